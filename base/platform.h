@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only home of operating-system calls.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/status.h"
+
+namespace forge {
+
+// Maps a file read-only; the mapping lives as long as the result or any Part of it.
+//   errors: NotFound, DataLoss (a folder, unreadable), with path and reason
+absl::StatusOr<Bytes> MapFile(const std::filesystem::path& path);
+
+// Writes a file so that readers see the old content or the new, never a part, whenever the process
+// or machine stops: temporary file in the same folder, flush, rename.
+//   errors: Internal with path and reason; nothing is left behind
+absl::Status WriteFile(const std::filesystem::path& path, std::span<const uint8_t> content);
+
+// A shared library opened by name, closed with the last reference.
+class SharedLibrary {
+ public:
+  // errors: NotFound with the loader's own words
+  static absl::StatusOr<std::shared_ptr<SharedLibrary>> Open(const std::string& path);
+  ~SharedLibrary();
+  void* Symbol(const char* name) const;  // null when absent
+
+ private:
+  explicit SharedLibrary(void* handle) : handle_(handle) {}
+  void* handle_;
+};
+
+// The folder of the library or program that contains `address` (not of the running program).
+std::filesystem::path FolderOf(const void* address);
+// $XDG_CACHE_HOME/forge or ~/.cache/forge; not created. Empty when neither variable is set.
+std::filesystem::path CacheFolder();
+std::optional<std::string> Environment(const char* name);
+int CpuCount();               // processors this process may use, at least 1
+int64_t NowNanoseconds();     // monotonic
+int64_t PeakResidentBytes();  // VmHWM; 0 where unknown
+bool IsTerminal(int descriptor);
+
+}  // namespace forge

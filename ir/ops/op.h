@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an op is. An op is a struct whose fields are its attributes and whose members are everything
+// Forge knows about it; `AnyOp` is the same thing with its type forgotten, which is what a node
+// holds. Nothing here is a template except the concept: one op costs its own code and some function
+// pointers.
+#pragma once
+#include <concepts>
+
+#include "base/record.h"
+#include "ir/type.h"
+
+namespace forge::ir {
+
+class Function;
+class HostValue;
+struct ScalarInfo;  // ir/ops/elementwise.h
+struct ScalarDef;
+
+// A result of a node in a function that is being built. Knows its function, so `a * b` is a graph.
+struct Value {
+  Function* fn = nullptr;
+  uint32_t id = 0;
+  explicit operator bool() const { return fn != nullptr; }  // false: absent optional operand
+  const Type& type() const;
+  friend bool operator==(const Value&, const Value&) = default;
+};
+using Values = std::vector<Value>;
+using ValueSpan = std::span<const Value>;
+
+// ---- the parts of an op -------------------------------------------------------------------------
+
+// Tags that stand where a part does not apply. `static constexpr Primitive decompose{};`
+struct Primitive {};  // no decomposition: every backend owes a kernel
+struct Zero {};       // gradient: nothing flows back
+struct Pending {};    // gradient: comes with training
+struct NotDifferentiable {
+  std::string_view why;
+};
+struct BySignature {};  // infer: the signature says it all
+struct PerElement {};   // cost: one flop and one term for each output element
+
+struct Alias {
+  int8_t output, input;
+};  // the output may overwrite the input
+
+// Signatures are executed, not only printed: dtype classes, ranks and equal dimensions are checked
+// before infer() runs, and refusal tests are made from them.
+//   "x: float[n, c, h, w]; w: =x[m, k, *r]; bias: =x[m]?"    operands separated by ';'
+// A dtype is a name (f32), a class (float, int, number, bool, any) or =NAME, the dtype of an
+// earlier operand. In brackets stand dimension names (equal names are equal dimensions), numbers,
+// or one *NAME for any number of dimensions; no brackets: any rank. '?' marks an optional operand,
+// '...' after the last one any number of it. Outputs use the same form; there =x alone means "dtype
+// and shape of x".
+struct OpInfo {
+  std::string_view name = {}, formula = {}, inputs = {}, outputs = {}, source = {};
+  std::string_view saved = {};  // outputs that only a gradient reads; inference drops them
+  std::span<const Alias> in_place = {};
+  bool host = false;     // strings, sequences: a host step on every device
+  bool ordered = false;  // collectives: keeps its place among its like
+};
+
+struct GradArgs {
+  Function& fn;
+  ValueSpan in, out, dout;
+};
+
+struct Cost {
+  Dim flops, terms;
+};  // terms: K of the error bound in docs/semantics.md
+
+// Where an output element of a movement op comes from. `loads` make gather a movement op too: they
+// define symbols by integer elements read first.
+struct IndexMap {
+  struct Load {
+    int operand;
+    Dims index;
+    SymbolRef defines;
+  };
+  struct Range {
+    Dim value, low, high;
+  };  // low <= value < high
+  struct Piece {
+    int operand;
+    Dims index;
+    std::vector<Range> when;
+  };  // the first that holds wins
+  std::vector<Load> loads;
+  std::vector<Piece> pieces;
+  double fill = 0;  // where none holds
+};
+
+// One evaluation: operands, results (allocated as inferred) and bodies to call.
+class Eval {
+ public:
+  virtual ~Eval() = default;
+  virtual size_t inputs() const = 0;
+  virtual const HostValue* in(size_t i) const = 0;  // null: absent
+  virtual HostValue& out(size_t i) = 0;
+  virtual absl::StatusOr<std::vector<HostValue>> Call(
+      const Function& body, std::span<const HostValue* const> arguments) = 0;
+};
+
+struct Case;
+using Cases = std::vector<Case>;
+
+// ---- the concept
+// ----------------------------------------------------------------------------------
+
+template <class T, class Tag>
+concept Is = std::is_same_v<std::remove_cvref_t<T>, Tag>;
+
+template <class T>
+concept HasInfer = requires(const T op, TypeSpan in) {
+  { op.infer(in) } -> Is<absl::StatusOr<Types>>;
+} || requires { requires Is<decltype(T::infer), BySignature>; };
+template <class T>
+concept HasDecompose = requires(const T op, Function& f, ValueSpan in) {
+  { op.decompose(f, in) } -> Is<Values>;
+} || requires { requires Is<decltype(T::decompose), Primitive>; };
+template <class T>
+concept HasGradient = requires(const T op, const GradArgs& g) {
+  { op.gradient(g) } -> Is<Values>;
+} || requires {
+  requires Is<decltype(T::gradient), Zero> || Is<decltype(T::gradient), Pending> ||
+               Is<decltype(T::gradient), NotDifferentiable>;
+};
+template <class T>
+concept HasCost = requires(const T op, TypeSpan in) {
+  { op.cost(in) } -> Is<Cost>;
+} || requires { requires Is<decltype(T::cost), PerElement>; };
+template <class T>
+concept Described = requires {
+  { T::kInfo } -> Is<OpInfo>;
+  { T::cases() } -> Is<Cases>;
+} && std::copyable<T>;
+
+// Everything but movement and element-wise: composites, and primitives with kernels of their own.
+template <class T>
+concept CompositeOrKernel = Described<T> && HasInfer<T> && HasDecompose<T> && HasGradient<T> &&
+                            HasCost<T> && requires(const T op, Eval& e) {
+                              { op.evaluate(e) } -> Is<absl::Status>;
+                            };
+// A movement op gives its map; evaluator, symbolic folding and fused loads all follow from it.
+template <class T>
+concept Movement = Described<T> && HasInfer<T> && HasGradient<T> &&
+                   requires(const T op, TypeSpan in, const Dims& at) {
+                     { op.map(in, at) } -> Is<IndexMap>;
+                   };
+// An element-wise op gives a generic expression; see ir/ops/elementwise.h.
+template <class T>
+concept ElementWise = Is<decltype(T::kInfo), ScalarInfo>;
+
+template <class T>
+concept Op = CompositeOrKernel<T> || Movement<T> || ElementWise<T>;
+
+// ---- the same, with the type forgotten
+// --------------------------------------------------------------
+
+struct OpDef {
+  OpInfo info = {};
+  Fields fields = {};
+  std::shared_ptr<void> (*make)(const void* from) =
+      nullptr;  // a copy of `from`, or defaults when null; null: no attributes
+  absl::StatusOr<Types> (*infer)(const OpDef&, const void*, TypeSpan) = nullptr;
+  Values (*decompose)(const void*, Function&, ValueSpan) = nullptr;  // null: primitive
+  Values (*gradient)(const void*, const GradArgs&) = nullptr;        // null: see no_gradient
+  std::string_view no_gradient = {};  // "zero", "pending" or the reason
+  absl::Status (*evaluate)(const OpDef&, const void*, Eval&) = nullptr;
+  Cost (*cost)(const OpDef&, const void*, TypeSpan) = nullptr;
+  IndexMap (*map)(const void*, TypeSpan in, const Dims& at) = nullptr;  // null unless movement
+  const ScalarDef* scalar = nullptr;                                    // null unless element-wise
+  Cases (*cases)(const OpDef&) = nullptr;
+};
+
+// An op's header ends with `const OpDef& DefOf(const Softmax*);`, its .cc with
+// FORGE_DEFINE_OP(Softmax). A plain overload found by argument: the definition exists once, in
+// libforge, so its address is the op's identity in every plug-in; and op_list.cc can name all ops
+// without including one.
+template <class T>
+const OpDef& DefOf() {
+  return DefOf(static_cast<const T*>(nullptr));
+}
+
+class AnyOp {
+ public:
+  template <class T>
+    requires Op<T>
+  AnyOp(const T& op)  // NOLINT: an op is an op
+      : def_(&DefOf<T>()), self_(def_->make ? def_->make(&op) : nullptr) {}
+  // Attributes filled by field, as readers of files do; `self` came from def.make.
+  AnyOp(const OpDef& def, std::shared_ptr<const void> self) : def_(&def), self_(std::move(self)) {}
+  const OpDef& def() const { return *def_; }
+  const void* self() const { return self_.get(); }
+  std::string_view name() const { return def_->info.name; }
+  template <class T>
+  const T* As() const {
+    return Is<T>() ? static_cast<const T*>(self_.get()) : nullptr;
+  }
+  template <class T>
+  bool Is() const {
+    return def_ == &DefOf<T>();
+  }
+  absl::StatusOr<Types> Infer(TypeSpan in) const;  // signature first, then the rule
+  AnyOp Bind(const Bindings& values) const;        // every Dim and Type field bound
+  std::string ToText() const;                      // "conv2d{groups = 4}", defaults left out
+  uint64_t Hash() const;
+  friend bool operator==(const AnyOp&, const AnyOp&);  // same op, equal attributes
+
+ private:
+  const OpDef* def_;
+  std::shared_ptr<const void> self_;
+};
+
+// A case: an op and its operands in words. "f16[2,3,1]", "float[4] in -4..4", "i64[5] in 0..6"; a
+// class word (float, int, any) means every dtype of it; "" is an absent operand. Drives conformance
+// tests, benchmarks and documentation alike.
+struct Case {
+  AnyOp op;
+  std::vector<std::string> in;
+  std::string refuse = {};  // not empty: infer must refuse with a message that contains this
+  bool bench = false;       // real size: timed by forge-bench; tests run it on fast devices only
+};
+
+std::span<const OpDef* const> AllOps();      // op_list.cc, in the order of op_list.inc
+const OpDef* FindOp(std::string_view name);  // null when unknown
+
+}  // namespace forge::ir
