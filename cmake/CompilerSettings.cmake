@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# What every target of Forge is compiled with.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# One kind of code everywhere, so that executables and libraries may share precompiled headers.
+add_compile_options(-fPIC -Wall -Wextra)
+# Messages name files as the repository does, and binaries carry no path of the build machine.
+add_compile_options("-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
+  # g++ 12 sees an uninitialised read in the moves of std::variant and absl::StatusOr (GCC bug 80635).
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
+endif()
+
+if(FORGE_SANITIZE)
+  add_compile_options(-fsanitize=${FORGE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=${FORGE_SANITIZE})
+endif()
+
+# The build tree has the shape of the install tree: bin/ finds its libraries in ../lib.
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/archive")
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/forge;$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+
+find_program(FORGE_CCACHE ccache)
+mark_as_advanced(FORGE_CCACHE)
+if(FORGE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # ccache reuses an object made with a precompiled header only under these two allowances.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${FORGE_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+endif()

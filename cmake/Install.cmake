@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake --install: libraries, plug-ins beside them, tools, headers, models, and find_package(Forge).
+
+include(CMakePackageConfigHelpers)
+
+install(TARGETS forge EXPORT ForgeTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+get_property(plugins GLOBAL PROPERTY FORGE_PLUGINS)
+get_property(tools GLOBAL PROPERTY FORGE_TOOLS)
+install(TARGETS ${plugins} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(tools)
+  install(TARGETS ${tools} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+foreach(layer IN ITEMS base ir formats runtime)
+  if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/${layer}")
+    install(DIRECTORY ${layer} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/forge
+            FILES_MATCHING PATTERN "*.h" PATTERN "*.inc")
+  endif()
+endforeach()
+if(TARGET forge_model_files)
+  install(DIRECTORY "${PROJECT_BINARY_DIR}/share/forge/models" DESTINATION ${CMAKE_INSTALL_DATADIR}/forge)
+endif()
+
+# A private oneDNN travels along; the distribution's own does not.
+get_target_property(dnnl_location DNNL::dnnl IMPORTED_LOCATION_RELEASE)
+cmake_path(IS_PREFIX FORGE_DEPS_DIR "${dnnl_location}" NORMALIZE private_dnnl)
+if(private_dnnl)
+  install(FILES "${dnnl_location}" RENAME libdnnl.so.3 DESTINATION ${CMAKE_INSTALL_LIBDIR}/forge)
+endif()
+
+set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Forge)
+install(EXPORT ForgeTargets NAMESPACE Forge:: DESTINATION ${config_dir})
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/ForgeConfig.cmake.in"
+  "${PROJECT_BINARY_DIR}/ForgeConfig.cmake" INSTALL_DESTINATION ${config_dir})
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/ForgeConfigVersion.cmake"
+  COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/ForgeConfig.cmake" "${PROJECT_BINARY_DIR}/ForgeConfigVersion.cmake"
+  DESTINATION ${config_dir})

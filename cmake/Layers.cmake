@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+# The layers of Forge and what is made of them.
+#
+# Sources include headers by their path from the repository root ("ir/module.h"). To let link lines
+# decide what may be included, no target sees the root itself: each folder is shown through a
+# directory of its own that holds one symbolic link, build/layers/FOLDER/FOLDER -> FOLDER, and
+# linking `forge_FOLDER` is what puts that directory on the include path.
+
+# Sets OUT to the sources of FOLDER, or to the empty source where it has none yet.
+function(forge_sources out folder)
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc"
+       "${PROJECT_SOURCE_DIR}/${folder}/*/*.cc")
+  if(NOT sources)
+    set(sources "${PROJECT_SOURCE_DIR}/cmake/empty.cc")
+  endif()
+  set(${out} ${sources} PARENT_SCOPE)
+endfunction()
+
+# Makes FOLDER visible to what links `forge_FOLDER_headers`.
+function(forge_headers folder)
+  set(view "${PROJECT_BINARY_DIR}/layers/${folder}")
+  file(MAKE_DIRECTORY "${view}")
+  file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${folder}" "${view}/${folder}" SYMBOLIC)
+  add_library(forge_${folder}_headers INTERFACE)
+  target_include_directories(forge_${folder}_headers INTERFACE $<BUILD_INTERFACE:${view}>)
+  target_compile_options(forge_${folder}_headers INTERFACE $<BUILD_INTERFACE:-fmacro-prefix-map=${view}/=>)
+endfunction()
+
+# The abseil and standard headers that most sources need, compiled once. Its owner defines no macro:
+# the compiler refuses a precompiled header whose macros the including source does not have.
+add_library(forge_pch OBJECT "${PROJECT_SOURCE_DIR}/cmake/empty.cc")
+target_link_libraries(forge_pch PRIVATE absl::status absl::statusor absl::strings)
+target_precompile_headers(forge_pch PRIVATE "${PROJECT_SOURCE_DIR}/cmake/pch.h")
+
+# forge_layer(FOLDER LINK targets that users of its headers need too  PRIVATE targets for its sources)
+function(forge_layer folder)
+  cmake_parse_arguments(arg "" "" "LINK;PRIVATE" ${ARGN})
+  forge_headers(${folder})
+  forge_sources(sources ${folder})
+  add_library(forge_${folder} OBJECT ${sources})
+  target_link_libraries(forge_${folder} PUBLIC forge_${folder}_headers ${arg_LINK}
+                                        PRIVATE ${arg_PRIVATE})
+  target_compile_definitions(forge_${folder} PRIVATE FORGE_VERSION="${PROJECT_VERSION}")
+  target_precompile_headers(forge_${folder} REUSE_FROM forge_pch)
+endfunction()
+
+# forge_library(NAME LAYERS folders): the one shared library.
+function(forge_library name)
+  cmake_parse_arguments(arg "" "" "LAYERS" ${ARGN})
+  add_library(${name} SHARED)
+  add_library(Forge::${name} ALIAS ${name})
+  set_target_properties(${name} PROPERTIES VERSION ${PROJECT_VERSION}
+                        SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+                        LINKER_LANGUAGE CXX)
+  target_link_options(${name} PRIVATE -Wl,--no-undefined)
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  foreach(layer IN LISTS arg_LAYERS)
+    target_sources(${name} PRIVATE $<TARGET_OBJECTS:forge_${layer}>)
+    # Only what the layer links from outside: the layers themselves are in already.
+    foreach(scope IN ITEMS LINK_LIBRARIES)
+      get_target_property(libraries forge_${layer} ${scope})
+      list(FILTER libraries EXCLUDE REGEX "^forge_(base|ir|formats|codegen|runtime)")
+      target_link_libraries(${name} PRIVATE ${libraries})
+    endforeach()
+    if(NOT layer STREQUAL "codegen")
+      get_target_property(view forge_${layer}_headers INTERFACE_INCLUDE_DIRECTORIES)
+      target_include_directories(${name} INTERFACE ${view})
+      target_compile_options(${name} INTERFACE
+        $<BUILD_INTERFACE:-fmacro-prefix-map=${PROJECT_BINARY_DIR}/layers/${layer}/=>)
+    endif()
+  endforeach()
+  target_include_directories(${name} INTERFACE
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/forge>)
+  # What the public headers use.
+  target_link_libraries(${name} PUBLIC absl::status absl::statusor absl::strings absl::span
+    absl::flat_hash_map absl::flat_hash_set absl::inlined_vector)
+endfunction()
+
+# forge_plugin(NAME FOLDER folder [LAYERS more layers it sees] LINK targets): libforge_NAME.so, opened
+# by name at run time; `forge_NAME_objects` are its sources once more, for its own tests.
+function(forge_plugin name)
+  cmake_parse_arguments(arg "" "FOLDER" "LAYERS;LINK" ${ARGN})
+  forge_headers(${arg_FOLDER})
+  forge_sources(sources ${arg_FOLDER})
+  add_library(forge_${name}_objects OBJECT ${sources})
+  target_link_libraries(forge_${name}_objects PUBLIC forge forge_${arg_FOLDER}_headers ${arg_LINK})
+  foreach(layer IN LISTS arg_LAYERS)
+    target_link_libraries(forge_${name}_objects PUBLIC forge_${layer}_headers)
+  endforeach()
+  target_compile_definitions(forge_${name}_objects PRIVATE FORGE_VERSION="${PROJECT_VERSION}")
+  add_library(forge_${name} MODULE)
+  target_link_libraries(forge_${name} PRIVATE forge_${name}_objects)
+  set_target_properties(forge_${name} PROPERTIES LINKER_LANGUAGE CXX)
+  target_link_options(forge_${name} PRIVATE -Wl,--no-undefined)
+  set_property(GLOBAL APPEND PROPERTY FORGE_PLUGINS forge_${name})
+endfunction()
+
+# forge_tools(FOLDER LINK targets): each FOLDER/forge_NAME.cc becomes the program forge-NAME.
+function(forge_tools folder)
+  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  file(GLOB support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/support/*.cc")
+  file(GLOB mains CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/forge_*.cc")
+  if(NOT support)
+    set(support "${PROJECT_SOURCE_DIR}/cmake/empty.cc")
+  endif()
+  add_library(forge_tool_support OBJECT ${support})
+  target_link_libraries(forge_tool_support PUBLIC forge forge_codegen_headers ${arg_LINK})
+  target_include_directories(forge_tool_support PUBLIC "${PROJECT_SOURCE_DIR}")
+  target_compile_definitions(forge_tool_support PUBLIC FORGE_VERSION="${PROJECT_VERSION}")
+  target_precompile_headers(forge_tool_support REUSE_FROM forge_pch)
+  foreach(main IN LISTS mains)
+    cmake_path(GET main STEM stem)
+    string(REPLACE "_" "-" program "${stem}")
+    add_executable(${program} "${main}")
+    target_link_libraries(${program} PRIVATE forge_tool_support)
+    target_precompile_headers(${program} REUSE_FROM forge_pch)
+    set_property(GLOBAL APPEND PROPERTY FORGE_TOOLS ${program})
+  endforeach()
+endfunction()

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+# tests/FOLDER/**_test.cc -> the program forge_FOLDER_test, run by ctest as a whole: one process for a
+# folder costs less than one for each of thousands of cases.
+#
+# Labels. fast: tests whose suite is not named Slow...; slow: those that are; device: the whole program
+# may be run on any Vulkan device of tests/lab.
+
+set(FORGE_DEVICE_TESTS vk_runtime conformance)
+
+file(GLOB support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.cc")
+if(NOT support)
+  set(support "${PROJECT_SOURCE_DIR}/cmake/empty.cc")
+endif()
+add_library(forge_test_support OBJECT ${support})
+target_include_directories(forge_test_support PUBLIC "${PROJECT_SOURCE_DIR}")
+target_link_libraries(forge_test_support PUBLIC forge forge_codegen_headers forge_flatbuffers_headers
+  forge_onnx_proto nlohmann_json::nlohmann_json PNG::PNG GTest::gtest GTest::gmock SPIRV-Tools-static
+  SPIRV-Headers::SPIRV-Headers)
+target_compile_definitions(forge_test_support PUBLIC
+  FORGE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" FORGE_BINARY_DIR="${PROJECT_BINARY_DIR}")
+target_precompile_headers(forge_test_support PRIVATE "${PROJECT_SOURCE_DIR}/cmake/pch.h"
+  <gtest/gtest.h> <gmock/gmock.h>)
+
+# Adds the ctest entry NAME for PROGRAM's tests that FILTER selects.
+function(forge_add_test name program filter)
+  add_test(NAME ${name} COMMAND ${program} --gtest_filter=${filter})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARGN}" TIMEOUT 1200 ENVIRONMENT
+    "GTEST_BRIEF=1;GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/test-results/${name}.xml")
+endfunction()
+
+# The program of tests/FOLDER, and its entries.
+function(forge_test_folder folder)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${folder}/*_test.cc")
+  if(NOT sources)
+    return()
+  endif()
+  string(REGEX REPLACE "_runtime$" "" name "${folder}")
+  string(REGEX REPLACE "^vk$" "vulkan" name "${name}")
+  set(program forge_${name}_test)
+  add_executable(${program} ${sources})
+  target_link_libraries(${program} PRIVATE forge_test_support GTest::gtest_main)
+  if(TARGET forge_${name}_objects)
+    target_link_libraries(${program} PRIVATE forge_${name}_objects)
+  else()
+    target_precompile_headers(${program} REUSE_FROM forge_test_support)
+  endif()
+  get_property(plugins GLOBAL PROPERTY FORGE_PLUGINS)
+  get_property(tools GLOBAL PROPERTY FORGE_TOOLS)
+  if(folder MATCHES "^(runtime|conformance|tools|models)$")
+    add_dependencies(${program} ${plugins})
+  endif()
+  if(folder MATCHES "^(tools|models)$")
+    add_dependencies(${program} ${tools})
+    if(TARGET forge_model_files)
+      add_dependencies(${program} forge_model_files)
+    endif()
+  endif()
+  set(device "")
+  if(folder IN_LIST FORGE_DEVICE_TESTS)
+    set(device device)
+    set_property(GLOBAL APPEND PROPERTY FORGE_DEVICE_PROGRAMS ${program})
+  endif()
+  forge_add_test(${name} ${program} "-Slow*:*/Slow*" fast ${device})
+  set(has_slow "")
+  foreach(source IN LISTS sources)
+    file(STRINGS "${source}" slow REGEX "^(TYPED_)?TEST(_[FP])?\\(Slow|^INSTANTIATE_TEST_SUITE_P\\([A-Za-z0-9_]*, *Slow")
+    list(APPEND has_slow ${slow})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
+  endforeach()
+  if(has_slow)
+    forge_add_test(${name}_slow ${program} "Slow*:*/Slow*" slow ${device})
+  endif()
+endfunction()
+
+file(GLOB folders CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/tests/*")
+foreach(folder IN LISTS folders)
+  if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/tests/${folder}" AND
+     NOT folder MATCHES "^(support|data|lab|installed)$")
+    forge_test_folder(${folder})
+  endif()
+endforeach()
+
+# The programs that tests/lab/run-tests starts, one a line.
+get_property(programs GLOBAL PROPERTY FORGE_DEVICE_PROGRAMS)
+list(JOIN programs "\n" lines)
+file(WRITE "${PROJECT_BINARY_DIR}/device-tests.txt" "${lines}\n")
