@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a GPU can do, as queried and verified: all that schedules and printers know of it. No
+// vendor.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/record.h"
+
+namespace forge::codegen {
+
+// One shape of cooperative matrices: C[m, n] += A[m, k] B[k, n].
+struct MatrixShape {
+  DType a, b, c;
+  uint16_t m, n, k;
+  bool workgroup_scope = false;
+};
+
+// The defaults are the limits that every Vulkan 1.1 device guarantees, and no optional feature.
+struct Caps {
+  int64_t max_workgroup_invocations = 128;
+  int64_t max_workgroup_x = 128, max_workgroup_y = 128, max_workgroup_z = 64;
+  int64_t max_grid = 65535;  // workgroups along each axis
+  int64_t max_shared_bytes = 16384;
+  int64_t max_operands = 4;               // storage buffers one kernel can bind
+  int64_t max_operand_bytes = 128 << 20;  // range of one storage buffer
+  int64_t max_scalar_bytes = 128;         // push constants
+  int64_t subgroup_size = 1;  // the size a kernel gets when it asks for none; 1: not usable
+  int64_t min_subgroup_size = 1,
+          max_subgroup_size = 1;  // sizes a kernel may require; equal: none to choose
+  bool runs_on_cpu = false;       // shared memory and barriers are dear, caches are large
+  bool subgroup_arithmetic = false, subgroup_shuffle = false, subgroup_ballot = false;
+  bool f16 = false, f64 = false, i8 = false, i16 = false, i64 = false;  // arithmetic
+  bool storage8 = false, storage16 = false;                             // loads and stores
+  bool int_dot = false, int_dot_accelerated = false;
+  bool signed_zero_inf_nan = false;  // f32 keeps NaN and infinity (float controls)
+  bool denorm_preserve = false;
+  bool memory_model = false, buffer_address = false;
+  std::vector<MatrixShape> matrices;
+
+  static constexpr Field kFields[] = {
+      FieldOf<&Caps::max_workgroup_invocations>("max_workgroup_invocations",
+                                                "Invocations in a workgroup."),
+      FieldOf<&Caps::max_workgroup_x>("max_workgroup_x", "Invocations along x."),
+      FieldOf<&Caps::max_workgroup_y>("max_workgroup_y", "Invocations along y."),
+      FieldOf<&Caps::max_workgroup_z>("max_workgroup_z", "Invocations along z."),
+      FieldOf<&Caps::max_grid>("max_grid", "Workgroups along each axis."),
+      FieldOf<&Caps::max_shared_bytes>("max_shared_bytes", "Shared memory of a workgroup."),
+      FieldOf<&Caps::max_operands>("max_operands", "Storage buffers one kernel can bind."),
+      FieldOf<&Caps::max_operand_bytes>("max_operand_bytes", "Range of one storage buffer."),
+      FieldOf<&Caps::max_scalar_bytes>("max_scalar_bytes", "Push constants."),
+      FieldOf<&Caps::subgroup_size>("subgroup_size", "Invocations in a subgroup; 1 when unusable."),
+      FieldOf<&Caps::min_subgroup_size>("min_subgroup_size", "Smallest size a kernel may require."),
+      FieldOf<&Caps::max_subgroup_size>("max_subgroup_size", "Largest size a kernel may require."),
+      FieldOf<&Caps::runs_on_cpu>("runs_on_cpu", "Software device on the host's cores."),
+      FieldOf<&Caps::subgroup_arithmetic>("subgroup_arithmetic",
+                                          "Reductions and scans in a subgroup."),
+      FieldOf<&Caps::subgroup_shuffle>("subgroup_shuffle", "Any-lane exchange in a subgroup."),
+      FieldOf<&Caps::subgroup_ballot>("subgroup_ballot", "Ballot and broadcast in a subgroup."),
+      FieldOf<&Caps::f16>("f16", "binary16 arithmetic."),
+      FieldOf<&Caps::f64>("f64", "binary64 arithmetic."),
+      FieldOf<&Caps::i8>("i8", "8-bit integers."),
+      FieldOf<&Caps::i16>("i16", "16-bit integers."),
+      FieldOf<&Caps::i64>("i64", "64-bit integers."),
+      FieldOf<&Caps::storage8>("storage8", "8-bit loads and stores."),
+      FieldOf<&Caps::storage16>("storage16", "16-bit loads and stores."),
+      FieldOf<&Caps::int_dot>("int_dot", "Dot products of 4 x 8 bits."),
+      FieldOf<&Caps::int_dot_accelerated>("int_dot_accelerated", "The same, in hardware."),
+      FieldOf<&Caps::signed_zero_inf_nan>("signed_zero_inf_nan", "f32 keeps NaN and infinity."),
+      FieldOf<&Caps::denorm_preserve>("denorm_preserve", "f32 keeps denormals."),
+      FieldOf<&Caps::memory_model>("memory_model", "The Vulkan memory model."),
+      FieldOf<&Caps::buffer_address>("buffer_address", "Buffers have addresses."),
+  };
+};
+
+}  // namespace forge::codegen

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// The contract between Forge and a device. Nothing below knows whether a program is a generated
+// kernel, a library call or a loop on the host: a device makes programs, and runs lists of them.
+//
+// Who owns what: every Ref is shared; a device outlives what it made. What blocks: only Wait, Copy
+// to or from mapped memory by the caller, and Compile. What may fail: everything that returns a
+// Status; after a lost device every call returns Aborted at once, and a new Device works. Threads:
+// a Device may be used from many; a Segment is submitted by one at a time.
+#pragma once
+#include <array>
+#include <atomic>
+
+#include "ir/target.h"
+
+namespace forge {
+
+enum class Memory : uint8_t { kDevice, kUpload, kReadback };
+
+// Device memory: a size and a kind. Freed with the last reference, after the work that uses it.
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  virtual uint64_t size() const = 0;  // bytes
+  virtual Memory memory() const = 0;
+};
+using BufferRef = std::shared_ptr<Buffer>;
+
+// A point on a timeline of one device: work submitted so far.
+struct Point {
+  uint64_t value = 0;  // 0 is always reached
+};
+
+// ---- programs
+// ---------------------------------------------------------------------------------------
+
+struct CompileRequest {
+  const ir::AnyOp* op;   // an op the target supports, or Fused
+  ir::TypeSpan in, out;  // encodings decided, numbers bound; absent types for absent operands
+  std::string name;      // for traces and debuggers: provenance and shapes
+};
+
+// What a kernel compiler says of one kernel: "registers" 84, "spills" 0 ...
+struct KernelStatistic {
+  std::string kernel, name;
+  double value;
+};
+// A file a program can be looked at through: kernel IR, SPIR-V, CUDA C++.
+struct Artifact {
+  std::string name;  // "conv_direct_3x3.spv"
+  std::vector<uint8_t> content;
+};
+
+// What Compile makes of one node. Immutable; shared by equal nodes, plans and Sessions.
+class Program {
+ public:
+  virtual ~Program() = default;
+  virtual std::string_view kernel() const = 0;  // "matmul_tiled_64x64", "dnnl:brgconv"
+  virtual uint64_t scratch_bytes() const = 0;   // known only now, so memory is planned after
+  virtual std::span<const ir::Dim> scalars() const { return {}; }  // what Step::scalars must supply
+  virtual int dispatches() const = 0;
+  virtual double seconds() const { return 0; }  // estimated; 0: unknown
+  virtual std::vector<KernelStatistic> statistics() const { return {}; }
+  virtual std::vector<Artifact> artifacts() const { return {}; }
+};
+using ProgramRef = std::shared_ptr<const Program>;
+
+// ---- segments
+// ---------------------------------------------------------------------------------------
+
+// Bytes a step touches. Slots are bound at Submit: arena, weights, states, and a caller's tensors.
+struct Operand {
+  static constexpr uint32_t kNoSlot = UINT32_MAX;  // an absent optional operand
+  uint32_t slot = kNoSlot;
+  ir::Dim offset, bytes;  // multiples of kAlignment; bytes as the type says
+  bool writes = false;
+};
+inline constexpr uint64_t kAlignment = 256;  // of every operand in its buffer, on every device
+
+struct Step {
+  ProgramRef program;             // null: copy operand 0 to operand 1
+  std::vector<Operand> operands;  // the node's operands, its results, then scratch if there is any
+  std::vector<ir::Dim> scalars;   // those of When::kStep are read at each replay
+  std::string label;              // the model's own name of what runs
+};
+
+struct SlotSpec {
+  uint64_t bytes;
+  bool rebindable;  // may differ at every Submit
+};
+struct SegmentSpec {
+  std::span<const Step> steps;  // in order; the device finds hazards by range
+  std::span<const SlotSpec> slots;
+  std::span<const ir::SymbolRef> step_symbols;
+  bool timestamps = false;  // keep begin and end of every step
+};
+
+class Segment {
+ public:
+  virtual ~Segment() = default;
+  virtual int barriers() const { return 0; }
+};
+using SegmentRef = std::shared_ptr<Segment>;
+
+struct SubmitArgs {
+  std::span<const BufferRef> slots;
+  std::span<const int64_t> step_values;
+  std::span<const Point> wait;
+  const std::atomic<bool>* cancel = nullptr;  // looked at between pieces of work
+};
+
+// Nanoseconds on the device's own clock.
+struct StepTime {
+  uint64_t begin, end;
+};
+
+// ---- the device
+// ---------------------------------------------------------------------------------------
+
+struct Feature {
+  std::string name;  // as FORGE_VK_DISABLE spells it
+  bool present;
+  std::string note;  // "hidden by FORGE_VK_DISABLE", "self-test failed: ..."
+};
+struct DeviceInfo {
+  std::string id;  // "vulkan:0"
+  std::string name, backend, driver, api;
+  uint64_t memory_bytes = 0;
+  std::vector<Feature> features;
+  std::vector<std::pair<std::string, std::string>> limits;
+  Verdict usable = Verdict::Yes();  // No: why Forge cannot run on it
+  bool is_cpu = false;              // a software device: never preferred to real hardware
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const DeviceInfo& info() const = 0;
+  virtual const ir::Target& target() const = 0;
+
+  // errors: ResourceExhausted with the bytes asked for and left
+  virtual absl::StatusOr<BufferRef> Allocate(Memory kind, uint64_t bytes) = 0;
+  virtual uint64_t largest_buffer()
+      const = 0;  // bytes; arenas and weights are cut into chunks of it
+  // A read-only buffer over host memory that `bytes` keeps alive, without a copy.
+  //   errors: Unimplemented where the device cannot; the caller copies instead
+  virtual absl::StatusOr<BufferRef> Import(const Bytes& bytes) = 0;
+  virtual absl::StatusOr<std::span<uint8_t>> Map(
+      Buffer& b) = 0;  // upload and readback only; stays mapped
+  struct CopyRange {
+    Buffer& from;
+    uint64_t at;
+    Buffer& to;
+    uint64_t to_at, bytes;
+  };
+  virtual absl::StatusOr<Point> Copy(const CopyRange& range, std::span<const Point> wait) = 0;
+  virtual uint64_t MemoryLeft() const = 0;
+
+  // Many at once, so that a device may use all cores; progress(done) is called from any thread.
+  virtual std::vector<absl::StatusOr<ProgramRef>> Compile(
+      std::span<const CompileRequest> requests, absl::FunctionRef<void(size_t)> progress) = 0;
+  virtual absl::StatusOr<SegmentRef> Record(const SegmentSpec& spec) = 0;
+
+  // Never waits for the device: collectives need every member's part submitted.
+  virtual absl::StatusOr<Point> Submit(Segment& segment, const SubmitArgs& args) = 0;
+  virtual bool Reached(const Point& p) const = 0;
+  // errors: DeadlineExceeded, Aborted (device lost, or cancelled), or what a step failed with, with
+  // its label
+  virtual absl::Status Wait(const Point& p, int64_t nanoseconds) = 0;  // -1: no limit
+  // One entry for each step of the last finished submission.
+  virtual absl::StatusOr<std::vector<StepTime>> Timestamps(const Segment& s) = 0;
+  virtual absl::Status Health() = 0;  // OK, or why it is lost
+};
+using DeviceRef = std::shared_ptr<Device>;
+
+struct DeviceOptions {
+  int threads = 0;    // of the host; 0: all
+  bool cache = true;  // keep compiled kernels in the cache folder
+};
+
+// What a plug-in exports.
+class Driver {
+ public:
+  virtual ~Driver() = default;
+  virtual std::vector<DeviceInfo> List() = 0;  // also those it cannot use, and why not
+  virtual absl::StatusOr<DeviceRef> Open(size_t index, const DeviceOptions& options) = 0;
+};
+
+// Plug-ins speak C++ of the same build; `abi` is compared before anything else is touched.
+struct Plugin {
+  uint32_t abi;
+  const char* backend;  // "vulkan"
+  Driver* (*driver)();  // lives as long as the library; never null
+};
+inline constexpr uint32_t kPluginAbi = 1;
+inline constexpr char kPluginSymbol[] =
+    "forge_plugin";  // extern "C" const forge::Plugin* forge_plugin();
+
+}  // namespace forge
