@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/platform.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <system_error>
+
+namespace forge {
+namespace {
+
+std::string ErrorText(int error) { return std::generic_category().message(error); }
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  bool ok() const { return fd_ >= 0; }
+  // Closes now, for the error that a delayed write may report.
+  int Close() { return ::close(std::exchange(fd_, -1)); }
+
+ private:
+  int fd_;
+};
+
+// A file that is removed unless it reaches its final name.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(std::filesystem::path path) : path_(std::move(path)) {}
+  TemporaryFile(const TemporaryFile&) = delete;
+  ~TemporaryFile() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+  int RenameTo(const std::filesystem::path& target) {
+    const int result = ::rename(path_.c_str(), target.c_str());
+    if (result == 0) path_.clear();
+    return result;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+absl::Status WriteAll(int fd, std::span<const uint8_t> content, std::string_view path) {
+  while (!content.empty()) {
+    const ssize_t n = ::write(fd, content.data(), std::min<size_t>(content.size(), 1u << 30));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Internal("{}: cannot write: {}", path, ErrorText(errno));
+    content = content.subspan(static_cast<size_t>(n));
+  }
+  return absl::OkStatus();
+}
+
+// Makes a rename in `folder` survive a crash of the machine. File systems that cannot do it keep
+// the file whole all the same, so a refusal is no error.
+void FlushFolder(const std::filesystem::path& folder) {
+  const Descriptor d(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (d.ok()) ::fsync(d.get());
+}
+
+std::filesystem::path TemporaryName(const std::filesystem::path& folder,
+                                    const std::filesystem::path& path) {
+  static std::atomic<uint64_t> count{0};
+  // The name is cut so that a long file name stays within the system's limit of 255 bytes.
+  return folder / fmt::format(".{:.100}.{}.{}.{}.tmp", path.filename().string(), ::getpid(),
+                              NowNanoseconds(), count++);
+}
+
+}  // namespace
+
+absl::StatusOr<Bytes> MapFile(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.ok()) {
+    if (errno == ENOENT || errno == ENOTDIR) return NotFound("{}: no such file", name);
+    return DataLoss("{}: cannot open: {}", name, ErrorText(errno));
+  }
+  struct stat info;
+  if (::fstat(file.get(), &info) != 0)
+    return DataLoss("{}: cannot read: {}", name, ErrorText(errno));
+  if (!S_ISREG(info.st_mode))
+    return DataLoss("{}: {}", name, S_ISDIR(info.st_mode) ? "is a folder" : "is no regular file");
+  if (info.st_size == 0) return Bytes();
+  const size_t size = static_cast<size_t>(info.st_size);
+  void* at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (at == MAP_FAILED) return DataLoss("{}: cannot map: {}", name, ErrorText(errno));
+  std::shared_ptr<const void> owner(at, [size](void* p) { ::munmap(p, size); });
+  return Bytes({static_cast<const uint8_t*>(at), size}, std::move(owner));
+}
+
+absl::Status WriteFile(const std::filesystem::path& path, std::span<const uint8_t> content) {
+  const std::string name = path.string();
+  struct stat info;
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    if (S_ISDIR(info.st_mode)) return Internal("{}: cannot write: is a folder", name);
+    // A pipe or a device (/dev/null, /dev/stdout) is written to, never replaced.
+    const Descriptor d(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!d.ok()) return Internal("{}: cannot write: {}", name, ErrorText(errno));
+    return WriteAll(d.get(), content, name);
+  }
+  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  const auto temporary = TemporaryName(folder, path);
+  Descriptor d(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!d.ok()) return Internal("{}: cannot write: {}", name, ErrorText(errno));
+  TemporaryFile file(temporary);
+  FORGE_RETURN_IF_ERROR(WriteAll(d.get(), content, name));
+  if (::fsync(d.get()) != 0 || d.Close() != 0 || file.RenameTo(path) != 0)
+    return Internal("{}: cannot write: {}", name, ErrorText(errno));
+  FlushFolder(folder);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<SharedLibrary>> SharedLibrary::Open(const std::string& path) {
+  void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* why = ::dlerror();
+    return NotFound("{}", why != nullptr ? why : "cannot be opened");
+  }
+  return std::shared_ptr<SharedLibrary>(new SharedLibrary(handle));
+}
+
+SharedLibrary::~SharedLibrary() { ::dlclose(handle_); }
+
+void* SharedLibrary::Symbol(const char* name) const { return ::dlsym(handle_, name); }
+
+std::filesystem::path FolderOf(const void* address) {
+  // /proc/self/maps tells the true path even when another loader started the program, where
+  // dladdr() repeats the loader's argument.
+  std::ifstream maps("/proc/self/maps");
+  const auto wanted = reinterpret_cast<uintptr_t>(address);
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t low = 0, high = 0;
+    const char* end = line.data() + line.size();
+    auto [dash, e1] = std::from_chars(line.data(), end, low, 16);
+    if (e1 != std::errc() || dash == end) continue;
+    auto [rest, e2] = std::from_chars(dash + 1, end, high, 16);
+    if (e2 != std::errc() || wanted < low || wanted >= high) continue;
+    const size_t slash = line.find('/');
+    if (slash == std::string::npos) break;
+    return std::filesystem::path(line.substr(slash)).parent_path();
+  }
+  Dl_info info;
+  if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr) return {};
+  std::error_code ignored;
+  return std::filesystem::absolute(info.dli_fname, ignored).parent_path();
+}
+
+std::filesystem::path CacheFolder() {
+  // The XDG base directory specification: a relative path is to be ignored.
+  if (auto xdg = Environment("XDG_CACHE_HOME"); xdg && xdg->starts_with('/'))
+    return std::filesystem::path(*xdg) / "forge";
+  if (auto home = Environment("HOME"); home && !home->empty())
+    return std::filesystem::path(*home) / ".cache" / "forge";
+  return {};
+}
+
+std::optional<std::string> Environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr) return std::nullopt;
+  return std::string(value);
+}
+
+int CpuCount() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return static_cast<int>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+int64_t NowNanoseconds() {
+  using std::chrono::steady_clock;
+  return std::chrono::nanoseconds(steady_clock::now().time_since_epoch()).count();
+}
+
+int64_t PeakResidentBytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with("VmHWM:")) continue;
+    const size_t digit = line.find_first_of("0123456789");
+    int64_t kib = 0;
+    if (digit != std::string::npos)
+      std::from_chars(line.data() + digit, line.data() + line.size(), kib);
+    return kib * 1024;
+  }
+  return 0;
+}
+
+bool IsTerminal(int descriptor) { return ::isatty(descriptor) == 1; }
+
+}  // namespace forge
