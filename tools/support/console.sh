@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
 # Sourced by the scripts of tools/ and tests/: how they speak, show progress and build.
 
 PROGRAM=$(basename "$0")
