@@ -79,7 +79,7 @@ inside() {
   for name in http_proxy https_proxy no_proxy PIP_INDEX_URL PIP_EXTRA_INDEX_URL; do
     if [[ -n ${!name:-} ]]; then settings+=("$name=${!name}"); fi
   done
-  chroot "${user[@]}" "$root" /usr/bin/env -i HOME=$home USER=$(basename $home) LANG=C.UTF-8 \
+  chroot "${user[@]}" "$root" /usr/bin/env -i HOME=$home USER="${home##*/}" LANG=C.UTF-8 \
     PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${settings[@]}" \
     bash -c "cd $home/forge && $1"
 }
