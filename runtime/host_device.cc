@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/host_device.h"
+
+#include <unistd.h>
+
+#include <cstring>
+#include <new>
+
+#include "base/platform.h"
+
+namespace forge {
+namespace {
+
+// Vector loads of any width are aligned, and neighbours share no cache line.
+constexpr std::align_val_t kHostAlignment{64};
+
+class HostBuffer final : public Buffer {
+ public:
+  HostBuffer(Memory kind, uint64_t bytes)
+      : kind_(kind),
+        bytes_(bytes),
+        data_(static_cast<uint8_t*>(::operator new(bytes + 64, kHostAlignment, std::nothrow))) {}
+  explicit HostBuffer(Bytes imported)
+      : kind_(Memory::kDevice), bytes_(imported.size()), imported_(std::move(imported)) {}
+  ~HostBuffer() override { ::operator delete(data_, kHostAlignment); }
+  HostBuffer(const HostBuffer&) = delete;
+  uint64_t size() const override { return bytes_; }
+  Memory memory() const override { return kind_; }
+  bool valid() const { return data_ != nullptr || imported_.data() != nullptr || bytes_ == 0; }
+  bool imported() const { return data_ == nullptr; }
+  // Imported bytes are only ever read: a plan never makes them an operand that is written.
+  uint8_t* data() const { return data_ ? data_ : const_cast<uint8_t*>(imported_.data()); }
+
+ private:
+  Memory kind_;
+  uint64_t bytes_;
+  uint8_t* data_ = nullptr;
+  Bytes imported_;
+};
+
+struct BoundStep {
+  std::shared_ptr<const HostProgram> program;  // null: copy
+  struct Range {
+    uint32_t slot;
+    uint64_t offset, bytes;
+  };
+  std::vector<Range> operands;
+  std::vector<ir::Dim> scalars;
+  std::string label;
+};
+
+class HostSegment final : public Segment {
+ public:
+  std::vector<BoundStep> steps;
+  std::vector<ir::SymbolRef> symbols;
+  bool timestamps = false;
+  std::vector<StepTime> times;  // of the last finished run
+};
+
+absl::Status RunStep(const BoundStep& step, std::span<const BufferRef> slots,
+                     const ir::Bindings& values) {
+  std::vector<std::span<uint8_t>> operands;
+  operands.reserve(step.operands.size());
+  for (const auto& r : step.operands) {
+    if (r.slot == Operand::kNoSlot) {
+      operands.emplace_back();
+      continue;
+    }
+    operands.emplace_back(static_cast<HostBuffer&>(*slots[r.slot]).data() + r.offset, r.bytes);
+  }
+  if (!step.program) {
+    std::memmove(operands[1].data(), operands[0].data(),
+                 std::min(operands[0].size(), operands[1].size()));
+    return absl::OkStatus();
+  }
+  std::vector<int64_t> scalars;
+  for (const ir::Dim& d : step.scalars) {
+    FORGE_ASSIGN_OR_RETURN(int64_t v, d.Evaluate(values));
+    scalars.push_back(v);
+  }
+  return step.program->Run({operands, scalars});
+}
+
+absl::Status RunSegment(HostSegment& segment, std::span<const BufferRef> slots,
+                        std::span<const int64_t> step_values, const std::atomic<bool>* cancel) {
+  ir::Bindings values;
+  for (size_t i = 0; i < segment.symbols.size(); ++i) values[segment.symbols[i]] = step_values[i];
+  if (segment.timestamps) segment.times.assign(segment.steps.size(), {});
+  for (size_t i = 0; i < segment.steps.size(); ++i) {
+    if (cancel && cancel->load(std::memory_order_relaxed)) return Aborted("the run was cancelled");
+    const int64_t begin = segment.timestamps ? NowNanoseconds() : 0;
+    absl::Status s = RunStep(segment.steps[i], slots, values);
+    if (!s.ok()) return Annotate(s, segment.steps[i].label);
+    if (segment.timestamps)
+      segment.times[i] = {static_cast<uint64_t>(begin), static_cast<uint64_t>(NowNanoseconds())};
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+HostDevice::HostDevice(DeviceInfo info) : info_(std::move(info)), worker_([this] { Loop(); }) {}
+
+HostDevice::~HostDevice() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  worker_.join();
+}
+
+void HostDevice::Loop() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return stop_ || !jobs_.empty(); });
+    if (jobs_.empty()) return;
+    Job job = std::move(jobs_.front());
+    jobs_.pop_front();
+    lock.unlock();
+    absl::Status s = job.work();
+    job.work = nullptr;  // releases buffers before anyone is told
+    lock.lock();
+    if (!s.ok()) failed_[job.point] = s;
+    done_ = job.point;
+    changed_.notify_all();
+  }
+}
+
+absl::StatusOr<Point> HostDevice::Enqueue(std::function<absl::Status()> work) {
+  std::lock_guard lock(mutex_);
+  jobs_.push_back({std::move(work), ++submitted_});
+  changed_.notify_all();
+  return Point{submitted_};
+}
+
+absl::StatusOr<BufferRef> HostDevice::Allocate(Memory kind, uint64_t bytes) {
+  if (bytes > largest_buffer())
+    return ResourceExhausted("a buffer of {} bytes is beyond {}", bytes, largest_buffer());
+  auto buffer = std::make_shared<HostBuffer>(kind, bytes);
+  if (!buffer->valid())
+    return ResourceExhausted("no memory for {} bytes; {} are left", bytes, MemoryLeft());
+  return BufferRef(buffer);
+}
+
+absl::StatusOr<BufferRef> HostDevice::Import(const Bytes& bytes) {
+  return BufferRef(std::make_shared<HostBuffer>(bytes));
+}
+
+absl::StatusOr<std::span<uint8_t>> HostDevice::Map(Buffer& b) {
+  auto& buffer = static_cast<HostBuffer&>(b);
+  if (buffer.imported()) return InvalidArgument("imported memory is read-only");
+  return std::span<uint8_t>(buffer.data(), buffer.size());
+}
+
+absl::StatusOr<Point> HostDevice::Copy(const CopyRange& r, std::span<const Point>) {
+  if (r.at > r.from.size() || r.bytes > r.from.size() - r.at || r.to_at > r.to.size() ||
+      r.bytes > r.to.size() - r.to_at)
+    return OutOfRange("a copy of {} bytes from {} to {} leaves its buffers", r.bytes, r.at,
+                      r.to_at);
+  uint8_t* to = static_cast<HostBuffer&>(r.to).data() + r.to_at;
+  const uint8_t* from = static_cast<HostBuffer&>(r.from).data() + r.at;
+  return Enqueue([to, from, n = r.bytes] {
+    std::memmove(to, from, n);
+    return absl::OkStatus();
+  });
+}
+
+uint64_t HostDevice::MemoryLeft() const {
+  const long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(size) : 0;
+}
+
+absl::StatusOr<SegmentRef> HostDevice::Record(const SegmentSpec& spec) {
+  auto segment = std::make_shared<HostSegment>();
+  segment->symbols.assign(spec.step_symbols.begin(), spec.step_symbols.end());
+  segment->timestamps = spec.timestamps;
+  for (const Step& s : spec.steps) {
+    BoundStep step{std::static_pointer_cast<const HostProgram>(s.program), {}, s.scalars, s.label};
+    for (const Operand& o : s.operands) {
+      if (o.slot == Operand::kNoSlot) {
+        step.operands.push_back({Operand::kNoSlot, 0, 0});
+        continue;
+      }
+      FORGE_ASSIGN_OR_RETURN(int64_t offset, o.offset.Evaluate({}));
+      FORGE_ASSIGN_OR_RETURN(int64_t bytes, o.bytes.Evaluate({}));
+      const uint64_t size = spec.slots[o.slot].bytes;
+      if (offset < 0 || bytes < 0 || static_cast<uint64_t>(offset) > size ||
+          static_cast<uint64_t>(bytes) > size - offset)
+        return Internal("{}: an operand of {} bytes at {} leaves its slot of {}", s.label, bytes,
+                        offset, size);
+      step.operands.push_back(
+          {o.slot, static_cast<uint64_t>(offset), static_cast<uint64_t>(bytes)});
+    }
+    segment->steps.push_back(std::move(step));
+  }
+  return SegmentRef(segment);
+}
+
+absl::StatusOr<Point> HostDevice::Submit(Segment& segment, const SubmitArgs& args) {
+  auto& s = static_cast<HostSegment&>(segment);
+  std::vector<BufferRef> slots(args.slots.begin(), args.slots.end());
+  std::vector<int64_t> values(args.step_values.begin(), args.step_values.end());
+  return Enqueue([&s, slots = std::move(slots), values = std::move(values), cancel = args.cancel] {
+    return RunSegment(s, slots, values, cancel);
+  });
+}
+
+bool HostDevice::Reached(const Point& p) const {
+  std::lock_guard lock(mutex_);
+  return done_ >= p.value;
+}
+
+absl::Status HostDevice::Wait(const Point& p, int64_t nanoseconds) {
+  std::unique_lock lock(mutex_);
+  auto reached = [&] { return done_ >= p.value; };
+  if (nanoseconds < 0) {
+    changed_.wait(lock, reached);
+  } else if (!changed_.wait_for(lock, std::chrono::nanoseconds(nanoseconds), reached)) {
+    return absl::DeadlineExceededError("the device is still at work");
+  }
+  auto it = failed_.find(p.value);
+  if (it == failed_.end()) return absl::OkStatus();
+  absl::Status s = it->second;
+  failed_.erase(it);
+  return s;
+}
+
+absl::StatusOr<std::vector<StepTime>> HostDevice::Timestamps(const Segment& s) {
+  std::lock_guard lock(mutex_);
+  return static_cast<const HostSegment&>(s).times;
+}
+
+}  // namespace forge
