@@ -139,12 +139,10 @@ class Device {
 
   // errors: ResourceExhausted with the bytes asked for and left
   virtual absl::StatusOr<BufferRef> Allocate(Memory kind, uint64_t bytes) = 0;
-  virtual uint64_t largest_buffer()
-      // Is kDevice memory the host's, so that Map works on it and no staging is needed?
-      virtual bool host_memory() const {
-    return false;
-  }
-  const = 0;  // bytes; arenas and weights are cut into chunks of it
+  // Bytes; arenas and weights are cut into chunks of it.
+  virtual uint64_t largest_buffer() const = 0;
+  // Is kDevice memory the host's, so that Map works on it and no staging is needed?
+  virtual bool host_memory() const { return false; }
   // A read-only buffer over host memory that `bytes` keeps alive, without a copy.
   //   errors: Unimplemented where the device cannot; the caller copies instead
   virtual absl::StatusOr<BufferRef> Import(const Bytes& bytes) = 0;
