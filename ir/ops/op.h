@@ -82,10 +82,10 @@ struct IndexMap {
   struct Piece {
     int operand;
     Dims index;
-    std::vector<Range> when;
+    std::vector<Range> when = {};  // all must hold
   };  // the first that holds wins
-  std::vector<Load> loads;
-  std::vector<Piece> pieces;
+  std::vector<Load> loads = {};
+  std::vector<Piece> pieces = {};
   double fill = 0;  // where none holds
 };
 
@@ -216,7 +216,7 @@ class AnyOp {
 // tests, benchmarks and documentation alike.
 struct Case {
   AnyOp op;
-  std::vector<std::string> in;
+  std::vector<std::string> in = {};
   std::string refuse = {};  // not empty: infer must refuse with a message that contains this
   bool bench = false;       // real size: timed by forge-bench; tests run it on fast devices only
 };

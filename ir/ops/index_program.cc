@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/ops/index_program.h"
+
+#include <algorithm>
+
+#include "absl/container/inlined_vector.h"
+
+namespace forge::ir {
+namespace {
+
+constexpr int kMaxDepth = 64;  // maps of ops are shallow; attributes from files need not be
+
+int64_t FloorDivide(int64_t a, int64_t b) {
+  if (b <= 0) return 0;
+  return a / b - (a % b < 0);
+}
+
+int64_t Combine(Dim::Op op, int64_t a, int64_t b) {
+  const uint64_t ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
+  switch (op) {
+    case Dim::Op::kAdd:
+      return static_cast<int64_t>(ua + ub);
+    case Dim::Op::kMul:
+      return static_cast<int64_t>(ua * ub);
+    case Dim::Op::kFloorDiv:
+      return FloorDivide(a, b);
+    case Dim::Op::kMod:
+      return b <= 0 ? 0 : a - FloorDivide(a, b) * b;
+    case Dim::Op::kMin:
+      return std::min(a, b);
+    case Dim::Op::kMax:
+      return std::max(a, b);
+    case Dim::Op::kConstant:
+    case Dim::Op::kSymbol:
+      break;
+  }
+  FORGE_CHECK(!"an operator");
+  return 0;
+}
+
+}  // namespace
+
+absl::StatusOr<IndexProgram> IndexProgram::Compile(const Dim& d,
+                                                   std::span<const SymbolRef> variables) {
+  IndexProgram p;
+  FORGE_RETURN_IF_ERROR(p.Append(d, variables, 0));
+  return p;
+}
+
+absl::Status IndexProgram::Append(const Dim& d, std::span<const SymbolRef> variables, int depth) {
+  if (depth > kMaxDepth) return InvalidArgument("index {} is nested too deeply", d.ToText());
+  const Dim::Part part = d.part();
+  if (part.op == Dim::Op::kConstant) {
+    steps_.push_back({part.op, part.constant});
+    return absl::OkStatus();
+  }
+  if (part.op == Dim::Op::kSymbol) {
+    const auto found = std::find(variables.begin(), variables.end(), part.symbol);
+    if (found == variables.end())
+      return InvalidArgument("symbol {} has no value", part.symbol->name);
+    steps_.push_back({part.op, found - variables.begin()});
+    return absl::OkStatus();
+  }
+  for (const Dim& operand : part.operands)
+    FORGE_RETURN_IF_ERROR(Append(operand, variables, depth + 1));
+  steps_.push_back({part.op, static_cast<int64_t>(part.operands.size())});
+  return absl::OkStatus();
+}
+
+int64_t IndexProgram::Run(std::span<const int64_t> variables) const {
+  absl::InlinedVector<int64_t, 32> stack;
+  for (const Step& s : steps_) {
+    if (s.op == Dim::Op::kConstant) {
+      stack.push_back(s.value);
+    } else if (s.op == Dim::Op::kSymbol) {
+      stack.push_back(variables[static_cast<size_t>(s.value)]);
+    } else {
+      const size_t first = stack.size() - static_cast<size_t>(s.value);
+      for (size_t i = first + 1; i < stack.size(); ++i)
+        stack[first] = Combine(s.op, stack[first], stack[i]);
+      stack.resize(first + 1);
+    }
+  }
+  return stack.back();
+}
+
+}  // namespace forge::ir
