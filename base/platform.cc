@@ -57,12 +57,15 @@ class TemporaryFile {
   std::filesystem::path path_;
 };
 
-absl::Status WriteAll(int fd, std::span<const uint8_t> content, std::string_view path) {
-  while (!content.empty()) {
-    const ssize_t n = ::write(fd, content.data(), std::min<size_t>(content.size(), 1u << 30));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return Internal("{}: cannot write: {}", path, ErrorText(errno));
-    content = content.subspan(static_cast<size_t>(n));
+absl::Status WriteAll(int fd, std::span<const std::span<const uint8_t>> parts,
+                      std::string_view path) {
+  for (std::span<const uint8_t> content : parts) {
+    while (!content.empty()) {
+      const ssize_t n = ::write(fd, content.data(), std::min<size_t>(content.size(), 1u << 30));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return Internal("{}: cannot write: {}", path, ErrorText(errno));
+      content = content.subspan(static_cast<size_t>(n));
+    }
   }
   return absl::OkStatus();
 }
@@ -105,6 +108,11 @@ absl::StatusOr<Bytes> MapFile(const std::filesystem::path& path) {
 }
 
 absl::Status WriteFile(const std::filesystem::path& path, std::span<const uint8_t> content) {
+  return WriteFile(path, std::span(&content, 1));
+}
+
+absl::Status WriteFile(const std::filesystem::path& path,
+                       std::span<const std::span<const uint8_t>> parts) {
   const std::string name = path.string();
   struct stat info;
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
@@ -112,14 +120,14 @@ absl::Status WriteFile(const std::filesystem::path& path, std::span<const uint8_
     // A pipe or a device (/dev/null, /dev/stdout) is written to, never replaced.
     const Descriptor d(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     if (!d.ok()) return Internal("{}: cannot write: {}", name, ErrorText(errno));
-    return WriteAll(d.get(), content, name);
+    return WriteAll(d.get(), parts, name);
   }
   const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   const auto temporary = TemporaryName(folder, path);
   Descriptor d(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!d.ok()) return Internal("{}: cannot write: {}", name, ErrorText(errno));
   TemporaryFile file(temporary);
-  FORGE_RETURN_IF_ERROR(WriteAll(d.get(), content, name));
+  FORGE_RETURN_IF_ERROR(WriteAll(d.get(), parts, name));
   if (::fsync(d.get()) != 0 || d.Close() != 0 || file.RenameTo(path) != 0)
     return Internal("{}: cannot write: {}", name, ErrorText(errno));
   FlushFolder(folder);

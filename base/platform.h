@@ -21,6 +21,9 @@ absl::StatusOr<Bytes> MapFile(const std::filesystem::path& path);
 // or machine stops: temporary file in the same folder, flush, rename.
 //   errors: Internal with path and reason; nothing is left behind
 absl::Status WriteFile(const std::filesystem::path& path, std::span<const uint8_t> content);
+// The same for content in several parts, written one after another.
+absl::Status WriteFile(const std::filesystem::path& path,
+                       std::span<const std::span<const uint8_t>> parts);
 
 // A shared library opened by name, closed with the last reference.
 class SharedLibrary {
