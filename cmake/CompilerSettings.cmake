@@ -12,8 +12,13 @@ add_compile_options(-fPIC -Wall -Wextra)
 # Messages name files as the repository does, and binaries carry no path of the build machine.
 add_compile_options("-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
-  # g++ 12 sees an uninitialised read in the moves of std::variant and absl::StatusOr (GCC bug 80635).
-  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
+  # g++ 12 sees an uninitialised read in moves of std::optional and its like (GCC bug 80635), and
+  # overflows in the inlined operators of std::string (105329, 105651).
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>
+                      $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow>
+                      $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overread>
+                      $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds>
+                      $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
 
 if(FORGE_SANITIZE)

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # Sourced by the scripts of tools/ and tests/: how they speak, show progress and build.
 
-PROGRAM=$(basename "$0")
+PROGRAM=$0
 
 # One line about what happens next.
 say() { printf '%s\n' "$*"; }
@@ -48,20 +48,20 @@ build() {
   local preset=$1 started=$SECONDS
   shift
   local tree=build/$preset
+  mkdir -p build
   if [[ ! -f $tree/build.ninja ]]; then
     say "Configuring $tree"
     cmake --preset "$preset" >"$tree.configure.log" 2>&1 ||
       { cat "$tree.configure.log" >&2; fail 1 "configuring $tree failed"; }
   fi
-  if ninja -C "$tree" -n "$@" 2>/dev/null | grep -q 'no work to do'; then return; fi
   NINJA_STATUS='[%f/%t] ' ninja -C "$tree" "$@" 2>&1 | tee "$tree/build.log" | ninja_percent | progress "Building $tree" ||
     fail 1 "the build failed: see $tree/build.log"
-  say "Built $tree in $(elapsed "$started")"
+  if ! grep -q '^ninja: no work to do' "$tree/build.log"; then say "Built $tree in $(elapsed "$started")"; fi
 }
 
 # Turns ninja's "[12/300] what" into "4 what" and sends everything else, compilers' messages, to stderr.
 ninja_percent() {
   awk '/^\[[0-9]+\/[0-9]+\] / { split(substr($1, 2), n, /[\/\]]/); $1 = ""; printf "%d%s\n", 100 * n[1] / n[2], $0; fflush(); next }
-       /^ninja: Entering directory/ { next }
+       /^ninja: (Entering directory|no work to do)/ { next }
        { print > "/dev/stderr" }'
 }
