@@ -6,6 +6,7 @@
 // printer writes a view as a pointer and an index.
 #pragma once
 #include <array>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,8 +17,7 @@
 
 namespace forge::codegen {
 
-// ---- types
-// ----------------------------------------------------------------------------------------
+// ---- types --------------------------------------------------------------------------------------
 
 enum class MatrixUse : uint8_t { kNone, kA, kB, kAccumulator };
 enum class Scope : uint8_t { kInvocation, kSubgroup, kWorkgroup, kGrid };
@@ -42,64 +42,89 @@ struct Type {
   }
 };
 inline constexpr Type kBool{DType::kBool}, kI32{DType::kI32}, kU32{DType::kU32}, kF32{DType::kF32};
+std::string ToText(const Type& t);  // "f32", "u8x4"
 
-// Who is sure to see the same value. Computed when a value is made; a barrier under a condition
-// that is not workgroup-uniform does not verify, a subgroup op under one that is not
-// subgroup-uniform neither.
+// Who is sure to see the same value, among the invocations that make it. Computed when a value is
+// made; a barrier under a condition that is not workgroup-uniform does not verify, a subgroup op
+// under one that is not subgroup-uniform neither.
 using Uniform = Scope;
 
 enum class Space : uint8_t { kGlobal, kShared, kPrivate };
 struct View {
   std::string name;
   Space space = Space::kGlobal;
-  Type elem;            // the unit of an index: f32, 4 x f16 ...; two views may alias one operand
-  int operand = -1;     // global: which operand of the launch
+  Type elem;            // the unit of an index: f32, 4 x f16 ...; bool is one byte, 0 or 1
+  int operand = -1;     // global: which operand of the launch; views of one operand may alias
   uint32_t extent = 0;  // shared, private: elements
+  // Global: what the kernel does to the operand, the same in all views of it. Loads of an operand
+  // that is only read are shared like any value.
   bool reads = true, writes = false;
   uint32_t alignment = 4;  // bytes, proven
 };
 
-// ---- instructions
-// -----------------------------------------------------------------------------------
+// ---- instructions -------------------------------------------------------------------------------
 
-// Name, operands (-1: any). The verifier, the folder, the text form and the printers are columns
-// keyed by this list. Indices and trip counts are i32.
-#define FORGE_KERNEL_OPS(X)                                                                       \
-  X(Literal, 0)                                                                                   \
-  X(Scalar, 0) X(Builtin, 0) X(Add, 2) X(Sub, 2) X(Mul, 2) X(Div, 2) X(Rem, 2) X(MulHigh, 2)      \
-      X(Min, 2) X(Max, 2) X(Fma, 3) X(And, 2) X(Or, 2) X(Xor, 2) X(Not, 1) X(Shl, 2) X(Shr, 2)    \
-          X(Eq, 2) X(Lt, 2) X(Le, 2) X(Select, 3) X(Neg, 1) X(Abs, 1) X(Sqrt, 1) X(Rsqrt, 1)      \
-              X(Exp2, 1) X(Log2, 1) X(Sin, 1) X(Cos, 1) X(Floor, 1) X(RoundEven, 1) X(Convert, 1) \
-                  X(Bitcast, 1) X(Pack, -1) X(Extract, 1) X(Insert, 2) X(Dot4, 3) X(Load, 1)      \
-                      X(Store, 2) X(Atomic, 2) X(MatrixLoad, 2) X(MatrixStore, 3)                 \
-                          X(MatrixMulAdd, 3) X(Barrier, 0) X(Shuffle, 2) X(ShuffleXor, 1)         \
-                              X(SubgroupReduce, 1) X(SubgroupScan, 1) X(Ballot, 1) X(If, 1)       \
-                                  X(For, -1) X(While, -1) X(Yield, -1)
+// Name, operands (-1: any), effect. Pure instructions depend on their operands alone, so that equal
+// ones are one, and unread ones none. The verifier, the folder, the text form and the printers are
+// columns keyed by this list. Indices and trip counts are i32.
+//
+// Integers wrap. Div and Rem truncate; the divisor is neither 0 nor, for the lowest value, -1.
+// Shifts are by less than the width. Min and Max propagate NaN. Convert is as docs/semantics.md
+// says. Eq, Lt and Le are false for NaN. scalar.h has total versions of the partial ones.
+// clang-format off
+#define FORGE_KERNEL_OPS(X)                                                            \
+  X(Literal, 0, kPure) X(Scalar, 0, kPure) X(Builtin, 0, kPure)                        \
+  X(Add, 2, kPure) X(Sub, 2, kPure) X(Mul, 2, kPure) X(Div, 2, kPure) X(Rem, 2, kPure) \
+  X(MulHigh, 2, kPure) X(Min, 2, kPure) X(Max, 2, kPure) X(Fma, 3, kPure)              \
+  X(And, 2, kPure) X(Or, 2, kPure) X(Xor, 2, kPure) X(Not, 1, kPure)                   \
+  X(Shl, 2, kPure) X(Shr, 2, kPure)                                                    \
+  X(Eq, 2, kPure) X(Lt, 2, kPure) X(Le, 2, kPure) X(Select, 3, kPure)                  \
+  X(Neg, 1, kPure) X(Abs, 1, kPure) X(Sqrt, 1, kPure) X(Rsqrt, 1, kPure)               \
+  X(Exp2, 1, kPure) X(Log2, 1, kPure) X(Sin, 1, kPure) X(Cos, 1, kPure)                \
+  X(Floor, 1, kPure) X(RoundEven, 1, kPure) X(Convert, 1, kPure) X(Bitcast, 1, kPure)  \
+  X(Pack, -1, kPure) X(Extract, 1, kPure) X(Insert, 2, kPure) X(Dot4, 3, kPure)        \
+  X(Load, 1, kReads) X(Store, 2, kWrites) X(Atomic, 2, kWrites)                        \
+  X(MatrixLoad, 2, kReads) X(MatrixStore, 3, kWrites) X(MatrixMulAdd, 3, kPure)        \
+  X(Barrier, 0, kTogether) X(Shuffle, 2, kTogether) X(ShuffleXor, 1, kTogether)        \
+  X(SubgroupReduce, 1, kTogether) X(SubgroupScan, 1, kTogether) X(Ballot, 1, kTogether) \
+  X(If, 1, kControl) X(For, -1, kControl) X(While, -1, kControl) X(Yield, -1, kControl)
+// clang-format on
 
 enum class Code : uint8_t {
-#define X(name, arity) k##name,
+#define X(name, arity, effect) k##name,
   FORGE_KERNEL_OPS(X)
 #undef X
 };
+enum class Effect : uint8_t { kPure, kReads, kWrites, kTogether, kControl };
+struct CodeInfo {
+  std::string_view name;  // "SubgroupReduce"
+  int arity;              // -1: any
+  Effect effect;          // kTogether: invocations meet, so control must be uniform
+};
+const CodeInfo& Info(Code code);
+
+// Flags in Inst::aux of arithmetic.
+inline constexpr uint8_t kPrecise = 1;      // floats: rounded as written, never contracted
+inline constexpr uint8_t kNonNegative = 2;  // i32 Div and Rem: both operands are at least 0
 
 using Id = uint32_t;  // a value of this kernel
 using BlockId = uint32_t;
 
-// Copied freely; spans lie in the kernel's own arrays.
+// Copied freely; argument lists lie in Kernel::operands.
 struct Inst {
   Code code;
-  uint8_t aux = 0;                   // builtin, scope, reduction kind, component, flags
-  uint16_t view = 0;                 // loads, stores: which view
+  uint8_t aux = 0;    // flags, builtin, kind of reduction or atomic, component, lane mask
+  uint16_t view = 0;  // loads, stores: which view
   uint32_t args = 0, arg_count = 0;  // into Kernel::operands
   Id result = 0;  // first of `result_count`; If, For and While have one per yielded value
   uint16_t result_count = 1;
   uint16_t block_count = 0;  // If: then, else. For: body. While: test, body.
   BlockId block = 0;         // first of them
-  uint64_t literal = 0;      // bits of a literal's element; index of a scalar
+  uint64_t literal = 0;      // bits of a literal's element, zero-extended; index of a scalar
 };
 struct Block {
-  std::vector<Id> arguments;  // For: counter, then the carried values
-  std::vector<Inst> insts;    // the last one yields
+  std::vector<Id> arguments;  // For: counter, then the carried values. While: the carried values.
+  std::vector<Inst> insts;    // the last one yields; a While's test yields a bool
 };
 struct ValueInfo {
   Type type;
@@ -109,17 +134,19 @@ struct ValueInfo {
 struct Kernel {
   std::string name;
   std::array<uint32_t, 3> workgroup{64, 1, 1};
-  uint32_t subgroup = 0;        // required size; 0: any
-  std::array<ir::Dim, 3> grid;  // workgroups; the device splits what is beyond its limit
+  uint32_t subgroup = 0;                 // required size; 0: any
+  std::array<ir::Dim, 3> grid{1, 1, 1};  // workgroups; the device splits what is beyond its limit
   std::vector<View> views;
   std::vector<ir::Dim> scalars;  // i32s that are not literals; the device decides how they travel
   std::vector<ValueInfo> values;
   std::vector<Id> operands;
   std::vector<Block> blocks;  // blocks[0] is the body
+  std::span<const Id> ArgsOf(const Inst& i) const {
+    return std::span(operands).subspan(i.args, i.arg_count);
+  }
 };
 
-// ---- building
-// -----------------------------------------------------------------------------------------
+// ---- building -----------------------------------------------------------------------------------
 
 enum class BuiltinKind : uint8_t {
   kWorkgroupX,
@@ -132,52 +159,77 @@ enum class BuiltinKind : uint8_t {
   kSubgroup
 };
 enum class ReduceKind : uint8_t { kSum, kMin, kMax, kProd };
+enum class AtomicKind : uint8_t { kAdd, kMin, kMax, kAnd, kOr, kExchange };
 class Builder;
 struct Val {
   Builder* b = nullptr;
   Id id = 0;
   Type type() const;
+  Uniform uniform() const;
   explicit operator bool() const { return b != nullptr; }
 };
 using Vals = std::vector<Val>;
 
-// The scalar of ir/ops/elementwise.h on GPUs; see codegen/scalar.h for the operators on it.
+// Makes one kernel. Literals are folded, equal pure instructions of the open blocks are one, and
+// what a loop's body computes from outside values alone is computed outside of the loop.
+// The scalar of ir/ops/elementwise.h on GPUs is Val; codegen/scalar.h has its operators.
 class Builder {
  public:
+  // Opens the body; `k` must be empty but for its name, workgroup, subgroup and grid, and outlives
+  // the builder.
   explicit Builder(Kernel& k);
+  Builder(const Builder&) = delete;
   Kernel& kernel() { return k_; }
   uint16_t AddView(View v);
-  Val Literal(Type t, double v);  // deduplicated; splat for vectors
+  // Whether float arithmetic made from now on carries kPrecise; it does unless told otherwise.
+  void set_precise(bool precise);
+
+  // Deduplicated; splat for vectors. Integers saturate, NaN is 0 in them.
+  Val Literal(Type t, double v);
+  Val Bits(Type t, uint64_t bits);  // the same, by the bits of an element
   Val Int(int64_t v) { return Literal(kI32, static_cast<double>(v)); }
   Val Scalar(const ir::Dim& d);  // a literal when it is one; deduplicated
-  // The value of an index expression, i32: `at` gives the values of its symbols, others become
-  // Scalars.
-  Val Index(const ir::Dim& d, std::span<const std::pair<ir::SymbolRef, Val>> at);
-  Val Builtin(BuiltinKind which);
-  // Folds literals and shares equal pure instructions of the open blocks.
+  // The value of an index expression, i32: `at` gives the values of its symbols; what has none of
+  // them becomes a Scalar. Every part of the expression must fit 31 bits: schedules see to it.
+  using At = std::span<const std::pair<ir::SymbolRef, Val>>;
+  Val Index(const ir::Dim& d, At at);
+  Val Builtin(BuiltinKind which);  // i32
+  // A pure instruction. kPrecise is added to `aux` as set_precise says.
   Val Emit(Code code, Type type, std::initializer_list<Val> args, uint8_t aux = 0);
-  Val Pack(Type t, std::span<const Val> parts);
+  Val Pack(Type t, std::span<const Val> parts);  // one part: splat
   Val Extract(Val v, int component);
-  Val Convert(Val v, DType to);  // saturating float to int, half to even; see docs/semantics.md
+  Val Insert(Val v, Val part, int component);
+  Val Convert(Val v, DType to);  // see docs/semantics.md
+
   Val Load(uint16_t view, Val index);
   void Store(uint16_t view, Val index, Val value);
+  Val Atomic(AtomicKind kind, uint16_t view, Val index, Val value);  // what was there before
+
   Vals If(Val condition, absl::FunctionRef<Vals()> yes, absl::FunctionRef<Vals()> no);
   void If(Val condition, absl::FunctionRef<void()> yes);
-  // A body that sees equal begin and end is not emitted; `unroll`: emitted once for each literal
-  // counter.
+  // From `begin` while below `end`, by `step` > 0. A body that sees equal begin and end is not
+  // emitted, one that runs once is emitted in place; `unroll`: in place for each counter, where all
+  // three are literals.
   struct Range {
     Val begin, end, step;
     bool unroll = false;
   };
   Vals For(const Range& r, Vals carried, absl::FunctionRef<Vals(Val i, Vals carried)> body);
+  // Values made by `test` are not seen by `body`.
   Vals While(Vals carried, absl::FunctionRef<Val(Vals)> test, absl::FunctionRef<Vals(Vals)> body);
+
   void Barrier();  // of the workgroup: control, and shared and global memory
   Val Shuffle(Val v, Val lane);
+  Val ShuffleXor(Val v, uint8_t mask);
   Val SubgroupReduce(ReduceKind kind, Val v);
+  Val SubgroupScan(ReduceKind kind, Val v);  // inclusive
+  Val Ballot(Val condition);                 // u32x4
   void Finish();  // closes the body; FORGE_CHECKs that the kernel is well formed
 
+  struct State;  // builder_state.h, for the builder's own sources
+
  private:
-  struct State;
+  Val Together(Code code, Type type, std::initializer_list<Val> args, uint8_t aux);
   Kernel& k_;
   std::shared_ptr<State> state_;
 };
@@ -188,8 +240,7 @@ absl::Status Verify(const Kernel& k, const Caps& caps);
 std::string ToText(const Kernel& k);
 uint64_t Hash(const Kernel& k);  // of what the printed program depends on; the name is left out
 
-// ---- printers
-// -----------------------------------------------------------------------------------------
+// ---- printers -----------------------------------------------------------------------------------
 
 // A printer sees a verified kernel in which everything missing has been emulated, so it cannot
 // refuse. Operands are bound in order: operand i of a launch is binding i of set 0; scalars are

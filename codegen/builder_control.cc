@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// If, For and While: blocks are opened, filled by callbacks and closed by what they yield.
+#include "codegen/builder_state.h"
+#include "codegen/literal.h"
+#include "codegen/uniform.h"
+
+namespace forge::codegen {
+namespace {
+
+void CheckLike(std::span<const Val> a, std::span<const Val> b) {
+  FORGE_CHECK(a.size() == b.size());
+  for (size_t n = 0; n < a.size(); ++n) FORGE_CHECK(a[n].type() == b[n].type());
+}
+
+// Emitting a body in place is for short loops: beyond this, code grows and nothing is won.
+constexpr int64_t kMostUnrolled = 1024;
+
+}  // namespace
+
+BlockId Builder::State::NewBlocks(int n) {
+  k.blocks.resize(k.blocks.size() + n);
+  return static_cast<BlockId>(k.blocks.size()) - n;
+}
+
+void Builder::State::Enter(BlockId block, bool loop) { open.push_back({block, loop, {}}); }
+
+void Builder::State::Leave(std::span<const Val> yields) {
+  AppendEffect({.code = Code::kYield,
+                .args = SetArgs(yields),
+                .arg_count = static_cast<uint32_t>(yields.size())});
+  open.pop_back();
+}
+
+Vals Builder::State::Arguments(Builder& b, BlockId block, std::span<const Val> like) {
+  Vals out;
+  for (Val v : like) {
+    const Id id = NewValue(v.type(), level());
+    k.values[id].uniform = v.uniform();  // corrected when the loop is closed
+    k.blocks[block].arguments.push_back(id);
+    out.push_back({&b, id});
+  }
+  return out;
+}
+
+Vals Builder::State::Close(Builder& b, Inst control, std::span<const Val> args,
+                           std::span<const Val> like) {
+  control.args = SetArgs(args);
+  control.arg_count = static_cast<uint32_t>(args.size());
+  control.result = static_cast<Id>(k.values.size());
+  control.result_count = static_cast<uint16_t>(like.size());
+  Vals out;
+  for (Val v : like) out.push_back({&b, NewValue(v.type(), level())});
+  k.blocks[open.back().block].insts.push_back(control);
+  PropagateUniform(k, control);
+  return out;
+}
+
+Vals Builder::If(Val condition, absl::FunctionRef<Vals()> yes, absl::FunctionRef<Vals()> no) {
+  State& s = *state_;
+  if (const auto known = s.LiteralOf(condition)) return *known ? yes() : no();
+  const BlockId blocks = s.NewBlocks(2);
+  s.Enter(blocks, false);
+  const Vals a = yes();
+  s.Leave(a);
+  s.Enter(blocks + 1, false);
+  const Vals b = no();
+  s.Leave(b);
+  CheckLike(a, b);
+  const Inst i{.code = Code::kIf, .block_count = 2, .block = blocks};
+  return s.Close(*this, i, {&condition, 1}, a);
+}
+
+void Builder::If(Val condition, absl::FunctionRef<void()> yes) {
+  If(
+      condition,
+      [&] {
+        yes();
+        return Vals{};
+      },
+      [] { return Vals{}; });
+}
+
+Vals Builder::For(const Range& r, Vals carried, absl::FunctionRef<Vals(Val, Vals)> body) {
+  State& s = *state_;
+  if (r.begin.id == r.end.id) return carried;
+  const auto begin = s.LiteralOf(r.begin), end = s.LiteralOf(r.end), step = s.LiteralOf(r.step);
+  if (begin && end && step) {
+    const int64_t from = IntegerOf(DType::kI32, *begin), to = IntegerOf(DType::kI32, *end);
+    const int64_t by = IntegerOf(DType::kI32, *step);
+    FORGE_CHECK(by > 0);
+    const int64_t trips = to > from ? (to - from + by - 1) / by : 0;
+    if (trips <= 1 || (r.unroll && trips <= kMostUnrolled)) {
+      for (int64_t i = from; i < to; i += by) carried = body(Int(i), std::move(carried));
+      return carried;
+    }
+  }
+  const BlockId block = s.NewBlocks(1);
+  s.Enter(block, true);
+  Vals like{r.begin};
+  like.insert(like.end(), carried.begin(), carried.end());
+  Vals inside = s.Arguments(*this, block, like);
+  const Val counter = inside[0];
+  inside.erase(inside.begin());
+  const Vals next = body(counter, std::move(inside));
+  CheckLike(next, carried);
+  s.Leave(next);
+  Vals args{r.begin, r.end, r.step};
+  args.insert(args.end(), carried.begin(), carried.end());
+  return s.Close(*this, {.code = Code::kFor, .block_count = 1, .block = block}, args, carried);
+}
+
+Vals Builder::While(Vals carried, absl::FunctionRef<Val(Vals)> test,
+                    absl::FunctionRef<Vals(Vals)> body) {
+  State& s = *state_;
+  const BlockId blocks = s.NewBlocks(2);
+  s.Enter(blocks, true);
+  const Val go = test(s.Arguments(*this, blocks, carried));
+  s.Leave({&go, 1});
+  s.Enter(blocks + 1, true);
+  const Vals next = body(s.Arguments(*this, blocks + 1, carried));
+  CheckLike(next, carried);
+  s.Leave(next);
+  return s.Close(*this, {.code = Code::kWhile, .block_count = 2, .block = blocks}, carried,
+                 carried);
+}
+
+}  // namespace forge::codegen

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Index expressions: what the host can compute becomes one scalar, the rest arithmetic.
+#include <algorithm>
+#include <bit>
+
+#include "codegen/scalar.h"
+
+namespace forge::codegen {
+namespace {
+
+using Op = ir::Dim::Op;
+
+bool Needs(const ir::Dim& d, Builder::At at) {
+  if (d.is_constant() || at.empty()) return false;
+  std::vector<ir::SymbolRef> symbols;
+  d.CollectSymbols(symbols);
+  return std::any_of(symbols.begin(), symbols.end(), [&](const ir::SymbolRef& s) {
+    return std::any_of(at.begin(), at.end(), [&](const auto& known) { return known.first == s; });
+  });
+}
+
+struct IndexEmitter {
+  Builder& b;
+  Builder::At at;
+
+  Val Emit(const ir::Dim& d) const {
+    if (!Needs(d, at)) return b.Scalar(d);
+    const ir::Dim::Part part = d.part();
+    switch (part.op) {
+      case Op::kSymbol:
+        return std::find_if(at.begin(), at.end(),
+                            [&](const auto& known) { return known.first == part.symbol; })
+            ->second;
+      case Op::kAdd:
+      case Op::kMul:
+        return Chain(part);
+      case Op::kFloorDiv:
+        return FloorDiv(part.operands[0], part.operands[1]);
+      case Op::kMod:
+        return Mod(part.operands[0], part.operands[1]);
+      case Op::kMin:
+      case Op::kMax:
+        return Extreme(part);
+      case Op::kConstant:
+        break;
+    }
+    return b.Int(part.constant);
+  }
+
+  // A sum or a product; what the host knows is one operand, the last.
+  Val Chain(const ir::Dim::Part& part) const {
+    const bool sum = part.op == Op::kAdd;
+    ir::Dim host = sum ? 0 : 1;
+    Val v;
+    for (const ir::Dim& o : part.operands) {
+      if (!Needs(o, at)) {
+        host = sum ? host + o : host * o;
+        continue;
+      }
+      const Val next = Emit(o);
+      v = !v ? next : sum ? v + next : v * next;
+    }
+    const Val scalar = b.Scalar(host);
+    return sum ? v + scalar : v * scalar;
+  }
+
+  Val Extreme(const ir::Dim::Part& part) const {
+    Val v;
+    for (const ir::Dim& o : part.operands) {
+      const Val next = Emit(o);
+      v = !v ? next : part.op == Op::kMin ? min(v, next) : max(v, next);
+    }
+    return v;
+  }
+
+  // Arithmetic shift and mask round down for negative operands, too; division does not.
+  Val FloorDiv(const ir::Dim& x, const ir::Dim& by) const {
+    const Val a = Emit(x), c = Emit(by);
+    if (x.min() >= 0) return QuotientOf(a, c);
+    if (const int shift = Log2(by); shift >= 0) return b.Emit(Code::kShr, kI32, {a, b.Int(shift)});
+    const Val q = b.Emit(Code::kDiv, kI32, {a, c});
+    return q - select(a - q * c < 0.0, b.Int(1), 0.0);
+  }
+
+  Val Mod(const ir::Dim& x, const ir::Dim& by) const {
+    const Val a = Emit(x), c = Emit(by);
+    if (x.min() >= 0) return RemainderOf(a, c);
+    if (Log2(by) >= 0) return a & b.Int(by.constant() - 1);
+    const Val r = a - b.Emit(Code::kDiv, kI32, {a, c}) * c;
+    return r + select(r < 0.0, c, 0.0);
+  }
+
+  // log2 of a constant power of two, else -1.
+  static int Log2(const ir::Dim& d) {
+    if (!d.is_constant() || d.constant() <= 0) return -1;
+    const auto v = static_cast<uint64_t>(d.constant());
+    return std::has_single_bit(v) ? std::countr_zero(v) : -1;
+  }
+};
+
+}  // namespace
+
+Val Builder::Index(const ir::Dim& d, At at) { return IndexEmitter{*this, at}.Emit(d); }
+
+}  // namespace forge::codegen

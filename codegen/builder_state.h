@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Builder knows of the kernel it is making. Private to the builder's sources.
+#pragma once
+#include <optional>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "codegen/kernel_ir.h"
+
+namespace forge::codegen {
+
+struct Builder::State {
+  using Key = absl::InlinedVector<uint32_t, 8>;  // everything that makes two instructions equal
+  // A block whose end is not reached. Pure instructions move out of loops, never out of an If,
+  // whose condition may be there to save their price.
+  struct Open {
+    BlockId block;
+    bool loop;
+    absl::flat_hash_map<Key, Id> seen;
+  };
+  // Where a value is made; block arguments and results of If, For and While have no instruction.
+  struct Def {
+    uint32_t level;  // into `open`
+    BlockId block;
+    uint32_t inst = UINT32_MAX;
+  };
+  // An instruction that is asked for and perhaps not needed.
+  struct Request {
+    Code code;
+    Type type;
+    std::span<const Val> args;
+    uint8_t aux;
+  };
+
+  explicit State(Kernel& kernel) : k(kernel) {}
+
+  Id NewValue(const Type& type, uint32_t level);
+  const Inst* DefOf(Id v) const;  // null: an argument or the result of control
+  const Inst* DefOf(Val v) const { return DefOf(v.id); }
+  std::optional<uint64_t> LiteralOf(Val v) const;
+  bool IsLiteral(Val v, double value) const;
+  uint32_t SetArgs(std::span<const Val> args);
+  uint32_t level() const { return static_cast<uint32_t>(open.size()) - 1; }
+
+  // Appends to the block open at `level`; the instruction's values get their uniformity.
+  Id Append(Inst i, const Type& type, uint32_t level);
+  void AppendEffect(Inst i);  // no value, innermost block
+  // The value of an equal instruction in an open block, or a new one made as far out as may be.
+  Id Share(Inst i, const Type& type, std::span<const Val> args, uint32_t level);
+  uint32_t OutermostLevel(std::span<const Val> args) const;
+
+  // What `r` is equal to without it; nothing when it is needed.  (simplify.cc)
+  static Val Simplify(Builder& b, const Request& r);
+
+  // Control flow.
+  BlockId NewBlocks(int n);
+  void Enter(BlockId block, bool loop);
+  void Leave(std::span<const Val> yields);
+  // Appends an If, For or While whose blocks are complete; its results have the types of `like`.
+  Vals Close(Builder& b, Inst control, std::span<const Val> args, std::span<const Val> like);
+  Vals Arguments(Builder& b, BlockId block, std::span<const Val> like);
+
+  Kernel& k;
+  std::vector<Open> open;
+  std::vector<Def> defs;  // by value
+  bool precise = true;
+};
+
+}  // namespace forge::codegen

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Literals as bits: zero-extended to 64, exactly as wide as their element.
+#pragma once
+#include <optional>
+#include <span>
+
+#include "codegen/kernel_ir.h"
+
+namespace forge::codegen {
+
+inline bool IsFloat(DType t) { return Has(kFloatTypes, t); }
+inline bool IsSigned(DType t) { return Has(kSignedTypes, t); }
+inline bool IsInt(DType t) { return Has(kIntTypes, t); }
+
+// The bits of `v` in `t`: floats round half to even, integers truncate and saturate, NaN is 0 in
+// them, bool is v != 0.
+uint64_t ToBits(DType t, double v);
+double FloatOf(DType t, uint64_t bits);     // any type; 64-bit integers round
+int64_t IntegerOf(DType t, uint64_t bits);  // integers and bool, sign-extended
+uint64_t Masked(DType t, uint64_t bits);    // the lowest BitWidth(t) of them
+
+// One element of a pure instruction whose operands, all of type `arg` but for Select's condition
+// and shift amounts, are literals; nothing where it is not worth it or undefined.
+struct Folding {
+  Code code;
+  DType result, arg;
+};
+std::optional<uint64_t> FoldLiterals(const Folding& f, std::span<const uint64_t> bits);
+
+}  // namespace forge::codegen
