@@ -49,21 +49,26 @@ if(shader_headers)
   add_dependencies(forge_shaders forge_shader_code)
 endif()
 
-# forge_models(FOLDER): each FOLDER/NAME.onnx becomes share/forge/models/NAME.bin of the build tree.
+# forge_models(FOLDER): each FOLDER/*/NAME.onnx becomes share/forge/models/NAME.bin of the build tree.
+# The target `forge_programs` stands for them and for every tool and plug-in: what a user of the build tree runs.
 function(forge_models folder)
-  file(GLOB models CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.onnx")
+  get_property(plugins GLOBAL PROPERTY FORGE_PLUGINS)
+  get_property(tools GLOBAL PROPERTY FORGE_TOOLS)
+  add_custom_target(forge_programs DEPENDS ${plugins} ${tools})
+  file(GLOB models CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*/*.onnx")
   if(NOT models OR NOT TARGET forge-convert)
     return()
   endif()
   set(dir "${PROJECT_BINARY_DIR}/share/forge/models")
+  file(MAKE_DIRECTORY "${dir}")
   set(outputs "")
   foreach(model IN LISTS models)
     cmake_path(GET model STEM name)
     add_custom_command(OUTPUT "${dir}/${name}.bin" DEPENDS "${model}" forge-convert VERBATIM
-      COMMAND ${CMAKE_COMMAND} -E make_directory "${dir}"
       COMMAND forge-convert "${model}" -o "${dir}/${name}.bin"
-      COMMENT "forge-convert ${folder}/${name}.onnx")
+      COMMENT "forge-convert ${name}.onnx")
     list(APPEND outputs "${dir}/${name}.bin")
   endforeach()
   add_custom_target(forge_model_files ALL DEPENDS ${outputs})
+  add_dependencies(forge_programs forge_model_files)
 endfunction()
