@@ -4,13 +4,14 @@
 #include <memory>
 
 #include "ir/ops/op.h"
+#include "ir/signature.h"
 
 namespace forge::ir {
 
-// What ops of a kind share. The rule of `BySignature` infers results from OpInfo::outputs.
-absl::StatusOr<Types> InferBySignature(const OpDef& def, const void* self, TypeSpan in);
+// What ops of a kind share.
 absl::Status EvaluateMovement(const OpDef& def, const void* self, Eval& e);
 Cost CostPerElement(const OpDef& def, const void* self, TypeSpan in);
+Cost CostOfMovement(const OpDef& def, const void* self, TypeSpan in);  // nothing
 
 // The attributes behind a node's pointer; ops without attributes are not stored.
 template <class T>
@@ -78,11 +79,16 @@ constexpr OpDef MakeDef() {
   if constexpr (Movement<T>) {
     d.map = [](const void* p, TypeSpan in, const Dims& at) { return Self<T>(p).map(in, at); };
     if (!d.evaluate) d.evaluate = &EvaluateMovement;
+    d.cost = &CostOfMovement;
   }
   if constexpr (requires(const T op, TypeSpan in) { op.cost(in); })
     d.cost = [](const OpDef&, const void* p, TypeSpan in) { return Self<T>(p).cost(in); };
-  else
+  else if (!d.cost)
     d.cost = &CostPerElement;
+  if constexpr (requires(const T op, Eval& e) { op.magnitude(e); })
+    d.magnitude = [](const void* p, Eval& e) { return Self<T>(p).magnitude(e); };
+  if constexpr (requires(const T op, TypeSpan in) { op.contents(in); })
+    d.contents = [](const void* p, TypeSpan in) { return Self<T>(p).contents(in); };
   return d;
 }
 

@@ -87,7 +87,7 @@ constexpr ScalarDef kScalar = MakeScalar<T>();
 constexpr std::string_view Outputs(const ScalarInfo& info) {
   const bool one = info.arity() == 1;
   if (info.result == ResultType::kBool) return one ? "y: bool" : "y: bool[*r]";
-  if (info.result == ResultType::kAttribute) return "y: any";
+  if (info.result == ResultType::kAttribute) return "y: =to";
   return one ? "y: =x" : "y: =a[*r]";
 }
 
@@ -110,7 +110,9 @@ constexpr OpDef MakeDef() {
             .outputs = Outputs(T::kInfo),
             .source = T::kInfo.source};
   d.infer = &InferElementWise;
-  d.no_gradient = "pending";
+  d.gradient = [](const void* p, const GradArgs& g) {
+    return ElementWiseGradient(kScalar<T>, p, g);
+  };
   if (!d.evaluate) d.evaluate = &EvaluateElementWise;
   d.cost = &CostPerElement;
   d.scalar = &kScalar<T>;

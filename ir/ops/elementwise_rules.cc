@@ -5,6 +5,7 @@
 
 #include "ir/host_value.h"
 #include "ir/ops/elements.h"
+#include "ir/ops/reduce.h"
 
 namespace forge::ir {
 namespace {
@@ -154,6 +155,15 @@ absl::Status EvaluateElementWise(const OpDef& def, const void* self, Eval& e) {
   else
     Apply(def.scalar->i64, self, e);
   return absl::OkStatus();
+}
+
+Values ElementWiseGradient(const ScalarDef& scalar, const void* self, const GradArgs& g) {
+  std::array<Value, 3> dx;
+  scalar.gradient(self, g.in.data(), g.out[0], g.dout[0], dx.data());
+  Values out;
+  for (size_t i = 0; i < g.in.size(); ++i)
+    out.push_back(dx[i] ? SumTo(dx[i], g.in[i].type().shape()) : Value{});
+  return out;
 }
 
 }  // namespace forge::ir

@@ -12,7 +12,7 @@ struct Fill {
   static constexpr OpInfo kInfo{.name = "fill",
                                 .formula = "y = value everywhere",
                                 .inputs = "",
-                                .outputs = "y: any",
+                                .outputs = "y: =dtype[*s]",
                                 .source = "ONNX ConstantOfShape-9; torch.full"};
   static constexpr Field kFields[] = {
       FieldOf<&Fill::value>("value", "Converted to `dtype` as `cast` does."),

@@ -5,6 +5,7 @@
 // pointers.
 #pragma once
 #include <concepts>
+#include <optional>
 
 #include "base/record.h"
 #include "ir/type.h"
@@ -66,7 +67,7 @@ struct GradArgs {
 
 struct Cost {
   Dim flops, terms;
-};  // terms: K of the error bound in docs/semantics.md
+};  // terms: K of the error bound in docs/semantics.md; 0: nothing is rounded
 
 // Where an output element of a movement op comes from. `loads` make gather a movement op too: they
 // define symbols by integer elements read first.
@@ -167,6 +168,10 @@ struct OpDef {
   std::string_view no_gradient = {};  // "zero", "pending" or the reason
   absl::Status (*evaluate)(const OpDef&, const void*, Eval&) = nullptr;
   Cost (*cost)(const OpDef&, const void*, TypeSpan) = nullptr;
+  // Writes the S of the error bound to the results; null: the op on absolute values gives it.
+  absl::Status (*magnitude)(const void*, Eval&) = nullptr;
+  // Elements of the first result, an integer tensor, that follow from types alone; may be null.
+  std::optional<Dims> (*contents)(const void*, TypeSpan in) = nullptr;
   IndexMap (*map)(const void*, TypeSpan in, const Dims& at) = nullptr;  // null unless movement
   const ScalarDef* scalar = nullptr;                                    // null unless element-wise
   Cases (*cases)(const OpDef&) = nullptr;

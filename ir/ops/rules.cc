@@ -159,4 +159,6 @@ Cost CostPerElement(const OpDef& def, const void* self, TypeSpan in) {
   return {.flops = out->front().elements(), .terms = 1};
 }
 
+Cost CostOfMovement(const OpDef&, const void*, TypeSpan) { return {.flops = 0, .terms = 0}; }
+
 }  // namespace forge::ir

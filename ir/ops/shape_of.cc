@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/ops/shape_of.h"
+
+#include "ir/host_value.h"
+#include "ir/ops/define.h"
+
+namespace forge::ir {
+
+absl::StatusOr<Types> ShapeOf::infer(TypeSpan in) const {
+  return Types{Type::Tensor(DType::kI64, {in[0].rank()})};
+}
+
+absl::Status ShapeOf::evaluate(Eval& e) const {
+  for (int a = 0; a < e.in(0)->rank(); ++a) e.out(0).SetI64(a, e.in(0)->dim(a));
+  return absl::OkStatus();
+}
+
+Cost ShapeOf::cost(TypeSpan) const { return {.flops = 0, .terms = 0}; }
+
+std::optional<Dims> ShapeOf::contents(TypeSpan in) const { return in[0].shape(); }
+
+Cases ShapeOf::cases() {
+  return {{ShapeOf{}, {"any[2,3,4]"}}, {ShapeOf{}, {"f32[]"}}, {ShapeOf{}, {"f32[0,5]"}}};
+}
+
+FORGE_DEFINE_OP(ShapeOf)
+
+}  // namespace forge::ir

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "ir/ops/op.h"
+
+namespace forge::ir {
+
+struct Softmax {
+  int64_t axis = -1;
+
+  static constexpr OpInfo kInfo{.name = "softmax",
+                                .formula = "y = exp(x - max(x)) / sum(exp(x - max(x))) along axis",
+                                .inputs = "x: float[*d]",
+                                .outputs = "y: =x",
+                                .source = "ONNX Softmax-13; torch.softmax"};
+  static constexpr Field kFields[] = {
+      FieldOf<&Softmax::axis>("axis", "Negative counts from the end.")};
+
+  absl::StatusOr<Types> infer(TypeSpan in) const;
+  Values decompose(Function& f, ValueSpan in) const;
+  Values gradient(const GradArgs& g) const;
+  absl::Status evaluate(Eval& e) const;
+  absl::Status magnitude(Eval& e) const;
+  Cost cost(TypeSpan in) const;
+  static Cases cases();
+};
+const OpDef& DefOf(const Softmax*);
+
+}  // namespace forge::ir
