@@ -13,6 +13,9 @@ absl::Status EvaluateMovement(const OpDef& def, const void* self, Eval& e);
 Cost CostPerElement(const OpDef& def, const void* self, TypeSpan in);
 Cost CostOfMovement(const OpDef& def, const void* self, TypeSpan in);  // nothing
 
+// What is known of the elements of each operand.
+using Known = std::span<const std::optional<Dims>>;
+
 // The attributes behind a node's pointer; ops without attributes are not stored.
 template <class T>
 const T& Self(const void* op) {
@@ -87,8 +90,10 @@ constexpr OpDef MakeDef() {
     d.cost = &CostPerElement;
   if constexpr (requires(const T op, Eval& e) { op.magnitude(e); })
     d.magnitude = [](const void* p, Eval& e) { return Self<T>(p).magnitude(e); };
-  if constexpr (requires(const T op, TypeSpan in) { op.contents(in); })
-    d.contents = [](const void* p, TypeSpan in) { return Self<T>(p).contents(in); };
+  if constexpr (requires(const T op, TypeSpan in, Known known) { op.contents(in, known); })
+    d.contents = [](const void* p, TypeSpan in, Known known) {
+      return Self<T>(p).contents(in, known);
+    };
   return d;
 }
 

@@ -58,16 +58,6 @@ uint64_t SaturatedU64(double v) {
   return v > 0 ? static_cast<uint64_t>(v) : 0;
 }
 
-void StoreSaturated(double v, HostValue& to, int64_t flat) {
-  const DType t = to.dtype();
-  if (t == DType::kBool) return to.SetI64(flat, v != 0);
-  if (t == DType::kU64) return to.SetI64(flat, static_cast<int64_t>(SaturatedU64(v)));
-  if (t == DType::kI64) return to.SetI64(flat, SaturatedI64(v));
-  if (!Has(kIntTypes, t)) return to.Set(flat, v);
-  const auto [low, high] = RangeOf(t);
-  to.SetI64(flat, std::isnan(v) ? 0 : static_cast<int64_t>(std::clamp(v, low, high)));
-}
-
 Index Strides(std::span<const int64_t> shape) {
   Index strides(shape.size());
   int64_t step = 1;

@@ -15,9 +15,6 @@ std::vector<int64_t> Integers(const HostValue& v);
 // Stores `from`, one number for each element, as HostValue::Set does.
 void Store(std::span<const double> from, HostValue& to);
 
-// Stores as `cast` does: floats round half to even, integers truncate and saturate, NaN gives 0 and
-// bool is v != 0.
-void StoreSaturated(double v, HostValue& to, int64_t flat);
 // Least and greatest value of an integer type in f64; those of 64 bits are rounded outwards.
 std::pair<double, double> RangeOf(DType t);
 // `v` truncated, in T; NaN gives 0.

@@ -70,16 +70,14 @@ void Apply(D (*fn)(const void*, const D*), const void* self, Eval& e) {
 
 void CastElement(const HostValue& x, int64_t i, HostValue& y) {
   const bool from_float = Has(kFloatTypes, x.dtype());
-  if (y.dtype() == DType::kBool)
-    y.SetI64(i, from_float ? x.f64(i) != 0 : x.i64(i) != 0);
-  else if (!from_float && !Has(kFloatTypes, y.dtype()))
+  if (!from_float && !Has(kFloatTypes, y.dtype()))
     y.SetI64(i, x.i64(i));
   else if (y.dtype() == DType::kF32 && x.dtype() == DType::kU64)
     y.Set(i, static_cast<float>(static_cast<uint64_t>(x.i64(i))));  // rounds once
   else if (y.dtype() == DType::kF32 && !from_float)
     y.Set(i, static_cast<float>(x.i64(i)));
   else
-    StoreSaturated(x.f64(i), y, i);
+    y.Set(i, x.f64(i));
 }
 
 }  // namespace

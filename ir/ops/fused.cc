@@ -1,11 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/fused.h"
 
+#include <map>
+
 #include "ir/host_value.h"
 #include "ir/module.h"
 #include "ir/ops/define.h"
 
 namespace forge::ir {
+
+namespace {
+
+// What the symbols of a body's argument types stand for at one node.
+using Meaning = std::map<SymbolRef, Dim>;
+
+absl::Status Match(const Type& argument, const Type& given, Meaning& meaning) {
+  if (!argument.is_tensor() || argument.dtype() != given.dtype() ||
+      argument.rank() != given.rank() ||
+      argument.With(given.shape()) != given)  // the encodings differ
+    return InvalidArgument("expected {}", argument.ToText());
+  for (size_t a = 0; a < argument.shape().size(); ++a) {
+    const Dim& d = argument.shape()[a];
+    if (const Dim::Part part = d.part(); part.op == Dim::Op::kSymbol)
+      meaning.emplace(part.symbol, given.shape()[a]);
+    if (!Unify(d.Substitute(meaning), given.shape()[a]).ok())
+      return InvalidArgument("expected {}", argument.ToText());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::StatusOr<Types> Fused::infer(TypeSpan in) const {
   if (body == nullptr) return InvalidArgument("has no body");
@@ -14,12 +38,18 @@ absl::StatusOr<Types> Fused::infer(TypeSpan in) const {
   if (arguments.size() != in.size())
     return InvalidArgument("body {} takes {} operands, not {}", body->name(), arguments.size(),
                            in.size());
-  for (size_t i = 0; i < in.size(); ++i)
-    if (body->type(arguments[i].value) != in[i])
-      return InvalidArgument("operand {} is {}, body {} takes {}", i, in[i].ToText(), body->name(),
-                             body->type(arguments[i].value).ToText());
+  Meaning meaning;
+  for (size_t i = 0; i < in.size(); ++i) {
+    const absl::Status s = Match(body->type(arguments[i].value), in[i], meaning);
+    if (!s.ok()) return Annotate(s, fmt::format("argument {}", arguments[i].name));
+  }
   Types out;
-  for (const Function::Result& r : body->results()) out.push_back(body->type(r.value));
+  for (const Function::Result& r : body->results()) {
+    const Type& t = body->type(r.value);
+    Dims shape;
+    for (const Dim& d : t.shape()) shape.push_back(d.Substitute(meaning));
+    out.push_back(t.is_tensor() ? t.With(std::move(shape)) : t);
+  }
   return out;
 }
 

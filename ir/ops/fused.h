@@ -13,8 +13,9 @@ struct Fused {
                                 .inputs = "x: any...",
                                 .outputs = "y: any...",
                                 .source = "made by the pass fuse"};
-  static constexpr Field kFields[] = {
-      FieldOf<&Fused::body>("body", "Its arguments have the types of the operands.")};
+  static constexpr Field kFields[] = {FieldOf<&Fused::body>(
+      "body",
+      "Its arguments have the types of the operands, whose extents may stand for its symbols.")};
 
   absl::StatusOr<Types> infer(TypeSpan in) const;
   Values decompose(Function& f, ValueSpan in) const;  // the body's nodes

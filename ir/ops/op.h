@@ -170,8 +170,10 @@ struct OpDef {
   Cost (*cost)(const OpDef&, const void*, TypeSpan) = nullptr;
   // Writes the S of the error bound to the results; null: the op on absolute values gives it.
   absl::Status (*magnitude)(const void*, Eval&) = nullptr;
-  // Elements of the first result, an integer tensor, that follow from types alone; may be null.
-  std::optional<Dims> (*contents)(const void*, TypeSpan in) = nullptr;
+  // Elements of the first result, an integer tensor, from types and what is known of the operands'
+  // elements; may be null. Element-wise and movement ops need none.
+  std::optional<Dims> (*contents)(const void*, TypeSpan in,
+                                  std::span<const std::optional<Dims>> known) = nullptr;
   IndexMap (*map)(const void*, TypeSpan in, const Dims& at) = nullptr;  // null unless movement
   const ScalarDef* scalar = nullptr;                                    // null unless element-wise
   Cases (*cases)(const OpDef&) = nullptr;

@@ -95,6 +95,21 @@ T Combine(ReduceKind kind, T sum, T x) {
   return sum + x;
 }
 
+Dim CombineDims(ReduceKind kind, const Dim& sum, const Dim& x) {
+  switch (kind) {
+    case ReduceKind::kMax:
+      return Max(sum, x);
+    case ReduceKind::kMin:
+      return Min(sum, x);
+    case ReduceKind::kProd:
+      return sum * x;
+    case ReduceKind::kSum:
+    case ReduceKind::kMean:
+      break;
+  }
+  return sum + x;
+}
+
 // Results in row-major order; `strides` lead from an index of x to its result.
 template <class T>
 std::vector<T> ReduceAll(ReduceKind kind, std::span<const T> x, std::span<const int64_t> shape,
@@ -196,6 +211,25 @@ Cost Reduce::cost(TypeSpan in) const {
   const bool exact = kind == ReduceKind::kMax || kind == ReduceKind::kMin;
   return {.flops = in[0].elements(),
           .terms = exact || !reduced.ok() ? Dim(0) : CountOf(in[0].shape(), *reduced)};
+}
+
+std::optional<Dims> Reduce::contents(TypeSpan in, Known known) const {
+  const auto reduced = AxesOf(*this, in[0].rank());
+  if (!known[0] || !reduced.ok()) return std::nullopt;
+  const std::vector<int64_t> shape = Constants(in[0].shape());
+  const Index strides = ResultStrides(shape, *reduced);
+  std::vector<std::optional<Dim>> results;
+  size_t flat = 0;
+  for (Box at(shape); at; at.Next(), ++flat) {
+    int64_t to = 0;
+    for (size_t a = 0; a < shape.size(); ++a) to += (*at)[a] * strides[a];
+    if (results.size() <= static_cast<size_t>(to)) results.resize(static_cast<size_t>(to) + 1);
+    std::optional<Dim>& result = results[static_cast<size_t>(to)];
+    result = result ? CombineDims(kind, *result, (*known[0])[flat]) : (*known[0])[flat];
+  }
+  Dims out;
+  for (const std::optional<Dim>& d : results) out.push_back(*d);
+  return out;
 }
 
 Cases Reduce::cases() {

@@ -28,6 +28,7 @@ struct Reduce {
   Values gradient(const GradArgs& g) const;
   absl::Status evaluate(Eval& e) const;
   Cost cost(TypeSpan in) const;
+  std::optional<Dims> contents(TypeSpan in, std::span<const std::optional<Dims>> known) const;
   static Cases cases();
 };
 const OpDef& DefOf(const Reduce*);

@@ -112,17 +112,16 @@ bool BoundMap::Holds(const Piece& p, std::span<const int64_t> variables) const {
   return true;
 }
 
-void CopyElement(const HostValue& from, int64_t i, HostValue& to, int64_t o, size_t bytes) {
-  if (bytes == 0) return to.SetI64(o, from.i64(i));  // packed integers
+void CopyElement(const HostValue& from, int64_t i, HostValue& to, int64_t o) {
+  const int bits = BitWidth(to.dtype());
+  if (bits % 8 != 0) return to.Set(o, from.f64(i));  // exact in f64
+  const size_t bytes = static_cast<size_t>(bits / 8);
   std::memcpy(to.mutable_bytes().data() + static_cast<size_t>(o) * bytes,
               from.bytes().data() + static_cast<size_t>(i) * bytes, bytes);
 }
 
 absl::Status BoundMap::Run(Eval& e) const {
   HostValue& out = e.out(0);
-  const int bits = BitWidth(out.dtype());
-  if (bits == 0) return Unimplemented("{} elements have no width", Name(out.dtype()));
-  const size_t bytes = bits % 8 == 0 ? static_cast<size_t>(bits / 8) : 0;
   std::vector<int64_t> variables(out.shape().size() + loads_.size());
   int64_t flat = 0;
   for (Box at(out.shape()); at; at.Next(), ++flat) {
@@ -136,12 +135,12 @@ absl::Status BoundMap::Run(Eval& e) const {
     const auto piece = std::find_if(pieces_.begin(), pieces_.end(),
                                     [&](const Piece& p) { return Holds(p, variables); });
     if (piece == pieces_.end()) {
-      StoreSaturated(fill_, out, flat);
+      out.Set(flat, fill_);
       continue;
     }
     const HostValue& from = *e.in(static_cast<size_t>(piece->operand));
     FORGE_ASSIGN_OR_RETURN(const int64_t i, Flat(from, piece->index, variables));
-    CopyElement(from, i, out, flat, bytes);
+    CopyElement(from, i, out, flat);
   }
   return absl::OkStatus();
 }

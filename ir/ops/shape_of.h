@@ -16,7 +16,7 @@ struct ShapeOf {
   static constexpr Zero gradient{};
   absl::Status evaluate(Eval& e) const;
   Cost cost(TypeSpan in) const;
-  std::optional<Dims> contents(TypeSpan in) const;
+  std::optional<Dims> contents(TypeSpan in, std::span<const std::optional<Dims>> known) const;
   static Cases cases();
 };
 const OpDef& DefOf(const ShapeOf*);
