@@ -21,6 +21,9 @@ struct Provenance {
   std::vector<ProvenanceRef> parts;  // what it was made of
   std::string ToText() const;        // "Conv_0 (Conv)", "Conv_0 + Relu_1"
 };
+// What `pass` made of `parts`. Flat and without repetition: the parts of parts are taken in their
+// place, so that provenance stays small however many passes ran. Null parts are left out.
+ProvenanceRef MadeBy(std::string_view pass, std::span<const ProvenanceRef> parts);
 
 // A tensor that outlives a run. Roles differ in who may change it, and in nothing else.
 struct Variable {
@@ -71,12 +74,14 @@ class Function {
   Value Argument(std::string name, Type type);
   // Appends a node and infers its types. The first error stays in status() with op, shapes and
   // provenance; after it, results have absent types and nothing more is checked. So rules need no
-  // StatusOr, and read as the formula they are.
+  // StatusOr, and read as the formula they are. After an error an op with any number of results
+  // gives 64. Operands are absent Values where an optional one is not given.
   Values Add(const AnyOp& op, ValueSpan in);
   struct LateField {
     std::string_view field;
     Value value;
   };
+  // As Add, with fields that are values of integers; results are unranked.
   Values AddLate(const AnyOp& op, ValueSpan in, std::span<const LateField> late);
   Value operator()(const AnyOp& op, std::initializer_list<Value> in) {
     return Add(op, ValueSpan(in.begin(), in.size()))[0];
@@ -89,6 +94,7 @@ class Function {
 
   // The model's own name of a value ("relu_1.tmp_0"); empty when it has none. The first name stays.
   void SetName(Value v, std::string_view name);
+  // Arguments and variables' values have their own.
   std::string_view NameOf(uint32_t value) const;
   // `at` is the provenance of every node added until the scope ends.
   class Scope {
@@ -138,13 +144,19 @@ class Function {
   std::vector<int> UseCounts() const;
 
  private:
+  friend class FunctionCopier;  // for Clone, Replace and Rewriter, who map variables and bodies
   uint32_t NewValue(Type type, Origin origin);
+  Value ReadAs(Variable* v, Type type);
+  Values Append(Node node, Types types);
+  Values Absent(const AnyOp& op);
+  std::vector<uint32_t> Ids(const AnyOp& op, ValueSpan in) const;
   std::string name_;
   std::vector<Node> nodes_;
   std::vector<Type> types_;
   std::vector<Origin> origins_;
   std::vector<Input> arguments_;
   std::vector<VariableRead> reads_;
+  absl::flat_hash_map<const Variable*, uint32_t> read_of_;
   std::vector<Result> results_;
   std::vector<Update> updates_;
   absl::flat_hash_map<uint32_t, std::string> names_;
@@ -158,13 +170,14 @@ class Module {
   Module(const Module&) = delete;
   Function* AddFunction(std::string name);      // a name in use gets ".1", ".2" ...
   Function* Find(std::string_view name) const;  // "main", "load", "decode"; null when absent
-  // Puts `f` in the place of the function of that name, which is destroyed.
+  // Puts `f` in the place of the function of that name, which is destroyed; ops that have it as a
+  // body get `f` instead. FORGE_CHECKs that the function exists.
   Function* Replace(std::string_view name, std::unique_ptr<Function> f);
   Variable* AddVariable(Variable v);  // a name in use gets ".1", ".2" ...
   Variable* FindVariable(std::string_view name) const;
   SymbolRef SymbolNamed(std::string_view name);       // one symbol for each name, made at first use
   SymbolRef FindSymbol(std::string_view name) const;  // null when absent
-  void AddSymbol(SymbolRef s);
+  void AddSymbol(SymbolRef s);  // FORGE_CHECKs that no other symbol has its name
   std::span<const std::unique_ptr<Variable>> variables() const { return variables_; }
   std::span<const std::unique_ptr<Function>> functions() const { return functions_; }
   std::span<const SymbolRef> symbols() const { return symbols_; }
@@ -175,6 +188,9 @@ class Module {
   std::vector<std::unique_ptr<Function>> functions_;
   std::vector<std::unique_ptr<Variable>> variables_;
   std::vector<SymbolRef> symbols_;
+  absl::flat_hash_map<std::string, Function*> function_of_;
+  absl::flat_hash_map<std::string, Variable*> variable_of_;
+  absl::flat_hash_map<std::string, SymbolRef> symbol_of_;
 };
 
 // A copy whose functions may be rewritten; variables' bytes are shared.
@@ -183,7 +199,9 @@ std::unique_ptr<Module> Clone(const Module& m);
 // Copies `in` to `out` node by node, remapping values. A rule is asked for each node in order and
 // either appends a replacement (one value for each result) or returns nothing, which copies the
 // node. Arguments, names, results, updates and provenance are carried over; nodes whose results
-// nobody reads are left out.
+// nobody reads are left out, save those of ordered ops. A rule's `in` holds the node's operands and
+// then its late values. A body is kept as it is: rewrite it first and Replace() it.
+//   errors: the first of `out`, or Internal when a rule's values do not fit the node's results
 struct Rewriter {
   using Rule =
       absl::FunctionRef<std::optional<Values>(Function& out, const Node& node, ValueSpan in)>;

@@ -35,6 +35,11 @@ absl::StatusOr<Types> AnyOp::Infer(TypeSpan in) const {
   return Annotate(out.status(), fmt::format("{}({})", name(), OperandsText(*def_, in)));
 }
 
+absl::StatusOr<Types> AnyOp::InferLate(TypeSpan in) const {
+  if (auto match = CheckSignature(*def_, in); !match.ok()) return match.status();
+  return InferUnranked(*def_, self(), in);
+}
+
 AnyOp AnyOp::Bind(const Bindings& values) const {
   if (def_->make == nullptr || values.empty()) return *this;
   std::shared_ptr<void> bound = def_->make(self());

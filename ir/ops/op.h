@@ -47,11 +47,12 @@ struct Alias {
 // Signatures are executed, not only printed: dtype classes, ranks and equal dimensions are checked
 // before infer() runs, and refusal tests are made from them.
 //   "x: float[n, c, h, w]; w: =x[m, k, *r]; bias: =x[m]?"    operands separated by ';'
-// A dtype is a name (f32), a class (float, int, number, bool, any) or =NAME, the dtype of an
-// earlier operand. In brackets stand dimension names (equal names are equal dimensions), numbers,
-// or one *NAME for any number of dimensions; no brackets: any rank. '?' marks an optional operand,
-// '...' after the last one any number of it. Outputs use the same form; there =x alone means "dtype
-// and shape of x".
+// A dtype is a name (f32), a class (float, int, signed, unsigned, complex, number, any), several
+// with '|' between them, or =NAME, the dtype of an earlier operand; in outputs also that of an
+// attribute. The words sequence, optional and value (anything) stand for what is no tensor. In
+// brackets stand dimension names (equal names are equal dimensions), numbers, or one *NAME for any
+// number of dimensions; no brackets: any rank. '?' marks an optional operand, '...' after the last
+// one any number of it. Outputs use the same form; there =x alone means "dtype and shape of x".
 struct OpInfo {
   std::string_view name = {}, formula = {}, inputs = {}, outputs = {}, source = {};
   std::string_view saved = {};  // outputs that only a gradient reads; inference drops them
@@ -208,8 +209,10 @@ class AnyOp {
     return def_ == &DefOf<T>();
   }
   absl::StatusOr<Types> Infer(TypeSpan in) const;  // signature first, then the rule
-  AnyOp Bind(const Bindings& values) const;        // every Dim and Type field bound
-  std::string ToText() const;                      // "conv2d{groups = 4}", defaults left out
+  // The same while a field is late: all results unranked.
+  absl::StatusOr<Types> InferLate(TypeSpan in) const;
+  AnyOp Bind(const Bindings& values) const;  // every Dim and Type field bound
+  std::string ToText() const;                // "conv2d{groups = 4}", defaults left out
   uint64_t Hash() const;
   friend bool operator==(const AnyOp&, const AnyOp&);  // same op, equal attributes
 
