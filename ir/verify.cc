@@ -202,13 +202,13 @@ class FunctionVerifier {
 };
 
 // Refuses functions that reach themselves, by repeatedly taking away those without bodies left.
-absl::Status CheckAcyclic(const Module& m) {
+absl::Status CheckAcyclic(const Module& m, const Owned& owned) {
   absl::flat_hash_map<const Function*, absl::flat_hash_set<const Function*>> users;
   absl::flat_hash_map<const Function*, size_t> open;
   for (const auto& f : m.functions())
     for (const Node& n : f->nodes())
       for (const Function* body : BodiesOf(n.op))
-        if (users[body].insert(f.get()).second) ++open[f.get()];
+        if (owned.functions.contains(body) && users[body].insert(f.get()).second) ++open[f.get()];
   std::vector<const Function*> ready;
   for (const auto& f : m.functions())
     if (open[f.get()] == 0) ready.push_back(f.get());
@@ -251,7 +251,7 @@ absl::Status Verify(const Module& m) {
   for (const auto& v : m.variables())
     if (absl::Status s = CheckVariable(*v, owned); !s.ok())
       return Annotate(s, fmt::format("variable {}", v->name));
-  FORGE_RETURN_IF_ERROR(CheckAcyclic(m));
+  FORGE_RETURN_IF_ERROR(CheckAcyclic(m, owned));
   for (const auto& f : m.functions())
     if (absl::Status s = FunctionVerifier(*f, owned).Run(); !s.ok())
       return Annotate(s, fmt::format("function {}", f->name()));
