@@ -1,17 +1,164 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vk_runtime/compiler.h"
 
-#include "ir/ops/op.h"
+#include "base/hash.h"
+#include "vk_runtime/grid_shift.h"
+#include "vk_runtime/hand_written.h"
+#include "vk_runtime/node_body.h"
+#include "vk_runtime/parallel.h"
 
 namespace forge::vk {
+namespace {
+
+// Turns the launches of one region into those of a step.
+class ProgramBuilder {
+ public:
+  ProgramBuilder(const NodeBody& body, uint32_t node_operands, const codegen::Program& made)
+      : body_(body), scratch_operand_(node_operands) {
+    parts_.kernel = made.kernel;
+    for (const int64_t bytes : made.scratch_bytes) {
+      scratch_.emplace_back(parts_.scratch_bytes, bytes);
+      parts_.scratch_bytes += (static_cast<uint64_t>(bytes) + kAlignment - 1) / kAlignment * kAlignment;
+    }
+  }
+
+  // `kernel` is what the pipeline was made of: perhaps shifted, unlike `launch.kernel`.
+  absl::Status Add(const codegen::Launch& launch, const codegen::Kernel& kernel,
+                   PipelineRef pipeline) {
+    PlannedLaunch planned;
+    planned.pipeline = std::move(pipeline);
+    planned.name = launch.kernel.name;
+    planned.shifted = kernel.scalars.size() != launch.kernel.scalars.size();
+    for (size_t i = 0; i < launch.operands.size(); ++i) {
+      FORGE_ASSIGN_OR_RETURN(LaunchOperand o, OperandOf(launch.operands[i]));
+      o.reads = o.writes = false;
+      for (const codegen::View& v : kernel.views) {
+        if (v.space != codegen::Space::kGlobal || v.operand != static_cast<int>(i)) continue;
+        o.reads |= v.reads;
+        o.writes |= v.writes;
+      }
+      planned.operands.push_back(o);
+    }
+    for (const ir::Dim& d : launch.kernel.scalars) planned.scalars.push_back(NumberOf(d));
+    for (int a = 0; a < 3; ++a) planned.grid[a] = NumberOf(launch.kernel.grid[a]);
+    parts_.launches.push_back(std::move(planned));
+    return absl::OkStatus();
+  }
+
+  VulkanProgram::Parts Finish(double seconds) {
+    parts_.seconds = seconds;
+    for (PlannedLaunch& l : parts_.launches)
+      l.seconds = seconds / static_cast<double>(parts_.launches.size());
+    return std::move(parts_);
+  }
+
+ private:
+  absl::StatusOr<LaunchOperand> OperandOf(int region_operand) const {
+    const auto i = static_cast<size_t>(region_operand);
+    if (i < body_.step_operand.size())
+      return LaunchOperand{.step_operand = body_.step_operand[i]};
+    const size_t s = i - body_.step_operand.size();
+    if (s >= scratch_.size()) return Internal("a launch binds scratch {} of {}", s, scratch_.size());
+    return LaunchOperand{.step_operand = scratch_operand_,
+                         .offset = scratch_[s].first,
+                         .bytes = static_cast<uint64_t>(scratch_[s].second)};
+  }
+
+  LaunchNumber NumberOf(const ir::Dim& d) {
+    if (d.is_constant()) return {.constant = d.constant()};
+    const auto at = std::find(parts_.scalars.begin(), parts_.scalars.end(), d);
+    const auto index = static_cast<int32_t>(at - parts_.scalars.begin());
+    if (at == parts_.scalars.end()) parts_.scalars.push_back(d);
+    return {.index = index};
+  }
+
+  const NodeBody& body_;
+  uint32_t scratch_operand_;
+  std::vector<std::pair<uint64_t, int64_t>> scratch_;  // offset, bytes
+  VulkanProgram::Parts parts_;
+};
+
+std::vector<Artifact> ArtifactsOf(
+    std::span<const std::shared_ptr<const codegen::Kernel>> kernels, const codegen::Caps& caps) {
+  std::vector<Artifact> all;
+  for (const auto& k : kernels) {
+    const std::string text = codegen::ToText(*k);
+    all.push_back({k->name + ".kernel", {text.begin(), text.end()}});
+    const std::vector<uint32_t> words = codegen::PrintSpirv(*k, caps);
+    const auto* bytes = reinterpret_cast<const uint8_t*>(words.data());
+    all.push_back({k->name + ".spv", {bytes, bytes + words.size() * sizeof(uint32_t)}});
+  }
+  return all;
+}
+
+}  // namespace
+
+absl::Status Compiler::Make(const codegen::Kernel& kernel, uint32_t operands, Slot& slot) {
+  FORGE_RETURN_IF_ERROR(codegen::Verify(kernel, context_->caps()));
+  const std::vector<uint32_t> words = codegen::PrintSpirv(kernel, context_->caps());
+  FORGE_ASSIGN_OR_RETURN(
+      slot.pipeline,
+      pipelines_->Get({.name = kernel.name,
+                       .spirv = words,
+                       .operands = operands,
+                       .scalars = static_cast<uint32_t>(kernel.scalars.size()),
+                       .subgroup = kernel.subgroup}));
+  slot.kernel = std::make_shared<const codegen::Kernel>(kernel);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Compiler::SlotRef> Compiler::KernelFor(codegen::Kernel kernel, uint32_t operands) {
+  if (NeedsShift(kernel, context_->caps())) kernel = ShiftGrid(std::move(kernel));
+  const uint64_t key = HashMix(codegen::Hash(kernel), operands);
+  SlotRef slot;
+  {
+    std::lock_guard lock(mutex_);
+    SlotRef& entry = kernels_[key];
+    if (!entry) entry = std::make_shared<Slot>();
+    slot = entry;
+  }
+  std::call_once(slot->once, [&] { slot->status = Make(kernel, operands, *slot); });
+  if (!slot->status.ok()) return slot->status;
+  return slot;
+}
+
+absl::StatusOr<ProgramRef> Compiler::Compile(const CompileRequest& request) {
+  FORGE_RETURN_IF_ERROR(context_->Health());
+  if (const auto shader =
+          FindHandWritten(*request.op, request.in, request.out, context_->caps()))
+    return MakeProgram(*shader, *pipelines_);
+  FORGE_ASSIGN_OR_RETURN(const NodeBody body, BodyOf(*request.op, request.in, request.out));
+  FORGE_ASSIGN_OR_RETURN(const codegen::Region region,
+                         codegen::Region::Of(*body.function, context_->caps()));
+  FORGE_ASSIGN_OR_RETURN(const codegen::Program made, codegen::Generate(region));
+  ProgramBuilder builder(body, static_cast<uint32_t>(request.in.size() + request.out.size()), made);
+  std::vector<std::shared_ptr<const codegen::Kernel>> kernels;
+  for (const codegen::Launch& launch : made.launches) {
+    FORGE_ASSIGN_OR_RETURN(
+        const SlotRef slot,
+        KernelFor(launch.kernel, static_cast<uint32_t>(launch.operands.size())));
+    FORGE_RETURN_IF_ERROR(builder.Add(launch, *slot->kernel, slot->pipeline));
+    kernels.push_back(slot->kernel);
+  }
+  VulkanProgram::Parts parts =
+      builder.Finish(context_->rates().Seconds({*request.op, request.in, request.out}));
+  parts.artifacts = [kernels = std::move(kernels), context = context_] {
+    return ArtifactsOf(kernels, context->caps());
+  };
+  return ProgramRef(std::make_shared<VulkanProgram>(std::move(parts)));
+}
 
 std::vector<absl::StatusOr<ProgramRef>> Compiler::Run(std::span<const CompileRequest> requests,
                                                       absl::FunctionRef<void(size_t)> progress) {
-  std::vector<absl::StatusOr<ProgramRef>> out;
-  for (const CompileRequest& r : requests) {
-    out.push_back(Unimplemented("no kernel takes {}", r.op->name()));
-    progress(out.size());
-  }
+  std::vector<absl::StatusOr<ProgramRef>> out(requests.size(), Internal("not compiled"));
+  std::atomic<size_t> done{0};
+  ParallelFor(requests.size(), threads_, [&](size_t i) {
+    out[i] = Compile(requests[i]);
+    if (!out[i].ok()) out[i] = Annotate(out[i].status(), requests[i].name);
+    progress(++done);
+  });
+  // A cache that cannot be written costs the next run time and this one nothing.
+  pipelines_->Save().IgnoreError();
   return out;
 }
 

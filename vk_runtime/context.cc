@@ -17,6 +17,7 @@ Context::Context(std::shared_ptr<Instance> instance, Queries queries, Granted gr
       queries_(std::move(queries)),
       granted_(std::move(granted)),
       settings_(settings),
+      rates_(Rates::Of(queries_.properties.deviceType)),
       family_(ComputeFamily(queries_)) {}
 
 absl::Status Context::Init() {

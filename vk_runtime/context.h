@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "vk_runtime/features.h"
+#include "vk_runtime/rates.h"
 
 namespace forge::vk {
 
@@ -24,6 +25,7 @@ class Context : public DeviceFunctions {
   const codegen::Caps& caps() const { return granted_.caps; }
   const Abilities& abilities() const { return granted_.abilities; }
   const VkPhysicalDeviceLimits& limits() const { return queries_.properties.limits; }
+  const Rates& rates() const { return rates_; }
   uint32_t family() const { return family_; }
   VkQueue queue() const { return queue_; }
 
@@ -55,6 +57,7 @@ class Context : public DeviceFunctions {
   Queries queries_;
   Granted granted_;
   Settings settings_;
+  Rates rates_;
   uint32_t family_ = 0;
   VkQueue queue_ = VK_NULL_HANDLE;
   mutable std::atomic<bool> lost_{false};

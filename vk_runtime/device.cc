@@ -10,21 +10,22 @@ constexpr uint64_t kNothingBytes = 256;
 
 }  // namespace
 
-VulkanDevice::VulkanDevice(const ContextRef& context, DeviceInfo info, int threads)
+VulkanDevice::VulkanDevice(const ContextRef& context, DeviceInfo info)
     : context_(context),
       info_(std::move(info)),
-      target_(fmt::format("vulkan: {}", info_.name), context->caps()),
-      threads_(threads > 0 ? threads : CpuCount()) {}
+      target_(fmt::format("vulkan: {}", info_.name), context->caps(), context->rates()) {}
 
 absl::StatusOr<std::shared_ptr<VulkanDevice>> VulkanDevice::Open(const ContextRef& context,
                                                                  DeviceInfo info,
                                                                  const DeviceOptions& options) {
-  std::shared_ptr<VulkanDevice> d(new VulkanDevice(context, std::move(info), options.threads));
+  std::shared_ptr<VulkanDevice> d(new VulkanDevice(context, std::move(info)));
   d->heap_ = std::make_shared<Heap>(context);
   FORGE_ASSIGN_OR_RETURN(d->nothing_,
                          VulkanBuffer::Create(d->heap_, Memory::kDevice, kNothingBytes));
   FORGE_ASSIGN_OR_RETURN(d->pipelines_, PipelineStore::Create(context, options.cache,
                                                               context->settings().statistics));
+  const int threads = options.threads > 0 ? options.threads : CpuCount();
+  d->compiler_ = std::make_unique<Compiler>(context, d->pipelines_, threads);
   FORGE_ASSIGN_OR_RETURN(d->queue_, Queue::Create(context));
   return d;
 }
@@ -68,8 +69,7 @@ absl::StatusOr<Point> VulkanDevice::Copy(const CopyRange& range, std::span<const
 
 std::vector<absl::StatusOr<ProgramRef>> VulkanDevice::Compile(
     std::span<const CompileRequest> requests, absl::FunctionRef<void(size_t)> progress) {
-  Compiler compiler(context_, pipelines_, threads_);
-  return compiler.Run(requests, progress);
+  return compiler_->Run(requests, progress);
 }
 
 absl::StatusOr<SegmentRef> VulkanDevice::Record(const SegmentSpec& spec) {

@@ -35,16 +35,16 @@ class VulkanDevice final : public Device {
   PipelineStore& pipelines() { return *pipelines_; }
 
  private:
-  VulkanDevice(const ContextRef& context, DeviceInfo info, int threads);
+  VulkanDevice(const ContextRef& context, DeviceInfo info);
   absl::StatusOr<VulkanBuffer*> Own(Buffer& b) const;
 
   ContextRef context_;
   DeviceInfo info_;
   VulkanTarget target_;
-  int threads_;
   HeapRef heap_;
   VulkanBufferRef nothing_;  // bound for operands without bytes
   PipelineStoreRef pipelines_;
+  std::unique_ptr<Compiler> compiler_;
   std::unique_ptr<Queue> queue_;
 };
 

@@ -1,11 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vk_runtime/target.h"
 
-namespace forge::vk {
+#include "codegen/schedule.h"
+#include "vk_runtime/node_body.h"
 
-Verdict VulkanTarget::Supports(const ir::Candidate&) const { return Verdict::No("no kernel"); }
-Verdict VulkanTarget::Fuses(const ir::Function&) const { return Verdict::No("no kernel"); }
-std::vector<ir::EncodingChoice> VulkanTarget::Encodings(const ir::Candidate&) const { return {}; }
-double VulkanTarget::Seconds(const ir::Candidate&) const { return 0; }
+namespace forge::vk {
+namespace {
+
+// A region of more ops than this gains nothing and compiles slowly.
+constexpr size_t kMostOps = 32;
+
+Verdict No(const absl::Status& s) { return Verdict::No(std::string(Message(s))); }
+
+// Does the device compute in what these values are made of?
+Verdict CheckTypes(ir::TypeSpan types, const codegen::Caps& caps) {
+  for (const ir::Type& t : types) {
+    if (!t) continue;
+    if (!t.is_tensor()) return Verdict::No(fmt::format("{} is not a tensor", t.ToText()));
+    if (t.dtype() == DType::kString) return Verdict::No("strings stay on the host");
+    if (t.dtype() == DType::kF64 && !caps.f64)
+      return Verdict::No("f64 needs the feature fp64, which this device lacks");
+    if (t.encoding())
+      return Verdict::No(fmt::format("no kernel reads the encoding {}", t.encoding()->name()));
+  }
+  return Verdict::Yes();
+}
+
+}  // namespace
+
+Verdict VulkanTarget::CanCompile(const ir::Function& body) const {
+  const absl::StatusOr<codegen::Region> region = codegen::Region::Of(body, caps_);
+  return region.ok() ? codegen::CanGenerate(*region) : No(region.status());
+}
+
+Verdict VulkanTarget::Supports(const ir::Candidate& node) const {
+  if (node.op.def().info.host) return Verdict::No("it runs on the host");
+  for (ir::TypeSpan types : {node.in, node.out})
+    if (Verdict v = CheckTypes(types, caps_); !v) return v;
+  const absl::StatusOr<NodeBody> body = BodyOf(node.op, node.in, node.out);
+  return body.ok() ? CanCompile(*body->function) : No(body.status());
+}
+
+Verdict VulkanTarget::Fuses(const ir::Function& body) const {
+  if (body.nodes().size() > kMostOps)
+    return Verdict::No(fmt::format("more than {} ops", kMostOps));
+  const auto operands = static_cast<int64_t>(body.arguments().size() + body.results().size());
+  if (operands > caps_.max_operands)
+    return Verdict::No(fmt::format("{} operands; a kernel binds at most {}", operands,
+                                   caps_.max_operands));
+  return CanCompile(body);
+}
 
 }  // namespace forge::vk
