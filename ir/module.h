@@ -215,6 +215,9 @@ struct Rewriter {
 absl::Status Verify(const Module& m);
 std::string ToText(const Module& m);
 std::string ToText(const Function& f);
+// The stored tensors that the text names as `blob N`, in that order: all but those of at most 16
+// elements that nobody shares.
+std::vector<Bytes> BlobsOf(const Module& m);
 // Text with `blob N` storages takes their bytes from `blobs`.  errors: InvalidArgument with line
 // and column
 absl::StatusOr<std::unique_ptr<Module>> FromText(std::string_view text,
