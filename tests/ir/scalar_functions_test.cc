@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/ir/lane.h"
+#include "tests/ir/test_scalar.h"
 
 namespace forge::ir {
 namespace {
@@ -32,24 +32,27 @@ double WorstExpF32(uint32_t step) {
   return worst;
 }
 
-TEST(ScalarFunctionsTest, ExpF32IsWithinItsBound) { EXPECT_LE(WorstExpF32<Lane<float>>(509), 1.1); }
+TEST(ScalarFunctionsTest, ExpF32IsWithinItsBound) {
+  EXPECT_LE(WorstExpF32<TestScalar<float>>(509), 1.1);
+}
 
 TEST(ScalarFunctionsTest, ExpF32IsWithinOneAndAHalfUnitsWithoutFusedArithmetic) {
-  EXPECT_LE((WorstExpF32<Lane<float, false>>(1013)), 1.5);
+  EXPECT_LE((WorstExpF32<TestScalar<float, false>>(1013)), 1.5);
 }
 
 TEST(ScalarFunctionsTest, ExpF64IsWithinOneUnit) {
   double worst = 0;
   for (int i = -760000; i < 720000; ++i) {
     const double x = i * 1e-3 + i * 1.7e-11;
-    worst = std::max(worst, Ulps(ExpF64(Lane<double>(x)).v, std::exp(static_cast<long double>(x))));
+    worst = std::max(worst,
+                     Ulps(ExpF64(TestScalar<double>(x)).v, std::exp(static_cast<long double>(x))));
   }
   EXPECT_LE(worst, 1.0);
 }
 
 TEST(ScalarFunctionsTest, ExpKeepsNaNAndInfinities) {
-  const auto f32 = [](float x) { return ExpF32(Lane<float>::Raw(x)).v; };
-  const auto f64 = [](double x) { return ExpF64(Lane<double>(x)).v; };
+  const auto f32 = [](float x) { return ExpF32(TestScalar<float>::Raw(x)).v; };
+  const auto f64 = [](double x) { return ExpF64(TestScalar<double>(x)).v; };
   EXPECT_TRUE(std::isnan(f32(NAN)));
   EXPECT_EQ(f32(INFINITY), INFINITY);
   EXPECT_EQ(f32(-INFINITY), 0);
