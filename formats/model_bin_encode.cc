@@ -10,6 +10,8 @@
 namespace forge::formats {
 namespace {
 
+constexpr size_t kMaxText = size_t{1} << 27;
+
 template <class T>
 using Ref = flatbuffers::Offset<T>;
 template <class T>
@@ -24,6 +26,12 @@ class GraphEncoder {
   template <class... A>
   void Fail(fmt::format_string<A...> format, A&&... a) {
     if (status_.ok()) status_ = InvalidArgument(format, std::forward<A>(a)...);
+  }
+  // The builder counts in 31 bits and does not look.
+  void CheckSize() {
+    constexpr size_t kMaxGraph = size_t{1} << 31, kMargin = size_t{1} << 28;
+    if (b_.GetSize() > kMaxGraph - kMargin)
+      Fail("the graph takes more than {} bytes", b_.GetSize());
   }
   // Empty strings and lists are left out.
   Ref<flatbuffers::String> Text(std::string_view text) {
@@ -218,7 +226,11 @@ Ref<fb::Function> GraphEncoder::Encode(const ir::Function& f) {
   for (const ir::Function::Update& u : f.updates())
     updates.emplace_back(VariableId(u.variable), u.value);
   std::vector<Ref<fb::Node>> nodes;
-  for (const ir::Node& node : f.nodes()) nodes.push_back(Encode(node));
+  for (const ir::Node& node : f.nodes()) {
+    if (!status_.ok()) return 0;
+    nodes.push_back(Encode(node));
+    CheckSize();
+  }
   std::vector<Ref<fb::Result>> results;
   for (const ir::Function::Result& r : f.results())
     results.push_back(fb::CreateResult(b_, Name(r.name), r.value));
@@ -246,14 +258,18 @@ absl::StatusOr<flatbuffers::DetachedBuffer> GraphEncoder::Run() {
   for (const auto& f : module_.functions()) functions.push_back(Encode(*f));
   std::vector<Ref<fb::Entry>> metadata;
   for (const auto& [key, value] : module_.metadata) {
+    if (value.size() > kMaxText) return InvalidArgument("metadata '{}' is too long", key);
     const auto text = Text(value);
+    CheckSize();
+    FORGE_RETURN_IF_ERROR(status_);
     metadata.push_back(fb::CreateEntry(b_, Name(key), text));
   }
   FORGE_RETURN_IF_ERROR(status_);
   const auto blobs = Structs<fb::Blob>(blobs_.places());
   const auto types = List(types_);
   const auto provenances = List(provenances_);
-  const auto function_list = List(functions), variable_list = List(variables);
+  const auto function_list = List(functions);
+  const auto variable_list = List(variables);
   fb::FinishModelBuffer(b_, fb::CreateModel(b_, function_list, variable_list, List(symbols), types,
                                             blobs, provenances, List(metadata)));
   return b_.Release();

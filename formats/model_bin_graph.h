@@ -30,9 +30,10 @@ class BlobTable {
 //   errors: InvalidArgument
 absl::StatusOr<flatbuffers::DetachedBuffer> EncodeGraph(const ir::Module& module, BlobTable& blobs);
 
-// The module of a verified buffer. `weights` are the bytes that blob offsets count from.
+// The module of a verified buffer of `graph_size` bytes. `weights` are the bytes that blob offsets
+// count from.
 //   errors: DataLoss naming function, node or table entry
 absl::StatusOr<std::unique_ptr<ir::Module>> DecodeGraph(const fb::Model& model,
-                                                        const Bytes& weights);
+                                                        const Bytes& weights, uint64_t graph_size);
 
 }  // namespace forge::formats

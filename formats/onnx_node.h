@@ -39,7 +39,10 @@ struct OnnxOp;
 class OnnxNode {
  public:
   OnnxNode(onnx::NodeProto& proto, const OnnxOp& op, OnnxScope& scope)
-      : proto_(proto), op_(op), scope_(scope), asked_(static_cast<size_t>(proto.attribute_size())) {}
+      : proto_(proto),
+        op_(op),
+        scope_(scope),
+        asked_(static_cast<size_t>(proto.attribute_size())) {}
 
   // ---- attributes; `fallback` where the file has none
   bool Has(std::string_view name) const;
@@ -55,8 +58,10 @@ class OnnxNode {
 
   // ---- operands
   size_t inputs() const { return static_cast<size_t>(proto_.input_size()); }
-  bool HasInput(size_t i) const { return i < inputs() && !proto_.input(static_cast<int>(i)).empty(); }
-  ir::Value in(size_t i);  // absent where the file gives none
+  bool HasInput(size_t i) const {
+    return i < inputs() && !proto_.input(static_cast<int>(i)).empty();
+  }
+  ir::Value in(size_t i);          // absent where the file gives none
   const ir::Type& type(size_t i);  // absent type likewise
   // Elements of an operand that the file fixes; nothing for computed or absent ones.
   std::optional<ir::HostValue> Constant(size_t i);
