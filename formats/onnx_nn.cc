@@ -83,11 +83,12 @@ ir::Values BuildSoftmax1(OnnxNode& n) {
     return {};
   }
   if (*axis == x.type().rank() - 1) return {n.fn()(ir::Softmax{.axis = *axis}, {x})};
-  const std::span<const ir::Dim> shape(x.type().shape());
+  const ir::Dims shape = x.type().shape();
+  const std::span<const ir::Dim> all(shape);
   const auto at = static_cast<size_t>(*axis);
-  const ir::Dims rows = {ir::Product(shape.first(at)), ir::Product(shape.subspan(at))};
+  const ir::Dims rows = {ir::Product(all.first(at)), ir::Product(all.subspan(at))};
   const ir::Value y = n.fn()(ir::Softmax{.axis = 1}, {Reshaped(n, x, rows)});
-  return {Reshaped(n, y, {shape.begin(), shape.end()})};
+  return {Reshaped(n, y, shape)};
 }
 
 ir::Values BuildSoftmax13(OnnxNode& n) {

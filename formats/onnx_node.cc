@@ -20,7 +20,25 @@ std::optional<std::vector<int64_t>> IntsOf(const ir::HostValue& v) {
   return out;
 }
 
+ir::Value ReadConstant(OnnxScope& scope, const std::string& name, const ir::HostValue& contents,
+                       ir::Variable::Role role) {
+  const ir::Type type = contents.type();
+  ir::Variable* v = scope.module.AddVariable(
+      {.name = name,
+       .role = role,
+       .type = type,
+       .init = ir::Variable::Storage{contents.shared_bytes(), type, {}}});
+  return scope.fn.Read(v);
+}
+
 }  // namespace
+
+ir::Value ValueOf(OnnxScope& scope, const std::string& name) {
+  OnnxValue& entry = scope.values.at(name);
+  if (!entry.value && entry.constant)
+    entry.value = ReadConstant(scope, name, *entry.constant, entry.role);
+  return entry.value;
+}
 
 std::string OnnxNode::where() const {
   return fmt::format("node '{}' ({})", NameOfNode(proto_), proto_.op_type());
@@ -103,23 +121,12 @@ void OnnxNode::CheckAttributes() {
 // ---- operands ---------------------------------------------------------------------------------
 
 ir::Value OnnxNode::MakeConstant(ir::HostValue value) {
-  ir::Variable v{.name = proto_.output_size() > 0 ? proto_.output(0) + ".constant" : "constant",
-                 .role = ir::Variable::Role::kConstant,
-                 .type = value.type()};
-  v.init = ir::Variable::Storage{value.shared_bytes(), v.type, {}};
-  return fn().Read(scope_.module.AddVariable(std::move(v)));
+  const std::string name = proto_.output_size() > 0 ? proto_.output(0) + ".constant" : "constant";
+  return ReadConstant(scope_, name, value, ir::Variable::Role::kConstant);
 }
 
 ir::Value OnnxNode::in(size_t i) {
-  if (!HasInput(i)) return {};
-  const std::string& name = proto_.input(static_cast<int>(i));
-  OnnxValue& entry = scope_.values.at(name);
-  if (!entry.value && entry.constant) {
-    ir::Variable v{.name = name, .role = entry.role, .type = entry.constant->type()};
-    v.init = ir::Variable::Storage{entry.constant->shared_bytes(), v.type, {}};
-    entry.value = fn().Read(scope_.module.AddVariable(std::move(v)));
-  }
-  return entry.value;
+  return HasInput(i) ? ValueOf(scope_, proto_.input(static_cast<int>(i))) : ir::Value();
 }
 
 const ir::Type& OnnxNode::type(size_t i) {

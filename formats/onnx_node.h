@@ -32,6 +32,9 @@ struct OnnxScope {
   absl::flat_hash_map<std::string, OnnxValue> values;
 };
 
+// The value of a name that is defined, in the function from here on.
+ir::Value ValueOf(OnnxScope& scope, const std::string& name);
+
 struct OnnxOp;
 
 // The first error stays, and everything read after it is a default: so builders read as formulas,
