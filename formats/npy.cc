@@ -346,19 +346,22 @@ absl::Status WriteNpy(const std::filesystem::path& path, const ir::HostValue& va
   return WriteFile(path, parts);
 }
 
-absl::StatusOr<std::vector<std::pair<std::string, ir::HostValue>>> ReadNpz(
-    const std::filesystem::path& path) {
-  FORGE_ASSIGN_OR_RETURN(const Bytes file, MapFile(path));
-  FORGE_ASSIGN_OR_RETURN(const std::vector<ZipEntry> entries, ReadZip(file, path.string()));
-  std::vector<std::pair<std::string, ir::HostValue>> out;
+absl::StatusOr<NamedValues> ParseNpz(const Bytes& file, std::string_view where) {
+  FORGE_ASSIGN_OR_RETURN(const std::vector<ZipEntry> entries, ReadZip(file, where));
+  NamedValues out;
   for (const ZipEntry& entry : entries) {
-    const std::string where = fmt::format("{}: entry '{}'", path.string(), entry.name);
-    FORGE_ASSIGN_OR_RETURN(ir::HostValue value, ParseNpy(entry.content, where));
+    const std::string place = fmt::format("{}: entry '{}'", where, entry.name);
+    FORGE_ASSIGN_OR_RETURN(ir::HostValue value, ParseNpy(entry.content, place));
     std::string name = entry.name;
     if (name.ends_with(".npy")) name.resize(name.size() - 4);
     out.emplace_back(std::move(name), std::move(value));
   }
   return out;
+}
+
+absl::StatusOr<NamedValues> ReadNpz(const std::filesystem::path& path) {
+  FORGE_ASSIGN_OR_RETURN(const Bytes file, MapFile(path));
+  return ParseNpz(file, path.string());
 }
 
 }  // namespace forge

@@ -28,9 +28,14 @@ absl::StatusOr<ir::HostValue> ReadNpy(const std::filesystem::path& path);
 //   errors: Internal (cannot write), InvalidArgument (strings)
 absl::Status WriteNpy(const std::filesystem::path& path, const ir::HostValue& value);
 
-// Reads the arrays of a .npz archive, in its order, named without ".npy".
-//   errors: NotFound, DataLoss naming archive and entry
-absl::StatusOr<std::vector<std::pair<std::string, ir::HostValue>>> ReadNpz(
-    const std::filesystem::path& path);
+// The arrays of a .npz archive, in its order, named without ".npy".
+using NamedValues = std::vector<std::pair<std::string, ir::HostValue>>;
+
+// Parses the content of a .npz archive; `where` as for ParseNpy.
+//   errors: DataLoss naming archive and entry
+absl::StatusOr<NamedValues> ParseNpz(const Bytes& file, std::string_view where);
+
+// Reads a .npz archive.  errors: NotFound, DataLoss
+absl::StatusOr<NamedValues> ReadNpz(const std::filesystem::path& path);
 
 }  // namespace forge
