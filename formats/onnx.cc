@@ -105,10 +105,12 @@ class Importer {
       : graph_(*model.mutable_graph()),
         model_(model),
         options_(options),
+        fn_(*module_->AddFunction("main")),
         scope_{.module = *module_,
-               .fn = *module_->AddFunction("main"),
+               .fn = fn_,
                .files = ExternalFiles(folder),
-               .values = {}} {}
+               .values = {},
+               .dims = ir::DimValues(fn_)} {}
 
   absl::StatusOr<std::unique_ptr<ir::Module>> Run() {
     FORGE_ASSIGN_OR_RETURN(opsets_, OpsetsOf(model_));
@@ -138,6 +140,7 @@ class Importer {
   onnx::GraphProto& graph_;
   onnx::ModelProto& model_;
   const OnnxOptions& options_;
+  ir::Function& fn_;
   OnnxScope scope_;
   Opsets opsets_;
   absl::flat_hash_set<std::string> read_;  // names that a node or the caller reads
@@ -167,9 +170,9 @@ absl::Status Importer::ReadInputs() {
     OnnxValue& value = scope_.values[input.name()];
     if (value.constant) continue;  // an initialiser is its default
     FORGE_ASSIGN_OR_RETURN(ir::Type type, TypeOfInput(input, options_, *module_));
-    value.value = scope_.fn.Argument(input.name(), std::move(type));
+    value.value = fn_.Argument(input.name(), std::move(type));
   }
-  return scope_.fn.status();
+  return fn_.status();
 }
 
 void Importer::CollectReads() {
@@ -201,7 +204,7 @@ absl::Status Importer::ReadNode(onnx::NodeProto& proto) {
     node.CheckAttributes();
     status = node.status();
     // The function's own message names the node already.
-    if (status.ok() && !scope_.fn.status().ok()) return DataLoss("{}", Message(scope_.fn.status()));
+    if (status.ok() && !fn_.status().ok()) return DataLoss("{}", Message(fn_.status()));
     if (status.ok()) status = Bind(proto, node, results);
   }
   return status.ok() ? status : Annotate(status, node.where());
@@ -219,7 +222,7 @@ absl::Status Importer::Bind(const onnx::NodeProto& proto, OnnxNode& node,
       value.role = ir::Variable::Role::kConstant;
     } else if (at < results.size() && results[at]) {
       scope_.values[name].value = results[at];
-      scope_.fn.SetName(results[at], name);
+      fn_.SetName(results[at], name);
     } else if (read_.contains(name)) {
       return DataLoss("its output {} ('{}') is not supported", i, name);
     }
@@ -239,9 +242,9 @@ absl::Status Importer::ReadOutputs() {
     if (*stated != value.type().dtype())
       return DataLoss("output '{}' is {}, but the file states {}", output.name(),
                       value.type().ToText(), Name(*stated));
-    scope_.fn.Return(output.name(), value);
+    fn_.Return(output.name(), value);
   }
-  return scope_.fn.status();
+  return fn_.status();
 }
 
 absl::Status Importer::ReadMetadata() {
@@ -260,7 +263,7 @@ absl::StatusOr<std::unique_ptr<ir::Module>> Importer::Finish() {
   const auto keep = [](ir::Function&, const ir::Node&, ir::ValueSpan) {
     return std::optional<ir::Values>();
   };
-  FORGE_RETURN_IF_ERROR(ir::Rewriter{.pass = "import"}.Run(scope_.fn, *main, keep));
+  FORGE_RETURN_IF_ERROR(ir::Rewriter{.pass = "import"}.Run(fn_, *main, keep));
   module_->Replace("main", std::move(main));
   FORGE_RETURN_IF_ERROR(ir::Verify(*module_));
   return std::move(module_);

@@ -5,7 +5,6 @@
 
 #include "formats/onnx_graph.h"
 #include "formats/onnx_ops.h"
-#include "ir/dim_values.h"
 
 namespace forge::formats {
 namespace {
@@ -23,11 +22,11 @@ std::optional<std::vector<int64_t>> IntsOf(const ir::HostValue& v) {
 ir::Value ReadConstant(OnnxScope& scope, const std::string& name, const ir::HostValue& contents,
                        ir::Variable::Role role) {
   const ir::Type type = contents.type();
-  ir::Variable* v = scope.module.AddVariable(
-      {.name = name,
-       .role = role,
-       .type = type,
-       .init = ir::Variable::Storage{contents.shared_bytes(), type, {}}});
+  ir::Variable* v =
+      scope.module.AddVariable({.name = name,
+                                .role = role,
+                                .type = type,
+                                .init = ir::Variable::Storage{contents.shared_bytes(), type, {}}});
   return scope.fn.Read(v);
 }
 
@@ -165,7 +164,7 @@ std::optional<ir::Dims> OnnxNode::Contents(size_t i) {
     return ints ? std::optional<ir::Dims>({ints->begin(), ints->end()}) : std::nullopt;
   }
   const ir::Value value = in(i);
-  return value ? ir::ContentsOf(fn(), value.id) : std::nullopt;
+  return value ? scope_.dims.ContentsOf(value.id) : std::nullopt;
 }
 
 }  // namespace forge::formats

@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "formats/onnx_tensor.h"
+#include "ir/dim_values.h"
 #include "ir/host_value.h"
 #include "ir/module.h"
 
@@ -30,6 +31,7 @@ struct OnnxScope {
   ir::Function& fn;
   ExternalFiles files;
   absl::flat_hash_map<std::string, OnnxValue> values;
+  ir::DimValues dims;  // of `fn`
 };
 
 // The value of a name that is defined, in the function from here on.
