@@ -7,6 +7,7 @@
 #pragma once
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -69,7 +70,7 @@ struct View {
 // columns keyed by this list. Indices and trip counts are i32.
 //
 // Integers wrap. Div and Rem truncate; the divisor is neither 0 nor, for the lowest value, -1.
-// Shifts are by less than the width. Min and Max propagate NaN. Convert is as docs/semantics.md
+// Shifts are by less than the width. Convert is as docs/semantics.md
 // says. Eq, Lt and Le are false for NaN. scalar.h has total versions of the partial ones.
 // clang-format off
 #define FORGE_KERNEL_OPS(X)                                                            \
@@ -104,8 +105,10 @@ struct CodeInfo {
 const CodeInfo& Info(Code code);
 
 // Flags in Inst::aux of arithmetic.
-inline constexpr uint8_t kPrecise = 1;      // floats: rounded as written, never contracted
-inline constexpr uint8_t kNonNegative = 2;  // i32 Div and Rem: both operands are at least 0
+// Floats: rounded as written, never contracted; Min and Max propagate NaN.
+inline constexpr uint8_t kPrecise = 1;
+// Signed Div and Rem: both operands are at least 0.
+inline constexpr uint8_t kNonNegative = 2;
 
 using Id = uint32_t;  // a value of this kernel
 using BlockId = uint32_t;
@@ -159,6 +162,7 @@ enum class BuiltinKind : uint8_t {
   kSubgroup
 };
 enum class ReduceKind : uint8_t { kSum, kMin, kMax, kProd };
+enum class DotKind : uint8_t { kSigned, kUnsigned, kMixed };  // mixed: the first is signed
 enum class AtomicKind : uint8_t { kAdd, kMin, kMax, kAnd, kOr, kExchange };
 class Builder;
 struct Val {
@@ -186,7 +190,8 @@ class Builder {
 
   // Deduplicated; splat for vectors. Integers saturate, NaN is 0 in them.
   Val Literal(Type t, double v);
-  Val Bits(Type t, uint64_t bits);  // the same, by the bits of an element
+  Val Bits(Type t, uint64_t bits);                 // the same, by the bits of an element
+  std::optional<uint64_t> LiteralOf(Val v) const;  // its bits when it is one
   Val Int(int64_t v) { return Literal(kI32, static_cast<double>(v)); }
   Val Scalar(const ir::Dim& d);  // a literal when it is one; deduplicated
   // The value of an index expression, i32: `at` gives the values of its symbols; what has none of
@@ -195,10 +200,15 @@ class Builder {
   Val Index(const ir::Dim& d, At at);
   Val Builtin(BuiltinKind which);  // i32
   // A pure instruction. kPrecise is added to `aux` as set_precise says.
-  Val Emit(Code code, Type type, std::initializer_list<Val> args, uint8_t aux = 0);
+  Val Emit(Code code, Type type, std::span<const Val> args, uint8_t aux = 0);
+  Val Emit(Code code, Type type, std::initializer_list<Val> args, uint8_t aux = 0) {
+    return Emit(code, type, std::span(args.begin(), args.size()), aux);
+  }
   Val Pack(Type t, std::span<const Val> parts);  // one part: splat
   Val Extract(Val v, int component);
   Val Insert(Val v, Val part, int component);
+  // c + the sum of four products of the bytes of two u32; the result has the type of c.
+  Val Dot4(DotKind kind, Val a, Val b, Val c);
   Val Convert(Val v, DType to);  // see docs/semantics.md
 
   Val Load(uint16_t view, Val index);
