@@ -4,12 +4,14 @@
 #include "codegen/builder_state.h"
 #include "codegen/literal.h"
 #include "codegen/uniform.h"
+#include "codegen/verify.h"
 
 namespace forge::codegen {
 namespace {
 
 constexpr CodeInfo kInfos[] = {
-#define X(name, arity, effect) {#name, arity, Effect::effect},
+#define X(name, arity, effect, rule, of) \
+  {#name, arity, Effect::effect, TypeRule::rule, ElementClass::of},
     FORGE_KERNEL_OPS(X)
 #undef X
 };
@@ -112,6 +114,8 @@ Id Builder::State::Share(Inst i, const Type& type, std::span<const Val> args, ui
 void Builder::Finish() {
   FORGE_CHECK(state_->open.size() == 1);
   state_->Leave({});
+  if (const absl::Status s = VerifyStructure(k_); !s.ok())
+    CheckFailed(std::string(Message(s)).c_str(), __FILE__, __LINE__);
 }
 
 // ---- values -------------------------------------------------------------------------------------
