@@ -2,7 +2,6 @@
 // The scalar of ir/ops/elementwise.h in fused kernels: a value and the element type it stands for,
 // so that narrow integers wrap at their own width and casts round.
 #pragma once
-#include "codegen/functions.h"
 #include "codegen/scalar.h"
 #include "codegen/storage.h"
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
-#include "codegen/index.h"
 #include "codegen/element.h"
+#include "codegen/index.h"
 #include "codegen/schedule.h"
 #include "codegen/storage.h"
 #include "ir/ops/elementwise.h"
@@ -219,7 +219,8 @@ Element Elements::State::EvalMovement(const ir::Node& node, const Dims& index) {
     if (split) return EvalEachLane(value, index);
     if (!condition) continue;
     parts.push_back({*condition, EvalPiece(node, piece, *condition)});
-    if (complete = !*condition; complete) break;
+    complete = !static_cast<bool>(*condition);
+    if (complete) break;
   }
   Element out = complete ? parts.back().element : LiteralElement(b, dtype, map.fill);
   if (complete) parts.pop_back();
@@ -233,7 +234,7 @@ Element Elements::State::Load(int operand, const ir::Type& type, const Dims& ind
   const Dim flat = Flatten(index, type.shape());
   if (lane == nullptr || !DependsOn(flat, lane)) return {storage.Load(operand, t, Index(flat)), t};
   const std::optional<Dim> base = AlignedBase(flat, lane, lanes);
-  if (base && storage.HasVectors(t, lanes))
+  if (base && HasVectors(t, lanes, region.caps()))
     return {storage.LoadVector(operand, t, Index(FloorDiv(*base, lanes)), lanes), t};
   Vals parts;
   for (int i = 0; i < lanes; ++i)
@@ -249,7 +250,7 @@ void Elements::State::Store(int operand, const ir::Type& type, const Dims& index
   if (lane == nullptr) return storage.Store(operand, t, Index(flat), value);
   value = splat(value, lanes);
   const std::optional<Dim> base = AlignedBase(flat, lane, lanes);
-  if (base && storage.HasVectors(t, lanes))
+  if (base && HasVectors(t, lanes, region.caps()))
     return storage.StoreVector(operand, t, Index(FloorDiv(*base, lanes)), value);
   for (int i = 0; i < lanes; ++i)
     storage.Store(operand, t, Index(flat.Substitute({{lane, Dim(i)}})), b.Extract(value, i));
@@ -302,30 +303,6 @@ Val Elements::At(int anchor_operand, const Dims& index, int lanes) {
   s.lane = lanes > 1 ? s.LaneSymbol(lanes) : nullptr;
   const uint32_t value = s.region.anchor()->in[static_cast<size_t>(anchor_operand)];
   return splat(s.Eval(value, index).v, lanes);
-}
-
-bool Elements::Contiguous(int anchor_operand, const Dims& index, int lanes) const {
-  State& s = *state_;
-  const ir::SymbolRef lane = s.LaneSymbol(lanes);
-  uint32_t value = s.region.anchor()->in[static_cast<size_t>(anchor_operand)];
-  Dims at = index;
-  while (true) {
-    const ir::Function::Origin& from = s.body.origin(value);
-    const ir::Type& type = s.body.type(value);
-    if (from.kind == ir::Function::Origin::kArgument)
-      return s.storage.HasVectors(type.dtype(), lanes) &&
-             AlignedBase(Flatten(at, type.shape()), lane, lanes).has_value();
-    const ir::Node& node = s.body.nodes()[from.index];
-    if (node.op.def().scalar != nullptr) {
-      value = node.in[0];
-      at = BroadcastIndex(at, s.body.type(value).shape());
-      continue;
-    }
-    const IndexMap map = node.op.def().map(node.op.self(), s.body.TypesOf(node.in), at);
-    if (!map.loads.empty() || map.pieces.size() != 1) return false;
-    value = node.in[static_cast<size_t>(map.pieces[0].operand)];
-    at = map.pieces[0].index;
-  }
 }
 
 void Elements::Finish(const Dims& index, Val anchor_result, int lanes) {

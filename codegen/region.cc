@@ -114,6 +114,27 @@ const Dims* Region::PlaceOf(uint32_t value) const {
   return places_[value].has_value() ? &*places_[value] : nullptr;
 }
 
+bool Region::Contiguous(int anchor_operand, const Dims& index, const ir::SymbolRef& lane,
+                        int lanes) const {
+  uint32_t value = anchor_->in[static_cast<size_t>(anchor_operand)];
+  Dims at = index;
+  while (body_->origin(value).kind == ir::Function::Origin::kNode) {
+    const ir::Node& node = body_->nodes()[body_->origin(value).index];
+    if (node.op.def().scalar != nullptr) {
+      value = node.in[0];
+      at = BroadcastIndex(at, body_->type(value).shape());
+      continue;
+    }
+    const ir::IndexMap map = node.op.def().map(node.op.self(), body_->TypesOf(node.in), at);
+    if (!map.loads.empty() || map.pieces.size() != 1) return false;
+    value = node.in[static_cast<size_t>(map.pieces[0].operand)];
+    at = map.pieces[0].index;
+  }
+  const ir::Type& type = body_->type(value);
+  return HasVectors(type.dtype(), lanes, *caps_) &&
+         AlignedBase(Flatten(at, type.shape()), lane, lanes).has_value();
+}
+
 absl::Status Region::CheckOperands() const {
   const std::vector<int> uses = body_->UseCounts();
   int64_t bound = static_cast<int64_t>(body_->results().size());

@@ -33,6 +33,10 @@ class Region {
   // `value` does not depend on the anchor.
   const ir::Dims* PlaceOf(uint32_t value) const;
   std::span<const ir::SymbolRef> axes() const { return axes_; }  // of anchor_output()
+  // Are the elements of an anchor's operand that `index` reaches with lane = 0 .. lanes - 1 loaded
+  // at once?
+  bool Contiguous(int anchor_operand, const ir::Dims& index, const ir::SymbolRef& lane,
+                  int lanes) const;
 
  private:
   Region() = default;
@@ -72,8 +76,6 @@ class Elements {
   // The element of an operand of the anchor; `lanes` of them where the index has Lane(lanes),
   // loaded at once where they are proven to be neighbours and aligned.
   Val At(int anchor_operand, const ir::Dims& index, int lanes = 1);
-  // Would At load `lanes` elements for about the price of one?
-  bool Contiguous(int anchor_operand, const ir::Dims& index, int lanes) const;
   // Runs the epilogue on elements of the anchor's result and stores every result of the region.
   // Without an anchor `anchor_result` is not looked at.
   void Finish(const ir::Dims& index, Val anchor_result, int lanes = 1);

@@ -13,6 +13,10 @@ bool IsFloat(DType t) { return Has(kFloatTypes, t); }
 bool IsNarrowFloat(DType t) { return t == DType::kF16 || t == DType::kBF16; }
 bool IsNarrowInt(DType t) { return Has(kIntTypes, t) && BitWidth(t) < 32; }
 int StoredBits(DType t) { return t == DType::kBool ? 8 : BitWidth(t); }
+// Narrower than what the device loads: reached through words.
+bool InWords(DType t, const Caps& caps) {
+  return (StoredBits(t) == 8 && !caps.storage8) || (StoredBits(t) == 16 && !caps.storage16);
+}
 bool IsSigned(DType t) { return Has(kSignedTypes, t); }
 
 Val U32(Val like, uint32_t bits) { return like.b->Bits(kU32.Lanes(like.type().lanes), bits); }
@@ -78,6 +82,10 @@ Verdict CanCompute(DType t, const Caps& caps) {
   return Verdict::Yes();
 }
 
+bool HasVectors(DType t, int lanes, const Caps& caps) {
+  return !InWords(t, caps) || lanes * StoredBits(t) >= 32;
+}
+
 Val Wrap(DType t, Val v) {
   if (!IsNarrowInt(t)) return v;
   const int spare = 32 - BitWidth(t);
@@ -92,7 +100,7 @@ Val RoundTo(DType t, Val v) {
     Val infinite = U32(bits, kBeyondF16) <= rounded;
     Val nan = U32(bits, kInfinity) < rounded;
     Val large = select(nan, rounded, U32(bits, kInfinity));
-    Val denormal = rint(bitcast(magnitude, DType::kF32) * 0x1p24) * 0x1p-24;
+    Val denormal = round_even(bitcast(magnitude, DType::kF32) * 0x1p24) * 0x1p-24;
     Val tiny = magnitude < U32(bits, kSmallestNormalF16);
     rounded = select(infinite, large, select(tiny, bitcast(denormal, DType::kU32), rounded));
   }
@@ -107,15 +115,6 @@ Val ConvertElement(Val v, DType from, DType to) {
   if (IsFloat(from) && Has(kIntTypes, to)) return FloatToInt(v, to);
   if (v.type().elem != wide.elem) v = convert(v, wide.elem);
   return IsNarrowFloat(to) ? RoundTo(to, v) : Wrap(to, v);
-}
-
-bool Storage::InWords(DType t) const {
-  const int bits = StoredBits(t);
-  return (bits == 8 && !caps_.storage8) || (bits == 16 && !caps_.storage16);
-}
-
-bool Storage::HasVectors(DType t, int lanes) const {
-  return !InWords(t) || lanes * StoredBits(t) >= 32;
 }
 
 uint16_t Storage::ViewOf(int operand, Type elem) {
@@ -161,7 +160,7 @@ Val Storage::Encode(DType t, Val value) {
 }
 
 Val Storage::Load(int operand, DType t, Val index) {
-  if (!InWords(t)) return LoadVector(operand, t, index, 1);
+  if (!InWords(t, caps_)) return LoadVector(operand, t, index, 1);
   const int bits = StoredBits(t), shift = bits == 8 ? 2 : 1;
   Val word = b_.Load(ViewOf(operand, kU32), index >> shift);
   Val by = convert(index & b_.Int((1 << shift) - 1), DType::kU32) * bits;
@@ -170,7 +169,7 @@ Val Storage::Load(int operand, DType t, Val index) {
 
 Val Storage::LoadVector(int operand, DType t, Val index, int lanes) {
   const int bits = StoredBits(t);
-  if (!InWords(t)) {
+  if (!InWords(t, caps_)) {
     const DType stored = StoredType(t);
     Val v = b_.Load(ViewOf(operand, Type{stored}.Lanes(lanes)), index);
     if (bits >= 32) return v;
@@ -188,7 +187,7 @@ Val Storage::LoadVector(int operand, DType t, Val index, int lanes) {
 }
 
 void Storage::Store(int operand, DType t, Val index, Val value) {
-  if (!InWords(t)) return StoreVector(operand, t, index, value);
+  if (!InWords(t, caps_)) return StoreVector(operand, t, index, value);
   const int bits = StoredBits(t), shift = bits == 8 ? 2 : 1;
   const uint16_t view = ViewOf(operand, kU32);
   Val at = index >> shift;
@@ -200,7 +199,7 @@ void Storage::Store(int operand, DType t, Val index, Val value) {
 
 void Storage::StoreVector(int operand, DType t, Val index, Val value) {
   const int lanes = value.type().lanes, bits = StoredBits(t);
-  if (!InWords(t)) {
+  if (!InWords(t, caps_)) {
     const DType stored = StoredType(t);
     if (bits < 32) value = convert(stored == t ? RoundTo(t, value) : Encode(t, value), stored);
     b_.Store(ViewOf(operand, Type{stored}.Lanes(lanes)), index, value);

@@ -10,6 +10,9 @@ namespace forge::codegen {
 // Can kernels compute with elements of `t`? No(the missing feature).
 Verdict CanCompute(DType t, const Caps& caps);
 
+// Can `lanes` elements be loaded or stored at once?
+bool HasVectors(DType t, int lanes, const Caps& caps);
+
 // Views of the operands of one launch, made as they are needed.
 class Storage {
  public:
@@ -18,14 +21,11 @@ class Storage {
   // Element `index`, in ComputeType(t). `operand` counts as in Launch::operands.
   Val Load(int operand, DType t, Val index);
   void Store(int operand, DType t, Val index, Val value);
-  // Can `lanes` elements be loaded or stored at once?
-  bool HasVectors(DType t, int lanes) const;
   // Elements index * lanes and following.
   Val LoadVector(int operand, DType t, Val index, int lanes);
   void StoreVector(int operand, DType t, Val index, Val value);
 
  private:
-  bool InWords(DType t) const;  // narrower than what the device loads
   DType StoredType(DType t) const;
   uint16_t ViewOf(int operand, Type elem);
   Val Decode(DType t, Val bits);    // from its bits in a u32

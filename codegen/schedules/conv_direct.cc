@@ -26,6 +26,7 @@ struct Shape {
   const ir::Conv2d& op;
   Dim batch, channels, rows, columns;  // of the output
   Dim group_outputs, group_inputs;     // channels of one group
+  bool biased;
   WindowAxis row, column;
 
   explicit Shape(const Region& r)
@@ -36,6 +37,7 @@ struct Shape {
         columns(r.anchor_output().shape()[3]),
         group_outputs(FloorDiv(channels, op.groups)),
         group_inputs(r.anchor_inputs()[1].shape()[1]),
+        biased(r.anchor_inputs().size() > 2 && r.anchor_inputs()[2]),
         row(Axis(r, 0)),
         column(Axis(r, 1)) {}
 
@@ -56,104 +58,131 @@ bool Takes(const Region& r) { return r.AnchorAs<ir::Conv2d>() != nullptr; }
 std::shared_ptr<void> Defaults(const Region& r) {
   const Shape shape(r);
   ConvDirect t;
-  t.channels = TileOf(shape.group_outputs, 8);
-  t.columns = TileOf(shape.columns, t.channels > 1 ? 4 : 8);
-  t.rows = t.channels * t.columns <= 4 ? TileOf(shape.rows, 2) : 1;
+  t.channels = TileSize(shape.group_outputs, 8);
+  t.columns = TileSize(shape.columns, t.channels > 1 ? 4 : 8);
+  t.rows = t.channels * t.columns <= 4 ? TileSize(shape.rows, 2) : 1;
   return Boxed(t);
 }
 
 Verdict Fits(const Region& r, const void* p) {
-  const auto& t = Parameters<ConvDirect>(p);
   const Shape shape(r);
   if (shape.row.kernel == 0 || shape.column.kernel == 0)
     return Verdict::No("the window's extent is not known");
-  if (shape.group_outputs.divisor() % t.channels != 0 || shape.rows.divisor() % t.rows != 0 ||
-      shape.columns.divisor() % t.columns != 0)
-    return Verdict::No("the tile does not divide the result");
-  return WorkgroupFits(t.workgroup, r.caps());
+  return WorkgroupFits(Parameters<ConvDirect>(p).workgroup, r.caps());
 }
 
 // The tile of one invocation.
 class Tile {
  public:
-  Tile(Emission& m, const Shape& shape, const ConvDirect& t, const Dim& at);
-  void Run();
+  Tile(Emission& m, const Shape& shape, const ConvDirect& t) : m_(m), shape_(shape), t_(t) {}
+  Dim count() const;  // of tiles
+  void Run(const Dim& at);
 
  private:
+  TiledAxis channels() const { return {shape_.group_outputs, t_.channels}; }
+  TiledAxis rows() const { return {shape_.rows, t_.rows}; }
+  TiledAxis columns() const { return {shape_.columns, t_.columns}; }
+  Dims Grid() const {
+    return {shape_.batch, shape_.op.groups, channels().count(), rows().count(), columns().count()};
+  }
+  void Place(const Dim& at);
   Vals Start();
   Vals Accumulate(const Dim& c, const Dim& tap_row, const Dim& tap_column, Vals sums);
   Val Input(const Dim& c, const Dim& row, const Dim& column);
+  void Finish(const Vals& sums);
+  void FinishRow(size_t channel, size_t row, std::span<const Val> sums);
 
   Emission& m_;
   const Shape& shape_;
   const ConvDirect& t_;
-  Dim n_, group_, channel_, row_, column_;  // the tile's first output
-  Type type_;
+  Dim n_, group_;
+  std::vector<Position> channel_, row_, column_;  // channels of the whole result
 };
 
-Tile::Tile(Emission& m, const Shape& shape, const ConvDirect& t, const Dim& at)
-    : m_(m), shape_(shape), t_(t), type_(AccumulatorOf(m.region.anchor_output().dtype())) {
-  const Dims tile = Unflatten(
-      at, {shape.batch, shape.op.groups, FloorDiv(shape.group_outputs, t.channels),
-           FloorDiv(shape.rows, t.rows), FloorDiv(shape.columns, t.columns)});
+Dim Tile::count() const { return ir::Product(Grid()); }
+
+void Tile::Place(const Dim& at) {
+  const Dims tile = Unflatten(at, Grid());
   n_ = tile[0], group_ = tile[1];
-  channel_ = group_ * shape.group_outputs + tile[2] * t.channels;
-  row_ = tile[3] * t.rows, column_ = tile[4] * t.columns;
+  for (int64_t i = 0; i < t_.channels; ++i) {
+    channel_.push_back(channels().At(m_, tile[2], i));
+    channel_.back().at = group_ * shape_.group_outputs + channel_.back().at;
+  }
+  for (int64_t i = 0; i < t_.rows; ++i) row_.push_back(rows().At(m_, tile[3], i));
+  for (int64_t i = 0; i < t_.columns; ++i) column_.push_back(columns().At(m_, tile[4], i));
 }
 
 Vals Tile::Start() {
+  const Type type = AccumulatorOf(m_.region.anchor_output().dtype());
   Vals sums;
-  const bool biased = m_.region.anchor_inputs().size() > 2 && m_.region.anchor_inputs()[2];
-  for (int64_t i = 0; i < t_.channels; ++i) {
-    Val first = biased ? m_.e.At(2, {channel_ + i}) : m_.b.Literal(type_, 0);
-    sums.insert(sums.end(), static_cast<size_t>(t_.rows * t_.columns), first);
+  for (const Position& channel : channel_) {
+    Val first = shape_.biased ? m_.e.At(2, {channel.at}) : m_.b.Literal(type, 0);
+    sums.insert(sums.end(), row_.size() * column_.size(), first);
   }
   return sums;
 }
 
 Val Tile::Input(const Dim& c, const Dim& row, const Dim& column) {
-  const Guarded p = Guard(m_, row, shape_.row.extent), q = Guard(m_, column, shape_.column.extent);
+  const Position p = Guard(m_, row, shape_.row.extent), q = Guard(m_, column, shape_.column.extent);
   Val v = m_.e.At(0, {n_, group_ * shape_.group_inputs + c, p.at, q.at});
   return Where(Both(p.inside, q.inside), v, 0);
 }
 
 Vals Tile::Accumulate(const Dim& c, const Dim& tap_row, const Dim& tap_column, Vals sums) {
   Vals x;
-  for (int64_t i = 0; i < t_.rows; ++i)
-    for (int64_t j = 0; j < t_.columns; ++j)
-      x.push_back(Input(c, shape_.row.At(row_ + i, tap_row),
-                        shape_.column.At(column_ + j, tap_column)));
-  for (int64_t o = 0; o < t_.channels; ++o) {
-    Val w = m_.e.At(1, {channel_ + o, c, tap_row, tap_column});
+  for (const Position& row : row_)
+    for (const Position& column : column_)
+      x.push_back(
+          Input(c, shape_.row.At(row.at, tap_row), shape_.column.At(column.at, tap_column)));
+  for (size_t o = 0; o < channel_.size(); ++o) {
+    Val w = m_.e.At(1, {channel_[o].at, c, tap_row, tap_column});
     for (size_t i = 0; i < x.size(); ++i) {
-      Val& sum = sums[static_cast<size_t>(o) * x.size() + i];
+      Val& sum = sums[o * x.size() + i];
       sum = fma(w, x[i], sum);
     }
   }
   return sums;
 }
 
-void Tile::Run() {
+void Tile::FinishRow(size_t channel, size_t row, std::span<const Val> sums) {
+  const int lanes = columns().exact() ? LanesFor(t_.columns) : 1;
+  for (size_t j = 0; j < sums.size(); j += static_cast<size_t>(lanes)) {
+    Dims index{n_, channel_[channel].at, row_[row].at, column_[j].at};
+    if (lanes > 1) {
+      index[3] = index[3] + m_.e.Lane(lanes);
+      const auto part = sums.subspan(j, static_cast<size_t>(lanes));
+      m_.e.Finish(index, m_.b.Pack(sums[j].type().Lanes(lanes), part), lanes);
+    } else if (column_[j].inside) {
+      m_.b.If(column_[j].inside, [&] { m_.e.Finish(index, sums[j]); });
+    } else {
+      m_.e.Finish(index, sums[j]);
+    }
+  }
+}
+
+void Tile::Finish(const Vals& sums) {
+  auto row = std::span(sums);
+  for (size_t o = 0; o < channel_.size(); ++o)
+    for (size_t i = 0; i < row_.size(); ++i, row = row.subspan(column_.size())) {
+      const auto part = row.first(column_.size());
+      if (Val inside = Both(channel_[o].inside, row_[i].inside))
+        m_.b.If(inside, [&] { FinishRow(o, i, part); });
+      else
+        FinishRow(o, i, part);
+    }
+}
+
+void Tile::Run(const Dim& at) {
+  Place(at);
   Builder& b = m_.b;
-  Vals sums = b.For({b.Int(0), b.Scalar(shape_.group_inputs), b.Int(1)}, Start(),
-                    [&](Val i, Vals carried) {
-                      const Dim c = m_.e.Coordinate(i, LastIndex(shape_.group_inputs));
-                      return ForTaps(m_, shape_.row.kernel, shape_.column.kernel,
-                                     std::move(carried),
-                                     [&](const Dim& r, const Dim& s, Vals inner) {
-                                       return Accumulate(c, r, s, std::move(inner));
-                                     });
-                    });
-  const int lanes = t_.columns % 4 == 0 ? 4 : t_.columns % 2 == 0 ? 2 : 1;
-  size_t at = 0;
-  for (int64_t o = 0; o < t_.channels; ++o)
-    for (int64_t i = 0; i < t_.rows; ++i)
-      for (int64_t j = 0; j < t_.columns; j += lanes, at += static_cast<size_t>(lanes)) {
-        Val v = lanes == 1 ? sums[at]
-                           : b.Pack(type_.Lanes(lanes),
-                                    std::span(sums).subspan(at, static_cast<size_t>(lanes)));
-        m_.e.Finish({n_, channel_ + o, row_ + i, column_ + j + m_.e.Lane(lanes)}, v, lanes);
-      }
+  auto channel = [&](Val i, Vals carried) {
+    const Dim c = m_.e.Coordinate(i, LastIndex(shape_.group_inputs));
+    return ForTaps(m_, shape_.row.kernel, shape_.column.kernel, std::move(carried),
+                   [&](const Dim& r, const Dim& s, Vals sums) {
+                     return Accumulate(c, r, s, std::move(sums));
+                   });
+  };
+  Finish(b.For({b.Int(0), b.Scalar(shape_.group_inputs), b.Int(1)}, Start(), channel));
 }
 
 absl::StatusOr<Program> Emit(const Region& r, const void* p) {
@@ -163,9 +192,8 @@ absl::StatusOr<Program> Emit(const Region& r, const void* p) {
               .launches = {},
               .scratch_bytes = {}};
   Emission m(r, out.kernel, {static_cast<uint32_t>(t.workgroup), 1, 1});
-  const Dim tiles =
-      FloorDiv(r.anchor_output().elements(), t.channels * t.rows * t.columns);
-  m.Guarded(m.Invocations(tiles), [&](const Dim& at) { Tile(m, shape, t, at).Run(); });
+  Tile tile(m, shape, t);
+  m.Guarded(m.Invocations(tile.count()), [&](const Dim& at) { tile.Run(at); });
   out.launches.push_back(std::move(m).Take());
   return out;
 }

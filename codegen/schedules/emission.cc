@@ -55,6 +55,33 @@ void Emission::Guarded(const Work& work, absl::FunctionRef<void(const ir::Dim& a
   b.If(work.index < b.Scalar(work.count), [&] { body(at); });
 }
 
+Position Guard(Emission& m, const ir::Dim& position, const ir::Dim& extent) {
+  const bool low = position.min() >= 0, high = position.max() < extent.min();
+  if (low && high) return {position, {}};
+  Val v = m.e.Value(position), inside;
+  if (!low) inside = v >= 0;
+  if (!high) inside = Both(inside, v < m.b.Scalar(extent));
+  return {m.e.Coordinate(select(inside, v, 0), LastIndex(extent)), inside};
+}
+
+Val Both(Val a, Val b) { return !a ? b : !b ? a : a & b; }
+
+Val Where(Val inside, Val v, double other) { return inside ? select(inside, v, other) : v; }
+
+Position TiledAxis::At(Emission& m, const ir::Dim& tile, int64_t i) const {
+  const ir::Dim at = tile * size + i;
+  if (exact() || at.max() < extent.min()) return {at, {}};
+  Val v = m.e.Value(at), last = m.b.Scalar(extent - 1);
+  return {m.e.Coordinate(min(v, last), LastIndex(extent)), v <= last};
+}
+
+int64_t TileSize(const ir::Dim& extent, int64_t most) {
+  if (extent.max() <= most) return std::max<int64_t>(extent.max(), 1);
+  for (int64_t t = most; t > most / 2; --t)
+    if (extent.divisor() % t == 0) return t;
+  return most;
+}
+
 int LanesFor(const ir::Dim& extent) {
   return extent.divisor() % 4 == 0 ? 4 : extent.divisor() % 2 == 0 ? 2 : 1;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What schedules share: a launch in the making, and numbering the work of a grid.
 #pragma once
-#include "codegen/functions.h"
 #include "codegen/index.h"
 #include "codegen/scalar.h"
 #include "codegen/schedule.h"
@@ -32,6 +31,29 @@ struct Emission {
   Builder b;
   Elements e;
 };
+
+// A position that may lie outside of its axis: itself where inside, else one that exists.
+struct Position {
+  ir::Dim at;
+  Val inside;  // null: always
+};
+Position Guard(Emission& m, const ir::Dim& position, const ir::Dim& extent);
+// Both hold; either may be null.
+Val Both(Val a, Val b);
+// `v` where `inside`, else `other`; `inside` may be null.
+Val Where(Val inside, Val v, double other);
+
+// An axis cut into tiles of `size`; the last one may reach beyond.
+struct TiledAxis {
+  ir::Dim extent = 1;
+  int64_t size = 1;
+  ir::Dim count() const { return CeilDiv(extent, size); }
+  bool exact() const { return extent.divisor() % size == 0; }
+  // Element `i` of tile `tile`; beyond the extent the last element.
+  Position At(Emission& m, const ir::Dim& tile, int64_t i) const;
+};
+// A size up to `most` for tiles of this axis: a divisor where that costs little.
+int64_t TileSize(const ir::Dim& extent, int64_t most);
 
 // The parameters that `fits` and `emit` are given.
 template <class T>

@@ -36,7 +36,7 @@ Verdict Fits(const Region& r, const void* p) {
 Val Covered(Emission& m, const WindowAxis& axis, const Dim& out, int64_t before, int64_t after) {
   Val n = m.b.Int(0);
   for (int64_t tap = 0; tap < axis.kernel; ++tap) {
-    const Guarded g = Guard(m, axis.At(out, tap) + before, axis.extent + before + after);
+    const Position g = Guard(m, axis.At(out, tap) + before, axis.extent + before + after);
     n = n + (g.inside ? select(g.inside, m.b.Int(1), 0) : m.b.Int(1));
   }
   return n;
@@ -50,8 +50,8 @@ Val Window(Emission& m, const Dims& index) {
   const Type type = AccumulatorOf(m.region.anchor_output().dtype());
   Val all = ForTaps(m, row.kernel, column.kernel, {m.b.Literal(type, start)},
                     [&](const Dim& r, const Dim& s, Vals carried) {
-                      const Guarded p = Guard(m, row.At(index[2], r), row.extent);
-                      const Guarded q = Guard(m, column.At(index[3], s), column.extent);
+                      const Position p = Guard(m, row.At(index[2], r), row.extent);
+                      const Position q = Guard(m, column.At(index[3], s), column.extent);
                       Val x = Where(Both(p.inside, q.inside),
                                     m.e.At(0, {index[0], index[1], p.at, q.at}), start);
                       return Vals{largest ? max(carried[0], x) : carried[0] + x};

@@ -9,19 +9,6 @@ constexpr int64_t kUnrolledTaps = 32;
 
 }  // namespace
 
-Guarded Guard(Emission& m, const ir::Dim& position, const ir::Dim& extent) {
-  const bool low = position.min() >= 0, high = position.max() < extent.min();
-  if (low && high) return {position, {}};
-  Val v = m.e.Value(position), inside;
-  if (!low) inside = v >= 0;
-  if (!high) inside = Both(inside, v < m.b.Scalar(extent));
-  return {m.e.Coordinate(select(inside, v, 0), LastIndex(extent)), inside};
-}
-
-Val Both(Val a, Val b) { return !a ? b : !b ? a : a & b; }
-
-Val Where(Val inside, Val v, double other) { return inside ? select(inside, v, other) : v; }
-
 Vals ForTaps(Emission& m, int64_t rows, int64_t columns, Vals carried, TapBody body) {
   if (rows * columns <= kUnrolledTaps) {
     for (int64_t r = 0; r < rows; ++r)
@@ -35,12 +22,6 @@ Vals ForTaps(Emission& m, int64_t rows, int64_t columns, Vals carried, TapBody b
       return body(row, m.e.Coordinate(s, columns - 1), std::move(inner));
     });
   });
-}
-
-int64_t TileOf(const ir::Dim& extent, int64_t most) {
-  for (int64_t t = most; t > 1; --t)
-    if (extent.divisor() % t == 0) return t;
-  return 1;
 }
 
 }  // namespace forge::codegen

@@ -15,23 +15,9 @@ struct WindowAxis {
   }
 };
 
-// A position that may lie outside of [0, extent): itself where inside, else one that exists.
-struct Guarded {
-  ir::Dim at;
-  Val inside;  // null: always
-};
-Guarded Guard(Emission& m, const ir::Dim& position, const ir::Dim& extent);
-// Both hold; either may be null.
-Val Both(Val a, Val b);
-// `v` where `inside`, else `other`; `inside` may be null.
-Val Where(Val inside, Val v, double other);
-
 // Calls `body` for taps [0, kernel), in place when they are few, else in a loop with carried
 // values.
 using TapBody = absl::FunctionRef<Vals(const ir::Dim& row, const ir::Dim& column, Vals carried)>;
 Vals ForTaps(Emission& m, int64_t rows, int64_t columns, Vals carried, TapBody body);
-
-// The largest divisor of `extent` up to `most`; 1 when it is not known.
-int64_t TileOf(const ir::Dim& extent, int64_t most);
 
 }  // namespace forge::codegen
