@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Listing, opening, environment, memory and copies.
+#include "tests/vk_runtime/vulkan_test.h"
+
+namespace forge::vk {
+namespace {
+
+class DeviceTest : public VulkanTest {};
+class MemoryTest : public VulkanRunTest {};
+
+TEST(DriverTest, TellsInOneSentenceWhyThereIsNoDevice) {
+  const ScopedEnvironment files("VK_DRIVER_FILES", "/nowhere.json");
+  const ScopedEnvironment icds("VK_ICD_FILENAMES", "/nowhere.json");
+  VulkanDriver driver;
+  const auto all = driver.List();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_FALSE(all[0].usable);
+  EXPECT_FALSE(all[0].usable.text().empty());
+  EXPECT_TRUE(absl::IsUnavailable(driver.Open(0, {}).status()));
+}
+
+TEST(DriverTest, RefusesSettingsItDoesNotKnow) {
+  for (const auto& [name, value] : std::map<std::string, std::string>{
+           {"FORGE_VK_DISABLE", "fp16,warp_speed"},
+           {"FORGE_VK_LIMITS", "tiny"},
+           {"FORGE_VK_VALIDATE", "maybe"},
+           {"FORGE_VK_PIECE_MS", "-3"}}) {
+    const ScopedEnvironment set(name.c_str(), value);
+    VulkanDriver driver;
+    EXPECT_NE(driver.List().at(0).usable.text().find(name), std::string::npos);
+    EXPECT_TRUE(absl::IsInvalidArgument(driver.Open(0, {}).status())) << name;
+  }
+}
+
+TEST_F(DeviceTest, DescribesItself) {
+  const DeviceInfo& info = device_->info();
+  EXPECT_EQ(info.id.rfind("vulkan:", 0), 0u);
+  EXPECT_FALSE(info.name.empty());
+  EXPECT_FALSE(info.driver.empty());
+  EXPECT_GT(info.memory_bytes, 0u);
+  EXPECT_FALSE(info.features.empty());
+  EXPECT_FALSE(info.limits.empty());
+  EXPECT_GE(device_->largest_buffer(), 1u << 30);
+}
+
+TEST_F(DeviceTest, RefusesADeviceThatIsNotThere) {
+  EXPECT_TRUE(absl::IsUnavailable(driver_->Open(99, {}).status()));
+}
+
+TEST_F(DeviceTest, HidesFeatures) {
+  const ScopedEnvironment hide("FORGE_VK_DISABLE", "fp16,subgroup");
+  Open();
+  const codegen::Caps& caps = device_->context()->caps();
+  EXPECT_FALSE(caps.f16 || caps.subgroup_arithmetic || caps.subgroup_shuffle);
+  EXPECT_EQ(caps.subgroup_size, 1);
+  for (const Feature& f : device_->info().features)
+    EXPECT_TRUE(f.name != "fp16" || !f.present);
+}
+
+TEST_F(DeviceTest, BecomesThePoorestDevice) {
+  const ScopedEnvironment hide("FORGE_VK_DISABLE", "all");
+  const ScopedEnvironment limit("FORGE_VK_LIMITS", "guaranteed");
+  Open();
+  const codegen::Caps& caps = device_->context()->caps();
+  EXPECT_EQ(caps.max_workgroup_invocations, 128);
+  EXPECT_EQ(caps.max_operands, 4);
+  EXPECT_EQ(caps.max_operand_bytes, 128 << 20);
+  for (const Feature& f : device_->info().features) EXPECT_FALSE(f.present) << f.name;
+}
+
+TEST_F(DeviceTest, AllocatesManyAndGivesThemBack) {
+  for (int round = 0; round < 3; ++round) {
+    std::vector<BufferRef> all;
+    for (int i = 0; i < 200; ++i) {
+      auto b = device_->Allocate(i % 3 == 0 ? Memory::kUpload : Memory::kDevice, 1000 + i * 977);
+      ASSERT_OK(b.status());
+      EXPECT_EQ((*b)->size(), 1000u + i * 977);
+      all.push_back(*b);
+      if (i % 5 == 0) all.erase(all.begin() + static_cast<long>(all.size() / 2));
+    }
+  }
+}
+
+TEST_F(DeviceTest, SaysHowMuchWasAskedForAndIsLeft) {
+  auto b = device_->Allocate(Memory::kDevice, uint64_t{1} << 60);
+  ASSERT_TRUE(absl::IsResourceExhausted(b.status()));
+  EXPECT_NE(Message(b.status()).find("1152921504606846976"), std::string_view::npos);
+}
+
+TEST_F(DeviceTest, MapsOnlyWhatTheHostTouches) {
+  auto b = device_->Allocate(Memory::kDevice, 64);
+  ASSERT_OK(b.status());
+  EXPECT_TRUE(absl::IsInvalidArgument(device_->Map(**b).status()));
+}
+
+TEST_F(DeviceTest, WaitsOnlyForPointsOfItsOwn) {
+  EXPECT_TRUE(device_->Reached({}));
+  ASSERT_OK(device_->Wait({}, 0));
+  EXPECT_TRUE(absl::IsInvalidArgument(device_->Wait({.value = 1000}, 0)));
+}
+
+TEST_F(MemoryTest, CopiesAtOddOffsets) {
+  std::vector<uint8_t> x(5000);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<uint8_t>(i * 7 + i / 256);
+  const BufferRef from = Upload(x);
+  for (const auto& [at, to_at, bytes] : std::vector<std::array<uint64_t, 3>>{
+           {0, 0, 5000}, {1, 0, 4999}, {3, 1, 7}, {4999, 4999, 1}, {17, 33, 4093}, {5, 5, 0}}) {
+    const BufferRef to = Upload(std::vector<uint8_t>(5000, 0xee));
+    auto point = device_->Copy({*from, at, *to, to_at, bytes}, {});
+    ASSERT_OK(point.status());
+    ASSERT_OK(device_->Wait(*point, -1));
+    std::vector<uint8_t> expected(5000, 0xee);
+    std::copy_n(x.begin() + static_cast<long>(at), bytes, expected.begin() + static_cast<long>(to_at));
+    EXPECT_EQ(Download<uint8_t>(*to), expected) << at << " " << to_at << " " << bytes;
+  }
+}
+
+TEST_F(MemoryTest, RefusesCopiesOutsideOrOntoThemselves) {
+  const BufferRef a = Upload(Iota(16)), b = Upload(Iota(8));
+  EXPECT_TRUE(absl::IsOutOfRange(device_->Copy({*a, 0, *b, 0, 64}, {}).status()));
+  EXPECT_TRUE(absl::IsOutOfRange(device_->Copy({*a, UINT64_MAX, *b, 0, 4}, {}).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(device_->Copy({*a, 0, *a, 8, 16}, {}).status()));
+}
+
+TEST_F(MemoryTest, ImportsHostMemoryOrSaysWhyNot) {
+  auto pages = std::shared_ptr<uint8_t>(static_cast<uint8_t*>(std::aligned_alloc(4096, 8192)), free);
+  for (int i = 0; i < 8192; ++i) pages.get()[i] = static_cast<uint8_t>(i * 13);
+  const Bytes bytes(std::span<const uint8_t>(pages.get() + 256, 5000), pages);
+  auto b = device_->Import(bytes);
+  if (absl::IsUnimplemented(b.status())) GTEST_SKIP() << Message(b.status());
+  ASSERT_OK(b.status());
+  const auto seen = Download<uint8_t>(**b);
+  EXPECT_TRUE(std::equal(seen.begin(), seen.end(), bytes.data()));
+}
+
+TEST_F(MemoryTest, FlushesMemoryThatIsNotCoherent) {
+  const ScopedEnvironment hide("FORGE_VK_DISABLE", "host_coherent,timeline_semaphore");
+  Open();
+  const auto x = Iota(3001);
+  EXPECT_EQ(Download<uint32_t>(*Upload(x)), x);
+}
+
+TEST_F(MemoryTest, KeepsBuffersAliveWhileTheyAreUsed) {
+  auto to = device_->Allocate(Memory::kReadback, 1 << 20);
+  ASSERT_OK(to.status());
+  Point point;
+  {
+    const BufferRef from = Upload(Iota(1 << 18));
+    auto p = device_->Copy({*from, 0, **to, 0, 1 << 20}, {});
+    ASSERT_OK(p.status());
+    point = *p;
+  }
+  ASSERT_OK(device_->Wait(point, -1));
+  auto mapped = device_->Map(**to);
+  ASSERT_OK(mapped.status());
+  EXPECT_EQ(reinterpret_cast<const uint32_t*>(mapped->data())[70000], 70000u);
+}
+
+TEST_F(MemoryTest, OutlivesItsDevice) {
+  const BufferRef b = Upload(Iota(100));
+  device_.reset();
+  driver_.reset();
+  EXPECT_EQ(b->size(), 400u);
+}
+
+}  // namespace
+}  // namespace forge::vk

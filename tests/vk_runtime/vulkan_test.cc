@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/vk_runtime/vulkan_test.h"
+
+namespace forge::vk {
+
+void VulkanTest::Open(DeviceOptions options) {
+  device_.reset();
+  driver_ = std::make_unique<VulkanDriver>();
+  const std::vector<DeviceInfo> all = driver_->List();
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (!all[i].usable) continue;
+    absl::StatusOr<DeviceRef> device = driver_->Open(i, options);
+    ASSERT_OK(device.status());
+    device_ = std::static_pointer_cast<VulkanDevice>(*device);
+    return;
+  }
+  GTEST_SKIP() << all.at(0).usable.text();
+}
+
+bool VulkanTest::Executes() {
+  auto from = device_->Allocate(Memory::kUpload, 4);
+  auto to = device_->Allocate(Memory::kReadback, 4);
+  if (!from.ok() || !to.ok()) return false;
+  auto in = device_->Map(**from), out = device_->Map(**to);
+  if (!in.ok() || !out.ok()) return false;
+  std::memset(in->data(), 0x5a, 4);
+  std::memset(out->data(), 0, 4);
+  auto point = device_->Copy({**from, 0, **to, 0, 4}, {});
+  return point.ok() && device_->Wait(*point, -1).ok() && (*out)[3] == 0x5a;
+}
+
+ProgramRef VulkanTest::Transpose(int64_t batch, int64_t rows, int64_t cols) {
+  auto shader = TransposeShader(batch, rows, cols, device_->context()->caps());
+  EXPECT_TRUE(shader.has_value());
+  auto program = MakeProgram(*shader, device_->pipelines());
+  EXPECT_TRUE(program.ok()) << Message(program.status());
+  return *program;
+}
+
+}  // namespace forge::vk

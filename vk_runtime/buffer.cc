@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vk_runtime/buffer.h"
+
+namespace forge::vk {
+namespace {
+
+constexpr VkBufferUsageFlags kUsage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+                                      VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                                      VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+// Kernels may touch whole words of narrow elements, so a buffer ends on one.
+constexpr uint64_t kGranule = 16;
+
+uint64_t NextId() {
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+absl::StatusOr<OwnedBuffer> MakeBuffer(const Context& context, uint64_t bytes, const void* next) {
+  auto info = Typed<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
+  info.pNext = next;
+  info.size = bytes;
+  info.usage = kUsage;
+  info.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
+  VkBuffer handle = VK_NULL_HANDLE;
+  FORGE_RETURN_IF_ERROR(context.Check(
+      context.fn.vkCreateBuffer(context.device, &info, nullptr, &handle), "vkCreateBuffer"));
+  return OwnedBuffer(context, handle);
+}
+
+absl::StatusOr<OwnedMemory> ImportPages(const Context& context, uint8_t* pages, uint64_t bytes,
+                                        uint32_t type_bits) {
+  auto properties = Typed<VkMemoryHostPointerPropertiesEXT>(
+      VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT);
+  constexpr auto kKind = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
+  VkResult r = context.fn.vkGetMemoryHostPointerPropertiesEXT(context.device, kKind, pages,
+                                                              &properties);
+  if (r != VK_SUCCESS) return Unimplemented("the driver refuses this host memory");
+  const auto types = TypesFor(context.queries().memory, Memory::kDevice,
+                              type_bits & properties.memoryTypeBits);
+  if (types.empty()) return Unimplemented("no memory type takes host memory");
+  auto host = Typed<VkImportMemoryHostPointerInfoEXT>(
+      VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT);
+  host.handleType = kKind;
+  host.pHostPointer = pages;
+  auto info = Typed<VkMemoryAllocateInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO);
+  info.pNext = &host;
+  info.allocationSize = bytes;
+  info.memoryTypeIndex = types[0];
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  r = context.fn.vkAllocateMemory(context.device, &info, nullptr, &memory);
+  if (r != VK_SUCCESS)
+    return Unimplemented("the driver cannot import host memory: {}", ResultName(r));
+  return OwnedMemory(context, memory);
+}
+
+}  // namespace
+
+absl::StatusOr<VulkanBufferRef> VulkanBuffer::Create(const HeapRef& heap, Memory kind,
+                                                     uint64_t bytes) {
+  const Context& context = *heap->context();
+  FORGE_RETURN_IF_ERROR(context.Health());
+  if (bytes > heap->largest_allocation())
+    return ResourceExhausted("a buffer of {} bytes is larger than the {} that {} allows", bytes,
+                             heap->largest_allocation(), context.queries().properties.deviceName);
+  VulkanBufferRef b(new VulkanBuffer);
+  b->context_ = heap->context();
+  b->size_ = bytes;
+  b->capacity_ = std::max<uint64_t>((bytes + kGranule - 1) / kGranule * kGranule, kGranule);
+  b->kind_ = kind;
+  b->id_ = NextId();
+  FORGE_ASSIGN_OR_RETURN(b->buffer_, MakeBuffer(context, b->capacity_, nullptr));
+  VkMemoryRequirements needs;
+  context.fn.vkGetBufferMemoryRequirements(context.device, b->handle(), &needs);
+  FORGE_ASSIGN_OR_RETURN(b->part_, Heap::Allocate(heap, kind, needs));
+  FORGE_RETURN_IF_ERROR(context.Check(
+      context.fn.vkBindBufferMemory(context.device, b->handle(), b->part_.memory(),
+                                    b->part_.offset()),
+      "vkBindBufferMemory"));
+  context.SetName(VK_OBJECT_TYPE_BUFFER, b->handle(),
+                  fmt::format("buffer {} ({} bytes)", b->id_, bytes));
+  return b;
+}
+
+absl::StatusOr<VulkanBufferRef> VulkanBuffer::Import(const HeapRef& heap, const Bytes& bytes) {
+  const Context& context = *heap->context();
+  FORGE_RETURN_IF_ERROR(context.Health());
+  if (!context.abilities().host_import) return Unimplemented("VK_EXT_external_memory_host is absent");
+  if (bytes.size() == 0) return Unimplemented("there is nothing to import");
+  const uint64_t page = context.queries().host_memory.minImportedHostPointerAlignment;
+  const auto address = reinterpret_cast<uintptr_t>(bytes.data());
+  const uint64_t base = address % page;
+  // An operand begins at a multiple of kAlignment in its buffer, and so must this one in its pages.
+  if (base % context.limits().minStorageBufferOffsetAlignment != 0)
+    return Unimplemented("its address is not aligned to {} bytes",
+                         context.limits().minStorageBufferOffsetAlignment);
+  const uint64_t whole = (base + bytes.size() + page - 1) / page * page;
+  if (whole > heap->largest_allocation()) return Unimplemented("it is larger than a buffer may be");
+  VulkanBufferRef b(new VulkanBuffer);
+  b->context_ = heap->context();
+  b->imported_ = bytes;
+  b->size_ = bytes.size();
+  b->base_ = base;
+  b->capacity_ = whole - base;
+  b->id_ = NextId();
+  auto external =
+      Typed<VkExternalMemoryBufferCreateInfo>(VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO);
+  external.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
+  FORGE_ASSIGN_OR_RETURN(b->buffer_, MakeBuffer(context, whole, &external));
+  VkMemoryRequirements needs;
+  context.fn.vkGetBufferMemoryRequirements(context.device, b->handle(), &needs);
+  if (needs.size > whole) return Unimplemented("the driver wants more memory than there is");
+  FORGE_ASSIGN_OR_RETURN(b->imported_memory_,
+                         ImportPages(context, reinterpret_cast<uint8_t*>(address - base), whole,
+                                     needs.memoryTypeBits));
+  FORGE_RETURN_IF_ERROR(context.Check(
+      context.fn.vkBindBufferMemory(context.device, b->handle(), b->imported_memory_.get(), 0),
+      "vkBindBufferMemory"));
+  return b;
+}
+
+absl::StatusOr<std::span<uint8_t>> VulkanBuffer::Mapped() const {
+  if (kind_ == Memory::kDevice)
+    return InvalidArgument("only upload and readback buffers are mapped");
+  if (part_.mapped() == nullptr) return Unavailable("the driver gave no address for mapped memory");
+  return std::span<uint8_t>(part_.mapped(), size_);
+}
+
+absl::Status VulkanBuffer::Sync(bool flush) const {
+  if (kind_ == Memory::kDevice || part_.coherent() || part_.mapped() == nullptr)
+    return absl::OkStatus();
+  auto range = Typed<VkMappedMemoryRange>(VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE);
+  range.memory = part_.memory();
+  range.offset = part_.offset();
+  range.size = part_.size();
+  const VolkDeviceTable& fn = context_->fn;
+  if (flush)
+    return context_->Check(fn.vkFlushMappedMemoryRanges(context_->device, 1, &range),
+                           "vkFlushMappedMemoryRanges");
+  return context_->Check(fn.vkInvalidateMappedMemoryRanges(context_->device, 1, &range),
+                         "vkInvalidateMappedMemoryRanges");
+}
+
+}  // namespace forge::vk

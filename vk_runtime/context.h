@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// An opened device: what every object made from it shares and keeps alive.
+#pragma once
+#include <atomic>
+#include <mutex>
+
+#include "vk_runtime/features.h"
+
+namespace forge::vk {
+
+class Context : public DeviceFunctions {
+ public:
+  // errors: Unavailable with what vkCreateDevice said
+  static absl::StatusOr<std::shared_ptr<Context>> Create(std::shared_ptr<Instance> instance,
+                                                         Queries queries, Granted granted,
+                                                         const Settings& settings);
+  ~Context();
+  Context(const Context&) = delete;
+
+  const Instance& instance() const { return *instance_; }
+  const Queries& queries() const { return queries_; }
+  const Granted& granted() const { return granted_; }
+  const Settings& settings() const { return settings_; }
+  const codegen::Caps& caps() const { return granted_.caps; }
+  const Abilities& abilities() const { return granted_.abilities; }
+  const VkPhysicalDeviceLimits& limits() const { return queries_.properties.limits; }
+  uint32_t family() const { return family_; }
+  VkQueue queue() const { return queue_; }
+
+  // As ToStatus, and remembers a lost device.
+  absl::Status Check(VkResult r, std::string_view call) const;
+  // OK, or Aborted once the device was lost.
+  absl::Status Health() const;
+
+  // For debuggers and validation messages; nothing where VK_EXT_debug_utils is absent.
+  template <class T>
+  void SetName(VkObjectType type, T handle, const std::string& name) const {
+    if constexpr (std::is_pointer_v<T>)
+      SetNameOf(type, reinterpret_cast<uintptr_t>(handle), name);
+    else
+      SetNameOf(type, static_cast<uint64_t>(handle), name);
+  }
+
+  // Timeline semaphores, by core or extension; null without Abilities::timeline.
+  PFN_vkWaitSemaphores wait_semaphores = nullptr;
+  PFN_vkGetSemaphoreCounterValue counter_value = nullptr;
+
+ private:
+  Context(std::shared_ptr<Instance> instance, Queries queries, Granted granted,
+          const Settings& settings);
+  absl::Status Init();
+  void SetNameOf(VkObjectType type, uint64_t handle, const std::string& name) const;
+
+  std::shared_ptr<Instance> instance_;
+  Queries queries_;
+  Granted granted_;
+  Settings settings_;
+  uint32_t family_ = 0;
+  VkQueue queue_ = VK_NULL_HANDLE;
+  mutable std::atomic<bool> lost_{false};
+  mutable std::mutex mutex_;
+  mutable absl::Status loss_;  // under mutex_
+};
+using ContextRef = std::shared_ptr<Context>;
+
+}  // namespace forge::vk

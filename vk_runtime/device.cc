@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vk_runtime/device.h"
+
+#include "base/platform.h"
+
+namespace forge::vk {
+namespace {
+
+constexpr uint64_t kNothingBytes = 256;
+
+}  // namespace
+
+VulkanDevice::VulkanDevice(const ContextRef& context, DeviceInfo info, int threads)
+    : context_(context),
+      info_(std::move(info)),
+      target_(fmt::format("vulkan: {}", info_.name), context->caps()),
+      threads_(threads > 0 ? threads : CpuCount()) {}
+
+absl::StatusOr<std::shared_ptr<VulkanDevice>> VulkanDevice::Open(const ContextRef& context,
+                                                                 DeviceInfo info,
+                                                                 const DeviceOptions& options) {
+  std::shared_ptr<VulkanDevice> d(new VulkanDevice(context, std::move(info), options.threads));
+  d->heap_ = std::make_shared<Heap>(context);
+  FORGE_ASSIGN_OR_RETURN(d->nothing_,
+                         VulkanBuffer::Create(d->heap_, Memory::kDevice, kNothingBytes));
+  FORGE_ASSIGN_OR_RETURN(d->pipelines_, PipelineStore::Create(context, options.cache,
+                                                              context->settings().statistics));
+  FORGE_ASSIGN_OR_RETURN(d->queue_, Queue::Create(context));
+  return d;
+}
+
+absl::StatusOr<VulkanBuffer*> VulkanDevice::Own(Buffer& b) const {
+  auto* own = dynamic_cast<VulkanBuffer*>(&b);
+  if (own == nullptr || own->context() != context_.get())
+    return InvalidArgument("the buffer is another device's");
+  return own;
+}
+
+absl::StatusOr<BufferRef> VulkanDevice::Allocate(Memory kind, uint64_t bytes) {
+  FORGE_ASSIGN_OR_RETURN(VulkanBufferRef b, VulkanBuffer::Create(heap_, kind, bytes));
+  return BufferRef(std::move(b));
+}
+
+absl::StatusOr<BufferRef> VulkanDevice::Import(const Bytes& bytes) {
+  FORGE_ASSIGN_OR_RETURN(VulkanBufferRef b, VulkanBuffer::Import(heap_, bytes));
+  return BufferRef(std::move(b));
+}
+
+absl::StatusOr<std::span<uint8_t>> VulkanDevice::Map(Buffer& b) {
+  FORGE_RETURN_IF_ERROR(context_->Health());
+  FORGE_ASSIGN_OR_RETURN(VulkanBuffer * own, Own(b));
+  return own->Mapped();
+}
+
+absl::StatusOr<Point> VulkanDevice::Copy(const CopyRange& range, std::span<const Point> wait) {
+  FORGE_RETURN_IF_ERROR(context_->Health());
+  FORGE_ASSIGN_OR_RETURN(VulkanBuffer * from, Own(range.from));
+  FORGE_ASSIGN_OR_RETURN(VulkanBuffer * to, Own(range.to));
+  if (from->memory() == Memory::kUpload) FORGE_RETURN_IF_ERROR(from->Flush());
+  FORGE_ASSIGN_OR_RETURN(auto recording, Recording::OfCopy(context_, {*from, range.at, *to, range.to_at,
+                                                               range.bytes}));
+  Job job;
+  job.pieces.assign(recording->pieces().begin(), recording->pieces().end());
+  job.keep = {std::move(recording), from->shared_from_this(), to->shared_from_this()};
+  if (to->memory() != Memory::kDevice) job.readbacks.push_back(to->shared_from_this());
+  return queue_->Submit(std::move(job), wait);
+}
+
+std::vector<absl::StatusOr<ProgramRef>> VulkanDevice::Compile(
+    std::span<const CompileRequest> requests, absl::FunctionRef<void(size_t)> progress) {
+  Compiler compiler(context_, pipelines_, threads_);
+  return compiler.Run(requests, progress);
+}
+
+absl::StatusOr<SegmentRef> VulkanDevice::Record(const SegmentSpec& spec) {
+  FORGE_RETURN_IF_ERROR(context_->Health());
+  for (const Step& s : spec.steps) {
+    if (s.program && dynamic_cast<const VulkanProgram*>(s.program.get()) == nullptr)
+      return Annotate(InvalidArgument("its program was made by another device"), s.label);
+    for (const Operand& o : s.operands)
+      if (o.slot != Operand::kNoSlot && o.slot >= spec.slots.size())
+        return Annotate(OutOfRange("it names slot {} of {}", o.slot, spec.slots.size()), s.label);
+  }
+  return SegmentRef(std::make_shared<VulkanSegment>(spec, context_, nothing_));
+}
+
+absl::StatusOr<Point> VulkanDevice::Submit(Segment& segment, const SubmitArgs& args) {
+  FORGE_RETURN_IF_ERROR(context_->Health());
+  auto* own = dynamic_cast<VulkanSegment*>(&segment);
+  if (own == nullptr) return InvalidArgument("the segment is another device's");
+  FORGE_ASSIGN_OR_RETURN(VulkanSegment::Prepared p, own->Prepare(args));
+  FORGE_ASSIGN_OR_RETURN(const Point point, queue_->Submit(std::move(p.job), args.wait));
+  own->Submitted(std::move(p.recording), point);
+  return point;
+}
+
+absl::Status VulkanDevice::Wait(const Point& p, int64_t nanoseconds) {
+  FORGE_RETURN_IF_ERROR(queue_->Wait(p, nanoseconds));
+  return context_->instance().Validation();
+}
+
+absl::StatusOr<std::vector<StepTime>> VulkanDevice::Timestamps(const Segment& s) {
+  FORGE_RETURN_IF_ERROR(context_->Health());
+  const auto* own = dynamic_cast<const VulkanSegment*>(&s);
+  if (own == nullptr) return InvalidArgument("the segment is another device's");
+  if (!own->last_recording() || !queue_->Reached(own->last_point()))
+    return InvalidArgument("the segment has no finished submission");
+  return own->last_recording()->Times();
+}
+
+absl::Status VulkanDevice::Health() {
+  FORGE_RETURN_IF_ERROR(context_->Health());
+  return context_->instance().Validation();
+}
+
+}  // namespace forge::vk

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Vulkan device: runtime/device.h over what the other files of this folder make.
+#pragma once
+#include "vk_runtime/compiler.h"
+#include "vk_runtime/queue.h"
+#include "vk_runtime/segment.h"
+#include "vk_runtime/target.h"
+
+namespace forge::vk {
+
+class VulkanDevice final : public Device {
+ public:
+  // errors: as Driver::Open
+  static absl::StatusOr<std::shared_ptr<VulkanDevice>> Open(const ContextRef& context,
+                                                            DeviceInfo info,
+                                                            const DeviceOptions& options);
+  const DeviceInfo& info() const override { return info_; }
+  const ir::Target& target() const override { return target_; }
+  absl::StatusOr<BufferRef> Allocate(Memory kind, uint64_t bytes) override;
+  uint64_t largest_buffer() const override { return heap_->largest_allocation(); }
+  absl::StatusOr<BufferRef> Import(const Bytes& bytes) override;
+  absl::StatusOr<std::span<uint8_t>> Map(Buffer& b) override;
+  absl::StatusOr<Point> Copy(const CopyRange& range, std::span<const Point> wait) override;
+  uint64_t MemoryLeft() const override { return heap_->Left(); }
+  std::vector<absl::StatusOr<ProgramRef>> Compile(
+      std::span<const CompileRequest> requests, absl::FunctionRef<void(size_t)> progress) override;
+  absl::StatusOr<SegmentRef> Record(const SegmentSpec& spec) override;
+  absl::StatusOr<Point> Submit(Segment& segment, const SubmitArgs& args) override;
+  bool Reached(const Point& p) const override { return queue_->Reached(p); }
+  absl::Status Wait(const Point& p, int64_t nanoseconds) override;
+  absl::StatusOr<std::vector<StepTime>> Timestamps(const Segment& s) override;
+  absl::Status Health() override;
+
+  const ContextRef& context() const { return context_; }
+  PipelineStore& pipelines() { return *pipelines_; }
+
+ private:
+  VulkanDevice(const ContextRef& context, DeviceInfo info, int threads);
+  absl::StatusOr<VulkanBuffer*> Own(Buffer& b) const;
+
+  ContextRef context_;
+  DeviceInfo info_;
+  VulkanTarget target_;
+  int threads_;
+  HeapRef heap_;
+  VulkanBufferRef nothing_;  // bound for operands without bytes
+  PipelineStoreRef pipelines_;
+  std::unique_ptr<Queue> queue_;
+};
+
+}  // namespace forge::vk

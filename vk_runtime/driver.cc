@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vk_runtime/driver.h"
+
+namespace forge::vk {
+namespace {
+
+std::string Version(uint32_t v) {
+  return fmt::format("{}.{}.{}", VK_API_VERSION_MAJOR(v), VK_API_VERSION_MINOR(v),
+                     VK_API_VERSION_PATCH(v));
+}
+
+std::string DriverText(const Queries& q) {
+  if (q.driver.driverName[0] == '\0')
+    return fmt::format("vendor {:#x}, version {:#x}", q.properties.vendorID,
+                       q.properties.driverVersion);
+  if (q.driver.driverInfo[0] == '\0') return q.driver.driverName;
+  return fmt::format("{} ({})", q.driver.driverName, q.driver.driverInfo);
+}
+
+uint64_t MemoryOf(const Queries& q) {
+  const auto types = TypesFor(q.memory, Memory::kDevice, UINT32_MAX);
+  if (types.empty()) return 0;
+  return q.memory.memoryHeaps[q.memory.memoryTypes[types[0]].heapIndex].size;
+}
+
+void AddLimits(const codegen::Caps& caps, DeviceInfo& info) {
+  for (const Field& f : codegen::Caps::kFields)
+    if (f.kind == FieldKind::kInt)
+      info.limits.emplace_back(f.name,
+                               std::to_string(*static_cast<const int64_t*>(f.at_const(&caps))));
+}
+
+DeviceInfo Nothing(const absl::Status& why) {
+  DeviceInfo info;
+  info.id = info.backend = "vulkan";
+  info.name = "no Vulkan device";
+  info.usable = Verdict::No(std::string(Message(why)));
+  return info;
+}
+
+}  // namespace
+
+DeviceInfo Describe(const Queries& q, size_t index, const Granted* granted) {
+  DeviceInfo info;
+  info.id = fmt::format("vulkan:{}", index);
+  info.name = q.properties.deviceName;
+  info.backend = "vulkan";
+  info.driver = DriverText(q);
+  info.api = Version(q.properties.apiVersion);
+  info.memory_bytes = MemoryOf(q);
+  info.usable = Usable(q);
+  info.is_cpu = q.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  if (granted == nullptr) return info;
+  info.features = granted->list;
+  AddLimits(granted->caps, info);
+  info.limits.emplace_back("max_allocation_bytes",
+                           std::to_string(q.allocation.maxMemoryAllocationSize));
+  info.limits.emplace_back("max_allocations",
+                           std::to_string(q.properties.limits.maxMemoryAllocationCount));
+  return info;
+}
+
+absl::StatusOr<const VulkanDriver::Loaded*> VulkanDriver::Load() {
+  std::lock_guard lock(mutex_);
+  if (!loaded_) {
+    loaded_ = [&]() -> absl::StatusOr<Loaded> {
+      Loaded l;
+      FORGE_ASSIGN_OR_RETURN(l.settings, Settings::FromEnvironment());
+      FORGE_ASSIGN_OR_RETURN(l.instance, Instance::Create(l.settings.validate));
+      FORGE_ASSIGN_OR_RETURN(const std::vector<VkPhysicalDevice> devices, l.instance->Devices());
+      if (devices.empty())
+        return Unavailable("the Vulkan loader found no device; install the driver of your GPU, or "
+                           "Mesa's (mesa-vulkan-drivers), which also runs on the CPU");
+      for (VkPhysicalDevice d : devices) l.devices.push_back(Query(*l.instance, d));
+      return l;
+    }();
+  }
+  if (!loaded_->ok()) return loaded_->status();
+  return &**loaded_;
+}
+
+std::vector<DeviceInfo> VulkanDriver::List() {
+  const absl::StatusOr<const Loaded*> loaded = Load();
+  if (!loaded.ok()) return {Nothing(loaded.status())};
+  std::vector<DeviceInfo> all;
+  for (const Queries& q : (*loaded)->devices) {
+    if (!Usable(q)) {
+      all.push_back(Describe(q, all.size(), nullptr));
+      continue;
+    }
+    const absl::StatusOr<Granted> granted = Grant(q, (*loaded)->settings, {});
+    all.push_back(Describe(q, all.size(), granted.ok() ? &*granted : nullptr));
+  }
+  return all;
+}
+
+absl::StatusOr<DeviceRef> VulkanDriver::Open(size_t index, const DeviceOptions& options) {
+  FORGE_ASSIGN_OR_RETURN(const Loaded* loaded, Load());
+  if (index >= loaded->devices.size())
+    return Unavailable("there is no Vulkan device {}; {} found", index, loaded->devices.size());
+  const Queries& q = loaded->devices[index];
+  if (const Verdict usable = Usable(q); !usable)
+    return Unavailable("{} cannot be used: {}", q.properties.deviceName, usable.text());
+  FORGE_ASSIGN_OR_RETURN(Granted granted, Grant(q, loaded->settings, {}));
+  DeviceInfo info = Describe(q, index, &granted);
+  FORGE_ASSIGN_OR_RETURN(
+      ContextRef context,
+      Context::Create(loaded->instance, q, std::move(granted), loaded->settings));
+  FORGE_ASSIGN_OR_RETURN(auto device, VulkanDevice::Open(context, std::move(info), options));
+  return DeviceRef(std::move(device));
+}
+
+}  // namespace forge::vk

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The driver that the plug-in exports: lists and opens Vulkan devices.
+#pragma once
+#include "vk_runtime/device.h"
+
+namespace forge::vk {
+
+class VulkanDriver final : public Driver {
+ public:
+  // Reads the environment when it is first asked for something.
+  VulkanDriver() = default;
+  // One entry for each physical device. Where there is no loader, no driver, or a setting that
+  // cannot be followed, one entry "vulkan" that is not usable and says so.
+  std::vector<DeviceInfo> List() override;
+  // errors: Unavailable (no such device, or not usable), InvalidArgument (the environment)
+  absl::StatusOr<DeviceRef> Open(size_t index, const DeviceOptions& options) override;
+
+ private:
+  struct Loaded {
+    Settings settings;
+    std::shared_ptr<Instance> instance;
+    std::vector<Queries> devices;
+  };
+  absl::StatusOr<const Loaded*> Load();
+
+  std::mutex mutex_;
+  std::optional<absl::StatusOr<Loaded>> loaded_;  // under mutex_, then constant
+};
+
+// What a device is, in words. `granted` is null where it is not usable.
+DeviceInfo Describe(const Queries& q, size_t index, const Granted* granted);
+
+}  // namespace forge::vk

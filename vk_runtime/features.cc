@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vk_runtime/features.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/platform.h"
+
+namespace forge::vk {
+namespace {
+
+using codegen::Caps;
+
+// More storage buffers than this no kernel binds, whatever a driver claims.
+constexpr uint32_t kMostOperands = 64;
+constexpr uint32_t kMostScalarBytes = 256;
+
+struct Row {
+  std::string_view name, doc;
+  bool (*offered)(const Queries& q);
+  void (*grant)(const Queries& q, Granted& g);
+};
+
+bool SubgroupOps(const Queries& q, VkSubgroupFeatureFlags ops) {
+  return (q.subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
+         (q.subgroup.supportedOperations & ops) == ops && q.subgroup.subgroupSize > 1;
+}
+void UseSubgroups(const Queries& q, Caps& caps) {
+  caps.subgroup_size = q.subgroup.subgroupSize;
+  if (caps.max_subgroup_size == 1)
+    caps.min_subgroup_size = caps.max_subgroup_size = caps.subgroup_size;
+}
+void NeedFloatControls(const Queries& q, Granted& g) {
+  if (q.api >= VK_API_VERSION_1_2) return;
+  for (const char* e : g.extensions)
+    if (std::string_view(e) == VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME) return;
+  g.extensions.push_back(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
+}
+
+std::optional<DType> ElementOf(VkComponentTypeKHR t) {
+  switch (t) {
+    case VK_COMPONENT_TYPE_FLOAT16_KHR:
+      return DType::kF16;
+    case VK_COMPONENT_TYPE_FLOAT32_KHR:
+      return DType::kF32;
+    case VK_COMPONENT_TYPE_SINT8_KHR:
+      return DType::kI8;
+    case VK_COMPONENT_TYPE_UINT8_KHR:
+      return DType::kU8;
+    case VK_COMPONENT_TYPE_SINT32_KHR:
+      return DType::kI32;
+    case VK_COMPONENT_TYPE_UINT32_KHR:
+      return DType::kU32;
+    default:
+      return std::nullopt;
+  }
+}
+void GrantMatrices(const Queries& q, Granted& g) {
+  g.want.matrices.cooperativeMatrix = VK_TRUE;
+  g.want.memory_model.vulkanMemoryModel = VK_TRUE;
+  for (const auto& m : q.matrices) {
+    const auto a = ElementOf(m.AType), b = ElementOf(m.BType), c = ElementOf(m.CType);
+    if (!a || !b || !c || m.ResultType != m.CType || m.saturatingAccumulation) continue;
+    if (m.scope != VK_SCOPE_SUBGROUP_KHR && m.scope != VK_SCOPE_WORKGROUP_KHR) continue;
+    if (m.MSize > UINT16_MAX || m.NSize > UINT16_MAX || m.KSize > UINT16_MAX) continue;
+    g.caps.matrices.push_back({.a = *a,
+                               .b = *b,
+                               .c = *c,
+                               .m = static_cast<uint16_t>(m.MSize),
+                               .n = static_cast<uint16_t>(m.NSize),
+                               .k = static_cast<uint16_t>(m.KSize),
+                               .workgroup_scope = m.scope == VK_SCOPE_WORKGROUP_KHR});
+  }
+}
+
+// A name in FORGE_VK_DISABLE hides its row, and every row that begins with it and '_'.
+constexpr Row kRows[] = {
+    {"fp16", "binary16 arithmetic",
+     [](const Queries& q) { return q.features.float16_int8.shaderFloat16 == VK_TRUE; },
+     [](const Queries&, Granted& g) {
+       g.want.float16_int8.shaderFloat16 = VK_TRUE;
+       g.caps.f16 = true;
+     }},
+    {"fp64", "binary64 arithmetic",
+     [](const Queries& q) { return q.features.core.shaderFloat64 == VK_TRUE; },
+     [](const Queries&, Granted& g) {
+       g.want.core.shaderFloat64 = VK_TRUE;
+       g.caps.f64 = true;
+     }},
+    {"int8", "8-bit integer arithmetic",
+     [](const Queries& q) { return q.features.float16_int8.shaderInt8 == VK_TRUE; },
+     [](const Queries&, Granted& g) {
+       g.want.float16_int8.shaderInt8 = VK_TRUE;
+       g.caps.i8 = true;
+     }},
+    {"int16", "16-bit integer arithmetic",
+     [](const Queries& q) { return q.features.core.shaderInt16 == VK_TRUE; },
+     [](const Queries&, Granted& g) {
+       g.want.core.shaderInt16 = VK_TRUE;
+       g.caps.i16 = true;
+     }},
+    {"int64", "64-bit integer arithmetic",
+     [](const Queries& q) { return q.features.core.shaderInt64 == VK_TRUE; },
+     [](const Queries&, Granted& g) {
+       g.want.core.shaderInt64 = VK_TRUE;
+       g.caps.i64 = true;
+     }},
+    {"storage8", "8-bit loads and stores",
+     [](const Queries& q) { return q.features.storage8.storageBuffer8BitAccess == VK_TRUE; },
+     [](const Queries&, Granted& g) {
+       g.want.storage8.storageBuffer8BitAccess = VK_TRUE;
+       g.caps.storage8 = true;
+     }},
+    {"storage16", "16-bit loads and stores",
+     [](const Queries& q) { return q.features.storage16.storageBuffer16BitAccess == VK_TRUE; },
+     [](const Queries&, Granted& g) {
+       g.want.storage16.storageBuffer16BitAccess = VK_TRUE;
+       g.caps.storage16 = true;
+     }},
+    {"subgroup_arithmetic", "reductions and scans in a subgroup",
+     [](const Queries& q) { return SubgroupOps(q, VK_SUBGROUP_FEATURE_ARITHMETIC_BIT); },
+     [](const Queries& q, Granted& g) {
+       UseSubgroups(q, g.caps);
+       g.caps.subgroup_arithmetic = true;
+     }},
+    {"subgroup_shuffle", "exchange between any lanes of a subgroup",
+     [](const Queries& q) { return SubgroupOps(q, VK_SUBGROUP_FEATURE_SHUFFLE_BIT); },
+     [](const Queries& q, Granted& g) {
+       UseSubgroups(q, g.caps);
+       g.caps.subgroup_shuffle = true;
+     }},
+    {"subgroup_ballot", "ballot and broadcast in a subgroup",
+     [](const Queries& q) { return SubgroupOps(q, VK_SUBGROUP_FEATURE_BALLOT_BIT); },
+     [](const Queries& q, Granted& g) {
+       UseSubgroups(q, g.caps);
+       g.caps.subgroup_ballot = true;
+     }},
+    {"subgroup_size_control", "a kernel may require its subgroup size",
+     [](const Queries& q) {
+       return q.features.subgroup_size.subgroupSizeControl == VK_TRUE &&
+              q.features.subgroup_size.computeFullSubgroups == VK_TRUE &&
+              (q.subgroup_size.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+     },
+     [](const Queries& q, Granted& g) {
+       g.want.subgroup_size.subgroupSizeControl = VK_TRUE;
+       g.want.subgroup_size.computeFullSubgroups = VK_TRUE;
+       g.abilities.subgroup_size = true;
+       g.caps.min_subgroup_size = q.subgroup_size.minSubgroupSize;
+       g.caps.max_subgroup_size = q.subgroup_size.maxSubgroupSize;
+     }},
+    {"int_dot", "dot products of four 8-bit integers",
+     [](const Queries& q) { return q.features.int_dot.shaderIntegerDotProduct == VK_TRUE; },
+     [](const Queries& q, Granted& g) {
+       g.want.int_dot.shaderIntegerDotProduct = VK_TRUE;
+       g.caps.int_dot = true;
+       g.caps.int_dot_accelerated =
+           q.int_dot.integerDotProduct4x8BitPackedSignedAccelerated == VK_TRUE;
+     }},
+    {"cooperative_matrix", "matrices held by a subgroup",
+     [](const Queries& q) {
+       return q.features.matrices.cooperativeMatrix == VK_TRUE &&
+              q.features.memory_model.vulkanMemoryModel == VK_TRUE && !q.matrices.empty();
+     },
+     GrantMatrices},
+    {"memory_model", "the Vulkan memory model",
+     [](const Queries& q) { return q.features.memory_model.vulkanMemoryModel == VK_TRUE; },
+     [](const Queries&, Granted& g) {
+       g.want.memory_model.vulkanMemoryModel = VK_TRUE;
+       g.caps.memory_model = true;
+     }},
+    {"signed_zero_inf_nan", "f32 arithmetic keeps NaN, infinity and -0",
+     [](const Queries& q) {
+       return q.float_controls.shaderSignedZeroInfNanPreserveFloat32 == VK_TRUE;
+     },
+     [](const Queries& q, Granted& g) {
+       NeedFloatControls(q, g);
+       g.caps.signed_zero_inf_nan = true;
+     }},
+    {"denorm_preserve", "f32 arithmetic keeps denormals",
+     [](const Queries& q) { return q.float_controls.shaderDenormPreserveFloat32 == VK_TRUE; },
+     [](const Queries& q, Granted& g) {
+       NeedFloatControls(q, g);
+       g.caps.denorm_preserve = true;
+     }},
+    {"timeline_semaphore", "submissions are counted by one semaphore",
+     [](const Queries& q) { return q.features.timeline.timelineSemaphore == VK_TRUE; },
+     [](const Queries&, Granted& g) {
+       g.want.timeline.timelineSemaphore = VK_TRUE;
+       g.abilities.timeline = true;
+     }},
+    {"memory_budget", "the driver tells how much memory is left",
+     [](const Queries& q) { return q.Has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME); },
+     [](const Queries&, Granted& g) {
+       g.extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+       g.abilities.memory_budget = true;
+     }},
+    {"host_import", "host memory is bound without a copy",
+     [](const Queries& q) {
+       return q.Has(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) &&
+              q.host_memory.minImportedHostPointerAlignment != 0;
+     },
+     [](const Queries&, Granted& g) {
+       g.extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+       g.abilities.host_import = true;
+     }},
+    {"host_coherent", "mapped memory needs no flush",
+     [](const Queries& q) {
+       return std::any_of(
+           q.memory.memoryTypes, q.memory.memoryTypes + q.memory.memoryTypeCount,
+           [](const auto& t) {
+             return (t.propertyFlags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) != 0;
+           });
+     },
+     [](const Queries&, Granted& g) { g.abilities.host_coherent = true; }},
+    {"statistics", "the driver tells registers and spills of a kernel",
+     [](const Queries& q) { return q.features.executable.pipelineExecutableInfo == VK_TRUE; },
+     [](const Queries&, Granted& g) {
+       g.want.executable.pipelineExecutableInfo = VK_TRUE;
+       g.abilities.statistics = true;
+     }},
+};
+
+bool Hides(std::string_view word, std::string_view row) {
+  return word == "all" || word == row ||
+         (row.size() > word.size() && row.substr(0, word.size()) == word &&
+          row[word.size()] == '_');
+}
+
+absl::Status CheckNames(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (std::any_of(std::begin(kRows), std::end(kRows),
+                    [&](const Row& r) { return Hides(word, r.name); }))
+      continue;
+    std::string known = "all";
+    for (const Row& r : kRows) fmt::format_to(std::back_inserter(known), ", {}", r.name);
+    return InvalidArgument("FORGE_VK_DISABLE names '{}', which is no feature; known: {}", word,
+                           known);
+  }
+  return absl::OkStatus();
+}
+
+int64_t Smallest(const uint32_t (&v)[3]) { return std::min({v[0], v[1], v[2]}); }
+
+void TakeLimits(const VkPhysicalDeviceLimits& l, Caps& caps) {
+  caps.max_workgroup_invocations = l.maxComputeWorkGroupInvocations;
+  caps.max_workgroup_x = l.maxComputeWorkGroupSize[0];
+  caps.max_workgroup_y = l.maxComputeWorkGroupSize[1];
+  caps.max_workgroup_z = l.maxComputeWorkGroupSize[2];
+  caps.max_grid = Smallest(l.maxComputeWorkGroupCount);
+  caps.max_shared_bytes = l.maxComputeSharedMemorySize;
+  caps.max_operands =
+      std::min({l.maxPerStageDescriptorStorageBuffers, l.maxDescriptorSetStorageBuffers,
+                l.maxPerStageResources, kMostOperands});
+  caps.max_operand_bytes = l.maxStorageBufferRange;
+  caps.max_scalar_bytes = std::min(l.maxPushConstantsSize, kMostScalarBytes);
+}
+
+absl::StatusOr<bool> Switch(const char* name, std::string_view on) {
+  const std::optional<std::string> value = Environment(name);
+  if (!value || value->empty() || *value == "0") return false;
+  if (*value == on) return true;
+  return InvalidArgument("{}={} is not understood; it may be {} or 0", name, *value, on);
+}
+
+}  // namespace
+
+absl::StatusOr<Settings> Settings::FromEnvironment() {
+  Settings s;
+  FORGE_ASSIGN_OR_RETURN(s.validate, Switch("FORGE_VK_VALIDATE", "1"));
+  FORGE_ASSIGN_OR_RETURN(s.guaranteed, Switch("FORGE_VK_LIMITS", "guaranteed"));
+  FORGE_ASSIGN_OR_RETURN(s.statistics, Switch("FORGE_VK_STATISTICS", "1"));
+  if (const auto piece = Environment("FORGE_VK_PIECE_MS")) {
+    int64_t ms = 0;
+    const char* end = piece->data() + piece->size();
+    const auto [stop, error] = std::from_chars(piece->data(), end, ms);
+    if (error != std::errc() || stop != end || ms < 1 || ms > 60'000)
+      return InvalidArgument("FORGE_VK_PIECE_MS={} is not a number from 1 to 60000", *piece);
+    s.piece_nanoseconds = ms * 1'000'000;
+  }
+  std::string word;
+  for (char c : Environment("FORGE_VK_DISABLE").value_or("") + ",") {
+    if (c != ',') {
+      if (c != ' ') word += c;
+    } else if (!word.empty()) {
+      s.disable.push_back(std::exchange(word, {}));
+    }
+  }
+  FORGE_RETURN_IF_ERROR(CheckNames(s.disable));
+  return s;
+}
+
+absl::StatusOr<Granted> Grant(const Queries& q, const Settings& settings, const Failures& failed) {
+  FORGE_RETURN_IF_ERROR(CheckNames(settings.disable));
+  Granted g;
+  if (!settings.guaranteed) TakeLimits(q.properties.limits, g.caps);
+  g.caps.runs_on_cpu = q.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  for (const Row& row : kRows) {
+    Feature f{.name = std::string(row.name), .present = row.offered(q), .note = {}};
+    const bool hidden = std::any_of(settings.disable.begin(), settings.disable.end(),
+                                    [&](const auto& word) { return Hides(word, row.name); });
+    const auto failure = failed.find(row.name);
+    if (f.present && hidden) {
+      f.note = "hidden by FORGE_VK_DISABLE";
+      f.present = false;
+    } else if (f.present && failure != failed.end()) {
+      f.note = "self-test failed: " + failure->second;
+      f.present = false;
+    }
+    if (f.present) row.grant(q, g);
+    g.list.push_back(std::move(f));
+  }
+  // Required on devices that emulate Vulkan over another API.
+  if (q.Has("VK_KHR_portability_subset")) g.extensions.push_back("VK_KHR_portability_subset");
+  return g;
+}
+
+uint32_t ComputeFamily(const Queries& q) {
+  int best = -1, best_score = -1;
+  for (size_t i = 0; i < q.queues.size(); ++i) {
+    const VkQueueFamilyProperties& f = q.queues[i];
+    if ((f.queueFlags & VK_QUEUE_COMPUTE_BIT) == 0 || f.queueCount == 0) continue;
+    // Steps can be timed; and nothing waits behind, or is watched with, what a screen shows.
+    const int score = (f.timestampValidBits != 0 ? 2 : 0) +
+                      ((f.queueFlags & VK_QUEUE_GRAPHICS_BIT) == 0 ? 1 : 0);
+    if (score > best_score) {
+      best = static_cast<int>(i);
+      best_score = score;
+    }
+  }
+  FORGE_CHECK(best >= 0);
+  return static_cast<uint32_t>(best);
+}
+
+Verdict Usable(const Queries& q) {
+  if (q.api < VK_API_VERSION_1_1)
+    return Verdict::No(fmt::format("it speaks Vulkan {}.{}; Forge needs 1.1",
+                                   VK_API_VERSION_MAJOR(q.api), VK_API_VERSION_MINOR(q.api)));
+  if (std::none_of(q.queues.begin(), q.queues.end(), [](const auto& f) {
+        return (f.queueFlags & VK_QUEUE_COMPUTE_BIT) != 0 && f.queueCount != 0;
+      }))
+    return Verdict::No("it has no compute queue");
+  if (q.properties.limits.minStorageBufferOffsetAlignment > kAlignment)
+    return Verdict::No(fmt::format("it aligns storage buffers to {} bytes, more than {}",
+                                   q.properties.limits.minStorageBufferOffsetAlignment,
+                                   kAlignment));
+  Caps has, floor;
+  TakeLimits(q.properties.limits, has);
+  for (const Field& f : Caps::kFields) {
+    if (f.kind != FieldKind::kInt || f.name.substr(0, 4) != "max_" || f.name == "max_subgroup_size")
+      continue;
+    const int64_t least = *static_cast<const int64_t*>(f.at_const(&floor));
+    const int64_t value = *static_cast<const int64_t*>(f.at_const(&has));
+    if (value < least)
+      return Verdict::No(fmt::format("its {} is {}, less than the {} that Vulkan guarantees",
+                                     f.name, value, least));
+  }
+  return Verdict::Yes();
+}
+
+}  // namespace forge::vk

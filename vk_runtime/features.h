@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one table of optional features: what each is called, how it is asked for, what it gives.
+#pragma once
+#include <map>
+
+#include "codegen/caps.h"
+#include "runtime/device.h"
+#include "vk_runtime/queries.h"
+
+namespace forge::vk {
+
+// What the environment asks of this backend.
+struct Settings {
+  bool validate = false;             // FORGE_VK_VALIDATE=1
+  bool guaranteed = false;           // FORGE_VK_LIMITS=guaranteed
+  bool statistics = false;           // FORGE_VK_STATISTICS=1: the kernel compiler's own numbers
+  std::vector<std::string> disable;  // FORGE_VK_DISABLE, split
+  int64_t piece_nanoseconds = 200'000'000;  // FORGE_VK_PIECE_MS: estimated work of one submission
+
+  // errors: InvalidArgument naming the variable, its value and what it may be
+  static absl::StatusOr<Settings> FromEnvironment();
+};
+
+// What the runtime itself, rather than a kernel, may use.
+struct Abilities {
+  bool timeline = false;       // points are one timeline semaphore, not fences
+  bool memory_budget = false;  // the driver tells how much memory is left
+  bool statistics = false;     // the driver tells registers and spills
+  bool host_import = false;    // host memory can be bound as a buffer
+  bool subgroup_size = false;  // kernels may require a subgroup size
+  bool host_coherent = false;  // mapped memory is chosen coherent where there is such
+};
+
+// The features a device is opened with.
+struct Granted {
+  codegen::Caps caps;
+  Abilities abilities;
+  FeatureSet want;
+  std::vector<const char*> extensions;
+  std::vector<Feature> list;  // every row of the table
+};
+
+// Names of features that failed their self-test, and how.
+using Failures = std::map<std::string, std::string, std::less<>>;
+
+// Features the driver offers, less the hidden ones and those that failed.
+//   errors: InvalidArgument: a name in `settings.disable` is no feature
+absl::StatusOr<Granted> Grant(const Queries& q, const Settings& settings, const Failures& failed);
+
+// Is every limit at least what Vulkan 1.1 guarantees, and is there a compute queue? No(what lacks).
+Verdict Usable(const Queries& q);
+// The queue family to compute on; FORGE_CHECKs that Usable(q).
+uint32_t ComputeFamily(const Queries& q);
+
+}  // namespace forge::vk

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vk_runtime/hand_written.h"
+
+#include <optional>
+
+#include "ir/ops/transpose.h"
+#include "shaders/transpose.spv.h"
+
+namespace forge::vk {
+namespace {
+
+constexpr int64_t kTile = 32;  // of transpose.comp
+
+// A permutation that swaps two neighbouring runs of axes behind a run that stays is a transposition
+// of [batch, rows, cols].
+std::optional<HandWritten> MatchTranspose(const ir::AnyOp& op, ir::TypeSpan in,
+                                          const codegen::Caps& caps) {
+  const auto* transpose = op.As<ir::Transpose>();
+  // On a CPU a barrier costs more than a strided load saves.
+  if (transpose == nullptr || caps.runs_on_cpu) return std::nullopt;
+  const ir::Type& x = in[0];
+  if (!x.is_constant() || x.encoding() || BitWidth(x.dtype()) != 32) return std::nullopt;
+  const std::vector<int64_t>& p = transpose->permutation;
+  const auto rank = static_cast<int64_t>(p.size());
+  int64_t stay = 0;
+  while (stay < rank && p[stay] == stay) ++stay;
+  if (stay == rank) return std::nullopt;
+  const int64_t split = p[stay];  // the first axis of the second run
+  for (int64_t i = stay; i < rank; ++i)
+    if (p[i] != stay + (split - stay + i - stay) % (rank - stay)) return std::nullopt;
+  const std::vector<int64_t> shape = ir::Constants(x.shape());
+  const auto product = [&](int64_t from, int64_t to) {
+    int64_t n = 1;
+    for (int64_t i = from; i < to; ++i) n *= shape[i];
+    return n;
+  };
+  return TransposeShader(product(0, stay), product(stay, split), product(split, rank), caps);
+}
+
+}  // namespace
+
+std::optional<HandWritten> TransposeShader(int64_t batch, int64_t rows, int64_t cols,
+                                           const codegen::Caps& caps) {
+  HandWritten h;
+  h.name = "transpose_tiled_32x32";
+  h.spirv = kTransposeSpv;
+  h.operands = 2;
+  h.grid = {(cols + kTile - 1) / kTile, (rows + kTile - 1) / kTile, batch};
+  if (std::any_of(h.grid.begin(), h.grid.end(), [&](int64_t n) { return n > caps.max_grid; }))
+    return std::nullopt;
+  if (rows != 0 && cols != 0 && batch > INT32_MAX / rows / cols) return std::nullopt;
+  h.scalars = {static_cast<int32_t>(rows), static_cast<int32_t>(cols)};
+  return h;
+}
+
+std::optional<HandWritten> FindHandWritten(const ir::AnyOp& op, ir::TypeSpan in, ir::TypeSpan out,
+                                           const codegen::Caps& caps) {
+  if (in.size() != 1 || out.size() != 1) return std::nullopt;
+  return MatchTranspose(op, in, caps);
+}
+
+absl::StatusOr<ProgramRef> MakeProgram(const HandWritten& h, PipelineStore& pipelines) {
+  PlannedLaunch launch;
+  FORGE_ASSIGN_OR_RETURN(
+      launch.pipeline,
+      pipelines.Get({.name = h.name,
+                     .spirv = h.spirv,
+                     .operands = h.operands,
+                     .scalars = static_cast<uint32_t>(h.scalars.size())}));
+  launch.name = h.name;
+  for (uint32_t i = 0; i < h.operands; ++i)
+    launch.operands.push_back({.step_operand = i, .writes = i + 1 == h.operands});
+  for (int32_t s : h.scalars) launch.scalars.push_back({.constant = s});
+  for (int a = 0; a < 3; ++a) launch.grid[a].constant = h.grid[a];
+  VulkanProgram::Parts parts;
+  parts.kernel = h.name;
+  parts.launches.push_back(std::move(launch));
+  parts.artifacts = [name = h.name, spirv = h.spirv] {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(spirv.data());
+    return std::vector<Artifact>{{name + ".spv", {bytes, bytes + spirv.size_bytes()}}};
+  };
+  return ProgramRef(std::make_shared<VulkanProgram>(std::move(parts)));
+}
+
+}  // namespace forge::vk

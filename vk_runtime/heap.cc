@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vk_runtime/heap.h"
+
+#include <algorithm>
+
+namespace forge::vk {
+namespace {
+
+constexpr uint64_t kBlockBytes = 64ull << 20;
+constexpr uint64_t kGuaranteedAllocation = 1ull << 30;  // VkPhysicalDeviceMaintenance3Properties
+constexpr uint64_t kGuaranteedAllocations = 4096;       // maxMemoryAllocationCount
+
+// Higher is better; -1: cannot.
+int Score(VkMemoryPropertyFlags f, Memory kind) {
+  if ((f & (VK_MEMORY_PROPERTY_PROTECTED_BIT | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT |
+            VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD)) != 0)
+    return -1;
+  const int local = (f & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT) != 0;
+  const int visible = (f & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) != 0;
+  const int coherent = (f & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) != 0;
+  const int cached = (f & VK_MEMORY_PROPERTY_HOST_CACHED_BIT) != 0;
+  if (kind == Memory::kDevice) return 4 * local + (1 - visible);
+  if (!visible) return -1;
+  // The host writes uploads once, in order, and reads readbacks; device-local windows are small.
+  if (kind == Memory::kUpload) return 4 * coherent + 2 * (1 - local) + (1 - cached);
+  return 4 * cached + 2 * coherent + (1 - local);
+}
+
+uint64_t RoundUp(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
+
+}  // namespace
+
+struct Block {
+  OwnedMemory memory;
+  uint32_t type, heap;
+  bool map;
+  bool coherent;
+  uint64_t size;
+  uint8_t* mapped = nullptr;
+  FreeList free;
+};
+
+std::vector<uint32_t> TypesFor(const VkPhysicalDeviceMemoryProperties& memory, Memory kind,
+                               uint32_t bits) {
+  std::vector<uint32_t> types;
+  for (uint32_t i = 0; i < memory.memoryTypeCount; ++i)
+    if ((bits >> i & 1) != 0 && Score(memory.memoryTypes[i].propertyFlags, kind) >= 0)
+      types.push_back(i);
+  std::stable_sort(types.begin(), types.end(), [&](uint32_t a, uint32_t b) {
+    const auto &ta = memory.memoryTypes[a], &tb = memory.memoryTypes[b];
+    const int sa = Score(ta.propertyFlags, kind), sb = Score(tb.propertyFlags, kind);
+    if (sa != sb) return sa > sb;
+    return memory.memoryHeaps[ta.heapIndex].size > memory.memoryHeaps[tb.heapIndex].size;
+  });
+  return types;
+}
+
+Heap::Heap(ContextRef context) : context_(std::move(context)) {
+  const Queries& q = context_->queries();
+  largest_ = q.allocation.maxMemoryAllocationSize;
+  if (q.maintenance4.maxBufferSize != 0)
+    largest_ = std::min<uint64_t>(largest_, q.maintenance4.maxBufferSize);
+  most_allocations_ = context_->limits().maxMemoryAllocationCount;
+  if (context_->settings().guaranteed) {
+    largest_ = std::min(largest_, kGuaranteedAllocation);
+    most_allocations_ = std::min(most_allocations_, kGuaranteedAllocations);
+  }
+  // A heap smaller than one allocation may be.
+  const auto types = TypesFor(q.memory, Memory::kDevice, UINT32_MAX);
+  if (!types.empty())
+    largest_ = std::min<uint64_t>(
+        largest_, q.memory.memoryHeaps[q.memory.memoryTypes[types[0]].heapIndex].size);
+  largest_ = largest_ / kAlignment * kAlignment;
+}
+
+Heap::~Heap() = default;
+
+Heap::Part& Heap::Part::operator=(Part&& o) noexcept {
+  if (this == &o) return *this;
+  if (heap_) heap_->Release(*this);
+  heap_ = std::move(o.heap_);
+  block_ = std::exchange(o.block_, nullptr);
+  offset_ = o.offset_;
+  size_ = o.size_;
+  return *this;
+}
+Heap::Part::~Part() {
+  if (heap_) heap_->Release(*this);
+}
+VkDeviceMemory Heap::Part::memory() const { return block_->memory.get(); }
+uint8_t* Heap::Part::mapped() const {
+  return block_->mapped == nullptr ? nullptr : block_->mapped + offset_;
+}
+bool Heap::Part::coherent() const { return block_->coherent; }
+
+absl::StatusOr<Heap::Part> Heap::Allocate(const HeapRef& heap, Memory kind,
+                                          const VkMemoryRequirements& needs) {
+  const auto types = TypesFor(heap->context_->queries().memory, kind, needs.memoryTypeBits);
+  absl::Status last = Internal("the driver offers no memory type");
+  for (uint32_t type : types) {
+    auto part = heap->TakeFrom(type, kind, needs);
+    if (part.ok()) {
+      part->heap_ = heap;
+      return part;
+    }
+    last = part.status();
+    if (!absl::IsResourceExhausted(last)) return last;
+  }
+  return ResourceExhausted("no {} bytes of memory are left on {} ({} bytes are): {}", needs.size,
+                           heap->context_->queries().properties.deviceName, heap->Left(),
+                           Message(last));
+}
+
+absl::StatusOr<Heap::Part> Heap::TakeFrom(uint32_t type, Memory kind,
+                                          const VkMemoryRequirements& needs) {
+  const bool map = kind != Memory::kDevice;
+  const uint64_t atom = map ? context_->limits().nonCoherentAtomSize : 1;
+  const uint64_t alignment = std::max({needs.alignment, kAlignment, atom});
+  const uint64_t size = RoundUp(needs.size, atom);
+  std::lock_guard lock(mutex_);
+  Part part;
+  part.size_ = size;
+  for (const auto& block : blocks_) {
+    if (block->type != type || block->map != map) continue;
+    if (auto offset = block->free.Take(size, alignment)) {
+      part.block_ = block.get();
+      part.offset_ = *offset;
+      return part;
+    }
+  }
+  const auto& memory = context_->queries().memory;
+  const uint64_t heap_bytes = memory.memoryHeaps[memory.memoryTypes[type].heapIndex].size;
+  const uint64_t usual = std::min({kBlockBytes, heap_bytes / 8, largest_});
+  // Large parts get a block of their own, which dies with them; so does any where no block fits.
+  absl::StatusOr<Block*> block = ResourceExhausted("no block");
+  if (size <= usual / 2) block = NewBlock(type, map, usual);
+  if (!block.ok()) block = NewBlock(type, map, size);
+  if (!block.ok()) return block.status();
+  part.block_ = *block;
+  part.offset_ = *part.block_->free.Take(size, alignment);
+  return part;
+}
+
+absl::StatusOr<Block*> Heap::NewBlock(uint32_t type, bool map, uint64_t bytes) {
+  const VkMemoryType& t = context_->queries().memory.memoryTypes[type];
+  const uint64_t heap_bytes = context_->queries().memory.memoryHeaps[t.heapIndex].size;
+  if (blocks_.size() >= most_allocations_)
+    return ResourceExhausted("all {} memory allocations of the driver are in use",
+                             most_allocations_);
+  if (bytes > largest_ || bytes > heap_bytes - std::min(heap_bytes, allocated_[t.heapIndex]))
+    return ResourceExhausted("the memory heap has {} bytes, {} of them in use", heap_bytes,
+                             allocated_[t.heapIndex]);
+  auto info = Typed<VkMemoryAllocateInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO);
+  info.allocationSize = bytes;
+  info.memoryTypeIndex = type;
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  FORGE_RETURN_IF_ERROR(context_->Check(
+      context_->fn.vkAllocateMemory(context_->device, &info, nullptr, &memory),
+      "vkAllocateMemory"));
+  const bool coherent = (t.propertyFlags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) != 0 &&
+                        context_->abilities().host_coherent;
+  auto block = std::make_unique<Block>(Block{.memory = OwnedMemory(*context_, memory),
+                                             .type = type,
+                                             .heap = t.heapIndex,
+                                             .map = map,
+                                             .coherent = coherent,
+                                             .size = bytes,
+                                             .free = FreeList(bytes)});
+  if (map) {
+    void* at = nullptr;
+    FORGE_RETURN_IF_ERROR(context_->Check(
+        context_->fn.vkMapMemory(context_->device, memory, 0, VK_WHOLE_SIZE, 0, &at),
+        "vkMapMemory"));
+    block->mapped = static_cast<uint8_t*>(at);
+  }
+  allocated_[block->heap] += bytes;
+  blocks_.push_back(std::move(block));
+  return blocks_.back().get();
+}
+
+void Heap::Release(Part& part) {
+  std::unique_ptr<Block> dead;  // freed after the lock
+  std::lock_guard lock(mutex_);
+  Block* block = std::exchange(part.block_, nullptr);
+  block->free.Give(part.offset_, part.size_);
+  if (!block->free.empty()) return;
+  // One empty block of a type is kept, so that a loop that allocates does not thrash the driver.
+  const auto spare = [&](const auto& b) {
+    return b.get() != block && b->type == block->type && b->map == block->map && b->free.empty();
+  };
+  if (block->size <= kBlockBytes && std::none_of(blocks_.begin(), blocks_.end(), spare)) return;
+  const auto at = std::find_if(blocks_.begin(), blocks_.end(),
+                               [&](const auto& b) { return b.get() == block; });
+  allocated_[block->heap] -= block->size;
+  dead = std::move(*at);
+  blocks_.erase(at);
+}
+
+uint64_t Heap::Left() const {
+  const Queries& q = context_->queries();
+  const auto types = TypesFor(q.memory, Memory::kDevice, UINT32_MAX);
+  if (types.empty()) return 0;
+  const uint32_t heap = q.memory.memoryTypes[types[0]].heapIndex;
+  if (context_->abilities().memory_budget) {
+    auto budget = Typed<VkPhysicalDeviceMemoryBudgetPropertiesEXT>(
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT);
+    auto all = Typed<VkPhysicalDeviceMemoryProperties2>(
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2);
+    all.pNext = &budget;
+    vkGetPhysicalDeviceMemoryProperties2(q.device, &all);
+    return budget.heapBudget[heap] - std::min(budget.heapBudget[heap], budget.heapUsage[heap]);
+  }
+  std::lock_guard lock(mutex_);
+  const uint64_t size = q.memory.memoryHeaps[heap].size;
+  return size - std::min(size, allocated_[heap]);
+}
+
+}  // namespace forge::vk

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device memory: types chosen by what they are for, cut out of large blocks, because a driver
+// allows few allocations. Only buffers lie in it, so bufferImageGranularity never matters.
+#pragma once
+#include "vk_runtime/context.h"
+#include "vk_runtime/free_list.h"
+
+namespace forge::vk {
+
+class Heap {
+ public:
+  explicit Heap(ContextRef context);
+  ~Heap();
+  Heap(const Heap&) = delete;
+
+  // A part of a block, given back when destroyed.
+  class Part {
+   public:
+    Part() = default;
+    Part(Part&& o) noexcept { *this = std::move(o); }
+    Part& operator=(Part&& o) noexcept;
+    ~Part();
+    VkDeviceMemory memory() const;
+    uint64_t offset() const { return offset_; }
+    uint64_t size() const { return size_; }
+    // Null unless the kind is mapped; null too where a driver maps nothing.
+    uint8_t* mapped() const;
+    bool coherent() const;  // false: flush after writing, invalidate before reading
+
+   private:
+    friend class Heap;
+    std::shared_ptr<Heap> heap_;
+    struct Block* block_ = nullptr;
+    uint64_t offset_ = 0, size_ = 0;
+  };
+  // errors: ResourceExhausted with the bytes asked for and left
+  static absl::StatusOr<Part> Allocate(const std::shared_ptr<Heap>& heap, Memory kind,
+                                       const VkMemoryRequirements& needs);
+
+  uint64_t Left() const;               // bytes, of the heap that Memory::kDevice comes from
+  uint64_t largest_allocation() const { return largest_; }  // bytes
+  const ContextRef& context() const { return context_; }
+
+ private:
+  absl::StatusOr<Part> TakeFrom(uint32_t type, Memory kind, const VkMemoryRequirements& needs);
+  absl::StatusOr<struct Block*> NewBlock(uint32_t type, bool map, uint64_t bytes);
+  void Release(Part& part);
+
+  ContextRef context_;
+  uint64_t largest_, most_allocations_;
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<struct Block>> blocks_;  // under mutex_
+  uint64_t allocated_[VK_MAX_MEMORY_HEAPS] = {};       // bytes, under mutex_
+};
+using HeapRef = std::shared_ptr<Heap>;
+
+// Memory types that `kind` can live in, best first. `bits` as in VkMemoryRequirements.
+std::vector<uint32_t> TypesFor(const VkPhysicalDeviceMemoryProperties& memory, Memory kind,
+                               uint32_t bits);
+
+}  // namespace forge::vk

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vk_runtime/pipeline.h"
+
+#include <xxhash.h>
+
+#include <cstring>
+
+#include "base/hash.h"
+
+namespace forge::vk {
+namespace {
+
+uint64_t HashOf(const PipelineRequest& r) {
+  uint64_t h = XXH64(r.spirv.data(), r.spirv.size_bytes(), 0);
+  for (uint32_t c : r.constants) h = HashMix(h, c);
+  return HashMix(HashMix(HashMix(h, r.subgroup), r.operands), r.scalars);
+}
+
+double ValueOf(const VkPipelineExecutableStatisticKHR& s) {
+  switch (s.format) {
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_BOOL32_KHR:
+      return s.value.b32 != 0;
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_INT64_KHR:
+      return static_cast<double>(s.value.i64);
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR:
+      return static_cast<double>(s.value.u64);
+    default:
+      return s.value.f64;
+  }
+}
+
+// What the driver's compiler says of a pipeline; nothing where it says nothing.
+std::vector<KernelStatistic> StatisticsOf(const Context& context, VkPipeline pipeline,
+                                          const std::string& kernel) {
+  std::vector<KernelStatistic> all;
+  auto info = Typed<VkPipelineInfoKHR>(VK_STRUCTURE_TYPE_PIPELINE_INFO_KHR);
+  info.pipeline = pipeline;
+  const VolkDeviceTable& fn = context.fn;
+  uint32_t executables = 0;
+  if (fn.vkGetPipelineExecutablePropertiesKHR(context.device, &info, &executables, nullptr) < 0)
+    return all;
+  for (uint32_t e = 0; e < executables; ++e) {
+    auto which = Typed<VkPipelineExecutableInfoKHR>(VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR);
+    which.pipeline = pipeline;
+    which.executableIndex = e;
+    uint32_t n = 0;
+    if (fn.vkGetPipelineExecutableStatisticsKHR(context.device, &which, &n, nullptr) < 0) continue;
+    std::vector<VkPipelineExecutableStatisticKHR> found(
+        n, Typed<VkPipelineExecutableStatisticKHR>(
+               VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR));
+    if (fn.vkGetPipelineExecutableStatisticsKHR(context.device, &which, &n, found.data()) < 0)
+      continue;
+    found.resize(n);
+    for (const auto& s : found) all.push_back({kernel, s.name, ValueOf(s)});
+  }
+  return all;
+}
+
+}  // namespace
+
+absl::StatusOr<PipelineStoreRef> PipelineStore::Create(const ContextRef& context, bool use_file,
+                                                       bool statistics) {
+  PipelineStoreRef store(
+      new PipelineStore(context, statistics && context->abilities().statistics));
+  PipelineFile file;
+  if (use_file) {
+    store->path_ = PipelineFilePath(context->queries());
+    file = ReadPipelineFile(store->path_, context->queries());
+  }
+  auto info = Typed<VkPipelineCacheCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO);
+  info.initialDataSize = file.blob.size();
+  info.pInitialData = file.blob.data();
+  VkPipelineCache cache = VK_NULL_HANDLE;
+  VkResult r = context->fn.vkCreatePipelineCache(context->device, &info, nullptr, &cache);
+  if (r != VK_SUCCESS && !file.blob.empty()) {
+    file = {};
+    info.initialDataSize = 0;
+    r = context->fn.vkCreatePipelineCache(context->device, &info, nullptr, &cache);
+  }
+  FORGE_RETURN_IF_ERROR(context->Check(r, "vkCreatePipelineCache"));
+  store->cache_ = OwnedPipelineCache(*context, cache);
+  store->on_disk_ = std::move(file.kernels);
+  return store;
+}
+
+absl::StatusOr<const PipelineStore::Layout*> PipelineStore::LayoutFor(uint32_t operands,
+                                                                      uint32_t scalars) {
+  std::lock_guard lock(mutex_);
+  if (const auto found = layouts_.find({operands, scalars}); found != layouts_.end())
+    return &found->second;
+  std::vector<VkDescriptorSetLayoutBinding> bindings(operands);
+  for (uint32_t i = 0; i < operands; ++i)
+    bindings[i] = {.binding = i,
+                   .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                   .descriptorCount = 1,
+                   .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
+                   .pImmutableSamplers = nullptr};
+  auto set =
+      Typed<VkDescriptorSetLayoutCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO);
+  set.bindingCount = operands;
+  set.pBindings = bindings.data();
+  Layout layout;
+  VkDescriptorSetLayout set_handle = VK_NULL_HANDLE;
+  FORGE_RETURN_IF_ERROR(context_->Check(
+      context_->fn.vkCreateDescriptorSetLayout(context_->device, &set, nullptr, &set_handle),
+      "vkCreateDescriptorSetLayout"));
+  layout.set = OwnedSetLayout(*context_, set_handle);
+  const VkPushConstantRange range = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
+                                     .offset = 0,
+                                     .size = scalars * static_cast<uint32_t>(sizeof(int32_t))};
+  auto info = Typed<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
+  info.setLayoutCount = 1;
+  info.pSetLayouts = layout.set.address();
+  info.pushConstantRangeCount = scalars == 0 ? 0 : 1;
+  info.pPushConstantRanges = &range;
+  VkPipelineLayout handle = VK_NULL_HANDLE;
+  FORGE_RETURN_IF_ERROR(context_->Check(
+      context_->fn.vkCreatePipelineLayout(context_->device, &info, nullptr, &handle),
+      "vkCreatePipelineLayout"));
+  layout.pipeline = OwnedPipelineLayout(*context_, handle);
+  return &layouts_.emplace(std::pair(operands, scalars), std::move(layout)).first->second;
+}
+
+absl::StatusOr<PipelineRef> PipelineStore::Make(const PipelineRequest& request,
+                                                const Layout& layout) {
+  auto module_info = Typed<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
+  module_info.codeSize = request.spirv.size_bytes();
+  module_info.pCode = request.spirv.data();
+  VkShaderModule module_handle = VK_NULL_HANDLE;
+  FORGE_RETURN_IF_ERROR(context_->Check(
+      context_->fn.vkCreateShaderModule(context_->device, &module_info, nullptr, &module_handle),
+      "vkCreateShaderModule"));
+  const OwnedShaderModule module(*context_, module_handle);
+
+  std::vector<VkSpecializationMapEntry> entries;
+  for (uint32_t i = 0; i < request.constants.size(); ++i)
+    entries.push_back({.constantID = i, .offset = i * 4, .size = 4});
+  const VkSpecializationInfo constants = {.mapEntryCount = static_cast<uint32_t>(entries.size()),
+                                          .pMapEntries = entries.data(),
+                                          .dataSize = entries.size() * 4,
+                                          .pData = request.constants.data()};
+  auto size = Typed<VkPipelineShaderStageRequiredSubgroupSizeCreateInfo>(
+      VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO);
+  size.requiredSubgroupSize = request.subgroup;
+  auto info = Typed<VkComputePipelineCreateInfo>(VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO);
+  info.flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT;
+  if (statistics_) info.flags |= VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
+  info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+  if (request.subgroup != 0 && context_->abilities().subgroup_size) {
+    info.stage.pNext = &size;
+    info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+  }
+  info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  info.stage.module = module.get();
+  info.stage.pName = "main";
+  info.stage.pSpecializationInfo = entries.empty() ? nullptr : &constants;
+  info.layout = layout.pipeline.get();
+  VkPipeline handle = VK_NULL_HANDLE;
+  FORGE_RETURN_IF_ERROR(
+      Annotate(context_->Check(context_->fn.vkCreateComputePipelines(
+                                   context_->device, cache_.get(), 1, &info, nullptr, &handle),
+                               "vkCreateComputePipelines"),
+               fmt::format("the driver could not compile kernel '{}'", request.name)));
+  context_->SetName(VK_OBJECT_TYPE_PIPELINE, handle, request.name);
+  auto pipeline = std::make_shared<Pipeline>();
+  pipeline->context = context_;
+  pipeline->handle = OwnedPipeline(*context_, handle);
+  pipeline->layout = layout.pipeline.get();
+  pipeline->set_layout = layout.set.get();
+  pipeline->operands = request.operands;
+  pipeline->scalars = request.scalars;
+  if (statistics_) pipeline->statistics = StatisticsOf(*context_, handle, request.name);
+  return pipeline;
+}
+
+absl::StatusOr<PipelineRef> PipelineStore::Get(const PipelineRequest& request) {
+  FORGE_RETURN_IF_ERROR(context_->Health());
+  const uint64_t hash = HashOf(request);
+  {
+    std::lock_guard lock(mutex_);
+    if (const auto found = pipelines_.find(hash); found != pipelines_.end()) return found->second;
+  }
+  FORGE_ASSIGN_OR_RETURN(const Layout* layout, LayoutFor(request.operands, request.scalars));
+  FORGE_ASSIGN_OR_RETURN(PipelineRef made, Make(request, *layout));
+  std::lock_guard lock(mutex_);
+  const auto [at, is_new] = pipelines_.try_emplace(hash, std::move(made));
+  if (is_new) {
+    if (on_disk_.insert(hash).second) {
+      dirty_ = true;
+      ++compiled_;
+    } else {
+      ++cached_;
+    }
+  }
+  return at->second;
+}
+
+absl::Status PipelineStore::Save() {
+  std::lock_guard lock(mutex_);
+  if (!dirty_ || path_.empty()) return absl::OkStatus();
+  dirty_ = false;
+  PipelineFile file{.kernels = on_disk_, .blob = {}};
+  size_t bytes = 0;
+  const VolkDeviceTable& fn = context_->fn;
+  FORGE_RETURN_IF_ERROR(context_->Check(
+      fn.vkGetPipelineCacheData(context_->device, cache_.get(), &bytes, nullptr),
+      "vkGetPipelineCacheData"));
+  file.blob.resize(bytes);
+  FORGE_RETURN_IF_ERROR(context_->Check(
+      fn.vkGetPipelineCacheData(context_->device, cache_.get(), &bytes, file.blob.data()),
+      "vkGetPipelineCacheData"));
+  file.blob.resize(bytes);
+  return WritePipelineFile(path_, context_->queries(), file);
+}
+
+}  // namespace forge::vk

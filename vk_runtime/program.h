@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program of this device: pipelines, what each binds, and how large its grid is.
+#pragma once
+#include <functional>
+
+#include "vk_runtime/pipeline.h"
+
+namespace forge::vk {
+
+// What binding i of a launch is: an operand of the step, or a part of its scratch.
+struct LaunchOperand {
+  uint32_t step_operand = 0;
+  uint64_t offset = 0;  // bytes into that operand
+  uint64_t bytes = 0;   // 0: all that is behind `offset`
+  bool reads = true, writes = false;
+};
+
+// A number known when the program is made, or scalar `index` of the program.
+struct LaunchNumber {
+  int64_t constant = 0;
+  int32_t index = -1;
+};
+
+struct PlannedLaunch {
+  PipelineRef pipeline;
+  std::string name;
+  std::vector<LaunchOperand> operands;
+  std::vector<LaunchNumber> scalars;  // push constants, in order
+  std::array<LaunchNumber, 3> grid;   // workgroups
+  // The last three push constants are added to the workgroup's own ids: the grid may be larger than
+  // the device's limit.
+  bool shifted = false;
+  double seconds = 0;  // estimated; 0: unknown
+};
+
+// Makes the artifacts of a program when somebody asks for them.
+using ArtifactMaker = std::function<std::vector<Artifact>()>;
+
+class VulkanProgram final : public Program {
+ public:
+  struct Parts {
+    std::string kernel;
+    std::vector<PlannedLaunch> launches;
+    std::vector<ir::Dim> scalars;
+    uint64_t scratch_bytes = 0;
+    double seconds = 0;
+    ArtifactMaker artifacts;
+  };
+  explicit VulkanProgram(Parts parts) : parts_(std::move(parts)) {}
+  std::string_view kernel() const override { return parts_.kernel; }
+  uint64_t scratch_bytes() const override { return parts_.scratch_bytes; }
+  std::span<const ir::Dim> scalars() const override { return parts_.scalars; }
+  int dispatches() const override { return static_cast<int>(parts_.launches.size()); }
+  double seconds() const override { return parts_.seconds; }
+  std::vector<KernelStatistic> statistics() const override;
+  std::vector<Artifact> artifacts() const override;
+  std::span<const PlannedLaunch> launches() const { return parts_.launches; }
+
+ private:
+  Parts parts_;
+};
+
+}  // namespace forge::vk

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Submits jobs in order and tells when they are done.
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <thread>
+
+#include "vk_runtime/buffer.h"
+#include "vk_runtime/clock.h"
+
+namespace forge::vk {
+
+// Recorded work in pieces, each short enough for any watchdog. A job that can be cancelled is fed
+// to the driver two pieces at a time by a thread of the queue, others at once.
+struct Job {
+  std::vector<VkCommandBuffer> pieces;
+  std::vector<std::shared_ptr<const void>> keep;  // alive until the job is done
+  std::vector<VulkanBufferRef> readbacks;         // made visible to the host when it is done
+  const std::atomic<bool>* cancel = nullptr;      // must live until the job is done
+};
+
+class Queue {
+ public:
+  static absl::StatusOr<std::unique_ptr<Queue>> Create(const ContextRef& context);
+  // Waits for what was submitted; cancels what was not.
+  ~Queue();
+  Queue(const Queue&) = delete;
+
+  // Never waits for the device. Jobs run in order, so `wait` need only name points of this queue.
+  //   errors: InvalidArgument (a point of the future), Aborted (lost)
+  absl::StatusOr<Point> Submit(Job job, std::span<const Point> wait);
+  bool Reached(const Point& p);
+  // errors: as Device::Wait
+  absl::Status Wait(const Point& p, int64_t nanoseconds);
+
+ private:
+  struct State {
+    Job job;
+    uint64_t value = 0;
+    uint64_t last_serial = 0;  // of the last piece that the driver has
+    size_t next_piece = 0;
+    bool submitted = false;  // nothing more of it will be
+    absl::Status status;
+  };
+  using StateRef = std::shared_ptr<State>;
+  // Whatever it holds is destroyed once the lock is released.
+  using Trash = std::vector<StateRef>;
+
+  Queue(ContextRef context, std::unique_ptr<Clock> clock)
+      : context_(std::move(context)), clock_(std::move(clock)) {}
+  absl::Status SubmitPiece(State& s);  // under mutex_
+  void Poll(Trash& trash);             // under mutex_
+  absl::Status ResultOf(uint64_t value) const;  // under mutex_
+  void Feed();
+  void FeedOne(const StateRef& s, std::unique_lock<std::mutex>& lock);
+
+  ContextRef context_;
+  std::unique_ptr<Clock> clock_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<StateRef> jobs_;     // not yet done, in order
+  std::deque<StateRef> feeding_;  // those that the thread submits
+  std::map<uint64_t, absl::Status> errors_;
+  uint64_t last_value_ = 0, last_serial_ = 0;
+  std::atomic<uint64_t> finished_{0};
+  bool stop_ = false;
+  std::thread feeder_;
+};
+
+}  // namespace forge::vk

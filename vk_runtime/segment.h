@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps that are recorded once and replayed, and recorded again for other buffers or numbers.
+#pragma once
+#include "vk_runtime/queue.h"
+#include "vk_runtime/recording.h"
+
+namespace forge::vk {
+
+class VulkanSegment final : public Segment {
+ public:
+  VulkanSegment(const SegmentSpec& spec, ContextRef context, VulkanBufferRef nothing);
+  int barriers() const override { return barriers_; }
+
+  // The commands for these arguments: those of an earlier submission where they are the same.
+  //   errors: InvalidArgument, OutOfRange with the step's label
+  struct Prepared {
+    std::shared_ptr<const Recording> recording;
+    Job job;
+  };
+  absl::StatusOr<Prepared> Prepare(const SubmitArgs& args);
+  // What was submitted; `last` is its point.
+  void Submitted(std::shared_ptr<const Recording> recording, const Point& last);
+
+  const std::shared_ptr<const Recording>& last_recording() const { return last_recording_; }
+  Point last_point() const { return last_point_; }
+
+ private:
+  struct Entry {
+    std::vector<uint64_t> key;  // ids of the slots' buffers, then step values
+    std::shared_ptr<const Recording> recording;
+    uint64_t used = 0;
+  };
+  absl::StatusOr<std::vector<VulkanBufferRef>> CheckSlots(const SubmitArgs& args) const;
+  absl::StatusOr<std::shared_ptr<const Recording>> Find(const std::vector<VulkanBufferRef>& slots,
+                                                        std::span<const int64_t> values);
+
+  ContextRef context_;
+  VulkanBufferRef nothing_;
+  std::vector<Step> steps_;
+  std::vector<SlotSpec> slots_;
+  std::vector<ir::SymbolRef> step_symbols_;
+  std::vector<bool> written_;  // slots that a step writes
+  bool timestamps_;
+  std::vector<Entry> entries_;
+  uint64_t uses_ = 0;
+  int barriers_ = 0;
+  std::shared_ptr<const Recording> last_recording_;
+  Point last_point_;
+};
+
+}  // namespace forge::vk

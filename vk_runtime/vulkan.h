@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vulkan as Forge sees it: volk's loader, what the distribution's headers are too old for, results
+// as sentences, and handles that destroy themselves.
+#pragma once
+#include <volk.h>
+
+#include <string_view>
+#include <utility>
+
+#include "base/status.h"
+
+// The part of VK_KHR_cooperative_matrix that Forge uses. Source: the Vulkan registry, 1.3.255.
+#ifndef VK_KHR_cooperative_matrix
+#define VK_KHR_cooperative_matrix 1
+#define VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME "VK_KHR_cooperative_matrix"
+constexpr VkStructureType VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR =
+    static_cast<VkStructureType>(1000506000);
+constexpr VkStructureType VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR =
+    static_cast<VkStructureType>(1000506001);
+enum VkComponentTypeKHR {
+  VK_COMPONENT_TYPE_FLOAT16_KHR = 0,
+  VK_COMPONENT_TYPE_FLOAT32_KHR = 1,
+  VK_COMPONENT_TYPE_FLOAT64_KHR = 2,
+  VK_COMPONENT_TYPE_SINT8_KHR = 3,
+  VK_COMPONENT_TYPE_SINT16_KHR = 4,
+  VK_COMPONENT_TYPE_SINT32_KHR = 5,
+  VK_COMPONENT_TYPE_SINT64_KHR = 6,
+  VK_COMPONENT_TYPE_UINT8_KHR = 7,
+  VK_COMPONENT_TYPE_UINT16_KHR = 8,
+  VK_COMPONENT_TYPE_UINT32_KHR = 9,
+  VK_COMPONENT_TYPE_UINT64_KHR = 10,
+  VK_COMPONENT_TYPE_MAX_ENUM_KHR = 0x7FFFFFFF
+};
+enum VkScopeKHR {
+  VK_SCOPE_DEVICE_KHR = 1,
+  VK_SCOPE_WORKGROUP_KHR = 2,
+  VK_SCOPE_SUBGROUP_KHR = 3,
+  VK_SCOPE_QUEUE_FAMILY_KHR = 5,
+  VK_SCOPE_MAX_ENUM_KHR = 0x7FFFFFFF
+};
+struct VkCooperativeMatrixPropertiesKHR {
+  VkStructureType sType;
+  void* pNext;
+  uint32_t MSize, NSize, KSize;
+  VkComponentTypeKHR AType, BType, CType, ResultType;
+  VkBool32 saturatingAccumulation;
+  VkScopeKHR scope;
+};
+struct VkPhysicalDeviceCooperativeMatrixFeaturesKHR {
+  VkStructureType sType;
+  void* pNext;
+  VkBool32 cooperativeMatrix;
+  VkBool32 cooperativeMatrixRobustBufferAccess;
+};
+using PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR =
+    VkResult(VKAPI_PTR*)(VkPhysicalDevice, uint32_t*, VkCooperativeMatrixPropertiesKHR*);
+#endif
+
+namespace forge::vk {
+
+// "VK_ERROR_OUT_OF_DEVICE_MEMORY".
+std::string_view ResultName(VkResult r);
+
+// OK, or the failure of `call` by its name.  errors: Aborted (device lost), ResourceExhausted
+// (memory), Internal
+absl::Status ToStatus(VkResult r, std::string_view call);
+
+#define FORGE_VK_RETURN_IF_ERROR(expression, call) \
+  FORGE_RETURN_IF_ERROR(::forge::vk::ToStatus(expression, call))
+
+// A structure of Vulkan with its type filled in.
+template <class T>
+T Typed(VkStructureType type) {
+  T s{};
+  s.sType = type;
+  return s;
+}
+
+// A logical device and its functions: all that a handle needs to destroy itself.
+struct DeviceFunctions {
+  VkDevice device = VK_NULL_HANDLE;
+  VolkDeviceTable fn{};
+};
+
+// Owns one handle. `kDestroy` is the member of VolkDeviceTable that destroys it; whoever holds an
+// Owned keeps the device alive longer.
+template <class T, auto kDestroy>
+class Owned {
+ public:
+  Owned() = default;
+  Owned(const DeviceFunctions& device, T handle) : device_(&device), handle_(handle) {}
+  Owned(Owned&& o) noexcept
+      : device_(o.device_), handle_(std::exchange(o.handle_, T{VK_NULL_HANDLE})) {}
+  Owned& operator=(Owned&& o) noexcept {
+    if (this != &o) {
+      Reset();
+      device_ = o.device_;
+      handle_ = std::exchange(o.handle_, T{VK_NULL_HANDLE});
+    }
+    return *this;
+  }
+  ~Owned() { Reset(); }
+  T get() const { return handle_; }
+  const T* address() const { return &handle_; }
+  explicit operator bool() const { return handle_ != T{VK_NULL_HANDLE}; }
+  void Reset() {
+    if (handle_ == T{VK_NULL_HANDLE}) return;
+    (device_->fn.*kDestroy)(device_->device, handle_, nullptr);
+    handle_ = T{VK_NULL_HANDLE};
+  }
+
+ private:
+  const DeviceFunctions* device_ = nullptr;
+  T handle_ = T{VK_NULL_HANDLE};
+};
+
+using OwnedBuffer = Owned<VkBuffer, &VolkDeviceTable::vkDestroyBuffer>;
+using OwnedMemory = Owned<VkDeviceMemory, &VolkDeviceTable::vkFreeMemory>;
+using OwnedPipeline = Owned<VkPipeline, &VolkDeviceTable::vkDestroyPipeline>;
+using OwnedPipelineCache = Owned<VkPipelineCache, &VolkDeviceTable::vkDestroyPipelineCache>;
+using OwnedPipelineLayout = Owned<VkPipelineLayout, &VolkDeviceTable::vkDestroyPipelineLayout>;
+using OwnedSetLayout = Owned<VkDescriptorSetLayout, &VolkDeviceTable::vkDestroyDescriptorSetLayout>;
+using OwnedDescriptorPool = Owned<VkDescriptorPool, &VolkDeviceTable::vkDestroyDescriptorPool>;
+using OwnedShaderModule = Owned<VkShaderModule, &VolkDeviceTable::vkDestroyShaderModule>;
+using OwnedCommandPool = Owned<VkCommandPool, &VolkDeviceTable::vkDestroyCommandPool>;
+using OwnedQueryPool = Owned<VkQueryPool, &VolkDeviceTable::vkDestroyQueryPool>;
+using OwnedSemaphore = Owned<VkSemaphore, &VolkDeviceTable::vkDestroySemaphore>;
+using OwnedFence = Owned<VkFence, &VolkDeviceTable::vkDestroyFence>;
+
+}  // namespace forge::vk
