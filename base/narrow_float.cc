@@ -64,6 +64,7 @@ uint32_t NaNCode(const Format& f) {
 
 // The code of the magnitude nearest to `v`, which may lie beyond the largest finite code.
 uint64_t RoundToCode(const Format& f, double v) {
+  if (v == 0) return 0;  // frexp gives it the exponent of one
   int exponent;
   std::frexp(v, &exponent);  // v = m * 2^exponent, 0.5 <= m < 1
   const int lowest = 1 - f.bias;

@@ -9,6 +9,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 # One kind of code everywhere, so that executables and libraries may share precompiled headers.
 add_compile_options(-fPIC -Wall -Wextra)
+add_link_options(-Wl,--as-needed)
 # Messages name files as the repository does, and binaries carry no path of the build machine.
 add_compile_options("-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)

@@ -73,7 +73,7 @@ function(forge_library name)
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/forge>)
   # What the public headers use.
   target_link_libraries(${name} PUBLIC absl::status absl::statusor absl::strings absl::span
-    absl::flat_hash_map absl::flat_hash_set absl::inlined_vector)
+    absl::flat_hash_map absl::flat_hash_set absl::inlined_vector fmt::fmt)
 endfunction()
 
 # forge_plugin(NAME FOLDER folder [LAYERS more layers it sees] LINK targets): libforge_NAME.so, opened

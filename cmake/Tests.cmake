@@ -14,8 +14,10 @@ endif()
 add_library(forge_test_support OBJECT ${support})
 target_include_directories(forge_test_support PUBLIC "${PROJECT_SOURCE_DIR}")
 target_link_libraries(forge_test_support PUBLIC forge forge_codegen_headers forge_flatbuffers_headers
-  forge_onnx_proto nlohmann_json::nlohmann_json PNG::PNG GTest::gtest GTest::gmock SPIRV-Tools-static
+  forge_onnx_proto forge_xxhash nlohmann_json::nlohmann_json PNG::PNG JPEG::JPEG GTest::gtest GTest::gmock SPIRV-Tools-static
   SPIRV-Headers::SPIRV-Headers)
+# Tests are compiled far more often than they are waited for.
+target_compile_options(forge_test_support PUBLIC $<$<CONFIG:Release>:-O1>)
 target_compile_definitions(forge_test_support PUBLIC
   FORGE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" FORGE_BINARY_DIR="${PROJECT_BINARY_DIR}")
 target_precompile_headers(forge_test_support PRIVATE "${PROJECT_SOURCE_DIR}/cmake/pch.h"

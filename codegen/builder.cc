@@ -4,12 +4,14 @@
 #include "codegen/builder_state.h"
 #include "codegen/literal.h"
 #include "codegen/uniform.h"
+#include "codegen/verify.h"
 
 namespace forge::codegen {
 namespace {
 
 constexpr CodeInfo kInfos[] = {
-#define X(name, arity, effect) {#name, arity, Effect::effect},
+#define X(name, arity, effect, rule, of) \
+  {#name, arity, Effect::effect, TypeRule::rule, ElementClass::of},
     FORGE_KERNEL_OPS(X)
 #undef X
 };
@@ -30,9 +32,10 @@ bool Commutes(Code c) {
   }
 }
 
-// Rounds as it is told to. Fma stands without the flag: it is one rounding or two on every device.
-bool Rounds(Code c) {
-  return c == Code::kAdd || c == Code::kSub || c == Code::kMul || c == Code::kDiv;
+// Has a precise form. Fma stands without the flag: it is one rounding or two on every device.
+bool MayBePrecise(Code c) {
+  return c == Code::kAdd || c == Code::kSub || c == Code::kMul || c == Code::kDiv ||
+         c == Code::kMin || c == Code::kMax;
 }
 
 }  // namespace
@@ -111,6 +114,8 @@ Id Builder::State::Share(Inst i, const Type& type, std::span<const Val> args, ui
 void Builder::Finish() {
   FORGE_CHECK(state_->open.size() == 1);
   state_->Leave({});
+  if (const absl::Status s = VerifyStructure(k_); !s.ok())
+    CheckFailed(std::string(Message(s)).c_str(), __FILE__, __LINE__);
 }
 
 // ---- values -------------------------------------------------------------------------------------
@@ -128,6 +133,8 @@ uint16_t Builder::AddView(View v) {
 void Builder::set_precise(bool precise) { state_->precise = precise; }
 
 Val Builder::Literal(Type t, double v) { return Bits(t, ToBits(t.elem, v)); }
+
+std::optional<uint64_t> Builder::LiteralOf(Val v) const { return state_->LiteralOf(v); }
 
 Val Builder::Bits(Type t, uint64_t bits) {
   const Inst i{.code = Code::kLiteral, .literal = Masked(t.elem, bits)};
@@ -151,11 +158,11 @@ Val Builder::Builtin(BuiltinKind which) {
   return {this, state_->Share(i, kI32, {}, 0)};
 }
 
-Val Builder::Emit(Code code, Type type, std::initializer_list<Val> list, uint8_t aux) {
+Val Builder::Emit(Code code, Type type, std::span<const Val> list, uint8_t aux) {
   FORGE_CHECK(Info(code).effect == Effect::kPure);
-  absl::InlinedVector<Val, 4> args(list);
+  absl::InlinedVector<Val, 4> args(list.begin(), list.end());
   const bool floats = !args.empty() && IsFloat(args[0].type().elem);
-  if (state_->precise && floats && Rounds(code)) aux |= kPrecise;
+  if (state_->precise && floats && MayBePrecise(code)) aux |= kPrecise;
   auto literal = [&](Val v) { return state_->LiteralOf(v).has_value(); };
   // Literals stand right, so that rules look there only.
   if (Commutes(code) && literal(args[0]) && !literal(args[1])) std::swap(args[0], args[1]);
@@ -180,6 +187,10 @@ Val Builder::Extract(Val v, int component) {
 
 Val Builder::Insert(Val v, Val part, int component) {
   return Emit(Code::kInsert, v.type(), {v, part}, static_cast<uint8_t>(component));
+}
+
+Val Builder::Dot4(DotKind kind, Val a, Val b, Val c) {
+  return Emit(Code::kDot4, c.type(), {a, b, c}, static_cast<uint8_t>(kind));
 }
 
 Val Builder::Convert(Val v, DType to) { return Emit(Code::kConvert, v.type().With(to), {v}); }

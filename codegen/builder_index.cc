@@ -58,7 +58,7 @@ struct IndexEmitter {
         continue;
       }
       const Val next = Emit(o);
-      v = !v ? next : sum ? v + next : v * next;
+      v = v.b == nullptr ? next : sum ? v + next : v * next;
     }
     const Val scalar = b.Scalar(host);
     return sum ? v + scalar : v * scalar;
@@ -68,7 +68,7 @@ struct IndexEmitter {
     Val v;
     for (const ir::Dim& o : part.operands) {
       const Val next = Emit(o);
-      v = !v ? next : part.op == Op::kMin ? min(v, next) : max(v, next);
+      v = v.b == nullptr ? next : part.op == Op::kMin ? min(v, next) : max(v, next);
     }
     return v;
   }

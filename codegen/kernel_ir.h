@@ -7,6 +7,7 @@
 #pragma once
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,8 +24,9 @@ enum class MatrixUse : uint8_t { kNone, kA, kB, kAccumulator };
 enum class Scope : uint8_t { kInvocation, kSubgroup, kWorkgroup, kGrid };
 
 struct Type {
-  DType elem =
-      DType::kF32;    // bool, i/u 8-64, f16, bf16, f32, f64; narrower formats live in u8..u32
+  // bool, i/u 8-64, f16, f32, f64; in matrices also bf16. Narrower formats, and bf16 elsewhere, are
+  // bits in integers.
+  DType elem = DType::kF32;
   uint8_t lanes = 1;  // vectors of 1, 2, 4
   MatrixUse use = MatrixUse::kNone;
   Scope held_by = Scope::kInvocation;  // matrices: subgroup (mma.sync, KHR), workgroup (wgmma, NV2)
@@ -53,7 +55,7 @@ enum class Space : uint8_t { kGlobal, kShared, kPrivate };
 struct View {
   std::string name;
   Space space = Space::kGlobal;
-  Type elem;            // the unit of an index: f32, 4 x f16 ...; bool is one byte, 0 or 1
+  Type elem;            // the unit of an index: f32, 4 x f16 ...; global: not bool, which is a u8
   int operand = -1;     // global: which operand of the launch; views of one operand may alias
   uint32_t extent = 0;  // shared, private: elements
   // Global: what the kernel does to the operand, the same in all views of it. Loads of an operand
@@ -64,48 +66,76 @@ struct View {
 
 // ---- instructions -------------------------------------------------------------------------------
 
-// Name, operands (-1: any), effect. Pure instructions depend on their operands alone, so that equal
-// ones are one, and unread ones none. The verifier, the folder, the text form and the printers are
-// columns keyed by this list. Indices and trip counts are i32.
+// Name, operands (-1: any), effect, types, elements of the first operand. Pure instructions depend
+// on their operands alone, so that equal ones are one, and unread ones none. The verifier, the
+// folder, the text form and the printers are columns keyed by this list. Indices and trip counts
+// are i32.
 //
 // Integers wrap. Div and Rem truncate; the divisor is neither 0 nor, for the lowest value, -1.
-// Shifts are by less than the width. Min and Max propagate NaN. Convert is as docs/semantics.md
-// says. Eq, Lt and Le are false for NaN. scalar.h has total versions of the partial ones.
+// Shifts are by less than the width. Convert is as docs/semantics.md says. Eq, Lt and Le are false
+// for NaN. scalar.h has total versions of the partial ones.
 // clang-format off
-#define FORGE_KERNEL_OPS(X)                                                            \
-  X(Literal, 0, kPure) X(Scalar, 0, kPure) X(Builtin, 0, kPure)                        \
-  X(Add, 2, kPure) X(Sub, 2, kPure) X(Mul, 2, kPure) X(Div, 2, kPure) X(Rem, 2, kPure) \
-  X(MulHigh, 2, kPure) X(Min, 2, kPure) X(Max, 2, kPure) X(Fma, 3, kPure)              \
-  X(And, 2, kPure) X(Or, 2, kPure) X(Xor, 2, kPure) X(Not, 1, kPure)                   \
-  X(Shl, 2, kPure) X(Shr, 2, kPure)                                                    \
-  X(Eq, 2, kPure) X(Lt, 2, kPure) X(Le, 2, kPure) X(Select, 3, kPure)                  \
-  X(Neg, 1, kPure) X(Abs, 1, kPure) X(Sqrt, 1, kPure) X(Rsqrt, 1, kPure)               \
-  X(Exp2, 1, kPure) X(Log2, 1, kPure) X(Sin, 1, kPure) X(Cos, 1, kPure)                \
-  X(Floor, 1, kPure) X(RoundEven, 1, kPure) X(Convert, 1, kPure) X(Bitcast, 1, kPure)  \
-  X(Pack, -1, kPure) X(Extract, 1, kPure) X(Insert, 2, kPure) X(Dot4, 3, kPure)        \
-  X(Load, 1, kReads) X(Store, 2, kWrites) X(Atomic, 2, kWrites)                        \
-  X(MatrixLoad, 2, kReads) X(MatrixStore, 3, kWrites) X(MatrixMulAdd, 3, kPure)        \
-  X(Barrier, 0, kTogether) X(Shuffle, 2, kTogether) X(ShuffleXor, 1, kTogether)        \
-  X(SubgroupReduce, 1, kTogether) X(SubgroupScan, 1, kTogether) X(Ballot, 1, kTogether) \
-  X(If, 1, kControl) X(For, -1, kControl) X(While, -1, kControl) X(Yield, -1, kControl)
+#define FORGE_KERNEL_OPS(X)                                                                  \
+  X(Literal, 0, kPure, kOwn, kAny)           X(Scalar, 0, kPure, kOwn, kAny)                 \
+  X(Builtin, 0, kPure, kOwn, kAny)           X(Add, 2, kPure, kSame, kNumber)                \
+  X(Sub, 2, kPure, kSame, kNumber)           X(Mul, 2, kPure, kSame, kNumber)                \
+  X(Div, 2, kPure, kSame, kNumber)           X(Rem, 2, kPure, kSame, kInt)                   \
+  X(MulHigh, 2, kPure, kSame, kInt)          X(Min, 2, kPure, kSame, kNumber)                \
+  X(Max, 2, kPure, kSame, kNumber)           X(Fma, 3, kPure, kSame, kFloat)                 \
+  X(And, 2, kPure, kSame, kLogic)            X(Or, 2, kPure, kSame, kLogic)                  \
+  X(Xor, 2, kPure, kSame, kLogic)            X(Not, 1, kPure, kSame, kLogic)                 \
+  X(Shl, 2, kPure, kSame, kInt)              X(Shr, 2, kPure, kSame, kInt)                   \
+  X(Eq, 2, kPure, kCompare, kAny)            X(Lt, 2, kPure, kCompare, kNumber)              \
+  X(Le, 2, kPure, kCompare, kNumber)         X(Select, 3, kPure, kOwn, kAny)                 \
+  X(Neg, 1, kPure, kSame, kNumber)           X(Abs, 1, kPure, kSame, kNumber)                \
+  X(Sqrt, 1, kPure, kSame, kFloat)           X(Rsqrt, 1, kPure, kSame, kFloat)               \
+  X(Exp2, 1, kPure, kSame, kFloat)           X(Log2, 1, kPure, kSame, kFloat)                \
+  X(Sin, 1, kPure, kSame, kFloat)            X(Cos, 1, kPure, kSame, kFloat)                 \
+  X(Floor, 1, kPure, kSame, kFloat)          X(RoundEven, 1, kPure, kSame, kFloat)           \
+  X(Convert, 1, kPure, kOwn, kAny)           X(Bitcast, 1, kPure, kOwn, kNumber)             \
+  X(Pack, -1, kPure, kOwn, kAny)             X(Extract, 1, kPure, kOwn, kAny)                \
+  X(Insert, 2, kPure, kOwn, kAny)            X(Dot4, 3, kPure, kOwn, kInt)                   \
+  X(Load, 1, kReads, kOwn, kInt)             X(Store, 2, kWrites, kOwn, kInt)                \
+  X(Atomic, 2, kWrites, kOwn, kInt)          X(MatrixLoad, 2, kReads, kOwn, kInt)            \
+  X(MatrixStore, 3, kWrites, kOwn, kInt)     X(MatrixMulAdd, 3, kPure, kOwn, kAny)           \
+  X(Barrier, 0, kTogether, kOwn, kAny)       X(Shuffle, 2, kTogether, kOwn, kNumber)         \
+  X(ShuffleXor, 1, kTogether, kSame, kNumber)                                                \
+  X(SubgroupReduce, 1, kTogether, kSame, kNumber)                                            \
+  X(SubgroupScan, 1, kTogether, kSame, kNumber)                                              \
+  X(Ballot, 1, kTogether, kOwn, kAny)        X(If, 1, kControl, kOwn, kAny)                  \
+  X(For, -1, kControl, kOwn, kAny)           X(While, -1, kControl, kOwn, kAny)              \
+  X(Yield, -1, kControl, kOwn, kAny)
 // clang-format on
 
 enum class Code : uint8_t {
-#define X(name, arity, effect) k##name,
+#define X(name, ...) k##name,
   FORGE_KERNEL_OPS(X)
 #undef X
 };
 enum class Effect : uint8_t { kPure, kReads, kWrites, kTogether, kControl };
+// Operands and result are of one type; the same, but the result is bool; a rule of its own.
+enum class TypeRule : uint8_t { kSame, kCompare, kOwn };
+enum class ElementClass : uint8_t {
+  kAny,
+  kNumber,
+  kInt,
+  kFloat,
+  kLogic
+};  // logic: integers and bool
 struct CodeInfo {
   std::string_view name;  // "SubgroupReduce"
   int arity;              // -1: any
   Effect effect;          // kTogether: invocations meet, so control must be uniform
+  TypeRule rule;
+  ElementClass of;
 };
 const CodeInfo& Info(Code code);
 
 // Flags in Inst::aux of arithmetic.
-inline constexpr uint8_t kPrecise = 1;      // floats: rounded as written, never contracted
-inline constexpr uint8_t kNonNegative = 2;  // i32 Div and Rem: both operands are at least 0
+// Floats: rounded as written, never contracted; Min and Max propagate NaN.
+inline constexpr uint8_t kPrecise = 1;
+// Signed Div and Rem: both operands are at least 0.
+inline constexpr uint8_t kNonNegative = 2;
 
 using Id = uint32_t;  // a value of this kernel
 using BlockId = uint32_t;
@@ -159,6 +189,7 @@ enum class BuiltinKind : uint8_t {
   kSubgroup
 };
 enum class ReduceKind : uint8_t { kSum, kMin, kMax, kProd };
+enum class DotKind : uint8_t { kSigned, kUnsigned, kMixed };  // mixed: the first is signed
 enum class AtomicKind : uint8_t { kAdd, kMin, kMax, kAnd, kOr, kExchange };
 class Builder;
 struct Val {
@@ -186,7 +217,8 @@ class Builder {
 
   // Deduplicated; splat for vectors. Integers saturate, NaN is 0 in them.
   Val Literal(Type t, double v);
-  Val Bits(Type t, uint64_t bits);  // the same, by the bits of an element
+  Val Bits(Type t, uint64_t bits);                 // the same, by the bits of an element
+  std::optional<uint64_t> LiteralOf(Val v) const;  // its bits when it is one
   Val Int(int64_t v) { return Literal(kI32, static_cast<double>(v)); }
   Val Scalar(const ir::Dim& d);  // a literal when it is one; deduplicated
   // The value of an index expression, i32: `at` gives the values of its symbols; what has none of
@@ -195,10 +227,15 @@ class Builder {
   Val Index(const ir::Dim& d, At at);
   Val Builtin(BuiltinKind which);  // i32
   // A pure instruction. kPrecise is added to `aux` as set_precise says.
-  Val Emit(Code code, Type type, std::initializer_list<Val> args, uint8_t aux = 0);
+  Val Emit(Code code, Type type, std::span<const Val> args, uint8_t aux = 0);
+  Val Emit(Code code, Type type, std::initializer_list<Val> args, uint8_t aux = 0) {
+    return Emit(code, type, std::span(args.begin(), args.size()), aux);
+  }
   Val Pack(Type t, std::span<const Val> parts);  // one part: splat
   Val Extract(Val v, int component);
   Val Insert(Val v, Val part, int component);
+  // c + the sum of four products of the bytes of two u32; the result has the type of c.
+  Val Dot4(DotKind kind, Val a, Val b, Val c);
   Val Convert(Val v, DType to);  // see docs/semantics.md
 
   Val Load(uint16_t view, Val index);

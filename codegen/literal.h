@@ -8,9 +8,9 @@
 
 namespace forge::codegen {
 
-inline bool IsFloat(DType t) { return Has(kFloatTypes, t); }
-inline bool IsSigned(DType t) { return Has(kSignedTypes, t); }
-inline bool IsInt(DType t) { return Has(kIntTypes, t); }
+constexpr bool IsFloat(DType t) { return Has(kFloatTypes, t); }
+constexpr bool IsSigned(DType t) { return Has(kSignedTypes, t); }
+constexpr bool IsInt(DType t) { return Has(kIntTypes, t); }
 
 // The bits of `v` in `t`: floats round half to even, integers truncate and saturate, NaN is 0 in
 // them, bool is v != 0.

@@ -11,56 +11,100 @@ namespace forge::codegen {
 // types.
 class Region {
  public:
-  // `body` must outlive the region. A body has at most one node that is neither element-wise nor
-  // movement, the anchor.  errors: Unimplemented, saying what no schedule takes
+  // `body` and `caps` must outlive the region. A body has at most one node that is neither
+  // element-wise nor movement, the anchor. What follows the anchor keeps its elements one to one:
+  // element-wise ops, reshapes and permutations.
+  //   errors: Unimplemented, saying what no schedule takes
   static absl::StatusOr<Region> Of(const ir::Function& body, const Caps& caps);
+
   const ir::Function& body() const { return *body_; }
   const Caps& caps() const { return *caps_; }
   const ir::Node* anchor() const { return anchor_; }  // null: element-wise and movement only
-  ir::Types anchor_inputs() const;
+  // The anchor's attributes when it is a T; null otherwise.
+  template <class T>
+  const T* AnchorAs() const {
+    return anchor_ != nullptr ? anchor_->op.As<T>() : nullptr;
+  }
+  const ir::Types& anchor_inputs() const { return anchor_inputs_; }  // absent operands included
   const ir::Type& anchor_output() const;  // without an anchor: the first result
   int operand_count() const;              // arguments, then results
 
+  // Where an element of the anchor's result ends up, as an index of `value`, over axes(); null when
+  // `value` does not depend on the anchor.
+  const ir::Dims* PlaceOf(uint32_t value) const;
+  std::span<const ir::SymbolRef> axes() const { return axes_; }  // of anchor_output()
+  // Are the elements of an anchor's operand that `index` reaches with lane = 0 .. lanes - 1 loaded
+  // at once?
+  bool Contiguous(int anchor_operand, const ir::Dims& index, const ir::SymbolRef& lane,
+                  int lanes) const;
+
  private:
   Region() = default;
+  absl::Status FindAnchor();
+  absl::Status CheckOperands() const;
+  absl::Status PlaceResults();
+  absl::Status PlaceElementWise(const ir::Node& node);
+  absl::Status PlaceMovement(const ir::Node& node);
+  bool FollowsAnchor(const ir::Node& node) const;
+
   const ir::Function* body_ = nullptr;
   const Caps* caps_ = nullptr;
   const ir::Node* anchor_ = nullptr;
-};
-
-// Emits, at a place in a kernel, the element of a value of the region: a load where it is an
-// argument of the region, its map's load where it is movement, its expression where it is
-// element-wise. Memoised within a block. Indices are one i32 for each axis; `lanes` neighbours
-// along the last axis come as a vector, loaded at once where alignment is proven. Computation
-// happens in f32 for narrow floats.
-class Elements {
- public:
-  Elements(Builder& b, const Region& r);
-  Val At(int anchor_operand, std::span<const Val> index, int lanes = 1);
-  // May `lanes` neighbours along `axis` of this operand be had for about the price of one?
-  bool Contiguous(int anchor_operand, int axis, int lanes) const;
-  // Runs the epilogue on elements of the anchor's result and stores every result of the region.
-  void Finish(std::span<const Val> index, Val anchor_result, int lanes = 1);
-
- private:
-  struct State;
-  std::shared_ptr<State> state_;
+  ir::Types anchor_inputs_;
+  std::vector<ir::SymbolRef> axes_;
+  std::vector<std::optional<ir::Dims>> places_;  // for each value of the body
 };
 
 struct Launch {
   Kernel kernel;
   std::vector<int> operands;  // kernel operand -> region operand; scratch i is operand_count() + i
 };
+
+// Emits, at a place in a kernel, the element of a value of the region: a load where it is an
+// argument of the region, its map's load where it is movement, its expression where it is
+// element-wise; each value once for each call. An index has one Dim for each axis, over coordinates
+// made here; it must lie inside. Computation happens in f32 for narrow floats and in i32 or u32 for
+// narrow integers.
+class Elements {
+ public:
+  // `launch.operands` grows as operands are touched.
+  Elements(Builder& b, const Region& r, Launch& launch);
+  // `v`, an i32 known to lie in [0, max] and to be a multiple of `divisor`.
+  ir::Dim Coordinate(Val v, int64_t max, int64_t divisor = 1);
+  // Stands for 0 .. lanes - 1 in the lanes of a vector of 2 or 4.
+  ir::Dim Lane(int lanes);
+  // The element of an operand of the anchor; `lanes` of them where the index has Lane(lanes),
+  // loaded at once where they are proven to be neighbours and aligned.
+  Val At(int anchor_operand, const ir::Dims& index, int lanes = 1);
+  // Runs the epilogue on elements of the anchor's result and stores every result of the region.
+  // Without an anchor `anchor_result` is not looked at.
+  void Finish(const ir::Dims& index, Val anchor_result, int lanes = 1);
+
+  // An index expression over coordinates, i32.
+  Val Value(const ir::Dim& index);
+  // Scratch `i`, an array of elements that a kernel computes in.
+  Val LoadScratch(int i, Type elem, const ir::Dim& index);
+  void StoreScratch(int i, const ir::Dim& index, Val value);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+// What a kernel computes `t` in: f32 for narrow floats, i32 or u32 for narrow integers.
+DType ComputeType(DType t);
+
 struct Program {
   std::string kernel;  // schedule and parameters: "matmul_shuffle_8x4"
   std::vector<Launch> launches;
   std::vector<int64_t> scratch_bytes;  // each aligned to 256 by the device
 };
 
-// Tile numbers are a Record: kFields names each and lists what to search.
+// Tile numbers are a Record: `parameters` names each and lists what to search.
 struct Schedule {
   std::string_view name;
   Fields parameters;
+  bool (*takes)(const Region& r);                            // is this its kind of anchor?
   std::shared_ptr<void> (*defaults)(const Region& r);        // from shapes and properties only
   Verdict (*fits)(const Region& r, const void* parameters);  // limits, before anything is made
   absl::StatusOr<Program> (*emit)(const Region& r, const void* parameters);

@@ -44,7 +44,7 @@ bool Lower(Kernel& k, std::span<const Id> carried, std::span<const Id> next) {
 void PropagateIf(Kernel& k, const Inst& i) {
   PropagateUniform(k, i.block);
   PropagateUniform(k, i.block + 1);
-  const Uniform condition = k.values[k.ArgsOf(i)[0]].uniform;
+  const Uniform condition = UniformOfControl(k, i);
   for (uint32_t n = 0; n < i.result_count; ++n) {
     const Uniform yes = k.values[YieldOf(k, i.block)[n]].uniform;
     const Uniform no = k.values[YieldOf(k, i.block + 1)[n]].uniform;
@@ -61,7 +61,7 @@ void PropagateFor(Kernel& k, const Inst& i) {
   for (size_t n = 0; n < carried.size(); ++n) k.values[carried[n]].uniform = uniform(args[3 + n]);
   do PropagateUniform(k, i.block);
   while (Lower(k, carried, YieldOf(k, i.block)));
-  const Uniform trips = std::min({uniform(args[0]), uniform(args[1]), uniform(args[2])});
+  const Uniform trips = UniformOfControl(k, i);
   for (size_t n = 0; n < carried.size(); ++n)
     k.values[i.result + n].uniform = std::min(trips, uniform(carried[n]));
 }
@@ -79,12 +79,21 @@ void PropagateWhile(Kernel& k, const Inst& i) {
     PropagateUniform(k, i.block);
     PropagateUniform(k, i.block + 1);
   } while (Lower(k, test, YieldOf(k, i.block + 1)));
-  const Uniform trips = k.values[YieldOf(k, i.block)[0]].uniform;
+  const Uniform trips = UniformOfControl(k, i);
   for (size_t n = 0; n < args.size(); ++n)
     k.values[i.result + n].uniform = std::min(trips, k.values[test[n]].uniform);
 }
 
 }  // namespace
+
+Uniform UniformOfControl(const Kernel& k, const Inst& i) {
+  std::span<const Id> by = k.ArgsOf(i);
+  if (i.code == Code::kFor) by = by.first(3);
+  if (i.code == Code::kWhile) by = YieldOf(k, i.block);
+  Uniform least = Uniform::kGrid;
+  for (Id v : by) least = std::min(least, k.values[v].uniform);
+  return least;
+}
 
 Uniform UniformOf(const Kernel& k, const Inst& i) {
   Uniform least = Uniform::kGrid;

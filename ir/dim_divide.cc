@@ -156,6 +156,7 @@ AtomRef SharedFactor(const Dim& x, const Term& by) {
   if (ConstantOf(x) != 0) return nullptr;
   for (const AtomRef& atom : by.factors) {
     const auto terms = TermsOf(x);
+    if (atom->facts.range.low < 0) continue;  // it may not change the divisor's sign
     if (std::all_of(terms.begin(), terms.end(),
                     [&](const Term& t) { return Contains(t.factors, *atom); }))
       return atom;

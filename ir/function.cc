@@ -142,6 +142,10 @@ void Function::Fail(absl::Status s) {
   status_ = scope_ != nullptr ? Annotate(s, scope_->ToText()) : std::move(s);
 }
 
+void Function::SetEncoding(Value v, EncodingRef encoding) {
+  types_[v.id] = types_[v.id].With(std::move(encoding));
+}
+
 void Function::SetName(Value v, std::string_view name) {
   FORGE_CHECK(v.fn == this);
   if (!name.empty() && NameOf(v.id).empty()) names_.emplace(v.id, name);

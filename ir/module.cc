@@ -24,12 +24,19 @@ auto FindIn(const Map& map, std::string_view name) -> typename Map::mapped_type 
 }
 
 // The source nodes at the bottom of a provenance, each once.
-void CollectLeaves(const ProvenanceRef& p, std::vector<ProvenanceRef>& out,
-                   absl::flat_hash_set<const Provenance*>& seen) {
-  if (p == nullptr || !seen.insert(p.get()).second) return;
-  if (p->parts.empty() && !p->node.empty()) out.push_back(p);
-  for (const ProvenanceRef& part : p->parts) CollectLeaves(part, out, seen);
-}
+class Leaves {
+ public:
+  void Collect(const ProvenanceRef& p, std::vector<ProvenanceRef>& out) {
+    if (p == nullptr || !seen_.insert(p.get()).second) return;
+    const bool leaf = p->parts.empty() && !p->node.empty();
+    if (leaf && nodes_.emplace(p->node, p->kind).second) out.push_back(p);
+    for (const ProvenanceRef& part : p->parts) Collect(part, out);
+  }
+
+ private:
+  absl::flat_hash_set<const Provenance*> seen_;
+  absl::flat_hash_set<std::pair<std::string_view, std::string_view>> nodes_;
+};
 
 std::string LeafText(const Provenance& p) {
   return p.kind.empty() ? p.node : fmt::format("{} ({})", p.node, p.kind);
@@ -40,8 +47,8 @@ std::string LeafText(const Provenance& p) {
 ProvenanceRef MadeBy(std::string_view pass, std::span<const ProvenanceRef> parts) {
   auto out = std::make_shared<Provenance>();
   out->pass = pass;
-  absl::flat_hash_set<const Provenance*> seen;
-  for (const ProvenanceRef& p : parts) CollectLeaves(p, out->parts, seen);
+  Leaves leaves;
+  for (const ProvenanceRef& p : parts) leaves.Collect(p, out->parts);
   return out;
 }
 

@@ -94,6 +94,8 @@ class Function {
 
   // The model's own name of a value ("relu_1.tmp_0"); empty when it has none. The first name stays.
   void SetName(Value v, std::string_view name);
+  // The value is laid out so; said by the pass that assigns encodings.
+  void SetEncoding(Value v, EncodingRef encoding);
   // Arguments and variables' values have their own.
   std::string_view NameOf(uint32_t value) const;
   // `at` is the provenance of every node added until the scope ends.
@@ -215,6 +217,9 @@ struct Rewriter {
 absl::Status Verify(const Module& m);
 std::string ToText(const Module& m);
 std::string ToText(const Function& f);
+// The stored tensors that the text names as `blob N`, in that order: all but those of at most 16
+// elements that nobody shares.
+std::vector<Bytes> BlobsOf(const Module& m);
 // Text with `blob N` storages takes their bytes from `blobs`.  errors: InvalidArgument with line
 // and column
 absl::StatusOr<std::unique_ptr<Module>> FromText(std::string_view text,

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ir/quote.h"
+
 namespace forge::ir {
 namespace {
 
@@ -166,7 +168,7 @@ std::string Type::ToText() const {
       return fmt::format("optional<{}>", element_->ToText());
   }
   std::string out = fmt::format("{}{}", Name(dtype_), ir::ToText(shape_));
-  return encoding_ != nullptr ? fmt::format("{} as {}", out, encoding_->name()) : out;
+  return encoding_ != nullptr ? fmt::format("{} as {}", out, NameText(encoding_->name())) : out;
 }
 
 bool operator==(const Type& a, const Type& b) {

@@ -131,6 +131,11 @@ struct DeviceInfo {
   bool is_cpu = false;              // a software device: never preferred to real hardware
 };
 
+// Kernels built by the driver's compiler, and kernels found in the cache on disk.
+struct CompileCounts {
+  int compiled = 0, cached = 0;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -160,6 +165,8 @@ class Device {
   // Many at once, so that a device may use all cores; progress(done) is called from any thread.
   virtual std::vector<absl::StatusOr<ProgramRef>> Compile(
       std::span<const CompileRequest> requests, absl::FunctionRef<void(size_t)> progress) = 0;
+  // Since the device was opened.
+  virtual CompileCounts compile_counts() const { return {}; }
   virtual absl::StatusOr<SegmentRef> Record(const SegmentSpec& spec) = 0;
 
   // Never waits for the device: collectives need every member's part submitted.

@@ -81,12 +81,13 @@ constexpr OpDef MakeDef() {
     };
   if constexpr (Movement<T>) {
     d.map = [](const void* p, TypeSpan in, const Dims& at) { return Self<T>(p).map(in, at); };
-    if (!d.evaluate) d.evaluate = &EvaluateMovement;
+    if constexpr (!requires(const T op, Eval& e) { op.evaluate(e); })
+      d.evaluate = &EvaluateMovement;
     d.cost = &CostOfMovement;
   }
   if constexpr (requires(const T op, TypeSpan in) { op.cost(in); })
     d.cost = [](const OpDef&, const void* p, TypeSpan in) { return Self<T>(p).cost(in); };
-  else if (!d.cost)
+  else if constexpr (!Movement<T>)
     d.cost = &CostPerElement;
   if constexpr (requires(const T op, Eval& e) { op.magnitude(e); })
     d.magnitude = [](const void* p, Eval& e) { return Self<T>(p).magnitude(e); };

@@ -57,8 +57,10 @@ struct OpInfo {
   std::string_view name = {}, formula = {}, inputs = {}, outputs = {}, source = {};
   std::string_view saved = {};  // outputs that only a gradient reads; inference drops them
   std::span<const Alias> in_place = {};
-  bool host = false;     // strings, sequences: a host step on every device
-  bool ordered = false;  // collectives: keeps its place among its like
+  bool keeps_order = false;  // movement: elements stay in row-major order, so the result may share
+                             // the operand's bytes
+  bool host = false;         // strings, sequences: a host step on every device
+  bool ordered = false;      // collectives: keeps its place among its like
 };
 
 struct GradArgs {

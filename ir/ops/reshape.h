@@ -11,7 +11,8 @@ struct Reshape {
                                 .formula = "y has the elements of x in row-major order",
                                 .inputs = "x: any[*d]",
                                 .outputs = "y: =x[*s]",
-                                .source = "ONNX Reshape-14, Squeeze-13, Flatten-13; torch.reshape"};
+                                .source = "ONNX Reshape-14, Squeeze-13, Flatten-13; torch.reshape",
+                                .keeps_order = true};
   static constexpr Field kFields[] = {
       FieldOf<&Reshape::shape>("shape", "As many elements as x has.")};
 

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/element.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace forge::codegen {
+
+Val LiteralOf(Builder& b, DType t, double x) {
+  if (t == DType::kBool) x = x != 0;
+  if (Has(kIntTypes, t) && BitWidth(t) < 32) {
+    const bool is_signed = Has(kSignedTypes, t);
+    const double high = std::ldexp(1.0, BitWidth(t) - (is_signed ? 1 : 0)) - 1;
+    const double low = is_signed ? -high - 1 : 0;
+    x = std::isnan(x) ? 0 : std::trunc(std::clamp(x, low, high));
+  }
+  if (t == DType::kF16) x = F16ToF32(F32ToF16(static_cast<float>(x)));
+  if (t == DType::kBF16) x = BF16ToF32(F32ToBF16(static_cast<float>(x)));
+  return b.Literal(Type{ComputeType(t)}, x);
+}
+
+}  // namespace forge::codegen

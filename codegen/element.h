@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scalar of ir/ops/elementwise.h in fused kernels: a value and the element type it stands for,
+// so that narrow integers wrap at their own width and casts round.
+#pragma once
+#include "codegen/scalar.h"
+#include "codegen/storage.h"
+
+namespace forge::codegen {
+
+struct Element {
+  Val v;
+  DType dtype = DType::kF32;
+};
+
+// `x` as an element of `t`, saturating for integers.
+Val LiteralOf(Builder& b, DType t, double x);
+inline Element LiteralElement(Builder& b, DType t, double x) { return {LiteralOf(b, t, x), t}; }
+inline Element Like(double x, const Element& e) { return LiteralElement(*e.v.b, e.dtype, x); }
+
+#define FORGE_ELEMENT_BINARY(name, result, finish)                                            \
+  inline Element name(const Element& a, const Element& b) {                                   \
+    return {finish, result};                                                                  \
+  }                                                                                           \
+  inline Element name(const Element& a, double b) { return name(a, Like(b, a)); }             \
+  inline Element name(double a, const Element& b) { return name(Like(a, b), b); }
+#define FORGE_ELEMENT_ARITHMETIC(op) \
+  FORGE_ELEMENT_BINARY(operator op, a.dtype, Wrap(a.dtype, a.v op b.v))
+#define FORGE_ELEMENT_COMPARISON(op) FORGE_ELEMENT_BINARY(operator op, DType::kBool, a.v op b.v)
+FORGE_ELEMENT_ARITHMETIC(+)
+FORGE_ELEMENT_ARITHMETIC(-)
+FORGE_ELEMENT_ARITHMETIC(*)
+FORGE_ELEMENT_ARITHMETIC(/)
+FORGE_ELEMENT_COMPARISON(>)
+FORGE_ELEMENT_COMPARISON(<)
+FORGE_ELEMENT_COMPARISON(>=)
+FORGE_ELEMENT_COMPARISON(<=)
+FORGE_ELEMENT_COMPARISON(==)
+FORGE_ELEMENT_COMPARISON(!=)
+FORGE_ELEMENT_BINARY(max, a.dtype, max(a.v, b.v))
+FORGE_ELEMENT_BINARY(min, a.dtype, min(a.v, b.v))
+#undef FORGE_ELEMENT_ARITHMETIC
+#undef FORGE_ELEMENT_COMPARISON
+#undef FORGE_ELEMENT_BINARY
+
+inline Element operator-(const Element& x) { return {Wrap(x.dtype, -x.v), x.dtype}; }
+inline Element select(const Element& c, const Element& a, const Element& b) {
+  return {select(c.v, a.v, b.v), a.dtype};
+}
+inline Element select(const Element& c, const Element& a, double b) {
+  return select(c, a, Like(b, a));
+}
+inline Element select(const Element& c, double a, const Element& b) {
+  return select(c, Like(a, b), b);
+}
+inline Element exp(const Element& x) { return {exp(x.v), x.dtype}; }
+inline Element sqrt(const Element& x) { return {sqrt(x.v), x.dtype}; }
+inline Element convert(const Element& x, DType to) {
+  return {ConvertElement(x.v, x.dtype, to), to};
+}
+
+}  // namespace forge::codegen

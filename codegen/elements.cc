@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "codegen/element.h"
+#include "codegen/index.h"
+#include "codegen/schedule.h"
+#include "codegen/storage.h"
+#include "ir/ops/elementwise.h"
+
+namespace forge::codegen {
+namespace {
+
+using ir::Dim;
+using ir::Dims;
+using ir::IndexMap;
+
+constexpr auto kScalars = ir::ScalarTable<Element>();
+
+struct Place {
+  uint32_t value;
+  Dims index;
+  friend bool operator==(const Place&, const Place&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Place& p) {
+    h = H::combine(std::move(h), p.value);
+    for (const Dim& d : p.index) h = H::combine(std::move(h), d.Hash());
+    return h;
+  }
+};
+
+enum class Truth : uint8_t { kNever, kAlways, kDepends };
+
+Truth Judge(const IndexMap::Range& w) {
+  if (w.value.min() >= w.low.max() && w.value.max() < w.high.min()) return Truth::kAlways;
+  if (w.value.max() < w.low.min() || w.value.min() >= w.high.max()) return Truth::kNever;
+  return Truth::kDepends;
+}
+
+bool Inside(const Dim& d, const Dim& extent) {
+  return d.min() >= 0 && (d.max() < extent.min() || (d - extent).max() < 0);
+}
+
+}  // namespace
+
+struct Elements::State {
+  State(Builder& builder, const Region& r, Launch& l)
+      : b(builder),
+        region(r),
+        body(r.body()),
+        launch(l),
+        storage(builder, l, r.caps(), static_cast<int>(r.body().arguments().size())) {}
+
+  Val Index(const Dim& d) { return b.Index(d, at); }
+  Dim Coordinate(Val v, int64_t max, int64_t divisor);
+  ir::SymbolRef LaneSymbol(int n);
+
+  Element Eval(uint32_t value, const Dims& index);
+  Element EvalScalar(const ir::Node& node, std::span<const Element> in);
+  Element EvalElementWise(const ir::Node& node, const Dims& index);
+  Element EvalMovement(const ir::Node& node, const Dims& index);
+  Element EvalPiece(const ir::Node& node, const IndexMap::Piece& piece, Val condition);
+  Element EvalEachLane(uint32_t value, const Dims& index);
+  // The part of a condition that is left to the run; null when it always holds, nullopt when never
+  // or when it differs between lanes and `split` is set.
+  std::optional<Val> Condition(const IndexMap::Piece& piece, bool& split);
+  bool LoadIndices(const ir::Node& node, IndexMap& map);
+  Element Load(int operand, const ir::Type& type, const Dims& index);
+  void Store(int operand, const ir::Type& type, const Dims& index, Val value);
+
+  Element Operand(const ir::Node& node, uint32_t value, const Dims& index);
+  void RunEpilogue(const Dims& index, Val anchor_result);
+
+  Builder& b;
+  const Region& region;
+  const ir::Function& body;
+  Launch& launch;
+  Storage storage;
+  std::vector<std::pair<ir::SymbolRef, Val>> at;
+  std::array<ir::SymbolRef, 5> lane_symbols;
+  ir::SymbolRef lane;  // of the call in progress; null for one element
+  int lanes = 1;
+  absl::flat_hash_map<Place, Element> seen;         // within one call
+  absl::flat_hash_map<uint32_t, Element> finished;  // what follows the anchor, within Finish
+};
+
+Elements::Elements(Builder& b, const Region& r, Launch& launch)
+    : state_(std::make_shared<State>(b, r, launch)) {}
+
+Dim Elements::State::Coordinate(Val v, int64_t max, int64_t divisor) {
+  auto s = std::make_shared<ir::Symbol>(ir::Symbol{.name = fmt::format("c{}", at.size()),
+                                                   .min = 0,
+                                                   .max = max,
+                                                   .divisor = divisor,
+                                                   .when = ir::When::kStep});
+  at.emplace_back(s, v);
+  return Dim(s);
+}
+
+ir::SymbolRef Elements::State::LaneSymbol(int n) {
+  ir::SymbolRef& s = lane_symbols[static_cast<size_t>(n)];
+  if (s == nullptr)
+    s = std::make_shared<ir::Symbol>(ir::Symbol{.name = fmt::format("lane{}", n),
+                                                .min = 0,
+                                                .max = n - 1,
+                                                .divisor = 1,
+                                                .when = ir::When::kStep});
+  return s;
+}
+
+// ---- reading ------------------------------------------------------------------------------------
+
+Element Elements::State::Eval(uint32_t value, const Dims& index) {
+  const ir::Function::Origin& from = body.origin(value);
+  if (from.kind == ir::Function::Origin::kArgument)
+    return Load(static_cast<int>(from.index), body.type(value), index);
+  FORGE_CHECK(from.kind == ir::Function::Origin::kNode);
+  Place place{value, index};
+  if (auto it = seen.find(place); it != seen.end()) return it->second;
+  const ir::Node& node = body.nodes()[from.index];
+  const Element e = node.op.def().scalar != nullptr ? EvalElementWise(node, index)
+                                                    : EvalMovement(node, index);
+  seen.emplace(std::move(place), e);
+  return e;
+}
+
+Element Elements::State::EvalScalar(const ir::Node& node, std::span<const Element> in) {
+  Element e = kScalars[static_cast<size_t>(node.op.def().scalar->index)](node.op.self(), in.data());
+  FORGE_CHECK(e.dtype == body.type(node.first_out).dtype());
+  return e;
+}
+
+Element Elements::State::EvalElementWise(const ir::Node& node, const Dims& index) {
+  std::vector<Element> in;
+  for (uint32_t v : node.in)
+    in.push_back(Eval(v, BroadcastIndex(index, body.type(v).shape())));
+  return EvalScalar(node, in);
+}
+
+// Lanes go different ways: one by one.
+Element Elements::State::EvalEachLane(uint32_t value, const Dims& index) {
+  const ir::SymbolRef symbol = std::exchange(lane, nullptr);
+  const int n = std::exchange(lanes, 1);
+  Vals parts;
+  for (int i = 0; i < n; ++i)
+    parts.push_back(Eval(value, Substitute(index, {{symbol, Dim(i)}})).v);
+  lane = symbol, lanes = n;
+  return {b.Pack(parts[0].type().Lanes(n), parts), body.type(value).dtype()};
+}
+
+std::optional<Val> Elements::State::Condition(const IndexMap::Piece& piece, bool& split) {
+  Val all;
+  for (IndexMap::Range w : piece.when) {
+    if (Judge(w) == Truth::kNever) return std::nullopt;
+    if (Judge(w) == Truth::kAlways) continue;
+    if (lane != nullptr && DependsOn(w.value, lane)) {
+      // A block of aligned lanes lies on one side of an aligned bound.
+      std::optional<Dim> base = AlignedBase(w.value, lane, lanes);
+      if (!base || w.low.divisor() % lanes != 0 || w.high.divisor() % lanes != 0) {
+        split = true;
+        return std::nullopt;
+      }
+      w.value = *base;
+    }
+    Val v = Index(w.value);
+    if (w.value.min() < w.low.max()) {
+      Val c = v >= Index(w.low);
+      all = all ? all & c : c;
+    }
+    if (w.value.max() >= w.high.min()) {
+      Val c = v < Index(w.high);
+      all = all ? all & c : c;
+    }
+  }
+  return all;
+}
+
+// The element of one piece; where its condition fails, any element that exists.
+Element Elements::State::EvalPiece(const ir::Node& node, const IndexMap::Piece& piece,
+                                   Val condition) {
+  const uint32_t operand = node.in[static_cast<size_t>(piece.operand)];
+  if (!condition) return Eval(operand, piece.index);
+  const Dims& shape = body.type(operand).shape();
+  Dims index = piece.index;
+  for (size_t i = 0; i < index.size(); ++i) {
+    if (Inside(index[i], shape[i])) continue;
+    const Dim base = lane ? index[i].Substitute({{lane, Dim(0)}}) : index[i];
+    Val safe = select(condition, Index(base), 0);
+    index[i] = Coordinate(safe, LastIndex(shape[i]), base.divisor()) + (index[i] - base);
+  }
+  return Eval(operand, index);
+}
+
+// Gives the symbols that a gather reads their values. False when lanes read different indices.
+bool Elements::State::LoadIndices(const ir::Node& node, IndexMap& map) {
+  for (const IndexMap::Load& l : map.loads) {
+    if (lane != nullptr && DependsOn(l.index, lane)) return false;
+    Element e = Eval(node.in[static_cast<size_t>(l.operand)], l.index);
+    at.emplace_back(l.defines, convert(e.v, DType::kI32));
+  }
+  return true;
+}
+
+Element Elements::State::EvalMovement(const ir::Node& node, const Dims& index) {
+  const uint32_t value = node.first_out;
+  const DType dtype = body.type(value).dtype();
+  IndexMap map = node.op.def().map(node.op.self(), body.TypesOf(node.in), index);
+  if (!LoadIndices(node, map)) return EvalEachLane(value, index);
+
+  struct Part {
+    Val condition;
+    Element element;
+  };
+  std::vector<Part> parts;
+  bool complete = false;
+  for (const IndexMap::Piece& piece : map.pieces) {
+    bool split = false;
+    const std::optional<Val> condition = Condition(piece, split);
+    if (split) return EvalEachLane(value, index);
+    if (!condition) continue;
+    parts.push_back({*condition, EvalPiece(node, piece, *condition)});
+    complete = !static_cast<bool>(*condition);
+    if (complete) break;
+  }
+  Element out = complete ? parts.back().element : LiteralElement(b, dtype, map.fill);
+  if (complete) parts.pop_back();
+  for (size_t i = parts.size(); i-- > 0;)
+    out.v = select(parts[i].condition, parts[i].element.v, out.v);
+  return out;
+}
+
+Element Elements::State::Load(int operand, const ir::Type& type, const Dims& index) {
+  const DType t = type.dtype();
+  const Dim flat = Flatten(index, type.shape());
+  if (lane == nullptr || !DependsOn(flat, lane)) return {storage.Load(operand, t, Index(flat)), t};
+  const std::optional<Dim> base = AlignedBase(flat, lane, lanes);
+  if (base && HasVectors(t, lanes, region.caps()))
+    return {storage.LoadVector(operand, t, Index(FloorDiv(*base, lanes)), lanes), t};
+  Vals parts;
+  for (int i = 0; i < lanes; ++i)
+    parts.push_back(storage.Load(operand, t, Index(flat.Substitute({{lane, Dim(i)}}))));
+  return {b.Pack(parts[0].type().Lanes(lanes), parts), t};
+}
+
+// ---- writing ------------------------------------------------------------------------------------
+
+void Elements::State::Store(int operand, const ir::Type& type, const Dims& index, Val value) {
+  const DType t = type.dtype();
+  const Dim flat = Flatten(index, type.shape());
+  if (lane == nullptr) return storage.Store(operand, t, Index(flat), value);
+  value = splat(value, lanes);
+  const std::optional<Dim> base = AlignedBase(flat, lane, lanes);
+  if (base && HasVectors(t, lanes, region.caps()))
+    return storage.StoreVector(operand, t, Index(FloorDiv(*base, lanes)), value);
+  for (int i = 0; i < lanes; ++i)
+    storage.Store(operand, t, Index(flat.Substitute({{lane, Dim(i)}})), b.Extract(value, i));
+}
+
+Element Elements::State::Operand(const ir::Node& node, uint32_t value, const Dims& index) {
+  (void)node;
+  const auto it = finished.find(value);
+  if (it != finished.end()) return it->second;
+  return Eval(value, BroadcastIndex(index, body.type(value).shape()));
+}
+
+void Elements::State::RunEpilogue(const Dims& index, Val anchor_result) {
+  const ir::Node* anchor = region.anchor();
+  if (anchor == nullptr) return;
+  std::map<ir::SymbolRef, Dim> by;
+  for (size_t i = 0; i < index.size(); ++i) by.emplace(region.axes()[i], index[i]);
+  finished.clear();
+  finished[anchor->first_out] = {anchor_result, body.type(anchor->first_out).dtype()};
+  for (const ir::Node& node : body.nodes()) {
+    const Dims* place = &node == anchor ? nullptr : region.PlaceOf(node.first_out);
+    if (place == nullptr) continue;
+    if (node.op.def().scalar == nullptr) {
+      finished[node.first_out] = finished.at(node.in[0]);
+      continue;
+    }
+    const Dims here = Substitute(*place, by);
+    std::vector<Element> in;
+    for (uint32_t v : node.in) in.push_back(Operand(node, v, here));
+    finished[node.first_out] = EvalScalar(node, in);
+  }
+}
+
+// ---- the face -----------------------------------------------------------------------------------
+
+Dim Elements::Coordinate(Val v, int64_t max, int64_t divisor) {
+  return state_->Coordinate(v, max, divisor);
+}
+
+Dim Elements::Lane(int lanes) {
+  return lanes == 1 ? Dim(0) : Dim(state_->LaneSymbol(lanes));
+}
+
+Val Elements::Value(const Dim& index) { return state_->Index(index); }
+
+Val Elements::At(int anchor_operand, const Dims& index, int lanes) {
+  State& s = *state_;
+  s.seen.clear();
+  s.lanes = lanes;
+  s.lane = lanes > 1 ? s.LaneSymbol(lanes) : nullptr;
+  const uint32_t value = s.region.anchor()->in[static_cast<size_t>(anchor_operand)];
+  return splat(s.Eval(value, index).v, lanes);
+}
+
+void Elements::Finish(const Dims& index, Val anchor_result, int lanes) {
+  State& s = *state_;
+  s.seen.clear();
+  s.lanes = lanes;
+  s.lane = lanes > 1 ? s.LaneSymbol(lanes) : nullptr;
+  s.RunEpilogue(index, anchor_result);
+  const Dims& shape = s.region.anchor_output().shape();
+  std::map<ir::SymbolRef, Dim> by;
+  for (size_t i = 0; i < index.size(); ++i) by.emplace(s.region.axes()[i], index[i]);
+  std::vector<std::pair<Dims, Val>> values;  // all are computed before the first is stored
+  for (const ir::Function::Result& r : s.body.results()) {
+    const Dims* place = s.region.anchor() ? s.region.PlaceOf(r.value) : nullptr;
+    const ir::Type& type = s.body.type(r.value);
+    const Dims here = place != nullptr ? Substitute(*place, by)
+                      : type.shape() == shape
+                          ? index
+                          : Unflatten(Flatten(index, shape), type.shape());
+    values.emplace_back(here, place != nullptr ? s.finished.at(r.value).v : s.Eval(r.value, here).v);
+  }
+  for (size_t i = 0; i < values.size(); ++i)
+    s.Store(static_cast<int>(s.body.arguments().size() + i), s.body.type(s.body.results()[i].value),
+            values[i].first, values[i].second);
+}
+
+Val Elements::LoadScratch(int i, Type elem, const Dim& index) {
+  return state_->storage.LoadVector(state_->region.operand_count() + i, elem.elem, Value(index),
+                                    elem.lanes);
+}
+
+void Elements::StoreScratch(int i, const Dim& index, Val value) {
+  state_->storage.StoreVector(state_->region.operand_count() + i, value.type().elem, Value(index),
+                              value);
+}
+
+}  // namespace forge::codegen

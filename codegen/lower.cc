@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lower() builds the kernel anew, instruction by instruction, so that what the rules make is
+// folded, shared and moved out of loops like everything else.
+#include "codegen/lower.h"
+
+#include <algorithm>
+
+#include "absl/container/inlined_vector.h"
+#include "codegen/lower_rules.h"
+
+namespace forge::codegen {
+namespace {
+
+// The values that something outside the kernel depends on, found from the end to the beginning.
+class Liveness {
+ public:
+  explicit Liveness(const Kernel& k) : k_(k), live_(k.values.size()) { Walk(0); }
+  bool operator()(const Inst& i) const { return HasEffect(i) || AnyLive(i.result, i.result_count); }
+
+ private:
+  bool HasEffect(const Inst& i) const {
+    if (i.code == Code::kBarrier || Info(i.code).effect == Effect::kWrites) return true;
+    for (BlockId b = i.block; b < i.block + i.block_count; ++b)
+      for (const Inst& inner : k_.blocks[b].insts)
+        if (HasEffect(inner)) return true;
+    return false;
+  }
+  bool AnyLive(Id first, uint32_t count) const {
+    return std::find(live_.begin() + first, live_.begin() + first + count, true) !=
+           live_.begin() + first + count;
+  }
+  void Walk(BlockId b) {
+    const std::vector<Inst>& insts = k_.blocks[b].insts;
+    for (auto i = insts.rbegin(); i != insts.rend(); ++i) {
+      if (i->code != Code::kYield && !(*this)(*i)) continue;
+      for (Id a : k_.ArgsOf(*i)) live_[a] = true;
+      for (uint32_t n = i->block_count; n > 0; --n) Walk(i->block + n - 1);
+    }
+  }
+
+  const Kernel& k_;
+  std::vector<bool> live_;
+};
+
+class Lowering {
+ public:
+  Lowering(const Kernel& in, Kernel& out, const Caps& caps)
+      : in_(in), live_(in), out_(out), b_(out), rules_{b_, caps}, map_(in.values.size()) {
+    b_.set_precise(false);  // flags come with the instructions
+  }
+  void Run() {
+    Block(0);
+    b_.Finish();
+  }
+
+ private:
+  Vals Of(std::span<const Id> ids) const {
+    Vals out;
+    for (Id id : ids) out.push_back(map_[id]);
+    return out;
+  }
+  void Map(Id first, const Vals& to) { std::copy(to.begin(), to.end(), map_.begin() + first); }
+
+  // What the block yields.
+  Vals Block(BlockId b) {
+    const std::vector<Inst>& insts = in_.blocks[b].insts;
+    for (const Inst& i : insts) {
+      if (i.code == Code::kYield || !live_(i)) continue;
+      if (Info(i.code).effect == Effect::kControl) {
+        Map(i.result, Control(i));
+      } else if (i.result_count == 1) {
+        map_[i.result] = Value(i);
+      } else {
+        Effects(i);
+      }
+    }
+    return Of(in_.ArgsOf(insts.back()));
+  }
+
+  Vals Control(const Inst& i) {
+    const Vals args = Of(in_.ArgsOf(i));
+    if (i.code == Code::kIf)
+      return b_.If(args[0], [&] { return Block(i.block); }, [&] { return Block(i.block + 1); });
+    const auto with = [&](BlockId b, const Vals& arguments) {
+      for (size_t n = 0; n < arguments.size(); ++n) map_[in_.blocks[b].arguments[n]] = arguments[n];
+      return Block(b);
+    };
+    if (i.code == Code::kWhile)
+      return b_.While(
+          args, [&](Vals carried) { return with(i.block, carried)[0]; },
+          [&](Vals carried) { return with(i.block + 1, carried); });
+    return b_.For({args[0], args[1], args[2]}, Vals(args.begin() + 3, args.end()),
+                  [&](Val counter, Vals carried) {
+                    carried.insert(carried.begin(), counter);
+                    return with(i.block, carried);
+                  });
+  }
+
+  void Effects(const Inst& i) {
+    const Vals x = Of(in_.ArgsOf(i));
+    if (i.code == Code::kStore) return b_.Store(i.view, x[0], x[1]);
+    FORGE_CHECK(i.code == Code::kBarrier);
+    b_.Barrier();
+  }
+
+  Val Value(const Inst& i) {
+    const Vals x = Of(in_.ArgsOf(i));
+    const Type& type = in_.values[i.result].type;
+    if (Val v = rules_.Apply(i, type, x)) return v;
+    switch (i.code) {
+      case Code::kLiteral:
+        return b_.Bits(type, i.literal);
+      case Code::kScalar:
+        return b_.Scalar(in_.scalars[i.literal]);
+      case Code::kBuiltin:
+        return b_.Builtin(static_cast<BuiltinKind>(i.aux));
+      case Code::kPack:
+        return b_.Pack(type, x);
+      case Code::kLoad:
+        return b_.Load(i.view, x[0]);
+      case Code::kAtomic:
+        return b_.Atomic(static_cast<AtomicKind>(i.aux), i.view, x[0], x[1]);
+      case Code::kShuffle:
+        return b_.Shuffle(x[0], x[1]);
+      case Code::kShuffleXor:
+        return b_.ShuffleXor(x[0], i.aux);
+      case Code::kSubgroupReduce:
+        return b_.SubgroupReduce(static_cast<ReduceKind>(i.aux), x[0]);
+      case Code::kSubgroupScan:
+        return b_.SubgroupScan(static_cast<ReduceKind>(i.aux), x[0]);
+      case Code::kBallot:
+        return b_.Ballot(x[0]);
+      default:
+        return b_.Emit(i.code, type, x, i.aux);
+    }
+  }
+
+  const Kernel& in_;
+  const Liveness live_;
+  Kernel& out_;
+  Builder b_;
+  const LowerRules rules_;
+  std::vector<Val> map_;
+};
+
+}  // namespace
+
+Kernel Lower(const Kernel& k, const Caps& caps) {
+  Kernel out{.name = k.name,
+             .workgroup = k.workgroup,
+             .subgroup = k.subgroup,
+             .grid = k.grid,
+             .views = k.views,
+             .scalars = k.scalars,
+             .values = {},
+             .operands = {},
+             .blocks = {}};
+  Lowering(k, out, caps).Run();
+  return out;
+}
+
+}  // namespace forge::codegen

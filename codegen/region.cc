@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "codegen/index.h"
+#include "codegen/schedule.h"
+#include "codegen/storage.h"
+
+namespace forge::codegen {
+namespace {
+
+using ir::Dim;
+using ir::Dims;
+
+// A fresh coordinate for each axis of `shape`.
+std::vector<ir::SymbolRef> AxesOf(const Dims& shape) {
+  std::vector<ir::SymbolRef> axes;
+  for (size_t i = 0; i < shape.size(); ++i)
+    axes.push_back(std::make_shared<ir::Symbol>(
+        ir::Symbol{.name = fmt::format("x{}", i), .min = 0, .max = LastIndex(shape[i])}));
+  return axes;
+}
+
+Dims AsDims(std::span<const ir::SymbolRef> axes) {
+  Dims out;
+  for (const ir::SymbolRef& s : axes) out.emplace_back(s);
+  return out;
+}
+
+absl::Status CheckType(const ir::Type& t, std::string_view what, const Caps& caps) {
+  if (!t.is_tensor()) return Unimplemented("{} is {}, not a tensor", what, t.ToText());
+  if (t.encoding() != nullptr)
+    return Unimplemented("{} has the encoding {}", what, t.encoding()->name());
+  if (Verdict v = CanCompute(t.dtype(), caps); !v) return Unimplemented("{}: {}", what, v.text());
+  // Element numbers are computed in 32 bits.
+  const int64_t elements = t.elements().max();
+  if (elements > INT32_MAX && t.is_constant())
+    return Unimplemented("{} has {} elements", what, elements);
+  return absl::OkStatus();
+}
+
+absl::Status CheckRange(const ir::Type& t, std::string_view what, const Caps& caps) {
+  FORGE_RETURN_IF_ERROR(CheckType(t, what, caps));
+  FORGE_ASSIGN_OR_RETURN(const Dim bytes, t.bytes());
+  if (bytes.is_constant() && bytes.constant() > caps.max_operand_bytes)
+    return Unimplemented("{} has {} bytes, one storage buffer holds {}", what, bytes.constant(),
+                         caps.max_operand_bytes);
+  return absl::OkStatus();
+}
+
+// The movement's map when it moves every element of operand `in` somewhere, as (source, target).
+struct OneToOne {
+  Dims source, target;
+};
+absl::StatusOr<OneToOne> MapOf(const ir::Node& node, const ir::Function& body) {
+  const Dims& out = body.type(node.first_out).shape();
+  OneToOne r{.source = {}, .target = AsDims(AxesOf(out))};
+  const ir::IndexMap map =
+      node.op.def().map(node.op.self(), body.TypesOf(node.in), r.target);
+  const bool whole = map.loads.empty() && map.pieces.size() == 1 &&
+                     std::all_of(map.pieces[0].when.begin(), map.pieces[0].when.end(),
+                                 [](const ir::IndexMap::Range& w) {
+                                   return w.value.min() >= w.low.max() &&
+                                          w.value.max() < w.high.min();
+                                 });
+  if (!whole) return Unimplemented("{} after the anchor is no reshape", node.op.name());
+  r.source = map.pieces[0].index;
+  return r;
+}
+
+// Solves source = place for the target's coordinates when each source axis is one of them.
+std::optional<Dims> InvertPermutation(const OneToOne& map, const Dims& place) {
+  Dims out(map.target.size());
+  std::vector<bool> known(out.size());
+  for (size_t i = 0; i < map.source.size(); ++i) {
+    const auto at = std::find(map.target.begin(), map.target.end(), map.source[i]);
+    if (at == map.target.end()) {
+      if (map.source[i] == Dim(0)) continue;
+      return std::nullopt;
+    }
+    const size_t axis = static_cast<size_t>(at - map.target.begin());
+    if (known[axis]) return std::nullopt;
+    known[axis] = true;
+    out[axis] = place[i];
+  }
+  for (size_t i = 0; i < out.size(); ++i)
+    if (!known[i] && map.target[i].max() > 0) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<Region> Region::Of(const ir::Function& body, const Caps& caps) {
+  FORGE_RETURN_IF_ERROR(body.status());
+  Region r;
+  r.body_ = &body;
+  r.caps_ = &caps;
+  if (body.results().empty() || !body.updates().empty() || !body.reads().empty())
+    return Unimplemented("a region has results and touches no variables");
+  FORGE_RETURN_IF_ERROR(r.CheckOperands());
+  FORGE_RETURN_IF_ERROR(r.FindAnchor());
+  FORGE_RETURN_IF_ERROR(r.PlaceResults());
+  return r;
+}
+
+const ir::Type& Region::anchor_output() const {
+  return body_->type(anchor_ != nullptr ? anchor_->first_out : body_->results()[0].value);
+}
+
+int Region::operand_count() const {
+  return static_cast<int>(body_->arguments().size() + body_->results().size());
+}
+
+const Dims* Region::PlaceOf(uint32_t value) const {
+  return places_[value].has_value() ? &*places_[value] : nullptr;
+}
+
+bool Region::Contiguous(int anchor_operand, const Dims& index, const ir::SymbolRef& lane,
+                        int lanes) const {
+  uint32_t value = anchor_->in[static_cast<size_t>(anchor_operand)];
+  Dims at = index;
+  while (body_->origin(value).kind == ir::Function::Origin::kNode) {
+    const ir::Node& node = body_->nodes()[body_->origin(value).index];
+    if (node.op.def().scalar != nullptr) {
+      value = node.in[0];
+      at = BroadcastIndex(at, body_->type(value).shape());
+      continue;
+    }
+    const ir::IndexMap map = node.op.def().map(node.op.self(), body_->TypesOf(node.in), at);
+    if (!map.loads.empty() || map.pieces.size() != 1) return false;
+    value = node.in[static_cast<size_t>(map.pieces[0].operand)];
+    at = map.pieces[0].index;
+  }
+  const ir::Type& type = body_->type(value);
+  return HasVectors(type.dtype(), lanes, *caps_) &&
+         AlignedBase(Flatten(at, type.shape()), lane, lanes).has_value();
+}
+
+absl::Status Region::CheckOperands() const {
+  const std::vector<int> uses = body_->UseCounts();
+  int64_t bound = static_cast<int64_t>(body_->results().size());
+  for (const ir::Function::Input& a : body_->arguments()) {
+    if (uses[a.value] == 0) continue;
+    ++bound;
+    FORGE_RETURN_IF_ERROR(CheckRange(body_->type(a.value), a.name, *caps_));
+  }
+  for (const ir::Function::Result& r : body_->results())
+    FORGE_RETURN_IF_ERROR(CheckRange(body_->type(r.value), r.name, *caps_));
+  if (bound > caps_->max_operands)
+    return Unimplemented("{} operands and results, one kernel binds {}", bound,
+                         caps_->max_operands);
+  return absl::OkStatus();
+}
+
+absl::Status Region::FindAnchor() {
+  for (const ir::Node& node : body_->nodes()) {
+    for (uint16_t i = 0; i < node.outs; ++i)
+      FORGE_RETURN_IF_ERROR(CheckType(body_->type(node.first_out + i), node.op.name(), *caps_));
+    if (node.op.def().scalar != nullptr || node.op.def().map != nullptr) continue;
+    if (anchor_ != nullptr)
+      return Unimplemented("{} and {} are two anchors", anchor_->op.name(), node.op.name());
+    if (node.outs != 1) return Unimplemented("{} has {} results", node.op.name(), node.outs);
+    anchor_ = &node;
+  }
+  if (anchor_ != nullptr) anchor_inputs_ = body_->TypesOf(anchor_->in);
+  return absl::OkStatus();
+}
+
+bool Region::FollowsAnchor(const ir::Node& node) const {
+  return std::any_of(node.in.begin(), node.in.end(), [&](uint32_t v) {
+    return v != ir::kAbsent && places_[v].has_value();
+  });
+}
+
+absl::Status Region::PlaceResults() {
+  places_.resize(body_->value_count());
+  const ir::Type& out = anchor_output();
+  axes_ = AxesOf(out.shape());
+  bool after = false;
+  for (const ir::Node& node : body_->nodes()) {
+    if (&node == anchor_) {
+      places_[node.first_out] = AsDims(axes_);
+      after = true;
+    } else if (after && FollowsAnchor(node)) {
+      FORGE_RETURN_IF_ERROR(node.op.def().scalar != nullptr ? PlaceElementWise(node)
+                                                            : PlaceMovement(node));
+    }
+  }
+  for (const ir::Function::Result& r : body_->results()) {
+    if (places_[r.value].has_value()) continue;
+    if (!(body_->type(r.value).elements() == out.elements()))
+      return Unimplemented("result {} has another number of elements than the anchor", r.name);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Region::PlaceElementWise(const ir::Node& node) {
+  const Dims& shape = body_->type(node.first_out).shape();
+  std::optional<Dims>& place = places_[node.first_out];
+  for (uint32_t v : node.in) {
+    if (v == ir::kAbsent || !places_[v].has_value()) continue;
+    if (!(body_->type(v).elements() == body_->type(node.first_out).elements()))
+      return Unimplemented("{} repeats the anchor's elements", node.op.name());
+    Dims here(shape.size() - places_[v]->size(), Dim(0));
+    here.insert(here.end(), places_[v]->begin(), places_[v]->end());
+    if (place.has_value() && *place != here)
+      return Unimplemented("{} meets the anchor's elements at two places", node.op.name());
+    place = std::move(here);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Region::PlaceMovement(const ir::Node& node) {
+  FORGE_ASSIGN_OR_RETURN(const OneToOne map, MapOf(node, *body_));
+  const ir::Type &in = body_->type(node.in[0]), &out = body_->type(node.first_out);
+  if (node.in.size() != 1 || !(in.elements() == out.elements()))
+    return Unimplemented("{} after the anchor is no reshape", node.op.name());
+  const Dims& place = *places_[node.in[0]];
+  std::optional<Dims> moved = InvertPermutation(map, place);
+  if (!moved && Flatten(map.source, in.shape()) == Flatten(map.target, out.shape()))
+    moved = Unflatten(Flatten(place, in.shape()), out.shape());
+  if (!moved) return Unimplemented("{} after the anchor cannot be inverted", node.op.name());
+  places_[node.first_out] = std::move(moved);
+  return absl::OkStatus();
+}
+
+}  // namespace forge::codegen

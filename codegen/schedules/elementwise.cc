@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element-wise and movement regions: the elements of the first result in row-major order, some
+// neighbours to an invocation.
+#include "codegen/schedules/emission.h"
+#include "codegen/schedules/list.h"
+
+namespace forge::codegen {
+namespace {
+
+struct Elementwise {
+  int64_t workgroup = 64;
+  int64_t lanes = 4;
+  static constexpr Field kFields[] = {
+      FieldOf<&Elementwise::workgroup>("workgroup", "Invocations in a workgroup.", "32|64|128|256"),
+      FieldOf<&Elementwise::lanes>("lanes", "Neighbours to an invocation.", "1|2|4")};
+};
+
+bool Takes(const Region& r) { return r.anchor() == nullptr; }
+
+std::shared_ptr<void> Defaults(const Region& r) {
+  return Boxed(Elementwise{.workgroup = 64, .lanes = LanesFor(r.anchor_output().elements())});
+}
+
+Verdict Fits(const Region& r, const void* p) {
+  const auto& t = Parameters<Elementwise>(p);
+  if (r.anchor_output().elements().divisor() % t.lanes != 0)
+    return Verdict::No(fmt::format("{} does not divide the elements", t.lanes));
+  return WorkgroupFits(t.workgroup, r.caps());
+}
+
+absl::StatusOr<Program> Emit(const Region& r, const void* p) {
+  const auto& t = Parameters<Elementwise>(p);
+  const int lanes = static_cast<int>(t.lanes);
+  Program out{.kernel = fmt::format("elementwise_x{}", lanes), .launches = {}, .scratch_bytes = {}};
+  Emission m(r, out.kernel, {static_cast<uint32_t>(t.workgroup), 1, 1});
+  const ir::Dims& shape = r.anchor_output().shape();
+  m.Guarded(m.Invocations(FloorDiv(r.anchor_output().elements(), lanes)), [&](const ir::Dim& at) {
+    m.e.Finish(Unflatten(at * lanes + m.e.Lane(lanes), shape), {}, lanes);
+  });
+  out.launches.push_back(std::move(m).Take());
+  return out;
+}
+
+}  // namespace
+
+const Schedule kElementwise{.name = "elementwise",
+                            .parameters = Elementwise::kFields,
+                            .takes = &Takes,
+                            .defaults = &Defaults,
+                            .fits = &Fits,
+                            .emit = &Emit};
+
+}  // namespace forge::codegen

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/schedules/emission.h"
+
+#include <algorithm>
+
+namespace forge::codegen {
+namespace {
+
+Launch NewLaunch(std::string name, std::array<uint32_t, 3> workgroup) {
+  Launch l;
+  l.kernel.name = std::move(name);
+  l.kernel.workgroup = workgroup;
+  return l;
+}
+
+}  // namespace
+
+Emission::Emission(const Region& r, std::string name, std::array<uint32_t, 3> workgroup)
+    : region(r), launch(NewLaunch(std::move(name), workgroup)), b(launch.kernel), e(b, r, launch) {}
+
+Launch Emission::Take() && {
+  b.Finish();
+  return std::move(launch);
+}
+
+Emission::Work Emission::Workgroups(const ir::Dim& count) {
+  const int64_t limit = region.caps().max_grid;
+  Val x = b.Builtin(BuiltinKind::kWorkgroupX);
+  if (count.max() <= limit) {
+    launch.kernel.grid = {count, 1, 1};
+    return {x, count, true};
+  }
+  // Rows of equal length, as few as hold them all.
+  ir::Dim width = limit;
+  if (count.is_constant()) {
+    const int64_t n = count.constant(), rows = (n + limit - 1) / limit;
+    width = (n + rows - 1) / rows;
+  }
+  const ir::Dim rows = CeilDiv(count, width);
+  launch.kernel.grid = {width, rows, 1};
+  Val index = b.Builtin(BuiltinKind::kWorkgroupY) * b.Scalar(width) + x;
+  return {index, count, width * rows == count};
+}
+
+Emission::Work Emission::Invocations(const ir::Dim& count) {
+  const int64_t size = launch.kernel.workgroup[0];
+  const Work groups = Workgroups(CeilDiv(count, size));
+  Val index = groups.index * static_cast<double>(size) + b.Builtin(BuiltinKind::kLocalX);
+  return {index, count, groups.exact && count.divisor() % size == 0};
+}
+
+void Emission::Guarded(const Work& work, absl::FunctionRef<void(const ir::Dim& at)> body) {
+  const ir::Dim at = e.Coordinate(work.index, LastIndex(work.count));
+  if (work.exact) return body(at);
+  b.If(work.index < b.Scalar(work.count), [&] { body(at); });
+}
+
+Position Guard(Emission& m, const ir::Dim& position, const ir::Dim& extent) {
+  const bool low = position.min() >= 0, high = position.max() < extent.min();
+  if (low && high) return {position, {}};
+  Val v = m.e.Value(position), inside;
+  if (!low) inside = v >= 0;
+  if (!high) inside = Both(inside, v < m.b.Scalar(extent));
+  return {m.e.Coordinate(select(inside, v, 0), LastIndex(extent)), inside};
+}
+
+Val Both(Val a, Val b) { return !a ? b : !b ? a : a & b; }
+
+Val Where(Val inside, Val v, double other) { return inside ? select(inside, v, other) : v; }
+
+Position TiledAxis::At(Emission& m, const ir::Dim& tile, int64_t i) const {
+  const ir::Dim at = tile * size + i;
+  if (exact() || at.max() < extent.min()) return {at, {}};
+  Val v = m.e.Value(at), last = m.b.Scalar(extent - 1);
+  return {m.e.Coordinate(min(v, last), LastIndex(extent)), v <= last};
+}
+
+int64_t TileSize(const ir::Dim& extent, int64_t most) {
+  if (extent.max() <= most) return std::max<int64_t>(extent.max(), 1);
+  for (int64_t t = most; t > most / 2; --t)
+    if (extent.divisor() % t == 0) return t;
+  return most;
+}
+
+int LanesFor(const ir::Dim& extent) {
+  return extent.divisor() % 4 == 0 ? 4 : extent.divisor() % 2 == 0 ? 2 : 1;
+}
+
+Verdict WorkgroupFits(int64_t invocations, const Caps& caps) {
+  if (invocations > std::min(caps.max_workgroup_invocations, caps.max_workgroup_x))
+    return Verdict::No(fmt::format("{} invocations in a workgroup, the device allows {}",
+                                   invocations, caps.max_workgroup_invocations));
+  return Verdict::Yes();
+}
+
+}  // namespace forge::codegen

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What schedules share: a launch in the making, and numbering the work of a grid.
+#pragma once
+#include "codegen/index.h"
+#include "codegen/scalar.h"
+#include "codegen/schedule.h"
+
+namespace forge::codegen {
+
+// One launch: kernel, builder and elements that point into it, hence not to be moved.
+struct Emission {
+  Emission(const Region& r, std::string name, std::array<uint32_t, 3> workgroup);
+  Emission(const Emission&) = delete;
+  Launch Take() &&;  // closes the kernel
+
+  // Which workgroup this is, of `count`; lays the grid out within the device's limit. Workgroups
+  // beyond `count`, of a grid with a remainder, must be told apart: see Guard.
+  struct Work {
+    Val index;
+    ir::Dim count;
+    bool exact;  // no workgroup lies beyond
+  };
+  Work Workgroups(const ir::Dim& count);
+  // Which invocation of the whole grid this is, of at least `count`.
+  Work Invocations(const ir::Dim& count);
+  // Runs `body` with a coordinate below work.count, where there is one.
+  void Guarded(const Work& work, absl::FunctionRef<void(const ir::Dim& at)> body);
+
+  const Region& region;
+  Launch launch;
+  Builder b;
+  Elements e;
+};
+
+// A position that may lie outside of its axis: itself where inside, else one that exists.
+struct Position {
+  ir::Dim at;
+  Val inside;  // null: always
+};
+Position Guard(Emission& m, const ir::Dim& position, const ir::Dim& extent);
+// Both hold; either may be null.
+Val Both(Val a, Val b);
+// `v` where `inside`, else `other`; `inside` may be null.
+Val Where(Val inside, Val v, double other);
+
+// An axis cut into tiles of `size`; the last one may reach beyond.
+struct TiledAxis {
+  ir::Dim extent = 1;
+  int64_t size = 1;
+  ir::Dim count() const { return CeilDiv(extent, size); }
+  bool exact() const { return extent.divisor() % size == 0; }
+  // Element `i` of tile `tile`; beyond the extent the last element.
+  Position At(Emission& m, const ir::Dim& tile, int64_t i) const;
+};
+// A size up to `most` for tiles of this axis: a divisor where that costs little.
+int64_t TileSize(const ir::Dim& extent, int64_t most);
+
+// The parameters that `fits` and `emit` are given.
+template <class T>
+const T& Parameters(const void* p) {
+  return *static_cast<const T*>(p);
+}
+template <class T>
+std::shared_ptr<void> Boxed(T parameters) {
+  return std::make_shared<T>(std::move(parameters));
+}
+
+// The widest vector, 4, 2 or 1, that divides `extent`.
+int LanesFor(const ir::Dim& extent);
+// Of one dimension, within the device's limits.
+Verdict WorkgroupFits(int64_t invocations, const Caps& caps);
+// What sums of elements of `t` are kept in: the type they are computed in.
+inline Type AccumulatorOf(DType t) { return Type{ComputeType(t)}; }
+
+}  // namespace forge::codegen

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/schedules/gemm.h"
+
+#include <algorithm>
+
+#include "ir/ops/conv2d.h"
+#include "ir/ops/matmul.h"
+
+namespace forge::codegen {
+namespace {
+
+using ir::Dim;
+using ir::Dims;
+
+// [batch axes ..., i, j] of an operand whose batch axes broadcast to those of the result.
+Dims MatrixIndex(const Dims& batch, const Dims& shape, const Dim& i, const Dim& j) {
+  Dims index = BroadcastIndex(batch, Dims(shape.begin(), shape.end() - 2));
+  index.push_back(i);
+  index.push_back(j);
+  return index;
+}
+
+// Some element of an axis, a multiple of `divisor`, of which nothing else is known.
+Dim Any(const Dim& extent, int64_t divisor) {
+  return Dim(std::make_shared<ir::Symbol>(
+      ir::Symbol{.name = "any", .min = 0, .max = LastIndex(extent), .divisor = divisor}));
+}
+
+// The widest vector that is loaded at once along one axis; its first element is a multiple of its
+// width.
+int LanesAlong(const Region& r, const Gemm& g, int operand, Dim Gemm::At::*axis,
+               const Dim& extent) {
+  const auto& index = operand == g.a_operand ? g.a_index : g.b_index;
+  for (int lanes : {4, 2}) {
+    if (extent.divisor() % lanes != 0) continue;
+    const auto lane = std::make_shared<ir::Symbol>(
+        ir::Symbol{.name = "lane", .min = 0, .max = lanes - 1, .divisor = 1});
+    Gemm::At at{Any(g.batch, 1), Any(g.m, 1), Any(g.n, 1), Any(g.k, 1)};
+    at.*axis = Any(extent - lanes + 1, lanes) + Dim(lane);
+    if (r.Contiguous(operand, index(at), lane, lanes)) return lanes;
+  }
+  return 1;
+}
+
+void SetLanes(const Region& r, Gemm& g) {
+  g.a_lanes_k = LanesAlong(r, g, g.a_operand, &Gemm::At::k, g.k);
+  g.b_lanes_k = LanesAlong(r, g, g.b_operand, &Gemm::At::k, g.k);
+  g.b_lanes_n = LanesAlong(r, g, g.b_operand, &Gemm::At::n, g.n);
+}
+
+Gemm OfMatMul(const Region& r, const ir::MatMul& op) {
+  const Dims a = r.anchor_inputs()[0].shape(), b = r.anchor_inputs()[1].shape();
+  const Dims c = r.anchor_output().shape();
+  const Dims outer(c.begin(), c.end() - 2);
+  Gemm g;
+  g.batch = ir::Product(outer);
+  g.m = c[c.size() - 2];
+  g.n = c[c.size() - 1];
+  g.k = a[a.size() - (op.transpose_a ? 2 : 1)];
+  g.a_index = [=](const Gemm::At& at) {
+    const Dims batch = Unflatten(at.batch, outer);
+    return op.transpose_a ? MatrixIndex(batch, a, at.k, at.m) : MatrixIndex(batch, a, at.m, at.k);
+  };
+  g.b_index = [=](const Gemm::At& at) {
+    const Dims batch = Unflatten(at.batch, outer);
+    return op.transpose_b ? MatrixIndex(batch, b, at.n, at.k) : MatrixIndex(batch, b, at.k, at.n);
+  };
+  g.c_index = [=](const Gemm::At& at) {
+    return MatrixIndex(Unflatten(at.batch, outer), c, at.m, at.n);
+  };
+  return g;
+}
+
+bool IsPointwise(const Region& r, const ir::Conv2d& op) {
+  const Dims& w = r.anchor_inputs()[1].shape();
+  return w[2] == Dim(1) && w[3] == Dim(1) &&
+         std::all_of(op.padding.begin(), op.padding.end(), [](int64_t p) { return p == 0; });
+}
+
+// Channels by pixels: C[m, pixel] = W[m, c] X[c, pixel], a batch for each image and group.
+Gemm OfPointwise(const Region& r, const ir::Conv2d& op) {
+  const Dims y = r.anchor_output().shape();
+  const int64_t groups = op.groups, row_step = op.strides[0], column_step = op.strides[1];
+  Gemm g;
+  g.batch = y[0] * groups;
+  g.m = FloorDiv(y[1], groups);
+  g.n = y[2] * y[3];
+  g.k = r.anchor_inputs()[1].shape()[1];
+  g.a_operand = 1;
+  g.b_operand = 0;
+  g.a_index = [=, m = g.m](const Gemm::At& at) {
+    return Dims{Mod(at.batch, groups) * m + at.m, at.k, 0, 0};
+  };
+  g.b_index = [=, k = g.k](const Gemm::At& at) {
+    const Dims pixel = Unflatten(at.n, {y[2], y[3]});
+    return Dims{FloorDiv(at.batch, groups), Mod(at.batch, groups) * k + at.k, pixel[0] * row_step,
+                pixel[1] * column_step};
+  };
+  g.c_index = [=, m = g.m](const Gemm::At& at) {
+    const Dims pixel = Unflatten(at.n, {y[2], y[3]});
+    return Dims{FloorDiv(at.batch, groups), Mod(at.batch, groups) * m + at.m, pixel[0], pixel[1]};
+  };
+  if (r.anchor_inputs().size() > 2 && r.anchor_inputs()[2])
+    g.start = [=, m = g.m](Elements& e, const Gemm::At& at) {
+      return e.At(2, {Mod(at.batch, groups) * m + at.m});
+    };
+  return g;
+}
+
+}  // namespace
+
+std::optional<Gemm> GemmOf(const Region& r) {
+  std::optional<Gemm> g;
+  if (const auto* op = r.AnchorAs<ir::MatMul>()) g = OfMatMul(r, *op);
+  if (const auto* op = r.AnchorAs<ir::Conv2d>(); op != nullptr && IsPointwise(r, *op))
+    g = OfPointwise(r, *op);
+  if (!g) return std::nullopt;
+  g->dtype = r.anchor_output().dtype();
+  SetLanes(r, *g);
+  return g;
+}
+
+}  // namespace forge::codegen

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every schedule, one file each.
+#pragma once
+#include "codegen/schedule.h"
+
+namespace forge::codegen {
+
+extern const Schedule kElementwise;
+extern const Schedule kReduceRows, kReduceOutputs;
+extern const Schedule kSoftmaxRows, kSoftmaxSerial;
+extern const Schedule kMatmulShuffle, kMatmulSimple;
+extern const Schedule kConvDirect;
+extern const Schedule kPool;
+
+}  // namespace forge::codegen

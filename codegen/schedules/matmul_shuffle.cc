@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix product by subgroups, without shared memory or barriers. One operand is spread over the
+// lanes, four steps of k at once, and exchanged by shuffles; of the other each lane loads its own.
+//
+//   lanes on columns: a lane owns 4 columns of C; lane i loads row i of A along k
+//   lanes on rows:    a lane owns 4 rows of C; lane i loads column i of B along k, or, where that
+//                     is cheaper, its part of the block as 4 columns of one step
+#include "codegen/schedules/gemm.h"
+#include "codegen/schedules/list.h"
+
+namespace forge::codegen {
+namespace {
+
+using ir::Dim;
+using ir::Dims;
+
+constexpr int kDepth = 4;  // steps of k at once: the length of a vector
+constexpr int kOwned = 4;  // rows or columns of C to a lane
+
+struct MatmulShuffle {
+  int64_t subgroups = 4;
+  int64_t shared = 8;          // rows (or columns) of C that all lanes of a subgroup work on
+  bool lanes_on_rows = false;  // else on columns
+  static constexpr Field kFields[] = {
+      FieldOf<&MatmulShuffle::subgroups>("subgroups", "Of a workgroup.", "1|2|4|8"),
+      FieldOf<&MatmulShuffle::shared>("shared", "Rows or columns common to a subgroup.", "4|8"),
+      FieldOf<&MatmulShuffle::lanes_on_rows>("lanes_on_rows", "Lanes own rows, not columns.")};
+};
+
+bool Takes(const Region& r) { return GemmOf(r).has_value(); }
+
+// The share of a tile's work that is not wasted at the edges.
+double Filled(const Dim& extent, int64_t tile) {
+  const int64_t n = std::max<int64_t>(extent.max() == INT64_MAX ? tile : extent.max(), 1);
+  return static_cast<double>(n) / static_cast<double>((n + tile - 1) / tile * tile);
+}
+
+std::shared_ptr<void> Defaults(const Region& r) {
+  const Gemm g = *GemmOf(r);
+  const int64_t lanes = r.caps().subgroup_size, owned = lanes * kOwned;
+  MatmulShuffle t;
+  t.shared = std::min<int64_t>(8, lanes);
+  const double on_columns = Filled(g.n, owned) * Filled(g.m, t.shared);
+  const double on_rows = Filled(g.m, owned) * Filled(g.n, lanes);
+  t.lanes_on_rows = on_rows > on_columns;
+  if (t.lanes_on_rows) t.shared = lanes;
+  return Boxed(t);
+}
+
+// Below this share of useful work, smaller tiles are faster.
+constexpr double kLeastFilled = 0.3;
+
+Verdict Fits(const Region& r, const void* p) {
+  const auto& t = Parameters<MatmulShuffle>(p);
+  const Caps& caps = r.caps();
+  const int64_t lanes = caps.subgroup_size;
+  if (!caps.runs_on_cpu) return Verdict::No("shared memory is faster on this device");
+  if (!caps.subgroup_shuffle) return Verdict::No("the device has no shuffles");
+  if (lanes < 4 || lanes > 16) return Verdict::No(fmt::format("subgroups of {}", lanes));
+  if (lanes < caps.min_subgroup_size || lanes > caps.max_subgroup_size)
+    return Verdict::No("the subgroup's size cannot be relied on");
+  if (t.shared > lanes) return Verdict::No("more shared rows than lanes");
+  const Gemm g = *GemmOf(r);
+  const int64_t owned = lanes * kOwned;
+  const double filled = t.lanes_on_rows ? Filled(g.m, owned) * Filled(g.n, t.shared)
+                                        : Filled(g.n, owned) * Filled(g.m, t.shared);
+  if (filled < kLeastFilled) return Verdict::No("tiles would be mostly empty");
+  return WorkgroupFits(t.subgroups * lanes, caps);
+}
+
+// The tile of one subgroup: `wide` positions along the lanes' axis, `shared` along the other.
+class Tile {
+ public:
+  Tile(Emission& m, const Gemm& g, const MatmulShuffle& t);
+  Dim count() const { return g_.batch * own_.count() * shared_.count(); }
+  void Run(const Dim& at);
+
+ private:
+  Gemm::At At(const Dim& own, const Dim& shared, const Dim& k) const {
+    return t_.lanes_on_rows ? Gemm::At{batch_, own, shared, k} : Gemm::At{batch_, shared, own, k};
+  }
+  void Place(const Dim& at);
+  // `n` elements of an axis, in blocks of kOwned where it has only whole ones.
+  void PlaceAlong(const Dim& extent, const Dim& first_block, int n, std::vector<Position>& out);
+  Vals Start();
+  Vals Block(const Dim& k, Vals sums);
+  Vals Step(const Dim& k, Vals sums);
+  Vals OwnAlongK(const Dim& k);  // [step * kOwned + i]: what this lane owns
+  Val SharedVector(const Dim& k);
+  void Fuse(const Vals& own, int step, int i, Val x, Vals& sums);
+  void Finish(const Vals& sums);
+  void FinishAt(size_t own, size_t shared, const Vals& sums);
+  bool InBlocks() const { return g_.n.divisor() % kOwned == 0 && t_.shared % kOwned == 0; }
+  void Unpack(Val v, Vals& out);
+
+  Emission& m_;
+  const Gemm& g_;
+  const MatmulShuffle& t_;
+  int lanes_;
+  TiledAxis own_;     // in units of kOwned elements
+  TiledAxis shared_;  // in elements
+  Dim batch_, lane_;
+  std::vector<Position> owned_, common_;
+  Position mine_;     // the shared position that this lane loads
+  bool spread_;       // lanes hold parts of rows of B, 4 columns each; else columns or rows along k
+};
+
+Tile::Tile(Emission& m, const Gemm& g, const MatmulShuffle& t)
+    : m_(m), g_(g), t_(t), lanes_(static_cast<int>(m.region.caps().subgroup_size)) {
+  const Dim &own = t.lanes_on_rows ? g.m : g.n, &shared = t.lanes_on_rows ? g.n : g.m;
+  own_ = {CeilDiv(own, kOwned), lanes_};
+  shared_ = {shared, t.shared};
+  spread_ = t.lanes_on_rows && t.shared == lanes_ && g.b_lanes_n == kOwned &&
+            g.b_lanes_k != kDepth && g.k.divisor() % kDepth == 0;
+}
+
+void Tile::PlaceAlong(const Dim& extent, const Dim& first_block, int n,
+                      std::vector<Position>& out) {
+  const bool whole = extent.divisor() % kOwned == 0;
+  for (int i = 0; i < n; ++i) {
+    const Dim block = first_block + i / kOwned;
+    Position at = whole ? Guard(m_, block, FloorDiv(extent, kOwned))
+                        : Guard(m_, first_block * kOwned + i, extent);
+    if (whole) at.at = at.at * kOwned + i % kOwned;
+    out.push_back(at);
+  }
+}
+
+// What lies beyond the edge is computed from elements that exist, and not stored.
+void Tile::Place(const Dim& at) {
+  const Dims tile = Unflatten(at, {g_.batch, shared_.count(), own_.count()});
+  batch_ = tile[0];
+  lane_ = m_.e.Coordinate(m_.b.Builtin(BuiltinKind::kLane), lanes_ - 1);
+  PlaceAlong(t_.lanes_on_rows ? g_.m : g_.n, tile[2] * lanes_ + lane_, kOwned, owned_);
+  const int shared = static_cast<int>(t_.shared);
+  const Dim first = tile[1] * t_.shared;
+  if (t_.shared % kOwned == 0)
+    PlaceAlong(shared_.extent, FloorDiv(first, kOwned), shared, common_);
+  else
+    for (int i = 0; i < shared; ++i) common_.push_back(shared_.At(m_, tile[1], i));
+  if (spread_) {
+    const int64_t parts = lanes_ / kOwned;
+    mine_ = Guard(m_, FloorDiv(first, kOwned) + Mod(lane_, parts), FloorDiv(g_.n, kOwned));
+    mine_.at = mine_.at * kOwned;
+  } else {
+    mine_ = Guard(m_, first + (t_.shared == lanes_ ? lane_ : Mod(lane_, t_.shared)),
+                  shared_.extent);
+  }
+}
+
+void Tile::Unpack(Val v, Vals& out) {
+  for (int i = 0; i < v.type().lanes; ++i)
+    out.push_back(v.type().lanes == 1 ? v : m_.b.Extract(v, i));
+}
+
+Vals Tile::Start() {
+  const Type type = AccumulatorOf(g_.dtype);
+  Vals sums;
+  for (const Position& c : common_)
+    for (const Position& o : owned_)
+      sums.push_back(g_.start ? g_.start(m_.e, At(o.at, c.at, 0)) : m_.b.Literal(type, 0));
+  return sums;
+}
+
+// Owned columns of B, or rows of A, at k .. k + 3.
+Vals Tile::OwnAlongK(const Dim& k) {
+  Vals out(kDepth * kOwned);
+  const bool rows = t_.lanes_on_rows;
+  const bool along_k = rows ? g_.a_lanes_k == kDepth : g_.b_lanes_k == kDepth;
+  const bool along_n = !rows && g_.b_lanes_n == kOwned;
+  auto load = [&](const Gemm::At& at, int lanes) {
+    return rows ? g_.A(m_.e, at, lanes) : g_.B(m_.e, at, lanes);
+  };
+  for (int i = 0; i < kOwned; ++i) {
+    Vals part;
+    if (along_n) {
+      Unpack(load(At(owned_[0].at + m_.e.Lane(kOwned), common_[0].at, k + i), kOwned), part);
+      for (int j = 0; j < kOwned; ++j) out[static_cast<size_t>(i * kOwned + j)] = part[j];
+      continue;
+    }
+    const Dim& own = owned_[static_cast<size_t>(i)].at;
+    if (along_k)
+      Unpack(load(At(own, common_[0].at, k + m_.e.Lane(kDepth)), kDepth), part);
+    else
+      for (int s = 0; s < kDepth; ++s) part.push_back(load(At(own, common_[0].at, k + s), 1));
+    for (int s = 0; s < kDepth; ++s) out[static_cast<size_t>(s * kOwned + i)] = part[s];
+  }
+  return out;
+}
+
+// This lane's part of the shared operand.
+Val Tile::SharedVector(const Dim& k) {
+  Gemm::At at = At(owned_[0].at, mine_.at, k);
+  Vals part;
+  if (spread_) {
+    at.k = k + FloorDiv(lane_, lanes_ / kOwned);
+    at.n = at.n + m_.e.Lane(kOwned);
+    return g_.B(m_.e, at, kOwned);
+  }
+  if (!t_.lanes_on_rows) {
+    if (g_.a_lanes_k == kDepth) {
+      at.k = at.k + m_.e.Lane(kDepth);
+      return g_.A(m_.e, at, kDepth);
+    }
+    for (int s = 0; s < kDepth; ++s, at.k = at.k + 1) part.push_back(g_.A(m_.e, at));
+  } else if (g_.b_lanes_k == kDepth) {
+    at.k = at.k + m_.e.Lane(kDepth);
+    return g_.B(m_.e, at, kDepth);
+  } else {
+    for (int s = 0; s < kDepth; ++s, at.k = at.k + 1) part.push_back(g_.B(m_.e, at));
+  }
+  return m_.b.Pack(part[0].type().Lanes(kDepth), part);
+}
+
+void Tile::Fuse(const Vals& own, int step, int i, Val x, Vals& sums) {
+  for (int j = 0; j < kOwned; ++j) {
+    Val& sum = sums[static_cast<size_t>(i * kOwned + j)];
+    sum = fma(own[static_cast<size_t>(step * kOwned + j)], x, sum);
+  }
+}
+
+Vals Tile::Block(const Dim& k, Vals sums) {
+  const Val block = SharedVector(k);
+  const Vals own = OwnAlongK(k);
+  const int parts = lanes_ / kOwned;
+  for (int i = 0; i < static_cast<int>(t_.shared); ++i) {
+    const Val theirs = m_.b.Shuffle(block, m_.b.Int(i));
+    for (int c = 0; c < kDepth; ++c) {
+      const Val x = m_.b.Extract(theirs, c);
+      if (spread_)
+        Fuse(own, i / parts, i % parts * kOwned + c, x, sums);
+      else
+        Fuse(own, c, i, x, sums);
+    }
+  }
+  return sums;
+}
+
+// One step of k, where four are not left.
+Vals Tile::Step(const Dim& k, Vals sums) {
+  const Gemm::At at = At(owned_[0].at, mine_.at, k);
+  const Val mine = t_.lanes_on_rows ? g_.B(m_.e, at) : g_.A(m_.e, at);
+  Vals own;
+  for (const Position& o : owned_) {
+    const Gemm::At place = At(o.at, common_[0].at, k);
+    own.push_back(t_.lanes_on_rows ? g_.A(m_.e, place) : g_.B(m_.e, place));
+  }
+  for (int i = 0; i < static_cast<int>(t_.shared); ++i)
+    Fuse(own, 0, i, m_.b.Shuffle(mine, m_.b.Int(i)), sums);
+  return sums;
+}
+
+// Stores from one owned and one shared position on: a vector along n where there are whole ones.
+void Tile::FinishAt(size_t own, size_t shared, const Vals& sums) {
+  Gemm::At at = At(owned_[own].at, common_[shared].at, 0);
+  const size_t first = shared * kOwned + own, next = t_.lanes_on_rows ? kOwned : 1;
+  auto store = [&] {
+    if (!InBlocks()) return m_.e.Finish(g_.c_index(at), sums[first]);
+    Vals part;
+    for (size_t i = 0; i < kOwned; ++i) part.push_back(sums[first + i * next]);
+    at.n = at.n + m_.e.Lane(kOwned);
+    m_.e.Finish(g_.c_index(at), m_.b.Pack(part[0].type().Lanes(kOwned), part), kOwned);
+  };
+  if (Val inside = Both(owned_[own].inside, common_[shared].inside))
+    m_.b.If(inside, store);
+  else
+    store();
+}
+
+void Tile::Finish(const Vals& sums) {
+  const size_t own_step = InBlocks() && !t_.lanes_on_rows ? kOwned : 1;
+  const size_t shared_step = InBlocks() && t_.lanes_on_rows ? kOwned : 1;
+  for (size_t i = 0; i < common_.size(); i += shared_step)
+    for (size_t j = 0; j < owned_.size(); j += own_step) FinishAt(j, i, sums);
+}
+
+void Tile::Run(const Dim& at) {
+  Place(at);
+  Builder& b = m_.b;
+  const Dim blocks = FloorDiv(g_.k, kDepth);
+  Vals sums = b.For({b.Int(0), b.Scalar(blocks), b.Int(1)}, Start(), [&](Val i, Vals carried) {
+    return Block(m_.e.Coordinate(i, LastIndex(blocks)) * kDepth, std::move(carried));
+  });
+  if (g_.k.divisor() % kDepth != 0) {
+    sums = b.For({b.Scalar(blocks * kDepth), b.Scalar(g_.k), b.Int(1)}, std::move(sums),
+                 [&](Val i, Vals carried) {
+                   return Step(m_.e.Coordinate(i, LastIndex(g_.k)), std::move(carried));
+                 });
+  }
+  Finish(sums);
+}
+
+absl::StatusOr<Program> Emit(const Region& r, const void* p) {
+  const auto& t = Parameters<MatmulShuffle>(p);
+  const Gemm g = *GemmOf(r);
+  const auto lanes = static_cast<uint32_t>(r.caps().subgroup_size);
+  const auto subgroups = static_cast<uint32_t>(t.subgroups);
+  Program out{.kernel = fmt::format("matmul_shuffle_{}_{}x{}", t.lanes_on_rows ? "rows" : "columns",
+                                    t.shared, kOwned),
+              .launches = {},
+              .scratch_bytes = {}};
+  Emission m(r, out.kernel, {lanes * subgroups, 1, 1});
+  m.launch.kernel.subgroup = lanes;
+  Tile tile(m, g, t);
+  const Emission::Work groups = m.Workgroups(CeilDiv(tile.count(), subgroups));
+  Val index = groups.index * subgroups + m.b.Builtin(BuiltinKind::kSubgroup);
+  const bool exact = groups.exact && tile.count().divisor() % subgroups == 0;
+  m.Guarded({index, tile.count(), exact}, [&](const Dim& at) { tile.Run(at); });
+  out.launches.push_back(std::move(m).Take());
+  return out;
+}
+
+}  // namespace
+
+const Schedule kMatmulShuffle{.name = "matmul_shuffle",
+                              .parameters = MatmulShuffle::kFields,
+                              .takes = &Takes,
+                              .defaults = &Defaults,
+                              .fits = &Fits,
+                              .emit = &Emit};
+
+}  // namespace forge::codegen

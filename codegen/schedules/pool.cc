@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pooling: one output to an invocation.
+#include "ir/ops/pool2d.h"
+
+#include "codegen/schedules/list.h"
+#include "codegen/schedules/window.h"
+
+namespace forge::codegen {
+namespace {
+
+using ir::Dim;
+using ir::Dims;
+
+struct Pool {
+  int64_t workgroup = 64;
+  static constexpr Field kFields[] = {
+      FieldOf<&Pool::workgroup>("workgroup", "Invocations in a workgroup.", "32|64|128")};
+};
+
+WindowAxis AxisOf(const Region& r, size_t i) {
+  const auto& op = *r.AnchorAs<ir::Pool2d>();
+  return {.extent = r.anchor_inputs()[0].shape()[2 + i],
+          .kernel = op.kernel[i],
+          .stride = op.strides[i],
+          .dilation = op.dilations[i],
+          .padding = op.padding[i]};
+}
+
+bool Takes(const Region& r) { return r.AnchorAs<ir::Pool2d>() != nullptr; }
+std::shared_ptr<void> Defaults(const Region&) { return Boxed(Pool{}); }
+Verdict Fits(const Region& r, const void* p) {
+  return WorkgroupFits(Parameters<Pool>(p).workgroup, r.caps());
+}
+
+// How many taps of the window at `out` lie in [-before, extent + after).
+Val Covered(Emission& m, const WindowAxis& axis, const Dim& out, int64_t before, int64_t after) {
+  Val n = m.b.Int(0);
+  for (int64_t tap = 0; tap < axis.kernel; ++tap) {
+    const Position g = Guard(m, axis.At(out, tap) + before, axis.extent + before + after);
+    n = n + (g.inside ? select(g.inside, m.b.Int(1), 0) : m.b.Int(1));
+  }
+  return n;
+}
+
+Val Window(Emission& m, const Dims& index) {
+  const auto& op = *m.region.AnchorAs<ir::Pool2d>();
+  const WindowAxis row = AxisOf(m.region, 0), column = AxisOf(m.region, 1);
+  const bool largest = op.kind == ir::PoolKind::kMax;
+  const double start = largest ? -std::numeric_limits<double>::infinity() : 0;
+  const Type type = AccumulatorOf(m.region.anchor_output().dtype());
+  Val all = ForTaps(m, row.kernel, column.kernel, {m.b.Literal(type, start)},
+                    [&](const Dim& r, const Dim& s, Vals carried) {
+                      const Position p = Guard(m, row.At(index[2], r), row.extent);
+                      const Position q = Guard(m, column.At(index[3], s), column.extent);
+                      Val x = Where(Both(p.inside, q.inside),
+                                    m.e.At(0, {index[0], index[1], p.at, q.at}), start);
+                      return Vals{largest ? max(carried[0], x) : carried[0] + x};
+                    })[0];
+  if (largest) return all;
+  const auto& pad = op.padding;
+  const bool padded = op.count_include_pad;
+  Val rows = Covered(m, row, index[2], padded ? pad[0] : 0, padded ? pad[2] : 0);
+  Val columns = Covered(m, column, index[3], padded ? pad[1] : 0, padded ? pad[3] : 0);
+  Val n = rows * columns;
+  return select(n == 0, m.b.Literal(type, 0), all / convert(max(n, 1), type.elem));
+}
+
+absl::StatusOr<Program> Emit(const Region& r, const void* p) {
+  const auto& t = Parameters<Pool>(p);
+  Program out{.kernel = "pool2d", .launches = {}, .scratch_bytes = {}};
+  Emission m(r, out.kernel, {static_cast<uint32_t>(t.workgroup), 1, 1});
+  const ir::Type& y = r.anchor_output();
+  m.Guarded(m.Invocations(y.elements()), [&](const Dim& at) {
+    const Dims index = Unflatten(at, y.shape());
+    m.e.Finish(index, Window(m, index));
+  });
+  out.launches.push_back(std::move(m).Take());
+  return out;
+}
+
+}  // namespace
+
+const Schedule kPool{.name = "pool2d",
+                     .parameters = Pool::kFields,
+                     .takes = &Takes,
+                     .defaults = &Defaults,
+                     .fits = &Fits,
+                     .emit = &Emit};
+
+}  // namespace forge::codegen

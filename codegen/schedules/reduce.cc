@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions: an invocation for each output where there are many, a workgroup for each where rows
+// are long, and two launches where few outputs have huge rows.
+#include "ir/ops/reduce.h"
+
+#include <bit>
+
+#include "codegen/element.h"
+#include "codegen/schedules/list.h"
+#include "codegen/schedules/workgroup.h"
+#include "ir/ops/axes.h"
+
+namespace forge::codegen {
+namespace {
+
+using ir::Dim;
+using ir::Dims;
+
+// The operand's axes, told apart.
+struct Shape {
+  std::vector<bool> is_reduced;  // for each axis of the operand
+  Dims kept, reduced;
+  bool keep_dims;
+
+  explicit Shape(const Region& r);
+  Dim outputs() const { return ir::Product(kept); }
+  Dim length() const { return ir::Product(reduced); }
+  Dims InputIndex(const Dim& output, const Dim& element) const;
+  Dims OutputIndex(const Dim& output) const;
+};
+
+Shape::Shape(const Region& r) {
+  const auto& op = *r.AnchorAs<ir::Reduce>();
+  const ir::Type& x = r.anchor_inputs()[0];
+  keep_dims = op.keep_dims;
+  is_reduced.assign(static_cast<size_t>(x.rank()), op.axes.empty());
+  const auto axes = ir::NormalAxes(op.axes, x.rank());
+  FORGE_CHECK(axes.ok());
+  for (int64_t a : *axes) is_reduced[static_cast<size_t>(a)] = true;
+  for (size_t i = 0; i < is_reduced.size(); ++i)
+    (is_reduced[i] ? reduced : kept).push_back(x.shape()[i]);
+}
+
+Dims Shape::InputIndex(const Dim& output, const Dim& element) const {
+  const Dims outer = Unflatten(output, kept), inner = Unflatten(element, reduced);
+  Dims index;
+  size_t o = 0, i = 0;
+  for (bool is : is_reduced) index.push_back(is ? inner[i++] : outer[o++]);
+  return index;
+}
+
+Dims Shape::OutputIndex(const Dim& output) const {
+  const Dims outer = Unflatten(output, kept);
+  Dims index;
+  size_t o = 0;
+  for (bool is : is_reduced) {
+    if (!is) index.push_back(outer[o++]);
+    if (is && keep_dims) index.emplace_back(0);
+  }
+  return index;
+}
+
+// The arithmetic of a kind on elements of a type.
+struct Folder {
+  ir::ReduceKind kind;
+  DType dtype;
+
+  explicit Folder(const Region& r)
+      : kind(r.AnchorAs<ir::Reduce>()->kind), dtype(r.anchor_output().dtype()) {}
+  Type type() const { return AccumulatorOf(dtype); }
+  Val Start(Builder& b, int lanes) const {
+    constexpr double kInfinite = std::numeric_limits<double>::infinity();
+    double v = 0;
+    if (kind == ir::ReduceKind::kProd) v = 1;
+    if (kind == ir::ReduceKind::kMax) v = -kInfinite;
+    if (kind == ir::ReduceKind::kMin) v = kInfinite;
+    return splat(LiteralOf(b, dtype, v), lanes);
+  }
+  Val Fold(Val a, Val x) const {
+    switch (kind) {
+      case ir::ReduceKind::kProd:
+        return a * x;
+      case ir::ReduceKind::kMax:
+        return max(a, x);
+      case ir::ReduceKind::kMin:
+        return min(a, x);
+      case ir::ReduceKind::kSum:
+      case ir::ReduceKind::kMean:
+        break;
+    }
+    return a + x;
+  }
+  // The lanes of a vector as one.
+  Val Across(Val v) const {
+    Builder& b = *v.b;
+    if (v.type().lanes == 4)
+      return Fold(Fold(b.Extract(v, 0), b.Extract(v, 1)), Fold(b.Extract(v, 2), b.Extract(v, 3)));
+    return v.type().lanes == 2 ? Fold(b.Extract(v, 0), b.Extract(v, 1)) : v;
+  }
+  Val Done(Val v, const Dim& length) const {
+    if (kind == ir::ReduceKind::kMean) {
+      Val n = convert(v.b->Scalar(length), dtype == DType::kF64 ? DType::kF64 : DType::kF32);
+      return v / n;
+    }
+    return Wrap(dtype, v);
+  }
+};
+
+bool Takes(const Region& r) { return r.AnchorAs<ir::Reduce>() != nullptr; }
+
+// ---- one invocation for each output -------------------------------------------------------------
+
+struct ReduceOutputs {
+  int64_t workgroup = 64;
+  int64_t outputs = 1;   // neighbours to an invocation
+  int64_t elements = 1;  // of a row, loaded at once
+  static constexpr Field kFields[] = {
+      FieldOf<&ReduceOutputs::workgroup>("workgroup", "Invocations in a workgroup.", "32|64|128"),
+      FieldOf<&ReduceOutputs::outputs>("outputs", "Neighbours to an invocation.", "1|2|4"),
+      FieldOf<&ReduceOutputs::elements>("elements", "Of a row, loaded at once.", "1|2|4")};
+};
+
+std::shared_ptr<void> OutputsDefaults(const Region& r) {
+  const Shape shape(r);
+  ReduceOutputs t;
+  const bool along_rows = !shape.is_reduced.empty() && shape.is_reduced.back();
+  if (along_rows)
+    t.elements = LanesFor(shape.reduced.back());
+  else if (!shape.kept.empty())
+    t.outputs = LanesFor(shape.kept.back());
+  return Boxed(t);
+}
+
+Verdict OutputsFits(const Region& r, const void* p) {
+  const auto& t = Parameters<ReduceOutputs>(p);
+  const Shape shape(r);
+  if (shape.outputs().divisor() % t.outputs != 0 || shape.length().divisor() % t.elements != 0)
+    return Verdict::No("vectors do not divide the rows");
+  return WorkgroupFits(t.workgroup, r.caps());
+}
+
+absl::StatusOr<Program> OutputsEmit(const Region& r, const void* p) {
+  const auto& t = Parameters<ReduceOutputs>(p);
+  const Shape shape(r);
+  const Folder f(r);
+  const int across = static_cast<int>(t.outputs), along = static_cast<int>(t.elements);
+  const int lanes = std::max(across, along);
+  Program out{.kernel = fmt::format("reduce_outputs_{}x{}", across, along),
+              .launches = {},
+              .scratch_bytes = {}};
+  Emission m(r, out.kernel, {static_cast<uint32_t>(t.workgroup), 1, 1});
+  m.Guarded(m.Invocations(FloorDiv(shape.outputs(), across)), [&](const Dim& at) {
+    const Dim output = at * across + m.e.Lane(across);
+    const Dim steps = FloorDiv(shape.length(), along);
+    Val sum = m.b.For({m.b.Int(0), m.b.Scalar(steps), m.b.Int(1)}, {f.Start(m.b, lanes)},
+                      [&](Val i, Vals carried) {
+                        const Dim element = m.e.Coordinate(i, LastIndex(steps)) * along;
+                        const Dims index = shape.InputIndex(output, element + m.e.Lane(along));
+                        return Vals{f.Fold(carried[0], m.e.At(0, index, lanes))};
+                      })[0];
+    if (along > 1) sum = f.Across(sum);
+    m.e.Finish(shape.OutputIndex(output), f.Done(sum, shape.length()), across);
+  });
+  out.launches.push_back(std::move(m).Take());
+  return out;
+}
+
+// ---- a workgroup for each row -------------------------------------------------------------------
+
+struct ReduceRows {
+  int64_t workgroup = 128;
+  int64_t elements = 1;  // loaded at once
+  int64_t parts = 1;     // of a row, each a workgroup's; their sums are combined by a second launch
+  static constexpr Field kFields[] = {
+      FieldOf<&ReduceRows::workgroup>("workgroup", "Invocations in a workgroup.", "64|128|256"),
+      FieldOf<&ReduceRows::elements>("elements", "Of a row, loaded at once.", "1|2|4"),
+      FieldOf<&ReduceRows::parts>("parts", "Workgroups to a row.", "1|16|64")};
+};
+
+// Rows shorter than this are left to one invocation each, unless there are too few of them.
+constexpr int64_t kLongRow = 512, kHugeRow = 1 << 18, kFewOutputs = 32;
+
+std::shared_ptr<void> RowsDefaults(const Region& r) {
+  const Shape shape(r);
+  ReduceRows t;
+  if (!shape.is_reduced.empty() && shape.is_reduced.back())
+    t.elements = LanesFor(shape.reduced.back());
+  if (shape.length().min() >= kHugeRow && shape.outputs().max() <= kFewOutputs) t.parts = 64;
+  return Boxed(t);
+}
+
+Verdict RowsFits(const Region& r, const void* p) {
+  const auto& t = Parameters<ReduceRows>(p);
+  const Shape shape(r);
+  if (shape.is_reduced.empty() || shape.length().max() < kLongRow)
+    return Verdict::No("rows are short");
+  const bool along_rows = shape.is_reduced.back();
+  if (!along_rows && shape.outputs().min() >= kFewOutputs)
+    return Verdict::No("columns are reduced side by side");
+  if (r.caps().runs_on_cpu && shape.outputs().min() >= kFewOutputs)
+    return Verdict::No("barriers are dear and outputs are many");
+  if (shape.length().divisor() % t.elements != 0)
+    return Verdict::No("vectors do not divide the rows");
+  if (t.parts > 1 && !shape.length().is_constant())
+    return Verdict::No("the length of a row is not known");
+  if (WorkgroupTree::SharedBytes(t.workgroup, AccumulatorOf(r.anchor_output().dtype())) >
+      r.caps().max_shared_bytes)
+    return Verdict::No("too little shared memory");
+  if (t.parts > 1 && r.caps().max_operands < 2) return Verdict::No("no room for scratch");
+  return WorkgroupFits(t.workgroup, r.caps());
+}
+
+// Elements [begin, end) of a row of `along` vectors, folded by the workgroup.
+Val FoldRow(Emission& m, const Shape& shape, const Folder& f, int along, const Dim& output,
+            Val begin, Val end) {
+  Builder& b = m.b;
+  const int64_t size = m.launch.kernel.workgroup[0];
+  const Dim last = FloorDiv(shape.length(), along);
+  Val mine =
+      b.For({begin + b.Builtin(BuiltinKind::kLocalX), end, b.Int(size)}, {f.Start(b, along)},
+            [&](Val i, Vals carried) {
+              const Dim element = m.e.Coordinate(i, LastIndex(last)) * along + m.e.Lane(along);
+              return Vals{
+                  f.Fold(carried[0], m.e.At(0, shape.InputIndex(output, element), along))};
+            })[0];
+  WorkgroupTree tree(m, f.type());
+  return tree.Combine(f.Across(mine), [&](Val x, Val y) { return f.Fold(x, y); });
+}
+
+Launch EmitWhole(const Region& r, const ReduceRows& t, const std::string& name) {
+  const Shape shape(r);
+  const Folder f(r);
+  const int along = static_cast<int>(t.elements);
+  Emission m(r, name, {static_cast<uint32_t>(t.workgroup), 1, 1});
+  m.Guarded(m.Workgroups(shape.outputs()), [&](const Dim& output) {
+    Val all = FoldRow(m, shape, f, along, output, m.b.Int(0),
+                      m.b.Scalar(FloorDiv(shape.length(), along)));
+    m.b.If(m.b.Builtin(BuiltinKind::kLocalX) == 0, [&] {
+      m.e.Finish(shape.OutputIndex(output), f.Done(all, shape.length()));
+    });
+  });
+  return std::move(m).Take();
+}
+
+Launch EmitParts(const Region& r, const ReduceRows& t, const std::string& name) {
+  const Shape shape(r);
+  const Folder f(r);
+  const int along = static_cast<int>(t.elements);
+  const int64_t vectors = shape.length().constant() / along;
+  const int64_t each = (vectors + t.parts - 1) / t.parts;
+  Emission m(r, name + "_parts", {static_cast<uint32_t>(t.workgroup), 1, 1});
+  m.Guarded(m.Workgroups(shape.outputs() * t.parts), [&](const Dim& at) {
+    Val part = m.e.Value(Mod(at, t.parts));
+    Val begin = part * static_cast<double>(each);
+    Val end = min(begin + static_cast<double>(each), static_cast<double>(vectors));
+    Val all = FoldRow(m, shape, f, along, FloorDiv(at, t.parts), begin, end);
+    m.b.If(m.b.Builtin(BuiltinKind::kLocalX) == 0, [&] { m.e.StoreScratch(0, at, all); });
+  });
+  return std::move(m).Take();
+}
+
+Launch EmitCombine(const Region& r, const ReduceRows& t, const std::string& name) {
+  const Shape shape(r);
+  const Folder f(r);
+  Emission m(r, name + "_combine", {64, 1, 1});
+  m.Guarded(m.Invocations(shape.outputs()), [&](const Dim& output) {
+    Val all = m.b.For({m.b.Int(0), m.b.Int(t.parts), m.b.Int(1)}, {f.Start(m.b, 1)},
+                      [&](Val i, Vals carried) {
+                        const Dim at = output * t.parts + m.e.Coordinate(i, t.parts - 1);
+                        return Vals{f.Fold(carried[0], m.e.LoadScratch(0, f.type(), at))};
+                      })[0];
+    m.e.Finish(shape.OutputIndex(output), f.Done(all, shape.length()));
+  });
+  return std::move(m).Take();
+}
+
+absl::StatusOr<Program> RowsEmit(const Region& r, const void* p) {
+  const auto& t = Parameters<ReduceRows>(p);
+  Program out{.kernel = fmt::format("reduce_rows_{}x{}", t.workgroup, t.elements),
+              .launches = {},
+              .scratch_bytes = {}};
+  if (t.parts == 1) {
+    out.launches.push_back(EmitWhole(r, t, out.kernel));
+    return out;
+  }
+  out.kernel += fmt::format("_split_{}", t.parts);
+  const Type type = Folder(r).type();
+  out.scratch_bytes = {Shape(r).outputs().max() * t.parts * BitWidth(type.elem) / 8};
+  out.launches.push_back(EmitParts(r, t, out.kernel));
+  out.launches.push_back(EmitCombine(r, t, out.kernel));
+  return out;
+}
+
+}  // namespace
+
+const Schedule kReduceOutputs{.name = "reduce_outputs",
+                              .parameters = ReduceOutputs::kFields,
+                              .takes = &Takes,
+                              .defaults = &OutputsDefaults,
+                              .fits = &OutputsFits,
+                              .emit = &OutputsEmit};
+const Schedule kReduceRows{.name = "reduce_rows",
+                           .parameters = ReduceRows::kFields,
+                           .takes = &Takes,
+                           .defaults = &RowsDefaults,
+                           .fits = &RowsFits,
+                           .emit = &RowsEmit};
+
+}  // namespace forge::codegen

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows over the rows and columns of an image: what convolution and pooling share.
+#pragma once
+#include "codegen/schedules/emission.h"
+
+namespace forge::codegen {
+
+// How windows step over one axis.
+struct WindowAxis {
+  ir::Dim extent;  // of the input
+  int64_t kernel, stride, dilation, padding;  // padding: before the first element
+  // The input position of tap `tap` of output `out`; may lie outside.
+  ir::Dim At(const ir::Dim& out, const ir::Dim& tap) const {
+    return out * stride + tap * dilation - padding;
+  }
+};
+
+// Calls `body` for taps [0, kernel), in place when they are few, else in a loop with carried
+// values.
+using TapBody = absl::FunctionRef<Vals(const ir::Dim& row, const ir::Dim& column, Vals carried)>;
+Vals ForTaps(Emission& m, int64_t rows, int64_t columns, Vals carried, TapBody body);
+
+}  // namespace forge::codegen

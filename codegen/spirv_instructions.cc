@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/status.h"
+#include "codegen/literal.h"
+#include "codegen/spirv_printer.h"
+
+namespace forge::codegen {
+namespace {
+
+using spv::Op;
+using Word = SpirvModule::Word;
+
+// ---- the table ----------------------------------------------------------------------------------
+
+// An instruction of the core, or of GLSL.std.450 with this bit.
+constexpr Word kExtended = 1u << 16;
+constexpr Word W(Op op) { return static_cast<Word>(op); }
+constexpr Word W(GLSLstd450 op) { return kExtended | static_cast<Word>(op); }
+
+// By what the operands are; 0: none.
+struct Row {
+  Word of_float = 0, of_signed = 0, of_unsigned = 0, of_bool = 0;
+};
+struct Table {
+  Row rows[256];
+  constexpr Table() {
+    auto at = [&](Code c) -> Row& { return rows[static_cast<int>(c)]; };
+    at(Code::kAdd) = {W(Op::OpFAdd), W(Op::OpIAdd), W(Op::OpIAdd)};
+    at(Code::kSub) = {W(Op::OpFSub), W(Op::OpISub), W(Op::OpISub)};
+    at(Code::kMul) = {W(Op::OpFMul), W(Op::OpIMul), W(Op::OpIMul)};
+    at(Code::kDiv) = {W(Op::OpFDiv), W(Op::OpSDiv), W(Op::OpUDiv)};
+    at(Code::kRem) = {0, W(Op::OpSRem), W(Op::OpUMod)};
+    at(Code::kMin) = {W(GLSLstd450FMin), W(GLSLstd450SMin), W(GLSLstd450UMin)};
+    at(Code::kMax) = {W(GLSLstd450FMax), W(GLSLstd450SMax), W(GLSLstd450UMax)};
+    at(Code::kFma) = {W(GLSLstd450Fma)};
+    at(Code::kAnd) = {0, W(Op::OpBitwiseAnd), W(Op::OpBitwiseAnd), W(Op::OpLogicalAnd)};
+    at(Code::kOr) = {0, W(Op::OpBitwiseOr), W(Op::OpBitwiseOr), W(Op::OpLogicalOr)};
+    at(Code::kXor) = {0, W(Op::OpBitwiseXor), W(Op::OpBitwiseXor), W(Op::OpLogicalNotEqual)};
+    at(Code::kNot) = {0, W(Op::OpNot), W(Op::OpNot), W(Op::OpLogicalNot)};
+    at(Code::kShl) = {0, W(Op::OpShiftLeftLogical), W(Op::OpShiftLeftLogical)};
+    at(Code::kShr) = {0, W(Op::OpShiftRightArithmetic), W(Op::OpShiftRightLogical)};
+    at(Code::kEq) = {W(Op::OpFOrdEqual), W(Op::OpIEqual), W(Op::OpIEqual), W(Op::OpLogicalEqual)};
+    at(Code::kLt) = {W(Op::OpFOrdLessThan), W(Op::OpSLessThan), W(Op::OpULessThan)};
+    at(Code::kLe) = {W(Op::OpFOrdLessThanEqual), W(Op::OpSLessThanEqual), W(Op::OpULessThanEqual)};
+    at(Code::kSelect) = {0, 0, 0, W(Op::OpSelect)};
+    at(Code::kNeg) = {W(Op::OpFNegate), W(Op::OpSNegate), W(Op::OpSNegate)};
+    at(Code::kAbs) = {W(GLSLstd450FAbs), W(GLSLstd450SAbs)};
+    at(Code::kSqrt) = {W(GLSLstd450Sqrt)};
+    at(Code::kRsqrt) = {W(GLSLstd450InverseSqrt)};
+    at(Code::kExp2) = {W(GLSLstd450Exp2)};
+    at(Code::kLog2) = {W(GLSLstd450Log2)};
+    at(Code::kSin) = {W(GLSLstd450Sin)};
+    at(Code::kCos) = {W(GLSLstd450Cos)};
+    at(Code::kFloor) = {W(GLSLstd450Floor)};
+    at(Code::kRoundEven) = {W(GLSLstd450RoundEven)};
+  }
+  constexpr Word Find(Code c, DType t) const {
+    const Row& r = rows[static_cast<int>(c)];
+    if (t == DType::kBool) return r.of_bool;
+    return IsFloat(t) ? r.of_float : IsSigned(t) ? r.of_signed : r.of_unsigned;
+  }
+};
+constexpr Table kTable;
+
+// Of ReduceKind: for floats, signed, unsigned.
+constexpr Op kReductions[][3] = {
+    {Op::OpGroupNonUniformFAdd, Op::OpGroupNonUniformIAdd, Op::OpGroupNonUniformIAdd},
+    {Op::OpGroupNonUniformFMin, Op::OpGroupNonUniformSMin, Op::OpGroupNonUniformUMin},
+    {Op::OpGroupNonUniformFMax, Op::OpGroupNonUniformSMax, Op::OpGroupNonUniformUMax},
+    {Op::OpGroupNonUniformFMul, Op::OpGroupNonUniformIMul, Op::OpGroupNonUniformIMul},
+};
+// Of AtomicKind: signed, unsigned.
+constexpr Op kAtomics[][2] = {
+    {Op::OpAtomicIAdd, Op::OpAtomicIAdd}, {Op::OpAtomicSMin, Op::OpAtomicUMin},
+    {Op::OpAtomicSMax, Op::OpAtomicUMax}, {Op::OpAtomicAnd, Op::OpAtomicAnd},
+    {Op::OpAtomicOr, Op::OpAtomicOr},     {Op::OpAtomicExchange, Op::OpAtomicExchange},
+};
+// Of DotKind.
+constexpr Op kDots[] = {Op::OpSDotKHR, Op::OpUDotKHR, Op::OpSUDotKHR};
+
+struct BuiltinRow {
+  spv::BuiltIn variable;
+  int component;  // -1: a scalar
+};
+constexpr BuiltinRow kBuiltins[] = {
+    {spv::BuiltIn::WorkgroupId, 0},
+    {spv::BuiltIn::WorkgroupId, 1},
+    {spv::BuiltIn::WorkgroupId, 2},
+    {spv::BuiltIn::LocalInvocationId, 0},
+    {spv::BuiltIn::LocalInvocationId, 1},
+    {spv::BuiltIn::LocalInvocationId, 2},
+    {spv::BuiltIn::SubgroupLocalInvocationId, -1},
+    {spv::BuiltIn::SubgroupId, -1},
+};
+
+constexpr Word kWorkgroupScope = 2, kSubgroupScope = 3, kDeviceScope = 1;
+constexpr Word kAcquireRelease = 0x8, kUniformMemory = 0x40, kWorkgroupMemory = 0x100;
+
+}  // namespace
+
+// ---- values -------------------------------------------------------------------------------------
+
+Word SpirvPrinter::Plain(const Inst& i) {
+  const std::span<const Id> args = k_.ArgsOf(i);
+  DType of = ElemOf(args[0]);
+  if (i.aux & kNonNegative) of = DType::kU32;
+  const Word op = kTable.Find(i.code, of);
+  FORGE_CHECK(op != 0);
+  const Word type = TypeOf(k_.values[i.result].type);
+  const std::vector<Word> operands = OfAll(args);
+  const Word result = op & kExtended
+                          ? m_.AddExtended(static_cast<GLSLstd450>(op & ~kExtended), type, operands)
+                          : m_.AddValue(static_cast<Op>(op), type, operands);
+  if ((i.aux & kPrecise) && !(op & kExtended)) m_.Decorate(result, spv::Decoration::NoContraction);
+  return result;
+}
+
+Word SpirvPrinter::Literal(const Inst& i) {
+  const Type& t = k_.values[i.result].type;
+  const bool narrow = BitWidth(t.elem) < 32 && t.elem != DType::kBool;
+  const bool arithmetic = t.elem == DType::kF16   ? needs_.f16
+                          : BitWidth(t.elem) == 8 ? needs_.i8
+                                                  : needs_.i16;
+  if (!narrow || arithmetic) return Constant(t, i.literal);
+  if (IsFloat(t.elem))
+    return m_.AddValue(
+        Op::OpFConvert, TypeOf(t),
+        {Constant(t.With(DType::kF32), ToBits(DType::kF32, FloatOf(t.elem, i.literal)))});
+  return m_.AddValue(Op::OpUConvert, TypeOf(t), {Constant(t.With(DType::kU32), i.literal)});
+}
+
+Word SpirvPrinter::LoadScalar(const Inst& i) {
+  const Word type = ElementType(DType::kI32);
+  const Word at = m_.AddValue(Op::OpAccessChain, Pointer(spv::StorageClass::PushConstant, type),
+                              {scalars_, U32(static_cast<Word>(i.literal))});
+  return m_.AddValue(Op::OpLoad, type, {at});
+}
+
+Word SpirvPrinter::LoadBuiltin(const Inst& i) {
+  const BuiltinRow& row = kBuiltins[i.aux];
+  const Word u32 = ElementType(DType::kU32);
+  if (row.component < 0) return m_.AddValue(Op::OpLoad, u32, {DeclareInput(row.variable, u32)});
+  const Word vector = m_.DeclareType(Op::OpTypeVector, {u32, 3});
+  const Word all = m_.AddValue(Op::OpLoad, vector, {DeclareInput(row.variable, vector)});
+  return m_.AddValue(Op::OpCompositeExtract, u32, {all, static_cast<Word>(row.component)});
+}
+
+// Of numbers that fit: lowering has seen to the others.
+Word SpirvPrinter::Convert(const Inst& i) {
+  const Id arg = k_.ArgsOf(i)[0];
+  const Type& to = k_.values[i.result].type;
+  const Type& from = k_.values[arg].type;
+  const Word type = TypeOf(to);
+  if (from.elem == DType::kBool)
+    return m_.AddValue(Op::OpSelect, type,
+                       {Of(arg), Constant(to, ToBits(to.elem, 1)), Constant(to, 0)});
+  if (to.elem == DType::kBool)
+    return m_.AddValue(IsFloat(from.elem) ? Op::OpFUnordNotEqual : Op::OpINotEqual, type,
+                       {Of(arg), Constant(from, 0)});
+  if (IsFloat(from.elem) && IsFloat(to.elem)) return m_.AddValue(Op::OpFConvert, type, {Of(arg)});
+  if (IsFloat(from.elem))
+    return m_.AddValue(IsSigned(to.elem) ? Op::OpConvertFToS : Op::OpConvertFToU, type, {Of(arg)});
+  if (IsFloat(to.elem))
+    return m_.AddValue(IsSigned(from.elem) ? Op::OpConvertSToF : Op::OpConvertUToF, type,
+                       {Of(arg)});
+  if (BitWidth(from.elem) == BitWidth(to.elem)) return Of(arg);
+  return m_.AddValue(IsSigned(from.elem) ? Op::OpSConvert : Op::OpUConvert, type, {Of(arg)});
+}
+
+Word SpirvPrinter::Bitcast(const Inst& i) {
+  const Id arg = k_.ArgsOf(i)[0];
+  const Word type = TypeOf(k_.values[i.result].type);
+  if (type == TypeOf(k_.values[arg].type)) return Of(arg);
+  return m_.AddValue(Op::OpBitcast, type, {Of(arg)});
+}
+
+Word SpirvPrinter::Composite(const Inst& i) {
+  const std::span<const Id> args = k_.ArgsOf(i);
+  const Word type = TypeOf(k_.values[i.result].type);
+  if (i.code == Code::kPack) return m_.AddValue(Op::OpCompositeConstruct, type, OfAll(args));
+  if (i.code == Code::kExtract)
+    return m_.AddValue(Op::OpCompositeExtract, type, {Of(args[0]), i.aux});
+  return m_.AddValue(Op::OpCompositeInsert, type, {Of(args[1]), Of(args[0]), i.aux});
+}
+
+Word SpirvPrinter::MulHigh(const Inst& i) {
+  const Type& t = k_.values[i.result].type;
+  const Word type = TypeOf(t), both = m_.DeclareType(Op::OpTypeStruct, {type, type});
+  const Word product = m_.AddValue(IsSigned(t.elem) ? Op::OpSMulExtended : Op::OpUMulExtended, both,
+                                   OfAll(k_.ArgsOf(i)));
+  return m_.AddValue(Op::OpCompositeExtract, type, {product, 1});
+}
+
+Word SpirvPrinter::Dot4(const Inst& i) {
+  const std::span<const Id> args = k_.ArgsOf(i);
+  const Word type = TypeOf(k_.values[i.result].type);
+  const Word dot =
+      m_.AddValue(kDots[i.aux], type,
+                  {Of(args[0]), Of(args[1]),
+                   static_cast<Word>(spv::PackedVectorFormat::PackedVectorFormat4x8BitKHR)});
+  return m_.AddValue(Op::OpIAdd, type, {dot, Of(args[2])});
+}
+
+// ---- memory, subgroups --------------------------------------------------------------------------
+
+Word SpirvPrinter::Access(const Inst& i) {
+  const View& v = k_.views[i.view];
+  const Word index = Of(k_.ArgsOf(i)[0]), type = TypeOf(v.elem);
+  if (v.space == Space::kGlobal)
+    return m_.AddValue(Op::OpAccessChain, Pointer(spv::StorageClass::StorageBuffer, type),
+                       {views_[i.view], U32(0), index});
+  const auto storage =
+      v.space == Space::kShared ? spv::StorageClass::Workgroup : spv::StorageClass::Function;
+  return m_.AddValue(Op::OpAccessChain, Pointer(storage, type), {views_[i.view], index});
+}
+
+void SpirvPrinter::Store(const Inst& i) {
+  m_.Add(SpirvModule::kBody, Op::OpStore, {Access(i), Of(k_.ArgsOf(i)[1])});
+}
+
+Word SpirvPrinter::Atomic(const Inst& i) {
+  const Type& t = k_.values[i.result].type;
+  const Word scope = k_.views[i.view].space == Space::kShared ? kWorkgroupScope : kDeviceScope;
+  return m_.AddValue(kAtomics[i.aux][IsSigned(t.elem) ? 0 : 1], TypeOf(t),
+                     {Access(i), U32(scope), U32(0), Of(k_.ArgsOf(i)[1])});
+}
+
+void SpirvPrinter::Barrier() {
+  m_.Add(SpirvModule::kBody, Op::OpControlBarrier,
+         {U32(kWorkgroupScope), U32(kWorkgroupScope),
+          U32(kAcquireRelease | kUniformMemory | kWorkgroupMemory)});
+}
+
+Word SpirvPrinter::Subgroup(const Inst& i) {
+  const std::span<const Id> args = k_.ArgsOf(i);
+  const Type& t = k_.values[i.result].type;
+  const Word type = TypeOf(t), scope = U32(kSubgroupScope), value = Of(args[0]);
+  switch (i.code) {
+    case Code::kShuffle:
+      return m_.AddValue(Op::OpGroupNonUniformShuffle, type, {scope, value, Of(args[1])});
+    case Code::kShuffleXor:
+      return m_.AddValue(Op::OpGroupNonUniformShuffleXor, type, {scope, value, U32(i.aux)});
+    case Code::kBallot:
+      return m_.AddValue(Op::OpGroupNonUniformBallot, type, {scope, value});
+    default:
+      break;
+  }
+  const auto how = i.code == Code::kSubgroupScan ? spv::GroupOperation::InclusiveScan
+                                                 : spv::GroupOperation::Reduce;
+  const Op op = kReductions[i.aux][IsFloat(t.elem) ? 0 : IsSigned(t.elem) ? 1 : 2];
+  return m_.AddValue(op, type, {scope, static_cast<Word>(how), value});
+}
+
+Word SpirvPrinter::Value(const Inst& i) {
+  switch (i.code) {
+    case Code::kLiteral:
+      return Literal(i);
+    case Code::kScalar:
+      return LoadScalar(i);
+    case Code::kBuiltin:
+      return LoadBuiltin(i);
+    case Code::kConvert:
+      return Convert(i);
+    case Code::kBitcast:
+      return Bitcast(i);
+    case Code::kPack:
+    case Code::kExtract:
+    case Code::kInsert:
+      return Composite(i);
+    case Code::kMulHigh:
+      return MulHigh(i);
+    case Code::kDot4:
+      return Dot4(i);
+    case Code::kLoad:
+      return m_.AddValue(Op::OpLoad, TypeOf(k_.views[i.view].elem), {Access(i)});
+    case Code::kAtomic:
+      return Atomic(i);
+    case Code::kShuffle:
+    case Code::kShuffleXor:
+    case Code::kBallot:
+    case Code::kSubgroupReduce:
+    case Code::kSubgroupScan:
+      return Subgroup(i);
+    default:
+      return Plain(i);
+  }
+}
+
+}  // namespace forge::codegen

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// A SPIR-V module as words, section by section. `Declare` gives the one id of equal declarations,
+// `Add` appends an instruction each time. Knows nothing of kernels.
+#pragma once
+#include <spirv/unified1/GLSL.std.450.h>
+
+#include <array>
+#include <initializer_list>
+#include <span>
+#include <spirv/unified1/spirv.hpp11>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace forge::codegen {
+
+class SpirvModule {
+ public:
+  using Word = uint32_t;
+  using Words = std::span<const Word>;
+  // In the order of the SPIR-V specification, 2.4 "Logical Layout of a Module".
+  enum Section : uint8_t {
+    kCapabilities,
+    kExtensions,
+    kImports,
+    kMemoryModel,
+    kEntryPoints,
+    kModes,
+    kNames,
+    kDecorations,
+    kGlobals,
+    kFunction,   // OpFunction and the label of the first block
+    kVariables,  // of the function
+    kBody,
+    kSections
+  };
+
+  SpirvModule();
+  Word NewId() { return next_++; }
+
+  void Add(Section s, spv::Op op, Words operands);
+  void Add(Section s, spv::Op op, std::initializer_list<Word> operands) {
+    Add(s, op, Words(operands.begin(), operands.size()));
+  }
+  // An instruction of the body with a type and a result, which is returned.
+  Word AddValue(spv::Op op, Word type, Words operands);
+  Word AddValue(spv::Op op, Word type, std::initializer_list<Word> operands) {
+    return AddValue(op, type, Words(operands.begin(), operands.size()));
+  }
+  Word AddExtended(GLSLstd450 op, Word type, Words operands);
+  // Starts a block of the body.
+  void AddLabel(Word label) { Add(kBody, spv::Op::OpLabel, {label}); }
+
+  // Types have their result first, constants their type and then their result.
+  Word DeclareType(spv::Op op, std::initializer_list<Word> operands);
+  Word DeclareConstant(spv::Op op, Word type, Words operands);
+  Word DeclareConstant(Word u32_type, Word value);
+  void Capability(spv::Capability c);
+  void Extension(std::string_view name);
+  void Decorate(Word id, spv::Decoration d, std::initializer_list<Word> literals = {});
+  void DecorateMember(Word id, Word member, spv::Decoration d,
+                      std::initializer_list<Word> literals);
+  void Name(Word id, std::string_view name);
+  void EntryPoint(Word function, std::string_view name, Words interface);
+
+  // For phis, whose later operands are not known when they are added.
+  size_t body_size() const { return sections_[kBody].size(); }
+  void Patch(size_t at, Word word) { sections_[kBody][at] = word; }
+
+  // The whole module, SPIR-V 1.3.
+  std::vector<Word> Finish() const;
+
+ private:
+  Word Declared(spv::Op op, Words operands, size_t result_at);
+  Word extended_ = 0;  // the imported instruction set, at its first use
+  Word next_ = 1;
+  std::array<std::vector<Word>, kSections> sections_;
+  absl::flat_hash_map<std::vector<Word>, Word> declared_;
+};
+
+}  // namespace forge::codegen

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walk: blocks in order, regions with carried values become phis.
+#include "codegen/lower.h"
+#include "codegen/spirv_printer.h"
+
+namespace forge::codegen {
+
+using spv::Op;
+
+std::vector<uint32_t> SpirvPrinter::Print() {
+  ids_.resize(k_.values.size());
+  DeclareFeatures();
+  DeclareViews();
+  DeclareScalars();
+  const Word none = m_.DeclareType(Op::OpTypeVoid, {});
+  const Word function = m_.NewId();
+  here_ = m_.NewId();
+  m_.Add(SpirvModule::kFunction, Op::OpFunction,
+         {none, function, 0, m_.DeclareType(Op::OpTypeFunction, {none})});
+  m_.Add(SpirvModule::kFunction, Op::OpLabel, {here_});
+  PrintBlock(0);
+  m_.Add(SpirvModule::kBody, Op::OpReturn, {});
+  DeclareEntryPoint(function);
+  return m_.Finish();
+}
+
+std::vector<SpirvPrinter::Word> SpirvPrinter::OfAll(std::span<const Id> v) const {
+  std::vector<Word> out;
+  for (Id id : v) out.push_back(Of(id));
+  return out;
+}
+
+std::span<const Id> SpirvPrinter::YieldOf(BlockId b) const {
+  return k_.ArgsOf(k_.blocks[b].insts.back());
+}
+
+void SpirvPrinter::Enter(Word label) {
+  m_.Add(SpirvModule::kBody, Op::OpLabel, {label});
+  here_ = label;
+}
+
+void SpirvPrinter::PrintBlock(BlockId b) {
+  for (const Inst& i : k_.blocks[b].insts) {
+    switch (i.code) {
+      case Code::kIf:
+        PrintIf(i);
+        break;
+      case Code::kFor:
+        PrintFor(i);
+        break;
+      case Code::kWhile:
+        PrintWhile(i);
+        break;
+      case Code::kStore:
+        Store(i);
+        break;
+      case Code::kBarrier:
+        Barrier();
+        break;
+      case Code::kYield:
+        break;
+      default:
+        ids_[i.result] = Value(i);
+    }
+  }
+}
+
+void SpirvPrinter::PrintIf(const Inst& i) {
+  const Word yes = m_.NewId(), done = m_.NewId();
+  const bool has_else = k_.blocks[i.block + 1].insts.size() > 1 || i.result_count > 0;
+  const Word no = has_else ? m_.NewId() : done;
+  m_.Add(SpirvModule::kBody, Op::OpSelectionMerge, {done, 0});
+  BranchIf(Of(k_.ArgsOf(i)[0]), yes, no);
+  Enter(yes);
+  PrintBlock(i.block);
+  const Word after_yes = here_;
+  Branch(done);
+  if (has_else) {
+    Enter(no);
+    PrintBlock(i.block + 1);
+    Branch(done);
+  }
+  const Word after_no = here_;
+  Enter(done);
+  for (uint32_t n = 0; n < i.result_count; ++n) {
+    const Id a = YieldOf(i.block)[n], b = YieldOf(i.block + 1)[n];
+    ids_[i.result + n] =
+        m_.AddValue(Op::OpPhi, TypeOf(k_.values[a].type), {Of(a), after_yes, Of(b), after_no});
+  }
+}
+
+SpirvPrinter::Loop SpirvPrinter::BeginLoop(std::span<const Id> carried, std::span<const Id> first) {
+  Loop loop{.head = m_.NewId(), .next = m_.NewId(), .done = m_.NewId(), .open = {}};
+  const Word before = here_;
+  Branch(loop.head);
+  Enter(loop.head);
+  for (size_t n = 0; n < carried.size(); ++n) {
+    ids_[carried[n]] = m_.AddValue(Op::OpPhi, TypeOf(k_.values[carried[n]].type),
+                                   {Of(first[n]), before, 0, loop.next});
+    loop.open.push_back(m_.body_size() - 2);
+  }
+  return loop;
+}
+
+void SpirvPrinter::MergeLoop(const Loop& loop) {
+  m_.Add(SpirvModule::kBody, Op::OpLoopMerge, {loop.done, loop.next, 0});
+}
+
+void SpirvPrinter::EndLoop(const Loop& loop, std::span<const Word> next) {
+  for (size_t n = 0; n < next.size(); ++n) m_.Patch(loop.open[n], next[n]);
+  Branch(loop.head);
+  Enter(loop.done);
+}
+
+void SpirvPrinter::PrintFor(const Inst& i) {
+  const std::span<const Id> args = k_.ArgsOf(i);
+  const std::span<const Id> carried = k_.blocks[i.block].arguments;
+  std::vector<Id> first(args.begin() + 2, args.end());
+  first[0] = args[0];
+  const Loop loop = BeginLoop(carried, first);
+  const Word body = m_.NewId();
+  const Word go =
+      m_.AddValue(Op::OpSLessThan, ElementType(DType::kBool), {Of(carried[0]), Of(args[1])});
+  MergeLoop(loop);
+  BranchIf(go, body, loop.done);
+  Enter(body);
+  PrintBlock(i.block);
+  Branch(loop.next);
+  Enter(loop.next);
+  std::vector<Word> next = OfAll(YieldOf(i.block));
+  next.insert(next.begin(),
+              m_.AddValue(Op::OpIAdd, ElementType(DType::kI32), {Of(carried[0]), Of(args[2])}));
+  EndLoop(loop, next);
+  for (uint32_t n = 0; n < i.result_count; ++n) ids_[i.result + n] = Of(carried[n + 1]);
+}
+
+void SpirvPrinter::PrintWhile(const Inst& i) {
+  const std::span<const Id> carried = k_.blocks[i.block].arguments;
+  const std::span<const Id> inside = k_.blocks[i.block + 1].arguments;
+  const Loop loop = BeginLoop(carried, k_.ArgsOf(i));
+  const Word test = m_.NewId(), body = m_.NewId();
+  MergeLoop(loop);
+  Branch(test);
+  Enter(test);
+  PrintBlock(i.block);
+  BranchIf(Of(YieldOf(i.block)[0]), body, loop.done);
+  Enter(body);
+  for (size_t n = 0; n < inside.size(); ++n) ids_[inside[n]] = Of(carried[n]);
+  PrintBlock(i.block + 1);
+  Branch(loop.next);
+  Enter(loop.next);
+  EndLoop(loop, OfAll(YieldOf(i.block + 1)));
+  for (uint32_t n = 0; n < i.result_count; ++n) ids_[i.result + n] = Of(carried[n]);
+}
+
+std::vector<uint32_t> PrintSpirv(const Kernel& k, const Caps& caps) {
+  const Kernel lowered = Lower(k, caps);
+  return SpirvPrinter(lowered, caps).Print();
+}
+
+}  // namespace forge::codegen

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the kernel IR to a SPIR-V module. Private to the printer's sources: declarations
+// (spirv_declare.cc), instructions (spirv_instructions.cc) and the walk over blocks
+// (spirv_print.cc).
+#pragma once
+#include <map>
+
+#include "absl/container/flat_hash_set.h"
+#include "codegen/needs.h"
+#include "codegen/spirv_module.h"
+
+namespace forge::codegen {
+
+class SpirvPrinter {
+ public:
+  SpirvPrinter(const Kernel& k, const Caps& caps) : k_(k), caps_(caps), needs_(NeedsOf(k)) {}
+  std::vector<uint32_t> Print();
+
+ private:
+  using Word = SpirvModule::Word;
+
+  // Declarations.
+  void DeclareFeatures();
+  void DeclareViews();
+  Word DeclareGlobalView(const View& v, bool aliased);
+  void DeclareScalars();
+  Word DeclareInput(spv::BuiltIn builtin, Word type);
+  void DeclareEntryPoint(Word function);
+  // Signed and unsigned integers are one type: instructions know which they mean.
+  Word TypeOf(const Type& t);
+  Word ElementType(DType t);
+  Word Pointer(spv::StorageClass s, Word type);
+  Word U32(uint32_t v) { return m_.DeclareConstant(ElementType(DType::kU32), v); }
+  Word Constant(const Type& t, uint64_t bits);
+
+  // Instructions: each gives the id of its result.
+  Word Plain(const Inst& i);  // from the table
+  Word Literal(const Inst& i);
+  Word LoadScalar(const Inst& i);
+  Word LoadBuiltin(const Inst& i);
+  Word Convert(const Inst& i);
+  Word Bitcast(const Inst& i);
+  Word Composite(const Inst& i);
+  Word MulHigh(const Inst& i);
+  Word Dot4(const Inst& i);
+  Word Access(const Inst& i);  // a pointer to the element that a load or store names
+  Word Atomic(const Inst& i);
+  Word Subgroup(const Inst& i);
+  void Store(const Inst& i);
+  void Barrier();
+  Word Value(const Inst& i);
+
+  // Blocks.
+  void PrintBlock(BlockId b);  // all but what it yields
+  void PrintIf(const Inst& i);
+  void PrintFor(const Inst& i);
+  void PrintWhile(const Inst& i);
+  std::span<const Id> YieldOf(BlockId b) const;
+  void Enter(Word label);  // begins a SPIR-V block
+  void Branch(Word to) { m_.Add(SpirvModule::kBody, spv::Op::OpBranch, {to}); }
+  void BranchIf(Word condition, Word yes, Word no) {
+    m_.Add(SpirvModule::kBody, spv::Op::OpBranchConditional, {condition, yes, no});
+  }
+  // A loop's header has a phi for each carried value; what the next iteration gets is known at its
+  // end.
+  struct Loop {
+    Word head, next, done;
+    std::vector<size_t> open;  // where the phis want the ids of the next values
+  };
+  Loop BeginLoop(std::span<const Id> carried, std::span<const Id> first);
+  void MergeLoop(const Loop& loop);
+  void EndLoop(const Loop& loop, std::span<const Word> next);
+
+  Word Of(Id v) const { return ids_[v]; }
+  std::vector<Word> OfAll(std::span<const Id> v) const;
+  DType ElemOf(Id v) const { return k_.values[v].type.elem; }
+
+  const Kernel& k_;
+  const Caps& caps_;
+  const Needs needs_;
+  SpirvModule m_;
+  std::vector<Word> ids_;             // of values
+  std::vector<Word> views_;           // variables
+  absl::flat_hash_set<Word> blocks_;  // struct types that have their decorations
+  std::map<Word, Word> inputs_;       // by built-in; in order, so that equal kernels print equally
+  Word scalars_ = 0;                  // the push constants' variable
+  Word here_ = 0;                     // label of the SPIR-V block that is being filled
+};
+
+}  // namespace forge::codegen

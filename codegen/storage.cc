@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/storage.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "codegen/scalar.h"
+
+namespace forge::codegen {
+namespace {
+
+bool IsFloat(DType t) { return Has(kFloatTypes, t); }
+bool IsNarrowFloat(DType t) { return t == DType::kF16 || t == DType::kBF16; }
+bool IsNarrowInt(DType t) { return Has(kIntTypes, t) && BitWidth(t) < 32; }
+int StoredBits(DType t) { return t == DType::kBool ? 8 : BitWidth(t); }
+// Narrower than what the device loads: reached through words.
+bool InWords(DType t, const Caps& caps) {
+  return (StoredBits(t) == 8 && !caps.storage8) || (StoredBits(t) == 16 && !caps.storage16);
+}
+bool IsSigned(DType t) { return Has(kSignedTypes, t); }
+
+Val U32(Val like, uint32_t bits) { return like.b->Bits(kU32.Lanes(like.type().lanes), bits); }
+Val F32(Val like, double v) { return like.b->Literal(kF32.Lanes(like.type().lanes), v); }
+
+constexpr uint32_t kMagnitude = 0x7fffffffu, kInfinity = 0x7f800000u;
+constexpr uint32_t kSmallestNormalF16 = 0x38800000u;  // 2^-14 as f32
+constexpr uint32_t kBeyondF16 = 0x47800000u;          // 65536 as f32
+
+// |v| as bits, rounded half to even at bit `drop`; NaN stays NaN.
+Val RoundBits(Val magnitude, int drop) {
+  const uint32_t below_half = (1u << (drop - 1)) - 1;
+  Val odd = (magnitude >> drop) & U32(magnitude, 1);
+  Val rounded = (magnitude + U32(magnitude, below_half) + odd) & U32(magnitude, ~0u << drop);
+  return select(U32(magnitude, kInfinity) < magnitude, U32(magnitude, 0x7fc00000u), rounded);
+}
+
+// The bits of a binary16 from an f32 that it represents.
+Val F16Bits(Val v) {
+  Val bits = bitcast(v, DType::kU32);
+  Val magnitude = bits & U32(bits, kMagnitude);
+  Val tiny = magnitude < U32(bits, kSmallestNormalF16);
+  Val normal = (magnitude - U32(bits, 0x38000000u)) >> 13;
+  Val steps = select(tiny, bitcast(magnitude, DType::kF32), F32(v, 0)) * 0x1p24;
+  Val finite = select(tiny, convert(steps, DType::kU32), normal);
+  Val special = select(U32(bits, kInfinity) < magnitude, U32(bits, 0x7e00u), U32(bits, 0x7c00u));
+  Val sign = (bits >> 16) & U32(bits, 0x8000u);
+  return select(magnitude < U32(bits, kInfinity), finite, special) | sign;
+}
+
+Val F16FromBits(Val bits) {
+  Val magnitude = bits & U32(bits, 0x7fffu);
+  Val shifted = magnitude << 13;
+  Val denormal = bitcast(convert(magnitude, DType::kF32) * 0x1p-24, DType::kU32);
+  Val finite = select(magnitude < U32(bits, 0x400u), denormal, shifted + U32(bits, 0x38000000u));
+  Val any = select(magnitude < U32(bits, 0x7c00u), finite, shifted | U32(bits, kInfinity));
+  return bitcast(any | ((bits & U32(bits, 0x8000u)) << 16), DType::kF32);
+}
+
+// Float to an integer of `to` held in its compute type.
+Val FloatToInt(Val v, DType to) {
+  if (!IsNarrowInt(to)) return convert(v, to);
+  const int bits = BitWidth(to);
+  const double low = IsSigned(to) ? -std::ldexp(1.0, bits - 1) : 0;
+  const double high = std::ldexp(1.0, IsSigned(to) ? bits - 1 : bits) - 1;
+  return bitcast(min(max(convert(v, DType::kI32), low), high), ComputeType(to));
+}
+
+}  // namespace
+
+DType ComputeType(DType t) {
+  if (IsNarrowFloat(t)) return DType::kF32;
+  if (IsNarrowInt(t)) return IsSigned(t) ? DType::kI32 : DType::kU32;
+  return t;
+}
+
+Verdict CanCompute(DType t, const Caps& caps) {
+  constexpr DTypes kKnown = kFloatTypes | kIntTypes | Bit(DType::kBool);
+  if (!Has(kKnown, t)) return Verdict::No(fmt::format("no kernels for {}", Name(t)));
+  if (t == DType::kF64 && !caps.f64) return Verdict::No("the device has no f64");
+  if ((t == DType::kI64 || t == DType::kU64) && !caps.i64)
+    return Verdict::No("the device has no i64");
+  return Verdict::Yes();
+}
+
+bool HasVectors(DType t, int lanes, const Caps& caps) {
+  return !InWords(t, caps) || lanes * StoredBits(t) >= 32;
+}
+
+Val Wrap(DType t, Val v) {
+  if (!IsNarrowInt(t)) return v;
+  const int spare = 32 - BitWidth(t);
+  return (v << spare) >> spare;
+}
+
+Val RoundTo(DType t, Val v) {
+  Val bits = bitcast(v, DType::kU32);
+  Val magnitude = bits & U32(bits, kMagnitude);
+  Val rounded = RoundBits(magnitude, t == DType::kBF16 ? 16 : 13);
+  if (t == DType::kF16) {
+    Val infinite = U32(bits, kBeyondF16) <= rounded;
+    Val nan = U32(bits, kInfinity) < rounded;
+    Val large = select(nan, rounded, U32(bits, kInfinity));
+    Val denormal = round_even(bitcast(magnitude, DType::kF32) * 0x1p24) * 0x1p-24;
+    Val tiny = magnitude < U32(bits, kSmallestNormalF16);
+    rounded = select(infinite, large, select(tiny, bitcast(denormal, DType::kU32), rounded));
+  }
+  return bitcast(rounded | (bits & U32(bits, ~kMagnitude)), DType::kF32);
+}
+
+Val ConvertElement(Val v, DType from, DType to) {
+  if (from == to) return v;
+  if (to == DType::kBool) return v != 0;
+  const Type wide = v.type().With(ComputeType(to));
+  if (from == DType::kBool) return select(v, v.b->Literal(wide, 1), v.b->Literal(wide, 0));
+  if (IsFloat(from) && Has(kIntTypes, to)) return FloatToInt(v, to);
+  if (v.type().elem != wide.elem) v = convert(v, wide.elem);
+  return IsNarrowFloat(to) ? RoundTo(to, v) : Wrap(to, v);
+}
+
+uint16_t Storage::ViewOf(int operand, Type elem) {
+  const std::pair<int, Type> key{operand, elem};
+  for (const auto& [k, view] : views_)
+    if (k == key) return view;
+  auto& bound = launch_.operands;
+  auto at = std::find(bound.begin(), bound.end(), operand);
+  if (at == bound.end()) at = bound.insert(bound.end(), operand);
+  const bool writes = operand >= results_begin_;
+  const uint16_t view = b_.AddView({.name = fmt::format("v{}_{}", operand, ToText(elem)),
+                                    .space = Space::kGlobal,
+                                    .elem = elem,
+                                    .operand = static_cast<int>(at - bound.begin()),
+                                    .extent = 0,
+                                    .reads = true,
+                                    .writes = writes,
+                                    .alignment = 4});
+  views_.emplace_back(key, view);
+  return view;
+}
+
+DType Storage::StoredType(DType t) const {
+  const int bits = StoredBits(t);
+  if (bits >= 32 || (t == DType::kF16 && caps_.f16)) return t;
+  return bits == 8 ? DType::kU8 : DType::kU16;
+}
+
+Val Storage::Decode(DType t, Val bits) {
+  if (t == DType::kBool) return bits != 0;
+  if (t == DType::kF16) return F16FromBits(bits);
+  if (t == DType::kBF16) return bitcast(bits << 16, DType::kF32);
+  return IsSigned(t) ? Wrap(t, bitcast(bits, DType::kI32)) : bits;
+}
+
+Val Storage::Encode(DType t, Val value) {
+  const Type bits = value.type().With(DType::kU32);
+  if (t == DType::kBool) return select(value, b_.Literal(bits, 1), b_.Literal(bits, 0));
+  if (t == DType::kF16) return F16Bits(RoundTo(t, value));
+  if (t == DType::kBF16) return bitcast(RoundTo(t, value), DType::kU32) >> 16;
+  Val whole = bitcast(value, DType::kU32);
+  return whole & U32(whole, (1u << BitWidth(t)) - 1);
+}
+
+Val Storage::Load(int operand, DType t, Val index) {
+  if (!InWords(t, caps_)) return LoadVector(operand, t, index, 1);
+  const int bits = StoredBits(t), shift = bits == 8 ? 2 : 1;
+  Val word = b_.Load(ViewOf(operand, kU32), index >> shift);
+  Val by = convert(index & b_.Int((1 << shift) - 1), DType::kU32) * bits;
+  return Decode(t, (word >> by) & U32(word, (1u << bits) - 1));
+}
+
+Val Storage::LoadVector(int operand, DType t, Val index, int lanes) {
+  const int bits = StoredBits(t);
+  if (!InWords(t, caps_)) {
+    const DType stored = StoredType(t);
+    Val v = b_.Load(ViewOf(operand, Type{stored}.Lanes(lanes)), index);
+    if (bits >= 32) return v;
+    return stored == t ? convert(v, ComputeType(t)) : Decode(t, convert(v, DType::kU32));
+  }
+  const int per_word = 32 / bits, words = lanes / per_word;
+  FORGE_CHECK(words >= 1);
+  Val loaded = b_.Load(ViewOf(operand, kU32.Lanes(words)), index);
+  Vals parts;
+  for (int i = 0; i < lanes; ++i) {
+    Val word = words == 1 ? loaded : b_.Extract(loaded, i / per_word);
+    parts.push_back((word >> (bits * (i % per_word))) & U32(word, (1u << bits) - 1));
+  }
+  return Decode(t, b_.Pack(kU32.Lanes(lanes), parts));
+}
+
+void Storage::Store(int operand, DType t, Val index, Val value) {
+  if (!InWords(t, caps_)) return StoreVector(operand, t, index, value);
+  const int bits = StoredBits(t), shift = bits == 8 ? 2 : 1;
+  const uint16_t view = ViewOf(operand, kU32);
+  Val at = index >> shift;
+  Val by = convert(index & b_.Int((1 << shift) - 1), DType::kU32) * bits;
+  // Neighbours in the word belong to other invocations: neither step touches their bits.
+  b_.Atomic(AtomicKind::kAnd, view, at, ~(U32(by, (1u << bits) - 1) << by));
+  b_.Atomic(AtomicKind::kOr, view, at, Encode(t, value) << by);
+}
+
+void Storage::StoreVector(int operand, DType t, Val index, Val value) {
+  const int lanes = value.type().lanes, bits = StoredBits(t);
+  if (!InWords(t, caps_)) {
+    const DType stored = StoredType(t);
+    if (bits < 32) value = convert(stored == t ? RoundTo(t, value) : Encode(t, value), stored);
+    b_.Store(ViewOf(operand, Type{stored}.Lanes(lanes)), index, value);
+    return;
+  }
+  const int per_word = 32 / bits;
+  Val encoded = Encode(t, value);
+  Vals words;
+  for (int w = 0; w < lanes / per_word; ++w) {
+    Val word = b_.Extract(encoded, w * per_word);
+    for (int i = 1; i < per_word; ++i)
+      word = word | (b_.Extract(encoded, w * per_word + i) << (bits * i));
+    words.push_back(word);
+  }
+  Val packed = b_.Pack(kU32.Lanes(static_cast<int>(words.size())), words);
+  b_.Store(ViewOf(operand, packed.type()), index, packed);
+}
+
+}  // namespace forge::codegen

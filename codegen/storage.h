@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// How elements lie in storage buffers, and what kernels compute them in. Narrow floats are computed
+// in f32, narrow integers in i32 or u32 and wrapped, bool is bool. Where a device has no 8- or
+// 16-bit storage, whole 32-bit words are loaded, and parts of words are stored atomically.
+#pragma once
+#include "codegen/schedule.h"
+
+namespace forge::codegen {
+
+// Can kernels compute with elements of `t`? No(the missing feature).
+Verdict CanCompute(DType t, const Caps& caps);
+
+// Can `lanes` elements be loaded or stored at once?
+bool HasVectors(DType t, int lanes, const Caps& caps);
+
+// Views of the operands of one launch, made as they are needed.
+class Storage {
+ public:
+  Storage(Builder& b, Launch& launch, const Caps& caps, int results_begin)
+      : b_(b), launch_(launch), caps_(caps), results_begin_(results_begin) {}
+  // Element `index`, in ComputeType(t). `operand` counts as in Launch::operands.
+  Val Load(int operand, DType t, Val index);
+  void Store(int operand, DType t, Val index, Val value);
+  // Elements index * lanes and following.
+  Val LoadVector(int operand, DType t, Val index, int lanes);
+  void StoreVector(int operand, DType t, Val index, Val value);
+
+ private:
+  DType StoredType(DType t) const;
+  uint16_t ViewOf(int operand, Type elem);
+  Val Decode(DType t, Val bits);    // from its bits in a u32
+  Val Encode(DType t, Val value);   // to its bits in a u32
+
+  Builder& b_;
+  Launch& launch_;
+  const Caps& caps_;
+  int results_begin_;  // operands from here on are written
+  std::vector<std::pair<std::pair<int, Type>, uint16_t>> views_;
+};
+
+// The f32 value nearest to `v` that `t` (f16 or bf16) represents, half to even.
+Val RoundTo(DType t, Val v);
+// `v`, a ComputeType(t), as an integer of `t` holds it.
+Val Wrap(DType t, Val v);
+// A value computed for elements of `from` as one for elements of `to`, as docs/semantics.md says.
+Val ConvertElement(Val v, DType from, DType to);
+}  // namespace forge::codegen

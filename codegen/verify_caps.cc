@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/status.h"
+#include "codegen/needs.h"
+#include "codegen/verify.h"
+
+namespace forge::codegen {
+namespace {
+
+constexpr int64_t kScalarBytes = 4;
+
+int64_t SharedBytes(const Kernel& k) {
+  int64_t sum = 0;
+  for (const View& v : k.views) {
+    if (v.space != Space::kShared) continue;
+    const int64_t bytes = std::max(BitWidth(v.elem.elem) / 8, 1) * int64_t{v.elem.lanes};
+    const int64_t whole = bytes * v.extent;
+    sum += (whole + 15) / 16 * 16;  // as a driver may align it
+  }
+  return sum;
+}
+
+int64_t Operands(const Kernel& k) {
+  int last = -1;
+  for (const View& v : k.views)
+    if (v.space == Space::kGlobal) last = std::max(last, v.operand);
+  return last + 1;
+}
+
+absl::Status Limits(const Kernel& k, const Caps& caps) {
+  const auto& w = k.workgroup;
+  const struct {
+    std::string_view what;
+    int64_t used, limit;
+  } rows[] = {
+      {"invocations along x", w[0], caps.max_workgroup_x},
+      {"invocations along y", w[1], caps.max_workgroup_y},
+      {"invocations along z", w[2], caps.max_workgroup_z},
+      {"invocations", int64_t{w[0]} * w[1] * w[2], caps.max_workgroup_invocations},
+      {"bytes of shared memory", SharedBytes(k), caps.max_shared_bytes},
+      {"operands", Operands(k), caps.max_operands},
+      {"bytes of scalars", kScalarBytes * static_cast<int64_t>(k.scalars.size()),
+       caps.max_scalar_bytes},
+  };
+  for (const auto& r : rows)
+    if (r.used > r.limit)
+      return Internal("kernel '{}': {} {}, the device has {}", k.name, r.used, r.what, r.limit);
+  if (w[0] == 0 || w[1] == 0 || w[2] == 0)
+    return Internal("kernel '{}': its workgroup is empty", k.name);
+  if (k.subgroup == 0 || k.subgroup == caps.subgroup_size) return absl::OkStatus();
+  const bool choice = caps.min_subgroup_size < caps.max_subgroup_size;
+  if (!choice || k.subgroup < caps.min_subgroup_size || k.subgroup > caps.max_subgroup_size)
+    return Internal("kernel '{}': no subgroups of {}", k.name, k.subgroup);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status VerifyCaps(const Kernel& k, const Caps& caps) {
+  FORGE_RETURN_IF_ERROR(Limits(k, caps));
+  const Needs n = NeedsOf(k);
+  const struct {
+    std::string_view what;
+    bool needed, present;
+  } rows[] = {
+      {"f16 arithmetic", n.f16, caps.f16},
+      {"f64", n.f64, caps.f64},
+      {"8-bit integers", n.i8, caps.i8},
+      {"16-bit integers", n.i16, caps.i16},
+      {"64-bit integers", n.i64, caps.i64},
+      {"8-bit storage", n.storage8, caps.storage8},
+      {"16-bit storage", n.storage16, caps.storage16},
+      {"subgroups", n.subgroup_basic, caps.subgroup_size > 1},
+      {"subgroup arithmetic", n.subgroup_arithmetic, caps.subgroup_arithmetic},
+      {"subgroup shuffles", n.subgroup_shuffle, caps.subgroup_shuffle},
+      {"subgroup ballots", n.subgroup_ballot, caps.subgroup_ballot},
+  };
+  for (const auto& r : rows)
+    if (r.needed && !r.present)
+      return Internal("kernel '{}': needs {}, which the device lacks", k.name, r.what);
+  return absl::OkStatus();
+}
+
+}  // namespace forge::codegen

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads little-endian numbers from bytes that nobody vouches for.
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <type_traits>
+
+namespace forge {
+
+static_assert(std::endian::native == std::endian::little, "files are read in place");
+
+// The number at `offset`, or nothing when it does not lie inside `bytes`.
+template <class T>
+  requires std::is_arithmetic_v<T>
+std::optional<T> ReadAt(std::span<const uint8_t> bytes, uint64_t offset) {
+  if (offset > bytes.size() || sizeof(T) > bytes.size() - offset) return std::nullopt;
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof(T));
+  return value;
+}
+
+// True when [offset, offset + size) lies inside `total` bytes; the sum may overflow.
+constexpr bool Inside(uint64_t offset, uint64_t size, uint64_t total) {
+  return offset <= total && size <= total - offset;
+}
+
+}  // namespace forge

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <cstdio>
+// jpeglib.h needs the two above first.
+#include <jerror.h>
+#include <jpeglib.h>
+
+#include <csetjmp>
+
+#include "formats/image_codecs.h"
+
+namespace forge {
+namespace {
+
+// A small progressive file may hold very many scans over a large picture, each as long as a decode.
+constexpr int kMaxScans = 500;
+
+class JpegDecoder {
+ public:
+  explicit JpegDecoder(const Bytes& file) : file_(file) {
+    jpeg_.err = jpeg_std_error(&errors_);
+    jpeg_.client_data = this;
+    errors_.error_exit = &OnError;
+    errors_.emit_message = &OnMessage;
+    errors_.output_message = [](j_common_ptr) {};
+    progress_.progress_monitor = &OnProgress;
+  }
+  JpegDecoder(const JpegDecoder&) = delete;
+  ~JpegDecoder() { jpeg_destroy_decompress(&jpeg_); }
+
+  // Reads the header and asks for grey or RGB. False: see message().
+  bool Open() {
+    if (setjmp(jump_) != 0) return false;
+    jpeg_create_decompress(&jpeg_);
+    jpeg_.progress = &progress_;
+    jpeg_mem_src(&jpeg_, file_.data(), file_.size());
+    jpeg_read_header(&jpeg_, TRUE);
+    jpeg_.out_color_space = jpeg_.num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_calc_output_dimensions(&jpeg_);
+    return true;
+  }
+
+  // Fills `out`: height rows of width * channels bytes.
+  bool ReadRows(uint8_t* out) {
+    if (setjmp(jump_) != 0) return false;
+    jpeg_start_decompress(&jpeg_);
+    const size_t stride = size_t{jpeg_.output_width} * static_cast<size_t>(jpeg_.output_components);
+    while (jpeg_.output_scanline < jpeg_.output_height) {
+      JSAMPROW row = out + jpeg_.output_scanline * stride;
+      jpeg_read_scanlines(&jpeg_, &row, 1);
+    }
+    jpeg_finish_decompress(&jpeg_);
+    return true;
+  }
+
+  uint64_t height() const { return jpeg_.output_height; }
+  uint64_t width() const { return jpeg_.output_width; }
+  int channels() const { return jpeg_.out_color_components; }
+  uint64_t position() const {
+    return jpeg_.src == nullptr ? 0 : file_.size() - jpeg_.src->bytes_in_buffer;
+  }
+  const char* message() const { return message_; }
+
+ private:
+  static JpegDecoder& Self(j_common_ptr jpeg) {
+    return *static_cast<JpegDecoder*>(jpeg->client_data);
+  }
+  [[noreturn]] static void OnError(j_common_ptr jpeg) {
+    JpegDecoder& self = Self(jpeg);
+    jpeg->err->format_message(jpeg, self.message_);
+    std::longjmp(self.jump_, 1);
+  }
+  // Warnings (negative levels) mean that the library made pixels up, except for stray bytes between
+  // markers, which some cameras write.
+  static void OnMessage(j_common_ptr jpeg, int level) {
+    if (level < 0 && jpeg->err->msg_code != JWRN_EXTRANEOUS_DATA) OnError(jpeg);
+  }
+  static void OnProgress(j_common_ptr jpeg) {
+    if (Self(jpeg).jpeg_.input_scan_number <= kMaxScans) return;
+    std::snprintf(Self(jpeg).message_, sizeof(message_), "more than %d scans", kMaxScans);
+    std::longjmp(Self(jpeg).jump_, 1);
+  }
+
+  const Bytes& file_;
+  jpeg_decompress_struct jpeg_ = {};
+  jpeg_error_mgr errors_ = {};
+  jpeg_progress_mgr progress_ = {};
+  std::jmp_buf jump_;
+  char message_[JMSG_LENGTH_MAX] = {};
+};
+
+}  // namespace
+
+absl::StatusOr<ir::HostValue> DecodeJpeg(const Bytes& file, std::string_view where) {
+  JpegDecoder decoder(file);
+  const auto damaged = [&] {
+    return DataLoss("{}: damaged JPEG near byte {}: {}", where, decoder.position(),
+                    decoder.message());
+  };
+  if (!decoder.Open()) return damaged();
+  FORGE_ASSIGN_OR_RETURN(ir::HostValue image,
+                         EmptyImage(decoder.height(), decoder.width(), decoder.channels(), where));
+  if (!decoder.ReadRows(image.mutable_bytes().data())) return damaged();
+  return image;
+}
+
+}  // namespace forge

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The builders that the table in onnx_ops.cc names; each stands in the file of its family.
+#pragma once
+#include "formats/onnx_node.h"
+
+namespace forge::formats {
+
+// onnx_elementwise.cc
+ir::Values BuildIdentity(OnnxNode& n);
+ir::Values BuildAdd(OnnxNode& n);
+ir::Values BuildSub(OnnxNode& n);
+ir::Values BuildMul(OnnxNode& n);
+ir::Values BuildDiv(OnnxNode& n);
+ir::Values BuildMax(OnnxNode& n);
+ir::Values BuildMin(OnnxNode& n);
+ir::Values BuildRelu(OnnxNode& n);
+ir::Values BuildClip1(OnnxNode& n);   // bounds are attributes
+ir::Values BuildClip11(OnnxNode& n);  // bounds are operands
+ir::Values BuildHardSigmoid(OnnxNode& n);
+ir::Values BuildHardSwish(OnnxNode& n);
+ir::Values BuildExp(OnnxNode& n);
+ir::Values BuildSqrt(OnnxNode& n);
+ir::Values BuildCast1(OnnxNode& n);  // the type is a word
+ir::Values BuildCast6(OnnxNode& n);  // the type is a number
+
+// onnx_constant.cc
+ir::Values BuildConstant(OnnxNode& n);
+
+// onnx_movement.cc
+ir::Values BuildConcat(OnnxNode& n);
+ir::Values BuildFlatten(OnnxNode& n);
+ir::Values BuildReshape1(OnnxNode& n);  // the shape is an attribute
+ir::Values BuildReshape5(OnnxNode& n);  // the shape is an operand
+ir::Values BuildShape(OnnxNode& n);
+ir::Values BuildSlice1(OnnxNode& n);   // bounds are attributes
+ir::Values BuildSlice10(OnnxNode& n);  // bounds are operands
+ir::Values BuildSqueeze(OnnxNode& n);
+ir::Values BuildTranspose(OnnxNode& n);
+ir::Values BuildUnsqueeze(OnnxNode& n);
+
+// onnx_window.cc
+ir::Values BuildAveragePool(OnnxNode& n);
+ir::Values BuildConv(OnnxNode& n);
+ir::Values BuildMaxPool(OnnxNode& n);
+
+// onnx_nn.cc
+ir::Values BuildBatchNormalization(OnnxNode& n);
+ir::Values BuildDropout(OnnxNode& n);
+ir::Values BuildGemm(OnnxNode& n);
+ir::Values BuildMatMul(OnnxNode& n);
+ir::Values BuildSoftmax1(OnnxNode& n);  // of everything from the axis on
+ir::Values BuildSoftmax13(OnnxNode& n);
+
+// onnx_reduce.cc
+ir::Values BuildGlobalAveragePool(OnnxNode& n);
+ir::Values BuildGlobalMaxPool(OnnxNode& n);
+ir::Values BuildReduceMax(OnnxNode& n);
+ir::Values BuildReduceMean(OnnxNode& n);
+ir::Values BuildReduceSum(OnnxNode& n);
+
+}  // namespace forge::formats

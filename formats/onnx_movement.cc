@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "formats/onnx_builders.h"
+#include "ir/ops/axes.h"
+#include "ir/ops/concat.h"
+#include "ir/ops/elementwise.h"
+#include "ir/ops/pad.h"
+#include "ir/ops/reduce.h"
+#include "ir/ops/reshape.h"
+#include "ir/ops/shape_of.h"
+#include "ir/ops/slice.h"
+#include "ir/ops/transpose.h"
+
+namespace forge::formats {
+namespace {
+
+// The shape of operand 0, which most movement ops need. Fails while its rank is unknown.
+std::optional<ir::Dims> ShapeOf(OnnxNode& n) {
+  const ir::Type& type = n.type(0);
+  if (type.is_tensor()) return type.shape();
+  n.Fail("the rank of its operand is not known before the model runs");
+  return std::nullopt;
+}
+
+ir::Values ReshapeTo(OnnxNode& n, ir::Dims shape) {
+  return {n.fn()(ir::Reshape{std::move(shape)}, {n.in(0)})};
+}
+
+// ---- reshape ----------------------------------------------------------------------------------
+
+// The numbers of a Reshape as dimensions: 0 copies the operand's, -1 takes what is left.
+std::optional<ir::Dims> ResolveShape(OnnxNode& n, const ir::Dims& from, ir::Dims to,
+                                     bool allow_zero) {
+  std::optional<size_t> open;
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (!to[i].is_constant()) continue;
+    const int64_t d = to[i].constant();
+    if (d == 0 && !allow_zero) {
+      if (i >= from.size()) {
+        n.Fail("0 at {} copies a dimension that {} lacks", i, ir::ToText(from));
+        return std::nullopt;
+      }
+      to[i] = from[i];
+    } else if (d == -1 && !open) {
+      open = i;
+    } else if (d < 0) {
+      n.Fail("{} in the shape {}", d == -1 ? "a second -1" : "a negative dimension",
+             ir::ToText(to));
+      return std::nullopt;
+    }
+  }
+  if (!open) return to;
+  // What both sides share need not be divided; a zero among it would hide the quotient.
+  ir::Dim have = 1, want = 1;
+  for (size_t i = 0; i < std::max(from.size(), to.size()); ++i) {
+    const bool shared = i < from.size() && i < to.size() && i != *open && from[i] == to[i];
+    if (i < from.size() && !shared) have = have * from[i];
+    if (i < to.size() && !shared && i != *open) want = want * to[i];
+  }
+  if (want.is_constant() && want.constant() == 0) {
+    n.Fail("-1 beside a 0 in the shape {}", ir::ToText(to));
+    return std::nullopt;
+  }
+  to[*open] = FloorDiv(have, want);
+  return to;
+}
+
+// The first `length` entries of the list `x`, zeros where it has fewer.
+ir::Value FitLength(OnnxNode& n, ir::Value x, int64_t length) {
+  const int64_t have = x.type().shape()[0].constant();
+  if (have > length) return n.fn()(ir::Slice{.begin = {0}, .end = {length}}, {x});
+  if (have < length) return n.fn()(ir::Pad{.before = {0}, .after = {length - have}}, {x});
+  return x;
+}
+
+// A shape that is known only when the model runs: the same rules as ResolveShape, in the graph, so
+// that what arrives at the late field is a plain shape.
+ir::Values ReshapeLate(OnnxNode& n, bool allow_zero) {
+  ir::Function& f = n.fn();
+  const std::optional<ir::Dims> from = ShapeOf(n);
+  const ir::Type list = n.type(1);
+  if (!from) return {};
+  if (!list.is_tensor() || list.rank() != 1 || !list.is_constant()) {
+    n.Fail("the length of its shape is not known before the model runs");
+    return {};
+  }
+  const auto number = [&](int64_t v) {
+    ir::HostValue scalar = ir::HostValue::Scalar(DType::kI64, 0);
+    scalar.SetI64(0, v);
+    return n.MakeConstant(std::move(scalar));
+  };
+  const ir::Value zero = number(0), one = number(1), have = f(ir::ShapeOf{}, {n.in(0)});
+  ir::Value to = f(ir::Cast{DType::kI64}, {n.in(1)});
+  const ir::Value open = f(ir::Greater{}, {zero, to});
+  if (!allow_zero) {
+    const ir::Value copied = FitLength(n, have, list.shape()[0].constant());
+    const ir::Value given = f(ir::Greater{}, {to, zero});
+    to = f(ir::Select{}, {given, to, f(ir::Select{}, {open, to, copied})});
+  }
+  const ir::Value total = f(ir::Reduce{.kind = ir::ReduceKind::kProd}, {have});
+  const ir::Value known =
+      f(ir::Reduce{.kind = ir::ReduceKind::kProd}, {f(ir::Select{}, {open, one, to})});
+  to = f(ir::Select{}, {open, f(ir::Div{}, {total, known}), to});
+  const std::array in = {n.in(0)};
+  const ir::Function::LateField late[] = {{"shape", to}};
+  return f.AddLate(ir::Reshape{}, in, late);
+}
+
+// ---- axes -------------------------------------------------------------------------------------
+
+// The attribute or, since opset 13, the operand `axes`; nothing when it is not given.
+std::optional<std::vector<int64_t>> AxesOf(OnnxNode& n) {
+  if (n.since() < 13) {
+    if (!n.Has("axes")) return std::nullopt;
+    return n.Ints("axes");
+  }
+  if (!n.HasInput(1)) return std::nullopt;
+  std::optional<std::vector<int64_t>> axes = n.ConstantInts(1);
+  if (!axes) n.Fail("its axes are not known before the model runs");
+  return axes;
+}
+
+std::vector<int64_t> Normalised(OnnxNode& n, std::span<const int64_t> axes, int64_t rank) {
+  absl::StatusOr<std::vector<int64_t>> out = ir::NormalAxes(axes, rank);
+  if (!out.ok()) n.Fail("{}", Message(out.status()));
+  return out.ok() ? *std::move(out) : std::vector<int64_t>();
+}
+
+// ---- slice ------------------------------------------------------------------------------------
+
+// ONNX has "to the very first" as a number far below -extent, which clamps; the op's bounds do the
+// same. Bounds that are computed from data are attached late.
+ir::Values SliceBy(OnnxNode& n, ir::Slice op) {
+  const std::optional<ir::Dims> begin = n.Contents(1), end = n.Contents(2);
+  std::vector<ir::Function::LateField> late;
+  if (begin) op.begin = *begin;
+  if (!begin) late.push_back({"begin", n.in(1)});
+  if (end) op.end = *end;
+  if (!end) late.push_back({"end", n.in(2)});
+  const std::array in = {n.in(0)};
+  return late.empty() ? n.fn().Add(op, in) : n.fn().AddLate(op, in, late);
+}
+
+}  // namespace
+
+ir::Values BuildConcat(OnnxNode& n) {
+  if (n.since() >= 4 && !n.Has("axis")) n.Fail("attribute 'axis' is missing");
+  const int64_t axis = n.Int("axis", 1);
+  ir::Values in;
+  for (size_t i = 0; i < n.inputs(); ++i)
+    if (n.HasInput(i)) in.push_back(n.in(i));
+  return n.fn().Add(ir::Concat{axis}, in);
+}
+
+ir::Values BuildFlatten(OnnxNode& n) {
+  const std::optional<ir::Dims> shape = ShapeOf(n);
+  if (!shape) return {};
+  const auto rank = static_cast<int64_t>(shape->size());
+  int64_t axis = n.Int("axis", 1);
+  if (axis < -rank || axis > rank) {
+    n.Fail("axis {} is outside rank {}", axis, rank);
+    return {};
+  }
+  if (axis < 0) axis += rank;
+  const std::span<const ir::Dim> all(*shape);
+  return ReshapeTo(n, {ir::Product(all.first(static_cast<size_t>(axis))),
+                       ir::Product(all.subspan(static_cast<size_t>(axis)))});
+}
+
+ir::Values BuildReshape1(OnnxNode& n) {
+  const std::vector<int64_t> to = n.Ints("shape");
+  const std::optional<ir::Dims> from = ShapeOf(n);
+  if (!from) return {};
+  std::optional<ir::Dims> shape = ResolveShape(n, *from, {to.begin(), to.end()}, false);
+  return shape ? ReshapeTo(n, *std::move(shape)) : ir::Values();
+}
+
+ir::Values BuildReshape5(OnnxNode& n) {
+  const bool allow_zero = n.Flag("allowzero");
+  std::optional<ir::Dims> to = n.Contents(1);
+  if (!to) return ReshapeLate(n, allow_zero);
+  const std::optional<ir::Dims> from = ShapeOf(n);
+  if (!from) return {};
+  std::optional<ir::Dims> shape = ResolveShape(n, *from, *std::move(to), allow_zero);
+  return shape ? ReshapeTo(n, *std::move(shape)) : ir::Values();
+}
+
+ir::Values BuildShape(OnnxNode& n) {
+  const bool whole = !n.Has("start") && !n.Has("end");
+  const int64_t begin = n.Int("start", 0), end = n.Int("end", INT64_MAX);
+  const ir::Value shape = n.fn()(ir::ShapeOf{}, {n.in(0)});
+  if (whole) return {shape};
+  return {n.fn()(ir::Slice{.begin = {begin}, .end = {end}}, {shape})};
+}
+
+ir::Values BuildSlice1(OnnxNode& n) {
+  const std::vector<int64_t> begin = n.Ints("starts"), end = n.Ints("ends");
+  const ir::Slice op{.begin = {begin.begin(), begin.end()},
+                     .end = {end.begin(), end.end()},
+                     .axes = n.Ints("axes")};
+  return n.fn().Add(op, std::array{n.in(0)});
+}
+
+ir::Values BuildSlice10(OnnxNode& n) {
+  ir::Slice op;
+  for (size_t i : {size_t{3}, size_t{4}}) {
+    if (!n.HasInput(i)) continue;
+    const std::optional<std::vector<int64_t>> list = n.ConstantInts(i);
+    if (!list) n.Fail("its {} are not known before the model runs", i == 3 ? "axes" : "steps");
+    (i == 3 ? op.axes : op.steps) = list.value_or(std::vector<int64_t>());
+  }
+  return SliceBy(n, std::move(op));
+}
+
+ir::Values BuildSqueeze(OnnxNode& n) {
+  const std::optional<ir::Dims> shape = ShapeOf(n);
+  const std::optional<std::vector<int64_t>> given = AxesOf(n);
+  if (!shape || !n.status().ok()) return {};
+  std::vector<int64_t> axes;
+  if (given) axes = Normalised(n, *given, static_cast<int64_t>(shape->size()));
+  ir::Dims out;
+  for (size_t i = 0; i < shape->size(); ++i) {
+    const ir::Dim& d = (*shape)[i];
+    const bool one = d.is_constant() && d.constant() == 1;
+    const bool named = std::ranges::binary_search(axes, static_cast<int64_t>(i));
+    if (named && d.is_constant() && !one) n.Fail("axis {} has extent {}, not 1", i, d.constant());
+    if (!given && !d.is_constant())
+      n.Fail("whether dimension {} is 1 is not known before the model runs", d.ToText());
+    if (given ? !named : !one) out.push_back(d);
+  }
+  return ReshapeTo(n, std::move(out));
+}
+
+ir::Values BuildTranspose(OnnxNode& n) {
+  std::vector<int64_t> order = n.Ints("perm");
+  if (!n.Has("perm")) {
+    const std::optional<ir::Dims> shape = ShapeOf(n);
+    if (!shape) return {};
+    for (size_t i = shape->size(); i-- > 0;) order.push_back(static_cast<int64_t>(i));
+  }
+  return {n.fn()(ir::Transpose{std::move(order)}, {n.in(0)})};
+}
+
+ir::Values BuildUnsqueeze(OnnxNode& n) {
+  const std::optional<ir::Dims> shape = ShapeOf(n);
+  const std::optional<std::vector<int64_t>> given = AxesOf(n);
+  if (!given) n.Fail("attribute 'axes' is missing");
+  if (!shape || !n.status().ok()) return {};
+  const size_t rank = shape->size() + given->size();
+  const std::vector<int64_t> axes = Normalised(n, *given, static_cast<int64_t>(rank));
+  ir::Dims out;
+  auto next = shape->begin();
+  for (size_t i = 0; i < rank && n.status().ok(); ++i) {
+    const bool added = std::ranges::binary_search(axes, static_cast<int64_t>(i));
+    out.push_back(added ? ir::Dim(1) : *next++);
+  }
+  return ReshapeTo(n, std::move(out));
+}
+
+}  // namespace forge::formats

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/onnx_builders.h"
+#include "ir/ops/axes.h"
+#include "ir/ops/batch_norm.h"
+#include "ir/ops/elementwise.h"
+#include "ir/ops/matmul.h"
+#include "ir/ops/reshape.h"
+#include "ir/ops/softmax.h"
+
+namespace forge::formats {
+namespace {
+
+// factor * x; x itself for 1.
+ir::Value Scaled(OnnxNode& n, double factor, ir::Value x) {
+  if (factor == 1) return x;
+  const ir::Value scale = n.MakeConstant(ir::HostValue::Scalar(x.type().dtype(), factor));
+  return n.fn()(ir::Mul{}, {x, scale});
+}
+
+ir::Value Reshaped(OnnxNode& n, ir::Value x, ir::Dims shape) {
+  return n.fn()(ir::Reshape{std::move(shape)}, {x});
+}
+
+}  // namespace
+
+ir::Values BuildBatchNormalization(OnnxNode& n) {
+  n.Ignore("momentum");  // of training
+  if (n.since() < 7 && !n.Flag("is_test")) n.Fail("is in training mode");
+  if (n.since() < 9 && !n.Flag("spatial", true))
+    n.Fail("statistics per position are not supported");
+  if (n.since() >= 14 && n.Flag("training_mode")) n.Fail("is in training mode");
+  const ir::BatchNorm op{.axis = 1, .epsilon = n.Float("epsilon", 1e-5f)};
+  return {n.fn()(op, {n.in(0), n.in(1), n.in(2), n.in(3), n.in(4)})};
+}
+
+// Nothing is dropped when a model is used.
+ir::Values BuildDropout(OnnxNode& n) {
+  n.Ignore("ratio");
+  n.Ignore("seed");
+  if (n.since() < 7 && !n.Flag("is_test")) n.Fail("is in training mode");
+  if (n.HasInput(2) && n.ConstantNumber(2).value_or(1) != 0)
+    n.Fail("is in training mode, or may be");
+  return {n.in(0)};
+}
+
+ir::Values BuildGemm(OnnxNode& n) {
+  n.Ignore("broadcast");  // the bias broadcasts anyway; gone since opset 7
+  const ir::MatMul op{.transpose_a = n.Flag("transA"), .transpose_b = n.Flag("transB")};
+  const double alpha = n.Float("alpha", 1), beta = n.Float("beta", 1);
+  for (size_t i : {size_t{0}, size_t{1}})
+    if (n.type(i).is_tensor() && n.type(i).rank() != 2)
+      n.Fail("{} is no matrix", n.type(i).ToText());
+  const ir::Value product = Scaled(n, alpha, n.fn()(op, {n.in(0), n.in(1)}));
+  if (!n.HasInput(2) || beta == 0) return {product};
+  return {n.fn()(ir::Add{}, {product, Scaled(n, beta, n.in(2))})};
+}
+
+// As numpy.matmul: a vector on the left is a row, on the right a column, and the result lacks it.
+ir::Values BuildMatMul(OnnxNode& n) {
+  ir::Value a = n.in(0), b = n.in(1);
+  const auto is_vector = [](ir::Value v) { return v.type().is_tensor() && v.type().rank() == 1; };
+  const bool row = is_vector(a), column = is_vector(b);
+  if (row) a = Reshaped(n, a, {1, a.type().shape()[0]});
+  if (column) b = Reshaped(n, b, {b.type().shape()[0], 1});
+  const ir::Value y = n.fn()(ir::MatMul{}, {a, b});
+  if ((!row && !column) || !y.type().is_tensor()) return {y};
+  ir::Dims shape = y.type().shape();
+  if (column) shape.pop_back();
+  if (row) shape.erase(shape.end() - (column ? 1 : 2));
+  return {Reshaped(n, y, std::move(shape))};
+}
+
+// Everything from the axis on is one row.
+ir::Values BuildSoftmax1(OnnxNode& n) {
+  const ir::Value x = n.in(0);
+  if (!x.type().is_tensor()) {
+    n.Fail("the rank of its operand is not known before the model runs");
+    return {};
+  }
+  const absl::StatusOr<int64_t> axis = ir::NormalAxis(n.Int("axis", 1), x.type().rank());
+  if (!axis.ok()) {
+    n.Fail("{}", Message(axis.status()));
+    return {};
+  }
+  if (*axis == x.type().rank() - 1) return {n.fn()(ir::Softmax{.axis = *axis}, {x})};
+  const ir::Dims shape = x.type().shape();
+  const std::span<const ir::Dim> all(shape);
+  const auto at = static_cast<size_t>(*axis);
+  const ir::Dims rows = {ir::Product(all.first(at)), ir::Product(all.subspan(at))};
+  const ir::Value y = n.fn()(ir::Softmax{.axis = 1}, {Reshaped(n, x, rows)});
+  return {Reshaped(n, y, shape)};
+}
+
+ir::Values BuildSoftmax13(OnnxNode& n) {
+  return {n.fn()(ir::Softmax{.axis = n.Int("axis", -1)}, {n.in(0)})};
+}
+
+}  // namespace forge::formats

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution and pooling. The ops work on images: signals of one axis get a second one of
+// extent 1.
+#include <algorithm>
+#include <limits>
+
+#include "formats/onnx_builders.h"
+#include "ir/ops/conv2d.h"
+#include "ir/ops/pad.h"
+#include "ir/ops/pool2d.h"
+#include "ir/ops/reshape.h"
+
+namespace forge::formats {
+namespace {
+
+// The attributes that place a window, for rows and columns.
+struct WindowAttributes {
+  size_t axes = 0;  // of the file's operand: 1 or 2
+  std::vector<int64_t> kernel, strides, dilations;
+  std::vector<int64_t> pads;           // top, left, bottom, right
+  std::vector<ir::Dim> before, after;  // in place of `pads` where they depend on a symbol
+};
+
+enum class AutoPad : uint8_t { kNone, kUpper, kLower, kValid };
+
+AutoPad AutoPadOf(OnnxNode& n) {
+  const std::string word = n.String("auto_pad", "NOTSET");
+  if (word == "SAME_UPPER") return AutoPad::kUpper;
+  if (word == "SAME_LOWER") return AutoPad::kLower;
+  if (word == "VALID") return AutoPad::kValid;
+  if (word != "NOTSET") n.Fail("attribute 'auto_pad' is '{}'", word);
+  return AutoPad::kNone;
+}
+
+// The numbers of `name`, one for each axis of the window (pads: two); 1-D ones become those of a
+// column of rows.
+std::vector<int64_t> ListOf(OnnxNode& n, std::string_view name, size_t axes, int64_t fallback) {
+  const bool pads = name == "pads";
+  const size_t want = pads ? 2 * axes : axes;
+  std::vector<int64_t> list = n.Ints(name);
+  if (list.empty()) list.assign(want, fallback);
+  constexpr int64_t kMost = int64_t{1} << 31;
+  const bool bad =
+      std::ranges::any_of(list, [&](int64_t v) { return v < (pads ? 0 : 1) || v > kMost; });
+  if (list.size() != want || bad) {
+    n.Fail("attribute '{}' is [{}]", name, fmt::join(list, ", "));
+    list.assign(want, fallback);
+  }
+  if (axes == 2) return list;
+  if (!pads) return {list[0], 1};
+  return {list[0], 0, list[1], 0};
+}
+
+// Pads so that as many windows fit as there are strides in the extent: evenly, the odd one behind
+// (upper) or before (lower).
+void PadSame(WindowAttributes& w, std::span<const ir::Dim> extents, bool lower) {
+  for (size_t i = 0; i < 2; ++i) {
+    const ir::Dim& extent = extents[i];
+    const int64_t reach = (w.kernel[i] - 1) * w.dilations[i] + 1;
+    const ir::Dim windows = CeilDiv(extent, w.strides[i]);
+    const ir::Dim total = Max((windows - 1) * w.strides[i] + reach - extent, 0);
+    const ir::Dim half = FloorDiv(total, 2);
+    w.before.push_back(lower ? total - half : half);
+    w.after.push_back(total - w.before.back());
+  }
+  if (!ir::AllConstant(w.before) || !ir::AllConstant(w.after)) return;
+  w.pads = {w.before[0].constant(), w.before[1].constant(), w.after[0].constant(),
+            w.after[1].constant()};
+  w.before.clear();
+  w.after.clear();
+}
+
+// The operand as an image, [n, c, h, w]; absent after a failure.
+ir::Value ImageOf(OnnxNode& n, size_t operand) {
+  const ir::Value x = n.in(operand);
+  if (!x.type().is_tensor() || x.type().rank() < 3 || x.type().rank() > 4) {
+    n.Fail("{} has {} spatial axes; 1 and 2 are supported", x.type().ToText(),
+           x.type().is_tensor() ? std::to_string(x.type().rank() - 2) : "an unknown number of");
+    return {};
+  }
+  if (x.type().rank() == 4) return x;
+  ir::Dims shape = x.type().shape();
+  shape.emplace_back(1);
+  return n.fn()(ir::Reshape{std::move(shape)}, {x});
+}
+
+// Undoes ImageOf for a result.
+ir::Value Restored(OnnxNode& n, ir::Value y) {
+  if (n.type(0).rank() == 4 || !y.type().is_tensor()) return y;
+  ir::Dims shape = y.type().shape();
+  shape.pop_back();
+  return n.fn()(ir::Reshape{std::move(shape)}, {y});
+}
+
+// kernel: of rows and columns
+WindowAttributes ReadWindow(OnnxNode& n, const ir::Type& image, std::vector<int64_t> kernel) {
+  WindowAttributes w;
+  w.axes = static_cast<size_t>(n.type(0).rank() - 2);
+  w.kernel = std::move(kernel);
+  w.strides = ListOf(n, "strides", w.axes, 1);
+  w.dilations = ListOf(n, "dilations", w.axes, 1);
+  w.pads = ListOf(n, "pads", w.axes, 0);
+  const AutoPad automatic = AutoPadOf(n);
+  if (automatic == AutoPad::kNone) return w;
+  w.pads.assign(4, 0);
+  if (automatic != AutoPad::kValid)
+    PadSame(w, std::span(image.shape()).subspan(2), automatic == AutoPad::kLower);
+  return w;
+}
+
+// Applies padding that no attribute can hold.
+ir::Value Padded(OnnxNode& n, const WindowAttributes& w, ir::Value x, double value) {
+  if (w.before.empty()) return x;
+  return n.fn()(ir::Pad{.before = {0, 0, w.before[0], w.before[1]},
+                        .after = {0, 0, w.after[0], w.after[1]},
+                        .value = value},
+                {x});
+}
+
+ir::Values Pool(OnnxNode& n, ir::PoolKind kind) {
+  n.Ignore("storage_order");  // of the indices, which nobody may read
+  ir::Pool2d op{.kind = kind};
+  if (kind == ir::PoolKind::kAverage) op.count_include_pad = n.Flag("count_include_pad");
+  op.ceil_mode = n.Flag("ceil_mode");
+  if (!n.Has("kernel_shape")) n.Fail("attribute 'kernel_shape' is missing");
+  ir::Value x = ImageOf(n, 0);
+  if (!x) return {};
+  const auto axes = static_cast<size_t>(n.type(0).rank() - 2);
+  const WindowAttributes w = ReadWindow(n, x.type(), ListOf(n, "kernel_shape", axes, 1));
+  if (kind == ir::PoolKind::kAverage && !w.before.empty() && !op.count_include_pad)
+    n.Fail("its SAME padding depends on {}; bind it or state pads", x.type().ToText());
+  if (!n.status().ok()) return {};
+  const double around = kind == ir::PoolKind::kMax ? -std::numeric_limits<double>::infinity() : 0;
+  x = Padded(n, w, x, around);
+  op.kernel = w.kernel;
+  op.strides = w.strides;
+  op.dilations = w.dilations;
+  op.padding = w.pads;
+  return {Restored(n, n.fn()(op, {x}))};
+}
+
+}  // namespace
+
+ir::Values BuildAveragePool(OnnxNode& n) { return Pool(n, ir::PoolKind::kAverage); }
+ir::Values BuildMaxPool(OnnxNode& n) { return Pool(n, ir::PoolKind::kMax); }
+
+ir::Values BuildConv(OnnxNode& n) {
+  ir::Conv2d op{.groups = n.Int("group", 1)};
+  ir::Value x = ImageOf(n, 0);
+  const ir::Value weight = ImageOf(n, 1);
+  if (!x || !weight) return {};
+  const ir::Dims& shape = weight.type().shape();
+  if (n.type(0).rank() != n.type(1).rank() || !shape[2].is_constant() || !shape[3].is_constant()) {
+    n.Fail("weights {} for {}", n.type(1).ToText(), n.type(0).ToText());
+    return {};
+  }
+  std::vector<int64_t> kernel = {shape[2].constant(), shape[3].constant()};
+  const auto axes = static_cast<size_t>(n.type(0).rank() - 2);
+  if (n.Has("kernel_shape") && ListOf(n, "kernel_shape", axes, 1) != kernel)
+    n.Fail("attribute 'kernel_shape' does not match weights {}", n.type(1).ToText());
+  const WindowAttributes w = ReadWindow(n, x.type(), std::move(kernel));
+  if (!n.status().ok()) return {};
+  x = Padded(n, w, x, 0);
+  op.strides = w.strides;
+  op.dilations = w.dilations;
+  op.padding = w.pads;
+  return {Restored(n, n.fn().Add(op, std::array{x, weight, n.in(2)})[0])};
+}
+
+}  // namespace forge::formats

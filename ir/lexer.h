@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tokens of the text form.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace forge::ir {
+
+struct Token {
+  enum Kind : uint8_t { kEnd, kWord, kNumber, kString, kMark } kind = kEnd;
+  std::string_view text;  // as it stands in the source; a string with its quotes
+  uint32_t line = 1, column = 1;
+};
+
+// Reads one token ahead. White space and comments from "//" to the end of the line separate tokens.
+// Numbers are digits with an optional fraction and exponent; a sign is a mark of its own, and so is
+// "..". Copies are cheap and go on from the same place.
+class Lexer {
+ public:
+  explicit Lexer(std::string_view source) : source_(source) { Advance(); }
+  const Token& next() const { return next_; }
+  Token Take();
+  bool At(std::string_view text) const;  // a word or mark, never a string
+  bool TakeIf(std::string_view text);
+  // errors: InvalidArgument "3:14: expected ')', found 'foo'"
+  absl::Status Expect(std::string_view text);
+  absl::Status Error(std::string_view what) const { return ErrorAt(next_, what); }
+  static absl::Status ErrorAt(const Token& at, std::string_view what);
+  absl::Status Expected(std::string_view what) const;  // "expected WHAT, found 'foo'"
+
+  // A word, or a quoted string without quotes and escapes.
+  absl::StatusOr<std::string> TakeName(std::string_view what);
+  absl::StatusOr<std::string> TakeString(std::string_view what);
+  // With an optional sign; exact. `negated`: a minus was taken already.
+  absl::StatusOr<int64_t> TakeInt(bool negated = false);
+  absl::StatusOr<double> TakeDouble();  // also inf and nan
+  absl::StatusOr<float> TakeFloat();
+
+ private:
+  void Advance();
+  void SkipSpace();
+  void Step();  // one character, counting lines
+  size_t EndOfNumber() const;
+  size_t EndOfString() const;
+  template <class T>
+  absl::StatusOr<T> TakeReal();
+
+  std::string_view source_;
+  size_t at_ = 0;
+  uint32_t line_ = 1, column_ = 1;
+  Token next_;
+};
+
+}  // namespace forge::ir

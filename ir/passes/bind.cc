@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/passes/passes.h"
+
+namespace forge::ir {
+namespace {
+
+absl::Status BindInto(Module& m, const Function& in, Function& out, const Bindings& values,
+                      TypeSpan arguments);
+
+// The op with its symbols replaced; bodies are bound for the types they are called with.
+absl::StatusOr<AnyOp> BindOp(Module& m, const AnyOp& op, TypeSpan in, const Bindings& values) {
+  AnyOp bound = op.Bind(values);
+  const OpDef& def = op.def();
+  bool has_body = false;
+  for (const Field& f : def.fields) has_body |= f.kind == FieldKind::kFunction;
+  if (!has_body) return bound;
+  std::shared_ptr<void> self = def.make(bound.self());
+  for (const Field& f : def.fields) {
+    if (f.kind != FieldKind::kFunction) continue;
+    auto& body = *static_cast<Function**>(f.at(self.get()));
+    if (body == nullptr) continue;
+    Function* made = m.AddFunction(body->name());
+    FORGE_RETURN_IF_ERROR(BindInto(m, *body, *made, values, in));
+    body = made;
+  }
+  return AnyOp(def, self);
+}
+
+// `arguments`: types of a body's arguments when they are those of the call; empty: the function's
+// own, bound.
+absl::Status BindInto(Module& m, const Function& in, Function& out, const Bindings& values,
+                      TypeSpan arguments) {
+  std::vector<Value> map(in.value_count());
+  for (size_t i = 0; i < in.arguments().size(); ++i) {
+    const auto& a = in.arguments()[i];
+    const bool given = arguments.size() == in.arguments().size();
+    map[a.value] = out.Argument(a.name, given ? arguments[i] : in.type(a.value).Bind(values));
+  }
+  for (const auto& r : in.reads()) map[r.value] = out.Read(r.variable);
+  for (const Node& node : in.nodes()) {
+    if (!node.late.empty())
+      return InvalidArgument("{}: {} is not known before the run",
+                             node.from ? node.from->ToText() : "", node.op.ToText());
+    Values operands;
+    Types types;
+    for (uint32_t v : node.in) {
+      operands.push_back(v == kAbsent ? Value{} : map[v]);
+      types.push_back(v == kAbsent ? Type() : out.type(map[v].id));
+    }
+    Function::Scope scope(out, node.from);
+    FORGE_ASSIGN_OR_RETURN(AnyOp op, BindOp(m, node.op, types, values));
+    Values made = out.Add(op, operands);
+    FORGE_RETURN_IF_ERROR(out.status());
+    for (size_t k = 0; k < made.size(); ++k) {
+      map[node.first_out + k] = made[k];
+      out.SetName(made[k], in.NameOf(node.first_out + static_cast<uint32_t>(k)));
+    }
+  }
+  for (const auto& r : in.results()) out.Return(r.name, map[r.value]);
+  for (const auto& u : in.updates()) out.Store(u.variable, map[u.value]);
+  return out.status();
+}
+
+}  // namespace
+
+absl::Status Bind(Module& m, const Function& in, Function& out, const Bindings& values) {
+  return BindInto(m, in, out, values, {});
+}
+
+}  // namespace forge::ir

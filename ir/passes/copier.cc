@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/passes/copier.h"
+
+namespace forge::ir {
+
+Copier::Copier(const Function& in, Function& out) : in_(in), out_(out), map_(in.value_count()) {
+  for (const auto& a : in.arguments()) Map(a.value, out.Argument(a.name, in.type(a.value)));
+  for (const auto& r : in.reads()) Map(r.value, out.Read(r.variable));
+}
+
+Values Copier::Operands(std::span<const uint32_t> values) const {
+  Values out;
+  for (uint32_t v : values) out.push_back((*this)[v]);
+  return out;
+}
+
+void Copier::Map(uint32_t value, Value made) {
+  map_[value] = made;
+  if (in_.NameOf(value) != out_.NameOf(made.id)) out_.SetName(made, in_.NameOf(value));
+}
+
+void Copier::CopyNode(const Node& node) {
+  Function::Scope scope(out_, node.from);
+  std::vector<Function::LateField> late;
+  for (const Late& l : node.late)
+    late.push_back({node.op.def().fields[l.field].name, map_[l.value]});
+  const Values made = out_.AddLate(node.op, Operands(node.in), late);
+  for (uint16_t k = 0; k < node.outs; ++k) Map(node.first_out + k, made[k]);
+}
+
+absl::Status Copier::Finish() {
+  for (const auto& r : in_.results()) out_.Return(r.name, map_[r.value]);
+  for (const auto& u : in_.updates()) out_.Store(u.variable, map_[u.value]);
+  return out_.status();
+}
+
+}  // namespace forge::ir

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing one function after another, node by node, for passes that a Rewriter's rule cannot
+// express.
+#pragma once
+#include "ir/module.h"
+
+namespace forge::ir {
+
+class Copier {
+ public:
+  // Carries arguments and variable reads over.
+  Copier(const Function& in, Function& out);
+  Value operator[](uint32_t value) const { return value == kAbsent ? Value{} : map_[value]; }
+  // The new values of operands; absent ones stay absent.
+  Values Operands(std::span<const uint32_t> values) const;
+  // From now on `value` is `made`, which takes its name.
+  void Map(uint32_t value, Value made);
+  void CopyNode(const Node& node);
+  // Adds results and updates.  Returns the first error of the new function.
+  absl::Status Finish();
+
+ private:
+  const Function& in_;
+  Function& out_;
+  std::vector<Value> map_;
+};
+
+}  // namespace forge::ir

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+// Greedy fusion over an op's face: a scalar expression, an index map, or neither (an anchor).
+#include <algorithm>
+#include <queue>
+
+#include "ir/ops/fused.h"
+#include "ir/passes/copier.h"
+#include "ir/passes/passes.h"
+
+namespace forge::ir {
+namespace {
+
+constexpr int kNone = -1;
+// Nodes in one region: beyond this a kernel's registers, not its launches, set the pace.
+constexpr size_t kMaxNodes = 48;
+
+enum class Face { kScalar, kMovement, kLiteral, kAnchor };
+
+Face FaceOf(const Node& node) {
+  const OpDef& def = node.op.def();
+  if (def.scalar) return Face::kScalar;
+  if (def.map) return node.in.empty() ? Face::kLiteral : Face::kMovement;
+  return Face::kAnchor;
+}
+
+struct Group {
+  std::vector<int> nodes;  // indices, ascending
+  int anchor = kNone;
+};
+
+// One fusion of a function: groups are merged as long as the target agrees, then written.
+class Fuser {
+ public:
+  Fuser(Module& m, const Function& in, const Target& target)
+      : module_(m), in_(in), target_(target), uses_(in.UseCounts()), readers_(in.value_count()) {
+    const int n = static_cast<int>(in.nodes().size());
+    group_of_.resize(n);
+    groups_.resize(n);
+    for (int i = 0; i < n; ++i) {
+      group_of_[i] = i;
+      groups_[i].nodes = {i};
+      if (FaceOf(in.nodes()[i]) == Face::kAnchor) groups_[i].anchor = i;
+      for (uint32_t v : in.nodes()[i].in)
+        if (v != kAbsent) readers_[v].push_back(i);
+    }
+  }
+
+  absl::Status Run(Function& out) {
+    for (int i = 0; i < static_cast<int>(in_.nodes().size()); ++i) Grow(i);
+    return Write(out);
+  }
+
+ private:
+  const Node& node(int i) const { return in_.nodes()[i]; }
+  int Producer(uint32_t value) const {
+    if (value == kAbsent || in_.origin(value).kind != Function::Origin::kNode) return kNone;
+    return static_cast<int>(in_.origin(value).index);
+  }
+
+  // Tries to join node i's group with those of its operands, the deepest first: that one is
+  // computed last anyway, and the others become its operands.
+  void Grow(int i) {
+    if (FaceOf(node(i)) == Face::kLiteral) return;
+    std::vector<int> producers;
+    for (uint32_t v : node(i).in) {
+      int p = Producer(v);
+      if (p != kNone && FaceOf(node(p)) != Face::kLiteral) producers.push_back(p);
+    }
+    std::sort(producers.rbegin(), producers.rend());
+    for (int p : producers) TryJoin(p, i);
+  }
+
+  void TryJoin(int producer, int consumer) {
+    const int a = group_of_[producer], b = group_of_[consumer];
+    if (a == b || groups_[a].nodes.size() + groups_[b].nodes.size() > kMaxNodes) return;
+    if (groups_[a].anchor != kNone && groups_[b].anchor != kNone) return;
+    if (!FitsTogether(a, b) || DependsThroughOthers(a, b)) return;
+    Group merged = groups_[a];
+    merged.nodes.insert(merged.nodes.end(), groups_[b].nodes.begin(), groups_[b].nodes.end());
+    std::sort(merged.nodes.begin(), merged.nodes.end());
+    merged.anchor = std::max(groups_[a].anchor, groups_[b].anchor);
+    Function body("candidate");
+    std::vector<uint32_t> operands, results;
+    if (!BuildBody(merged, body, operands, results).ok() || !target_.Fuses(body)) return;
+    for (int n : groups_[a].nodes) group_of_[n] = b;
+    groups_[a] = {};
+    groups_[b] = std::move(merged);
+  }
+
+  // Whether `b` can compute what it needs of `a` element by element without doing it many times
+  // over.
+  bool FitsTogether(int a, int b) const {
+    if (groups_[a].anchor != kNone) return EpilogueFits(a, b);
+    if (!OnlyReader(a, b)) return false;
+    if (groups_[b].anchor == kNone) return true;
+    return IsMovementOnly(a) || ReadsOnce(groups_[b].anchor, a);
+  }
+
+  // An epilogue works on the anchor's own elements, one for one, so shapes are equal and nothing
+  // moves.
+  bool EpilogueFits(int a, int b) const {
+    const Dims& shape = in_.type(node(groups_[a].anchor).first_out).shape();
+    for (int i : groups_[b].nodes)
+      if (FaceOf(node(i)) != Face::kScalar || !(in_.type(node(i).first_out).shape() == shape))
+        return false;
+    for (int i : groups_[a].nodes)
+      if (i > groups_[a].anchor && FaceOf(node(i)) == Face::kMovement) return false;
+    return true;
+  }
+
+  bool IsMovementOnly(int g) const {
+    return std::all_of(groups_[g].nodes.begin(), groups_[g].nodes.end(),
+                       [&](int i) { return FaceOf(node(i)) == Face::kMovement; });
+  }
+
+  // Does nobody but group b read what group a makes?
+  bool OnlyReader(int a, int b) const {
+    for (int i : groups_[a].nodes) {
+      for (uint16_t k = 0; k < node(i).outs; ++k) {
+        const uint32_t v = node(i).first_out + k;
+        int inside = 0;
+        for (int reader : readers_[v]) inside += group_of_[reader] == a || group_of_[reader] == b;
+        if (inside != uses_[v]) return false;
+      }
+    }
+    return true;
+  }
+
+  // Does the anchor touch each element of the operand made by group g about once (a reduction, not
+  // a convolution)? Work per operand element is the measure.
+  bool ReadsOnce(int anchor, int g) const {
+    const Node& a = node(anchor);
+    const Types types = in_.TypesOf(a.in);
+    const Cost cost = a.op.def().cost(a.op.def(), a.op.self(), types);
+    const Dim work = cost.terms * in_.type(a.first_out).elements();
+    for (size_t k = 0; k < a.in.size(); ++k) {
+      int p = Producer(a.in[k]);
+      if (p == kNone || group_of_[p] != g) continue;
+      const Dim once =
+          types[k].elements() *
+          (types[k].elements() == in_.type(a.first_out).elements() ? cost.terms : Dim(1));
+      if (!(once == work)) return false;
+    }
+    return true;
+  }
+
+  // Would joining a and b close a cycle: does b read something outside that needs a?
+  bool DependsThroughOthers(int a, int b) const {
+    const int first = groups_[a].nodes.front();
+    std::vector<int> stack;
+    std::vector<bool> seen(node_count(), false);
+    auto push_operands = [&](int i) {
+      for (uint32_t v : node(i).in) {
+        int p = Producer(v);
+        if (p == kNone || p < first || seen[p]) continue;
+        seen[p] = true;
+        stack.push_back(p);
+      }
+    };
+    for (int i : groups_[b].nodes) push_operands(i);
+    // Direct reads of a by b are what joining is about; only detours count.
+    std::vector<int> start;
+    for (int p : stack)
+      if (group_of_[p] != a && group_of_[p] != b) start.push_back(p);
+    stack = start;
+    std::fill(seen.begin(), seen.end(), false);
+    while (!stack.empty()) {
+      const int i = stack.back();
+      stack.pop_back();
+      if (group_of_[i] == a) return true;
+      // Whoever needs one node of a group needs the whole of it.
+      for (int member : groups_[group_of_[i]].nodes) push_operands(member);
+    }
+    return false;
+  }
+
+  size_t node_count() const { return in_.nodes().size(); }
+
+  bool ReadOutside(uint32_t value, int group) const {
+    int inside = 0;
+    for (int reader : readers_[value]) inside += group_of_[reader] == group;
+    return inside < uses_[value];
+  }
+
+  // Writes the region of `group` into `body`; operands and results are value ids of the function.
+  absl::Status BuildBody(const Group& group, Function& body, std::vector<uint32_t>& operands,
+                         std::vector<uint32_t>& results) const {
+    absl::flat_hash_map<uint32_t, Value> map;
+    std::vector<bool> member(node_count(), false);
+    for (int i : group.nodes) member[i] = true;
+    auto operand = [&](uint32_t v) -> Value {
+      if (v == kAbsent) return {};
+      if (auto it = map.find(v); it != map.end()) return it->second;
+      int p = Producer(v);
+      if (p != kNone && FaceOf(node(p)) == Face::kLiteral) {
+        Function::Scope scope(body, node(p).from);
+        return map[v] = body.Add(node(p).op, {})[0];
+      }
+      operands.push_back(v);
+      return map[v] = body.Argument(fmt::format("a{}", operands.size() - 1), in_.type(v));
+    };
+    for (int i : group.nodes) {
+      Values in;
+      for (uint32_t v : node(i).in) in.push_back(operand(v));
+      Function::Scope scope(body, node(i).from);
+      Values made = body.Add(node(i).op, in);
+      for (size_t k = 0; k < made.size(); ++k) {
+        map[node(i).first_out + k] = made[k];
+        body.SetName(made[k], in_.NameOf(node(i).first_out + k));
+      }
+    }
+    for (int i : group.nodes) {
+      for (uint16_t k = 0; k < node(i).outs; ++k) {
+        const uint32_t v = node(i).first_out + k;
+        int inside = 0;
+        for (int reader : readers_[v]) inside += member[reader];
+        if (inside == uses_[v]) continue;
+        results.push_back(v);
+        body.Return(fmt::format("r{}", results.size() - 1), map[v]);
+      }
+    }
+    return body.status();
+  }
+
+  // Groups in an order in which every operand comes first; earliest node first among the ready.
+  std::vector<int> Order() const {
+    std::vector<int> waiting(node_count(), 0);
+    std::vector<std::vector<int>> readers(node_count());
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      std::vector<int> needs;
+      for (int i : groups_[g].nodes)
+        for (uint32_t v : node(i).in)
+          if (int p = Producer(v); p != kNone && group_of_[p] != static_cast<int>(g))
+            needs.push_back(group_of_[p]);
+      std::sort(needs.begin(), needs.end());
+      needs.erase(std::unique(needs.begin(), needs.end()), needs.end());
+      waiting[g] = static_cast<int>(needs.size());
+      for (int need : needs) readers[need].push_back(static_cast<int>(g));
+    }
+    using Entry = std::pair<int, int>;  // first node, group
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+    for (size_t g = 0; g < groups_.size(); ++g)
+      if (!groups_[g].nodes.empty() && waiting[g] == 0) ready.emplace(groups_[g].nodes.front(), g);
+    std::vector<int> order;
+    while (!ready.empty()) {
+      const int g = ready.top().second;
+      ready.pop();
+      order.push_back(g);
+      for (int r : readers[g])
+        if (--waiting[r] == 0) ready.emplace(groups_[r].nodes.front(), r);
+    }
+    return order;
+  }
+
+  absl::Status Write(Function& out) {
+    Copier copy(in_, out);
+    for (int g : Order()) {
+      const bool literal =
+          groups_[g].nodes.size() == 1 && FaceOf(node(groups_[g].nodes[0])) == Face::kLiteral;
+      if (literal && !LiteralIsNeeded(node(groups_[g].nodes[0]).first_out)) continue;
+      FORGE_RETURN_IF_ERROR(WriteGroup(groups_[g], out, copy));
+    }
+    return copy.Finish();
+  }
+
+  // A literal is copied into every region that reads it; alone it is needed by plain nodes and
+  // results.
+  bool LiteralIsNeeded(uint32_t value) const {
+    size_t in_regions = 0;
+    for (int reader : readers_[value]) in_regions += IsRegion(groups_[group_of_[reader]]);
+    return in_regions < static_cast<size_t>(uses_[value]);
+  }
+
+  // A node alone stays as it is, unless it reads literals, which a region can hold.
+  bool IsRegion(const Group& g) const {
+    if (g.nodes.size() > 1) return true;
+    const Node& only = node(g.nodes[0]);
+    if (FaceOf(only) == Face::kLiteral) return false;
+    return std::any_of(only.in.begin(), only.in.end(),
+                       [&](uint32_t v) {
+                         int p = Producer(v);
+                         return p != kNone && FaceOf(node(p)) == Face::kLiteral;
+                       }) &&
+           RegionIsTaken(g);
+  }
+
+  bool RegionIsTaken(const Group& g) const {
+    Function body("candidate");
+    std::vector<uint32_t> operands, results;
+    return BuildBody(g, body, operands, results).ok() && static_cast<bool>(target_.Fuses(body));
+  }
+
+  absl::Status WriteGroup(const Group& g, Function& out, Copier& copy) {
+    if (!IsRegion(g)) {
+      copy.CopyNode(node(g.nodes[0]));
+      return out.status();
+    }
+    Function* body = module_.AddFunction(in_.name() + ".fused");
+    std::vector<uint32_t> operands, results;
+    FORGE_RETURN_IF_ERROR(BuildBody(g, *body, operands, results));
+    std::vector<ProvenanceRef> parts;
+    for (int i : g.nodes) parts.push_back(node(i).from);
+    Function::Scope scope(out, MadeBy("fuse", parts));
+    const Values made = out.Add(Fused{.body = body}, copy.Operands(operands));
+    FORGE_RETURN_IF_ERROR(out.status());
+    for (size_t k = 0; k < made.size(); ++k) copy.Map(results[k], made[k]);
+    return absl::OkStatus();
+  }
+
+  Module& module_;
+  const Function& in_;
+  const Target& target_;
+  std::vector<int> uses_;
+  std::vector<std::vector<int>> readers_;
+  std::vector<int> group_of_;
+  std::vector<Group> groups_;
+};
+
+}  // namespace
+
+absl::Status Fuse(Module& m, const Function& in, Function& out, const Target& target) {
+  return Fuser(m, in, target).Run(out);
+}
+
+}  // namespace forge::ir

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The passes of a model's way to a device. Each reads one function and writes another of the same
+// module; what it writes verifies. Their order is in runtime/lower.cc.
+#pragma once
+#include "ir/target.h"
+
+namespace forge::ir {
+
+// Marks parameters as constants: inference may then fold, hoist and pack them.
+void Freeze(Module& m);
+
+// Resolves late fields whose values are known, evaluates small constant subgraphs, turns shape
+// arithmetic into dimensions and one-element constants into fills, drops what changes nothing,
+// folds batch norms into the convolutions before them.
+//   errors: InvalidArgument where a resolved shape refuses, with the node's name
+absl::Status Fold(Module& m, const Function& in, Function& out);
+
+// Replaces exporters' idioms by the op they spell: hard-swish.
+absl::Status Recognise(const Function& in, Function& out);
+
+// Leaves only what `target` supports: a kernel, else the op's decomposition.
+//   errors: Unimplemented, one line for each node that has neither
+absl::Status Legalise(const Function& in, Function& out, const Target& target);
+
+// Moves what depends on constants alone from `in` to `load`, whose results become variables of
+// `out`, named as load's results are.  Returns how many nodes moved.
+absl::StatusOr<int> Hoist(Module& m, const Function& in, Function& load, Function& out);
+
+// Gathers an anchor (anything with a kernel of its own) with the element-wise and movement ops
+// around it into fused nodes, greedily, as far as `target` says yes.
+absl::Status Fuse(Module& m, const Function& in, Function& out, const Target& target);
+
+// Replaces symbols by numbers in types, attributes and bodies, and infers everything again.
+//   errors: InvalidArgument where numbers do not fit, with the node's name
+absl::Status Bind(Module& m, const Function& in, Function& out, const Bindings& values);
+
+// Chooses encodings and inserts relayouts, by the target's prices. Types must be bound.
+absl::Status AssignEncodings(const Function& in, Function& out, const Target& target);
+
+}  // namespace forge::ir

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/executable.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ir/interpreter.h"
+
+namespace forge {
+namespace {
+
+std::string KeyOf(const ProgramCache::Request& r) {
+  std::string key = r.node->op.ToText();
+  for (const ir::Type& t : r.in) key += "|" + (t ? t.ToText() : std::string("-"));
+  key += ">";
+  for (const ir::Type& t : r.out) key += "|" + t.ToText();
+  return key;
+}
+
+// Bytes one staging buffer holds at most.
+constexpr uint64_t kStagingBytes = uint64_t{16} << 20;
+
+}  // namespace
+
+// ---- variables
+// --------------------------------------------------------------------------------------
+
+absl::Status VariableStore::Fill(const VariablePlace& place, std::span<const uint8_t> bytes) {
+  if (bytes.empty()) return absl::OkStatus();
+  if (device_->host_memory()) {
+    FORGE_ASSIGN_OR_RETURN(std::span<uint8_t> to, device_->Map(*place.buffer));
+    std::memcpy(to.data() + place.offset, bytes.data(), bytes.size());
+    return absl::OkStatus();
+  }
+  const uint64_t piece = std::min<uint64_t>(kStagingBytes, bytes.size());
+  FORGE_ASSIGN_OR_RETURN(BufferRef staging, device_->Allocate(Memory::kUpload, piece));
+  FORGE_ASSIGN_OR_RETURN(std::span<uint8_t> mapped, device_->Map(*staging));
+  for (uint64_t at = 0; at < bytes.size(); at += piece) {
+    const uint64_t n = std::min<uint64_t>(piece, bytes.size() - at);
+    std::memcpy(mapped.data(), bytes.data() + at, n);
+    FORGE_ASSIGN_OR_RETURN(Point done,
+                           device_->Copy({*staging, 0, *place.buffer, place.offset + at, n}, {}));
+    FORGE_RETURN_IF_ERROR(device_->Wait(done, -1));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VariableStore::Add(std::span<ir::Variable* const> variables) {
+  // Small ones share buffers; none is larger than the device allows.
+  std::vector<std::pair<ir::Variable*, uint64_t>> todo;
+  for (ir::Variable* v : variables) {
+    if (places_.contains(v)) continue;
+    FORGE_ASSIGN_OR_RETURN(ir::Dim dim, v->type.bytes());
+    FORGE_ASSIGN_OR_RETURN(int64_t bytes, dim.Evaluate({}));
+    todo.emplace_back(v, static_cast<uint64_t>(bytes));
+  }
+  size_t first = 0;
+  while (first < todo.size()) {
+    uint64_t total = 0;
+    size_t end = first;
+    for (; end < todo.size(); ++end) {
+      const uint64_t aligned = (todo[end].second + kAlignment - 1) / kAlignment * kAlignment;
+      if (end > first && total + aligned > device_->largest_buffer()) break;
+      total += aligned;
+    }
+    FORGE_ASSIGN_OR_RETURN(BufferRef buffer,
+                           device_->Allocate(Memory::kDevice, std::max(total, kAlignment)));
+    bytes_ += total;
+    uint64_t at = 0;
+    for (; first < end; ++first) {
+      const auto& [v, bytes] = todo[first];
+      const VariablePlace place{buffer, at, bytes};
+      at += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+      places_[v] = place;
+      FORGE_ASSIGN_OR_RETURN(ir::HostValue initial, ir::InitialValue(*v));
+      FORGE_RETURN_IF_ERROR(Fill(place, initial.bytes()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+const VariablePlace* VariableStore::Find(const ir::Variable* v) const {
+  auto it = places_.find(v);
+  return it == places_.end() ? nullptr : &it->second;
+}
+
+// ---- programs
+// ---------------------------------------------------------------------------------------
+
+absl::StatusOr<std::vector<ProgramRef>> ProgramCache::Get(
+    std::span<const Request> requests, Counts& counts,
+    const std::function<void(size_t, size_t)>& progress) {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> keys;
+  std::vector<CompileRequest> wanted;
+  std::vector<std::string> wanted_keys;
+  for (const Request& r : requests) {
+    keys.push_back(KeyOf(r));
+    const bool asked =
+        std::find(wanted_keys.begin(), wanted_keys.end(), keys.back()) != wanted_keys.end();
+    if (asked || programs_.contains(keys.back())) {
+      ++counts.reused;
+      continue;
+    }
+    ++counts.made;
+    wanted.push_back({&r.node->op, r.in, r.out, r.name});
+    wanted_keys.push_back(keys.back());
+  }
+  auto compiled = device_->Compile(wanted, [&](size_t done) {
+    if (progress) progress(done, wanted.size());
+  });
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!compiled[i].ok()) return Annotate(compiled[i].status(), wanted[i].name);
+    programs_[wanted_keys[i]] = *std::move(compiled[i]);
+  }
+  std::vector<ProgramRef> out;
+  for (const std::string& key : keys) out.push_back(programs_[key]);
+  return out;
+}
+
+// ---- running
+// ----------------------------------------------------------------------------------------
+
+absl::Status Executable::CopyIn(std::span<const ir::HostValue* const> arguments) {
+  FORGE_CHECK(arguments.size() == upload_.size());
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    FORGE_CHECK(arguments[i]->bytes().size() == upload_[i].bytes);
+    if (upload_[i].bytes == 0) continue;
+    FORGE_ASSIGN_OR_RETURN(std::span<uint8_t> to, device_->Map(*slots_[upload_[i].slot]));
+    std::memcpy(to.data() + upload_[i].offset, arguments[i]->bytes().data(), upload_[i].bytes);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executable::CopyOut(std::vector<ir::HostValue>& results) {
+  results.clear();
+  for (size_t i = 0; i < function_->results().size(); ++i) {
+    const ir::Type& type = function_->type(function_->results()[i].value);
+    FORGE_ASSIGN_OR_RETURN(ir::HostValue value,
+                           ir::HostValue::Zeros(type.dtype(), ir::Constants(type.shape())));
+    FORGE_CHECK(value.bytes().size() == readback_[i].bytes);
+    if (readback_[i].bytes > 0) {
+      FORGE_ASSIGN_OR_RETURN(std::span<uint8_t> from, device_->Map(*slots_[readback_[i].slot]));
+      std::memcpy(value.mutable_bytes().data(), from.data() + readback_[i].offset,
+                  readback_[i].bytes);
+    }
+    results.push_back(std::move(value));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executable::SubmitAndWait(Segment& segment, const std::atomic<bool>* cancel) {
+  FORGE_ASSIGN_OR_RETURN(
+      Point done,
+      device_->Submit(segment, {.slots = slots_, .step_values = {}, .wait = {}, .cancel = cancel}));
+  return device_->Wait(done, -1);
+}
+
+absl::Status Executable::Run(std::span<const ir::HostValue* const> arguments,
+                             std::vector<ir::HostValue>& results, const std::atomic<bool>* cancel) {
+  FORGE_RETURN_IF_ERROR(CopyIn(arguments));
+  for (const SegmentRef& segment : segments_)
+    FORGE_RETURN_IF_ERROR(SubmitAndWait(*segment, cancel));
+  return CopyOut(results);
+}
+
+absl::Status Executable::RunForVariables() {
+  for (const SegmentRef& segment : segments_)
+    FORGE_RETURN_IF_ERROR(SubmitAndWait(*segment, nullptr));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ir::HostValue> Executable::Read(uint32_t value) {
+  const ir::Type& type = function_->type(value);
+  const Place& place = places_[value];
+  std::vector<uint8_t> raw(place.bytes);
+  if (place.bytes > 0) {
+    BufferRef from = slots_[place.slot];
+    uint64_t at = place.offset;
+    if (!device_->host_memory()) {
+      FORGE_ASSIGN_OR_RETURN(BufferRef staging, device_->Allocate(Memory::kReadback, place.bytes));
+      FORGE_ASSIGN_OR_RETURN(Point done, device_->Copy({*from, at, *staging, 0, place.bytes}, {}));
+      FORGE_RETURN_IF_ERROR(device_->Wait(done, -1));
+      from = staging;
+      at = 0;
+    }
+    FORGE_ASSIGN_OR_RETURN(std::span<uint8_t> mapped, device_->Map(*from));
+    std::memcpy(raw.data(), mapped.data() + at, place.bytes);
+  }
+  const std::vector<int64_t> shape = ir::Constants(type.shape());
+  if (!type.encoding()) return ir::HostValue::Of(type.dtype(), shape, Bytes(std::move(raw)));
+  FORGE_ASSIGN_OR_RETURN(ir::HostValue dense, ir::HostValue::Zeros(type.dtype(), shape));
+  FORGE_RETURN_IF_ERROR(type.encoding()->Decode(type.dtype(), shape, raw, dense.mutable_bytes()));
+  return dense;
+}
+
+absl::Status Executable::RunStepwise(std::span<const ir::HostValue* const> arguments,
+                                     std::vector<ir::HostValue>& results,
+                                     const Observer& observer) {
+  FORGE_CHECK(segments_.size() == infos_.size());
+  FORGE_RETURN_IF_ERROR(CopyIn(arguments));
+  for (size_t i = 0; i < segments_.size(); ++i) {
+    const ir::Node* node = step_nodes_[i];
+    StepView view{i, node, {}, {}, infos_[i]};
+    // Operands are read before the step, since a result may lie where an operand was.
+    for (uint32_t v : node ? std::span<const uint32_t>(node->in) : std::span<const uint32_t>()) {
+      if (v == ir::kAbsent) {
+        view.in.emplace_back();
+        continue;
+      }
+      FORGE_ASSIGN_OR_RETURN(ir::HostValue value, Read(v));
+      view.in.push_back(std::move(value));
+    }
+    FORGE_RETURN_IF_ERROR(SubmitAndWait(*segments_[i], nullptr));
+    if (node == nullptr) continue;
+    for (uint16_t k = 0; k < node->outs; ++k) {
+      FORGE_ASSIGN_OR_RETURN(ir::HostValue value, Read(node->first_out + k));
+      view.out.push_back(std::move(value));
+    }
+    FORGE_RETURN_IF_ERROR(observer(view));
+  }
+  return CopyOut(results);
+}
+
+absl::StatusOr<std::vector<StepTime>> Executable::Timestamps() const {
+  std::vector<StepTime> all;
+  for (const SegmentRef& segment : segments_) {
+    FORGE_ASSIGN_OR_RETURN(std::vector<StepTime> times, device_->Timestamps(*segment));
+    all.insert(all.end(), times.begin(), times.end());
+  }
+  return all;
+}
+
+}  // namespace forge

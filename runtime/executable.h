@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// A bound function made ready on a device: programs compiled, memory planned, steps recorded.
+#pragma once
+#include <functional>
+#include <map>
+#include <mutex>
+
+#include "ir/host_value.h"
+#include "runtime/device.h"
+#include "runtime/memory_plan.h"
+
+namespace forge {
+
+// Where a variable lies on the device.
+struct VariablePlace {
+  BufferRef buffer;
+  uint64_t offset = 0, bytes = 0;
+};
+
+// Variables of one model on one device, shared by its Sessions.
+class VariableStore {
+ public:
+  explicit VariableStore(DeviceRef device) : device_(std::move(device)) {}
+  // Uploads what has initial bytes and gives room (zeros) to the rest. Known ones are left alone.
+  //   errors: ResourceExhausted, DataLoss (storage smaller than its type)
+  absl::Status Add(std::span<ir::Variable* const> variables);
+  const VariablePlace* Find(const ir::Variable* v) const;
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  absl::Status Fill(const VariablePlace& place, std::span<const uint8_t> bytes);
+  DeviceRef device_;
+  std::map<const ir::Variable*, VariablePlace> places_;
+  uint64_t bytes_ = 0;
+};
+
+// Programs of one model on one device by op, attributes and types, shared by plans and Sessions.
+class ProgramCache {
+ public:
+  explicit ProgramCache(DeviceRef device) : device_(std::move(device)) {}
+  struct Request {
+    const ir::Node* node;
+    ir::Types in, out;
+    std::string name;
+  };
+  struct Counts {
+    int made = 0, reused = 0;
+  };
+  // errors: the first program that fails, with its node's name; Unimplemented from the device
+  // passes through
+  absl::StatusOr<std::vector<ProgramRef>> Get(
+      std::span<const Request> requests, Counts& counts,
+      const std::function<void(size_t done, size_t total)>& progress);
+
+ private:
+  DeviceRef device_;
+  std::mutex mutex_;
+  std::map<std::string, ProgramRef> programs_;
+};
+
+struct PlanStatistics {
+  int steps = 0, dispatches = 0, barriers = 0;
+  int kernels_made = 0, kernels_reused = 0;  // of this plan
+  uint64_t arena_bytes = 0, largest_live_set = 0, staging_bytes = 0;
+};
+
+// What --explain says of one step.
+struct StepInfo {
+  std::string label, op, kernel, types;
+  int dispatches = 0;  // 0: an alias or a copy
+  double seconds = 0;  // estimated
+};
+
+// What an observer sees after a step of a stepwise run; copies are copied values, not views.
+struct StepView {
+  size_t index;
+  const ir::Node* node;                // null for copies, which are not shown
+  std::vector<ir::HostValue> in, out;  // dense; absent operands are empty
+  const StepInfo& info;
+};
+
+class Executable {
+ public:
+  struct Options {
+    bool timestamps = false;
+    // Each step is a segment of its own, so that values can be looked at between steps.
+    bool stepwise = false;
+    std::function<void(size_t done, size_t total)> progress;
+  };
+  struct Inputs {
+    DeviceRef device;
+    const ir::Function& function;  // bound; must outlive the executable
+    std::span<const VariableStore* const> variables;
+    ProgramCache& programs;
+    // Not empty: results go there instead of to the host, one place each.
+    std::span<const VariablePlace> results_into;
+  };
+  // errors: Unimplemented (no program for a node), ResourceExhausted
+  static absl::StatusOr<std::unique_ptr<Executable>> Build(const Inputs& inputs,
+                                                           const Options& options);
+
+  // Copies operands in, runs, and leaves results in `results` (in the function's order).
+  //   arguments: of exactly the function's types, in its order
+  //   errors: what a step failed with, with the step's label; Aborted when cancelled
+  absl::Status Run(std::span<const ir::HostValue* const> arguments,
+                   std::vector<ir::HostValue>& results, const std::atomic<bool>* cancel);
+  absl::Status RunForVariables();  // of an executable built with results_into
+  // Calls the observer after each step.
+  using Observer = std::function<absl::Status(const StepView&)>;
+  absl::Status RunStepwise(std::span<const ir::HostValue* const> arguments,
+                           std::vector<ir::HostValue>& results, const Observer& observer);
+
+  const PlanStatistics& statistics() const { return statistics_; }
+  std::span<const StepInfo> steps() const { return infos_; }
+  std::span<const ProgramRef> programs() const { return programs_; }
+  absl::StatusOr<std::vector<StepTime>> Timestamps() const;
+  const ir::Function& function() const { return *function_; }
+
+ private:
+  friend class ExecutableBuilder;
+  struct Place {  // where a value lies: a slot, bytes
+    uint32_t slot = Operand::kNoSlot;
+    uint64_t offset = 0, bytes = 0;
+  };
+  absl::Status CopyIn(std::span<const ir::HostValue* const> arguments);
+  absl::Status CopyOut(std::vector<ir::HostValue>& results);
+  absl::StatusOr<ir::HostValue> Read(uint32_t value);
+  absl::Status SubmitAndWait(Segment& segment, const std::atomic<bool>* cancel);
+
+  DeviceRef device_;
+  const ir::Function* function_ = nullptr;
+  std::vector<BufferRef> slots_;
+  std::vector<Place> places_;                // by value id
+  std::vector<Place> upload_, readback_;     // by argument, by result
+  std::vector<SegmentRef> segments_;         // one, or one for each step
+  std::vector<const ir::Node*> step_nodes_;  // null for copies
+  std::vector<StepInfo> infos_;
+  std::vector<ProgramRef> programs_;
+  PlanStatistics statistics_;
+};
+
+}  // namespace forge

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Offsets for values in one arena, by lifetimes.
+#pragma once
+#include <vector>
+
+#include "base/status.h"
+
+namespace forge {
+
+// A value that occupies `bytes` from step `first` to step `last`, both included.
+struct Lifetime {
+  uint64_t bytes;
+  int first, last;
+};
+
+struct Placement {
+  int chunk = 0;
+  uint64_t offset = 0;  // multiple of kAlignment
+};
+
+struct ArenaPlan {
+  std::vector<Placement> places;      // one for each lifetime
+  std::vector<uint64_t> chunk_bytes;  // no chunk is beyond the limit given
+  uint64_t largest_live_set = 0;      // no plan can need less
+  uint64_t total_bytes() const;
+};
+
+// Places the largest first, each at the lowest offset free during its life.
+//   errors: ResourceExhausted when one value alone is beyond `largest_chunk`
+absl::StatusOr<ArenaPlan> PlanArena(const std::vector<Lifetime>& values, uint64_t largest_chunk);
+
+}  // namespace forge

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// One op by itself on a device: what conformance tests, forge-parity ops and forge-bench ops run.
+#pragma once
+#include "ir/ops/case_inputs.h"
+#include "runtime/executable.h"
+
+namespace forge {
+
+class OpRunner {
+ public:
+  // Whether the device has a kernel of its own for the op at these types.
+  static Verdict Supports(const Device& device, const ir::AnyOp& op, ir::TypeSpan in);
+  // errors: what inference or the device says
+  static absl::StatusOr<std::unique_ptr<OpRunner>> Create(DeviceRef device, const ir::AnyOp& op,
+                                                          ir::TypeSpan in, bool timestamps = false);
+  // `in`: one for each operand, null where absent.
+  absl::StatusOr<std::vector<ir::HostValue>> Run(std::span<const ir::HostValue* const> in);
+  const Executable& executable() const { return *executable_; }
+
+ private:
+  explicit OpRunner(DeviceRef device) : programs_(std::move(device)), function_("op") {}
+  ProgramCache programs_;
+  ir::Function function_;
+  std::vector<bool> present_;
+  std::unique_ptr<Executable> executable_;
+};
+
+}  // namespace forge

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/report.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/platform.h"
+
+namespace forge {
+namespace {
+
+std::string Padded(std::string_view s, size_t width) {
+  return std::string(s) + std::string(width > s.size() ? width - s.size() : 0, ' ');
+}
+
+nlohmann::json Slice(std::string_view name, int track, double begin_us, double us) {
+  return {{"name", name}, {"ph", "X"}, {"pid", 1}, {"tid", track}, {"ts", begin_us}, {"dur", us}};
+}
+
+nlohmann::json TrackName(int track, std::string_view name) {
+  return {
+      {"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", track}, {"args", {{"name", name}}}};
+}
+
+}  // namespace
+
+std::string Explain(const Session& session) {
+  const Executable* e = session.executable();
+  if (e == nullptr) return "nothing is bound yet\n";
+  const DeviceInfo& d = session.device().info();
+  std::string out = fmt::format("placement: every step on {} ({})\n", d.id, d.name);
+  size_t kernel_width = 6, label_width = 4;
+  for (const StepInfo& s : e->steps()) {
+    kernel_width = std::max(kernel_width, s.kernel.size());
+    label_width = std::max(label_width, std::min<size_t>(s.label.size(), 48));
+  }
+  out += fmt::format("{:>4}  {}  {}  types\n", "step", Padded("kernel", kernel_width),
+                     Padded("node", label_width));
+  int number = 0;
+  for (const StepInfo& s : e->steps()) {
+    out += fmt::format("{:>4}  {}  {}  {}\n", number++, Padded(s.kernel, kernel_width),
+                       Padded(s.label, label_width), s.types);
+  }
+  const SessionStatistics& n = session.statistics();
+  out += fmt::format("{} steps in {} dispatches, {} barriers; kernels: {} made, {} reused\n",
+                     n.steps, n.dispatches, n.barriers, n.kernels_made, n.kernels_reused);
+  out += fmt::format("memory: arena {} bytes (largest live set {}), weights {}, staging {}\n",
+                     n.arena_bytes, n.largest_live_set, n.weight_bytes, n.staging_bytes);
+  return out;
+}
+
+absl::StatusOr<std::string> TraceJson(const Session& session, std::pair<int64_t, int64_t> host) {
+  const Executable* e = session.executable();
+  if (e == nullptr) return InvalidArgument("nothing has run yet");
+  FORGE_ASSIGN_OR_RETURN(std::vector<StepTime> times, e->Timestamps());
+  constexpr int kHost = 1, kQueue = 2;
+  nlohmann::json events = nlohmann::json::array();
+  const DeviceInfo& d = session.device().info();
+  events.push_back({{"name", "process_name"},
+                    {"ph", "M"},
+                    {"pid", 1},
+                    {"args", {{"name", "forge: " + d.name}}}});
+  events.push_back(TrackName(kHost, "host"));
+  events.push_back(TrackName(kQueue, d.id + " queue"));
+  const double host_us = static_cast<double>(host.second - host.first) * 1e-3;
+  events.push_back(Slice("run", kHost, 0, host_us));
+  // The device has a clock of its own: its first step is put at the start of the run.
+  const uint64_t zero = times.empty() ? 0 : times.front().begin;
+  for (size_t i = 0; i < times.size() && i < e->steps().size(); ++i) {
+    const StepInfo& s = e->steps()[i];
+    auto slice = Slice(s.label, kQueue, static_cast<double>(times[i].begin - zero) * 1e-3,
+                       static_cast<double>(times[i].end - times[i].begin) * 1e-3);
+    slice["args"] = {{"kernel", s.kernel}, {"types", s.types}, {"step", i}};
+    events.push_back(std::move(slice));
+  }
+  const nlohmann::json trace = {{"traceEvents", events}, {"displayTimeUnit", "ms"}};
+  return trace.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+absl::Status DumpArtifacts(const Session& session, const std::filesystem::path& folder) {
+  const Executable* e = session.executable();
+  if (e == nullptr) return absl::OkStatus();
+  for (size_t i = 0; i < e->programs().size(); ++i) {
+    for (const Artifact& a : e->programs()[i]->artifacts()) {
+      FORGE_RETURN_IF_ERROR(WriteFile(folder / fmt::format("{:03}_{}", i, a.name), a.content));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace forge

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// What users hold: a model read from a file, and a Session that runs it on a device.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/host_value.h"
+#include "ir/module.h"
+#include "runtime/device.h"
+
+namespace forge {
+
+class ModelOnDevice;
+class Executable;
+class VariableStore;
+struct StepView;
+
+// An immutable model. Sessions of one model on one device share weights and kernels.
+class Model {
+ public:
+  // Reads model.bin, or converts a model of another format in memory.
+  //   errors: NotFound, DataLoss with the place in the file
+  static absl::StatusOr<std::shared_ptr<const Model>> Load(const std::filesystem::path& path);
+  explicit Model(std::unique_ptr<ir::Module> module);
+  ~Model();
+  const ir::Module& module() const { return *module_; }
+  std::string_view Metadata(std::string_view key) const { return module_->Metadata(key); }
+
+ private:
+  friend class Session;
+  std::unique_ptr<ir::Module> module_;
+  struct Shared;
+  std::unique_ptr<Shared> shared_;  // what devices have made of it, while any Session holds it
+};
+
+struct NamedTensor {
+  std::string name;
+  ir::HostValue value;
+};
+
+struct SessionOptions {
+  std::string function = "main";
+  std::vector<std::string> outputs;     // empty: the model's own; inner values by name too
+  std::map<std::string, int64_t> dims;  // symbols by name; the rest are bound by inputs
+  bool timestamps = false;              // for Profile()
+  bool stepwise = false;                // for RunStepwise()
+  // Long work speaks up: what it is, how much of it is done.
+  std::function<void(std::string_view what, size_t done, size_t total)> progress;
+  std::function<void(std::string_view pass, const ir::Function& after)> observe;
+};
+
+struct SessionStatistics {
+  double lower_ms = 0, compile_ms = 0;  // passes and upload; binding, compiling and recording
+  int steps = 0, dispatches = 0, barriers = 0;
+  int kernels_made = 0, kernels_reused = 0;  // of the newest binding, by node
+  uint64_t arena_bytes = 0, largest_live_set = 0, weight_bytes = 0, staging_bytes = 0;
+};
+
+// Runs one function of a model. One call at a time; other Sessions may run at once.
+class Session {
+ public:
+  //   errors: Unimplemented (an op cannot run there, all listed), InvalidArgument (unknown output,
+  //   dim)
+  static absl::StatusOr<std::unique_ptr<Session>> Create(std::shared_ptr<const Model> model,
+                                                         DeviceRef device,
+                                                         SessionOptions options = {});
+  ~Session();
+
+  struct Port {
+    std::string name;
+    ir::Type type;  // symbols where the model is dynamic
+  };
+  const std::vector<Port>& inputs() const { return inputs_; }
+  const std::vector<Port>& outputs() const { return outputs_; }
+  Device& device() const { return *device_; }
+
+  // Compiles and plans for these extents ahead of the first Run.  errors: as Run
+  absl::Status Bind(const std::map<std::string, int64_t>& dims);
+  // Inputs in any order; outputs in the model's.
+  //   errors: InvalidArgument (unknown or missing input, dtype or shape, with what was expected),
+  //   Aborted (cancelled, device lost), or what a step failed with
+  absl::StatusOr<std::vector<NamedTensor>> Run(std::span<const NamedTensor> inputs);
+  void Cancel() { cancel_ = true; }  // from any thread: ends the Run in progress between steps
+
+  const SessionStatistics& statistics() const { return statistics_; }
+  // The plan of the newest binding; null before the first.
+  Executable* executable() const { return current_; }
+
+  // Runs step by step and shows each to `observer`; needs SessionOptions::stepwise.
+  absl::StatusOr<std::vector<NamedTensor>> RunStepwise(
+      std::span<const NamedTensor> inputs,
+      const std::function<absl::Status(const StepView&)>& observer);
+
+ private:
+  struct Plan;
+  Session() = default;
+  absl::StatusOr<ir::Bindings> BindingsFor(std::span<const ir::HostValue* const> arguments) const;
+  absl::StatusOr<std::vector<const ir::HostValue*>> Match(
+      std::span<const NamedTensor> inputs) const;
+  absl::Status Prepare(const ir::Bindings& bindings);
+  std::vector<NamedTensor> Name(std::vector<ir::HostValue> results) const;
+
+  std::shared_ptr<const Model> model_;
+  DeviceRef device_;
+  SessionOptions options_;
+  std::shared_ptr<ModelOnDevice> shared_;
+  std::vector<Port> inputs_, outputs_;
+  std::unique_ptr<VariableStore> states_;     // shared by all bindings
+  ir::Bindings fixed_;                        // from SessionOptions::dims
+  std::vector<std::unique_ptr<Plan>> plans_;  // newest last, bounded
+  Executable* current_ = nullptr;
+  SessionStatistics statistics_;
+  std::atomic<bool> cancel_ = false;
+};
+
+}  // namespace forge

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/interpreter.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/ops/concat.h"
+#include "ir/ops/fused.h"
+#include "ir/ops/reduce.h"
+#include "ir/ops/reshape.h"
+#include "ir/ops/shape_of.h"
+#include "ir/ops/slice.h"
+#include "ir/scalar_math.h"
+
+namespace forge::ir {
+namespace {
+
+using ::testing::HasSubstr;
+
+HostValue F32(std::vector<int64_t> shape, std::vector<double> numbers) {
+  HostValue v = *HostValue::Zeros(DType::kF32, shape);
+  for (size_t i = 0; i < numbers.size(); ++i) v.Set(static_cast<int64_t>(i), numbers[i]);
+  return v;
+}
+
+std::vector<double> Numbers(const HostValue& v) {
+  std::vector<double> out;
+  for (int64_t i = 0; i < v.elements(); ++i) out.push_back(v.f64(i));
+  return out;
+}
+
+Bytes BytesOf(const HostValue& v) { return v.shared_bytes(); }
+
+TEST(InterpreterTest, BindsSymbolsFromArguments) {
+  Module m;
+  const Dim n(m.SymbolNamed("n"));
+  Function& f = *m.AddFunction("main");
+  const Value x = f.Argument("x", Type::Tensor(DType::kF32, {n, 2}));
+  f.Return("y", f(Reshape{{n * 2}}, {x}) + 1.0);
+  const HostValue in = F32({3, 2}, {0, 1, 2, 3, 4, 5});
+  const HostValue* arguments[] = {&in};
+  const auto out = Interpreter{}.Run(f, arguments);
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ(Numbers(out->results[0]), (std::vector<double>{1, 2, 3, 4, 5, 6}));
+}
+
+TEST(InterpreterTest, RefusesArgumentsOfOtherTypes) {
+  Module m;
+  const Dim n(m.SymbolNamed("n"));
+  Function& f = *m.AddFunction("main");
+  f.Argument("a", Type::Tensor(DType::kF32, {n}));
+  f.Argument("b", Type::Tensor(DType::kF32, {n, 2}));
+  const HostValue a = F32({3}, {}), b = F32({4, 2}, {}), c = F32({3, 1}, {});
+  const auto run = [&](std::vector<const HostValue*> in) {
+    return std::string(Interpreter{}.Run(f, in).status().message());
+  };
+  EXPECT_THAT(run({&a}), HasSubstr("takes 2 arguments"));
+  EXPECT_THAT(run({&a, &b}), HasSubstr("input b, axis 0: n is 3, not 4"));
+  EXPECT_THAT(run({&a, &c}), HasSubstr("input b, axis 1"));
+  EXPECT_THAT(run({&a, &a}), HasSubstr("input b is f32[n, 2], not f32[3]"));
+}
+
+TEST(InterpreterTest, TurnsLateFieldsIntoNumbers) {
+  Module m;
+  const Dim n(m.SymbolNamed("n"));
+  Function& f = *m.AddFunction("main");
+  const Value x = f.Argument("x", Type::Tensor(DType::kF32, {n, 2, 2}));
+  const Value like = f.Argument("like", Type::Tensor(DType::kF32, {n, 4}));
+  const Value shape = f(ShapeOf{}, {like});
+  const Function::LateField late[] = {{"shape", shape}};
+  f.Return("y", f.AddLate(Reshape{}, {&x, 1}, late)[0]);
+  ASSERT_TRUE(f.status().ok()) << f.status();
+  const HostValue in = F32({1, 2, 2}, {1, 2, 3, 4}), other = F32({1, 4}, {});
+  const HostValue* arguments[] = {&in, &other};
+  const auto out = Interpreter{}.Run(f, arguments);
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ(out->results[0].type(), other.type());
+}
+
+TEST(InterpreterTest, RunsBodiesWhoseSymbolsTakeTheOperandsExtents) {
+  Module m;
+  const Dim k(m.SymbolNamed("k"));
+  Function& body = *m.AddFunction("body");
+  const Value a = body.Argument("a", Type::Tensor(DType::kF32, {k, 2}));
+  body.Return("r", max(a, 0.0) * 2.0);
+  Function& f = *m.AddFunction("main");
+  const Value x = f.Argument("x", Type::Tensor(DType::kF32, {3, 2}));
+  f.Return("y", f(Fused{&body}, {x}));
+  EXPECT_EQ(f.type(f.results()[0].value), Type::Tensor(DType::kF32, {3, 2}));
+  const HostValue in = F32({3, 2}, {-1, 1, -2, 2, -3, 3});
+  const HostValue* arguments[] = {&in};
+  const auto out = Interpreter{}.Run(f, arguments);
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ(Numbers(out->results[0]), (std::vector<double>{0, 2, 0, 4, 0, 6}));
+}
+
+TEST(InterpreterTest, AFusedNodeDecomposesIntoItsBody) {
+  Module m;
+  Function& body = *m.AddFunction("body");
+  const Value a = body.Argument("a", Type::Tensor(DType::kF32, {2}));
+  body.Return("r", max(a, 0.0) + 1.0);
+  Function& f = *m.AddFunction("main");
+  const Value x = f.Argument("x", Type::Tensor(DType::kF32, {2}));
+  const AnyOp op = Fused{&body};
+  f.Return("y", op.def().decompose(op.self(), f, {&x, 1})[0]);
+  const HostValue in = F32({2}, {-1, 1});
+  const HostValue* arguments[] = {&in};
+  const auto out = Interpreter{}.Run(f, arguments);
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ(Numbers(out->results[0]), (std::vector<double>{1, 2}));
+}
+
+TEST(InterpreterTest, FusedRefusesOperandsItsBodyDoesNotTake) {
+  Module m;
+  const Dim k(m.SymbolNamed("k"));
+  Function& body = *m.AddFunction("body");
+  body.Argument("a", Type::Tensor(DType::kF32, {k}));
+  body.Argument("b", Type::Tensor(DType::kF32, {k}));
+  const auto infer = [&](Types in) { return AnyOp(Fused{&body}).Infer(in).ok(); };
+  const Type two = Type::Tensor(DType::kF32, {2}), three = Type::Tensor(DType::kF32, {3});
+  EXPECT_TRUE(infer({two, two}));
+  EXPECT_FALSE(infer({two, three}));
+  EXPECT_FALSE(infer({two}));
+  EXPECT_FALSE(infer({two, Type::Tensor(DType::kI32, {2})}));
+  EXPECT_FALSE(AnyOp(Fused{}).Infer({}).ok());
+}
+
+TEST(InterpreterTest, ReadsVariablesAndReturnsUpdates) {
+  Module m;
+  Variable* state = m.AddVariable({.name = "sum",
+                                   .role = Variable::Role::kState,
+                                   .type = Type::Tensor(DType::kF32, {2}),
+                                   .init = {}});
+  Function& f = *m.AddFunction("main");
+  const Value x = f.Argument("x", Type::Tensor(DType::kF32, {2}));
+  const Value sum = f.Read(state) + x;
+  f.Store(state, sum);
+  f.Return("y", sum);
+  const HostValue in = F32({2}, {1, 2});
+  const HostValue* arguments[] = {&in};
+  auto out = Interpreter{}.Run(f, arguments);  // starts from zeros
+  ASSERT_TRUE(out.ok()) << out.status();
+  ASSERT_EQ(out->updates.size(), 1u);
+  EXPECT_EQ(out->updates[0].first, state);
+  const HostValue now = out->updates[0].second;
+  out = Interpreter{.read = [&](const Variable&) { return now; }}.Run(f, arguments);
+  EXPECT_EQ(Numbers(out->results[0]), (std::vector<double>{2, 4}));
+}
+
+TEST(InterpreterTest, TakesABoxOfAStoredTensor) {
+  const HostValue whole = F32({2, 3}, {0, 1, 2, 3, 4, 5});
+  Variable v;
+  v.name = "w";
+  v.type = Type::Tensor(DType::kF32, {2, 2});
+  v.init = Variable::Storage{BytesOf(whole), whole.type(), {0, 1}};
+  const auto box = InitialValue(v);
+  ASSERT_TRUE(box.ok()) << box.status();
+  EXPECT_EQ(Numbers(*box), (std::vector<double>{1, 2, 4, 5}));
+  v.init->begin = {0, 2};
+  EXPECT_THAT(std::string(InitialValue(v).status().message()), HasSubstr("variable w: axis 1"));
+  v.init->begin = {0, INT64_MIN};
+  EXPECT_FALSE(InitialValue(v).ok());
+  v.init->begin = {0};
+  EXPECT_FALSE(InitialValue(v).ok());
+}
+
+TEST(InterpreterTest, ShowsEveryValueAndNamesTheNodeThatFails) {
+  Module m;
+  const Dim n(m.SymbolNamed("n"));
+  Function& f = *m.AddFunction("main");
+  const Value x = f.Argument("x", Type::Tensor(DType::kF32, {n}));
+  auto from = std::make_shared<Provenance>();
+  from->node = "Reshape_7";
+  const Function::Scope scope(f, from);
+  f.Return("y", f(Reshape{{4}}, {x + 1.0}));
+  int seen = 0;
+  Interpreter how{.observe = [&](uint32_t, const HostValue&) {
+    ++seen;
+    return absl::OkStatus();
+  }};
+  const HostValue in = F32({3}, {});
+  const HostValue* arguments[] = {&in};
+  const auto out = how.Run(f, arguments);
+  EXPECT_THAT(std::string(out.status().message()), HasSubstr("Reshape_7"));
+  EXPECT_EQ(seen, 3);  // the argument, the number 1, the sum
+}
+
+}  // namespace
+}  // namespace forge::ir

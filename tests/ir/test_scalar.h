@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scalar for element-wise expressions that holds one number of type T, as a device would.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "base/dtype.h"
+#include "ir/scalar_functions.h"
+
+namespace forge::ir {
+
+// kFused: fma rounds once.
+template <class T, bool kFused = true>
+struct TestScalar {
+  using Wide = std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
+                                  std::type_identity<T>>::type;  // wraps instead of overflowing
+  T v = 0;
+  TestScalar() = default;
+  TestScalar(double x) : v(Saturated(x)) {}  // NOLINT: doubles stand on either side
+  static TestScalar Raw(T v) {
+    TestScalar x;
+    x.v = v;
+    return x;
+  }
+  explicit operator bool() const { return v != 0; }
+
+ private:
+  static T Saturated(double x) {
+    if constexpr (std::is_integral_v<T>) {
+      if (x >= static_cast<double>(std::numeric_limits<T>::max()))
+        return std::numeric_limits<T>::max();
+      if (x <= static_cast<double>(std::numeric_limits<T>::min()))
+        return std::numeric_limits<T>::min();
+    }
+    return static_cast<T>(x);
+  }
+};
+
+#define FORGE_SCALAR_BINARY(name, expression)                     \
+  template <class T, bool F>                                      \
+  TestScalar<T, F> name(TestScalar<T, F> a, TestScalar<T, F> b) { \
+    using Wide = typename TestScalar<T, F>::Wide;                 \
+    [[maybe_unused]] const Wide x = a.v, y = b.v;                 \
+    return TestScalar<T, F>::Raw(static_cast<T>(expression));     \
+  }                                                               \
+  template <class T, bool F>                                      \
+  TestScalar<T, F> name(TestScalar<T, F> a, double b) {           \
+    return name(a, TestScalar<T, F>(b));                          \
+  }                                                               \
+  template <class T, bool F>                                      \
+  TestScalar<T, F> name(double a, TestScalar<T, F> b) {           \
+    return name(TestScalar<T, F>(a), b);                          \
+  }
+FORGE_SCALAR_BINARY(operator+, x + y)
+FORGE_SCALAR_BINARY(operator-, x - y)
+FORGE_SCALAR_BINARY(operator*, x* y)
+FORGE_SCALAR_BINARY(operator>, a.v > b.v)
+FORGE_SCALAR_BINARY(operator<, a.v < b.v)
+FORGE_SCALAR_BINARY(max, a.v != a.v || a.v >= b.v ? a.v : b.v)
+FORGE_SCALAR_BINARY(min, a.v != a.v || a.v <= b.v ? a.v : b.v)
+#undef FORGE_SCALAR_BINARY
+
+template <class T, bool F>
+TestScalar<T, F> operator/(TestScalar<T, F> a, TestScalar<T, F> b) {
+  if constexpr (std::is_integral_v<T>) {
+    if (b.v == 0) return TestScalar<T, F>::Raw(static_cast<T>(-1));
+    if (std::is_signed_v<T> && b.v == static_cast<T>(-1)) return 0.0 - a;
+  }
+  return TestScalar<T, F>::Raw(a.v / b.v);
+}
+template <class T, bool F>
+TestScalar<T, F> select(TestScalar<T, F> p, TestScalar<T, F> a, TestScalar<T, F> b) {
+  return p ? a : b;
+}
+template <class T, bool F>
+TestScalar<T, F> fma(TestScalar<T, F> a, std::type_identity_t<TestScalar<T, F>> b,
+                     std::type_identity_t<TestScalar<T, F>> c) {
+  const volatile T product = a.v * b.v;  // volatile: the compiler must not fuse it again
+  return TestScalar<T, F>::Raw(F ? std::fma(a.v, b.v, c.v) : product + c.v);
+}
+template <class T, bool F>
+TestScalar<T, F> sqrt(TestScalar<T, F> x) {
+  return TestScalar<T, F>::Raw(static_cast<T>(std::sqrt(x.v)));
+}
+template <class T, bool F>
+TestScalar<T, F> floor(TestScalar<T, F> x) {
+  return TestScalar<T, F>::Raw(std::floor(x.v));
+}
+template <class T, bool F>
+TestScalar<T, F> round_even(TestScalar<T, F> x) {
+  return TestScalar<T, F>::Raw(std::nearbyint(x.v));
+}
+template <bool F>
+TestScalar<float, F> exp2_int(TestScalar<float, F> i) {
+  if (std::isnan(i.v)) return 0.0;
+  EXPECT_TRUE(i.v >= -126 && i.v <= 127) << i.v;
+  return std::bit_cast<float>((static_cast<int32_t>(i.v) + 127) << 23);
+}
+template <bool F>
+TestScalar<double, F> exp2_int(TestScalar<double, F> i) {
+  if (std::isnan(i.v)) return 0.0;
+  EXPECT_TRUE(i.v >= -1022 && i.v <= 1023) << i.v;
+  return std::bit_cast<double>((static_cast<int64_t>(i.v) + 1023) << 52);
+}
+template <class T, bool F>
+TestScalar<T, F> exp(TestScalar<T, F> x) {
+  if constexpr (std::is_same_v<T, float>)
+    return ExpF32(x);
+  else if constexpr (std::is_same_v<T, double>)
+    return ExpF64(x);
+  else
+    return x;  // never called: exp takes floats
+}
+template <class T, bool F>
+TestScalar<T, F> convert(TestScalar<T, F> x, DType) {
+  return x;  // a scalar has one type
+}
+
+}  // namespace forge::ir

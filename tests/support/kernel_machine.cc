@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/kernel_machine.h"
+
+#include <cmath>
+
+#include "codegen/literal.h"
+
+namespace forge::testing {
+namespace {
+
+using codegen::BuiltinKind;
+using codegen::Code;
+using codegen::Id;
+using codegen::Inst;
+using codegen::Kernel;
+using codegen::Space;
+using codegen::Type;
+using codegen::View;
+
+using Bits = std::array<uint64_t, 4>;
+using Row = std::vector<Bits>;  // a value in each invocation
+using Mask = std::vector<bool>;
+
+bool Any(const Mask& m) { return std::find(m.begin(), m.end(), true) != m.end(); }
+int BytesOfElement(DType t) { return t == DType::kBool ? 1 : BitWidth(t) / 8; }
+
+class Machine {
+ public:
+  Machine(const Kernel& k, std::span<std::vector<uint8_t>* const> operands,
+          const MachineOptions& options)
+      : k_(k), operands_(operands), options_(options) {}
+  absl::Status Run();
+
+ private:
+  absl::Status RunBlock(codegen::BlockId block, const Mask& mask);
+  absl::Status RunInst(const Inst& i, const Mask& mask);
+  absl::Status RunIf(const Inst& i, const Mask& mask);
+  absl::Status RunFor(const Inst& i, const Mask& mask);
+  absl::Status RunWhile(const Inst& i, const Mask& mask);
+  absl::Status RunPure(const Inst& i, const Mask& mask);
+  absl::Status RunMemory(const Inst& i, const Mask& mask);
+  absl::Status RunTogether(const Inst& i, const Mask& mask);
+  absl::StatusOr<std::span<uint8_t>> Place(const View& v, size_t invocation, int64_t index);
+  absl::StatusOr<uint64_t> Fold(const Inst& i, size_t invocation, int lane) const;
+  uint64_t Builtin(BuiltinKind which, size_t invocation) const;
+  Row& At(Id id) { return values_[id]; }
+  const Type& TypeOf(Id id) const { return k_.values[id].type; }
+  Id Arg(const Inst& i, int n) const { return k_.ArgsOf(i)[n]; }
+  const Inst& YieldOf(codegen::BlockId b) const { return k_.blocks[b].insts.back(); }
+  void Copy(Id to, Id from, const Mask& mask);
+
+  const Kernel& k_;
+  std::span<std::vector<uint8_t>* const> operands_;
+  const MachineOptions& options_;
+  size_t size_ = 0;
+  std::array<int64_t, 3> group_{};
+  std::vector<Row> values_;
+  std::vector<std::vector<uint8_t>> shared_;           // for each view
+  std::vector<std::vector<std::vector<uint8_t>>> private_;  // for each view and invocation
+};
+
+absl::Status Machine::Run() {
+  size_ = size_t{k_.workgroup[0]} * k_.workgroup[1] * k_.workgroup[2];
+  std::array<int64_t, 3> grid{};
+  for (int i = 0; i < 3; ++i) {
+    FORGE_ASSIGN_OR_RETURN(grid[i], k_.grid[i].Evaluate(options_.scalars));
+  }
+  values_.assign(k_.values.size(), Row(size_));
+  for (group_[2] = 0; group_[2] < grid[2]; ++group_[2])
+    for (group_[1] = 0; group_[1] < grid[1]; ++group_[1])
+      for (group_[0] = 0; group_[0] < grid[0]; ++group_[0]) {
+        shared_.assign(k_.views.size(), {});
+        private_.assign(k_.views.size(), {});
+        for (size_t v = 0; v < k_.views.size(); ++v) {
+          const View& view = k_.views[v];
+          const size_t bytes =
+              size_t{view.extent} * view.elem.lanes * BytesOfElement(view.elem.elem);
+          if (view.space == Space::kShared) shared_[v].assign(bytes, 0xcd);
+          if (view.space == Space::kPrivate)
+            private_[v].assign(size_, std::vector<uint8_t>(bytes, 0xcd));
+        }
+        FORGE_RETURN_IF_ERROR(RunBlock(0, Mask(size_, true)));
+      }
+  return absl::OkStatus();
+}
+
+absl::Status Machine::RunBlock(codegen::BlockId block, const Mask& mask) {
+  if (!Any(mask)) return absl::OkStatus();
+  for (const Inst& i : k_.blocks[block].insts) FORGE_RETURN_IF_ERROR(RunInst(i, mask));
+  return absl::OkStatus();
+}
+
+absl::Status Machine::RunInst(const Inst& i, const Mask& mask) {
+  switch (i.code) {
+    case Code::kYield:
+      return absl::OkStatus();
+    case Code::kIf:
+      return RunIf(i, mask);
+    case Code::kFor:
+      return RunFor(i, mask);
+    case Code::kWhile:
+      return RunWhile(i, mask);
+    case Code::kLoad:
+    case Code::kStore:
+    case Code::kAtomic:
+      return RunMemory(i, mask);
+    default:
+      return codegen::Info(i.code).effect == codegen::Effect::kPure ? RunPure(i, mask)
+                                                                    : RunTogether(i, mask);
+  }
+}
+
+void Machine::Copy(Id to, Id from, const Mask& mask) {
+  for (size_t n = 0; n < size_; ++n)
+    if (mask[n]) At(to)[n] = At(from)[n];
+}
+
+absl::Status Machine::RunIf(const Inst& i, const Mask& mask) {
+  Mask sides[2] = {mask, mask};
+  for (size_t n = 0; n < size_; ++n) {
+    const bool yes = At(Arg(i, 0))[n][0] != 0;
+    sides[0][n] = mask[n] && yes;
+    sides[1][n] = mask[n] && !yes;
+  }
+  for (int side = 0; side < 2; ++side) {
+    const codegen::BlockId b = i.block + static_cast<uint32_t>(side);
+    FORGE_RETURN_IF_ERROR(RunBlock(b, sides[side]));
+    for (int r = 0; r < i.result_count; ++r)
+      Copy(i.result + static_cast<Id>(r), Arg(YieldOf(b), r), sides[side]);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Machine::RunFor(const Inst& i, const Mask& mask) {
+  const auto& body = k_.blocks[i.block];
+  std::vector<Row> carried;
+  for (int r = 0; r < i.result_count; ++r) carried.push_back(At(Arg(i, 3 + r)));
+  const Row end = At(Arg(i, 1)), step = At(Arg(i, 2));
+  Row counter = At(Arg(i, 0));
+  Mask going = mask;
+  while (true) {
+    for (size_t n = 0; n < size_; ++n)
+      going[n] = going[n] && static_cast<int32_t>(counter[n][0]) < static_cast<int32_t>(end[n][0]);
+    if (!Any(going)) break;
+    At(body.arguments[0]) = counter;
+    for (size_t r = 0; r < carried.size(); ++r) At(body.arguments[1 + r]) = carried[r];
+    FORGE_RETURN_IF_ERROR(RunBlock(i.block, going));
+    for (size_t r = 0; r < carried.size(); ++r)
+      for (size_t n = 0; n < size_; ++n)
+        if (going[n]) carried[r][n] = At(Arg(YieldOf(i.block), static_cast<int>(r)))[n];
+    for (size_t n = 0; n < size_; ++n)
+      counter[n][0] = static_cast<uint32_t>(counter[n][0] + step[n][0]);
+  }
+  for (size_t r = 0; r < carried.size(); ++r) At(i.result + static_cast<Id>(r)) = carried[r];
+  return absl::OkStatus();
+}
+
+absl::Status Machine::RunWhile(const Inst& i, const Mask& mask) {
+  std::vector<Row> carried;
+  for (int r = 0; r < i.result_count; ++r) carried.push_back(At(Arg(i, r)));
+  Mask going = mask;
+  while (Any(going)) {
+    for (codegen::BlockId b : {i.block, i.block + 1}) {
+      for (size_t r = 0; r < carried.size(); ++r) At(k_.blocks[b].arguments[r]) = carried[r];
+      FORGE_RETURN_IF_ERROR(RunBlock(b, going));
+      if (b != i.block) continue;
+      for (size_t n = 0; n < size_; ++n)
+        going[n] = going[n] && At(Arg(YieldOf(b), 0))[n][0] != 0;
+    }
+    for (size_t r = 0; r < carried.size(); ++r)
+      for (size_t n = 0; n < size_; ++n)
+        if (going[n]) carried[r][n] = At(Arg(YieldOf(i.block + 1), static_cast<int>(r)))[n];
+  }
+  for (size_t r = 0; r < carried.size(); ++r) At(i.result + static_cast<Id>(r)) = carried[r];
+  return absl::OkStatus();
+}
+
+uint64_t Machine::Builtin(BuiltinKind which, size_t n) const {
+  const auto& w = k_.workgroup;
+  const size_t subgroup = k_.subgroup != 0 ? k_.subgroup : static_cast<size_t>(options_.subgroup);
+  switch (which) {
+    case BuiltinKind::kWorkgroupX:
+    case BuiltinKind::kWorkgroupY:
+    case BuiltinKind::kWorkgroupZ:
+      return static_cast<uint64_t>(group_[static_cast<size_t>(which)]);
+    case BuiltinKind::kLocalX:
+      return n % w[0];
+    case BuiltinKind::kLocalY:
+      return n / w[0] % w[1];
+    case BuiltinKind::kLocalZ:
+      return n / w[0] / w[1];
+    case BuiltinKind::kLane:
+      return n % subgroup;
+    case BuiltinKind::kSubgroup:
+      return n / subgroup;
+  }
+  return 0;
+}
+
+absl::StatusOr<uint64_t> Machine::Fold(const Inst& i, size_t n, int lane) const {
+  std::array<uint64_t, 3> args{};
+  const auto ids = k_.ArgsOf(i);
+  for (size_t a = 0; a < ids.size() && a < 3; ++a)
+    args[a] = values_[ids[a]][n][TypeOf(ids[a]).lanes == 1 ? 0 : static_cast<size_t>(lane)];
+  const DType arg = TypeOf(ids[0]).elem, result = TypeOf(i.result).elem;
+  if (auto v = codegen::FoldLiterals({i.code, result, arg}, std::span(args).first(ids.size())))
+    return *v;
+  return Internal("{} of {} is undefined or unknown: {} {}", codegen::Info(i.code).name, Name(arg),
+                  args[0], args[1]);
+}
+
+absl::Status Machine::RunPure(const Inst& i, const Mask& mask) {
+  const int lanes = TypeOf(i.result).lanes;
+  uint64_t scalar = 0;
+  if (i.code == Code::kScalar) {
+    FORGE_ASSIGN_OR_RETURN(const int64_t v, k_.scalars[i.literal].Evaluate(options_.scalars));
+    scalar = static_cast<uint32_t>(v);
+  }
+  for (size_t n = 0; n < size_; ++n) {
+    if (!mask[n]) continue;
+    Bits& out = At(i.result)[n];
+    for (int l = 0; l < lanes; ++l) {
+      const auto at = static_cast<size_t>(l);
+      if (i.code == Code::kLiteral) {
+        out[at] = i.literal;
+      } else if (i.code == Code::kScalar) {
+        out[at] = scalar;
+      } else if (i.code == Code::kBuiltin) {
+        out[at] = Builtin(static_cast<BuiltinKind>(i.aux), n);
+      } else if (i.code == Code::kPack) {
+        out[at] = At(k_.ArgsOf(i)[at])[n][0];
+      } else if (i.code == Code::kExtract) {
+        out[at] = At(Arg(i, 0))[n][i.aux];
+      } else if (i.code == Code::kInsert) {
+        out[at] = i.aux == l ? At(Arg(i, 1))[n][0] : At(Arg(i, 0))[n][at];
+      } else {
+        FORGE_ASSIGN_OR_RETURN(out[at], Fold(i, n, l));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::span<uint8_t>> Machine::Place(const View& v, size_t n, int64_t index) {
+  const size_t view = static_cast<size_t>(&v - k_.views.data());
+  std::vector<uint8_t>& memory = v.space == Space::kGlobal   ? *operands_[static_cast<size_t>(v.operand)]
+                                 : v.space == Space::kShared ? shared_[view]
+                                                             : private_[view][n];
+  const int64_t bytes = int64_t{v.elem.lanes} * BytesOfElement(v.elem.elem);
+  if (index < 0 || (index + 1) * bytes > static_cast<int64_t>(memory.size()))
+    return OutOfRange("{}: element {} of {} bytes in {}, invocation {} of group {} {} {}", v.name,
+                      index, bytes, memory.size(), n, group_[0], group_[1], group_[2]);
+  return std::span(memory).subspan(static_cast<size_t>(index * bytes),
+                                   static_cast<size_t>(bytes));
+}
+
+absl::Status Machine::RunMemory(const Inst& i, const Mask& mask) {
+  const View& v = k_.views[i.view];
+  const auto width = static_cast<size_t>(BytesOfElement(v.elem.elem));
+  for (size_t n = 0; n < size_; ++n) {
+    if (!mask[n]) continue;
+    const auto index = static_cast<int32_t>(At(Arg(i, 0))[n][0]);
+    FORGE_ASSIGN_OR_RETURN(const std::span<uint8_t> place, Place(v, n, index));
+    Bits old{};
+    for (size_t l = 0; l < v.elem.lanes; ++l) std::memcpy(&old[l], &place[l * width], width);
+    if (i.code == Code::kLoad) {
+      At(i.result)[n] = old;
+      continue;
+    }
+    Bits next = At(Arg(i, 1))[n];
+    if (i.code == Code::kAtomic) {
+      At(i.result)[n] = old;
+      const auto kind = static_cast<codegen::AtomicKind>(i.aux);
+      if (kind == codegen::AtomicKind::kAnd) next[0] &= old[0];
+      else if (kind == codegen::AtomicKind::kOr) next[0] |= old[0];
+      else return Internal("an atomic that is not known");
+    }
+    for (size_t l = 0; l < v.elem.lanes; ++l) std::memcpy(&place[l * width], &next[l], width);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Machine::RunTogether(const Inst& i, const Mask& mask) {
+  if (i.code == Code::kBarrier)
+    return Any(mask) && std::find(mask.begin(), mask.end(), false) != mask.end()
+               ? Internal("a barrier that not all invocations reach")
+               : absl::OkStatus();
+  const size_t subgroup = k_.subgroup != 0 ? k_.subgroup : static_cast<size_t>(options_.subgroup);
+  const Row in = At(Arg(i, 0));
+  for (size_t n = 0; n < size_; ++n) {
+    if (!mask[n]) continue;
+    const size_t first = n / subgroup * subgroup;
+    if (i.code != Code::kShuffle && i.code != Code::kShuffleXor)
+      return Internal("{} is not known", codegen::Info(i.code).name);
+    const size_t lane =
+        i.code == Code::kShuffle ? At(Arg(i, 1))[n][0] : (n - first) ^ size_t{i.aux};
+    if (first + lane >= size_ || lane >= subgroup || !mask[first + lane])
+      return Internal("a shuffle from lane {}, which is not there", lane);
+    At(i.result)[n] = in[first + lane];
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RunKernel(const Kernel& k, std::span<std::vector<uint8_t>* const> operands,
+                       const MachineOptions& options) {
+  return Machine(k, operands, options).Run();
+}
+
+}  // namespace forge::testing

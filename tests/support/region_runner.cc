@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/region_runner.h"
+
+#include "tests/support/kernel_machine.h"
+
+namespace forge::testing {
+namespace {
+
+// Operands are padded to whole words, as devices bind them.
+std::vector<uint8_t> Padded(std::span<const uint8_t> bytes) {
+  std::vector<uint8_t> out(bytes.begin(), bytes.end());
+  out.resize((out.size() + 3) / 4 * 4, 0xcd);
+  return out;
+}
+
+}  // namespace
+
+std::unique_ptr<ir::Function> FunctionOf(const ir::AnyOp& op, ir::TypeSpan in) {
+  auto f = std::make_unique<ir::Function>("region");
+  ir::Values operands;
+  for (size_t i = 0; i < in.size(); ++i)
+    operands.push_back(in[i] ? f->Argument(fmt::format("x{}", i), in[i]) : ir::Value{});
+  const ir::Values out = f->Add(op, operands);
+  for (size_t i = 0; i < out.size(); ++i) f->Return(fmt::format("y{}", i), out[i]);
+  return f;
+}
+
+absl::StatusOr<std::vector<ir::HostValue>> RunProgram(const codegen::Region& region,
+                                                      const codegen::Program& program,
+                                                      std::span<const ir::HostValue* const> in) {
+  const ir::Function& body = region.body();
+  std::vector<std::vector<uint8_t>> memory;
+  for (const ir::HostValue* v : in) memory.push_back(Padded(v->bytes()));
+  std::vector<ir::HostValue> out;
+  for (const ir::Function::Result& r : body.results()) {
+    const ir::Type& t = body.type(r.value);
+    FORGE_ASSIGN_OR_RETURN(ir::HostValue v,
+                           ir::HostValue::Zeros(t.dtype(), ir::Constants(t.shape())));
+    memory.push_back(std::vector<uint8_t>((v.bytes().size() + 3) / 4 * 4, 0xcd));
+    out.push_back(std::move(v));
+  }
+  for (int64_t bytes : program.scratch_bytes)
+    memory.emplace_back(static_cast<size_t>(bytes), uint8_t{0xcd});
+  for (const codegen::Launch& l : program.launches) {
+    if (absl::Status s = codegen::Verify(l.kernel, region.caps()); !s.ok())
+      return Annotate(s, codegen::ToText(l.kernel));
+    std::vector<std::vector<uint8_t>*> operands;
+    for (int o : l.operands) operands.push_back(&memory[static_cast<size_t>(o)]);
+    FORGE_RETURN_IF_ERROR(RunKernel(l.kernel, operands));
+  }
+  for (size_t i = 0; i < out.size(); ++i) {
+    const auto to = out[i].mutable_bytes();
+    std::copy_n(memory[in.size() + i].begin(), to.size(), to.begin());
+  }
+  return out;
+}
+
+codegen::Caps PoorestCaps() { return {}; }
+
+codegen::Caps CpuCaps() {
+  codegen::Caps c;
+  c.max_workgroup_invocations = c.max_workgroup_x = c.max_workgroup_y = c.max_workgroup_z = 1024;
+  c.max_shared_bytes = 32768;
+  c.max_operands = 16;
+  c.subgroup_size = c.min_subgroup_size = c.max_subgroup_size = 8;
+  c.runs_on_cpu = c.subgroup_arithmetic = c.subgroup_shuffle = c.subgroup_ballot = true;
+  c.f64 = c.i8 = c.i16 = c.i64 = c.storage8 = c.storage16 = true;
+  c.signed_zero_inf_nan = true;
+  return c;
+}
+
+codegen::Caps GpuCaps() {
+  codegen::Caps c = CpuCaps();
+  c.runs_on_cpu = false;
+  c.f16 = true;
+  c.subgroup_size = c.min_subgroup_size = c.max_subgroup_size = 32;
+  return c;
+}
+
+}  // namespace forge::testing

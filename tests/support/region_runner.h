@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiles regions and runs them on the kernel machine.
+#pragma once
+#include "codegen/schedule.h"
+#include "ir/host_value.h"
+
+namespace forge::testing {
+
+// A function of one node whose operands are its arguments; absent types are absent operands.
+std::unique_ptr<ir::Function> FunctionOf(const ir::AnyOp& op, ir::TypeSpan in);
+
+// Runs every launch of `program`; each kernel is verified first, and its SPIR-V validated.
+//   in: the region's arguments     errors: also those of RunKernel
+absl::StatusOr<std::vector<ir::HostValue>> RunProgram(const codegen::Region& region,
+                                                      const codegen::Program& program,
+                                                      std::span<const ir::HostValue* const> in);
+
+// Devices that differ in what schedules look at.
+codegen::Caps PoorestCaps();  // the guaranteed limits and no feature
+codegen::Caps CpuCaps();      // a software device with subgroups of 8
+codegen::Caps GpuCaps();      // a large GPU with every optional feature that kernels may use
+
+}  // namespace forge::testing

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// forge-inspect: what is in a model, what the passes make of it, and what a step's kernel is.
+#include <iostream>
+
+#include "formats/load.h"
+#include "formats/model_bin.h"
+#include "runtime/backends.h"
+#include "runtime/executable.h"
+#include "runtime/lower.h"
+#include "runtime/session.h"
+#include "tools/support/dims.h"
+#include "tools/support/terminal.h"
+#include "tools/support/tool.h"
+
+namespace forge::tools {
+namespace {
+
+struct Options {
+  std::string model, pass, device = "reference";
+  std::vector<std::string> dims;
+  int kernel = -1;
+  bool text = false, weights = false, verify = false, stats = false;
+};
+
+std::string_view RoleName(ir::Variable::Role r) {
+  switch (r) {
+    case ir::Variable::Role::kConstant:
+      return "constant";
+    case ir::Variable::Role::kParameter:
+      return "parameter";
+    case ir::Variable::Role::kState:
+      return "state";
+  }
+  return "";
+}
+
+void PrintWeights(const ir::Module& m) {
+  Table table({"variable", "role", "type", "bytes"});
+  for (const auto& v : m.variables())
+    table.Add({v->name, std::string(RoleName(v->role)), v->type.ToText(),
+               v->init ? std::to_string(v->init->bytes.size()) : "zeros"});
+  std::cout << table.Text();
+}
+
+void PrintSummary(const std::string& path, const ir::Module& m) {
+  size_t bytes = 0;
+  for (const auto& v : m.variables()) bytes += v->init ? v->init->bytes.size() : 0;
+  std::cout << Bold(path)
+            << fmt::format(": {} functions, {} variables, {} of weights\n", m.functions().size(),
+                           m.variables().size(), Bytes(bytes));
+  for (const auto& f : m.functions()) {
+    std::map<std::string, int> kinds;
+    for (const ir::Node& n : f->nodes()) ++kinds[std::string(n.op.name())];
+    std::cout << fmt::format("function {}: {} nodes\n", f->name(), f->nodes().size());
+    for (const auto& a : f->arguments())
+      std::cout << fmt::format("  input   {}: {}\n", a.name, f->type(a.value).ToText());
+    for (const auto& r : f->results())
+      std::cout << fmt::format("  output  {}: {}\n", r.name, f->type(r.value).ToText());
+    Table table({"  op", "nodes"});
+    for (const auto& [name, n] : kinds) table.Add({"  " + name, std::to_string(n)});
+    std::cout << table.Text();
+  }
+  for (const auto& [key, value] : m.metadata)
+    std::cout << fmt::format("metadata {} = {}\n", key,
+                             value.size() > 200 ? value.substr(0, 200) + "..." : value);
+}
+
+nlohmann::json SummaryJson(const ir::Module& m) {
+  nlohmann::json functions = nlohmann::json::array(), variables = nlohmann::json::array(),
+                 metadata = nlohmann::json::object();
+  for (const auto& f : m.functions()) {
+    nlohmann::json nodes = nlohmann::json::array(), inputs = nlohmann::json::array(),
+                   outputs = nlohmann::json::array();
+    for (const ir::Node& n : f->nodes()) {
+      std::vector<std::string> results;
+      for (uint16_t k = 0; k < n.outs; ++k) results.push_back(f->type(n.first_out + k).ToText());
+      nodes.push_back(
+          {{"op", n.op.ToText()}, {"types", results}, {"from", n.from ? n.from->ToText() : ""}});
+    }
+    for (const auto& a : f->arguments())
+      inputs.push_back({{"name", a.name}, {"type", f->type(a.value).ToText()}});
+    for (const auto& r : f->results())
+      outputs.push_back({{"name", r.name}, {"type", f->type(r.value).ToText()}});
+    functions.push_back(
+        {{"name", f->name()}, {"inputs", inputs}, {"outputs", outputs}, {"nodes", nodes}});
+  }
+  for (const auto& v : m.variables())
+    variables.push_back(
+        {{"name", v->name}, {"role", std::string(RoleName(v->role))}, {"type", v->type.ToText()}});
+  for (const auto& [key, value] : m.metadata) metadata[key] = value;
+  return {{"functions", functions}, {"variables", variables}, {"metadata", metadata}};
+}
+
+// Prints the function after a pass, or after each.
+absl::Status PrintPasses(const Options& o, std::shared_ptr<const Model> model) {
+  FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
+  FORGE_ASSIGN_OR_RETURN(DeviceRef device, OpenDevice(o.device, {}));
+  bool found = false;
+  SessionOptions options;
+  options.dims = dims;
+  options.observe = [&](std::string_view pass, const ir::Function& f) {
+    if (o.pass != "all" && o.pass != pass) return;
+    found = true;
+    std::cout << Bold(fmt::format("after {}", pass))
+              << fmt::format(" ({} nodes)\n", f.nodes().size()) << ir::ToText(f) << "\n";
+  };
+  FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(model, device, options));
+  const bool bound = dims.size() > 0 || o.pass == "bind" || o.pass == "encode" || o.pass == "pack";
+  if (bound) FORGE_RETURN_IF_ERROR(session->Bind(dims));
+  if (found) return absl::OkStatus();
+  std::string names;
+  for (std::string_view n : PassNames()) names += (names.empty() ? "" : ", ") + std::string(n);
+  return InvalidArgument("no pass '{}'; there are {} and all", o.pass, names);
+}
+
+absl::Status PrintKernel(const Options& o, std::shared_ptr<const Model> model) {
+  FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
+  FORGE_ASSIGN_OR_RETURN(DeviceRef device, OpenDevice(o.device, {}));
+  FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
+                         Session::Create(model, device, {.dims = dims}));
+  FORGE_RETURN_IF_ERROR(session->Bind(dims));
+  const auto steps = session->executable()->steps();
+  if (o.kernel >= static_cast<int>(steps.size()))
+    return InvalidArgument("there is no step {}; the last is {}", o.kernel, steps.size() - 1);
+  size_t program = 0;
+  for (int i = 0; i < o.kernel; ++i) program += steps[i].op != "copy";
+  const StepInfo& step = steps[o.kernel];
+  std::cout << Bold(fmt::format("step {}: {}", o.kernel, step.kernel))
+            << fmt::format("\n{}\n{}\n", step.label, step.types);
+  if (step.op == "copy") return absl::OkStatus();
+  const ProgramRef& p = session->executable()->programs()[program];
+  for (const Artifact& a : p->artifacts()) {
+    if (a.name.ends_with(".spv"))
+      std::cout << fmt::format("{}: {} bytes (written by forge-run --dump)\n", a.name,
+                               a.content.size());
+    else
+      std::cout << a.name << ":\n" << std::string(a.content.begin(), a.content.end()) << "\n";
+  }
+  if (!o.stats) return absl::OkStatus();
+  Table table({"kernel", "statistic", "value"});
+  for (const KernelStatistic& s : p->statistics())
+    table.Add({s.kernel, s.name, fmt::format("{}", s.value)});
+  std::cout << table.Text();
+  return absl::OkStatus();
+}
+
+absl::Status Run(const Options& o, bool json) {
+  if (o.verify) {
+    FORGE_ASSIGN_OR_RETURN(std::unique_ptr<ir::Module> module,
+                           LoadModel(o.model, {.verify_weights = true}));
+    FORGE_RETURN_IF_ERROR(ir::Verify(*module));
+    std::cout << (json ? "{\"verified\": true}\n" : o.model + ": graph and weights are whole\n");
+    return absl::OkStatus();
+  }
+  FORGE_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model, Model::Load(o.model));
+  if (o.kernel >= 0) return PrintKernel(o, model);
+  if (!o.pass.empty()) return PrintPasses(o, model);
+  if (json)
+    std::cout << SummaryJson(model->module())
+                     .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+              << "\n";
+  else if (o.text)
+    std::cout << ir::ToText(model->module());
+  else if (o.weights)
+    PrintWeights(model->module());
+  else
+    PrintSummary(o.model, model->module());
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace forge::tools
+
+int main(int argc, char** argv) {
+  using namespace forge::tools;
+  Tool tool("forge-inspect",
+            "Shows what is in a model, what passes make of it, and the kernels of its steps.",
+            {"forge-inspect model.bin", "forge-inspect model.bin --pass fuse --device vulkan",
+             "forge-inspect model.bin --kernel 3 --device vulkan --dim N=1 --stats"});
+  tool.AddJson();
+  Options o;
+  tool.app().add_option("model", o.model, "model.bin or .onnx")->required();
+  tool.app().add_option("--pass", o.pass, "Show the function after this pass, or after all");
+  tool.app().add_option("--device", o.device, "Whose passes and kernels")->capture_default_str();
+  tool.app().add_option("--dim", o.dims, "SYMBOL=N; repeatable")->expected(1)->take_all();
+  tool.app()
+      .add_option("--kernel", o.kernel, "Show what runs at this step of the plan")
+      ->check(CLI::NonNegativeNumber);
+  tool.app().add_flag("--stats", o.stats, "With --kernel: what the driver's compiler says of it");
+  tool.app().add_flag("--text", o.text, "The whole model as text");
+  tool.app().add_flag("--weights", o.weights, "Every variable with type and size");
+  tool.app().add_flag("--verify", o.verify, "Check the graph and the checksums of all weights");
+  return tool.Run(argc, argv, [&] { return Run(o, tool.json()); });
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// forge-parity: the same answers everywhere, shown for every pair of devices.
+#include <iostream>
+
+#include "base/platform.h"
+#include "runtime/backends.h"
+#include "runtime/compare.h"
+#include "runtime/executable.h"
+#include "tools/support/dims.h"
+#include "tools/support/op_parity.h"
+#include "tools/support/tensor_io.h"
+#include "tools/support/terminal.h"
+#include "tools/support/tool.h"
+
+namespace forge::tools {
+namespace {
+
+struct Options {
+  std::string model, stats;
+  std::vector<std::string> devices, inputs, dims;
+  Presentation presentation;
+  bool compile_only = false;
+};
+
+// Every device that can be used, one name each; the reference first.
+std::vector<std::string> AllDevices() {
+  std::vector<std::string> names = {"reference"};
+  for (const BackendDevices& b : ListDevices())
+    for (const DeviceInfo& d : b.devices)
+      if (b.backend != "reference" && d.usable) names.push_back(d.id);
+  return names;
+}
+
+struct Candidate {
+  std::string name;
+  DeviceRef device;
+  std::unique_ptr<Session> session;
+  std::vector<NamedTensor> results;
+};
+
+// The inputs: what --inputs says, `random:SEED` standing for all.
+absl::StatusOr<std::vector<NamedTensor>> Inputs(const Options& o, const Session& s,
+                                                const Model& model) {
+  FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
+  std::vector<std::string> arguments;
+  for (const std::string& i : o.inputs) {
+    if (i != "random" && !i.starts_with("random:")) {
+      arguments.push_back(i);
+      continue;
+    }
+    for (const auto& port : s.inputs()) arguments.push_back(port.name + "=" + i);
+  }
+  return ReadInputs(arguments, s.inputs(), dims, model, o.presentation);
+}
+
+nlohmann::json PairJson(const Candidate& a, const Candidate& b, const Comparison& c) {
+  const OutputDifference* worst = c.worst();
+  return {{"a", a.name},
+          {"b", b.name},
+          {"output", worst ? worst->output : ""},
+          {"rel_error", worst ? worst->rel_error : 0.0},
+          {"max_abs", worst ? worst->max_abs : 0.0},
+          {"same_classes", !worst || worst->same_classes},
+          {"within", c.within()}};
+}
+
+absl::Status ComparePairs(const std::vector<Candidate>& devices, bool json) {
+  Table table({"device", "against", "worst output", "relative error", "largest difference",
+               "classes", "verdict"});
+  nlohmann::json pairs = nlohmann::json::array();
+  int breaches = 0;
+  for (size_t a = 0; a < devices.size(); ++a) {
+    for (size_t b = a + 1; b < devices.size(); ++b) {
+      FORGE_ASSIGN_OR_RETURN(Comparison c, Compare(devices[b].results, devices[a].results));
+      const OutputDifference* w = c.worst();
+      breaches += !c.within();
+      pairs.push_back(PairJson(devices[a], devices[b], c));
+      if (w)
+        table.Add({devices[b].name, devices[a].name, w->output, fmt::format("{:.2e}", w->rel_error),
+                   fmt::format("{:.2e}", w->max_abs), w->same_classes ? "equal" : "differ",
+                   c.within() ? "agree" : "DIFFER"});
+    }
+  }
+  if (json)
+    std::cout << pairs.dump(2) << "\n";
+  else
+    std::cout << table.Text();
+  if (breaches)
+    return Internal("{} of {} pairs of devices differ beyond the bound", breaches, pairs.size());
+  return absl::OkStatus();
+}
+
+absl::Status CompileOnly(const Options& o, std::vector<Candidate>& devices, bool json) {
+  FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
+  Table table({"device", "name", "steps", "kernels", "statistics"});
+  nlohmann::json out = nlohmann::json::array();
+  std::string tsv = "device\tstep\tkernel\tstatistic\tvalue\n";
+  for (Candidate& c : devices) {
+    FORGE_RETURN_IF_ERROR(c.session->Bind(dims));
+    const SessionStatistics& n = c.session->statistics();
+    size_t statistics = 0;
+    const auto programs = c.session->executable()->programs();
+    for (size_t i = 0; i < programs.size(); ++i)
+      for (const KernelStatistic& s : programs[i]->statistics()) {
+        tsv += fmt::format("{}\t{}\t{}\t{}\t{}\n", c.device->info().name, i, s.kernel, s.name,
+                           s.value);
+        ++statistics;
+      }
+    table.Add({c.name, c.device->info().name, std::to_string(n.steps),
+               std::to_string(n.kernels_made), std::to_string(statistics)});
+    out.push_back({{"device", c.name},
+                   {"name", c.device->info().name},
+                   {"steps", n.steps},
+                   {"kernels", n.kernels_made}});
+  }
+  if (json)
+    std::cout << out.dump(2) << "\n";
+  else
+    std::cout << table.Text();
+  if (o.stats.empty()) return absl::OkStatus();
+  return WriteFile(o.stats, std::span(reinterpret_cast<const uint8_t*>(tsv.data()), tsv.size()));
+}
+
+absl::Status Run(Options o, bool json) {
+  if (o.devices.empty()) o.devices = AllDevices();
+  if (o.inputs.empty()) o.inputs = {"random:1"};
+  if (o.model == "ops") return RunOpParity(o.devices, o.compile_only, json);
+  FORGE_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model, Model::Load(o.model));
+  FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
+  Progress progress;
+  std::vector<Candidate> devices;
+  for (const std::string& name : o.devices) {
+    Candidate c{.name = name, .device = nullptr, .session = nullptr, .results = {}};
+    FORGE_ASSIGN_OR_RETURN(c.device, OpenDevice(name, {}));
+    SessionOptions options{.dims = dims};
+    if (!json)
+      options.progress = [&](std::string_view what, size_t done, size_t total) {
+        progress(fmt::format("{}: {}", name, what), done, total);
+      };
+    auto session = Session::Create(model, c.device, options);
+    if (!session.ok()) return Annotate(session.status(), name);
+    c.session = *std::move(session);
+    devices.push_back(std::move(c));
+  }
+  if (o.compile_only) return CompileOnly(o, devices, json);
+  FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> inputs, Inputs(o, *devices[0].session, *model));
+  for (Candidate& c : devices) {
+    auto results = c.session->Run(inputs);
+    if (!results.ok()) return Annotate(results.status(), c.name);
+    c.results = *std::move(results);
+  }
+  return ComparePairs(devices, json);
+}
+
+}  // namespace
+}  // namespace forge::tools
+
+int main(int argc, char** argv) {
+  using namespace forge::tools;
+  Tool tool(
+      "forge-parity",
+      "Runs a model, or every op's cases, on several devices and compares each pair.",
+      {"forge-parity model.bin --inputs random:1 --dim N=4",
+       "forge-parity ops --devices cpu,vulkan",
+       "forge-parity model.bin --devices vulkan --dim N=1 --compile-only --stats kernels.tsv"});
+  tool.AddJson();
+  Options o;
+  tool.app().add_option("model", o.model, "model.bin, .onnx, or ops")->required();
+  tool.app()
+      .add_option("--devices", o.devices,
+                  "Comma-separated; default: all there are, the reference first")
+      ->delimiter(',');
+  tool.app()
+      .add_option("--inputs,--input", o.inputs,
+                  "random:SEED, or NAME=FILE as forge-run takes; repeatable")
+      ->expected(1)
+      ->take_all();
+  tool.app().add_option("--preprocess", o.presentation.preprocess, "For pictures, as forge-run");
+  tool.app().add_option("--dim", o.dims, "SYMBOL=N; repeatable")->expected(1)->take_all();
+  tool.app().add_flag("--compile-only", o.compile_only, "Only build every pipeline");
+  tool.app().add_option("--stats", o.stats,
+                        "With --compile-only: write the drivers' own statistics of each kernel");
+  return tool.Run(argc, argv, [&] { return Run(o, tool.json()); });
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/support/tensor_io.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/platform.h"
+#include "formats/image.h"
+#include "formats/npy.h"
+#include "formats/preprocess.h"
+
+namespace forge::tools {
+namespace {
+
+// splitmix64: the state is the seed, so any element can be had by itself.
+uint64_t Mix(uint64_t x) {
+  x += 0x9E3779B97F4A7C15ull;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+  return x ^ (x >> 31);
+}
+
+absl::StatusOr<const Session::Port*> FindPort(std::string_view name,
+                                              const std::vector<Session::Port>& ports) {
+  if (name.empty() && ports.size() == 1) return &ports[0];
+  std::string known;
+  for (const auto& p : ports) {
+    if (p.name == name) return &p;
+    known += (known.empty() ? "" : ", ") + p.name + ": " + p.type.ToText();
+  }
+  if (name.empty())
+    return InvalidArgument("the model has several inputs, write --input NAME=...; it has {}",
+                           known);
+  return InvalidArgument("the model has no input '{}'; it has {}", name, known);
+}
+
+absl::StatusOr<std::vector<int64_t>> ShapeOf(const Session::Port& port,
+                                             const std::map<std::string, int64_t>& dims) {
+  ir::Bindings bindings;
+  std::vector<int64_t> shape;
+  for (const ir::Dim& d : port.type.shape()) {
+    std::vector<ir::SymbolRef> symbols;
+    d.CollectSymbols(symbols);
+    for (const ir::SymbolRef& s : symbols) {
+      auto it = dims.find(s->name);
+      if (it == dims.end())
+        return InvalidArgument("dimension '{}' of input '{}' is open: give --dim {}=N", s->name,
+                               port.name, s->name);
+      bindings[s] = it->second;
+    }
+    FORGE_ASSIGN_OR_RETURN(int64_t n, d.Evaluate(bindings));
+    shape.push_back(n);
+  }
+  return shape;
+}
+
+absl::StatusOr<ir::HostValue> ReadPicture(const std::string& file, const Model& model,
+                                          const Presentation& p) {
+  const std::string spec(p.preprocess.empty() ? std::string(model.Metadata("preprocess"))
+                                              : p.preprocess);
+  FORGE_ASSIGN_OR_RETURN(Preprocess how, ParsePreprocess(spec));
+  FORGE_ASSIGN_OR_RETURN(ir::HostValue image, ReadImage(file));
+  auto tensor = ApplyPreprocess(how, image);
+  if (!tensor.ok()) return Annotate(tensor.status(), file);
+  return tensor;
+}
+
+bool EndsWith(const std::string& s, std::string_view end) {
+  return s.size() >= end.size() &&
+         std::equal(end.rbegin(), end.rend(), s.rbegin(), [](char a, char b) {
+           return std::tolower(static_cast<unsigned char>(b)) == a;
+         });
+}
+
+absl::StatusOr<ir::HostValue> ReadOne(const std::string& what, const Session::Port& port,
+                                      const std::map<std::string, int64_t>& dims,
+                                      const Model& model, const Presentation& p) {
+  if (what == "random" || what.starts_with("random:")) {
+    uint64_t seed = 0;
+    if (what.size() > 7) {
+      const char* end = what.data() + what.size();
+      if (auto r = std::from_chars(what.data() + 7, end, seed); r.ec != std::errc() || r.ptr != end)
+        return InvalidArgument("'{}' is no seed: write random:NUMBER", what);
+    }
+    FORGE_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ShapeOf(port, dims));
+    return RandomTensor(port.type.dtype(), shape, seed);
+  }
+  if (EndsWith(what, ".npy")) return ReadNpy(what);
+  if (EndsWith(what, ".png") || EndsWith(what, ".jpg") || EndsWith(what, ".jpeg"))
+    return ReadPicture(what, model, p);
+  double number = 0;
+  const auto r = std::from_chars(what.data(), what.data() + what.size(), number);
+  if (!what.empty() && r.ec == std::errc() && r.ptr == what.data() + what.size()) {
+    if (port.type.rank() != 0)
+      return InvalidArgument("input '{}' is {}, no scalar", port.name, port.type.ToText());
+    return ir::HostValue::Scalar(port.type.dtype(), number);
+  }
+  return InvalidArgument(
+      "input '{}': '{}' is neither .npy, .npz, .png, .jpg, random[:SEED] nor a number", port.name,
+      what);
+}
+
+// Two batches as one.
+absl::StatusOr<ir::HostValue> Stack(const ir::HostValue& a, const ir::HostValue& b,
+                                    std::string_view name) {
+  const bool same = a.dtype() == b.dtype() && a.rank() == b.rank() && a.rank() > 0 &&
+                    std::equal(a.shape().begin() + 1, a.shape().end(), b.shape().begin() + 1);
+  if (!same)
+    return InvalidArgument("input '{}' is given as {} and as {}: they do not stack", name,
+                           a.type().ToText(), b.type().ToText());
+  std::vector<int64_t> shape(a.shape().begin(), a.shape().end());
+  shape[0] += b.dim(0);
+  std::vector<uint8_t> bytes(a.bytes().begin(), a.bytes().end());
+  bytes.insert(bytes.end(), b.bytes().begin(), b.bytes().end());
+  return ir::HostValue::Of(a.dtype(), shape, forge::Bytes(std::move(bytes)));
+}
+
+}  // namespace
+
+absl::StatusOr<ir::HostValue> RandomTensor(DType dtype, std::span<const int64_t> shape,
+                                           uint64_t seed) {
+  FORGE_ASSIGN_OR_RETURN(ir::HostValue v, ir::HostValue::Zeros(dtype, shape));
+  const bool is_float = Has(kFloatTypes, dtype);
+  for (int64_t i = 0; i < v.elements(); ++i) {
+    const uint64_t bits = Mix(Mix(seed) + static_cast<uint64_t>(i));
+    if (is_float)
+      v.Set(i, static_cast<double>(bits >> 40) * 0x1p-23 - 1);
+    else
+      v.SetI64(i, static_cast<int64_t>(bits >> 32) % (dtype == DType::kBool ? 2 : 10));
+  }
+  return v;
+}
+
+absl::StatusOr<std::vector<NamedTensor>> ReadInputs(const std::vector<std::string>& arguments,
+                                                    const std::vector<Session::Port>& ports,
+                                                    const std::map<std::string, int64_t>& dims,
+                                                    const Model& model, const Presentation& p) {
+  std::vector<NamedTensor> inputs;
+  for (const std::string& argument : arguments) {
+    // A name may hold '=' itself, a file hardly ever does: the longest known name wins.
+    size_t split = argument.find('=');
+    for (const auto& port : ports)
+      if (argument.starts_with(port.name + "=")) split = port.name.size();
+    const std::string name = split == argument.npos ? "" : argument.substr(0, split);
+    const std::string what = split == argument.npos ? argument : argument.substr(split + 1);
+    if (EndsWith(what, ".npz")) {
+      FORGE_ASSIGN_OR_RETURN(auto arrays, ReadNpz(what));
+      for (auto& [key, value] : arrays) {
+        FORGE_ASSIGN_OR_RETURN(const Session::Port* port, FindPort(key, ports));
+        inputs.push_back({port->name, std::move(value)});
+      }
+      continue;
+    }
+    FORGE_ASSIGN_OR_RETURN(const Session::Port* port, FindPort(name, ports));
+    FORGE_ASSIGN_OR_RETURN(ir::HostValue value, ReadOne(what, *port, dims, model, p));
+    auto given = std::find_if(inputs.begin(), inputs.end(),
+                              [&](const NamedTensor& t) { return t.name == port->name; });
+    if (given == inputs.end()) {
+      inputs.push_back({port->name, std::move(value)});
+    } else {
+      FORGE_ASSIGN_OR_RETURN(given->value, Stack(given->value, value, port->name));
+    }
+  }
+  return inputs;
+}
+
+std::string FileName(std::string_view tensor) {
+  std::string out(tensor);
+  for (char& c : out)
+    if (!std::isalnum(static_cast<unsigned char>(c)) &&
+        std::string_view("._:-").find(c) == std::string_view::npos)
+      c = '_';
+  return out;
+}
+
+absl::StatusOr<std::vector<std::filesystem::path>> WriteOutputs(
+    const std::vector<NamedTensor>& outputs, const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return Internal("the folder {} cannot be made: {}", folder.string(), error.message());
+  std::vector<std::filesystem::path> paths;
+  for (const NamedTensor& t : outputs) {
+    paths.push_back(folder / (FileName(t.name) + ".npy"));
+    absl::Status s = WriteNpy(paths.back(), t.value);
+    if (s.ok()) continue;
+    // Nothing half-done stays behind.
+    for (const auto& path : paths) std::filesystem::remove(path, error);
+    return s;
+  }
+  return paths;
+}
+
+std::string Summary(const NamedTensor& t) {
+  const int64_t n = t.value.elements();
+  std::string out = fmt::format("{}: {}", t.name, t.value.type().ToText());
+  if (n == 0 || !Has(kNumberTypes | Bit(DType::kBool), t.value.dtype())) return out;
+  double low = INFINITY, high = -INFINITY, sum = 0;
+  int64_t odd = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const double v = t.value.f64(i);
+    if (!std::isfinite(v))
+      ++odd;
+    else
+      low = std::min(low, v), high = std::max(high, v), sum += v;
+  }
+  out += fmt::format("  min {:.6g}, max {:.6g}, mean {:.6g}", low, high,
+                     sum / static_cast<double>(std::max<int64_t>(1, n - odd)));
+  if (odd) out += fmt::format(", {} not finite", odd);
+  out += "\n  ";
+  for (int64_t i = 0; i < std::min<int64_t>(n, 8); ++i)
+    out += fmt::format("{:.6g} ", t.value.f64(i));
+  return out + (n > 8 ? "..." : "");
+}
+
+absl::StatusOr<std::vector<std::string>> Labels(const Model& model, const Presentation& p) {
+  std::vector<std::string> labels;
+  if (!p.labels.empty()) {
+    FORGE_ASSIGN_OR_RETURN(forge::Bytes file, MapFile(p.labels));
+    const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = std::min(text.find('\n', at), text.size());
+      std::string line(text.substr(at, end - at));
+      if (!line.empty() && line.back() == '\r') line.pop_back();
+      labels.push_back(std::move(line));
+      at = end + 1;
+    }
+    return labels;
+  }
+  const auto json = nlohmann::json::parse(std::string(model.Metadata("labels")), nullptr, false);
+  if (json.is_array())
+    for (const auto& label : json)
+      if (label.is_string()) labels.push_back(label.get<std::string>());
+  return labels;
+}
+
+std::vector<std::vector<Scored>> TopClasses(const ir::HostValue& scores,
+                                            const std::vector<std::string>& labels, int top) {
+  std::vector<std::vector<Scored>> rows;
+  const int64_t classes = static_cast<int64_t>(labels.size());
+  if (classes == 0 || scores.rank() == 0 || scores.shape().back() != classes) return rows;
+  for (int64_t row = 0; row < scores.elements() / classes; ++row) {
+    std::vector<int64_t> order(classes);
+    std::iota(order.begin(), order.end(), int64_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      return scores.f64(row * classes + a) > scores.f64(row * classes + b);
+    });
+    rows.emplace_back();
+    for (int64_t i = 0; i < std::min<int64_t>(top, classes); ++i)
+      rows.back().push_back({labels[order[i]], scores.f64(row * classes + order[i])});
+  }
+  return rows;
+}
+
+}  // namespace forge::tools

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/support/terminal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/platform.h"
+
+namespace forge::tools {
+namespace {
+
+constexpr int kStdout = 1, kStderr = 2;
+
+// Columns a terminal takes for UTF-8 text of single-width characters.
+size_t Width(std::string_view s) {
+  return std::count_if(s.begin(), s.end(), [](unsigned char c) { return (c & 0xC0) != 0x80; });
+}
+
+bool IsNumber(std::string_view s) {
+  const size_t digits =
+      std::count_if(s.begin(), s.end(), [](unsigned char c) { return std::isdigit(c); });
+  return digits > 0 &&
+         (std::isdigit(static_cast<unsigned char>(s[0])) || s[0] == '-' || s[0] == '.') &&
+         s.find('[') == s.npos && s.find(':') == s.npos;
+}
+
+}  // namespace
+
+Table::Table(std::vector<std::string> header) { rows_.push_back(std::move(header)); }
+
+void Table::Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+
+std::string Table::Text(std::string_view indent) const {
+  std::vector<size_t> width;
+  std::vector<bool> right;
+  for (size_t r = 0; r < rows_.size(); ++r) {
+    width.resize(std::max(width.size(), rows_[r].size()), 0);
+    right.resize(width.size(), true);
+    for (size_t c = 0; c < rows_[r].size(); ++c) {
+      width[c] = std::max(width[c], Width(rows_[r][c]));
+      if (r > 0 && !rows_[r][c].empty() && rows_[r][c] != "-")
+        right[c] = right[c] && IsNumber(rows_[r][c]);
+    }
+  }
+  std::string out;
+  for (size_t r = 0; r < rows_.size(); ++r) {
+    if (rows_[r].empty()) continue;
+    std::string line(indent);
+    for (size_t c = 0; c < rows_[r].size(); ++c) {
+      const std::string pad(width[c] - Width(rows_[r][c]), ' ');
+      line += (c ? "  " : "") + (right[c] ? pad + rows_[r][c] : rows_[r][c] + pad);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += (r == 0 ? Bold(line) : line) + "\n";
+  }
+  return out;
+}
+
+Progress::~Progress() {
+  if (drawn_) std::fputs("\r\033[K", stderr);
+}
+
+void Progress::operator()(std::string_view what, size_t done, size_t total) {
+  if (total == 0) return;
+  if (!IsTerminal(kStderr)) {
+    if (what_ != what)
+      std::fprintf(stderr, "%.*s: %zu to do\n", static_cast<int>(what.size()), what.data(), total);
+    what_ = what;
+    return;
+  }
+  const size_t filled = done * 24 / total;
+  std::fprintf(stderr, "\r\033[K%.*s [%s%s] %zu/%zu", static_cast<int>(what.size()), what.data(),
+               std::string(filled, '#').c_str(), std::string(24 - filled, ' ').c_str(), done,
+               total);
+  drawn_ = done < total;
+  if (!drawn_) std::fputs("\r\033[K", stderr);
+  std::fflush(stderr);
+}
+
+std::string Bytes(uint64_t n) {
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double v = static_cast<double>(n);
+  int unit = 0;
+  while (v >= 1024 && unit < 4) {
+    v /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} B", n) : fmt::format("{:.1f} {}", v, kUnits[unit]);
+}
+
+std::string Duration(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.2f} ms", seconds * 1e3);
+  return fmt::format("{:.2f} s", seconds);
+}
+
+std::string Bold(std::string_view s) {
+  if (!IsTerminal(kStdout) || Environment("NO_COLOR")) return std::string(s);
+  return fmt::format("\033[1m{}\033[0m", s);
+}
+
+}  // namespace forge::tools

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables, progress and colour for a person at a terminal; plain lines for everyone else.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace forge::tools {
+
+// Columns that line up. Numbers are put to the right.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header);
+  void Add(std::vector<std::string> row);
+  std::string Text(std::string_view indent = "") const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;  // the first is the header; it may be empty
+};
+
+// Shows long work on stderr: a bar on a terminal, else one line when a piece of work begins.
+class Progress {
+ public:
+  ~Progress();
+  void operator()(std::string_view what, size_t done, size_t total);
+
+ private:
+  std::string what_;
+  bool drawn_ = false;
+};
+
+std::string Bytes(uint64_t n);         // "1.5 MiB"
+std::string Duration(double seconds);  // "12.3 ms"
+std::string Bold(std::string_view s);  // only on a terminal, never with NO_COLOR
+
+}  // namespace forge::tools
