@@ -116,8 +116,9 @@ absl::Status PrintPasses(const Options& o, std::shared_ptr<const Model> model) {
 absl::Status PrintKernel(const Options& o, std::shared_ptr<const Model> model) {
   FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
   FORGE_ASSIGN_OR_RETURN(DeviceRef device, OpenDevice(o.device, {}));
-  FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
-                         Session::Create(model, device, {.dims = dims}));
+  SessionOptions options;
+  options.dims = dims;
+  FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(model, device, options));
   FORGE_RETURN_IF_ERROR(session->Bind(dims));
   const auto steps = session->executable()->steps();
   if (o.kernel >= static_cast<int>(steps.size()))
@@ -147,7 +148,7 @@ absl::Status PrintKernel(const Options& o, std::shared_ptr<const Model> model) {
 absl::Status Run(const Options& o, bool json) {
   if (o.verify) {
     FORGE_ASSIGN_OR_RETURN(std::unique_ptr<ir::Module> module,
-                           LoadModel(o.model, {.verify_weights = true}));
+                           LoadModel(o.model, {.onnx = {}, .model = {.verify_weights = true}}));
     FORGE_RETURN_IF_ERROR(ir::Verify(*module));
     std::cout << (json ? "{\"verified\": true}\n" : o.model + ": graph and weights are whole\n");
     return absl::OkStatus();

@@ -132,7 +132,8 @@ absl::Status Run(Options o, bool json) {
   for (const std::string& name : o.devices) {
     Candidate c{.name = name, .device = nullptr, .session = nullptr, .results = {}};
     FORGE_ASSIGN_OR_RETURN(c.device, OpenDevice(name, {}));
-    SessionOptions options{.dims = dims};
+    SessionOptions options;
+    options.dims = dims;
     if (!json)
       options.progress = [&](std::string_view what, size_t done, size_t total) {
         progress(fmt::format("{}: {}", name, what), done, total);
