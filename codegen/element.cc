@@ -14,8 +14,6 @@ Val LiteralOf(Builder& b, DType t, double x) {
     const double low = is_signed ? -high - 1 : 0;
     x = std::isnan(x) ? 0 : std::trunc(std::clamp(x, low, high));
   }
-  if (t == DType::kF16) x = F16ToF32(F32ToF16(static_cast<float>(x)));
-  if (t == DType::kBF16) x = BF16ToF32(F32ToBF16(static_cast<float>(x)));
   return b.Literal(Type{ComputeType(t)}, x);
 }
 

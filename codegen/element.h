@@ -17,11 +17,9 @@ Val LiteralOf(Builder& b, DType t, double x);
 inline Element LiteralElement(Builder& b, DType t, double x) { return {LiteralOf(b, t, x), t}; }
 inline Element Like(double x, const Element& e) { return LiteralElement(*e.v.b, e.dtype, x); }
 
-#define FORGE_ELEMENT_BINARY(name, result, finish)                                            \
-  inline Element name(const Element& a, const Element& b) {                                   \
-    return {finish, result};                                                                  \
-  }                                                                                           \
-  inline Element name(const Element& a, double b) { return name(a, Like(b, a)); }             \
+#define FORGE_ELEMENT_BINARY(name, result, finish)                                     \
+  inline Element name(const Element& a, const Element& b) { return {finish, result}; } \
+  inline Element name(const Element& a, double b) { return name(a, Like(b, a)); }      \
   inline Element name(double a, const Element& b) { return name(Like(a, b), b); }
 #define FORGE_ELEMENT_ARITHMETIC(op) \
   FORGE_ELEMENT_BINARY(operator op, a.dtype, Wrap(a.dtype, a.v op b.v))

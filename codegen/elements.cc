@@ -37,6 +37,13 @@ Truth Judge(const IndexMap::Range& w) {
   return Truth::kDepends;
 }
 
+// What a tensor of `t` can hold of `v`.
+double FillOf(DType t, double v) {
+  if (t == DType::kF16) return F16ToF32(F32ToF16(static_cast<float>(v)));
+  if (t == DType::kBF16) return BF16ToF32(F32ToBF16(static_cast<float>(v)));
+  return v;
+}
+
 bool Inside(const Dim& d, const Dim& extent) {
   return d.min() >= 0 && (d.max() < extent.min() || (d - extent).max() < 0);
 }
@@ -64,6 +71,9 @@ struct Elements::State {
   // The part of a condition that is left to the run; null when it always holds, nullopt when never
   // or when it differs between lanes and `split` is set.
   std::optional<Val> Condition(const IndexMap::Piece& piece, bool& split);
+  bool IsEmpty(const ir::Node& node, const IndexMap::Piece& piece) const {
+    return body.type(node.in[static_cast<size_t>(piece.operand)]).elements() == Dim(0);
+  }
   bool LoadIndices(const ir::Node& node, IndexMap& map);
   Element Load(int operand, const ir::Type& type, const Dims& index);
   void Store(int operand, const ir::Type& type, const Dims& index, Val value);
@@ -118,8 +128,8 @@ Element Elements::State::Eval(uint32_t value, const Dims& index) {
   Place place{value, index};
   if (auto it = seen.find(place); it != seen.end()) return it->second;
   const ir::Node& node = body.nodes()[from.index];
-  const Element e = node.op.def().scalar != nullptr ? EvalElementWise(node, index)
-                                                    : EvalMovement(node, index);
+  const Element e =
+      node.op.def().scalar != nullptr ? EvalElementWise(node, index) : EvalMovement(node, index);
   seen.emplace(std::move(place), e);
   return e;
 }
@@ -132,8 +142,7 @@ Element Elements::State::EvalScalar(const ir::Node& node, std::span<const Elemen
 
 Element Elements::State::EvalElementWise(const ir::Node& node, const Dims& index) {
   std::vector<Element> in;
-  for (uint32_t v : node.in)
-    in.push_back(Eval(v, BroadcastIndex(index, body.type(v).shape())));
+  for (uint32_t v : node.in) in.push_back(Eval(v, BroadcastIndex(index, body.type(v).shape())));
   return EvalScalar(node, in);
 }
 
@@ -142,8 +151,7 @@ Element Elements::State::EvalEachLane(uint32_t value, const Dims& index) {
   const ir::SymbolRef symbol = std::exchange(lane, nullptr);
   const int n = std::exchange(lanes, 1);
   Vals parts;
-  for (int i = 0; i < n; ++i)
-    parts.push_back(Eval(value, Substitute(index, {{symbol, Dim(i)}})).v);
+  for (int i = 0; i < n; ++i) parts.push_back(Eval(value, Substitute(index, {{symbol, Dim(i)}})).v);
   lane = symbol, lanes = n;
   return {b.Pack(parts[0].type().Lanes(n), parts), body.type(value).dtype()};
 }
@@ -179,7 +187,7 @@ std::optional<Val> Elements::State::Condition(const IndexMap::Piece& piece, bool
 Element Elements::State::EvalPiece(const ir::Node& node, const IndexMap::Piece& piece,
                                    Val condition) {
   const uint32_t operand = node.in[static_cast<size_t>(piece.operand)];
-  if (!condition) return Eval(operand, piece.index);
+  if (condition.b == nullptr) return Eval(operand, piece.index);
   const Dims& shape = body.type(operand).shape();
   Dims index = piece.index;
   for (size_t i = 0; i < index.size(); ++i) {
@@ -214,15 +222,16 @@ Element Elements::State::EvalMovement(const ir::Node& node, const Dims& index) {
   std::vector<Part> parts;
   bool complete = false;
   for (const IndexMap::Piece& piece : map.pieces) {
+    if (IsEmpty(node, piece)) continue;
     bool split = false;
     const std::optional<Val> condition = Condition(piece, split);
     if (split) return EvalEachLane(value, index);
     if (!condition) continue;
     parts.push_back({*condition, EvalPiece(node, piece, *condition)});
-    complete = !static_cast<bool>(*condition);
+    complete = condition->b == nullptr;
     if (complete) break;
   }
-  Element out = complete ? parts.back().element : LiteralElement(b, dtype, map.fill);
+  Element out = complete ? parts.back().element : LiteralElement(b, dtype, FillOf(dtype, map.fill));
   if (complete) parts.pop_back();
   for (size_t i = parts.size(); i-- > 0;)
     out.v = select(parts[i].condition, parts[i].element.v, out.v);
@@ -290,9 +299,7 @@ Dim Elements::Coordinate(Val v, int64_t max, int64_t divisor) {
   return state_->Coordinate(v, max, divisor);
 }
 
-Dim Elements::Lane(int lanes) {
-  return lanes == 1 ? Dim(0) : Dim(state_->LaneSymbol(lanes));
-}
+Dim Elements::Lane(int lanes) { return lanes == 1 ? Dim(0) : Dim(state_->LaneSymbol(lanes)); }
 
 Val Elements::Value(const Dim& index) { return state_->Index(index); }
 
@@ -318,11 +325,11 @@ void Elements::Finish(const Dims& index, Val anchor_result, int lanes) {
   for (const ir::Function::Result& r : s.body.results()) {
     const Dims* place = s.region.anchor() ? s.region.PlaceOf(r.value) : nullptr;
     const ir::Type& type = s.body.type(r.value);
-    const Dims here = place != nullptr ? Substitute(*place, by)
-                      : type.shape() == shape
-                          ? index
-                          : Unflatten(Flatten(index, shape), type.shape());
-    values.emplace_back(here, place != nullptr ? s.finished.at(r.value).v : s.Eval(r.value, here).v);
+    const Dims here = place != nullptr        ? Substitute(*place, by)
+                      : type.shape() == shape ? index
+                                              : Unflatten(Flatten(index, shape), type.shape());
+    values.emplace_back(here,
+                        place != nullptr ? s.finished.at(r.value).v : s.Eval(r.value, here).v);
   }
   for (size_t i = 0; i < values.size(); ++i)
     s.Store(static_cast<int>(s.body.arguments().size() + i), s.body.type(s.body.results()[i].value),

@@ -5,8 +5,8 @@ namespace forge::codegen {
 namespace {
 
 constexpr const Schedule* kSchedules[] = {
-    &kConvDirect,  &kMatmulSimple, &kPool, &kReduceRows,  &kReduceOutputs,
-    &kSoftmaxRows, &kSoftmaxSerial, &kElementwise,
+    &kMatmulShuffle, &kMatmulSimple, &kConvDirect,    &kPool,        &kReduceRows,
+    &kReduceOutputs, &kSoftmaxRows,  &kSoftmaxSerial, &kElementwise,
 };
 
 struct Choice {

@@ -125,14 +125,15 @@ uint16_t Storage::ViewOf(int operand, Type elem) {
   auto at = std::find(bound.begin(), bound.end(), operand);
   if (at == bound.end()) at = bound.insert(bound.end(), operand);
   const bool writes = operand >= results_begin_;
-  const uint16_t view = b_.AddView({.name = fmt::format("v{}_{}", operand, ToText(elem)),
-                                    .space = Space::kGlobal,
-                                    .elem = elem,
-                                    .operand = static_cast<int>(at - bound.begin()),
-                                    .extent = 0,
-                                    .reads = true,
-                                    .writes = writes,
-                                    .alignment = 4});
+  const uint16_t view =
+      b_.AddView({.name = fmt::format("x{}_{}x{}", operand, Name(elem.elem), elem.lanes),
+                  .space = Space::kGlobal,
+                  .elem = elem,
+                  .operand = static_cast<int>(at - bound.begin()),
+                  .extent = 0,
+                  .reads = true,
+                  .writes = writes,
+                  .alignment = 4});
   views_.emplace_back(key, view);
   return view;
 }
@@ -173,7 +174,7 @@ Val Storage::LoadVector(int operand, DType t, Val index, int lanes) {
     const DType stored = StoredType(t);
     Val v = b_.Load(ViewOf(operand, Type{stored}.Lanes(lanes)), index);
     if (bits >= 32) return v;
-    return stored == t ? convert(v, ComputeType(t)) : Decode(t, convert(v, DType::kU32));
+    return stored == DType::kF16 ? convert(v, DType::kF32) : Decode(t, convert(v, DType::kU32));
   }
   const int per_word = 32 / bits, words = lanes / per_word;
   FORGE_CHECK(words >= 1);
@@ -201,7 +202,8 @@ void Storage::StoreVector(int operand, DType t, Val index, Val value) {
   const int lanes = value.type().lanes, bits = StoredBits(t);
   if (!InWords(t, caps_)) {
     const DType stored = StoredType(t);
-    if (bits < 32) value = convert(stored == t ? RoundTo(t, value) : Encode(t, value), stored);
+    if (bits < 32)
+      value = convert(stored == DType::kF16 ? RoundTo(t, value) : Encode(t, value), stored);
     b_.Store(ViewOf(operand, Type{stored}.Lanes(lanes)), index, value);
     return;
   }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Direct convolution: an invocation computes a register tile of output channels, rows and columns.
 // Loads that the taps of a tile share are made once, since equal instructions are one.
-#include "ir/ops/conv2d.h"
-
 #include "codegen/schedules/list.h"
 #include "codegen/schedules/window.h"
+#include "ir/ops/conv2d.h"
 
 namespace forge::codegen {
 namespace {

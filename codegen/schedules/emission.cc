@@ -23,12 +23,12 @@ Launch Emission::Take() && {
   return std::move(launch);
 }
 
+// The grid comes first: builtins of an axis with one workgroup are literals.
 Emission::Work Emission::Workgroups(const ir::Dim& count) {
   const int64_t limit = region.caps().max_grid;
-  Val x = b.Builtin(BuiltinKind::kWorkgroupX);
   if (count.max() <= limit) {
     launch.kernel.grid = {count, 1, 1};
-    return {x, count, true};
+    return {b.Builtin(BuiltinKind::kWorkgroupX), count, true};
   }
   // Rows of equal length, as few as hold them all.
   ir::Dim width = limit;
@@ -38,7 +38,8 @@ Emission::Work Emission::Workgroups(const ir::Dim& count) {
   }
   const ir::Dim rows = CeilDiv(count, width);
   launch.kernel.grid = {width, rows, 1};
-  Val index = b.Builtin(BuiltinKind::kWorkgroupY) * b.Scalar(width) + x;
+  Val index =
+      b.Builtin(BuiltinKind::kWorkgroupY) * b.Scalar(width) + b.Builtin(BuiltinKind::kWorkgroupX);
   return {index, count, width * rows == count};
 }
 
@@ -64,7 +65,7 @@ Position Guard(Emission& m, const ir::Dim& position, const ir::Dim& extent) {
   return {m.e.Coordinate(select(inside, v, 0), LastIndex(extent)), inside};
 }
 
-Val Both(Val a, Val b) { return !a ? b : !b ? a : a & b; }
+Val Both(Val a, Val b) { return a.b == nullptr ? b : b.b == nullptr ? a : a & b; }
 
 Val Where(Val inside, Val v, double other) { return inside ? select(inside, v, other) : v; }
 

@@ -28,7 +28,7 @@ Dim Any(const Dim& extent, int64_t divisor) {
 
 // The widest vector that is loaded at once along one axis; its first element is a multiple of its
 // width.
-int LanesAlong(const Region& r, const Gemm& g, int operand, Dim Gemm::At::*axis,
+int LanesAlong(const Region& r, const Gemm& g, int operand, Dim Gemm::At::* axis,
                const Dim& extent) {
   const auto& index = operand == g.a_operand ? g.a_index : g.b_index;
   for (int lanes : {4, 2}) {

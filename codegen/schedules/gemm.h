@@ -14,14 +14,18 @@ struct Gemm {
     ir::Dim batch, m, n, k;
   };
   ir::Dim batch = 1, m = 1, n = 1, k = 1;
-  DType dtype = DType::kF32;                         // of C
+  DType dtype = DType::kF32;  // of C
   std::function<ir::Dims(const At&)> a_index, b_index, c_index;
-  int a_operand = 0, b_operand = 1;                  // of the anchor
-  std::function<Val(Elements&, const At&)> start;    // what sums begin with; null: 0
-  int a_lanes_k = 1, b_lanes_k = 1, b_lanes_n = 1;   // neighbours loaded at once along an axis
+  int a_operand = 0, b_operand = 1;                 // of the anchor
+  std::function<Val(Elements&, const At&)> start;   // what sums begin with; null: 0
+  int a_lanes_k = 1, b_lanes_k = 1, b_lanes_n = 1;  // neighbours loaded at once along an axis
 
-  Val A(Elements& e, const At& at, int lanes = 1) const { return e.At(a_operand, a_index(at), lanes); }
-  Val B(Elements& e, const At& at, int lanes = 1) const { return e.At(b_operand, b_index(at), lanes); }
+  Val A(Elements& e, const At& at, int lanes = 1) const {
+    return e.At(a_operand, a_index(at), lanes);
+  }
+  Val B(Elements& e, const At& at, int lanes = 1) const {
+    return e.At(b_operand, b_index(at), lanes);
+  }
 };
 
 // The region's anchor as a Gemm: matmul, convolutions of 1 x 1; nullopt where it has no such form.

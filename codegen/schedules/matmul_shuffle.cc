@@ -101,8 +101,8 @@ class Tile {
   TiledAxis shared_;  // in elements
   Dim batch_, lane_;
   std::vector<Position> owned_, common_;
-  Position mine_;     // the shared position that this lane loads
-  bool spread_;       // lanes hold parts of rows of B, 4 columns each; else columns or rows along k
+  Position mine_;  // the shared position that this lane loads
+  bool spread_;    // lanes hold parts of rows of B, 4 columns each; else columns or rows along k
 };
 
 Tile::Tile(Emission& m, const Gemm& g, const MatmulShuffle& t)
@@ -143,8 +143,8 @@ void Tile::Place(const Dim& at) {
     mine_ = Guard(m_, FloorDiv(first, kOwned) + Mod(lane_, parts), FloorDiv(g_.n, kOwned));
     mine_.at = mine_.at * kOwned;
   } else {
-    mine_ = Guard(m_, first + (t_.shared == lanes_ ? lane_ : Mod(lane_, t_.shared)),
-                  shared_.extent);
+    mine_ =
+        Guard(m_, first + (t_.shared == lanes_ ? lane_ : Mod(lane_, t_.shared)), shared_.extent);
   }
 }
 

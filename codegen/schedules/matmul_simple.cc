@@ -151,10 +151,9 @@ void Tile::Run(const Dim& at) {
   for (int64_t j = 0; j < t_.columns; ++j) column_.push_back(columns_.At(m_, tile[2], j));
   Builder& b = m_.b;
   const Dim steps = FloorDiv(g_.k, t_.depth);
-  const Vals sums =
-      b.For({b.Int(0), b.Scalar(steps), b.Int(1)}, Start(), [&](Val i, Vals carried) {
-        return Accumulate(m_.e.Coordinate(i, LastIndex(steps)) * t_.depth, std::move(carried));
-      });
+  const Vals sums = b.For({b.Int(0), b.Scalar(steps), b.Int(1)}, Start(), [&](Val i, Vals carried) {
+    return Accumulate(m_.e.Coordinate(i, LastIndex(steps)) * t_.depth, std::move(carried));
+  });
   for (size_t i = 0; i < row_.size(); ++i) {
     const auto part = std::span(sums).subspan(i * column_.size(), column_.size());
     if (row_[i].inside)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling: one output to an invocation.
-#include "ir/ops/pool2d.h"
-
 #include "codegen/schedules/list.h"
 #include "codegen/schedules/window.h"
+#include "ir/ops/pool2d.h"
 
 namespace forge::codegen {
 namespace {

@@ -220,8 +220,7 @@ Val FoldRow(Emission& m, const Shape& shape, const Folder& f, int along, const D
       b.For({begin + b.Builtin(BuiltinKind::kLocalX), end, b.Int(size)}, {f.Start(b, along)},
             [&](Val i, Vals carried) {
               const Dim element = m.e.Coordinate(i, LastIndex(last)) * along + m.e.Lane(along);
-              return Vals{
-                  f.Fold(carried[0], m.e.At(0, shape.InputIndex(output, element), along))};
+              return Vals{f.Fold(carried[0], m.e.At(0, shape.InputIndex(output, element), along))};
             })[0];
   WorkgroupTree tree(m, f.type());
   return tree.Combine(f.Across(mine), [&](Val x, Val y) { return f.Fold(x, y); });
@@ -235,9 +234,8 @@ Launch EmitWhole(const Region& r, const ReduceRows& t, const std::string& name) 
   m.Guarded(m.Workgroups(shape.outputs()), [&](const Dim& output) {
     Val all = FoldRow(m, shape, f, along, output, m.b.Int(0),
                       m.b.Scalar(FloorDiv(shape.length(), along)));
-    m.b.If(m.b.Builtin(BuiltinKind::kLocalX) == 0, [&] {
-      m.e.Finish(shape.OutputIndex(output), f.Done(all, shape.length()));
-    });
+    m.b.If(m.b.Builtin(BuiltinKind::kLocalX) == 0,
+           [&] { m.e.Finish(shape.OutputIndex(output), f.Done(all, shape.length())); });
   });
   return std::move(m).Take();
 }

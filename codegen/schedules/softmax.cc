@@ -57,10 +57,9 @@ struct Rows {
   // Folds f(element) over the row's vectors.
   Val Fold(Val start, absl::FunctionRef<Val(Val, Val)> f) {
     Builder& b = m.b;
-    return b.For({begin, b.Scalar(FloorDiv(shape.length(), along)), step}, {start},
-                 [&](Val i, Vals carried) {
-                   return Vals{f(carried[0], m.e.At(0, Index(i), lanes()))};
-                 })[0];
+    return b.For(
+        {begin, b.Scalar(FloorDiv(shape.length(), along)), step}, {start},
+        [&](Val i, Vals carried) { return Vals{f(carried[0], m.e.At(0, Index(i), lanes()))}; })[0];
   }
   void Store(absl::FunctionRef<Val(Val)> f) {
     Builder& b = m.b;
@@ -96,7 +95,8 @@ struct SoftmaxSerial {
 std::shared_ptr<void> SerialDefaults(const Region& r) {
   const Shape shape(r);
   SoftmaxSerial t;
-  (shape.last() ? t.elements : t.rows) = LanesFor(shape.last() ? shape.length() : shape.outer.back());
+  (shape.last() ? t.elements : t.rows) =
+      LanesFor(shape.last() ? shape.length() : shape.outer.back());
   return Boxed(t);
 }
 
@@ -171,8 +171,7 @@ absl::StatusOr<Program> RowsEmit(const Region& r, const void* p) {
               .scratch_bytes = {}};
   Emission m(r, out.kernel, {static_cast<uint32_t>(t.workgroup), 1, 1});
   m.Guarded(m.Workgroups(shape.rows()), [&](const Dim& row) {
-    Rows rows{m,     shape, row, 1, along, m.b.Builtin(BuiltinKind::kLocalX),
-              m.b.Int(t.workgroup)};
+    Rows rows{m, shape, row, 1, along, m.b.Builtin(BuiltinKind::kLocalX), m.b.Int(t.workgroup)};
     WorkgroupTree tree(m, AccumulatorOf(r.anchor_output().dtype()));
     Val top = tree.Combine(Across(rows.Fold(rows.Literal(kLowest), &Larger), &Larger), &Larger);
     Val sum = rows.Fold(rows.Literal(0), [&](Val s, Val x) { return s + exp(x - top); });

@@ -55,7 +55,7 @@ class Machine {
   size_t size_ = 0;
   std::array<int64_t, 3> group_{};
   std::vector<Row> values_;
-  std::vector<std::vector<uint8_t>> shared_;           // for each view
+  std::vector<std::vector<uint8_t>> shared_;                // for each view
   std::vector<std::vector<std::vector<uint8_t>>> private_;  // for each view and invocation
 };
 
@@ -164,8 +164,7 @@ absl::Status Machine::RunWhile(const Inst& i, const Mask& mask) {
       for (size_t r = 0; r < carried.size(); ++r) At(k_.blocks[b].arguments[r]) = carried[r];
       FORGE_RETURN_IF_ERROR(RunBlock(b, going));
       if (b != i.block) continue;
-      for (size_t n = 0; n < size_; ++n)
-        going[n] = going[n] && At(Arg(YieldOf(b), 0))[n][0] != 0;
+      for (size_t n = 0; n < size_; ++n) going[n] = going[n] && At(Arg(YieldOf(b), 0))[n][0] != 0;
     }
     for (size_t r = 0; r < carried.size(); ++r)
       for (size_t n = 0; n < size_; ++n)
@@ -243,15 +242,15 @@ absl::Status Machine::RunPure(const Inst& i, const Mask& mask) {
 
 absl::StatusOr<std::span<uint8_t>> Machine::Place(const View& v, size_t n, int64_t index) {
   const size_t view = static_cast<size_t>(&v - k_.views.data());
-  std::vector<uint8_t>& memory = v.space == Space::kGlobal   ? *operands_[static_cast<size_t>(v.operand)]
+  std::vector<uint8_t>& memory = v.space == Space::kGlobal
+                                     ? *operands_[static_cast<size_t>(v.operand)]
                                  : v.space == Space::kShared ? shared_[view]
                                                              : private_[view][n];
   const int64_t bytes = int64_t{v.elem.lanes} * BytesOfElement(v.elem.elem);
   if (index < 0 || (index + 1) * bytes > static_cast<int64_t>(memory.size()))
     return OutOfRange("{}: element {} of {} bytes in {}, invocation {} of group {} {} {}", v.name,
                       index, bytes, memory.size(), n, group_[0], group_[1], group_[2]);
-  return std::span(memory).subspan(static_cast<size_t>(index * bytes),
-                                   static_cast<size_t>(bytes));
+  return std::span(memory).subspan(static_cast<size_t>(index * bytes), static_cast<size_t>(bytes));
 }
 
 absl::Status Machine::RunMemory(const Inst& i, const Mask& mask) {
@@ -271,9 +270,12 @@ absl::Status Machine::RunMemory(const Inst& i, const Mask& mask) {
     if (i.code == Code::kAtomic) {
       At(i.result)[n] = old;
       const auto kind = static_cast<codegen::AtomicKind>(i.aux);
-      if (kind == codegen::AtomicKind::kAnd) next[0] &= old[0];
-      else if (kind == codegen::AtomicKind::kOr) next[0] |= old[0];
-      else return Internal("an atomic that is not known");
+      if (kind == codegen::AtomicKind::kAnd)
+        next[0] &= old[0];
+      else if (kind == codegen::AtomicKind::kOr)
+        next[0] |= old[0];
+      else
+        return Internal("an atomic that is not known");
     }
     for (size_t l = 0; l < v.elem.lanes; ++l) std::memcpy(&place[l * width], &next[l], width);
   }
@@ -293,7 +295,7 @@ absl::Status Machine::RunTogether(const Inst& i, const Mask& mask) {
     if (i.code != Code::kShuffle && i.code != Code::kShuffleXor)
       return Internal("{} is not known", codegen::Info(i.code).name);
     const size_t lane =
-        i.code == Code::kShuffle ? At(Arg(i, 1))[n][0] : (n - first) ^ size_t{i.aux};
+        i.code == Code::kShuffle ? At(Arg(i, 1))[n][0] : (n - first) ^ size_t { i.aux };
     if (first + lane >= size_ || lane >= subgroup || !mask[first + lane])
       return Internal("a shuffle from lane {}, which is not there", lane);
     At(i.result)[n] = in[first + lane];
