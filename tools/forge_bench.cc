@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// forge-bench: how fast ops, models and devices are.
+#include <algorithm>
+#include <iostream>
+#include <regex>
+
+#include "base/platform.h"
+#include "runtime/backends.h"
+#include "runtime/op_runner.h"
+#include "runtime/session.h"
+#include "tools/support/benchmark.h"
+#include "tools/support/dims.h"
+#include "tools/support/tensor_io.h"
+#include "tools/support/terminal.h"
+#include "tools/support/tool.h"
+
+namespace forge::tools {
+namespace {
+
+struct Options {
+  std::string what, filter;
+  std::vector<std::string> devices, dims;
+  int threads = 0, repeat = 7;
+};
+
+struct Row {
+  std::string name, device, dtype;
+  double seconds = 0, gflops = 0, gbps = 0, peak_share = 0;
+};
+
+class Report {
+ public:
+  explicit Report(bool json) : json_(json) {}
+  void Add(const Row& r) {
+    table_.Add({r.name, r.device, r.dtype, fmt::format("{:.1f}", r.seconds * 1e6),
+                fmt::format("{:.2f}", r.gflops), fmt::format("{:.2f}", r.gbps),
+                fmt::format("{:.0f} %", r.peak_share * 100)});
+    rows_.push_back({{"name", r.name},
+                     {"device", r.device},
+                     {"dtype", r.dtype},
+                     {"time_us", r.seconds * 1e6},
+                     {"gflops", r.gflops},
+                     {"gbps", r.gbps},
+                     {"peak_share", r.peak_share}});
+  }
+  void Print() const {
+    if (json_)
+      std::cout << rows_.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    else
+      std::cout << table_.Text();
+  }
+
+ private:
+  bool json_;
+  Table table_{{"name", "device", "dtype", "time us", "GFLOP/s", "GB/s", "share of peak"}};
+  nlohmann::json rows_ = nlohmann::json::array();
+};
+
+absl::Status BenchPeak(const std::vector<DeviceRef>& devices, bool json) {
+  Table table({"device", "name", "FMA GFLOP/s", "read GB/s", "copy GB/s"});
+  nlohmann::json out = nlohmann::json::array();
+  for (const DeviceRef& d : devices) {
+    FORGE_ASSIGN_OR_RETURN(Peak p, MeasurePeak(d));
+    table.Add({d->info().id, d->info().name, fmt::format("{:.1f}", p.fma_gflops),
+               fmt::format("{:.1f}", p.read_gbps), fmt::format("{:.1f}", p.copy_gbps)});
+    out.push_back({{"device", d->info().id},
+                   {"fma_gflops", p.fma_gflops},
+                   {"read_gbps", p.read_gbps},
+                   {"copy_gbps", p.copy_gbps}});
+  }
+  if (json)
+    std::cout << out.dump(2) << "\n";
+  else
+    std::cout << table.Text();
+  return absl::OkStatus();
+}
+
+// The larger of the shares of compute and of bandwidth that the op reaches.
+Row MakeRow(const ir::ConcreteCase& c, const DeviceRef& d, const OpTime& t, const Peak& peak) {
+  Row r{.name = c.ToText(), .device = d->info().id, .dtype = "", .seconds = t.seconds};
+  for (const ir::Type& type : c.types())
+    if (r.dtype.empty() && type) r.dtype = std::string(Name(type.dtype()));
+  r.gflops = t.flops / t.seconds * 1e-9;
+  r.gbps = t.bytes / t.seconds * 1e-9;
+  r.peak_share = std::max(r.gflops / peak.fma_gflops, r.gbps / peak.copy_gbps);
+  return r;
+}
+
+absl::Status BenchOps(const Options& o, const std::vector<DeviceRef>& devices, bool json) {
+  std::regex filter;
+  try {
+    filter = std::regex(o.filter.empty() ? ".*" : o.filter);
+  } catch (const std::regex_error& e) {
+    return InvalidArgument("'{}' is no regular expression: {}", o.filter, e.what());
+  }
+  Report report(json);
+  for (const DeviceRef& d : devices) {
+    FORGE_ASSIGN_OR_RETURN(Peak peak, MeasurePeak(d));
+    for (const ir::OpDef* def : ir::AllOps()) {
+      FORGE_ASSIGN_OR_RETURN(std::vector<ir::ConcreteCase> cases, ir::ConcreteCases(*def));
+      for (const ir::ConcreteCase& c : cases) {
+        if (!c.bench || !c.refuse.empty() || !std::regex_search(c.ToText(), filter)) continue;
+        if (!OpRunner::Supports(*d, c.op, c.types())) continue;
+        auto time = TimeOp(d, c);
+        if (!time.ok()) return Annotate(time.status(), c.ToText());
+        report.Add(MakeRow(c, d, *time, peak));
+      }
+    }
+  }
+  report.Print();
+  return absl::OkStatus();
+}
+
+absl::Status BenchModel(const Options& o, const std::vector<DeviceRef>& devices, bool json) {
+  FORGE_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model, Model::Load(o.what));
+  FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
+  Table table({"model", "device", "min ms", "median ms", "dispatches", "arena"});
+  nlohmann::json out = nlohmann::json::array();
+  for (const DeviceRef& d : devices) {
+    FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(model, d));
+    std::vector<std::string> arguments;
+    for (const auto& port : session->inputs()) arguments.push_back(port.name + "=random:1");
+    FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> inputs,
+                           ReadInputs(arguments, session->inputs(), dims, *model, {}));
+    std::vector<double> seconds;
+    for (int i = 0; i <= o.repeat; ++i) {
+      const int64_t begin = NowNanoseconds();
+      FORGE_RETURN_IF_ERROR(session->Run(inputs).status());
+      if (i > 0) seconds.push_back(static_cast<double>(NowNanoseconds() - begin) * 1e-9);
+    }
+    const double low = *std::min_element(seconds.begin(), seconds.end()), median = Median(seconds);
+    table.Add({o.what, d->info().id, fmt::format("{:.3f}", low * 1e3),
+               fmt::format("{:.3f}", median * 1e3),
+               std::to_string(session->statistics().dispatches),
+               Bytes(session->statistics().arena_bytes)});
+    out.push_back({{"name", o.what},
+                   {"device", d->info().id},
+                   {"dtype", "f32"},
+                   {"time_us", median * 1e6},
+                   {"min_us", low * 1e6},
+                   {"gflops", nullptr},
+                   {"gbps", nullptr},
+                   {"peak_share", nullptr}});
+  }
+  if (json)
+    std::cout << out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  else
+    std::cout << table.Text();
+  return absl::OkStatus();
+}
+
+absl::Status Run(const Options& o, bool json) {
+  std::vector<DeviceRef> devices;
+  for (const std::string& name : o.devices) {
+    FORGE_ASSIGN_OR_RETURN(DeviceRef d, OpenDevice(name, {.threads = o.threads, .cache = true}));
+    devices.push_back(std::move(d));
+  }
+  if (o.what == "tune")
+    return Unimplemented(
+        "forge-bench tune needs schedules with a timed search, which no device offers yet");
+  if (o.what == "peak") return BenchPeak(devices, json);
+  if (o.what == "ops") return BenchOps(o, devices, json);
+  return BenchModel(o, devices, json);
+}
+
+}  // namespace
+}  // namespace forge::tools
+
+int main(int argc, char** argv) {
+  using namespace forge::tools;
+  Tool tool(
+      "forge-bench", "Times ops, a model, or the device itself.",
+      {"forge-bench ops --device vulkan --filter 'matmul.*512'", "forge-bench peak --device vulkan",
+       "forge-bench model.bin --device cpu --device vulkan --dim N=1"});
+  tool.AddJson();
+  Options o;
+  tool.app().add_option("what", o.what, "ops, peak, tune, or a model")->required();
+  tool.app()
+      .add_option("--device", o.devices, "Repeatable")
+      ->expected(1)
+      ->take_all()
+      ->default_str("auto");
+  tool.app().add_option("--filter", o.filter,
+                        "Only cases whose text matches this regular expression");
+  tool.app().add_option("--dim", o.dims, "SYMBOL=N; repeatable")->expected(1)->take_all();
+  tool.app()
+      .add_option("--threads", o.threads, "Threads of the host; 0: all")
+      ->check(CLI::Range(0, 4096));
+  tool.app()
+      .add_option("--repeat", o.repeat, "Timed runs of a model")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100000));
+  return tool.Run(argc, argv, [&] {
+    if (o.devices.empty()) o.devices = {"auto"};
+    return Run(o, tool.json());
+  });
+}
