@@ -45,7 +45,7 @@ absl::Status VariableStore::Fill(const VariablePlace& place, std::span<const uin
   return absl::OkStatus();
 }
 
-absl::Status VariableStore::Add(std::span<ir::Variable* const> variables) {
+absl::Status VariableStore::Add(std::span<ir::Variable* const> variables, bool upload) {
   // Small ones share buffers; none is larger than the device allows.
   std::vector<std::pair<ir::Variable*, uint64_t>> todo;
   for (ir::Variable* v : variables) {
@@ -72,6 +72,7 @@ absl::Status VariableStore::Add(std::span<ir::Variable* const> variables) {
       const VariablePlace place{buffer, at, bytes};
       at += (bytes + kAlignment - 1) / kAlignment * kAlignment;
       places_[v] = place;
+      if (!upload) continue;
       FORGE_ASSIGN_OR_RETURN(ir::HostValue initial, ir::InitialValue(*v));
       FORGE_RETURN_IF_ERROR(Fill(place, initial.bytes()));
     }

@@ -21,9 +21,10 @@ struct VariablePlace {
 class VariableStore {
  public:
   explicit VariableStore(DeviceRef device) : device_(std::move(device)) {}
-  // Uploads what has initial bytes and gives room (zeros) to the rest. Known ones are left alone.
+  // Gives variables room and their initial bytes or zeros; without `upload` room only. Known ones
+  // are left alone.
   //   errors: ResourceExhausted, DataLoss (storage smaller than its type)
-  absl::Status Add(std::span<ir::Variable* const> variables);
+  absl::Status Add(std::span<ir::Variable* const> variables, bool upload = true);
   const VariablePlace* Find(const ir::Variable* v) const;
   uint64_t bytes() const { return bytes_; }
 

@@ -39,7 +39,7 @@ class ModelOnDevice {
     for (const ir::Function* f : {&load, &main})
       for (const auto& r : f->reads())
         if (r.variable->role != ir::Variable::Role::kState) needed.push_back(r.variable);
-    FORGE_RETURN_IF_ERROR(constants.Add(needed));
+    FORGE_RETURN_IF_ERROR(constants.Add(needed, !options.compile_only));
     if (load.results().empty()) return absl::OkStatus();
     std::vector<VariablePlace> into;
     for (const auto& r : load.results()) {
@@ -55,7 +55,7 @@ class ModelOnDevice {
       };
     FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Executable> e,
                            Executable::Build({device, load, stores, programs, into}, build));
-    return e->RunForVariables();
+    return options.compile_only ? absl::OkStatus() : e->RunForVariables();
   }
 
   DeviceRef device;
@@ -101,7 +101,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const M
   s->options_ = std::move(options);
   s->states_ = std::make_unique<VariableStore>(s->device_);
   Model::Shared& shared = *s->model_->shared_;
-  std::string key = s->options_.function;
+  std::string key = s->options_.function + (s->options_.compile_only ? "\ncompile only" : "");
   for (const std::string& o : s->options_.outputs) key += "\n" + o;
   std::lock_guard lock(shared.mutex);
   for (const auto& e : shared.entries)
@@ -187,7 +187,7 @@ absl::Status Session::Prepare(const ir::Bindings& bindings) {
   for (const auto& r : plan->bound.main->reads())
     if (r.variable->role == ir::Variable::Role::kState) states.push_back(r.variable);
   for (const auto& u : plan->bound.main->updates()) states.push_back(u.variable);
-  FORGE_RETURN_IF_ERROR(states_->Add(states));
+  FORGE_RETURN_IF_ERROR(states_->Add(states, !options_.compile_only));
   const VariableStore* stores[] = {&shared_->constants, states_.get()};
   Executable::Options build{
       .timestamps = options_.timestamps, .stepwise = options_.stepwise, .progress = {}};

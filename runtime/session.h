@@ -46,7 +46,9 @@ struct SessionOptions {
   std::vector<std::string> outputs;     // empty: the model's own; inner values by name too
   std::map<std::string, int64_t> dims;  // symbols by name; the rest are bound by inputs
   bool timestamps = false;              // for Profile()
-  bool stepwise = false;                // for RunStepwise()
+  // Neither uploads nor runs anything: Bind() compiles every kernel, and Run() must not be called.
+  bool compile_only = false;
+  bool stepwise = false;  // for RunStepwise()
   // Long work speaks up: what it is, how much of it is done.
   std::function<void(std::string_view what, size_t done, size_t total)> progress;
   std::function<void(std::string_view pass, const ir::Function& after)> observe;

@@ -134,6 +134,7 @@ absl::Status Run(Options o, bool json) {
     FORGE_ASSIGN_OR_RETURN(c.device, OpenDevice(name, {}));
     SessionOptions options;
     options.dims = dims;
+    options.compile_only = o.compile_only;
     if (!json)
       options.progress = [&](std::string_view what, size_t done, size_t total) {
         progress(fmt::format("{}: {}", name, what), done, total);

@@ -73,6 +73,19 @@ TEST_P(OpsTest, AgreesWithItsEvaluator) {
     GTEST_SKIP() << "no kernel for any of " << without_kernel << " cases";
 }
 
+// Holds on devices that only compile too, and for the cases of real size.
+TEST_P(OpsTest, Compiles) {
+  const DeviceRef device = Open(GetParam().device);
+  ASSERT_TRUE(device);
+  auto cases = ir::ConcreteCases(*GetParam().op);
+  ASSERT_TRUE(cases.ok()) << cases.status();
+  for (const ir::ConcreteCase& c : *cases) {
+    if (!c.refuse.empty() || !OpRunner::Supports(*device, c.op, c.types())) continue;
+    const auto runner = OpRunner::Create(device, c.op, c.types());
+    EXPECT_TRUE(runner.ok()) << c.ToText() << ": " << runner.status();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(AllDevices, OpsTest, testing::ValuesIn(Everything()),
                          [](const auto& info) {
                            std::string name =
