@@ -29,7 +29,7 @@ std::string Slurp(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-Outcome Run(const std::string& command) {
+Outcome Shell(const std::string& command) {
   TempFolder folder;
   const std::string out = folder.path() / "out", err = folder.path() / "err";
   const int status = std::system((kBin + command + " >'" + out + "' 2>'" + err + "'").c_str());
@@ -39,7 +39,7 @@ Outcome Run(const std::string& command) {
 // One sentence on stderr that holds `part`, the status of the contract, nothing else.
 void ExpectError(const std::string& command, int status, const std::string& part) {
   SCOPED_TRACE(command);
-  const Outcome o = Run(command);
+  const Outcome o = Shell(command);
   EXPECT_EQ(o.status, status) << o.err;
   EXPECT_NE(o.err.find("error: "), std::string::npos) << o.err;
   EXPECT_NE(o.err.find(part), std::string::npos) << o.err;
@@ -53,7 +53,7 @@ void Write(const std::filesystem::path& path, std::string_view content) {
 }
 
 TEST(ForgeRunTest, NamesAPicture) {
-  const Outcome o = Run("forge-run --device reference " + kModel + " --input image=" + kPicture);
+  const Outcome o = Shell("forge-run --device reference " + kModel + " --input image=" + kPicture);
   EXPECT_EQ(o.status, 0) << o.err;
   EXPECT_NE(o.out.find("bag"), std::string::npos);
   EXPECT_NE(o.out.find("%"), std::string::npos);
@@ -61,14 +61,14 @@ TEST(ForgeRunTest, NamesAPicture) {
 
 TEST(ForgeRunTest, StacksPicturesIntoABatch) {
   const std::string other = kSource + "/examples/fashion/pictures/sandal.png";
-  const Outcome o = Run("forge-run --device reference --top 1 " + kModel + " --input " + kPicture +
+  const Outcome o = Shell("forge-run --device reference --top 1 " + kModel + " --input " + kPicture +
                         " --input " + other);
   EXPECT_EQ(o.status, 0) << o.err;
   EXPECT_NE(o.out.find("sandal.png"), std::string::npos) << o.out;
 }
 
 TEST(ForgeRunTest, PrintsTheJsonOfTheContract) {
-  const Outcome plain = Run("forge-run --json --device reference " + kModel +
+  const Outcome plain = Shell("forge-run --json --device reference " + kModel +
                             " --input image=random:1 --dim N=2 --compare reference");
   const auto json = nlohmann::json::parse(plain.out, nullptr, false);
   ASSERT_TRUE(json.is_object()) << plain.out << plain.err;
@@ -82,7 +82,7 @@ TEST(ForgeRunTest, PrintsTheJsonOfTheContract) {
 
 TEST(ForgeRunTest, WritesOutputsAndATrace) {
   TempFolder folder;
-  const Outcome o = Run("forge-run --device reference " + kModel + " --input image=" + kPicture +
+  const Outcome o = Shell("forge-run --device reference " + kModel + " --input image=" + kPicture +
                         " --output-dir " + Quoted(folder.path() / "out") + " --profile " +
                         Quoted(folder.path() / "trace.json"));
   EXPECT_EQ(o.status, 0) << o.err;
@@ -96,7 +96,7 @@ TEST(ForgeRunTest, WritesOutputsAndATrace) {
 }
 
 TEST(ForgeRunTest, GivesInnerValuesByName) {
-  const Outcome o = Run("forge-run --device reference --print " + kModel +
+  const Outcome o = Shell("forge-run --device reference --print " + kModel +
                         " --input image=" + kPicture + " --output probabilities");
   EXPECT_EQ(o.status, 0) << o.err;
   ExpectError("forge-run --device reference " + kModel + " --input image=" + kPicture +
@@ -158,7 +158,7 @@ TEST(ForgeRunTest, SaysWhichBackendIsMissing) {
 // Files that were cut off or have bits flipped are refused, or give a model that still verifies:
 // never a crash.
 void ExpectHardened(const std::filesystem::path& path, const std::string& command) {
-  const Outcome o = Run(command + Quoted(path));
+  const Outcome o = Shell(command + Quoted(path));
   EXPECT_TRUE(o.status == 0 || o.status == 3) << o.status << " " << o.err;
   EXPECT_TRUE(o.status == 0 || o.err.find("error: ") != std::string::npos) << o.err;
 }
@@ -214,13 +214,13 @@ TEST(ForgeConvertTest, LeavesNoFileBehindWhenItFails) {
 TEST(ForgeConvertTest, RoundTripsThroughModelBin) {
   TempFolder folder;
   const std::string again = folder.path() / "again.bin";
-  ASSERT_EQ(Run("forge-convert " + kModel + " -o '" + again + "'").status, 0);
-  EXPECT_EQ(Run("forge-inspect --text " + kModel).out,
-            Run("forge-inspect --text '" + again + "'").out);
+  ASSERT_EQ(Shell("forge-convert " + kModel + " -o '" + again + "'").status, 0);
+  EXPECT_EQ(Shell("forge-inspect --text " + kModel).out,
+            Shell("forge-inspect --text '" + again + "'").out);
 }
 
 TEST(ForgeParityTest, ComparesEveryPair) {
-  const Outcome o = Run("forge-parity --json " + kModel +
+  const Outcome o = Shell("forge-parity --json " + kModel +
                         " --devices reference,reference --inputs random:1 --dim N=2");
   EXPECT_EQ(o.status, 0) << o.err;
   const auto json = nlohmann::json::parse(o.out, nullptr, false);
@@ -229,7 +229,7 @@ TEST(ForgeParityTest, ComparesEveryPair) {
 }
 
 TEST(ForgeDevicesTest, ListsTheReferenceAndExplainsAbsentBackends) {
-  const Outcome o = Run("forge-devices --json");
+  const Outcome o = Shell("forge-devices --json");
   EXPECT_EQ(o.status, 0) << o.err;
   const auto json = nlohmann::json::parse(o.out, nullptr, false);
   bool found = false;
@@ -240,15 +240,15 @@ TEST(ForgeDevicesTest, ListsTheReferenceAndExplainsAbsentBackends) {
 TEST(ToolsTest, HelpHasAnExample) {
   for (const char* tool : {"forge-run", "forge-devices", "forge-convert", "forge-inspect",
                            "forge-parity", "forge-bench"}) {
-    const Outcome o = Run(std::string(tool) + " --help");
+    const Outcome o = Shell(std::string(tool) + " --help");
     EXPECT_EQ(o.status, 0);
     EXPECT_NE(o.out.find("Example"), std::string::npos) << tool;
-    EXPECT_EQ(Run(std::string(tool) + " --version").status, 0);
+    EXPECT_EQ(Shell(std::string(tool) + " --version").status, 0);
   }
 }
 
 TEST(ToolsTest, JsonErrorsAreOneObject) {
-  const Outcome o = Run("forge-run --json --device reference /no/such.bin");
+  const Outcome o = Shell("forge-run --json --device reference /no/such.bin");
   EXPECT_EQ(o.status, 3);
   const auto json = nlohmann::json::parse(o.out, nullptr, false);
   ASSERT_TRUE(json.is_object()) << o.out;
