@@ -86,3 +86,7 @@ endforeach()
 get_property(programs GLOBAL PROPERTY FORGE_DEVICE_PROGRAMS)
 list(JOIN programs "\n" lines)
 file(WRITE "${PROJECT_BINARY_DIR}/device-tests.txt" "${lines}\n")
+
+# The installed package, as a stranger's project uses it.
+add_test(NAME installed COMMAND "${PROJECT_SOURCE_DIR}/tests/installed/run" "${PROJECT_BINARY_DIR}")
+set_tests_properties(installed PROPERTIES LABELS slow TIMEOUT 600)
