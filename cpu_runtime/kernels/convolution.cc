@@ -134,7 +134,7 @@ class ConvolutionMaker {
 
 class Convolution final : public Kernel {
  public:
-  const ir::OpDef* anchor() const override { return &ir::DefOf<ir::Conv2d>(); }
+  bool Knows(const Task& task) const override { return IsAnchoredBy<ir::Conv2d>(task); }
 
   Verdict Takes(const Task& task) const override {
     const DType t = task.body().type(task.anchor()->first_out).dtype();

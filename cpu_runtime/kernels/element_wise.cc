@@ -7,7 +7,7 @@ namespace {
 
 class ElementWise final : public Kernel {
  public:
-  const ir::OpDef* anchor() const override { return nullptr; }
+  bool Knows(const Task& task) const override { return task.anchor() == nullptr; }
 
   Verdict Takes(const Task& task) const override {
     for (const ir::Node& node : task.body().nodes())

@@ -49,14 +49,13 @@ bool KeepsAxes(const ir::Function& f, const ir::Node& node) {
 std::span<const Kernel* const> AllKernels() {
   static const Kernel* const kAll[] = {&ConvolutionKernel(), &MatMulKernel(),  &PoolKernel(),
                                        &ReduceKernel(),      &SoftmaxKernel(), &ShapeKernel(),
-                                       &ElementWiseKernel()};
+                                       &PackKernel(),        &ElementWiseKernel()};
   return kAll;
 }
 
 const Kernel* FindKernel(const Task& task) {
-  const ir::OpDef* anchor = task.anchor() ? &task.anchor()->op.def() : nullptr;
   for (const Kernel* k : AllKernels())
-    if (k->anchor() == anchor) return k;
+    if (k->Knows(task)) return k;
   return nullptr;
 }
 

@@ -9,8 +9,8 @@ namespace forge::cpu {
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  // The op that it anchors a region with; null: regions without an anchor.
-  virtual const ir::OpDef* anchor() const = 0;
+  // Is this what the task's anchor, or its lack of one, asks for?
+  virtual bool Knows(const Task& task) const = 0;
   // Can it run the region whatever its symbols are bound to?
   virtual Verdict Takes(const Task& task) const = 0;
   // Layouts worth having, best first; types are bound.
@@ -19,6 +19,12 @@ class Kernel {
   virtual absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const = 0;
 };
 
+template <class T>
+bool IsAnchoredBy(const Task& task) {
+  return task.anchor() != nullptr && task.anchor()->op.Is<T>();
+}
+
+const Kernel& PackKernel();
 const Kernel& ElementWiseKernel();
 const Kernel& ConvolutionKernel();
 const Kernel& MatMulKernel();
@@ -28,7 +34,7 @@ const Kernel& SoftmaxKernel();
 const Kernel& ShapeKernel();
 std::span<const Kernel* const> AllKernels();
 
-// The kernel for the task's anchor; null when there is none.
+// The first kernel that knows the task; null when there is none.
 const Kernel* FindKernel(const Task& task);
 
 // Is everything after the anchor element-wise and of the anchor's shape, and everything before it an

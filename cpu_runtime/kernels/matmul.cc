@@ -211,7 +211,7 @@ class MatMulMaker {
 
 class MatMul final : public Kernel {
  public:
-  const ir::OpDef* anchor() const override { return &ir::DefOf<ir::MatMul>(); }
+  bool Knows(const Task& task) const override { return IsAnchoredBy<ir::MatMul>(task); }
 
   Verdict Takes(const Task& task) const override {
     const DType t = task.body().type(task.anchor()->first_out).dtype();

@@ -170,7 +170,7 @@ absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
 
 class Reduce final : public Kernel {
  public:
-  const ir::OpDef* anchor() const override { return &ir::DefOf<ir::Reduce>(); }
+  bool Knows(const Task& task) const override { return IsAnchoredBy<ir::Reduce>(task); }
   Verdict Takes(const Task& task) const override {
     const DType t = task.body().type(task.anchor()->first_out).dtype();
     if (!Has(kNumberTypes, t))

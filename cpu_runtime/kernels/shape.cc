@@ -24,7 +24,7 @@ class ShapeCall final : public AnchorCall {
 
 class Shape final : public Kernel {
  public:
-  const ir::OpDef* anchor() const override { return &ir::DefOf<ir::ShapeOf>(); }
+  bool Knows(const Task& task) const override { return IsAnchoredBy<ir::ShapeOf>(task); }
   Verdict Takes(const Task& task) const override {
     if (Verdict v = TakesEpilogue(task); !v) return v;
     return Verdict::Yes("shape");

@@ -92,7 +92,7 @@ absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
 
 class Softmax final : public Kernel {
  public:
-  const ir::OpDef* anchor() const override { return &ir::DefOf<ir::Softmax>(); }
+  bool Knows(const Task& task) const override { return IsAnchoredBy<ir::Softmax>(task); }
   Verdict Takes(const Task& task) const override {
     const DType t = task.body().type(task.anchor()->first_out).dtype();
     if (!Has(kFloatTypes, t))

@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<PrimitiveCall::ArgumentSet>> PrimitiveCall::Take(
   FORGE_RETURN_IF_ERROR(Guarded("arguments", [&] {
     set->stream = dnnl::stream(Engine());
     for (const Argument& a : arguments_) {
-      set->memory.emplace_back(a.desc, Engine(), DNNL_MEMORY_NONE);
+      set->memory.emplace_back(a.desc, Engine(), nullptr);
       set->list.push_back({a.index, set->memory.back().get()});
     }
   }));

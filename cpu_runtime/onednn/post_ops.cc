@@ -96,9 +96,7 @@ class Planner {
 
 PostOps PlanPostOps(const Task& task, uint32_t value) {
   if (task.body().type(value).dtype() == DType::kF32) return Planner(task, value).Plan();
-  PostOps none;
-  none.value = value;
-  return none;
+  return {.value = value};
 }
 
 }  // namespace forge::cpu

@@ -14,9 +14,9 @@ struct PostOps {
     uint32_t operand;         // of the task
     dnnl::memory::desc desc;  // of the rank of the result
   };
-  dnnl::post_ops ops;
-  std::vector<std::pair<int, Operand>> operands;  // position in `ops`
-  uint32_t value = 0;                             // of the body, after all of them
+  uint32_t value = 0;  // of the body, after all of them
+  dnnl::post_ops ops = {};
+  std::vector<std::pair<int, Operand>> operands = {};  // position in `ops`
   bool empty() const { return ops.len() == 0; }
 };
 
