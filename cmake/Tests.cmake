@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/FOLDER/**_test.cc -> the program forge_FOLDER_test, run by ctest as a whole: one process for a
+# tests/FOLDER/**.cc -> the program forge_FOLDER_test, run by ctest as a whole: one process for a
 # folder costs less than one for each of thousands of cases.
 #
 # Labels. fast: tests whose suite is not named Slow...; slow: those that are; device: the whole program
@@ -32,7 +32,7 @@ endfunction()
 
 # The program of tests/FOLDER, and its entries.
 function(forge_test_folder folder)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${folder}/*_test.cc")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${folder}/*.cc")
   if(NOT sources)
     return()
   endif()
