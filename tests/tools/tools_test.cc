@@ -141,7 +141,7 @@ TEST(ForgeRunTest, SaysWhichBackendIsMissing) {
   std::filesystem::copy(kBin + "forge-run", folder.path() / "bin");
   for (const auto& e : std::filesystem::directory_iterator(lib))
     if (e.path().filename().string().starts_with("libforge.so"))
-      std::filesystem::copy(e.path(), folder.path() / "lib",
+      std::filesystem::copy(e.path(), folder.path() / "lib" / e.path().filename(),
                             std::filesystem::copy_options::copy_symlinks);
   const std::string program = folder.path() / "bin/forge-run";
   TempFolder logs;
