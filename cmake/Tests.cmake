@@ -82,11 +82,13 @@ foreach(folder IN LISTS folders)
   endif()
 endforeach()
 
+# A sanitizer would have to be linked into the programs of strangers, too.
+if(NOT FORGE_SANITIZE AND TARGET forge_model_files)
+  add_test(NAME installed COMMAND "${PROJECT_SOURCE_DIR}/tests/installed/run" "${PROJECT_BINARY_DIR}")
+  set_tests_properties(installed PROPERTIES LABELS slow TIMEOUT 600)
+endif()
+
 # The programs that tests/lab/run-tests starts, one a line.
 get_property(programs GLOBAL PROPERTY FORGE_DEVICE_PROGRAMS)
 list(JOIN programs "\n" lines)
 file(WRITE "${PROJECT_BINARY_DIR}/device-tests.txt" "${lines}\n")
-
-# The installed package, as a stranger's project uses it.
-add_test(NAME installed COMMAND "${PROJECT_SOURCE_DIR}/tests/installed/run" "${PROJECT_BINARY_DIR}")
-set_tests_properties(installed PROPERTIES LABELS slow TIMEOUT 600)
