@@ -4,14 +4,15 @@
 namespace forge::cuda {
 namespace {
 
-constexpr char kNoKernels[] = "Forge has no kernels for CUDA yet; its Vulkan device runs on this GPU";
+constexpr char kNoKernels[] =
+    "Forge has no kernels for CUDA yet; its Vulkan device runs on this GPU";
 
 absl::StatusOr<DeviceInfo> Describe(const DriverApi& api, int ordinal) {
   CuDevice device = 0;
   FORGE_RETURN_IF_ERROR(api.Check(api.device(&device, ordinal), "cuDeviceGet"));
   char name[256] = {};
-  FORGE_RETURN_IF_ERROR(api.Check(api.device_name(name, sizeof(name) - 1, device),
-                                  "cuDeviceGetName"));
+  FORGE_RETURN_IF_ERROR(
+      api.Check(api.device_name(name, sizeof(name) - 1, device), "cuDeviceGetName"));
   size_t bytes = 0;
   FORGE_RETURN_IF_ERROR(api.Check(api.device_memory(&bytes, device), "cuDeviceTotalMem"));
   const auto attribute = [&](int which) {

@@ -29,14 +29,14 @@ absl::StatusOr<OwnedBuffer> MakeBuffer(const Context& context, uint64_t bytes, c
 
 absl::StatusOr<OwnedMemory> ImportPages(const Context& context, uint8_t* pages, uint64_t bytes,
                                         uint32_t type_bits) {
-  auto properties = Typed<VkMemoryHostPointerPropertiesEXT>(
-      VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT);
+  auto properties =
+      Typed<VkMemoryHostPointerPropertiesEXT>(VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT);
   constexpr auto kKind = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
-  VkResult r = context.fn.vkGetMemoryHostPointerPropertiesEXT(context.device, kKind, pages,
-                                                              &properties);
+  VkResult r =
+      context.fn.vkGetMemoryHostPointerPropertiesEXT(context.device, kKind, pages, &properties);
   if (r != VK_SUCCESS) return Unimplemented("the driver refuses this host memory");
-  const auto types = TypesFor(context.queries().memory, Memory::kDevice,
-                              type_bits & properties.memoryTypeBits);
+  const auto types =
+      TypesFor(context.queries().memory, Memory::kDevice, type_bits & properties.memoryTypeBits);
   if (types.empty()) return Unimplemented("no memory type takes host memory");
   auto host = Typed<VkImportMemoryHostPointerInfoEXT>(
       VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT);
@@ -72,10 +72,10 @@ absl::StatusOr<VulkanBufferRef> VulkanBuffer::Create(const HeapRef& heap, Memory
   VkMemoryRequirements needs;
   context.fn.vkGetBufferMemoryRequirements(context.device, b->handle(), &needs);
   FORGE_ASSIGN_OR_RETURN(b->part_, Heap::Allocate(heap, kind, needs));
-  FORGE_RETURN_IF_ERROR(context.Check(
-      context.fn.vkBindBufferMemory(context.device, b->handle(), b->part_.memory(),
-                                    b->part_.offset()),
-      "vkBindBufferMemory"));
+  FORGE_RETURN_IF_ERROR(
+      context.Check(context.fn.vkBindBufferMemory(context.device, b->handle(), b->part_.memory(),
+                                                  b->part_.offset()),
+                    "vkBindBufferMemory"));
   context.SetName(VK_OBJECT_TYPE_BUFFER, b->handle(),
                   fmt::format("buffer {} ({} bytes)", b->id_, bytes));
   return b;
@@ -84,8 +84,12 @@ absl::StatusOr<VulkanBufferRef> VulkanBuffer::Create(const HeapRef& heap, Memory
 absl::StatusOr<VulkanBufferRef> VulkanBuffer::Import(const HeapRef& heap, const Bytes& bytes) {
   const Context& context = *heap->context();
   FORGE_RETURN_IF_ERROR(context.Health());
-  if (!context.abilities().host_import) return Unimplemented("VK_EXT_external_memory_host is absent");
+  if (!context.abilities().host_import)
+    return Unimplemented("VK_EXT_external_memory_host is absent");
   if (bytes.size() == 0) return Unimplemented("there is nothing to import");
+  const VkPhysicalDeviceType type = context.queries().properties.deviceType;
+  if (type != VK_PHYSICAL_DEVICE_TYPE_CPU && type != VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU)
+    return Unimplemented("this device reads its own memory faster than the host's");
   const uint64_t page = context.queries().host_memory.minImportedHostPointerAlignment;
   const auto address = reinterpret_cast<uintptr_t>(bytes.data());
   const uint64_t base = address % page;

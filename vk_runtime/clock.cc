@@ -18,9 +18,9 @@ class TimelineClock final : public Clock {
     auto info = Typed<VkSemaphoreCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO);
     info.pNext = &type;
     VkSemaphore handle = VK_NULL_HANDLE;
-    FORGE_RETURN_IF_ERROR(context_->Check(
-        context_->fn.vkCreateSemaphore(context_->device, &info, nullptr, &handle),
-        "vkCreateSemaphore"));
+    FORGE_RETURN_IF_ERROR(
+        context_->Check(context_->fn.vkCreateSemaphore(context_->device, &info, nullptr, &handle),
+                        "vkCreateSemaphore"));
     semaphore_ = OwnedSemaphore(*context_, handle);
     return absl::OkStatus();
   }
@@ -36,15 +36,15 @@ class TimelineClock final : public Clock {
     info.pCommandBuffers = &commands;
     info.signalSemaphoreCount = 1;
     info.pSignalSemaphores = semaphore_.address();
-    return context_->Check(
-        context_->fn.vkQueueSubmit(context_->queue(), 1, &info, VK_NULL_HANDLE), "vkQueueSubmit");
+    return context_->Check(context_->fn.vkQueueSubmit(context_->queue(), 1, &info, VK_NULL_HANDLE),
+                           "vkQueueSubmit");
   }
 
   absl::StatusOr<uint64_t> Completed() override {
     uint64_t value = 0;
-    FORGE_RETURN_IF_ERROR(context_->Check(
-        context_->counter_value(context_->device, semaphore_.get(), &value),
-        "vkGetSemaphoreCounterValue"));
+    FORGE_RETURN_IF_ERROR(
+        context_->Check(context_->counter_value(context_->device, semaphore_.get(), &value),
+                        "vkGetSemaphoreCounterValue"));
     return value;
   }
 
@@ -103,8 +103,8 @@ class FenceClock final : public Clock {
         if (p.serial == serial) fence = p.fence;
     }
     if (!fence) return absl::OkStatus();  // seen to be done
-    const VkResult r = context_->fn.vkWaitForFences(context_->device, 1, fence->address(), VK_TRUE,
-                                                    nanoseconds);
+    const VkResult r =
+        context_->fn.vkWaitForFences(context_->device, 1, fence->address(), VK_TRUE, nanoseconds);
     return r == VK_TIMEOUT ? Timeout() : context_->Check(r, "vkWaitForFences");
   }
 

@@ -18,7 +18,8 @@ class ProgramBuilder {
     parts_.kernel = made.kernel;
     for (const int64_t bytes : made.scratch_bytes) {
       scratch_.emplace_back(parts_.scratch_bytes, bytes);
-      parts_.scratch_bytes += (static_cast<uint64_t>(bytes) + kAlignment - 1) / kAlignment * kAlignment;
+      parts_.scratch_bytes +=
+          (static_cast<uint64_t>(bytes) + kAlignment - 1) / kAlignment * kAlignment;
     }
   }
 
@@ -55,10 +56,10 @@ class ProgramBuilder {
  private:
   absl::StatusOr<LaunchOperand> OperandOf(int region_operand) const {
     const auto i = static_cast<size_t>(region_operand);
-    if (i < body_.step_operand.size())
-      return LaunchOperand{.step_operand = body_.step_operand[i]};
+    if (i < body_.step_operand.size()) return LaunchOperand{.step_operand = body_.step_operand[i]};
     const size_t s = i - body_.step_operand.size();
-    if (s >= scratch_.size()) return Internal("a launch binds scratch {} of {}", s, scratch_.size());
+    if (s >= scratch_.size())
+      return Internal("a launch binds scratch {} of {}", s, scratch_.size());
     return LaunchOperand{.step_operand = scratch_operand_,
                          .offset = scratch_[s].first,
                          .bytes = static_cast<uint64_t>(scratch_[s].second)};
@@ -78,8 +79,8 @@ class ProgramBuilder {
   VulkanProgram::Parts parts_;
 };
 
-std::vector<Artifact> ArtifactsOf(
-    std::span<const std::shared_ptr<const codegen::Kernel>> kernels, const codegen::Caps& caps) {
+std::vector<Artifact> ArtifactsOf(std::span<const std::shared_ptr<const codegen::Kernel>> kernels,
+                                  const codegen::Caps& caps) {
   std::vector<Artifact> all;
   for (const auto& k : kernels) {
     const std::string text = codegen::ToText(*k);
@@ -96,13 +97,12 @@ std::vector<Artifact> ArtifactsOf(
 absl::Status Compiler::Make(const codegen::Kernel& kernel, uint32_t operands, Slot& slot) {
   FORGE_RETURN_IF_ERROR(codegen::Verify(kernel, context_->caps()));
   const std::vector<uint32_t> words = codegen::PrintSpirv(kernel, context_->caps());
-  FORGE_ASSIGN_OR_RETURN(
-      slot.pipeline,
-      pipelines_->Get({.name = kernel.name,
-                       .spirv = words,
-                       .operands = operands,
-                       .scalars = static_cast<uint32_t>(kernel.scalars.size()),
-                       .subgroup = kernel.subgroup}));
+  FORGE_ASSIGN_OR_RETURN(slot.pipeline,
+                         pipelines_->Get({.name = kernel.name,
+                                          .spirv = words,
+                                          .operands = operands,
+                                          .scalars = static_cast<uint32_t>(kernel.scalars.size()),
+                                          .subgroup = kernel.subgroup}));
   slot.kernel = std::make_shared<const codegen::Kernel>(kernel);
   return absl::OkStatus();
 }
@@ -124,9 +124,8 @@ absl::StatusOr<Compiler::SlotRef> Compiler::KernelFor(codegen::Kernel kernel, ui
 
 absl::StatusOr<ProgramRef> Compiler::Compile(const CompileRequest& request) {
   FORGE_RETURN_IF_ERROR(context_->Health());
-  if (const auto shader =
-          FindHandWritten(*request.op, request.in, request.out, context_->caps()))
-    return MakeProgram(*shader, *pipelines_);
+  if (const auto shader = FindHandWritten(*request.op, request.in, request.out, context_->caps()))
+    return MakeProgram(*shader, *pipelines_, context_->rates());
   FORGE_ASSIGN_OR_RETURN(const NodeBody body, BodyOf(*request.op, request.in, request.out));
   FORGE_ASSIGN_OR_RETURN(const codegen::Region region,
                          codegen::Region::Of(*body.function, context_->caps()));
@@ -134,9 +133,8 @@ absl::StatusOr<ProgramRef> Compiler::Compile(const CompileRequest& request) {
   ProgramBuilder builder(body, static_cast<uint32_t>(request.in.size() + request.out.size()), made);
   std::vector<std::shared_ptr<const codegen::Kernel>> kernels;
   for (const codegen::Launch& launch : made.launches) {
-    FORGE_ASSIGN_OR_RETURN(
-        const SlotRef slot,
-        KernelFor(launch.kernel, static_cast<uint32_t>(launch.operands.size())));
+    FORGE_ASSIGN_OR_RETURN(const SlotRef slot,
+                           KernelFor(launch.kernel, static_cast<uint32_t>(launch.operands.size())));
     FORGE_RETURN_IF_ERROR(builder.Add(launch, *slot->kernel, slot->pipeline));
     kernels.push_back(slot->kernel);
   }

@@ -20,14 +20,20 @@ absl::StatusOr<std::shared_ptr<VulkanDevice>> VulkanDevice::Open(const ContextRe
                                                                  const DeviceOptions& options) {
   std::shared_ptr<VulkanDevice> d(new VulkanDevice(context, std::move(info)));
   d->heap_ = std::make_shared<Heap>(context);
-  FORGE_ASSIGN_OR_RETURN(d->nothing_,
-                         VulkanBuffer::Create(d->heap_, Memory::kDevice, kNothingBytes));
-  FORGE_ASSIGN_OR_RETURN(d->pipelines_, PipelineStore::Create(context, options.cache,
-                                                              context->settings().statistics));
+  FORGE_ASSIGN_OR_RETURN(
+      d->pipelines_, PipelineStore::Create(context, options.cache, context->settings().statistics));
   const int threads = options.threads > 0 ? options.threads : CpuCount();
   d->compiler_ = std::make_unique<Compiler>(context, d->pipelines_, threads);
   FORGE_ASSIGN_OR_RETURN(d->queue_, Queue::Create(context));
   return d;
+}
+
+absl::StatusOr<VulkanBufferRef> VulkanDevice::Nothing() {
+  std::lock_guard lock(mutex_);
+  if (!nothing_) {
+    FORGE_ASSIGN_OR_RETURN(nothing_, VulkanBuffer::Create(heap_, Memory::kDevice, kNothingBytes));
+  }
+  return nothing_;
 }
 
 absl::StatusOr<VulkanBuffer*> VulkanDevice::Own(Buffer& b) const {
@@ -58,8 +64,8 @@ absl::StatusOr<Point> VulkanDevice::Copy(const CopyRange& range, std::span<const
   FORGE_ASSIGN_OR_RETURN(VulkanBuffer * from, Own(range.from));
   FORGE_ASSIGN_OR_RETURN(VulkanBuffer * to, Own(range.to));
   if (from->memory() == Memory::kUpload) FORGE_RETURN_IF_ERROR(from->Flush());
-  FORGE_ASSIGN_OR_RETURN(auto recording, Recording::OfCopy(context_, {*from, range.at, *to, range.to_at,
-                                                               range.bytes}));
+  FORGE_ASSIGN_OR_RETURN(auto recording, Recording::OfCopy(context_, {*from, range.at, *to,
+                                                                      range.to_at, range.bytes}));
   Job job;
   job.pieces.assign(recording->pieces().begin(), recording->pieces().end());
   job.keep = {std::move(recording), from->shared_from_this(), to->shared_from_this()};
@@ -72,6 +78,11 @@ std::vector<absl::StatusOr<ProgramRef>> VulkanDevice::Compile(
   return compiler_->Run(requests, progress);
 }
 
+CompileCounts VulkanDevice::compile_counts() const {
+  return {.compiled = static_cast<int>(pipelines_->compiled()),
+          .cached = static_cast<int>(pipelines_->cached())};
+}
+
 absl::StatusOr<SegmentRef> VulkanDevice::Record(const SegmentSpec& spec) {
   FORGE_RETURN_IF_ERROR(context_->Health());
   for (const Step& s : spec.steps) {
@@ -81,7 +92,8 @@ absl::StatusOr<SegmentRef> VulkanDevice::Record(const SegmentSpec& spec) {
       if (o.slot != Operand::kNoSlot && o.slot >= spec.slots.size())
         return Annotate(OutOfRange("it names slot {} of {}", o.slot, spec.slots.size()), s.label);
   }
-  return SegmentRef(std::make_shared<VulkanSegment>(spec, context_, nothing_));
+  FORGE_ASSIGN_OR_RETURN(VulkanBufferRef nothing, Nothing());
+  return SegmentRef(std::make_shared<VulkanSegment>(spec, context_, std::move(nothing)));
 }
 
 absl::StatusOr<Point> VulkanDevice::Submit(Segment& segment, const SubmitArgs& args) {

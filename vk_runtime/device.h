@@ -24,6 +24,7 @@ class VulkanDevice final : public Device {
   uint64_t MemoryLeft() const override { return heap_->Left(); }
   std::vector<absl::StatusOr<ProgramRef>> Compile(
       std::span<const CompileRequest> requests, absl::FunctionRef<void(size_t)> progress) override;
+  CompileCounts compile_counts() const override;
   absl::StatusOr<SegmentRef> Record(const SegmentSpec& spec) override;
   absl::StatusOr<Point> Submit(Segment& segment, const SubmitArgs& args) override;
   bool Reached(const Point& p) const override { return queue_->Reached(p); }
@@ -37,12 +38,16 @@ class VulkanDevice final : public Device {
  private:
   VulkanDevice(const ContextRef& context, DeviceInfo info);
   absl::StatusOr<VulkanBuffer*> Own(Buffer& b) const;
+  // What is bound for operands without bytes. Made when first recorded: a device that only compiles
+  // may have no memory at all.
+  absl::StatusOr<VulkanBufferRef> Nothing();
 
   ContextRef context_;
   DeviceInfo info_;
   VulkanTarget target_;
   HeapRef heap_;
-  VulkanBufferRef nothing_;  // bound for operands without bytes
+  std::mutex mutex_;
+  VulkanBufferRef nothing_;  // under mutex_; see Nothing()
   PipelineStoreRef pipelines_;
   std::unique_ptr<Compiler> compiler_;
   std::unique_ptr<Queue> queue_;

@@ -30,6 +30,17 @@ void AddLimits(const codegen::Caps& caps, DeviceInfo& info) {
                                std::to_string(*static_cast<const int64_t*>(f.at_const(&caps))));
 }
 
+// Says of each tried feature how it was tried. `test` is null before the first time.
+void Note(const SelfTest* test, std::vector<Feature>& features) {
+  for (Feature& f : features) {
+    if (!f.present || !IsTried(f.name)) continue;
+    if (test == nullptr)
+      f.note = "not tried yet";
+    else
+      f.note = test->ran ? "self-test passed" : "not tried: this device computes nothing";
+  }
+}
+
 DeviceInfo Nothing(const absl::Status& why) {
   DeviceInfo info;
   info.id = info.backend = "vulkan";
@@ -69,14 +80,38 @@ absl::StatusOr<const VulkanDriver::Loaded*> VulkanDriver::Load() {
       FORGE_ASSIGN_OR_RETURN(l.instance, Instance::Create(l.settings.validate));
       FORGE_ASSIGN_OR_RETURN(const std::vector<VkPhysicalDevice> devices, l.instance->Devices());
       if (devices.empty())
-        return Unavailable("the Vulkan loader found no device; install the driver of your GPU, or "
-                           "Mesa's (mesa-vulkan-drivers), which also runs on the CPU");
+        return Unavailable(
+            "the Vulkan loader found no device; install the driver of your GPU, or "
+            "Mesa's (mesa-vulkan-drivers), which also runs on the CPU");
       for (VkPhysicalDevice d : devices) l.devices.push_back(Query(*l.instance, d));
       return l;
     }();
   }
   if (!loaded_->ok()) return loaded_->status();
   return &**loaded_;
+}
+
+absl::StatusOr<SelfTest> VulkanDriver::Try(const Loaded& loaded, size_t index, bool cache) {
+  std::lock_guard lock(mutex_);
+  if (const auto known = tried_.find(index); known != tried_.end()) return known->second;
+  const Queries& q = loaded.devices[index];
+  std::optional<SelfTest> test = ReadSelfTest(q);
+  if (!test) {
+    // Of everything the driver offers: a verdict is kept for runs that hide less than this one.
+    Settings all;
+    all.validate = loaded.settings.validate;
+    FORGE_ASSIGN_OR_RETURN(Granted granted, Grant(q, all, {}));
+    DeviceInfo info = Describe(q, index, &granted);
+    FORGE_ASSIGN_OR_RETURN(ContextRef context,
+                           Context::Create(loaded.instance, q, std::move(granted), all));
+    FORGE_ASSIGN_OR_RETURN(
+        auto device, VulkanDevice::Open(context, std::move(info), {.threads = 1, .cache = false}));
+    test = RunSelfTest(*device);
+    // What cannot be kept is tried again the next time.
+    if (cache) WriteSelfTest(q, *test).IgnoreError();
+  }
+  tried_[index] = *test;
+  return *std::move(test);
 }
 
 std::vector<DeviceInfo> VulkanDriver::List() {
@@ -88,7 +123,10 @@ std::vector<DeviceInfo> VulkanDriver::List() {
       all.push_back(Describe(q, all.size(), nullptr));
       continue;
     }
-    const absl::StatusOr<Granted> granted = Grant(q, (*loaded)->settings, {});
+    const std::optional<SelfTest> test = ReadSelfTest(q);
+    absl::StatusOr<Granted> granted =
+        Grant(q, (*loaded)->settings, test ? test->failed : Failures{});
+    if (granted.ok()) Note(test ? &*test : nullptr, granted->list);
     all.push_back(Describe(q, all.size(), granted.ok() ? &*granted : nullptr));
   }
   return all;
@@ -101,11 +139,12 @@ absl::StatusOr<DeviceRef> VulkanDriver::Open(size_t index, const DeviceOptions& 
   const Queries& q = loaded->devices[index];
   if (const Verdict usable = Usable(q); !usable)
     return Unavailable("{} cannot be used: {}", q.properties.deviceName, usable.text());
-  FORGE_ASSIGN_OR_RETURN(Granted granted, Grant(q, loaded->settings, {}));
+  FORGE_ASSIGN_OR_RETURN(const SelfTest test, Try(*loaded, index, options.cache));
+  FORGE_ASSIGN_OR_RETURN(Granted granted, Grant(q, loaded->settings, test.failed));
+  Note(&test, granted.list);
   DeviceInfo info = Describe(q, index, &granted);
-  FORGE_ASSIGN_OR_RETURN(
-      ContextRef context,
-      Context::Create(loaded->instance, q, std::move(granted), loaded->settings));
+  FORGE_ASSIGN_OR_RETURN(ContextRef context, Context::Create(loaded->instance, q,
+                                                             std::move(granted), loaded->settings));
   FORGE_ASSIGN_OR_RETURN(auto device, VulkanDevice::Open(context, std::move(info), options));
   return DeviceRef(std::move(device));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The driver that the plug-in exports: lists and opens Vulkan devices.
 #pragma once
-#include "vk_runtime/device.h"
+#include "vk_runtime/self_test.h"
 
 namespace forge::vk {
 
@@ -22,9 +22,12 @@ class VulkanDriver final : public Driver {
     std::vector<Queries> devices;
   };
   absl::StatusOr<const Loaded*> Load();
+  // The verdict on a device: of this process, of the cache folder, or of a self-test run now.
+  absl::StatusOr<SelfTest> Try(const Loaded& loaded, size_t index, bool cache);
 
   std::mutex mutex_;
   std::optional<absl::StatusOr<Loaded>> loaded_;  // under mutex_, then constant
+  std::map<size_t, SelfTest> tried_;              // under mutex_
 };
 
 // What a device is, in words. `granted` is null where it is not usable.

@@ -205,11 +205,10 @@ constexpr Row kRows[] = {
      }},
     {"host_coherent", "mapped memory needs no flush",
      [](const Queries& q) {
-       return std::any_of(
-           q.memory.memoryTypes, q.memory.memoryTypes + q.memory.memoryTypeCount,
-           [](const auto& t) {
-             return (t.propertyFlags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) != 0;
-           });
+       return std::any_of(q.memory.memoryTypes, q.memory.memoryTypes + q.memory.memoryTypeCount,
+                          [](const auto& t) {
+                            return (t.propertyFlags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) != 0;
+                          });
      },
      [](const Queries&, Granted& g) { g.abilities.host_coherent = true; }},
     {"statistics", "the driver tells registers and spills of a kernel",
@@ -320,8 +319,8 @@ uint32_t ComputeFamily(const Queries& q) {
     const VkQueueFamilyProperties& f = q.queues[i];
     if ((f.queueFlags & VK_QUEUE_COMPUTE_BIT) == 0 || f.queueCount == 0) continue;
     // Steps can be timed; and nothing waits behind, or is watched with, what a screen shows.
-    const int score = (f.timestampValidBits != 0 ? 2 : 0) +
-                      ((f.queueFlags & VK_QUEUE_GRAPHICS_BIT) == 0 ? 1 : 0);
+    const int score =
+        (f.timestampValidBits != 0 ? 2 : 0) + ((f.queueFlags & VK_QUEUE_GRAPHICS_BIT) == 0 ? 1 : 0);
     if (score > best_score) {
       best = static_cast<int>(i);
       best_score = score;

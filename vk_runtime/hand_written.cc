@@ -49,6 +49,7 @@ std::optional<HandWritten> TransposeShader(int64_t batch, int64_t rows, int64_t 
   if (std::any_of(h.grid.begin(), h.grid.end(), [&](int64_t n) { return n > caps.max_grid; }))
     return std::nullopt;
   if (rows != 0 && cols != 0 && batch > INT32_MAX / rows / cols) return std::nullopt;
+  h.bytes = 8.0 * static_cast<double>(batch * rows * cols);
   h.scalars = {static_cast<int32_t>(rows), static_cast<int32_t>(cols)};
   return h;
 }
@@ -59,21 +60,23 @@ std::optional<HandWritten> FindHandWritten(const ir::AnyOp& op, ir::TypeSpan in,
   return MatchTranspose(op, in, caps);
 }
 
-absl::StatusOr<ProgramRef> MakeProgram(const HandWritten& h, PipelineStore& pipelines) {
+absl::StatusOr<ProgramRef> MakeProgram(const HandWritten& h, PipelineStore& pipelines,
+                                       const Rates& rates) {
   PlannedLaunch launch;
-  FORGE_ASSIGN_OR_RETURN(
-      launch.pipeline,
-      pipelines.Get({.name = h.name,
-                     .spirv = h.spirv,
-                     .operands = h.operands,
-                     .scalars = static_cast<uint32_t>(h.scalars.size())}));
+  FORGE_ASSIGN_OR_RETURN(launch.pipeline,
+                         pipelines.Get({.name = h.name,
+                                        .spirv = h.spirv,
+                                        .operands = h.operands,
+                                        .scalars = static_cast<uint32_t>(h.scalars.size())}));
   launch.name = h.name;
   for (uint32_t i = 0; i < h.operands; ++i)
     launch.operands.push_back({.step_operand = i, .writes = i + 1 == h.operands});
   for (int32_t s : h.scalars) launch.scalars.push_back({.constant = s});
   for (int a = 0; a < 3; ++a) launch.grid[a].constant = h.grid[a];
+  launch.seconds = h.bytes / rates.bytes;
   VulkanProgram::Parts parts;
   parts.kernel = h.name;
+  parts.seconds = launch.seconds;
   parts.launches.push_back(std::move(launch));
   parts.artifacts = [name = h.name, spirv = h.spirv] {
     const auto* bytes = reinterpret_cast<const uint8_t*>(spirv.data());

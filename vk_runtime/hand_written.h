@@ -14,6 +14,7 @@ struct HandWritten {
   uint32_t operands = 0;
   std::vector<int32_t> scalars;
   std::array<int64_t, 3> grid{1, 1, 1};
+  double bytes = 0;  // moved
 };
 
 // The shader for a node whose types are bound, if there is one that beats a schedule on a device
@@ -27,6 +28,7 @@ std::optional<HandWritten> TransposeShader(int64_t batch, int64_t rows, int64_t 
                                            const codegen::Caps& caps);
 
 // errors: as PipelineStore::Get
-absl::StatusOr<ProgramRef> MakeProgram(const HandWritten& h, PipelineStore& pipelines);
+absl::StatusOr<ProgramRef> MakeProgram(const HandWritten& h, PipelineStore& pipelines,
+                                       const Rates& rates);
 
 }  // namespace forge::vk

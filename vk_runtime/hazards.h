@@ -20,8 +20,7 @@ class Hazards {
   bool Conflicts(std::span<const Access> next) const {
     return std::any_of(next.begin(), next.end(), [&](const Access& a) {
       return std::any_of(open_.begin(), open_.end(), [&](const Access& b) {
-        return a.buffer == b.buffer && (a.writes || b.writes) && a.begin < b.end &&
-               b.begin < a.end;
+        return a.buffer == b.buffer && (a.writes || b.writes) && a.begin < b.end && b.begin < a.end;
       });
     });
   }

@@ -154,9 +154,9 @@ absl::StatusOr<Block*> Heap::NewBlock(uint32_t type, bool map, uint64_t bytes) {
   info.allocationSize = bytes;
   info.memoryTypeIndex = type;
   VkDeviceMemory memory = VK_NULL_HANDLE;
-  FORGE_RETURN_IF_ERROR(context_->Check(
-      context_->fn.vkAllocateMemory(context_->device, &info, nullptr, &memory),
-      "vkAllocateMemory"));
+  FORGE_RETURN_IF_ERROR(
+      context_->Check(context_->fn.vkAllocateMemory(context_->device, &info, nullptr, &memory),
+                      "vkAllocateMemory"));
   const bool coherent = (t.propertyFlags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) != 0 &&
                         context_->abilities().host_coherent;
   auto block = std::make_unique<Block>(Block{.memory = OwnedMemory(*context_, memory),
@@ -189,8 +189,8 @@ void Heap::Release(Part& part) {
     return b.get() != block && b->type == block->type && b->map == block->map && b->free.empty();
   };
   if (block->size <= kBlockBytes && std::none_of(blocks_.begin(), blocks_.end(), spare)) return;
-  const auto at = std::find_if(blocks_.begin(), blocks_.end(),
-                               [&](const auto& b) { return b.get() == block; });
+  const auto at =
+      std::find_if(blocks_.begin(), blocks_.end(), [&](const auto& b) { return b.get() == block; });
   allocated_[block->heap] -= block->size;
   dead = std::move(*at);
   blocks_.erase(at);

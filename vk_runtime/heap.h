@@ -37,7 +37,7 @@ class Heap {
   static absl::StatusOr<Part> Allocate(const std::shared_ptr<Heap>& heap, Memory kind,
                                        const VkMemoryRequirements& needs);
 
-  uint64_t Left() const;               // bytes, of the heap that Memory::kDevice comes from
+  uint64_t Left() const;  // bytes, of the heap that Memory::kDevice comes from
   uint64_t largest_allocation() const { return largest_; }  // bytes
   const ContextRef& context() const { return context_; }
 

@@ -63,8 +63,10 @@ absl::Status Instance::Init(bool validate) {
     return Unavailable("the Vulkan loader knows version 1.0 only; Forge needs 1.1");
   api_ = std::min<uint32_t>(volkGetInstanceVersion(), VK_API_VERSION_1_3);
   if (validate && !HasLayer(kValidationLayer))
-    return Unavailable("FORGE_VK_VALIDATE is set, but {} is not installed "
-                       "(vulkan-validationlayers)", kValidationLayer);
+    return Unavailable(
+        "FORGE_VK_VALIDATE is set, but {} is not installed "
+        "(vulkan-validationlayers)",
+        kValidationLayer);
 
   std::vector<VkExtensionProperties> present = Extensions(nullptr);
   std::vector<const char*> extensions;

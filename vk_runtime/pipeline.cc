@@ -60,8 +60,7 @@ std::vector<KernelStatistic> StatisticsOf(const Context& context, VkPipeline pip
 
 absl::StatusOr<PipelineStoreRef> PipelineStore::Create(const ContextRef& context, bool use_file,
                                                        bool statistics) {
-  PipelineStoreRef store(
-      new PipelineStore(context, statistics && context->abilities().statistics));
+  PipelineStoreRef store(new PipelineStore(context, statistics && context->abilities().statistics));
   PipelineFile file;
   if (use_file) {
     store->path_ = PipelineFilePath(context->queries());
@@ -157,8 +156,8 @@ absl::StatusOr<PipelineRef> PipelineStore::Make(const PipelineRequest& request,
   info.layout = layout.pipeline.get();
   VkPipeline handle = VK_NULL_HANDLE;
   FORGE_RETURN_IF_ERROR(
-      Annotate(context_->Check(context_->fn.vkCreateComputePipelines(
-                                   context_->device, cache_.get(), 1, &info, nullptr, &handle),
+      Annotate(context_->Check(context_->fn.vkCreateComputePipelines(context_->device, cache_.get(),
+                                                                     1, &info, nullptr, &handle),
                                "vkCreateComputePipelines"),
                fmt::format("the driver could not compile kernel '{}'", request.name)));
   context_->SetName(VK_OBJECT_TYPE_PIPELINE, handle, request.name);
@@ -202,9 +201,9 @@ absl::Status PipelineStore::Save() {
   PipelineFile file{.kernels = on_disk_, .blob = {}};
   size_t bytes = 0;
   const VolkDeviceTable& fn = context_->fn;
-  FORGE_RETURN_IF_ERROR(context_->Check(
-      fn.vkGetPipelineCacheData(context_->device, cache_.get(), &bytes, nullptr),
-      "vkGetPipelineCacheData"));
+  FORGE_RETURN_IF_ERROR(
+      context_->Check(fn.vkGetPipelineCacheData(context_->device, cache_.get(), &bytes, nullptr),
+                      "vkGetPipelineCacheData"));
   file.blob.resize(bytes);
   FORGE_RETURN_IF_ERROR(context_->Check(
       fn.vkGetPipelineCacheData(context_->device, cache_.get(), &bytes, file.blob.data()),

@@ -11,7 +11,7 @@ namespace forge::vk {
 struct Pipeline {
   ContextRef context;
   OwnedPipeline handle;
-  VkPipelineLayout layout;           // owned by the store, which lives as long as the context is used
+  VkPipelineLayout layout;  // owned by the store, which lives as long as the context is used
   VkDescriptorSetLayout set_layout;  // likewise
   uint32_t operands, scalars;
   std::vector<KernelStatistic> statistics;  // empty unless asked for and told
@@ -23,7 +23,7 @@ struct PipelineRequest {
   std::string name;
   std::span<const uint32_t> spirv;
   uint32_t operands = 0, scalars = 0;
-  uint32_t subgroup = 0;             // required size; 0: any
+  uint32_t subgroup = 0;                 // required size; 0: any
   std::vector<uint32_t> constants = {};  // specialisation constants 0, 1 ...
 };
 

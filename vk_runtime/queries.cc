@@ -81,9 +81,9 @@ void QueryFeatures(Queries& q) {
 
 void QueryMatrices(const Instance& instance, Queries& q) {
   if (!q.Has(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)) return;
-  auto get = reinterpret_cast<PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR>(
-      vkGetInstanceProcAddr(instance.handle(),
-                            "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"));
+  auto get =
+      reinterpret_cast<PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR>(vkGetInstanceProcAddr(
+          instance.handle(), "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"));
   uint32_t n = 0;
   if (get == nullptr || get(q.device, &n, nullptr) != VK_SUCCESS) return;
   q.matrices.assign(n, Typed<VkCooperativeMatrixPropertiesKHR>(

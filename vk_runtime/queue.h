@@ -49,8 +49,8 @@ class Queue {
 
   Queue(ContextRef context, std::unique_ptr<Clock> clock)
       : context_(std::move(context)), clock_(std::move(clock)) {}
-  absl::Status SubmitPiece(State& s);  // under mutex_
-  void Poll(Trash& trash);             // under mutex_
+  absl::Status SubmitPiece(State& s);           // under mutex_
+  void Poll(Trash& trash);                      // under mutex_
   absl::Status ResultOf(uint64_t value) const;  // under mutex_
   void Feed();
   void FeedOne(const StateRef& s, std::unique_lock<std::mutex>& lock);

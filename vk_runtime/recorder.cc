@@ -133,7 +133,8 @@ absl::Status Recorder::EndPiece() {
 
 absl::StatusOr<Recorder::Bound> Recorder::Bind(const Operand& o) const {
   if (o.slot == Operand::kNoSlot) return Bound{};
-  if (o.slot >= in_.slots.size()) return OutOfRange("it names slot {} of {}", o.slot, in_.slots.size());
+  if (o.slot >= in_.slots.size())
+    return OutOfRange("it names slot {} of {}", o.slot, in_.slots.size());
   FORGE_ASSIGN_OR_RETURN(const uint64_t offset, Size(o.offset, in_.values, "offset"));
   FORGE_ASSIGN_OR_RETURN(const uint64_t bytes, Size(o.bytes, in_.values, "size"));
   if (bytes == 0) return Bound{};
@@ -162,7 +163,8 @@ absl::Status Recorder::RecordStep(const Step& step) {
 }
 
 absl::Status Recorder::RecordCopy(std::span<const Bound> operands) {
-  if (operands.size() != 2) return InvalidArgument("a copy has 2 operands, not {}", operands.size());
+  if (operands.size() != 2)
+    return InvalidArgument("a copy has 2 operands, not {}", operands.size());
   const Bound &from = operands[0], &to = operands[1];
   if (from.bytes != to.bytes)
     return InvalidArgument("it copies {} bytes to {}", from.bytes, to.bytes);
@@ -251,7 +253,8 @@ absl::Status Recorder::RecordLaunch(const PlannedLaunch& launch, std::span<const
 
 absl::StatusOr<VkDescriptorSet> Recorder::Describe(const PlannedLaunch& launch,
                                                    std::span<const Bound> operands) const {
-  auto allocate = Typed<VkDescriptorSetAllocateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO);
+  auto allocate =
+      Typed<VkDescriptorSetAllocateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO);
   allocate.descriptorPool = out_.descriptors_.get();
   allocate.descriptorSetCount = 1;
   allocate.pSetLayouts = &launch.pipeline->set_layout;
@@ -269,8 +272,7 @@ absl::StatusOr<VkDescriptorSet> Recorder::Describe(const PlannedLaunch& launch,
       infos[i] = {in_.nothing.handle(), in_.nothing.base(), in_.nothing.capacity()};
     } else {
       const uint64_t end = o.buffer->base() + o.buffer->capacity();
-      infos[i] = {o.buffer->handle(), o.offset,
-                  std::min((o.bytes + 15) / 16 * 16, end - o.offset)};
+      infos[i] = {o.buffer->handle(), o.offset, std::min((o.bytes + 15) / 16 * 16, end - o.offset)};
     }
     if (infos[i].range > most)
       return OutOfRange("kernel '{}' binds {} bytes at once, the device allows {}", launch.name,

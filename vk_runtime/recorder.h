@@ -62,7 +62,7 @@ class Recorder {
   const VolkDeviceTable& fn_;
   VkCommandBuffer commands_ = VK_NULL_HANDLE;
   Hazards hazards_;
-  const double budget_;  // seconds of one submission
+  const double budget_;       // seconds of one submission
   double piece_seconds_ = 0;  // estimated work in the open piece
 };
 

@@ -66,8 +66,9 @@ absl::StatusOr<std::shared_ptr<const Recording>> VulkanSegment::Find(
                                                      .timestamps = timestamps_}));
   // One in flight stays alive through its job.
   if (entries_.size() == kMostRecordings)
-    entries_.erase(std::min_element(entries_.begin(), entries_.end(),
-                                    [](const Entry& a, const Entry& b) { return a.used < b.used; }));
+    entries_.erase(
+        std::min_element(entries_.begin(), entries_.end(),
+                         [](const Entry& a, const Entry& b) { return a.used < b.used; }));
   entries_.push_back({std::move(key), std::move(made), uses_});
   return entries_.back().recording;
 }

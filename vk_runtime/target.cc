@@ -42,12 +42,11 @@ Verdict VulkanTarget::Supports(const ir::Candidate& node) const {
 }
 
 Verdict VulkanTarget::Fuses(const ir::Function& body) const {
-  if (body.nodes().size() > kMostOps)
-    return Verdict::No(fmt::format("more than {} ops", kMostOps));
+  if (body.nodes().size() > kMostOps) return Verdict::No(fmt::format("more than {} ops", kMostOps));
   const auto operands = static_cast<int64_t>(body.arguments().size() + body.results().size());
   if (operands > caps_.max_operands)
-    return Verdict::No(fmt::format("{} operands; a kernel binds at most {}", operands,
-                                   caps_.max_operands));
+    return Verdict::No(
+        fmt::format("{} operands; a kernel binds at most {}", operands, caps_.max_operands));
   return CanCompile(body);
 }
 

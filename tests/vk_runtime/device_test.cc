@@ -20,11 +20,11 @@ TEST(DriverTest, TellsInOneSentenceWhyThereIsNoDevice) {
 }
 
 TEST(DriverTest, RefusesSettingsItDoesNotKnow) {
-  for (const auto& [name, value] : std::map<std::string, std::string>{
-           {"FORGE_VK_DISABLE", "fp16,warp_speed"},
-           {"FORGE_VK_LIMITS", "tiny"},
-           {"FORGE_VK_VALIDATE", "maybe"},
-           {"FORGE_VK_PIECE_MS", "-3"}}) {
+  for (const auto& [name, value] :
+       std::map<std::string, std::string>{{"FORGE_VK_DISABLE", "fp16,warp_speed"},
+                                          {"FORGE_VK_LIMITS", "tiny"},
+                                          {"FORGE_VK_VALIDATE", "maybe"},
+                                          {"FORGE_VK_PIECE_MS", "-3"}}) {
     const ScopedEnvironment set(name.c_str(), value);
     VulkanDriver driver;
     EXPECT_NE(driver.List().at(0).usable.text().find(name), std::string::npos);
@@ -53,8 +53,7 @@ TEST_F(DeviceTest, HidesFeatures) {
   const codegen::Caps& caps = device_->context()->caps();
   EXPECT_FALSE(caps.f16 || caps.subgroup_arithmetic || caps.subgroup_shuffle);
   EXPECT_EQ(caps.subgroup_size, 1);
-  for (const Feature& f : device_->info().features)
-    EXPECT_TRUE(f.name != "fp16" || !f.present);
+  for (const Feature& f : device_->info().features) EXPECT_TRUE(f.name != "fp16" || !f.present);
 }
 
 TEST_F(DeviceTest, BecomesThePoorestDevice) {
@@ -110,7 +109,8 @@ TEST_F(MemoryTest, CopiesAtOddOffsets) {
     ASSERT_OK(point.status());
     ASSERT_OK(device_->Wait(*point, -1));
     std::vector<uint8_t> expected(5000, 0xee);
-    std::copy_n(x.begin() + static_cast<long>(at), bytes, expected.begin() + static_cast<long>(to_at));
+    std::copy_n(x.begin() + static_cast<long>(at), bytes,
+                expected.begin() + static_cast<long>(to_at));
     EXPECT_EQ(Download<uint8_t>(*to), expected) << at << " " << to_at << " " << bytes;
   }
 }
@@ -123,7 +123,8 @@ TEST_F(MemoryTest, RefusesCopiesOutsideOrOntoThemselves) {
 }
 
 TEST_F(MemoryTest, ImportsHostMemoryOrSaysWhyNot) {
-  auto pages = std::shared_ptr<uint8_t>(static_cast<uint8_t*>(std::aligned_alloc(4096, 8192)), free);
+  auto pages =
+      std::shared_ptr<uint8_t>(static_cast<uint8_t*>(std::aligned_alloc(4096, 8192)), free);
   for (int i = 0; i < 8192; ++i) pages.get()[i] = static_cast<uint8_t>(i * 13);
   const Bytes bytes(std::span<const uint8_t>(pages.get() + 256, 5000), pages);
   auto b = device_->Import(bytes);

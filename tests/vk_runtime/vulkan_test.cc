@@ -32,7 +32,7 @@ bool VulkanTest::Executes() {
 ProgramRef VulkanTest::Transpose(int64_t batch, int64_t rows, int64_t cols) {
   auto shader = TransposeShader(batch, rows, cols, device_->context()->caps());
   EXPECT_TRUE(shader.has_value());
-  auto program = MakeProgram(*shader, device_->pipelines());
+  auto program = MakeProgram(*shader, device_->pipelines(), device_->context()->rates());
   EXPECT_TRUE(program.ok()) << Message(program.status());
   return *program;
 }

@@ -32,9 +32,9 @@ class ScopedEnvironment {
   std::optional<std::string> old_;
 };
 
-#define ASSERT_OK(expression)                                              \
-  do {                                                                     \
-    const absl::Status forge_ok_ = (expression);                           \
+#define ASSERT_OK(expression)                                                \
+  do {                                                                       \
+    const absl::Status forge_ok_ = (expression);                             \
     ASSERT_TRUE(forge_ok_.ok()) << std::string(::forge::Message(forge_ok_)); \
   } while (false)
 
@@ -115,8 +115,7 @@ inline std::vector<uint32_t> Transposed(const std::vector<uint32_t>& x, size_t b
   std::vector<uint32_t> y(x.size());
   for (size_t b = 0; b < batch; ++b)
     for (size_t r = 0; r < rows; ++r)
-      for (size_t c = 0; c < cols; ++c)
-        y[(b * cols + c) * rows + r] = x[(b * rows + r) * cols + c];
+      for (size_t c = 0; c < cols; ++c) y[(b * cols + c) * rows + r] = x[(b * rows + r) * cols + c];
   return y;
 }
 
