@@ -226,6 +226,23 @@ TEST(SpirvLowerTest, DotsAreSpelledOutWhereThereAreNone) {
   EXPECT_EQ(text.find("SDot"), std::string::npos) << text;
 }
 
+TEST(SpirvLowerTest, WideIntegersAreHalvedWhereThereAreNone) {
+  Caps poor = RichCaps();
+  poor.i64 = false;
+  for (const Type& t : {kI64, kU64, kI64.Lanes(2), kU64.Lanes(4)}) {
+    const std::string text = Checked(Arithmetic(t), poor);
+    EXPECT_EQ(text.find("word "), std::string::npos) << text;
+    EXPECT_EQ(text.find("Capability Int64"), std::string::npos) << text;
+    for (const Type& other : {kI8, kU16, kF16, kI32, kU32, kF32, kF64, kU64}) {
+      for (const auto& [from, to] : {std::pair(t, other), std::pair(other, t)}) {
+        if (from.lanes != to.lanes) continue;
+        const std::string convert = Checked(Conversions(from, to), poor);
+        EXPECT_EQ(convert.find("word "), std::string::npos) << convert;
+      }
+    }
+  }
+}
+
 TEST(SpirvLowerTest, WhatNobodyReadsIsLeftOut) {
   const std::string text = Checked(MapKernel("dead", kF32, kF32,
                                              [](Val x) {

@@ -146,7 +146,15 @@ TEST(VerifyTest, RefusesWhatIsBeyondTheLimits) {
 TEST(VerifyTest, RefusesFeaturesTheDeviceLacks) {
   const auto with = [](Type t) { return MapKernel("m", t, t, [](Val x) { return x + x; }); };
   EXPECT_THAT(Refusal(with({DType::kF64}), {}), HasSubstr("needs f64"));
-  EXPECT_THAT(Refusal(with({DType::kI64}), {}), HasSubstr("needs 64-bit integers"));
+  EXPECT_THAT(Refusal(with({DType::kI64}), {}), "OK");
+  const Type i64{DType::kI64};
+  const Kernel reduce = MakeKernel("m", [&](Builder& b, Val i) {
+    b.Store(b.AddView(Writes("y", i64, 0)), i,
+            b.SubgroupReduce(ReduceKind::kSum, convert(i, DType::kI64)));
+  });
+  Caps subgroups = RichCaps();
+  subgroups.i64 = false;
+  EXPECT_THAT(Refusal(reduce, subgroups), HasSubstr("needs 64-bit integers"));
   EXPECT_THAT(Refusal(with({DType::kF16}), {}), HasSubstr("needs f16 arithmetic"));
   const Type u8{DType::kU8};
   const Kernel copy = MapKernel("m", u8, u8, [](Val x) { return x; });
