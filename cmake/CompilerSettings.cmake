@@ -10,8 +10,6 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 # One kind of code everywhere, so that executables and libraries may share precompiled headers.
 add_compile_options(-fPIC -Wall -Wextra)
 add_link_options(-Wl,--as-needed)
-# Messages name files as the repository does, and binaries carry no path of the build machine.
-add_compile_options("-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
   # g++ 12 sees an uninitialised read in moves of std::optional and its like (GCC bug 80635), and
   # overflows in the inlined operators of std::string (105329, 105651).
@@ -37,8 +35,22 @@ set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/forge;$ORIGIN/../${CMAKE_INSTALL_LIBDIR
 find_program(FORGE_CCACHE ccache)
 mark_as_advanced(FORGE_CCACHE)
 if(FORGE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # ccache reuses an object made with a precompiled header only under these two allowances.
-  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${FORGE_CCACHE})
+  # The base folder makes paths relative, so that checkouts share objects; the sloppiness is what ccache asks
+  # for before it reuses an object made with a precompiled header.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${FORGE_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
+
+# Sets OUT to options under which __FILE__ leaves out DIRECTORY, so that messages name files as the repository
+# does and binaries carry no path of the build machine.
+function(forge_hide_directory out directory)
+  if(FORGE_CCACHE)
+    # ccache hands relative paths to the compiler; an absolute one here would tie objects to this checkout.
+    file(RELATIVE_PATH directory "${CMAKE_BINARY_DIR}" "${directory}")
+  endif()
+  set(${out} "-fmacro-prefix-map=${directory}/=" PARENT_SCOPE)
+endfunction()
+forge_hide_directory(hide_source "${PROJECT_SOURCE_DIR}")
+add_compile_options(${hide_source})

@@ -23,14 +23,16 @@ function(forge_headers folder)
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${folder}" "${view}/${folder}" SYMBOLIC)
   add_library(forge_${folder}_headers INTERFACE)
   target_include_directories(forge_${folder}_headers INTERFACE $<BUILD_INTERFACE:${view}>)
-  target_compile_options(forge_${folder}_headers INTERFACE $<BUILD_INTERFACE:-fmacro-prefix-map=${view}/=>)
+  forge_hide_directory(hide_view "${view}")
+  target_compile_options(forge_${folder}_headers INTERFACE $<BUILD_INTERFACE:${hide_view}>)
 endfunction()
 
 # The abseil and standard headers that most sources need, compiled once. Its owner defines no macro:
 # the compiler refuses a precompiled header whose macros the including source does not have.
 add_library(forge_pch OBJECT "${PROJECT_SOURCE_DIR}/cmake/empty.cc")
 target_link_libraries(forge_pch PRIVATE absl::status absl::statusor absl::strings)
-target_precompile_headers(forge_pch PRIVATE "${PROJECT_SOURCE_DIR}/cmake/pch.h")
+target_include_directories(forge_pch PRIVATE "${PROJECT_SOURCE_DIR}/cmake")
+target_precompile_headers(forge_pch PRIVATE <pch.h>)
 
 # forge_layer(FOLDER LINK targets that users of its headers need too  PRIVATE targets for its sources)
 function(forge_layer folder)
@@ -65,8 +67,8 @@ function(forge_library name)
     if(NOT layer STREQUAL "codegen")
       get_target_property(view forge_${layer}_headers INTERFACE_INCLUDE_DIRECTORIES)
       target_include_directories(${name} INTERFACE ${view})
-      target_compile_options(${name} INTERFACE
-        $<BUILD_INTERFACE:-fmacro-prefix-map=${PROJECT_BINARY_DIR}/layers/${layer}/=>)
+      forge_hide_directory(hide_view "${PROJECT_BINARY_DIR}/layers/${layer}")
+      target_compile_options(${name} INTERFACE $<BUILD_INTERFACE:${hide_view}>)
     endif()
   endforeach()
   target_include_directories(${name} INTERFACE

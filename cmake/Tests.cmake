@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests/FOLDER/**_test.cc -> the program forge_FOLDER_test, run by ctest as a whole: one process for a
+# tests/FOLDER/**.cc -> the program forge_FOLDER_test, run by ctest as a whole: one process for a
 # folder costs less than one for each of thousands of cases.
 #
 # Labels. fast: tests whose suite is not named Slow...; slow: those that are; device: the whole program
@@ -18,10 +18,21 @@ target_link_libraries(forge_test_support PUBLIC forge forge_codegen_headers forg
   SPIRV-Headers::SPIRV-Headers)
 # Tests are compiled far more often than they are waited for.
 target_compile_options(forge_test_support PUBLIC $<$<CONFIG:Release>:-O1>)
-target_compile_definitions(forge_test_support PUBLIC
-  FORGE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" FORGE_BINARY_DIR="${PROJECT_BINARY_DIR}")
-target_precompile_headers(forge_test_support PRIVATE "${PROJECT_SOURCE_DIR}/cmake/pch.h"
-  <gtest/gtest.h> <gmock/gmock.h>)
+target_precompile_headers(forge_test_support PRIVATE <cmake/pch.h> <gtest/gtest.h> <gmock/gmock.h>)
+
+# Tells those of the sources given that ask for FORGE_SOURCE_DIR and FORGE_BINARY_DIR; the others stay the same in
+# every checkout, for ccache.
+function(forge_tell_folders)
+  foreach(source IN LISTS ARGN)
+    file(STRINGS "${source}" asks REGEX "FORGE_(SOURCE|BINARY)_DIR" LIMIT_COUNT 1)
+    if(asks)
+      set_source_files_properties("${source}" PROPERTIES COMPILE_DEFINITIONS
+        "FORGE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";FORGE_BINARY_DIR=\"${PROJECT_BINARY_DIR}\"")
+    endif()
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
+  endforeach()
+endfunction()
+forge_tell_folders(${support})
 
 # Adds the ctest entry NAME for PROGRAM's tests that FILTER selects.
 function(forge_add_test name program filter)
@@ -32,10 +43,11 @@ endfunction()
 
 # The program of tests/FOLDER, and its entries.
 function(forge_test_folder folder)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${folder}/*_test.cc")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${folder}/*.cc")
   if(NOT sources)
     return()
   endif()
+  forge_tell_folders(${sources})
   string(REGEX REPLACE "_runtime$" "" name "${folder}")
   string(REGEX REPLACE "^vk$" "vulkan" name "${name}")
   set(program forge_${name}_test)
@@ -67,7 +79,6 @@ function(forge_test_folder folder)
   foreach(source IN LISTS sources)
     file(STRINGS "${source}" slow REGEX "^(TYPED_)?TEST(_[FP])?\\(Slow|^INSTANTIATE_TEST_SUITE_P\\([A-Za-z0-9_]*, *Slow")
     list(APPEND has_slow ${slow})
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
   endforeach()
   if(has_slow)
     forge_add_test(${name}_slow ${program} "Slow*:*/Slow*" slow ${device})
@@ -81,6 +92,12 @@ foreach(folder IN LISTS folders)
     forge_test_folder(${folder})
   endif()
 endforeach()
+
+# A sanitizer would have to be linked into the programs of strangers, too.
+if(NOT FORGE_SANITIZE AND TARGET forge_model_files)
+  add_test(NAME installed COMMAND "${PROJECT_SOURCE_DIR}/tests/installed/run" "${PROJECT_BINARY_DIR}")
+  set_tests_properties(installed PROPERTIES LABELS slow TIMEOUT 600)
+endif()
 
 # The programs that tests/lab/run-tests starts, one a line.
 get_property(programs GLOBAL PROPERTY FORGE_DEVICE_PROGRAMS)

@@ -4,7 +4,6 @@
 #include "codegen/builder_state.h"
 #include "codegen/literal.h"
 #include "codegen/uniform.h"
-#include "codegen/verify.h"
 
 namespace forge::codegen {
 namespace {
@@ -114,8 +113,6 @@ Id Builder::State::Share(Inst i, const Type& type, std::span<const Val> args, ui
 void Builder::Finish() {
   FORGE_CHECK(state_->open.size() == 1);
   state_->Leave({});
-  if (const absl::Status s = VerifyStructure(k_); !s.ok())
-    CheckFailed(std::string(Message(s)).c_str(), __FILE__, __LINE__);
 }
 
 // ---- values -------------------------------------------------------------------------------------

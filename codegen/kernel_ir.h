@@ -53,9 +53,9 @@ using Uniform = Scope;
 
 enum class Space : uint8_t { kGlobal, kShared, kPrivate };
 struct View {
-  std::string name;
+  std::string name = {};
   Space space = Space::kGlobal;
-  Type elem;            // the unit of an index: f32, 4 x f16 ...; global: not bool, which is a u8
+  Type elem = {};       // the unit of an index: f32, 4 x f16 ...; global: not bool, which is a u8
   int operand = -1;     // global: which operand of the launch; views of one operand may alias
   uint32_t extent = 0;  // shared, private: elements
   // Global: what the kernel does to the operand, the same in all views of it. Loads of an operand
@@ -162,15 +162,16 @@ struct ValueInfo {
 };
 
 struct Kernel {
-  std::string name;
+  std::string name = {};
   std::array<uint32_t, 3> workgroup{64, 1, 1};
   uint32_t subgroup = 0;                 // required size; 0: any
   std::array<ir::Dim, 3> grid{1, 1, 1};  // workgroups; the device splits what is beyond its limit
-  std::vector<View> views;
-  std::vector<ir::Dim> scalars;  // i32s that are not literals; the device decides how they travel
-  std::vector<ValueInfo> values;
-  std::vector<Id> operands;
-  std::vector<Block> blocks;  // blocks[0] is the body
+  std::vector<View> views = {};
+  // i32s that are not literals; the device decides how they travel.
+  std::vector<ir::Dim> scalars = {};
+  std::vector<ValueInfo> values = {};
+  std::vector<Id> operands = {};
+  std::vector<Block> blocks = {};  // blocks[0] is the body
   std::span<const Id> ArgsOf(const Inst& i) const {
     return std::span(operands).subspan(i.args, i.arg_count);
   }
@@ -261,7 +262,7 @@ class Builder {
   Val SubgroupReduce(ReduceKind kind, Val v);
   Val SubgroupScan(ReduceKind kind, Val v);  // inclusive
   Val Ballot(Val condition);                 // u32x4
-  void Finish();  // closes the body; FORGE_CHECKs that the kernel is well formed
+  void Finish();  // closes the body; Verify says whether it is well formed
 
   struct State;  // builder_state.h, for the builder's own sources
 
@@ -279,9 +280,10 @@ uint64_t Hash(const Kernel& k);  // of what the printed program depends on; the 
 
 // ---- printers -----------------------------------------------------------------------------------
 
-// A printer sees a verified kernel in which everything missing has been emulated, so it cannot
-// refuse. Operands are bound in order: operand i of a launch is binding i of set 0; scalars are
-// push constants in order, 4 bytes each.
+// A printer sees a kernel that Verify has passed, and cannot refuse. What its language says
+// otherwise or not at all (NaN in max, saturation, dot products) it spells out. Operands are bound
+// in order: operand i of a launch is binding i of set 0; scalars are push constants in order, 4
+// bytes each.
 std::vector<uint32_t> PrintSpirv(const Kernel& k, const Caps& caps);
 
 }  // namespace forge::codegen

@@ -68,6 +68,8 @@ std::optional<int64_t> FoldSigned(Code code, int64_t a, int64_t b) {
       return std::max(a, b);
     case Code::kShr:
       return a >> b;
+    case Code::kMulHigh:  // of 32 bits
+      return a * b >> 32;
     case Code::kAbs:
       return a < 0 ? static_cast<int64_t>(-static_cast<uint64_t>(a)) : a;
     default:
@@ -87,6 +89,8 @@ std::optional<uint64_t> FoldUnsigned(Code code, uint64_t a, uint64_t b) {
       return std::max(a, b);
     case Code::kShr:
       return a >> b;
+    case Code::kMulHigh:
+      return a * b >> 32;
     case Code::kAbs:
       return a;
     default:
@@ -157,7 +161,7 @@ std::optional<uint64_t> FoldArithmetic(const Folding& f, std::span<const uint64_
     auto r = FoldFloat<double>(f.code, at(a), at(b), at(c));
     return r ? std::optional(ToBits(f.result, *r)) : std::nullopt;
   }
-  if (IsFloat(f.arg)) return std::nullopt;
+  if (IsFloat(f.arg) || (f.code == Code::kMulHigh && BitWidth(f.arg) != 32)) return std::nullopt;
   if ((f.code == Code::kShl || f.code == Code::kShr) && b >= static_cast<uint64_t>(BitWidth(f.arg)))
     return std::nullopt;
   std::optional<uint64_t> r = FoldBits(f.code, a, b);

@@ -4,9 +4,10 @@
 #include "codegen/lower.h"
 
 #include <algorithm>
+#include <numeric>
 
-#include "absl/container/inlined_vector.h"
-#include "codegen/lower_rules.h"
+#include "base/status.h"
+#include "codegen/lower_wide.h"
 
 namespace forge::codegen {
 namespace {
@@ -45,7 +46,13 @@ class Liveness {
 class Lowering {
  public:
   Lowering(const Kernel& in, Kernel& out, const Caps& caps)
-      : in_(in), live_(in), out_(out), b_(out), rules_{b_, caps}, map_(in.values.size()) {
+      : in_(in),
+        live_(in),
+        b_(out),
+        rules_{b_, caps},
+        wide_{b_, rules_},
+        split_(!caps.i64),
+        map_(in.values.size()) {
     b_.set_precise(false);  // flags come with the instructions
   }
   void Run() {
@@ -54,27 +61,51 @@ class Lowering {
   }
 
  private:
+  bool Split(Id v) const { return split_ && IsWide(in_.values[v].type); }
+  bool Split(const Inst& i) const {
+    const std::span<const Id> args = in_.ArgsOf(i);
+    return (i.result_count == 1 && Split(i.result)) ||
+           std::any_of(args.begin(), args.end(), [&](Id a) { return Split(a); });
+  }
+  // What stands for these values, one after the other: a split one is two.
   Vals Of(std::span<const Id> ids) const {
     Vals out;
-    for (Id id : ids) out.push_back(map_[id]);
+    for (Id id : ids) {
+      out.push_back(map_[id].lo);
+      if (Split(id)) out.push_back(map_[id].hi);
+    }
     return out;
   }
-  void Map(Id first, const Vals& to) { std::copy(to.begin(), to.end(), map_.begin() + first); }
+  void Map(std::span<const Id> ids, std::span<const Val> to) {
+    size_t n = 0;
+    for (Id id : ids) {
+      map_[id].lo = to[n++];
+      if (Split(id)) map_[id].hi = to[n++];
+    }
+  }
 
   // What the block yields.
   Vals Block(BlockId b) {
     const std::vector<Inst>& insts = in_.blocks[b].insts;
-    for (const Inst& i : insts) {
-      if (i.code == Code::kYield || !live_(i)) continue;
-      if (Info(i.code).effect == Effect::kControl) {
-        Map(i.result, Control(i));
-      } else if (i.result_count == 1) {
-        map_[i.result] = Value(i);
-      } else {
-        Effects(i);
-      }
-    }
+    for (const Inst& i : insts)
+      if (i.code != Code::kYield && live_(i)) One(i);
     return Of(in_.ArgsOf(insts.back()));
+  }
+
+  void One(const Inst& i) {
+    if (Info(i.code).effect == Effect::kControl) {
+      std::vector<Id> results(i.result_count);
+      std::iota(results.begin(), results.end(), i.result);
+      Map(results, Control(i));
+    } else if (i.result_count == 0) {
+      Effects(i);
+    } else if (Split(i)) {
+      std::vector<Wide> x;
+      for (Id a : in_.ArgsOf(i)) x.push_back(map_[a]);
+      map_[i.result] = wide_.Apply(in_, i, x);
+    } else {
+      map_[i.result].lo = Value(i);
+    }
   }
 
   Vals Control(const Inst& i) {
@@ -82,7 +113,7 @@ class Lowering {
     if (i.code == Code::kIf)
       return b_.If(args[0], [&] { return Block(i.block); }, [&] { return Block(i.block + 1); });
     const auto with = [&](BlockId b, const Vals& arguments) {
-      for (size_t n = 0; n < arguments.size(); ++n) map_[in_.blocks[b].arguments[n]] = arguments[n];
+      Map(in_.blocks[b].arguments, arguments);
       return Block(b);
     };
     if (i.code == Code::kWhile)
@@ -97,10 +128,12 @@ class Lowering {
   }
 
   void Effects(const Inst& i) {
-    const Vals x = Of(in_.ArgsOf(i));
-    if (i.code == Code::kStore) return b_.Store(i.view, x[0], x[1]);
-    FORGE_CHECK(i.code == Code::kBarrier);
-    b_.Barrier();
+    if (i.code == Code::kBarrier) return b_.Barrier();
+    FORGE_CHECK(i.code == Code::kStore);
+    const std::span<const Id> args = in_.ArgsOf(i);
+    const Wide index = map_[args[0]], value = map_[args[1]];
+    if (Split(args[1])) return wide_.Store(i.view, index.lo, value);
+    b_.Store(i.view, index.lo, value.lo);
   }
 
   Val Value(const Inst& i) {
@@ -137,10 +170,11 @@ class Lowering {
 
   const Kernel& in_;
   const Liveness live_;
-  Kernel& out_;
   Builder b_;
   const LowerRules rules_;
-  std::vector<Val> map_;
+  const WideRules wide_;
+  const bool split_;  // 64-bit integers are two halves
+  std::vector<Wide> map_;
 };
 
 }  // namespace
@@ -155,6 +189,7 @@ Kernel Lower(const Kernel& k, const Caps& caps) {
              .values = {},
              .operands = {},
              .blocks = {}};
+  if (!caps.i64) std::transform(out.views.begin(), out.views.end(), out.views.begin(), HalvesView);
   Lowering(k, out, caps).Run();
   return out;
 }

@@ -29,19 +29,41 @@ Val LowerRules::Extreme(Code code, Val a, Val c) const {
 
 // Converts what is in range; the rest is picked by comparisons, which NaN fails.
 Val LowerRules::FloatToInt(Val x, const Type& to) const {
-  const bool narrow = BitWidth(to.elem) < 32;
-  const DType wide = !narrow ? to.elem : IsSigned(to.elem) ? DType::kI32 : DType::kU32;
-  const int bits = BitWidth(to.elem) - (IsSigned(to.elem) ? 1 : 0);
+  const bool is_signed = IsSigned(to.elem);
+  const int bits = BitWidth(to.elem) - (is_signed ? 1 : 0);
   const double high = std::ldexp(1.0, bits);  // the first beyond
   const Val above = x >= high;
-  const Val inside = !IsSigned(to.elem) ? (x > 0.0) & !above : (x >= -high) & !above;
-  const Val number = caps.signed_zero_inf_nan ? inside : inside & !IsNan(x);
-  const Type t = x.type().With(wide);
-  const Val converted = b.Emit(Code::kConvert, t, {select(number, x, 0.0)});
-  const Val most = b.Bits(t, ~uint64_t{0} >> (64 - bits));
-  Val out = select(above, most, converted);
-  if (IsSigned(to.elem)) out = select(x < -high, b.Bits(t, ~uint64_t{0} << bits), out);
-  return narrow ? b.Convert(out, to.elem) : out;
+  const Val inside = (is_signed ? x >= -high : x > 0.0) & ~above;
+  const Val number = caps.signed_zero_inf_nan ? inside : inside & ~IsNan(x);
+  const Val converted = b.Emit(Code::kConvert, to, {select(number, x, 0.0)});
+  const Val out = select(above, b.Bits(to, ~uint64_t{0} >> (64 - bits)), converted);
+  return is_signed ? select(x < -high, b.Bits(to, ~uint64_t{0} << bits), out) : out;
+}
+
+// Without 8- and 16-bit arithmetic only the width may change; the kind changes at 32 bits.
+Val LowerRules::Convert(Val x, const Type& to) const {
+  const Type& from = x.type();
+  const auto kind = [](DType t) { return t == DType::kBool ? 0 : IsFloat(t) ? 1 : 2; };
+  if (kind(from.elem) == kind(to.elem)) return {};
+  const auto wide = [](DType t) {
+    if (t == DType::kBool || BitWidth(t) >= 32) return t;
+    return IsFloat(t) ? DType::kF32 : IsSigned(t) ? DType::kI32 : DType::kU32;
+  };
+  if (wide(from.elem) != from.elem) return Converted(b.Convert(x, wide(from.elem)), to);
+  if (wide(to.elem) != to.elem) {
+    Val v = Converted(x, to.With(wide(to.elem)));
+    if (IsFloat(from.elem)) {  // saturates twice
+      const int bits = BitWidth(to.elem) - (IsSigned(to.elem) ? 1 : 0);
+      v = min(max(v, IsSigned(to.elem) ? -std::ldexp(1.0, bits) : 0.0), std::ldexp(1.0, bits) - 1);
+    }
+    return b.Convert(v, to.elem);
+  }
+  return IsFloat(from.elem) && IsInt(to.elem) ? FloatToInt(x, to) : Val{};
+}
+
+Val LowerRules::Converted(Val x, const Type& to) const {
+  const Val v = Convert(x, to);
+  return v ? v : b.Convert(x, to.elem);
 }
 
 // As integers in the order of the floats, NaN beyond all of them.
@@ -75,9 +97,9 @@ Val LowerRules::Apply(const Inst& i, const Type& type, std::span<const Val> x) c
     case Code::kMax:
       return floats && (i.aux & kPrecise) ? Extreme(i.code, x[0], x[1]) : Val{};
     case Code::kEq:
-      return floats && x[0].id == x[1].id ? !IsNan(x[0]) : Val{};
+      return floats && x[0].id == x[1].id ? ~IsNan(x[0]) : Val{};
     case Code::kConvert:
-      return floats && IsInt(type.elem) ? FloatToInt(x[0], type) : Val{};
+      return Convert(x[0], type);
     case Code::kRem:
       if (!IsSigned(type.elem) || (i.aux & kNonNegative)) return {};
       return x[0] - b.Emit(Code::kDiv, type, {x[0], x[1]}) * x[1];

@@ -14,7 +14,9 @@ struct LowerRules {
 
   Val IsNan(Val x) const;
   Val Extreme(Code code, Val a, Val b) const;  // Min or Max of floats
-  Val FloatToInt(Val x, const Type& to) const;
+  Val Convert(Val x, const Type& to) const;    // nothing when SPIR-V's will do
+  Val Converted(Val x, const Type& to) const;
+  Val FloatToInt(Val x, const Type& to) const;  // 32 bits or more
   Val SubgroupExtreme(const Inst& i, Val x) const;
   Val Dot4(DotKind kind, std::span<const Val> x) const;
 };

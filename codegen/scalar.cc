@@ -55,7 +55,7 @@ Val operator^(Val a, Val b) { return Binary(Code::kXor, a, b); }
 Val max(Val a, Val b) { return Binary(Code::kMax, a, b); }
 Val min(Val a, Val b) { return Binary(Code::kMin, a, b); }
 Val operator==(Val a, Val b) { return Compare(Code::kEq, a, b); }
-Val operator!=(Val a, Val b) { return !(a == b); }
+Val operator!=(Val a, Val b) { return ~(a == b); }
 Val operator<(Val a, Val b) { return Compare(Code::kLt, a, b); }
 Val operator<=(Val a, Val b) { return Compare(Code::kLe, a, b); }
 Val operator>(Val a, Val b) { return b < a; }
@@ -82,7 +82,6 @@ Val operator>>(Val a, Val n) {
 
 Val operator-(Val x) { return Unary(Code::kNeg, x); }
 Val operator~(Val x) { return Unary(Code::kNot, x); }
-Val operator!(Val x) { return Unary(Code::kNot, x); }
 
 Val select(Val condition, Val a, Val b) {
   const int lanes = std::max({condition.type().lanes, a.type().lanes, b.type().lanes});

@@ -36,8 +36,7 @@ FORGE_VAL_BINARY(min)
 #undef FORGE_VAL_BINARY
 
 Val operator-(Val x);
-Val operator~(Val x);
-Val operator!(Val x);  // of bools
+Val operator~(Val x);  // of bits, and of bools: `!` asks whether there is a value
 
 Val select(Val condition, Val a, Val b);
 inline Val select(Val c, Val a, double b) { return select(c, a, Like(b, a)); }

@@ -198,6 +198,8 @@ Val Apply(const Facts& f) {
     case Code::kNot:
     case Code::kNeg:
       return Undo(f);
+    case Code::kAbs:
+      return f.floats || IsSigned(f.type.elem) ? Val{} : f.x;
     case Code::kPack:
       return Pack(f);
     case Code::kExtract:

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "codegen/lower_wide.h"
 #include "codegen/needs.h"
 #include "codegen/verify.h"
 
@@ -55,6 +56,14 @@ absl::Status Limits(const Kernel& k, const Caps& caps) {
   return absl::OkStatus();
 }
 
+// Can all 64-bit integers be halved?
+bool Splits(const Kernel& k) {
+  for (const Block& b : k.blocks)
+    for (const Inst& i : b.insts)
+      if (!HasHalves(k, i)) return false;
+  return true;
+}
+
 }  // namespace
 
 absl::Status VerifyCaps(const Kernel& k, const Caps& caps) {
@@ -68,7 +77,7 @@ absl::Status VerifyCaps(const Kernel& k, const Caps& caps) {
       {"f64", n.f64, caps.f64},
       {"8-bit integers", n.i8, caps.i8},
       {"16-bit integers", n.i16, caps.i16},
-      {"64-bit integers", n.i64, caps.i64},
+      {"64-bit integers", n.i64 && !Splits(k), caps.i64},
       {"8-bit storage", n.storage8, caps.storage8},
       {"16-bit storage", n.storage16, caps.storage16},
       {"subgroups", n.subgroup_basic, caps.subgroup_size > 1},

@@ -72,7 +72,7 @@ class GraphDecoder {
   absl::StatusOr<ir::Dim> Read(const fb::Dim& d);
   absl::StatusOr<ir::Dims> Read(const List<fb::Dim>* dims);
   absl::StatusOr<ir::Type> Read(const fb::Type& t, uint32_t id);
-  absl::StatusOr<ir::Variable::Storage> Read(const fb::Storage& s, const ir::Type& type);
+  absl::StatusOr<ir::Variable::Storage> Read(const fb::Storage& s);
   absl::StatusOr<ir::Attribute> Read(const fb::Attribute& a);
   absl::StatusOr<ir::AnyOp> ReadOp(const fb::Node& node);
   absl::Status ReadNode(const fb::Node& node, ir::Function& fn);
@@ -226,8 +226,8 @@ absl::Status GraphDecoder::ReadTypes() {
 
 // ---- variables, provenance, metadata ----------------------------------------------------------
 
-absl::StatusOr<ir::Variable::Storage> GraphDecoder::Read(const fb::Storage& s,
-                                                         const ir::Type& type) {
+// Whether the box fits is for Verify to say.
+absl::StatusOr<ir::Variable::Storage> GraphDecoder::Read(const fb::Storage& s) {
   if (s.blob() >= SizeOf(model_.blobs()))
     return DataLoss("blob {} of {}", s.blob(), SizeOf(model_.blobs()));
   const fb::Blob& blob = *model_.blobs()->Get(s.blob());
@@ -237,22 +237,6 @@ absl::StatusOr<ir::Variable::Storage> GraphDecoder::Read(const fb::Storage& s,
   ir::Variable::Storage out;
   FORGE_ASSIGN_OR_RETURN(out.whole, TypeAt(s.whole()));
   FORGE_ASSIGN_OR_RETURN(out.begin, Copy(s.begin()));
-  if (!out.whole.is_constant() || !type.is_constant() || out.whole.dtype() != type.dtype())
-    return DataLoss("{} cannot be stored as {}", type.ToText(), out.whole.ToText());
-  FORGE_ASSIGN_OR_RETURN(const ir::Dim bytes, out.whole.bytes());
-  if (!(bytes == ir::Dim(static_cast<int64_t>(blob.size()))))
-    return DataLoss("{} does not fill the {} bytes of blob {}", out.whole.ToText(), blob.size(),
-                    s.blob());
-  const std::vector<int64_t> have = ir::Constants(out.whole.shape()),
-                             want = ir::Constants(type.shape());
-  const std::vector<int64_t> begin =
-      out.begin.empty() ? std::vector<int64_t>(have.size()) : out.begin;
-  if (have.size() != want.size() || begin.size() != have.size() ||
-      (out.begin.empty() && have != want))
-    return DataLoss("{} is no box of {}", type.ToText(), out.whole.ToText());
-  for (size_t i = 0; i < have.size(); ++i)
-    if (begin[i] < 0 || want[i] > have[i] || begin[i] > have[i] - want[i])
-      return DataLoss("{} from {} is outside {}", type.ToText(), begin[i], out.whole.ToText());
   out.bytes = weights_.Part(blob.offset(), blob.size());
   return out;
 }
@@ -274,7 +258,7 @@ absl::Status GraphDecoder::ReadVariables() {
     out.type = *std::move(type);
     if (!out.type.is_tensor()) return DataLoss("{}: {} is no tensor", where, out.type.ToText());
     if (v.storage() != nullptr) {
-      absl::StatusOr<ir::Variable::Storage> storage = Read(*v.storage(), out.type);
+      absl::StatusOr<ir::Variable::Storage> storage = Read(*v.storage());
       if (!storage.ok()) return Annotate(storage.status(), where);
       out.init = *std::move(storage);
     }

@@ -361,7 +361,7 @@ Dim operator-(const Dim& a, const Dim& b) {
   difference.AddScaled(a, 1);
   difference.AddScaled(b, -1);
   if (!difference.overflowed()) return std::move(difference).Finish();
-  return MakeAtom(Dim::Op::kAdd, a, Dim(-1) * b);
+  return a + Dim(-1) * b;
 }
 
 Dim operator*(const Dim& a, const Dim& b) {

@@ -84,9 +84,9 @@ bool Mentions(const Dim& d, const Replacements& by) {
   return false;
 }
 
+// In parentheses unless it is one thing, so that it parses back as one operand.
 std::string TextOfOperand(const Dim& d) {
-  const bool sum = TermsOf(d).size() + (ConstantOf(d) != 0) > 1;
-  return sum ? "(" + d.ToText() + ")" : d.ToText();
+  return d.is_constant() || AsAtom(d) != nullptr ? d.ToText() : "(" + d.ToText() + ")";
 }
 
 std::string TextOfAtom(const Atom& atom) {
@@ -102,7 +102,7 @@ std::string TextOfAtom(const Atom& atom) {
     case Dim::Op::kMax:
       return fmt::format("max({}, {})", atom.a.ToText(), atom.b.ToText());
     case Dim::Op::kAdd:
-      return fmt::format("({} + {})", atom.a.ToText(), atom.b.ToText());
+      return fmt::format("({} + {})", TextOfOperand(atom.a), TextOfOperand(atom.b));
     default:
       return fmt::format("({}*{})", TextOfOperand(atom.a), TextOfOperand(atom.b));
   }

@@ -213,7 +213,8 @@ struct Rewriter {
 };
 
 // Checks everything later code relies on: operand order, types as inferred, arity, variables of
-// this module, acyclic bodies, unique names.  errors: Internal naming function and node
+// this module, acyclic bodies, unique names.
+//   errors: Internal naming function and node, or the status() of a function that failed
 absl::Status Verify(const Module& m);
 std::string ToText(const Module& m);
 std::string ToText(const Function& f);

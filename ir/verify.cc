@@ -44,9 +44,10 @@ absl::Status CheckType(const Type& t, const Owned& owned) {
 absl::Status CheckStorage(const Variable& v) {
   const Type& whole = v.init->whole;
   if (!whole.is_constant()) return Internal("its storage has the type {}", whole.ToText());
-  FORGE_ASSIGN_OR_RETURN(const Dim bytes, whole.bytes());
-  if (!bytes.is_constant() || static_cast<uint64_t>(bytes.constant()) != v.init->bytes.size())
-    return Internal("its storage is {}, {} bytes, and holds {}", whole.ToText(), bytes.ToText(),
+  const auto bytes = whole.bytes();
+  if (!bytes.ok()) return Internal("{}", Message(bytes.status()));
+  if (!bytes->is_constant() || static_cast<uint64_t>(bytes->constant()) != v.init->bytes.size())
+    return Internal("its storage is {}, {} bytes, and holds {}", whole.ToText(), bytes->ToText(),
                     v.init->bytes.size());
   const auto& begin = v.init->begin;
   if (begin.empty()) {

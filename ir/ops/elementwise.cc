@@ -113,7 +113,8 @@ constexpr OpDef MakeDef() {
   d.gradient = [](const void* p, const GradArgs& g) {
     return ElementWiseGradient(kScalar<T>, p, g);
   };
-  if (!d.evaluate) d.evaluate = &EvaluateElementWise;
+  if constexpr (!requires(const T op, Eval& e) { op.evaluate(e); })
+    d.evaluate = &EvaluateElementWise;
   d.cost = &CostPerElement;
   d.scalar = &kScalar<T>;
   d.cases = &CasesOf<T>;

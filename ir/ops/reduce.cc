@@ -265,7 +265,7 @@ Value ReduceAxes(ReduceKind kind, Value x, std::vector<int64_t> axes) {
   return (*x.fn)(Reduce{kind, std::move(axes)}, {x});
 }
 
-Value SumTo(Value x, const Dims& shape) {
+Value SumTo(Value x, Dims shape) {
   const Dims from = x.type().shape();
   if (from.size() < shape.size()) return x;  // only after an error
   const size_t extra = from.size() - shape.size();
@@ -275,7 +275,7 @@ Value SumTo(Value x, const Dims& shape) {
       axes.push_back(static_cast<int64_t>(a));
   if (axes.empty()) return x;
   const Value sum = ReduceAxes(ReduceKind::kSum, x, std::move(axes));
-  return extra == 0 ? sum : (*x.fn)(Reshape{shape}, {sum});
+  return extra == 0 ? sum : (*x.fn)(Reshape{std::move(shape)}, {sum});
 }
 
 FORGE_DEFINE_OP(Reduce)

@@ -37,6 +37,6 @@ const OpDef& DefOf(const Reduce*);
 Value ReduceAxes(ReduceKind kind, Value x, std::vector<int64_t> axes);
 // Undoes a broadcast: sums `x` over the axes along which a tensor of `shape` was repeated, and
 // drops the leading ones that it lacks.
-Value SumTo(Value x, const Dims& shape);
+Value SumTo(Value x, Dims shape);
 
 }  // namespace forge::ir

@@ -72,7 +72,8 @@ void CheckExpression(const ConcreteCase& c) {
 TEST(ElementWiseTest, ExpressionsAgreeWithReferences) {
   for (const OpDef* def : AllOps()) {
     if (def->scalar == nullptr || def->scalar->info.result == ResultType::kAttribute) continue;
-    for (const ConcreteCase& c : *ConcreteCases(*def)) {
+    const std::vector<ConcreteCase> cases = *ConcreteCases(*def);
+    for (const ConcreteCase& c : cases) {
       if (c.bench || !c.refuse.empty()) continue;
       const Types in = c.types();
       if (std::any_of(in.begin(), in.end(),

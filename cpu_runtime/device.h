@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processor as a device.
+#pragma once
+#include "cpu_runtime/target.h"
+#include "runtime/host_device.h"
+
+namespace forge::cpu {
+
+class CpuDevice final : public HostDevice {
+ public:
+  CpuDevice(DeviceInfo info, Settings settings);
+  const ir::Target& target() const override { return target_; }
+  std::vector<absl::StatusOr<ProgramRef>> Compile(
+      std::span<const CompileRequest> requests,
+      absl::FunctionRef<void(size_t)> progress) override;
+
+ private:
+  Settings settings_;
+  CpuTarget target_;
+};
+
+// One device: all processors that the process may use.
+class CpuDriver final : public Driver {
+ public:
+  std::vector<DeviceInfo> List() override;
+  // errors: NotFound for any index but 0
+  absl::StatusOr<DeviceRef> Open(size_t index, const DeviceOptions& options) override;
+};
+
+}  // namespace forge::cpu

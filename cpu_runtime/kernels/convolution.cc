@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu_runtime/kernels/convolution_loops.h"
+#include "cpu_runtime/kernels/kernel.h"
+#include "cpu_runtime/onednn/library_call.h"
+#include "ir/ops/conv2d.h"
+
+namespace forge::cpu {
+namespace {
+
+enum Operands : size_t { kImage, kWeights, kBias };
+
+// A convolution as the library describes it. Its functions throw dnnl::error.
+class LibraryConvolution {
+ public:
+  LibraryConvolution(const ir::Conv2d& op, const View& x, const View& y) : op_(op), x_(x), y_(y) {}
+
+  bool possible() const {
+    if (x_.dtype != DType::kF32) return false;
+    for (int64_t p : op_.padding)
+      if (p < 0) return false;
+    return x_.elements() > 0 && y_.elements() > 0;
+  }
+
+  // With a group axis in front when there are groups.
+  dnnl::memory::desc PlainWeights(const View& w) const {
+    if (op_.groups == 1) return DescOf(w);
+    View grouped = w;
+    const int64_t per_group = w.shape[0] / op_.groups;
+    grouped.shape[0] = per_group;
+    grouped.shape.insert(grouped.shape.begin(), op_.groups);
+    grouped.strides.insert(grouped.strides.begin(), per_group * w.strides[0]);
+    return DescOf(grouped);
+  }
+
+  // Empty where the library cannot.
+  dnnl::convolution_forward::primitive_desc Describe(const dnnl::memory::desc& weights, bool bias,
+                                                     const dnnl::post_ops& post_ops) const {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    attributes.set_post_ops(post_ops);
+    const dnnl::memory::desc b =
+        bias ? DescOf(DenseView(DType::kF32, {y_.shape[1]})) : dnnl::memory::desc();
+    const dnnl::memory::dims dilations = {op_.dilations[0] - 1, op_.dilations[1] - 1};
+    return {Engine(),
+            dnnl::prop_kind::forward_inference,
+            dnnl::algorithm::convolution_direct,
+            ImageDescOf(x_),
+            weights,
+            b,
+            ImageDescOf(y_),
+            op_.strides,
+            dilations,
+            {op_.padding[0], op_.padding[1]},
+            {op_.padding[2], op_.padding[3]},
+            attributes,
+            /*allow_empty=*/true};
+  }
+
+ private:
+  const ir::Conv2d& op_;
+  const View &x_, &y_;
+};
+
+dnnl::memory::desc AnyLayout(const dnnl::memory::desc& d) {
+  return {d.get_dims(), d.get_data_type(), dnnl::memory::format_tag::any};
+}
+
+class ConvolutionMaker {
+ public:
+  explicit ConvolutionMaker(const AnchorSite& site)
+      : site_(site),
+        node_(*site.task.anchor()),
+        op_(*node_.op.As<ir::Conv2d>()),
+        bias_(node_.in.size() > kBias && node_.in[kBias] != ir::kAbsent),
+        library_(op_, site.operands[Operand(kImage)], site.out) {}
+
+  absl::StatusOr<MadeAnchor> Make() {
+    if (library_.possible()) {
+      MadeAnchor made;
+      FORGE_RETURN_IF_ERROR(Guarded("convolution", [&] { made = MakeLibraryCall(); }));
+      if (made.call) return made;
+    }
+    if (PackedOf(site_.task.type(Operand(kWeights))))
+      return Internal("weights are packed for a convolution that the library refuses");
+    return MadeAnchor{MakeLoops(), node_.first_out};
+  }
+
+ private:
+  uint32_t Operand(size_t i) const { return *site_.task.OperandOf(node_.in[i]); }
+
+  // No call where the library has none.
+  MadeAnchor MakeLibraryCall() {
+    PostOps post_ops = PlanPostOps(site_.task, node_.first_out);
+    const PackedEncoding* packed = PackedOf(site_.task.type(Operand(kWeights)));
+    const dnnl::memory::desc plain =
+        packed ? packed->plain() : library_.PlainWeights(site_.operands[Operand(kWeights)]);
+    const dnnl::memory::desc weights = packed ? packed->packed() : AnyLayout(plain);
+    auto description = library_.Describe(weights, bias_, post_ops.ops);
+    if (!description.get(true) && !post_ops.empty()) {
+      post_ops = PostOps{.value = node_.first_out};
+      description = library_.Describe(weights, bias_, post_ops.ops);
+    }
+    if (!description.get(true)) return {nullptr, node_.first_out};
+    auto call = std::make_unique<LibraryCall>(description.impl_info_str());
+    call->AddOperand(DNNL_ARG_SRC, description.src_desc(), Operand(kImage));
+    if (packed)
+      call->AddOperand(DNNL_ARG_WEIGHTS, weights, Operand(kWeights));
+    else
+      call->AddPacked(DNNL_ARG_WEIGHTS, plain, description.weights_desc(), Operand(kWeights));
+    if (bias_) call->AddOperand(DNNL_ARG_BIAS, description.bias_desc(), Operand(kBias));
+    call->AddPostOps(post_ops);
+    call->Finish(dnnl::convolution_forward(description), description.dst_desc(),
+                 description.scratchpad_desc());
+    return {std::move(call), post_ops.value};
+  }
+
+  std::unique_ptr<AnchorCall> MakeLoops() const {
+    ConvolutionLoops loops{.op = op_,
+                           .x = site_.operands[Operand(kImage)],
+                           .w = site_.operands[Operand(kWeights)],
+                           .y = site_.out,
+                           .operands = {Operand(kImage), Operand(kWeights)},
+                           .threads = site_.settings.threads};
+    if (bias_) loops.operands.push_back(Operand(kBias));
+    return MakeConvolutionLoops(std::move(loops));
+  }
+
+  const AnchorSite& site_;
+  const ir::Node& node_;
+  const ir::Conv2d& op_;
+  bool bias_;
+  LibraryConvolution library_;
+};
+
+class Convolution final : public Kernel {
+ public:
+  bool Knows(const Task& task) const override { return IsAnchoredBy<ir::Conv2d>(task); }
+
+  Verdict Takes(const Task& task) const override {
+    const DType t = task.body().type(task.anchor()->first_out).dtype();
+    if (!Has(kFloatTypes, t))
+      return Verdict::No(fmt::format("convolution has no kernel for {}", Name(t)));
+    if (Verdict v = TakesEpilogue(task); !v) return v;
+    return Verdict::Yes(ComputedAs(t) == DType::kF32 ? "dnnl convolution" : "convolution loops");
+  }
+
+  std::vector<ir::EncodingChoice> Encodings(const Task& task,
+                                            const Settings& settings) const override {
+    const ThreadScope scope(settings.threads);
+    std::vector<ir::EncodingChoice> choices;
+    if (task.body().type(task.anchor()->first_out).dtype() != DType::kF32) return choices;
+    const double seconds = EstimateSeconds(task, settings);
+    std::optional<ir::EncodingChoice> last = ChannelsLastChoice(task);
+    ir::EncodingChoice dense{ir::EncodingChoice{
+        std::vector<ir::EncodingRef>(task.first_result()),
+        std::vector<ir::EncodingRef>(task.results()), seconds * (last ? kDenseCost : 1)}};
+    if (last) AddWithPacking(task, *std::move(last), choices);
+    AddWithPacking(task, std::move(dense), choices);
+    return choices;
+  }
+
+  absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
+    const ThreadScope scope(settings.threads);
+    return MakeAnchorProgram(task, settings, [](const AnchorSite& site) {
+      return ConvolutionMaker(site).Make();
+    });
+  }
+
+ private:
+  // The library's kernels for channels in front unfold images; measured 5 to 20 times slower.
+  static constexpr double kDenseCost = 8;
+  // Packing weights at every run instead of once.
+  static constexpr double kUnpackedCost = 1.25;
+
+  // The choice with packed weights, then the same without.
+  static void AddWithPacking(const Task& task, ir::EncodingChoice choice,
+                             std::vector<ir::EncodingChoice>& choices) {
+    if (ir::EncodingRef packed = PackedWeights(task, choice)) {
+      ir::EncodingChoice with = choice;
+      with.in[*task.OperandOf(task.anchor()->in[kWeights])] = packed;
+      choices.push_back(std::move(with));
+    }
+    choice.seconds *= kUnpackedCost;
+    choices.push_back(std::move(choice));
+  }
+
+  // Null where the library has no kernel or takes weights as they are.
+  static ir::EncodingRef PackedWeights(const Task& task, const ir::EncodingChoice& choice) {
+    const ir::Node& node = *task.anchor();
+    const uint32_t x = *task.OperandOf(node.in[kImage]), w = *task.OperandOf(node.in[kWeights]);
+    const ir::Type& out = task.body().type(node.first_out);
+    const absl::StatusOr<View> image = ViewOf(task.type(x).With(choice.in[x])),
+                               weights = ViewOf(task.type(w).With(ir::EncodingRef())),
+                               result = ViewOf(out.With(choice.out[0]));
+    if (!image.ok() || !weights.ok() || !result.ok()) return nullptr;
+    const LibraryConvolution library(*node.op.As<ir::Conv2d>(), *image, *result);
+    if (!library.possible()) return nullptr;
+    ir::EncodingRef packed;
+    const absl::Status s = Guarded("convolution", [&] {
+      const bool bias = node.in.size() > kBias && node.in[kBias] != ir::kAbsent;
+      const dnnl::memory::desc plain = library.PlainWeights(*weights);
+      PostOps post_ops = PlanPostOps(task, node.first_out);
+      auto d = library.Describe(AnyLayout(plain), bias, post_ops.ops);
+      if (!d.get(true)) d = library.Describe(AnyLayout(plain), bias, {});
+      if (d.get(true) && d.weights_desc() != plain)
+        packed = PackedEncoding::Make(plain, d.weights_desc());
+    });
+    return s.ok() ? packed : nullptr;
+  }
+};
+
+}  // namespace
+
+const Kernel& ConvolutionKernel() {
+  static const Convolution kKernel;
+  return kKernel;
+}
+
+}  // namespace forge::cpu

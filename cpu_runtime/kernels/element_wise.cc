@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Regions of element-wise and movement ops alone: one tape.
+#include "cpu_runtime/kernels/kernel.h"
+
+namespace forge::cpu {
+namespace {
+
+class ElementWise final : public Kernel {
+ public:
+  bool Knows(const Task& task) const override { return task.anchor() == nullptr; }
+
+  Verdict Takes(const Task& task) const override {
+    for (const ir::Node& node : task.body().nodes())
+      if (Verdict v = TapeTakes(task.body(), node); !v) return v;
+    return Verdict::Yes("tape");
+  }
+
+  std::vector<ir::EncodingChoice> Encodings(const Task& task,
+                                            const Settings& settings) const override {
+    return BothLayouts(task, settings);
+  }
+
+  absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
+    return MakeTapeProgram(task, settings);
+  }
+};
+
+}  // namespace
+
+const Kernel& ElementWiseKernel() {
+  static const ElementWise kKernel;
+  return kKernel;
+}
+
+}  // namespace forge::cpu

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax in floats. Not the library's: a NaN there reaches its own element only, not its row.
+#include "ir/ops/softmax.h"
+
+#include <algorithm>
+
+#include "cpu_runtime/kernels/kernel.h"
+#include "cpu_runtime/parallel.h"
+#include "cpu_runtime/rows/row_loops.h"
+#include "ir/ops/axes.h"
+
+namespace forge::cpu {
+namespace {
+
+// Gapless memory as [outer, along, inner].
+struct Shape {
+  int64_t outer, along, inner;
+};
+
+template <class T>
+class SoftmaxCall final : public AnchorCall {
+ public:
+  SoftmaxCall(Shape shape, uint32_t operand, int threads)
+      : s_(shape), operand_(operand), threads_(threads) {}
+  std::string_view kernel() const override { return "softmax"; }
+
+  absl::Status Run(const Arguments& a) const override {
+    const auto* x = reinterpret_cast<const T*>(a.operands[operand_]);
+    auto* y = reinterpret_cast<T*>(a.out);
+    const int64_t parts = (s_.inner + kPart - 1) / kPart;
+    const double work = 8.0 * static_cast<double>(s_.outer * s_.along * s_.inner);
+    ParallelParts({s_.outer * parts, 1, WorthThreads(work) ? threads_ : 1},
+                  [&](int, int64_t begin, int64_t end) {
+                    for (int64_t i = begin; i < end; ++i) {
+                      const int64_t at = i / parts * s_.along * s_.inner + i % parts * kPart;
+                      if (s_.inner == 1)
+                        Row(x + at, y + at);
+                      else
+                        Columns(x + at, y + at, std::min(kPart, s_.inner - i % parts * kPart));
+                    }
+                  });
+    return absl::OkStatus();
+  }
+
+ private:
+  static constexpr int64_t kPart = 256;  // columns at a time
+  static constexpr auto kMax = static_cast<size_t>(ir::ReduceKind::kMax);
+
+  void Row(const T* x, T* y) const {
+    const auto n = static_cast<size_t>(s_.along);
+    const T most = RowLoopsOf<T>().fold[kMax](x, n, StartOf<T>(ir::ReduceKind::kMax));
+    const T sum = ExpLoopsOf<T>().exp_sum(x, most, y, n);
+    ExpLoopsOf<T>().divide_all(y, sum, n);
+  }
+
+  void Columns(const T* x, T* y, int64_t columns) const {
+    const auto n = static_cast<size_t>(columns);
+    alignas(64) T most[kPart], sums[kPart];
+    std::fill_n(most, n, StartOf<T>(ir::ReduceKind::kMax));
+    std::fill_n(sums, n, T{0});
+    for (int64_t k = 0; k < s_.along; ++k)
+      RowLoopsOf<T>().combine[kMax](most, x + k * s_.inner, n);
+    for (int64_t k = 0; k < s_.along; ++k)
+      ExpLoopsOf<T>().exp_add(x + k * s_.inner, most, y + k * s_.inner, sums, n);
+    for (int64_t k = 0; k < s_.along; ++k) ExpLoopsOf<T>().divide(y + k * s_.inner, sums, n);
+  }
+
+  Shape s_;
+  uint32_t operand_;
+  int threads_;
+};
+
+absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
+  const ir::Node& node = *site.task.anchor();
+  const uint32_t operand = *site.task.OperandOf(node.in[0]);
+  const View& x = site.operands[operand];
+  if (x.strides != site.out.strides)
+    return Unimplemented("softmax from one layout to another");
+  FORGE_ASSIGN_OR_RETURN(const int64_t axis,
+                         ir::NormalAxis(node.op.As<ir::Softmax>()->axis,
+                                        static_cast<int64_t>(x.shape.size())));
+  const int64_t along = x.shape[static_cast<size_t>(axis)], all = x.elements();
+  // A stride counts the elements of everything further in; that of a lone index means nothing.
+  const int64_t inner = along == 1 ? 1 : x.strides[static_cast<size_t>(axis)];
+  const Shape shape{all == 0 ? 0 : all / (along * inner), along, inner};
+  const int threads = site.settings.threads;
+  if (x.dtype == DType::kF64)
+    return MadeAnchor{std::make_unique<SoftmaxCall<double>>(shape, operand, threads),
+                      node.first_out};
+  return MadeAnchor{std::make_unique<SoftmaxCall<float>>(shape, operand, threads), node.first_out};
+}
+
+class Softmax final : public Kernel {
+ public:
+  bool Knows(const Task& task) const override { return IsAnchoredBy<ir::Softmax>(task); }
+  Verdict Takes(const Task& task) const override {
+    const DType t = task.body().type(task.anchor()->first_out).dtype();
+    if (!Has(kFloatTypes, t))
+      return Verdict::No(fmt::format("softmax has no kernel for {}", Name(t)));
+    if (Verdict v = TakesEpilogue(task); !v) return v;
+    return Verdict::Yes("softmax");
+  }
+  std::vector<ir::EncodingChoice> Encodings(const Task& task,
+                                            const Settings& settings) const override {
+    return BothLayouts(task, settings);
+  }
+  absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
+    return MakeAnchorProgram(task, settings, Make);
+  }
+};
+
+}  // namespace
+
+const Kernel& SoftmaxKernel() {
+  static const Softmax kKernel;
+  return kKernel;
+}
+
+}  // namespace forge::cpu

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// A vector of f32 as the scalar of ir/ops/elementwise.h. Included once for each instruction set,
+// after hwy/highway.h, inside no namespace.
+#if defined(FORGE_CPU_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FORGE_CPU_LANES_INL_H_
+#undef FORGE_CPU_LANES_INL_H_
+#else
+#define FORGE_CPU_LANES_INL_H_
+#endif
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace forge::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class D>
+struct TruthLanes {
+  hn::Mask<D> m;
+};
+
+// D is a Highway tag: whole vectors, or one element for what is left of a loop.
+template <class D>
+struct Lanes {
+  hn::Vec<D> v;
+  HWY_INLINE explicit Lanes(hn::Vec<D> x) : v(x) {}
+  HWY_INLINE Lanes(double x) : v(hn::Set(D(), static_cast<float>(x))) {}  // NOLINT: numbers mix
+
+  friend HWY_INLINE Lanes operator+(Lanes a, Lanes b) { return Lanes(hn::Add(a.v, b.v)); }
+  friend HWY_INLINE Lanes operator-(Lanes a, Lanes b) { return Lanes(hn::Sub(a.v, b.v)); }
+  friend HWY_INLINE Lanes operator*(Lanes a, Lanes b) { return Lanes(hn::Mul(a.v, b.v)); }
+  friend HWY_INLINE Lanes operator/(Lanes a, Lanes b) { return Lanes(hn::Div(a.v, b.v)); }
+  friend HWY_INLINE TruthLanes<D> operator>(Lanes a, Lanes b) { return {hn::Gt(a.v, b.v)}; }
+  friend HWY_INLINE TruthLanes<D> operator<(Lanes a, Lanes b) { return {hn::Lt(a.v, b.v)}; }
+  // x86 gives the second operand when either is NaN: what is lost is a NaN in the first.
+  friend HWY_INLINE Lanes max(Lanes a, Lanes b) {
+    return Lanes(hn::IfThenElse(hn::Ne(a.v, a.v), a.v, hn::Max(a.v, b.v)));
+  }
+  friend HWY_INLINE Lanes min(Lanes a, Lanes b) {
+    return Lanes(hn::IfThenElse(hn::Ne(a.v, a.v), a.v, hn::Min(a.v, b.v)));
+  }
+  friend HWY_INLINE Lanes select(TruthLanes<D> c, Lanes a, Lanes b) {
+    return Lanes(hn::IfThenElse(c.m, a.v, b.v));
+  }
+  friend HWY_INLINE Lanes sqrt(Lanes a) { return Lanes(hn::Sqrt(a.v)); }
+  friend HWY_INLINE Lanes floor(Lanes a) { return Lanes(hn::Floor(a.v)); }
+  friend HWY_INLINE Lanes round_even(Lanes a) { return Lanes(hn::Round(a.v)); }
+  friend HWY_INLINE Lanes fma(Lanes a, Lanes b, Lanes c) {
+    return Lanes(hn::MulAdd(a.v, b.v, c.v));
+  }
+  friend HWY_INLINE Lanes exp2_int(Lanes i) {
+    const hn::RebindToSigned<D> di;
+    const auto biased = hn::Add(hn::ConvertTo(di, i.v), hn::Set(di, 127));
+    return Lanes(hn::BitCast(D(), hn::ShiftLeft<23>(biased)));
+  }
+};
+
+#include "ir/scalar_functions.inc"
+
+template <class D>
+HWY_INLINE Lanes<D> exp(Lanes<D> x) {
+  return ExpF32(x);
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace forge::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // FORGE_CPU_LANES_INL_H_

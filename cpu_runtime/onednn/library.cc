@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu_runtime/onednn/library.h"
+
+#include <omp.h>
+
+namespace forge::cpu {
+
+const dnnl::engine& Engine() {
+  static const dnnl::engine kEngine(dnnl::engine::kind::cpu, 0);
+  return kEngine;
+}
+
+dnnl::memory::data_type LibraryType(DType t) {
+  switch (t) {
+    case DType::kF32:
+      return dnnl::memory::data_type::f32;
+    case DType::kF16:
+      return dnnl::memory::data_type::f16;
+    case DType::kBF16:
+      return dnnl::memory::data_type::bf16;
+    case DType::kI32:
+      return dnnl::memory::data_type::s32;
+    case DType::kI8:
+      return dnnl::memory::data_type::s8;
+    case DType::kU8:
+      return dnnl::memory::data_type::u8;
+    default:
+      return dnnl::memory::data_type::undef;
+  }
+}
+
+dnnl::memory::desc DescOf(const View& v) {
+  return {v.shape, LibraryType(v.dtype), v.strides};
+}
+
+dnnl::memory::desc ImageDescOf(const View& v) {
+  const int64_t c = v.shape[1], h = v.shape[2], w = v.shape[3];
+  const std::vector<int64_t> last = {h * w * c, 1, w * c, c};
+  for (size_t a = 0; a < 4; ++a)
+    if (v.shape[a] != 1 && v.strides[a] != last[a]) return DescOf(v);
+  return {v.shape, LibraryType(v.dtype), last};
+}
+
+ThreadScope::ThreadScope(int threads) : before_(omp_get_max_threads()) {
+  omp_set_num_threads(threads);
+}
+
+ThreadScope::~ThreadScope() { omp_set_num_threads(before_); }
+
+absl::StatusOr<std::unique_ptr<PrimitiveCall::ArgumentSet>> PrimitiveCall::Take() const {
+  {
+    std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      auto set = std::move(idle_.back());
+      idle_.pop_back();
+      return set;
+    }
+  }
+  auto set = std::make_unique<ArgumentSet>();
+  FORGE_RETURN_IF_ERROR(Guarded("arguments", [&] {
+    set->stream = dnnl::stream(Engine());
+    for (const Argument& a : arguments_) {
+      set->memory.emplace_back(a.desc, Engine(), nullptr);
+      set->list.push_back({a.index, set->memory.back().get()});
+    }
+  }));
+  return set;
+}
+
+absl::Status PrimitiveCall::Run(std::span<void* const> handles) const {
+  FORGE_ASSIGN_OR_RETURN(std::unique_ptr<ArgumentSet> set, Take());
+  for (size_t i = 0; i < handles.size(); ++i)
+    if (dnnl_memory_set_data_handle(set->memory[i].get(), handles[i]) != dnnl_success)
+      return Internal("oneDNN does not take argument {}", arguments_[i].index);
+  const dnnl_status_t status =
+      dnnl_primitive_execute(primitive_.get(), set->stream.get(),
+                             static_cast<int>(set->list.size()), set->list.data());
+  if (status != dnnl_success) return Internal("oneDNN: the primitive failed ({})", int{status});
+  std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(set));
+  return absl::OkStatus();
+}
+
+std::string KernelName(const char* implementation) {
+  return fmt::format("dnnl:{}", implementation);
+}
+
+}  // namespace forge::cpu

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights in a layout of the library's own choice.
+#pragma once
+#include "cpu_runtime/onednn/library.h"
+
+namespace forge::cpu {
+
+// A blocked layout. The library may see the tensor with other axes than the IR does (a group axis, a
+// transposition), so both of its descriptions are kept.
+class PackedEncoding final : public ir::Encoding {
+ public:
+  // plain: the dense tensor as the library sees it
+  static ir::EncodingRef Make(dnnl::memory::desc plain, dnnl::memory::desc packed);
+  std::string_view name() const override { return name_; }
+  absl::StatusOr<ir::Dim> Bytes(DType t, const ir::Dims& shape) const override;
+  absl::Status Decode(DType t, std::span<const int64_t> shape, std::span<const uint8_t> in,
+                      std::span<uint8_t> out) const override;
+  const dnnl::memory::desc& plain() const { return plain_; }
+  const dnnl::memory::desc& packed() const { return packed_; }
+
+ private:
+  PackedEncoding(dnnl::memory::desc plain, dnnl::memory::desc packed);
+  dnnl::memory::desc plain_, packed_;
+  std::string name_;  // "onednn:..." with everything that tells one layout from another
+};
+
+// Null unless the type is packed by the library.
+const PackedEncoding* PackedOf(const ir::Type& t);
+
+}  // namespace forge::cpu

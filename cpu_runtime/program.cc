@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu_runtime/program.h"
+
+#include <omp.h>
+
+#include "cpu_runtime/parallel.h"
+
+namespace forge::cpu {
+namespace {
+
+constexpr uint64_t kScratchAlignment = 256;
+
+uint64_t Aligned(uint64_t bytes) {
+  return (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
+}
+
+// Operand pointers by number, then those of this program's own.
+using Pointers = absl::InlinedVector<uint8_t*, 16>;
+
+Pointers PointersOf(const HostArguments& a, size_t operands) {
+  Pointers p;
+  for (size_t i = 0; i < operands; ++i) p.push_back(a.operands[i].data());
+  return p;
+}
+
+uint8_t* ScratchOf(const HostArguments& a, size_t operands) {
+  return a.operands.size() > operands ? a.operands[operands].data() : nullptr;
+}
+
+class TapeProgram final : public HostProgram {
+ public:
+  TapeProgram(Tape tape, size_t operands, int threads)
+      : tape_(std::move(tape)), operands_(operands), threads_(threads) {}
+  std::string_view kernel() const override { return "tape"; }
+  uint64_t scratch_bytes() const override { return tape_.scratch_bytes(threads_); }
+  absl::Status Run(const HostArguments& a) const override {
+    tape_.Run(PointersOf(a, operands_), ScratchOf(a, operands_), threads_);
+    return absl::OkStatus();
+  }
+
+ private:
+  Tape tape_;
+  size_t operands_;
+  int threads_;
+};
+
+// An operand of f16 or bf16, copied to f32 before the anchor runs.
+struct Widened {
+  uint32_t operand;
+  DType dtype;
+  int64_t elements;
+  uint64_t offset;  // in the scratch
+};
+
+class AnchorProgram final : public HostProgram {
+ public:
+  std::unique_ptr<AnchorCall> call;
+  std::optional<Tape> tail;
+  std::vector<Widened> widened;
+  size_t operands = 0;
+  uint32_t out = 0;         // the operand that the call writes; `operands` means scratch
+  uint64_t out_offset = 0;  // then
+  uint64_t call_offset = 0, bytes = 0;
+  int threads = 1;
+
+  std::string_view kernel() const override { return call->kernel(); }
+  uint64_t scratch_bytes() const override { return bytes; }
+
+  absl::Status Run(const HostArguments& a) const override {
+    omp_set_num_threads(threads);  // of the calling thread; the library asks for it
+    Pointers pointers = PointersOf(a, operands);
+    uint8_t* scratch = ScratchOf(a, operands);
+    pointers.push_back(scratch + out_offset);
+    Pointers computed = pointers;
+    for (const Widened& w : widened) {
+      computed[w.operand] = scratch + w.offset;
+      Widen(w, pointers[w.operand], computed[w.operand]);
+    }
+    FORGE_RETURN_IF_ERROR(call->Run({computed, pointers[out], scratch + call_offset}));
+    if (tail) tail->Run(pointers, scratch + call_offset, threads);
+    return absl::OkStatus();
+  }
+
+ private:
+  void Widen(const Widened& w, const uint8_t* from, uint8_t* to) const {
+    const bool many = WorthThreads(static_cast<double>(w.elements));
+    ParallelParts({w.elements, kBlock, many ? threads : 1}, [&](int, int64_t begin, int64_t end) {
+      LoadRun(w.dtype, {from + begin * 2, 1, static_cast<size_t>(end - begin)},
+              to + begin * static_cast<int64_t>(sizeof(float)));
+    });
+  }
+};
+
+// Every argument of the body, and what the anchor left.
+absl::StatusOr<std::vector<Placed>> SourcesOf(const Task& task) {
+  std::vector<Placed> sources;
+  for (const auto& a : task.body().arguments()) {
+    const uint32_t operand = *task.OperandOf(a.value);
+    absl::StatusOr<View> view = task.ViewOfOperand(operand);
+    // An anchor's packed operand is never read by the tape.
+    if (view.ok()) sources.push_back({a.value, *std::move(view), operand});
+  }
+  return sources;
+}
+
+absl::StatusOr<std::vector<Placed>> ResultsOf(const Task& task) {
+  std::vector<Placed> results;
+  for (size_t i = 0; i < task.results(); ++i) {
+    const auto operand = static_cast<uint32_t>(task.first_result() + i);
+    FORGE_ASSIGN_OR_RETURN(View view, task.ViewOfOperand(operand));
+    results.push_back({task.result_value(i), std::move(view), operand});
+  }
+  return results;
+}
+
+// Lays out an anchor's program: where its result goes, what the tape does, how much scratch.
+class AnchorMaker {
+ public:
+  AnchorMaker(const Task& task, const Settings& settings) : task_(task), settings_(settings) {}
+
+  absl::StatusOr<ProgramRef> Make(AnchorFactory make) {
+    FORGE_ASSIGN_OR_RETURN(results_, ResultsOf(task_));
+    AnchorSite site{task_, settings_, {}, {}};
+    FORGE_RETURN_IF_ERROR(ReadOperands(site));
+    FORGE_RETURN_IF_ERROR(ChooseLayout(site));
+    FORGE_ASSIGN_OR_RETURN(MadeAnchor made, make(site));
+    program_->call = std::move(made.call);
+    program_->operands = task_.operands();
+    program_->threads = settings_.threads;
+    PlaceOut(made.value, site.out);
+    FORGE_RETURN_IF_ERROR(MakeTail(made.value, site.out));
+    const uint64_t tail = program_->tail ? program_->tail->scratch_bytes(settings_.threads) : 0;
+    program_->call_offset = bytes_;
+    program_->bytes = bytes_ + std::max(program_->call->scratch_bytes(), tail);
+    return ProgramRef(std::move(program_));
+  }
+
+ private:
+  absl::Status ReadOperands(AnchorSite& site) {
+    site.operands.resize(task_.operands());
+    for (uint32_t v : task_.anchor()->in) {
+      if (v == ir::kAbsent) continue;
+      const std::optional<uint32_t> operand = task_.OperandOf(v);
+      if (!operand) return Internal("an operand of {} is computed", task_.anchor()->op.name());
+      absl::StatusOr<View> view = task_.ViewOfOperand(*operand);
+      if (!view.ok()) continue;  // packed for the anchor: its factory knows how
+      site.operands[*operand] = *std::move(view);
+      WidenOperand(*operand, site.operands[*operand]);
+    }
+    return absl::OkStatus();
+  }
+
+  void WidenOperand(uint32_t operand, View& view) {
+    if (ComputedAs(view.dtype) == view.dtype) return;
+    for (const Widened& w : program_->widened)
+      if (w.operand == operand) return;
+    const int64_t elements = view.elements();
+    program_->widened.push_back({operand, view.dtype, elements, bytes_});
+    view.dtype = ComputedAs(view.dtype);
+    bytes_ += Aligned(static_cast<uint64_t>(elements) * StoredBytes(view.dtype));
+  }
+
+  // The anchor's result lies as the results of its region that have its shape.
+  absl::Status ChooseLayout(AnchorSite& site) {
+    const ir::Type& type = task_.body().type(task_.anchor()->first_out);
+    FORGE_ASSIGN_OR_RETURN(site.out, ViewOf(type.With(ir::EncodingRef())));
+    for (const Placed& r : results_)
+      if (r.view.shape == site.out.shape) {
+        site.out.strides = r.view.strides;
+        break;
+      }
+    site.out.dtype = ComputedAs(site.out.dtype);
+    return absl::OkStatus();
+  }
+
+  static bool SamePlace(const View& a, const View& b) {
+    return a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
+  }
+
+  // In the result that is this value, else in any that may be overwritten, else in scratch.
+  void PlaceOut(uint32_t value, const View& view) {
+    for (const bool itself : {true, false})
+      for (const Placed& r : results_)
+        if (SamePlace(r.view, view) && (r.value == value || !itself)) {
+          program_->out = r.operand;
+          return;
+        }
+    program_->out = static_cast<uint32_t>(task_.operands());
+    program_->out_offset = bytes_;
+    bytes_ += Aligned(static_cast<uint64_t>(view.elements()) * StoredBytes(view.dtype));
+  }
+
+  absl::Status MakeTail(uint32_t value, const View& view) {
+    std::vector<Placed> left;
+    for (const Placed& r : results_)
+      if (r.value != value || r.operand != program_->out) left.push_back(r);
+    if (left.empty()) return absl::OkStatus();
+    FORGE_ASSIGN_OR_RETURN(std::vector<Placed> sources, SourcesOf(task_));
+    sources.push_back({value, view, program_->out});
+    FORGE_ASSIGN_OR_RETURN(program_->tail, Tape::Compile({task_.body(), sources, left}));
+    return absl::OkStatus();
+  }
+
+  const Task& task_;
+  const Settings& settings_;
+  std::vector<Placed> results_;
+  std::shared_ptr<AnchorProgram> program_ = std::make_shared<AnchorProgram>();
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<ProgramRef> MakeAnchorProgram(const Task& task, const Settings& settings,
+                                             AnchorFactory make) {
+  return AnchorMaker(task, settings).Make(make);
+}
+
+absl::StatusOr<ProgramRef> MakeTapeProgram(const Task& task, const Settings& settings) {
+  FORGE_ASSIGN_OR_RETURN(const std::vector<Placed> sources, SourcesOf(task));
+  FORGE_ASSIGN_OR_RETURN(const std::vector<Placed> results, ResultsOf(task));
+  FORGE_ASSIGN_OR_RETURN(Tape tape, Tape::Compile({task.body(), sources, results}));
+  return ProgramRef(
+      std::make_shared<TapeProgram>(std::move(tape), task.operands(), settings.threads));
+}
+
+}  // namespace forge::cpu

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu_runtime/rows/row_loops.h"
+#include "cpu_runtime/vector_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu_runtime/rows/row_loops_vector.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, which decides what highway.h declares.
+#include "cpu_runtime/lanes-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace forge::cpu {
+namespace HWY_NAMESPACE {
+
+using Whole = hn::ScalableTag<float>;
+using Single = hn::CappedTag<float, 1>;
+using Kind = ir::ReduceKind;
+
+// Calls f(tag, i) for whole vectors from i on, then for what is left element by element.
+template <class F>
+HWY_INLINE void ForEach(size_t n, F f) {
+  const size_t lanes = hn::Lanes(Whole());
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) f(Whole(), i);
+  for (; i < n; ++i) f(Single(), i);
+}
+
+template <class D>
+HWY_INLINE Lanes<D> At(D d, const float* p) {
+  return Lanes<D>(hn::LoadU(d, p));
+}
+
+template <Kind kKind, class D>
+HWY_INLINE Lanes<D> Both(Lanes<D> a, Lanes<D> b) {
+  if constexpr (kKind == Kind::kMax)
+    return max(a, b);
+  else if constexpr (kKind == Kind::kMin)
+    return min(a, b);
+  else if constexpr (kKind == Kind::kProd)
+    return a * b;
+  else
+    return a + b;
+}
+
+template <Kind kKind>
+void Combine(float* into, const float* x, size_t n) {
+  ForEach(n, [&](auto d, size_t i) {
+    hn::StoreU(Both<kKind>(At(d, into + i), At(d, x + i)).v, d, into + i);
+  });
+}
+
+template <Kind kKind, class D>
+HWY_INLINE Lanes<Single> OverLanes(D d, Lanes<D> all) {
+  HWY_ALIGN float parts[hn::MaxLanes(Whole())];
+  hn::StoreU(all.v, d, parts);
+  Lanes<Single> sum = At(Single(), parts);
+  for (size_t i = 1; i < hn::Lanes(d); ++i) sum = Both<kKind>(sum, At(Single(), parts + i));
+  return sum;
+}
+
+// Four running results: one would wait for itself.
+template <Kind kKind>
+float Fold(const float* x, size_t n, float start) {
+  const Whole d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  Lanes<Single> sum(static_cast<double>(start));
+  if (n >= 4 * lanes) {
+    Lanes<Whole> a = At(d, x), b = At(d, x + lanes), c = At(d, x + 2 * lanes),
+                 e = At(d, x + 3 * lanes);
+    for (i = 4 * lanes; i + 4 * lanes <= n; i += 4 * lanes) {
+      a = Both<kKind>(a, At(d, x + i));
+      b = Both<kKind>(b, At(d, x + i + lanes));
+      c = Both<kKind>(c, At(d, x + i + 2 * lanes));
+      e = Both<kKind>(e, At(d, x + i + 3 * lanes));
+    }
+    sum = Both<kKind>(sum, OverLanes<kKind>(d, Both<kKind>(Both<kKind>(a, b), Both<kKind>(c, e))));
+  }
+  for (; i + lanes <= n; i += lanes) sum = Both<kKind>(sum, OverLanes<kKind>(d, At(d, x + i)));
+  for (; i < n; ++i) sum = Both<kKind>(sum, At(Single(), x + i));
+  return hn::GetLane(sum.v);
+}
+
+float ExpSum(const float* x, float shift, float* out, size_t n) {
+  ForEach(n, [&](auto d, size_t i) {
+    hn::StoreU(exp(At(d, x + i) - static_cast<double>(shift)).v, d, out + i);
+  });
+  return Fold<Kind::kSum>(out, n, 0);
+}
+
+void ExpAdd(const float* x, const float* shift, float* out, float* sum, size_t n) {
+  ForEach(n, [&](auto d, size_t i) {
+    const auto y = exp(At(d, x + i) - At(d, shift + i));
+    hn::StoreU(y.v, d, out + i);
+    hn::StoreU((At(d, sum + i) + y).v, d, sum + i);
+  });
+}
+
+void Divide(float* x, const float* by, size_t n) {
+  ForEach(n, [&](auto d, size_t i) { hn::StoreU((At(d, x + i) / At(d, by + i)).v, d, x + i); });
+}
+
+void DivideAll(float* x, float by, size_t n) {
+  ForEach(n,
+          [&](auto d, size_t i) { hn::StoreU(hn::Div(At(d, x + i).v, hn::Set(d, by)), d, x + i); });
+}
+
+const RowLoops<float>& Rows() {
+  static constexpr RowLoops<float> kLoops{
+      {&Combine<Kind::kSum>, &Combine<Kind::kMean>, &Combine<Kind::kMax>, &Combine<Kind::kMin>,
+       &Combine<Kind::kProd>},
+      {&Fold<Kind::kSum>, &Fold<Kind::kMean>, &Fold<Kind::kMax>, &Fold<Kind::kMin>,
+       &Fold<Kind::kProd>}};
+  return kLoops;
+}
+
+const ExpLoops<float>& Exps() {
+  static constexpr ExpLoops<float> kLoops{&ExpSum, &ExpAdd, &Divide, &DivideAll};
+  return kLoops;
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace forge::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace forge::cpu {
+HWY_EXPORT(Rows);
+HWY_EXPORT(Exps);
+template <>
+const RowLoops<float>& RowLoopsOf<float>() {
+  return HWY_DYNAMIC_DISPATCH(Rows)();
+}
+template <>
+const ExpLoops<float>& ExpLoopsOf<float>() {
+  return HWY_DYNAMIC_DISPATCH(Exps)();
+}
+}  // namespace forge::cpu
+#endif

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu_runtime/tape/box_builder.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cpu_runtime/tape/index.h"
+
+namespace forge::cpu {
+namespace {
+
+constexpr size_t kMaxRegisters = 1024;
+constexpr int kMaxDepth = 256;  // a region's chain of nodes, and indices within indices
+
+}  // namespace
+
+BoxBuilder::BoxBuilder(const TapeSpec& spec, const BoxRange& range, std::vector<size_t> axes,
+                       bool may_cut)
+    : spec_(spec), range_(range), may_cut_(may_cut) {
+  for (int64_t low : range.low) origin_.push_back(low);
+  program_.elements = 1;
+  for (size_t a : axes) {
+    const int64_t extent = range.high[a] - range.low[a];
+    if (extent == 1) continue;
+    axes_.push_back(a);
+    symbols_.push_back(std::make_shared<ir::Symbol>(ir::Symbol{
+        .name = fmt::format("i{}", a), .min = range.low[a], .max = range.high[a] - 1}));
+    origin_[a] = ir::Dim(symbols_.back());
+    program_.extents.push_back(extent);
+    program_.elements *= extent;
+  }
+}
+
+void BoxBuilder::Fail(absl::Status s) {
+  if (status_.ok()) status_ = std::move(s);
+}
+
+Register BoxBuilder::New(DType t) {
+  if (types_.size() >= kMaxRegisters) {
+    Fail(Unimplemented("a region needs more than {} registers", kMaxRegisters));
+    return 0;
+  }
+  types_.push_back(HeldAs(t));
+  return static_cast<Register>(types_.size() - 1);
+}
+
+template <class I>
+Register BoxBuilder::Emit(I instruction) {
+  const Register out = instruction.out;
+  if constexpr (std::is_same_v<I, ConstantInstruction>)
+    program_.setup.push_back(std::move(instruction));
+  else
+    program_.body.push_back(std::move(instruction));
+  return out;
+}
+
+absl::Status BoxBuilder::Build(std::span<const Placed* const> results) {
+  for (const Placed* r : results) {
+    const Register reg = Demand(r->value, origin_);
+    if (!status_.ok() || cut_) return status_;
+    Write(*r, reg);
+  }
+  return status_;
+}
+
+Register BoxBuilder::Demand(uint32_t value, const ir::Dims& at) {
+  if (!status_.ok() || cut_) return 0;
+  if (depth_ >= kMaxDepth) {
+    Fail(Unimplemented("a region is nested deeper than {} nodes", kMaxDepth));
+    return 0;
+  }
+  for (const Known& k : known_[value])
+    if (k.at == at) return k.reg;
+  ++depth_;
+  const Register reg = Compute(value, at);
+  --depth_;
+  known_[value].push_back({at, reg});
+  return reg;
+}
+
+Register BoxBuilder::Compute(uint32_t value, const ir::Dims& at) {
+  for (const Placed& s : spec_.sources)
+    if (s.value == value) return Load(s, at);
+  const ir::Function& f = spec_.body;
+  if (f.origin(value).kind != ir::Function::Origin::kNode) {
+    Fail(Internal("value {} of region {} has no operand", value, f.name()));
+    return 0;
+  }
+  const ir::Node& node = f.nodes()[f.origin(value).index];
+  if (node.op.def().scalar) return Scalar(node, at);
+  if (node.op.def().map) return Move(node, at);
+  Fail(Internal("{} inside an element-wise region", node.op.name()));
+  return 0;
+}
+
+Register BoxBuilder::Load(const Placed& source, const ir::Dims& at) {
+  ir::Dim address = 0;
+  for (size_t a = 0; a < at.size(); ++a)
+    if (source.view.shape[a] != 1) address = address + at[a] * source.view.strides[a];
+  const DType t = source.view.dtype;
+  if (std::optional<Access> access = AccessOf(source, address))
+    return Emit(LoadInstruction{New(t), std::move(*access)});
+  const Register index = IndexOf(address);
+  return Emit(GatherInstruction{New(t), index, source.operand, t,
+                                static_cast<uint64_t>(source.view.limit())});
+}
+
+// Nullopt where the address is not affine, or may leave the operand (under a condition that holds
+// for a part of the box only).
+std::optional<Access> BoxBuilder::AccessOf(const Placed& p, const ir::Dim& address) const {
+  const std::optional<Affine> affine = AsAffine(address);
+  if (!affine) return std::nullopt;
+  Access access{p.operand, p.view.dtype, affine->constant, Strides(axes_.size(), 0), false};
+  int64_t low = 0, high = 0;
+  size_t found = 0;
+  for (size_t i = 0; i < axes_.size(); ++i) {
+    const auto it = affine->coefficients.find(symbols_[i]);
+    if (it == affine->coefficients.end()) continue;
+    ++found;
+    access.strides[i] = it->second;
+    access.base += it->second * range_.low[axes_[i]];
+    const int64_t span = it->second * (program_.extents[i] - 1);
+    (span < 0 ? low : high) += span;
+  }
+  if (found != affine->coefficients.size()) return std::nullopt;
+  if (access.base + low < 0 || access.base + high >= p.view.limit()) return std::nullopt;
+  SetFlat(access);
+  return access;
+}
+
+void BoxBuilder::SetFlat(Access& a) const {
+  int64_t step = 1;
+  a.flat = true;
+  for (size_t i = program_.extents.size(); i-- > 0;) {
+    a.flat &= a.strides[i] == step;
+    step *= program_.extents[i];
+  }
+}
+
+Register BoxBuilder::Scalar(const ir::Node& node, const ir::Dims& at) {
+  const ir::Function& f = spec_.body;
+  ScalarInstruction s{};
+  s.arity = static_cast<uint8_t>(node.in.size());
+  for (size_t i = 0; i < node.in.size(); ++i) {
+    const ir::Dims& shape = f.type(node.in[i]).shape();
+    const size_t skipped = at.size() - shape.size();
+    ir::Dims index;
+    for (size_t a = 0; a < shape.size(); ++a)
+      index.push_back(shape[a] == 1 ? ir::Dim(0) : at[skipped + a]);
+    s.in[i] = Demand(node.in[i], index);
+  }
+  if (!status_.ok() || cut_) return 0;
+  const ir::ScalarDef& def = *node.op.def().scalar;
+  if (def.info.result == ir::ResultType::kAttribute) return Cast(node, s.in[0]);
+  s.loop = FindScalarLoop(def, HeldAs(f.type(node.in.back()).dtype()));
+  if (s.loop == nullptr) {
+    Fail(Unimplemented("{} has no loop for {}", node.op.name(),
+                       Name(f.type(node.in.back()).dtype())));
+    return 0;
+  }
+  ops_.push_back(node.op);
+  s.self = ops_.back().self();
+  s.out = New(f.type(node.first_out).dtype());
+  return Emit(s);
+}
+
+Register BoxBuilder::Cast(const ir::Node& node, Register in) {
+  const DType from = spec_.body.type(node.in[0]).dtype();
+  const DType to = spec_.body.type(node.first_out).dtype();
+  const ConvertLoop loop = FindConvertLoop(from, to);
+  if (loop == nullptr) {
+    Fail(Unimplemented("{} has no loop from {} to {}", node.op.name(), Name(from), Name(to)));
+    return 0;
+  }
+  return Emit(ConvertInstruction{New(to), in, loop});
+}
+
+Register BoxBuilder::Move(const ir::Node& node, const ir::Dims& at) {
+  const ir::Types in = spec_.body.TypesOf(node.in);
+  const ir::IndexMap map = node.op.def().map(node.op.self(), in, at);
+  for (const ir::IndexMap::Load& load : map.loads) {
+    const uint32_t value = node.in[static_cast<size_t>(load.operand)];
+    const Register reg = Demand(value, load.index);
+    const ConvertLoop widen = FindConvertLoop(spec_.body.type(value).dtype(), DType::kI64);
+    if (widen == nullptr) {
+      Fail(Unimplemented("{} reads indices that are no integers", node.op.name()));
+      return 0;
+    }
+    loaded_[load.defines] = Emit(ConvertInstruction{New(DType::kI64), reg, widen});
+  }
+  const DType t = spec_.body.type(node.first_out).dtype();
+  std::vector<std::pair<Register, Register>> undecided;  // mask, value
+  std::optional<Register> result;
+  for (const ir::IndexMap::Piece& piece : map.pieces) {
+    Truth holds = Truth::kYes;
+    for (const auto& range : piece.when)
+      if (const Truth one = Decide(range); one == Truth::kNo)
+        holds = Truth::kNo;
+      else if (one == Truth::kUnknown && holds == Truth::kYes)
+        holds = Truth::kUnknown;
+    if (cut_) return 0;
+    if (holds == Truth::kNo) continue;
+    const Register value = Demand(node.in[static_cast<size_t>(piece.operand)], piece.index);
+    if (holds == Truth::kYes) {
+      result = value;
+      break;
+    }
+    undecided.emplace_back(MaskOf(piece.when), value);
+  }
+  if (!result) result = Number(t, map.fill);
+  for (size_t i = undecided.size(); i-- > 0;)
+    result = Emit(BlendInstruction{New(t), undecided[i].first, undecided[i].second, *result,
+                                   HeldBytes(t)});
+  return *result;
+}
+
+BoxBuilder::Truth BoxBuilder::Decide(const ir::IndexMap::Range& range) {
+  const ir::Dim above = range.value - range.low, below = range.high - range.value;
+  if (above.max() < 0 || below.max() <= 0) return Truth::kNo;
+  if (above.min() >= 0 && below.min() >= 1) return Truth::kYes;
+  if (may_cut_ && !cut_) TryCut(range);
+  return Truth::kUnknown;
+}
+
+// A condition on one axis of the box is decided on either side of a cut.
+void BoxBuilder::TryCut(const ir::IndexMap::Range& range) {
+  for (const ir::Dim* bound : {&range.low, &range.high}) {
+    const std::optional<Affine> distance = AsAffine(range.value - *bound);
+    if (!distance || distance->coefficients.size() != 1) continue;
+    const auto [symbol, by] = *distance->coefficients.begin();
+    const auto at = std::find(symbols_.begin(), symbols_.end(), symbol);
+    if (at == symbols_.end()) continue;
+    const size_t axis = axes_[static_cast<size_t>(at - symbols_.begin())];
+    // by * i + constant changes its sign between `where - 1` and `where`.
+    const int64_t step = by > 0 ? by : -by, gap = by > 0 ? -distance->constant : distance->constant;
+    const int64_t quotient = gap / step - (gap % step < 0);  // floor
+    const int64_t where = by > 0 ? quotient + (gap % step != 0) : quotient + 1;
+    if (where <= range_.low[axis] || where >= range_.high[axis]) continue;
+    cut_ = Cut{axis, where};
+    return;
+  }
+}
+
+Register BoxBuilder::Number(DType t, double v) {
+  ConstantInstruction c{New(t), {}, HeldBytes(t)};
+  HeldNumber(t, v, c.value.data());
+  return Emit(c);
+}
+
+Register BoxBuilder::Whole(int64_t v) {
+  ConstantInstruction c{New(DType::kI64), {}, sizeof(int64_t)};
+  std::memcpy(c.value.data(), &v, sizeof v);
+  return Emit(c);
+}
+
+Register BoxBuilder::IndexOf(const ir::Dim& d) {
+  const ir::Dim::Part part = d.part();
+  if (part.op == ir::Dim::Op::kConstant) return Whole(part.constant);
+  if (part.op == ir::Dim::Op::kSymbol) {
+    if (const auto it = loaded_.find(part.symbol); it != loaded_.end()) return it->second;
+    int64_t inner = 1;
+    for (size_t i = symbols_.size(); i-- > 0; inner *= program_.extents[i])
+      if (symbols_[i] == part.symbol) {
+        const Register out = New(DType::kI64);
+        return loaded_[part.symbol] = Emit(CoordinateInstruction{
+                   out, inner, program_.extents[i], range_.low[axes_[i]]});
+      }
+    Fail(Unimplemented("an index depends on {}, which is no number yet", part.symbol->name));
+    return 0;
+  }
+  if (++depth_ > kMaxDepth) {
+    Fail(Unimplemented("an index is nested deeper than {}", kMaxDepth));
+    return 0;
+  }
+  Register all = IndexOf(part.operands[0]);
+  for (size_t i = 1; i < part.operands.size(); ++i) {
+    const Register next = IndexOf(part.operands[i]);
+    all = Emit(IndexInstruction{New(DType::kI64), all, next, part.op});
+  }
+  --depth_;
+  return all;
+}
+
+Register BoxBuilder::MaskOf(std::span<const ir::IndexMap::Range> when) {
+  std::optional<Register> all;
+  for (const auto& range : when) {
+    const Register value = IndexOf(range.value), low = IndexOf(range.low),
+                   high = IndexOf(range.high);
+    const Register one = Emit(InsideInstruction{New(DType::kBool), value, low, high});
+    all = all ? Emit(AndInstruction{New(DType::kBool), *all, one}) : one;
+  }
+  return *all;
+}
+
+void BoxBuilder::Write(const Placed& result, Register reg) {
+  ir::Dim address = 0;
+  for (size_t a = 0; a < origin_.size(); ++a)
+    address = address + origin_[a] * result.view.strides[a];
+  std::optional<Access> to = AccessOf(result, address);
+  FORGE_CHECK(to.has_value());  // an index of the result itself is affine and inside
+  program_.body.push_back(StoreInstruction{reg, std::move(*to)});
+}
+
+}  // namespace forge::cpu

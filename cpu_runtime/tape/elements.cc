@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu_runtime/tape/elements.h"
+
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "cpu_runtime/tape/plain_scalar.h"
+
+namespace forge::cpu {
+namespace {
+
+struct Wide {  // complex128: moved, never computed with
+  uint64_t half[2];
+};
+
+// Calls f with a value of the unsigned type as wide as an element.
+template <class F>
+void WithWidth(size_t bytes, F f) {
+  switch (bytes) {
+    case 1:
+      return f(uint8_t{});
+    case 2:
+      return f(uint16_t{});
+    case 4:
+      return f(uint32_t{});
+    case 8:
+      return f(uint64_t{});
+    case 16:
+      return f(Wide{});
+    default:
+      FORGE_CHECK(!"elements of whole bytes");
+  }
+}
+
+template <class T>
+T At(const uint8_t* p, int64_t i) {
+  T v;
+  std::memcpy(&v, p + i * static_cast<int64_t>(sizeof v), sizeof v);
+  return v;
+}
+template <class T>
+void Put(uint8_t* p, int64_t i, T v) {
+  std::memcpy(p + i * static_cast<int64_t>(sizeof v), &v, sizeof v);
+}
+
+float Widen(DType t, uint16_t bits) { return t == DType::kF16 ? F16ToF32(bits) : BF16ToF32(bits); }
+uint16_t Narrow(DType t, float v) { return t == DType::kF16 ? F32ToF16(v) : F32ToBF16(v); }
+
+bool IsNarrowFloat(DType t) { return t == DType::kF16 || t == DType::kBF16; }
+
+template <class From, class To>
+void Convert(const uint8_t* in, uint8_t* out, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    const auto at = static_cast<int64_t>(i);
+    From v;
+    if constexpr (std::is_same_v<From, bool>)
+      v = in[i] != 0;
+    else
+      v = At<From>(in, at);
+    if constexpr (std::is_same_v<To, bool>)
+      out[i] = v != From{};
+    else if constexpr (std::is_floating_point_v<From>)
+      Put<To>(out, at, FromDouble<To>(v));
+    else
+      Put<To>(out, at, static_cast<To>(v));
+  }
+}
+
+template <class From, DType kTo>
+void ConvertNarrow(const uint8_t* in, uint8_t* out, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    const auto at = static_cast<int64_t>(i);
+    float v;
+    if constexpr (std::is_same_v<From, bool>)
+      v = in[i] != 0;
+    else
+      v = static_cast<float>(At<From>(in, at));
+    Put<float>(out, at, Widen(kTo, Narrow(kTo, v)));
+  }
+}
+
+template <class From>
+ConvertLoop ConvertFrom(DType to) {
+  switch (to) {
+    case DType::kBool:
+      return &Convert<From, bool>;
+    case DType::kU8:
+      return &Convert<From, uint8_t>;
+    case DType::kU16:
+      return &Convert<From, uint16_t>;
+    case DType::kU32:
+      return &Convert<From, uint32_t>;
+    case DType::kU64:
+      return &Convert<From, uint64_t>;
+    case DType::kI8:
+      return &Convert<From, int8_t>;
+    case DType::kI16:
+      return &Convert<From, int16_t>;
+    case DType::kI32:
+      return &Convert<From, int32_t>;
+    case DType::kI64:
+      return &Convert<From, int64_t>;
+    case DType::kF16:
+      return &ConvertNarrow<From, DType::kF16>;
+    case DType::kBF16:
+      return &ConvertNarrow<From, DType::kBF16>;
+    case DType::kF32:
+      return &Convert<From, float>;
+    case DType::kF64:
+      return &Convert<From, double>;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+size_t StoredBytes(DType t) {
+  const int bits = BitWidth(t);
+  return bits % 8 == 0 ? static_cast<size_t>(bits / 8) : 0;
+}
+
+bool IsNumberOrBool(DType t) { return Has(kNumberTypes | Bit(DType::kBool), t); }
+
+void LoadRun(DType t, const Run& from, uint8_t* block) {
+  const auto n = static_cast<int64_t>(from.n);
+  if (IsNarrowFloat(t)) {
+    for (int64_t i = 0; i < n; ++i)
+      Put<float>(block, i, Widen(t, At<uint16_t>(from.at, i * from.stride)));
+    return;
+  }
+  const size_t bytes = StoredBytes(t);
+  if (from.stride == 1) {
+    std::memcpy(block, from.at, from.n * bytes);
+    return;
+  }
+  WithWidth(bytes, [&](auto width) {
+    using T = decltype(width);
+    if (from.stride == 0) {
+      const T v = At<T>(from.at, 0);
+      for (int64_t i = 0; i < n; ++i) Put<T>(block, i, v);
+    } else {
+      for (int64_t i = 0; i < n; ++i) Put<T>(block, i, At<T>(from.at, i * from.stride));
+    }
+  });
+}
+
+void StoreRun(DType t, const uint8_t* block, const MutableRun& to) {
+  const auto n = static_cast<int64_t>(to.n);
+  if (IsNarrowFloat(t)) {
+    for (int64_t i = 0; i < n; ++i)
+      Put<uint16_t>(to.at, i * to.stride, Narrow(t, At<float>(block, i)));
+    return;
+  }
+  const size_t bytes = StoredBytes(t);
+  if (to.stride == 1) {
+    std::memcpy(to.at, block, to.n * bytes);
+    return;
+  }
+  WithWidth(bytes, [&](auto width) {
+    using T = decltype(width);
+    for (int64_t i = 0; i < n; ++i) Put<T>(to.at, i * to.stride, At<T>(block, i));
+  });
+}
+
+void LoadAt(DType t, const uint8_t* tensor, const int64_t* address, uint64_t limit, size_t n,
+            uint8_t* block) {
+  const auto count = static_cast<int64_t>(n);
+  auto inside = [&](int64_t i) { return static_cast<uint64_t>(address[i]) < limit; };
+  if (IsNarrowFloat(t)) {
+    for (int64_t i = 0; i < count; ++i)
+      Put<float>(block, i, inside(i) ? Widen(t, At<uint16_t>(tensor, address[i])) : 0.0f);
+    return;
+  }
+  WithWidth(StoredBytes(t), [&](auto width) {
+    using T = decltype(width);
+    for (int64_t i = 0; i < count; ++i)
+      Put<T>(block, i, inside(i) ? At<T>(tensor, address[i]) : T{});
+  });
+}
+
+void HeldNumber(DType t, double v, uint8_t* out) {
+  if (ConvertLoop loop = FindConvertLoop(DType::kF64, t)) {
+    uint8_t in[sizeof v];
+    std::memcpy(in, &v, sizeof v);
+    loop(in, out, 1);
+  } else {
+    std::memset(out, 0, HeldBytes(t));
+  }
+}
+
+ConvertLoop FindConvertLoop(DType from, DType to) {
+  switch (HeldAs(from)) {
+    case DType::kBool:
+      return ConvertFrom<bool>(to);
+    case DType::kU8:
+      return ConvertFrom<uint8_t>(to);
+    case DType::kU16:
+      return ConvertFrom<uint16_t>(to);
+    case DType::kU32:
+      return ConvertFrom<uint32_t>(to);
+    case DType::kU64:
+      return ConvertFrom<uint64_t>(to);
+    case DType::kI8:
+      return ConvertFrom<int8_t>(to);
+    case DType::kI16:
+      return ConvertFrom<int16_t>(to);
+    case DType::kI32:
+      return ConvertFrom<int32_t>(to);
+    case DType::kI64:
+      return ConvertFrom<int64_t>(to);
+    case DType::kF32:
+      return ConvertFrom<float>(to);
+    case DType::kF64:
+      return ConvertFrom<double>(to);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace forge::cpu

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a tape is made of. An instruction works on a block: up to kBlock neighbouring elements of an
+// iteration space, one register for each value. Registers are numbered by definition; a late pass
+// gives them places.
+#pragma once
+#include <array>
+#include <variant>
+
+#include "absl/container/inlined_vector.h"
+#include "cpu_runtime/tape/elements.h"
+#include "ir/type.h"
+
+namespace forge::cpu {
+
+// Elements of a block: a few registers of f32 stay in a core's first cache.
+inline constexpr size_t kBlock = 1024;
+
+using Register = uint16_t;
+using Strides = absl::InlinedVector<int64_t, 6>;
+
+// Elements of an operand along the axes of the iteration space.
+struct Access {
+  uint32_t operand;
+  DType dtype;
+  int64_t base;     // elements before the one at index 0
+  Strides strides;  // elements between neighbours along each axis of the iteration space
+  bool flat;        // neighbours in the iteration space are neighbours in memory
+};
+
+// out[i] = the element at the index of i
+struct LoadInstruction {
+  Register out;
+  Access from;
+  bool direct = false;  // the register is the operand itself
+};
+struct StoreInstruction {
+  Register in;
+  Access to;
+};
+// The same value in every element; computed once.
+struct ConstantInstruction {
+  Register out;
+  std::array<uint8_t, 16> value;
+  size_t bytes;  // of an element
+};
+struct ScalarInstruction {
+  Register out;
+  std::array<Register, 3> in;
+  uint8_t arity;
+  ScalarLoop loop;
+  const void* self;  // attributes, kept alive by the tape
+};
+struct ConvertInstruction {
+  Register out, in;
+  ConvertLoop loop;
+};
+// out[i] = low + (i / inner) mod extent: the index along one axis, as i64
+struct CoordinateInstruction {
+  Register out;
+  int64_t inner, extent, low;
+};
+// i64 arithmetic as Dim does it
+struct IndexInstruction {
+  Register out, a, b;
+  ir::Dim::Op op;
+};
+// out[i] = low <= value < high, as bytes
+struct InsideInstruction {
+  Register out, value, low, high;
+};
+struct AndInstruction {
+  Register out, a, b;
+};
+// out[i] = the operand's element at address[i]; zero beyond the limit
+struct GatherInstruction {
+  Register out, address;
+  uint32_t operand;
+  DType dtype;
+  uint64_t limit;
+};
+struct BlendInstruction {
+  Register out, mask, a, b;
+  size_t bytes;  // of an element
+};
+
+using Instruction =
+    std::variant<LoadInstruction, StoreInstruction, ConstantInstruction, ScalarInstruction,
+                 ConvertInstruction, CoordinateInstruction, IndexInstruction, InsideInstruction,
+                 AndInstruction, GatherInstruction, BlendInstruction>;
+
+// Calls f(Register&) for what an instruction reads.
+template <class I, class F>
+void ForEachInput(I& instruction, F f) {
+  std::visit(
+      [&](auto& i) {
+        using T = std::remove_cvref_t<decltype(i)>;
+        if constexpr (requires { i.arity; })
+          for (int k = 0; k < i.arity; ++k) f(i.in[static_cast<size_t>(k)]);
+        else if constexpr (requires { i.in; })
+          f(i.in);
+        if constexpr (std::is_same_v<T, InsideInstruction>) {
+          f(i.value);
+          f(i.low);
+          f(i.high);
+        }
+        if constexpr (std::is_same_v<T, GatherInstruction>) f(i.address);
+        if constexpr (std::is_same_v<T, BlendInstruction>) f(i.mask);
+        if constexpr (requires { i.b; }) {
+          f(i.a);
+          f(i.b);
+        }
+      },
+      instruction);
+}
+// The register it defines; null for stores.
+template <class I>
+auto* OutputOf(I& instruction) {
+  using R = std::conditional_t<std::is_const_v<I>, const Register, Register>;
+  return std::visit(
+      [](auto& i) -> R* {
+        if constexpr (requires { i.out; })
+          return &i.out;
+        else
+          return nullptr;
+      },
+      instruction);
+}
+
+}  // namespace forge::cpu

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// One element of any type as the scalar of ir/ops/elementwise.h: for the types that have no vector
+// code.
+#pragma once
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "ir/scalar_functions.h"
+
+namespace forge::cpu {
+
+// `v` in T: floats round, integers truncate, saturate and take NaN to 0.
+template <class T>
+constexpr T FromDouble(double v) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return static_cast<T>(v);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return v != 0;
+  } else {
+    // The bounds as doubles: the upper one of 64-bit types rounds to the power of two above it.
+    constexpr double kLow = static_cast<double>(std::numeric_limits<T>::min());
+    constexpr double kHigh = static_cast<double>(std::numeric_limits<T>::max());
+    if (v >= kHigh) return std::numeric_limits<T>::max();
+    if (v <= kLow) return std::numeric_limits<T>::min();
+    return v == v ? static_cast<T>(v) : T{0};
+  }
+}
+
+// The unsigned type in which T wraps; at least int's width, so that nothing is promoted to int.
+template <class T>
+using Wrap = std::conditional_t<(sizeof(T) < sizeof(unsigned)), unsigned,
+                                std::make_unsigned_t<std::conditional_t<
+                                    std::is_integral_v<T> && !std::is_same_v<T, bool>, T, int>>>;
+
+template <class T>
+struct Plain {
+  T v{};
+  constexpr Plain() = default;
+  constexpr explicit Plain(T value)
+    requires(!std::is_same_v<T, double>)
+      : v(value) {}
+  constexpr Plain(double value) : v(FromDouble<T>(value)) {}  // NOLINT: numbers mix with elements
+
+  friend constexpr Plain operator+(Plain a, Plain b) {
+    if constexpr (std::is_integral_v<T>)
+      return Plain(static_cast<T>(static_cast<Wrap<T>>(a.v) + static_cast<Wrap<T>>(b.v)));
+    else
+      return Plain(a.v + b.v);
+  }
+  friend constexpr Plain operator-(Plain a, Plain b) {
+    if constexpr (std::is_integral_v<T>)
+      return Plain(static_cast<T>(static_cast<Wrap<T>>(a.v) - static_cast<Wrap<T>>(b.v)));
+    else
+      return Plain(a.v - b.v);
+  }
+  friend constexpr Plain operator*(Plain a, Plain b) {
+    if constexpr (std::is_integral_v<T>)
+      return Plain(static_cast<T>(static_cast<Wrap<T>>(a.v) * static_cast<Wrap<T>>(b.v)));
+    else
+      return Plain(a.v * b.v);
+  }
+  friend constexpr Plain operator/(Plain a, Plain b) {
+    if constexpr (std::is_integral_v<T>) {
+      if (b.v == 0) return Plain(static_cast<T>(-1));
+      if constexpr (std::is_signed_v<T>)
+        if (b.v == T{-1}) return Plain(T{0}) - a;  // the lowest value has no counterpart
+      return Plain(static_cast<T>(a.v / b.v));
+    } else {
+      return Plain(a.v / b.v);
+    }
+  }
+  friend constexpr Plain<bool> operator>(Plain a, Plain b) { return Plain<bool>(a.v > b.v); }
+  friend constexpr Plain<bool> operator<(Plain a, Plain b) { return Plain<bool>(a.v < b.v); }
+  friend constexpr Plain max(Plain a, Plain b) { return a.v != a.v || a.v > b.v ? a : b; }
+  friend constexpr Plain min(Plain a, Plain b) { return a.v != a.v || a.v < b.v ? a : b; }
+  friend constexpr Plain select(Plain<bool> c, Plain a, Plain b) { return c.v ? a : b; }
+  friend Plain sqrt(Plain a) { return Plain(static_cast<T>(std::sqrt(a.v))); }
+  friend Plain floor(Plain a) { return Plain(std::floor(a.v)); }
+  friend Plain round_even(Plain a) { return Plain(std::nearbyint(a.v)); }
+  friend Plain fma(Plain a, Plain b, Plain c) { return Plain(a.v * b.v + c.v); }
+};
+
+inline Plain<double> exp2_int(Plain<double> i) {
+  const int64_t n = std::isnan(i.v) ? 0 : static_cast<int64_t>(i.v);
+  return Plain<double>(std::bit_cast<double>(static_cast<uint64_t>(n + 1023) << 52));
+}
+inline Plain<double> exp(Plain<double> x) { return ir::ExpF64(x); }
+
+}  // namespace forge::cpu

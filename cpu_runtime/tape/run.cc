@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Executing a tape, block by block.
+#include <omp.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "cpu_runtime/parallel.h"
+#include "cpu_runtime/tape/tape.h"
+
+namespace forge::cpu {
+namespace {
+
+int64_t FloorDivide(int64_t a, int64_t b) {
+  if (b <= 0) return 0;
+  return a / b - (a % b < 0);
+}
+
+int64_t Combine(ir::Dim::Op op, int64_t a, int64_t b) {
+  const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
+  switch (op) {
+    case ir::Dim::Op::kAdd:
+      return static_cast<int64_t>(ua + ub);
+    case ir::Dim::Op::kMul:
+      return static_cast<int64_t>(ua * ub);
+    case ir::Dim::Op::kFloorDiv:
+      return FloorDivide(a, b);
+    case ir::Dim::Op::kMod:
+      return b <= 0 ? 0 : a - FloorDivide(a, b) * b;
+    case ir::Dim::Op::kMin:
+      return std::min(a, b);
+    case ir::Dim::Op::kMax:
+      return std::max(a, b);
+    case ir::Dim::Op::kConstant:
+    case ir::Dim::Op::kSymbol:
+      break;
+  }
+  return 0;
+}
+
+// One thread's walk over a part of a box.
+class BoxRunner {
+ public:
+  BoxRunner(const BoxProgram& program, std::span<uint8_t* const> operands, uint8_t* scratch)
+      : p_(program), operands_(operands), registers_(program.places.size()) {
+    for (size_t r = 0; r < registers_.size(); ++r)
+      if (p_.places[r] < BoxProgram::kInResult) registers_[r] = scratch + p_.places[r];
+  }
+
+  void Run(int64_t begin, int64_t end) {
+    at_ = begin;
+    n_ = std::min<size_t>(kBlock, static_cast<size_t>(end - begin));
+    for (const Instruction& i : p_.setup) Execute(i);
+    for (; at_ < end; at_ += static_cast<int64_t>(kBlock)) {
+      n_ = std::min(kBlock, static_cast<size_t>(end - at_));
+      for (const auto& r : p_.in_result)
+        registers_[r.reg] = operands_[r.to.operand] +
+                            (r.to.base + at_) * static_cast<int64_t>(r.bytes);
+      for (const Instruction& i : p_.body) Execute(i);
+    }
+  }
+
+ private:
+  void Execute(const Instruction& i) {
+    std::visit([this](const auto& one) { Do(one); }, i);
+  }
+  template <class T>
+  T* As(Register r) {
+    return reinterpret_cast<T*>(registers_[r]);
+  }
+
+  // Calls f(address, offset in the block, stride, n) for each run along the innermost axis.
+  template <class F>
+  void ForEachRun(const Access& a, F f) {
+    const size_t axes = p_.extents.size();
+    if (axes == 0) return f(a.base, size_t{0}, int64_t{1}, size_t{1});
+    Strides index(axes, 0);
+    int64_t address = a.base, rest = at_;
+    for (size_t k = axes; k-- > 0; rest /= p_.extents[k]) {
+      index[k] = rest % p_.extents[k];
+      address += index[k] * a.strides[k];
+    }
+    const size_t inner = axes - 1;
+    for (size_t done = 0; done < n_;) {
+      const size_t run = std::min(n_ - done, static_cast<size_t>(p_.extents[inner] - index[inner]));
+      f(address, done, a.strides[inner], run);
+      done += run;
+      address -= index[inner] * a.strides[inner];
+      index[inner] = 0;
+      for (size_t k = inner; k-- > 0;) {
+        address += a.strides[k];
+        if (++index[k] < p_.extents[k]) break;
+        address -= index[k] * a.strides[k];
+        index[k] = 0;
+      }
+    }
+  }
+
+  void Do(const LoadInstruction& l) {
+    const uint8_t* from = operands_[l.from.operand];
+    const auto bytes = static_cast<int64_t>(StoredBytes(l.from.dtype));
+    if (l.direct) {
+      // Only ever read through this register.
+      registers_[l.out] = const_cast<uint8_t*>(from) + (l.from.base + at_) * bytes;
+      return;
+    }
+    const size_t held = HeldBytes(l.from.dtype);
+    uint8_t* to = registers_[l.out];
+    if (l.from.flat) return LoadRun(l.from.dtype, {from + (l.from.base + at_) * bytes, 1, n_}, to);
+    if (Repeats(l.from)) return LoadRepeated(l, from, to);
+    ForEachRun(l.from, [&](int64_t address, size_t offset, int64_t stride, size_t n) {
+      LoadRun(l.from.dtype, {from + address * bytes, stride, n}, to + offset * held);
+    });
+  }
+
+  // Does the innermost axis come again and again along the one around it, as a bias per channel
+  // does where channels are last?
+  bool Repeats(const Access& a) const {
+    const size_t axes = p_.extents.size();
+    return axes >= 2 && a.strides[axes - 2] == 0 &&
+           static_cast<size_t>(p_.extents[axes - 1]) * 2 <= n_;
+  }
+
+  void LoadRepeated(const LoadInstruction& l, const uint8_t* from, uint8_t* to) {
+    const size_t axes = p_.extents.size(), held = HeldBytes(l.from.dtype);
+    const auto period = static_cast<size_t>(p_.extents[axes - 1]);
+    const auto again = static_cast<size_t>(p_.extents[axes - 2]);
+    const auto bytes = static_cast<int64_t>(StoredBytes(l.from.dtype));
+    size_t until = 0;  // elements of the block that are there
+    ForEachRun(l.from, [&](int64_t address, size_t offset, int64_t stride, size_t n) {
+      if (offset < until) return;
+      const size_t flat = static_cast<size_t>(at_) + offset;
+      uint8_t* at = to + offset * held;
+      LoadRun(l.from.dtype, {from + address * bytes, stride, n}, at);
+      // A whole period stands before this run, unless the block or the repetition begins here.
+      const size_t row = flat / period % again;
+      if (n < period || offset + n >= n_) return;
+      const size_t all = std::min(n_ - offset, (again - row) * period);
+      for (size_t have = n; have < all; have *= 2)
+        std::memcpy(at + have * held, at, std::min(have, all - have) * held);
+      until = offset + all;
+    });
+  }
+
+  void Do(const StoreInstruction& s) {
+    const size_t held = HeldBytes(s.to.dtype);
+    const auto bytes = static_cast<int64_t>(StoredBytes(s.to.dtype));
+    uint8_t* to = operands_[s.to.operand];
+    if (s.to.flat)
+      return StoreRun(s.to.dtype, registers_[s.in], {to + (s.to.base + at_) * bytes, 1, n_});
+    ForEachRun(s.to, [&](int64_t address, size_t offset, int64_t stride, size_t n) {
+      StoreRun(s.to.dtype, registers_[s.in] + offset * held, {to + address * bytes, stride, n});
+    });
+  }
+
+  void Do(const ConstantInstruction& c) {
+    // A setup instruction: n_ is the longest block of this thread.
+    const size_t bytes = c.bytes;
+    uint8_t* to = registers_[c.out];
+    std::memcpy(to, c.value.data(), bytes);
+    for (size_t have = 1; have < n_; have *= 2)
+      std::memcpy(to + have * bytes, to, std::min(have, n_ - have) * bytes);
+  }
+
+  void Do(const ScalarInstruction& s) {
+    const void* in[3] = {registers_[s.in[0]], registers_[s.in[1]], registers_[s.in[2]]};
+    s.loop(s.self, in, registers_[s.out], n_);
+  }
+
+  void Do(const ConvertInstruction& c) { c.loop(registers_[c.in], registers_[c.out], n_); }
+
+  void Do(const CoordinateInstruction& c) {
+    int64_t* out = As<int64_t>(c.out);
+    int64_t within = at_ % c.inner, index = at_ / c.inner % c.extent;
+    for (size_t i = 0; i < n_; ++i) {
+      out[i] = c.low + index;
+      if (++within < c.inner) continue;
+      within = 0;
+      if (++index == c.extent) index = 0;
+    }
+  }
+
+  void Do(const IndexInstruction& x) {
+    const int64_t *a = As<int64_t>(x.a), *b = As<int64_t>(x.b);
+    int64_t* out = As<int64_t>(x.out);
+    for (size_t i = 0; i < n_; ++i) out[i] = Combine(x.op, a[i], b[i]);
+  }
+
+  void Do(const InsideInstruction& x) {
+    const int64_t *v = As<int64_t>(x.value), *low = As<int64_t>(x.low), *high = As<int64_t>(x.high);
+    uint8_t* out = registers_[x.out];
+    for (size_t i = 0; i < n_; ++i) out[i] = low[i] <= v[i] && v[i] < high[i];
+  }
+
+  void Do(const AndInstruction& x) {
+    const uint8_t *a = registers_[x.a], *b = registers_[x.b];
+    uint8_t* out = registers_[x.out];
+    for (size_t i = 0; i < n_; ++i) out[i] = a[i] & b[i];
+  }
+
+  void Do(const GatherInstruction& g) {
+    LoadAt(g.dtype, operands_[g.operand], As<int64_t>(g.address), g.limit, n_, registers_[g.out]);
+  }
+
+  void Do(const BlendInstruction& x) {
+    const uint8_t *mask = registers_[x.mask], *a = registers_[x.a], *b = registers_[x.b];
+    uint8_t* out = registers_[x.out];
+    for (size_t i = 0; i < n_; ++i)
+      std::memcpy(out + i * x.bytes, (mask[i] ? a : b) + i * x.bytes, x.bytes);
+  }
+
+  const BoxProgram& p_;
+  std::span<uint8_t* const> operands_;
+  absl::InlinedVector<uint8_t*, 64> registers_;
+  int64_t at_ = 0;  // of the block's first element in the box
+  size_t n_ = 0;    // elements of the block
+};
+
+}  // namespace
+
+void Tape::Run(std::span<uint8_t* const> operands, uint8_t* scratch, int threads) const {
+  for (const BoxProgram& box : boxes_) {
+    const double work = static_cast<double>(box.elements) * static_cast<double>(box.body.size());
+    ParallelParts({box.elements, kBlock, WorthThreads(work) ? threads : 1},
+                  [&](int thread, int64_t begin, int64_t end) {
+                    BoxRunner runner(box, operands, scratch + scratch_ * uint64_t(thread));
+                    runner.Run(begin, end);
+                  });
+  }
+}
+
+}  // namespace forge::cpu

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "cpu_runtime/program.h"
+#include "ir/target.h"
+
+namespace forge::cpu {
+
+// What the CPU takes, and how it wants tensors to lie.
+class CpuTarget final : public ir::Target {
+ public:
+  CpuTarget(std::string name, Settings settings) : name_(std::move(name)), settings_(settings) {}
+  std::string_view name() const override { return name_; }
+  Verdict Supports(const ir::Candidate& node) const override;
+  Verdict Fuses(const ir::Function& body) const override;
+  std::vector<ir::EncodingChoice> Encodings(const ir::Candidate& node) const override;
+  double Seconds(const ir::Candidate& node) const override;
+
+ private:
+  std::string name_;
+  Settings settings_;
+};
+
+}  // namespace forge::cpu

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// Included before hwy/foreach_target.h: the instruction sets that vector code is compiled for.
+#pragma once
+
+// Each set costs a compilation of the file. SSSE3, AVX3_DL, AVX3_ZEN4 and AVX3_SPR add nothing that
+// f32 loops would use; spelled as bits, since Highway 1.0 has no names for the newer ones.
+#define HWY_DISABLED_TARGETS ((1LL << 12) | (1LL << 7) | (1LL << 6) | (1LL << 4))

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/platform.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_folder.h"
+
+namespace forge {
+namespace {
+
+std::span<const uint8_t> View(std::string_view s) {
+  return {reinterpret_cast<const uint8_t*>(s.data()), s.size()};
+}
+
+std::string Read(const std::filesystem::path& path) {
+  const auto b = MapFile(path);
+  if (!b.ok()) return std::string(Message(b.status()));
+  return {reinterpret_cast<const char*>(b->data()), b->size()};
+}
+
+size_t Entries(const std::filesystem::path& folder) {
+  size_t n = 0;
+  for ([[maybe_unused]] const auto& e : std::filesystem::directory_iterator(folder)) ++n;
+  return n;
+}
+
+TEST(MapFileTest, MapsWhatWasWritten) {
+  const TempFolder folder;
+  ASSERT_THAT(WriteFile(folder / "a", View("hello")), Succeeds());
+  Bytes part;
+  {
+    const auto b = MapFile(folder / "a");
+    ASSERT_THAT(b, Succeeds());
+    part = b->Part(1, 4);
+  }
+  EXPECT_EQ(std::string(part.span().begin(), part.span().end()), "ello");
+  ASSERT_THAT(WriteFile(folder / "empty", View("")), Succeeds());
+  EXPECT_EQ(Read(folder / "empty"), "");
+}
+
+TEST(MapFileTest, SaysWhatIsWrong) {
+  const TempFolder folder;
+  EXPECT_THAT(MapFile(folder / "none"), Fails(absl::StatusCode::kNotFound, "no such file"));
+  EXPECT_THAT(MapFile(folder.path()), Fails(absl::StatusCode::kDataLoss, "is a folder"));
+  EXPECT_THAT(MapFile("/dev/null"), Fails(absl::StatusCode::kDataLoss, "no regular file"));
+  folder.Write("file", "x");
+  EXPECT_THAT(MapFile(folder / "file/inside"), Fails(absl::StatusCode::kNotFound, "no such file"));
+}
+
+TEST(WriteFileTest, ReplacesWhole) {
+  const TempFolder folder;
+  ASSERT_THAT(WriteFile(folder / "a", View("a long old content")), Succeeds());
+  ASSERT_THAT(WriteFile(folder / "a", View("new")), Succeeds());
+  EXPECT_EQ(Read(folder / "a"), "new");
+  EXPECT_EQ(Entries(folder.path()), 1u) << "no temporary file left";
+}
+
+TEST(WriteFileTest, LeavesNothingBehindWhenItFails) {
+  const TempFolder folder;
+  EXPECT_THAT(WriteFile(folder / "none/a", View("x")),
+              Fails(absl::StatusCode::kInternal, "cannot write"));
+  ASSERT_TRUE(std::filesystem::create_directory(folder / "d"));
+  EXPECT_THAT(WriteFile(folder / "d", View("x")),
+              Fails(absl::StatusCode::kInternal, "is a folder"));
+  EXPECT_EQ(Entries(folder.path()), 1u);
+}
+
+TEST(WriteFileTest, WritesToDevicesWithoutReplacingThem) {
+  ASSERT_THAT(WriteFile("/dev/null", View("x")), Succeeds());
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+TEST(WriteFileTest, TakesLongNames) {
+  const TempFolder folder;
+  const std::string name(250, 'n');
+  ASSERT_THAT(WriteFile(folder / name, View("x")), Succeeds());
+  EXPECT_EQ(Read(folder / name), "x");
+}
+
+// A child rewrites the file without pause and is killed: whatever the moment, a reader finds one of
+// its versions, whole.
+TEST(WriteFileTest, IsWholeAfterAKill) {
+  const TempFolder folder;
+  const std::filesystem::path path = folder / "a";
+  ASSERT_THAT(WriteFile(path, View(std::string(100000, 'a'))), Succeeds());
+  for (int round = 0; round < 10; ++round) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      for (char c = 'a';; c = c == 'z' ? 'a' : static_cast<char>(c + 1))
+        if (!WriteFile(path, View(std::string(100000, c))).ok()) ::_exit(1);
+    }
+    ::usleep(2000 + 3000 * static_cast<useconds_t>(round));
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status));
+    const std::string content = Read(path);
+    ASSERT_EQ(content.size(), 100000u);
+    ASSERT_EQ(content, std::string(100000, content[0]));
+  }
+}
+
+TEST(SharedLibraryTest, OpensAndFinds) {
+  auto library = SharedLibrary::Open("libm.so.6");
+  ASSERT_THAT(library, Succeeds());
+  EXPECT_NE((*library)->Symbol("cos"), nullptr);
+  EXPECT_EQ((*library)->Symbol("forge_no_such_symbol"), nullptr);
+  EXPECT_THAT(SharedLibrary::Open("libforge_none.so"),
+              Fails(absl::StatusCode::kNotFound, "libforge_none.so"));
+}
+
+TEST(PlatformTest, FindsTheFolderOfCode) {
+  const auto here = FolderOf(reinterpret_cast<const void*>(&Entries));
+  EXPECT_TRUE(here.is_absolute());
+  EXPECT_TRUE(std::filesystem::is_directory(here));
+  const auto libc = FolderOf(reinterpret_cast<const void*>(&::getpid));
+  EXPECT_FALSE(libc.empty());
+}
+
+TEST(PlatformTest, CacheFolderFollowsXdg) {
+  const auto before = Environment("XDG_CACHE_HOME"), home = Environment("HOME");
+  ::setenv("XDG_CACHE_HOME", "/somewhere", 1);
+  EXPECT_EQ(CacheFolder(), "/somewhere/forge");
+  ::setenv("XDG_CACHE_HOME", "relative", 1);
+  ::setenv("HOME", "/home/x", 1);
+  EXPECT_EQ(CacheFolder(), "/home/x/.cache/forge");
+  ::unsetenv("XDG_CACHE_HOME");
+  ::unsetenv("HOME");
+  EXPECT_TRUE(CacheFolder().empty());
+  if (before) ::setenv("XDG_CACHE_HOME", before->c_str(), 1);
+  if (home) ::setenv("HOME", home->c_str(), 1);
+}
+
+TEST(PlatformTest, TellsOfTheProcess) {
+  EXPECT_GE(CpuCount(), 1);
+  EXPECT_GT(PeakResidentBytes(), 1 << 20);
+  const int64_t before = NowNanoseconds();
+  ::usleep(1000);
+  EXPECT_GE(NowNanoseconds() - before, 1000000);
+  EXPECT_FALSE(IsTerminal(-1));
+}
+
+}  // namespace
+}  // namespace forge

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <functional>
+#include <spirv-tools/libspirv.hpp>
+
+#include "tests/codegen/kernels.h"
+
+namespace forge::codegen {
+namespace {
+
+// The disassembly of what the validator accepts; the validator's message otherwise.
+std::string Checked(const Kernel& k, const Caps& caps) {
+  if (const absl::Status s = Verify(k, caps); !s.ok()) return s.ToString();
+  const std::vector<uint32_t> words = PrintSpirv(k, caps);
+  spvtools::SpirvTools tools(SPV_ENV_VULKAN_1_1);
+  std::string message;
+  tools.SetMessageConsumer(
+      [&](spv_message_level_t, const char*, const spv_position_t& at, const char* text) {
+        message += fmt::format("word {}: {}\n", at.index, text);
+      });
+  std::string text;
+  tools.Disassemble(words, &text,
+                    SPV_BINARY_TO_TEXT_OPTION_NO_HEADER | SPV_BINARY_TO_TEXT_OPTION_FRIENDLY_NAMES);
+  return tools.Validate(words) ? text : message + text + ToText(k);
+}
+
+struct Example {
+  std::string name;
+  std::function<Kernel()> make;
+  std::vector<std::string> has, lacks;  // of the disassembly
+};
+void PrintTo(const Example& e, std::ostream* out) { *out << e.name; }
+
+class SpirvTest : public testing::TestWithParam<Example> {};
+
+TEST_P(SpirvTest, Validates) {
+  const Example& e = GetParam();
+  const std::string text = Checked(e.make(), RichCaps());
+  ASSERT_NE(text.find("OpEntryPoint"), std::string::npos) << text;
+  ASSERT_EQ(text.find("word "), std::string::npos) << text;
+  for (const std::string& s : e.has)
+    EXPECT_NE(text.find(s), std::string::npos) << s << "\n" << text;
+  for (const std::string& s : e.lacks)
+    EXPECT_EQ(text.find(s), std::string::npos) << s << "\n" << text;
+}
+
+const Type kF16{DType::kF16}, kF64{DType::kF64}, kI64{DType::kI64}, kU64{DType::kU64};
+const Type kU8{DType::kU8}, kI8{DType::kI8}, kU16{DType::kU16};
+
+// Every operation that takes `t`.
+Kernel Arithmetic(Type t) {
+  return MapKernel("arithmetic", t, t, [](Val x) {
+    const bool floats = Has(kFloatTypes, x.type().elem);
+    Val y = max(min(x * 2 + 3, x - 1), -x) / (x + 1);
+    y = select((x < y) | ~(x == 3.0), y, abs(x));
+    if (!floats) return ((y & x) | ((y << 3.0) ^ ~y)) % (x >> 1.0);
+    y = fma(sqrt(y), floor(x), round_even(y)) + trunc(x) * ceil(y) + rsqrt(x);
+    return x.type().elem == DType::kF64 ? y : y + x.b->Emit(Code::kExp2, x.type(), {y});
+  });
+}
+
+// All conversions between types that stand in memory.
+Kernel Conversions(Type from, Type to) {
+  return MapKernel("convert", from, to, [&](Val x) { return convert(x, to.elem); });
+}
+
+Kernel Nested() {
+  return MapKernel("nested", kF32, kF32, [](Val x) {
+    Builder& b = *x.b;
+    const Val n = b.Scalar(ir::Dim(std::make_shared<ir::Symbol>(ir::Symbol{"n"})));
+    return b.For({b.Int(0), n, b.Int(2)}, {x, b.Literal(kF32, 1)}, [&](Val i, Vals v) {
+      const Val swapped = v[0] + convert(i, DType::kF32);
+      const Vals chosen = b.If(
+          i < 5,
+          [&] {
+            return b.While(
+                {v[1], swapped}, [](Vals w) { return w[0] < w[1]; },
+                [](Vals w) { return Vals{w[1] * 2, w[0]}; });
+          },
+          [&] { return Vals{swapped, v[1]}; });
+      b.If(i < 2, [&] {});
+      return Vals{chosen[1], chosen[0]};
+    })[0];
+  });
+}
+
+Kernel Subgroups() {
+  return MakeKernel("subgroups", [](Builder& b, Val i) {
+    const uint16_t in = b.AddView(Reads("x", kF32, 0)), out = b.AddView(Writes("y", kF32, 1));
+    const Val x = b.Load(in, i), lane = b.Builtin(BuiltinKind::kLane);
+    Val y = b.Shuffle(x, lane ^ b.Int(1)) + b.ShuffleXor(x, 2);
+    y = y + b.SubgroupReduce(ReduceKind::kMax, x) + b.SubgroupScan(ReduceKind::kSum, x);
+    const Val votes = b.Ballot(x < 1);
+    const Val subgroup = convert(b.Builtin(BuiltinKind::kSubgroup), DType::kU32);
+    b.Store(out, i, y + convert(b.Extract(votes, 0) + subgroup, DType::kF32));
+  });
+}
+
+Kernel Aliases() {
+  return MakeKernel("aliases", [](Builder& b, Val i) {
+    const uint16_t one = b.AddView(Reads("x1", kF32, 0));
+    const uint16_t four = b.AddView(Reads("x4", kF32.Lanes(4), 0));
+    const uint16_t again = b.AddView(Reads("x1_again", kF32, 0));
+    const uint16_t out = b.AddView(Writes("y", kF32.Lanes(4), 1));
+    const Val v = b.Load(four, i) * b.Load(one, i) + b.Load(again, i + 1);
+    b.Store(out, i, b.Insert(v, b.Extract(v, 0), 3));
+  });
+}
+
+Kernel Atomics() {
+  return MakeKernel("atomics", [](Builder& b, Val i) {
+    View counts = Writes("counts", kU32, 0);
+    counts.reads = true;
+    const uint16_t out = b.AddView(counts), tile = b.AddView(Shared("tile", kI32, 16));
+    for (auto kind : {AtomicKind::kAdd, AtomicKind::kMin, AtomicKind::kMax, AtomicKind::kAnd,
+                      AtomicKind::kOr, AtomicKind::kExchange}) {
+      const Val before = b.Atomic(kind, tile, i & 15, i);
+      b.Atomic(kind, out, i, convert(before, DType::kU32));
+    }
+  });
+}
+
+Kernel Privates() {
+  return MakeKernel("privates", [](Builder& b, Val i) {
+    View acc = Shared("acc", kF32.Lanes(4), 8);
+    acc.space = Space::kPrivate;
+    View flags = Shared("flags", kBool, 4);
+    flags.space = Space::kPrivate;
+    const uint16_t at = b.AddView(acc), flag = b.AddView(flags);
+    const uint16_t out = b.AddView(Writes("y", kF32.Lanes(4), 0));
+    b.For({b.Int(0), b.Int(8), b.Int(1)}, {}, [&](Val n, Vals) {
+      b.Store(at, n, splat(convert(n * i, DType::kF32), 4));
+      b.Store(flag, n & 3, n < i);
+      return Vals{};
+    });
+    b.If(b.Load(flag, i & 3), [&] { b.Store(out, i, b.Load(at, i & 7)); });
+  });
+}
+
+Kernel Dots() {
+  return MapKernel("dots", kU32, kI32, [](Val x) {
+    Val sum = x.b->Int(0);
+    for (DotKind kind : {DotKind::kSigned, DotKind::kUnsigned, DotKind::kMixed})
+      sum = x.b->Dot4(kind, x, x + 1, sum);
+    return sum + convert(x.b->Emit(Code::kMulHigh, kU32, {x, x}), DType::kI32);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , SpirvTest,
+    testing::ValuesIn(std::vector<Example>{
+        {"f32",
+         [] { return Arithmetic(kF32); },
+         {"NoContraction", "SignedZeroInfNanPreserve"},
+         {"Int64", "Float16", "Float64", "8Bit", "16Bit", "GroupNonUniform"}},
+        {"f32x4", [] { return Arithmetic(kF32.Lanes(4)); }, {"OpTypeVector %float 4"}, {}},
+        {"f16", [] { return Arithmetic(kF16); }, {"Capability Float16", "Buffer16BitAccess"}, {}},
+        {"f64", [] { return Arithmetic(kF64); }, {"Capability Float64"}, {}},
+        {"i32", [] { return Arithmetic(kI32); }, {"OpSDiv", "OpSLessThan"}, {"OpSRem"}},
+        {"u32", [] { return Arithmetic(kU32); }, {"OpUDiv", "OpULessThan", "OpUMod"}, {}},
+        {"i64", [] { return Arithmetic(kI64); }, {"Capability Int64"}, {}},
+        {"nested", Nested, {"OpPhi", "OpLoopMerge", "PushConstant"}, {}},
+        {"tree_sum", TreeSum, {"OpControlBarrier", "Workgroup"}, {}},
+        {"subgroups", Subgroups, {"OpGroupNonUniformSMax", "OpGroupNonUniformFAdd"}, {}},
+        {"aliases",
+         Aliases,
+         {"%x1 Aliased", "%x4 Aliased", "%y Restrict", "%x1 NonWritable"},
+         {"x1_again"}},
+        {"atomics", Atomics, {"OpAtomicSMin", "OpAtomicUMin", "OpAtomicExchange"}, {}},
+        {"privates", Privates, {"Function"}, {}},
+        {"dots", Dots, {"OpSDot", "OpUDot", "OpSUDot", "OpUMulExtended"}, {}},
+    }),
+    [](const auto& info) { return info.param.name; });
+
+TEST(SpirvConvertTest, EveryPairValidates) {
+  const Type types[] = {kI8, kU8, kU16, kI32, kU32, kI64, kU64, kF16, kF32, kF64, kU8.Lanes(4)};
+  for (const Type& from : types)
+    for (const Type& to : types)
+      if (from.lanes == to.lanes) {
+        const std::string text = Checked(Conversions(from, to), RichCaps());
+        EXPECT_EQ(text.find("word "), std::string::npos) << text;
+      }
+}
+
+TEST(SpirvConvertTest, NarrowTypesThatAreOnlyStoredNeedNoArithmetic) {
+  Caps poor = RichCaps();
+  poor.f16 = poor.i8 = poor.i16 = false;
+  for (const Type& t : {kF16, kU8, kU16}) {
+    const std::string text =
+        Checked(MapKernel("narrow", t, t,
+                          [&](Val x) {
+                            const Val wide = convert(x, DType::kF32);
+                            return convert(x.b->If(
+                                               wide < 3, [&] { return Vals{wide * 2}; },
+                                               [&] { return Vals{x.b->Literal(kF32, 7)}; })[0],
+                                           t.elem);
+                          }),
+                poor);
+    EXPECT_EQ(text.find("word "), std::string::npos) << text;
+    EXPECT_EQ(text.find("Capability Float16"), std::string::npos) << text;
+    EXPECT_EQ(text.find("Capability Int"), std::string::npos) << text;
+  }
+  const std::string literal =
+      Checked(MapKernel("literal", kF16, kF16, [](Val x) { return x.b->Literal(kF16, 2); }), poor);
+  EXPECT_EQ(literal.find("word "), std::string::npos) << literal;
+}
+
+TEST(SpirvLowerTest, WithoutFloatControlsNaNIsFoundInBits) {
+  Caps poor;
+  const std::string text =
+      Checked(MapKernel("relu", kF32, kF32, [](Val x) { return max(x, 0); }), poor);
+  EXPECT_NE(text.find("FMax"), std::string::npos) << text;
+  EXPECT_NE(text.find("OpBitcast"), std::string::npos) << text;
+  EXPECT_EQ(text.find("OpExtension"), std::string::npos) << text;
+}
+
+TEST(SpirvLowerTest, ReluIsOneComparisonWithFloatControls) {
+  const std::string text =
+      Checked(MapKernel("relu", kF32, kF32, [](Val x) { return max(x, 0); }), RichCaps());
+  EXPECT_NE(text.find("OpFOrdLessThanEqual"), std::string::npos) << text;
+  EXPECT_EQ(text.find("FMax"), std::string::npos) << text;
+}
+
+TEST(SpirvLowerTest, DotsAreSpelledOutWhereThereAreNone) {
+  const std::string text = Checked(Dots(), Caps{});
+  EXPECT_EQ(text.find("word "), std::string::npos) << text;
+  EXPECT_EQ(text.find("SDot"), std::string::npos) << text;
+}
+
+TEST(SpirvLowerTest, WideIntegersAreHalvedWhereThereAreNone) {
+  Caps poor = RichCaps();
+  poor.i64 = false;
+  for (const Type& t : {kI64, kU64, kI64.Lanes(2), kU64.Lanes(4)}) {
+    const std::string text = Checked(Arithmetic(t), poor);
+    EXPECT_EQ(text.find("word "), std::string::npos) << text;
+    EXPECT_EQ(text.find("Capability Int64"), std::string::npos) << text;
+    for (const Type& other : {kI8, kU16, kF16, kI32, kU32, kF32, kF64, kU64}) {
+      for (const auto& [from, to] : {std::pair(t, other), std::pair(other, t)}) {
+        if (from.lanes != to.lanes) continue;
+        const std::string convert = Checked(Conversions(from, to), poor);
+        EXPECT_EQ(convert.find("word "), std::string::npos) << convert;
+      }
+    }
+  }
+}
+
+TEST(SpirvLowerTest, WhatNobodyReadsIsLeftOut) {
+  const std::string text = Checked(MapKernel("dead", kF32, kF32,
+                                             [](Val x) {
+                                               (void)sqrt(x * 3);
+                                               x.b->If(x < 1, [&] { (void)(x * 5); });
+                                               return x;
+                                             }),
+                                   RichCaps());
+  EXPECT_EQ(text.find("Sqrt"), std::string::npos) << text;
+  EXPECT_EQ(text.find("OpFMul"), std::string::npos) << text;
+}
+
+TEST(SpirvTextTest, EqualKernelsPrintEqually) {
+  EXPECT_EQ(PrintSpirv(TreeSum(), RichCaps()), PrintSpirv(TreeSum(), RichCaps()));
+}
+
+}  // namespace
+}  // namespace forge::codegen

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that must not pass, made by breaking good ones.
+#include <gmock/gmock.h>
+
+#include "tests/codegen/kernels.h"
+
+namespace forge::codegen {
+namespace {
+
+using testing::HasSubstr;
+
+std::string Refusal(const Kernel& k, const Caps& caps = RichCaps()) {
+  return Verify(k, caps).ToString();
+}
+
+Kernel Copy() {
+  return MapKernel("copy", kF32, kF32, [](Val x) { return x * 2; });
+}
+
+Inst& Find(Kernel& k, Code code) {
+  for (Block& b : k.blocks)
+    for (Inst& i : b.insts)
+      if (i.code == code) return i;
+  ADD_FAILURE() << "no " << Info(code).name;
+  return k.blocks[0].insts[0];
+}
+
+TEST(VerifyTest, AcceptsGoodKernels) {
+  EXPECT_TRUE(Verify(Copy(), Caps{}).ok()) << Refusal(Copy(), Caps{});
+  EXPECT_TRUE(Verify(TreeSum(), Caps{}).ok()) << Refusal(TreeSum(), Caps{});
+}
+
+TEST(VerifyTest, RefusesValuesUsedOutsideTheirBlock) {
+  Kernel k = Copy();
+  k.operands[Find(k, Code::kIf).args] = Find(k, Code::kLoad).result;
+  EXPECT_THAT(Refusal(k), HasSubstr("is not seen there"));
+}
+
+TEST(VerifyTest, RefusesValuesMadeTwice) {
+  Kernel k = Copy();
+  Find(k, Code::kLoad).result = Find(k, Code::kBuiltin).result;
+  EXPECT_THAT(Refusal(k), HasSubstr("made before"));
+}
+
+TEST(VerifyTest, RefusesAbsentValuesAndLists) {
+  Kernel k = Copy();
+  k.operands[Find(k, Code::kMul).args] = 12345;
+  EXPECT_THAT(Refusal(k), HasSubstr("value 12345"));
+  k = Copy();
+  Find(k, Code::kMul).args = 0xffffffff;
+  EXPECT_THAT(Refusal(k), HasSubstr("outside the list"));
+}
+
+TEST(VerifyTest, RefusesBlocksWithoutAnEnd) {
+  Kernel k = Copy();
+  k.blocks[1].insts.pop_back();
+  EXPECT_THAT(Refusal(k), HasSubstr("does not end in a yield"));
+}
+
+TEST(VerifyTest, RefusesBlocksUsedTwice) {
+  Kernel k = Copy();
+  Find(k, Code::kIf).block = 0;
+  EXPECT_THAT(Refusal(k), HasSubstr("used twice"));
+}
+
+TEST(VerifyTest, RefusesUnlikeTypes) {
+  Kernel k = Copy();
+  k.values[Find(k, Code::kLt).result].type = kI32;
+  EXPECT_THAT(Refusal(k), HasSubstr("gives another type"));
+  k = Copy();
+  k.views[0].elem = kF32.Lanes(2);
+  EXPECT_THAT(Refusal(k), HasSubstr("gives another type than the view's"));
+}
+
+TEST(VerifyTest, RefusesStoresIntoWhatIsOnlyRead) {
+  Kernel k = Copy();
+  k.views[1].writes = false, k.views[1].reads = true;
+  EXPECT_THAT(Refusal(k), HasSubstr("the view is not written"));
+}
+
+TEST(VerifyTest, RefusesViewsThatDisagreeAboutTheirOperand) {
+  Kernel k = Copy();
+  k.views[1].operand = 0;
+  EXPECT_THAT(Refusal(k), HasSubstr("another view of its operand"));
+}
+
+TEST(VerifyTest, RefusesTypesWithoutArithmetic) {
+  Kernel k = Copy();
+  k.views[0].elem = {DType::kBF16};
+  EXPECT_THAT(Refusal(k), HasSubstr("live in integers"));
+  k.views[0].elem = kBool;
+  EXPECT_THAT(Refusal(k), HasSubstr("is u8"));
+  k.views[0].elem = kF32;
+  k.views[0].elem.use = MatrixUse::kA;
+  EXPECT_THAT(Refusal(k), HasSubstr("cooperative matrices"));
+}
+
+TEST(VerifyTest, RefusesBarriersThatNotAllReach) {
+  const Kernel k =
+      MakeKernel("barrier", [](Builder& b, Val i) { b.If(i < 7, [&] { b.Barrier(); }); });
+  EXPECT_THAT(Refusal(k), HasSubstr("barrier: not all invocations"));
+}
+
+TEST(VerifyTest, RefusesBarriersInLoopsOfUnlikeLength) {
+  const Kernel k = MakeKernel("barrier", [](Builder& b, Val i) {
+    b.For({b.Int(0), i, b.Int(1)}, {}, [&](Val, Vals) {
+      b.Barrier();
+      return Vals{};
+    });
+  });
+  EXPECT_THAT(Refusal(k), HasSubstr("not all invocations"));
+}
+
+TEST(VerifyTest, AcceptsBarriersWhereTheWorkgroupAgrees) {
+  const Kernel k = MakeKernel("barrier", [](Builder& b, Val) {
+    b.If(b.Builtin(BuiltinKind::kWorkgroupX) < 2, [&] { b.Barrier(); });
+  });
+  EXPECT_TRUE(Verify(k, RichCaps()).ok()) << Refusal(k);
+}
+
+TEST(VerifyTest, RefusesSubgroupOperationsUnderUnlikeConditions) {
+  const Kernel k = MapKernel("subgroup", kF32, kF32,
+                             [](Val x) { return x.b->SubgroupReduce(ReduceKind::kSum, x); });
+  EXPECT_THAT(Refusal(k), HasSubstr("subgroup_reduce.sum"));
+}
+
+TEST(VerifyTest, RefusesWhatIsBeyondTheLimits) {
+  Caps caps;
+  Kernel k = TreeSum();
+  k.workgroup = {16, 16, 1};
+  EXPECT_THAT(Refusal(k, caps), HasSubstr("256 invocations, the device has 128"));
+  k = TreeSum();
+  k.views[2].extent = 4097;
+  EXPECT_THAT(Refusal(k, caps), HasSubstr("bytes of shared memory, the device has 16384"));
+  k = TreeSum();
+  k.scalars.assign(33, ir::Dim(1));
+  EXPECT_THAT(Refusal(k, caps), HasSubstr("132 bytes of scalars, the device has 128"));
+  k = TreeSum();
+  k.views[1].operand = 4;
+  EXPECT_THAT(Refusal(k, caps), HasSubstr("5 operands, the device has 4"));
+  k = TreeSum();
+  k.subgroup = 16;
+  EXPECT_THAT(Refusal(k, caps), HasSubstr("no subgroups of 16"));
+}
+
+TEST(VerifyTest, RefusesFeaturesTheDeviceLacks) {
+  const auto with = [](Type t) { return MapKernel("m", t, t, [](Val x) { return x + x; }); };
+  EXPECT_THAT(Refusal(with({DType::kF64}), {}), HasSubstr("needs f64"));
+  EXPECT_THAT(Refusal(with({DType::kI64}), {}), "OK");
+  const Type i64{DType::kI64};
+  const Kernel reduce = MakeKernel("m", [&](Builder& b, Val i) {
+    b.Store(b.AddView(Writes("y", i64, 0)), i,
+            b.SubgroupReduce(ReduceKind::kSum, convert(i, DType::kI64)));
+  });
+  Caps subgroups = RichCaps();
+  subgroups.i64 = false;
+  EXPECT_THAT(Refusal(reduce, subgroups), HasSubstr("needs 64-bit integers"));
+  EXPECT_THAT(Refusal(with({DType::kF16}), {}), HasSubstr("needs f16 arithmetic"));
+  const Type u8{DType::kU8};
+  const Kernel copy = MapKernel("m", u8, u8, [](Val x) { return x; });
+  EXPECT_THAT(Refusal(copy, {}), HasSubstr("needs 8-bit storage"));
+}
+
+}  // namespace
+}  // namespace forge::codegen

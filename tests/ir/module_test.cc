@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/module.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/ops/conv2d.h"
+#include "ir/ops/elementwise.h"
+#include "ir/ops/fused.h"
+#include "ir/ops/reshape.h"
+#include "ir/ops/softmax.h"
+#include "tests/support/status_matchers.h"
+
+namespace forge::ir {
+namespace {
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+Type F32(Dims shape) { return Type::Tensor(DType::kF32, std::move(shape)); }
+
+ProvenanceRef From(std::string node, std::string kind) {
+  return std::make_shared<Provenance>(
+      Provenance{.node = std::move(node), .kind = std::move(kind), .pass = {}, .parts = {}});
+}
+
+TEST(ProvenanceTest, SpeaksTheModelsNames) {
+  const ProvenanceRef conv = From("Conv_0", "Conv"), relu = From("Relu_1", "Relu");
+  EXPECT_EQ(conv->ToText(), "Conv_0 (Conv)");
+  const ProvenanceRef parts[] = {conv, relu, nullptr, conv};
+  const ProvenanceRef fused = MadeBy("fuse", parts);
+  EXPECT_EQ(fused->ToText(), "Conv_0 + Relu_1");
+  const ProvenanceRef again[] = {fused, From("Conv_0", "Conv"), From("Add_2", "Add")};
+  const ProvenanceRef more = MadeBy("plan", again);
+  EXPECT_EQ(more->ToText(), "Conv_0 + Relu_1 + Add_2") << "flat, each source once";
+  EXPECT_EQ(more->parts.size(), 3u);
+  EXPECT_EQ(MadeBy("fold", {&conv, 1})->ToText(), "Conv_0 (Conv)");
+  EXPECT_EQ(MadeBy("fold", {})->ToText(), "fold");
+  std::vector<ProvenanceRef> many;
+  for (int i = 0; i < 9; ++i) many.push_back(From(fmt::format("n{}", i), "Add"));
+  EXPECT_EQ(MadeBy("fuse", many)->ToText(), "n0 + n1 + n2 + n3 + n4 + n5 + 3 more");
+}
+
+TEST(FunctionTest, BuildsAndKnowsEachValue) {
+  Module m;
+  Variable* bias = m.AddVariable({.name = "bias", .type = F32({4})});
+  Function& f = *m.AddFunction("main");
+  const Value x = f.Argument("x", F32({2, 4}));
+  const Value sum = f(Add{}, {x, f.Read(bias)});
+  const Value y = f(Softmax{}, {sum});
+  f.SetName(sum, "dense/BiasAdd");
+  f.SetName(sum, "another");
+  f.Return("probabilities", y);
+  ASSERT_THAT(f.status(), Succeeds());
+  EXPECT_EQ(f.nodes().size(), 2u);
+  EXPECT_EQ(y.type(), F32({2, 4}));
+  EXPECT_EQ(f.NameOf(x.id), "x");
+  EXPECT_EQ(f.NameOf(sum.id), "dense/BiasAdd");
+  EXPECT_EQ(f.NameOf(y.id), "");
+  EXPECT_EQ(f.VariableOf(f.Read(bias).id), bias) << "one value each";
+  EXPECT_EQ(f.VariableOf(x.id), nullptr);
+  EXPECT_EQ(f.origin(y.id).kind, Function::Origin::kNode);
+  EXPECT_EQ(f.origin(y.id).index, 1u);
+  EXPECT_EQ(f.UseCounts()[sum.id], 1);
+  EXPECT_EQ(f.UseCounts()[y.id], 1);
+  EXPECT_FALSE(Value().type());
+}
+
+TEST(FunctionTest, KeepsTheFirstErrorWithItsPlace) {
+  Function f("main");
+  const Value x = f.Argument("x", F32({2, 3}));
+  Value y;
+  {
+    const Function::Scope scope(f, From("Softmax_3", "Softmax"));
+    y = f(Softmax{.axis = 5}, {x});
+  }
+  EXPECT_FALSE(y.type());
+  const Value z = f(Softmax{.axis = 9}, {y});
+  EXPECT_FALSE(z.type());
+  f.Return("z", z);
+  EXPECT_THAT(f.status(), Fails(kInvalid, "Softmax_3 (Softmax): softmax(x: f32[2, 3]): axis 5"));
+  EXPECT_TRUE(f.nodes().empty());
+}
+
+TEST(FunctionTest, PadsOptionalOperands) {
+  Function f("main");
+  const Value x = f.Argument("x", F32({1, 3, 8, 8})), w = f.Argument("w", F32({4, 3, 3, 3}));
+  f(Conv2d{}, {x, w});
+  ASSERT_THAT(f.status(), Succeeds());
+  EXPECT_EQ(f.nodes()[0].in, (std::vector<uint32_t>{x.id, w.id, kAbsent}));
+}
+
+TEST(FunctionTest, RefusesNamesUsedTwice) {
+  Function f("main");
+  const Value x = f.Argument("x", F32({2}));
+  f.Argument("x", F32({2}));
+  EXPECT_THAT(f.status(), Fails(kInvalid, "argument name 'x'"));
+  Function g("main");
+  const Value y = g.Argument("y", F32({2}));
+  g.Return("r", y);
+  g.Return("r", y);
+  EXPECT_THAT(g.status(), Fails(kInvalid, "result name 'r'"));
+  (void)x;
+}
+
+TEST(FunctionTest, StoresWhatFits) {
+  Module m;
+  const Dim n(m.SymbolNamed("n"));
+  Variable* state = m.AddVariable({.name = "s", .role = Variable::Role::kState, .type = F32({n})});
+  Function& f = *m.AddFunction("main");
+  f.Store(state, f.Argument("x", F32({4})));
+  ASSERT_THAT(f.status(), Succeeds());
+  ASSERT_EQ(f.updates().size(), 1u);
+  f.Store(state, f.Argument("y", F32({4, 1})));
+  EXPECT_THAT(f.status(), Fails(kInvalid, "variable s is f32[n] and cannot store f32[4, 1]"));
+}
+
+TEST(FunctionTest, LateFieldsMakeResultsUnranked) {
+  Function f("main");
+  const Value x = f.Argument("x", F32({2, 3}));
+  const Value shape = f.Argument("shape", Type::Tensor(DType::kI64, {1}));
+  const Function::LateField late[] = {{"shape", shape}};
+  const Value y = f.AddLate(Reshape{}, {{x}}, late)[0];
+  EXPECT_EQ(y.type(), Type::Unranked(DType::kF32));
+  EXPECT_EQ(f(Softmax{}, {y}).type(), Type::Unranked(DType::kF32));
+  ASSERT_THAT(f.status(), Succeeds());
+  EXPECT_EQ(f.nodes()[0].late.size(), 1u);
+  EXPECT_EQ(f.UseCounts()[shape.id], 1);
+  const Function::LateField wrong[] = {{"shape", x}};
+  f.AddLate(Reshape{}, {{x}}, wrong);
+  EXPECT_THAT(f.status(), Fails(kInvalid, "reshape: shape takes integers, not f32[2, 3]"));
+}
+
+TEST(ModuleTest, NamesAreMadeUnique) {
+  Module m;
+  EXPECT_EQ(m.AddFunction("main")->name(), "main");
+  EXPECT_EQ(m.AddFunction("main")->name(), "main.1");
+  EXPECT_EQ(m.AddFunction("main")->name(), "main.2");
+  EXPECT_EQ(m.AddVariable({.name = "w"})->name, "w");
+  EXPECT_EQ(m.AddVariable({.name = "w"})->name, "w.1");
+  EXPECT_EQ(m.Find("main.1"), m.functions()[1].get());
+  EXPECT_EQ(m.Find("load"), nullptr);
+  EXPECT_EQ(m.FindVariable("w.1"), m.variables()[1].get());
+  EXPECT_EQ(m.SymbolNamed("n"), m.SymbolNamed("n"));
+  EXPECT_EQ(m.FindSymbol("h"), nullptr);
+  m.metadata = {{"labels", "a,b"}};
+  EXPECT_EQ(m.Metadata("labels"), "a,b");
+  EXPECT_EQ(m.Metadata("none"), "");
+}
+
+// main(x) = fused(x) with body(x) = relu(x)
+Function& WithBody(Module& m) {
+  Function& body = *m.AddFunction("body");
+  body.Return("y", body(Relu{}, {body.Argument("x", F32({4}))}));
+  Function& f = *m.AddFunction("main");
+  f.Return("y", f(Fused{&body}, {f.Argument("x", F32({4}))}));
+  return f;
+}
+
+TEST(ModuleTest, ReplacedBodiesAreFollowed) {
+  Module m;
+  const Function& f = WithBody(m);
+  auto other = std::make_unique<Function>("body");
+  other->Return("y", (*other)(Softmax{}, {other->Argument("x", F32({4}))}));
+  Function* placed = m.Replace("body", std::move(other));
+  EXPECT_EQ(m.Find("body"), placed);
+  EXPECT_EQ(f.nodes()[0].op.As<Fused>()->body, placed);
+  EXPECT_THAT(Verify(m), Succeeds());
+}
+
+TEST(ModuleTest, ClonesStandAlone) {
+  auto copy = [] {
+    Module m;
+    m.metadata = {{"k", "v"}};
+    const Bytes bytes(std::vector<uint8_t>(16));
+    Variable* w = m.AddVariable(
+        {.name = "w", .type = F32({4}), .init = Variable::Storage{bytes, F32({4}), {}}});
+    Function& f = WithBody(m);
+    f.Store(w, f.Read(w));
+    auto copy = Clone(m);
+    EXPECT_EQ(ToText(*copy), ToText(m));
+    EXPECT_EQ(copy->variables()[0]->init->bytes.data(), bytes.data()) << "bytes are shared";
+    EXPECT_NE(copy->variables()[0].get(), w);
+    return copy;
+  }();
+  EXPECT_THAT(Verify(*copy), Succeeds());
+  const Function& f = *copy->Find("main");
+  EXPECT_EQ(f.nodes()[0].op.As<Fused>()->body, copy->Find("body"));
+  EXPECT_EQ(f.updates()[0].variable, copy->FindVariable("w"));
+}
+
+class RewriterTest : public ::testing::Test {
+ protected:
+  RewriterTest() {
+    n_ = m_.SymbolNamed("n");
+    w_ = m_.AddVariable({.name = "w", .type = F32({Dim(n_)})});
+    in_ = m_.AddFunction("main");
+    const Value x = in_->Argument("x", F32({Dim(n_)}));
+    const Function::Scope scope(*in_, From("Relu_0", "Relu"));
+    const Value y = (*in_)(Relu{}, {x});
+    in_->SetName(y, "relu");
+    (*in_)(Exp{}, {y});  // nobody reads it
+    in_->Return("y", (*in_)(Add{}, {y, in_->Read(w_)}));
+  }
+
+  static std::optional<Values> CopyAll(Function&, const Node&, ValueSpan) { return std::nullopt; }
+
+  Module m_;
+  SymbolRef n_;
+  Variable* w_;
+  Function* in_;
+  Function out_{"main"};
+};
+
+TEST_F(RewriterTest, CopiesWhatIsRead) {
+  ASSERT_THAT((Rewriter{.pass = "copy"}.Run(*in_, out_, CopyAll)), Succeeds());
+  EXPECT_EQ(ToText(out_), R"(function main(x: f32[n]) {
+  %relu = relu(%x) : f32[n]  from Relu_0: Relu
+  %0 = add(%relu, @w) : f32[n]  from Relu_0: Relu
+  return y = %0
+}
+)");
+}
+
+TEST_F(RewriterTest, ReplacesByRule) {
+  const auto rule = [](Function& out, const Node& n, ValueSpan in) -> std::optional<Values> {
+    if (!n.op.Is<Relu>()) return std::nullopt;
+    return Values{out(Maximum{}, {in[0], in[0]})};
+  };
+  ASSERT_THAT((Rewriter{.pass = "legalise"}.Run(*in_, out_, rule)), Succeeds());
+  EXPECT_EQ(ToText(out_), R"(function main(x: f32[n]) {
+  %relu = maximum(%x, %x) : f32[n]  from legalise(Relu_0: Relu)
+  %0 = add(%relu, @w) : f32[n]  from Relu_0: Relu
+  return y = %0
+}
+)");
+}
+
+TEST_F(RewriterTest, BindsTypesAndVariables) {
+  const Bindings bind = {{n_, 5}};
+  ASSERT_THAT((Rewriter{.pass = "bind", .bind = &bind}.Run(*in_, out_, CopyAll)), Succeeds());
+  EXPECT_EQ(out_.type(out_.results()[0].value), F32({5}));
+  EXPECT_EQ(out_.type(out_.reads()[0].value), F32({5}));
+}
+
+TEST_F(RewriterTest, RefusesWhatDoesNotFit) {
+  const auto give = [&](auto make) {
+    Function out("main");
+    return Rewriter{.pass = "p"}.Run(
+        *in_, out, [&](Function& f, const Node&, ValueSpan in) -> std::optional<Values> {
+          return make(f, in);
+        });
+  };
+  EXPECT_THAT(give([](Function&, ValueSpan) { return Values{}; }),
+              Fails(absl::StatusCode::kInternal, "p: main: relu has 1 results, the rule gave 0"));
+  EXPECT_THAT(give([](Function& f, ValueSpan in) { return Values{f(Greater{}, {in[0], in[0]})}; }),
+              Fails(absl::StatusCode::kInternal, "result 0 was f32[n], the rule gave bool[n]"));
+  EXPECT_THAT(give([](Function& f, ValueSpan in) { return Values{f(Softmax{7}, {in[0]})}; }),
+              Fails(kInvalid, "p: main: Relu_0 (Relu): softmax(x: f32[n]): axis 7"));
+}
+
+TEST_F(RewriterTest, LateValuesFollowTheOperands) {
+  Function in("late");
+  const Value x = in.Argument("x", F32({2, 3}));
+  const Value shape = in.Argument("shape", Type::Tensor(DType::kI64, {1}));
+  const Function::LateField late[] = {{"shape", shape}};
+  in.Return("y", in.AddLate(Reshape{}, {{x}}, late)[0]);
+  ASSERT_THAT((Rewriter{.pass = "copy"}.Run(in, out_, CopyAll)), Succeeds());
+  EXPECT_EQ(ToText(out_).substr(ToText(out_).find('\n')), ToText(in).substr(ToText(in).find('\n')));
+  Function resolved("main");
+  const auto rule = [](Function& out, const Node& n, ValueSpan in) -> std::optional<Values> {
+    EXPECT_EQ(in.size(), 2u);
+    EXPECT_EQ(out.NameOf(in[1].id), "shape");
+    return out.Add(Reshape{{6}}, in.first(n.in.size()));
+  };
+  ASSERT_THAT((Rewriter{.pass = "fold"}.Run(in, resolved, rule)), Succeeds());
+  EXPECT_EQ(resolved.type(resolved.results()[0].value), F32({6}));
+}
+
+}  // namespace
+}  // namespace forge::ir

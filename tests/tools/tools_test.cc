@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// The programs as a person meets them: what they print, what they refuse, with which exit status,
+// and that nothing half-done stays behind.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "base/platform.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_folder.h"
+
+namespace forge {
+namespace {
+
+const std::string kBin = std::string(FORGE_BINARY_DIR) + "/bin/";
+const std::string kSource = FORGE_SOURCE_DIR;
+const std::string kModel = std::string(FORGE_BINARY_DIR) + "/share/forge/models/fashion.bin";
+const std::string kPicture = kSource + "/examples/fashion/pictures/bag.png";
+
+struct Outcome {
+  int status;
+  std::string out, err;
+};
+
+std::string Slurp(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+Outcome Shell(const std::string& command) {
+  TempFolder folder;
+  const std::string out = folder.path() / "out", err = folder.path() / "err";
+  const int status = std::system((kBin + command + " >'" + out + "' 2>'" + err + "'").c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), Slurp(out), Slurp(err)};
+}
+
+// One sentence on stderr that holds `part`, the status of the contract, nothing else.
+void ExpectError(const std::string& command, int status, const std::string& part) {
+  SCOPED_TRACE(command);
+  const Outcome o = Shell(command);
+  EXPECT_EQ(o.status, status) << o.err;
+  EXPECT_NE(o.err.find("error: "), std::string::npos) << o.err;
+  EXPECT_NE(o.err.find(part), std::string::npos) << o.err;
+  EXPECT_EQ(o.out, "");
+}
+
+std::string Quoted(const std::filesystem::path& p) { return "'" + p.string() + "'"; }
+
+void Write(const std::filesystem::path& path, std::string_view content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+TEST(ForgeRunTest, NamesAPicture) {
+  const Outcome o = Shell("forge-run --device reference " + kModel + " --input image=" + kPicture);
+  EXPECT_EQ(o.status, 0) << o.err;
+  EXPECT_NE(o.out.find("bag"), std::string::npos);
+  EXPECT_NE(o.out.find("%"), std::string::npos);
+}
+
+TEST(ForgeRunTest, StacksPicturesIntoABatch) {
+  const std::string other = kSource + "/examples/fashion/pictures/sandal.png";
+  const Outcome o = Shell("forge-run --device reference --top 1 " + kModel + " --input " + kPicture +
+                        " --input " + other);
+  EXPECT_EQ(o.status, 0) << o.err;
+  EXPECT_NE(o.out.find("sandal.png"), std::string::npos) << o.out;
+}
+
+TEST(ForgeRunTest, PrintsTheJsonOfTheContract) {
+  const Outcome plain = Shell("forge-run --json --device reference " + kModel +
+                            " --input image=random:1 --dim N=2 --compare reference");
+  const auto json = nlohmann::json::parse(plain.out, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << plain.out << plain.err;
+  for (const char* key :
+       {"device", "driver", "model", "load_ms", "compile_ms", "first_ms", "latency_ms", "steps",
+        "dispatches", "barriers", "kernels_compiled", "kernels_cached", "peak_bytes",
+        "weight_bytes", "fallback", "outputs", "compare"})
+    EXPECT_TRUE(json.contains(key)) << key;
+  EXPECT_EQ(json["compare"]["worst"]["rel_error"], 0.0);
+}
+
+TEST(ForgeRunTest, WritesOutputsAndATrace) {
+  TempFolder folder;
+  const Outcome o = Shell("forge-run --device reference " + kModel + " --input image=" + kPicture +
+                        " --output-dir " + Quoted(folder.path() / "out") + " --profile " +
+                        Quoted(folder.path() / "trace.json"));
+  EXPECT_EQ(o.status, 0) << o.err;
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "out/probabilities.npy"));
+  const auto trace = nlohmann::json::parse(Slurp(folder.path() / "trace.json"), nullptr, false);
+  ASSERT_TRUE(trace.contains("traceEvents"));
+  int slices = 0;
+  for (const auto& e : trace["traceEvents"])
+    slices += e["ph"] == "X" && e.contains("ts") && e.contains("dur");
+  EXPECT_GT(slices, 5);
+}
+
+TEST(ForgeRunTest, GivesInnerValuesByName) {
+  const Outcome o = Shell("forge-run --device reference --print " + kModel +
+                        " --input image=" + kPicture + " --output probabilities");
+  EXPECT_EQ(o.status, 0) << o.err;
+  ExpectError("forge-run --device reference " + kModel + " --input image=" + kPicture +
+                  " --output nothing_like_it",
+              2, "nothing_like_it");
+}
+
+TEST(ForgeRunTest, RefusesWrongInputs) {
+  const std::string run = "forge-run --device reference " + kModel + " ";
+  ExpectError(run + "--input picture=" + kPicture, 2, "no input 'picture'");
+  ExpectError(run, 2, "missing");
+  ExpectError(run + "--input image=random:1", 2, "--dim N=N");
+  ExpectError(run + "--input image=3", 2, "no scalar");
+  ExpectError(run + "--input image=/no/such.npy", 3, "/no/such.npy");
+  ExpectError(run + "--input image=" + kSource + "/tests/data/fashion/probabilities.npy", 2,
+              "image");
+  ExpectError("forge-run --device reference /no/such.bin --input image=3", 3, "/no/such.bin");
+  ExpectError("forge-run --device toaster " + kModel, 2, "toaster");
+  ExpectError("forge-run --device vulkan:nosuchgpu " + kModel, 4, "nosuchgpu");
+  ExpectError("forge-run --nonsense " + kModel, 2, "--nonsense");
+}
+
+TEST(ForgeRunTest, RefusesAPictureThatIsNone) {
+  TempFolder folder;
+  Write(folder.path() / "text.png", "this is no picture");
+  ExpectError("forge-run --device reference " + kModel +
+                  " --input image=" + Quoted(folder.path() / "text.png"),
+              3, "text.png");
+}
+
+TEST(ForgeRunTest, LeavesNothingWhereItCannotWrite) {
+  ExpectError("forge-run --device reference " + kModel + " --input image=" + kPicture +
+                  " --output-dir /proc/forge-out",
+              1, "/proc/forge-out");
+}
+
+TEST(ForgeRunTest, SaysWhichBackendIsMissing) {
+  TempFolder folder;
+  const std::string lib = std::string(FORGE_BINARY_DIR) + "/lib";
+  std::filesystem::create_directories(folder.path() / "bin");
+  std::filesystem::create_directories(folder.path() / "lib");
+  std::filesystem::copy(kBin + "forge-run", folder.path() / "bin");
+  for (const auto& e : std::filesystem::directory_iterator(lib))
+    if (e.path().filename().string().starts_with("libforge.so"))
+      std::filesystem::copy(e.path(), folder.path() / "lib" / e.path().filename(),
+                            std::filesystem::copy_options::copy_symlinks);
+  const std::string program = folder.path() / "bin/forge-run";
+  TempFolder logs;
+  const std::string err = logs.path() / "err";
+  int status = std::system((program + " --device vulkan " + kModel + " 2>'" + err + "'").c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 4);
+  EXPECT_NE(Slurp(err).find("libforge_vulkan.so"), std::string::npos) << Slurp(err);
+  status = std::system((program + " --device reference " + kModel + " --input image=" + kPicture +
+                        " >/dev/null 2>'" + err + "'")
+                           .c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 0) << Slurp(err);
+}
+
+// Files that were cut off or have bits flipped are refused, or give a model that still verifies:
+// never a crash.
+void ExpectHardened(const std::filesystem::path& path, const std::string& command) {
+  const Outcome o = Shell(command + Quoted(path));
+  EXPECT_TRUE(o.status == 0 || o.status == 3) << o.status << " " << o.err;
+  EXPECT_TRUE(o.status == 0 || o.err.find("error: ") != std::string::npos) << o.err;
+}
+
+void Damage(const std::string& original, const std::string& extension, const std::string& command) {
+  TempFolder folder;
+  const std::filesystem::path path = folder.path() / ("damaged" + extension);
+  Write(path, "");
+  ExpectError(command + Quoted(path), 3, "damaged");
+  for (int i = 1; i <= 10; ++i) {
+    Write(path, std::string_view(original).substr(0, original.size() * i / 11));
+    ExpectError(command + Quoted(path), 3, "damaged");
+  }
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    std::mt19937 random(seed);
+    std::string bytes = original;
+    for (int flips = 0; flips < 3; ++flips)
+      bytes[random() % bytes.size()] ^= static_cast<char>(1 << random() % 8);
+    Write(path, bytes);
+    SCOPED_TRACE(seed);
+    ExpectHardened(path, command);
+  }
+}
+
+TEST(ForgeInspectTest, SurvivesDamagedModelFiles) {
+  Damage(Slurp(kModel), ".bin", "forge-inspect --verify ");
+}
+
+TEST(ForgeInspectTest, SurvivesDamagedOnnxFiles) {
+  Damage(Slurp(kSource + "/examples/fashion/fashion.onnx"), ".onnx", "forge-inspect ");
+}
+
+TEST(ForgeInspectTest, RefusesANewerMajorVersionWithBothNumbers) {
+  TempFolder folder;
+  std::string bytes = Slurp(kModel);
+  const size_t at = 8;  // docs/model-format.md: the major version follows the magic
+  bytes[at] = 99;
+  Write(folder.path() / "newer.bin", bytes);
+  ExpectError("forge-inspect " + Quoted(folder.path() / "newer.bin"), 3, "99");
+}
+
+TEST(ForgeConvertTest, LeavesNoFileBehindWhenItFails) {
+  TempFolder folder;
+  Write(folder.path() / "bad.onnx", "garbage");
+  const std::string out = folder.path() / "out.bin";
+  ExpectError("forge-convert " + Quoted(folder.path() / "bad.onnx") + " -o '" + out + "'", 3,
+              "bad.onnx");
+  EXPECT_FALSE(std::filesystem::exists(out));
+  ExpectError("forge-convert " + kSource + "/examples/fashion/fashion.onnx -o /proc/no/out.bin", 1,
+              "/proc/no/out.bin");
+}
+
+TEST(ForgeConvertTest, RoundTripsThroughModelBin) {
+  TempFolder folder;
+  const std::string again = folder.path() / "again.bin";
+  ASSERT_EQ(Shell("forge-convert " + kModel + " -o '" + again + "'").status, 0);
+  EXPECT_EQ(Shell("forge-inspect --text " + kModel).out,
+            Shell("forge-inspect --text '" + again + "'").out);
+}
+
+TEST(ForgeParityTest, ComparesEveryPair) {
+  const Outcome o = Shell("forge-parity --json " + kModel +
+                        " --devices reference,reference --inputs random:1 --dim N=2");
+  EXPECT_EQ(o.status, 0) << o.err;
+  const auto json = nlohmann::json::parse(o.out, nullptr, false);
+  ASSERT_EQ(json.size(), 1u);
+  EXPECT_EQ(json[0]["within"], true);
+}
+
+TEST(ForgeDevicesTest, ListsTheReferenceAndExplainsAbsentBackends) {
+  const Outcome o = Shell("forge-devices --json");
+  EXPECT_EQ(o.status, 0) << o.err;
+  const auto json = nlohmann::json::parse(o.out, nullptr, false);
+  bool found = false;
+  for (const auto& d : json) found |= d["id"] == "reference:0";
+  EXPECT_TRUE(found);
+}
+
+TEST(ToolsTest, HelpHasAnExample) {
+  for (const char* tool : {"forge-run", "forge-devices", "forge-convert", "forge-inspect",
+                           "forge-parity", "forge-bench"}) {
+    const Outcome o = Shell(std::string(tool) + " --help");
+    EXPECT_EQ(o.status, 0);
+    EXPECT_NE(o.out.find("Example"), std::string::npos) << tool;
+    EXPECT_EQ(Shell(std::string(tool) + " --version").status, 0);
+  }
+}
+
+TEST(ToolsTest, JsonErrorsAreOneObject) {
+  const Outcome o = Shell("forge-run --json --device reference /no/such.bin");
+  EXPECT_EQ(o.status, 3);
+  const auto json = nlohmann::json::parse(o.out, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << o.out;
+  EXPECT_EQ(json["error"]["code"], "file");
+}
+
+}  // namespace
+}  // namespace forge
