@@ -24,7 +24,7 @@ absl::StatusOr<std::shared_ptr<VulkanDevice>> VulkanDevice::Open(const ContextRe
       d->pipelines_, PipelineStore::Create(context, options.cache, context->settings().statistics));
   const int threads = options.threads > 0 ? options.threads : CpuCount();
   d->compiler_ = std::make_unique<Compiler>(context, d->pipelines_, threads);
-  FORGE_ASSIGN_OR_RETURN(d->queue_, Queue::Create(context));
+  d->queue_ = std::make_unique<Queue>(context);
   return d;
 }
 

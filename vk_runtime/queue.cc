@@ -12,11 +12,6 @@ constexpr uint64_t kLookNanoseconds = 20'000'000;  // how often a waiting feeder
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Queue>> Queue::Create(const ContextRef& context) {
-  FORGE_ASSIGN_OR_RETURN(auto clock, MakeClock(context));
-  return std::unique_ptr<Queue>(new Queue(context, std::move(clock)));
-}
-
 Queue::~Queue() {
   {
     std::lock_guard lock(mutex_);
@@ -24,7 +19,7 @@ Queue::~Queue() {
   }
   changed_.notify_all();
   if (feeder_.joinable()) feeder_.join();
-  if (context_->Health().ok()) context_->fn.vkQueueWaitIdle(context_->queue());
+  if (clock_ && context_->Health().ok()) context_->fn.vkQueueWaitIdle(context_->queue());
   jobs_.clear();
 }
 
@@ -43,6 +38,9 @@ absl::StatusOr<Point> Queue::Submit(Job job, std::span<const Point> wait) {
     if (p.value > last_value_)
       return InvalidArgument("point {} was never submitted (the last one is {})", p.value,
                              last_value_);
+  if (!clock_) {
+    FORGE_ASSIGN_OR_RETURN(clock_, MakeClock(context_));
+  }
   Poll(trash);
   auto state = std::make_shared<State>();
   state->job = std::move(job);

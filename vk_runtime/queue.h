@@ -22,7 +22,7 @@ struct Job {
 
 class Queue {
  public:
-  static absl::StatusOr<std::unique_ptr<Queue>> Create(const ContextRef& context);
+  explicit Queue(ContextRef context) : context_(std::move(context)) {}
   // Waits for what was submitted; cancels what was not.
   ~Queue();
   Queue(const Queue&) = delete;
@@ -47,8 +47,6 @@ class Queue {
   // Whatever it holds is destroyed once the lock is released.
   using Trash = std::vector<StateRef>;
 
-  Queue(ContextRef context, std::unique_ptr<Clock> clock)
-      : context_(std::move(context)), clock_(std::move(clock)) {}
   absl::Status SubmitPiece(State& s);           // under mutex_
   void Poll(Trash& trash);                      // under mutex_
   absl::Status ResultOf(uint64_t value) const;  // under mutex_
@@ -56,6 +54,7 @@ class Queue {
   void FeedOne(const StateRef& s, std::unique_lock<std::mutex>& lock);
 
   ContextRef context_;
+  // Made with the first job, under mutex_: a device that only compiles may have none.
   std::unique_ptr<Clock> clock_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -57,8 +57,7 @@ TEST_F(SegmentTest, SubmitsManyWithoutWaiting) {
   Point last;
   for (int i = 0; i < 21; ++i) {
     const std::vector<BufferRef> slots = i % 2 == 0 ? std::vector{a, b} : std::vector{b, a};
-    auto point = device_->Submit(
-        *segment, Args(slots, {}, std::span(&last, i == 0 ? 0 : 1)));
+    auto point = device_->Submit(*segment, Args(slots, {}, std::span(&last, i == 0 ? 0 : 1)));
     ASSERT_OK(point.status());
     EXPECT_GT(point->value, last.value);
     last = *point;
@@ -114,8 +113,8 @@ TEST_F(SegmentTest, SkipsEmptyWork) {
 TEST_F(SegmentTest, RefusesWhatDoesNotFit) {
   const SegmentRef segment = OneTranspose(32, 32);
   const BufferRef small = Upload(Iota(16)), right = Upload(Iota(1024));
-  EXPECT_TRUE(absl::IsInvalidArgument(
-      device_->Submit(*segment, Args(std::vector{small, right})).status()));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(device_->Submit(*segment, Args(std::vector{small, right})).status()));
   EXPECT_TRUE(
       absl::IsInvalidArgument(device_->Submit(*segment, Args(std::vector{right})).status()));
   const std::vector<Step> steps = {
@@ -123,8 +122,7 @@ TEST_F(SegmentTest, RefusesWhatDoesNotFit) {
   const std::vector<SlotSpec> slots = {{4096, true}, {4096, true}};
   auto outside = device_->Record({steps, slots, {}});
   ASSERT_OK(outside.status());
-  const absl::Status refused =
-      device_->Submit(**outside, Args(std::vector{right, right})).status();
+  const absl::Status refused = device_->Submit(**outside, Args(std::vector{right, right})).status();
   EXPECT_TRUE(absl::IsOutOfRange(refused));
   EXPECT_NE(Message(refused).find("conv 'stem'"), std::string_view::npos);
 }
@@ -142,21 +140,65 @@ TEST_F(SegmentTest, TimesEveryStep) {
   EXPECT_LT((*times)[0].end - (*times)[0].begin, 10'000'000'000u);
 }
 
+TEST_F(SegmentTest, StopsBetweenPiecesWhenCancelled) {
+  // A kernel said to take seconds is submitted in pieces.
+  const auto x = Iota(256 * 256);
+  const ProgramRef quick = Transpose(1, 256, 256);
+  VulkanProgram::Parts parts;
+  const auto launches = static_cast<const VulkanProgram&>(*quick).launches();
+  parts.launches.assign(launches.begin(), launches.end());
+  parts.launches[0].seconds = 3;
+  const auto slow = std::make_shared<VulkanProgram>(std::move(parts));
+  const std::vector<Step> steps = {
+      MakeStep(slow, {Use(0, 0, x.size() * 4), Use(1, 0, x.size() * 4, true)}, "slow")};
+  const std::vector<SlotSpec> slots = {{x.size() * 4, true}, {x.size() * 4, true}};
+  auto segment = device_->Record({steps, slots, {}});
+  ASSERT_OK(segment.status());
+  const BufferRef a = Upload(x), b = Upload(x);
+  const std::vector<BufferRef> buffers = {a, b};
+  std::atomic<bool> cancel{false};
+  SubmitArgs args = Args(buffers);
+  args.cancel = &cancel;
+  auto point = device_->Submit(**segment, args);
+  ASSERT_OK(point.status());
+  ASSERT_OK(device_->Wait(*point, -1));
+  EXPECT_EQ(Download<uint32_t>(*b), Transposed(x, 1, 256, 256));
+  cancel = true;
+  point = device_->Submit(**segment, args);
+  ASSERT_OK(point.status());
+  EXPECT_TRUE(absl::IsAborted(device_->Wait(*point, -1)));
+  EXPECT_TRUE(device_->Reached(*point));
+  ASSERT_OK(device_->Health());
+}
+
+TEST_F(SegmentTest, ServesManyThreads) {
+  std::vector<std::thread> threads;
+  for (uint32_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      const auto x = Iota(64 * 48, t);
+      const BufferRef in = Upload(x), out = Upload(std::vector<uint32_t>(x.size()));
+      const SegmentRef segment = OneTranspose(64, 48);
+      for (int i = 0; i < 5; ++i) Run(*segment, {in, out});
+      EXPECT_EQ(Download<uint32_t>(*out), Transposed(x, 1, 64, 48));
+    });
+  for (std::thread& t : threads) t.join();
+}
+
 TEST_F(SegmentTest, ReadsStepSymbolsAtEachReplay) {
   const auto n = std::make_shared<const ir::Symbol>(
       ir::Symbol{.name = "n", .min = 0, .max = 3, .divisor = 1, .when = ir::When::kStep});
   const auto x = Iota(4 * 64);
   const BufferRef a = Upload(x), b = Upload(std::vector<uint32_t>(64));
-  const std::vector<Step> steps = {
-      MakeStep(nullptr, {{.slot = 0, .offset = ir::Dim(n) * 256, .bytes = 256}, Use(1, 0, 256, true)},
-               "row")};
+  const std::vector<Step> steps = {MakeStep(
+      nullptr, {{.slot = 0, .offset = ir::Dim(n) * 256, .bytes = 256}, Use(1, 0, 256, true)},
+      "row")};
   const std::vector<SlotSpec> slots = {{1024, false}, {256, true}};
   const std::vector<ir::SymbolRef> symbols = {n};
   auto segment = device_->Record({steps, slots, symbols});
   ASSERT_OK(segment.status());
   for (int64_t row : {2, 0, 3}) {
-    auto point = device_->Submit(
-        **segment, Args(std::vector{a, b}, std::span<const int64_t>(&row, 1)));
+    auto point =
+        device_->Submit(**segment, Args(std::vector{a, b}, std::span<const int64_t>(&row, 1)));
     ASSERT_OK(point.status());
     ASSERT_OK(device_->Wait(*point, -1));
     EXPECT_EQ(Download<uint32_t>(*b)[0], 64 * row);
