@@ -50,16 +50,23 @@ void Apply(D (*fn)(const void*, const D*), const void* self, Eval& e) {
     operands[i] = ElementsAs<D>(*e.in(i));
     strides[i] = BroadcastStrides(e.in(i)->shape(), out.shape());
   }
-  std::vector<D> results(static_cast<size_t>(out.elements()));
-  size_t flat = 0;
-  for (Box at(out.shape()); at; at.Next(), ++flat) {
-    std::array<D, 3> x{};
+  const size_t outer = out.shape().empty() ? 0 : out.shape().size() - 1;
+  const int64_t row = out.shape().empty() ? 1 : out.shape().back();
+  std::vector<D> results;
+  results.reserve(static_cast<size_t>(out.elements()));
+  for (Box at(out.shape().first(outer)); at; at.Next()) {
+    std::array<const D*, 3> from{};
+    std::array<int64_t, 3> step{};
     for (size_t i = 0; i < arity; ++i) {
-      int64_t from = 0;
-      for (size_t a = 0; a < strides[i].size(); ++a) from += (*at)[a] * strides[i][a];
-      x[i] = operands[i][static_cast<size_t>(from)];
+      from[i] = operands[i].data();
+      for (size_t a = 0; a < outer; ++a) from[i] += (*at)[a] * strides[i][a];
+      if (!strides[i].empty()) step[i] = strides[i].back();
     }
-    results[flat] = fn(self, x.data());
+    for (int64_t column = 0; column < row; ++column) {
+      std::array<D, 3> x{};
+      for (size_t i = 0; i < arity; ++i) x[i] = from[i][column * step[i]];
+      results.push_back(fn(self, x.data()));
+    }
   }
   if constexpr (std::is_same_v<D, double>)
     Store(results, out);
