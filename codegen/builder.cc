@@ -149,8 +149,6 @@ Val Builder::Scalar(const ir::Dim& d) {
 Val Builder::Builtin(BuiltinKind which) {
   const int axis = static_cast<int>(which) - static_cast<int>(BuiltinKind::kLocalX);
   if (axis >= 0 && axis < 3 && k_.workgroup[axis] == 1) return Int(0);
-  const ir::Dim* grid = static_cast<int>(which) < 3 ? &k_.grid[static_cast<int>(which)] : nullptr;
-  if (grid && grid->is_constant() && grid->constant() == 1) return Int(0);
   const Inst i{.code = Code::kBuiltin, .aux = static_cast<uint8_t>(which)};
   return {this, state_->Share(i, kI32, {}, 0)};
 }

@@ -207,8 +207,7 @@ using Vals = std::vector<Val>;
 // The scalar of ir/ops/elementwise.h on GPUs is Val; codegen/scalar.h has its operators.
 class Builder {
  public:
-  // Opens the body; `k` must be empty but for its name, workgroup, subgroup and grid, and outlives
-  // the builder.
+  // Opens the body; `k` has its workgroup, no blocks, and outlives the builder.
   explicit Builder(Kernel& k);
   Builder(const Builder&) = delete;
   Kernel& kernel() { return k_; }

@@ -55,7 +55,24 @@ Kernel MapKernel(std::string name, Type in, Type out, F f) {
   });
 }
 
-// Sums rows of 32 with a tree in shared memory and barriers.
+inline const Type kF16{DType::kF16}, kF64{DType::kF64}, kI64{DType::kI64}, kU64{DType::kU64};
+inline const Type kU8{DType::kU8}, kI8{DType::kI8}, kU16{DType::kU16};
+
+// Every operation that takes `t`.
+inline Kernel Arithmetic(Type t) {
+  return MapKernel("arithmetic", t, t, [](Val x) {
+    Val y = max(min(x * 2 + 3, x - 1), -x) / (x + 1);
+    y = select((x < y) | ~(x == 3.0), y, abs(x));
+    if (!Has(kFloatTypes, x.type().elem)) return ((y & x) | ((y << 3.0) ^ ~y)) % (x >> 1.0);
+    return fma(sqrt(y), floor(x), round_even(y)) + trunc(x) * ceil(y) + rsqrt(x);
+  });
+}
+
+inline Kernel Conversion(Type from, Type to) {
+  return MapKernel("convert", from, to, [&](Val x) { return convert(x, to.elem); });
+}
+
+// Sums rows of 64 with a tree in shared memory and barriers.
 inline Kernel TreeSum() {
   return MakeKernel("tree_sum", [](Builder& b, Val i) {
     const uint16_t x = b.AddView(Reads("x", kF32, 0)), y = b.AddView(Writes("y", kF32, 1));

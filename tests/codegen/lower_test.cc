@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The formulas of Lower(), computed by the folder: operands are literals, so that results are too.
+#include "codegen/lower.h"
+
 #include <cmath>
 #include <limits>
 
+#include "base/hash.h"
 #include "codegen/literal.h"
 #include "codegen/lower_wide.h"
+#include "codegen/verify.h"
 #include "tests/codegen/kernels.h"
+#include "tests/support/kernel_machine.h"
 
 namespace forge::codegen {
 namespace {
@@ -14,7 +19,6 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
 constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
-const Type kI64{DType::kI64}, kU64{DType::kU64};
 
 // With float controls and without.
 struct LowerTest : testing::TestWithParam<bool> {
@@ -105,6 +109,64 @@ TEST_P(LowerTest, HalvesRoundOnceInFloats) {
     EXPECT_EQ(F(wide.ToFloat(Of(x), kF32, true)), static_cast<float>(x)) << x;
     EXPECT_EQ(F(wide.ToFloat(Of(x), kF32, false)), static_cast<float>(static_cast<uint64_t>(x)));
     EXPECT_EQ(F(wide.ToFloat(Of(x), {DType::kF64}, true)), static_cast<double>(x)) << x;
+  }
+}
+
+// What the kernel makes of 256 numbers, among them the edges of every type.
+std::vector<uint8_t> Run(const Kernel& k) {
+  std::vector<uint8_t> x(256 * 32), y(256 * 32);
+  uint64_t state = 1;
+  for (size_t n = 0; n + 8 <= x.size(); n += 8) {
+    state = HashMix(state, n);
+    constexpr uint64_t kEdges[] = {0, 1, ~0ull, 1ull << 63, 1ull << 31, 0x7fffffff, 0xffffffff};
+    const uint64_t v = n % 3 == 0 ? kEdges[state % 7] : state >> (n / 8 % 5 * 13);
+    std::memcpy(&x[n], &v, 8);
+  }
+  std::vector<uint8_t>* const operands[] = {&x, &y};
+  const absl::Status s = forge::testing::RunKernel(k, operands);
+  EXPECT_TRUE(s.ok()) << s << ToText(k);
+  return y;
+}
+
+TEST(LowerKernelTest, MeansTheSameWithoutWideIntegers) {
+  std::vector<Kernel> kernels;
+  for (const Type& t : {kI64, kU64, kI64.Lanes(2), kU64.Lanes(4)}) kernels.push_back(Arithmetic(t));
+  for (const Type& t : {kI8, kU8, kU16, kF16, kI32, kU32, kF32, kF64, kU64}) {
+    for (const Type& wide : {kI64, kU64}) {
+      kernels.push_back(Conversion(t, wide));
+      kernels.push_back(Conversion(wide, t));
+    }
+  }
+  // Carried through control.
+  kernels.push_back(MapKernel("control", kI64, kI64, [](Val x) {
+    Builder& b = *x.b;
+    const Vals v =
+        b.For({b.Int(0), b.Int(5), b.Int(1)}, {x, b.Literal(kF32, 0)}, [&](Val i, Vals v) {
+          const Val wide = convert(i, DType::kI64);
+          const Val next =
+              b.If(v[0] < 7, [&] { return Vals{v[0] * 3}; }, [&] { return Vals{v[0] - wide}; })[0];
+          return Vals{next, v[1] + 1};
+        });
+    return v[0] + convert(v[1], DType::kI64);
+  }));
+  for (const Kernel& k : kernels) {
+    const Kernel lowered = Lower(k, Caps{});
+    EXPECT_TRUE(VerifyStructure(lowered).ok()) << VerifyStructure(lowered);
+    EXPECT_EQ(Run(k), Run(lowered)) << ToText(k) << ToText(lowered);
+  }
+}
+
+TEST(LowerKernelTest, MeansTheSameForTheOtherTypes) {
+  for (bool float_controls : {false, true}) {
+    Caps caps = RichCaps();
+    caps.signed_zero_inf_nan = float_controls;
+    caps.int_dot = false;
+    for (const Type& t : {kI32, kU32, kF32, kF64, kF32.Lanes(4)})
+      EXPECT_EQ(Run(Arithmetic(t)), Run(Lower(Arithmetic(t), caps))) << ToText(t);
+    for (const Type& from : {kI8, kU8, kF16, kI32, kU32, kF32})
+      for (const Type& to : {kI8, kU8, kU16, kF16, kI32, kU32, kF32})
+        EXPECT_EQ(Run(Conversion(from, to)), Run(Lower(Conversion(from, to), caps)))
+            << ToText(from) << " to " << ToText(to);
   }
 }
 
