@@ -11,8 +11,7 @@ class CpuDevice final : public HostDevice {
   CpuDevice(DeviceInfo info, Settings settings);
   const ir::Target& target() const override { return target_; }
   std::vector<absl::StatusOr<ProgramRef>> Compile(
-      std::span<const CompileRequest> requests,
-      absl::FunctionRef<void(size_t)> progress) override;
+      std::span<const CompileRequest> requests, absl::FunctionRef<void(size_t)> progress) override;
 
  private:
   Settings settings_;

@@ -151,9 +151,9 @@ class Convolution final : public Kernel {
     if (task.body().type(task.anchor()->first_out).dtype() != DType::kF32) return choices;
     const double seconds = EstimateSeconds(task, settings);
     std::optional<ir::EncodingChoice> last = ChannelsLastChoice(task);
-    ir::EncodingChoice dense{ir::EncodingChoice{
-        std::vector<ir::EncodingRef>(task.first_result()),
-        std::vector<ir::EncodingRef>(task.results()), seconds * (last ? kDenseCost : 1)}};
+    ir::EncodingChoice dense{ir::EncodingChoice{std::vector<ir::EncodingRef>(task.first_result()),
+                                                std::vector<ir::EncodingRef>(task.results()),
+                                                seconds * (last ? kDenseCost : 1)}};
     if (last) AddWithPacking(task, *std::move(last), choices);
     AddWithPacking(task, std::move(dense), choices);
     return choices;
@@ -161,9 +161,8 @@ class Convolution final : public Kernel {
 
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
     const ThreadScope scope(settings.threads);
-    return MakeAnchorProgram(task, settings, [](const AnchorSite& site) {
-      return ConvolutionMaker(site).Make();
-    });
+    return MakeAnchorProgram(task, settings,
+                             [](const AnchorSite& site) { return ConvolutionMaker(site).Make(); });
   }
 
  private:

@@ -15,9 +15,8 @@ class Loops final : public AnchorCall {
   absl::Status Run(const Arguments& a) const override {
     const auto* x = reinterpret_cast<const T*>(a.operands[l_.operands[0]]);
     const auto* w = reinterpret_cast<const T*>(a.operands[l_.operands[1]]);
-    const auto* bias = l_.operands.size() > 2
-                           ? reinterpret_cast<const T*>(a.operands[l_.operands[2]])
-                           : nullptr;
+    const auto* bias =
+        l_.operands.size() > 2 ? reinterpret_cast<const T*>(a.operands[l_.operands[2]]) : nullptr;
     auto* y = reinterpret_cast<T*>(a.out);
     const int64_t rows = l_.y.shape[0] * l_.y.shape[1] * l_.y.shape[2];
     ParallelParts({rows, 1, l_.threads}, [&](int, int64_t begin, int64_t end) {

@@ -47,8 +47,8 @@ bool KeepsAxes(const ir::Function& f, const ir::Node& node) {
 }  // namespace
 
 std::span<const Kernel* const> AllKernels() {
-  static const Kernel* const kAll[] = {&ConvolutionKernel(), &MatMulKernel(),  &PoolKernel(),
-                                       &ReduceKernel(),      &SoftmaxKernel(), &ShapeKernel(),
+  static const Kernel* const kAll[] = {&ConvolutionKernel(), &MatMulKernel(),     &PoolKernel(),
+                                       &ReduceKernel(),      &SoftmaxKernel(),    &ShapeKernel(),
                                        &PackKernel(),        &ElementWiseKernel()};
   return kAll;
 }
@@ -64,17 +64,17 @@ Verdict TakesEpilogue(const Task& task) {
   const ir::Node& anchor = *task.anchor();
   for (uint32_t v : anchor.in)
     if (v != ir::kAbsent && !task.OperandOf(v))
-      return Verdict::No(fmt::format("{} takes no operand that is computed in the same region",
-                                     anchor.op.name()));
+      return Verdict::No(
+          fmt::format("{} takes no operand that is computed in the same region", anchor.op.name()));
   for (const ir::Node& node : f.nodes()) {
     if (&node == &anchor || (node.op.def().map && node.in.empty())) continue;
     if (Verdict v = TapeTakes(f, node); !v) return v;
     if (!node.op.def().scalar)
-      return Verdict::No(fmt::format("{} after {} is not element-wise", node.op.name(),
-                                     anchor.op.name()));
+      return Verdict::No(
+          fmt::format("{} after {} is not element-wise", node.op.name(), anchor.op.name()));
     if (f.type(node.first_out).shape() != f.type(anchor.first_out).shape())
-      return Verdict::No(fmt::format("{} changes the shape of {}", node.op.name(),
-                                     anchor.op.name()));
+      return Verdict::No(
+          fmt::format("{} changes the shape of {}", node.op.name(), anchor.op.name()));
   }
   return Verdict::Yes();
 }
@@ -118,8 +118,8 @@ double EstimateSeconds(const Task& task, const Settings& settings) {
     if (task.type(i).is_tensor())
       if (const absl::StatusOr<ir::Dim> size = task.type(i).bytes(); size.ok())
         bytes += static_cast<double>(size->max());
-  return kStartSeconds + std::max(flops / (kFlopsPerThread * settings.threads),
-                                  bytes / kBytesPerSecond);
+  return kStartSeconds +
+         std::max(flops / (kFlopsPerThread * settings.threads), bytes / kBytesPerSecond);
 }
 
 }  // namespace forge::cpu

@@ -37,12 +37,12 @@ std::span<const Kernel* const> AllKernels();
 // The first kernel that knows the task; null when there is none.
 const Kernel* FindKernel(const Task& task);
 
-// Is everything after the anchor element-wise and of the anchor's shape, and everything before it an
-// operand?
+// Is everything after the anchor element-wise and of the anchor's shape, and everything before it
+// an operand?
 Verdict TakesEpilogue(const Task& task);
 
-// Channels last for every operand and result of rank 4 in which the order of axes matters, dense for
-// the others; nullopt where dense does as well.
+// Channels last for every operand and result of rank 4 in which the order of axes matters, dense
+// for the others; nullopt where dense does as well.
 std::optional<ir::EncodingChoice> ChannelsLastChoice(const Task& task);
 
 // Dense, and channels last where it differs: for kernels that do equally well with both.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/ops/matmul.h"
+
 #include "cpu_runtime/kernels/kernel.h"
 #include "cpu_runtime/onednn/library_call.h"
 #include "cpu_runtime/parallel.h"
-#include "ir/ops/matmul.h"
 
 namespace forge::cpu {
 namespace {
@@ -119,8 +120,8 @@ class Loops final : public AnchorCall {
   }
 
  private:
-  // Elements before row `row` of the result in a view that broadcasts to it, or before the matrix of
-  // that row.
+  // Elements before row `row` of the result in a view that broadcasts to it, or before the matrix
+  // of that row.
   int64_t At(const View& v, int64_t row, bool with_row) const {
     const size_t rows = p_.y.shape.size() - 2;
     int64_t at = 0;
@@ -155,13 +156,12 @@ class MatMulMaker {
   absl::StatusOr<MadeAnchor> Make() {
     const PackedEncoding* packed = PackedOf(site_.task.type(b_));
     if (packed) FORGE_RETURN_IF_ERROR(SetUnpackedView());
-    const Product p = ProductOf(op_, site_.operands[a_], packed ? unpacked_ : site_.operands[b_],
-                                site_.out);
+    const Product p =
+        ProductOf(op_, site_.operands[a_], packed ? unpacked_ : site_.operands[b_], site_.out);
     const bool empty = p.a.elements() == 0 || p.b.elements() == 0;
     if (site_.out.dtype == DType::kF32 && !empty) {
       MadeAnchor made;
-      FORGE_RETURN_IF_ERROR(
-          Guarded("matmul", [&] { made = MakeLibraryCall(p, packed); }));
+      FORGE_RETURN_IF_ERROR(Guarded("matmul", [&] { made = MakeLibraryCall(p, packed); }));
       if (made.call) return made;
     }
     if (packed) return Internal("weights are packed for a matmul that the library refuses");
@@ -185,7 +185,8 @@ class MatMulMaker {
     PostOps joined_ops = post_ops;
     if (JoinBatch(joined)) {
       p = std::move(joined);
-      post_ops = JoinPostOps(p, joined_ops) ? std::move(joined_ops) : PostOps{.value = node_.first_out};
+      post_ops =
+          JoinPostOps(p, joined_ops) ? std::move(joined_ops) : PostOps{.value = node_.first_out};
     }
     const dnnl::memory::desc b = packed ? packed->packed() : DescOf(p.b);
     auto d = Describe(p, b, post_ops.ops);

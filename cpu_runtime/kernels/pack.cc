@@ -49,10 +49,10 @@ class Pack final : public Kernel {
     ProgramRef program;
     FORGE_RETURN_IF_ERROR(Guarded("reorder", [&] {
       const dnnl::reorder::primitive_desc d(Engine(), packed.plain(), Engine(), packed.packed());
-      program = std::make_shared<PackProgram>(
-          PrimitiveCall::Argument{DNNL_ARG_FROM, packed.plain()},
-          PrimitiveCall::Argument{DNNL_ARG_TO, packed.packed()}, dnnl::reorder(d),
-          settings.threads);
+      program =
+          std::make_shared<PackProgram>(PrimitiveCall::Argument{DNNL_ARG_FROM, packed.plain()},
+                                        PrimitiveCall::Argument{DNNL_ARG_TO, packed.packed()},
+                                        dnnl::reorder(d), settings.threads);
     }));
     return program;
   }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling. Means are the library's; maxima are our own, since the library's lose NaN and give the
 // lowest finite number for a window of -infinity.
-#include "ir/ops/pool2d.h"
-
 #include <algorithm>
 #include <cstring>
 
@@ -10,6 +8,7 @@
 #include "cpu_runtime/onednn/library_call.h"
 #include "cpu_runtime/parallel.h"
 #include "cpu_runtime/rows/row_loops.h"
+#include "ir/ops/pool2d.h"
 
 namespace forge::cpu {
 namespace {
@@ -36,7 +35,10 @@ template <class T>
 class PoolCall final : public AnchorCall {
  public:
   PoolCall(ir::Pool2d op, View x, View y, uint32_t operand, int threads)
-      : op_(std::move(op)), x_(std::move(x)), y_(std::move(y)), operand_(operand),
+      : op_(std::move(op)),
+        x_(std::move(x)),
+        y_(std::move(y)),
+        operand_(operand),
         threads_(threads) {
     for (int64_t p = 0; p < y_.shape[2]; ++p) rows_.push_back(TapsOf(op_, 0, p, x_.shape[2]));
     for (int64_t q = 0; q < y_.shape[3]; ++q) columns_.push_back(TapsOf(op_, 1, q, x_.shape[3]));
@@ -84,8 +86,8 @@ class PoolCall final : public AnchorCall {
   // What a sum over the window becomes.
   T Finish(T sum, const Taps& r, const Taps& s) const {
     if (is_max()) return sum;
-    const int64_t n = op_.count_include_pad ? r.counted * s.counted
-                                            : (r.end - r.begin) * (s.end - s.begin);
+    const int64_t n =
+        op_.count_include_pad ? r.counted * s.counted : (r.end - r.begin) * (s.end - s.begin);
     return n > 0 ? sum / static_cast<T>(n) : T{0};
   }
 

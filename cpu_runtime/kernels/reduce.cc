@@ -161,9 +161,9 @@ absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
   }
   Nest nest = NestOf(x, {is_reduced.get(), x.shape.size()}, to);
   const auto make = [&]<class T>(T) -> absl::StatusOr<MadeAnchor> {
-    return MadeAnchor{std::make_unique<ReduceCall<T>>(std::move(nest), op.kind, operand,
-                                                      site.settings.threads),
-                      node.first_out};
+    return MadeAnchor{
+        std::make_unique<ReduceCall<T>>(std::move(nest), op.kind, operand, site.settings.threads),
+        node.first_out};
   };
   return WithNumberType(x.dtype, make);
 }

@@ -13,8 +13,7 @@ class ShapeCall final : public AnchorCall {
   explicit ShapeCall(std::vector<int64_t> extents) : extents_(std::move(extents)) {}
   std::string_view kernel() const override { return "shape"; }
   absl::Status Run(const Arguments& a) const override {
-    if (!extents_.empty())
-      std::memcpy(a.out, extents_.data(), extents_.size() * sizeof(int64_t));
+    if (!extents_.empty()) std::memcpy(a.out, extents_.data(), extents_.size() * sizeof(int64_t));
     return absl::OkStatus();
   }
 
@@ -33,14 +32,12 @@ class Shape final : public Kernel {
     return {};
   }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
-    return MakeAnchorProgram(task, settings,
-                             [](const AnchorSite& site) -> absl::StatusOr<MadeAnchor> {
-                               const ir::Node& node = *site.task.anchor();
-                               const ir::Type& x = site.task.body().type(node.in[0]);
-                               return MadeAnchor{
-                                   std::make_unique<ShapeCall>(ir::Constants(x.shape())),
-                                   node.first_out};
-                             });
+    return MakeAnchorProgram(
+        task, settings, [](const AnchorSite& site) -> absl::StatusOr<MadeAnchor> {
+          const ir::Node& node = *site.task.anchor();
+          const ir::Type& x = site.task.body().type(node.in[0]);
+          return MadeAnchor{std::make_unique<ShapeCall>(ir::Constants(x.shape())), node.first_out};
+        });
   }
 };
 

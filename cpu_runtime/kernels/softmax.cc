@@ -58,8 +58,7 @@ class SoftmaxCall final : public AnchorCall {
     alignas(64) T most[kPart], sums[kPart];
     std::fill_n(most, n, StartOf<T>(ir::ReduceKind::kMax));
     std::fill_n(sums, n, T{0});
-    for (int64_t k = 0; k < s_.along; ++k)
-      RowLoopsOf<T>().combine[kMax](most, x + k * s_.inner, n);
+    for (int64_t k = 0; k < s_.along; ++k) RowLoopsOf<T>().combine[kMax](most, x + k * s_.inner, n);
     for (int64_t k = 0; k < s_.along; ++k)
       ExpLoopsOf<T>().exp_add(x + k * s_.inner, most, y + k * s_.inner, sums, n);
     for (int64_t k = 0; k < s_.along; ++k) ExpLoopsOf<T>().divide(y + k * s_.inner, sums, n);
@@ -74,11 +73,9 @@ absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
   const ir::Node& node = *site.task.anchor();
   const uint32_t operand = *site.task.OperandOf(node.in[0]);
   const View& x = site.operands[operand];
-  if (x.strides != site.out.strides)
-    return Unimplemented("softmax from one layout to another");
-  FORGE_ASSIGN_OR_RETURN(const int64_t axis,
-                         ir::NormalAxis(node.op.As<ir::Softmax>()->axis,
-                                        static_cast<int64_t>(x.shape.size())));
+  if (x.strides != site.out.strides) return Unimplemented("softmax from one layout to another");
+  FORGE_ASSIGN_OR_RETURN(const int64_t axis, ir::NormalAxis(node.op.As<ir::Softmax>()->axis,
+                                                            static_cast<int64_t>(x.shape.size())));
   const int64_t along = x.shape[static_cast<size_t>(axis)], all = x.elements();
   // A stride counts the elements of everything further in; that of a lone index means nothing.
   const int64_t inner = along == 1 ? 1 : x.strides[static_cast<size_t>(axis)];

@@ -29,9 +29,7 @@ dnnl::memory::data_type LibraryType(DType t) {
   }
 }
 
-dnnl::memory::desc DescOf(const View& v) {
-  return {v.shape, LibraryType(v.dtype), v.strides};
-}
+dnnl::memory::desc DescOf(const View& v) { return {v.shape, LibraryType(v.dtype), v.strides}; }
 
 dnnl::memory::desc ImageDescOf(const View& v) {
   const int64_t c = v.shape[1], h = v.shape[2], w = v.shape[3];
@@ -72,9 +70,8 @@ absl::Status PrimitiveCall::Run(std::span<void* const> handles) const {
   for (size_t i = 0; i < handles.size(); ++i)
     if (dnnl_memory_set_data_handle(set->memory[i].get(), handles[i]) != dnnl_success)
       return Internal("oneDNN does not take argument {}", arguments_[i].index);
-  const dnnl_status_t status =
-      dnnl_primitive_execute(primitive_.get(), set->stream.get(),
-                             static_cast<int>(set->list.size()), set->list.data());
+  const dnnl_status_t status = dnnl_primitive_execute(
+      primitive_.get(), set->stream.get(), static_cast<int>(set->list.size()), set->list.data());
   if (status != dnnl_success) return Internal("oneDNN: the primitive failed ({})", int{status});
   std::lock_guard lock(mutex_);
   idle_.push_back(std::move(set));

@@ -28,8 +28,8 @@ absl::Status Guarded(std::string_view what, F f) {
 dnnl::memory::data_type LibraryType(DType t);
 // Throws dnnl::error.
 dnnl::memory::desc DescOf(const View& v);
-// The same for an image of rank 4. Where both say the same it is written as channels last, for which
-// the library has its best kernels: strides of axes of extent 1 mean nothing.
+// The same for an image of rank 4. Where both say the same it is written as channels last, for
+// which the library has its best kernels: strides of axes of extent 1 mean nothing.
 dnnl::memory::desc ImageDescOf(const View& v);
 
 // Sets how many threads the library makes primitives for, in the calling thread, and restores it.
@@ -43,8 +43,8 @@ class ThreadScope {
   int before_;
 };
 
-// A primitive with its arguments' descriptors. Memory objects are made once for each thread that runs
-// it at a time, and only their pointers change from run to run.
+// A primitive with its arguments' descriptors. Memory objects are made once for each thread that
+// runs it at a time, and only their pointers change from run to run.
 class PrimitiveCall {
  public:
   struct Argument {

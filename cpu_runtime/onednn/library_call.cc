@@ -19,11 +19,11 @@ void LibraryCall::AddPacked(int argument, const dnnl::memory::desc& plain,
                             const dnnl::memory::desc& packed, uint32_t operand) {
   if (plain != packed) {
     const dnnl::reorder::primitive_desc reorder(Engine(), plain, Engine(), packed);
-    packings_.push_back({operands_.size(), scratch_bytes_,
-                         std::make_unique<PrimitiveCall>(
-                             dnnl::reorder(reorder),
-                             std::vector<PrimitiveCall::Argument>{{DNNL_ARG_FROM, plain},
-                                                                  {DNNL_ARG_TO, packed}})});
+    packings_.push_back(
+        {operands_.size(), scratch_bytes_,
+         std::make_unique<PrimitiveCall>(
+             dnnl::reorder(reorder),
+             std::vector<PrimitiveCall::Argument>{{DNNL_ARG_FROM, plain}, {DNNL_ARG_TO, packed}})});
     scratch_bytes_ += Aligned(packed.get_size());
   }
   AddOperand(argument, packed, operand);

@@ -5,8 +5,8 @@
 
 namespace forge::cpu {
 
-// A blocked layout. The library may see the tensor with other axes than the IR does (a group axis, a
-// transposition), so both of its descriptions are kept.
+// A blocked layout. The library may see the tensor with other axes than the IR does (a group axis,
+// a transposition), so both of its descriptions are kept.
 class PackedEncoding final : public ir::Encoding {
  public:
   // plain: the dense tensor as the library sees it

@@ -23,8 +23,8 @@ BoxBuilder::BoxBuilder(const TapeSpec& spec, const BoxRange& range, std::vector<
     const int64_t extent = range.high[a] - range.low[a];
     if (extent == 1) continue;
     axes_.push_back(a);
-    symbols_.push_back(std::make_shared<ir::Symbol>(ir::Symbol{
-        .name = fmt::format("i{}", a), .min = range.low[a], .max = range.high[a] - 1}));
+    symbols_.push_back(std::make_shared<ir::Symbol>(
+        ir::Symbol{.name = fmt::format("i{}", a), .min = range.low[a], .max = range.high[a] - 1}));
     origin_[a] = ir::Dim(symbols_.back());
     program_.extents.push_back(extent);
     program_.elements *= extent;
@@ -209,8 +209,8 @@ Register BoxBuilder::Move(const ir::Node& node, const ir::Dims& at) {
   }
   if (!result) result = Number(t, map.fill);
   for (size_t i = undecided.size(); i-- > 0;)
-    result = Emit(BlendInstruction{New(t), undecided[i].first, undecided[i].second, *result,
-                                   HeldBytes(t)});
+    result = Emit(
+        BlendInstruction{New(t), undecided[i].first, undecided[i].second, *result, HeldBytes(t)});
   return *result;
 }
 
@@ -262,8 +262,8 @@ Register BoxBuilder::IndexOf(const ir::Dim& d) {
     for (size_t i = symbols_.size(); i-- > 0; inner *= program_.extents[i])
       if (symbols_[i] == part.symbol) {
         const Register out = New(DType::kI64);
-        return loaded_[part.symbol] = Emit(CoordinateInstruction{
-                   out, inner, program_.extents[i], range_.low[axes_[i]]});
+        return loaded_[part.symbol] = Emit(
+                   CoordinateInstruction{out, inner, program_.extents[i], range_.low[axes_[i]]});
       }
     Fail(Unimplemented("an index depends on {}, which is no number yet", part.symbol->name));
     return 0;

@@ -111,8 +111,8 @@ void BoxBuilder::PlaceInScratch() {
   std::vector<std::pair<uint32_t, uint32_t>> free;  // bytes, offset
   auto take = [&](Register r) {
     const auto bytes = static_cast<uint32_t>(HeldBytes(types_[r]) * kBlock);
-    const auto it = std::find_if(free.begin(), free.end(),
-                                 [&](const auto& f) { return f.first == bytes; });
+    const auto it =
+        std::find_if(free.begin(), free.end(), [&](const auto& f) { return f.first == bytes; });
     if (it == free.end()) {
       program_.places[r] = program_.scratch_bytes;
       program_.scratch_bytes += bytes;

@@ -54,8 +54,8 @@ class BoxRunner {
     for (; at_ < end; at_ += static_cast<int64_t>(kBlock)) {
       n_ = std::min(kBlock, static_cast<size_t>(end - at_));
       for (const auto& r : p_.in_result)
-        registers_[r.reg] = operands_[r.to.operand] +
-                            (r.to.base + at_) * static_cast<int64_t>(r.bytes);
+        registers_[r.reg] =
+            operands_[r.to.operand] + (r.to.base + at_) * static_cast<int64_t>(r.bytes);
       for (const Instruction& i : p_.body) Execute(i);
     }
   }

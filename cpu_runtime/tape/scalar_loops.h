@@ -14,8 +14,8 @@ constexpr DType HeldAs(DType t) { return t == DType::kF16 || t == DType::kBF16 ?
 // Applies an entry to n elements of each operand; `out` may be one of the operands.
 using ScalarLoop = void (*)(const void* self, const void* const* in, void* out, size_t n);
 
-// The loop of an entry whose last operand is held as `domain`; null where the entry takes none such,
-// and for casts, which ConvertLoop() does.
+// The loop of an entry whose last operand is held as `domain`; null where the entry takes none
+// such, and for casts, which ConvertLoop() does.
 ScalarLoop FindScalarLoop(const ir::ScalarDef& def, DType domain);
 
 // The same by instruction set: vector code for f32, plain loops for the other types.

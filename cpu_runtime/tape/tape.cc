@@ -88,9 +88,8 @@ Verdict TapeTakes(const ir::Function& body, const ir::Node& node) {
   if (def.scalar == nullptr) return Verdict::Yes("tape");
   const DType domain = body.type(node.in.back()).dtype();
   const bool cast = def.scalar->info.result == ir::ResultType::kAttribute;
-  const bool taken =
-      cast ? FindConvertLoop(domain, body.type(node.first_out).dtype()) != nullptr
-           : FindScalarLoop(*def.scalar, HeldAs(domain)) != nullptr;
+  const bool taken = cast ? FindConvertLoop(domain, body.type(node.first_out).dtype()) != nullptr
+                          : FindScalarLoop(*def.scalar, HeldAs(domain)) != nullptr;
   if (!taken)
     return Verdict::No(fmt::format("{} has no loop for {}", node.op.name(), Name(domain)));
   return Verdict::Yes("tape");

@@ -33,7 +33,7 @@ struct BoxProgram {
   std::vector<Instruction> setup;  // constants, once for each thread
   std::vector<Instruction> body;   // for each block
   // Where registers lie: an offset in a thread's scratch, or one of these.
-  static constexpr uint32_t kDirect = UINT32_MAX;      // set by its load
+  static constexpr uint32_t kDirect = UINT32_MAX;        // set by its load
   static constexpr uint32_t kInResult = UINT32_MAX - 1;  // written in place, see `in_result`
   std::vector<uint32_t> places;
   struct InResult {

@@ -28,7 +28,8 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 28 * 28; ++i) pixels[i] = ((i / 28 + i % 28) & 4) ? 1.0f : -1.0f;
   const int64_t shape[] = {1, 1, 28, 28};
   forge_tensor* input = NULL;
-  error = forge_tensor_create(forge_session_input_name(session, 0), "f32", shape, 4, pixels, sizeof(pixels), &input);
+  error = forge_tensor_create(forge_session_input_name(session, 0), "f32", shape, 4, pixels,
+                              sizeof(pixels), &input);
   if (error) return fail(error);
   forge_tensor* output = NULL;
   const forge_tensor* inputs[] = {input};

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
 #include <limits>
 
 #include "ir/ops/conv2d.h"
@@ -12,7 +14,8 @@ namespace {
 // A 3x3 convolution of 8 to 16 channels and its operands.
 class ConvolutionTest : public testing::Test {
  protected:
-  ConvolutionTest() : x_(region_.Argument(F32({2, 8, 6, 10}))), w_(region_.Argument(F32({16, 8, 3, 3}))) {
+  ConvolutionTest()
+      : x_(region_.Argument(F32({2, 8, 6, 10}))), w_(region_.Argument(F32({16, 8, 3, 3}))) {
     in_ = {Random(DType::kF32, {2, 8, 6, 10}, 1), Random(DType::kF32, {16, 8, 3, 3}, 2)};
   }
   ir::Value Convolve() { return region_.body()(ir::Conv2d{.padding = {1, 1, 1, 1}}, {x_, w_}); }
@@ -79,8 +82,8 @@ TEST(ConvolutionLayoutTest, TakesDepthwiseWithChannelsLast) {
   Region region;
   const ir::Value x = region.Argument(F32({1, 24, 7, 9})), w = region.Argument(F32({24, 1, 5, 5})),
                   b = region.Argument(F32({24}));
-  region.Return(region.body()(
-      ir::Conv2d{.strides = {2, 1}, .padding = {2, 2, 2, 2}, .groups = 24}, {x, w, b}));
+  region.Return(region.body()(ir::Conv2d{.strides = {2, 1}, .padding = {2, 2, 2, 2}, .groups = 24},
+                              {x, w, b}));
   const std::vector<ir::HostValue> in = {Random(DType::kF32, {1, 24, 7, 9}, 1),
                                          Random(DType::kF32, {24, 1, 5, 5}, 2),
                                          Random(DType::kF32, {24}, 3)};
@@ -103,7 +106,8 @@ TEST(ConvolutionLayoutTest, ComputesHalvesAsFloats) {
   for (const DType t : {DType::kF16, DType::kBF16}) {
     Region region;
     const auto type = [&](ir::Dims d) { return ir::Type::Tensor(t, std::move(d)); };
-    const ir::Value x = region.Argument(type({1, 8, 5, 5})), w = region.Argument(type({4, 8, 3, 3})),
+    const ir::Value x = region.Argument(type({1, 8, 5, 5})),
+                    w = region.Argument(type({4, 8, 3, 3})),
                     r = region.Argument(type({1, 4, 3, 3}));
     region.Return(region.body()(ir::Relu{}, {region.body()(ir::Conv2d{}, {x, w}) + r}));
     const std::vector<ir::HostValue> in = {Random(t, {1, 8, 5, 5}, 1), Random(t, {4, 8, 3, 3}, 2),

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
 #include <thread>
 
 #include "ir/ops/conv2d.h"
@@ -71,10 +73,9 @@ TEST(CpuTargetTest, JoinsTheBatchOfAProductWithOneMatrix) {
   const ir::Value a = region.Argument(F32({3, 4, 5})), b = region.Argument(F32({5, 6})),
                   bias = region.Argument(F32({6})), r = region.Argument(F32({3, 1, 6}));
   region.Return(region.body()(ir::MatMul{}, {a, b}) + bias);
-  const std::vector<ir::HostValue> in = {Random(DType::kF32, {3, 4, 5}, 1),
-                                         Random(DType::kF32, {5, 6}, 2),
-                                         Random(DType::kF32, {6}, 3),
-                                         Random(DType::kF32, {3, 1, 6}, 4)};
+  const std::vector<ir::HostValue> in = {
+      Random(DType::kF32, {3, 4, 5}, 1), Random(DType::kF32, {5, 6}, 2),
+      Random(DType::kF32, {6}, 3), Random(DType::kF32, {3, 1, 6}, 4)};
   ExpectAgrees(region, in);
   ExpectAgrees(region, in, BestLayouts(region, in));
   Region other;
@@ -89,8 +90,9 @@ TEST(CpuTargetTest, JoinsTheBatchOfAProductWithOneMatrix) {
 TEST(CpuTargetTest, PermutesAndBackWithEveryElementWidth) {
   for (const DType t : {DType::kBool, DType::kI16, DType::kF32, DType::kF64, DType::kC128}) {
     const ir::Type dense = ir::Type::Tensor(t, {2, 3, 4, 5}), last = dense.With(ChannelsLast());
-    const ir::HostValue in = t == DType::kC128 ? *ir::HostValue::Zeros(t, std::vector<int64_t>{2, 3, 4, 5})
-                                               : Random(t, {2, 3, 4, 5}, 9, 0, 100);
+    const ir::HostValue in = t == DType::kC128
+                                 ? *ir::HostValue::Zeros(t, std::vector<int64_t>{2, 3, 4, 5})
+                                 : Random(t, {2, 3, 4, 5}, 9, 0, 100);
     const ir::HostValue* pointers[] = {&in};
     // There and back: the helper lays the operand out and the result back.
     const auto got = RunOn(ir::Relayout{dense}, pointers, {.in = {ChannelsLast()}});
@@ -121,7 +123,8 @@ TEST(CpuDeviceTest, RunsOneProgramInSeveralThreadsAtOnce) {
   const CompileRequest request{&op, in, out, "conv"};
   const auto program = std::move(device->Compile({&request, 1}, [](size_t) {})[0]);
   ASSERT_TRUE(program.ok()) << program.status();
-  const ir::HostValue x = Random(DType::kF32, {1, 8, 16, 16}, 1), w = Random(DType::kF32, {8, 8, 3, 3}, 2);
+  const ir::HostValue x = Random(DType::kF32, {1, 8, 16, 16}, 1),
+                      w = Random(DType::kF32, {8, 8, 3, 3}, 2);
   std::vector<std::vector<float>> results(4, std::vector<float>(8 * 14 * 14));
   std::vector<std::thread> threads;
   for (auto& result : results)
@@ -133,7 +136,8 @@ TEST(CpuDeviceTest, RunsOneProgramInSeveralThreadsAtOnce) {
           return std::span(const_cast<uint8_t*>(v.bytes().data()), v.bytes().size());
         };
         const std::span<uint8_t> operands[] = {
-            bytes(x), bytes(w),
+            bytes(x),
+            bytes(w),
             {reinterpret_cast<uint8_t*>(result.data()), result.size() * sizeof(float)},
             {aligned, (*program)->scratch_bytes()}};
         EXPECT_TRUE(static_cast<const HostProgram&>(**program).Run({operands, {}}).ok());

@@ -61,15 +61,15 @@ TEST(ForgeRunTest, NamesAPicture) {
 
 TEST(ForgeRunTest, StacksPicturesIntoABatch) {
   const std::string other = kSource + "/examples/fashion/pictures/sandal.png";
-  const Outcome o = Shell("forge-run --device reference --top 1 " + kModel + " --input " + kPicture +
-                        " --input " + other);
+  const Outcome o = Shell("forge-run --device reference --top 1 " + kModel + " --input " +
+                          kPicture + " --input " + other);
   EXPECT_EQ(o.status, 0) << o.err;
   EXPECT_NE(o.out.find("sandal.png"), std::string::npos) << o.out;
 }
 
 TEST(ForgeRunTest, PrintsTheJsonOfTheContract) {
   const Outcome plain = Shell("forge-run --json --device reference " + kModel +
-                            " --input image=random:1 --dim N=2 --compare reference");
+                              " --input image=random:1 --dim N=2 --compare reference");
   const auto json = nlohmann::json::parse(plain.out, nullptr, false);
   ASSERT_TRUE(json.is_object()) << plain.out << plain.err;
   for (const char* key :
@@ -83,8 +83,8 @@ TEST(ForgeRunTest, PrintsTheJsonOfTheContract) {
 TEST(ForgeRunTest, WritesOutputsAndATrace) {
   TempFolder folder;
   const Outcome o = Shell("forge-run --device reference " + kModel + " --input image=" + kPicture +
-                        " --output-dir " + Quoted(folder.path() / "out") + " --profile " +
-                        Quoted(folder.path() / "trace.json"));
+                          " --output-dir " + Quoted(folder.path() / "out") + " --profile " +
+                          Quoted(folder.path() / "trace.json"));
   EXPECT_EQ(o.status, 0) << o.err;
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "out/probabilities.npy"));
   const auto trace = nlohmann::json::parse(Slurp(folder.path() / "trace.json"), nullptr, false);
@@ -97,7 +97,7 @@ TEST(ForgeRunTest, WritesOutputsAndATrace) {
 
 TEST(ForgeRunTest, GivesInnerValuesByName) {
   const Outcome o = Shell("forge-run --device reference --print " + kModel +
-                        " --input image=" + kPicture + " --output probabilities");
+                          " --input image=" + kPicture + " --output probabilities");
   EXPECT_EQ(o.status, 0) << o.err;
   ExpectError("forge-run --device reference " + kModel + " --input image=" + kPicture +
                   " --output nothing_like_it",
@@ -221,7 +221,7 @@ TEST(ForgeConvertTest, RoundTripsThroughModelBin) {
 
 TEST(ForgeParityTest, ComparesEveryPair) {
   const Outcome o = Shell("forge-parity --json " + kModel +
-                        " --devices reference,reference --inputs random:1 --dim N=2");
+                          " --devices reference,reference --inputs random:1 --dim N=2");
   EXPECT_EQ(o.status, 0) << o.err;
   const auto json = nlohmann::json::parse(o.out, nullptr, false);
   ASSERT_EQ(json.size(), 1u);
