@@ -21,7 +21,7 @@ constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
 constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
 
 // With float controls and without.
-struct LowerTest : testing::TestWithParam<bool> {
+struct LowerTest : ::testing::TestWithParam<bool> {
   Kernel k{.name = "test"};
   Builder b{k};
   Caps caps = [] {
@@ -40,7 +40,7 @@ struct LowerTest : testing::TestWithParam<bool> {
   }
   bool Bool(Val v) { return b.LiteralOf(v).value() != 0; }
 };
-INSTANTIATE_TEST_SUITE_P(, LowerTest, testing::Bool(), [](const auto& i) {
+INSTANTIATE_TEST_SUITE_P(, LowerTest, ::testing::Bool(), [](const auto& i) {
   return i.param ? "FloatControls" : "NoFloatControls";
 });
 
