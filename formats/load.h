@@ -9,8 +9,8 @@
 namespace forge {
 
 struct LoadOptions {
-  OnnxOptions onnx;
-  ModelReadOptions model;
+  OnnxOptions onnx = {};
+  ModelReadOptions model = {};
 };
 
 // Reads a model.bin, told by its first bytes, or an ONNX model, told by its name's end (.onnx) or

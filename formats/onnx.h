@@ -12,7 +12,7 @@ namespace forge {
 
 struct OnnxOptions {
   // Shapes to give to inputs by name: numbers, or names of dimensions that stay open ("1,3,H,W").
-  std::map<std::string, std::vector<std::string>> shapes;
+  std::map<std::string, std::vector<std::string>> shapes = {};
 };
 
 // Reads a model file; data in other files is mapped and must lie in the model's own folder.

@@ -88,7 +88,7 @@ std::unique_ptr<ir::Module> SampleModule() {
   auto n = std::make_shared<ir::Symbol>(ir::Symbol{"n", 1, 8, 1, ir::When::kBind});
   auto h = std::make_shared<ir::Symbol>(ir::Symbol{"x.2", 32, 4096, 32, ir::When::kBind});
   auto step = std::make_shared<ir::Symbol>(ir::Symbol{"step", 0, 99, 1, ir::When::kStep});
-  for (const ir::SymbolRef& s : {n, h, step}) m->AddSymbol(s);
+  for (const auto& s : {n, h, step}) m->AddSymbol(s);
   AddBody(*m, Dim(n));
   AddMain(*m, Dim(n), Dim(h));
   m->metadata = {
@@ -180,8 +180,10 @@ TEST(ModelBinTest, MapsWeightsInPlace) {
   const TempFolder folder;
   ASSERT_THAT(WriteModel(*SampleModule(), folder / "m.bin"), Succeeds());
   FORGE_ASSERT_OK_AND_ASSIGN(const auto back, ReadModel(folder / "m.bin"));
-  for (const auto& v : back->variables())
-    if (v->init) EXPECT_EQ(reinterpret_cast<uintptr_t>(v->init->bytes.data()) % 64, 0u) << v->name;
+  for (const auto& v : back->variables()) {
+    const uint8_t* at = v->init ? v->init->bytes.data() : nullptr;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(at) % 64, 0u) << v->name;
+  }
 }
 
 TEST(ModelBinTest, WritesAnEmptyModule) {
