@@ -3,9 +3,10 @@
 #include "cuda_runtime/driver.h"
 
 extern "C" __attribute__((visibility("default"))) const forge::Plugin* forge_plugin() {
-  static forge::cuda::CudaDriver driver;
+  // Never destroyed: at exit the libraries it would call may already be gone.
+  static auto* const driver = new forge::cuda::CudaDriver;
   static const forge::Plugin plugin = {.abi = forge::kPluginAbi,
                                        .backend = "cuda",
-                                       .driver = +[]() -> forge::Driver* { return &driver; }};
+                                       .driver = +[]() -> forge::Driver* { return driver; }};
   return &plugin;
 }

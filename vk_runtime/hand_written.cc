@@ -20,6 +20,8 @@ std::optional<HandWritten> MatchTranspose(const ir::AnyOp& op, ir::TypeSpan in,
   if (transpose == nullptr || caps.runs_on_cpu) return std::nullopt;
   const ir::Type& x = in[0];
   if (!x.is_constant() || x.encoding() || BitWidth(x.dtype()) != 32) return std::nullopt;
+  const absl::StatusOr<ir::Dim> bytes = x.bytes();
+  if (!bytes.ok() || !bytes->is_constant()) return std::nullopt;  // they overflow
   const std::vector<int64_t>& p = transpose->permutation;
   const auto rank = static_cast<int64_t>(p.size());
   int64_t stay = 0;

@@ -64,21 +64,25 @@ absl::Status Instance::Init(bool validate) {
   api_ = std::min<uint32_t>(volkGetInstanceVersion(), VK_API_VERSION_1_3);
   if (validate && !HasLayer(kValidationLayer))
     return Unavailable(
-        "FORGE_VK_VALIDATE is set, but {} is not installed "
-        "(vulkan-validationlayers)",
+        "FORGE_VK_VALIDATE is set, but {} is not installed (vulkan-validationlayers)",
         kValidationLayer);
-
-  std::vector<VkExtensionProperties> present = Extensions(nullptr);
+  const std::vector<VkExtensionProperties> present = Extensions(nullptr);
+  const bool debug = validate || Contains(present, VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
   std::vector<const char*> extensions;
+  if (debug) extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+  if (validate) extensions.push_back(VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);
   VkInstanceCreateFlags flags = 0;
-  if (validate || Contains(present, VK_EXT_DEBUG_UTILS_EXTENSION_NAME))
-    extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
   if (Contains(present, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME)) {
     extensions.push_back(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
     flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
   }
-  if (validate) extensions.push_back(VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);
+  FORGE_RETURN_IF_ERROR(Make(validate, flags, extensions));
+  if (debug) LoadDebugUtils();
+  return validate ? Listen() : absl::OkStatus();
+}
 
+absl::Status Instance::Make(bool validate, VkInstanceCreateFlags flags,
+                            std::span<const char* const> extensions) {
   auto app = Typed<VkApplicationInfo>(VK_STRUCTURE_TYPE_APPLICATION_INFO);
   app.pApplicationName = app.pEngineName = "Forge";
   app.apiVersion = api_;
@@ -101,10 +105,10 @@ absl::Status Instance::Init(bool validate) {
   // The loader's entry points serve every instance, so the first one loads them for all.
   static std::once_flag once;
   std::call_once(once, [&] { volkLoadInstanceOnly(handle_); });
-  if (std::strcmp(extensions.empty() ? "" : extensions[0], VK_EXT_DEBUG_UTILS_EXTENSION_NAME) == 0)
-    LoadDebugUtils();
-  if (!validate) return absl::OkStatus();
+  return absl::OkStatus();
+}
 
+absl::Status Instance::Listen() {
   auto on = Typed<VkDebugUtilsMessengerCreateInfoEXT>(
       VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT);
   on.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |

@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,10 @@ class Instance {
  private:
   Instance() = default;
   absl::Status Init(bool validate);
+  absl::Status Make(bool validate, VkInstanceCreateFlags flags,
+                    std::span<const char* const> extensions);
   void LoadDebugUtils();
+  absl::Status Listen();  // to the validation layers
   static VKAPI_ATTR VkBool32 VKAPI_CALL OnMessage(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                                   VkDebugUtilsMessageTypeFlagsEXT types,
                                                   const VkDebugUtilsMessengerCallbackDataEXT* data,

@@ -157,6 +157,24 @@ TEST_F(MemoryTest, KeepsBuffersAliveWhileTheyAreUsed) {
   EXPECT_EQ(reinterpret_cast<const uint32_t*>(mapped->data())[70000], 70000u);
 }
 
+TEST_F(MemoryTest, TurnsValidationMessagesIntoErrors) {
+  const ScopedEnvironment on("FORGE_VK_VALIDATE", "1");
+  VulkanDriver probe;
+  if (const Verdict v = probe.List().at(0).usable; !v) GTEST_SKIP() << v.text();
+  Open();
+  EXPECT_EQ(Download<uint32_t>(*Upload(Iota(77))), Iota(77));
+  ASSERT_OK(device_->Health());
+  // A buffer of no bytes is forbidden.
+  const Context& context = *device_->context();
+  auto info = Typed<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
+  info.usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT;
+  VkBuffer handle = VK_NULL_HANDLE;
+  if (context.fn.vkCreateBuffer(context.device, &info, nullptr, &handle) == VK_SUCCESS)
+    context.fn.vkDestroyBuffer(context.device, handle, nullptr);
+  EXPECT_NE(Message(device_->Health()).find("validation"), std::string_view::npos);
+  EXPECT_FALSE(device_->Wait({}, 0).ok());
+}
+
 TEST_F(MemoryTest, OutlivesItsDevice) {
   const BufferRef b = Upload(Iota(100));
   device_.reset();
