@@ -135,7 +135,8 @@ class Printer {
     const std::span<const Id> args = Args(i);
     const std::string name = Spelled(i.code) + Suffix(i);
     const auto element = [&] {
-      const std::string_view view = i.view < k_.views.size() ? k_.views[i.view].name : "?";
+      const std::string_view view =
+          i.view < k_.views.size() ? std::string_view(k_.views[i.view].name) : "?";
       return fmt::format("{}[{}]", view, args.empty() ? "?" : Name(args[0]));
     };
     switch (i.code) {

@@ -35,10 +35,10 @@ struct Lanes {
   friend HWY_INLINE TruthLanes<D> operator<(Lanes a, Lanes b) { return {hn::Lt(a.v, b.v)}; }
   // x86 gives the second operand when either is NaN: what is lost is a NaN in the first.
   friend HWY_INLINE Lanes max(Lanes a, Lanes b) {
-    return Lanes(hn::IfThenElse(hn::Ne(a.v, a.v), a.v, hn::Max(a.v, b.v)));
+    return Lanes(hn::IfThenElse(hn::Not(hn::Eq(a.v, a.v)), a.v, hn::Max(a.v, b.v)));
   }
   friend HWY_INLINE Lanes min(Lanes a, Lanes b) {
-    return Lanes(hn::IfThenElse(hn::Ne(a.v, a.v), a.v, hn::Min(a.v, b.v)));
+    return Lanes(hn::IfThenElse(hn::Not(hn::Eq(a.v, a.v)), a.v, hn::Min(a.v, b.v)));
   }
   friend HWY_INLINE Lanes select(TruthLanes<D> c, Lanes a, Lanes b) {
     return Lanes(hn::IfThenElse(c.m, a.v, b.v));

@@ -6,6 +6,8 @@
 
 #include "formats/onnx_builders.h"
 #include "ir/ops/conv2d.h"
+#include "ir/ops/elementwise.h"
+#include "ir/ops/fill.h"
 #include "ir/ops/pad.h"
 #include "ir/ops/pool2d.h"
 #include "ir/ops/reshape.h"
@@ -117,26 +119,35 @@ ir::Value Padded(OnnxNode& n, const WindowAttributes& w, ir::Value x, double val
                 {x});
 }
 
+// Means over positions inside the image while its padding depends on a symbol: means over all
+// positions, divided by the share of positions that lie inside.
+ir::Value MeanInside(OnnxNode& n, const WindowAttributes& w, const ir::Pool2d& op, ir::Value x) {
+  const ir::Dims& shape = x.type().shape();
+  const ir::Fill ones{.value = 1, .dtype = x.type().dtype(), .shape = {1, 1, shape[2], shape[3]}};
+  const ir::Value share = n.fn()(op, {Padded(n, w, n.fn()(ones, {}), 0)});
+  return n.fn()(ir::Div{}, {n.fn()(op, {Padded(n, w, x, 0)}), share});
+}
+
 ir::Values Pool(OnnxNode& n, ir::PoolKind kind) {
   n.Ignore("storage_order");  // of the indices, which nobody may read
-  ir::Pool2d op{.kind = kind};
-  if (kind == ir::PoolKind::kAverage) op.count_include_pad = n.Flag("count_include_pad");
-  op.ceil_mode = n.Flag("ceil_mode");
+  const bool average = kind == ir::PoolKind::kAverage;
+  const bool inside_only = average && !n.Flag("count_include_pad");
   if (!n.Has("kernel_shape")) n.Fail("attribute 'kernel_shape' is missing");
-  ir::Value x = ImageOf(n, 0);
+  const ir::Value x = ImageOf(n, 0);
   if (!x) return {};
   const auto axes = static_cast<size_t>(n.type(0).rank() - 2);
   const WindowAttributes w = ReadWindow(n, x.type(), ListOf(n, "kernel_shape", axes, 1));
-  if (kind == ir::PoolKind::kAverage && !w.before.empty() && !op.count_include_pad)
-    n.Fail("its SAME padding depends on {}; bind it or state pads", x.type().ToText());
+  const ir::Pool2d op{.kind = kind,
+                      .kernel = w.kernel,
+                      .strides = w.strides,
+                      .dilations = w.dilations,
+                      .padding = w.pads,
+                      .ceil_mode = n.Flag("ceil_mode"),
+                      .count_include_pad = average && !inside_only};
   if (!n.status().ok()) return {};
-  const double around = kind == ir::PoolKind::kMax ? -std::numeric_limits<double>::infinity() : 0;
-  x = Padded(n, w, x, around);
-  op.kernel = w.kernel;
-  op.strides = w.strides;
-  op.dilations = w.dilations;
-  op.padding = w.pads;
-  return {Restored(n, n.fn()(op, {x}))};
+  if (inside_only && !w.before.empty()) return {Restored(n, MeanInside(n, w, op, x))};
+  const double around = average ? 0 : -std::numeric_limits<double>::infinity();
+  return {Restored(n, n.fn()(op, {Padded(n, w, x, around)}))};
 }
 
 }  // namespace

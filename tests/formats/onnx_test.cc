@@ -301,8 +301,9 @@ TEST(OnnxTensorTest, RefusesDataThatDoesNotFit) {
                           std::string_view message) {
     OnnxModel m;
     fill(m.Initializer("w", type, std::move(dims)));
-    EXPECT_THAT(Weight(m), Fails(StatusCode::kDataLoss, message));
-    EXPECT_THAT(Weight(m), Fails(StatusCode::kDataLoss, "initializer 'w'"));
+    const auto weight = Weight(m);
+    EXPECT_THAT(weight, Fails(StatusCode::kDataLoss, message));
+    EXPECT_THAT(weight, Fails(StatusCode::kDataLoss, "initializer 'w'"));
   };
   const Fill none = [](T&) {};
   refuses(T::FLOAT, {2}, none, "holds 0 bytes");
