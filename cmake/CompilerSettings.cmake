@@ -38,10 +38,21 @@ if(FORGE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # The base folder makes paths relative, so that checkouts share objects; the sloppiness is what ccache asks
   # for before it reuses an object made with a precompiled header.
   set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
-      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${FORGE_CCACHE})
+      CCACHE_PCH_EXTSUM=1 CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${FORGE_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
+
+# Names the content of TARGET's precompiled header for ccache, since the compiler never makes the same file twice:
+# what it is made by, with which flags, from which headers.
+function(forge_sum_precompiled_header target)
+  string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
+  get_target_property(headers ${target} PRECOMPILE_HEADERS)
+  file(SHA256 "${PROJECT_SOURCE_DIR}/cmake/pch.h" hash)
+  file(WRITE "${PROJECT_BINARY_DIR}/CMakeFiles/${target}.dir/cmake_pch.hxx.gch.sum"
+       "${CMAKE_CXX_COMPILER} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}} "
+       "${FORGE_SANITIZE} ${headers} ${hash} absl ${absl_VERSION} gtest ${GTest_VERSION}\n")
+endfunction()
 
 # Sets OUT to options under which __FILE__ leaves out DIRECTORY, so that messages name files as the repository
 # does and binaries carry no path of the build machine.

@@ -33,6 +33,7 @@ add_library(forge_pch OBJECT "${PROJECT_SOURCE_DIR}/cmake/empty.cc")
 target_link_libraries(forge_pch PRIVATE absl::status absl::statusor absl::strings)
 target_include_directories(forge_pch PRIVATE "${PROJECT_SOURCE_DIR}/cmake")
 target_precompile_headers(forge_pch PRIVATE <pch.h>)
+forge_sum_precompiled_header(forge_pch)
 
 # forge_layer(FOLDER LINK targets that users of its headers need too  PRIVATE targets for its sources)
 function(forge_layer folder)

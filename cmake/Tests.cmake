@@ -19,6 +19,7 @@ target_link_libraries(forge_test_support PUBLIC forge forge_codegen_headers forg
 # Tests are compiled far more often than they are waited for.
 target_compile_options(forge_test_support PUBLIC $<$<CONFIG:Release>:-O1>)
 target_precompile_headers(forge_test_support PRIVATE <cmake/pch.h> <gtest/gtest.h> <gmock/gmock.h>)
+forge_sum_precompiled_header(forge_test_support)
 
 # Tells those of the sources given that ask for FORGE_SOURCE_DIR and FORGE_BINARY_DIR; the others stay the same in
 # every checkout, for ccache.
