@@ -41,7 +41,7 @@ TEST(ProvenanceTest, SpeaksTheModelsNames) {
 
 TEST(FunctionTest, BuildsAndKnowsEachValue) {
   Module m;
-  Variable* bias = m.AddVariable({.name = "bias", .type = F32({4})});
+  Variable* bias = m.AddVariable({.name = "bias", .type = F32({4}), .init = {}});
   Function& f = *m.AddFunction("main");
   const Value x = f.Argument("x", F32({2, 4}));
   const Value sum = f(Add{}, {x, f.Read(bias)});
@@ -104,7 +104,8 @@ TEST(FunctionTest, RefusesNamesUsedTwice) {
 TEST(FunctionTest, StoresWhatFits) {
   Module m;
   const Dim n(m.SymbolNamed("n"));
-  Variable* state = m.AddVariable({.name = "s", .role = Variable::Role::kState, .type = F32({n})});
+  Variable* state =
+      m.AddVariable({.name = "s", .role = Variable::Role::kState, .type = F32({n}), .init = {}});
   Function& f = *m.AddFunction("main");
   f.Store(state, f.Argument("x", F32({4})));
   ASSERT_THAT(f.status(), Succeeds());
@@ -134,8 +135,8 @@ TEST(ModuleTest, NamesAreMadeUnique) {
   EXPECT_EQ(m.AddFunction("main")->name(), "main");
   EXPECT_EQ(m.AddFunction("main")->name(), "main.1");
   EXPECT_EQ(m.AddFunction("main")->name(), "main.2");
-  EXPECT_EQ(m.AddVariable({.name = "w"})->name, "w");
-  EXPECT_EQ(m.AddVariable({.name = "w"})->name, "w.1");
+  EXPECT_EQ(m.AddVariable({.name = "w", .type = {}, .init = {}})->name, "w");
+  EXPECT_EQ(m.AddVariable({.name = "w", .type = {}, .init = {}})->name, "w.1");
   EXPECT_EQ(m.Find("main.1"), m.functions()[1].get());
   EXPECT_EQ(m.Find("load"), nullptr);
   EXPECT_EQ(m.FindVariable("w.1"), m.variables()[1].get());
