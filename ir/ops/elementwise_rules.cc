@@ -166,8 +166,10 @@ Values ElementWiseGradient(const ScalarDef& scalar, const void* self, const Grad
   std::array<Value, 3> dx;
   scalar.gradient(self, g.in.data(), g.out[0], g.dout[0], dx.data());
   Values out;
-  for (size_t i = 0; i < g.in.size(); ++i)
-    out.push_back(dx[i] ? SumTo(dx[i], g.in[i].type().shape()) : Value{});
+  for (size_t i = 0; i < g.in.size(); ++i) {
+    const bool flows = dx[i] && Has(kFloatTypes, g.in[i].type().dtype());
+    out.push_back(flows ? SumTo(dx[i], g.in[i].type().shape()) : Value{});
+  }
   return out;
 }
 

@@ -159,12 +159,6 @@ TEST(OpsTest, DecompositionsAgreeWithEvaluators) {
 
 // ---- gradients ----------------------------------------------------------------------------------
 
-double Dot(const HostValue& a, const HostValue& b) {
-  double sum = 0;
-  for (int64_t i = 0; i < a.elements(); ++i) sum += a.f64(i) * b.f64(i);
-  return sum;
-}
-
 // Numbers in 0.5..1 for the cotangent of result 0.
 HostValue Cotangent(const Type& t) {
   HostValue v = *HostValue::Zeros(t.dtype(), Constants(t.shape()));
@@ -176,12 +170,15 @@ HostValue Cotangent(const Type& t) {
 double Slope(const ConcreteCase& c, CaseInputs inputs, const HostValue& dy, size_t k, int64_t i) {
   constexpr double kStep = 1e-6;
   const double x = inputs.values[k]->f64(i);
-  double sides[2];
+  HostValue sides[2];
   for (int side = 0; side < 2; ++side) {
     inputs.values[k]->Set(i, side == 0 ? x - kStep : x + kStep);
-    sides[side] = Dot((*Evaluate(c.op, inputs.pointers()))[0], dy);
+    sides[side] = (*Evaluate(c.op, inputs.pointers()))[0];
   }
-  return (sides[1] - sides[0]) / (2 * kStep);
+  double sum = 0;  // of differences, so that large results do not hide small ones
+  for (int64_t o = 0; o < dy.elements(); ++o)
+    sum += (sides[1].f64(o) - sides[0].f64(o)) * dy.f64(o);
+  return sum / (2 * kStep);
 }
 
 void CheckGradient(const ConcreteCase& c) {
