@@ -113,7 +113,7 @@ TEST_P(LowerTest, HalvesRoundOnceInFloats) {
 }
 
 // What the kernel makes of 256 numbers, among them the edges of every type.
-std::vector<uint8_t> RunKernel(const Kernel& k) {
+std::vector<uint8_t> Outputs(const Kernel& k) {
   std::vector<uint8_t> x(256 * 32), y(256 * 32);
   uint64_t state = 1;
   for (size_t n = 0; n + 8 <= x.size(); n += 8) {
@@ -125,6 +125,13 @@ std::vector<uint8_t> RunKernel(const Kernel& k) {
   std::vector<uint8_t>* const operands[] = {&x, &y};
   const absl::Status s = forge::testing::RunKernel(k, operands);
   EXPECT_TRUE(s.ok()) << s << ToText(k);
+  if (k.views[1].elem.elem == DType::kF64) {  // one NaN is as good as another
+    for (size_t n = 0; n + 8 <= y.size(); n += 8) {
+      double v;
+      std::memcpy(&v, &y[n], 8);
+      if (std::isnan(v)) std::memset(&y[n], 0xff, 8);
+    }
+  }
   return y;
 }
 
@@ -152,7 +159,7 @@ TEST(LowerKernelTest, MeansTheSameWithoutWideIntegers) {
   for (const Kernel& k : kernels) {
     const Kernel lowered = Lower(k, Caps{});
     EXPECT_TRUE(VerifyStructure(lowered).ok()) << VerifyStructure(lowered);
-    EXPECT_EQ(RunKernel(k), RunKernel(lowered)) << ToText(k) << ToText(lowered);
+    EXPECT_EQ(Outputs(k), Outputs(lowered)) << ToText(k) << ToText(lowered);
   }
 }
 
@@ -162,10 +169,10 @@ TEST(LowerKernelTest, MeansTheSameForTheOtherTypes) {
     caps.signed_zero_inf_nan = float_controls;
     caps.int_dot = false;
     for (const Type& t : {kI32, kU32, kF32, kF64, kF32.Lanes(4)})
-      EXPECT_EQ(RunKernel(Arithmetic(t)), RunKernel(Lower(Arithmetic(t), caps))) << ToText(t);
+      EXPECT_EQ(Outputs(Arithmetic(t)), Outputs(Lower(Arithmetic(t), caps))) << ToText(t);
     for (const Type& from : {kI8, kU8, kF16, kI32, kU32, kF32})
       for (const Type& to : {kI8, kU8, kU16, kF16, kI32, kU32, kF32})
-        EXPECT_EQ(RunKernel(Conversion(from, to)), RunKernel(Lower(Conversion(from, to), caps)))
+        EXPECT_EQ(Outputs(Conversion(from, to)), Outputs(Lower(Conversion(from, to), caps)))
             << ToText(from) << " to " << ToText(to);
   }
 }
