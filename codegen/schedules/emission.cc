@@ -62,7 +62,7 @@ Position Guard(Emission& m, const ir::Dim& position, const ir::Dim& extent) {
   Val v = m.e.Value(position), inside;
   if (!low) inside = v >= 0;
   if (!high) inside = Both(inside, v < m.b.Scalar(extent));
-  return {m.e.Coordinate(select(inside, v, 0), LastIndex(extent)), inside};
+  return {m.e.Coordinate(select(inside, v, 0), LastIndex(extent), position.divisor()), inside};
 }
 
 Val Both(Val a, Val b) { return a.b == nullptr ? b : b.b == nullptr ? a : a & b; }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/schedules/window.h"
 #include "ir/ops/conv2d.h"
 #include "ir/ops/matmul.h"
 
@@ -44,6 +45,7 @@ int LanesAlong(const Region& r, const Gemm& g, int operand, Dim Gemm::At::* axis
 
 void SetLanes(const Region& r, Gemm& g) {
   g.a_lanes_k = LanesAlong(r, g, g.a_operand, &Gemm::At::k, g.k);
+  if (g.b_padded) return;
   g.b_lanes_k = LanesAlong(r, g, g.b_operand, &Gemm::At::k, g.k);
   g.b_lanes_n = LanesAlong(r, g, g.b_operand, &Gemm::At::n, g.n);
 }
@@ -77,25 +79,32 @@ bool IsPointwise(const Region& r, const ir::Conv2d& op) {
          std::all_of(op.padding.begin(), op.padding.end(), [](int64_t p) { return p == 0; });
 }
 
-// Channels by pixels: C[m, pixel] = W[m, c] X[c, pixel], a batch for each image and group.
-Gemm OfPointwise(const Region& r, const ir::Conv2d& op) {
-  const Dims y = r.anchor_output().shape();
-  const int64_t groups = op.groups, row_step = op.strides[0], column_step = op.strides[1];
+// Channels by pixels, a batch for each image and group: C[m, pixel] = W[m, k] X[k, pixel], where k
+// is a channel and a tap of the window.
+Gemm OfConvolution(const Region& r, const ir::Conv2d& op) {
+  const Dims x = r.anchor_inputs()[0].shape(), w = r.anchor_inputs()[1].shape();
+  const Dims y = r.anchor_output().shape(), taps(w.begin() + 1, w.end());
+  const WindowAxis row = {x[2], 0, op.strides[0], op.dilations[0], op.padding[0]};
+  const WindowAxis column = {x[3], 0, op.strides[1], op.dilations[1], op.padding[1]};
+  const int64_t groups = op.groups;
   Gemm g;
   g.batch = y[0] * groups;
   g.m = FloorDiv(y[1], groups);
   g.n = y[2] * y[3];
-  g.k = r.anchor_inputs()[1].shape()[1];
+  g.k = ir::Product(taps);
   g.a_operand = 1;
   g.b_operand = 0;
   g.a_index = [=, m = g.m](const Gemm::At& at) {
-    return Dims{Mod(at.batch, groups) * m + at.m, at.k, 0, 0};
+    Dims index = Unflatten(at.k, taps);
+    index.insert(index.begin(), Mod(at.batch, groups) * m + at.m);
+    return index;
   };
-  g.b_index = [=, k = g.k](const Gemm::At& at) {
-    const Dims pixel = Unflatten(at.n, {y[2], y[3]});
-    return Dims{FloorDiv(at.batch, groups), Mod(at.batch, groups) * k + at.k, pixel[0] * row_step,
-                pixel[1] * column_step};
+  g.b_index = [=](const Gemm::At& at) {
+    const Dims pixel = Unflatten(at.n, {y[2], y[3]}), tap = Unflatten(at.k, taps);
+    return Dims{FloorDiv(at.batch, groups), Mod(at.batch, groups) * taps[0] + tap[0],
+                row.At(pixel[0], tap[1]), column.At(pixel[1], tap[2])};
   };
+  if (!IsPointwise(r, op)) g.b_padded = x;
   g.c_index = [=, m = g.m](const Gemm::At& at) {
     const Dims pixel = Unflatten(at.n, {y[2], y[3]});
     return Dims{FloorDiv(at.batch, groups), Mod(at.batch, groups) * m + at.m, pixel[0], pixel[1]};
@@ -109,15 +118,39 @@ Gemm OfPointwise(const Region& r, const ir::Conv2d& op) {
 
 }  // namespace
 
+Val Gemm::A(Emission& m, const At& at, int lanes) const {
+  return m.e.At(a_operand, a_index(at), lanes);
+}
+
+Val Gemm::B(Emission& m, const At& at, int lanes) const {
+  Dims index = b_index(at);
+  if (!b_padded) return m.e.At(b_operand, index, lanes);
+  Val inside;
+  for (size_t i = 0; i < index.size(); ++i) {
+    const Position p = Guard(m, index[i], (*b_padded)[i]);
+    index[i] = p.at;
+    inside = Both(inside, p.inside);
+  }
+  return Where(inside, m.e.At(b_operand, index), 0);
+}
+
+Val Gemm::Start(Emission& m, const At& at) const {
+  return start ? start(m.e, at) : m.b.Literal(AccumulatorOf(dtype), 0);
+}
+
 std::optional<Gemm> GemmOf(const Region& r) {
   std::optional<Gemm> g;
   if (const auto* op = r.AnchorAs<ir::MatMul>()) g = OfMatMul(r, *op);
-  if (const auto* op = r.AnchorAs<ir::Conv2d>(); op != nullptr && IsPointwise(r, *op))
-    g = OfPointwise(r, *op);
+  if (const auto* op = r.AnchorAs<ir::Conv2d>()) g = OfConvolution(r, *op);
   if (!g) return std::nullopt;
   g->dtype = r.anchor_output().dtype();
   SetLanes(r, *g);
   return g;
+}
+
+bool IsPlainGemm(const Region& r) {
+  const auto* op = r.AnchorAs<ir::Conv2d>();
+  return r.AnchorAs<ir::MatMul>() != nullptr || (op != nullptr && IsPointwise(r, *op));
 }
 
 }  // namespace forge::codegen

@@ -9,26 +9,29 @@
 namespace forge::codegen {
 
 struct Gemm {
-  // A place in the iteration space. Along one axis it may have Elements::Lane(lanes).
+  // A place in the iteration space. One coordinate may have Elements::Lane(lanes).
   struct At {
     ir::Dim batch, m, n, k;
   };
   ir::Dim batch = 1, m = 1, n = 1, k = 1;
-  DType dtype = DType::kF32;  // of C
+  DType dtype = DType::kF32;         // of C
+  int a_operand = 0, b_operand = 1;  // of the anchor
   std::function<ir::Dims(const At&)> a_index, b_index, c_index;
-  int a_operand = 0, b_operand = 1;                 // of the anchor
+  // Where B is padded: each coordinate of b_index may lie outside of this shape, and B is 0 there.
+  std::optional<ir::Dims> b_padded;
   std::function<Val(Elements&, const At&)> start;   // what sums begin with; null: 0
   int a_lanes_k = 1, b_lanes_k = 1, b_lanes_n = 1;  // neighbours loaded at once along an axis
 
-  Val A(Elements& e, const At& at, int lanes = 1) const {
-    return e.At(a_operand, a_index(at), lanes);
-  }
-  Val B(Elements& e, const At& at, int lanes = 1) const {
-    return e.At(b_operand, b_index(at), lanes);
-  }
+  Val A(Emission& m, const At& at, int lanes = 1) const;
+  Val B(Emission& m, const At& at, int lanes = 1) const;
+  Val Start(Emission& m, const At& at) const;
 };
 
-// The region's anchor as a Gemm: matmul, convolutions of 1 x 1; nullopt where it has no such form.
+// The region's anchor as a Gemm: matmul; convolutions of 1 x 1, channels by pixels; any other
+// convolution with windows as columns (implicit, nothing is copied). nullopt where it has no such
+// form.
 std::optional<Gemm> GemmOf(const Region& r);
+// Whether GemmOf reads each operand element in one place only, as matmul does.
+bool IsPlainGemm(const Region& r);
 
 }  // namespace forge::codegen

@@ -8,7 +8,7 @@ namespace forge::codegen {
 extern const Schedule kElementwise;
 extern const Schedule kReduceRows, kReduceOutputs;
 extern const Schedule kSoftmaxRows, kSoftmaxSerial;
-extern const Schedule kMatmulShuffle, kMatmulSimple;
+extern const Schedule kMatmulShuffle, kMatmulShared, kMatmulSimple;
 extern const Schedule kConvDirect;
 extern const Schedule kPool;
 

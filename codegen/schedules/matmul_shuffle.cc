@@ -2,9 +2,9 @@
 // Matrix product by subgroups, without shared memory or barriers. One operand is spread over the
 // lanes, four steps of k at once, and exchanged by shuffles; of the other each lane loads its own.
 //
-//   lanes on columns: a lane owns 4 columns of C; lane i loads row i of A along k
-//   lanes on rows:    a lane owns 4 rows of C; lane i loads column i of B along k, or, where that
-//                     is cheaper, its part of the block as 4 columns of one step
+//   lanes on columns: a lane owns 4 columns of C; lane i loads rows i, S + i ... of A along k
+//   lanes on rows:    a lane owns 4 rows of C; lane i loads columns i, S + i ... of B along k, or,
+//                     where that is cheaper, its part of the block as 4 columns of one step
 #include "codegen/schedules/gemm.h"
 #include "codegen/schedules/list.h"
 
@@ -23,32 +23,48 @@ struct MatmulShuffle {
   bool lanes_on_rows = false;  // else on columns
   static constexpr Field kFields[] = {
       FieldOf<&MatmulShuffle::subgroups>("subgroups", "Of a workgroup.", "1|2|4|8"),
-      FieldOf<&MatmulShuffle::shared>("shared", "Rows or columns common to a subgroup.", "4|8"),
+      FieldOf<&MatmulShuffle::shared>("shared", "Rows or columns common to a subgroup.",
+                                      "4|8|16|32"),
       FieldOf<&MatmulShuffle::lanes_on_rows>("lanes_on_rows", "Lanes own rows, not columns.")};
 };
 
 bool Takes(const Region& r) { return GemmOf(r).has_value(); }
 
-// The share of a tile's work that is not wasted at the edges.
-double Filled(const Dim& extent, int64_t tile) {
-  const int64_t n = std::max<int64_t>(extent.max() == INT64_MAX ? tile : extent.max(), 1);
-  return static_cast<double>(n) / static_cast<double>((n + tile - 1) / tile * tile);
+// How many tiles of `size` cover an axis; one where its extent is not known.
+int64_t TilesOf(const Dim& extent, int64_t size) {
+  return extent.is_constant() ? (extent.constant() + size - 1) / size : 1;
+}
+
+// Instructions of a subgroup for all tiles and four steps of k. A load is made lane by lane,
+// whatever its width; see Caps::runs_on_cpu.
+double CostOf(const Gemm& g, const MatmulShuffle& t, int64_t lanes) {
+  constexpr double kLoad = 45, kFma = 1.2;
+  const bool rows = t.lanes_on_rows;
+  const int own_vector = rows ? g.a_lanes_k : std::max(g.b_lanes_n, g.b_lanes_k);
+  const int shared_vector = rows ? std::max(g.b_lanes_n, g.b_lanes_k) : g.a_lanes_k;
+  const int64_t parts = (t.shared + lanes - 1) / lanes;
+  const double loads = kOwned * (own_vector == 4 ? 1 : 4) + parts * (shared_vector == 4 ? 1 : 4);
+  const double fmas = static_cast<double>(t.shared * kOwned * kDepth);
+  const int64_t tiles =
+      TilesOf(rows ? g.m : g.n, lanes * kOwned) * TilesOf(rows ? g.n : g.m, t.shared);
+  return static_cast<double>(tiles) * (loads * kLoad + fmas * kFma);
 }
 
 std::shared_ptr<void> Defaults(const Region& r) {
   const Gemm g = *GemmOf(r);
-  const int64_t lanes = r.caps().subgroup_size, owned = lanes * kOwned;
-  MatmulShuffle t;
-  t.shared = std::min<int64_t>(8, lanes);
-  const double on_columns = Filled(g.n, owned) * Filled(g.m, t.shared);
-  const double on_rows = Filled(g.m, owned) * Filled(g.n, lanes);
-  t.lanes_on_rows = on_rows > on_columns;
-  if (t.lanes_on_rows) t.shared = lanes;
-  return Boxed(t);
+  const int64_t lanes = std::max<int64_t>(r.caps().subgroup_size, 1);
+  MatmulShuffle best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const bool on_rows : {false, true})
+    for (int64_t shared : {4, 8, 16, 32}) {
+      const MatmulShuffle t{.shared = shared, .lanes_on_rows = on_rows};
+      if (const double cost = CostOf(g, t, lanes); cost < least) best = t, least = cost;
+    }
+  return Boxed(best);
 }
 
-// Below this share of useful work, smaller tiles are faster.
-constexpr double kLeastFilled = 0.3;
+// Below this share of useful work, tiles of single invocations are faster.
+constexpr double kLeastFilled = 0.4;
 
 Verdict Fits(const Region& r, const void* p) {
   const auto& t = Parameters<MatmulShuffle>(p);
@@ -59,12 +75,12 @@ Verdict Fits(const Region& r, const void* p) {
   if (lanes < 4 || lanes > 16) return Verdict::No(fmt::format("subgroups of {}", lanes));
   if (lanes < caps.min_subgroup_size || lanes > caps.max_subgroup_size)
     return Verdict::No("the subgroup's size cannot be relied on");
-  if (t.shared > lanes) return Verdict::No("more shared rows than lanes");
   const Gemm g = *GemmOf(r);
-  const int64_t owned = lanes * kOwned;
-  const double filled = t.lanes_on_rows ? Filled(g.m, owned) * Filled(g.n, t.shared)
-                                        : Filled(g.n, owned) * Filled(g.m, t.shared);
-  if (filled < kLeastFilled) return Verdict::No("tiles would be mostly empty");
+  const Dim &own = t.lanes_on_rows ? g.m : g.n, &shared = t.lanes_on_rows ? g.n : g.m;
+  const double useful = static_cast<double>(own.max()) * static_cast<double>(shared.max());
+  const double done = static_cast<double>(TilesOf(own, lanes * kOwned) * lanes * kOwned) *
+                      static_cast<double>(TilesOf(shared, t.shared) * t.shared);
+  if (useful < kLeastFilled * done) return Verdict::No("tiles would be mostly empty");
   return WorkgroupFits(t.subgroups * lanes, caps);
 }
 
@@ -86,7 +102,8 @@ class Tile {
   Vals Block(const Dim& k, Vals sums);
   Vals Step(const Dim& k, Vals sums);
   Vals OwnAlongK(const Dim& k);  // [step * kOwned + i]: what this lane owns
-  Val SharedVector(const Dim& k);
+  Val SharedVector(const Dim& k, size_t part);
+  size_t parts() const { return mine_.size(); }  // vectors of the shared operand to a lane
   void Fuse(const Vals& own, int step, int i, Val x, Vals& sums);
   void Finish(const Vals& sums);
   void FinishAt(size_t own, size_t shared, const Vals& sums);
@@ -101,8 +118,8 @@ class Tile {
   TiledAxis shared_;  // in elements
   Dim batch_, lane_;
   std::vector<Position> owned_, common_;
-  Position mine_;  // the shared position that this lane loads
-  bool spread_;    // lanes hold parts of rows of B, 4 columns each; else columns or rows along k
+  std::vector<Position> mine_;  // the shared positions that this lane loads
+  bool spread_;  // lanes hold parts of rows of B, 4 columns each; else columns or rows along k
 };
 
 Tile::Tile(Emission& m, const Gemm& g, const MatmulShuffle& t)
@@ -110,7 +127,7 @@ Tile::Tile(Emission& m, const Gemm& g, const MatmulShuffle& t)
   const Dim &own = t.lanes_on_rows ? g.m : g.n, &shared = t.lanes_on_rows ? g.n : g.m;
   own_ = {CeilDiv(own, kOwned), lanes_};
   shared_ = {shared, t.shared};
-  spread_ = t.lanes_on_rows && t.shared == lanes_ && g.b_lanes_n == kOwned &&
+  spread_ = t.lanes_on_rows && t.shared >= lanes_ && g.b_lanes_n == kOwned &&
             g.b_lanes_k != kDepth && g.k.divisor() % kDepth == 0;
 }
 
@@ -138,13 +155,17 @@ void Tile::Place(const Dim& at) {
     PlaceAlong(shared_.extent, FloorDiv(first, kOwned), shared, common_);
   else
     for (int i = 0; i < shared; ++i) common_.push_back(shared_.At(m_, tile[1], i));
-  if (spread_) {
-    const int64_t parts = lanes_ / kOwned;
-    mine_ = Guard(m_, FloorDiv(first, kOwned) + Mod(lane_, parts), FloorDiv(g_.n, kOwned));
-    mine_.at = mine_.at * kOwned;
-  } else {
-    mine_ =
-        Guard(m_, first + (t_.shared == lanes_ ? lane_ : Mod(lane_, t_.shared)), shared_.extent);
+  for (int i = 0; i < shared; i += lanes_) {
+    const Dim place = t_.shared < lanes_ ? Mod(lane_, t_.shared) : lane_ + i;
+    Position mine;
+    if (spread_) {
+      mine = Guard(m_, FloorDiv(first, kOwned) + Mod(place, t_.shared / kOwned),
+                   FloorDiv(g_.n, kOwned));
+      mine.at = mine.at * kOwned;
+    } else {
+      mine = Guard(m_, first + place, shared_.extent);
+    }
+    mine_.push_back(mine);
   }
 }
 
@@ -154,11 +175,9 @@ void Tile::Unpack(Val v, Vals& out) {
 }
 
 Vals Tile::Start() {
-  const Type type = AccumulatorOf(g_.dtype);
   Vals sums;
   for (const Position& c : common_)
-    for (const Position& o : owned_)
-      sums.push_back(g_.start ? g_.start(m_.e, At(o.at, c.at, 0)) : m_.b.Literal(type, 0));
+    for (const Position& o : owned_) sums.push_back(g_.Start(m_, At(o.at, c.at, 0)));
   return sums;
 }
 
@@ -169,7 +188,7 @@ Vals Tile::OwnAlongK(const Dim& k) {
   const bool along_k = rows ? g_.a_lanes_k == kDepth : g_.b_lanes_k == kDepth;
   const bool along_n = !rows && g_.b_lanes_n == kOwned;
   auto load = [&](const Gemm::At& at, int lanes) {
-    return rows ? g_.A(m_.e, at, lanes) : g_.B(m_.e, at, lanes);
+    return rows ? g_.A(m_, at, lanes) : g_.B(m_, at, lanes);
   };
   for (int i = 0; i < kOwned; ++i) {
     Vals part;
@@ -188,28 +207,24 @@ Vals Tile::OwnAlongK(const Dim& k) {
   return out;
 }
 
-// This lane's part of the shared operand.
-Val Tile::SharedVector(const Dim& k) {
-  Gemm::At at = At(owned_[0].at, mine_.at, k);
-  Vals part;
+// This lane's vector `part` of the shared operand.
+Val Tile::SharedVector(const Dim& k, size_t part) {
+  Gemm::At at = At(owned_[0].at, mine_[part].at, k);
   if (spread_) {
-    at.k = k + FloorDiv(lane_, lanes_ / kOwned);
+    const int64_t place = static_cast<int64_t>(part) * lanes_;
+    at.k = k + FloorDiv(lane_ + place, t_.shared / kOwned);
     at.n = at.n + m_.e.Lane(kOwned);
-    return g_.B(m_.e, at, kOwned);
+    return g_.B(m_, at, kOwned);
   }
-  if (!t_.lanes_on_rows) {
-    if (g_.a_lanes_k == kDepth) {
-      at.k = at.k + m_.e.Lane(kDepth);
-      return g_.A(m_.e, at, kDepth);
-    }
-    for (int s = 0; s < kDepth; ++s, at.k = at.k + 1) part.push_back(g_.A(m_.e, at));
-  } else if (g_.b_lanes_k == kDepth) {
+  const bool rows = t_.lanes_on_rows;
+  if ((rows ? g_.b_lanes_k : g_.a_lanes_k) == kDepth) {
     at.k = at.k + m_.e.Lane(kDepth);
-    return g_.B(m_.e, at, kDepth);
-  } else {
-    for (int s = 0; s < kDepth; ++s, at.k = at.k + 1) part.push_back(g_.B(m_.e, at));
+    return rows ? g_.B(m_, at, kDepth) : g_.A(m_, at, kDepth);
   }
-  return m_.b.Pack(part[0].type().Lanes(kDepth), part);
+  Vals steps;
+  for (int s = 0; s < kDepth; ++s, at.k = at.k + 1)
+    steps.push_back(rows ? g_.B(m_, at) : g_.A(m_, at));
+  return m_.b.Pack(steps[0].type().Lanes(kDepth), steps);
 }
 
 void Tile::Fuse(const Vals& own, int step, int i, Val x, Vals& sums) {
@@ -220,15 +235,17 @@ void Tile::Fuse(const Vals& own, int step, int i, Val x, Vals& sums) {
 }
 
 Vals Tile::Block(const Dim& k, Vals sums) {
-  const Val block = SharedVector(k);
+  Vals blocks;
+  for (size_t part = 0; part < parts(); ++part) blocks.push_back(SharedVector(k, part));
   const Vals own = OwnAlongK(k);
-  const int parts = lanes_ / kOwned;
+  const int across = static_cast<int>(t_.shared) / kOwned;  // vectors of one step, where spread
   for (int i = 0; i < static_cast<int>(t_.shared); ++i) {
-    const Val theirs = m_.b.Shuffle(block, m_.b.Int(i));
+    const Val block = blocks[static_cast<size_t>(i / lanes_)];
+    const Val theirs = m_.b.Shuffle(block, m_.b.Int(i % lanes_));
     for (int c = 0; c < kDepth; ++c) {
       const Val x = m_.b.Extract(theirs, c);
       if (spread_)
-        Fuse(own, i / parts, i % parts * kOwned + c, x, sums);
+        Fuse(own, i / across, i % across * kOwned + c, x, sums);
       else
         Fuse(own, c, i, x, sums);
     }
@@ -238,15 +255,19 @@ Vals Tile::Block(const Dim& k, Vals sums) {
 
 // One step of k, where four are not left.
 Vals Tile::Step(const Dim& k, Vals sums) {
-  const Gemm::At at = At(owned_[0].at, mine_.at, k);
-  const Val mine = t_.lanes_on_rows ? g_.B(m_.e, at) : g_.A(m_.e, at);
-  Vals own;
-  for (const Position& o : owned_) {
-    const Gemm::At place = At(o.at, common_[0].at, k);
-    own.push_back(t_.lanes_on_rows ? g_.A(m_.e, place) : g_.B(m_.e, place));
+  Vals blocks, own;
+  for (const Position& p : mine_) {
+    const Gemm::At at = At(owned_[0].at, p.at, k);
+    blocks.push_back(t_.lanes_on_rows ? g_.B(m_, at) : g_.A(m_, at));
   }
-  for (int i = 0; i < static_cast<int>(t_.shared); ++i)
-    Fuse(own, 0, i, m_.b.Shuffle(mine, m_.b.Int(i)), sums);
+  for (const Position& o : owned_) {
+    const Gemm::At at = At(o.at, common_[0].at, k);
+    own.push_back(t_.lanes_on_rows ? g_.A(m_, at) : g_.B(m_, at));
+  }
+  for (int i = 0; i < static_cast<int>(t_.shared); ++i) {
+    const Val block = blocks[static_cast<size_t>(i / lanes_)];
+    Fuse(own, 0, i, m_.b.Shuffle(block, m_.b.Int(i % lanes_)), sums);
+  }
   return sums;
 }
 

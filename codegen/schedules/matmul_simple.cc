@@ -21,7 +21,7 @@ struct MatmulSimple {
       FieldOf<&MatmulSimple::depth>("depth", "Steps of k at once.", "1|2|4")};
 };
 
-bool Takes(const Region& r) { return GemmOf(r).has_value(); }
+bool Takes(const Region& r) { return IsPlainGemm(r); }
 
 std::shared_ptr<void> Defaults(const Region& r) {
   const Gemm g = *GemmOf(r);
@@ -76,9 +76,9 @@ Vals Tile::LoadA(const Dim& k) {
   Vals out;
   for (size_t i = 0; i < row_.size(); ++i) {
     if (g_.a_lanes_k == depth) {
-      Unpack(g_.A(m_.e, At(i, 0, k + m_.e.Lane(depth)), depth), out);
+      Unpack(g_.A(m_, At(i, 0, k + m_.e.Lane(depth)), depth), out);
     } else {
-      for (int s = 0; s < depth; ++s) out.push_back(g_.A(m_.e, At(i, 0, k + s)));
+      for (int s = 0; s < depth; ++s) out.push_back(g_.A(m_, At(i, 0, k + s)));
     }
   }
   return out;
@@ -93,7 +93,7 @@ Vals Tile::LoadB(const Dim& k) {
     for (size_t j = 0; j < n; ++j) {
       Vals column;
       const int lanes = static_cast<int>(t_.depth);
-      Unpack(g_.B(m_.e, At(0, j, k + m_.e.Lane(lanes)), lanes), column);
+      Unpack(g_.B(m_, At(0, j, k + m_.e.Lane(lanes)), lanes), column);
       for (size_t s = 0; s < depth; ++s) out[s * n + j] = column[s];
     }
     return out;
@@ -102,7 +102,7 @@ Vals Tile::LoadB(const Dim& k) {
     for (size_t j = 0; j < n; j += static_cast<size_t>(wide)) {
       Gemm::At at = At(0, j, k + static_cast<int64_t>(s));
       at.n = at.n + m_.e.Lane(wide);
-      Unpack(g_.B(m_.e, at, wide), out);
+      Unpack(g_.B(m_, at, wide), out);
     }
   return out;
 }
@@ -110,7 +110,7 @@ Vals Tile::LoadB(const Dim& k) {
 Vals Tile::Start() {
   Vals sums;
   for (size_t i = 0; i < row_.size(); ++i) {
-    Val first = g_.start ? g_.start(m_.e, At(i, 0, 0)) : m_.b.Literal(AccumulatorOf(g_.dtype), 0);
+    Val first = g_.Start(m_, At(i, 0, 0));
     sums.insert(sums.end(), column_.size(), first);
   }
   return sums;

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix product by workgroups: a tile of C in registers, slices of A and B in shared memory. What
+// suits GPUs, whose shared memory and barriers are cheap.
+#include "codegen/schedules/gemm.h"
+#include "codegen/schedules/list.h"
+
+namespace forge::codegen {
+namespace {
+
+using ir::Dim;
+using ir::Dims;
+
+// Invocations of a workgroup, 8 along rows by 16 along columns: what every device allows.
+constexpr int64_t kRowThreads = 8, kColumnThreads = 16;
+constexpr int64_t kThreads = kRowThreads * kColumnThreads;
+
+struct MatmulShared {
+  int64_t rows = 64, columns = 64, depth = 16;  // of C and k, to a workgroup
+  static constexpr Field kFields[] = {
+      FieldOf<&MatmulShared::rows>("rows", "Rows of C to a workgroup.", "16|32|64"),
+      FieldOf<&MatmulShared::columns>("columns", "Columns of C to a workgroup.", "16|32|64"),
+      FieldOf<&MatmulShared::depth>("depth", "Steps of k in shared memory.", "8|16")};
+};
+
+bool Takes(const Region& r) { return GemmOf(r).has_value(); }
+
+// Rows of a slice are one element apart from a multiple of the banks, so that columns spread.
+int64_t Pitch(int64_t length) { return length + 4; }
+
+int64_t SharedBytes(const MatmulShared& t, DType dtype) {
+  return (Pitch(t.rows) + Pitch(t.columns)) * t.depth * BitWidth(ComputeType(dtype)) / 8;
+}
+
+std::shared_ptr<void> Defaults(const Region& r) {
+  const Gemm g = *GemmOf(r);
+  MatmulShared t;
+  while (t.rows > 16 && g.m.max() <= t.rows / 2) t.rows /= 2;
+  while (t.columns > 16 && g.n.max() <= t.columns / 2) t.columns /= 2;
+  if (g.k.max() <= 8 || BitWidth(g.dtype) > 32) t.depth = 8;
+  return Boxed(t);
+}
+
+// Smaller products are over before shared memory is filled.
+constexpr int64_t kLeastSide = 16, kLeastDepth = 16;
+
+Verdict Fits(const Region& r, const void* p) {
+  const auto& t = Parameters<MatmulShared>(p);
+  const Caps& caps = r.caps();
+  const Gemm g = *GemmOf(r);
+  if (caps.runs_on_cpu) return Verdict::No("barriers are dear on this device");
+  if (g.m.max() < kLeastSide || g.n.max() < kLeastSide || g.k.max() < kLeastDepth)
+    return Verdict::No("the product is small");
+  if (SharedBytes(t, g.dtype) > caps.max_shared_bytes)
+    return Verdict::No("too little shared memory");
+  return WorkgroupFits(kThreads, caps);
+}
+
+class Tile {
+ public:
+  Tile(Emission& m, const Gemm& g, const MatmulShared& t);
+  Dim count() const { return g_.batch * rows_.count() * columns_.count(); }
+  void Run(const Dim& at);
+
+ private:
+  // One operand's slice in shared memory, [depth][Pitch(length)].
+  struct Slice {
+    uint16_t view;
+    int64_t length;  // of C's axis
+  };
+  Slice NewSlice(std::string name, int64_t length);
+  void Fill(const Slice& slice, bool is_a, const Dim& k);
+  Val Fetch(bool is_a, const Dim& along, const Dim& k, int lanes);
+  void Put(const Slice& slice, Val value, const Dim& along, const Dim& k, bool lanes_on_k);
+  Vals Multiply(Vals sums);
+  void Finish(const Vals& sums);
+
+  int64_t own_rows() const { return t_.rows / kRowThreads; }
+  int64_t own_columns() const { return t_.columns / kColumnThreads; }
+
+  Emission& m_;
+  const Gemm& g_;
+  const MatmulShared& t_;
+  TiledAxis rows_, columns_;
+  Type type_;
+  Slice a_, b_;
+  Dim batch_, row_tile_, column_tile_, local_, row_thread_, column_thread_;
+};
+
+Tile::Tile(Emission& m, const Gemm& g, const MatmulShared& t)
+    : m_(m),
+      g_(g),
+      t_(t),
+      rows_{g.m, t.rows},
+      columns_{g.n, t.columns},
+      type_(AccumulatorOf(g.dtype)),
+      a_(NewSlice("a", t.rows)),
+      b_(NewSlice("b", t.columns)) {}
+
+Tile::Slice Tile::NewSlice(std::string name, int64_t length) {
+  return {m_.b.AddView({.name = std::move(name),
+                        .space = Space::kShared,
+                        .elem = type_,
+                        .extent = static_cast<uint32_t>(t_.depth * Pitch(length)),
+                        .reads = true,
+                        .writes = true}),
+          length};
+}
+
+// `lanes` neighbours of A along k or of B along n, 0 where they lie outside.
+Val Tile::Fetch(bool is_a, const Dim& along, const Dim& k, int lanes) {
+  const Dim& extent = is_a ? g_.m : g_.n;
+  const Dim first = (is_a ? row_tile_ * t_.rows : column_tile_ * t_.columns) + along;
+  // Vectors are whole: they are inside when their first element is.
+  const Position p = Guard(m_, first, extent), q = Guard(m_, k, g_.k);
+  Gemm::At at{batch_, p.at, p.at, q.at};
+  (is_a ? at.k : at.n) = (is_a ? at.k : at.n) + m_.e.Lane(lanes);
+  Val v = is_a ? g_.A(m_, at, lanes) : g_.B(m_, at, lanes);
+  return Where(Both(p.inside, q.inside), v, 0);
+}
+
+void Tile::Put(const Slice& slice, Val value, const Dim& along, const Dim& k, bool lanes_on_k) {
+  const int lanes = value.type().lanes;
+  for (int i = 0; i < lanes; ++i) {
+    const Dim at = (k + (lanes_on_k ? i : 0)) * Pitch(slice.length) + along + (lanes_on_k ? 0 : i);
+    m_.b.Store(slice.view, m_.e.Value(at), lanes == 1 ? value : m_.b.Extract(value, i));
+  }
+}
+
+// Copies a slice from k on; neighbouring invocations load neighbouring elements.
+void Tile::Fill(const Slice& slice, bool is_a, const Dim& k) {
+  const int lanes = is_a ? g_.a_lanes_k : g_.b_lanes_n;
+  const int64_t vectors = slice.length * t_.depth / lanes;
+  for (int64_t first = 0; first < vectors; first += kThreads) {
+    const Dim at = local_ + first;
+    // A's vectors run along k, B's along n.
+    const Dims place = is_a ? Unflatten(at, {slice.length, t_.depth / lanes})
+                            : Unflatten(at, {t_.depth, slice.length / lanes});
+    const Dim along = is_a ? place[0] : place[1] * lanes;
+    const Dim step = is_a ? place[1] * lanes : place[0];
+    auto copy = [&] { Put(slice, Fetch(is_a, along, k + step, lanes), along, step, is_a); };
+    if (first + kThreads <= vectors)
+      copy();
+    else
+      m_.b.If(m_.e.Value(at) < static_cast<double>(vectors), copy);
+  }
+}
+
+Vals Tile::Multiply(Vals sums) {
+  const Dim row = row_thread_ * own_rows(), column = column_thread_ * own_columns();
+  for (int64_t k = 0; k < t_.depth; ++k) {
+    Vals a, b;
+    for (int64_t i = 0; i < own_rows(); ++i)
+      a.push_back(m_.b.Load(a_.view, m_.e.Value(row + k * Pitch(t_.rows) + i)));
+    for (int64_t j = 0; j < own_columns(); ++j)
+      b.push_back(m_.b.Load(b_.view, m_.e.Value(column + k * Pitch(t_.columns) + j)));
+    for (size_t i = 0; i < a.size(); ++i)
+      for (size_t j = 0; j < b.size(); ++j) {
+        Val& sum = sums[i * b.size() + j];
+        sum = fma(a[i], b[j], sum);
+      }
+  }
+  return sums;
+}
+
+void Tile::Finish(const Vals& sums) {
+  const int lanes = own_columns() == 4 && g_.n.divisor() % 4 == 0 ? 4 : 1;
+  for (int64_t i = 0; i < own_rows(); ++i)
+    for (int64_t j = 0; j < own_columns(); j += lanes) {
+      const Position row = Guard(m_, row_tile_ * t_.rows + row_thread_ * own_rows() + i, g_.m);
+      const Position column =
+          Guard(m_, column_tile_ * t_.columns + column_thread_ * own_columns() + j, g_.n);
+      const auto part = std::span(sums).subspan(static_cast<size_t>(i * own_columns() + j),
+                                                static_cast<size_t>(lanes));
+      auto store = [&] {
+        const Gemm::At at{batch_, row.at, column.at + m_.e.Lane(lanes), 0};
+        Val v = lanes == 1 ? part[0] : m_.b.Pack(type_.Lanes(lanes), part);
+        m_.e.Finish(g_.c_index(at), g_.start ? v + g_.start(m_.e, at) : v, lanes);
+      };
+      if (Val inside = Both(row.inside, column.inside))
+        m_.b.If(inside, store);
+      else
+        store();
+    }
+}
+
+void Tile::Run(const Dim& at) {
+  const Dims tile = Unflatten(at, {g_.batch, rows_.count(), columns_.count()});
+  batch_ = tile[0], row_tile_ = tile[1], column_tile_ = tile[2];
+  local_ = m_.e.Coordinate(m_.b.Builtin(BuiltinKind::kLocalX), kThreads - 1);
+  row_thread_ = FloorDiv(local_, kColumnThreads), column_thread_ = Mod(local_, kColumnThreads);
+  Builder& b = m_.b;
+  const Vals zeros(static_cast<size_t>(own_rows() * own_columns()), b.Literal(type_, 0));
+  const Dim slices = CeilDiv(g_.k, t_.depth);
+  Finish(b.For({b.Int(0), b.Scalar(slices), b.Int(1)}, zeros, [&](Val i, Vals sums) {
+    const Dim k = m_.e.Coordinate(i, LastIndex(slices)) * t_.depth;
+    Fill(a_, true, k);
+    Fill(b_, false, k);
+    b.Barrier();
+    sums = Multiply(std::move(sums));
+    b.Barrier();
+    return sums;
+  }));
+}
+
+absl::StatusOr<Program> Emit(const Region& r, const void* p) {
+  const auto& t = Parameters<MatmulShared>(p);
+  const Gemm g = *GemmOf(r);
+  Program out{.kernel = fmt::format("matmul_shared_{}x{}x{}", t.rows, t.columns, t.depth),
+              .launches = {},
+              .scratch_bytes = {}};
+  Emission m(r, out.kernel, {static_cast<uint32_t>(kThreads), 1, 1});
+  Tile tile(m, g, t);
+  m.Guarded(m.Workgroups(tile.count()), [&](const Dim& at) { tile.Run(at); });
+  out.launches.push_back(std::move(m).Take());
+  return out;
+}
+
+}  // namespace
+
+const Schedule kMatmulShared{.name = "matmul_shared",
+                             .parameters = MatmulShared::kFields,
+                             .takes = &Takes,
+                             .defaults = &Defaults,
+                             .fits = &Fits,
+                             .emit = &Emit};
+
+}  // namespace forge::codegen
