@@ -154,6 +154,9 @@ absl::StatusOr<std::unique_ptr<ir::Module>> Read(const Bytes& file, std::string_
     if (h.weights_offset < sizeof(h) + h.graph_size)
       return DataLoss("{}: weights begin at byte {}, inside the graph", where, h.weights_offset);
     FORGE_ASSIGN_OR_RETURN(weights, WeightsIn(file, h, where));
+  } else if (file.size() != sizeof(h) + h.graph_size) {
+    return DataLoss("{}: {} bytes of graph do not end where the file does, at {}", where,
+                    h.graph_size, file.size());
   } else if (weights_path.empty()) {
     return DataLoss("{}: its weights are in a file beside it: open it by its path", where);
   } else {

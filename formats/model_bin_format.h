@@ -54,6 +54,7 @@ inline constexpr size_t kMaxProvenanceDepth = 128;
 inline constexpr size_t kMaxProvenanceParts = 1
                                               << 16;  // in one text, shared ones counted each time
 inline constexpr uint32_t kMaxBodyDepth = 64;
+inline constexpr uint32_t kMaxEnds = 1 << 14;  // arguments, and results, of a function
 inline constexpr uint32_t kNoProvenance = UINT32_MAX;
 
 // The file's numbers are frozen in model.fbs; these say that the program's are the same.

@@ -11,9 +11,10 @@ namespace {
 
 using Attribute = onnx::AttributeProto;
 
-// The elements of a scalar or list of integers.
+// The elements of a scalar or short list of integers: shapes and axes are short.
 std::optional<std::vector<int64_t>> IntsOf(const ir::HostValue& v) {
-  if (v.rank() > 1 || !Has(kIntTypes, v.dtype())) return std::nullopt;
+  constexpr int64_t kMost = 1024;
+  if (v.rank() > 1 || v.elements() > kMost || !Has(kIntTypes, v.dtype())) return std::nullopt;
   std::vector<int64_t> out;
   for (int64_t i = 0; i < v.elements(); ++i) out.push_back(v.i64(i));
   return out;

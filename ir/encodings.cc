@@ -2,6 +2,7 @@
 #include "ir/encodings.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 
 #include "ir/host_value.h"
@@ -47,10 +48,9 @@ absl::Status PermutedEncoding::Decode(DType t, std::span<const int64_t> shape,
   if (BitWidth(t) == 0 || BitWidth(t) % 8 != 0)
     return Unimplemented("{} of {}: elements are not whole bytes", name_, Name(t));
   FORGE_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, Strides(shape));
-  int64_t elements = 1;
-  for (int64_t extent : shape) elements *= extent;
+  FORGE_ASSIGN_OR_RETURN(const Dim size, Bytes(t, Dims(shape.begin(), shape.end())));
   const size_t bytes = static_cast<size_t>(BitWidth(t) / 8);
-  const size_t needed = static_cast<size_t>(elements) * bytes;
+  const size_t needed = static_cast<size_t>(size.constant());
   if (in.size() < needed || out.size() < needed)
     return InvalidArgument("{}: {} bytes are needed, {} given and room for {}", name_, needed,
                            in.size(), out.size());
@@ -61,6 +61,24 @@ absl::Status PermutedEncoding::Decode(DType t, std::span<const int64_t> shape,
     std::memcpy(to, in.data() + static_cast<size_t>(from) * bytes, bytes);
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<EncodingRef> EncodingNamed(std::string_view name) {
+  constexpr std::string_view kPermuted = "permuted(";
+  std::vector<int64_t> order;
+  if (name.starts_with(kPermuted) && name.ends_with(')')) {
+    const char *at = name.data() + kPermuted.size(), *end = name.data() + name.size() - 1;
+    while (at < end) {
+      int64_t axis = 0;
+      const auto [rest, error] = std::from_chars(at, end, axis);
+      if (error != std::errc() || (rest != end && *rest != ',')) break;
+      order.push_back(axis);
+      at = rest + 1;
+    }
+    auto encoding = PermutedEncoding::Make(std::move(order));
+    if (encoding.ok() && (*encoding)->name() == name) return encoding;
+  }
+  return InvalidArgument("'{}' is no known encoding", name);
 }
 
 }  // namespace forge::ir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encodings that every device may use.
+// Encodings that every device may use, and their names in files.
 #pragma once
 #include "ir/type.h"
 
@@ -24,5 +24,9 @@ class PermutedEncoding final : public Encoding {
   std::vector<int64_t> order_;
   std::string name_;  // "permuted(0,2,3,1)"
 };
+
+// The encoding of that name; a device's own encodings never stand in files.
+//   errors: InvalidArgument when there is none
+absl::StatusOr<EncodingRef> EncodingNamed(std::string_view name);
 
 }  // namespace forge::ir

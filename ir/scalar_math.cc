@@ -43,4 +43,11 @@ Value exp(Value x) { return (*x.fn)(Exp{}, {x}); }
 Value sqrt(Value x) { return (*x.fn)(Sqrt{}, {x}); }
 Value convert(Value x, DType to) { return (*x.fn)(Cast{to}, {x}); }
 
+Value Widened(Value x) {
+  const DType t = x.type().dtype();
+  return t == DType::kF16 || t == DType::kBF16 ? convert(x, DType::kF32) : x;
+}
+
+Value Narrowed(Value x, DType to) { return x.type().dtype() == to ? x : convert(x, to); }
+
 }  // namespace forge::ir

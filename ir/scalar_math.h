@@ -34,5 +34,9 @@ Value select(Value p, double a, Value b);
 Value exp(Value x);
 Value sqrt(Value x);
 Value convert(Value x, DType to);
+// f16 and bf16 as f32, in which sums and norms accumulate; anything else as it is.
+Value Widened(Value x);
+// `x` as `to`: undoes the above.
+Value Narrowed(Value x, DType to);
 
 }  // namespace forge::ir

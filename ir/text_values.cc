@@ -2,7 +2,7 @@
 #include "ir/text_values.h"
 
 #include "ir/attributes.h"
-#include "ir/encoding.h"
+#include "ir/encodings.h"
 #include "ir/host_value.h"
 
 namespace forge::ir {

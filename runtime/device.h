@@ -97,7 +97,7 @@ struct SegmentSpec {
 class Segment {
  public:
   virtual ~Segment() = default;
-  virtual int barriers() const { return 0; }
+  virtual int barriers() const { return 0; }  // of the last submission
 };
 using SegmentRef = std::shared_ptr<Segment>;
 

@@ -45,14 +45,27 @@ absl::Status VariableStore::Fill(const VariablePlace& place, std::span<const uin
   return absl::OkStatus();
 }
 
-absl::Status VariableStore::Add(std::span<ir::Variable* const> variables, bool upload) {
+bool VariableStore::Import(const ir::Variable& v) {
+  // Below a page the bookkeeping costs more than the copy.
+  constexpr uint64_t kLeast = 4096;
+  if (!v.init || v.role == ir::Variable::Role::kState) return false;
+  const absl::StatusOr<ir::HostValue> value = ir::InitialValue(v);
+  if (!value.ok() || value->bytes().size() < kLeast) return false;
+  absl::StatusOr<BufferRef> buffer = device_->Import(value->shared_bytes());
+  if (!buffer.ok()) return false;
+  places_[&v] = {*std::move(buffer), 0, value->bytes().size()};
+  bytes_ += value->bytes().size();
+  return true;
+}
+
+absl::Status VariableStore::Add(std::span<ir::Variable* const> variables) {
   // Small ones share buffers; none is larger than the device allows.
   std::vector<std::pair<ir::Variable*, uint64_t>> todo;
   for (ir::Variable* v : variables) {
     if (places_.contains(v)) continue;
     FORGE_ASSIGN_OR_RETURN(ir::Dim dim, v->type.bytes());
     FORGE_ASSIGN_OR_RETURN(int64_t bytes, dim.Evaluate({}));
-    todo.emplace_back(v, static_cast<uint64_t>(bytes));
+    if (!Import(*v)) todo.emplace_back(v, static_cast<uint64_t>(bytes));
   }
   size_t first = 0;
   while (first < todo.size()) {
@@ -72,7 +85,6 @@ absl::Status VariableStore::Add(std::span<ir::Variable* const> variables, bool u
       const VariablePlace place{buffer, at, bytes};
       at += (bytes + kAlignment - 1) / kAlignment * kAlignment;
       places_[v] = place;
-      if (!upload) continue;
       FORGE_ASSIGN_OR_RETURN(ir::HostValue initial, ir::InitialValue(*v));
       FORGE_RETURN_IF_ERROR(Fill(place, initial.bytes()));
     }
@@ -176,17 +188,13 @@ absl::StatusOr<ir::HostValue> Executable::Read(uint32_t value) {
   const Place& place = places_[value];
   std::vector<uint8_t> raw(place.bytes);
   if (place.bytes > 0) {
-    BufferRef from = slots_[place.slot];
-    uint64_t at = place.offset;
-    if (!device_->host_memory()) {
-      FORGE_ASSIGN_OR_RETURN(BufferRef staging, device_->Allocate(Memory::kReadback, place.bytes));
-      FORGE_ASSIGN_OR_RETURN(Point done, device_->Copy({*from, at, *staging, 0, place.bytes}, {}));
-      FORGE_RETURN_IF_ERROR(device_->Wait(done, -1));
-      from = staging;
-      at = 0;
-    }
-    FORGE_ASSIGN_OR_RETURN(std::span<uint8_t> mapped, device_->Map(*from));
-    std::memcpy(raw.data(), mapped.data() + at, place.bytes);
+    FORGE_ASSIGN_OR_RETURN(BufferRef staging, device_->Allocate(Memory::kReadback, place.bytes));
+    FORGE_ASSIGN_OR_RETURN(
+        Point done,
+        device_->Copy({*slots_[place.slot], place.offset, *staging, 0, place.bytes}, {}));
+    FORGE_RETURN_IF_ERROR(device_->Wait(done, -1));
+    FORGE_ASSIGN_OR_RETURN(std::span<uint8_t> mapped, device_->Map(*staging));
+    std::memcpy(raw.data(), mapped.data(), place.bytes);
   }
   const std::vector<int64_t> shape = ir::Constants(type.shape());
   if (!type.encoding()) return ir::HostValue::Of(type.dtype(), shape, Bytes(std::move(raw)));
@@ -221,6 +229,12 @@ absl::Status Executable::RunStepwise(std::span<const ir::HostValue* const> argum
     FORGE_RETURN_IF_ERROR(observer(view));
   }
   return CopyOut(results);
+}
+
+PlanStatistics Executable::statistics() const {
+  PlanStatistics n = statistics_;
+  for (const SegmentRef& segment : segments_) n.barriers += segment->barriers();
+  return n;
 }
 
 absl::StatusOr<std::vector<StepTime>> Executable::Timestamps() const {

@@ -21,14 +21,15 @@ struct VariablePlace {
 class VariableStore {
  public:
   explicit VariableStore(DeviceRef device) : device_(std::move(device)) {}
-  // Gives variables room and their initial bytes or zeros; without `upload` room only. Known ones
-  // are left alone.
+  // Gives variables room and their initial bytes or zeros. Constants stay in the model's own
+  // memory where the device can read it. Known ones are left alone.
   //   errors: ResourceExhausted, DataLoss (storage smaller than its type)
-  absl::Status Add(std::span<ir::Variable* const> variables, bool upload = true);
+  absl::Status Add(std::span<ir::Variable* const> variables);
   const VariablePlace* Find(const ir::Variable* v) const;
   uint64_t bytes() const { return bytes_; }
 
  private:
+  bool Import(const ir::Variable& v);
   absl::Status Fill(const VariablePlace& place, std::span<const uint8_t> bytes);
   DeviceRef device_;
   std::map<const ir::Variable*, VariablePlace> places_;
@@ -86,6 +87,8 @@ class Executable {
     bool timestamps = false;
     // Each step is a segment of its own, so that values can be looked at between steps.
     bool stepwise = false;
+    // Makes programs and says what they are; places nothing and records nothing.
+    bool compile_only = false;
     std::function<void(size_t done, size_t total)> progress;
   };
   struct Inputs {
@@ -111,7 +114,8 @@ class Executable {
   absl::Status RunStepwise(std::span<const ir::HostValue* const> arguments,
                            std::vector<ir::HostValue>& results, const Observer& observer);
 
-  const PlanStatistics& statistics() const { return statistics_; }
+  // Barriers are those of what ran last.
+  PlanStatistics statistics() const;
   std::span<const StepInfo> steps() const { return infos_; }
   std::span<const ProgramRef> programs() const { return programs_; }
   absl::StatusOr<std::vector<StepTime>> Timestamps() const;

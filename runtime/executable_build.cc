@@ -39,6 +39,10 @@ class ExecutableBuilder {
 
   absl::StatusOr<std::unique_ptr<Executable>> Build() {
     FORGE_RETURN_IF_ERROR(Compile());
+    if (options_.compile_only) {
+      AddNodes();
+      return std::move(made_);
+    }
     FORGE_RETURN_IF_ERROR(PlaceVariables());
     FORGE_RETURN_IF_ERROR(PlaceStaging());
     FORGE_RETURN_IF_ERROR(PlaceArena());
@@ -211,8 +215,7 @@ class ExecutableBuilder {
     for (size_t i = 0; i < f_.arguments().size(); ++i)
       AddCopy(made_->upload_[i], made_->places_[f_.arguments()[i].value],
               "input " + f_.arguments()[i].name);
-    for (size_t i = 0; i < f_.nodes().size(); ++i)
-      if (program_of_[i]) AddNode(i);
+    AddNodes();
     for (size_t i = 0; i < f_.results().size(); ++i)
       AddCopy(made_->places_[f_.results()[i].value], made_->readback_[i],
               "output " + f_.results()[i].name);
@@ -222,6 +225,11 @@ class ExecutableBuilder {
               "state " + u.variable->name);
     }
     return absl::OkStatus();
+  }
+
+  void AddNodes() {
+    for (size_t i = 0; i < f_.nodes().size(); ++i)
+      if (program_of_[i]) AddNode(i);
   }
 
   void AddNode(size_t i) {
@@ -258,7 +266,6 @@ class ExecutableBuilder {
       const std::span<const Step> part(steps_.data() + at, std::min(piece, steps_.size() - at));
       FORGE_ASSIGN_OR_RETURN(SegmentRef segment,
                              inputs_.device->Record({part, slots, {}, options_.timestamps}));
-      made_->statistics_.barriers += segment->barriers();
       made_->segments_.push_back(std::move(segment));
     }
     return absl::OkStatus();

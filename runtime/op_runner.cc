@@ -10,7 +10,8 @@ Verdict OpRunner::Supports(const Device& device, const ir::AnyOp& op, ir::TypeSp
 }
 
 absl::StatusOr<std::unique_ptr<OpRunner>> OpRunner::Create(DeviceRef device, const ir::AnyOp& op,
-                                                           ir::TypeSpan in, bool timestamps) {
+                                                           ir::TypeSpan in,
+                                                           const Executable::Options& options) {
   std::unique_ptr<OpRunner> runner(new OpRunner(device));
   ir::Function& f = runner->function_;
   ir::Values operands;
@@ -21,8 +22,6 @@ absl::StatusOr<std::unique_ptr<OpRunner>> OpRunner::Create(DeviceRef device, con
   const ir::Values results = f.Add(op, operands);
   FORGE_RETURN_IF_ERROR(f.status());
   for (size_t i = 0; i < results.size(); ++i) f.Return(fmt::format("y{}", i), results[i]);
-  Executable::Options options;
-  options.timestamps = timestamps;
   FORGE_ASSIGN_OR_RETURN(runner->executable_,
                          Executable::Build({device, f, {}, runner->programs_, {}}, options));
   return runner;

@@ -12,7 +12,8 @@ class OpRunner {
   static Verdict Supports(const Device& device, const ir::AnyOp& op, ir::TypeSpan in);
   // errors: what inference or the device says
   static absl::StatusOr<std::unique_ptr<OpRunner>> Create(DeviceRef device, const ir::AnyOp& op,
-                                                          ir::TypeSpan in, bool timestamps = false);
+                                                          ir::TypeSpan in,
+                                                          const Executable::Options& options = {});
   // `in`: one for each operand, null where absent.
   absl::StatusOr<std::vector<ir::HostValue>> Run(std::span<const ir::HostValue* const> in);
   const Executable& executable() const { return *executable_; }

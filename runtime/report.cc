@@ -41,7 +41,7 @@ std::string Explain(const Session& session) {
     out += fmt::format("{:>4}  {}  {}  {}\n", number++, Padded(s.kernel, kernel_width),
                        Padded(s.label, label_width), s.types);
   }
-  const SessionStatistics& n = session.statistics();
+  const SessionStatistics n = session.statistics();
   out += fmt::format("{} steps in {} dispatches, {} barriers; kernels: {} made, {} reused\n",
                      n.steps, n.dispatches, n.barriers, n.kernels_made, n.kernels_reused);
   out += fmt::format("memory: arena {} bytes (largest live set {}), weights {}, staging {}\n",

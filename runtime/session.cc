@@ -35,11 +35,18 @@ class ModelOnDevice {
   // Gives the variables that `main` reads a place, and runs `load` for those it computes.
   absl::Status Compute(const ir::Module& owner, const ir::Function& load, const ir::Function& main,
                        const SessionOptions& options) {
+    Executable::Options build{.compile_only = options.compile_only};
+    if (options.progress)
+      build.progress = [&](size_t done, size_t total) {
+        options.progress("packing weights", done, total);
+      };
+    if (options.compile_only)
+      return Executable::Build({device, load, {}, programs, {}}, build).status();
     std::vector<ir::Variable*> needed;
     for (const ir::Function* f : {&load, &main})
       for (const auto& r : f->reads())
         if (r.variable->role != ir::Variable::Role::kState) needed.push_back(r.variable);
-    FORGE_RETURN_IF_ERROR(constants.Add(needed, !options.compile_only));
+    FORGE_RETURN_IF_ERROR(constants.Add(needed));
     if (load.results().empty()) return absl::OkStatus();
     std::vector<VariablePlace> into;
     for (const auto& r : load.results()) {
@@ -48,14 +55,9 @@ class ModelOnDevice {
       into.push_back(*place);
     }
     const VariableStore* stores[] = {&constants};
-    Executable::Options build{.timestamps = false, .stepwise = false, .progress = {}};
-    if (options.progress)
-      build.progress = [&](size_t done, size_t total) {
-        options.progress("packing weights", done, total);
-      };
     FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Executable> e,
                            Executable::Build({device, load, stores, programs, into}, build));
-    return options.compile_only ? absl::OkStatus() : e->RunForVariables();
+    return e->RunForVariables();
   }
 
   DeviceRef device;
@@ -123,8 +125,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const M
     if (!symbol) return InvalidArgument("the model has no dimension '{}'", name);
     s->fixed_[symbol] = value;
   }
-  s->statistics_.lower_ms = Milliseconds(begin);
-  s->statistics_.weight_bytes = s->shared_->constants.bytes();
+  s->lower_ms_ = Milliseconds(begin);
   return s;
 }
 
@@ -167,6 +168,31 @@ absl::StatusOr<ir::Bindings> Session::BindingsFor(
   return bindings;
 }
 
+SessionStatistics Session::statistics() const {
+  SessionStatistics s{.lower_ms = lower_ms_,
+                      .compile_ms = compile_ms_,
+                      .weight_bytes = shared_->constants.bytes()};
+  if (current_ == nullptr) return s;
+  const PlanStatistics p = current_->statistics();
+  s.steps = p.steps;
+  s.dispatches = p.dispatches;
+  s.barriers = p.barriers;
+  s.kernels_made = p.kernels_made;
+  s.kernels_reused = p.kernels_reused;
+  s.arena_bytes = p.arena_bytes;
+  s.largest_live_set = p.largest_live_set;
+  s.staging_bytes = p.staging_bytes;
+  return s;
+}
+
+absl::Status Session::AddStates(const ir::Function& f) {
+  std::vector<ir::Variable*> states;
+  for (const auto& r : f.reads())
+    if (r.variable->role == ir::Variable::Role::kState) states.push_back(r.variable);
+  for (const auto& u : f.updates()) states.push_back(u.variable);
+  return states_->Add(states);
+}
+
 absl::Status Session::Prepare(const ir::Bindings& bindings) {
   for (auto it = plans_.begin(); it != plans_.end(); ++it) {
     if ((*it)->bindings != bindings) continue;
@@ -183,14 +209,11 @@ absl::Status Session::Prepare(const ir::Bindings& bindings) {
                          BindLowered(*lowered.main, device_->target(), bindings, lower));
   FORGE_RETURN_IF_ERROR(
       shared_->Compute(*plan->bound.module, *plan->bound.load, *plan->bound.main, options_));
-  std::vector<ir::Variable*> states;
-  for (const auto& r : plan->bound.main->reads())
-    if (r.variable->role == ir::Variable::Role::kState) states.push_back(r.variable);
-  for (const auto& u : plan->bound.main->updates()) states.push_back(u.variable);
-  FORGE_RETURN_IF_ERROR(states_->Add(states, !options_.compile_only));
+  if (!options_.compile_only) FORGE_RETURN_IF_ERROR(AddStates(*plan->bound.main));
   const VariableStore* stores[] = {&shared_->constants, states_.get()};
-  Executable::Options build{
-      .timestamps = options_.timestamps, .stepwise = options_.stepwise, .progress = {}};
+  Executable::Options build{.timestamps = options_.timestamps,
+                            .stepwise = options_.stepwise,
+                            .compile_only = options_.compile_only};
   if (options_.progress)
     build.progress = [this](size_t done, size_t total) {
       options_.progress("compiling kernels", done, total);
@@ -201,18 +224,7 @@ absl::Status Session::Prepare(const ir::Bindings& bindings) {
   if (plans_.size() == kMaxPlans) plans_.erase(plans_.begin());
   plans_.push_back(std::move(plan));
   current_ = plans_.back()->executable.get();
-  const PlanStatistics& p = current_->statistics();
-  statistics_ = {.lower_ms = statistics_.lower_ms,
-                 .compile_ms = Milliseconds(begin),
-                 .steps = p.steps,
-                 .dispatches = p.dispatches,
-                 .barriers = p.barriers,
-                 .kernels_made = p.kernels_made,
-                 .kernels_reused = p.kernels_reused,
-                 .arena_bytes = p.arena_bytes,
-                 .largest_live_set = p.largest_live_set,
-                 .weight_bytes = shared_->constants.bytes(),
-                 .staging_bytes = p.staging_bytes};
+  compile_ms_ = Milliseconds(begin);
   return absl::OkStatus();
 }
 
@@ -241,6 +253,7 @@ std::vector<NamedTensor> Session::Name(std::vector<ir::HostValue> results) const
 }
 
 absl::StatusOr<std::vector<NamedTensor>> Session::Run(std::span<const NamedTensor> inputs) {
+  if (options_.compile_only) return InvalidArgument("the Session was made to compile only");
   FORGE_ASSIGN_OR_RETURN(std::vector<const ir::HostValue*> arguments, Match(inputs));
   FORGE_ASSIGN_OR_RETURN(ir::Bindings bindings, BindingsFor(arguments));
   FORGE_RETURN_IF_ERROR(Prepare(bindings));

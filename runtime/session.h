@@ -46,7 +46,7 @@ struct SessionOptions {
   std::vector<std::string> outputs;     // empty: the model's own; inner values by name too
   std::map<std::string, int64_t> dims;  // symbols by name; the rest are bound by inputs
   bool timestamps = false;              // for Profile()
-  // Neither uploads nor runs anything: Bind() compiles every kernel, and Run() must not be called.
+  // Allocates and runs nothing: Bind() compiles every kernel, and Run() refuses.
   bool compile_only = false;
   bool stepwise = false;  // for RunStepwise()
   // Long work speaks up: what it is, how much of it is done.
@@ -87,7 +87,8 @@ class Session {
   absl::StatusOr<std::vector<NamedTensor>> Run(std::span<const NamedTensor> inputs);
   void Cancel() { cancel_ = true; }  // from any thread: ends the Run in progress between steps
 
-  const SessionStatistics& statistics() const { return statistics_; }
+  // Of the newest binding; barriers once it has run.
+  SessionStatistics statistics() const;
   // The plan of the newest binding; null before the first.
   Executable* executable() const { return current_; }
 
@@ -102,6 +103,7 @@ class Session {
   absl::StatusOr<ir::Bindings> BindingsFor(std::span<const ir::HostValue* const> arguments) const;
   absl::StatusOr<std::vector<const ir::HostValue*>> Match(
       std::span<const NamedTensor> inputs) const;
+  absl::Status AddStates(const ir::Function& f);
   absl::Status Prepare(const ir::Bindings& bindings);
   std::vector<NamedTensor> Name(std::vector<ir::HostValue> results) const;
 
@@ -114,7 +116,7 @@ class Session {
   ir::Bindings fixed_;                        // from SessionOptions::dims
   std::vector<std::unique_ptr<Plan>> plans_;  // newest last, bounded
   Executable* current_ = nullptr;
-  SessionStatistics statistics_;
+  double lower_ms_ = 0, compile_ms_ = 0;
   std::atomic<bool> cancel_ = false;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // forge-ops-doc: docs/ops.md, made from what the ops say of themselves.
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -79,7 +80,7 @@ std::string BoundText(const ir::OpDef& def) {
   return def.map ? "equal" : "4 u sqrt(K) S, or equal where nothing is rounded";
 }
 
-// The nodes that the first case becomes.
+// The nodes that a case becomes.
 absl::Status Decomposition(const ir::OpDef& def, std::ostream& out) {
   if (!def.decompose) return absl::OkStatus();
   FORGE_ASSIGN_OR_RETURN(const std::vector<ir::ConcreteCase> cases, ir::ConcreteCases(def));
@@ -87,11 +88,16 @@ absl::Status Decomposition(const ir::OpDef& def, std::ostream& out) {
     out << "\nDecomposes into the nodes of its body.\n";
     return absl::OkStatus();
   }
+  // f32 where there is one: narrow floats add conversions.
+  const auto f32 = std::find_if(cases.begin(), cases.end(), [](const ir::ConcreteCase& c) {
+    return !c.in.empty() && c.in[0].type.dtype() == DType::kF32;
+  });
+  const ir::ConcreteCase& c = f32 != cases.end() ? *f32 : cases[0];
   ir::Function f(std::string(def.info.name));
   ir::Values in;
-  for (const ir::CaseOperand& o : cases[0].in)
+  for (const ir::CaseOperand& o : c.in)
     in.push_back(o.type ? f.Argument(fmt::format("x{}", in.size()), o.type) : ir::Value{});
-  for (ir::Value v : def.decompose(cases[0].op.self(), f, in)) f.Return("y", v);
+  for (ir::Value v : def.decompose(c.op.self(), f, in)) f.Return("y", v);
   FORGE_RETURN_IF_ERROR(f.status());
   out << "\nDecomposition, for example:\n\n```\n" << ir::ToText(f) << "```\n";
   return absl::OkStatus();

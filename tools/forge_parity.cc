@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // forge-parity: the same answers everywhere, shown for every pair of devices.
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
 
 #include "base/platform.h"
@@ -38,12 +40,38 @@ struct Candidate {
   std::vector<NamedTensor> results;
 };
 
-// The inputs: what --inputs says, `random:SEED` standing for all.
+// What a folder holds for the inputs: NAME.npy and the like, or pictures for the only input there is.
+absl::StatusOr<std::vector<std::string>> InputsIn(const std::filesystem::path& folder,
+                                                  std::span<const Session::Port> ports) {
+  std::vector<std::string> arguments, pictures;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::filesystem::path& file = entry.path();
+    for (const Session::Port& port : ports)
+      if (file.stem() == FileName(port.name)) arguments.push_back(port.name + "=" + file.string());
+    const std::string kind = file.extension().string();
+    if (kind == ".png" || kind == ".jpg" || kind == ".jpeg") pictures.push_back(file.string());
+  }
+  if (error) return NotFound("{}: {}", folder.string(), error.message());
+  if (!arguments.empty()) return arguments;
+  if (ports.size() != 1 || pictures.empty())
+    return NotFound("{}: it holds no file named after an input", folder.string());
+  std::sort(pictures.begin(), pictures.end());
+  for (const std::string& p : pictures) arguments.push_back(ports[0].name + "=" + p);
+  return arguments;
+}
+
+// The inputs: what --inputs says, `random:SEED` or a folder standing for all.
 absl::StatusOr<std::vector<NamedTensor>> Inputs(const Options& o, const Session& s,
                                                 const Model& model) {
   FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
   std::vector<std::string> arguments;
   for (const std::string& i : o.inputs) {
+    if (std::error_code error; std::filesystem::is_directory(i, error)) {
+      FORGE_ASSIGN_OR_RETURN(std::vector<std::string> files, InputsIn(i, s.inputs()));
+      arguments.insert(arguments.end(), files.begin(), files.end());
+      continue;
+    }
     if (i != "random" && !i.starts_with("random:")) {
       arguments.push_back(i);
       continue;
@@ -97,7 +125,7 @@ absl::Status CompileOnly(const Options& o, std::vector<Candidate>& devices, bool
   std::string tsv = "device\tstep\tkernel\tstatistic\tvalue\n";
   for (Candidate& c : devices) {
     FORGE_RETURN_IF_ERROR(c.session->Bind(dims));
-    const SessionStatistics& n = c.session->statistics();
+    const SessionStatistics n = c.session->statistics();
     size_t statistics = 0;
     const auto programs = c.session->executable()->programs();
     for (size_t i = 0; i < programs.size(); ++i)
@@ -163,6 +191,7 @@ int main(int argc, char** argv) {
       "forge-parity",
       "Runs a model, or every op's cases, on several devices and compares each pair.",
       {"forge-parity model.bin --inputs random:1 --dim N=4",
+       "forge-parity model.bin --inputs pictures",
        "forge-parity ops --devices cpu,vulkan",
        "forge-parity model.bin --devices vulkan --dim N=1 --compile-only --stats kernels.tsv"});
   tool.AddJson();
@@ -174,7 +203,8 @@ int main(int argc, char** argv) {
       ->delimiter(',');
   tool.app()
       .add_option("--inputs,--input", o.inputs,
-                  "random:SEED, or NAME=FILE as forge-run takes; repeatable")
+                  "random:SEED, a folder with a file for each input or with pictures, or NAME=FILE as "
+                  "forge-run takes; repeatable")
       ->expected(1)
       ->take_all();
   tool.app().add_option("--preprocess", o.presentation.preprocess, "For pictures, as forge-run");

@@ -290,7 +290,7 @@ absl::StatusOr<std::string> Runner::FirstDifferingStep() {
 
 void Runner::PrintJson() {
   const DeviceInfo& d = device_->info();
-  const SessionStatistics& n = session_->statistics();
+  const SessionStatistics n = session_->statistics();
   const CompileCounts kernels = device_->compile_counts();
   nlohmann::json outputs = nlohmann::json::array();
   for (size_t i = 0; i < results_.size(); ++i) {

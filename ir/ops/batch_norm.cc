@@ -47,14 +47,20 @@ absl::StatusOr<Types> BatchNorm::infer(TypeSpan in) const {
 }
 
 Values BatchNorm::decompose(Function& f, ValueSpan in) const {
-  const Type& x = in[0].type();
+  const Type x = in[0].type();
   const auto along = NormalAxis(axis, x.rank());
   if (!along.ok()) return {Value{}};
   Dims shape(static_cast<size_t>(x.rank() - *along), 1);
   shape[0] = x.shape()[static_cast<size_t>(*along)];
-  const Value scale = in[1] / sqrt(in[4] + epsilon);
-  const Value shift = in[2] - in[3] * scale;
-  return {in[0] * f(Reshape{shape}, {scale}) + f(Reshape{shape}, {shift})};
+  const Value gamma = Widened(in[1]), beta = Widened(in[2]), mean = Widened(in[3]);
+  const Value deviation = sqrt(Widened(in[4]) + epsilon);
+  const Value scale = gamma / deviation;
+  const Value shift = beta - mean * scale;
+  // One at a time: the order of nodes must not depend on the compiler.
+  const Value scales = f(Reshape{shape}, {scale});
+  const Value shifts = f(Reshape{shape}, {shift});
+  const Value y = Widened(in[0]) * scales + shifts;
+  return {Narrowed(y, x.dtype())};
 }
 
 absl::Status BatchNorm::evaluate(Eval& e) const {

@@ -9,7 +9,7 @@ struct Pad {
   double value = 0;
 
   static constexpr OpInfo kInfo{.name = "pad",
-                                .formula = "y = x with `value` around it",
+                                .formula = "y = x with value around it",
                                 .inputs = "x: number|bool[*d]",
                                 .outputs = "y: =x[*p]",
                                 .source = "ONNX Pad-13 (constant); torch.nn.functional.pad"};

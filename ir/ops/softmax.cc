@@ -56,8 +56,9 @@ absl::StatusOr<Types> Softmax::infer(TypeSpan in) const {
 }
 
 Values Softmax::decompose(Function&, ValueSpan in) const {
-  const Value e = exp(in[0] - ReduceAxes(ReduceKind::kMax, in[0], {axis}));
-  return {e / ReduceAxes(ReduceKind::kSum, e, {axis})};
+  const Value x = Widened(in[0]);
+  const Value e = exp(x - ReduceAxes(ReduceKind::kMax, x, {axis}));
+  return {Narrowed(e / ReduceAxes(ReduceKind::kSum, e, {axis}), in[0].type().dtype())};
 }
 
 Values Softmax::gradient(const GradArgs& g) const {

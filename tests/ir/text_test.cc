@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "ir/encoding.h"
+#include "ir/encodings.h"
 #include "ir/host_value.h"
 #include "ir/module.h"
 #include "ir/ops/concat.h"
@@ -79,7 +79,8 @@ std::unique_ptr<Module> Sample() {
   const Function::LateField late[] = {{"shape", shape}};
   const Value dynamic = f.AddLate(Reshape{}, {{flat}}, late)[0];
   const Value soft = f(Softmax{.axis = 1}, {flat});
-  const Value laid = f(Relayout{F32({n, 8, 26, 26}).With(*Permuted({0, 2, 3, 1}))}, {z});
+  const Value laid =
+      f(Relayout{F32({n, 8, 26, 26}).With(*PermutedEncoding::Make({0, 2, 3, 1}))}, {z});
   f.Store(cache, f.Read(cache));
   f.Return("scores", soft);
   f.Return("dynamic/0", dynamic);

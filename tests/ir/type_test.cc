@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/encoding.h"
+#include "ir/encodings.h"
 #include "tests/support/status_matchers.h"
 
 namespace forge::ir {
@@ -32,8 +32,8 @@ TEST(TypeTest, ComparesByContent) {
   EXPECT_NE(t, Type());
   EXPECT_EQ(Type::Sequence(t), Type::Sequence(t.With(DType::kF32)));
   EXPECT_NE(Type::Sequence(t), Type::Optional(t));
-  EXPECT_EQ(t.With(*Permuted({1, 0})), t.With(*Permuted({1, 0})));
-  EXPECT_NE(t.With(*Permuted({1, 0})), t);
+  EXPECT_EQ(t.With(*PermutedEncoding::Make({1, 0})), t.With(*PermutedEncoding::Make({1, 0})));
+  EXPECT_NE(t.With(*PermutedEncoding::Make({1, 0})), t);
 }
 
 TEST(TypeTest, BytesCountPackedElementsAndRefuseOverflow) {
@@ -58,7 +58,7 @@ TEST(TypeTest, BindReachesElements) {
 
 TEST(EncodingTest, PermutedDecodes) {
   // Two channels of one row of three, stored row, column, channel.
-  const EncodingRef nhwc = *Permuted({1, 2, 0});
+  const EncodingRef nhwc = *PermutedEncoding::Make({1, 2, 0});
   EXPECT_EQ(nhwc->name(), "permuted(1,2,0)");
   const std::vector<uint8_t> in = {1, 4, 2, 5, 3, 6};
   std::vector<uint8_t> out(6);
@@ -66,7 +66,7 @@ TEST(EncodingTest, PermutedDecodes) {
   ASSERT_THAT(nhwc->Decode(DType::kU8, shape, in, out), Succeeds());
   EXPECT_EQ(out, (std::vector<uint8_t>{1, 2, 3, 4, 5, 6}));
   EXPECT_THAT(nhwc->Decode(DType::kU16, shape, in, out),
-              Fails(absl::StatusCode::kInvalidArgument, "6 bytes"));
+              Fails(absl::StatusCode::kInvalidArgument, "12 bytes are needed"));
 }
 
 TEST(EncodingTest, NamesFindEncodings) {

@@ -47,7 +47,7 @@ absl::StatusOr<double> TimeOn(const DeviceRef& device, const ir::AnyOp& op,
     pointers.push_back(&v);
   }
   FORGE_ASSIGN_OR_RETURN(std::unique_ptr<OpRunner> runner,
-                         OpRunner::Create(device, op, types, true));
+                         OpRunner::Create(device, op, types, {.timestamps = true}));
   return TimeRunner(*runner, pointers);
 }
 
@@ -93,7 +93,7 @@ absl::StatusOr<OpTime> TimeOp(const DeviceRef& device, const ir::ConcreteCase& c
   FORGE_ASSIGN_OR_RETURN(ir::Types results, c.op.Infer(types));
   FORGE_ASSIGN_OR_RETURN(ir::CaseInputs inputs, ir::MakeInputs(c));
   FORGE_ASSIGN_OR_RETURN(std::unique_ptr<OpRunner> runner,
-                         OpRunner::Create(device, c.op, types, true));
+                         OpRunner::Create(device, c.op, types, {.timestamps = true}));
   OpTime time;
   FORGE_ASSIGN_OR_RETURN(time.seconds, TimeRunner(*runner, inputs.pointers()));
   FORGE_ASSIGN_OR_RETURN(int64_t flops,

@@ -21,7 +21,7 @@ struct Tally {
 
 absl::Status RunCase(const DeviceRef& device, const ir::ConcreteCase& c, bool compile_only) {
   FORGE_ASSIGN_OR_RETURN(std::unique_ptr<OpRunner> runner,
-                         OpRunner::Create(device, c.op, c.types()));
+                         OpRunner::Create(device, c.op, c.types(), {.compile_only = compile_only}));
   if (compile_only) return absl::OkStatus();
   FORGE_ASSIGN_OR_RETURN(ir::CaseInputs inputs, ir::MakeInputs(c));
   const auto pointers = inputs.pointers();
