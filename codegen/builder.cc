@@ -34,7 +34,7 @@ bool Commutes(Code c) {
 // Has a precise form. Fma stands without the flag: it is one rounding or two on every device.
 bool MayBePrecise(Code c) {
   return c == Code::kAdd || c == Code::kSub || c == Code::kMul || c == Code::kDiv ||
-         c == Code::kMin || c == Code::kMax;
+         c == Code::kFma || c == Code::kMin || c == Code::kMax;
 }
 
 }  // namespace

@@ -110,7 +110,9 @@ Word SpirvPrinter::Plain(const Inst& i) {
   const Word result = op & kExtended
                           ? m_.AddExtended(static_cast<GLSLstd450>(op & ~kExtended), type, operands)
                           : m_.AddValue(static_cast<Op>(op), type, operands);
-  if ((i.aux & kPrecise) && !(op & kExtended)) m_.Decorate(result, spv::Decoration::NoContraction);
+  // A driver without fused arithmetic splits Fma, and may reassociate the parts unless told not to.
+  if ((i.aux & kPrecise) && (!(op & kExtended) || i.code == Code::kFma))
+    m_.Decorate(result, spv::Decoration::NoContraction);
   return result;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One loop over dense elements for each element-wise entry and element type.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 
@@ -44,20 +45,29 @@ template <class T>
 constexpr std::string_view DomainWord() {
   return ResolvedWord(T::kInfo.inputs, T::kInfo.arity() - 1);
 }
+// Is `choice` one of the words that a dtype word such as "number|bool" joins?
+constexpr bool Offers(std::string_view word, std::string_view choice) {
+  for (size_t at = 0; at < word.size();) {
+    const size_t end = std::min(word.find('|', at), word.size());
+    if (word.substr(at, end - at) == choice) return true;
+    at = end + 1;
+  }
+  return false;
+}
 template <class T>
 constexpr bool TakesFloats() {
   constexpr std::string_view word = DomainWord<T>();
-  return word == "float" || word == "number" || word == "any";
+  return Offers(word, "float") || Offers(word, "number") || Offers(word, "any");
 }
 template <class T>
 constexpr bool TakesInts() {
   constexpr std::string_view word = DomainWord<T>();
-  return word == "int" || word == "number" || word == "any";
+  return Offers(word, "int") || Offers(word, "number") || Offers(word, "any");
 }
 template <class T>
 constexpr bool TakesBools() {
   constexpr std::string_view word = DomainWord<T>();
-  return word == "bool" || word == "any";
+  return Offers(word, "bool") || Offers(word, "any");
 }
 // Is operand k a truth value whatever the domain?
 template <class T>

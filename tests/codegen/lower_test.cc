@@ -113,6 +113,16 @@ TEST_P(LowerTest, HalvesRoundOnceInFloats) {
 }
 
 // What the kernel makes of 256 numbers, among them the edges of every type.
+// One NaN is as good as another.
+template <class T>
+void MakeNansEqual(std::vector<uint8_t>& bytes) {
+  for (size_t n = 0; n + sizeof(T) <= bytes.size(); n += sizeof(T)) {
+    T v;
+    std::memcpy(&v, &bytes[n], sizeof(T));
+    if (std::isnan(v)) std::memset(&bytes[n], 0xff, sizeof(T));
+  }
+}
+
 std::vector<uint8_t> Outputs(const Kernel& k) {
   std::vector<uint8_t> x(256 * 32), y(256 * 32);
   uint64_t state = 1;
@@ -125,13 +135,8 @@ std::vector<uint8_t> Outputs(const Kernel& k) {
   std::vector<uint8_t>* const operands[] = {&x, &y};
   const absl::Status s = forge::testing::RunKernel(k, operands);
   EXPECT_TRUE(s.ok()) << s << ToText(k);
-  if (k.views[1].elem.elem == DType::kF64) {  // one NaN is as good as another
-    for (size_t n = 0; n + 8 <= y.size(); n += 8) {
-      double v;
-      std::memcpy(&v, &y[n], 8);
-      if (std::isnan(v)) std::memset(&y[n], 0xff, 8);
-    }
-  }
+  if (k.views[1].elem.elem == DType::kF64) MakeNansEqual<double>(y);
+  if (k.views[1].elem.elem == DType::kF32) MakeNansEqual<float>(y);
   return y;
 }
 
