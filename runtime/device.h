@@ -182,8 +182,9 @@ class Device {
 using DeviceRef = std::shared_ptr<Device>;
 
 struct DeviceOptions {
-  int threads = 0;    // of the host; 0: all
-  bool cache = true;  // keep compiled kernels in the cache folder
+  int threads = 0;          // of the host; 0: all
+  bool cache = true;        // keep compiled kernels in the cache folder
+  bool statistics = false;  // ask the driver about each kernel: Program::statistics()
 };
 
 // What a plug-in exports.

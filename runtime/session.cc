@@ -169,9 +169,8 @@ absl::StatusOr<ir::Bindings> Session::BindingsFor(
 }
 
 SessionStatistics Session::statistics() const {
-  SessionStatistics s{.lower_ms = lower_ms_,
-                      .compile_ms = compile_ms_,
-                      .weight_bytes = shared_->constants.bytes()};
+  SessionStatistics s{
+      .lower_ms = lower_ms_, .compile_ms = compile_ms_, .weight_bytes = shared_->constants.bytes()};
   if (current_ == nullptr) return s;
   const PlanStatistics p = current_->statistics();
   s.steps = p.steps;

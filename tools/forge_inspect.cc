@@ -98,6 +98,7 @@ absl::Status PrintPasses(const Options& o, std::shared_ptr<const Model> model) {
   bool found = false;
   SessionOptions options;
   options.dims = dims;
+  options.compile_only = true;
   options.observe = [&](std::string_view pass, const ir::Function& f) {
     if (o.pass != "all" && o.pass != pass) return;
     found = true;
@@ -115,7 +116,7 @@ absl::Status PrintPasses(const Options& o, std::shared_ptr<const Model> model) {
 
 absl::Status PrintKernel(const Options& o, std::shared_ptr<const Model> model) {
   FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
-  FORGE_ASSIGN_OR_RETURN(DeviceRef device, OpenDevice(o.device, {}));
+  FORGE_ASSIGN_OR_RETURN(DeviceRef device, OpenDevice(o.device, {.statistics = o.stats}));
   SessionOptions options;
   options.dims = dims;
   FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(model, device, options));

@@ -40,7 +40,8 @@ struct Candidate {
   std::vector<NamedTensor> results;
 };
 
-// What a folder holds for the inputs: NAME.npy and the like, or pictures for the only input there is.
+// What a folder holds for the inputs: NAME.npy and the like, or pictures for the only input there
+// is.
 absl::StatusOr<std::vector<std::string>> InputsIn(const std::filesystem::path& folder,
                                                   std::span<const Session::Port> ports) {
   std::vector<std::string> arguments, pictures;
@@ -159,7 +160,7 @@ absl::Status Run(Options o, bool json) {
   std::vector<Candidate> devices;
   for (const std::string& name : o.devices) {
     Candidate c{.name = name, .device = nullptr, .session = nullptr, .results = {}};
-    FORGE_ASSIGN_OR_RETURN(c.device, OpenDevice(name, {}));
+    FORGE_ASSIGN_OR_RETURN(c.device, OpenDevice(name, {.statistics = o.compile_only}));
     SessionOptions options;
     options.dims = dims;
     options.compile_only = o.compile_only;
@@ -191,8 +192,7 @@ int main(int argc, char** argv) {
       "forge-parity",
       "Runs a model, or every op's cases, on several devices and compares each pair.",
       {"forge-parity model.bin --inputs random:1 --dim N=4",
-       "forge-parity model.bin --inputs pictures",
-       "forge-parity ops --devices cpu,vulkan",
+       "forge-parity model.bin --inputs pictures", "forge-parity ops --devices cpu,vulkan",
        "forge-parity model.bin --devices vulkan --dim N=1 --compile-only --stats kernels.tsv"});
   tool.AddJson();
   Options o;
@@ -202,9 +202,10 @@ int main(int argc, char** argv) {
                   "Comma-separated; default: all there are, the reference first")
       ->delimiter(',');
   tool.app()
-      .add_option("--inputs,--input", o.inputs,
-                  "random:SEED, a folder with a file for each input or with pictures, or NAME=FILE as "
-                  "forge-run takes; repeatable")
+      .add_option(
+          "--inputs,--input", o.inputs,
+          "random:SEED, a folder with a file for each input or with pictures, or NAME=FILE as "
+          "forge-run takes; repeatable")
       ->expected(1)
       ->take_all();
   tool.app().add_option("--preprocess", o.presentation.preprocess, "For pictures, as forge-run");

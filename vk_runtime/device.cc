@@ -20,8 +20,8 @@ absl::StatusOr<std::shared_ptr<VulkanDevice>> VulkanDevice::Open(const ContextRe
                                                                  const DeviceOptions& options) {
   std::shared_ptr<VulkanDevice> d(new VulkanDevice(context, std::move(info)));
   d->heap_ = std::make_shared<Heap>(context);
-  FORGE_ASSIGN_OR_RETURN(
-      d->pipelines_, PipelineStore::Create(context, options.cache, context->settings().statistics));
+  FORGE_ASSIGN_OR_RETURN(d->pipelines_,
+                         PipelineStore::Create(context, options.cache, options.statistics));
   const int threads = options.threads > 0 ? options.threads : CpuCount();
   d->compiler_ = std::make_unique<Compiler>(context, d->pipelines_, threads);
   d->queue_ = std::make_unique<Queue>(context);

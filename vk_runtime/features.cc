@@ -267,7 +267,6 @@ absl::StatusOr<Settings> Settings::FromEnvironment() {
   Settings s;
   FORGE_ASSIGN_OR_RETURN(s.validate, Switch("FORGE_VK_VALIDATE", "1"));
   FORGE_ASSIGN_OR_RETURN(s.guaranteed, Switch("FORGE_VK_LIMITS", "guaranteed"));
-  FORGE_ASSIGN_OR_RETURN(s.statistics, Switch("FORGE_VK_STATISTICS", "1"));
   if (const auto piece = Environment("FORGE_VK_PIECE_MS")) {
     int64_t ms = 0;
     const char* end = piece->data() + piece->size();

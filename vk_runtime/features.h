@@ -13,7 +13,6 @@ namespace forge::vk {
 struct Settings {
   bool validate = false;             // FORGE_VK_VALIDATE=1
   bool guaranteed = false;           // FORGE_VK_LIMITS=guaranteed
-  bool statistics = false;           // FORGE_VK_STATISTICS=1: the kernel compiler's own numbers
   std::vector<std::string> disable;  // FORGE_VK_DISABLE, split
   int64_t piece_nanoseconds = 200'000'000;  // FORGE_VK_PIECE_MS: estimated work of one submission
 
