@@ -25,7 +25,15 @@ void Copier::CopyNode(const Node& node) {
   for (const Late& l : node.late)
     late.push_back({node.op.def().fields[l.field].name, map_[l.value]});
   const Values made = out_.AddLate(node.op, Operands(node.in), late);
-  for (uint16_t k = 0; k < node.outs; ++k) Map(node.first_out + k, made[k]);
+  for (uint16_t k = 0; k < node.outs; ++k) {
+    KeepEncoding(in_, node.first_out + k, out_, made[k]);
+    Map(node.first_out + k, made[k]);
+  }
+}
+
+void KeepEncoding(const Function& in, uint32_t value, Function& out, Value made) {
+  if (in.type(value).is_tensor() && made.type().is_tensor())
+    out.SetEncoding(made, in.type(value).encoding());
 }
 
 absl::Status Copier::Finish() {

@@ -25,4 +25,7 @@ class Copier {
   std::vector<Value> map_;
 };
 
+// Gives `made` the layout of `value`, which inference does not know.
+void KeepEncoding(const Function& in, uint32_t value, Function& out, Value made);
+
 }  // namespace forge::ir

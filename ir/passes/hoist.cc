@@ -45,7 +45,10 @@ class Loader {
       operands.push_back(v == kAbsent ? Value{} : map_[v] ? map_[v] : Copy(v));
     Function::Scope scope(load_, node.from);
     Values made = load_.Add(node.op, operands);
-    for (size_t i = 0; i < made.size(); ++i) map_[node.first_out + i] = made[i];
+    for (uint32_t i = 0; i < made.size(); ++i) {
+      KeepEncoding(in_, node.first_out + i, load_, made[i]);
+      map_[node.first_out + i] = made[i];
+    }
     return map_[value];
   }
 

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times a model on a device beside onnxruntime, in turns, with the same number of threads.
+
+  ~/.cache/forge/oracle-venv/bin/python tests/conformance/time_onnxruntime.py MODEL.onnx x=1x3x48x192
+
+The virtual environment is the one of tools/fetch-models --oracle.
+"""
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import time
+
+import numpy
+import onnxruntime
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def time_onnxruntime(session, feeds, runs):
+    for _ in range(10):
+        session.run(None, feeds)
+    times = []
+    for _ in range(runs):
+        begin = time.perf_counter()
+        session.run(None, feeds)
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times) * 1e3
+
+
+def open_dimensions(session, shapes):
+    """Forge's names of the dimensions that the model leaves open."""
+    for info in session.get_inputs():
+        for axis, extent in enumerate(info.shape):
+            if isinstance(extent, int):
+                continue
+            named = extent and extent != "?"
+            yield (extent if named else f"{info.name}.{axis}"), shapes[info.name][axis]
+
+
+def time_forge(options, names, dims):
+    command = [options.forge_run, "--device", options.device, "--threads", str(options.threads),
+               options.model, "--repeat", str(options.runs), "--warmup", "10", "--json"]
+    for name in names:
+        command += ["--input", f"{name}=random:1"]
+    for name, extent in dims.items():
+        command += ["--dim", f"{name}={extent}"]
+    out = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return json.loads(out.stdout)["latency_ms"]["median"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("inputs", nargs="+", help="NAME=1x3x48x192: float inputs")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--runs", type=int, default=300)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--forge-run", default=str(ROOT / "build/release/bin/forge-run"))
+    options = parser.parse_args()
+
+    shapes = {}
+    for text in options.inputs:
+        name, shape = text.rsplit("=", 1)
+        shapes[name] = [int(n) for n in shape.split("x")]
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = options.threads
+    session = onnxruntime.InferenceSession(options.model, settings, providers=["CPUExecutionProvider"])
+    random = numpy.random.default_rng(1)
+    feeds = {name: random.standard_normal(shape, dtype=numpy.float32) for name, shape in shapes.items()}
+
+    dims = dict(open_dimensions(session, shapes))
+    print(f"medians of {options.runs} runs in ms, {options.threads} threads")
+    print(f"turn   onnxruntime {onnxruntime.__version__}   forge {options.device}   ratio")
+    ratios = []
+    for turn in range(options.turns):
+        theirs, ours = time_onnxruntime(session, feeds, options.runs), time_forge(options, shapes, dims)
+        ratios.append(ours / theirs)
+        print(f"{turn:4}   {theirs:18.3f}   {ours:9.3f}   {ratios[-1]:.2f}")
+    print(f"median ratio {statistics.median(ratios):.2f}")
+
+
+if __name__ == "__main__":
+    main()
