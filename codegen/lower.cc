@@ -111,8 +111,7 @@ class Lowering {
   Vals Control(const Inst& i) {
     const Vals args = Of(in_.ArgsOf(i));
     if (i.code == Code::kIf)
-      return b_.If(
-          args[0], [&] { return Block(i.block); }, [&] { return Block(i.block + 1); });
+      return b_.If(args[0], [&] { return Block(i.block); }, [&] { return Block(i.block + 1); });
     const auto with = [&](BlockId b, const Vals& arguments) {
       Map(in_.blocks[b].arguments, arguments);
       return Block(b);

@@ -39,7 +39,9 @@ template <class T>
 struct Plain {
   T v{};
   constexpr Plain() = default;
-  constexpr explicit Plain(T value) requires(!std::is_same_v<T, double>) : v(value) {}
+  constexpr explicit Plain(T value)
+    requires(!std::is_same_v<T, double>)
+      : v(value) {}
   constexpr Plain(double value) : v(FromDouble<T>(value)) {}  // NOLINT: numbers mix with elements
 
   friend constexpr Plain operator+(Plain a, Plain b) {

@@ -155,8 +155,8 @@ TEST(LowerKernelTest, MeansTheSameWithoutWideIntegers) {
     const Vals v =
         b.For({b.Int(0), b.Int(5), b.Int(1)}, {x, b.Literal(kF32, 0)}, [&](Val i, Vals v) {
           const Val wide = convert(i, DType::kI64);
-          const Val next = b.If(
-              v[0] < 7, [&] { return Vals{v[0] * 3}; }, [&] { return Vals{v[0] - wide}; })[0];
+          const Val next =
+              b.If(v[0] < 7, [&] { return Vals{v[0] * 3}; }, [&] { return Vals{v[0] - wide}; })[0];
           return Vals{next, v[1] + 1};
         });
     return v[0] + convert(v[1], DType::kI64);
