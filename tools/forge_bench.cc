@@ -2,6 +2,7 @@
 // forge-bench: how fast ops, models and devices are.
 #include <algorithm>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <regex>
 
 #include "base/platform.h"
@@ -174,22 +175,12 @@ int main(int argc, char** argv) {
        "forge-bench model.bin --device cpu --device vulkan --dim N=1"});
   tool.AddJson();
   Options o;
-  tool.app().add_option("what", o.what, "ops, peak, tune, or a model")->required();
-  tool.app()
-      .add_option("--device", o.devices, "Repeatable")
-      ->expected(1)
-      ->take_all()
-      ->default_str("auto");
-  tool.app().add_option("--filter", o.filter,
-                        "Only cases whose text matches this regular expression");
-  tool.app().add_option("--dim", o.dims, "SYMBOL=N; repeatable")->expected(1)->take_all();
-  tool.app()
-      .add_option("--threads", o.threads, "Threads of the host; 0: all")
-      ->check(CLI::Range(0, 4096));
-  tool.app()
-      .add_option("--repeat", o.repeat, "Timed runs of a model")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 100000));
+  tool.Argument("what", o.what, "ops, peak, tune, or a model");
+  tool.List("--device NAME", o.devices, "Where; default: auto");
+  tool.Option("--filter REGEX", o.filter, "Only cases whose text matches this regular expression");
+  tool.List("--dim SYMBOL=N", o.dims, "SYMBOL=N binds a dynamic dimension");
+  tool.Option("--threads N", o.threads, {0, 4096}, "Threads of the host; 0: all");
+  tool.Option("--repeat N", o.repeat, {1, 100000}, "Timed runs of a model");
   return tool.Run(argc, argv, [&] {
     if (o.devices.empty()) o.devices = {"auto"};
     return Run(o, tool.json());

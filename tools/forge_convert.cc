@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // forge-convert: a model of another format becomes model.bin.
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "formats/load.h"
 #include "formats/model_bin.h"
@@ -88,16 +89,11 @@ int main(int argc, char** argv) {
             {"forge-convert net.onnx -o net.bin", "forge-convert net.onnx --opset-report"});
   tool.AddJson();
   Options o;
-  tool.app().add_option("in", o.in, "The model: .onnx or model.bin")->required();
-  tool.app().add_option("-o,--out", o.out, "The model.bin to write");
-  tool.app().add_flag("--opset-report", o.report,
-                      "List the model's operators and whether each is supported");
-  tool.app()
-      .add_option("--shape", o.shapes,
-                  "NAME=1,3,H,W: numbers, or names of dimensions that stay open; repeatable")
-      ->expected(1)
-      ->take_all();
-  tool.app().add_flag("--external-weights", o.external,
-                      "Put the weights into OUT.bin.weights beside it");
+  tool.Argument("in", o.in, "The model: .onnx or model.bin");
+  tool.Option("-o,--out OUT.bin", o.out, "The model.bin to write");
+  tool.Flag("--opset-report", o.report, "List the model's operators and whether each is supported");
+  tool.List("--shape NAME=DIMS", o.shapes,
+            "NAME=1,3,H,W: numbers, or names of dimensions that stay open");
+  tool.Flag("--external-weights", o.external, "Put the weights into OUT.bin.weights beside it");
   return tool.Run(argc, argv, [&] { return Run(o, tool.json()); });
 }

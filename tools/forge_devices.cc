@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // forge-devices: what there is to run on, and why what is missing is missing.
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "runtime/backends.h"
 #include "tools/support/terminal.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // forge-inspect: what is in a model, what the passes make of it, and what a step's kernel is.
+#include <climits>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "formats/load.h"
 #include "formats/model_bin.h"
@@ -181,16 +183,14 @@ int main(int argc, char** argv) {
              "forge-inspect model.bin --kernel 3 --device vulkan --dim N=1 --stats"});
   tool.AddJson();
   Options o;
-  tool.app().add_option("model", o.model, "model.bin or .onnx")->required();
-  tool.app().add_option("--pass", o.pass, "Show the function after this pass, or after all");
-  tool.app().add_option("--device", o.device, "Whose passes and kernels")->capture_default_str();
-  tool.app().add_option("--dim", o.dims, "SYMBOL=N; repeatable")->expected(1)->take_all();
-  tool.app()
-      .add_option("--kernel", o.kernel, "Show what runs at this step of the plan")
-      ->check(CLI::NonNegativeNumber);
-  tool.app().add_flag("--stats", o.stats, "With --kernel: what the driver's compiler says of it");
-  tool.app().add_flag("--text", o.text, "The whole model as text");
-  tool.app().add_flag("--weights", o.weights, "Every variable with type and size");
-  tool.app().add_flag("--verify", o.verify, "Check the graph and the checksums of all weights");
+  tool.Argument("model", o.model, "model.bin or .onnx");
+  tool.Option("--pass NAME", o.pass, "Show the function after this pass, or after all");
+  tool.Option("--device NAME", o.device, "Whose passes and kernels");
+  tool.List("--dim SYMBOL=N", o.dims, "SYMBOL=N binds a dynamic dimension");
+  tool.Option("--kernel STEP", o.kernel, {0, INT_MAX}, "Show what runs at this step of the plan");
+  tool.Flag("--stats", o.stats, "With --kernel: what the driver's compiler says of it");
+  tool.Flag("--text", o.text, "The whole model as text");
+  tool.Flag("--weights", o.weights, "Every variable with type and size");
+  tool.Flag("--verify", o.verify, "Check the graph and the checksums of all weights");
   return tool.Run(argc, argv, [&] { return Run(o, tool.json()); });
 }

@@ -142,9 +142,7 @@ int main(int argc, char** argv) {
   Tool tool("forge-ops-doc", "Prints docs/ops.md, the description of every op.",
             {"forge-ops-doc >docs/ops.md", "forge-ops-doc --check docs/ops.md"});
   std::string path;
-  tool.app()
-      .add_option("--check", path, "Compare with FILE instead; fails when it differs")
-      ->type_name("FILE");
+  tool.Option("--check FILE", path, "Compare with this file instead; fails when it differs");
   return tool.Run(argc, argv, [&]() -> absl::Status {
     FORGE_ASSIGN_OR_RETURN(const std::string document, Document());
     if (!path.empty()) return CheckSame(path, document);

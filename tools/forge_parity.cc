@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "base/platform.h"
 #include "runtime/backends.h"
@@ -196,22 +197,16 @@ int main(int argc, char** argv) {
        "forge-parity model.bin --devices vulkan --dim N=1 --compile-only --stats kernels.tsv"});
   tool.AddJson();
   Options o;
-  tool.app().add_option("model", o.model, "model.bin, .onnx, or ops")->required();
-  tool.app()
-      .add_option("--devices", o.devices,
-                  "Comma-separated; default: all there are, the reference first")
-      ->delimiter(',');
-  tool.app()
-      .add_option(
-          "--inputs,--input", o.inputs,
-          "random:SEED, a folder with a file for each input or with pictures, or NAME=FILE as "
-          "forge-run takes; repeatable")
-      ->expected(1)
-      ->take_all();
-  tool.app().add_option("--preprocess", o.presentation.preprocess, "For pictures, as forge-run");
-  tool.app().add_option("--dim", o.dims, "SYMBOL=N; repeatable")->expected(1)->take_all();
-  tool.app().add_flag("--compile-only", o.compile_only, "Only build every pipeline");
-  tool.app().add_option("--stats", o.stats,
-                        "With --compile-only: write the drivers' own statistics of each kernel");
+  tool.Argument("model", o.model, "model.bin, .onnx, or ops");
+  tool.CommaList("--devices A,B", o.devices,
+                 "Comma-separated; default: all there are, the reference first");
+  tool.List("--inputs,--input WHAT", o.inputs,
+            "random:SEED, a folder with a file for each input or with pictures, or NAME=FILE as "
+            "forge-run takes");
+  tool.Option("--preprocess SPEC", o.presentation.preprocess, "For pictures, as forge-run");
+  tool.List("--dim SYMBOL=N", o.dims, "SYMBOL=N binds a dynamic dimension");
+  tool.Flag("--compile-only", o.compile_only, "Only build every pipeline");
+  tool.Option("--stats FILE", o.stats,
+              "With --compile-only: write the drivers' own statistics of each kernel");
   return tool.Run(argc, argv, [&] { return Run(o, tool.json()); });
 }

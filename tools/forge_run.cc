@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "base/platform.h"
 #include "runtime/backends.h"
@@ -24,45 +25,32 @@ struct Options {
   int repeat = 1, warmup = 0, threads = 0;
 };
 
-void AddOptions(CLI::App& app, Options& o) {
-  app.add_option("--device", o.device,
-                 "auto, cpu, vulkan, cuda or reference, with :N or :NAME-PART")
-      ->capture_default_str();
-  app.add_option("model", o.model, "model.bin or .onnx")->required();
-  auto one = [](CLI::Option* option) { return option->expected(1)->take_all(); };
-  one(app.add_option(
-      "--input", o.inputs,
-      "NAME=FILE (.npy .npz .png .jpg), NAME=random[:SEED] or NAME=VALUE; repeatable"));
-  app.add_option("--preprocess", o.presentation.preprocess,
-                 "For pictures: resize=HxW,mean=..,std=..,layout=nchw|nhwc,color=rgb|bgr|gray");
-  app.add_option("--labels", o.presentation.labels, "File with a class name on each line");
-  app.add_option("--top", o.presentation.top, "How many classes to name")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
-  one(app.add_option("--dim", o.dims, "SYMBOL=N binds a dynamic dimension; repeatable"));
-  one(app.add_option("--output", o.outputs,
-                     "An output or any inner value by name, or all; repeatable"));
-  app.add_option("--output-dir", o.output_dir, "Write outputs as DIR/NAME.npy");
-  app.add_flag("--print", o.print, "Show shapes, statistics and first values of outputs");
-  app.add_flag("--check-finite", o.check_finite,
-               "Stop at the first step that makes a NaN or an infinity");
-  app.add_option("--compare", o.compare, "Run there too and compare; exit 1 beyond the bound");
-  app.add_flag("--steps", o.steps, "With --compare: name the first step that differs");
-  app.add_option("--repeat", o.repeat, "Timed runs")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000000));
-  app.add_option("--warmup", o.warmup, "Runs before the timed ones")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 1000000));
-  app.add_option("--profile", o.profile, "Write a trace of one run that Perfetto opens");
-  app.add_flag("--explain", o.explain,
-               "Show placement and kernel of every step, and the memory plan");
-  app.add_option("--dump", o.dump, "Write the function after each pass and every kernel into DIR");
-  app.add_option("--threads", o.threads, "Threads of the host; 0: all")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 4096));
-  app.add_flag("--no-cache", o.no_cache,
-               "Neither read nor write compiled kernels in the cache folder");
+void AddOptions(Tool& tool, Options& o) {
+  tool.Argument("model", o.model, "model.bin or .onnx");
+  tool.Option("--device NAME", o.device,
+              "auto, cpu, vulkan, cuda or reference, with :N or :NAME-PART");
+  tool.List("--input NAME=VALUE", o.inputs,
+            "NAME=FILE (.npy .npz .png .jpg), NAME=random[:SEED] or NAME=VALUE");
+  tool.Option("--preprocess SPEC", o.presentation.preprocess,
+              "For pictures: resize=HxW,mean=..,std=..,layout=nchw|nhwc,color=rgb|bgr|gray");
+  tool.Option("--labels FILE", o.presentation.labels, "A file with a class name on each line");
+  tool.Option("--top N", o.presentation.top, {1, 1000}, "How many classes to name");
+  tool.List("--dim SYMBOL=N", o.dims, "SYMBOL=N binds a dynamic dimension");
+  tool.List("--output NAME", o.outputs, "An output or any inner value by name, or all");
+  tool.Option("--output-dir DIR", o.output_dir, "Write outputs as DIR/NAME.npy");
+  tool.Flag("--print", o.print, "Show shapes, statistics and first values of outputs");
+  tool.Flag("--check-finite", o.check_finite,
+            "Stop at the first step that makes a NaN or an infinity");
+  tool.Option("--compare DEVICE", o.compare, "Run there too and compare; exit 1 beyond the bound");
+  tool.Flag("--steps", o.steps, "With --compare: name the first step that differs");
+  tool.Option("--repeat N", o.repeat, {1, 1000000}, "Timed runs");
+  tool.Option("--warmup N", o.warmup, {0, 1000000}, "Runs before the timed ones");
+  tool.Option("--profile FILE", o.profile, "Write a trace of one run that Perfetto opens");
+  tool.Flag("--explain", o.explain, "Show placement and kernel of every step, and the memory plan");
+  tool.Option("--dump DIR", o.dump, "Write the function after each pass and every kernel into DIR");
+  tool.Option("--threads N", o.threads, {0, 4096}, "Threads of the host; 0: all");
+  tool.Flag("--no-cache", o.no_cache,
+            "Neither read nor write compiled kernels in the cache folder");
 }
 
 struct Timing {
@@ -342,6 +330,6 @@ int main(int argc, char** argv) {
        "forge-run --device cpu model.onnx --input x=random:1 --dim x.0=6 --compare reference"});
   tool.AddJson();
   Options options;
-  AddOptions(tool.app(), options);
+  AddOptions(tool, options);
   return tool.Run(argc, argv, [&] { return Runner(options, tool).Run(); });
 }

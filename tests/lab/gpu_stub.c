@@ -62,7 +62,10 @@ static int node_fd(int fd) { return fd >= 0 && fd < kMaxFd && is_node[fd]; }
 static int node_path(const char* path) { return lab.driver && path && !strcmp(path, NODE); }
 
 static int open_node(void) {
-  int fd = memfd_create("lab-gpu", MFD_CLOEXEC);
+  int made = memfd_create("lab-gpu", MFD_CLOEXEC);
+  // Not among the standard ones: turnip closes descriptor 0 for each fence that no submission made.
+  int fd = made < 0 ? -1 : fcntl(made, F_DUPFD_CLOEXEC, 16);
+  if (made >= 0) close(made);
   if (fd < 0 || fd >= kMaxFd || ftruncate(fd, 1ll << 40)) return -1;
   is_node[fd] = 1;
   return fd;

@@ -13,7 +13,7 @@ namespace forge::tools {
 // How pictures become inputs and scores become names; empty fields come from the model's metadata.
 struct Presentation {
   std::string preprocess;
-  std::filesystem::path labels;
+  std::string labels;  // a path
   int top = 5;
 };
 

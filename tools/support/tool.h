@@ -1,21 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every tool shares: options, errors and exit statuses of the command-line contract.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 
 namespace forge::tools {
 
-// A program in the making: add options to `app`, then Run.
+// A program in the making: add what it takes, then Run. Values hold their defaults and must outlive
+// the tool; help shows the defaults. (The library behind this stays in tool.cc: its header costs
+// each source that includes it ten seconds.)
 class Tool {
  public:
   // `examples`: whole command lines, one each, shown at the end of --help.
   Tool(std::string name, std::string purpose, std::vector<std::string> examples);
-  CLI::App& app() { return app_; }
+  ~Tool();
+  // The argument without a dash, which must be given.
+  void Argument(const std::string& name, std::string& value, const std::string& help);
+  // names: "-o,--out OUT.bin", the last word standing for the value in the help.
+  void Option(const std::string& names, std::string& value, const std::string& help);
+  struct Range {
+    int least, most;
+  };
+  // A default below the range stands for none.
+  void Option(const std::string& names, int& value, Range range, const std::string& help);
+  // May be given again and again.
+  void List(const std::string& names, std::vector<std::string>& values, const std::string& help);
+  // One value with commas in it, or several.
+  void CommaList(const std::string& names, std::vector<std::string>& values,
+                 const std::string& help);
+  void Flag(const std::string& names, bool& value, const std::string& help);
   void AddJson();  // --json
   bool json() const { return json_; }
   bool verbose() const { return verbose_; }
@@ -27,7 +44,8 @@ class Tool {
  private:
   int Fail(const absl::Status& s) const;
   std::string name_;
-  CLI::App app_;
+  struct Parser;
+  std::unique_ptr<Parser> parser_;
   bool json_ = false, verbose_ = false;
 };
 
