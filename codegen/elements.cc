@@ -87,6 +87,7 @@ struct Elements::State {
   Launch& launch;
   Storage storage;
   std::vector<std::pair<ir::SymbolRef, Val>> at;
+  std::map<std::tuple<Id, int64_t, int64_t>, ir::SymbolRef> coordinates;
   std::array<ir::SymbolRef, 5> lane_symbols;
   ir::SymbolRef lane;  // of the call in progress; null for one element
   int lanes = 1;
@@ -97,13 +98,18 @@ struct Elements::State {
 Elements::Elements(Builder& b, const Region& r, Launch& launch)
     : state_(std::make_shared<State>(b, r, launch)) {}
 
+// Equal facts of a value give one symbol, so that equal indices have equal forms.
 Dim Elements::State::Coordinate(Val v, int64_t max, int64_t divisor) {
-  auto s = std::make_shared<ir::Symbol>(ir::Symbol{.name = fmt::format("c{}", at.size()),
-                                                   .min = 0,
-                                                   .max = max,
-                                                   .divisor = divisor,
-                                                   .when = ir::When::kStep});
-  at.emplace_back(s, v);
+  if (max == 0) return 0;
+  ir::SymbolRef& s = coordinates[{v.id, max, divisor}];
+  if (s == nullptr) {
+    s = std::make_shared<ir::Symbol>(ir::Symbol{.name = fmt::format("c{}", at.size()),
+                                                .min = 0,
+                                                .max = max,
+                                                .divisor = divisor,
+                                                .when = ir::When::kStep});
+    at.emplace_back(s, v);
+  }
   return Dim(s);
 }
 

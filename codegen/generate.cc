@@ -5,8 +5,8 @@ namespace forge::codegen {
 namespace {
 
 constexpr const Schedule* kSchedules[] = {
-    &kMatmulShuffle, &kMatmulSimple, &kConvDirect,    &kPool,        &kReduceRows,
-    &kReduceOutputs, &kSoftmaxRows,  &kSoftmaxSerial, &kElementwise,
+    &kConvDepthwise, &kMatmulShuffle, &kMatmulShared, &kMatmulSimple,  &kConvDirect,  &kPool,
+    &kReduceRows,    &kReduceOutputs, &kSoftmaxRows,  &kSoftmaxSerial, &kElementwise,
 };
 
 struct Choice {

@@ -134,6 +134,7 @@ std::shared_ptr<void> OutputsDefaults(const Region& r) {
 Verdict OutputsFits(const Region& r, const void* p) {
   const auto& t = Parameters<ReduceOutputs>(p);
   const Shape shape(r);
+  if (t.outputs > 1 && t.elements > 1) return Verdict::No("vectors run along one axis");
   if (shape.outputs().divisor() % t.outputs != 0 || shape.length().divisor() % t.elements != 0)
     return Verdict::No("vectors do not divide the rows");
   return WorkgroupFits(t.workgroup, r.caps());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/region_runner.h"
 
+#include <spirv-tools/libspirv.hpp>
+
 #include "tests/support/kernel_machine.h"
 
 namespace forge::testing {
@@ -11,6 +13,17 @@ std::vector<uint8_t> Padded(std::span<const uint8_t> bytes) {
   std::vector<uint8_t> out(bytes.begin(), bytes.end());
   out.resize((out.size() + 3) / 4 * 4, 0xcd);
   return out;
+}
+
+absl::Status ValidateSpirv(const codegen::Kernel& k, const codegen::Caps& caps) {
+  spvtools::SpirvTools tools(SPV_ENV_VULKAN_1_1);
+  std::string messages;
+  tools.SetMessageConsumer(
+      [&](spv_message_level_t, const char*, const spv_position_t& at, const char* text) {
+        messages += fmt::format("word {}: {}\n", at.index, text);
+      });
+  const std::vector<uint32_t> words = codegen::PrintSpirv(k, caps);
+  return tools.Validate(words) ? absl::OkStatus() : Internal("SPIR-V: {}", messages);
 }
 
 }  // namespace
@@ -44,6 +57,7 @@ absl::StatusOr<std::vector<ir::HostValue>> RunProgram(const codegen::Region& reg
   for (const codegen::Launch& l : program.launches) {
     if (absl::Status s = codegen::Verify(l.kernel, region.caps()); !s.ok())
       return Annotate(s, codegen::ToText(l.kernel));
+    FORGE_RETURN_IF_ERROR(ValidateSpirv(l.kernel, region.caps()));
     std::vector<std::vector<uint8_t>*> operands;
     for (int o : l.operands) operands.push_back(&memory[static_cast<size_t>(o)]);
     FORGE_RETURN_IF_ERROR(RunKernel(l.kernel, operands));

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Depthwise convolution: an invocation slides its window over a tile of one channel's rows and
+// columns, and loads what the windows share once.
+#include "codegen/schedules/conv_tile.h"
+#include "codegen/schedules/list.h"
+
+namespace forge::codegen {
+namespace {
+
+struct ConvDepthwise {
+  int64_t workgroup = 64;
+  int64_t rows = 1, columns = 1;  // of the output, to an invocation
+  static constexpr Field kFields[] = {
+      FieldOf<&ConvDepthwise::workgroup>("workgroup", "Invocations in a workgroup.", "32|64|128"),
+      FieldOf<&ConvDepthwise::rows>("rows", "Output rows to an invocation.", "1|2|4"),
+      FieldOf<&ConvDepthwise::columns>("columns", "Output columns to an invocation.", "1|2|4|8")};
+};
+
+bool Takes(const Region& r) {
+  const auto* op = r.AnchorAs<ir::Conv2d>();
+  return op != nullptr && op->groups > 1 && ConvShape(r).group_inputs == ir::Dim(1);
+}
+
+// Tall tiles share rows, wide ones vectors; small images are left in more pieces.
+constexpr int64_t kManyOutputs = 1 << 14;
+
+std::shared_ptr<void> Defaults(const Region& r) {
+  const ConvShape shape(r);
+  const bool many = r.anchor_output().elements().max() >= kManyOutputs;
+  return Boxed(ConvDepthwise{.workgroup = 64,
+                             .rows = TileSize(shape.rows, many ? 2 : 1),
+                             .columns = TileSize(shape.columns, many ? 8 : 4)});
+}
+
+Verdict Fits(const Region& r, const void* p) {
+  if (!ConvShape(r).known_window()) return Verdict::No("the window's extent is not known");
+  return WorkgroupFits(Parameters<ConvDepthwise>(p).workgroup, r.caps());
+}
+
+absl::StatusOr<Program> Emit(const Region& r, const void* p) {
+  const auto& t = Parameters<ConvDepthwise>(p);
+  Program out{.kernel = fmt::format("conv_depthwise_{}x{}", t.rows, t.columns),
+              .launches = {},
+              .scratch_bytes = {}};
+  out.launches.push_back(EmitConvTiles(r, {1, t.rows, t.columns}, t.workgroup, out.kernel));
+  return out;
+}
+
+}  // namespace
+
+const Schedule kConvDepthwise{.name = "conv_depthwise",
+                              .parameters = ConvDepthwise::kFields,
+                              .takes = &Takes,
+                              .defaults = &Defaults,
+                              .fits = &Fits,
+                              .emit = &Emit};
+
+}  // namespace forge::codegen

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fused regions: what they compute under each schedule, which one is chosen, and what they refuse.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "ir/interpreter.h"
+#include "ir/ops/broadcast_to.h"
+#include "ir/ops/case_inputs.h"
+#include "ir/ops/concat.h"
+#include "ir/ops/conv2d.h"
+#include "ir/ops/elementwise.h"
+#include "ir/ops/matmul.h"
+#include "ir/ops/pad.h"
+#include "ir/ops/pool2d.h"
+#include "ir/ops/reduce.h"
+#include "ir/ops/reshape.h"
+#include "ir/ops/slice.h"
+#include "ir/ops/softmax.h"
+#include "ir/ops/transpose.h"
+#include "tests/support/region_runner.h"
+
+namespace forge::codegen {
+namespace {
+
+using ir::Dims;
+using ir::Value;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+
+class RegionTest : public ::testing::TestWithParam<Caps (*)()> {
+ protected:
+  RegionTest() : caps_(GetParam()()) {}
+  Value Argument(Dims shape, DType t = DType::kF32) {
+    return f_.Argument(fmt::format("x{}", f_.arguments().size()),
+                       ir::Type::Tensor(t, std::move(shape)));
+  }
+  void Return(Value v) { f_.Return(fmt::format("y{}", f_.results().size()), v); }
+
+  // Runs the region under every schedule that fits, with its defaults and with every number that
+  // its parameters list, and compares each result with the region's interpretation.
+  //   result: names of the schedules that ran
+  std::vector<std::string> ExpectRight() {
+    std::vector<std::string> ran;
+    EXPECT_TRUE(f_.status().ok()) << f_.status();
+    const auto region = Region::Of(f_, caps_);
+    EXPECT_TRUE(region.ok()) << region.status();
+    if (!region.ok()) return ran;
+    Interpret();
+    for (const Schedule* s : AllSchedules()) {
+      if (!s->takes(*region)) continue;
+      if (s->fits(*region, s->defaults(*region).get())) ran.emplace_back(s->name);
+      for (const std::shared_ptr<void>& p : Variants(*s, *region)) {
+        if (s->fits(*region, p.get())) ExpectRightUnder(*s, *region, p.get());
+      }
+    }
+    EXPECT_THAT(ran, Not(IsEmpty()));
+    return ran;
+  }
+
+  // The schedule that Generate takes.
+  std::string Chosen() {
+    const auto region = Region::Of(f_, caps_);
+    return region.ok() ? CanGenerate(*region).text() : region.status().ToString();
+  }
+
+  // The schedule of large products, by what the device is quick at.
+  std::string Tiled() const { return caps_.runs_on_cpu ? "matmul_shuffle" : "matmul_shared"; }
+
+  absl::Status Refusal() {
+    const auto region = Region::Of(f_, caps_);
+    return region.status();
+  }
+
+  ir::Function f_{"region"};
+  Caps caps_;
+
+ private:
+  // The defaults, and the defaults with one parameter changed.
+  static std::vector<std::shared_ptr<void>> Variants(const Schedule& s, const Region& region) {
+    std::vector<std::shared_ptr<void>> out = {s.defaults(region)};
+    for (const Field& field : s.parameters) {
+      if (field.kind == FieldKind::kBool) {
+        out.push_back(s.defaults(region));
+        bool& flag = *static_cast<bool*>(field.at(out.back().get()));
+        flag = !flag;
+      }
+      const std::vector<std::string> choices =
+          absl::StrSplit(std::string(field.choices), '|', absl::SkipEmpty());
+      for (const std::string& choice : choices) {
+        out.push_back(s.defaults(region));
+        EXPECT_TRUE(absl::SimpleAtoi(choice, static_cast<int64_t*>(field.at(out.back().get()))));
+      }
+    }
+    return out;
+  }
+
+  void Interpret() {
+    arguments_.clear();
+    for (const ir::Function::Input& a : f_.arguments()) arguments_.push_back(Numbers(a.value));
+    auto want = ir::Interpreter().Run(f_, Operands());
+    ASSERT_TRUE(want.ok()) << want.status();
+    want_ = std::move(want->results);
+  }
+
+  void ExpectRightUnder(const Schedule& s, const Region& region, const void* parameters) {
+    const auto program = s.emit(region, parameters);
+    ASSERT_TRUE(program.ok()) << s.name << ": " << program.status();
+    SCOPED_TRACE(program->kernel);
+    const auto got = testing::RunProgram(region, *program, Operands());
+    ASSERT_TRUE(got.ok()) << got.status();
+    for (size_t i = 0; i < got->size(); ++i) ExpectClose(want_[i], (*got)[i]);
+  }
+
+  std::vector<const ir::HostValue*> Operands() const {
+    std::vector<const ir::HostValue*> out;
+    for (const ir::HostValue& v : arguments_) out.push_back(&v);
+    return out;
+  }
+  ir::HostValue Numbers(uint32_t value) {
+    const ir::Type& t = f_.type(value);
+    auto v = ir::HostValue::Zeros(t.dtype(), ir::Constants(t.shape()));
+    EXPECT_TRUE(v.ok());
+    for (int64_t i = 0; i < v->elements(); ++i)
+      v->Set(i, static_cast<double>((i * 37 + value * 11) % 101) / 25 - 2);
+    return *v;
+  }
+  static void ExpectClose(const ir::HostValue& want, const ir::HostValue& got) {
+    ASSERT_EQ(want.elements(), got.elements());
+    double scale = 1;
+    for (int64_t i = 0; i < want.elements(); ++i) scale = std::max(scale, std::abs(want.f64(i)));
+    for (int64_t i = 0; i < want.elements(); ++i)
+      ASSERT_NEAR(want.f64(i), got.f64(i), 2e-6 * scale) << "element " << i;
+  }
+
+  std::vector<ir::HostValue> arguments_, want_;
+};
+
+TEST_P(RegionTest, ConvolutionWithBiasActivationAndResidual) {
+  Value x = Argument({2, 4, 6, 8}), w = Argument({17, 4, 3, 3}), bias = Argument({17});
+  Value y = f_(ir::Conv2d{.padding = {1, 1, 1, 1}}, {x, w, bias});
+  Value z = f_(ir::HardSwish{}, {y});
+  if (caps_.max_operands > 4) z = f_(ir::Add{}, {z, Argument({2, 17, 6, 8})});
+  Return(z);
+  EXPECT_THAT(ExpectRight(), IsSupersetOf({Tiled(), std::string("conv_direct")}));
+  EXPECT_EQ(Chosen(), Tiled());
+}
+
+TEST_P(RegionTest, ConvolutionInGroupsWithStridesDilationAndUnevenPadding) {
+  Value x = Argument({1, 6, 13, 11}), w = Argument({36, 3, 3, 2});
+  Return(f_(
+      ir::Relu{},
+      {f_(ir::Conv2d{.strides = {2, 1}, .dilations = {1, 3}, .padding = {2, 0, 1, 3}, .groups = 2},
+          {x, w})}));
+  EXPECT_THAT(ExpectRight(), IsSupersetOf({Tiled(), std::string("conv_direct")}));
+  EXPECT_EQ(Chosen(), Tiled());
+}
+
+TEST_P(RegionTest, ConvolutionOfAnImageScaledForEachChannel) {
+  Value x = Argument({1, 4, 5, 8}), s = Argument({1, 4, 1, 1}), w = Argument({16, 4, 3, 3});
+  Return(f_(ir::Conv2d{.padding = {1, 1, 1, 1}}, {f_(ir::Mul{}, {x, s}), w}));
+  EXPECT_THAT(ExpectRight(), IsSupersetOf({Tiled(), std::string("conv_direct")}));
+}
+
+TEST_P(RegionTest, ConvolutionPermutedAfterwards) {
+  Value x = Argument({2, 4, 5, 8}), w = Argument({16, 4, 3, 3});
+  Value y = f_(ir::Conv2d{.padding = {1, 1, 1, 1}}, {x, w});
+  Return(f_(ir::Transpose{.permutation = {0, 2, 3, 1}}, {f_(ir::Relu{}, {y})}));
+  EXPECT_THAT(ExpectRight(), IsSupersetOf({Tiled(), std::string("conv_direct")}));
+}
+
+TEST_P(RegionTest, SmallConvolutionIsDirect) {
+  Value x = Argument({1, 2, 3, 4}), w = Argument({3, 2, 2, 2});
+  Return(f_(ir::Conv2d{}, {x, w}));
+  ExpectRight();
+  EXPECT_EQ(Chosen(), "conv_direct");
+}
+
+TEST_P(RegionTest, PointwiseConvolutionScaledForEachChannel) {
+  Value x = Argument({1, 16, 4, 12}), w = Argument({20, 16, 1, 1}), s = Argument({1, 20, 1, 1});
+  Return(f_(ir::Mul{}, {s, f_(ir::Relu{}, {f_(ir::Conv2d{}, {x, w})})}));
+  EXPECT_THAT(ExpectRight(),
+              IsSupersetOf({Tiled(), std::string("matmul_simple"), std::string("conv_direct")}));
+  EXPECT_EQ(Chosen(), Tiled());
+}
+
+TEST_P(RegionTest, DepthwiseConvolutionOfAPaddedImage) {
+  Value x = Argument({1, 4, 5, 7}), w = Argument({4, 1, 3, 3});
+  Value p = f_(ir::Pad{.before = {0, 0, 1, 1}, .after = {0, 0, 1, 2}, .value = 0.5}, {x});
+  Return(f_(ir::Conv2d{.groups = 4}, {p, w}));
+  EXPECT_THAT(ExpectRight(), IsSupersetOf({"conv_depthwise", "conv_direct"}));
+  EXPECT_EQ(Chosen(), "conv_depthwise");
+}
+
+TEST_P(RegionTest, DepthwiseConvolutionInVectors) {
+  Value x = Argument({2, 3, 6, 16}), w = Argument({3, 1, 5, 5}), s = Argument({1, 3, 1, 1});
+  Value y = f_(ir::Conv2d{.padding = {2, 2, 2, 2}, .groups = 3}, {x, w});
+  Return(f_(ir::Mul{}, {f_(ir::HardSwish{}, {y}), s}));
+  ExpectRight();
+  EXPECT_EQ(Chosen(), "conv_depthwise");
+}
+
+TEST_P(RegionTest, DepthwiseConvolutionWithStridesDilationAndSeveralOutputs) {
+  Value x = Argument({1, 3, 11, 16}), w = Argument({6, 1, 3, 3}), bias = Argument({6});
+  Return(
+      f_(ir::Conv2d{.strides = {2, 2}, .dilations = {1, 2}, .padding = {1, 1, 2, 3}, .groups = 3},
+         {x, w, bias}));
+  ExpectRight();
+  EXPECT_EQ(Chosen(), "conv_depthwise");
+}
+
+TEST_P(RegionTest, ProductOfLargeMatrices) {
+  Value a = Argument({40, 36}), b = Argument({36, 48}), c = Argument({48});
+  Return(f_(ir::Add{}, {f_(ir::MatMul{}, {a, b}), c}));
+  EXPECT_THAT(ExpectRight(), IsSupersetOf({Tiled(), std::string("matmul_simple")}));
+  EXPECT_EQ(Chosen(), Tiled());
+}
+
+TEST_P(RegionTest, WithoutShufflesSoftwareDevicesDoWithoutTiles) {
+  if (!caps_.runs_on_cpu) GTEST_SKIP() << "has cheap barriers";
+  caps_.subgroup_shuffle = false;
+  Value x = Argument({1, 16, 4, 12}), w = Argument({16, 16, 3, 3});
+  Return(f_(ir::Conv2d{.padding = {1, 1, 1, 1}}, {x, w}));
+  EXPECT_THAT(ExpectRight(), ElementsAre("conv_direct"));
+}
+
+TEST_P(RegionTest, ProductOfTransposedAndSlicedOperands) {
+  Value a = Argument({8, 5}), b = Argument({20, 12});
+  Value at = f_(ir::Transpose{.permutation = {1, 0}}, {a});
+  Value bs = f_(ir::Slice{.begin = {2}, .end = {10}, .axes = {0}}, {b});
+  Return(f_(ir::MatMul{}, {at, bs}));
+  ExpectRight();
+}
+
+TEST_P(RegionTest, ResultReshapedAndTransposed) {
+  Value a = Argument({6, 8}), b = Argument({8, 20}), c = Argument({5, 1});
+  Value y = f_(ir::Reshape{.shape = {2, 3, 4, 5}}, {f_(ir::MatMul{}, {a, b})});
+  Value t = f_(ir::Transpose{.permutation = {0, 2, 3, 1}}, {y});
+  Return(f_(ir::Add{}, {t, c}));
+  ExpectRight();
+}
+
+TEST_P(RegionTest, SeveralResults) {
+  Value x = Argument({1, 2, 9, 9});
+  Value y = f_(ir::Pool2d{.kernel = {3, 3}, .strides = {2, 2}}, {x});
+  Return(y);
+  Return(f_(ir::Relu{}, {f_(ir::Reshape{.shape = {2, 16}}, {y})}));
+  ExpectRight();
+}
+
+TEST_P(RegionTest, ReductionOfAProduct) {
+  Value x = Argument({3, 40}), y = Argument({40});
+  Value sum = f_(ir::Reduce{.kind = ir::ReduceKind::kMean, .axes = {1}, .keep_dims = false},
+                 {f_(ir::Mul{}, {x, y})});
+  Return(f_(ir::Sqrt{}, {f_(ir::Mul{}, {sum, sum})}));
+  ExpectRight();
+}
+
+TEST_P(RegionTest, LongRowsInPartsAndWhole) {
+  Value x = Argument({2, 1 << 18});
+  Value sum = f_(ir::Reduce{.kind = ir::ReduceKind::kMax, .axes = {1}}, {x});
+  Return(f_(ir::Relu{}, {sum}));
+  ExpectRight();
+}
+
+TEST_P(RegionTest, SoftmaxOfScaledScores) {
+  Value x = Argument({3, 300}), scale = Argument({});
+  Return(f_(ir::Softmax{}, {f_(ir::Mul{}, {x, scale})}));
+  ExpectRight();
+}
+
+TEST_P(RegionTest, ElementsFromEverywhere) {
+  Value a = Argument({4, 6}), b = Argument({3, 6}), c = Argument({7, 1});
+  Value joined = f_(ir::Concat{.axis = 0}, {a, b});
+  Value flipped = f_(ir::Slice{.begin = {-1}, .end = {-100}, .axes = {1}, .steps = {-1}}, {joined});
+  Return(f_(ir::Mul{}, {flipped, c}));
+  ExpectRight();
+}
+
+TEST_P(RegionTest, JoinedInBlocksOfVectors) {
+  Value a = Argument({3, 8}), b = Argument({3, 4});
+  Return(f_(ir::Relu{}, {f_(ir::Concat{.axis = 1}, {a, b})}));
+  ExpectRight();
+}
+
+TEST_P(RegionTest, NarrowTypesBetweenWideOnes) {
+  Value x = Argument({37});
+  Value narrow = f_(ir::Cast{.to = DType::kF16}, {x});
+  Value small = f_(ir::Cast{.to = DType::kI8}, {f_(ir::Mul{}, {narrow, narrow})});
+  Return(f_(ir::Cast{.to = DType::kF32}, {f_(ir::Mul{}, {small, small})}));
+  ExpectRight();
+}
+
+TEST_P(RegionTest, MoreWorkgroupsThanOneAxisHolds) {
+  caps_.max_grid = 3;
+  Value x = Argument({5, 7, 31}), y = Argument({7, 1});
+  Return(f_(ir::Add{}, {x, y}));
+  ExpectRight();
+}
+
+TEST_P(RegionTest, RefusesTwoAnchors) {
+  Value a = Argument({4, 4}), b = Argument({4, 4});
+  Return(f_(ir::Softmax{}, {f_(ir::MatMul{}, {a, b})}));
+  EXPECT_THAT(std::string(Refusal().message()), HasSubstr("matmul and softmax are two anchors"));
+}
+
+TEST_P(RegionTest, RefusesToRepeatTheAnchor) {
+  Value x = Argument({4, 5});
+  Value mean = f_(ir::Reduce{.kind = ir::ReduceKind::kMean, .axes = {1}}, {x});
+  Return(f_(ir::Sub{}, {x, mean}));
+  EXPECT_THAT(std::string(Refusal().message()), HasSubstr("repeats the anchor's elements"));
+}
+
+TEST_P(RegionTest, RefusesTheAnchorAtTwoPlaces) {
+  Value a = Argument({4, 4}), b = Argument({4, 4});
+  Value y = f_(ir::MatMul{}, {a, b});
+  Return(f_(ir::Add{}, {y, f_(ir::Transpose{.permutation = {1, 0}}, {y})}));
+  EXPECT_THAT(std::string(Refusal().message()), HasSubstr("two places"));
+}
+
+TEST_P(RegionTest, RefusesToCutTheResult) {
+  Value a = Argument({4, 4}), b = Argument({4, 4});
+  Return(f_(ir::Slice{.begin = {1}, .end = {3}, .axes = {0}}, {f_(ir::MatMul{}, {a, b})}));
+  EXPECT_THAT(std::string(Refusal().message()), HasSubstr("slice after the anchor"));
+}
+
+TEST_P(RegionTest, RefusesMoreOperandsThanCanBeBound) {
+  caps_.max_operands = 4;
+  Value sum = Argument({8});
+  for (int i = 0; i < 3; ++i) sum = f_(ir::Add{}, {sum, Argument({8})});
+  Return(sum);
+  EXPECT_THAT(std::string(Refusal().message()), HasSubstr("one kernel binds 4"));
+}
+
+std::string NameOf(const ::testing::TestParamInfo<Caps (*)()>& info) {
+  const Caps caps = info.param();
+  return caps.runs_on_cpu ? "cpu" : caps.f64 ? "gpu" : "poorest";
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, RegionTest,
+                         ::testing::Values(&testing::PoorestCaps, &testing::CpuCaps,
+                                           &testing::GpuCaps),
+                         NameOf);
+
+}  // namespace
+}  // namespace forge::codegen
