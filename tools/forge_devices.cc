@@ -48,6 +48,21 @@ void PrintDetails(const DeviceInfo& d) {
   std::cout << table.Text();
 }
 
+// What "vulkan" means where there is no GPU.
+std::string SoftwareNote(std::span<const BackendDevices> all) {
+  const DeviceInfo* software = nullptr;
+  for (const BackendDevices& b : all)
+    for (const DeviceInfo& d : b.devices) {
+      if (b.backend != "vulkan" || !d.usable) continue;
+      if (!d.is_cpu) return "";
+      if (software == nullptr) software = &d;
+    }
+  if (software == nullptr) return "";
+  const bool lavapipe = software->name.starts_with("llvmpipe");
+  return fmt::format("no GPU: vulkan is {} ({}), which runs the same shaders on the processor\n",
+                     software->id, lavapipe ? "Mesa's lavapipe" : software->name);
+}
+
 absl::Status Run(const Tool& tool) {
   const std::vector<BackendDevices> all = ListDevices();
   if (tool.json()) {
@@ -68,7 +83,7 @@ absl::Status Run(const Tool& tool) {
           fmt::format("no {} device: {}\n", b.backend,
                       b.status.ok() ? "its driver lists none" : std::string(Message(b.status)));
   }
-  std::cout << table.Text() << absent;
+  std::cout << table.Text() << absent << SoftwareNote(all);
   if (tool.verbose())
     for (const BackendDevices& b : all)
       for (const DeviceInfo& d : b.devices) PrintDetails(d);

@@ -13,6 +13,11 @@ namespace {
 
 constexpr int kStdout = 1, kStderr = 2;
 
+// Nanoseconds: what takes less is not worth a word; between lines of a log; between pictures of a
+// bar.
+constexpr int64_t kPatience = 700'000'000, kBetweenLines = 5'000'000'000,
+                  kBetweenFrames = 50'000'000;
+
 // Columns a terminal takes for UTF-8 text of single-width characters.
 size_t Width(std::string_view s) {
   return std::count_if(s.begin(), s.end(), [](unsigned char c) { return (c & 0xC0) != 0x80; });
@@ -63,19 +68,28 @@ Progress::~Progress() {
 }
 
 void Progress::operator()(std::string_view what, size_t done, size_t total) {
-  if (total == 0) return;
-  if (!IsTerminal(kStderr)) {
-    if (what_ != what)
-      std::fprintf(stderr, "%.*s: %zu to do\n", static_cast<int>(what.size()), what.data(), total);
+  const std::lock_guard lock(mutex_);
+  const int64_t now = NowNanoseconds();
+  if (what != what_) {
     what_ = what;
+    next_ = now + kPatience;
+  }
+  const bool finished = done >= total;
+  if (now < next_ && !(finished && drawn_)) return;
+  if (!IsTerminal(kStderr)) {
+    next_ = now + kBetweenLines;
+    std::fprintf(stderr, "%s: %zu of %zu\n", what_.c_str(), done, total);
     return;
   }
-  const size_t filled = done * 24 / total;
-  std::fprintf(stderr, "\r\033[K%.*s [%s%s] %zu/%zu", static_cast<int>(what.size()), what.data(),
-               std::string(filled, '#').c_str(), std::string(24 - filled, ' ').c_str(), done,
-               total);
-  drawn_ = done < total;
-  if (!drawn_) std::fputs("\r\033[K", stderr);
+  next_ = now + kBetweenFrames;
+  drawn_ = !finished;
+  const size_t filled = total == 0 ? 0 : done * 24 / total;
+  if (finished)
+    std::fputs("\r\033[K", stderr);
+  else
+    std::fprintf(stderr, "\r\033[K%s [%s%s] %zu/%zu", what_.c_str(),
+                 std::string(filled, '#').c_str(), std::string(24 - filled, ' ').c_str(), done,
+                 total);
   std::fflush(stderr);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables, progress and colour for a person at a terminal; plain lines for everyone else.
 #pragma once
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,14 +19,17 @@ class Table {
   std::vector<std::vector<std::string>> rows_;  // the first is the header; it may be empty
 };
 
-// Shows long work on stderr: a bar on a terminal, else one line when a piece of work begins.
+// Shows work that takes long on stderr: a bar on a terminal, else a line now and then. From any
+// thread.
 class Progress {
  public:
   ~Progress();
   void operator()(std::string_view what, size_t done, size_t total);
 
  private:
+  std::mutex mutex_;
   std::string what_;
+  int64_t next_ = 0;  // when to speak again, as NowNanoseconds() counts
   bool drawn_ = false;
 };
 
