@@ -14,8 +14,8 @@ struct Peak {
   double fma_gflops = 0, read_gbps = 0, copy_gbps = 0;
 };
 
-// What the device reaches in Forge's own kernels: long multiply-add chains on operands that stay in
-// caches, a sum over and a copy of tensors far larger than caches.
+// What the device reaches in Forge's own kernels: the better of multiply-add chains in registers
+// and a large product; a sum over and a copy of tensors far larger than caches.
 absl::StatusOr<Peak> MeasurePeak(const DeviceRef& device);
 
 struct OpTime {
