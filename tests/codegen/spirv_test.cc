@@ -3,6 +3,7 @@
 #include <spirv-tools/libspirv.hpp>
 
 #include "tests/codegen/kernels.h"
+#include "tests/support/spirv_check.h"
 
 namespace forge::codegen {
 namespace {
@@ -12,15 +13,11 @@ std::string Checked(const Kernel& k, const Caps& caps) {
   if (const absl::Status s = Verify(k, caps); !s.ok()) return s.ToString();
   const std::vector<uint32_t> words = PrintSpirv(k, caps);
   spvtools::SpirvTools tools(SPV_ENV_VULKAN_1_1);
-  std::string message;
-  tools.SetMessageConsumer(
-      [&](spv_message_level_t, const char*, const spv_position_t& at, const char* text) {
-        message += fmt::format("word {}: {}\n", at.index, text);
-      });
   std::string text;
   tools.Disassemble(words, &text,
                     SPV_BINARY_TO_TEXT_OPTION_NO_HEADER | SPV_BINARY_TO_TEXT_OPTION_FRIENDLY_NAMES);
-  return tools.Validate(words) ? text : message + text + ToText(k);
+  const std::string errors = SpirvErrors(words);
+  return errors.empty() ? text : errors + text + ToText(k);
 }
 
 struct Example {

@@ -13,6 +13,7 @@
 #include "runtime/compare.h"
 #include "runtime/executable.h"
 #include "runtime/session.h"
+#include "tests/support/spirv_check.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_folder.h"
 
@@ -145,6 +146,8 @@ class ModelsCompileTest : public testing::TestWithParam<std::string> {
         if (step.op != "relayout") dispatches += step.dispatches;  // copies into another layout
       EXPECT_LE(dispatches, most_dispatches);
     }
+    for (const ProgramRef& program : session->executable()->programs())
+      EXPECT_EQ(SpirvErrors(*program), "");
     // A library's plain loops are hundreds of times slower: layouts do not fit together.
     for (const StepInfo& step : session->executable()->steps())
       EXPECT_THAT(step.kernel, testing::Not(testing::HasSubstr(":ref"))) << step.types;

@@ -8,6 +8,7 @@
 #include "ir/ops/bounds.h"
 #include "runtime/backends.h"
 #include "runtime/op_runner.h"
+#include "tests/support/spirv_check.h"
 
 namespace forge {
 namespace {
@@ -82,7 +83,9 @@ TEST_P(OpsTest, Compiles) {
   for (const ir::ConcreteCase& c : *cases) {
     if (!c.refuse.empty() || !OpRunner::Supports(*device, c.op, c.types())) continue;
     const auto runner = OpRunner::Create(device, c.op, c.types(), {.compile_only = true});
-    EXPECT_TRUE(runner.ok()) << c.ToText() << ": " << runner.status();
+    ASSERT_TRUE(runner.ok()) << c.ToText() << ": " << runner.status();
+    for (const ProgramRef& program : (*runner)->executable().programs())
+      EXPECT_EQ(SpirvErrors(*program), "") << c.ToText();
   }
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/region_runner.h"
 
-#include <spirv-tools/libspirv.hpp>
-
 #include "tests/support/kernel_machine.h"
+#include "tests/support/spirv_check.h"
 
 namespace forge::testing {
 namespace {
@@ -16,14 +15,8 @@ std::vector<uint8_t> Padded(std::span<const uint8_t> bytes) {
 }
 
 absl::Status ValidateSpirv(const codegen::Kernel& k, const codegen::Caps& caps) {
-  spvtools::SpirvTools tools(SPV_ENV_VULKAN_1_1);
-  std::string messages;
-  tools.SetMessageConsumer(
-      [&](spv_message_level_t, const char*, const spv_position_t& at, const char* text) {
-        messages += fmt::format("word {}: {}\n", at.index, text);
-      });
-  const std::vector<uint32_t> words = codegen::PrintSpirv(k, caps);
-  return tools.Validate(words) ? absl::OkStatus() : Internal("SPIR-V: {}", messages);
+  const std::string errors = SpirvErrors(codegen::PrintSpirv(k, caps));
+  return errors.empty() ? absl::OkStatus() : Internal("SPIR-V: {}", errors);
 }
 
 }  // namespace

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every SPIR-V module that a test comes across must be valid.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "runtime/device.h"
+
+namespace forge {
+
+// What SPIRV-Tools finds wrong with a module for Vulkan 1.1; empty: nothing.
+std::string SpirvErrors(std::span<const uint32_t> words);
+// The same for all modules among a program's artifacts.
+std::string SpirvErrors(const Program& program);
+
+}  // namespace forge
