@@ -12,8 +12,9 @@ struct ConvDepthwise {
   int64_t rows = 1, columns = 1;  // of the output, to an invocation
   static constexpr Field kFields[] = {
       FieldOf<&ConvDepthwise::workgroup>("workgroup", "Invocations in a workgroup.", "32|64|128"),
-      FieldOf<&ConvDepthwise::rows>("rows", "Output rows to an invocation.", "1|2|4"),
-      FieldOf<&ConvDepthwise::columns>("columns", "Output columns to an invocation.", "1|2|4|8")};
+      FieldOf<&ConvDepthwise::rows>("rows", "Output rows to an invocation.", "1|2|3|4"),
+      FieldOf<&ConvDepthwise::columns>("columns", "Output columns to an invocation.",
+                                       "1|2|4|8|16")};
 };
 
 bool Takes(const Region& r) {
@@ -21,15 +22,26 @@ bool Takes(const Region& r) {
   return op != nullptr && op->groups > 1 && ConvShape(r).group_inputs == ir::Dim(1);
 }
 
-// Tall tiles share rows, wide ones vectors; small images are left in more pieces.
+// The largest size up to `most` whose tiles are all whole, a multiple of `step` where there is one;
+// what lies beyond an edge is tested at each load, which costs more than small tiles.
+int64_t WholeTile(const ir::Dim& extent, int64_t most, int64_t step) {
+  for (int64_t t = most / step * step; t >= step; t -= step)
+    if (extent.divisor() % t == 0) return t;
+  return step == 1 ? 1 : TileSize(extent, most);
+}
+
+// Large tiles share what windows load; GPUs have few registers for them, and lanes to fill when the
+// result is small.
 constexpr int64_t kManyOutputs = 1 << 14;
+constexpr ConvTileSize kOnCpu = {1, 4, 16}, kOfMany = {1, 2, 8}, kOfFew = {1, 1, 4};
 
 std::shared_ptr<void> Defaults(const Region& r) {
   const ConvShape shape(r);
   const bool many = r.anchor_output().elements().max() >= kManyOutputs;
-  return Boxed(ConvDepthwise{.workgroup = 64,
-                             .rows = TileSize(shape.rows, many ? 2 : 1),
-                             .columns = TileSize(shape.columns, many ? 8 : 4)});
+  const ConvTileSize most = r.caps().runs_on_cpu ? kOnCpu : many ? kOfMany : kOfFew;
+  return Boxed(ConvDepthwise{.workgroup = r.caps().runs_on_cpu ? 32 : 64,
+                             .rows = WholeTile(shape.rows, most.rows, 1),
+                             .columns = WholeTile(shape.columns, most.columns, 4)});
 }
 
 Verdict Fits(const Region& r, const void* p) {
