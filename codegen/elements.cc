@@ -289,7 +289,8 @@ void Elements::State::RunEpilogue(const Dims& index, Val anchor_result) {
     const Dims* place = &node == anchor ? nullptr : region.PlaceOf(node.first_out);
     if (place == nullptr) continue;
     if (node.op.def().scalar == nullptr) {
-      finished[node.first_out] = finished.at(node.in[0]);
+      const Element same = finished.at(node.in[0]);  // a copy: the map may move what it holds
+      finished[node.first_out] = same;
       continue;
     }
     const Dims here = Substitute(*place, by);

@@ -43,9 +43,10 @@ absl::StatusOr<Driver*> OpenPlugin(std::string_view backend) {
       return Unavailable("the {} backend in {} does not load: {}", backend, path.string(),
                          Message(library.status()));
     }
-    // A plug-in stays open for the life of the process: its devices may outlive any scope here.
-    static std::vector<std::shared_ptr<SharedLibrary>> open;
-    open.push_back(*library);
+    // A plug-in stays open for the life of the process and past it: its devices may outlive any
+    // scope here, and threads of its libraries may still run at exit.
+    static auto* const open = new std::vector<std::shared_ptr<SharedLibrary>>;
+    open->push_back(*library);
     using Entry = const Plugin* (*)();
     auto entry = reinterpret_cast<Entry>((*library)->Symbol(kPluginSymbol));
     if (entry == nullptr) return Unavailable("{} is no Forge plug-in", path.string());

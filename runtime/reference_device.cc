@@ -34,7 +34,7 @@ class EvaluatorProgram final : public HostProgram {
       if (results[k].bytes().size() != to.size())
         return Internal("{} made {} bytes instead of {}", op_.name(), results[k].bytes().size(),
                         to.size());
-      std::memcpy(to.data(), results[k].bytes().data(), to.size());
+      if (!to.empty()) std::memcpy(to.data(), results[k].bytes().data(), to.size());
     }
     return absl::OkStatus();
   }

@@ -102,7 +102,8 @@ TEST(CpuTargetTest, PermutesAndBackWithEveryElementWidth) {
 }
 
 TEST(CpuDeviceTest, NamesTheProcessor) {
-  const DeviceInfo& info = OpenCpu()->info();
+  const auto device = OpenCpu();
+  const DeviceInfo& info = device->info();
   EXPECT_EQ(info.id, "cpu:0");
   EXPECT_FALSE(info.name.empty());
   EXPECT_THAT(info.driver, testing::StartsWith("oneDNN 3."));

@@ -2,6 +2,16 @@
 #include "tests/vk_runtime/vulkan_test.h"
 
 namespace forge::vk {
+namespace {
+
+// Keeps the driver's library loaded: its globals hold memory for good, which would look leaked once
+// they are gone.
+class DriverStaysLoaded final : public testing::Environment {
+  void SetUp() override { (void)(new VulkanDriver)->List(); }
+};
+const auto* const kEnvironment = testing::AddGlobalTestEnvironment(new DriverStaysLoaded);
+
+}  // namespace
 
 void VulkanTest::Open(DeviceOptions options) {
   device_.reset();
