@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "ir/passes/passes.h"
 
 namespace forge::ir {
@@ -15,6 +17,13 @@ std::string Describe(const Node& node, TypeSpan in, const Verdict& verdict) {
                      node.from ? " from " + node.from->ToText() : std::string(), verdict.text());
 }
 
+// Decompositions read the shapes of operands.
+bool IsRanked(const Node& node, TypeSpan in) {
+  return node.late.empty() && std::all_of(in.begin(), in.end(), [](const Type& t) {
+           return t.kind() != Type::Kind::kUnranked;
+         });
+}
+
 struct Step {
   const Target& target;
   std::vector<std::string> refused;
@@ -26,7 +35,7 @@ struct Step {
     for (const Value& v : in) types.push_back(v ? v.type() : Type());
     Verdict verdict = target.Supports({node.op, types, results});
     if (verdict) return std::nullopt;
-    if (node.op.def().decompose == nullptr) {
+    if (node.op.def().decompose == nullptr || !IsRanked(node, types)) {
       refused.push_back(Describe(node, types, verdict));
       return std::nullopt;
     }
@@ -49,7 +58,7 @@ absl::Status Legalise(const Function& in, Function& out, const Target& target) {
       return step(f, node, operands, results);
     };
     FORGE_RETURN_IF_ERROR((Rewriter{.pass = "legalise"}.Run(*from, *next, rule)));
-    if (!step.refused.empty()) {
+    if (!step.changed && !step.refused.empty()) {
       std::string lines;
       for (const std::string& line : step.refused) lines += "\n  " + line;
       return Unimplemented("{} cannot run {} of the model's operators:{}", target.name(),

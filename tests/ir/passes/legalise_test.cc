@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/ops/batch_norm.h"
+#include "ir/ops/conv2d.h"
+#include "ir/ops/elementwise.h"
+#include "ir/ops/fused.h"
+#include "ir/ops/matmul.h"
+#include "ir/ops/reduce.h"
+#include "ir/ops/reshape.h"
+#include "ir/ops/shape_of.h"
+#include "ir/ops/softmax.h"
+#include "ir/scalar_math.h"
+#include "tests/ir/passes/pass_test.h"
+
+namespace forge::ir {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class LegaliseTest : public PassTest {
+ protected:
+  // Everything but these.
+  void Refuse(std::vector<std::string> ops) {
+    target_.supports = [ops = std::move(ops)](const Candidate& c) {
+      for (const std::string& op : ops)
+        if (c.op.name() == op) return Verdict::No("no kernel for " + op);
+      return Verdict::Yes("any");
+    };
+  }
+  absl::Status Legal(const Function& in, Function& out) { return Legalise(in, out, target_); }
+  const Function& Legalised() {
+    return After(f_, [&](const Function& in, Function& out) { return Legal(in, out); });
+  }
+  // What the pass says when it refuses.
+  std::string Refusal() {
+    Function out("main");
+    const absl::Status s = Legal(f_, out);
+    EXPECT_EQ(s.code(), absl::StatusCode::kUnimplemented) << s;
+    return std::string(Message(s));
+  }
+  static ProvenanceRef From(std::string node) {
+    return std::make_shared<Provenance>(Provenance{.node = std::move(node), .kind = "Op"});
+  }
+
+  FakeTarget target_;
+};
+
+TEST_F(LegaliseTest, LeavesAloneWhatTheTargetSupports) {
+  const Value x = f_.Argument("x", F32({2, 3}));
+  f_.Return("y", f_(Softmax{}, {x}));
+  EXPECT_THAT(Ops(Legalised()), ElementsAre("softmax"));
+}
+
+TEST_F(LegaliseTest, TakesWhatTheTargetLacksApart) {
+  const Value x = f_.Argument("x", F32({2, 3}));
+  f_.Return("y", f_(Softmax{}, {x}) * 2.0);
+  Refuse({"softmax"});
+  const Function& after = Legalised();
+  EXPECT_THAT(Ops(after), Not(Contains("softmax")));
+  EXPECT_THAT(Ops(after), Contains("reduce"));
+  ExpectSame(f_, after, {.tolerance = 1e-6});
+}
+
+TEST_F(LegaliseTest, TakesBatchNormsApart) {
+  const Value x = f_.Argument("x", F32({2, 3, 2, 2}));
+  const Value variance =
+      f_.Read(Add("variance", *HostValue::Zeros(DType::kF32, std::array{int64_t{3}})));
+  f_.Return("y", f_.Add(BatchNorm{.epsilon = 0.5},
+                        std::array{x, Constant(f_, "gamma", {3}), Constant(f_, "beta", {3}),
+                                   Constant(f_, "mean", {3}), variance})[0]);
+  Refuse({"batch_norm"});
+  const Function& after = Legalised();
+  EXPECT_THAT(Ops(after), Not(Contains("batch_norm")));
+  ExpectSame(f_, after, {.tolerance = 1e-6});
+}
+
+TEST_F(LegaliseTest, TakesDecompositionsApartInTurn) {
+  Function& body = *m_.AddFunction("body");
+  body.Return("r", body(Softmax{}, {body.Argument("a", F32({2, 3}))}));
+  const Value x = f_.Argument("x", F32({2, 3}));
+  f_.Return("y", f_(Fused{&body}, {x}));
+  Refuse({"fused", "softmax"});
+  const Function& after = Legalised();
+  EXPECT_THAT(Ops(after), Not(Contains("fused")));
+  EXPECT_THAT(Ops(after), Not(Contains("softmax")));
+  ExpectSame(f_, after, {.tolerance = 1e-6});
+}
+
+TEST_F(LegaliseTest, JudgesEachNodeByItsTypes) {
+  const Value x = f_.Argument("x", F32({2, 3})), wide = f_.Argument("wide", F32({2, 8}));
+  f_.Return("y", f_(Softmax{}, {x}));
+  f_.Return("z", f_(Softmax{}, {wide}));
+  target_.supports = [](const Candidate& c) {
+    EXPECT_EQ(c.out.size(), 1u);
+    const bool no = c.op.Is<Softmax>() && c.in[0].shape()[1] == Dim(8);
+    return no ? Verdict::No("rows of 8") : Verdict::Yes("any");
+  };
+  const Function& after = Legalised();
+  const Node* kept = Only<Softmax>(after);
+  ASSERT_NE(kept, nullptr);
+  EXPECT_EQ(after.type(kept->in[0]), F32({2, 3}));
+  ExpectSame(f_, after, {.tolerance = 1e-6});
+}
+
+TEST_F(LegaliseTest, ListsEveryNodeThatHasNeither) {
+  const Value x = f_.Argument("x", F32({2, 3})), w = f_.Argument("w", F32({3, 3}));
+  Value y, z;
+  {
+    const Function::Scope scope(f_, From("Gemm_0"));
+    y = f_(MatMul{}, {x, w});
+  }
+  {
+    const Function::Scope scope(f_, From("Relu_1"));
+    z = f_(Relu{}, {y});
+  }
+  f_.Return("y", f_(MatMul{}, {z, w}));
+  Refuse({"matmul", "relu"});
+  const std::string refusal = Refusal();
+  EXPECT_THAT(refusal, HasSubstr("fake cannot run 3 of the model's operators:"));
+  EXPECT_THAT(refusal,
+              HasSubstr("\n  matmul(f32[2, 3], f32[3, 3]) from Gemm_0 (Op): no kernel for matmul"));
+  EXPECT_THAT(refusal, HasSubstr("\n  relu(f32[2, 3]) from Relu_1 (Op): no kernel for relu"));
+  EXPECT_THAT(refusal, HasSubstr("\n  matmul(f32[2, 3], f32[3, 3]): no kernel for matmul"));
+}
+
+TEST_F(LegaliseTest, ListsWhatDecompositionsLackTogetherWithTheRest) {
+  const Value x = f_.Argument("x", F32({2, 3})), w = f_.Argument("w", F32({3, 3}));
+  f_.Return("y", f_(MatMul{}, {f_(Softmax{}, {x}), w}));
+  Refuse({"matmul", "softmax", "exp"});
+  const std::string refusal = Refusal();
+  EXPECT_THAT(refusal, HasSubstr("cannot run 2 of"));
+  EXPECT_THAT(refusal, HasSubstr("no kernel for matmul"));
+  EXPECT_THAT(refusal, HasSubstr("no kernel for exp"));
+}
+
+TEST_F(LegaliseTest, NamesAbsentOperands) {
+  const Value x = f_.Argument("x", F32({1, 1, 4, 4})), w = f_.Argument("w", F32({1, 1, 3, 3}));
+  f_.Return("y", f_(Conv2d{}, {x, w}));
+  Refuse({"conv2d"});
+  EXPECT_THAT(Refusal(), HasSubstr("conv2d(f32[1, 1, 4, 4], f32[1, 1, 3, 3], -)"));
+}
+
+TEST_F(LegaliseTest, TakesNothingApartWhoseAxesAreNotKnown) {
+  const Value x = f_.Argument("x", F32({6}));
+  const Value shape = f_.Argument("shape", Type::Tensor(DType::kI64, {2}));
+  const Function::LateField late[] = {{"shape", shape}};
+  const Value unranked = f_.AddLate(Reshape{}, {&x, 1}, late)[0];
+  f_.Return("y", f_(Softmax{}, {unranked}));
+  target_.supports = [](const Candidate& c) {
+    return c.out[0].is_tensor() ? Verdict::Yes("any") : Verdict::No("it is unranked");
+  };
+  const std::string refusal = Refusal();
+  EXPECT_THAT(refusal, HasSubstr("cannot run 2 of"));
+  EXPECT_THAT(refusal, HasSubstr("reshape(f32[6], i64[2]): it is unranked"));
+  EXPECT_THAT(refusal, HasSubstr("softmax(f32[*]): it is unranked"));
+}
+
+}  // namespace
+}  // namespace forge::ir
