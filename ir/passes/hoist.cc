@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "ir/passes/copier.h"
 #include "ir/passes/passes.h"
 
@@ -10,51 +12,103 @@ bool IsConstant(const Function& f, uint32_t value) {
   return v != nullptr && v->role == Variable::Role::kConstant;
 }
 
+bool IsBound(const Type& t) { return !t.is_tensor() || t.is_constant(); }
+
+bool IsBound(const AnyOp& op);
+
+bool IsBound(const Field& field, const void* at) {
+  switch (field.kind) {
+    case FieldKind::kDim:
+      return static_cast<const Dim*>(at)->is_constant();
+    case FieldKind::kDims:
+      return AllConstant(*static_cast<const Dims*>(at));
+    case FieldKind::kType:
+      return IsBound(*static_cast<const Type*>(at));
+    case FieldKind::kFunction: {
+      const Function* body = *static_cast<Function* const*>(at);
+      for (uint32_t v = 0; body && v < body->value_count(); ++v)
+        if (!IsBound(body->type(v))) return false;
+      return body == nullptr || std::all_of(body->nodes().begin(), body->nodes().end(),
+                                            [](const Node& n) { return IsBound(n.op); });
+    }
+    default:
+      return true;
+  }
+}
+
+// Whether nothing of the op waits for numbers: `load` runs before a binding.
+bool IsBound(const AnyOp& op) {
+  return std::all_of(op.def().fields.begin(), op.def().fields.end(),
+                     [&](const Field& f) { return IsBound(f, f.at_const(op.self())); });
+}
+
 // For each value, whether it depends on constants alone and is worth computing once. A node without
 // operands is a literal: it costs nothing where it is used.
 std::vector<bool> StaticValues(const Function& f) {
   std::vector<bool> is_static(f.value_count(), false);
-  for (const auto& read : f.reads()) is_static[read.value] = IsConstant(f, read.value);
+  for (const auto& read : f.reads())
+    is_static[read.value] = IsConstant(f, read.value) && IsBound(f.type(read.value));
   std::vector<bool> literal(f.value_count(), false);
   for (const Node& node : f.nodes()) {
-    bool all = true, any = false;
+    bool all = node.late.empty() && IsBound(node.op), any = false;
     for (uint32_t v : node.in) {
       if (v == kAbsent) continue;
       any |= is_static[v];
       all &= is_static[v] || literal[v];
     }
+    for (uint16_t i = 0; i < node.outs; ++i) all &= IsBound(f.type(node.first_out + i));
     for (uint16_t i = 0; i < node.outs; ++i) {
-      is_static[node.first_out + i] = all && any && node.late.empty();
-      literal[node.first_out + i] = node.in.empty() && node.late.empty();
+      is_static[node.first_out + i] = all && any;
+      literal[node.first_out + i] = all && node.in.empty();
     }
   }
   return is_static;
 }
 
-// Copies static nodes, and the literals they read, into `load`.
+// Copies what is needed of static nodes, and the literals they read, into `load`.
 class Loader {
  public:
-  Loader(const Function& in, Function& load) : in_(in), load_(load), map_(in.value_count()) {}
+  Loader(const Function& in, Function& load)
+      : in_(in), load_(load), needed_(in.value_count()), map_(in.value_count()) {}
 
-  Value Copy(uint32_t value) {
-    if (map_[value]) return map_[value];
-    if (Variable* v = in_.VariableOf(value)) return map_[value] = load_.Read(v);
-    const Node& node = in_.nodes()[in_.origin(value).index];
+  void Need(uint32_t value) { needed_[value] = true; }
+
+  void Copy() {
+    for (size_t i = in_.nodes().size(); i-- > 0;) {
+      const Node& node = in_.nodes()[i];
+      if (!IsNeeded(node)) continue;
+      for (uint32_t v : node.in)
+        if (v != kAbsent) Need(v);
+    }
+    for (const auto& r : in_.reads())
+      if (needed_[r.value]) map_[r.value] = load_.Read(r.variable);
+    for (const Node& node : in_.nodes())
+      if (IsNeeded(node)) CopyNode(node);
+  }
+
+  Value operator[](uint32_t value) const { return map_[value]; }
+
+ private:
+  bool IsNeeded(const Node& node) const {
+    for (uint32_t i = 0; i < node.outs; ++i)
+      if (needed_[node.first_out + i]) return true;
+    return false;
+  }
+
+  void CopyNode(const Node& node) {
     Values operands;
-    for (uint32_t v : node.in)
-      operands.push_back(v == kAbsent ? Value{} : map_[v] ? map_[v] : Copy(v));
+    for (uint32_t v : node.in) operands.push_back(v == kAbsent ? Value{} : map_[v]);
     Function::Scope scope(load_, node.from);
-    Values made = load_.Add(node.op, operands);
-    for (uint32_t i = 0; i < made.size(); ++i) {
+    const Values made = load_.Add(node.op, operands);
+    for (uint32_t i = 0; i < node.outs; ++i) {
       KeepEncoding(in_, node.first_out + i, load_, made[i]);
       map_[node.first_out + i] = made[i];
     }
-    return map_[value];
   }
 
- private:
   const Function& in_;
   Function& load_;
+  std::vector<bool> needed_;
   std::vector<Value> map_;
 };
 
@@ -69,6 +123,7 @@ absl::StatusOr<int> Hoist(Module& m, const Function& in, Function& load, Functio
   const std::vector<bool> is_static = StaticValues(in);
   Loader loader(in, load);
   std::vector<Variable*> made(in.value_count(), nullptr);
+  std::vector<uint32_t> crossing;
   int moved = 0;
   auto cross = [&](uint32_t v) {
     if (v == kAbsent || !is_static[v] || in.VariableOf(v) || made[v]) return;
@@ -76,7 +131,8 @@ absl::StatusOr<int> Hoist(Module& m, const Function& in, Function& load, Functio
     computed.name = NameFor(in, v);
     computed.type = in.type(v);
     made[v] = m.AddVariable(std::move(computed));
-    load.Return(made[v]->name, loader.Copy(v));
+    loader.Need(v);
+    crossing.push_back(v);
   };
   for (const Node& node : in.nodes()) {
     if (is_static[node.first_out]) {
@@ -84,9 +140,12 @@ absl::StatusOr<int> Hoist(Module& m, const Function& in, Function& load, Functio
       continue;
     }
     for (uint32_t v : node.in) cross(v);
+    for (const Late& l : node.late) cross(l.value);
   }
   for (const auto& result : in.results()) cross(result.value);
   for (const auto& update : in.updates()) cross(update.value);
+  loader.Copy();
+  for (uint32_t v : crossing) load.Return(made[v]->name, loader[v]);
 
   Copier copy(in, out);
   for (const Node& node : in.nodes()) {
