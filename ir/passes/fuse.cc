@@ -34,6 +34,7 @@ class Fuser {
   Fuser(Module& m, const Function& in, const Target& target)
       : module_(m), in_(in), target_(target), uses_(in.UseCounts()), readers_(in.value_count()) {
     const int n = static_cast<int>(in.nodes().size());
+    operands_.resize(n);
     group_of_.resize(n);
     groups_.resize(n);
     for (int i = 0; i < n; ++i) {
@@ -41,7 +42,9 @@ class Fuser {
       groups_[i].nodes = {i};
       if (FaceOf(in.nodes()[i]) == Face::kAnchor) groups_[i].anchor = i;
       for (uint32_t v : in.nodes()[i].in)
-        if (v != kAbsent) readers_[v].push_back(i);
+        if (v != kAbsent) operands_[i].push_back(v);
+      for (const Late& l : in.nodes()[i].late) operands_[i].push_back(l.value);
+      for (uint32_t v : operands_[i]) readers_[v].push_back(i);
     }
   }
 
@@ -57,14 +60,17 @@ class Fuser {
     return static_cast<int>(in_.origin(value).index);
   }
 
+  // What a field waits for has no place in a body.
+  bool IsLate(int i) const { return !node(i).late.empty(); }
+
   // Tries to join node i's group with those of its operands, the deepest first: that one is
   // computed last anyway, and the others become its operands.
   void Grow(int i) {
-    if (FaceOf(node(i)) == Face::kLiteral) return;
+    if (FaceOf(node(i)) == Face::kLiteral || IsLate(i)) return;
     std::vector<int> producers;
     for (uint32_t v : node(i).in) {
       int p = Producer(v);
-      if (p != kNone && FaceOf(node(p)) != Face::kLiteral) producers.push_back(p);
+      if (p != kNone && FaceOf(node(p)) != Face::kLiteral && !IsLate(p)) producers.push_back(p);
     }
     std::sort(producers.rbegin(), producers.rend());
     for (int p : producers) TryJoin(p, i);
@@ -144,13 +150,20 @@ class Fuser {
     return true;
   }
 
+  // The last place up to `from` that no group spans: what lies before it needs nothing after it.
+  // Nodes after `last` stand alone.
+  int Frontier(int from, int last) const {
+    for (int i = last; i >= from; --i) from = std::min(from, groups_[group_of_[i]].nodes.front());
+    return from;
+  }
+
   // Would joining a and b close a cycle: does b read something outside that needs a?
   bool DependsThroughOthers(int a, int b) const {
-    const int first = groups_[a].nodes.front();
+    const int first = Frontier(groups_[a].nodes.front(), groups_[b].nodes.back());
     std::vector<int> stack;
     std::vector<bool> seen(node_count(), false);
     auto push_operands = [&](int i) {
-      for (uint32_t v : node(i).in) {
+      for (uint32_t v : operands_[i]) {
         int p = Producer(v);
         if (p == kNone || p < first || seen[p]) continue;
         seen[p] = true;
@@ -229,7 +242,7 @@ class Fuser {
     for (size_t g = 0; g < groups_.size(); ++g) {
       std::vector<int> needs;
       for (int i : groups_[g].nodes)
-        for (uint32_t v : node(i).in)
+        for (uint32_t v : operands_[i])
           if (int p = Producer(v); p != kNone && group_of_[p] != static_cast<int>(g))
             needs.push_back(group_of_[p]);
       std::sort(needs.begin(), needs.end());
@@ -275,7 +288,7 @@ class Fuser {
   bool IsRegion(const Group& g) const {
     if (g.nodes.size() > 1) return true;
     const Node& only = node(g.nodes[0]);
-    if (FaceOf(only) == Face::kLiteral) return false;
+    if (FaceOf(only) == Face::kLiteral || IsLate(g.nodes[0])) return false;
     return std::any_of(only.in.begin(), only.in.end(),
                        [&](uint32_t v) {
                          int p = Producer(v);
@@ -311,7 +324,8 @@ class Fuser {
   const Function& in_;
   const Target& target_;
   std::vector<int> uses_;
-  std::vector<std::vector<int>> readers_;
+  std::vector<std::vector<uint32_t>> operands_;  // by node, those of late fields too
+  std::vector<std::vector<int>> readers_;        // by value
   std::vector<int> group_of_;
   std::vector<Group> groups_;
 };
