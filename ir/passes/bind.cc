@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "ir/passes/passes.h"
 
 namespace forge::ir {
@@ -6,6 +8,22 @@ namespace {
 
 absl::Status BindInto(Module& m, const Function& in, Function& out, const Bindings& values,
                       TypeSpan arguments);
+
+// What symbols stand for in a body: its operands' extents first, for it may be called with others
+// elsewhere.
+Bindings BodyBindings(const Function& body, TypeSpan in, const Bindings& values) {
+  Bindings own;
+  for (size_t i = 0; i < std::min(in.size(), body.arguments().size()); ++i) {
+    const Dims& wanted = body.type(body.arguments()[i].value).shape();
+    const Dims& given = in[i].shape();
+    for (size_t a = 0; a < std::min(wanted.size(), given.size()); ++a)
+      if (const Dim::Part part = wanted[a].part();
+          part.op == Dim::Op::kSymbol && given[a].is_constant())
+        own.emplace(part.symbol, given[a].constant());
+  }
+  own.insert(values.begin(), values.end());
+  return own;
+}
 
 // The op with its symbols replaced; bodies are bound for the types they are called with.
 absl::StatusOr<AnyOp> BindOp(Module& m, const AnyOp& op, TypeSpan in, const Bindings& values) {
@@ -20,7 +38,7 @@ absl::StatusOr<AnyOp> BindOp(Module& m, const AnyOp& op, TypeSpan in, const Bind
     auto& body = *static_cast<Function**>(f.at(self.get()));
     if (body == nullptr) continue;
     Function* made = m.AddFunction(body->name());
-    FORGE_RETURN_IF_ERROR(BindInto(m, *body, *made, values, in));
+    FORGE_RETURN_IF_ERROR(BindInto(m, *body, *made, BodyBindings(*body, in, values), in));
     body = made;
   }
   return AnyOp(def, self);
