@@ -35,7 +35,8 @@ absl::Status FoldBatchNorms(const Function& in, Function& out) {
   const std::vector<int> uses = in.UseCounts();
   auto rule = [&](Function& f, const Node& node, ValueSpan operands) -> std::optional<Values> {
     const BatchNorm* norm = node.op.As<BatchNorm>();
-    if (norm == nullptr || norm->axis != 1 || uses[node.in[0]] != 1) return std::nullopt;
+    if (norm == nullptr || (norm->axis != 1 && norm->axis != -3) || uses[node.in[0]] != 1)
+      return std::nullopt;
     for (size_t i = 1; i < operands.size(); ++i)
       if (!IsConstant(operands[i])) return std::nullopt;
     const Node* found = ConvBefore(f, operands[0]);
