@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
 #include "base/hash.h"
 
 namespace forge {
@@ -51,23 +50,6 @@ TEST(StatusTest, VerdictCarriesItsReason) {
 
 TEST(StatusDeathTest, CheckNamesTheCondition) {
   EXPECT_DEATH(FORGE_CHECK(1 + 1 == 3), "status_test.cc:[0-9]+: the check `1 \\+ 1 == 3` failed");
-}
-
-TEST(BytesTest, PartsShareOwnership) {
-  Bytes part;
-  {
-    const Bytes all(std::vector<uint8_t>{1, 2, 3, 4});
-    part = all.Part(1, 2).Part(1, 1);
-  }
-  ASSERT_EQ(part.size(), 1u);
-  EXPECT_EQ(part.data()[0], 3);
-  EXPECT_EQ(Bytes(std::vector<uint8_t>{1}).Part(1, 0).size(), 0u);
-}
-
-TEST(BytesDeathTest, PartsLieInside) {
-  const Bytes all(std::vector<uint8_t>{1, 2, 3, 4});
-  EXPECT_DEATH(all.Part(3, 2), "failed");
-  EXPECT_DEATH(all.Part(1, UINT64_MAX), "failed");
 }
 
 TEST(HashTest, IsTheSameInEveryProcess) {
