@@ -189,12 +189,6 @@ class Fuser {
 
   size_t node_count() const { return in_.nodes().size(); }
 
-  bool ReadOutside(uint32_t value, int group) const {
-    int inside = 0;
-    for (int reader : readers_[value]) inside += group_of_[reader] == group;
-    return inside < uses_[value];
-  }
-
   // Writes the region of `group` into `body`; operands and results are value ids of the function.
   absl::Status BuildBody(const Group& group, Function& body, std::vector<uint32_t>& operands,
                          std::vector<uint32_t>& results) const {
