@@ -209,6 +209,11 @@ int64_t PeakResidentBytes() {
   return 0;
 }
 
+uint64_t FreeMemoryBytes() {
+  const long pages = ::sysconf(_SC_AVPHYS_PAGES), size = ::sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(size) : 0;
+}
+
 bool IsTerminal(int descriptor) { return ::isatty(descriptor) == 1; }
 
 }  // namespace forge

@@ -46,6 +46,7 @@ std::optional<std::string> Environment(const char* name);
 int CpuCount();               // processors this process may use, at least 1
 int64_t NowNanoseconds();     // monotonic
 int64_t PeakResidentBytes();  // VmHWM; 0 where unknown
+uint64_t FreeMemoryBytes();   // of the machine, not in use for anything; 0 where unknown
 bool IsTerminal(int descriptor);
 
 }  // namespace forge

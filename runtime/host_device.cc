@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/host_device.h"
 
-#include <unistd.h>
-
 #include <cstring>
 #include <new>
 
@@ -166,10 +164,7 @@ absl::StatusOr<Point> HostDevice::Copy(const CopyRange& r, std::span<const Point
   });
 }
 
-uint64_t HostDevice::MemoryLeft() const {
-  const long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(size) : 0;
-}
+uint64_t HostDevice::MemoryLeft() const { return FreeMemoryBytes(); }
 
 absl::StatusOr<SegmentRef> HostDevice::Record(const SegmentSpec& spec) {
   auto segment = std::make_shared<HostSegment>();

@@ -140,6 +140,7 @@ TEST(PlatformTest, CacheFolderFollowsXdg) {
 TEST(PlatformTest, TellsOfTheProcess) {
   EXPECT_GE(CpuCount(), 1);
   EXPECT_GT(PeakResidentBytes(), 1 << 20);
+  EXPECT_GT(FreeMemoryBytes(), 0u);
   const int64_t before = NowNanoseconds();
   ::usleep(1000);
   EXPECT_GE(NowNanoseconds() - before, 1000000);
