@@ -25,9 +25,21 @@ class Buffer {
 };
 using BufferRef = std::shared_ptr<Buffer>;
 
-// A point on a timeline of one device: work submitted so far.
+// An order in which work gets done: a device's queue, or a stream of somebody else's. Any thread.
+class Timeline {
+ public:
+  virtual ~Timeline() = default;
+  virtual bool Reached(uint64_t value) = 0;
+  // Its work has ended by then, well or not.
+  //   nanoseconds: -1: no limit     errors: as Device::Wait; InvalidArgument (nothing submitted
+  //   will ever reach it)
+  virtual absl::Status Wait(uint64_t value, int64_t nanoseconds) = 0;
+};
+
+// A point on a timeline: what was submitted there so far. It stays good when its device is gone.
 struct Point {
-  uint64_t value = 0;  // 0 is always reached
+  std::shared_ptr<Timeline> timeline;  // null: always reached
+  uint64_t value = 0;
 };
 
 // ---- programs
@@ -104,8 +116,12 @@ using SegmentRef = std::shared_ptr<Segment>;
 struct SubmitArgs {
   std::span<const BufferRef> slots;
   std::span<const int64_t> step_values;
+  // What must be done before. Points of other timelines too: those that the device cannot hand to
+  // its driver a thread of the device waits for. Work that waits for another timeline's failed work
+  // fails with it.
   std::span<const Point> wait;
-  const std::atomic<bool>* cancel = nullptr;  // looked at between pieces of work
+  // Looked at between pieces of work; must live until the work's point is reached.
+  const std::atomic<bool>* cancel = nullptr;
 };
 
 // Nanoseconds on the device's own clock.
@@ -154,11 +170,13 @@ class Device {
   virtual absl::StatusOr<std::span<uint8_t>> Map(
       Buffer& b) = 0;  // upload and readback only; stays mapped
   struct CopyRange {
-    Buffer& from;
+    BufferRef from;
     uint64_t at;
-    Buffer& to;
+    BufferRef to;
     uint64_t to_at, bytes;
   };
+  // The buffers live until it is done.
+  //   wait: as SubmitArgs::wait     errors: OutOfRange; InvalidArgument (another device's buffer)
   virtual absl::StatusOr<Point> Copy(const CopyRange& range, std::span<const Point> wait) = 0;
   virtual uint64_t MemoryLeft() const = 0;
 
@@ -169,12 +187,17 @@ class Device {
   virtual CompileCounts compile_counts() const { return {}; }
   virtual absl::StatusOr<SegmentRef> Record(const SegmentSpec& spec) = 0;
 
-  // Never waits for the device: collectives need every member's part submitted.
-  virtual absl::StatusOr<Point> Submit(Segment& segment, const SubmitArgs& args) = 0;
-  virtual bool Reached(const Point& p) const = 0;
-  // errors: DeadlineExceeded, Aborted (device lost, or cancelled), or what a step failed with, with
-  // its label
-  virtual absl::Status Wait(const Point& p, int64_t nanoseconds) = 0;  // -1: no limit
+  // Never waits for the device: collectives need every member's part submitted. What the work
+  // needs of the segment, and the buffers, live until the point is reached.
+  virtual absl::StatusOr<Point> Submit(const SegmentRef& segment, const SubmitArgs& args) = 0;
+  // Points of any timeline.
+  virtual bool Reached(const Point& p) const { return !p.timeline || p.timeline->Reached(p.value); }
+  // nanoseconds: -1: no limit
+  //   errors: DeadlineExceeded, Aborted (device lost, or cancelled), or what a step failed with,
+  //   with its label
+  virtual absl::Status Wait(const Point& p, int64_t nanoseconds) {
+    return p.timeline ? p.timeline->Wait(p.value, nanoseconds) : absl::OkStatus();
+  }
   // One entry for each step of the last finished submission.
   virtual absl::StatusOr<std::vector<StepTime>> Timestamps(const Segment& s) = 0;
   virtual absl::Status Health() = 0;  // OK, or why it is lost
@@ -201,7 +224,7 @@ struct Plugin {
   const char* backend;  // "vulkan"
   Driver* (*driver)();  // lives as long as the library; never null
 };
-inline constexpr uint32_t kPluginAbi = 1;
+inline constexpr uint32_t kPluginAbi = 2;
 inline constexpr char kPluginSymbol[] =
     "forge_plugin";  // extern "C" const forge::Plugin* forge_plugin();
 

@@ -39,7 +39,7 @@ absl::Status VariableStore::Fill(const VariablePlace& place, std::span<const uin
     const uint64_t n = std::min<uint64_t>(piece, bytes.size() - at);
     std::memcpy(mapped.data(), bytes.data() + at, n);
     FORGE_ASSIGN_OR_RETURN(Point done,
-                           device_->Copy({*staging, 0, *place.buffer, place.offset + at, n}, {}));
+                           device_->Copy({staging, 0, place.buffer, place.offset + at, n}, {}));
     FORGE_RETURN_IF_ERROR(device_->Wait(done, -1));
   }
   return absl::OkStatus();
@@ -162,7 +162,7 @@ absl::Status Executable::CopyOut(std::vector<ir::HostValue>& results) {
   return absl::OkStatus();
 }
 
-absl::Status Executable::SubmitAndWait(Segment& segment, const std::atomic<bool>* cancel) {
+absl::Status Executable::SubmitAndWait(const SegmentRef& segment, const std::atomic<bool>* cancel) {
   FORGE_ASSIGN_OR_RETURN(
       Point done,
       device_->Submit(segment, {.slots = slots_, .step_values = {}, .wait = {}, .cancel = cancel}));
@@ -172,14 +172,13 @@ absl::Status Executable::SubmitAndWait(Segment& segment, const std::atomic<bool>
 absl::Status Executable::Run(std::span<const ir::HostValue* const> arguments,
                              std::vector<ir::HostValue>& results, const std::atomic<bool>* cancel) {
   FORGE_RETURN_IF_ERROR(CopyIn(arguments));
-  for (const SegmentRef& segment : segments_)
-    FORGE_RETURN_IF_ERROR(SubmitAndWait(*segment, cancel));
+  for (const SegmentRef& segment : segments_) FORGE_RETURN_IF_ERROR(SubmitAndWait(segment, cancel));
   return CopyOut(results);
 }
 
 absl::Status Executable::RunForVariables() {
   for (const SegmentRef& segment : segments_)
-    FORGE_RETURN_IF_ERROR(SubmitAndWait(*segment, nullptr));
+    FORGE_RETURN_IF_ERROR(SubmitAndWait(segment, nullptr));
   return absl::OkStatus();
 }
 
@@ -190,8 +189,7 @@ absl::StatusOr<ir::HostValue> Executable::Read(uint32_t value) {
   if (place.bytes > 0) {
     FORGE_ASSIGN_OR_RETURN(BufferRef staging, device_->Allocate(Memory::kReadback, place.bytes));
     FORGE_ASSIGN_OR_RETURN(
-        Point done,
-        device_->Copy({*slots_[place.slot], place.offset, *staging, 0, place.bytes}, {}));
+        Point done, device_->Copy({slots_[place.slot], place.offset, staging, 0, place.bytes}, {}));
     FORGE_RETURN_IF_ERROR(device_->Wait(done, -1));
     FORGE_ASSIGN_OR_RETURN(std::span<uint8_t> mapped, device_->Map(*staging));
     std::memcpy(raw.data(), mapped.data(), place.bytes);
@@ -220,7 +218,7 @@ absl::Status Executable::RunStepwise(std::span<const ir::HostValue* const> argum
       FORGE_ASSIGN_OR_RETURN(ir::HostValue value, Read(v));
       view.in.push_back(std::move(value));
     }
-    FORGE_RETURN_IF_ERROR(SubmitAndWait(*segments_[i], nullptr));
+    FORGE_RETURN_IF_ERROR(SubmitAndWait(segments_[i], nullptr));
     if (node == nullptr) continue;
     for (uint16_t k = 0; k < node->outs; ++k) {
       FORGE_ASSIGN_OR_RETURN(ir::HostValue value, Read(node->first_out + k));

@@ -130,7 +130,7 @@ class Executable {
   absl::Status CopyIn(std::span<const ir::HostValue* const> arguments);
   absl::Status CopyOut(std::vector<ir::HostValue>& results);
   absl::StatusOr<ir::HostValue> Read(uint32_t value);
-  absl::Status SubmitAndWait(Segment& segment, const std::atomic<bool>* cancel);
+  absl::Status SubmitAndWait(const SegmentRef& segment, const std::atomic<bool>* cancel);
 
   DeviceRef device_;
   const ir::Function* function_ = nullptr;

@@ -9,6 +9,10 @@
 namespace forge {
 namespace {
 
+constexpr size_t kMostFailures = 256;             // failed work whose status is remembered
+constexpr int64_t kLookNanoseconds = 20'000'000;  // how often a waiting worker looks at `cancel`
+constexpr auto kForever = std::chrono::hours(24 * 365);
+
 // Vector loads of any width are aligned, and neighbours share no cache line.
 constexpr std::align_val_t kHostAlignment{64};
 
@@ -97,6 +101,39 @@ absl::Status RunSegment(HostSegment& segment, std::span<const BufferRef> slots,
 
 }  // namespace
 
+uint64_t HostTimeline::Promise() {
+  std::lock_guard lock(mutex_);
+  return ++promised_;
+}
+
+void HostTimeline::Finish(uint64_t value, const absl::Status& s) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!s.ok()) failed_[value] = s;
+    if (failed_.size() > kMostFailures) failed_.erase(failed_.begin());
+    done_ = value;
+  }
+  changed_.notify_all();
+}
+
+bool HostTimeline::Reached(uint64_t value) {
+  std::lock_guard lock(mutex_);
+  return done_ >= value;
+}
+
+absl::Status HostTimeline::Wait(uint64_t value, int64_t nanoseconds) {
+  std::unique_lock lock(mutex_);
+  if (value > promised_)
+    return InvalidArgument("point {} was never submitted (the last one is {})", value, promised_);
+  const auto limit = nanoseconds < 0 ? std::chrono::nanoseconds(kForever)
+                                     : std::min<std::chrono::nanoseconds>(
+                                           std::chrono::nanoseconds(nanoseconds), kForever);
+  if (!changed_.wait_for(lock, limit, [&] { return done_ >= value; }))
+    return absl::DeadlineExceededError("the device is still at work");
+  const auto it = failed_.find(value);
+  return it == failed_.end() ? absl::OkStatus() : it->second;
+}
+
 HostDevice::HostDevice(DeviceInfo info) : info_(std::move(info)), worker_([this] { Loop(); }) {}
 
 HostDevice::~HostDevice() {
@@ -108,6 +145,19 @@ HostDevice::~HostDevice() {
   worker_.join();
 }
 
+absl::Status HostDevice::WaitForOthers(const Job& job) const {
+  for (const Point& p : job.wait) {
+    while (true) {
+      const absl::Status s = p.timeline->Wait(p.value, kLookNanoseconds);
+      if (s.ok()) break;
+      if (!absl::IsDeadlineExceeded(s)) return Annotate(s, "what it waited for");
+      if (stop_ || (job.cancel != nullptr && job.cancel->load(std::memory_order_relaxed)))
+        return Aborted("cancelled while it waited for another timeline");
+    }
+  }
+  return absl::OkStatus();
+}
+
 void HostDevice::Loop() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -116,20 +166,24 @@ void HostDevice::Loop() {
     Job job = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
-    absl::Status s = job.work();
+    absl::Status s = WaitForOthers(job);
+    if (s.ok()) s = job.work();
     job.work = nullptr;  // releases buffers before anyone is told
+    job.wait.clear();
+    timeline_->Finish(job.value, s);
     lock.lock();
-    if (!s.ok()) failed_[job.point] = s;
-    done_ = job.point;
-    changed_.notify_all();
   }
 }
 
-absl::StatusOr<Point> HostDevice::Enqueue(std::function<absl::Status()> work) {
+Point HostDevice::Enqueue(Job job, std::span<const Point> wait) {
+  // Its own work is done in order.
+  for (const Point& p : wait)
+    if (p.timeline && p.timeline != timeline_) job.wait.push_back(p);
   std::lock_guard lock(mutex_);
-  jobs_.push_back({std::move(work), ++submitted_});
+  const Point point{timeline_, job.value = timeline_->Promise()};
+  jobs_.push_back(std::move(job));
   changed_.notify_all();
-  return Point{submitted_};
+  return point;
 }
 
 absl::StatusOr<BufferRef> HostDevice::Allocate(Memory kind, uint64_t bytes) {
@@ -151,17 +205,18 @@ absl::StatusOr<std::span<uint8_t>> HostDevice::Map(Buffer& b) {
   return std::span<uint8_t>(buffer.data(), buffer.size());
 }
 
-absl::StatusOr<Point> HostDevice::Copy(const CopyRange& r, std::span<const Point>) {
-  if (r.at > r.from.size() || r.bytes > r.from.size() - r.at || r.to_at > r.to.size() ||
-      r.bytes > r.to.size() - r.to_at)
+absl::StatusOr<Point> HostDevice::Copy(const CopyRange& r, std::span<const Point> wait) {
+  if (!r.from || !r.to) return InvalidArgument("a copy lacks a buffer");
+  if (r.at > r.from->size() || r.bytes > r.from->size() - r.at || r.to_at > r.to->size() ||
+      r.bytes > r.to->size() - r.to_at)
     return OutOfRange("a copy of {} bytes from {} to {} leaves its buffers", r.bytes, r.at,
                       r.to_at);
-  uint8_t* to = static_cast<HostBuffer&>(r.to).data() + r.to_at;
-  const uint8_t* from = static_cast<HostBuffer&>(r.from).data() + r.at;
-  return Enqueue([to, from, n = r.bytes] {
-    std::memmove(to, from, n);
+  auto copy = [r] {
+    std::memmove(static_cast<HostBuffer&>(*r.to).data() + r.to_at,
+                 static_cast<const HostBuffer&>(*r.from).data() + r.at, r.bytes);
     return absl::OkStatus();
-  });
+  };
+  return Enqueue({.work = std::move(copy), .wait = {}, .cancel = nullptr, .value = 0}, wait);
 }
 
 uint64_t HostDevice::MemoryLeft() const { return FreeMemoryBytes(); }
@@ -192,37 +247,17 @@ absl::StatusOr<SegmentRef> HostDevice::Record(const SegmentSpec& spec) {
   return SegmentRef(segment);
 }
 
-absl::StatusOr<Point> HostDevice::Submit(Segment& segment, const SubmitArgs& args) {
-  auto& s = static_cast<HostSegment&>(segment);
+absl::StatusOr<Point> HostDevice::Submit(const SegmentRef& segment, const SubmitArgs& args) {
+  auto s = std::static_pointer_cast<HostSegment>(segment);
   std::vector<BufferRef> slots(args.slots.begin(), args.slots.end());
   std::vector<int64_t> values(args.step_values.begin(), args.step_values.end());
-  return Enqueue([&s, slots = std::move(slots), values = std::move(values), cancel = args.cancel] {
-    return RunSegment(s, slots, values, cancel);
-  });
-}
-
-bool HostDevice::Reached(const Point& p) const {
-  std::lock_guard lock(mutex_);
-  return done_ >= p.value;
-}
-
-absl::Status HostDevice::Wait(const Point& p, int64_t nanoseconds) {
-  std::unique_lock lock(mutex_);
-  auto reached = [&] { return done_ >= p.value; };
-  if (nanoseconds < 0) {
-    changed_.wait(lock, reached);
-  } else if (!changed_.wait_for(lock, std::chrono::nanoseconds(nanoseconds), reached)) {
-    return absl::DeadlineExceededError("the device is still at work");
-  }
-  auto it = failed_.find(p.value);
-  if (it == failed_.end()) return absl::OkStatus();
-  absl::Status s = it->second;
-  failed_.erase(it);
-  return s;
+  auto run = [s = std::move(s), slots = std::move(slots), values = std::move(values),
+              cancel = args.cancel] { return RunSegment(*s, slots, values, cancel); };
+  return Enqueue({.work = std::move(run), .wait = {}, .cancel = args.cancel, .value = 0},
+                 args.wait);
 }
 
 absl::StatusOr<std::vector<StepTime>> HostDevice::Timestamps(const Segment& s) {
-  std::lock_guard lock(mutex_);
   return static_cast<const HostSegment&>(s).times;
 }
 

@@ -25,6 +25,23 @@ class HostProgram : public Program {
   uint64_t scratch_bytes() const override { return 0; }
 };
 
+// What a host device has done so far, in numbers that only grow.
+class HostTimeline final : public Timeline {
+ public:
+  // The value that the next work will reach.
+  uint64_t Promise();
+  // In the order of promises.
+  void Finish(uint64_t value, const absl::Status& s);
+  bool Reached(uint64_t value) override;
+  absl::Status Wait(uint64_t value, int64_t nanoseconds) override;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t promised_ = 0, done_ = 0;
+  std::map<uint64_t, absl::Status> failed_;  // the newest
+};
+
 // Runs segments in order on a thread of its own. Derived classes add a target and Compile.
 class HostDevice : public Device {
  public:
@@ -39,27 +56,27 @@ class HostDevice : public Device {
   absl::StatusOr<Point> Copy(const CopyRange& range, std::span<const Point> wait) override;
   uint64_t MemoryLeft() const override;
   absl::StatusOr<SegmentRef> Record(const SegmentSpec& spec) override;
-  absl::StatusOr<Point> Submit(Segment& segment, const SubmitArgs& args) override;
-  bool Reached(const Point& p) const override;
-  absl::Status Wait(const Point& p, int64_t nanoseconds) override;
+  absl::StatusOr<Point> Submit(const SegmentRef& segment, const SubmitArgs& args) override;
   absl::StatusOr<std::vector<StepTime>> Timestamps(const Segment& s) override;
   absl::Status Health() override { return absl::OkStatus(); }
 
  private:
   struct Job {
     std::function<absl::Status()> work;
-    uint64_t point;
+    std::vector<Point> wait;  // of other timelines
+    const std::atomic<bool>* cancel;
+    uint64_t value;
   };
-  absl::StatusOr<Point> Enqueue(std::function<absl::Status()> work);
+  Point Enqueue(Job job, std::span<const Point> wait);
   void Loop();
+  absl::Status WaitForOthers(const Job& job) const;
 
   DeviceInfo info_;
-  mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
+  const std::shared_ptr<HostTimeline> timeline_ = std::make_shared<HostTimeline>();
+  std::mutex mutex_;
+  std::condition_variable changed_;
   std::deque<Job> jobs_;
-  uint64_t submitted_ = 0, done_ = 0;
-  std::map<uint64_t, absl::Status> failed_;  // by point, until somebody waits for it
-  bool stop_ = false;
+  std::atomic<bool> stop_ = false;
   std::thread worker_;
 };
 

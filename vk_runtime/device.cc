@@ -24,8 +24,12 @@ absl::StatusOr<std::shared_ptr<VulkanDevice>> VulkanDevice::Open(const ContextRe
                          PipelineStore::Create(context, options.cache, options.statistics));
   const int threads = options.threads > 0 ? options.threads : CpuCount();
   d->compiler_ = std::make_unique<Compiler>(context, d->pipelines_, threads);
-  d->queue_ = std::make_unique<Queue>(context);
+  d->queue_ = std::make_shared<Queue>(context);
   return d;
+}
+
+VulkanDevice::~VulkanDevice() {
+  if (queue_) queue_->Close();
 }
 
 absl::StatusOr<VulkanBufferRef> VulkanDevice::Nothing() {
@@ -36,8 +40,8 @@ absl::StatusOr<VulkanBufferRef> VulkanDevice::Nothing() {
   return nothing_;
 }
 
-absl::StatusOr<VulkanBuffer*> VulkanDevice::Own(Buffer& b) const {
-  auto* own = dynamic_cast<VulkanBuffer*>(&b);
+absl::StatusOr<VulkanBuffer*> VulkanDevice::Own(Buffer* b) const {
+  auto* own = dynamic_cast<VulkanBuffer*>(b);
   if (own == nullptr || own->context() != context_.get())
     return InvalidArgument("the buffer is another device's");
   return own;
@@ -55,14 +59,14 @@ absl::StatusOr<BufferRef> VulkanDevice::Import(const Bytes& bytes) {
 
 absl::StatusOr<std::span<uint8_t>> VulkanDevice::Map(Buffer& b) {
   FORGE_RETURN_IF_ERROR(context_->Health());
-  FORGE_ASSIGN_OR_RETURN(VulkanBuffer * own, Own(b));
+  FORGE_ASSIGN_OR_RETURN(VulkanBuffer * own, Own(&b));
   return own->Mapped();
 }
 
 absl::StatusOr<Point> VulkanDevice::Copy(const CopyRange& range, std::span<const Point> wait) {
   FORGE_RETURN_IF_ERROR(context_->Health());
-  FORGE_ASSIGN_OR_RETURN(VulkanBuffer * from, Own(range.from));
-  FORGE_ASSIGN_OR_RETURN(VulkanBuffer * to, Own(range.to));
+  FORGE_ASSIGN_OR_RETURN(VulkanBuffer * from, Own(range.from.get()));
+  FORGE_ASSIGN_OR_RETURN(VulkanBuffer * to, Own(range.to.get()));
   if (from->memory() == Memory::kUpload) FORGE_RETURN_IF_ERROR(from->Flush());
   FORGE_ASSIGN_OR_RETURN(auto recording, Recording::OfCopy(context_, {*from, range.at, *to,
                                                                       range.to_at, range.bytes}));
@@ -96,18 +100,18 @@ absl::StatusOr<SegmentRef> VulkanDevice::Record(const SegmentSpec& spec) {
   return SegmentRef(std::make_shared<VulkanSegment>(spec, context_, std::move(nothing)));
 }
 
-absl::StatusOr<Point> VulkanDevice::Submit(Segment& segment, const SubmitArgs& args) {
+absl::StatusOr<Point> VulkanDevice::Submit(const SegmentRef& segment, const SubmitArgs& args) {
   FORGE_RETURN_IF_ERROR(context_->Health());
-  auto* own = dynamic_cast<VulkanSegment*>(&segment);
+  auto* own = dynamic_cast<VulkanSegment*>(segment.get());
   if (own == nullptr) return InvalidArgument("the segment is another device's");
   FORGE_ASSIGN_OR_RETURN(VulkanSegment::Prepared p, own->Prepare(args));
   FORGE_ASSIGN_OR_RETURN(const Point point, queue_->Submit(std::move(p.job), args.wait));
-  own->Submitted(std::move(p.recording), point);
+  own->Submitted(std::move(p.recording), point.value);
   return point;
 }
 
 absl::Status VulkanDevice::Wait(const Point& p, int64_t nanoseconds) {
-  FORGE_RETURN_IF_ERROR(queue_->Wait(p, nanoseconds));
+  FORGE_RETURN_IF_ERROR(Device::Wait(p, nanoseconds));
   return context_->instance().Validation();
 }
 
@@ -115,7 +119,7 @@ absl::StatusOr<std::vector<StepTime>> VulkanDevice::Timestamps(const Segment& s)
   FORGE_RETURN_IF_ERROR(context_->Health());
   const auto* own = dynamic_cast<const VulkanSegment*>(&s);
   if (own == nullptr) return InvalidArgument("the segment is another device's");
-  if (!own->last_recording() || !queue_->Reached(own->last_point()))
+  if (!own->last_recording() || !queue_->Reached(own->last_value()))
     return InvalidArgument("the segment has no finished submission");
   return own->last_recording()->Times();
 }

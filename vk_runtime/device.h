@@ -14,6 +14,7 @@ class VulkanDevice final : public Device {
   static absl::StatusOr<std::shared_ptr<VulkanDevice>> Open(const ContextRef& context,
                                                             DeviceInfo info,
                                                             const DeviceOptions& options);
+  ~VulkanDevice() override;
   const DeviceInfo& info() const override { return info_; }
   const ir::Target& target() const override { return target_; }
   absl::StatusOr<BufferRef> Allocate(Memory kind, uint64_t bytes) override;
@@ -26,8 +27,7 @@ class VulkanDevice final : public Device {
       std::span<const CompileRequest> requests, absl::FunctionRef<void(size_t)> progress) override;
   CompileCounts compile_counts() const override;
   absl::StatusOr<SegmentRef> Record(const SegmentSpec& spec) override;
-  absl::StatusOr<Point> Submit(Segment& segment, const SubmitArgs& args) override;
-  bool Reached(const Point& p) const override { return queue_->Reached(p); }
+  absl::StatusOr<Point> Submit(const SegmentRef& segment, const SubmitArgs& args) override;
   absl::Status Wait(const Point& p, int64_t nanoseconds) override;
   absl::StatusOr<std::vector<StepTime>> Timestamps(const Segment& s) override;
   absl::Status Health() override;
@@ -37,7 +37,7 @@ class VulkanDevice final : public Device {
 
  private:
   VulkanDevice(const ContextRef& context, DeviceInfo info);
-  absl::StatusOr<VulkanBuffer*> Own(Buffer& b) const;
+  absl::StatusOr<VulkanBuffer*> Own(Buffer* b) const;
   // What is bound for operands without bytes. Made when first recorded: a device that only compiles
   // may have no memory at all.
   absl::StatusOr<VulkanBufferRef> Nothing();
@@ -50,7 +50,7 @@ class VulkanDevice final : public Device {
   VulkanBufferRef nothing_;  // under mutex_; see Nothing()
   PipelineStoreRef pipelines_;
   std::unique_ptr<Compiler> compiler_;
-  std::unique_ptr<Queue> queue_;
+  std::shared_ptr<Queue> queue_;
 };
 
 }  // namespace forge::vk

@@ -12,7 +12,7 @@ constexpr uint64_t kLookNanoseconds = 20'000'000;  // how often a waiting feeder
 
 }  // namespace
 
-Queue::~Queue() {
+void Queue::Close() {
   {
     std::lock_guard lock(mutex_);
     stop_ = true;
@@ -20,7 +20,13 @@ Queue::~Queue() {
   changed_.notify_all();
   if (feeder_.joinable()) feeder_.join();
   if (clock_ && context_->Health().ok()) context_->fn.vkQueueWaitIdle(context_->queue());
-  jobs_.clear();
+  Trash trash;
+  std::lock_guard lock(mutex_);
+  Poll(trash);
+  while (!jobs_.empty()) {
+    if (jobs_.front()->status.ok()) jobs_.front()->status = Aborted("the device was closed");
+    Finish(trash);
+  }
 }
 
 absl::Status Queue::SubmitPiece(State& s) {
@@ -34,10 +40,15 @@ absl::StatusOr<Point> Queue::Submit(Job job, std::span<const Point> wait) {
   FORGE_RETURN_IF_ERROR(context_->Health());
   Trash trash;
   std::lock_guard lock(mutex_);
-  for (const Point& p : wait)
-    if (p.value > last_value_)
+  for (const Point& p : wait) {
+    if (p.timeline.get() != this) {
+      if (p.timeline) job.others.push_back(p);
+    } else if (p.value > last_value_) {
       return InvalidArgument("point {} was never submitted (the last one is {})", p.value,
                              last_value_);
+    }
+  }
+  if (stop_) return Aborted("the device was closed");
   if (!clock_) {
     FORGE_ASSIGN_OR_RETURN(clock_, MakeClock(context_));
   }
@@ -47,17 +58,19 @@ absl::StatusOr<Point> Queue::Submit(Job job, std::span<const Point> wait) {
   state->value = ++last_value_;
   state->last_serial = last_serial_;
   jobs_.push_back(state);
-  if (feeding_.empty() && (state->job.cancel == nullptr || state->job.pieces.size() <= 1)) {
+  const bool at_once = state->job.cancel == nullptr || state->job.pieces.size() <= 1;
+  const Point point{shared_from_this(), state->value};
+  if (feeding_.empty() && state->job.others.empty() && at_once) {
     while (state->status.ok() && state->next_piece < state->job.pieces.size())
       state->status = SubmitPiece(*state);
     state->submitted = true;
     if (!state->status.ok()) return state->status;
-    return Point{state->value};
+    return point;
   }
   feeding_.push_back(state);
   if (!feeder_.joinable()) feeder_ = std::thread([this] { Feed(); });
   changed_.notify_all();
-  return Point{state->value};
+  return point;
 }
 
 void Queue::Feed() {
@@ -73,12 +86,31 @@ void Queue::Feed() {
   }
 }
 
+bool Queue::IsCancelled(const State& s) const {
+  return stop_ || (s.job.cancel != nullptr && s.job.cancel->load(std::memory_order_relaxed));
+}
+
+absl::Status Queue::WaitForOthers(const State& s, std::unique_lock<std::mutex>& lock) const {
+  for (const Point& p : s.job.others) {
+    while (true) {
+      if (IsCancelled(s)) return Aborted("cancelled while it waited for another timeline");
+      lock.unlock();
+      const absl::Status reached = p.timeline->Wait(p.value, kLookNanoseconds);
+      lock.lock();
+      if (reached.ok()) break;
+      if (!absl::IsDeadlineExceeded(reached)) return Annotate(reached, "what it waited for");
+    }
+  }
+  return absl::OkStatus();
+}
+
 void Queue::FeedOne(const StateRef& s, std::unique_lock<std::mutex>& lock) {
   const std::atomic<bool>* cancel = s->job.cancel;
   const size_t pieces = s->job.pieces.size();
+  s->status = WaitForOthers(*s, lock);
   s->last_serial = last_serial_;
   while (s->status.ok() && s->next_piece < pieces) {
-    if (stop_ || (cancel != nullptr && cancel->load(std::memory_order_relaxed))) {
+    if (IsCancelled(*s)) {
       s->status = Aborted("cancelled before piece {} of {}", s->next_piece + 1, pieces);
       return;
     }
@@ -92,7 +124,7 @@ void Queue::FeedOne(const StateRef& s, std::unique_lock<std::mutex>& lock) {
       if (!done.ok()) s->status = done;
       if (!s->status.ok()) return;
       // A cancel that came while the device worked is seen before more work is handed over.
-      if (stop_ || cancel->load(std::memory_order_relaxed)) continue;
+      if (IsCancelled(*s)) continue;
     }
     s->status = SubmitPiece(*s);
   }
@@ -108,14 +140,19 @@ void Queue::Poll(Trash& trash) {
     if (s.status.ok()) s.status = completed.status();
     for (const VulkanBufferRef& b : s.job.readbacks)
       if (s.status.ok()) s.status = b->Invalidate();
-    if (!s.status.ok()) {
-      if (errors_.size() == kMostErrors) errors_.erase(errors_.begin());
-      errors_[s.value] = s.status;
-    }
-    finished_.store(s.value, std::memory_order_release);
-    trash.push_back(std::move(jobs_.front()));
-    jobs_.pop_front();
+    Finish(trash);
   }
+}
+
+void Queue::Finish(Trash& trash) {
+  const State& s = *jobs_.front();
+  if (!s.status.ok()) {
+    if (errors_.size() == kMostErrors) errors_.erase(errors_.begin());
+    errors_[s.value] = s.status;
+  }
+  finished_.store(s.value, std::memory_order_release);
+  trash.push_back(std::move(jobs_.front()));
+  jobs_.pop_front();
 }
 
 absl::Status Queue::ResultOf(uint64_t value) const {
@@ -123,15 +160,15 @@ absl::Status Queue::ResultOf(uint64_t value) const {
   return error == errors_.end() ? absl::OkStatus() : error->second;
 }
 
-bool Queue::Reached(const Point& p) {
-  if (p.value <= finished_.load(std::memory_order_acquire)) return true;
+bool Queue::Reached(uint64_t value) {
+  if (value <= finished_.load(std::memory_order_acquire)) return true;
   Trash trash;
   std::lock_guard lock(mutex_);
   Poll(trash);
-  return p.value <= finished_.load(std::memory_order_relaxed);
+  return value <= finished_.load(std::memory_order_relaxed);
 }
 
-absl::Status Queue::Wait(const Point& p, int64_t nanoseconds) {
+absl::Status Queue::Wait(uint64_t value, int64_t nanoseconds) {
   const auto now = [] { return std::chrono::steady_clock::now(); };
   constexpr auto kForever = std::chrono::hours(24 * 365);
   const auto deadline =
@@ -143,13 +180,13 @@ absl::Status Queue::Wait(const Point& p, int64_t nanoseconds) {
     uint64_t serial = 0;
     {
       std::unique_lock lock(mutex_);
-      if (p.value > last_value_)
-        return InvalidArgument("point {} was never submitted (the last one is {})", p.value,
+      if (value > last_value_)
+        return InvalidArgument("point {} was never submitted (the last one is {})", value,
                                last_value_);
       Poll(trash);
-      if (p.value <= finished_.load(std::memory_order_relaxed)) return ResultOf(p.value);
+      if (value <= finished_.load(std::memory_order_relaxed)) return ResultOf(value);
       const auto at = std::find_if(jobs_.begin(), jobs_.end(),
-                                   [&](const StateRef& s) { return s->value == p.value; });
+                                   [&](const StateRef& s) { return s->value == value; });
       FORGE_CHECK(at != jobs_.end());
       const StateRef state = *at;
       if (!state->submitted) {

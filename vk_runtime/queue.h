@@ -17,22 +17,25 @@ struct Job {
   std::vector<VkCommandBuffer> pieces;
   std::vector<std::shared_ptr<const void>> keep;  // alive until the job is done
   std::vector<VulkanBufferRef> readbacks;         // made visible to the host when it is done
+  std::vector<Point> others;                      // of other timelines; waited for first
   const std::atomic<bool>* cancel = nullptr;      // must live until the job is done
 };
 
-class Queue {
+// Points keep it, so it may outlive its device; by then it is closed.
+class Queue final : public Timeline, public std::enable_shared_from_this<Queue> {
  public:
   explicit Queue(ContextRef context) : context_(std::move(context)) {}
-  // Waits for what was submitted; cancels what was not.
-  ~Queue();
+  ~Queue() override { Close(); }
   Queue(const Queue&) = delete;
+  // Waits for what was submitted, cancels what was not; every point is reached then. Idempotent.
+  void Close();
 
-  // Never waits for the device. Jobs run in order, so `wait` need only name points of this queue.
+  // Never waits for the device. Jobs run in order; those that wait for another timeline, and all
+  // behind them, are fed to the driver by the queue's thread.
   //   errors: InvalidArgument (a point of the future), Aborted (lost)
   absl::StatusOr<Point> Submit(Job job, std::span<const Point> wait);
-  bool Reached(const Point& p);
-  // errors: as Device::Wait
-  absl::Status Wait(const Point& p, int64_t nanoseconds);
+  bool Reached(uint64_t value) override;
+  absl::Status Wait(uint64_t value, int64_t nanoseconds) override;
 
  private:
   struct State {
@@ -52,6 +55,9 @@ class Queue {
   absl::Status ResultOf(uint64_t value) const;  // under mutex_
   void Feed();
   void FeedOne(const StateRef& s, std::unique_lock<std::mutex>& lock);
+  bool IsCancelled(const State& s) const;  // under mutex_
+  absl::Status WaitForOthers(const State& s, std::unique_lock<std::mutex>& lock) const;
+  void Finish(Trash& trash);  // the oldest job; under mutex_
 
   ContextRef context_;
   // Made with the first job, under mutex_: a device that only compiles may have none.

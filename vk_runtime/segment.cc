@@ -91,9 +91,9 @@ absl::StatusOr<VulkanSegment::Prepared> VulkanSegment::Prepare(const SubmitArgs&
   return p;
 }
 
-void VulkanSegment::Submitted(std::shared_ptr<const Recording> recording, const Point& last) {
+void VulkanSegment::Submitted(std::shared_ptr<const Recording> recording, uint64_t last) {
   last_recording_ = std::move(recording);
-  last_point_ = last;
+  last_value_ = last;
 }
 
 }  // namespace forge::vk

@@ -18,11 +18,11 @@ class VulkanSegment final : public Segment {
     Job job;
   };
   absl::StatusOr<Prepared> Prepare(const SubmitArgs& args);
-  // What was submitted; `last` is its point.
-  void Submitted(std::shared_ptr<const Recording> recording, const Point& last);
+  // What was submitted; `last` is its point's value.
+  void Submitted(std::shared_ptr<const Recording> recording, uint64_t last);
 
   const std::shared_ptr<const Recording>& last_recording() const { return last_recording_; }
-  Point last_point() const { return last_point_; }
+  uint64_t last_value() const { return last_value_; }
 
  private:
   struct Entry {
@@ -45,7 +45,7 @@ class VulkanSegment final : public Segment {
   uint64_t uses_ = 0;
   int barriers_ = 0;
   std::shared_ptr<const Recording> last_recording_;
-  Point last_point_;
+  uint64_t last_value_ = 0;
 };
 
 }  // namespace forge::vk

@@ -211,7 +211,7 @@ absl::StatusOr<bool> Execute(VulkanDevice& device, const Probe& p, Run& r) {
   FORGE_ASSIGN_OR_RETURN(const SegmentRef segment,
                          device.Record({std::span(&step, 1), slots, {}, false}));
   const std::array<BufferRef, 2> buffers = {in, out};
-  FORGE_ASSIGN_OR_RETURN(const Point done, device.Submit(*segment, {buffers, {}, {}, nullptr}));
+  FORGE_ASSIGN_OR_RETURN(const Point done, device.Submit(segment, {buffers, {}, {}, nullptr}));
   FORGE_RETURN_IF_ERROR(device.Wait(done, kPatience));
   std::memcpy(r.lane.data(), to->data(), sizeof(Words));
   std::memcpy(r.subgroup.data(), to->data() + sizeof(Words), sizeof(Words));

@@ -46,10 +46,10 @@ class CompileTest : public VulkanTest {
       add(*device_->Allocate(Memory::kDevice, program->scratch_bytes()), true);
     auto segment = device_->Record({std::span(&step, 1), specs, {}});
     EXPECT_TRUE(segment.ok());
-    auto point = device_->Submit(**segment, Args(slots));
+    auto point = device_->Submit(*segment, Args(slots));
     EXPECT_TRUE(point.ok()) << Message(point.status());
     EXPECT_TRUE(device_->Wait(*point, -1).ok());
-    return Download<float>(*out);
+    return Download<float>(out);
   }
   static std::vector<float> Waves(size_t n) {
     std::vector<float> v(n);

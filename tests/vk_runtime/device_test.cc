@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Listing, opening, environment, memory and copies.
+#include "tests/support/gate.h"
 #include "tests/vk_runtime/vulkan_test.h"
 
 namespace forge::vk {
@@ -92,10 +93,74 @@ TEST_F(DeviceTest, MapsOnlyWhatTheHostTouches) {
   EXPECT_TRUE(absl::IsInvalidArgument(device_->Map(**b).status()));
 }
 
-TEST_F(DeviceTest, WaitsOnlyForPointsOfItsOwn) {
+TEST_F(DeviceTest, APointWithoutTimelineIsReached) {
   EXPECT_TRUE(device_->Reached({}));
   ASSERT_OK(device_->Wait({}, 0));
-  EXPECT_TRUE(absl::IsInvalidArgument(device_->Wait({.value = 1000}, 0)));
+}
+
+TEST_F(MemoryTest, RefusesToWaitForWhatWasNeverSubmitted) {
+  const BufferRef a = Upload(Iota(4)), b = Upload(Iota(4));
+  auto point = device_->Copy({a, 0, b, 0, 16}, {});
+  ASSERT_OK(point.status());
+  const Point never{point->timeline, 1000};
+  EXPECT_FALSE(device_->Reached(never));
+  EXPECT_TRUE(absl::IsInvalidArgument(device_->Wait(never, 0)));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(device_->Copy({a, 0, b, 0, 16}, std::span(&never, 1)).status()));
+}
+
+TEST_F(MemoryTest, WaitsForAnotherTimeline) {
+  const auto gate = std::make_shared<testing::Gate>();
+  const Point go{gate, 3};
+  const BufferRef a = Upload(Iota(1000)), b = Upload(std::vector<uint32_t>(1000)),
+                  c = Upload(Iota(1000, 5));
+  auto first = device_->Copy({a, 0, b, 0, 4000}, std::span(&go, 1));
+  ASSERT_OK(first.status());
+  auto second = device_->Copy({b, 0, c, 0, 4000}, {});  // in order behind the first
+  ASSERT_OK(second.status());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(device_->Wait(*second, 50'000'000)));
+  EXPECT_FALSE(device_->Reached(*first));
+  gate->Open(3);
+  ASSERT_OK(device_->Wait(*second, -1));
+  EXPECT_TRUE(device_->Reached(*first));
+  EXPECT_EQ(Download<uint32_t>(c), Iota(1000));
+}
+
+TEST_F(MemoryTest, FailsWithWhatItWaitedFor) {
+  const auto gate = std::make_shared<testing::Gate>();
+  const Point go{gate, 1};
+  const BufferRef a = Upload(Iota(4)), b = Upload(Iota(4, 9));
+  auto point = device_->Copy({a, 0, b, 0, 16}, std::span(&go, 1));
+  ASSERT_OK(point.status());
+  gate->Open(1, Internal("the producer failed"));
+  EXPECT_EQ(device_->Wait(*point, -1).code(), absl::StatusCode::kInternal);
+  ASSERT_OK(device_->Health());
+  EXPECT_EQ(Download<uint32_t>(b), Iota(4, 9));
+}
+
+TEST_F(MemoryTest, APointOutlivesItsDevice) {
+  const auto gate = std::make_shared<testing::Gate>();
+  const Point never{gate, 1};
+  auto point = device_->Copy({Upload(Iota(4)), 0, Upload(Iota(4)), 0, 16}, std::span(&never, 1));
+  ASSERT_OK(point.status());
+  device_.reset();
+  EXPECT_TRUE(point->timeline->Reached(point->value));
+  EXPECT_TRUE(absl::IsAborted(point->timeline->Wait(point->value, -1)));
+}
+
+TEST_F(MemoryTest, TellsTheTimelinesOfTwoDevicesApart) {
+  const std::shared_ptr<VulkanDevice> first = device_;
+  const BufferRef a = Upload(Iota(4));
+  auto point = first->Copy({a, 0, a, 8, 8}, {});
+  ASSERT_OK(point.status());
+  Open();
+  const BufferRef b = Upload(Iota(8)), c = Upload(Iota(8, 3));
+  auto later = device_->Copy({b, 0, c, 0, 32}, std::span(&*point, 1));
+  ASSERT_OK(later.status());
+  EXPECT_NE(later->timeline, point->timeline);
+  ASSERT_OK(device_->Wait(*later, -1));
+  EXPECT_TRUE(device_->Reached(*point));
+  EXPECT_TRUE(absl::IsInvalidArgument(device_->Copy({a, 0, c, 0, 16}, {}).status()));
 }
 
 TEST_F(MemoryTest, CopiesAtOddOffsets) {
@@ -105,21 +170,21 @@ TEST_F(MemoryTest, CopiesAtOddOffsets) {
   for (const auto& [at, to_at, bytes] : std::vector<std::array<uint64_t, 3>>{
            {0, 0, 5000}, {1, 0, 4999}, {3, 1, 7}, {4999, 4999, 1}, {17, 33, 4093}, {5, 5, 0}}) {
     const BufferRef to = Upload(std::vector<uint8_t>(5000, 0xee));
-    auto point = device_->Copy({*from, at, *to, to_at, bytes}, {});
+    auto point = device_->Copy({from, at, to, to_at, bytes}, {});
     ASSERT_OK(point.status());
     ASSERT_OK(device_->Wait(*point, -1));
     std::vector<uint8_t> expected(5000, 0xee);
     std::copy_n(x.begin() + static_cast<long>(at), bytes,
                 expected.begin() + static_cast<long>(to_at));
-    EXPECT_EQ(Download<uint8_t>(*to), expected) << at << " " << to_at << " " << bytes;
+    EXPECT_EQ(Download<uint8_t>(to), expected) << at << " " << to_at << " " << bytes;
   }
 }
 
 TEST_F(MemoryTest, RefusesCopiesOutsideOrOntoThemselves) {
   const BufferRef a = Upload(Iota(16)), b = Upload(Iota(8));
-  EXPECT_TRUE(absl::IsOutOfRange(device_->Copy({*a, 0, *b, 0, 64}, {}).status()));
-  EXPECT_TRUE(absl::IsOutOfRange(device_->Copy({*a, UINT64_MAX, *b, 0, 4}, {}).status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(device_->Copy({*a, 0, *a, 8, 16}, {}).status()));
+  EXPECT_TRUE(absl::IsOutOfRange(device_->Copy({a, 0, b, 0, 64}, {}).status()));
+  EXPECT_TRUE(absl::IsOutOfRange(device_->Copy({a, UINT64_MAX, b, 0, 4}, {}).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(device_->Copy({a, 0, a, 8, 16}, {}).status()));
 }
 
 TEST_F(MemoryTest, ImportsHostMemoryOrSaysWhyNot) {
@@ -130,7 +195,7 @@ TEST_F(MemoryTest, ImportsHostMemoryOrSaysWhyNot) {
   auto b = device_->Import(bytes);
   if (absl::IsUnimplemented(b.status())) GTEST_SKIP() << Message(b.status());
   ASSERT_OK(b.status());
-  const auto seen = Download<uint8_t>(**b);
+  const auto seen = Download<uint8_t>(*b);
   EXPECT_TRUE(std::equal(seen.begin(), seen.end(), bytes.data()));
 }
 
@@ -138,7 +203,7 @@ TEST_F(MemoryTest, FlushesMemoryThatIsNotCoherent) {
   const ScopedEnvironment hide("FORGE_VK_DISABLE", "host_coherent,timeline_semaphore");
   Open();
   const auto x = Iota(3001);
-  EXPECT_EQ(Download<uint32_t>(*Upload(x)), x);
+  EXPECT_EQ(Download<uint32_t>(Upload(x)), x);
 }
 
 TEST_F(MemoryTest, KeepsBuffersAliveWhileTheyAreUsed) {
@@ -147,7 +212,7 @@ TEST_F(MemoryTest, KeepsBuffersAliveWhileTheyAreUsed) {
   Point point;
   {
     const BufferRef from = Upload(Iota(1 << 18));
-    auto p = device_->Copy({*from, 0, **to, 0, 1 << 20}, {});
+    auto p = device_->Copy({from, 0, *to, 0, 1 << 20}, {});
     ASSERT_OK(p.status());
     point = *p;
   }
@@ -162,7 +227,7 @@ TEST_F(MemoryTest, TurnsValidationMessagesIntoErrors) {
   VulkanDriver probe;
   if (const Verdict v = probe.List().at(0).usable; !v) GTEST_SKIP() << v.text();
   Open();
-  EXPECT_EQ(Download<uint32_t>(*Upload(Iota(77))), Iota(77));
+  EXPECT_EQ(Download<uint32_t>(Upload(Iota(77))), Iota(77));
   ASSERT_OK(device_->Health());
   // A buffer of no bytes is forbidden.
   const Context& context = *device_->context();

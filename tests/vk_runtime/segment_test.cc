@@ -17,7 +17,7 @@ class SegmentTest : public VulkanRunTest {
     EXPECT_TRUE(segment.ok()) << Message(segment.status());
     return *segment;
   }
-  void Run(Segment& segment, const std::vector<BufferRef>& slots) {
+  void Run(const SegmentRef& segment, const std::vector<BufferRef>& slots) {
     auto point = device_->Submit(segment, Args(slots));
     ASSERT_OK(point.status());
     ASSERT_OK(device_->Wait(*point, -1));
@@ -32,8 +32,8 @@ TEST_F(SegmentTest, RunsAKernelOfOddShape) {
   const std::vector<SlotSpec> slots = {{in->size(), true}, {in->size(), true}};
   auto segment = device_->Record({steps, slots, {}});
   ASSERT_OK(segment.status());
-  Run(**segment, {in, out});
-  EXPECT_EQ(Download<uint32_t>(*out), Transposed(x, 3, 37, 65));
+  Run(*segment, {in, out});
+  EXPECT_EQ(Download<uint32_t>(out), Transposed(x, 3, 37, 65));
 }
 
 TEST_F(SegmentTest, ReplaysAndRebinds) {
@@ -43,11 +43,11 @@ TEST_F(SegmentTest, ReplaysAndRebinds) {
   const BufferRef out_b = Upload(std::vector<uint32_t>(b.size()));
   const SegmentRef segment = OneTranspose(40, 50);
   for (int i = 0; i < 3; ++i) {
-    Run(*segment, {in_a, out_a});
-    Run(*segment, {in_b, out_b});
+    Run(segment, {in_a, out_a});
+    Run(segment, {in_b, out_b});
   }
-  EXPECT_EQ(Download<uint32_t>(*out_a), Transposed(a, 1, 40, 50));
-  EXPECT_EQ(Download<uint32_t>(*out_b), Transposed(b, 1, 40, 50));
+  EXPECT_EQ(Download<uint32_t>(out_a), Transposed(a, 1, 40, 50));
+  EXPECT_EQ(Download<uint32_t>(out_b), Transposed(b, 1, 40, 50));
 }
 
 TEST_F(SegmentTest, SubmitsManyWithoutWaiting) {
@@ -57,14 +57,14 @@ TEST_F(SegmentTest, SubmitsManyWithoutWaiting) {
   Point last;
   for (int i = 0; i < 21; ++i) {
     const std::vector<BufferRef> slots = i % 2 == 0 ? std::vector{a, b} : std::vector{b, a};
-    auto point = device_->Submit(*segment, Args(slots, {}, std::span(&last, i == 0 ? 0 : 1)));
+    auto point = device_->Submit(segment, Args(slots, {}, std::span(&last, i == 0 ? 0 : 1)));
     ASSERT_OK(point.status());
     EXPECT_GT(point->value, last.value);
     last = *point;
   }
   ASSERT_OK(device_->Wait(last, -1));
   EXPECT_TRUE(device_->Reached(last));
-  EXPECT_EQ(Download<uint32_t>(*b), Transposed(x, 1, 64, 64));
+  EXPECT_EQ(Download<uint32_t>(b), Transposed(x, 1, 64, 64));
 }
 
 TEST_F(SegmentTest, PutsBarriersOnlyWhereRangesMeet) {
@@ -80,9 +80,9 @@ TEST_F(SegmentTest, PutsBarriersOnlyWhereRangesMeet) {
   const BufferRef arena = Upload(x);
   auto segment = device_->Record({steps, slots, {}});
   ASSERT_OK(segment.status());
-  Run(**segment, {arena});
+  Run(*segment, {arena});
   EXPECT_EQ((*segment)->barriers(), 2);
-  const auto y = Download<uint32_t>(*arena);
+  const auto y = Download<uint32_t>(arena);
   EXPECT_TRUE(std::equal(y.begin() + 3 * 1024, y.end(), x.begin()));
 }
 
@@ -94,8 +94,8 @@ TEST_F(SegmentTest, CopiesBetweenSlotsAsAStep) {
   const std::vector<SlotSpec> slots = {{4000, true}, {8000, true}};
   auto segment = device_->Record({steps, slots, {}});
   ASSERT_OK(segment.status());
-  Run(**segment, {a, b});
-  const auto y = Download<uint32_t>(*b);
+  Run(*segment, {a, b});
+  const auto y = Download<uint32_t>(b);
   EXPECT_TRUE(std::equal(x.begin(), x.end(), y.begin() + 64));
 }
 
@@ -107,22 +107,21 @@ TEST_F(SegmentTest, SkipsEmptyWork) {
   const std::vector<SlotSpec> slots = {{0, true}, {0, true}};
   auto segment = device_->Record({steps, slots, {}});
   ASSERT_OK(segment.status());
-  Run(**segment, {a, nullptr});
+  Run(*segment, {a, nullptr});
 }
 
 TEST_F(SegmentTest, RefusesWhatDoesNotFit) {
   const SegmentRef segment = OneTranspose(32, 32);
   const BufferRef small = Upload(Iota(16)), right = Upload(Iota(1024));
   EXPECT_TRUE(
-      absl::IsInvalidArgument(device_->Submit(*segment, Args(std::vector{small, right})).status()));
-  EXPECT_TRUE(
-      absl::IsInvalidArgument(device_->Submit(*segment, Args(std::vector{right})).status()));
+      absl::IsInvalidArgument(device_->Submit(segment, Args(std::vector{small, right})).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(device_->Submit(segment, Args(std::vector{right})).status()));
   const std::vector<Step> steps = {
       MakeStep(nullptr, {Use(0, 256, 4096), Use(1, 0, 4096, true)}, "conv 'stem'")};
   const std::vector<SlotSpec> slots = {{4096, true}, {4096, true}};
   auto outside = device_->Record({steps, slots, {}});
   ASSERT_OK(outside.status());
-  const absl::Status refused = device_->Submit(**outside, Args(std::vector{right, right})).status();
+  const absl::Status refused = device_->Submit(*outside, Args(std::vector{right, right})).status();
   EXPECT_TRUE(absl::IsOutOfRange(refused));
   EXPECT_NE(Message(refused).find("conv 'stem'"), std::string_view::npos);
 }
@@ -131,7 +130,7 @@ TEST_F(SegmentTest, TimesEveryStep) {
   const auto x = Iota(256 * 256);
   const BufferRef a = Upload(x), b = Upload(x);
   const SegmentRef segment = OneTranspose(256, 256, true);
-  Run(*segment, {a, b});
+  Run(segment, {a, b});
   auto times = device_->Timestamps(*segment);
   if (absl::IsUnimplemented(times.status())) GTEST_SKIP() << Message(times.status());
   ASSERT_OK(times.status());
@@ -159,12 +158,12 @@ TEST_F(SegmentTest, StopsBetweenPiecesWhenCancelled) {
   std::atomic<bool> cancel{false};
   SubmitArgs args = Args(buffers);
   args.cancel = &cancel;
-  auto point = device_->Submit(**segment, args);
+  auto point = device_->Submit(*segment, args);
   ASSERT_OK(point.status());
   ASSERT_OK(device_->Wait(*point, -1));
-  EXPECT_EQ(Download<uint32_t>(*b), Transposed(x, 1, 256, 256));
+  EXPECT_EQ(Download<uint32_t>(b), Transposed(x, 1, 256, 256));
   cancel = true;
-  point = device_->Submit(**segment, args);
+  point = device_->Submit(*segment, args);
   ASSERT_OK(point.status());
   EXPECT_TRUE(absl::IsAborted(device_->Wait(*point, -1)));
   EXPECT_TRUE(device_->Reached(*point));
@@ -178,8 +177,8 @@ TEST_F(SegmentTest, ServesManyThreads) {
       const auto x = Iota(64 * 48, t);
       const BufferRef in = Upload(x), out = Upload(std::vector<uint32_t>(x.size()));
       const SegmentRef segment = OneTranspose(64, 48);
-      for (int i = 0; i < 5; ++i) Run(*segment, {in, out});
-      EXPECT_EQ(Download<uint32_t>(*out), Transposed(x, 1, 64, 48));
+      for (int i = 0; i < 5; ++i) Run(segment, {in, out});
+      EXPECT_EQ(Download<uint32_t>(out), Transposed(x, 1, 64, 48));
     });
   for (std::thread& t : threads) t.join();
 }
@@ -198,10 +197,10 @@ TEST_F(SegmentTest, ReadsStepSymbolsAtEachReplay) {
   ASSERT_OK(segment.status());
   for (int64_t row : {2, 0, 3}) {
     auto point =
-        device_->Submit(**segment, Args(std::vector{a, b}, std::span<const int64_t>(&row, 1)));
+        device_->Submit(*segment, Args(std::vector{a, b}, std::span<const int64_t>(&row, 1)));
     ASSERT_OK(point.status());
     ASSERT_OK(device_->Wait(*point, -1));
-    EXPECT_EQ(Download<uint32_t>(*b)[0], 64 * row);
+    EXPECT_EQ(Download<uint32_t>(b)[0], 64 * row);
   }
 }
 

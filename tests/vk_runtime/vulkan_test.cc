@@ -46,7 +46,7 @@ bool VulkanTest::Executes() {
   if (!in.ok() || !out.ok()) return false;
   std::memset(in->data(), 0x5a, 4);
   std::memset(out->data(), 0, 4);
-  auto point = device_->Copy({**from, 0, **to, 0, 4}, {});
+  auto point = device_->Copy({*from, 0, *to, 0, 4}, {});
   return point.ok() && device_->Wait(*point, -1).ok() && (*out)[3] == 0x5a;
 }
 

@@ -56,17 +56,17 @@ class VulkanTest : public ::testing::Test {
     auto mapped = device_->Map(**staging);
     EXPECT_TRUE(mapped.ok()) << Message(mapped.status());
     std::memcpy(mapped->data(), values.data(), bytes);
-    auto point = device_->Copy({**staging, 0, **buffer, 0, bytes}, {});
+    auto point = device_->Copy({*staging, 0, *buffer, 0, bytes}, {});
     EXPECT_TRUE(point.ok()) << Message(point.status());
     EXPECT_TRUE(device_->Wait(*point, -1).ok());
     return *buffer;
   }
   template <class T>
-  std::vector<T> Download(Buffer& buffer) {
-    std::vector<T> values(buffer.size() / sizeof(T));
-    auto staging = device_->Allocate(Memory::kReadback, buffer.size());
+  std::vector<T> Download(const BufferRef& buffer) {
+    std::vector<T> values(buffer->size() / sizeof(T));
+    auto staging = device_->Allocate(Memory::kReadback, buffer->size());
     EXPECT_TRUE(staging.ok());
-    auto point = device_->Copy({buffer, 0, **staging, 0, buffer.size()}, {});
+    auto point = device_->Copy({buffer, 0, *staging, 0, buffer->size()}, {});
     EXPECT_TRUE(point.ok()) << Message(point.status());
     EXPECT_TRUE(device_->Wait(*point, -1).ok());
     auto mapped = device_->Map(**staging);
