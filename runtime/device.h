@@ -88,6 +88,8 @@ struct Operand {
 };
 inline constexpr uint64_t kAlignment = 256;  // of every operand in its buffer, on every device
 
+// No operand that a step writes overlaps another operand of it, save where the op declares an
+// ir::Alias.
 struct Step {
   ProgramRef program;             // null: copy operand 0 to operand 1
   std::vector<Operand> operands;  // the node's operands, its results, then scratch if there is any

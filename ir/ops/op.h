@@ -40,9 +40,12 @@ struct NotDifferentiable {
 struct BySignature {};  // infer: the signature says it all
 struct PerElement {};   // cost: one flop and one term for each output element
 
+// The result takes over the operand's bytes and the op writes only what differs: update_slice,
+// scatter, an optimiser's step. A plan gives both one place, copying the operand first where it is
+// still needed; a kernel touches those bytes through the result alone.
 struct Alias {
   int8_t output, input;
-};  // the output may overwrite the input
+};
 
 // Signatures are executed, not only printed: dtype classes, ranks and equal dimensions are checked
 // before infer() runs, and refusal tests are made from them.
@@ -87,7 +90,7 @@ struct IndexMap {
     int operand;
     Dims index;
     std::vector<Range> when = {};  // all must hold
-  };  // the first that holds wins
+  };                               // the first that holds wins
   std::vector<Load> loads = {};
   std::vector<Piece> pieces = {};
   double fill = 0;  // where none holds
@@ -116,40 +119,45 @@ concept Is = std::is_same_v<std::remove_cvref_t<T>, Tag>;
 template <class T>
 concept HasInfer = requires(const T op, TypeSpan in) {
   { op.infer(in) } -> Is<absl::StatusOr<Types>>;
-} || requires { requires Is<decltype(T::infer), BySignature>; };
+}
+|| requires { requires Is<decltype(T::infer), BySignature>; };
 template <class T>
 concept HasDecompose = requires(const T op, Function& f, ValueSpan in) {
   { op.decompose(f, in) } -> Is<Values>;
-} || requires { requires Is<decltype(T::decompose), Primitive>; };
+}
+|| requires { requires Is<decltype(T::decompose), Primitive>; };
 template <class T>
 concept HasGradient = requires(const T op, const GradArgs& g) {
   { op.gradient(g) } -> Is<Values>;
-} || requires {
+}
+|| requires {
   requires Is<decltype(T::gradient), Zero> || Is<decltype(T::gradient), Pending> ||
-               Is<decltype(T::gradient), NotDifferentiable>;
+      Is<decltype(T::gradient), NotDifferentiable>;
 };
 template <class T>
 concept HasCost = requires(const T op, TypeSpan in) {
   { op.cost(in) } -> Is<Cost>;
-} || requires { requires Is<decltype(T::cost), PerElement>; };
+}
+|| requires { requires Is<decltype(T::cost), PerElement>; };
 template <class T>
 concept Described = requires {
   { T::kInfo } -> Is<OpInfo>;
   { T::cases() } -> Is<Cases>;
-} && std::copyable<T>;
+}
+&&std::copyable<T>;
 
 // Everything but movement and element-wise: composites, and primitives with kernels of their own.
 template <class T>
 concept CompositeOrKernel = Described<T> && HasInfer<T> && HasDecompose<T> && HasGradient<T> &&
-                            HasCost<T> && requires(const T op, Eval& e) {
-                              { op.evaluate(e) } -> Is<absl::Status>;
-                            };
+    HasCost<T> && requires(const T op, Eval& e) {
+  { op.evaluate(e) } -> Is<absl::Status>;
+};
 // A movement op gives its map; evaluator, symbolic folding and fused loads all follow from it.
 template <class T>
 concept Movement = Described<T> && HasInfer<T> && HasGradient<T> &&
-                   requires(const T op, TypeSpan in, const Dims& at) {
-                     { op.map(in, at) } -> Is<IndexMap>;
-                   };
+    requires(const T op, TypeSpan in, const Dims& at) {
+  { op.map(in, at) } -> Is<IndexMap>;
+};
 // An element-wise op gives a generic expression; see ir/ops/elementwise.h.
 template <class T>
 concept ElementWise = Is<decltype(T::kInfo), ScalarInfo>;
@@ -194,8 +202,7 @@ const OpDef& DefOf() {
 class AnyOp {
  public:
   template <class T>
-    requires Op<T>
-  AnyOp(const T& op)  // NOLINT: an op is an op
+  requires Op<T> AnyOp(const T& op)  // NOLINT: an op is an op
       : def_(&DefOf<T>()), self_(def_->make ? def_->make(&op) : nullptr) {}
   // Attributes filled by field, as readers of files do; `self` came from def.make.
   AnyOp(const OpDef& def, std::shared_ptr<const void> self) : def_(&def), self_(std::move(self)) {}
