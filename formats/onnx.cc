@@ -263,7 +263,7 @@ absl::Status Importer::ReadMetadata() {
 
 // Leaves out what only computed shapes that are known by now.
 absl::StatusOr<std::unique_ptr<ir::Module>> Importer::Finish() {
-  auto main = std::make_unique<ir::Function>("main");
+  auto main = std::make_unique<ir::Function>("main", module_.get());
   const auto keep = [](ir::Function&, const ir::Node&, ir::ValueSpan) {
     return std::optional<ir::Values>();
   };

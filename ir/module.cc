@@ -66,7 +66,7 @@ std::string Provenance::ToText() const {
 }
 
 Function* Module::AddFunction(std::string name) {
-  functions_.push_back(std::make_unique<Function>(UniqueName(function_of_, std::move(name))));
+  functions_.push_back(std::make_unique<Function>(UniqueName(function_of_, std::move(name)), this));
   Function* f = functions_.back().get();
   function_of_[f->name()] = f;
   return f;
@@ -78,6 +78,7 @@ Function* Module::Replace(std::string_view name, std::unique_ptr<Function> f) {
   FORGE_CHECK(f != nullptr);
   Function* before = Find(name);
   FORGE_CHECK(before != nullptr && (f->name() == name || Find(f->name()) == nullptr));
+  f->module_ = this;
   FunctionCopier::Bodies bodies{{before, f.get()}};
   FunctionCopier::MapBodies(*f, bodies);
   for (auto& other : functions_)
@@ -124,7 +125,7 @@ std::string_view Module::Metadata(std::string_view key) const {
 }
 
 std::unique_ptr<Module> Clone(const Module& m) {
-  auto out = std::make_unique<Module>();
+  auto out = std::make_unique<Module>(m.base());
   out->metadata = m.metadata;
   for (const SymbolRef& s : m.symbols()) out->AddSymbol(s);
   FunctionCopier copier;

@@ -61,15 +61,23 @@ struct Node {
   ProvenanceRef from;
 };
 
+class Module;
+
 // A list of nodes in an order in which every operand comes first. Functions only grow: a pass reads
 // one and writes another, so there is no use list to keep and no half-changed graph to meet. Bodies
 // of If, While, Scan, Call and of fused regions are functions too, with captures as their last
 // arguments: there is no second kind of nesting.
 class Function {
  public:
-  explicit Function(std::string name) : name_(std::move(name)) {}
+  // A function outside a module belongs to none, or is made for `module`, to be kept there by
+  // Replace().
+  explicit Function(std::string name, Module* module = nullptr)
+      : name_(std::move(name)), module_(module) {}
   Function(const Function&) = delete;
   const std::string& name() const { return name_; }
+  Module* module() const {
+    return module_;
+  }  // bodies and symbols are added there; null: none can be
 
   Value Argument(std::string name, Type type);
   // Appends a node and infers its types. The first error stays in status() with op, shapes and
@@ -146,6 +154,7 @@ class Function {
   std::vector<int> UseCounts() const;
 
  private:
+  friend class Module;          // whose it becomes
   friend class FunctionCopier;  // for Clone, Replace and Rewriter, who map variables and bodies
   uint32_t NewValue(Type type, Origin origin);
   Value ReadAs(Variable* v, Type type);
@@ -153,6 +162,7 @@ class Function {
   Values Absent(const AnyOp& op);
   std::vector<uint32_t> Ids(const AnyOp& op, ValueSpan in) const;
   std::string name_;
+  Module* module_ = nullptr;
   std::vector<Node> nodes_;
   std::vector<Type> types_;
   std::vector<Origin> origins_;
@@ -168,7 +178,9 @@ class Function {
 
 class Module {
  public:
-  Module() = default;
+  // `base` owns variables and symbols that functions of this module name too; it must live as long.
+  explicit Module(const Module* base = nullptr) : base_(base) {}
+  const Module* base() const { return base_; }
   Module(const Module&) = delete;
   Function* AddFunction(std::string name);      // a name in use gets ".1", ".2" ...
   Function* Find(std::string_view name) const;  // "main", "load", "decode"; null when absent
@@ -187,6 +199,7 @@ class Module {
   std::vector<std::pair<std::string, std::string>> metadata;
 
  private:
+  const Module* base_;
   std::vector<std::unique_ptr<Function>> functions_;
   std::vector<std::unique_ptr<Variable>> variables_;
   std::vector<SymbolRef> symbols_;
@@ -213,9 +226,12 @@ struct Rewriter {
 };
 
 // Checks everything later code relies on: operand order, types as inferred, arity, variables of
-// this module, acyclic bodies, unique names.
+// this module or its base, acyclic bodies, unique names. How a result is laid out is a choice, save
+// a relayout's.
 //   errors: Internal naming function and node, or the status() of a function that failed
 absl::Status Verify(const Module& m);
+// The same for one function that its module() need not hold yet.
+absl::Status Verify(const Function& f);
 std::string ToText(const Module& m);
 std::string ToText(const Function& f);
 // The stored tensors that the text names as `blob N`, in that order: all but those of at most 16

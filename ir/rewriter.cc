@@ -86,7 +86,10 @@ class Rewrite {
     std::vector<Function::LateField> late;
     for (size_t i = 0; i < n.late.size(); ++i)
       late.push_back({op.def().fields[n.late[i].field].name, in[n.in.size() + i]});
-    return out_.AddLate(op, in.first(n.in.size()), late);
+    Values made = out_.AddLate(op, in.first(n.in.size()), late);
+    for (uint32_t i = 0; i < n.outs && out_.status().ok(); ++i)
+      if (const EncodingRef& e = in_.type(n.first_out + i).encoding()) out_.SetEncoding(made[i], e);
+    return made;
   }
 
   absl::Status CheckFit(const Node& n, const Values& replaced) const {

@@ -51,7 +51,7 @@ absl::Status Legalise(const Function& in, Function& out, const Target& target) {
   std::unique_ptr<Function> between;
   for (int depth = 0; depth < kMaxDepth; ++depth) {
     Step step{target, {}};
-    auto next = std::make_unique<Function>(in.name());
+    auto next = std::make_unique<Function>(in.name(), in.module());
     auto rule = [&](Function& f, const Node& node, ValueSpan operands) {
       Types results;
       for (uint16_t i = 0; i < node.outs; ++i) results.push_back(from->type(node.first_out + i));

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/encodings.h"
 #include "ir/ops/conv2d.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/fused.h"
@@ -156,6 +157,16 @@ Function& WithBody(Module& m) {
   return f;
 }
 
+TEST(ModuleTest, FunctionsKnowTheirModule) {
+  Module m;
+  EXPECT_EQ(m.AddFunction("main")->module(), &m);
+  EXPECT_EQ(Function("loose").module(), nullptr);
+  EXPECT_EQ(Function("loose", &m).module(), &m);
+  EXPECT_EQ(m.Replace("main", std::make_unique<Function>("main"))->module(), &m);
+  const auto copy = Clone(m);
+  EXPECT_EQ(copy->Find("main")->module(), copy.get());
+}
+
 TEST(ModuleTest, ReplacedBodiesAreFollowed) {
   Module m;
   const Function& f = WithBody(m);
@@ -221,6 +232,18 @@ TEST_F(RewriterTest, CopiesWhatIsRead) {
 )");
 }
 
+TEST_F(RewriterTest, CopiesKeepTheirLayout) {
+  Function f("f"), g("g");
+  const EncodingRef columns = *PermutedEncoding::Make({1, 0});
+  const Value y = f(Relu{}, {f.Argument("x", Type::Tensor(DType::kF32, {2, 3}))});
+  f.SetEncoding(y, columns);
+  f.Return("y", y);
+  ASSERT_THAT(Rewriter{}.Run(
+                  f, g, [](Function&, const Node&, ValueSpan) { return std::optional<Values>(); }),
+              Succeeds());
+  EXPECT_EQ(g.type(g.results()[0].value).ToText(), y.type().ToText());
+}
+
 TEST_F(RewriterTest, ReplacesByRule) {
   const auto rule = [](Function& out, const Node& n, ValueSpan in) -> std::optional<Values> {
     if (!n.op.Is<Relu>()) return std::nullopt;
@@ -252,7 +275,9 @@ TEST_F(RewriterTest, RefusesWhatDoesNotFit) {
   };
   EXPECT_THAT(give([](Function&, ValueSpan) { return Values{}; }),
               Fails(absl::StatusCode::kInternal, "p: main: relu has 1 results, the rule gave 0"));
-  EXPECT_THAT(give([](Function& f, ValueSpan in) { return Values{f(Greater{}, {in[0], in[0]})}; }),
+  EXPECT_THAT(give([](Function& f, ValueSpan in) {
+                return Values{f(Greater{}, {in[0], in[0]})};
+              }),
               Fails(absl::StatusCode::kInternal, "result 0 was f32[n], the rule gave bool[n]"));
   EXPECT_THAT(give([](Function& f, ValueSpan in) { return Values{f(Softmax{7}, {in[0]})}; }),
               Fails(kInvalid, "p: main: Relu_0 (Relu): softmax(x: f32[n]): axis 7"));

@@ -3,9 +3,11 @@
 // so the tests write through it.
 #include <gtest/gtest.h>
 
+#include "ir/encodings.h"
 #include "ir/module.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/fused.h"
+#include "ir/ops/relayout.h"
 #include "ir/ops/reshape.h"
 #include "ir/ops/softmax.h"
 #include "tests/support/status_matchers.h"
@@ -174,6 +176,42 @@ TEST_F(VerifyTest, SymbolsMustHaveValues) {
 TEST_F(VerifyTest, DimensionsMustNotBeNegative) {
   f_->Argument("z", F32({-3}));
   ExpectRefused("the dimension -3 is negative");
+}
+
+TEST_F(VerifyTest, ResultsMayBeLaidOutAnyhow) {
+  const EncodingRef columns = *PermutedEncoding::Make({1, 0});
+  Function& g = *m_.AddFunction("laid out");
+  const Value x = g.Argument("x", F32({2, 3}));
+  const Value y = g(Relayout{.to = x.type().With(columns)}, {x});
+  const Value z = g(Relu{}, {y});
+  g.SetEncoding(z, columns);
+  g.Return("z", z);
+  ASSERT_THAT(Verify(m_), Succeeds());
+  // A relayout's result is what it says, and no choice.
+  g.SetEncoding(y, nullptr);
+  ExpectRefused("relayout");
+}
+
+TEST_F(VerifyTest, ABasesVariablesAndSymbolsMayBeNamed) {
+  Module bound(&m_);
+  Function& g = *bound.AddFunction("main");
+  g.Return("y", g(Relu{}, {g.Read(w_)}));
+  g.Return("n", g.Argument("x", F32({Dim(m_.FindSymbol("n"))})));
+  EXPECT_THAT(Verify(bound), Succeeds());
+  Module stranger;
+  Function& h = *stranger.AddFunction("main");
+  h.Return("y", h(Relu{}, {h.Read(w_)}));
+  EXPECT_THAT(Verify(stranger), Fails(absl::StatusCode::kInternal, "not of this module"));
+}
+
+TEST_F(VerifyTest, AFunctionVerifiesBeforeItsModuleHoldsIt) {
+  Function loose("next", &m_);
+  loose.Return("y", loose(Relu{}, {loose.Read(w_)}));
+  EXPECT_THAT(Verify(loose), Succeeds());
+  Function nobodys("next");
+  nobodys.Return("y", nobodys(Relu{}, {nobodys.Read(w_)}));
+  EXPECT_THAT(Verify(nobodys), Fails(absl::StatusCode::kInternal,
+                                     "function next: a variable is not of this module"));
 }
 
 TEST_F(VerifyTest, FailedFunctionsAreRefused) {
