@@ -5,17 +5,12 @@
 #include <cstring>
 
 #include "ir/interpreter.h"
+#include "runtime/keys.h"
 
 namespace forge {
 namespace {
 
-std::string KeyOf(const ProgramCache::Request& r) {
-  std::string key = r.node->op.ToText();
-  for (const ir::Type& t : r.in) key += "|" + (t ? t.ToText() : std::string("-"));
-  key += ">";
-  for (const ir::Type& t : r.out) key += "|" + t.ToText();
-  return key;
-}
+uint64_t Aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 // Bytes one staging buffer holds at most.
 constexpr uint64_t kStagingBytes = uint64_t{16} << 20;
@@ -45,56 +40,86 @@ absl::Status VariableStore::Fill(const VariablePlace& place, std::span<const uin
   return absl::OkStatus();
 }
 
-bool VariableStore::Import(const ir::Variable& v) {
+VariablePlaceRef VariableStore::Import(const ir::Variable& v) {
   // Below a page the bookkeeping costs more than the copy.
   constexpr uint64_t kLeast = 4096;
-  if (!v.init || v.role == ir::Variable::Role::kState) return false;
+  if (!v.init || v.role != ir::Variable::Role::kConstant) return nullptr;
   const absl::StatusOr<ir::HostValue> value = ir::InitialValue(v);
-  if (!value.ok() || value->bytes().size() < kLeast) return false;
+  if (!value.ok() || value->bytes().size() < kLeast) return nullptr;
   absl::StatusOr<BufferRef> buffer = device_->Import(value->shared_bytes());
-  if (!buffer.ok()) return false;
-  places_[&v] = {*std::move(buffer), 0, value->bytes().size()};
-  bytes_ += value->bytes().size();
-  return true;
+  if (!buffer.ok()) return nullptr;
+  return std::make_shared<const VariablePlace>(
+      VariablePlace{*std::move(buffer), 0, value->bytes().size(), v.init->bytes});
 }
 
-absl::Status VariableStore::Add(std::span<ir::Variable* const> variables) {
-  // Small ones share buffers; none is larger than the device allows.
-  std::vector<std::pair<ir::Variable*, uint64_t>> todo;
-  for (ir::Variable* v : variables) {
-    if (places_.contains(v)) continue;
-    FORGE_ASSIGN_OR_RETURN(ir::Dim dim, v->type.bytes());
-    FORGE_ASSIGN_OR_RETURN(int64_t bytes, dim.Evaluate({}));
-    if (!Import(*v)) todo.emplace_back(v, static_cast<uint64_t>(bytes));
+VariablePlaceRef VariableStore::Find(const std::string& key) const {
+  const auto at = places_.find(key);
+  return at == places_.end() ? nullptr : at->second.lock();
+}
+
+uint64_t VariableStore::bytes() const {
+  std::lock_guard lock(mutex_);
+  uint64_t total = 0;
+  for (const auto& [key, place] : places_)
+    if (const VariablePlaceRef held = place.lock()) total += Aligned(held->bytes);
+  return total;
+}
+
+absl::StatusOr<std::vector<const ir::Variable*>> VariableStore::Add(
+    std::span<const Keyed> variables, VariablePlaces& places) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(places_, [](const auto& entry) { return entry.second.expired(); });
+  std::vector<const Keyed*> todo;
+  std::vector<const ir::Variable*> fresh;
+  for (const Keyed& k : variables) {
+    if (places.contains(k.variable)) continue;
+    VariablePlaceRef place = Find(k.key);
+    if (!place) {
+      fresh.push_back(k.variable);
+      place = Import(*k.variable);
+    }
+    if (!place) {
+      todo.push_back(&k);
+      continue;
+    }
+    places_[k.key] = place;
+    places[k.variable] = std::move(place);
   }
-  size_t first = 0;
-  while (first < todo.size()) {
+  FORGE_RETURN_IF_ERROR(Place(todo, places));
+  return fresh;
+}
+
+// Small ones share buffers; none is larger than the device allows.
+absl::Status VariableStore::Place(std::span<const Keyed* const> variables, VariablePlaces& places) {
+  std::vector<uint64_t> sizes;
+  for (const Keyed* k : variables) {
+    FORGE_ASSIGN_OR_RETURN(ir::Dim dim, k->variable->type.bytes());
+    FORGE_ASSIGN_OR_RETURN(int64_t bytes, dim.Evaluate({}));
+    sizes.push_back(static_cast<uint64_t>(bytes));
+  }
+  for (size_t first = 0; first < variables.size();) {
     uint64_t total = 0;
     size_t end = first;
-    for (; end < todo.size(); ++end) {
-      const uint64_t aligned = (todo[end].second + kAlignment - 1) / kAlignment * kAlignment;
-      if (end > first && total + aligned > device_->largest_buffer()) break;
-      total += aligned;
+    for (; end < variables.size(); ++end) {
+      if (end > first && total + Aligned(sizes[end]) > device_->largest_buffer()) break;
+      total += Aligned(sizes[end]);
     }
     FORGE_ASSIGN_OR_RETURN(BufferRef buffer,
                            device_->Allocate(Memory::kDevice, std::max(total, kAlignment)));
-    bytes_ += total;
-    uint64_t at = 0;
-    for (; first < end; ++first) {
-      const auto& [v, bytes] = todo[first];
-      const VariablePlace place{buffer, at, bytes};
-      at += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-      places_[v] = place;
-      FORGE_ASSIGN_OR_RETURN(ir::HostValue initial, ir::InitialValue(*v));
-      FORGE_RETURN_IF_ERROR(Fill(place, initial.bytes()));
+    for (uint64_t at = 0; first < end; at += Aligned(sizes[first++])) {
+      const auto& [v, key] = *variables[first];
+      auto place = Find(key);  // the same may be asked for twice at once
+      if (!place) {
+        place = std::make_shared<const VariablePlace>(
+            VariablePlace{buffer, at, sizes[first], v->init ? v->init->bytes : Bytes()});
+        FORGE_ASSIGN_OR_RETURN(ir::HostValue initial, ir::InitialValue(*v));
+        FORGE_RETURN_IF_ERROR(Fill(*place, initial.bytes()));
+        places_[key] = place;
+      }
+      places[v] = std::move(place);
     }
   }
   return absl::OkStatus();
-}
-
-const VariablePlace* VariableStore::Find(const ir::Variable* v) const {
-  auto it = places_.find(v);
-  return it == places_.end() ? nullptr : &it->second;
 }
 
 // ---- programs
@@ -108,7 +133,7 @@ absl::StatusOr<std::vector<ProgramRef>> ProgramCache::Get(
   std::vector<CompileRequest> wanted;
   std::vector<std::string> wanted_keys;
   for (const Request& r : requests) {
-    keys.push_back(KeyOf(r));
+    keys.push_back(KeyOf(r.node->op, r.in, r.out));
     const bool asked =
         std::find(wanted_keys.begin(), wanted_keys.end(), keys.back()) != wanted_keys.end();
     if (asked || programs_.contains(keys.back())) {

@@ -87,8 +87,8 @@ class ExecutableBuilder {
   }
 
   absl::StatusOr<const VariablePlace*> FindVariable(const ir::Variable* v) const {
-    for (const VariableStore* store : inputs_.variables)
-      if (const VariablePlace* place = store->Find(v)) return place;
+    for (const VariablePlaces* places : inputs_.variables)
+      if (const auto at = places->find(v); at != places->end()) return at->second.get();
     return Internal("variable '{}' is not on the device", v->name);
   }
 

@@ -7,13 +7,15 @@
 #include "formats/load.h"
 #include "ir/interpreter.h"
 #include "runtime/executable.h"
+#include "runtime/keys.h"
 #include "runtime/lower.h"
 
 namespace forge {
 namespace {
 
-// Bound plans a Session keeps: enough for a detector that sees a few picture sizes.
-constexpr size_t kMaxPlans = 8;
+// Bound plans a Session keeps of each function: enough for a detector that sees a few picture
+// sizes.
+constexpr ptrdiff_t kMaxPlans = 8;
 
 double Milliseconds(int64_t since) { return static_cast<double>(NowNanoseconds() - since) * 1e-6; }
 
@@ -21,56 +23,129 @@ std::string TypeText(const ir::HostValue& v) { return v.type().ToText(); }
 
 }  // namespace
 
-// What a device makes of a model and Sessions share: the lowered functions, weights and programs.
+// What all Sessions of a model share on a device.
+struct ModelShare {
+  explicit ModelShare(DeviceRef d) : device(d), constants(d), programs(d) {}
+  DeviceRef device;
+  VariableStore constants;
+  ProgramCache programs;
+  std::mutex computing;  // held from finding that a constant is not there until it is computed
+};
+
+// What Sessions with the same functions and outputs share: the lowered functions and their
+// constants.
 class ModelOnDevice {
  public:
-  ModelOnDevice(DeviceRef d, Lowered l)
-      : device(d), lowered(std::move(l)), constants(d), programs(d) {}
+  ModelOnDevice(std::shared_ptr<ModelShare> s, Lowered l)
+      : share(std::move(s)), lowered(std::move(l)) {}
 
   // Uploads what has bytes and computes what depends on it.
   absl::Status LoadVariables(const SessionOptions& options) {
-    return Compute(*lowered.module, *lowered.load, *lowered.main, options);
+    std::vector<const ir::Function*> users(lowered.functions.begin(), lowered.functions.end());
+    return Compute({*lowered.module, *lowered.load, users}, options, places);
   }
 
-  // Gives the variables that `main` reads a place, and runs `load` for those it computes.
-  absl::Status Compute(const ir::Module& owner, const ir::Function& load, const ir::Function& main,
-                       const SessionOptions& options) {
-    Executable::Options build{.compile_only = options.compile_only};
-    if (options.progress)
-      build.progress = [&](size_t done, size_t total) {
-        options.progress("packing weights", done, total);
-      };
-    if (options.compile_only)
-      return Executable::Build({device, load, {}, programs, {}}, build).status();
-    std::vector<ir::Variable*> needed;
-    for (const ir::Function* f : {&load, &main})
-      for (const auto& r : f->reads())
-        if (r.variable->role != ir::Variable::Role::kState) needed.push_back(r.variable);
-    FORGE_RETURN_IF_ERROR(constants.Add(needed));
-    if (load.results().empty()) return absl::OkStatus();
-    std::vector<VariablePlace> into;
-    for (const auto& r : load.results()) {
-      const VariablePlace* place = constants.Find(owner.FindVariable(r.name));
-      FORGE_CHECK(place != nullptr);
-      into.push_back(*place);
-    }
-    const VariableStore* stores[] = {&constants};
-    FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Executable> e,
-                           Executable::Build({device, load, stores, programs, into}, build));
-    return e->RunForVariables();
+  // The constants of a binding: those that its `load` computes, and the lowered module's.
+  absl::Status LoadVariables(const BoundFunctions& bound, const SessionOptions& options,
+                             VariablePlaces& to) const {
+    const ir::Function* users[] = {bound.main};
+    return Compute({*bound.module, *bound.load, users}, options, to);
   }
 
-  DeviceRef device;
+  std::shared_ptr<ModelShare> share;
   Lowered lowered;
-  VariableStore constants;
-  ProgramCache programs;
+  VariablePlaces places;  // of what lowered.functions read
+
+ private:
+  struct Job {
+    const ir::Module& owner;  // of what `load` computes
+    const ir::Function& load;
+    std::span<const ir::Function* const> users;
+  };
+  absl::Status Compute(const Job& job, const SessionOptions& options, VariablePlaces& to) const;
+  absl::Status RunLoad(const Job& job, const std::vector<const ir::Variable*>& fresh,
+                       const VariablePlaces& all, const Executable::Options& build) const;
 };
 
-// One binding of a Session's function.
+namespace {
+
+// The constants that functions read.
+std::vector<const ir::Variable*> ConstantsOf(std::span<const ir::Function* const> functions) {
+  std::vector<const ir::Variable*> out;
+  for (const ir::Function* f : functions)
+    for (const auto& r : f->reads())
+      if (r.variable->role == ir::Variable::Role::kConstant) out.push_back(r.variable);
+  return out;
+}
+
+}  // namespace
+
+// Computes those results of `load` that are fresh.
+absl::Status ModelOnDevice::RunLoad(const Job& job, const std::vector<const ir::Variable*>& fresh,
+                                    const VariablePlaces& all,
+                                    const Executable::Options& build) const {
+  std::vector<std::string> names;
+  std::vector<VariablePlace> into;
+  for (const auto& r : job.load.results()) {
+    const ir::Variable* v = job.owner.FindVariable(r.name);
+    if (std::find(fresh.begin(), fresh.end(), v) == fresh.end()) continue;
+    names.push_back(r.name);
+    into.push_back(*all.at(v));
+  }
+  if (names.empty()) return absl::OkStatus();
+  ir::Function wanted(job.load.name(), job.load.module());
+  FORGE_RETURN_IF_ERROR(KeepResults(job.load, wanted, names));
+  const VariablePlaces* places[] = {&all};
+  FORGE_ASSIGN_OR_RETURN(
+      std::unique_ptr<Executable> e,
+      Executable::Build({share->device, wanted, places, share->programs, into}, build));
+  return e->RunForVariables();
+}
+
+absl::Status ModelOnDevice::Compute(const Job& job, const SessionOptions& options,
+                                    VariablePlaces& to) const {
+  Executable::Options build{.compile_only = options.compile_only};
+  if (options.progress)
+    build.progress = [&](size_t done, size_t total) {
+      options.progress("packing weights", done, total);
+    };
+  if (options.compile_only)
+    return Executable::Build({share->device, job.load, {}, share->programs, {}}, build).status();
+  VariableKeys keys;
+  keys.AddComputed(*lowered.module, *lowered.load);
+  if (&job.owner != lowered.module.get()) keys.AddComputed(job.owner, job.load);
+  const std::vector<const ir::Variable*> read = ConstantsOf(job.users);
+  std::vector<VariableStore::Keyed> needed;
+  for (const ir::Variable* v : read) needed.push_back({v, keys.Of(*v)});
+  const ir::Function* load[] = {&job.load};
+  for (const ir::Variable* v : ConstantsOf(load)) needed.push_back({v, keys.Of(*v)});
+  for (const auto& r : job.load.results()) {
+    const ir::Variable* v = job.owner.FindVariable(r.name);
+    needed.push_back({v, keys.Of(*v)});
+  }
+  std::lock_guard lock(share->computing);
+  VariablePlaces all;  // let go before the lock is, so that nobody meets what was not computed
+  FORGE_ASSIGN_OR_RETURN(const std::vector<const ir::Variable*> fresh,
+                         share->constants.Add(needed, all));
+  FORGE_RETURN_IF_ERROR(RunLoad(job, fresh, all, build));
+  for (const ir::Variable* v : read) to[v] = all.at(v);
+  return absl::OkStatus();
+}
+
+// One binding of one of a Session's functions.
 struct Session::Plan {
+  size_t function;
   ir::Bindings bindings;
   BoundFunctions bound;
+  VariablePlaces constants;
   std::unique_ptr<Executable> executable;
+};
+
+// What runs change.
+struct Session::States {
+  explicit States(DeviceRef device) : store(std::move(device)) {}
+  VariableStore store;
+  VariablePlaces places;
 };
 
 struct Model::Shared {
@@ -81,6 +156,11 @@ struct Model::Shared {
   };
   std::mutex mutex;
   std::vector<Entry> entries;
+
+  // The lowered functions, made at the first use.  errors: those of Lower and of loading
+  absl::StatusOr<std::shared_ptr<ModelOnDevice>> Get(const ir::Module& module,
+                                                     const DeviceRef& device,
+                                                     const SessionOptions& options);
 };
 
 Model::Model(std::unique_ptr<ir::Module> module)
@@ -94,6 +174,48 @@ absl::StatusOr<std::shared_ptr<const Model>> Model::Load(const std::filesystem::
 
 Session::~Session() = default;
 
+namespace {
+
+LowerOptions LoweringFor(const SessionOptions& options) {
+  LowerOptions lower;
+  lower.functions = options.functions;
+  lower.outputs = options.outputs;
+  lower.freeze = options.freeze;
+  lower.observe = options.observe;
+  return lower;
+}
+
+// Sessions whose options agree here may share what was lowered.
+std::string KeyOf(const SessionOptions& options) {
+  std::string key = fmt::format("{} {}", options.freeze, options.compile_only);
+  for (const std::string& f : options.functions) key += "\nf " + f;
+  for (const std::string& o : options.outputs) key += "\no " + o;
+  return key;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<ModelOnDevice>> Model::Shared::Get(const ir::Module& module,
+                                                                  const DeviceRef& device,
+                                                                  const SessionOptions& options) {
+  const std::string key = KeyOf(options);
+  std::lock_guard lock(mutex);
+  std::shared_ptr<ModelShare> share;
+  for (const Entry& e : entries) {
+    const std::shared_ptr<ModelOnDevice> made = e.device == device.get() ? e.made.lock() : nullptr;
+    if (!made) continue;
+    if (e.key == key) return made;
+    share = made->share;
+  }
+  if (!share) share = std::make_shared<ModelShare>(device);
+  FORGE_ASSIGN_OR_RETURN(Lowered lowered, Lower(module, device->target(), LoweringFor(options)));
+  auto made = std::make_shared<ModelOnDevice>(std::move(share), std::move(lowered));
+  FORGE_RETURN_IF_ERROR(made->LoadVariables(options));
+  std::erase_if(entries, [](const auto& e) { return e.made.expired(); });
+  entries.push_back({device.get(), key, made});
+  return made;
+}
+
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> model,
                                                          DeviceRef device, SessionOptions options) {
   std::unique_ptr<Session> s(new Session);
@@ -101,46 +223,36 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const M
   s->model_ = std::move(model);
   s->device_ = std::move(device);
   s->options_ = std::move(options);
-  s->states_ = std::make_unique<VariableStore>(s->device_);
-  Model::Shared& shared = *s->model_->shared_;
-  std::string key = s->options_.function + (s->options_.compile_only ? "\ncompile only" : "");
-  for (const std::string& o : s->options_.outputs) key += "\n" + o;
-  std::lock_guard lock(shared.mutex);
-  for (const auto& e : shared.entries)
-    if (e.device == s->device_.get() && e.key == key) s->shared_ = e.made.lock();
-  if (!s->shared_) {
-    FORGE_ASSIGN_OR_RETURN(Lowered lowered,
-                           Lower(s->model_->module(), s->device_->target(),
-                                 {s->options_.function, s->options_.outputs, s->options_.observe}));
-    s->shared_ = std::make_shared<ModelOnDevice>(s->device_, std::move(lowered));
-    FORGE_RETURN_IF_ERROR(s->shared_->LoadVariables(s->options_));
-    std::erase_if(shared.entries, [](const auto& e) { return e.made.expired(); });
-    shared.entries.push_back({s->device_.get(), key, s->shared_});
+  FORGE_ASSIGN_OR_RETURN(s->shared_,
+                         s->model_->shared_->Get(s->model_->module(), s->device_, s->options_));
+  for (const ir::Function* f : s->shared_->lowered.functions) {
+    FunctionFace& face = s->faces_.emplace_back();
+    for (const auto& a : f->arguments()) face.inputs.push_back({a.name, f->type(a.value)});
+    for (const auto& r : f->results()) face.outputs.push_back({r.name, f->type(r.value)});
   }
-  const ir::Function& f = *s->shared_->lowered.main;
-  for (const auto& a : f.arguments()) s->inputs_.push_back({a.name, f.type(a.value)});
-  for (const auto& r : f.results()) s->outputs_.push_back({r.name, f.type(r.value)});
   for (const auto& [name, value] : s->options_.dims) {
     ir::SymbolRef symbol = s->shared_->lowered.module->FindSymbol(name);
     if (!symbol) return InvalidArgument("the model has no dimension '{}'", name);
     s->fixed_[symbol] = value;
   }
+  FORGE_RETURN_IF_ERROR(s->AddStates());
   s->lower_ms_ = Milliseconds(begin);
   return s;
 }
 
 absl::StatusOr<std::vector<const ir::HostValue*>> Session::Match(
-    std::span<const NamedTensor> inputs) const {
-  std::vector<const ir::HostValue*> arguments(inputs_.size(), nullptr);
+    std::span<const NamedTensor> inputs, size_t function) const {
+  const std::vector<Port>& ports = Face(function).inputs;
+  std::vector<const ir::HostValue*> arguments(ports.size(), nullptr);
   std::string known;
-  for (const Port& p : inputs_)
+  for (const Port& p : ports)
     known += (known.empty() ? "" : ", ") + fmt::format("{}: {}", p.name, p.type.ToText());
   for (const NamedTensor& t : inputs) {
-    auto it = std::find_if(inputs_.begin(), inputs_.end(),
-                           [&](const Port& p) { return p.name == t.name; });
-    if (it == inputs_.end())
+    auto it =
+        std::find_if(ports.begin(), ports.end(), [&](const Port& p) { return p.name == t.name; });
+    if (it == ports.end())
       return InvalidArgument("the model has no input '{}'; it has {}", t.name, known);
-    const size_t at = it - inputs_.begin();
+    const size_t at = it - ports.begin();
     if (arguments[at]) return InvalidArgument("input '{}' is given twice", t.name);
     if (t.value.dtype() != it->type.dtype() || t.value.rank() != it->type.rank()) {
       return InvalidArgument("input '{}' is {}, the model wants {}", t.name, TypeText(t.value),
@@ -150,15 +262,15 @@ absl::StatusOr<std::vector<const ir::HostValue*>> Session::Match(
   }
   for (size_t i = 0; i < arguments.size(); ++i)
     if (!arguments[i])
-      return InvalidArgument("input '{}' ({}) is missing", inputs_[i].name,
-                             inputs_[i].type.ToText());
+      return InvalidArgument("input '{}' ({}) is missing", ports[i].name, ports[i].type.ToText());
   return arguments;
 }
 
-absl::StatusOr<ir::Bindings> Session::BindingsFor(
-    std::span<const ir::HostValue* const> arguments) const {
+absl::StatusOr<ir::Bindings> Session::BindingsFor(std::span<const ir::HostValue* const> arguments,
+                                                  size_t function) const {
   ir::Bindings bindings = fixed_;
-  FORGE_RETURN_IF_ERROR(ir::BindArguments(*shared_->lowered.main, arguments, bindings));
+  FORGE_RETURN_IF_ERROR(
+      ir::BindArguments(*shared_->lowered.functions[function], arguments, bindings));
   for (const auto& [symbol, value] : bindings) {
     if (value < symbol->min || value > symbol->max || value % symbol->divisor != 0) {
       return InvalidArgument("dimension '{}' is {}, the model wants {} to {} in steps of {}",
@@ -169,8 +281,9 @@ absl::StatusOr<ir::Bindings> Session::BindingsFor(
 }
 
 SessionStatistics Session::statistics() const {
-  SessionStatistics s{
-      .lower_ms = lower_ms_, .compile_ms = compile_ms_, .weight_bytes = shared_->constants.bytes()};
+  SessionStatistics s{.lower_ms = lower_ms_,
+                      .compile_ms = compile_ms_,
+                      .weight_bytes = shared_->share->constants.bytes()};
   if (current_ == nullptr) return s;
   const PlanStatistics p = current_->statistics();
   s.steps = p.steps;
@@ -184,32 +297,34 @@ SessionStatistics Session::statistics() const {
   return s;
 }
 
-absl::Status Session::AddStates(const ir::Function& f) {
-  std::vector<ir::Variable*> states;
-  for (const auto& r : f.reads())
-    if (r.variable->role == ir::Variable::Role::kState) states.push_back(r.variable);
-  for (const auto& u : f.updates()) states.push_back(u.variable);
-  return states_->Add(states);
+absl::Status Session::AddStates() {
+  std::vector<VariableStore::Keyed> states;
+  auto add = [&](const ir::Variable* v) { states.push_back({v, VariableKeys().Of(*v)}); };
+  for (const ir::Function* f : shared_->lowered.functions) {
+    for (const auto& r : f->reads())
+      if (r.variable->role != ir::Variable::Role::kConstant) add(r.variable);
+    for (const auto& u : f->updates()) {
+      if (u.variable->role == ir::Variable::Role::kConstant)
+        return InvalidArgument("function '{}' changes '{}', which is a constant in this Session",
+                               f->name(), u.variable->name);
+      add(u.variable);
+    }
+  }
+  states_ = std::make_unique<States>(device_);
+  if (options_.compile_only) return absl::OkStatus();
+  return states_->store.Add(states, states_->places).status();
 }
 
-absl::Status Session::Prepare(const ir::Bindings& bindings) {
-  for (auto it = plans_.begin(); it != plans_.end(); ++it) {
-    if ((*it)->bindings != bindings) continue;
-    std::rotate(it, it + 1, plans_.end());
-    current_ = plans_.back()->executable.get();
-    return absl::OkStatus();
-  }
-  const int64_t begin = NowNanoseconds();
+absl::StatusOr<std::unique_ptr<Session::Plan>> Session::MakePlan(const ir::Bindings& bindings,
+                                                                 size_t function) {
   auto plan = std::make_unique<Plan>();
+  plan->function = function;
   plan->bindings = bindings;
-  const Lowered& lowered = shared_->lowered;
-  const LowerOptions lower{options_.function, options_.outputs, options_.observe};
+  const ir::Function& f = *shared_->lowered.functions[function];
   FORGE_ASSIGN_OR_RETURN(plan->bound,
-                         BindLowered(*lowered.main, device_->target(), bindings, lower));
-  FORGE_RETURN_IF_ERROR(
-      shared_->Compute(*plan->bound.module, *plan->bound.load, *plan->bound.main, options_));
-  if (!options_.compile_only) FORGE_RETURN_IF_ERROR(AddStates(*plan->bound.main));
-  const VariableStore* stores[] = {&shared_->constants, states_.get()};
+                         BindLowered(f, device_->target(), bindings, LoweringFor(options_)));
+  FORGE_RETURN_IF_ERROR(shared_->LoadVariables(plan->bound, options_, plan->constants));
+  const VariablePlaces* places[] = {&plan->constants, &states_->places};
   Executable::Options build{.timestamps = options_.timestamps,
                             .stepwise = options_.stepwise,
                             .compile_only = options_.compile_only};
@@ -219,60 +334,75 @@ absl::Status Session::Prepare(const ir::Bindings& bindings) {
     };
   FORGE_ASSIGN_OR_RETURN(
       plan->executable,
-      Executable::Build({device_, *plan->bound.main, stores, shared_->programs, {}}, build));
-  if (plans_.size() == kMaxPlans) plans_.erase(plans_.begin());
+      Executable::Build({device_, *plan->bound.main, places, shared_->share->programs, {}}, build));
+  return plan;
+}
+
+absl::Status Session::Prepare(const ir::Bindings& bindings, size_t function) {
+  for (auto it = plans_.begin(); it != plans_.end(); ++it) {
+    if ((*it)->function != function || (*it)->bindings != bindings) continue;
+    std::rotate(it, it + 1, plans_.end());
+    current_ = plans_.back()->executable.get();
+    return absl::OkStatus();
+  }
+  const int64_t begin = NowNanoseconds();
+  FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan, MakePlan(bindings, function));
+  auto same = [&](const auto& p) { return p->function == function; };
+  if (std::count_if(plans_.begin(), plans_.end(), same) == kMaxPlans)
+    plans_.erase(std::find_if(plans_.begin(), plans_.end(), same));
   plans_.push_back(std::move(plan));
   current_ = plans_.back()->executable.get();
   compile_ms_ = Milliseconds(begin);
   return absl::OkStatus();
 }
 
-absl::Status Session::Bind(const std::map<std::string, int64_t>& dims) {
+absl::Status Session::Bind(const std::map<std::string, int64_t>& dims, size_t function) {
   ir::Bindings bindings = fixed_;
   for (const auto& [name, value] : dims) {
     ir::SymbolRef symbol = shared_->lowered.module->FindSymbol(name);
     if (!symbol) return InvalidArgument("the model has no dimension '{}'", name);
     bindings[symbol] = value;
   }
-  for (const Port& p : inputs_) {
+  for (const Port& p : Face(function).inputs) {
     std::vector<ir::SymbolRef> symbols;
     for (const ir::Dim& d : p.type.shape()) d.CollectSymbols(symbols);
     for (const ir::SymbolRef& s : symbols)
       if (!bindings.contains(s))
         return InvalidArgument("dimension '{}' of input '{}' is not given", s->name, p.name);
   }
-  return Prepare(bindings);
+  return Prepare(bindings, function);
 }
 
-std::vector<NamedTensor> Session::Name(std::vector<ir::HostValue> results) const {
+std::vector<NamedTensor> Session::Name(std::vector<ir::HostValue> results, size_t function) const {
   std::vector<NamedTensor> named;
   for (size_t i = 0; i < results.size(); ++i)
-    named.push_back({outputs_[i].name, std::move(results[i])});
+    named.push_back({Face(function).outputs[i].name, std::move(results[i])});
   return named;
 }
 
-absl::StatusOr<std::vector<NamedTensor>> Session::Run(std::span<const NamedTensor> inputs) {
+absl::StatusOr<std::vector<NamedTensor>> Session::Run(std::span<const NamedTensor> inputs,
+                                                      size_t function) {
   if (options_.compile_only) return InvalidArgument("the Session was made to compile only");
-  FORGE_ASSIGN_OR_RETURN(std::vector<const ir::HostValue*> arguments, Match(inputs));
-  FORGE_ASSIGN_OR_RETURN(ir::Bindings bindings, BindingsFor(arguments));
-  FORGE_RETURN_IF_ERROR(Prepare(bindings));
+  FORGE_ASSIGN_OR_RETURN(std::vector<const ir::HostValue*> arguments, Match(inputs, function));
+  FORGE_ASSIGN_OR_RETURN(ir::Bindings bindings, BindingsFor(arguments, function));
+  FORGE_RETURN_IF_ERROR(Prepare(bindings, function));
   cancel_ = false;
   std::vector<ir::HostValue> results;
   FORGE_RETURN_IF_ERROR(current_->Run(arguments, results, &cancel_));
-  return Name(std::move(results));
+  return Name(std::move(results), function);
 }
 
 absl::StatusOr<std::vector<NamedTensor>> Session::RunStepwise(
     std::span<const NamedTensor> inputs,
-    const std::function<absl::Status(const StepView&)>& observer) {
+    const std::function<absl::Status(const StepView&)>& observer, size_t function) {
   if (!options_.stepwise)
     return InvalidArgument("the Session was made without SessionOptions::stepwise");
-  FORGE_ASSIGN_OR_RETURN(std::vector<const ir::HostValue*> arguments, Match(inputs));
-  FORGE_ASSIGN_OR_RETURN(ir::Bindings bindings, BindingsFor(arguments));
-  FORGE_RETURN_IF_ERROR(Prepare(bindings));
+  FORGE_ASSIGN_OR_RETURN(std::vector<const ir::HostValue*> arguments, Match(inputs, function));
+  FORGE_ASSIGN_OR_RETURN(ir::Bindings bindings, BindingsFor(arguments, function));
+  FORGE_RETURN_IF_ERROR(Prepare(bindings, function));
   std::vector<ir::HostValue> results;
   FORGE_RETURN_IF_ERROR(current_->RunStepwise(arguments, results, observer));
-  return Name(std::move(results));
+  return Name(std::move(results), function);
 }
 
 }  // namespace forge

@@ -15,7 +15,6 @@ namespace forge {
 
 class ModelOnDevice;
 class Executable;
-class VariableStore;
 struct StepView;
 
 // An immutable model. Sessions of one model on one device share weights and kernels.
@@ -42,10 +41,15 @@ struct NamedTensor {
 };
 
 struct SessionOptions {
-  std::string function = "main";
-  std::vector<std::string> outputs;     // empty: the model's own; inner values by name too
+  // Prefill and decode, a training step and its evaluation: one copy of the weights, one of the
+  // states, one run at a time.
+  std::vector<std::string> functions = {"main"};
+  // Of functions[0]; empty: the function's own; inner values by name too.
+  std::vector<std::string> outputs;
   std::map<std::string, int64_t> dims;  // symbols by name; the rest are bound by inputs
-  bool timestamps = false;              // for Profile()
+  // Parameters become constants. False: each Session has its own, as functions may change them.
+  bool freeze = true;
+  bool timestamps = false;  // for Profile()
   // Allocates and runs nothing: Bind() compiles every kernel, and Run() refuses.
   bool compile_only = false;
   bool stepwise = false;  // for RunStepwise()
@@ -61,11 +65,12 @@ struct SessionStatistics {
   uint64_t arena_bytes = 0, largest_live_set = 0, weight_bytes = 0, staging_bytes = 0;
 };
 
-// Runs one function of a model. One call at a time; other Sessions may run at once.
+// Runs functions of a model. One call at a time; other Sessions may run at once. States begin as
+// the model has them and belong to the Session.
 class Session {
  public:
-  //   errors: Unimplemented (an op cannot run there, all listed), InvalidArgument (unknown output,
-  //   dim)
+  //   errors: Unimplemented (an op cannot run there, all listed), InvalidArgument (unknown
+  //   function, output, dim; a function that changes what is frozen)
   static absl::StatusOr<std::unique_ptr<Session>> Create(std::shared_ptr<const Model> model,
                                                          DeviceRef device,
                                                          SessionOptions options = {});
@@ -75,16 +80,19 @@ class Session {
     std::string name;
     ir::Type type;  // symbols where the model is dynamic
   };
-  const std::vector<Port>& inputs() const { return inputs_; }
-  const std::vector<Port>& outputs() const { return outputs_; }
+  // `function` is a place in SessionOptions::functions here and below; FORGE_CHECKed.
+  size_t functions() const { return faces_.size(); }
+  const std::vector<Port>& inputs(size_t function = 0) const { return Face(function).inputs; }
+  const std::vector<Port>& outputs(size_t function = 0) const { return Face(function).outputs; }
   Device& device() const { return *device_; }
 
   // Compiles and plans for these extents ahead of the first Run.  errors: as Run
-  absl::Status Bind(const std::map<std::string, int64_t>& dims);
+  absl::Status Bind(const std::map<std::string, int64_t>& dims, size_t function = 0);
   // Inputs in any order; outputs in the model's.
   //   errors: InvalidArgument (unknown or missing input, dtype or shape, with what was expected),
   //   Aborted (cancelled, device lost), or what a step failed with
-  absl::StatusOr<std::vector<NamedTensor>> Run(std::span<const NamedTensor> inputs);
+  absl::StatusOr<std::vector<NamedTensor>> Run(std::span<const NamedTensor> inputs,
+                                               size_t function = 0);
   void Cancel() { cancel_ = true; }  // from any thread: ends the Run in progress between steps
 
   // Of the newest binding; barriers once it has run.
@@ -95,24 +103,35 @@ class Session {
   // Runs step by step and shows each to `observer`; needs SessionOptions::stepwise.
   absl::StatusOr<std::vector<NamedTensor>> RunStepwise(
       std::span<const NamedTensor> inputs,
-      const std::function<absl::Status(const StepView&)>& observer);
+      const std::function<absl::Status(const StepView&)>& observer, size_t function = 0);
 
  private:
   struct Plan;
+  struct States;
+  // What a function looks like from outside.
+  struct FunctionFace {
+    std::vector<Port> inputs, outputs;
+  };
   Session() = default;
-  absl::StatusOr<ir::Bindings> BindingsFor(std::span<const ir::HostValue* const> arguments) const;
-  absl::StatusOr<std::vector<const ir::HostValue*>> Match(
-      std::span<const NamedTensor> inputs) const;
-  absl::Status AddStates(const ir::Function& f);
-  absl::Status Prepare(const ir::Bindings& bindings);
-  std::vector<NamedTensor> Name(std::vector<ir::HostValue> results) const;
+  const FunctionFace& Face(size_t function) const {
+    FORGE_CHECK(function < faces_.size());
+    return faces_[function];
+  }
+  absl::StatusOr<std::vector<const ir::HostValue*>> Match(std::span<const NamedTensor> inputs,
+                                                          size_t function) const;
+  absl::StatusOr<ir::Bindings> BindingsFor(std::span<const ir::HostValue* const> arguments,
+                                           size_t function) const;
+  absl::Status AddStates();
+  absl::Status Prepare(const ir::Bindings& bindings, size_t function);
+  absl::StatusOr<std::unique_ptr<Plan>> MakePlan(const ir::Bindings& bindings, size_t function);
+  std::vector<NamedTensor> Name(std::vector<ir::HostValue> results, size_t function) const;
 
   std::shared_ptr<const Model> model_;
   DeviceRef device_;
   SessionOptions options_;
   std::shared_ptr<ModelOnDevice> shared_;
-  std::vector<Port> inputs_, outputs_;
-  std::unique_ptr<VariableStore> states_;     // shared by all bindings
+  std::vector<FunctionFace> faces_;
+  std::unique_ptr<States> states_;            // shared by all functions and bindings
   ir::Bindings fixed_;                        // from SessionOptions::dims
   std::vector<std::unique_ptr<Plan>> plans_;  // newest last, bounded
   Executable* current_ = nullptr;
