@@ -157,6 +157,19 @@ class ExecutableBuilder {
     return origin.kind == ir::Function::Origin::kNode ? static_cast<int>(origin.index) + 1 : 0;
   }
 
+  // All updates happen at once: those whose value is what another updated variable held before are
+  // copied aside first.
+  std::vector<size_t> UpdatesThatMove() const {
+    std::vector<size_t> moved;
+    for (size_t i = 0; i < f_.updates().size(); ++i) {
+      const ir::Variable* from = f_.VariableOf(root_[f_.updates()[i].value]);
+      if (from == nullptr || from == f_.updates()[i].variable) continue;
+      for (const auto& other : f_.updates())
+        if (other.variable == from) moved.push_back(i);
+    }
+    return moved;
+  }
+
   absl::Status PlaceArena() {
     const std::vector<int> last = LastUses();
     std::vector<Lifetime> lives;
@@ -175,6 +188,12 @@ class ExecutableBuilder {
           {program_of_[i]->scratch_bytes(), static_cast<int>(i) + 1, static_cast<int>(i) + 1});
       scratch_nodes.push_back(i);
     }
+    const std::vector<size_t> moved = UpdatesThatMove();
+    for (size_t u : moved) {
+      FORGE_ASSIGN_OR_RETURN(uint64_t bytes, BytesOf(f_.type(f_.updates()[u].value)));
+      const int end = static_cast<int>(f_.nodes().size()) + 1;
+      lives.push_back({bytes, end, end + 1});
+    }
     FORGE_ASSIGN_OR_RETURN(ArenaPlan plan, PlanArena(lives, inputs_.device->largest_buffer()));
     std::vector<uint32_t> chunk_slots;
     for (uint64_t bytes : plan.chunk_bytes) {
@@ -191,6 +210,8 @@ class ExecutableBuilder {
     for (size_t i = 0; i < values.size(); ++i) made_->places_[values[i]] = place(i);
     for (size_t i = 0; i < scratch_nodes.size(); ++i)
       scratch_[scratch_nodes[i]] = place(values.size() + i);
+    for (size_t i = 0; i < moved.size(); ++i)
+      between_[moved[i]] = place(values.size() + scratch_nodes.size() + i);
     for (uint32_t v = 0; v < f_.value_count(); ++v) made_->places_[v] = made_->places_[root_[v]];
     return absl::OkStatus();
   }
@@ -219,10 +240,19 @@ class ExecutableBuilder {
     for (size_t i = 0; i < f_.results().size(); ++i)
       AddCopy(made_->places_[f_.results()[i].value], made_->readback_[i],
               "output " + f_.results()[i].name);
-    for (const auto& u : f_.updates()) {
+    return AddUpdates();
+  }
+
+  absl::Status AddUpdates() {
+    for (const auto& [i, place] : between_)
+      AddCopy(made_->places_[f_.updates()[i].value], place,
+              "state " + f_.updates()[i].variable->name);
+    for (size_t i = 0; i < f_.updates().size(); ++i) {
+      const auto& u = f_.updates()[i];
+      const auto moved = between_.find(i);
       FORGE_ASSIGN_OR_RETURN(const VariablePlace* to, FindVariable(u.variable));
-      AddCopy(made_->places_[u.value], {SlotOf(to->buffer), to->offset, to->bytes},
-              "state " + u.variable->name);
+      AddCopy(moved == between_.end() ? made_->places_[u.value] : moved->second,
+              {SlotOf(to->buffer), to->offset, to->bytes}, "state " + u.variable->name);
     }
     return absl::OkStatus();
   }
@@ -275,9 +305,10 @@ class ExecutableBuilder {
   const Executable::Options& options_;
   const ir::Function& f_;
   std::unique_ptr<Executable> made_;
-  std::vector<uint32_t> root_;          // the value an alias stands for
-  std::vector<ProgramRef> program_of_;  // by node; null for aliases
-  std::map<size_t, Executable::Place> scratch_;
+  std::vector<uint32_t> root_;                   // the value an alias stands for
+  std::vector<ProgramRef> program_of_;           // by node; null for aliases
+  std::map<size_t, Executable::Place> scratch_;  // by node
+  std::map<size_t, Executable::Place> between_;  // by update; see UpdatesThatMove
   std::vector<Step> steps_;
 };
 
