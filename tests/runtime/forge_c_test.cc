@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C interface as a C program uses it.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "formats/model_bin.h"
+#include "runtime/forge.h"
+#include "tests/runtime/models.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_folder.h"
+
+namespace forge {
+namespace {
+
+// Takes the error's code and message; 0 for none.
+int CodeOf(forge_error* error, std::string* message = nullptr) {
+  if (error == nullptr) return 0;
+  const int code = forge_error_code(error);
+  if (message) *message = forge_error_message(error);
+  EXPECT_NE(*forge_error_message(error), '\0');
+  forge_error_free(error);
+  return code;
+}
+
+class ForgeCTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto path = folder_ / "model.bin";
+    ASSERT_THAT(WriteModel(testing::AddingModel()->module(), path), Succeeds());
+    ASSERT_EQ(CodeOf(forge_model_load(path.c_str(), &model_)), 0);
+    ASSERT_EQ(CodeOf(forge_session_create(model_, "reference", &session_)), 0);
+  }
+  void TearDown() override {
+    forge_session_free(session_);
+    forge_model_free(model_);
+  }
+  static forge_tensor* Tensor(const char* name, std::vector<int64_t> shape,
+                              std::vector<float> data) {
+    forge_tensor* t = nullptr;
+    EXPECT_EQ(CodeOf(forge_tensor_create(name, "f32", shape.data(), shape.size(), data.data(),
+                                         data.size() * sizeof(float), &t)),
+              0);
+    return t;
+  }
+  TempFolder folder_;
+  forge_model* model_ = nullptr;
+  forge_session* session_ = nullptr;
+};
+
+TEST_F(ForgeCTest, LoadsAndRuns) {
+  forge_model_free(model_);  // the session keeps what it needs
+  model_ = nullptr;
+  ASSERT_EQ(forge_session_input_count(session_), 1u);
+  EXPECT_STREQ(forge_session_input_name(session_, 0), "x");
+  EXPECT_EQ(forge_session_input_name(session_, 1), nullptr);
+  ASSERT_EQ(forge_session_output_count(session_), 1u);
+  EXPECT_STREQ(forge_session_output_name(session_, 0), "y");
+  EXPECT_EQ(forge_session_output_name(session_, 9), nullptr);
+  EXPECT_STREQ(forge_session_device_name(session_), "reference evaluators");
+  forge_tensor* x = Tensor("x", {2, 3}, {1, 2, 3, -99, 5, 6});
+  forge_tensor* y = nullptr;
+  ASSERT_EQ(CodeOf(forge_session_run(session_, &x, 1, &y, 1)), 0);
+  EXPECT_STREQ(forge_tensor_name(y), "y");
+  EXPECT_STREQ(forge_tensor_dtype(y), "f32");
+  ASSERT_EQ(forge_tensor_rank(y), 2u);
+  EXPECT_EQ(forge_tensor_shape(y)[0], 2);
+  ASSERT_EQ(forge_tensor_bytes(y), 24u);
+  const auto* data = static_cast<const float*>(forge_tensor_data(y));
+  EXPECT_EQ(std::vector<float>(data, data + 6), (std::vector<float>{11, 22, 33, 0, 25, 36}));
+  forge_tensor_free(x);
+  forge_tensor_free(y);
+}
+
+TEST_F(ForgeCTest, TellsMetadata) {
+  EXPECT_STREQ(forge_model_metadata(model_, "labels"), "[]");
+  EXPECT_EQ(forge_model_metadata(model_, "author"), nullptr);
+  EXPECT_NE(std::string(forge_version()).find('.'), std::string::npos);
+}
+
+TEST_F(ForgeCTest, SaysWhatIsWrongWithARun) {
+  forge_tensor* x = Tensor("x", {2, 3}, {1, 2, 3, 4, 5, 6});
+  forge_tensor* z = Tensor("z", {1}, {1});
+  forge_tensor* y = nullptr;
+  std::string message;
+  EXPECT_EQ(CodeOf(forge_session_run(session_, nullptr, 0, &y, 1), &message), FORGE_USAGE);
+  EXPECT_NE(message.find("'x'"), std::string::npos) << message;
+  EXPECT_EQ(CodeOf(forge_session_run(session_, &z, 1, &y, 1), &message), FORGE_USAGE);
+  EXPECT_NE(message.find("no input 'z'"), std::string::npos) << message;
+  EXPECT_EQ(CodeOf(forge_session_run(session_, &x, 1, nullptr, 0)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_session_run(session_, &x, 1, &y, 0), &message), FORGE_USAGE);
+  EXPECT_NE(message.find("1 outputs"), std::string::npos) << message;
+  EXPECT_EQ(CodeOf(forge_session_run(session_, nullptr, 1, &y, 1)), FORGE_USAGE);
+  const forge_tensor* none = nullptr;
+  EXPECT_EQ(CodeOf(forge_session_run(session_, &none, 1, &y, 1)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_session_run(nullptr, &x, 1, &y, 1)), FORGE_USAGE);
+  EXPECT_EQ(y, nullptr);
+  forge_tensor_free(x);
+  forge_tensor_free(z);
+}
+
+TEST_F(ForgeCTest, SaysWhatIsWrongWithATensor) {
+  const int64_t shape[] = {2};
+  const float data[] = {1, 2};
+  forge_tensor* t = nullptr;
+  EXPECT_EQ(CodeOf(forge_tensor_create("x", "f33", shape, 1, data, 8, &t)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_tensor_create("x", "f32", shape, 1, data, 4, &t)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_tensor_create("x", "f32", nullptr, 1, data, 8, &t)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_tensor_create("x", "f32", shape, 1, nullptr, 8, &t)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_tensor_create(nullptr, "f32", shape, 1, data, 8, &t)), FORGE_USAGE);
+  const int64_t huge[] = {INT64_MAX, INT64_MAX};
+  EXPECT_NE(CodeOf(forge_tensor_create("x", "f32", huge, 2, data, 8, &t)), 0);
+  const int64_t negative[] = {-2};
+  EXPECT_NE(CodeOf(forge_tensor_create("x", "f32", negative, 1, data, 8, &t)), 0);
+  EXPECT_EQ(t, nullptr);
+}
+
+TEST_F(ForgeCTest, SaysWhatIsNotThere) {
+  forge_model* m = nullptr;
+  std::string message;
+  EXPECT_EQ(CodeOf(forge_model_load("/nowhere/model.bin", &m), &message), FORGE_FILE);
+  EXPECT_NE(message.find("/nowhere/model.bin"), std::string::npos) << message;
+  const auto damaged = folder_.Write("damaged.bin", "no model");
+  EXPECT_EQ(CodeOf(forge_model_load(damaged.c_str(), &m)), FORGE_FILE);
+  EXPECT_EQ(CodeOf(forge_model_load(nullptr, &m)), FORGE_USAGE);
+  EXPECT_EQ(m, nullptr);
+  forge_session* s = nullptr;
+  EXPECT_EQ(CodeOf(forge_session_create(model_, "metal", &s)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_session_create(model_, "reference:9", &s)), FORGE_DEVICE);
+  EXPECT_EQ(CodeOf(forge_session_create(nullptr, "reference", &s)), FORGE_USAGE);
+  EXPECT_EQ(s, nullptr);
+}
+
+TEST_F(ForgeCTest, FreesNothing) {
+  forge_error_free(nullptr);
+  forge_model_free(nullptr);
+  forge_session_free(nullptr);
+  forge_tensor_free(nullptr);
+}
+
+TEST_F(ForgeCTest, ACancelBeforeTheRunDoesNothing) {
+  forge_session_cancel(session_);
+  forge_tensor* x = Tensor("x", {1, 3}, {1, 2, 3});
+  forge_tensor* y = nullptr;
+  EXPECT_EQ(CodeOf(forge_session_run(session_, &x, 1, &y, 1)), 0);
+  forge_tensor_free(x);
+  forge_tensor_free(y);
+}
+
+}  // namespace
+}  // namespace forge
