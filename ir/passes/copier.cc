@@ -25,6 +25,7 @@ void Copier::CopyNode(const Node& node) {
   for (const Late& l : node.late)
     late.push_back({node.op.def().fields[l.field].name, map_[l.value]});
   const Values made = out_.AddLate(node.op, Operands(node.in), late);
+  if (!out_.status().ok()) return;
   for (uint16_t k = 0; k < node.outs; ++k) {
     KeepEncoding(in_, node.first_out + k, out_, made[k]);
     Map(node.first_out + k, made[k]);

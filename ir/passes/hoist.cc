@@ -100,6 +100,7 @@ class Loader {
     for (uint32_t v : node.in) operands.push_back(v == kAbsent ? Value{} : map_[v]);
     Function::Scope scope(load_, node.from);
     const Values made = load_.Add(node.op, operands);
+    if (!load_.status().ok()) return;
     for (uint32_t i = 0; i < node.outs; ++i) {
       KeepEncoding(in_, node.first_out + i, load_, made[i]);
       map_[node.first_out + i] = made[i];
