@@ -271,12 +271,6 @@ absl::StatusOr<ir::Bindings> Session::BindingsFor(std::span<const ir::HostValue*
   ir::Bindings bindings = fixed_;
   FORGE_RETURN_IF_ERROR(
       ir::BindArguments(*shared_->lowered.functions[function], arguments, bindings));
-  for (const auto& [symbol, value] : bindings) {
-    if (value < symbol->min || value > symbol->max || value % symbol->divisor != 0) {
-      return InvalidArgument("dimension '{}' is {}, the model wants {} to {} in steps of {}",
-                             symbol->name, value, symbol->min, symbol->max, symbol->divisor);
-    }
-  }
   return bindings;
 }
 
@@ -339,6 +333,12 @@ absl::StatusOr<std::unique_ptr<Session::Plan>> Session::MakePlan(const ir::Bindi
 }
 
 absl::Status Session::Prepare(const ir::Bindings& bindings, size_t function) {
+  for (const auto& [symbol, value] : bindings) {
+    if (value < symbol->min || value > symbol->max || value % symbol->divisor != 0) {
+      return InvalidArgument("dimension '{}' is {}, the model wants {} to {} in steps of {}",
+                             symbol->name, value, symbol->min, symbol->max, symbol->divisor);
+    }
+  }
   for (auto it = plans_.begin(); it != plans_.end(); ++it) {
     if ((*it)->function != function || (*it)->bindings != bindings) continue;
     std::rotate(it, it + 1, plans_.end());

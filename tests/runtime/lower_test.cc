@@ -79,12 +79,12 @@ TEST(LowerTest, PackingKeepsLayouts) {
 TEST(LowerTest, LowersFunctionsTogether) {
   FORGE_ASSERT_OK_AND_ASSIGN(DeviceRef reference, OpenDevice("reference", {}));
   ir::Module m;
-  ir::Variable* w = testing::AddVariable(m, "w", ir::Variable::Role::kParameter, Noise({64, 64}));
+  ir::Variable* w = testing::AddVariable(m, "w", ir::Variable::Role::kParameter, Noise({65, 64}));
   // "load" is a name like any other.
   for (const char* name : {"main", "load", "other"}) {
     ir::Function& f = *m.AddFunction(name);
     const ir::Value half = f(ir::Relu{}, {f.Read(w)});
-    f.Return("y", f(ir::Add{}, {f.Argument("x", F32({64, 64})), half}));
+    f.Return("y", f(ir::Add{}, {f.Argument("x", F32({65, 64})), half}));
   }
   LowerOptions options;
   options.functions = {"load", "main"};
