@@ -279,15 +279,17 @@ TEST(SessionTest, SessionsShareWhatTheyCompute) {
   ExpectAsReference(y, *reference, 2);
 }
 
-TEST(SessionTest, ManyThreadsBindAndRunAtOnce) {
-  FORGE_ASSERT_OK_AND_ASSIGN(DeviceRef cpu, OpenDevice("cpu", {.threads = 1}));
+class ThreadsTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ThreadsTest, BindAndRunAtOnce) {
+  FORGE_ASSERT_OK_AND_ASSIGN(DeviceRef device, OpenDevice(GetParam(), {.threads = 1}));
   const auto model = ConvolvingModel();
   FORGE_ASSERT_OK_AND_ASSIGN(auto reference, Session::Create(model, Reference()));
   std::vector<std::thread> threads;
   std::array<std::vector<std::pair<int64_t, std::vector<NamedTensor>>>, 3> results;
   for (size_t t = 0; t < results.size(); ++t)
     threads.emplace_back([&, t] {
-      auto s = Session::Create(model, cpu);
+      auto s = Session::Create(model, device);
       ASSERT_THAT(s, Succeeds());
       for (int64_t n : {1, 2, 1, 3}) {
         auto y = RunOn(**s, "x", Noise({n, 8, 12, 12}, n));
@@ -301,6 +303,9 @@ TEST(SessionTest, ManyThreadsBindAndRunAtOnce) {
     for (const auto& [n, y] : of_thread) ExpectAsReference(y, *reference, n);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Devices, ThreadsTest, ::testing::Values("reference", "cpu"),
+                         [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace forge
