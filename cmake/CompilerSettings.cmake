@@ -52,7 +52,8 @@ function(forge_sum_precompiled_header target)
   file(SHA256 "${PROJECT_SOURCE_DIR}/cmake/pch.h" hash)
   file(WRITE "${PROJECT_BINARY_DIR}/CMakeFiles/${target}.dir/cmake_pch.hxx.gch.sum"
        "${CMAKE_CXX_COMPILER} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}} "
-       "${FORGE_SANITIZE} ${headers} ${hash} absl ${absl_VERSION} gtest ${GTest_VERSION}\n")
+       "${FORGE_SANITIZE} ${headers} ${hash} absl ${absl_VERSION} gtest ${GTest_VERSION} "
+       "dnnl ${dnnl_VERSION} volk ${volk_VERSION}\n")
 endfunction()
 
 # Sets OUT to options under which __FILE__ leaves out DIRECTORY, so that messages name files as the repository

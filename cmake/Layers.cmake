@@ -79,10 +79,10 @@ function(forge_library name)
     absl::flat_hash_map absl::flat_hash_set absl::inlined_vector fmt::fmt)
 endfunction()
 
-# forge_plugin(NAME FOLDER folder [LAYERS more layers it sees] LINK targets): libforge_NAME.so, opened
-# by name at run time; `forge_NAME_objects` are its sources once more, for its own tests.
+# forge_plugin(NAME FOLDER folder [LAYERS more layers it sees] LINK targets [PRECOMPILE headers]): libforge_NAME.so,
+# opened by name at run time; `forge_NAME_objects` are its sources once more, for its own tests.
 function(forge_plugin name)
-  cmake_parse_arguments(arg "" "FOLDER" "LAYERS;LINK" ${ARGN})
+  cmake_parse_arguments(arg "" "FOLDER" "LAYERS;LINK;PRECOMPILE" ${ARGN})
   forge_headers(${arg_FOLDER})
   forge_sources(sources ${arg_FOLDER})
   add_library(forge_${name}_objects OBJECT ${sources})
@@ -91,6 +91,11 @@ function(forge_plugin name)
     target_link_libraries(forge_${name}_objects PUBLIC forge_${layer}_headers)
   endforeach()
   target_compile_definitions(forge_${name}_objects PRIVATE FORGE_VERSION="${PROJECT_VERSION}")
+  if(arg_PRECOMPILE)
+    target_include_directories(forge_${name}_objects PRIVATE "${PROJECT_SOURCE_DIR}/cmake")
+    target_precompile_headers(forge_${name}_objects PRIVATE <pch.h> ${arg_PRECOMPILE})
+    forge_sum_precompiled_header(forge_${name}_objects)
+  endif()
   add_library(forge_${name} MODULE)
   target_link_libraries(forge_${name} PRIVATE forge_${name}_objects)
   set_target_properties(forge_${name} PROPERTIES LINKER_LANGUAGE CXX)
