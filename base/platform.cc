@@ -94,7 +94,7 @@ absl::StatusOr<Bytes> MapFile(const std::filesystem::path& path) {
     if (errno == ENOENT || errno == ENOTDIR) return NotFound("{}: no such file", name);
     return DataLoss("{}: cannot open: {}", name, ErrorText(errno));
   }
-  struct stat info;
+  struct stat info{};
   if (::fstat(file.get(), &info) != 0)
     return DataLoss("{}: cannot read: {}", name, ErrorText(errno));
   if (!S_ISREG(info.st_mode))
@@ -114,7 +114,7 @@ absl::Status WriteFile(const std::filesystem::path& path, std::span<const uint8_
 absl::Status WriteFile(const std::filesystem::path& path,
                        std::span<const std::span<const uint8_t>> parts) {
   const std::string name = path.string();
-  struct stat info;
+  struct stat info{};
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
     if (S_ISDIR(info.st_mode)) return Internal("{}: cannot write: is a folder", name);
     // A pipe or a device (/dev/null, /dev/stdout) is written to, never replaced.

@@ -14,8 +14,8 @@ struct Builder::State {
   // A block whose end is not reached. Pure instructions move out of loops, never out of an If,
   // whose condition may be there to save their price.
   struct Open {
-    BlockId block;
-    bool loop;
+    BlockId block = 0;
+    bool loop = false;
     absl::flat_hash_map<Key, Id> seen;
   };
   // Where a value is made; block arguments and results of If, For and While have no instruction.

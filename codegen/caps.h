@@ -11,8 +11,8 @@ namespace forge::codegen {
 
 // One shape of cooperative matrices: C[m, n] += A[m, k] B[k, n].
 struct MatrixShape {
-  DType a, b, c;
-  uint16_t m, n, k;
+  DType a = DType::kF32, b = DType::kF32, c = DType::kF32;
+  uint16_t m = 0, n = 0, k = 0;
   bool workgroup_scope = false;
 };
 

@@ -142,7 +142,7 @@ using BlockId = uint32_t;
 
 // Copied freely; argument lists lie in Kernel::operands.
 struct Inst {
-  Code code;
+  Code code{};
   uint8_t aux = 0;    // flags, builtin, kind of reduction or atomic, component, lane mask
   uint16_t view = 0;  // loads, stores: which view
   uint32_t args = 0, arg_count = 0;  // into Kernel::operands

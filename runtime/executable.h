@@ -103,6 +103,8 @@ class Executable {
     bool stepwise = false;
     // Makes programs and says what they are; places nothing and records nothing.
     bool compile_only = false;
+    // Of the arena and what is staged; more is refused.
+    uint64_t memory_limit = UINT64_MAX;
     std::function<void(size_t done, size_t total)> progress;
   };
   struct Inputs {

@@ -195,6 +195,10 @@ class ExecutableBuilder {
       lives.push_back({bytes, end, end + 1});
     }
     FORGE_ASSIGN_OR_RETURN(ArenaPlan plan, PlanArena(lives, inputs_.device->largest_buffer()));
+    const uint64_t needed = plan.total_bytes() + made_->statistics_.staging_bytes;
+    if (needed > options_.memory_limit)
+      return ResourceExhausted("{} bytes are needed beside the weights, and the limit leaves {}",
+                               needed, options_.memory_limit);
     std::vector<uint32_t> chunk_slots;
     for (uint64_t bytes : plan.chunk_bytes) {
       FORGE_ASSIGN_OR_RETURN(

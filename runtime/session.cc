@@ -322,6 +322,13 @@ absl::StatusOr<std::unique_ptr<Session::Plan>> Session::MakePlan(const ir::Bindi
   Executable::Options build{.timestamps = options_.timestamps,
                             .stepwise = options_.stepwise,
                             .compile_only = options_.compile_only};
+  if (options_.memory_limit != UINT64_MAX) {
+    const uint64_t weights = shared_->share->constants.bytes();
+    if (weights > options_.memory_limit)
+      return ResourceExhausted("the weights take {} bytes, and the limit is {}", weights,
+                               options_.memory_limit);
+    build.memory_limit = options_.memory_limit - weights;
+  }
   if (options_.progress)
     build.progress = [this](size_t done, size_t total) {
       options_.progress("compiling kernels", done, total);

@@ -49,6 +49,8 @@ struct SessionOptions {
   std::map<std::string, int64_t> dims;  // symbols by name; the rest are bound by inputs
   // Parameters become constants. False: each Session has its own, as functions may change them.
   bool freeze = true;
+  // Bytes on the device for weights, the arena and staging; a binding that needs more is refused.
+  uint64_t memory_limit = UINT64_MAX;
   bool timestamps = false;  // for Profile()
   // Allocates and runs nothing: Bind() compiles every kernel, and Run() refuses.
   bool compile_only = false;

@@ -18,7 +18,7 @@ namespace forge::tools {
 namespace {
 
 struct Options {
-  std::string device = "auto", model, compare, output_dir, profile, dump;
+  std::string device = "auto", model, compare, output_dir, profile, dump, memory_limit;
   std::vector<std::string> inputs, outputs, dims;
   Presentation presentation;
   bool print = false, explain = false, check_finite = false, no_cache = false, steps = false;
@@ -49,6 +49,8 @@ void AddOptions(Tool& tool, Options& o) {
   tool.Flag("--explain", o.explain, "Show placement and kernel of every step, and the memory plan");
   tool.Option("--dump DIR", o.dump, "Write the function after each pass and every kernel into DIR");
   tool.Option("--threads N", o.threads, {0, 4096}, "Threads of the host; 0: all");
+  tool.Option("--memory-limit BYTES", o.memory_limit,
+              "Refuse a plan that needs more on the device: 300M, 2G");
   tool.Flag("--no-cache", o.no_cache,
             "Neither read nor write compiled kernels in the cache folder");
 }
@@ -96,6 +98,7 @@ class Runner {
     s.dims = dims_;
     s.timestamps = !o_.profile.empty();
     s.stepwise = stepwise;
+    s.memory_limit = memory_limit_;
     if (!json_)
       s.progress = [this](std::string_view what, size_t done, size_t total) {
         progress_(what, done, total);
@@ -116,6 +119,9 @@ class Runner {
 
   absl::Status Prepare() {
     FORGE_ASSIGN_OR_RETURN(dims_, ParseDims(o_.dims));
+    if (!o_.memory_limit.empty()) {
+      FORGE_ASSIGN_OR_RETURN(memory_limit_, ParseBytes(o_.memory_limit));
+    }
     if (!o_.dump.empty()) {
       std::error_code error;
       std::filesystem::create_directories(o_.dump, error);
@@ -249,6 +255,7 @@ class Runner {
   Progress progress_;
   DeviceOptions device_options_;
   std::map<std::string, int64_t> dims_;
+  uint64_t memory_limit_ = UINT64_MAX;
   std::shared_ptr<const Model> model_;
   DeviceRef device_;
   std::unique_ptr<Session> session_;

@@ -18,7 +18,7 @@ struct Emission {
   struct Work {
     Val index;
     ir::Dim count;
-    bool exact;  // no workgroup lies beyond
+    bool exact = false;  // no workgroup lies beyond
   };
   Work Workgroups(const ir::Dim& count);
   // Which invocation of the whole grid this is, of at least `count`.

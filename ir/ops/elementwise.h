@@ -85,18 +85,18 @@ absl::Status EvaluateCast(Eval& e);
 // What is left of an entry when its type is forgotten.
 struct ScalarDef {
   ScalarInfo info;
-  int index;  // into every table made by ScalarTable and MakeScalarTable
+  int index = 0;  // into every table made by ScalarTable and MakeScalarTable
   // The reference on one element. Integers (bool as 0 or 1) come sign- or zero-extended and wrap
   // when stored; null where the op takes floats only.
-  double (*f64)(const void* self, const double* x);
-  int64_t (*i64)(const void* self, const int64_t* x);
-  uint64_t (*u64)(const void* self, const uint64_t* x);
+  double (*f64)(const void* self, const double* x) = nullptr;
+  int64_t (*i64)(const void* self, const int64_t* x) = nullptr;
+  uint64_t (*u64)(const void* self, const uint64_t* x) = nullptr;
   // Sets one gradient for each operand, of the result's shape; absent where none flows.
-  void (*gradient)(const void* self, const Value* x, Value y, Value dy, Value* dx);
+  void (*gradient)(const void* self, const Value* x, Value y, Value dy, Value* dx) = nullptr;
   // Null unless the op is arithmetic of shapes; nullopt where these dims cannot be proven.
-  std::optional<Dim> (*on_dims)(const void* self, const Dim* x);
+  std::optional<Dim> (*on_dims)(const void* self, const Dim* x) = nullptr;
   // Refuses what the signature cannot say; may be null.
-  absl::Status (*check)(const void* self, TypeSpan in);
+  absl::Status (*check)(const void* self, TypeSpan in) = nullptr;
 };
 
 // The expression of T on x[0 .. arity).

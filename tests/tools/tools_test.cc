@@ -119,6 +119,16 @@ TEST(ForgeRunTest, RefusesWrongInputs) {
   ExpectError("forge-run --nonsense " + kModel, 2, "--nonsense");
 }
 
+TEST(ForgeRunTest, KeepsToAMemoryLimit) {
+  const std::string run =
+      "forge-run --device reference " + kModel + " --input image=" + kPicture + " --memory-limit ";
+  EXPECT_EQ(Shell(run + "64M").status, 0);
+  ExpectError(run + "100K", 5, "the weights take");
+  ExpectError(run + "410K", 5, "beside the weights");
+  ExpectError(run + "lots", 2, "'lots'");
+  ExpectError(run + "99999999999G", 2, "'99999999999G'");
+}
+
 TEST(ForgeRunTest, RefusesAPictureThatIsNone) {
   TempFolder folder;
   Write(folder.path() / "text.png", "this is no picture");

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 
 #include "base/platform.h"
@@ -102,6 +103,17 @@ std::string Bytes(uint64_t n) {
     ++unit;
   }
   return unit == 0 ? fmt::format("{} B", n) : fmt::format("{:.1f} {}", v, kUnits[unit]);
+}
+
+absl::StatusOr<uint64_t> ParseBytes(std::string_view text) {
+  uint64_t n = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  const std::string_view unit(rest, text.data() + text.size() - rest);
+  constexpr std::string_view kUnits = "KMG";
+  const size_t power = unit.size() == 1 ? kUnits.find(unit[0]) + 1 : 0;
+  if (error != std::errc() || (!unit.empty() && power == 0) || (n << 10 * power) >> 10 * power != n)
+    return InvalidArgument("'{}' is no number of bytes, such as 800000, 512K, 300M or 2G", text);
+  return n << 10 * power;
 }
 
 std::string Duration(double seconds) {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
+
 namespace forge::tools {
 
 // Columns that line up. Numbers are put to the right.
@@ -33,7 +35,9 @@ class Progress {
   bool drawn_ = false;
 };
 
-std::string Bytes(uint64_t n);         // "1.5 MiB"
+std::string Bytes(uint64_t n);  // "1.5 MiB"
+// "1073741824", "512K", "300M", "2G": powers of 1024.
+absl::StatusOr<uint64_t> ParseBytes(std::string_view text);
 std::string Duration(double seconds);  // "12.3 ms"
 std::string Bold(std::string_view s);  // only on a terminal, never with NO_COLOR
 

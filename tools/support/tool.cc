@@ -106,6 +106,7 @@ int ExitStatus(const absl::Status& s) {
     case absl::StatusCode::kUnavailable:
       return 4;
     case absl::StatusCode::kUnimplemented:
+    case absl::StatusCode::kResourceExhausted:
       return 5;
     default:
       return 1;
