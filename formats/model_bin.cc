@@ -61,7 +61,7 @@ absl::Status WriteWeights(const BlobTable& table, const std::filesystem::path& p
 // The header of `file`, when it is one of this program's versions and undamaged.
 absl::StatusOr<FileHeader> ReadHeader(const Bytes& file, std::string_view magic,
                                       std::string_view where) {
-  FileHeader h;
+  FileHeader h{};
   if (file.size() < sizeof(h))
     return DataLoss("{}: {} bytes are too few for the header of a model file", where, file.size());
   std::memcpy(&h, file.data(), sizeof(h));

@@ -120,7 +120,7 @@ void OnnxNode::CheckAttributes() {
 
 // ---- operands ---------------------------------------------------------------------------------
 
-ir::Value OnnxNode::MakeConstant(ir::HostValue value) {
+ir::Value OnnxNode::MakeConstant(const ir::HostValue& value) {
   const std::string name = proto_.output_size() > 0 ? proto_.output(0) + ".constant" : "constant";
   return ReadConstant(scope_, name, value, ir::Variable::Role::kConstant);
 }

@@ -79,7 +79,7 @@ class OnnxNode {
   // ---- results
   ir::Function& fn() { return scope_.fn; }
   // A constant that the node states.
-  ir::Value MakeConstant(ir::HostValue value);
+  ir::Value MakeConstant(const ir::HostValue& value);
   // The node's result is this constant, read only where an operand needs it.
   void Define(ir::HostValue value) { defined_ = std::move(value); }
   std::optional<ir::HostValue>& defined() { return defined_; }

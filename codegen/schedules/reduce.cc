@@ -211,18 +211,23 @@ Verdict RowsFits(const Region& r, const void* p) {
   return WorkgroupFits(t.workgroup, r.caps());
 }
 
-// Elements [begin, end) of a row of `along` vectors, folded by the workgroup.
-Val FoldRow(Emission& m, const Shape& shape, const Folder& f, int along, const Dim& output,
-            Val begin, Val end) {
+// Vectors [begin, end) of the row that belongs to an output.
+struct RowPart {
+  Dim output;
+  Val begin, end;
+};
+
+// A part of a row of vectors of `along` elements, folded by the workgroup.
+Val FoldRow(Emission& m, const Shape& shape, const Folder& f, int along, const RowPart& part) {
   Builder& b = m.b;
   const int64_t size = m.launch.kernel.workgroup[0];
   const Dim last = FloorDiv(shape.length(), along);
-  Val mine =
-      b.For({begin + b.Builtin(BuiltinKind::kLocalX), end, b.Int(size)}, {f.Start(b, along)},
-            [&](Val i, Vals carried) {
-              const Dim element = m.e.Coordinate(i, LastIndex(last)) * along + m.e.Lane(along);
-              return Vals{f.Fold(carried[0], m.e.At(0, shape.InputIndex(output, element), along))};
-            })[0];
+  Val mine = b.For(
+      {part.begin + b.Builtin(BuiltinKind::kLocalX), part.end, b.Int(size)}, {f.Start(b, along)},
+      [&](Val i, Vals carried) {
+        const Dim element = m.e.Coordinate(i, LastIndex(last)) * along + m.e.Lane(along);
+        return Vals{f.Fold(carried[0], m.e.At(0, shape.InputIndex(part.output, element), along))};
+      })[0];
   WorkgroupTree tree(m, f.type());
   return tree.Combine(f.Across(mine), [&](Val x, Val y) { return f.Fold(x, y); });
 }
@@ -233,8 +238,8 @@ Launch EmitWhole(const Region& r, const ReduceRows& t, const std::string& name) 
   const int along = static_cast<int>(t.elements);
   Emission m(r, name, {static_cast<uint32_t>(t.workgroup), 1, 1});
   m.Guarded(m.Workgroups(shape.outputs()), [&](const Dim& output) {
-    Val all = FoldRow(m, shape, f, along, output, m.b.Int(0),
-                      m.b.Scalar(FloorDiv(shape.length(), along)));
+    Val all = FoldRow(m, shape, f, along,
+                      {output, m.b.Int(0), m.b.Scalar(FloorDiv(shape.length(), along))});
     m.b.If(m.b.Builtin(BuiltinKind::kLocalX) == 0,
            [&] { m.e.Finish(shape.OutputIndex(output), f.Done(all, shape.length())); });
   });
@@ -252,7 +257,7 @@ Launch EmitParts(const Region& r, const ReduceRows& t, const std::string& name) 
     Val part = m.e.Value(Mod(at, t.parts));
     Val begin = part * static_cast<double>(each);
     Val end = min(begin + static_cast<double>(each), static_cast<double>(vectors));
-    Val all = FoldRow(m, shape, f, along, FloorDiv(at, t.parts), begin, end);
+    Val all = FoldRow(m, shape, f, along, {FloorDiv(at, t.parts), begin, end});
     m.b.If(m.b.Builtin(BuiltinKind::kLocalX) == 0, [&] { m.e.StoreScratch(0, at, all); });
   });
   return std::move(m).Take();

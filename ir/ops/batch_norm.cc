@@ -81,7 +81,7 @@ absl::Status BatchNorm::magnitude(Eval& e) const {
 Cost BatchNorm::cost(TypeSpan in) const { return {.flops = in[0].elements() * 2, .terms = 4}; }
 
 Cases BatchNorm::cases() {
-  const auto in = [](std::string x, std::string c) {
+  const auto in = [](const std::string& x, const std::string& c) {
     return std::vector<std::string>{x, c, c, c, c + " in 0.1..3"};
   };
   return {{BatchNorm{}, in("float[2,3,4,5]", "float[3]")},
