@@ -32,10 +32,18 @@ std::string Spelled(Code code) {
   return out;
 }
 
+// The shortest text that reads back as `v`; never that of an integer.
+template <class T>
+std::string FloatText(T v) {
+  std::string text = fmt::format("{}", v);
+  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
+  return text;
+}
+
 std::string LiteralText(const Type& t, uint64_t bits) {
   if (t.elem == DType::kBool) return bits ? "true" : "false";
-  if (t.elem == DType::kF32) return fmt::format("{:#}", static_cast<float>(FloatOf(t.elem, bits)));
-  if (IsFloat(t.elem)) return fmt::format("{:#}", FloatOf(t.elem, bits));
+  if (t.elem == DType::kF32) return FloatText(static_cast<float>(FloatOf(t.elem, bits)));
+  if (IsFloat(t.elem)) return FloatText(FloatOf(t.elem, bits));
   if (t.elem == DType::kU64) return fmt::format("{}", bits);
   return fmt::format("{}", IntegerOf(t.elem, bits));
 }

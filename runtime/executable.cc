@@ -107,18 +107,24 @@ absl::Status VariableStore::Place(std::span<const Keyed* const> variables, Varia
     FORGE_ASSIGN_OR_RETURN(BufferRef buffer,
                            device_->Allocate(Memory::kDevice, std::max(total, kAlignment)));
     for (uint64_t at = 0; first < end; at += Aligned(sizes[first++])) {
-      const auto& [v, key] = *variables[first];
-      auto place = Find(key);  // the same may be asked for twice at once
-      if (!place) {
-        place = std::make_shared<const VariablePlace>(
-            VariablePlace{buffer, at, sizes[first], v->init ? v->init->bytes : Bytes()});
-        FORGE_ASSIGN_OR_RETURN(ir::HostValue initial, ir::InitialValue(*v));
-        FORGE_RETURN_IF_ERROR(Fill(*place, initial.bytes()));
-        places_[key] = place;
-      }
-      places[v] = std::move(place);
+      const ir::Variable* v = variables[first]->variable;
+      FORGE_RETURN_IF_ERROR(PlaceAt(
+          *variables[first],
+          VariablePlace{buffer, at, sizes[first], v->init ? v->init->bytes : Bytes()}, places));
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status VariableStore::PlaceAt(const Keyed& k, VariablePlace at, VariablePlaces& places) {
+  auto place = Find(k.key);  // the same may be asked for twice at once
+  if (!place) {
+    place = std::make_shared<const VariablePlace>(std::move(at));
+    FORGE_ASSIGN_OR_RETURN(ir::HostValue initial, ir::InitialValue(*k.variable));
+    FORGE_RETURN_IF_ERROR(Fill(*place, initial.bytes()));
+    places_[k.key] = place;
+  }
+  places[k.variable] = std::move(place);
   return absl::OkStatus();
 }
 

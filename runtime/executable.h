@@ -44,6 +44,7 @@ class VariableStore {
   VariablePlaceRef Find(const std::string& key) const;  // under mutex_
   VariablePlaceRef Import(const ir::Variable& v);
   absl::Status Fill(const VariablePlace& place, std::span<const uint8_t> bytes);
+  absl::Status PlaceAt(const Keyed& k, VariablePlace at, VariablePlaces& places);
   absl::Status Place(std::span<const Keyed* const> variables, VariablePlaces& places);
   DeviceRef device_;
   mutable std::mutex mutex_;
