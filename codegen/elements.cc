@@ -68,11 +68,13 @@ struct Elements::State {
   Element EvalMovement(const ir::Node& node, const Dims& index);
   Element EvalPiece(const ir::Node& node, const IndexMap::Piece& piece, Val condition);
   Element EvalEachLane(uint32_t value, const Dims& index);
+  Element Number(const Dim& value, DType t);
   // The part of a condition that is left to the run; null when it always holds, nullopt when never
   // or when it differs between lanes and `split` is set.
   std::optional<Val> Condition(const IndexMap::Piece& piece, bool& split);
   bool IsEmpty(const ir::Node& node, const IndexMap::Piece& piece) const {
-    return body.type(node.in[static_cast<size_t>(piece.operand)]).elements() == Dim(0);
+    return !piece.value &&
+           body.type(node.in[static_cast<size_t>(piece.operand)]).elements() == Dim(0);
   }
   bool LoadIndices(const ir::Node& node, IndexMap& map);
   Element Load(int operand, const ir::Type& type, const Dims& index);
@@ -192,6 +194,7 @@ std::optional<Val> Elements::State::Condition(const IndexMap::Piece& piece, bool
 // The element of one piece; where its condition fails, any element that exists.
 Element Elements::State::EvalPiece(const ir::Node& node, const IndexMap::Piece& piece,
                                    Val condition) {
+  if (piece.value) return Number(*piece.value, body.type(node.first_out).dtype());
   const uint32_t operand = node.in[static_cast<size_t>(piece.operand)];
   if (condition.b == nullptr) return Eval(operand, piece.index);
   const Dims& shape = body.type(operand).shape();
@@ -205,11 +208,25 @@ Element Elements::State::EvalPiece(const ir::Node& node, const IndexMap::Piece& 
   return Eval(operand, index);
 }
 
+// An index as an element of type `t`; a vector where it depends on the lane.
+Element Elements::State::Number(const Dim& value, DType t) {
+  Val number;
+  if (lane == nullptr || !DependsOn(value, lane)) {
+    number = Index(value);
+  } else {
+    Vals parts;
+    for (int i = 0; i < lanes; ++i) parts.push_back(Index(value.Substitute({{lane, Dim(i)}})));
+    number = b.Pack(parts[0].type().Lanes(lanes), parts);
+  }
+  return {ConvertElement(number, DType::kI32, t), t};
+}
+
 // Gives the symbols that a gather reads their values. False when lanes read different indices.
 bool Elements::State::LoadIndices(const ir::Node& node, IndexMap& map) {
   for (const IndexMap::Load& l : map.loads) {
     if (lane != nullptr && DependsOn(l.index, lane)) return false;
     Element e = Eval(node.in[static_cast<size_t>(l.operand)], l.index);
+    if (BitWidth(e.dtype) > 32) e.v = max(min(e.v, INT32_MAX), INT32_MIN);  // outside stays outside
     at.emplace_back(l.defines, convert(e.v, DType::kI32));
   }
   return true;

@@ -47,6 +47,19 @@ absl::Status CheckRange(const ir::Type& t, std::string_view what, const Caps& ca
   return absl::OkStatus();
 }
 
+// Numbers that a movement makes of indices must fit the 32 bits in which those are computed.
+absl::Status CheckNumbers(const ir::Node& node, const ir::Function& body) {
+  const ir::Type& out = body.type(node.first_out);
+  if (node.op.def().map == nullptr || !out.is_constant() || out.elements() == Dim(0))
+    return absl::OkStatus();
+  const ir::IndexMap map =
+      node.op.def().map(node.op.self(), body.TypesOf(node.in), AsDims(AxesOf(out.shape())));
+  for (const ir::IndexMap::Piece& p : map.pieces)
+    if (p.value && (p.value->min() < INT32_MIN || p.value->max() > INT32_MAX))
+      return Unimplemented("{} makes numbers of more than 32 bits", node.op.name());
+  return absl::OkStatus();
+}
+
 // The movement's map when it moves every element of operand `in` somewhere, as (source, target).
 struct OneToOne {
   Dims source, target;
@@ -56,7 +69,7 @@ absl::StatusOr<OneToOne> MapOf(const ir::Node& node, const ir::Function& body) {
   OneToOne r{.source = {}, .target = AsDims(AxesOf(out))};
   const ir::IndexMap map = node.op.def().map(node.op.self(), body.TypesOf(node.in), r.target);
   const bool whole =
-      map.loads.empty() && map.pieces.size() == 1 &&
+      map.loads.empty() && map.pieces.size() == 1 && !map.pieces[0].value &&
       std::all_of(map.pieces[0].when.begin(), map.pieces[0].when.end(),
                   [](const ir::IndexMap::Range& w) {
                     return w.value.min() >= w.low.max() && w.value.max() < w.high.min();
@@ -125,7 +138,7 @@ bool Region::Contiguous(int anchor_operand, const Dims& index, const ir::SymbolR
       continue;
     }
     const ir::IndexMap map = node.op.def().map(node.op.self(), body_->TypesOf(node.in), at);
-    if (!map.loads.empty() || map.pieces.size() != 1) return false;
+    if (!map.loads.empty() || map.pieces.size() != 1 || map.pieces[0].value) return false;
     value = node.in[static_cast<size_t>(map.pieces[0].operand)];
     at = map.pieces[0].index;
   }
@@ -154,6 +167,7 @@ absl::Status Region::FindAnchor() {
   for (const ir::Node& node : body_->nodes()) {
     for (uint16_t i = 0; i < node.outs; ++i)
       FORGE_RETURN_IF_ERROR(CheckType(body_->type(node.first_out + i), node.op.name(), *caps_));
+    FORGE_RETURN_IF_ERROR(CheckNumbers(node, *body_));
     if (node.op.def().scalar != nullptr || node.op.def().map != nullptr) continue;
     if (anchor_ != nullptr)
       return Unimplemented("{} and {} are two anchors", anchor_->op.name(), node.op.name());

@@ -52,18 +52,47 @@ std::optional<Dim> WholeNumber(double v) {
   return Dim(static_cast<int64_t>(v));
 }
 
+using KnownSpan = std::span<const std::optional<Dims>>;
+
+std::optional<Dim> ElementOf(int operand, const Dims& index, TypeSpan in, KnownSpan known) {
+  const size_t i = static_cast<size_t>(operand);
+  if (!known[i]) return std::nullopt;
+  const auto place = PlaceOf(index, ShapeOf(in[i]));
+  return place ? std::optional((*known[i])[*place]) : std::nullopt;
+}
+
+Dims Substituted(const Dims& index, const std::map<SymbolRef, Dim>& by) {
+  Dims out;
+  for (const Dim& d : index) out.push_back(d.Substitute(by));
+  return out;
+}
+
+// Puts what its loads read into a map; false where it is not known.
+bool ResolveLoads(IndexMap& map, TypeSpan in, KnownSpan known) {
+  std::map<SymbolRef, Dim> by;
+  for (const IndexMap::Load& l : map.loads) {
+    std::optional<Dim> read = ElementOf(l.operand, Substituted(l.index, by), in, known);
+    if (!read) return false;
+    by.emplace(l.defines, *std::move(read));
+  }
+  if (by.empty()) return true;
+  for (IndexMap::Piece& p : map.pieces) {
+    p.index = Substituted(p.index, by);
+    if (p.value) p.value = p.value->Substitute(by);
+    for (IndexMap::Range& r : p.when)
+      r = {r.value.Substitute(by), r.low.Substitute(by), r.high.Substitute(by)};
+  }
+  return true;
+}
+
 // The element at one index of a movement op's result.
-std::optional<Dim> Moved(const IndexMap& map, TypeSpan in,
-                         const std::vector<std::optional<Dims>>& known) {
-  if (!map.loads.empty()) return std::nullopt;
+std::optional<Dim> Moved(IndexMap map, TypeSpan in, KnownSpan known) {
+  if (!ResolveLoads(map, in, known)) return std::nullopt;
   const std::optional<size_t> piece = PieceOf(map);
   if (!piece) return std::nullopt;
   if (*piece == map.pieces.size()) return WholeNumber(map.fill);
   const IndexMap::Piece& p = map.pieces[*piece];
-  const size_t operand = static_cast<size_t>(p.operand);
-  if (!known[operand]) return std::nullopt;
-  const auto place = PlaceOf(p.index, ShapeOf(in[operand]));
-  return place ? std::optional((*known[operand])[*place]) : std::nullopt;
+  return p.value ? p.value : ElementOf(p.operand, p.index, in, known);
 }
 
 absl::StatusOr<HostValue> NumbersOf(const Type& t, const Dims& contents) {

@@ -200,7 +200,9 @@ Register BoxBuilder::Move(const ir::Node& node, const ir::Dims& at) {
         holds = Truth::kUnknown;
     if (cut_) return 0;
     if (holds == Truth::kNo) continue;
-    const Register value = Demand(node.in[static_cast<size_t>(piece.operand)], piece.index);
+    const Register value = piece.value
+                               ? NumberOf(*piece.value, t)
+                               : Demand(node.in[static_cast<size_t>(piece.operand)], piece.index);
     if (holds == Truth::kYes) {
       result = value;
       break;
@@ -245,6 +247,17 @@ Register BoxBuilder::Number(DType t, double v) {
   ConstantInstruction c{New(t), {}, HeldBytes(t)};
   HeldNumber(t, v, c.value.data());
   return Emit(c);
+}
+
+Register BoxBuilder::NumberOf(const ir::Dim& d, DType t) {
+  const Register number = IndexOf(d);
+  if (t == DType::kI64) return number;
+  const ConvertLoop convert = FindConvertLoop(DType::kI64, t);
+  if (convert == nullptr) {
+    Fail(Unimplemented("indices have no conversion to {}", Name(t)));
+    return 0;
+  }
+  return Emit(ConvertInstruction{New(t), number, convert});
 }
 
 Register BoxBuilder::Whole(int64_t v) {

@@ -46,6 +46,7 @@ class BoxBuilder {
   Register Cast(const ir::Node& node, Register in);
   Register Move(const ir::Node& node, const ir::Dims& at);
   Register Number(DType t, double v);
+  Register NumberOf(const ir::Dim& d, DType t);  // the value of an index
   Register Whole(int64_t v);
   Register IndexOf(const ir::Dim& d);
   Register MaskOf(std::span<const ir::IndexMap::Range> when);

@@ -89,8 +89,9 @@ struct IndexMap {
   struct Piece {
     int operand;
     Dims index;
-    std::vector<Range> when = {};  // all must hold
-  };                               // the first that holds wins
+    std::vector<Range> when = {};   // all must hold
+    std::optional<Dim> value = {};  // the element is this number, converted; no operand is read
+  };  // the first that holds wins
   std::vector<Load> loads = {};
   std::vector<Piece> pieces = {};
   double fill = 0;  // where none holds
@@ -119,45 +120,40 @@ concept Is = std::is_same_v<std::remove_cvref_t<T>, Tag>;
 template <class T>
 concept HasInfer = requires(const T op, TypeSpan in) {
   { op.infer(in) } -> Is<absl::StatusOr<Types>>;
-}
-|| requires { requires Is<decltype(T::infer), BySignature>; };
+} || requires { requires Is<decltype(T::infer), BySignature>; };
 template <class T>
 concept HasDecompose = requires(const T op, Function& f, ValueSpan in) {
   { op.decompose(f, in) } -> Is<Values>;
-}
-|| requires { requires Is<decltype(T::decompose), Primitive>; };
+} || requires { requires Is<decltype(T::decompose), Primitive>; };
 template <class T>
 concept HasGradient = requires(const T op, const GradArgs& g) {
   { op.gradient(g) } -> Is<Values>;
-}
-|| requires {
+} || requires {
   requires Is<decltype(T::gradient), Zero> || Is<decltype(T::gradient), Pending> ||
-      Is<decltype(T::gradient), NotDifferentiable>;
+               Is<decltype(T::gradient), NotDifferentiable>;
 };
 template <class T>
 concept HasCost = requires(const T op, TypeSpan in) {
   { op.cost(in) } -> Is<Cost>;
-}
-|| requires { requires Is<decltype(T::cost), PerElement>; };
+} || requires { requires Is<decltype(T::cost), PerElement>; };
 template <class T>
 concept Described = requires {
   { T::kInfo } -> Is<OpInfo>;
   { T::cases() } -> Is<Cases>;
-}
-&&std::copyable<T>;
+} && std::copyable<T>;
 
 // Everything but movement and element-wise: composites, and primitives with kernels of their own.
 template <class T>
 concept CompositeOrKernel = Described<T> && HasInfer<T> && HasDecompose<T> && HasGradient<T> &&
-    HasCost<T> && requires(const T op, Eval& e) {
-  { op.evaluate(e) } -> Is<absl::Status>;
-};
+                            HasCost<T> && requires(const T op, Eval& e) {
+                              { op.evaluate(e) } -> Is<absl::Status>;
+                            };
 // A movement op gives its map; evaluator, symbolic folding and fused loads all follow from it.
 template <class T>
 concept Movement = Described<T> && HasInfer<T> && HasGradient<T> &&
-    requires(const T op, TypeSpan in, const Dims& at) {
-  { op.map(in, at) } -> Is<IndexMap>;
-};
+                   requires(const T op, TypeSpan in, const Dims& at) {
+                     { op.map(in, at) } -> Is<IndexMap>;
+                   };
 // An element-wise op gives a generic expression; see ir/ops/elementwise.h.
 template <class T>
 concept ElementWise = Is<decltype(T::kInfo), ScalarInfo>;
@@ -202,7 +198,8 @@ const OpDef& DefOf() {
 class AnyOp {
  public:
   template <class T>
-  requires Op<T> AnyOp(const T& op)  // NOLINT: an op is an op
+    requires Op<T>
+  AnyOp(const T& op)  // NOLINT: an op is an op
       : def_(&DefOf<T>()), self_(def_->make ? def_->make(&op) : nullptr) {}
   // Attributes filled by field, as readers of files do; `self` came from def.make.
   AnyOp(const OpDef& def, std::shared_ptr<const void> self) : def_(&def), self_(std::move(self)) {}

@@ -24,6 +24,7 @@ class BoundMap {
     int operand;
     std::vector<IndexProgram> index = {};
     std::vector<Range> when = {};
+    std::optional<IndexProgram> value = {};
   };
 
   absl::Status AddLoads(const IndexMap& map, std::vector<SymbolRef>& variables);
@@ -86,6 +87,9 @@ absl::Status BoundMap::AddPieces(const IndexMap& map, std::span<const SymbolRef>
       FORGE_ASSIGN_OR_RETURN(IndexProgram high, IndexProgram::Compile(r.high, variables));
       p.when.push_back({std::move(value), std::move(low), std::move(high)});
     }
+    if (piece.value) {
+      FORGE_ASSIGN_OR_RETURN(p.value, IndexProgram::Compile(*piece.value, variables));
+    }
     pieces_.push_back(std::move(p));
   }
   return absl::OkStatus();
@@ -120,6 +124,11 @@ void CopyElement(const HostValue& from, int64_t i, HostValue& to, int64_t o) {
               from.bytes().data() + static_cast<size_t>(i) * bytes, bytes);
 }
 
+void SetNumber(HostValue& to, int64_t at, int64_t number) {
+  if (Has(kIntTypes, to.dtype())) return to.SetI64(at, number);
+  to.Set(at, static_cast<double>(number));
+}
+
 absl::Status BoundMap::Run(Eval& e) const {
   HostValue& out = e.out(0);
   std::vector<int64_t> variables(out.shape().size() + loads_.size());
@@ -136,6 +145,10 @@ absl::Status BoundMap::Run(Eval& e) const {
                                     [&](const Piece& p) { return Holds(p, variables); });
     if (piece == pieces_.end()) {
       out.Set(flat, fill_);
+      continue;
+    }
+    if (piece->value) {
+      SetNumber(out, flat, piece->value->Run(variables));
       continue;
     }
     const HostValue& from = *e.in(static_cast<size_t>(piece->operand));

@@ -107,7 +107,8 @@ class Folder {
     const Types types{in[0].type()};
     const IndexMap map = def.map(op.self(), types, at);
     const bool straight = map.loads.empty() && map.pieces.size() == 1 &&
-                          map.pieces[0].when.empty() && map.pieces[0].index == at;
+                          map.pieces[0].when.empty() && !map.pieces[0].value &&
+                          map.pieces[0].index == at;
     return straight ? std::optional<Value>(in[0]) : std::nullopt;
   }
 
