@@ -7,10 +7,12 @@
 #include "ir/ops/concat.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/fill.h"
+#include "ir/ops/iota.h"
 #include "ir/ops/reduce.h"
 #include "ir/ops/reshape.h"
 #include "ir/ops/shape_of.h"
 #include "ir/ops/slice.h"
+#include "ir/ops/take.h"
 #include "ir/ops/transpose.h"
 #include "ir/scalar_math.h"
 
@@ -48,6 +50,14 @@ TEST_F(DimValuesTest, FollowsAShapeThroughMovement) {
   EXPECT_EQ(Contents(f_(Reshape{{2, 2}}, {joined})), (Dims{-1, h_, 8, n_}));
   EXPECT_EQ(Contents(f_(Transpose{{1, 0}}, {f_(Reshape{{2, 2}}, {joined})})),
             (Dims{-1, 8, h_, n_}));
+}
+
+TEST_F(DimValuesTest, FollowsIndicesAndCounts) {
+  const Value shape = f_(ShapeOf{}, {x_});
+  EXPECT_EQ(Contents(f_(Take{}, {shape, Constant({-2, 0})})), (Dims{h_, n_}));
+  EXPECT_EQ(Contents(f_(Take{}, {shape, Constant({4})})), (Dims{0}));
+  EXPECT_EQ(Contents(f_(Take{}, {Constant({5, 6}), shape})), std::nullopt);
+  EXPECT_EQ(Contents(f_(Iota{.begin = n_, .step = 2, .count = 2}, {})), (Dims{n_, n_ + 2}));
 }
 
 TEST_F(DimValuesTest, ComputesOnDimensions) {

@@ -7,12 +7,15 @@
 #include "ir/ops/concat.h"
 #include "ir/ops/conv2d.h"
 #include "ir/ops/fill.h"
+#include "ir/ops/iota.h"
 #include "ir/ops/matmul.h"
 #include "ir/ops/pad.h"
 #include "ir/ops/pool2d.h"
 #include "ir/ops/reduce.h"
 #include "ir/ops/reshape.h"
+#include "ir/ops/sample.h"
 #include "ir/ops/slice.h"
+#include "ir/ops/take.h"
 #include "ir/ops/transpose.h"
 
 namespace forge::ir {
@@ -101,6 +104,26 @@ TEST(MovementTest, ConcatJoins) {
 TEST(MovementTest, PadSurroundsAndCrops) {
   EXPECT_EQ(Apply(Pad{{1, -1}, {0, 1}, 9}, {Counting({2, 3})}),
             (Result{{3, 3}, {9, 9, 9, 1, 2, 9, 4, 5, 9}}));
+}
+
+TEST(MovementTest, TakeSelectsSlices) {
+  HostValue i = *HostValue::Zeros(DType::kI64, std::array<int64_t, 3>{2, 1, 2});
+  const std::array<int64_t, 4> numbers = {-1, 0, 3, -4};
+  for (int64_t k = 0; k < 4; ++k) i.SetI64(k, numbers[static_cast<size_t>(k)]);
+  EXPECT_EQ(Apply(Take{.axis = 1}, {Counting({1, 3}), i}), (Result{{1, 2, 1, 2}, {2, 0, 0, 0}}));
+  EXPECT_EQ(Apply(Take{.axis = 1, .oob = OutOfBounds::kClamp}, {Counting({1, 3}), i}),
+            (Result{{1, 2, 1, 2}, {2, 0, 2, 0}}));
+}
+
+TEST(MovementTest, IotaCounts) {
+  EXPECT_EQ(Apply(Iota{.begin = -3, .step = 2, .count = 4}, {}), (Result{{4}, {-3, -1, 1, 3}}));
+  EXPECT_EQ(Apply(Iota{.dtype = DType::kF32, .begin = -3, .count = 4, .modulus = 3}, {}),
+            (Result{{4}, {0, 1, 2, 0}}));
+}
+
+TEST(MovementTest, SampleRepeatsAndClamps) {
+  EXPECT_EQ(Apply(Sample{.size = 6, .shift = -1, .divisor = 2}, {Counting({2})}),
+            (Result{{6}, {0, 0, 0, 1, 1, 1}}));
 }
 
 TEST(MovementTest, FillConvertsAsCastDoes) {

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/ops/conv_transpose2d.h"
+
+#include "ir/module.h"
+#include "ir/ops/broadcast_to.h"
+#include "ir/ops/conv2d.h"
+#include "ir/ops/define.h"
+#include "ir/ops/elements.h"
+#include "ir/ops/pad.h"
+#include "ir/ops/reshape.h"
+#include "ir/ops/slice.h"
+#include "ir/ops/transpose.h"
+#include "ir/ops/window.h"
+
+namespace forge::ir {
+namespace {
+
+// What a window of `kernel` elements reaches, less its first.
+Dim ReachOf(const ConvTranspose2d& op, size_t axis, const Dim& kernel) {
+  return (kernel - 1) * op.dilations[axis];
+}
+
+// Do windows lie side by side, each element of the result in one of them?
+bool Tiles(const ConvTranspose2d& op, const Dims& weight) {
+  for (size_t a = 0; a < 2; ++a)
+    if (op.dilations[a] != 1 || op.output_padding[a] != 0 || !(weight[2 + a] == Dim(op.strides[a])))
+      return false;
+  return true;
+}
+
+// Each element of x makes a window of its own: a convolution of kernel 1 gives the windows, as
+// channels, and what is left is to put them side by side.
+Value DecomposeTiles(const ConvTranspose2d& op, Function& f, ValueSpan in) {
+  const Value x = in[0], weight = in[1];
+  const Dims from = x.type().shape(), w = weight.type().shape();
+  const Dim taps = w[1] * w[2] * w[3], per_group = FloorDiv(w[0], op.groups);
+  const Value grouped = f(Reshape{{op.groups, per_group, taps}}, {weight});
+  const Value turned = f(Transpose{{0, 2, 1}}, {grouped});
+  const Value filters = f(Reshape{{taps * op.groups, per_group, 1, 1}}, {turned});
+  const Dim m = w[1] * op.groups, size = w[2] * w[3];
+  Value bias;
+  if (in.size() > 2 && in[2]) {
+    const Value column = f(Reshape{{m, 1}}, {in[2]});
+    bias = f(Reshape{{m * size}}, {f(BroadcastTo{{m, size}}, {column})});
+  }
+  const Value windows = f(Conv2d{.groups = op.groups}, {x, filters, bias});
+  const Value apart = f(Reshape{{from[0], m, w[2], w[3], from[2], from[3]}}, {windows});
+  const Value tiles = f(Transpose{{0, 1, 4, 2, 5, 3}}, {apart});
+  const Value y = f(Reshape{{from[0], m, from[2] * w[2], from[3] * w[3]}}, {tiles});
+  Pad edges{.before = {0, 0}, .after = {0, 0}};
+  bool any = false;
+  for (size_t a = 0; a < 2; ++a) {
+    edges.before.emplace_back(-op.padding[a]);
+    edges.after.emplace_back(-op.padding[2 + a]);
+    any |= edges.before.back() != Dim(0) || edges.after.back() != Dim(0);
+  }
+  return any ? f(edges, {y}) : y;
+}
+
+// x with stride - 1 zeros after each element.
+Value Stretched(const ConvTranspose2d& op, Function& f, Value x) {
+  if (op.strides[0] == 1 && op.strides[1] == 1) return x;
+  const Dims s = x.type().shape();
+  const Value apart = f(Reshape{{s[0], s[1], s[2], 1, s[3], 1}}, {x});
+  const Value zeros = f(Pad{.before = {0, 0, 0, 0, 0, 0},
+                            .after = {0, 0, 0, op.strides[0] - 1, 0, op.strides[1] - 1}},
+                        {apart});
+  return f(Reshape{{s[0], s[1], s[2] * op.strides[0], s[3] * op.strides[1]}}, {zeros});
+}
+
+// The weights of the convolution that gathers what this op scatters: mirrored, m first.
+Value Mirrored(const ConvTranspose2d& op, Function& f, Value weight) {
+  const Dims w = weight.type().shape();
+  const Dim per_group = FloorDiv(w[0], op.groups);
+  const Value grouped = f(Reshape{{op.groups, per_group, w[1], w[2], w[3]}}, {weight});
+  const Value turned = f(Transpose{{0, 2, 1, 3, 4}}, {grouped});
+  const Value filters = f(Reshape{{w[1] * op.groups, per_group, w[2], w[3]}}, {turned});
+  return f(Slice{{-1, -1}, {INT64_MIN, INT64_MIN}, {2, 3}, {-1, -1}}, {filters});
+}
+
+// One image plane.
+struct Plane {
+  int64_t rows, columns;
+};
+
+// Adds weight * x to the elements of y that tap (r, s) of each window meets.
+void ScatterTap(const ConvTranspose2d& op, double weight, Index tap, std::span<const double> x,
+                Plane from, std::span<double> y, Plane to) {
+  for (int64_t p = 0; p < from.rows; ++p) {
+    const int64_t row = p * op.strides[0] + tap[0] * op.dilations[0] - op.padding[0];
+    if (row < 0 || row >= to.rows) continue;
+    for (int64_t q = 0; q < from.columns; ++q) {
+      const int64_t column = q * op.strides[1] + tap[1] * op.dilations[1] - op.padding[1];
+      if (column < 0 || column >= to.columns) continue;
+      y[static_cast<size_t>(row * to.columns + column)] +=
+          weight * x[static_cast<size_t>(p * from.columns + q)];
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Types> ConvTranspose2d::infer(TypeSpan in) const {
+  FORGE_RETURN_IF_ERROR(CheckWindow({strides, dilations, padding}));
+  constexpr int64_t kMost = int64_t{1} << 31;
+  if (output_padding.size() != 2)
+    return InvalidArgument("output_padding has {} numbers, not 2", output_padding.size());
+  const Dims &x = in[0].shape(), &w = in[1].shape();
+  if (groups < 1 || (w[0].is_constant() && w[0].constant() % groups != 0))
+    return InvalidArgument("groups {} does not divide {} channels", groups, w[0].ToText());
+  const Dim m = w[1] * groups;
+  if (in.size() > 2 && in[2] && !Unify(in[2].shape()[0], m).ok())
+    return InvalidArgument("bias {} for {} channels", in[2].ToText(), m.ToText());
+  Dims out{x[0], m};
+  for (size_t a = 0; a < 2; ++a) {
+    if (output_padding[a] < 0 || output_padding[a] > kMost)
+      return InvalidArgument("output_padding of {}", output_padding[a]);
+    if (w[2 + a].max() < 1) return InvalidArgument("a kernel of 0");
+    out.push_back((x[2 + a] - 1) * strides[a] + ReachOf(*this, a, w[2 + a]) + 1 - padding[a] -
+                  padding[2 + a] + output_padding[a]);
+    if (out.back().max() < 1) return InvalidArgument("nothing is left of the result");
+  }
+  return Types{Type::Tensor(in[0].dtype(), std::move(out))};
+}
+
+Values ConvTranspose2d::decompose(Function& f, ValueSpan in) const {
+  const Dims w = in[1].type().shape();
+  if (Tiles(*this, w)) return {DecomposeTiles(*this, f, in)};
+  Conv2d op{.dilations = dilations, .groups = groups};
+  for (size_t a = 0; a < 2; ++a) {
+    const Dim reach = ReachOf(*this, a, w[2 + a]);
+    if (!reach.is_constant()) {
+      f.Fail(Unimplemented("conv_transpose2d with a kernel of {}", w[2 + a].ToText()));
+      return {Value{}};
+    }
+    op.padding[a] = reach.constant() - padding[a];
+    op.padding[2 + a] = reach.constant() - padding[2 + a] + output_padding[a] - (strides[a] - 1);
+  }
+  const Value x = Stretched(*this, f, in[0]), filters = Mirrored(*this, f, in[1]);
+  return {f(op, {x, filters, in.size() > 2 ? in[2] : Value()})};
+}
+
+absl::Status ConvTranspose2d::evaluate(Eval& e) const {
+  const HostValue &x = *e.in(0), &w = *e.in(1);
+  const HostValue* bias = e.inputs() > 2 ? e.in(2) : nullptr;
+  HostValue& y = e.out(0);
+  const std::vector<double> image = Doubles(x), weights = Doubles(w);
+  std::vector<double> sums(static_cast<size_t>(y.elements()));
+  const Plane from{x.dim(2), x.dim(3)}, to{y.dim(2), y.dim(3)};
+  const size_t in_plane = static_cast<size_t>(from.rows * from.columns),
+               out_plane = static_cast<size_t>(to.rows * to.columns);
+  const int64_t per_group = std::max<int64_t>(x.dim(1) / groups, 1), k = w.dim(1);
+  for (int64_t nm = 0; out_plane > 0 && nm < y.dim(0) * y.dim(1); ++nm) {
+    const int64_t n = nm / y.dim(1), m = nm % y.dim(1);
+    const auto out = std::span(sums).subspan(static_cast<size_t>(nm) * out_plane, out_plane);
+    if (bias) std::fill(out.begin(), out.end(), bias->f64(m));
+    for (int64_t i = 0; i < per_group * w.dim(2) * w.dim(3); ++i) {
+      const int64_t taps = w.dim(2) * w.dim(3), tap = i % taps;
+      const int64_t c = m / k * per_group + i / taps;
+      if (c >= x.dim(1)) break;
+      const double weight = weights[static_cast<size_t>((c * k + m % k) * taps + tap)];
+      const auto plane =
+          std::span(image).subspan(static_cast<size_t>(n * x.dim(1) + c) * in_plane, in_plane);
+      ScatterTap(*this, weight, {tap / w.dim(3), tap % w.dim(3)}, plane, from, out, to);
+    }
+  }
+  Store(sums, y);
+  return absl::OkStatus();
+}
+
+Cost ConvTranspose2d::cost(TypeSpan in) const {
+  const Dims& w = in[1].shape();
+  const Dim terms = FloorDiv(w[0], std::max<int64_t>(groups, 1)) * w[2] * w[3];
+  return {.flops = in[0].elements() * w[1] * w[2] * w[3] * 2, .terms = terms + 1};
+}
+
+Cases ConvTranspose2d::cases() {
+  using Op = ConvTranspose2d;
+  return {
+      {Op{.strides = {2, 2}}, {"float[1,3,4,5]", "float[3,4,2,2]", "float[4]"}},
+      {Op{.strides = {2, 2}}, {"f32[2,24,7,9]", "f32[24,1,2,2]"}},
+      {Op{.strides = {3, 2}, .padding = {1, 0, 1, 1}, .output_padding = {0, 1}},
+       {"f32[1,5,3,4]", "f32[5,2,3,2]", "f32[2]"}},
+      {Op{.strides = {2, 2}, .groups = 3}, {"f32[1,6,3,3]", "f32[6,5,2,2]", "f32[15]"}},
+      {Op{}, {"float[1,3,5,4]", "float[3,2,3,3]", "float[2]"}},
+      {Op{.strides = {2, 2}, .padding = {1, 1, 1, 1}, .output_padding = {1, 1}},
+       {"f32[2,4,5,6]", "f32[4,7,3,3]", "f32[7]"}},
+      {Op{.strides = {2, 3}, .dilations = {2, 1}, .padding = {0, 2, 3, 1}},
+       {"f32[1,3,5,6]", "f32[3,2,3,4]"}},
+      {Op{.strides = {3, 3}}, {"f32[1,2,4,4]", "f32[2,3,2,1]"}},
+      {Op{.strides = {2, 1}, .groups = 2}, {"f32[1,4,5,5]", "f32[4,3,3,3]", "f32[6]"}},
+      {Op{.strides = {2, 1}}, {"f32[1,3,1,1]", "f32[3,4,4,1]"}},
+      {Op{.strides = {2, 2}}, {"f32[0,3,4,5]", "f32[3,4,2,2]"}},
+      {.op = Op{.strides = {2, 2}}, .in = {"f32[1,24,160,160]", "f32[24,24,2,2]"}, .bench = true},
+      {.op = Op{.strides = {2, 2}, .padding = {1, 1, 1, 1}},
+       .in = {"f32[1,64,64,64]", "f32[64,32,4,4]", "f32[32]"},
+       .bench = true},
+      {Op{.groups = 2}, {"f32[1,3,4,4]", "f32[3,2,3,3]"}, "groups 2 does not divide 3"},
+      {Op{}, {"f32[1,3,4,4]", "f32[3,2,3,3]", "f32[4]"}, "bias"},
+      {Op{.output_padding = {-1, 0}}, {"f32[1,3,4,4]", "f32[3,2,3,3]"}, "output_padding of -1"},
+      {Op{.output_padding = {1}}, {"f32[1,3,4,4]", "f32[3,2,3,3]"}, "1 numbers"},
+      {Op{.padding = {4, 0, 4, 0}}, {"f32[1,3,4,4]", "f32[3,2,3,3]"}, "nothing is left"},
+      {Op{.strides = {0, 1}}, {"f32[1,3,4,4]", "f32[3,2,3,3]"}, "strides of 0"}};
+}
+
+FORGE_DEFINE_OP(ConvTranspose2d)
+
+}  // namespace forge::ir

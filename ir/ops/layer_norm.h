@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "ir/ops/op.h"
+
+namespace forge::ir {
+
+struct LayerNorm {
+  int64_t axis = -1;
+  double epsilon = 1e-5;
+
+  static constexpr OpInfo kInfo{
+      .name = "layer_norm",
+      .formula =
+          "y = (x - mean) / sqrt(variance + epsilon) * gamma + beta; statistics over axis "
+          "and all after it, the variance biased",
+      .inputs = "x: float[*d]; gamma: =x[*g]?; beta: =x[*b]?",
+      .outputs = "y: =x",
+      .source = "ONNX LayerNormalization-17; torch.nn.functional.layer_norm"};
+  static constexpr Field kFields[] = {
+      FieldOf<&LayerNorm::axis>("axis",
+                                "The first of those normalised; negative counts from the "
+                                "end. gamma and beta broadcast to them."),
+      FieldOf<&LayerNorm::epsilon>("epsilon", "Added to the variance.")};
+
+  absl::StatusOr<Types> infer(TypeSpan in) const;
+  Values decompose(Function& f, ValueSpan in) const;
+  static constexpr Pending gradient{};
+  absl::Status evaluate(Eval& e) const;
+  absl::Status magnitude(Eval& e) const;
+  Cost cost(TypeSpan in) const;
+  static Cases cases();
+};
+const OpDef& DefOf(const LayerNorm*);
+
+}  // namespace forge::ir
