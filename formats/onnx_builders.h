@@ -38,15 +38,28 @@ ir::Values BuildSqueeze(OnnxNode& n);
 ir::Values BuildTranspose(OnnxNode& n);
 ir::Values BuildUnsqueeze(OnnxNode& n);
 
+// onnx_gather.cc
+ir::Values BuildGather(OnnxNode& n);
+ir::Values BuildGatherElements(OnnxNode& n);
+ir::Values BuildGatherNd(OnnxNode& n);
+ir::Values BuildRange(OnnxNode& n);
+
+// onnx_resize.cc
+ir::Values BuildResize10(OnnxNode& n);  // Upsample too
+ir::Values BuildResize11(OnnxNode& n);
+ir::Values BuildUpsample7(OnnxNode& n);  // scales are an attribute
+
 // onnx_window.cc
 ir::Values BuildAveragePool(OnnxNode& n);
 ir::Values BuildConv(OnnxNode& n);
+ir::Values BuildConvTranspose(OnnxNode& n);
 ir::Values BuildMaxPool(OnnxNode& n);
 
 // onnx_nn.cc
 ir::Values BuildBatchNormalization(OnnxNode& n);
 ir::Values BuildDropout(OnnxNode& n);
 ir::Values BuildGemm(OnnxNode& n);
+ir::Values BuildLayerNormalization(OnnxNode& n);
 ir::Values BuildMatMul(OnnxNode& n);
 ir::Values BuildSoftmax1(OnnxNode& n);  // of everything from the axis on
 ir::Values BuildSoftmax13(OnnxNode& n);

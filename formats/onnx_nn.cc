@@ -3,9 +3,12 @@
 #include "ir/ops/axes.h"
 #include "ir/ops/batch_norm.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/layer_norm.h"
 #include "ir/ops/matmul.h"
+#include "ir/ops/reduce.h"
 #include "ir/ops/reshape.h"
 #include "ir/ops/softmax.h"
+#include "ir/scalar_math.h"
 
 namespace forge::formats {
 namespace {
@@ -53,6 +56,26 @@ ir::Values BuildGemm(OnnxNode& n) {
   const ir::Value product = Scaled(n, alpha, n.fn()(op, {n.in(0), n.in(1)}));
   if (!n.HasInput(2) || beta == 0) return {product};
   return {n.fn()(ir::Add{}, {product, Scaled(n, beta, n.in(2))})};
+}
+
+// Mean and 1 / deviation, in f32, are computed apart where somebody may read them.
+ir::Values BuildLayerNormalization(OnnxNode& n) {
+  if (n.Int("stash_type", 1) != 1) n.Fail("statistics in another type than f32");
+  const ir::LayerNorm op{.axis = n.Int("axis", -1), .epsilon = n.Float("epsilon", 1e-5f)};
+  const ir::Value x = n.in(0);
+  ir::Values out = n.fn().Add(op, std::array{x, n.in(1), n.in(2)});
+  if ((!n.HasOutput(1) && !n.HasOutput(2)) || !x.type().is_tensor()) return out;
+  const absl::StatusOr<int64_t> first = ir::NormalAxis(op.axis, x.type().rank());
+  if (!first.ok()) return out;
+  std::vector<int64_t> axes;
+  for (int64_t a = *first; a < x.type().rank(); ++a) axes.push_back(a);
+  const ir::Value wide = ir::Widened(x);
+  const ir::Value mean = ir::ReduceAxes(ir::ReduceKind::kMean, wide, axes);
+  const ir::Value centred = wide - mean;
+  const ir::Value variance = ir::ReduceAxes(ir::ReduceKind::kMean, centred * centred, axes);
+  out.push_back(mean);
+  out.push_back(1.0 / sqrt(variance + op.epsilon));
+  return out;
 }
 
 // As numpy.matmul: a vector on the left is a row, on the right a column, and the result lacks it.

@@ -77,6 +77,11 @@ class OnnxNode {
   std::optional<ir::Dims> Contents(size_t i);
 
   // ---- results
+  // Does the file give result `i` a name?
+  bool HasOutput(size_t i) const {
+    return i < static_cast<size_t>(proto_.output_size()) &&
+           !proto_.output(static_cast<int>(i)).empty();
+  }
   ir::Function& fn() { return scope_.fn; }
   // A constant that the node states.
   ir::Value MakeConstant(const ir::HostValue& value);

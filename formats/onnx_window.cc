@@ -6,6 +6,7 @@
 
 #include "formats/onnx_builders.h"
 #include "ir/ops/conv2d.h"
+#include "ir/ops/conv_transpose2d.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/fill.h"
 #include "ir/ops/pad.h"
@@ -150,6 +151,53 @@ ir::Values Pool(OnnxNode& n, ir::PoolKind kind) {
   return {Restored(n, n.fn()(op, {Padded(n, w, x, around)}))};
 }
 
+// What ConvTranspose's auto_pad and output_shape come to: padding for a result of `want`.
+void PadTo(ir::ConvTranspose2d& op, std::span<const int64_t> want, const ir::Type& image,
+           std::span<const int64_t> kernel, bool lower, OnnxNode& n) {
+  for (size_t a = 0; a < 2; ++a) {
+    const ir::Dim& extent = image.shape()[2 + a];
+    if (!want.empty() && !extent.is_constant())
+      return n.Fail("output_shape for a dimension that is not known before the model runs");
+    const int64_t reach = (kernel[a] - 1) * op.dilations[a] + 1 + op.output_padding[a];
+    // Without output_shape, the result is extent * stride.
+    const int64_t total = want.empty() ? reach - op.strides[a]
+                                       : (extent.constant() - 1) * op.strides[a] + reach - want[a];
+    const int64_t all = std::max<int64_t>(total, 0), half = all / 2;
+    if (total < 0) op.output_padding[a] -= total;
+    op.padding[a] = lower ? all - half : half;
+    op.padding[2 + a] = all - op.padding[a];
+  }
+}
+
+// output_padding or output_shape: rows and columns, or nothing.
+std::vector<int64_t> PairOf(OnnxNode& n, std::string_view name, size_t axes, int64_t second) {
+  std::vector<int64_t> list = n.Ints(name);
+  if (list.empty()) return list;
+  constexpr int64_t kMost = int64_t{1} << 31;
+  if (name == "output_shape" && list.size() == axes + 2) list.erase(list.begin(), list.begin() + 2);
+  if (list.size() != axes ||
+      std::ranges::any_of(list, [](int64_t v) { return v < 0 || v > kMost; })) {
+    n.Fail("attribute '{}' is [{}]", name, fmt::join(list, ", "));
+    return {};
+  }
+  if (axes == 1) list.push_back(second);
+  return list;
+}
+
+// The kernel of a convolution's weights; fails where the attribute differs or it is not known.
+std::vector<int64_t> KernelOf(OnnxNode& n, ir::Value weight) {
+  const ir::Dims& shape = weight.type().shape();
+  if (n.type(0).rank() != n.type(1).rank() || !shape[2].is_constant() || !shape[3].is_constant()) {
+    n.Fail("weights {} for {}", n.type(1).ToText(), n.type(0).ToText());
+    return {1, 1};
+  }
+  std::vector<int64_t> kernel = {shape[2].constant(), shape[3].constant()};
+  const auto axes = static_cast<size_t>(n.type(0).rank() - 2);
+  if (n.Has("kernel_shape") && ListOf(n, "kernel_shape", axes, 1) != kernel)
+    n.Fail("attribute 'kernel_shape' does not match weights {}", n.type(1).ToText());
+  return kernel;
+}
+
 }  // namespace
 
 ir::Values BuildAveragePool(OnnxNode& n) { return Pool(n, ir::PoolKind::kAverage); }
@@ -160,21 +208,36 @@ ir::Values BuildConv(OnnxNode& n) {
   ir::Value x = ImageOf(n, 0);
   const ir::Value weight = ImageOf(n, 1);
   if (!x || !weight) return {};
-  const ir::Dims& shape = weight.type().shape();
-  if (n.type(0).rank() != n.type(1).rank() || !shape[2].is_constant() || !shape[3].is_constant()) {
-    n.Fail("weights {} for {}", n.type(1).ToText(), n.type(0).ToText());
-    return {};
-  }
-  std::vector<int64_t> kernel = {shape[2].constant(), shape[3].constant()};
-  const auto axes = static_cast<size_t>(n.type(0).rank() - 2);
-  if (n.Has("kernel_shape") && ListOf(n, "kernel_shape", axes, 1) != kernel)
-    n.Fail("attribute 'kernel_shape' does not match weights {}", n.type(1).ToText());
+  std::vector<int64_t> kernel = KernelOf(n, weight);
+  if (!n.status().ok()) return {};
   const WindowAttributes w = ReadWindow(n, x.type(), std::move(kernel));
   if (!n.status().ok()) return {};
   x = Padded(n, w, x, 0);
   op.strides = w.strides;
   op.dilations = w.dilations;
   op.padding = w.pads;
+  return {Restored(n, n.fn().Add(op, std::array{x, weight, n.in(2)})[0])};
+}
+
+ir::Values BuildConvTranspose(OnnxNode& n) {
+  ir::ConvTranspose2d op{.groups = n.Int("group", 1)};
+  const ir::Value x = ImageOf(n, 0);
+  const ir::Value weight = ImageOf(n, 1);
+  if (!x || !weight) return {};
+  const std::vector<int64_t> kernel = KernelOf(n, weight);
+  const auto axes = static_cast<size_t>(n.type(0).rank() - 2);
+  op.strides = ListOf(n, "strides", axes, 1);
+  op.dilations = ListOf(n, "dilations", axes, 1);
+  op.padding = ListOf(n, "pads", axes, 0);
+  if (const auto more = PairOf(n, "output_padding", axes, 0); !more.empty())
+    op.output_padding = more;
+  const std::vector<int64_t> want = PairOf(n, "output_shape", axes, 1);
+  const AutoPad automatic = AutoPadOf(n);
+  if (!n.status().ok()) return {};
+  const bool same = automatic == AutoPad::kUpper || automatic == AutoPad::kLower;
+  // An even total of padding is split evenly; SAME_UPPER puts the odd one at the end.
+  if (same || !want.empty()) PadTo(op, want, x.type(), kernel, automatic != AutoPad::kUpper, n);
+  if (!n.status().ok()) return {};
   return {Restored(n, n.fn().Add(op, std::array{x, weight, n.in(2)})[0])};
 }
 
