@@ -3,11 +3,12 @@
 """Runs an ONNX model in onnxruntime on random inputs and saves what went in and what came out.
 
   make_oracle.py MODEL.onnx OUT_DIR --input x=6,3,48,192:7
+  make_oracle.py MODEL.onnx OUT_DIR --input ids=1,16:7 --input mask=1,16:8:0..1
 
 OUT_DIR gets NAME.npy for each input and output, where any character of the name other than letters,
 digits and ._:- becomes _, and then oracle.json, which lists them with the latency in milliseconds.
-Floats are uniform in [-1, 1), integers in [0, 256) or what of that the type holds. Runs in the
-environment that tools/fetch-models --oracle makes.
+Floats are uniform in [-1, 1), integers in [0, 256) or what of that the type holds, or in the range
+given, its end included for integers. Runs in the environment that tools/fetch-models --oracle makes.
 
 Exit status: 1 the run failed, 2 bad usage, 3 the model cannot be loaded.
 """
@@ -49,12 +50,17 @@ class Failure(Exception):
 
 
 def parse_input(text):
-    """Name, shape and seed of NAME=SHAPE[:SEED], split at the last "=": names may hold ":" too."""
-    match = re.fullmatch(r"(.+)=([0-9]+(?:,[0-9]+)*)?(?::([0-9]+))?", text, re.DOTALL)
+    """Name, shape, seed and range of NAME=SHAPE[:SEED[:LOW..HIGH]]; names may hold "=" and ":"."""
+    number = r"-?[0-9]+(?:\.[0-9]+)?"
+    pattern = rf"(.+)=([0-9]+(?:,[0-9]+)*)?(?::([0-9]+)(?::({number})\.\.({number}))?)?"
+    match = re.fullmatch(pattern, text, re.DOTALL)
     if not match:
-        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=SHAPE[:SEED], like x=1,3,48,192:7")
-    name, shape, seed = match.groups()
-    return name, tuple(int(n) for n in shape.split(",")) if shape else (), int(seed or 0)
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not NAME=SHAPE[:SEED[:LOW..HIGH]], like x=1,3,48,192:7"
+        )
+    name, shape, seed, low, high = match.groups()
+    shape = tuple(int(n) for n in shape.split(",")) if shape else ()
+    return name, shape, int(seed or 0), (float(low), float(high)) if low else None
 
 
 def file_name(name):
@@ -62,26 +68,28 @@ def file_name(name):
     return re.sub(r"[^A-Za-z0-9._:-]", "_", name) + ".npy"
 
 
-def random_array(dtype, shape, seed):
+def random_array(dtype, shape, seed, bounds):
     """Random values of `dtype`, the same for the same seed."""
     rng = np.random.default_rng(seed)
     if dtype is np.bool_:
         return rng.integers(0, 2, shape).astype(dtype)
     if np.issubdtype(dtype, np.floating):
-        return np.asarray(rng.uniform(-1, 1, shape), dtype)
-    return rng.integers(0, min(255, np.iinfo(dtype).max), shape, dtype, endpoint=True)
+        low, high = bounds or (-1, 1)
+        return np.asarray(rng.uniform(low, high, shape), dtype)
+    low, high = bounds or (0, min(255, np.iinfo(dtype).max))
+    return rng.integers(int(low), int(high), shape, dtype, endpoint=True)
 
 
 def make_inputs(session, requested):
     """The feed dictionary of random arrays; every input of the model must be requested once."""
     types = {value.name: value.type for value in session.get_inputs()}
-    names = [name for name, _, _ in requested]
+    names = [name for name, *_ in requested]
     if sorted(names) != sorted(types):
         raise Failure(2, f"inputs given: {', '.join(names)}; the model has: {', '.join(types)}")
     unknown = [f"{name} ({types[name]})" for name in names if types[name] not in DTYPES]
     if unknown:
         raise Failure(2, f"no random values for {', '.join(unknown)}")
-    return {name: random_array(DTYPES[types[name]], shape, seed) for name, shape, seed in requested}
+    return {name: random_array(DTYPES[types[name]], *how) for name, *how in requested}
 
 
 def measure(session, feeds, repeat, warmup):
@@ -155,7 +163,7 @@ def main():
     parser.add_argument("model", metavar="MODEL.onnx")
     parser.add_argument("out_dir", metavar="OUT_DIR")
     parser.add_argument(
-        "--input", metavar="NAME=SHAPE[:SEED]", type=parse_input, action="append", default=[]
+        "--input", metavar="NAME=SHAPE[:SEED[:LOW..HIGH]]", type=parse_input, action="append", default=[]
     )
     parser.add_argument("--repeat", type=int, default=20, help="timed runs, at least 1")
     parser.add_argument("--warmup", type=int, default=3, help="runs before them")
