@@ -50,7 +50,18 @@ inline Element select(const Element& c, const Element& a, double b) {
 inline Element select(const Element& c, double a, const Element& b) {
   return select(c, Like(a, b), b);
 }
+inline Element operator&(const Element& a, const Element& b) { return {a.v & b.v, a.dtype}; }
+inline Element operator|(const Element& a, const Element& b) { return {a.v | b.v, a.dtype}; }
+inline Element operator^(const Element& a, const Element& b) { return {a.v ^ b.v, a.dtype}; }
+inline Element operator~(const Element& x) { return {Wrap(x.dtype, ~x.v), x.dtype}; }
+inline Element abs(const Element& x) { return {Wrap(x.dtype, abs(x.v)), x.dtype}; }
+inline Element floor(const Element& x) { return {floor(x.v), x.dtype}; }
+inline Element round_even(const Element& x) { return {round_even(x.v), x.dtype}; }
 inline Element exp(const Element& x) { return {exp(x.v), x.dtype}; }
+inline Element log(const Element& x) { return {log(x.v), x.dtype}; }
+inline Element tanh(const Element& x) { return {tanh(x.v), x.dtype}; }
+inline Element erf(const Element& x) { return {erf(x.v), x.dtype}; }
+inline Element pow(const Element& x, const Element& y) { return {pow(x.v, y.v), x.dtype}; }
 inline Element sqrt(const Element& x) { return {sqrt(x.v), x.dtype}; }
 inline Element convert(const Element& x, DType to) {
   return {ConvertElement(x.v, x.dtype, to), to};

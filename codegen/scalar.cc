@@ -95,7 +95,7 @@ Val fma(Val a, Val b, Val c) {
   return a.b->Emit(Code::kFma, a.type(), {a, b, c});
 }
 
-Val abs(Val x) { return Unary(Code::kAbs, x); }
+Val abs(Val x) { return Floats(x) || IsSigned(x.type().elem) ? Unary(Code::kAbs, x) : x; }
 Val sqrt(Val x) { return Unary(Code::kSqrt, x); }
 Val rsqrt(Val x) { return Unary(Code::kRsqrt, x); }
 Val floor(Val x) { return Floats(x) ? Unary(Code::kFloor, x) : x; }
@@ -112,7 +112,41 @@ Val exp2_int(Val x) {
   return bitcast(Binary(Code::kShl, bits, Like(wide ? 52 : 23, bits)), x.type().elem);
 }
 
+// By bits: of a float's sign no other instruction tells on a device that drops it.
+Val nearest_exponent(Val x) {
+  const bool wide = x.type().elem == DType::kF64;
+  const Val bits = bitcast(x, wide ? DType::kI64 : DType::kI32);
+  const Val above =
+      bits - x.b->Bits(bits.type(), wide ? uint64_t{0x3fe6a09e667f3bcd} : uint64_t{0x3f3504f3});
+  return convert(Binary(Code::kShr, above, Like(wide ? 52 : 23, above)), x.type().elem);
+}
+
+Val high_half(Val x) {
+  const bool wide = x.type().elem == DType::kF64;
+  const Val bits = bitcast(x, wide ? DType::kU64 : DType::kU32);
+  const Val mask = x.b->Bits(bits.type(), ~uint64_t{wide ? 0x7ffffffu : 0xfffu});
+  return bitcast(bits & mask, x.type().elem);
+}
+
+Val copysign(Val magnitude, Val sign) {
+  const bool wide = sign.type().elem == DType::kF64;
+  const DType word = wide ? DType::kU64 : DType::kU32;
+  const Val bits = bitcast(magnitude, word);
+  const Val top = bits.b->Bits(bits.type(), wide ? uint64_t{1} << 63 : uint64_t{1} << 31);
+  return bitcast((bits & ~top) | (bitcast(sign, word) & top), sign.type().elem);
+}
+
 Val exp(Val x) { return x.type().elem == DType::kF64 ? ir::ExpF64(x) : ir::ExpF32(x); }
+
+Val log(Val x) { return x.type().elem == DType::kF64 ? ir::LogF64(x) : ir::LogF32(x); }
+Val tanh(Val x) { return x.type().elem == DType::kF64 ? ir::TanhF64(x) : ir::TanhF32(x); }
+Val erf(Val x) { return x.type().elem == DType::kF64 ? ir::ErfF64(x) : ir::ErfF32(x); }
+
+Val pow(Val x, Val y) {
+  const int lanes = std::max(x.type().lanes, y.type().lanes);
+  x = splat(x, lanes), y = splat(y, lanes);
+  return x.type().elem == DType::kF64 ? ir::PowF64(x, y) : ir::PowF32(x, y);
+}
 
 Val convert(Val x, DType to) { return x.b->Convert(x, to); }
 Val bitcast(Val x, DType to) { return x.b->Emit(Code::kBitcast, x.type().With(to), {x}); }

@@ -54,8 +54,15 @@ Val ceil(Val x);
 Val trunc(Val x);
 Val round_even(Val x);
 Val isnan(Val x);
-Val exp2_int(Val x);           // 2^x for whole x in -126..127 (f32) or -1022..1023 (f64)
-Val exp(Val x);                // f32 and f64; see ir/scalar_functions.h
+Val exp2_int(Val x);          // 2^x for whole x in -126..127 (f32) or -1022..1023 (f64)
+Val nearest_exponent(Val x);  // see ir/scalar_functions.h, as for the following; f32 and f64
+Val high_half(Val x);
+Val copysign(Val magnitude, Val sign);
+Val exp(Val x);
+Val log(Val x);
+Val tanh(Val x);
+Val erf(Val x);
+Val pow(Val x, Val y);
 Val convert(Val x, DType to);  // float to integer saturates, NaN to 0; to bool is x != 0
 Val bitcast(Val x, DType to);  // equal widths
 // Repeats a scalar `lanes` times; a vector of that many lanes stays.

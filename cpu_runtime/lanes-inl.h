@@ -33,6 +33,12 @@ struct Lanes {
   friend HWY_INLINE Lanes operator/(Lanes a, Lanes b) { return Lanes(hn::Div(a.v, b.v)); }
   friend HWY_INLINE TruthLanes<D> operator>(Lanes a, Lanes b) { return {hn::Gt(a.v, b.v)}; }
   friend HWY_INLINE TruthLanes<D> operator<(Lanes a, Lanes b) { return {hn::Lt(a.v, b.v)}; }
+  friend HWY_INLINE TruthLanes<D> operator>=(Lanes a, Lanes b) { return {hn::Ge(a.v, b.v)}; }
+  friend HWY_INLINE TruthLanes<D> operator<=(Lanes a, Lanes b) { return {hn::Le(a.v, b.v)}; }
+  friend HWY_INLINE TruthLanes<D> operator==(Lanes a, Lanes b) { return {hn::Eq(a.v, b.v)}; }
+  friend HWY_INLINE Lanes operator-(Lanes a) { return Lanes(hn::Neg(a.v)); }
+  friend HWY_INLINE Lanes abs(Lanes a) { return Lanes(hn::Abs(a.v)); }
+  friend HWY_INLINE Lanes copysign(Lanes a, Lanes sign) { return Lanes(hn::CopySign(a.v, sign.v)); }
   // x86 gives the second operand when either is NaN: what is lost is a NaN in the first.
   friend HWY_INLINE Lanes max(Lanes a, Lanes b) {
     return Lanes(hn::IfThenElse(hn::Not(hn::Eq(a.v, a.v)), a.v, hn::Max(a.v, b.v)));
@@ -54,6 +60,15 @@ struct Lanes {
     const auto biased = hn::Add(hn::ConvertTo(di, i.v), hn::Set(di, 127));
     return Lanes(hn::BitCast(D(), hn::ShiftLeft<23>(biased)));
   }
+  friend HWY_INLINE Lanes nearest_exponent(Lanes x) {
+    const hn::RebindToSigned<D> di;
+    const auto above = hn::Sub(hn::BitCast(di, x.v), hn::Set(di, 0x3f3504f3));
+    return Lanes(hn::ConvertTo(D(), hn::ShiftRight<23>(above)));
+  }
+  friend HWY_INLINE Lanes high_half(Lanes x) {
+    const hn::RebindToUnsigned<D> du;
+    return Lanes(hn::BitCast(D(), hn::And(hn::BitCast(du, x.v), hn::Set(du, 0xfffff000u))));
+  }
 };
 
 #include "ir/scalar_functions.inc"
@@ -61,6 +76,22 @@ struct Lanes {
 template <class D>
 HWY_INLINE Lanes<D> exp(Lanes<D> x) {
   return ExpF32(x);
+}
+template <class D>
+HWY_INLINE Lanes<D> log(Lanes<D> x) {
+  return LogF32(x);
+}
+template <class D>
+HWY_INLINE Lanes<D> tanh(Lanes<D> x) {
+  return TanhF32(x);
+}
+template <class D>
+HWY_INLINE Lanes<D> erf(Lanes<D> x) {
+  return ErfF32(x);
+}
+template <class D>
+HWY_INLINE Lanes<D> pow(Lanes<D> x, Lanes<D> y) {
+  return PowF32(x, y);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

@@ -2,6 +2,7 @@
 #include "formats/onnx_builders.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/reshape.h"
+#include "ir/scalar_math.h"
 
 namespace forge::formats {
 namespace {
@@ -30,6 +31,12 @@ ir::Values Binary(OnnxNode& n, const ir::AnyOp& op) {
   return n.fn().Add(op, std::array{a, n.since() < 7 ? LegacyOperand(n, a, b) : b});
 }
 
+// The same with the operands exchanged.
+ir::Values Exchanged(OnnxNode& n, const ir::AnyOp& op) {
+  const ir::Value a = n.in(0), b = n.in(1);
+  return n.fn().Add(op, std::array{n.since() < 7 ? LegacyOperand(n, a, b) : b, a});
+}
+
 ir::Values Unary(OnnxNode& n, const ir::AnyOp& op) { return {n.fn()(op, {n.in(0)})}; }
 
 ir::Values Variadic(OnnxNode& n, const ir::AnyOp& op) {
@@ -56,6 +63,37 @@ ir::Values BuildMin(OnnxNode& n) { return Variadic(n, ir::Minimum{}); }
 ir::Values BuildRelu(OnnxNode& n) { return Unary(n, ir::Relu{}); }
 ir::Values BuildExp(OnnxNode& n) { return Unary(n, ir::Exp{}); }
 ir::Values BuildSqrt(OnnxNode& n) { return Unary(n, ir::Sqrt{}); }
+ir::Values BuildNeg(OnnxNode& n) { return Unary(n, ir::Neg{}); }
+ir::Values BuildAbs(OnnxNode& n) { return Unary(n, ir::Abs{}); }
+ir::Values BuildSign(OnnxNode& n) { return Unary(n, ir::Sign{}); }
+ir::Values BuildFloor(OnnxNode& n) { return Unary(n, ir::Floor{}); }
+ir::Values BuildCeil(OnnxNode& n) { return Unary(n, ir::Ceil{}); }
+ir::Values BuildRound(OnnxNode& n) { return Unary(n, ir::Round{}); }
+ir::Values BuildLog(OnnxNode& n) { return Unary(n, ir::Log{}); }
+ir::Values BuildTanh(OnnxNode& n) { return Unary(n, ir::Tanh{}); }
+ir::Values BuildSigmoid(OnnxNode& n) { return Unary(n, ir::Sigmoid{}); }
+ir::Values BuildErf(OnnxNode& n) { return Unary(n, ir::Erf{}); }
+ir::Values BuildEqual(OnnxNode& n) { return Binary(n, ir::Equal{}); }
+ir::Values BuildGreater(OnnxNode& n) { return Binary(n, ir::Greater{}); }
+ir::Values BuildGreaterOrEqual(OnnxNode& n) { return Binary(n, ir::GreaterEqual{}); }
+ir::Values BuildLess(OnnxNode& n) { return Exchanged(n, ir::Greater{}); }
+ir::Values BuildLessOrEqual(OnnxNode& n) { return Exchanged(n, ir::GreaterEqual{}); }
+ir::Values BuildAnd(OnnxNode& n) { return Binary(n, ir::And{}); }
+ir::Values BuildOr(OnnxNode& n) { return Binary(n, ir::Or{}); }
+ir::Values BuildXor(OnnxNode& n) { return Binary(n, ir::Xor{}); }
+ir::Values BuildNot(OnnxNode& n) { return Unary(n, ir::Not{}); }
+ir::Values BuildReciprocal(OnnxNode& n) { return {1.0 / n.in(0)}; }
+
+ir::Values BuildWhere(OnnxNode& n) { return {n.fn()(ir::Select{}, {n.in(0), n.in(1), n.in(2)})}; }
+
+// Since opset 12 the exponent may be of another type.
+ir::Values BuildPow(OnnxNode& n) {
+  const ir::Value a = n.in(0);
+  ir::Value b = n.since() < 7 ? LegacyOperand(n, a, n.in(1)) : n.in(1);
+  if (b.type().dtype() != a.type().dtype()) b = n.fn()(ir::Cast{a.type().dtype()}, {b});
+  return {n.fn()(ir::Pow{}, {a, b})};
+}
+
 ir::Values BuildHardSwish(OnnxNode& n) { return Unary(n, ir::HardSwish{}); }
 
 ir::Values BuildHardSigmoid(OnnxNode& n) {

@@ -21,7 +21,7 @@ Value operator+(double a, Value b) { return Number(a, b) + b; }
 Value operator-(Value a, Value b) { return (*a.fn)(Sub{}, {a, b}); }
 Value operator-(Value a, double b) { return a - Number(b, a); }
 Value operator-(double a, Value b) { return Number(a, b) - b; }
-Value operator-(Value a) { return a * -1.0; }
+Value operator-(Value a) { return (*a.fn)(Neg{}, {a}); }
 Value operator*(Value a, Value b) { return (*a.fn)(Mul{}, {a, b}); }
 Value operator*(Value a, double b) { return a * Number(b, a); }
 Value operator*(double a, Value b) { return Number(a, b) * b; }
@@ -41,6 +41,11 @@ Value select(Value p, Value a, double b) { return select(p, a, Number(b, a)); }
 Value select(Value p, double a, Value b) { return select(p, Number(a, b), b); }
 Value exp(Value x) { return (*x.fn)(Exp{}, {x}); }
 Value sqrt(Value x) { return (*x.fn)(Sqrt{}, {x}); }
+Value log(Value x) { return (*x.fn)(Log{}, {x}); }
+Value tanh(Value x) { return (*x.fn)(Tanh{}, {x}); }
+Value erf(Value x) { return (*x.fn)(Erf{}, {x}); }
+Value abs(Value x) { return (*x.fn)(Abs{}, {x}); }
+Value pow(Value x, Value y) { return (*x.fn)(Pow{}, {x, y}); }
 Value convert(Value x, DType to) { return (*x.fn)(Cast{to}, {x}); }
 
 Value Widened(Value x) {

@@ -33,6 +33,11 @@ Value select(Value p, Value a, double b);
 Value select(Value p, double a, Value b);
 Value exp(Value x);
 Value sqrt(Value x);
+Value log(Value x);
+Value tanh(Value x);
+Value erf(Value x);
+Value abs(Value x);
+Value pow(Value x, Value y);
 Value convert(Value x, DType to);
 // f16 and bf16 as f32, in which sums and norms accumulate; anything else as it is.
 Value Widened(Value x);

@@ -74,6 +74,33 @@ struct Plain {
   }
   friend constexpr Plain<bool> operator>(Plain a, Plain b) { return Plain<bool>(a.v > b.v); }
   friend constexpr Plain<bool> operator<(Plain a, Plain b) { return Plain<bool>(a.v < b.v); }
+  friend constexpr Plain<bool> operator>=(Plain a, Plain b) { return Plain<bool>(a.v >= b.v); }
+  friend constexpr Plain<bool> operator<=(Plain a, Plain b) { return Plain<bool>(a.v <= b.v); }
+  friend constexpr Plain<bool> operator==(Plain a, Plain b) { return Plain<bool>(a.v == b.v); }
+  friend constexpr Plain operator&(Plain a, Plain b) { return Plain(static_cast<T>(a.v & b.v)); }
+  friend constexpr Plain operator|(Plain a, Plain b) { return Plain(static_cast<T>(a.v | b.v)); }
+  friend constexpr Plain operator^(Plain a, Plain b) { return Plain(static_cast<T>(a.v ^ b.v)); }
+  friend constexpr Plain operator~(Plain a) {
+    if constexpr (std::is_same_v<T, bool>)
+      return Plain(!a.v);
+    else
+      return Plain(static_cast<T>(~a.v));
+  }
+  friend constexpr Plain operator-(Plain a) {
+    if constexpr (std::is_integral_v<T>)
+      return Plain(T{0}) - a;
+    else
+      return Plain(-a.v);
+  }
+  friend constexpr Plain abs(Plain a) {
+    if constexpr (std::is_floating_point_v<T>)
+      return Plain(std::fabs(a.v));
+    else if constexpr (std::is_signed_v<T>)
+      return a.v < 0 ? -a : a;
+    else
+      return a;
+  }
+  friend Plain copysign(Plain a, Plain sign) { return Plain(std::copysign(a.v, sign.v)); }
   friend constexpr Plain max(Plain a, Plain b) { return a.v != a.v || a.v > b.v ? a : b; }
   friend constexpr Plain min(Plain a, Plain b) { return a.v != a.v || a.v < b.v ? a : b; }
   friend constexpr Plain select(Plain<bool> c, Plain a, Plain b) { return c.v ? a : b; }
@@ -87,6 +114,17 @@ inline Plain<double> exp2_int(Plain<double> i) {
   const int64_t n = std::isnan(i.v) ? 0 : static_cast<int64_t>(i.v);
   return Plain<double>(std::bit_cast<double>(static_cast<uint64_t>(n + 1023) << 52));
 }
+inline Plain<double> nearest_exponent(Plain<double> x) {
+  const int64_t above = std::bit_cast<int64_t>(x.v) - 0x3fe6a09e667f3bcd;
+  return Plain<double>(static_cast<double>(above >> 52));
+}
+inline Plain<double> high_half(Plain<double> x) {
+  return Plain<double>(std::bit_cast<double>(std::bit_cast<uint64_t>(x.v) & ~uint64_t{0x7ffffff}));
+}
 inline Plain<double> exp(Plain<double> x) { return ir::ExpF64(x); }
+inline Plain<double> log(Plain<double> x) { return ir::LogF64(x); }
+inline Plain<double> tanh(Plain<double> x) { return ir::TanhF64(x); }
+inline Plain<double> erf(Plain<double> x) { return ir::ErfF64(x); }
+inline Plain<double> pow(Plain<double> x, Plain<double> y) { return ir::PowF64(x, y); }
 
 }  // namespace forge::cpu

@@ -66,13 +66,17 @@ template <class T>
 constexpr ScalarDef MakeScalar() {
   ScalarDef d{.info = T::kInfo,
               .index = IndexIn<T>(ScalarEntries{}),
-              .f64 = &Reference<T, double>,
+              .f64 = nullptr,
               .i64 = nullptr,
               .u64 = nullptr,
               .gradient = &Gradient<T>,
               .on_dims = nullptr,
               .check = nullptr};
-  if constexpr (T::kInfo.inputs.find(": float") == std::string_view::npos) {
+  constexpr auto kTakes = [](std::string_view word) {
+    return T::kInfo.inputs.find(word) != std::string_view::npos;
+  };
+  if constexpr (kTakes("float") || kTakes("number")) d.f64 = &Reference<T, double>;
+  if constexpr (kTakes("number") || kTakes("int") || kTakes("bool")) {
     d.i64 = &Reference<T, int64_t>;
     d.u64 = &Reference<T, uint64_t>;
   }

@@ -9,10 +9,13 @@
 // and converted to the type of the other, saturating for integers:
 //   + - *            integers wrap
 //   /                integers truncate; x / 0 = -1 and the lowest value / -1 wraps
-//   > <              give its boolean, false for NaN
+//   > < >= <= ==     give its boolean, false for NaN
+//   & | ^ ~          of integers and booleans
+//   -x abs           integers wrap
 //   max min          propagate NaN
 //   select(c, a, b)  a where c
-//   sqrt exp         see ir/scalar_functions.h
+//   sqrt floor round_even
+//   exp log tanh erf pow   see ir/scalar_functions.h
 //   convert(x, t)    float to integer saturates and takes NaN to 0; to bool is x != 0; half to even
 // f16 and bf16 elements are computed in f32 and rounded when they are stored or converted.
 //
@@ -21,6 +24,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <optional>
 
 #include "ir/ops/op.h"
@@ -87,7 +91,7 @@ struct ScalarDef {
   ScalarInfo info;
   int index = 0;  // into every table made by ScalarTable and MakeScalarTable
   // The reference on one element. Integers (bool as 0 or 1) come sign- or zero-extended and wrap
-  // when stored; null where the op takes floats only.
+  // when stored; null where the op takes no floats or floats only.
   double (*f64)(const void* self, const double* x) = nullptr;
   int64_t (*i64)(const void* self, const int64_t* x) = nullptr;
   uint64_t (*u64)(const void* self, const uint64_t* x) = nullptr;

@@ -24,6 +24,12 @@ std::vector<std::string> Words(std::string_view signature) {
   return words;
 }
 
+// One element type of a word: f32 where it may be.
+std::string OneOf(const std::string& word) {
+  return word.find("bool") != std::string::npos && word.find("number") == std::string::npos ? "bool"
+                                                                                            : "f32";
+}
+
 class CaseMaker {
  public:
   CaseMaker(const ScalarInfo& info, Cases& cases)
@@ -41,13 +47,13 @@ class CaseMaker {
   void AddBench(const AnyOp& op, std::string_view shape) {
     Case c{.op = op, .bench = true};
     for (const std::string& word : words_)
-      c.in.push_back(fmt::format("{}{}{}", word == "bool" ? "bool" : "f32", shape, range_));
+      c.in.push_back(fmt::format("{}{}{}", OneOf(word), shape, range_));
     cases_.push_back(std::move(c));
   }
   void AddRefusal(const AnyOp& op, std::vector<std::string> shapes, std::string why) {
     Case c{.op = op, .refuse = std::move(why)};
     for (size_t i = 0; i < words_.size(); ++i)
-      c.in.push_back((words_[i] == "bool" ? "bool" : "f32") + ShapeAt(shapes, i));
+      c.in.push_back(OneOf(words_[i]) + ShapeAt(shapes, i));
     cases_.push_back(std::move(c));
   }
   size_t arity() const { return words_.size(); }

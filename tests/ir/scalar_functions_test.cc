@@ -3,10 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "tests/ir/test_scalar.h"
 
 namespace forge::ir {
 namespace {
+
+// As ir/scalar_functions.inc states them.
+constexpr double kLogUlps = 1.1, kTanhUlps = 1.5, kErfUlps = 1.5, kPowUlps = 2;
 
 // The error of `got` in units of the last place of `exact` as a T.
 template <class T>
@@ -60,6 +65,192 @@ TEST(ScalarFunctionsTest, ExpKeepsNaNAndInfinities) {
   EXPECT_TRUE(std::isnan(f64(NAN)));
   EXPECT_EQ(f64(INFINITY), INFINITY);
   EXPECT_EQ(f64(-INFINITY), 0);
+}
+
+// ---- log, tanh, erf -----------------------------------------------------------------------------
+
+using Exact = long double (*)(long double);
+
+// The worst error over finite f32, every `step`th; results below the least normal number are left
+// out.
+template <class S, class F>
+double WorstF32(F function, Exact exact, uint32_t step) {
+  double worst = 0;
+  for (uint64_t bits = 0; bits < 0xFFFFFFFFu; bits += step) {
+    const float x = std::bit_cast<float>(static_cast<uint32_t>(bits));
+    const long double y = exact(x);
+    if (!std::isfinite(x) || !std::isfinite(y) || std::fabs(y) < 0x1p-126L) continue;
+    worst = std::max(worst, Ulps(function(S::Raw(x)).v, y));
+  }
+  return worst;
+}
+// The same in f64, over numbers of all exponents and, more densely, between -8 and 8.
+template <class F>
+double WorstF64(F function, Exact exact) {
+  double worst = 0;
+  const auto check = [&](double x) {
+    const long double y = exact(x);
+    if (std::isfinite(y) && std::fabs(y) >= 0x1p-1022L)
+      worst = std::max(worst, Ulps(function(TestScalar<double>(x)).v, y));
+  };
+  for (uint64_t i = 0; i < 400000; ++i) {
+    const double x = std::bit_cast<double>(i * 0x9e3779b97f4a7c15u);
+    if (std::isfinite(x)) check(x);
+    check((static_cast<double>(i) - 200000) * 3.99999e-5 + 1e-12);
+  }
+  return worst;
+}
+
+long double ExactLog(long double x) { return std::log(x); }
+long double ExactTanh(long double x) { return std::tanh(x); }
+long double ExactErf(long double x) { return std::erf(x); }
+
+#define FORGE_FUNCTION(f) [](auto x) { return f(x); }
+using Fused = TestScalar<float>;
+using Unfused = TestScalar<float, false>;
+
+TEST(ScalarFunctionsTest, LogIsWithinItsBound) {
+  EXPECT_LE(WorstF32<Fused>(FORGE_FUNCTION(LogF32), &ExactLog, 1009), kLogUlps);
+  EXPECT_LE(WorstF32<Unfused>(FORGE_FUNCTION(LogF32), &ExactLog, 2003), kLogUlps);
+  EXPECT_LE(WorstF64(FORGE_FUNCTION(LogF64), &ExactLog), kLogUlps);
+}
+
+TEST(ScalarFunctionsTest, TanhIsWithinItsBound) {
+  EXPECT_LE(WorstF32<Fused>(FORGE_FUNCTION(TanhF32), &ExactTanh, 1009), kTanhUlps);
+  EXPECT_LE(WorstF32<Unfused>(FORGE_FUNCTION(TanhF32), &ExactTanh, 2003), kTanhUlps);
+  EXPECT_LE(WorstF64(FORGE_FUNCTION(TanhF64), &ExactTanh), kTanhUlps);
+}
+
+TEST(ScalarFunctionsTest, ErfIsWithinItsBound) {
+  EXPECT_LE(WorstF32<Fused>(FORGE_FUNCTION(ErfF32), &ExactErf, 1009), kErfUlps);
+  EXPECT_LE(WorstF32<Unfused>(FORGE_FUNCTION(ErfF32), &ExactErf, 2003), kErfUlps);
+  EXPECT_LE(WorstF64(FORGE_FUNCTION(ErfF64), &ExactErf), kErfUlps);
+}
+
+template <class T>
+class ScalarFunctionsOfTest : public testing::Test {
+ public:
+  static T Log(T x) { return log(TestScalar<T>::Raw(x)).v; }
+  static T Tanh(T x) { return tanh(TestScalar<T>::Raw(x)).v; }
+  static T Erf(T x) { return erf(TestScalar<T>::Raw(x)).v; }
+  static T Pow(T x, T y) { return pow(TestScalar<T>::Raw(x), TestScalar<T>::Raw(y)).v; }
+};
+using Widths = testing::Types<float, double>;
+TYPED_TEST_SUITE(ScalarFunctionsOfTest, Widths);
+
+// Equal, to the sign of zeros; any NaN is any other.
+template <class T>
+bool Same(T a, T b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  return a == b && std::signbit(a) == std::signbit(b);
+}
+
+TYPED_TEST(ScalarFunctionsOfTest, LogOfEdges) {
+  using T = TypeParam;
+  constexpr T kInf = std::numeric_limits<T>::infinity();
+  constexpr T kLeast = std::numeric_limits<T>::denorm_min();
+  EXPECT_EQ(this->Log(0), -kInf);
+  EXPECT_EQ(this->Log(-T{0}), -kInf);
+  EXPECT_EQ(this->Log(1), 0);
+  EXPECT_EQ(this->Log(kInf), kInf);
+  for (T x : {T{-1}, -kInf, -kLeast, std::numeric_limits<T>::quiet_NaN()})
+    EXPECT_TRUE(std::isnan(this->Log(x))) << x;
+  for (T x : {kLeast, kLeast * 3, std::numeric_limits<T>::min() / 2, std::numeric_limits<T>::min(),
+              std::numeric_limits<T>::max()})
+    EXPECT_LE(Ulps(this->Log(x), std::log(static_cast<long double>(x))), kLogUlps) << x;
+}
+
+TYPED_TEST(ScalarFunctionsOfTest, TanhAndErfOfEdges) {
+  using T = TypeParam;
+  constexpr T kInf = std::numeric_limits<T>::infinity();
+  for (T sign : {T{1}, T{-1}}) {
+    for (T large : {T{30}, std::numeric_limits<T>::max(), kInf}) {
+      EXPECT_EQ(this->Tanh(sign * large), sign) << large;
+      EXPECT_EQ(this->Erf(sign * large), sign) << large;
+    }
+    const T zero = std::copysign(T{0}, sign);
+    EXPECT_TRUE(Same(this->Tanh(zero), zero));
+    EXPECT_TRUE(Same(this->Erf(zero), zero));
+    const T least = sign * std::numeric_limits<T>::denorm_min();
+    EXPECT_TRUE(Same(this->Tanh(least), least));
+    EXPECT_TRUE(Same(this->Erf(least), least));
+  }
+  EXPECT_TRUE(std::isnan(this->Tanh(std::numeric_limits<T>::quiet_NaN())));
+  EXPECT_TRUE(std::isnan(this->Erf(std::numeric_limits<T>::quiet_NaN())));
+}
+
+// ---- pow ----------------------------------------------------------------------------------------
+
+template <class T, bool kFused>
+double WorstPow() {
+  using S = TestScalar<T, kFused>;
+  double worst = 0;
+  // The same exponents of results everywhere: y is drawn for the logarithm of x.
+  const double most = std::log(static_cast<double>(std::numeric_limits<T>::max())) * 0.999;
+  for (uint64_t i = 1; i < 300000; ++i) {
+    const uint64_t random = i * 0x9e3779b97f4a7c15u;
+    const bool near_one = i % 3 == 0;
+    T x;
+    if constexpr (std::is_same_v<T, float>)
+      x = std::bit_cast<float>(static_cast<uint32_t>(random >> 33));
+    else
+      x = std::bit_cast<double>(random >> 1);
+    if (near_one) x = static_cast<T>(1 + static_cast<double>(random >> 40) * 0x1p-26 - 0.1);
+    if (!(x > 0) || !std::isfinite(x) || x == 1) continue;
+    const double share = static_cast<double>((random * 0x2545f4914f6cdd1du) >> 11) * 0x1p-52 - 1;
+    const T y = static_cast<T>(share * most / std::log(static_cast<double>(x)));
+    const long double exact = std::pow(static_cast<long double>(x), static_cast<long double>(y));
+    if (!std::isfinite(y) || exact < std::numeric_limits<T>::min() ||
+        exact > std::numeric_limits<T>::max())
+      continue;
+    worst = std::max(worst, Ulps(pow(S::Raw(x), S::Raw(y)).v, exact));
+  }
+  return worst;
+}
+
+TEST(ScalarFunctionsTest, PowIsWithinItsBound) {
+  EXPECT_LE((WorstPow<float, true>()), kPowUlps);
+  EXPECT_LE((WorstPow<float, false>()), kPowUlps);
+  EXPECT_LE((WorstPow<double, true>()), kPowUlps);
+  EXPECT_LE((WorstPow<double, false>()), kPowUlps);
+}
+
+TYPED_TEST(ScalarFunctionsOfTest, PowOfEdgesIsAsInC) {
+  using T = TypeParam;
+  constexpr T kInf = std::numeric_limits<T>::infinity();
+  // Within the bound the greatest number itself may round up to infinity.
+  constexpr T kMost = std::numeric_limits<T>::max() * T{0.999};
+  constexpr T kLeast = std::numeric_limits<T>::min();
+  std::vector<T> all{0,
+                     1,
+                     T{0.5},
+                     2,
+                     T{2.5},
+                     3,
+                     4,
+                     T{1} / 3,
+                     100,
+                     101,
+                     kInf,
+                     kMost,
+                     kLeast,
+                     std::numeric_limits<T>::denorm_min(),
+                     std::nextafter(T{1}, T{2})};
+  for (size_t i = 0, n = all.size(); i < n; ++i) all.push_back(-all[i]);
+  all.push_back(std::numeric_limits<T>::quiet_NaN());
+  for (T x : all) {
+    for (T y : all) {
+      const T exact = std::pow(x, y), got = this->Pow(x, y);
+      const bool special = exact == 0 || std::isinf(exact) || std::isnan(exact);
+      if (special || std::fabs(exact) < kLeast)
+        EXPECT_TRUE(Same(got, exact) || (!special && std::fabs(got - exact) <= kLeast))
+            << x << " ^ " << y << " is " << got << ", should be " << exact;
+      else
+        EXPECT_LE(Ulps(got, std::pow(static_cast<long double>(x), static_cast<long double>(y))),
+                  kPowUlps)
+            << x << " ^ " << y;
+    }
+  }
 }
 
 }  // namespace

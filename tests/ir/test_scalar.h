@@ -61,6 +61,9 @@ FORGE_SCALAR_BINARY(operator-, x - y)
 FORGE_SCALAR_BINARY(operator*, x* y)
 FORGE_SCALAR_BINARY(operator>, a.v > b.v)
 FORGE_SCALAR_BINARY(operator<, a.v < b.v)
+FORGE_SCALAR_BINARY(operator>=, a.v >= b.v)
+FORGE_SCALAR_BINARY(operator<=, a.v <= b.v)
+FORGE_SCALAR_BINARY(operator==, a.v == b.v)
 FORGE_SCALAR_BINARY(max, a.v != a.v || a.v >= b.v ? a.v : b.v)
 FORGE_SCALAR_BINARY(min, a.v != a.v || a.v <= b.v ? a.v : b.v)
 #undef FORGE_SCALAR_BINARY
@@ -74,7 +77,16 @@ TestScalar<T, F> operator/(TestScalar<T, F> a, TestScalar<T, F> b) {
   return TestScalar<T, F>::Raw(a.v / b.v);
 }
 template <class T, bool F>
-TestScalar<T, F> select(TestScalar<T, F> p, TestScalar<T, F> a, TestScalar<T, F> b) {
+TestScalar<T, F> operator/(TestScalar<T, F> a, double b) {
+  return a / TestScalar<T, F>(b);
+}
+template <class T, bool F>
+TestScalar<T, F> operator/(double a, TestScalar<T, F> b) {
+  return TestScalar<T, F>(a) / b;
+}
+template <class T, bool F>
+TestScalar<T, F> select(TestScalar<T, F> p, std::type_identity_t<TestScalar<T, F>> a,
+                        std::type_identity_t<TestScalar<T, F>> b) {
   return p ? a : b;
 }
 template <class T, bool F>
@@ -107,14 +119,82 @@ TestScalar<double, F> exp2_int(TestScalar<double, F> i) {
   EXPECT_TRUE(i.v >= -1022 && i.v <= 1023) << i.v;
   return std::bit_cast<double>((static_cast<int64_t>(i.v) + 1023) << 52);
 }
+inline constexpr float kSqrtHalf = 0x1.6a09e6p-1f;
+template <bool F>
+TestScalar<float, F> nearest_exponent(TestScalar<float, F> x) {
+  EXPECT_TRUE(x.v >= std::numeric_limits<float>::min()) << x.v;
+  return (std::bit_cast<int32_t>(x.v) - std::bit_cast<int32_t>(kSqrtHalf)) >> 23;
+}
+template <bool F>
+TestScalar<double, F> nearest_exponent(TestScalar<double, F> x) {
+  EXPECT_TRUE(x.v >= std::numeric_limits<double>::min()) << x.v;
+  return static_cast<double>((std::bit_cast<int64_t>(x.v) - 0x3fe6a09e667f3bcd) >> 52);
+}
+template <bool F>
+TestScalar<float, F> high_half(TestScalar<float, F> x) {
+  return TestScalar<float, F>::Raw(std::bit_cast<float>(std::bit_cast<uint32_t>(x.v) & ~0xfffu));
+}
+template <bool F>
+TestScalar<double, F> high_half(TestScalar<double, F> x) {
+  return std::bit_cast<double>(std::bit_cast<uint64_t>(x.v) & ~uint64_t{0x7ffffff});
+}
 template <class T, bool F>
-TestScalar<T, F> exp(TestScalar<T, F> x) {
-  if constexpr (std::is_same_v<T, float>)
-    return ExpF32(x);
-  else if constexpr (std::is_same_v<T, double>)
-    return ExpF64(x);
+TestScalar<T, F> operator-(TestScalar<T, F> x) {
+  if constexpr (std::is_integral_v<T>)
+    return TestScalar<T, F>::Raw(static_cast<T>(typename TestScalar<T, F>::Wide{0} - x.v));
   else
-    return x;  // never called: exp takes floats
+    return TestScalar<T, F>::Raw(-x.v);
+}
+template <class T, bool F>
+TestScalar<T, F> abs(TestScalar<T, F> x) {
+  if constexpr (std::is_floating_point_v<T>)
+    return TestScalar<T, F>::Raw(std::fabs(x.v));
+  else
+    return x.v < T{0} ? -x : x;
+}
+template <class T, bool F>
+TestScalar<T, F> copysign(TestScalar<T, F> x, TestScalar<T, F> sign) {
+  return TestScalar<T, F>::Raw(std::copysign(x.v, sign.v));
+}
+
+// A function that takes floats only is never called for other types.
+#define FORGE_SCALAR_FUNCTION(name, parameters, f32, f64) \
+  template <class T, bool F>                              \
+  TestScalar<T, F> name parameters {                      \
+    if constexpr (std::is_same_v<T, float>)               \
+      return f32;                                         \
+    else if constexpr (std::is_same_v<T, double>)         \
+      return f64;                                         \
+    else                                                  \
+      return x;                                           \
+  }
+#define FORGE_X (TestScalar<T, F> x)
+#define FORGE_X_Y (TestScalar<T, F> x, [[maybe_unused]] TestScalar<T, F> y)
+FORGE_SCALAR_FUNCTION(exp, FORGE_X, ExpF32(x), ExpF64(x))
+FORGE_SCALAR_FUNCTION(log, FORGE_X, LogF32(x), LogF64(x))
+FORGE_SCALAR_FUNCTION(tanh, FORGE_X, TanhF32(x), TanhF64(x))
+FORGE_SCALAR_FUNCTION(erf, FORGE_X, ErfF32(x), ErfF64(x))
+FORGE_SCALAR_FUNCTION(pow, FORGE_X_Y, PowF32(x, y), PowF64(x, y))
+#undef FORGE_X_Y
+#undef FORGE_X
+#undef FORGE_SCALAR_FUNCTION
+
+// Of integers and booleans: others are never asked.
+#define FORGE_SCALAR_LOGIC(op)                                           \
+  template <class T, bool F>                                             \
+  TestScalar<T, F> operator op(TestScalar<T, F> a, TestScalar<T, F> b) { \
+    if constexpr (std::is_integral_v<T>)                                 \
+      return TestScalar<T, F>::Raw(static_cast<T>(a.v op b.v));          \
+    else                                                                 \
+      return a;                                                          \
+  }
+FORGE_SCALAR_LOGIC(&)
+FORGE_SCALAR_LOGIC(|)
+FORGE_SCALAR_LOGIC(^)
+#undef FORGE_SCALAR_LOGIC
+template <class T, bool F>
+TestScalar<T, F> operator~(TestScalar<T, F> x) {
+  return TestScalar<T, F>::Raw(x.v == 0);  // asked of booleans only
 }
 template <class T, bool F>
 TestScalar<T, F> convert(TestScalar<T, F> x, DType) {
