@@ -129,11 +129,9 @@ Val high_half(Val x) {
 }
 
 Val copysign(Val magnitude, Val sign) {
-  const bool wide = sign.type().elem == DType::kF64;
-  const DType word = wide ? DType::kU64 : DType::kU32;
-  const Val bits = bitcast(magnitude, word);
-  const Val top = bits.b->Bits(bits.type(), wide ? uint64_t{1} << 63 : uint64_t{1} << 31);
-  return bitcast((bits & ~top) | (bitcast(sign, word) & top), sign.type().elem);
+  const DType word = sign.type().elem == DType::kF64 ? DType::kI64 : DType::kI32;
+  const Val a = abs(magnitude);
+  return select(bitcast(sign, word) < 0.0, -a, a);
 }
 
 Val exp(Val x) { return x.type().elem == DType::kF64 ? ir::ExpF64(x) : ir::ExpF32(x); }

@@ -11,6 +11,7 @@ ir::Values BuildAdd(OnnxNode& n);
 ir::Values BuildSub(OnnxNode& n);
 ir::Values BuildMul(OnnxNode& n);
 ir::Values BuildDiv(OnnxNode& n);
+ir::Values BuildSum(OnnxNode& n);
 ir::Values BuildMax(OnnxNode& n);
 ir::Values BuildPow(OnnxNode& n);
 ir::Values BuildNeg(OnnxNode& n);
@@ -45,12 +46,25 @@ ir::Values BuildSqrt(OnnxNode& n);
 ir::Values BuildCast1(OnnxNode& n);  // the type is a word
 ir::Values BuildCast6(OnnxNode& n);  // the type is a number
 
+// onnx_activation.cc
+ir::Values BuildElu(OnnxNode& n);
+ir::Values BuildGelu(OnnxNode& n);
+ir::Values BuildLeakyRelu(OnnxNode& n);
+ir::Values BuildMish(OnnxNode& n);
+ir::Values BuildPRelu(OnnxNode& n);
+ir::Values BuildSelu(OnnxNode& n);
+ir::Values BuildSoftplus(OnnxNode& n);
+ir::Values BuildSoftsign(OnnxNode& n);
+
 // onnx_constant.cc
 ir::Values BuildConstant(OnnxNode& n);
 
 // onnx_movement.cc
 ir::Values BuildConcat(OnnxNode& n);
+ir::Values BuildExpand(OnnxNode& n);
 ir::Values BuildFlatten(OnnxNode& n);
+ir::Values BuildPad2(OnnxNode& n);      // widths and value are attributes
+ir::Values BuildPad11(OnnxNode& n);     // they are operands
 ir::Values BuildReshape1(OnnxNode& n);  // the shape is an attribute
 ir::Values BuildReshape5(OnnxNode& n);  // the shape is an operand
 ir::Values BuildShape(OnnxNode& n);
@@ -89,7 +103,14 @@ ir::Values BuildSoftmax13(OnnxNode& n);
 // onnx_reduce.cc
 ir::Values BuildGlobalAveragePool(OnnxNode& n);
 ir::Values BuildGlobalMaxPool(OnnxNode& n);
+ir::Values BuildReduceL1(OnnxNode& n);
+ir::Values BuildReduceL2(OnnxNode& n);
+ir::Values BuildReduceLogSum(OnnxNode& n);
+ir::Values BuildReduceLogSumExp(OnnxNode& n);
 ir::Values BuildReduceMax(OnnxNode& n);
+ir::Values BuildReduceMin(OnnxNode& n);
+ir::Values BuildReduceProd(OnnxNode& n);
+ir::Values BuildReduceSumSquare(OnnxNode& n);
 ir::Values BuildReduceMean(OnnxNode& n);
 ir::Values BuildReduceSum(OnnxNode& n);
 

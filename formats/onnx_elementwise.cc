@@ -58,6 +58,7 @@ ir::Values BuildAdd(OnnxNode& n) { return Binary(n, ir::Add{}); }
 ir::Values BuildSub(OnnxNode& n) { return Binary(n, ir::Sub{}); }
 ir::Values BuildMul(OnnxNode& n) { return Binary(n, ir::Mul{}); }
 ir::Values BuildDiv(OnnxNode& n) { return Binary(n, ir::Div{}); }
+ir::Values BuildSum(OnnxNode& n) { return Variadic(n, ir::Add{}); }
 ir::Values BuildMax(OnnxNode& n) { return Variadic(n, ir::Maximum{}); }
 ir::Values BuildMin(OnnxNode& n) { return Variadic(n, ir::Minimum{}); }
 ir::Values BuildRelu(OnnxNode& n) { return Unary(n, ir::Relu{}); }

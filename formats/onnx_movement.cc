@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <numeric>
 
 #include "formats/onnx_builders.h"
 #include "ir/ops/axes.h"
+#include "ir/ops/broadcast_to.h"
 #include "ir/ops/concat.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/fill.h"
 #include "ir/ops/pad.h"
 #include "ir/ops/reduce.h"
 #include "ir/ops/reshape.h"
@@ -127,6 +130,82 @@ std::vector<int64_t> Normalised(OnnxNode& n, std::span<const int64_t> axes, int6
   return out.ok() ? *std::move(out) : std::vector<int64_t>();
 }
 
+// ---- expand, pad ------------------------------------------------------------------------------
+
+// A shape that is known only when the model runs: 1 in either shape takes the other's extent.
+ir::Values ExpandLate(OnnxNode& n) {
+  ir::Function& f = n.fn();
+  const std::optional<ir::Dims> from = ShapeOf(n);
+  const ir::Type list = n.type(1);
+  if (!from) return {};
+  if (!list.is_tensor() || list.rank() != 1 || !list.is_constant()) {
+    n.Fail("the length of its shape is not known before the model runs");
+    return {};
+  }
+  const auto have = static_cast<int64_t>(from->size());
+  const int64_t want = list.shape()[0].constant(), rank = std::max(have, want);
+  const auto aligned = [&](ir::Value shape, int64_t length) {
+    return f(ir::Pad{.before = {rank - length}, .after = {0}, .value = 1}, {shape});
+  };
+  const ir::Value x = aligned(f(ir::ShapeOf{}, {n.in(0)}), have);
+  const ir::Value to = aligned(f(ir::Cast{DType::kI64}, {n.in(1)}), want);
+  const ir::Value one = f(ir::Fill{.value = 1, .dtype = DType::kI64}, {});
+  const ir::Value shape = f(ir::Select{}, {f(ir::Equal{}, {to, one}), x, to});
+  const std::array in = {n.in(0)};
+  const ir::Function::LateField late[] = {{"shape", shape}};
+  return f.AddLate(ir::BroadcastTo{}, in, late);
+}
+
+std::optional<ir::PadMode> PadModeOf(OnnxNode& n) {
+  const std::string mode = n.String("mode", "constant");
+  if (mode == "constant") return ir::PadMode::kConstant;
+  if (mode == "reflect") return ir::PadMode::kReflect;
+  if (mode == "edge") return ir::PadMode::kEdge;
+  if (mode == "wrap" && n.since() >= 18) return ir::PadMode::kWrap;
+  n.Fail("mode '{}' is not known", mode);
+  return std::nullopt;
+}
+
+// `widths` has what is put before each of `axes`, then what is put after.
+ir::Values PadBy(OnnxNode& n, const ir::Dims& widths, std::span<const int64_t> axes, double value) {
+  const std::optional<ir::Dims> shape = ShapeOf(n);
+  const std::optional<ir::PadMode> mode = PadModeOf(n);
+  if (!shape || !mode) return {};
+  if (widths.size() != 2 * axes.size()) {
+    n.Fail("{} widths for {} axes", widths.size(), axes.size());
+    return {};
+  }
+  ir::Pad op{.before = ir::Dims(shape->size(), 0), .after = ir::Dims(shape->size(), 0)};
+  op.value = value;
+  op.mode = *mode;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    op.before[static_cast<size_t>(axes[i])] = widths[i];
+    op.after[static_cast<size_t>(axes[i])] = widths[axes.size() + i];
+  }
+  return n.fn().Add(op, std::array{n.in(0)});
+}
+
+std::vector<int64_t> AllAxes(OnnxNode& n) {
+  const ir::Type& type = n.type(0);
+  std::vector<int64_t> all(type.is_tensor() ? static_cast<size_t>(type.rank()) : 0);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+// The axes that operand 3 names, in its order.
+std::vector<int64_t> PaddedAxes(OnnxNode& n) {
+  if (!n.HasInput(3)) return AllAxes(n);
+  std::optional<std::vector<int64_t>> axes = n.ConstantInts(3);
+  if (!axes) {
+    n.Fail("its axes are not known before the model runs");
+    return {};
+  }
+  const int64_t rank = n.type(0).is_tensor() ? n.type(0).rank() : 0;
+  Normalised(n, *axes, rank);  // refuses what is outside or given twice
+  for (int64_t& a : *axes) a = a < 0 ? a + rank : a;
+  return *axes;
+}
+
 // ---- slice ------------------------------------------------------------------------------------
 
 // ONNX has "to the very first" as a number far below -extent, which clamps; the op's bounds do the
@@ -151,6 +230,33 @@ ir::Values BuildConcat(OnnxNode& n) {
   for (size_t i = 0; i < n.inputs(); ++i)
     if (n.HasInput(i)) in.push_back(n.in(i));
   return n.fn().Add(ir::Concat{axis}, in);
+}
+
+ir::Values BuildExpand(OnnxNode& n) {
+  const std::optional<ir::Dims> to = n.Contents(1);
+  if (!to) return ExpandLate(n);
+  const std::optional<ir::Dims> from = ShapeOf(n);
+  if (!from) return {};
+  absl::StatusOr<ir::Dims> shape = ir::BroadcastShapes(std::array{&*from, &*to});
+  if (!shape.ok()) {
+    n.Fail("{}", Message(shape.status()));
+    return {};
+  }
+  return n.fn().Add(ir::BroadcastTo{*std::move(shape)}, std::array{n.in(0)});
+}
+
+ir::Values BuildPad2(OnnxNode& n) {
+  const std::vector<int64_t> widths = n.Ints("pads");
+  return PadBy(n, {widths.begin(), widths.end()}, AllAxes(n), n.Float("value", 0));
+}
+
+ir::Values BuildPad11(OnnxNode& n) {
+  const std::optional<ir::Dims> widths = n.Contents(1);
+  const std::optional<double> value = n.HasInput(2) ? n.ConstantNumber(2) : 0;
+  if (!widths || !value)
+    n.Fail("its {} is not known before the model runs", widths ? "value" : "list of widths");
+  const std::vector<int64_t> axes = PaddedAxes(n);
+  return n.status().ok() ? PadBy(n, *widths, axes, *value) : ir::Values();
 }
 
 ir::Values BuildFlatten(OnnxNode& n) {

@@ -3,6 +3,7 @@
 #include "ir/ops/elementwise.h"
 #include "ir/ops/fill.h"
 #include "ir/passes/passes.h"
+#include "ir/scalar_math.h"
 
 namespace forge::ir {
 namespace {
@@ -82,8 +83,26 @@ std::optional<Values> HardSwishIdiom(Function& f, const Node& node, ValueSpan in
   return f.Add(HardSwish{}, std::array{f.value(x)});
 }
 
+// x to a power that is a product, a root or a quotient.
+std::optional<Values> SmallPower(Function& f, const Node& node, ValueSpan in) {
+  if (!node.op.Is<Pow>()) return std::nullopt;
+  const Value x = in[0];
+  const absl::StatusOr<Types> result = node.op.Infer(std::array{x.type(), in[1].type()});
+  if (!result.ok() || result->front() != x.type()) return std::nullopt;
+  const auto is = [&](double number) { return IsNumber(f, in[1].id, number); };
+  if (is(1)) return Values{x};
+  if (is(2)) return Values{x * x};
+  if (is(3)) return Values{x * x * x};
+  if (is(4)) return Values{(x * x) * (x * x)};
+  if (is(0.5)) return Values{sqrt(x)};
+  if (is(-0.5)) return Values{1.0 / sqrt(x)};
+  if (is(-1)) return Values{1.0 / x};
+  if (is(-2)) return Values{1.0 / (x * x)};
+  return std::nullopt;
+}
+
 using Idiom = std::optional<Values> (*)(Function& f, const Node& node, ValueSpan in);
-constexpr Idiom kIdioms[] = {&HardSwishIdiom};
+constexpr Idiom kIdioms[] = {&HardSwishIdiom, &SmallPower};
 
 }  // namespace
 

@@ -170,5 +170,40 @@ TEST_F(RecogniseTest, NotWhereTheOffsetBroadcasts) {
   ExpectLeftAlone(x_ * Clamped(x_ + three) / 6.0);
 }
 
+TEST_F(RecogniseTest, SmallPowers) {
+  const std::pair<double, std::vector<std::string>> cases[] = {{1, {}},
+                                                               {2, {"mul"}},
+                                                               {3, {"mul", "mul"}},
+                                                               {4, {"mul", "mul"}},
+                                                               {0.5, {"sqrt"}},
+                                                               {-0.5, {"sqrt", "fill", "div"}},
+                                                               {-1, {"fill", "div"}},
+                                                               {-2, {"mul", "fill", "div"}}};
+  for (const auto& [exponent, ops] : cases) {
+    Module m;
+    Function& f = m.AddFunction("f");
+    const Value x = f.Argument("x", F32({2, 5}));
+    const Value magnitude = abs(x);
+    const Value y = pow(magnitude, f(Fill{.value = exponent, .dtype = DType::kF32}, {}));
+    f.Return("y", y);
+    const Function& after = After(f, Recognise);
+    std::vector<std::string> expected = {"abs"};
+    expected.insert(expected.end(), ops.begin(), ops.end());
+    EXPECT_THAT(Ops(after), testing::UnorderedElementsAreArray(expected)) << exponent;
+    ExpectSame(f, after, {.tolerance = kTolerance});
+  }
+}
+
+TEST_F(RecogniseTest, LeavesOtherPowersAlone) {
+  X();
+  ExpectLeftAlone(pow(abs(x_), f_(Fill{.value = 2.5, .dtype = DType::kF32}, {})));
+}
+
+TEST_F(RecogniseTest, LeavesAPowerAloneWhoseExponentHasMoreElements) {
+  X({5});
+  const Value two = f_(Fill{.value = 2, .dtype = DType::kF32, .shape = {3, 1}}, {});
+  ExpectLeftAlone(pow(x_, two));
+}
+
 }  // namespace
 }  // namespace forge::ir

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// What operators of files come to: small models, imported and evaluated.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/support/onnx_model.h"
+#include "tests/support/status_matchers.h"
+
+namespace forge {
+namespace {
+
+using absl::StatusCode;
+using testing::ElementsAre;
+using testing::FloatNear;
+using testing::Pointwise;
+
+// A model of one node whose first operand is "x"; the others are constants.
+OnnxModel One(std::string_view op, int64_t opset, std::vector<std::string> shape,
+              std::vector<std::string> operands = {"x"}) {
+  OnnxModel m(opset);
+  m.Input("x", std::move(shape)).Output("y");
+  m.Node(op, std::move(operands), {"y"});
+  return m;
+}
+onnx::NodeProto& NodeOf(OnnxModel& m) { return *m.graph().mutable_node(0); }
+
+std::vector<float> Numbers(const OnnxModel& m, ir::HostValue x) {
+  const auto out = ImportAndRun(m, {std::move(x)});
+  EXPECT_TRUE(out.ok()) << out.status();
+  std::vector<float> numbers;
+  if (!out.ok()) return numbers;
+  for (int64_t i = 0; i < (*out)[0].elements(); ++i)
+    numbers.push_back(static_cast<float>((*out)[0].f64(i)));
+  return numbers;
+}
+
+TEST(OnnxOpsTest, LessIsGreaterOfExchangedOperands) {
+  OnnxModel m = One("Less", 13, {"3"}, {"x", "c"});
+  m.Floats("c", {1}, {1});
+  EXPECT_THAT(Numbers(m, Iota({3})), ElementsAre(1, 0, 0));
+  m = One("LessOrEqual", 16, {"3"}, {"x", "c"});
+  m.Floats("c", {1}, {1});
+  EXPECT_THAT(Numbers(m, Iota({3})), ElementsAre(1, 1, 0));
+}
+
+TEST(OnnxOpsTest, PowTakesAnExponentOfAnotherType) {
+  OnnxModel m = One("Pow", 15, {"4"}, {"x", "e"});
+  m.Ints("e", {}, {3});
+  EXPECT_THAT(Numbers(m, Iota({4})), ElementsAre(0, 1, 8, 27));
+}
+
+TEST(OnnxOpsTest, ExpandTakesTheLargerOfBothShapes) {
+  OnnxModel m = One("Expand", 13, {"2", "1"}, {"x", "s"});
+  m.Ints("s", {2}, {1, 3});
+  EXPECT_THAT(Numbers(m, Iota({2, 1})), ElementsAre(0, 0, 0, 1, 1, 1));
+}
+
+TEST(OnnxOpsTest, ExpandTakesAShapeThatIsComputed) {
+  OnnxModel m(13);
+  m.Input("x", {"2", "1"}).Input("s", {"3"}, onnx::TensorProto::INT64).Output("y");
+  m.Node("Expand", {"x", "s"}, {"y"});
+  FORGE_ASSERT_OK_AND_ASSIGN(const auto out,
+                             ImportAndRun(m, {Iota({2, 1}), IntTensor({3}, {2, 1, 2})}));
+  EXPECT_THAT(out[0].shape(), ElementsAre(2, 2, 2));
+  EXPECT_EQ(out[0].f64(6), 1);
+}
+
+TEST(OnnxOpsTest, PadHasModes) {
+  const auto padded = [](std::string_view mode, int64_t opset) {
+    OnnxModel m = One("Pad", opset, {"3"}, {"x", "p"});
+    m.Ints("p", {2}, {2, 1});
+    Set(NodeOf(m), "mode", mode);
+    return m;
+  };
+  EXPECT_THAT(Numbers(padded("constant", 11), Iota({3})), ElementsAre(0, 0, 0, 1, 2, 0));
+  EXPECT_THAT(Numbers(padded("reflect", 13), Iota({3})), ElementsAre(2, 1, 0, 1, 2, 1));
+  EXPECT_THAT(Numbers(padded("edge", 18), Iota({3})), ElementsAre(0, 0, 0, 1, 2, 2));
+  EXPECT_THAT(Numbers(padded("wrap", 19), Iota({3})), ElementsAre(1, 2, 0, 1, 2, 0));
+  EXPECT_THAT(padded("wrap", 13).Import(), Fails(StatusCode::kDataLoss, "mode 'wrap'"));
+}
+
+TEST(OnnxOpsTest, PadTakesAValueAndAxes) {
+  OnnxModel m = One("Pad", 18, {"2", "1"}, {"x", "p", "v", "a"});
+  m.Ints("p", {2}, {1, 0}).Floats("v", {}, {7}).Ints("a", {1}, {-1});
+  EXPECT_THAT(Numbers(m, Iota({2, 1})), ElementsAre(7, 0, 7, 1));
+  m.Ints("q", {3}, {1, 0, 0});
+  NodeOf(m).set_input(1, "q");
+  EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "3 widths for 1 axes"));
+}
+
+TEST(OnnxOpsTest, OldPadHasAttributes) {
+  OnnxModel m = One("Pad", 9, {"2"});
+  Set(NodeOf(m), "pads", std::vector<int64_t>{1, 1});
+  Set(NodeOf(m), "value", 5.0f);
+  EXPECT_THAT(Numbers(m, Iota({2})), ElementsAre(5, 0, 1, 5));
+}
+
+TEST(OnnxOpsTest, ReductionsThatAreMadeOfOthers) {
+  const auto reduced = [](std::string_view op) {
+    OnnxModel m = One(op, 13, {"2", "2"});
+    Set(NodeOf(m), "axes", std::vector<int64_t>{1});
+    return Numbers(m, FloatTensor({2, 2}, {3, -4, 1, 2}));
+  };
+  const auto near = [](std::vector<float> v) { return Pointwise(FloatNear(1e-5f), v); };
+  EXPECT_THAT(reduced("ReduceL1"), near({7, 3}));
+  EXPECT_THAT(reduced("ReduceL2"), near({5, std::sqrt(5.0f)}));
+  EXPECT_THAT(reduced("ReduceSumSquare"), near({25, 5}));
+  EXPECT_THAT(reduced("ReduceLogSumExp"), near({3.0009115f, 2.3132617f}));
+  EXPECT_THAT(reduced("ReduceMin"), near({-4, 1}));
+  EXPECT_THAT(reduced("ReduceProd"), near({-12, 2}));
+}
+
+TEST(OnnxOpsTest, LogSumExpOfInfinities) {
+  const float inf = INFINITY;
+  OnnxModel m = One("ReduceLogSumExp", 18, {"3", "2"}, {"x", "a"});
+  m.Ints("a", {1}, {1});
+  Set(NodeOf(m), "keepdims", int64_t{0});
+  EXPECT_THAT(Numbers(m, FloatTensor({3, 2}, {-inf, -inf, inf, 0, 1000, 1000})),
+              ElementsAre(-inf, inf, FloatNear(1000.6931f, 1e-3f)));
+}
+
+TEST(OnnxOpsTest, Activations) {
+  const auto of = [](std::string_view op, int64_t opset) {
+    return Numbers(One(op, opset, {"3"}), FloatTensor({3}, {-1, 0, 2}));
+  };
+  const auto near = [](std::vector<float> v) { return Pointwise(FloatNear(1e-5f), v); };
+  EXPECT_THAT(of("LeakyRelu", 16), near({-0.01f, 0, 2}));
+  EXPECT_THAT(of("Elu", 6), near({-0.63212056f, 0, 2}));
+  EXPECT_THAT(of("Selu", 6), near({-1.1113307f, 0, 2.101402f}));
+  EXPECT_THAT(of("Softplus", 1), near({0.31326169f, 0.69314718f, 2.126928f}));
+  EXPECT_THAT(of("Softsign", 1), near({-0.5f, 0, 0.6666667f}));
+  EXPECT_THAT(of("Mish", 18), near({-0.30340144f, 0, 1.9439590f}));
+  EXPECT_THAT(of("Gelu", 20), near({-0.15865525f, 0, 1.9544997f}));
+  EXPECT_THAT(of("Reciprocal", 13), ElementsAre(-1, INFINITY, 0.5f));
+}
+
+}  // namespace
+}  // namespace forge
