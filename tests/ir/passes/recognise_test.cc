@@ -181,7 +181,7 @@ TEST_F(RecogniseTest, SmallPowers) {
                                                                {-2, {"mul", "fill", "div"}}};
   for (const auto& [exponent, ops] : cases) {
     Module m;
-    Function& f = m.AddFunction("f");
+    Function& f = *m.AddFunction("f");
     const Value x = f.Argument("x", F32({2, 5}));
     const Value magnitude = abs(x);
     const Value y = pow(magnitude, f(Fill{.value = exponent, .dtype = DType::kF32}, {}));
