@@ -93,7 +93,10 @@ std::optional<Values> SmallPower(Function& f, const Node& node, ValueSpan in) {
   if (is(1)) return Values{x};
   if (is(2)) return Values{x * x};
   if (is(3)) return Values{x * x * x};
-  if (is(4)) return Values{(x * x) * (x * x)};
+  if (is(4)) {
+    const Value square = x * x;
+    return Values{square * square};
+  }
   if (is(0.5)) return Values{sqrt(x)};
   if (is(-0.5)) return Values{1.0 / sqrt(x)};
   if (is(-1)) return Values{1.0 / x};

@@ -219,7 +219,8 @@ TEST(OpsTest, GradientsAreSlopes) {
         small = small && (!o.type || o.type.elements().constant() <= kLargest);
       const Types out = *c.op.Infer(c.types());
       if (!small || out[0].dtype() != DType::kF64 ||
-          c.op.ToText().find("prod") != std::string::npos)
+          c.op.ToText().find("prod") != std::string::npos ||
+          c.op.ToText().find("mode = ") != std::string::npos)  // pads of which there is none yet
         continue;
       CheckGradient(c);
     }
