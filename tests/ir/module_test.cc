@@ -275,9 +275,7 @@ TEST_F(RewriterTest, RefusesWhatDoesNotFit) {
   };
   EXPECT_THAT(give([](Function&, ValueSpan) { return Values{}; }),
               Fails(absl::StatusCode::kInternal, "p: main: relu has 1 results, the rule gave 0"));
-  EXPECT_THAT(give([](Function& f, ValueSpan in) {
-                return Values{f(Greater{}, {in[0], in[0]})};
-              }),
+  EXPECT_THAT(give([](Function& f, ValueSpan in) { return Values{f(Greater{}, {in[0], in[0]})}; }),
               Fails(absl::StatusCode::kInternal, "result 0 was f32[n], the rule gave bool[n]"));
   EXPECT_THAT(give([](Function& f, ValueSpan in) { return Values{f(Softmax{7}, {in[0]})}; }),
               Fails(kInvalid, "p: main: Relu_0 (Relu): softmax(x: f32[n]): axis 7"));
