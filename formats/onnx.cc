@@ -158,7 +158,10 @@ absl::Status Importer::ReadInitializers() {
     absl::StatusOr<ir::HostValue> value = TakeOnnxTensor(tensor, scope_.files);
     if (!value.ok())
       return Annotate(value.status(), fmt::format("initializer '{}'", tensor.name()));
-    scope_.values[tensor.name()].constant = *std::move(value);
+    OnnxValue& entry = scope_.values[tensor.name()];
+    // Integers are indices and shapes: what they decide must be known, and nobody trains them.
+    if (Has(kIntTypes, value->dtype())) entry.role = ir::Variable::Role::kConstant;
+    entry.constant = *std::move(value);
   }
   return absl::OkStatus();
 }

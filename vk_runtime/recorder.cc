@@ -121,10 +121,12 @@ absl::Status Recorder::BeginPiece() {
   Barrier(kWrites, kReads | kWrites, kWork, kWork);
   hazards_.Clear();
   piece_seconds_ = 0;
+  if (!label_.empty()) ShowLabel();
   return absl::OkStatus();
 }
 
 absl::Status Recorder::EndPiece() {
+  if (!label_.empty()) HideLabel();
   Barrier(kWrites, VK_ACCESS_HOST_READ_BIT, kWork, VK_PIPELINE_STAGE_HOST_BIT);
   FORGE_RETURN_IF_ERROR(context_.Check(fn_.vkEndCommandBuffer(commands_), "vkEndCommandBuffer"));
   out_.pieces_.push_back(commands_);
@@ -367,14 +369,24 @@ void Recorder::Stamp(uint32_t query) {
 }
 
 void Recorder::BeginLabel(const std::string& label) {
-  const DebugUtils& debug = context_.instance().debug();
-  if (debug.begin_label == nullptr) return;
-  auto info = Typed<VkDebugUtilsLabelEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT);
-  info.pLabelName = label.c_str();
-  debug.begin_label(commands_, &info);
+  label_ = label;
+  if (!label_.empty()) ShowLabel();
 }
 
 void Recorder::EndLabel() {
+  if (!label_.empty()) HideLabel();
+  label_.clear();
+}
+
+void Recorder::ShowLabel() {
+  const DebugUtils& debug = context_.instance().debug();
+  if (debug.begin_label == nullptr) return;
+  auto info = Typed<VkDebugUtilsLabelEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT);
+  info.pLabelName = label_.c_str();
+  debug.begin_label(commands_, &info);
+}
+
+void Recorder::HideLabel() {
   const DebugUtils& debug = context_.instance().debug();
   if (debug.end_label != nullptr) debug.end_label(commands_);
 }

@@ -53,8 +53,12 @@ class Recorder {
   void Barrier(VkAccessFlags from, VkAccessFlags to, VkPipelineStageFlags after,
                VkPipelineStageFlags before);
   void Stamp(uint32_t query);
+  // A label spans the pieces that a step is cut into, and begins and ends in each of them: drivers
+  // crash at an end without a beginning.
   void BeginLabel(const std::string& label);
   void EndLabel();
+  void ShowLabel();
+  void HideLabel();
 
   const RecordInput& in_;
   Recording& out_;
@@ -63,6 +67,7 @@ class Recorder {
   VkCommandBuffer commands_ = VK_NULL_HANDLE;
   Hazards hazards_;
   const double budget_;       // seconds of one submission
+  std::string label_;         // of the step in progress
   double piece_seconds_ = 0;  // estimated work in the open piece
 };
 

@@ -99,6 +99,16 @@ std::vector<Stranger> Strangers() {
   std::vector<Stranger> all = {
       {"ppocr-cls", {"x=1,3,48,192:7"}, true},
       {"ppocr-cls", {"x=6,3,48,192:7"}, true},
+      {"ppocr-rec", {"x=1,3,48,64:7"}, true},
+      {"ppocr-rec", {"x=2,3,48,96:7"}, true},
+      {"magika", {"bytes=1,2048:7:0..256"}, true},
+      {"basic-pitch", {"serving_default_input_2:0=1,43844,1:7"}, false},
+      {"minilm",
+       {"input_ids=2,16:7:1000..30000", "attention_mask=2,16:8:1..1", "token_type_ids=2,16:9:0..0"},
+       false},
+      {"minilm",
+       {"input_ids=3,5:7:1000..30000", "attention_mask=3,5:8:0..1", "token_type_ids=3,5:9:0..0"},
+       false},
   };
   return all;
 }

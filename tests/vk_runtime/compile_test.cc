@@ -28,7 +28,8 @@ class CompileTest : public VulkanTest {
     EXPECT_TRUE(made[0].ok()) << Message(made[0].status());
     return made[0].ok() ? *made[0] : nullptr;
   }
-  // Runs a program of one launch per call over host data; inputs are operands 0 .. n - 1.
+  // Runs a program of one launch per call over host data, twice, as drivers may stumble at what
+  // follows a step; inputs are operands 0 .. n - 1.
   std::vector<float> Run(const ProgramRef& program, const std::vector<std::vector<float>>& inputs,
                          size_t out_elements) {
     std::vector<BufferRef> slots;
@@ -44,7 +45,8 @@ class CompileTest : public VulkanTest {
     const BufferRef out = slots.back();
     if (program->scratch_bytes() != 0)
       add(*device_->Allocate(Memory::kDevice, program->scratch_bytes()), true);
-    auto segment = device_->Record({std::span(&step, 1), specs, {}});
+    const std::vector<Step> steps(2, step);
+    auto segment = device_->Record({steps, specs, {}});
     EXPECT_TRUE(segment.ok());
     auto point = device_->Submit(*segment, Args(slots));
     EXPECT_TRUE(point.ok()) << Message(point.status());
