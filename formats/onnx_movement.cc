@@ -91,7 +91,7 @@ ir::Values ReshapeLate(OnnxNode& n, bool allow_zero) {
   const auto number = [&](int64_t v) {
     ir::HostValue scalar = ir::HostValue::Scalar(DType::kI64, 0);
     scalar.SetI64(0, v);
-    return n.MakeConstant(std::move(scalar));
+    return n.MakeConstant(scalar);
   };
   const ir::Value zero = number(0), one = number(1), have = f(ir::ShapeOf{}, {n.in(0)});
   ir::Value to = f(ir::Cast{DType::kI64}, {n.in(1)});

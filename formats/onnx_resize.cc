@@ -124,7 +124,7 @@ bool IsGiven(OnnxNode& n, size_t i) {
   return shape == nullptr || shape->size() != 1 || (*shape)[0] != ir::Dim(0);
 }
 
-ir::Values Resized(OnnxNode& n, ir::Resize op) {
+ir::Values Resized(OnnxNode& n, const ir::Resize& op) {
   if (!n.status().ok()) return {};
   if (op.sizes.empty()) return {n.in(0)};
   return n.fn().Add(op, std::array{n.in(0)});

@@ -89,10 +89,12 @@ add_user() {
     useradd --create-home --shell /bin/bash forge && echo "forge ALL=(ALL) NOPASSWD: ALL" >/etc/sudoers.d/forge'
 }
 
-remove_root() { rm -rf --one-file-system "$root"; }
+remove_root() {
+  umount "$root/dev/shm" "$root/proc" "$root/sys" 2>/dev/null || true
+  rm -rf --one-file-system "$root"
+}
 
 mkdir -p "$logs" "$(dirname "$root")"
-umount "$root"/* 2>/dev/null || true
 remove_root
 if [[ $keep == no ]]; then trap remove_root EXIT; fi
 

@@ -220,7 +220,7 @@ absl::Status Recorder::RecordLaunch(const PlannedLaunch& launch, std::span<const
   const auto number = [&](const LaunchNumber& n) {
     return n.index < 0 ? n.constant : scalars[static_cast<size_t>(n.index)];
   };
-  std::array<int64_t, 3> size;
+  std::array<int64_t, 3> size{};
   for (int axis = 0; axis < 3; ++axis) {
     size[axis] = number(launch.grid[axis]);
     if (size[axis] <= 0) return absl::OkStatus();  // nothing to compute
@@ -298,7 +298,7 @@ void Recorder::Use(const PlannedLaunch& launch, VkDescriptorSet set) {
 
 Recorder::Grid Recorder::Divide(const PlannedLaunch& launch,
                                 const std::array<int64_t, 3>& size) const {
-  Grid g;
+  Grid g{};
   const int64_t limit = context_.caps().max_grid;
   int longest = 0;
   for (int axis = 0; axis < 3; ++axis) {

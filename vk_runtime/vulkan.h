@@ -11,7 +11,7 @@
 
 // The part of VK_KHR_cooperative_matrix that Forge uses. Source: the Vulkan registry, 1.3.255.
 #ifndef VK_KHR_cooperative_matrix
-#define VK_KHR_cooperative_matrix 1
+#define VK_KHR_cooperative_matrix 1  // NOLINT: the registry's name
 #define VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME "VK_KHR_cooperative_matrix"
 constexpr VkStructureType VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR =
     static_cast<VkStructureType>(1000506000);

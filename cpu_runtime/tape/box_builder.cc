@@ -14,7 +14,7 @@ constexpr int kMaxDepth = 256;  // a region's chain of nodes, and indices within
 
 }  // namespace
 
-BoxBuilder::BoxBuilder(const TapeSpec& spec, const BoxRange& range, std::vector<size_t> axes,
+BoxBuilder::BoxBuilder(const TapeSpec& spec, const BoxRange& range, const std::vector<size_t>& axes,
                        bool may_cut)
     : spec_(spec), range_(range), may_cut_(may_cut) {
   for (int64_t low : range.low) origin_.push_back(low);

@@ -19,7 +19,8 @@ struct Cut {
 class BoxBuilder {
  public:
   // axes: of the result, outermost in memory first
-  BoxBuilder(const TapeSpec& spec, const BoxRange& range, std::vector<size_t> axes, bool may_cut);
+  BoxBuilder(const TapeSpec& spec, const BoxRange& range, const std::vector<size_t>& axes,
+             bool may_cut);
 
   absl::Status Build(std::span<const Placed* const> results);
   // After Build: where to cut instead; then nothing else may be used.

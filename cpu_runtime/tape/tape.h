@@ -15,9 +15,9 @@ namespace forge::cpu {
 
 // A value of the region that lies in an operand of the program.
 struct Placed {
-  uint32_t value;
+  uint32_t value = 0;
   View view;
-  uint32_t operand;  // a source may share the operand of a result with the same view
+  uint32_t operand = 0;  // a source may share the operand of a result with the same view
 };
 
 struct TapeSpec {
@@ -37,9 +37,9 @@ struct BoxProgram {
   static constexpr uint32_t kInResult = UINT32_MAX - 1;  // written in place, see `in_result`
   std::vector<uint32_t> places;
   struct InResult {
-    Register reg;
+    Register reg{};
     Access to;
-    size_t bytes;
+    size_t bytes = 0;
   };
   std::vector<InResult> in_result;
   uint32_t scratch_bytes = 0;  // of one thread

@@ -83,17 +83,23 @@ struct Plane {
   int64_t rows, columns;
 };
 
-// Adds weight * x to the elements of y that tap (r, s) of each window meets.
-void ScatterTap(const ConvTranspose2d& op, double weight, Index tap, std::span<const double> x,
-                Plane from, std::span<double> y, Plane to) {
+// One element of a window.
+struct Tap {
+  Index at;
+  double weight;
+};
+
+// Adds weight * x to the elements of y that the tap of each window meets.
+void ScatterTap(const ConvTranspose2d& op, const Tap& tap, std::span<const double> x, Plane from,
+                std::span<double> y, Plane to) {
   for (int64_t p = 0; p < from.rows; ++p) {
-    const int64_t row = p * op.strides[0] + tap[0] * op.dilations[0] - op.padding[0];
+    const int64_t row = p * op.strides[0] + tap.at[0] * op.dilations[0] - op.padding[0];
     if (row < 0 || row >= to.rows) continue;
     for (int64_t q = 0; q < from.columns; ++q) {
-      const int64_t column = q * op.strides[1] + tap[1] * op.dilations[1] - op.padding[1];
+      const int64_t column = q * op.strides[1] + tap.at[1] * op.dilations[1] - op.padding[1];
       if (column < 0 || column >= to.columns) continue;
       y[static_cast<size_t>(row * to.columns + column)] +=
-          weight * x[static_cast<size_t>(p * from.columns + q)];
+          tap.weight * x[static_cast<size_t>(p * from.columns + q)];
     }
   }
 }
@@ -161,7 +167,7 @@ absl::Status ConvTranspose2d::evaluate(Eval& e) const {
       const double weight = weights[static_cast<size_t>((c * k + m % k) * taps + tap)];
       const auto plane =
           std::span(image).subspan(static_cast<size_t>(n * x.dim(1) + c) * in_plane, in_plane);
-      ScatterTap(*this, weight, {tap / w.dim(3), tap % w.dim(3)}, plane, from, out, to);
+      ScatterTap(*this, {{tap / w.dim(3), tap % w.dim(3)}, weight}, plane, from, out, to);
     }
   }
   Store(sums, y);

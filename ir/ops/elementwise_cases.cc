@@ -38,7 +38,7 @@ class CaseMaker {
         cases_(cases) {}
 
   // Shapes beyond the arity are not used; a lacking one is the first.
-  void Add(const AnyOp& op, std::vector<std::string> shapes, std::string_view suffix = {}) {
+  void Add(const AnyOp& op, const std::vector<std::string>& shapes, std::string_view suffix = {}) {
     Case c{.op = op};
     for (size_t i = 0; i < words_.size(); ++i)
       c.in.push_back(words_[i] + ShapeAt(shapes, i) + range_ + std::string(suffix));
@@ -50,7 +50,7 @@ class CaseMaker {
       c.in.push_back(fmt::format("{}{}{}", OneOf(word), shape, range_));
     cases_.push_back(std::move(c));
   }
-  void AddRefusal(const AnyOp& op, std::vector<std::string> shapes, std::string why) {
+  void AddRefusal(const AnyOp& op, const std::vector<std::string>& shapes, std::string why) {
     Case c{.op = op, .refuse = std::move(why)};
     for (size_t i = 0; i < words_.size(); ++i)
       c.in.push_back(OneOf(words_[i]) + ShapeAt(shapes, i));

@@ -103,7 +103,7 @@ TEST(OnnxOpsTest, ReductionsThatAreMadeOfOthers) {
     Set(NodeOf(m), "axes", std::vector<int64_t>{1});
     return Numbers(m, FloatTensor({2, 2}, {3, -4, 1, 2}));
   };
-  const auto near = [](std::vector<float> v) { return Pointwise(FloatNear(1e-5f), v); };
+  const auto near = [](const std::vector<float>& v) { return Pointwise(FloatNear(1e-5f), v); };
   EXPECT_THAT(reduced("ReduceL1"), near({7, 3}));
   EXPECT_THAT(reduced("ReduceL2"), near({5, std::sqrt(5.0f)}));
   EXPECT_THAT(reduced("ReduceSumSquare"), near({25, 5}));
@@ -125,7 +125,7 @@ TEST(OnnxOpsTest, Activations) {
   const auto of = [](std::string_view op, int64_t opset) {
     return Numbers(One(op, opset, {"3"}), FloatTensor({3}, {-1, 0, 2}));
   };
-  const auto near = [](std::vector<float> v) { return Pointwise(FloatNear(1e-5f), v); };
+  const auto near = [](const std::vector<float>& v) { return Pointwise(FloatNear(1e-5f), v); };
   EXPECT_THAT(of("LeakyRelu", 16), near({-0.01f, 0, 2}));
   EXPECT_THAT(of("Elu", 6), near({-0.63212056f, 0, 2}));
   EXPECT_THAT(of("Selu", 6), near({-1.1113307f, 0, 2.101402f}));

@@ -64,7 +64,7 @@ ir::Type F32(ir::Dims shape) { return ir::Type::Tensor(DType::kF32, std::move(sh
 
 TEST_F(CompileTest, MakesOneKernelOfEqualNodes) {
   const Node a = MakeNode(ir::Mul{}, {F32({5, 7}), F32({5, 7})});
-  const Node b = a;
+  const Node b = MakeNode(ir::Mul{}, {F32({5, 7}), F32({5, 7})});
   const std::vector<CompileRequest> requests = {{&a.op, a.in, a.out, "first"},
                                                 {&b.op, b.in, b.out, "second"}};
   std::atomic<size_t> last{0};

@@ -7,9 +7,7 @@
 namespace forge::ir {
 namespace {
 
-using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::Not;
 
 class RecogniseTest : public PassTest {
  protected:
