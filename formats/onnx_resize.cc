@@ -145,7 +145,7 @@ ir::Values BuildResize10(OnnxNode& n) {
   if (!n.type(0).is_tensor()) n.Fail("the rank of its operand is not known");
   ReadModes(n, op);
   if (n.status().ok()) ByScalesOperand(n, 1, op);
-  return Resized(n, std::move(op));
+  return Resized(n, op);
 }
 
 ir::Values BuildResize11(OnnxNode& n) {
@@ -162,7 +162,7 @@ ir::Values BuildResize11(OnnxNode& n) {
   } else {
     n.Fail("neither scales nor sizes are given");
   }
-  return Resized(n, std::move(op));
+  return Resized(n, op);
 }
 
 ir::Values BuildUpsample7(OnnxNode& n) {
@@ -170,7 +170,7 @@ ir::Values BuildUpsample7(OnnxNode& n) {
   if (!n.type(0).is_tensor()) n.Fail("the rank of its operand is not known");
   ReadModes(n, op);
   if (n.status().ok()) ByScales(n, n.Floats("scales"), op);
-  return Resized(n, std::move(op));
+  return Resized(n, op);
 }
 
 }  // namespace forge::formats

@@ -184,7 +184,11 @@ TEST_P(SlowModelsTest, AgreesWithOnnxruntime) {
     GTEST_SKIP() << "tools/fetch-models --all and tools/fetch-models --oracle have not run";
   FORGE_ASSERT_OK_AND_ASSIGN(DeviceRef device, OpenDevice(GetParam().device, {}));
   FORGE_ASSERT_OK_AND_ASSIGN(auto model, Model::Load(onnx));
-  FORGE_ASSERT_OK_AND_ASSIGN(auto session, Session::Create(model, device));
+  auto created = Session::Create(model, device);
+  // Only a device whose features are hidden may lack a kernel for an op of these models.
+  if (absl::IsUnimplemented(created.status()) && Environment("FORGE_VK_DISABLE"))
+    GTEST_SKIP() << "refused: " << created.status().message();
+  FORGE_ASSERT_OK_AND_ASSIGN(auto session, std::move(created));
   TempFolder folder;
   ASSERT_NO_FATAL_FAILURE(RunOracle(python, onnx, m, folder.path()));
   std::vector<NamedTensor> inputs;
