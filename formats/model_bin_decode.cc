@@ -4,15 +4,11 @@
 #include "formats/byte_reader.h"
 #include "formats/model_bin_graph.h"
 #include "formats/model_bin_types.h"
+#include "formats/refusal.h"
 #include "ir/attributes.h"
 
 namespace forge::formats {
 namespace {
-
-// What the function being built refuses is the file's fault.
-absl::Status Refusal(const ir::Function& fn) {
-  return fn.status().ok() ? absl::OkStatus() : DataLoss("{}", Message(fn.status()));
-}
 
 class GraphDecoder {
  public:
@@ -222,7 +218,7 @@ absl::Status GraphDecoder::ReadNode(const fb::Node& node, ir::Function& fn) {
   const ir::Function::Scope scope(fn, std::move(from));
   const uint32_t first = fn.value_count();
   const ir::Values out = late.empty() ? fn.Add(op, in) : fn.AddLate(op, in, late);
-  FORGE_RETURN_IF_ERROR(Refusal(fn));
+  FORGE_RETURN_IF_ERROR(RefusalOf(fn));
   if (node.first_result() != first || node.results() != out.size())
     return DataLoss("its results are {} from value {}, not {} from {}", out.size(), first,
                     node.results(), node.first_result());
@@ -256,7 +252,7 @@ absl::Status GraphDecoder::ReadValues(const fb::Function& f, ir::Function& fn) {
       return DataLoss("nothing makes value {}", next);
     }
   }
-  return Refusal(fn);
+  return RefusalOf(fn);
 }
 
 absl::Status GraphDecoder::ReadEnds(const fb::Function& f, ir::Function& fn) {
@@ -278,7 +274,7 @@ absl::Status GraphDecoder::ReadEnds(const fb::Function& f, ir::Function& fn) {
     FORGE_ASSIGN_OR_RETURN(const std::string name, budget_.Text(n.name()));
     fn.SetName(value, name);
   }
-  return Refusal(fn);
+  return RefusalOf(fn);
 }
 
 // Bodies before the functions whose nodes hold them.

@@ -11,6 +11,7 @@
 #include "formats/onnx_graph.h"
 #include "formats/onnx_input.h"
 #include "formats/onnx_ops.h"
+#include "formats/refusal.h"
 
 namespace forge {
 namespace {
@@ -133,10 +134,6 @@ class Importer {
   absl::Status CheckOperands(const onnx::NodeProto& proto, const OnnxOp& op) const;
   absl::Status Bind(const onnx::NodeProto& proto, OnnxNode& node, const ir::Values& results);
   absl::Status ReadOutputs();
-  // What the function refuses is the file's fault.
-  absl::Status Refusal() const {
-    return fn_.status().ok() ? absl::OkStatus() : DataLoss("{}", Message(fn_.status()));
-  }
   absl::Status ReadMetadata();
   absl::StatusOr<std::unique_ptr<ir::Module>> Finish();
 
@@ -179,7 +176,7 @@ absl::Status Importer::ReadInputs() {
     FORGE_ASSIGN_OR_RETURN(ir::Type type, TypeOfInput(input, options_, *module_));
     value.value = fn_.Argument(input.name(), std::move(type));
   }
-  return Refusal();
+  return RefusalOf(fn_);
 }
 
 void Importer::CollectReads() {
@@ -211,7 +208,7 @@ absl::Status Importer::ReadNode(onnx::NodeProto& proto) {
     node.CheckAttributes();
     status = node.status();
     // The function's own message names the node already.
-    if (status.ok() && !fn_.status().ok()) return Refusal();
+    if (status.ok() && !fn_.status().ok()) return RefusalOf(fn_);
     if (status.ok()) status = Bind(proto, node, results);
   }
   return status.ok() ? status : Annotate(status, node.where());
@@ -251,7 +248,7 @@ absl::Status Importer::ReadOutputs() {
                       value.type().ToText(), Name(*stated));
     fn_.Return(output.name(), value);
   }
-  return Refusal();
+  return RefusalOf(fn_);
 }
 
 absl::Status Importer::ReadMetadata() {

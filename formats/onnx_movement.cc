@@ -77,17 +77,21 @@ ir::Value FitLength(OnnxNode& n, ir::Value x, int64_t length) {
   return x;
 }
 
+// How many numbers a shape has that is known only when the model runs.
+std::optional<int64_t> LateShapeLength(OnnxNode& n) {
+  const ir::Type list = n.type(1);
+  if (list.is_tensor() && list.rank() == 1 && list.is_constant()) return list.shape()[0].constant();
+  n.Fail("the length of its shape is not known before the model runs");
+  return std::nullopt;
+}
+
 // A shape that is known only when the model runs: the same rules as ResolveShape, in the graph, so
 // that what arrives at the late field is a plain shape.
 ir::Values ReshapeLate(OnnxNode& n, bool allow_zero) {
   ir::Function& f = n.fn();
-  const std::optional<ir::Dims> from = ShapeOf(n);
-  const ir::Type list = n.type(1);
-  if (!from) return {};
-  if (!list.is_tensor() || list.rank() != 1 || !list.is_constant()) {
-    n.Fail("the length of its shape is not known before the model runs");
-    return {};
-  }
+  if (!ShapeOf(n)) return {};
+  const std::optional<int64_t> length = LateShapeLength(n);
+  if (!length) return {};
   const auto number = [&](int64_t v) {
     ir::HostValue scalar = ir::HostValue::Scalar(DType::kI64, 0);
     scalar.SetI64(0, v);
@@ -97,7 +101,7 @@ ir::Values ReshapeLate(OnnxNode& n, bool allow_zero) {
   ir::Value to = f(ir::Cast{DType::kI64}, {n.in(1)});
   const ir::Value open = f(ir::Greater{}, {zero, to});
   if (!allow_zero) {
-    const ir::Value copied = FitLength(n, have, list.shape()[0].constant());
+    const ir::Value copied = FitLength(n, have, *length);
     const ir::Value given = f(ir::Greater{}, {to, zero});
     to = f(ir::Select{}, {given, to, f(ir::Select{}, {open, to, copied})});
   }
@@ -136,14 +140,10 @@ std::vector<int64_t> Normalised(OnnxNode& n, std::span<const int64_t> axes, int6
 ir::Values ExpandLate(OnnxNode& n) {
   ir::Function& f = n.fn();
   const std::optional<ir::Dims> from = ShapeOf(n);
-  const ir::Type list = n.type(1);
-  if (!from) return {};
-  if (!list.is_tensor() || list.rank() != 1 || !list.is_constant()) {
-    n.Fail("the length of its shape is not known before the model runs");
-    return {};
-  }
+  const std::optional<int64_t> length = LateShapeLength(n);
+  if (!from || !length) return {};
   const auto have = static_cast<int64_t>(from->size());
-  const int64_t want = list.shape()[0].constant(), rank = std::max(have, want);
+  const int64_t want = *length, rank = std::max(have, want);
   const auto aligned = [&](ir::Value shape, int64_t length) {
     return f(ir::Pad{.before = {rank - length}, .after = {0}, .value = 1}, {shape});
   };

@@ -8,6 +8,7 @@
 #include "ir/host_value.h"
 #include "runtime/device.h"
 #include "runtime/memory_plan.h"
+#include "runtime/statistics.h"
 
 namespace forge {
 
@@ -73,12 +74,6 @@ class ProgramCache {
   DeviceRef device_;
   std::mutex mutex_;
   std::map<std::string, ProgramRef> programs_;
-};
-
-struct PlanStatistics {
-  int steps = 0, dispatches = 0, barriers = 0;
-  int kernels_made = 0, kernels_reused = 0;  // of this plan
-  uint64_t arena_bytes = 0, largest_live_set = 0, staging_bytes = 0;
 };
 
 // What --explain says of one step.

@@ -6,9 +6,7 @@
 #include "base/platform.h"
 #include "formats/load.h"
 #include "ir/interpreter.h"
-#include "runtime/executable.h"
-#include "runtime/keys.h"
-#include "runtime/lower.h"
+#include "runtime/model_on_device.h"
 
 namespace forge {
 namespace {
@@ -22,115 +20,6 @@ double Milliseconds(int64_t since) { return static_cast<double>(NowNanoseconds()
 std::string TypeText(const ir::HostValue& v) { return v.type().ToText(); }
 
 }  // namespace
-
-// What all Sessions of a model share on a device.
-struct ModelShare {
-  explicit ModelShare(DeviceRef d) : device(d), constants(d), programs(d) {}
-  DeviceRef device;
-  VariableStore constants;
-  ProgramCache programs;
-  std::mutex computing;  // held from finding that a constant is not there until it is computed
-};
-
-// What Sessions with the same functions and outputs share: the lowered functions and their
-// constants.
-class ModelOnDevice {
- public:
-  ModelOnDevice(std::shared_ptr<ModelShare> s, Lowered l)
-      : share(std::move(s)), lowered(std::move(l)) {}
-
-  // Uploads what has bytes and computes what depends on it.
-  absl::Status LoadVariables(const SessionOptions& options) {
-    std::vector<const ir::Function*> users(lowered.functions.begin(), lowered.functions.end());
-    return Compute({*lowered.module, *lowered.load, users}, options, places);
-  }
-
-  // The constants of a binding: those that its `load` computes, and the lowered module's.
-  absl::Status LoadVariables(const BoundFunctions& bound, const SessionOptions& options,
-                             VariablePlaces& to) const {
-    const ir::Function* users[] = {bound.main};
-    return Compute({*bound.module, *bound.load, users}, options, to);
-  }
-
-  std::shared_ptr<ModelShare> share;
-  Lowered lowered;
-  VariablePlaces places;  // of what lowered.functions read
-
- private:
-  struct Job {
-    const ir::Module& owner;  // of what `load` computes
-    const ir::Function& load;
-    std::span<const ir::Function* const> users;
-  };
-  absl::Status Compute(const Job& job, const SessionOptions& options, VariablePlaces& to) const;
-  absl::Status RunLoad(const Job& job, const std::vector<const ir::Variable*>& fresh,
-                       const VariablePlaces& all, const Executable::Options& build) const;
-};
-
-namespace {
-
-// The constants that functions read.
-std::vector<const ir::Variable*> ConstantsOf(std::span<const ir::Function* const> functions) {
-  std::vector<const ir::Variable*> out;
-  for (const ir::Function* f : functions)
-    for (const auto& r : f->reads())
-      if (r.variable->role == ir::Variable::Role::kConstant) out.push_back(r.variable);
-  return out;
-}
-
-}  // namespace
-
-// Computes those results of `load` that are fresh.
-absl::Status ModelOnDevice::RunLoad(const Job& job, const std::vector<const ir::Variable*>& fresh,
-                                    const VariablePlaces& all,
-                                    const Executable::Options& build) const {
-  std::vector<std::string> names;
-  std::vector<VariablePlace> into;
-  for (const auto& r : job.load.results()) {
-    const ir::Variable* v = job.owner.FindVariable(r.name);
-    if (std::find(fresh.begin(), fresh.end(), v) == fresh.end()) continue;
-    names.push_back(r.name);
-    into.push_back(*all.at(v));
-  }
-  if (names.empty()) return absl::OkStatus();
-  ir::Function wanted(job.load.name(), job.load.module());
-  FORGE_RETURN_IF_ERROR(KeepResults(job.load, wanted, names));
-  const VariablePlaces* places[] = {&all};
-  FORGE_ASSIGN_OR_RETURN(
-      std::unique_ptr<Executable> e,
-      Executable::Build({share->device, wanted, places, share->programs, into}, build));
-  return e->RunForVariables();
-}
-
-absl::Status ModelOnDevice::Compute(const Job& job, const SessionOptions& options,
-                                    VariablePlaces& to) const {
-  Executable::Options build{.compile_only = options.compile_only};
-  if (options.progress)
-    build.progress = [&](size_t done, size_t total) {
-      options.progress("packing weights", done, total);
-    };
-  if (options.compile_only)
-    return Executable::Build({share->device, job.load, {}, share->programs, {}}, build).status();
-  VariableKeys keys;
-  keys.AddComputed(*lowered.module, *lowered.load);
-  if (&job.owner != lowered.module.get()) keys.AddComputed(job.owner, job.load);
-  const std::vector<const ir::Variable*> read = ConstantsOf(job.users);
-  std::vector<VariableStore::Keyed> needed;
-  for (const ir::Variable* v : read) needed.push_back({v, keys.Of(*v)});
-  const ir::Function* load[] = {&job.load};
-  for (const ir::Variable* v : ConstantsOf(load)) needed.push_back({v, keys.Of(*v)});
-  for (const auto& r : job.load.results()) {
-    const ir::Variable* v = job.owner.FindVariable(r.name);
-    needed.push_back({v, keys.Of(*v)});
-  }
-  std::lock_guard lock(share->computing);
-  VariablePlaces all;  // let go before the lock is, so that nobody meets what was not computed
-  FORGE_ASSIGN_OR_RETURN(const std::vector<const ir::Variable*> fresh,
-                         share->constants.Add(needed, all));
-  FORGE_RETURN_IF_ERROR(RunLoad(job, fresh, all, build));
-  for (const ir::Variable* v : read) to[v] = all.at(v);
-  return absl::OkStatus();
-}
 
 // One binding of one of a Session's functions.
 struct Session::Plan {
@@ -205,12 +94,12 @@ absl::StatusOr<std::shared_ptr<ModelOnDevice>> Model::Shared::Get(const ir::Modu
     const std::shared_ptr<ModelOnDevice> made = e.device == device.get() ? e.made.lock() : nullptr;
     if (!made) continue;
     if (e.key == key) return made;
-    share = made->share;
+    share = made->shared();
   }
   if (!share) share = std::make_shared<ModelShare>(device);
   FORGE_ASSIGN_OR_RETURN(Lowered lowered, Lower(module, device->target(), LoweringFor(options)));
   auto made = std::make_shared<ModelOnDevice>(std::move(share), std::move(lowered));
-  FORGE_RETURN_IF_ERROR(made->LoadVariables(options));
+  FORGE_RETURN_IF_ERROR(made->LoadConstants(options));
   std::erase_if(entries, [](const auto& e) { return e.made.expired(); });
   entries.push_back({device.get(), key, made});
   return made;
@@ -225,13 +114,13 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const M
   s->options_ = std::move(options);
   FORGE_ASSIGN_OR_RETURN(s->shared_,
                          s->model_->shared_->Get(s->model_->module(), s->device_, s->options_));
-  for (const ir::Function* f : s->shared_->lowered.functions) {
+  for (const ir::Function* f : s->shared_->functions()) {
     FunctionFace& face = s->faces_.emplace_back();
     for (const auto& a : f->arguments()) face.inputs.push_back({a.name, f->type(a.value)});
     for (const auto& r : f->results()) face.outputs.push_back({r.name, f->type(r.value)});
   }
   for (const auto& [name, value] : s->options_.dims) {
-    ir::SymbolRef symbol = s->shared_->lowered.module->FindSymbol(name);
+    ir::SymbolRef symbol = s->shared_->module().FindSymbol(name);
     if (!symbol) return InvalidArgument("the model has no dimension '{}'", name);
     s->fixed_[symbol] = value;
   }
@@ -269,32 +158,23 @@ absl::StatusOr<std::vector<const ir::HostValue*>> Session::Match(
 absl::StatusOr<ir::Bindings> Session::BindingsFor(std::span<const ir::HostValue* const> arguments,
                                                   size_t function) const {
   ir::Bindings bindings = fixed_;
-  FORGE_RETURN_IF_ERROR(
-      ir::BindArguments(*shared_->lowered.functions[function], arguments, bindings));
+  FORGE_RETURN_IF_ERROR(ir::BindArguments(*shared_->functions()[function], arguments, bindings));
   return bindings;
 }
 
 SessionStatistics Session::statistics() const {
-  SessionStatistics s{.lower_ms = lower_ms_,
-                      .compile_ms = compile_ms_,
-                      .weight_bytes = shared_->share->constants.bytes()};
-  if (current_ == nullptr) return s;
-  const PlanStatistics p = current_->statistics();
-  s.steps = p.steps;
-  s.dispatches = p.dispatches;
-  s.barriers = p.barriers;
-  s.kernels_made = p.kernels_made;
-  s.kernels_reused = p.kernels_reused;
-  s.arena_bytes = p.arena_bytes;
-  s.largest_live_set = p.largest_live_set;
-  s.staging_bytes = p.staging_bytes;
+  SessionStatistics s;
+  if (current_ != nullptr) static_cast<PlanStatistics&>(s) = current_->statistics();
+  s.lower_ms = lower_ms_;
+  s.compile_ms = compile_ms_;
+  s.weight_bytes = shared_->share().constants.bytes();
   return s;
 }
 
 absl::Status Session::AddStates() {
   std::vector<VariableStore::Keyed> states;
   auto add = [&](const ir::Variable* v) { states.push_back({v, VariableKeys().Of(*v)}); };
-  for (const ir::Function* f : shared_->lowered.functions) {
+  for (const ir::Function* f : shared_->functions()) {
     for (const auto& r : f->reads())
       if (r.variable->role != ir::Variable::Role::kConstant) add(r.variable);
     for (const auto& u : f->updates()) {
@@ -314,16 +194,16 @@ absl::StatusOr<std::unique_ptr<Session::Plan>> Session::MakePlan(const ir::Bindi
   auto plan = std::make_unique<Plan>();
   plan->function = function;
   plan->bindings = bindings;
-  const ir::Function& f = *shared_->lowered.functions[function];
+  const ir::Function& f = *shared_->functions()[function];
   FORGE_ASSIGN_OR_RETURN(plan->bound,
                          BindLowered(f, device_->target(), bindings, LoweringFor(options_)));
-  FORGE_RETURN_IF_ERROR(shared_->LoadVariables(plan->bound, options_, plan->constants));
+  FORGE_RETURN_IF_ERROR(shared_->LoadConstants(plan->bound, options_, plan->constants));
   const VariablePlaces* places[] = {&plan->constants, &states_->places};
   Executable::Options build{.timestamps = options_.timestamps,
                             .stepwise = options_.stepwise,
                             .compile_only = options_.compile_only};
   if (options_.memory_limit != UINT64_MAX) {
-    const uint64_t weights = shared_->share->constants.bytes();
+    const uint64_t weights = shared_->share().constants.bytes();
     if (weights > options_.memory_limit)
       return ResourceExhausted("the weights take {} bytes, and the limit is {}", weights,
                                options_.memory_limit);
@@ -335,7 +215,8 @@ absl::StatusOr<std::unique_ptr<Session::Plan>> Session::MakePlan(const ir::Bindi
     };
   FORGE_ASSIGN_OR_RETURN(
       plan->executable,
-      Executable::Build({device_, *plan->bound.main, places, shared_->share->programs, {}}, build));
+      Executable::Build({device_, *plan->bound.main, places, shared_->share().programs, {}},
+                        build));
   return plan;
 }
 
@@ -366,7 +247,7 @@ absl::Status Session::Prepare(const ir::Bindings& bindings, size_t function) {
 absl::Status Session::Bind(const std::map<std::string, int64_t>& dims, size_t function) {
   ir::Bindings bindings = fixed_;
   for (const auto& [name, value] : dims) {
-    ir::SymbolRef symbol = shared_->lowered.module->FindSymbol(name);
+    ir::SymbolRef symbol = shared_->module().FindSymbol(name);
     if (!symbol) return InvalidArgument("the model has no dimension '{}'", name);
     bindings[symbol] = value;
   }

@@ -10,6 +10,7 @@
 #include "ir/host_value.h"
 #include "ir/module.h"
 #include "runtime/device.h"
+#include "runtime/statistics.h"
 
 namespace forge {
 
@@ -60,13 +61,6 @@ struct SessionOptions {
   std::function<void(std::string_view pass, const ir::Function& after)> observe;
 };
 
-struct SessionStatistics {
-  double lower_ms = 0, compile_ms = 0;  // passes and upload; binding, compiling and recording
-  int steps = 0, dispatches = 0, barriers = 0;
-  int kernels_made = 0, kernels_reused = 0;  // of the newest binding, by node
-  uint64_t arena_bytes = 0, largest_live_set = 0, weight_bytes = 0, staging_bytes = 0;
-};
-
 // Runs functions of a model. One call at a time; other Sessions may run at once. States begin as
 // the model has them and belong to the Session.
 class Session {
@@ -97,7 +91,6 @@ class Session {
                                                size_t function = 0);
   void Cancel() { cancel_ = true; }  // from any thread: ends the Run in progress between steps
 
-  // Of the newest binding; barriers once it has run.
   SessionStatistics statistics() const;
   // The plan of the newest binding; null before the first.
   Executable* executable() const { return current_; }

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What plans and Sessions can say of themselves.
+#pragma once
+#include <cstdint>
+
+namespace forge {
+
+struct PlanStatistics {
+  int steps = 0, dispatches = 0, barriers = 0;
+  int kernels_made = 0, kernels_reused = 0;  // of this plan, by node
+  uint64_t arena_bytes = 0, largest_live_set = 0, staging_bytes = 0;
+};
+
+// Of the newest binding; barriers once it has run.
+struct SessionStatistics : PlanStatistics {
+  double lower_ms = 0, compile_ms = 0;  // passes and upload; binding, compiling and recording
+  uint64_t weight_bytes = 0;
+};
+
+}  // namespace forge
