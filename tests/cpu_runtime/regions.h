@@ -5,6 +5,7 @@
 
 #include "ir/module.h"
 #include "tests/cpu_runtime/run.h"
+#include "tests/support/ir_values.h"
 
 namespace forge::cpu {
 
@@ -26,8 +27,6 @@ class Region {
   ir::Function* body_ = module_.AddFunction("region");
   int arguments_ = 0, results_ = 0;
 };
-
-inline ir::Type F32(ir::Dims shape) { return ir::Type::Tensor(DType::kF32, std::move(shape)); }
 
 // The region on the device, compared with its evaluator: |x - ref| <= tolerance * (1 + |ref|), NaN
 // and infinities where the reference has them.  Returns the kernel's name.

@@ -15,6 +15,7 @@
 #include "ir/ops/reduce.h"
 #include "ir/ops/reshape.h"
 #include "ir/ops/shape_of.h"
+#include "tests/support/ir_values.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_folder.h"
 
@@ -25,8 +26,6 @@ using absl::StatusCode;
 using ir::Dim;
 using ir::Type;
 using ir::Variable;
-
-Type F32(ir::Dims shape) { return Type::Tensor(DType::kF32, std::move(shape)); }
 
 Bytes Numbers(size_t bytes, uint8_t first) {
   std::vector<uint8_t> out(bytes);

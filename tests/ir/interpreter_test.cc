@@ -11,17 +11,12 @@
 #include "ir/ops/shape_of.h"
 #include "ir/ops/slice.h"
 #include "ir/scalar_math.h"
+#include "tests/support/ir_values.h"
 
 namespace forge::ir {
 namespace {
 
 using ::testing::HasSubstr;
-
-HostValue F32(std::vector<int64_t> shape, std::vector<double> numbers) {
-  HostValue v = *HostValue::Zeros(DType::kF32, shape);
-  for (size_t i = 0; i < numbers.size(); ++i) v.Set(static_cast<int64_t>(i), numbers[i]);
-  return v;
-}
 
 std::vector<double> Numbers(const HostValue& v) {
   std::vector<double> out;
@@ -37,7 +32,7 @@ TEST(InterpreterTest, BindsSymbolsFromArguments) {
   Function& f = *m.AddFunction("main");
   const Value x = f.Argument("x", Type::Tensor(DType::kF32, {n, 2}));
   f.Return("y", f(Reshape{{n * 2}}, {x}) + 1.0);
-  const HostValue in = F32({3, 2}, {0, 1, 2, 3, 4, 5});
+  const HostValue in = Tensor({3, 2}, {0, 1, 2, 3, 4, 5});
   const HostValue* arguments[] = {&in};
   const auto out = Interpreter{}.Run(f, arguments);
   ASSERT_TRUE(out.ok()) << out.status();
@@ -50,7 +45,7 @@ TEST(InterpreterTest, RefusesArgumentsOfOtherTypes) {
   Function& f = *m.AddFunction("main");
   f.Argument("a", Type::Tensor(DType::kF32, {n}));
   f.Argument("b", Type::Tensor(DType::kF32, {n, 2}));
-  const HostValue a = F32({3}, {}), b = F32({4, 2}, {}), c = F32({3, 1}, {});
+  const HostValue a = Tensor({3}, {}), b = Tensor({4, 2}, {}), c = Tensor({3, 1}, {});
   const auto run = [&](std::vector<const HostValue*> in) {
     return std::string(Interpreter{}.Run(f, in).status().message());
   };
@@ -70,7 +65,7 @@ TEST(InterpreterTest, TurnsLateFieldsIntoNumbers) {
   const Function::LateField late[] = {{"shape", shape}};
   f.Return("y", f.AddLate(Reshape{}, {&x, 1}, late)[0]);
   ASSERT_TRUE(f.status().ok()) << f.status();
-  const HostValue in = F32({1, 2, 2}, {1, 2, 3, 4}), other = F32({1, 4}, {});
+  const HostValue in = Tensor({1, 2, 2}, {1, 2, 3, 4}), other = Tensor({1, 4}, {});
   const HostValue* arguments[] = {&in, &other};
   const auto out = Interpreter{}.Run(f, arguments);
   ASSERT_TRUE(out.ok()) << out.status();
@@ -87,7 +82,7 @@ TEST(InterpreterTest, RunsBodiesWhoseSymbolsTakeTheOperandsExtents) {
   const Value x = f.Argument("x", Type::Tensor(DType::kF32, {3, 2}));
   f.Return("y", f(Fused{&body}, {x}));
   EXPECT_EQ(f.type(f.results()[0].value), Type::Tensor(DType::kF32, {3, 2}));
-  const HostValue in = F32({3, 2}, {-1, 1, -2, 2, -3, 3});
+  const HostValue in = Tensor({3, 2}, {-1, 1, -2, 2, -3, 3});
   const HostValue* arguments[] = {&in};
   const auto out = Interpreter{}.Run(f, arguments);
   ASSERT_TRUE(out.ok()) << out.status();
@@ -103,7 +98,7 @@ TEST(InterpreterTest, AFusedNodeDecomposesIntoItsBody) {
   const Value x = f.Argument("x", Type::Tensor(DType::kF32, {2}));
   const AnyOp op = Fused{&body};
   f.Return("y", op.def().decompose(op.self(), f, {&x, 1})[0]);
-  const HostValue in = F32({2}, {-1, 1});
+  const HostValue in = Tensor({2}, {-1, 1});
   const HostValue* arguments[] = {&in};
   const auto out = Interpreter{}.Run(f, arguments);
   ASSERT_TRUE(out.ok()) << out.status();
@@ -136,7 +131,7 @@ TEST(InterpreterTest, ReadsVariablesAndReturnsUpdates) {
   const Value sum = f.Read(state) + x;
   f.Store(state, sum);
   f.Return("y", sum);
-  const HostValue in = F32({2}, {1, 2});
+  const HostValue in = Tensor({2}, {1, 2});
   const HostValue* arguments[] = {&in};
   auto out = Interpreter{}.Run(f, arguments);  // starts from zeros
   ASSERT_TRUE(out.ok()) << out.status();
@@ -148,7 +143,7 @@ TEST(InterpreterTest, ReadsVariablesAndReturnsUpdates) {
 }
 
 TEST(InterpreterTest, TakesABoxOfAStoredTensor) {
-  const HostValue whole = F32({2, 3}, {0, 1, 2, 3, 4, 5});
+  const HostValue whole = Tensor({2, 3}, {0, 1, 2, 3, 4, 5});
   Variable v;
   v.name = "w";
   v.type = Type::Tensor(DType::kF32, {2, 2});
@@ -178,7 +173,7 @@ TEST(InterpreterTest, ShowsEveryValueAndNamesTheNodeThatFails) {
     ++seen;
     return absl::OkStatus();
   }};
-  const HostValue in = F32({3}, {});
+  const HostValue in = Tensor({3}, {});
   const HostValue* arguments[] = {&in};
   const auto out = how.Run(f, arguments);
   EXPECT_THAT(std::string(out.status().message()), HasSubstr("Reshape_7"));

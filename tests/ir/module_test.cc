@@ -9,19 +9,13 @@
 #include "ir/ops/fused.h"
 #include "ir/ops/reshape.h"
 #include "ir/ops/softmax.h"
+#include "tests/support/ir_values.h"
 #include "tests/support/status_matchers.h"
 
 namespace forge::ir {
 namespace {
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
-Type F32(Dims shape) { return Type::Tensor(DType::kF32, std::move(shape)); }
-
-ProvenanceRef From(std::string node, std::string kind) {
-  return std::make_shared<Provenance>(
-      Provenance{.node = std::move(node), .kind = std::move(kind), .pass = {}, .parts = {}});
-}
 
 TEST(ProvenanceTest, SpeaksTheModelsNames) {
   const ProvenanceRef conv = From("Conv_0", "Conv"), relu = From("Relu_1", "Relu");

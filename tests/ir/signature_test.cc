@@ -6,6 +6,7 @@
 #include "ir/ops/conv2d.h"
 #include "ir/ops/define.h"
 #include "ir/ops/softmax.h"
+#include "tests/support/ir_values.h"
 #include "tests/support/status_matchers.h"
 
 namespace forge::ir {
@@ -16,7 +17,6 @@ constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 Dim Named(std::string name) {
   return Dim(std::make_shared<Symbol>(Symbol{.name = std::move(name)}));
 }
-Type F32(Dims shape) { return Type::Tensor(DType::kF32, std::move(shape)); }
 Type F16(Dims shape) { return Type::Tensor(DType::kF16, std::move(shape)); }
 Type I64(Dims shape) { return Type::Tensor(DType::kI64, std::move(shape)); }
 

@@ -13,19 +13,13 @@
 #include "ir/ops/relayout.h"
 #include "ir/ops/reshape.h"
 #include "ir/ops/softmax.h"
+#include "tests/support/ir_values.h"
 #include "tests/support/status_matchers.h"
 
 namespace forge::ir {
 namespace {
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
-Type F32(Dims shape) { return Type::Tensor(DType::kF32, std::move(shape)); }
-
-ProvenanceRef From(std::string node, std::string kind) {
-  return std::make_shared<Provenance>(
-      Provenance{.node = std::move(node), .kind = std::move(kind), .pass = {}, .parts = {}});
-}
 
 Variable::Storage Stored(DType t, std::vector<int64_t> shape, std::vector<double> numbers) {
   HostValue v = *HostValue::Zeros(t, shape);

@@ -10,12 +10,11 @@
 #include "ir/ops/relayout.h"
 #include "ir/ops/reshape.h"
 #include "ir/ops/softmax.h"
+#include "tests/support/ir_values.h"
 #include "tests/support/status_matchers.h"
 
 namespace forge::ir {
 namespace {
-
-Type F32(Dims shape) { return Type::Tensor(DType::kF32, std::move(shape)); }
 
 class VerifyTest : public ::testing::Test {
  protected:

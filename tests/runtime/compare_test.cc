@@ -12,8 +12,6 @@
 namespace forge {
 namespace {
 
-using testing::Tensor;
-
 OutputDifference One(const ir::HostValue& x, const ir::HostValue& r) {
   auto c = Compare({{"y", x}}, {{"y", r}});
   EXPECT_THAT(c, Succeeds());

@@ -15,7 +15,6 @@ namespace {
 
 using ir::Variable;
 using testing::AddVariable;
-using testing::F32;
 using testing::Noise;
 
 // Takes two of ten elements, from `begin` on.

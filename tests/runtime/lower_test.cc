@@ -14,7 +14,6 @@ namespace forge {
 namespace {
 
 using ::testing::ElementsAre;
-using testing::F32;
 using testing::Noise;
 
 ir::Bindings Numbers(const ir::Module& m, int64_t n) {

@@ -5,16 +5,9 @@
 #include "ir/ops/elementwise.h"
 #include "ir/ops/pool2d.h"
 #include "runtime/session.h"
+#include "tests/support/ir_values.h"
 
 namespace forge::testing {
-
-inline ir::Type F32(ir::Dims shape) { return ir::Type::Tensor(DType::kF32, std::move(shape)); }
-
-inline ir::HostValue Tensor(std::vector<int64_t> shape, std::vector<double> numbers) {
-  ir::HostValue v = *ir::HostValue::Zeros(DType::kF32, shape);
-  for (size_t i = 0; i < numbers.size(); ++i) v.Set(static_cast<int64_t>(i), numbers[i]);
-  return v;
-}
 
 // Numbers between -1 and 1 that repeat late.
 inline ir::HostValue Noise(std::vector<int64_t> shape, int64_t seed = 0) {

@@ -23,7 +23,7 @@ class ReportTest : public ::testing::Test {
                                                {.outputs = {"sum", "y"}, .timestamps = true}));
   }
   void Run() {
-    const NamedTensor x{"x", testing::Tensor({2, 3}, {})};
+    const NamedTensor x{"x", Tensor({2, 3}, {})};
     begin_ = NowNanoseconds();
     ASSERT_THAT(session_->Run({&x, 1}), Succeeds());
     end_ = NowNanoseconds();

@@ -20,10 +20,8 @@ using ir::Variable;
 using testing::AddingModel;
 using testing::AddVariable;
 using testing::ConvolvingModel;
-using testing::F32;
 using testing::Noise;
 using testing::Numbers;
-using testing::Tensor;
 using Doubles = std::vector<double>;
 
 DeviceRef Reference() { return *OpenDevice("reference", {}); }

@@ -5,6 +5,7 @@
 #include "ir/ops/elementwise.h"
 #include "ir/ops/matmul.h"
 #include "ir/ops/transpose.h"
+#include "tests/support/ir_values.h"
 #include "tests/vk_runtime/vulkan_test.h"
 #include "vk_runtime/grid_shift.h"
 
@@ -59,8 +60,6 @@ class CompileTest : public VulkanTest {
     return v;
   }
 };
-
-ir::Type F32(ir::Dims shape) { return ir::Type::Tensor(DType::kF32, std::move(shape)); }
 
 TEST_F(CompileTest, MakesOneKernelOfEqualNodes) {
   const Node a = MakeNode(ir::Mul{}, {F32({5, 7}), F32({5, 7})});

@@ -40,9 +40,6 @@ class LegaliseTest : public PassTest {
     EXPECT_EQ(s.code(), absl::StatusCode::kUnimplemented) << s;
     return std::string(Message(s));
   }
-  static ProvenanceRef From(std::string node) {
-    return std::make_shared<Provenance>(Provenance{.node = std::move(node), .kind = "Op"});
-  }
 
   FakeTarget target_;
 };

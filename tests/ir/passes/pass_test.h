@@ -14,11 +14,10 @@
 
 #include "ir/interpreter.h"
 #include "ir/passes/passes.h"
+#include "tests/support/ir_values.h"
 #include "tests/support/status_matchers.h"
 
 namespace forge::ir {
-
-inline Type F32(Dims shape) { return Type::Tensor(DType::kF32, std::move(shape)); }
 
 // Supports and fuses everything, lays out nothing, and each node takes a second, until told
 // otherwise.

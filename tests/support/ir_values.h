@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types, tensors and provenances as tests write them.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/host_value.h"
+#include "ir/module.h"
+
+namespace forge {
+
+inline ir::Type F32(ir::Dims shape) { return ir::Type::Tensor(DType::kF32, std::move(shape)); }
+
+// A dense f32 tensor; numbers in row-major order, zeros where there are fewer.
+inline ir::HostValue Tensor(std::vector<int64_t> shape, std::vector<double> numbers) {
+  ir::HostValue v = *ir::HostValue::Zeros(DType::kF32, shape);
+  for (size_t i = 0; i < numbers.size(); ++i) v.Set(static_cast<int64_t>(i), numbers[i]);
+  return v;
+}
+
+// A node of a model file.
+inline ir::ProvenanceRef From(std::string node, std::string kind = "Op") {
+  return std::make_shared<ir::Provenance>(
+      ir::Provenance{.node = std::move(node), .kind = std::move(kind), .pass = {}, .parts = {}});
+}
+
+}  // namespace forge
