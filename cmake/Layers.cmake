@@ -27,10 +27,10 @@ function(forge_headers folder)
   target_compile_options(forge_${folder}_headers INTERFACE $<BUILD_INTERFACE:${hide_view}>)
 endfunction()
 
-# The abseil and standard headers that most sources need, compiled once. Its owner defines no macro:
+# The abseil and standard headers that most sources need, compiled once. Its owner defines only what all layers do:
 # the compiler refuses a precompiled header whose macros the including source does not have.
 add_library(forge_pch OBJECT "${PROJECT_SOURCE_DIR}/cmake/empty.cc")
-target_link_libraries(forge_pch PRIVATE absl::status absl::statusor absl::strings)
+target_link_libraries(forge_pch PRIVATE absl::status absl::statusor absl::strings fmt::fmt)
 target_include_directories(forge_pch PRIVATE "${PROJECT_SOURCE_DIR}/cmake")
 target_precompile_headers(forge_pch PRIVATE <pch.h>)
 forge_sum_precompiled_header(forge_pch)

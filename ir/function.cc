@@ -37,6 +37,10 @@ uint32_t Function::NewValue(Type type, Origin origin) {
   return static_cast<uint32_t>(types_.size() - 1);
 }
 
+// Here, that not every source that sees a function makes the code of its tables.
+Function::Function(std::string name, Module* module) : name_(std::move(name)), module_(module) {}
+Function::~Function() = default;
+
 Value Function::Argument(std::string name, Type type) {
   if (name.empty() || HasName(arguments_, name))
     Fail(InvalidArgument("the argument name '{}' is empty or used twice", name));

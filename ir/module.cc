@@ -65,6 +65,9 @@ std::string Provenance::ToText() const {
   return out;
 }
 
+Module::Module(const Module* base) : base_(base) {}
+Module::~Module() = default;
+
 Function* Module::AddFunction(std::string name) {
   functions_.push_back(std::make_unique<Function>(UniqueName(function_of_, std::move(name)), this));
   Function* f = functions_.back().get();

@@ -71,8 +71,8 @@ class Function {
  public:
   // A function outside a module belongs to none, or is made for `module`, to be kept there by
   // Replace().
-  explicit Function(std::string name, Module* module = nullptr)
-      : name_(std::move(name)), module_(module) {}
+  explicit Function(std::string name, Module* module = nullptr);
+  ~Function();
   Function(const Function&) = delete;
   const std::string& name() const { return name_; }
   Module* module() const {
@@ -179,7 +179,8 @@ class Function {
 class Module {
  public:
   // `base` owns variables and symbols that functions of this module name too; it must live as long.
-  explicit Module(const Module* base = nullptr) : base_(base) {}
+  explicit Module(const Module* base = nullptr);
+  ~Module();
   const Module* base() const { return base_; }
   Module(const Module&) = delete;
   Function* AddFunction(std::string name);      // a name in use gets ".1", ".2" ...
