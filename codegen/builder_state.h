@@ -20,16 +20,16 @@ struct Builder::State {
   };
   // Where a value is made; block arguments and results of If, For and While have no instruction.
   struct Def {
-    uint32_t level;  // into `open`
-    BlockId block;
+    uint32_t level = 0;  // into `open`
+    BlockId block = 0;
     uint32_t inst = UINT32_MAX;
   };
   // An instruction that is asked for and perhaps not needed.
   struct Request {
-    Code code;
+    Code code{};
     Type type;
     std::span<const Val> args;
-    uint8_t aux;
+    uint8_t aux = 0;
   };
 
   explicit State(Kernel& kernel) : k(kernel) {}

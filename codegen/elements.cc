@@ -150,6 +150,7 @@ Element Elements::State::EvalScalar(const ir::Node& node, std::span<const Elemen
 
 Element Elements::State::EvalElementWise(const ir::Node& node, const Dims& index) {
   std::vector<Element> in;
+  in.reserve(node.in.size());
   for (uint32_t v : node.in) in.push_back(Eval(v, BroadcastIndex(index, body.type(v).shape())));
   return EvalScalar(node, in);
 }
@@ -312,6 +313,7 @@ void Elements::State::RunEpilogue(const Dims& index, Val anchor_result) {
     }
     const Dims here = Substitute(*place, by);
     std::vector<Element> in;
+    in.reserve(node.in.size());
     for (uint32_t v : node.in) in.push_back(Operand(node, v, here));
     finished[node.first_out] = EvalScalar(node, in);
   }

@@ -118,8 +118,8 @@ class Lowering {
     };
     if (i.code == Code::kWhile)
       return b_.While(
-          args, [&](Vals carried) { return with(i.block, carried)[0]; },
-          [&](Vals carried) { return with(i.block + 1, carried); });
+          args, [&](const Vals& carried) { return with(i.block, carried)[0]; },
+          [&](const Vals& carried) { return with(i.block + 1, carried); });
     return b_.For({args[0], args[1], args[2]}, Vals(args.begin() + 3, args.end()),
                   [&](Val counter, Vals carried) {
                     carried.insert(carried.begin(), counter);

@@ -14,6 +14,7 @@ using ir::Dims;
 // A fresh coordinate for each axis of `shape`.
 std::vector<ir::SymbolRef> AxesOf(const Dims& shape) {
   std::vector<ir::SymbolRef> axes;
+  axes.reserve(shape.size());
   for (size_t i = 0; i < shape.size(); ++i)
     axes.push_back(std::make_shared<ir::Symbol>(
         ir::Symbol{.name = fmt::format("x{}", i), .min = 0, .max = LastIndex(shape[i])}));

@@ -40,7 +40,7 @@ struct MadeAnchor {
   std::unique_ptr<AnchorCall> call;
   // The value of the body that the call leaves in `out`: the anchor's, or one that follows from it
   // where the call does some element-wise ops too.
-  uint32_t value;
+  uint32_t value = 0;
 };
 using AnchorFactory = absl::FunctionRef<absl::StatusOr<MadeAnchor>(const AnchorSite&)>;
 

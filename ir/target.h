@@ -14,7 +14,7 @@ struct Candidate {
 // One way to lay out a node's operands and results; null entries are dense.
 struct EncodingChoice {
   std::vector<EncodingRef> in, out;
-  double seconds;  // estimated; relayouts are priced by the same target
+  double seconds = 0;  // estimated; relayouts are priced by the same target
 };
 
 class Target {

@@ -17,6 +17,11 @@ using ir::Dims;
 constexpr int kDepth = 4;  // steps of k at once: the length of a vector
 constexpr int kOwned = 4;  // rows or columns of C to a lane
 
+// Where block `block` keeps number `i` of what a lane owns.
+size_t Owned(int block, int i) {
+  return static_cast<size_t>(block) * kOwned + static_cast<size_t>(i);
+}
+
 struct MatmulShuffle {
   int64_t subgroups = 4;
   int64_t shared = 8;          // rows (or columns) of C that all lanes of a subgroup work on
@@ -194,7 +199,7 @@ Vals Tile::OwnAlongK(const Dim& k) {
     Vals part;
     if (along_n) {
       Unpack(load(At(owned_[0].at + m_.e.Lane(kOwned), common_[0].at, k + i), kOwned), part);
-      for (int j = 0; j < kOwned; ++j) out[static_cast<size_t>(i * kOwned + j)] = part[j];
+      for (int j = 0; j < kOwned; ++j) out[Owned(i, j)] = part[j];
       continue;
     }
     const Dim& own = owned_[static_cast<size_t>(i)].at;
@@ -202,7 +207,7 @@ Vals Tile::OwnAlongK(const Dim& k) {
       Unpack(load(At(own, common_[0].at, k + m_.e.Lane(kDepth)), kDepth), part);
     else
       for (int s = 0; s < kDepth; ++s) part.push_back(load(At(own, common_[0].at, k + s), 1));
-    for (int s = 0; s < kDepth; ++s) out[static_cast<size_t>(s * kOwned + i)] = part[s];
+    for (int s = 0; s < kDepth; ++s) out[Owned(s, i)] = part[s];
   }
   return out;
 }
@@ -229,8 +234,8 @@ Val Tile::SharedVector(const Dim& k, size_t part) {
 
 void Tile::Fuse(const Vals& own, int step, int i, Val x, Vals& sums) {
   for (int j = 0; j < kOwned; ++j) {
-    Val& sum = sums[static_cast<size_t>(i * kOwned + j)];
-    sum = fma(own[static_cast<size_t>(step * kOwned + j)], x, sum);
+    Val& sum = sums[Owned(i, j)];
+    sum = fma(own[Owned(step, j)], x, sum);
   }
 }
 
@@ -240,7 +245,7 @@ Vals Tile::Block(const Dim& k, Vals sums) {
   const Vals own = OwnAlongK(k);
   const int across = static_cast<int>(t_.shared) / kOwned;  // vectors of one step, where spread
   for (int i = 0; i < static_cast<int>(t_.shared); ++i) {
-    const Val block = blocks[static_cast<size_t>(i / lanes_)];
+    const Val block = blocks[static_cast<size_t>(i) / static_cast<size_t>(lanes_)];
     const Val theirs = m_.b.Shuffle(block, m_.b.Int(i % lanes_));
     for (int c = 0; c < kDepth; ++c) {
       const Val x = m_.b.Extract(theirs, c);
@@ -265,7 +270,7 @@ Vals Tile::Step(const Dim& k, Vals sums) {
     own.push_back(t_.lanes_on_rows ? g_.A(m_, at) : g_.B(m_, at));
   }
   for (int i = 0; i < static_cast<int>(t_.shared); ++i) {
-    const Val block = blocks[static_cast<size_t>(i / lanes_)];
+    const Val block = blocks[static_cast<size_t>(i) / static_cast<size_t>(lanes_)];
     Fuse(own, 0, i, m_.b.Shuffle(block, m_.b.Int(i % lanes_)), sums);
   }
   return sums;

@@ -50,7 +50,7 @@ struct Rows {
   Emission& m;
   const Shape& shape;
   Dim row;
-  int across, along;
+  int across = 1, along = 1;
   Val begin, step;
 
   int lanes() const { return std::max(across, along); }

@@ -7,8 +7,9 @@ namespace forge::codegen {
 
 // How windows step over one axis.
 struct WindowAxis {
-  ir::Dim extent;                             // of the input
-  int64_t kernel, stride, dilation, padding;  // padding: before the first element
+  ir::Dim extent;  // of the input
+  int64_t kernel = 1, stride = 1, dilation = 1;
+  int64_t padding = 0;  // before the first element
   // The input position of tap `tap` of output `out`; may lie outside.
   ir::Dim At(const ir::Dim& out, const ir::Dim& tap) const {
     return out * stride + tap * dilation - padding;

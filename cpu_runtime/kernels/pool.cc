@@ -2,6 +2,7 @@
 // Pooling. Means are the library's; maxima are our own, since the library's lose NaN and give the
 // lowest finite number for a window of -infinity.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "cpu_runtime/kernels/kernel.h"
@@ -124,7 +125,7 @@ class PoolCall final : public AnchorCall {
         const T v = row[s.place + j * op_.dilations[1]];
         if (!is_max())
           sum += v;
-        else if (!(sum >= v) && sum == sum)
+        else if (!(sum >= v) && !std::isnan(sum))
           sum = v;
       }
       y[q * y_.strides[3]] = Finish(sum, r, s);
@@ -136,7 +137,7 @@ class PoolCall final : public AnchorCall {
   uint32_t operand_;
   int threads_;
   std::vector<Taps> rows_, columns_;
-  bool channels_last_;
+  bool channels_last_ = false;
 };
 
 // The library divides by the whole window, or by what lies in the image; windows that leave the

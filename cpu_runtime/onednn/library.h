@@ -48,7 +48,7 @@ class ThreadScope {
 class PrimitiveCall {
  public:
   struct Argument {
-    int index;  // DNNL_ARG_...
+    int index = 0;  // DNNL_ARG_...
     dnnl::memory::desc desc;
   };
   PrimitiveCall(dnnl::primitive primitive, std::vector<Argument> arguments)

@@ -29,22 +29,22 @@ struct Access {
 
 // out[i] = the element at the index of i
 struct LoadInstruction {
-  Register out;
+  Register out = 0;
   Access from;
   bool direct = false;  // the register is the operand itself
 };
 struct StoreInstruction {
-  Register in;
+  Register in = 0;
   Access to;
 };
 // The same value in every element; computed once.
 struct ConstantInstruction {
-  Register out;
+  Register out = 0;
   std::array<uint8_t, 16> value;
   size_t bytes;  // of an element
 };
 struct ScalarInstruction {
-  Register out;
+  Register out = 0;
   std::array<Register, 3> in;
   uint8_t arity;
   ScalarLoop loop;
@@ -56,7 +56,7 @@ struct ConvertInstruction {
 };
 // out[i] = low + (i / inner) mod extent: the index along one axis, as i64
 struct CoordinateInstruction {
-  Register out;
+  Register out = 0;
   int64_t inner, extent, low;
 };
 // i64 arithmetic as Dim does it
