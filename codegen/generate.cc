@@ -5,8 +5,9 @@ namespace forge::codegen {
 namespace {
 
 constexpr const Schedule* kSchedules[] = {
-    &kConvDepthwise, &kMatmulShuffle, &kMatmulShared, &kMatmulSimple,  &kConvDirect,  &kPool,
-    &kReduceRows,    &kReduceOutputs, &kSoftmaxRows,  &kSoftmaxSerial, &kElementwise,
+    &kConvDepthwise, &kMatmulShuffle,   &kMatmulShared,  &kMatmulSimple, &kConvDirect,
+    &kPool,          &kReduceRows,      &kReduceOutputs, &kSoftmaxRows,  &kSoftmaxSerial,
+    &kLayerNormRows, &kLayerNormSerial, &kElementwise,
 };
 
 struct Choice {

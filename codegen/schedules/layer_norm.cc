@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/ops/layer_norm.h"
+
+#include "codegen/schedules/list.h"
+#include "codegen/schedules/rows.h"
+#include "ir/ops/axes.h"
+
+namespace forge::codegen {
+namespace {
+
+RowSpace Space(const Region& r) {
+  const int rank = r.anchor_output().rank();
+  const auto axis = ir::NormalAxis(r.AnchorAs<ir::LayerNorm>()->axis, rank);
+  FORGE_CHECK(axis.ok());
+  return {r, static_cast<size_t>(*axis), static_cast<size_t>(rank - *axis)};
+}
+
+// The variance is taken around the mean: E[x^2] - E[x]^2 loses everything where the mean is large.
+void Emit(Row& row) {
+  const Val mean = row.Sum([](Val x) { return x; }) / row.length();
+  const Val variance = row.Sum([&](Val x) { return (x - mean) * (x - mean); }) / row.length();
+  const Val deviation = sqrt(variance + row.op<ir::LayerNorm>().epsilon);
+  const auto has = [&](size_t k) {
+    return row.region().anchor_inputs().size() > k && row.region().anchor_inputs()[k];
+  };
+  row.Store([&](Val x, Row::Operands of) {
+    Val y = (x - mean) / deviation;
+    if (has(1)) y = y * of(1);
+    if (has(2)) y = y + of(2);
+    return y;
+  });
+}
+
+constexpr RowFormula kFormula{"layer_norm", &Space, &Emit};
+
+}  // namespace
+
+const Schedule kLayerNormSerial =
+    RowSchedule<SerialRows, ir::LayerNorm, kFormula>("layer_norm_serial");
+const Schedule kLayerNormRows =
+    RowSchedule<WorkgroupRows, ir::LayerNorm, kFormula>("layer_norm_rows");
+
+}  // namespace forge::codegen

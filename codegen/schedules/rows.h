@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops that look at a whole row before they write its elements: an invocation for each row where
+// rows are many or barriers dear, else a workgroup. An op states its formula once, over a Row.
+#pragma once
+#include "codegen/schedules/workgroup.h"
+
+namespace forge::codegen {
+
+// The rows of a result: `count` axes from `first` on are a row's elements, the others number rows.
+struct RowSpace {
+  RowSpace(const Region& r, size_t first, size_t count);
+  ir::Dim rows() const { return ir::Product(outer); }
+  ir::Dim length() const { return ir::Product(inner); }
+  bool last() const { return first == outer.size(); }  // neighbours in a row lie side by side
+  ir::Dims Index(const ir::Dim& row, const ir::Dim& element) const;
+
+  size_t first;
+  ir::Dims outer, inner;
+};
+
+// Where a formula finds one row, or as many neighbouring rows as a vector has lanes.
+class Row {
+ public:
+  // How the elements of a row are shared out.
+  struct Share {
+    ir::Dim row;
+    int across = 1, along = 1;      // lanes: of rows, or of elements of a row
+    Val begin, step;                // vectors of a row that this invocation sees
+    WorkgroupTree* tree = nullptr;  // combines invocations; null: each has a row of its own
+  };
+  Row(Emission& m, const RowSpace& space, Share share);
+
+  const Region& region() const { return m_.region; }
+  // The anchor's attributes.
+  template <class T>
+  const T& op() const {
+    return *m_.region.AnchorAs<T>();
+  }
+  double length() const { return static_cast<double>(space_.length().constant()); }
+  Val Literal(double v);  // of the type that rows are computed in
+  // f(x) of all elements x of operand 0, combined: in every lane of a row.
+  Val Sum(absl::FunctionRef<Val(Val)> f);
+  Val Largest();
+  // Writes f(x) for each element x of operand 0. `of(k)` is the element of operand k that meets x.
+  using Operands = absl::FunctionRef<Val(int operand)>;
+  void Store(absl::FunctionRef<Val(Val x, Operands of)> f);
+
+ private:
+  Val Fold(Val start, absl::FunctionRef<Val(Val, Val)> f);
+  Val Combine(Val mine, Val (*combine)(Val, Val));
+  ir::Dims Index(Val vector);
+  int lanes() const { return std::max(share_.across, share_.along); }
+  Emission& m_;
+  const RowSpace& space_;
+  Share share_;
+};
+
+// A formula over rows.
+struct RowFormula {
+  std::string_view name;
+  RowSpace (*space)(const Region&);
+  void (*emit)(Row&);
+};
+
+struct SerialRows {
+  int64_t workgroup = 64;
+  int64_t rows = 1;      // neighbours to an invocation
+  int64_t elements = 1;  // of a row, loaded at once
+  static constexpr Field kFields[] = {
+      FieldOf<&SerialRows::workgroup>("workgroup", "Invocations in a workgroup.", "32|64|128"),
+      FieldOf<&SerialRows::rows>("rows", "Neighbours to an invocation.", "1|2|4"),
+      FieldOf<&SerialRows::elements>("elements", "Of a row, loaded at once.", "1|2|4")};
+  static SerialRows Defaults(const RowSpace& space);
+  Verdict Fits(const RowSpace& space, const Region& r) const;
+  absl::StatusOr<Program> Emit(const RowFormula& formula, const Region& r) const;
+};
+
+struct WorkgroupRows {
+  int64_t workgroup = 128;
+  int64_t elements = 1;  // of a row, loaded at once
+  static constexpr Field kFields[] = {
+      FieldOf<&WorkgroupRows::workgroup>("workgroup", "Invocations in a workgroup.", "64|128|256"),
+      FieldOf<&WorkgroupRows::elements>("elements", "Of a row, loaded at once.", "1|2|4")};
+  static WorkgroupRows Defaults(const RowSpace& space);
+  Verdict Fits(const RowSpace& space, const Region& r) const;
+  absl::StatusOr<Program> Emit(const RowFormula& formula, const Region& r) const;
+};
+
+// The schedule that shares out rows by T for anchors of type Op.
+template <class T, class Op, const RowFormula& kFormula>
+constexpr Schedule RowSchedule(std::string_view name) {
+  return {
+      .name = name,
+      .parameters = T::kFields,
+      .takes = [](const Region& r) { return r.AnchorAs<Op>() != nullptr; },
+      .defaults = [](const Region& r) { return Boxed<T>(T::Defaults(kFormula.space(r))); },
+      .fits = [](const Region& r,
+                 const void* p) { return Parameters<T>(p).Fits(kFormula.space(r), r); },
+      .emit = [](const Region& r, const void* p) { return Parameters<T>(p).Emit(kFormula, r); }};
+}
+
+}  // namespace forge::codegen
