@@ -28,26 +28,28 @@ class ModelOnDevice {
   ModelShare& share() const { return *share_; }
   const std::shared_ptr<ModelShare>& shared() const { return share_; }
   const ir::Module& module() const { return *lowered_.module; }
-  std::span<const ir::Function* const> functions() const { return functions_; }
+  std::span<ir::Function* const> functions() const { return lowered_.functions; }
 
-  // Uploads the constants that the functions read, and computes those that depend on others.
+  // Puts the constants that a binding reads on the device, computing those that depend on others;
+  // what only the computation needs is there no longer than that.
   //   errors: ResourceExhausted, DataLoss, those of compiling and running what computes them
-  absl::Status LoadConstants(const SessionOptions& options);
-  // The same for a binding, whose own module may have more of them; into `to`.
   absl::Status LoadConstants(const BoundFunctions& bound, const SessionOptions& options,
                              VariablePlaces& to) const;
 
  private:
-  struct Job;
-  absl::Status Load(const Job& job, const SessionOptions& options, VariablePlaces& to) const;
-  absl::Status Compute(const Job& job, const std::vector<const ir::Variable*>& fresh,
-                       VariablePlaces& all, const Executable::Options& build) const;
+  struct Computation;
+  struct Loading;
+  struct Batch;
+  absl::Status Load(const Loading& loading, std::span<const ir::Variable* const> wanted,
+                    VariablePlaces& places) const;
+  absl::Status Compute(const Loading& loading, const Computation& c,
+                       std::span<const ir::Variable* const> fresh,
+                       const VariablePlaces& places) const;
+  absl::Status Run(const Loading& loading, const ir::Function& load, const Batch& batch) const;
 
   std::shared_ptr<ModelShare> share_;
   Lowered lowered_;
-  std::vector<const ir::Function*> functions_;
-  VariableKeys keys_;      // of the constants that lowered_.load computes
-  VariablePlaces places_;  // of what lowered_.functions read: held as long as this is
+  VariableKeys keys_;  // of the constants that lowered_.load computes
 };
 
 }  // namespace forge

@@ -46,7 +46,7 @@ struct Model::Shared {
   std::mutex mutex;
   std::vector<Entry> entries;
 
-  // The lowered functions, made at the first use.  errors: those of Lower and of loading
+  // The lowered functions, made at the first use.  errors: those of Lower
   absl::StatusOr<std::shared_ptr<ModelOnDevice>> Get(const ir::Module& module,
                                                      const DeviceRef& device,
                                                      const SessionOptions& options);
@@ -99,7 +99,6 @@ absl::StatusOr<std::shared_ptr<ModelOnDevice>> Model::Shared::Get(const ir::Modu
   if (!share) share = std::make_shared<ModelShare>(device);
   FORGE_ASSIGN_OR_RETURN(Lowered lowered, Lower(module, device->target(), LoweringFor(options)));
   auto made = std::make_shared<ModelOnDevice>(std::move(share), std::move(lowered));
-  FORGE_RETURN_IF_ERROR(made->LoadConstants(options));
   std::erase_if(entries, [](const auto& e) { return e.made.expired(); });
   entries.push_back({device.get(), key, made});
   return made;

@@ -5,10 +5,15 @@ namespace forge::ir {
 
 Copier::Copier(const Function& in, Function& out) : in_(in), out_(out), map_(in.value_count()) {
   for (const auto& a : in.arguments()) Map(a.value, out.Argument(a.name, in.type(a.value)));
-  for (const auto& r : in.reads()) Map(r.value, out.Read(r.variable));
 }
 
-Values Copier::Operands(std::span<const uint32_t> values) const {
+Value Copier::operator[](uint32_t value) {
+  if (value == kAbsent) return {};
+  if (Variable* v = in_.VariableOf(value); v != nullptr && !map_[value]) Map(value, out_.Read(v));
+  return map_[value];
+}
+
+Values Copier::Operands(std::span<const uint32_t> values) {
   Values out;
   for (uint32_t v : values) out.push_back((*this)[v]);
   return out;
@@ -23,7 +28,7 @@ void Copier::CopyNode(const Node& node) {
   Function::Scope scope(out_, node.from);
   std::vector<Function::LateField> late;
   for (const Late& l : node.late)
-    late.push_back({node.op.def().fields[l.field].name, map_[l.value]});
+    late.push_back({node.op.def().fields[l.field].name, (*this)[l.value]});
   const Values made = out_.AddLate(node.op, Operands(node.in), late);
   if (!out_.status().ok()) return;
   for (uint16_t k = 0; k < node.outs; ++k) {
@@ -38,8 +43,8 @@ void KeepEncoding(const Function& in, uint32_t value, Function& out, Value made)
 }
 
 absl::Status Copier::Finish() {
-  for (const auto& r : in_.results()) out_.Return(r.name, map_[r.value]);
-  for (const auto& u : in_.updates()) out_.Store(u.variable, map_[u.value]);
+  for (const auto& r : in_.results()) out_.Return(r.name, (*this)[r.value]);
+  for (const auto& u : in_.updates()) out_.Store(u.variable, (*this)[u.value]);
   return out_.status();
 }
 

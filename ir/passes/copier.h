@@ -8,11 +8,11 @@ namespace forge::ir {
 
 class Copier {
  public:
-  // Carries arguments and variable reads over.
+  // Carries arguments over, and variables when something is found to read them.
   Copier(const Function& in, Function& out);
-  Value operator[](uint32_t value) const { return value == kAbsent ? Value{} : map_[value]; }
+  Value operator[](uint32_t value);
   // The new values of operands; absent ones stay absent.
-  Values Operands(std::span<const uint32_t> values) const;
+  Values Operands(std::span<const uint32_t> values);
   // From now on `value` is `made`, which takes its name.
   void Map(uint32_t value, Value made);
   void CopyNode(const Node& node);

@@ -38,7 +38,7 @@ class Encoder {
 
   // Seconds of bringing the operands into the encodings of a choice. Constants are packed once, at
   // load.
-  double RelayoutSeconds(const Node& node, const EncodingChoice& choice) const {
+  double RelayoutSeconds(const Node& node, const EncodingChoice& choice) {
     double total = 0;
     for (size_t i = 0; i < node.in.size(); ++i) {
       if (node.in[i] == kAbsent || IsConstant(node.in[i])) continue;

@@ -177,9 +177,11 @@ TEST(SessionTest, SessionsOfUnlikeFunctionsShareWeights) {
   const DeviceRef device = Reference();
   const auto model = CountingModel();
   FORGE_ASSERT_OK_AND_ASSIGN(auto add, Session::Create(model, device, {.functions = {"add"}}));
+  ASSERT_TRUE(add->Bind({}).ok());
   const uint64_t before = add->statistics().weight_bytes;
   EXPECT_GE(before, 4096u * 4);
   FORGE_ASSERT_OK_AND_ASSIGN(auto get, Session::Create(model, device, {.functions = {"get"}}));
+  ASSERT_TRUE(get->Bind({}).ok());
   EXPECT_LE(get->statistics().weight_bytes, 2 * before);
 }
 
