@@ -10,8 +10,8 @@
 namespace forge {
 namespace {
 
-constexpr std::array<std::string_view, 9> kPassNames = {
-    "import", "fold", "recognise", "legalise", "hoist", "fuse", "bind", "encode", "pack"};
+constexpr std::array<std::string_view, 10> kPassNames = {
+    "import", "fold", "recognise", "legalise", "join", "hoist", "fuse", "bind", "encode", "pack"};
 
 // The value of that name: a result's, else an inner value's.
 uint32_t ValueNamed(const ir::Function& f, std::string_view name) {
@@ -102,6 +102,7 @@ struct Way {
     FORGE_RETURN_IF_ERROR(p.Run("legalise", [&](const ir::Function& in, ir::Function& out) {
       return ir::Legalise(in, out, target);
     }));
+    FORGE_RETURN_IF_ERROR(p.Run("join", ir::Join));
     FORGE_RETURN_IF_ERROR(p.Run("hoist", [&](const ir::Function& in, ir::Function& out) {
       return ir::Hoist(module, in, load, out).status();
     }));

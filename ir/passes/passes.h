@@ -22,6 +22,9 @@ absl::Status Recognise(const Function& in, Function& out);
 //   errors: Unimplemented, one line for each node that has neither
 absl::Status Legalise(const Function& in, Function& out, const Target& target);
 
+// Joins matrix products of one value with several constants into one.
+absl::Status Join(const Function& in, Function& out);
+
 // Moves what depends on constants alone from `in` to `load`, whose results become variables of
 // `out`, named as load's results are.  Returns how many nodes moved.
 absl::StatusOr<int> Hoist(Module& m, const Function& in, Function& load, Function& out);
