@@ -85,7 +85,7 @@ class JpegDecoder {
   jpeg_decompress_struct jpeg_ = {};
   jpeg_error_mgr errors_ = {};
   jpeg_progress_mgr progress_ = {};
-  std::jmp_buf jump_;
+  std::jmp_buf jump_ = {};
   char message_[JMSG_LENGTH_MAX] = {};
 };
 

@@ -24,9 +24,9 @@ struct Directory {
 
 struct Record {
   std::string name;
-  uint16_t flags, method;
-  uint32_t checksum;
-  uint64_t packed, size, local;
+  uint16_t flags = 0, method = 0;
+  uint32_t checksum = 0;
+  uint64_t packed = 0, size = 0, local = 0;
 };
 
 class Reader {

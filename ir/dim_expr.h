@@ -25,7 +25,7 @@ struct DimFacts {
 // A symbol, or an operator that a polynomial cannot express. kAdd and kMul occur only where folding
 // them would overflow or grow too large; their operands stay as they were.
 struct Atom {
-  Dim::Op op;
+  Dim::Op op = {};
   SymbolRef symbol;
   Dim a, b;
   DimFacts facts;

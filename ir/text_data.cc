@@ -84,7 +84,7 @@ absl::StatusOr<Bytes> ParseHex(Lexer& lexer, uint64_t size) {
 
 }  // namespace
 
-std::string DataText(const Type& type, Bytes bytes) {
+std::string DataText(const Type& type, const Bytes& bytes) {
   const Numbers n = NumbersOf(type.dtype(), type.elements().constant());
   const int64_t shape[] = {n.count};
   const auto v = HostValue::Of(n.dtype, shape, bytes);

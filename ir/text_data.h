@@ -10,7 +10,7 @@ namespace forge::ir {
 // "[1, 0.5]" when the decimal text gives the same bytes back, else their hexadecimal digits
 // x"00ff". Complex numbers are real and imaginary part in turn.
 //   type: constant, dense, of fixed width
-std::string DataText(const Type& type, Bytes bytes);
+std::string DataText(const Type& type, const Bytes& bytes);
 // The bytes of either form.  errors: InvalidArgument with line and column
 absl::StatusOr<Bytes> ParseData(Lexer& lexer, const Type& type);
 

@@ -6,6 +6,7 @@
  * the caller frees. Strings are UTF-8. A session runs one call at a time; different sessions may
  * run at once.
  */
+/* NOLINTBEGIN(readability-identifier-naming): C's names. */
 #ifndef FORGE_RUNTIME_FORGE_H_
 #define FORGE_RUNTIME_FORGE_H_
 
@@ -77,3 +78,4 @@ void forge_tensor_free(forge_tensor* tensor);
 }
 #endif
 #endif
+/* NOLINTEND(readability-identifier-naming) */

@@ -124,6 +124,7 @@ forge_error* forge_session_run(forge_session* session, const forge_tensor* const
 void forge_session_cancel(forge_session* session) { session->session->Cancel(); }
 void forge_session_free(forge_session* session) { delete session; }
 
+// The parameters are those of C. NOLINTNEXTLINE(readability-function-size)
 forge_error* forge_tensor_create(const char* name, const char* dtype, const int64_t* shape,
                                  size_t rank, const void* data, size_t bytes,
                                  forge_tensor** tensor) {

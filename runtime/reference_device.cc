@@ -13,7 +13,7 @@ namespace {
 
 class EvaluatorProgram final : public HostProgram {
  public:
-  EvaluatorProgram(const CompileRequest& r)
+  explicit EvaluatorProgram(const CompileRequest& r)
       : op_(*r.op), in_(r.in.begin(), r.in.end()), out_(r.out.begin(), r.out.end()) {}
   std::string_view kernel() const override { return "evaluate"; }
 

@@ -23,7 +23,7 @@ std::string TypeText(const ir::HostValue& v) { return v.type().ToText(); }
 
 // One binding of one of a Session's functions.
 struct Session::Plan {
-  size_t function;
+  size_t function = 0;
   ir::Bindings bindings;
   BoundFunctions bound;
   VariablePlaces constants;

@@ -35,7 +35,7 @@ void WithWidth(size_t bytes, F f) {
 
 template <class T>
 T At(const uint8_t* p, int64_t i) {
-  T v;
+  T v{};
   std::memcpy(&v, p + i * static_cast<int64_t>(sizeof v), sizeof v);
   return v;
 }

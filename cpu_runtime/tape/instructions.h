@@ -40,15 +40,15 @@ struct StoreInstruction {
 // The same value in every element; computed once.
 struct ConstantInstruction {
   Register out = 0;
-  std::array<uint8_t, 16> value;
-  size_t bytes;  // of an element
+  std::array<uint8_t, 16> value = {};
+  size_t bytes = 0;  // of an element
 };
 struct ScalarInstruction {
   Register out = 0;
-  std::array<Register, 3> in;
-  uint8_t arity;
-  ScalarLoop loop;
-  const void* self;  // attributes, kept alive by the tape
+  std::array<Register, 3> in = {};
+  uint8_t arity = 0;
+  ScalarLoop loop = {};
+  const void* self = nullptr;  // attributes, kept alive by the tape
 };
 struct ConvertInstruction {
   Register out, in;
@@ -57,7 +57,7 @@ struct ConvertInstruction {
 // out[i] = low + (i / inner) mod extent: the index along one axis, as i64
 struct CoordinateInstruction {
   Register out = 0;
-  int64_t inner, extent, low;
+  int64_t inner = 1, extent = 1, low = 0;
 };
 // i64 arithmetic as Dim does it
 struct IndexInstruction {

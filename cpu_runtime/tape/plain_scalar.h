@@ -101,8 +101,8 @@ struct Plain {
       return a;
   }
   friend Plain copysign(Plain a, Plain sign) { return Plain(std::copysign(a.v, sign.v)); }
-  friend constexpr Plain max(Plain a, Plain b) { return a.v != a.v || a.v > b.v ? a : b; }
-  friend constexpr Plain min(Plain a, Plain b) { return a.v != a.v || a.v < b.v ? a : b; }
+  friend constexpr Plain max(Plain a, Plain b) { return std::isnan(a.v) || a.v > b.v ? a : b; }
+  friend constexpr Plain min(Plain a, Plain b) { return std::isnan(a.v) || a.v < b.v ? a : b; }
   friend constexpr Plain select(Plain<bool> c, Plain a, Plain b) { return c.v ? a : b; }
   friend Plain sqrt(Plain a) { return Plain(static_cast<T>(std::sqrt(a.v))); }
   friend Plain floor(Plain a) { return Plain(std::floor(a.v)); }

@@ -16,17 +16,22 @@ struct Plane {
   int64_t rows, columns;
 };
 
-// Adds weight * (the elements that tap (r, s) meets) to a plane of results.
-void AddTap(const Window& w, double weight, int64_t r, int64_t s, const Plane& x, Plane size,
-            double* y) {
-  const Span p = InsideOf(w, 0, r, x.rows, size.rows);
-  const Span q = InsideOf(w, 1, s, x.columns, size.columns);
+// A place of the kernel and its weight.
+struct Tap {
+  int64_t r, s;
+  double weight;
+};
+
+// Adds weight * (the elements that the tap meets) to a plane of results.
+void AddTap(const Window& w, const Tap& tap, const Plane& x, Plane size, double* y) {
+  const Span p = InsideOf(w, 0, tap.r, x.rows, size.rows);
+  const Span q = InsideOf(w, 1, tap.s, x.columns, size.columns);
   for (int64_t row = p.begin; row < p.end; ++row) {
-    const double* from = x.data + PlaceOf(w, 0, row, r) * x.columns;
-    const int64_t first = PlaceOf(w, 1, 0, s);
+    const double* from = x.data + PlaceOf(w, 0, row, tap.r) * x.columns;
+    const int64_t first = PlaceOf(w, 1, 0, tap.s);
     double* to = y + row * size.columns;
     for (int64_t column = q.begin; column < q.end; ++column)
-      to[column] += weight * from[first + column * w.strides[1]];
+      to[column] += tap.weight * from[first + column * w.strides[1]];
   }
 }
 
@@ -43,7 +48,7 @@ absl::StatusOr<Types> Conv2d::infer(TypeSpan in) const {
                            w[1].ToText());
   Dims out{x[0], w[0]};
   for (int axis = 0; axis < 2; ++axis) {
-    const size_t d = static_cast<size_t>(2 + axis);
+    const size_t d = 2 + static_cast<size_t>(axis);
     FORGE_ASSIGN_OR_RETURN(const Dim n, WindowCount(WindowOf(*this), axis, x[d], w[d], false));
     out.push_back(n);
   }
@@ -69,7 +74,7 @@ absl::Status Conv2d::evaluate(Eval& e) const {
       const int64_t channel = n * x.dim(1) + m / per_group * depth + c;
       const Plane from{image.data() + channel * in_plane, x.dim(2), x.dim(3)};
       const double weight = weights[static_cast<size_t>(m * depth * rows * columns + crs)];
-      AddTap(WindowOf(*this), weight, r, s, from, size, to);
+      AddTap(WindowOf(*this), {r, s, weight}, from, size, to);
     }
   }
   Store(sums, y);

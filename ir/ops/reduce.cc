@@ -2,6 +2,7 @@
 #include "ir/ops/reduce.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "ir/module.h"
@@ -83,9 +84,9 @@ T Combine(ReduceKind kind, T sum, T x) {
   }
   switch (kind) {
     case ReduceKind::kMax:
-      return sum != sum || sum >= x ? sum : x;
+      return std::isnan(sum) || sum >= x ? sum : x;
     case ReduceKind::kMin:
-      return sum != sum || sum <= x ? sum : x;
+      return std::isnan(sum) || sum <= x ? sum : x;
     case ReduceKind::kProd:
       return sum * x;
     case ReduceKind::kSum:

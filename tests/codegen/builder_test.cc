@@ -112,7 +112,7 @@ TEST_F(BuilderTest, SharesLoadsOfWhatIsOnlyRead) {
 
 TEST_F(BuilderTest, MovesInvariantsOutOfLoopsButNotOutOfConditions) {
   b.For({b.Int(0), b.Scalar(ir::Dim(std::make_shared<ir::Symbol>(ir::Symbol{"n"}))), b.Int(1)}, {},
-        [&](Val i, Vals) {
+        [&](Val i, const Vals&) {
           (void)(x * 3 + i);
           b.If(i < 3, [&] { (void)(x * 7); });
           return Vals{};

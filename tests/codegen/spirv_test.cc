@@ -51,6 +51,11 @@ Kernel Fast() {
   });
 }
 
+Vals GrowPastTheOther(Builder& b, const Vals& pair) {
+  return b.While(
+      pair, [](Vals w) { return w[0] < w[1]; }, [](Vals w) { return Vals{w[1] * 2, w[0]}; });
+}
+
 Kernel Nested() {
   return MapKernel("nested", kF32, kF32, [](Val x) {
     Builder& b = *x.b;
@@ -58,12 +63,7 @@ Kernel Nested() {
     return b.For({b.Int(0), n, b.Int(2)}, {x, b.Literal(kF32, 1)}, [&](Val i, Vals v) {
       const Val swapped = v[0] + convert(i, DType::kF32);
       const Vals chosen = b.If(
-          i < 5,
-          [&] {
-            return b.While(
-                {v[1], swapped}, [](Vals w) { return w[0] < w[1]; },
-                [](Vals w) { return Vals{w[1] * 2, w[0]}; });
-          },
+          i < 5, [&] { return GrowPastTheOther(b, {v[1], swapped}); },
           [&] { return Vals{swapped, v[1]}; });
       b.If(i < 2, [&] {});
       return Vals{chosen[1], chosen[0]};
@@ -115,7 +115,7 @@ Kernel Privates() {
     flags.space = Space::kPrivate;
     const uint16_t at = b.AddView(acc), flag = b.AddView(flags);
     const uint16_t out = b.AddView(Writes("y", kF32.Lanes(4), 0));
-    b.For({b.Int(0), b.Int(8), b.Int(1)}, {}, [&](Val n, Vals) {
+    b.For({b.Int(0), b.Int(8), b.Int(1)}, {}, [&](Val n, const Vals&) {
       b.Store(at, n, splat(convert(n * i, DType::kF32), 4));
       b.Store(flag, n & 3, n < i);
       return Vals{};

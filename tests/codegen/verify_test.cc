@@ -103,7 +103,7 @@ TEST(VerifyTest, RefusesBarriersThatNotAllReach) {
 
 TEST(VerifyTest, RefusesBarriersInLoopsOfUnlikeLength) {
   const Kernel k = MakeKernel("barrier", [](Builder& b, Val i) {
-    b.For({b.Int(0), i, b.Int(1)}, {}, [&](Val, Vals) {
+    b.For({b.Int(0), i, b.Int(1)}, {}, [&](Val, const Vals&) {
       b.Barrier();
       return Vals{};
     });
