@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cpu_runtime/tape/index.h"
-
 namespace forge::cpu {
 namespace {
 
@@ -14,20 +12,24 @@ constexpr int kMaxDepth = 256;  // a region's chain of nodes, and indices within
 
 }  // namespace
 
-BoxBuilder::BoxBuilder(const TapeSpec& spec, const BoxRange& range, const std::vector<size_t>& axes,
-                       bool may_cut)
-    : spec_(spec), range_(range), may_cut_(may_cut) {
-  for (int64_t low : range.low) origin_.push_back(low);
+BoxBuilder::BoxBuilder(const TapeSpec& spec, const Box& box, bool may_cut)
+    : spec_(spec), box_(box), may_cut_(may_cut) {
+  size_t rank = 0;
+  for (const BoxAxis& a : box) rank = std::max(rank, a.axis + 1);
+  origin_.assign(rank, ir::Dim(0));
   program_.elements = 1;
-  for (size_t a : axes) {
-    const int64_t extent = range.high[a] - range.low[a];
-    if (extent == 1) continue;
-    axes_.push_back(a);
+  for (size_t i = 0; i < box.size(); ++i) {
+    const BoxAxis& a = box[i];
+    if (a.extent() == 1) {
+      origin_[a.axis] = origin_[a.axis] + a.low * a.step;
+      continue;
+    }
+    axes_.push_back(i);
     symbols_.push_back(std::make_shared<ir::Symbol>(
-        ir::Symbol{.name = fmt::format("i{}", a), .min = range.low[a], .max = range.high[a] - 1}));
-    origin_[a] = ir::Dim(symbols_.back());
-    program_.extents.push_back(extent);
-    program_.elements *= extent;
+        ir::Symbol{.name = fmt::format("i{}", i), .min = a.low, .max = a.high - 1}));
+    origin_[a.axis] = origin_[a.axis] + ir::Dim(symbols_.back()) * a.step;
+    program_.extents.push_back(a.extent());
+    program_.elements *= a.extent();
   }
 }
 
@@ -100,6 +102,8 @@ Register BoxBuilder::Load(const Placed& source, const ir::Dims& at) {
   const DType t = source.view.dtype;
   if (std::optional<Access> access = AccessOf(source, address))
     return Emit(LoadInstruction{New(t), std::move(*access)});
+  Untangle(address);
+  if (cut_) return 0;
   const Register index = IndexOf(address);
   return Emit(GatherInstruction{New(t), index, source.operand, t,
                                 static_cast<uint64_t>(source.view.limit())});
@@ -118,7 +122,7 @@ std::optional<Access> BoxBuilder::AccessOf(const Placed& p, const ir::Dim& addre
     if (it == affine->coefficients.end()) continue;
     ++found;
     access.strides[i] = it->second;
-    access.base += it->second * range_.low[axes_[i]];
+    access.base += it->second * box_[axes_[i]].low;
     const int64_t span = it->second * (program_.extents[i] - 1);
     (span < 0 ? low : high) += span;
   }
@@ -220,27 +224,11 @@ BoxBuilder::Truth BoxBuilder::Decide(const ir::IndexMap::Range& range) {
   const ir::Dim above = range.value - range.low, below = range.high - range.value;
   if (above.max() < 0 || below.max() <= 0) return Truth::kNo;
   if (above.min() >= 0 && below.min() >= 1) return Truth::kYes;
-  if (may_cut_ && !cut_) TryCut(range);
-  return Truth::kUnknown;
-}
-
-// A condition on one axis of the box is decided on either side of a cut.
-void BoxBuilder::TryCut(const ir::IndexMap::Range& range) {
-  for (const ir::Dim* bound : {&range.low, &range.high}) {
-    const std::optional<Affine> distance = AsAffine(range.value - *bound);
-    if (!distance || distance->coefficients.size() != 1) continue;
-    const auto [symbol, by] = *distance->coefficients.begin();
-    const auto at = std::find(symbols_.begin(), symbols_.end(), symbol);
-    if (at == symbols_.end()) continue;
-    const size_t axis = axes_[static_cast<size_t>(at - symbols_.begin())];
-    // by * i + constant changes its sign between `where - 1` and `where`.
-    const int64_t step = by > 0 ? by : -by, gap = by > 0 ? -distance->constant : distance->constant;
-    const int64_t quotient = gap / step - (gap % step < 0);  // floor
-    const int64_t where = by > 0 ? quotient + (gap % step != 0) : quotient + 1;
-    if (where <= range_.low[axis] || where >= range_.high[axis]) continue;
-    cut_ = Cut{axis, where};
-    return;
+  for (const ir::Dim& distance : {above, range.value - range.high}) {
+    TryCut(distance);
+    Untangle(distance);
   }
+  return Truth::kUnknown;
 }
 
 Register BoxBuilder::Number(DType t, double v) {
@@ -275,8 +263,8 @@ Register BoxBuilder::IndexOf(const ir::Dim& d) {
     for (size_t i = symbols_.size(); i-- > 0; inner *= program_.extents[i])
       if (symbols_[i] == part.symbol) {
         const Register out = New(DType::kI64);
-        return loaded_[part.symbol] = Emit(
-                   CoordinateInstruction{out, inner, program_.extents[i], range_.low[axes_[i]]});
+        return loaded_[part.symbol] =
+                   Emit(CoordinateInstruction{out, inner, program_.extents[i], box_[axes_[i]].low});
       }
     Fail(Unimplemented("an index depends on {}, which is no number yet", part.symbol->name));
     return 0;

@@ -1,30 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns a region into the instructions of one box. Private to tape.cc.
 #pragma once
+#include "cpu_runtime/tape/index.h"
 #include "cpu_runtime/tape/tape.h"
 
 namespace forge::cpu {
 
-// A range of indices of a result, in the order in which memory is walked.
-struct BoxRange {
-  std::vector<int64_t> low, high;  // for each axis of the result
+// One axis of a box: i in low..high. An axis of the result may be several: its index is the sum of
+// their step * i.
+struct BoxAxis {
+  size_t axis;  // of the result
+  int64_t step, low, high;
+  int64_t extent() const { return high - low; }
 };
+// Indices of a result, in the order in which memory is walked, outermost first.
+using Box = absl::InlinedVector<BoxAxis, 6>;
 
 // Where a box must be cut so that a condition is decided on either side.
 struct Cut {
-  size_t axis;
-  int64_t at;  // low < at < high
+  size_t axis;  // of the box
+  int64_t at;   // low < at < high
+};
+// An axis that becomes two, i = by * outer + inner, so that quotients and remainders are axes of
+// their own. `by` divides the extent.
+struct Split {
+  size_t axis;  // of the box
+  int64_t by;
 };
 
 class BoxBuilder {
  public:
-  // axes: of the result, outermost in memory first
-  BoxBuilder(const TapeSpec& spec, const BoxRange& range, const std::vector<size_t>& axes,
-             bool may_cut);
+  BoxBuilder(const TapeSpec& spec, const Box& box, bool may_cut);
 
   absl::Status Build(std::span<const Placed* const> results);
-  // After Build: where to cut instead; then nothing else may be used.
+  // After Build: what to do to the box instead; then nothing else may be used.
   const std::optional<Cut>& cut() const { return cut_; }
+  const std::optional<Split>& split() const { return split_; }
   BoxProgram Finish();
   std::vector<ir::AnyOp> TakeOps() { return std::move(ops_); }
 
@@ -52,7 +63,14 @@ class BoxBuilder {
   Register IndexOf(const ir::Dim& d);
   Register MaskOf(std::span<const ir::IndexMap::Range> when);
   Truth Decide(const ir::IndexMap::Range& range);
-  void TryCut(const ir::IndexMap::Range& range);
+  // Ways to make `d` affine, or a condition on it decided, are noted in cut_ and split_.
+  void Untangle(const ir::Dim& d, int depth = 0);
+  std::optional<int64_t> PhaseOf(const Affine& numerator, int64_t divisor) const;
+  void TrySplit(const ir::Dim& numerator, int64_t divisor);
+  void TryCut(const ir::Dim& distance);
+  void CutAt(size_t axis, int64_t at);
+  // Which of axes_ a symbol is.
+  std::optional<size_t> AxisOf(const ir::SymbolRef& symbol) const;
   std::optional<Access> AccessOf(const Placed& p, const ir::Dim& address) const;
   void Write(const Placed& result, Register reg);
 
@@ -64,8 +82,8 @@ class BoxBuilder {
   bool MayStayDirect(size_t load) const;
 
   const TapeSpec& spec_;
-  const BoxRange& range_;
-  std::vector<size_t> axes_;  // of extent above 1, outermost first
+  const Box& box_;
+  std::vector<size_t> axes_;  // those of the box with an extent above 1
   bool may_cut_;
   std::vector<ir::SymbolRef> symbols_;  // one for each of axes_
   ir::Dims origin_;                     // the index of an element of the result
@@ -75,6 +93,7 @@ class BoxBuilder {
   BoxProgram program_;
   std::vector<ir::AnyOp> ops_;
   std::optional<Cut> cut_;
+  std::optional<Split> split_;  // the widest that an access asks for
   absl::Status status_;
   int depth_ = 0;
 };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu_runtime/tape/elements.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 
@@ -162,6 +164,67 @@ void StoreRun(DType t, const uint8_t* block, const MutableRun& to) {
     using T = decltype(width);
     for (int64_t i = 0; i < n; ++i) Put<T>(to.at, i * to.stride, At<T>(block, i));
   });
+}
+
+// Short rows, such as those of a pixel shuffle, or columns that lie side by side.
+template <class T, class Columns>
+void LoadPatch(const RunRows& from, uint8_t* block, Columns columns) {
+  const auto rows = static_cast<int64_t>(from.rows), n = static_cast<int64_t>(columns);
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < n; ++c)
+      Put<T>(block, r * n + c, At<T>(from.at, r * from.row_stride + c * from.stride));
+}
+template <class T>
+void LoadTurned(const RunRows& from, uint8_t* block) {
+  const auto rows = static_cast<int64_t>(from.rows), n = static_cast<int64_t>(from.columns);
+  for (int64_t c = 0; c < n; ++c)
+    for (int64_t r = 0; r < rows; ++r)
+      Put<T>(block, r * n + c, At<T>(from.at, r * from.row_stride + c * from.stride));
+}
+
+// The first row again and again.
+void LoadRepeated(DType t, const RunRows& from, uint8_t* block) {
+  LoadRun(t, {from.at, from.stride, from.columns}, block);
+  const size_t held = HeldBytes(t) * from.columns;
+  for (size_t have = 1; have < from.rows; have *= 2)
+    std::memcpy(block + have * held, block, std::min(have, from.rows - have) * held);
+}
+
+void LoadRows(DType t, const RunRows& from, uint8_t* block) {
+  constexpr size_t kShort = 16;
+  if (from.rows == 1) return LoadRun(t, {from.at, from.stride, from.columns}, block);
+  if (from.row_stride == 0) return LoadRepeated(t, from, block);
+  const bool turned = std::abs(from.row_stride) < std::abs(from.stride) && from.rows > 1;
+  if (IsNarrowFloat(t) || (from.columns > kShort && !turned)) {
+    const auto bytes = static_cast<int64_t>(StoredBytes(t));
+    for (size_t r = 0; r < from.rows; ++r)
+      LoadRun(
+          t,
+          {from.at + static_cast<int64_t>(r) * from.row_stride * bytes, from.stride, from.columns},
+          block + r * from.columns * HeldBytes(t));
+    return;
+  }
+  WithWidth(StoredBytes(t), [&](auto width) {
+    using T = decltype(width);
+    if (turned && from.columns > kShort) return LoadTurned<T>(from, block);
+    switch (from.columns) {
+      case 2:
+        return LoadPatch<T>(from, block, std::integral_constant<int, 2>());
+      case 3:
+        return LoadPatch<T>(from, block, std::integral_constant<int, 3>());
+      case 4:
+        return LoadPatch<T>(from, block, std::integral_constant<int, 4>());
+      default:
+        return LoadPatch<T>(from, block, from.columns);
+    }
+  });
+}
+
+void StoreRows(DType t, const uint8_t* block, const MutableRunRows& to) {
+  const auto bytes = static_cast<int64_t>(StoredBytes(t));
+  for (size_t r = 0; r < to.rows; ++r)
+    StoreRun(t, block + r * to.columns * HeldBytes(t),
+             {to.at + static_cast<int64_t>(r) * to.row_stride * bytes, to.stride, to.columns});
 }
 
 void LoadAt(DType t, const uint8_t* tensor, const int64_t* address, uint64_t limit, size_t n,

@@ -27,6 +27,19 @@ struct MutableRun {
   size_t n;
 };
 void StoreRun(DType t, const uint8_t* block, const MutableRun& to);
+// The same for rows that lie `row_stride` elements apart, one after the other in the block.
+struct RunRows {
+  const uint8_t* at;
+  int64_t row_stride, stride;
+  size_t rows, columns;
+};
+void LoadRows(DType t, const RunRows& from, uint8_t* block);
+struct MutableRunRows {
+  uint8_t* at;
+  int64_t row_stride, stride;
+  size_t rows, columns;
+};
+void StoreRows(DType t, const uint8_t* block, const MutableRunRows& to);
 // block[i] = tensor[address[i]], zeros where the address is not below `limit`.
 void LoadAt(DType t, const uint8_t* tensor, const int64_t* address, uint64_t limit, size_t n,
             uint8_t* block);

@@ -69,29 +69,47 @@ class BoxRunner {
     return reinterpret_cast<T*>(registers_[r]);
   }
 
-  // Calls f(address, offset in the block, stride, n) for each run along the innermost axis.
+  // Elements of a block that lie in rows alike.
+  struct Rows {
+    int64_t address;
+    size_t offset;  // in the block
+    int64_t row_stride, stride;
+    size_t rows, columns;
+  };
+
+  // Calls f(Rows) for as many rows of the innermost axis as lie evenly.
   template <class F>
-  void ForEachRun(const Access& a, F f) {
+  void ForEachRows(const Access& a, F f) {
     const size_t axes = p_.extents.size();
-    if (axes == 0) return f(a.base, size_t{0}, int64_t{1}, size_t{1});
+    if (axes == 0) return f(Rows{a.base, 0, 1, 1, 1, 1});
     Strides index(axes, 0);
     int64_t address = a.base, rest = at_;
     for (size_t k = axes; k-- > 0; rest /= p_.extents[k]) {
       index[k] = rest % p_.extents[k];
       address += index[k] * a.strides[k];
     }
-    const size_t inner = axes - 1;
+    const size_t inner = axes - 1, outer = axes > 1 ? axes - 2 : 0;
+    const auto columns = static_cast<size_t>(p_.extents[inner]);
+    const int64_t row_stride = axes > 1 ? a.strides[outer] : 0;
     for (size_t done = 0; done < n_;) {
-      const size_t run = std::min(n_ - done, static_cast<size_t>(p_.extents[inner] - index[inner]));
-      f(address, done, a.strides[inner], run);
-      done += run;
+      Rows r{address, done, row_stride, a.strides[inner], 1, columns};
+      if (index[inner] != 0 || n_ - done < columns || axes == 1)
+        r.columns = std::min(n_ - done, columns - static_cast<size_t>(index[inner]));
+      else
+        r.rows =
+            std::min((n_ - done) / columns, static_cast<size_t>(p_.extents[outer] - index[outer]));
+      f(r);
+      done += r.rows * r.columns;
       address -= index[inner] * a.strides[inner];
       index[inner] = 0;
-      for (size_t k = inner; k-- > 0;) {
-        address += a.strides[k];
-        if (++index[k] < p_.extents[k]) break;
-        address -= index[k] * a.strides[k];
+      if (axes == 1) continue;
+      const auto rows = static_cast<int64_t>(r.rows);
+      index[outer] += rows;
+      address += rows * row_stride;
+      for (size_t k = outer; k > 0 && index[k] == p_.extents[k]; --k) {
+        address += a.strides[k - 1] - index[k] * a.strides[k];
         index[k] = 0;
+        ++index[k - 1];
       }
     }
   }
@@ -107,38 +125,9 @@ class BoxRunner {
     const size_t held = HeldBytes(l.from.dtype);
     uint8_t* to = registers_[l.out];
     if (l.from.flat) return LoadRun(l.from.dtype, {from + (l.from.base + at_) * bytes, 1, n_}, to);
-    if (Repeats(l.from)) return LoadRepeated(l, from, to);
-    ForEachRun(l.from, [&](int64_t address, size_t offset, int64_t stride, size_t n) {
-      LoadRun(l.from.dtype, {from + address * bytes, stride, n}, to + offset * held);
-    });
-  }
-
-  // Does the innermost axis come again and again along the one around it, as a bias per channel
-  // does where channels are last?
-  bool Repeats(const Access& a) const {
-    const size_t axes = p_.extents.size();
-    return axes >= 2 && a.strides[axes - 2] == 0 &&
-           static_cast<size_t>(p_.extents[axes - 1]) * 2 <= n_;
-  }
-
-  void LoadRepeated(const LoadInstruction& l, const uint8_t* from, uint8_t* to) {
-    const size_t axes = p_.extents.size(), held = HeldBytes(l.from.dtype);
-    const auto period = static_cast<size_t>(p_.extents[axes - 1]);
-    const auto again = static_cast<size_t>(p_.extents[axes - 2]);
-    const auto bytes = static_cast<int64_t>(StoredBytes(l.from.dtype));
-    size_t until = 0;  // elements of the block that are there
-    ForEachRun(l.from, [&](int64_t address, size_t offset, int64_t stride, size_t n) {
-      if (offset < until) return;
-      const size_t flat = static_cast<size_t>(at_) + offset;
-      uint8_t* at = to + offset * held;
-      LoadRun(l.from.dtype, {from + address * bytes, stride, n}, at);
-      // A whole period stands before this run, unless the block or the repetition begins here.
-      const size_t row = flat / period % again;
-      if (n < period || offset + n >= n_) return;
-      const size_t all = std::min(n_ - offset, (again - row) * period);
-      for (size_t have = n; have < all; have *= 2)
-        std::memcpy(at + have * held, at, std::min(have, all - have) * held);
-      until = offset + all;
+    ForEachRows(l.from, [&](const Rows& r) {
+      LoadRows(l.from.dtype, {from + r.address * bytes, r.row_stride, r.stride, r.rows, r.columns},
+               to + r.offset * held);
     });
   }
 
@@ -148,8 +137,9 @@ class BoxRunner {
     uint8_t* to = operands_[s.to.operand];
     if (s.to.flat)
       return StoreRun(s.to.dtype, registers_[s.in], {to + (s.to.base + at_) * bytes, 1, n_});
-    ForEachRun(s.to, [&](int64_t address, size_t offset, int64_t stride, size_t n) {
-      StoreRun(s.to.dtype, registers_[s.in] + offset * held, {to + address * bytes, stride, n});
+    ForEachRows(s.to, [&](const Rows& r) {
+      StoreRows(s.to.dtype, registers_[s.in] + r.offset * held,
+                {to + r.address * bytes, r.row_stride, r.stride, r.rows, r.columns});
     });
   }
 

@@ -11,11 +11,26 @@ namespace {
 // Beyond this many boxes conditions are computed element by element instead.
 constexpr size_t kMaxBoxes = 64;
 
-std::pair<BoxRange, BoxRange> SplitAt(const BoxRange& range, const Cut& cut) {
-  std::pair<BoxRange, BoxRange> out{range, range};
-  out.first.high[cut.axis] = cut.at;
-  out.second.low[cut.axis] = cut.at;
+Box BoxOf(const View& view) {
+  Box box;
+  for (size_t a : MemoryOrder(view)) box.push_back({a, 1, 0, view.shape[a]});
+  return box;
+}
+
+std::pair<Box, Box> CutBox(const Box& box, const Cut& cut) {
+  std::pair<Box, Box> out{box, box};
+  out.first[cut.axis].high = cut.at;
+  out.second[cut.axis].low = cut.at;
   return out;
+}
+
+Box SplitBox(Box box, const Split& split) {
+  const BoxAxis whole = box[split.axis];
+  // Inside from `low` on, so that it may begin anywhere.
+  box[split.axis] = {whole.axis, whole.step * split.by, 0, whole.extent() / split.by};
+  const auto after = box.begin() + static_cast<ptrdiff_t>(split.axis) + 1;
+  box.insert(after, {whole.axis, whole.step, whole.low, whole.low + split.by});
+  return box;
 }
 
 // Builds the boxes of results of one shape.
@@ -27,17 +42,21 @@ struct GroupBuilder {
   absl::Status Run(std::span<const Placed* const> results) {
     const View& view = results[0]->view;
     if (view.elements() == 0) return absl::OkStatus();
-    std::vector<BoxRange> left{{std::vector<int64_t>(view.shape.size(), 0), view.shape}};
+    std::vector<Box> left{BoxOf(view)};
     size_t built = 0;
     while (!left.empty()) {
-      const BoxRange range = std::move(left.back());
+      const Box box = std::move(left.back());
       left.pop_back();
-      BoxBuilder builder(spec, range, MemoryOrder(view), built + left.size() + 2 <= kMaxBoxes);
+      BoxBuilder builder(spec, box, built + left.size() + 2 <= kMaxBoxes);
       FORGE_RETURN_IF_ERROR(builder.Build(results));
       if (builder.cut()) {
-        auto [low, high] = SplitAt(range, *builder.cut());
+        auto [low, high] = CutBox(box, *builder.cut());
         left.push_back(std::move(high));
         left.push_back(std::move(low));
+        continue;
+      }
+      if (builder.split()) {
+        left.push_back(SplitBox(box, *builder.split()));
         continue;
       }
       boxes.push_back(builder.Finish());
@@ -72,6 +91,13 @@ double Tape::work() const {
   double all = 0;
   for (const BoxProgram& b : boxes_)
     all += static_cast<double>(b.elements) * static_cast<double>(b.body.size());
+  return all;
+}
+
+int Tape::gathers() const {
+  int all = 0;
+  for (const BoxProgram& b : boxes_)
+    for (const Instruction& i : b.body) all += std::holds_alternative<GatherInstruction>(i);
   return all;
 }
 

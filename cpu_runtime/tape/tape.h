@@ -5,7 +5,7 @@
 // and each pair of a value and an index becomes one register. Where an index is affine a load walks
 // strides, or is the operand's memory itself; else it is computed element by element. Conditions of
 // maps (the seams of a concat, the border of a pad) cut the result into boxes in which they hold or
-// do not.
+// do not; axes of a box are split where indices divide them (a reshape, a nearest resize).
 #pragma once
 #include "cpu_runtime/layout.h"
 #include "cpu_runtime/tape/instructions.h"
@@ -56,6 +56,8 @@ class Tape {
   void Run(std::span<uint8_t* const> operands, uint8_t* scratch, int threads) const;
   // Elements times instructions: what the decision to use threads rests on.
   double work() const;
+  // Loads whose addresses are computed element by element, slow as that is.
+  int gathers() const;
 
  private:
   std::vector<BoxProgram> boxes_;

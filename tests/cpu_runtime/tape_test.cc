@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Regions of element-wise and movement ops.
+#include "cpu_runtime/tape/tape.h"
+
 #include "ir/ops/broadcast_to.h"
 #include "ir/ops/concat.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/fused.h"
 #include "ir/ops/pad.h"
 #include "ir/ops/reshape.h"
+#include "ir/ops/sample.h"
 #include "ir/ops/slice.h"
 #include "ir/ops/transpose.h"
 #include "ir/scalar_math.h"
@@ -22,6 +26,19 @@ class TapeTest : public testing::Test {
   ir::Function& f() { return region_.body(); }
   void Expect(const RunOptions& options = {}) {
     EXPECT_EQ(ExpectAgrees(region_, in_, options), "tape");
+  }
+
+  // Loads of the region whose addresses are computed element by element.
+  int Gathers() {
+    std::vector<Placed> sources, results;
+    uint32_t operand = 0;
+    for (const auto& a : f().arguments())
+      sources.push_back({a.value, *ViewOf(f().type(a.value)), operand++});
+    for (const auto& r : f().results())
+      results.push_back({r.value, *ViewOf(f().type(r.value)), operand++});
+    const absl::StatusOr<Tape> tape = Tape::Compile({f(), sources, results});
+    EXPECT_TRUE(tape.ok()) << tape.status();
+    return tape.ok() ? tape->gathers() : -1;
   }
 
   Region region_;
@@ -80,6 +97,86 @@ TEST_F(TapeTest, PadsAcrossAReshape) {
   const ir::Value padded = f()(ir::Pad{{1, 1}, {0, 1}, -1}, {a});
   region_.Return(f()(ir::Reshape{{3, 16}}, {padded}) + 0.25);
   Expect();
+}
+
+TEST_F(TapeTest, ResizesToTheNearestByStrides) {
+  const ir::Value a = Argument({2, 5, 6, 7}), b = Argument({2, 5, 12, 28});
+  const ir::Value rows = f()(ir::Sample{.axis = 2, .size = 12, .divisor = 2}, {a});
+  region_.Return(f()(ir::Sample{.axis = 3, .size = 28, .divisor = 4}, {rows}) + b);
+  EXPECT_EQ(Gathers(), 0);
+  Expect();
+  const ir::EncodingRef last = ChannelsLast();
+  Expect({.in = {last, last}, .out = {last}});
+}
+
+TEST_F(TapeTest, ShufflesPixelsByStrides) {
+  const ir::Value a = Argument({2, 12, 5, 7}), b = Argument({1, 3, 1, 1});
+  const ir::Value split = f()(ir::Reshape{{2, 3, 2, 2, 5, 7}}, {a});
+  const ir::Value turned = f()(ir::Transpose{{0, 1, 4, 2, 5, 3}}, {split});
+  region_.Return(f()(ir::Reshape{{2, 3, 10, 14}}, {turned}) + b);
+  EXPECT_EQ(Gathers(), 0);
+  Expect();
+}
+
+TEST_F(TapeTest, SamplesFromEveryPhaseByStrides) {
+  for (const int64_t divisor : {2, 3, 4, 7})
+    for (const int64_t shift : {-9, -1, 1, 2, 5})
+      for (const int64_t size : {1, 5, 31}) {
+        SCOPED_TRACE(fmt::format("(i + {}) / {} for {}", shift, divisor, size));
+        Region region;
+        const ir::Value x = region.Argument(F32({4, 9}));
+        region.Return(region.body()(
+            ir::Sample{.axis = 1, .size = size, .shift = shift, .divisor = divisor}, {x}));
+        ExpectAgrees(region, {Random(DType::kF32, {4, 9}, 1)});
+      }
+}
+
+TEST_F(TapeTest, SamplesBetweenElementsByStrides) {
+  // The upper neighbours of a linear resize by 2, which begin in the middle of a period.
+  const ir::Value a = Argument({3, 40});
+  region_.Return(f()(ir::Sample{.axis = 1, .size = 80, .step = 2, .shift = 3, .divisor = 4}, {a}) *
+                 0.25);
+  EXPECT_EQ(Gathers(), 0);
+  Expect();
+}
+
+TEST_F(TapeTest, ReshapesByStrides) {
+  // Rows of the result take turns in three axes of the operand.
+  const ir::Value a = Argument({4, 6, 10, 3});
+  const ir::Value turned = f()(ir::Transpose{{2, 0, 3, 1}}, {a});
+  region_.Return(f()(ir::Reshape{{5, 144}}, {turned}) * 2.0);
+  region_.Return(exp(f()(ir::Reshape{{720}}, {turned})));
+  EXPECT_EQ(Gathers(), 0);
+  Expect();
+}
+
+TEST_F(TapeTest, SpreadsElementsWithZerosByStrides) {
+  const ir::Value a = Argument({2, 6, 5});
+  const ir::Value apart = f()(ir::Reshape{{2, 6, 1, 5, 1}}, {a});
+  const ir::Value zeros = f()(ir::Pad{{0, 0, 0, 0, 0}, {0, 0, 1, 0, 2}}, {apart});
+  region_.Return(f()(ir::Reshape{{2, 12, 15}}, {zeros}));
+  EXPECT_EQ(Gathers(), 0);
+  Expect();
+}
+
+TEST_F(TapeTest, GathersWhereNoPeriodFits) {
+  const ir::Value a = Argument({3, 7, 5});
+  const ir::Value turned = f()(ir::Transpose{{2, 0, 1}}, {a});
+  region_.Return(f()(ir::Reshape{{7, 15}}, {turned}));
+  region_.Return(f()(ir::Sample{.axis = 2, .size = 8, .step = 5, .divisor = 8}, {a}));
+  EXPECT_GT(Gathers(), 0);
+  Expect();
+}
+
+TEST_F(TapeTest, TurnsMatricesOfEveryWidth) {
+  for (const DType t : {DType::kBool, DType::kI16, DType::kF16, DType::kF32, DType::kF64})
+    for (const int64_t columns : {2, 3, 4, 5, 40}) {
+      Region region;
+      const ir::Value x = region.Argument(ir::Type::Tensor(t, {columns, 70, 2}));
+      region.Return(region.body()(ir::Transpose{{1, 0, 2}}, {x}));
+      region.Return(region.body()(ir::Transpose{{2, 1, 0}}, {x}));
+      ExpectAgrees(region, {Random(t, {columns, 70, 2}, 1, 0, 1)});
+    }
 }
 
 TEST_F(TapeTest, SelectsByComparison) {
