@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cpu_runtime/kernels/convolution_choices.h"
 #include "cpu_runtime/kernels/convolution_loops.h"
 #include "cpu_runtime/kernels/kernel.h"
 #include "cpu_runtime/onednn/library_call.h"
@@ -60,10 +61,6 @@ class LibraryConvolution {
   const ir::Conv2d& op_;
   const View &x_, &y_;
 };
-
-dnnl::memory::desc AnyLayout(const dnnl::memory::desc& d) {
-  return {d.get_dims(), d.get_data_type(), dnnl::memory::format_tag::any};
-}
 
 class ConvolutionMaker {
  public:
@@ -147,16 +144,10 @@ class Convolution final : public Kernel {
   std::vector<ir::EncodingChoice> Encodings(const Task& task,
                                             const Settings& settings) const override {
     const ThreadScope scope(settings.threads);
-    std::vector<ir::EncodingChoice> choices;
-    if (task.body().type(task.anchor()->first_out).dtype() != DType::kF32) return choices;
-    const double seconds = EstimateSeconds(task, settings);
-    std::optional<ir::EncodingChoice> last = ChannelsLastChoice(task);
-    ir::EncodingChoice dense{ir::EncodingChoice{std::vector<ir::EncodingRef>(task.first_result()),
-                                                std::vector<ir::EncodingRef>(task.results()),
-                                                seconds * (last ? kDenseCost : 1)}};
-    if (last) AddWithPacking(task, *std::move(last), choices);
-    AddWithPacking(task, std::move(dense), choices);
-    return choices;
+    if (task.body().type(task.anchor()->first_out).dtype() != DType::kF32) return {};
+    return ConvolutionChoices(task, settings, [&](const ir::EncodingChoice& choice) {
+      return PackedWeights(task, choice);
+    });
   }
 
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
@@ -166,23 +157,6 @@ class Convolution final : public Kernel {
   }
 
  private:
-  // The library's kernels for channels in front unfold images; measured 5 to 20 times slower.
-  static constexpr double kDenseCost = 8;
-  // Packing weights at every run instead of once.
-  static constexpr double kUnpackedCost = 1.25;
-
-  // The choice with packed weights, then the same without.
-  static void AddWithPacking(const Task& task, ir::EncodingChoice choice,
-                             std::vector<ir::EncodingChoice>& choices) {
-    if (ir::EncodingRef packed = PackedWeights(task, choice)) {
-      ir::EncodingChoice with = choice;
-      with.in[*task.OperandOf(task.anchor()->in[kWeights])] = packed;
-      choices.push_back(std::move(with));
-    }
-    choice.seconds *= kUnpackedCost;
-    choices.push_back(std::move(choice));
-  }
-
   // Null where the library has no kernel or takes weights as they are.
   static ir::EncodingRef PackedWeights(const Task& task, const ir::EncodingChoice& choice) {
     const ir::Node& node = *task.anchor();

@@ -47,9 +47,11 @@ bool KeepsAxes(const ir::Function& f, const ir::Node& node) {
 }  // namespace
 
 std::span<const Kernel* const> AllKernels() {
-  static const Kernel* const kAll[] = {&ConvolutionKernel(), &MatMulKernel(),     &PoolKernel(),
-                                       &ReduceKernel(),      &SoftmaxKernel(),    &ShapeKernel(),
-                                       &PackKernel(),        &ElementWiseKernel()};
+  static const Kernel* const kAll[] = {&ConvolutionKernel(), &ConvolutionTransposeKernel(),
+                                       &MatMulKernel(),      &PoolKernel(),
+                                       &ReduceKernel(),      &SoftmaxKernel(),
+                                       &ShapeKernel(),       &PackKernel(),
+                                       &ElementWiseKernel()};
   return kAll;
 }
 

@@ -27,6 +27,7 @@ bool IsAnchoredBy(const Task& task) {
 const Kernel& PackKernel();
 const Kernel& ElementWiseKernel();
 const Kernel& ConvolutionKernel();
+const Kernel& ConvolutionTransposeKernel();
 const Kernel& MatMulKernel();
 const Kernel& PoolKernel();
 const Kernel& ReduceKernel();

@@ -84,10 +84,6 @@ bool JoinPostOps(const Product& joined, PostOps& post_ops) {
   return true;
 }
 
-dnnl::memory::desc AnyLayout(const dnnl::memory::desc& d) {
-  return {d.get_dims(), d.get_data_type(), dnnl::memory::format_tag::any};
-}
-
 // Empty where the library cannot.  Throws dnnl::error.
 dnnl::matmul::primitive_desc Describe(const Product& p, const dnnl::memory::desc& b,
                                       const dnnl::post_ops& post_ops) {

@@ -39,6 +39,10 @@ dnnl::memory::desc ImageDescOf(const View& v) {
   return {v.shape, LibraryType(v.dtype), last};
 }
 
+dnnl::memory::desc AnyLayout(const dnnl::memory::desc& d) {
+  return {d.get_dims(), d.get_data_type(), dnnl::memory::format_tag::any};
+}
+
 ThreadScope::ThreadScope(int threads) : before_(omp_get_max_threads()) {
   omp_set_num_threads(threads);
 }

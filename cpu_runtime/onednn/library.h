@@ -32,6 +32,9 @@ dnnl::memory::desc DescOf(const View& v);
 // which the library has its best kernels: strides of axes of extent 1 mean nothing.
 dnnl::memory::desc ImageDescOf(const View& v);
 
+// The same tensor in whichever layout a primitive likes best.
+dnnl::memory::desc AnyLayout(const dnnl::memory::desc& d);
+
 // Sets how many threads the library makes primitives for, in the calling thread, and restores it.
 class ThreadScope {
  public:
