@@ -49,13 +49,9 @@ ir::Values BuildMish(OnnxNode& n) {
 }
 
 ir::Values BuildGelu(OnnxNode& n) {
-  const Value x = n.in(0);
   const std::string how = n.String("approximate", "none");
-  if (how == "none") return {x * 0.5 * (erf(x * (1 / std::numbers::sqrt2)) + 1.0)};
-  if (how != "tanh") n.Fail("approximation '{}' is not known", how);
-  // sqrt(2 / pi)
-  const double scale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
-  return {x * 0.5 * (tanh((x + x * x * x * 0.044715) * scale) + 1.0)};
+  if (how != "none" && how != "tanh") n.Fail("approximation '{}' is not known", how);
+  return n.fn().Add(ir::Gelu{.tanh_form = how == "tanh"}, std::array{n.in(0)});
 }
 
 }  // namespace forge::formats

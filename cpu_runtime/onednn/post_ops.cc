@@ -37,15 +37,29 @@ class Planner {
   }
 
   bool Append(const ir::Node& node, size_t position) {
-    if (node.op.Is<ir::HardSwish>()) {
-      plan_.ops.append_eltwise(dnnl::algorithm::eltwise_hardswish, 1.0f / 6, 0.5f);
-      return true;
-    }
+    if (AppendActivation(node.op)) return true;
     if (node.in.size() != 2) return false;
     const uint32_t other = node.in[1 - position];
     if (const std::optional<double> c = task_.LiteralOf(other))
       return AppendLinear(node.op, static_cast<float>(*c), position == 0);
     return AppendBinary(node.op, other, position == 0);
+  }
+
+  bool AppendActivation(const ir::AnyOp& op) {
+    using Algorithm = dnnl::algorithm;
+    if (op.Is<ir::HardSwish>())
+      plan_.ops.append_eltwise(Algorithm::eltwise_hardswish, 1.0f / 6, 0.5f);
+    else if (const auto* gate = op.As<ir::HardSigmoid>())
+      plan_.ops.append_eltwise(Algorithm::eltwise_hardsigmoid, static_cast<float>(gate->alpha),
+                               static_cast<float>(gate->beta));
+    else if (op.Is<ir::Silu>())
+      plan_.ops.append_eltwise(Algorithm::eltwise_swish, 1, 0);
+    else if (const auto* gelu = op.As<ir::Gelu>())
+      plan_.ops.append_eltwise(
+          gelu->tanh_form ? Algorithm::eltwise_gelu_tanh : Algorithm::eltwise_gelu_erf, 0, 0);
+    else
+      return false;
+    return true;
   }
 
   bool AppendLinear(const ir::AnyOp& op, float c, bool first) {

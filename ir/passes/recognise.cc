@@ -1,95 +1,202 @@
 // SPDX-License-Identifier: Apache-2.0
-// Idioms that exporters write out, as the op they spell.
+// Idioms that exporters write out, as the op they spell. Exporters differ in the order of factors
+// and terms and in where they put constants, so idioms are stated over products and lines.
+#include "ir/ops/axes.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/fill.h"
+#include "ir/ops/layer_norm.h"
+#include "ir/ops/reduce.h"
+#include "ir/ops/softmax.h"
 #include "ir/passes/passes.h"
+#include "ir/passes/patterns.h"
 #include "ir/scalar_math.h"
 
 namespace forge::ir {
 namespace {
 
-using Ids = std::span<const uint32_t>;
+// The node being rewritten is not in the function yet; its operands are.
+struct Site {
+  Function& f;
+  const AnyOp& op;
+  Ids in;
+  const Type& type;  // of its result
+};
 
-const Node* Maker(const Function& f, uint32_t value) {
-  if (value == kAbsent || f.origin(value).kind != Function::Origin::kNode) return nullptr;
-  return &f.nodes()[f.origin(value).index];
+std::optional<Values> Unary(const Site& s, uint32_t x, const AnyOp& op) {
+  if (x == kAbsent || s.f.type(x) != s.type) return std::nullopt;
+  if (!Has(kFloatTypes, s.type.dtype())) return std::nullopt;
+  return s.f.Add(op, std::array{s.f.value(x)});
 }
 
-// A value's maker, if it is an op of type T.
-template <class T>
-const Node* Maker(const Function& f, uint32_t value) {
-  const Node* node = Maker(f, value);
-  return node && node->op.Is<T>() ? node : nullptr;
+// x * 1/6 * clamp(x + 3, 0, 6), or x times the hard sigmoid of that slope.
+bool IsHardSwishGate(const Function& f, uint32_t gate, uint32_t x, double scale) {
+  if (const auto* sigmoid = OpOf<HardSigmoid>(f, gate))
+    return IsNear(scale, 1) && IsNear(sigmoid->alpha, 1.0 / 6) && IsNear(sigmoid->beta, 0.5) &&
+           Operand(f, gate) == x;
+  const auto* clamp = OpOf<Clamp>(f, gate);
+  return clamp && clamp->low == 0 && clamp->high == 6 && IsNear(scale, 1.0 / 6) &&
+         LineOf(f, Operand(f, gate)) == Line{x, 1, 3};
 }
 
-// Files hold numbers as f32.
-bool Equal(double a, double b) { return static_cast<float>(a) == static_cast<float>(b); }
-
-bool IsNumber(const Function& f, uint32_t value, double number) {
-  const Node* fill = Maker<Fill>(f, value);
-  return fill && Equal(fill->op.As<Fill>()->value, number);
+// x * 1/2 * (1 + erf(x / sqrt(2)))
+bool IsGeluGate(const Function& f, uint32_t gate, uint32_t x, double scale) {
+  const Line line = LineOf(f, gate);
+  return Maker<Erf>(f, line.x) && IsNear(line.slope, line.offset) &&
+         IsNear(scale * line.slope, 0.5) &&
+         LineOf(f, Operand(f, line.x)) == Line{x, 1 / std::numbers::sqrt2, 0};
 }
 
-// The other one of two operands when one is the number; kAbsent otherwise.
-uint32_t OtherThan(const Function& f, Ids in, double number) {
-  if (IsNumber(f, in[1], number)) return in[0];
-  if (IsNumber(f, in[0], number)) return in[1];
-  return kAbsent;
+// c * (x + 0.044715 * x^3), or c * x * (1 + 0.044715 * x^2).
+bool IsGeluCubic(const Function& f, uint32_t value, uint32_t x) {
+  Factored p = FactoredOf(f, value);
+  if (!IsNear(p.scale, Gelu::kTanhScale)) return false;
+  const auto is_square = [&](const Line& line) {
+    Factored square = FactoredOf(f, line.x);
+    square.scale *= line.slope;
+    return square == Factored{Gelu::kCube, {x, x}} && line.offset == 1;
+  };
+  if (p.factors.size() == 2)
+    for (size_t i : {0, 1})
+      if (p.factors[i] == x && is_square(LineOf(f, p.factors[1 - i]))) return true;
+  if (p.factors.size() != 1 || !Maker<Add>(f, p.factors[0])) return false;
+  const Ids terms = Maker(f, p.factors[0])->in;
+  for (size_t i : {0, 1})
+    if (terms[i] == x && FactoredOf(f, terms[1 - i]) == Factored{Gelu::kCube, {x, x, x}})
+      return true;
+  return false;
 }
 
-// v of v / 6 or v * (1 / 6); kAbsent where the op is neither.
-uint32_t DividedBySix(const Function& f, const AnyOp& op, Ids in) {
-  if (op.Is<Div>()) return IsNumber(f, in[1], 6) ? in[0] : kAbsent;
-  return op.Is<Mul>() ? OtherThan(f, in, 1.0 / 6) : kAbsent;
+// x * 1/2 * (1 + tanh(...))
+bool IsGeluTanhGate(const Function& f, uint32_t gate, uint32_t x, double scale) {
+  const Line line = LineOf(f, gate);
+  return Maker<Tanh>(f, line.x) && IsNear(line.slope, line.offset) &&
+         IsNear(scale * line.slope, 0.5) && IsGeluCubic(f, Operand(f, line.x), x);
 }
 
-// x of clamp(x + 3, 0, 6).
-uint32_t Gated(const Function& f, uint32_t value) {
-  const Node* clamp = Maker<Clamp>(f, value);
-  if (clamp == nullptr || clamp->op.As<Clamp>()->low != 0 || clamp->op.As<Clamp>()->high != 6)
-    return kAbsent;
-  const Node* sum = Maker<Add>(f, clamp->in[0]);
-  return sum ? OtherThan(f, sum->in, 3) : kAbsent;
+bool IsSiluGate(const Function& f, uint32_t gate, uint32_t x, double scale) {
+  return IsNear(scale, 1) && Maker<Sigmoid>(f, gate) && Operand(f, gate) == x;
 }
 
-// x of clamp(x + 3, 0, 6) / 6, which a hard sigmoid may say.
-uint32_t GatedToOne(const Function& f, uint32_t value) {
-  const Node* node = Maker(f, value);
-  if (node == nullptr) return kAbsent;
-  if (const auto* gate = node->op.As<HardSigmoid>())
-    return Equal(gate->alpha, 1.0 / 6) && gate->beta == 0.5 ? node->in[0] : kAbsent;
-  return Gated(f, DividedBySix(f, node->op, node->in));
+// scale * x * gate(x).
+std::optional<Values> Gated(const Site& s) {
+  if (!s.op.Is<Mul>() && !s.op.Is<Div>()) return std::nullopt;
+  const Factored p = FactoredOf(s.f, s.op, s.in);
+  if (p.factors.size() != 2) return std::nullopt;
+  for (size_t i : {0, 1}) {
+    const uint32_t x = p.factors[i], gate = p.factors[1 - i];
+    if (IsHardSwishGate(s.f, gate, x, p.scale)) return Unary(s, x, HardSwish{});
+    if (IsGeluGate(s.f, gate, x, p.scale)) return Unary(s, x, Gelu{});
+    if (IsGeluTanhGate(s.f, gate, x, p.scale)) return Unary(s, x, Gelu{.tanh_form = true});
+    if (IsSiluGate(s.f, gate, x, p.scale)) return Unary(s, x, Silu{});
+  }
+  return std::nullopt;
 }
 
-// x of x * gate(x).
-uint32_t GatedByItself(const Function& f, Ids in, uint32_t (*gate)(const Function&, uint32_t)) {
-  for (int side : {0, 1})
-    if (gate(f, in[1 - side]) == in[side]) return in[side];
-  return kAbsent;
+// The gate of squeeze-and-excite as some exporters spell it: clamp(a * x + b, 0, c) / c.
+std::optional<Values> HardGate(const Site& s) {
+  if (!s.op.Is<Mul>() && !s.op.Is<Div>() && !s.op.Is<Clamp>()) return std::nullopt;
+  double scale = 1;
+  const Clamp* clamp = s.op.As<Clamp>();
+  uint32_t inner = clamp ? s.in[0] : kAbsent;
+  if (clamp == nullptr) {
+    const Factored p = FactoredOf(s.f, s.op, s.in);
+    if (p.factors.size() != 1) return std::nullopt;
+    clamp = OpOf<Clamp>(s.f, p.factors[0]);
+    if (clamp == nullptr) return std::nullopt;
+    scale = p.scale;
+    inner = Operand(s.f, p.factors[0]);
+  }
+  if (clamp->low != 0 || !IsNear(clamp->high * scale, 1)) return std::nullopt;
+  const Line line = LineOf(s.f, inner);
+  // A plain clamp is no gate.
+  if (line.offset == 0) return std::nullopt;
+  return Unary(s, line.x, HardSigmoid{.alpha = line.slope * scale, .beta = line.offset * scale});
 }
 
-// x * clamp(x + 3, 0, 6) / 6, divided at the end or before the product.
-std::optional<Values> HardSwishIdiom(Function& f, const Node& node, ValueSpan in) {
-  if (!node.op.Is<Div>() && !node.op.Is<Mul>()) return std::nullopt;
-  const uint32_t ids[] = {in[0].id, in[1].id};
+// The means over `axes` of value `x` with those axes kept.
+bool IsMeanOf(const Function& f, uint32_t mean, uint32_t x, std::span<const int64_t> axes) {
+  const auto* reduce = OpOf<Reduce>(f, mean);
+  if (!reduce || reduce->kind != ReduceKind::kMean || !reduce->keep_dims) return false;
+  const auto normal = NormalAxes(reduce->axes, f.type(x).rank());
+  return Operand(f, mean) == x && normal.ok() &&
+         std::equal(normal->begin(), normal->end(), axes.begin(), axes.end());
+}
+
+// x of x - mean(x), where the means are over the last axes.
+struct Centred {
   uint32_t x = kAbsent;
-  if (const Node* product = Maker<Mul>(f, DividedBySix(f, node.op, ids)))
-    x = GatedByItself(f, product->in, &Gated);
-  if (x == kAbsent && node.op.Is<Mul>()) x = GatedByItself(f, ids, &GatedToOne);
-  if (x == kAbsent || !Has(kFloatTypes, f.type(x).dtype())) return std::nullopt;
-  // The numbers may be tensors along which x is repeated.
-  const absl::StatusOr<Types> result = node.op.Infer(std::array{in[0].type(), in[1].type()});
-  if (!result.ok() || result->front() != f.type(x)) return std::nullopt;
-  return f.Add(HardSwish{}, std::array{f.value(x)});
+  std::vector<int64_t> axes;
+};
+std::optional<Centred> CentredOf(const Function& f, uint32_t value) {
+  const Node* sub = Maker<Sub>(f, value);
+  if (!sub) return std::nullopt;
+  const auto* reduce = OpOf<Reduce>(f, sub->in[1]);
+  const int rank = f.type(sub->in[0]).rank();
+  if (!reduce || rank < 1) return std::nullopt;
+  const auto axes = NormalAxes(reduce->axes, rank);
+  if (!axes.ok() || axes->empty() || axes->back() != rank - 1 ||
+      axes->back() - axes->front() + 1 != static_cast<int64_t>(axes->size()))
+    return std::nullopt;
+  if (!IsMeanOf(f, sub->in[1], sub->in[0], *axes)) return std::nullopt;
+  return Centred{sub->in[0], *axes};
+}
+
+// Two spellings of one difference may be two nodes.
+bool IsSameCentred(const Function& f, uint32_t value, const Centred& c) {
+  const auto other = CentredOf(f, value);
+  return other && other->x == c.x && other->axes == c.axes;
+}
+
+// The epsilon of sqrt(mean(c * c) + epsilon) over the axes of `c`.
+std::optional<double> DeviationOf(const Function& f, uint32_t value, const Centred& c) {
+  if (!Maker<Sqrt>(f, value)) return std::nullopt;
+  const Line line = LineOf(f, Operand(f, value));
+  if (line.slope != 1 || !OpOf<Reduce>(f, line.x)) return std::nullopt;
+  const uint32_t squares = Operand(f, line.x);
+  const Factored p = FactoredOf(f, squares);
+  if (!IsMeanOf(f, line.x, squares, c.axes) || p.scale != 1 || p.factors.size() != 2)
+    return std::nullopt;
+  for (uint32_t factor : p.factors)
+    if (!IsSameCentred(f, factor, c)) return std::nullopt;
+  return line.offset;
+}
+
+// (x - mean) / sqrt(variance + epsilon), or times its reciprocal; gamma and beta stay behind.
+std::optional<Values> LayerNormIdiom(const Site& s) {
+  if (!s.op.Is<Div>() && !s.op.Is<Mul>()) return std::nullopt;
+  for (size_t i : {0, 1}) {
+    const auto c = CentredOf(s.f, s.in[i]);
+    if (!c || (i == 1 && s.op.Is<Div>())) continue;
+    const uint32_t other = s.in[1 - i];
+    const auto epsilon = DeviationOf(s.f, s.op.Is<Div>() ? other : ReciprocalOf(s.f, other), *c);
+    if (epsilon) return Unary(s, c->x, LayerNorm{.axis = c->axes.front(), .epsilon = *epsilon});
+  }
+  return std::nullopt;
+}
+
+// e / sum(e) along an axis, e = exp(x) or exp(x - max(x)).
+std::optional<Values> SoftmaxIdiom(const Site& s) {
+  if (!s.op.Is<Div>() || !Maker<Exp>(s.f, s.in[0])) return std::nullopt;
+  const auto* sum = OpOf<Reduce>(s.f, s.in[1]);
+  if (!sum || sum->kind != ReduceKind::kSum || !sum->keep_dims || sum->axes.size() != 1 ||
+      Operand(s.f, s.in[1]) != s.in[0])
+    return std::nullopt;
+  uint32_t x = Operand(s.f, s.in[0]);
+  if (const Node* sub = Maker<Sub>(s.f, x)) {
+    const auto* top = OpOf<Reduce>(s.f, sub->in[1]);
+    if (top && top->kind == ReduceKind::kMax && top->keep_dims && top->axes == sum->axes &&
+        Operand(s.f, sub->in[1]) == sub->in[0])
+      x = sub->in[0];
+  }
+  return Unary(s, x, Softmax{.axis = sum->axes[0]});
 }
 
 // x to a power that is a product, a root or a quotient.
-std::optional<Values> SmallPower(Function& f, const Node& node, ValueSpan in) {
-  if (!node.op.Is<Pow>()) return std::nullopt;
-  const Value x = in[0];
-  const absl::StatusOr<Types> result = node.op.Infer(std::array{x.type(), in[1].type()});
-  if (!result.ok() || result->front() != x.type()) return std::nullopt;
-  const auto is = [&](double number) { return IsNumber(f, in[1].id, number); };
+std::optional<Values> SmallPower(const Site& s) {
+  if (!s.op.Is<Pow>() || s.type != s.f.type(s.in[0])) return std::nullopt;
+  const Value x = s.f.value(s.in[0]);
+  const std::optional<double> power = NumberOf(s.f, s.in[1]);
+  if (!power) return std::nullopt;
+  const auto is = [&](double number) { return *power == number; };
   if (is(1)) return Values{x};
   if (is(2)) return Values{x * x};
   if (is(3)) return Values{x * x * x};
@@ -104,16 +211,26 @@ std::optional<Values> SmallPower(Function& f, const Node& node, ValueSpan in) {
   return std::nullopt;
 }
 
-using Idiom = std::optional<Values> (*)(Function& f, const Node& node, ValueSpan in);
-constexpr Idiom kIdioms[] = {&HardSwishIdiom, &SmallPower};
+using Idiom = std::optional<Values> (*)(const Site& s);
+constexpr Idiom kIdioms[] = {&Gated, &HardGate, &LayerNormIdiom, &SoftmaxIdiom, &SmallPower};
 
 }  // namespace
 
 absl::Status Recognise(const Function& in, Function& out) {
   Function named(in.name());
   auto rule = [](Function& f, const Node& node, ValueSpan operands) -> std::optional<Values> {
+    if (!node.late.empty() || node.outs != 1) return std::nullopt;
+    std::vector<uint32_t> ids;
+    Types types;
+    for (const Value& v : operands) {
+      ids.push_back(v ? v.id : kAbsent);
+      types.push_back(v ? v.type() : Type());
+    }
+    // Numbers may be tensors along which an operand is repeated: what counts is the result's type.
+    const absl::StatusOr<Types> result = node.op.Infer(types);
+    if (!result.ok()) return std::nullopt;
     for (Idiom idiom : kIdioms)
-      if (auto made = idiom(f, node, operands)) return made;
+      if (auto made = idiom({f, node.op, ids, result->front()})) return made;
     return std::nullopt;
   };
   FORGE_RETURN_IF_ERROR((Rewriter{.pass = "recognise"}.Run(in, named, rule)));

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <numbers>
+
 #include "ir/ops/elementwise.h"
 #include "ir/ops/fill.h"
+#include "ir/ops/layer_norm.h"
+#include "ir/ops/reduce.h"
+#include "ir/ops/softmax.h"
 #include "ir/scalar_math.h"
 #include "tests/ir/passes/pass_test.h"
 
@@ -16,7 +21,7 @@ class RecogniseTest : public PassTest {
 
   Value X(Dims shape = {2, 5}) { return x_ = f_.Argument("x", F32(std::move(shape))); }
   Value Clamped(Value v, double low = 0, double high = 6) {
-    return f_(Clamp{.low = low, .high = high}, {v});
+    return (*v.fn)(Clamp{.low = low, .high = high}, {v});
   }
   void ExpectHardSwish(Value y) {
     f_.Return("y", y);
@@ -24,8 +29,20 @@ class RecogniseTest : public PassTest {
     EXPECT_THAT(Ops(after), ElementsAre("hard_swish"));
     ExpectSame(f_, after, {.tolerance = kTolerance});
   }
+  static Value Number(Value like, double number) {
+    return (*like.fn)(Fill{.value = number, .dtype = like.type().dtype()}, {});
+  }
+  // What becomes of a spelling of one value, which must be the same.
+  const Function& AfterSpelling(const std::function<Value(Value)>& spelling) {
+    Function* f =
+        Keep(std::make_unique<Function>(fmt::format("spelling.{}", m_.functions().size())));
+    f->Return("y", spelling(f->Argument("x", F32({2, 5}))));
+    const Function& after = After(*f, Recognise);
+    ExpectSame(*f, after, {.tolerance = kTolerance});
+    return after;
+  }
   void ExpectLeftAlone(Value y) {
-    f_.Return("y", y);
+    f_.Return(fmt::format("y{}", f_.results().size()), y);
     const Function& after = After(f_, Recognise);
     EXPECT_EQ(Ops(after), Ops(f_));
     ExpectSame(f_, after);
@@ -166,6 +183,148 @@ TEST_F(RecogniseTest, NotWhereTheOffsetBroadcasts) {
   X({1, 5});
   const Value three = f_(Fill{.value = 3, .shape = {3, 5}}, {});
   ExpectLeftAlone(x_ * Clamped(x_ + three) / 6.0);
+}
+
+TEST_F(RecogniseTest, GeluInItsSpellings) {
+  const double root = 1 / std::numbers::sqrt2;
+  const std::function<Value(Value)> spellings[] = {
+      [&](Value x) { return x * 0.5 * (erf(x / std::numbers::sqrt2) + 1.0); },
+      [&](Value x) { return x * (0.5 * (1.0 + erf(x * root))); },
+      [&](Value x) { return x * (erf(x * root) + 1.0) * 0.5; },
+      [&](Value x) { return (erf(root * x) * 0.5 + 0.5) * x; },
+      [&](Value x) { return x * (erf(x / std::numbers::sqrt2) + 1.0) / 2.0; }};
+  for (const auto& spelling : spellings) {
+    const Function& after = AfterSpelling(spelling);
+    EXPECT_THAT(Ops(after), ElementsAre("gelu"));
+    EXPECT_NE(Only<Gelu>(after), nullptr);
+  }
+}
+
+TEST_F(RecogniseTest, GeluByTanhInItsSpellings) {
+  const auto three = [](Value x) { return pow(x, Number(x, 3)); };
+  const double scale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
+  const std::function<Value(Value)> spellings[] = {
+      [&](Value x) { return x * 0.5 * (tanh((x + three(x) * 0.044715) * scale) + 1.0); },
+      [&](Value x) { return 0.5 * x * (1.0 + tanh(scale * (x + 0.044715 * (x * x * x)))); },
+      [&](Value x) { return 0.5 * x * (1.0 + tanh(x * scale * (1.0 + 0.044715 * x * x))); },
+      [&](Value x) { return x * (0.5 * (1.0 + tanh(scale * (0.044715 * x * x * x + x)))); }};
+  for (const auto& spelling : spellings) {
+    const Function& after = AfterSpelling(spelling);
+    EXPECT_THAT(Ops(after), ElementsAre("gelu"));
+    const Node* made = Only<Gelu>(after);
+    ASSERT_NE(made, nullptr);
+    EXPECT_TRUE(made->op.As<Gelu>()->tanh_form);
+  }
+}
+
+TEST_F(RecogniseTest, NotAGeluOfAnotherSlopeHalfOrOperand) {
+  const Value other = f_.Argument("other", F32({2, 5}));
+  X();
+  ExpectLeftAlone(x_ * 0.5 * (erf(x_ / 1.5) + 1.0));
+  ExpectLeftAlone(x_ * 0.25 * (erf(x_ / std::numbers::sqrt2) + 1.0));
+  ExpectLeftAlone(x_ * 0.5 * (erf(x_ / std::numbers::sqrt2) + 0.5));
+  ExpectLeftAlone(x_ * 0.5 * (erf(other / std::numbers::sqrt2) + 1.0));
+  ExpectLeftAlone(x_ * 0.5 * (tanh((x_ + x_ * x_ * x_ * 0.05) * 0.7978845608) + 1.0));
+  ExpectLeftAlone(x_ * 0.5 * (tanh((x_ + x_ * x_ * 0.044715) * 0.7978845608) + 1.0));
+}
+
+TEST_F(RecogniseTest, Silu) {
+  const Function& after = AfterSpelling([&](Value x) { return (*x.fn)(Sigmoid{}, {x}) * x; });
+  EXPECT_THAT(Ops(after), ElementsAre("silu"));
+}
+
+TEST_F(RecogniseTest, NotASiluOfAScaledGate) {
+  X();
+  ExpectLeftAlone(x_ * f_(Sigmoid{}, {x_ * 1.702}));
+}
+
+TEST_F(RecogniseTest, HardSigmoidInItsSpellings) {
+  const std::function<Value(Value)> spellings[] = {
+      [&](Value x) { return Clamped(x + 3.0) / 6.0; },
+      [&](Value x) { return Clamped(x + 3.0) * static_cast<double>(1.0f / 6); },
+      [&](Value x) { return (*x.fn)(Clamp{.low = 0, .high = 1}, {x * 0.2 + 0.5}); }};
+  for (const auto& spelling : spellings)
+    EXPECT_THAT(Ops(AfterSpelling(spelling)), ElementsAre("hard_sigmoid"));
+}
+
+TEST_F(RecogniseTest, NotAHardSigmoidThatReachesAnotherHeight) {
+  X();
+  ExpectLeftAlone(Clamped(x_ + 3.0) / 5.0);
+  ExpectLeftAlone(Clamped(x_ * 0.5, 0, 1));
+}
+
+class RecogniseNormTest : public RecogniseTest {
+ protected:
+  Value Mean(Value x, std::vector<int64_t> axes = {-1}, bool keep = true) {
+    return (*x.fn)(Reduce{.kind = ReduceKind::kMean, .axes = std::move(axes), .keep_dims = keep},
+                   {x});
+  }
+};
+
+TEST_F(RecogniseNormTest, LayerNormInItsSpellings) {
+  const std::function<Value(Value)> spellings[] = {
+      [&](Value x) {
+        const Value c = x - Mean(x);
+        return c / sqrt(Mean(c * c) + 1e-5);
+      },
+      [&](Value x) {  // two differences, a power, a reciprocal
+        const Value c = x - Mean(x), d = x - Mean(x);
+        return c * (1.0 / sqrt(Mean(pow(d, Number(d, 2))) + 1e-5));
+      },
+      [&](Value x) {
+        const Value c = x - Mean(x, {1});
+        return c * pow(Mean(c * c, {-1}) + 1e-5, Number(x, -0.5));
+      }};
+  for (const auto& spelling : spellings) {
+    const Function& after = AfterSpelling(spelling);
+    EXPECT_THAT(Ops(after), ElementsAre("layer_norm"));
+    const Node* made = Only<LayerNorm>(after);
+    ASSERT_NE(made, nullptr);
+    EXPECT_EQ(made->op.As<LayerNorm>()->axis, 1);
+    EXPECT_FLOAT_EQ(static_cast<float>(made->op.As<LayerNorm>()->epsilon), 1e-5f);
+  }
+}
+
+TEST_F(RecogniseNormTest, NotANormOverAnInnerAxisOrAroundSomethingElse) {
+  X({2, 5, 3});
+  const Value other = f_.Argument("other", F32({2, 5, 3}));
+  Value c = x_ - Mean(x_, {1});
+  ExpectLeftAlone(c / sqrt(Mean(c * c, {1}) + 1e-5));
+  c = x_ - Mean(other);
+  ExpectLeftAlone(c / sqrt(Mean(c * c) + 1e-5));
+  c = x_ - Mean(x_);
+  ExpectLeftAlone(c / sqrt(Mean(c * x_) + 1e-5));
+  ExpectLeftAlone(c / sqrt(Mean(c * c, {1, 2}) + 1e-5));
+  ExpectLeftAlone(sqrt(Mean(c * c) + 1e-5) / c);
+}
+
+class RecogniseSoftmaxTest : public RecogniseTest {
+ protected:
+  Value Fold(ReduceKind kind, Value x, int64_t axis = -1) {
+    return (*x.fn)(Reduce{.kind = kind, .axes = {axis}}, {x});
+  }
+};
+
+TEST_F(RecogniseSoftmaxTest, SoftmaxInItsSpellings) {
+  const std::function<Value(Value)> spellings[] = {[&](Value x) {
+                                                     const Value e = exp(x);
+                                                     return e / Fold(ReduceKind::kSum, e);
+                                                   },
+                                                   [&](Value x) {
+                                                     const Value e =
+                                                         exp(x - Fold(ReduceKind::kMax, x));
+                                                     return e / Fold(ReduceKind::kSum, e);
+                                                   }};
+  for (const auto& spelling : spellings)
+    EXPECT_THAT(Ops(AfterSpelling(spelling)), ElementsAre("softmax"));
+}
+
+TEST_F(RecogniseSoftmaxTest, NotASoftmaxOverAnotherAxisOrSum) {
+  X();
+  const Value e = exp(x_ - Fold(ReduceKind::kMax, x_));
+  ExpectLeftAlone(e / Fold(ReduceKind::kMax, e));
+  ExpectLeftAlone(e / Fold(ReduceKind::kSum, x_));
+  ExpectLeftAlone(Fold(ReduceKind::kSum, e) / e);
 }
 
 TEST_F(RecogniseTest, SmallPowers) {

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/passes/patterns.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/ops/elementwise.h"
+#include "ir/ops/fill.h"
+
+namespace forge::ir {
+namespace {
+
+// Idioms have a handful of factors and terms; chains of a thousand are no idiom.
+constexpr int kMaxDepth = 6;
+
+void Multiply(const Function& f, const AnyOp& op, Ids in, int depth, Factored& p);
+
+void Multiply(const Function& f, uint32_t value, int depth, Factored& p) {
+  if (const std::optional<double> number = NumberOf(f, value)) {
+    p.scale *= *number;
+    return;
+  }
+  const Node* node = Maker(f, value);
+  const bool divides = node && node->op.Is<Div>() && NumberOf(f, node->in[1]);
+  if (node == nullptr || depth == 0 || !(node->op.Is<Mul>() || divides))
+    p.factors.push_back(value);
+  else
+    Multiply(f, node->op, node->in, depth - 1, p);
+}
+
+void Multiply(const Function& f, const AnyOp& op, Ids in, int depth, Factored& p) {
+  Multiply(f, in[0], depth, p);
+  if (op.Is<Mul>())
+    Multiply(f, in[1], depth, p);
+  else
+    p.scale /= *NumberOf(f, in[1]);
+}
+
+}  // namespace
+
+const Node* Maker(const Function& f, uint32_t value) {
+  if (value == kAbsent || f.origin(value).kind != Function::Origin::kNode) return nullptr;
+  return &f.nodes()[f.origin(value).index];
+}
+
+uint32_t Operand(const Function& f, uint32_t value) {
+  const Node* node = Maker(f, value);
+  return node && !node->in.empty() ? node->in[0] : kAbsent;
+}
+
+std::optional<double> NumberOf(const Function& f, uint32_t value) {
+  const Fill* fill = OpOf<Fill>(f, value);
+  return fill ? std::optional(fill->value) : std::nullopt;
+}
+
+bool IsNear(double a, double b) {
+  return std::fabs(a - b) <= 1e-6 * std::fmax(std::fabs(a), std::fabs(b));
+}
+
+Factored FactoredOf(const Function& f, uint32_t value) {
+  Factored p;
+  Multiply(f, value, kMaxDepth, p);
+  std::sort(p.factors.begin(), p.factors.end());
+  return p;
+}
+
+Factored FactoredOf(const Function& f, const AnyOp& op, Ids in) {
+  Factored p;
+  if (op.Is<Mul>() || (op.Is<Div>() && NumberOf(f, in[1]))) Multiply(f, op, in, kMaxDepth, p);
+  std::sort(p.factors.begin(), p.factors.end());
+  return p;
+}
+
+Line LineOf(const Function& f, uint32_t value) {
+  Line line{.x = value};
+  for (int depth = 0; depth < kMaxDepth; ++depth) {
+    const Node* node = Maker(f, line.x);
+    if (node == nullptr || node->in.size() != 2) break;
+    const std::optional<double> left = NumberOf(f, node->in[0]), right = NumberOf(f, node->in[1]);
+    if (left.has_value() == right.has_value()) break;
+    const double number = left ? *left : *right;
+    const uint32_t x = node->in[left ? 1 : 0];
+    if (node->op.Is<Add>())
+      line.offset += line.slope * number;
+    else if (node->op.Is<Sub>() && right)
+      line.offset -= line.slope * number;
+    else if (node->op.Is<Sub>()) {
+      line.offset += line.slope * number;
+      line.slope = -line.slope;
+    } else if (node->op.Is<Mul>())
+      line.slope *= number;
+    else if (node->op.Is<Div>() && right && number != 0)
+      line.slope /= number;
+    else
+      break;
+    line.x = x;
+  }
+  return line;
+}
+
+uint32_t ReciprocalOf(const Function& f, uint32_t value) {
+  const Node* node = Maker<Div>(f, value);
+  return node && NumberOf(f, node->in[0]) == 1.0 ? node->in[1] : kAbsent;
+}
+
+}  // namespace forge::ir
