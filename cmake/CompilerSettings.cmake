@@ -21,6 +21,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
                       $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
 
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # libstdc++ 12's std::stable_sort uses what it deprecates itself.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-deprecated-declarations>)
+endif()
+
 if(FORGE_SANITIZE)
   add_compile_options(-fsanitize=${FORGE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${FORGE_SANITIZE})

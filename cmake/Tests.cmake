@@ -92,7 +92,7 @@ endfunction()
 file(GLOB folders CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/tests/*")
 foreach(folder IN LISTS folders)
   if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/tests/${folder}" AND
-     NOT folder MATCHES "^(support|data|lab|installed)$")
+     NOT folder MATCHES "^(support|data|lab|installed|fuzz)$")
     forge_test_folder(${folder})
   endif()
 endforeach()
