@@ -101,6 +101,12 @@ endforeach()
 if(NOT FORGE_SANITIZE AND TARGET forge_model_files)
   add_test(NAME installed COMMAND "${PROJECT_SOURCE_DIR}/tests/installed/run" "${PROJECT_BINARY_DIR}")
   set_tests_properties(installed PROPERTIES LABELS slow TIMEOUT 600)
+
+  find_program(FORGE_python3 python3 REQUIRED)
+  mark_as_advanced(FORGE_python3)
+  add_test(NAME ctypes COMMAND "${FORGE_python3}" "${PROJECT_SOURCE_DIR}/tests/runtime/ctypes_test.py" $<TARGET_FILE:forge>
+           "${PROJECT_BINARY_DIR}/share/forge/models/fashion.bin" "${PROJECT_SOURCE_DIR}/runtime/forge.h")
+  set_tests_properties(ctypes PROPERTIES LABELS fast TIMEOUT 300)
 endif()
 
 # The programs that tests/lab/run-tests starts, one a line.

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forge for C and every language that speaks it: load a model, open a session on a device, run.
+ * docs/c-interface.md shows whole programs.
  *
  * Objects are opaque and freed by their own function; freeing NULL does nothing. A session keeps
  * what it needs of its model. Functions that can fail return a forge_error, NULL on success, which
- * the caller frees. Strings are UTF-8. A session runs one call at a time; different sessions may
- * run at once.
+ * the caller frees; what they were to make is then untouched. Pointers to objects must not be NULL
+ * where nothing else is said. Strings are UTF-8; those returned belong to the object asked.
+ *
+ * Threads: a model and a tensor may be used by many at once, a session by one at a time, save for
+ * forge_session_cancel. Different sessions may run at once.
  */
 /* NOLINTBEGIN(readability-identifier-naming): C's names. */
 #ifndef FORGE_RUNTIME_FORGE_H_
@@ -17,62 +21,111 @@
 extern "C" {
 #endif
 
-typedef struct forge_error forge_error;
-typedef struct forge_model forge_model;
-typedef struct forge_session forge_session;
-typedef struct forge_tensor forge_tensor;
+/* ---- versions ------------------------------------------------------------------------------ */
 
-/* The exit statuses of the tools: 1 failed, 2 usage, 3 file, 4 device, 5 refused. */
+/* Grows when functions are added; none is changed or taken away. A program that needs what this
+ * header declares runs with every library whose forge_interface() is at least this. */
+#define FORGE_INTERFACE 1
+int forge_interface(void);
+
+/* The library's own version, "0.1.0". */
+const char* forge_version(void);
+
+/* ---- errors -------------------------------------------------------------------------------- */
+
+typedef struct forge_error forge_error;
+
+/* The exit statuses of the tools. */
 typedef enum {
-  FORGE_FAILED = 1,
-  FORGE_USAGE = 2,
-  FORGE_FILE = 3,
-  FORGE_DEVICE = 4,
-  FORGE_REFUSED = 5
+  FORGE_FAILED = 1, /* the work failed, or was cancelled */
+  FORGE_USAGE = 2,  /* a wrong name, element type or shape; an extent that is not bound */
+  FORGE_FILE = 3,   /* no such file, or a malformed one */
+  FORGE_DEVICE = 4, /* the device is not available */
+  FORGE_REFUSED = 5 /* the model cannot run on this device */
 } forge_code;
 
 forge_code forge_error_code(const forge_error* error);
-const char* forge_error_message(const forge_error* error); /* lives as long as the error */
+const char* forge_error_message(const forge_error* error); /* a sentence, never empty */
 void forge_error_free(forge_error* error);
 
-/* "0.1.0". */
-const char* forge_version(void);
+/* ---- models -------------------------------------------------------------------------------- */
 
-/* Reads model.bin or a model of another format. */
+typedef struct forge_model forge_model;
+
+/* Reads model.bin, or converts a model of another format in memory.
+ *   errors: FORGE_FILE with the place in the file, FORGE_USAGE */
 forge_error* forge_model_load(const char* path, forge_model** model);
-/* A metadata value ("labels", "preprocess"); NULL when absent. Lives as long as the model. */
+/* A metadata value ("labels", "preprocess"); NULL when absent. */
 const char* forge_model_metadata(const forge_model* model, const char* key);
+/* The keys of all metadata in alphabetical order; NULL beyond the last. */
+const char* forge_model_metadata_key(const forge_model* model, size_t index);
 void forge_model_free(forge_model* model);
 
-/* device: "auto", "cpu", "vulkan:0", ...  */
-forge_error* forge_session_create(const forge_model* model, const char* device,
-                                  forge_session** session);
-size_t forge_session_input_count(const forge_session* session);
-size_t forge_session_output_count(const forge_session* session);
-const char* forge_session_input_name(const forge_session* session,
-                                     size_t index); /* NULL beyond the last */
-const char* forge_session_output_name(const forge_session* session, size_t index);
-const char* forge_session_device_name(const forge_session* session);
-/* Inputs in any order, each named. Outputs are made by the call, in the model's order; `count` must
- * be at least forge_session_output_count, and each is freed by the caller. */
-forge_error* forge_session_run(forge_session* session, const forge_tensor* const* inputs,
-                               size_t input_count, forge_tensor** outputs, size_t output_count);
-/* From any thread: ends the run in progress between steps. */
-void forge_session_cancel(forge_session* session);
-void forge_session_free(forge_session* session);
+/* ---- tensors ------------------------------------------------------------------------------- */
 
-/* dtype: "f32", "i64", ...; `data` (row-major, dense) is copied; `bytes` must be what dtype and
- * shape take. */
+typedef struct forge_tensor forge_tensor;
+
+/* Copies `bytes` of row-major, dense elements of this machine's byte order.
+ *   dtype: "f32", "i64", "bool" ...; elements below a byte are packed, the lowest bits first
+ *   shape: [rank] extents; may be NULL where rank is 0    data: may be NULL where bytes is 0
+ *   errors: FORGE_USAGE where `bytes` is not what dtype and shape take */
 forge_error* forge_tensor_create(const char* name, const char* dtype, const int64_t* shape,
                                  size_t rank, const void* data, size_t bytes,
                                  forge_tensor** tensor);
 const char* forge_tensor_name(const forge_tensor* tensor);
 const char* forge_tensor_dtype(const forge_tensor* tensor);
 size_t forge_tensor_rank(const forge_tensor* tensor);
-const int64_t* forge_tensor_shape(const forge_tensor* tensor);
-const void* forge_tensor_data(const forge_tensor* tensor);
+const int64_t* forge_tensor_shape(const forge_tensor* tensor); /* [rank] */
+const void* forge_tensor_data(const forge_tensor* tensor);     /* [forge_tensor_bytes] */
 size_t forge_tensor_bytes(const forge_tensor* tensor);
 void forge_tensor_free(forge_tensor* tensor);
+
+/* ---- sessions ------------------------------------------------------------------------------ */
+
+typedef struct forge_session forge_session;
+
+/* Makes the model's function "main" ready for a device. Sessions of one model on a device of the
+ * same name share weights and kernels.
+ *   device: "auto" (also NULL), "cpu", "vulkan", "vulkan:1", "vulkan:NAME-PART", "reference" ...
+ *   errors: FORGE_DEVICE, FORGE_REFUSED naming every op that cannot run there, FORGE_USAGE */
+forge_error* forge_session_create(const forge_model* model, const char* device,
+                                  forge_session** session);
+const char* forge_session_device_name(const forge_session* session);
+
+/* What the model takes and gives, in its own order. `index` beyond the last: NULL, or -1. */
+size_t forge_session_input_count(const forge_session* session);
+size_t forge_session_output_count(const forge_session* session);
+const char* forge_session_input_name(const forge_session* session, size_t index);
+const char* forge_session_output_name(const forge_session* session, size_t index);
+const char* forge_session_input_dtype(const forge_session* session, size_t index);
+const char* forge_session_output_dtype(const forge_session* session, size_t index);
+/* -1 also where only a run can tell. */
+int forge_session_input_rank(const forge_session* session, size_t index);
+int forge_session_output_rank(const forge_session* session, size_t index);
+/* The extent of each axis, [rank]; -1 where it is dynamic. */
+const int64_t* forge_session_input_shape(const forge_session* session, size_t index);
+const int64_t* forge_session_output_shape(const forge_session* session, size_t index);
+/* What a dynamic extent is made of, "n" or "floordiv(n, 2)"; NULL where it is a number. */
+const char* forge_session_input_symbol(const forge_session* session, size_t index, size_t axis);
+const char* forge_session_output_symbol(const forge_session* session, size_t index, size_t axis);
+
+/* Compiles and plans for these extents ahead of the first run, which binds from its inputs where
+ * this was not called. A session keeps its newest bindings, so going back to one costs nothing.
+ *   names, extents: [count] symbols of the inputs and their values, all of them
+ *   errors: FORGE_USAGE (unknown or missing symbol, an extent the model does not take),
+ *   FORGE_REFUSED, FORGE_FAILED */
+forge_error* forge_session_bind(forge_session* session, const char* const* names,
+                                const int64_t* extents, size_t count);
+/* Runs, and returns when the outputs are there.
+ *   inputs: [input_count], in any order, each named    outputs: made by the call, in the model's
+ *   order, freed by the caller; output_count must be at least forge_session_output_count
+ *   errors: FORGE_USAGE with what was expected, FORGE_FAILED (cancelled, device lost), and those of
+ *   forge_session_bind */
+forge_error* forge_session_run(forge_session* session, const forge_tensor* const* inputs,
+                               size_t input_count, forge_tensor** outputs, size_t output_count);
+/* From any thread: ends the run in progress between steps; without one it does nothing. */
+void forge_session_cancel(forge_session* session);
+void forge_session_free(forge_session* session);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
+#include <exception>
+#include <mutex>
+#include <new>
 
 #include "runtime/backends.h"
 #include "runtime/forge.h"
@@ -13,9 +16,6 @@ struct forge_model {
   std::shared_ptr<const forge::Model> model;
   std::map<std::string, std::string> metadata;
 };
-struct forge_session {
-  std::unique_ptr<forge::Session> session;
-};
 struct forge_tensor {
   forge::NamedTensor tensor;
   std::string dtype;
@@ -23,125 +23,233 @@ struct forge_tensor {
 
 namespace {
 
-forge_error* Error(const absl::Status& s) {
-  forge_code code = FORGE_FAILED;
-  switch (s.code()) {
+// What C sees of a Session::Port.
+struct Port {
+  std::string name, dtype;
+  int rank = -1;
+  std::vector<int64_t> shape;
+  std::vector<std::string> symbols;  // empty where the extent is a number
+};
+
+}  // namespace
+
+struct forge_session {
+  std::unique_ptr<forge::Session> session;
+  std::vector<Port> inputs, outputs;
+};
+
+namespace {
+
+forge_code CodeOf(absl::StatusCode code) {
+  switch (code) {
     case absl::StatusCode::kInvalidArgument:
-      code = FORGE_USAGE;
-      break;
+      return FORGE_USAGE;
     case absl::StatusCode::kDataLoss:
     case absl::StatusCode::kNotFound:
-      code = FORGE_FILE;
-      break;
+      return FORGE_FILE;
     case absl::StatusCode::kUnavailable:
-      code = FORGE_DEVICE;
-      break;
+      return FORGE_DEVICE;
     case absl::StatusCode::kUnimplemented:
-      code = FORGE_REFUSED;
-      break;
+      return FORGE_REFUSED;
     default:
-      break;
+      return FORGE_FAILED;
   }
-  return new forge_error{code, std::string(forge::Message(s))};
 }
 
-forge_tensor* Wrap(forge::NamedTensor t) {
+// The error that `work`, which returns a Status, ends with. What the standard library throws ends
+// here too: an exception must not leave through C.
+template <class Work>
+forge_error* ErrorOf(Work work) {
+  absl::Status status;
+  try {
+    status = work();
+  } catch (const std::bad_alloc&) {
+    status = forge::ResourceExhausted("no memory left");
+  } catch (const std::exception& e) {
+    status = forge::Internal("{}", e.what());
+  }
+  if (status.ok()) return nullptr;
+  return new forge_error{CodeOf(status.code()), std::string(forge::Message(status))};
+}
+
+std::unique_ptr<forge_tensor> Wrap(forge::NamedTensor t) {
   std::string dtype(forge::Name(t.value.dtype()));
-  return new forge_tensor{std::move(t), std::move(dtype)};
+  return std::unique_ptr<forge_tensor>(new forge_tensor{std::move(t), std::move(dtype)});
+}
+
+std::vector<Port> PortsOf(const std::vector<forge::Session::Port>& ports) {
+  std::vector<Port> out;
+  for (const forge::Session::Port& port : ports) {
+    Port& p = out.emplace_back();
+    p.name = port.name;
+    p.dtype = forge::Name(port.type.dtype());
+    if (!port.type.is_tensor()) continue;
+    p.rank = static_cast<int>(port.type.rank());
+    for (const forge::ir::Dim& d : port.type.shape()) {
+      p.shape.push_back(d.is_constant() ? d.constant() : -1);
+      p.symbols.push_back(d.is_constant() ? "" : d.ToText());
+    }
+  }
+  return out;
+}
+
+const Port* At(const std::vector<Port>& ports, size_t index) {
+  return index < ports.size() ? &ports[index] : nullptr;
+}
+const char* NameAt(const std::vector<Port>& ports, size_t index) {
+  const Port* p = At(ports, index);
+  return p ? p->name.c_str() : nullptr;
+}
+const char* DTypeAt(const std::vector<Port>& ports, size_t index) {
+  const Port* p = At(ports, index);
+  return p ? p->dtype.c_str() : nullptr;
+}
+int RankAt(const std::vector<Port>& ports, size_t index) {
+  const Port* p = At(ports, index);
+  return p ? p->rank : -1;
+}
+const int64_t* ShapeAt(const std::vector<Port>& ports, size_t index) {
+  const Port* p = At(ports, index);
+  return p ? p->shape.data() : nullptr;
+}
+const char* SymbolAt(const std::vector<Port>& ports, size_t index, size_t axis) {
+  const Port* p = At(ports, index);
+  if (p == nullptr || axis >= p->symbols.size() || p->symbols[axis].empty()) return nullptr;
+  return p->symbols[axis].c_str();
+}
+
+absl::Status LoadModel(const char* path, forge_model** model) {
+  if (path == nullptr || model == nullptr)
+    return forge::InvalidArgument("path and model must not be NULL");
+  FORGE_ASSIGN_OR_RETURN(auto loaded, forge::Model::Load(path));
+  auto made = std::make_unique<forge_model>();
+  for (const auto& [key, value] : loaded->module().metadata) made->metadata[key] = value;
+  made->model = std::move(loaded);
+  *model = made.release();
+  return absl::OkStatus();
+}
+
+// The device of that name, shared by all who hold it now: Sessions of one model on one device share
+// weights and kernels.
+absl::StatusOr<forge::DeviceRef> SharedDevice(const std::string& name) {
+  static auto* const mutex = new std::mutex;
+  static auto* const open = new std::map<std::string, std::weak_ptr<forge::Device>>;
+  std::lock_guard lock(*mutex);
+  const auto known = open->find(name);
+  if (known != open->end())
+    if (forge::DeviceRef device = known->second.lock()) return device;
+  FORGE_ASSIGN_OR_RETURN(forge::DeviceRef device, forge::OpenDevice(name, {}));
+  (*open)[name] = device;
+  return device;
+}
+
+absl::Status CreateSession(const forge_model* model, const char* device, forge_session** session) {
+  if (model == nullptr || session == nullptr)
+    return forge::InvalidArgument("model and session must not be NULL");
+  FORGE_ASSIGN_OR_RETURN(forge::DeviceRef opened, SharedDevice(device ? device : "auto"));
+  auto made = std::make_unique<forge_session>();
+  FORGE_ASSIGN_OR_RETURN(made->session, forge::Session::Create(model->model, std::move(opened)));
+  made->inputs = PortsOf(made->session->inputs());
+  made->outputs = PortsOf(made->session->outputs());
+  *session = made.release();
+  return absl::OkStatus();
+}
+
+absl::Status BindSession(forge_session* session, const char* const* names, const int64_t* extents,
+                         size_t count) {
+  if (session == nullptr || (count > 0 && (names == nullptr || extents == nullptr)))
+    return forge::InvalidArgument("session, names and extents must not be NULL");
+  std::map<std::string, int64_t> dims;
+  for (size_t i = 0; i < count; ++i) {
+    if (names[i] == nullptr) return forge::InvalidArgument("name {} is NULL", i);
+    if (!dims.emplace(names[i], extents[i]).second)
+      return forge::InvalidArgument("dimension '{}' is given twice", names[i]);
+  }
+  return session->session->Bind(dims);
+}
+
+struct Tensors {
+  const forge_tensor* const* inputs = nullptr;
+  size_t input_count = 0;
+  forge_tensor** outputs = nullptr;
+  size_t output_count = 0;
+};
+
+absl::Status RunSession(forge_session* session, const Tensors& tensors) {
+  if (session == nullptr || (tensors.inputs == nullptr && tensors.input_count > 0))
+    return forge::InvalidArgument("session and inputs must not be NULL");
+  const size_t wanted = session->outputs.size();
+  if (wanted > 0 && (tensors.outputs == nullptr || tensors.output_count < wanted))
+    return forge::InvalidArgument("the model has {} outputs, there is room for {}", wanted,
+                                  tensors.outputs ? tensors.output_count : 0);
+  std::vector<forge::NamedTensor> given;
+  for (size_t i = 0; i < tensors.input_count; ++i) {
+    if (tensors.inputs[i] == nullptr) return forge::InvalidArgument("input {} is NULL", i);
+    given.push_back(tensors.inputs[i]->tensor);
+  }
+  FORGE_ASSIGN_OR_RETURN(auto results, session->session->Run(given));
+  std::vector<std::unique_ptr<forge_tensor>> made;
+  for (forge::NamedTensor& t : results) made.push_back(Wrap(std::move(t)));
+  for (size_t i = 0; i < wanted; ++i) tensors.outputs[i] = made[i].release();
+  return absl::OkStatus();
+}
+
+struct TensorParts {
+  const char* name = nullptr;
+  const char* dtype = nullptr;
+  const int64_t* shape = nullptr;
+  size_t rank = 0;
+  const void* data = nullptr;
+  size_t bytes = 0;
+};
+
+absl::Status CreateTensor(const TensorParts& p, forge_tensor** tensor) {
+  if (p.name == nullptr || p.dtype == nullptr || tensor == nullptr ||
+      (p.shape == nullptr && p.rank > 0) || (p.data == nullptr && p.bytes > 0))
+    return forge::InvalidArgument("name, dtype, shape, data and tensor must not be NULL");
+  const auto type = forge::ParseDType(p.dtype);
+  if (!type) return forge::InvalidArgument("there is no dtype '{}'", p.dtype);
+  const std::span shape(p.shape, p.rank);
+  const std::span data(static_cast<const uint8_t*>(p.data), p.bytes);
+  // Before the copy: `bytes` may be any number.
+  FORGE_RETURN_IF_ERROR(
+      forge::ir::HostValue::Of(*type, shape, forge::Bytes(data, nullptr)).status());
+  forge::Bytes copy(std::vector<uint8_t>(data.begin(), data.end()));
+  FORGE_ASSIGN_OR_RETURN(auto value, forge::ir::HostValue::Of(*type, shape, std::move(copy)));
+  *tensor = Wrap({p.name, std::move(value)}).release();
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 extern "C" {
 
+int forge_interface(void) { return FORGE_INTERFACE; }
+const char* forge_version(void) { return FORGE_VERSION; }
+
 forge_code forge_error_code(const forge_error* error) { return error->code; }
 const char* forge_error_message(const forge_error* error) { return error->message.c_str(); }
 void forge_error_free(forge_error* error) { delete error; }
 
-const char* forge_version(void) { return FORGE_VERSION; }
-
 forge_error* forge_model_load(const char* path, forge_model** model) {
-  if (path == nullptr || model == nullptr)
-    return Error(forge::InvalidArgument("path and model must not be NULL"));
-  auto loaded = forge::Model::Load(path);
-  if (!loaded.ok()) return Error(loaded.status());
-  *model = new forge_model{*std::move(loaded), {}};
-  for (const auto& [key, value] : (*model)->model->module().metadata)
-    (*model)->metadata[key] = value;
-  return nullptr;
+  return ErrorOf([&] { return LoadModel(path, model); });
 }
-
 const char* forge_model_metadata(const forge_model* model, const char* key) {
   auto it = model->metadata.find(key);
   return it == model->metadata.end() ? nullptr : it->second.c_str();
 }
-
+const char* forge_model_metadata_key(const forge_model* model, size_t index) {
+  if (index >= model->metadata.size()) return nullptr;
+  return std::next(model->metadata.begin(), static_cast<ptrdiff_t>(index))->first.c_str();
+}
 void forge_model_free(forge_model* model) { delete model; }
-
-forge_error* forge_session_create(const forge_model* model, const char* device,
-                                  forge_session** session) {
-  if (model == nullptr || session == nullptr)
-    return Error(forge::InvalidArgument("model and session must not be NULL"));
-  auto opened = forge::OpenDevice(device ? device : "auto", {});
-  if (!opened.ok()) return Error(opened.status());
-  auto made = forge::Session::Create(model->model, *opened);
-  if (!made.ok()) return Error(made.status());
-  *session = new forge_session{*std::move(made)};
-  return nullptr;
-}
-
-size_t forge_session_input_count(const forge_session* s) { return s->session->inputs().size(); }
-size_t forge_session_output_count(const forge_session* s) { return s->session->outputs().size(); }
-const char* forge_session_input_name(const forge_session* s, size_t i) {
-  return i < s->session->inputs().size() ? s->session->inputs()[i].name.c_str() : nullptr;
-}
-const char* forge_session_output_name(const forge_session* s, size_t i) {
-  return i < s->session->outputs().size() ? s->session->outputs()[i].name.c_str() : nullptr;
-}
-const char* forge_session_device_name(const forge_session* s) {
-  return s->session->device().info().name.c_str();
-}
-
-forge_error* forge_session_run(forge_session* session, const forge_tensor* const* inputs,
-                               size_t input_count, forge_tensor** outputs, size_t output_count) {
-  if (session == nullptr || (inputs == nullptr && input_count > 0))
-    return Error(forge::InvalidArgument("session and inputs must not be NULL"));
-  const size_t wanted = session->session->outputs().size();
-  if (outputs == nullptr || output_count < wanted)
-    return Error(forge::InvalidArgument("the model has {} outputs, there is room for {}", wanted,
-                                        outputs ? output_count : 0));
-  std::vector<forge::NamedTensor> given;
-  for (size_t i = 0; i < input_count; ++i) {
-    if (inputs[i] == nullptr) return Error(forge::InvalidArgument("input {} is NULL", i));
-    given.push_back(inputs[i]->tensor);
-  }
-  auto results = session->session->Run(given);
-  if (!results.ok()) return Error(results.status());
-  for (size_t i = 0; i < wanted; ++i) outputs[i] = Wrap(std::move((*results)[i]));
-  return nullptr;
-}
-
-void forge_session_cancel(forge_session* session) { session->session->Cancel(); }
-void forge_session_free(forge_session* session) { delete session; }
 
 // The parameters are those of C. NOLINTNEXTLINE(readability-function-size)
 forge_error* forge_tensor_create(const char* name, const char* dtype, const int64_t* shape,
                                  size_t rank, const void* data, size_t bytes,
                                  forge_tensor** tensor) {
-  if (name == nullptr || dtype == nullptr || tensor == nullptr || (shape == nullptr && rank > 0) ||
-      (data == nullptr && bytes > 0))
-    return Error(forge::InvalidArgument("name, dtype, shape, data and tensor must not be NULL"));
-  const auto type = forge::ParseDType(dtype);
-  if (!type) return Error(forge::InvalidArgument("there is no dtype '{}'", dtype));
-  std::vector<uint8_t> copy(bytes);
-  if (bytes > 0) std::memcpy(copy.data(), data, bytes);
-  auto value =
-      forge::ir::HostValue::Of(*type, std::span(shape, rank), forge::Bytes(std::move(copy)));
-  if (!value.ok()) return Error(value.status());
-  *tensor = Wrap({name, *std::move(value)});
-  return nullptr;
+  return ErrorOf([&] { return CreateTensor({name, dtype, shape, rank, data, bytes}, tensor); });
 }
-
 const char* forge_tensor_name(const forge_tensor* t) { return t->tensor.name.c_str(); }
 const char* forge_tensor_dtype(const forge_tensor* t) { return t->dtype.c_str(); }
 size_t forge_tensor_rank(const forge_tensor* t) { return t->tensor.value.shape().size(); }
@@ -149,5 +257,52 @@ const int64_t* forge_tensor_shape(const forge_tensor* t) { return t->tensor.valu
 const void* forge_tensor_data(const forge_tensor* t) { return t->tensor.value.bytes().data(); }
 size_t forge_tensor_bytes(const forge_tensor* t) { return t->tensor.value.bytes().size(); }
 void forge_tensor_free(forge_tensor* t) { delete t; }
+
+forge_error* forge_session_create(const forge_model* model, const char* device,
+                                  forge_session** session) {
+  return ErrorOf([&] { return CreateSession(model, device, session); });
+}
+const char* forge_session_device_name(const forge_session* s) {
+  return s->session->device().info().name.c_str();
+}
+size_t forge_session_input_count(const forge_session* s) { return s->inputs.size(); }
+size_t forge_session_output_count(const forge_session* s) { return s->outputs.size(); }
+const char* forge_session_input_name(const forge_session* s, size_t i) {
+  return NameAt(s->inputs, i);
+}
+const char* forge_session_output_name(const forge_session* s, size_t i) {
+  return NameAt(s->outputs, i);
+}
+const char* forge_session_input_dtype(const forge_session* s, size_t i) {
+  return DTypeAt(s->inputs, i);
+}
+const char* forge_session_output_dtype(const forge_session* s, size_t i) {
+  return DTypeAt(s->outputs, i);
+}
+int forge_session_input_rank(const forge_session* s, size_t i) { return RankAt(s->inputs, i); }
+int forge_session_output_rank(const forge_session* s, size_t i) { return RankAt(s->outputs, i); }
+const int64_t* forge_session_input_shape(const forge_session* s, size_t i) {
+  return ShapeAt(s->inputs, i);
+}
+const int64_t* forge_session_output_shape(const forge_session* s, size_t i) {
+  return ShapeAt(s->outputs, i);
+}
+const char* forge_session_input_symbol(const forge_session* s, size_t i, size_t axis) {
+  return SymbolAt(s->inputs, i, axis);
+}
+const char* forge_session_output_symbol(const forge_session* s, size_t i, size_t axis) {
+  return SymbolAt(s->outputs, i, axis);
+}
+
+forge_error* forge_session_bind(forge_session* session, const char* const* names,
+                                const int64_t* extents, size_t count) {
+  return ErrorOf([&] { return BindSession(session, names, extents, count); });
+}
+forge_error* forge_session_run(forge_session* session, const forge_tensor* const* inputs,
+                               size_t input_count, forge_tensor** outputs, size_t output_count) {
+  return ErrorOf([&] { return RunSession(session, {inputs, input_count, outputs, output_count}); });
+}
+void forge_session_cancel(forge_session* session) { session->session->Cancel(); }
+void forge_session_free(forge_session* session) { delete session; }
 
 }  // extern "C"

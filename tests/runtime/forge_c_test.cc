@@ -72,9 +72,50 @@ TEST_F(ForgeCTest, LoadsAndRuns) {
   forge_tensor_free(y);
 }
 
+TEST_F(ForgeCTest, TellsWhatTheModelTakesAndGives) {
+  EXPECT_STREQ(forge_session_input_dtype(session_, 0), "f32");
+  ASSERT_EQ(forge_session_input_rank(session_, 0), 2);
+  EXPECT_EQ(forge_session_input_shape(session_, 0)[0], -1);
+  EXPECT_EQ(forge_session_input_shape(session_, 0)[1], 3);
+  EXPECT_STREQ(forge_session_input_symbol(session_, 0, 0), "n");
+  EXPECT_EQ(forge_session_input_symbol(session_, 0, 1), nullptr);
+  EXPECT_EQ(forge_session_input_symbol(session_, 0, 2), nullptr);
+  EXPECT_STREQ(forge_session_output_dtype(session_, 0), "f32");
+  ASSERT_EQ(forge_session_output_rank(session_, 0), 2);
+  EXPECT_EQ(forge_session_output_shape(session_, 0)[1], 3);
+  EXPECT_STREQ(forge_session_output_symbol(session_, 0, 0), "n");
+  EXPECT_EQ(forge_session_input_dtype(session_, 1), nullptr);
+  EXPECT_EQ(forge_session_input_rank(session_, 1), -1);
+  EXPECT_EQ(forge_session_input_shape(session_, 1), nullptr);
+  EXPECT_EQ(forge_session_output_symbol(session_, 1, 0), nullptr);
+}
+
+TEST_F(ForgeCTest, BindsAheadOfARun) {
+  const char* const names[] = {"n", "m", nullptr, "n"};
+  const int64_t extents[] = {2, 2, 2, 3};
+  EXPECT_EQ(CodeOf(forge_session_bind(session_, names, extents, 1)), 0);
+  std::string message;
+  EXPECT_EQ(CodeOf(forge_session_bind(session_, names, extents, 2), &message), FORGE_USAGE);
+  EXPECT_NE(message.find("no dimension 'm'"), std::string::npos) << message;
+  EXPECT_EQ(CodeOf(forge_session_bind(session_, nullptr, nullptr, 0), &message), FORGE_USAGE);
+  EXPECT_NE(message.find("'n'"), std::string::npos) << message;
+  EXPECT_EQ(CodeOf(forge_session_bind(session_, names + 2, extents, 1)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_session_bind(session_, names + 2, extents, 2)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_session_bind(session_, nullptr, extents, 1)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_session_bind(nullptr, names, extents, 1)), FORGE_USAGE);
+  const int64_t negative = -1;
+  EXPECT_EQ(CodeOf(forge_session_bind(session_, names, &negative, 1)), FORGE_USAGE);
+  const char* const twice[] = {"n", "n"};
+  EXPECT_EQ(CodeOf(forge_session_bind(session_, twice, extents, 2), &message), FORGE_USAGE);
+  EXPECT_NE(message.find("twice"), std::string::npos) << message;
+}
+
 TEST_F(ForgeCTest, TellsMetadata) {
   EXPECT_STREQ(forge_model_metadata(model_, "labels"), "[]");
   EXPECT_EQ(forge_model_metadata(model_, "author"), nullptr);
+  EXPECT_STREQ(forge_model_metadata_key(model_, 0), "labels");
+  EXPECT_EQ(forge_model_metadata_key(model_, 1), nullptr);
+  EXPECT_EQ(forge_interface(), FORGE_INTERFACE);
   EXPECT_NE(std::string(forge_version()).find('.'), std::string::npos);
 }
 
@@ -108,6 +149,8 @@ TEST_F(ForgeCTest, SaysWhatIsWrongWithATensor) {
   EXPECT_EQ(CodeOf(forge_tensor_create("x", "f32", nullptr, 1, data, 8, &t)), FORGE_USAGE);
   EXPECT_EQ(CodeOf(forge_tensor_create("x", "f32", shape, 1, nullptr, 8, &t)), FORGE_USAGE);
   EXPECT_EQ(CodeOf(forge_tensor_create(nullptr, "f32", shape, 1, data, 8, &t)), FORGE_USAGE);
+  // Refused before it is copied.
+  EXPECT_EQ(CodeOf(forge_tensor_create("x", "f32", shape, 1, data, SIZE_MAX, &t)), FORGE_USAGE);
   const int64_t huge[] = {INT64_MAX, INT64_MAX};
   EXPECT_NE(CodeOf(forge_tensor_create("x", "f32", huge, 2, data, 8, &t)), 0);
   const int64_t negative[] = {-2};

@@ -279,33 +279,81 @@ TEST(SessionTest, SessionsShareWhatTheyCompute) {
   ExpectAsReference(y, *reference, 2);
 }
 
-class ThreadsTest : public ::testing::TestWithParam<const char*> {};
+// Every device that is there, once.
+std::vector<std::string> DevicesOfAllBackends() {
+  std::vector<std::string> ids;
+  for (const BackendDevices& backend : ListDevices())
+    for (const DeviceInfo& device : backend.devices)
+      if (device.usable) ids.push_back(device.id);
+  return ids;
+}
+
+class ThreadsTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  using Results = std::vector<std::pair<int64_t, std::vector<NamedTensor>>>;
+  // Binds and runs a Session in each of several threads, and compares what they give.
+  template <class Open>  // StatusOr<unique_ptr<Session>>(), called in each thread
+  void RunInThreads(Open open, Session& reference) {
+    std::vector<std::thread> threads;
+    std::array<Results, 3> results;
+    for (Results& mine : results)
+      threads.emplace_back([&] {
+        auto s = open();
+        ASSERT_THAT(s, Succeeds());
+        for (int64_t n : {1, 2, 1, 3}) {
+          auto y = RunOn(**s, "x", Noise({n, 8, 12, 12}, n));
+          ASSERT_THAT(y, Succeeds());
+          mine.emplace_back(n, *std::move(y));
+        }
+      });
+    for (std::thread& t : threads) t.join();
+    for (const Results& of_thread : results) {
+      EXPECT_EQ(of_thread.size(), 4u);
+      for (const auto& [n, y] : of_thread) ExpectAsReference(y, reference, n);
+    }
+  }
+};
 
 TEST_P(ThreadsTest, BindAndRunAtOnce) {
   FORGE_ASSERT_OK_AND_ASSIGN(DeviceRef device, OpenDevice(GetParam(), {.threads = 1}));
   const auto model = ConvolvingModel();
   FORGE_ASSERT_OK_AND_ASSIGN(auto reference, Session::Create(model, Reference()));
-  std::vector<std::thread> threads;
-  std::array<std::vector<std::pair<int64_t, std::vector<NamedTensor>>>, 3> results;
-  for (size_t t = 0; t < results.size(); ++t)
-    threads.emplace_back([&, t] {
-      auto s = Session::Create(model, device);
-      ASSERT_THAT(s, Succeeds());
-      for (int64_t n : {1, 2, 1, 3}) {
-        auto y = RunOn(**s, "x", Noise({n, 8, 12, 12}, n));
-        ASSERT_THAT(y, Succeeds());
-        results[t].emplace_back(n, *std::move(y));
-      }
-    });
-  for (std::thread& t : threads) t.join();
-  for (const auto& of_thread : results) {
-    EXPECT_EQ(of_thread.size(), 4u);
-    for (const auto& [n, y] : of_thread) ExpectAsReference(y, *reference, n);
-  }
+  RunInThreads([&] { return Session::Create(model, device); }, *reference);
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, ThreadsTest, ::testing::Values("reference", "cpu"),
-                         [](const auto& info) { return std::string(info.param); });
+// As programs do that know nothing of each other: nothing is shared but the plug-in.
+TEST_P(ThreadsTest, OpenDevicesAndLoadModelsAtOnce) {
+  FORGE_ASSERT_OK_AND_ASSIGN(auto reference, Session::Create(ConvolvingModel(), Reference()));
+  auto open = [&]() -> absl::StatusOr<std::unique_ptr<Session>> {
+    FORGE_ASSIGN_OR_RETURN(DeviceRef device, OpenDevice(GetParam(), {.threads = 1}));
+    return Session::Create(ConvolvingModel(), std::move(device));
+  };
+  RunInThreads(open, *reference);
+}
+
+TEST_P(ThreadsTest, CancelFromElsewhere) {
+  FORGE_ASSERT_OK_AND_ASSIGN(DeviceRef device, OpenDevice(GetParam(), {.threads = 1}));
+  FORGE_ASSERT_OK_AND_ASSIGN(auto s, Session::Create(ConvolvingModel(), std::move(device)));
+  std::atomic<bool> done = false;
+  std::thread other([&] {
+    while (!done) s->Cancel();
+  });
+  for (int i = 0; i < 4; ++i) {
+    const auto y = RunOn(*s, "x", Noise({2, 8, 12, 12}));
+    EXPECT_TRUE(y.ok() || y.status().code() == StatusCode::kAborted) << y.status();
+  }
+  done = true;
+  other.join();
+  // And is as good as new.
+  EXPECT_THAT(RunOn(*s, "x", Noise({2, 8, 12, 12})), Succeeds());
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, ThreadsTest, ::testing::ValuesIn(DevicesOfAllBackends()),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), ':', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace forge

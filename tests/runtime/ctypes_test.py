@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The C interface as another language uses it: ctypes_test.py LIBFORGE MODEL.bin HEADER [unittest options]
+
+Needs Python's standard library alone. MODEL is examples/fashion's: f32 [N, 1, 28, 28] to f32 [N, 10], with metadata.
+"""
+
+import array
+import ctypes
+import json
+import re
+import sys
+import threading
+import unittest
+from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_void_p
+
+LIBRARY, MODEL, HEADER = sys.argv[1:4]
+PIXELS = 28 * 28
+USAGE, FILE, DEVICE = 2, 3, 4
+
+RESULT_TYPES = {"int": c_int, "forge_code": c_int, "size_t": c_size_t, "void": None, "const char*": c_char_p,
+                "const int64_t*": POINTER(c_int64), "const void*": c_void_p, "forge_error*": c_void_p}
+
+
+def open_library():
+    """Loads the library and tells ctypes what each function of the header returns."""
+    with open(HEADER, encoding="utf-8") as file:
+        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
+    library = ctypes.CDLL(LIBRARY)
+    names = []
+    for result, name in re.findall(r"^([a-z][\w ]*\*?)\s*(forge_\w+)\(", text, flags=re.M):
+        getattr(library, name).restype = RESULT_TYPES[result.strip()]  # AttributeError: not exported
+        names.append(name)
+    assert len(names) > 30, names
+    return library
+
+
+forge = open_library()
+
+
+class ForgeError(Exception):
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code = code
+
+
+def check(error):
+    """Raises what a forge_error says, and frees it."""
+    if error:
+        error = c_void_p(error)
+        failure = ForgeError(forge.forge_error_code(error), forge.forge_error_message(error).decode())
+        forge.forge_error_free(error)
+        raise failure
+
+
+class Object:
+    """Holds a handle and frees it once."""
+
+    def __init__(self, free):
+        self.handle, self.free = c_void_p(), free
+
+    def __del__(self):
+        self.free(self.handle)
+
+
+class Model(Object):
+    def __init__(self, path):
+        super().__init__(forge.forge_model_free)
+        check(forge.forge_model_load(str(path).encode(), byref(self.handle)))
+
+    def metadata(self, key):
+        value = forge.forge_model_metadata(self.handle, key.encode())
+        return None if value is None else value.decode()
+
+
+class Tensor(Object):
+    def __init__(self, name, dtype, shape, data):
+        super().__init__(forge.forge_tensor_free)
+        extents = (c_int64 * len(shape))(*shape)
+        check(forge.forge_tensor_create(name.encode(), dtype.encode(), extents, c_size_t(len(shape)), data,
+                                        c_size_t(len(data)), byref(self.handle)))
+
+
+class Session(Object):
+    def __init__(self, model, device):
+        super().__init__(forge.forge_session_free)
+        check(forge.forge_session_create(model.handle, device.encode(), byref(self.handle)))
+
+    def bind(self, **extents):
+        names = (c_char_p * len(extents))(*[name.encode() for name in extents])
+        numbers = (c_int64 * len(extents))(*extents.values())
+        check(forge.forge_session_bind(self.handle, names, numbers, c_size_t(len(extents))))
+
+    def run(self, *inputs):
+        """The outputs: (name, dtype, shape, bytes) of each."""
+        given = (c_void_p * len(inputs))(*[t.handle for t in inputs])
+        count = forge.forge_session_output_count(self.handle)
+        made = (c_void_p * count)()
+        check(forge.forge_session_run(self.handle, given, c_size_t(len(inputs)), made, c_size_t(count)))
+        results = []
+        for handle in map(c_void_p, made):
+            shape = forge.forge_tensor_shape(handle)[:forge.forge_tensor_rank(handle)]
+            data = ctypes.string_at(forge.forge_tensor_data(handle), forge.forge_tensor_bytes(handle))
+            results.append((forge.forge_tensor_name(handle).decode(), forge.forge_tensor_dtype(handle).decode(), shape,
+                            data))
+            forge.forge_tensor_free(handle)
+        return results
+
+
+def pictures(count):
+    """Chessboards, each of another phase."""
+    pixels = [1.0 if (i // 28 + i % 28 + n) & 4 else -1.0 for n in range(count) for i in range(PIXELS)]
+    return Tensor("image", "f32", [count, 1, 28, 28], array.array("f", pixels).tobytes())
+
+
+def probabilities(session, count):
+    (name, dtype, shape, data), = session.run(pictures(count))
+    assert (name, dtype, list(shape)) == ("probabilities", "f32", [count, 10]), (name, dtype, shape)
+    return array.array("f", data)
+
+
+def devices():
+    """The devices to try: those of every backend that can be opened."""
+    found = []
+    for device in ("reference", "cpu", "vulkan", "cuda"):
+        try:
+            Session(Model(MODEL), device)
+            found.append(device)
+        except ForgeError as error:
+            if error.code != DEVICE:
+                raise
+            print(f"{device}: {error}", file=sys.stderr)
+    return found
+
+
+class ForgeTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.model = Model(MODEL)
+        cls.devices = devices()
+
+    def assert_close(self, first, second):
+        self.assertEqual(len(first), len(second))
+        for a, b in zip(first, second):
+            self.assertAlmostEqual(a, b, places=4)
+
+    def test_versions(self):
+        self.assertGreaterEqual(forge.forge_interface(), 1)
+        self.assertRegex(forge.forge_version().decode(), r"^\d+\.\d+\.\d+$")
+
+    def test_model_tells_its_metadata(self):
+        self.assertEqual(len(json.loads(self.model.metadata("labels"))), 10)
+        self.assertIsNone(self.model.metadata("no such key"))
+        self.assertEqual(forge.forge_model_metadata_key(self.model.handle, c_size_t(0)), b"labels")
+
+    def test_session_tells_its_ports(self):
+        session, at = Session(self.model, "reference"), c_size_t(0)
+        self.assertEqual(forge.forge_session_input_count(session.handle), 1)
+        self.assertEqual(forge.forge_session_input_name(session.handle, at), b"image")
+        self.assertEqual(forge.forge_session_input_dtype(session.handle, at), b"f32")
+        rank = forge.forge_session_input_rank(session.handle, at)
+        self.assertEqual(forge.forge_session_input_shape(session.handle, at)[:rank], [-1, 1, 28, 28])
+        self.assertEqual(forge.forge_session_input_symbol(session.handle, at, c_size_t(0)), b"N")
+        self.assertIsNone(forge.forge_session_input_symbol(session.handle, at, c_size_t(1)))
+        self.assertEqual(forge.forge_session_output_name(session.handle, at), b"probabilities")
+
+    def test_devices_agree(self):
+        expected = probabilities(Session(self.model, "reference"), 3)
+        for n in range(3):
+            self.assertAlmostEqual(sum(expected[10 * n:10 * n + 10]), 1, places=4)
+        for device in self.devices:
+            with self.subTest(device=device):
+                session = Session(self.model, device)
+                session.bind(N=3)
+                self.assert_close(probabilities(session, 3), expected)
+
+    def test_threads_have_sessions_of_their_own(self):
+        expected = {count: probabilities(Session(self.model, "reference"), count) for count in (1, 2, 3)}
+        for device in self.devices:
+            results, failures = [], []
+
+            def work(device=device, results=results, failures=failures):
+                try:
+                    session = Session(self.model, device)
+                    for count in (1, 2, 1, 3):
+                        results.append((count, probabilities(session, count)))
+                except (ForgeError, AssertionError) as error:
+                    failures.append(error)
+
+            threads = [threading.Thread(target=work) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            with self.subTest(device=device):
+                self.assertEqual(failures, [])
+                self.assertEqual(len(results), 12)
+                for count, result in results:
+                    self.assert_close(result, expected[count])
+
+    def test_errors_say_what_is_wrong(self):
+        session = Session(self.model, "reference")
+        wrong = Tensor("image", "i64", [1], bytes(8))
+        for code, says, work in (
+            (FILE, "/nowhere/model.bin", lambda: Model("/nowhere/model.bin")),
+            (FILE, HEADER, lambda: Model(HEADER)),
+            (USAGE, "metal", lambda: Session(self.model, "metal")),
+            (DEVICE, "9", lambda: Session(self.model, "reference:9")),
+            (USAGE, "image", session.run),
+            (USAGE, "i64", lambda: session.run(wrong)),
+            (USAGE, "M", lambda: session.bind(M=1)),
+            (USAGE, "N", lambda: session.bind()),
+            (USAGE, "f33", lambda: Tensor("x", "f33", [1], bytes(4))),
+            (USAGE, "", lambda: Tensor("x", "f32", [2], bytes(4))),
+        ):
+            with self.assertRaises(ForgeError) as caught:
+                work()
+            self.assertEqual(caught.exception.code, code, caught.exception)
+            self.assertIn(says, str(caught.exception))
+        probabilities(session, 1)  # none of it did any harm
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])
