@@ -49,9 +49,9 @@ bool KeepsAxes(const ir::Function& f, const ir::Node& node) {
 std::span<const Kernel* const> AllKernels() {
   static const Kernel* const kAll[] = {&ConvolutionKernel(), &ConvolutionTransposeKernel(),
                                        &MatMulKernel(),      &PoolKernel(),
-                                       &ReduceKernel(),      &SoftmaxKernel(),
-                                       &ShapeKernel(),       &PackKernel(),
-                                       &ElementWiseKernel()};
+                                       &ReduceKernel(),      &LayerNormKernel(),
+                                       &SoftmaxKernel(),     &ShapeKernel(),
+                                       &PackKernel(),        &ElementWiseKernel()};
   return kAll;
 }
 

@@ -31,6 +31,7 @@ const Kernel& ConvolutionTransposeKernel();
 const Kernel& MatMulKernel();
 const Kernel& PoolKernel();
 const Kernel& ReduceKernel();
+const Kernel& LayerNormKernel();
 const Kernel& SoftmaxKernel();
 const Kernel& ShapeKernel();
 std::span<const Kernel* const> AllKernels();

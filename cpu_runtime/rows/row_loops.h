@@ -27,6 +27,18 @@ struct ExpLoops {
   void (*divide_all)(T* x, T by, size_t n);
 };
 
+// For layer norm: out[i] = (x[i] - mean) / sqrt(variance + epsilon) * gamma[i] + beta[i].
+template <class T>
+struct NormRow {
+  const T* x;
+  const T *gamma, *beta;  // null: 1 and 0
+  T* out;
+  size_t n;
+  T epsilon;
+};
+template <class T>
+void NormaliseRow(const NormRow<T>& row);  // float and double
+
 // T: float, by instruction set; double and the integers, plain.
 template <class T>
 const RowLoops<T>& RowLoopsOf();

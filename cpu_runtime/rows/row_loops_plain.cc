@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <cstdint>
 
 #include "cpu_runtime/rows/row_loops.h"
@@ -73,6 +74,18 @@ template <>
 const ExpLoops<double>& ExpLoopsOf<double>() {
   static constexpr ExpLoops<double> kLoops{&ExpSum, &ExpAdd, &Divide, &DivideAll};
   return kLoops;
+}
+
+template <>
+void NormaliseRow<double>(const NormRow<double>& row) {
+  const auto n = static_cast<double>(row.n);
+  double mean = 0, variance = 0;
+  for (size_t i = 0; i < row.n; ++i) mean += row.x[i] / n;
+  for (size_t i = 0; i < row.n; ++i) variance += (row.x[i] - mean) * (row.x[i] - mean) / n;
+  const double deviation = std::sqrt(variance + row.epsilon);
+  for (size_t i = 0; i < row.n; ++i)
+    row.out[i] = (row.x[i] - mean) / deviation * (row.gamma ? row.gamma[i] : 1) +
+                 (row.beta ? row.beta[i] : 0);
 }
 
 }  // namespace forge::cpu

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
 #include "cpu_runtime/rows/row_loops.h"
 #include "cpu_runtime/vector_targets.h"
 
@@ -106,6 +108,36 @@ void DivideAll(float* x, float by, size_t n) {
           [&](auto d, size_t i) { hn::StoreU(hn::Div(At(d, x + i).v, hn::Set(d, by)), d, x + i); });
 }
 
+float SquaredDistances(const float* x, size_t n, float from) {
+  const Whole d;
+  const size_t lanes = hn::Lanes(d);
+  const auto centre = hn::Set(d, from);
+  auto a = hn::Zero(d), b = hn::Zero(d);
+  size_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    const auto p = hn::Sub(hn::LoadU(d, x + i), centre),
+               q = hn::Sub(hn::LoadU(d, x + i + lanes), centre);
+    a = hn::MulAdd(p, p, a);
+    b = hn::MulAdd(q, q, b);
+  }
+  float sum = hn::GetLane(OverLanes<Kind::kSum>(d, Lanes<Whole>(hn::Add(a, b))).v);
+  for (; i < n; ++i) sum += (x[i] - from) * (x[i] - from);
+  return sum;
+}
+
+void Normalise(const NormRow<float>& r) {
+  const auto n = static_cast<float>(r.n);
+  const float mean = Fold<Kind::kSum>(r.x, r.n, 0) / n;
+  const float deviation = std::sqrt(SquaredDistances(r.x, r.n, mean) / n + r.epsilon);
+  const float scale = 1 / deviation;
+  ForEach(r.n, [&](auto d, size_t i) {
+    auto y = hn::Mul(hn::Sub(hn::LoadU(d, r.x + i), hn::Set(d, mean)), hn::Set(d, scale));
+    if (r.gamma) y = hn::Mul(y, hn::LoadU(d, r.gamma + i));
+    if (r.beta) y = hn::Add(y, hn::LoadU(d, r.beta + i));
+    hn::StoreU(y, d, r.out + i);
+  });
+}
+
 const RowLoops<float>& Rows() {
   static constexpr RowLoops<float> kLoops{
       {&Combine<Kind::kSum>, &Combine<Kind::kMean>, &Combine<Kind::kMax>, &Combine<Kind::kMin>,
@@ -129,6 +161,7 @@ HWY_AFTER_NAMESPACE();
 namespace forge::cpu {
 HWY_EXPORT(Rows);
 HWY_EXPORT(Exps);
+HWY_EXPORT(Normalise);
 template <>
 const RowLoops<float>& RowLoopsOf<float>() {
   return HWY_DYNAMIC_DISPATCH(Rows)();
@@ -136,6 +169,10 @@ const RowLoops<float>& RowLoopsOf<float>() {
 template <>
 const ExpLoops<float>& ExpLoopsOf<float>() {
   return HWY_DYNAMIC_DISPATCH(Exps)();
+}
+template <>
+void NormaliseRow<float>(const NormRow<float>& row) {
+  HWY_DYNAMIC_DISPATCH(Normalise)(row);
 }
 }  // namespace forge::cpu
 #endif

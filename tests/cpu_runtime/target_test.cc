@@ -5,6 +5,7 @@
 
 #include "ir/ops/conv2d.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/layer_norm.h"
 #include "ir/ops/matmul.h"
 #include "ir/ops/reduce.h"
 #include "ir/ops/relayout.h"
@@ -65,6 +66,19 @@ TEST(CpuTargetTest, TakesReductionsAndSoftmaxInEitherLayout) {
       ExpectAgrees(*r, in);
       ExpectAgrees(*r, in, {.in = {last}, .out = {last}});
     }
+  }
+}
+
+TEST(CpuTargetTest, NormalisesLayersInOneKernel) {
+  for (const int64_t length : {1, 3, 31, 384, 1000}) {
+    Region region;
+    const ir::Value x = region.Argument(F32({7, length})), gamma = region.Argument(F32({length})),
+                    beta = region.Argument(F32({1}));
+    region.Return(region.body()(ir::LayerNorm{}, {x, gamma, beta}) * 2.0);
+    const std::vector<ir::HostValue> in = {Random(DType::kF32, {7, length}, 1),
+                                           Random(DType::kF32, {length}, 2),
+                                           Random(DType::kF32, {1}, 3)};
+    EXPECT_EQ(ExpectAgrees(region, in), "layer_norm");
   }
 }
 
