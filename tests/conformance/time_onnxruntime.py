@@ -3,6 +3,7 @@
 """Times a model on a device beside onnxruntime, in turns, with the same number of threads.
 
   ~/.cache/forge/oracle-venv/bin/python tests/conformance/time_onnxruntime.py MODEL.onnx x=1x3x48x192
+  ... time_onnxruntime.py minilm.onnx input_ids=1x256:30522 attention_mask=1x256:2 token_type_ids=1x256:2
 
 The virtual environment is the one of tools/fetch-models --oracle.
 """
@@ -11,6 +12,7 @@ import json
 import pathlib
 import statistics
 import subprocess
+import tempfile
 import time
 
 import numpy
@@ -40,21 +42,45 @@ def open_dimensions(session, shapes):
             yield (extent if named else f"{info.name}.{axis}"), shapes[info.name][axis]
 
 
-def time_forge(options, names, dims):
+def random_input(info, shape, limit, random):
+    """Numbers below the limit for integers; standard normal ones for floats."""
+    if "int" in info.type:
+        dtype = info.type.removeprefix("tensor(").removesuffix(")")
+        return random.integers(0, limit, shape).astype(dtype)
+    return random.standard_normal(shape, dtype=numpy.float32)
+
+
+def time_forge(options, files, dims):
     command = [options.forge_run, "--device", options.device, "--threads", str(options.threads),
                options.model, "--repeat", str(options.runs), "--warmup", "10", "--json"]
-    for name in names:
-        command += ["--input", f"{name}=random:1"]
+    for name, file in files.items():
+        command += ["--input", f"{name}={file}"]
     for name, extent in dims.items():
         command += ["--dim", f"{name}={extent}"]
     out = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return json.loads(out.stdout)["latency_ms"]["median"]
 
 
+def compare(options, session, feeds, folder):
+    files = {name: folder / f"{i}.npy" for i, name in enumerate(feeds)}
+    for name, file in files.items():
+        numpy.save(file, feeds[name])
+    shapes = {name: value.shape for name, value in feeds.items()}
+    dims = dict(open_dimensions(session, shapes))
+    print(f"medians of {options.runs} runs in ms, {options.threads} threads")
+    print(f"turn   onnxruntime {onnxruntime.__version__}   forge {options.device}   ratio")
+    ratios = []
+    for turn in range(options.turns):
+        theirs, ours = time_onnxruntime(session, feeds, options.runs), time_forge(options, files, dims)
+        ratios.append(ours / theirs)
+        print(f"{turn:4}   {theirs:18.3f}   {ours:9.3f}   {ratios[-1]:.2f}")
+    print(f"median ratio {statistics.median(ratios):.2f}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("model")
-    parser.add_argument("inputs", nargs="+", help="NAME=1x3x48x192: float inputs")
+    parser.add_argument("inputs", nargs="+", help="NAME=1x3x48x192, or NAME=1x256:30522 for integers below 30522")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--runs", type=int, default=300)
@@ -62,25 +88,19 @@ def main():
     parser.add_argument("--forge-run", default=str(ROOT / "build/release/bin/forge-run"))
     options = parser.parse_args()
 
-    shapes = {}
+    shapes, limits = {}, {}
     for text in options.inputs:
         name, shape = text.rsplit("=", 1)
-        shapes[name] = [int(n) for n in shape.split("x")]
+        shape, _, limit = shape.partition(":")
+        shapes[name], limits[name] = [int(n) for n in shape.split("x")], int(limit or 2)
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = options.threads
     session = onnxruntime.InferenceSession(options.model, settings, providers=["CPUExecutionProvider"])
     random = numpy.random.default_rng(1)
-    feeds = {name: random.standard_normal(shape, dtype=numpy.float32) for name, shape in shapes.items()}
-
-    dims = dict(open_dimensions(session, shapes))
-    print(f"medians of {options.runs} runs in ms, {options.threads} threads")
-    print(f"turn   onnxruntime {onnxruntime.__version__}   forge {options.device}   ratio")
-    ratios = []
-    for turn in range(options.turns):
-        theirs, ours = time_onnxruntime(session, feeds, options.runs), time_forge(options, shapes, dims)
-        ratios.append(ours / theirs)
-        print(f"{turn:4}   {theirs:18.3f}   {ours:9.3f}   {ratios[-1]:.2f}")
-    print(f"median ratio {statistics.median(ratios):.2f}")
+    feeds = {info.name: random_input(info, shapes[info.name], limits[info.name], random)
+             for info in session.get_inputs()}
+    with tempfile.TemporaryDirectory() as folder:
+        compare(options, session, feeds, pathlib.Path(folder))
 
 
 if __name__ == "__main__":
