@@ -13,6 +13,7 @@
 #include "runtime/compare.h"
 #include "runtime/executable.h"
 #include "runtime/session.h"
+#include "tests/support/oracle.h"
 #include "tests/support/spirv_check.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_folder.h"
@@ -21,14 +22,6 @@ namespace forge {
 namespace {
 
 const std::filesystem::path kSource = FORGE_SOURCE_DIR;
-
-std::vector<std::string> Devices() {
-  std::vector<std::string> ids;
-  for (const BackendDevices& b : ListDevices())
-    for (const DeviceInfo& d : b.devices)
-      if (d.usable) ids.push_back(d.id);
-  return ids;
-}
 
 std::string TestName(const testing::TestParamInfo<std::string>& info) {
   std::string name = info.param;
@@ -80,12 +73,6 @@ TEST_P(SlowFashionTest, NamesAThousandPicturesAsOnnxruntimeDoes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllDevices, SlowFashionTest, testing::ValuesIn(Devices()), TestName);
-
-std::filesystem::path CachedModel(const std::string& name) {
-  const std::filesystem::path folder = CacheFolder() / "models";
-  const std::filesystem::path with_weights = folder / name / (name + ".onnx");
-  return std::filesystem::exists(with_weights) ? with_weights : folder / (name + ".onnx");
-}
 
 // A model of tests/models.tsv, and inputs as make_oracle.py takes them.
 struct Stranger {
@@ -142,15 +129,6 @@ std::string StrangerName(const testing::TestParamInfo<StrangerOnDevice>& info) {
   return name;
 }
 
-// The file that make_oracle.py keeps a tensor in.
-std::filesystem::path FileOf(const std::filesystem::path& folder, std::string name) {
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c)) &&
-        std::string_view("._:-").find(c) == std::string_view::npos)
-      c = '_';
-  return folder / (name + ".npy");
-}
-
 void RunOracle(const std::filesystem::path& python, const std::filesystem::path& onnx,
                const Stranger& model, const std::filesystem::path& folder) {
   std::string inputs;
@@ -162,24 +140,11 @@ void RunOracle(const std::filesystem::path& python, const std::filesystem::path&
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
 }
 
-// The place of the greatest element of each row.
-std::vector<int64_t> ClassesOf(const ir::HostValue& v) {
-  const int64_t n = v.shape().back();
-  std::vector<int64_t> best;
-  for (int64_t row = 0; row < v.elements() / n; ++row) {
-    best.push_back(0);
-    for (int64_t c = 1; c < n; ++c)
-      if (v.f64(row * n + c) > v.f64(row * n + best.back())) best.back() = c;
-  }
-  return best;
-}
-
 class SlowModelsTest : public testing::TestWithParam<StrangerOnDevice> {};
 
 TEST_P(SlowModelsTest, AgreesWithOnnxruntime) {
   const Stranger& m = GetParam().model;
-  const std::filesystem::path onnx = CachedModel(m.name),
-                              python = CacheFolder() / "oracle-venv/bin/python";
+  const std::filesystem::path onnx = CachedModel(m.name), python = OraclePython();
   if (!std::filesystem::exists(onnx) || !std::filesystem::exists(python))
     GTEST_SKIP() << "tools/fetch-models --all and tools/fetch-models --oracle have not run";
   FORGE_ASSERT_OK_AND_ASSIGN(DeviceRef device, OpenDevice(GetParam().device, {}));
@@ -209,6 +174,7 @@ TEST_P(SlowModelsTest, AgreesWithOnnxruntime) {
   FORGE_ASSERT_OK_AND_ASSIGN(Comparison c, Compare(outputs, reference));
   EXPECT_LE(c.worst()->rel_error, 1e-4);
   EXPECT_TRUE(c.within());
+  RecordProperty("model", m.name);
   RecordProperty("rel_error", fmt::format("{:.2e}", c.worst()->rel_error));
   fmt::print("{} on {}: relative error {:.2e}\n", m.name, GetParam().device, c.worst()->rel_error);
 }
