@@ -49,14 +49,10 @@ class Planner {
     using Algorithm = dnnl::algorithm;
     if (op.Is<ir::HardSwish>())
       plan_.ops.append_eltwise(Algorithm::eltwise_hardswish, 1.0f / 6, 0.5f);
-    else if (const auto* gate = op.As<ir::HardSigmoid>())
-      plan_.ops.append_eltwise(Algorithm::eltwise_hardsigmoid, static_cast<float>(gate->alpha),
-                               static_cast<float>(gate->beta));
     else if (op.Is<ir::Silu>())
       plan_.ops.append_eltwise(Algorithm::eltwise_swish, 1, 0);
-    else if (const auto* gelu = op.As<ir::Gelu>())
-      plan_.ops.append_eltwise(
-          gelu->tanh_form ? Algorithm::eltwise_gelu_tanh : Algorithm::eltwise_gelu_erf, 0, 0);
+    else if (const auto* gelu = op.As<ir::Gelu>(); gelu && gelu->tanh_form)
+      plan_.ops.append_eltwise(Algorithm::eltwise_gelu_tanh, 0, 0);
     else
       return false;
     return true;

@@ -8,7 +8,7 @@ namespace forge::cpu {
 
 // Only what the library computes as Forge defines it. Its relu, clip, hard-sigmoid, exp, max and
 // min lose NaN (seen on every instruction set of 3.2, whose vector max and min return the other
-// operand), so they are left to the tape.
+// operand), and its gelu by erf makes NaN of infinity, so they are left to the tape.
 struct PostOps {
   struct Operand {
     uint32_t operand;         // of the task

@@ -49,6 +49,24 @@ TEST_F(ConvolutionTest, KeepsNanAndInfinityThroughRelu) {
   ExpectAgrees(region_, in_, BestLayouts(region_, in_));
 }
 
+TEST_F(ConvolutionTest, KeepsNanAndInfinityThroughEveryActivation) {
+  in_[0].Set(0, std::numeric_limits<double>::quiet_NaN());
+  in_[0].Set(100, std::numeric_limits<double>::infinity());
+  in_[0].Set(700, -std::numeric_limits<double>::infinity());
+  const ir::AnyOp activations[] = {ir::HardSwish{}, ir::HardSigmoid{}, ir::Silu{},
+                                   ir::Gelu{},      ir::Gelu{true},    ir::Sigmoid{}};
+  for (const ir::AnyOp& activation : activations) {
+    SCOPED_TRACE(activation.ToText());
+    Region region;
+    const ir::Value x = region.Argument(F32({2, 8, 6, 10})),
+                    w = region.Argument(F32({16, 8, 3, 3}));
+    const ir::Value y = region.body()(ir::Conv2d{.padding = {1, 1, 1, 1}}, {x, w});
+    region.Return(region.body()(activation, {y}));
+    ExpectAgrees(region, in_);
+    ExpectAgrees(region, in_, BestLayouts(region, in_));
+  }
+}
+
 TEST_F(ConvolutionTest, TakesScaleResidualAndActivation) {
   const ir::Value scale = Argument({1, 16, 1, 1}), residual = Argument({2, 16, 6, 10});
   const ir::Value y = (Convolve() * scale + residual) * 0.5;
