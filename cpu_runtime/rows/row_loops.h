@@ -16,7 +16,8 @@ struct RowLoops {
   // combine(start, x[0], x[1] ...), in an order that n alone decides
   T (*fold[5])(const T* x, size_t n, T start);
 };
-// For softmax.
+// For softmax, whose x is at most the shift. Each is within a few units of the last place, and what
+// would be denormal may be 0.
 template <class T>
 struct ExpLoops {
   // out[i] = exp(x[i] - shift), the sum of which is returned

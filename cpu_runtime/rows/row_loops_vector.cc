@@ -84,16 +84,42 @@ float Fold(const float* x, size_t n, float start) {
   return hn::GetLane(sum.v);
 }
 
-float ExpSum(const float* x, float shift, float* out, size_t n) {
-  ForEach(n, [&](auto d, size_t i) {
-    hn::StoreU(exp(At(d, x + i) - static_cast<double>(shift)).v, d, out + i);
-  });
-  return Fold<Kind::kSum>(out, n, 0);
+// e^x for x up to 0. What would be denormal is 0: beside the 1 in its row it is nothing, and the
+// processor computes denormals in microcode, which took longer than all else where rows are masked.
+template <class D>
+HWY_INLINE Lanes<D> ExpOrZero(Lanes<D> x) {
+  constexpr double kLeast = -87;
+  return select(x < kLeast, Lanes<D>(0.0), exp(max(x, kLeast)));
 }
 
-void ExpAdd(const float* x, const float* shift, float* out, float* sum, size_t n) {
+// Inlined by force, as two chains of operations hide each other's latency and constants stay in
+// registers.
+HWY_FLATTEN float ExpSum(const float* x, float shift, float* out, size_t n) {
+  const Whole d;
+  const size_t lanes = hn::Lanes(d);
+  const Lanes<Whole> from(static_cast<double>(shift));
+  Lanes<Whole> a(0.0), b(0.0);
+  size_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    const Lanes<Whole> p = ExpOrZero(At(d, x + i) - from),
+                       q = ExpOrZero(At(d, x + i + lanes) - from);
+    hn::StoreU(p.v, d, out + i);
+    hn::StoreU(q.v, d, out + i + lanes);
+    a = a + p;
+    b = b + q;
+  }
+  Lanes<Single> sum = OverLanes<Kind::kSum>(d, a + b);
+  for (; i < n; ++i) {
+    const Lanes<Single> y = ExpOrZero(At(Single(), x + i) - static_cast<double>(shift));
+    hn::StoreU(y.v, Single(), out + i);
+    sum = sum + y;
+  }
+  return hn::GetLane(sum.v);
+}
+
+HWY_FLATTEN void ExpAdd(const float* x, const float* shift, float* out, float* sum, size_t n) {
   ForEach(n, [&](auto d, size_t i) {
-    const auto y = exp(At(d, x + i) - At(d, shift + i));
+    const auto y = ExpOrZero(At(d, x + i) - At(d, shift + i));
     hn::StoreU(y.v, d, out + i);
     hn::StoreU((At(d, sum + i) + y).v, d, sum + i);
   });
@@ -104,8 +130,10 @@ void Divide(float* x, const float* by, size_t n) {
 }
 
 void DivideAll(float* x, float by, size_t n) {
-  ForEach(n,
-          [&](auto d, size_t i) { hn::StoreU(hn::Div(At(d, x + i).v, hn::Set(d, by)), d, x + i); });
+  const float factor = 1 / by;
+  ForEach(n, [&](auto d, size_t i) {
+    hn::StoreU(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor)), d, x + i);
+  });
 }
 
 float SquaredDistances(const float* x, size_t n, float from) {

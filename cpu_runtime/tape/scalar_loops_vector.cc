@@ -63,8 +63,9 @@ HWY_INLINE void Step(const Op& op, D d, const void* const* in, void* out, size_t
     hn::StoreU(y.v, d, static_cast<float*>(out) + i);
 }
 
+// Inlined by force: calls of exp and the like would reload their constants for each vector.
 template <class Op>
-void Loop(const void* self, const void* const* in, void* out, size_t n) {
+HWY_FLATTEN void Loop(const void* self, const void* const* in, void* out, size_t n) {
   Op op{};
   if constexpr (!std::is_empty_v<Op>) op = *static_cast<const Op*>(self);
   const hn::ScalableTag<float> whole;

@@ -69,6 +69,22 @@ TEST(CpuTargetTest, TakesReductionsAndSoftmaxInEitherLayout) {
   }
 }
 
+TEST(CpuTargetTest, GivesMaskedElementsOfASoftmaxNoDenormals) {
+  for (const int64_t axis : {0, 1}) {
+    Region region;
+    const ir::Value x = region.Argument(F32({40, 40}));
+    region.Return(region.body()(ir::Softmax{axis}, {x}));
+    ir::HostValue in = Random(DType::kF32, {40, 40}, 1, -100, -90);
+    for (int64_t i = 0; i < 40; ++i) in.Set(i * 41, 0);
+    ExpectAgrees(region, {in});
+    const ir::HostValue* pointers[] = {&in};
+    const auto got = RunOn(region.op(), pointers);
+    ASSERT_TRUE(got.ok()) << got.status();
+    for (int64_t i = 0; i < 40 * 40; ++i)
+      EXPECT_EQ(got->results[0].f64(i), i % 41 == 0 ? 1.0 : 0.0) << i;
+  }
+}
+
 TEST(CpuTargetTest, NormalisesLayersInOneKernel) {
   for (const int64_t length : {1, 3, 31, 384, 1000}) {
     Region region;
