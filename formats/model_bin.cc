@@ -9,6 +9,7 @@
 #include "base/platform.h"
 #include "formats/byte_reader.h"
 #include "formats/model_bin_graph.h"
+#include "formats/model_bin_types.h"
 
 namespace forge {
 namespace {
@@ -96,6 +97,39 @@ absl::StatusOr<Bytes> ReadWeightsFile(const std::filesystem::path& path, uint64_
   return WeightsIn(file, h, where);
 }
 
+// FlatBuffers verifies where lists begin and end, but not that elements of eight bytes are aligned.
+bool IsAligned(const auto* list) {
+  return list == nullptr || list->size() == 0 ||
+         reinterpret_cast<uintptr_t>(list->Data()) % alignof(uint64_t) == 0;
+}
+
+template <class List, class Check>
+bool AllOf(const List* list, Check check) {
+  if (list == nullptr) return true;
+  for (const auto* element : *list)
+    if (!check(*element)) return false;
+  return true;
+}
+
+bool IsAligned(const FbList<fb::Dim>* dims) {
+  return AllOf(dims, [](const fb::Dim& d) { return IsAligned(d.tokens()); });
+}
+
+// Whether every list of a verified graph may be read as it lies.
+bool IsAligned(const fb::Model& model) {
+  const auto attribute = [](const fb::Attribute& a) {
+    return IsAligned(a.ints()) && IsAligned(a.floats()) && IsAligned(a.dims());
+  };
+  const auto node = [&](const fb::Node& n) { return AllOf(n.attributes(), attribute); };
+  return IsAligned(model.blobs()) &&
+         AllOf(model.types(), [](const fb::Type& t) { return IsAligned(t.shape()); }) &&
+         AllOf(model.variables(),
+               [](const fb::Variable& v) {
+                 return v.storage() == nullptr || IsAligned(v.storage()->begin());
+               }) &&
+         AllOf(model.functions(), [&](const fb::Function& f) { return AllOf(f.nodes(), node); });
+}
+
 // The graph that follows the header, verified; its bytes are moved where they lie unaligned.
 absl::StatusOr<Bytes> GraphIn(const Bytes& file, const FileHeader& h, std::string_view where) {
   if (!Inside(sizeof(h), h.graph_size, file.size()))
@@ -115,6 +149,8 @@ absl::StatusOr<Bytes> GraphIn(const Bytes& file, const FileHeader& h, std::strin
                                  static_cast<flatbuffers::uoffset_t>(graph.size() / 4));
   if (!fb::VerifyModelBuffer(verifier))
     return DataLoss("{}: the graph at byte {} is no valid FlatBuffer", where, sizeof(h));
+  if (!IsAligned(*fb::GetModel(graph.data())))
+    return DataLoss("{}: the graph at byte {} has a list that is not aligned", where, sizeof(h));
   return graph;
 }
 

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/platform.h"
+#include "formats/model_generated.h"
 #include "ir/ops/batch_norm.h"
 #include "ir/ops/conv2d.h"
 #include "ir/ops/elementwise.h"
@@ -328,6 +329,42 @@ TEST(ModelBinTest, NamesOperatorsAndAttributesThatItDoesNotKnow) {
   EXPECT_THAT(replaced("dilations", "dilationz"), Fails(StatusCode::kDataLoss, "'dilationz'"));
   EXPECT_THAT(replaced("mean", "meen"), Fails(StatusCode::kDataLoss, "meen"));
   EXPECT_THAT(replaced("f32", "f99"), Fails(StatusCode::kDataLoss, "'f99'"));
+}
+
+// A file whose only content is a list of one blob, `shift` words further from where it began.
+std::vector<uint8_t> FileOfOneBlob(int shift) {
+  flatbuffers::FlatBufferBuilder b;
+  constexpr uint32_t kWords = sizeof(fb::Blob) / sizeof(uint32_t);
+  b.StartVector(kWords, sizeof(uint32_t));
+  for (uint32_t i = 0; i < kWords; ++i) b.PushElement(uint32_t{0});
+  const auto blobs = b.EndVector(1);
+  b.CreateVector(std::vector<uint32_t>(static_cast<size_t>(shift)));  // lies in front
+  const auto start = b.StartTable();
+  b.AddOffset(fb::Model::VT_BLOBS, flatbuffers::Offset<void>(blobs));
+  b.Finish(flatbuffers::Offset<fb::Model>(b.EndTable(start)));
+  std::vector<uint8_t> file = FileOf(ir::Module());
+  file.resize(64);
+  file.insert(file.end(), b.GetBufferPointer(), b.GetBufferPointer() + b.GetSize());
+  Put<uint64_t>(file, 16, b.GetSize());
+  file.resize((file.size() + 63) / 64 * 64);
+  Put<uint64_t>(file, 32, file.size());
+  const fb::Blob blob(0, 0, 0);
+  Put(file, 48, XXH3_64bits(&blob, sizeof(blob)));
+  Reseal(file);
+  return file;
+}
+
+// Where a list of eight-byte numbers lies, FlatBuffers does not check.
+TEST(ModelBinTest, RefusesListsThatAreNotAligned) {
+  int refused = 0;
+  for (const int shift : {0, 1, 2, 3}) {
+    const auto module = Read(FileOfOneBlob(shift));
+    if (module.ok()) continue;
+    ++refused;
+    EXPECT_THAT(module, Fails(StatusCode::kDataLoss, "not aligned"));
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_LT(refused, 4);
 }
 
 // What reaches the decoder is a FlatBuffer that verifies, with anything in it.
