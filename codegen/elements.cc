@@ -56,7 +56,7 @@ struct Elements::State {
         region(r),
         body(r.body()),
         launch(l),
-        storage(builder, l, r.caps(), static_cast<int>(r.body().arguments().size())) {}
+        storage(builder, l, r) {}
 
   Val Index(const Dim& d) { return b.Index(d, at); }
   Dim Coordinate(Val v, int64_t max, int64_t divisor);

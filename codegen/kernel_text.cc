@@ -91,7 +91,8 @@ class Printer {
   void Declare(const View& v) {
     if (v.space == Space::kGlobal) {
       const std::string_view how = !v.writes ? "reads" : v.reads ? "reads, writes" : "writes";
-      out_ += fmt::format("  {} = operand {}: {}, {}\n", v.name, v.operand, ToText(v.elem), how);
+      out_ += fmt::format("  {} = operand {}: {}, {}{}\n", v.name, v.operand, ToText(v.elem), how,
+                          v.aliased ? ", aliased" : "");
     } else {
       out_ +=
           fmt::format("  {} = {} {}[{}]\n", v.name,
@@ -257,7 +258,8 @@ uint64_t Hash(const Kernel& k) {
   for (const View& v : k.views) {
     h = HashType(h, v.elem);
     for (uint64_t x : {static_cast<uint64_t>(v.space), static_cast<uint64_t>(v.operand),
-                       uint64_t{v.extent}, uint64_t{v.reads}, uint64_t{v.writes}})
+                       uint64_t{v.extent}, uint64_t{v.reads}, uint64_t{v.writes},
+                       uint64_t{v.aliased}})
       h = HashMix(h, x);
   }
   for (const ValueInfo& v : k.values) h = HashType(h, v.type);

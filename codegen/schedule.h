@@ -76,7 +76,8 @@ class Elements {
   // The element of an operand of the anchor; `lanes` of them where the index has Lane(lanes),
   // loaded at once where they are proven to be neighbours and aligned.
   Val At(int anchor_operand, const ir::Dims& index, int lanes = 1);
-  // Runs the epilogue on elements of the anchor's result and stores every result of the region.
+  // Runs the epilogue on elements of the anchor's result and stores every result of the region:
+  // once for each element, since a result may lie in the place of an operand of the epilogue.
   // Without an anchor `anchor_result` is not looked at.
   void Finish(const ir::Dims& index, Val anchor_result, int lanes = 1);
 

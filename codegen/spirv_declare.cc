@@ -8,6 +8,7 @@ namespace {
 using spv::Op;
 
 bool Aliased(const Kernel& k, const View& v) {
+  if (v.aliased) return true;
   for (const View& other : k.views)
     if (other.space == Space::kGlobal && other.operand == v.operand && other.elem != v.elem)
       return true;

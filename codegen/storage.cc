@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "codegen/scalar.h"
+#include "ir/in_place.h"
 
 namespace forge::codegen {
 namespace {
@@ -117,6 +118,16 @@ Val ConvertElement(Val v, DType from, DType to) {
   return IsNarrowFloat(to) ? RoundTo(to, v) : Wrap(to, v);
 }
 
+Storage::Storage(Builder& b, Launch& launch, const Region& region)
+    : b_(b),
+      launch_(launch),
+      caps_(region.caps()),
+      results_begin_(static_cast<int>(region.body().arguments().size())),
+      aliased_(static_cast<size_t>(region.operand_count())) {
+  for (uint32_t argument : ir::OverwritableArguments(region.body()))
+    aliased_[argument] = aliased_[static_cast<size_t>(results_begin_)] = true;
+}
+
 uint16_t Storage::ViewOf(int operand, Type elem) {
   const std::pair<int, Type> key{operand, elem};
   for (const auto& [k, view] : views_)
@@ -125,6 +136,7 @@ uint16_t Storage::ViewOf(int operand, Type elem) {
   auto at = std::find(bound.begin(), bound.end(), operand);
   if (at == bound.end()) at = bound.insert(bound.end(), operand);
   const bool writes = operand >= results_begin_;
+  const auto n = static_cast<size_t>(operand);  // beyond those of the region: scratch
   const uint16_t view =
       b_.AddView({.name = fmt::format("x{}_{}x{}", operand, Name(elem.elem), elem.lanes),
                   .space = Space::kGlobal,
@@ -133,6 +145,7 @@ uint16_t Storage::ViewOf(int operand, Type elem) {
                   .extent = 0,
                   .reads = true,
                   .writes = writes,
+                  .aliased = n < aliased_.size() && aliased_[n],
                   .alignment = 4});
   views_.emplace_back(key, view);
   return view;

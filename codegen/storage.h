@@ -16,8 +16,7 @@ bool HasVectors(DType t, int lanes, const Caps& caps);
 // Views of the operands of one launch, made as they are needed.
 class Storage {
  public:
-  Storage(Builder& b, Launch& launch, const Caps& caps, int results_begin)
-      : b_(b), launch_(launch), caps_(caps), results_begin_(results_begin) {}
+  Storage(Builder& b, Launch& launch, const Region& region);
   // Element `index`, in ComputeType(t). `operand` counts as in Launch::operands.
   Val Load(int operand, DType t, Val index);
   void Store(int operand, DType t, Val index, Val value);
@@ -35,6 +34,8 @@ class Storage {
   Launch& launch_;
   const Caps& caps_;
   int results_begin_;  // operands from here on are written
+  std::vector<bool>
+      aliased_;  // by operand of the region: a result may be in its place, or it is one
   std::vector<std::pair<std::pair<int, Type>, uint16_t>> views_;
 };
 

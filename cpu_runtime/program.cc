@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include "cpu_runtime/parallel.h"
+#include "ir/in_place.h"
 
 namespace forge::cpu {
 namespace {
@@ -29,8 +30,12 @@ uint8_t* ScratchOf(const HostArguments& a, size_t operands) {
 
 class TapeProgram final : public HostProgram {
  public:
-  TapeProgram(Tape tape, size_t operands, int threads)
-      : tape_(std::move(tape)), operands_(operands), threads_(threads) {}
+  TapeProgram(Tape tape, const Task& task, int threads)
+      : tape_(std::move(tape)), operands_(task.operands()), threads_(threads) {
+    for (uint32_t i : ir::OverwritableArguments(task.body()))
+      overwritable_.push_back(*task.OperandOf(task.body().arguments()[i].value));
+  }
+  std::span<const uint32_t> overwritable() const override { return overwritable_; }
   std::string_view kernel() const override { return "tape"; }
   uint64_t scratch_bytes() const override { return tape_.scratch_bytes(threads_); }
   absl::Status Run(const HostArguments& a) const override {
@@ -42,6 +47,7 @@ class TapeProgram final : public HostProgram {
   Tape tape_;
   size_t operands_;
   int threads_;
+  std::vector<uint32_t> overwritable_;
 };
 
 // An operand of f16 or bf16, copied to f32 before the anchor runs.
@@ -219,8 +225,7 @@ absl::StatusOr<ProgramRef> MakeTapeProgram(const Task& task, const Settings& set
   FORGE_ASSIGN_OR_RETURN(const std::vector<Placed> sources, SourcesOf(task));
   FORGE_ASSIGN_OR_RETURN(const std::vector<Placed> results, ResultsOf(task));
   FORGE_ASSIGN_OR_RETURN(Tape tape, Tape::Compile({task.body(), sources, results}));
-  return ProgramRef(
-      std::make_shared<TapeProgram>(std::move(tape), task.operands(), settings.threads));
+  return ProgramRef(std::make_shared<TapeProgram>(std::move(tape), task, settings.threads));
 }
 
 }  // namespace forge::cpu

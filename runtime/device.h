@@ -69,6 +69,8 @@ class Program {
   virtual std::string_view kernel() const = 0;  // "matmul_tiled_64x64", "dnnl:brgconv"
   virtual uint64_t scratch_bytes() const = 0;   // known only now, so memory is planned after
   virtual std::span<const ir::Dim> scalars() const { return {}; }  // what Step::scalars must supply
+  // Operands whose memory the node's only result may take, by number; types are equal then.
+  virtual std::span<const uint32_t> overwritable() const { return {}; }
   virtual int dispatches() const = 0;
   virtual double seconds() const { return 0; }  // estimated; 0: unknown
   virtual std::vector<KernelStatistic> statistics() const { return {}; }
@@ -88,8 +90,8 @@ struct Operand {
 };
 inline constexpr uint64_t kAlignment = 256;  // of every operand in its buffer, on every device
 
-// No operand that a step writes overlaps another operand of it, save where the op declares an
-// ir::Alias.
+// No operand that a step writes overlaps another operand of it, save a result in the place of an
+// operand that its program may overwrite.
 struct Step {
   ProgramRef program;             // null: copy operand 0 to operand 1
   std::vector<Operand> operands;  // the node's operands, its results, then scratch if there is any

@@ -152,6 +152,28 @@ class ExecutableBuilder {
     return last;
   }
 
+  // Results take the place of an operand that nobody reads afterwards, where programs can.
+  void PlaceInPlace(std::vector<int>& last) {
+    for (size_t i = 0; i < f_.nodes().size(); ++i) {
+      const ir::Node& node = f_.nodes()[i];
+      if (node.outs != 1 || !program_of_[i]) continue;
+      for (uint32_t k : program_of_[i]->overwritable()) {
+        if (f_.type(node.in[k]) != f_.type(node.first_out)) continue;  // laid out alike, too
+        const uint32_t root = root_[node.in[k]];
+        const auto reads = std::count_if(node.in.begin(), node.in.end(), [&](uint32_t v) {
+          return v != ir::kAbsent && root_[v] == root;
+        });
+        if (reads != 1 || !InArena(root) || FirstStep(root) == 0 ||
+            last[root] != static_cast<int>(i) + 1)
+          continue;
+        last[root] = std::max(last[root], last[node.first_out]);
+        for (uint32_t v = 0; v < f_.value_count(); ++v)
+          if (root_[v] == node.first_out) root_[v] = root;
+        break;
+      }
+    }
+  }
+
   int FirstStep(uint32_t value) const {
     const auto& origin = f_.origin(value);
     return origin.kind == ir::Function::Origin::kNode ? static_cast<int>(origin.index) + 1 : 0;
@@ -171,7 +193,9 @@ class ExecutableBuilder {
   }
 
   absl::Status PlaceArena() {
-    const std::vector<int> last = LastUses();
+    std::vector<int> last = LastUses();
+    // An observer of steps sees operands after the step.
+    if (!options_.stepwise) PlaceInPlace(last);
     std::vector<Lifetime> lives;
     std::vector<uint32_t> values;
     for (uint32_t v = 0; v < f_.value_count(); ++v) {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/platform.h"
+#include "ir/in_place.h"
 #include "ir/interpreter.h"
 #include "ir/ops/fused.h"
 #include "runtime/host_device.h"
@@ -14,8 +15,11 @@ namespace {
 class EvaluatorProgram final : public HostProgram {
  public:
   explicit EvaluatorProgram(const CompileRequest& r)
-      : op_(*r.op), in_(r.in.begin(), r.in.end()), out_(r.out.begin(), r.out.end()) {}
+      : op_(*r.op), in_(r.in.begin(), r.in.end()), out_(r.out.begin(), r.out.end()) {
+    if (out_.size() == 1) overwritable_ = ir::OverwritableOperands(op_, in_, out_[0]);
+  }
   std::string_view kernel() const override { return "evaluate"; }
+  std::span<const uint32_t> overwritable() const override { return overwritable_; }
 
   absl::Status Run(const HostArguments& a) const override {
     std::vector<ir::HostValue> operands(in_.size());
@@ -42,6 +46,7 @@ class EvaluatorProgram final : public HostProgram {
  private:
   ir::AnyOp op_;
   ir::Types in_, out_;
+  std::vector<uint32_t> overwritable_;
 };
 
 class ReferenceDevice final : public HostDevice, public ir::Target {

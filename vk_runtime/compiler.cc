@@ -2,6 +2,7 @@
 #include "vk_runtime/compiler.h"
 
 #include "base/hash.h"
+#include "ir/in_place.h"
 #include "vk_runtime/grid_shift.h"
 #include "vk_runtime/hand_written.h"
 #include "vk_runtime/node_body.h"
@@ -140,6 +141,9 @@ absl::StatusOr<ProgramRef> Compiler::Compile(const CompileRequest& request) {
   }
   VulkanProgram::Parts parts =
       builder.Finish(context_->rates().Seconds({*request.op, request.in, request.out}));
+  // Absent operands would number the others anew.
+  if (body.function->arguments().size() == request.in.size())
+    parts.overwritable = ir::OverwritableArguments(*body.function);
   parts.artifacts = [kernels = std::move(kernels), context = context_] {
     return ArtifactsOf(kernels, context->caps());
   };

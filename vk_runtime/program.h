@@ -43,6 +43,7 @@ class VulkanProgram final : public Program {
     std::vector<PlannedLaunch> launches;
     std::vector<ir::Dim> scalars;
     uint64_t scratch_bytes = 0;
+    std::vector<uint32_t> overwritable;
     double seconds = 0;
     ArtifactMaker artifacts;
   };
@@ -50,6 +51,7 @@ class VulkanProgram final : public Program {
   std::string_view kernel() const override { return parts_.kernel; }
   uint64_t scratch_bytes() const override { return parts_.scratch_bytes; }
   std::span<const ir::Dim> scalars() const override { return parts_.scalars; }
+  std::span<const uint32_t> overwritable() const override { return parts_.overwritable; }
   int dispatches() const override { return static_cast<int>(parts_.launches.size()); }
   double seconds() const override { return parts_.seconds; }
   std::vector<KernelStatistic> statistics() const override;

@@ -6,6 +6,8 @@
 
 #include <thread>
 
+#include "ir/ops/matmul.h"
+#include "ir/ops/matmul.h"
 #include "runtime/backends.h"
 #include "runtime/compare.h"
 #include "runtime/executable.h"
@@ -183,6 +185,34 @@ TEST(SessionTest, SessionsOfUnlikeFunctionsShareWeights) {
   FORGE_ASSERT_OK_AND_ASSIGN(auto get, Session::Create(model, device, {.functions = {"get"}}));
   ASSERT_TRUE(get->Bind({}).ok());
   EXPECT_LE(get->statistics().weight_bytes, 2 * before);
+}
+
+// y = relu(x w), z = relu(y) in y's place; both are wanted where `twice`.
+std::shared_ptr<const Model> ChainModel(bool twice) {
+  auto m = std::make_unique<ir::Module>();
+  Variable* w = AddVariable(*m, "w", Variable::Role::kParameter, testing::Noise({32, 32}));
+  ir::Function& f = *m->AddFunction("main");
+  ir::Value y = f(ir::MatMul{}, {f.Argument("x", F32({64, 32})), f.Read(w)});
+  if (twice) f.Return("product", y);
+  for (int i = 0; i < 3; ++i) y = f(ir::HardSwish{}, {y});
+  f.Return("y", y);
+  return std::make_shared<const Model>(std::move(m));
+}
+
+TEST(SessionTest, ElementWiseResultsTakeTheirOperandsPlace) {
+  constexpr uint64_t kBytes = 64 * 32 * sizeof(float);
+  for (const bool twice : {false, true}) {
+    FORGE_ASSERT_OK_AND_ASSIGN(auto s, Session::Create(ChainModel(twice), Reference()));
+    FORGE_ASSERT_OK_AND_ASSIGN(auto stepwise,
+                               Session::Create(ChainModel(twice), Reference(), {.stepwise = true}));
+    const ir::HostValue x = testing::Noise({64, 32});
+    FORGE_ASSERT_OK_AND_ASSIGN(auto got, RunOn(*s, "x", x));
+    FORGE_ASSERT_OK_AND_ASSIGN(auto want, RunOn(*stepwise, "x", x));
+    for (size_t i = 0; i < want.size(); ++i)
+      EXPECT_EQ(Numbers(got[i].value), Numbers(want[i].value)) << want[i].name;
+    EXPECT_EQ(s->statistics().arena_bytes, (twice ? 2 : 1) * kBytes);
+    EXPECT_EQ(stepwise->statistics().arena_bytes, (twice ? 3 : 2) * kBytes);
+  }
 }
 
 // The updates of one run happen at once.

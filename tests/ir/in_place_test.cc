@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/in_place.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/ops/elementwise.h"
+#include "ir/ops/matmul.h"
+#include "ir/ops/transpose.h"
+#include "ir/scalar_math.h"
+#include "tests/support/ir_values.h"
+
+namespace forge::ir {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class InPlaceTest : public ::testing::Test {
+ protected:
+  Value A(Dims shape = {4, 4}) { return f_.Argument("a", F32(std::move(shape))); }
+  std::vector<uint32_t> Overwritable(Value y) {
+    f_.Return("y", y);
+    EXPECT_TRUE(f_.status().ok()) << f_.status();
+    return OverwritableArguments(f_);
+  }
+  Function f_{"region"};
+};
+
+TEST_F(InPlaceTest, ElementWiseOperandsOfTheResultsShape) {
+  const Value a = A(), b = f_.Argument("b", F32({4, 4}));
+  EXPECT_THAT(Overwritable(exp(a) + b * a), ElementsAre(0, 1));
+}
+
+TEST_F(InPlaceTest, NotWhatIsRepeated) {
+  const Value a = A(), row = f_.Argument("row", F32({4}));
+  EXPECT_THAT(Overwritable(a + row), ElementsAre(0));
+}
+
+TEST_F(InPlaceTest, NotWhatIsReadElsewhereToo) {
+  const Value a = A();
+  EXPECT_THAT(Overwritable(a + f_(Transpose{.permutation = {1, 0}}, {a})), IsEmpty());
+}
+
+TEST_F(InPlaceTest, ResidualsOfAnAnchorButNotItsOperands) {
+  const Value a = A(), w = f_.Argument("w", F32({4, 4})), r = f_.Argument("r", F32({4, 4}));
+  EXPECT_THAT(Overwritable(f_(MatMul{}, {exp(a), w}) + r), ElementsAre(2));
+  EXPECT_TRUE(HasAnchor(f_));
+}
+
+TEST_F(InPlaceTest, NotWithTwoResults) {
+  const Value a = A();
+  f_.Return("other", exp(a));
+  EXPECT_THAT(Overwritable(a * 2.0), IsEmpty());
+}
+
+TEST_F(InPlaceTest, NotElementsThatShareWords) {
+  const Value a = f_.Argument("a", Type::Tensor(DType::kF16, {8}));
+  EXPECT_THAT(Overwritable(a * 2.0), IsEmpty());
+}
+
+TEST_F(InPlaceTest, NotAnotherType) {
+  EXPECT_THAT(Overwritable(convert(A(), DType::kI32)), IsEmpty());
+}
+
+}  // namespace
+}  // namespace forge::ir
