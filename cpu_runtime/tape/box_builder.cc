@@ -46,16 +46,6 @@ Register BoxBuilder::New(DType t) {
   return static_cast<Register>(types_.size() - 1);
 }
 
-template <class I>
-Register BoxBuilder::Emit(I instruction) {
-  const Register out = instruction.out;
-  if constexpr (std::is_same_v<I, ConstantInstruction>)
-    program_.setup.push_back(std::move(instruction));
-  else
-    program_.body.push_back(std::move(instruction));
-  return out;
-}
-
 absl::Status BoxBuilder::Build(std::span<const Placed* const> results) {
   for (const Placed* r : results) {
     const Register reg = Demand(r->value, origin_);
@@ -104,6 +94,7 @@ Register BoxBuilder::Load(const Placed& source, const ir::Dims& at) {
     return Emit(LoadInstruction{New(t), std::move(*access)});
   Untangle(address);
   if (cut_) return 0;
+  if (const std::optional<Register> rows = LoadRows(source, address)) return *rows;
   const Register index = IndexOf(address);
   return Emit(GatherInstruction{New(t), index, source.operand, t,
                                 static_cast<uint64_t>(source.view.limit())});
@@ -182,16 +173,8 @@ Register BoxBuilder::Cast(const ir::Node& node, Register in) {
 Register BoxBuilder::Move(const ir::Node& node, const ir::Dims& at) {
   const ir::Types in = spec_.body.TypesOf(node.in);
   const ir::IndexMap map = node.op.def().map(node.op.self(), in, at);
-  for (const ir::IndexMap::Load& load : map.loads) {
-    const uint32_t value = node.in[static_cast<size_t>(load.operand)];
-    const Register reg = Demand(value, load.index);
-    const ConvertLoop widen = FindConvertLoop(spec_.body.type(value).dtype(), DType::kI64);
-    if (widen == nullptr) {
-      Fail(Unimplemented("{} reads indices that are no integers", node.op.name()));
-      return 0;
-    }
-    loaded_[load.defines] = Emit(ConvertInstruction{New(DType::kI64), reg, widen});
-  }
+  for (const ir::IndexMap::Load& load : map.loads)
+    definitions_[load.defines] = {node.in[static_cast<size_t>(load.operand)], load.index};
   const DType t = spec_.body.type(node.first_out).dtype();
   std::vector<std::pair<Register, Register>> undecided;  // mask, value
   std::optional<Register> result;
@@ -254,21 +237,31 @@ Register BoxBuilder::Whole(int64_t v) {
   return Emit(c);
 }
 
+Register BoxBuilder::IndexOf(const ir::SymbolRef& symbol) {
+  if (const auto it = loaded_.find(symbol); it != loaded_.end()) return it->second;
+  if (const auto it = definitions_.find(symbol); it != definitions_.end()) {
+    const auto [value, at] = it->second;
+    const ConvertLoop widen = FindConvertLoop(spec_.body.type(value).dtype(), DType::kI64);
+    if (widen == nullptr) {
+      Fail(Unimplemented("an index is read from {}", spec_.body.type(value).ToText()));
+      return 0;
+    }
+    const Register element = Demand(value, at);
+    return loaded_[symbol] = Emit(ConvertInstruction{New(DType::kI64), element, widen});
+  }
+  int64_t inner = 1;
+  for (size_t i = symbols_.size(); i-- > 0; inner *= program_.extents[i])
+    if (symbols_[i] == symbol)
+      return loaded_[symbol] = Emit(CoordinateInstruction{New(DType::kI64), inner,
+                                                          program_.extents[i], box_[axes_[i]].low});
+  Fail(Unimplemented("an index depends on {}, which is no number yet", symbol->name));
+  return 0;
+}
+
 Register BoxBuilder::IndexOf(const ir::Dim& d) {
   const ir::Dim::Part part = d.part();
   if (part.op == ir::Dim::Op::kConstant) return Whole(part.constant);
-  if (part.op == ir::Dim::Op::kSymbol) {
-    if (const auto it = loaded_.find(part.symbol); it != loaded_.end()) return it->second;
-    int64_t inner = 1;
-    for (size_t i = symbols_.size(); i-- > 0; inner *= program_.extents[i])
-      if (symbols_[i] == part.symbol) {
-        const Register out = New(DType::kI64);
-        return loaded_[part.symbol] =
-                   Emit(CoordinateInstruction{out, inner, program_.extents[i], box_[axes_[i]].low});
-      }
-    Fail(Unimplemented("an index depends on {}, which is no number yet", part.symbol->name));
-    return 0;
-  }
+  if (part.op == ir::Dim::Op::kSymbol) return IndexOf(part.symbol);
   if (++depth_ > kMaxDepth) {
     Fail(Unimplemented("an index is nested deeper than {}", kMaxDepth));
     return 0;

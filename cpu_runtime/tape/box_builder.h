@@ -44,6 +44,10 @@ class BoxBuilder {
     ir::Dims at;
     Register reg;
   };
+  struct Definition {  // an element of a value that is read as an index
+    uint32_t value;
+    ir::Dims at;
+  };
   enum class Truth { kYes, kNo, kUnknown };
 
   Register New(DType t);
@@ -61,6 +65,12 @@ class BoxBuilder {
   Register NumberOf(const ir::Dim& d, DType t);  // the value of an index
   Register Whole(int64_t v);
   Register IndexOf(const ir::Dim& d);
+  Register IndexOf(const ir::SymbolRef& symbol);
+  // A load whose address walks the innermost axis by a stride from a start that each row computes.
+  std::optional<Register> LoadRows(const Placed& source, const ir::Dim& address);
+  bool DependsOn(const ir::Dim& d, const ir::SymbolRef& symbol, int depth = 0) const;
+  // Like this one, without its innermost axis.
+  std::unique_ptr<BoxBuilder> OfRows() const;
   Register MaskOf(std::span<const ir::IndexMap::Range> when);
   Truth Decide(const ir::IndexMap::Range& range);
   // Ways to make `d` affine, or a condition on it decided, are noted in cut_ and split_.
@@ -88,8 +98,10 @@ class BoxBuilder {
   std::vector<ir::SymbolRef> symbols_;  // one for each of axes_
   ir::Dims origin_;                     // the index of an element of the result
   absl::flat_hash_map<uint32_t, std::vector<Known>> known_;
-  std::map<ir::SymbolRef, Register> loaded_;  // symbols that index maps read from operands
-  std::vector<DType> types_;                  // of registers, as held
+  std::map<ir::SymbolRef, Definition> definitions_;  // symbols that index maps read from operands
+  std::map<ir::SymbolRef, Register> loaded_;         // symbols that have a register
+  std::unique_ptr<BoxBuilder> rows_;                 // made when the first load asks for it
+  std::vector<DType> types_;                         // of registers, as held
   BoxProgram program_;
   std::vector<ir::AnyOp> ops_;
   std::optional<Cut> cut_;
@@ -97,5 +109,15 @@ class BoxBuilder {
   absl::Status status_;
   int depth_ = 0;
 };
+
+template <class I>
+Register BoxBuilder::Emit(I instruction) {
+  const Register out = instruction.out;
+  if constexpr (std::is_same_v<I, ConstantInstruction>)
+    program_.setup.push_back(std::move(instruction));
+  else
+    program_.body.push_back(std::move(instruction));
+  return out;
+}
 
 }  // namespace forge::cpu

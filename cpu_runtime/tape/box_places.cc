@@ -20,6 +20,11 @@ bool StoredAsHeld(DType t) { return HeldAs(t) == t; }
 }  // namespace
 
 BoxProgram BoxBuilder::Finish() {
+  if (rows_) {
+    program_.row_length = program_.extents.back();
+    program_.rows = std::make_unique<BoxProgram>(rows_->Finish());
+    for (ir::AnyOp& op : rows_->ops_) ops_.push_back(std::move(op));
+  }
   Hoist();
   Merge();
   Place();

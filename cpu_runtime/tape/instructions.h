@@ -78,6 +78,15 @@ struct GatherInstruction {
   DType dtype;
   uint64_t limit;
 };
+// out[i] = the operand's element at address[row of i] + stride * (column of i); zero beyond the
+// limit
+struct RowGatherInstruction {
+  Register out = 0, row_address = 0;  // the latter in the program of the rows
+  int64_t stride;
+  uint32_t operand;
+  DType dtype;
+  uint64_t limit;
+};
 struct BlendInstruction {
   Register out, mask, a, b;
   size_t bytes;  // of an element
@@ -86,7 +95,7 @@ struct BlendInstruction {
 using Instruction =
     std::variant<LoadInstruction, StoreInstruction, ConstantInstruction, ScalarInstruction,
                  ConvertInstruction, CoordinateInstruction, IndexInstruction, InsideInstruction,
-                 AndInstruction, GatherInstruction, BlendInstruction>;
+                 AndInstruction, GatherInstruction, RowGatherInstruction, BlendInstruction>;
 
 // Calls f(Register&) for what an instruction reads.
 template <class I, class F>

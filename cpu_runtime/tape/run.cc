@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "cpu_runtime/parallel.h"
 #include "cpu_runtime/tape/tape.h"
@@ -45,22 +46,38 @@ class BoxRunner {
       : p_(program), operands_(operands), registers_(program.places.size()) {
     for (size_t r = 0; r < registers_.size(); ++r)
       if (p_.places[r] < BoxProgram::kInResult) registers_[r] = scratch + p_.places[r];
+    if (p_.rows)
+      rows_ = std::make_unique<BoxRunner>(*p_.rows, operands, scratch + p_.scratch_bytes);
   }
 
   void Run(int64_t begin, int64_t end) {
-    at_ = begin;
-    n_ = std::min<size_t>(kBlock, static_cast<size_t>(end - begin));
-    for (const Instruction& i : p_.setup) Execute(i);
-    for (; at_ < end; at_ += static_cast<int64_t>(kBlock)) {
-      n_ = std::min(kBlock, static_cast<size_t>(end - at_));
-      for (const auto& r : p_.in_result)
-        registers_[r.reg] =
-            operands_[r.to.operand] + (r.to.base + at_) * static_cast<int64_t>(r.bytes);
-      for (const Instruction& i : p_.body) Execute(i);
-    }
+    SetUp(begin, std::min<size_t>(kBlock, static_cast<size_t>(end - begin)));
+    for (int64_t at = begin; at < end; at += static_cast<int64_t>(kBlock))
+      RunBlock(at, std::min(kBlock, static_cast<size_t>(end - at)));
   }
 
  private:
+  void SetUp(int64_t begin, size_t longest) {
+    at_ = begin;
+    n_ = longest;
+    for (const Instruction& i : p_.setup) Execute(i);
+    if (rows_) rows_->SetUp(begin / p_.row_length, longest);
+  }
+
+  void RunBlock(int64_t at, size_t n) {
+    at_ = at;
+    n_ = n;
+    if (rows_) {
+      const int64_t first = at / p_.row_length;
+      const int64_t last = (at + static_cast<int64_t>(n) - 1) / p_.row_length;
+      rows_->RunBlock(first, static_cast<size_t>(last - first + 1));
+    }
+    for (const auto& r : p_.in_result)
+      registers_[r.reg] =
+          operands_[r.to.operand] + (r.to.base + at_) * static_cast<int64_t>(r.bytes);
+    for (const Instruction& i : p_.body) Execute(i);
+  }
+
   void Execute(const Instruction& i) {
     std::visit([this](const auto& one) { Do(one); }, i);
   }
@@ -173,7 +190,15 @@ class BoxRunner {
   void Do(const IndexInstruction& x) {
     const int64_t *a = As<int64_t>(x.a), *b = As<int64_t>(x.b);
     int64_t* out = As<int64_t>(x.out);
-    for (size_t i = 0; i < n_; ++i) out[i] = Combine(x.op, a[i], b[i]);
+    const auto each = [&](auto op) {
+      for (size_t i = 0; i < n_; ++i) out[i] = Combine(op, a[i], b[i]);
+    };
+    using Op = ir::Dim::Op;
+    if (x.op == Op::kAdd) return each(std::integral_constant<Op, Op::kAdd>());
+    if (x.op == Op::kMul) return each(std::integral_constant<Op, Op::kMul>());
+    if (x.op == Op::kMin) return each(std::integral_constant<Op, Op::kMin>());
+    if (x.op == Op::kMax) return each(std::integral_constant<Op, Op::kMax>());
+    each(x.op);
   }
 
   void Do(const InsideInstruction& x) {
@@ -192,6 +217,31 @@ class BoxRunner {
     LoadAt(g.dtype, operands_[g.operand], As<int64_t>(g.address), g.limit, n_, registers_[g.out]);
   }
 
+  void Do(const RowGatherInstruction& g) {
+    const int64_t* rows = rows_->As<int64_t>(g.row_address);
+    int64_t column = at_ % p_.row_length;
+    for (size_t done = 0; done < n_; column = 0, ++rows) {
+      const size_t n = std::min(n_ - done, static_cast<size_t>(p_.row_length - column));
+      LoadWithin(g, static_cast<uint64_t>(*rows) + static_cast<uint64_t>(column * g.stride), n,
+                 registers_[g.out] + done * HeldBytes(g.dtype));
+      done += n;
+    }
+  }
+
+  // Part of a row whose first element is at `address`, which may be anything.
+  void LoadWithin(const RowGatherInstruction& g, uint64_t address, size_t n, uint8_t* to) {
+    const uint8_t* from = operands_[g.operand];
+    const auto reach = static_cast<int64_t>(n - 1) * g.stride;
+    if (address < g.limit && address + static_cast<uint64_t>(reach) < g.limit) {
+      const auto bytes = static_cast<int64_t>(StoredBytes(g.dtype));
+      return LoadRun(g.dtype, {from + static_cast<int64_t>(address) * bytes, g.stride, n}, to);
+    }
+    for (size_t i = 0; i < n; ++i, address += static_cast<uint64_t>(g.stride)) {
+      const auto one = static_cast<int64_t>(address);
+      LoadAt(g.dtype, from, &one, g.limit, 1, to + i * HeldBytes(g.dtype));
+    }
+  }
+
   void Do(const BlendInstruction& x) {
     const uint8_t *mask = registers_[x.mask], *a = registers_[x.a], *b = registers_[x.b];
     uint8_t* out = registers_[x.out];
@@ -202,6 +252,7 @@ class BoxRunner {
   const BoxProgram& p_;
   std::span<uint8_t* const> operands_;
   absl::InlinedVector<uint8_t*, 64> registers_;
+  std::unique_ptr<BoxRunner> rows_;
   int64_t at_ = 0;  // of the block's first element in the box
   size_t n_ = 0;    // elements of the block
 };

@@ -83,7 +83,8 @@ absl::StatusOr<Tape> Tape::Compile(const TapeSpec& spec) {
     left.erase(left.begin(), other);
   }
   for (const BoxProgram& b : tape.boxes_)
-    tape.scratch_ = std::max<uint64_t>(tape.scratch_, b.scratch_bytes);
+    tape.scratch_ =
+        std::max<uint64_t>(tape.scratch_, b.scratch_bytes + (b.rows ? b.rows->scratch_bytes : 0));
   return tape;
 }
 

@@ -10,6 +10,7 @@
 #include "ir/ops/reshape.h"
 #include "ir/ops/sample.h"
 #include "ir/ops/slice.h"
+#include "ir/ops/take.h"
 #include "ir/ops/transpose.h"
 #include "ir/scalar_math.h"
 #include "tests/cpu_runtime/regions.h"
@@ -165,6 +166,26 @@ TEST_F(TapeTest, GathersWhereNoPeriodFits) {
   region_.Return(f()(ir::Reshape{{7, 15}}, {turned}));
   region_.Return(f()(ir::Sample{.axis = 2, .size = 8, .step = 5, .divisor = 8}, {a}));
   EXPECT_GT(Gathers(), 0);
+  Expect();
+}
+
+TEST_F(TapeTest, TakesRowsOfTables) {
+  const ir::Value words = Argument({50, 96}), places = Argument({11, 96});
+  in_.push_back(Random(DType::kI64, {3, 11}, 7, -60, 60));  // some outside
+  const ir::Value ids = region_.Argument(ir::Type::Tensor(DType::kI64, {3, 11}));
+  region_.Return(f()(ir::Take{}, {words, ids}) + places);
+  EXPECT_EQ(Gathers(), 0);
+  Expect();
+}
+
+TEST_F(TapeTest, TakesColumnsAndRowsThatAreComputed) {
+  const ir::Value table = Argument({5, 40, 7});
+  in_.push_back(Random(DType::kI32, {90}, 7, 0, 19));
+  const ir::Value ids = region_.Argument(ir::Type::Tensor(DType::kI32, {90}));
+  const ir::Value turned = f()(ir::Transpose{{1, 0, 2}}, {table});
+  region_.Return(f()(ir::Take{.axis = 1}, {table, ids * 2.0}) * 2.0);
+  region_.Return(f()(ir::Take{.axis = 2, .oob = ir::OutOfBounds::kClamp}, {table, ids}));
+  region_.Return(f()(ir::Take{.axis = 0}, {exp(turned), ids}));
   Expect();
 }
 
