@@ -262,6 +262,8 @@ Register BoxBuilder::IndexOf(const ir::Dim& d) {
   const ir::Dim::Part part = d.part();
   if (part.op == ir::Dim::Op::kConstant) return Whole(part.constant);
   if (part.op == ir::Dim::Op::kSymbol) return IndexOf(part.symbol);
+  if (IsOfRows(d))
+    return RepeatRows(DType::kI64, [&](BoxBuilder& rows) { return rows.IndexOf(d); });
   if (++depth_ > kMaxDepth) {
     Fail(Unimplemented("an index is nested deeper than {}", kMaxDepth));
     return 0;
@@ -276,6 +278,10 @@ Register BoxBuilder::IndexOf(const ir::Dim& d) {
 }
 
 Register BoxBuilder::MaskOf(std::span<const ir::IndexMap::Range> when) {
+  const bool of_rows = std::all_of(when.begin(), when.end(), [&](const auto& range) {
+    return IsOfRows(range.value) && IsOfRows(range.low) && IsOfRows(range.high);
+  });
+  if (of_rows) return RepeatRows(DType::kBool, [&](BoxBuilder& r) { return r.MaskOf(when); });
   std::optional<Register> all;
   for (const auto& range : when) {
     const Register value = IndexOf(range.value), low = IndexOf(range.low),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns a region into the instructions of one box. Private to tape.cc.
 #pragma once
+#include "absl/functional/function_ref.h"
 #include "cpu_runtime/tape/index.h"
 #include "cpu_runtime/tape/tape.h"
 
@@ -69,8 +70,12 @@ class BoxBuilder {
   // A load whose address walks the innermost axis by a stride from a start that each row computes.
   std::optional<Register> LoadRows(const Placed& source, const ir::Dim& address);
   bool DependsOn(const ir::Dim& d, const ir::SymbolRef& symbol, int depth = 0) const;
+  // Is `d` the same along the innermost axis?
+  bool IsOfRows(const ir::Dim& d) const;
+  // Computes an element for each row and repeats it along the row.
+  Register RepeatRows(DType t, absl::FunctionRef<Register(BoxBuilder&)> compute);
   // Like this one, without its innermost axis.
-  std::unique_ptr<BoxBuilder> OfRows() const;
+  BoxBuilder& Rows();
   Register MaskOf(std::span<const ir::IndexMap::Range> when);
   Truth Decide(const ir::IndexMap::Range& range);
   // Ways to make `d` affine, or a condition on it decided, are noted in cut_ and split_.
@@ -100,7 +105,8 @@ class BoxBuilder {
   absl::flat_hash_map<uint32_t, std::vector<Known>> known_;
   std::map<ir::SymbolRef, Definition> definitions_;  // symbols that index maps read from operands
   std::map<ir::SymbolRef, Register> loaded_;         // symbols that have a register
-  std::unique_ptr<BoxBuilder> rows_;                 // made when the first load asks for it
+  std::unique_ptr<BoxBuilder> rows_;                 // made when the first row asks for it
+  bool are_rows_ = false;                            // is this the builder of another's rows?
   std::vector<DType> types_;                         // of registers, as held
   BoxProgram program_;
   std::vector<ir::AnyOp> ops_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads whose address is computed once for each row: a lookup in a table, whose rows are copied.
+// What is computed once for each row of the innermost axis: where a lookup in a table finds the row
+// that it copies, and whether it is inside.
 #include <algorithm>
 
 #include "cpu_runtime/tape/box_builder.h"
@@ -24,13 +25,28 @@ bool BoxBuilder::DependsOn(const ir::Dim& d, const ir::SymbolRef& symbol, int de
   });
 }
 
-std::unique_ptr<BoxBuilder> BoxBuilder::OfRows() const {
-  auto rows = std::make_unique<BoxBuilder>(spec_, box_, /*may_cut=*/false);
-  rows->axes_.assign(axes_.begin(), axes_.end() - 1);
-  rows->symbols_.assign(symbols_.begin(), symbols_.end() - 1);
-  rows->program_.extents.assign(program_.extents.begin(), program_.extents.end() - 1);
-  rows->program_.elements = program_.elements / program_.extents.back();
-  return rows;
+bool BoxBuilder::IsOfRows(const ir::Dim& d) const {
+  return !are_rows_ && !axes_.empty() && !DependsOn(d, symbols_.back());
+}
+
+BoxBuilder& BoxBuilder::Rows() {
+  if (!rows_) {
+    rows_ = std::make_unique<BoxBuilder>(spec_, box_, /*may_cut=*/false);
+    rows_->are_rows_ = true;
+    rows_->axes_.assign(axes_.begin(), axes_.end() - 1);
+    rows_->symbols_.assign(symbols_.begin(), symbols_.end() - 1);
+    rows_->program_.extents.assign(program_.extents.begin(), program_.extents.end() - 1);
+    rows_->program_.elements = program_.elements / program_.extents.back();
+  }
+  rows_->definitions_ = definitions_;
+  return *rows_;
+}
+
+Register BoxBuilder::RepeatRows(DType t, absl::FunctionRef<Register(BoxBuilder&)> compute) {
+  BoxBuilder& rows = Rows();
+  const Register value = compute(rows);
+  if (!rows.status_.ok()) Fail(rows.status_);
+  return Emit(RowRepeatInstruction{New(t), value, HeldBytes(t)});
 }
 
 std::optional<Register> BoxBuilder::LoadRows(const Placed& source, const ir::Dim& address) {
@@ -39,16 +55,10 @@ std::optional<Register> BoxBuilder::LoadRows(const Placed& source, const ir::Dim
   const ir::Dim stride =
       address.Substitute({{inner, ir::Dim(1)}}) - address.Substitute({{inner, ir::Dim(0)}});
   if (!stride.is_constant()) return std::nullopt;
-  const int64_t low = box_[axes_.back()].low;
-  const ir::Dim start = address + (ir::Dim(low) - ir::Dim(inner)) * stride;
-  if (DependsOn(start, inner)) return std::nullopt;
-  if (!rows_) rows_ = OfRows();
-  rows_->definitions_ = definitions_;
-  const Register row_address = rows_->IndexOf(start);
-  if (!rows_->status_.ok()) {
-    Fail(rows_->status_);
-    return 0;
-  }
+  const ir::Dim start = address + (ir::Dim(box_[axes_.back()].low) - ir::Dim(inner)) * stride;
+  if (!IsOfRows(start)) return std::nullopt;
+  const Register row_address = Rows().IndexOf(start);
+  if (!rows_->status_.ok()) Fail(rows_->status_);
   const DType t = source.view.dtype;
   return Emit(RowGatherInstruction{New(t), row_address, stride.constant(), source.operand, t,
                                    static_cast<uint64_t>(source.view.limit())});

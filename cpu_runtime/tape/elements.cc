@@ -243,6 +243,17 @@ void LoadAt(DType t, const uint8_t* tensor, const int64_t* address, uint64_t lim
   });
 }
 
+void SelectElements(const Choice& from, size_t bytes, size_t n, uint8_t* out) {
+  const auto count = static_cast<int64_t>(n);
+  WithWidth(bytes, [&](auto width) {
+    using T = decltype(width);
+    for (int64_t i = 0; i < count; ++i) {
+      const T a = At<T>(from.a, i), b = At<T>(from.b, i);
+      Put<T>(out, i, from.mask[i] ? a : b);
+    }
+  });
+}
+
 void HeldNumber(DType t, double v, uint8_t* out) {
   if (ConvertLoop loop = FindConvertLoop(DType::kF64, t)) {
     uint8_t in[sizeof v];

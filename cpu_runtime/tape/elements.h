@@ -43,6 +43,11 @@ void StoreRows(DType t, const uint8_t* block, const MutableRunRows& to);
 // block[i] = tensor[address[i]], zeros where the address is not below `limit`.
 void LoadAt(DType t, const uint8_t* tensor, const int64_t* address, uint64_t limit, size_t n,
             uint8_t* block);
+// out[i] = mask[i] ? a[i] : b[i], for elements of so many bytes.
+struct Choice {
+  const uint8_t *mask, *a, *b;
+};
+void SelectElements(const Choice& from, size_t bytes, size_t n, uint8_t* out);
 // One element in a block's form, from a number, as `cast` converts.
 void HeldNumber(DType t, double v, uint8_t* out);
 

@@ -78,6 +78,11 @@ struct GatherInstruction {
   DType dtype;
   uint64_t limit;
 };
+// out[i] = value[row of i], which the program of the rows computes
+struct RowRepeatInstruction {
+  Register out = 0, row_value = 0;
+  size_t bytes;  // of an element
+};
 // out[i] = the operand's element at address[row of i] + stride * (column of i); zero beyond the
 // limit
 struct RowGatherInstruction {
@@ -95,7 +100,8 @@ struct BlendInstruction {
 using Instruction =
     std::variant<LoadInstruction, StoreInstruction, ConstantInstruction, ScalarInstruction,
                  ConvertInstruction, CoordinateInstruction, IndexInstruction, InsideInstruction,
-                 AndInstruction, GatherInstruction, RowGatherInstruction, BlendInstruction>;
+                 AndInstruction, GatherInstruction, RowRepeatInstruction, RowGatherInstruction,
+                 BlendInstruction>;
 
 // Calls f(Register&) for what an instruction reads.
 template <class I, class F>

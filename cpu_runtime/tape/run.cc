@@ -162,11 +162,13 @@ class BoxRunner {
 
   void Do(const ConstantInstruction& c) {
     // A setup instruction: n_ is the longest block of this thread.
-    const size_t bytes = c.bytes;
-    uint8_t* to = registers_[c.out];
-    std::memcpy(to, c.value.data(), bytes);
-    for (size_t have = 1; have < n_; have *= 2)
-      std::memcpy(to + have * bytes, to, std::min(have, n_ - have) * bytes);
+    Repeat(c.value.data(), c.bytes, registers_[c.out], n_);
+  }
+
+  static void Repeat(const uint8_t* one, size_t bytes, uint8_t* to, size_t n) {
+    std::memcpy(to, one, bytes);
+    for (size_t have = 1; have < n; have *= 2)
+      std::memcpy(to + have * bytes, to, std::min(have, n - have) * bytes);
   }
 
   void Do(const ScalarInstruction& s) {
@@ -217,22 +219,41 @@ class BoxRunner {
     LoadAt(g.dtype, operands_[g.operand], As<int64_t>(g.address), g.limit, n_, registers_[g.out]);
   }
 
-  void Do(const RowGatherInstruction& g) {
-    const int64_t* rows = rows_->As<int64_t>(g.row_address);
+  // Calls f(row, its first column in the block, offset in the block, n) for each row of the block.
+  template <class F>
+  void ForEachRow(F f) {
     int64_t column = at_ % p_.row_length;
-    for (size_t done = 0; done < n_; column = 0, ++rows) {
+    for (size_t done = 0, row = 0; done < n_; column = 0, ++row) {
       const size_t n = std::min(n_ - done, static_cast<size_t>(p_.row_length - column));
-      LoadWithin(g, static_cast<uint64_t>(*rows) + static_cast<uint64_t>(column * g.stride), n,
-                 registers_[g.out] + done * HeldBytes(g.dtype));
+      f(row, column, done, n);
       done += n;
     }
+  }
+
+  void Do(const RowRepeatInstruction& x) {
+    const uint8_t* rows = rows_->registers_[x.row_value];
+    ForEachRow([&](size_t row, int64_t, size_t offset, size_t n) {
+      Repeat(rows + row * x.bytes, x.bytes, registers_[x.out] + offset * x.bytes, n);
+    });
+  }
+
+  void Do(const RowGatherInstruction& g) {
+    const int64_t* rows = rows_->As<int64_t>(g.row_address);
+    ForEachRow([&](size_t row, int64_t column, size_t offset, size_t n) {
+      LoadWithin(g, static_cast<uint64_t>(rows[row]) + static_cast<uint64_t>(column * g.stride), n,
+                 registers_[g.out] + offset * HeldBytes(g.dtype));
+    });
   }
 
   // Part of a row whose first element is at `address`, which may be anything.
   void LoadWithin(const RowGatherInstruction& g, uint64_t address, size_t n, uint8_t* to) {
     const uint8_t* from = operands_[g.operand];
-    const auto reach = static_cast<int64_t>(n - 1) * g.stride;
-    if (address < g.limit && address + static_cast<uint64_t>(reach) < g.limit) {
+    const uint64_t last = address + static_cast<uint64_t>(static_cast<int64_t>(n - 1) * g.stride);
+    if (address >= g.limit && last >= g.limit && (last >= address) == (g.stride >= 0)) {
+      std::memset(to, 0, n * HeldBytes(g.dtype));
+      return;
+    }
+    if (address < g.limit && last < g.limit) {
       const auto bytes = static_cast<int64_t>(StoredBytes(g.dtype));
       return LoadRun(g.dtype, {from + static_cast<int64_t>(address) * bytes, g.stride, n}, to);
     }
@@ -243,10 +264,8 @@ class BoxRunner {
   }
 
   void Do(const BlendInstruction& x) {
-    const uint8_t *mask = registers_[x.mask], *a = registers_[x.a], *b = registers_[x.b];
-    uint8_t* out = registers_[x.out];
-    for (size_t i = 0; i < n_; ++i)
-      std::memcpy(out + i * x.bytes, (mask[i] ? a : b) + i * x.bytes, x.bytes);
+    SelectElements({registers_[x.mask], registers_[x.a], registers_[x.b]}, x.bytes, n_,
+                   registers_[x.out]);
   }
 
   const BoxProgram& p_;

@@ -43,8 +43,8 @@ struct BoxProgram {
   };
   std::vector<InResult> in_result;
   uint32_t scratch_bytes = 0;  // of one thread
-  // Addresses that are the same along the innermost axis, which has `row_length` elements: run
-  // before the body, an element for each row that the block meets. Its scratch follows this one's.
+  // What is the same along the innermost axis, which has `row_length` elements: run before the
+  // body, with an element for each row that the block meets. Its scratch follows this one's.
   std::unique_ptr<BoxProgram> rows;
   int64_t row_length = 1;
 };
