@@ -15,6 +15,10 @@ namespace {
 // A small progressive file may hold very many scans over a large picture, each as long as a decode.
 constexpr int kMaxScans = 500;
 
+// A Huffman code takes a bit at least for each block of 64 pixels, and of some component there are
+// blocks for half the picture. Arithmetic codes have no such bound.
+constexpr uint64_t kMaxPixelsOfByte = 1024;
+
 class JpegDecoder {
  public:
   explicit JpegDecoder(const Bytes& file) : file_(file) {
@@ -56,6 +60,7 @@ class JpegDecoder {
   uint64_t height() const { return jpeg_.output_height; }
   uint64_t width() const { return jpeg_.output_width; }
   int channels() const { return jpeg_.out_color_components; }
+  bool is_huffman() const { return !jpeg_.arith_code; }
   uint64_t position() const {
     return jpeg_.src == nullptr ? 0 : file_.size() - jpeg_.src->bytes_in_buffer;
   }
@@ -98,6 +103,9 @@ absl::StatusOr<ir::HostValue> DecodeJpeg(const Bytes& file, std::string_view whe
                     decoder.message());
   };
   if (!decoder.Open()) return damaged();
+  if (decoder.is_huffman() && decoder.height() * decoder.width() > kMaxPixelsOfByte * file.size())
+    return DataLoss("{}: {} x {} pixels cannot come out of {} bytes", where, decoder.height(),
+                    decoder.width(), file.size());
   FORGE_ASSIGN_OR_RETURN(ir::HostValue image,
                          EmptyImage(decoder.height(), decoder.width(), decoder.channels(), where));
   if (!decoder.ReadRows(image.mutable_bytes().data())) return damaged();

@@ -13,7 +13,7 @@ namespace {
 
 // deflate cannot expand more than this: a larger claim need not be allocated.
 constexpr uint64_t kMaxExpansion = 1032;
-constexpr png_alloc_size_t kMaxChunkBytes = 8 << 20;  // colour profiles, text: all ignored here
+constexpr png_alloc_size_t kMaxChunkBytes = 8 << 20;
 
 class PngDecoder {
  public:
@@ -28,6 +28,9 @@ class PngDecoder {
     if (info_ == nullptr) return Fail("no memory");
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
     png_set_chunk_malloc_max(png_, kMaxChunkBytes);
+    // Above that limit the library only warns, and allocates what a chunk claims to hold: let it
+    // skip every chunk that is of no use here (-1: all that it lists).
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
     png_set_read_fn(png_, this, &OnRead);
     png_read_info(png_, info_);
     if (png_get_bit_depth(png_, info_) == 16) png_set_strip_16(png_);

@@ -108,6 +108,14 @@ TEST(PngTest, SurvivesEveryBitFlip) {
   }
 }
 
+// What it does not look at may claim anything: the chunk's bytes are not there, and not asked for.
+TEST(PngTest, SkipsWhatItIgnores) {
+  PngFile file{1, 1, 8, 2, Row({9, 8, 7}), Chunk("iCCP", "nonsense") + Chunk("sPLT", "nonsense")};
+  EXPECT_THAT(Decode(Encode(file)), Succeeds());
+  file.more = BigEndian(0x54000013) + "sPLT";
+  EXPECT_THAT(Decode(Encode(file)), Fails(StatusCode::kDataLoss, "ends early"));
+}
+
 TEST(PngTest, RefusesSizesThatNothingFills) {
   EXPECT_THAT(Decode(Encode({1u << 30, 1u << 30, 8, 2, "", ""})),
               Fails(StatusCode::kDataLoss, "picture"));
@@ -166,6 +174,14 @@ TEST(JpegTest, DecodesGreyAndColour) {
 
 TEST(JpegTest, RefusesCmyk) {
   EXPECT_THAT(Decode(EncodeJpeg(2, 2, JCS_CMYK, 4, 50)), Fails(StatusCode::kDataLoss, "color"));
+}
+
+TEST(JpegTest, RefusesSizesThatNothingFills) {
+  std::string file = EncodeJpeg(16, 16, JCS_RGB, 3, 50);
+  const size_t frame = file.find("\xff\xc0");
+  ASSERT_NE(frame, std::string::npos);
+  file.replace(frame + 5, 4, "\x3e\x80\x3e\x80");  // 16000 x 16000
+  EXPECT_THAT(Decode(file), Fails(StatusCode::kDataLoss, "cannot come out of"));
 }
 
 TEST(JpegTest, RefusesTruncationAnywhere) {
