@@ -110,6 +110,9 @@ class Executable {
     ProgramCache& programs;
     // Not empty: results go there instead of to the host, one place each.
     std::span<const VariablePlace> results_into;
+    // Called once the programs are compiled: waits until `variables` are there. Empty: they are.
+    //   errors: passed on
+    std::function<absl::Status()> wait_for_variables = {};
   };
   // errors: Unimplemented (no program for a node), ResourceExhausted
   static absl::StatusOr<std::unique_ptr<Executable>> Build(const Inputs& inputs,

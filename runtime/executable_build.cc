@@ -43,6 +43,7 @@ class ExecutableBuilder {
       AddNodes();
       return std::move(made_);
     }
+    if (inputs_.wait_for_variables) FORGE_RETURN_IF_ERROR(inputs_.wait_for_variables());
     FORGE_RETURN_IF_ERROR(PlaceVariables());
     FORGE_RETURN_IF_ERROR(PlaceStaging());
     FORGE_RETURN_IF_ERROR(PlaceArena());

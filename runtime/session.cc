@@ -2,6 +2,7 @@
 #include "runtime/session.h"
 
 #include <algorithm>
+#include <future>
 
 #include "base/platform.h"
 #include "formats/load.h"
@@ -196,26 +197,31 @@ absl::StatusOr<std::unique_ptr<Session::Plan>> Session::MakePlan(const ir::Bindi
   const ir::Function& f = *shared_->functions()[function];
   FORGE_ASSIGN_OR_RETURN(plan->bound,
                          BindLowered(f, device_->target(), bindings, LoweringFor(options_)));
-  FORGE_RETURN_IF_ERROR(shared_->LoadConstants(plan->bound, options_, plan->constants));
+  // Constants are packed and go up while kernels compile.
+  std::future<absl::Status> loading = std::async(std::launch::async, [&] {
+    return shared_->LoadConstants(plan->bound, options_, plan->constants);
+  });
   const VariablePlaces* places[] = {&plan->constants, &states_->places};
   Executable::Options build{.timestamps = options_.timestamps,
                             .stepwise = options_.stepwise,
                             .compile_only = options_.compile_only};
-  if (options_.memory_limit != UINT64_MAX) {
-    const uint64_t weights = shared_->share().constants.bytes();
-    if (weights > options_.memory_limit)
-      return ResourceExhausted("the weights take {} bytes, and the limit is {}", weights,
-                               options_.memory_limit);
-    build.memory_limit = options_.memory_limit - weights;
-  }
   if (options_.progress)
     build.progress = [this](size_t done, size_t total) {
       options_.progress("compiling kernels", done, total);
     };
-  FORGE_ASSIGN_OR_RETURN(
-      plan->executable,
-      Executable::Build({device_, *plan->bound.main, places, shared_->share().programs, {}},
-                        build));
+  Executable::Inputs inputs{device_, *plan->bound.main, places, shared_->share().programs, {}};
+  inputs.wait_for_variables = [&]() -> absl::Status {
+    FORGE_RETURN_IF_ERROR(loading.get());
+    if (options_.memory_limit == UINT64_MAX) return absl::OkStatus();
+    const uint64_t weights = shared_->share().constants.bytes();
+    if (weights > options_.memory_limit)
+      return ResourceExhausted("the weights take {} bytes, and the limit is {}", weights,
+                               options_.memory_limit);
+    build.memory_limit = options_.memory_limit - weights;  // read after this, to place the arena
+    return absl::OkStatus();
+  };
+  FORGE_ASSIGN_OR_RETURN(plan->executable, Executable::Build(inputs, build));
+  if (loading.valid()) FORGE_RETURN_IF_ERROR(loading.get());  // compile_only waits for nothing
   return plan;
 }
 
