@@ -10,9 +10,6 @@
 namespace forge::ir {
 namespace {
 
-// Idioms have a handful of factors and terms; chains of a thousand are no idiom.
-constexpr int kMaxDepth = 6;
-
 void Multiply(const Function& f, const AnyOp& op, Ids in, int depth, Factored& p);
 
 void Multiply(const Function& f, uint32_t value, int depth, Factored& p) {
@@ -59,21 +56,21 @@ bool IsNear(double a, double b) {
 
 Factored FactoredOf(const Function& f, uint32_t value) {
   Factored p;
-  Multiply(f, value, kMaxDepth, p);
+  Multiply(f, value, kMaxPatternDepth, p);
   std::sort(p.factors.begin(), p.factors.end());
   return p;
 }
 
-Factored FactoredOf(const Function& f, const AnyOp& op, Ids in) {
+Factored FactoredOf(const Function& f, const AnyOp& op, Ids in, int depth) {
   Factored p;
-  if (op.Is<Mul>() || (op.Is<Div>() && NumberOf(f, in[1]))) Multiply(f, op, in, kMaxDepth, p);
+  if (op.Is<Mul>() || (op.Is<Div>() && NumberOf(f, in[1]))) Multiply(f, op, in, depth, p);
   std::sort(p.factors.begin(), p.factors.end());
   return p;
 }
 
-Line LineOf(const Function& f, uint32_t value) {
+Line LineOf(const Function& f, uint32_t value, uint32_t until) {
   Line line{.x = value};
-  for (int depth = 0; depth < kMaxDepth; ++depth) {
+  for (int depth = 0; depth < kMaxPatternDepth && line.x != until; ++depth) {
     const Node* node = Maker(f, line.x);
     if (node == nullptr || node->in.size() != 2) break;
     const std::optional<double> left = NumberOf(f, node->in[0]), right = NumberOf(f, node->in[1]);

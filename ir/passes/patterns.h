@@ -40,10 +40,13 @@ struct Factored {
     return IsNear(a.scale, b.scale) && a.factors == b.factors;
   }
 };
-// Looks through products and quotients by numbers, some levels deep.
+// Idioms have a handful of factors and terms; chains of a thousand are no idiom.
+inline constexpr int kMaxPatternDepth = 6;
+
+// Looks through products and quotients by numbers, so many levels deep.
 Factored FactoredOf(const Function& f, uint32_t value);
 // Of a node that is not in the function yet.
-Factored FactoredOf(const Function& f, const AnyOp& op, Ids in);
+Factored FactoredOf(const Function& f, const AnyOp& op, Ids in, int depth = kMaxPatternDepth);
 
 // slope * x + offset
 struct Line {
@@ -53,7 +56,8 @@ struct Line {
     return a.x == b.x && IsNear(a.slope, b.slope) && IsNear(a.offset, b.offset);
   }
 };
-Line LineOf(const Function& f, uint32_t value);
+// Looks through sums and products with numbers, as far as `until` where that comes on the way.
+Line LineOf(const Function& f, uint32_t value, uint32_t until = kAbsent);
 
 // v of 1 / v; kAbsent where the value is none.
 uint32_t ReciprocalOf(const Function& f, uint32_t value);

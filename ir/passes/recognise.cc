@@ -34,7 +34,7 @@ bool IsHardSwishGate(const Function& f, uint32_t gate, uint32_t x, double scale)
            Operand(f, gate) == x;
   const auto* clamp = OpOf<Clamp>(f, gate);
   return clamp && clamp->low == 0 && clamp->high == 6 && IsNear(scale, 1.0 / 6) &&
-         LineOf(f, Operand(f, gate)) == Line{x, 1, 3};
+         LineOf(f, Operand(f, gate), x) == Line{x, 1, 3};
 }
 
 // x * 1/2 * (1 + erf(x / sqrt(2)))
@@ -42,7 +42,7 @@ bool IsGeluGate(const Function& f, uint32_t gate, uint32_t x, double scale) {
   const Line line = LineOf(f, gate);
   return Maker<Erf>(f, line.x) && IsNear(line.slope, line.offset) &&
          IsNear(scale * line.slope, 0.5) &&
-         LineOf(f, Operand(f, line.x)) == Line{x, 1 / std::numbers::sqrt2, 0};
+         LineOf(f, Operand(f, line.x), x) == Line{x, 1 / std::numbers::sqrt2, 0};
 }
 
 // c * (x + 0.044715 * x^3), or c * x * (1 + 0.044715 * x^2).
@@ -76,10 +76,7 @@ bool IsSiluGate(const Function& f, uint32_t gate, uint32_t x, double scale) {
   return IsNear(scale, 1) && Maker<Sigmoid>(f, gate) && Operand(f, gate) == x;
 }
 
-// scale * x * gate(x).
-std::optional<Values> Gated(const Site& s) {
-  if (!s.op.Is<Mul>() && !s.op.Is<Div>()) return std::nullopt;
-  const Factored p = FactoredOf(s.f, s.op, s.in);
+std::optional<Values> GatedFactors(const Site& s, const Factored& p) {
   if (p.factors.size() != 2) return std::nullopt;
   for (size_t i : {0, 1}) {
     const uint32_t x = p.factors[i], gate = p.factors[1 - i];
@@ -88,6 +85,14 @@ std::optional<Values> Gated(const Site& s) {
     if (IsGeluTanhGate(s.f, gate, x, p.scale)) return Unary(s, x, Gelu{.tanh_form = true});
     if (IsSiluGate(s.f, gate, x, p.scale)) return Unary(s, x, Silu{});
   }
+  return std::nullopt;
+}
+
+// scale * x * gate(x). The fewest levels first, since x may be a product too.
+std::optional<Values> Gated(const Site& s) {
+  if (!s.op.Is<Mul>() && !s.op.Is<Div>()) return std::nullopt;
+  for (int depth = 0; depth <= kMaxPatternDepth; ++depth)
+    if (auto made = GatedFactors(s, FactoredOf(s.f, s.op, s.in, depth))) return made;
   return std::nullopt;
 }
 

@@ -56,6 +56,24 @@ TEST_F(RecogniseTest, HardSwishDividedLast) {
   ExpectHardSwish(x_ * Clamped(x_ + 3.0) / 6.0);
 }
 
+TEST_F(RecogniseTest, ActivationsOfWhatIsScaledAndShifted) {
+  const std::function<Value(Value)> operands[] = {[](Value v) { return v * 0.75; },
+                                                  [](Value v) { return v * 0.75 + 0.5; },
+                                                  [](Value v) { return v * v + 3.0; }};
+  for (const auto& operand : operands) {
+    EXPECT_NE(Only<HardSwish>(AfterSpelling([&](Value v) {
+                const Value x = operand(v);
+                return x * Clamped(x + 3.0) / 6.0;
+              })),
+              nullptr);
+    EXPECT_NE(Only<Gelu>(AfterSpelling([&](Value v) {
+                const Value x = operand(v);
+                return x * (erf(x / std::numbers::sqrt2) + 1.0) * 0.5;
+              })),
+              nullptr);
+  }
+}
+
 TEST_F(RecogniseTest, HardSwishWithEveryOperandTheOtherWayRound) {
   X();
   ExpectHardSwish(Clamped(3.0 + x_) * x_ / 6.0);
