@@ -15,8 +15,11 @@ RowSpace Space(const Region& r) {
 }
 
 void Emit(Row& row) {
-  const Val top = row.Largest();
-  const Val sum = row.Sum([&](Val x) { return exp(x - top); });
+  const bool masked_zero = row.op<ir::Softmax>().masked_rows_zero;
+  Val top = row.Largest();
+  if (masked_zero) top = max(top, std::numeric_limits<float>::lowest());
+  Val sum = row.Sum([&](Val x) { return exp(x - top); });
+  if (masked_zero) sum = select(sum == 0.0, 1.0, sum);
   row.Store([&](Val x, Row::Operands) { return exp(x - top) / sum; });
 }
 

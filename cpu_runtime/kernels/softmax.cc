@@ -20,8 +20,13 @@ struct Shape {
 template <class T>
 class SoftmaxCall final : public AnchorCall {
  public:
-  SoftmaxCall(Shape shape, uint32_t operand, int threads)
-      : s_(shape), operand_(operand), threads_(threads) {}
+  SoftmaxCall(Shape shape, const ir::Softmax& op, uint32_t operand, int threads)
+      : s_(shape),
+        // Of a row of -infinity alone every difference is then -infinity, and the sum 0.
+        least_(op.masked_rows_zero ? std::numeric_limits<T>::lowest()
+                                   : StartOf<T>(ir::ReduceKind::kMax)),
+        operand_(operand),
+        threads_(threads) {}
   std::string_view kernel() const override { return "softmax"; }
 
   absl::Status Run(const Arguments& a) const override {
@@ -48,23 +53,25 @@ class SoftmaxCall final : public AnchorCall {
 
   void Row(const T* x, T* y) const {
     const auto n = static_cast<size_t>(s_.along);
-    const T most = RowLoopsOf<T>().fold[kMax](x, n, StartOf<T>(ir::ReduceKind::kMax));
+    const T most = RowLoopsOf<T>().fold[kMax](x, n, least_);
     const T sum = ExpLoopsOf<T>().exp_sum(x, most, y, n);
-    ExpLoopsOf<T>().divide_all(y, sum, n);
+    ExpLoopsOf<T>().divide_all(y, sum == 0 ? 1 : sum, n);
   }
 
   void Columns(const T* x, T* y, int64_t columns) const {
     const auto n = static_cast<size_t>(columns);
     alignas(64) T most[kPart], sums[kPart];
-    std::fill_n(most, n, StartOf<T>(ir::ReduceKind::kMax));
+    std::fill_n(most, n, least_);
     std::fill_n(sums, n, T{0});
     for (int64_t k = 0; k < s_.along; ++k) RowLoopsOf<T>().combine[kMax](most, x + k * s_.inner, n);
     for (int64_t k = 0; k < s_.along; ++k)
       ExpLoopsOf<T>().exp_add(x + k * s_.inner, most, y + k * s_.inner, sums, n);
+    for (size_t i = 0; i < n; ++i) sums[i] = sums[i] == 0 ? 1 : sums[i];
     for (int64_t k = 0; k < s_.along; ++k) ExpLoopsOf<T>().divide(y + k * s_.inner, sums, n);
   }
 
   Shape s_;
+  T least_;  // where the search for the largest begins
   uint32_t operand_;
   int threads_;
 };
@@ -74,17 +81,19 @@ absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
   const uint32_t operand = *site.task.OperandOf(node.in[0]);
   const View& x = site.operands[operand];
   if (x.strides != site.out.strides) return Unimplemented("softmax from one layout to another");
-  FORGE_ASSIGN_OR_RETURN(const int64_t axis, ir::NormalAxis(node.op.As<ir::Softmax>()->axis,
-                                                            static_cast<int64_t>(x.shape.size())));
+  const ir::Softmax& op = *node.op.As<ir::Softmax>();
+  FORGE_ASSIGN_OR_RETURN(const int64_t axis,
+                         ir::NormalAxis(op.axis, static_cast<int64_t>(x.shape.size())));
   const int64_t along = x.shape[static_cast<size_t>(axis)], all = x.elements();
   // A stride counts the elements of everything further in; that of a lone index means nothing.
   const int64_t inner = along == 1 ? 1 : x.strides[static_cast<size_t>(axis)];
   const Shape shape{all == 0 ? 0 : all / (along * inner), along, inner};
   const int threads = site.settings.threads;
   if (x.dtype == DType::kF64)
-    return MadeAnchor{std::make_unique<SoftmaxCall<double>>(shape, operand, threads),
+    return MadeAnchor{std::make_unique<SoftmaxCall<double>>(shape, op, operand, threads),
                       node.first_out};
-  return MadeAnchor{std::make_unique<SoftmaxCall<float>>(shape, operand, threads), node.first_out};
+  return MadeAnchor{std::make_unique<SoftmaxCall<float>>(shape, op, operand, threads),
+                    node.first_out};
 }
 
 class Softmax final : public Kernel {

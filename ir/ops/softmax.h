@@ -6,6 +6,7 @@ namespace forge::ir {
 
 struct Softmax {
   int64_t axis = -1;
+  bool masked_rows_zero = false;
 
   static constexpr OpInfo kInfo{.name = "softmax",
                                 .formula = "y = exp(x - max(x)) / sum(exp(x - max(x))) along axis",
@@ -13,7 +14,9 @@ struct Softmax {
                                 .outputs = "y: =x",
                                 .source = "ONNX Softmax-13; torch.softmax"};
   static constexpr Field kFields[] = {
-      FieldOf<&Softmax::axis>("axis", "Negative counts from the end.")};
+      FieldOf<&Softmax::axis>("axis", "Negative counts from the end."),
+      FieldOf<&Softmax::masked_rows_zero>("masked_rows_zero",
+                                          "Where all x are -infinity, y is 0 and not NaN.")};
 
   absl::StatusOr<Types> infer(TypeSpan in) const;
   Values decompose(Function& f, ValueSpan in) const;

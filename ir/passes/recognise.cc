@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Idioms that exporters write out, as the op they spell. Exporters differ in the order of factors
 // and terms and in where they put constants, so idioms are stated over products and lines.
+#include <numeric>
+
+#include "ir/ops/attention.h"
 #include "ir/ops/axes.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/layer_norm.h"
+#include "ir/ops/matmul.h"
 #include "ir/ops/reduce.h"
 #include "ir/ops/softmax.h"
+#include "ir/ops/transpose.h"
 #include "ir/passes/passes.h"
 #include "ir/passes/patterns.h"
 #include "ir/scalar_math.h"
@@ -13,12 +18,15 @@
 namespace forge::ir {
 namespace {
 
+constexpr double kLowest = -std::numeric_limits<double>::infinity();
+
 // The node being rewritten is not in the function yet; its operands are.
 struct Site {
   Function& f;
   const AnyOp& op;
   Ids in;
-  const Type& type;  // of its result
+  const Type& type;    // of its result
+  bool alone = false;  // nobody else reads the first operand
 };
 
 std::optional<Values> Unary(const Site& s, uint32_t x, const AnyOp& op) {
@@ -195,6 +203,72 @@ std::optional<Values> SoftmaxIdiom(const Site& s) {
   return Unary(s, x, Softmax{.axis = sum->axes[0]});
 }
 
+// k of a value that holds k with its last two axes swapped.
+Value Swapped(Function& f, uint32_t value) {
+  std::vector<int64_t> order(static_cast<size_t>(f.type(value).rank()));
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  const Node* node = Maker<Transpose>(f, value);
+  if (node && node->op.As<Transpose>()->permutation == order) return f.value(node->in[0]);
+  return f(Transpose{.permutation = std::move(order)}, {f.value(value)});
+}
+
+// scale * q k^T, however the scale is shared out; k is kAbsent where the value is none.
+struct Scores {
+  uint32_t q = kAbsent, k = kAbsent;
+  bool swapped = false;  // k's last two axes are
+  double scale = 1;
+};
+Scores ScoresOf(const Function& f, uint32_t value) {
+  const Factored outer = FactoredOf(f, value);
+  if (outer.factors.size() != 1) return {};
+  const Node* product = Maker<MatMul>(f, outer.factors[0]);
+  if (!product || product->op.As<MatMul>()->transpose_a) return {};
+  Scores s{product->in[0], product->in[1], !product->op.As<MatMul>()->transpose_b, outer.scale};
+  for (uint32_t* side : {&s.q, &s.k}) {
+    const Factored inner = FactoredOf(f, *side);
+    if (inner.factors.size() != 1 || f.type(inner.factors[0]) != f.type(*side)) continue;
+    s.scale *= inner.scale;
+    *side = inner.factors[0];
+  }
+  return s;
+}
+
+// softmax(scale * q k^T [+ mask]) v, or with a selection between the scores and -infinity.
+std::optional<Values> AttentionIdiom(const Site& s) {
+  const MatMul* op = s.op.As<MatMul>();
+  // Probabilities that somebody else reads are computed anyway.
+  if (!op || op->transpose_a || op->transpose_b || !s.alone) return std::nullopt;
+  const auto* softmax = OpOf<Softmax>(s.f, s.in[0]);
+  const uint32_t masked = Operand(s.f, s.in[0]);
+  if (!softmax) return std::nullopt;
+  const int rank = s.f.type(s.in[0]).rank();
+  const auto axis = NormalAxis(softmax->axis, rank);
+  if (!axis.ok() || *axis != rank - 1 || rank < 2) return std::nullopt;
+  Scores scores = ScoresOf(s.f, masked);
+  uint32_t mask = kAbsent;
+  if (const Node* node = Maker(s.f, masked); scores.k == kAbsent && node) {
+    const bool adds = node->op.Is<Add>();
+    const bool selects = node->op.Is<Select>() && NumberOf(s.f, node->in[2]) == kLowest;
+    for (size_t i = adds ? 0 : 1; (adds || selects) && i < 2 && scores.k == kAbsent; ++i) {
+      if (!(s.f.type(node->in[i]) == s.f.type(masked))) continue;
+      scores = ScoresOf(s.f, node->in[i]);
+      mask = node->in[adds ? 1 - i : 0];
+    }
+  }
+  if (scores.k == kAbsent || scores.scale == 0) return std::nullopt;
+  Function& f = s.f;
+  const Value k = scores.swapped ? Swapped(f, scores.k) : f.value(scores.k);
+  Values in = {f.value(scores.q), k, f.value(s.in[1])};
+  if (mask != kAbsent) in.push_back(f.value(mask));
+  Types types;
+  for (const Value& v : in) types.push_back(v.type());
+  const Attention attention{.scale = scores.scale};
+  const auto result = AnyOp(attention).Infer(types);
+  if (!result.ok() || result->front() != s.type) return std::nullopt;
+  return f.Add(attention, in);
+}
+
 // x to a power that is a product, a root or a quotient.
 std::optional<Values> SmallPower(const Site& s) {
   if (!s.op.Is<Pow>() || s.type != s.f.type(s.in[0])) return std::nullopt;
@@ -217,13 +291,15 @@ std::optional<Values> SmallPower(const Site& s) {
 }
 
 using Idiom = std::optional<Values> (*)(const Site& s);
-constexpr Idiom kIdioms[] = {&Gated, &HardGate, &LayerNormIdiom, &SoftmaxIdiom, &SmallPower};
+constexpr Idiom kIdioms[] = {&Gated,        &HardGate,       &LayerNormIdiom,
+                             &SoftmaxIdiom, &AttentionIdiom, &SmallPower};
 
 }  // namespace
 
 absl::Status Recognise(const Function& in, Function& out) {
   Function named(in.name());
-  auto rule = [](Function& f, const Node& node, ValueSpan operands) -> std::optional<Values> {
+  const std::vector<int> uses = in.UseCounts();
+  auto rule = [&](Function& f, const Node& node, ValueSpan operands) -> std::optional<Values> {
     if (!node.late.empty() || node.outs != 1) return std::nullopt;
     std::vector<uint32_t> ids;
     Types types;
@@ -234,8 +310,9 @@ absl::Status Recognise(const Function& in, Function& out) {
     // Numbers may be tensors along which an operand is repeated: what counts is the result's type.
     const absl::StatusOr<Types> result = node.op.Infer(types);
     if (!result.ok()) return std::nullopt;
+    const bool alone = !node.in.empty() && node.in[0] != kAbsent && uses[node.in[0]] == 1;
     for (Idiom idiom : kIdioms)
-      if (auto made = idiom({f, node.op, ids, result->front()})) return made;
+      if (auto made = idiom({f, node.op, ids, result->front(), alone})) return made;
     return std::nullopt;
   };
   FORGE_RETURN_IF_ERROR((Rewriter{.pass = "recognise"}.Run(in, named, rule)));

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <numbers>
 
+#include "ir/ops/attention.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/fill.h"
 #include "ir/ops/layer_norm.h"
+#include "ir/ops/matmul.h"
 #include "ir/ops/reduce.h"
 #include "ir/ops/softmax.h"
+#include "ir/ops/transpose.h"
 #include "ir/scalar_math.h"
 #include "tests/ir/passes/pass_test.h"
 
@@ -343,6 +346,80 @@ TEST_F(RecogniseSoftmaxTest, NotASoftmaxOverAnotherAxisOrSum) {
   ExpectLeftAlone(e / Fold(ReduceKind::kMax, e));
   ExpectLeftAlone(e / Fold(ReduceKind::kSum, x_));
   ExpectLeftAlone(Fold(ReduceKind::kSum, e) / e);
+}
+
+class RecogniseAttentionTest : public RecogniseTest {
+ protected:
+  struct Operands {
+    Value q, k, v, mask, choice;
+  };
+  static Value Swap(Value x) { return (*x.fn)(Transpose{.permutation = {0, 2, 1}}, {x}); }
+  static Value Product(Value a, Value b, bool transpose = false) {
+    return (*a.fn)(MatMul{.transpose_b = transpose}, {a, b});
+  }
+  static Value Soft(Value x, int64_t axis = -1) { return (*x.fn)(Softmax{.axis = axis}, {x}); }
+  using Spelling = std::function<Value(const Operands&)>;
+
+  const Function& AfterSpelling(const Spelling& spelling) {
+    Function* f =
+        Keep(std::make_unique<Function>(fmt::format("spelling.{}", m_.functions().size())));
+    Operands o{f->Argument("q", F32({2, 3, 4})), f->Argument("k", F32({2, 5, 4})),
+               f->Argument("v", F32({2, 5, 6})), f->Argument("mask", F32({1, 5})),
+               f->Argument("choice", Type::Tensor(DType::kBool, {2, 1, 5}))};
+    f->Return("y", spelling(o));
+    const Function& after = After(*f, Recognise);
+    ExpectSame(*f, after, {.tolerance = 1e-5});
+    return after;
+  }
+  static bool HasAttention(const Function& f) {
+    return std::any_of(f.nodes().begin(), f.nodes().end(),
+                       [](const Node& n) { return n.op.Is<Attention>(); });
+  }
+};
+
+TEST_F(RecogniseAttentionTest, InItsSpellings) {
+  const Spelling spellings[] = {
+      [](const Operands& o) { return Product(Soft(Product(o.q, Swap(o.k)) * 0.5), o.v); },
+      [](const Operands& o) { return Product(Soft(Product(o.q, o.k, true) / 2.0, 2), o.v); },
+      [](const Operands& o) {
+        return Product(Soft(Product(o.q * 0.7, Swap(o.k) * 0.7) + o.mask), o.v);
+      },
+      [](const Operands& o) { return Product(Soft(o.mask + Product(o.q, Swap(o.k)) * 0.5), o.v); },
+  };
+  for (const Spelling& spelling : spellings) {
+    const Function& after = AfterSpelling(spelling);
+    const Node* made = Only<Attention>(after);
+    ASSERT_NE(made, nullptr);
+    EXPECT_NEAR(made->op.As<Attention>()->scale, 0.5, 0.011);
+    EXPECT_THAT(Ops(after), ::testing::Not(::testing::Contains("softmax")));
+  }
+}
+
+TEST_F(RecogniseAttentionTest, WithAMaskThatChooses) {
+  const double lowest = -std::numeric_limits<double>::infinity();
+  Function* f = Keep(std::make_unique<Function>("chosen"));
+  const Value q = f->Argument("q", F32({2, 3, 4})), k = f->Argument("k", F32({2, 5, 4}));
+  const Value choice = f->Argument("choice", Type::Tensor(DType::kBool, {2, 1, 5}));
+  f->Return("y", Product(Soft(select(choice, Product(q, Swap(k)) * 0.5, lowest)), k));
+  const Node* made = Only<Attention>(After(*f, Recognise));
+  ASSERT_NE(made, nullptr);
+  EXPECT_EQ(made->in.size(), 4u);
+}
+
+TEST_F(RecogniseAttentionTest, NotOverAnotherAxisOrWithoutTheSwap) {
+  const Spelling misses[] = {
+      [](const Operands& o) { return Product(Soft(Product(o.q, Swap(o.k)), 1), o.v); },
+      [](const Operands& o) { return Product(exp(Product(o.q, Swap(o.k))), o.v); },
+      [](const Operands& o) { return Product(Soft(Product(o.q, Swap(o.k)) * o.mask), o.v); },
+      [](const Operands& o) {
+        return Product(Soft(select(o.choice, Product(o.q, Swap(o.k)), -5.0)), o.v);
+      },
+      [](const Operands& o) {  // the probabilities are wanted too
+        const Value p = Soft(Product(o.q, Swap(o.k)));
+        o.q.fn->Return("p", p);
+        return Product(p, o.v);
+      }};
+  for (const Spelling& miss : misses) EXPECT_FALSE(HasAttention(AfterSpelling(miss)));
 }
 
 TEST_F(RecogniseTest, SmallPowers) {

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/ops/attention.h"
+
+#include <cmath>
+
+#include "ir/module.h"
+#include "ir/ops/define.h"
+#include "ir/ops/elements.h"
+#include "ir/ops/matmul.h"
+#include "ir/ops/softmax.h"
+#include "ir/scalar_math.h"
+
+namespace forge::ir {
+namespace {
+
+constexpr double kLowest = -std::numeric_limits<double>::infinity();
+
+absl::StatusOr<Type> ScoresOf(TypeSpan in) {
+  const MatMul product{.transpose_b = true};
+  FORGE_ASSIGN_OR_RETURN(const Types scores, product.infer(in.first(2)));
+  return scores[0];
+}
+
+double ScaleOf(const Attention& op, int64_t head) {
+  return op.scale != 0 || head == 0 ? op.scale : 1 / std::sqrt(static_cast<double>(head));
+}
+
+// The operands of one evaluation; offsets of matrices follow from the place in the leading axes.
+struct Operands {
+  std::vector<double> q, k, v, mask;
+  Index q_strides, k_strides, v_strides, mask_strides;  // of matrices; the mask's of elements
+  int64_t length, keys, head, width;
+  bool added = true;  // the mask is; else it chooses
+
+  explicit Operands(const Eval& e)
+      : q(Doubles(*e.in(0))),
+        k(Doubles(*e.in(1))),
+        v(Doubles(*e.in(2))),
+        length(e.in(0)->dim(e.in(0)->rank() - 2)),
+        keys(e.in(1)->dim(e.in(1)->rank() - 2)),
+        head(e.in(0)->dim(e.in(0)->rank() - 1)),
+        width(e.in(2)->dim(e.in(2)->rank() - 1)) {}
+
+  // q k^T of row i, scaled and masked; the absolute values of the products go to `magnitude`.
+  std::vector<double> Scores(const Index& batch, int64_t i, double scale, double& magnitude) const {
+    const double* a = q.data() + (At(batch, q_strides) * length + i) * head;
+    const double* b = k.data() + At(batch, k_strides) * keys * head;
+    std::vector<double> out(static_cast<size_t>(keys));
+    for (int64_t j = 0; j < keys; ++j) {
+      double sum = 0, all = 0;
+      for (int64_t e = 0; e < head; ++e) {
+        sum += a[e] * b[j * head + e];
+        all += std::fabs(a[e] * b[j * head + e]);
+      }
+      double& score = out[static_cast<size_t>(j)];
+      score = sum * scale;
+      double reached = all * std::fabs(scale);
+      if (!mask.empty()) {
+        const size_t n = batch.size();
+        const double m = mask[static_cast<size_t>(At(batch, mask_strides) + i * mask_strides[n] +
+                                                  j * mask_strides[n + 1])];
+        if (added)
+          score += m;
+        else if (m == 0)
+          score = kLowest;
+        if (added && std::isfinite(m)) reached += std::fabs(m);
+      }
+      if (std::isfinite(score)) magnitude = std::fmax(magnitude, reached);
+    }
+    return out;
+  }
+
+  static int64_t At(const Index& batch, const Index& strides) {
+    int64_t place = 0;
+    for (size_t axis = 0; axis < batch.size(); ++axis) place += batch[axis] * strides[axis];
+    return place;
+  }
+};
+
+// Scores become probabilities; a row of nothing stays nothing.
+void Normalize(std::vector<double>& scores) {
+  double high = kLowest, sum = 0;
+  for (double s : scores) high = std::fmax(high, s);
+  for (double& s : scores) s = high == kLowest && !std::isnan(s) ? 0 : std::exp(s - high);
+  for (double s : scores) sum += s;
+  for (double& s : scores) s = sum == 0 ? 0 : s / sum;
+}
+
+// y = sum over j of weigh(p[j], magnitude of the scores) * v[j], or of its absolute values.
+absl::Status Run(Eval& e, const Attention& op, bool magnify) {
+  Operands o(e);
+  HostValue& y = e.out(0);
+  const auto batch = y.shape().first(y.shape().size() - 2);
+  const auto leading = [](const HostValue& t) { return t.shape().first(t.shape().size() - 2); };
+  o.q_strides = BroadcastStrides(leading(*e.in(0)), batch);
+  o.k_strides = BroadcastStrides(leading(*e.in(1)), batch);
+  o.v_strides = BroadcastStrides(leading(*e.in(2)), batch);
+  if (e.inputs() > 3 && e.in(3) != nullptr) {
+    o.mask = Doubles(*e.in(3));
+    o.added = e.in(3)->dtype() != DType::kBool;
+    std::vector<int64_t> scores(batch.begin(), batch.end());
+    scores.insert(scores.end(), {o.length, o.keys});
+    o.mask_strides = BroadcastStrides(e.in(3)->shape(), scores);
+  }
+  std::vector<double> out(static_cast<size_t>(y.elements()));
+  double* to = out.data();
+  for (Box at(batch); at && !out.empty(); at.Next()) {
+    const double* v = o.v.data() + Operands::At(*at, o.v_strides) * o.keys * o.width;
+    for (int64_t i = 0; i < o.length; ++i, to += o.width) {
+      double reached = 0;
+      std::vector<double> p = o.Scores(*at, i, ScaleOf(op, o.head), reached);
+      Normalize(p);
+      for (int64_t j = 0; j < o.keys; ++j)
+        for (int64_t w = 0; w < o.width; ++w) {
+          const double term = p[static_cast<size_t>(j)] * v[j * o.width + w];
+          // An error of one unit in a score shifts all probabilities by as much, relatively.
+          to[w] += magnify ? std::fabs(term) * (1 + 4 * reached) : term;
+        }
+    }
+  }
+  Store(out, y);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Types> Attention::infer(TypeSpan in) const {
+  FORGE_ASSIGN_OR_RETURN(const Type scores, ScoresOf(in));
+  if (in.size() > 3 && in[3]) {
+    const Dims* shapes[] = {&scores.shape(), &in[3].shape()};
+    const auto all = BroadcastShapes(shapes);
+    if (!all.ok() || !(*all == scores.shape()))
+      return InvalidArgument("the mask {} does not broadcast to the scores {}", in[3].ToText(),
+                             ToText(scores.shape()));
+    if (in[3].dtype() != DType::kBool && in[3].dtype() != in[0].dtype())
+      return InvalidArgument("the mask is {}, q is {}", Name(in[3].dtype()), Name(in[0].dtype()));
+  }
+  const Type operands[] = {scores, in[2]};
+  return MatMul{}.infer(operands);
+}
+
+Values Attention::decompose(Function& f, ValueSpan in) const {
+  const Dim head = in[0].type().shape().back();
+  // Scores and probabilities lose too much in 16 bits.
+  Value scores = f(MatMul{.transpose_b = true}, {Widened(in[0]), Widened(in[1])});
+  if (scale != 0 || head.is_constant())
+    scores = scores * ScaleOf(*this, scale != 0 ? 1 : head.constant());
+  if (in.size() > 3 && in[3])
+    scores = in[3].type().dtype() == DType::kBool ? select(in[3], scores, kLowest)
+                                                  : scores + Widened(in[3]);
+  const Value p = f(Softmax{.masked_rows_zero = true}, {scores});
+  return {Narrowed(f(MatMul{}, {p, Widened(in[2])}), in[0].type().dtype())};
+}
+
+absl::Status Attention::evaluate(Eval& e) const { return Run(e, *this, false); }
+absl::Status Attention::magnitude(Eval& e) const { return Run(e, *this, true); }
+
+Cost Attention::cost(TypeSpan in) const {
+  const Dim head = in[0].shape().back(), keys = in[1].shape()[in[1].shape().size() - 2];
+  const auto scores = ScoresOf(in);
+  const Dim flops = scores.ok() ? scores->elements() * (head + in[2].shape().back()) * 2 : Dim(0);
+  return {.flops = flops, .terms = head + keys};
+}
+
+Cases Attention::cases() {
+  return {{Attention{}, {"float[2,3,8]", "float[2,5,8]", "float[2,5,4]"}},
+          {Attention{.scale = 0.3}, {"f32[5,16]", "f32[7,16]", "f32[7,16]"}},
+          {Attention{}, {"f32[2,4,6,8]", "f32[2,4,6,8]", "f32[2,4,6,8]", "bool[2,1,1,6]"}},
+          {Attention{}, {"f32[2,4,6,8]", "f32[1,4,9,8]", "f32[9,3]", "f32[6,9]"}},
+          {Attention{.scale = 1}, {"f32[1,3,4]", "f32[2,5,4]", "f32[2,5,4]", "f32[2,3,1]"}},
+          {Attention{}, {"f32[1,33,32]", "f32[1,130,32]", "f32[1,130,32]"}},
+          {Attention{}, {"f32[0,3,8]", "f32[0,5,8]", "f32[0,5,8]"}},
+          {.op = Attention{},
+           .in = {"f32[12,256,32]", "f32[12,256,32]", "f32[12,256,32]"},
+           .bench = true},
+          {Attention{}, {"f32[3,8]", "f32[5,7]", "f32[5,8]"}, "8 columns and b 7 rows"},
+          {Attention{}, {"f32[3,8]", "f32[5,8]", "f32[4,8]"}, "5 columns and b 4 rows"},
+          {Attention{}, {"f32[3,8]", "f32[5,8]", "f32[5,8]", "f32[2,3,5]"}, "does not broadcast"},
+          {Attention{}, {"f32[3,8]", "f32[5,8]", "f32[5,8]", "f16[3,5]"}, "the mask is f16"}};
+}
+
+FORGE_DEFINE_OP(Attention)
+
+}  // namespace forge::ir
