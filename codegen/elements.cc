@@ -52,11 +52,7 @@ bool Inside(const Dim& d, const Dim& extent) {
 
 struct Elements::State {
   State(Builder& builder, const Region& r, Launch& l)
-      : b(builder),
-        region(r),
-        body(r.body()),
-        launch(l),
-        storage(builder, l, r) {}
+      : b(builder), region(r), body(r.body()), launch(l), storage(builder, l, r) {}
 
   Val Index(const Dim& d) { return b.Index(d, at); }
   Dim Coordinate(Val v, int64_t max, int64_t divisor);

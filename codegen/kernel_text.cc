@@ -257,9 +257,9 @@ uint64_t Hash(const Kernel& k) {
   for (uint32_t w : k.workgroup) h = HashMix(h, w);
   for (const View& v : k.views) {
     h = HashType(h, v.elem);
-    for (uint64_t x : {static_cast<uint64_t>(v.space), static_cast<uint64_t>(v.operand),
-                       uint64_t{v.extent}, uint64_t{v.reads}, uint64_t{v.writes},
-                       uint64_t{v.aliased}})
+    for (uint64_t x :
+         {static_cast<uint64_t>(v.space), static_cast<uint64_t>(v.operand), uint64_t{v.extent},
+          uint64_t{v.reads}, uint64_t{v.writes}, uint64_t{v.aliased}})
       h = HashMix(h, x);
   }
   for (const ValueInfo& v : k.values) h = HashType(h, v.type);

@@ -13,7 +13,8 @@ struct PlanStatistics {
 
 // Of the newest binding; barriers once it has run.
 struct SessionStatistics : PlanStatistics {
-  double lower_ms = 0, compile_ms = 0;  // passes; the constants, compiling and recording of a binding
+  double lower_ms = 0,
+         compile_ms = 0;  // passes; the constants, compiling and recording of a binding
   uint64_t weight_bytes = 0;
 };
 

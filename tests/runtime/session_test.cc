@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "ir/ops/matmul.h"
-#include "ir/ops/matmul.h"
 #include "runtime/backends.h"
 #include "runtime/compare.h"
 #include "runtime/executable.h"
