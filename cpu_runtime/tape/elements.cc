@@ -190,10 +190,19 @@ void LoadRepeated(DType t, const RunRows& from, uint8_t* block) {
     std::memcpy(block + have * held, block, std::min(have, from.rows - have) * held);
 }
 
+void CopyRows(const RunRows& from, size_t bytes, uint8_t* block) {
+  const size_t row = from.columns * bytes;
+  const int64_t step = from.row_stride * static_cast<int64_t>(bytes);
+  for (size_t r = 0; r < from.rows; ++r)
+    std::memcpy(block + r * row, from.at + static_cast<int64_t>(r) * step, row);
+}
+
 void LoadRows(DType t, const RunRows& from, uint8_t* block) {
   constexpr size_t kShort = 16;
   if (from.rows == 1) return LoadRun(t, {from.at, from.stride, from.columns}, block);
   if (from.row_stride == 0) return LoadRepeated(t, from, block);
+  if (from.stride == 1 && !IsNarrowFloat(t) && from.columns > kShort)
+    return CopyRows(from, StoredBytes(t), block);
   const bool turned = std::abs(from.row_stride) < std::abs(from.stride) && from.rows > 1;
   if (IsNarrowFloat(t) || (from.columns > kShort && !turned)) {
     const auto bytes = static_cast<int64_t>(StoredBytes(t));
@@ -222,6 +231,12 @@ void LoadRows(DType t, const RunRows& from, uint8_t* block) {
 
 void StoreRows(DType t, const uint8_t* block, const MutableRunRows& to) {
   const auto bytes = static_cast<int64_t>(StoredBytes(t));
+  if (to.stride == 1 && !IsNarrowFloat(t)) {
+    const size_t row = to.columns * static_cast<size_t>(bytes);
+    for (size_t r = 0; r < to.rows; ++r)
+      std::memcpy(to.at + static_cast<int64_t>(r) * to.row_stride * bytes, block + r * row, row);
+    return;
+  }
   for (size_t r = 0; r < to.rows; ++r)
     StoreRun(t, block + r * to.columns * HeldBytes(t),
              {to.at + static_cast<int64_t>(r) * to.row_stride * bytes, to.stride, to.columns});
