@@ -203,7 +203,7 @@ void LoadRows(DType t, const RunRows& from, uint8_t* block) {
   if (from.row_stride == 0) return LoadRepeated(t, from, block);
   if (from.stride == 1 && !IsNarrowFloat(t) && from.columns > kShort)
     return CopyRows(from, StoredBytes(t), block);
-  const bool turned = std::abs(from.row_stride) < std::abs(from.stride) && from.rows > 1;
+  const bool turned = std::abs(from.row_stride) < std::abs(from.stride);
   if (IsNarrowFloat(t) || (from.columns > kShort && !turned)) {
     const auto bytes = static_cast<int64_t>(StoredBytes(t));
     for (size_t r = 0; r < from.rows; ++r)
