@@ -81,16 +81,16 @@ struct GatherInstruction {
 // out[i] = value[row of i], which the program of the rows computes
 struct RowRepeatInstruction {
   Register out = 0, row_value = 0;
-  size_t bytes;  // of an element
+  size_t bytes = 0;  // of an element
 };
 // out[i] = the operand's element at address[row of i] + stride * (column of i); zero beyond the
 // limit
 struct RowGatherInstruction {
   Register out = 0, row_address = 0;  // the latter in the program of the rows
-  int64_t stride;
-  uint32_t operand;
-  DType dtype;
-  uint64_t limit;
+  int64_t stride = 0;
+  uint32_t operand = 0;
+  DType dtype = DType::kF32;
+  uint64_t limit = 0;
 };
 struct BlendInstruction {
   Register out, mask, a, b;
