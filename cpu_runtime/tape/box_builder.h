@@ -46,7 +46,7 @@ class BoxBuilder {
     Register reg;
   };
   struct Definition {  // an element of a value that is read as an index
-    uint32_t value;
+    uint32_t value = 0;
     ir::Dims at;
   };
   enum class Truth { kYes, kNo, kUnknown };
