@@ -27,9 +27,18 @@ absl::StatusOr<ir::Dim> PackedEncoding::Bytes(DType, const ir::Dims&) const {
   return ir::Dim(static_cast<int64_t>(packed_.get_size()));
 }
 
-absl::Status PackedEncoding::Decode(DType, std::span<const int64_t>, std::span<const uint8_t>,
-                                    std::span<uint8_t>) const {
-  return Unimplemented("{} is the library's own layout, which never leaves a plan", name_);
+absl::Status PackedEncoding::Decode(DType, std::span<const int64_t>, std::span<const uint8_t> in,
+                                    std::span<uint8_t> out) const {
+  if (in.size() != packed_.get_size() || out.size() != plain_.get_size())
+    return Internal("{}: {} bytes do not unpack to {}", name_, in.size(), out.size());
+  return Guarded("reorder", [&] {
+    // The library takes pointers to mutable memory even of what it only reads.
+    dnnl::memory from(packed_, Engine(), const_cast<uint8_t*>(in.data()));
+    dnnl::memory to(plain_, Engine(), out.data());
+    dnnl::stream stream(Engine());
+    dnnl::reorder(from, to).execute(stream, from, to);
+    stream.wait();
+  });
 }
 
 const PackedEncoding* PackedOf(const ir::Type& t) {
