@@ -1,56 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The programs as a person meets them: what they print, what they refuse, with which exit status,
 // and that nothing half-done stays behind.
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "base/platform.h"
-#include "tests/support/status_matchers.h"
-#include "tests/support/temp_folder.h"
+#include "tests/tools/shell.h"
 
 namespace forge {
 namespace {
 
-const std::string kBin = std::string(FORGE_BINARY_DIR) + "/bin/";
-const std::string kSource = FORGE_SOURCE_DIR;
-const std::string kModel = std::string(FORGE_BINARY_DIR) + "/share/forge/models/fashion.bin";
-const std::string kPicture = kSource + "/examples/fashion/pictures/bag.png";
-
-struct Outcome {
-  int status;
-  std::string out, err;
-};
-
-std::string Slurp(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-Outcome Shell(const std::string& command) {
-  TempFolder folder;
-  const std::string out = folder.path() / "out", err = folder.path() / "err";
-  const int status = std::system((kBin + command + " >'" + out + "' 2>'" + err + "'").c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), Slurp(out), Slurp(err)};
-}
-
-// One sentence on stderr that holds `part`, the status of the contract, nothing else.
-void ExpectError(const std::string& command, int status, const std::string& part) {
-  SCOPED_TRACE(command);
-  const Outcome o = Shell(command);
-  EXPECT_EQ(o.status, status) << o.err;
-  EXPECT_NE(o.err.find("error: "), std::string::npos) << o.err;
-  EXPECT_NE(o.err.find(part), std::string::npos) << o.err;
-  EXPECT_EQ(o.out, "");
-}
-
-std::string Quoted(const std::filesystem::path& p) { return "'" + p.string() + "'"; }
-
-void Write(const std::filesystem::path& path, std::string_view content) {
-  std::ofstream(path, std::ios::binary) << content;
-}
+using namespace testing;  // NOLINT: how programs are run
 
 TEST(ForgeRunTest, NamesAPicture) {
   const Outcome o = Shell("forge-run --device reference " + kModel + " --input image=" + kPicture);
@@ -145,7 +106,7 @@ TEST(ForgeRunTest, LeavesNothingWhereItCannotWrite) {
 
 TEST(ForgeRunTest, SaysWhichBackendIsMissing) {
   TempFolder folder;
-  const std::string lib = std::string(FORGE_BINARY_DIR) + "/lib";
+  const std::string lib = kBin + "../lib";
   std::filesystem::create_directories(folder.path() / "bin");
   std::filesystem::create_directories(folder.path() / "lib");
   std::filesystem::copy(kBin + "forge-run", folder.path() / "bin");
