@@ -9,10 +9,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <climits>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -39,14 +42,60 @@ class Descriptor {
   int fd_;
 };
 
+// The files that a signal must remove, where its handler can read them: memory that never moves,
+// no locks. A file beyond the table's size is written all the same, and stays when a signal comes.
+class UnfinishedFiles {
+ public:
+  static constexpr int kNone = -1;
+
+  int Add(const std::filesystem::path& path) {
+    if (path.native().size() >= sizeof(Entry::path)) return kNone;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      State free = State::kFree;
+      if (!entries_[i].state.compare_exchange_strong(free, State::kTaken)) continue;
+      std::memcpy(entries_[i].path, path.c_str(), path.native().size() + 1);
+      entries_[i].state = State::kReady;
+      return static_cast<int>(i);
+    }
+    return kNone;
+  }
+  void Remove(int entry) {
+    if (entry != kNone) entries_[entry].state = State::kFree;
+  }
+  void Unlink() const {
+    for (const Entry& e : entries_)
+      if (e.state == State::kReady) ::unlink(e.path);
+  }
+
+ private:
+  enum class State : uint8_t { kFree, kTaken, kReady };
+  static_assert(std::atomic<State>::is_always_lock_free);
+  struct Entry {
+    std::atomic<State> state = State::kFree;
+    char path[PATH_MAX];
+  };
+  std::array<Entry, 16> entries_;
+};
+
+UnfinishedFiles unfinished;
+
+extern "C" void RemoveUnfinishedAndEnd(int signal) {
+  unfinished.Unlink();
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);  // pending until the handler returns
+}
+
 // A file that is removed unless it reaches its final name.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(std::filesystem::path path) : path_(std::move(path)) {}
+  explicit TemporaryFile(std::filesystem::path path)
+      : path_(std::move(path)), entry_(unfinished.Add(path_)) {}
   TemporaryFile(const TemporaryFile&) = delete;
   ~TemporaryFile() {
     if (!path_.empty()) ::unlink(path_.c_str());
+    unfinished.Remove(entry_);
   }
+  const std::filesystem::path& path() const { return path_; }
   int RenameTo(const std::filesystem::path& target) {
     const int result = ::rename(path_.c_str(), target.c_str());
     if (result == 0) path_.clear();
@@ -55,16 +104,26 @@ class TemporaryFile {
 
  private:
   std::filesystem::path path_;
+  int entry_;
 };
 
+using WriteProgress = std::function<void(uint64_t done, uint64_t total)>;
+
+// Bytes of one call of write(): few enough that progress moves.
+constexpr size_t kWriteBytes = 8u << 20;
+
 absl::Status WriteAll(int fd, std::span<const std::span<const uint8_t>> parts,
-                      std::string_view path) {
+                      std::string_view path, const WriteProgress& progress) {
+  uint64_t done = 0, total = 0;
+  for (std::span<const uint8_t> content : parts) total += content.size();
   for (std::span<const uint8_t> content : parts) {
     while (!content.empty()) {
-      const ssize_t n = ::write(fd, content.data(), std::min<size_t>(content.size(), 1u << 30));
+      const ssize_t n = ::write(fd, content.data(), std::min(content.size(), kWriteBytes));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return Internal("{}: cannot write: {}", path, ErrorText(errno));
       content = content.subspan(static_cast<size_t>(n));
+      done += static_cast<uint64_t>(n);
+      if (progress) progress(done, total);
     }
   }
   return absl::OkStatus();
@@ -112,7 +171,8 @@ absl::Status WriteFile(const std::filesystem::path& path, std::span<const uint8_
 }
 
 absl::Status WriteFile(const std::filesystem::path& path,
-                       std::span<const std::span<const uint8_t>> parts) {
+                       std::span<const std::span<const uint8_t>> parts,
+                       const WriteProgress& progress) {
   const std::string name = path.string();
   struct stat info{};
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
@@ -120,18 +180,28 @@ absl::Status WriteFile(const std::filesystem::path& path,
     // A pipe or a device (/dev/null, /dev/stdout) is written to, never replaced.
     const Descriptor d(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     if (!d.ok()) return Internal("{}: cannot write: {}", name, ErrorText(errno));
-    return WriteAll(d.get(), parts, name);
+    return WriteAll(d.get(), parts, name, progress);
   }
   const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  const auto temporary = TemporaryName(folder, path);
-  Descriptor d(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  TemporaryFile file(TemporaryName(folder, path));
+  Descriptor d(::open(file.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!d.ok()) return Internal("{}: cannot write: {}", name, ErrorText(errno));
-  TemporaryFile file(temporary);
-  FORGE_RETURN_IF_ERROR(WriteAll(d.get(), parts, name));
+  FORGE_RETURN_IF_ERROR(WriteAll(d.get(), parts, name, progress));
   if (::fsync(d.get()) != 0 || d.Close() != 0 || file.RenameTo(path) != 0)
     return Internal("{}: cannot write: {}", name, ErrorText(errno));
   FlushFolder(folder);
   return absl::OkStatus();
+}
+
+void RemoveUnfinishedFilesOnSignal() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before{};
+    if (::sigaction(signal, nullptr, &before) != 0 || before.sa_handler == SIG_IGN) continue;
+    struct sigaction action{};
+    action.sa_handler = RemoveUnfinishedAndEnd;
+    ::sigfillset(&action.sa_mask);
+    ::sigaction(signal, &action, nullptr);
+  }
 }
 
 absl::StatusOr<std::shared_ptr<SharedLibrary>> SharedLibrary::Open(const std::string& path) {

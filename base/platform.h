@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,8 +23,14 @@ absl::StatusOr<Bytes> MapFile(const std::filesystem::path& path);
 //   errors: Internal with path and reason; nothing is left behind
 absl::Status WriteFile(const std::filesystem::path& path, std::span<const uint8_t> content);
 // The same for content in several parts, written one after another.
+//   progress: told of bytes written, every few MiB; empty: nobody is
 absl::Status WriteFile(const std::filesystem::path& path,
-                       std::span<const std::span<const uint8_t>> parts);
+                       std::span<const std::span<const uint8_t>> parts,
+                       const std::function<void(uint64_t done, uint64_t total)>& progress = {});
+
+// From now on SIGINT, SIGTERM and SIGHUP remove what WriteFile has begun and not finished, and then
+// end the program as they would have; those that are ignored stay so. For programs, not libraries.
+void RemoveUnfinishedFilesOnSignal();
 
 // A shared library opened by name, closed with the last reference.
 class SharedLibrary {

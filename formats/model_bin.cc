@@ -46,7 +46,8 @@ void AppendWeights(const BlobTable& table, std::vector<std::span<const uint8_t>>
   }
 }
 
-absl::Status WriteWeights(const BlobTable& table, const std::filesystem::path& path) {
+absl::Status WriteWeights(const BlobTable& table, const std::filesystem::path& path,
+                          const ModelWriteOptions& options) {
   FileHeader h = MakeHeader(kWeightsMagic);
   h.weights_offset = sizeof(h);
   h.weights_size = table.size();
@@ -54,7 +55,7 @@ absl::Status WriteWeights(const BlobTable& table, const std::filesystem::path& p
   h.header_checksum = ChecksumOfHeader(h);
   std::vector<std::span<const uint8_t>> parts = {BytesOfHeader(h)};
   AppendWeights(table, parts);
-  return WriteFile(path, parts);
+  return WriteFile(path, parts, options.progress);
 }
 
 // ---- reading ----------------------------------------------------------------------------------
@@ -218,7 +219,7 @@ absl::Status WriteModel(const ir::Module& module, const std::filesystem::path& p
   if (options.external_weights) {
     h.flags = kExternalWeights;
     h.weights_size = table.size();
-    FORGE_RETURN_IF_ERROR(WriteWeights(table, WeightsPath(path)));
+    FORGE_RETURN_IF_ERROR(WriteWeights(table, WeightsPath(path), options));
   } else {
     h.weights_offset = AlignUp(sizeof(h) + h.graph_size, kWeightAlignment);
     h.weights_size = table.size();
@@ -226,7 +227,8 @@ absl::Status WriteModel(const ir::Module& module, const std::filesystem::path& p
     AppendWeights(table, parts);
   }
   h.header_checksum = ChecksumOfHeader(h);
-  const absl::Status written = WriteFile(path, parts);
+  const absl::Status written =
+      options.external_weights ? WriteFile(path, parts) : WriteFile(path, parts, options.progress);
   if (!written.ok() && options.external_weights) {
     std::error_code ignored;  // the first failure is the one to tell
     std::filesystem::remove(WeightsPath(path), ignored);

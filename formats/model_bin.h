@@ -3,6 +3,7 @@
 // docs/model-format.md describes every byte.
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <string_view>
 
 #include "ir/module.h"
@@ -11,6 +12,7 @@ namespace forge {
 
 struct ModelWriteOptions {
   bool external_weights = false;  // in PATH.weights, beside the model
+  std::function<void(uint64_t done, uint64_t total)> progress = {};  // told of bytes written
 };
 
 // Writes everything the module holds, whole or not at all; equal weights are stored once.

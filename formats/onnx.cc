@@ -120,7 +120,10 @@ class Importer {
     FORGE_RETURN_IF_ERROR(ReadInitializers());
     FORGE_RETURN_IF_ERROR(ReadInputs());
     CollectReads();
-    for (const int i : order) FORGE_RETURN_IF_ERROR(ReadNode(*graph_.mutable_node(i)));
+    for (size_t i = 0; i < order.size(); ++i) {
+      FORGE_RETURN_IF_ERROR(ReadNode(*graph_.mutable_node(order[i])));
+      if (options_.progress) options_.progress(i + 1, order.size());
+    }
     FORGE_RETURN_IF_ERROR(ReadOutputs());
     FORGE_RETURN_IF_ERROR(ReadMetadata());
     return Finish();

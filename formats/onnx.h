@@ -2,6 +2,7 @@
 // Imports ONNX models.
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@ namespace forge {
 struct OnnxOptions {
   // Shapes to give to inputs by name: numbers, or names of dimensions that stay open ("1,3,H,W").
   std::map<std::string, std::vector<std::string>> shapes = {};
+  std::function<void(size_t done, size_t total)> progress = {};  // told of nodes imported
 };
 
 // Reads a model file; data in other files is mapped and must lie in the model's own folder.

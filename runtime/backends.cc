@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "base/platform.h"
+#include "runtime/faulty_device.h"
 #include "runtime/reference_device.h"
 
 namespace forge {
@@ -112,7 +113,8 @@ absl::StatusOr<DeviceRef> OpenAuto(const DeviceOptions& options) {
       const std::vector<DeviceInfo> devices = (*driver)->List();
       auto at = Choose(backend, "", devices);
       if (!at.ok() || devices[*at].is_cpu != software) continue;
-      if (auto device = (*driver)->Open(*at, options); device.ok()) return device;
+      if (auto device = (*driver)->Open(*at, options); device.ok())
+        return WithFaultFromEnvironment(*std::move(device));
     }
     if (software) break;
     if (auto device = OpenDevice("cpu", options); device.ok()) return device;
@@ -160,7 +162,8 @@ absl::StatusOr<DeviceRef> OpenDevice(std::string_view spec, const DeviceOptions&
       colon == std::string_view::npos ? std::string_view() : spec.substr(colon + 1);
   FORGE_ASSIGN_OR_RETURN(Driver * driver, FindDriver(backend));
   FORGE_ASSIGN_OR_RETURN(size_t index, Choose(backend, which, driver->List()));
-  return driver->Open(index, options);
+  FORGE_ASSIGN_OR_RETURN(DeviceRef device, driver->Open(index, options));
+  return WithFaultFromEnvironment(std::move(device));
 }
 
 }  // namespace forge

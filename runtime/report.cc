@@ -49,9 +49,9 @@ std::string Explain(const Session& session) {
   return out;
 }
 
-absl::StatusOr<std::string> TraceJson(const Session& session, std::pair<int64_t, int64_t> host) {
+absl::StatusOr<std::string> TraceJson(const Session& session, std::span<const HostSpan> host) {
   const Executable* e = session.executable();
-  if (e == nullptr) return InvalidArgument("nothing has run yet");
+  if (e == nullptr || host.empty()) return InvalidArgument("nothing has run yet");
   FORGE_ASSIGN_OR_RETURN(std::vector<StepTime> times, e->Timestamps());
   constexpr int kHost = 1, kQueue = 2;
   nlohmann::json events = nlohmann::json::array();
@@ -62,14 +62,20 @@ absl::StatusOr<std::string> TraceJson(const Session& session, std::pair<int64_t,
                     {"args", {{"name", "forge: " + d.name}}}});
   events.push_back(TrackName(kHost, "host"));
   events.push_back(TrackName(kQueue, d.id + " queue"));
-  const double host_us = static_cast<double>(host.second - host.first) * 1e-3;
-  events.push_back(Slice("run", kHost, 0, host_us));
+  const auto us = [&](int64_t since, int64_t until) {
+    return static_cast<double>(until - since) * 1e-3;
+  };
+  for (const HostSpan& span : host)
+    events.push_back(
+        Slice(span.name, kHost, us(host[0].begin, span.begin), us(span.begin, span.end)));
   // The device has a clock of its own: its first step is put at the start of the run.
-  const uint64_t zero = times.empty() ? 0 : times.front().begin;
+  const double run_us = us(host[0].begin, host.back().begin);
+  const auto zero = static_cast<int64_t>(times.empty() ? 0 : times.front().begin);
   for (size_t i = 0; i < times.size() && i < e->steps().size(); ++i) {
     const StepInfo& s = e->steps()[i];
-    auto slice = Slice(s.label, kQueue, static_cast<double>(times[i].begin - zero) * 1e-3,
-                       static_cast<double>(times[i].end - times[i].begin) * 1e-3);
+    auto slice =
+        Slice(s.label, kQueue, run_us + us(zero, static_cast<int64_t>(times[i].begin)),
+              us(static_cast<int64_t>(times[i].begin), static_cast<int64_t>(times[i].end)));
     slice["args"] = {{"kernel", s.kernel}, {"types", s.types}, {"step", i}};
     events.push_back(std::move(slice));
   }

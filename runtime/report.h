@@ -9,10 +9,18 @@ namespace forge {
 // Steps with kernel, node names and types; memory; kernels made and reused.
 std::string Explain(const Session& session);
 
+// A piece of work on the host's clock, nanoseconds.
+struct HostSpan {
+  std::string name;
+  int64_t begin, end;
+};
+
 // One run with timestamps as trace events that Perfetto and chrome://tracing open: a track for the
 // host, one for the device's queue, a slice for each step with its kernel and types.
-//   host: begin and end of Run on the host clock, nanoseconds
-absl::StatusOr<std::string> TraceJson(const Session& session, std::pair<int64_t, int64_t> host);
+//   host: what the host did, oldest first, the last being the run
+//   errors: InvalidArgument (no run, or no span for it)
+//   source: Trace Event Format, phases X and M (Google, "Trace Event Format")
+absl::StatusOr<std::string> TraceJson(const Session& session, std::span<const HostSpan> host);
 
 // Writes every artifact of the plan's programs (kernel IR, SPIR-V) and the function after each
 // pass, as the observer collected them.  errors: Internal (cannot write)

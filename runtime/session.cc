@@ -57,8 +57,11 @@ Model::Model(std::unique_ptr<ir::Module> module)
     : module_(std::move(module)), shared_(std::make_unique<Shared>()) {}
 Model::~Model() = default;
 
-absl::StatusOr<std::shared_ptr<const Model>> Model::Load(const std::filesystem::path& path) {
-  FORGE_ASSIGN_OR_RETURN(std::unique_ptr<ir::Module> module, LoadModel(path));
+absl::StatusOr<std::shared_ptr<const Model>> Model::Load(
+    const std::filesystem::path& path, const std::function<void(size_t, size_t)>& progress) {
+  LoadOptions options;
+  options.onnx.progress = progress;
+  FORGE_ASSIGN_OR_RETURN(std::unique_ptr<ir::Module> module, LoadModel(path, options));
   return std::make_shared<const Model>(std::move(module));
 }
 

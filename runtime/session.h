@@ -22,8 +22,11 @@ struct StepView;
 class Model {
  public:
   // Reads model.bin, or converts a model of another format in memory.
+  //   progress: told of nodes converted; empty: nobody is
   //   errors: NotFound, DataLoss with the place in the file
-  static absl::StatusOr<std::shared_ptr<const Model>> Load(const std::filesystem::path& path);
+  static absl::StatusOr<std::shared_ptr<const Model>> Load(
+      const std::filesystem::path& path,
+      const std::function<void(size_t done, size_t total)>& progress = {});
   explicit Model(std::unique_ptr<ir::Module> module);
   ~Model();
   const ir::Module& module() const { return *module_; }

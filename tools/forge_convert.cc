@@ -61,13 +61,19 @@ absl::Status Run(const Options& o, bool json) {
   if (o.report) return PrintOperators(o, json);
   if (o.out.empty()) return InvalidArgument("where to? give -o OUT.bin");
   FORGE_ASSIGN_OR_RETURN(OnnxOptions options, ParseShapes(o.shapes));
+  Progress progress;
+  options.progress = [&](size_t done, size_t total) { progress("converting nodes", done, total); };
   std::unique_ptr<ir::Module> module;
   if (options.shapes.empty()) {
-    FORGE_ASSIGN_OR_RETURN(module, LoadModel(o.in));
+    FORGE_ASSIGN_OR_RETURN(module, LoadModel(o.in, {.onnx = options, .model = {}}));
   } else {
     FORGE_ASSIGN_OR_RETURN(module, ImportOnnx(o.in, options));
   }
-  FORGE_RETURN_IF_ERROR(WriteModel(*module, o.out, {.external_weights = o.external}));
+  const auto written = [&](uint64_t done, uint64_t total) {
+    progress("writing MiB", done >> 20, total >> 20);
+  };
+  FORGE_RETURN_IF_ERROR(
+      WriteModel(*module, o.out, {.external_weights = o.external, .progress = written}));
   size_t nodes = 0, bytes = 0;
   for (const auto& f : module->functions()) nodes += f->nodes().size();
   for (const auto& v : module->variables()) bytes += v->init ? v->init->bytes.size() : 0;

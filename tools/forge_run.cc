@@ -58,7 +58,7 @@ void AddOptions(Tool& tool, Options& o) {
 struct Timing {
   double load_ms = 0, first_ms = 0;
   std::vector<double> runs_ms;
-  std::pair<int64_t, int64_t> last_run{0, 0};
+  std::vector<HostSpan> host;  // of --profile: what came before, and the last run
   double At(double share) const {
     std::vector<double> sorted = runs_ms;
     std::sort(sorted.begin(), sorted.end());
@@ -128,19 +128,31 @@ class Runner {
       if (error) return Internal("the folder {} cannot be made: {}", o_.dump, error.message());
     }
     const int64_t begin = NowNanoseconds();
-    FORGE_ASSIGN_OR_RETURN(model_, Model::Load(o_.model));
+    FORGE_ASSIGN_OR_RETURN(model_, Model::Load(o_.model, [this](size_t done, size_t total) {
+                             if (!json_) progress_("converting nodes", done, total);
+                           }));
     timing_.load_ms = Ms(begin);
+    Spent("load the model", begin);
     device_options_ = {.threads = o_.threads, .cache = !o_.no_cache};
+    const int64_t opening = NowNanoseconds();
     FORGE_ASSIGN_OR_RETURN(device_, OpenDevice(o_.device, device_options_));
+    Spent("open the device", opening);
+    const int64_t lowering = NowNanoseconds();
     FORGE_ASSIGN_OR_RETURN(session_,
                            Session::Create(model_, device_, MakeOptions(o_.check_finite)));
+    Spent("passes and weights", lowering);
     return ReadAll();
   }
 
+  void Spent(std::string_view what, int64_t since) {
+    timing_.host.push_back({std::string(what), since, NowNanoseconds()});
+  }
+
   absl::Status ReadAll() {
-    std::map<std::string, int64_t> dims = dims_;
+    const int64_t begin = NowNanoseconds();
     FORGE_ASSIGN_OR_RETURN(
-        inputs_, ReadInputs(o_.inputs, session_->inputs(), dims, *model_, o_.presentation));
+        inputs_, ReadInputs(o_.inputs, session_->inputs(), dims_, *model_, o_.presentation));
+    Spent("read inputs", begin);
     return absl::OkStatus();
   }
 
@@ -149,12 +161,22 @@ class Runner {
     for (int i = 0; i < o_.warmup + o_.repeat; ++i) {
       const int64_t begin = NowNanoseconds();
       FORGE_ASSIGN_OR_RETURN(results_, session_->Run(inputs_));
-      timing_.last_run = {begin, NowNanoseconds()};
       const double ms = Ms(begin);
+      NoteRun(begin, i == 0, i + 1 == o_.warmup + o_.repeat);
       if (i == 0) timing_.first_ms = ms;
       if (i >= o_.warmup) timing_.runs_ms.push_back(ms);
     }
     return dump_status_;
+  }
+
+  // The first run begins with binding.
+  void NoteRun(int64_t begin, bool first, bool last) {
+    if (first) {
+      const auto bound = begin + static_cast<int64_t>(session_->statistics().compile_ms * 1e6);
+      timing_.host.push_back({"bind and compile", begin, bound});
+      begin = bound;
+    }
+    if (last) Spent("run", begin);
   }
 
   absl::Status ExecuteChecked() {
@@ -169,11 +191,12 @@ class Runner {
     const int64_t begin = NowNanoseconds();
     FORGE_ASSIGN_OR_RETURN(results_, session_->RunStepwise(inputs_, finite));
     timing_.runs_ms = {timing_.first_ms = Ms(begin)};
+    NoteRun(begin, true, true);
     return dump_status_;
   }
 
   absl::Status WriteProfile() {
-    FORGE_ASSIGN_OR_RETURN(std::string trace, TraceJson(*session_, timing_.last_run));
+    FORGE_ASSIGN_OR_RETURN(std::string trace, TraceJson(*session_, timing_.host));
     return WriteFile(o_.profile,
                      std::span(reinterpret_cast<const uint8_t*>(trace.data()), trace.size()));
   }
@@ -234,16 +257,22 @@ class Runner {
       std::cout << fmt::format("compared with {} ({})\n", other->info().name, other_name_)
                 << table.Text();
     }
+    FORGE_ASSIGN_OR_RETURN(const std::string where, CompareSteps());
     if (comparison_.within()) return absl::OkStatus();
     const OutputDifference& worst = *comparison_.worst();
-    std::string where;
-    if (o_.steps) {
-      FORGE_ASSIGN_OR_RETURN(first_step_, FirstDifferingStep());
-      where = first_step_.empty() ? "; every step by itself is within bounds"
-                                  : "; the first step that differs is " + first_step_;
-    }
-    return Internal("output '{}' differs from {} by {:.2e}{}", worst.output, other_name_,
-                    worst.rel_error, where);
+    return Internal("output '{}' differs from {} by {:.2e}{}{}", worst.output, other_name_,
+                    worst.rel_error, where.empty() ? "" : "; ", where);
+  }
+
+  // A sentence on the first step that differs, with --steps.
+  absl::StatusOr<std::string> CompareSteps() {
+    if (!o_.steps) return "";
+    FORGE_ASSIGN_OR_RETURN(first_step_, FirstDifferingStep());
+    const std::string verdict = first_step_.empty()
+                                    ? "every step by itself is within bounds"
+                                    : "the first step that differs is " + first_step_;
+    if (!json_) std::cout << verdict << "\n";
+    return verdict;
   }
 
   absl::StatusOr<std::string> FirstDifferingStep();

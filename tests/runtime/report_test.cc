@@ -44,10 +44,11 @@ TEST_F(ReportTest, ExplainsThePlan) {
 }
 
 TEST_F(ReportTest, TracesEveryStep) {
-  EXPECT_THAT(TraceJson(*session_, {0, 0}),
+  EXPECT_THAT(TraceJson(*session_, {}),
               Fails(absl::StatusCode::kInvalidArgument, "nothing has run"));
   Run();
-  FORGE_ASSERT_OK_AND_ASSIGN(std::string text, TraceJson(*session_, {begin_, end_}));
+  const HostSpan host[] = {{"load", begin_ - 5000, begin_ - 2000}, {"run", begin_, end_}};
+  FORGE_ASSERT_OK_AND_ASSIGN(std::string text, TraceJson(*session_, host));
   const auto trace = nlohmann::json::parse(text, nullptr, false);
   ASSERT_FALSE(trace.is_discarded());
   std::set<int> tracks;
@@ -66,7 +67,7 @@ TEST_F(ReportTest, TracesEveryStep) {
   }
   EXPECT_EQ(tracks.size(), 2u);
   EXPECT_EQ(with_kernel, static_cast<int>(session_->executable()->steps().size()));
-  EXPECT_EQ(slices, with_kernel + 1);  // and the host's
+  EXPECT_EQ(slices, with_kernel + 2);  // and the host's
 }
 
 TEST_F(ReportTest, DumpsNothingWhereThereIsNothing) {

@@ -6,6 +6,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "base/platform.h"
+
 namespace forge::tools {
 
 struct Tool::Parser {
@@ -77,6 +79,7 @@ int Tool::Run(int argc, char** argv, const std::function<absl::Status()>& work) 
       if (c == '\n') c = ' ';
     return Fail(InvalidArgument("{}; see {} --help", message, name_));
   }
+  RemoveUnfinishedFilesOnSignal();
   const absl::Status s = work();
   std::cout.flush();
   if (s.ok() && std::cout.fail()) return Fail(Internal("the output could not be written"));
