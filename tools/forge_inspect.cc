@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // forge-inspect: what is in a model, what the passes make of it, and what a step's kernel is.
+#include <algorithm>
 #include <climits>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "runtime/lower.h"
 #include "runtime/session.h"
 #include "tools/support/dims.h"
+#include "tools/support/pass_report.h"
 #include "tools/support/terminal.h"
 #include "tools/support/tool.h"
 
@@ -93,27 +95,60 @@ nlohmann::json SummaryJson(const ir::Module& m) {
   return {{"functions", functions}, {"variables", variables}, {"metadata", metadata}};
 }
 
-// Prints the function after a pass, or after each.
-absl::Status PrintPasses(const Options& o, std::shared_ptr<const Model> model) {
+nlohmann::json ChangeJson(std::string_view pass, const ir::Function& f,
+                          const PassReport::Change& c) {
+  nlohmann::json ops = nlohmann::json::object();
+  for (const auto& [name, n] : c.ops) ops[name] = {n.first, n.second};
+  return {{"pass", std::string(pass)},
+          {"function", f.name()},
+          {"nodes", {c.nodes_before, c.nodes_after}},
+          {"ops", ops},
+          {"diff", c.diff}};
+}
+
+void PrintChange(std::string_view pass, const ir::Function& f, const PassReport::Change& c) {
+  std::cout << Bold(SummaryOf(pass, f.name(), c)) << "\n";
+  for (const std::string& line : SplitLines(c.diff)) std::cout << Coloured(line) << "\n";
+  if (c.diff.empty()) std::cout << "(nothing changed)\n";
+  std::cout << "\n";
+}
+
+// Lowers the model, and binds it where numbers are given or `pass` needs them; `observe` is told of
+// each pass.
+absl::Status RunPasses(const Options& o, const std::shared_ptr<const Model>& model,
+                       std::function<void(std::string_view, const ir::Function&)> observe) {
+  const auto names = PassNames();
+  if (o.pass != "all" && std::find(names.begin(), names.end(), o.pass) == names.end())
+    return InvalidArgument("no pass '{}'; there are {} and all", o.pass, fmt::join(names, ", "));
   FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
   FORGE_ASSIGN_OR_RETURN(DeviceRef device, OpenDevice(o.device, {}));
-  bool found = false;
   SessionOptions options;
   options.dims = dims;
   options.compile_only = true;
-  options.observe = [&](std::string_view pass, const ir::Function& f) {
-    if (o.pass != "all" && o.pass != pass) return;
-    found = true;
-    std::cout << Bold(fmt::format("after {}", pass))
-              << fmt::format(" ({} nodes)\n", f.nodes().size()) << ir::ToText(f) << "\n";
-  };
+  options.observe = std::move(observe);
   FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(model, device, options));
-  const bool bound = dims.size() > 0 || o.pass == "bind" || o.pass == "encode" || o.pass == "pack";
-  if (bound) FORGE_RETURN_IF_ERROR(session->Bind(dims));
-  if (found) return absl::OkStatus();
-  std::string names;
-  for (std::string_view n : PassNames()) names += (names.empty() ? "" : ", ") + std::string(n);
-  return InvalidArgument("no pass '{}'; there are {} and all", o.pass, names);
+  const bool bound = !dims.empty() || o.pass == "bind" || o.pass == "encode" || o.pass == "pack";
+  return bound ? session->Bind(dims) : absl::OkStatus();
+}
+
+// What a pass, or each, did to the model; with --text, the whole function after it.
+absl::Status PrintPasses(const Options& o, const std::shared_ptr<const Model>& model, bool json) {
+  PassReport report;
+  nlohmann::json changes = nlohmann::json::array();
+  for (const auto& f : model->module().functions()) report.Begin(*f);
+  FORGE_RETURN_IF_ERROR(RunPasses(o, model, [&](std::string_view pass, const ir::Function& f) {
+    const PassReport::Change change = report.After(f);
+    if (o.pass != "all" && o.pass != pass) return;
+    if (json)
+      changes.push_back(ChangeJson(pass, f, change));
+    else if (o.text)
+      std::cout << Bold(SummaryOf(pass, f.name(), change)) << "\n" << ir::ToText(f) << "\n";
+    else
+      PrintChange(pass, f, change);
+  }));
+  if (json)
+    std::cout << changes.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  return absl::OkStatus();
 }
 
 absl::Status PrintKernel(const Options& o, std::shared_ptr<const Model> model) {
@@ -158,7 +193,7 @@ absl::Status Run(const Options& o, bool json) {
   }
   FORGE_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model, Model::Load(o.model));
   if (o.kernel >= 0) return PrintKernel(o, model);
-  if (!o.pass.empty()) return PrintPasses(o, model);
+  if (!o.pass.empty()) return PrintPasses(o, model, json);
   if (json)
     std::cout << SummaryJson(model->module())
                      .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
@@ -180,11 +215,14 @@ int main(int argc, char** argv) {
   Tool tool("forge-inspect",
             "Shows what is in a model, what passes make of it, and the kernels of its steps.",
             {"forge-inspect model.bin", "forge-inspect model.bin --pass fuse --device vulkan",
+             "forge-inspect model.bin --html model.html",
              "forge-inspect model.bin --kernel 3 --device vulkan --dim N=1 --stats"});
   tool.AddJson();
   Options o;
   tool.Argument("model", o.model, "model.bin or .onnx");
-  tool.Option("--pass NAME", o.pass, "Show the function after this pass, or after all");
+  tool.Option("--pass NAME", o.pass,
+              "What this pass did, or each of all, as a diff of the text form; with --text the "
+              "whole function after it");
   tool.Option("--device NAME", o.device, "Whose passes and kernels");
   tool.List("--dim SYMBOL=N", o.dims, "SYMBOL=N binds a dynamic dimension");
   tool.Option("--kernel STEP", o.kernel, {0, INT_MAX}, "Show what runs at this step of the plan");

@@ -122,9 +122,22 @@ std::string Duration(double seconds) {
   return fmt::format("{:.2f} s", seconds);
 }
 
-std::string Bold(std::string_view s) {
-  if (!IsTerminal(kStdout) || Environment("NO_COLOR")) return std::string(s);
-  return fmt::format("\033[1m{}\033[0m", s);
+namespace {
+
+// SGR codes: ECMA-48, 8.3.117.
+std::string Styled(std::string_view s, int code) {
+  if (code == 0 || !IsTerminal(kStdout) || Environment("NO_COLOR")) return std::string(s);
+  return fmt::format("\033[{}m{}\033[0m", code, s);
+}
+
+}  // namespace
+
+std::string Bold(std::string_view s) { return Styled(s, 1); }
+
+std::string Coloured(std::string_view diff_line) {
+  constexpr int kRed = 31, kGreen = 32, kCyan = 36;
+  const char sign = diff_line.empty() ? ' ' : diff_line[0];
+  return Styled(diff_line, sign == '-' ? kRed : sign == '+' ? kGreen : sign == '@' ? kCyan : 0);
 }
 
 }  // namespace forge::tools

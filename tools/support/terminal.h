@@ -38,7 +38,8 @@ class Progress {
 std::string Bytes(uint64_t n);  // "1.5 MiB"
 // "1073741824", "512K", "300M", "2G": powers of 1024.
 absl::StatusOr<uint64_t> ParseBytes(std::string_view text);
-std::string Duration(double seconds);  // "12.3 ms"
-std::string Bold(std::string_view s);  // only on a terminal, never with NO_COLOR
+std::string Duration(double seconds);              // "12.3 ms"
+std::string Bold(std::string_view s);              // only on a terminal, never with NO_COLOR
+std::string Coloured(std::string_view diff_line);  // the same: by its first character
 
 }  // namespace forge::tools

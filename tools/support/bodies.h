@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <vector>
+
+#include "ir/module.h"
+
+namespace forge::tools {
+
+// The functions that a node has as attributes.
+std::vector<const ir::Function*> BodiesOf(const ir::Node& node);
+// Every function that nodes of `f` have as a body, directly or inside a body, each once, in order
+// of appearance.
+std::vector<const ir::Function*> BodiesUnder(const ir::Function& f);
+
+}  // namespace forge::tools
