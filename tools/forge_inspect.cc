@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "base/platform.h"
 #include "formats/load.h"
 #include "formats/model_bin.h"
 #include "runtime/backends.h"
@@ -12,6 +13,7 @@
 #include "runtime/lower.h"
 #include "runtime/session.h"
 #include "tools/support/dims.h"
+#include "tools/support/model_page.h"
 #include "tools/support/pass_report.h"
 #include "tools/support/terminal.h"
 #include "tools/support/tool.h"
@@ -20,7 +22,7 @@ namespace forge::tools {
 namespace {
 
 struct Options {
-  std::string model, pass, device = "reference";
+  std::string model, pass, html, device = "reference";
   std::vector<std::string> dims;
   int kernel = -1;
   bool text = false, weights = false, verify = false, stats = false;
@@ -151,6 +153,33 @@ absl::Status PrintPasses(const Options& o, const std::shared_ptr<const Model>& m
   return absl::OkStatus();
 }
 
+absl::Status WritePage(const Options& o, const Model& model, const std::string& title,
+                       std::span<const ir::Function* const> functions) {
+  const std::string page =
+      ModelPageHtml({.title = title, .metadata = model.module().metadata}, functions);
+  return WriteFile(o.html, std::span(reinterpret_cast<const uint8_t*>(page.data()), page.size()));
+}
+
+// The model as one page: as it is, or as a pass left it.
+absl::Status WriteHtml(const Options& o, const std::shared_ptr<const Model>& model) {
+  const std::string name = std::filesystem::path(o.model).filename().string();
+  if (o.pass == "all")
+    return InvalidArgument("--html shows the graph at one point: give --pass NAME, not all");
+  if (o.pass.empty()) {
+    std::vector<const ir::Function*> functions;
+    for (const auto& f : model->module().functions()) functions.push_back(f.get());
+    return WritePage(o, *model, name, functions);
+  }
+  absl::Status written = absl::OkStatus();
+  FORGE_RETURN_IF_ERROR(RunPasses(o, model, [&](std::string_view pass, const ir::Function& f) {
+    const ir::Function* functions[] = {&f};
+    if (pass == o.pass)
+      written =
+          WritePage(o, *model, fmt::format("{} after {} on {}", name, pass, o.device), functions);
+  }));
+  return written;
+}
+
 absl::Status PrintKernel(const Options& o, std::shared_ptr<const Model> model) {
   FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
   FORGE_ASSIGN_OR_RETURN(DeviceRef device, OpenDevice(o.device, {.statistics = o.stats}));
@@ -193,6 +222,7 @@ absl::Status Run(const Options& o, bool json) {
   }
   FORGE_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model, Model::Load(o.model));
   if (o.kernel >= 0) return PrintKernel(o, model);
+  if (!o.html.empty()) return WriteHtml(o, model);
   if (!o.pass.empty()) return PrintPasses(o, model, json);
   if (json)
     std::cout << SummaryJson(model->module())
@@ -227,6 +257,8 @@ int main(int argc, char** argv) {
   tool.List("--dim SYMBOL=N", o.dims, "SYMBOL=N binds a dynamic dimension");
   tool.Option("--kernel STEP", o.kernel, {0, INT_MAX}, "Show what runs at this step of the plan");
   tool.Flag("--stats", o.stats, "With --kernel: what the driver's compiler says of it");
+  tool.Option("--html FILE", o.html,
+              "Write the graph as a page for a browser; with --pass as that pass leaves it");
   tool.Flag("--text", o.text, "The whole model as text");
   tool.Flag("--weights", o.weights, "Every variable with type and size");
   tool.Flag("--verify", o.verify, "Check the graph and the checksums of all weights");

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model as one HTML file that needs nothing else: graph, attributes, provenance, weights.
+#pragma once
+#include <span>
+#include <string>
+
+#include "ir/module.h"
+
+namespace forge::tools {
+
+struct ModelPage {
+  std::string title;  // "fashion.bin", "fashion.bin after fuse on vulkan:0"
+  std::span<const std::pair<std::string, std::string>> metadata;
+};
+
+// The page. Every string of the model is data in it, never markup or script; long ones are cut.
+// Functions are laid out here, so that a browser only draws. Of more than 20,000 nodes the rest is
+// left out, and of more than 4 MiB of weights' statistics too, and the page says so.
+//   functions: the first is shown first; bodies of their nodes are added
+std::string ModelPageHtml(const ModelPage& page, std::span<const ir::Function* const> functions);
+
+}  // namespace forge::tools
