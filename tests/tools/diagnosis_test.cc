@@ -155,6 +155,14 @@ TEST_P(EveryDeviceTest, ProfilesInTheTraceEventFormat) {
                                       "read inputs", "bind and compile", "run"}));
 }
 
+TEST(ForgeRunTest, NamesClassesByConfidencesOnly) {
+  const std::string run = "forge-run --device reference " + kModel + " --input image=" + kPicture;
+  EXPECT_NE(Shell(run).out.find("bag"), std::string::npos);
+  const std::string scores = Shell(run + " --output scores").out;
+  EXPECT_EQ(scores.find('%'), std::string::npos) << scores;
+  EXPECT_NE(scores.find("scores: f32[1, 10]"), std::string::npos) << scores;
+}
+
 TEST(FaultTest, KeepsTheSlicesOfATrace) {
   const nlohmann::json whole = Trace("reference");
   ASSERT_EQ(::setenv("FORGE_FAULT", "reference/pool2 (MaxPool)", 1), 0);

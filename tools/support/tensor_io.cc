@@ -236,11 +236,16 @@ absl::StatusOr<std::vector<std::string>> Labels(const Model& model, const Presen
   return labels;
 }
 
+// What may be left above 1 of a confidence in a narrow element type.
+constexpr double kRounding = 1e-2;
+
 std::vector<std::vector<Scored>> TopClasses(const ir::HostValue& scores,
                                             const std::vector<std::string>& labels, int top) {
   std::vector<std::vector<Scored>> rows;
   const int64_t classes = static_cast<int64_t>(labels.size());
   if (classes == 0 || scores.rank() == 0 || scores.shape().back() != classes) return rows;
+  for (int64_t i = 0; i < scores.elements(); ++i)
+    if (!(scores.f64(i) >= 0 && scores.f64(i) <= 1 + kRounding)) return rows;
   for (int64_t row = 0; row < scores.elements() / classes; ++row) {
     std::vector<int64_t> order(classes);
     std::iota(order.begin(), order.end(), int64_t{0});
