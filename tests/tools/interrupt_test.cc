@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <functional>
+#include <map>
 #include <random>
 #include <set>
 #include <thread>
@@ -28,12 +30,14 @@ using Microseconds = std::chrono::microseconds;
 struct Command {
   std::vector<std::string> arguments;  // the program's path first
   std::string cache;                   // XDG_CACHE_HOME
+  std::map<std::string, std::string> environment = {};
 };
 
 // The child's half: its own process group, as a shell gives a job.
 [[noreturn]] void Become(const Command& c) {
   ::setpgid(0, 0);
   ::setenv("XDG_CACHE_HOME", c.cache.c_str(), 1);
+  for (const auto& [name, value] : c.environment) ::setenv(name.c_str(), value.c_str(), 1);
   const int null = ::open("/dev/null", O_RDWR);
   for (const int d : {0, 1, 2}) ::dup2(null, d);
   std::vector<char*> arguments;
@@ -82,11 +86,14 @@ void InterruptOften(const Command& command, int times, const std::function<void(
     const auto after = Microseconds(random() % (whole.took.count() + 1));
     SCOPED_TRACE(fmt::format("interrupted after {} of {} us", after.count(), whole.took.count()));
     const Ending e = RunFor(command, after);
-    EXPECT_TRUE(e.status == 0 || e.status == 128 + SIGINT) << e.status;
     interrupted += e.status != 0;
     check(e);
   }
   EXPECT_GT(interrupted, times / 4);
+}
+
+void ExpectDoneOrInterrupted(const Ending& e) {
+  EXPECT_TRUE(e.status == 0 || e.status == 128 + SIGINT) << e.status;
 }
 
 std::set<std::string> FilesIn(const std::filesystem::path& folder) {
@@ -117,6 +124,7 @@ TEST(SlowInterruptTest, ConvertLeavesAWholeFileOrNone) {
     std::filesystem::create_directories(out);
   };
   InterruptOften(command, 40, prepare, [&](const Ending& e) {
+    ExpectDoneOrInterrupted(e);
     const std::set<std::string> files = FilesIn(out);
     if (e.status != 0 && files.empty()) return;
     ASSERT_EQ(files, std::set<std::string>{"large.bin"});
@@ -133,7 +141,8 @@ TEST(SlowInterruptTest, ConvertKeepsTheOldFileUntilTheNewIsWhole) {
   const auto prepare = [&] {
     std::filesystem::copy_file(kModel, out, std::filesystem::copy_options::overwrite_existing);
   };
-  InterruptOften(command, 20, prepare, [&](const Ending&) {
+  InterruptOften(command, 20, prepare, [&](const Ending& e) {
+    ExpectDoneOrInterrupted(e);
     EXPECT_EQ(FilesIn(folder.path()), (std::set<std::string>{"large.bin", "large.onnx"}));
     EXPECT_THAT(ReadModel(out, {.verify_weights = true}), Succeeds());
   });
@@ -160,7 +169,8 @@ TEST_P(SlowInterruptedRunTest, LeavesWholeOutputsAndReadableCaches) {
     cold = !cold;
     if (cold) std::filesystem::remove_all(cache);
   };
-  InterruptOften(command, 30, prepare, [&](const Ending&) {
+  InterruptOften(command, 30, prepare, [&](const Ending& e) {
+    ExpectDoneOrInterrupted(e);
     for (const std::string& name : FilesIn(folder.path())) {
       EXPECT_FALSE(name.ends_with(".tmp")) << name;
       if (!name.ends_with(".npy")) continue;
@@ -183,6 +193,57 @@ TEST(InterruptTest, IgnoredSignalsStayIgnored) {
       [&] { e = RunFor({{"/bin/sh", "-c", command}, folder / "cache"}, Microseconds(60'000)); });
   run.join();
   EXPECT_EQ(e.status, 0);
+}
+
+// A package index of one wheel with one model, and the table that names them.
+void MakePackage(const std::filesystem::path& folder) {
+  constexpr std::string_view kScript = R"(
+import hashlib, os, random, sys, zipfile
+folder = sys.argv[1]
+content = random.Random(1).randbytes(4 << 20)
+info = "forge_test_model-1.0.dist-info/"
+with zipfile.ZipFile(f"{folder}/forge_test_model-1.0-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED) as wheel:
+    wheel.writestr("forge_test_model/tiny.onnx", content)
+    wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\nName: forge-test-model\nVersion: 1.0\n")
+    wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    wheel.writestr(info + "RECORD", "")
+sha = hashlib.sha256(content).hexdigest()
+with open(f"{folder}/models.tsv", "w") as table:
+    table.write("name\tpackage\tpath\tsha256\tlicence\tinputs to try\tgraph\n")
+    table.write(f"tiny\tforge-test-model==1.0\tforge_test_model/tiny.onnx\t{sha}\tMIT\tnone\t\n")
+with open(f"{folder}/expected", "wb") as file:
+    file.write(content)
+)";
+  Write(folder / "make.py", kScript);
+  ASSERT_EQ(std::system(("python3 " + Quoted(folder / "make.py") + " " + Quoted(folder)).c_str()),
+            0);
+}
+
+TEST(SlowInterruptTest, FetchLeavesWholeModelsOrNone) {
+  TempFolder folder;
+  MakePackage(folder.path());
+  const std::filesystem::path cache = folder / "cache/forge";
+  const Command command{
+      {kSource + "/tools/fetch-models", "--table", folder / "models.tsv", "--all"},
+      folder / "cache",
+      {{"PIP_NO_INDEX", "1"}, {"PIP_FIND_LINKS", folder.path()}}};
+  if (RunFor(command, Microseconds(-1)).status != 0)
+    GTEST_SKIP() << "DID NOT RUN: Python here makes no virtual environments";
+  const std::string expected = Slurp(folder / "expected");
+  int runs = 0;
+  const auto prepare = [&] {
+    std::filesystem::remove(cache / "models/tiny.onnx");
+    if (++runs % 6 == 0) std::filesystem::remove_all(cache / "venv");
+  };
+  InterruptOften(command, 18, prepare, [&](const Ending& e) {
+    // Python that is interrupted while it starts ends with a status of its own.
+    const bool there = std::filesystem::exists(cache / "models/tiny.onnx");
+    EXPECT_TRUE(there || e.status != 0);
+    EXPECT_TRUE(!there || Slurp(cache / "models/tiny.onnx") == expected);
+  });
+  ASSERT_EQ(RunFor(command, Microseconds(-1)).status, 0);
+  EXPECT_EQ(FilesIn(cache / "models"), std::set<std::string>{"tiny.onnx"});
+  EXPECT_EQ(Slurp(cache / "models/tiny.onnx"), expected);
 }
 
 }  // namespace
