@@ -295,6 +295,17 @@ absl::StatusOr<std::unique_ptr<ir::Module>> ImportOnnx(const Bytes& model, std::
   return module;
 }
 
+std::vector<OnnxOperator> KnownOnnxOperators() {
+  std::map<std::pair<std::string_view, std::string_view>, std::vector<int>> versions;
+  for (const OnnxOp& op : OnnxOps()) versions[{op.domain, op.name}].push_back(op.since);
+  std::vector<OnnxOperator> out;
+  for (auto& [key, since] : versions) {
+    std::sort(since.begin(), since.end());
+    out.push_back({std::string(key.first), std::string(key.second), std::move(since)});
+  }
+  return out;
+}
+
 absl::StatusOr<std::vector<OnnxOperatorUse>> ListOnnxOperators(const std::filesystem::path& path) {
   FORGE_ASSIGN_OR_RETURN(const Bytes file, MapFile(path));
   const absl::StatusOr<onnx::ModelProto> model = Parse(file);

@@ -42,6 +42,13 @@ struct OnnxOperatorUse {
   std::string first_node;  // a node that uses it
 };
 
+// An operator that models may have, and the opsets from which it means something else.
+struct OnnxOperator {
+  std::string domain, name;
+  std::vector<int> versions;  // rising
+};
+std::vector<OnnxOperator> KnownOnnxOperators();  // sorted by domain and name
+
 // Every operator of the model, sorted by domain and name.  errors: NotFound, DataLoss
 absl::StatusOr<std::vector<OnnxOperatorUse>> ListOnnxOperators(const std::filesystem::path& path);
 

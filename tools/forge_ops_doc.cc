@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // forge-ops-doc: docs/ops.md, made from what the ops say of themselves.
 #include <algorithm>
-#include <fstream>
-#include <iostream>
 #include <sstream>
 
 #include "ir/attributes.h"
 #include "ir/module.h"
 #include "ir/ops/case_inputs.h"
 #include "ir/ops/elementwise.h"
+#include "tools/support/document.h"
 #include "tools/support/tool.h"
 
 namespace forge::tools {
@@ -46,13 +45,6 @@ size_t KindOf(const ir::OpDef& def) {
   return k;
 }
 
-// Bars would end a cell of a table.
-std::string Cell(std::string_view text) {
-  std::string out;
-  for (char c : text) out += c == '|' ? std::string("\\|") : std::string(1, c);
-  return out;
-}
-
 std::string_view KindName(const Field& f) {
   static constexpr std::string_view kNames[] = {
       "bool",  "int",    "float", "string",       "list of ints", "list of floats",
@@ -66,8 +58,8 @@ void Attributes(const ir::OpDef& def, std::ostream& out) {
   out << "\n| attribute | type | default | |\n|---|---|---|---|\n";
   for (const Field& f : def.fields)
     out << fmt::format("| `{}` | {} | `{}` | {} |\n", f.name,
-                       f.choices.empty() ? std::string(KindName(f)) : Cell(f.choices),
-                       ir::FieldText(f, defaults.get()), Cell(f.doc));
+                       f.choices.empty() ? std::string(KindName(f)) : MarkdownCell(f.choices),
+                       ir::FieldText(f, defaults.get()), MarkdownCell(f.doc));
 }
 
 std::string BoundText(const ir::OpDef& def) {
@@ -125,15 +117,6 @@ absl::StatusOr<std::string> Document() {
   return out.str();
 }
 
-absl::Status CheckSame(const std::string& path, const std::string& document) {
-  std::ifstream file(path);
-  if (!file) return NotFound("{} cannot be opened", path);
-  std::ostringstream content;
-  content << file.rdbuf();
-  if (content.str() == document) return absl::OkStatus();
-  return Internal("{} is stale: forge-ops-doc >{}", path, path);
-}
-
 }  // namespace
 }  // namespace forge::tools
 
@@ -145,8 +128,6 @@ int main(int argc, char** argv) {
   tool.Option("--check FILE", path, "Compare with this file instead; fails when it differs");
   return tool.Run(argc, argv, [&]() -> absl::Status {
     FORGE_ASSIGN_OR_RETURN(const std::string document, Document());
-    if (!path.empty()) return CheckSame(path, document);
-    std::cout << document;
-    return absl::OkStatus();
+    return PrintOrCheck(document, path, "forge-ops-doc");
   });
 }
