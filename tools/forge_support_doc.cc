@@ -126,7 +126,8 @@ absl::StatusOr<std::vector<ModelFile>> ModelsOf(const std::string& table) {
     for (std::string cell; std::getline(cells, cell, '\t');) row.push_back(cell);
     if (row.size() < 2) return DataLoss("{}: '{}' is no row", table, line);
     ModelFile m{row[0], row[1], folder / (row[0] + ".onnx")};
-    if (row.size() > 6) m.path = folder / row[0] / std::filesystem::path(row[6]).filename();
+    if (row.size() > 6 && !row[6].empty())
+      m.path = folder / row[0] / std::filesystem::path(row[6]).filename();
     std::error_code error;
     if (!std::filesystem::exists(m.path, error))
       return NotFound("{} is not there: tools/fetch-models {}", m.path.string(), m.name);
