@@ -46,8 +46,8 @@ struct Scored {
   std::string label;
   double score;
 };
-// The best `top` classes of each row of an output [rows, classes]; none unless all of it lies in 0..1,
-// as confidences do.
+// The best `top` classes of each row of an output [rows, classes]; none unless all of it lies in
+// 0..1, as confidences do.
 std::vector<std::vector<Scored>> TopClasses(const ir::HostValue& scores,
                                             const std::vector<std::string>& labels, int top);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 'use strict';
 // Draws what forge-inspect laid out. Strings of the model reach the page as text nodes and
 // attributes' values only.
