@@ -233,9 +233,9 @@ TEST(SlowInterruptTest, FetchLeavesWholeModelsOrNone) {
   int runs = 0;
   const auto prepare = [&] {
     std::filesystem::remove(cache / "models/tiny.onnx");
-    if (++runs % 6 == 0) std::filesystem::remove_all(cache / "venv");
+    if (++runs % 7 == 0) std::filesystem::remove_all(cache / "venv");
   };
-  InterruptOften(command, 18, prepare, [&](const Ending& e) {
+  InterruptOften(command, 8, prepare, [&](const Ending& e) {
     // Python that is interrupted while it starts ends with a status of its own.
     const bool there = std::filesystem::exists(cache / "models/tiny.onnx");
     EXPECT_TRUE(there || e.status != 0);
