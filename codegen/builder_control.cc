@@ -22,7 +22,11 @@ BlockId Builder::State::NewBlocks(int n) {
   return static_cast<BlockId>(k.blocks.size()) - n;
 }
 
-void Builder::State::Enter(BlockId block, bool loop) { open.push_back({block, loop, {}}); }
+void Builder::State::Enter(BlockId block, bool loop) {
+  Open& entered = open.emplace_back();
+  entered.block = block;
+  entered.loop = loop;
+}
 
 void Builder::State::Leave(std::span<const Val> yields) {
   AppendEffect({.code = Code::kYield,
