@@ -335,17 +335,17 @@ TEST(ModelBinTest, NamesOperatorsAndAttributesThatItDoesNotKnow) {
 std::vector<uint8_t> FileOfOneBlob(int shift) {
   flatbuffers::FlatBufferBuilder b;
   constexpr uint32_t kWords = sizeof(fb::Blob) / sizeof(uint32_t);
-  b.StartVector(kWords, sizeof(uint32_t));
-  for (uint32_t i = 0; i < kWords; ++i) b.PushElement(uint32_t{0});
-  const auto blobs = b.EndVector(1);
+  const auto blobs = b.CreateVector(std::vector<uint32_t>(kWords));
   b.CreateVector(std::vector<uint32_t>(static_cast<size_t>(shift)));  // lies in front
   const auto start = b.StartTable();
-  b.AddOffset(fb::Model::VT_BLOBS, flatbuffers::Offset<void>(blobs));
+  b.AddOffset(fb::Model::VT_BLOBS, flatbuffers::Offset<void>(blobs.o));
   b.Finish(flatbuffers::Offset<fb::Model>(b.EndTable(start)));
+  std::vector<uint8_t> graph(b.GetBufferPointer(), b.GetBufferPointer() + b.GetSize());
+  Put<uint32_t>(graph, graph.size() - blobs.o, 1);  // the words are one blob
   std::vector<uint8_t> file = FileOf(ir::Module());
   file.resize(64);
-  file.insert(file.end(), b.GetBufferPointer(), b.GetBufferPointer() + b.GetSize());
-  Put<uint64_t>(file, 16, b.GetSize());
+  file.insert(file.end(), graph.begin(), graph.end());
+  Put<uint64_t>(file, 16, graph.size());
   file.resize((file.size() + 63) / 64 * 64);
   Put<uint64_t>(file, 32, file.size());
   const fb::Blob blob(0, 0, 0);
