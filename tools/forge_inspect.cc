@@ -185,7 +185,8 @@ absl::Status PrintKernel(const Options& o, std::shared_ptr<const Model> model) {
   FORGE_ASSIGN_OR_RETURN(DeviceRef device, OpenDevice(o.device, {.statistics = o.stats}));
   SessionOptions options;
   options.dims = dims;
-  FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(model, device, options));
+  FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
+                         Session::Create(std::move(model), device, options));
   FORGE_RETURN_IF_ERROR(session->Bind(dims));
   const auto steps = session->executable()->steps();
   if (o.kernel >= static_cast<int>(steps.size()))

@@ -34,7 +34,7 @@ Bytes Numbers(size_t bytes, uint8_t first) {
   return Bytes(std::move(out));
 }
 
-Variable Weight(std::string name, Type type, uint8_t first) {
+Variable Weight(std::string name, const Type& type, uint8_t first) {
   const auto bytes = static_cast<size_t>(type.bytes()->constant());
   return {.name = std::move(name),
           .role = Variable::Role::kParameter,
