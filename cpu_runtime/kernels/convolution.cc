@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu_runtime/kernels/convolution_choices.h"
 #include "cpu_runtime/kernels/convolution_loops.h"
-#include "cpu_runtime/kernels/kernel.h"
-#include "cpu_runtime/onednn/library_call.h"
+#include "cpu_runtime/kernels/library_convolution.h"
 #include "ir/ops/conv2d.h"
 
 namespace forge::cpu {
 namespace {
 
-enum Operands : size_t { kImage, kWeights, kBias };
-
 // A convolution as the library describes it. Its functions throw dnnl::error.
 class LibraryConvolution {
  public:
+  using Op = ir::Conv2d;
+  using Primitive = dnnl::convolution_forward;
+  static constexpr std::string_view kName = "convolution";
   LibraryConvolution(const ir::Conv2d& op, const View& x, const View& y) : op_(op), x_(x), y_(y) {}
 
   bool possible() const {
@@ -34,8 +34,8 @@ class LibraryConvolution {
   }
 
   // Empty where the library cannot.
-  dnnl::convolution_forward::primitive_desc Describe(const dnnl::memory::desc& weights, bool bias,
-                                                     const dnnl::post_ops& post_ops) const {
+  Primitive::primitive_desc Describe(const dnnl::memory::desc& weights, bool bias,
+                                     const dnnl::post_ops& post_ops) const {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     attributes.set_post_ops(post_ops);
@@ -57,6 +57,15 @@ class LibraryConvolution {
             /*allow_empty=*/true};
   }
 
+  // Without the post-ops where the library has no kernel with them.
+  Primitive::primitive_desc DescribeBest(const dnnl::memory::desc& weights, bool bias,
+                                         uint32_t value, PostOps& post_ops) const {
+    auto d = Describe(weights, bias, post_ops.ops);
+    if (d.get(true) || post_ops.empty()) return d;
+    post_ops = PostOps{.value = value};
+    return Describe(weights, bias, post_ops.ops);
+  }
+
  private:
   const ir::Conv2d& op_;
   const View &x_, &y_;
@@ -68,13 +77,14 @@ class ConvolutionMaker {
       : site_(site),
         node_(*site.task.anchor()),
         op_(*node_.op.As<ir::Conv2d>()),
-        bias_(node_.in.size() > kBias && node_.in[kBias] != ir::kAbsent),
+        bias_(HasBias(node_)),
         library_(op_, site.operands[Operand(kImage)], site.out) {}
 
   absl::StatusOr<MadeAnchor> Make() {
     if (library_.possible()) {
       MadeAnchor made;
-      FORGE_RETURN_IF_ERROR(Guarded("convolution", [&] { made = MakeLibraryCall(); }));
+      FORGE_RETURN_IF_ERROR(
+          Guarded(library_.kName, [&] { made = MakeLibraryConvolution(site_, library_); }));
       if (made.call) return made;
     }
     if (PackedOf(site_.task.type(Operand(kWeights))))
@@ -84,32 +94,6 @@ class ConvolutionMaker {
 
  private:
   uint32_t Operand(size_t i) const { return *site_.task.OperandOf(node_.in[i]); }
-
-  // No call where the library has none.
-  MadeAnchor MakeLibraryCall() {
-    PostOps post_ops = PlanPostOps(site_.task, node_.first_out);
-    const PackedEncoding* packed = PackedOf(site_.task.type(Operand(kWeights)));
-    const dnnl::memory::desc plain =
-        packed ? packed->plain() : library_.PlainWeights(site_.operands[Operand(kWeights)]);
-    const dnnl::memory::desc weights = packed ? packed->packed() : AnyLayout(plain);
-    auto description = library_.Describe(weights, bias_, post_ops.ops);
-    if (!description.get(true) && !post_ops.empty()) {
-      post_ops = PostOps{.value = node_.first_out};
-      description = library_.Describe(weights, bias_, post_ops.ops);
-    }
-    if (!description.get(true)) return {nullptr, node_.first_out};
-    auto call = std::make_unique<LibraryCall>(description.impl_info_str());
-    call->AddOperand(DNNL_ARG_SRC, description.src_desc(), Operand(kImage));
-    if (packed)
-      call->AddOperand(DNNL_ARG_WEIGHTS, weights, Operand(kWeights));
-    else
-      call->AddPacked(DNNL_ARG_WEIGHTS, plain, description.weights_desc(), Operand(kWeights));
-    if (bias_) call->AddOperand(DNNL_ARG_BIAS, description.bias_desc(), Operand(kBias));
-    call->AddPostOps(post_ops);
-    call->Finish(dnnl::convolution_forward(description), description.dst_desc(),
-                 description.scratchpad_desc());
-    return {std::move(call), post_ops.value};
-  }
 
   std::unique_ptr<AnchorCall> MakeLoops() const {
     ConvolutionLoops loops{.op = op_,
@@ -146,7 +130,7 @@ class Convolution final : public Kernel {
     const ThreadScope scope(settings.threads);
     if (task.body().type(task.anchor()->first_out).dtype() != DType::kF32) return {};
     return ConvolutionChoices(task, settings, [&](const ir::EncodingChoice& choice) {
-      return PackedWeights(task, choice);
+      return PackedWeights<LibraryConvolution>(task, choice);
     });
   }
 
@@ -154,31 +138,6 @@ class Convolution final : public Kernel {
     const ThreadScope scope(settings.threads);
     return MakeAnchorProgram(task, settings,
                              [](const AnchorSite& site) { return ConvolutionMaker(site).Make(); });
-  }
-
- private:
-  // Null where the library has no kernel or takes weights as they are.
-  static ir::EncodingRef PackedWeights(const Task& task, const ir::EncodingChoice& choice) {
-    const ir::Node& node = *task.anchor();
-    const uint32_t x = *task.OperandOf(node.in[kImage]), w = *task.OperandOf(node.in[kWeights]);
-    const ir::Type& out = task.body().type(node.first_out);
-    const absl::StatusOr<View> image = ViewOf(task.type(x).With(choice.in[x])),
-                               weights = ViewOf(task.type(w).With(ir::EncodingRef())),
-                               result = ViewOf(out.With(choice.out[0]));
-    if (!image.ok() || !weights.ok() || !result.ok()) return nullptr;
-    const LibraryConvolution library(*node.op.As<ir::Conv2d>(), *image, *result);
-    if (!library.possible()) return nullptr;
-    ir::EncodingRef packed;
-    const absl::Status s = Guarded("convolution", [&] {
-      const bool bias = node.in.size() > kBias && node.in[kBias] != ir::kAbsent;
-      const dnnl::memory::desc plain = library.PlainWeights(*weights);
-      PostOps post_ops = PlanPostOps(task, node.first_out);
-      auto d = library.Describe(AnyLayout(plain), bias, post_ops.ops);
-      if (!d.get(true)) d = library.Describe(AnyLayout(plain), bias, {});
-      if (d.get(true) && d.weights_desc() != plain)
-        packed = PackedEncoding::Make(plain, d.weights_desc());
-    });
-    return s.ok() ? packed : nullptr;
   }
 };
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transposed convolution, which the library calls deconvolution.
 #include "cpu_runtime/kernels/convolution_choices.h"
-#include "cpu_runtime/onednn/library_call.h"
+#include "cpu_runtime/kernels/library_convolution.h"
 #include "ir/ops/conv_transpose2d.h"
 
 namespace forge::cpu {
 namespace {
-
-enum Operands : size_t { kImage, kWeights, kBias };
 
 using Description = dnnl::deconvolution_forward::primitive_desc;
 
@@ -21,8 +19,13 @@ bool IsFast(const Description& d) {
 // As the library describes it. Its functions throw dnnl::error.
 class LibraryTransposed {
  public:
+  using Op = ir::ConvTranspose2d;
+  using Primitive = dnnl::deconvolution_forward;
+  static constexpr std::string_view kName = "deconvolution";
   LibraryTransposed(const ir::ConvTranspose2d& op, const View& x, const View& y)
       : op_(op), x_(x), y_(y) {}
+
+  bool possible() const { return x_.elements() > 0 && y_.elements() > 0; }
 
   // [m, c, r, s], with a group axis in front when there are groups.
   dnnl::memory::desc PlainWeights(const View& w) const {
@@ -104,16 +107,16 @@ class TransposedMaker {
   explicit TransposedMaker(const AnchorSite& site)
       : site_(site),
         node_(*site.task.anchor()),
-        bias_(node_.in.size() > kBias && node_.in[kBias] != ir::kAbsent),
         library_(*node_.op.As<ir::ConvTranspose2d>(), site.operands[Operand(kImage)], site.out) {}
 
   absl::StatusOr<MadeAnchor> Make() {
-    if (site_.operands[Operand(kImage)].elements() == 0 || site_.out.elements() == 0) {
-      const auto bias = bias_ ? std::optional(Operand(kBias)) : std::nullopt;
+    if (!library_.possible()) {
+      const auto bias = HasBias(node_) ? std::optional(Operand(kBias)) : std::nullopt;
       return MadeAnchor{std::make_unique<BiasOnly>(site_.out, bias), node_.first_out};
     }
     MadeAnchor made;
-    FORGE_RETURN_IF_ERROR(Guarded("deconvolution", [&] { made = MakeCall(); }));
+    FORGE_RETURN_IF_ERROR(
+        Guarded(library_.kName, [&] { made = MakeLibraryConvolution(site_, library_); }));
     if (!made.call) return Unimplemented("oneDNN has no such deconvolution");
     return made;
   }
@@ -121,29 +124,8 @@ class TransposedMaker {
  private:
   uint32_t Operand(size_t i) const { return *site_.task.OperandOf(node_.in[i]); }
 
-  MadeAnchor MakeCall() {
-    PostOps post_ops = PlanPostOps(site_.task, node_.first_out);
-    const PackedEncoding* packed = PackedOf(site_.task.type(Operand(kWeights)));
-    const dnnl::memory::desc plain =
-        packed ? packed->plain() : library_.PlainWeights(site_.operands[Operand(kWeights)]);
-    const dnnl::memory::desc weights = packed ? packed->packed() : AnyLayout(plain);
-    const Description d = library_.DescribeBest(weights, bias_, node_.first_out, post_ops);
-    if (!d.get(true)) return {};
-    auto call = std::make_unique<LibraryCall>(d.impl_info_str());
-    call->AddOperand(DNNL_ARG_SRC, d.src_desc(), Operand(kImage));
-    if (packed)
-      call->AddOperand(DNNL_ARG_WEIGHTS, weights, Operand(kWeights));
-    else
-      call->AddPacked(DNNL_ARG_WEIGHTS, plain, d.weights_desc(), Operand(kWeights));
-    if (bias_) call->AddOperand(DNNL_ARG_BIAS, d.bias_desc(), Operand(kBias));
-    call->AddPostOps(post_ops);
-    call->Finish(dnnl::deconvolution_forward(d), d.dst_desc(), d.scratchpad_desc());
-    return {std::move(call), post_ops.value};
-  }
-
   const AnchorSite& site_;
   const ir::Node& node_;
-  bool bias_;
   LibraryTransposed library_;
 };
 
@@ -169,7 +151,7 @@ Verdict LibraryTakes(const ir::ConvTranspose2d& op, const ir::Dims& weights) {
   }
   bool fast = false;
   const View image = Last(x), result = Last(y);
-  const absl::Status s = Guarded("deconvolution", [&] {
+  const absl::Status s = Guarded(LibraryTransposed::kName, [&] {
     const LibraryTransposed library(op, image, result);
     const auto plain = library.PlainWeights(DenseView(DType::kF32, w));
     fast = IsFast(library.Describe(AnyLayout(plain), /*bias=*/true, {}));
@@ -197,7 +179,7 @@ class ConvolutionTranspose final : public Kernel {
     const ThreadScope scope(settings.threads);
     if (task.body().type(task.anchor()->first_out).dtype() != DType::kF32) return {};
     return ConvolutionChoices(task, settings, [&](const ir::EncodingChoice& choice) {
-      return PackedWeights(task, choice);
+      return PackedWeights<LibraryTransposed>(task, choice);
     });
   }
 
@@ -205,30 +187,6 @@ class ConvolutionTranspose final : public Kernel {
     const ThreadScope scope(settings.threads);
     return MakeAnchorProgram(task, settings,
                              [](const AnchorSite& site) { return TransposedMaker(site).Make(); });
-  }
-
- private:
-  // Null where the library has no kernel or takes weights as they are.
-  static ir::EncodingRef PackedWeights(const Task& task, const ir::EncodingChoice& choice) {
-    const ir::Node& node = *task.anchor();
-    const uint32_t x = *task.OperandOf(node.in[kImage]), w = *task.OperandOf(node.in[kWeights]);
-    const ir::Type& out = task.body().type(node.first_out);
-    const absl::StatusOr<View> image = ViewOf(task.type(x).With(choice.in[x])),
-                               weights = ViewOf(task.type(w).With(ir::EncodingRef())),
-                               result = ViewOf(out.With(choice.out[0]));
-    if (!image.ok() || !weights.ok() || !result.ok()) return nullptr;
-    if (image->elements() == 0 || result->elements() == 0) return nullptr;
-    ir::EncodingRef packed;
-    const absl::Status s = Guarded("deconvolution", [&] {
-      const LibraryTransposed library(*node.op.As<ir::ConvTranspose2d>(), *image, *result);
-      const bool bias = node.in.size() > kBias && node.in[kBias] != ir::kAbsent;
-      const dnnl::memory::desc plain = library.PlainWeights(*weights);
-      PostOps post_ops = PlanPostOps(task, node.first_out);
-      const Description d = library.DescribeBest(AnyLayout(plain), bias, node.first_out, post_ops);
-      if (d.get(true) && d.weights_desc() != plain)
-        packed = PackedEncoding::Make(plain, d.weights_desc());
-    });
-    return s.ok() ? packed : nullptr;
   }
 };
 

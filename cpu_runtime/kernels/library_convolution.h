@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the library's convolution and deconvolution share. A Library describes one of them:
+//   using Op = ...; using Primitive = ...; static constexpr std::string_view kName = ...;
+//   Library(const Op&, const View& image, const View& result);
+//   bool possible() const;
+//   dnnl::memory::desc PlainWeights(const View&) const;
+//   Primitive::primitive_desc DescribeBest(weights, bias, value, PostOps&) const;
+// The last may drop the post-ops, with which `value` is then what the call leaves. Functions that
+// return no Status throw dnnl::error.
+#pragma once
+#include "cpu_runtime/kernels/kernel.h"
+#include "cpu_runtime/onednn/library_call.h"
+
+namespace forge::cpu {
+
+enum ConvolutionOperand : size_t { kImage, kWeights, kBias };
+
+inline bool HasBias(const ir::Node& node) {
+  return node.in.size() > kBias && node.in[kBias] != ir::kAbsent;
+}
+
+// No call where the library has none.
+template <class Library>
+MadeAnchor MakeLibraryConvolution(const AnchorSite& site, const Library& library) {
+  const ir::Node& node = *site.task.anchor();
+  const auto operand = [&](size_t i) { return *site.task.OperandOf(node.in[i]); };
+  const bool bias = HasBias(node);
+  PostOps post_ops = PlanPostOps(site.task, node.first_out);
+  const PackedEncoding* packed = PackedOf(site.task.type(operand(kWeights)));
+  const dnnl::memory::desc plain =
+      packed ? packed->plain() : library.PlainWeights(site.operands[operand(kWeights)]);
+  const dnnl::memory::desc weights = packed ? packed->packed() : AnyLayout(plain);
+  const auto d = library.DescribeBest(weights, bias, node.first_out, post_ops);
+  if (!d.get(true)) return {nullptr, node.first_out};
+  auto call = std::make_unique<LibraryCall>(d.impl_info_str());
+  call->AddOperand(DNNL_ARG_SRC, d.src_desc(), operand(kImage));
+  if (packed)
+    call->AddOperand(DNNL_ARG_WEIGHTS, weights, operand(kWeights));
+  else
+    call->AddPacked(DNNL_ARG_WEIGHTS, plain, d.weights_desc(), operand(kWeights));
+  if (bias) call->AddOperand(DNNL_ARG_BIAS, d.bias_desc(), operand(kBias));
+  call->AddPostOps(post_ops);
+  call->Finish(typename Library::Primitive(d), d.dst_desc(), d.scratchpad_desc());
+  return {std::move(call), post_ops.value};
+}
+
+// How the library wants the weights. Null where it has no kernel or takes them as they are.
+template <class Library>
+ir::EncodingRef PackedWeights(const Task& task, const ir::EncodingChoice& choice) {
+  const ir::Node& node = *task.anchor();
+  const uint32_t x = *task.OperandOf(node.in[kImage]), w = *task.OperandOf(node.in[kWeights]);
+  const ir::Type& out = task.body().type(node.first_out);
+  const absl::StatusOr<View> image = ViewOf(task.type(x).With(choice.in[x])),
+                             weights = ViewOf(task.type(w).With(ir::EncodingRef())),
+                             result = ViewOf(out.With(choice.out[0]));
+  if (!image.ok() || !weights.ok() || !result.ok()) return nullptr;
+  const Library library(*node.op.As<typename Library::Op>(), *image, *result);
+  if (!library.possible()) return nullptr;
+  ir::EncodingRef packed;
+  const absl::Status s = Guarded(Library::kName, [&] {
+    const dnnl::memory::desc plain = library.PlainWeights(*weights);
+    PostOps post_ops = PlanPostOps(task, node.first_out);
+    const auto d = library.DescribeBest(AnyLayout(plain), HasBias(node), node.first_out, post_ops);
+    if (d.get(true) && d.weights_desc() != plain)
+      packed = PackedEncoding::Make(plain, d.weights_desc());
+  });
+  return s.ok() ? packed : nullptr;
+}
+
+}  // namespace forge::cpu
