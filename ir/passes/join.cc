@@ -62,16 +62,10 @@ class Joiner {
     copy_.CopyNode(node);
   }
 
-  // What makes a static value, ahead of its turn.
-  Value Take(uint32_t value) {
-    if (in_.origin(value).kind == Function::Origin::kNode) {
-      const Node& node = in_.nodes()[in_.origin(value).index];
-      if (!copied_[IndexOf(node)]) {
-        for (uint32_t v : node.in) Take(v);
-        Copy(node);
-      }
-    }
-    return copy_[value];
+  // All that depends on constants alone, ahead of its turn: weights of products further on.
+  void CopyStatic() {
+    for (const Node& node : in_.nodes())
+      if (static_[node.first_out] && !copied_[IndexOf(node)]) Copy(node);
   }
 
   const Node* OnlyReader(uint32_t value) const {
@@ -114,11 +108,12 @@ class Joiner {
   }
 
   void Join(const std::vector<Member>& siblings) {
+    CopyStatic();
     Values weights, biases;
     std::vector<ProvenanceRef> parts;
     for (const Member& m : siblings) {
-      weights.push_back(Take(m.product->in[1]));
-      if (m.sum) biases.push_back(Take(m.bias));
+      weights.push_back(copy_[m.product->in[1]]);
+      if (m.sum) biases.push_back(copy_[m.bias]);
       parts.push_back(m.product->from);
       if (m.sum) parts.push_back(m.sum->from);
     }

@@ -61,6 +61,18 @@ TEST_F(JoinTest, WeightsThatAreComputedLater) {
   ExpectJoined(1);
 }
 
+// A file may hold a chain of any length.
+TEST_F(JoinTest, WeightsAtTheEndOfALongChain) {
+  const Value x = X();
+  Return("q", Product(x, Weight("wq", 5)));
+  Value wk = Constant(f_, "wk", {4, 2});
+  for (int i = 0; i < 200000; ++i) wk = f_(Transpose{.permutation = {1, 0}}, {wk});
+  Return("k", Product(x, wk));
+  Function joined("joined", &m_);
+  EXPECT_THAT(Join(f_, joined), Succeeds());
+  EXPECT_EQ(CountOf<MatMul>(joined), 1);
+}
+
 TEST_F(JoinTest, TransposedWeights) {
   const Value x = X();
   for (int64_t n : {2, 3})
