@@ -9,8 +9,6 @@
 namespace forge::ir {
 namespace {
 
-using ::testing::ElementsAre;
-
 class JoinTest : public PassTest {
  protected:
   Value X() { return f_.Argument("x", F32({3, 4})); }
