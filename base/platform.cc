@@ -18,6 +18,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <system_error>
 
@@ -79,11 +80,34 @@ class UnfinishedFiles {
 
 UnfinishedFiles unfinished;
 
+// Renames that belong together and signals that end the program exclude each other.
+constexpr int kEnding = -1;
+std::atomic<int> renaming = 0;  // threads that do, or kEnding
+std::atomic<int> held_signal = 0;
+
 extern "C" void RemoveUnfinishedAndEnd(int signal) {
+  int none = 0;
+  if (!renaming.compare_exchange_strong(none, kEnding) && none != kEnding) {
+    held_signal = signal;
+    return;
+  }
   unfinished.Unlink();
   std::signal(signal, SIG_DFL);
   std::raise(signal);  // pending until the handler returns
 }
+
+class SignalsHeld {
+ public:
+  SignalsHeld() {
+    int threads = 0;
+    while (!renaming.compare_exchange_weak(threads, threads + 1))
+      while (threads == kEnding) ::pause();
+  }
+  SignalsHeld(const SignalsHeld&) = delete;
+  ~SignalsHeld() {
+    if (renaming.fetch_sub(1) == 1 && held_signal != 0) std::raise(held_signal);
+  }
+};
 
 // A file that is removed unless it reaches its final name.
 class TemporaryFile {
@@ -107,26 +131,45 @@ class TemporaryFile {
   int entry_;
 };
 
-using WriteProgress = std::function<void(uint64_t done, uint64_t total)>;
-
 // Bytes of one call of write(): few enough that progress moves.
 constexpr size_t kWriteBytes = 8u << 20;
 
-absl::Status WriteAll(int fd, std::span<const std::span<const uint8_t>> parts,
-                      std::string_view path, const WriteProgress& progress) {
-  uint64_t done = 0, total = 0;
-  for (std::span<const uint8_t> content : parts) total += content.size();
-  for (std::span<const uint8_t> content : parts) {
+// Bytes written of all there are to write.
+class Progress {
+ public:
+  Progress(std::span<const FileContent> files, const WriteProgress& tell) : tell_(tell) {
+    for (const FileContent& f : files)
+      for (std::span<const uint8_t> part : f.parts) total_ += part.size();
+  }
+  void Add(uint64_t bytes) {
+    done_ += bytes;
+    if (tell_) tell_(done_, total_);
+  }
+
+ private:
+  const WriteProgress& tell_;
+  uint64_t done_ = 0, total_ = 0;
+};
+
+absl::Status CannotWrite(const FileContent& file, std::string_view why) {
+  return Internal("{}: cannot write: {}", file.path.string(), why);
+}
+
+absl::Status WriteAll(int fd, const FileContent& file, Progress& progress) {
+  for (std::span<const uint8_t> content : file.parts) {
     while (!content.empty()) {
       const ssize_t n = ::write(fd, content.data(), std::min(content.size(), kWriteBytes));
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return Internal("{}: cannot write: {}", path, ErrorText(errno));
+      if (n < 0) return CannotWrite(file, ErrorText(errno));
       content = content.subspan(static_cast<size_t>(n));
-      done += static_cast<uint64_t>(n);
-      if (progress) progress(done, total);
+      progress.Add(static_cast<uint64_t>(n));
     }
   }
   return absl::OkStatus();
+}
+
+std::filesystem::path FolderOfFile(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
 // Makes a rename in `folder` survive a crash of the machine. File systems that cannot do it keep
@@ -143,6 +186,29 @@ std::filesystem::path TemporaryName(const std::filesystem::path& folder,
   return folder / fmt::format(".{:.100}.{}.{}.{}.tmp", path.filename().string(), ::getpid(),
                               NowNanoseconds(), count++);
 }
+
+// A file that is written under another name until it is whole.
+class WholeFile {
+ public:
+  explicit WholeFile(const FileContent& content)
+      : content_(content), file_(TemporaryName(FolderOfFile(content.path), content.path)) {}
+  absl::Status Write(Progress& progress) {
+    Descriptor d(::open(file_.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (!d.ok()) return CannotWrite(content_, ErrorText(errno));
+    FORGE_RETURN_IF_ERROR(WriteAll(d.get(), content_, progress));
+    if (::fsync(d.get()) != 0 || d.Close() != 0) return CannotWrite(content_, ErrorText(errno));
+    return absl::OkStatus();
+  }
+  absl::Status Publish() {
+    if (file_.RenameTo(content_.path) != 0) return CannotWrite(content_, ErrorText(errno));
+    FlushFolder(FolderOfFile(content_.path));
+    return absl::OkStatus();
+  }
+
+ private:
+  const FileContent& content_;
+  TemporaryFile file_;
+};
 
 }  // namespace
 
@@ -167,29 +233,27 @@ absl::StatusOr<Bytes> MapFile(const std::filesystem::path& path) {
 }
 
 absl::Status WriteFile(const std::filesystem::path& path, std::span<const uint8_t> content) {
-  return WriteFile(path, std::span(&content, 1));
+  const FileContent file{path, {content}};
+  return WriteFiles({&file, 1});
 }
 
-absl::Status WriteFile(const std::filesystem::path& path,
-                       std::span<const std::span<const uint8_t>> parts,
-                       const WriteProgress& progress) {
-  const std::string name = path.string();
-  struct stat info{};
-  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
-    if (S_ISDIR(info.st_mode)) return Internal("{}: cannot write: is a folder", name);
+absl::Status WriteFiles(std::span<const FileContent> files, const WriteProgress& tell) {
+  Progress progress(files, tell);
+  std::deque<WholeFile> written;
+  for (const FileContent& f : files) {
+    struct stat info{};
+    if (::stat(f.path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) {
+      FORGE_RETURN_IF_ERROR(written.emplace_back(f).Write(progress));
+      continue;
+    }
+    if (S_ISDIR(info.st_mode)) return CannotWrite(f, "is a folder");
     // A pipe or a device (/dev/null, /dev/stdout) is written to, never replaced.
-    const Descriptor d(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (!d.ok()) return Internal("{}: cannot write: {}", name, ErrorText(errno));
-    return WriteAll(d.get(), parts, name, progress);
+    const Descriptor d(::open(f.path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!d.ok()) return CannotWrite(f, ErrorText(errno));
+    FORGE_RETURN_IF_ERROR(WriteAll(d.get(), f, progress));
   }
-  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  TemporaryFile file(TemporaryName(folder, path));
-  Descriptor d(::open(file.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!d.ok()) return Internal("{}: cannot write: {}", name, ErrorText(errno));
-  FORGE_RETURN_IF_ERROR(WriteAll(d.get(), parts, name, progress));
-  if (::fsync(d.get()) != 0 || d.Close() != 0 || file.RenameTo(path) != 0)
-    return Internal("{}: cannot write: {}", name, ErrorText(errno));
-  FlushFolder(folder);
+  const SignalsHeld until_all_are_renamed;
+  for (WholeFile& f : written) FORGE_RETURN_IF_ERROR(f.Publish());
   return absl::OkStatus();
 }
 

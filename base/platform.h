@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/status.h"
@@ -22,14 +23,20 @@ absl::StatusOr<Bytes> MapFile(const std::filesystem::path& path);
 // or machine stops: temporary file in the same folder, flush, rename.
 //   errors: Internal with path and reason; nothing is left behind
 absl::Status WriteFile(const std::filesystem::path& path, std::span<const uint8_t> content);
-// The same for content in several parts, written one after another.
-//   progress: told of bytes written, every few MiB; empty: nobody is
-absl::Status WriteFile(const std::filesystem::path& path,
-                       std::span<const std::span<const uint8_t>> parts,
-                       const std::function<void(uint64_t done, uint64_t total)>& progress = {});
 
-// From now on SIGINT, SIGTERM and SIGHUP remove what WriteFile has begun and not finished, and then
-// end the program as they would have; those that are ignored stay so. For programs, not libraries.
+struct FileContent {
+  std::filesystem::path path;
+  std::vector<std::span<const uint8_t>> parts;  // written one after another
+};
+using WriteProgress = std::function<void(uint64_t done, uint64_t total)>;  // bytes
+// The same for files that belong together: when all are written they get their names, in order, and
+// a signal that would end the program waits meanwhile.
+//   progress: told of bytes of all files, every few MiB; empty: nobody is
+absl::Status WriteFiles(std::span<const FileContent> files, const WriteProgress& progress = {});
+
+// From now on SIGINT, SIGTERM and SIGHUP remove what WriteFiles has begun and not finished, and
+// then end the program as they would have; those that are ignored stay so. For programs, not
+// libraries.
 void RemoveUnfinishedFilesOnSignal();
 
 // A shared library opened by name, closed with the last reference.

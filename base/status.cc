@@ -6,6 +6,25 @@
 
 namespace forge {
 
+int ExitStatus(const absl::Status& s) {
+  switch (s.code()) {
+    case absl::StatusCode::kOk:
+      return 0;
+    case absl::StatusCode::kInvalidArgument:
+      return 2;
+    case absl::StatusCode::kDataLoss:
+    case absl::StatusCode::kNotFound:
+      return 3;
+    case absl::StatusCode::kUnavailable:
+      return 4;
+    case absl::StatusCode::kUnimplemented:
+    case absl::StatusCode::kResourceExhausted:
+      return 5;
+    default:
+      return 1;
+  }
+}
+
 std::string_view Message(const absl::Status& s) { return {s.message().data(), s.message().size()}; }
 
 absl::Status Annotate(const absl::Status& s, std::string_view where) {

@@ -12,9 +12,7 @@
 
 namespace forge {
 
-// One maker for each kind of failure that a caller can tell apart. Tools map them to exit statuses:
-// InvalidArgument 2 (usage, shapes), DataLoss and NotFound 3 (files), Unavailable 4 (no such
-// device), Unimplemented 5 (this model cannot run there as asked), all else 1.
+// One maker for each kind of failure that a caller can tell apart (see ExitStatus).
 #define FORGE_STATUS_MAKER(Name, kCode)                                                       \
   template <class... A>                                                                       \
   absl::Status Name(fmt::format_string<A...> format, A&&... a) {                              \
@@ -33,6 +31,10 @@ FORGE_STATUS_MAKER(Internal, kInternal)
 
 // The same failure with `where` put before its message: "softmax 'prob': axis 3 is outside rank 2".
 absl::Status Annotate(const absl::Status& s, std::string_view where);
+// How a program ends with `s`, and its code in the C interface: 0; 2 InvalidArgument (usage, names,
+// shapes); 3 DataLoss and NotFound (files); 4 Unavailable (no such device); 5 Unimplemented and
+// ResourceExhausted (this model cannot run there as asked); 1 all else.
+int ExitStatus(const absl::Status& s);
 // The message as a std::string_view (Debian's absl::string_view is a type of its own).
 std::string_view Message(const absl::Status& s);
 

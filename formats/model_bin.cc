@@ -46,16 +46,13 @@ void AppendWeights(const BlobTable& table, std::vector<std::span<const uint8_t>>
   }
 }
 
-absl::Status WriteWeights(const BlobTable& table, const std::filesystem::path& path,
-                          const ModelWriteOptions& options) {
+FileHeader MakeWeightsHeader(const BlobTable& table) {
   FileHeader h = MakeHeader(kWeightsMagic);
   h.weights_offset = sizeof(h);
   h.weights_size = table.size();
   h.weights_id = table.Id();
   h.header_checksum = ChecksumOfHeader(h);
-  std::vector<std::span<const uint8_t>> parts = {BytesOfHeader(h)};
-  AppendWeights(table, parts);
-  return WriteFile(path, parts, options.progress);
+  return h;
 }
 
 // ---- reading ----------------------------------------------------------------------------------
@@ -215,25 +212,19 @@ absl::Status WriteModel(const ir::Module& module, const std::filesystem::path& p
   h.graph_size = graph.size();
   h.graph_checksum = XXH3_64bits(graph.data(), graph.size());
   h.weights_id = table.Id();
-  std::vector<std::span<const uint8_t>> parts = {BytesOfHeader(h), {graph.data(), graph.size()}};
+  h.weights_size = table.size();
+  std::vector<FileContent> files = {{path, {BytesOfHeader(h), {graph.data(), graph.size()}}}};
+  const FileHeader weights = MakeWeightsHeader(table);
   if (options.external_weights) {
     h.flags = kExternalWeights;
-    h.weights_size = table.size();
-    FORGE_RETURN_IF_ERROR(WriteWeights(table, WeightsPath(path), options));
+    files.push_back({WeightsPath(path), {BytesOfHeader(weights)}});
   } else {
     h.weights_offset = AlignUp(sizeof(h) + h.graph_size, kWeightAlignment);
-    h.weights_size = table.size();
-    parts.push_back(std::span(kZeros).first(h.weights_offset - sizeof(h) - h.graph_size));
-    AppendWeights(table, parts);
+    files[0].parts.push_back(std::span(kZeros).first(h.weights_offset - sizeof(h) - h.graph_size));
   }
+  AppendWeights(table, files.back().parts);
   h.header_checksum = ChecksumOfHeader(h);
-  const absl::Status written =
-      options.external_weights ? WriteFile(path, parts) : WriteFile(path, parts, options.progress);
-  if (!written.ok() && options.external_weights) {
-    std::error_code ignored;  // the first failure is the one to tell
-    std::filesystem::remove(WeightsPath(path), ignored);
-  }
-  return written;
+  return WriteFiles(files, options.progress);
 }
 
 absl::StatusOr<std::unique_ptr<ir::Module>> ReadModel(const std::filesystem::path& path,

@@ -3,16 +3,16 @@
 // docs/model-format.md describes every byte.
 #pragma once
 #include <filesystem>
-#include <functional>
 #include <string_view>
 
+#include "base/platform.h"
 #include "ir/module.h"
 
 namespace forge {
 
 struct ModelWriteOptions {
   bool external_weights = false;  // in PATH.weights, beside the model
-  std::function<void(uint64_t done, uint64_t total)> progress = {};  // told of bytes written
+  WriteProgress progress = {};    // told of bytes written
 };
 
 // Writes everything the module holds, whole or not at all; equal weights are stored once.

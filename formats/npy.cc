@@ -286,14 +286,15 @@ std::string HeaderText(DType dtype, std::span<const int64_t> shape) {
   return text + '\n';
 }
 
-absl::Status WriteDescription(const std::filesystem::path& npy, DType dtype) {
-  const std::filesystem::path path = DescriptionOf(npy);
-  if (CarrierOf(dtype)) {
-    const std::string text = nlohmann::json{{"dtype", Name(dtype)}}.dump() + '\n';
-    return WriteFile(path, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
-  }
+std::string DescriptionText(DType dtype) {
+  return nlohmann::json{{"dtype", Name(dtype)}}.dump() + '\n';
+}
+
+// Removes what an earlier value of a narrow type left beside the file.
+absl::Status RemoveDescription(const std::filesystem::path& npy) {
   const absl::StatusOr<std::optional<DType>> stale = DescribedType(npy);
   if (!stale.ok() || !stale->has_value()) return absl::OkStatus();
+  const std::filesystem::path path = DescriptionOf(npy);
   std::error_code error;
   std::filesystem::remove(path, error);
   return error ? Internal("{}: cannot remove: {}", path.string(), error.message())
@@ -341,9 +342,15 @@ absl::Status WriteNpy(const std::filesystem::path& path, const ir::HostValue& va
   header.insert(header.end(), text.begin(), text.end());
   std::vector<uint8_t> unpacked;
   if (bits < 8) unpacked = Unpack(value.bytes(), value.elements(), bits);
-  FORGE_RETURN_IF_ERROR(WriteDescription(path, value.dtype()));
-  const std::span<const uint8_t> parts[] = {header, unpacked.empty() ? value.bytes() : unpacked};
-  return WriteFile(path, parts);
+  std::vector<FileContent> files = {{path, {header, unpacked.empty() ? value.bytes() : unpacked}}};
+  const std::string description = DescriptionText(value.dtype());
+  if (CarrierOf(value.dtype())) {
+    files.push_back({DescriptionOf(path),
+                     {{reinterpret_cast<const uint8_t*>(description.data()), description.size()}}});
+  } else {
+    FORGE_RETURN_IF_ERROR(RemoveDescription(path));
+  }
+  return WriteFiles(files);
 }
 
 absl::StatusOr<NamedValues> ParseNpz(const Bytes& file, std::string_view where) {

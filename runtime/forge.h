@@ -41,7 +41,7 @@ typedef enum {
   FORGE_USAGE = 2,  /* a wrong name, element type or shape; an extent that is not bound */
   FORGE_FILE = 3,   /* no such file, or a malformed one */
   FORGE_DEVICE = 4, /* the device is not available */
-  FORGE_REFUSED = 5 /* the model cannot run on this device */
+  FORGE_REFUSED = 5 /* the model cannot run on this device, or not in its memory */
 } forge_code;
 
 forge_code forge_error_code(const forge_error* error);

@@ -40,22 +40,6 @@ struct forge_session {
 
 namespace {
 
-forge_code CodeOf(absl::StatusCode code) {
-  switch (code) {
-    case absl::StatusCode::kInvalidArgument:
-      return FORGE_USAGE;
-    case absl::StatusCode::kDataLoss:
-    case absl::StatusCode::kNotFound:
-      return FORGE_FILE;
-    case absl::StatusCode::kUnavailable:
-      return FORGE_DEVICE;
-    case absl::StatusCode::kUnimplemented:
-      return FORGE_REFUSED;
-    default:
-      return FORGE_FAILED;
-  }
-}
-
 // The error that `work`, which returns a Status, ends with. What the standard library throws ends
 // here too: an exception must not leave through C.
 template <class Work>
@@ -69,7 +53,8 @@ forge_error* ErrorOf(Work work) {
     status = forge::Internal("{}", e.what());
   }
   if (status.ok()) return nullptr;
-  return new forge_error{CodeOf(status.code()), std::string(forge::Message(status))};
+  return new forge_error{static_cast<forge_code>(forge::ExitStatus(status)),
+                         std::string(forge::Message(status))};
 }
 
 std::unique_ptr<forge_tensor> Wrap(forge::NamedTensor t) {

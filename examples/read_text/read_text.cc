@@ -138,24 +138,6 @@ absl::Status Run(const Options& o) {
   return absl::OkStatus();
 }
 
-int ExitStatus(const absl::Status& s) {
-  switch (s.code()) {
-    case absl::StatusCode::kOk:
-      return 0;
-    case absl::StatusCode::kInvalidArgument:
-      return 2;
-    case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kDataLoss:
-      return 3;
-    case absl::StatusCode::kUnavailable:
-      return 4;
-    case absl::StatusCode::kUnimplemented:
-      return 5;
-    default:
-      return 1;
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -168,5 +150,5 @@ int main(int argc, char** argv) {
   if (!o) return 2;
   const absl::Status s = Run(*o);
   if (!s.ok()) std::fprintf(stderr, "read_text: error: %s\n", std::string(s.message()).c_str());
-  return ExitStatus(s);
+  return forge::ExitStatus(s);
 }

@@ -24,7 +24,7 @@ struct BatchNorm {
   absl::Status evaluate(Eval& e) const;
   absl::Status magnitude(Eval& e) const;
   Cost cost(TypeSpan in) const;
-  static Cases cases();
+  [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const BatchNorm*);
 

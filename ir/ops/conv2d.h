@@ -28,7 +28,7 @@ struct Conv2d {
   static constexpr Pending gradient{};
   absl::Status evaluate(Eval& e) const;
   Cost cost(TypeSpan in) const;
-  static Cases cases();
+  [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const Conv2d*);
 

@@ -31,7 +31,7 @@ struct ConvTranspose2d {
   static constexpr Pending gradient{};
   absl::Status evaluate(Eval& e) const;
   Cost cost(TypeSpan in) const;
-  static Cases cases();
+  [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const ConvTranspose2d*);
 

@@ -22,7 +22,7 @@ struct Fill {
   absl::StatusOr<Types> infer(TypeSpan in) const;
   IndexMap map(TypeSpan in, const Dims& at) const;
   static constexpr Zero gradient{};
-  static Cases cases();
+  [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const Fill*);
 

@@ -22,7 +22,7 @@ struct Fused {
   static constexpr NotDifferentiable gradient{"differentiation comes before fusion"};
   absl::Status evaluate(Eval& e) const;
   Cost cost(TypeSpan in) const;
-  static Cases cases();
+  [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const Fused*);
 

@@ -23,7 +23,7 @@ struct MatMul {
   Values gradient(const GradArgs& g) const;
   absl::Status evaluate(Eval& e) const;
   Cost cost(TypeSpan in) const;
-  static Cases cases();
+  [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const MatMul*);
 

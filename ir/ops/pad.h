@@ -29,7 +29,7 @@ struct Pad {
   absl::StatusOr<Types> infer(TypeSpan in) const;
   IndexMap map(TypeSpan in, const Dims& at) const;
   Values gradient(const GradArgs& g) const;
-  static Cases cases();
+  [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const Pad*);
 

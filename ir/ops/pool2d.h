@@ -39,7 +39,7 @@ struct Pool2d {
   static constexpr Pending gradient{};
   absl::Status evaluate(Eval& e) const;
   Cost cost(TypeSpan in) const;
-  static Cases cases();
+  [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const Pool2d*);
 

@@ -18,7 +18,7 @@ struct Relayout {
   absl::StatusOr<Types> infer(TypeSpan in) const;
   IndexMap map(TypeSpan in, const Dims& at) const;
   static constexpr NotDifferentiable gradient{"encodings are assigned after differentiation"};
-  static Cases cases();
+  [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const Relayout*);
 

@@ -50,7 +50,7 @@ struct Resize {
   absl::Status evaluate(Eval& e) const;
   absl::Status magnitude(Eval& e) const;
   Cost cost(TypeSpan in) const;
-  static Cases cases();
+  [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const Resize*);
 

@@ -25,7 +25,7 @@ struct Sample {
   absl::StatusOr<Types> infer(TypeSpan in) const;
   IndexMap map(TypeSpan in, const Dims& at) const;
   static constexpr Pending gradient{};
-  static Cases cases();
+  [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const Sample*);
 

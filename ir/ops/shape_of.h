@@ -17,7 +17,7 @@ struct ShapeOf {
   absl::Status evaluate(Eval& e) const;
   Cost cost(TypeSpan in) const;
   std::optional<Dims> contents(TypeSpan in, std::span<const std::optional<Dims>> known) const;
-  static Cases cases();
+  [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const ShapeOf*);
 

@@ -26,7 +26,7 @@ struct Take {
   absl::StatusOr<Types> infer(TypeSpan in) const;
   IndexMap map(TypeSpan in, const Dims& at) const;
   static constexpr Pending gradient{};
-  static Cases cases();
+  [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const Take*);
 
@@ -47,7 +47,7 @@ struct TakeAlong {
   absl::StatusOr<Types> infer(TypeSpan in) const;
   IndexMap map(TypeSpan in, const Dims& at) const;
   static constexpr Pending gradient{};
-  static Cases cases();
+  [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const TakeAlong*);
 
@@ -70,7 +70,7 @@ struct TakeNd {
   absl::StatusOr<Types> infer(TypeSpan in) const;
   IndexMap map(TypeSpan in, const Dims& at) const;
   static constexpr Pending gradient{};
-  static Cases cases();
+  [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const TakeNd*);
 

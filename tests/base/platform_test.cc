@@ -106,6 +106,47 @@ TEST(WriteFileTest, IsWholeAfterAKill) {
   }
 }
 
+std::vector<FileContent> Two(const std::filesystem::path& a, const std::filesystem::path& b,
+                             std::string_view content) {
+  return {{a, {View(content)}}, {b, {View(content)}}};
+}
+
+// The last character of each of two files that are written together again and again by a child,
+// which is interrupted.
+std::pair<char, char> WriteTwoUntilInterrupted(const TempFolder& folder, int round) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    RemoveUnfinishedFilesOnSignal();
+    for (char c = 'a';; c = c == 'z' ? 'a' : static_cast<char>(c + 1)) {
+      const std::string content(1000, c);
+      if (!WriteFiles(Two(folder / "a", folder / "b", content)).ok()) ::_exit(1);
+    }
+  }
+  ::usleep(3000 + 700 * static_cast<useconds_t>(round));
+  ::kill(child, SIGINT);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << status;
+  return {Read(folder / "a").back(), Read(folder / "b").back()};
+}
+
+TEST(WriteFilesTest, BelongTogetherAfterAnInterrupt) {
+  const TempFolder folder;
+  ASSERT_THAT(WriteFiles(Two(folder / "a", folder / "b", "a")), Succeeds());
+  for (int round = 0; round < 60; ++round) {
+    const auto [a, b] = WriteTwoUntilInterrupted(folder, round);
+    ASSERT_EQ(a, b) << "round " << round;
+    ASSERT_EQ(Entries(folder.path()), 2u) << "no temporary file left";
+  }
+}
+
+TEST(WriteFilesTest, WritesNoneWhereOneCannotBe) {
+  const TempFolder folder;
+  EXPECT_THAT(WriteFiles(Two(folder / "a", folder / "none/b", "x")),
+              Fails(absl::StatusCode::kInternal, "none/b"));
+  EXPECT_EQ(Entries(folder.path()), 0u);
+}
+
 TEST(SharedLibraryTest, OpensAndFinds) {
   auto library = SharedLibrary::Open("libm.so.6");
   ASSERT_THAT(library, Succeeds());

@@ -97,25 +97,6 @@ int Tool::Fail(const absl::Status& s) const {
   return ExitStatus(s);
 }
 
-int ExitStatus(const absl::Status& s) {
-  switch (s.code()) {
-    case absl::StatusCode::kOk:
-      return 0;
-    case absl::StatusCode::kInvalidArgument:
-      return 2;
-    case absl::StatusCode::kDataLoss:
-    case absl::StatusCode::kNotFound:
-      return 3;
-    case absl::StatusCode::kUnavailable:
-      return 4;
-    case absl::StatusCode::kUnimplemented:
-    case absl::StatusCode::kResourceExhausted:
-      return 5;
-    default:
-      return 1;
-  }
-}
-
 std::string_view CodeName(const absl::Status& s) {
   switch (ExitStatus(s)) {
     case 0:

@@ -49,8 +49,7 @@ class Tool {
   bool json_ = false, verbose_ = false;
 };
 
-// 1 the work failed, 2 bad usage, 3 bad input file, 4 no such device, 5 a refusal.
-int ExitStatus(const absl::Status& s);
+// The word for a failure's exit status in --json: "usage", "file", "device", "refused", "failed".
 std::string_view CodeName(const absl::Status& s);
 
 }  // namespace forge::tools
