@@ -5,9 +5,9 @@ namespace forge::codegen {
 namespace {
 
 constexpr const Schedule* kSchedules[] = {
-    &kConvDepthwise, &kMatmulShuffle,   &kMatmulShared,  &kMatmulSimple, &kConvDirect,
-    &kPool,          &kReduceRows,      &kReduceOutputs, &kSoftmaxRows,  &kSoftmaxSerial,
-    &kLayerNormRows, &kLayerNormSerial, &kElementwise,
+    &kConvDepthwise, &kMatmulShuffle,   &kMatmulShared,     &kMatmulSimple,    &kConvDirect,
+    &kPool,          &kReduceRows,      &kReduceOutputs,    &kSoftmaxRows,     &kSoftmaxSerial,
+    &kLayerNormRows, &kLayerNormSerial, &kAttentionShuffle, &kAttentionShared, &kElementwise,
 };
 
 struct Choice {

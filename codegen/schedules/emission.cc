@@ -56,6 +56,13 @@ void Emission::Guarded(const Work& work, absl::FunctionRef<void(const ir::Dim& a
   b.If(work.index < b.Scalar(work.count), [&] { body(at); });
 }
 
+void Emission::EachSubgroup(const ir::Dim& count, absl::FunctionRef<void(const ir::Dim& at)> body) {
+  const int64_t subgroups = launch.kernel.workgroup[0] / launch.kernel.subgroup;
+  const Work groups = Workgroups(CeilDiv(count, subgroups));
+  Val index = groups.index * static_cast<double>(subgroups) + b.Builtin(BuiltinKind::kSubgroup);
+  Guarded({index, count, groups.exact && count.divisor() % subgroups == 0}, body);
+}
+
 Position Guard(Emission& m, const ir::Dim& position, const ir::Dim& extent) {
   const bool low = position.min() >= 0, high = position.max() < extent.min();
   if (low && high) return {position, {}};
@@ -81,6 +88,25 @@ int64_t TileSize(const ir::Dim& extent, int64_t most) {
   for (int64_t t = most; t > most / 2; --t)
     if (extent.divisor() % t == 0) return t;
   return most;
+}
+
+ir::Dim Any(const ir::Dim& extent, int64_t divisor) {
+  return ir::Dim(std::make_shared<ir::Symbol>(
+      ir::Symbol{.name = "any", .min = 0, .max = LastIndex(extent), .divisor = divisor}));
+}
+
+int LanesAlongLast(const Region& r, int operand) {
+  const ir::Dims& shape = r.anchor_inputs()[static_cast<size_t>(operand)].shape();
+  for (int lanes : {4, 2}) {
+    if (shape.back().divisor() % lanes != 0) continue;
+    const auto lane = std::make_shared<ir::Symbol>(
+        ir::Symbol{.name = "lane", .min = 0, .max = lanes - 1, .divisor = 1});
+    ir::Dims index;
+    for (const ir::Dim& extent : shape) index.push_back(Any(extent, 1));
+    index.back() = Any(shape.back() - lanes + 1, lanes) + ir::Dim(lane);
+    if (r.Contiguous(operand, index, lane, lanes)) return lanes;
+  }
+  return 1;
 }
 
 int LanesFor(const ir::Dim& extent) {

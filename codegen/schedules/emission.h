@@ -25,6 +25,9 @@ struct Emission {
   Work Invocations(const ir::Dim& count);
   // Runs `body` with a coordinate below work.count, where there is one.
   void Guarded(const Work& work, absl::FunctionRef<void(const ir::Dim& at)> body);
+  // The same for each subgroup of a grid of `count` of them. The kernel requires their size, which
+  // divides the workgroup.
+  void EachSubgroup(const ir::Dim& count, absl::FunctionRef<void(const ir::Dim& at)> body);
 
   const Region& region;
   Launch launch;
@@ -65,6 +68,10 @@ std::shared_ptr<void> Boxed(T parameters) {
   return std::make_shared<T>(std::move(parameters));
 }
 
+// Some place on an axis, a multiple of `divisor`, of which nothing else is known.
+ir::Dim Any(const ir::Dim& extent, int64_t divisor);
+// How many neighbours along the last axis of an anchor's operand are loaded at once: 4, 2 or 1.
+int LanesAlongLast(const Region& r, int operand);
 // The widest vector, 4, 2 or 1, that divides `extent`.
 int LanesFor(const ir::Dim& extent);
 // Of one dimension, within the device's limits.

@@ -21,12 +21,6 @@ Dims MatrixIndex(const Dims& batch, const Dims& shape, const Dim& i, const Dim& 
   return index;
 }
 
-// Some element of an axis, a multiple of `divisor`, of which nothing else is known.
-Dim Any(const Dim& extent, int64_t divisor) {
-  return Dim(std::make_shared<ir::Symbol>(
-      ir::Symbol{.name = "any", .min = 0, .max = LastIndex(extent), .divisor = divisor}));
-}
-
 // The widest vector that is loaded at once along one axis; its first element is a multiple of its
 // width.
 int LanesAlong(const Region& r, const Gemm& g, int operand, Dim Gemm::At::* axis,

@@ -12,5 +12,6 @@ extern const Schedule kLayerNormRows, kLayerNormSerial;
 extern const Schedule kMatmulShuffle, kMatmulShared, kMatmulSimple;
 extern const Schedule kConvDepthwise, kConvDirect;
 extern const Schedule kPool;
+extern const Schedule kAttentionShuffle, kAttentionShared;
 
 }  // namespace forge::codegen

@@ -328,10 +328,7 @@ absl::StatusOr<Program> Emit(const Region& r, const void* p) {
   Emission m(r, out.kernel, {lanes * subgroups, 1, 1});
   m.launch.kernel.subgroup = lanes;
   Tile tile(m, g, t);
-  const Emission::Work groups = m.Workgroups(CeilDiv(tile.count(), subgroups));
-  Val index = groups.index * subgroups + m.b.Builtin(BuiltinKind::kSubgroup);
-  const bool exact = groups.exact && tile.count().divisor() % subgroups == 0;
-  m.Guarded({index, tile.count(), exact}, [&](const Dim& at) { tile.Run(at); });
+  m.EachSubgroup(tile.count(), [&](const Dim& at) { tile.Run(at); });
   out.launches.push_back(std::move(m).Take());
   return out;
 }

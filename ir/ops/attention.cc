@@ -6,7 +6,9 @@
 #include "ir/module.h"
 #include "ir/ops/define.h"
 #include "ir/ops/elements.h"
+#include "ir/ops/iota.h"
 #include "ir/ops/matmul.h"
+#include "ir/ops/reshape.h"
 #include "ir/ops/softmax.h"
 #include "ir/scalar_math.h"
 
@@ -21,8 +23,21 @@ absl::StatusOr<Type> ScoresOf(TypeSpan in) {
   return scores[0];
 }
 
-double ScaleOf(const Attention& op, int64_t head) {
-  return op.scale != 0 || head == 0 ? op.scale : 1 / std::sqrt(static_cast<double>(head));
+Dim Rows(const Value& v) { return v.type().shape()[v.type().shape().size() - 2]; }
+
+// The scores, without those of keys that their row does not see.
+Value InBand(Function& f, Value scores, const Attention::Band& band) {
+  if (!band.first && !band.last) return scores;
+  const Dim rows = Rows(scores), keys = scores.type().shape().back();
+  const Value row =
+      f(Reshape{.shape = {rows, 1}}, {f(Iota{.dtype = DType::kI32, .count = rows}, {})});
+  const Value key = f(Iota{.dtype = DType::kI32, .count = keys}, {});
+  const auto from = [&](const Dim& distance) {
+    return row + f(Iota{.dtype = DType::kI32, .begin = distance, .step = 0, .count = 1}, {});
+  };
+  if (band.first) scores = select(key < from(*band.first), kLowest, scores);
+  if (band.last) scores = select(key > from(*band.last), kLowest, scores);
+  return scores;
 }
 
 // The operands of one evaluation; offsets of matrices follow from the place in the leading axes.
@@ -42,7 +57,12 @@ struct Operands {
         width(e.in(2)->dim(e.in(2)->rank() - 1)) {}
 
   // q k^T of row i, scaled and masked; the absolute values of the products go to `magnitude`.
-  std::vector<double> Scores(const Index& batch, int64_t i, double scale, double& magnitude) const {
+  std::vector<double> Scores(const Index& batch, int64_t i, const Attention& op,
+                             double& magnitude) const {
+    const double scale = op.ScaleFor(head);
+    const Attention::Band band = op.BandOf(length, keys);
+    const int64_t first = band.first ? i + band.first->constant() : 0;
+    const int64_t last = band.last ? i + band.last->constant() : keys - 1;
     const double* a = q.data() + (At(batch, q_strides) * length + i) * head;
     const double* b = k.data() + At(batch, k_strides) * keys * head;
     std::vector<double> out(static_cast<size_t>(keys));
@@ -54,6 +74,8 @@ struct Operands {
       }
       double& score = out[static_cast<size_t>(j)];
       score = sum * scale;
+      if (op.softcap != 0) score = op.softcap * std::tanh(score / op.softcap);
+      if (j < first || j > last) score = kLowest;
       double reached = all * std::fabs(scale);
       if (!mask.empty()) {
         const size_t n = batch.size();
@@ -108,7 +130,7 @@ absl::Status Run(Eval& e, const Attention& op, bool magnify) {
     const double* v = o.v.data() + Operands::At(*at, o.v_strides) * o.keys * o.width;
     for (int64_t i = 0; i < o.length; ++i, to += o.width) {
       double reached = 0;
-      std::vector<double> p = o.Scores(*at, i, ScaleOf(op, o.head), reached);
+      std::vector<double> p = o.Scores(*at, i, op, reached);
       Normalize(p);
       for (int64_t j = 0; j < o.keys; ++j)
         for (int64_t w = 0; w < o.width; ++w) {
@@ -123,6 +145,21 @@ absl::Status Run(Eval& e, const Attention& op, bool magnify) {
 }
 
 }  // namespace
+
+Attention::Band Attention::BandOf(const Dim& rows, const Dim& keys) const {
+  const Dim own = causal == Causal::kBottomRight ? keys - rows : Dim(0);
+  Band b;
+  if (window_left >= 0) b.first = own - window_left;
+  if (causal != Causal::kNone)
+    b.last = own;
+  else if (window_right >= 0)
+    b.last = own + window_right;
+  return b;
+}
+
+double Attention::ScaleFor(int64_t head) const {
+  return scale != 0 || head == 0 ? scale : 1 / std::sqrt(static_cast<double>(head));
+}
 
 absl::StatusOr<Types> Attention::infer(TypeSpan in) const {
   FORGE_ASSIGN_OR_RETURN(const Type scores, ScoresOf(in));
@@ -144,7 +181,9 @@ Values Attention::decompose(Function& f, ValueSpan in) const {
   // Scores and probabilities lose too much in 16 bits.
   Value scores = f(MatMul{.transpose_b = true}, {Widened(in[0]), Widened(in[1])});
   if (scale != 0 || head.is_constant())
-    scores = scores * ScaleOf(*this, scale != 0 ? 1 : head.constant());
+    scores = scores * ScaleFor(scale != 0 ? 1 : head.constant());
+  if (softcap != 0) scores = tanh(scores / softcap) * softcap;
+  scores = InBand(f, scores, BandOf(Rows(in[0]), Rows(in[1])));
   if (in.size() > 3 && in[3])
     scores = in[3].type().dtype() == DType::kBool ? select(in[3], scores, kLowest)
                                                   : scores + Widened(in[3]);
@@ -163,20 +202,27 @@ Cost Attention::cost(TypeSpan in) const {
 }
 
 Cases Attention::cases() {
-  return {{Attention{}, {"float[2,3,8]", "float[2,5,8]", "float[2,5,4]"}},
-          {Attention{.scale = 0.3}, {"f32[5,16]", "f32[7,16]", "f32[7,16]"}},
-          {Attention{}, {"f32[2,4,6,8]", "f32[2,4,6,8]", "f32[2,4,6,8]", "bool[2,1,1,6]"}},
-          {Attention{}, {"f32[2,4,6,8]", "f32[1,4,9,8]", "f32[9,3]", "f32[6,9]"}},
-          {Attention{.scale = 1}, {"f32[1,3,4]", "f32[2,5,4]", "f32[2,5,4]", "f32[2,3,1]"}},
-          {Attention{}, {"f32[1,33,32]", "f32[1,130,32]", "f32[1,130,32]"}},
-          {Attention{}, {"f32[0,3,8]", "f32[0,5,8]", "f32[0,5,8]"}},
-          {.op = Attention{},
-           .in = {"f32[12,256,32]", "f32[12,256,32]", "f32[12,256,32]"},
-           .bench = true},
-          {Attention{}, {"f32[3,8]", "f32[5,7]", "f32[5,8]"}, "8 columns and b 7 rows"},
-          {Attention{}, {"f32[3,8]", "f32[5,8]", "f32[4,8]"}, "5 columns and b 4 rows"},
-          {Attention{}, {"f32[3,8]", "f32[5,8]", "f32[5,8]", "f32[2,3,5]"}, "does not broadcast"},
-          {Attention{}, {"f32[3,8]", "f32[5,8]", "f32[5,8]", "f16[3,5]"}, "the mask is f16"}};
+  return {
+      {Attention{}, {"float[2,3,8]", "float[2,5,8]", "float[2,5,4]"}},
+      {Attention{.scale = 0.3}, {"f32[5,16]", "f32[7,16]", "f32[7,16]"}},
+      {Attention{}, {"f32[2,4,6,8]", "f32[2,4,6,8]", "f32[2,4,6,8]", "bool[2,1,1,6]"}},
+      {Attention{}, {"f32[2,4,6,8]", "f32[1,4,9,8]", "f32[9,3]", "f32[6,9]"}},
+      {Attention{.scale = 1}, {"f32[1,3,4]", "f32[2,5,4]", "f32[2,5,4]", "f32[2,3,1]"}},
+      {Attention{}, {"f32[1,33,32]", "f32[1,130,32]", "f32[1,130,32]"}},
+      {Attention{}, {"f32[0,3,8]", "f32[0,5,8]", "f32[0,5,8]"}},
+      {Attention{.causal = Causal::kTopLeft}, {"f32[2,7,8]", "f32[2,5,8]", "f32[2,5,4]"}},
+      {Attention{.causal = Causal::kBottomRight}, {"f32[2,37,8]", "f32[2,70,8]", "f32[2,70,4]"}},
+      {Attention{.causal = Causal::kBottomRight}, {"f32[7,8]", "f32[5,8]", "f32[5,4]"}},
+      {Attention{.softcap = 0.5, .causal = Causal::kTopLeft, .window_left = 20},
+       {"f32[2,90,8]", "f32[2,90,8]", "f32[2,90,4]", "f32[2,1,90]"}},
+      {Attention{.window_left = 3, .window_right = 2}, {"f32[40,8]", "f32[40,8]", "f32[40,4]"}},
+      {.op = Attention{},
+       .in = {"f32[12,256,32]", "f32[12,256,32]", "f32[12,256,32]"},
+       .bench = true},
+      {Attention{}, {"f32[3,8]", "f32[5,7]", "f32[5,8]"}, "8 columns and b 7 rows"},
+      {Attention{}, {"f32[3,8]", "f32[5,8]", "f32[4,8]"}, "5 columns and b 4 rows"},
+      {Attention{}, {"f32[3,8]", "f32[5,8]", "f32[5,8]", "f32[2,3,5]"}, "does not broadcast"},
+      {Attention{}, {"f32[3,8]", "f32[5,8]", "f32[5,8]", "f16[3,5]"}, "the mask is f16"}};
 }
 
 FORGE_DEFINE_OP(Attention)

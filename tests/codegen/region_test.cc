@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "ir/interpreter.h"
+#include "ir/ops/attention.h"
 #include "ir/ops/broadcast_to.h"
 #include "ir/ops/case_inputs.h"
 #include "ir/ops/concat.h"
@@ -19,6 +20,7 @@
 #include "ir/ops/slice.h"
 #include "ir/ops/softmax.h"
 #include "ir/ops/transpose.h"
+#include "ir/scalar_math.h"
 #include "tests/support/region_runner.h"
 
 namespace forge::codegen {
@@ -270,6 +272,29 @@ TEST_P(RegionTest, LongRowsInPartsAndWhole) {
 TEST_P(RegionTest, SoftmaxOfScaledScores) {
   Value x = Argument({3, 300}), scale = Argument({});
   Return(f_(ir::Softmax{}, {f_(ir::Mul{}, {x, scale})}));
+  ExpectRight();
+}
+
+// Heads split off by a transpose that the loads do, and joined again by one that the stores do.
+TEST_P(RegionTest, AttentionOfSplitHeads) {
+  const auto heads = [&](int64_t rows) {
+    Value x = Argument({2, rows, 24});
+    Value split = f_(ir::Reshape{.shape = {2, rows, 3, 8}}, {x});
+    return f_(ir::Transpose{.permutation = {0, 2, 1, 3}}, {split});
+  };
+  Value y = f_(ir::Attention{}, {heads(21), heads(70), heads(70)});
+  y = f_(ir::Transpose{.permutation = {0, 2, 1, 3}}, {y});
+  Return(f_(ir::Reshape{.shape = {2, 21, 24}}, {y}));
+  ExpectRight();
+}
+
+// The mask is made where it is read.
+TEST_P(RegionTest, AttentionUnderAPaddingMask) {
+  if (caps_.max_operands < 5) return;
+  Value q = Argument({2, 18, 16}), k = Argument({2, 36, 16}), v = Argument({2, 36, 20});
+  Value kept = f_(ir::Cast{.to = DType::kF32}, {Argument({2, 1, 36}, DType::kBool)});
+  Value mask = (kept - 1.0) * 1e9;
+  Return(f_(ir::Attention{.scale = 0.25}, {q, k, v, mask}));
   ExpectRight();
 }
 

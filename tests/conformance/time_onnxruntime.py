@@ -32,6 +32,16 @@ def time_onnxruntime(session, feeds, runs):
     return statistics.median(times) * 1e3
 
 
+def time_creation(options, settings):
+    """Milliseconds to make a session from the model's file, the median of as many as there are turns."""
+    times = []
+    for _ in range(options.turns):
+        begin = time.perf_counter()
+        onnxruntime.InferenceSession(options.model, settings, providers=["CPUExecutionProvider"])
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times) * 1e3
+
+
 def open_dimensions(session, shapes):
     """Forge's names of the dimensions that the model leaves open."""
     for info in session.get_inputs():
@@ -57,11 +67,11 @@ def time_forge(options, files, dims):
         command += ["--input", f"{name}={file}"]
     for name, extent in dims.items():
         command += ["--dim", f"{name}={extent}"]
-    out = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    return json.loads(out.stdout)["latency_ms"]["median"]
+    out = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
+    return out["latency_ms"]["median"], out["load_ms"] + out["compile_ms"]
 
 
-def compare(options, session, feeds, folder):
+def compare(options, session, settings, feeds, folder):
     files = {name: folder / f"{i}.npy" for i, name in enumerate(feeds)}
     for name, file in files.items():
         numpy.save(file, feeds[name])
@@ -69,12 +79,16 @@ def compare(options, session, feeds, folder):
     dims = dict(open_dimensions(session, shapes))
     print(f"medians of {options.runs} runs in ms, {options.threads} threads")
     print(f"turn   onnxruntime {onnxruntime.__version__}   forge {options.device}   ratio")
-    ratios = []
+    ratios, creations = [], []
     for turn in range(options.turns):
-        theirs, ours = time_onnxruntime(session, feeds, options.runs), time_forge(options, files, dims)
+        theirs = time_onnxruntime(session, feeds, options.runs)
+        ours, creation = time_forge(options, files, dims)
         ratios.append(ours / theirs)
+        creations.append(creation)
         print(f"{turn:4}   {theirs:18.3f}   {ours:9.3f}   {ratios[-1]:.2f}")
     print(f"median ratio {statistics.median(ratios):.2f}")
+    print(f"session creation: onnxruntime {time_creation(options, settings):.0f} ms, "
+          f"forge {statistics.median(creations):.0f} ms (reading the file, and compiling for these shapes)")
 
 
 def main():
@@ -100,7 +114,7 @@ def main():
     feeds = {info.name: random_input(info, shapes[info.name], limits[info.name], random)
              for info in session.get_inputs()}
     with tempfile.TemporaryDirectory() as folder:
-        compare(options, session, feeds, pathlib.Path(folder))
+        compare(options, session, settings, feeds, pathlib.Path(folder))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax(scale * Q K^T, masked) V without the scores in memory: what schedules of attention share.
+// Keys are met in blocks; what is summed so far is scaled when a block raises the largest score
+// (online softmax, Milakov and Gimelshein 2018; FlashAttention, Dao et al. 2022).
+#pragma once
+#include "codegen/schedules/emission.h"
+
+namespace forge::codegen {
+
+// The anchor's operands by what they mean. Each operand has the axes [batch..., its own two], of
+// which all but the last may be one element for many.
+struct AttentionOperands {
+  ir::Dims outer;  // batch axes of the result
+  ir::Dim batch = 1, rows = 1, keys = 1;
+  int64_t head = 0, width = 0;  // elements of a key and of a value
+  double scale = 1, softcap = 0;
+  std::optional<ir::Dim> first, last;         // see ir::Attention::Band
+  Type type;                                  // what sums are kept in
+  int q_lanes = 1, k_lanes = 1, v_lanes = 1;  // neighbours loaded at once along the last axis
+  bool masked = false, mask_chooses = false;  // has a mask; of bools, true where a score counts
+  bool mask_by_key = false;                   // the mask is the same for all rows
+  int mask_lanes = 1;                         // neighbours along keys
+
+  enum Operand : uint8_t { kQ, kK, kV, kMask };
+  // `lanes` elements from [batch, i, j] on.
+  Val Load(Emission& m, Operand which, const ir::Dim& batch, const ir::Dim& i, const ir::Dim& j,
+           int lanes) const;
+  // A score, from the product of its row and key and from the mask's element, where there is one;
+  // -inf for a key that the row does not see, or that lies outside.
+  Val Score(Emission& m, const ir::Dim& row, const Position& key, Val product, Val mask) const;
+  // The blocks of `size` keys that some of `count` rows from `row` on see.
+  Builder::Range Blocks(Emission& m, const ir::Dim& row, int64_t count, int64_t size) const;
+  // The place of a result.
+  ir::Dims Out(const ir::Dim& batch, const ir::Dim& row, const ir::Dim& column) const;
+};
+
+// nullopt: the region's anchor is no attention, or its rows' length is not known.
+std::optional<AttentionOperands> AttentionOf(const Region& r);
+
+// One row's softmax so far, and its values' weighted sums.
+struct OnlineRow {
+  Val top, sum;
+  Vals values;
+};
+OnlineRow StartRow(Builder& b, Type type, size_t values);
+// `top` becomes the largest of it and `scores`, and what was summed is scaled to it.
+void Raise(OnlineRow& row, std::span<const Val> scores);
+// What a row's sums are divided by: 1 where nothing counted, so that the row is 0.
+Val Divisor(const OnlineRow& row);
+
+// Rows as what a loop carries, and back.
+Vals Flat(std::span<const OnlineRow> rows);
+std::vector<OnlineRow> Rows(std::span<const Val> flat, size_t rows);
+
+}  // namespace forge::codegen

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention by subgroups, without shared memory or barriers: lanes own rows of Q, and each holds
+// one key and value of a block, which all see by shuffles. What suits a device that runs on a CPU.
+#include "codegen/schedules/attention.h"
+#include "codegen/schedules/list.h"
+
+namespace forge::codegen {
+namespace {
+
+using ir::Dim;
+using ir::Dims;
+using Operand = AttentionOperands::Operand;
+
+struct AttentionShuffle {
+  int64_t subgroups = 4;
+  int64_t rows = 2;  // of Q, to a lane
+  static constexpr Field kFields[] = {
+      FieldOf<&AttentionShuffle::subgroups>("subgroups", "Of a workgroup.", "1|2|4|8"),
+      FieldOf<&AttentionShuffle::rows>("rows", "Of Q, to a lane.", "1|2|4")};
+};
+
+// A lane keeps its rows of Q and of the result in registers, and the kernel has an instruction for
+// each element of them and key of a block.
+constexpr int64_t kMostKept = 256;
+
+bool Takes(const Region& r) { return AttentionOf(r).has_value(); }
+
+std::shared_ptr<void> Defaults(const Region& r) {
+  const AttentionOperands a = *AttentionOf(r);
+  const int64_t lanes = std::max<int64_t>(r.caps().subgroup_size, 1);
+  AttentionShuffle t;
+  if (2 * (a.head + a.width) > kMostKept || a.rows.max() <= lanes) t.rows = 1;
+  return Boxed(t);
+}
+
+Verdict Fits(const Region& r, const void* p) {
+  const auto& t = Parameters<AttentionShuffle>(p);
+  const Caps& caps = r.caps();
+  const int64_t lanes = caps.subgroup_size;
+  const AttentionOperands a = *AttentionOf(r);
+  if (!caps.runs_on_cpu) return Verdict::No("shared memory is faster on this device");
+  if (!caps.subgroup_shuffle) return Verdict::No("the device has no shuffles");
+  if (lanes < 4 || lanes > 16) return Verdict::No(fmt::format("subgroups of {}", lanes));
+  if (lanes < caps.min_subgroup_size || lanes > caps.max_subgroup_size)
+    return Verdict::No("the subgroup's size cannot be relied on");
+  if (a.type.elem != DType::kF32) return Verdict::No("sums are not kept in f32");
+  if (t.rows * (a.head + a.width) > kMostKept)
+    return Verdict::No(fmt::format("rows of {} and {} are long", a.head, a.width));
+  return WorkgroupFits(t.subgroups * lanes, caps);
+}
+
+// The tile of one subgroup: all lanes' rows of one batch.
+class Tile {
+ public:
+  Tile(Emission& m, const AttentionOperands& a, const AttentionShuffle& t)
+      : m_(m),
+        a_(a),
+        own_(static_cast<size_t>(t.rows)),
+        lanes_(static_cast<int>(m.region.caps().subgroup_size)),
+        tiles_{a.rows, t.rows * lanes_} {}
+  Dim count() const { return a_.batch * tiles_.count(); }
+  void Run(const Dim& at);
+
+ private:
+  void Place(const Dim& at);
+  // Row `i` of an operand, in vectors.
+  Vals LoadRow(Operand which, const Dim& i, int64_t length, int lanes);
+  // Calls f(i, x) for each element x of the row that lane `lane` holds.
+  void ForEach(const Vals& held, int lane, absl::FunctionRef<void(size_t i, Val x)> f);
+  std::vector<Vals> Scores(const Dim& first, const Position& mine);  // [row][key]
+  std::vector<Vals> Mask(const Dim& first, const Position& mine);    // the same
+  Vals Block(const Dim& first, const Vals& carried);
+  void Finish(const OnlineRow& row, const Position& at);
+
+  Emission& m_;
+  const AttentionOperands& a_;
+  size_t own_;
+  int lanes_;
+  TiledAxis tiles_;
+  Dim batch_, first_, lane_;  // first_: row of the tile
+  std::vector<Position> rows_;
+  std::vector<Vals> q_;  // elements
+};
+
+Vals ElementsOf(Builder& b, const Vals& vectors) {
+  Vals out;
+  for (Val v : vectors)
+    for (int i = 0; i < v.type().lanes; ++i)
+      out.push_back(v.type().lanes == 1 ? v : b.Extract(v, i));
+  return out;
+}
+
+void Tile::Place(const Dim& at) {
+  const Dims tile = Unflatten(at, {a_.batch, tiles_.count()});
+  batch_ = tile[0];
+  first_ = tile[1] * tiles_.size;
+  lane_ = m_.e.Coordinate(m_.b.Builtin(BuiltinKind::kLane), lanes_ - 1);
+  for (size_t i = 0; i < own_; ++i) {
+    const Dim row = first_ + static_cast<int64_t>(i) * lanes_ + lane_;
+    rows_.push_back(Guard(m_, row, a_.rows));
+    q_.push_back(ElementsOf(m_.b, LoadRow(Operand::kQ, rows_.back().at, a_.head, a_.q_lanes)));
+  }
+}
+
+Vals Tile::LoadRow(Operand which, const Dim& i, int64_t length, int lanes) {
+  Vals out;
+  for (int64_t j = 0; j < length; j += lanes)
+    out.push_back(a_.Load(m_, which, batch_, i, j, lanes));
+  return out;
+}
+
+void Tile::ForEach(const Vals& held, int lane, absl::FunctionRef<void(size_t, Val)> f) {
+  size_t i = 0;
+  for (Val mine : held)
+    for (Val x : ElementsOf(m_.b, {m_.b.Shuffle(mine, m_.b.Int(lane))})) f(i++, x);
+}
+
+// What a mask says of each row and key. Shuffles carry no bools.
+std::vector<Vals> Tile::Mask(const Dim& first, const Position& mine) {
+  std::vector<Vals> out(own_);
+  if (a_.mask_by_key) {
+    Val held = a_.Load(m_, Operand::kMask, batch_, 0, mine.at, 1);
+    if (a_.mask_chooses) held = convert(held, DType::kF32);
+    for (int k = 0; k < lanes_; ++k) {
+      const Val v = m_.b.Shuffle(held, m_.b.Int(k));
+      for (Vals& row : out) row.push_back(a_.mask_chooses ? v != 0.0 : v);
+    }
+    return out;
+  }
+  for (size_t r = 0; r < own_; ++r)
+    for (int k = 0; k < lanes_; k += a_.mask_lanes) {
+      const Position key = Guard(m_, first + k, a_.keys);
+      const Vals part = ElementsOf(
+          m_.b, {a_.Load(m_, Operand::kMask, batch_, rows_[r].at, key.at, a_.mask_lanes)});
+      out[r].insert(out[r].end(), part.begin(), part.end());
+    }
+  return out;
+}
+
+std::vector<Vals> Tile::Scores(const Dim& first, const Position& mine) {
+  const Vals held = LoadRow(Operand::kK, mine.at, a_.head, a_.k_lanes);
+  const std::vector<Vals> mask = a_.masked ? Mask(first, mine) : std::vector<Vals>();
+  std::vector<Vals> out(own_);
+  for (int k = 0; k < lanes_; ++k) {
+    Vals products(own_, m_.b.Literal(a_.type, 0));
+    ForEach(held, k, [&](size_t i, Val x) {
+      for (size_t r = 0; r < own_; ++r) products[r] = fma(q_[r][i], x, products[r]);
+    });
+    const Position key = Guard(m_, first + k, a_.keys);
+    for (size_t r = 0; r < own_; ++r) {
+      const Val by = a_.masked ? mask[r][static_cast<size_t>(k)] : Val();
+      out[r].push_back(a_.Score(m_, rows_[r].at, key, products[r], by));
+    }
+  }
+  return out;
+}
+
+Vals Tile::Block(const Dim& first, const Vals& carried) {
+  std::vector<OnlineRow> rows = Rows(carried, own_);
+  const Position mine = Guard(m_, first + lane_, a_.keys);
+  std::vector<Vals> weights = Scores(first, mine);
+  for (size_t r = 0; r < own_; ++r) {
+    Raise(rows[r], weights[r]);
+    for (Val& w : weights[r]) {
+      w = exp(w - rows[r].top);
+      rows[r].sum = rows[r].sum + w;
+    }
+  }
+  Vals held = LoadRow(Operand::kV, mine.at, a_.width, a_.v_lanes);
+  for (Val& v : held) v = Where(mine.inside, v, 0);
+  for (int k = 0; k < lanes_; ++k)
+    ForEach(held, k, [&](size_t i, Val x) {
+      for (size_t r = 0; r < own_; ++r) {
+        Val& sum = rows[r].values[i];
+        sum = fma(weights[r][static_cast<size_t>(k)], x, sum);
+      }
+    });
+  return Flat(rows);
+}
+
+void Tile::Finish(const OnlineRow& row, const Position& at) {
+  const Val divisor = Divisor(row);
+  const int lanes = LanesFor(a_.width);
+  auto store = [&] {
+    for (int64_t j = 0; j < a_.width; j += lanes) {
+      Vals part;
+      for (int64_t c = j; c < j + lanes; ++c)
+        part.push_back(row.values[static_cast<size_t>(c)] / divisor);
+      const Val v = lanes == 1 ? part[0] : m_.b.Pack(a_.type.Lanes(lanes), part);
+      m_.e.Finish(a_.Out(batch_, at.at, j + m_.e.Lane(lanes)), v, lanes);
+    }
+  };
+  if (at.inside)
+    m_.b.If(at.inside, store);
+  else
+    store();
+}
+
+void Tile::Run(const Dim& at) {
+  Place(at);
+  Builder& b = m_.b;
+  const std::vector<OnlineRow> start(own_, StartRow(b, a_.type, static_cast<size_t>(a_.width)));
+  const Dim blocks = CeilDiv(a_.keys, lanes_);
+  const Vals sums = b.For(a_.Blocks(m_, first_, tiles_.size, lanes_), Flat(start),
+                          [&](Val i, const Vals& carried) {
+                            const Dim block = m_.e.Coordinate(i, LastIndex(blocks));
+                            return Block(block * lanes_, carried);
+                          });
+  const std::vector<OnlineRow> rows = Rows(sums, own_);
+  for (size_t r = 0; r < own_; ++r) Finish(rows[r], rows_[r]);
+}
+
+absl::StatusOr<Program> Emit(const Region& r, const void* p) {
+  const auto& t = Parameters<AttentionShuffle>(p);
+  const AttentionOperands a = *AttentionOf(r);
+  const auto lanes = static_cast<uint32_t>(r.caps().subgroup_size);
+  const auto subgroups = static_cast<uint32_t>(t.subgroups);
+  Program out{.kernel = fmt::format("attention_shuffle_{}", t.rows * lanes),
+              .launches = {},
+              .scratch_bytes = {}};
+  Emission m(r, out.kernel, {lanes * subgroups, 1, 1});
+  m.launch.kernel.subgroup = lanes;
+  Tile tile(m, a, t);
+  m.EachSubgroup(tile.count(), [&](const Dim& at) { tile.Run(at); });
+  out.launches.push_back(std::move(m).Take());
+  return out;
+}
+
+}  // namespace
+
+const Schedule kAttentionShuffle{.name = "attention_shuffle",
+                                 .parameters = AttentionShuffle::kFields,
+                                 .takes = &Takes,
+                                 .defaults = &Defaults,
+                                 .fits = &Fits,
+                                 .emit = &Emit};
+
+}  // namespace forge::codegen
