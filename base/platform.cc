@@ -73,7 +73,7 @@ class UnfinishedFiles {
   static_assert(std::atomic<State>::is_always_lock_free);
   struct Entry {
     std::atomic<State> state = State::kFree;
-    char path[PATH_MAX];
+    char path[PATH_MAX] = {};
   };
   std::array<Entry, 16> entries_;
 };

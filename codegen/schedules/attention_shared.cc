@@ -95,10 +95,10 @@ class Tile {
   // Copies lines `first` .. first + count - 1 of an operand to shared memory: element j of line i
   // to place(i, j); 0 for lines beyond its extent.
   struct Lines {
-    Operand operand;
+    Operand operand{};
     Dim first, extent;
-    int64_t count, length;
-    int lanes;
+    int64_t count = 0, length = 0;
+    int lanes = 1;
   };
   void Fill(uint16_t view, const Lines& lines,
             absl::FunctionRef<Dim(const Dim& i, const Dim& j)> place);

@@ -21,7 +21,7 @@ struct AttentionShuffle {
 
 // A lane keeps its rows of Q and of the result in registers, and the kernel has an instruction for
 // each element of them and key of a block.
-constexpr int64_t kMostKept = 256;
+constexpr int64_t kMostKept = 512, kKeptInRegisters = 256;
 
 bool Takes(const Region& r) { return AttentionOf(r).has_value(); }
 
@@ -29,7 +29,7 @@ std::shared_ptr<void> Defaults(const Region& r) {
   const AttentionOperands a = *AttentionOf(r);
   const int64_t lanes = std::max<int64_t>(r.caps().subgroup_size, 1);
   AttentionShuffle t;
-  if (2 * (a.head + a.width) > kMostKept || a.rows.max() <= lanes) t.rows = 1;
+  if (2 * (a.head + a.width) > kKeptInRegisters || a.rows.max() <= lanes) t.rows = 1;
   return Boxed(t);
 }
 

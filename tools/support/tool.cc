@@ -22,7 +22,7 @@ struct Tool::Parser {
   }
 };
 
-Tool::Tool(std::string name, std::string purpose, std::vector<std::string> examples)
+Tool::Tool(std::string name, std::string purpose, const std::vector<std::string>& examples)
     : name_(std::move(name)), parser_(std::make_unique<Parser>()) {
   CLI::App& app = parser_->app;
   app.name(name_);

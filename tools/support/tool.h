@@ -16,7 +16,7 @@ namespace forge::tools {
 class Tool {
  public:
   // `examples`: whole command lines, one each, shown at the end of --help.
-  Tool(std::string name, std::string purpose, std::vector<std::string> examples);
+  Tool(std::string name, std::string purpose, const std::vector<std::string>& examples);
   ~Tool();
   // The argument without a dash, which must be given.
   void Argument(const std::string& name, std::string& value, const std::string& help);
