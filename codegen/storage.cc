@@ -78,8 +78,6 @@ Verdict CanCompute(DType t, const Caps& caps) {
   constexpr DTypes kKnown = kFloatTypes | kIntTypes | Bit(DType::kBool);
   if (!Has(kKnown, t)) return Verdict::No(fmt::format("no kernels for {}", Name(t)));
   if (t == DType::kF64 && !caps.f64) return Verdict::No("the device has no f64");
-  if ((t == DType::kI64 || t == DType::kU64) && !caps.i64)
-    return Verdict::No("the device has no i64");
   return Verdict::Yes();
 }
 
