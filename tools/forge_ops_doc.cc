@@ -74,7 +74,7 @@ std::string BoundText(const ir::OpDef& def) {
 
 // The nodes that a case becomes.
 absl::Status Decomposition(const ir::OpDef& def, std::ostream& out) {
-  if (!def.decompose) return absl::OkStatus();
+  if (!def.decompose || def.map) return absl::OkStatus();
   FORGE_ASSIGN_OR_RETURN(const std::vector<ir::ConcreteCase> cases, ir::ConcreteCases(def));
   if (cases.empty()) {
     out << "\nDecomposes into the nodes of its body.\n";

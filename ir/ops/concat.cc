@@ -47,6 +47,15 @@ IndexMap Concat::map(TypeSpan in, const Dims& at) const {
   return map;
 }
 
+Values Concat::decompose(Function& f, ValueSpan in) const {
+  if (in.size() < 3) return {};
+  const auto joined = [&](ValueSpan part) {
+    return part.size() == 1 ? part[0] : f.Add(*this, part)[0];
+  };
+  const Value first = joined(in.first(in.size() / 2));
+  return {f(*this, {first, joined(in.subspan(in.size() / 2))})};
+}
+
 Values Concat::gradient(const GradArgs& g) const {
   Values out;
   const auto along = NormalAxis(axis, g.dout[0].type().rank());

@@ -17,6 +17,8 @@ struct Concat {
 
   absl::StatusOr<Types> infer(TypeSpan in) const;
   IndexMap map(TypeSpan in, const Dims& at) const;
+  // Of three operands and more, in halves: a device may bind fewer.
+  Values decompose(Function& f, ValueSpan in) const;
   Values gradient(const GradArgs& g) const;
   [[gnu::cold]] static Cases cases();
 };

@@ -170,7 +170,7 @@ struct OpDef {
   std::shared_ptr<void> (*make)(const void* from) =
       nullptr;  // a copy of `from`, or defaults when null; null: no attributes
   absl::StatusOr<Types> (*infer)(const OpDef&, const void*, TypeSpan) = nullptr;
-  Values (*decompose)(const void*, Function&, ValueSpan) = nullptr;  // null: primitive
+  Values (*decompose)(const void*, Function&, ValueSpan) = nullptr;  // null or {}: primitive
   Values (*gradient)(const void*, const GradArgs&) = nullptr;        // null: see no_gradient
   std::string_view no_gradient = {};  // "zero", "pending" or the reason
   absl::Status (*evaluate)(const OpDef&, const void*, Eval&) = nullptr;

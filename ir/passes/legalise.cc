@@ -35,12 +35,15 @@ struct Step {
     for (const Value& v : in) types.push_back(v ? v.type() : Type());
     Verdict verdict = target.Supports({node.op, types, results});
     if (verdict) return std::nullopt;
-    if (node.op.def().decompose == nullptr || !IsRanked(node, types)) {
+    Values simpler;
+    if (node.op.def().decompose != nullptr && IsRanked(node, types))
+      simpler = node.op.def().decompose(node.op.self(), out, in);
+    if (simpler.empty()) {
       refused.push_back(Describe(node, types, verdict));
       return std::nullopt;
     }
     changed = true;
-    return node.op.def().decompose(node.op.self(), out, in);
+    return simpler;
   }
 };
 

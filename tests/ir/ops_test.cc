@@ -141,7 +141,9 @@ TEST(OpsTest, DecompositionsAgreeWithEvaluators) {
     for (const ConcreteCase& c : RunnableCases(*def)) {
       if (HasEdges(c)) continue;
       Built b(c);
-      b.Return(def->decompose(c.op.self(), b.f, b.in));
+      const Values simpler = def->decompose(c.op.self(), b.f, b.in);
+      if (simpler.empty()) continue;
+      b.Return(simpler);
       ASSERT_TRUE(b.f.status().ok()) << c.ToText() << ": " << b.f.status();
       const CaseInputs inputs = *MakeInputs(c);
       const auto got = Interpreter{}.Run(b.f, Given(inputs));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/batch_norm.h"
+#include "ir/ops/concat.h"
 #include "ir/ops/conv2d.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/fused.h"
@@ -15,6 +16,7 @@ namespace forge::ir {
 namespace {
 
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -83,6 +85,24 @@ TEST_F(LegaliseTest, TakesDecompositionsApartInTurn) {
   EXPECT_THAT(Ops(after), Not(Contains("fused")));
   EXPECT_THAT(Ops(after), Not(Contains("softmax")));
   ExpectSame(f_, after, {.tolerance = 1e-6});
+}
+
+TEST_F(LegaliseTest, HalvesWhatHasTooManyOperands) {
+  Values parts;
+  for (int i = 0; i < 7; ++i) parts.push_back(f_.Argument(fmt::format("x{}", i), F32({2, i + 1})));
+  f_.Return("y", f_.Add(Concat{.axis = -1}, parts)[0]);
+  target_.supports = [](const Candidate& c) {
+    return c.in.size() > 3 ? Verdict::No("too many operands") : Verdict::Yes("any");
+  };
+  const Function& after = Legalised();
+  EXPECT_THAT(Ops(after), Each("concat"));
+  ExpectSame(f_, after, {.tolerance = 0});
+  // Two have no simpler form.
+  target_.supports = [](const Candidate& c) {
+    return c.in.size() > 1 ? Verdict::No("too many operands") : Verdict::Yes("any");
+  };
+  EXPECT_THAT(Refusal(),
+              HasSubstr("concat(f32[2, 2], f32[2, 3]) from legalise: too many operands"));
 }
 
 TEST_F(LegaliseTest, JudgesEachNodeByItsTypes) {
