@@ -162,6 +162,11 @@ double Attention::ScaleFor(int64_t head) const {
 }
 
 absl::StatusOr<Types> Attention::infer(TypeSpan in) const {
+  for (const int64_t window : {window_left, window_right})
+    if (window < -1 || window > INT32_MAX)
+      return InvalidArgument("a window of {} keys is neither -1 nor a number of them", window);
+  if (!(softcap >= 0) || std::isinf(softcap))
+    return InvalidArgument("softcap {} is not a number from 0 on", softcap);
   FORGE_ASSIGN_OR_RETURN(const Type scores, ScoresOf(in));
   if (in.size() > 3 && in[3]) {
     const Dims* shapes[] = {&scores.shape(), &in[3].shape()};
@@ -221,6 +226,8 @@ Cases Attention::cases() {
       {.op = Attention{},
        .in = {"f32[12,256,32]", "f32[12,256,32]", "f32[12,256,32]"},
        .bench = true},
+      {Attention{.window_left = -2}, {"f32[3,8]", "f32[5,8]", "f32[5,8]"}, "a window of -2 keys"},
+      {Attention{.softcap = -1}, {"f32[3,8]", "f32[5,8]", "f32[5,8]"}, "softcap -1"},
       {Attention{}, {"f32[3,8]", "f32[5,7]", "f32[5,8]"}, "8 columns and b 7 rows"},
       {Attention{}, {"f32[3,8]", "f32[5,8]", "f32[4,8]"}, "5 columns and b 4 rows"},
       {Attention{}, {"f32[3,8]", "f32[5,8]", "f32[5,8]", "f32[2,3,5]"}, "does not broadcast"},
