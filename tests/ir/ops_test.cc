@@ -8,6 +8,7 @@
 #include "ir/module.h"
 #include "ir/ops/bounds.h"
 #include "ir/ops/case_inputs.h"
+#include "ir/ops/elementwise.h"
 #include "ir/signature.h"
 
 namespace forge::ir {
@@ -133,6 +134,14 @@ TEST(OpsTest, EvaluateEveryCase) {
         EXPECT_TRUE(CompareResult(c.op, inputs.pointers(), (*out)[i], (*out)[i], i).ok());
       }
     }
+}
+
+TEST(OpsTest, EvaluateManyRowsOfNothing) {
+  const HostValue x = *HostValue::Zeros(DType::kF32, std::vector<int64_t>{int64_t{1} << 40, 3, 0});
+  const HostValue* operands[] = {&x};
+  const auto y = Evaluate(Relu{}, operands);
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_EQ((*y)[0].elements(), 0);
 }
 
 TEST(OpsTest, DecompositionsAgreeWithEvaluators) {
