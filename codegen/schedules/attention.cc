@@ -13,6 +13,16 @@ bool Has(const Region& r, size_t operand) {
   return r.anchor_inputs().size() > operand && r.anchor_inputs()[operand];
 }
 
+int LanesAlongLast(const Region& r, int operand) {
+  const Dims& shape = r.anchor_inputs()[static_cast<size_t>(operand)].shape();
+  return LanesAlong(r, operand, shape.back(), [&](const Dim& along) {
+    Dims index;
+    for (const Dim& extent : shape) index.push_back(Any(extent, 1));
+    index.back() = along;
+    return index;
+  });
+}
+
 }  // namespace
 
 Val AttentionOperands::Load(Emission& m, Operand which, const Dim& batch, const Dim& i,

@@ -241,10 +241,7 @@ void Tile::Finish(const OnlineRow& row, size_t r) {
     const Dim column = column_ * static_cast<int64_t>(own_columns_) + static_cast<int64_t>(c);
     const Position to = Guard(m_, column, a_.width);
     auto store = [&] { m_.e.Finish(a_.Out(batch_, at.at, to.at), row.values[c] / divisor); };
-    if (Val inside = Both(at.inside, to.inside))
-      m_.b.If(inside, store);
-    else
-      store();
+    IfInside(m_.b, Both(at.inside, to.inside), store);
   }
 }
 

@@ -38,11 +38,7 @@ Verdict Fits(const Region& r, const void* p) {
   const Caps& caps = r.caps();
   const int64_t lanes = caps.subgroup_size;
   const AttentionOperands a = *AttentionOf(r);
-  if (!caps.runs_on_cpu) return Verdict::No("shared memory is faster on this device");
-  if (!caps.subgroup_shuffle) return Verdict::No("the device has no shuffles");
-  if (lanes < 4 || lanes > 16) return Verdict::No(fmt::format("subgroups of {}", lanes));
-  if (lanes < caps.min_subgroup_size || lanes > caps.max_subgroup_size)
-    return Verdict::No("the subgroup's size cannot be relied on");
+  if (Verdict v = ShufflesAreQuick(caps); !v) return v;
   if (a.type.elem != DType::kF32) return Verdict::No("sums are not kept in f32");
   if (t.rows * (a.head + a.width) > kMostKept)
     return Verdict::No(fmt::format("rows of {} and {} are long", a.head, a.width));
@@ -82,11 +78,9 @@ class Tile {
   std::vector<Vals> q_;  // elements
 };
 
-Vals ElementsOf(Builder& b, const Vals& vectors) {
+Vals ElementsOf(const Vals& vectors) {
   Vals out;
-  for (Val v : vectors)
-    for (int i = 0; i < v.type().lanes; ++i)
-      out.push_back(v.type().lanes == 1 ? v : b.Extract(v, i));
+  for (Val v : vectors) Unpack(v, out);
   return out;
 }
 
@@ -98,7 +92,7 @@ void Tile::Place(const Dim& at) {
   for (size_t i = 0; i < own_; ++i) {
     const Dim row = first_ + static_cast<int64_t>(i) * lanes_ + lane_;
     rows_.push_back(Guard(m_, row, a_.rows));
-    q_.push_back(ElementsOf(m_.b, LoadRow(Operand::kQ, rows_.back().at, a_.head, a_.q_lanes)));
+    q_.push_back(ElementsOf(LoadRow(Operand::kQ, rows_.back().at, a_.head, a_.q_lanes)));
   }
 }
 
@@ -112,7 +106,7 @@ Vals Tile::LoadRow(Operand which, const Dim& i, int64_t length, int lanes) {
 void Tile::ForEach(const Vals& held, int lane, absl::FunctionRef<void(size_t, Val)> f) {
   size_t i = 0;
   for (Val mine : held)
-    for (Val x : ElementsOf(m_.b, {m_.b.Shuffle(mine, m_.b.Int(lane))})) f(i++, x);
+    for (Val x : ElementsOf({m_.b.Shuffle(mine, m_.b.Int(lane))})) f(i++, x);
 }
 
 // What a mask says of each row and key. Shuffles carry no bools.
@@ -130,8 +124,8 @@ std::vector<Vals> Tile::Mask(const Dim& first, const Position& mine) {
   for (size_t r = 0; r < own_; ++r)
     for (int k = 0; k < lanes_; k += a_.mask_lanes) {
       const Position key = Guard(m_, first + k, a_.keys);
-      const Vals part = ElementsOf(
-          m_.b, {a_.Load(m_, Operand::kMask, batch_, rows_[r].at, key.at, a_.mask_lanes)});
+      const Vals part =
+          ElementsOf({a_.Load(m_, Operand::kMask, batch_, rows_[r].at, key.at, a_.mask_lanes)});
       out[r].insert(out[r].end(), part.begin(), part.end());
     }
   return out;
@@ -190,10 +184,7 @@ void Tile::Finish(const OnlineRow& row, const Position& at) {
       m_.e.Finish(a_.Out(batch_, at.at, j + m_.e.Lane(lanes)), v, lanes);
     }
   };
-  if (at.inside)
-    m_.b.If(at.inside, store);
-  else
-    store();
+  IfInside(m_.b, at.inside, store);
 }
 
 void Tile::Run(const Dim& at) {

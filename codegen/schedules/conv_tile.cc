@@ -115,10 +115,8 @@ void ConvTile::FinishRow(size_t channel, size_t row, std::span<const Val> sums) 
       index[3] = index[3] + m_.e.Lane(lanes);
       const auto part = sums.subspan(j, static_cast<size_t>(lanes));
       m_.e.Finish(index, m_.b.Pack(sums[j].type().Lanes(lanes), part), lanes);
-    } else if (column_[j].inside) {
-      m_.b.If(column_[j].inside, [&] { m_.e.Finish(index, sums[j]); });
     } else {
-      m_.e.Finish(index, sums[j]);
+      IfInside(m_.b, column_[j].inside, [&] { m_.e.Finish(index, sums[j]); });
     }
   }
 }
@@ -128,10 +126,7 @@ void ConvTile::Finish(const Vals& sums) {
   for (size_t o = 0; o < channel_.size(); ++o)
     for (size_t i = 0; i < row_.size(); ++i, row = row.subspan(column_.size())) {
       const auto part = row.first(column_.size());
-      if (Val inside = Both(channel_[o].inside, row_[i].inside))
-        m_.b.If(inside, [&] { FinishRow(o, i, part); });
-      else
-        FinishRow(o, i, part);
+      IfInside(m_.b, Both(channel_[o].inside, row_[i].inside), [&] { FinishRow(o, i, part); });
     }
 }
 

@@ -74,6 +74,13 @@ Position Guard(Emission& m, const ir::Dim& position, const ir::Dim& extent) {
 
 Val Both(Val a, Val b) { return a.b == nullptr ? b : b.b == nullptr ? a : a & b; }
 
+void IfInside(Builder& b, Val inside, absl::FunctionRef<void()> body) {
+  if (inside)
+    b.If(inside, body);
+  else
+    body();
+}
+
 Val Where(Val inside, Val v, double other) { return inside ? select(inside, v, other) : v; }
 
 Position TiledAxis::At(Emission& m, const ir::Dim& tile, int64_t i) const {
@@ -95,18 +102,21 @@ ir::Dim Any(const ir::Dim& extent, int64_t divisor) {
       ir::Symbol{.name = "any", .min = 0, .max = LastIndex(extent), .divisor = divisor}));
 }
 
-int LanesAlongLast(const Region& r, int operand) {
-  const ir::Dims& shape = r.anchor_inputs()[static_cast<size_t>(operand)].shape();
+int LanesAlong(const Region& r, int operand, const ir::Dim& extent,
+               absl::FunctionRef<ir::Dims(const ir::Dim& at)> index) {
   for (int lanes : {4, 2}) {
-    if (shape.back().divisor() % lanes != 0) continue;
+    if (extent.divisor() % lanes != 0) continue;
     const auto lane = std::make_shared<ir::Symbol>(
         ir::Symbol{.name = "lane", .min = 0, .max = lanes - 1, .divisor = 1});
-    ir::Dims index;
-    for (const ir::Dim& extent : shape) index.push_back(Any(extent, 1));
-    index.back() = Any(shape.back() - lanes + 1, lanes) + ir::Dim(lane);
-    if (r.Contiguous(operand, index, lane, lanes)) return lanes;
+    const ir::Dim at = Any(extent - lanes + 1, lanes) + ir::Dim(lane);
+    if (r.Contiguous(operand, index(at), lane, lanes)) return lanes;
   }
   return 1;
+}
+
+void Unpack(Val v, Vals& out) {
+  if (v.type().lanes == 1) return out.push_back(v);
+  for (int i = 0; i < v.type().lanes; ++i) out.push_back(v.b->Extract(v, i));
 }
 
 int LanesFor(const ir::Dim& extent) {
@@ -117,6 +127,16 @@ Verdict WorkgroupFits(int64_t invocations, const Caps& caps) {
   if (invocations > std::min(caps.max_workgroup_invocations, caps.max_workgroup_x))
     return Verdict::No(fmt::format("{} invocations in a workgroup, the device allows {}",
                                    invocations, caps.max_workgroup_invocations));
+  return Verdict::Yes();
+}
+
+Verdict ShufflesAreQuick(const Caps& caps) {
+  const int64_t lanes = caps.subgroup_size;
+  if (!caps.runs_on_cpu) return Verdict::No("shared memory is faster on this device");
+  if (!caps.subgroup_shuffle) return Verdict::No("the device has no shuffles");
+  if (lanes < 4 || lanes > 16) return Verdict::No(fmt::format("subgroups of {}", lanes));
+  if (lanes < caps.min_subgroup_size || lanes > caps.max_subgroup_size)
+    return Verdict::No("the subgroup's size cannot be relied on");
   return Verdict::Yes();
 }
 

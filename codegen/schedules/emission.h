@@ -43,6 +43,8 @@ struct Position {
 Position Guard(Emission& m, const ir::Dim& position, const ir::Dim& extent);
 // Both hold; either may be null.
 Val Both(Val a, Val b);
+// Runs `body` where `inside`, which may be null.
+void IfInside(Builder& b, Val inside, absl::FunctionRef<void()> body);
 // `v` where `inside`, else `other`; `inside` may be null.
 Val Where(Val inside, Val v, double other);
 
@@ -70,12 +72,19 @@ std::shared_ptr<void> Boxed(T parameters) {
 
 // Some place on an axis, a multiple of `divisor`, of which nothing else is known.
 ir::Dim Any(const ir::Dim& extent, int64_t divisor);
-// How many neighbours along the last axis of an anchor's operand are loaded at once: 4, 2 or 1.
-int LanesAlongLast(const Region& r, int operand);
+// How many neighbours of an anchor's operand are loaded at once along an axis: 4, 2 or 1; the first
+// is a multiple of that. `index` gives the operand's index at a place on the axis.
+int LanesAlong(const Region& r, int operand, const ir::Dim& extent,
+               absl::FunctionRef<ir::Dims(const ir::Dim& at)> index);
+// Appends the elements of a vector.
+void Unpack(Val v, Vals& out);
 // The widest vector, 4, 2 or 1, that divides `extent`.
 int LanesFor(const ir::Dim& extent);
 // Of one dimension, within the device's limits.
 Verdict WorkgroupFits(int64_t invocations, const Caps& caps);
+// Whether schedules that exchange by shuffles are quick on the device: it runs on a CPU, in small
+// subgroups of one size.
+Verdict ShufflesAreQuick(const Caps& caps);
 // What sums of elements of `t` are kept in: the type they are computed in.
 inline Type AccumulatorOf(DType t) { return Type{ComputeType(t)}; }
 

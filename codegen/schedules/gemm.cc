@@ -21,27 +21,21 @@ Dims MatrixIndex(const Dims& batch, const Dims& shape, const Dim& i, const Dim& 
   return index;
 }
 
-// The widest vector that is loaded at once along one axis; its first element is a multiple of its
-// width.
-int LanesAlong(const Region& r, const Gemm& g, int operand, Dim Gemm::At::* axis,
-               const Dim& extent) {
+int LanesAlongAxis(const Region& r, const Gemm& g, int operand, Dim Gemm::At::* axis,
+                   const Dim& extent) {
   const auto& index = operand == g.a_operand ? g.a_index : g.b_index;
-  for (int lanes : {4, 2}) {
-    if (extent.divisor() % lanes != 0) continue;
-    const auto lane = std::make_shared<ir::Symbol>(
-        ir::Symbol{.name = "lane", .min = 0, .max = lanes - 1, .divisor = 1});
+  return LanesAlong(r, operand, extent, [&](const Dim& along) {
     Gemm::At at{Any(g.batch, 1), Any(g.m, 1), Any(g.n, 1), Any(g.k, 1)};
-    at.*axis = Any(extent - lanes + 1, lanes) + Dim(lane);
-    if (r.Contiguous(operand, index(at), lane, lanes)) return lanes;
-  }
-  return 1;
+    at.*axis = along;
+    return index(at);
+  });
 }
 
 void SetLanes(const Region& r, Gemm& g) {
-  g.a_lanes_k = LanesAlong(r, g, g.a_operand, &Gemm::At::k, g.k);
+  g.a_lanes_k = LanesAlongAxis(r, g, g.a_operand, &Gemm::At::k, g.k);
   if (g.b_padded) return;
-  g.b_lanes_k = LanesAlong(r, g, g.b_operand, &Gemm::At::k, g.k);
-  g.b_lanes_n = LanesAlong(r, g, g.b_operand, &Gemm::At::n, g.n);
+  g.b_lanes_k = LanesAlongAxis(r, g, g.b_operand, &Gemm::At::k, g.k);
+  g.b_lanes_n = LanesAlongAxis(r, g, g.b_operand, &Gemm::At::n, g.n);
 }
 
 Gemm OfMatMul(const Region& r, const ir::MatMul& op) {

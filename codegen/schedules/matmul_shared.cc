@@ -176,10 +176,7 @@ void Tile::Finish(const Vals& sums) {
         Val v = lanes == 1 ? part[0] : m_.b.Pack(type_.Lanes(lanes), part);
         m_.e.Finish(g_.c_index(at), g_.start ? v + g_.start(m_.e, at) : v, lanes);
       };
-      if (Val inside = Both(row.inside, column.inside))
-        m_.b.If(inside, store);
-      else
-        store();
+      IfInside(m_.b, Both(row.inside, column.inside), store);
     }
 }
 

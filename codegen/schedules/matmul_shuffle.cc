@@ -75,11 +75,7 @@ Verdict Fits(const Region& r, const void* p) {
   const auto& t = Parameters<MatmulShuffle>(p);
   const Caps& caps = r.caps();
   const int64_t lanes = caps.subgroup_size;
-  if (!caps.runs_on_cpu) return Verdict::No("shared memory is faster on this device");
-  if (!caps.subgroup_shuffle) return Verdict::No("the device has no shuffles");
-  if (lanes < 4 || lanes > 16) return Verdict::No(fmt::format("subgroups of {}", lanes));
-  if (lanes < caps.min_subgroup_size || lanes > caps.max_subgroup_size)
-    return Verdict::No("the subgroup's size cannot be relied on");
+  if (Verdict v = ShufflesAreQuick(caps); !v) return v;
   const Gemm g = *GemmOf(r);
   const Dim &own = t.lanes_on_rows ? g.m : g.n, &shared = t.lanes_on_rows ? g.n : g.m;
   const double useful = static_cast<double>(own.max()) * static_cast<double>(shared.max());
@@ -113,7 +109,6 @@ class Tile {
   void Finish(const Vals& sums);
   void FinishAt(size_t own, size_t shared, const Vals& sums);
   bool InBlocks() const { return g_.n.divisor() % kOwned == 0 && t_.shared % kOwned == 0; }
-  void Unpack(Val v, Vals& out);
 
   Emission& m_;
   const Gemm& g_;
@@ -172,11 +167,6 @@ void Tile::Place(const Dim& at) {
     }
     mine_.push_back(mine);
   }
-}
-
-void Tile::Unpack(Val v, Vals& out) {
-  for (int i = 0; i < v.type().lanes; ++i)
-    out.push_back(v.type().lanes == 1 ? v : m_.b.Extract(v, i));
 }
 
 Vals Tile::Start() {
@@ -287,10 +277,7 @@ void Tile::FinishAt(size_t own, size_t shared, const Vals& sums) {
     at.n = at.n + m_.e.Lane(kOwned);
     m_.e.Finish(g_.c_index(at), m_.b.Pack(part[0].type().Lanes(kOwned), part), kOwned);
   };
-  if (Val inside = Both(owned_[own].inside, common_[shared].inside))
-    m_.b.If(inside, store);
-  else
-    store();
+  IfInside(m_.b, Both(owned_[own].inside, common_[shared].inside), store);
 }
 
 void Tile::Finish(const Vals& sums) {

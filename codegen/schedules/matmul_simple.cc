@@ -56,7 +56,6 @@ class Tile {
   Vals Accumulate(const Dim& k, Vals sums);
   void FinishRow(size_t i, std::span<const Val> sums);
   // Appends the lanes of a vector.
-  void Unpack(Val v, Vals& out);
 
   Emission& m_;
   const Gemm& g_;
@@ -65,11 +64,6 @@ class Tile {
   Dim batch_;
   std::vector<Position> row_, column_;
 };
-
-void Tile::Unpack(Val v, Vals& out) {
-  if (v.type().lanes == 1) return out.push_back(v);
-  for (int i = 0; i < v.type().lanes; ++i) out.push_back(m_.b.Extract(v, i));
-}
 
 Vals Tile::LoadA(const Dim& k) {
   const int depth = static_cast<int>(t_.depth);
@@ -136,10 +130,8 @@ void Tile::FinishRow(size_t i, std::span<const Val> sums) {
       at.n = at.n + m_.e.Lane(lanes);
       const auto part = sums.subspan(j, static_cast<size_t>(lanes));
       m_.e.Finish(g_.c_index(at), m_.b.Pack(sums[j].type().Lanes(lanes), part), lanes);
-    } else if (column_[j].inside) {
-      m_.b.If(column_[j].inside, [&] { m_.e.Finish(g_.c_index(at), sums[j]); });
     } else {
-      m_.e.Finish(g_.c_index(at), sums[j]);
+      IfInside(m_.b, column_[j].inside, [&] { m_.e.Finish(g_.c_index(at), sums[j]); });
     }
   }
 }
@@ -156,10 +148,7 @@ void Tile::Run(const Dim& at) {
   });
   for (size_t i = 0; i < row_.size(); ++i) {
     const auto part = std::span(sums).subspan(i * column_.size(), column_.size());
-    if (row_[i].inside)
-      b.If(row_[i].inside, [&] { FinishRow(i, part); });
-    else
-      FinishRow(i, part);
+    IfInside(b, row_[i].inside, [&] { FinishRow(i, part); });
   }
 }
 
