@@ -8,6 +8,9 @@
 
 namespace forge {
 
+// The first multiple of `to` that is no less than n.
+constexpr uint64_t AlignUp(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
+
 class Bytes {
  public:
   Bytes() = default;

@@ -10,7 +10,7 @@ namespace {
 
 using Op = ir::Dim::Op;
 
-bool Needs(const ir::Dim& d, Builder::At at) {
+bool DependsOn(const ir::Dim& d, Builder::At at) {
   if (d.is_constant() || at.empty()) return false;
   std::vector<ir::SymbolRef> symbols;
   d.CollectSymbols(symbols);
@@ -24,7 +24,7 @@ struct IndexEmitter {
   Builder::At at;
 
   Val Emit(const ir::Dim& d) const {
-    if (!Needs(d, at)) return b.Scalar(d);
+    if (!DependsOn(d, at)) return b.Scalar(d);
     const ir::Dim::Part part = d.part();
     switch (part.op) {
       case Op::kSymbol:
@@ -53,7 +53,7 @@ struct IndexEmitter {
     ir::Dim host = sum ? 0 : 1;
     Val v;
     for (const ir::Dim& o : part.operands) {
-      if (!Needs(o, at)) {
+      if (!DependsOn(o, at)) {
         host = sum ? host + o : host * o;
         continue;
       }

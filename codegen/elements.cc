@@ -17,18 +17,6 @@ using ir::IndexMap;
 
 constexpr auto kScalars = ir::ScalarTable<Element>();
 
-struct Place {
-  uint32_t value;
-  Dims index;
-  friend bool operator==(const Place&, const Place&) = default;
-  template <typename H>
-  friend H AbslHashValue(H h, const Place& p) {
-    h = H::combine(std::move(h), p.value);
-    for (const Dim& d : p.index) h = H::combine(std::move(h), d.Hash());
-    return h;
-  }
-};
-
 enum class Truth : uint8_t { kNever, kAlways, kDepends };
 
 Truth Judge(const IndexMap::Range& w) {
@@ -51,6 +39,18 @@ bool Inside(const Dim& d, const Dim& extent) {
 }  // namespace
 
 struct Elements::State {
+  struct Place {
+    uint32_t value;
+    Dims index;
+    friend bool operator==(const Place&, const Place&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Place& p) {
+      h = H::combine(std::move(h), p.value);
+      for (const Dim& d : p.index) h = H::combine(std::move(h), d.Hash());
+      return h;
+    }
+  };
+
   State(Builder& builder, const Region& r, Launch& l)
       : b(builder), region(r), body(r.body()), launch(l), storage(builder, l, r) {}
 

@@ -10,11 +10,12 @@
 namespace forge::codegen {
 namespace {
 
-constexpr std::string_view kBuiltins[] = {"workgroup.x", "workgroup.y", "workgroup.z", "local.x",
-                                          "local.y",     "local.z",     "lane",        "subgroup"};
-constexpr std::string_view kReductions[] = {"sum", "min", "max", "prod"};
-constexpr std::string_view kAtomics[] = {"add", "min", "max", "and", "or", "exchange"};
-constexpr std::string_view kDots[] = {"signed", "unsigned", "mixed"};
+constexpr std::string_view kBuiltinNames[] = {"workgroup.x", "workgroup.y", "workgroup.z",
+                                              "local.x",     "local.y",     "local.z",
+                                              "lane",        "subgroup"};
+constexpr std::string_view kReductionNames[] = {"sum", "min", "max", "prod"};
+constexpr std::string_view kAtomicNames[] = {"add", "min", "max", "and", "or", "exchange"};
+constexpr std::string_view kDotNames[] = {"signed", "unsigned", "mixed"};
 
 template <size_t n>
 std::string_view Pick(const std::string_view (&names)[n], uint8_t at) {
@@ -129,12 +130,12 @@ class Printer {
       case Code::kRem:
         return i.aux & kNonNegative ? ".nonnegative" : "";
       case Code::kAtomic:
-        return fmt::format(".{}", Pick(kAtomics, i.aux));
+        return fmt::format(".{}", Pick(kAtomicNames, i.aux));
       case Code::kSubgroupReduce:
       case Code::kSubgroupScan:
-        return fmt::format(".{}", Pick(kReductions, i.aux));
+        return fmt::format(".{}", Pick(kReductionNames, i.aux));
       case Code::kDot4:
-        return fmt::format(".{}", Pick(kDots, i.aux));
+        return fmt::format(".{}", Pick(kDotNames, i.aux));
       default:
         return {};
     }
@@ -150,7 +151,7 @@ class Printer {
     };
     switch (i.code) {
       case Code::kBuiltin:
-        return std::string(Pick(kBuiltins, i.aux));
+        return std::string(Pick(kBuiltinNames, i.aux));
       case Code::kLiteral:
       case Code::kScalar:
         return Name(i.result);

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codegen/literal.h"
 #include "codegen/scalar.h"
 #include "ir/in_place.h"
 
 namespace forge::codegen {
 namespace {
 
-bool IsFloat(DType t) { return Has(kFloatTypes, t); }
 bool IsNarrowFloat(DType t) { return t == DType::kF16 || t == DType::kBF16; }
 bool IsNarrowInt(DType t) { return Has(kIntTypes, t) && BitWidth(t) < 32; }
 int StoredBits(DType t) { return t == DType::kBool ? 8 : BitWidth(t); }
@@ -18,7 +18,6 @@ int StoredBits(DType t) { return t == DType::kBool ? 8 : BitWidth(t); }
 bool InWords(DType t, const Caps& caps) {
   return (StoredBits(t) == 8 && !caps.storage8) || (StoredBits(t) == 16 && !caps.storage16);
 }
-bool IsSigned(DType t) { return Has(kSignedTypes, t); }
 
 Val U32(Val like, uint32_t bits) { return like.b->Bits(kU32.Lanes(like.type().lanes), bits); }
 Val F32(Val like, double v) { return like.b->Literal(kF32.Lanes(like.type().lanes), v); }

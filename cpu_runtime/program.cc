@@ -3,6 +3,7 @@
 
 #include <omp.h>
 
+#include "base/bytes.h"
 #include "cpu_runtime/parallel.h"
 #include "ir/in_place.h"
 
@@ -10,10 +11,6 @@ namespace forge::cpu {
 namespace {
 
 constexpr uint64_t kScratchAlignment = 256;
-
-uint64_t Aligned(uint64_t bytes) {
-  return (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
-}
 
 // Operand pointers by number, then those of this program's own.
 using Pointers = absl::InlinedVector<uint8_t*, 16>;
@@ -163,7 +160,7 @@ class AnchorMaker {
     const int64_t elements = view.elements();
     program_->widened.push_back({operand, view.dtype, elements, bytes_});
     view.dtype = ComputedAs(view.dtype);
-    bytes_ += Aligned(static_cast<uint64_t>(elements) * StoredBytes(view.dtype));
+    bytes_ += AlignUp(static_cast<uint64_t>(elements) * StoredBytes(view.dtype), kScratchAlignment);
   }
 
   // The anchor's result lies as the results of its region that have its shape.
@@ -193,7 +190,8 @@ class AnchorMaker {
         }
     program_->out = static_cast<uint32_t>(task_.operands());
     program_->out_offset = bytes_;
-    bytes_ += Aligned(static_cast<uint64_t>(view.elements()) * StoredBytes(view.dtype));
+    bytes_ += AlignUp(static_cast<uint64_t>(view.elements()) * StoredBytes(view.dtype),
+                      kScratchAlignment);
   }
 
   absl::Status MakeTail(uint32_t value, const View& view) {

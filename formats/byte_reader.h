@@ -10,6 +10,10 @@
 
 namespace forge {
 
+// deflate cannot expand bytes more than this; what claims to is damaged or hostile and need not be
+// allocated.
+inline constexpr uint64_t kMaxExpansion = 1032;
+
 static_assert(std::endian::native == std::endian::little, "files are read in place");
 
 // The number at `offset`, or nothing when it does not lie inside `bytes`.

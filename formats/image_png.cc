@@ -11,8 +11,6 @@
 namespace forge {
 namespace {
 
-// deflate cannot expand more than this: a larger claim need not be allocated.
-constexpr uint64_t kMaxExpansion = 1032;
 constexpr png_alloc_size_t kMaxChunkBytes = 8 << 20;
 
 class PngDecoder {

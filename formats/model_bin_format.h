@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/bytes.h"
 #include "formats/model_generated.h"
 #include "ir/module.h"
 
@@ -38,8 +39,6 @@ struct FileHeader {
 };
 static_assert(sizeof(FileHeader) == 64 && offsetof(FileHeader, header_checksum) == 56);
 inline constexpr uint32_t kExternalWeights = 1;
-
-constexpr uint64_t AlignUp(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 
 // Where a model of that path keeps external weights.
 inline std::filesystem::path WeightsPath(std::filesystem::path model) {

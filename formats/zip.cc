@@ -15,8 +15,6 @@ constexpr uint32_t kLocalHeader = 0x04034b50, kCentralHeader = 0x02014b50, kEnd 
                    kEnd64 = 0x06064b50, kEnd64Locator = 0x07064b50;
 constexpr uint64_t kLocalSize = 30, kCentralSize = 46, kEndSize = 22, kLocatorSize = 20,
                    kMaxComment = 65535;
-// deflate cannot expand more than this; what claims to is damaged or hostile.
-constexpr uint64_t kMaxExpansion = 1032;
 
 struct Directory {
   uint64_t entries, size, offset;

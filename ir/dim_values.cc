@@ -8,9 +8,9 @@
 namespace forge::ir {
 namespace {
 
-constexpr int64_t kMaxElements = 1024;
+constexpr int64_t kMaxKnownElements = 1024;
 
-std::vector<int64_t> ShapeOf(const Type& t) { return Constants(t.shape()); }
+std::vector<int64_t> ExtentsOf(const Type& t) { return Constants(t.shape()); }
 
 // Does `low <= value < high` hold? nullopt when not proven.
 std::optional<bool> Holds(const IndexMap::Range& r) {
@@ -57,7 +57,7 @@ using KnownSpan = std::span<const std::optional<Dims>>;
 std::optional<Dim> ElementOf(int operand, const Dims& index, TypeSpan in, KnownSpan known) {
   const size_t i = static_cast<size_t>(operand);
   if (!known[i]) return std::nullopt;
-  const auto place = PlaceOf(index, ShapeOf(in[i]));
+  const auto place = PlaceOf(index, ExtentsOf(in[i]));
   return place ? std::optional((*known[i])[*place]) : std::nullopt;
 }
 
@@ -96,7 +96,7 @@ std::optional<Dim> Moved(IndexMap map, TypeSpan in, KnownSpan known) {
 }
 
 absl::StatusOr<HostValue> NumbersOf(const Type& t, const Dims& contents) {
-  FORGE_ASSIGN_OR_RETURN(HostValue v, HostValue::Zeros(t.dtype(), ShapeOf(t)));
+  FORGE_ASSIGN_OR_RETURN(HostValue v, HostValue::Zeros(t.dtype(), ExtentsOf(t)));
   for (size_t i = 0; i < contents.size(); ++i)
     v.SetI64(static_cast<int64_t>(i), contents[i].constant());
   return v;
@@ -126,7 +126,7 @@ bool DimValues::Trackable(uint32_t value) const {
   if (!t.is_tensor() || t.encoding() || !Has(kIntTypes, t.dtype()) || !t.is_constant())
     return false;
   const Dim n = t.elements();
-  return n.is_constant() && n.constant() <= kMaxElements;
+  return n.is_constant() && n.constant() <= kMaxKnownElements;
 }
 
 DimValues::Known DimValues::OfVariable(uint32_t value) const {
@@ -156,11 +156,11 @@ DimValues::Known DimValues::OfNode(const Node& node) {
 
 DimValues::Known DimValues::OfElementWise(const Node& node, TypeSpan in,
                                           const std::vector<Known>& known) const {
-  const std::vector<int64_t> shape = ShapeOf(f_.type(node.first_out));
+  const std::vector<int64_t> shape = ExtentsOf(f_.type(node.first_out));
   std::vector<Index> strides;
   for (size_t i = 0; i < in.size(); ++i) {
     if (!known[i]) return std::nullopt;
-    strides.push_back(BroadcastStrides(ShapeOf(in[i]), shape));
+    strides.push_back(BroadcastStrides(ExtentsOf(in[i]), shape));
   }
   Dims out;
   for (Box at(shape); at; at.Next()) {
@@ -182,7 +182,7 @@ DimValues::Known DimValues::OfMovement(const Node& node, TypeSpan in,
   for (const Type& t : in)
     if (!t.is_constant()) return std::nullopt;
   Dims out;
-  const std::vector<int64_t> shape = ShapeOf(f_.type(node.first_out));
+  const std::vector<int64_t> shape = ExtentsOf(f_.type(node.first_out));
   for (Box at(shape); at; at.Next()) {
     const Dims index((*at).begin(), (*at).end());
     std::optional<Dim> y = Moved(node.op.def().map(node.op.self(), in, index), in, known);

@@ -10,7 +10,7 @@
 namespace forge::ir {
 namespace {
 
-constexpr int kMaxDepth = 64;  // bodies within bodies
+constexpr int kMaxCallDepth = 64;  // bodies within bodies
 
 using Operands = std::span<const HostValue* const>;
 
@@ -145,7 +145,8 @@ class Run {
 absl::StatusOr<Interpretation> RunFunction(const Interpreter& how, const Function& f,
                                            Operands arguments, Bindings bindings, int depth) {
   FORGE_RETURN_IF_ERROR(f.status());
-  if (depth > kMaxDepth) return ResourceExhausted("bodies are nested more than {} deep", kMaxDepth);
+  if (depth > kMaxCallDepth)
+    return ResourceExhausted("bodies are nested more than {} deep", kMaxCallDepth);
   FORGE_RETURN_IF_ERROR(BindArguments(f, arguments, bindings));
   Run run(how, f, std::move(bindings), depth);
   FORGE_RETURN_IF_ERROR(run.Start(arguments));

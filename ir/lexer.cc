@@ -3,17 +3,14 @@
 
 #include <charconv>
 #include <limits>
-#include <optional>
 
+#include "absl/strings/ascii.h"
 #include "ir/quote.h"
 
 namespace forge::ir {
 namespace {
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsWordPart(char c) {
-  return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
+bool IsWordPart(char c) { return absl::ascii_isalnum(c) || c == '_'; }
 
 // What a bad token looks like in a message.
 std::string Shown(const Token& t) {
@@ -21,13 +18,6 @@ std::string Shown(const Token& t) {
   if (t.kind == Token::kEnd) return "the end";
   return t.text.size() <= kMost ? fmt::format("'{}'", t.text)
                                 : fmt::format("'{}...'", t.text.substr(0, kMost));
-}
-
-std::optional<uint8_t> HexDigit(char c) {
-  if (IsDigit(c)) return static_cast<uint8_t>(c - '0');
-  if (c >= 'a' && c <= 'f') return static_cast<uint8_t>(c - 'a' + 10);
-  if (c >= 'A' && c <= 'F') return static_cast<uint8_t>(c - 'A' + 10);
-  return std::nullopt;
 }
 
 // The inside of a string literal without its escapes; nullopt when an escape is unknown.
@@ -57,6 +47,13 @@ std::optional<std::string> Unescape(std::string_view s) {
 
 }  // namespace
 
+std::optional<uint8_t> HexDigit(char c) {
+  if (absl::ascii_isdigit(c)) return static_cast<uint8_t>(c - '0');
+  if (c >= 'a' && c <= 'f') return static_cast<uint8_t>(c - 'a' + 10);
+  if (c >= 'A' && c <= 'F') return static_cast<uint8_t>(c - 'A' + 10);
+  return std::nullopt;
+}
+
 void Lexer::Step() {
   if (source_[at_] == '\n') {
     ++line_;
@@ -83,10 +80,10 @@ void Lexer::SkipSpace() {
 size_t Lexer::EndOfNumber() const {
   size_t end = at_;
   const auto digits = [&] {
-    while (end < source_.size() && IsDigit(source_[end])) ++end;
+    while (end < source_.size() && absl::ascii_isdigit(source_[end])) ++end;
   };
   digits();
-  if (end + 1 < source_.size() && source_[end] == '.' && IsDigit(source_[end + 1])) {
+  if (end + 1 < source_.size() && source_[end] == '.' && absl::ascii_isdigit(source_[end + 1])) {
     ++end;
     digits();
   }
@@ -94,7 +91,7 @@ size_t Lexer::EndOfNumber() const {
     size_t exponent = end + 1;
     if (exponent < source_.size() && (source_[exponent] == '+' || source_[exponent] == '-'))
       ++exponent;
-    if (exponent < source_.size() && IsDigit(source_[exponent])) {
+    if (exponent < source_.size() && absl::ascii_isdigit(source_[exponent])) {
       end = exponent;
       digits();
     }
@@ -117,7 +114,7 @@ void Lexer::Advance() {
   next_ = Token{Token::kEnd, {}, line_, column_};
   if (at_ == source_.size()) return;
   size_t end = at_ + 1;
-  if (IsDigit(source_[at_])) {
+  if (absl::ascii_isdigit(source_[at_])) {
     next_.kind = Token::kNumber;
     end = EndOfNumber();
   } else if (IsWordPart(source_[at_])) {

@@ -2,12 +2,16 @@
 // Tokens of the text form.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/status.h"
 
 namespace forge::ir {
+
+// The value of a hexadecimal digit in either case.
+std::optional<uint8_t> HexDigit(char c);
 
 struct Token {
   enum Kind : uint8_t { kEnd, kWord, kNumber, kString, kMark } kind = kEnd;

@@ -5,11 +5,12 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
+
 namespace forge::ir {
 namespace {
 
-bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsLetter(char c) { return absl::ascii_isalpha(c) || c == '_'; }
 
 }  // namespace
 
@@ -33,8 +34,9 @@ std::string Quoted(std::string_view text) {
 }
 
 bool IsWord(std::string_view name) {
-  return !name.empty() && IsLetter(name[0]) &&
-         std::all_of(name.begin(), name.end(), [](char c) { return IsLetter(c) || IsDigit(c); });
+  return !name.empty() && IsLetter(name[0]) && std::all_of(name.begin(), name.end(), [](char c) {
+    return IsLetter(c) || absl::ascii_isdigit(c);
+  });
 }
 
 std::string NameText(std::string_view name) {

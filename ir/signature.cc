@@ -120,7 +120,7 @@ absl::StatusOr<std::vector<Parameter>> ParseParameters(std::string_view text) {
   return out;
 }
 
-const Field* FindField(const OpDef& def, std::string_view name, FieldKind kind) {
+const Field* FieldOfKind(const OpDef& def, std::string_view name, FieldKind kind) {
   for (const Field& f : def.fields)
     if (f.name == name && f.kind == kind) return &f;
   return nullptr;
@@ -260,7 +260,7 @@ absl::StatusOr<DType> ResultDType(const OpDef& def, const void* self, const Para
     if (std::has_single_bit(p.dtypes)) return static_cast<DType>(std::countr_zero(p.dtypes));
   } else if (const Type* t = OperandNamed(SignatureOf(def), p.like, in)) {
     if (*t) return t->dtype();
-  } else if (const Field* f = FindField(def, p.like, FieldKind::kDType)) {
+  } else if (const Field* f = FieldOfKind(def, p.like, FieldKind::kDType)) {
     return *static_cast<const DType*>(f->at_const(self));
   }
   return InvalidArgument("{}: the dtype of result {} is not known", def.info.name, p.name);
@@ -284,8 +284,8 @@ absl::StatusOr<Dims> ResultShape(const OpDef& def, const Parameter& p, const Sig
   return out;
 }
 
-absl::StatusOr<Type> ResultType(const OpDef& def, const void* self, const Parameter& p, TypeSpan in,
-                                const SignatureMatch& match) {
+absl::StatusOr<Type> TypeOfResult(const OpDef& def, const void* self, const Parameter& p,
+                                  TypeSpan in, const SignatureMatch& match) {
   const Type* like = OperandNamed(SignatureOf(def), p.like, in);
   if (!p.axes && like != nullptr) {
     if (!*like) return InvalidArgument("{}: operand {} is missing", def.info.name, p.like);
@@ -334,7 +334,7 @@ absl::StatusOr<Types> InferBySignature(const OpDef& def, const void* self, TypeS
   FORGE_ASSIGN_OR_RETURN(const SignatureMatch match, CheckSignature(def, in));
   Types out;
   for (const Parameter& p : SignatureOf(def).outputs) {
-    FORGE_ASSIGN_OR_RETURN(Type t, ResultType(def, self, p, in, match));
+    FORGE_ASSIGN_OR_RETURN(Type t, TypeOfResult(def, self, p, in, match));
     out.push_back(std::move(t));
   }
   return out;

@@ -12,7 +12,7 @@ namespace forge::ir {
 namespace {
 
 constexpr int64_t kMaxInline = 16;  // elements
-constexpr int kMaxProvenanceDepth = 16;
+constexpr int kMaxPrintedProvenance = 16;
 
 std::string ProvenanceText(const Provenance& p, int depth) {
   const auto leaf = [&] {
@@ -20,7 +20,7 @@ std::string ProvenanceText(const Provenance& p, int depth) {
   };
   if (p.pass.empty() && p.parts.empty()) return leaf();
   std::string out = NameText(p.pass) + "(";
-  if (depth < kMaxProvenanceDepth)
+  if (depth < kMaxPrintedProvenance)
     for (size_t i = 0; i < p.parts.size(); ++i)
       out += (i > 0 ? ", " : "") + ProvenanceText(*p.parts[i], depth + 1);
   out += ")";

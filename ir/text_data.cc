@@ -9,7 +9,7 @@
 namespace forge::ir {
 namespace {
 
-constexpr int64_t kMaxElements = int64_t{1} << 20;  // more belong into a blob
+constexpr int64_t kMaxTextElements = int64_t{1} << 20;  // more belong into a blob
 
 // Numbers of a tensor; a complex one counts twice.
 struct Numbers {
@@ -63,11 +63,6 @@ absl::StatusOr<Bytes> ParseNumbers(Lexer& lexer, Numbers n) {
   return v.shared_bytes();
 }
 
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 absl::StatusOr<Bytes> ParseHex(Lexer& lexer, uint64_t size) {
   const Token at = lexer.next();
   FORGE_ASSIGN_OR_RETURN(const std::string digits, lexer.TakeString("hexadecimal digits"));
@@ -75,9 +70,9 @@ absl::StatusOr<Bytes> ParseHex(Lexer& lexer, uint64_t size) {
     return Lexer::ErrorAt(at, fmt::format("expected {} bytes, found {}", size, digits.size() / 2));
   std::vector<uint8_t> out;
   for (size_t i = 0; i < digits.size(); i += 2) {
-    const int high = HexDigit(digits[i]), low = HexDigit(digits[i + 1]);
-    if (high < 0 || low < 0) return Lexer::ErrorAt(at, "expected hexadecimal digits");
-    out.push_back(static_cast<uint8_t>(high * 16 + low));
+    const auto high = HexDigit(digits[i]), low = HexDigit(digits[i + 1]);
+    if (!high || !low) return Lexer::ErrorAt(at, "expected hexadecimal digits");
+    out.push_back(static_cast<uint8_t>(*high * 16 + *low));
   }
   return Bytes(std::move(out));
 }
@@ -105,7 +100,7 @@ absl::StatusOr<Bytes> ParseData(Lexer& lexer, const Type& type) {
   if (!type.is_constant() || type.encoding() != nullptr)
     return lexer.Error(fmt::format("{} takes no list of elements", type.ToText()));
   const Dim elements = type.elements();
-  if (!elements.is_constant() || elements.constant() < 0 || elements.constant() > kMaxElements)
+  if (!elements.is_constant() || elements.constant() < 0 || elements.constant() > kMaxTextElements)
     return lexer.Error(fmt::format("{} is too large for a list of elements", type.ToText()));
   const auto bytes = BytesOf(type.dtype(), static_cast<uint64_t>(elements.constant()));
   if (!bytes) return lexer.Error("strings cannot be listed");

@@ -8,7 +8,7 @@
 namespace forge::ir {
 namespace {
 
-constexpr int kMaxDepth = 300;  // deeper than any Dim can be
+constexpr int kMaxParsedDepth = 300;  // deeper than any Dim can be
 
 template <class T>
 absl::Status SetIn(const Field& f, void* record, absl::StatusOr<T> value) {
@@ -44,7 +44,7 @@ absl::StatusOr<DType> ParseDTypeWord(Lexer& lexer) {
 }  // namespace
 
 absl::Status ValueParser::Enter() {
-  return ++depth_ <= kMaxDepth ? absl::OkStatus() : lexer_.Error("nested too deeply");
+  return ++depth_ <= kMaxParsedDepth ? absl::OkStatus() : lexer_.Error("nested too deeply");
 }
 
 absl::StatusOr<Dim> ValueParser::ParseDim() {

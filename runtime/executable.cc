@@ -4,13 +4,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bytes.h"
 #include "ir/interpreter.h"
 #include "runtime/keys.h"
 
 namespace forge {
 namespace {
-
-uint64_t Aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 // Bytes one staging buffer holds at most.
 constexpr uint64_t kStagingBytes = uint64_t{16} << 20;
@@ -61,7 +60,7 @@ uint64_t VariableStore::bytes() const {
   std::lock_guard lock(mutex_);
   uint64_t total = 0;
   for (const auto& [key, place] : places_)
-    if (const VariablePlaceRef held = place.lock()) total += Aligned(held->bytes);
+    if (const VariablePlaceRef held = place.lock()) total += AlignUp(held->bytes, kAlignment);
   return total;
 }
 
@@ -101,12 +100,12 @@ absl::Status VariableStore::Place(std::span<const Keyed* const> variables, Varia
     uint64_t total = 0;
     size_t end = first;
     for (; end < variables.size(); ++end) {
-      if (end > first && total + Aligned(sizes[end]) > device_->largest_buffer()) break;
-      total += Aligned(sizes[end]);
+      if (end > first && total + AlignUp(sizes[end], kAlignment) > device_->largest_buffer()) break;
+      total += AlignUp(sizes[end], kAlignment);
     }
     FORGE_ASSIGN_OR_RETURN(BufferRef buffer,
                            device_->Allocate(Memory::kDevice, std::max(total, kAlignment)));
-    for (uint64_t at = 0; first < end; at += Aligned(sizes[first++])) {
+    for (uint64_t at = 0; first < end; at += AlignUp(sizes[first++], kAlignment)) {
       const ir::Variable* v = variables[first]->variable;
       FORGE_RETURN_IF_ERROR(PlaceAt(
           *variables[first],

@@ -21,24 +21,21 @@ struct forge_tensor {
   std::string dtype;
 };
 
-namespace {
-
-// What C sees of a Session::Port.
-struct Port {
-  std::string name, dtype;
-  int rank = -1;
-  std::vector<int64_t> shape;
-  std::vector<std::string> symbols;  // empty where the extent is a number
-};
-
-}  // namespace
-
 struct forge_session {
+  // What C sees of a Session::Port.
+  struct Port {
+    std::string name, dtype;
+    int rank = -1;
+    std::vector<int64_t> shape;
+    std::vector<std::string> symbols;  // empty where the extent is a number
+  };
   std::unique_ptr<forge::Session> session;
   std::vector<Port> inputs, outputs;
 };
 
 namespace {
+
+using Port = forge_session::Port;
 
 // The error that `work`, which returns a Status, ends with. What the standard library throws ends
 // here too: an exception must not leave through C.

@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/bytes.h"
 #include "runtime/device.h"
 
 namespace forge {
 namespace {
-
-uint64_t Aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 struct Placed {
   uint64_t begin, end;
@@ -35,8 +34,8 @@ uint64_t LargestLiveSet(const std::vector<Lifetime>& values) {
   for (const Lifetime& v : values) steps = std::max(steps, v.last + 1);
   std::vector<int64_t> change(steps + 1, 0);
   for (const Lifetime& v : values) {
-    change[v.first] += static_cast<int64_t>(Aligned(v.bytes));
-    change[v.last + 1] -= static_cast<int64_t>(Aligned(v.bytes));
+    change[v.first] += static_cast<int64_t>(AlignUp(v.bytes, kAlignment));
+    change[v.last + 1] -= static_cast<int64_t>(AlignUp(v.bytes, kAlignment));
   }
   int64_t live = 0, most = 0;
   for (int64_t c : change) most = std::max(most, live += c);
@@ -59,7 +58,7 @@ absl::StatusOr<ArenaPlan> PlanArena(const std::vector<Lifetime>& values, uint64_
                    [&](size_t a, size_t b) { return values[a].bytes > values[b].bytes; });
   std::vector<std::vector<Placed>> chunks;
   for (size_t i : order) {
-    const uint64_t bytes = Aligned(values[i].bytes);
+    const uint64_t bytes = AlignUp(values[i].bytes, kAlignment);
     if (values[i].bytes > largest_chunk || bytes > largest_chunk) {
       return ResourceExhausted("a value of {} bytes is beyond the device's largest buffer of {}",
                                values[i].bytes, largest_chunk);

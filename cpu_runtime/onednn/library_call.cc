@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu_runtime/onednn/library_call.h"
 
+#include "base/bytes.h"
+
 namespace forge::cpu {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
-
-uint64_t Aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 }  // namespace
 
@@ -24,7 +24,7 @@ void LibraryCall::AddPacked(int argument, const dnnl::memory::desc& plain,
          std::make_unique<PrimitiveCall>(
              dnnl::reorder(reorder),
              std::vector<PrimitiveCall::Argument>{{DNNL_ARG_FROM, plain}, {DNNL_ARG_TO, packed}})});
-    scratch_bytes_ += Aligned(packed.get_size());
+    scratch_bytes_ += AlignUp(packed.get_size(), kAlignment);
   }
   AddOperand(argument, packed, operand);
 }

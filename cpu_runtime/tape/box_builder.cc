@@ -8,7 +8,7 @@ namespace forge::cpu {
 namespace {
 
 constexpr size_t kMaxRegisters = 1024;
-constexpr int kMaxDepth = 256;  // a region's chain of nodes, and indices within indices
+constexpr int kMaxRegionDepth = 256;  // a region's chain of nodes, and indices within indices
 
 }  // namespace
 
@@ -57,8 +57,8 @@ absl::Status BoxBuilder::Build(std::span<const Placed* const> results) {
 
 Register BoxBuilder::Demand(uint32_t value, const ir::Dims& at) {
   if (!status_.ok() || cut_) return 0;
-  if (depth_ >= kMaxDepth) {
-    Fail(Unimplemented("a region is nested deeper than {} nodes", kMaxDepth));
+  if (depth_ >= kMaxRegionDepth) {
+    Fail(Unimplemented("a region is nested deeper than {} nodes", kMaxRegionDepth));
     return 0;
   }
   for (const Known& k : known_[value])
@@ -264,8 +264,8 @@ Register BoxBuilder::IndexOf(const ir::Dim& d) {
   if (part.op == ir::Dim::Op::kSymbol) return IndexOf(part.symbol);
   if (IsOfRows(d))
     return RepeatRows(DType::kI64, [&](BoxBuilder& rows) { return rows.IndexOf(d); });
-  if (++depth_ > kMaxDepth) {
-    Fail(Unimplemented("an index is nested deeper than {}", kMaxDepth));
+  if (++depth_ > kMaxRegionDepth) {
+    Fail(Unimplemented("an index is nested deeper than {}", kMaxRegionDepth));
     return 0;
   }
   Register all = IndexOf(part.operands[0]);

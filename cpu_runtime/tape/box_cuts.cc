@@ -5,16 +5,14 @@
 
 #include "cpu_runtime/tape/box_builder.h"
 #include "cpu_runtime/tape/index.h"
+#include "ir/interval.h"
 
 namespace forge::cpu {
 namespace {
 
-constexpr int kMaxDepth = 32;    // of an expression that is looked into
-constexpr size_t kMaxAxes = 12;  // of a box
+constexpr int kMaxCutDepth = 32;  // of an expression that is looked into
+constexpr size_t kMaxAxes = 12;   // of a box
 constexpr int64_t kMaxPeriod = int64_t{1} << 40;
-
-int64_t FloorDivide(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-int64_t FloorModulo(int64_t a, int64_t b) { return a - FloorDivide(a, b) * b; }
 
 }  // namespace
 
@@ -38,20 +36,20 @@ void BoxBuilder::TryCut(const ir::Dim& distance) {
   if (!axis) return;
   // by * i + constant changes its sign between `at - 1` and `at`.
   const int64_t step = by > 0 ? by : -by, gap = by > 0 ? -affine->constant : affine->constant;
-  const int64_t quotient = FloorDivide(gap, step);
+  const int64_t quotient = ir::FloorDivide(gap, step);
   CutAt(*axis, by > 0 ? quotient + (gap % step != 0) : quotient + 1);
 }
 
 // Where the box begins in a period of floordiv(numerator, divisor); nullopt unless every axis goes
 // round in the period a whole number of times.
 std::optional<int64_t> BoxBuilder::PhaseOf(const Affine& numerator, int64_t divisor) const {
-  int64_t phase = FloorModulo(numerator.constant, divisor);
+  int64_t phase = ir::FloorModulo(numerator.constant, divisor);
   for (const auto& [symbol, coefficient] : numerator.coefficients) {
     const std::optional<size_t> axis = AxisOf(symbol);
     if (!axis) return std::nullopt;
     if (coefficient % divisor == 0) continue;
     if (coefficient < 1 || divisor % coefficient != 0) return std::nullopt;
-    phase += FloorModulo(box_[*axis].low, divisor / coefficient) * coefficient;
+    phase += ir::FloorModulo(box_[*axis].low, divisor / coefficient) * coefficient;
     phase %= divisor;
   }
   return phase;
@@ -81,7 +79,7 @@ void BoxBuilder::TrySplit(const ir::Dim& numerator, int64_t divisor) {
 
 void BoxBuilder::Untangle(const ir::Dim& d, int depth) {
   const ir::Dim::Part part = d.part();
-  if (part.operands.empty() || depth > kMaxDepth || cut_) return;
+  if (part.operands.empty() || depth > kMaxCutDepth || cut_) return;
   for (const ir::Dim& operand : part.operands) Untangle(operand, depth + 1);
   if (part.operands.size() != 2 || cut_) return;
   const ir::Dim &a = part.operands[0], &b = part.operands[1];

@@ -8,12 +8,12 @@
 namespace forge::cpu {
 namespace {
 
-constexpr int kMaxDepth = 32;  // of indices that are read at indices that are read
+constexpr int kMaxGatherDepth = 32;  // of indices that are read at indices that are read
 
 }  // namespace
 
 bool BoxBuilder::DependsOn(const ir::Dim& d, const ir::SymbolRef& symbol, int depth) const {
-  if (depth > kMaxDepth) return true;
+  if (depth > kMaxGatherDepth) return true;
   std::vector<ir::SymbolRef> used;
   d.CollectSymbols(used);
   return std::any_of(used.begin(), used.end(), [&](const ir::SymbolRef& s) {

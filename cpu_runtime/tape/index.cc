@@ -4,7 +4,7 @@
 namespace forge::cpu {
 namespace {
 
-constexpr int kMaxDepth = 32;  // beyond it an expression is not affine in any useful way
+constexpr int kMaxAffineDepth = 32;  // beyond it an expression is not affine in any useful way
 
 ir::Dim Combine(const ir::Dim::Part& part, std::span<const ir::Dim> operands) {
   ir::Dim all = operands[0];
@@ -38,7 +38,7 @@ ir::Dim Combine(const ir::Dim::Part& part, std::span<const ir::Dim> operands) {
 
 ir::Dim WithoutMod(const ir::Dim& d, int depth) {
   const ir::Dim::Part part = d.part();
-  if (part.operands.empty() || depth > kMaxDepth) return d;
+  if (part.operands.empty() || depth > kMaxAffineDepth) return d;
   std::vector<ir::Dim> operands;
   for (const ir::Dim& o : part.operands) operands.push_back(WithoutMod(o, depth + 1));
   return Combine(part, operands);
@@ -63,7 +63,7 @@ std::optional<Affine> Collect(const ir::Dim& d, int depth) {
   const ir::Dim::Part part = d.part();
   if (part.op == ir::Dim::Op::kConstant) return Affine{part.constant, {}};
   if (part.op == ir::Dim::Op::kSymbol) return Affine{0, {{part.symbol, 1}}};
-  if ((part.op != ir::Dim::Op::kAdd && part.op != ir::Dim::Op::kMul) || depth > kMaxDepth)
+  if ((part.op != ir::Dim::Op::kAdd && part.op != ir::Dim::Op::kMul) || depth > kMaxAffineDepth)
     return std::nullopt;
   Affine all{part.op == ir::Dim::Op::kMul ? 1 : 0, {}};
   for (const ir::Dim& operand : part.operands) {

@@ -8,14 +8,10 @@
 
 #include "cpu_runtime/parallel.h"
 #include "cpu_runtime/tape/tape.h"
+#include "ir/interval.h"
 
 namespace forge::cpu {
 namespace {
-
-int64_t FloorDivide(int64_t a, int64_t b) {
-  if (b <= 0) return 0;
-  return a / b - (a % b < 0);
-}
 
 int64_t Combine(ir::Dim::Op op, int64_t a, int64_t b) {
   const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
@@ -25,9 +21,9 @@ int64_t Combine(ir::Dim::Op op, int64_t a, int64_t b) {
     case ir::Dim::Op::kMul:
       return static_cast<int64_t>(ua * ub);
     case ir::Dim::Op::kFloorDiv:
-      return FloorDivide(a, b);
+      return b <= 0 ? 0 : ir::FloorDivide(a, b);
     case ir::Dim::Op::kMod:
-      return b <= 0 ? 0 : a - FloorDivide(a, b) * b;
+      return b <= 0 ? 0 : ir::FloorModulo(a, b);
     case ir::Dim::Op::kMin:
       return std::min(a, b);
     case ir::Dim::Op::kMax:

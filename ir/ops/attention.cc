@@ -15,7 +15,7 @@
 namespace forge::ir {
 namespace {
 
-constexpr double kLowest = -std::numeric_limits<double>::infinity();
+constexpr double kMasked = -std::numeric_limits<double>::infinity();
 
 absl::StatusOr<Type> ScoresOf(TypeSpan in) {
   const MatMul product{.transpose_b = true};
@@ -35,19 +35,19 @@ Value InBand(Function& f, Value scores, const Attention::Band& band) {
   const auto from = [&](const Dim& distance) {
     return row + f(Iota{.dtype = DType::kI32, .begin = distance, .step = 0, .count = 1}, {});
   };
-  if (band.first) scores = select(key < from(*band.first), kLowest, scores);
-  if (band.last) scores = select(key > from(*band.last), kLowest, scores);
+  if (band.first) scores = select(key < from(*band.first), kMasked, scores);
+  if (band.last) scores = select(key > from(*band.last), kMasked, scores);
   return scores;
 }
 
 // The operands of one evaluation; offsets of matrices follow from the place in the leading axes.
-struct Operands {
+struct AttentionOperands {
   std::vector<double> q, k, v, mask;
   Index q_strides, k_strides, v_strides, mask_strides;  // of matrices; the mask's of elements
   int64_t length, keys, head, width;
   bool added = true;  // the mask is; else it chooses
 
-  explicit Operands(const Eval& e)
+  explicit AttentionOperands(const Eval& e)
       : q(Doubles(*e.in(0))),
         k(Doubles(*e.in(1))),
         v(Doubles(*e.in(2))),
@@ -75,7 +75,7 @@ struct Operands {
       double& score = out[static_cast<size_t>(j)];
       score = sum * scale;
       if (op.softcap != 0) score = op.softcap * std::tanh(score / op.softcap);
-      if (j < first || j > last) score = kLowest;
+      if (j < first || j > last) score = kMasked;
       double reached = all * std::fabs(scale);
       if (!mask.empty()) {
         const size_t n = batch.size();
@@ -84,7 +84,7 @@ struct Operands {
         if (added)
           score += m;
         else if (m == 0)
-          score = kLowest;
+          score = kMasked;
         if (added && std::isfinite(m)) reached += std::fabs(m);
       }
       if (std::isfinite(score)) magnitude = std::fmax(magnitude, reached);
@@ -101,16 +101,16 @@ struct Operands {
 
 // Scores become probabilities; a row of nothing stays nothing.
 void Normalize(std::vector<double>& scores) {
-  double high = kLowest, sum = 0;
+  double high = kMasked, sum = 0;
   for (double s : scores) high = std::fmax(high, s);
-  for (double& s : scores) s = high == kLowest && !std::isnan(s) ? 0 : std::exp(s - high);
+  for (double& s : scores) s = high == kMasked && !std::isnan(s) ? 0 : std::exp(s - high);
   for (double s : scores) sum += s;
   for (double& s : scores) s = sum == 0 ? 0 : s / sum;
 }
 
 // y = sum over j of weigh(p[j], magnitude of the scores) * v[j], or of its absolute values.
 absl::Status Run(Eval& e, const Attention& op, bool magnify) {
-  Operands o(e);
+  AttentionOperands o(e);
   HostValue& y = e.out(0);
   const auto batch = y.shape().first(y.shape().size() - 2);
   const auto leading = [](const HostValue& t) { return t.shape().first(t.shape().size() - 2); };
@@ -127,7 +127,7 @@ absl::Status Run(Eval& e, const Attention& op, bool magnify) {
   std::vector<double> out(static_cast<size_t>(y.elements()));
   double* to = out.data();
   for (Box at(batch); at && !out.empty(); at.Next()) {
-    const double* v = o.v.data() + Operands::At(*at, o.v_strides) * o.keys * o.width;
+    const double* v = o.v.data() + AttentionOperands::At(*at, o.v_strides) * o.keys * o.width;
     for (int64_t i = 0; i < o.length; ++i, to += o.width) {
       double reached = 0;
       std::vector<double> p = o.Scores(*at, i, op, reached);
@@ -190,7 +190,7 @@ Values Attention::decompose(Function& f, ValueSpan in) const {
   if (softcap != 0) scores = tanh(scores / softcap) * softcap;
   scores = InBand(f, scores, BandOf(Rows(in[0]), Rows(in[1])));
   if (in.size() > 3 && in[3])
-    scores = in[3].type().dtype() == DType::kBool ? select(in[3], scores, kLowest)
+    scores = in[3].type().dtype() == DType::kBool ? select(in[3], scores, kMasked)
                                                   : scores + Widened(in[3]);
   const Value p = f(Softmax{.masked_rows_zero = true}, {scores});
   return {Narrowed(f(MatMul{}, {p, Widened(in[2])}), in[0].type().dtype())};

@@ -98,13 +98,13 @@ absl::StatusOr<Bound> BoundOf(const AnyOp& op, Operands in, DType t, size_t inde
   return bound;
 }
 
-bool Equal(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+bool SameNumber(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 bool IsTiny(double v, DType t) { return std::fabs(v) <= std::ldexp(1.0, FormatOf(t).least); }
 
 // How many times its bound the element is off; infinite where NaN or infinities differ.
 double Excess(double reference, double got, double bound, DType t) {
-  if (Equal(reference, got)) return 0;
+  if (SameNumber(reference, got)) return 0;
   if (!std::isfinite(reference) || !std::isfinite(got)) return INFINITY;
   if (IsTiny(reference, t) && IsTiny(got, t)) return 0;
   const double off = std::fabs(got - reference);

@@ -79,19 +79,19 @@ Value Mirrored(const ConvTranspose2d& op, Function& f, Value weight) {
 }
 
 // One image plane.
-struct Plane {
+struct PlaneSize {
   int64_t rows, columns;
 };
 
 // One element of a window.
-struct Tap {
+struct WindowTap {
   Index at;
   double weight;
 };
 
 // Adds weight * x to the elements of y that the tap of each window meets.
-void ScatterTap(const ConvTranspose2d& op, const Tap& tap, std::span<const double> x, Plane from,
-                std::span<double> y, Plane to) {
+void ScatterTap(const ConvTranspose2d& op, const WindowTap& tap, std::span<const double> x,
+                PlaneSize from, std::span<double> y, PlaneSize to) {
   for (int64_t p = 0; p < from.rows; ++p) {
     const int64_t row = p * op.strides[0] + tap.at[0] * op.dilations[0] - op.padding[0];
     if (row < 0 || row >= to.rows) continue;
@@ -152,7 +152,7 @@ absl::Status ConvTranspose2d::evaluate(Eval& e) const {
   HostValue& y = e.out(0);
   const std::vector<double> image = Doubles(x), weights = Doubles(w);
   std::vector<double> sums(static_cast<size_t>(y.elements()));
-  const Plane from{x.dim(2), x.dim(3)}, to{y.dim(2), y.dim(3)};
+  const PlaneSize from{x.dim(2), x.dim(3)}, to{y.dim(2), y.dim(3)};
   const size_t in_plane = static_cast<size_t>(from.rows * from.columns),
                out_plane = static_cast<size_t>(to.rows * to.columns);
   const int64_t per_group = std::max<int64_t>(x.dim(1) / groups, 1), k = w.dim(1);

@@ -4,16 +4,12 @@
 #include <algorithm>
 
 #include "absl/container/inlined_vector.h"
+#include "ir/interval.h"
 
 namespace forge::ir {
 namespace {
 
-constexpr int kMaxDepth = 64;  // maps of ops are shallow; attributes from files need not be
-
-int64_t FloorDivide(int64_t a, int64_t b) {
-  if (b <= 0) return 0;
-  return a / b - (a % b < 0);
-}
+constexpr int kMaxIndexDepth = 64;  // maps of ops are shallow; attributes from files need not be
 
 int64_t Combine(Dim::Op op, int64_t a, int64_t b) {
   const uint64_t ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
@@ -23,9 +19,9 @@ int64_t Combine(Dim::Op op, int64_t a, int64_t b) {
     case Dim::Op::kMul:
       return static_cast<int64_t>(ua * ub);
     case Dim::Op::kFloorDiv:
-      return FloorDivide(a, b);
+      return b <= 0 ? 0 : FloorDivide(a, b);
     case Dim::Op::kMod:
-      return b <= 0 ? 0 : a - FloorDivide(a, b) * b;
+      return b <= 0 ? 0 : FloorModulo(a, b);
     case Dim::Op::kMin:
       return std::min(a, b);
     case Dim::Op::kMax:
@@ -48,7 +44,7 @@ absl::StatusOr<IndexProgram> IndexProgram::Compile(const Dim& d,
 }
 
 absl::Status IndexProgram::Append(const Dim& d, std::span<const SymbolRef> variables, int depth) {
-  if (depth > kMaxDepth) return InvalidArgument("index {} is nested too deeply", d.ToText());
+  if (depth > kMaxIndexDepth) return InvalidArgument("index {} is nested too deeply", d.ToText());
   const Dim::Part part = d.part();
   if (part.op == Dim::Op::kConstant) {
     steps_.push_back({part.op, part.constant});

@@ -13,8 +13,8 @@
 namespace forge::ir {
 namespace {
 
-// Rows of `length` elements, and the affine operands repeated to one row.
-struct Rows {
+// NormRows of `length` elements, and the affine operands repeated to one row.
+struct NormRows {
   int64_t count = 1, length = 1;
   std::vector<double> x, gamma, beta;
 };
@@ -35,10 +35,10 @@ std::vector<double> OneRow(const HostValue* v, std::span<const int64_t> row, dou
   return out;
 }
 
-absl::StatusOr<Rows> RowsOf(const Eval& e, int64_t axis) {
+absl::StatusOr<NormRows> RowsOf(const Eval& e, int64_t axis) {
   const HostValue& x = *e.in(0);
   FORGE_ASSIGN_OR_RETURN(const int64_t first, NormalAxis(axis, x.rank()));
-  Rows r{.x = Doubles(x)};
+  NormRows r{.x = Doubles(x)};
   for (int a = 0; a < x.rank(); ++a) (a < first ? r.count : r.length) *= x.dim(a);
   const std::span<const int64_t> shape(x.shape());
   const auto row = shape.subspan(static_cast<size_t>(first));
@@ -50,7 +50,7 @@ absl::StatusOr<Rows> RowsOf(const Eval& e, int64_t axis) {
 // Mean and deviation of each row go to `f`, with the row.
 template <class F>
 absl::Status ForRows(Eval& e, const LayerNorm& op, F f) {
-  FORGE_ASSIGN_OR_RETURN(Rows r, RowsOf(e, op.axis));
+  FORGE_ASSIGN_OR_RETURN(NormRows r, RowsOf(e, op.axis));
   for (int64_t i = 0; i < r.count && r.length > 0; ++i) {
     const std::span<double> row(r.x.data() + i * r.length, static_cast<size_t>(r.length));
     double mean = 0, variance = 0;
@@ -105,7 +105,7 @@ absl::Status LayerNorm::evaluate(Eval& e) const {
 
 // An error of one unit in a mean of |x| shifts a whole row.
 absl::Status LayerNorm::magnitude(Eval& e) const {
-  FORGE_ASSIGN_OR_RETURN(Rows r, RowsOf(e, axis));
+  FORGE_ASSIGN_OR_RETURN(NormRows r, RowsOf(e, axis));
   std::vector<double> high(static_cast<size_t>(r.count));
   for (size_t i = 0; i < r.x.size(); ++i) {
     double& h = high[i / static_cast<size_t>(r.length)];

@@ -10,14 +10,14 @@ namespace forge::ir {
 namespace {
 
 // Extents of one operand: leading axes, then rows and columns as the formula has them.
-struct Operand {
+struct OperandShape {
   Dims batch;
   Dim rows, columns;
 };
 
-Operand OperandOf(const Dims& shape, bool transposed) {
+OperandShape ShapeOfOperand(const Dims& shape, bool transposed) {
   const size_t n = shape.size();
-  Operand o{Dims(shape.begin(), shape.end() - 2), shape[n - 2], shape[n - 1]};
+  OperandShape o{Dims(shape.begin(), shape.end() - 2), shape[n - 2], shape[n - 1]};
   if (transposed) std::swap(o.rows, o.columns);
   return o;
 }
@@ -51,8 +51,8 @@ void Multiply(const double* a, const double* b, double* y, const Sizes& s) {
 }  // namespace
 
 absl::StatusOr<Types> MatMul::infer(TypeSpan in) const {
-  const Operand a = OperandOf(in[0].shape(), transpose_a);
-  const Operand b = OperandOf(in[1].shape(), transpose_b);
+  const OperandShape a = ShapeOfOperand(in[0].shape(), transpose_a);
+  const OperandShape b = ShapeOfOperand(in[1].shape(), transpose_b);
   if (!Unify(a.columns, b.rows).ok())
     return InvalidArgument("a has {} columns and b {} rows", a.columns.ToText(), b.rows.ToText());
   const Dims* batches[] = {&a.batch, &b.batch};
@@ -101,7 +101,7 @@ absl::Status MatMul::evaluate(Eval& e) const {
 }
 
 Cost MatMul::cost(TypeSpan in) const {
-  const Dim terms = OperandOf(in[0].shape(), transpose_a).columns;
+  const Dim terms = ShapeOfOperand(in[0].shape(), transpose_a).columns;
   const auto out = infer(in);
   return {.flops = out.ok() ? out->front().elements() * terms * 2 : Dim(0), .terms = terms};
 }

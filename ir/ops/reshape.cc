@@ -8,12 +8,12 @@ namespace forge::ir {
 namespace {
 
 // Axes [i, i + a) of the operand hold the elements of axes [j, j + b) of the result.
-struct Group {
+struct AxisGroup {
   size_t i, a, j, b;
 };
 
 // The smallest group that begins at (i, j); all that is left when no products are proven equal.
-Group NextGroup(const Dims& from, const Dims& to, size_t i, size_t j) {
+AxisGroup NextGroup(const Dims& from, const Dims& to, size_t i, size_t j) {
   constexpr size_t kMaxAxes = 16;  // the search is quadratic
   const size_t n = from.size() - i, m = to.size() - j;
   if (n <= kMaxAxes && m <= kMaxAxes)
@@ -25,7 +25,7 @@ Group NextGroup(const Dims& from, const Dims& to, size_t i, size_t j) {
 }
 
 // Indices of a group's operand axes from those of its result axes.
-void MapGroup(const Group& g, const Dims& from, const Dims& to, const Dims& at, Dims& index) {
+void MapGroup(const AxisGroup& g, const Dims& from, const Dims& to, const Dims& at, Dims& index) {
   Dim flat = 0;
   for (size_t k = 0; k < g.b; ++k) flat = flat * to[g.j + k] + at[g.j + k];
   for (size_t k = g.a; k-- > 0;) {
@@ -52,7 +52,7 @@ IndexMap Reshape::map(TypeSpan in, const Dims& at) const {
   size_t i = 0, j = 0;
   // What is left on one side alone has extent 1 and index 0.
   while (i < from.size() && j < shape.size()) {
-    const Group g = NextGroup(from, shape, i, j);
+    const AxisGroup g = NextGroup(from, shape, i, j);
     MapGroup(g, from, shape, at, index);
     i += g.a;
     j += g.b;

@@ -7,7 +7,7 @@ namespace forge::ir {
 namespace {
 
 // Decompositions of decompositions end here; none of ours nests deeper than three.
-constexpr int kMaxDepth = 16;
+constexpr int kMaxDecompositions = 16;
 
 std::string Describe(const Node& node, TypeSpan in, const Verdict& verdict) {
   std::string types;
@@ -52,7 +52,7 @@ struct Step {
 absl::Status Legalise(const Function& in, Function& out, const Target& target) {
   const Function* from = &in;
   std::unique_ptr<Function> between;
-  for (int depth = 0; depth < kMaxDepth; ++depth) {
+  for (int depth = 0; depth < kMaxDecompositions; ++depth) {
     Step step{target, {}};
     auto next = std::make_unique<Function>(in.name(), in.module());
     auto rule = [&](Function& f, const Node& node, ValueSpan operands) {
@@ -74,7 +74,7 @@ absl::Status Legalise(const Function& in, Function& out, const Target& target) {
     between = std::move(next);
     from = between.get();
   }
-  return Internal("{}: decompositions nest deeper than {}", target.name(), kMaxDepth);
+  return Internal("{}: decompositions nest deeper than {}", target.name(), kMaxDecompositions);
 }
 
 }  // namespace forge::ir

@@ -4,12 +4,10 @@
 
 #include "codegen/literal.h"
 #include "tests/codegen/kernels.h"
+#include "tests/support/ir_values.h"
 
 namespace forge::codegen {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 struct BuilderTest : testing::Test {
   Kernel k{.name = "test"};

@@ -10,13 +10,12 @@
 #include "codegen/lower_wide.h"
 #include "codegen/verify.h"
 #include "tests/codegen/kernels.h"
+#include "tests/support/ir_values.h"
 #include "tests/support/kernel_machine.h"
 
 namespace forge::codegen {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
 constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
 

@@ -58,7 +58,7 @@ TEST_P(EveryCase, AgreesWithTheReference) {
   RecordProperty("refused", tally.refused);
 }
 
-std::string NameOf(const ::testing::TestParamInfo<EveryCase::ParamType>& info) {
+std::string CaseName(const ::testing::TestParamInfo<EveryCase::ParamType>& info) {
   const Caps caps = std::get<1>(info.param)();
   return std::string(std::get<0>(info.param)->info.name) + (caps.runs_on_cpu ? "_cpu"
                                                             : caps.f64       ? "_gpu"
@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(::testing::ValuesIn(ir::AllOps().begin(), ir::AllOps().end()),
                        ::testing::Values(&testing::PoorestCaps, &testing::CpuCaps,
                                          &testing::GpuCaps)),
-    NameOf);
+    CaseName);
 
 }  // namespace
 }  // namespace forge::codegen

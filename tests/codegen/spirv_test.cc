@@ -27,7 +27,7 @@ struct Example {
 };
 void PrintTo(const Example& e, std::ostream* out) { *out << e.name; }
 
-class SpirvTest : public testing::TestWithParam<Example> {};
+class SpirvTest : public ::testing::TestWithParam<Example> {};
 
 TEST_P(SpirvTest, Validates) {
   const Example& e = GetParam();
@@ -135,7 +135,7 @@ Kernel Dots() {
 
 INSTANTIATE_TEST_SUITE_P(
     , SpirvTest,
-    testing::ValuesIn(std::vector<Example>{
+    ::testing::ValuesIn(std::vector<Example>{
         {"f32",
          [] { return Arithmetic(kF32); },
          {"NoContraction", "SignedZeroInfNanPreserve"},

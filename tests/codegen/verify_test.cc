@@ -7,7 +7,7 @@
 namespace forge::codegen {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string Refusal(const Kernel& k, const Caps& caps = RichCaps()) {
   return Verify(k, caps).ToString();

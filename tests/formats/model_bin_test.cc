@@ -28,7 +28,7 @@ using ir::Dim;
 using ir::Type;
 using ir::Variable;
 
-Bytes Numbers(size_t bytes, uint8_t first) {
+Bytes CountingBytes(size_t bytes, uint8_t first) {
   std::vector<uint8_t> out(bytes);
   for (size_t i = 0; i < bytes; ++i) out[i] = static_cast<uint8_t>(first + i);
   return Bytes(std::move(out));
@@ -40,7 +40,7 @@ Variable Weight(std::string name, const Type& type, uint8_t first) {
           .role = Variable::Role::kParameter,
           .type = type,
           .trainable = first % 2 == 1,
-          .init = Variable::Storage{Numbers(bytes, first), type, {}}};
+          .init = Variable::Storage{CountingBytes(bytes, first), type, {}}};
 }
 
 void AddBody(ir::Module& m, const Dim& n) {
@@ -67,7 +67,7 @@ void AddMain(ir::Module& m, const Dim& n, const Dim& h) {
   tied.init->bytes = m.FindVariable("gamma")->init->bytes;
   const ir::Value beta = f.Read(m.AddVariable(std::move(tied)));
   Variable box = Weight("box", F32({8}), 4);
-  box.init = Variable::Storage{Numbers(2 * 8 * 4, 9), F32({2, 8}), {1, 0}};
+  box.init = Variable::Storage{CountingBytes(2 * 8 * 4, 9), F32({2, 8}), {1, 0}};
   box.type = F32({1, 8});
   const ir::Value mean = f(ir::Reshape{{8}}, {f.Read(m.AddVariable(std::move(box)))});
   y = f(ir::BatchNorm{.epsilon = 0.1}, {y, gamma, beta, mean, gamma});

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "tests/support/ir_values.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_folder.h"
 
@@ -43,12 +44,6 @@ HostValue Counting(DType dtype, std::vector<int64_t> shape) {
   HostValue v = *HostValue::Zeros(dtype, shape);
   for (int64_t i = 0; i < v.elements(); ++i) v.Set(i, static_cast<double>(i % 4));
   return v;
-}
-
-std::vector<double> Elements(const HostValue& v) {
-  std::vector<double> out;
-  for (int64_t i = 0; i < v.elements(); ++i) out.push_back(v.f64(i));
-  return out;
 }
 
 TEST(NpyTest, RoundTripsEveryDType) {
@@ -117,7 +112,7 @@ TEST(NpyTest, ReadsFortranOrder) {
   FORGE_ASSERT_OK_AND_ASSIGN(
       const HostValue v,
       Parse(NpyFile("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }", data)));
-  EXPECT_THAT(Elements(v), testing::ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_THAT(Numbers(v), testing::ElementsAre(0, 1, 2, 3, 4, 5));
 }
 
 TEST(NpyTest, ReadsBigEndian) {
@@ -125,7 +120,7 @@ TEST(NpyTest, ReadsBigEndian) {
   FORGE_ASSERT_OK_AND_ASSIGN(
       const HostValue v,
       Parse(NpyFile("{'descr': '>i4', 'fortran_order': False, 'shape': (2,)}", data)));
-  EXPECT_THAT(Elements(v), testing::ElementsAre(1, -2));
+  EXPECT_THAT(Numbers(v), testing::ElementsAre(1, -2));
 }
 
 TEST(NpyTest, ReadsHeadersOfVersionTwo) {
@@ -134,7 +129,7 @@ TEST(NpyTest, ReadsHeadersOfVersionTwo) {
                            Bits(uint8_t{2}, uint8_t{0}, static_cast<uint32_t>(text.size())) + text +
                            "\x07";
   FORGE_ASSERT_OK_AND_ASSIGN(const HostValue v, Parse(file));
-  EXPECT_THAT(Elements(v), testing::ElementsAre(7));
+  EXPECT_THAT(Numbers(v), testing::ElementsAre(7));
 }
 
 TEST(NpyTest, RefusesDamagedFiles) {

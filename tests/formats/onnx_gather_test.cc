@@ -23,13 +23,13 @@ std::vector<double> RunModel(const OnnxModel& m, std::vector<ir::HostValue> inpu
   return numbers;
 }
 
-using Numbers = std::vector<double>;
+using Doubles = std::vector<double>;
 
 TEST(OnnxGatherTest, SelectsAlongAnyAxis) {
   OnnxModel m;
   m.Input("x", {"2", "3"}).Ints("i", {2}, {-1, 0}).Output("y");
   Set(m.Node("Gather", {"x", "i"}, {"y"}), "axis", int64_t{1});
-  EXPECT_EQ(RunModel(m, {Iota({2, 3})}), (Numbers{2, 0, 5, 3}));
+  EXPECT_EQ(RunModel(m, {Iota({2, 3})}), (Doubles{2, 0, 5, 3}));
 }
 
 TEST(OnnxGatherTest, RefusesAStatedIndexOutside) {
@@ -44,7 +44,7 @@ TEST(OnnxGatherTest, GivesZeroForAComputedIndexOutside) {
   m.Input("x", {"2"}).Input("i", {"3"}, onnx::TensorProto::INT64).Output("y");
   m.Node("Gather", {"x", "i"}, {"y"});
   EXPECT_EQ(RunModel(m, {FloatTensor({2}, {5, 6}), IntTensor({3}, {1, 2, -2})}),
-            (Numbers{6, 0, 5}));
+            (Doubles{6, 0, 5}));
 }
 
 TEST(OnnxGatherTest, GatherElementsAndGatherNd) {
@@ -52,15 +52,15 @@ TEST(OnnxGatherTest, GatherElementsAndGatherNd) {
   m.Input("x", {"2", "2"}).Ints("i", {1, 2}, {1, 0}).Output("y").Output("z");
   m.Node("GatherElements", {"x", "i"}, {"y"});
   m.Node("GatherND", {"x", "i"}, {"z"});
-  EXPECT_EQ(RunModel(m, {Iota({2, 2})}), (Numbers{2, 1}));
-  EXPECT_EQ(RunModel(m, {Iota({2, 2})}, 1), (Numbers{2}));
+  EXPECT_EQ(RunModel(m, {Iota({2, 2})}), (Doubles{2, 1}));
+  EXPECT_EQ(RunModel(m, {Iota({2, 2})}, 1), (Doubles{2}));
 }
 
 TEST(OnnxRangeTest, CountsUpAndDown) {
   OnnxModel m;
   m.Ints("a", {}, {7}).Ints("b", {}, {0}).Ints("d", {}, {-3}).Output("y");
   m.Node("Range", {"a", "b", "d"}, {"y"});
-  EXPECT_EQ(RunModel(m, {}), (Numbers{7, 4, 1}));
+  EXPECT_EQ(RunModel(m, {}), (Doubles{7, 4, 1}));
 }
 
 TEST(OnnxRangeTest, IsOverDimensions) {
@@ -78,7 +78,7 @@ TEST(OnnxRangeTest, TakesStatedFloats) {
   OnnxModel m;
   m.Floats("a", {}, {1}).Floats("b", {}, {2}).Floats("d", {}, {0.25}).Output("y");
   m.Node("Range", {"a", "b", "d"}, {"y"});
-  EXPECT_EQ(RunModel(m, {}), (Numbers{1, 1.25, 1.5, 1.75}));
+  EXPECT_EQ(RunModel(m, {}), (Doubles{1, 1.25, 1.5, 1.75}));
 }
 
 TEST(OnnxLayerNormTest, GivesItsStatisticsWhereAsked) {
@@ -87,9 +87,9 @@ TEST(OnnxLayerNormTest, GivesItsStatisticsWhereAsked) {
   m.Output("y").Output("mean").Output("inverse");
   Set(m.Node("LayerNormalization", {"x", "g", "b"}, {"y", "mean", "inverse"}), "epsilon", 0.0f);
   const ir::HostValue x = FloatTensor({1, 2}, {1, 5});
-  EXPECT_EQ(RunModel(m, {x}), (Numbers{-1, 3}));
-  EXPECT_EQ(RunModel(m, {x}, 1), (Numbers{3}));
-  EXPECT_EQ(RunModel(m, {x}, 2), (Numbers{0.5}));
+  EXPECT_EQ(RunModel(m, {x}), (Doubles{-1, 3}));
+  EXPECT_EQ(RunModel(m, {x}, 1), (Doubles{3}));
+  EXPECT_EQ(RunModel(m, {x}, 2), (Doubles{0.5}));
 }
 
 OnnxModel Resizing(std::vector<float> scales, std::vector<std::string> shape) {
@@ -104,13 +104,13 @@ TEST(OnnxResizeTest, RepeatsTheNearest) {
   OnnxModel m = Resizing({1, 2}, {"1", "2"});
   Set(*m.graph().mutable_node(0), "coordinate_transformation_mode", "asymmetric");
   Set(*m.graph().mutable_node(0), "nearest_mode", "floor");
-  EXPECT_EQ(RunModel(m, {FloatTensor({1, 2}, {5, 6})}), (Numbers{5, 5, 6, 6}));
+  EXPECT_EQ(RunModel(m, {FloatTensor({1, 2}, {5, 6})}), (Doubles{5, 5, 6, 6}));
 }
 
 TEST(OnnxResizeTest, InterpolatesHalfPixels) {
   OnnxModel m = Resizing({2}, {"2"});
   Set(*m.graph().mutable_node(0), "mode", "linear");
-  EXPECT_EQ(RunModel(m, {FloatTensor({2}, {0, 4})}), (Numbers{0, 1, 3, 4}));
+  EXPECT_EQ(RunModel(m, {FloatTensor({2}, {0, 4})}), (Doubles{0, 1, 3, 4}));
 }
 
 TEST(OnnxResizeTest, TakesSizesFromShapes) {
@@ -120,13 +120,13 @@ TEST(OnnxResizeTest, TakesSizesFromShapes) {
   onnx::NodeProto& node = m.Node("Resize", {"x", "", "", "size"}, {"y"});
   Set(node, "mode", "linear");
   Set(node, "coordinate_transformation_mode", "align_corners");
-  EXPECT_EQ(RunModel(m, {FloatTensor({2}, {0, 6}), Iota({4})}), (Numbers{0, 2, 4, 6}));
+  EXPECT_EQ(RunModel(m, {FloatTensor({2}, {0, 6}), Iota({4})}), (Doubles{0, 2, 4, 6}));
 }
 
 TEST(OnnxResizeTest, ReadsThirdsAsThirds) {
   OnnxModel m = Resizing({1.0f / 3}, {"9"});
   Set(*m.graph().mutable_node(0), "coordinate_transformation_mode", "asymmetric");
-  EXPECT_EQ(RunModel(m, {Iota({9})}), (Numbers{0, 3, 6}));
+  EXPECT_EQ(RunModel(m, {Iota({9})}), (Doubles{0, 3, 6}));
 }
 
 TEST(OnnxResizeTest, RefusesWhatItDoesNotDo) {
@@ -145,7 +145,7 @@ TEST(OnnxConvTransposeTest, SpreadsASignal) {
   OnnxModel m;
   m.Input("x", {"1", "1", "2"}).Floats("w", {1, 1, 3}, {1, 10, 100}).Output("y");
   Set(m.Node("ConvTranspose", {"x", "w"}, {"y"}), "strides", std::vector<int64_t>{2});
-  EXPECT_EQ(RunModel(m, {FloatTensor({1, 1, 2}, {1, 2})}), (Numbers{1, 10, 102, 20, 200}));
+  EXPECT_EQ(RunModel(m, {FloatTensor({1, 1, 2}, {1, 2})}), (Doubles{1, 10, 102, 20, 200}));
 }
 
 TEST(OnnxConvTransposeTest, KeepsToAnOutputShape) {
@@ -154,7 +154,7 @@ TEST(OnnxConvTransposeTest, KeepsToAnOutputShape) {
   onnx::NodeProto& node = m.Node("ConvTranspose", {"x", "w"}, {"y"});
   Set(node, "strides", std::vector<int64_t>{2});
   Set(node, "output_shape", std::vector<int64_t>{4});
-  EXPECT_EQ(RunModel(m, {FloatTensor({1, 1, 2}, {1, 2})}), (Numbers{10, 102, 20, 200}));
+  EXPECT_EQ(RunModel(m, {FloatTensor({1, 1, 2}, {1, 2})}), (Doubles{10, 102, 20, 200}));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ OnnxModel One(std::string_view op, int64_t opset, std::vector<std::string> shape
 }
 onnx::NodeProto& NodeOf(OnnxModel& m) { return *m.graph().mutable_node(0); }
 
-std::vector<float> Numbers(const OnnxModel& m, ir::HostValue x) {
+std::vector<float> RunOne(const OnnxModel& m, ir::HostValue x) {
   const auto out = ImportAndRun(m, {std::move(x)});
   EXPECT_TRUE(out.ok()) << out.status();
   std::vector<float> numbers;
@@ -39,22 +39,22 @@ std::vector<float> Numbers(const OnnxModel& m, ir::HostValue x) {
 TEST(OnnxOpsTest, LessIsGreaterOfExchangedOperands) {
   OnnxModel m = One("Less", 13, {"3"}, {"x", "c"});
   m.Floats("c", {1}, {1});
-  EXPECT_THAT(Numbers(m, Iota({3})), ElementsAre(1, 0, 0));
+  EXPECT_THAT(RunOne(m, Iota({3})), ElementsAre(1, 0, 0));
   m = One("LessOrEqual", 16, {"3"}, {"x", "c"});
   m.Floats("c", {1}, {1});
-  EXPECT_THAT(Numbers(m, Iota({3})), ElementsAre(1, 1, 0));
+  EXPECT_THAT(RunOne(m, Iota({3})), ElementsAre(1, 1, 0));
 }
 
 TEST(OnnxOpsTest, PowTakesAnExponentOfAnotherType) {
   OnnxModel m = One("Pow", 15, {"4"}, {"x", "e"});
   m.Ints("e", {}, {3});
-  EXPECT_THAT(Numbers(m, Iota({4})), ElementsAre(0, 1, 8, 27));
+  EXPECT_THAT(RunOne(m, Iota({4})), ElementsAre(0, 1, 8, 27));
 }
 
 TEST(OnnxOpsTest, ExpandTakesTheLargerOfBothShapes) {
   OnnxModel m = One("Expand", 13, {"2", "1"}, {"x", "s"});
   m.Ints("s", {2}, {1, 3});
-  EXPECT_THAT(Numbers(m, Iota({2, 1})), ElementsAre(0, 0, 0, 1, 1, 1));
+  EXPECT_THAT(RunOne(m, Iota({2, 1})), ElementsAre(0, 0, 0, 1, 1, 1));
 }
 
 TEST(OnnxOpsTest, ExpandTakesAShapeThatIsComputed) {
@@ -74,17 +74,17 @@ TEST(OnnxOpsTest, PadHasModes) {
     Set(NodeOf(m), "mode", mode);
     return m;
   };
-  EXPECT_THAT(Numbers(padded("constant", 11), Iota({3})), ElementsAre(0, 0, 0, 1, 2, 0));
-  EXPECT_THAT(Numbers(padded("reflect", 13), Iota({3})), ElementsAre(2, 1, 0, 1, 2, 1));
-  EXPECT_THAT(Numbers(padded("edge", 18), Iota({3})), ElementsAre(0, 0, 0, 1, 2, 2));
-  EXPECT_THAT(Numbers(padded("wrap", 19), Iota({3})), ElementsAre(1, 2, 0, 1, 2, 0));
+  EXPECT_THAT(RunOne(padded("constant", 11), Iota({3})), ElementsAre(0, 0, 0, 1, 2, 0));
+  EXPECT_THAT(RunOne(padded("reflect", 13), Iota({3})), ElementsAre(2, 1, 0, 1, 2, 1));
+  EXPECT_THAT(RunOne(padded("edge", 18), Iota({3})), ElementsAre(0, 0, 0, 1, 2, 2));
+  EXPECT_THAT(RunOne(padded("wrap", 19), Iota({3})), ElementsAre(1, 2, 0, 1, 2, 0));
   EXPECT_THAT(padded("wrap", 13).Import(), Fails(StatusCode::kDataLoss, "mode 'wrap'"));
 }
 
 TEST(OnnxOpsTest, PadTakesAValueAndAxes) {
   OnnxModel m = One("Pad", 18, {"2", "1"}, {"x", "p", "v", "a"});
   m.Ints("p", {2}, {1, 0}).Floats("v", {}, {7}).Ints("a", {1}, {-1});
-  EXPECT_THAT(Numbers(m, Iota({2, 1})), ElementsAre(7, 0, 7, 1));
+  EXPECT_THAT(RunOne(m, Iota({2, 1})), ElementsAre(7, 0, 7, 1));
   m.Ints("q", {3}, {1, 0, 0});
   NodeOf(m).set_input(1, "q");
   EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "3 widths for 1 axes"));
@@ -94,14 +94,14 @@ TEST(OnnxOpsTest, OldPadHasAttributes) {
   OnnxModel m = One("Pad", 9, {"2"});
   Set(NodeOf(m), "pads", std::vector<int64_t>{1, 1});
   Set(NodeOf(m), "value", 5.0f);
-  EXPECT_THAT(Numbers(m, Iota({2})), ElementsAre(5, 0, 1, 5));
+  EXPECT_THAT(RunOne(m, Iota({2})), ElementsAre(5, 0, 1, 5));
 }
 
 TEST(OnnxOpsTest, ReductionsThatAreMadeOfOthers) {
   const auto reduced = [](std::string_view op) {
     OnnxModel m = One(op, 13, {"2", "2"});
     Set(NodeOf(m), "axes", std::vector<int64_t>{1});
-    return Numbers(m, FloatTensor({2, 2}, {3, -4, 1, 2}));
+    return RunOne(m, FloatTensor({2, 2}, {3, -4, 1, 2}));
   };
   const auto near = [](const std::vector<float>& v) { return Pointwise(FloatNear(1e-5f), v); };
   EXPECT_THAT(reduced("ReduceL1"), near({7, 3}));
@@ -117,13 +117,13 @@ TEST(OnnxOpsTest, LogSumExpOfInfinities) {
   OnnxModel m = One("ReduceLogSumExp", 18, {"3", "2"}, {"x", "a"});
   m.Ints("a", {1}, {1});
   Set(NodeOf(m), "keepdims", int64_t{0});
-  EXPECT_THAT(Numbers(m, FloatTensor({3, 2}, {-inf, -inf, inf, 0, 1000, 1000})),
+  EXPECT_THAT(RunOne(m, FloatTensor({3, 2}, {-inf, -inf, inf, 0, 1000, 1000})),
               ElementsAre(-inf, inf, FloatNear(1000.6931f, 1e-3f)));
 }
 
 TEST(OnnxOpsTest, Activations) {
   const auto of = [](std::string_view op, int64_t opset) {
-    return Numbers(One(op, opset, {"3"}), FloatTensor({3}, {-1, 0, 2}));
+    return RunOne(One(op, opset, {"3"}), FloatTensor({3}, {-1, 0, 2}));
   };
   const auto near = [](const std::vector<float>& v) { return Pointwise(FloatNear(1e-5f), v); };
   EXPECT_THAT(of("LeakyRelu", 16), near({-0.01f, 0, 2}));

@@ -20,7 +20,7 @@ absl::StatusOr<HostValue> Prepare(std::string_view spec, const HostValue& image)
   return ApplyPreprocess(p, image);
 }
 
-std::vector<float> Elements(const HostValue& v) {
+std::vector<float> Floats(const HostValue& v) {
   std::vector<float> out;
   for (int64_t i = 0; i < v.elements(); ++i) out.push_back(static_cast<float>(v.f64(i)));
   return out;
@@ -50,38 +50,38 @@ TEST(PreprocessTest, NormalisesInF32) {
   FORGE_ASSERT_OK_AND_ASSIGN(const HostValue v,
                              Prepare("mean=0.25,std=0.5,color=gray", Image({1, 2, 1}, {255, 51})));
   EXPECT_EQ(v.type().ToText(), "f32[1, 1, 1, 2]");
-  EXPECT_THAT(Elements(v), ElementsAre((1.0f - 0.25f) / 0.5f, (51 / 255.0f - 0.25f) / 0.5f));
+  EXPECT_THAT(Floats(v), ElementsAre((1.0f - 0.25f) / 0.5f, (51 / 255.0f - 0.25f) / 0.5f));
 }
 
 TEST(PreprocessTest, OrdersChannelsAndAxes) {
   const HostValue image = Image({1, 2, 3}, {255, 0, 0, 0, 255, 51});
   FORGE_ASSERT_OK_AND_ASSIGN(const HostValue rgb, Prepare("", image));
-  EXPECT_THAT(Elements(rgb), ElementsAre(1, 0, 0, 1, 0, FloatEq(0.2f)));
+  EXPECT_THAT(Floats(rgb), ElementsAre(1, 0, 0, 1, 0, FloatEq(0.2f)));
   FORGE_ASSERT_OK_AND_ASSIGN(const HostValue bgr, Prepare("color=bgr,layout=nhwc", image));
   EXPECT_EQ(bgr.type().ToText(), "f32[1, 1, 2, 3]");
-  EXPECT_THAT(Elements(bgr), ElementsAre(0, 0, 1, FloatEq(0.2f), 1, 0));
+  EXPECT_THAT(Floats(bgr), ElementsAre(0, 0, 1, FloatEq(0.2f), 1, 0));
   FORGE_ASSERT_OK_AND_ASSIGN(const HostValue gray, Prepare("color=gray", image));
-  EXPECT_THAT(Elements(gray), ElementsAre(76 / 255.0f, 155 / 255.0f));
+  EXPECT_THAT(Floats(gray), ElementsAre(76 / 255.0f, 155 / 255.0f));
 }
 
 TEST(PreprocessTest, UsesAMeanForEachChannelOfTheResult) {
   FORGE_ASSERT_OK_AND_ASSIGN(const HostValue v, Prepare("mean=0,0.5,1,std=1,2,4,color=bgr",
                                                         Image({1, 1, 3}, {0, 0, 255})));
-  EXPECT_THAT(Elements(v), ElementsAre(1, -0.25f, -0.25f));
+  EXPECT_THAT(Floats(v), ElementsAre(1, -0.25f, -0.25f));
 }
 
 TEST(PreprocessTest, RepeatsGreyForColour) {
   FORGE_ASSERT_OK_AND_ASSIGN(const HostValue v, Prepare("", Image({1, 1, 1}, {255})));
-  EXPECT_THAT(Elements(v), ElementsAre(1, 1, 1));
+  EXPECT_THAT(Floats(v), ElementsAre(1, 1, 1));
 }
 
 TEST(PreprocessTest, ResizesWithHalfPixelCentres) {
   const HostValue row = Image({1, 2, 1}, {0, 255});
   FORGE_ASSERT_OK_AND_ASSIGN(const HostValue wide, Prepare("resize=1x4,color=gray", row));
-  EXPECT_THAT(Elements(wide), ElementsAre(0, 0.25f, 0.75f, 1));
+  EXPECT_THAT(Floats(wide), ElementsAre(0, 0.25f, 0.75f, 1));
   const HostValue square = Image({2, 2, 1}, {0, 100, 100, 200});
   FORGE_ASSERT_OK_AND_ASSIGN(const HostValue one, Prepare("resize=1x1,color=gray", square));
-  EXPECT_THAT(Elements(one), ElementsAre(FloatEq(100 / 255.0f)));
+  EXPECT_THAT(Floats(one), ElementsAre(FloatEq(100 / 255.0f)));
 }
 
 TEST(PreprocessTest, KeepsSamplesWhereTheSizeStays) {

@@ -39,7 +39,7 @@ size_t Repair(std::span<uint8_t> file, size_t graph_size) {
   h.graph_size = std::min(graph_size, file.size() - kHeader);
   const auto graph = file.subspan(kHeader, h.graph_size);
   h.graph_checksum = XXH3_64bits(graph.data(), graph.size());
-  h.weights_offset = formats::AlignUp(kHeader + h.graph_size, formats::kWeightAlignment);
+  h.weights_offset = AlignUp(kHeader + h.graph_size, formats::kWeightAlignment);
   const size_t size = std::max<size_t>(file.size(), h.weights_offset);
   h.weights_size = size - h.weights_offset;
   h.weights_id = WeightsId(graph);

@@ -15,8 +15,6 @@
 namespace forge::ir {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 enum class Mode : uint8_t { kNone, kTopLeft };
 
 struct All {

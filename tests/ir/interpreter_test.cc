@@ -18,12 +18,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::vector<double> Numbers(const HostValue& v) {
-  std::vector<double> out;
-  for (int64_t i = 0; i < v.elements(); ++i) out.push_back(v.f64(i));
-  return out;
-}
-
 Bytes BytesOf(const HostValue& v) { return v.shared_bytes(); }
 
 TEST(InterpreterTest, BindsSymbolsFromArguments) {

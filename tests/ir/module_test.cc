@@ -15,8 +15,6 @@
 namespace forge::ir {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 TEST(ProvenanceTest, SpeaksTheModelsNames) {
   const ProvenanceRef conv = From("Conv_0", "Conv"), relu = From("Relu_1", "Relu");
   EXPECT_EQ(conv->ToText(), "Conv_0 (Conv)");

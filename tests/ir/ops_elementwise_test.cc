@@ -6,6 +6,7 @@
 #include "ir/ops/case_inputs.h"
 #include "ir/ops/elementwise.h"
 #include "tests/ir/test_scalar.h"
+#include "tests/support/ir_values.h"
 
 namespace forge::ir {
 namespace {
@@ -15,12 +16,6 @@ HostValue Filled(DType t, std::vector<double> numbers) {
   HostValue v = *HostValue::Zeros(t, std::span(&n, 1));
   for (size_t i = 0; i < numbers.size(); ++i) v.Set(static_cast<int64_t>(i), numbers[i]);
   return v;
-}
-
-std::vector<double> Numbers(const HostValue& v) {
-  std::vector<double> out;
-  for (int64_t i = 0; i < v.elements(); ++i) out.push_back(v.f64(i));
-  return out;
 }
 
 std::vector<double> Apply(const AnyOp& op, std::vector<HostValue> in) {

@@ -37,7 +37,7 @@ struct Result {
   }
 };
 
-Result Apply(const AnyOp& op, const std::vector<HostValue>& in) {
+Result ResultOf(const AnyOp& op, const std::vector<HostValue>& in) {
   std::vector<const HostValue*> pointers;
   for (const HostValue& v : in) pointers.push_back(&v);
   const auto out = Evaluate(op, pointers);
@@ -48,7 +48,7 @@ Result Apply(const AnyOp& op, const std::vector<HostValue>& in) {
 }
 
 TEST(MovementTest, ReshapeKeepsRowMajorOrder) {
-  EXPECT_EQ(Apply(Reshape{{3, 2}}, {Counting({2, 3})}), (Result{{3, 2}, {0, 1, 2, 3, 4, 5}}));
+  EXPECT_EQ(ResultOf(Reshape{{3, 2}}, {Counting({2, 3})}), (Result{{3, 2}, {0, 1, 2, 3, 4, 5}}));
 }
 
 TEST(MovementTest, ReshapeMapsEqualAxesDirectly) {
@@ -63,25 +63,25 @@ TEST(MovementTest, ReshapeMapsEqualAxesDirectly) {
 }
 
 TEST(MovementTest, TransposeMovesAxes) {
-  EXPECT_EQ(Apply(Transpose{{1, 0}}, {Counting({2, 3})}), (Result{{3, 2}, {0, 3, 1, 4, 2, 5}}));
-  EXPECT_EQ(Apply(Transpose{{2, 0, 1}}, {Counting({1, 2, 3})}),
+  EXPECT_EQ(ResultOf(Transpose{{1, 0}}, {Counting({2, 3})}), (Result{{3, 2}, {0, 3, 1, 4, 2, 5}}));
+  EXPECT_EQ(ResultOf(Transpose{{2, 0, 1}}, {Counting({1, 2, 3})}),
             (Result{{3, 1, 2}, {0, 3, 1, 4, 2, 5}}));
 }
 
 TEST(MovementTest, BroadcastToRepeats) {
-  EXPECT_EQ(Apply(BroadcastTo{{2, 2, 3}}, {Counting({2, 1})}),
+  EXPECT_EQ(ResultOf(BroadcastTo{{2, 2, 3}}, {Counting({2, 1})}),
             (Result{{2, 2, 3}, {0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1}}));
 }
 
 TEST(MovementTest, SliceFollowsPython) {
   const HostValue x = Counting({6});
-  EXPECT_EQ(Apply(Slice{{1}, {-1}, {}, {2}}, {x}), (Result{{2}, {1, 3}}));
-  EXPECT_EQ(Apply(Slice{{-1}, {INT64_MIN}, {}, {-1}}, {x}), (Result{{6}, {5, 4, 3, 2, 1, 0}}));
-  EXPECT_EQ(Apply(Slice{{4}, {-6}, {}, {-2}}, {x}), (Result{{2}, {4, 2}}));
-  EXPECT_EQ(Apply(Slice{{10}, {2}, {}, {-2}}, {x}), (Result{{2}, {5, 3}}));
-  EXPECT_EQ(Apply(Slice{{3}, {1}}, {x}), (Result{{0}, {}}));
-  EXPECT_EQ(Apply(Slice{{-100}, {INT64_MAX}}, {x}).numbers.size(), 6u);
-  EXPECT_EQ(Apply(Slice{{1}, {2}, {-1}}, {Counting({2, 3})}), (Result{{2, 1}, {1, 4}}));
+  EXPECT_EQ(ResultOf(Slice{{1}, {-1}, {}, {2}}, {x}), (Result{{2}, {1, 3}}));
+  EXPECT_EQ(ResultOf(Slice{{-1}, {INT64_MIN}, {}, {-1}}, {x}), (Result{{6}, {5, 4, 3, 2, 1, 0}}));
+  EXPECT_EQ(ResultOf(Slice{{4}, {-6}, {}, {-2}}, {x}), (Result{{2}, {4, 2}}));
+  EXPECT_EQ(ResultOf(Slice{{10}, {2}, {}, {-2}}, {x}), (Result{{2}, {5, 3}}));
+  EXPECT_EQ(ResultOf(Slice{{3}, {1}}, {x}), (Result{{0}, {}}));
+  EXPECT_EQ(ResultOf(Slice{{-100}, {INT64_MAX}}, {x}).numbers.size(), 6u);
+  EXPECT_EQ(ResultOf(Slice{{1}, {2}, {-1}}, {Counting({2, 3})}), (Result{{2, 1}, {1, 4}}));
 }
 
 TEST(MovementTest, SliceDecidesTheSignOfASymbolWhenItIsBound) {
@@ -97,12 +97,12 @@ TEST(MovementTest, SliceDecidesTheSignOfASymbolWhenItIsBound) {
 }
 
 TEST(MovementTest, ConcatJoins) {
-  EXPECT_EQ(Apply(Concat{1}, {Counting({2, 1}), Counting({2, 2})}),
+  EXPECT_EQ(ResultOf(Concat{1}, {Counting({2, 1}), Counting({2, 2})}),
             (Result{{2, 3}, {0, 0, 1, 1, 2, 3}}));
 }
 
 TEST(MovementTest, PadSurroundsAndCrops) {
-  EXPECT_EQ(Apply(Pad{{1, -1}, {0, 1}, 9}, {Counting({2, 3})}),
+  EXPECT_EQ(ResultOf(Pad{{1, -1}, {0, 1}, 9}, {Counting({2, 3})}),
             (Result{{3, 3}, {9, 9, 9, 1, 2, 9, 4, 5, 9}}));
 }
 
@@ -110,51 +110,53 @@ TEST(MovementTest, TakeSelectsSlices) {
   HostValue i = *HostValue::Zeros(DType::kI64, std::array<int64_t, 3>{2, 1, 2});
   const std::array<int64_t, 4> numbers = {-1, 0, 3, -4};
   for (int64_t k = 0; k < 4; ++k) i.SetI64(k, numbers[static_cast<size_t>(k)]);
-  EXPECT_EQ(Apply(Take{.axis = 1}, {Counting({1, 3}), i}), (Result{{1, 2, 1, 2}, {2, 0, 0, 0}}));
-  EXPECT_EQ(Apply(Take{.axis = 1, .oob = OutOfBounds::kClamp}, {Counting({1, 3}), i}),
+  EXPECT_EQ(ResultOf(Take{.axis = 1}, {Counting({1, 3}), i}), (Result{{1, 2, 1, 2}, {2, 0, 0, 0}}));
+  EXPECT_EQ(ResultOf(Take{.axis = 1, .oob = OutOfBounds::kClamp}, {Counting({1, 3}), i}),
             (Result{{1, 2, 1, 2}, {2, 0, 2, 0}}));
 }
 
 TEST(MovementTest, IotaCounts) {
-  EXPECT_EQ(Apply(Iota{.begin = -3, .step = 2, .count = 4}, {}), (Result{{4}, {-3, -1, 1, 3}}));
-  EXPECT_EQ(Apply(Iota{.dtype = DType::kF32, .begin = -3, .count = 4, .modulus = 3}, {}),
+  EXPECT_EQ(ResultOf(Iota{.begin = -3, .step = 2, .count = 4}, {}), (Result{{4}, {-3, -1, 1, 3}}));
+  EXPECT_EQ(ResultOf(Iota{.dtype = DType::kF32, .begin = -3, .count = 4, .modulus = 3}, {}),
             (Result{{4}, {0, 1, 2, 0}}));
 }
 
 TEST(MovementTest, SampleRepeatsAndClamps) {
-  EXPECT_EQ(Apply(Sample{.size = 6, .shift = -1, .divisor = 2}, {Counting({2})}),
+  EXPECT_EQ(ResultOf(Sample{.size = 6, .shift = -1, .divisor = 2}, {Counting({2})}),
             (Result{{6}, {0, 0, 0, 1, 1, 1}}));
 }
 
 TEST(MovementTest, FillConvertsAsCastDoes) {
-  EXPECT_EQ(Apply(Fill{300.7, DType::kU8, {2}}, {}), (Result{{2}, {255, 255}}));
-  EXPECT_EQ(Apply(Fill{-2.5, DType::kI32, {1}}, {}), (Result{{1}, {-2}}));
+  EXPECT_EQ(ResultOf(Fill{300.7, DType::kU8, {2}}, {}), (Result{{2}, {255, 255}}));
+  EXPECT_EQ(ResultOf(Fill{-2.5, DType::kI32, {1}}, {}), (Result{{1}, {-2}}));
 }
 
 TEST(ReduceTest, OverNothingGivesTheNeutralElement) {
   const HostValue x = Counting({2, 0});
   const double inf = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(Apply(Reduce{ReduceKind::kSum, {1}}, {x}), (Result{{2, 1}, {0, 0}}));
-  EXPECT_EQ(Apply(Reduce{ReduceKind::kMax, {1}}, {x}), (Result{{2, 1}, {-inf, -inf}}));
-  EXPECT_EQ(Apply(Reduce{ReduceKind::kProd, {1}, false}, {x}), (Result{{2}, {1, 1}}));
-  EXPECT_EQ(Apply(Reduce{ReduceKind::kMin, {1}, false}, {Counting({1, 0}, DType::kI8)}),
+  EXPECT_EQ(ResultOf(Reduce{ReduceKind::kSum, {1}}, {x}), (Result{{2, 1}, {0, 0}}));
+  EXPECT_EQ(ResultOf(Reduce{ReduceKind::kMax, {1}}, {x}), (Result{{2, 1}, {-inf, -inf}}));
+  EXPECT_EQ(ResultOf(Reduce{ReduceKind::kProd, {1}, false}, {x}), (Result{{2}, {1, 1}}));
+  EXPECT_EQ(ResultOf(Reduce{ReduceKind::kMin, {1}, false}, {Counting({1, 0}, DType::kI8)}),
             (Result{{1}, {127}}));
-  EXPECT_TRUE(std::isnan(Apply(Reduce{ReduceKind::kMean, {1}}, {x}).numbers[0]));
+  EXPECT_TRUE(std::isnan(ResultOf(Reduce{ReduceKind::kMean, {1}}, {x}).numbers[0]));
 }
 
 TEST(ReduceTest, AxesMayBeNegativeAndDropped) {
-  EXPECT_EQ(Apply(Reduce{ReduceKind::kSum, {-2}, false}, {Counting({2, 3})}),
+  EXPECT_EQ(ResultOf(Reduce{ReduceKind::kSum, {-2}, false}, {Counting({2, 3})}),
             (Result{{3}, {3, 5, 7}}));
-  EXPECT_EQ(Apply(Reduce{ReduceKind::kMean, {}, false}, {Counting({2, 3})}), (Result{{}, {2.5}}));
+  EXPECT_EQ(ResultOf(Reduce{ReduceKind::kMean, {}, false}, {Counting({2, 3})}),
+            (Result{{}, {2.5}}));
 }
 
 TEST(MatMulTest, TransposesAndBroadcasts) {
   const HostValue a = Counting({2, 3}), b = Counting({3, 2});
-  EXPECT_EQ(Apply(MatMul{}, {a, b}), (Result{{2, 2}, {10, 13, 28, 40}}));
-  EXPECT_EQ(Apply(MatMul{false, true}, {a, a}), (Result{{2, 2}, {5, 14, 14, 50}}));
-  EXPECT_EQ(Apply(MatMul{true, false}, {a, a}),
+  EXPECT_EQ(ResultOf(MatMul{}, {a, b}), (Result{{2, 2}, {10, 13, 28, 40}}));
+  EXPECT_EQ(ResultOf(MatMul{false, true}, {a, a}), (Result{{2, 2}, {5, 14, 14, 50}}));
+  EXPECT_EQ(ResultOf(MatMul{true, false}, {a, a}),
             (Result{{3, 3}, {9, 12, 15, 12, 17, 22, 15, 22, 29}}));
-  EXPECT_EQ(Apply(MatMul{}, {Counting({2, 1, 2}), Counting({2, 1})}), (Result{{2, 1, 1}, {1, 3}}));
+  EXPECT_EQ(ResultOf(MatMul{}, {Counting({2, 1, 2}), Counting({2, 1})}),
+            (Result{{2, 1, 1}, {1, 3}}));
 }
 
 TEST(Conv2dTest, PadsStridesAndGroups) {
@@ -164,23 +166,24 @@ TEST(Conv2dTest, PadsStridesAndGroups) {
     for (int64_t i = 0; i < 4; ++i) v->Set(i, 1);
     return v;
   }();
-  EXPECT_EQ(Apply(Conv2d{}, {x, ones}), (Result{{1, 1, 2, 2}, {8, 12, 20, 24}}));
-  EXPECT_EQ(Apply(Conv2d{.strides = {2, 2}, .padding = {1, 1, 0, 0}}, {x, ones}),
+  EXPECT_EQ(ResultOf(Conv2d{}, {x, ones}), (Result{{1, 1, 2, 2}, {8, 12, 20, 24}}));
+  EXPECT_EQ(ResultOf(Conv2d{.strides = {2, 2}, .padding = {1, 1, 0, 0}}, {x, ones}),
             (Result{{1, 1, 2, 2}, {0, 3, 9, 24}}));
-  EXPECT_EQ(Apply(Conv2d{.dilations = {2, 2}}, {x, ones}), (Result{{1, 1, 1, 1}, {16}}));
-  EXPECT_EQ(Apply(Conv2d{.padding = {-1, 0, 0, 0}}, {x, ones}), (Result{{1, 1, 1, 2}, {20, 24}}));
-  EXPECT_EQ(
-      Apply(Conv2d{.groups = 2}, {Counting({1, 2, 1, 2}), Counting({2, 1, 1, 1}), Counting({2})}),
-      (Result{{1, 2, 1, 2}, {0, 0, 3, 4}}));
+  EXPECT_EQ(ResultOf(Conv2d{.dilations = {2, 2}}, {x, ones}), (Result{{1, 1, 1, 1}, {16}}));
+  EXPECT_EQ(ResultOf(Conv2d{.padding = {-1, 0, 0, 0}}, {x, ones}),
+            (Result{{1, 1, 1, 2}, {20, 24}}));
+  EXPECT_EQ(ResultOf(Conv2d{.groups = 2},
+                     {Counting({1, 2, 1, 2}), Counting({2, 1, 1, 1}), Counting({2})}),
+            (Result{{1, 2, 1, 2}, {0, 0, 3, 4}}));
 }
 
 TEST(Pool2dTest, CeilModeCountsIncompleteWindowsThatBeginInside) {
   const Pool2d ceil{.kernel = {2, 2}, .strides = {2, 2}, .ceil_mode = true};
-  EXPECT_EQ(Apply(ceil, {Counting({1, 1, 3, 3})}), (Result{{1, 1, 2, 2}, {4, 5, 7, 8}}));
+  EXPECT_EQ(ResultOf(ceil, {Counting({1, 1, 3, 3})}), (Result{{1, 1, 2, 2}, {4, 5, 7, 8}}));
   // A third window would begin in the padding behind the elements.
   const Pool2d padded{
       .kernel = {2, 2}, .strides = {2, 2}, .padding = {1, 1, 1, 1}, .ceil_mode = true};
-  EXPECT_EQ(Apply(padded, {Counting({1, 1, 2, 2})}), (Result{{1, 1, 2, 2}, {0, 1, 2, 3}}));
+  EXPECT_EQ(ResultOf(padded, {Counting({1, 1, 2, 2})}), (Result{{1, 1, 2, 2}, {0, 1, 2, 3}}));
 }
 
 TEST(Pool2dTest, MeansCountPaddingOnlyWhereAsked) {
@@ -190,10 +193,10 @@ TEST(Pool2dTest, MeansCountPaddingOnlyWhereAsked) {
               .padding = {1, 1, 0, 0},
               .ceil_mode = true};
   const HostValue x = Counting({1, 1, 2, 2});  // 0 1 / 2 3
-  EXPECT_EQ(Apply(mean, {x}), (Result{{1, 1, 2, 2}, {0, 1, 2, 3}}));
+  EXPECT_EQ(ResultOf(mean, {x}), (Result{{1, 1, 2, 2}, {0, 1, 2, 3}}));
   mean.count_include_pad = true;
   // The last window of each axis reaches beyond the padding: those positions never count.
-  EXPECT_EQ(Apply(mean, {x}), (Result{{1, 1, 2, 2}, {0, 0.5, 1, 3}}));
+  EXPECT_EQ(ResultOf(mean, {x}), (Result{{1, 1, 2, 2}, {0, 0.5, 1, 3}}));
 }
 
 }  // namespace

@@ -106,24 +106,24 @@ long double ExactTanh(long double x) { return std::tanh(x); }
 long double ExactErf(long double x) { return std::erf(x); }
 
 #define FORGE_FUNCTION(f) [](auto x) { return f(x); }
-using Fused = TestScalar<float>;
-using Unfused = TestScalar<float, false>;
+using FusedScalar = TestScalar<float>;
+using UnfusedScalar = TestScalar<float, false>;
 
 TEST(ScalarFunctionsTest, LogIsWithinItsBound) {
-  EXPECT_LE(WorstF32<Fused>(FORGE_FUNCTION(LogF32), &ExactLog, 1009), kLogUlps);
-  EXPECT_LE(WorstF32<Unfused>(FORGE_FUNCTION(LogF32), &ExactLog, 2003), kLogUlps);
+  EXPECT_LE(WorstF32<FusedScalar>(FORGE_FUNCTION(LogF32), &ExactLog, 1009), kLogUlps);
+  EXPECT_LE(WorstF32<UnfusedScalar>(FORGE_FUNCTION(LogF32), &ExactLog, 2003), kLogUlps);
   EXPECT_LE(WorstF64(FORGE_FUNCTION(LogF64), &ExactLog), kLogUlps);
 }
 
 TEST(ScalarFunctionsTest, TanhIsWithinItsBound) {
-  EXPECT_LE(WorstF32<Fused>(FORGE_FUNCTION(TanhF32), &ExactTanh, 1009), kTanhUlps);
-  EXPECT_LE(WorstF32<Unfused>(FORGE_FUNCTION(TanhF32), &ExactTanh, 2003), kTanhUlps);
+  EXPECT_LE(WorstF32<FusedScalar>(FORGE_FUNCTION(TanhF32), &ExactTanh, 1009), kTanhUlps);
+  EXPECT_LE(WorstF32<UnfusedScalar>(FORGE_FUNCTION(TanhF32), &ExactTanh, 2003), kTanhUlps);
   EXPECT_LE(WorstF64(FORGE_FUNCTION(TanhF64), &ExactTanh), kTanhUlps);
 }
 
 TEST(ScalarFunctionsTest, ErfIsWithinItsBound) {
-  EXPECT_LE(WorstF32<Fused>(FORGE_FUNCTION(ErfF32), &ExactErf, 1009), kErfUlps);
-  EXPECT_LE(WorstF32<Unfused>(FORGE_FUNCTION(ErfF32), &ExactErf, 2003), kErfUlps);
+  EXPECT_LE(WorstF32<FusedScalar>(FORGE_FUNCTION(ErfF32), &ExactErf, 1009), kErfUlps);
+  EXPECT_LE(WorstF32<UnfusedScalar>(FORGE_FUNCTION(ErfF32), &ExactErf, 2003), kErfUlps);
   EXPECT_LE(WorstF64(FORGE_FUNCTION(ErfF64), &ExactErf), kErfUlps);
 }
 

@@ -12,11 +12,6 @@
 namespace forge::ir {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
-Dim Named(std::string name) {
-  return Dim(std::make_shared<Symbol>(Symbol{.name = std::move(name)}));
-}
 Type F16(Dims shape) { return Type::Tensor(DType::kF16, std::move(shape)); }
 Type I64(Dims shape) { return Type::Tensor(DType::kI64, std::move(shape)); }
 

@@ -19,8 +19,6 @@
 namespace forge::ir {
 namespace {
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
 Variable::Storage Stored(DType t, std::vector<int64_t> shape, std::vector<double> numbers) {
   HostValue v = *HostValue::Zeros(t, shape);
   for (size_t i = 0; i < numbers.size(); ++i) v.Set(static_cast<int64_t>(i), numbers[i]);

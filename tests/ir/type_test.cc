@@ -4,14 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "ir/encodings.h"
+#include "tests/support/ir_values.h"
 #include "tests/support/status_matchers.h"
 
 namespace forge::ir {
 namespace {
-
-Dim Named(std::string name) {
-  return Dim(std::make_shared<Symbol>(Symbol{.name = std::move(name)}));
-}
 
 TEST(TypeTest, TextReads) {
   const Dim n = Named("n");

@@ -73,7 +73,7 @@ TEST_F(PluginChildTest, AbsentPlugins) {
   FORGE_ASSERT_OK_AND_ASSIGN(auto s, Session::Create(testing::AddingModel(), d));
   const NamedTensor x{"x", Tensor({1, 3}, {1, 2, 3})};
   FORGE_ASSERT_OK_AND_ASSIGN(auto y, s->Run({&x, 1}));
-  EXPECT_EQ(testing::Numbers(y[0].value), (std::vector<double>{11, 22, 33}));
+  EXPECT_EQ(Numbers(y[0].value), (std::vector<double>{11, 22, 33}));
   EXPECT_FALSE(ListDevices()[0].status.ok());
 }
 

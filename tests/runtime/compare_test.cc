@@ -97,7 +97,7 @@ TEST(CompareTest, StepsAgreeOrNot) {
   };
   FORGE_ASSERT_OK_AND_ASSIGN(auto y, s->RunStepwise({&x, 1}, observe));
   EXPECT_EQ(steps, 2);
-  EXPECT_EQ(testing::Numbers(y[0].value), (std::vector<double>{11, 22, 0}));
+  EXPECT_EQ(Numbers(y[0].value), (std::vector<double>{11, 22, 0}));
   // An observer may end the run.
   EXPECT_THAT(s->RunStepwise({&x, 1}, [](const StepView&) { return Aborted("enough"); }),
               Fails(absl::StatusCode::kAborted, "enough"));

@@ -17,12 +17,6 @@ inline ir::HostValue Noise(std::vector<int64_t> shape, int64_t seed = 0) {
   return v;
 }
 
-inline std::vector<double> Numbers(const ir::HostValue& v) {
-  std::vector<double> out;
-  for (int64_t i = 0; i < v.elements(); ++i) out.push_back(v.f64(i));
-  return out;
-}
-
 inline ir::Variable* AddVariable(ir::Module& m, std::string name, ir::Variable::Role role,
                                  const ir::HostValue& value) {
   ir::Variable v;

@@ -22,7 +22,6 @@ using testing::AddingModel;
 using testing::AddVariable;
 using testing::ConvolvingModel;
 using testing::Noise;
-using testing::Numbers;
 using Doubles = std::vector<double>;
 
 DeviceRef Reference() { return *OpenDevice("reference", {}); }

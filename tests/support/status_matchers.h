@@ -9,6 +9,8 @@
 
 namespace forge {
 
+inline constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
 inline const absl::Status& StatusOf(const absl::Status& s) { return s; }
 template <class T>
 const absl::Status& StatusOf(const absl::StatusOr<T>& s) {

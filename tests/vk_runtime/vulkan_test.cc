@@ -11,7 +11,7 @@ namespace {
 
 // Keeps the libraries of drivers and layers loaded: their globals hold memory for good, which would
 // look leaked once they are gone.
-class LibrariesStayLoaded final : public testing::Environment {
+class LibrariesStayLoaded final : public ::testing::Environment {
   void SetUp() override {
     static auto* const driver = new VulkanDriver;
     (void)driver->List();
@@ -20,7 +20,7 @@ class LibrariesStayLoaded final : public testing::Environment {
     (void)with_layers->List();
   }
 };
-const auto* const kEnvironment = testing::AddGlobalTestEnvironment(new LibrariesStayLoaded);
+const auto* const kEnvironment = ::testing::AddGlobalTestEnvironment(new LibrariesStayLoaded);
 
 }  // namespace
 
