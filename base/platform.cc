@@ -84,6 +84,8 @@ UnfinishedFiles unfinished;
 constexpr int kEnding = -1;
 std::atomic<int> renaming = 0;  // threads that do, or kEnding
 std::atomic<int> held_signal = 0;
+bool stderr_is_terminal =
+    false;  // known before any signal: the call that tells is not safe in a handler
 
 extern "C" void RemoveUnfinishedAndEnd(int signal) {
   int none = 0;
@@ -92,6 +94,8 @@ extern "C" void RemoveUnfinishedAndEnd(int signal) {
     return;
   }
   unfinished.Unlink();
+  constexpr std::string_view kWipeLine = "\r\033[K";  // a progress bar may be there
+  if (stderr_is_terminal) (void)!::write(STDERR_FILENO, kWipeLine.data(), kWipeLine.size());
   std::signal(signal, SIG_DFL);
   std::raise(signal);  // pending until the handler returns
 }
@@ -258,6 +262,7 @@ absl::Status WriteFiles(std::span<const FileContent> files, const WriteProgress&
 }
 
 void RemoveUnfinishedFilesOnSignal() {
+  stderr_is_terminal = ::isatty(STDERR_FILENO) == 1;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before{};
     if (::sigaction(signal, nullptr, &before) != 0 || before.sa_handler == SIG_IGN) continue;

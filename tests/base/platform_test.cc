@@ -2,6 +2,7 @@
 #include "base/platform.h"
 
 #include <gtest/gtest.h>
+#include <pty.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -128,6 +129,27 @@ std::pair<char, char> WriteTwoUntilInterrupted(const TempFolder& folder, int rou
   ::waitpid(child, &status, 0);
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << status;
   return {Read(folder / "a").back(), Read(folder / "b").back()};
+}
+
+TEST(SignalTest, WipesAnUnfinishedLineOfATerminal) {
+  int terminal = -1;
+  const pid_t child = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (child == 0) {
+    RemoveUnfinishedFilesOnSignal();
+    std::fputs("converting [####      ] 3/8", stderr);
+    ::raise(SIGTERM);
+    ::_exit(1);
+  }
+  std::string shown;
+  char part[256];
+  for (ssize_t n;
+       (n = ::read(terminal, part, sizeof(part))) > 0;)  // fails when the child has ended
+    shown.append(part, static_cast<size_t>(n));
+  ::close(terminal);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
+  EXPECT_EQ(shown, "converting [####      ] 3/8\r\033[K");
 }
 
 TEST(WriteFilesTest, BelongTogetherAfterAnInterrupt) {
