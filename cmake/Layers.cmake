@@ -13,6 +13,11 @@ function(forge_sources out folder)
   if(NOT sources)
     set(sources "${PROJECT_SOURCE_DIR}/cmake/empty.cc")
   endif()
+  # Compiled one by one where a build joins sources into larger ones: files that have the same names inside, each with
+  # its own Takes, Fits and Emit, and those that include themselves once for each vector extension.
+  set(alike ${sources})
+  list(FILTER alike INCLUDE REGEX "/(schedules|kernels)/|_vector[.]cc$")
+  set_source_files_properties(${alike} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(${out} ${sources} PARENT_SCOPE)
 endfunction()
 
