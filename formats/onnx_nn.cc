@@ -59,6 +59,13 @@ ir::Values BuildGemm(OnnxNode& n) {
 }
 
 // Mean and 1 / deviation, in f32, are computed apart where somebody may read them.
+ir::Values BuildRmsNormalization(OnnxNode& n) {
+  if (n.Int("stash_type", 1) != 1) n.Fail("statistics in another type than f32");
+  const ir::LayerNorm op{
+      .axis = n.Int("axis", -1), .epsilon = n.Float("epsilon", 1e-5f), .subtract_mean = false};
+  return n.fn().Add(op, std::array{n.in(0), n.in(1)});
+}
+
 ir::Values BuildLayerNormalization(OnnxNode& n) {
   if (n.Int("stash_type", 1) != 1) n.Fail("statistics in another type than f32");
   const ir::LayerNorm op{.axis = n.Int("axis", -1), .epsilon = n.Float("epsilon", 1e-5f)};

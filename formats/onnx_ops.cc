@@ -83,6 +83,7 @@ constexpr OnnxOp kOps[] = {
     {"", "Pad", 18, 2, 4, BuildPad11},
     {"", "Pow", 1, 2, 2, BuildPow},
     {"", "Pow", 7, 2, 2, BuildPow},
+    {"", "RMSNormalization", 23, 2, 2, BuildRmsNormalization},
     {"", "Range", 11, 3, 3, BuildRange},
     {"", "Reciprocal", 1, 1, 1, BuildReciprocal},
     {"", "ReduceL1", 1, 1, 1, BuildReduceL1},

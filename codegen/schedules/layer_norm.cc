@@ -17,7 +17,9 @@ RowSpace Space(const Region& r) {
 
 // The variance is taken around the mean: E[x^2] - E[x]^2 loses everything where the mean is large.
 void Emit(Row& row) {
-  const Val mean = row.Sum([](Val x) { return x; }) / row.length();
+  const Val mean = row.op<ir::LayerNorm>().subtract_mean
+                       ? row.Sum([](Val x) { return x; }) / row.length()
+                       : row.Literal(0);
   const Val variance = row.Sum([&](Val x) { return (x - mean) * (x - mean); }) / row.length();
   const Val deviation = sqrt(variance + row.op<ir::LayerNorm>().epsilon);
   const auto has = [&](size_t k) {

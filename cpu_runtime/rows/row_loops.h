@@ -28,7 +28,8 @@ struct ExpLoops {
   void (*divide_all)(T* x, T by, size_t n);
 };
 
-// For layer norm: out[i] = (x[i] - mean) / sqrt(variance + epsilon) * gamma[i] + beta[i].
+// For layer norm: out[i] = (x[i] - mean) / sqrt(variance + epsilon) * gamma[i] + beta[i]. The mean
+// is 0 where it is not to be subtracted.
 template <class T>
 struct NormRow {
   const T* x;
@@ -36,6 +37,7 @@ struct NormRow {
   T* out;
   size_t n;
   T epsilon;
+  bool subtract_mean;
 };
 template <class T>
 void NormaliseRow(const NormRow<T>& row);  // float and double

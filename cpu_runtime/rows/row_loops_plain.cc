@@ -80,7 +80,7 @@ template <>
 void NormaliseRow<double>(const NormRow<double>& row) {
   const auto n = static_cast<double>(row.n);
   double mean = 0, variance = 0;
-  for (size_t i = 0; i < row.n; ++i) mean += row.x[i] / n;
+  for (size_t i = 0; i < row.n && row.subtract_mean; ++i) mean += row.x[i] / n;
   for (size_t i = 0; i < row.n; ++i) variance += (row.x[i] - mean) * (row.x[i] - mean) / n;
   const double deviation = std::sqrt(variance + row.epsilon);
   for (size_t i = 0; i < row.n; ++i)

@@ -155,7 +155,7 @@ float SquaredDistances(const float* x, size_t n, float from) {
 
 void Normalise(const NormRow<float>& r) {
   const auto n = static_cast<float>(r.n);
-  const float mean = Fold<Kind::kSum>(r.x, r.n, 0) / n;
+  const float mean = r.subtract_mean ? Fold<Kind::kSum>(r.x, r.n, 0) / n : 0;
   const float deviation = std::sqrt(SquaredDistances(r.x, r.n, mean) / n + r.epsilon);
   const float scale = 1 / deviation;
   ForEach(r.n, [&](auto d, size_t i) {

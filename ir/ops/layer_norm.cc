@@ -54,7 +54,8 @@ absl::Status ForRows(Eval& e, const LayerNorm& op, F f) {
   for (int64_t i = 0; i < r.count && r.length > 0; ++i) {
     const std::span<double> row(r.x.data() + i * r.length, static_cast<size_t>(r.length));
     double mean = 0, variance = 0;
-    for (double v : row) mean += v / static_cast<double>(r.length);
+    for (double v : row)
+      if (op.subtract_mean) mean += v / static_cast<double>(r.length);
     for (double v : row) variance += (v - mean) * (v - mean) / static_cast<double>(r.length);
     for (size_t k = 0; k < row.size(); ++k)
       row[k] = f(row[k], mean, std::sqrt(variance + op.epsilon), r.gamma[k], r.beta[k]);
@@ -89,7 +90,7 @@ Values LayerNorm::decompose(Function&, ValueSpan in) const {
   std::vector<int64_t> axes;
   for (int64_t a = *first; a < type.rank(); ++a) axes.push_back(a);
   const Value x = Widened(in[0]);
-  const Value centred = x - ReduceAxes(ReduceKind::kMean, x, axes);
+  const Value centred = subtract_mean ? x - ReduceAxes(ReduceKind::kMean, x, axes) : x;
   const Value variance = ReduceAxes(ReduceKind::kMean, centred * centred, axes);
   Value y = centred / sqrt(variance + epsilon);
   if (in.size() > 1 && in[1]) y = y * Widened(in[1]);
@@ -136,7 +137,11 @@ Cases LayerNorm::cases() {
           {LayerNorm{}, {"f32[0,4]", "f32[4]", "f32[4]"}},
           {LayerNorm{}, {"f32[3,0]", "f32[0]", "f32[0]"}},
           {LayerNorm{}, {"f32[7,1000]", "", "f32[1000]"}},
+          {LayerNorm{.epsilon = 1e-6, .subtract_mean = false}, {"float[2,3,128]", "float[128]"}},
+          {LayerNorm{.axis = 1, .subtract_mean = false}, {"f32[3,5,7]", "", "f32[7]"}},
+          {LayerNorm{.subtract_mean = false}, {"f32[4,33] in 90..110"}},
           {.op = LayerNorm{}, .in = {"f32[1024,384]", "f32[384]", "f32[384]"}, .bench = true},
+          {.op = LayerNorm{}, .in = {"f32[16384,1024]", "f32[1024]", "f32[1024]"}, .bench = true},
           {LayerNorm{.axis = 2}, {"f32[2,3]", "f32[3]"}, "axis 2 is outside rank 2"},
           {LayerNorm{}, {"f32[2,3]", "f32[4]"}, "does not broadcast"},
           {LayerNorm{}, {"f32[2,1]", "f32[3]"}, "does not broadcast"},

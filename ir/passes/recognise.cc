@@ -134,6 +134,24 @@ bool IsMeanOf(const Function& f, uint32_t mean, uint32_t x, std::span<const int6
          std::equal(normal->begin(), normal->end(), axes.begin(), axes.end());
 }
 
+// The axes of a reduction when they are the last of its operand, none left out.
+std::optional<std::vector<int64_t>> LastAxesOf(const Function& f, uint32_t value) {
+  const auto* reduce = OpOf<Reduce>(f, value);
+  if (!reduce) return std::nullopt;
+  const int rank = f.type(Operand(f, value)).rank();
+  const auto axes = NormalAxes(reduce->axes, rank);
+  if (rank < 1 || !axes.ok() || axes->empty() || axes->back() != rank - 1 ||
+      axes->back() - axes->front() + 1 != static_cast<int64_t>(axes->size()))
+    return std::nullopt;
+  return *axes;
+}
+
+// The mean over `axes` of x squared.
+bool IsMeanOfSquare(const Function& f, uint32_t mean, uint32_t x, std::span<const int64_t> axes) {
+  return OpOf<Reduce>(f, mean) && IsMeanOf(f, mean, Operand(f, mean), axes) &&
+         FactoredOf(f, Operand(f, mean)) == Factored{1, {x, x}};
+}
+
 // x of x - mean(x), where the means are over the last axes.
 struct Centred {
   uint32_t x = kAbsent;
@@ -142,14 +160,8 @@ struct Centred {
 std::optional<Centred> CentredOf(const Function& f, uint32_t value) {
   const Node* sub = Maker<Sub>(f, value);
   if (!sub) return std::nullopt;
-  const auto* reduce = OpOf<Reduce>(f, sub->in[1]);
-  const int rank = f.type(sub->in[0]).rank();
-  if (!reduce || rank < 1) return std::nullopt;
-  const auto axes = NormalAxes(reduce->axes, rank);
-  if (!axes.ok() || axes->empty() || axes->back() != rank - 1 ||
-      axes->back() - axes->front() + 1 != static_cast<int64_t>(axes->size()))
-    return std::nullopt;
-  if (!IsMeanOf(f, sub->in[1], sub->in[0], *axes)) return std::nullopt;
+  const auto axes = LastAxesOf(f, sub->in[1]);
+  if (!axes || !IsMeanOf(f, sub->in[1], sub->in[0], *axes)) return std::nullopt;
   return Centred{sub->in[0], *axes};
 }
 
@@ -159,11 +171,22 @@ bool IsSameCentred(const Function& f, uint32_t value, const Centred& c) {
   return other && other->x == c.x && other->axes == c.axes;
 }
 
+// mean(x * x) - mean(x) * mean(x)
+bool IsVarianceByMoments(const Function& f, uint32_t value, const Centred& c) {
+  const Node* sub = Maker<Sub>(f, value);
+  if (!sub || !IsMeanOfSquare(f, sub->in[0], c.x, c.axes)) return false;
+  const Factored square = FactoredOf(f, sub->in[1]);
+  return square.scale == 1 && square.factors.size() == 2 &&
+         IsMeanOf(f, square.factors[0], c.x, c.axes) && IsMeanOf(f, square.factors[1], c.x, c.axes);
+}
+
 // The epsilon of sqrt(mean(c * c) + epsilon) over the axes of `c`.
 std::optional<double> DeviationOf(const Function& f, uint32_t value, const Centred& c) {
   if (!Maker<Sqrt>(f, value)) return std::nullopt;
   const Line line = LineOf(f, Operand(f, value));
-  if (line.slope != 1 || !OpOf<Reduce>(f, line.x)) return std::nullopt;
+  if (line.slope != 1) return std::nullopt;
+  if (IsVarianceByMoments(f, line.x, c)) return line.offset;
+  if (!OpOf<Reduce>(f, line.x)) return std::nullopt;
   const uint32_t squares = Operand(f, line.x);
   const Factored p = FactoredOf(f, squares);
   if (!IsMeanOf(f, line.x, squares, c.axes) || p.scale != 1 || p.factors.size() != 2)
@@ -182,6 +205,23 @@ std::optional<Values> LayerNormIdiom(const Site& s) {
     const uint32_t other = s.in[1 - i];
     const auto epsilon = DeviationOf(s.f, s.op.Is<Div>() ? other : ReciprocalOf(s.f, other), *c);
     if (epsilon) return Unary(s, c->x, LayerNorm{.axis = c->axes.front(), .epsilon = *epsilon});
+  }
+  return std::nullopt;
+}
+
+// x / sqrt(mean(x * x) + epsilon), or times its reciprocal; gamma stays behind.
+std::optional<Values> RmsNormIdiom(const Site& s) {
+  if (!s.op.Is<Div>() && !s.op.Is<Mul>()) return std::nullopt;
+  for (size_t i : {0, 1}) {
+    if (i == 1 && s.op.Is<Div>()) continue;
+    const uint32_t x = s.in[i], other = s.in[1 - i];
+    const uint32_t root = s.op.Is<Div>() ? other : ReciprocalOf(s.f, other);
+    if (!Maker<Sqrt>(s.f, root)) continue;
+    const Line line = LineOf(s.f, Operand(s.f, root));
+    const auto axes = LastAxesOf(s.f, line.x);
+    if (line.slope != 1 || !axes || !IsMeanOfSquare(s.f, line.x, x, *axes)) continue;
+    return Unary(s, x,
+                 LayerNorm{.axis = axes->front(), .epsilon = line.offset, .subtract_mean = false});
   }
   return std::nullopt;
 }
@@ -291,7 +331,7 @@ std::optional<Values> SmallPower(const Site& s) {
 }
 
 using Idiom = std::optional<Values> (*)(const Site& s);
-constexpr Idiom kIdioms[] = {&Gated,        &HardGate,       &LayerNormIdiom,
+constexpr Idiom kIdioms[] = {&Gated,        &HardGate,       &LayerNormIdiom, &RmsNormIdiom,
                              &SoftmaxIdiom, &AttentionIdiom, &SmallPower};
 
 }  // namespace

@@ -98,6 +98,17 @@ TEST(CpuTargetTest, NormalisesLayersInOneKernel) {
   }
 }
 
+TEST(CpuTargetTest, NormalisesByRootMeanSquaresInOneKernel) {
+  for (const int64_t length : {1, 31, 128}) {
+    Region region;
+    const ir::Value x = region.Argument(F32({7, length})), gamma = region.Argument(F32({length}));
+    region.Return(region.body()(ir::LayerNorm{.subtract_mean = false}, {x, gamma}));
+    EXPECT_EQ(ExpectAgrees(region,
+                           {Random(DType::kF32, {7, length}, 1), Random(DType::kF32, {length}, 2)}),
+              "layer_norm");
+  }
+}
+
 TEST(CpuTargetTest, JoinsTheBatchOfAProductWithOneMatrix) {
   Region region;
   const ir::Value a = region.Argument(F32({3, 4, 5})), b = region.Argument(F32({5, 6})),

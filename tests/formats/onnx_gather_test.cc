@@ -92,6 +92,13 @@ TEST(OnnxLayerNormTest, GivesItsStatisticsWhereAsked) {
   EXPECT_EQ(RunModel(m, {x}, 2), (Doubles{0.5}));
 }
 
+TEST(OnnxRmsNormTest, KeepsTheMean) {
+  OnnxModel m(23);
+  m.Input("x", {"1", "2"}).Floats("g", {2}, {5, 10}).Output("y");
+  Set(m.Node("RMSNormalization", {"x", "g"}, {"y"}), "epsilon", 0.0f);
+  EXPECT_EQ(RunModel(m, {FloatTensor({1, 2}, {1, 7})}), (Doubles{1, 14}));
+}
+
 OnnxModel Resizing(std::vector<float> scales, std::vector<std::string> shape) {
   OnnxModel m;
   const auto rank = static_cast<int64_t>(scales.size());

@@ -104,6 +104,7 @@ const std::vector<OneNode>& Nodes() {
       {"Gemm", 7, {"x 3,2", "w 4,3", "w 4"}, {"transA=1", "transB=1", "beta=2.0"}},
       {"GlobalAveragePool", 1, {"x N,2,3,3"}},
       {"HardSigmoid", 6, {"x 2,3"}, {"alpha=0.2", "beta=0.5"}},
+      {"RMSNormalization", 23, {"x N,4", "w 4"}, {"axis=-1", "epsilon=0.00001"}},
       {"LayerNormalization", 17, {"x N,4", "w 4", "w 4"}, {"axis=-1", "epsilon=0.00001"}},
       {"LeakyRelu", 16, {"x 2,3"}, {"alpha=0.1"}},
       {"MatMul", 13, {"x N,2,3", "w 3,4"}},

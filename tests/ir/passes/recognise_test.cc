@@ -295,6 +295,10 @@ TEST_F(RecogniseNormTest, LayerNormInItsSpellings) {
       [&](Value x) {
         const Value c = x - Mean(x, {1});
         return c * pow(Mean(c * c, {-1}) + 1e-5, Number(x, -0.5));
+      },
+      [&](Value x) {  // the variance by its moments
+        const Value mean = Mean(x);
+        return (x - mean) / sqrt(Mean(x * x) - mean * mean + 1e-5);
       }};
   for (const auto& spelling : spellings) {
     const Function& after = AfterSpelling(spelling);
@@ -306,16 +310,54 @@ TEST_F(RecogniseNormTest, LayerNormInItsSpellings) {
   }
 }
 
+TEST_F(RecogniseNormTest, RmsNormInItsSpellings) {
+  const std::function<Value(Value)> spellings[] = {
+      [&](Value x) { return x / sqrt(Mean(x * x) + 1e-6); },
+      [&](Value x) { return x * (1.0 / sqrt(Mean(pow(x, Number(x, 2))) + 1e-6)); },
+      [&](Value x) { return pow(Mean(x * x, {1}) + 1e-6, Number(x, -0.5)) * x; }};
+  for (const auto& spelling : spellings) {
+    const Function& after = AfterSpelling(spelling);
+    EXPECT_THAT(Ops(after), ElementsAre("layer_norm"));
+    const Node* made = Only<LayerNorm>(after);
+    ASSERT_NE(made, nullptr);
+    EXPECT_FALSE(made->op.As<LayerNorm>()->subtract_mean);
+    EXPECT_FLOAT_EQ(static_cast<float>(made->op.As<LayerNorm>()->epsilon), 1e-6f);
+  }
+}
+
+// Around the mean of something else a norm has no mean of its own to subtract.
+TEST_F(RecogniseNormTest, ANormAroundAnotherMeanIsAnRmsNormOfTheDifference) {
+  const Function& after = AfterSpelling([&](Value x) {
+    const Value c = x - Mean(2.0 * x);
+    return c / sqrt(Mean(c * c) + 1e-5);
+  });
+  const Node* made = Only<LayerNorm>(after);
+  ASSERT_NE(made, nullptr);
+  EXPECT_FALSE(made->op.As<LayerNorm>()->subtract_mean);
+}
+
+TEST_F(RecogniseNormTest, NotAnRmsNormOfSomethingElse) {
+  X({2, 5, 3});
+  const Value other = f_.Argument("other", F32({2, 5, 3}));
+  ExpectLeftAlone(x_ / sqrt(Mean(x_ * other) + 1e-6));
+  ExpectLeftAlone(other / sqrt(Mean(x_ * x_) + 1e-6));
+  ExpectLeftAlone(x_ / sqrt(Mean(x_ * x_, {1}) + 1e-6));
+  ExpectLeftAlone(x_ / sqrt(Mean(2.0 * x_ * x_) + 1e-6));
+  ExpectLeftAlone(sqrt(Mean(x_ * x_) + 1e-6) / x_);
+  const Value mean = Mean(x_);
+  ExpectLeftAlone((x_ - mean) / sqrt(Mean(x_ * x_) - mean * Mean(other) + 1e-5));
+}
+
 TEST_F(RecogniseNormTest, NotANormOverAnInnerAxisOrAroundSomethingElse) {
   X({2, 5, 3});
   const Value other = f_.Argument("other", F32({2, 5, 3}));
   Value c = x_ - Mean(x_, {1});
   ExpectLeftAlone(c / sqrt(Mean(c * c, {1}) + 1e-5));
   c = x_ - Mean(other);
-  ExpectLeftAlone(c / sqrt(Mean(c * c) + 1e-5));
+  ExpectLeftAlone(c / sqrt(Mean(c * x_) + 1e-5));
   c = x_ - Mean(x_);
   ExpectLeftAlone(c / sqrt(Mean(c * x_) + 1e-5));
-  ExpectLeftAlone(c / sqrt(Mean(c * c, {1, 2}) + 1e-5));
+  ExpectLeftAlone(c / sqrt(Mean(c * c, {0, 2}) + 1e-5));
   ExpectLeftAlone(sqrt(Mean(c * c) + 1e-5) / c);
 }
 
