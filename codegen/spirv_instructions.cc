@@ -6,7 +6,6 @@
 namespace forge::codegen {
 namespace {
 
-using spv::Op;
 using Word = SpirvModule::Word;
 
 // ---- the table ----------------------------------------------------------------------------------

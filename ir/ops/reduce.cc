@@ -254,6 +254,9 @@ Cases Reduce::cases() {
   cases.push_back({Reduce{ReduceKind::kMin, {1}}, {"float[3,37] edges"}});
   cases.push_back({Reduce{ReduceKind::kSum, {0}}, {"int[300] edges"}});
   cases.push_back({Reduce{ReduceKind::kSum, {}, false}, {"float[]"}});
+  for (const int64_t axis : {0, 1})
+    cases.push_back(
+        {.op = Reduce{ReduceKind::kSum, {axis}}, .in = {"f32[4096,4096]"}, .bench = true});
   cases.push_back(
       {.op = Reduce{ReduceKind::kMean, {2, 3}}, .in = {"f32[8,512,7,7]"}, .bench = true});
   cases.push_back({Reduce{ReduceKind::kSum, {2}}, {"f32[2,3]"}, "axis 2 is outside rank 2"});

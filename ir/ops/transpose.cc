@@ -46,7 +46,8 @@ Cases Transpose::cases() {
           {Transpose{{2, 0, 1}}, {"f32[1,33,7]"}},
           {Transpose{{}}, {"any[]"}},
           {Transpose{{1, 0, 2}}, {"any[0,2,3]"}},
-          {.op = Transpose{{1, 0}}, .in = {"f32[2048,2048]"}, .bench = true},
+          {.op = Transpose{{1, 0}}, .in = {"f32[4096,4096]"}, .bench = true},
+          {.op = Transpose{{0, 2, 1, 3}}, .in = {"f32[8,1024,32,64]"}, .bench = true},
           {Transpose{{0, 0}}, {"f32[2,3]"}, "each axis"},
           {Transpose{{0, 1, 2}}, {"f32[2,3]"}, "each axis"}};
 }

@@ -18,7 +18,7 @@ HostValue Filled(DType t, std::vector<double> numbers) {
   return v;
 }
 
-std::vector<double> Apply(const AnyOp& op, std::vector<HostValue> in) {
+std::vector<double> Apply(const AnyOp& op, const std::vector<HostValue>& in) {
   std::vector<const HostValue*> pointers;
   for (const HostValue& v : in) pointers.push_back(&v);
   const auto out = Evaluate(op, pointers);
