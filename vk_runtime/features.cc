@@ -73,6 +73,10 @@ void GrantMatrices(const Queries& q, Granted& g) {
   }
 }
 
+// Hidden by its own name only: without it software devices get the kernels of GPUs, which take them
+// minutes.
+constexpr std::string_view kHostCores = "host_cores";
+
 // A name in FORGE_VK_DISABLE hides its row, and every row that begins with it and '_'.
 constexpr Row kRows[] = {
     {"fp16", "binary16 arithmetic",
@@ -217,10 +221,13 @@ constexpr Row kRows[] = {
        g.want.executable.pipelineExecutableInfo = VK_TRUE;
        g.abilities.statistics = true;
      }},
+    {kHostCores, "computes on the host's cores: kernels keep to caches, not to shared memory",
+     [](const Queries& q) { return q.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU; },
+     [](const Queries&, Granted& g) { g.caps.runs_on_cpu = true; }},
 };
 
 bool Hides(std::string_view word, std::string_view row) {
-  return word == "all" || word == row ||
+  return (word == "all" && row != kHostCores) || word == row ||
          (row.size() > word.size() && row.substr(0, word.size()) == word &&
           row[word.size()] == '_');
 }
@@ -291,7 +298,6 @@ absl::StatusOr<Granted> Grant(const Queries& q, const Settings& settings, const 
   FORGE_RETURN_IF_ERROR(CheckNames(settings.disable));
   Granted g;
   if (!settings.guaranteed) TakeLimits(q.properties.limits, g.caps);
-  g.caps.runs_on_cpu = q.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   for (const Row& row : kRows) {
     Feature f{.name = std::string(row.name), .present = row.offered(q), .note = {}};
     const bool hidden = std::any_of(settings.disable.begin(), settings.disable.end(),

@@ -58,7 +58,7 @@ TEST_F(DeviceTest, HidesFeatures) {
 }
 
 TEST_F(DeviceTest, BecomesThePoorestDevice) {
-  const ScopedEnvironment hide("FORGE_VK_DISABLE", "all");
+  const ScopedEnvironment hide("FORGE_VK_DISABLE", "all,host_cores");
   const ScopedEnvironment limit("FORGE_VK_LIMITS", "guaranteed");
   Open();
   const codegen::Caps& caps = device_->context()->caps();
@@ -66,6 +66,18 @@ TEST_F(DeviceTest, BecomesThePoorestDevice) {
   EXPECT_EQ(caps.max_operands, 4);
   EXPECT_EQ(caps.max_operand_bytes, 128 << 20);
   for (const Feature& f : device_->info().features) EXPECT_FALSE(f.present) << f.name;
+}
+
+// "all" hides what devices may lack, not what a software device is.
+TEST_F(DeviceTest, TakesKernelsOfGpusOnlyWhereAsked) {
+  const bool software = device_->info().is_cpu;
+  device_.reset();
+  for (const auto& [word, hides] : {std::pair("all", false), {"host_cores", true}}) {
+    const ScopedEnvironment hide("FORGE_VK_DISABLE", word);
+    Open();
+    EXPECT_EQ(device_->context()->caps().runs_on_cpu, software && !hides) << word;
+    device_.reset();
+  }
 }
 
 TEST_F(DeviceTest, AllocatesManyAndGivesThemBack) {
