@@ -93,7 +93,7 @@ Vals Builder::For(const Range& r, Vals carried, absl::FunctionRef<Vals(Val, Vals
     const int64_t by = IntegerOf(DType::kI32, *step);
     FORGE_CHECK(by > 0);
     const int64_t trips = to > from ? (to - from + by - 1) / by : 0;
-    if (trips <= 1 || (r.unroll && trips <= kMostUnrolled)) {
+    if (trips <= 1 || (r.unroll == Range::kWhole && trips <= kMostUnrolled)) {
       for (int64_t i = from; i < to; i += by) carried = body(Int(i), std::move(carried));
       return carried;
     }
@@ -110,7 +110,9 @@ Vals Builder::For(const Range& r, Vals carried, absl::FunctionRef<Vals(Val, Vals
   s.Leave(next);
   Vals args{r.begin, r.end, r.step};
   args.insert(args.end(), carried.begin(), carried.end());
-  return s.Close(*this, {.code = Code::kFor, .block_count = 1, .block = block}, args, carried);
+  const uint8_t flags = r.unroll == Range::kNot ? kRolled : 0;
+  return s.Close(*this, {.code = Code::kFor, .aux = flags, .block_count = 1, .block = block}, args,
+                 carried);
 }
 
 Vals Builder::While(Vals carried, absl::FunctionRef<Val(Vals)> test,

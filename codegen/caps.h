@@ -38,6 +38,10 @@ struct Caps {
   bool memory_model = false, buffer_address = false;
   std::vector<MatrixShape> matrices;
 
+  // No query tells how many registers an invocation has. GPUs with workgroups this small are mobile
+  // ones of 64, where what does not fit goes to memory.
+  bool few_registers() const { return !runs_on_cpu && max_workgroup_invocations <= 256; }
+
   static constexpr Field kFields[] = {
       FieldOf<&Caps::max_workgroup_invocations>("max_workgroup_invocations",
                                                 "Invocations in a workgroup."),

@@ -137,6 +137,8 @@ const CodeInfo& Info(Code code);
 inline constexpr uint8_t kPrecise = 1;
 // Signed Div and Rem: both operands are at least 0.
 inline constexpr uint8_t kNonNegative = 2;
+// In Inst::aux of For: the driver is asked not to unroll it.
+inline constexpr uint8_t kRolled = 1;
 
 using Id = uint32_t;  // a value of this kernel
 using BlockId = uint32_t;
@@ -246,11 +248,15 @@ class Builder {
   Vals If(Val condition, absl::FunctionRef<Vals()> yes, absl::FunctionRef<Vals()> no);
   void If(Val condition, absl::FunctionRef<void()> yes);
   // From `begin` while below `end`, by `step` > 0. A body that sees equal begin and end is not
-  // emitted, one that runs once is emitted in place; `unroll`: in place for each counter, where all
-  // three are literals.
+  // emitted, one that runs once is emitted in place.
   struct Range {
+    enum Unroll : uint8_t {
+      kAsDriverLikes,
+      kNot,    // a driver that did would keep what all trips load in registers, and spill
+      kWhole,  // in place for each counter, where all three are literals
+    };
     Val begin, end, step;
-    bool unroll = false;
+    Unroll unroll = kAsDriverLikes;
   };
   Vals For(const Range& r, Vals carried, absl::FunctionRef<Vals(Val i, Vals carried)> body);
   // Values made by `test` are not seen by `body`.

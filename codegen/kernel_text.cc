@@ -192,8 +192,8 @@ class Printer {
     if (i.code == Code::kIf) {
       out_ += fmt::format("if {}", Name(args[0]));
     } else if (i.code == Code::kFor) {
-      out_ += fmt::format("for {} in {} .. {} step {}", Name(inside[0]), Name(args[0]),
-                          Name(args[1]), Name(args[2]));
+      out_ += fmt::format("for {} in {} .. {} step {}{}", Name(inside[0]), Name(args[0]),
+                          Name(args[1]), Name(args[2]), i.aux & kRolled ? " rolled" : "");
       Carried(std::span(inside).subspan(1), args.subspan(3));
     } else {
       out_ += "while";

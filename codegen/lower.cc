@@ -120,7 +120,8 @@ class Lowering {
       return b_.While(
           args, [&](const Vals& carried) { return with(i.block, carried)[0]; },
           [&](const Vals& carried) { return with(i.block + 1, carried); });
-    return b_.For({args[0], args[1], args[2]}, Vals(args.begin() + 3, args.end()),
+    const auto unroll = i.aux & kRolled ? Builder::Range::kNot : Builder::Range::kAsDriverLikes;
+    return b_.For({args[0], args[1], args[2], unroll}, Vals(args.begin() + 3, args.end()),
                   [&](Val counter, Vals carried) {
                     carried.insert(carried.begin(), counter);
                     return with(i.block, carried);

@@ -102,8 +102,9 @@ SpirvPrinter::Loop SpirvPrinter::BeginLoop(std::span<const Id> carried, std::spa
   return loop;
 }
 
-void SpirvPrinter::MergeLoop(const Loop& loop) {
-  m_.Add(SpirvModule::kBody, Op::OpLoopMerge, {loop.done, loop.next, 0});
+void SpirvPrinter::MergeLoop(const Loop& loop, bool rolled) {
+  const auto control = rolled ? spv::LoopControlMask::DontUnroll : spv::LoopControlMask::MaskNone;
+  m_.Add(SpirvModule::kBody, Op::OpLoopMerge, {loop.done, loop.next, static_cast<Word>(control)});
 }
 
 void SpirvPrinter::EndLoop(const Loop& loop, std::span<const Word> next) {
@@ -121,7 +122,7 @@ void SpirvPrinter::PrintFor(const Inst& i) {
   const Word body = m_.NewId();
   const Word go =
       m_.AddValue(Op::OpSLessThan, ElementType(DType::kBool), {Of(carried[0]), Of(args[1])});
-  MergeLoop(loop);
+  MergeLoop(loop, (i.aux & kRolled) != 0);
   BranchIf(go, body, loop.done);
   Enter(body);
   PrintBlock(i.block);
@@ -139,7 +140,7 @@ void SpirvPrinter::PrintWhile(const Inst& i) {
   const std::span<const Id> inside = k_.blocks[i.block + 1].arguments;
   const Loop loop = BeginLoop(carried, k_.ArgsOf(i));
   const Word test = m_.NewId(), body = m_.NewId();
-  MergeLoop(loop);
+  MergeLoop(loop, false);
   Branch(test);
   Enter(test);
   PrintBlock(i.block);

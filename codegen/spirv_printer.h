@@ -68,7 +68,7 @@ class SpirvPrinter {
     std::vector<size_t> open;  // where the phis want the ids of the next values
   };
   Loop BeginLoop(std::span<const Id> carried, std::span<const Id> first);
-  void MergeLoop(const Loop& loop);
+  void MergeLoop(const Loop& loop, bool rolled);
   void EndLoop(const Loop& loop, std::span<const Word> next);
 
   Word Of(Id v) const { return ids_[v]; }

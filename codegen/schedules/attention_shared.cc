@@ -45,8 +45,9 @@ bool Takes(const Region& r) { return AttentionOf(r).has_value(); }
 std::shared_ptr<void> Defaults(const Region& r) {
   const AttentionOperands a = *AttentionOf(r);
   AttentionShared best{.rows = 8, .keys = 16};
-  for (int64_t rows : {8, 16, 32})
-    for (int64_t keys : {16, 32}) {
+  const int64_t most = r.caps().few_registers() ? 16 : 32;
+  for (int64_t rows = 8; rows <= most; rows *= 2)
+    for (int64_t keys = 16; keys <= most; keys *= 2) {
       const AttentionShared t{.rows = rows, .keys = keys};
       if (rows > 8 && a.rows.max() <= rows / 2) continue;
       if (Extents(a, t).Bytes(a.type) <= r.caps().max_shared_bytes) best = t;
@@ -147,7 +148,7 @@ void Tile::Fill(uint16_t view, const Lines& lines,
 Vals Tile::Products() {
   Builder& b = m_.b;
   const int64_t step = a_.head % 8 == 0 ? 8 : a_.head % 4 == 0 ? 4 : 1;
-  return b.For({b.Int(0), b.Int(a_.head), b.Int(step)},
+  return b.For({b.Int(0), b.Int(a_.head), b.Int(step), Builder::Range::kNot},
                Vals(own_rows_ * own_keys_, b.Literal(a_.type, 0)), [&](Val i, Vals sums) {
                  const Dim first = m_.e.Coordinate(i, a_.head - step, step);
                  for (int64_t s = 0; s < step; ++s) {
@@ -185,24 +186,25 @@ void Tile::Accumulate(std::vector<OnlineRow>& rows) {
   const int64_t pitch = Pitch(static_cast<int64_t>(own_columns_) * kColumnThreads);
   Builder& b = m_.b;
   const Vals sums =
-      b.For({b.Int(0), b.Int(t_.keys), b.Int(4)}, Flat(rows), [&](Val i, const Vals& carried) {
-        std::vector<OnlineRow> part = Rows(carried, own_rows_);
-        const Dim first = m_.e.Coordinate(i, t_.keys - 4, 4);
-        for (int64_t s = 0; s < 4; ++s) {
-          Vals values;
-          for (size_t c = 0; c < own_columns_; ++c)
-            values.push_back(LoadAt(block_, (first + s) * pitch +
-                                                column_ * static_cast<int64_t>(own_columns_) +
-                                                static_cast<int64_t>(c)));
-          for (size_t r = 0; r < own_rows_; ++r) {
-            const Val w = LoadAt(weights_, OwnRow(r) * Pitch(t_.keys) + first + s);
-            part[r].sum = part[r].sum + w;
-            for (size_t c = 0; c < own_columns_; ++c)
-              part[r].values[c] = fma(w, values[c], part[r].values[c]);
-          }
-        }
-        return Flat(part);
-      });
+      b.For({b.Int(0), b.Int(t_.keys), b.Int(4), Builder::Range::kNot}, Flat(rows),
+            [&](Val i, const Vals& carried) {
+              std::vector<OnlineRow> part = Rows(carried, own_rows_);
+              const Dim first = m_.e.Coordinate(i, t_.keys - 4, 4);
+              for (int64_t s = 0; s < 4; ++s) {
+                Vals values;
+                for (size_t c = 0; c < own_columns_; ++c)
+                  values.push_back(LoadAt(block_, (first + s) * pitch +
+                                                      column_ * static_cast<int64_t>(own_columns_) +
+                                                      static_cast<int64_t>(c)));
+                for (size_t r = 0; r < own_rows_; ++r) {
+                  const Val w = LoadAt(weights_, OwnRow(r) * Pitch(t_.keys) + first + s);
+                  part[r].sum = part[r].sum + w;
+                  for (size_t c = 0; c < own_columns_; ++c)
+                    part[r].values[c] = fma(w, values[c], part[r].values[c]);
+                }
+              }
+              return Flat(part);
+            });
   rows = Rows(sums, own_rows_);
 }
 

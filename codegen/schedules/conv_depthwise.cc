@@ -37,7 +37,7 @@ constexpr ConvTileSize kOnCpu = {1, 4, 16}, kOfMany = {1, 2, 8}, kOfFew = {1, 1,
 
 std::shared_ptr<void> Defaults(const Region& r) {
   const ConvShape shape(r);
-  const bool many = r.anchor_output().elements().max() >= kManyOutputs;
+  const bool many = r.anchor_output().elements().max() >= kManyOutputs && !r.caps().few_registers();
   const ConvTileSize most = r.caps().runs_on_cpu ? kOnCpu : many ? kOfMany : kOfFew;
   return Boxed(ConvDepthwise{.workgroup = r.caps().runs_on_cpu ? 32 : 64,
                              .rows = WholeTile(shape.rows, most.rows, 1),

@@ -22,7 +22,7 @@ bool Takes(const Region& r) { return r.AnchorAs<ir::Conv2d>() != nullptr; }
 std::shared_ptr<void> Defaults(const Region& r) {
   const ConvShape shape(r);
   ConvDirect t;
-  t.channels = TileSize(shape.group_outputs, 8);
+  t.channels = TileSize(shape.group_outputs, r.caps().few_registers() ? 4 : 8);
   t.columns = TileSize(shape.columns, 4);
   return Boxed(t);
 }

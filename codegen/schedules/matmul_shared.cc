@@ -34,6 +34,7 @@ int64_t SharedBytes(const MatmulShared& t, DType dtype) {
 std::shared_ptr<void> Defaults(const Region& r) {
   const Gemm g = *GemmOf(r);
   MatmulShared t;
+  if (r.caps().few_registers()) t.rows = t.columns = 32;
   while (t.rows > 16 && g.m.max() <= t.rows / 2) t.rows /= 2;
   while (t.columns > 16 && g.n.max() <= t.columns / 2) t.columns /= 2;
   if (g.k.max() <= 8 || BitWidth(g.dtype) > 32) t.depth = 8;

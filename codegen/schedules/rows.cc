@@ -55,9 +55,9 @@ Dims Row::Index(Val vector) {
 Val Row::Fold(Val start, absl::FunctionRef<Val(Val, Val)> f) {
   Builder& b = m_.b;
   const Val count = b.Scalar(FloorDiv(space_.length(), share_.along));
-  return b.For({share_.begin, count, share_.step}, {start}, [&](Val i, Vals carried) {
-    return Vals{f(carried[0], m_.e.At(0, Index(i), lanes()))};
-  })[0];
+  return b.For(
+      {share_.begin, count, share_.step, Builder::Range::kNot}, {start},
+      [&](Val i, Vals carried) { return Vals{f(carried[0], m_.e.At(0, Index(i), lanes()))}; })[0];
 }
 
 Val Row::Combine(Val mine, Val (*combine)(Val, Val)) {
@@ -76,7 +76,7 @@ Val Row::Largest() {
 void Row::Store(absl::FunctionRef<Val(Val x, Operands of)> f) {
   Builder& b = m_.b;
   const Val count = b.Scalar(FloorDiv(space_.length(), share_.along));
-  b.For({share_.begin, count, share_.step}, {}, [&](Val i, const Vals&) {
+  b.For({share_.begin, count, share_.step, Builder::Range::kNot}, {}, [&](Val i, const Vals&) {
     const Dims index = Index(i);
     const auto operand = [&](int k) {
       const ir::Type& type = m_.region.anchor_inputs()[static_cast<size_t>(k)];

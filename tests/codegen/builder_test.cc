@@ -130,7 +130,8 @@ TEST_F(BuilderTest, LoopsThatRunOnceAreEmittedInPlace) {
   const auto twice = [](Val, Vals v) { return Vals{v[0] * 2}; };
   EXPECT_EQ(b.For({b.Int(5), b.Int(5), b.Int(1)}, {x}, twice)[0].id, x.id);
   EXPECT_EQ(b.For({b.Int(0), b.Int(3), b.Int(4)}, {x}, twice)[0].id, (x * 2).id);
-  EXPECT_EQ(b.For({b.Int(0), b.Int(3), b.Int(1), true}, {x}, twice)[0].id, (x * 8).id);
+  EXPECT_EQ(b.For({b.Int(0), b.Int(3), b.Int(1), Builder::Range::kWhole}, {x}, twice)[0].id,
+            (x * 8).id);
   EXPECT_EQ(Count(k, Code::kFor), 0);
 }
 

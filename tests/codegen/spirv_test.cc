@@ -71,6 +71,14 @@ Kernel Nested() {
   });
 }
 
+Kernel Looping(Builder::Range::Unroll unroll) {
+  return MapKernel("looping", kF32, kF32, [&](Val x) {
+    Builder& b = *x.b;
+    return b.For({b.Int(0), b.Int(30), b.Int(1), unroll}, {x},
+                 [](Val, Vals v) { return Vals{v[0] * v[0]}; })[0];
+  });
+}
+
 Kernel Subgroups() {
   return MakeKernel("subgroups", [](Builder& b, Val i) {
     const uint16_t in = b.AddView(Reads("x", kF32, 0)), out = b.AddView(Writes("y", kF32, 1));
@@ -147,6 +155,11 @@ INSTANTIATE_TEST_SUITE_P(
         {"u32", [] { return Arithmetic(kU32); }, {"OpUDiv", "OpULessThan", "OpUMod"}, {}},
         {"i64", [] { return Arithmetic(kI64); }, {"Capability Int64"}, {}},
         {"fast", Fast, {"Exp2", "Log2", "Sin", "Cos", "FMax", "FMin"}, {"NoContraction"}},
+        {"rolled", [] { return Looping(Builder::Range::kNot); }, {"DontUnroll"}, {}},
+        {"left_to_the_driver",
+         [] { return Looping(Builder::Range::kAsDriverLikes); },
+         {"OpLoopMerge"},
+         {"DontUnroll"}},
         {"nested", Nested, {"OpPhi", "OpLoopMerge", "PushConstant"}, {}},
         {"tree_sum", TreeSum, {"OpControlBarrier", "Workgroup"}, {}},
         {"subgroups", Subgroups, {"OpGroupNonUniformSMax", "OpGroupNonUniformFAdd"}, {}},
