@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <regex>
 
 #include "base/platform.h"
 #include "runtime/backends.h"
 #include "runtime/op_runner.h"
 #include "runtime/session.h"
 #include "tools/support/benchmark.h"
+#include "tools/support/case_filter.h"
 #include "tools/support/dims.h"
 #include "tools/support/tensor_io.h"
 #include "tools/support/terminal.h"
@@ -88,19 +88,14 @@ Row MakeRow(const ir::ConcreteCase& c, const DeviceRef& d, const OpTime& t, cons
 }
 
 absl::Status BenchOps(const Options& o, const std::vector<DeviceRef>& devices, bool json) {
-  std::regex filter;
-  try {
-    filter = std::regex(o.filter.empty() ? ".*" : o.filter);
-  } catch (const std::regex_error& e) {
-    return InvalidArgument("'{}' is no regular expression: {}", o.filter, e.what());
-  }
+  FORGE_ASSIGN_OR_RETURN(const CaseFilter filter, CaseFilter::Parse(o.filter));
   Report report(json);
   for (const DeviceRef& d : devices) {
     FORGE_ASSIGN_OR_RETURN(Peak peak, MeasurePeak(d));
     for (const ir::OpDef* def : ir::AllOps()) {
       FORGE_ASSIGN_OR_RETURN(std::vector<ir::ConcreteCase> cases, ir::ConcreteCases(*def));
       for (const ir::ConcreteCase& c : cases) {
-        if (!c.bench || !c.refuse.empty() || !std::regex_search(c.ToText(), filter)) continue;
+        if (!c.bench || !c.refuse.empty() || !filter.Takes(c)) continue;
         if (!OpRunner::Supports(*d, c.op, c.types())) continue;
         auto time = TimeOp(d, c);
         if (!time.ok()) return Annotate(time.status(), c.ToText());

@@ -9,6 +9,8 @@
 #include "runtime/backends.h"
 #include "runtime/compare.h"
 #include "runtime/executable.h"
+#include "runtime/report.h"
+#include "tools/support/compiler_statistics.h"
 #include "tools/support/dims.h"
 #include "tools/support/op_parity.h"
 #include "tools/support/tensor_io.h"
@@ -19,7 +21,7 @@ namespace forge::tools {
 namespace {
 
 struct Options {
-  std::string model, stats;
+  std::string model, filter, stats, dump;
   std::vector<std::string> devices, inputs, dims;
   Presentation presentation;
   bool compile_only = false;
@@ -124,20 +126,17 @@ absl::Status CompileOnly(const Options& o, std::vector<Candidate>& devices, bool
   FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
   Table table({"device", "name", "steps", "kernels", "statistics"});
   nlohmann::json out = nlohmann::json::array();
-  std::string tsv = "device\tstep\tkernel\tstatistic\tvalue\n";
+  CompilerStatistics statistics;
   for (Candidate& c : devices) {
     FORGE_RETURN_IF_ERROR(c.session->Bind(dims));
     const SessionStatistics n = c.session->statistics();
-    size_t statistics = 0;
-    const auto programs = c.session->executable()->programs();
-    for (size_t i = 0; i < programs.size(); ++i)
-      for (const KernelStatistic& s : programs[i]->statistics()) {
-        tsv += fmt::format("{}\t{}\t{}\t{}\t{}\n", c.device->info().name, i, s.kernel, s.name,
-                           s.value);
-        ++statistics;
-      }
+    if (!o.dump.empty())
+      FORGE_RETURN_IF_ERROR(
+          DumpArtifacts(*c.session, std::filesystem::path(o.dump) / FileName(c.name)));
+    const std::string model = std::filesystem::path(o.model).stem().string();
+    const size_t told = statistics.Add(*c.device, model, *c.session->executable());
     table.Add({c.name, c.device->info().name, std::to_string(n.steps),
-               std::to_string(n.kernels_made), std::to_string(statistics)});
+               std::to_string(n.kernels_made), std::to_string(told)});
     out.push_back({{"device", c.name},
                    {"name", c.device->info().name},
                    {"steps", n.steps},
@@ -148,13 +147,18 @@ absl::Status CompileOnly(const Options& o, std::vector<Candidate>& devices, bool
   else
     std::cout << table.Text();
   if (o.stats.empty()) return absl::OkStatus();
-  return WriteFile(o.stats, std::span(reinterpret_cast<const uint8_t*>(tsv.data()), tsv.size()));
+  return statistics.Write(o.stats);
 }
 
 absl::Status Run(Options o, bool json) {
   if (o.devices.empty()) o.devices = AllDevices();
   if (o.inputs.empty()) o.inputs = {"random:1"};
-  if (o.model == "ops") return RunOpParity(o.devices, o.compile_only, json);
+  if (o.model == "ops")
+    return RunOpParity({.devices = o.devices,
+                        .filter = o.filter,
+                        .compile_only = o.compile_only,
+                        .statistics = o.stats,
+                        .json = json});
   FORGE_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model, Model::Load(o.model));
   FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
   Progress progress;
@@ -205,8 +209,12 @@ int main(int argc, char** argv) {
             "forge-run takes");
   tool.Option("--preprocess SPEC", o.presentation.preprocess, "For pictures, as forge-run");
   tool.List("--dim SYMBOL=N", o.dims, "SYMBOL=N binds a dynamic dimension");
+  tool.Option("--filter REGEX", o.filter,
+              "With ops: only cases whose text matches this regular expression");
   tool.Flag("--compile-only", o.compile_only, "Only build every pipeline");
   tool.Option("--stats FILE", o.stats,
               "With --compile-only: write the drivers' own statistics of each kernel");
+  tool.Option("--dump DIR", o.dump,
+              "With --compile-only: write every kernel of a model into DIR/DEVICE");
   return tool.Run(argc, argv, [&] { return Run(o, tool.json()); });
 }

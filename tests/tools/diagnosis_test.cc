@@ -36,11 +36,6 @@ std::vector<Step> StepsOn(const std::string& device) {
   return steps;
 }
 
-bool IsHere(const std::string& device) {
-  return Shell("forge-run --device " + device + " " + kModel + " --input image=" + kPicture)
-             .status != 4;
-}
-
 class EveryDeviceTest : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {

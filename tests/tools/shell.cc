@@ -33,6 +33,11 @@ Outcome Shell(const std::string& command, const std::string& environment) {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), Slurp(out), Slurp(err)};
 }
 
+bool IsHere(const std::string& device) {
+  return Shell("forge-run --device " + device + " " + kModel + " --input image=" + kPicture)
+             .status != 4;
+}
+
 void ExpectError(const std::string& command, int status, const std::string& part) {
   SCOPED_TRACE(command);
   const Outcome o = Shell(command);

@@ -24,6 +24,8 @@ std::string Quoted(const std::filesystem::path& p);
 // Runs a program of the build tree.
 //   environment: "NAME='value' ", before the program
 Outcome Shell(const std::string& command, const std::string& environment = "");
+// Whether a device of that name can be used.
+bool IsHere(const std::string& device);
 // One sentence on stderr that holds `part`, the status of the contract, nothing else.
 void ExpectError(const std::string& command, int status, const std::string& part);
 

@@ -3,8 +3,10 @@
 // and that nothing half-done stays behind.
 #include <sys/wait.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <regex>
 
 #include "tests/tools/shell.h"
 
@@ -197,6 +199,33 @@ TEST(ForgeParityTest, ComparesEveryPair) {
   const auto json = nlohmann::json::parse(o.out, nullptr, false);
   ASSERT_EQ(json.size(), 1u);
   EXPECT_EQ(json[0]["within"], true);
+}
+
+TEST(ForgeParityTest, TakesOnlyTheCasesAskedFor) {
+  const Outcome o = Shell("forge-parity ops --devices reference --filter '^softmax.f32'");
+  EXPECT_EQ(o.status, 0) << o.err;
+  EXPECT_TRUE(std::regex_search(o.out, std::regex("softmax +reference +[1-9]"))) << o.out;
+  EXPECT_TRUE(std::regex_search(o.out, std::regex("add +reference +0"))) << o.out;
+  const Outcome bad = Shell("forge-parity ops --devices reference --filter '('");
+  EXPECT_EQ(bad.status, 2) << bad.err;
+  EXPECT_NE(bad.err.find("'(' is no regular expression"), std::string::npos) << bad.err;
+}
+
+TEST(ForgeParityTest, WritesKernelsAndWhatTheirCompilersSay) {
+  if (!IsHere("vulkan")) GTEST_SKIP() << "no Vulkan device";
+  const TempFolder folder;
+  const Outcome o =
+      Shell(fmt::format("forge-parity {} --devices vulkan --dim N=1 --compile-only --dump '{}' "
+                        "--stats '{}'",
+                        kModel, (folder / "kernels").string(), (folder / "stats.tsv").string()));
+  EXPECT_EQ(o.status, 0) << o.err;
+  int kernels = 0;
+  for (const auto& e : std::filesystem::directory_iterator(folder / "kernels" / "vulkan"))
+    kernels += e.path().extension() == ".spv";
+  EXPECT_GT(kernels, 5);
+  std::string header;
+  std::getline(std::ifstream(folder / "stats.tsv"), header);
+  EXPECT_EQ(header, "device\twhat\tstep\tkernel\tstatistic\tvalue");
 }
 
 TEST(ForgeDevicesTest, ListsTheReferenceAndExplainsAbsentBackends) {

@@ -9,6 +9,8 @@
 #include "ir/ops/bounds.h"
 #include "runtime/backends.h"
 #include "runtime/op_runner.h"
+#include "tools/support/case_filter.h"
+#include "tools/support/compiler_statistics.h"
 #include "tools/support/terminal.h"
 
 namespace forge::tools {
@@ -19,10 +21,26 @@ struct Tally {
   std::vector<std::string> failed;
 };
 
-absl::Status RunCase(const DeviceRef& device, const ir::ConcreteCase& c, bool compile_only) {
-  FORGE_ASSIGN_OR_RETURN(std::unique_ptr<OpRunner> runner,
-                         OpRunner::Create(device, c.op, c.types(), {.compile_only = compile_only}));
-  if (compile_only) return absl::OkStatus();
+// Cases to run, and how.
+struct Plan {
+  const OpParityOptions& options;
+  CaseFilter filter;
+  CompilerStatistics statistics;
+
+  bool Has(const ir::ConcreteCase& c) const {
+    if (!c.refuse.empty() || (c.bench && !options.compile_only)) return false;
+    return filter.Takes(c);
+  }
+};
+
+absl::Status RunCase(Plan& plan, const DeviceRef& device, const ir::ConcreteCase& c) {
+  FORGE_ASSIGN_OR_RETURN(
+      std::unique_ptr<OpRunner> runner,
+      OpRunner::Create(device, c.op, c.types(), {.compile_only = plan.options.compile_only}));
+  if (plan.options.compile_only) {
+    plan.statistics.Add(*device, c.ToText(), runner->executable());
+    return absl::OkStatus();
+  }
   FORGE_ASSIGN_OR_RETURN(ir::CaseInputs inputs, ir::MakeInputs(c));
   const auto pointers = inputs.pointers();
   FORGE_ASSIGN_OR_RETURN(std::vector<ir::HostValue> results, runner->Run(pointers));
@@ -32,7 +50,7 @@ absl::Status RunCase(const DeviceRef& device, const ir::ConcreteCase& c, bool co
   return absl::OkStatus();
 }
 
-Tally RunOp(const DeviceRef& device, const ir::OpDef& def, bool compile_only) {
+Tally RunOp(Plan& plan, const DeviceRef& device, const ir::OpDef& def) {
   Tally tally;
   auto cases = ir::ConcreteCases(def);
   if (!cases.ok()) {
@@ -40,12 +58,12 @@ Tally RunOp(const DeviceRef& device, const ir::OpDef& def, bool compile_only) {
     return tally;
   }
   for (const ir::ConcreteCase& c : *cases) {
-    if (!c.refuse.empty() || (c.bench && !compile_only)) continue;
+    if (!plan.Has(c)) continue;
     if (!OpRunner::Supports(*device, c.op, c.types())) {
       ++tally.unsupported;
       continue;
     }
-    const absl::Status s = RunCase(device, c, compile_only);
+    const absl::Status s = RunCase(plan, device, c);
     if (s.ok())
       ++tally.passed;
     else
@@ -56,15 +74,17 @@ Tally RunOp(const DeviceRef& device, const ir::OpDef& def, bool compile_only) {
 
 }  // namespace
 
-absl::Status RunOpParity(const std::vector<std::string>& devices, bool compile_only, bool json) {
+absl::Status RunOpParity(const OpParityOptions& o) {
+  FORGE_ASSIGN_OR_RETURN(CaseFilter filter, CaseFilter::Parse(o.filter));
+  Plan plan{.options = o, .filter = std::move(filter), .statistics = {}};
   Table table({"op", "device", "passed", "no kernel", "failed"});
   nlohmann::json out = nlohmann::json::array();
   std::string failures;
   int failed = 0;
-  for (const std::string& name : devices) {
-    FORGE_ASSIGN_OR_RETURN(DeviceRef device, OpenDevice(name, {}));
+  for (const std::string& name : o.devices) {
+    FORGE_ASSIGN_OR_RETURN(DeviceRef device, OpenDevice(name, {.statistics = o.compile_only}));
     for (const ir::OpDef* def : ir::AllOps()) {
-      const Tally t = RunOp(device, *def, compile_only);
+      const Tally t = RunOp(plan, device, *def);
       table.Add({std::string(def->info.name), name, std::to_string(t.passed),
                  std::to_string(t.unsupported), std::to_string(t.failed.size())});
       out.push_back({{"op", std::string(def->info.name)},
@@ -76,10 +96,11 @@ absl::Status RunOpParity(const std::vector<std::string>& devices, bool compile_o
       for (const std::string& f : t.failed) failures += fmt::format("{}: {}\n", name, f);
     }
   }
-  if (json)
+  if (o.json)
     std::cout << out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   else
     std::cout << table.Text() << failures;
+  if (!o.statistics.empty()) FORGE_RETURN_IF_ERROR(plan.statistics.Write(o.statistics));
   if (failed > 0) return Internal("{} cases differ from the reference or fail", failed);
   return absl::OkStatus();
 }

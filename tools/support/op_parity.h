@@ -7,9 +7,17 @@
 
 namespace forge::tools {
 
+struct OpParityOptions {
+  std::vector<std::string> devices;
+  std::string filter;  // a regular expression on the cases' texts; empty: all
+  bool compile_only = false;
+  std::string statistics;  // with compile_only: a file for what the drivers tell; empty: none
+  bool json = false;
+};
+
 // Runs (or only compiles) every case of every op on each device against the reference and prints a
 // table by op.
 //   errors: Internal when a case differs or fails; those of opening a device
-absl::Status RunOpParity(const std::vector<std::string>& devices, bool compile_only, bool json);
+absl::Status RunOpParity(const OpParityOptions& options);
 
 }  // namespace forge::tools

@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the lab's compilers make of Forge's kernels: registers, occupancy, cycles and spills of every GPU family.
+
+  tests/lab/compilers.py                     every family but Mali, which takes long, against docs/compilers.tsv
+  tests/lab/compilers.py radv:navi31 mali:g610
+  tests/lab/compilers.py --write             make docs/compilers.tsv anew, after a change that was meant
+  tests/lab/compilers.py --summary           the committed table as one row for each family
+
+A row stands for one workload, a case of an op or a model at the shapes below, on one family: its pipelines, the most
+registers and the least occupancy of any of them, the sum of their estimated cycles, and how many spill to memory.
+Units are the driver's own, so only rows of one family compare. Kernels come from build/PRESET (default: release).
+
+Exit status: 1 a pipeline failed, spills where none may, or needs over 10 % more cycles than the table says;
+2 bad usage.
+"""
+
+import argparse
+import collections
+import csv
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TABLE = ROOT / "docs/compilers.tsv"
+LAB = ROOT / "tests/lab/lab"
+CACHE = pathlib.Path.home() / ".cache/forge/models"
+COLUMNS = ["device", "workload", "pipelines", "registers", "occupancy", "cycles", "spilled"]
+TOLERANCE = 1.10
+
+RADV = ["polaris10", "vega20", "navi10", "navi21", "navi31", "gfx1150", "gfx1201", "gfx940"]
+ANV = ["skylake", "uhd630", "tigerlake", "a770", "meteorlake"]
+DEVICES = ([f"radv:{d}" for d in RADV] + [f"anv:{d}" for d in ANV] + [f"nvk:{d}" for d in ["turing", "ampere", "ada"]] +
+           [f"turnip:{d}" for d in ["660", "730", "740", "750"]] + ["honeykrisp:m1", "honeykrisp:m2"])
+MALI = [f"mali:{d}" for d in ["g310", "g610", "g720", "g725"]]
+
+# The cases of ops, as forge-bench ops names them.
+CASES = [
+    "matmul(f32[512, 512], f32[512, 512])",
+    "matmul(f32[1024, 1024], f32[1024, 1024])",
+    "matmul(f16[1024, 1024], f16[1024, 1024])",
+    "matmul(f32[1, 4096], f32[4096, 4096])",
+    "matmul{transpose_b = true}(f32[12, 128, 64], f32[12, 128, 64])",
+    "conv2d{padding = [1, 1, 1, 1]}(f32[1, 64, 56, 56], f32[64, 64, 3, 3])",
+    "conv2d(f32[1, 256, 56, 56], f32[64, 256, 1, 1], f32[64])",
+    "conv2d{strides = [2, 2], padding = [3, 3, 3, 3]}(f32[1, 3, 224, 224], f32[64, 3, 7, 7], f32[64])",
+    "conv2d{padding = [1, 1, 1, 1], groups = 144}(f32[1, 144, 56, 56], f32[144, 1, 3, 3], f32[144])",
+    "attention(f32[12, 256, 32], f32[12, 256, 32], f32[12, 256, 32])",
+    "attention(f32[8, 1024, 64], f32[8, 1024, 64], f32[8, 1024, 64])",
+    "softmax(f32[4096, 4096])",
+    "layer_norm(f32[1024, 384], f32[384], f32[384])",
+    "reduce{axes = [0]}(f32[4096, 4096])",
+    "reduce{axes = [1]}(f32[4096, 4096])",
+    "transpose{permutation = [1, 0]}(f32[4096, 4096])",
+]
+DET, REC = "p2o.DynamicDimension.{}", {"p2o.DynamicDimension.0": 1, "x.2": 48, "p2o.DynamicDimension.1": 320}
+MODELS = {
+    "basic-pitch": ("basic-pitch.onnx", {"unk__749": 1}),
+    "magika": ("magika.onnx", {"unk__214": 1}),
+    "minilm": ("minilm/minilm.onnx", {"batch": 1, "sequence": 256}),
+    "ppocr-cls": ("ppocr-cls.onnx", {"x.0": 1, "x.2": 48, "x.3": 192}),
+    "ppocr-det": ("ppocr-det.onnx", {DET.format(0): 1, DET.format(1): 640, DET.format(2): 640}),
+    "ppocr-rec": ("ppocr-rec.onnx", REC),
+}
+# Kernels whose values must stay in registers.
+NO_SPILLS = ("matmul", "conv", "attention", "reduce", "softmax", "layer_norm")
+
+
+def first(statistics, *names):
+    """The value of the first of `names` that the driver tells."""
+    for name in names:
+        if name in statistics:
+            return statistics[name]
+    return 0.0
+
+
+def judge(statistics):
+    """Registers, occupancy, cycles and spills to memory, by the names that each driver has for them."""
+    registers = first(statistics, "VGPRs", "Number of GPRs", "Registers used", "GPRs", "Max live registers")
+    occupancy = first(statistics, "Subgroups per SIMD", "Max warps/SM", "Max Waves Per Core", "Threads",
+                      "Max dispatch width")
+    cycles = first(statistics, "Inverse Throughput", "Cycles", "Static cycle count")
+    if "Estimated cycles stalled on SY" in statistics:
+        cycles = (statistics["Instruction Count"] + statistics["Estimated cycles stalled on SS"] +
+                  statistics["Estimated cycles stalled on SY"])
+    elif "FSCIB" in statistics:
+        cycles = max(statistics["ALU"], statistics["FSCIB"], statistics["IC"])
+    # SGPRs of AMD go to lanes of VGPRs, not to memory.
+    spills = first(statistics, "Spilled VGPRs", "Spills to memory", "STP Count", "Spills")
+    return registers, occupancy, cycles, spills
+
+
+class Workload:
+    """What was seen of one workload on one device."""
+
+    def __init__(self):
+        self.pipelines, self.registers, self.occupancy, self.cycles, self.spilled = 0, 0, float("inf"), 0, []
+
+    def add(self, kernel, statistics):
+        registers, occupancy, cycles, spills = judge(statistics)
+        self.pipelines += 1
+        self.registers = max(self.registers, registers)
+        self.occupancy = min(self.occupancy, occupancy)
+        self.cycles += cycles
+        if spills > 0:
+            self.spilled.append(kernel)
+
+    def row(self, device, name):
+        return [device, name, self.pipelines, *(f"{v:.0f}" for v in (self.registers, self.occupancy, self.cycles)),
+                len(self.spilled)]
+
+
+def parity(build, device, arguments):
+    """{workload: Workload} of one run of forge-parity."""
+    with tempfile.TemporaryDirectory() as folder:
+        table = pathlib.Path(folder) / "statistics.tsv"
+        command = [LAB, "run", device, "--", build / "bin/forge-parity", *arguments, "--devices", "vulkan",
+                   "--compile-only", "--stats", table]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"{device}: {' '.join(map(str, arguments))}: {done.stderr.strip() or done.stdout.strip()}")
+        kernels = collections.defaultdict(dict)
+        with open(table, newline="") as lines:
+            for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
+                statistics = kernels[row["what"], row["step"], row["kernel"]]
+                statistics[row["statistic"]] = max(statistics.get(row["statistic"], 0.0), float(row["value"]))
+    found = collections.defaultdict(Workload)
+    for (what, _, kernel), statistics in kernels.items():
+        found[what].add(kernel, statistics)
+    return found
+
+
+def dims(extents):
+    return [word for name, extent in extents.items() for word in ("--dim", f"{name}={extent}")]
+
+
+def mali(build, device, name):
+    """{workload: Workload} of a model whose kernels, as a GPU with the guaranteed limits gets them, are compiled by
+    themselves: no driver for Mali runs here."""
+    path, extents = MODELS[name]
+    with tempfile.TemporaryDirectory() as folder:
+        hide = os.environ | {"FORGE_VK_DISABLE": "all,host_cores", "FORGE_VK_LIMITS": "guaranteed"}
+        command = [build / "bin/forge-parity", CACHE / path, *dims(extents), "--devices", "vulkan", "--compile-only",
+                   "--dump", folder]
+        done = subprocess.run(command, capture_output=True, text=True, env=hide)
+        if done.returncode != 0:
+            raise RuntimeError(f"{device}: {name}: {done.stderr.strip()}")
+        kernels = {}  # by content: many steps have the same
+        for kernel in sorted(pathlib.Path(folder).rglob("*.spv")):
+            kernels.setdefault(kernel.read_bytes(), []).append(kernel)
+        done = subprocess.run([LAB, "stats", device, *(same[0] for same in kernels.values())], capture_output=True,
+                              text=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"{device}: {name}: {done.stderr.strip()}")
+        told = collections.defaultdict(dict)
+        for line in done.stdout.splitlines():
+            if line.count("\t") == 2:
+                file, statistic, value = line.split("\t")
+                told[file][statistic] = float(value)
+        found = Workload()
+        for same in kernels.values():
+            for kernel in same:
+                found.add(re.sub(r"^\d+_", "", kernel.stem), told[str(same[0])])
+        return {name: found}
+
+
+def measure(build, device):
+    """The rows of one device, and what is wrong with them."""
+    wrong, found = [], {}
+    if device in MALI:
+        for name in MODELS:
+            found.update(mali(build, device, name))
+        return judge_rows(device, found)
+    pattern = "^(" + "|".join("".join("\\" + c if not c.isalnum() else c for c in case) for case in CASES) + ")$"
+    found.update(parity(build, device, ["ops", "--filter", pattern]))
+    for case in CASES:
+        if case not in found and "f16" not in case:
+            wrong.append(f"{device}: no statistics of {case}")
+    for name, (path, extents) in MODELS.items():
+        found.update({name: w for w in parity(build, device, [CACHE / path, *dims(extents)]).values()})
+    rows, spills = judge_rows(device, found)
+    return rows, wrong + spills
+
+
+def judge_rows(device, found):
+    """The rows of a device in the table's order, and which kernels spill that must not."""
+    rows, wrong = [], []
+    for name in [*CASES, *MODELS]:
+        if name not in found:
+            continue
+        rows.append(found[name].row(device, name))
+        bad = [k for k in found[name].spilled if k.startswith(NO_SPILLS)]
+        if bad:
+            wrong.append(f"{device}: {name}: spills to memory: {', '.join(sorted(set(bad)))}")
+    return rows, wrong
+
+
+def committed():
+    if not TABLE.is_file():
+        return {}
+    with open(TABLE, newline="") as lines:
+        return {(r["device"], r["workload"]): r for r in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)}
+
+
+def compare(rows, table):
+    """What differs from the committed table."""
+    wrong = []
+    for row in rows:
+        now = dict(zip(COLUMNS, row))
+        before = table.get((now["device"], now["workload"]))
+        if before is None:
+            wrong.append(f"{now['device']}: {now['workload']}: not in {TABLE.relative_to(ROOT)}")
+        elif float(now["cycles"]) > TOLERANCE * float(before["cycles"]):
+            wrong.append(f"{now['device']}: {now['workload']}: {now['cycles']} cycles, {before['cycles']} before")
+    return wrong
+
+
+def summary(table):
+    """The committed table, a line for each device."""
+    devices = collections.defaultdict(lambda: [0, 0, 0])
+    for (device, _), row in table.items():
+        total = devices[device]
+        for i, value in enumerate((1, int(row["pipelines"]), int(row["spilled"]))):
+            total[i] += value
+    print(f"{'device':16} {'workloads':>9} {'pipelines':>9} {'spilled':>7}")
+    for device, (workloads, pipelines, spilled) in devices.items():
+        print(f"{device:16} {workloads:9} {pipelines:9} {spilled:7}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("devices", nargs="*", metavar="DEVICE", help="of tests/lab/lab list (default: all that compile)")
+    parser.add_argument("--write", action="store_true", help="make the table anew instead of comparing with it")
+    parser.add_argument("--summary", action="store_true", help="print the committed table by device, run nothing")
+    parser.add_argument("--preset", default="release")
+    options = parser.parse_args()
+    table = committed()
+    if options.summary:
+        return summary(table)
+    unknown = [d for d in options.devices if d not in DEVICES + MALI]
+    if unknown:
+        parser.error(f"no such device: {', '.join(unknown)}; there are {', '.join(DEVICES + MALI)}")
+    missing = [str(CACHE / path) for path, _ in MODELS.values() if not (CACHE / path).is_file()]
+    if missing:
+        parser.error(f"run tools/fetch-models --all: {', '.join(missing)} cannot be found")
+    wrong, rows = [], []
+    for device in options.devices or DEVICES:
+        print(f"{device} ...", file=sys.stderr, flush=True)
+        try:
+            made, problems = measure(ROOT / "build" / options.preset, device)
+        except RuntimeError as error:
+            wrong.append(str(error))
+            continue
+        rows += made
+        wrong += problems + ([] if options.write else compare(made, table))
+    if options.write:
+        table.update({(r[0], r[1]): dict(zip(COLUMNS, r)) for r in rows})
+        order = {d: i for i, d in enumerate(DEVICES + MALI)}
+        kept = sorted(table.values(), key=lambda r: (order.get(r["device"], len(order))))
+        lines = ["\t".join(COLUMNS), *("\t".join(str(r[c]) for c in COLUMNS) for r in kept)]
+        TABLE.write_text("\n".join(lines) + "\n")
+    for problem in wrong:
+        print(problem, file=sys.stderr)
+    print(f"{len(rows)} rows of {len(options.devices or DEVICES)} devices, {len(wrong)} problems")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
