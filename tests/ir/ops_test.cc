@@ -9,6 +9,8 @@
 #include "ir/ops/bounds.h"
 #include "ir/ops/case_inputs.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/layer_norm.h"
+#include "ir/ops/softmax.h"
 #include "ir/signature.h"
 
 namespace forge::ir {
@@ -139,9 +141,22 @@ TEST(OpsTest, EvaluateEveryCase) {
 TEST(OpsTest, EvaluateManyRowsOfNothing) {
   const HostValue x = *HostValue::Zeros(DType::kF32, std::vector<int64_t>{int64_t{1} << 40, 3, 0});
   const HostValue* operands[] = {&x};
-  const auto y = Evaluate(Relu{}, operands);
-  ASSERT_TRUE(y.ok()) << y.status();
-  EXPECT_EQ((*y)[0].elements(), 0);
+  for (const AnyOp& op : {AnyOp(Relu{}), AnyOp(Softmax{}), AnyOp(LayerNorm{})}) {
+    const auto y = Evaluate(op, operands);
+    ASSERT_TRUE(y.ok()) << y.status();
+    EXPECT_EQ((*y)[0].elements(), 0);
+  }
+}
+
+TEST(OpsTest, CostNothingWhereRanksAreUnknown) {
+  for (const OpDef* def : AllOps())
+    for (const ConcreteCase& c : RunnableCases(*def)) {
+      Types in = c.types();
+      for (Type& t : in)
+        if (t.is_tensor()) t = Type::Unranked(t.dtype());
+      if (in.empty() || !def->cost) continue;
+      EXPECT_GE(def->cost(*def, c.op.self(), in).terms.min(), 0) << c.ToText();
+    }
 }
 
 TEST(OpsTest, DecompositionsAgreeWithEvaluators) {
