@@ -8,7 +8,7 @@
 namespace forge::codegen {
 namespace {
 
-using Op = ir::Dim::Op;
+using DimOp = ir::Dim::Op;
 
 bool DependsOn(const ir::Dim& d, Builder::At at) {
   if (d.is_constant() || at.empty()) return false;
@@ -27,21 +27,21 @@ struct IndexEmitter {
     if (!DependsOn(d, at)) return b.Scalar(d);
     const ir::Dim::Part part = d.part();
     switch (part.op) {
-      case Op::kSymbol:
+      case DimOp::kSymbol:
         return std::find_if(at.begin(), at.end(),
                             [&](const auto& known) { return known.first == part.symbol; })
             ->second;
-      case Op::kAdd:
-      case Op::kMul:
+      case DimOp::kAdd:
+      case DimOp::kMul:
         return Chain(part);
-      case Op::kFloorDiv:
+      case DimOp::kFloorDiv:
         return FloorDiv(part.operands[0], part.operands[1]);
-      case Op::kMod:
+      case DimOp::kMod:
         return Mod(part.operands[0], part.operands[1]);
-      case Op::kMin:
-      case Op::kMax:
+      case DimOp::kMin:
+      case DimOp::kMax:
         return Extreme(part);
-      case Op::kConstant:
+      case DimOp::kConstant:
         break;
     }
     return b.Int(part.constant);
@@ -49,7 +49,7 @@ struct IndexEmitter {
 
   // A sum or a product; what the host knows is one operand, the last.
   Val Chain(const ir::Dim::Part& part) const {
-    const bool sum = part.op == Op::kAdd;
+    const bool sum = part.op == DimOp::kAdd;
     ir::Dim host = sum ? 0 : 1;
     Val v;
     for (const ir::Dim& o : part.operands) {
@@ -68,7 +68,7 @@ struct IndexEmitter {
     Val v;
     for (const ir::Dim& o : part.operands) {
       const Val next = Emit(o);
-      v = v.b == nullptr ? next : part.op == Op::kMin ? min(v, next) : max(v, next);
+      v = v.b == nullptr ? next : part.op == DimOp::kMin ? min(v, next) : max(v, next);
     }
     return v;
   }

@@ -6,13 +6,14 @@
 namespace forge::codegen {
 namespace {
 
+using spv::Op;
 using Word = SpirvModule::Word;
 
 // ---- the table ----------------------------------------------------------------------------------
 
 // An instruction of the core, or of GLSL.std.450 with this bit.
 constexpr Word kExtended = 1u << 16;
-constexpr Word W(spv::Op op) { return static_cast<Word>(op); }
+constexpr Word W(Op op) { return static_cast<Word>(op); }
 constexpr Word W(GLSLstd450 op) { return kExtended | static_cast<Word>(op); }
 
 // By what the operands are; 0: none.
@@ -23,29 +24,25 @@ struct Table {
   Row rows[256];
   constexpr Table() {
     auto at = [&](Code c) -> Row& { return rows[static_cast<int>(c)]; };
-    at(Code::kAdd) = {W(spv::Op::OpFAdd), W(spv::Op::OpIAdd), W(spv::Op::OpIAdd)};
-    at(Code::kSub) = {W(spv::Op::OpFSub), W(spv::Op::OpISub), W(spv::Op::OpISub)};
-    at(Code::kMul) = {W(spv::Op::OpFMul), W(spv::Op::OpIMul), W(spv::Op::OpIMul)};
-    at(Code::kDiv) = {W(spv::Op::OpFDiv), W(spv::Op::OpSDiv), W(spv::Op::OpUDiv)};
-    at(Code::kRem) = {0, W(spv::Op::OpSRem), W(spv::Op::OpUMod)};
+    at(Code::kAdd) = {W(Op::OpFAdd), W(Op::OpIAdd), W(Op::OpIAdd)};
+    at(Code::kSub) = {W(Op::OpFSub), W(Op::OpISub), W(Op::OpISub)};
+    at(Code::kMul) = {W(Op::OpFMul), W(Op::OpIMul), W(Op::OpIMul)};
+    at(Code::kDiv) = {W(Op::OpFDiv), W(Op::OpSDiv), W(Op::OpUDiv)};
+    at(Code::kRem) = {0, W(Op::OpSRem), W(Op::OpUMod)};
     at(Code::kMin) = {W(GLSLstd450FMin), W(GLSLstd450SMin), W(GLSLstd450UMin)};
     at(Code::kMax) = {W(GLSLstd450FMax), W(GLSLstd450SMax), W(GLSLstd450UMax)};
     at(Code::kFma) = {W(GLSLstd450Fma)};
-    at(Code::kAnd) = {0, W(spv::Op::OpBitwiseAnd), W(spv::Op::OpBitwiseAnd),
-                      W(spv::Op::OpLogicalAnd)};
-    at(Code::kOr) = {0, W(spv::Op::OpBitwiseOr), W(spv::Op::OpBitwiseOr), W(spv::Op::OpLogicalOr)};
-    at(Code::kXor) = {0, W(spv::Op::OpBitwiseXor), W(spv::Op::OpBitwiseXor),
-                      W(spv::Op::OpLogicalNotEqual)};
-    at(Code::kNot) = {0, W(spv::Op::OpNot), W(spv::Op::OpNot), W(spv::Op::OpLogicalNot)};
-    at(Code::kShl) = {0, W(spv::Op::OpShiftLeftLogical), W(spv::Op::OpShiftLeftLogical)};
-    at(Code::kShr) = {0, W(spv::Op::OpShiftRightArithmetic), W(spv::Op::OpShiftRightLogical)};
-    at(Code::kEq) = {W(spv::Op::OpFOrdEqual), W(spv::Op::OpIEqual), W(spv::Op::OpIEqual),
-                     W(spv::Op::OpLogicalEqual)};
-    at(Code::kLt) = {W(spv::Op::OpFOrdLessThan), W(spv::Op::OpSLessThan), W(spv::Op::OpULessThan)};
-    at(Code::kLe) = {W(spv::Op::OpFOrdLessThanEqual), W(spv::Op::OpSLessThanEqual),
-                     W(spv::Op::OpULessThanEqual)};
-    at(Code::kSelect) = {0, 0, 0, W(spv::Op::OpSelect)};
-    at(Code::kNeg) = {W(spv::Op::OpFNegate), W(spv::Op::OpSNegate), W(spv::Op::OpSNegate)};
+    at(Code::kAnd) = {0, W(Op::OpBitwiseAnd), W(Op::OpBitwiseAnd), W(Op::OpLogicalAnd)};
+    at(Code::kOr) = {0, W(Op::OpBitwiseOr), W(Op::OpBitwiseOr), W(Op::OpLogicalOr)};
+    at(Code::kXor) = {0, W(Op::OpBitwiseXor), W(Op::OpBitwiseXor), W(Op::OpLogicalNotEqual)};
+    at(Code::kNot) = {0, W(Op::OpNot), W(Op::OpNot), W(Op::OpLogicalNot)};
+    at(Code::kShl) = {0, W(Op::OpShiftLeftLogical), W(Op::OpShiftLeftLogical)};
+    at(Code::kShr) = {0, W(Op::OpShiftRightArithmetic), W(Op::OpShiftRightLogical)};
+    at(Code::kEq) = {W(Op::OpFOrdEqual), W(Op::OpIEqual), W(Op::OpIEqual), W(Op::OpLogicalEqual)};
+    at(Code::kLt) = {W(Op::OpFOrdLessThan), W(Op::OpSLessThan), W(Op::OpULessThan)};
+    at(Code::kLe) = {W(Op::OpFOrdLessThanEqual), W(Op::OpSLessThanEqual), W(Op::OpULessThanEqual)};
+    at(Code::kSelect) = {0, 0, 0, W(Op::OpSelect)};
+    at(Code::kNeg) = {W(Op::OpFNegate), W(Op::OpSNegate), W(Op::OpSNegate)};
     at(Code::kAbs) = {W(GLSLstd450FAbs), W(GLSLstd450SAbs)};
     at(Code::kSqrt) = {W(GLSLstd450Sqrt)};
     at(Code::kRsqrt) = {W(GLSLstd450InverseSqrt)};
@@ -65,27 +62,20 @@ struct Table {
 constexpr Table kTable;
 
 // Of ReduceKind: for floats, signed, unsigned.
-constexpr spv::Op kReductions[][3] = {
-    {spv::Op::OpGroupNonUniformFAdd, spv::Op::OpGroupNonUniformIAdd,
-     spv::Op::OpGroupNonUniformIAdd},
-    {spv::Op::OpGroupNonUniformFMin, spv::Op::OpGroupNonUniformSMin,
-     spv::Op::OpGroupNonUniformUMin},
-    {spv::Op::OpGroupNonUniformFMax, spv::Op::OpGroupNonUniformSMax,
-     spv::Op::OpGroupNonUniformUMax},
-    {spv::Op::OpGroupNonUniformFMul, spv::Op::OpGroupNonUniformIMul,
-     spv::Op::OpGroupNonUniformIMul},
+constexpr Op kReductions[][3] = {
+    {Op::OpGroupNonUniformFAdd, Op::OpGroupNonUniformIAdd, Op::OpGroupNonUniformIAdd},
+    {Op::OpGroupNonUniformFMin, Op::OpGroupNonUniformSMin, Op::OpGroupNonUniformUMin},
+    {Op::OpGroupNonUniformFMax, Op::OpGroupNonUniformSMax, Op::OpGroupNonUniformUMax},
+    {Op::OpGroupNonUniformFMul, Op::OpGroupNonUniformIMul, Op::OpGroupNonUniformIMul},
 };
 // Of AtomicKind: signed, unsigned.
-constexpr spv::Op kAtomics[][2] = {
-    {spv::Op::OpAtomicIAdd, spv::Op::OpAtomicIAdd},
-    {spv::Op::OpAtomicSMin, spv::Op::OpAtomicUMin},
-    {spv::Op::OpAtomicSMax, spv::Op::OpAtomicUMax},
-    {spv::Op::OpAtomicAnd, spv::Op::OpAtomicAnd},
-    {spv::Op::OpAtomicOr, spv::Op::OpAtomicOr},
-    {spv::Op::OpAtomicExchange, spv::Op::OpAtomicExchange},
+constexpr Op kAtomics[][2] = {
+    {Op::OpAtomicIAdd, Op::OpAtomicIAdd}, {Op::OpAtomicSMin, Op::OpAtomicUMin},
+    {Op::OpAtomicSMax, Op::OpAtomicUMax}, {Op::OpAtomicAnd, Op::OpAtomicAnd},
+    {Op::OpAtomicOr, Op::OpAtomicOr},     {Op::OpAtomicExchange, Op::OpAtomicExchange},
 };
 // Of DotKind.
-constexpr spv::Op kDots[] = {spv::Op::OpSDotKHR, spv::Op::OpUDotKHR, spv::Op::OpSUDotKHR};
+constexpr Op kDots[] = {Op::OpSDotKHR, Op::OpUDotKHR, Op::OpSUDotKHR};
 
 struct BuiltinRow {
   spv::BuiltIn variable;
@@ -119,7 +109,7 @@ Word SpirvPrinter::Plain(const Inst& i) {
   const std::vector<Word> operands = OfAll(args);
   const Word result = op & kExtended
                           ? m_.AddExtended(static_cast<GLSLstd450>(op & ~kExtended), type, operands)
-                          : m_.AddValue(static_cast<spv::Op>(op), type, operands);
+                          : m_.AddValue(static_cast<Op>(op), type, operands);
   // A driver without fused arithmetic splits Fma, and may reassociate the parts unless told not to.
   if ((i.aux & kPrecise) && (!(op & kExtended) || i.code == Code::kFma))
     m_.Decorate(result, spv::Decoration::NoContraction);
@@ -135,27 +125,25 @@ Word SpirvPrinter::Literal(const Inst& i) {
   if (!narrow || arithmetic) return Constant(t, i.literal);
   if (IsFloat(t.elem))
     return m_.AddValue(
-        spv::Op::OpFConvert, TypeOf(t),
+        Op::OpFConvert, TypeOf(t),
         {Constant(t.With(DType::kF32), ToBits(DType::kF32, FloatOf(t.elem, i.literal)))});
-  return m_.AddValue(spv::Op::OpUConvert, TypeOf(t), {Constant(t.With(DType::kU32), i.literal)});
+  return m_.AddValue(Op::OpUConvert, TypeOf(t), {Constant(t.With(DType::kU32), i.literal)});
 }
 
 Word SpirvPrinter::LoadScalar(const Inst& i) {
   const Word type = ElementType(DType::kI32);
-  const Word at =
-      m_.AddValue(spv::Op::OpAccessChain, Pointer(spv::StorageClass::PushConstant, type),
-                  {scalars_, U32(static_cast<Word>(i.literal))});
-  return m_.AddValue(spv::Op::OpLoad, type, {at});
+  const Word at = m_.AddValue(Op::OpAccessChain, Pointer(spv::StorageClass::PushConstant, type),
+                              {scalars_, U32(static_cast<Word>(i.literal))});
+  return m_.AddValue(Op::OpLoad, type, {at});
 }
 
 Word SpirvPrinter::LoadBuiltin(const Inst& i) {
   const BuiltinRow& row = kBuiltins[i.aux];
   const Word u32 = ElementType(DType::kU32);
-  if (row.component < 0)
-    return m_.AddValue(spv::Op::OpLoad, u32, {DeclareInput(row.variable, u32)});
-  const Word vector = m_.DeclareType(spv::Op::OpTypeVector, {u32, 3});
-  const Word all = m_.AddValue(spv::Op::OpLoad, vector, {DeclareInput(row.variable, vector)});
-  return m_.AddValue(spv::Op::OpCompositeExtract, u32, {all, static_cast<Word>(row.component)});
+  if (row.component < 0) return m_.AddValue(Op::OpLoad, u32, {DeclareInput(row.variable, u32)});
+  const Word vector = m_.DeclareType(Op::OpTypeVector, {u32, 3});
+  const Word all = m_.AddValue(Op::OpLoad, vector, {DeclareInput(row.variable, vector)});
+  return m_.AddValue(Op::OpCompositeExtract, u32, {all, static_cast<Word>(row.component)});
 }
 
 // Of numbers that fit: lowering has seen to the others.
@@ -165,47 +153,43 @@ Word SpirvPrinter::Convert(const Inst& i) {
   const Type& from = k_.values[arg].type;
   const Word type = TypeOf(to);
   if (from.elem == DType::kBool)
-    return m_.AddValue(spv::Op::OpSelect, type,
+    return m_.AddValue(Op::OpSelect, type,
                        {Of(arg), Constant(to, ToBits(to.elem, 1)), Constant(to, 0)});
   if (to.elem == DType::kBool)
-    return m_.AddValue(IsFloat(from.elem) ? spv::Op::OpFUnordNotEqual : spv::Op::OpINotEqual, type,
+    return m_.AddValue(IsFloat(from.elem) ? Op::OpFUnordNotEqual : Op::OpINotEqual, type,
                        {Of(arg), Constant(from, 0)});
-  if (IsFloat(from.elem) && IsFloat(to.elem))
-    return m_.AddValue(spv::Op::OpFConvert, type, {Of(arg)});
+  if (IsFloat(from.elem) && IsFloat(to.elem)) return m_.AddValue(Op::OpFConvert, type, {Of(arg)});
   if (IsFloat(from.elem))
-    return m_.AddValue(IsSigned(to.elem) ? spv::Op::OpConvertFToS : spv::Op::OpConvertFToU, type,
-                       {Of(arg)});
+    return m_.AddValue(IsSigned(to.elem) ? Op::OpConvertFToS : Op::OpConvertFToU, type, {Of(arg)});
   if (IsFloat(to.elem))
-    return m_.AddValue(IsSigned(from.elem) ? spv::Op::OpConvertSToF : spv::Op::OpConvertUToF, type,
+    return m_.AddValue(IsSigned(from.elem) ? Op::OpConvertSToF : Op::OpConvertUToF, type,
                        {Of(arg)});
   if (BitWidth(from.elem) == BitWidth(to.elem)) return Of(arg);
-  return m_.AddValue(IsSigned(from.elem) ? spv::Op::OpSConvert : spv::Op::OpUConvert, type,
-                     {Of(arg)});
+  return m_.AddValue(IsSigned(from.elem) ? Op::OpSConvert : Op::OpUConvert, type, {Of(arg)});
 }
 
 Word SpirvPrinter::Bitcast(const Inst& i) {
   const Id arg = k_.ArgsOf(i)[0];
   const Word type = TypeOf(k_.values[i.result].type);
   if (type == TypeOf(k_.values[arg].type)) return Of(arg);
-  return m_.AddValue(spv::Op::OpBitcast, type, {Of(arg)});
+  return m_.AddValue(Op::OpBitcast, type, {Of(arg)});
 }
 
 Word SpirvPrinter::Composite(const Inst& i) {
   const std::span<const Id> args = k_.ArgsOf(i);
   const Word type = TypeOf(k_.values[i.result].type);
-  if (i.code == Code::kPack) return m_.AddValue(spv::Op::OpCompositeConstruct, type, OfAll(args));
+  if (i.code == Code::kPack) return m_.AddValue(Op::OpCompositeConstruct, type, OfAll(args));
   if (i.code == Code::kExtract)
-    return m_.AddValue(spv::Op::OpCompositeExtract, type, {Of(args[0]), i.aux});
-  return m_.AddValue(spv::Op::OpCompositeInsert, type, {Of(args[1]), Of(args[0]), i.aux});
+    return m_.AddValue(Op::OpCompositeExtract, type, {Of(args[0]), i.aux});
+  return m_.AddValue(Op::OpCompositeInsert, type, {Of(args[1]), Of(args[0]), i.aux});
 }
 
 Word SpirvPrinter::MulHigh(const Inst& i) {
   const Type& t = k_.values[i.result].type;
-  const Word type = TypeOf(t), both = m_.DeclareType(spv::Op::OpTypeStruct, {type, type});
-  const Word product =
-      m_.AddValue(IsSigned(t.elem) ? spv::Op::OpSMulExtended : spv::Op::OpUMulExtended, both,
-                  OfAll(k_.ArgsOf(i)));
-  return m_.AddValue(spv::Op::OpCompositeExtract, type, {product, 1});
+  const Word type = TypeOf(t), both = m_.DeclareType(Op::OpTypeStruct, {type, type});
+  const Word product = m_.AddValue(IsSigned(t.elem) ? Op::OpSMulExtended : Op::OpUMulExtended, both,
+                                   OfAll(k_.ArgsOf(i)));
+  return m_.AddValue(Op::OpCompositeExtract, type, {product, 1});
 }
 
 Word SpirvPrinter::Dot4(const Inst& i) {
@@ -215,7 +199,7 @@ Word SpirvPrinter::Dot4(const Inst& i) {
       m_.AddValue(kDots[i.aux], type,
                   {Of(args[0]), Of(args[1]),
                    static_cast<Word>(spv::PackedVectorFormat::PackedVectorFormat4x8BitKHR)});
-  return m_.AddValue(spv::Op::OpIAdd, type, {dot, Of(args[2])});
+  return m_.AddValue(Op::OpIAdd, type, {dot, Of(args[2])});
 }
 
 // ---- memory, subgroups --------------------------------------------------------------------------
@@ -224,15 +208,15 @@ Word SpirvPrinter::Access(const Inst& i) {
   const View& v = k_.views[i.view];
   const Word index = Of(k_.ArgsOf(i)[0]), type = TypeOf(v.elem);
   if (v.space == Space::kGlobal)
-    return m_.AddValue(spv::Op::OpAccessChain, Pointer(spv::StorageClass::StorageBuffer, type),
+    return m_.AddValue(Op::OpAccessChain, Pointer(spv::StorageClass::StorageBuffer, type),
                        {views_[i.view], U32(0), index});
   const auto storage =
       v.space == Space::kShared ? spv::StorageClass::Workgroup : spv::StorageClass::Function;
-  return m_.AddValue(spv::Op::OpAccessChain, Pointer(storage, type), {views_[i.view], index});
+  return m_.AddValue(Op::OpAccessChain, Pointer(storage, type), {views_[i.view], index});
 }
 
 void SpirvPrinter::Store(const Inst& i) {
-  m_.Add(SpirvModule::kBody, spv::Op::OpStore, {Access(i), Of(k_.ArgsOf(i)[1])});
+  m_.Add(SpirvModule::kBody, Op::OpStore, {Access(i), Of(k_.ArgsOf(i)[1])});
 }
 
 Word SpirvPrinter::Atomic(const Inst& i) {
@@ -243,7 +227,7 @@ Word SpirvPrinter::Atomic(const Inst& i) {
 }
 
 void SpirvPrinter::Barrier() {
-  m_.Add(SpirvModule::kBody, spv::Op::OpControlBarrier,
+  m_.Add(SpirvModule::kBody, Op::OpControlBarrier,
          {U32(kWorkgroupScope), U32(kWorkgroupScope),
           U32(kAcquireRelease | kUniformMemory | kWorkgroupMemory)});
 }
@@ -254,17 +238,17 @@ Word SpirvPrinter::Subgroup(const Inst& i) {
   const Word type = TypeOf(t), scope = U32(kSubgroupScope), value = Of(args[0]);
   switch (i.code) {
     case Code::kShuffle:
-      return m_.AddValue(spv::Op::OpGroupNonUniformShuffle, type, {scope, value, Of(args[1])});
+      return m_.AddValue(Op::OpGroupNonUniformShuffle, type, {scope, value, Of(args[1])});
     case Code::kShuffleXor:
-      return m_.AddValue(spv::Op::OpGroupNonUniformShuffleXor, type, {scope, value, U32(i.aux)});
+      return m_.AddValue(Op::OpGroupNonUniformShuffleXor, type, {scope, value, U32(i.aux)});
     case Code::kBallot:
-      return m_.AddValue(spv::Op::OpGroupNonUniformBallot, type, {scope, value});
+      return m_.AddValue(Op::OpGroupNonUniformBallot, type, {scope, value});
     default:
       break;
   }
   const auto how = i.code == Code::kSubgroupScan ? spv::GroupOperation::InclusiveScan
                                                  : spv::GroupOperation::Reduce;
-  const spv::Op op = kReductions[i.aux][IsFloat(t.elem) ? 0 : IsSigned(t.elem) ? 1 : 2];
+  const Op op = kReductions[i.aux][IsFloat(t.elem) ? 0 : IsSigned(t.elem) ? 1 : 2];
   return m_.AddValue(op, type, {scope, static_cast<Word>(how), value});
 }
 
@@ -289,7 +273,7 @@ Word SpirvPrinter::Value(const Inst& i) {
     case Code::kDot4:
       return Dot4(i);
     case Code::kLoad:
-      return m_.AddValue(spv::Op::OpLoad, TypeOf(k_.views[i.view].elem), {Access(i)});
+      return m_.AddValue(Op::OpLoad, TypeOf(k_.views[i.view].elem), {Access(i)});
     case Code::kAtomic:
       return Atomic(i);
     case Code::kShuffle:
