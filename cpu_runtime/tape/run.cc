@@ -8,32 +8,10 @@
 
 #include "cpu_runtime/parallel.h"
 #include "cpu_runtime/tape/tape.h"
-#include "ir/interval.h"
+#include "ir/ops/index_program.h"
 
 namespace forge::cpu {
 namespace {
-
-int64_t Combine(ir::Dim::Op op, int64_t a, int64_t b) {
-  const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
-  switch (op) {
-    case ir::Dim::Op::kAdd:
-      return static_cast<int64_t>(ua + ub);
-    case ir::Dim::Op::kMul:
-      return static_cast<int64_t>(ua * ub);
-    case ir::Dim::Op::kFloorDiv:
-      return b <= 0 ? 0 : ir::FloorDivide(a, b);
-    case ir::Dim::Op::kMod:
-      return b <= 0 ? 0 : ir::FloorModulo(a, b);
-    case ir::Dim::Op::kMin:
-      return std::min(a, b);
-    case ir::Dim::Op::kMax:
-      return std::max(a, b);
-    case ir::Dim::Op::kConstant:
-    case ir::Dim::Op::kSymbol:
-      break;
-  }
-  return 0;
-}
 
 // One thread's walk over a part of a box.
 class BoxRunner {
@@ -189,7 +167,7 @@ class BoxRunner {
     const int64_t *a = As<int64_t>(x.a), *b = As<int64_t>(x.b);
     int64_t* out = As<int64_t>(x.out);
     const auto each = [&](auto op) {
-      for (size_t i = 0; i < n_; ++i) out[i] = Combine(op, a[i], b[i]);
+      for (size_t i = 0; i < n_; ++i) out[i] = ir::Combine(op, a[i], b[i]);
     };
     using Op = ir::Dim::Op;
     if (x.op == Op::kAdd) return each(std::integral_constant<Op, Op::kAdd>());

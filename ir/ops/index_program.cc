@@ -4,35 +4,11 @@
 #include <algorithm>
 
 #include "absl/container/inlined_vector.h"
-#include "ir/interval.h"
 
 namespace forge::ir {
 namespace {
 
 constexpr int kMaxIndexDepth = 64;  // maps of ops are shallow; attributes from files need not be
-
-int64_t Combine(Dim::Op op, int64_t a, int64_t b) {
-  const uint64_t ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
-  switch (op) {
-    case Dim::Op::kAdd:
-      return static_cast<int64_t>(ua + ub);
-    case Dim::Op::kMul:
-      return static_cast<int64_t>(ua * ub);
-    case Dim::Op::kFloorDiv:
-      return b <= 0 ? 0 : FloorDivide(a, b);
-    case Dim::Op::kMod:
-      return b <= 0 ? 0 : FloorModulo(a, b);
-    case Dim::Op::kMin:
-      return std::min(a, b);
-    case Dim::Op::kMax:
-      return std::max(a, b);
-    case Dim::Op::kConstant:
-    case Dim::Op::kSymbol:
-      break;
-  }
-  FORGE_CHECK(!"an operator");
-  return 0;
-}
 
 }  // namespace
 
