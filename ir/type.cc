@@ -154,6 +154,11 @@ Type Type::Bind(const Bindings& values) const {
   return t;
 }
 
+bool AreRanked(TypeSpan types) {
+  return std::none_of(types.begin(), types.end(),
+                      [](const Type& t) { return t.kind() == Type::Kind::kUnranked; });
+}
+
 std::string Type::ToText() const {
   switch (kind_) {
     case Kind::kAbsent:

@@ -146,5 +146,7 @@ class Type {
 };
 using Types = std::vector<Type>;
 using TypeSpan = std::span<const Type>;
+// Whether the shapes of all tensors may be read.
+bool AreRanked(TypeSpan types);
 
 }  // namespace forge::ir

@@ -17,13 +17,6 @@ std::string Describe(const Node& node, TypeSpan in, const Verdict& verdict) {
                      node.from ? " from " + node.from->ToText() : std::string(), verdict.text());
 }
 
-// Decompositions read the shapes of operands.
-bool IsRanked(const Node& node, TypeSpan in) {
-  return node.late.empty() && std::all_of(in.begin(), in.end(), [](const Type& t) {
-           return t.kind() != Type::Kind::kUnranked;
-         });
-}
-
 struct Step {
   const Target& target;
   std::vector<std::string> refused;
@@ -36,7 +29,8 @@ struct Step {
     Verdict verdict = target.Supports({node.op, types, results});
     if (verdict) return std::nullopt;
     Values simpler;
-    if (node.op.def().decompose != nullptr && IsRanked(node, types))
+    // Decompositions read the shapes of operands.
+    if (node.op.def().decompose != nullptr && node.late.empty() && AreRanked(types))
       simpler = node.op.def().decompose(node.op.self(), out, in);
     if (simpler.empty()) {
       refused.push_back(Describe(node, types, verdict));
