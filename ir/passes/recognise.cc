@@ -148,7 +148,7 @@ std::optional<std::vector<int64_t>> LastAxesOf(const Function& f, uint32_t value
 
 // The mean over `axes` of x squared.
 bool IsMeanOfSquare(const Function& f, uint32_t mean, uint32_t x, std::span<const int64_t> axes) {
-  return OpOf<Reduce>(f, mean) && IsMeanOf(f, mean, Operand(f, mean), axes) &&
+  return IsMeanOf(f, mean, Operand(f, mean), axes) &&
          FactoredOf(f, Operand(f, mean)) == Factored{1, {x, x}};
 }
 
@@ -180,48 +180,53 @@ bool IsVarianceByMoments(const Function& f, uint32_t value, const Centred& c) {
          IsMeanOf(f, square.factors[0], c.x, c.axes) && IsMeanOf(f, square.factors[1], c.x, c.axes);
 }
 
-// The epsilon of sqrt(mean(c * c) + epsilon) over the axes of `c`.
-std::optional<double> DeviationOf(const Function& f, uint32_t value, const Centred& c) {
-  if (!Maker<Sqrt>(f, value)) return std::nullopt;
-  const Line line = LineOf(f, Operand(f, value));
-  if (line.slope != 1) return std::nullopt;
-  if (IsVarianceByMoments(f, line.x, c)) return line.offset;
-  if (!OpOf<Reduce>(f, line.x)) return std::nullopt;
-  const uint32_t squares = Operand(f, line.x);
-  const Factored p = FactoredOf(f, squares);
-  if (!IsMeanOf(f, line.x, squares, c.axes) || p.scale != 1 || p.factors.size() != 2)
-    return std::nullopt;
-  for (uint32_t factor : p.factors)
-    if (!IsSameCentred(f, factor, c)) return std::nullopt;
-  return line.offset;
+// mean(c * c) over the axes of `c`, or the same by moments.
+bool IsVariance(const Function& f, uint32_t value, const Centred& c) {
+  if (IsVarianceByMoments(f, value, c)) return true;
+  if (!IsMeanOf(f, value, Operand(f, value), c.axes)) return false;
+  const Factored square = FactoredOf(f, Operand(f, value));
+  return square.scale == 1 && square.factors.size() == 2 &&
+         std::all_of(square.factors.begin(), square.factors.end(),
+                     [&](uint32_t factor) { return IsSameCentred(f, factor, c); });
 }
 
-// (x - mean) / sqrt(variance + epsilon), or times its reciprocal; gamma and beta stay behind.
+// x / sqrt(under + epsilon)
+struct OverRoot {
+  uint32_t x, under;
+  double epsilon;
+};
+
+// The ways in which the node is a quotient by a root, or a product with its reciprocal.
+std::vector<OverRoot> OverRootsOf(const Site& s) {
+  std::vector<OverRoot> found;
+  const bool divides = s.op.Is<Div>();
+  if (!divides && !s.op.Is<Mul>()) return found;
+  for (size_t i = 0; i < (divides ? 1 : 2); ++i) {
+    const uint32_t root = divides ? s.in[1] : ReciprocalOf(s.f, s.in[1 - i]);
+    if (!Maker<Sqrt>(s.f, root)) continue;
+    const Line line = LineOf(s.f, Operand(s.f, root));
+    if (line.slope == 1) found.push_back({s.in[i], line.x, line.offset});
+  }
+  return found;
+}
+
+// (x - mean) / sqrt(variance + epsilon); gamma and beta stay behind.
 std::optional<Values> LayerNormIdiom(const Site& s) {
-  if (!s.op.Is<Div>() && !s.op.Is<Mul>()) return std::nullopt;
-  for (size_t i : {0, 1}) {
-    const auto c = CentredOf(s.f, s.in[i]);
-    if (!c || (i == 1 && s.op.Is<Div>())) continue;
-    const uint32_t other = s.in[1 - i];
-    const auto epsilon = DeviationOf(s.f, s.op.Is<Div>() ? other : ReciprocalOf(s.f, other), *c);
-    if (epsilon) return Unary(s, c->x, LayerNorm{.axis = c->axes.front(), .epsilon = *epsilon});
+  for (const OverRoot& q : OverRootsOf(s)) {
+    const auto c = CentredOf(s.f, q.x);
+    if (c && IsVariance(s.f, q.under, *c))
+      return Unary(s, c->x, LayerNorm{.axis = c->axes.front(), .epsilon = q.epsilon});
   }
   return std::nullopt;
 }
 
-// x / sqrt(mean(x * x) + epsilon), or times its reciprocal; gamma stays behind.
+// x / sqrt(mean(x * x) + epsilon); gamma stays behind.
 std::optional<Values> RmsNormIdiom(const Site& s) {
-  if (!s.op.Is<Div>() && !s.op.Is<Mul>()) return std::nullopt;
-  for (size_t i : {0, 1}) {
-    if (i == 1 && s.op.Is<Div>()) continue;
-    const uint32_t x = s.in[i], other = s.in[1 - i];
-    const uint32_t root = s.op.Is<Div>() ? other : ReciprocalOf(s.f, other);
-    if (!Maker<Sqrt>(s.f, root)) continue;
-    const Line line = LineOf(s.f, Operand(s.f, root));
-    const auto axes = LastAxesOf(s.f, line.x);
-    if (line.slope != 1 || !axes || !IsMeanOfSquare(s.f, line.x, x, *axes)) continue;
-    return Unary(s, x,
-                 LayerNorm{.axis = axes->front(), .epsilon = line.offset, .subtract_mean = false});
+  for (const OverRoot& q : OverRootsOf(s)) {
+    const auto axes = LastAxesOf(s.f, q.under);
+    if (axes && IsMeanOfSquare(s.f, q.under, q.x, *axes))
+      return Unary(s, q.x,
+                   LayerNorm{.axis = axes->front(), .epsilon = q.epsilon, .subtract_mean = false});
   }
   return std::nullopt;
 }
