@@ -24,6 +24,11 @@ ir::Value Reshaped(OnnxNode& n, ir::Value x, ir::Dims shape) {
   return n.fn()(ir::Reshape{std::move(shape)}, {x});
 }
 
+ir::LayerNorm NormOf(OnnxNode& n) {
+  if (n.Int("stash_type", 1) != 1) n.Fail("statistics in another type than f32");
+  return {.axis = n.Int("axis", -1), .epsilon = n.Float("epsilon", 1e-5f)};
+}
+
 }  // namespace
 
 ir::Values BuildBatchNormalization(OnnxNode& n) {
@@ -58,17 +63,15 @@ ir::Values BuildGemm(OnnxNode& n) {
   return {n.fn()(ir::Add{}, {product, Scaled(n, beta, n.in(2))})};
 }
 
-// Mean and 1 / deviation, in f32, are computed apart where somebody may read them.
 ir::Values BuildRmsNormalization(OnnxNode& n) {
-  if (n.Int("stash_type", 1) != 1) n.Fail("statistics in another type than f32");
-  const ir::LayerNorm op{
-      .axis = n.Int("axis", -1), .epsilon = n.Float("epsilon", 1e-5f), .subtract_mean = false};
+  ir::LayerNorm op = NormOf(n);
+  op.subtract_mean = false;
   return n.fn().Add(op, std::array{n.in(0), n.in(1)});
 }
 
+// Mean and 1 / deviation, in f32, are computed apart where somebody may read them.
 ir::Values BuildLayerNormalization(OnnxNode& n) {
-  if (n.Int("stash_type", 1) != 1) n.Fail("statistics in another type than f32");
-  const ir::LayerNorm op{.axis = n.Int("axis", -1), .epsilon = n.Float("epsilon", 1e-5f)};
+  const ir::LayerNorm op = NormOf(n);
   const ir::Value x = n.in(0);
   ir::Values out = n.fn().Add(op, std::array{x, n.in(1), n.in(2)});
   if ((!n.HasOutput(1) && !n.HasOutput(2)) || !x.type().is_tensor()) return out;
