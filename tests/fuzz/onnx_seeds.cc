@@ -12,10 +12,10 @@ namespace {
 // "w 3,2,3,3" an f32 initialiser, "i 1,2" an i64 initialiser of these elements, "" absent.
 // Attributes: "axis=1", "pads=1,1,1,1", "alpha=0.5", "mode=linear", "axes=1," a list of one.
 struct OneNode {
-  const char* op;
-  int opset;
-  std::vector<std::string> in;
-  std::vector<std::string> attributes = {};
+  const char* op = nullptr;
+  int opset = 0;
+  const char* in[5] = {};  // as many as there are, then nulls; the attributes alike
+  const char* attributes[3] = {};
 };
 
 std::vector<std::string> Split(const std::string& text) {
@@ -78,82 +78,74 @@ std::string AddOperand(OnnxModel& model, const std::string& text, size_t at) {
   return name;
 }
 
-const std::vector<OneNode>& Nodes() {
-  static const std::vector<OneNode> nodes = {
-      {"AveragePool", 11, {"x 1,2,5,5"}, {"kernel_shape=2,2", "pads=1,0,1,0", "strides=2,1"}},
-      {"AveragePool",
-       19,
-       {"x N,2,H,W"},
-       {"kernel_shape=3,3", "ceil_mode=1", "count_include_pad=1"}},
-      {"BatchNormalization", 15, {"x 1,3,2,2", "w 3", "w 3", "w 3", "w 3"}, {"epsilon=0.1"}},
-      {"Cast", 13, {"x 2,3"}, {"to=7"}},
-      {"Clip", 13, {"x 2,3", "w ", "w "}},
-      {"Concat", 13, {"x 2,3", "w 2,2"}, {"axis=-1"}},
-      {"Conv", 11, {"x 1,2,5,5", "w 4,1,3,3", "w 4"}, {"group=2", "pads=1,1,1,1", "strides=2,2"}},
-      {"Conv", 11, {"x 1,2,7", "w 3,2,3"}, {"dilations=2,", "auto_pad=SAME_UPPER"}},
-      {"ConvTranspose", 11, {"x 1,2,3,3", "w 2,3,2,2"}, {"strides=2,2", "output_padding=1,1"}},
-      {"Dropout", 13, {"x 2,3", "w ", ""}},
-      {"Expand", 13, {"x 1,3", "i 2,3"}},
-      {"Flatten", 13, {"x N,2,3"}, {"axis=1"}},
-      {"Gather", 13, {"x 3,4", "i 0,2"}, {"axis=0"}},
-      {"Gather", 13, {"w 3,4", "j N,2"}, {"axis=1"}},
-      {"GatherElements", 13, {"x 2,2", "j 2,2"}, {"axis=1"}},
-      {"GatherND", 13, {"x 2,2", "j 2,1"}, {"batch_dims=0"}},
-      {"Gelu", 20, {"x 2,3"}, {"approximate=tanh"}},
-      {"Gemm", 13, {"x N,3", "w 3,4", "w 4"}, {"alpha=0.5", "transB=0"}},
-      {"Gemm", 7, {"x 3,2", "w 4,3", "w 4"}, {"transA=1", "transB=1", "beta=2.0"}},
-      {"GlobalAveragePool", 1, {"x N,2,3,3"}},
-      {"HardSigmoid", 6, {"x 2,3"}, {"alpha=0.2", "beta=0.5"}},
-      {"RMSNormalization", 23, {"x N,4", "w 4"}, {"axis=-1", "epsilon=0.00001"}},
-      {"LayerNormalization", 17, {"x N,4", "w 4", "w 4"}, {"axis=-1", "epsilon=0.00001"}},
-      {"LeakyRelu", 16, {"x 2,3"}, {"alpha=0.1"}},
-      {"MatMul", 13, {"x N,2,3", "w 3,4"}},
-      {"MatMul", 13, {"x 2,3", "x 3,K"}},
-      {"Max", 13, {"x 2,3", "w 3", "w 2,1"}},
-      {"MaxPool", 12, {"x 1,2,5,5"}, {"kernel_shape=2,2", "strides=2,2", "dilations=2,2"}},
-      {"Mod", 13, {"x 2,3", "w 3"}},
-      {"PRelu", 16, {"x 1,3,2", "w 3,1"}},
-      {"Pad", 2, {"x 2,3"}, {"pads=0,1,0,1", "mode=reflect"}},
-      {"Pad", 13, {"x 2,3", "i 1,0,0,2", "w "}, {"mode=constant"}},
-      {"Pad", 18, {"x 2,3", "i 1,1", "", "i -1,"}, {"mode=edge"}},
-      {"Pow", 15, {"x 2,3", "w 3"}},
-      {"Range", 11, {"i 0,", "i 5,", "i 2,"}},
-      {"ReduceMean", 13, {"x N,3,4"}, {"axes=-1,", "keepdims=0"}},
-      {"ReduceSum", 13, {"x 2,3,4", "i 0,2"}, {"keepdims=1"}},
-      {"ReduceMax", 18, {"x 2,3", "i 1,"}, {"noop_with_empty_axes=1"}},
-      {"ReduceL2", 13, {"x 2,3"}, {"axes=1,"}},
-      {"ReduceLogSumExp", 13, {"x 2,3"}, {"axes=1,"}},
-      {"Reshape", 14, {"x N,2,3", "i 0,-1"}},
-      {"Reshape", 14, {"x 2,3", "i 3,2"}, {"allowzero=1"}},
-      {"Resize",
-       13,
-       {"x 1,1,2,2", "", "w 4"},
-       {"mode=linear", "coordinate_transformation_mode=half_pixel"}},
-      {"Resize",
-       11,
-       {"x 1,1,2,2", "w 0", "w 0", "i 1,1,4,3"},
-       {"mode=cubic", "nearest_mode=floor"}},
-      {"Slice", 13, {"x 4,6", "i 1,0", "i 3,9", "i 0,1", "i 1,2"}},
-      {"Slice", 9, {"x 4,6"}, {"starts=1,0", "ends=3,-1", "axes=0,1"}},
-      {"Softmax", 13, {"x 2,3"}, {"axis=-1"}},
-      {"Softmax", 11, {"x 2,3,4"}, {"axis=1"}},
-      {"Squeeze", 13, {"x 1,2,1", "i 0,2"}},
-      {"Transpose", 13, {"x N,2,3"}, {"perm=2,0,1"}},
-      {"Unsqueeze", 13, {"x 2,3", "i 0,-1"}},
-      {"Unsqueeze", 11, {"x 2,3"}, {"axes=0,3"}},
-      {"Upsample", 9, {"x 1,1,2,2", "w 4"}, {"mode=nearest"}},
-      {"Where", 16, {"b 2,3", "x 3", "w 2,1"}},
-  };
-  return nodes;
-}
+constexpr OneNode kNodes[] = {
+    {"AveragePool", 11, {"x 1,2,5,5"}, {"kernel_shape=2,2", "pads=1,0,1,0", "strides=2,1"}},
+    {"AveragePool", 19, {"x N,2,H,W"}, {"kernel_shape=3,3", "ceil_mode=1", "count_include_pad=1"}},
+    {"BatchNormalization", 15, {"x 1,3,2,2", "w 3", "w 3", "w 3", "w 3"}, {"epsilon=0.1"}},
+    {"Cast", 13, {"x 2,3"}, {"to=7"}},
+    {"Clip", 13, {"x 2,3", "w ", "w "}},
+    {"Concat", 13, {"x 2,3", "w 2,2"}, {"axis=-1"}},
+    {"Conv", 11, {"x 1,2,5,5", "w 4,1,3,3", "w 4"}, {"group=2", "pads=1,1,1,1", "strides=2,2"}},
+    {"Conv", 11, {"x 1,2,7", "w 3,2,3"}, {"dilations=2,", "auto_pad=SAME_UPPER"}},
+    {"ConvTranspose", 11, {"x 1,2,3,3", "w 2,3,2,2"}, {"strides=2,2", "output_padding=1,1"}},
+    {"Dropout", 13, {"x 2,3", "w ", ""}},
+    {"Expand", 13, {"x 1,3", "i 2,3"}},
+    {"Flatten", 13, {"x N,2,3"}, {"axis=1"}},
+    {"Gather", 13, {"x 3,4", "i 0,2"}, {"axis=0"}},
+    {"Gather", 13, {"w 3,4", "j N,2"}, {"axis=1"}},
+    {"GatherElements", 13, {"x 2,2", "j 2,2"}, {"axis=1"}},
+    {"GatherND", 13, {"x 2,2", "j 2,1"}, {"batch_dims=0"}},
+    {"Gelu", 20, {"x 2,3"}, {"approximate=tanh"}},
+    {"Gemm", 13, {"x N,3", "w 3,4", "w 4"}, {"alpha=0.5", "transB=0"}},
+    {"Gemm", 7, {"x 3,2", "w 4,3", "w 4"}, {"transA=1", "transB=1", "beta=2.0"}},
+    {"GlobalAveragePool", 1, {"x N,2,3,3"}},
+    {"HardSigmoid", 6, {"x 2,3"}, {"alpha=0.2", "beta=0.5"}},
+    {"RMSNormalization", 23, {"x N,4", "w 4"}, {"axis=-1", "epsilon=0.00001"}},
+    {"LayerNormalization", 17, {"x N,4", "w 4", "w 4"}, {"axis=-1", "epsilon=0.00001"}},
+    {"LeakyRelu", 16, {"x 2,3"}, {"alpha=0.1"}},
+    {"MatMul", 13, {"x N,2,3", "w 3,4"}},
+    {"MatMul", 13, {"x 2,3", "x 3,K"}},
+    {"Max", 13, {"x 2,3", "w 3", "w 2,1"}},
+    {"MaxPool", 12, {"x 1,2,5,5"}, {"kernel_shape=2,2", "strides=2,2", "dilations=2,2"}},
+    {"Mod", 13, {"x 2,3", "w 3"}},
+    {"PRelu", 16, {"x 1,3,2", "w 3,1"}},
+    {"Pad", 2, {"x 2,3"}, {"pads=0,1,0,1", "mode=reflect"}},
+    {"Pad", 13, {"x 2,3", "i 1,0,0,2", "w "}, {"mode=constant"}},
+    {"Pad", 18, {"x 2,3", "i 1,1", "", "i -1,"}, {"mode=edge"}},
+    {"Pow", 15, {"x 2,3", "w 3"}},
+    {"Range", 11, {"i 0,", "i 5,", "i 2,"}},
+    {"ReduceMean", 13, {"x N,3,4"}, {"axes=-1,", "keepdims=0"}},
+    {"ReduceSum", 13, {"x 2,3,4", "i 0,2"}, {"keepdims=1"}},
+    {"ReduceMax", 18, {"x 2,3", "i 1,"}, {"noop_with_empty_axes=1"}},
+    {"ReduceL2", 13, {"x 2,3"}, {"axes=1,"}},
+    {"ReduceLogSumExp", 13, {"x 2,3"}, {"axes=1,"}},
+    {"Reshape", 14, {"x N,2,3", "i 0,-1"}},
+    {"Reshape", 14, {"x 2,3", "i 3,2"}, {"allowzero=1"}},
+    {"Resize",
+     13,
+     {"x 1,1,2,2", "", "w 4"},
+     {"mode=linear", "coordinate_transformation_mode=half_pixel"}},
+    {"Resize", 11, {"x 1,1,2,2", "w 0", "w 0", "i 1,1,4,3"}, {"mode=cubic", "nearest_mode=floor"}},
+    {"Slice", 13, {"x 4,6", "i 1,0", "i 3,9", "i 0,1", "i 1,2"}},
+    {"Slice", 9, {"x 4,6"}, {"starts=1,0", "ends=3,-1", "axes=0,1"}},
+    {"Softmax", 13, {"x 2,3"}, {"axis=-1"}},
+    {"Softmax", 11, {"x 2,3,4"}, {"axis=1"}},
+    {"Squeeze", 13, {"x 1,2,1", "i 0,2"}},
+    {"Transpose", 13, {"x N,2,3"}, {"perm=2,0,1"}},
+    {"Unsqueeze", 13, {"x 2,3", "i 0,-1"}},
+    {"Unsqueeze", 11, {"x 2,3"}, {"axes=0,3"}},
+    {"Upsample", 9, {"x 1,1,2,2", "w 4"}, {"mode=nearest"}},
+    {"Where", 16, {"b 2,3", "x 3", "w 2,1"}},
+};
 
 std::string FileOf(const OneNode& spec) {
   OnnxModel model(spec.opset);
   std::vector<std::string> names;
-  for (const std::string& operand : spec.in)
-    names.push_back(AddOperand(model, operand, names.size()));
+  for (const char* operand : spec.in)
+    if (operand != nullptr) names.push_back(AddOperand(model, operand, names.size()));
   onnx::NodeProto& node = model.Node(spec.op, names, {"y"});
-  for (const std::string& attribute : spec.attributes) AddAttribute(node, attribute);
+  for (const char* attribute : spec.attributes)
+    if (attribute != nullptr) AddAttribute(node, attribute);
   model.Output("y");
   return model.File();
 }
@@ -239,7 +231,7 @@ std::string Constants() {
 Files OnnxSeeds() {
   Files out;
   AddPlainNodes(out);
-  for (const OneNode& node : Nodes()) out.push_back(FileOf(node));
+  for (const OneNode& node : kNodes) out.push_back(FileOf(node));
   for (const auto& make : {Flattening, Block, Attention, Constants}) out.push_back(make());
   return out;
 }
