@@ -84,8 +84,8 @@ UnfinishedFiles unfinished;
 constexpr int kEnding = -1;
 std::atomic<int> renaming = 0;  // threads that do, or kEnding
 std::atomic<int> held_signal = 0;
-bool stderr_is_terminal =
-    false;  // known before any signal: the call that tells is not safe in a handler
+// Known before any signal: the call that tells is not safe in a handler.
+bool stderr_is_terminal = false;
 
 extern "C" void RemoveUnfinishedAndEnd(int signal) {
   int none = 0;

@@ -55,7 +55,6 @@ class Tile {
   Vals Start();
   Vals Accumulate(const Dim& k, Vals sums);
   void FinishRow(size_t i, std::span<const Val> sums);
-  // Appends the lanes of a vector.
 
   Emission& m_;
   const Gemm& g_;

@@ -13,7 +13,7 @@
 namespace forge::ir {
 namespace {
 
-// NormRows of `length` elements, and the affine operands repeated to one row.
+// Rows of `length` elements, and the affine operands repeated to one row.
 struct NormRows {
   int64_t count = 1, length = 1;
   std::vector<double> x, gamma, beta;
