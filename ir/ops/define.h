@@ -87,9 +87,7 @@ constexpr OpDef MakeDef() {
   }
   if constexpr (requires(const T op, TypeSpan in) { op.cost(in); })
     d.cost = [](const OpDef&, const void* p, TypeSpan in) {
-      const bool ranked = std::none_of(
-          in.begin(), in.end(), [](const Type& t) { return t.kind() == Type::Kind::kUnranked; });
-      return ranked ? Self<T>(p).cost(in) : Cost{};
+      return AreRanked(in) ? Self<T>(p).cost(in) : Cost{};
     };
   else if constexpr (!Movement<T>)
     d.cost = &CostPerElement;
