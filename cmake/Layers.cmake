@@ -145,3 +145,11 @@ function(forge_tools folder)
     set_property(GLOBAL APPEND PROPERTY FORGE_TOOLS ${program})
   endforeach()
 endfunction()
+
+# forge_helper(NAME source): a program that libforge starts, so it lies beside it.
+function(forge_helper name source)
+  add_executable(${name} "${source}")
+  target_link_libraries(${name} PRIVATE forge)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
+  set_property(GLOBAL APPEND PROPERTY FORGE_HELPERS ${name})
+endfunction()

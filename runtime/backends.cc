@@ -25,7 +25,7 @@ std::vector<std::filesystem::path> PluginFolders() {
       at = end + 1;
     }
   }
-  folders.push_back(FolderOf(reinterpret_cast<const void*>(&BackendNames)));
+  folders.push_back(LibraryFolder());
   return folders;
 }
 
@@ -123,6 +123,10 @@ absl::StatusOr<DeviceRef> OpenAuto(const DeviceOptions& options) {
 }
 
 }  // namespace
+
+std::filesystem::path LibraryFolder() {
+  return FolderOf(reinterpret_cast<const void*>(&BackendNames));
+}
 
 std::span<const std::string_view> BackendNames() { return kBackends; }
 

@@ -15,6 +15,9 @@ std::span<const std::string_view> BackendNames();
 //   errors: Unavailable, saying which file was looked for where, or what the loader said
 absl::StatusOr<Driver*> FindDriver(std::string_view backend);
 
+// Where libforge lies, and what belongs to it.
+std::filesystem::path LibraryFolder();
+
 struct BackendDevices {
   std::string backend;
   absl::Status status;  // why there are none

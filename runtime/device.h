@@ -220,6 +220,14 @@ class Driver {
   virtual ~Driver() = default;
   virtual std::vector<DeviceInfo> List() = 0;  // also those it cannot use, and why not
   virtual absl::StatusOr<DeviceRef> Open(size_t index, const DeviceOptions& options) = 0;
+
+  // Tries the features of a device that a driver may get wrong, but for the `known` ones, and tells
+  // a line for each. forge-self-test calls it, in a process that a crash may end.
+  using Tell = absl::FunctionRef<void(std::string_view line)>;
+  virtual absl::Status TryFeatures(size_t /*index*/, std::span<const std::string> /*known*/,
+                                   Tell /*tell*/) {
+    return absl::OkStatus();
+  }
 };
 
 // Plug-ins speak C++ of the same build; `abi` is compared before anything else is touched.
@@ -228,7 +236,7 @@ struct Plugin {
   const char* backend;  // "vulkan"
   Driver* (*driver)();  // lives as long as the library; never null
 };
-inline constexpr uint32_t kPluginAbi = 2;
+inline constexpr uint32_t kPluginAbi = 3;
 inline constexpr char kPluginSymbol[] =
     "forge_plugin";  // extern "C" const forge::Plugin* forge_plugin();
 

@@ -4,6 +4,8 @@
 namespace forge::vk {
 namespace {
 
+constexpr int64_t kSelfTestPatience = 60'000'000'000;  // nanoseconds
+
 std::string Version(uint32_t v) {
   return fmt::format("{}.{}.{}", VK_API_VERSION_MAJOR(v), VK_API_VERSION_MINOR(v),
                      VK_API_VERSION_PATCH(v));
@@ -37,7 +39,7 @@ void Note(const SelfTest* test, std::vector<Feature>& features) {
     if (test == nullptr)
       f.note = "not tried yet";
     else
-      f.note = test->ran ? "self-test passed" : "not tried: this device computes nothing";
+      f.note = test->Knows(f.name) ? "self-test passed" : "not tried: this device computes nothing";
   }
 }
 
@@ -91,24 +93,42 @@ absl::StatusOr<const VulkanDriver::Loaded*> VulkanDriver::Load() {
   return &**loaded_;
 }
 
+absl::StatusOr<const Queries*> VulkanDriver::Find(const Loaded& loaded, size_t index) {
+  if (index >= loaded.devices.size())
+    return Unavailable("there is no Vulkan device {}; {} found", index, loaded.devices.size());
+  const Queries& q = loaded.devices[index];
+  if (const Verdict usable = Usable(q); !usable)
+    return Unavailable("{} cannot be used: {}", q.properties.deviceName, usable.text());
+  return &q;
+}
+
+absl::Status VulkanDriver::TryFeatures(size_t index, std::span<const std::string> known,
+                                       Tell tell) {
+  FORGE_ASSIGN_OR_RETURN(const Loaded* loaded, Load());
+  FORGE_ASSIGN_OR_RETURN(const Queries* q, Find(*loaded, index));
+  // All that the driver offers: a verdict is kept for runs that hide less than this one.
+  Settings all;
+  all.validate = loaded->settings.validate;
+  FORGE_ASSIGN_OR_RETURN(Granted granted, Grant(*q, all, {}));
+  DeviceInfo info = Describe(*q, index, &granted);
+  FORGE_ASSIGN_OR_RETURN(ContextRef context,
+                         Context::Create(loaded->instance, *q, std::move(granted), all));
+  FORGE_ASSIGN_OR_RETURN(
+      auto device, VulkanDevice::Open(context, std::move(info), {.threads = 1, .cache = false}));
+  return RunSelfTest(*device, known, tell);
+}
+
 absl::StatusOr<SelfTest> VulkanDriver::Try(const Loaded& loaded, size_t index, bool cache) {
   std::lock_guard lock(mutex_);
   if (const auto known = tried_.find(index); known != tried_.end()) return known->second;
   const Queries& q = loaded.devices[index];
   std::optional<SelfTest> test = ReadSelfTest(q);
   if (!test) {
-    // Of everything the driver offers: a verdict is kept for runs that hide less than this one.
-    Settings all;
-    all.validate = loaded.settings.validate;
-    FORGE_ASSIGN_OR_RETURN(Granted granted, Grant(q, all, {}));
-    DeviceInfo info = Describe(q, index, &granted);
-    FORGE_ASSIGN_OR_RETURN(ContextRef context,
-                           Context::Create(loaded.instance, q, std::move(granted), all));
-    FORGE_ASSIGN_OR_RETURN(
-        auto device, VulkanDevice::Open(context, std::move(info), {.threads = 1, .cache = false}));
-    test = RunSelfTest(*device);
-    // What cannot be kept is tried again the next time.
-    if (cache) WriteSelfTest(q, *test).IgnoreError();
+    FORGE_ASSIGN_OR_RETURN(test, TryInChild(q, index, kSelfTestPatience));
+    // What cannot be kept is tried again the next time, and so is all where nothing passed: what is
+    // wrong then is rather the installation.
+    if (cache && (!test->passed.empty() || test->failed.empty()))
+      WriteSelfTest(q, *test).IgnoreError();
   }
   tried_[index] = *test;
   return *std::move(test);
@@ -134,16 +154,12 @@ std::vector<DeviceInfo> VulkanDriver::List() {
 
 absl::StatusOr<DeviceRef> VulkanDriver::Open(size_t index, const DeviceOptions& options) {
   FORGE_ASSIGN_OR_RETURN(const Loaded* loaded, Load());
-  if (index >= loaded->devices.size())
-    return Unavailable("there is no Vulkan device {}; {} found", index, loaded->devices.size());
-  const Queries& q = loaded->devices[index];
-  if (const Verdict usable = Usable(q); !usable)
-    return Unavailable("{} cannot be used: {}", q.properties.deviceName, usable.text());
+  FORGE_ASSIGN_OR_RETURN(const Queries* q, Find(*loaded, index));
   FORGE_ASSIGN_OR_RETURN(const SelfTest test, Try(*loaded, index, options.cache));
-  FORGE_ASSIGN_OR_RETURN(Granted granted, Grant(q, loaded->settings, test.failed));
+  FORGE_ASSIGN_OR_RETURN(Granted granted, Grant(*q, loaded->settings, test.failed));
   Note(&test, granted.list);
-  DeviceInfo info = Describe(q, index, &granted);
-  FORGE_ASSIGN_OR_RETURN(ContextRef context, Context::Create(loaded->instance, q,
+  DeviceInfo info = Describe(*q, index, &granted);
+  FORGE_ASSIGN_OR_RETURN(ContextRef context, Context::Create(loaded->instance, *q,
                                                              std::move(granted), loaded->settings));
   FORGE_ASSIGN_OR_RETURN(auto device, VulkanDevice::Open(context, std::move(info), options));
   return DeviceRef(std::move(device));

@@ -14,6 +14,7 @@ class VulkanDriver final : public Driver {
   std::vector<DeviceInfo> List() override;
   // errors: Unavailable (no such device, or not usable), InvalidArgument (the environment)
   absl::StatusOr<DeviceRef> Open(size_t index, const DeviceOptions& options) override;
+  absl::Status TryFeatures(size_t index, std::span<const std::string> known, Tell tell) override;
 
  private:
   struct Loaded {
@@ -22,6 +23,8 @@ class VulkanDriver final : public Driver {
     std::vector<Queries> devices;
   };
   absl::StatusOr<const Loaded*> Load();
+  // The device's queries.  errors: Unavailable (no such device, or not usable)
+  static absl::StatusOr<const Queries*> Find(const Loaded& loaded, size_t index);
   // The verdict on a device: of this process, of the cache folder, or of a self-test run now.
   absl::StatusOr<SelfTest> Try(const Loaded& loaded, size_t index, bool cache);
 

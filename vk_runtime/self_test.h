@@ -1,21 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drivers misreport: features that can be wrong in silence are tried before they are trusted.
+// Drivers misreport and crash: features that can be wrong in silence are tried before they are
+// trusted, in a process of their own.
 #pragma once
+#include <set>
+
 #include "vk_runtime/device.h"
 
 namespace forge::vk {
 
-// What became of a device's self-test.
+// What became of a device's self-test. Nothing passed and nothing failed where the device computes
+// nothing, as one that only compiles.
 struct SelfTest {
-  Failures failed;   // feature -> what it did instead
-  bool ran = false;  // false: the device computes nothing, so nothing is known
+  std::set<std::string, std::less<>> passed;
+  Failures failed;
+  bool Knows(std::string_view feature) const;
 };
 
-// Runs small kernels for each tried feature that the device was opened with and compares what they
-// compute with the host. Takes some compilations.
-// Whatever goes wrong is a failure of the feature being tried.
-SelfTest RunSelfTest(VulkanDevice& device);
+// Runs small kernels for each tried feature that the device was opened with, but for the `known`
+// ones, and compares what they compute with the host. Takes some compilations. Tells line by line
+// what it does; what SelfTestReport::Read makes of the lines is the outcome. A lost device ends it.
+//   errors: of a device that fails without any feature
+absl::Status RunSelfTest(VulkanDevice& device, std::span<const std::string> known,
+                         Driver::Tell tell);
 bool IsTried(std::string_view feature);
+
+// The lines of a self-test, as told and as kept in the cache folder.
+struct SelfTestReport {
+  SelfTest test;
+  std::string trying;  // the feature that was being tried at the end of the text
+  bool whole = false;  // the test came to its end
+
+  // The first line; a new driver is tried anew, and so is an old one by new probes.
+  static std::string Title(const Queries& q);
+  // A text with another title says nothing.
+  static SelfTestReport Read(std::string_view text, const Queries& q);
+};
+
+// Runs the self-test of device `index`, which is the one of `q`, in a process of its own. A feature
+// that ends the process, or keeps it for longer than `patience` nanoseconds, has failed, and the
+// others are tried by another process. All have failed where the program for it is missing.
+//   errors: Unavailable: the process ends before it tries anything
+absl::StatusOr<SelfTest> TryInChild(const Queries& q, size_t index, int64_t patience);
 
 // The verdict of this very driver's earlier run, or nothing. An absent or damaged file is none.
 std::optional<SelfTest> ReadSelfTest(const Queries& q);

@@ -5,20 +5,74 @@
 
 #include <algorithm>
 
+#include "tests/support/lying_layer.h"
 #include "tests/vk_runtime/vulkan_test.h"
 
 namespace forge::vk {
 namespace {
 
+constexpr int64_t kPatience = 60'000'000'000;  // nanoseconds
+
 class SelfTestTest : public VulkanRunTest {};
+using SlowSelfTestTest = SelfTestTest;
+
+// What the lines of a self-test of `device` say.
+SelfTestReport Report(VulkanDevice& device, std::span<const std::string> known = {}) {
+  std::string text;
+  const absl::Status status =
+      RunSelfTest(device, known, [&](std::string_view line) { text += std::string(line) + "\n"; });
+  EXPECT_TRUE(status.ok()) << Message(status);
+  return SelfTestReport::Read(text, device.context()->queries());
+}
 
 TEST_F(SelfTestTest, PassesOnADeviceThatComputes) {
-  const SelfTest test = RunSelfTest(*device_);
+  const SelfTestReport report = Report(*device_);
+  EXPECT_TRUE(report.whole);
+  for (const Feature& f : device_->info().features)
+    EXPECT_EQ(report.test.Knows(f.name), f.present && IsTried(f.name)) << f.name;
+  for (const auto& [feature, what] : report.test.failed) ADD_FAILURE() << feature << ": " << what;
+}
+
+TEST_F(SelfTestTest, LeavesOutWhatIsKnown) {
+  const std::string known[] = {"int64"};
+  EXPECT_FALSE(Report(*device_, known).test.Knows("int64"));
+}
+
+TEST_F(SelfTestTest, TriesInAProcessOfItsOwn) {
+  const auto child = TryInChild(device_->context()->queries(), 0, kPatience);
+  ASSERT_OK(child.status());
+  EXPECT_TRUE(child->failed.empty()) << child->failed.begin()->second;
+}
+
+TEST_F(SlowSelfTestTest, EndsADriverThatHangs) {
+  std::vector<std::unique_ptr<ScopedEnvironment>> lying;
+  for (const auto& [name, value] : testing::LyingEnvironment(FORGE_BINARY_DIR, "int64:hang"))
+    lying.push_back(std::make_unique<ScopedEnvironment>(name.c_str(), value));
+  const Queries& q = device_->context()->queries();
   const std::vector<Feature>& list = device_->info().features;
-  const bool anything = std::any_of(list.begin(), list.end(),
-                                    [](const Feature& f) { return f.present && IsTried(f.name); });
-  EXPECT_EQ(test.ran, anything);
-  for (const auto& [feature, what] : test.failed) ADD_FAILURE() << feature << ": " << what;
+  if (std::none_of(list.begin(), list.end(),
+                   [](const Feature& f) { return f.present && f.name == "int64"; }))
+    GTEST_SKIP() << "the device has no int64 to hang on";
+  const auto child = TryInChild(q, 0, kPatience / 6);
+  ASSERT_OK(child.status());
+  EXPECT_EQ(child->failed,
+            (Failures{{"int64", "the driver ended its process: no end within 10 s"}}));
+  EXPECT_TRUE(child->Knows("subgroup_shuffle"));
+}
+
+TEST_F(SelfTestTest, ReadsHowFarATestCame) {
+  const Queries& q = device_->context()->queries();
+  const std::string title = SelfTestReport::Title(q) + "\n";
+  const SelfTestReport cut =
+      SelfTestReport::Read(title + "try a\npassed a\ntry b\nfailed b: no: never\ntry c\n", q);
+  EXPECT_FALSE(cut.whole);
+  EXPECT_EQ(cut.trying, "c");
+  EXPECT_EQ(cut.test.passed.count("a"), 1u);
+  EXPECT_EQ(cut.test.failed, (Failures{{"b", "no: never"}}));
+  EXPECT_TRUE(SelfTestReport::Read(title + "end\n", q).whole);
+  EXPECT_FALSE(SelfTestReport::Read("another\npassed a\nend\n", q).whole);
+  for (const char* odd : {"", "\n", " \n", "try\n", "failed\n", "failed a\n", "passed", "end"})
+    EXPECT_FALSE(SelfTestReport::Read(title + odd, q).whole) << odd;
 }
 
 TEST_F(SelfTestTest, HidesWhatFailed) {
@@ -34,10 +88,10 @@ TEST_F(SelfTestTest, RemembersItsVerdict) {
   const ScopedEnvironment cache("XDG_CACHE_HOME", folder.string());
   const Queries& q = device_->context()->queries();
   EXPECT_FALSE(ReadSelfTest(q));
-  ASSERT_OK(WriteSelfTest(q, {.failed = {{"int_dot", "wrong\nsum"}}, .ran = true}));
+  ASSERT_OK(WriteSelfTest(q, {.passed = {"fp16"}, .failed = {{"int_dot", "wrong\nsum"}}}));
   const auto read = ReadSelfTest(q);
   ASSERT_TRUE(read);
-  EXPECT_TRUE(read->ran);
+  EXPECT_EQ(read->passed.count("fp16"), 1u);
   EXPECT_EQ(read->failed, (Failures{{"int_dot", "wrong sum"}}));
   for (const auto& file : std::filesystem::directory_iterator(folder / "forge"))
     std::filesystem::resize_file(file, std::filesystem::file_size(file) - 2);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/vk_runtime/vulkan_test.h"
 
+#include "tests/support/temp_folder.h"
+
 // The layer's own leaks (version 1.3.239) are none of ours. Called by LeakSanitizer.
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:libVkLayer_khronos_validation.so\n";
@@ -20,7 +22,21 @@ class LibrariesStayLoaded final : public ::testing::Environment {
     (void)with_layers->List();
   }
 };
-const auto* const kEnvironment = ::testing::AddGlobalTestEnvironment(new LibrariesStayLoaded);
+
+// Lets every test find the verdict of one self-test, in a cache folder of this program alone.
+class VerdictIsKept final : public ::testing::Environment {
+  void SetUp() override {
+    setenv("XDG_CACHE_HOME", cache_.path().c_str(), 1);
+    VulkanDriver driver;
+    for (size_t i = 0; i < driver.List().size(); ++i) (void)driver.Open(i, {.threads = 1});
+  }
+  TempFolder cache_;
+};
+
+[[maybe_unused]] const ::testing::Environment* const kEnvironments[] = {
+    ::testing::AddGlobalTestEnvironment(new LibrariesStayLoaded),
+    ::testing::AddGlobalTestEnvironment(new VerdictIsKept),
+};
 
 }  // namespace
 

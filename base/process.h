@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that this one starts, for work that may end the process that does it.
+#pragma once
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "base/status.h"
+
+namespace forge {
+
+// What became of a program that was run.
+struct Ended {
+  std::string output;  // what it wrote to its standard output, at most 1 MiB of it
+  std::string fault;   // "signal 11 (Segmentation fault)"; empty: it ended with status 0
+};
+
+// Runs a program to its end with this one's environment and error output, and no input. One that
+// takes longer than `nanoseconds` is killed, which is a fault. Where this process was itself
+// started through a loader named on its command line, so is the program.
+//   errors: Unavailable: it cannot be started, with path and reason
+absl::StatusOr<Ended> RunToEnd(const std::filesystem::path& program,
+                               std::span<const std::string> arguments, int64_t nanoseconds);
+
+}  // namespace forge

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Vulkan layer that makes one feature of the driver below it go wrong, as FORGE_LIE says:
+//
+//   FORGE_LIE=int_dot         modules that use the feature are changed so that they compute wrongly
+//   FORGE_LIE=int_dot:crash   making such a module ends the process
+//   FORGE_LIE=int_dot:hang    making such a module never returns
+//
+// Loaded by VK_INSTANCE_LAYERS=VK_LAYER_FORGE_lying with VK_LAYER_PATH on its manifest's folder.
+#include <unistd.h>
+#include <vulkan/vk_layer.h>
+#include <vulkan/vulkan.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <spirv/unified1/spirv.hpp11>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+// What a module has that uses a feature, and the instruction that another takes the place of;
+// without one, nothing is stored.
+struct Lie {
+  const char* feature;
+  spv::Capability sign;
+  spv::Op truth = spv::Op::OpNop, lie = spv::Op::OpNop;
+};
+constexpr Lie kLies[] = {
+    {"fp16", spv::Capability::Float16, spv::Op::OpFSub, spv::Op::OpFAdd},
+    {"fp64", spv::Capability::Float64, spv::Op::OpFSub, spv::Op::OpFAdd},
+    {"int8", spv::Capability::Int8},
+    {"int16", spv::Capability::Int16},
+    {"int64", spv::Capability::Int64, spv::Op::OpISub, spv::Op::OpIAdd},
+    {"storage8", spv::Capability::StorageBuffer8BitAccess},
+    {"storage16", spv::Capability::StorageBuffer16BitAccess},
+    {"subgroup_arithmetic", spv::Capability::GroupNonUniformArithmetic,
+     spv::Op::OpGroupNonUniformIAdd, spv::Op::OpGroupNonUniformIMul},
+    {"subgroup_shuffle", spv::Capability::GroupNonUniformShuffle,
+     spv::Op::OpGroupNonUniformShuffleXor, spv::Op::OpGroupNonUniformShuffle},
+    {"subgroup_ballot", spv::Capability::GroupNonUniformBallot},
+    {"int_dot", spv::Capability::DotProductKHR, spv::Op::OpSDotKHR, spv::Op::OpUDotKHR},
+    {"signed_zero_inf_nan", spv::Capability::SignedZeroInfNanPreserve, spv::Op::OpFMul,
+     spv::Op::OpFAdd},
+    {"denorm_preserve", spv::Capability::DenormPreserve, spv::Op::OpFMul, spv::Op::OpFAdd},
+};
+
+constexpr size_t kHeaderWords = 5;
+
+// Calls `f` with the opcode and the words of each instruction.
+template <class F>
+void ForEach(std::vector<uint32_t>& module, const F& f) {
+  for (size_t at = kHeaderWords; at < module.size();) {
+    const size_t count = module[at] >> 16;
+    if (count == 0 || at + count > module.size()) return;
+    f(static_cast<spv::Op>(module[at] & 0xffff), &module[at], count);
+    at += count;
+  }
+}
+
+bool Uses(std::vector<uint32_t>& module, spv::Capability sign) {
+  bool uses = false;
+  ForEach(module, [&](spv::Op op, const uint32_t* words, size_t) {
+    uses |= op == spv::Op::OpCapability && words[1] == static_cast<uint32_t>(sign);
+  });
+  return uses;
+}
+
+void Falsify(std::vector<uint32_t>& module, const Lie& lie) {
+  ForEach(module, [&](spv::Op op, uint32_t* words, size_t count) {
+    if (lie.truth == spv::Op::OpNop && op == spv::Op::OpStore)
+      for (size_t i = 0; i < count; ++i)
+        words[i] = 1u << 16 | static_cast<uint32_t>(spv::Op::OpNop);
+    else if (lie.truth != spv::Op::OpNop && op == lie.truth)
+      words[0] = (words[0] & 0xffff0000u) | static_cast<uint32_t>(lie.lie);
+  });
+}
+
+void Lies(std::vector<uint32_t>& module) {
+  const char* variable = std::getenv("FORGE_LIE");
+  const std::string_view what = variable != nullptr ? variable : "";
+  const std::string_view feature = what.substr(0, what.find(':'));
+  const std::string_view how = what.substr(std::min(feature.size() + 1, what.size()));
+  for (const Lie& lie : kLies) {
+    if (feature != lie.feature || !Uses(module, lie.sign)) continue;
+    if (how == "crash") std::abort();
+    while (how == "hang") ::pause();
+    Falsify(module, lie);
+  }
+}
+
+// ---- the layer ----------------------------------------------------------------------------------
+
+// The functions below this layer, by what handles of one instance or device begin with.
+struct Below {
+  PFN_vkGetInstanceProcAddr instance = nullptr;
+  PFN_vkGetDeviceProcAddr device = nullptr;
+};
+std::mutex mutex;
+std::map<void*, Below>& Table() {
+  static auto* const table = new std::map<void*, Below>;
+  return *table;
+}
+void* KeyOf(const void* handle) { return *static_cast<void* const*>(handle); }
+Below BelowOf(const void* handle) {
+  const std::lock_guard lock(mutex);
+  return Table()[KeyOf(handle)];
+}
+void Keep(const void* handle, const Below& below) {
+  const std::lock_guard lock(mutex);
+  Table()[KeyOf(handle)] = below;
+}
+
+// The loader's link to the next layer in a chain of structures; it is made to point one further.
+template <class Info, VkStructureType kType>
+auto Advance(const void* chain) {
+  for (auto* at = static_cast<const Info*>(chain); at != nullptr;
+       at = static_cast<const Info*>(at->pNext))
+    if (at->sType == kType && at->function == VK_LAYER_LINK_INFO) {
+      auto* link = const_cast<Info*>(at);
+      auto* next = link->u.pLayerInfo;
+      link->u.pLayerInfo = next->pNext;
+      return next;
+    }
+  return decltype(Info{}.u.pLayerInfo){nullptr};
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL CreateInstance(const VkInstanceCreateInfo* info,
+                                              const VkAllocationCallbacks* allocator,
+                                              VkInstance* instance) {
+  const auto* next =
+      Advance<VkLayerInstanceCreateInfo, VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO>(
+          info->pNext);
+  if (next == nullptr) return VK_ERROR_INITIALIZATION_FAILED;
+  const PFN_vkGetInstanceProcAddr get = next->pfnNextGetInstanceProcAddr;
+  const auto create = reinterpret_cast<PFN_vkCreateInstance>(get(nullptr, "vkCreateInstance"));
+  const VkResult r = create(info, allocator, instance);
+  if (r == VK_SUCCESS) Keep(*instance, {.instance = get});
+  return r;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL CreateDevice(VkPhysicalDevice physical,
+                                            const VkDeviceCreateInfo* info,
+                                            const VkAllocationCallbacks* allocator,
+                                            VkDevice* device) {
+  const auto* next =
+      Advance<VkLayerDeviceCreateInfo, VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO>(info->pNext);
+  if (next == nullptr) return VK_ERROR_INITIALIZATION_FAILED;
+  const PFN_vkGetInstanceProcAddr get = next->pfnNextGetInstanceProcAddr;
+  const PFN_vkGetDeviceProcAddr get_device = next->pfnNextGetDeviceProcAddr;
+  const auto create = reinterpret_cast<PFN_vkCreateDevice>(get(nullptr, "vkCreateDevice"));
+  const VkResult r = create(physical, info, allocator, device);
+  if (r == VK_SUCCESS) Keep(*device, {.device = get_device});
+  return r;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL CreateShaderModule(VkDevice device,
+                                                  const VkShaderModuleCreateInfo* info,
+                                                  const VkAllocationCallbacks* allocator,
+                                                  VkShaderModule* module) {
+  std::vector<uint32_t> words(info->pCode, info->pCode + info->codeSize / sizeof(uint32_t));
+  Lies(words);
+  VkShaderModuleCreateInfo changed = *info;
+  changed.pCode = words.data();
+  return reinterpret_cast<PFN_vkCreateShaderModule>(
+      BelowOf(device).device(device, "vkCreateShaderModule"))(device, &changed, allocator, module);
+}
+
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL GetDeviceProcAddr(VkDevice device, const char* name);
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL GetInstanceProcAddr(VkInstance instance, const char* name);
+
+PFN_vkVoidFunction Own(std::string_view name) {
+  const std::pair<std::string_view, PFN_vkVoidFunction> own[] = {
+      {"vkGetInstanceProcAddr", reinterpret_cast<PFN_vkVoidFunction>(&GetInstanceProcAddr)},
+      {"vkGetDeviceProcAddr", reinterpret_cast<PFN_vkVoidFunction>(&GetDeviceProcAddr)},
+      {"vkCreateInstance", reinterpret_cast<PFN_vkVoidFunction>(&CreateInstance)},
+      {"vkCreateDevice", reinterpret_cast<PFN_vkVoidFunction>(&CreateDevice)},
+      {"vkCreateShaderModule", reinterpret_cast<PFN_vkVoidFunction>(&CreateShaderModule)},
+  };
+  for (const auto& [known, function] : own)
+    if (known == name) return function;
+  return nullptr;
+}
+
+PFN_vkVoidFunction GetDeviceProcAddr(VkDevice device, const char* name) {
+  const PFN_vkVoidFunction own = Own(name);
+  return own != nullptr ? own : BelowOf(device).device(device, name);
+}
+
+PFN_vkVoidFunction GetInstanceProcAddr(VkInstance instance, const char* name) {
+  if (const PFN_vkVoidFunction own = Own(name); own != nullptr) return own;
+  return instance == nullptr ? nullptr : BelowOf(instance).instance(instance, name);
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) VkResult
+vkNegotiateLoaderLayerInterfaceVersion(VkNegotiateLayerInterface* version) {
+  version->loaderLayerInterfaceVersion = 2;
+  version->pfnGetInstanceProcAddr = &GetInstanceProcAddr;
+  version->pfnGetDeviceProcAddr = &GetDeviceProcAddr;
+  version->pfnGetPhysicalDeviceProcAddr = nullptr;
+  return VK_SUCCESS;
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The variables that put tests/lab/lying_layer.cc below every Vulkan device.
+#pragma once
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace forge::testing {
+
+// lie: as FORGE_LIE
+inline std::vector<std::pair<std::string, std::string>> LyingEnvironment(
+    const std::string& binary_dir, const std::string& lie) {
+  const std::string folder = binary_dir + "/lying_layer";
+  const auto before = [](const char* name, const std::string& value) {
+    const char* old = std::getenv(name);
+    return old != nullptr && *old != '\0' ? std::string(old) + ":" + value : value;
+  };
+  // The loader reads no added path where the path itself is given.
+  const char* path =
+      std::getenv("VK_LAYER_PATH") != nullptr ? "VK_LAYER_PATH" : "VK_ADD_LAYER_PATH";
+  return {{path, before(path, folder)},
+          {"VK_INSTANCE_LAYERS", before("VK_INSTANCE_LAYERS", "VK_LAYER_FORGE_lying")},
+          {"FORGE_LIE", lie}};
+}
+
+}  // namespace forge::testing

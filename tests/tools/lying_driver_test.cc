@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// A driver that is wrong about one feature at a time: Forge notices and gives the right answers.
+#include <set>
+
+#include "tests/support/lying_layer.h"
+#include "tests/tools/shell.h"
+
+namespace forge {
+namespace {
+
+using namespace testing;  // NOLINT: how programs are run
+
+std::string Lying(const std::string& lie) {
+  std::string text;
+  for (const auto& [name, value] : LyingEnvironment(FORGE_BINARY_DIR, lie))
+    text += name + "='" + value + "' ";
+  return text;
+}
+
+// The features of which a line of a self-test says `word`.
+std::set<std::string> Told(const std::string& lines, const std::string& word) {
+  std::set<std::string> features;
+  std::istringstream in(lines);
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(word + " ")) {
+      const std::string rest = line.substr(word.size() + 1);
+      features.insert(rest.substr(0, rest.find(':')));
+    }
+  return features;
+}
+
+std::string Parity() {
+  return "forge-parity " + kModel + " --devices reference,vulkan --inputs image=" + kPicture;
+}
+
+class LyingDriverTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!IsHere("vulkan")) GTEST_SKIP() << "there is no Vulkan device";
+    const Outcome honest = Shell("../lib/forge-self-test vulkan 0");
+    ASSERT_EQ(honest.status, 0) << honest.err;
+    features_ = Told(honest.out, "passed");
+    if (features_.empty()) GTEST_SKIP() << "the device has nothing to lie about";
+  }
+  std::string Cache() const { return "XDG_CACHE_HOME='" + cache_.path().string() + "' "; }
+
+  std::set<std::string> features_;
+  TempFolder cache_;
+};
+using SlowLyingDriverTest = LyingDriverTest;
+
+TEST_F(LyingDriverTest, EveryLieIsNoticedAndNothingElseSuspected) {
+  for (const std::string& feature : features_) {
+    const Outcome o = Shell("../lib/forge-self-test vulkan 0", Lying(feature));
+    EXPECT_EQ(Told(o.out, "failed"), std::set{feature}) << o.out << o.err;
+    EXPECT_EQ(Told(o.out, "passed").size(), features_.size() - 1) << feature;
+  }
+}
+
+TEST_F(LyingDriverTest, ACrashMarksTheFeatureAlone) {
+  const std::string feature = *features_.begin();
+  const std::string lying = Cache() + Lying(feature + ":crash");
+  const Outcome run = Shell(Parity(), lying);
+  EXPECT_EQ(run.status, 0) << run.out << run.err;
+  const Outcome listed = Shell("forge-devices -v", Cache());
+  EXPECT_NE(listed.out.find(feature + ": self-test failed: the driver ended its process: signal 6"),
+            std::string::npos)
+      << listed.out;
+  for (const std::string& other : features_)
+    EXPECT_NE(listed.out.find(other + ": self-test " + (other == feature ? "failed" : "passed")),
+              std::string::npos)
+        << other;
+}
+
+TEST_F(SlowLyingDriverTest, AnswersAreRightWhateverIsWrong) {
+  for (const std::string& feature : features_) {
+    const TempFolder cache;
+    const Outcome o =
+        Shell(Parity(), "XDG_CACHE_HOME='" + cache.path().string() + "' " + Lying(feature));
+    EXPECT_EQ(o.status, 0) << feature << "\n" << o.out << o.err;
+  }
+}
+
+// What the verdicts are for: one of an honest driver lets the lie through.
+TEST_F(SlowLyingDriverTest, ALieBelievedGivesWrongAnswers) {
+  ASSERT_EQ(Shell(Parity(), Cache()).status, 0);
+  int wrong = 0;
+  for (const std::string& feature : features_)
+    wrong += Shell(Parity(), Cache() + Lying(feature)).status != 0 ? 1 : 0;
+  EXPECT_GT(wrong, 0);
+}
+
+}  // namespace
+}  // namespace forge

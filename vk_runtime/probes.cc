@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vk_runtime/probes.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace forge::vk {
+namespace {
+
+using codegen::Builder;
+using codegen::BuiltinKind;
+using codegen::Code;
+using codegen::Val;
+
+ProbeWords Numbers(bool second) {
+  ProbeWords w;
+  for (uint32_t i = 0; i < kProbeLanes; ++i) w[i] = (i * 2654435761u >> 7) % (second ? 251 : 1009);
+  return w;
+}
+
+// Every pair of these stands in some invocation.
+ProbeWords Specials(bool second) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kValues[8] = {0.0f, -0.0f, 1.0f, -1.0f, kInf, -kInf, kNan, 3.0f};
+  ProbeWords w;
+  for (uint32_t i = 0; i < kProbeLanes; ++i)
+    w[i] = std::bit_cast<uint32_t>(kValues[second ? i % 8 : i / 8]);
+  return w;
+}
+ProbeWords Denormals(bool second) {
+  ProbeWords w;
+  for (uint32_t i = 0; i < kProbeLanes; ++i)
+    w[i] = second ? std::bit_cast<uint32_t>(1.0f) : 1 + i * 100003;
+  return w;
+}
+
+float F(uint32_t bits) { return std::bit_cast<float>(bits); }
+// Any NaN is as good as another.
+uint32_t Bits(float v) { return std::isnan(v) ? 0x7fc00000u : std::bit_cast<uint32_t>(v); }
+
+Val AsFloat(Builder& b, Val v) { return b.Emit(Code::kBitcast, codegen::kF32, {v}); }
+Val AsWord(Builder& b, Val v) {
+  const Val nan = b.Emit(Code::kEq, codegen::kBool, {v, v});
+  return b.Emit(
+      Code::kSelect, codegen::kU32,
+      {nan, b.Emit(Code::kBitcast, codegen::kU32, {v}), b.Bits(codegen::kU32, 0x7fc00000u)});
+}
+
+uint32_t SumOf(const ProbeRun& r, const std::vector<uint32_t>& mates, uint32_t) {
+  uint32_t sum = 0;
+  for (uint32_t m : mates) sum += r.a[m];
+  return sum;
+}
+uint32_t ScanOf(const ProbeRun& r, const std::vector<uint32_t>& mates, uint32_t i) {
+  uint32_t sum = 0;
+  for (uint32_t m : mates)
+    if (r.lane[m] <= r.lane[i]) sum += r.a[m];
+  return sum;
+}
+// What the neighbour holds; anything where there is none.
+uint32_t NeighbourOf(const ProbeRun& r, const std::vector<uint32_t>& mates, uint32_t i) {
+  for (uint32_t m : mates)
+    if (r.lane[m] == (r.lane[i] ^ 1)) return r.a[m];
+  return r.out[i];
+}
+uint32_t BallotOf(const ProbeRun& r, const std::vector<uint32_t>& mates, uint32_t) {
+  uint32_t bits = 0;
+  for (uint32_t m : mates)
+    if (r.lane[m] < 32 && r.a[m] > r.b[m]) bits |= 1u << r.lane[m];
+  return bits;
+}
+
+// Reads the word in parts of `to` and writes them back, each by itself.
+Val CopyInParts(Builder& b, DType to) {
+  const uint16_t in = b.AddView({.name = "parts", .elem = {to}, .operand = 0});
+  const uint16_t out =
+      b.AddView({.name = "copies", .elem = {to}, .operand = 1, .reads = false, .writes = true});
+  const int count = 32 / BitWidth(to);
+  for (int part = 0; part < count; ++part) {
+    const auto at = [&](uint32_t word) {
+      const Val i =
+          b.Emit(Code::kAdd, codegen::kI32, {b.Builtin(BuiltinKind::kLocalX), b.Int(word)});
+      const Val first = b.Emit(Code::kMul, codegen::kI32, {i, b.Int(count)});
+      return b.Emit(Code::kAdd, codegen::kI32, {first, b.Int(part)});
+    };
+    b.Store(out, at(2 * kProbeLanes), b.Load(in, at(0)));
+  }
+  return {};
+}
+uint32_t SameWord(const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i) { return r.a[i]; }
+
+// x + 0.5 - y in a format that holds it.
+Val Difference(Builder& b, Val x, Val y, DType format) {
+  const Val sum = b.Emit(Code::kAdd, {format}, {b.Convert(x, format), b.Literal({format}, 0.5)});
+  const Val difference = b.Emit(Code::kSub, {format}, {sum, b.Convert(y, format)});
+  return b.Emit(Code::kBitcast, codegen::kU32, {b.Convert(difference, DType::kF32)});
+}
+uint32_t DifferenceOf(const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i) {
+  return Bits(static_cast<float>(r.a[i]) + 0.5f - static_cast<float>(r.b[i]));
+}
+
+// The product of the low 7 bits of both, as it wraps.
+Val NarrowProduct(Builder& b, Val x, Val y, DType narrow) {
+  const auto low = [&](Val v) {
+    const Val bits = b.Emit(Code::kAnd, codegen::kU32, {v, b.Bits(codegen::kU32, 127)});
+    return b.Convert(bits, narrow);
+  };
+  return b.Convert(b.Emit(Code::kMul, {narrow}, {low(x), low(y)}), DType::kU32);
+}
+uint32_t NarrowProductOf(const ProbeRun& r, uint32_t i) { return (r.a[i] & 127) * (r.b[i] & 127); }
+
+constexpr Probe kPlain = {
+    "", false, [](Builder& b, Val x, Val y) { return b.Emit(Code::kAdd, codegen::kU32, {x, y}); },
+    [](const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i) { return r.a[i] + r.b[i]; },
+    Numbers};
+
+// Those of one feature stand together.
+constexpr Probe kProbes[] = {
+    {"fp16", false, [](Builder& b, Val x, Val y) { return Difference(b, x, y, DType::kF16); },
+     DifferenceOf, Numbers},
+    {"fp64", false, [](Builder& b, Val x, Val y) { return Difference(b, x, y, DType::kF64); },
+     DifferenceOf, Numbers},
+    {"int8", false, [](Builder& b, Val x, Val y) { return NarrowProduct(b, x, y, DType::kU8); },
+     [](const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i) {
+       return NarrowProductOf(r, i) & 0xff;
+     },
+     Numbers},
+    {"int16", false, [](Builder& b, Val x, Val y) { return NarrowProduct(b, x, y, DType::kU16); },
+     [](const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i) {
+       return NarrowProductOf(r, i) & 0xffff;
+     },
+     Numbers},
+    {"int64", false,
+     [](Builder& b, Val x, Val y) {
+       const codegen::Type wide{DType::kU64};
+       const Val high = b.Emit(Code::kShl, wide, {b.Convert(x, DType::kU64), b.Bits(wide, 33)});
+       const Val sum = b.Emit(Code::kSub, wide, {high, b.Convert(y, DType::kU64)});
+       return b.Convert(b.Emit(Code::kShr, wide, {sum, b.Bits(wide, 20)}), DType::kU32);
+     },
+     [](const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i) {
+       return static_cast<uint32_t>(((uint64_t{r.a[i]} << 33) - r.b[i]) >> 20);
+     },
+     Numbers},
+    {"storage8", false, [](Builder& b, Val, Val) { return CopyInParts(b, DType::kU8); }, SameWord,
+     Numbers},
+    {"storage16", false, [](Builder& b, Val, Val) { return CopyInParts(b, DType::kU16); }, SameWord,
+     Numbers},
+    {"subgroup_arithmetic", true,
+     [](Builder& b, Val x, Val) { return b.SubgroupReduce(codegen::ReduceKind::kSum, x); }, SumOf,
+     Numbers},
+    {"subgroup_arithmetic", true,
+     [](Builder& b, Val x, Val) { return b.SubgroupScan(codegen::ReduceKind::kSum, x); }, ScanOf,
+     Numbers},
+    {"subgroup_shuffle", true, [](Builder& b, Val x, Val) { return b.ShuffleXor(x, 1); },
+     NeighbourOf, Numbers},
+    {"subgroup_shuffle", true,
+     [](Builder& b, Val x, Val) {
+       const Val lane = b.Builtin(BuiltinKind::kLane);
+       return b.Shuffle(x, b.Emit(Code::kXor, codegen::kI32, {lane, b.Int(1)}));
+     },
+     NeighbourOf, Numbers},
+    {"subgroup_ballot", true,
+     [](Builder& b, Val x, Val y) {
+       return b.Extract(b.Ballot(b.Emit(Code::kLt, codegen::kBool, {y, x})), 0);
+     },
+     BallotOf, Numbers},
+    {"int_dot", false,
+     [](Builder& b, Val x, Val y) {
+       return b.Emit(Code::kBitcast, codegen::kU32,
+                     {b.Dot4(codegen::DotKind::kSigned, b.Emit(Code::kMul, codegen::kU32, {x, x}),
+                             b.Emit(Code::kMul, codegen::kU32, {y, x}), b.Int(7))});
+     },
+     [](const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i) {
+       const uint32_t x = r.a[i] * r.a[i], y = r.b[i] * r.a[i];
+       int32_t sum = 7;
+       for (int s = 0; s < 32; s += 8)
+         sum += static_cast<int8_t>(x >> s & 255) * static_cast<int8_t>(y >> s & 255);
+       return static_cast<uint32_t>(sum);
+     },
+     Numbers},
+    {"signed_zero_inf_nan", false,
+     [](Builder& b, Val x, Val y) {
+       return AsWord(b, b.Emit(Code::kMul, codegen::kF32, {AsFloat(b, x), AsFloat(b, y)}));
+     },
+     [](const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i) {
+       return Bits(F(r.a[i]) * F(r.b[i]));
+     },
+     Specials},
+    {"signed_zero_inf_nan", false,
+     [](Builder& b, Val x, Val y) {
+       return AsWord(b, b.Emit(Code::kSub, codegen::kF32, {AsFloat(b, x), AsFloat(b, y)}));
+     },
+     [](const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i) {
+       return Bits(F(r.a[i]) - F(r.b[i]));
+     },
+     Specials},
+    {"denorm_preserve", false,
+     [](Builder& b, Val x, Val y) {
+       return AsWord(b, b.Emit(Code::kMul, codegen::kF32, {AsFloat(b, x), AsFloat(b, y)}));
+     },
+     [](const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i) {
+       return Bits(F(r.a[i]) * F(r.b[i]));
+     },
+     Denormals},
+};
+
+}  // namespace
+
+const Probe& PlainProbe() { return kPlain; }
+std::span<const Probe> Probes() { return kProbes; }
+
+codegen::Kernel KernelOf(const Probe& p) {
+  codegen::Kernel k;
+  k.name = fmt::format("probe_{}", p.feature);
+  k.workgroup = {kProbeLanes, 1, 1};
+  Builder b(k);
+  const uint16_t in = b.AddView({.name = "in", .elem = codegen::kU32, .operand = 0});
+  const uint16_t out = b.AddView(
+      {.name = "out", .elem = codegen::kU32, .operand = 1, .reads = false, .writes = true});
+  const Val i = b.Builtin(BuiltinKind::kLocalX);
+  const auto plus = [&](uint32_t n) {
+    return b.Emit(Code::kAdd, codegen::kI32, {i, b.Int(n * kProbeLanes)});
+  };
+  const Val result = p.emit(b, b.Load(in, i), b.Load(in, plus(1)));
+  const auto word = [&](BuiltinKind which) {
+    return p.in_subgroup ? b.Emit(Code::kBitcast, codegen::kU32, {b.Builtin(which)})
+                         : b.Bits(codegen::kU32, 0);
+  };
+  b.Store(out, i, word(BuiltinKind::kLane));
+  b.Store(out, plus(1), word(BuiltinKind::kSubgroup));
+  if (result) b.Store(out, plus(2), result);
+  b.Finish();
+  return k;
+}
+
+std::string Judge(const Probe& p, const ProbeRun& r) {
+  std::map<uint32_t, std::vector<uint32_t>> subgroups;
+  for (uint32_t i = 0; i < kProbeLanes; ++i) subgroups[r.subgroup[i]].push_back(i);
+  for (uint32_t i = 0; i < kProbeLanes; ++i) {
+    const uint32_t expected = p.expect(r, subgroups[r.subgroup[i]], i);
+    if (r.out[i] != expected)
+      return fmt::format("invocation {} computed {:#x} instead of {:#x}", i, r.out[i], expected);
+  }
+  return {};
+}
+
+}  // namespace forge::vk

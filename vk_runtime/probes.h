@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small kernels that each try one feature, and what the host computes in their place.
+#pragma once
+#include <array>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/kernel_ir.h"
+
+namespace forge::vk {
+
+inline constexpr uint32_t kProbeLanes = 64;  // invocations of a probe: one workgroup
+using ProbeWords = std::array<uint32_t, kProbeLanes>;
+
+// What a probe's kernel is given and left, one word for each invocation.
+struct ProbeRun {
+  ProbeWords a, b;                 // inputs: operand 0
+  ProbeWords lane, subgroup, out;  // where the invocation stood, and its result: operand 1
+};
+
+struct Probe {
+  const char* feature;  // a row of features.cc
+  bool in_subgroup;     // may the kernel ask where it stands?
+  // u32 to u32; empty when it has stored the result itself
+  codegen::Val (*emit)(codegen::Builder& b, codegen::Val x, codegen::Val y);
+  uint32_t (*expect)(const ProbeRun& r, const std::vector<uint32_t>& mates, uint32_t i);
+  ProbeWords (*input)(bool second);
+};
+
+// Tries nothing but that the device computes.
+const Probe& PlainProbe();
+std::span<const Probe> Probes();
+codegen::Kernel KernelOf(const Probe& p);
+// What is wrong with the result; empty: nothing.
+std::string Judge(const Probe& p, const ProbeRun& r);
+
+}  // namespace forge::vk
