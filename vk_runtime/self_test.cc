@@ -14,7 +14,8 @@ namespace {
 constexpr int64_t kPatience = 20'000'000'000;  // nanoseconds
 constexpr uint8_t kUnwritten = 0xa5;
 
-// Runs `p` with the inputs of `r` and fills in the rest of it. False: the device wrote nothing.
+// Runs `p` with the inputs of `r` and fills in the rest of it. False: the device wrote nothing, or
+// has no memory that could be written.
 absl::StatusOr<bool> Execute(VulkanDevice& device, const Probe& p, ProbeRun& r) {
   const codegen::Kernel kernel = KernelOf(p);
   FORGE_RETURN_IF_ERROR(codegen::Verify(kernel, device.context()->caps()));
@@ -34,9 +35,10 @@ absl::StatusOr<bool> Execute(VulkanDevice& device, const Probe& p, ProbeRun& r) 
                                {.slot = 1, .offset = 0, .bytes = kOut, .writes = true}},
                   .scalars = {},
                   .label = kernel.name};
-  FORGE_ASSIGN_OR_RETURN(const BufferRef in, device.Allocate(Memory::kUpload, kIn));
-  FORGE_ASSIGN_OR_RETURN(const BufferRef out, device.Allocate(Memory::kReadback, kOut));
-  const auto from = device.Map(*in), to = device.Map(*out);
+  const auto in = device.Allocate(Memory::kUpload, kIn),
+             out = device.Allocate(Memory::kReadback, kOut);
+  if (!in.ok() || !out.ok()) return false;
+  const auto from = device.Map(**in), to = device.Map(**out);
   if (!from.ok() || !to.ok()) return false;
   std::memcpy(from->data(), r.a.data(), sizeof(ProbeWords));
   std::memcpy(from->data() + sizeof(ProbeWords), r.b.data(), sizeof(ProbeWords));
@@ -44,7 +46,7 @@ absl::StatusOr<bool> Execute(VulkanDevice& device, const Probe& p, ProbeRun& r) 
   const std::array<SlotSpec, 2> slots = {SlotSpec{kIn, false}, SlotSpec{kOut, false}};
   FORGE_ASSIGN_OR_RETURN(const SegmentRef segment,
                          device.Record({std::span(&step, 1), slots, {}, false}));
-  const std::array<BufferRef, 2> buffers = {in, out};
+  const std::array<BufferRef, 2> buffers = {*in, *out};
   FORGE_ASSIGN_OR_RETURN(const Point done, device.Submit(segment, {buffers, {}, {}, nullptr}));
   FORGE_RETURN_IF_ERROR(device.Wait(done, kPatience));
   std::memcpy(r.lane.data(), to->data(), sizeof(ProbeWords));
