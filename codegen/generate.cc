@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/schedules/list.h"
+#include "codegen/tuning.h"
 
 namespace forge::codegen {
 namespace {
@@ -9,28 +10,6 @@ constexpr const Schedule* kSchedules[] = {
     &kPool,          &kReduceRows,      &kReduceOutputs,    &kSoftmaxRows,     &kSoftmaxSerial,
     &kLayerNormRows, &kLayerNormSerial, &kAttentionShuffle, &kAttentionShared, &kElementwise,
 };
-
-struct Choice {
-  const Schedule* schedule = nullptr;  // null: none fits
-  std::shared_ptr<void> parameters;
-  std::string refusals;
-};
-
-Choice Choose(const Region& r) {
-  Choice c;
-  for (const Schedule* s : AllSchedules()) {
-    if (!s->takes(r)) continue;
-    c.parameters = s->defaults(r);
-    const Verdict v = s->fits(r, c.parameters.get());
-    if (v) {
-      c.schedule = s;
-      return c;
-    }
-    c.refusals += fmt::format("{}{}: {}", c.refusals.empty() ? "" : "; ", s->name, v.text());
-  }
-  if (c.refusals.empty()) c.refusals = fmt::format("no schedule takes {}", r.anchor()->op.name());
-  return c;
-}
 
 bool WritesNothing(const Region& r) {
   for (const ir::Function::Result& result : r.body().results())
@@ -42,17 +21,33 @@ bool WritesNothing(const Region& r) {
 
 std::span<const Schedule* const> AllSchedules() { return kSchedules; }
 
+absl::StatusOr<Choice> DefaultChoice(const Region& r) {
+  std::string refusals;
+  for (const Schedule* s : AllSchedules()) {
+    if (!s->takes(r)) continue;
+    Choice c{s, s->defaults(r)};
+    const Verdict v = s->fits(r, c.parameters.get());
+    if (v) return c;
+    refusals += fmt::format("{}{}: {}", refusals.empty() ? "" : "; ", s->name, v.text());
+  }
+  if (refusals.empty()) refusals = fmt::format("no schedule takes {}", r.anchor()->op.name());
+  return Unimplemented("{}", refusals);
+}
+
+absl::StatusOr<Program> Generate(const Region& r, const Choice& choice) {
+  return choice.schedule->emit(r, choice.parameters.get());
+}
+
 absl::StatusOr<Program> Generate(const Region& r) {
   if (WritesNothing(r)) return Program{.kernel = "nothing", .launches = {}, .scratch_bytes = {}};
-  const Choice c = Choose(r);
-  if (c.schedule == nullptr) return Unimplemented("{}", c.refusals);
-  return c.schedule->emit(r, c.parameters.get());
+  FORGE_ASSIGN_OR_RETURN(const Choice choice, DefaultChoice(r));
+  return Generate(r, choice);
 }
 
 Verdict CanGenerate(const Region& r) {
-  const Choice c = Choose(r);
-  return c.schedule != nullptr ? Verdict::Yes(std::string(c.schedule->name))
-                               : Verdict::No(c.refusals);
+  const absl::StatusOr<Choice> choice = DefaultChoice(r);
+  return choice.ok() ? Verdict::Yes(std::string(choice->schedule->name))
+                     : Verdict::No(std::string(Message(choice.status())));
 }
 
 }  // namespace forge::codegen

@@ -46,9 +46,10 @@ struct Point {
 // ---------------------------------------------------------------------------------------
 
 struct CompileRequest {
-  const ir::AnyOp* op;   // an op the target supports, or Fused
-  ir::TypeSpan in, out;  // encodings decided, numbers bound; absent types for absent operands
-  std::string name;      // for traces and debuggers: provenance and shapes
+  const ir::AnyOp* op;      // an op the target supports, or Fused
+  ir::TypeSpan in, out;     // encodings decided, numbers bound; absent types for absent operands
+  std::string name;         // for traces and debuggers: provenance and shapes
+  std::string choice = {};  // one of Device::Choices; empty: the preferred one
 };
 
 // What a kernel compiler says of one kernel: "registers" 84, "spills" 0 ...
@@ -189,6 +190,16 @@ class Device {
       std::span<const CompileRequest> requests, absl::FunctionRef<void(size_t)> progress) = 0;
   // Since the device was opened.
   virtual CompileCounts compile_counts() const { return {}; }
+  // The ways in which a request can be compiled, in words, at most `most`; the default first. Empty
+  // where there is but one.
+  virtual std::vector<std::string> Choices(const CompileRequest& /*request*/, size_t /*most*/) {
+    return {};
+  }
+  // Compiles such requests as `request` says from now on, and in later runs where kernels are kept.
+  //   errors: InvalidArgument: its choice is none of Choices
+  virtual absl::Status Prefer(const CompileRequest& request) {
+    return InvalidArgument("{}: there is no choice '{}'", request.name, request.choice);
+  }
   virtual absl::StatusOr<SegmentRef> Record(const SegmentSpec& spec) = 0;
 
   // Never waits for the device: collectives need every member's part submitted. What the work

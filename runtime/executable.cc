@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "ir/interpreter.h"
+#include "runtime/autotune.h"
 #include "runtime/keys.h"
 
 namespace forge {
@@ -130,9 +131,8 @@ absl::Status VariableStore::PlaceAt(const Keyed& k, VariablePlace at, VariablePl
 // ---- programs
 // ---------------------------------------------------------------------------------------
 
-absl::StatusOr<std::vector<ProgramRef>> ProgramCache::Get(
-    std::span<const Request> requests, Counts& counts,
-    const std::function<void(size_t, size_t)>& progress) {
+absl::StatusOr<std::vector<ProgramRef>> ProgramCache::Get(std::span<const Request> requests,
+                                                          Counts& counts, const Options& options) {
   std::lock_guard lock(mutex_);
   std::vector<std::string> keys;
   std::vector<CompileRequest> wanted;
@@ -146,12 +146,20 @@ absl::StatusOr<std::vector<ProgramRef>> ProgramCache::Get(
       continue;
     }
     ++counts.made;
-    wanted.push_back({&r.node->op, r.in, r.out, r.name});
+    wanted.push_back({&r.node->op, r.in, r.out, r.name, options.choice});
     wanted_keys.push_back(keys.back());
   }
-  auto compiled = device_->Compile(wanted, [&](size_t done) {
-    if (progress) progress(done, wanted.size());
-  });
+  const auto tell = [&](std::string_view what, size_t done, size_t total) {
+    if (options.progress) options.progress(what, done, total);
+  };
+  if (options.autotune_seconds > 0) {
+    const auto found = Autotune(
+        device_, wanted, {.seconds = options.autotune_seconds},
+        [&](size_t done, size_t total) { tell("searching for faster kernels", done, total); });
+    FORGE_RETURN_IF_ERROR(found.status());
+  }
+  auto compiled = device_->Compile(
+      wanted, [&](size_t done) { tell("compiling kernels", done, wanted.size()); });
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (!compiled[i].ok()) return Annotate(compiled[i].status(), wanted[i].name);
     programs_[wanted_keys[i]] = *std::move(compiled[i]);

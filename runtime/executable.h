@@ -64,11 +64,15 @@ class ProgramCache {
   struct Counts {
     int made = 0, reused = 0;
   };
+  struct Options {
+    std::string choice = {};      // as CompileRequest::choice, of every request
+    double autotune_seconds = 0;  // spent on a search before anything is compiled
+    std::function<void(std::string_view what, size_t done, size_t total)> progress = {};
+  };
   // errors: the first program that fails, with its node's name; Unimplemented from the device
-  // passes through
-  absl::StatusOr<std::vector<ProgramRef>> Get(
-      std::span<const Request> requests, Counts& counts,
-      const std::function<void(size_t done, size_t total)>& progress);
+  // passes through; those of Autotune
+  absl::StatusOr<std::vector<ProgramRef>> Get(std::span<const Request> requests, Counts& counts,
+                                              const Options& options);
 
  private:
   DeviceRef device_;
@@ -101,7 +105,7 @@ class Executable {
     bool compile_only = false;
     // Of the arena and what is staged; more is refused.
     uint64_t memory_limit = UINT64_MAX;
-    std::function<void(size_t done, size_t total)> progress;
+    ProgramCache::Options compile = {};
   };
   struct Inputs {
     DeviceRef device;

@@ -73,7 +73,7 @@ class ExecutableBuilder {
     }
     ProgramCache::Counts counts;
     FORGE_ASSIGN_OR_RETURN(std::vector<ProgramRef> programs,
-                           inputs_.programs.Get(requests, counts, options_.progress));
+                           inputs_.programs.Get(requests, counts, options_.compile));
     for (size_t i = 0; i < which.size(); ++i) program_of_[which[i]] = programs[i];
     made_->statistics_.kernels_made = counts.made;
     made_->statistics_.kernels_reused = counts.reused;

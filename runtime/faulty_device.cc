@@ -41,6 +41,10 @@ class FaultyDevice final : public Device {
     return device_->Compile(requests, progress);
   }
   CompileCounts compile_counts() const override { return device_->compile_counts(); }
+  std::vector<std::string> Choices(const CompileRequest& request, size_t most) override {
+    return device_->Choices(request, most);
+  }
+  absl::Status Prefer(const CompileRequest& request) override { return device_->Prefer(request); }
   absl::StatusOr<SegmentRef> Record(const SegmentSpec& spec) override;
   absl::StatusOr<Point> Submit(const SegmentRef& segment, const SubmitArgs& args) override;
   bool Reached(const Point& p) const override { return device_->Reached(p); }

@@ -49,7 +49,7 @@ absl::Status ModelOnDevice::LoadConstants(const BoundFunctions& bound,
                                       {*bound.module, *bound.load}};
   Executable::Options build{.compile_only = options.compile_only};
   if (options.progress)
-    build.progress = [&](size_t done, size_t total) {
+    build.compile.progress = [&](std::string_view, size_t done, size_t total) {
       options.progress("packing weights", done, total);
     };
   if (options.compile_only) {

@@ -56,6 +56,8 @@ struct SessionOptions {
   // Bytes on the device for weights, the arena and staging; a binding that needs more is refused.
   uint64_t memory_limit = UINT64_MAX;
   bool timestamps = false;  // for Profile()
+  // Spent at each binding on a search for faster kernels; what is found is kept for later runs.
+  double autotune_seconds = 0;
   // Allocates and runs nothing: Bind() compiles every kernel, and Run() refuses.
   bool compile_only = false;
   bool stepwise = false;  // for RunStepwise()

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/platform.h"
+#include "runtime/autotune.h"
 #include "runtime/backends.h"
 #include "runtime/op_runner.h"
 #include "runtime/session.h"
@@ -21,7 +22,7 @@ namespace {
 struct Options {
   std::string what, filter;
   std::vector<std::string> devices, dims;
-  int threads = 0, repeat = 7;
+  int threads = 0, repeat = 7, seconds = 10;
 };
 
 struct Row {
@@ -107,6 +108,49 @@ absl::Status BenchOps(const Options& o, const std::vector<DeviceRef>& devices, b
   return absl::OkStatus();
 }
 
+// Searches among the choices for every case that is benched, and shows what it found.
+absl::Status BenchTune(const Options& o, const std::vector<DeviceRef>& devices, bool json) {
+  FORGE_ASSIGN_OR_RETURN(const CaseFilter filter, CaseFilter::Parse(o.filter));
+  Table table(
+      {"name", "device", "default", "time us", "found", "time us", "gain", "tried", "wrong"});
+  nlohmann::json rows = nlohmann::json::array();
+  for (const DeviceRef& d : devices)
+    for (const ir::OpDef* def : ir::AllOps()) {
+      FORGE_ASSIGN_OR_RETURN(const std::vector<ir::ConcreteCase> cases, ir::ConcreteCases(*def));
+      for (const ir::ConcreteCase& c : cases) {
+        if (!c.bench || !c.refuse.empty() || !filter.Takes(c)) continue;
+        const ir::Types in = c.types();
+        if (!OpRunner::Supports(*d, c.op, in)) continue;
+        FORGE_ASSIGN_OR_RETURN(const ir::Types out, c.op.Infer(in));
+        const CompileRequest request[] = {{&c.op, in, out, c.ToText()}};
+        FORGE_ASSIGN_OR_RETURN(const std::vector<Autotuned> found,
+                               Autotune(d, request, {.seconds = static_cast<double>(o.seconds)},
+                                        [](size_t, size_t) {}));
+        for (const Autotuned& a : found) {
+          table.Add({a.name, d->info().id, a.choice_before,
+                     fmt::format("{:.1f}", a.seconds_before * 1e6),
+                     a.choice == a.choice_before ? "the default" : a.choice,
+                     fmt::format("{:.1f}", a.seconds * 1e6),
+                     fmt::format("{:.2f}x", a.seconds_before / a.seconds), std::to_string(a.tried),
+                     std::to_string(a.wrong)});
+          rows.push_back({{"name", a.name},
+                          {"device", d->info().id},
+                          {"default", a.choice_before},
+                          {"default_us", a.seconds_before * 1e6},
+                          {"found", a.choice},
+                          {"time_us", a.seconds * 1e6},
+                          {"tried", a.tried},
+                          {"wrong", a.wrong}});
+        }
+      }
+    }
+  if (json)
+    std::cout << rows.dump(2) << "\n";
+  else
+    std::cout << table.Text();
+  return absl::OkStatus();
+}
+
 absl::Status BenchModel(const Options& o, const std::vector<DeviceRef>& devices, bool json) {
   FORGE_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model, Model::Load(o.what));
   FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
@@ -151,9 +195,7 @@ absl::Status Run(const Options& o, bool json) {
     FORGE_ASSIGN_OR_RETURN(DeviceRef d, OpenDevice(name, {.threads = o.threads, .cache = true}));
     devices.push_back(std::move(d));
   }
-  if (o.what == "tune")
-    return Unimplemented(
-        "forge-bench tune needs schedules with a timed search, which no device offers yet");
+  if (o.what == "tune") return BenchTune(o, devices, json);
   if (o.what == "peak") return BenchPeak(devices, json);
   if (o.what == "ops") return BenchOps(o, devices, json);
   return BenchModel(o, devices, json);
@@ -167,6 +209,7 @@ int main(int argc, char** argv) {
   Tool tool(
       "forge-bench", "Times ops, a model, or the device itself.",
       {"forge-bench ops --device vulkan --filter 'matmul.*512'", "forge-bench peak --device vulkan",
+       "forge-bench tune --device vulkan --filter '^matmul' --seconds 30",
        "forge-bench model.bin --device cpu --device vulkan --dim N=1"});
   tool.AddJson();
   Options o;
@@ -175,6 +218,7 @@ int main(int argc, char** argv) {
   tool.Option("--filter REGEX", o.filter, "Only cases whose text matches this regular expression");
   tool.List("--dim SYMBOL=N", o.dims, "SYMBOL=N binds a dynamic dimension");
   tool.Option("--threads N", o.threads, {0, 4096}, "Threads of the host; 0: all");
+  tool.Option("--seconds N", o.seconds, {1, 86400}, "tune: spent on each case");
   tool.Option("--repeat N", o.repeat, {1, 100000}, "Timed runs of a model");
   return tool.Run(argc, argv, [&] {
     if (o.devices.empty()) o.devices = {"auto"};

@@ -22,7 +22,7 @@ struct Options {
   std::vector<std::string> inputs, outputs, dims;
   Presentation presentation;
   bool print = false, explain = false, check_finite = false, no_cache = false, steps = false;
-  int repeat = 1, warmup = 0, threads = 0;
+  int repeat = 1, warmup = 0, threads = 0, autotune = 0;
 };
 
 void AddOptions(Tool& tool, Options& o) {
@@ -51,6 +51,8 @@ void AddOptions(Tool& tool, Options& o) {
   tool.Option("--threads N", o.threads, {0, 4096}, "Threads of the host; 0: all");
   tool.Option("--memory-limit BYTES", o.memory_limit,
               "Refuse a plan that needs more on the device: 300M, 2G");
+  tool.Option("--autotune SECONDS", o.autotune, {0, 86400},
+              "Search for faster kernels first, and keep what is found for later runs");
   tool.Flag("--no-cache", o.no_cache,
             "Neither read nor write compiled kernels in the cache folder");
 }
@@ -98,6 +100,7 @@ class Runner {
     s.dims = dims_;
     s.timestamps = !o_.profile.empty();
     s.stepwise = stepwise;
+    s.autotune_seconds = o_.autotune;
     s.memory_limit = memory_limit_;
     if (!json_)
       s.progress = [this](std::string_view what, size_t done, size_t total) {

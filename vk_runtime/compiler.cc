@@ -2,6 +2,7 @@
 #include "vk_runtime/compiler.h"
 
 #include "base/hash.h"
+#include "codegen/tuning.h"
 #include "ir/in_place.h"
 #include "vk_runtime/grid_shift.h"
 #include "vk_runtime/hand_written.h"
@@ -123,6 +124,42 @@ absl::StatusOr<Compiler::SlotRef> Compiler::KernelFor(codegen::Kernel kernel, ui
   return slot;
 }
 
+absl::StatusOr<codegen::Program> Compiler::Generate(const codegen::Region& region,
+                                                    const std::string& choice) const {
+  if (!choice.empty()) {
+    FORGE_ASSIGN_OR_RETURN(const codegen::Choice chosen, codegen::ParseChoice(region, choice));
+    return codegen::Generate(region, chosen);
+  }
+  FORGE_ASSIGN_OR_RETURN(codegen::Program by_default, codegen::Generate(region));
+  const std::optional<std::string> preferred = tuned_.Find(codegen::TuningKey(by_default));
+  if (!preferred) return by_default;
+  // What an older Forge preferred may be no choice any more.
+  const absl::StatusOr<codegen::Choice> chosen = codegen::ParseChoice(region, *preferred);
+  return chosen.ok() ? codegen::Generate(region, *chosen) : std::move(by_default);
+}
+
+std::vector<std::string> Compiler::Choices(const CompileRequest& request, size_t most) const {
+  std::vector<std::string> words;
+  if (FindHandWritten(*request.op, request.in, request.out, context_->caps())) return words;
+  const absl::StatusOr<NodeBody> body = BodyOf(*request.op, request.in, request.out);
+  if (!body.ok()) return words;
+  const auto region = codegen::Region::Of(*body->function, context_->caps());
+  if (!region.ok()) return words;
+  for (const codegen::Choice& c : codegen::ChoicesFor(*region, most)) words.push_back(c.ToText());
+  return words;
+}
+
+absl::Status Compiler::Prefer(const CompileRequest& request) {
+  FORGE_ASSIGN_OR_RETURN(const NodeBody body, BodyOf(*request.op, request.in, request.out));
+  FORGE_ASSIGN_OR_RETURN(const codegen::Region region,
+                         codegen::Region::Of(*body.function, context_->caps()));
+  FORGE_RETURN_IF_ERROR(codegen::ParseChoice(region, request.choice).status());
+  FORGE_ASSIGN_OR_RETURN(const codegen::Program by_default, codegen::Generate(region));
+  // A file that cannot be written costs later runs time and this one nothing.
+  tuned_.Put(codegen::TuningKey(by_default), request.choice).IgnoreError();
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ProgramRef> Compiler::Compile(const CompileRequest& request) {
   FORGE_RETURN_IF_ERROR(context_->Health());
   if (const auto shader = FindHandWritten(*request.op, request.in, request.out, context_->caps()))
@@ -130,7 +167,7 @@ absl::StatusOr<ProgramRef> Compiler::Compile(const CompileRequest& request) {
   FORGE_ASSIGN_OR_RETURN(const NodeBody body, BodyOf(*request.op, request.in, request.out));
   FORGE_ASSIGN_OR_RETURN(const codegen::Region region,
                          codegen::Region::Of(*body.function, context_->caps()));
-  FORGE_ASSIGN_OR_RETURN(const codegen::Program made, codegen::Generate(region));
+  FORGE_ASSIGN_OR_RETURN(const codegen::Program made, Generate(region, request.choice));
   ProgramBuilder builder(body, static_cast<uint32_t>(request.in.size() + request.out.size()), made);
   std::vector<std::shared_ptr<const codegen::Kernel>> kernels;
   for (const codegen::Launch& launch : made.launches) {

@@ -3,16 +3,24 @@
 #pragma once
 #include "codegen/schedule.h"
 #include "vk_runtime/program.h"
+#include "vk_runtime/tuned_file.h"
 
 namespace forge::vk {
 
 class Compiler {
  public:
-  Compiler(const ContextRef& context, PipelineStoreRef pipelines, int threads)
-      : context_(context), pipelines_(std::move(pipelines)), threads_(threads) {}
+  // `tuned`: what is preferred.
+  Compiler(const ContextRef& context, PipelineStoreRef pipelines, TunedFile tuned, int threads)
+      : context_(context),
+        pipelines_(std::move(pipelines)),
+        tuned_(std::move(tuned)),
+        threads_(threads) {}
   // One result for each request, in order; see Device::Compile. Any thread.
   std::vector<absl::StatusOr<ProgramRef>> Run(std::span<const CompileRequest> requests,
                                               absl::FunctionRef<void(size_t)> progress);
+  // As Device::Choices and Device::Prefer.
+  std::vector<std::string> Choices(const CompileRequest& request, size_t most) const;
+  absl::Status Prefer(const CompileRequest& request);
 
  private:
   // A kernel of this device, made by whoever asks first while others wait.
@@ -25,11 +33,14 @@ class Compiler {
   using SlotRef = std::shared_ptr<Slot>;
 
   absl::StatusOr<ProgramRef> Compile(const CompileRequest& request);
+  absl::StatusOr<codegen::Program> Generate(const codegen::Region& region,
+                                            const std::string& choice) const;
   absl::StatusOr<SlotRef> KernelFor(codegen::Kernel kernel, uint32_t operands);
   absl::Status Make(const codegen::Kernel& kernel, uint32_t operands, Slot& slot);
 
   ContextRef context_;
   PipelineStoreRef pipelines_;
+  TunedFile tuned_;
   int threads_;
   std::mutex mutex_;
   absl::flat_hash_map<uint64_t, SlotRef> kernels_;  // by codegen::Hash, under mutex_

@@ -26,6 +26,8 @@ class VulkanDevice final : public Device {
   std::vector<absl::StatusOr<ProgramRef>> Compile(
       std::span<const CompileRequest> requests, absl::FunctionRef<void(size_t)> progress) override;
   CompileCounts compile_counts() const override;
+  std::vector<std::string> Choices(const CompileRequest& request, size_t most) override;
+  absl::Status Prefer(const CompileRequest& request) override;
   absl::StatusOr<SegmentRef> Record(const SegmentSpec& spec) override;
   absl::StatusOr<Point> Submit(const SegmentRef& segment, const SubmitArgs& args) override;
   absl::Status Wait(const Point& p, int64_t nanoseconds) override;

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
+#include "codegen/tuning.h"
 #include "ir/interpreter.h"
 #include "ir/ops/attention.h"
 #include "ir/ops/broadcast_to.h"
@@ -34,6 +33,9 @@ using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
 
+// Nearly all with one number changed.
+constexpr size_t kMostChoices = 24;
+
 class RegionTest : public ::testing::TestWithParam<Caps (*)()> {
  protected:
   RegionTest() : caps_(GetParam()()) {}
@@ -43,7 +45,7 @@ class RegionTest : public ::testing::TestWithParam<Caps (*)()> {
   }
   void Return(Value v) { f_.Return(fmt::format("y{}", f_.results().size()), v); }
 
-  // Runs the region under every schedule that fits, with its defaults and with every number that
+  // Runs the region under every schedule that fits, with its defaults and with the numbers that
   // its parameters list, and compares each result with the region's interpretation.
   //   result: names of the schedules that ran
   std::vector<std::string> ExpectRight() {
@@ -53,12 +55,10 @@ class RegionTest : public ::testing::TestWithParam<Caps (*)()> {
     EXPECT_TRUE(region.ok()) << region.status();
     if (!region.ok()) return ran;
     Interpret();
-    for (const Schedule* s : AllSchedules()) {
-      if (!s->takes(*region)) continue;
-      if (s->fits(*region, s->defaults(*region).get())) ran.emplace_back(s->name);
-      for (const std::shared_ptr<void>& p : Variants(*s, *region)) {
-        if (s->fits(*region, p.get())) ExpectRightUnder(*s, *region, p.get());
-      }
+    for (const Choice& choice : ChoicesFor(*region, kMostChoices)) {
+      if (std::find(ran.begin(), ran.end(), choice.schedule->name) == ran.end())
+        ran.emplace_back(choice.schedule->name);
+      ExpectRightUnder(choice, *region);
     }
     EXPECT_THAT(ran, Not(IsEmpty()));
     return ran;
@@ -82,25 +82,6 @@ class RegionTest : public ::testing::TestWithParam<Caps (*)()> {
   Caps caps_;
 
  private:
-  // The defaults, and the defaults with one parameter changed.
-  static std::vector<std::shared_ptr<void>> Variants(const Schedule& s, const Region& region) {
-    std::vector<std::shared_ptr<void>> out = {s.defaults(region)};
-    for (const Field& field : s.parameters) {
-      if (field.kind == FieldKind::kBool) {
-        out.push_back(s.defaults(region));
-        bool& flag = *static_cast<bool*>(field.at(out.back().get()));
-        flag = !flag;
-      }
-      const std::vector<std::string> choices =
-          absl::StrSplit(std::string(field.choices), '|', absl::SkipEmpty());
-      for (const std::string& choice : choices) {
-        out.push_back(s.defaults(region));
-        EXPECT_TRUE(absl::SimpleAtoi(choice, static_cast<int64_t*>(field.at(out.back().get()))));
-      }
-    }
-    return out;
-  }
-
   void Interpret() {
     arguments_.clear();
     for (const ir::Function::Input& a : f_.arguments()) arguments_.push_back(Numbers(a.value));
@@ -109,10 +90,10 @@ class RegionTest : public ::testing::TestWithParam<Caps (*)()> {
     want_ = std::move(want->results);
   }
 
-  void ExpectRightUnder(const Schedule& s, const Region& region, const void* parameters) {
-    const auto program = s.emit(region, parameters);
-    ASSERT_TRUE(program.ok()) << s.name << ": " << program.status();
-    SCOPED_TRACE(program->kernel);
+  void ExpectRightUnder(const Choice& choice, const Region& region) {
+    SCOPED_TRACE(choice.ToText());
+    const auto program = Generate(region, choice);
+    ASSERT_TRUE(program.ok()) << program.status();
     const auto got = testing::RunProgram(region, *program, Operands());
     ASSERT_TRUE(got.ok()) << got.status();
     for (size_t i = 0; i < got->size(); ++i) ExpectClose(want_[i], (*got)[i]);

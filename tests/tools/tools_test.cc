@@ -255,5 +255,22 @@ TEST(ToolsTest, JsonErrorsAreOneObject) {
   EXPECT_EQ(json["error"]["code"], "file");
 }
 
+TEST(ToolsTest, AutotuneKeepsAnswersAndChoices) {
+  if (!IsHere("vulkan")) GTEST_SKIP() << "there is no Vulkan device";
+  const TempFolder cache;
+  const std::string here = "XDG_CACHE_HOME=" + Quoted(cache.path()) + " ";
+  const std::string run = "forge-run --device vulkan " + kModel + " --input image=" + kPicture +
+                          " --compare reference ";
+  const Outcome tuned = Shell(run + "--autotune 2", here);
+  EXPECT_EQ(tuned.status, 0) << tuned.err;
+  EXPECT_EQ(Shell(run, here).status, 0);
+  const Outcome bench =
+      Shell("forge-bench tune --device vulkan --filter '^softmax' --seconds 1 --json", here);
+  EXPECT_EQ(bench.status, 0) << bench.err;
+  const auto rows = nlohmann::json::parse(bench.out, nullptr, false);
+  ASSERT_TRUE(rows.is_array() && !rows.empty()) << bench.out;
+  for (const auto& row : rows) EXPECT_LE(row["time_us"], row["default_us"]) << row;
+}
+
 }  // namespace
 }  // namespace forge

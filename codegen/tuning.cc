@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/tuning.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/hash.h"
+
+namespace forge::codegen {
+namespace {
+
+// Numbers of schedules are integers and switches.
+int64_t Get(const Field& f, const void* parameters) {
+  return f.kind == FieldKind::kBool ? int64_t{*static_cast<const bool*>(f.at_const(parameters))}
+                                    : *static_cast<const int64_t*>(f.at_const(parameters));
+}
+
+void Set(const Field& f, void* parameters, int64_t value) {
+  if (f.kind == FieldKind::kBool)
+    *static_cast<bool*>(f.at(parameters)) = value != 0;
+  else
+    *static_cast<int64_t*>(f.at(parameters)) = value;
+}
+
+absl::StatusOr<int64_t> ParseNumber(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    return InvalidArgument("'{}' is no number", text);
+  return value;
+}
+
+// The text up to `separator`, which is taken away with it.
+std::string_view TakeUntil(std::string_view& text, char separator) {
+  const size_t at = std::min(text.find(separator), text.size());
+  const std::string_view part = text.substr(0, at);
+  text.remove_prefix(std::min(at + 1, text.size()));
+  return part;
+}
+
+std::vector<int64_t> ValuesOf(const Field& f) {
+  if (f.kind == FieldKind::kBool) return {0, 1};
+  std::vector<int64_t> values;
+  for (std::string_view rest = f.choices; !rest.empty();) {
+    const absl::StatusOr<int64_t> value = ParseNumber(TakeUntil(rest, '|'));
+    FORGE_CHECK(value.ok());
+    values.push_back(*value);
+  }
+  return values;
+}
+
+// A candidate and how many of its numbers are not its schedule's defaults.
+struct Candidate {
+  Choice choice;
+  int changes = 0;
+};
+
+// Adds what `s` gives with every combination of the numbers from `field` on.
+void AddCombinations(const Region& r, const Schedule& s, size_t field,
+                     std::vector<std::pair<const Field*, int64_t>>& set,
+                     std::vector<Candidate>& out) {
+  if (field < s.parameters.size()) {
+    const Field& f = s.parameters[field];
+    AddCombinations(r, s, field + 1, set, out);
+    const int64_t standing = Get(f, s.defaults(r).get());
+    for (const int64_t value : ValuesOf(f)) {
+      if (value == standing) continue;
+      set.emplace_back(&f, value);
+      AddCombinations(r, s, field + 1, set, out);
+      set.pop_back();
+    }
+    return;
+  }
+  Candidate c{{&s, s.defaults(r)}, static_cast<int>(set.size())};
+  for (const auto& [f, value] : set) Set(*f, c.choice.parameters.get(), value);
+  if (s.fits(r, c.choice.parameters.get())) out.push_back(std::move(c));
+}
+
+}  // namespace
+
+std::string Choice::ToText() const {
+  std::string text = std::string(schedule->name) + "(";
+  for (const Field& f : schedule->parameters)
+    fmt::format_to(std::back_inserter(text), "{}{}={}", text.back() == '(' ? "" : ", ", f.name,
+                   Get(f, parameters.get()));
+  return text + ")";
+}
+
+std::vector<Choice> ChoicesFor(const Region& r, size_t most) {
+  const absl::StatusOr<Choice> standing = DefaultChoice(r);
+  if (!standing.ok() || most == 0) return {};
+  std::vector<Candidate> all;
+  std::vector<std::pair<const Field*, int64_t>> set;
+  for (const Schedule* s : AllSchedules())
+    if (s->takes(r)) AddCombinations(r, *s, 0, set, all);
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.changes < b.changes; });
+  std::vector<Choice> out = {*standing};
+  for (Candidate& c : all)
+    if (out.size() < most && c.choice.ToText() != standing->ToText())
+      out.push_back(std::move(c.choice));
+  return out;
+}
+
+absl::StatusOr<Choice> ParseChoice(const Region& r, std::string_view text) {
+  const std::string_view whole = text, name = TakeUntil(text, '(');
+  const auto all = AllSchedules();
+  const auto schedule =
+      std::find_if(all.begin(), all.end(), [&](const Schedule* s) { return s->name == name; });
+  if (schedule == all.end() || !(*schedule)->takes(r))
+    return InvalidArgument("'{}' names no schedule for this", whole);
+  Choice choice{*schedule, (*schedule)->defaults(r)};
+  for (std::string_view rest = TakeUntil(text, ')'); !rest.empty();) {
+    std::string_view number = TakeUntil(rest, ',');
+    while (number.starts_with(' ')) number.remove_prefix(1);
+    const std::string_view key = TakeUntil(number, '=');
+    FORGE_ASSIGN_OR_RETURN(const int64_t value, ParseNumber(number));
+    const Fields fields = (*schedule)->parameters;
+    const auto field =
+        std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.name == key; });
+    if (field == fields.end()) return InvalidArgument("'{}': there is no '{}'", whole, key);
+    const std::vector<int64_t> values = ValuesOf(*field);
+    if (value != Get(*field, choice.parameters.get()) &&
+        std::find(values.begin(), values.end(), value) == values.end())
+      return InvalidArgument("'{}': {} cannot be {}", whole, key, value);
+    Set(*field, choice.parameters.get(), value);
+  }
+  if (const Verdict v = (*schedule)->fits(r, choice.parameters.get()); !v)
+    return Unimplemented("{}: {}", whole, v.text());
+  return choice;
+}
+
+uint64_t TuningKey(const Program& by_default) {
+  uint64_t key = HashText("tuning");
+  for (const Launch& launch : by_default.launches) key = HashMix(key, Hash(launch.kernel));
+  return key;
+}
+
+}  // namespace forge::codegen

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ways in which a region can be compiled, as a search sees them: schedules with numbers, in
+// words that a cache can keep.
+#pragma once
+#include "codegen/schedule.h"
+
+namespace forge::codegen {
+
+struct Choice {
+  const Schedule* schedule = nullptr;
+  std::shared_ptr<void> parameters;
+  std::string ToText() const;  // "matmul_shuffle(subgroups=4, shared=8, lanes_on_rows=0)"
+};
+
+// The first schedule that fits with its defaults.  errors: Unimplemented, listing why each refused
+absl::StatusOr<Choice> DefaultChoice(const Region& r);
+// Every choice that fits, at most `most`: the default, then the others by how many numbers differ
+// from their schedule's defaults.
+std::vector<Choice> ChoicesFor(const Region& r, size_t most);
+// The choice in words of an earlier ToText.
+//   errors: InvalidArgument (no such schedule or number), Unimplemented (it does not fit)
+absl::StatusOr<Choice> ParseChoice(const Region& r, std::string_view text);
+// errors: of the schedule
+absl::StatusOr<Program> Generate(const Region& r, const Choice& choice);
+
+// A region in a device's eyes: equal for regions that by default become equal kernels.
+uint64_t TuningKey(const Program& by_default);
+
+}  // namespace forge::codegen
