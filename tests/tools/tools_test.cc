@@ -255,7 +255,7 @@ TEST(ToolsTest, JsonErrorsAreOneObject) {
   EXPECT_EQ(json["error"]["code"], "file");
 }
 
-TEST(ToolsTest, AutotuneKeepsAnswersAndChoices) {
+TEST(SlowToolsTest, AutotuneKeepsAnswersAndChoices) {
   if (!IsHere("vulkan")) GTEST_SKIP() << "there is no Vulkan device";
   const TempFolder cache;
   const std::string here = "XDG_CACHE_HOME=" + Quoted(cache.path()) + " ";
