@@ -34,7 +34,6 @@ struct Caps {
   bool storage8 = false, storage16 = false;                             // loads and stores
   bool int_dot = false, int_dot_accelerated = false;
   bool signed_zero_inf_nan = false;  // f32 keeps NaN and infinity (float controls)
-  bool denorm_preserve = false;
   bool memory_model = false, buffer_address = false;
   std::vector<MatrixShape> matrices;
 
@@ -71,7 +70,6 @@ struct Caps {
       FieldOf<&Caps::int_dot>("int_dot", "Dot products of 4 x 8 bits."),
       FieldOf<&Caps::int_dot_accelerated>("int_dot_accelerated", "The same, in hardware."),
       FieldOf<&Caps::signed_zero_inf_nan>("signed_zero_inf_nan", "f32 keeps NaN and infinity."),
-      FieldOf<&Caps::denorm_preserve>("denorm_preserve", "f32 keeps denormals."),
       FieldOf<&Caps::memory_model>("memory_model", "The Vulkan memory model."),
       FieldOf<&Caps::buffer_address>("buffer_address", "Buffers have addresses."),
   };

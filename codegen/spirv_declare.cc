@@ -40,8 +40,6 @@ void SpirvPrinter::DeclareFeatures() {
       {needs_.int_dot, spv::Capability::DotProductInput4x8BitPackedKHR, {}},
       {needs_.f32 && caps_.signed_zero_inf_nan, spv::Capability::SignedZeroInfNanPreserve,
        "SPV_KHR_float_controls"},
-      {needs_.f32 && caps_.denorm_preserve, spv::Capability::DenormPreserve,
-       "SPV_KHR_float_controls"},
   };
   for (const auto& f : features) {
     if (!f.used) continue;
@@ -163,7 +161,6 @@ void SpirvPrinter::DeclareEntryPoint(Word function) {
   mode(spv::ExecutionMode::LocalSize, {k_.workgroup[0], k_.workgroup[1], k_.workgroup[2]});
   if (needs_.f32 && caps_.signed_zero_inf_nan)
     mode(spv::ExecutionMode::SignedZeroInfNanPreserve, {32});
-  if (needs_.f32 && caps_.denorm_preserve) mode(spv::ExecutionMode::DenormPreserve, {32});
 }
 
 }  // namespace forge::codegen

@@ -30,13 +30,6 @@ void UseSubgroups(const Queries& q, Caps& caps) {
   if (caps.max_subgroup_size == 1)
     caps.min_subgroup_size = caps.max_subgroup_size = caps.subgroup_size;
 }
-void NeedFloatControls(const Queries& q, Granted& g) {
-  if (q.api >= VK_API_VERSION_1_2) return;
-  for (const char* e : g.extensions)
-    if (std::string_view(e) == VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME) return;
-  g.extensions.push_back(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
-}
-
 std::optional<DType> ElementOf(VkComponentTypeKHR t) {
   switch (t) {
     case VK_COMPONENT_TYPE_FLOAT16_KHR:
@@ -177,14 +170,9 @@ constexpr Row kRows[] = {
        return q.float_controls.shaderSignedZeroInfNanPreserveFloat32 == VK_TRUE;
      },
      [](const Queries& q, Granted& g) {
-       NeedFloatControls(q, g);
+       if (q.api < VK_API_VERSION_1_2)
+         g.extensions.push_back(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
        g.caps.signed_zero_inf_nan = true;
-     }},
-    {"denorm_preserve", "f32 arithmetic keeps denormals",
-     [](const Queries& q) { return q.float_controls.shaderDenormPreserveFloat32 == VK_TRUE; },
-     [](const Queries& q, Granted& g) {
-       NeedFloatControls(q, g);
-       g.caps.denorm_preserve = true;
      }},
     {"timeline_semaphore", "submissions are counted by one semaphore",
      [](const Queries& q) { return q.features.timeline.timelineSemaphore == VK_TRUE; },

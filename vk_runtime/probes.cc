@@ -30,12 +30,6 @@ ProbeWords Specials(bool second) {
     w[i] = std::bit_cast<uint32_t>(kValues[second ? i % 8 : i / 8]);
   return w;
 }
-ProbeWords Denormals(bool second) {
-  ProbeWords w;
-  for (uint32_t i = 0; i < kProbeLanes; ++i)
-    w[i] = second ? std::bit_cast<uint32_t>(1.0f) : 1 + i * 100003;
-  return w;
-}
 
 float F(uint32_t bits) { return std::bit_cast<float>(bits); }
 // Any NaN is as good as another.
@@ -197,14 +191,6 @@ constexpr Probe kProbes[] = {
        return Bits(F(r.a[i]) - F(r.b[i]));
      },
      Specials},
-    {"denorm_preserve", false,
-     [](Builder& b, Val x, Val y) {
-       return AsWord(b, b.Emit(Code::kMul, codegen::kF32, {AsFloat(b, x), AsFloat(b, y)}));
-     },
-     [](const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i) {
-       return Bits(F(r.a[i]) * F(r.b[i]));
-     },
-     Denormals},
 };
 
 }  // namespace

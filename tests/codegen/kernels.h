@@ -15,7 +15,7 @@ inline Caps RichCaps() {
   c.subgroup_size = 8;
   c.subgroup_arithmetic = c.subgroup_shuffle = c.subgroup_ballot = true;
   c.f16 = c.f64 = c.i8 = c.i16 = c.i64 = c.storage8 = c.storage16 = c.int_dot = true;
-  c.signed_zero_inf_nan = c.denorm_preserve = true;
+  c.signed_zero_inf_nan = true;
   return c;
 }
 

@@ -23,8 +23,8 @@ namespace {
 // What a module has that uses a feature, and the instruction that another takes the place of;
 // without one, nothing is stored.
 struct Lie {
-  const char* feature;
-  spv::Capability sign;
+  const char* feature = nullptr;
+  spv::Capability sign = spv::Capability::Shader;
   spv::Op truth = spv::Op::OpNop, lie = spv::Op::OpNop;
 };
 constexpr Lie kLies[] = {
@@ -43,7 +43,6 @@ constexpr Lie kLies[] = {
     {"int_dot", spv::Capability::DotProductKHR, spv::Op::OpSDotKHR, spv::Op::OpUDotKHR},
     {"signed_zero_inf_nan", spv::Capability::SignedZeroInfNanPreserve, spv::Op::OpFMul,
      spv::Op::OpFAdd},
-    {"denorm_preserve", spv::Capability::DenormPreserve, spv::Op::OpFMul, spv::Op::OpFAdd},
 };
 
 constexpr size_t kHeaderWords = 5;
