@@ -221,9 +221,11 @@ Val Builder::Atomic(AtomicKind kind, uint16_t view, Val index, Val value) {
 
 void Builder::Barrier() { state_->AppendEffect({.code = Code::kBarrier}); }
 
-Val Builder::Together(Code code, Type type, std::initializer_list<Val> args, uint8_t aux) {
+Val Builder::Together(Code code, Type type, std::initializer_list<Val> args, uint8_t aux,
+                      uint16_t view) {
   const Inst i{.code = code,
                .aux = aux,
+               .view = view,
                .args = state_->SetArgs(std::span(args.begin(), args.size())),
                .arg_count = static_cast<uint32_t>(args.size())};
   return {this, state_->Append(i, type, state_->level())};
@@ -241,6 +243,22 @@ Val Builder::SubgroupScan(ReduceKind kind, Val v) {
 }
 Val Builder::Ballot(Val condition) {
   return Together(Code::kBallot, kU32.Lanes(4), {condition}, 0);
+}
+
+Val Builder::MatrixLoad(uint16_t view, const Type& matrix, Val index, Val stride,
+                        bool column_major) {
+  return Together(Code::kMatrixLoad, matrix, {index, stride}, column_major ? kColumnMajor : 0,
+                  view);
+}
+
+void Builder::MatrixStore(uint16_t view, Val index, Val stride, Val matrix) {
+  const Val args[] = {index, stride, matrix};
+  state_->AppendEffect(
+      {.code = Code::kMatrixStore, .view = view, .args = state_->SetArgs(args), .arg_count = 3});
+}
+
+Val Builder::MatrixMulAdd(Val a, Val b, Val c) {
+  return Together(Code::kMatrixMulAdd, c.type(), {a, b, c}, 0);
 }
 
 }  // namespace forge::codegen

@@ -14,6 +14,8 @@ struct MatrixShape {
   DType a = DType::kF32, b = DType::kF32, c = DType::kF32;
   uint16_t m = 0, n = 0, k = 0;
   bool workgroup_scope = false;
+  // Bits of a and b, rows, columns and depth: "f16_16x8x16".
+  std::string ToText() const { return fmt::format("{}_{}x{}x{}", Name(a), m, n, k); }
 };
 
 // The defaults are the limits that every Vulkan 1.1 device guarantees, and no optional feature.
@@ -40,6 +42,11 @@ struct Caps {
   // No query tells how many registers an invocation has. GPUs with workgroups this small are mobile
   // ones of 64, where what does not fit goes to memory.
   bool few_registers() const { return !runs_on_cpu && max_workgroup_invocations <= 256; }
+
+  // Of kernels that use matrices, whose units are fed by the smallest subgroups that a device has.
+  int64_t matrix_subgroup_size() const {
+    return min_subgroup_size < max_subgroup_size ? min_subgroup_size : subgroup_size;
+  }
 
   static constexpr Field kFields[] = {
       FieldOf<&Caps::max_workgroup_invocations>("max_workgroup_invocations",

@@ -6,9 +6,10 @@ namespace forge::codegen {
 namespace {
 
 constexpr const Schedule* kSchedules[] = {
-    &kConvDepthwise, &kMatmulShuffle,   &kMatmulShared,     &kMatmulSimple,    &kConvDirect,
-    &kPool,          &kReduceRows,      &kReduceOutputs,    &kSoftmaxRows,     &kSoftmaxSerial,
-    &kLayerNormRows, &kLayerNormSerial, &kAttentionShuffle, &kAttentionShared, &kElementwise,
+    &kConvDepthwise, &kMatmulMatrix,  &kMatmulShuffle,   &kMatmulShared,     &kMatmulSimple,
+    &kConvDirect,    &kPool,          &kReduceRows,      &kReduceOutputs,    &kSoftmaxRows,
+    &kSoftmaxSerial, &kLayerNormRows, &kLayerNormSerial, &kAttentionShuffle, &kAttentionShared,
+    &kElementwise,
 };
 
 bool WritesNothing(const Region& r) {

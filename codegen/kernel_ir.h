@@ -42,9 +42,14 @@ struct Type {
     t.lanes = static_cast<uint8_t>(n);
     return t;
   }
+  // A matrix that the invocations of a subgroup hold together.
+  static Type Matrix(DType elem, MatrixUse use, uint16_t rows, uint16_t cols) {
+    return {.elem = elem, .use = use, .held_by = Scope::kSubgroup, .rows = rows, .cols = cols};
+  }
+  bool is_matrix() const { return use != MatrixUse::kNone; }
 };
 inline constexpr Type kBool{DType::kBool}, kI32{DType::kI32}, kU32{DType::kU32}, kF32{DType::kF32};
-std::string ToText(const Type& t);  // "f32", "u8x4"
+std::string ToText(const Type& t);  // "f32", "u8x4", "f16<16, 8>"
 
 // Who is sure to see the same value, among the invocations that make it. Computed when a value is
 // made; a barrier under a condition that is not workgroup-uniform does not verify, a subgroup op
@@ -97,8 +102,8 @@ struct View {
   X(Pack, -1, kPure, kOwn, kAny)             X(Extract, 1, kPure, kOwn, kAny)                \
   X(Insert, 2, kPure, kOwn, kAny)            X(Dot4, 3, kPure, kOwn, kInt)                   \
   X(Load, 1, kReads, kOwn, kInt)             X(Store, 2, kWrites, kOwn, kInt)                \
-  X(Atomic, 2, kWrites, kOwn, kInt)          X(MatrixLoad, 2, kReads, kOwn, kInt)            \
-  X(MatrixStore, 3, kWrites, kOwn, kInt)     X(MatrixMulAdd, 3, kPure, kOwn, kAny)           \
+  X(Atomic, 2, kWrites, kOwn, kInt)          X(MatrixLoad, 2, kTogether, kOwn, kInt)         \
+  X(MatrixStore, 3, kTogether, kOwn, kInt)   X(MatrixMulAdd, 3, kTogether, kOwn, kAny)       \
   X(Barrier, 0, kTogether, kOwn, kAny)       X(Shuffle, 2, kTogether, kOwn, kNumber)         \
   X(ShuffleXor, 1, kTogether, kSame, kNumber)                                                \
   X(SubgroupReduce, 1, kTogether, kSame, kNumber)                                            \
@@ -139,6 +144,8 @@ inline constexpr uint8_t kPrecise = 1;
 inline constexpr uint8_t kNonNegative = 2;
 // In Inst::aux of For: the driver is asked not to unroll it.
 inline constexpr uint8_t kRolled = 1;
+// In Inst::aux of MatrixLoad: neighbours in memory are of one column.
+inline constexpr uint8_t kColumnMajor = 1;
 
 using Id = uint32_t;  // a value of this kernel
 using BlockId = uint32_t;
@@ -268,12 +275,19 @@ class Builder {
   Val SubgroupReduce(ReduceKind kind, Val v);
   Val SubgroupScan(ReduceKind kind, Val v);  // inclusive
   Val Ballot(Val condition);                 // u32x4
+  // `matrix` is a Type::Matrix; literals of such types fill it. Its rows, or columns where
+  // `column_major`, begin at `index` and lie `stride` elements of the view apart; both are the same
+  // in the whole subgroup, and place rows at multiples of 16 bytes.
+  Val MatrixLoad(uint16_t view, const Type& matrix, Val index, Val stride, bool column_major);
+  void MatrixStore(uint16_t view, Val index, Val stride, Val matrix);  // by rows
+  Val MatrixMulAdd(Val a, Val b, Val c);                               // a b + c
   void Finish();  // closes the body; Verify says whether it is well formed
 
   struct State;  // builder_state.h, for the builder's own sources
 
  private:
-  Val Together(Code code, Type type, std::initializer_list<Val> args, uint8_t aux);
+  Val Together(Code code, Type type, std::initializer_list<Val> args, uint8_t aux,
+               uint16_t view = 0);
   Kernel& k_;
   std::shared_ptr<State> state_;
 };

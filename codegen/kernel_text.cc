@@ -131,6 +131,8 @@ class Printer {
         return i.aux & kNonNegative ? ".nonnegative" : "";
       case Code::kAtomic:
         return fmt::format(".{}", Pick(kAtomicNames, i.aux));
+      case Code::kMatrixLoad:
+        return i.aux & kColumnMajor ? ".columns" : "";
       case Code::kSubgroupReduce:
       case Code::kSubgroupScan:
         return fmt::format(".{}", Pick(kReductionNames, i.aux));
@@ -157,6 +159,10 @@ class Printer {
         return Name(i.result);
       case Code::kLoad:
         return fmt::format("load {}", element());
+      case Code::kMatrixLoad:
+      case Code::kMatrixStore:
+        return fmt::format("{} {}, {}", name, element(),
+                           Names(args.last(args.empty() ? 0 : args.size() - 1)));
       case Code::kStore:
       case Code::kAtomic:
         return fmt::format("{} {}, {}", name, element(), Names(args.last(args.empty() ? 0 : 1)));

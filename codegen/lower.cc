@@ -20,7 +20,9 @@ class Liveness {
 
  private:
   bool HasEffect(const Inst& i) const {
-    if (i.code == Code::kBarrier || Info(i.code).effect == Effect::kWrites) return true;
+    if (i.code == Code::kBarrier || i.code == Code::kMatrixStore ||
+        Info(i.code).effect == Effect::kWrites)
+      return true;
     for (BlockId b = i.block; b < i.block + i.block_count; ++b)
       for (const Inst& inner : k_.blocks[b].insts)
         if (HasEffect(inner)) return true;
@@ -130,9 +132,11 @@ class Lowering {
 
   void Effects(const Inst& i) {
     if (i.code == Code::kBarrier) return b_.Barrier();
-    FORGE_CHECK(i.code == Code::kStore);
     const std::span<const Id> args = in_.ArgsOf(i);
     const Wide index = map_[args[0]], value = map_[args[1]];
+    if (i.code == Code::kMatrixStore)
+      return b_.MatrixStore(i.view, index.lo, value.lo, map_[args[2]].lo);
+    FORGE_CHECK(i.code == Code::kStore);
     if (Split(args[1])) return wide_.Store(i.view, index.lo, value);
     b_.Store(i.view, index.lo, value.lo);
   }
@@ -164,6 +168,10 @@ class Lowering {
         return b_.SubgroupScan(static_cast<ReduceKind>(i.aux), x[0]);
       case Code::kBallot:
         return b_.Ballot(x[0]);
+      case Code::kMatrixLoad:
+        return b_.MatrixLoad(i.view, type, x[0], x[1], (i.aux & kColumnMajor) != 0);
+      case Code::kMatrixMulAdd:
+        return b_.MatrixMulAdd(x[0], x[1], x[2]);
       default:
         return b_.Emit(i.code, type, x, i.aux);
     }

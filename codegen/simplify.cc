@@ -210,8 +210,7 @@ Val Apply(const Facts& f) {
 }
 
 bool Foldable(Code c) {
-  return c != Code::kPack && c != Code::kExtract && c != Code::kInsert && c != Code::kDot4 &&
-         c != Code::kMatrixMulAdd;
+  return c != Code::kPack && c != Code::kExtract && c != Code::kInsert && c != Code::kDot4;
 }
 
 }  // namespace

@@ -15,6 +15,13 @@ bool Aliased(const Kernel& k, const View& v) {
   return false;
 }
 
+// SPV_KHR_cooperative_matrix: newer than the headers that Forge builds with.
+constexpr auto kCooperativeMatrix = spv::Capability{6022};
+constexpr Op kOpTypeMatrix = Op{4456};
+constexpr uint32_t kMatrixScope = 3;  // Subgroup
+// Of MatrixUse.
+constexpr uint32_t kMatrixUses[] = {0, 0, 1, 2};
+
 int ElementBytes(const Type& t) { return BitWidth(t.elem) / 8 * t.lanes; }
 
 }  // namespace
@@ -38,6 +45,7 @@ void SpirvPrinter::DeclareFeatures() {
       {needs_.subgroup_ballot, spv::Capability::GroupNonUniformBallot, {}},
       {needs_.int_dot, spv::Capability::DotProductKHR, "SPV_KHR_integer_dot_product"},
       {needs_.int_dot, spv::Capability::DotProductInput4x8BitPackedKHR, {}},
+      {needs_.matrices, kCooperativeMatrix, "SPV_KHR_cooperative_matrix"},
       {needs_.f32 && caps_.signed_zero_inf_nan, spv::Capability::SignedZeroInfNanPreserve,
        "SPV_KHR_float_controls"},
   };
@@ -57,6 +65,9 @@ SpirvPrinter::Word SpirvPrinter::ElementType(DType t) {
 
 SpirvPrinter::Word SpirvPrinter::TypeOf(const Type& t) {
   const Word element = ElementType(t.elem);
+  if (t.is_matrix())
+    return m_.DeclareType(kOpTypeMatrix, {element, U32(kMatrixScope), U32(t.rows), U32(t.cols),
+                                          U32(kMatrixUses[static_cast<size_t>(t.use)])});
   return t.lanes == 1 ? element : m_.DeclareType(Op::OpTypeVector, {element, t.lanes});
 }
 
@@ -74,6 +85,7 @@ SpirvPrinter::Word SpirvPrinter::Constant(const Type& t, uint64_t bits) {
     one = m_.DeclareConstant(Op::OpConstant, element,
                              std::span(words, BitWidth(t.elem) > 32 ? 2 : 1));
   }
+  if (t.is_matrix()) return m_.DeclareConstant(Op::OpConstantComposite, TypeOf(t), {&one, 1});
   if (t.lanes == 1) return one;
   const std::vector<Word> all(t.lanes, one);
   return m_.DeclareConstant(Op::OpConstantComposite, TypeOf(t), all);

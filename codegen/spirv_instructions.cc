@@ -93,6 +93,9 @@ constexpr BuiltinRow kBuiltins[] = {
 };
 
 constexpr Word kWorkgroupScope = 2, kSubgroupScope = 3, kDeviceScope = 1;
+// SPV_KHR_cooperative_matrix: newer than the headers that Forge builds with.
+constexpr Op kOpMatrixLoad = Op{4457}, kOpMatrixStore = Op{4458}, kOpMatrixMulAdd = Op{4459};
+constexpr Word kRowMajor = 0, kColumnMajorLayout = 1, kMatrixSignedOperands = 0xf;
 constexpr Word kAcquireRelease = 0x8, kUniformMemory = 0x40, kWorkgroupMemory = 0x100;
 
 }  // namespace
@@ -215,9 +218,53 @@ Word SpirvPrinter::Access(const Inst& i) {
   return m_.AddValue(Op::OpAccessChain, Pointer(storage, type), {views_[i.view], index});
 }
 
-void SpirvPrinter::Store(const Inst& i) {
-  m_.Add(SpirvModule::kBody, Op::OpStore, {Access(i), Of(k_.ArgsOf(i)[1])});
+std::vector<Word> SpirvPrinter::MemoryOperands(const Inst& i, bool store) {
+  if (!needs_.matrices || k_.views[i.view].space != Space::kShared) return {};
+  const auto made = store ? spv::MemoryAccessMask::MakePointerAvailable
+                          : spv::MemoryAccessMask::MakePointerVisible;
+  return {static_cast<Word>(made | spv::MemoryAccessMask::NonPrivatePointer), U32(kWorkgroupScope)};
 }
+
+Word SpirvPrinter::Load(const Inst& i) {
+  std::vector<Word> words = {Access(i)};
+  const std::vector<Word> how = MemoryOperands(i, false);
+  words.insert(words.end(), how.begin(), how.end());
+  return m_.AddValue(Op::OpLoad, TypeOf(k_.views[i.view].elem), words);
+}
+
+void SpirvPrinter::Store(const Inst& i) {
+  std::vector<Word> words = {Access(i), Of(k_.ArgsOf(i)[1])};
+  const std::vector<Word> how = MemoryOperands(i, true);
+  words.insert(words.end(), how.begin(), how.end());
+  m_.Add(SpirvModule::kBody, Op::OpStore, words);
+}
+
+// ---- matrices -----------------------------------------------------------------------------------
+
+Word SpirvPrinter::MatrixLoad(const Inst& i) {
+  const Word layout = i.aux & kColumnMajor ? kColumnMajorLayout : kRowMajor;
+  std::vector<Word> words = {Access(i), U32(layout), Of(k_.ArgsOf(i)[1])};
+  const std::vector<Word> how = MemoryOperands(i, false);
+  words.insert(words.end(), how.begin(), how.end());
+  return m_.AddValue(kOpMatrixLoad, TypeOf(k_.values[i.result].type), words);
+}
+
+void SpirvPrinter::MatrixStore(const Inst& i) {
+  const std::span<const Id> args = k_.ArgsOf(i);
+  std::vector<Word> words = {Access(i), Of(args[2]), U32(kRowMajor), Of(args[1])};
+  const std::vector<Word> how = MemoryOperands(i, true);
+  words.insert(words.end(), how.begin(), how.end());
+  m_.Add(SpirvModule::kBody, kOpMatrixStore, words);
+}
+
+Word SpirvPrinter::MatrixMulAdd(const Inst& i) {
+  std::vector<Word> words = OfAll(k_.ArgsOf(i));
+  const DType sum = ElemOf(k_.ArgsOf(i)[2]);
+  if (IsInt(sum) && IsSigned(sum)) words.push_back(kMatrixSignedOperands);
+  return m_.AddValue(kOpMatrixMulAdd, TypeOf(k_.values[i.result].type), words);
+}
+
+// ---- the rest -----------------------------------------------------------------------------------
 
 Word SpirvPrinter::Atomic(const Inst& i) {
   const Type& t = k_.values[i.result].type;
@@ -273,7 +320,11 @@ Word SpirvPrinter::Value(const Inst& i) {
     case Code::kDot4:
       return Dot4(i);
     case Code::kLoad:
-      return m_.AddValue(Op::OpLoad, TypeOf(k_.views[i.view].elem), {Access(i)});
+      return Load(i);
+    case Code::kMatrixLoad:
+      return MatrixLoad(i);
+    case Code::kMatrixMulAdd:
+      return MatrixMulAdd(i);
     case Code::kAtomic:
       return Atomic(i);
     case Code::kShuffle:

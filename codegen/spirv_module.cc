@@ -27,11 +27,15 @@ std::vector<Word> WithString(std::initializer_list<Word> words, std::string_view
 
 }  // namespace
 
-SpirvModule::SpirvModule() {
+SpirvModule::SpirvModule(bool vulkan_memory) {
   Capability(spv::Capability::Shader);
+  if (vulkan_memory) {
+    Capability(spv::Capability::VulkanMemoryModel);
+    Extension("SPV_KHR_vulkan_memory_model");
+  }
   Add(kMemoryModel, spv::Op::OpMemoryModel,
       {static_cast<Word>(spv::AddressingModel::Logical),
-       static_cast<Word>(spv::MemoryModel::GLSL450)});
+       static_cast<Word>(vulkan_memory ? spv::MemoryModel::Vulkan : spv::MemoryModel::GLSL450)});
 }
 
 void SpirvModule::Add(Section s, spv::Op op, Words operands) {

@@ -36,7 +36,8 @@ class SpirvModule {
     kSections
   };
 
-  SpirvModule();
+  // The memory model is GLSL450's, or Vulkan's where `vulkan_memory`.
+  explicit SpirvModule(bool vulkan_memory);
   Word NewId() { return next_++; }
 
   void Add(Section s, spv::Op op, Words operands);

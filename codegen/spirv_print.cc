@@ -54,6 +54,9 @@ void SpirvPrinter::PrintBlock(BlockId b) {
       case Code::kStore:
         Store(i);
         break;
+      case Code::kMatrixStore:
+        MatrixStore(i);
+        break;
       case Code::kBarrier:
         Barrier();
         break;

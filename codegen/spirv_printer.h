@@ -13,7 +13,8 @@ namespace forge::codegen {
 
 class SpirvPrinter {
  public:
-  SpirvPrinter(const Kernel& k, const Caps& caps) : k_(k), caps_(caps), needs_(NeedsOf(k)) {}
+  SpirvPrinter(const Kernel& k, const Caps& caps)
+      : k_(k), caps_(caps), needs_(NeedsOf(k)), m_(needs_.matrices) {}
   std::vector<uint32_t> Print();
 
  private:
@@ -44,9 +45,16 @@ class SpirvPrinter {
   Word MulHigh(const Inst& i);
   Word Dot4(const Inst& i);
   Word Access(const Inst& i);  // a pointer to the element that a load or store names
+  // What follows a load or store of the view: in Vulkan's memory model only what says so is seen by
+  // other invocations after a barrier.
+  std::vector<Word> MemoryOperands(const Inst& i, bool store);
+  Word Load(const Inst& i);
   Word Atomic(const Inst& i);
   Word Subgroup(const Inst& i);
   void Store(const Inst& i);
+  Word MatrixLoad(const Inst& i);
+  void MatrixStore(const Inst& i);
+  Word MatrixMulAdd(const Inst& i);
   void Barrier();
   Word Value(const Inst& i);
 

@@ -106,6 +106,7 @@ Uniform UniformOf(const Kernel& k, const Inst& i) {
     case Code::kAtomic:
     case Code::kSubgroupScan:
     case Code::kMatrixLoad:
+    case Code::kMatrixMulAdd:
       return Uniform::kInvocation;
     case Code::kSubgroupReduce:
     case Code::kBallot:

@@ -33,6 +33,7 @@ class Verifier {
       return Internal("kernel '{}': view {} '{}': {}", k_.name, n, v.name, why);
     };
     if (absl::Status s = VerifyType(v.elem); !s.ok()) return refuse(Message(s));
+    if (v.elem.is_matrix()) return refuse("memory holds elements of matrices");
     if (v.space != Space::kGlobal)
       return v.extent > 0 ? absl::OkStatus() : refuse("has no elements");
     if (v.operand < 0) return refuse("names no operand");

@@ -56,6 +56,25 @@ absl::Status Limits(const Kernel& k, const Caps& caps) {
   return absl::OkStatus();
 }
 
+// Does the device multiply matrices of these shapes?
+absl::Status Matrices(const Kernel& k, const Caps& caps) {
+  for (const Block& block : k.blocks)
+    for (const Inst& i : block.insts) {
+      if (i.code != Code::kMatrixMulAdd) continue;
+      const std::span<const Id> args = k.ArgsOf(i);
+      const Type &a = k.values[args[0]].type, &b = k.values[args[1]].type,
+                 &c = k.values[args[2]].type;
+      const auto same = [&](const MatrixShape& s) {
+        return s.a == a.elem && s.b == b.elem && s.c == c.elem && s.m == c.rows && s.n == c.cols &&
+               s.k == a.cols && !s.workgroup_scope;
+      };
+      if (std::none_of(caps.matrices.begin(), caps.matrices.end(), same))
+        return Internal("kernel '{}': no matrices {} = {} {}", k.name, ToText(c), ToText(a),
+                        ToText(b));
+    }
+  return absl::OkStatus();
+}
+
 // Can all 64-bit integers be halved?
 bool Splits(const Kernel& k) {
   for (const Block& b : k.blocks)
@@ -68,6 +87,7 @@ bool Splits(const Kernel& k) {
 
 absl::Status VerifyCaps(const Kernel& k, const Caps& caps) {
   FORGE_RETURN_IF_ERROR(Limits(k, caps));
+  FORGE_RETURN_IF_ERROR(Matrices(k, caps));
   const Needs n = NeedsOf(k);
   const struct {
     std::string_view what;
@@ -84,6 +104,7 @@ absl::Status VerifyCaps(const Kernel& k, const Caps& caps) {
       {"subgroup arithmetic", n.subgroup_arithmetic, caps.subgroup_arithmetic},
       {"subgroup shuffles", n.subgroup_shuffle, caps.subgroup_shuffle},
       {"subgroup ballots", n.subgroup_ballot, caps.subgroup_ballot},
+      {"cooperative matrices", n.matrices, !caps.matrices.empty()},
   };
   for (const auto& r : rows)
     if (r.needed && !r.present)

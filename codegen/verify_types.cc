@@ -89,6 +89,36 @@ absl::Status Memory(const Typed& t) {
                 "atomics are for i32 and u32 in global and shared memory");
 }
 
+absl::Status MatrixMemory(const Typed& t) {
+  FORGE_RETURN_IF_ERROR(Expect(t.i.view < t.k.views.size(), "there is no such view"));
+  const View& v = t.k.views[t.i.view];
+  const bool load = t.i.code == Code::kMatrixLoad;
+  const Type& matrix = load ? t.Out() : t.In(2);
+  FORGE_RETURN_IF_ERROR(Expect(t.Index(0) && t.Index(1), "index and stride are not i32s"));
+  for (size_t n = 0; n < 2; ++n)
+    FORGE_RETURN_IF_ERROR(Expect(t.k.values[t.args[n]].uniform >= Uniform::kSubgroup,
+                                 "index and stride may differ in the subgroup"));
+  FORGE_RETURN_IF_ERROR(Expect(matrix.is_matrix() && matrix.elem == v.elem.elem,
+                               "is not about a matrix of the view's elements"));
+  FORGE_RETURN_IF_ERROR(Expect(v.space != Space::kPrivate, "a subgroup shares no private memory"));
+  return Expect(load ? v.reads : v.space != Space::kGlobal || v.writes,
+                load ? "the view is not read" : "the view is not written");
+}
+
+absl::Status MatrixMulAdd(const Typed& t) {
+  const Type &a = t.In(0), &b = t.In(1), &c = t.In(2);
+  FORGE_RETURN_IF_ERROR(Expect(a.use == MatrixUse::kA && b.use == MatrixUse::kB &&
+                                   c.use == MatrixUse::kAccumulator && t.Out() == c,
+                               "takes an A, a B and the accumulator that it gives"));
+  return Expect(a.rows == c.rows && b.cols == c.cols && a.cols == b.rows, "its sizes differ");
+}
+
+// The other instructions take elements one by one.
+bool TakesMatrices(Code c) {
+  return c == Code::kLiteral || c == Code::kMatrixLoad || c == Code::kMatrixStore ||
+         c == Code::kMatrixMulAdd || Info(c).effect == Effect::kControl;
+}
+
 absl::Status Control(const Typed& t) {
   if (t.i.code == Code::kIf) return Expect(t.In(0) == kBool, "the condition is not a bool");
   if (t.i.code == Code::kYield) return absl::OkStatus();
@@ -132,8 +162,9 @@ absl::Status Own(const Typed& t) {
       return Expect(t.In(0) == kBool && t.Out() == kU32.Lanes(4), "takes a bool and gives u32x4");
     case Code::kMatrixLoad:
     case Code::kMatrixStore:
+      return MatrixMemory(t);
     case Code::kMatrixMulAdd:
-      return Internal("no printer has cooperative matrices");
+      return MatrixMulAdd(t);
     default:
       return Control(t);
   }
@@ -150,9 +181,11 @@ absl::Status SameTypes(std::span<const Id> values, std::span<const Id> like, con
 }  // namespace
 
 absl::Status VerifyType(const Type& t) {
-  if (t.use != MatrixUse::kNone) return Internal("no printer has cooperative matrices");
   if (!Has(SetOf(ElementClass::kAny), t.elem))
     return Internal("values of {} live in integers", Name(t.elem));
+  if (t.is_matrix())
+    return Expect(t.held_by == Scope::kSubgroup && t.lanes == 1 && t.rows > 0 && t.cols > 0,
+                  "matrices have rows and columns and are held by a subgroup");
   return Expect(t.lanes == 1 || t.lanes == 2 || t.lanes == 4, "vectors have 1, 2 or 4 lanes");
 }
 
@@ -164,6 +197,10 @@ absl::Status VerifyTypes(const Kernel& k, const Inst& i) {
                       i.code == Code::kMatrixStore || i.code == Code::kYield;
   if (!control || silent)
     FORGE_RETURN_IF_ERROR(Expect(i.result_count == (silent ? 0 : 1), "gives one value too many"));
+  const auto is_matrix = [&](Id v) { return k.values[v].type.is_matrix(); };
+  if (!TakesMatrices(i.code) && (std::any_of(t.args.begin(), t.args.end(), is_matrix) ||
+                                 (i.result_count > 0 && is_matrix(i.result))))
+    return Internal("does not take matrices");
   if (!t.args.empty())
     FORGE_RETURN_IF_ERROR(Expect(Has(SetOf(info.of), t.In(0).elem), "does not take such elements"));
   if (info.rule == TypeRule::kOwn) return Own(t);

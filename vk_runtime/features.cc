@@ -48,21 +48,39 @@ std::optional<DType> ElementOf(VkComponentTypeKHR t) {
       return std::nullopt;
   }
 }
+// Those that schedules use: products of f16 with sums of f32.
 void GrantMatrices(const Queries& q, Granted& g) {
   g.want.matrices.cooperativeMatrix = VK_TRUE;
   g.want.memory_model.vulkanMemoryModel = VK_TRUE;
   for (const auto& m : q.matrices) {
     const auto a = ElementOf(m.AType), b = ElementOf(m.BType), c = ElementOf(m.CType);
     if (!a || !b || !c || m.ResultType != m.CType || m.saturatingAccumulation) continue;
-    if (m.scope != VK_SCOPE_SUBGROUP_KHR && m.scope != VK_SCOPE_WORKGROUP_KHR) continue;
-    if (m.MSize > UINT16_MAX || m.NSize > UINT16_MAX || m.KSize > UINT16_MAX) continue;
+    if (m.scope != VK_SCOPE_SUBGROUP_KHR || *a != DType::kF16 || *b != *a || *c != DType::kF32)
+      continue;
+    const auto usable = [](uint32_t size) {
+      return std::has_single_bit(size) && size >= 8 && size <= 64;
+    };
+    if (!usable(m.MSize) || !usable(m.NSize) || !usable(m.KSize)) continue;
     g.caps.matrices.push_back({.a = *a,
                                .b = *b,
                                .c = *c,
                                .m = static_cast<uint16_t>(m.MSize),
                                .n = static_cast<uint16_t>(m.NSize),
-                               .k = static_cast<uint16_t>(m.KSize),
-                               .workgroup_scope = m.scope == VK_SCOPE_WORKGROUP_KHR});
+                               .k = static_cast<uint16_t>(m.KSize)});
+  }
+}
+
+// Lists each shape as a feature of its own, and keeps those that did not fail.
+void ListMatrices(const Failures& failed, Granted& g) {
+  for (const auto& shape : std::exchange(g.caps.matrices, {})) {
+    Feature f{.name = MatrixFeature(shape), .present = true, .note = {}};
+    if (const auto failure = failed.find(f.name); failure != failed.end()) {
+      f.note = "self-test failed: " + failure->second;
+      f.present = false;
+    } else {
+      g.caps.matrices.push_back(shape);
+    }
+    g.list.push_back(std::move(f));
   }
 }
 
@@ -282,6 +300,10 @@ absl::StatusOr<Settings> Settings::FromEnvironment() {
   return s;
 }
 
+std::string MatrixFeature(const codegen::MatrixShape& shape) {
+  return "cooperative_matrix_" + shape.ToText();
+}
+
 absl::StatusOr<Granted> Grant(const Queries& q, const Settings& settings, const Failures& failed) {
   FORGE_RETURN_IF_ERROR(CheckNames(settings.disable));
   Granted g;
@@ -301,6 +323,7 @@ absl::StatusOr<Granted> Grant(const Queries& q, const Settings& settings, const 
     if (f.present) row.grant(q, g);
     g.list.push_back(std::move(f));
   }
+  ListMatrices(failed, g);
   // Required on devices that emulate Vulkan over another API.
   if (q.Has("VK_KHR_portability_subset")) g.extensions.push_back("VK_KHR_portability_subset");
   return g;

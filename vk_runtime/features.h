@@ -46,6 +46,9 @@ using Failures = std::map<std::string, std::string, std::less<>>;
 //   errors: InvalidArgument: a name in `settings.disable` is no feature
 absl::StatusOr<Granted> Grant(const Queries& q, const Settings& settings, const Failures& failed);
 
+// The feature that a shape of matrices is listed and tried as: "cooperative_matrix_f16_16x8x16".
+std::string MatrixFeature(const codegen::MatrixShape& shape);
+
 // Is every limit at least what Vulkan 1.1 guarantees, and is there a compute queue? No(what lacks).
 Verdict Usable(const Queries& q);
 // The queue family to compute on; FORGE_CHECKs that Usable(q).

@@ -193,15 +193,107 @@ constexpr Probe kProbes[] = {
      Specials},
 };
 
+// ---- matrices -----------------------------------------------------------------------------------
+
+// Element `part` of those that an invocation with this word fills in: -3 .. 4.
+int MatrixElement(uint32_t word, uint32_t part) {
+  return static_cast<int>(word >> (part % 8 * 3) & 7) - 3;
+}
+
+// Fills `view`, kProbeLanes elements at a time, from a word of each invocation.
+void FillMatrix(Builder& b, uint16_t view, uint32_t elements, Val word) {
+  for (uint32_t part = 0; part * kProbeLanes < elements; ++part) {
+    const Val bits =
+        b.Emit(Code::kAnd, codegen::kU32,
+               {b.Emit(Code::kShr, codegen::kU32, {word, b.Bits(codegen::kU32, part % 8 * 3)}),
+                b.Bits(codegen::kU32, 7)});
+    const Val number = b.Emit(Code::kSub, codegen::kF32,
+                              {b.Convert(bits, DType::kF32), b.Literal(codegen::kF32, 3)});
+    const Val at = b.Emit(Code::kAdd, codegen::kI32,
+                          {b.Builtin(BuiltinKind::kLocalX), b.Int(part * kProbeLanes)});
+    b.Store(view, at, b.Convert(number, DType::kF16));
+  }
+}
+
+// Every element of the product of the matrices that x and y fill, weighed by where it stands.
+Val EmitMatrices(Builder& b, const codegen::MatrixShape& s, Val x, Val y) {
+  using codegen::MatrixUse;
+  using codegen::Type;
+  const auto shared = [&](const char* name, DType t, uint32_t elements) {
+    return b.AddView({.name = name,
+                      .space = codegen::Space::kShared,
+                      .elem = {t},
+                      .extent = elements,
+                      .reads = true,
+                      .writes = true});
+  };
+  const uint32_t results = uint32_t{s.m} * s.n;
+  const uint16_t left = shared("left", s.a, uint32_t{s.m} * s.k);
+  const uint16_t right = shared("right", s.b, uint32_t{s.k} * s.n);
+  const uint16_t out = shared("product", s.c, results);
+  FillMatrix(b, left, uint32_t{s.m} * s.k, x);
+  FillMatrix(b, right, uint32_t{s.k} * s.n, y);
+  b.Barrier();
+  const Val first =
+      b.Emit(Code::kEq, codegen::kBool, {b.Builtin(BuiltinKind::kSubgroup), b.Int(0)});
+  b.If(first, [&] {
+    const Val zero = b.Literal(Type::Matrix(s.c, MatrixUse::kAccumulator, s.m, s.n), 0);
+    const Val a =
+        b.MatrixLoad(left, Type::Matrix(s.a, MatrixUse::kA, s.m, s.k), b.Int(0), b.Int(s.k), false);
+    const Val c = b.MatrixLoad(right, Type::Matrix(s.b, MatrixUse::kB, s.k, s.n), b.Int(0),
+                               b.Int(s.n), false);
+    b.MatrixStore(out, b.Int(0), b.Int(s.n), b.MatrixMulAdd(a, c, zero));
+  });
+  b.Barrier();
+  Val sum = b.Literal(codegen::kF32, 0);
+  for (uint32_t part = 0; part * kProbeLanes < results; ++part) {
+    const Val at = b.Emit(Code::kAdd, codegen::kI32,
+                          {b.Builtin(BuiltinKind::kLocalX), b.Int(part * kProbeLanes)});
+    sum = b.Emit(Code::kFma, codegen::kF32,
+                 {b.Load(out, at), b.Literal(codegen::kF32, part + 1), sum});
+  }
+  return b.Emit(Code::kBitcast, codegen::kU32, {sum});
+}
+
+uint32_t ExpectedOfMatrices(const codegen::MatrixShape& s, const ProbeRun& r, uint32_t i) {
+  const auto element = [](const ProbeWords& words, uint32_t at) {
+    return MatrixElement(words[at % kProbeLanes], at / kProbeLanes);
+  };
+  int sum = 0;
+  for (uint32_t at = i; at < uint32_t{s.m} * s.n; at += kProbeLanes)
+    for (uint32_t k = 0; k < s.k; ++k)
+      sum += element(r.a, at / s.n * s.k + k) * element(r.b, k * s.n + at % s.n) *
+             static_cast<int>(at / kProbeLanes + 1);
+  return std::bit_cast<uint32_t>(static_cast<float>(sum));
+}
+
+// Differs in every bit that elements are made of.
+ProbeWords Mixed(bool second) {
+  ProbeWords w;
+  for (uint32_t i = 0; i < kProbeLanes; ++i) w[i] = (i + (second ? 77 : 1)) * 2654435761u;
+  return w;
+}
+
 }  // namespace
+
+Probe MatrixProbe(const codegen::MatrixShape& shape) {
+  return {.feature = "cooperative_matrix",
+          .in_subgroup = true,
+          .emit = nullptr,
+          .expect = nullptr,
+          .input = Mixed,
+          .matrix = shape};
+}
 
 const Probe& PlainProbe() { return kPlain; }
 std::span<const Probe> Probes() { return kProbes; }
 
-codegen::Kernel KernelOf(const Probe& p) {
+codegen::Kernel KernelOf(const Probe& p, const codegen::Caps& caps) {
+  const bool matrices = p.matrix.m > 0;
   codegen::Kernel k;
   k.name = fmt::format("probe_{}", p.feature);
   k.workgroup = {kProbeLanes, 1, 1};
+  if (matrices) k.subgroup = static_cast<uint32_t>(caps.matrix_subgroup_size());
   Builder b(k);
   const uint16_t in = b.AddView({.name = "in", .elem = codegen::kU32, .operand = 0});
   const uint16_t out = b.AddView(
@@ -210,7 +302,8 @@ codegen::Kernel KernelOf(const Probe& p) {
   const auto plus = [&](uint32_t n) {
     return b.Emit(Code::kAdd, codegen::kI32, {i, b.Int(n * kProbeLanes)});
   };
-  const Val result = p.emit(b, b.Load(in, i), b.Load(in, plus(1)));
+  const Val x = b.Load(in, i), y = b.Load(in, plus(1));
+  const Val result = matrices ? EmitMatrices(b, p.matrix, x, y) : p.emit(b, x, y);
   const auto word = [&](BuiltinKind which) {
     return p.in_subgroup ? b.Emit(Code::kBitcast, codegen::kU32, {b.Builtin(which)})
                          : b.Bits(codegen::kU32, 0);
@@ -226,7 +319,8 @@ std::string Judge(const Probe& p, const ProbeRun& r) {
   std::map<uint32_t, std::vector<uint32_t>> subgroups;
   for (uint32_t i = 0; i < kProbeLanes; ++i) subgroups[r.subgroup[i]].push_back(i);
   for (uint32_t i = 0; i < kProbeLanes; ++i) {
-    const uint32_t expected = p.expect(r, subgroups[r.subgroup[i]], i);
+    const uint32_t expected = p.matrix.m > 0 ? ExpectedOfMatrices(p.matrix, r, i)
+                                             : p.expect(r, subgroups[r.subgroup[i]], i);
     if (r.out[i] != expected)
       return fmt::format("invocation {} computed {:#x} instead of {:#x}", i, r.out[i], expected);
   }

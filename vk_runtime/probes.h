@@ -26,12 +26,14 @@ struct Probe {
   codegen::Val (*emit)(codegen::Builder& b, codegen::Val x, codegen::Val y);
   uint32_t (*expect)(const ProbeRun& r, const std::vector<uint32_t>& mates, uint32_t i);
   ProbeWords (*input)(bool second);
+  codegen::MatrixShape matrix = {};  // with a size: multiplies such matrices, in place of `emit`
 };
 
 // Tries nothing but that the device computes.
 const Probe& PlainProbe();
 std::span<const Probe> Probes();
-codegen::Kernel KernelOf(const Probe& p);
+Probe MatrixProbe(const codegen::MatrixShape& shape);
+codegen::Kernel KernelOf(const Probe& p, const codegen::Caps& caps);
 // What is wrong with the result; empty: nothing.
 std::string Judge(const Probe& p, const ProbeRun& r);
 

@@ -17,13 +17,14 @@ constexpr uint8_t kUnwritten = 0xa5;
 // Runs `p` with the inputs of `r` and fills in the rest of it. False: the device wrote nothing, or
 // has no memory that could be written.
 absl::StatusOr<bool> Execute(VulkanDevice& device, const Probe& p, ProbeRun& r) {
-  const codegen::Kernel kernel = KernelOf(p);
+  const codegen::Kernel kernel = KernelOf(p, device.context()->caps());
   FORGE_RETURN_IF_ERROR(codegen::Verify(kernel, device.context()->caps()));
   const std::vector<uint32_t> words = codegen::PrintSpirv(kernel, device.context()->caps());
   PlannedLaunch launch;
   FORGE_ASSIGN_OR_RETURN(
       launch.pipeline,
-      device.pipelines().Get({.name = kernel.name, .spirv = words, .operands = 2}));
+      device.pipelines().Get(
+          {.name = kernel.name, .spirv = words, .operands = 2, .subgroup = kernel.subgroup}));
   launch.name = kernel.name;
   launch.operands = {{.step_operand = 0}, {.step_operand = 1, .reads = false, .writes = true}};
   for (LaunchNumber& n : launch.grid) n.constant = 1;
@@ -68,9 +69,21 @@ std::filesystem::path PathOf(const Queries& q) {
   return path;
 }
 
+constexpr std::string_view kMatrixPrefix = "cooperative_matrix_";
+
+std::vector<Probe> ProbesOf(std::string_view feature, const codegen::Caps& caps) {
+  std::vector<Probe> out;
+  for (const Probe& p : Probes())
+    if (p.feature == feature) out.push_back(p);
+  for (const codegen::MatrixShape& shape : caps.matrices)
+    if (MatrixFeature(shape) == feature) out.push_back(MatrixProbe(shape));
+  return out;
+}
+
 SelfTest NothingTried(std::string_view why) {
   SelfTest test;
   for (const Probe& p : Probes()) test.failed[p.feature] = why;
+  test.failed["cooperative_matrix"] = why;
   return test;
 }
 
@@ -86,6 +99,7 @@ bool SelfTest::Knows(std::string_view feature) const {
 }
 
 bool IsTried(std::string_view feature) {
+  if (feature.substr(0, kMatrixPrefix.size()) == kMatrixPrefix) return true;
   return std::any_of(Probes().begin(), Probes().end(),
                      [&](const Probe& p) { return p.feature == feature; });
 }
@@ -105,8 +119,8 @@ absl::Status RunSelfTest(VulkanDevice& device, std::span<const std::string> know
       continue;
     tell("try " + f.name);
     std::string wrong;
-    for (const Probe& p : Probes()) {
-      if (p.feature != f.name || !wrong.empty()) continue;
+    for (const Probe& p : ProbesOf(f.name, device.context()->caps())) {
+      if (!wrong.empty()) continue;
       const absl::StatusOr<std::string> fault = FaultOf(device, p);
       wrong = fault.ok() ? *fault : std::string(Message(fault.status()));
     }
@@ -118,7 +132,7 @@ absl::Status RunSelfTest(VulkanDevice& device, std::span<const std::string> know
 }
 
 std::string SelfTestReport::Title(const Queries& q) {
-  constexpr int kVersion = 2;
+  constexpr int kVersion = 3;
   return OneLine(fmt::format("forge self-test {} of {} driver {:#x}", kVersion,
                              q.properties.deviceName, q.properties.driverVersion));
 }

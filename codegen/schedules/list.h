@@ -9,7 +9,7 @@ extern const Schedule kElementwise;
 extern const Schedule kReduceRows, kReduceOutputs;
 extern const Schedule kSoftmaxRows, kSoftmaxSerial;
 extern const Schedule kLayerNormRows, kLayerNormSerial;
-extern const Schedule kMatmulShuffle, kMatmulShared, kMatmulSimple;
+extern const Schedule kMatmulMatrix, kMatmulShuffle, kMatmulShared, kMatmulSimple;
 extern const Schedule kConvDepthwise, kConvDirect;
 extern const Schedule kPool;
 extern const Schedule kAttentionShuffle, kAttentionShared;

@@ -33,9 +33,6 @@ using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
 
-// Nearly all with one number changed.
-constexpr size_t kMostChoices = 24;
-
 class RegionTest : public ::testing::TestWithParam<Caps (*)()> {
  protected:
   RegionTest() : caps_(GetParam()()) {}
@@ -55,7 +52,7 @@ class RegionTest : public ::testing::TestWithParam<Caps (*)()> {
     EXPECT_TRUE(region.ok()) << region.status();
     if (!region.ok()) return ran;
     Interpret();
-    for (const Choice& choice : ChoicesFor(*region, kMostChoices)) {
+    for (const Choice& choice : ChoicesFor(*region, most_choices_)) {
       if (std::find(ran.begin(), ran.end(), choice.schedule->name) == ran.end())
         ran.emplace_back(choice.schedule->name);
       ExpectRightUnder(choice, *region);
@@ -80,6 +77,7 @@ class RegionTest : public ::testing::TestWithParam<Caps (*)()> {
 
   ir::Function f_{"region"};
   Caps caps_;
+  size_t most_choices_ = 24;  // nearly all with one number changed
 
  private:
   void Interpret() {
@@ -96,7 +94,14 @@ class RegionTest : public ::testing::TestWithParam<Caps (*)()> {
     ASSERT_TRUE(program.ok()) << program.status();
     const auto got = testing::RunProgram(region, *program, Operands());
     ASSERT_TRUE(got.ok()) << got.status();
-    for (size_t i = 0; i < got->size(); ++i) ExpectClose(want_[i], (*got)[i]);
+    for (size_t i = 0; i < got->size(); ++i) ExpectClose(want_[i], (*got)[i], Tolerance());
+  }
+
+  // Sums are rounded once where operands are f16, to its 11 bits.
+  double Tolerance() const {
+    const bool narrow = std::any_of(arguments_.begin(), arguments_.end(),
+                                    [](const auto& a) { return a.dtype() == DType::kF16; });
+    return narrow ? 1e-3 : 2e-6;
   }
 
   std::vector<const ir::HostValue*> Operands() const {
@@ -112,12 +117,12 @@ class RegionTest : public ::testing::TestWithParam<Caps (*)()> {
       v->Set(i, static_cast<double>((i * 37 + value * 11) % 101) / 25 - 2);
     return *v;
   }
-  static void ExpectClose(const ir::HostValue& want, const ir::HostValue& got) {
+  static void ExpectClose(const ir::HostValue& want, const ir::HostValue& got, double tolerance) {
     ASSERT_EQ(want.elements(), got.elements());
     double scale = 1;
     for (int64_t i = 0; i < want.elements(); ++i) scale = std::max(scale, std::abs(want.f64(i)));
     for (int64_t i = 0; i < want.elements(); ++i)
-      ASSERT_NEAR(want.f64(i), got.f64(i), 2e-6 * scale) << "element " << i;
+      ASSERT_NEAR(want.f64(i), got.f64(i), tolerance * scale) << "element " << i;
   }
 
   std::vector<ir::HostValue> arguments_, want_;
@@ -201,6 +206,37 @@ TEST_P(RegionTest, ProductOfLargeMatrices) {
   Return(f_(ir::Add{}, {f_(ir::MatMul{}, {a, b}), c}));
   EXPECT_THAT(ExpectRight(), IsSupersetOf({Tiled(), std::string("matmul_simple")}));
   EXPECT_EQ(Chosen(), Tiled());
+}
+
+// Operands of f16, which some devices multiply as matrices.
+class HalvesTest : public RegionTest {
+ protected:
+  HalvesTest() { most_choices_ = 8; }  // the machine is slow at matrices
+  void ExpectMatrices() { EXPECT_EQ(Chosen() == "matmul_matrix", !caps_.matrices.empty()); }
+};
+
+TEST_P(HalvesTest, WithBiasAndActivation) {
+  Value a = Argument({2, 40, 36}, DType::kF16), b = Argument({36, 24}, DType::kF16);
+  Value c = Argument({24}, DType::kF16);
+  Value y = f_(ir::Relu{}, {f_(ir::Add{}, {f_(ir::MatMul{}, {a, b}), c})});
+  Return(f_(ir::Cast{.to = DType::kF32}, {y}));
+  ExpectRight();
+  ExpectMatrices();
+}
+
+TEST_P(HalvesTest, TransposedAndOfOddSizes) {
+  Value a = Argument({19, 33}, DType::kF16), b = Argument({21, 19}, DType::kF16);
+  Return(f_(ir::MatMul{.transpose_a = true, .transpose_b = true}, {a, b}));
+  ExpectRight();
+  ExpectMatrices();
+}
+
+TEST_P(HalvesTest, ConvolutionWithBias) {
+  Value x = Argument({2, 4, 6, 8}, DType::kF16), w = Argument({20, 4, 3, 3}, DType::kF16);
+  Value bias = Argument({20}, DType::kF16);
+  Return(f_(ir::Relu{}, {f_(ir::Conv2d{.padding = {1, 1, 1, 1}}, {x, w, bias})}));
+  ExpectRight();
+  ExpectMatrices();
 }
 
 TEST_P(RegionTest, WithoutShufflesSoftwareDevicesDoWithoutTiles) {
@@ -344,12 +380,17 @@ TEST_P(RegionTest, RefusesMoreOperandsThanCanBeBound) {
 
 std::string NameOf(const ::testing::TestParamInfo<Caps (*)()>& info) {
   const Caps caps = info.param();
+  if (!caps.matrices.empty()) return "matrices";
   return caps.runs_on_cpu ? "cpu" : caps.f64 ? "gpu" : "poorest";
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, RegionTest,
                          ::testing::Values(&testing::PoorestCaps, &testing::CpuCaps,
                                            &testing::GpuCaps),
+                         NameOf);
+INSTANTIATE_TEST_SUITE_P(Devices, HalvesTest,
+                         ::testing::Values(&testing::PoorestCaps, &testing::CpuCaps,
+                                           &testing::GpuCaps, &testing::MatrixCaps),
                          NameOf);
 
 }  // namespace

@@ -2,6 +2,8 @@
 // Kernels that must not pass, made by breaking good ones.
 #include <gmock/gmock.h>
 
+#include <functional>
+
 #include "tests/codegen/kernels.h"
 
 namespace forge::codegen {
@@ -92,7 +94,56 @@ TEST(VerifyTest, RefusesTypesWithoutArithmetic) {
   EXPECT_THAT(Refusal(k), HasSubstr("is u8"));
   k.views[0].elem = kF32;
   k.views[0].elem.use = MatrixUse::kA;
-  EXPECT_THAT(Refusal(k), HasSubstr("cooperative matrices"));
+  EXPECT_THAT(Refusal(k), HasSubstr("held by a subgroup"));
+  k.views[0].elem = Type::Matrix(DType::kF32, MatrixUse::kA, 8, 8);
+  EXPECT_THAT(Refusal(k), HasSubstr("memory holds elements of matrices"));
+}
+
+// One product of matrices of 8 x 8; `shift` is what they are read from in shared memory.
+Kernel MatrixProduct(const std::function<Val(Builder&)>& shift) {
+  return MakeKernel("matrices", [&](Builder& b, Val) {
+    const uint16_t tile = b.AddView(Shared("tile", {DType::kF16}, 256));
+    const uint16_t out = b.AddView(Writes("y", kF32, 0));
+    const auto load = [&](MatrixUse use) {
+      return b.MatrixLoad(tile, Type::Matrix(DType::kF16, use, 8, 8), shift(b), b.Int(8), false);
+    };
+    const Val zero = b.Literal(Type::Matrix(DType::kF32, MatrixUse::kAccumulator, 8, 8), 0);
+    const Val a = load(MatrixUse::kA), x = load(MatrixUse::kB);
+    b.MatrixStore(out, b.Int(0), b.Int(8), b.MatrixMulAdd(a, x, zero));
+  });
+}
+
+Caps CapsWithMatrices() {
+  Caps caps = RichCaps();
+  caps.matrices = {{.a = DType::kF16, .b = DType::kF16, .c = DType::kF32, .m = 8, .n = 8, .k = 8}};
+  return caps;
+}
+
+TEST(VerifyTest, AcceptsMatricesOfTheDevice) {
+  const Kernel k = MatrixProduct([](Builder& b) { return b.Builtin(BuiltinKind::kSubgroup) * 64; });
+  EXPECT_TRUE(Verify(k, CapsWithMatrices()).ok()) << Refusal(k, CapsWithMatrices());
+  EXPECT_THAT(Refusal(k), HasSubstr("no matrices f32<8, 8> = f16<8, 8> f16<8, 8>"));
+}
+
+TEST(VerifyTest, RefusesMatricesThatASubgroupDisagreesAbout) {
+  const Kernel k = MatrixProduct([](Builder& b) { return b.Builtin(BuiltinKind::kLane); });
+  EXPECT_THAT(Refusal(k), HasSubstr("may differ in the subgroup"));
+}
+
+TEST(VerifyTest, RefusesProductsOfUnlikeMatrices) {
+  Kernel k = MatrixProduct([](Builder& b) { return b.Int(0); });
+  const Inst& product = Find(k, Code::kMatrixMulAdd);
+  std::swap(k.operands[product.args], k.operands[product.args + 1]);
+  EXPECT_THAT(Refusal(k), HasSubstr("takes an A, a B"));
+  std::swap(k.operands[product.args], k.operands[product.args + 1]);
+  k.values[k.operands[product.args]].type.cols = 4;
+  EXPECT_THAT(Refusal(k), HasSubstr("its sizes differ"));
+}
+
+TEST(VerifyTest, RefusesArithmeticOnMatrices) {
+  Kernel k = MatrixProduct([](Builder& b) { return b.Int(0); });
+  Find(k, Code::kMatrixMulAdd).code = Code::kFma;
+  EXPECT_THAT(Refusal(k), HasSubstr("does not take matrices"));
 }
 
 TEST(VerifyTest, RefusesBarriersThatNotAllReach) {

@@ -15,6 +15,7 @@
 #include <map>
 #include <mutex>
 #include <spirv/unified1/spirv.hpp11>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct Lie {
   spv::Capability sign = spv::Capability::Shader;
   spv::Op truth = spv::Op::OpNop, lie = spv::Op::OpNop;
 };
+// SPV_KHR_cooperative_matrix: newer than the headers.
+constexpr auto kCooperativeMatrix = spv::Capability{6022};
+constexpr auto kTypeMatrix = spv::Op{4456};
 constexpr Lie kLies[] = {
     {"fp16", spv::Capability::Float16, spv::Op::OpFSub, spv::Op::OpFAdd},
     {"fp64", spv::Capability::Float64, spv::Op::OpFSub, spv::Op::OpFAdd},
@@ -41,6 +45,7 @@ constexpr Lie kLies[] = {
      spv::Op::OpGroupNonUniformShuffleXor, spv::Op::OpGroupNonUniformShuffle},
     {"subgroup_ballot", spv::Capability::GroupNonUniformBallot},
     {"int_dot", spv::Capability::DotProductKHR, spv::Op::OpSDotKHR, spv::Op::OpUDotKHR},
+    {"cooperative_matrix", kCooperativeMatrix},
     {"signed_zero_inf_nan", spv::Capability::SignedZeroInfNanPreserve, spv::Op::OpFMul,
      spv::Op::OpFAdd},
 };
@@ -66,6 +71,28 @@ bool Uses(std::vector<uint32_t>& module, spv::Capability sign) {
   return uses;
 }
 
+// The matrices that a module multiplies, as the feature they are: "cooperative_matrix_f16_16x8x16".
+std::string MatrixFeature(std::vector<uint32_t>& module) {
+  std::map<uint32_t, uint32_t> constants;
+  uint32_t m = 0, n = 0, k = 0;
+  ForEach(module, [&](spv::Op op, const uint32_t* words, size_t count) {
+    if (op == spv::Op::OpConstant && count == 4) constants[words[2]] = words[3];
+    if (op != kTypeMatrix || count != 7) return;
+    const uint32_t rows = constants[words[4]], columns = constants[words[5]];
+    if (constants[words[6]] == 0) m = rows, k = columns;
+    if (constants[words[6]] == 1) n = columns;
+  });
+  return "cooperative_matrix_f16_" + std::to_string(m) + "x" + std::to_string(n) + "x" +
+         std::to_string(k);
+}
+
+// Is `module` one to lie about, where `feature` is?
+bool IsAbout(std::vector<uint32_t>& module, const Lie& lie, std::string_view feature) {
+  if (!Uses(module, lie.sign)) return false;
+  return feature == lie.feature ||
+         (lie.sign == kCooperativeMatrix && feature == MatrixFeature(module));
+}
+
 void Falsify(std::vector<uint32_t>& module, const Lie& lie) {
   ForEach(module, [&](spv::Op op, uint32_t* words, size_t count) {
     if (lie.truth == spv::Op::OpNop && op == spv::Op::OpStore)
@@ -82,7 +109,7 @@ void Lies(std::vector<uint32_t>& module) {
   const std::string_view feature = what.substr(0, what.find(':'));
   const std::string_view how = what.substr(std::min(feature.size() + 1, what.size()));
   for (const Lie& lie : kLies) {
-    if (feature != lie.feature || !Uses(module, lie.sign)) continue;
+    if (!IsAbout(module, lie, feature)) continue;
     if (how == "crash") std::abort();
     while (how == "hang") ::pause();
     Falsify(module, lie);

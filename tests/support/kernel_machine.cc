@@ -40,6 +40,9 @@ class Machine {
   absl::Status RunPure(const Inst& i, const Mask& mask);
   absl::Status RunMemory(const Inst& i, const Mask& mask);
   absl::Status RunTogether(const Inst& i, const Mask& mask);
+  absl::Status RunMatrix(const Inst& i, const Mask& mask);
+  absl::Status AccessMatrix(const Inst& i, size_t n, const Type& type, std::vector<double>& matrix);
+  std::vector<double> MultiplyMatrices(const Inst& i, size_t n);
   absl::StatusOr<std::span<uint8_t>> Place(const View& v, size_t invocation, int64_t index);
   absl::StatusOr<uint64_t> Fold(const Inst& i, size_t invocation, int lane) const;
   uint64_t Builtin(BuiltinKind which, size_t invocation) const;
@@ -55,6 +58,9 @@ class Machine {
   size_t size_ = 0;
   std::array<int64_t, 3> group_{};
   std::vector<Row> values_;
+  // Elements by rows, in f64, which holds those of every matrix that is multiplied here. The value
+  // of a matrix is its index.
+  std::vector<std::vector<double>> matrices_;
   std::vector<std::vector<uint8_t>> shared_;                // for each view
   std::vector<std::vector<std::vector<uint8_t>>> private_;  // for each view and invocation
 };
@@ -71,6 +77,7 @@ absl::Status Machine::Run() {
       for (group_[0] = 0; group_[0] < grid[0]; ++group_[0]) {
         shared_.assign(k_.views.size(), {});
         private_.assign(k_.views.size(), {});
+        matrices_.clear();
         for (size_t v = 0; v < k_.views.size(); ++v) {
           const View& view = k_.views[v];
           const size_t bytes =
@@ -91,7 +98,11 @@ absl::Status Machine::RunBlock(codegen::BlockId block, const Mask& mask) {
 }
 
 absl::Status Machine::RunInst(const Inst& i, const Mask& mask) {
+  if (i.result_count == 1 && TypeOf(i.result).is_matrix() && i.block_count == 0)
+    return RunMatrix(i, mask);
   switch (i.code) {
+    case Code::kMatrixStore:
+      return RunMatrix(i, mask);
     case Code::kYield:
       return absl::OkStatus();
     case Code::kIf:
@@ -278,6 +289,64 @@ absl::Status Machine::RunMemory(const Inst& i, const Mask& mask) {
         return Internal("an atomic that is not known");
     }
     for (size_t l = 0; l < v.elem.lanes; ++l) std::memcpy(&place[l * width], &next[l], width);
+  }
+  return absl::OkStatus();
+}
+
+// Between memory and a matrix of the subgroup that begins at invocation `n`.
+absl::Status Machine::AccessMatrix(const Inst& i, size_t n, const Type& type,
+                                   std::vector<double>& matrix) {
+  const View& v = k_.views[i.view];
+  const bool by_columns = (i.aux & codegen::kColumnMajor) != 0;
+  const auto index = static_cast<int32_t>(At(Arg(i, 0))[n][0]);
+  const auto stride = static_cast<int32_t>(At(Arg(i, 1))[n][0]);
+  const auto width = static_cast<size_t>(BytesOfElement(v.elem.elem));
+  for (int64_t at = 0; at < int64_t{type.rows} * type.cols; ++at) {
+    const int64_t row = at / type.cols, column = at % type.cols;
+    const int64_t line = by_columns ? column : row, along = by_columns ? row : column;
+    FORGE_ASSIGN_OR_RETURN(const std::span<uint8_t> place,
+                           Place(v, n, index + line * stride + along / v.elem.lanes));
+    uint8_t* element = &place[static_cast<size_t>(along % v.elem.lanes) * width];
+    uint64_t bits = codegen::ToBits(type.elem, matrix[static_cast<size_t>(at)]);
+    if (i.code == Code::kMatrixStore) std::memcpy(element, &bits, width);
+    bits = 0;
+    std::memcpy(&bits, element, width);
+    matrix[static_cast<size_t>(at)] = codegen::FloatOf(type.elem, bits);
+  }
+  return absl::OkStatus();
+}
+
+std::vector<double> Machine::MultiplyMatrices(const Inst& i, size_t n) {
+  const auto of = [&](int arg) -> const auto& { return matrices_[At(Arg(i, arg))[n][0]]; };
+  const size_t rows = TypeOf(i.result).rows, columns = TypeOf(i.result).cols;
+  const size_t depth = TypeOf(Arg(i, 0)).cols;
+  std::vector<double> sums = of(2);
+  for (size_t r = 0; r < rows; ++r)
+    for (size_t c = 0; c < columns; ++c)
+      for (size_t k = 0; k < depth; ++k)
+        sums[r * columns + c] += of(0)[r * depth + k] * of(1)[k * columns + c];
+  return sums;
+}
+
+absl::Status Machine::RunMatrix(const Inst& i, const Mask& mask) {
+  const size_t subgroup = k_.subgroup != 0 ? k_.subgroup : static_cast<size_t>(options_.subgroup);
+  for (size_t n = 0; n < size_; n += subgroup) {
+    const auto from = mask.begin() + static_cast<ptrdiff_t>(n);
+    const auto active = std::count(from, from + static_cast<ptrdiff_t>(subgroup), true);
+    if (active == 0) continue;
+    if (active != static_cast<ptrdiff_t>(subgroup))
+      return Internal("a matrix that not all of the subgroup hold");
+    if (i.code == Code::kMatrixStore) {
+      std::vector<double>& stored = matrices_[At(Arg(i, 2))[n][0]];
+      FORGE_RETURN_IF_ERROR(AccessMatrix(i, n, TypeOf(Arg(i, 2)), stored));
+      continue;
+    }
+    const Type& type = TypeOf(i.result);
+    std::vector<double> made(size_t{type.rows} * type.cols, codegen::FloatOf(type.elem, i.literal));
+    if (i.code == Code::kMatrixMulAdd) made = MultiplyMatrices(i, n);
+    if (i.code == Code::kMatrixLoad) FORGE_RETURN_IF_ERROR(AccessMatrix(i, n, type, made));
+    matrices_.push_back(std::move(made));
+    for (size_t lane = 0; lane < subgroup; ++lane) At(i.result)[n + lane][0] = matrices_.size() - 1;
   }
   return absl::OkStatus();
 }

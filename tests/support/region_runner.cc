@@ -76,6 +76,13 @@ codegen::Caps CpuCaps() {
   return c;
 }
 
+codegen::Caps MatrixCaps() {
+  codegen::Caps c = GpuCaps();
+  c.memory_model = true;
+  c.matrices = {{.a = DType::kF16, .b = DType::kF16, .c = DType::kF32, .m = 16, .n = 8, .k = 16}};
+  return c;
+}
+
 codegen::Caps GpuCaps() {
   codegen::Caps c = CpuCaps();
   c.runs_on_cpu = false;

@@ -18,6 +18,7 @@ absl::StatusOr<std::vector<ir::HostValue>> RunProgram(const codegen::Region& reg
 // Devices that differ in what schedules look at.
 codegen::Caps PoorestCaps();  // the guaranteed limits and no feature
 codegen::Caps CpuCaps();      // a software device with subgroups of 8
-codegen::Caps GpuCaps();      // a large GPU with every optional feature that kernels may use
+codegen::Caps GpuCaps();      // a large GPU with every optional feature but matrices
+codegen::Caps MatrixCaps();   // the same with matrices of f16, 16 x 8 x 16
 
 }  // namespace forge::testing

@@ -9,7 +9,8 @@
 
 namespace forge {
 
-// What SPIRV-Tools finds wrong with a module for Vulkan 1.1; empty: nothing.
+// What SPIRV-Tools finds wrong with a module for Vulkan 1.1; empty: nothing, or the module uses
+// what this version of it does not know.
 std::string SpirvErrors(std::span<const uint32_t> words);
 // The same for all modules among a program's artifacts.
 std::string SpirvErrors(const Program& program);
