@@ -74,6 +74,7 @@ struct Elements::State {
   }
   bool LoadIndices(const ir::Node& node, IndexMap& map);
   Element Load(int operand, const ir::Type& type, const Dims& index);
+  Val LoadOne(int operand, DType t, const Dim& flat);
   void Store(int operand, const ir::Type& type, const Dims& index, Val value);
 
   Element Operand(const ir::Node& node, uint32_t value, const Dims& index);
@@ -89,6 +90,7 @@ struct Elements::State {
   std::array<ir::SymbolRef, 5> lane_symbols;
   ir::SymbolRef lane;  // of the call in progress; null for one element
   int lanes = 1;
+  bool shares_vectors = false;
   absl::flat_hash_map<Place, Element> seen;         // within one call
   absl::flat_hash_map<uint32_t, Element> finished;  // what follows the anchor, within Finish
 };
@@ -258,16 +260,26 @@ Element Elements::State::EvalMovement(const ir::Node& node, const Dims& index) {
   return out;
 }
 
+Val Elements::State::LoadOne(int operand, DType t, const Dim& flat) {
+  constexpr int kLanes = 4;
+  if (shares_vectors && HasVectors(t, kLanes, region.caps()))
+    for (int i = 0; i < kLanes; ++i)
+      if ((flat - i).divisor() % kLanes == 0)
+        return b.Extract(storage.LoadVector(operand, t, Index(FloorDiv(flat - i, kLanes)), kLanes),
+                         i);
+  return storage.Load(operand, t, Index(flat));
+}
+
 Element Elements::State::Load(int operand, const ir::Type& type, const Dims& index) {
   const DType t = type.dtype();
   const Dim flat = Flatten(index, type.shape());
-  if (lane == nullptr || !DependsOn(flat, lane)) return {storage.Load(operand, t, Index(flat)), t};
+  if (lane == nullptr || !DependsOn(flat, lane)) return {LoadOne(operand, t, flat), t};
   const std::optional<Dim> base = AlignedBase(flat, lane, lanes);
   if (base && HasVectors(t, lanes, region.caps()))
     return {storage.LoadVector(operand, t, Index(FloorDiv(*base, lanes)), lanes), t};
   Vals parts;
   for (int i = 0; i < lanes; ++i)
-    parts.push_back(storage.Load(operand, t, Index(flat.Substitute({{lane, Dim(i)}}))));
+    parts.push_back(LoadOne(operand, t, flat.Substitute({{lane, Dim(i)}})));
   return {b.Pack(parts[0].type().Lanes(lanes), parts), t};
 }
 
@@ -322,6 +334,8 @@ Dim Elements::Coordinate(Val v, int64_t max, int64_t divisor) {
 }
 
 Dim Elements::Lane(int lanes) { return lanes == 1 ? Dim(0) : Dim(state_->LaneSymbol(lanes)); }
+
+void Elements::ShareVectors() { state_->shares_vectors = true; }
 
 Val Elements::Value(const Dim& index) { return state_->Index(index); }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
 
 #include "codegen/index.h"
 #include "codegen/schedule.h"
@@ -146,6 +147,37 @@ bool Region::Contiguous(int anchor_operand, const Dims& index, const ir::SymbolR
   const ir::Type& type = body_->type(value);
   return HasVectors(type.dtype(), lanes, *caps_) &&
          AlignedBase(Flatten(at, type.shape()), lane, lanes).has_value();
+}
+
+bool Region::LiesAlong(size_t axis, size_t other, int lanes) const {
+  const auto lane = std::make_shared<ir::Symbol>(
+      ir::Symbol{.name = "lane", .min = 0, .max = lanes - 1, .divisor = 1});
+  Dims index = AsDims(axes_);
+  if (index[axis].max() + 1 < lanes || anchor_output().shape()[axis].divisor() % lanes != 0)
+    return false;
+  const auto block = std::make_shared<ir::Symbol>(ir::Symbol{
+      .name = "block", .min = 0, .max = index[axis].max() + 1 - lanes, .divisor = lanes});
+  index[axis] = Dim(block) + Dim(lane);
+  const std::function<bool(uint32_t, const Dims&)> lies = [&](uint32_t value, const Dims& at) {
+    const ir::Type& type = body_->type(value);
+    const ir::Function::Origin& from = body_->origin(value);
+    if (from.kind != ir::Function::Origin::kNode) {
+      const Dim flat = Flatten(at, type.shape());
+      return HasVectors(type.dtype(), lanes, *caps_) && DependsOn(flat, axes_[other]) &&
+             AlignedBase(flat, lane, lanes).has_value();
+    }
+    const ir::Node& node = body_->nodes()[from.index];
+    if (node.op.def().scalar != nullptr)
+      return std::any_of(node.in.begin(), node.in.end(), [&](uint32_t v) {
+        return lies(v, BroadcastIndex(at, body_->type(v).shape()));
+      });
+    const ir::IndexMap map = node.op.def().map(node.op.self(), body_->TypesOf(node.in), at);
+    return map.loads.empty() &&
+           std::any_of(map.pieces.begin(), map.pieces.end(), [&](const ir::IndexMap::Piece& p) {
+             return !p.value && lies(node.in[static_cast<size_t>(p.operand)], p.index);
+           });
+  };
+  return lies(body_->results()[0].value, index);
 }
 
 absl::Status Region::CheckOperands() const {

@@ -37,6 +37,9 @@ class Region {
   // at once?
   bool Contiguous(int anchor_operand, const ir::Dims& index, const ir::SymbolRef& lane,
                   int lanes) const;
+  // Without an anchor: does an operand, of which elements differ along `other` too, have as many
+  // neighbours along `axis` of the result side by side?
+  bool LiesAlong(size_t axis, size_t other, int lanes) const;
 
  private:
   Region() = default;
@@ -80,6 +83,10 @@ class Elements {
   // once for each element, since a result may lie in the place of an operand of the epilogue.
   // Without an anchor `anchor_result` is not looked at.
   void Finish(const ir::Dims& index, Val anchor_result, int lanes = 1);
+
+  // From now on one element of a vector is taken out of the vector, where it is known to be
+  // aligned: the loads of its neighbours are the same.
+  void ShareVectors();
 
   // An index expression over coordinates, i32.
   Val Value(const ir::Dim& index);

@@ -5,10 +5,11 @@
 
 namespace forge::codegen {
 
-extern const Schedule kElementwise;
+extern const Schedule kTranspose, kElementwise;
 extern const Schedule kReduceRows, kReduceOutputs;
 extern const Schedule kSoftmaxRows, kSoftmaxSerial;
 extern const Schedule kLayerNormRows, kLayerNormSerial;
+extern const Schedule kMatmulColumns, kMatmulDots;
 extern const Schedule kMatmulMatrix, kMatmulShuffle, kMatmulShared, kMatmulSimple;
 extern const Schedule kConvDepthwise, kConvDirect;
 extern const Schedule kPool;

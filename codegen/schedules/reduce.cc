@@ -90,6 +90,21 @@ struct Folder {
     }
     return a + x;
   }
+  // The same among invocations, which fold means as sums.
+  ReduceKind combined_as() const {
+    switch (kind) {
+      case ir::ReduceKind::kProd:
+        return ReduceKind::kProd;
+      case ir::ReduceKind::kMax:
+        return ReduceKind::kMax;
+      case ir::ReduceKind::kMin:
+        return ReduceKind::kMin;
+      case ir::ReduceKind::kSum:
+      case ir::ReduceKind::kMean:
+        break;
+    }
+    return ReduceKind::kSum;
+  }
   // The lanes of a vector as one.
   Val Across(Val v) const {
     Builder& b = *v.b;
@@ -114,11 +129,19 @@ struct ReduceOutputs {
   int64_t workgroup = 64;
   int64_t outputs = 1;   // neighbours to an invocation
   int64_t elements = 1;  // of a row, loaded at once
+  int64_t vectors = 1;   // of neighbours, to an invocation
   static constexpr Field kFields[] = {
       FieldOf<&ReduceOutputs::workgroup>("workgroup", "Invocations in a workgroup.", "32|64|128"),
       FieldOf<&ReduceOutputs::outputs>("outputs", "Neighbours to an invocation.", "1|2|4"),
-      FieldOf<&ReduceOutputs::elements>("elements", "Of a row, loaded at once.", "1|2|4")};
+      FieldOf<&ReduceOutputs::elements>("elements", "Of a row, loaded at once.", "1|2|4"),
+      FieldOf<&ReduceOutputs::vectors>("vectors", "Vectors of neighbours.", "1|2|4|8")};
 };
+
+// From here on, invocations of a CPU each see more of a row: a page that is touched for a few bytes
+// costs as much as one that is read whole.
+constexpr int64_t kWideOutputs = 1024;
+// The vectors of an invocation are this far apart, so that those of its neighbours lie between.
+constexpr int64_t kApart = 8;
 
 std::shared_ptr<void> OutputsDefaults(const Region& r) {
   const Shape shape(r);
@@ -128,6 +151,9 @@ std::shared_ptr<void> OutputsDefaults(const Region& r) {
     t.elements = LanesFor(shape.reduced.back());
   else if (!shape.kept.empty())
     t.outputs = LanesFor(shape.kept.back());
+  if (r.caps().runs_on_cpu && !along_rows && shape.outputs().min() >= kWideOutputs &&
+      shape.outputs().divisor() % (8 * t.outputs * kApart) == 0)
+    t.vectors = 8, t.workgroup = 32;
   return Boxed(t);
 }
 
@@ -135,7 +161,9 @@ Verdict OutputsFits(const Region& r, const void* p) {
   const auto& t = Parameters<ReduceOutputs>(p);
   const Shape shape(r);
   if (t.outputs > 1 && t.elements > 1) return Verdict::No("vectors run along one axis");
-  if (shape.outputs().divisor() % t.outputs != 0 || shape.length().divisor() % t.elements != 0)
+  const int64_t apart = t.vectors > 1 ? kApart : 1;
+  if (shape.outputs().divisor() % (t.outputs * t.vectors * apart) != 0 ||
+      shape.length().divisor() % t.elements != 0)
     return Verdict::No("vectors do not divide the rows");
   return WorkgroupFits(t.workgroup, r.caps());
 }
@@ -146,21 +174,29 @@ absl::StatusOr<Program> OutputsEmit(const Region& r, const void* p) {
   const Folder f(r);
   const int across = static_cast<int>(t.outputs), along = static_cast<int>(t.elements);
   const int lanes = std::max(across, along);
-  Program out{.kernel = fmt::format("reduce_outputs_{}x{}", across, along),
+  Program out{.kernel = fmt::format("reduce_outputs_{}x{}", across * t.vectors, along),
               .launches = {},
               .scratch_bytes = {}};
   Emission m(r, out.kernel, {static_cast<uint32_t>(t.workgroup), 1, 1});
-  m.Guarded(m.Invocations(FloorDiv(shape.outputs(), across)), [&](const Dim& at) {
-    const Dim output = at * across + m.e.Lane(across);
+  m.Guarded(m.Invocations(FloorDiv(shape.outputs(), across * t.vectors)), [&](const Dim& at) {
+    const auto output = [&](size_t v) {
+      if (t.vectors == 1) return at * across + m.e.Lane(across);
+      const Dim block = FloorDiv(at, kApart) * t.vectors + static_cast<int64_t>(v);
+      return (block * kApart + Mod(at, kApart)) * across + m.e.Lane(across);
+    };
     const Dim steps = FloorDiv(shape.length(), along);
-    Val sum = m.b.For({m.b.Int(0), m.b.Scalar(steps), m.b.Int(1)}, {f.Start(m.b, lanes)},
-                      [&](Val i, Vals carried) {
-                        const Dim element = m.e.Coordinate(i, LastIndex(steps)) * along;
-                        const Dims index = shape.InputIndex(output, element + m.e.Lane(along));
-                        return Vals{f.Fold(carried[0], m.e.At(0, index, lanes))};
-                      })[0];
-    if (along > 1) sum = f.Across(sum);
-    m.e.Finish(shape.OutputIndex(output), f.Done(sum, shape.length()), across);
+    const Vals start(static_cast<size_t>(t.vectors), f.Start(m.b, lanes));
+    const auto step = [&](Val i, Vals sums) {
+      const Dim element = m.e.Coordinate(i, LastIndex(steps)) * along + m.e.Lane(along);
+      for (size_t v = 0; v < sums.size(); ++v)
+        sums[v] = f.Fold(sums[v], m.e.At(0, shape.InputIndex(output(v), element), lanes));
+      return sums;
+    };
+    Vals sums = m.b.For({m.b.Int(0), m.b.Scalar(steps), m.b.Int(1)}, start, step);
+    for (size_t v = 0; v < sums.size(); ++v) {
+      if (along > 1) sums[v] = f.Across(sums[v]);
+      m.e.Finish(shape.OutputIndex(output(v)), f.Done(sums[v], shape.length()), across);
+    }
   });
   out.launches.push_back(std::move(m).Take());
   return out;
@@ -204,7 +240,7 @@ Verdict RowsFits(const Region& r, const void* p) {
     return Verdict::No("vectors do not divide the rows");
   if (t.parts > 1 && !shape.length().is_constant())
     return Verdict::No("the length of a row is not known");
-  if (WorkgroupTree::SharedBytes(t.workgroup, AccumulatorOf(r.anchor_output().dtype())) >
+  if (WorkgroupReduction::SharedBytes(t.workgroup, AccumulatorOf(r.anchor_output().dtype())) >
       r.caps().max_shared_bytes)
     return Verdict::No("too little shared memory");
   if (t.parts > 1 && r.caps().max_operands < 2) return Verdict::No("no room for scratch");
@@ -228,8 +264,7 @@ Val FoldRow(Emission& m, const Shape& shape, const Folder& f, int along, const R
         const Dim element = m.e.Coordinate(i, LastIndex(last)) * along + m.e.Lane(along);
         return Vals{f.Fold(carried[0], m.e.At(0, shape.InputIndex(part.output, element), along))};
       })[0];
-  WorkgroupTree tree(m, f.type());
-  return tree.Combine(f.Across(mine), [&](Val x, Val y) { return f.Fold(x, y); });
+  return WorkgroupReduction(m, f.type()).Reduce(f.combined_as(), f.Across(mine));
 }
 
 Launch EmitWhole(const Region& r, const ReduceRows& t, const std::string& name) {

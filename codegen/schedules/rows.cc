@@ -9,18 +9,22 @@ namespace {
 using ir::Dim;
 using ir::Dims;
 
-Val Plus(Val a, Val b) { return a + b; }
-Val Larger(Val a, Val b) { return max(a, b); }
-
 // The lanes of a vector as one.
-Val Across(Val v, Val (*combine)(Val, Val)) {
+Val Across(ReduceKind kind, Val v) {
   Val all = v.b->Extract(v, 0);
-  for (int i = 1; i < v.type().lanes; ++i) all = combine(all, v.b->Extract(v, i));
+  for (int i = 1; i < v.type().lanes; ++i) {
+    const Val next = v.b->Extract(v, i);
+    all = kind == ReduceKind::kMax ? max(all, next) : all + next;
+  }
   return all;
 }
 
 // Rows shorter than this are left to one invocation each.
 constexpr int64_t kLongRow = 256, kFewRows = 64;
+// Numbers that fit the registers of an invocation; on CPUs, what does not lies on the stack.
+int64_t MostHeld(const Caps& caps) {
+  return caps.few_registers() ? 16 : caps.runs_on_cpu ? 128 : 32;
+}
 
 }  // namespace
 
@@ -46,92 +50,134 @@ Val Row::Literal(double v) {
   return m_.b.Literal(AccumulatorOf(m_.region.anchor_output().dtype()).Lanes(lanes()), v);
 }
 
-Dims Row::Index(Val vector) {
-  const Dim count = FloorDiv(space_.length(), share_.along);
-  const Dim element = m_.e.Coordinate(vector, LastIndex(count)) * share_.along;
-  return space_.Index(share_.row, element + m_.e.Lane(share_.along));
+Dims Row::Index(const Dim& vector) {
+  return space_.Index(share_.row, vector * share_.along + m_.e.Lane(share_.along));
+}
+
+const std::vector<Row::Held>& Row::HeldVectors() {
+  while (static_cast<int64_t>(held_.size()) < share_.held) {
+    const Dim next = share_.first + static_cast<int64_t>(held_.size()) * share_.step;
+    const Position at = Guard(m_, next, VectorCount());
+    held_.push_back({at, m_.e.At(0, Index(at.at), lanes())});
+  }
+  return held_;
 }
 
 Val Row::Fold(Val start, absl::FunctionRef<Val(Val, Val)> f) {
   Builder& b = m_.b;
-  const Val count = b.Scalar(FloorDiv(space_.length(), share_.along));
-  return b.For(
-      {share_.begin, count, share_.step, Builder::Range::kNot}, {start},
-      [&](Val i, Vals carried) { return Vals{f(carried[0], m_.e.At(0, Index(i), lanes()))}; })[0];
+  if (share_.held > 0) {
+    for (const Held& h : HeldVectors()) {
+      const Val next = f(start, h.x);
+      start = h.at.inside ? select(h.at.inside, next, start) : next;
+    }
+    return start;
+  }
+  const auto step = [&](Val i, Vals carried) {
+    const Dim vector = m_.e.Coordinate(i, LastIndex(VectorCount()));
+    return Vals{f(carried[0], m_.e.At(0, Index(vector), lanes()))};
+  };
+  return b.For(Vectors(), {start}, step)[0];
 }
 
-Val Row::Combine(Val mine, Val (*combine)(Val, Val)) {
-  if (share_.along > 1) mine = Across(mine, combine);
-  return share_.tree != nullptr ? share_.tree->Combine(mine, combine) : mine;
+Val Row::Combine(ReduceKind kind, Val mine) {
+  if (share_.along > 1) mine = Across(kind, mine);
+  return share_.together != nullptr ? share_.together->Reduce(kind, mine) : mine;
 }
 
 Val Row::Sum(absl::FunctionRef<Val(Val)> f) {
-  return Combine(Fold(Literal(0), [&](Val s, Val x) { return s + f(x); }), &Plus);
+  return Combine(ReduceKind::kSum, Fold(Literal(0), [&](Val s, Val x) { return s + f(x); }));
 }
 
 Val Row::Largest() {
-  return Combine(Fold(Literal(-std::numeric_limits<double>::infinity()), &Larger), &Larger);
+  return Combine(ReduceKind::kMax, Fold(Literal(-std::numeric_limits<double>::infinity()),
+                                        [](Val a, Val x) { return max(a, x); }));
+}
+
+void Row::StoreVector(const Dim& vector, Val x, absl::FunctionRef<Val(Val x, Operands of)> f) {
+  const Dims index = Index(vector);
+  const auto operand = [&](int k) {
+    const ir::Type& type = m_.region.anchor_inputs()[static_cast<size_t>(k)];
+    return m_.e.At(k, BroadcastIndex(index, type.shape()), lanes());
+  };
+  m_.e.Finish(index, f(x ? x : operand(0), operand), lanes());
 }
 
 void Row::Store(absl::FunctionRef<Val(Val x, Operands of)> f) {
   Builder& b = m_.b;
-  const Val count = b.Scalar(FloorDiv(space_.length(), share_.along));
-  b.For({share_.begin, count, share_.step, Builder::Range::kNot}, {}, [&](Val i, const Vals&) {
-    const Dims index = Index(i);
-    const auto operand = [&](int k) {
-      const ir::Type& type = m_.region.anchor_inputs()[static_cast<size_t>(k)];
-      return m_.e.At(k, BroadcastIndex(index, type.shape()), lanes());
-    };
-    m_.e.Finish(index, f(operand(0), operand), lanes());
+  if (share_.held > 0) {
+    for (const Held& h : HeldVectors())
+      IfInside(b, h.at.inside, [&] { StoreVector(h.at.at, h.x, f); });
+    return;
+  }
+  b.For(Vectors(), {}, [&](Val i, const Vals&) {
+    StoreVector(m_.e.Coordinate(i, LastIndex(VectorCount())), {}, f);
     return Vals{};
   });
 }
 
-SerialRows SerialRows::Defaults(const RowSpace& space) {
+Builder::Range Row::Vectors() {
+  return {m_.e.Value(share_.first), m_.b.Scalar(VectorCount()), m_.b.Int(share_.step),
+          Builder::Range::kNot};
+}
+
+SerialRows SerialRows::Defaults(const RowSpace& space, const Region& r) {
   SerialRows t;
   (space.last() ? t.elements : t.rows) =
       LanesFor(space.last() ? space.inner.back() : space.outer.back());
+  t.held = space.length().max() * t.rows <= MostHeld(r.caps());
   return t;
 }
 
 Verdict SerialRows::Fits(const RowSpace& space, const Region& r) const {
+  if (rows > 1 && elements > 1) return Verdict::No("vectors run along one axis");
   if (space.rows().divisor() % rows != 0 || space.length().divisor() % elements != 0)
     return Verdict::No("vectors do not divide the rows");
+  if (held && space.length().max() * rows > MostHeld(r.caps()))
+    return Verdict::No("rows do not fit registers");
   return WorkgroupFits(workgroup, r.caps());
 }
 
 absl::StatusOr<Program> SerialRows::Emit(const RowFormula& formula, const Region& r) const {
   const RowSpace space = formula.space(r);
   const int across = static_cast<int>(rows), along = static_cast<int>(elements);
-  Program out{.kernel = fmt::format("{}_serial_{}x{}", formula.name, across, along),
-              .launches = {},
-              .scratch_bytes = {}};
+  Program out{
+      .kernel = fmt::format("{}_serial_{}x{}{}", formula.name, across, along, held ? "_held" : ""),
+      .launches = {},
+      .scratch_bytes = {}};
   Emission m(r, out.kernel, {static_cast<uint32_t>(workgroup), 1, 1});
   m.Guarded(m.Invocations(FloorDiv(space.rows(), across)), [&](const Dim& at) {
     Row row(m, space,
             {.row = at * across + m.e.Lane(across),
              .across = across,
              .along = along,
-             .begin = m.b.Int(0),
-             .step = m.b.Int(1)});
+             .held = held ? space.length().max() / along : 0});
     formula.emit(row);
   });
   out.launches.push_back(std::move(m).Take());
   return out;
 }
 
-WorkgroupRows WorkgroupRows::Defaults(const RowSpace& space) {
-  return {.workgroup = 128, .elements = space.last() ? LanesFor(space.inner.back()) : 1};
+WorkgroupRows WorkgroupRows::Defaults(const RowSpace& space, const Region& r) {
+  WorkgroupRows t{.workgroup = 128, .elements = space.last() ? LanesFor(space.inner.back()) : 1};
+  t.held = t.Vectors(space) * t.elements <= MostHeld(r.caps());
+  return t;
+}
+
+int64_t WorkgroupRows::Vectors(const RowSpace& space) const {
+  const int64_t all = space.length().max() / elements;
+  return (all + workgroup - 1) / workgroup;
 }
 
 Verdict WorkgroupRows::Fits(const RowSpace& space, const Region& r) const {
   if (!space.last()) return Verdict::No("rows lie side by side");
   if (space.length().max() < kLongRow) return Verdict::No("rows are short");
+  if (held && Vectors(space) * elements > MostHeld(r.caps()))
+    return Verdict::No("rows do not fit registers");
   if (r.caps().runs_on_cpu && space.rows().min() >= kFewRows)
     return Verdict::No("barriers are dear and rows are many");
   if (space.length().divisor() % elements != 0)
     return Verdict::No("vectors do not divide the rows");
-  if (WorkgroupTree::SharedBytes(workgroup, AccumulatorOf(r.anchor_output().dtype())) >
+  if (WorkgroupReduction::SharedBytes(workgroup, AccumulatorOf(r.anchor_output().dtype())) >
       r.caps().max_shared_bytes)
     return Verdict::No("too little shared memory");
   return WorkgroupFits(workgroup, r.caps());
@@ -140,18 +186,20 @@ Verdict WorkgroupRows::Fits(const RowSpace& space, const Region& r) const {
 absl::StatusOr<Program> WorkgroupRows::Emit(const RowFormula& formula, const Region& r) const {
   const RowSpace space = formula.space(r);
   const int along = static_cast<int>(elements);
-  Program out{.kernel = fmt::format("{}_rows_{}x{}", formula.name, workgroup, along),
-              .launches = {},
-              .scratch_bytes = {}};
+  Program out{
+      .kernel = fmt::format("{}_rows_{}x{}{}", formula.name, workgroup, along, held ? "_held" : ""),
+      .launches = {},
+      .scratch_bytes = {}};
   Emission m(r, out.kernel, {static_cast<uint32_t>(workgroup), 1, 1});
   m.Guarded(m.Workgroups(space.rows()), [&](const Dim& at) {
-    WorkgroupTree tree(m, AccumulatorOf(r.anchor_output().dtype()));
+    WorkgroupReduction together(m, AccumulatorOf(r.anchor_output().dtype()));
     Row row(m, space,
             {.row = at,
              .along = along,
-             .begin = m.b.Builtin(BuiltinKind::kLocalX),
-             .step = m.b.Int(workgroup),
-             .tree = &tree});
+             .first = m.e.Coordinate(m.b.Builtin(BuiltinKind::kLocalX), workgroup - 1),
+             .step = workgroup,
+             .held = held ? Vectors(space) : 0,
+             .together = &together});
     formula.emit(row);
   });
   out.launches.push_back(std::move(m).Take());

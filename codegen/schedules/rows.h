@@ -24,9 +24,11 @@ class Row {
   // How the elements of a row are shared out.
   struct Share {
     ir::Dim row;
-    int across = 1, along = 1;      // lanes: of rows, or of elements of a row
-    Val begin, step;                // vectors of a row that this invocation sees
-    WorkgroupTree* tree = nullptr;  // combines invocations; null: each has a row of its own
+    int across = 1, along = 1;  // lanes: of rows, or of elements of a row
+    ir::Dim first = 0;          // vector of a row that this invocation sees
+    int64_t step = 1;           // from there to its next one
+    int64_t held = 0;           // how many, where they stay in registers; 0: read each time
+    WorkgroupReduction* together = nullptr;  // of invocations; null: each has a row of its own
   };
   Row(Emission& m, const RowSpace& space, Share share);
 
@@ -46,13 +48,23 @@ class Row {
   void Store(absl::FunctionRef<Val(Val x, Operands of)> f);
 
  private:
+  // A vector of operand 0 that is in registers.
+  struct Held {
+    Position at;  // of all vectors of the row
+    Val x;
+  };
+  const std::vector<Held>& HeldVectors();
   Val Fold(Val start, absl::FunctionRef<Val(Val, Val)> f);
-  Val Combine(Val mine, Val (*combine)(Val, Val));
-  ir::Dims Index(Val vector);
+  Val Combine(ReduceKind kind, Val mine);
+  void StoreVector(const ir::Dim& vector, Val x, absl::FunctionRef<Val(Val x, Operands of)> f);
+  ir::Dim VectorCount() const { return FloorDiv(space_.length(), share_.along); }
+  Builder::Range Vectors();  // those of this invocation
+  ir::Dims Index(const ir::Dim& vector);
   int lanes() const { return std::max(share_.across, share_.along); }
   Emission& m_;
   const RowSpace& space_;
   Share share_;
+  std::vector<Held> held_;
 };
 
 // A formula over rows.
@@ -66,11 +78,13 @@ struct SerialRows {
   int64_t workgroup = 64;
   int64_t rows = 1;      // neighbours to an invocation
   int64_t elements = 1;  // of a row, loaded at once
+  bool held = false;
   static constexpr Field kFields[] = {
       FieldOf<&SerialRows::workgroup>("workgroup", "Invocations in a workgroup.", "32|64|128"),
       FieldOf<&SerialRows::rows>("rows", "Neighbours to an invocation.", "1|2|4"),
-      FieldOf<&SerialRows::elements>("elements", "Of a row, loaded at once.", "1|2|4")};
-  static SerialRows Defaults(const RowSpace& space);
+      FieldOf<&SerialRows::elements>("elements", "Of a row, loaded at once.", "1|2|4"),
+      FieldOf<&SerialRows::held>("held", "Rows stay in registers: they are read once.")};
+  static SerialRows Defaults(const RowSpace& space, const Region& r);
   Verdict Fits(const RowSpace& space, const Region& r) const;
   absl::StatusOr<Program> Emit(const RowFormula& formula, const Region& r) const;
 };
@@ -78,10 +92,15 @@ struct SerialRows {
 struct WorkgroupRows {
   int64_t workgroup = 128;
   int64_t elements = 1;  // of a row, loaded at once
+  bool held = false;
   static constexpr Field kFields[] = {
-      FieldOf<&WorkgroupRows::workgroup>("workgroup", "Invocations in a workgroup.", "64|128|256"),
-      FieldOf<&WorkgroupRows::elements>("elements", "Of a row, loaded at once.", "1|2|4")};
-  static WorkgroupRows Defaults(const RowSpace& space);
+      FieldOf<&WorkgroupRows::workgroup>("workgroup", "Invocations in a workgroup.",
+                                         "32|64|128|256"),
+      FieldOf<&WorkgroupRows::elements>("elements", "Of a row, loaded at once.", "1|2|4"),
+      FieldOf<&WorkgroupRows::held>("held", "Rows stay in registers: they are read once.")};
+  static WorkgroupRows Defaults(const RowSpace& space, const Region& r);
+  // How many vectors of a row an invocation sees at most.
+  int64_t Vectors(const RowSpace& space) const;
   Verdict Fits(const RowSpace& space, const Region& r) const;
   absl::StatusOr<Program> Emit(const RowFormula& formula, const Region& r) const;
 };
@@ -93,7 +112,7 @@ constexpr Schedule RowSchedule(std::string_view name) {
       .name = name,
       .parameters = T::kFields,
       .takes = [](const Region& r) { return r.AnchorAs<Op>() != nullptr; },
-      .defaults = [](const Region& r) { return Boxed<T>(T::Defaults(kFormula.space(r))); },
+      .defaults = [](const Region& r) { return Boxed<T>(T::Defaults(kFormula.space(r), r)); },
       .fits = [](const Region& r,
                  const void* p) { return Parameters<T>(p).Fits(kFormula.space(r), r); },
       .emit = [](const Region& r, const void* p) { return Parameters<T>(p).Emit(kFormula, r); }};

@@ -2,17 +2,63 @@
 #include "codegen/schedules/workgroup.h"
 
 namespace forge::codegen {
+namespace {
 
-WorkgroupTree::WorkgroupTree(Emission& m, Type element)
+Val Combine(ReduceKind kind, Val a, Val b) {
+  switch (kind) {
+    case ReduceKind::kSum:
+      return a + b;
+    case ReduceKind::kProd:
+      return a * b;
+    case ReduceKind::kMin:
+      return min(a, b);
+    case ReduceKind::kMax:
+      break;
+  }
+  return max(a, b);
+}
+
+bool ReducesBySubgroups(const Caps& caps, uint32_t workgroup, Type element) {
+  return caps.subgroup_arithmetic && BitWidth(element.elem) == 32 && caps.subgroup_size > 1 &&
+         workgroup % caps.subgroup_size == 0 && caps.subgroup_size >= caps.min_subgroup_size &&
+         caps.subgroup_size <= caps.max_subgroup_size;
+}
+
+}  // namespace
+
+WorkgroupReduction::WorkgroupReduction(Emission& m, Type element)
     : m_(m),
-      view_(m.b.AddView({.name = "partial",
-                         .space = Space::kShared,
-                         .elem = element,
-                         .extent = m.launch.kernel.workgroup[0],
-                         .reads = true,
-                         .writes = true})) {}
+      by_subgroups_(ReducesBySubgroups(m.region.caps(), m.launch.kernel.workgroup[0], element)) {
+  Kernel& k = m.launch.kernel;
+  if (by_subgroups_) k.subgroup = static_cast<uint32_t>(m.region.caps().subgroup_size);
+  view_ = m.b.AddView({.name = "partial",
+                       .space = Space::kShared,
+                       .elem = element,
+                       .extent = by_subgroups_ ? k.workgroup[0] / k.subgroup : k.workgroup[0],
+                       .reads = true,
+                       .writes = true});
+}
 
-Val WorkgroupTree::Combine(Val mine, absl::FunctionRef<Val(Val, Val)> combine) {
+Val WorkgroupReduction::Reduce(ReduceKind kind, Val mine) {
+  return by_subgroups_ ? OverSubgroups(kind, mine) : OverTree(kind, mine);
+}
+
+Val WorkgroupReduction::OverSubgroups(ReduceKind kind, Val mine) {
+  Builder& b = m_.b;
+  const Kernel& k = m_.launch.kernel;
+  const Val part = b.SubgroupReduce(kind, mine);
+  if (k.workgroup[0] == k.subgroup) return part;
+  b.If(b.Builtin(BuiltinKind::kLane) == 0,
+       [&] { b.Store(view_, b.Builtin(BuiltinKind::kSubgroup), part); });
+  b.Barrier();
+  Val all = b.Load(view_, b.Int(0));
+  for (uint32_t i = 1; i < k.workgroup[0] / k.subgroup; ++i)
+    all = Combine(kind, all, b.Load(view_, b.Int(i)));
+  b.Barrier();  // the next reduction may overwrite it
+  return all;
+}
+
+Val WorkgroupReduction::OverTree(ReduceKind kind, Val mine) {
   Builder& b = m_.b;
   Val local = b.Builtin(BuiltinKind::kLocalX);
   b.Store(view_, local, mine);
@@ -20,12 +66,12 @@ Val WorkgroupTree::Combine(Val mine, absl::FunctionRef<Val(Val, Val)> combine) {
   for (uint32_t half = m_.launch.kernel.workgroup[0] / 2; half > 0; half /= 2) {
     b.If(local < half, [&] {
       Val other = b.Load(view_, local + half);
-      b.Store(view_, local, combine(b.Load(view_, local), other));
+      b.Store(view_, local, Combine(kind, b.Load(view_, local), other));
     });
     b.Barrier();
   }
   Val all = b.Load(view_, b.Int(0));
-  b.Barrier();  // the next tree may overwrite it
+  b.Barrier();  // the next reduction may overwrite it
   return all;
 }
 

@@ -5,18 +5,23 @@
 
 namespace forge::codegen {
 
-// Combines one value of each invocation into one that all see, in a fixed order. The workgroup is
-// one-dimensional and a power of two; control flow around the call is uniform.
-class WorkgroupTree {
+// Combines one value of each invocation into one that all see, in a fixed order: by subgroups where
+// their size is known, else by a tree. The workgroup is one-dimensional and a power of two; control
+// flow around the call is uniform.
+class WorkgroupReduction {
  public:
-  WorkgroupTree(Emission& m, Type element);
-  Val Combine(Val mine, absl::FunctionRef<Val(Val, Val)> combine);
+  // Makes the kernel require the subgroup's size where it uses subgroups.
+  WorkgroupReduction(Emission& m, Type element);
+  Val Reduce(ReduceKind kind, Val mine);
   static int64_t SharedBytes(int64_t invocations, Type element) {
     return invocations * BitWidth(element.elem) / 8;
   }
 
  private:
+  Val OverSubgroups(ReduceKind kind, Val mine);
+  Val OverTree(ReduceKind kind, Val mine);
   Emission& m_;
+  bool by_subgroups_;
   uint16_t view_;
 };
 

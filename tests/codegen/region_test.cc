@@ -208,6 +208,39 @@ TEST_P(RegionTest, ProductOfLargeMatrices) {
   EXPECT_EQ(Chosen(), Tiled());
 }
 
+TEST_P(RegionTest, RowsTimesAMatrixOfContiguousRows) {
+  Value a = Argument({2, 3, 70}), b = Argument({2, 70, 132}), c = Argument({132});
+  Return(f_(ir::Add{}, {f_(ir::MatMul{}, {a, b}), c}));
+  EXPECT_THAT(ExpectRight(), IsSupersetOf({"matmul_columns", "matmul_simple"}));
+  EXPECT_EQ(Chosen(), "matmul_columns");
+}
+
+TEST_P(RegionTest, RowsTimesAMatrixOfContiguousColumns) {
+  Value a = Argument({2, 72}), b = Argument({67, 72}), c = Argument({67});
+  Return(f_(ir::Relu{}, {f_(ir::Add{}, {f_(ir::MatMul{.transpose_b = true}, {a, b}), c})}));
+  EXPECT_THAT(ExpectRight(), IsSupersetOf({"matmul_dots", "matmul_simple"}));
+  EXPECT_EQ(Chosen(), "matmul_dots");
+}
+
+TEST_P(RegionTest, ManyColumnsReducedInStrips) {
+  Value x = Argument({70, 1024});
+  Return(f_(ir::Reduce{.kind = ir::ReduceKind::kMean, .axes = {0}}, {x}));
+  ExpectRight();
+  EXPECT_EQ(Chosen(), "reduce_outputs");
+}
+
+TEST_P(RegionTest, ShortRowsStayInRegisters) {
+  Value x = Argument({5, 24}), s = Argument({24});
+  Return(f_(ir::Softmax{}, {f_(ir::Mul{}, {x, s})}));
+  ExpectRight();
+}
+
+TEST_P(RegionTest, ColumnsOfASoftmaxSideBySide) {
+  Value x = Argument({3, 6, 16});
+  Return(f_(ir::Softmax{.axis = 1}, {x}));
+  ExpectRight();
+}
+
 // Operands of f16, which some devices multiply as matrices.
 class HalvesTest : public RegionTest {
  protected:
@@ -313,6 +346,21 @@ TEST_P(RegionTest, AttentionUnderAPaddingMask) {
   Value mask = (kept - 1.0) * 1e9;
   Return(f_(ir::Attention{.scale = 0.25}, {q, k, v, mask}));
   ExpectRight();
+}
+
+TEST_P(RegionTest, TurnedInBlocks) {
+  Value x = Argument({2, 64, 32}), y = Argument({32, 64}), row = Argument({32, 1});
+  Value turned = f_(ir::Transpose{.permutation = {0, 2, 1}}, {x});
+  Return(f_(ir::Relu{}, {f_(ir::Add{}, {f_(ir::Mul{}, {turned, row}), y})}));
+  EXPECT_THAT(ExpectRight(), IsSupersetOf({"transpose", "elementwise"}));
+  EXPECT_EQ(Chosen(), "transpose");
+}
+
+TEST_P(RegionTest, HeadsTurnedInOrderAreNotTurned) {
+  Value x = Argument({2, 16, 4, 8});
+  Return(f_(ir::Transpose{.permutation = {0, 2, 1, 3}}, {x}));
+  ExpectRight();
+  EXPECT_EQ(Chosen(), "elementwise");
 }
 
 TEST_P(RegionTest, ElementsFromEverywhere) {

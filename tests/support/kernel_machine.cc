@@ -40,6 +40,7 @@ class Machine {
   absl::Status RunPure(const Inst& i, const Mask& mask);
   absl::Status RunMemory(const Inst& i, const Mask& mask);
   absl::Status RunTogether(const Inst& i, const Mask& mask);
+  absl::Status ReduceSubgroups(const Inst& i, const Mask& mask, size_t subgroup);
   absl::Status RunMatrix(const Inst& i, const Mask& mask);
   absl::Status AccessMatrix(const Inst& i, size_t n, const Type& type, std::vector<double>& matrix);
   std::vector<double> MultiplyMatrices(const Inst& i, size_t n);
@@ -351,12 +352,30 @@ absl::Status Machine::RunMatrix(const Inst& i, const Mask& mask) {
   return absl::OkStatus();
 }
 
+absl::Status Machine::ReduceSubgroups(const Inst& i, const Mask& mask, size_t subgroup) {
+  constexpr Code kBy[] = {Code::kAdd, Code::kMin, Code::kMax, Code::kMul};
+  const DType t = TypeOf(i.result).elem;
+  for (size_t first = 0; first < size_; first += subgroup) {
+    std::optional<uint64_t> all;
+    for (size_t n = first; n < first + subgroup; ++n) {
+      if (!mask[n]) continue;
+      const uint64_t pair[] = {all.value_or(0), At(Arg(i, 0))[n][0]};
+      all = all ? codegen::FoldLiterals({kBy[i.aux], t, t}, pair) : pair[1];
+      if (!all) return Internal("a reduction of {}", Name(t));
+    }
+    for (size_t n = first; n < first + subgroup; ++n)
+      if (mask[n]) At(i.result)[n][0] = *all;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Machine::RunTogether(const Inst& i, const Mask& mask) {
   if (i.code == Code::kBarrier)
     return Any(mask) && std::find(mask.begin(), mask.end(), false) != mask.end()
                ? Internal("a barrier that not all invocations reach")
                : absl::OkStatus();
   const size_t subgroup = k_.subgroup != 0 ? k_.subgroup : static_cast<size_t>(options_.subgroup);
+  if (i.code == Code::kSubgroupReduce) return ReduceSubgroups(i, mask, subgroup);
   const Row in = At(Arg(i, 0));
   for (size_t n = 0; n < size_; ++n) {
     if (!mask[n]) continue;

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of a few rows with a large matrix, which are over when the matrix has been read once.
+// Neighbouring invocations read neighbouring elements: along columns of C where B's rows are
+// contiguous, along k where its columns are.
+#include <algorithm>
+
+#include "codegen/schedules/gemm.h"
+#include "codegen/schedules/list.h"
+#include "codegen/schedules/workgroup.h"
+
+namespace forge::codegen {
+namespace {
+
+using ir::Dim;
+using ir::Dims;
+
+constexpr int64_t kMostRows = 4;  // of C
+constexpr int64_t kLeastColumns = 64, kLeastDepth = 64;
+
+bool Takes(const Region& r) { return IsPlainGemm(r); }
+
+// Is `g` such a product, with all the rows of C known?
+Verdict IsFlat(const Gemm& g) {
+  if (!g.m.is_constant() || g.m.max() > kMostRows) return Verdict::No("C has many rows");
+  if (g.n.min() < kLeastColumns || g.k.min() < kLeastDepth)
+    return Verdict::No("the matrix is small");
+  return Verdict::Yes();
+}
+
+int64_t BytesOfSum(const Gemm& g) { return BitWidth(AccumulatorOf(g.dtype).elem) / 8; }
+
+// ---- B's rows are contiguous --------------------------------------------------------------------
+
+struct MatmulColumns {
+  int64_t lanes = 32;   // invocations side by side
+  int64_t parts = 4;    // of k, each summed by other invocations of the workgroup
+  int64_t vectors = 1;  // of columns, to an invocation, `lanes` vectors apart
+  static constexpr Field kFields[] = {
+      FieldOf<&MatmulColumns::lanes>("lanes", "Invocations side by side.", "8|16|32|64"),
+      FieldOf<&MatmulColumns::parts>("parts", "Parts of k in a workgroup.", "1|2|4|8"),
+      FieldOf<&MatmulColumns::vectors>("vectors", "Vectors of columns.", "1|2|4|8")};
+};
+
+std::shared_ptr<void> ColumnsDefaults(const Region& r) {
+  // On a CPU a page that is touched for a few bytes costs as much as one that is read whole: one
+  // invocation sees as much of a row as its registers take.
+  const int64_t side_by_side = std::clamp<int64_t>(r.caps().subgroup_size, 8, 64);
+  if (r.caps().runs_on_cpu) {
+    const int64_t vectors = GemmOf(r)->m.max() > 2 ? 2 : GemmOf(r)->m.max() > 1 ? 4 : 8;
+    return Boxed(MatmulColumns{.lanes = side_by_side, .parts = 1, .vectors = vectors});
+  }
+  return Boxed(MatmulColumns{.lanes = 16, .parts = 8, .vectors = 1});
+}
+
+Verdict ColumnsFits(const Region& r, const void* p) {
+  const auto& t = Parameters<MatmulColumns>(p);
+  const Gemm g = *GemmOf(r);
+  if (Verdict v = IsFlat(g); !v) return v;
+  if (g.b_lanes_n == 1) return Verdict::No("rows of B are not contiguous");
+  const int64_t sums = g.m.max() * g.b_lanes_n * t.vectors;
+  if (sums > 32) return Verdict::No("too many sums");
+  if (t.parts > 1 && t.parts * t.lanes * sums * BytesOfSum(g) > r.caps().max_shared_bytes)
+    return Verdict::No("too little shared memory");
+  return WorkgroupFits(t.lanes * t.parts, r.caps());
+}
+
+class ColumnTile {
+ public:
+  ColumnTile(Emission& m, const Gemm& g, const MatmulColumns& t)
+      : m_(m), g_(g), t_(t), wide_(g.b_lanes_n), rows_(g.m.max()) {}
+  Dim count() const { return g_.batch * CeilDiv(Vectors(), t_.lanes * t_.vectors); }
+  void Run(const Dim& at);
+
+ private:
+  Dim Vectors() const { return FloorDiv(g_.n, wide_); }  // of columns
+  Type sum_type() const { return AccumulatorOf(g_.dtype).Lanes(wide_); }
+  Vals Accumulate(const Dim& k, Vals sums);
+  void CombineParts(Vals& sums);
+
+  Emission& m_;
+  const Gemm& g_;
+  const MatmulColumns& t_;
+  const int wide_;
+  const int64_t rows_;
+  Dim batch_, lane_, part_;
+  std::vector<Position> column_;  // vectors of this invocation
+};
+
+// Sums [row][vector] with what step k adds.
+Vals ColumnTile::Accumulate(const Dim& k, Vals sums) {
+  for (int64_t i = 0; i < rows_; ++i) {
+    const Val a = splat(g_.A(m_, {batch_, i, 0, k}), wide_);
+    for (size_t v = 0; v < column_.size(); ++v) {
+      const Dim n = column_[v].at * wide_ + m_.e.Lane(wide_);
+      Val& sum = sums[static_cast<size_t>(i) * column_.size() + v];
+      sum = fma(a, g_.B(m_, {batch_, 0, n, k}, wide_), sum);
+    }
+  }
+  return sums;
+}
+
+// Leaves the whole sums with the invocations of the first part.
+void ColumnTile::CombineParts(Vals& sums) {
+  Builder& b = m_.b;
+  const auto count = static_cast<int64_t>(sums.size());
+  const uint16_t shared = b.AddView({.name = "parts",
+                                     .space = Space::kShared,
+                                     .elem = sum_type(),
+                                     .extent = static_cast<uint32_t>(t_.parts * t_.lanes * count),
+                                     .reads = true,
+                                     .writes = true});
+  const auto at = [&](const Dim& part, int64_t i) {
+    return m_.e.Value((part * count + i) * t_.lanes + lane_);
+  };
+  for (int64_t i = 0; i < count; ++i) b.Store(shared, at(part_, i), sums[static_cast<size_t>(i)]);
+  b.Barrier();
+  for (int64_t i = 0; i < count; ++i) {
+    Val all = b.Load(shared, at(0, i));
+    for (int64_t part = 1; part < t_.parts; ++part) all = all + b.Load(shared, at(part, i));
+    sums[static_cast<size_t>(i)] = all;
+  }
+}
+
+void ColumnTile::Run(const Dim& at) {
+  Builder& b = m_.b;
+  const Dims tile = Unflatten(at, {g_.batch, CeilDiv(Vectors(), t_.lanes * t_.vectors)});
+  batch_ = tile[0];
+  const Dim local = m_.e.Coordinate(b.Builtin(BuiltinKind::kLocalX), t_.lanes * t_.parts - 1);
+  lane_ = Mod(local, t_.lanes), part_ = FloorDiv(local, t_.lanes);
+  for (int64_t v = 0; v < t_.vectors; ++v)
+    column_.push_back(Guard(m_, (tile[1] * t_.vectors + v) * t_.lanes + lane_, Vectors()));
+  const Vals zeros(static_cast<size_t>(rows_) * column_.size(), b.Literal(sum_type(), 0));
+  Vals sums =
+      b.For({m_.e.Value(part_), b.Scalar(g_.k), b.Int(t_.parts)}, zeros, [&](Val i, Vals carried) {
+        return Accumulate(m_.e.Coordinate(i, LastIndex(g_.k)), std::move(carried));
+      });
+  if (t_.parts > 1) CombineParts(sums);
+  const Val first = t_.parts > 1 ? m_.e.Value(part_) == 0.0 : Val{};
+  for (size_t v = 0; v < column_.size(); ++v)
+    IfInside(b, Both(first, column_[v].inside), [&] {
+      for (int64_t i = 0; i < rows_; ++i) {
+        const Gemm::At c{batch_, i, column_[v].at * wide_ + m_.e.Lane(wide_), 0};
+        const Val sum = sums[static_cast<size_t>(i) * column_.size() + v];
+        m_.e.Finish(g_.c_index(c), g_.start ? sum + g_.start(m_.e, c) : sum, wide_);
+      }
+    });
+}
+
+absl::StatusOr<Program> ColumnsEmit(const Region& r, const void* p) {
+  const auto& t = Parameters<MatmulColumns>(p);
+  const Gemm g = *GemmOf(r);
+  Program out{.kernel = fmt::format("matmul_columns_{}x{}x{}", t.lanes, t.parts, t.vectors),
+              .launches = {},
+              .scratch_bytes = {}};
+  Emission m(r, out.kernel, {static_cast<uint32_t>(t.lanes * t.parts), 1, 1});
+  ColumnTile tile(m, g, t);
+  m.Guarded(m.Workgroups(tile.count()), [&](const Dim& at) { tile.Run(at); });
+  out.launches.push_back(std::move(m).Take());
+  return out;
+}
+
+// ---- B's columns are contiguous -----------------------------------------------------------------
+
+struct MatmulDots {
+  int64_t workgroup = 64;  // invocations along k
+  int64_t columns = 4;     // of C, to a workgroup
+  static constexpr Field kFields[] = {
+      FieldOf<&MatmulDots::workgroup>("workgroup", "Invocations along k.", "8|16|32|64|128"),
+      FieldOf<&MatmulDots::columns>("columns", "Columns of C to a workgroup.", "1|2|4|8")};
+};
+
+std::shared_ptr<void> DotsDefaults(const Region& r) {
+  MatmulDots t;
+  if (r.caps().runs_on_cpu) t.workgroup = std::clamp<int64_t>(r.caps().subgroup_size, 8, 64);
+  return Boxed(t);
+}
+
+Verdict DotsFits(const Region& r, const void* p) {
+  const auto& t = Parameters<MatmulDots>(p);
+  const Gemm g = *GemmOf(r);
+  if (Verdict v = IsFlat(g); !v) return v;
+  if (g.b_lanes_k == 1 || g.a_lanes_k != g.b_lanes_k)
+    return Verdict::No("columns of B are not contiguous");
+  if (g.m.max() * t.columns > 16) return Verdict::No("too many sums");
+  const Caps& caps = r.caps();
+  if (caps.runs_on_cpu && (!caps.subgroup_arithmetic || t.workgroup != caps.subgroup_size))
+    return Verdict::No("barriers are dear on this device");
+  if (WorkgroupReduction::SharedBytes(t.workgroup, AccumulatorOf(g.dtype)) > caps.max_shared_bytes)
+    return Verdict::No("too little shared memory");
+  return WorkgroupFits(t.workgroup, caps);
+}
+
+// Columns from `first` on, all the rows of C.
+void EmitDots(Emission& m, const Gemm& g, const MatmulDots& t, const Dim& batch, const Dim& tile) {
+  Builder& b = m.b;
+  const int wide = g.b_lanes_k;
+  const auto rows = static_cast<size_t>(g.m.max()), columns = static_cast<size_t>(t.columns);
+  const Dim vectors = FloorDiv(g.k, wide);
+  std::vector<Position> column;
+  for (int64_t j = 0; j < t.columns; ++j) column.push_back(Guard(m, tile * t.columns + j, g.n));
+  const Type type = AccumulatorOf(g.dtype);
+  const Vals zeros(rows * columns, b.Literal(type.Lanes(wide), 0));
+  const auto step = [&](Val v, Vals sums) {
+    const Dim k = m.e.Coordinate(v, LastIndex(vectors)) * wide + m.e.Lane(wide);
+    Vals a;
+    for (size_t i = 0; i < rows; ++i)
+      a.push_back(g.A(m, {batch, static_cast<int64_t>(i), 0, k}, wide));
+    for (size_t j = 0; j < columns; ++j) {
+      const Val x = g.B(m, {batch, 0, column[j].at, k}, wide);
+      for (size_t i = 0; i < rows; ++i) sums[i * columns + j] = fma(a[i], x, sums[i * columns + j]);
+    }
+    return sums;
+  };
+  const Vals sums =
+      b.For({b.Builtin(BuiltinKind::kLocalX), b.Scalar(vectors), b.Int(t.workgroup)}, zeros, step);
+  WorkgroupReduction together(m, type);
+  for (size_t i = 0; i < rows; ++i)
+    for (size_t j = 0; j < columns; ++j) {
+      Vals parts;
+      Unpack(sums[i * columns + j], parts);
+      Val mine = parts[0];
+      for (size_t l = 1; l < parts.size(); ++l) mine = mine + parts[l];
+      const Val all = together.Reduce(ReduceKind::kSum, mine);
+      const Val writes = b.Builtin(BuiltinKind::kLocalX) == static_cast<double>(j);
+      IfInside(b, Both(writes, column[j].inside), [&] {
+        const Gemm::At c{batch, static_cast<int64_t>(i), column[j].at, 0};
+        m.e.Finish(g.c_index(c), g.start ? all + g.start(m.e, c) : all);
+      });
+    }
+}
+
+absl::StatusOr<Program> DotsEmit(const Region& r, const void* p) {
+  const auto& t = Parameters<MatmulDots>(p);
+  const Gemm g = *GemmOf(r);
+  Program out{.kernel = fmt::format("matmul_dots_{}x{}", t.workgroup, t.columns),
+              .launches = {},
+              .scratch_bytes = {}};
+  Emission m(r, out.kernel, {static_cast<uint32_t>(t.workgroup), 1, 1});
+  const TiledAxis columns{g.n, t.columns};
+  m.Guarded(m.Workgroups(g.batch * columns.count()), [&](const Dim& at) {
+    const Dims tile = Unflatten(at, {g.batch, columns.count()});
+    EmitDots(m, g, t, tile[0], tile[1]);
+  });
+  out.launches.push_back(std::move(m).Take());
+  return out;
+}
+
+}  // namespace
+
+const Schedule kMatmulColumns{.name = "matmul_columns",
+                              .parameters = MatmulColumns::kFields,
+                              .takes = &Takes,
+                              .defaults = &ColumnsDefaults,
+                              .fits = &ColumnsFits,
+                              .emit = &ColumnsEmit};
+const Schedule kMatmulDots{.name = "matmul_dots",
+                           .parameters = MatmulDots::kFields,
+                           .takes = &Takes,
+                           .defaults = &DotsDefaults,
+                           .fits = &DotsFits,
+                           .emit = &DotsEmit};
+
+}  // namespace forge::codegen
