@@ -2,6 +2,7 @@
 // What a GPU can do, as queried and verified: all that schedules and printers know of it. No
 // vendor.
 #pragma once
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,13 @@ struct Caps {
   // ones of 64, where what does not fit goes to memory.
   bool few_registers() const { return !runs_on_cpu && max_workgroup_invocations <= 256; }
 
+  // Of kernels that ask for a size: wide subgroups share the registers of a unit among more
+  // invocations, and below 16 some units are half idle.
+  int64_t narrow_subgroup_size() const {
+    return min_subgroup_size < max_subgroup_size
+               ? std::clamp<int64_t>(16, min_subgroup_size, max_subgroup_size)
+               : subgroup_size;
+  }
   // Of kernels that use matrices, whose units are fed by the smallest subgroups that a device has.
   int64_t matrix_subgroup_size() const {
     return min_subgroup_size < max_subgroup_size ? min_subgroup_size : subgroup_size;

@@ -183,7 +183,7 @@ Verdict DotsFits(const Region& r, const void* p) {
     return Verdict::No("columns of B are not contiguous");
   if (g.m.max() * t.columns > 16) return Verdict::No("too many sums");
   const Caps& caps = r.caps();
-  if (caps.runs_on_cpu && (!caps.subgroup_arithmetic || t.workgroup != caps.subgroup_size))
+  if (caps.runs_on_cpu && (!caps.subgroup_arithmetic || t.workgroup != caps.narrow_subgroup_size()))
     return Verdict::No("barriers are dear on this device");
   if (WorkgroupReduction::SharedBytes(t.workgroup, AccumulatorOf(g.dtype)) > caps.max_shared_bytes)
     return Verdict::No("too little shared memory");

@@ -21,10 +21,9 @@ Val Across(ReduceKind kind, Val v) {
 
 // Rows shorter than this are left to one invocation each.
 constexpr int64_t kLongRow = 256, kFewRows = 64;
-// Numbers that fit the registers of an invocation; on CPUs, what does not lies on the stack.
-int64_t MostHeld(const Caps& caps) {
-  return caps.few_registers() ? 16 : caps.runs_on_cpu ? 128 : 32;
-}
+// Numbers that fit the registers of an invocation beside its work; on CPUs, what does not lies on
+// the stack.
+int64_t MostHeld(const Caps& caps) { return caps.runs_on_cpu ? 128 : 16; }
 
 }  // namespace
 
@@ -159,7 +158,10 @@ absl::StatusOr<Program> SerialRows::Emit(const RowFormula& formula, const Region
 
 WorkgroupRows WorkgroupRows::Defaults(const RowSpace& space, const Region& r) {
   WorkgroupRows t{.workgroup = 128, .elements = space.last() ? LanesFor(space.inner.back()) : 1};
-  t.held = t.Vectors(space) * t.elements <= MostHeld(r.caps());
+  const auto holds = [&] { return t.Vectors(space) * t.elements <= MostHeld(r.caps()); };
+  if (!holds() && WorkgroupFits(256, r.caps())) t.workgroup = 256;
+  t.held = holds();
+  if (!t.held) t.workgroup = 128;
   return t;
 }
 

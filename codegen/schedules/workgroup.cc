@@ -19,9 +19,9 @@ Val Combine(ReduceKind kind, Val a, Val b) {
 }
 
 bool ReducesBySubgroups(const Caps& caps, uint32_t workgroup, Type element) {
-  return caps.subgroup_arithmetic && BitWidth(element.elem) == 32 && caps.subgroup_size > 1 &&
-         workgroup % caps.subgroup_size == 0 && caps.subgroup_size >= caps.min_subgroup_size &&
-         caps.subgroup_size <= caps.max_subgroup_size;
+  const int64_t size = caps.narrow_subgroup_size();
+  return caps.subgroup_arithmetic && BitWidth(element.elem) == 32 && size > 1 &&
+         workgroup % size == 0 && size >= caps.min_subgroup_size && size <= caps.max_subgroup_size;
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ WorkgroupReduction::WorkgroupReduction(Emission& m, Type element)
     : m_(m),
       by_subgroups_(ReducesBySubgroups(m.region.caps(), m.launch.kernel.workgroup[0], element)) {
   Kernel& k = m.launch.kernel;
-  if (by_subgroups_) k.subgroup = static_cast<uint32_t>(m.region.caps().subgroup_size);
+  if (by_subgroups_) k.subgroup = static_cast<uint32_t>(m.region.caps().narrow_subgroup_size());
   view_ = m.b.AddView({.name = "partial",
                        .space = Space::kShared,
                        .elem = element,
