@@ -49,8 +49,11 @@ configure_file("${PROJECT_SOURCE_DIR}/tests/lab/lying_layer.json.in" "${FORGE_LA
 # Adds the ctest entry NAME for PROGRAM's tests that FILTER selects.
 function(forge_add_test name program filter)
   add_test(NAME ${name} COMMAND ${program} --gtest_filter=${filter})
-  set_tests_properties(${name} PROPERTIES LABELS "${ARGN}" TIMEOUT 1200 ENVIRONMENT
-    "GTEST_BRIEF=1;GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/test-results/${name}.xml")
+  set(environment "GTEST_BRIEF=1;GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/test-results/${name}.xml")
+  if(FORGE_SANITIZE STREQUAL "thread")
+    list(APPEND environment "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${ARGN}" TIMEOUT 1200 ENVIRONMENT "${environment}")
 endfunction()
 
 # The program of tests/FOLDER, and its entries.

@@ -169,6 +169,9 @@ class Device {
   virtual uint64_t largest_buffer() const = 0;
   // Is kDevice memory the host's, so that Map works on it and no staging is needed?
   virtual bool host_memory() const { return false; }
+  // Does it compute in the host's memory, so that programs use upload and readback buffers in
+  // place?
+  virtual bool shares_memory() const { return host_memory(); }
   // A read-only buffer over host memory that `bytes` keeps alive, without a copy.
   //   errors: Unimplemented where the device cannot; the caller copies instead
   virtual absl::StatusOr<BufferRef> Import(const Bytes& bytes) = 0;

@@ -124,7 +124,8 @@ class ExecutableBuilder {
     for (const auto& a : f_.arguments()) arguments.push_back(a.value);
     for (const auto& r : f_.results()) results.push_back(r.value);
     FORGE_ASSIGN_OR_RETURN(made_->upload_, Stage(arguments, Memory::kUpload));
-    if (inputs_.device->host_memory())
+    const bool in_place = inputs_.device->shares_memory();
+    if (in_place)
       for (size_t i = 0; i < arguments.size(); ++i)
         made_->places_[arguments[i]] = made_->upload_[i];
     if (inputs_.results_into.empty()) {
@@ -133,7 +134,16 @@ class ExecutableBuilder {
       for (const VariablePlace& p : inputs_.results_into)
         made_->readback_.push_back({SlotOf(p.buffer), p.offset, p.bytes});
     }
+    if (in_place || !inputs_.results_into.empty()) PlaceResults(results);
     return absl::OkStatus();
+  }
+
+  // Where results are wanted, but for those that are arguments, variables or another result.
+  void PlaceResults(std::span<const uint32_t> results) {
+    for (size_t i = 0; i < results.size(); ++i) {
+      const uint32_t root = root_[results[i]];
+      if (InArena(root)) made_->places_[root] = made_->readback_[i];
+    }
   }
 
   bool InArena(uint32_t value) const {
@@ -157,7 +167,7 @@ class ExecutableBuilder {
   void PlaceInPlace(std::vector<int>& last) {
     for (size_t i = 0; i < f_.nodes().size(); ++i) {
       const ir::Node& node = f_.nodes()[i];
-      if (node.outs != 1 || !program_of_[i]) continue;
+      if (node.outs != 1 || !program_of_[i] || !InArena(node.first_out)) continue;
       for (uint32_t k : program_of_[i]->overwritable()) {
         if (f_.type(node.in[k]) != f_.type(node.first_out)) continue;  // laid out alike, too
         const uint32_t root = root_[node.in[k]];

@@ -30,6 +30,7 @@ class FaultyDevice final : public Device {
   }
   uint64_t largest_buffer() const override { return device_->largest_buffer(); }
   bool host_memory() const override { return device_->host_memory(); }
+  bool shares_memory() const override { return device_->shares_memory(); }
   absl::StatusOr<BufferRef> Import(const Bytes& bytes) override { return device_->Import(bytes); }
   absl::StatusOr<std::span<uint8_t>> Map(Buffer& b) override { return device_->Map(b); }
   absl::StatusOr<Point> Copy(const CopyRange& range, std::span<const Point> wait) override {

@@ -87,8 +87,7 @@ absl::StatusOr<VulkanBufferRef> VulkanBuffer::Import(const HeapRef& heap, const 
   if (!context.abilities().host_import)
     return Unimplemented("VK_EXT_external_memory_host is absent");
   if (bytes.size() == 0) return Unimplemented("there is nothing to import");
-  const VkPhysicalDeviceType type = context.queries().properties.deviceType;
-  if (type != VK_PHYSICAL_DEVICE_TYPE_CPU && type != VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU)
+  if (!context.queries().shares_memory())
     return Unimplemented("this device reads its own memory faster than the host's");
   const uint64_t page = context.queries().host_memory.minImportedHostPointerAlignment;
   const auto address = reinterpret_cast<uintptr_t>(bytes.data());

@@ -19,6 +19,7 @@ class VulkanDevice final : public Device {
   const ir::Target& target() const override { return target_; }
   absl::StatusOr<BufferRef> Allocate(Memory kind, uint64_t bytes) override;
   uint64_t largest_buffer() const override { return heap_->largest_allocation(); }
+  bool shares_memory() const override { return context_->queries().shares_memory(); }
   absl::StatusOr<BufferRef> Import(const Bytes& bytes) override;
   absl::StatusOr<std::span<uint8_t>> Map(Buffer& b) override;
   absl::StatusOr<Point> Copy(const CopyRange& range, std::span<const Point> wait) override;

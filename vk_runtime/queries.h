@@ -47,6 +47,11 @@ struct Queries {
   bool Has(std::string_view extension, uint32_t core_since = 0) const {
     return (core_since != 0 && api >= core_since) || extensions.count(extension) != 0;
   }
+  // Is the host's memory as near to the device as any?
+  bool shares_memory() const {
+    return properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU ||
+           properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
+  }
 };
 
 // errors: none: what a driver does not answer stays zero
