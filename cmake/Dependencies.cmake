@@ -39,6 +39,7 @@ forge_require(OpenMP COMPONENTS CXX)
 if(FORGE_TESTS)
   forge_require(GTest)
   forge_require(SPIRV-Tools)
+  forge_require(spirv_cross_c_shared)
 endif()
 
 foreach(program IN ITEMS flatc glslangValidator)

@@ -15,7 +15,7 @@ add_library(forge_test_support OBJECT ${support})
 target_include_directories(forge_test_support PUBLIC "${PROJECT_SOURCE_DIR}")
 target_link_libraries(forge_test_support PUBLIC forge forge_codegen_headers forge_flatbuffers_headers
   forge_onnx_proto forge_xxhash nlohmann_json::nlohmann_json PNG::PNG JPEG::JPEG GTest::gtest GTest::gmock SPIRV-Tools-static
-  SPIRV-Headers::SPIRV-Headers)
+  spirv-cross-c-shared SPIRV-Headers::SPIRV-Headers)
 # Tests are compiled far more often than they are waited for.
 target_compile_options(forge_test_support PUBLIC $<$<CONFIG:Release>:-Og>)
 # It interprets kernels, one instruction of one invocation after the other. (g++ 12 crashes on a precompiled header

@@ -2,6 +2,7 @@
 #include "tests/support/region_runner.h"
 
 #include "tests/support/kernel_machine.h"
+#include "tests/support/metal_check.h"
 #include "tests/support/spirv_check.h"
 
 namespace forge::testing {
@@ -15,8 +16,12 @@ std::vector<uint8_t> Padded(std::span<const uint8_t> bytes) {
 }
 
 absl::Status ValidateSpirv(const codegen::Kernel& k, const codegen::Caps& caps) {
-  const std::string errors = SpirvErrors(codegen::PrintSpirv(k, caps));
-  return errors.empty() ? absl::OkStatus() : Internal("SPIR-V: {}", errors);
+  const std::vector<uint32_t> words = codegen::PrintSpirv(k, caps);
+  if (const std::string errors = SpirvErrors(words); !errors.empty())
+    return Internal("SPIR-V: {}", errors);
+  if (const std::string errors = MetalErrors(words); !errors.empty())
+    return Internal("SPIRV-Cross: {}", errors);
+  return absl::OkStatus();
 }
 
 }  // namespace

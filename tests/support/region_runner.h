@@ -9,7 +9,8 @@ namespace forge::testing {
 // A function of one node whose operands are its arguments; absent types are absent operands.
 std::unique_ptr<ir::Function> FunctionOf(const ir::AnyOp& op, ir::TypeSpan in);
 
-// Runs every launch of `program`; each kernel is verified first, and its SPIR-V validated.
+// Runs every launch of `program`; each kernel is verified first, and its SPIR-V validated and
+// turned into Metal.
 //   in: the region's arguments     errors: also those of RunKernel
 absl::StatusOr<std::vector<ir::HostValue>> RunProgram(const codegen::Region& region,
                                                       const codegen::Program& program,

@@ -10,17 +10,20 @@
 namespace forge {
 namespace {
 
-constexpr uint32_t kCapability = 2u << 16 | 17, kCooperativeMatrix = 6022;
-
 // Validators of before 2023 do not know cooperative matrices.
 bool IsBeyondValidator(const spvtools::SpirvTools& tools, std::span<const uint32_t> words) {
-  constexpr uint32_t kPair[] = {kCapability, kCooperativeMatrix};
   std::vector<uint32_t> ignored;
-  return std::search(words.begin(), words.end(), kPair, kPair + 2) != words.end() &&
+  return DeclaresCapability(words, kCooperativeMatrixCapability) &&
          !tools.Assemble("OpCapability CooperativeMatrixKHR", &ignored);
 }
 
 }  // namespace
+
+bool DeclaresCapability(std::span<const uint32_t> words, uint32_t capability) {
+  constexpr uint32_t kOpCapability = 2u << 16 | 17;
+  const uint32_t pair[] = {kOpCapability, capability};
+  return std::search(words.begin(), words.end(), pair, pair + 2) != words.end();
+}
 
 std::string SpirvErrors(std::span<const uint32_t> words) {
   spvtools::SpirvTools tools(SPV_ENV_VULKAN_1_1);

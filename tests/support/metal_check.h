@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels stay within what Metal can say, so that they run where Vulkan is a layer over it.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace forge {
+
+// Why SPIRV-Cross cannot turn a module into Metal's language; empty: it can, or the module uses
+// what only Vulkan has (binary64, cooperative matrices).
+std::string MetalErrors(std::span<const uint32_t> words);
+
+}  // namespace forge
