@@ -20,12 +20,12 @@ struct ProbeRun {
 };
 
 struct Probe {
-  const char* feature;  // a row of features.cc
-  bool in_subgroup;     // may the kernel ask where it stands?
+  const char* feature = nullptr;  // a row of features.cc
+  bool in_subgroup = false;       // may the kernel ask where it stands?
   // u32 to u32; empty when it has stored the result itself
-  codegen::Val (*emit)(codegen::Builder& b, codegen::Val x, codegen::Val y);
-  uint32_t (*expect)(const ProbeRun& r, const std::vector<uint32_t>& mates, uint32_t i);
-  ProbeWords (*input)(bool second);
+  codegen::Val (*emit)(codegen::Builder& b, codegen::Val x, codegen::Val y) = nullptr;
+  uint32_t (*expect)(const ProbeRun& r, const std::vector<uint32_t>& mates, uint32_t i) = nullptr;
+  ProbeWords (*input)(bool second) = nullptr;
   codegen::MatrixShape matrix = {};  // with a size: multiplies such matrices, in place of `emit`
 };
 
