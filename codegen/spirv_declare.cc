@@ -15,10 +15,6 @@ bool Aliased(const Kernel& k, const View& v) {
   return false;
 }
 
-// SPV_KHR_cooperative_matrix: newer than the headers that Forge builds with.
-constexpr auto kCooperativeMatrix = spv::Capability{6022};
-constexpr Op kOpTypeMatrix = Op{4456};
-constexpr uint32_t kMatrixScope = 3;  // Subgroup
 // Of MatrixUse.
 constexpr uint32_t kMatrixUses[] = {0, 0, 1, 2};
 
@@ -66,7 +62,7 @@ SpirvPrinter::Word SpirvPrinter::ElementType(DType t) {
 SpirvPrinter::Word SpirvPrinter::TypeOf(const Type& t) {
   const Word element = ElementType(t.elem);
   if (t.is_matrix())
-    return m_.DeclareType(kOpTypeMatrix, {element, U32(kMatrixScope), U32(t.rows), U32(t.cols),
+    return m_.DeclareType(kOpTypeMatrix, {element, U32(kSubgroupScope), U32(t.rows), U32(t.cols),
                                           U32(kMatrixUses[static_cast<size_t>(t.use)])});
   return t.lanes == 1 ? element : m_.DeclareType(Op::OpTypeVector, {element, t.lanes});
 }

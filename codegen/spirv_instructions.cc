@@ -92,9 +92,7 @@ constexpr BuiltinRow kBuiltins[] = {
     {spv::BuiltIn::SubgroupId, -1},
 };
 
-constexpr Word kWorkgroupScope = 2, kSubgroupScope = 3, kDeviceScope = 1;
-// SPV_KHR_cooperative_matrix: newer than the headers that Forge builds with.
-constexpr Op kOpMatrixLoad = Op{4457}, kOpMatrixStore = Op{4458}, kOpMatrixMulAdd = Op{4459};
+constexpr Word kWorkgroupScope = 2, kDeviceScope = 1;
 constexpr Word kRowMajor = 0, kColumnMajorLayout = 1, kMatrixSignedOperands = 0xf;
 constexpr Word kAcquireRelease = 0x8, kUniformMemory = 0x40, kWorkgroupMemory = 0x100;
 
@@ -218,43 +216,36 @@ Word SpirvPrinter::Access(const Inst& i) {
   return m_.AddValue(Op::OpAccessChain, Pointer(storage, type), {views_[i.view], index});
 }
 
-std::vector<Word> SpirvPrinter::MemoryOperands(const Inst& i, bool store) {
-  if (!needs_.matrices || k_.views[i.view].space != Space::kShared) return {};
-  const auto made = store ? spv::MemoryAccessMask::MakePointerAvailable
-                          : spv::MemoryAccessMask::MakePointerVisible;
-  return {static_cast<Word>(made | spv::MemoryAccessMask::NonPrivatePointer), U32(kWorkgroupScope)};
+std::vector<Word> SpirvPrinter::WithMemoryOperands(const Inst& i, std::vector<Word> words) {
+  if (!needs_.matrices || k_.views[i.view].space != Space::kShared) return words;
+  const bool stores = i.code == Code::kStore || i.code == Code::kMatrixStore;
+  const auto made = stores ? spv::MemoryAccessMask::MakePointerAvailable
+                           : spv::MemoryAccessMask::MakePointerVisible;
+  words.push_back(static_cast<Word>(made | spv::MemoryAccessMask::NonPrivatePointer));
+  words.push_back(U32(kWorkgroupScope));
+  return words;
 }
 
 Word SpirvPrinter::Load(const Inst& i) {
-  std::vector<Word> words = {Access(i)};
-  const std::vector<Word> how = MemoryOperands(i, false);
-  words.insert(words.end(), how.begin(), how.end());
-  return m_.AddValue(Op::OpLoad, TypeOf(k_.views[i.view].elem), words);
+  return m_.AddValue(Op::OpLoad, TypeOf(k_.views[i.view].elem), WithMemoryOperands(i, {Access(i)}));
 }
 
 void SpirvPrinter::Store(const Inst& i) {
-  std::vector<Word> words = {Access(i), Of(k_.ArgsOf(i)[1])};
-  const std::vector<Word> how = MemoryOperands(i, true);
-  words.insert(words.end(), how.begin(), how.end());
-  m_.Add(SpirvModule::kBody, Op::OpStore, words);
+  m_.Add(SpirvModule::kBody, Op::OpStore, WithMemoryOperands(i, {Access(i), Of(k_.ArgsOf(i)[1])}));
 }
 
 // ---- matrices -----------------------------------------------------------------------------------
 
 Word SpirvPrinter::MatrixLoad(const Inst& i) {
   const Word layout = i.aux & kColumnMajor ? kColumnMajorLayout : kRowMajor;
-  std::vector<Word> words = {Access(i), U32(layout), Of(k_.ArgsOf(i)[1])};
-  const std::vector<Word> how = MemoryOperands(i, false);
-  words.insert(words.end(), how.begin(), how.end());
-  return m_.AddValue(kOpMatrixLoad, TypeOf(k_.values[i.result].type), words);
+  return m_.AddValue(kOpMatrixLoad, TypeOf(k_.values[i.result].type),
+                     WithMemoryOperands(i, {Access(i), U32(layout), Of(k_.ArgsOf(i)[1])}));
 }
 
 void SpirvPrinter::MatrixStore(const Inst& i) {
   const std::span<const Id> args = k_.ArgsOf(i);
-  std::vector<Word> words = {Access(i), Of(args[2]), U32(kRowMajor), Of(args[1])};
-  const std::vector<Word> how = MemoryOperands(i, true);
-  words.insert(words.end(), how.begin(), how.end());
-  m_.Add(SpirvModule::kBody, kOpMatrixStore, words);
+  m_.Add(SpirvModule::kBody, kOpMatrixStore,
+         WithMemoryOperands(i, {Access(i), Of(args[2]), U32(kRowMajor), Of(args[1])}));
 }
 
 Word SpirvPrinter::MatrixMulAdd(const Inst& i) {

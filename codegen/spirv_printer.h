@@ -11,6 +11,12 @@
 
 namespace forge::codegen {
 
+inline constexpr uint32_t kSubgroupScope = 3;
+// SPV_KHR_cooperative_matrix: newer than the headers that Forge builds with.
+inline constexpr auto kCooperativeMatrix = spv::Capability{6022};
+inline constexpr auto kOpTypeMatrix = spv::Op{4456}, kOpMatrixLoad = spv::Op{4457},
+                      kOpMatrixStore = spv::Op{4458}, kOpMatrixMulAdd = spv::Op{4459};
+
 class SpirvPrinter {
  public:
   SpirvPrinter(const Kernel& k, const Caps& caps)
@@ -45,9 +51,9 @@ class SpirvPrinter {
   Word MulHigh(const Inst& i);
   Word Dot4(const Inst& i);
   Word Access(const Inst& i);  // a pointer to the element that a load or store names
-  // What follows a load or store of the view: in Vulkan's memory model only what says so is seen by
-  // other invocations after a barrier.
-  std::vector<Word> MemoryOperands(const Inst& i, bool store);
+  // The operands of a load or store, and what follows them: in Vulkan's memory model only what says
+  // so is seen by other invocations after a barrier.
+  std::vector<Word> WithMemoryOperands(const Inst& i, std::vector<Word> words);
   Word Load(const Inst& i);
   Word Atomic(const Inst& i);
   Word Subgroup(const Inst& i);

@@ -216,10 +216,7 @@ void EmitDots(Emission& m, const Gemm& g, const MatmulDots& t, const Dim& batch,
   WorkgroupReduction together(m, type);
   for (size_t i = 0; i < rows; ++i)
     for (size_t j = 0; j < columns; ++j) {
-      Vals parts;
-      Unpack(sums[i * columns + j], parts);
-      Val mine = parts[0];
-      for (size_t l = 1; l < parts.size(); ++l) mine = mine + parts[l];
+      const Val mine = CombineLanes(ReduceKind::kSum, sums[i * columns + j]);
       const Val all = together.Reduce(ReduceKind::kSum, mine);
       const Val writes = b.Builtin(BuiltinKind::kLocalX) == static_cast<double>(j);
       IfInside(b, Both(writes, column[j].inside), [&] {

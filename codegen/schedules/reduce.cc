@@ -76,21 +76,7 @@ struct Folder {
     if (kind == ir::ReduceKind::kMin) v = kInfinite;
     return splat(LiteralOf(b, dtype, v), lanes);
   }
-  Val Fold(Val a, Val x) const {
-    switch (kind) {
-      case ir::ReduceKind::kProd:
-        return a * x;
-      case ir::ReduceKind::kMax:
-        return max(a, x);
-      case ir::ReduceKind::kMin:
-        return min(a, x);
-      case ir::ReduceKind::kSum:
-      case ir::ReduceKind::kMean:
-        break;
-    }
-    return a + x;
-  }
-  // The same among invocations, which fold means as sums.
+  // How parts are combined: means are sums until they are done.
   ReduceKind combined_as() const {
     switch (kind) {
       case ir::ReduceKind::kProd:
@@ -105,6 +91,7 @@ struct Folder {
     }
     return ReduceKind::kSum;
   }
+  Val Fold(Val a, Val x) const { return Combine(combined_as(), a, x); }
   // The lanes of a vector as one.
   Val Across(Val v) const {
     Builder& b = *v.b;
@@ -130,6 +117,9 @@ struct ReduceOutputs {
   int64_t outputs = 1;   // neighbours to an invocation
   int64_t elements = 1;  // of a row, loaded at once
   int64_t vectors = 1;   // of neighbours, to an invocation
+  // The vectors of an invocation are this far apart, so that those of its neighbours lie between.
+  int64_t apart() const { return vectors > 1 ? 8 : 1; }
+  int64_t block() const { return outputs * vectors * apart(); }  // neighbours that they fill
   static constexpr Field kFields[] = {
       FieldOf<&ReduceOutputs::workgroup>("workgroup", "Invocations in a workgroup.", "32|64|128"),
       FieldOf<&ReduceOutputs::outputs>("outputs", "Neighbours to an invocation.", "1|2|4"),
@@ -140,8 +130,6 @@ struct ReduceOutputs {
 // From here on, invocations of a CPU each see more of a row: a page that is touched for a few bytes
 // costs as much as one that is read whole.
 constexpr int64_t kWideOutputs = 1024;
-// The vectors of an invocation are this far apart, so that those of its neighbours lie between.
-constexpr int64_t kApart = 8;
 
 std::shared_ptr<void> OutputsDefaults(const Region& r) {
   const Shape shape(r);
@@ -151,9 +139,11 @@ std::shared_ptr<void> OutputsDefaults(const Region& r) {
     t.elements = LanesFor(shape.reduced.back());
   else if (!shape.kept.empty())
     t.outputs = LanesFor(shape.kept.back());
+  ReduceOutputs wide = t;
+  wide.vectors = 8, wide.workgroup = 32;
   if (r.caps().runs_on_cpu && !along_rows && shape.outputs().min() >= kWideOutputs &&
-      shape.outputs().divisor() % (8 * t.outputs * kApart) == 0)
-    t.vectors = 8, t.workgroup = 32;
+      shape.outputs().divisor() % wide.block() == 0)
+    t = wide;
   return Boxed(t);
 }
 
@@ -161,9 +151,7 @@ Verdict OutputsFits(const Region& r, const void* p) {
   const auto& t = Parameters<ReduceOutputs>(p);
   const Shape shape(r);
   if (t.outputs > 1 && t.elements > 1) return Verdict::No("vectors run along one axis");
-  const int64_t apart = t.vectors > 1 ? kApart : 1;
-  if (shape.outputs().divisor() % (t.outputs * t.vectors * apart) != 0 ||
-      shape.length().divisor() % t.elements != 0)
+  if (shape.outputs().divisor() % t.block() != 0 || shape.length().divisor() % t.elements != 0)
     return Verdict::No("vectors do not divide the rows");
   return WorkgroupFits(t.workgroup, r.caps());
 }
@@ -180,9 +168,8 @@ absl::StatusOr<Program> OutputsEmit(const Region& r, const void* p) {
   Emission m(r, out.kernel, {static_cast<uint32_t>(t.workgroup), 1, 1});
   m.Guarded(m.Invocations(FloorDiv(shape.outputs(), across * t.vectors)), [&](const Dim& at) {
     const auto output = [&](size_t v) {
-      if (t.vectors == 1) return at * across + m.e.Lane(across);
-      const Dim block = FloorDiv(at, kApart) * t.vectors + static_cast<int64_t>(v);
-      return (block * kApart + Mod(at, kApart)) * across + m.e.Lane(across);
+      const Dim strip = FloorDiv(at, t.apart()) * t.vectors + static_cast<int64_t>(v);
+      return (strip * t.apart() + Mod(at, t.apart())) * across + m.e.Lane(across);
     };
     const Dim steps = FloorDiv(shape.length(), along);
     const Vals start(static_cast<size_t>(t.vectors), f.Start(m.b, lanes));

@@ -9,16 +9,6 @@ namespace {
 using ir::Dim;
 using ir::Dims;
 
-// The lanes of a vector as one.
-Val Across(ReduceKind kind, Val v) {
-  Val all = v.b->Extract(v, 0);
-  for (int i = 1; i < v.type().lanes; ++i) {
-    const Val next = v.b->Extract(v, i);
-    all = kind == ReduceKind::kMax ? max(all, next) : all + next;
-  }
-  return all;
-}
-
 // Rows shorter than this are left to one invocation each.
 constexpr int64_t kLongRow = 256, kFewRows = 64;
 // Numbers that fit the registers of an invocation beside its work; on CPUs, what does not lies on
@@ -79,7 +69,7 @@ Val Row::Fold(Val start, absl::FunctionRef<Val(Val, Val)> f) {
 }
 
 Val Row::Combine(ReduceKind kind, Val mine) {
-  if (share_.along > 1) mine = Across(kind, mine);
+  if (share_.along > 1) mine = CombineLanes(kind, mine);
   return share_.together != nullptr ? share_.together->Reduce(kind, mine) : mine;
 }
 

@@ -4,6 +4,14 @@
 namespace forge::codegen {
 namespace {
 
+bool ReducesBySubgroups(const Caps& caps, uint32_t workgroup, Type element) {
+  const int64_t size = caps.narrow_subgroup_size();
+  return caps.subgroup_arithmetic && BitWidth(element.elem) == 32 && size > 1 &&
+         workgroup % size == 0;
+}
+
+}  // namespace
+
 Val Combine(ReduceKind kind, Val a, Val b) {
   switch (kind) {
     case ReduceKind::kSum:
@@ -18,19 +26,18 @@ Val Combine(ReduceKind kind, Val a, Val b) {
   return max(a, b);
 }
 
-bool ReducesBySubgroups(const Caps& caps, uint32_t workgroup, Type element) {
-  const int64_t size = caps.narrow_subgroup_size();
-  return caps.subgroup_arithmetic && BitWidth(element.elem) == 32 && size > 1 &&
-         workgroup % size == 0 && size >= caps.min_subgroup_size && size <= caps.max_subgroup_size;
+Val CombineLanes(ReduceKind kind, Val v) {
+  Val all = v.b->Extract(v, 0);
+  for (int i = 1; i < v.type().lanes; ++i) all = Combine(kind, all, v.b->Extract(v, i));
+  return all;
 }
-
-}  // namespace
 
 WorkgroupReduction::WorkgroupReduction(Emission& m, Type element)
     : m_(m),
       by_subgroups_(ReducesBySubgroups(m.region.caps(), m.launch.kernel.workgroup[0], element)) {
   Kernel& k = m.launch.kernel;
   if (by_subgroups_) k.subgroup = static_cast<uint32_t>(m.region.caps().narrow_subgroup_size());
+  if (k.workgroup[0] == k.subgroup) return;  // none to share with
   view_ = m.b.AddView({.name = "partial",
                        .space = Space::kShared,
                        .elem = element,

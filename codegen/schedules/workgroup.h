@@ -5,6 +5,10 @@
 
 namespace forge::codegen {
 
+Val Combine(ReduceKind kind, Val a, Val b);
+// The lanes of a vector as one, from the first to the last.
+Val CombineLanes(ReduceKind kind, Val v);
+
 // Combines one value of each invocation into one that all see, in a fixed order: by subgroups where
 // their size is known, else by a tree. The workgroup is one-dimensional and a power of two; control
 // flow around the call is uniform.
@@ -22,7 +26,7 @@ class WorkgroupReduction {
   Val OverTree(ReduceKind kind, Val mine);
   Emission& m_;
   bool by_subgroups_;
-  uint16_t view_;
+  uint16_t view_ = 0;  // of parts, where the workgroup is not one subgroup
 };
 
 }  // namespace forge::codegen

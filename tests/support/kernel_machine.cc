@@ -40,13 +40,16 @@ class Machine {
   absl::Status RunPure(const Inst& i, const Mask& mask);
   absl::Status RunMemory(const Inst& i, const Mask& mask);
   absl::Status RunTogether(const Inst& i, const Mask& mask);
-  absl::Status ReduceSubgroups(const Inst& i, const Mask& mask, size_t subgroup);
+  absl::Status ReduceSubgroups(const Inst& i, const Mask& mask);
   absl::Status RunMatrix(const Inst& i, const Mask& mask);
   absl::Status AccessMatrix(const Inst& i, size_t n, const Type& type, std::vector<double>& matrix);
   std::vector<double> MultiplyMatrices(const Inst& i, size_t n);
   absl::StatusOr<std::span<uint8_t>> Place(const View& v, size_t invocation, int64_t index);
   absl::StatusOr<uint64_t> Fold(const Inst& i, size_t invocation, int lane) const;
   uint64_t Builtin(BuiltinKind which, size_t invocation) const;
+  size_t Subgroup() const {
+    return k_.subgroup != 0 ? k_.subgroup : static_cast<size_t>(options_.subgroup);
+  }
   Row& At(Id id) { return values_[id]; }
   const Type& TypeOf(Id id) const { return k_.values[id].type; }
   Id Arg(const Inst& i, int n) const { return k_.ArgsOf(i)[n]; }
@@ -188,7 +191,7 @@ absl::Status Machine::RunWhile(const Inst& i, const Mask& mask) {
 
 uint64_t Machine::Builtin(BuiltinKind which, size_t n) const {
   const auto& w = k_.workgroup;
-  const size_t subgroup = k_.subgroup != 0 ? k_.subgroup : static_cast<size_t>(options_.subgroup);
+  const size_t subgroup = Subgroup();
   switch (which) {
     case BuiltinKind::kWorkgroupX:
     case BuiltinKind::kWorkgroupY:
@@ -330,7 +333,7 @@ std::vector<double> Machine::MultiplyMatrices(const Inst& i, size_t n) {
 }
 
 absl::Status Machine::RunMatrix(const Inst& i, const Mask& mask) {
-  const size_t subgroup = k_.subgroup != 0 ? k_.subgroup : static_cast<size_t>(options_.subgroup);
+  const size_t subgroup = Subgroup();
   for (size_t n = 0; n < size_; n += subgroup) {
     const auto from = mask.begin() + static_cast<ptrdiff_t>(n);
     const auto active = std::count(from, from + static_cast<ptrdiff_t>(subgroup), true);
@@ -352,7 +355,8 @@ absl::Status Machine::RunMatrix(const Inst& i, const Mask& mask) {
   return absl::OkStatus();
 }
 
-absl::Status Machine::ReduceSubgroups(const Inst& i, const Mask& mask, size_t subgroup) {
+absl::Status Machine::ReduceSubgroups(const Inst& i, const Mask& mask) {
+  const size_t subgroup = Subgroup();
   constexpr Code kBy[] = {Code::kAdd, Code::kMin, Code::kMax, Code::kMul};
   const DType t = TypeOf(i.result).elem;
   for (size_t first = 0; first < size_; first += subgroup) {
@@ -374,8 +378,8 @@ absl::Status Machine::RunTogether(const Inst& i, const Mask& mask) {
     return Any(mask) && std::find(mask.begin(), mask.end(), false) != mask.end()
                ? Internal("a barrier that not all invocations reach")
                : absl::OkStatus();
-  const size_t subgroup = k_.subgroup != 0 ? k_.subgroup : static_cast<size_t>(options_.subgroup);
-  if (i.code == Code::kSubgroupReduce) return ReduceSubgroups(i, mask, subgroup);
+  if (i.code == Code::kSubgroupReduce) return ReduceSubgroups(i, mask);
+  const size_t subgroup = Subgroup();
   const Row in = At(Arg(i, 0));
   for (size_t n = 0; n < size_; ++n) {
     if (!mask[n]) continue;
