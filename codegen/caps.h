@@ -29,9 +29,8 @@ struct Caps {
   int64_t max_operand_bytes = 128 << 20;  // range of one storage buffer
   int64_t max_scalar_bytes = 128;         // push constants
   int64_t subgroup_size = 1;  // the size a kernel gets when it asks for none; 1: not usable
-  int64_t min_subgroup_size = 1,
-          max_subgroup_size = 1;  // sizes a kernel may require; equal: none to choose
-  bool runs_on_cpu = false;       // shared memory and barriers are dear, caches are large
+  int64_t min_subgroup_size = 1, max_subgroup_size = 1;  // sizes a kernel may require; 1: none
+  bool runs_on_cpu = false;  // shared memory and barriers are dear, caches are large
   bool subgroup_arithmetic = false, subgroup_shuffle = false, subgroup_ballot = false;
   bool f16 = false, f64 = false, i8 = false, i16 = false, i64 = false;  // arithmetic
   bool storage8 = false, storage16 = false;                             // loads and stores
@@ -47,14 +46,10 @@ struct Caps {
   // Of kernels that ask for a size: wide subgroups share the registers of a unit among more
   // invocations, and below 16 some units are half idle.
   int64_t narrow_subgroup_size() const {
-    return min_subgroup_size < max_subgroup_size
-               ? std::clamp<int64_t>(16, min_subgroup_size, max_subgroup_size)
-               : subgroup_size;
+    return std::clamp<int64_t>(16, min_subgroup_size, max_subgroup_size);
   }
   // Of kernels that use matrices, whose units are fed by the smallest subgroups that a device has.
-  int64_t matrix_subgroup_size() const {
-    return min_subgroup_size < max_subgroup_size ? min_subgroup_size : subgroup_size;
-  }
+  int64_t matrix_subgroup_size() const { return min_subgroup_size; }
 
   static constexpr Field kFields[] = {
       FieldOf<&Caps::max_workgroup_invocations>("max_workgroup_invocations",

@@ -49,9 +49,8 @@ absl::Status Limits(const Kernel& k, const Caps& caps) {
       return Internal("kernel '{}': {} {}, the device has {}", k.name, r.used, r.what, r.limit);
   if (w[0] == 0 || w[1] == 0 || w[2] == 0)
     return Internal("kernel '{}': its workgroup is empty", k.name);
-  if (k.subgroup == 0 || k.subgroup == caps.subgroup_size) return absl::OkStatus();
-  const bool choice = caps.min_subgroup_size < caps.max_subgroup_size;
-  if (!choice || k.subgroup < caps.min_subgroup_size || k.subgroup > caps.max_subgroup_size)
+  if (k.subgroup != 0 &&
+      (k.subgroup < caps.min_subgroup_size || k.subgroup > caps.max_subgroup_size))
     return Internal("kernel '{}': no subgroups of {}", k.name, k.subgroup);
   return absl::OkStatus();
 }

@@ -25,45 +25,23 @@ bool SubgroupOps(const Queries& q, VkSubgroupFeatureFlags ops) {
   return (q.subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
          (q.subgroup.supportedOperations & ops) == ops && q.subgroup.subgroupSize > 1;
 }
-void UseSubgroups(const Queries& q, Caps& caps) {
-  caps.subgroup_size = q.subgroup.subgroupSize;
-  if (caps.max_subgroup_size == 1)
-    caps.min_subgroup_size = caps.max_subgroup_size = caps.subgroup_size;
-}
-std::optional<DType> ElementOf(VkComponentTypeKHR t) {
-  switch (t) {
-    case VK_COMPONENT_TYPE_FLOAT16_KHR:
-      return DType::kF16;
-    case VK_COMPONENT_TYPE_FLOAT32_KHR:
-      return DType::kF32;
-    case VK_COMPONENT_TYPE_SINT8_KHR:
-      return DType::kI8;
-    case VK_COMPONENT_TYPE_UINT8_KHR:
-      return DType::kU8;
-    case VK_COMPONENT_TYPE_SINT32_KHR:
-      return DType::kI32;
-    case VK_COMPONENT_TYPE_UINT32_KHR:
-      return DType::kU32;
-    default:
-      return std::nullopt;
-  }
-}
-// Those that schedules use: products of f16 with sums of f32.
+// Those that schedules use: products of f16 with sums of f32, by subgroups of a required size.
 void GrantMatrices(const Queries& q, Granted& g) {
+  if (!g.abilities.subgroup_size) return;
   g.want.matrices.cooperativeMatrix = VK_TRUE;
   g.want.memory_model.vulkanMemoryModel = VK_TRUE;
   for (const auto& m : q.matrices) {
-    const auto a = ElementOf(m.AType), b = ElementOf(m.BType), c = ElementOf(m.CType);
-    if (!a || !b || !c || m.ResultType != m.CType || m.saturatingAccumulation) continue;
-    if (m.scope != VK_SCOPE_SUBGROUP_KHR || *a != DType::kF16 || *b != *a || *c != DType::kF32)
+    if (m.AType != VK_COMPONENT_TYPE_FLOAT16_KHR || m.BType != m.AType ||
+        m.CType != VK_COMPONENT_TYPE_FLOAT32_KHR || m.ResultType != m.CType ||
+        m.saturatingAccumulation || m.scope != VK_SCOPE_SUBGROUP_KHR)
       continue;
     const auto usable = [](uint32_t size) {
       return std::has_single_bit(size) && size >= 8 && size <= 64;
     };
     if (!usable(m.MSize) || !usable(m.NSize) || !usable(m.KSize)) continue;
-    g.caps.matrices.push_back({.a = *a,
-                               .b = *b,
-                               .c = *c,
+    g.caps.matrices.push_back({.a = DType::kF16,
+                               .b = DType::kF16,
+                               .c = DType::kF32,
                                .m = static_cast<uint16_t>(m.MSize),
                                .n = static_cast<uint16_t>(m.NSize),
                                .k = static_cast<uint16_t>(m.KSize)});
@@ -135,19 +113,19 @@ constexpr Row kRows[] = {
     {"subgroup_arithmetic", "reductions and scans in a subgroup",
      [](const Queries& q) { return SubgroupOps(q, VK_SUBGROUP_FEATURE_ARITHMETIC_BIT); },
      [](const Queries& q, Granted& g) {
-       UseSubgroups(q, g.caps);
+       g.caps.subgroup_size = q.subgroup.subgroupSize;
        g.caps.subgroup_arithmetic = true;
      }},
     {"subgroup_shuffle", "exchange between any lanes of a subgroup",
      [](const Queries& q) { return SubgroupOps(q, VK_SUBGROUP_FEATURE_SHUFFLE_BIT); },
      [](const Queries& q, Granted& g) {
-       UseSubgroups(q, g.caps);
+       g.caps.subgroup_size = q.subgroup.subgroupSize;
        g.caps.subgroup_shuffle = true;
      }},
     {"subgroup_ballot", "ballot and broadcast in a subgroup",
      [](const Queries& q) { return SubgroupOps(q, VK_SUBGROUP_FEATURE_BALLOT_BIT); },
      [](const Queries& q, Granted& g) {
-       UseSubgroups(q, g.caps);
+       g.caps.subgroup_size = q.subgroup.subgroupSize;
        g.caps.subgroup_ballot = true;
      }},
     {"subgroup_size_control", "a kernel may require its subgroup size",
@@ -301,7 +279,7 @@ absl::StatusOr<Settings> Settings::FromEnvironment() {
 }
 
 std::string MatrixFeature(const codegen::MatrixShape& shape) {
-  return "cooperative_matrix_" + shape.ToText();
+  return std::string(kMatrixFeatures) + shape.ToText();
 }
 
 absl::StatusOr<Granted> Grant(const Queries& q, const Settings& settings, const Failures& failed) {

@@ -69,8 +69,6 @@ std::filesystem::path PathOf(const Queries& q) {
   return path;
 }
 
-constexpr std::string_view kMatrixPrefix = "cooperative_matrix_";
-
 std::vector<Probe> ProbesOf(std::string_view feature, const codegen::Caps& caps) {
   std::vector<Probe> out;
   for (const Probe& p : Probes())
@@ -99,7 +97,7 @@ bool SelfTest::Knows(std::string_view feature) const {
 }
 
 bool IsTried(std::string_view feature) {
-  if (feature.substr(0, kMatrixPrefix.size()) == kMatrixPrefix) return true;
+  if (feature.starts_with(kMatrixFeatures)) return true;
   return std::any_of(Probes().begin(), Probes().end(),
                      [&](const Probe& p) { return p.feature == feature; });
 }

@@ -12,7 +12,7 @@ namespace forge::codegen {
 inline Caps RichCaps() {
   Caps c;
   c.max_workgroup_invocations = c.max_workgroup_x = c.max_workgroup_y = 1024;
-  c.subgroup_size = 8;
+  c.subgroup_size = c.min_subgroup_size = c.max_subgroup_size = 8;
   c.subgroup_arithmetic = c.subgroup_shuffle = c.subgroup_ballot = true;
   c.f16 = c.f64 = c.i8 = c.i16 = c.i64 = c.storage8 = c.storage16 = c.int_dot = true;
   c.signed_zero_inf_nan = true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Listing, opening, environment, memory and copies.
+#include "codegen/schedules/emission.h"
 #include "tests/support/gate.h"
 #include "tests/vk_runtime/vulkan_test.h"
 
@@ -55,6 +56,16 @@ TEST_F(DeviceTest, HidesFeatures) {
   EXPECT_FALSE(caps.f16 || caps.subgroup_arithmetic || caps.subgroup_shuffle);
   EXPECT_EQ(caps.subgroup_size, 1);
   for (const Feature& f : device_->info().features) EXPECT_TRUE(f.name != "fp16" || !f.present);
+}
+
+// The size that a device reports is not promised to a kernel that may not require it.
+TEST_F(DeviceTest, ReliesOnNoSubgroupSizeThatItCannotRequire) {
+  const ScopedEnvironment hide("FORGE_VK_DISABLE", "subgroup_size_control");
+  Open();
+  const codegen::Caps& caps = device_->context()->caps();
+  EXPECT_EQ(caps.narrow_subgroup_size(), 1);
+  EXPECT_TRUE(caps.matrices.empty());
+  EXPECT_FALSE(codegen::ShufflesAreQuick(caps));
 }
 
 TEST_F(DeviceTest, BecomesThePoorestDevice) {
