@@ -22,9 +22,11 @@ bool WritesNothing(const Region& r) {
 
 std::span<const Schedule* const> AllSchedules() { return kSchedules; }
 
-absl::StatusOr<Choice> DefaultChoice(const Region& r) {
+namespace {
+
+absl::StatusOr<Choice> FirstThatFits(const Region& r, std::span<const Schedule* const> schedules) {
   std::string refusals;
-  for (const Schedule* s : AllSchedules()) {
+  for (const Schedule* s : schedules) {
     if (!s->takes(r)) continue;
     Choice c{s, s->defaults(r)};
     const Verdict v = s->fits(r, c.parameters.get());
@@ -35,7 +37,17 @@ absl::StatusOr<Choice> DefaultChoice(const Region& r) {
   return Unimplemented("{}", refusals);
 }
 
+}  // namespace
+
+absl::StatusOr<Choice> DefaultChoice(const Region& r) { return FirstThatFits(r, AllSchedules()); }
+
+absl::StatusOr<Choice> SimplestChoice(const Region& r) {
+  std::vector<const Schedule*> simplest_first(AllSchedules().rbegin(), AllSchedules().rend());
+  return FirstThatFits(r, simplest_first);
+}
+
 absl::StatusOr<Program> Generate(const Region& r, const Choice& choice) {
+  if (WritesNothing(r)) return Program{.kernel = "nothing", .launches = {}, .scratch_bytes = {}};
   return choice.schedule->emit(r, choice.parameters.get());
 }
 

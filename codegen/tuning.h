@@ -14,6 +14,8 @@ struct Choice {
 
 // The first schedule that fits with its defaults.  errors: Unimplemented, listing why each refused
 absl::StatusOr<Choice> DefaultChoice(const Region& r);
+// The last one, which is the quickest to compile.  errors: Unimplemented
+absl::StatusOr<Choice> SimplestChoice(const Region& r);
 // Every choice that fits, at most `most`: the default, then the others by how many numbers differ
 // from their schedule's defaults.
 std::vector<Choice> ChoicesFor(const Region& r, size_t most);

@@ -50,6 +50,7 @@ struct CompileRequest {
   ir::TypeSpan in, out;     // encodings decided, numbers bound; absent types for absent operands
   std::string name;         // for traces and debuggers: provenance and shapes
   std::string choice = {};  // one of Device::Choices; empty: the preferred one
+  bool once = false;        // it will run once: quick to compile rather than quick
 };
 
 // What a kernel compiler says of one kernel: "registers" 84, "spills" 0 ...

@@ -138,7 +138,7 @@ absl::StatusOr<std::vector<ProgramRef>> ProgramCache::Get(std::span<const Reques
   std::vector<CompileRequest> wanted;
   std::vector<std::string> wanted_keys;
   for (const Request& r : requests) {
-    keys.push_back(KeyOf(r.node->op, r.in, r.out));
+    keys.push_back(KeyOf(r.node->op, r.in, r.out) + (options.once ? " once" : ""));
     const bool asked =
         std::find(wanted_keys.begin(), wanted_keys.end(), keys.back()) != wanted_keys.end();
     if (asked || programs_.contains(keys.back())) {
@@ -146,7 +146,7 @@ absl::StatusOr<std::vector<ProgramRef>> ProgramCache::Get(std::span<const Reques
       continue;
     }
     ++counts.made;
-    wanted.push_back({&r.node->op, r.in, r.out, r.name, options.choice});
+    wanted.push_back({&r.node->op, r.in, r.out, r.name, options.choice, options.once});
     wanted_keys.push_back(keys.back());
   }
   const auto tell = [&](std::string_view what, size_t done, size_t total) {

@@ -66,6 +66,7 @@ class ProgramCache {
   };
   struct Options {
     std::string choice = {};      // as CompileRequest::choice, of every request
+    bool once = false;            // as CompileRequest::once
     double autotune_seconds = 0;  // spent on a search before anything is compiled
     std::function<void(std::string_view what, size_t done, size_t total)> progress = {};
   };

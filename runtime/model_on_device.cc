@@ -48,6 +48,7 @@ absl::Status ModelOnDevice::LoadConstants(const BoundFunctions& bound,
   const Computation computations[] = {{*lowered_.module, *lowered_.load},
                                       {*bound.module, *bound.load}};
   Executable::Options build{.compile_only = options.compile_only};
+  build.compile.once = true;
   if (options.progress)
     build.compile.progress = [&](std::string_view, size_t done, size_t total) {
       options.progress("packing weights", done, total);

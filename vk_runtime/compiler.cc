@@ -125,10 +125,16 @@ absl::StatusOr<Compiler::SlotRef> Compiler::KernelFor(codegen::Kernel kernel, ui
 }
 
 absl::StatusOr<codegen::Program> Compiler::Generate(const codegen::Region& region,
-                                                    const std::string& choice) const {
-  if (!choice.empty()) {
-    FORGE_ASSIGN_OR_RETURN(const codegen::Choice chosen, codegen::ParseChoice(region, choice));
+                                                    const CompileRequest& request) const {
+  if (!request.choice.empty()) {
+    FORGE_ASSIGN_OR_RETURN(const codegen::Choice chosen,
+                           codegen::ParseChoice(region, request.choice));
     return codegen::Generate(region, chosen);
+  }
+  // With an anchor the difference may be one in the order of work, not of bandwidth.
+  if (request.once && region.anchor() == nullptr) {
+    FORGE_ASSIGN_OR_RETURN(const codegen::Choice simplest, codegen::SimplestChoice(region));
+    return codegen::Generate(region, simplest);
   }
   FORGE_ASSIGN_OR_RETURN(codegen::Program by_default, codegen::Generate(region));
   const std::optional<std::string> preferred = tuned_.Find(codegen::TuningKey(by_default));
@@ -167,7 +173,7 @@ absl::StatusOr<ProgramRef> Compiler::Compile(const CompileRequest& request) {
   FORGE_ASSIGN_OR_RETURN(const NodeBody body, BodyOf(*request.op, request.in, request.out));
   FORGE_ASSIGN_OR_RETURN(const codegen::Region region,
                          codegen::Region::Of(*body.function, context_->caps()));
-  FORGE_ASSIGN_OR_RETURN(const codegen::Program made, Generate(region, request.choice));
+  FORGE_ASSIGN_OR_RETURN(const codegen::Program made, Generate(region, request));
   ProgramBuilder builder(body, static_cast<uint32_t>(request.in.size() + request.out.size()), made);
   std::vector<std::shared_ptr<const codegen::Kernel>> kernels;
   for (const codegen::Launch& launch : made.launches) {

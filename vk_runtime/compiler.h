@@ -34,7 +34,7 @@ class Compiler {
 
   absl::StatusOr<ProgramRef> Compile(const CompileRequest& request);
   absl::StatusOr<codegen::Program> Generate(const codegen::Region& region,
-                                            const std::string& choice) const;
+                                            const CompileRequest& request) const;
   absl::StatusOr<SlotRef> KernelFor(codegen::Kernel kernel, uint32_t operands);
   absl::Status Make(const codegen::Kernel& kernel, uint32_t operands, Slot& slot);
 

@@ -23,13 +23,16 @@ struct AttentionShuffle {
 // each element of them and key of a block.
 constexpr int64_t kMostKept = 512, kKeptInRegisters = 256;
 
+// Of so few rows for each lane, a kernel with two at once takes longer to compile than it gains.
+constexpr int64_t kFewTiles = 4;
+
 bool Takes(const Region& r) { return AttentionOf(r).has_value(); }
 
 std::shared_ptr<void> Defaults(const Region& r) {
   const AttentionOperands a = *AttentionOf(r);
   const int64_t lanes = std::max<int64_t>(r.caps().subgroup_size, 1);
   AttentionShuffle t;
-  if (2 * (a.head + a.width) > kKeptInRegisters || a.rows.max() <= lanes) t.rows = 1;
+  if (2 * (a.head + a.width) > kKeptInRegisters || a.rows.max() <= kFewTiles * lanes) t.rows = 1;
   return Boxed(t);
 }
 

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "ir/ops/matmul.h"
 #include "ir/ops/softmax.h"
+#include "ir/ops/transpose.h"
 #include "tests/support/region_runner.h"
 
 namespace forge::codegen {
@@ -62,6 +63,15 @@ TEST_P(TuningTest, RefusesWhatIsNoChoice) {
         "matmul_simple(rows=99999999999999999999)", "matmul_simple(=)"})
     EXPECT_FALSE(ParseChoice(*region_, text).ok()) << text;
   EXPECT_TRUE(ParseChoice(*region_, "matmul_simple()").ok());
+}
+
+TEST_P(TuningTest, MovesInTheSimplestWayWhereAsked) {
+  const ir::Types in = {ir::Type::Tensor(DType::kF32, {64, 128})};
+  const auto turned = testing::FunctionOf(ir::Transpose{.permutation = {1, 0}}, in);
+  const auto region = Region::Of(*turned, caps_);
+  ASSERT_TRUE(region.ok()) << Message(region.status());
+  EXPECT_EQ(DefaultChoice(*region)->schedule->name, "transpose");
+  EXPECT_EQ(SimplestChoice(*region)->schedule->name, "elementwise");
 }
 
 TEST_P(TuningTest, KeysTellKernelsApart) {
