@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <queue>
 
+#include "ir/ops/elementwise.h"
 #include "ir/ops/fused.h"
 #include "ir/passes/copier.h"
 #include "ir/passes/passes.h"
@@ -13,6 +14,10 @@ namespace {
 constexpr int kNone = -1;
 // Nodes in one region: beyond this a kernel's registers, not its launches, set the pace.
 constexpr size_t kMaxNodes = 48;
+
+// Kernels of matrix products and 1x1 convolutions take so many rows from one load, so that an
+// operand that costs little to compute is computed about once, where it is read so often.
+constexpr int64_t kTileRows = 64, kCheapOps = 2;
 
 enum class Face { kScalar, kMovement, kLiteral, kAnchor };
 
@@ -99,7 +104,8 @@ class Fuser {
     if (groups_[a].anchor != kNone) return EpilogueFits(a, b);
     if (!OnlyReader(a, b)) return false;
     if (groups_[b].anchor == kNone) return true;
-    return IsMovementOnly(a) || ReadsOnce(groups_[b].anchor, a);
+    const int anchor = groups_[b].anchor;
+    return IsMovementOnly(a) || Reads(anchor, a, 1) || (IsCheap(a) && Reads(anchor, a, kTileRows));
   }
 
   // An epilogue works on the anchor's own elements, one for one, so shapes are equal and nothing
@@ -132,9 +138,20 @@ class Fuser {
     return true;
   }
 
-  // Does the anchor touch each element of the operand made by group g about once (a reduction, not
-  // a convolution)? Work per operand element is the measure.
-  bool ReadsOnce(int anchor, int g) const {
+  // Is an element of what group g makes computed faster than loaded? Ops that round once are an
+  // instruction or two.
+  bool IsCheap(int g) const {
+    int ops = 0;
+    for (int i : groups_[g].nodes) {
+      if (FaceOf(node(i)) != Face::kScalar) continue;
+      if (node(i).op.def().scalar->info.ulps > 0 || ++ops > kCheapOps) return false;
+    }
+    return true;
+  }
+
+  // Does the anchor touch each element of the operand made by group g at most about `times` (once:
+  // a reduction, not a convolution)? Work per operand element is the measure.
+  bool Reads(int anchor, int g, int64_t times) const {
     const Node& a = node(anchor);
     const Types types = in_.TypesOf(a.in);
     const Cost cost = a.op.def().cost(a.op.def(), a.op.self(), types);
@@ -145,7 +162,7 @@ class Fuser {
       const Dim once =
           types[k].elements() *
           (types[k].elements() == in_.type(a.first_out).elements() ? cost.terms : Dim(1));
-      if (!(once == work)) return false;
+      if (!(once == work) && (once * times - work).min() < 0) return false;
     }
     return true;
   }

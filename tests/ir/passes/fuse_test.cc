@@ -60,6 +60,12 @@ TEST_F(FuseTest, AnAnchorWithWhatComesBeforeWhereEachElementIsReadOnce) {
   ExpectOneRegion({"exp", "softmax"});
 }
 
+TEST_F(FuseTest, CheapOpsBeforeAProductOfFewRows) {
+  const Value x = X({1, 2, 4, 4}), scale = f_.Argument("s", F32({1, 2, 1, 1}));
+  f_.Return("y", f_(Conv2d{}, {x * scale, f_.Argument("w", F32({16, 2, 1, 1}))}));
+  ExpectOneRegion({"mul", "conv2d"});
+}
+
 TEST_F(FuseTest, MovementBeforeAnAnchor) {
   const Value x = X({3, 2}), w = f_.Argument("w", F32({3, 4}));
   f_.Return("y", f_(MatMul{}, {f_(Transpose{{1, 0}}, {x}), w}));
@@ -167,6 +173,12 @@ TEST_F(FuseTest, TwoAnchorsThatOneSumReads) {
 TEST_F(FuseTest, WhatWouldBeComputedAgainForEachTap) {
   const Value x = X({1, 2, 4, 4}), w = f_.Argument("w", F32({3, 2, 3, 3}));
   f_.Return("y", f_(Conv2d{}, {exp(x), w}));
+  ExpectLeftAlone();
+}
+
+TEST_F(FuseTest, WhatWouldBeComputedAgainForEachTile) {
+  const Value x = X({1, 2, 4, 4}), scale = f_.Argument("s", F32({1, 2, 1, 1}));
+  f_.Return("y", f_(Conv2d{}, {x * scale, f_.Argument("w", F32({256, 2, 1, 1}))}));
   ExpectLeftAlone();
 }
 
