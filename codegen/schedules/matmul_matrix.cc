@@ -4,8 +4,8 @@
 // where its elements have places that an epilogue can be told.
 #include <algorithm>
 
-#include "codegen/schedules/gemm.h"
 #include "codegen/schedules/list.h"
+#include "codegen/schedules/matmul_split.h"
 
 namespace forge::codegen {
 namespace {
@@ -17,13 +17,15 @@ struct MatmulMatrix {
   int64_t subgroup_rows = 2, subgroup_columns = 2;  // of a workgroup
   int64_t rows = 2, columns = 2;                    // matrices of C, to a subgroup
   int64_t depth = 2;                                // matrices along k in shared memory
+  int64_t pieces = 1;                               // that k is cut into
   static constexpr Field kFields[] = {
       FieldOf<&MatmulMatrix::subgroup_rows>("subgroup_rows", "Subgroups along rows of C.", "1|2|4"),
       FieldOf<&MatmulMatrix::subgroup_columns>("subgroup_columns", "Subgroups along its columns.",
                                                "1|2|4"),
       FieldOf<&MatmulMatrix::rows>("rows", "Matrices along rows, to a subgroup.", "1|2|4"),
       FieldOf<&MatmulMatrix::columns>("columns", "Matrices along columns, to a subgroup.", "1|2|4"),
-      FieldOf<&MatmulMatrix::depth>("depth", "Matrices along k in shared memory.", "1|2|4")};
+      FieldOf<&MatmulMatrix::depth>("depth", "Matrices along k in shared memory.", "1|2|4"),
+      FieldOf<&MatmulMatrix::pieces>("pieces", "That k is cut into.", "1|2|4|8")};
 };
 
 // The largest of the device's matrices of f16 with sums of f32; null: it has none.
@@ -79,6 +81,8 @@ std::shared_ptr<void> Defaults(const Region& r) {
   };
   shrink(t.rows, t.subgroup_rows, shape->m, g.m.max());
   shrink(t.columns, t.subgroup_columns, shape->n, g.n.max());
+  const Sizes s(t, r.caps());
+  t.pieces = PiecesFor(g, g.batch * CeilDiv(g.m, s.rows) * CeilDiv(g.n, s.columns), s.depth);
   return Boxed(t);
 }
 
@@ -90,13 +94,14 @@ Verdict Fits(const Region& r, const void* p) {
   if (g.m.max() < s.shape.m || g.n.max() < s.shape.n || g.k.max() < s.shape.k)
     return Verdict::No("the product is smaller than a matrix");
   if (s.SharedBytes() > caps.max_shared_bytes) return Verdict::No("too little shared memory");
+  if (Verdict v = PiecesFit(g, Parameters<MatmulMatrix>(p).pieces, caps); !v) return v;
   return WorkgroupFits(s.threads, caps);
 }
 
 class Tile {
  public:
   Tile(Emission& m, const Gemm& g, const MatmulMatrix& t, const Sizes& s);
-  Dim count() const { return g_.batch * rows_.count() * columns_.count(); }
+  Dim count() const { return g_.batch * rows_.count() * columns_.count() * t_.pieces; }
   void Run(const Dim& at);
 
  private:
@@ -125,6 +130,7 @@ class Tile {
   const MatmulMatrix& t_;
   const Sizes& s_;
   TiledAxis rows_, columns_;
+  Piece piece_;
   Slice a_, b_;
   uint16_t stage_;  // [subgroup][row][stage_pitch]
   Dim batch_, row_tile_, column_tile_;
@@ -138,6 +144,7 @@ Tile::Tile(Emission& m, const Gemm& g, const MatmulMatrix& t, const Sizes& s)
       s_(s),
       rows_{g.m, s.rows},
       columns_{g.n, s.columns},
+      piece_{t.pieces, s.depth},
       a_(NewSlice("a", true, s.rows, true)),
       b_(NewSlice("b", false, s.columns, g.b_lanes_k > g.b_lanes_n)),
       stage_(
@@ -244,9 +251,8 @@ void Tile::FinishMatrix(const Dim& row, const Dim& column) {
       for (int l = 0; l < lanes; ++l)
         parts.push_back(m_.b.Load(
             stage_, m_.e.Value(part + place[0] * s_.stage_pitch() + place[1] * lanes + l)));
-      const Gemm::At at{batch_, i.at, j.at + m_.e.Lane(lanes), 0};
       const Val v = lanes == 1 ? parts[0] : m_.b.Pack(kF32.Lanes(lanes), parts);
-      m_.e.Finish(g_.c_index(at), g_.start ? v + g_.start(m_.e, at) : v, lanes);
+      FinishPiece(m_, g_, piece_, {batch_, i.at, j.at, 0}, v, lanes);
     };
     IfInside(m_.b, inside, store);
   }
@@ -266,8 +272,8 @@ void Tile::Finish(const Vals& sums) {
 
 void Tile::Run(const Dim& at) {
   Builder& b = m_.b;
-  const Dims tile = Unflatten(at, {g_.batch, rows_.count(), columns_.count()});
-  batch_ = tile[0], row_tile_ = tile[1], column_tile_ = tile[2];
+  const Dims tile = Unflatten(at, {t_.pieces, g_.batch, rows_.count(), columns_.count()});
+  piece_.at = tile[0], batch_ = tile[1], row_tile_ = tile[2], column_tile_ = tile[3];
   local_ = m_.e.Coordinate(b.Builtin(BuiltinKind::kLocalX), s_.threads - 1);
   lane_ = m_.e.Coordinate(b.Builtin(BuiltinKind::kLane), s_.lanes - 1);
   subgroup_ = m_.e.Coordinate(b.Builtin(BuiltinKind::kSubgroup), s_.subgroups - 1);
@@ -275,9 +281,9 @@ void Tile::Run(const Dim& at) {
   first_column_ = Mod(subgroup_, t_.subgroup_columns) * (t_.columns * s_.shape.n);
   const Type sum = Type::Matrix(DType::kF32, MatrixUse::kAccumulator, s_.shape.m, s_.shape.n);
   const Vals zeros(static_cast<size_t>(t_.rows * t_.columns), b.Literal(sum, 0));
-  const Dim slices = CeilDiv(g_.k, s_.depth);
+  const Dim slices = piece_.steps(g_.k);
   Finish(b.For({b.Int(0), b.Scalar(slices), b.Int(1)}, zeros, [&](Val i, Vals sums) {
-    const Dim k = m_.e.Coordinate(i, LastIndex(slices)) * s_.depth;
+    const Dim k = piece_.K(g_.k, m_.e.Coordinate(i, LastIndex(slices)));
     Fill(a_, k);
     Fill(b_, k);
     b.Barrier();
@@ -291,7 +297,8 @@ absl::StatusOr<Program> Emit(const Region& r, const void* p) {
   const auto& t = Parameters<MatmulMatrix>(p);
   const Gemm g = *GemmOf(r);
   const Sizes s(t, r.caps());
-  Program out{.kernel = fmt::format("matmul_matrix_{}x{}x{}", s.rows, s.columns, s.depth),
+  Program out{.kernel = fmt::format("matmul_matrix_{}x{}x{}{}", s.rows, s.columns, s.depth,
+                                    PiecesText(t.pieces)),
               .launches = {},
               .scratch_bytes = {}};
   Emission m(r, out.kernel, {static_cast<uint32_t>(s.threads), 1, 1});
@@ -299,6 +306,7 @@ absl::StatusOr<Program> Emit(const Region& r, const void* p) {
   Tile tile(m, g, t, s);
   m.Guarded(m.Workgroups(tile.count()), [&](const Dim& at) { tile.Run(at); });
   out.launches.push_back(std::move(m).Take());
+  AddPieces(r, g, t.pieces, out);
   return out;
 }
 

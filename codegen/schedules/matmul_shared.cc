@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix product by workgroups: a tile of C in registers, slices of A and B in shared memory. What
 // suits GPUs, whose shared memory and barriers are cheap.
-#include "codegen/schedules/gemm.h"
 #include "codegen/schedules/list.h"
+#include "codegen/schedules/matmul_split.h"
 
 namespace forge::codegen {
 namespace {
@@ -16,10 +16,12 @@ constexpr int64_t kThreads = kRowThreads * kColumnThreads;
 
 struct MatmulShared {
   int64_t rows = 64, columns = 64, depth = 16;  // of C and k, to a workgroup
+  int64_t pieces = 1;                           // that k is cut into
   static constexpr Field kFields[] = {
       FieldOf<&MatmulShared::rows>("rows", "Rows of C to a workgroup.", "16|32|64"),
       FieldOf<&MatmulShared::columns>("columns", "Columns of C to a workgroup.", "16|32|64"),
-      FieldOf<&MatmulShared::depth>("depth", "Steps of k in shared memory.", "8|16")};
+      FieldOf<&MatmulShared::depth>("depth", "Steps of k in shared memory.", "8|16"),
+      FieldOf<&MatmulShared::pieces>("pieces", "That k is cut into.", "1|2|4|8")};
 };
 
 bool Takes(const Region& r) { return GemmOf(r).has_value(); }
@@ -38,6 +40,7 @@ std::shared_ptr<void> Defaults(const Region& r) {
   while (t.rows > 16 && g.m.max() <= t.rows / 2) t.rows /= 2;
   while (t.columns > 16 && g.n.max() <= t.columns / 2) t.columns /= 2;
   if (g.k.max() <= 8 || BitWidth(g.dtype) > 32) t.depth = 8;
+  t.pieces = PiecesFor(g, g.batch * CeilDiv(g.m, t.rows) * CeilDiv(g.n, t.columns), t.depth);
   return Boxed(t);
 }
 
@@ -53,13 +56,14 @@ Verdict Fits(const Region& r, const void* p) {
     return Verdict::No("the product is small");
   if (SharedBytes(t, g.dtype) > caps.max_shared_bytes)
     return Verdict::No("too little shared memory");
+  if (Verdict v = PiecesFit(g, t.pieces, caps); !v) return v;
   return WorkgroupFits(kThreads, caps);
 }
 
 class Tile {
  public:
   Tile(Emission& m, const Gemm& g, const MatmulShared& t);
-  Dim count() const { return g_.batch * rows_.count() * columns_.count(); }
+  Dim count() const { return g_.batch * rows_.count() * columns_.count() * t_.pieces; }
   void Run(const Dim& at);
 
  private:
@@ -82,6 +86,7 @@ class Tile {
   const Gemm& g_;
   const MatmulShared& t_;
   TiledAxis rows_, columns_;
+  Piece piece_;
   Type type_;
   Slice a_, b_;
   Dim batch_, row_tile_, column_tile_, local_, row_thread_, column_thread_;
@@ -93,6 +98,7 @@ Tile::Tile(Emission& m, const Gemm& g, const MatmulShared& t)
       t_(t),
       rows_{g.m, t.rows},
       columns_{g.n, t.columns},
+      piece_{t.pieces, t.depth},
       type_(AccumulatorOf(g.dtype)),
       a_(NewSlice("a", t.rows)),
       b_(NewSlice("b", t.columns)) {}
@@ -173,24 +179,23 @@ void Tile::Finish(const Vals& sums) {
       const auto part = std::span(sums).subspan(static_cast<size_t>(i * own_columns() + j),
                                                 static_cast<size_t>(lanes));
       auto store = [&] {
-        const Gemm::At at{batch_, row.at, column.at + m_.e.Lane(lanes), 0};
-        Val v = lanes == 1 ? part[0] : m_.b.Pack(type_.Lanes(lanes), part);
-        m_.e.Finish(g_.c_index(at), g_.start ? v + g_.start(m_.e, at) : v, lanes);
+        const Val v = lanes == 1 ? part[0] : m_.b.Pack(type_.Lanes(lanes), part);
+        FinishPiece(m_, g_, piece_, {batch_, row.at, column.at, 0}, v, lanes);
       };
       IfInside(m_.b, Both(row.inside, column.inside), store);
     }
 }
 
 void Tile::Run(const Dim& at) {
-  const Dims tile = Unflatten(at, {g_.batch, rows_.count(), columns_.count()});
-  batch_ = tile[0], row_tile_ = tile[1], column_tile_ = tile[2];
+  const Dims tile = Unflatten(at, {t_.pieces, g_.batch, rows_.count(), columns_.count()});
+  piece_.at = tile[0], batch_ = tile[1], row_tile_ = tile[2], column_tile_ = tile[3];
   local_ = m_.e.Coordinate(m_.b.Builtin(BuiltinKind::kLocalX), kThreads - 1);
   row_thread_ = FloorDiv(local_, kColumnThreads), column_thread_ = Mod(local_, kColumnThreads);
   Builder& b = m_.b;
   const Vals zeros(static_cast<size_t>(own_rows() * own_columns()), b.Literal(type_, 0));
-  const Dim slices = CeilDiv(g_.k, t_.depth);
+  const Dim slices = piece_.steps(g_.k);
   Finish(b.For({b.Int(0), b.Scalar(slices), b.Int(1)}, zeros, [&](Val i, Vals sums) {
-    const Dim k = m_.e.Coordinate(i, LastIndex(slices)) * t_.depth;
+    const Dim k = piece_.K(g_.k, m_.e.Coordinate(i, LastIndex(slices)));
     Fill(a_, true, k);
     Fill(b_, false, k);
     b.Barrier();
@@ -203,13 +208,15 @@ void Tile::Run(const Dim& at) {
 absl::StatusOr<Program> Emit(const Region& r, const void* p) {
   const auto& t = Parameters<MatmulShared>(p);
   const Gemm g = *GemmOf(r);
-  Program out{.kernel = fmt::format("matmul_shared_{}x{}x{}", t.rows, t.columns, t.depth),
+  Program out{.kernel = fmt::format("matmul_shared_{}x{}x{}{}", t.rows, t.columns, t.depth,
+                                    PiecesText(t.pieces)),
               .launches = {},
               .scratch_bytes = {}};
   Emission m(r, out.kernel, {static_cast<uint32_t>(kThreads), 1, 1});
   Tile tile(m, g, t);
   m.Guarded(m.Workgroups(tile.count()), [&](const Dim& at) { tile.Run(at); });
   out.launches.push_back(std::move(m).Take());
+  AddPieces(r, g, t.pieces, out);
   return out;
 }
 

@@ -208,6 +208,17 @@ TEST_P(RegionTest, ProductOfLargeMatrices) {
   EXPECT_EQ(Chosen(), Tiled());
 }
 
+// Of k: 265 is no multiple of a slice, so the last piece is shorter.
+TEST_P(RegionTest, FewTilesOfALongProductAreSummedInPieces) {
+  Value a = Argument({2, 18, 265}), b = Argument({265, 36}), c = Argument({36});
+  Return(f_(ir::Relu{}, {f_(ir::Add{}, {f_(ir::MatMul{}, {a, b}), c})}));
+  ExpectRight();
+  const auto region = Region::Of(f_, caps_);
+  const absl::StatusOr<Program> program = Generate(*region);
+  ASSERT_TRUE(program.ok()) << Message(program.status());
+  EXPECT_EQ(program->launches.size(), caps_.runs_on_cpu ? 1u : 2u) << program->kernel;
+}
+
 TEST_P(RegionTest, RowsTimesAMatrixOfContiguousRows) {
   Value a = Argument({2, 3, 70}), b = Argument({2, 70, 132}), c = Argument({132});
   Return(f_(ir::Add{}, {f_(ir::MatMul{}, {a, b}), c}));
@@ -260,6 +271,14 @@ TEST_P(HalvesTest, WithBiasAndActivation) {
 TEST_P(HalvesTest, TransposedAndOfOddSizes) {
   Value a = Argument({19, 33}, DType::kF16), b = Argument({21, 19}, DType::kF16);
   Return(f_(ir::MatMul{.transpose_a = true, .transpose_b = true}, {a, b}));
+  ExpectRight();
+  ExpectMatrices();
+}
+
+TEST_P(HalvesTest, OfALongProductInPieces) {
+  Value a = Argument({16, 260}, DType::kF16), b = Argument({260, 20}, DType::kF16);
+  Value c = Argument({20}, DType::kF16);
+  Return(f_(ir::Add{}, {f_(ir::MatMul{}, {a, b}), c}));
   ExpectRight();
   ExpectMatrices();
 }
