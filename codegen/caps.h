@@ -29,8 +29,9 @@ struct Caps {
   int64_t max_operand_bytes = 128 << 20;  // range of one storage buffer
   int64_t max_scalar_bytes = 128;         // push constants
   int64_t subgroup_size = 1;  // the size a kernel gets when it asks for none; 1: not usable
-  int64_t min_subgroup_size = 1, max_subgroup_size = 1;  // sizes a kernel may require; 1: none
-  bool runs_on_cpu = false;  // shared memory and barriers are dear, caches are large
+  int64_t min_subgroup_size = 1,
+          max_subgroup_size = 1;  // sizes a kernel can rely on when it asks for them; 1: none
+  bool runs_on_cpu = false;       // shared memory and barriers are dear, caches are large
   bool subgroup_arithmetic = false, subgroup_shuffle = false, subgroup_ballot = false;
   bool f16 = false, f64 = false, i8 = false, i16 = false, i64 = false;  // arithmetic
   bool storage8 = false, storage16 = false;                             // loads and stores
@@ -63,8 +64,8 @@ struct Caps {
       FieldOf<&Caps::max_operand_bytes>("max_operand_bytes", "Range of one storage buffer."),
       FieldOf<&Caps::max_scalar_bytes>("max_scalar_bytes", "Push constants."),
       FieldOf<&Caps::subgroup_size>("subgroup_size", "Invocations in a subgroup; 1 when unusable."),
-      FieldOf<&Caps::min_subgroup_size>("min_subgroup_size", "Smallest size a kernel may require."),
-      FieldOf<&Caps::max_subgroup_size>("max_subgroup_size", "Largest size a kernel may require."),
+      FieldOf<&Caps::min_subgroup_size>("min_subgroup_size", "Smallest size a kernel can rely on."),
+      FieldOf<&Caps::max_subgroup_size>("max_subgroup_size", "Largest size a kernel can rely on."),
       FieldOf<&Caps::runs_on_cpu>("runs_on_cpu", "Software device on the host's cores."),
       FieldOf<&Caps::subgroup_arithmetic>("subgroup_arithmetic",
                                           "Reductions and scans in a subgroup."),

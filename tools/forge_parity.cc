@@ -25,6 +25,7 @@ struct Options {
   std::vector<std::string> devices, inputs, dims;
   Presentation presentation;
   bool compile_only = false;
+  int choices = 0;
 };
 
 // Every device that can be used, one name each; the reference first.
@@ -158,6 +159,7 @@ absl::Status Run(Options o, bool json) {
                         .filter = o.filter,
                         .compile_only = o.compile_only,
                         .statistics = o.stats,
+                        .choices = o.choices,
                         .json = json});
   FORGE_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model, Model::Load(o.model));
   FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
@@ -214,6 +216,8 @@ int main(int argc, char** argv) {
   tool.Flag("--compile-only", o.compile_only, "Only build every pipeline");
   tool.Option("--stats FILE", o.stats,
               "With --compile-only: write the drivers' own statistics of each kernel");
+  tool.Option("--choices N", o.choices, {1, 1000},
+              "With ops and --compile-only: compile each case in up to N ways");
   tool.Option("--dump DIR", o.dump,
               "With --compile-only: write every kernel of a model into DIR/DEVICE");
   return tool.Run(argc, argv, [&] { return Run(o, tool.json()); });

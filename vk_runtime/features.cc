@@ -25,9 +25,12 @@ bool SubgroupOps(const Queries& q, VkSubgroupFeatureFlags ops) {
   return (q.subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
          (q.subgroup.supportedOperations & ops) == ops && q.subgroup.subgroupSize > 1;
 }
-// Those that schedules use: products of f16 with sums of f32, by subgroups of a required size.
+bool RequiresSubgroupSizes(const Queries& q) {
+  return (q.subgroup_size.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+}
+// Those that schedules use: products of f16 with sums of f32, by subgroups of a known size.
 void GrantMatrices(const Queries& q, Granted& g) {
-  if (!g.abilities.subgroup_size) return;
+  if (!g.abilities.full_subgroups) return;
   g.want.matrices.cooperativeMatrix = VK_TRUE;
   g.want.memory_model.vulkanMemoryModel = VK_TRUE;
   for (const auto& m : q.matrices) {
@@ -128,16 +131,18 @@ constexpr Row kRows[] = {
        g.caps.subgroup_size = q.subgroup.subgroupSize;
        g.caps.subgroup_ballot = true;
      }},
-    {"subgroup_size_control", "a kernel may require its subgroup size",
+    {"subgroup_size_control", "a kernel may rely on its subgroup size",
      [](const Queries& q) {
        return q.features.subgroup_size.subgroupSizeControl == VK_TRUE &&
               q.features.subgroup_size.computeFullSubgroups == VK_TRUE &&
-              (q.subgroup_size.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+              (RequiresSubgroupSizes(q) ||
+               q.subgroup_size.minSubgroupSize == q.subgroup_size.maxSubgroupSize);
      },
      [](const Queries& q, Granted& g) {
        g.want.subgroup_size.subgroupSizeControl = VK_TRUE;
        g.want.subgroup_size.computeFullSubgroups = VK_TRUE;
-       g.abilities.subgroup_size = true;
+       g.abilities.full_subgroups = true;
+       g.abilities.subgroup_size = RequiresSubgroupSizes(q);
        g.caps.min_subgroup_size = q.subgroup_size.minSubgroupSize;
        g.caps.max_subgroup_size = q.subgroup_size.maxSubgroupSize;
      }},

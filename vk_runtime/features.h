@@ -22,12 +22,13 @@ struct Settings {
 
 // What the runtime itself, rather than a kernel, may use.
 struct Abilities {
-  bool timeline = false;       // points are one timeline semaphore, not fences
-  bool memory_budget = false;  // the driver tells how much memory is left
-  bool statistics = false;     // the driver tells registers and spills
-  bool host_import = false;    // host memory can be bound as a buffer
-  bool subgroup_size = false;  // kernels may require a subgroup size
-  bool host_coherent = false;  // mapped memory is chosen coherent where there is such
+  bool timeline = false;        // points are one timeline semaphore, not fences
+  bool memory_budget = false;   // the driver tells how much memory is left
+  bool statistics = false;      // the driver tells registers and spills
+  bool host_import = false;     // host memory can be bound as a buffer
+  bool full_subgroups = false;  // kernels may require that no subgroup is partly filled
+  bool subgroup_size = false;   // kernels may require a subgroup size
+  bool host_coherent = false;   // mapped memory is chosen coherent where there is such
 };
 
 // The features a device is opened with.

@@ -145,10 +145,9 @@ absl::StatusOr<PipelineRef> PipelineStore::Make(const PipelineRequest& request,
   info.flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT;
   if (statistics_) info.flags |= VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
   info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
-  if (request.subgroup != 0 && context_->abilities().subgroup_size) {
-    info.stage.pNext = &size;
+  if (request.subgroup != 0 && context_->abilities().subgroup_size) info.stage.pNext = &size;
+  if (request.subgroup != 0 && context_->abilities().full_subgroups)
     info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
-  }
   info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
   info.stage.module = module.get();
   info.stage.pName = "main";

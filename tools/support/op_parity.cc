@@ -33,7 +33,25 @@ struct Plan {
   }
 };
 
+// Compiles a case in several ways, the default first, named "CASE by CHOICE". One that the driver
+// refuses is left out.
+absl::Status CompileChoices(Plan& plan, const DeviceRef& device, const ir::ConcreteCase& c) {
+  const ir::Types in = c.types();
+  FORGE_ASSIGN_OR_RETURN(const ir::Types out, c.op.Infer(in));
+  const CompileRequest request{.op = &c.op, .in = in, .out = out, .name = c.ToText()};
+  const auto most = static_cast<size_t>(plan.options.choices);
+  for (const std::string& choice : device->Choices(request, most)) {
+    const auto runner =
+        OpRunner::Create(device, c.op, in, {.compile_only = true, .compile = {.choice = choice}});
+    if (!runner.ok()) continue;
+    plan.statistics.Add(*device, fmt::format("{} by {}", c.ToText(), choice),
+                        (*runner)->executable());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RunCase(Plan& plan, const DeviceRef& device, const ir::ConcreteCase& c) {
+  if (plan.options.choices > 0) return CompileChoices(plan, device, c);
   FORGE_ASSIGN_OR_RETURN(
       std::unique_ptr<OpRunner> runner,
       OpRunner::Create(device, c.op, c.types(), {.compile_only = plan.options.compile_only}));
