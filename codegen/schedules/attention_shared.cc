@@ -44,13 +44,18 @@ bool Takes(const Region& r) { return AttentionOf(r).has_value(); }
 // The largest tile that shared memory holds and the rows fill.
 std::shared_ptr<void> Defaults(const Region& r) {
   const AttentionOperands a = *AttentionOf(r);
+  const Caps& caps = r.caps();
   AttentionShared best{.rows = 8, .keys = 16};
-  const int64_t most = r.caps().few_registers() ? 16 : 32;
-  for (int64_t rows = 8; rows <= most; rows *= 2)
-    for (int64_t keys = 16; keys <= most; keys *= 2) {
+  // By the estimates of tools/propose-defaults for each class of device.
+  const bool wide = caps.min_subgroup_size >= 64,
+             narrow = 1 < caps.min_subgroup_size && caps.min_subgroup_size <= 8;
+  const int64_t most_rows = caps.few_registers() || wide ? 16 : 32;
+  const int64_t most_keys = caps.few_registers() ? 16 : narrow ? 64 : 32;
+  for (int64_t rows = 8; rows <= most_rows; rows *= 2)
+    for (int64_t keys = 16; keys <= most_keys; keys *= 2) {
       const AttentionShared t{.rows = rows, .keys = keys};
       if (rows > 8 && a.rows.max() <= rows / 2) continue;
-      if (Extents(a, t).Bytes(a.type) <= r.caps().max_shared_bytes) best = t;
+      if (Extents(a, t).Bytes(a.type) <= caps.max_shared_bytes) best = t;
     }
   return Boxed(best);
 }

@@ -70,12 +70,15 @@ class Tile {
   // One operand's slice in shared memory, [depth][Pitch(length)].
   struct Slice {
     uint16_t view;
+    bool is_a;
     int64_t length;  // of C's axis
+    int lanes;       // loaded at once, along k or along that axis
+    bool lanes_on_k;
   };
-  Slice NewSlice(std::string name, int64_t length);
-  void Fill(const Slice& slice, bool is_a, const Dim& k);
-  Val Fetch(bool is_a, const Dim& along, const Dim& k, int lanes);
-  void Put(const Slice& slice, Val value, const Dim& along, const Dim& k, bool lanes_on_k);
+  Slice NewSlice(bool is_a, int64_t length);
+  void Fill(const Slice& slice, const Dim& k);
+  Val Fetch(const Slice& slice, const Dim& along, const Dim& k);
+  void Put(const Slice& slice, Val value, const Dim& along, const Dim& k);
   Vals Multiply(Vals sums);
   void Finish(const Vals& sums);
 
@@ -100,51 +103,54 @@ Tile::Tile(Emission& m, const Gemm& g, const MatmulShared& t)
       columns_{g.n, t.columns},
       piece_{t.pieces, t.depth},
       type_(AccumulatorOf(g.dtype)),
-      a_(NewSlice("a", t.rows)),
-      b_(NewSlice("b", t.columns)) {}
+      a_(NewSlice(true, t.rows)),
+      b_(NewSlice(false, t.columns)) {}
 
-Tile::Slice Tile::NewSlice(std::string name, int64_t length) {
-  return {m_.b.AddView({.name = std::move(name),
-                        .space = Space::kShared,
-                        .elem = type_,
-                        .extent = static_cast<uint32_t>(t_.depth * Pitch(length)),
-                        .reads = true,
-                        .writes = true}),
-          length};
+Tile::Slice Tile::NewSlice(bool is_a, int64_t length) {
+  const bool lanes_on_k = is_a || g_.b_lanes_k > g_.b_lanes_n;
+  return {.view = m_.b.AddView({.name = is_a ? "a" : "b",
+                                .space = Space::kShared,
+                                .elem = type_,
+                                .extent = static_cast<uint32_t>(t_.depth * Pitch(length)),
+                                .reads = true,
+                                .writes = true}),
+          .is_a = is_a,
+          .length = length,
+          .lanes = is_a ? g_.a_lanes_k : std::max(g_.b_lanes_k, g_.b_lanes_n),
+          .lanes_on_k = lanes_on_k};
 }
 
-// `lanes` neighbours of A along k or of B along n, 0 where they lie outside.
-Val Tile::Fetch(bool is_a, const Dim& along, const Dim& k, int lanes) {
-  const Dim& extent = is_a ? g_.m : g_.n;
-  const Dim first = (is_a ? row_tile_ * t_.rows : column_tile_ * t_.columns) + along;
+// Neighbours of an operand, 0 where they lie outside.
+Val Tile::Fetch(const Slice& slice, const Dim& along, const Dim& k) {
+  const Dim& extent = slice.is_a ? g_.m : g_.n;
+  const Dim first = (slice.is_a ? row_tile_ * t_.rows : column_tile_ * t_.columns) + along;
   // Vectors are whole: they are inside when their first element is.
   const Position p = Guard(m_, first, extent), q = Guard(m_, k, g_.k);
   Gemm::At at{batch_, p.at, p.at, q.at};
-  (is_a ? at.k : at.n) = (is_a ? at.k : at.n) + m_.e.Lane(lanes);
-  Val v = is_a ? g_.A(m_, at, lanes) : g_.B(m_, at, lanes);
+  (slice.lanes_on_k ? at.k : at.n) = (slice.lanes_on_k ? q : p).at + m_.e.Lane(slice.lanes);
+  Val v = slice.is_a ? g_.A(m_, at, slice.lanes) : g_.B(m_, at, slice.lanes);
   return Where(Both(p.inside, q.inside), v, 0);
 }
 
-void Tile::Put(const Slice& slice, Val value, const Dim& along, const Dim& k, bool lanes_on_k) {
-  const int lanes = value.type().lanes;
-  for (int i = 0; i < lanes; ++i) {
-    const Dim at = (k + (lanes_on_k ? i : 0)) * Pitch(slice.length) + along + (lanes_on_k ? 0 : i);
-    m_.b.Store(slice.view, m_.e.Value(at), lanes == 1 ? value : m_.b.Extract(value, i));
+void Tile::Put(const Slice& slice, Val value, const Dim& along, const Dim& k) {
+  for (int i = 0; i < slice.lanes; ++i) {
+    const Dim row = k + (slice.lanes_on_k ? i : 0), column = along + (slice.lanes_on_k ? 0 : i);
+    m_.b.Store(slice.view, m_.e.Value(row * Pitch(slice.length) + column),
+               slice.lanes == 1 ? value : m_.b.Extract(value, i));
   }
 }
 
 // Copies a slice from k on; neighbouring invocations load neighbouring elements.
-void Tile::Fill(const Slice& slice, bool is_a, const Dim& k) {
-  const int lanes = is_a ? g_.a_lanes_k : g_.b_lanes_n;
+void Tile::Fill(const Slice& slice, const Dim& k) {
+  const int lanes = slice.lanes;
   const int64_t vectors = slice.length * t_.depth / lanes;
   for (int64_t first = 0; first < vectors; first += kThreads) {
     const Dim at = local_ + first;
-    // A's vectors run along k, B's along n.
-    const Dims place = is_a ? Unflatten(at, {slice.length, t_.depth / lanes})
-                            : Unflatten(at, {t_.depth, slice.length / lanes});
-    const Dim along = is_a ? place[0] : place[1] * lanes;
-    const Dim step = is_a ? place[1] * lanes : place[0];
-    auto copy = [&] { Put(slice, Fetch(is_a, along, k + step, lanes), along, step, is_a); };
+    const Dims place = slice.lanes_on_k ? Unflatten(at, {slice.length, t_.depth / lanes})
+                                        : Unflatten(at, {t_.depth, slice.length / lanes});
+    const Dim along = slice.lanes_on_k ? place[0] : place[1] * lanes;
+    const Dim step = slice.lanes_on_k ? place[1] * lanes : place[0];
+    auto copy = [&] { Put(slice, Fetch(slice, along, k + step), along, step); };
     if (first + kThreads <= vectors)
       copy();
     else
@@ -196,8 +202,8 @@ void Tile::Run(const Dim& at) {
   const Dim slices = piece_.steps(g_.k);
   Finish(b.For({b.Int(0), b.Scalar(slices), b.Int(1)}, zeros, [&](Val i, Vals sums) {
     const Dim k = piece_.K(g_.k, m_.e.Coordinate(i, LastIndex(slices)));
-    Fill(a_, true, k);
-    Fill(b_, false, k);
+    Fill(a_, k);
+    Fill(b_, k);
     b.Barrier();
     sums = Multiply(std::move(sums));
     b.Barrier();
