@@ -6,10 +6,10 @@ namespace forge::codegen {
 namespace {
 
 constexpr const Schedule* kSchedules[] = {
-    &kConvDepthwise,    &kMatmulColumns,   &kMatmulDots,    &kMatmulMatrix,  &kMatmulShuffle,
-    &kMatmulShared,     &kMatmulSimple,    &kConvDirect,    &kPool,          &kReduceRows,
-    &kReduceOutputs,    &kSoftmaxRows,     &kSoftmaxSerial, &kLayerNormRows, &kLayerNormSerial,
-    &kAttentionShuffle, &kAttentionShared, &kTranspose,     &kElementwise,
+    &kConvDepthwise,   &kConvWinograd,     &kMatmulColumns,   &kMatmulDots,    &kMatmulMatrix,
+    &kMatmulShuffle,   &kMatmulShared,     &kMatmulSimple,    &kConvDirect,    &kPool,
+    &kReduceRows,      &kReduceOutputs,    &kSoftmaxRows,     &kSoftmaxSerial, &kLayerNormRows,
+    &kLayerNormSerial, &kAttentionShuffle, &kAttentionShared, &kTranspose,     &kElementwise,
 };
 
 bool WritesNothing(const Region& r) {

@@ -107,10 +107,12 @@ Gemm OfConvolution(const Region& r, const ir::Conv2d& op) {
 }  // namespace
 
 Val Gemm::A(Emission& m, const At& at, int lanes) const {
+  if (load_a) return load_a(m, at, lanes);
   return m.e.At(a_operand, a_index(at), lanes);
 }
 
 Val Gemm::B(Emission& m, const At& at, int lanes) const {
+  if (load_b) return load_b(m, at, lanes);
   Dims index = b_index(at);
   if (!b_padded) return m.e.At(b_operand, index, lanes);
   Val inside;
@@ -124,6 +126,11 @@ Val Gemm::B(Emission& m, const At& at, int lanes) const {
 
 Val Gemm::Start(Emission& m, const At& at) const {
   return start ? start(m.e, at) : m.b.Literal(AccumulatorOf(dtype), 0);
+}
+
+void Gemm::Finish(Emission& m, const At& at, Val v, int lanes) const {
+  if (store) return store(m, at, v, lanes);
+  m.e.Finish(c_index(at), v, lanes);
 }
 
 std::optional<Gemm> GemmOf(const Region& r) {

@@ -19,12 +19,17 @@ struct Gemm {
   std::function<ir::Dims(const At&)> a_index, b_index, c_index;
   // Where B is padded: each coordinate of b_index may lie outside of this shape, and B is 0 there.
   std::optional<ir::Dims> b_padded;
-  std::function<Val(Elements&, const At&)> start;   // what sums begin with; null: 0
+  std::function<Val(Elements&, const At&)> start;  // what sums begin with; null: 0
+  // Products of scratch, whose elements are not those of the region's anchor; null: they are.
+  std::function<Val(Emission&, const At&, int lanes)> load_a, load_b;
+  std::function<void(Emission&, const At&, Val v, int lanes)> store;
   int a_lanes_k = 1, b_lanes_k = 1, b_lanes_n = 1;  // neighbours loaded at once along an axis
 
   Val A(Emission& m, const At& at, int lanes = 1) const;
   Val B(Emission& m, const At& at, int lanes = 1) const;
   Val Start(Emission& m, const At& at) const;
+  // Hands `lanes` neighbours of C over; what sums begin with has been added.
+  void Finish(Emission& m, const At& at, Val v, int lanes = 1) const;
 };
 
 // The region's anchor as a Gemm: matmul; convolutions of 1 x 1, channels by pixels; any other
@@ -33,5 +38,10 @@ struct Gemm {
 std::optional<Gemm> GemmOf(const Region& r);
 // Whether GemmOf reads each operand element in one place only, as matmul does.
 bool IsPlainGemm(const Region& r);
+
+// One launch of a schedule's tiles for a product that is a step of another algorithm, with numbers
+// that suit the device: `shuffle` where ShufflesAreQuick.
+Launch EmitShuffleProduct(const Region& r, const Gemm& g, const std::string& name);
+Launch EmitSharedProduct(const Region& r, const Gemm& g, const std::string& name);
 
 }  // namespace forge::codegen

@@ -11,7 +11,7 @@ extern const Schedule kSoftmaxRows, kSoftmaxSerial;
 extern const Schedule kLayerNormRows, kLayerNormSerial;
 extern const Schedule kMatmulColumns, kMatmulDots;
 extern const Schedule kMatmulMatrix, kMatmulShuffle, kMatmulShared, kMatmulSimple;
-extern const Schedule kConvDepthwise, kConvDirect;
+extern const Schedule kConvDepthwise, kConvWinograd, kConvDirect;
 extern const Schedule kPool;
 extern const Schedule kAttentionShuffle, kAttentionShared;
 

@@ -33,13 +33,18 @@ int64_t SharedBytes(const MatmulShared& t, DType dtype) {
   return (Pitch(t.rows) + Pitch(t.columns)) * t.depth * BitWidth(ComputeType(dtype)) / 8;
 }
 
-std::shared_ptr<void> Defaults(const Region& r) {
-  const Gemm g = *GemmOf(r);
+MatmulShared TilesFor(const Gemm& g, const Caps& caps) {
   MatmulShared t;
-  if (r.caps().few_registers()) t.rows = t.columns = 32;
+  if (caps.few_registers()) t.rows = t.columns = 32;
   while (t.rows > 16 && g.m.max() <= t.rows / 2) t.rows /= 2;
   while (t.columns > 16 && g.n.max() <= t.columns / 2) t.columns /= 2;
   if (g.k.max() <= 8 || BitWidth(g.dtype) > 32) t.depth = 8;
+  return t;
+}
+
+std::shared_ptr<void> Defaults(const Region& r) {
+  const Gemm g = *GemmOf(r);
+  MatmulShared t = TilesFor(g, r.caps());
   t.pieces = PiecesFor(g, g.batch * CeilDiv(g.m, t.rows) * CeilDiv(g.n, t.columns), t.depth);
   return Boxed(t);
 }
@@ -211,6 +216,13 @@ void Tile::Run(const Dim& at) {
   }));
 }
 
+Launch EmitTiles(const Region& r, const Gemm& g, const MatmulShared& t, const std::string& name) {
+  Emission m(r, name, {static_cast<uint32_t>(kThreads), 1, 1});
+  Tile tile(m, g, t);
+  m.Guarded(m.Workgroups(tile.count()), [&](const Dim& at) { tile.Run(at); });
+  return std::move(m).Take();
+}
+
 absl::StatusOr<Program> Emit(const Region& r, const void* p) {
   const auto& t = Parameters<MatmulShared>(p);
   const Gemm g = *GemmOf(r);
@@ -218,15 +230,16 @@ absl::StatusOr<Program> Emit(const Region& r, const void* p) {
                                     PiecesText(t.pieces)),
               .launches = {},
               .scratch_bytes = {}};
-  Emission m(r, out.kernel, {static_cast<uint32_t>(kThreads), 1, 1});
-  Tile tile(m, g, t);
-  m.Guarded(m.Workgroups(tile.count()), [&](const Dim& at) { tile.Run(at); });
-  out.launches.push_back(std::move(m).Take());
+  out.launches.push_back(EmitTiles(r, g, t, out.kernel));
   AddPieces(r, g, t.pieces, out);
   return out;
 }
 
 }  // namespace
+
+Launch EmitSharedProduct(const Region& r, const Gemm& g, const std::string& name) {
+  return EmitTiles(r, g, TilesFor(g, r.caps()), name);
+}
 
 const Schedule kMatmulShared{.name = "matmul_shared",
                              .parameters = MatmulShared::kFields,

@@ -55,9 +55,8 @@ double CostOf(const Gemm& g, const MatmulShuffle& t, int64_t lanes) {
   return static_cast<double>(tiles) * (loads * kLoad + fmas * kFma);
 }
 
-std::shared_ptr<void> Defaults(const Region& r) {
-  const Gemm g = *GemmOf(r);
-  const int64_t lanes = std::max<int64_t>(r.caps().subgroup_size, 1);
+MatmulShuffle QuickestFor(const Gemm& g, const Caps& caps) {
+  const int64_t lanes = std::max<int64_t>(caps.subgroup_size, 1);
   MatmulShuffle best;
   double least = std::numeric_limits<double>::infinity();
   for (const bool on_rows : {false, true})
@@ -65,8 +64,10 @@ std::shared_ptr<void> Defaults(const Region& r) {
       const MatmulShuffle t{.shared = shared, .lanes_on_rows = on_rows};
       if (const double cost = CostOf(g, t, lanes); cost < least) best = t, least = cost;
     }
-  return Boxed(best);
+  return best;
 }
+
+std::shared_ptr<void> Defaults(const Region& r) { return Boxed(QuickestFor(*GemmOf(r), r.caps())); }
 
 // Below this share of useful work, tiles of single invocations are faster.
 constexpr double kLeastFilled = 0.4;
@@ -271,11 +272,11 @@ void Tile::FinishAt(size_t own, size_t shared, const Vals& sums) {
   Gemm::At at = At(owned_[own].at, common_[shared].at, 0);
   const size_t first = shared * kOwned + own, next = t_.lanes_on_rows ? kOwned : 1;
   auto store = [&] {
-    if (!InBlocks()) return m_.e.Finish(g_.c_index(at), sums[first]);
+    if (!InBlocks()) return g_.Finish(m_, at, sums[first]);
     Vals part;
     for (size_t i = 0; i < kOwned; ++i) part.push_back(sums[first + i * next]);
     at.n = at.n + m_.e.Lane(kOwned);
-    m_.e.Finish(g_.c_index(at), m_.b.Pack(part[0].type().Lanes(kOwned), part), kOwned);
+    g_.Finish(m_, at, m_.b.Pack(part[0].type().Lanes(kOwned), part), kOwned);
   };
   IfInside(m_.b, Both(owned_[own].inside, common_[shared].inside), store);
 }
@@ -303,24 +304,30 @@ void Tile::Run(const Dim& at) {
   Finish(sums);
 }
 
+Launch EmitTiles(const Region& r, const Gemm& g, const MatmulShuffle& t, const std::string& name) {
+  const auto lanes = static_cast<uint32_t>(r.caps().subgroup_size);
+  Emission m(r, name, {lanes * static_cast<uint32_t>(t.subgroups), 1, 1});
+  m.launch.kernel.subgroup = lanes;
+  Tile tile(m, g, t);
+  m.EachSubgroup(tile.count(), [&](const Dim& at) { tile.Run(at); });
+  return std::move(m).Take();
+}
+
 absl::StatusOr<Program> Emit(const Region& r, const void* p) {
   const auto& t = Parameters<MatmulShuffle>(p);
-  const Gemm g = *GemmOf(r);
-  const auto lanes = static_cast<uint32_t>(r.caps().subgroup_size);
-  const auto subgroups = static_cast<uint32_t>(t.subgroups);
   Program out{.kernel = fmt::format("matmul_shuffle_{}_{}x{}", t.lanes_on_rows ? "rows" : "columns",
                                     t.shared, kOwned),
               .launches = {},
               .scratch_bytes = {}};
-  Emission m(r, out.kernel, {lanes * subgroups, 1, 1});
-  m.launch.kernel.subgroup = lanes;
-  Tile tile(m, g, t);
-  m.EachSubgroup(tile.count(), [&](const Dim& at) { tile.Run(at); });
-  out.launches.push_back(std::move(m).Take());
+  out.launches.push_back(EmitTiles(r, *GemmOf(r), t, out.kernel));
   return out;
 }
 
 }  // namespace
+
+Launch EmitShuffleProduct(const Region& r, const Gemm& g, const std::string& name) {
+  return EmitTiles(r, g, QuickestFor(g, r.caps()), name);
+}
 
 const Schedule kMatmulShuffle{.name = "matmul_shuffle",
                               .parameters = MatmulShuffle::kFields,

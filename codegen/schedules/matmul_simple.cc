@@ -128,9 +128,9 @@ void Tile::FinishRow(size_t i, std::span<const Val> sums) {
     if (lanes > 1) {
       at.n = at.n + m_.e.Lane(lanes);
       const auto part = sums.subspan(j, static_cast<size_t>(lanes));
-      m_.e.Finish(g_.c_index(at), m_.b.Pack(sums[j].type().Lanes(lanes), part), lanes);
+      g_.Finish(m_, at, m_.b.Pack(sums[j].type().Lanes(lanes), part), lanes);
     } else {
-      IfInside(m_.b, column_[j].inside, [&] { m_.e.Finish(g_.c_index(at), sums[j]); });
+      IfInside(m_.b, column_[j].inside, [&] { g_.Finish(m_, at, sums[j]); });
     }
   }
 }

@@ -47,7 +47,7 @@ Verdict PiecesFit(const Gemm& g, int64_t pieces, const Caps& caps) {
 void FinishPiece(Emission& m, const Gemm& g, const Piece& piece, Gemm::At at, Val v, int lanes) {
   if (piece.pieces > 1) return m.e.StoreScratch(0, PlaceOf(g, piece.at, at, lanes), v);
   at.n = at.n + m.e.Lane(lanes);
-  m.e.Finish(g.c_index(at), g.start ? v + g.start(m.e, at) : v, lanes);
+  g.Finish(m, at, g.start ? v + g.start(m.e, at) : v, lanes);
 }
 
 void AddPieces(const Region& r, const Gemm& g, int64_t pieces, Program& out) {

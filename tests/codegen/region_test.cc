@@ -27,6 +27,7 @@ namespace {
 
 using ir::Dims;
 using ir::Value;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -199,6 +200,13 @@ TEST_P(RegionTest, DepthwiseConvolutionWithStridesDilationAndSeveralOutputs) {
          {x, w, bias}));
   ExpectRight();
   EXPECT_EQ(Chosen(), "conv_depthwise");
+}
+
+TEST_P(RegionTest, ConvolutionOfManyChannelsThroughTransforms) {
+  Value x = Argument({1, 32, 29, 30}), w = Argument({36, 32, 3, 3}), bias = Argument({36});
+  most_choices_ = 2;
+  Return(f_(ir::Relu{}, {f_(ir::Conv2d{.padding = {1, 0, 1, 2}}, {x, w, bias})}));
+  EXPECT_THAT(ExpectRight(), Contains("conv_winograd"));
 }
 
 TEST_P(RegionTest, ProductOfLargeMatrices) {

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution of 3 x 3 by Winograd's transforms: tiles of the input and the kernels are
+// transformed, multiplied as one matrix product for each place of a tile, and transformed back. A
+// result of m x m takes (m + 2)^2 products instead of 9 m^2. The matrices are those of A. Lavin and
+// S. Gray, "Fast Algorithms for Convolutional Neural Networks" (2015).
+#include "codegen/schedules/conv_tile.h"
+#include "codegen/schedules/gemm.h"
+#include "codegen/schedules/list.h"
+
+namespace forge::codegen {
+namespace {
+
+using ir::Dim;
+using ir::Dims;
+
+struct ConvWinograd {
+  int64_t tile = 4;  // of the result, along rows and columns
+  static constexpr Field kFields[] = {
+      FieldOf<&ConvWinograd::tile>("tile", "Of the result, along either axis.", "2|4")};
+};
+
+constexpr int64_t kWorkgroup = 64;
+enum Scratch { kKernels, kInputs, kProducts };
+
+// A matrix of coefficients by rows.
+struct Coefficients {
+  size_t columns;
+  std::span<const double> values;
+  size_t rows() const { return values.size() / columns; }
+};
+
+// To a kernel's, an input's and from a product's tile; for results of 2 x 2 and of 4 x 4.
+struct Transforms {
+  Coefficients kernel, input, output;
+};
+
+constexpr double kKernel2[] = {1, 0, 0, .5, .5, .5, .5, -.5, .5, 0, 0, 1};
+constexpr double kInput2[] = {1, 0, -1, 0, 0, 1, 1, 0, 0, -1, 1, 0, 0, 1, 0, -1};
+constexpr double kOutput2[] = {1, 1, 1, 0, 0, 1, -1, -1};
+
+constexpr double kKernel4[] = {1. / 4,  0,        0,       -1. / 6, -1. / 6, -1. / 6,
+                               -1. / 6, 1. / 6,   -1. / 6, 1. / 24, 1. / 12, 1. / 6,
+                               1. / 24, -1. / 12, 1. / 6,  0,       0,       1};
+constexpr double kInput4[] = {4, 0,  -5, 0, 1, 0, 0, -4, -4, 1,  1, 0, 0, 4, -4, -1, 1, 0,
+                              0, -2, -1, 2, 1, 0, 0, 2,  -1, -2, 1, 0, 0, 4, 0,  -5, 0, 1};
+constexpr double kOutput4[] = {1, 1, 1, 1, 1, 0, 0, 1, -1, 2, -2, 0,
+                               0, 1, 1, 4, 4, 0, 0, 1, -1, 8, -8, 1};
+
+Transforms TransformsFor(int64_t tile) {
+  if (tile == 2) return {{3, kKernel2}, {4, kInput2}, {4, kOutput2}};
+  return {{3, kKernel4}, {6, kInput4}, {6, kOutput4}};
+}
+
+// The sum of x[i] * factors[i], in order; what is 0 is left out.
+Val Combination(std::span<const double> factors, const Vals& x, size_t first, size_t step) {
+  Val sum;
+  for (size_t i = 0; i < factors.size(); ++i) {
+    const double f = factors[i];
+    if (f == 0) continue;
+    const Val& v = x[first + i * step];
+    if (!sum)
+      sum = f == 1 ? v : v * f;
+    else
+      sum = f == 1 ? sum + v : f == -1 ? sum - v : sum + v * f;
+  }
+  return sum;
+}
+
+// T x T' of a square x.
+Vals Transform(const Coefficients& t, const Vals& x) {
+  const auto row = [&](size_t i) { return t.values.subspan(i * t.columns, t.columns); };
+  Vals half, out;
+  for (size_t i = 0; i < t.rows(); ++i)
+    for (size_t j = 0; j < t.columns; ++j) half.push_back(Combination(row(i), x, j, t.columns));
+  for (size_t i = 0; i < t.rows(); ++i)
+    for (size_t j = 0; j < t.rows(); ++j)
+      out.push_back(Combination(row(j), half, i * t.columns, 1));
+  return out;
+}
+
+// Numbers that follow from the region and the tile.
+struct Plan {
+  Plan(const Region& r, int64_t size)
+      : shape(r),
+        tile(size),
+        edge(size + 2),
+        places(edge * edge),
+        tile_rows(CeilDiv(shape.rows, size)),
+        tile_columns(CeilDiv(shape.columns, size)),
+        tiles(shape.batch * tile_rows * tile_columns),
+        type(AccumulatorOf(r.anchor_output().dtype())) {}
+  std::vector<int64_t> ScratchBytes() const {
+    const int64_t element = places * BitWidth(type.elem) / 8;
+    return {element * (shape.channels * shape.group_inputs).max(),
+            element * (shape.group_inputs * tiles).max(), element * (shape.channels * tiles).max()};
+  }
+  // Elements of scratch: [place][channel][input channel], [place][input channel][tile] and
+  // [place][channel][tile].
+  Dim KernelAt(const Dim& place, const Dim& channel, const Dim& input) const {
+    return (place * shape.channels + channel) * shape.group_inputs + input;
+  }
+  Dim InputAt(const Dim& place, const Dim& input, const Dim& at) const {
+    return (place * shape.group_inputs + input) * tiles + at;
+  }
+  Dim ProductAt(const Dim& place, const Dim& channel, const Dim& at) const {
+    return (place * shape.channels + channel) * tiles + at;
+  }
+
+  ConvShape shape;
+  int64_t tile, edge, places;  // edge: of a tile of the input
+  Dim tile_rows, tile_columns, tiles;
+  Type type;
+};
+
+bool Takes(const Region& r) {
+  const auto* op = r.AnchorAs<ir::Conv2d>();
+  if (op == nullptr || op->groups != 1) return false;
+  const ConvShape shape(r);
+  const auto plain = [](const WindowAxis& a) {
+    return a.kernel == 3 && a.stride == 1 && a.dilation == 1;
+  };
+  return plain(shape.row) && plain(shape.column);
+}
+
+std::shared_ptr<void> Defaults(const Region& r) {
+  return Boxed(ConvWinograd{.tile = r.caps().few_registers() ? 2 : 4});
+}
+
+// With fewer channels the transforms take longer than the products they save, and with fewer
+// products three more launches do.
+constexpr int64_t kLeastChannels = 16, kLeastTiles = 64, kLeastProducts = int64_t{1} << 23;
+constexpr int64_t kMostScratchBytes = int64_t{256} << 20;
+
+Verdict Fits(const Region& r, const void* p) {
+  const Plan plan(r, Parameters<ConvWinograd>(p).tile);
+  const ConvShape& s = plan.shape;
+  if (plan.type.elem != DType::kF32) return Verdict::No("sums are not kept in f32");
+  if (!plan.tiles.is_constant() || !s.channels.is_constant() || !s.group_inputs.is_constant())
+    return Verdict::No("the size of scratch is not known");
+  const Dim products = r.anchor_output().elements() * s.group_inputs * 9;
+  if (s.channels.max() < kLeastChannels || s.group_inputs.max() < kLeastChannels ||
+      plan.tiles.max() < kLeastTiles || products.max() < kLeastProducts)
+    return Verdict::No("the convolution is small");
+  for (int64_t bytes : plan.ScratchBytes())
+    if (bytes > std::min(kMostScratchBytes, r.caps().max_operand_bytes))
+      return Verdict::No("transformed tensors need too much scratch");
+  return WorkgroupFits(kWorkgroup, r.caps());
+}
+
+Launch EmitKernels(const Region& r, const Plan& plan, const std::string& name) {
+  Emission m(r, name, {kWorkgroup, 1, 1});
+  const Dims space = {plan.shape.channels, plan.shape.group_inputs};
+  m.Guarded(m.Invocations(ir::Product(space)), [&](const Dim& at) {
+    const Dims place = Unflatten(at, space);
+    Vals taps;
+    for (int64_t i = 0; i < 9; ++i) taps.push_back(m.e.At(1, {place[0], place[1], i / 3, i % 3}));
+    const Vals made = Transform(TransformsFor(plan.tile).kernel, taps);
+    for (size_t i = 0; i < made.size(); ++i)
+      m.e.StoreScratch(kKernels, plan.KernelAt(static_cast<int64_t>(i), place[0], place[1]),
+                       made[i]);
+  });
+  return std::move(m).Take();
+}
+
+Launch EmitInputs(const Region& r, const Plan& plan, const std::string& name) {
+  Emission m(r, name, {kWorkgroup, 1, 1});
+  const ConvShape& s = plan.shape;
+  const Dims space = {s.group_inputs, s.batch, plan.tile_rows, plan.tile_columns};
+  m.Guarded(m.Invocations(ir::Product(space)), [&](const Dim& at) {
+    const Dims place = Unflatten(at, space);
+    Vals pixels;
+    for (int64_t i = 0; i < plan.places; ++i) {
+      const Position row = Guard(m, s.row.At(place[2] * plan.tile, i / plan.edge), s.row.extent);
+      const Position column =
+          Guard(m, s.column.At(place[3] * plan.tile, i % plan.edge), s.column.extent);
+      const Val v = m.e.At(0, {place[1], place[0], row.at, column.at});
+      pixels.push_back(Where(Both(row.inside, column.inside), v, 0));
+    }
+    const Vals made = Transform(TransformsFor(plan.tile).input, pixels);
+    const Dim tile = (place[1] * plan.tile_rows + place[2]) * plan.tile_columns + place[3];
+    for (size_t i = 0; i < made.size(); ++i)
+      m.e.StoreScratch(kInputs, plan.InputAt(static_cast<int64_t>(i), place[0], tile), made[i]);
+  });
+  return std::move(m).Take();
+}
+
+Launch EmitProducts(const Region& r, const Plan& plan, const std::string& name) {
+  Gemm g;
+  g.batch = plan.places, g.m = plan.shape.channels, g.n = plan.tiles;
+  g.k = plan.shape.group_inputs;
+  g.dtype = plan.type.elem;
+  g.a_lanes_k = LanesFor(g.k), g.b_lanes_n = LanesFor(g.n);
+  const auto load = [&plan](Emission& m, int scratch, const Dim& at, int lanes) {
+    return m.e.LoadScratch(scratch, plan.type.Lanes(lanes), FloorDiv(at, lanes));
+  };
+  g.load_a = [&, load](Emission& m, const Gemm::At& at, int lanes) {
+    return load(m, kKernels, plan.KernelAt(at.batch, at.m, at.k), lanes);
+  };
+  g.load_b = [&, load](Emission& m, const Gemm::At& at, int lanes) {
+    return load(m, kInputs, plan.InputAt(at.batch, at.k, at.n), lanes);
+  };
+  g.store = [&](Emission& m, const Gemm::At& at, Val v, int lanes) {
+    m.e.StoreScratch(kProducts, FloorDiv(plan.ProductAt(at.batch, at.m, at.n), lanes), v);
+  };
+  return ShufflesAreQuick(r.caps()) ? EmitShuffleProduct(r, g, name)
+                                    : EmitSharedProduct(r, g, name);
+}
+
+Launch EmitOutputs(const Region& r, const Plan& plan, const std::string& name) {
+  Emission m(r, name, {kWorkgroup, 1, 1});
+  const ConvShape& s = plan.shape;
+  const Dims space = {s.channels, s.batch, plan.tile_rows, plan.tile_columns};
+  const auto lanes = static_cast<int>(s.columns.divisor() % plan.tile == 0 ? plan.tile : 1);
+  m.Guarded(m.Invocations(ir::Product(space)), [&](const Dim& at) {
+    const Dims place = Unflatten(at, space);
+    const Dim tile = (place[1] * plan.tile_rows + place[2]) * plan.tile_columns + place[3];
+    Vals products;
+    for (int64_t i = 0; i < plan.places; ++i)
+      products.push_back(m.e.LoadScratch(kProducts, plan.type, plan.ProductAt(i, place[0], tile)));
+    Vals made = Transform(TransformsFor(plan.tile).output, products);
+    if (s.biased) {
+      const Val bias = m.e.At(2, {place[0]});
+      for (Val& v : made) v = v + bias;
+    }
+    for (size_t i = 0; i < made.size(); i += static_cast<size_t>(lanes)) {
+      const auto first = static_cast<int64_t>(i);
+      const Position row = Guard(m, place[2] * plan.tile + first / plan.tile, s.rows);
+      const Position column = Guard(m, place[3] * plan.tile + first % plan.tile, s.columns);
+      const auto part = std::span(made).subspan(i, static_cast<size_t>(lanes));
+      IfInside(m.b, Both(row.inside, column.inside), [&] {
+        m.e.Finish({place[1], place[0], row.at, column.at + m.e.Lane(lanes)},
+                   lanes == 1 ? part[0] : m.b.Pack(plan.type.Lanes(lanes), part), lanes);
+      });
+    }
+  });
+  return std::move(m).Take();
+}
+
+absl::StatusOr<Program> Emit(const Region& r, const void* p) {
+  const Plan plan(r, Parameters<ConvWinograd>(p).tile);
+  Program out{.kernel = fmt::format("conv_winograd_{0}x{0}", plan.tile),
+              .launches = {},
+              .scratch_bytes = plan.ScratchBytes()};
+  out.launches.push_back(EmitKernels(r, plan, out.kernel + "_kernels"));
+  out.launches.push_back(EmitInputs(r, plan, out.kernel + "_inputs"));
+  out.launches.push_back(EmitProducts(r, plan, out.kernel + "_products"));
+  out.launches.push_back(EmitOutputs(r, plan, out.kernel + "_outputs"));
+  return out;
+}
+
+}  // namespace
+
+const Schedule kConvWinograd{.name = "conv_winograd",
+                             .parameters = ConvWinograd::kFields,
+                             .takes = &Takes,
+                             .defaults = &Defaults,
+                             .fits = &Fits,
+                             .emit = &Emit};
+
+}  // namespace forge::codegen
