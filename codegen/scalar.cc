@@ -92,6 +92,7 @@ Val select(Val condition, Val a, Val b) {
 Val fma(Val a, Val b, Val c) {
   const int lanes = std::max({a.type().lanes, b.type().lanes, c.type().lanes});
   a = splat(a, lanes), b = splat(b, lanes), c = splat(c, lanes);
+  if (!Floats(a)) return a * b + c;
   return a.b->Emit(Code::kFma, a.type(), {a, b, c});
 }
 

@@ -6,6 +6,7 @@
 #include "codegen/schedules/window.h"
 #include "ir/ops/conv2d.h"
 #include "ir/ops/matmul.h"
+#include "ir/ops/matmul_integer.h"
 
 namespace forge::codegen {
 namespace {
@@ -38,7 +39,7 @@ void SetLanes(const Region& r, Gemm& g) {
   g.b_lanes_n = LanesAlongAxis(r, g, g.b_operand, &Gemm::At::n, g.n);
 }
 
-Gemm OfMatMul(const Region& r, const ir::MatMul& op) {
+Gemm OfMatrices(const Region& r, const ir::MatrixProduct& op) {
   const Dims a = r.anchor_inputs()[0].shape(), b = r.anchor_inputs()[1].shape();
   const Dims c = r.anchor_output().shape();
   const Dims outer(c.begin(), c.end() - 2);
@@ -59,6 +60,18 @@ Gemm OfMatMul(const Region& r, const ir::MatMul& op) {
     return MatrixIndex(Unflatten(at.batch, outer), c, at.m, at.n);
   };
   return g;
+}
+
+std::optional<ir::MatrixProduct> ProductOf(const Region& r) {
+  if (const auto* op = r.AnchorAs<ir::MatMul>()) return op->product();
+  if (const auto* op = r.AnchorAs<ir::MatMulInteger>()) return op->product();
+  return std::nullopt;
+}
+
+// Elements of u8 are computed in u32, and summed in i32 like those of i8.
+Val AsTerm(DType sums, Val v) {
+  const DType t = AccumulatorOf(sums).elem;
+  return v.type().elem == t ? v : bitcast(v, t);
 }
 
 bool IsPointwise(const Region& r, const ir::Conv2d& op) {
@@ -108,13 +121,13 @@ Gemm OfConvolution(const Region& r, const ir::Conv2d& op) {
 
 Val Gemm::A(Emission& m, const At& at, int lanes) const {
   if (load_a) return load_a(m, at, lanes);
-  return m.e.At(a_operand, a_index(at), lanes);
+  return AsTerm(dtype, m.e.At(a_operand, a_index(at), lanes));
 }
 
 Val Gemm::B(Emission& m, const At& at, int lanes) const {
   if (load_b) return load_b(m, at, lanes);
   Dims index = b_index(at);
-  if (!b_padded) return m.e.At(b_operand, index, lanes);
+  if (!b_padded) return AsTerm(dtype, m.e.At(b_operand, index, lanes));
   Val inside;
   for (size_t i = 0; i < index.size(); ++i) {
     const Position p = Guard(m, index[i], (*b_padded)[i]);
@@ -135,7 +148,7 @@ void Gemm::Finish(Emission& m, const At& at, Val v, int lanes) const {
 
 std::optional<Gemm> GemmOf(const Region& r) {
   std::optional<Gemm> g;
-  if (const auto* op = r.AnchorAs<ir::MatMul>()) g = OfMatMul(r, *op);
+  if (const auto product = ProductOf(r)) g = OfMatrices(r, *product);
   if (const auto* op = r.AnchorAs<ir::Conv2d>()) g = OfConvolution(r, *op);
   if (!g) return std::nullopt;
   g->dtype = r.anchor_output().dtype();
@@ -145,7 +158,7 @@ std::optional<Gemm> GemmOf(const Region& r) {
 
 bool IsPlainGemm(const Region& r) {
   const auto* op = r.AnchorAs<ir::Conv2d>();
-  return r.AnchorAs<ir::MatMul>() != nullptr || (op != nullptr && IsPointwise(r, *op));
+  return ProductOf(r) || (op != nullptr && IsPointwise(r, *op));
 }
 
 }  // namespace forge::codegen

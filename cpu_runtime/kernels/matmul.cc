@@ -4,6 +4,7 @@
 #include "cpu_runtime/kernels/kernel.h"
 #include "cpu_runtime/onednn/library_call.h"
 #include "cpu_runtime/parallel.h"
+#include "ir/ops/matmul_integer.h"
 
 namespace forge::cpu {
 namespace {
@@ -26,7 +27,12 @@ struct Product {
   View a, b, y;  // [..., m, k], [..., k, n], [..., m, n]: of equal rank
 };
 
-Product ProductOf(const ir::MatMul& op, const View& a, const View& b, const View& y) {
+ir::MatrixProduct OpOf(const ir::Node& node) {
+  const auto* op = node.op.As<ir::MatMul>();
+  return op != nullptr ? op->product() : node.op.As<ir::MatMulInteger>()->product();
+}
+
+Product ProductOf(const ir::MatrixProduct& op, const View& a, const View& b, const View& y) {
   const size_t rank = y.shape.size();
   return {MatrixView(a, op.transpose_a, rank), MatrixView(b, op.transpose_b, rank), y};
 }
@@ -93,8 +99,8 @@ dnnl::matmul::primitive_desc Describe(const Product& p, const dnnl::memory::desc
   return {Engine(), DescOf(p.a), b, DescOf(p.y), attributes, /*allow_empty=*/true};
 }
 
-// For f64, and for products over nothing.
-template <class T>
+// For f64, for what the library refuses, and for products over nothing.
+template <class A, class B = A, class Y = A>
 class Loops final : public AnchorCall {
  public:
   Loops(Product p, uint32_t a, uint32_t b, int threads)
@@ -102,9 +108,9 @@ class Loops final : public AnchorCall {
   std::string_view kernel() const override { return "matmul_loops"; }
 
   absl::Status Run(const Arguments& args) const override {
-    const auto* a = reinterpret_cast<const T*>(args.operands[a_]);
-    const auto* b = reinterpret_cast<const T*>(args.operands[b_]);
-    auto* y = reinterpret_cast<T*>(args.out);
+    const auto* a = reinterpret_cast<const A*>(args.operands[a_]);
+    const auto* b = reinterpret_cast<const B*>(args.operands[b_]);
+    auto* y = reinterpret_cast<Y*>(args.out);
     const size_t rank = p_.y.shape.size();
     const int64_t columns = p_.y.shape[rank - 1];
     const int64_t rows = columns == 0 ? 0 : p_.y.elements() / columns;
@@ -126,16 +132,19 @@ class Loops final : public AnchorCall {
     return at;
   }
 
-  void Row(const T* a, const T* b, T* y) const {
+  void Row(const A* a, const B* b, Y* y) const {
     const size_t r = p_.y.shape.size() - 2, c = r + 1;
     for (int64_t j = 0; j < p_.y.shape[c]; ++j) {
-      T sum = 0;
+      Sum sum = 0;
       for (int64_t k = 0; k < p_.a.shape[c]; ++k)
-        sum += a[k * p_.a.strides[c]] * b[k * p_.b.strides[r] + j * p_.b.strides[c]];
-      y[j * p_.y.strides[c]] = sum;
+        sum += static_cast<Sum>(a[k * p_.a.strides[c]]) *
+               static_cast<Sum>(b[k * p_.b.strides[r] + j * p_.b.strides[c]]);
+      y[j * p_.y.strides[c]] = static_cast<Y>(sum);
     }
   }
 
+  // Sums of integers wrap.
+  using Sum = std::conditional_t<std::is_integral_v<Y>, uint32_t, Y>;
   Product p_;
   uint32_t a_, b_;
   int threads_;
@@ -144,7 +153,7 @@ class Loops final : public AnchorCall {
 class MatMulMaker {
  public:
   explicit MatMulMaker(const AnchorSite& site)
-      : site_(site), node_(*site.task.anchor()), op_(*node_.op.As<ir::MatMul>()) {
+      : site_(site), node_(*site.task.anchor()), op_(OpOf(node_)) {
     a_ = *site.task.OperandOf(node_.in[0]);
     b_ = *site.task.OperandOf(node_.in[1]);
   }
@@ -155,20 +164,30 @@ class MatMulMaker {
     const Product p =
         ProductOf(op_, site_.operands[a_], packed ? unpacked_ : site_.operands[b_], site_.out);
     const bool empty = p.a.elements() == 0 || p.b.elements() == 0;
-    if (site_.out.dtype == DType::kF32 && !empty) {
+    if (site_.out.dtype != DType::kF64 && !empty) {
       MadeAnchor made;
       FORGE_RETURN_IF_ERROR(Guarded("matmul", [&] { made = MakeLibraryCall(p, packed); }));
       if (made.call) return made;
     }
     if (packed) return Internal("weights are packed for a matmul that the library refuses");
-    if (site_.out.dtype == DType::kF64)
-      return MadeAnchor{std::make_unique<Loops<double>>(p, a_, b_, site_.settings.threads),
-                        node_.first_out};
-    return MadeAnchor{std::make_unique<Loops<float>>(p, a_, b_, site_.settings.threads),
-                      node_.first_out};
+    return MadeAnchor{MakeLoops(p), node_.first_out};
   }
 
  private:
+  template <class A, class B = A, class Y = A>
+  std::unique_ptr<AnchorCall> LoopsOf(const Product& p) const {
+    return std::make_unique<Loops<A, B, Y>>(p, a_, b_, site_.settings.threads);
+  }
+  std::unique_ptr<AnchorCall> MakeLoops(const Product& p) const {
+    if (site_.out.dtype == DType::kF64) return LoopsOf<double>(p);
+    if (site_.out.dtype == DType::kF32) return LoopsOf<float>(p);
+    const bool unsigned_b = p.b.dtype == DType::kU8;
+    if (p.a.dtype == DType::kU8)
+      return unsigned_b ? LoopsOf<uint8_t, uint8_t, int32_t>(p)
+                        : LoopsOf<uint8_t, int8_t, int32_t>(p);
+    return unsigned_b ? LoopsOf<int8_t, uint8_t, int32_t>(p) : LoopsOf<int8_t, int8_t, int32_t>(p);
+  }
+
   absl::Status SetUnpackedView() {
     FORGE_ASSIGN_OR_RETURN(unpacked_, ViewOf(site_.task.type(b_).With(ir::EncodingRef())));
     return absl::OkStatus();
@@ -176,7 +195,8 @@ class MatMulMaker {
 
   // No call where the library has none.
   MadeAnchor MakeLibraryCall(Product p, const PackedEncoding* packed) {
-    PostOps post_ops = PlanPostOps(site_.task, node_.first_out);
+    PostOps post_ops{.value = node_.first_out};
+    if (site_.out.dtype == DType::kF32) post_ops = PlanPostOps(site_.task, node_.first_out);
     Product joined = p;
     PostOps joined_ops = post_ops;
     if (JoinBatch(joined)) {
@@ -201,21 +221,23 @@ class MatMulMaker {
 
   const AnchorSite& site_;
   const ir::Node& node_;
-  const ir::MatMul& op_;
+  const ir::MatrixProduct op_;
   uint32_t a_ = 0, b_ = 0;
   View unpacked_;
 };
 
 class MatMul final : public Kernel {
  public:
-  bool Knows(const Task& task) const override { return IsAnchoredBy<ir::MatMul>(task); }
+  bool Knows(const Task& task) const override {
+    return IsAnchoredBy<ir::MatMul>(task) || IsAnchoredBy<ir::MatMulInteger>(task);
+  }
 
   Verdict Takes(const Task& task) const override {
     const DType t = task.body().type(task.anchor()->first_out).dtype();
-    if (!Has(kFloatTypes, t))
+    if (!Has(kFloatTypes, t) && t != DType::kI32)
       return Verdict::No(fmt::format("matmul has no kernel for {}", Name(t)));
     if (Verdict v = TakesEpilogue(task); !v) return v;
-    return Verdict::Yes(ComputedAs(t) == DType::kF32 ? "dnnl matmul" : "matmul loops");
+    return Verdict::Yes(ComputedAs(t) == DType::kF64 ? "matmul loops" : "dnnl matmul");
   }
 
   std::vector<ir::EncodingChoice> Encodings(const Task& task,
@@ -249,7 +271,7 @@ class MatMul final : public Kernel {
     const auto a = ViewOf(task.type(*task.OperandOf(node.in[0]))), b = ViewOf(tb),
                y = ViewOf(task.body().type(node.first_out).With(ir::EncodingRef()));
     if (!a.ok() || !b.ok() || !y.ok() || a->elements() == 0 || b->elements() == 0) return nullptr;
-    Product p = ProductOf(*node.op.As<ir::MatMul>(), *a, *b, *y);
+    Product p = ProductOf(OpOf(node), *a, *b, *y);
     if (p.y.shape.size() > 2 && !JoinBatch(p)) return nullptr;
     ir::EncodingRef packed;
     const absl::Status s = Guarded("matmul", [&] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "ir/ops/op.h"
+#include "ir/ops/matrix_product.h"
 
 namespace forge::ir {
 
@@ -17,7 +17,7 @@ struct MatMul {
       FieldOf<&MatMul::transpose_a>("transpose_a", "a is stored as [..., k, i]."),
       FieldOf<&MatMul::transpose_b>("transpose_b", "b is stored as [..., j, k].")};
 
-  // Leading axes broadcast.
+  MatrixProduct product() const { return {transpose_a, transpose_b}; }
   absl::StatusOr<Types> infer(TypeSpan in) const;
   static constexpr Primitive decompose{};
   Values gradient(const GradArgs& g) const;
