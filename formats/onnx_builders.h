@@ -97,6 +97,7 @@ ir::Values BuildDropout(OnnxNode& n);
 ir::Values BuildGemm(OnnxNode& n);
 ir::Values BuildLayerNormalization(OnnxNode& n);
 ir::Values BuildMatMul(OnnxNode& n);
+ir::Values BuildMatMulInteger(OnnxNode& n);
 ir::Values BuildRmsNormalization(OnnxNode& n);
 ir::Values BuildSoftmax1(OnnxNode& n);  // of everything from the axis on
 ir::Values BuildSoftmax13(OnnxNode& n);

@@ -5,6 +5,7 @@
 #include "ir/ops/elementwise.h"
 #include "ir/ops/layer_norm.h"
 #include "ir/ops/matmul.h"
+#include "ir/ops/matmul_integer.h"
 #include "ir/ops/reduce.h"
 #include "ir/ops/reshape.h"
 #include "ir/ops/softmax.h"
@@ -22,6 +23,21 @@ ir::Value Scaled(OnnxNode& n, double factor, ir::Value x) {
 
 ir::Value Reshaped(OnnxNode& n, ir::Value x, ir::Dims shape) {
   return n.fn()(ir::Reshape{std::move(shape)}, {x});
+}
+
+// `make` of two operands of which each may be a vector.
+ir::Value ProductOf(OnnxNode& n, ir::Value a, ir::Value b,
+                    absl::FunctionRef<ir::Value(ir::Value, ir::Value)> make) {
+  const auto is_vector = [](ir::Value v) { return v.type().is_tensor() && v.type().rank() == 1; };
+  const bool row = is_vector(a), column = is_vector(b);
+  if (row) a = Reshaped(n, a, {1, a.type().shape()[0]});
+  if (column) b = Reshaped(n, b, {b.type().shape()[0], 1});
+  const ir::Value y = make(a, b);
+  if ((!row && !column) || !y.type().is_tensor()) return y;
+  ir::Dims shape = y.type().shape();
+  if (column) shape.pop_back();
+  if (row) shape.erase(shape.end() - (column ? 1 : 2));
+  return Reshaped(n, y, std::move(shape));
 }
 
 ir::LayerNorm NormOf(OnnxNode& n) {
@@ -90,17 +106,31 @@ ir::Values BuildLayerNormalization(OnnxNode& n) {
 
 // As numpy.matmul: a vector on the left is a row, on the right a column, and the result lacks it.
 ir::Values BuildMatMul(OnnxNode& n) {
-  ir::Value a = n.in(0), b = n.in(1);
-  const auto is_vector = [](ir::Value v) { return v.type().is_tensor() && v.type().rank() == 1; };
-  const bool row = is_vector(a), column = is_vector(b);
-  if (row) a = Reshaped(n, a, {1, a.type().shape()[0]});
-  if (column) b = Reshaped(n, b, {b.type().shape()[0], 1});
-  const ir::Value y = n.fn()(ir::MatMul{}, {a, b});
-  if ((!row && !column) || !y.type().is_tensor()) return {y};
-  ir::Dims shape = y.type().shape();
-  if (column) shape.pop_back();
-  if (row) shape.erase(shape.end() - (column ? 1 : 2));
-  return {Reshaped(n, y, std::move(shape))};
+  return {ProductOf(n, n.in(0), n.in(1),
+                    [&](ir::Value a, ir::Value b) { return n.fn()(ir::MatMul{}, {a, b}); })};
+}
+
+// The sum over k of (a - a0) (b - b0), as sums of bytes: a b - a0 (b - b0) - b0 a. Zero points are
+// numbers, or vectors of one for each row of a and column of b.
+ir::Values BuildMatMulInteger(OnnxNode& n) {
+  const auto sums = [](ir::Value x, int64_t axis) {
+    return ir::ReduceAxes(ir::ReduceKind::kSum, x, {axis});
+  };
+  const auto wide = [&](ir::Value x) { return n.fn()(ir::Cast{DType::kI32}, {x}); };
+  const auto zero_point = [&](size_t i) -> ir::Value {
+    if (!n.HasInput(i) || n.ConstantNumber(i) == 0) return {};
+    ir::Value zero = wide(n.in(i));
+    if (i == 2 && zero.type().is_tensor() && zero.type().rank() == 1)
+      zero = Reshaped(n, zero, {zero.type().shape()[0], 1});
+    return zero;
+  };
+  const ir::Value a0 = zero_point(2), b0 = zero_point(3);
+  return {ProductOf(n, n.in(0), n.in(1), [&](ir::Value a, ir::Value b) {
+    ir::Value y = n.fn()(ir::MatMulInteger{}, {a, b});
+    if (a0) y = y - a0 * sums(b0 ? wide(b) - b0 : wide(b), -2);
+    if (b0) y = y - b0 * sums(wide(a), -1);
+    return y;
+  })};
 }
 
 // Everything from the axis on is one row.

@@ -67,6 +67,7 @@ constexpr OnnxOp kOps[] = {
     {"", "LessOrEqual", 12, 2, 2, BuildLessOrEqual},
     {"", "Log", 1, 1, 1, BuildLog},
     {"", "MatMul", 1, 2, 2, BuildMatMul},
+    {"", "MatMulInteger", 10, 2, 4, BuildMatMulInteger},
     {"", "Max", 1, 1, kAnyNumber, BuildMax},
     {"", "MaxPool", 1, 1, 1, BuildMaxPool},
     {"", "Min", 1, 1, kAnyNumber, BuildMin},

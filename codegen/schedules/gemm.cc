@@ -152,6 +152,8 @@ std::optional<Gemm> GemmOf(const Region& r) {
   if (const auto* op = r.AnchorAs<ir::Conv2d>()) g = OfConvolution(r, *op);
   if (!g) return std::nullopt;
   g->dtype = r.anchor_output().dtype();
+  g->a_type = r.anchor_inputs()[static_cast<size_t>(g->a_operand)].dtype();
+  g->b_type = r.anchor_inputs()[static_cast<size_t>(g->b_operand)].dtype();
   SetLanes(r, *g);
   return g;
 }

@@ -15,6 +15,7 @@ struct Gemm {
   };
   ir::Dim batch = 1, m = 1, n = 1, k = 1;
   DType dtype = DType::kF32;         // of C
+  DType a_type = DType::kF32, b_type = DType::kF32;
   int a_operand = 0, b_operand = 1;  // of the anchor
   std::function<ir::Dims(const At&)> a_index, b_index, c_index;
   // Where B is padded: each coordinate of b_index may lie outside of this shape, and B is 0 there.

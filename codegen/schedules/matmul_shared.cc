@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix product by workgroups: a tile of C in registers, slices of A and B in shared memory. What
 // suits GPUs, whose shared memory and barriers are cheap.
+#include "codegen/literal.h"
 #include "codegen/schedules/list.h"
 #include "codegen/schedules/matmul_split.h"
 
@@ -20,9 +21,16 @@ struct MatmulShared {
   static constexpr Field kFields[] = {
       FieldOf<&MatmulShared::rows>("rows", "Rows of C to a workgroup.", "16|32|64"),
       FieldOf<&MatmulShared::columns>("columns", "Columns of C to a workgroup.", "16|32|64"),
-      FieldOf<&MatmulShared::depth>("depth", "Steps of k in shared memory.", "8|16"),
+      FieldOf<&MatmulShared::depth>("depth", "Steps of k in shared memory.", "8|16|32"),
       FieldOf<&MatmulShared::pieces>("pieces", "That k is cut into.", "1|2|4|8")};
 };
+
+// Products of bytes that the device has a dot product for: four steps of k to a word.
+constexpr int64_t kBytes = 4;
+
+bool HasDots(const Gemm& g, const Caps& caps) {
+  return BitWidth(g.a_type) == 8 && BitWidth(g.b_type) == 8 && caps.int_dot_accelerated;
+}
 
 bool Takes(const Region& r) { return GemmOf(r).has_value(); }
 
@@ -38,6 +46,7 @@ MatmulShared TilesFor(const Gemm& g, const Caps& caps) {
   if (caps.few_registers()) t.rows = t.columns = 32;
   while (t.rows > 16 && g.m.max() <= t.rows / 2) t.rows /= 2;
   while (t.columns > 16 && g.n.max() <= t.columns / 2) t.columns /= 2;
+  if (HasDots(g, caps)) t.depth = 32;
   if (g.k.max() <= 8 || BitWidth(g.dtype) > 32) t.depth = 8;
   return t;
 }
@@ -72,18 +81,21 @@ class Tile {
   void Run(const Dim& at);
 
  private:
-  // One operand's slice in shared memory, [depth][Pitch(length)].
+  // One operand's slice in shared memory, [depth][Pitch(length)]; of words, [depth / 4].
   struct Slice {
     uint16_t view;
     bool is_a;
     int64_t length;  // of C's axis
     int lanes;       // loaded at once, along k or along that axis
     bool lanes_on_k;
+    bool along_k;  // neighbouring invocations load neighbours along k
   };
   Slice NewSlice(bool is_a, int64_t length);
   void Fill(const Slice& slice, const Dim& k);
   Val Fetch(const Slice& slice, const Dim& along, const Dim& k);
+  Val FetchWord(const Slice& slice, const Dim& along, const Dim& k);
   void Put(const Slice& slice, Val value, const Dim& along, const Dim& k);
+  Val MultiplyAdd(Val a, Val b, Val sum);
   Vals Multiply(Vals sums);
   void Finish(const Vals& sums);
 
@@ -95,6 +107,7 @@ class Tile {
   const MatmulShared& t_;
   TiledAxis rows_, columns_;
   Piece piece_;
+  bool dots_;
   Type type_;
   Slice a_, b_;
   Dim batch_, row_tile_, column_tile_, local_, row_thread_, column_thread_;
@@ -107,22 +120,27 @@ Tile::Tile(Emission& m, const Gemm& g, const MatmulShared& t)
       rows_{g.m, t.rows},
       columns_{g.n, t.columns},
       piece_{t.pieces, t.depth},
+      dots_(HasDots(g, m.region.caps())),
       type_(AccumulatorOf(g.dtype)),
       a_(NewSlice(true, t.rows)),
       b_(NewSlice(false, t.columns)) {}
 
 Tile::Slice Tile::NewSlice(bool is_a, int64_t length) {
-  const bool lanes_on_k = is_a || g_.b_lanes_k > g_.b_lanes_n;
+  const int lanes_k = is_a ? g_.a_lanes_k : g_.b_lanes_k;
+  const bool lanes_on_k = is_a || dots_ || lanes_k > g_.b_lanes_n;
+  const int lanes = dots_ ? (lanes_k == kBytes ? lanes_k : 1) : lanes_on_k ? lanes_k : g_.b_lanes_n;
+  const int64_t rows = t_.depth / (dots_ ? kBytes : 1);
   return {.view = m_.b.AddView({.name = is_a ? "a" : "b",
                                 .space = Space::kShared,
-                                .elem = type_,
-                                .extent = static_cast<uint32_t>(t_.depth * Pitch(length)),
+                                .elem = dots_ ? kU32 : type_,
+                                .extent = static_cast<uint32_t>(rows * Pitch(length)),
                                 .reads = true,
                                 .writes = true}),
           .is_a = is_a,
           .length = length,
-          .lanes = is_a ? g_.a_lanes_k : std::max(g_.b_lanes_k, g_.b_lanes_n),
-          .lanes_on_k = lanes_on_k};
+          .lanes = lanes,
+          .lanes_on_k = lanes_on_k,
+          .along_k = lanes_on_k && (!dots_ || lanes > 1)};
 }
 
 // Neighbours of an operand, 0 where they lie outside.
@@ -137,7 +155,22 @@ Val Tile::Fetch(const Slice& slice, const Dim& along, const Dim& k) {
   return Where(Both(p.inside, q.inside), v, 0);
 }
 
+// Four steps of k as bytes, the first in the lowest.
+Val Tile::FetchWord(const Slice& slice, const Dim& along, const Dim& k) {
+  Vals bytes;
+  for (int i = 0; i < kBytes; i += slice.lanes) Unpack(Fetch(slice, along, k + i), bytes);
+  Val word;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const Val byte = (bitcast(bytes[i], DType::kU32) & 255.0) << (8.0 * static_cast<double>(i));
+    word = i == 0 ? byte : word | byte;
+  }
+  return word;
+}
+
 void Tile::Put(const Slice& slice, Val value, const Dim& along, const Dim& k) {
+  if (dots_)
+    return m_.b.Store(slice.view, m_.e.Value(FloorDiv(k, kBytes) * Pitch(slice.length) + along),
+                      value);
   for (int i = 0; i < slice.lanes; ++i) {
     const Dim row = k + (slice.lanes_on_k ? i : 0), column = along + (slice.lanes_on_k ? 0 : i);
     m_.b.Store(slice.view, m_.e.Value(row * Pitch(slice.length) + column),
@@ -147,15 +180,20 @@ void Tile::Put(const Slice& slice, Val value, const Dim& along, const Dim& k) {
 
 // Copies a slice from k on; neighbouring invocations load neighbouring elements.
 void Tile::Fill(const Slice& slice, const Dim& k) {
-  const int lanes = slice.lanes;
-  const int64_t vectors = slice.length * t_.depth / lanes;
+  const int64_t each = dots_ ? kBytes : slice.lanes;  // elements to an invocation
+  const int64_t steps = slice.lanes_on_k ? each : 1, columns = slice.lanes_on_k ? 1 : each;
+  const Dim length = slice.length / columns, depth = t_.depth / steps;
+  const int64_t vectors = slice.length * t_.depth / each;
   for (int64_t first = 0; first < vectors; first += kThreads) {
     const Dim at = local_ + first;
-    const Dims place = slice.lanes_on_k ? Unflatten(at, {slice.length, t_.depth / lanes})
-                                        : Unflatten(at, {t_.depth, slice.length / lanes});
-    const Dim along = slice.lanes_on_k ? place[0] : place[1] * lanes;
-    const Dim step = slice.lanes_on_k ? place[1] * lanes : place[0];
-    auto copy = [&] { Put(slice, Fetch(slice, along, k + step), along, step); };
+    const Dims place =
+        slice.along_k ? Unflatten(at, {length, depth}) : Unflatten(at, {depth, length});
+    const Dim along = place[slice.along_k ? 0 : 1] * columns;
+    const Dim step = place[slice.along_k ? 1 : 0] * steps;
+    auto copy = [&] {
+      Put(slice, dots_ ? FetchWord(slice, along, k + step) : Fetch(slice, along, k + step), along,
+          step);
+    };
     if (first + kThreads <= vectors)
       copy();
     else
@@ -163,9 +201,18 @@ void Tile::Fill(const Slice& slice, const Dim& k) {
   }
 }
 
+Val Tile::MultiplyAdd(Val a, Val b, Val sum) {
+  if (!dots_) return fma(a, b, sum);
+  const bool signed_a = IsSigned(g_.a_type), signed_b = IsSigned(g_.b_type);
+  if (signed_a == signed_b && !signed_a)
+    return bitcast(m_.b.Dot4(DotKind::kUnsigned, a, b, bitcast(sum, DType::kU32)), type_.elem);
+  if (signed_a == signed_b) return m_.b.Dot4(DotKind::kSigned, a, b, sum);
+  return m_.b.Dot4(DotKind::kMixed, signed_a ? a : b, signed_a ? b : a, sum);
+}
+
 Vals Tile::Multiply(Vals sums) {
   const Dim row = row_thread_ * own_rows(), column = column_thread_ * own_columns();
-  for (int64_t k = 0; k < t_.depth; ++k) {
+  for (int64_t k = 0; k < t_.depth / (dots_ ? kBytes : 1); ++k) {
     Vals a, b;
     for (int64_t i = 0; i < own_rows(); ++i)
       a.push_back(m_.b.Load(a_.view, m_.e.Value(row + k * Pitch(t_.rows) + i)));
@@ -174,7 +221,7 @@ Vals Tile::Multiply(Vals sums) {
     for (size_t i = 0; i < a.size(); ++i)
       for (size_t j = 0; j < b.size(); ++j) {
         Val& sum = sums[i * b.size() + j];
-        sum = fma(a[i], b[j], sum);
+        sum = MultiplyAdd(a[i], b[j], sum);
       }
   }
   return sums;

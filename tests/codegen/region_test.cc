@@ -12,6 +12,7 @@
 #include "ir/ops/conv2d.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/matmul.h"
+#include "ir/ops/matmul_integer.h"
 #include "ir/ops/pad.h"
 #include "ir/ops/pool2d.h"
 #include "ir/ops/reduce.h"
@@ -225,6 +226,27 @@ TEST_P(RegionTest, FewTilesOfALongProductAreSummedInPieces) {
   const absl::StatusOr<Program> program = Generate(*region);
   ASSERT_TRUE(program.ok()) << Message(program.status());
   EXPECT_EQ(program->launches.size(), caps_.runs_on_cpu ? 1u : 2u) << program->kernel;
+}
+
+TEST_P(RegionTest, ProductsOfBytesUseDotsWhereTheDeviceHasThem) {
+  for (const auto& [ta, tb] : {std::pair(DType::kI8, DType::kI8),
+                               {DType::kU8, DType::kU8},
+                               {DType::kU8, DType::kI8},
+                               {DType::kI8, DType::kU8}}) {
+    for (const bool transposed : {false, true}) {
+      ir::Function f("region");
+      const Value a = f.Argument("a", ir::Type::Tensor(ta, {20, 38}));
+      const Dims shape = transposed ? Dims{36, 38} : Dims{38, 36};
+      const Value b = f.Argument("b", ir::Type::Tensor(tb, shape));
+      f.Return("y", f(ir::MatMulInteger{.transpose_b = transposed}, {a, b}));
+      const auto region = Region::Of(f, caps_);
+      ASSERT_TRUE(region.ok()) << Message(region.status());
+      const absl::StatusOr<Program> program = Generate(*region);
+      ASSERT_TRUE(program.ok()) << Message(program.status());
+      const std::string text = ToText(program->launches[0].kernel);
+      EXPECT_EQ(text.find("dot4") != text.npos, caps_.int_dot_accelerated) << text;
+    }
+  }
 }
 
 TEST_P(RegionTest, RowsTimesAMatrixOfContiguousRows) {

@@ -45,6 +45,38 @@ TEST(OnnxOpsTest, LessIsGreaterOfExchangedOperands) {
   EXPECT_THAT(RunOne(m, Iota({3})), ElementsAre(1, 1, 0));
 }
 
+// Bytes a = [[0, 1, 2], [3, 4, 5]] times b = [[1, -2], [3, -4], [5, -6]], less these zero points.
+std::vector<float> RunMatMulInteger(std::vector<int> a0, std::vector<int> b0) {
+  OnnxModel m(10);
+  m.Input("x", {"2", "3"}).Output("y");
+  Set(m.Node("Cast", {"x"}, {"a"}), "to", int64_t{onnx::TensorProto::UINT8});
+  const auto bytes = [&](const char* name, int32_t type, std::vector<int64_t> dims,
+                         const std::vector<int>& values) {
+    m.Initializer(name, type, std::move(dims))
+        .mutable_int32_data()
+        ->Add(values.begin(), values.end());
+  };
+  const auto dims = [](const std::vector<int>& values) {
+    return values.size() == 1 ? std::vector<int64_t>{}
+                              : std::vector<int64_t>{static_cast<int64_t>(values.size())};
+  };
+  bytes("b", onnx::TensorProto::INT8, {3, 2}, {1, -2, 3, -4, 5, -6});
+  std::vector<std::string> operands = {"a", "b", a0.empty() ? "" : "a0"};
+  if (!a0.empty()) bytes("a0", onnx::TensorProto::UINT8, dims(a0), a0);
+  if (!b0.empty()) bytes("b0", onnx::TensorProto::INT8, dims(b0), b0);
+  if (!b0.empty()) operands.emplace_back("b0");
+  m.Node("MatMulInteger", operands, {"y"});
+  return RunOne(m, Iota({2, 3}));
+}
+
+TEST(OnnxOpsTest, MatMulIntegerTakesZeroPointsAway) {
+  EXPECT_THAT(RunMatMulInteger({}, {}), ElementsAre(13, -16, 40, -52));
+  EXPECT_THAT(RunMatMulInteger({0}, {0}), ElementsAre(13, -16, 40, -52));
+  EXPECT_THAT(RunMatMulInteger({1}, {1, -1}), ElementsAre(4, -4, 22, -31));
+  EXPECT_THAT(RunMatMulInteger({1, 2}, {}), ElementsAre(4, -4, 22, -28));
+  EXPECT_THAT(RunMatMulInteger({}, {2}), ElementsAre(7, -22, 16, -76));
+}
+
 TEST(OnnxOpsTest, PowTakesAnExponentOfAnotherType) {
   OnnxModel m = One("Pow", 15, {"4"}, {"x", "e"});
   m.Ints("e", {}, {3});

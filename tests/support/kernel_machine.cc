@@ -10,6 +10,7 @@ namespace {
 
 using codegen::BuiltinKind;
 using codegen::Code;
+using codegen::DotKind;
 using codegen::Id;
 using codegen::Inst;
 using codegen::Kernel;
@@ -211,11 +212,25 @@ uint64_t Machine::Builtin(BuiltinKind which, size_t n) const {
   return 0;
 }
 
+// The bytes of two words, each with its own sign, multiplied and added to a third.
+uint64_t DotOfBytes(DotKind kind, std::span<const uint64_t> words) {
+  const auto byte = [](uint64_t word, int n, bool is_signed) {
+    const auto bits = static_cast<uint8_t>(word >> (8 * n));
+    return is_signed ? int64_t{static_cast<int8_t>(bits)} : int64_t{bits};
+  };
+  auto sum = static_cast<int64_t>(words[2]);
+  for (int n = 0; n < 4; ++n)
+    sum +=
+        byte(words[0], n, kind != DotKind::kUnsigned) * byte(words[1], n, kind == DotKind::kSigned);
+  return static_cast<uint32_t>(sum);
+}
+
 absl::StatusOr<uint64_t> Machine::Fold(const Inst& i, size_t n, int lane) const {
   std::array<uint64_t, 3> args{};
   const auto ids = k_.ArgsOf(i);
   for (size_t a = 0; a < ids.size() && a < 3; ++a)
     args[a] = values_[ids[a]][n][TypeOf(ids[a]).lanes == 1 ? 0 : static_cast<size_t>(lane)];
+  if (i.code == Code::kDot4) return DotOfBytes(static_cast<DotKind>(i.aux), args);
   const DType arg = TypeOf(ids[0]).elem, result = TypeOf(i.result).elem;
   if (auto v = codegen::FoldLiterals({i.code, result, arg}, std::span(args).first(ids.size())))
     return *v;

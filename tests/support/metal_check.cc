@@ -34,6 +34,7 @@ const char* Translate(spvc_context context, std::span<const uint32_t> words) {
 
 std::string MetalErrors(std::span<const uint32_t> words) {
   if (DeclaresCapability(words, kFloat64Capability) ||
+      DeclaresCapability(words, kDotProductCapability) ||
       DeclaresCapability(words, kCooperativeMatrixCapability))
     return {};
   spvc_context made = nullptr;

@@ -8,7 +8,7 @@
 namespace forge {
 
 // Why SPIRV-Cross cannot turn a module into Metal's language; empty: it can, or the module uses
-// what only Vulkan has (binary64, cooperative matrices).
+// what only Vulkan has (binary64, dot products of bytes, cooperative matrices).
 std::string MetalErrors(std::span<const uint32_t> words);
 
 }  // namespace forge
