@@ -18,19 +18,19 @@ constexpr int64_t kThreads = kRowThreads * kColumnThreads;
 struct MatmulShared {
   int64_t rows = 64, columns = 64, depth = 16;  // of C and k, to a workgroup
   int64_t pieces = 1;                           // that k is cut into
+  bool dots = false;                            // of four bytes at once
   static constexpr Field kFields[] = {
       FieldOf<&MatmulShared::rows>("rows", "Rows of C to a workgroup.", "16|32|64"),
       FieldOf<&MatmulShared::columns>("columns", "Columns of C to a workgroup.", "16|32|64"),
       FieldOf<&MatmulShared::depth>("depth", "Steps of k in shared memory.", "8|16|32"),
-      FieldOf<&MatmulShared::pieces>("pieces", "That k is cut into.", "1|2|4|8")};
+      FieldOf<&MatmulShared::pieces>("pieces", "That k is cut into.", "1|2|4|8"),
+      FieldOf<&MatmulShared::dots>("dots", "By dot products of four bytes.")};
 };
 
-// Products of bytes that the device has a dot product for: four steps of k to a word.
+// Four steps of k to a word of shared memory.
 constexpr int64_t kBytes = 4;
 
-bool HasDots(const Gemm& g, const Caps& caps) {
-  return BitWidth(g.a_type) == 8 && BitWidth(g.b_type) == 8 && caps.int_dot_accelerated;
-}
+bool OfBytes(const Gemm& g) { return BitWidth(g.a_type) == 8 && BitWidth(g.b_type) == 8; }
 
 bool Takes(const Region& r) { return GemmOf(r).has_value(); }
 
@@ -46,7 +46,8 @@ MatmulShared TilesFor(const Gemm& g, const Caps& caps) {
   if (caps.few_registers()) t.rows = t.columns = 32;
   while (t.rows > 16 && g.m.max() <= t.rows / 2) t.rows /= 2;
   while (t.columns > 16 && g.n.max() <= t.columns / 2) t.columns /= 2;
-  if (HasDots(g, caps)) t.depth = 32;
+  t.dots = OfBytes(g) && caps.int_dot_accelerated;
+  if (t.dots) t.depth = 32;
   if (g.k.max() <= 8 || BitWidth(g.dtype) > 32) t.depth = 8;
   return t;
 }
@@ -68,6 +69,8 @@ Verdict Fits(const Region& r, const void* p) {
   if (caps.runs_on_cpu) return Verdict::No("barriers are dear on this device");
   if (g.m.max() < kLeastSide || g.n.max() < kLeastSide || g.k.max() < kLeastDepth)
     return Verdict::No("the product is small");
+  if (t.dots && (!OfBytes(g) || !caps.int_dot))
+    return Verdict::No("it has no dots of its operands");
   if (SharedBytes(t, g.dtype) > caps.max_shared_bytes)
     return Verdict::No("too little shared memory");
   if (Verdict v = PiecesFit(g, t.pieces, caps); !v) return v;
@@ -107,7 +110,6 @@ class Tile {
   const MatmulShared& t_;
   TiledAxis rows_, columns_;
   Piece piece_;
-  bool dots_;
   Type type_;
   Slice a_, b_;
   Dim batch_, row_tile_, column_tile_, local_, row_thread_, column_thread_;
@@ -120,19 +122,20 @@ Tile::Tile(Emission& m, const Gemm& g, const MatmulShared& t)
       rows_{g.m, t.rows},
       columns_{g.n, t.columns},
       piece_{t.pieces, t.depth},
-      dots_(HasDots(g, m.region.caps())),
       type_(AccumulatorOf(g.dtype)),
       a_(NewSlice(true, t.rows)),
       b_(NewSlice(false, t.columns)) {}
 
 Tile::Slice Tile::NewSlice(bool is_a, int64_t length) {
   const int lanes_k = is_a ? g_.a_lanes_k : g_.b_lanes_k;
-  const bool lanes_on_k = is_a || dots_ || lanes_k > g_.b_lanes_n;
-  const int lanes = dots_ ? (lanes_k == kBytes ? lanes_k : 1) : lanes_on_k ? lanes_k : g_.b_lanes_n;
-  const int64_t rows = t_.depth / (dots_ ? kBytes : 1);
+  const bool lanes_on_k = is_a || t_.dots || lanes_k > g_.b_lanes_n;
+  const int lanes = t_.dots      ? (lanes_k == kBytes ? lanes_k : 1)
+                    : lanes_on_k ? lanes_k
+                                 : g_.b_lanes_n;
+  const int64_t rows = t_.depth / (t_.dots ? kBytes : 1);
   return {.view = m_.b.AddView({.name = is_a ? "a" : "b",
                                 .space = Space::kShared,
-                                .elem = dots_ ? kU32 : type_,
+                                .elem = t_.dots ? kU32 : type_,
                                 .extent = static_cast<uint32_t>(rows * Pitch(length)),
                                 .reads = true,
                                 .writes = true}),
@@ -140,7 +143,7 @@ Tile::Slice Tile::NewSlice(bool is_a, int64_t length) {
           .length = length,
           .lanes = lanes,
           .lanes_on_k = lanes_on_k,
-          .along_k = lanes_on_k && (!dots_ || lanes > 1)};
+          .along_k = lanes_on_k && (!t_.dots || lanes > 1)};
 }
 
 // Neighbours of an operand, 0 where they lie outside.
@@ -168,7 +171,7 @@ Val Tile::FetchWord(const Slice& slice, const Dim& along, const Dim& k) {
 }
 
 void Tile::Put(const Slice& slice, Val value, const Dim& along, const Dim& k) {
-  if (dots_)
+  if (t_.dots)
     return m_.b.Store(slice.view, m_.e.Value(FloorDiv(k, kBytes) * Pitch(slice.length) + along),
                       value);
   for (int i = 0; i < slice.lanes; ++i) {
@@ -180,7 +183,7 @@ void Tile::Put(const Slice& slice, Val value, const Dim& along, const Dim& k) {
 
 // Copies a slice from k on; neighbouring invocations load neighbouring elements.
 void Tile::Fill(const Slice& slice, const Dim& k) {
-  const int64_t each = dots_ ? kBytes : slice.lanes;  // elements to an invocation
+  const int64_t each = t_.dots ? kBytes : slice.lanes;  // elements to an invocation
   const int64_t steps = slice.lanes_on_k ? each : 1, columns = slice.lanes_on_k ? 1 : each;
   const Dim length = slice.length / columns, depth = t_.depth / steps;
   const int64_t vectors = slice.length * t_.depth / each;
@@ -191,7 +194,7 @@ void Tile::Fill(const Slice& slice, const Dim& k) {
     const Dim along = place[slice.along_k ? 0 : 1] * columns;
     const Dim step = place[slice.along_k ? 1 : 0] * steps;
     auto copy = [&] {
-      Put(slice, dots_ ? FetchWord(slice, along, k + step) : Fetch(slice, along, k + step), along,
+      Put(slice, t_.dots ? FetchWord(slice, along, k + step) : Fetch(slice, along, k + step), along,
           step);
     };
     if (first + kThreads <= vectors)
@@ -202,7 +205,7 @@ void Tile::Fill(const Slice& slice, const Dim& k) {
 }
 
 Val Tile::MultiplyAdd(Val a, Val b, Val sum) {
-  if (!dots_) return fma(a, b, sum);
+  if (!t_.dots) return fma(a, b, sum);
   const bool signed_a = IsSigned(g_.a_type), signed_b = IsSigned(g_.b_type);
   if (signed_a == signed_b && !signed_a)
     return bitcast(m_.b.Dot4(DotKind::kUnsigned, a, b, bitcast(sum, DType::kU32)), type_.elem);
@@ -212,7 +215,7 @@ Val Tile::MultiplyAdd(Val a, Val b, Val sum) {
 
 Vals Tile::Multiply(Vals sums) {
   const Dim row = row_thread_ * own_rows(), column = column_thread_ * own_columns();
-  for (int64_t k = 0; k < t_.depth / (dots_ ? kBytes : 1); ++k) {
+  for (int64_t k = 0; k < t_.depth / (t_.dots ? kBytes : 1); ++k) {
     Vals a, b;
     for (int64_t i = 0; i < own_rows(); ++i)
       a.push_back(m_.b.Load(a_.view, m_.e.Value(row + k * Pitch(t_.rows) + i)));

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of bytes by the device's dot products, wherever it has them.
+#include "ir/interpreter.h"
+#include "ir/ops/bounds.h"
+#include "ir/ops/matmul_integer.h"
+#include "runtime/op_runner.h"
+#include "tests/vk_runtime/vulkan_test.h"
+
+namespace forge::vk {
+namespace {
+
+class BytesTest : public VulkanRunTest {
+ protected:
+  // Software devices have these kernels only where they are asked for those of GPUs.
+  void SetUp() override {
+    const ScopedEnvironment hide("FORGE_VK_DISABLE", "host_cores");
+    VulkanRunTest::SetUp();
+  }
+
+  // Bytes of every value.
+  ir::HostValue Bytes(DType t, ir::Dims shape) {
+    auto v = ir::HostValue::Zeros(t, ir::Constants(shape));
+    EXPECT_TRUE(v.ok());
+    const double low = t == DType::kI8 ? -128 : 0;
+    for (int64_t i = 0; i < v->elements(); ++i)
+      v->Set(i, low + static_cast<double>((i * 37 + 11) % 256));
+    return *std::move(v);
+  }
+
+  void ExpectRight(const ir::MatMulInteger& op, const ir::HostValue& a, const ir::HostValue& b) {
+    const ir::AnyOp product = op;
+    const ir::Types in = {a.type(), b.type()};
+    const ir::HostValue* operands[] = {&a, &b};
+    const auto want = ir::Evaluate(product, operands);
+    ASSERT_OK(want.status());
+    auto runner = OpRunner::Create(device_, product, in,
+                                   {.compile = {.choice = "matmul_shared(depth=32, dots=1)"}});
+    ASSERT_OK(runner.status());
+    const auto got = (*runner)->Run(operands);
+    ASSERT_OK(got.status());
+    ASSERT_OK(ir::CompareResult(product, operands, want->front(), got->front(), 0));
+  }
+};
+
+TEST_F(BytesTest, MultipliesEveryMixtureOfSigns) {
+  if (!device_->context()->caps().int_dot) GTEST_SKIP() << "the device has no dot products";
+  for (const DType ta : {DType::kI8, DType::kU8})
+    for (const DType tb : {DType::kI8, DType::kU8}) {
+      SCOPED_TRACE(fmt::format("{} {}", Name(ta), Name(tb)));
+      ExpectRight({}, Bytes(ta, {20, 70}), Bytes(tb, {70, 36}));
+      ExpectRight({.transpose_b = true}, Bytes(ta, {2, 33, 40}), Bytes(tb, {18, 40}));
+    }
+}
+
+}  // namespace
+}  // namespace forge::vk
