@@ -14,7 +14,7 @@ struct Gemm {
     ir::Dim batch, m, n, k;
   };
   ir::Dim batch = 1, m = 1, n = 1, k = 1;
-  DType dtype = DType::kF32;         // of C
+  DType dtype = DType::kF32;  // of C
   DType a_type = DType::kF32, b_type = DType::kF32;
   int a_operand = 0, b_operand = 1;  // of the anchor
   std::function<ir::Dims(const At&)> a_index, b_index, c_index;
