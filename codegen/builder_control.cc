@@ -2,6 +2,7 @@
 // If, For and While: blocks are opened, filled by callbacks and closed by what they yield.
 #include "codegen/builder_state.h"
 #include "codegen/literal.h"
+#include "codegen/scalar.h"
 #include "codegen/uniform.h"
 
 namespace forge::codegen {
@@ -14,6 +15,9 @@ void CheckLike(std::span<const Val> a, std::span<const Val> b) {
 
 // Emitting a body in place is for short loops: beyond this, code grows and nothing is won.
 constexpr int64_t kMostUnrolled = 1024;
+// Mesa's llvmpipe leaves a loop after 65,535 trips (LP_MAX_TGSI_LOOP_ITERATIONS), as if it was
+// done.
+constexpr int64_t kMostTrips = 1 << 15;
 
 }  // namespace
 
@@ -97,6 +101,7 @@ Vals Builder::For(const Range& r, Vals carried, absl::FunctionRef<Vals(Val, Vals
       for (int64_t i = from; i < to; i += by) carried = body(Int(i), std::move(carried));
       return carried;
     }
+    if (trips > kMostTrips) return ForMany(r, {from, trips, by}, std::move(carried), body);
   }
   const BlockId block = s.NewBlocks(1);
   s.Enter(block, true);
@@ -113,6 +118,20 @@ Vals Builder::For(const Range& r, Vals carried, absl::FunctionRef<Vals(Val, Vals
   const uint8_t flags = r.unroll == Range::kNot ? kRolled : 0;
   return s.Close(*this, {.code = Code::kFor, .aux = flags, .block_count = 1, .block = block}, args,
                  carried);
+}
+
+// As few trips as it takes, each of several steps.
+Vals Builder::ForMany(const Range& r, const Trips& t, Vals carried,
+                      absl::FunctionRef<Vals(Val, Vals)> body) {
+  const int64_t each = (t.count + kMostTrips - 1) / kMostTrips;
+  const int64_t whole = t.from + t.count / each * each * t.by;
+  carried = For({r.begin, Int(whole), Int(t.by * each), Range::kNot}, std::move(carried),
+                [&](Val i, Vals inner) {
+                  for (int64_t n = 0; n < each; ++n)
+                    inner = body(i + static_cast<double>(n * t.by), std::move(inner));
+                  return inner;
+                });
+  return For({Int(whole), r.end, r.step, r.unroll}, std::move(carried), body);
 }
 
 Vals Builder::While(Vals carried, absl::FunctionRef<Val(Vals)> test,

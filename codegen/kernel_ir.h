@@ -286,6 +286,11 @@ class Builder {
   struct State;  // builder_state.h, for the builder's own sources
 
  private:
+  struct Trips {
+    int64_t from, count, by;
+  };
+  Vals ForMany(const Range& r, const Trips& t, Vals carried,
+               absl::FunctionRef<Vals(Val i, Vals carried)> body);
   Val Together(Code code, Type type, std::initializer_list<Val> args, uint8_t aux,
                uint16_t view = 0);
   Kernel& k_;

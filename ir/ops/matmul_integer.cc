@@ -26,6 +26,7 @@ Cases MatMulInteger::cases() {
       {MatMulInteger{}, {"i8[2,1,20,24]", "i8[3,24,16]"}},
       {MatMulInteger{}, {"u8[65,130]", "i8[130,68]"}},
       {MatMulInteger{false, true}, {"i8[64,128]", "i8[64,128]"}},
+      {MatMulInteger{}, {"u8[2,200003]", "u8[200003,2]"}},
       {MatMulInteger{}, {"i8[0,5]", "i8[5,3]"}},
       {MatMulInteger{}, {"i8[4,0]", "i8[0,3]"}},
       {.op = MatMulInteger{}, .in = {"i8[1024,1024]", "i8[1024,1024]"}, .bench = true},

@@ -82,7 +82,13 @@ absl::Status MatrixProduct::Evaluate(Eval& e) const {
     }
     Multiply(left.data() + i * size.m * size.k, right.data() + j * size.k * size.n, to, size);
   }
-  Store(sums, y);
+  if (!Has(kIntTypes, y.dtype())) {
+    Store(sums, y);
+    return absl::OkStatus();
+  }
+  // Exact below 2^53, and i32 wraps.
+  for (size_t i = 0; i < sums.size(); ++i)
+    y.SetI64(static_cast<int64_t>(i), static_cast<int32_t>(static_cast<int64_t>(sums[i])));
   return absl::OkStatus();
 }
 
