@@ -5,6 +5,9 @@
 #include "codegen/index.h"
 #include "codegen/schedule.h"
 #include "codegen/storage.h"
+#include "ir/ops/conv2d.h"
+#include "ir/ops/conv_transpose2d.h"
+#include "ir/ops/pool2d.h"
 
 namespace forge::codegen {
 namespace {
@@ -135,7 +138,9 @@ bool Region::Contiguous(int anchor_operand, const Dims& index, const ir::SymbolR
   while (body_->origin(value).kind == ir::Function::Origin::kNode) {
     const ir::Node& node = body_->nodes()[body_->origin(value).index];
     if (node.op.def().scalar != nullptr) {
-      value = node.in[0];
+      value = *std::max_element(node.in.begin(), node.in.end(), [&](uint32_t a, uint32_t b) {
+        return body_->type(a).elements().max() < body_->type(b).elements().max();
+      });
       at = BroadcastIndex(at, body_->type(value).shape());
       continue;
     }
@@ -147,6 +152,19 @@ bool Region::Contiguous(int anchor_operand, const Dims& index, const ir::SymbolR
   const ir::Type& type = body_->type(value);
   return HasVectors(type.dtype(), lanes, *caps_) &&
          AlignedBase(Flatten(at, type.shape()), lane, lanes).has_value();
+}
+
+bool Region::ComputesForEachTap() const {
+  const auto* convolution = AnchorAs<ir::Conv2d>();
+  bool windows = AnchorAs<ir::Pool2d>() != nullptr || AnchorAs<ir::ConvTranspose2d>() != nullptr;
+  if (convolution != nullptr) {
+    const Dims& w = anchor_inputs_[1].shape();
+    windows = !(w[2] == Dim(1) && w[3] == Dim(1));
+  }
+  const auto& nodes = body_->nodes();
+  return windows && std::any_of(nodes.begin(), nodes.end(), [&](const ir::Node& n) {
+           return &n < anchor_ && n.op.def().scalar != nullptr;
+         });
 }
 
 bool Region::LiesAlong(size_t axis, size_t other, int lanes) const {

@@ -47,7 +47,10 @@ Verdict VulkanTarget::Fuses(const ir::Function& body) const {
   if (operands > caps_.max_operands)
     return Verdict::No(
         fmt::format("{} operands; a kernel binds at most {}", operands, caps_.max_operands));
-  return CanCompile(body);
+  const absl::StatusOr<codegen::Region> region = codegen::Region::Of(body, caps_);
+  if (!region.ok()) return No(region.status());
+  if (region->ComputesForEachTap()) return Verdict::No("it would be computed for each tap");
+  return codegen::CanGenerate(*region);
 }
 
 }  // namespace forge::vk

@@ -15,8 +15,8 @@ constexpr int kNone = -1;
 // Nodes in one region: beyond this a kernel's registers, not its launches, set the pace.
 constexpr size_t kMaxNodes = 48;
 
-// Kernels of matrix products and 1x1 convolutions take so many rows from one load, so that an
-// operand that costs little to compute is computed about once, where it is read so often.
+// Kernels of matrix products take up to so many rows from one load: an operand that costs little to
+// compute is then computed a few times, for less than its way to memory and back.
 constexpr int64_t kTileRows = 64, kCheapOps = 2;
 
 enum class Face { kScalar, kMovement, kLiteral, kAnchor };
@@ -139,14 +139,19 @@ class Fuser {
   }
 
   // Is an element of what group g makes computed faster than loaded? Ops that round once are an
-  // instruction or two.
+  // instruction or two, and all but one operand are small.
   bool IsCheap(int g) const {
-    int ops = 0;
+    const Dim all = in_.type(node(groups_[g].nodes.back()).first_out).elements();
+    int ops = 0, large = 0;
     for (int i : groups_[g].nodes) {
       if (FaceOf(node(i)) != Face::kScalar) continue;
       if (node(i).op.def().scalar->info.ulps > 0 || ++ops > kCheapOps) return false;
+      for (uint32_t v : operands_[i]) {
+        const int p = Producer(v);
+        large += (p == kNone || group_of_[p] != g) && in_.type(v).elements() == all;
+      }
     }
-    return true;
+    return large <= 1;
   }
 
   // Does the anchor touch each element of the operand made by group g at most about `times` (once:

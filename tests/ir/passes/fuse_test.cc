@@ -17,7 +17,6 @@ namespace forge::ir {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 class FuseTest : public PassTest {
  protected:
