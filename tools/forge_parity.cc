@@ -152,6 +152,8 @@ absl::Status CompileOnly(const Options& o, std::vector<Candidate>& devices, bool
 }
 
 absl::Status Run(Options o, bool json) {
+  if (o.choices > 0 && (o.model != "ops" || !o.compile_only))
+    return InvalidArgument("--choices goes with ops and --compile-only");
   if (o.devices.empty()) o.devices = AllDevices();
   if (o.inputs.empty()) o.inputs = {"random:1"};
   if (o.model == "ops")

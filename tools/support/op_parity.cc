@@ -33,16 +33,18 @@ struct Plan {
   }
 };
 
-// Compiles a case in several ways, the default first, named "CASE by CHOICE". One that the driver
-// refuses is left out.
+// Compiles a case in several ways, named "CASE by CHOICE": the default, and of the others those
+// that the driver does not refuse.
 absl::Status CompileChoices(Plan& plan, const DeviceRef& device, const ir::ConcreteCase& c) {
   const ir::Types in = c.types();
   FORGE_ASSIGN_OR_RETURN(const ir::Types out, c.op.Infer(in));
   const CompileRequest request{.op = &c.op, .in = in, .out = out, .name = c.ToText()};
   const auto most = static_cast<size_t>(plan.options.choices);
-  for (const std::string& choice : device->Choices(request, most)) {
+  const std::vector<std::string> choices = device->Choices(request, most);
+  for (const std::string& choice : choices) {
     const auto runner =
         OpRunner::Create(device, c.op, in, {.compile_only = true, .compile = {.choice = choice}});
+    if (!runner.ok() && choice == choices[0]) return runner.status();
     if (!runner.ok()) continue;
     plan.statistics.Add(*device, fmt::format("{} by {}", c.ToText(), choice),
                         (*runner)->executable());
