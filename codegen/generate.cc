@@ -18,12 +18,6 @@ bool WritesNothing(const Region& r) {
   return true;
 }
 
-}  // namespace
-
-std::span<const Schedule* const> AllSchedules() { return kSchedules; }
-
-namespace {
-
 absl::StatusOr<Choice> FirstThatFits(const Region& r, std::span<const Schedule* const> schedules) {
   std::string refusals;
   for (const Schedule* s : schedules) {
@@ -38,6 +32,8 @@ absl::StatusOr<Choice> FirstThatFits(const Region& r, std::span<const Schedule* 
 }
 
 }  // namespace
+
+std::span<const Schedule* const> AllSchedules() { return kSchedules; }
 
 absl::StatusOr<Choice> DefaultChoice(const Region& r) { return FirstThatFits(r, AllSchedules()); }
 

@@ -111,7 +111,7 @@ ir::Values BuildMatMul(OnnxNode& n) {
 }
 
 // The sum over k of (a - a0) (b - b0), as sums of bytes: a b - a0 (b - b0) - b0 a. Zero points are
-// numbers, or vectors of one for each row of a and column of b.
+// numbers, vectors of one for each row of a and column of b, or tensors of such rows and columns.
 ir::Values BuildMatMulInteger(OnnxNode& n) {
   const auto sums = [](ir::Value x, int64_t axis) {
     return ir::ReduceAxes(ir::ReduceKind::kSum, x, {axis});
@@ -126,9 +126,13 @@ ir::Values BuildMatMulInteger(OnnxNode& n) {
   };
   const ir::Value a0 = zero_point(2), b0 = zero_point(3);
   return {ProductOf(n, n.in(0), n.in(1), [&](ir::Value a, ir::Value b) {
-    ir::Value y = n.fn()(ir::MatMulInteger{}, {a, b});
+    const ir::Value product = n.fn()(ir::MatMulInteger{}, {a, b});
+    ir::Value y = product;
     if (a0) y = y - a0 * sums(b0 ? wide(b) - b0 : wide(b), -2);
     if (b0) y = y - b0 * sums(wide(a), -1);
+    if (y.type().is_tensor() && product.type().is_tensor() &&
+        !(y.type().shape() == product.type().shape()))
+      n.Fail("zero points that do not match the rows of a and the columns of b");
     return y;
   })};
 }

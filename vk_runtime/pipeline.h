@@ -11,9 +11,10 @@ namespace forge::vk {
 struct Pipeline {
   ContextRef context;
   OwnedPipeline handle;
-  VkPipelineLayout layout;  // owned by the store, which lives as long as the context is used
-  VkDescriptorSetLayout set_layout;  // likewise
-  uint32_t operands, scalars;
+  VkPipelineLayout layout =
+      VK_NULL_HANDLE;  // owned by the store, which lives as long as the context is used
+  VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;  // likewise
+  uint32_t operands = 0, scalars = 0;
   std::vector<KernelStatistic> statistics;  // empty unless asked for and told
 };
 using PipelineRef = std::shared_ptr<const Pipeline>;

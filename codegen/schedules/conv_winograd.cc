@@ -3,6 +3,8 @@
 // transformed, multiplied as one matrix product for each place of a tile, and transformed back. A
 // result of m x m takes (m + 2)^2 products instead of 9 m^2. The matrices are those of A. Lavin and
 // S. Gray, "Fast Algorithms for Convolutional Neural Networks" (2015).
+#include <numeric>
+
 #include "codegen/schedules/conv_tile.h"
 #include "codegen/schedules/gemm.h"
 #include "codegen/schedules/list.h"
@@ -129,21 +131,23 @@ std::shared_ptr<void> Defaults(const Region& r) {
 // With fewer channels the transforms take longer than the products they save, and with fewer
 // products three more launches do.
 constexpr int64_t kLeastChannels = 16, kLeastTiles = 64, kLeastProducts = int64_t{1} << 23;
-constexpr int64_t kMostScratchBytes = int64_t{256} << 20;
 
 Verdict Fits(const Region& r, const void* p) {
   const Plan plan(r, Parameters<ConvWinograd>(p).tile);
   const ConvShape& s = plan.shape;
-  if (plan.type.elem != DType::kF32) return Verdict::No("sums are not kept in f32");
+  if (r.anchor_output().dtype() != DType::kF32) return Verdict::No("it is not of f32");
+  if (r.caps().runs_on_cpu && !ShufflesAreQuick(r.caps()))
+    return Verdict::No("barriers are dear on this device");
   if (!plan.tiles.is_constant() || !s.channels.is_constant() || !s.group_inputs.is_constant())
     return Verdict::No("the size of scratch is not known");
   const Dim products = r.anchor_output().elements() * s.group_inputs * 9;
   if (s.channels.max() < kLeastChannels || s.group_inputs.max() < kLeastChannels ||
       plan.tiles.max() < kLeastTiles || products.max() < kLeastProducts)
     return Verdict::No("the convolution is small");
-  for (int64_t bytes : plan.ScratchBytes())
-    if (bytes > std::min(kMostScratchBytes, r.caps().max_operand_bytes))
-      return Verdict::No("transformed tensors need too much scratch");
+  const std::vector<int64_t> scratch = plan.ScratchBytes();
+  if (std::accumulate(scratch.begin(), scratch.end(), int64_t{0}) >
+      std::min(kMostScratchBytes, r.caps().max_operand_bytes))
+    return Verdict::No("transformed tensors need too much scratch");
   return WorkgroupFits(kWorkgroup, r.caps());
 }
 

@@ -40,8 +40,11 @@ std::optional<Gemm> GemmOf(const Region& r);
 // Whether GemmOf reads each operand element in one place only, as matmul does.
 bool IsPlainGemm(const Region& r);
 
+// Of a program: more is memory that others need.
+constexpr int64_t kMostScratchBytes = int64_t{64} << 20;
+
 // One launch of a schedule's tiles for a product that is a step of another algorithm, with numbers
-// that suit the device: `shuffle` where ShufflesAreQuick.
+// that suit the device: the first only where ShufflesAreQuick, the second where they are not.
 Launch EmitShuffleProduct(const Region& r, const Gemm& g, const std::string& name);
 Launch EmitSharedProduct(const Region& r, const Gemm& g, const std::string& name);
 

@@ -83,6 +83,9 @@ std::shared_ptr<void> Defaults(const Region& r) {
   shrink(t.columns, t.subgroup_columns, shape->n, g.n.max());
   // Lanes of narrow subgroups hold so much of a matrix that deeper slices spill.
   if (r.caps().matrix_subgroup_size() >= 32) t.depth = 4;
+  while (t.depth > 1 && ((t.depth / 2) * shape->k >= g.k.max() ||
+                         Sizes(t, r.caps()).SharedBytes() > r.caps().max_shared_bytes))
+    t.depth /= 2;
   const Sizes s(t, r.caps());
   t.pieces = PiecesFor(g, g.batch * CeilDiv(g.m, s.rows) * CeilDiv(g.n, s.columns), s.depth);
   return Boxed(t);

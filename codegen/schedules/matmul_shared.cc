@@ -38,7 +38,8 @@ bool Takes(const Region& r) { return GemmOf(r).has_value(); }
 int64_t Pitch(int64_t length) { return length + 4; }
 
 int64_t SharedBytes(const MatmulShared& t, DType dtype) {
-  return (Pitch(t.rows) + Pitch(t.columns)) * t.depth * BitWidth(ComputeType(dtype)) / 8;
+  const int64_t elements = (Pitch(t.rows) + Pitch(t.columns)) * t.depth;
+  return t.dots ? elements : elements * BitWidth(ComputeType(dtype)) / 8;
 }
 
 MatmulShared TilesFor(const Gemm& g, const Caps& caps) {
@@ -277,7 +278,7 @@ absl::StatusOr<Program> Emit(const Region& r, const void* p) {
   const auto& t = Parameters<MatmulShared>(p);
   const Gemm g = *GemmOf(r);
   Program out{.kernel = fmt::format("matmul_shared_{}x{}x{}{}", t.rows, t.columns, t.depth,
-                                    PiecesText(t.pieces)),
+                                    PiecesText(t.pieces) + (t.dots ? "_dots" : "")),
               .launches = {},
               .scratch_bytes = {}};
   out.launches.push_back(EmitTiles(r, g, t, out.kernel));

@@ -9,7 +9,6 @@ using ir::Dim;
 // As many workgroups fill most devices, and pieces shorter than this cost more to add up than they
 // gain. No query tells how many workgroups a device runs at once.
 constexpr int64_t kEnoughTiles = 32, kLeastPiece = 128, kMostPieces = 8;
-constexpr int64_t kMostScratchBytes = int64_t{64} << 20;
 
 int64_t ScratchBytes(const Gemm& g, int64_t pieces) {
   return pieces * (g.batch * g.m * g.n).max() * BitWidth(AccumulatorOf(g.dtype).elem) / 8;

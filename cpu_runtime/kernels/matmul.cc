@@ -99,7 +99,7 @@ dnnl::matmul::primitive_desc Describe(const Product& p, const dnnl::memory::desc
   return {Engine(), DescOf(p.a), b, DescOf(p.y), attributes, /*allow_empty=*/true};
 }
 
-// For f64, for what the library refuses, and for products over nothing.
+// For f64 and integers, for what the library refuses, and for products over nothing.
 template <class A, class B = A, class Y = A>
 class Loops final : public AnchorCall {
  public:
@@ -134,12 +134,25 @@ class Loops final : public AnchorCall {
 
   void Row(const A* a, const B* b, Y* y) const {
     const size_t r = p_.y.shape.size() - 2, c = r + 1;
+    if (p_.b.strides[c] == 1 && p_.y.strides[c] == 1) return AddRows(a, b, y);
     for (int64_t j = 0; j < p_.y.shape[c]; ++j) {
       Sum sum = 0;
       for (int64_t k = 0; k < p_.a.shape[c]; ++k)
         sum += static_cast<Sum>(a[k * p_.a.strides[c]]) *
                static_cast<Sum>(b[k * p_.b.strides[r] + j * p_.b.strides[c]]);
       y[j * p_.y.strides[c]] = static_cast<Y>(sum);
+    }
+  }
+
+  // The same in an order that vectors suit.
+  void AddRows(const A* a, const B* b, Y* y) const {
+    const size_t r = p_.y.shape.size() - 2, c = r + 1;
+    auto* sums = reinterpret_cast<Sum*>(y);
+    std::fill_n(sums, p_.y.shape[c], Sum{0});
+    for (int64_t k = 0; k < p_.a.shape[c]; ++k) {
+      const auto factor = static_cast<Sum>(a[k * p_.a.strides[c]]);
+      const B* from = b + k * p_.b.strides[r];
+      for (int64_t j = 0; j < p_.y.shape[c]; ++j) sums[j] += factor * static_cast<Sum>(from[j]);
     }
   }
 
@@ -164,7 +177,8 @@ class MatMulMaker {
     const Product p =
         ProductOf(op_, site_.operands[a_], packed ? unpacked_ : site_.operands[b_], site_.out);
     const bool empty = p.a.elements() == 0 || p.b.elements() == 0;
-    if (site_.out.dtype != DType::kF64 && !empty) {
+    // Of bytes, the library adds pairs of products in 16 bits where a processor lacks VNNI.
+    if (site_.out.dtype == DType::kF32 && !empty) {
       MadeAnchor made;
       FORGE_RETURN_IF_ERROR(Guarded("matmul", [&] { made = MakeLibraryCall(p, packed); }));
       if (made.call) return made;
@@ -195,8 +209,7 @@ class MatMulMaker {
 
   // No call where the library has none.
   MadeAnchor MakeLibraryCall(Product p, const PackedEncoding* packed) {
-    PostOps post_ops{.value = node_.first_out};
-    if (site_.out.dtype == DType::kF32) post_ops = PlanPostOps(site_.task, node_.first_out);
+    PostOps post_ops = PlanPostOps(site_.task, node_.first_out);
     Product joined = p;
     PostOps joined_ops = post_ops;
     if (JoinBatch(joined)) {
@@ -237,7 +250,7 @@ class MatMul final : public Kernel {
     if (!Has(kFloatTypes, t) && t != DType::kI32)
       return Verdict::No(fmt::format("matmul has no kernel for {}", Name(t)));
     if (Verdict v = TakesEpilogue(task); !v) return v;
-    return Verdict::Yes(ComputedAs(t) == DType::kF64 ? "matmul loops" : "dnnl matmul");
+    return Verdict::Yes(ComputedAs(t) == DType::kF32 ? "dnnl matmul" : "matmul loops");
   }
 
   std::vector<ir::EncodingChoice> Encodings(const Task& task,

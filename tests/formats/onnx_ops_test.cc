@@ -46,7 +46,7 @@ TEST(OnnxOpsTest, LessIsGreaterOfExchangedOperands) {
 }
 
 // Bytes a = [[0, 1, 2], [3, 4, 5]] times b = [[1, -2], [3, -4], [5, -6]], less these zero points.
-std::vector<float> RunMatMulInteger(std::vector<int> a0, std::vector<int> b0) {
+OnnxModel MatMulInteger(const std::vector<int>& a0, const std::vector<int>& b0) {
   OnnxModel m(10);
   m.Input("x", {"2", "3"}).Output("y");
   Set(m.Node("Cast", {"x"}, {"a"}), "to", int64_t{onnx::TensorProto::UINT8});
@@ -66,7 +66,10 @@ std::vector<float> RunMatMulInteger(std::vector<int> a0, std::vector<int> b0) {
   if (!b0.empty()) bytes("b0", onnx::TensorProto::INT8, dims(b0), b0);
   if (!b0.empty()) operands.emplace_back("b0");
   m.Node("MatMulInteger", operands, {"y"});
-  return RunOne(m, Iota({2, 3}));
+  return m;
+}
+std::vector<float> RunMatMulInteger(const std::vector<int>& a0, const std::vector<int>& b0) {
+  return RunOne(MatMulInteger(a0, b0), Iota({2, 3}));
 }
 
 TEST(OnnxOpsTest, MatMulIntegerTakesZeroPointsAway) {
@@ -75,6 +78,8 @@ TEST(OnnxOpsTest, MatMulIntegerTakesZeroPointsAway) {
   EXPECT_THAT(RunMatMulInteger({1}, {1, -1}), ElementsAre(4, -4, 22, -31));
   EXPECT_THAT(RunMatMulInteger({1, 2}, {}), ElementsAre(4, -4, 22, -28));
   EXPECT_THAT(RunMatMulInteger({}, {2}), ElementsAre(7, -22, 16, -76));
+  EXPECT_FALSE(MatMulInteger({1, 2, 3}, {}).Import().ok());
+  EXPECT_FALSE(MatMulInteger({}, {1, 2, 3}).Import().ok());
 }
 
 TEST(OnnxOpsTest, PowTakesAnExponentOfAnotherType) {

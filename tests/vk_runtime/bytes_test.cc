@@ -18,7 +18,7 @@ class BytesTest : public VulkanRunTest {
   }
 
   // Bytes of every value.
-  ir::HostValue Bytes(DType t, ir::Dims shape) {
+  ir::HostValue Bytes(DType t, const ir::Dims& shape) {
     auto v = ir::HostValue::Zeros(t, ir::Constants(shape));
     EXPECT_TRUE(v.ok());
     const double low = t == DType::kI8 ? -128 : 0;
