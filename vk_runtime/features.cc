@@ -152,9 +152,7 @@ constexpr Row kRows[] = {
        g.want.int_dot.shaderIntegerDotProduct = VK_TRUE;
        g.caps.int_dot = true;
        g.caps.int_dot_accelerated =
-           q.int_dot.integerDotProduct4x8BitPackedSignedAccelerated == VK_TRUE &&
-           q.int_dot.integerDotProduct4x8BitPackedUnsignedAccelerated == VK_TRUE &&
-           q.int_dot.integerDotProduct4x8BitPackedMixedSignednessAccelerated == VK_TRUE;
+           q.int_dot.integerDotProduct4x8BitPackedSignedAccelerated == VK_TRUE;
      }},
     {"cooperative_matrix", "matrices held by a subgroup",
      [](const Queries& q) {
