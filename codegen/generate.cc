@@ -18,6 +18,8 @@ bool WritesNothing(const Region& r) {
   return true;
 }
 
+Program Nothing() { return {.kernel = "nothing", .launches = {}, .scratch_bytes = {}}; }
+
 absl::StatusOr<Choice> FirstThatFits(const Region& r, std::span<const Schedule* const> schedules) {
   std::string refusals;
   for (const Schedule* s : schedules) {
@@ -43,12 +45,12 @@ absl::StatusOr<Choice> SimplestChoice(const Region& r) {
 }
 
 absl::StatusOr<Program> Generate(const Region& r, const Choice& choice) {
-  if (WritesNothing(r)) return Program{.kernel = "nothing", .launches = {}, .scratch_bytes = {}};
+  if (WritesNothing(r)) return Nothing();
   return choice.schedule->emit(r, choice.parameters.get());
 }
 
 absl::StatusOr<Program> Generate(const Region& r) {
-  if (WritesNothing(r)) return Program{.kernel = "nothing", .launches = {}, .scratch_bytes = {}};
+  if (WritesNothing(r)) return Nothing();
   FORGE_ASSIGN_OR_RETURN(const Choice choice, DefaultChoice(r));
   return Generate(r, choice);
 }

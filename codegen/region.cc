@@ -5,9 +5,6 @@
 #include "codegen/index.h"
 #include "codegen/schedule.h"
 #include "codegen/storage.h"
-#include "ir/ops/conv2d.h"
-#include "ir/ops/conv_transpose2d.h"
-#include "ir/ops/pool2d.h"
 
 namespace forge::codegen {
 namespace {
@@ -152,19 +149,6 @@ bool Region::Contiguous(int anchor_operand, const Dims& index, const ir::SymbolR
   const ir::Type& type = body_->type(value);
   return HasVectors(type.dtype(), lanes, *caps_) &&
          AlignedBase(Flatten(at, type.shape()), lane, lanes).has_value();
-}
-
-bool Region::ComputesForEachTap() const {
-  const auto* convolution = AnchorAs<ir::Conv2d>();
-  bool windows = AnchorAs<ir::Pool2d>() != nullptr || AnchorAs<ir::ConvTranspose2d>() != nullptr;
-  if (convolution != nullptr) {
-    const Dims& w = anchor_inputs_[1].shape();
-    windows = !(w[2] == Dim(1) && w[3] == Dim(1));
-  }
-  const auto& nodes = body_->nodes();
-  return windows && std::any_of(nodes.begin(), nodes.end(), [&](const ir::Node& n) {
-           return &n < anchor_ && n.op.def().scalar != nullptr;
-         });
 }
 
 bool Region::LiesAlong(size_t axis, size_t other, int lanes) const {

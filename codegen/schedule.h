@@ -37,8 +37,6 @@ class Region {
   // at once?
   bool Contiguous(int anchor_operand, const ir::Dims& index, const ir::SymbolRef& lane,
                   int lanes) const;
-  // Is something computed before an anchor that reads it through windows, again for each tap?
-  bool ComputesForEachTap() const;
   // Without an anchor: does an operand, of which elements differ along `other` too, have as many
   // neighbours along `axis` of the result side by side?
   bool LiesAlong(size_t axis, size_t other, int lanes) const;

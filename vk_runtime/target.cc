@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vk_runtime/target.h"
 
-#include "codegen/schedule.h"
+#include "codegen/schedules/window.h"
 #include "vk_runtime/node_body.h"
 
 namespace forge::vk {
@@ -49,7 +49,7 @@ Verdict VulkanTarget::Fuses(const ir::Function& body) const {
         fmt::format("{} operands; a kernel binds at most {}", operands, caps_.max_operands));
   const absl::StatusOr<codegen::Region> region = codegen::Region::Of(body, caps_);
   if (!region.ok()) return No(region.status());
-  if (region->ComputesForEachTap()) return Verdict::No("it would be computed for each tap");
+  if (codegen::ComputesForEachTap(*region)) return Verdict::No("it would be computed for each tap");
   return codegen::CanGenerate(*region);
 }
 

@@ -108,6 +108,11 @@ struct Plan {
     return (place * shape.channels + channel) * tiles + at;
   }
 
+  // Of [image][row of tiles][column of tiles].
+  Dim TileAt(const Dim& image, const Dim& row, const Dim& column) const {
+    return (image * tile_rows + row) * tile_columns + column;
+  }
+
   ConvShape shape;
   int64_t tile, edge, places;  // edge: of a tile of the input
   Dim tile_rows, tile_columns, tiles;
@@ -181,7 +186,7 @@ Launch EmitInputs(const Region& r, const Plan& plan, const std::string& name) {
       pixels.push_back(Where(Both(row.inside, column.inside), v, 0));
     }
     const Vals made = Transform(TransformsFor(plan.tile).input, pixels);
-    const Dim tile = (place[1] * plan.tile_rows + place[2]) * plan.tile_columns + place[3];
+    const Dim tile = plan.TileAt(place[1], place[2], place[3]);
     for (size_t i = 0; i < made.size(); ++i)
       m.e.StoreScratch(kInputs, plan.InputAt(static_cast<int64_t>(i), place[0], tile), made[i]);
   });
@@ -217,7 +222,7 @@ Launch EmitOutputs(const Region& r, const Plan& plan, const std::string& name) {
   const auto lanes = static_cast<int>(s.columns.divisor() % plan.tile == 0 ? plan.tile : 1);
   m.Guarded(m.Invocations(ir::Product(space)), [&](const Dim& at) {
     const Dims place = Unflatten(at, space);
-    const Dim tile = (place[1] * plan.tile_rows + place[2]) * plan.tile_columns + place[3];
+    const Dim tile = plan.TileAt(place[1], place[2], place[3]);
     Vals products;
     for (int64_t i = 0; i < plan.places; ++i)
       products.push_back(m.e.LoadScratch(kProducts, plan.type, plan.ProductAt(i, place[0], tile)));

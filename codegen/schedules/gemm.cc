@@ -75,8 +75,7 @@ Val AsTerm(DType sums, Val v) {
 }
 
 bool IsPointwise(const Region& r, const ir::Conv2d& op) {
-  const Dims& w = r.anchor_inputs()[1].shape();
-  return w[2] == Dim(1) && w[3] == Dim(1) &&
+  return !ReadsWindows(r) &&
          std::all_of(op.padding.begin(), op.padding.end(), [](int64_t p) { return p == 0; });
 }
 
@@ -144,6 +143,10 @@ Val Gemm::Start(Emission& m, const At& at) const {
 void Gemm::Finish(Emission& m, const At& at, Val v, int lanes) const {
   if (store) return store(m, at, v, lanes);
   m.e.Finish(c_index(at), v, lanes);
+}
+
+void Gemm::FinishFromZero(Emission& m, const At& at, Val v, int lanes) const {
+  Finish(m, at, start ? v + start(m.e, at) : v, lanes);
 }
 
 std::optional<Gemm> GemmOf(const Region& r) {

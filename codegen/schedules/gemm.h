@@ -31,6 +31,8 @@ struct Gemm {
   Val Start(Emission& m, const At& at) const;
   // Hands `lanes` neighbours of C over; what sums begin with has been added.
   void Finish(Emission& m, const At& at, Val v, int lanes = 1) const;
+  // The same of sums that began with 0.
+  void FinishFromZero(Emission& m, const At& at, Val v, int lanes = 1) const;
 };
 
 // The region's anchor as a Gemm: matmul; convolutions of 1 x 1, channels by pixels; any other

@@ -87,7 +87,7 @@ std::shared_ptr<void> Defaults(const Region& r) {
                          Sizes(t, r.caps()).SharedBytes() > r.caps().max_shared_bytes))
     t.depth /= 2;
   const Sizes s(t, r.caps());
-  t.pieces = PiecesFor(g, g.batch * CeilDiv(g.m, s.rows) * CeilDiv(g.n, s.columns), s.depth);
+  t.pieces = PiecesFor(g, s.rows, s.columns, s.depth);
   return Boxed(t);
 }
 

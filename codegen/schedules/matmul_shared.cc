@@ -56,7 +56,7 @@ MatmulShared TilesFor(const Gemm& g, const Caps& caps) {
 std::shared_ptr<void> Defaults(const Region& r) {
   const Gemm g = *GemmOf(r);
   MatmulShared t = TilesFor(g, r.caps());
-  t.pieces = PiecesFor(g, g.batch * CeilDiv(g.m, t.rows) * CeilDiv(g.n, t.columns), t.depth);
+  t.pieces = PiecesFor(g, t.rows, t.columns, t.depth);
   return Boxed(t);
 }
 
@@ -104,6 +104,7 @@ class Tile {
   void Finish(const Vals& sums);
 
   int64_t own_rows() const { return t_.rows / kRowThreads; }
+  int64_t slice_rows() const { return t_.depth / (t_.dots ? kBytes : 1); }
   int64_t own_columns() const { return t_.columns / kColumnThreads; }
 
   Emission& m_;
@@ -133,11 +134,10 @@ Tile::Slice Tile::NewSlice(bool is_a, int64_t length) {
   const int lanes = t_.dots      ? (lanes_k == kBytes ? lanes_k : 1)
                     : lanes_on_k ? lanes_k
                                  : g_.b_lanes_n;
-  const int64_t rows = t_.depth / (t_.dots ? kBytes : 1);
   return {.view = m_.b.AddView({.name = is_a ? "a" : "b",
                                 .space = Space::kShared,
                                 .elem = t_.dots ? kU32 : type_,
-                                .extent = static_cast<uint32_t>(rows * Pitch(length)),
+                                .extent = static_cast<uint32_t>(slice_rows() * Pitch(length)),
                                 .reads = true,
                                 .writes = true}),
           .is_a = is_a,
@@ -208,15 +208,15 @@ void Tile::Fill(const Slice& slice, const Dim& k) {
 Val Tile::MultiplyAdd(Val a, Val b, Val sum) {
   if (!t_.dots) return fma(a, b, sum);
   const bool signed_a = IsSigned(g_.a_type), signed_b = IsSigned(g_.b_type);
-  if (signed_a == signed_b && !signed_a)
-    return bitcast(m_.b.Dot4(DotKind::kUnsigned, a, b, bitcast(sum, DType::kU32)), type_.elem);
-  if (signed_a == signed_b) return m_.b.Dot4(DotKind::kSigned, a, b, sum);
-  return m_.b.Dot4(DotKind::kMixed, signed_a ? a : b, signed_a ? b : a, sum);
+  if (signed_a != signed_b)
+    return m_.b.Dot4(DotKind::kMixed, signed_a ? a : b, signed_a ? b : a, sum);
+  if (signed_a) return m_.b.Dot4(DotKind::kSigned, a, b, sum);
+  return bitcast(m_.b.Dot4(DotKind::kUnsigned, a, b, bitcast(sum, DType::kU32)), type_.elem);
 }
 
 Vals Tile::Multiply(Vals sums) {
   const Dim row = row_thread_ * own_rows(), column = column_thread_ * own_columns();
-  for (int64_t k = 0; k < t_.depth / (t_.dots ? kBytes : 1); ++k) {
+  for (int64_t k = 0; k < slice_rows(); ++k) {
     Vals a, b;
     for (int64_t i = 0; i < own_rows(); ++i)
       a.push_back(m_.b.Load(a_.view, m_.e.Value(row + k * Pitch(t_.rows) + i)));

@@ -10,6 +10,10 @@ using ir::Dim;
 // gain. No query tells how many workgroups a device runs at once.
 constexpr int64_t kEnoughTiles = 32, kLeastPiece = 128, kMostPieces = 8;
 
+bool HasKnownSize(const Gemm& g) {
+  return g.batch.is_constant() && g.m.is_constant() && g.n.is_constant();
+}
+
 int64_t ScratchBytes(const Gemm& g, int64_t pieces) {
   return pieces * (g.batch * g.m * g.n).max() * BitWidth(AccumulatorOf(g.dtype).elem) / 8;
 }
@@ -21,12 +25,14 @@ Dim PlaceOf(const Gemm& g, const Dim& piece, const Gemm::At& at, int lanes) {
 
 }  // namespace
 
-int64_t PiecesFor(const Gemm& g, const Dim& tiles, int64_t depth) {
+int64_t PiecesFor(const Gemm& g, int64_t rows, int64_t columns, int64_t depth) {
+  if (!HasKnownSize(g)) return 1;
+  const Dim tiles = g.batch * CeilDiv(g.m, rows) * CeilDiv(g.n, columns);
   int64_t pieces = 1;
   while (pieces < kMostPieces && tiles.max() * pieces < kEnoughTiles &&
          g.k.max() >= 2 * pieces * std::max(kLeastPiece, depth))
     pieces *= 2;
-  return g.m.is_constant() && g.n.is_constant() && g.batch.is_constant() ? pieces : 1;
+  return pieces;
 }
 
 std::string PiecesText(int64_t pieces) {
@@ -35,8 +41,7 @@ std::string PiecesText(int64_t pieces) {
 
 Verdict PiecesFit(const Gemm& g, int64_t pieces, const Caps& caps) {
   if (pieces == 1) return Verdict::Yes();
-  if (!g.m.is_constant() || !g.n.is_constant() || !g.batch.is_constant())
-    return Verdict::No("the size of scratch is not known");
+  if (!HasKnownSize(g)) return Verdict::No("the size of scratch is not known");
   if (g.k.max() < pieces) return Verdict::No("k has fewer steps than pieces");
   if (ScratchBytes(g, pieces) > std::min(kMostScratchBytes, caps.max_operand_bytes))
     return Verdict::No("pieces need too much scratch");
@@ -46,7 +51,7 @@ Verdict PiecesFit(const Gemm& g, int64_t pieces, const Caps& caps) {
 void FinishPiece(Emission& m, const Gemm& g, const Piece& piece, Gemm::At at, Val v, int lanes) {
   if (piece.pieces > 1) return m.e.StoreScratch(0, PlaceOf(g, piece.at, at, lanes), v);
   at.n = at.n + m.e.Lane(lanes);
-  g.Finish(m, at, g.start ? v + g.start(m.e, at) : v, lanes);
+  g.FinishFromZero(m, at, v, lanes);
 }
 
 void AddPieces(const Region& r, const Gemm& g, int64_t pieces, Program& out) {

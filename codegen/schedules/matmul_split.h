@@ -6,8 +6,9 @@
 
 namespace forge::codegen {
 
-// A choice of pieces for `tiles` workgroups that take k in steps of `depth`; 1: k stays whole.
-int64_t PiecesFor(const Gemm& g, const ir::Dim& tiles, int64_t depth);
+// A choice of pieces for workgroups of `rows` by `columns` of C that take k in steps of `depth`;
+// 1: k stays whole.
+int64_t PiecesFor(const Gemm& g, int64_t rows, int64_t columns, int64_t depth);
 std::string PiecesText(int64_t pieces);  // of a kernel's name: "_split_4"
 Verdict PiecesFit(const Gemm& g, int64_t pieces, const Caps& caps);
 

@@ -141,7 +141,7 @@ void ColumnTile::Run(const Dim& at) {
       for (int64_t i = 0; i < rows_; ++i) {
         const Gemm::At c{batch_, i, column_[v].at * wide_ + m_.e.Lane(wide_), 0};
         const Val sum = sums[static_cast<size_t>(i) * column_.size() + v];
-        g_.Finish(m_, c, g_.start ? sum + g_.start(m_.e, c) : sum, wide_);
+        g_.FinishFromZero(m_, c, sum, wide_);
       }
     });
 }
@@ -221,7 +221,7 @@ void EmitDots(Emission& m, const Gemm& g, const MatmulDots& t, const Dim& batch,
       const Val writes = b.Builtin(BuiltinKind::kLocalX) == static_cast<double>(j);
       IfInside(b, Both(writes, column[j].inside), [&] {
         const Gemm::At c{batch, static_cast<int64_t>(i), column[j].at, 0};
-        g.Finish(m, c, g.start ? all + g.start(m.e, c) : all);
+        g.FinishFromZero(m, c, all);
       });
     }
 }

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/schedules/window.h"
 
+#include <algorithm>
+
+#include "ir/ops/conv2d.h"
+#include "ir/ops/conv_transpose2d.h"
+#include "ir/ops/pool2d.h"
+
 namespace forge::codegen {
 namespace {
 
@@ -8,6 +14,20 @@ namespace {
 constexpr int64_t kUnrolledTaps = 32;
 
 }  // namespace
+
+bool ReadsWindows(const Region& r) {
+  if (r.AnchorAs<ir::Conv2d>() == nullptr)
+    return r.AnchorAs<ir::Pool2d>() != nullptr || r.AnchorAs<ir::ConvTranspose2d>() != nullptr;
+  const ir::Dims& w = r.anchor_inputs()[1].shape();
+  return !(w[2] == ir::Dim(1) && w[3] == ir::Dim(1));
+}
+
+bool ComputesForEachTap(const Region& r) {
+  const auto& nodes = r.body().nodes();
+  return ReadsWindows(r) && std::any_of(nodes.begin(), nodes.end(), [&](const ir::Node& n) {
+           return &n < r.anchor() && n.op.def().scalar != nullptr;
+         });
+}
 
 Vals ForTaps(Emission& m, int64_t rows, int64_t columns, Vals carried, TapBody body) {
   if (rows * columns <= kUnrolledTaps) {

@@ -16,6 +16,11 @@ struct WindowAxis {
   }
 };
 
+// Does the anchor read its first operand through windows of more than one tap?
+bool ReadsWindows(const Region& r);
+// Is something computed before such an anchor, again for each tap?
+bool ComputesForEachTap(const Region& r);
+
 // Calls `body` for taps [0, kernel), in place when they are few, else in a loop with carried
 // values.
 using TapBody = absl::FunctionRef<Vals(const ir::Dim& row, const ir::Dim& column, Vals carried)>;

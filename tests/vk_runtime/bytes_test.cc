@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of bytes by the device's dot products, wherever it has them.
-#include "ir/interpreter.h"
-#include "ir/ops/bounds.h"
 #include "ir/ops/matmul_integer.h"
-#include "runtime/op_runner.h"
 #include "tests/vk_runtime/vulkan_test.h"
 
 namespace forge::vk {
@@ -28,17 +25,8 @@ class BytesTest : public VulkanRunTest {
   }
 
   void ExpectRight(const ir::MatMulInteger& op, const ir::HostValue& a, const ir::HostValue& b) {
-    const ir::AnyOp product = op;
-    const ir::Types in = {a.type(), b.type()};
     const ir::HostValue* operands[] = {&a, &b};
-    const auto want = ir::Evaluate(product, operands);
-    ASSERT_OK(want.status());
-    auto runner = OpRunner::Create(device_, product, in,
-                                   {.compile = {.choice = "matmul_shared(depth=32, dots=1)"}});
-    ASSERT_OK(runner.status());
-    const auto got = (*runner)->Run(operands);
-    ASSERT_OK(got.status());
-    ASSERT_OK(ir::CompareResult(product, operands, want->front(), got->front(), 0));
+    ExpectRightBy("matmul_shared(depth=32, dots=1)", op, operands);
   }
 };
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/vk_runtime/vulkan_test.h"
 
+#include "ir/interpreter.h"
+#include "ir/ops/bounds.h"
+#include "runtime/op_runner.h"
 #include "tests/support/temp_folder.h"
 
 // The layer's own leaks (version 1.3.239) are none of ours. Called by LeakSanitizer.
@@ -72,6 +75,20 @@ ProgramRef VulkanTest::Transpose(int64_t batch, int64_t rows, int64_t cols) {
   auto program = MakeProgram(*shader, device_->pipelines(), device_->context()->rates());
   EXPECT_TRUE(program.ok()) << Message(program.status());
   return *program;
+}
+
+void VulkanRunTest::ExpectRightBy(const std::string& choice, const ir::AnyOp& op,
+                                  std::span<const ir::HostValue* const> operands) {
+  SCOPED_TRACE(choice);
+  const auto want = ir::Evaluate(op, operands);
+  ASSERT_OK(want.status());
+  ir::Types in;
+  for (const ir::HostValue* v : operands) in.push_back(v->type());
+  auto runner = OpRunner::Create(device_, op, in, {.compile = {.choice = choice}});
+  ASSERT_OK(runner.status());
+  const auto got = (*runner)->Run(operands);
+  ASSERT_OK(got.status());
+  ASSERT_OK(ir::CompareResult(op, operands, want->front(), got->front(), 0));
 }
 
 }  // namespace forge::vk

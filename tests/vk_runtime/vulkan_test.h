@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "ir/host_value.h"
 #include "vk_runtime/driver.h"
 #include "vk_runtime/hand_written.h"
 
@@ -108,6 +109,10 @@ class VulkanRunTest : public VulkanTest {
     VulkanTest::SetUp();
     if (!IsSkipped() && !Executes()) GTEST_SKIP() << "this device compiles, but runs nothing";
   }
+
+  // Expects an op of one result, compiled by one of Device::Choices, to agree with its evaluator.
+  void ExpectRightBy(const std::string& choice, const ir::AnyOp& op,
+                     std::span<const ir::HostValue* const> operands);
 };
 
 inline std::vector<uint32_t> Transposed(const std::vector<uint32_t>& x, size_t batch, size_t rows,
