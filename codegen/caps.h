@@ -15,8 +15,12 @@ struct MatrixShape {
   DType a = DType::kF32, b = DType::kF32, c = DType::kF32;
   uint16_t m = 0, n = 0, k = 0;
   bool workgroup_scope = false;
-  // Bits of a and b, rows, columns and depth: "f16_16x8x16".
-  std::string ToText() const { return fmt::format("{}_{}x{}x{}", Name(a), m, n, k); }
+  // Elements, rows, columns and depth: "f16_16x8x16", "u8_i8_16x16x16".
+  std::string ToText() const {
+    return fmt::format("{}_{}x{}x{}",
+                       a == b ? std::string(Name(a)) : fmt::format("{}_{}", Name(a), Name(b)), m, n,
+                       k);
+  }
 };
 
 // The defaults are the limits that every Vulkan 1.1 device guarantees, and no optional feature.

@@ -93,7 +93,9 @@ constexpr BuiltinRow kBuiltins[] = {
 };
 
 constexpr Word kWorkgroupScope = 2, kDeviceScope = 1;
-constexpr Word kRowMajor = 0, kColumnMajorLayout = 1, kMatrixSignedOperands = 0xf;
+constexpr Word kRowMajor = 0, kColumnMajorLayout = 1;
+// Operands of a matrix product that are signed: A, B, C with the result.
+constexpr Word kMatrixSigned[] = {1, 2, 4 | 8};
 constexpr Word kAcquireRelease = 0x8, kUniformMemory = 0x40, kWorkgroupMemory = 0x100;
 
 }  // namespace
@@ -250,8 +252,12 @@ void SpirvPrinter::MatrixStore(const Inst& i) {
 
 Word SpirvPrinter::MatrixMulAdd(const Inst& i) {
   std::vector<Word> words = OfAll(k_.ArgsOf(i));
-  const DType sum = ElemOf(k_.ArgsOf(i)[2]);
-  if (IsInt(sum) && IsSigned(sum)) words.push_back(kMatrixSignedOperands);
+  Word is_signed = 0;
+  for (size_t n = 0; n < 3; ++n) {
+    const DType t = ElemOf(k_.ArgsOf(i)[n]);
+    if (IsInt(t) && IsSigned(t)) is_signed |= kMatrixSigned[n];
+  }
+  if (is_signed != 0) words.push_back(is_signed);
   return m_.AddValue(kOpMatrixMulAdd, TypeOf(k_.values[i.result].type), words);
 }
 

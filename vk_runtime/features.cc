@@ -28,26 +28,62 @@ bool SubgroupOps(const Queries& q, VkSubgroupFeatureFlags ops) {
 bool RequiresSubgroupSizes(const Queries& q) {
   return (q.subgroup_size.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
 }
-// Those that schedules use: products of f16 with sums of f32, by subgroups of a known size.
+struct MatrixElements {
+  VkComponentTypeKHR a, b, c;
+  codegen::MatrixShape as;  // without a size
+};
+
+// Those that schedules use: sums of 32 bits, exact ones of bytes.
+constexpr MatrixElements kMatrixElements[] = {
+    {VK_COMPONENT_TYPE_FLOAT16_KHR,
+     VK_COMPONENT_TYPE_FLOAT16_KHR,
+     VK_COMPONENT_TYPE_FLOAT32_KHR,
+     {.a = DType::kF16, .b = DType::kF16, .c = DType::kF32}},
+    {VK_COMPONENT_TYPE_SINT8_KHR,
+     VK_COMPONENT_TYPE_SINT8_KHR,
+     VK_COMPONENT_TYPE_SINT32_KHR,
+     {.a = DType::kI8, .b = DType::kI8, .c = DType::kI32}},
+    {VK_COMPONENT_TYPE_UINT8_KHR,
+     VK_COMPONENT_TYPE_UINT8_KHR,
+     VK_COMPONENT_TYPE_UINT32_KHR,
+     {.a = DType::kU8, .b = DType::kU8, .c = DType::kU32}},
+    {VK_COMPONENT_TYPE_UINT8_KHR,
+     VK_COMPONENT_TYPE_SINT8_KHR,
+     VK_COMPONENT_TYPE_SINT32_KHR,
+     {.a = DType::kU8, .b = DType::kI8, .c = DType::kI32}},
+    {VK_COMPONENT_TYPE_SINT8_KHR,
+     VK_COMPONENT_TYPE_UINT8_KHR,
+     VK_COMPONENT_TYPE_SINT32_KHR,
+     {.a = DType::kI8, .b = DType::kU8, .c = DType::kI32}},
+};
+
+// The device's matrices as schedules name them; no size where they use none such.
+codegen::MatrixShape ShapeOf(const VkCooperativeMatrixPropertiesKHR& m) {
+  const auto usable = [](uint32_t size) {
+    return std::has_single_bit(size) && size >= 8 && size <= 64;
+  };
+  for (const MatrixElements& e : kMatrixElements) {
+    if (e.a != m.AType || e.b != m.BType || e.c != m.CType || m.ResultType != m.CType) continue;
+    if (!usable(m.MSize) || !usable(m.NSize) || !usable(m.KSize)) break;
+    codegen::MatrixShape shape = e.as;
+    shape.m = static_cast<uint16_t>(m.MSize);
+    shape.n = static_cast<uint16_t>(m.NSize);
+    shape.k = static_cast<uint16_t>(m.KSize);
+    return shape;
+  }
+  return {};
+}
+
+// Those held by subgroups of a known size.
 void GrantMatrices(const Queries& q, Granted& g) {
   if (!g.abilities.full_subgroups) return;
   g.want.matrices.cooperativeMatrix = VK_TRUE;
   g.want.memory_model.vulkanMemoryModel = VK_TRUE;
   for (const auto& m : q.matrices) {
-    if (m.AType != VK_COMPONENT_TYPE_FLOAT16_KHR || m.BType != m.AType ||
-        m.CType != VK_COMPONENT_TYPE_FLOAT32_KHR || m.ResultType != m.CType ||
-        m.saturatingAccumulation || m.scope != VK_SCOPE_SUBGROUP_KHR)
-      continue;
-    const auto usable = [](uint32_t size) {
-      return std::has_single_bit(size) && size >= 8 && size <= 64;
-    };
-    if (!usable(m.MSize) || !usable(m.NSize) || !usable(m.KSize)) continue;
-    g.caps.matrices.push_back({.a = DType::kF16,
-                               .b = DType::kF16,
-                               .c = DType::kF32,
-                               .m = static_cast<uint16_t>(m.MSize),
-                               .n = static_cast<uint16_t>(m.NSize),
-                               .k = static_cast<uint16_t>(m.KSize)});
+    if (m.saturatingAccumulation || m.scope != VK_SCOPE_SUBGROUP_KHR) continue;
+    const codegen::MatrixShape shape = ShapeOf(m);
+    if (shape.m > 0 && (BitWidth(shape.a) == 8 ? g.caps.i8 : g.caps.f16))
+      g.caps.matrices.push_back(shape);
   }
 }
 

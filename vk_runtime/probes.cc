@@ -195,23 +195,28 @@ constexpr Probe kProbes[] = {
 
 // ---- matrices -----------------------------------------------------------------------------------
 
-// Element `part` of those that an invocation with this word fills in: -3 .. 4.
-int MatrixElement(uint32_t word, uint32_t part) {
-  return static_cast<int>(word >> (part % 8 * 3) & 7) - 3;
+// Elements of a matrix are 0 .. 7 less this.
+int MatrixOffset(DType t) { return t == DType::kU8 ? 0 : 3; }
+
+// Element `part` of those that an invocation with this word fills in.
+int MatrixElement(DType t, uint32_t word, uint32_t part) {
+  return static_cast<int>(word >> (part % 8 * 3) & 7) - MatrixOffset(t);
 }
 
 // Fills `view`, kProbeLanes elements at a time, from a word of each invocation.
 void FillMatrix(Builder& b, uint16_t view, uint32_t elements, Val word) {
+  const DType t = b.kernel().views[view].elem.elem;
   for (uint32_t part = 0; part * kProbeLanes < elements; ++part) {
     const Val bits =
         b.Emit(Code::kAnd, codegen::kU32,
                {b.Emit(Code::kShr, codegen::kU32, {word, b.Bits(codegen::kU32, part % 8 * 3)}),
                 b.Bits(codegen::kU32, 7)});
-    const Val number = b.Emit(Code::kSub, codegen::kF32,
-                              {b.Convert(bits, DType::kF32), b.Literal(codegen::kF32, 3)});
+    const Val number =
+        b.Emit(Code::kSub, codegen::kF32,
+               {b.Convert(bits, DType::kF32), b.Literal(codegen::kF32, MatrixOffset(t))});
     const Val at = b.Emit(Code::kAdd, codegen::kI32,
                           {b.Builtin(BuiltinKind::kLocalX), b.Int(part * kProbeLanes)});
-    b.Store(view, at, b.Convert(number, DType::kF16));
+    b.Store(view, at, b.Convert(number, t));
   }
 }
 
@@ -249,20 +254,21 @@ Val EmitMatrices(Builder& b, const codegen::MatrixShape& s, Val x, Val y) {
   for (uint32_t part = 0; part * kProbeLanes < results; ++part) {
     const Val at = b.Emit(Code::kAdd, codegen::kI32,
                           {b.Builtin(BuiltinKind::kLocalX), b.Int(part * kProbeLanes)});
-    sum = b.Emit(Code::kFma, codegen::kF32,
-                 {b.Load(out, at), b.Literal(codegen::kF32, part + 1), sum});
+    sum =
+        b.Emit(Code::kFma, codegen::kF32,
+               {b.Convert(b.Load(out, at), DType::kF32), b.Literal(codegen::kF32, part + 1), sum});
   }
   return b.Emit(Code::kBitcast, codegen::kU32, {sum});
 }
 
 uint32_t ExpectedOfMatrices(const codegen::MatrixShape& s, const ProbeRun& r, uint32_t i) {
-  const auto element = [](const ProbeWords& words, uint32_t at) {
-    return MatrixElement(words[at % kProbeLanes], at / kProbeLanes);
+  const auto element = [](DType t, const ProbeWords& words, uint32_t at) {
+    return MatrixElement(t, words[at % kProbeLanes], at / kProbeLanes);
   };
   int sum = 0;
   for (uint32_t at = i; at < uint32_t{s.m} * s.n; at += kProbeLanes)
     for (uint32_t k = 0; k < s.k; ++k)
-      sum += element(r.a, at / s.n * s.k + k) * element(r.b, k * s.n + at % s.n) *
+      sum += element(s.a, r.a, at / s.n * s.k + k) * element(s.b, r.b, k * s.n + at % s.n) *
              static_cast<int>(at / kProbeLanes + 1);
   return std::bit_cast<uint32_t>(static_cast<float>(sum));
 }

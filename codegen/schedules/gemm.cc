@@ -161,6 +161,11 @@ std::optional<Gemm> GemmOf(const Region& r) {
   return g;
 }
 
+bool OfBytes(const Gemm& g) {
+  const auto is_byte = [](DType t) { return t == DType::kI8 || t == DType::kU8; };
+  return is_byte(g.a_type) && is_byte(g.b_type);
+}
+
 bool IsPlainGemm(const Region& r) {
   const auto* op = r.AnchorAs<ir::Conv2d>();
   return ProductOf(r) || (op != nullptr && IsPointwise(r, *op));

@@ -39,6 +39,8 @@ struct Gemm {
 // convolution with windows as columns (implicit, nothing is copied). nullopt where it has no such
 // form.
 std::optional<Gemm> GemmOf(const Region& r);
+// Whether both operands are 8-bit integers.
+bool OfBytes(const Gemm& g);
 // Whether GemmOf reads each operand element in one place only, as matmul does.
 bool IsPlainGemm(const Region& r);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix product by cooperative matrices: slices of A and B in shared memory, a grid of matrices of
-// C in the registers of each subgroup. Sums are f32; what leaves them goes through shared memory,
-// where its elements have places that an epilogue can be told.
+// Matrix product by cooperative matrices, of f16 or of bytes: slices of A and B in shared memory, a
+// grid of matrices of C in the registers of each subgroup. Sums have 32 bits; what leaves them goes
+// through shared memory, where its elements have places that an epilogue can be told.
 #include <algorithm>
 
 #include "codegen/schedules/list.h"
-#include "codegen/schedules/matmul_split.h"
+#include "codegen/schedules/matmul_slices.h"
 
 namespace forge::codegen {
 namespace {
@@ -18,6 +18,7 @@ struct MatmulMatrix {
   int64_t rows = 2, columns = 2;                    // matrices of C, to a subgroup
   int64_t depth = 2;                                // matrices along k in shared memory
   int64_t pieces = 1;                               // that k is cut into
+  int64_t stages = 1;                               // of slices
   static constexpr Field kFields[] = {
       FieldOf<&MatmulMatrix::subgroup_rows>("subgroup_rows", "Subgroups along rows of C.", "1|2|4"),
       FieldOf<&MatmulMatrix::subgroup_columns>("subgroup_columns", "Subgroups along its columns.",
@@ -25,55 +26,61 @@ struct MatmulMatrix {
       FieldOf<&MatmulMatrix::rows>("rows", "Matrices along rows, to a subgroup.", "1|2|4"),
       FieldOf<&MatmulMatrix::columns>("columns", "Matrices along columns, to a subgroup.", "1|2|4"),
       FieldOf<&MatmulMatrix::depth>("depth", "Matrices along k in shared memory.", "1|2|4"),
-      FieldOf<&MatmulMatrix::pieces>("pieces", "That k is cut into.", "1|2|4|8")};
+      FieldOf<&MatmulMatrix::pieces>("pieces", "That k is cut into.", "1|2|4|8"),
+      FieldOf<&MatmulMatrix::stages>("stages", "Slices in shared memory at once.", "1|2")};
 };
 
-// The largest of the device's matrices of f16 with sums of f32; null: it has none.
-const MatrixShape* ShapeOf(const Caps& caps) {
+// The largest of the device's matrices of such elements; null: it has none.
+const MatrixShape* ShapeOf(const Gemm& g, const Caps& caps) {
   const MatrixShape* best = nullptr;
   const auto size = [](const MatrixShape& s) { return int64_t{s.m} * s.n * s.k; };
   for (const MatrixShape& s : caps.matrices)
-    if (s.a == DType::kF16 && s.b == DType::kF16 && s.c == DType::kF32 && !s.workgroup_scope &&
+    if (s.a == g.a_type && s.b == g.b_type && !s.workgroup_scope &&
         (best == nullptr || size(s) > size(*best)))
       best = &s;
   return best;
 }
 
-// Shared memory is filled, and read, in vectors of f16.
+// Shared memory is filled, and read, in vectors.
 constexpr int kVector = 4;
-constexpr int64_t kPad = 8;   // elements beyond a row, so that rows begin in different banks
-constexpr int64_t kHalf = 2;  // bytes
+constexpr int64_t kRowBytes = 16;  // where rows of a matrix may begin
 
 // Numbers that follow from the parameters and the device.
 struct Sizes {
-  Sizes(const MatmulMatrix& t, const Caps& caps)
-      : shape(*ShapeOf(caps)),
+  Sizes(const MatmulMatrix& t, const MatrixShape& matrix, const Caps& caps)
+      : shape(matrix),
         lanes(caps.matrix_subgroup_size()),
         subgroups(t.subgroup_rows * t.subgroup_columns),
         threads(lanes * subgroups),
         rows(t.subgroup_rows * t.rows * shape.m),
         columns(t.subgroup_columns * t.columns * shape.n),
-        depth(t.depth * shape.k) {}
+        depth(t.depth * shape.k),
+        stages(t.stages) {}
   int64_t stage_pitch() const { return shape.n + 4; }
+  // Elements from row to row of a slice: rows begin in different banks.
+  int64_t pitch() const {
+    const int64_t unit = kRowBytes * 8 / BitWidth(shape.a);
+    return (depth + unit - 1) / unit * unit + unit;
+  }
   int64_t SharedBytes() const {
-    return (rows * (depth + kPad) + std::max(depth * (columns + kPad), columns * (depth + kPad))) *
-               kHalf +
-           subgroups * shape.m * stage_pitch() * int64_t{sizeof(float)};
+    return stages * (rows + columns) * pitch() * BitWidth(shape.a) / 8 +
+           subgroups * shape.m * stage_pitch() * BitWidth(shape.c) / 8;
   }
   MatrixShape shape;
   int64_t lanes, subgroups, threads;  // lanes of a subgroup; subgroups and threads of a workgroup
   int64_t rows, columns, depth;       // of C and k, to a workgroup
+  int64_t stages;
 };
 
 bool Takes(const Region& r) {
-  const ir::Types& in = r.anchor_inputs();
-  return GemmOf(r) && in[0].dtype() == DType::kF16 && in[1].dtype() == DType::kF16;
+  const auto g = GemmOf(r);
+  return g && ((g->a_type == DType::kF16 && g->b_type == DType::kF16) || OfBytes(*g));
 }
 
 std::shared_ptr<void> Defaults(const Region& r) {
   const Gemm g = *GemmOf(r);
   MatmulMatrix t;
-  const MatrixShape* shape = ShapeOf(r.caps());
+  const MatrixShape* shape = ShapeOf(g, r.caps());
   if (shape == nullptr) return Boxed(t);
   const auto shrink = [](int64_t& tiles, int64_t& subgroups, int64_t size, int64_t extent) {
     while (tiles > 1 && extent <= tiles * subgroups * size / 2) tiles /= 2;
@@ -84,22 +91,24 @@ std::shared_ptr<void> Defaults(const Region& r) {
   // Lanes of narrow subgroups hold so much of a matrix that deeper slices spill.
   if (r.caps().matrix_subgroup_size() >= 32) t.depth = 4;
   while (t.depth > 1 && ((t.depth / 2) * shape->k >= g.k.max() ||
-                         Sizes(t, r.caps()).SharedBytes() > r.caps().max_shared_bytes))
+                         Sizes(t, *shape, r.caps()).SharedBytes() > r.caps().max_shared_bytes))
     t.depth /= 2;
-  const Sizes s(t, r.caps());
+  const Sizes s(t, *shape, r.caps());
   t.pieces = PiecesFor(g, s.rows, s.columns, s.depth);
   return Boxed(t);
 }
 
 Verdict Fits(const Region& r, const void* p) {
   const Caps& caps = r.caps();
-  if (!caps.f16 || ShapeOf(caps) == nullptr) return Verdict::No("the device has no such matrices");
-  const Sizes s(Parameters<MatmulMatrix>(p), caps);
   const Gemm g = *GemmOf(r);
+  const MatrixShape* shape = ShapeOf(g, caps);
+  if (shape == nullptr) return Verdict::No("the device has no such matrices");
+  const Sizes s(Parameters<MatmulMatrix>(p), *shape, caps);
   if (g.m.max() < s.shape.m || g.n.max() < s.shape.n || g.k.max() < s.shape.k)
     return Verdict::No("the product is smaller than a matrix");
   if (s.SharedBytes() > caps.max_shared_bytes) return Verdict::No("too little shared memory");
   if (Verdict v = PiecesFit(g, Parameters<MatmulMatrix>(p).pieces, caps); !v) return v;
+  if (Verdict v = StagesFit(g, s.stages); !v) return v;
   return WorkgroupFits(s.threads, caps);
 }
 
@@ -110,23 +119,19 @@ class Tile {
   void Run(const Dim& at);
 
  private:
-  // One operand's slice in shared memory: `length` of C's axis by the depth. Rows of it run along
-  // k, or along C's axis.
-  struct Slice {
-    uint16_t view = 0;
-    int64_t length = 0;
-    bool is_a = false, along_k = false;
+  // One operand's slice in shared memory, [stage][length of C's axis][depth]: what units that
+  // multiply matrices are fed with, however the operand lies in memory.
+  struct Shared {
+    Slice slice;
+    Type element;
+    uint16_t view;
   };
-  Slice NewSlice(std::string name, bool is_a, int64_t length, bool along_k);
-  int64_t RowOf(const Slice& s) const { return s.along_k ? s_.depth : s.length; }
-  int64_t Pitch(const Slice& s) const { return (RowOf(s) + kPad) / kVector; }  // in vectors
-  void Fill(const Slice& slice, const Dim& k);
-  // kVector neighbours of the slice's row, the first at `along` and `k`, 0 where they lie outside.
-  Val Fetch(const Slice& slice, const Dim& along, const Dim& k);
-  Val FetchSome(const Slice& slice, const Dim& along, const Dim& k, int lanes);
+  Shared NewShared(bool is_a, int64_t length);
+  int64_t pitch() const { return s_.pitch() / kVector; }  // in vectors
+  SliceCopy Copy(const Shared& s);
   // The matrix that begins at `along`, and at step `k` of the slice.
-  Val Load(const Slice& slice, const Dim& along, int64_t k);
-  Vals Multiply(Vals sums);
+  Val Matrix(const Shared& s, const Dim& stage, const Dim& along, int64_t k);
+  Vals Multiply(Vals sums, const Dim& stage);
   void Finish(const Vals& sums);
   void FinishMatrix(const Dim& row, const Dim& column);
 
@@ -136,7 +141,7 @@ class Tile {
   const Sizes& s_;
   TiledAxis rows_, columns_;
   Piece piece_;
-  Slice a_, b_;
+  Shared a_, b_;
   uint16_t stage_;  // [subgroup][row][stage_pitch]
   Dim batch_, row_tile_, column_tile_;
   Dim local_, lane_, subgroup_, first_row_, first_column_;  // the last two: of the subgroup
@@ -150,85 +155,62 @@ Tile::Tile(Emission& m, const Gemm& g, const MatmulMatrix& t, const Sizes& s)
       rows_{g.m, s.rows},
       columns_{g.n, s.columns},
       piece_{t.pieces, s.depth},
-      a_(NewSlice("a", true, s.rows, true)),
-      b_(NewSlice("b", false, s.columns, g.b_lanes_k > g.b_lanes_n)),
+      a_(NewShared(true, s.rows)),
+      b_(NewShared(false, s.columns)),
       stage_(
           m.b.AddView({.name = "stage",
                        .space = Space::kShared,
-                       .elem = kF32,
+                       .elem = Type{s.shape.c},
                        .extent = static_cast<uint32_t>(s.subgroups * s.shape.m * s.stage_pitch()),
                        .reads = true,
                        .writes = true})) {}
 
-Tile::Slice Tile::NewSlice(std::string name, bool is_a, int64_t length, bool along_k) {
-  Slice slice{.view = 0, .length = length, .is_a = is_a, .along_k = along_k};
-  const int64_t rows = along_k ? length : s_.depth;
-  slice.view = m_.b.AddView({.name = std::move(name),
-                             .space = Space::kShared,
-                             .elem = Type{DType::kF16}.Lanes(kVector),
-                             .extent = static_cast<uint32_t>(rows * Pitch(slice)),
-                             .reads = true,
-                             .writes = true});
-  return slice;
+Tile::Shared Tile::NewShared(bool is_a, int64_t length) {
+  const Type element{is_a ? s_.shape.a : s_.shape.b};
+  return {.slice = Slice(g_, is_a, length),
+          .element = element,
+          .view = m_.b.AddView({.name = is_a ? "a" : "b",
+                                .space = Space::kShared,
+                                .elem = element.Lanes(kVector),
+                                .extent = static_cast<uint32_t>(t_.stages * length * pitch()),
+                                .reads = true,
+                                .writes = true})};
 }
 
-Val Tile::FetchSome(const Slice& slice, const Dim& along, const Dim& k, int lanes) {
-  const Dim first = (slice.is_a ? row_tile_ * s_.rows : column_tile_ * s_.columns) + along;
-  // Vectors are whole: they are inside when their first element is.
-  const Position p = Guard(m_, first, slice.is_a ? g_.m : g_.n), q = Guard(m_, k, g_.k);
-  Gemm::At at{batch_, p.at, p.at, q.at};
-  Dim& vector = slice.along_k ? at.k : slice.is_a ? at.m : at.n;
-  vector = vector + m_.e.Lane(lanes);
-  const Val v = slice.is_a ? g_.A(m_, at, lanes) : g_.B(m_, at, lanes);
-  return Where(Both(p.inside, q.inside), m_.b.Convert(v, DType::kF16), 0);
+SliceCopy Tile::Copy(const Shared& s) {
+  const auto fetch = [this, &s](const Dim& along, const Dim& k) {
+    const Dim first = s.slice.is_a ? row_tile_ * s_.rows : column_tile_ * s_.columns;
+    Vals vectors;
+    for (const Vals& v : s.slice.LoadAlongK(m_, batch_, first + along, k, kVector))
+      vectors.push_back(m_.b.Convert(m_.b.Pack(v[0].type().Lanes(kVector), v), s.element.elem));
+    return vectors;
+  };
+  const auto put = [this, &s](const Vals& fetched, const Dim& stage, const Dim& along,
+                              const Dim& k) {
+    const Dim first = stage * s.slice.length + along;
+    for (size_t i = 0; i < fetched.size(); ++i) {
+      const Dim row = first + static_cast<int64_t>(i);
+      m_.b.Store(s.view, m_.e.Value(row * pitch() + FloorDiv(k, kVector)), fetched[i]);
+    }
+  };
+  return {.slice = s.slice, .depth = s_.depth, .steps = kVector, .fetch = fetch, .put = put};
 }
 
-Val Tile::Fetch(const Slice& slice, const Dim& along, const Dim& k) {
-  const int lanes = slice.is_a ? g_.a_lanes_k : slice.along_k ? g_.b_lanes_k : g_.b_lanes_n;
-  Vals parts;
-  for (int i = 0; i < kVector; i += lanes)
-    Unpack(FetchSome(slice, along + (slice.along_k ? 0 : i), k + (slice.along_k ? i : 0), lanes),
-           parts);
-  return m_.b.Pack(Type{DType::kF16}.Lanes(kVector), parts);
+Val Tile::Matrix(const Shared& s, const Dim& stage, const Dim& along, int64_t k) {
+  const MatrixShape& shape = s_.shape;
+  const Type type = s.slice.is_a ? Type::Matrix(shape.a, MatrixUse::kA, shape.m, shape.k)
+                                 : Type::Matrix(shape.b, MatrixUse::kB, shape.k, shape.n);
+  const Dim index = (stage * s.slice.length + along) * pitch() + k / kVector;
+  return m_.b.MatrixLoad(s.view, type, m_.e.Value(index), m_.b.Int(pitch()), !s.slice.is_a);
 }
 
-// Copies a slice from k on; neighbouring invocations load neighbouring elements.
-void Tile::Fill(const Slice& slice, const Dim& k) {
-  const int64_t in_row = RowOf(slice) / kVector;
-  const int64_t vectors = slice.length * s_.depth / kVector;
-  for (int64_t first = 0; first < vectors; first += s_.threads) {
-    const Dim at = local_ + first;
-    const Dims place = Unflatten(at, {vectors / in_row, in_row});
-    const Dim along = slice.along_k ? place[0] : place[1] * kVector;
-    const Dim step = slice.along_k ? place[1] * kVector : place[0];
-    const auto copy = [&] {
-      m_.b.Store(slice.view, m_.e.Value(place[0] * Pitch(slice) + place[1]),
-                 Fetch(slice, along, k + step));
-    };
-    if (first + s_.threads <= vectors)
-      copy();
-    else
-      m_.b.If(m_.e.Value(at) < static_cast<double>(vectors), copy);
-  }
-}
-
-Val Tile::Load(const Slice& slice, const Dim& along, int64_t k) {
-  const MatrixShape& s = s_.shape;
-  const Type type = slice.is_a ? Type::Matrix(DType::kF16, MatrixUse::kA, s.m, s.k)
-                               : Type::Matrix(DType::kF16, MatrixUse::kB, s.k, s.n);
-  const Dim pitch = Pitch(slice);
-  const Dim index =
-      slice.along_k ? along * pitch + k / kVector : FloorDiv(along, kVector) + k * pitch;
-  return m_.b.MatrixLoad(slice.view, type, m_.e.Value(index), m_.e.Value(pitch),
-                         slice.is_a != slice.along_k);
-}
-
-Vals Tile::Multiply(Vals sums) {
+Vals Tile::Multiply(Vals sums, const Dim& stage) {
   for (int64_t k = 0; k < s_.depth; k += s_.shape.k) {
     Vals a, b;
-    for (int64_t i = 0; i < t_.rows; ++i) a.push_back(Load(a_, first_row_ + i * s_.shape.m, k));
+    for (int64_t i = 0; i < t_.rows; ++i)
+      a.push_back(Matrix(a_, stage, first_row_ + i * s_.shape.m, k));
     for (int64_t j = 0; j < t_.columns; ++j)
-      b.push_back(Load(b_, first_column_ + j * s_.shape.n, k));
+      b.push_back(Matrix(b_, stage, first_column_ + j * s_.shape.n, k));
     for (size_t i = 0; i < a.size(); ++i)
       for (size_t j = 0; j < b.size(); ++j) {
         Val& sum = sums[i * b.size() + j];
@@ -256,7 +238,9 @@ void Tile::FinishMatrix(const Dim& row, const Dim& column) {
       for (int l = 0; l < lanes; ++l)
         parts.push_back(m_.b.Load(
             stage_, m_.e.Value(part + place[0] * s_.stage_pitch() + place[1] * lanes + l)));
-      const Val v = lanes == 1 ? parts[0] : m_.b.Pack(kF32.Lanes(lanes), parts);
+      for (Val& part : parts)
+        if (part.type() == kU32) part = bitcast(part, DType::kI32);
+      const Val v = lanes == 1 ? parts[0] : m_.b.Pack(parts[0].type().Lanes(lanes), parts);
       FinishPiece(m_, g_, piece_, {batch_, i.at, j.at, 0}, v, lanes);
     };
     IfInside(m_.b, inside, store);
@@ -284,26 +268,24 @@ void Tile::Run(const Dim& at) {
   subgroup_ = m_.e.Coordinate(b.Builtin(BuiltinKind::kSubgroup), s_.subgroups - 1);
   first_row_ = FloorDiv(subgroup_, t_.subgroup_columns) * (t_.rows * s_.shape.m);
   first_column_ = Mod(subgroup_, t_.subgroup_columns) * (t_.columns * s_.shape.n);
-  const Type sum = Type::Matrix(DType::kF32, MatrixUse::kAccumulator, s_.shape.m, s_.shape.n);
+  const Type sum = Type::Matrix(s_.shape.c, MatrixUse::kAccumulator, s_.shape.m, s_.shape.n);
   const Vals zeros(static_cast<size_t>(t_.rows * t_.columns), b.Literal(sum, 0));
-  const Dim slices = piece_.steps(g_.k);
-  Finish(b.For({b.Int(0), b.Scalar(slices), b.Int(1)}, zeros, [&](Val i, Vals sums) {
-    const Dim k = piece_.K(g_.k, m_.e.Coordinate(i, LastIndex(slices)));
-    Fill(a_, k);
-    Fill(b_, k);
-    b.Barrier();
-    sums = Multiply(std::move(sums));
-    b.Barrier();
-    return sums;
-  }));
+  const SliceLoop loop{
+      .m = m_,
+      .threads = s_.threads,
+      .local = local_,
+      .stages = t_.stages,
+      .copies = {Copy(a_), Copy(b_)},
+      .multiply = [this](Vals sums, const Dim& stage) { return Multiply(std::move(sums), stage); }};
+  Finish(loop.Run(g_, piece_, zeros));
 }
 
 absl::StatusOr<Program> Emit(const Region& r, const void* p) {
   const auto& t = Parameters<MatmulMatrix>(p);
   const Gemm g = *GemmOf(r);
-  const Sizes s(t, r.caps());
+  const Sizes s(t, *ShapeOf(g, r.caps()), r.caps());
   Program out{.kernel = fmt::format("matmul_matrix_{}x{}x{}{}", s.rows, s.columns, s.depth,
-                                    PiecesText(t.pieces)),
+                                    PiecesText(t.pieces) + StagesText(t.stages)),
               .launches = {},
               .scratch_bytes = {}};
   Emission m(r, out.kernel, {static_cast<uint32_t>(s.threads), 1, 1});

@@ -3,7 +3,7 @@
 // suits GPUs, whose shared memory and barriers are cheap.
 #include "codegen/literal.h"
 #include "codegen/schedules/list.h"
-#include "codegen/schedules/matmul_split.h"
+#include "codegen/schedules/matmul_slices.h"
 
 namespace forge::codegen {
 namespace {
@@ -18,19 +18,19 @@ constexpr int64_t kThreads = kRowThreads * kColumnThreads;
 struct MatmulShared {
   int64_t rows = 64, columns = 64, depth = 16;  // of C and k, to a workgroup
   int64_t pieces = 1;                           // that k is cut into
+  int64_t stages = 1;                           // of slices
   bool dots = false;                            // of four bytes at once
   static constexpr Field kFields[] = {
       FieldOf<&MatmulShared::rows>("rows", "Rows of C to a workgroup.", "16|32|64"),
       FieldOf<&MatmulShared::columns>("columns", "Columns of C to a workgroup.", "16|32|64"),
       FieldOf<&MatmulShared::depth>("depth", "Steps of k in shared memory.", "8|16|32"),
       FieldOf<&MatmulShared::pieces>("pieces", "That k is cut into.", "1|2|4|8"),
+      FieldOf<&MatmulShared::stages>("stages", "Slices in shared memory at once.", "1|2"),
       FieldOf<&MatmulShared::dots>("dots", "By dot products of four bytes.")};
 };
 
 // Four steps of k to a word of shared memory.
 constexpr int64_t kBytes = 4;
-
-bool OfBytes(const Gemm& g) { return BitWidth(g.a_type) == 8 && BitWidth(g.b_type) == 8; }
 
 bool Takes(const Region& r) { return GemmOf(r).has_value(); }
 
@@ -38,7 +38,7 @@ bool Takes(const Region& r) { return GemmOf(r).has_value(); }
 int64_t Pitch(int64_t length) { return length + 4; }
 
 int64_t SharedBytes(const MatmulShared& t, DType dtype) {
-  const int64_t elements = (Pitch(t.rows) + Pitch(t.columns)) * t.depth;
+  const int64_t elements = t.stages * (Pitch(t.rows) + Pitch(t.columns)) * t.depth;
   return t.dots ? elements : elements * BitWidth(ComputeType(dtype)) / 8;
 }
 
@@ -75,6 +75,7 @@ Verdict Fits(const Region& r, const void* p) {
   if (SharedBytes(t, g.dtype) > caps.max_shared_bytes)
     return Verdict::No("too little shared memory");
   if (Verdict v = PiecesFit(g, t.pieces, caps); !v) return v;
+  if (Verdict v = StagesFit(g, t.stages); !v) return v;
   return WorkgroupFits(kThreads, caps);
 }
 
@@ -85,22 +86,16 @@ class Tile {
   void Run(const Dim& at);
 
  private:
-  // One operand's slice in shared memory, [depth][Pitch(length)]; of words, [depth / 4].
-  struct Slice {
+  // One operand's slice in shared memory, [stage][depth][Pitch(length)]; of words, [depth / 4].
+  struct Shared {
+    Slice slice;
     uint16_t view;
-    bool is_a;
-    int64_t length;  // of C's axis
-    int lanes;       // loaded at once, along k or along that axis
-    bool lanes_on_k;
-    bool along_k;  // neighbouring invocations load neighbours along k
   };
-  Slice NewSlice(bool is_a, int64_t length);
-  void Fill(const Slice& slice, const Dim& k);
-  Val Fetch(const Slice& slice, const Dim& along, const Dim& k);
-  Val FetchWord(const Slice& slice, const Dim& along, const Dim& k);
-  void Put(const Slice& slice, Val value, const Dim& along, const Dim& k);
+  Shared NewShared(bool is_a, int64_t length);
+  SliceCopy Copy(const Shared& s);
+  Vals Fetch(const Slice& slice, const Dim& along, const Dim& k);
   Val MultiplyAdd(Val a, Val b, Val sum);
-  Vals Multiply(Vals sums);
+  Vals Multiply(Vals sums, const Dim& stage);
   void Finish(const Vals& sums);
 
   int64_t own_rows() const { return t_.rows / kRowThreads; }
@@ -113,7 +108,7 @@ class Tile {
   TiledAxis rows_, columns_;
   Piece piece_;
   Type type_;
-  Slice a_, b_;
+  Shared a_, b_;
   Dim batch_, row_tile_, column_tile_, local_, row_thread_, column_thread_;
 };
 
@@ -125,44 +120,22 @@ Tile::Tile(Emission& m, const Gemm& g, const MatmulShared& t)
       columns_{g.n, t.columns},
       piece_{t.pieces, t.depth},
       type_(AccumulatorOf(g.dtype)),
-      a_(NewSlice(true, t.rows)),
-      b_(NewSlice(false, t.columns)) {}
+      a_(NewShared(true, t.rows)),
+      b_(NewShared(false, t.columns)) {}
 
-Tile::Slice Tile::NewSlice(bool is_a, int64_t length) {
-  const int lanes_k = is_a ? g_.a_lanes_k : g_.b_lanes_k;
-  const bool lanes_on_k = is_a || t_.dots || lanes_k > g_.b_lanes_n;
-  const int lanes = t_.dots      ? (lanes_k == kBytes ? lanes_k : 1)
-                    : lanes_on_k ? lanes_k
-                                 : g_.b_lanes_n;
-  return {.view = m_.b.AddView({.name = is_a ? "a" : "b",
+Tile::Shared Tile::NewShared(bool is_a, int64_t length) {
+  const int64_t elements = t_.stages * slice_rows() * Pitch(length);
+  return {.slice = Slice(g_, is_a, length),
+          .view = m_.b.AddView({.name = is_a ? "a" : "b",
                                 .space = Space::kShared,
                                 .elem = t_.dots ? kU32 : type_,
-                                .extent = static_cast<uint32_t>(slice_rows() * Pitch(length)),
+                                .extent = static_cast<uint32_t>(elements),
                                 .reads = true,
-                                .writes = true}),
-          .is_a = is_a,
-          .length = length,
-          .lanes = lanes,
-          .lanes_on_k = lanes_on_k,
-          .along_k = lanes_on_k && (!t_.dots || lanes > 1)};
+                                .writes = true})};
 }
 
-// Neighbours of an operand, 0 where they lie outside.
-Val Tile::Fetch(const Slice& slice, const Dim& along, const Dim& k) {
-  const Dim& extent = slice.is_a ? g_.m : g_.n;
-  const Dim first = (slice.is_a ? row_tile_ * t_.rows : column_tile_ * t_.columns) + along;
-  // Vectors are whole: they are inside when their first element is.
-  const Position p = Guard(m_, first, extent), q = Guard(m_, k, g_.k);
-  Gemm::At at{batch_, p.at, p.at, q.at};
-  (slice.lanes_on_k ? at.k : at.n) = (slice.lanes_on_k ? q : p).at + m_.e.Lane(slice.lanes);
-  Val v = slice.is_a ? g_.A(m_, at, slice.lanes) : g_.B(m_, at, slice.lanes);
-  return Where(Both(p.inside, q.inside), v, 0);
-}
-
-// Four steps of k as bytes, the first in the lowest.
-Val Tile::FetchWord(const Slice& slice, const Dim& along, const Dim& k) {
-  Vals bytes;
-  for (int i = 0; i < kBytes; i += slice.lanes) Unpack(Fetch(slice, along, k + i), bytes);
+// Four steps of k as bytes of a word, the first in the lowest.
+Val Word(const Vals& bytes) {
   Val word;
   for (size_t i = 0; i < bytes.size(); ++i) {
     const Val byte = (bitcast(bytes[i], DType::kU32) & 255.0) << (8.0 * static_cast<double>(i));
@@ -171,38 +144,34 @@ Val Tile::FetchWord(const Slice& slice, const Dim& along, const Dim& k) {
   return word;
 }
 
-void Tile::Put(const Slice& slice, Val value, const Dim& along, const Dim& k) {
-  if (t_.dots)
-    return m_.b.Store(slice.view, m_.e.Value(FloorDiv(k, kBytes) * Pitch(slice.length) + along),
-                      value);
-  for (int i = 0; i < slice.lanes; ++i) {
-    const Dim row = k + (slice.lanes_on_k ? i : 0), column = along + (slice.lanes_on_k ? 0 : i);
-    m_.b.Store(slice.view, m_.e.Value(row * Pitch(slice.length) + column),
-               slice.lanes == 1 ? value : m_.b.Extract(value, i));
-  }
+// What one invocation loads: a vector; of words, one for each column.
+Vals Tile::Fetch(const Slice& slice, const Dim& along, const Dim& k) {
+  const Dim at = (slice.is_a ? row_tile_ * t_.rows : column_tile_ * t_.columns) + along;
+  if (!t_.dots) return {slice.Load(m_, batch_, at, k)};
+  Vals words;
+  for (const Vals& bytes : slice.LoadAlongK(m_, batch_, at, k, kBytes))
+    words.push_back(Word(bytes));
+  return words;
 }
 
-// Copies a slice from k on; neighbouring invocations load neighbouring elements.
-void Tile::Fill(const Slice& slice, const Dim& k) {
-  const int64_t each = t_.dots ? kBytes : slice.lanes;  // elements to an invocation
-  const int64_t steps = slice.lanes_on_k ? each : 1, columns = slice.lanes_on_k ? 1 : each;
-  const Dim length = slice.length / columns, depth = t_.depth / steps;
-  const int64_t vectors = slice.length * t_.depth / each;
-  for (int64_t first = 0; first < vectors; first += kThreads) {
-    const Dim at = local_ + first;
-    const Dims place =
-        slice.along_k ? Unflatten(at, {length, depth}) : Unflatten(at, {depth, length});
-    const Dim along = place[slice.along_k ? 0 : 1] * columns;
-    const Dim step = place[slice.along_k ? 1 : 0] * steps;
-    auto copy = [&] {
-      Put(slice, t_.dots ? FetchWord(slice, along, k + step) : Fetch(slice, along, k + step), along,
-          step);
-    };
-    if (first + kThreads <= vectors)
-      copy();
-    else
-      m_.b.If(m_.e.Value(at) < static_cast<double>(vectors), copy);
-  }
+SliceCopy Tile::Copy(const Shared& s) {
+  const auto fetch = [this, &s](const Dim& along, const Dim& k) {
+    return Fetch(s.slice, along, k);
+  };
+  const bool on_k = s.slice.lanes_on_k && !t_.dots;  // elements of a vector
+  const auto put = [this, &s, on_k](const Vals& fetched, const Dim& stage, const Dim& along,
+                                    const Dim& k) {
+    Vals elements;
+    for (const Val& v : fetched) Unpack(v, elements);
+    const Dim first = stage * slice_rows() + FloorDiv(k, t_.depth / slice_rows());
+    for (size_t n = 0; n < elements.size(); ++n) {
+      const auto i = static_cast<int64_t>(n);
+      const Dim row = first + (on_k ? i : 0), column = along + (on_k ? 0 : i);
+      m_.b.Store(s.view, m_.e.Value(row * Pitch(s.slice.length) + column), elements[n]);
+    }
+  };
+  const int64_t steps = t_.dots ? kBytes : on_k ? s.slice.lanes : 1;
+  return {.slice = s.slice, .depth = t_.depth, .steps = steps, .fetch = fetch, .put = put};
 }
 
 Val Tile::MultiplyAdd(Val a, Val b, Val sum) {
@@ -214,9 +183,10 @@ Val Tile::MultiplyAdd(Val a, Val b, Val sum) {
   return bitcast(m_.b.Dot4(DotKind::kUnsigned, a, b, bitcast(sum, DType::kU32)), type_.elem);
 }
 
-Vals Tile::Multiply(Vals sums) {
+Vals Tile::Multiply(Vals sums, const Dim& stage) {
   const Dim row = row_thread_ * own_rows(), column = column_thread_ * own_columns();
-  for (int64_t k = 0; k < slice_rows(); ++k) {
+  for (int64_t step = 0; step < slice_rows(); ++step) {
+    const Dim k = stage * slice_rows() + step;
     Vals a, b;
     for (int64_t i = 0; i < own_rows(); ++i)
       a.push_back(m_.b.Load(a_.view, m_.e.Value(row + k * Pitch(t_.rows) + i)));
@@ -253,18 +223,15 @@ void Tile::Run(const Dim& at) {
   piece_.at = tile[0], batch_ = tile[1], row_tile_ = tile[2], column_tile_ = tile[3];
   local_ = m_.e.Coordinate(m_.b.Builtin(BuiltinKind::kLocalX), kThreads - 1);
   row_thread_ = FloorDiv(local_, kColumnThreads), column_thread_ = Mod(local_, kColumnThreads);
-  Builder& b = m_.b;
-  const Vals zeros(static_cast<size_t>(own_rows() * own_columns()), b.Literal(type_, 0));
-  const Dim slices = piece_.steps(g_.k);
-  Finish(b.For({b.Int(0), b.Scalar(slices), b.Int(1)}, zeros, [&](Val i, Vals sums) {
-    const Dim k = piece_.K(g_.k, m_.e.Coordinate(i, LastIndex(slices)));
-    Fill(a_, k);
-    Fill(b_, k);
-    b.Barrier();
-    sums = Multiply(std::move(sums));
-    b.Barrier();
-    return sums;
-  }));
+  const Vals zeros(static_cast<size_t>(own_rows() * own_columns()), m_.b.Literal(type_, 0));
+  const SliceLoop loop{
+      .m = m_,
+      .threads = kThreads,
+      .local = local_,
+      .stages = t_.stages,
+      .copies = {Copy(a_), Copy(b_)},
+      .multiply = [this](Vals sums, const Dim& stage) { return Multiply(std::move(sums), stage); }};
+  Finish(loop.Run(g_, piece_, zeros));
 }
 
 Launch EmitTiles(const Region& r, const Gemm& g, const MatmulShared& t, const std::string& name) {
@@ -277,10 +244,11 @@ Launch EmitTiles(const Region& r, const Gemm& g, const MatmulShared& t, const st
 absl::StatusOr<Program> Emit(const Region& r, const void* p) {
   const auto& t = Parameters<MatmulShared>(p);
   const Gemm g = *GemmOf(r);
-  Program out{.kernel = fmt::format("matmul_shared_{}x{}x{}{}", t.rows, t.columns, t.depth,
-                                    PiecesText(t.pieces) + (t.dots ? "_dots" : "")),
-              .launches = {},
-              .scratch_bytes = {}};
+  Program out{
+      .kernel = fmt::format("matmul_shared_{}x{}x{}{}", t.rows, t.columns, t.depth,
+                            PiecesText(t.pieces) + StagesText(t.stages) + (t.dots ? "_dots" : "")),
+      .launches = {},
+      .scratch_bytes = {}};
   out.launches.push_back(EmitTiles(r, g, t, out.kernel));
   AddPieces(r, g, t.pieces, out);
   return out;

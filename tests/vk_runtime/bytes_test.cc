@@ -26,7 +26,9 @@ class BytesTest : public VulkanRunTest {
 
   void ExpectRight(const ir::MatMulInteger& op, const ir::HostValue& a, const ir::HostValue& b) {
     const ir::HostValue* operands[] = {&a, &b};
-    ExpectRightBy("matmul_shared(depth=32, dots=1)", op, operands);
+    for (const int stages : {1, 2})
+      ExpectRightBy(fmt::format("matmul_shared(depth=32, stages={}, dots=1)", stages), op,
+                    operands);
   }
 };
 

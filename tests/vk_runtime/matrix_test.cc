@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products by cooperative matrices, on a device that has them.
 #include "ir/ops/matmul.h"
+#include "ir/ops/matmul_integer.h"
 #include "tests/vk_runtime/vulkan_test.h"
 
 namespace forge::vk {
@@ -8,51 +9,71 @@ namespace {
 
 constexpr size_t kMostChoices = 4;  // software devices take seconds to compile one
 
+// Bytes of every value, or some numbers.
+ir::HostValue Operand(const ir::Type& t) {
+  auto v = ir::HostValue::Zeros(t.dtype(), ir::Constants(t.shape()));
+  EXPECT_TRUE(v.ok());
+  for (int64_t i = 0; i < v->elements(); ++i) {
+    const int64_t n = i * 37 + 11;
+    v->Set(i, t.dtype() == DType::kF16  ? static_cast<double>(n % 101) / 25 - 2
+              : t.dtype() == DType::kI8 ? static_cast<double>(n % 256 - 128)
+                                        : static_cast<double>(n % 256));
+  }
+  return *std::move(v);
+}
+
 class MatrixTest : public VulkanRunTest {
  protected:
-  // Operands of f16 whose sizes are no multiples of a matrix's.
-  void SetOperands(const ir::MatMul& op, std::vector<ir::Dims> shapes, ir::Dims out) {
-    op_ = op;
-    for (ir::Dims& shape : shapes) {
-      in_.push_back(ir::Type::Tensor(DType::kF16, std::move(shape)));
-      auto v = ir::HostValue::Zeros(DType::kF16, ir::Constants(in_.back().shape()));
-      ASSERT_OK(v.status());
-      for (int64_t i = 0; i < v->elements(); ++i)
-        v->Set(i, static_cast<double>((i * 37 + 11) % 101) / 25 - 2);
-      operands_.push_back(*std::move(v));
-    }
-    out_ = {ir::Type::Tensor(DType::kF16, std::move(out))};
-  }
-
-  std::vector<std::string> Choices() {
-    const CompileRequest request{&op_, in_, out_, "a product"};
+  // What the device offers for the product.
+  std::vector<std::string> Choices(const ir::AnyOp& op, const ir::Types& in, const ir::Type& out) {
+    const CompileRequest request{&op, in, {&out, 1}, "a product"};
     std::vector<std::string> choices = device_->Choices(request, 1000);
     std::erase_if(choices, [](const std::string& c) { return !c.starts_with("matmul_matrix"); });
     choices.resize(std::min(choices.size(), kMostChoices));
     return choices;
   }
 
-  void ExpectRight() {
-    std::vector<const ir::HostValue*> in;
-    for (const ir::HostValue& v : operands_) in.push_back(&v);
-    const std::vector<std::string> choices = Choices();
-    if (choices.empty()) GTEST_SKIP() << "the device has no cooperative matrices of f16";
-    for (const std::string& choice : choices) ExpectRightBy(choice, op_, in);
+  // Whether the device has matrices of such elements; expects each choice to be right.
+  bool ExpectRight(const ir::AnyOp& op, const ir::Types& in, const ir::Type& out) {
+    const std::vector<std::string> choices = Choices(op, in, out);
+    const ir::HostValue a = Operand(in[0]), b = Operand(in[1]);
+    const ir::HostValue* operands[] = {&a, &b};
+    for (const std::string& choice : choices) ExpectRightBy(choice, op, operands);
+    return !choices.empty();
   }
 
-  ir::AnyOp op_ = ir::MatMul{};
-  ir::Types in_, out_;
-  std::vector<ir::HostValue> operands_;
+  // Sizes are no multiples of a matrix's.
+  bool ExpectHalvesRight(const ir::MatMul& op, const ir::Dims& a, const ir::Dims& b,
+                         const ir::Dims& c) {
+    const auto half = [](const ir::Dims& d) { return ir::Type::Tensor(DType::kF16, d); };
+    return ExpectRight(op, {half(a), half(b)}, half(c));
+  }
 };
 
 TEST_F(MatrixTest, MultipliesBatches) {
-  SetOperands({}, {{2, 70, 52}, {52, 76}}, {2, 70, 76});
-  ExpectRight();
+  if (!ExpectHalvesRight({}, {2, 70, 52}, {52, 76}, {2, 70, 76}))
+    GTEST_SKIP() << "the device has no cooperative matrices of f16";
 }
 
 TEST_F(MatrixTest, MultipliesTransposedOperandsOfOddSizes) {
-  SetOperands({.transpose_a = true, .transpose_b = true}, {{33, 35}, {19, 33}}, {35, 19});
-  ExpectRight();
+  if (!ExpectHalvesRight({.transpose_a = true, .transpose_b = true}, {33, 35}, {19, 33}, {35, 19}))
+    GTEST_SKIP() << "the device has no cooperative matrices of f16";
+}
+
+TEST_F(MatrixTest, MultipliesBytes) {
+  bool has_some = false;
+  for (const DType a : {DType::kI8, DType::kU8})
+    for (const DType b : {DType::kI8, DType::kU8}) {
+      SCOPED_TRACE(fmt::format("{} {}", Name(a), Name(b)));
+      const auto sums = [](const ir::Dims& d) { return ir::Type::Tensor(DType::kI32, d); };
+      has_some |= ExpectRight(ir::MatMulInteger{},
+                              {ir::Type::Tensor(a, {2, 70, 52}), ir::Type::Tensor(b, {52, 76})},
+                              sums({2, 70, 76}));
+      has_some |= ExpectRight(ir::MatMulInteger{.transpose_b = true},
+                              {ir::Type::Tensor(a, {35, 37}), ir::Type::Tensor(b, {19, 37})},
+                              sums({35, 19}));
+    }
+  if (!has_some) GTEST_SKIP() << "the device has no cooperative matrices of bytes";
 }
 
 }  // namespace

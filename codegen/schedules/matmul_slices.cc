@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/schedules/matmul_slices.h"
+
+namespace forge::codegen {
+
+using ir::Dim;
+
+Slice::Slice(const Gemm& g, bool is_a, int64_t length)
+    : g(g),
+      is_a(is_a),
+      length(length),
+      lanes(is_a ? g.a_lanes_k : std::max(g.b_lanes_k, g.b_lanes_n)),
+      lanes_on_k(is_a || g.b_lanes_k >= g.b_lanes_n) {}
+
+Val Slice::Load(Emission& m, const Dim& batch, const Dim& along, const Dim& k) const {
+  // Vectors are whole: they are inside when their first element is.
+  const Position p = Guard(m, along, is_a ? g.m : g.n), q = Guard(m, k, g.k);
+  Gemm::At at{batch, p.at, p.at, q.at};
+  (lanes_on_k ? at.k : at.n) = (lanes_on_k ? q : p).at + m.e.Lane(lanes);
+  return Where(Both(p.inside, q.inside), is_a ? g.A(m, at, lanes) : g.B(m, at, lanes), 0);
+}
+
+std::vector<Vals> Slice::LoadAlongK(Emission& m, const Dim& batch, const Dim& along, const Dim& k,
+                                    int count) const {
+  Vals loaded;  // by k, then by column
+  for (int i = 0; i < count; i += lanes_on_k ? lanes : 1)
+    Unpack(Load(m, batch, along, k + i), loaded);
+  std::vector<Vals> out(static_cast<size_t>(columns()));
+  for (size_t i = 0; i < loaded.size(); ++i) out[i % out.size()].push_back(loaded[i]);
+  return out;
+}
+
+void SliceLoop::ForUnits(absl::FunctionRef<void(const Unit& unit)> body) const {
+  for (const SliceCopy& c : copies) {
+    const int64_t columns = c.slice.length / c.slice.columns(), rows = c.depth / c.steps;
+    for (int64_t first = 0; first < columns * rows; first += threads) {
+      const Dim at = local + first;
+      const bool along_k = c.slice.runs_along_k();
+      const ir::Dims place =
+          along_k ? Unflatten(at, {columns, rows}) : Unflatten(at, {rows, columns});
+      const bool all = first + threads <= columns * rows;
+      body({c, place[along_k ? 0 : 1] * c.slice.columns(), place[along_k ? 1 : 0] * c.steps,
+            all ? Val{} : m.e.Value(at) < static_cast<double>(columns * rows)});
+    }
+  }
+}
+
+void SliceLoop::Fill(const Dim& k) const {
+  ForUnits([&](const Unit& u) {
+    IfInside(m.b, u.inside, [&] { u.copy.put(u.copy.fetch(u.along, k + u.k), 0, u.along, u.k); });
+  });
+}
+
+std::vector<Vals> SliceLoop::Fetch(const Dim& k) const {
+  std::vector<Vals> out;
+  ForUnits([&](const Unit& u) {
+    Vals fetched;
+    const auto fetch = [&] { return fetched = u.copy.fetch(u.along, k + u.k); };
+    const auto nothing = [&] {
+      Vals zeros;
+      for (const Val& v : fetched) zeros.push_back(m.b.Literal(v.type(), 0));
+      return zeros;
+    };
+    out.push_back(u.inside ? m.b.If(u.inside, fetch, nothing) : fetch());
+  });
+  return out;
+}
+
+void SliceLoop::Put(std::span<const Vals> fetched, const Dim& stage) const {
+  size_t next = 0;
+  ForUnits([&](const Unit& u) {
+    const Vals& values = fetched[next++];
+    IfInside(m.b, u.inside, [&] { u.copy.put(values, stage, u.along, u.k); });
+  });
+}
+
+Vals SliceLoop::Run(const Gemm& g, const Piece& piece, Vals sums) const {
+  Builder& b = m.b;
+  const Dim steps = piece.steps(g.k);
+  const auto counter = [&](Val i) { return m.e.Coordinate(i, LastIndex(steps)); };
+  if (stages == 1)
+    return b.For({b.Int(0), b.Scalar(steps), b.Int(1)}, std::move(sums), [&](Val i, Vals carried) {
+      Fill(piece.K(g.k, counter(i)));
+      b.Barrier();
+      carried = multiply(std::move(carried), 0);
+      b.Barrier();
+      return carried;
+    });
+  Fill(piece.K(g.k, 0));
+  b.Barrier();
+  const Dim last = steps - 1;
+  sums = b.For({b.Int(0), b.Scalar(last), b.Int(1)}, std::move(sums), [&](Val i, Vals carried) {
+    const Dim step = counter(i);
+    const std::vector<Vals> fetched = Fetch(piece.K(g.k, step + 1));
+    carried = multiply(std::move(carried), Mod(step, stages));
+    Put(fetched, Mod(step + 1, stages));
+    b.Barrier();
+    return carried;
+  });
+  return multiply(std::move(sums), Mod(last, stages));
+}
+
+std::string StagesText(int64_t stages) { return stages > 1 ? "_staged" : ""; }
+
+Verdict StagesFit(const Gemm& g, int64_t stages) {
+  if (stages > 1 && g.k.min() < 1) return Verdict::No("k may be empty");
+  return Verdict::Yes();
+}
+
+}  // namespace forge::codegen
