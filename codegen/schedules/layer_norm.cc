@@ -39,6 +39,8 @@ constexpr RowFormula kFormula{"layer_norm", &Space, &Emit};
 
 const Schedule kLayerNormSerial =
     RowSchedule<SerialRows, ir::LayerNorm, kFormula>("layer_norm_serial");
+const Schedule kLayerNormSubgroup =
+    RowSchedule<SubgroupRows, ir::LayerNorm, kFormula>("layer_norm_subgroup");
 const Schedule kLayerNormRows =
     RowSchedule<WorkgroupRows, ir::LayerNorm, kFormula>("layer_norm_rows");
 

@@ -7,8 +7,8 @@ namespace forge::codegen {
 
 extern const Schedule kTranspose, kElementwise;
 extern const Schedule kReduceRows, kReduceOutputs;
-extern const Schedule kSoftmaxRows, kSoftmaxSerial;
-extern const Schedule kLayerNormRows, kLayerNormSerial;
+extern const Schedule kSoftmaxSubgroup, kSoftmaxRows, kSoftmaxSerial;
+extern const Schedule kLayerNormSubgroup, kLayerNormRows, kLayerNormSerial;
 extern const Schedule kMatmulColumns, kMatmulDots;
 extern const Schedule kMatmulMatrix, kMatmulShuffle, kMatmulShared, kMatmulSimple;
 extern const Schedule kConvDepthwise, kConvWinograd, kConvDirect;

@@ -14,7 +14,7 @@ using ir::Dim;
 using ir::Dims;
 
 struct MatmulMatrix {
-  int64_t subgroup_rows = 2, subgroup_columns = 2;  // of a workgroup
+  int64_t subgroup_rows = 2, subgroup_columns = 4;  // of a workgroup
   int64_t rows = 2, columns = 2;                    // matrices of C, to a subgroup
   int64_t depth = 2;                                // matrices along k in shared memory
   int64_t pieces = 1;                               // that k is cut into
@@ -31,14 +31,23 @@ struct MatmulMatrix {
 };
 
 // The largest of the device's matrices of such elements; null: it has none.
-const MatrixShape* ShapeOf(const Gemm& g, const Caps& caps) {
+const MatrixShape* ShapeOf(DType a, DType b, const Caps& caps) {
   const MatrixShape* best = nullptr;
   const auto size = [](const MatrixShape& s) { return int64_t{s.m} * s.n * s.k; };
   for (const MatrixShape& s : caps.matrices)
-    if (s.a == g.a_type && s.b == g.b_type && !s.workgroup_scope &&
-        (best == nullptr || size(s) > size(*best)))
+    if (s.a == a && s.b == b && !s.workgroup_scope && (best == nullptr || size(s) > size(*best)))
       best = &s;
   return best;
+}
+const MatrixShape* ShapeOf(const Gemm& g, const Caps& caps) {
+  return ShapeOf(g.a_type, g.b_type, caps);
+}
+
+// Units that take no more bytes at once than halves multiply them no faster than dot products do.
+bool DotsAreAsQuick(const MatrixShape& shape, const Caps& caps) {
+  const MatrixShape* halves = ShapeOf(DType::kF16, DType::kF16, caps);
+  return BitWidth(shape.a) == 8 && caps.int_dot_accelerated && halves != nullptr &&
+         shape.k <= halves->k;
 }
 
 // Shared memory is filled, and read, in vectors.
@@ -82,6 +91,8 @@ std::shared_ptr<void> Defaults(const Region& r) {
   MatmulMatrix t;
   const MatrixShape* shape = ShapeOf(g, r.caps());
   if (shape == nullptr) return Boxed(t);
+  while (t.subgroup_columns > 1 && !WorkgroupFits(Sizes(t, *shape, r.caps()).threads, r.caps()))
+    t.subgroup_columns /= 2;
   const auto shrink = [](int64_t& tiles, int64_t& subgroups, int64_t size, int64_t extent) {
     while (tiles > 1 && extent <= tiles * subgroups * size / 2) tiles /= 2;
     while (subgroups > 1 && extent <= tiles * subgroups * size / 2) subgroups /= 2;
@@ -103,6 +114,8 @@ Verdict Fits(const Region& r, const void* p) {
   const Gemm g = *GemmOf(r);
   const MatrixShape* shape = ShapeOf(g, caps);
   if (shape == nullptr) return Verdict::No("the device has no such matrices");
+  if (caps.runs_on_cpu) return Verdict::No("vectors are quicker on this device");
+  if (DotsAreAsQuick(*shape, caps)) return Verdict::No("dot products are as quick");
   const Sizes s(Parameters<MatmulMatrix>(p), *shape, caps);
   if (g.m.max() < s.shape.m || g.n.max() < s.shape.n || g.k.max() < s.shape.k)
     return Verdict::No("the product is smaller than a matrix");

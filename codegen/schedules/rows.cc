@@ -9,11 +9,17 @@ namespace {
 using ir::Dim;
 using ir::Dims;
 
-// Rows shorter than this are left to one invocation each.
-constexpr int64_t kLongRow = 256, kFewRows = 64;
+// Rows shorter than this are no work for a workgroup, or a subgroup.
+constexpr int64_t kLongRow = 256, kShortRow = 32, kFewRows = 64;
 // Numbers that fit the registers of an invocation beside its work; on CPUs, what does not lies on
 // the stack.
 int64_t MostHeld(const Caps& caps) { return caps.runs_on_cpu ? 128 : 16; }
+
+// How many vectors of a row each of so many invocations sees at most.
+int64_t VectorsOf(const RowSpace& space, int64_t elements, int64_t invocations) {
+  const int64_t all = space.length().max() / elements;
+  return (all + invocations - 1) / invocations;
+}
 
 }  // namespace
 
@@ -70,7 +76,7 @@ Val Row::Fold(Val start, absl::FunctionRef<Val(Val, Val)> f) {
 
 Val Row::Combine(ReduceKind kind, Val mine) {
   if (share_.along > 1) mine = CombineLanes(kind, mine);
-  return share_.together != nullptr ? share_.together->Reduce(kind, mine) : mine;
+  return share_.combine ? share_.combine(kind, mine) : mine;
 }
 
 Val Row::Sum(absl::FunctionRef<Val(Val)> f) {
@@ -146,24 +152,69 @@ absl::StatusOr<Program> SerialRows::Emit(const RowFormula& formula, const Region
   return out;
 }
 
+SubgroupRows SubgroupRows::Defaults(const RowSpace& space, const Region& r) {
+  SubgroupRows t{.elements = space.last() ? LanesFor(space.inner.back()) : 1};
+  const int64_t vectors = VectorsOf(space, t.elements, r.caps().narrow_subgroup_size());
+  t.held = vectors * t.elements <= MostHeld(r.caps());
+  return t;
+}
+
+Verdict SubgroupRows::Fits(const RowSpace& space, const Region& r) const {
+  const int64_t size = r.caps().narrow_subgroup_size();
+  if (!space.last()) return Verdict::No("rows lie side by side");
+  if (space.length().max() < kShortRow) return Verdict::No("rows are short");
+  if (!r.caps().subgroup_arithmetic || size == 1)
+    return Verdict::No("the device has no sums of subgroups whose size it tells");
+  if (BitWidth(AccumulatorOf(r.anchor_output().dtype()).elem) != 32)
+    return Verdict::No("sums have 32 bits in subgroups");
+  if (workgroup % size != 0) return Verdict::No("subgroups do not divide the workgroup");
+  if (!held && (r.caps().runs_on_cpu || space.length().max() >= kLongRow))
+    return Verdict::No("rows are read again, and others are as quick at that");
+  if (held && VectorsOf(space, elements, size) * elements > MostHeld(r.caps()))
+    return Verdict::No("rows do not fit registers");
+  if (space.length().divisor() % elements != 0)
+    return Verdict::No("vectors do not divide the rows");
+  return WorkgroupFits(workgroup, r.caps());
+}
+
+absl::StatusOr<Program> SubgroupRows::Emit(const RowFormula& formula, const Region& r) const {
+  const RowSpace space = formula.space(r);
+  const int along = static_cast<int>(elements);
+  const int64_t size = r.caps().narrow_subgroup_size();
+  Program out{.kernel = fmt::format("{}_subgroup_{}{}", formula.name, along, held ? "_held" : ""),
+              .launches = {},
+              .scratch_bytes = {}};
+  Emission m(r, out.kernel, {static_cast<uint32_t>(workgroup), 1, 1});
+  m.launch.kernel.subgroup = static_cast<uint32_t>(size);
+  m.EachSubgroup(space.rows(), [&](const Dim& at) {
+    Row row(m, space,
+            {.row = at,
+             .along = along,
+             .first = m.e.Coordinate(m.b.Builtin(BuiltinKind::kLane), size - 1),
+             .step = size,
+             .held = held ? VectorsOf(space, elements, size) : 0,
+             .combine = [&m](ReduceKind kind, Val v) { return m.b.SubgroupReduce(kind, v); }});
+    formula.emit(row);
+  });
+  out.launches.push_back(std::move(m).Take());
+  return out;
+}
+
 WorkgroupRows WorkgroupRows::Defaults(const RowSpace& space, const Region& r) {
   WorkgroupRows t{.workgroup = 128, .elements = space.last() ? LanesFor(space.inner.back()) : 1};
-  const auto holds = [&] { return t.Vectors(space) * t.elements <= MostHeld(r.caps()); };
+  const auto holds = [&] {
+    return VectorsOf(space, t.elements, t.workgroup) * t.elements <= MostHeld(r.caps());
+  };
   if (!holds() && WorkgroupFits(256, r.caps())) t.workgroup = 256;
   t.held = holds();
   if (!t.held) t.workgroup = 128;
   return t;
 }
 
-int64_t WorkgroupRows::Vectors(const RowSpace& space) const {
-  const int64_t all = space.length().max() / elements;
-  return (all + workgroup - 1) / workgroup;
-}
-
 Verdict WorkgroupRows::Fits(const RowSpace& space, const Region& r) const {
   if (!space.last()) return Verdict::No("rows lie side by side");
   if (space.length().max() < kLongRow) return Verdict::No("rows are short");
-  if (held && Vectors(space) * elements > MostHeld(r.caps()))
+  if (held && VectorsOf(space, elements, workgroup) * elements > MostHeld(r.caps()))
     return Verdict::No("rows do not fit registers");
   if (r.caps().runs_on_cpu && space.rows().min() >= kFewRows)
     return Verdict::No("barriers are dear and rows are many");
@@ -190,8 +241,8 @@ absl::StatusOr<Program> WorkgroupRows::Emit(const RowFormula& formula, const Reg
              .along = along,
              .first = m.e.Coordinate(m.b.Builtin(BuiltinKind::kLocalX), workgroup - 1),
              .step = workgroup,
-             .held = held ? Vectors(space) : 0,
-             .together = &together});
+             .held = held ? VectorsOf(space, elements, workgroup) : 0,
+             .combine = [&](ReduceKind kind, Val v) { return together.Reduce(kind, v); }});
     formula.emit(row);
   });
   out.launches.push_back(std::move(m).Take());

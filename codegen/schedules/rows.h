@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that look at a whole row before they write its elements: an invocation for each row where
-// rows are many or barriers dear, else a workgroup. An op states its formula once, over a Row.
+// Ops that look at a whole row before they write its elements: an invocation, a subgroup or a
+// workgroup for each row, by how many and how long they are. An op states its formula once, over a
+// Row.
 #pragma once
 #include "codegen/schedules/workgroup.h"
 
@@ -28,7 +29,8 @@ class Row {
     ir::Dim first = 0;          // vector of a row that this invocation sees
     int64_t step = 1;           // from there to its next one
     int64_t held = 0;           // how many, where they stay in registers; 0: read each time
-    WorkgroupReduction* together = nullptr;  // of invocations; null: each has a row of its own
+    // What invocations of a row computed, as one; null: each has a row of its own.
+    std::function<Val(ReduceKind kind, Val mine)> combine = {};
   };
   Row(Emission& m, const RowSpace& space, Share share);
 
@@ -89,6 +91,19 @@ struct SerialRows {
   absl::StatusOr<Program> Emit(const RowFormula& formula, const Region& r) const;
 };
 
+struct SubgroupRows {
+  int64_t workgroup = 64;
+  int64_t elements = 1;  // of a row, loaded at once
+  bool held = false;
+  static constexpr Field kFields[] = {
+      FieldOf<&SubgroupRows::workgroup>("workgroup", "Invocations in a workgroup.", "32|64|128"),
+      FieldOf<&SubgroupRows::elements>("elements", "Of a row, loaded at once.", "1|2|4"),
+      FieldOf<&SubgroupRows::held>("held", "Rows stay in registers: they are read once.")};
+  static SubgroupRows Defaults(const RowSpace& space, const Region& r);
+  Verdict Fits(const RowSpace& space, const Region& r) const;
+  absl::StatusOr<Program> Emit(const RowFormula& formula, const Region& r) const;
+};
+
 struct WorkgroupRows {
   int64_t workgroup = 128;
   int64_t elements = 1;  // of a row, loaded at once
@@ -99,8 +114,6 @@ struct WorkgroupRows {
       FieldOf<&WorkgroupRows::elements>("elements", "Of a row, loaded at once.", "1|2|4"),
       FieldOf<&WorkgroupRows::held>("held", "Rows stay in registers: they are read once.")};
   static WorkgroupRows Defaults(const RowSpace& space, const Region& r);
-  // How many vectors of a row an invocation sees at most.
-  int64_t Vectors(const RowSpace& space) const;
   Verdict Fits(const RowSpace& space, const Region& r) const;
   absl::StatusOr<Program> Emit(const RowFormula& formula, const Region& r) const;
 };

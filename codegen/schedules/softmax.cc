@@ -28,6 +28,8 @@ constexpr RowFormula kFormula{"softmax", &Space, &Emit};
 }  // namespace
 
 const Schedule kSoftmaxSerial = RowSchedule<SerialRows, ir::Softmax, kFormula>("softmax_serial");
+const Schedule kSoftmaxSubgroup =
+    RowSchedule<SubgroupRows, ir::Softmax, kFormula>("softmax_subgroup");
 const Schedule kSoftmaxRows = RowSchedule<WorkgroupRows, ir::Softmax, kFormula>("softmax_rows");
 
 }  // namespace forge::codegen

@@ -6,14 +6,8 @@
 namespace forge::vk {
 namespace {
 
-class BytesTest : public VulkanRunTest {
+class BytesTest : public GpuKernelTest {
  protected:
-  // Software devices have these kernels only where they are asked for those of GPUs.
-  void SetUp() override {
-    const ScopedEnvironment hide("FORGE_VK_DISABLE", "host_cores");
-    VulkanRunTest::SetUp();
-  }
-
   // Bytes of every value.
   ir::HostValue Bytes(DType t, const ir::Dims& shape) {
     auto v = ir::HostValue::Zeros(t, ir::Constants(shape));

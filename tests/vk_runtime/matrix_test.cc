@@ -22,7 +22,7 @@ ir::HostValue Operand(const ir::Type& t) {
   return *std::move(v);
 }
 
-class MatrixTest : public VulkanRunTest {
+class MatrixTest : public GpuKernelTest {
  protected:
   // What the device offers for the product.
   std::vector<std::string> Choices(const ir::AnyOp& op, const ir::Types& in, const ir::Type& out) {

@@ -115,6 +115,15 @@ class VulkanRunTest : public VulkanTest {
                      std::span<const ir::HostValue* const> operands);
 };
 
+// Runs the kernels that GPUs get: software devices have them only where they are asked for.
+class GpuKernelTest : public VulkanRunTest {
+ protected:
+  void SetUp() override {
+    const ScopedEnvironment hide("FORGE_VK_DISABLE", "host_cores");
+    VulkanRunTest::SetUp();
+  }
+};
+
 inline std::vector<uint32_t> Transposed(const std::vector<uint32_t>& x, size_t batch, size_t rows,
                                         size_t cols) {
   std::vector<uint32_t> y(x.size());
