@@ -17,7 +17,7 @@ struct MatmulMatrix {
   int64_t subgroup_rows = 2, subgroup_columns = 4;  // of a workgroup
   int64_t rows = 2, columns = 2;                    // matrices of C, to a subgroup
   int64_t depth = 2;                                // matrices along k in shared memory
-  int64_t pieces = 1;                               // that k is cut into
+  int64_t workgroups = 0;                           // that share all tiles; 0: one for each
   int64_t stages = 1;                               // of slices
   static constexpr Field kFields[] = {
       FieldOf<&MatmulMatrix::subgroup_rows>("subgroup_rows", "Subgroups along rows of C.", "1|2|4"),
@@ -26,7 +26,8 @@ struct MatmulMatrix {
       FieldOf<&MatmulMatrix::rows>("rows", "Matrices along rows, to a subgroup.", "1|2|4"),
       FieldOf<&MatmulMatrix::columns>("columns", "Matrices along columns, to a subgroup.", "1|2|4"),
       FieldOf<&MatmulMatrix::depth>("depth", "Matrices along k in shared memory.", "1|2|4"),
-      FieldOf<&MatmulMatrix::pieces>("pieces", "That k is cut into.", "1|2|4|8"),
+      FieldOf<&MatmulMatrix::workgroups>("workgroups", "That share all tiles; 0: one for each.",
+                                         "0|32|64|128|256"),
       FieldOf<&MatmulMatrix::stages>("stages", "Slices in shared memory at once.", "1|2")};
 };
 
@@ -86,6 +87,10 @@ bool Takes(const Region& r) {
   return g && ((g->a_type == DType::kF16 && g->b_type == DType::kF16) || OfBytes(*g));
 }
 
+Tiling TilingOf(const Gemm& g, const MatmulMatrix& t, const Sizes& s) {
+  return {g, s.rows, s.columns, s.depth, t.workgroups};
+}
+
 std::shared_ptr<void> Defaults(const Region& r) {
   const Gemm g = *GemmOf(r);
   MatmulMatrix t;
@@ -104,8 +109,7 @@ std::shared_ptr<void> Defaults(const Region& r) {
   while (t.depth > 1 && ((t.depth / 2) * shape->k >= g.k.max() ||
                          Sizes(t, *shape, r.caps()).SharedBytes() > r.caps().max_shared_bytes))
     t.depth /= 2;
-  const Sizes s(t, *shape, r.caps());
-  t.pieces = PiecesFor(g, s.rows, s.columns, s.depth);
+  t.workgroups = TilingOf(g, t, Sizes(t, *shape, r.caps())).SuggestWorkgroups();
   return Boxed(t);
 }
 
@@ -120,7 +124,7 @@ Verdict Fits(const Region& r, const void* p) {
   if (g.m.max() < s.shape.m || g.n.max() < s.shape.n || g.k.max() < s.shape.k)
     return Verdict::No("the product is smaller than a matrix");
   if (s.SharedBytes() > caps.max_shared_bytes) return Verdict::No("too little shared memory");
-  if (Verdict v = PiecesFit(g, Parameters<MatmulMatrix>(p).pieces, caps); !v) return v;
+  if (Verdict v = TilingOf(g, Parameters<MatmulMatrix>(p), s).Fits(r); !v) return v;
   if (Verdict v = StagesFit(g, s.stages); !v) return v;
   return WorkgroupFits(s.threads, caps);
 }
@@ -128,7 +132,7 @@ Verdict Fits(const Region& r, const void* p) {
 class Tile {
  public:
   Tile(Emission& m, const Gemm& g, const MatmulMatrix& t, const Sizes& s);
-  Dim count() const { return g_.batch * rows_.count() * columns_.count() * t_.pieces; }
+  Dim count() const { return tiling_.workgroups(); }
   void Run(const Dim& at);
 
  private:
@@ -145,15 +149,15 @@ class Tile {
   // The matrix that begins at `along`, and at step `k` of the slice.
   Val Matrix(const Shared& s, const Dim& stage, const Dim& along, int64_t k);
   Vals Multiply(Vals sums, const Dim& stage);
-  void Finish(const Vals& sums);
-  void FinishMatrix(const Dim& row, const Dim& column);
+  void RunPart(const SliceLoop& loop, const TilePart& part);
+  void Finish(const TilePart& part, const Vals& sums);
+  void FinishMatrix(const TilePart& part, const Dim& row, const Dim& column);
 
   Emission& m_;
   const Gemm& g_;
   const MatmulMatrix& t_;
   const Sizes& s_;
-  TiledAxis rows_, columns_;
-  Piece piece_;
+  Tiling tiling_;
   Shared a_, b_;
   uint16_t stage_;  // [subgroup][row][stage_pitch]
   Dim batch_, row_tile_, column_tile_;
@@ -165,9 +169,7 @@ Tile::Tile(Emission& m, const Gemm& g, const MatmulMatrix& t, const Sizes& s)
       g_(g),
       t_(t),
       s_(s),
-      rows_{g.m, s.rows},
-      columns_{g.n, s.columns},
-      piece_{t.pieces, s.depth},
+      tiling_(TilingOf(g, t, s)),
       a_(NewShared(true, s.rows)),
       b_(NewShared(false, s.columns)),
       stage_(
@@ -235,14 +237,15 @@ Vals Tile::Multiply(Vals sums, const Dim& stage) {
 
 // The matrix in this subgroup's part of the stage, whose first element is at [row, column] of the
 // workgroup's tile.
-void Tile::FinishMatrix(const Dim& row, const Dim& column) {
+void Tile::FinishMatrix(const TilePart& tile_part, const Dim& row, const Dim& column) {
   const int lanes = LanesFor(g_.n);
   const Dim part = subgroup_ * (s_.shape.m * s_.stage_pitch());
   const int64_t vectors = int64_t{s_.shape.m} * s_.shape.n / lanes;
   for (int64_t first = 0; first < vectors; first += s_.lanes) {
     const Dims place = Unflatten(lane_ + first, {s_.shape.m, s_.shape.n / lanes});
-    const Position i = Guard(m_, row_tile_ * s_.rows + row + place[0], g_.m);
-    const Position j = Guard(m_, column_tile_ * s_.columns + column + place[1] * lanes, g_.n);
+    const Dim in_row = row + place[0], in_column = column + place[1] * lanes;
+    const Position i = Guard(m_, row_tile_ * s_.rows + in_row, g_.m);
+    const Position j = Guard(m_, column_tile_ * s_.columns + in_column, g_.n);
     Val inside = Both(i.inside, j.inside);
     if (first + s_.lanes > vectors)
       inside = Both(inside, m_.e.Value(lane_ + first) < static_cast<double>(vectors));
@@ -254,13 +257,13 @@ void Tile::FinishMatrix(const Dim& row, const Dim& column) {
       for (Val& part : parts)
         if (part.type() == kU32) part = bitcast(part, DType::kI32);
       const Val v = lanes == 1 ? parts[0] : m_.b.Pack(parts[0].type().Lanes(lanes), parts);
-      FinishPiece(m_, g_, piece_, {batch_, i.at, j.at, 0}, v, lanes);
+      tiling_.Finish(m_, tile_part, in_row, in_column, {batch_, i.at, j.at, 0}, v);
     };
     IfInside(m_.b, inside, store);
   }
 }
 
-void Tile::Finish(const Vals& sums) {
+void Tile::Finish(const TilePart& tile_part, const Vals& sums) {
   const Dim part = subgroup_ * (s_.shape.m * s_.stage_pitch());
   for (int64_t i = 0; i < t_.rows; ++i)
     for (int64_t j = 0; j < t_.columns; ++j) {
@@ -268,21 +271,24 @@ void Tile::Finish(const Vals& sums) {
       m_.b.MatrixStore(stage_, m_.e.Value(part), m_.b.Int(s_.stage_pitch()),
                        sums[static_cast<size_t>(i * t_.columns + j)]);
       m_.b.Barrier();
-      FinishMatrix(first_row_ + i * s_.shape.m, first_column_ + j * s_.shape.n);
+      FinishMatrix(tile_part, first_row_ + i * s_.shape.m, first_column_ + j * s_.shape.n);
     }
+}
+
+void Tile::RunPart(const SliceLoop& loop, const TilePart& part) {
+  batch_ = part.batch, row_tile_ = part.row, column_tile_ = part.column;
+  const Type sum = Type::Matrix(s_.shape.c, MatrixUse::kAccumulator, s_.shape.m, s_.shape.n);
+  const Vals zeros(static_cast<size_t>(t_.rows * t_.columns), m_.b.Literal(sum, 0));
+  Finish(part, loop.Run(part, zeros));
 }
 
 void Tile::Run(const Dim& at) {
   Builder& b = m_.b;
-  const Dims tile = Unflatten(at, {t_.pieces, g_.batch, rows_.count(), columns_.count()});
-  piece_.at = tile[0], batch_ = tile[1], row_tile_ = tile[2], column_tile_ = tile[3];
   local_ = m_.e.Coordinate(b.Builtin(BuiltinKind::kLocalX), s_.threads - 1);
   lane_ = m_.e.Coordinate(b.Builtin(BuiltinKind::kLane), s_.lanes - 1);
   subgroup_ = m_.e.Coordinate(b.Builtin(BuiltinKind::kSubgroup), s_.subgroups - 1);
   first_row_ = FloorDiv(subgroup_, t_.subgroup_columns) * (t_.rows * s_.shape.m);
   first_column_ = Mod(subgroup_, t_.subgroup_columns) * (t_.columns * s_.shape.n);
-  const Type sum = Type::Matrix(s_.shape.c, MatrixUse::kAccumulator, s_.shape.m, s_.shape.n);
-  const Vals zeros(static_cast<size_t>(t_.rows * t_.columns), b.Literal(sum, 0));
   const SliceLoop loop{
       .m = m_,
       .threads = s_.threads,
@@ -290,7 +296,7 @@ void Tile::Run(const Dim& at) {
       .stages = t_.stages,
       .copies = {Copy(a_), Copy(b_)},
       .multiply = [this](Vals sums, const Dim& stage) { return Multiply(std::move(sums), stage); }};
-  Finish(loop.Run(g_, piece_, zeros));
+  tiling_.ForParts(m_, at, [&](const TilePart& part) { RunPart(loop, part); });
 }
 
 absl::StatusOr<Program> Emit(const Region& r, const void* p) {
@@ -298,7 +304,7 @@ absl::StatusOr<Program> Emit(const Region& r, const void* p) {
   const Gemm g = *GemmOf(r);
   const Sizes s(t, *ShapeOf(g, r.caps()), r.caps());
   Program out{.kernel = fmt::format("matmul_matrix_{}x{}x{}{}", s.rows, s.columns, s.depth,
-                                    PiecesText(t.pieces) + StagesText(t.stages)),
+                                    TilingOf(g, t, s).Text() + StagesText(t.stages)),
               .launches = {},
               .scratch_bytes = {}};
   Emission m(r, out.kernel, {static_cast<uint32_t>(s.threads), 1, 1});
@@ -306,7 +312,7 @@ absl::StatusOr<Program> Emit(const Region& r, const void* p) {
   Tile tile(m, g, t, s);
   m.Guarded(m.Workgroups(tile.count()), [&](const Dim& at) { tile.Run(at); });
   out.launches.push_back(std::move(m).Take());
-  AddPieces(r, g, t.pieces, out);
+  TilingOf(g, t, s).AddUp(r, out);
   return out;
 }
 

@@ -17,14 +17,15 @@ constexpr int64_t kThreads = kRowThreads * kColumnThreads;
 
 struct MatmulShared {
   int64_t rows = 64, columns = 64, depth = 16;  // of C and k, to a workgroup
-  int64_t pieces = 1;                           // that k is cut into
+  int64_t workgroups = 0;                       // that share all tiles; 0: one for each
   int64_t stages = 1;                           // of slices
   bool dots = false;                            // of four bytes at once
   static constexpr Field kFields[] = {
       FieldOf<&MatmulShared::rows>("rows", "Rows of C to a workgroup.", "16|32|64"),
       FieldOf<&MatmulShared::columns>("columns", "Columns of C to a workgroup.", "16|32|64"),
       FieldOf<&MatmulShared::depth>("depth", "Steps of k in shared memory.", "8|16|32"),
-      FieldOf<&MatmulShared::pieces>("pieces", "That k is cut into.", "1|2|4|8"),
+      FieldOf<&MatmulShared::workgroups>("workgroups", "That share all tiles; 0: one for each.",
+                                         "0|32|64|128|256"),
       FieldOf<&MatmulShared::stages>("stages", "Slices in shared memory at once.", "1|2"),
       FieldOf<&MatmulShared::dots>("dots", "By dot products of four bytes.")};
 };
@@ -53,10 +54,14 @@ MatmulShared TilesFor(const Gemm& g, const Caps& caps) {
   return t;
 }
 
+Tiling TilingOf(const Gemm& g, const MatmulShared& t) {
+  return {g, t.rows, t.columns, t.depth, t.workgroups};
+}
+
 std::shared_ptr<void> Defaults(const Region& r) {
   const Gemm g = *GemmOf(r);
   MatmulShared t = TilesFor(g, r.caps());
-  t.pieces = PiecesFor(g, t.rows, t.columns, t.depth);
+  t.workgroups = TilingOf(g, t).SuggestWorkgroups();
   return Boxed(t);
 }
 
@@ -74,7 +79,7 @@ Verdict Fits(const Region& r, const void* p) {
     return Verdict::No("it has no dots of its operands");
   if (SharedBytes(t, g.dtype) > caps.max_shared_bytes)
     return Verdict::No("too little shared memory");
-  if (Verdict v = PiecesFit(g, t.pieces, caps); !v) return v;
+  if (Verdict v = TilingOf(g, t).Fits(r); !v) return v;
   if (Verdict v = StagesFit(g, t.stages); !v) return v;
   return WorkgroupFits(kThreads, caps);
 }
@@ -82,7 +87,7 @@ Verdict Fits(const Region& r, const void* p) {
 class Tile {
  public:
   Tile(Emission& m, const Gemm& g, const MatmulShared& t);
-  Dim count() const { return g_.batch * rows_.count() * columns_.count() * t_.pieces; }
+  Dim count() const { return tiling_.workgroups(); }
   void Run(const Dim& at);
 
  private:
@@ -96,7 +101,8 @@ class Tile {
   Vals Fetch(const Slice& slice, const Dim& along, const Dim& k);
   Val MultiplyAdd(Val a, Val b, Val sum);
   Vals Multiply(Vals sums, const Dim& stage);
-  void Finish(const Vals& sums);
+  void RunPart(const SliceLoop& loop, const TilePart& part);
+  void Finish(const TilePart& part, const Vals& sums);
 
   int64_t own_rows() const { return t_.rows / kRowThreads; }
   int64_t slice_rows() const { return t_.depth / (t_.dots ? kBytes : 1); }
@@ -105,8 +111,7 @@ class Tile {
   Emission& m_;
   const Gemm& g_;
   const MatmulShared& t_;
-  TiledAxis rows_, columns_;
-  Piece piece_;
+  Tiling tiling_;
   Type type_;
   Shared a_, b_;
   Dim batch_, row_tile_, column_tile_, local_, row_thread_, column_thread_;
@@ -116,9 +121,7 @@ Tile::Tile(Emission& m, const Gemm& g, const MatmulShared& t)
     : m_(m),
       g_(g),
       t_(t),
-      rows_{g.m, t.rows},
-      columns_{g.n, t.columns},
-      piece_{t.pieces, t.depth},
+      tiling_(TilingOf(g, t)),
       type_(AccumulatorOf(g.dtype)),
       a_(NewShared(true, t.rows)),
       b_(NewShared(false, t.columns)) {}
@@ -201,29 +204,33 @@ Vals Tile::Multiply(Vals sums, const Dim& stage) {
   return sums;
 }
 
-void Tile::Finish(const Vals& sums) {
+void Tile::Finish(const TilePart& part, const Vals& sums) {
   const int lanes = own_columns() == 4 && g_.n.divisor() % 4 == 0 ? 4 : 1;
   for (int64_t i = 0; i < own_rows(); ++i)
     for (int64_t j = 0; j < own_columns(); j += lanes) {
-      const Position row = Guard(m_, row_tile_ * t_.rows + row_thread_ * own_rows() + i, g_.m);
-      const Position column =
-          Guard(m_, column_tile_ * t_.columns + column_thread_ * own_columns() + j, g_.n);
-      const auto part = std::span(sums).subspan(static_cast<size_t>(i * own_columns() + j),
-                                                static_cast<size_t>(lanes));
+      const Dim in_row = row_thread_ * own_rows() + i,
+                in_column = column_thread_ * own_columns() + j;
+      const Position row = Guard(m_, row_tile_ * t_.rows + in_row, g_.m);
+      const Position column = Guard(m_, column_tile_ * t_.columns + in_column, g_.n);
+      const auto own = std::span(sums).subspan(static_cast<size_t>(i * own_columns() + j),
+                                               static_cast<size_t>(lanes));
       auto store = [&] {
-        const Val v = lanes == 1 ? part[0] : m_.b.Pack(type_.Lanes(lanes), part);
-        FinishPiece(m_, g_, piece_, {batch_, row.at, column.at, 0}, v, lanes);
+        const Val v = lanes == 1 ? own[0] : m_.b.Pack(type_.Lanes(lanes), own);
+        tiling_.Finish(m_, part, in_row, in_column, {batch_, row.at, column.at, 0}, v);
       };
       IfInside(m_.b, Both(row.inside, column.inside), store);
     }
 }
 
+void Tile::RunPart(const SliceLoop& loop, const TilePart& part) {
+  batch_ = part.batch, row_tile_ = part.row, column_tile_ = part.column;
+  const Vals zeros(static_cast<size_t>(own_rows() * own_columns()), m_.b.Literal(type_, 0));
+  Finish(part, loop.Run(part, zeros));
+}
+
 void Tile::Run(const Dim& at) {
-  const Dims tile = Unflatten(at, {t_.pieces, g_.batch, rows_.count(), columns_.count()});
-  piece_.at = tile[0], batch_ = tile[1], row_tile_ = tile[2], column_tile_ = tile[3];
   local_ = m_.e.Coordinate(m_.b.Builtin(BuiltinKind::kLocalX), kThreads - 1);
   row_thread_ = FloorDiv(local_, kColumnThreads), column_thread_ = Mod(local_, kColumnThreads);
-  const Vals zeros(static_cast<size_t>(own_rows() * own_columns()), m_.b.Literal(type_, 0));
   const SliceLoop loop{
       .m = m_,
       .threads = kThreads,
@@ -231,7 +238,7 @@ void Tile::Run(const Dim& at) {
       .stages = t_.stages,
       .copies = {Copy(a_), Copy(b_)},
       .multiply = [this](Vals sums, const Dim& stage) { return Multiply(std::move(sums), stage); }};
-  Finish(loop.Run(g_, piece_, zeros));
+  tiling_.ForParts(m_, at, [&](const TilePart& part) { RunPart(loop, part); });
 }
 
 Launch EmitTiles(const Region& r, const Gemm& g, const MatmulShared& t, const std::string& name) {
@@ -246,11 +253,11 @@ absl::StatusOr<Program> Emit(const Region& r, const void* p) {
   const Gemm g = *GemmOf(r);
   Program out{
       .kernel = fmt::format("matmul_shared_{}x{}x{}{}", t.rows, t.columns, t.depth,
-                            PiecesText(t.pieces) + StagesText(t.stages) + (t.dots ? "_dots" : "")),
+                            TilingOf(g, t).Text() + StagesText(t.stages) + (t.dots ? "_dots" : "")),
       .launches = {},
       .scratch_bytes = {}};
   out.launches.push_back(EmitTiles(r, g, t, out.kernel));
-  AddPieces(r, g, t.pieces, out);
+  TilingOf(g, t).AddUp(r, out);
   return out;
 }
 

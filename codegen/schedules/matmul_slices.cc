@@ -74,30 +74,30 @@ void SliceLoop::Put(std::span<const Vals> fetched, const Dim& stage) const {
   });
 }
 
-Vals SliceLoop::Run(const Gemm& g, const Piece& piece, Vals sums) const {
+Vals SliceLoop::Run(const TilePart& part, Vals sums) const {
   Builder& b = m.b;
-  const Dim steps = piece.steps(g.k);
-  const auto counter = [&](Val i) { return m.e.Coordinate(i, LastIndex(steps)); };
+  const auto step = [&](Val i) { return m.e.Coordinate(i, LastIndex(part.most)); };
+  const auto k = [&](const Dim& at) { return (part.first + at) * copies[0].depth; };
   if (stages == 1)
-    return b.For({b.Int(0), b.Scalar(steps), b.Int(1)}, std::move(sums), [&](Val i, Vals carried) {
-      Fill(piece.K(g.k, counter(i)));
+    return b.For({b.Int(0), part.steps, b.Int(1)}, std::move(sums), [&](Val i, Vals carried) {
+      Fill(k(step(i)));
       b.Barrier();
       carried = multiply(std::move(carried), 0);
       b.Barrier();
       return carried;
     });
-  Fill(piece.K(g.k, 0));
+  Fill(k(0));
   b.Barrier();
-  const Dim last = steps - 1;
-  sums = b.For({b.Int(0), b.Scalar(last), b.Int(1)}, std::move(sums), [&](Val i, Vals carried) {
-    const Dim step = counter(i);
-    const std::vector<Vals> fetched = Fetch(piece.K(g.k, step + 1));
-    carried = multiply(std::move(carried), Mod(step, stages));
-    Put(fetched, Mod(step + 1, stages));
+  const Val last = part.steps - 1.0;
+  sums = b.For({b.Int(0), last, b.Int(1)}, std::move(sums), [&](Val i, Vals carried) {
+    const Dim at = step(i);
+    const std::vector<Vals> fetched = Fetch(k(at + 1));
+    carried = multiply(std::move(carried), Mod(at, stages));
+    Put(fetched, Mod(at + 1, stages));
     b.Barrier();
     return carried;
   });
-  return multiply(std::move(sums), Mod(last, stages));
+  return multiply(std::move(sums), Mod(step(last), stages));
 }
 
 std::string StagesText(int64_t stages) { return stages > 1 ? "_staged" : ""; }

@@ -48,8 +48,8 @@ struct SliceLoop {
   std::vector<SliceCopy> copies;
   std::function<Vals(Vals sums, const ir::Dim& stage)> multiply;
 
-  // The sums after all of a piece of k.
-  Vals Run(const Gemm& g, const Piece& piece, Vals sums) const;
+  // The sums after all steps of a part of a tile.
+  Vals Run(const TilePart& part, Vals sums) const;
 
  private:
   // Calls `body` for each of this invocation's units, which is one where `inside`.

@@ -63,6 +63,16 @@ class RegionTest : public ::testing::TestWithParam<Caps (*)()> {
     return ran;
   }
 
+  // The same under this choice alone.
+  void ExpectRightBy(std::string_view choice) {
+    const auto region = Region::Of(f_, caps_);
+    ASSERT_TRUE(region.ok()) << region.status();
+    const absl::StatusOr<Choice> parsed = ParseChoice(*region, choice);
+    ASSERT_TRUE(parsed.ok()) << parsed.status();
+    Interpret();
+    ExpectRightUnder(*parsed, *region);
+  }
+
   // The schedule that Generate takes.
   std::string Chosen() {
     const auto region = Region::Of(f_, caps_);
@@ -226,6 +236,15 @@ TEST_P(RegionTest, FewTilesOfALongProductAreSummedInPieces) {
   const absl::StatusOr<Program> program = Generate(*region);
   ASSERT_TRUE(program.ok()) << Message(program.status());
   EXPECT_EQ(program->launches.size(), caps_.runs_on_cpu ? 1u : 2u) << program->kernel;
+}
+
+TEST_P(RegionTest, WorkgroupsShareWholeTilesAndParts) {
+  if (caps_.runs_on_cpu) GTEST_SKIP() << "workgroups share nothing on this device";
+  Value a = Argument({70, 36}), b = Argument({36, 100});
+  Return(f_(ir::Relu{}, {f_(ir::MatMul{}, {a, b})}));
+  for (const int stages : {1, 2})
+    ExpectRightBy(fmt::format(
+        "matmul_shared(rows=16, columns=16, depth=8, workgroups=32, stages={}, dots=0)", stages));
 }
 
 TEST_P(RegionTest, ProductsOfBytesUseDotsWhereTheDeviceHasThem) {
