@@ -261,5 +261,34 @@ TEST(SpirvTextTest, EqualKernelsPrintEqually) {
   EXPECT_EQ(PrintSpirv(TreeSum(), RichCaps()), PrintSpirv(TreeSum(), RichCaps()));
 }
 
+// The operands of the product of such matrices that are said to be signed; 0 where none is.
+uint32_t SignedOperands(DType a, DType b_type, DType sum) {
+  const Kernel k = MakeKernel("product", [&](Builder& b, Val) {
+    const uint16_t left = b.AddView(Shared("left", {a}, 64));
+    const uint16_t right = b.AddView(Shared("right", {b_type}, 64));
+    const uint16_t out = b.AddView(Shared("sums", {sum}, 64));
+    const Val x =
+        b.MatrixLoad(left, Type::Matrix(a, MatrixUse::kA, 8, 8), b.Int(0), b.Int(8), false);
+    const Val y =
+        b.MatrixLoad(right, Type::Matrix(b_type, MatrixUse::kB, 8, 8), b.Int(0), b.Int(8), false);
+    const Val zero = b.Literal(Type::Matrix(sum, MatrixUse::kAccumulator, 8, 8), 0);
+    b.MatrixStore(out, b.Int(0), b.Int(8), b.MatrixMulAdd(x, y, zero));
+  });
+  constexpr uint32_t kMulAdd = 4459;  // OpCooperativeMatrixMulAddKHR
+  const std::vector<uint32_t> words = PrintSpirv(k, RichCaps());
+  for (size_t at = 5; at < words.size(); at += words[at] >> 16)
+    if ((words[at] & 0xffff) == kMulAdd) return words[at] >> 16 == 7 ? words[at + 6] : 0;
+  ADD_FAILURE() << "no product";
+  return 0;
+}
+
+TEST(SpirvMatrixTest, SaysWhichElementsAreSigned) {
+  EXPECT_EQ(SignedOperands(DType::kF16, DType::kF16, DType::kF32), 0u);
+  EXPECT_EQ(SignedOperands(DType::kU8, DType::kU8, DType::kU32), 0u);
+  EXPECT_EQ(SignedOperands(DType::kI8, DType::kI8, DType::kI32), 1u | 2u | 4u | 8u);
+  EXPECT_EQ(SignedOperands(DType::kU8, DType::kI8, DType::kI32), 2u | 4u | 8u);
+  EXPECT_EQ(SignedOperands(DType::kI8, DType::kU8, DType::kI32), 1u | 4u | 8u);
+}
+
 }  // namespace
 }  // namespace forge::codegen
