@@ -277,7 +277,7 @@ class Builder {
   Val Ballot(Val condition);                 // u32x4
   // `matrix` is a Type::Matrix; literals of such types fill it. Its rows, or columns where
   // `column_major`, begin at `index` and lie `stride` elements of the view apart; both are the same
-  // in the whole subgroup, and place rows at multiples of 16 bytes.
+  // in the whole subgroup, and place rows at multiples of 16 bytes, or of a row that is shorter.
   Val MatrixLoad(uint16_t view, const Type& matrix, Val index, Val stride, bool column_major);
   void MatrixStore(uint16_t view, Val index, Val stride, Val matrix);  // by rows
   Val MatrixMulAdd(Val a, Val b, Val c);                               // a b + c

@@ -151,6 +151,21 @@ bool Region::Contiguous(int anchor_operand, const Dims& index, const ir::SymbolR
          AlignedBase(Flatten(at, type.shape()), lane, lanes).has_value();
 }
 
+int64_t Region::ArgumentsBehind(std::vector<uint32_t> values) const {
+  std::vector<bool> needed(places_.size());
+  for (uint32_t v : values)
+    if (v != ir::kAbsent) needed[v] = true;
+  const auto& nodes = body_->nodes();
+  for (auto n = nodes.rbegin(); n != nodes.rend(); ++n) {
+    if (&*n == anchor_ || !needed[n->first_out]) continue;
+    for (uint32_t v : n->in)
+      if (v != ir::kAbsent) needed[v] = true;
+  }
+  const auto& arguments = body_->arguments();
+  return std::count_if(arguments.begin(), arguments.end(),
+                       [&](const auto& a) { return needed[a.value]; });
+}
+
 bool Region::LiesAlong(size_t axis, size_t other, int lanes) const {
   const auto lane = std::make_shared<ir::Symbol>(
       ir::Symbol{.name = "lane", .min = 0, .max = lanes - 1, .divisor = 1});

@@ -29,6 +29,9 @@ class Region {
   const ir::Type& anchor_output() const;  // without an anchor: the first result
   int operand_count() const;              // arguments, then results
 
+  // How many arguments these values are computed from, other than through the anchor.
+  int64_t ArgumentsBehind(std::vector<uint32_t> values) const;
+
   // Where an element of the anchor's result ends up, as an index of `value`, over axes(); null when
   // `value` does not depend on the anchor.
   const ir::Dims* PlaceOf(uint32_t value) const;

@@ -130,7 +130,7 @@ absl::Status RunSelfTest(VulkanDevice& device, std::span<const std::string> know
 }
 
 std::string SelfTestReport::Title(const Queries& q) {
-  constexpr int kVersion = 3;
+  constexpr int kVersion = 4;
   return OneLine(fmt::format("forge self-test {} of {} driver {:#x}", kVersion,
                              q.properties.deviceName, q.properties.driverVersion));
 }

@@ -33,6 +33,7 @@ int LanesAlongAxis(const Region& r, const Gemm& g, int operand, Dim Gemm::At::* 
 }
 
 void SetLanes(const Region& r, Gemm& g) {
+  g.a_lanes_m = LanesAlongAxis(r, g, g.a_operand, &Gemm::At::m, g.m);
   g.a_lanes_k = LanesAlongAxis(r, g, g.a_operand, &Gemm::At::k, g.k);
   if (g.b_padded) return;
   g.b_lanes_k = LanesAlongAxis(r, g, g.b_operand, &Gemm::At::k, g.k);

@@ -24,7 +24,8 @@ struct Gemm {
   // Products of scratch, whose elements are not those of the region's anchor; null: they are.
   std::function<Val(Emission&, const At&, int lanes)> load_a, load_b;
   std::function<void(Emission&, const At&, Val v, int lanes)> store;
-  int a_lanes_k = 1, b_lanes_k = 1, b_lanes_n = 1;  // neighbours loaded at once along an axis
+  // Neighbours loaded at once along an axis.
+  int a_lanes_m = 1, a_lanes_k = 1, b_lanes_k = 1, b_lanes_n = 1;
 
   Val A(Emission& m, const At& at, int lanes = 1) const;
   Val B(Emission& m, const At& at, int lanes = 1) const;

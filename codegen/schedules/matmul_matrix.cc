@@ -54,6 +54,7 @@ bool DotsAreAsQuick(const MatrixShape& shape, const Caps& caps) {
 // Shared memory is filled, and read, in vectors.
 constexpr int kVector = 4;
 constexpr int64_t kRowBytes = 16;  // where rows of a matrix may begin
+constexpr int kDepth = 64;         // of slices, by the estimates of tools/propose-defaults
 
 // Numbers that follow from the parameters and the device.
 struct Sizes {
@@ -66,7 +67,7 @@ struct Sizes {
         columns(t.subgroup_columns * t.columns * shape.n),
         depth(t.depth * shape.k),
         stages(t.stages) {}
-  int64_t stage_pitch() const { return shape.n + 4; }
+  int64_t result_pitch() const { return shape.n + 4; }
   // Elements from row to row of a slice: rows begin in different banks.
   int64_t pitch() const {
     const int64_t unit = kRowBytes * 8 / BitWidth(shape.a);
@@ -74,7 +75,7 @@ struct Sizes {
   }
   int64_t SharedBytes() const {
     return stages * (rows + columns) * pitch() * BitWidth(shape.a) / 8 +
-           subgroups * shape.m * stage_pitch() * BitWidth(shape.c) / 8;
+           subgroups * shape.m * result_pitch() * BitWidth(shape.c) / 8;
   }
   MatrixShape shape;
   int64_t lanes, subgroups, threads;  // lanes of a subgroup; subgroups and threads of a workgroup
@@ -105,7 +106,7 @@ std::shared_ptr<void> Defaults(const Region& r) {
   shrink(t.rows, t.subgroup_rows, shape->m, g.m.max());
   shrink(t.columns, t.subgroup_columns, shape->n, g.n.max());
   // Lanes of narrow subgroups hold so much of a matrix that deeper slices spill.
-  if (r.caps().matrix_subgroup_size() >= 32) t.depth = 4;
+  if (r.caps().matrix_subgroup_size() >= 32) t.depth = std::clamp(kDepth / shape->k, 1, 4);
   while (t.depth > 1 && ((t.depth / 2) * shape->k >= g.k.max() ||
                          Sizes(t, *shape, r.caps()).SharedBytes() > r.caps().max_shared_bytes))
     t.depth /= 2;
@@ -159,7 +160,7 @@ class Tile {
   const Sizes& s_;
   Tiling tiling_;
   Shared a_, b_;
-  uint16_t stage_;  // [subgroup][row][stage_pitch]
+  uint16_t results_;  // [subgroup][row][result_pitch]
   Dim batch_, row_tile_, column_tile_;
   Dim local_, lane_, subgroup_, first_row_, first_column_;  // the last two: of the subgroup
 };
@@ -172,11 +173,11 @@ Tile::Tile(Emission& m, const Gemm& g, const MatmulMatrix& t, const Sizes& s)
       tiling_(TilingOf(g, t, s)),
       a_(NewShared(true, s.rows)),
       b_(NewShared(false, s.columns)),
-      stage_(
-          m.b.AddView({.name = "stage",
+      results_(
+          m.b.AddView({.name = "results",
                        .space = Space::kShared,
                        .elem = Type{s.shape.c},
-                       .extent = static_cast<uint32_t>(s.subgroups * s.shape.m * s.stage_pitch()),
+                       .extent = static_cast<uint32_t>(s.subgroups * s.shape.m * s.result_pitch()),
                        .reads = true,
                        .writes = true})) {}
 
@@ -208,7 +209,7 @@ SliceCopy Tile::Copy(const Shared& s) {
       m_.b.Store(s.view, m_.e.Value(row * pitch() + FloorDiv(k, kVector)), fetched[i]);
     }
   };
-  return {.slice = s.slice, .depth = s_.depth, .steps = kVector, .fetch = fetch, .put = put};
+  return {.slice = s.slice, .steps = kVector, .fetch = fetch, .put = put};
 }
 
 Val Tile::Matrix(const Shared& s, const Dim& stage, const Dim& along, int64_t k) {
@@ -239,7 +240,7 @@ Vals Tile::Multiply(Vals sums, const Dim& stage) {
 // workgroup's tile.
 void Tile::FinishMatrix(const TilePart& tile_part, const Dim& row, const Dim& column) {
   const int lanes = LanesFor(g_.n);
-  const Dim part = subgroup_ * (s_.shape.m * s_.stage_pitch());
+  const Dim part = subgroup_ * (s_.shape.m * s_.result_pitch());
   const int64_t vectors = int64_t{s_.shape.m} * s_.shape.n / lanes;
   for (int64_t first = 0; first < vectors; first += s_.lanes) {
     const Dims place = Unflatten(lane_ + first, {s_.shape.m, s_.shape.n / lanes});
@@ -253,22 +254,22 @@ void Tile::FinishMatrix(const TilePart& tile_part, const Dim& row, const Dim& co
       Vals parts;
       for (int l = 0; l < lanes; ++l)
         parts.push_back(m_.b.Load(
-            stage_, m_.e.Value(part + place[0] * s_.stage_pitch() + place[1] * lanes + l)));
+            results_, m_.e.Value(part + place[0] * s_.result_pitch() + place[1] * lanes + l)));
       for (Val& part : parts)
         if (part.type() == kU32) part = bitcast(part, DType::kI32);
       const Val v = lanes == 1 ? parts[0] : m_.b.Pack(parts[0].type().Lanes(lanes), parts);
-      tiling_.Finish(m_, tile_part, in_row, in_column, {batch_, i.at, j.at, 0}, v);
+      tiling_.Store(m_, tile_part, in_row, in_column, {batch_, i.at, j.at, 0}, v);
     };
     IfInside(m_.b, inside, store);
   }
 }
 
 void Tile::Finish(const TilePart& tile_part, const Vals& sums) {
-  const Dim part = subgroup_ * (s_.shape.m * s_.stage_pitch());
+  const Dim part = subgroup_ * (s_.shape.m * s_.result_pitch());
   for (int64_t i = 0; i < t_.rows; ++i)
     for (int64_t j = 0; j < t_.columns; ++j) {
       if (i + j > 0) m_.b.Barrier();  // the last matrix has been read
-      m_.b.MatrixStore(stage_, m_.e.Value(part), m_.b.Int(s_.stage_pitch()),
+      m_.b.MatrixStore(results_, m_.e.Value(part), m_.b.Int(s_.result_pitch()),
                        sums[static_cast<size_t>(i * t_.columns + j)]);
       m_.b.Barrier();
       FinishMatrix(tile_part, first_row_ + i * s_.shape.m, first_column_ + j * s_.shape.n);
@@ -279,7 +280,8 @@ void Tile::RunPart(const SliceLoop& loop, const TilePart& part) {
   batch_ = part.batch, row_tile_ = part.row, column_tile_ = part.column;
   const Type sum = Type::Matrix(s_.shape.c, MatrixUse::kAccumulator, s_.shape.m, s_.shape.n);
   const Vals zeros(static_cast<size_t>(t_.rows * t_.columns), m_.b.Literal(sum, 0));
-  Finish(part, loop.Run(part, zeros));
+  const Vals sums = loop.Run(part, zeros);
+  tiling_.Finish(m_, part, [&](const TilePart& how) { Finish(how, sums); });
 }
 
 void Tile::Run(const Dim& at) {
@@ -293,6 +295,7 @@ void Tile::Run(const Dim& at) {
       .m = m_,
       .threads = s_.threads,
       .local = local_,
+      .depth = s_.depth,
       .stages = t_.stages,
       .copies = {Copy(a_), Copy(b_)},
       .multiply = [this](Vals sums, const Dim& stage) { return Multiply(std::move(sums), stage); }};

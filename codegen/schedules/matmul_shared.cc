@@ -174,7 +174,7 @@ SliceCopy Tile::Copy(const Shared& s) {
     }
   };
   const int64_t steps = t_.dots ? kBytes : on_k ? s.slice.lanes : 1;
-  return {.slice = s.slice, .depth = t_.depth, .steps = steps, .fetch = fetch, .put = put};
+  return {.slice = s.slice, .steps = steps, .fetch = fetch, .put = put};
 }
 
 Val Tile::MultiplyAdd(Val a, Val b, Val sum) {
@@ -216,7 +216,7 @@ void Tile::Finish(const TilePart& part, const Vals& sums) {
                                                static_cast<size_t>(lanes));
       auto store = [&] {
         const Val v = lanes == 1 ? own[0] : m_.b.Pack(type_.Lanes(lanes), own);
-        tiling_.Finish(m_, part, in_row, in_column, {batch_, row.at, column.at, 0}, v);
+        tiling_.Store(m_, part, in_row, in_column, {batch_, row.at, column.at, 0}, v);
       };
       IfInside(m_.b, Both(row.inside, column.inside), store);
     }
@@ -225,7 +225,8 @@ void Tile::Finish(const TilePart& part, const Vals& sums) {
 void Tile::RunPart(const SliceLoop& loop, const TilePart& part) {
   batch_ = part.batch, row_tile_ = part.row, column_tile_ = part.column;
   const Vals zeros(static_cast<size_t>(own_rows() * own_columns()), m_.b.Literal(type_, 0));
-  Finish(part, loop.Run(part, zeros));
+  const Vals sums = loop.Run(part, zeros);
+  tiling_.Finish(m_, part, [&](const TilePart& how) { Finish(how, sums); });
 }
 
 void Tile::Run(const Dim& at) {
@@ -235,6 +236,7 @@ void Tile::Run(const Dim& at) {
       .m = m_,
       .threads = kThreads,
       .local = local_,
+      .depth = t_.depth,
       .stages = t_.stages,
       .copies = {Copy(a_), Copy(b_)},
       .multiply = [this](Vals sums, const Dim& stage) { return Multiply(std::move(sums), stage); }};

@@ -5,18 +5,18 @@ namespace forge::codegen {
 
 using ir::Dim;
 
-Slice::Slice(const Gemm& g, bool is_a, int64_t length)
-    : g(g),
-      is_a(is_a),
-      length(length),
-      lanes(is_a ? g.a_lanes_k : std::max(g.b_lanes_k, g.b_lanes_n)),
-      lanes_on_k(is_a || g.b_lanes_k >= g.b_lanes_n) {}
+Slice::Slice(const Gemm& g, bool is_a, int64_t length) : g(g), is_a(is_a), length(length) {
+  const int on_k = is_a ? g.a_lanes_k : g.b_lanes_k, across = is_a ? g.a_lanes_m : g.b_lanes_n;
+  lanes_on_k = on_k >= across;
+  lanes = std::max(on_k, across);
+}
 
 Val Slice::Load(Emission& m, const Dim& batch, const Dim& along, const Dim& k) const {
   // Vectors are whole: they are inside when their first element is.
   const Position p = Guard(m, along, is_a ? g.m : g.n), q = Guard(m, k, g.k);
   Gemm::At at{batch, p.at, p.at, q.at};
-  (lanes_on_k ? at.k : at.n) = (lanes_on_k ? q : p).at + m.e.Lane(lanes);
+  Dim& vector = lanes_on_k ? at.k : is_a ? at.m : at.n;
+  vector = vector + m.e.Lane(lanes);
   return Where(Both(p.inside, q.inside), is_a ? g.A(m, at, lanes) : g.B(m, at, lanes), 0);
 }
 
@@ -32,7 +32,7 @@ std::vector<Vals> Slice::LoadAlongK(Emission& m, const Dim& batch, const Dim& al
 
 void SliceLoop::ForUnits(absl::FunctionRef<void(const Unit& unit)> body) const {
   for (const SliceCopy& c : copies) {
-    const int64_t columns = c.slice.length / c.slice.columns(), rows = c.depth / c.steps;
+    const int64_t columns = c.slice.length / c.slice.columns(), rows = depth / c.steps;
     for (int64_t first = 0; first < columns * rows; first += threads) {
       const Dim at = local + first;
       const bool along_k = c.slice.runs_along_k();
@@ -76,28 +76,29 @@ void SliceLoop::Put(std::span<const Vals> fetched, const Dim& stage) const {
 
 Vals SliceLoop::Run(const TilePart& part, Vals sums) const {
   Builder& b = m.b;
-  const auto step = [&](Val i) { return m.e.Coordinate(i, LastIndex(part.most)); };
-  const auto k = [&](const Dim& at) { return (part.first + at) * copies[0].depth; };
+  const auto k = [&](Val i) {
+    return m.e.Coordinate(m.e.Value(part.first) + i, part.last) * depth;
+  };
   if (stages == 1)
     return b.For({b.Int(0), part.steps, b.Int(1)}, std::move(sums), [&](Val i, Vals carried) {
-      Fill(k(step(i)));
+      Fill(k(i));
       b.Barrier();
       carried = multiply(std::move(carried), 0);
       b.Barrier();
       return carried;
     });
-  Fill(k(0));
+  Fill(k(b.Int(0)));
   b.Barrier();
   const Val last = part.steps - 1.0;
+  const auto stage = [&](Val i) { return Mod(m.e.Coordinate(i, part.last), stages); };
   sums = b.For({b.Int(0), last, b.Int(1)}, std::move(sums), [&](Val i, Vals carried) {
-    const Dim at = step(i);
-    const std::vector<Vals> fetched = Fetch(k(at + 1));
-    carried = multiply(std::move(carried), Mod(at, stages));
-    Put(fetched, Mod(at + 1, stages));
+    const std::vector<Vals> fetched = Fetch(k(i + 1.0));
+    carried = multiply(std::move(carried), stage(i));
+    Put(fetched, stage(i + 1.0));
     b.Barrier();
     return carried;
   });
-  return multiply(std::move(sums), Mod(step(last), stages));
+  return multiply(std::move(sums), stage(last));
 }
 
 std::string StagesText(int64_t stages) { return stages > 1 ? "_staged" : ""; }

@@ -12,6 +12,7 @@ struct Slice {
   Slice(const Gemm& g, bool is_a, int64_t length);
   int64_t columns() const { return lanes_on_k ? 1 : lanes; }  // of C's axis, loaded at once
   // Whether neighbouring invocations load neighbours along k, else along C's axis.
+  // Where nothing tells, rows of A lie along k and rows of B do not.
   bool runs_along_k() const { return lanes_on_k && (is_a || lanes > 1); }
 
   // Neighbours of the operand, the first at `along` C's axis and `k`; 0 where they lie outside.
@@ -31,7 +32,7 @@ struct Slice {
 // at a time.
 struct SliceCopy {
   const Slice& slice;
-  int64_t depth, steps;  // along k: of the slice, of a unit
+  int64_t steps;                                                      // of k, in a unit
   std::function<Vals(const ir::Dim& along, const ir::Dim& k)> fetch;  // `along`: of the slice
   std::function<void(const Vals& fetched, const ir::Dim& stage, const ir::Dim& along,
                      const ir::Dim& k)>
@@ -42,6 +43,7 @@ struct SliceLoop {
   Emission& m;
   int64_t threads;  // of the workgroup, which is one-dimensional
   ir::Dim local;    // this invocation
+  int64_t depth;    // along k, of slices
   // 1, or 2: what is multiplied next is on its way from memory meanwhile, and shared memory holds
   // both.
   int64_t stages;

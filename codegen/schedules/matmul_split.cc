@@ -10,8 +10,6 @@ using ir::Dims;
 // As many workgroups fill most devices, and parts shorter than this along k cost more to add up
 // than they gain. No query tells how many workgroups a device runs at once.
 constexpr int64_t kEnoughTiles = 32, kLeastPart = 128, kMostParts = 8;
-// A workgroup has at most this many parts that are not whole tiles: its first and its last.
-constexpr int64_t kSlots = 2;
 
 }  // namespace
 
@@ -22,8 +20,6 @@ Tiling::Tiling(const Gemm& g, int64_t rows, int64_t columns, int64_t depth, int6
       depth_(depth),
       workgroups_(workgroups),
       grid_{g.batch, CeilDiv(g.m, rows), CeilDiv(g.n, columns)} {}
-
-bool Tiling::has_known_size() const { return (tiles() * steps()).is_constant(); }
 
 int64_t Tiling::SuggestWorkgroups() const {
   if (!has_known_size()) return 0;
@@ -39,54 +35,95 @@ std::string Tiling::Text() const {
 }
 
 int64_t Tiling::scratch_bytes() const {
-  return workgroups_ * kSlots * rows_ * columns_ * BitWidth(AccumulatorOf(g_.dtype).elem) / 8;
+  return workgroups_ * slots() * rows_ * columns_ * BitWidth(AccumulatorOf(g_.dtype).elem) / 8;
+}
+
+// Each launch binds scratch beside its operands.
+bool Tiling::BindsTooMany(const Region& r) const {
+  std::vector<uint32_t> results;
+  for (const ir::Function::Result& result : r.body().results()) results.push_back(result.value);
+  const auto own = static_cast<int64_t>(results.size());
+  const int64_t before = r.ArgumentsBehind(r.anchor()->in);
+  const int64_t after = r.ArgumentsBehind(results) + own + (g_.start ? 1 : 0);
+  const int64_t tiles = may_be_whole() ? r.operand_count() : before;
+  return std::max(tiles, after) + 1 > r.caps().max_operands;
 }
 
 Verdict Tiling::Fits(const Region& r) const {
   if (!shared()) return Verdict::Yes();
-  const Caps& caps = r.caps();
-  const auto operands =
-      static_cast<int64_t>(r.body().arguments().size() + r.body().results().size());
+  const Dim all = tiles() * steps();
+  if (all.min() < workgroups_) return Verdict::No("there are fewer steps to share");
+  if (all.max() >= int64_t{1} << 30) return Verdict::No("too many steps to share");
   if (has_known_size() && share().constant() % steps().constant() == 0)
     return Verdict::No("workgroups have whole tiles");
-  if (may_be_whole() && operands + 1 > caps.max_operands) return Verdict::No("no room for scratch");
-  if ((tiles() * steps()).min() < workgroups_) return Verdict::No("there are fewer steps to share");
-  if ((tiles() * steps()).max() >= int64_t{1} << 30) return Verdict::No("too many steps to share");
-  if (scratch_bytes() > std::min(kMostScratchBytes, caps.max_operand_bytes))
+  if (scratch_bytes() > std::min(kMostScratchBytes, r.caps().max_operand_bytes))
     return Verdict::No("parts need too much scratch");
+  if (BindsTooMany(r)) return Verdict::No("no room for scratch");
   return Verdict::Yes();
 }
 
-bool Tiling::ends_with_tiles() const {
-  return has_known_size() && steps().constant() % share().constant() == 0;
+int64_t Tiling::of_one_tile() const {
+  if (!shared() || !has_known_size() || workgroups_ % tiles().constant() != 0) return 0;
+  return workgroups_ / tiles().constant();
 }
 
-TilePart Tiling::PartAt(Emission& m, const Dim& tile) const {
+Dim Tiling::share() const {
+  const int64_t parts = of_one_tile();
+  return parts > 0 ? CeilDiv(steps(), parts) : CeilDiv(tiles() * steps(), workgroups_);
+}
+
+Dim Tiling::WorkgroupAt(const Dim& tile, const Dim& step) const {
+  const int64_t parts = of_one_tile();
+  return parts > 0 ? tile * parts + FloorDiv(step, share())
+                   : FloorDiv(tile * steps() + step, share());
+}
+
+// The first one where the workgroup began within the tile, or with it.
+Dim Tiling::SlotOf(Emission& m, const Dim& tile, const Dim& workgroup) const {
+  if (slots() == 1) return workgroup;
+  const Val is_later = m.e.Value(tile * steps()) > m.e.Value(workgroup * share());
+  const Val later = select(is_later, m.b.Int(1), m.b.Int(0));
+  return workgroup * slots() + m.e.Coordinate(later, slots() - 1);
+}
+
+TilePart Tiling::PartAt(const Dim& tile) const {
   const Dims at = Unflatten(tile, grid_);
-  TilePart part{.batch = at[0], .row = at[1], .column = at[2], .most = steps()};
-  part.steps = m.b.Scalar(steps());
+  return {.batch = at[0], .row = at[1], .column = at[2], .last = LastIndex(steps())};
+}
+
+TilePart Tiling::OnlyPart(Emission& m, const Dim& workgroup) const {
+  if (!shared()) {
+    TilePart all = PartAt(workgroup);
+    all.steps = m.b.Scalar(steps());
+    return all;
+  }
+  const int64_t parts = of_one_tile();
+  TilePart part = PartAt(FloorDiv(workgroup, parts));
+  part.first = Mod(workgroup, parts) * share();
+  part.steps = m.b.Scalar(share());
+  part.last = parts * share().constant() - 1;
+  part.is_whole = m.b.Literal(kBool, 0);
+  part.slot = workgroup;
   return part;
 }
 
 void Tiling::ForParts(Emission& m, const Dim& workgroup,
                       absl::FunctionRef<void(const TilePart&)> body) const {
-  if (!shared()) return body(PartAt(m, workgroup));
+  if (!shared() || of_one_tile() > 0) return body(OnlyPart(m, workgroup));
   Builder& b = m.b;
   const Dim begin = workgroup * share(), end = Min(begin + share(), tiles() * steps());
-  const Dim most_tiles = ends_with_tiles() ? Dim(1) : CeilDiv(share(), steps()) + 1;
-  b.For({b.Int(0), b.Scalar(most_tiles), b.Int(1)}, {}, [&](Val i, const Vals&) {
-    const Dim number = m.e.Coordinate(i, LastIndex(most_tiles));
-    const Dim tile = FloorDiv(begin, steps()) + number;
-    const Dim first = Max(begin, tile * steps()), last = Min(end, (tile + 1) * steps());
+  const Dim most = CeilDiv(share(), steps()) + 1;
+  b.For({b.Int(0), b.Scalar(most), b.Int(1)}, {}, [&](Val i, const Vals&) {
+    const Dim number = FloorDiv(begin, steps()) + m.e.Coordinate(i, LastIndex(most));
+    const Dim first = Max(begin, number * steps()), last = Min(end, (number + 1) * steps());
     const Val count = m.e.Value(last) - m.e.Value(first);
     b.If(count > 0.0, [&] {
-      TilePart part = PartAt(m, m.e.Coordinate(m.e.Value(tile), LastIndex(tiles())));
-      part.first = m.e.Coordinate(m.e.Value(first - tile * steps()), LastIndex(steps()));
-      part.is_whole = count == part.steps;
+      const Dim tile = m.e.Coordinate(m.e.Value(number), LastIndex(tiles()));
+      TilePart part = PartAt(tile);
+      part.first = m.e.Coordinate(m.e.Value(first - number * steps()), LastIndex(steps()));
       part.steps = count;
-      // The first part of a workgroup, and one that begins a tile.
-      const Val later = select(m.e.Value(first) > m.e.Value(begin), b.Int(1), b.Int(0));
-      part.slot = workgroup * kSlots + m.e.Coordinate(later, kSlots - 1);
+      part.is_whole = may_be_whole() ? count == b.Scalar(steps()) : b.Literal(kBool, 0);
+      part.slot = SlotOf(m, tile, workgroup);
       body(part);
       b.Barrier();  // shared memory is filled anew
     });
@@ -94,44 +131,45 @@ void Tiling::ForParts(Emission& m, const Dim& workgroup,
   });
 }
 
+void Tiling::Finish(Emission& m, TilePart part,
+                    absl::FunctionRef<void(const TilePart&)> body) const {
+  if (!part.is_whole) return body(part);
+  const auto finish = [&] {
+    body(part);
+    return Vals{};
+  };
+  const auto keep = [&] {
+    TilePart kept = part;
+    kept.kept = true;
+    body(kept);
+    return Vals{};
+  };
+  m.b.If(part.is_whole, finish, keep);
+}
+
 Dim Tiling::PlaceOf(const Dim& slot, const Dim& row, const Dim& column, int lanes) const {
   return (slot * rows_ + row) * (columns_ / lanes) + FloorDiv(column, lanes);
 }
 
-void Tiling::Finish(Emission& m, const TilePart& part, const Dim& row, const Dim& column,
-                    const Gemm::At& at, Val v) const {
+void Tiling::Store(Emission& m, const TilePart& part, const Dim& row, const Dim& column,
+                   Gemm::At at, Val v) const {
   const int lanes = v.type().lanes;
-  const auto finish = [&] {
-    Gemm::At c = at;
-    c.n = c.n + m.e.Lane(lanes);
-    g_.FinishFromZero(m, c, v, lanes);
-    return Vals{};
-  };
-  const auto keep = [&] {
-    m.e.StoreScratch(0, PlaceOf(part.slot, row, column, lanes), v);
-    return Vals{};
-  };
-  if (!part.is_whole)
-    finish();
-  else if (!may_be_whole())
-    keep();
-  else
-    m.b.If(part.is_whole, finish, keep);
+  if (part.kept) return m.e.StoreScratch(0, PlaceOf(part.slot, row, column, lanes), v);
+  at.n = at.n + m.e.Lane(lanes);
+  g_.FinishFromZero(m, at, v, lanes);
 }
 
-// What the parts of a tile add up to at one place.
-Val Tiling::SumOf(Emission& m, const Dim& tile, const Dim& row, const Dim& column,
-                  int lanes) const {
+// What the parts of a tile add up to at one place; `others`: workgroups beside the first one.
+Val Tiling::SumOf(Emission& m, const Dim& tile, const Dim& others, const Dim& row,
+                  const Dim& column, int lanes) const {
   Builder& b = m.b;
   const Type type = AccumulatorOf(g_.dtype).Lanes(lanes);
-  const Dim begin = tile * steps();
-  const Val first = m.e.Value(FloorDiv(begin, share()));
-  const Val last = m.e.Value(FloorDiv(begin + steps() - 1, share()));
-  return b.For({first, last + 1.0, b.Int(1)}, {b.Literal(type, 0)}, [&](Val i, const Vals& sum) {
-    const Dim workgroup = m.e.Coordinate(i, workgroups_ - 1);
-    const Val later = select(m.e.Value(begin) > m.e.Value(workgroup * share()), b.Int(1), b.Int(0));
-    const Dim slot = workgroup * kSlots + m.e.Coordinate(later, kSlots - 1);
-    return Vals{sum[0] + m.e.LoadScratch(0, type, PlaceOf(slot, row, column, lanes))};
+  const auto unroll = others.max() < kMostParts ? Builder::Range::kWhole : Builder::Range::kNot;
+  const Vals none = {b.Literal(type, 0)};
+  return b.For({b.Int(0), m.e.Value(others + 1), b.Int(1), unroll}, none, [&](Val i, Vals sum) {
+    const Dim workgroup = WorkgroupAt(tile, 0) + m.e.Coordinate(i, others.max());
+    const Dim place = PlaceOf(SlotOf(m, tile, workgroup), row, column, lanes);
+    return Vals{sum[0] + m.e.LoadScratch(0, type, place)};
   })[0];
 }
 
@@ -146,14 +184,13 @@ void Tiling::AddUp(const Region& r, Program& out) const {
     const Dim column = place[2] * lanes;
     const Dim tile =
         Flatten({place[0], FloorDiv(place[1], rows_), FloorDiv(column, columns_)}, grid_);
-    const Dim begin = tile * steps();
+    const Dim others = WorkgroupAt(tile, steps() - 1) - WorkgroupAt(tile, 0);
     const auto add = [&] {
-      const Val sum = SumOf(m, tile, Mod(place[1], rows_), Mod(column, columns_), lanes);
+      const Val sum = SumOf(m, tile, others, Mod(place[1], rows_), Mod(column, columns_), lanes);
       g_.FinishFromZero(m, {place[0], place[1], column + m.e.Lane(lanes), 0}, sum, lanes);
     };
     // Other tiles have been finished by the workgroup that had them whole.
-    m.b.If(m.e.Value(FloorDiv(begin, share())) < m.e.Value(FloorDiv(begin + steps() - 1, share())),
-           add);
+    IfInside(m.b, others.min() > 0 ? Val{} : m.e.Value(others) > 0.0, add);
   });
   out.launches.push_back(std::move(m).Take());
 }

@@ -11,11 +11,12 @@ namespace forge::codegen {
 // What one workgroup does of one tile.
 struct TilePart {
   ir::Dim batch, row, column;  // of the tile
-  ir::Dim first = 0;           // step along k
-  Val steps;                   // as many, at least 1, at most `most`
-  ir::Dim most = 1;
-  Val is_whole;      // all steps of the tile; null: always
-  ir::Dim slot = 0;  // of scratch, where it is not
+  ir::Dim first = 0;           // step along k; steps beyond k add nothing
+  Val steps;                   // how many
+  int64_t last = 0;            // no step is beyond this one
+  Val is_whole;                // all steps of the tile; null: always
+  ir::Dim slot = 0;            // of scratch, where it is not
+  bool kept = false;           // sums go to scratch
 };
 
 class Tiling {
@@ -31,28 +32,36 @@ class Tiling {
 
   void ForParts(Emission& m, const ir::Dim& workgroup,
                 absl::FunctionRef<void(const TilePart&)> body) const;
-  ir::Dim depth() const { return depth_; }
-  // Hands `lanes` neighbours of C over: whole sums go through the epilogue. `row`, `column`: where
-  // the first is in the tile; `at`: where it is in C.
-  void Finish(Emission& m, const TilePart& part, const ir::Dim& row, const ir::Dim& column,
-              const Gemm::At& at, Val v) const;
+  // Calls `body`, which hands all sums of a part to Store, under what becomes of them.
+  void Finish(Emission& m, TilePart part, absl::FunctionRef<void(const TilePart&)> body) const;
+  // Neighbours of C, the first at `row` and `column` of the tile, and at `at` of C.
+  void Store(Emission& m, const TilePart& part, const ir::Dim& row, const ir::Dim& column,
+             Gemm::At at, Val v) const;
   // Appends the launch that adds parts up, and their scratch.
   void AddUp(const Region& r, Program& out) const;
 
  private:
   bool shared() const { return workgroups_ > 0; }
   ir::Dim tiles() const { return ir::Product(grid_); }
-  ir::Dim steps() const { return CeilDiv(g_.k, depth_); }                    // of a tile
-  ir::Dim share() const { return CeilDiv(tiles() * steps(), workgroups_); }  // of a workgroup
-  // No workgroup has steps of two tiles.
-  bool ends_with_tiles() const;
-  bool may_be_whole() const { return share().max() >= steps().min(); }
-  bool has_known_size() const;
+  ir::Dim steps() const { return CeilDiv(g_.k, depth_); }  // of a tile
+  bool has_known_size() const { return tiles().is_constant() && steps().is_constant(); }
+  // Workgroups that have parts of one tile alone: split-k. 0: of tiles as they come.
+  int64_t of_one_tile() const;
+  ir::Dim share() const;  // steps of a workgroup, less where the last tile ends
+  bool may_be_whole() const { return of_one_tile() == 0 && share().max() >= steps().min(); }
+  // Which workgroup has this step of a tile.
+  ir::Dim WorkgroupAt(const ir::Dim& tile, const ir::Dim& step) const;
+  // A workgroup keeps at most so many parts: the end of a tile that others began, and the beginning
+  // of one.
+  int64_t slots() const { return of_one_tile() > 0 ? 1 : 2; }
+  ir::Dim SlotOf(Emission& m, const ir::Dim& tile, const ir::Dim& workgroup) const;
   int64_t scratch_bytes() const;
-  TilePart PartAt(Emission& m, const ir::Dim& tile) const;
+  bool BindsTooMany(const Region& r) const;
+  TilePart PartAt(const ir::Dim& tile) const;
+  TilePart OnlyPart(Emission& m, const ir::Dim& workgroup) const;
   ir::Dim PlaceOf(const ir::Dim& slot, const ir::Dim& row, const ir::Dim& column, int lanes) const;
-  Val SumOf(Emission& m, const ir::Dim& tile, const ir::Dim& row, const ir::Dim& column,
-            int lanes) const;
+  Val SumOf(Emission& m, const ir::Dim& tile, const ir::Dim& others, const ir::Dim& row,
+            const ir::Dim& column, int lanes) const;
 
   const Gemm& g_;
   int64_t rows_, columns_, depth_, workgroups_;

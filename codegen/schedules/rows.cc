@@ -18,7 +18,7 @@ int64_t MostHeld(const Caps& caps) { return caps.runs_on_cpu ? 128 : 16; }
 // How many vectors of a row each of so many invocations sees at most.
 int64_t VectorsOf(const RowSpace& space, int64_t elements, int64_t invocations) {
   const int64_t all = space.length().max() / elements;
-  return (all + invocations - 1) / invocations;
+  return all / invocations + (all % invocations != 0 ? 1 : 0);
 }
 
 }  // namespace
