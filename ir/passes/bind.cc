@@ -82,7 +82,12 @@ absl::Status BindInto(Module& m, const Function& in, Function& out, const Bindin
 }  // namespace
 
 absl::Status Bind(Module& m, const Function& in, Function& out, const Bindings& values) {
-  return BindInto(m, in, out, values, {});
+  FORGE_RETURN_IF_ERROR(BindInto(m, in, out, values, {}));
+  for (uint32_t v = 0; v < out.value_count(); ++v)
+    if (const Type& t = out.type(v); t.is_tensor() && !t.is_constant())
+      return InvalidArgument("the extents of '{}', {}, do not follow from those of the inputs",
+                             out.NameOf(v), t.ToText());
+  return absl::OkStatus();
 }
 
 }  // namespace forge::ir

@@ -92,8 +92,9 @@ class Folder {
   std::optional<Value> Unchanged(const AnyOp& op, ValueSpan in, const Type& result) {
     if (in.size() != 1 || !in[0] || !(in[0].type() == result)) return std::nullopt;
     const OpDef& def = op.def();
-    if (def.info.keeps_order) return in[0];
     if (def.info.name == "cast") return in[0];
+    if (!result.is_tensor()) return std::nullopt;  // types without shapes say nothing of them
+    if (def.info.keeps_order) return in[0];
     if (!def.map) return std::nullopt;
     // Same type and every element from its own place.
     Dims at;

@@ -238,6 +238,20 @@ TEST_P(RegionTest, FewTilesOfALongProductAreSummedInPieces) {
   EXPECT_EQ(program->launches.size(), caps_.runs_on_cpu ? 1u : 2u) << program->kernel;
 }
 
+TEST_P(RegionTest, ProductsWithoutElementsHaveKernels) {
+  const ir::Dim n(std::make_shared<ir::Symbol>(ir::Symbol{"n"}));
+  ir::Function symbolic{"region"};
+  const Value x = symbolic.Argument("x", ir::Type::Tensor(DType::kF32, {n, 0}));
+  const Value w = symbolic.Argument("w", ir::Type::Tensor(DType::kF32, {0, 64}));
+  symbolic.Return("y", symbolic(ir::MatMul{}, {x, w}));
+  const auto region = Region::Of(symbolic, caps_);
+  ASSERT_TRUE(region.ok()) << region.status();
+  EXPECT_TRUE(CanGenerate(*region));
+  Value a = Argument({0, 64, 640}), b = Argument({640, 64});
+  Return(f_(ir::MatMul{}, {a, b}));
+  ExpectRight();
+}
+
 TEST_P(RegionTest, WorkgroupsShareWholeTilesAndParts) {
   if (caps_.runs_on_cpu) GTEST_SKIP() << "workgroups share nothing on this device";
   Value a = Argument({70, 36}), b = Argument({36, 100});

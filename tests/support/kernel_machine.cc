@@ -66,6 +66,17 @@ class Machine {
   // Elements by rows, in f64, which holds those of every matrix that is multiplied here. The value
   // of a matrix is its index.
   std::vector<std::vector<double>> matrices_;
+  // Who has touched an element of shared memory since the last barrier: an invocation, or a
+  // subgroup as a whole, which is size_ + its first one.
+  struct Touched {
+    uint64_t epoch = 0;
+    int64_t writer = kNobody, reader = kNobody;
+  };
+  static constexpr int64_t kNobody = -1, kSeveral = -2;
+  absl::Status Touch(const View& v, int64_t index, size_t who, bool writes);
+  std::vector<std::vector<Touched>> touched_;  // for each view and element
+  uint64_t epoch_ = 0;                         // counts barriers
+
   std::vector<std::vector<uint8_t>> shared_;                // for each view
   std::vector<std::vector<std::vector<uint8_t>>> private_;  // for each view and invocation
 };
@@ -82,12 +93,14 @@ absl::Status Machine::Run() {
       for (group_[0] = 0; group_[0] < grid[0]; ++group_[0]) {
         shared_.assign(k_.views.size(), {});
         private_.assign(k_.views.size(), {});
+        touched_.assign(k_.views.size(), {});
         matrices_.clear();
         for (size_t v = 0; v < k_.views.size(); ++v) {
           const View& view = k_.views[v];
           const size_t bytes =
               size_t{view.extent} * view.elem.lanes * BytesOfElement(view.elem.elem);
           if (view.space == Space::kShared) shared_[v].assign(bytes, 0xcd);
+          if (view.space == Space::kShared) touched_[v].assign(view.extent, {});
           if (view.space == Space::kPrivate)
             private_[v].assign(size_, std::vector<uint8_t>(bytes, 0xcd));
         }
@@ -283,6 +296,23 @@ absl::StatusOr<std::span<uint8_t>> Machine::Place(const View& v, size_t n, int64
   return std::span(memory).subspan(static_cast<size_t>(index * bytes), static_cast<size_t>(bytes));
 }
 
+// errors: Internal: two touch an element, one of them to write it, and no barrier lies between
+absl::Status Machine::Touch(const View& v, int64_t index, size_t who, bool writes) {
+  if (v.space != Space::kShared) return absl::OkStatus();
+  Touched& t = touched_[static_cast<size_t>(&v - k_.views.data())][static_cast<size_t>(index)];
+  if (t.epoch != epoch_) t = {.epoch = epoch_};
+  const auto me = static_cast<int64_t>(who);
+  const auto is_other = [me](int64_t by) { return by != kNobody && by != me; };
+  if (is_other(t.writer) || (writes && is_other(t.reader)))
+    return Internal("{}: a race for element {} between {} and {} of group {} {} {}", v.name, index,
+                    is_other(t.writer) ? t.writer : t.reader, me, group_[0], group_[1], group_[2]);
+  if (writes)
+    t.writer = me;
+  else
+    t.reader = is_other(t.reader) ? kSeveral : me;
+  return absl::OkStatus();
+}
+
 absl::Status Machine::RunMemory(const Inst& i, const Mask& mask) {
   const View& v = k_.views[i.view];
   const auto width = static_cast<size_t>(BytesOfElement(v.elem.elem));
@@ -290,6 +320,7 @@ absl::Status Machine::RunMemory(const Inst& i, const Mask& mask) {
     if (!mask[n]) continue;
     const auto index = static_cast<int32_t>(At(Arg(i, 0))[n][0]);
     FORGE_ASSIGN_OR_RETURN(const std::span<uint8_t> place, Place(v, n, index));
+    if (i.code != Code::kAtomic) FORGE_RETURN_IF_ERROR(Touch(v, index, n, i.code == Code::kStore));
     Bits old{};
     for (size_t l = 0; l < v.elem.lanes; ++l) std::memcpy(&old[l], &place[l * width], width);
     if (i.code == Code::kLoad) {
@@ -323,8 +354,9 @@ absl::Status Machine::AccessMatrix(const Inst& i, size_t n, const Type& type,
   for (int64_t at = 0; at < int64_t{type.rows} * type.cols; ++at) {
     const int64_t row = at / type.cols, column = at % type.cols;
     const int64_t line = by_columns ? column : row, along = by_columns ? row : column;
-    FORGE_ASSIGN_OR_RETURN(const std::span<uint8_t> place,
-                           Place(v, n, index + line * stride + along / v.elem.lanes));
+    const int64_t where = index + line * stride + along / v.elem.lanes;
+    FORGE_ASSIGN_OR_RETURN(const std::span<uint8_t> place, Place(v, n, where));
+    FORGE_RETURN_IF_ERROR(Touch(v, where, size_ + n, i.code == Code::kMatrixStore));
     uint8_t* element = &place[static_cast<size_t>(along % v.elem.lanes) * width];
     uint64_t bits = codegen::ToBits(type.elem, matrix[static_cast<size_t>(at)]);
     if (i.code == Code::kMatrixStore) std::memcpy(element, &bits, width);
@@ -389,6 +421,7 @@ absl::Status Machine::ReduceSubgroups(const Inst& i, const Mask& mask) {
 }
 
 absl::Status Machine::RunTogether(const Inst& i, const Mask& mask) {
+  if (i.code == Code::kBarrier) ++epoch_;
   if (i.code == Code::kBarrier)
     return Any(mask) && std::find(mask.begin(), mask.end(), false) != mask.end()
                ? Internal("a barrier that not all invocations reach")

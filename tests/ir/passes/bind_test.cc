@@ -87,6 +87,14 @@ TEST_F(BindTest, RefusesNumbersThatDoNotFit) {
               Fails(absl::StatusCode::kInvalidArgument, "Gemm_7"));
 }
 
+TEST_F(BindTest, RefusesExtentsThatNoInputGives) {
+  const Value x = f_.Argument("x", F32({16, 0}));
+  f_.Return("y", f_(Reshape{{Dim(n_), 0}}, {x}));  // any n is right, of no elements
+  Function out("out", &m_);
+  EXPECT_THAT(Bind(m_, f_, out, {}), Fails(absl::StatusCode::kInvalidArgument,
+                                           "f32[n, 0], do not follow from those of the inputs"));
+}
+
 TEST_F(BindTest, RefusesFieldsThatAreStillLate) {
   const Value x = f_.Argument("x", F32({6}));
   const Value shape = f_.Argument("shape", Type::Tensor(DType::kI64, {2}));

@@ -41,6 +41,17 @@ class FoldTest : public PassTest {
   }
 };
 
+// Without shapes, equal types are no sign of equal values.
+TEST_F(FoldTest, LeavesMovementsOfWhatHasNoShapeAlone) {
+  const Value x = f_.Argument("x", Type::Unranked(DType::kF32));
+  f_.Return("y", f_(Transpose{{1, 0}}, {x}));
+  const Value shape = f_.Argument("shape", Type::Tensor(DType::kI64, {2}));
+  f_.Return("z", Late(Reshape{}, x, "shape", shape));
+  const Function& after =
+      After(f_, [&](const Function& in, Function& out) { return Fold(m_, in, out); });
+  EXPECT_EQ(Ops(after), Ops(f_));
+}
+
 // ---- constants ----------------------------------------------------------------------------------
 
 TEST_F(FoldTest, EvaluatesSmallConstants) {
