@@ -195,82 +195,102 @@ constexpr Probe kProbes[] = {
 
 // ---- matrices -----------------------------------------------------------------------------------
 
-// Elements of a matrix are 0 .. 7 less this.
-int MatrixOffset(DType t) { return t == DType::kU8 ? 0 : 3; }
+// Elements lie in shared memory as schedules keep them: in vectors, rows of A and columns of B
+// along k.
+constexpr uint32_t kVector = 4;
 
-// Element `part` of those that an invocation with this word fills in.
-int MatrixElement(DType t, uint32_t word, uint32_t part) {
-  return static_cast<int>(word >> (part % 8 * 3) & 7) - MatrixOffset(t);
+// The lowest of eight numbers that elements are: on both sides of 0, or of what would be below 0
+// were it signed.
+int LowestElement(DType t) { return t == DType::kU8 ? 124 : -3; }
+
+// Element `at` of a matrix that invocations with these words fill in.
+int MatrixElement(DType t, const ProbeWords& words, uint32_t at) {
+  const uint32_t vector = at / kVector, part = vector / kProbeLanes * kVector + at % kVector;
+  return static_cast<int>(words[vector % kProbeLanes] >> (part % 8 * 3) & 7) + LowestElement(t);
 }
 
-// Fills `view`, kProbeLanes elements at a time, from a word of each invocation.
-void FillMatrix(Builder& b, uint16_t view, uint32_t elements, Val word) {
-  const DType t = b.kernel().views[view].elem.elem;
-  for (uint32_t part = 0; part * kProbeLanes < elements; ++part) {
-    const Val bits =
-        b.Emit(Code::kAnd, codegen::kU32,
-               {b.Emit(Code::kShr, codegen::kU32, {word, b.Bits(codegen::kU32, part % 8 * 3)}),
-                b.Bits(codegen::kU32, 7)});
-    const Val number =
-        b.Emit(Code::kSub, codegen::kF32,
-               {b.Convert(bits, DType::kF32), b.Literal(codegen::kF32, MatrixOffset(t))});
-    const Val at = b.Emit(Code::kAdd, codegen::kI32,
-                          {b.Builtin(BuiltinKind::kLocalX), b.Int(part * kProbeLanes)});
-    b.Store(view, at, b.Convert(number, t));
+// Fills `view`, whose elements are vectors, from a word of each invocation.
+void FillMatrix(Builder& b, uint16_t view, Val word) {
+  const codegen::View& v = b.kernel().views[view];
+  const codegen::Type type = v.elem;
+  const uint32_t vectors = v.extent;
+  const Val local = b.Builtin(BuiltinKind::kLocalX);
+  for (uint32_t first = 0; first < vectors; first += kProbeLanes) {
+    codegen::Vals elements;
+    for (uint32_t n = 0; n < kVector; ++n) {
+      const uint32_t shift = (first / kProbeLanes * kVector + n) % 8 * 3;
+      const Val shifted = b.Emit(Code::kShr, codegen::kU32, {word, b.Bits(codegen::kU32, shift)});
+      const Val bits = b.Emit(Code::kAnd, codegen::kU32, {shifted, b.Bits(codegen::kU32, 7)});
+      const Val number = b.Emit(
+          Code::kAdd, codegen::kF32,
+          {b.Convert(bits, DType::kF32), b.Literal(codegen::kF32, LowestElement(type.elem))});
+      elements.push_back(b.Convert(number, type.elem));
+    }
+    const Val at = b.Emit(Code::kAdd, codegen::kI32, {local, b.Int(first)});
+    b.If(b.Emit(Code::kLt, codegen::kBool, {at, b.Int(vectors)}),
+         [&] { b.Store(view, at, b.Pack(type, elements)); });
   }
 }
 
-// Every element of the product of the matrices that x and y fill, weighed by where it stands.
+// Every element of `results`, weighed by where it stands.
+Val SumResults(Builder& b, uint16_t results) {
+  const codegen::View& v = b.kernel().views[results];
+  const bool is_float = v.elem == codegen::kF32;
+  const codegen::Type type = is_float ? codegen::kF32 : codegen::kU32;
+  const uint32_t extent = v.extent;
+  Val sum = b.Literal(type, 0);
+  for (uint32_t first = 0; first < extent; first += kProbeLanes) {
+    const Val at =
+        b.Emit(Code::kAdd, codegen::kI32, {b.Builtin(BuiltinKind::kLocalX), b.Int(first)});
+    Val result = b.Load(results, at);
+    if (!(result.type() == type)) result = b.Emit(Code::kBitcast, type, {result});
+    const Val weight = b.Literal(type, first / kProbeLanes + 1);
+    sum = b.Emit(Code::kAdd, type, {sum, b.Emit(Code::kMul, type, {result, weight})});
+  }
+  return is_float ? b.Emit(Code::kBitcast, codegen::kU32, {sum}) : sum;
+}
+
+// The product of the matrices that x and y fill.
 Val EmitMatrices(Builder& b, const codegen::MatrixShape& s, Val x, Val y) {
   using codegen::MatrixUse;
   using codegen::Type;
-  const auto shared = [&](const char* name, DType t, uint32_t elements) {
+  const auto shared = [&](const char* name, Type t, uint32_t elements) {
     return b.AddView({.name = name,
                       .space = codegen::Space::kShared,
-                      .elem = {t},
-                      .extent = elements,
+                      .elem = t,
+                      .extent = elements / t.lanes,
                       .reads = true,
                       .writes = true});
   };
-  const uint32_t results = uint32_t{s.m} * s.n;
-  const uint16_t left = shared("left", s.a, uint32_t{s.m} * s.k);
-  const uint16_t right = shared("right", s.b, uint32_t{s.k} * s.n);
-  const uint16_t out = shared("product", s.c, results);
-  FillMatrix(b, left, uint32_t{s.m} * s.k, x);
-  FillMatrix(b, right, uint32_t{s.k} * s.n, y);
+  const uint16_t left = shared("left", Type{s.a}.Lanes(kVector), uint32_t{s.m} * s.k);
+  const uint16_t right = shared("right", Type{s.b}.Lanes(kVector), uint32_t{s.k} * s.n);
+  const uint16_t out = shared("product", {s.c}, uint32_t{s.m} * s.n);
+  FillMatrix(b, left, x);
+  FillMatrix(b, right, y);
   b.Barrier();
   const Val first =
       b.Emit(Code::kEq, codegen::kBool, {b.Builtin(BuiltinKind::kSubgroup), b.Int(0)});
   b.If(first, [&] {
     const Val zero = b.Literal(Type::Matrix(s.c, MatrixUse::kAccumulator, s.m, s.n), 0);
+    const Val pitch = b.Int(s.k / kVector);
     const Val a =
-        b.MatrixLoad(left, Type::Matrix(s.a, MatrixUse::kA, s.m, s.k), b.Int(0), b.Int(s.k), false);
-    const Val c = b.MatrixLoad(right, Type::Matrix(s.b, MatrixUse::kB, s.k, s.n), b.Int(0),
-                               b.Int(s.n), false);
+        b.MatrixLoad(left, Type::Matrix(s.a, MatrixUse::kA, s.m, s.k), b.Int(0), pitch, false);
+    const Val c =
+        b.MatrixLoad(right, Type::Matrix(s.b, MatrixUse::kB, s.k, s.n), b.Int(0), pitch, true);
     b.MatrixStore(out, b.Int(0), b.Int(s.n), b.MatrixMulAdd(a, c, zero));
   });
   b.Barrier();
-  Val sum = b.Literal(codegen::kF32, 0);
-  for (uint32_t part = 0; part * kProbeLanes < results; ++part) {
-    const Val at = b.Emit(Code::kAdd, codegen::kI32,
-                          {b.Builtin(BuiltinKind::kLocalX), b.Int(part * kProbeLanes)});
-    sum =
-        b.Emit(Code::kFma, codegen::kF32,
-               {b.Convert(b.Load(out, at), DType::kF32), b.Literal(codegen::kF32, part + 1), sum});
-  }
-  return b.Emit(Code::kBitcast, codegen::kU32, {sum});
+  return SumResults(b, out);
 }
 
 uint32_t ExpectedOfMatrices(const codegen::MatrixShape& s, const ProbeRun& r, uint32_t i) {
-  const auto element = [](DType t, const ProbeWords& words, uint32_t at) {
-    return MatrixElement(t, words[at % kProbeLanes], at / kProbeLanes);
-  };
-  int sum = 0;
+  int64_t sum = 0;
   for (uint32_t at = i; at < uint32_t{s.m} * s.n; at += kProbeLanes)
     for (uint32_t k = 0; k < s.k; ++k)
-      sum += element(s.a, r.a, at / s.n * s.k + k) * element(s.b, r.b, k * s.n + at % s.n) *
-             static_cast<int>(at / kProbeLanes + 1);
-  return std::bit_cast<uint32_t>(static_cast<float>(sum));
+      sum += int64_t{MatrixElement(s.a, r.a, at / s.n * s.k + k)} *
+             MatrixElement(s.b, r.b, at % s.n * s.k + k) * (at / kProbeLanes + 1);
+  return s.c == DType::kF32 ? std::bit_cast<uint32_t>(static_cast<float>(sum))
+                            : static_cast<uint32_t>(sum);
 }
 
 // Differs in every bit that elements are made of.
