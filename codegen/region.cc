@@ -151,7 +151,7 @@ bool Region::Contiguous(int anchor_operand, const Dims& index, const ir::SymbolR
          AlignedBase(Flatten(at, type.shape()), lane, lanes).has_value();
 }
 
-int64_t Region::ArgumentsBehind(std::vector<uint32_t> values) const {
+int64_t Region::ArgumentsBehind(const std::vector<uint32_t>& values) const {
   std::vector<bool> needed(places_.size());
   for (uint32_t v : values)
     if (v != ir::kAbsent) needed[v] = true;

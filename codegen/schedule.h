@@ -30,7 +30,7 @@ class Region {
   int operand_count() const;              // arguments, then results
 
   // How many arguments these values are computed from, other than through the anchor.
-  int64_t ArgumentsBehind(std::vector<uint32_t> values) const;
+  int64_t ArgumentsBehind(const std::vector<uint32_t>& values) const;
 
   // Where an element of the anchor's result ends up, as an index of `value`, over axes(); null when
   // `value` does not depend on the anchor.

@@ -29,7 +29,7 @@ bool RequiresSubgroupSizes(const Queries& q) {
   return (q.subgroup_size.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
 }
 struct MatrixElements {
-  VkComponentTypeKHR a, b, c;
+  VkComponentTypeKHR a = {}, b = {}, c = {};
   codegen::MatrixShape as;  // without a size
 };
 

@@ -222,7 +222,8 @@ class ModelsCompileTest : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(ModelsCompileTest, Fashion) {
-  Compile(kSource / "examples/fashion/fashion.onnx", {{"N", 4}}, 9);
+  // 9 kernels, and a launch that adds up where a GPU's workgroups share a product of few tiles.
+  Compile(kSource / "examples/fashion/fashion.onnx", {{"N", 4}}, 10);
 }
 
 struct Budget {

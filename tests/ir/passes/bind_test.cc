@@ -11,9 +11,7 @@
 namespace forge::ir {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
 class BindTest : public PassTest {

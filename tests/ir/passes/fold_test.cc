@@ -14,11 +14,8 @@
 namespace forge::ir {
 namespace {
 
-using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 
 class FoldTest : public PassTest {
  protected:
