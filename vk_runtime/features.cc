@@ -28,50 +28,46 @@ bool SubgroupOps(const Queries& q, VkSubgroupFeatureFlags ops) {
 bool RequiresSubgroupSizes(const Queries& q) {
   return (q.subgroup_size.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
 }
-struct MatrixElements {
-  VkComponentTypeKHR a = {}, b = {}, c = {};
-  codegen::MatrixShape as;  // without a size
-};
-
-// Those that schedules use: sums of 32 bits, exact ones of bytes.
-constexpr MatrixElements kMatrixElements[] = {
-    {VK_COMPONENT_TYPE_FLOAT16_KHR,
-     VK_COMPONENT_TYPE_FLOAT16_KHR,
-     VK_COMPONENT_TYPE_FLOAT32_KHR,
-     {.a = DType::kF16, .b = DType::kF16, .c = DType::kF32}},
-    {VK_COMPONENT_TYPE_SINT8_KHR,
-     VK_COMPONENT_TYPE_SINT8_KHR,
-     VK_COMPONENT_TYPE_SINT32_KHR,
-     {.a = DType::kI8, .b = DType::kI8, .c = DType::kI32}},
-    {VK_COMPONENT_TYPE_UINT8_KHR,
-     VK_COMPONENT_TYPE_UINT8_KHR,
-     VK_COMPONENT_TYPE_UINT32_KHR,
-     {.a = DType::kU8, .b = DType::kU8, .c = DType::kU32}},
-    {VK_COMPONENT_TYPE_UINT8_KHR,
-     VK_COMPONENT_TYPE_SINT8_KHR,
-     VK_COMPONENT_TYPE_SINT32_KHR,
-     {.a = DType::kU8, .b = DType::kI8, .c = DType::kI32}},
-    {VK_COMPONENT_TYPE_SINT8_KHR,
-     VK_COMPONENT_TYPE_UINT8_KHR,
-     VK_COMPONENT_TYPE_SINT32_KHR,
-     {.a = DType::kI8, .b = DType::kU8, .c = DType::kI32}},
-};
-
-// The device's matrices as schedules name them; no size where they use none such.
-codegen::MatrixShape ShapeOf(const VkCooperativeMatrixPropertiesKHR& m) {
-  const auto usable = [](uint32_t size) {
-    return std::has_single_bit(size) && size >= 8 && size <= 64;
-  };
-  for (const MatrixElements& e : kMatrixElements) {
-    if (e.a != m.AType || e.b != m.BType || e.c != m.CType || m.ResultType != m.CType) continue;
-    if (!usable(m.MSize) || !usable(m.NSize) || !usable(m.KSize)) break;
-    codegen::MatrixShape shape = e.as;
-    shape.m = static_cast<uint16_t>(m.MSize);
-    shape.n = static_cast<uint16_t>(m.NSize);
-    shape.k = static_cast<uint16_t>(m.KSize);
-    return shape;
+// The elements of matrices that schedules use.
+std::optional<DType> ElementOf(VkComponentTypeKHR t) {
+  switch (t) {
+    case VK_COMPONENT_TYPE_FLOAT16_KHR:
+      return DType::kF16;
+    case VK_COMPONENT_TYPE_FLOAT32_KHR:
+      return DType::kF32;
+    case VK_COMPONENT_TYPE_SINT8_KHR:
+      return DType::kI8;
+    case VK_COMPONENT_TYPE_SINT32_KHR:
+      return DType::kI32;
+    case VK_COMPONENT_TYPE_UINT8_KHR:
+      return DType::kU8;
+    case VK_COMPONENT_TYPE_UINT32_KHR:
+      return DType::kU32;
+    default:
+      return std::nullopt;
   }
-  return {};
+}
+
+// What products of such elements are summed in; nullopt: no schedule multiplies them.
+std::optional<DType> SumOf(DType a, DType b) {
+  const auto is_byte = [](DType t) { return t == DType::kI8 || t == DType::kU8; };
+  if (a == DType::kF16 && b == DType::kF16) return DType::kF32;
+  if (!is_byte(a) || !is_byte(b)) return std::nullopt;
+  return a == DType::kU8 && b == DType::kU8 ? DType::kU32 : DType::kI32;
+}
+
+// The device's matrices as schedules name them; nullopt: they use none such.
+std::optional<codegen::MatrixShape> ShapeOf(const VkCooperativeMatrixPropertiesKHR& m) {
+  const std::optional<DType> a = ElementOf(m.AType), b = ElementOf(m.BType), c = ElementOf(m.CType);
+  if (!a || !b || !c || SumOf(*a, *b) != c || m.ResultType != m.CType) return std::nullopt;
+  for (uint32_t size : {m.MSize, m.NSize, m.KSize})
+    if (!std::has_single_bit(size) || size < 8 || size > 64) return std::nullopt;
+  return codegen::MatrixShape{.a = *a,
+                              .b = *b,
+                              .c = *c,
+                              .m = static_cast<uint16_t>(m.MSize),
+                              .n = static_cast<uint16_t>(m.NSize),
+                              .k = static_cast<uint16_t>(m.KSize)};
 }
 
 // Those held by subgroups of a known size.
@@ -81,9 +77,9 @@ void GrantMatrices(const Queries& q, Granted& g) {
   g.want.memory_model.vulkanMemoryModel = VK_TRUE;
   for (const auto& m : q.matrices) {
     if (m.saturatingAccumulation || m.scope != VK_SCOPE_SUBGROUP_KHR) continue;
-    const codegen::MatrixShape shape = ShapeOf(m);
-    if (shape.m > 0 && (BitWidth(shape.a) == 8 ? g.caps.i8 : g.caps.f16))
-      g.caps.matrices.push_back(shape);
+    const std::optional<codegen::MatrixShape> shape = ShapeOf(m);
+    if (shape && (BitWidth(shape->a) == 8 ? g.caps.i8 : g.caps.f16))
+      g.caps.matrices.push_back(*shape);
   }
 }
 

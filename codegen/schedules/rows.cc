@@ -15,11 +15,31 @@ constexpr int64_t kLongRow = 256, kShortRow = 32, kFewRows = 64;
 // the stack.
 int64_t MostHeld(const Caps& caps) { return caps.runs_on_cpu ? 128 : 16; }
 
-// How many vectors of a row each of so many invocations sees at most.
-int64_t VectorsOf(const RowSpace& space, int64_t elements, int64_t invocations) {
-  const int64_t all = space.length().max() / elements;
-  return all / invocations + (all % invocations != 0 ? 1 : 0);
-}
+// What as many invocations have of a row that is theirs together.
+struct Split {
+  const RowSpace& space;
+  int64_t elements, invocations;
+  // Vectors that one sees at most.
+  int64_t vectors() const {
+    const int64_t all = space.length().max() / elements;
+    return all / invocations + (all % invocations != 0 ? 1 : 0);
+  }
+  bool FitsRegisters(const Caps& caps) const { return vectors() * elements <= MostHeld(caps); }
+  Verdict Fits(bool held, const Caps& caps) const {
+    if (!space.last()) return Verdict::No("rows lie side by side");
+    if (held && !FitsRegisters(caps)) return Verdict::No("rows do not fit registers");
+    if (space.length().divisor() % elements != 0)
+      return Verdict::No("vectors do not divide the rows");
+    return Verdict::Yes();
+  }
+  Row::Share Of(Emission& m, const Dim& row, BuiltinKind which, bool held) const {
+    return {.row = row,
+            .along = static_cast<int>(elements),
+            .first = m.e.Coordinate(m.b.Builtin(which), invocations - 1),
+            .step = invocations,
+            .held = held ? vectors() : 0};
+  }
+};
 
 }  // namespace
 
@@ -154,14 +174,13 @@ absl::StatusOr<Program> SerialRows::Emit(const RowFormula& formula, const Region
 
 SubgroupRows SubgroupRows::Defaults(const RowSpace& space, const Region& r) {
   SubgroupRows t{.elements = space.last() ? LanesFor(space.inner.back()) : 1};
-  const int64_t vectors = VectorsOf(space, t.elements, r.caps().narrow_subgroup_size());
-  t.held = vectors * t.elements <= MostHeld(r.caps());
+  t.held = Split{space, t.elements, r.caps().narrow_subgroup_size()}.FitsRegisters(r.caps());
   return t;
 }
 
 Verdict SubgroupRows::Fits(const RowSpace& space, const Region& r) const {
   const int64_t size = r.caps().narrow_subgroup_size();
-  if (!space.last()) return Verdict::No("rows lie side by side");
+  if (Verdict v = Split{space, elements, size}.Fits(held, r.caps()); !v) return v;
   if (space.length().max() < kShortRow) return Verdict::No("rows are short");
   if (!r.caps().subgroup_arithmetic || size == 1)
     return Verdict::No("the device has no sums of subgroups whose size it tells");
@@ -170,30 +189,22 @@ Verdict SubgroupRows::Fits(const RowSpace& space, const Region& r) const {
   if (workgroup % size != 0) return Verdict::No("subgroups do not divide the workgroup");
   if (!held && (r.caps().runs_on_cpu || space.length().max() >= kLongRow))
     return Verdict::No("rows are read again, and others are as quick at that");
-  if (held && VectorsOf(space, elements, size) * elements > MostHeld(r.caps()))
-    return Verdict::No("rows do not fit registers");
-  if (space.length().divisor() % elements != 0)
-    return Verdict::No("vectors do not divide the rows");
   return WorkgroupFits(workgroup, r.caps());
 }
 
 absl::StatusOr<Program> SubgroupRows::Emit(const RowFormula& formula, const Region& r) const {
   const RowSpace space = formula.space(r);
-  const int along = static_cast<int>(elements);
   const int64_t size = r.caps().narrow_subgroup_size();
-  Program out{.kernel = fmt::format("{}_subgroup_{}{}", formula.name, along, held ? "_held" : ""),
-              .launches = {},
-              .scratch_bytes = {}};
+  Program out{
+      .kernel = fmt::format("{}_subgroup_{}{}", formula.name, elements, held ? "_held" : ""),
+      .launches = {},
+      .scratch_bytes = {}};
   Emission m(r, out.kernel, {static_cast<uint32_t>(workgroup), 1, 1});
   m.launch.kernel.subgroup = static_cast<uint32_t>(size);
   m.EachSubgroup(space.rows(), [&](const Dim& at) {
-    Row row(m, space,
-            {.row = at,
-             .along = along,
-             .first = m.e.Coordinate(m.b.Builtin(BuiltinKind::kLane), size - 1),
-             .step = size,
-             .held = held ? VectorsOf(space, elements, size) : 0,
-             .combine = [&m](ReduceKind kind, Val v) { return m.b.SubgroupReduce(kind, v); }});
+    Row::Share share = Split{space, elements, size}.Of(m, at, BuiltinKind::kLane, held);
+    share.combine = [&m](ReduceKind kind, Val v) { return m.b.SubgroupReduce(kind, v); };
+    Row row(m, space, std::move(share));
     formula.emit(row);
   });
   out.launches.push_back(std::move(m).Take());
@@ -202,9 +213,7 @@ absl::StatusOr<Program> SubgroupRows::Emit(const RowFormula& formula, const Regi
 
 WorkgroupRows WorkgroupRows::Defaults(const RowSpace& space, const Region& r) {
   WorkgroupRows t{.workgroup = 128, .elements = space.last() ? LanesFor(space.inner.back()) : 1};
-  const auto holds = [&] {
-    return VectorsOf(space, t.elements, t.workgroup) * t.elements <= MostHeld(r.caps());
-  };
+  const auto holds = [&] { return Split{space, t.elements, t.workgroup}.FitsRegisters(r.caps()); };
   if (!holds() && WorkgroupFits(256, r.caps())) t.workgroup = 256;
   t.held = holds();
   if (!t.held) t.workgroup = 128;
@@ -212,14 +221,10 @@ WorkgroupRows WorkgroupRows::Defaults(const RowSpace& space, const Region& r) {
 }
 
 Verdict WorkgroupRows::Fits(const RowSpace& space, const Region& r) const {
-  if (!space.last()) return Verdict::No("rows lie side by side");
+  if (Verdict v = Split{space, elements, workgroup}.Fits(held, r.caps()); !v) return v;
   if (space.length().max() < kLongRow) return Verdict::No("rows are short");
-  if (held && VectorsOf(space, elements, workgroup) * elements > MostHeld(r.caps()))
-    return Verdict::No("rows do not fit registers");
   if (r.caps().runs_on_cpu && space.rows().min() >= kFewRows)
     return Verdict::No("barriers are dear and rows are many");
-  if (space.length().divisor() % elements != 0)
-    return Verdict::No("vectors do not divide the rows");
   if (WorkgroupReduction::SharedBytes(workgroup, AccumulatorOf(r.anchor_output().dtype())) >
       r.caps().max_shared_bytes)
     return Verdict::No("too little shared memory");
@@ -228,21 +233,16 @@ Verdict WorkgroupRows::Fits(const RowSpace& space, const Region& r) const {
 
 absl::StatusOr<Program> WorkgroupRows::Emit(const RowFormula& formula, const Region& r) const {
   const RowSpace space = formula.space(r);
-  const int along = static_cast<int>(elements);
-  Program out{
-      .kernel = fmt::format("{}_rows_{}x{}{}", formula.name, workgroup, along, held ? "_held" : ""),
-      .launches = {},
-      .scratch_bytes = {}};
+  Program out{.kernel = fmt::format("{}_rows_{}x{}{}", formula.name, workgroup, elements,
+                                    held ? "_held" : ""),
+              .launches = {},
+              .scratch_bytes = {}};
   Emission m(r, out.kernel, {static_cast<uint32_t>(workgroup), 1, 1});
   m.Guarded(m.Workgroups(space.rows()), [&](const Dim& at) {
     WorkgroupReduction together(m, AccumulatorOf(r.anchor_output().dtype()));
-    Row row(m, space,
-            {.row = at,
-             .along = along,
-             .first = m.e.Coordinate(m.b.Builtin(BuiltinKind::kLocalX), workgroup - 1),
-             .step = workgroup,
-             .held = held ? VectorsOf(space, elements, workgroup) : 0,
-             .combine = [&](ReduceKind kind, Val v) { return together.Reduce(kind, v); }});
+    Row::Share share = Split{space, elements, workgroup}.Of(m, at, BuiltinKind::kLocalX, held);
+    share.combine = [&](ReduceKind kind, Val v) { return together.Reduce(kind, v); };
+    Row row(m, space, std::move(share));
     formula.emit(row);
   });
   out.launches.push_back(std::move(m).Take());
