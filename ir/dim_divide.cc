@@ -2,6 +2,7 @@
 // floordiv, mod, min and max, simplified by proven bounds and divisors.
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "ir/dim_expr.h"
 
@@ -66,6 +67,25 @@ bool OneQuotient(const Dim& x, int64_t c, int64_t& q) {
   return q == FloorDivide(r.high, c);
 }
 
+// x = blocks + rest, where some g divides c and all of `blocks`, and 0 <= rest < g: what c does to
+// x it does to `blocks`.
+std::optional<Split> SplitBlocks(const Dim& x, int64_t c) {
+  std::vector<int64_t> tried{1};
+  for (const Term& t : TermsOf(x)) {
+    const int64_t g = std::gcd(t.coefficient, c);
+    if (std::find(tried.begin(), tried.end(), g) != tried.end()) continue;
+    tried.push_back(g);
+    Polynomial blocks, rest;
+    rest.AddConstant(FloorModulo(ConstantOf(x), g));
+    blocks.AddConstant(ConstantOf(x) - FloorModulo(ConstantOf(x), g));
+    for (const Term& u : TermsOf(x))
+      (u.coefficient % g == 0 ? blocks : rest).AddTerm(u.coefficient, u.factors);
+    Split s{std::move(blocks).Finish(), std::move(rest).Finish()};
+    if (int64_t q; s.rest != 0 && OneQuotient(s.rest, g, q) && q == 0) return s;
+  }
+  return std::nullopt;
+}
+
 // floordiv(x, c) for an x that SplitByConstant has reduced.
 Dim DivideRest(const Dim& x, int64_t c) {
   int64_t q;
@@ -74,6 +94,7 @@ Dim DivideRest(const Dim& x, int64_t c) {
   if (Split s = SplitByDivisor(x, c);
       !TermsOf(s.quotient).empty() && OneQuotient(s.rest, c, q) && s.rest != 0)
     return FloorDiv(s.quotient, c) + q;
+  if (const auto s = SplitBlocks(x, c)) return FloorDiv(s->quotient, c);
   const auto terms = TermsOf(x);
   if (terms.size() != 1 || terms[0].coefficient != 1 || terms[0].factors.size() != 1)
     return MakeAtom(Dim::Op::kFloorDiv, x, c);
@@ -116,6 +137,7 @@ Dim ModByConstant(Dim x, int64_t c) {
   if (int64_t q; OneQuotient(x, c, q)) return x - Dim(q) * c;
   if (const int64_t g = CommonFactor(x, c); g > 1)
     return Mod(Shrink(x, g), c / g) * g + FloorModulo(ConstantOf(x), g);
+  if (const auto s = SplitBlocks(x, c)) return Mod(s->quotient, c) + s->rest;
   return MakeAtom(Dim::Op::kMod, x, c);
 }
 

@@ -51,6 +51,15 @@ TEST_F(DimTest, FloorDivTakesOutMultiples) {
   EXPECT_EQ(Mod(n * 4 + 6, 4), 2);
 }
 
+TEST_F(DimTest, BlocksAreDividedWhole) {
+  EXPECT_EQ(FloorDiv(n * 4 + i, 40), FloorDiv(n, 10));
+  EXPECT_EQ(Mod(n * 4 + i, 40), Mod(n, 10) * 4 + i);
+  EXPECT_EQ(FloorDiv(h * 8 + i * 2, 24), FloorDiv(h, 3));
+  EXPECT_EQ(Mod(n * 4 + i + 8, 40), Mod(n + 2, 10) * 4 + i);
+  EXPECT_EQ(Mod(n * 4 + i + 1, 40).part().op, Dim::Op::kMod);  // may reach the next block
+  EXPECT_EQ(Mod(n * 4 + i, 42).part().op, Dim::Op::kMod);
+}
+
 TEST_F(DimTest, QuotientAndRemainderJoin) {
   EXPECT_EQ(FloorDiv(n, 4) * 4 + Mod(n, 4), n);
   EXPECT_EQ(FloorDiv(n, w) * w + Mod(n, w), n);
