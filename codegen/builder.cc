@@ -142,8 +142,11 @@ Val Builder::Scalar(const ir::Dim& d) {
   if (d.is_constant()) return Int(d.constant());
   auto at = std::find(k_.scalars.begin(), k_.scalars.end(), d);
   if (at == k_.scalars.end()) at = k_.scalars.insert(at, d);
-  const Inst i{.code = Code::kScalar, .literal = static_cast<uint64_t>(at - k_.scalars.begin())};
-  return {this, state_->Share(i, kI32, {}, 0)};
+  return ScalarAt(static_cast<size_t>(at - k_.scalars.begin()));
+}
+
+Val Builder::ScalarAt(size_t index) {
+  return {this, state_->Share({.code = Code::kScalar, .literal = index}, kI32, {}, 0)};
 }
 
 Val Builder::Builtin(BuiltinKind which) {

@@ -231,6 +231,7 @@ class Builder {
   std::optional<uint64_t> LiteralOf(Val v) const;  // its bits when it is one
   Val Int(int64_t v) { return Literal(kI32, static_cast<double>(v)); }
   Val Scalar(const ir::Dim& d);  // a literal when it is one; deduplicated
+  Val ScalarAt(size_t index);    // one that the kernel has
   // The value of an index expression, i32: `at` gives the values of its symbols; what has none of
   // them becomes a Scalar. Every part of the expression must fit 31 bits: schedules see to it.
   using At = std::span<const std::pair<ir::SymbolRef, Val>>;

@@ -149,7 +149,7 @@ class Lowering {
       case Code::kLiteral:
         return b_.Bits(type, i.literal);
       case Code::kScalar:
-        return b_.Scalar(in_.scalars[i.literal]);
+        return b_.ScalarAt(i.literal);
       case Code::kBuiltin:
         return b_.Builtin(static_cast<BuiltinKind>(i.aux));
       case Code::kPack:

@@ -81,15 +81,30 @@ class ProgramBuilder {
   VulkanProgram::Parts parts_;
 };
 
-std::vector<Artifact> ArtifactsOf(std::span<const std::shared_ptr<const codegen::Kernel>> kernels,
+// What a pipeline was made of, and what is this launch's own: others may have the same kernel.
+struct LaunchedKernel {
+  std::shared_ptr<const codegen::Kernel> kernel;
+  std::array<ir::Dim, 3> grid;
+  std::vector<ir::Dim> scalars;
+
+  codegen::Kernel Own() const {
+    codegen::Kernel k = *kernel;
+    k.grid = grid;
+    std::copy(scalars.begin(), scalars.end(), k.scalars.begin());
+    return k;
+  }
+};
+
+std::vector<Artifact> ArtifactsOf(std::span<const LaunchedKernel> launched,
                                   const codegen::Caps& caps) {
   std::vector<Artifact> all;
-  for (const auto& k : kernels) {
-    const std::string text = codegen::ToText(*k);
-    all.push_back({k->name + ".kernel", {text.begin(), text.end()}});
-    const std::vector<uint32_t> words = codegen::PrintSpirv(*k, caps);
+  for (const LaunchedKernel& l : launched) {
+    const codegen::Kernel k = l.Own();
+    const std::string text = codegen::ToText(k);
+    all.push_back({k.name + ".kernel", {text.begin(), text.end()}});
+    const std::vector<uint32_t> words = codegen::PrintSpirv(k, caps);
     const auto* bytes = reinterpret_cast<const uint8_t*>(words.data());
-    all.push_back({k->name + ".spv", {bytes, bytes + words.size() * sizeof(uint32_t)}});
+    all.push_back({k.name + ".spv", {bytes, bytes + words.size() * sizeof(uint32_t)}});
   }
   return all;
 }
@@ -166,21 +181,32 @@ absl::Status Compiler::Prefer(const CompileRequest& request) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<ProgramRef> Compiler::Compile(const CompileRequest& request) {
+absl::StatusOr<Compiler::Planned> Compiler::Plan(const CompileRequest& request) {
   FORGE_RETURN_IF_ERROR(context_->Health());
-  if (const auto shader = FindHandWritten(*request.op, request.in, request.out, context_->caps()))
-    return MakeProgram(*shader, *pipelines_, context_->rates());
-  FORGE_ASSIGN_OR_RETURN(const NodeBody body, BodyOf(*request.op, request.in, request.out));
+  Planned planned;
+  if (const auto shader = FindHandWritten(*request.op, request.in, request.out, context_->caps())) {
+    FORGE_ASSIGN_OR_RETURN(planned.program, MakeProgram(*shader, *pipelines_, context_->rates()));
+    return planned;
+  }
+  FORGE_ASSIGN_OR_RETURN(planned.body, BodyOf(*request.op, request.in, request.out));
   FORGE_ASSIGN_OR_RETURN(const codegen::Region region,
-                         codegen::Region::Of(*body.function, context_->caps()));
-  FORGE_ASSIGN_OR_RETURN(const codegen::Program made, Generate(region, request));
+                         codegen::Region::Of(*planned.body.function, context_->caps()));
+  FORGE_ASSIGN_OR_RETURN(planned.made, Generate(region, request));
+  return planned;
+}
+
+absl::StatusOr<ProgramRef> Compiler::Compile(const CompileRequest& request,
+                                             const Planned& planned) {
+  if (planned.program) return planned.program;
+  const NodeBody& body = planned.body;
+  const codegen::Program& made = planned.made;
   ProgramBuilder builder(body, static_cast<uint32_t>(request.in.size() + request.out.size()), made);
-  std::vector<std::shared_ptr<const codegen::Kernel>> kernels;
+  std::vector<LaunchedKernel> kernels;
   for (const codegen::Launch& launch : made.launches) {
     FORGE_ASSIGN_OR_RETURN(const SlotRef slot,
                            KernelFor(launch.kernel, static_cast<uint32_t>(launch.operands.size())));
     FORGE_RETURN_IF_ERROR(builder.Add(launch, *slot->kernel, slot->pipeline));
-    kernels.push_back(slot->kernel);
+    kernels.push_back({slot->kernel, launch.kernel.grid, launch.kernel.scalars});
   }
   VulkanProgram::Parts parts =
       builder.Finish(context_->rates().Seconds({*request.op, request.in, request.out}));
@@ -193,13 +219,31 @@ absl::StatusOr<ProgramRef> Compiler::Compile(const CompileRequest& request) {
   return ProgramRef(std::make_shared<VulkanProgram>(std::move(parts)));
 }
 
+// Where the host's own cores run kernels, a driver compiles them when they are dispatched, one
+// after the other. Elsewhere literals are worth more: pipelines are made on all cores. What a
+// search compares has its literals everywhere.
+void Compiler::Share(std::span<const CompileRequest> requests,
+                     std::span<absl::StatusOr<Planned>> planned) {
+  if (!context_->caps().runs_on_cpu) return;
+  std::vector<codegen::Kernel*> kernels;
+  for (size_t i = 0; i < planned.size(); ++i)
+    if (planned[i].ok() && requests[i].choice.empty())
+      for (codegen::Launch& launch : planned[i]->made.launches) kernels.push_back(&launch.kernel);
+  const std::lock_guard lock(sharing_mutex_);
+  sharing_.Share(kernels);
+}
+
 std::vector<absl::StatusOr<ProgramRef>> Compiler::Run(std::span<const CompileRequest> requests,
                                                       absl::FunctionRef<void(size_t)> progress) {
+  std::vector<absl::StatusOr<Planned>> planned(requests.size());
+  ParallelFor(requests.size(), threads_, [&](size_t i) { planned[i] = Plan(requests[i]); });
+  Share(requests, planned);
   std::vector<absl::StatusOr<ProgramRef>> out(requests.size(), Internal("not compiled"));
   std::atomic<size_t> done{0};
   ParallelFor(requests.size(), threads_, [&](size_t i) {
-    out[i] = Compile(requests[i]);
+    out[i] = planned[i].ok() ? Compile(requests[i], *planned[i]) : planned[i].status();
     if (!out[i].ok()) out[i] = Annotate(out[i].status(), requests[i].name);
+    planned[i] = Planned{};  // kernels are large
     progress(++done);
   });
   // A cache that cannot be written costs the next run time and this one nothing.

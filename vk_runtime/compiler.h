@@ -2,6 +2,9 @@
 // Makes programs: from requests to kernels to pipelines, on all cores.
 #pragma once
 #include "codegen/schedule.h"
+#include "codegen/sharing.h"
+#include "vk_runtime/grid_shift.h"
+#include "vk_runtime/node_body.h"
 #include "vk_runtime/program.h"
 #include "vk_runtime/tuned_file.h"
 
@@ -14,7 +17,9 @@ class Compiler {
       : context_(context),
         pipelines_(std::move(pipelines)),
         tuned_(std::move(tuned)),
-        threads_(threads) {}
+        threads_(threads),
+        sharing_(static_cast<size_t>(context->caps().max_scalar_bytes) / sizeof(int32_t) -
+                 kShiftScalars) {}
   // One result for each request, in order; see Device::Compile. Any thread.
   std::vector<absl::StatusOr<ProgramRef>> Run(std::span<const CompileRequest> requests,
                                               absl::FunctionRef<void(size_t)> progress);
@@ -32,7 +37,17 @@ class Compiler {
   };
   using SlotRef = std::shared_ptr<Slot>;
 
-  absl::StatusOr<ProgramRef> Compile(const CompileRequest& request);
+  // A request as kernels.
+  struct Planned {
+    NodeBody body;
+    codegen::Program made;
+    ProgramRef program;  // already there: written by hand
+  };
+
+  // Makes kernels one that differ in literals alone.
+  void Share(std::span<const CompileRequest> requests, std::span<absl::StatusOr<Planned>> planned);
+  absl::StatusOr<Planned> Plan(const CompileRequest& request);
+  absl::StatusOr<ProgramRef> Compile(const CompileRequest& request, const Planned& planned);
   absl::StatusOr<codegen::Program> Generate(const codegen::Region& region,
                                             const CompileRequest& request) const;
   absl::StatusOr<SlotRef> KernelFor(codegen::Kernel kernel, uint32_t operands);
@@ -42,6 +57,8 @@ class Compiler {
   PipelineStoreRef pipelines_;
   TunedFile tuned_;
   int threads_;
+  std::mutex sharing_mutex_;
+  codegen::KernelSharing sharing_;  // under sharing_mutex_
   std::mutex mutex_;
   absl::flat_hash_map<uint64_t, SlotRef> kernels_;  // by codegen::Hash, under mutex_
 };

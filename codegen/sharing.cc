@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/sharing.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "base/hash.h"
+
+namespace forge::codegen {
+
+// What a shared kernel has where a literal was: factor * a scalar + offset, modulo 2^32. A factor
+// of 0: a literal still.
+struct Affine {
+  uint32_t factor = 0, offset = 0;
+  uint32_t scalar = 0;  // counted from the first that was a literal
+};
+
+namespace {
+
+bool IsNumber(const Type& t) {
+  return t.use == MatrixUse::kNone &&
+         (t.elem == DType::kI32 || t.elem == DType::kU32 || t.elem == DType::kF32);
+}
+
+// A kernel taken apart: what it does, and with which numbers.
+struct Structure {
+  uint64_t hash = 0;              // of all but the numbers
+  std::vector<uint32_t> places;   // where literals that may as well be scalars are used: indices of
+                                  // Kernel::operands
+  std::vector<uint32_t> numbers;  // their bits
+};
+
+class StructureReader {
+ public:
+  explicit StructureReader(const Kernel& k)
+      : k_(k), literals_(k.values.size()), order_(k.values.size()) {}
+  Structure Read() {
+    out_.hash = HashText(k_.name);
+    for (const Block& b : k_.blocks)
+      for (const Inst& i : b.insts)
+        if (i.code == Code::kLiteral) literals_[i.result] = &i;
+    Add({k_.subgroup, k_.scalars.size()});
+    for (const uint32_t w : k_.workgroup) Add({w});
+    for (const View& v : k_.views) {
+      Add(v.elem);
+      Add({static_cast<uint64_t>(v.space), static_cast<uint64_t>(v.operand), v.extent, v.reads,
+           v.writes, v.aliased});
+    }
+    for (const Block& b : k_.blocks) ReadBlock(b);
+    return std::move(out_);
+  }
+
+ private:
+  void Add(std::initializer_list<uint64_t> words) {
+    for (const uint64_t w : words) out_.hash = HashMix(out_.hash, w);
+  }
+  void Add(const Type& t) {
+    Add({static_cast<uint64_t>(t.elem), t.lanes, static_cast<uint64_t>(t.use),
+         static_cast<uint64_t>(t.held_by), t.rows, t.cols});
+  }
+  void Define(Id v) {
+    order_[v] = ++count_;
+    Add(k_.values[v].type);
+  }
+  void ReadBlock(const Block& b) {
+    Add({b.arguments.size()});
+    for (const Id a : b.arguments) Define(a);
+    for (const Inst& i : b.insts)
+      if (i.code != Code::kLiteral) ReadInst(i);
+  }
+  void ReadInst(const Inst& i) {
+    Add({static_cast<uint64_t>(i.code), i.aux, i.view, i.arg_count, i.result_count, i.block,
+         i.block_count, i.literal});
+    for (uint32_t n = 0; n < i.arg_count; ++n) ReadOperand(i, i.args + n);
+    for (uint32_t n = 0; n < i.result_count; ++n) Define(i.result + n);
+  }
+  void ReadOperand(const Inst& user, uint32_t place) {
+    const Id v = k_.operands[place];
+    const Inst* literal = literals_[v];
+    const Type& type = k_.values[v].type;
+    Add({literal != nullptr});
+    if (literal == nullptr) return Add({order_[v]});
+    Add(type);
+    // What a subgroup exchanges with whom is to be known when it is compiled.
+    if (!IsNumber(type) || Info(user.code).effect == Effect::kTogether)
+      return Add({literal->literal});
+    out_.places.push_back(place);
+    out_.numbers.push_back(static_cast<uint32_t>(literal->literal));
+  }
+
+  const Kernel& k_;
+  std::vector<const Inst*> literals_;  // by value
+  std::vector<uint64_t> order_;        // by value: in which they are made
+  uint64_t count_ = 0;
+  Structure out_;
+};
+
+using Numbers = std::vector<uint32_t>;
+
+// Strides and what lies a few elements further on; larger offsets fit by chance.
+constexpr int64_t kFarthestOffset = 64;
+
+// How the numbers at place `to` follow from those at place `from`, in all kernels.
+std::optional<Affine> Fit(std::span<const Numbers> all, size_t from, size_t to, bool integers) {
+  const auto value = [](const Numbers& n, size_t at) {
+    return int64_t{static_cast<int32_t>(n[at])};
+  };
+  Affine number{.factor = 1};
+  const Numbers& first = all[0];
+  const auto other = std::find_if(all.begin(), all.end(),
+                                  [&](const Numbers& n) { return n[from] != first[from]; });
+  if (integers && other != all.end()) {
+    const int64_t run = value(*other, from) - value(first, from);
+    const int64_t rise = value(*other, to) - value(first, to);
+    if (rise % run != 0) return std::nullopt;
+    number.factor = static_cast<uint32_t>(rise / run);
+    number.offset = first[to] - number.factor * first[from];
+    if (std::abs(int64_t{static_cast<int32_t>(number.offset)}) > kFarthestOffset)
+      return std::nullopt;
+  }
+  for (const Numbers& n : all)
+    if (number.factor * n[from] + number.offset != n[to]) return std::nullopt;
+  return number;
+}
+
+// Instructions at the front of a kernel.
+class Prologue {
+ public:
+  explicit Prologue(Kernel& k) : k_(k) {}
+  ~Prologue() {
+    std::vector<Inst>& body = k_.blocks[0].insts;
+    body.insert(body.begin(), insts_.begin(), insts_.end());
+  }
+  Prologue(const Prologue&) = delete;
+  Id Add(Inst i, const Type& type, const std::vector<Id>& args) {
+    i.args = static_cast<uint32_t>(k_.operands.size());
+    i.arg_count = static_cast<uint32_t>(args.size());
+    k_.operands.insert(k_.operands.end(), args.begin(), args.end());
+    i.result = static_cast<Id>(k_.values.size());
+    k_.values.push_back({.type = type, .uniform = Uniform::kGrid});
+    insts_.push_back(i);
+    return i.result;
+  }
+  Id Integer(uint32_t v) { return Add({.code = Code::kLiteral, .literal = v}, kI32, {}); }
+  Id Scalar(uint64_t n) { return Add({.code = Code::kScalar, .literal = n}, kI32, {}); }
+  // `n`, of which `scalar` is the scalar.
+  Id Value(const Affine& n, Id scalar) {
+    if (n.factor != 1) scalar = Add({.code = Code::kMul}, kI32, {scalar, Integer(n.factor)});
+    return n.offset == 0 ? scalar : Add({.code = Code::kAdd}, kI32, {scalar, Integer(n.offset)});
+  }
+  // An i32 as what stands for a literal of type `t`.
+  Id As(const Type& t, Id v) {
+    const Type one{t.elem};
+    if (t.elem != DType::kI32) v = Add({.code = Code::kBitcast}, one, {v});
+    return t.lanes == 1 ? v : Add({.code = Code::kPack}, t, std::vector<Id>(t.lanes, v));
+  }
+
+ private:
+  Kernel& k_;
+  std::vector<Inst> insts_;
+};
+
+}  // namespace
+
+// Kernels of one structure, made one when the last of them has come.
+class KernelSharing::Form {
+ public:
+  Form(const Kernel& kernel, const Structure& structure)
+      : kernel_(kernel), own_scalars_(kernel.scalars.size()), places_(structure.places) {
+    members_.push_back(structure.numbers);
+    Relate(own_scalars_);
+  }
+  std::span<const Numbers> members() const { return members_; }
+  // Whether such a kernel is one of the form, which may grow for it until it is closed.
+  bool Takes(const Numbers& numbers, size_t max_scalars);
+  // Takes all of `more` or none.
+  bool Grow(std::span<const Numbers> more, size_t max_scalars);
+  // Makes the one kernel.
+  void Close();
+  // Puts the one kernel in the place of one whose numbers the form has taken.
+  void Replace(Kernel& kernel, const Numbers& numbers) const;
+
+ private:
+  const Type& TypeAt(size_t place) const {
+    return kernel_.values[kernel_.operands[places_[place]]].type;
+  }
+  std::optional<Numbers> ScalarsFor(const Numbers& numbers) const;
+  // False, and nothing to be relied on, where more than `max_scalars` would be needed.
+  bool Relate(size_t max_scalars);
+  Affine NumberAt(size_t place);
+
+  Kernel kernel_;
+  size_t own_scalars_;
+  std::vector<uint32_t> places_;
+  bool closed_ = false;
+  std::vector<Numbers> members_;
+  std::vector<Affine> numbers_;    // by place
+  std::vector<uint32_t> scalars_;  // the place whose number each is
+};
+
+std::optional<Numbers> KernelSharing::Form::ScalarsFor(const Numbers& numbers) const {
+  Numbers scalars;
+  for (const uint32_t place : scalars_) scalars.push_back(numbers[place]);
+  for (size_t p = 0; p < places_.size(); ++p) {
+    const Affine& n = numbers_[p];
+    const uint32_t there = n.factor == 0 ? n.offset : n.factor * scalars[n.scalar] + n.offset;
+    if (there != numbers[p]) return std::nullopt;
+  }
+  return scalars;
+}
+
+Affine KernelSharing::Form::NumberAt(size_t place) {
+  const uint32_t first = members_[0][place];
+  if (std::all_of(members_.begin(), members_.end(),
+                  [&](const Numbers& n) { return n[place] == first; }))
+    return {.factor = 0, .offset = first};
+  const bool integer = TypeAt(place).elem != DType::kF32;
+  for (uint32_t s = 0; s < scalars_.size(); ++s) {
+    if ((TypeAt(scalars_[s]).elem != DType::kF32) != integer) continue;
+    if (auto n = Fit(members_, scalars_[s], place, integer)) {
+      n->scalar = s;
+      return *n;
+    }
+  }
+  scalars_.push_back(static_cast<uint32_t>(place));
+  return {.factor = 1, .offset = 0, .scalar = static_cast<uint32_t>(scalars_.size() - 1)};
+}
+
+bool KernelSharing::Form::Relate(size_t max_scalars) {
+  numbers_.clear();
+  scalars_.clear();
+  for (size_t p = 0; p < places_.size(); ++p) {
+    numbers_.push_back(NumberAt(p));
+    if (own_scalars_ + scalars_.size() > max_scalars && !scalars_.empty()) return false;
+  }
+  return true;
+}
+
+bool KernelSharing::Form::Grow(std::span<const Numbers> more, size_t max_scalars) {
+  const size_t before = members_.size();
+  members_.insert(members_.end(), more.begin(), more.end());
+  if (Relate(max_scalars)) return true;
+  members_.resize(before);
+  Relate(max_scalars);
+  return false;
+}
+
+bool KernelSharing::Form::Takes(const Numbers& numbers, size_t max_scalars) {
+  if (closed_) return ScalarsFor(numbers).has_value();
+  // Also one that fits as it is: the form that is to come must fit it too.
+  const bool known = std::find(members_.begin(), members_.end(), numbers) != members_.end();
+  return known || Grow({&numbers, 1}, max_scalars);
+}
+
+void KernelSharing::Form::Close() {
+  if (closed_) return;
+  closed_ = true;
+  Prologue prologue(kernel_);
+  std::vector<Id> scalars;
+  for (size_t s = 0; s < scalars_.size(); ++s) scalars.push_back(prologue.Scalar(own_scalars_ + s));
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t, DType, uint8_t>, Id> made;
+  for (size_t p = 0; p < places_.size(); ++p) {
+    const Affine& n = numbers_[p];
+    if (n.factor == 0) continue;
+    const Type t = TypeAt(p);
+    const auto [at, is_new] =
+        made.try_emplace({n.scalar, n.factor, n.offset, t.elem, t.lanes}, Id{});
+    if (is_new) at->second = prologue.As(t, prologue.Value(n, scalars[n.scalar]));
+    kernel_.operands[places_[p]] = at->second;
+  }
+}
+
+void KernelSharing::Form::Replace(Kernel& kernel, const Numbers& numbers) const {
+  if (scalars_.empty()) return;
+  Kernel shared = kernel_;
+  shared.grid = kernel.grid;
+  shared.scalars = kernel.scalars;
+  const std::optional<Numbers> scalars = ScalarsFor(numbers);
+  FORGE_CHECK(scalars.has_value());
+  for (const uint32_t s : *scalars) shared.scalars.emplace_back(static_cast<int32_t>(s));
+  kernel = std::move(shared);
+}
+
+void KernelSharing::Share(std::span<Kernel* const> kernels) {
+  std::vector<std::pair<Structure, std::shared_ptr<Form>>> taken;
+  for (const Kernel* k : kernels) {
+    Structure s = StructureReader(*k).Read();
+    std::vector<std::shared_ptr<Form>>& forms = forms_[s.hash];
+    std::shared_ptr<Form> form;
+    for (size_t f = 0; f < forms.size() && !form; ++f)
+      if (forms[f]->Takes(s.numbers, max_scalars_)) form = forms[f];
+    if (!form) {
+      form = std::make_shared<Form>(*k, s);
+      // What differed from an earlier kernel will differ again.
+      if (!forms.empty()) form->Grow(forms.back()->members(), max_scalars_);
+      forms.push_back(form);
+    }
+    taken.emplace_back(std::move(s), form);
+  }
+  for (auto& [structure, form] : taken) form->Close();
+  for (size_t i = 0; i < kernels.size(); ++i)
+    taken[i].second->Replace(*kernels[i], taken[i].first.numbers);
+}
+
+}  // namespace forge::codegen
