@@ -31,9 +31,10 @@ int64_t WholeTile(const ir::Dim& extent, int64_t most, int64_t step) {
 }
 
 // Large tiles share what windows load; GPUs have few registers for them, and lanes to fill when the
-// result is small.
+// result is small. On a CPU another row of outputs costs as much code as it saves loads, and code
+// is what a first run waits for.
 constexpr int64_t kManyOutputs = 1 << 14;
-constexpr ConvTileSize kOnCpu = {1, 4, 16}, kOfMany = {1, 2, 8}, kOfFew = {1, 1, 4};
+constexpr ConvTileSize kOnCpu = {1, 1, 16}, kOfMany = {1, 2, 8}, kOfFew = {1, 1, 4};
 
 std::shared_ptr<void> Defaults(const Region& r) {
   const ConvShape shape(r);

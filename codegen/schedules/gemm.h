@@ -20,7 +20,7 @@ struct Gemm {
   std::function<ir::Dims(const At&)> a_index, b_index, c_index;
   // Where B is padded: each coordinate of b_index may lie outside of this shape, and B is 0 there.
   std::optional<ir::Dims> b_padded;
-  std::function<Val(Elements&, const At&)> start;  // what sums begin with; null: 0
+  std::function<Val(Elements&, const At&)> start;  // what the sums of a row begin with; null: 0
   // Products of scratch, whose elements are not those of the region's anchor; null: they are.
   std::function<Val(Emission&, const At&, int lanes)> load_a, load_b;
   std::function<void(Emission&, const At&, Val v, int lanes)> store;

@@ -55,12 +55,21 @@ double CostOf(const Gemm& g, const MatmulShuffle& t, int64_t lanes) {
   return static_cast<double>(tiles) * (loads * kLoad + fmas * kFma);
 }
 
+// The code of large tiles takes long to compile, twice as long as that of tiles half as large; the
+// time that they save is worth it in large products, counted in multiplications.
+constexpr double kLargeProduct = 1 << 26;
+int64_t MostShared(const Gemm& g) {
+  double all = 1;
+  for (const Dim& d : {g.batch, g.m, g.n, g.k}) all *= static_cast<double>(d.max());
+  return all < kLargeProduct ? 16 : 32;
+}
+
 MatmulShuffle QuickestFor(const Gemm& g, const Caps& caps) {
   const int64_t lanes = std::max<int64_t>(caps.subgroup_size, 1);
   MatmulShuffle best;
   double least = std::numeric_limits<double>::infinity();
   for (const bool on_rows : {false, true})
-    for (int64_t shared : {4, 8, 16, 32}) {
+    for (int64_t shared = 4; shared <= MostShared(g); shared *= 2) {
       const MatmulShuffle t{.shared = shared, .lanes_on_rows = on_rows};
       if (const double cost = CostOf(g, t, lanes); cost < least) best = t, least = cost;
     }
@@ -170,8 +179,17 @@ void Tile::Place(const Dim& at) {
   }
 }
 
+// Sums of a row begin alike: with lanes on columns, which share rows, each lane loads for others.
 Vals Tile::Start() {
   Vals sums;
+  if (g_.start && !t_.lanes_on_rows) {
+    Vals parts;
+    for (const Position& p : mine_) parts.push_back(g_.Start(m_, At(owned_[0].at, p.at, 0)));
+    for (int i = 0; i < static_cast<int>(t_.shared); ++i)
+      sums.insert(sums.end(), kOwned,
+                  m_.b.Shuffle(parts[static_cast<size_t>(i / lanes_)], m_.b.Int(i % lanes_)));
+    return sums;
+  }
   for (const Position& c : common_)
     for (const Position& o : owned_) sums.push_back(g_.Start(m_, At(o.at, c.at, 0)));
   return sums;
