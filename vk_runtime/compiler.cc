@@ -4,7 +4,6 @@
 #include "base/hash.h"
 #include "codegen/tuning.h"
 #include "ir/in_place.h"
-#include "vk_runtime/grid_shift.h"
 #include "vk_runtime/hand_written.h"
 #include "vk_runtime/node_body.h"
 #include "vk_runtime/parallel.h"
@@ -25,17 +24,14 @@ class ProgramBuilder {
     }
   }
 
-  // `kernel` is what the pipeline was made of: perhaps shifted, unlike `launch.kernel`.
-  absl::Status Add(const codegen::Launch& launch, const codegen::Kernel& kernel,
-                   PipelineRef pipeline) {
+  absl::Status Add(const codegen::Launch& launch, PipelineRef pipeline) {
     PlannedLaunch planned;
     planned.pipeline = std::move(pipeline);
     planned.name = launch.kernel.name;
-    planned.shifted = kernel.scalars.size() != launch.kernel.scalars.size();
     for (size_t i = 0; i < launch.operands.size(); ++i) {
       FORGE_ASSIGN_OR_RETURN(LaunchOperand o, OperandOf(launch.operands[i]));
       o.reads = o.writes = false;
-      for (const codegen::View& v : kernel.views) {
+      for (const codegen::View& v : launch.kernel.views) {
         if (v.space != codegen::Space::kGlobal || v.operand != static_cast<int>(i)) continue;
         o.reads |= v.reads;
         o.writes |= v.writes;
@@ -90,7 +86,7 @@ struct LaunchedKernel {
   codegen::Kernel Own() const {
     codegen::Kernel k = *kernel;
     k.grid = grid;
-    std::copy(scalars.begin(), scalars.end(), k.scalars.begin());
+    k.scalars = scalars;
     return k;
   }
 };
@@ -124,8 +120,8 @@ absl::Status Compiler::Make(const codegen::Kernel& kernel, uint32_t operands, Sl
   return absl::OkStatus();
 }
 
-absl::StatusOr<Compiler::SlotRef> Compiler::KernelFor(codegen::Kernel kernel, uint32_t operands) {
-  if (NeedsShift(kernel, context_->caps())) kernel = ShiftGrid(std::move(kernel));
+absl::StatusOr<Compiler::SlotRef> Compiler::KernelFor(const codegen::Kernel& kernel,
+                                                      uint32_t operands) {
   const uint64_t key = HashMix(codegen::Hash(kernel), operands);
   SlotRef slot;
   {
@@ -205,7 +201,7 @@ absl::StatusOr<ProgramRef> Compiler::Compile(const CompileRequest& request,
   for (const codegen::Launch& launch : made.launches) {
     FORGE_ASSIGN_OR_RETURN(const SlotRef slot,
                            KernelFor(launch.kernel, static_cast<uint32_t>(launch.operands.size())));
-    FORGE_RETURN_IF_ERROR(builder.Add(launch, *slot->kernel, slot->pipeline));
+    FORGE_RETURN_IF_ERROR(builder.Add(launch, slot->pipeline));
     kernels.push_back({slot->kernel, launch.kernel.grid, launch.kernel.scalars});
   }
   VulkanProgram::Parts parts =

@@ -3,7 +3,6 @@
 #pragma once
 #include "codegen/schedule.h"
 #include "codegen/sharing.h"
-#include "vk_runtime/grid_shift.h"
 #include "vk_runtime/node_body.h"
 #include "vk_runtime/program.h"
 #include "vk_runtime/tuned_file.h"
@@ -18,8 +17,7 @@ class Compiler {
         pipelines_(std::move(pipelines)),
         tuned_(std::move(tuned)),
         threads_(threads),
-        sharing_(static_cast<size_t>(context->caps().max_scalar_bytes) / sizeof(int32_t) -
-                 kShiftScalars) {}
+        sharing_(static_cast<size_t>(context->caps().max_scalar_bytes) / sizeof(int32_t)) {}
   // One result for each request, in order; see Device::Compile. Any thread.
   std::vector<absl::StatusOr<ProgramRef>> Run(std::span<const CompileRequest> requests,
                                               absl::FunctionRef<void(size_t)> progress);
@@ -50,7 +48,7 @@ class Compiler {
   absl::StatusOr<ProgramRef> Compile(const CompileRequest& request, const Planned& planned);
   absl::StatusOr<codegen::Program> Generate(const codegen::Region& region,
                                             const CompileRequest& request) const;
-  absl::StatusOr<SlotRef> KernelFor(codegen::Kernel kernel, uint32_t operands);
+  absl::StatusOr<SlotRef> KernelFor(const codegen::Kernel& kernel, uint32_t operands);
   absl::Status Make(const codegen::Kernel& kernel, uint32_t operands, Slot& slot);
 
   ContextRef context_;

@@ -27,10 +27,7 @@ struct PlannedLaunch {
   std::vector<LaunchOperand> operands;
   std::vector<LaunchNumber> scalars;  // push constants, in order
   std::array<LaunchNumber, 3> grid;   // workgroups
-  // The last three push constants are added to the workgroup's own ids: the grid may be larger than
-  // the device's limit.
-  bool shifted = false;
-  double seconds = 0;  // estimated; 0: unknown
+  double seconds = 0;                 // estimated; 0: unknown
 };
 
 // Makes the artifacts of a program when somebody asks for them.

@@ -226,7 +226,7 @@ absl::Status Recorder::RecordLaunch(const PlannedLaunch& launch, std::span<const
     if (size[axis] <= 0) return absl::OkStatus();  // nothing to compute
     if (size[axis] > INT32_MAX)
       return OutOfRange("kernel '{}' needs {} workgroups along one axis", launch.name, size[axis]);
-    if (size[axis] > context_.caps().max_grid && !launch.shifted)
+    if (size[axis] > context_.caps().max_grid)
       return OutOfRange("kernel '{}' needs {} workgroups along one axis, the device has {}",
                         launch.name, size[axis], context_.caps().max_grid);
   }
@@ -249,7 +249,6 @@ absl::Status Recorder::RecordLaunch(const PlannedLaunch& launch, std::span<const
   FORGE_ASSIGN_OR_RETURN(const VkDescriptorSet set, Describe(launch, bound));
   Use(launch, set);
   const Grid grid = Divide(launch, size);
-  if (launch.shifted) constants.resize(constants.size() + 3);
   return Dispatch({launch, set, grid}, constants);
 }
 
@@ -299,26 +298,21 @@ void Recorder::Use(const PlannedLaunch& launch, VkDescriptorSet set) {
 Recorder::Grid Recorder::Divide(const PlannedLaunch& launch,
                                 const std::array<int64_t, 3>& size) const {
   Grid g{};
-  const int64_t limit = context_.caps().max_grid;
   int longest = 0;
   for (int axis = 0; axis < 3; ++axis) {
-    g.size[axis] = static_cast<uint32_t>(size[axis]);
-    g.piece[axis] = static_cast<uint32_t>(std::min(size[axis], limit));
+    g.size[axis] = g.piece[axis] = static_cast<uint32_t>(size[axis]);
     if (size[axis] > size[longest]) longest = axis;
   }
   const auto parts =
       static_cast<int64_t>(std::min(std::ceil(launch.seconds / budget_), double{INT32_MAX}));
-  if (parts > 1) {
-    const int64_t part = (size[longest] + parts - 1) / parts;
-    g.piece[longest] = static_cast<uint32_t>(std::clamp<int64_t>(part, 1, limit));
-  }
+  if (parts > 1) g.piece[longest] = static_cast<uint32_t>((size[longest] + parts - 1) / parts);
   double share = 1;
   for (int axis = 0; axis < 3; ++axis) share *= static_cast<double>(g.piece[axis]) / g.size[axis];
   g.piece_seconds = launch.seconds * share;
   return g;
 }
 
-absl::Status Recorder::Dispatch(const Dispatches& d, std::span<int32_t> constants) {
+absl::Status Recorder::Dispatch(const Dispatches& d, std::span<const int32_t> constants) {
   const Grid& grid = d.grid;
   const auto blocks = [&](int a) { return (grid.size[a] + grid.piece[a] - 1) / grid.piece[a]; };
   const uint64_t total = uint64_t{blocks(0)} * blocks(1) * blocks(2);
@@ -334,8 +328,6 @@ absl::Status Recorder::Dispatch(const Dispatches& d, std::span<int32_t> constant
     for (int a = 0; a < 3; ++a) {
       base[a] = static_cast<uint32_t>(at[a]) * grid.piece[a];
       count[a] = std::min(grid.piece[a], grid.size[a] - base[a]);
-      if (d.launch.shifted)
-        constants[constants.size() - 3 + a] = static_cast<int32_t>(std::exchange(base[a], 0));
     }
     if (!constants.empty())
       fn_.vkCmdPushConstants(commands_, d.launch.pipeline->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,

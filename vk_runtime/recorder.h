@@ -48,7 +48,7 @@ class Recorder {
     const Grid& grid;
   };
   // Dispatches the grid piece by piece, cutting submissions where the time budget is spent.
-  absl::Status Dispatch(const Dispatches& d, std::span<int32_t> constants);
+  absl::Status Dispatch(const Dispatches& d, std::span<const int32_t> constants);
   void Fence(std::span<const Access> next);
   void Barrier(VkAccessFlags from, VkAccessFlags to, VkPipelineStageFlags after,
                VkPipelineStageFlags before);
