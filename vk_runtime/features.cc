@@ -2,6 +2,7 @@
 #include "vk_runtime/features.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 
 #include "base/platform.h"
@@ -21,9 +22,16 @@ struct Row {
   void (*grant)(const Queries& q, Granted& g);
 };
 
+// Schedules divide by sizes of subgroups: one that the standard rules out is not believed.
+bool IsSubgroupSize(uint32_t size) { return std::has_single_bit(size) && size <= 128; }
 bool SubgroupOps(const Queries& q, VkSubgroupFeatureFlags ops) {
+  const uint32_t size = q.subgroup.subgroupSize;
   return (q.subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
-         (q.subgroup.supportedOperations & ops) == ops && q.subgroup.subgroupSize > 1;
+         (q.subgroup.supportedOperations & ops) == ops && size > 1 && IsSubgroupSize(size);
+}
+bool KnowsSubgroupSizes(const Queries& q) {
+  const uint32_t least = q.subgroup_size.minSubgroupSize, most = q.subgroup_size.maxSubgroupSize;
+  return IsSubgroupSize(least) && IsSubgroupSize(most) && least <= most;
 }
 bool RequiresSubgroupSizes(const Queries& q) {
   return (q.subgroup_size.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
@@ -166,7 +174,7 @@ constexpr Row kRows[] = {
     {"subgroup_size_control", "a kernel may rely on its subgroup size",
      [](const Queries& q) {
        return q.features.subgroup_size.subgroupSizeControl == VK_TRUE &&
-              q.features.subgroup_size.computeFullSubgroups == VK_TRUE &&
+              q.features.subgroup_size.computeFullSubgroups == VK_TRUE && KnowsSubgroupSizes(q) &&
               (RequiresSubgroupSizes(q) ||
                q.subgroup_size.minSubgroupSize == q.subgroup_size.maxSubgroupSize);
      },

@@ -79,6 +79,23 @@ TEST_F(CompileTest, MakesOneKernelOfEqualNodes) {
   EXPECT_EQ(artifacts[1].content[0], 0x03);  // SPIR-V's magic number, low byte first
 }
 
+// Where a driver compiles when it dispatches, numbers are scalars of one kernel.
+TEST_F(CompileTest, MakesOneKernelOfNodesThatDifferInNumbers) {
+  const std::vector<Node> nodes = {MakeNode(ir::Mul{}, {F32({5, 7}), F32({5, 7})}),
+                                   MakeNode(ir::Mul{}, {F32({9, 13}), F32({9, 13})})};
+  std::vector<CompileRequest> requests;
+  for (const Node& n : nodes) requests.push_back({&n.op, n.in, n.out, "a node"});
+  const auto made = device_->Compile(requests, [](size_t) {});
+  for (const auto& p : made) ASSERT_OK(p.status());
+  EXPECT_EQ(device_->compile_counts().compiled, device_->context()->caps().runs_on_cpu ? 1 : 2);
+  if (!Executes()) GTEST_SKIP() << "this device compiles, but runs nothing";
+  for (const auto& [program, n] : {std::pair(*made[0], 35), std::pair(*made[1], 117)}) {
+    const auto x = Waves(n);
+    const auto z = Run(program, {x, x}, n);
+    for (int i = 0; i < n; ++i) ASSERT_EQ(z[i], x[i] * x[i]) << i << " of " << n;
+  }
+}
+
 TEST_F(CompileTest, ComputesAProduct) {
   const ProgramRef program = Compile(MakeNode(ir::Mul{}, {F32({5, 7}), F32({5, 7})}));
   ASSERT_NE(program, nullptr);

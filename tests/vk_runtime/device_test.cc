@@ -68,6 +68,33 @@ TEST_F(DeviceTest, ReliesOnNoSubgroupSizeThatItCannotRequire) {
   EXPECT_FALSE(codegen::ShufflesAreQuick(caps));
 }
 
+// Schedules divide by these sizes.
+TEST(FeaturesTest, BelievesNoSubgroupSizeThatCannotBe) {
+  const auto with = [](uint32_t size, uint32_t least, uint32_t most) {
+    Queries q;
+    q.subgroup = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES,
+                  .pNext = nullptr,
+                  .subgroupSize = size,
+                  .supportedStages = VK_SHADER_STAGE_COMPUTE_BIT,
+                  .supportedOperations = VK_SUBGROUP_FEATURE_ARITHMETIC_BIT,
+                  .quadOperationsInAllStages = VK_FALSE};
+    q.features.subgroup_size.subgroupSizeControl = VK_TRUE;
+    q.features.subgroup_size.computeFullSubgroups = VK_TRUE;
+    q.subgroup_size.minSubgroupSize = least;
+    q.subgroup_size.maxSubgroupSize = most;
+    q.subgroup_size.requiredSubgroupSizeStages = VK_SHADER_STAGE_COMPUTE_BIT;
+    return Grant(q, {}, {})->caps;
+  };
+  const codegen::Caps sound = with(32, 8, 64);
+  EXPECT_TRUE(sound.subgroup_arithmetic);
+  EXPECT_EQ(sound.narrow_subgroup_size(), 16);
+  for (const uint32_t size : {0U, 24U, 256U}) {
+    EXPECT_FALSE(with(size, 8, 64).subgroup_arithmetic) << size;
+    EXPECT_EQ(with(32, size, size).narrow_subgroup_size(), 1) << size;
+  }
+  EXPECT_EQ(with(32, 64, 8).narrow_subgroup_size(), 1);
+}
+
 TEST_F(DeviceTest, BecomesThePoorestDevice) {
   const ScopedEnvironment hide("FORGE_VK_DISABLE", "all,host_cores");
   const ScopedEnvironment limit("FORGE_VK_LIMITS", "guaranteed");
