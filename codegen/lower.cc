@@ -54,6 +54,7 @@ class Lowering {
         rules_{b_, caps},
         wide_{b_, rules_},
         split_(!caps.i64),
+        rolled_(caps.runs_on_cpu),
         map_(in.values.size()) {
     b_.set_precise(false);  // flags come with the instructions
   }
@@ -122,7 +123,8 @@ class Lowering {
       return b_.While(
           args, [&](const Vals& carried) { return with(i.block, carried)[0]; },
           [&](const Vals& carried) { return with(i.block + 1, carried); });
-    const auto unroll = i.aux & kRolled ? Builder::Range::kNot : Builder::Range::kAsDriverLikes;
+    const bool rolled = rolled_ || (i.aux & kRolled) != 0;
+    const auto unroll = rolled ? Builder::Range::kNot : Builder::Range::kAsDriverLikes;
     return b_.For({args[0], args[1], args[2], unroll}, Vals(args.begin() + 3, args.end()),
                   [&](Val counter, Vals carried) {
                     carried.insert(carried.begin(), counter);
@@ -182,7 +184,8 @@ class Lowering {
   Builder b_;
   const LowerRules rules_;
   const WideRules wide_;
-  const bool split_;  // 64-bit integers are two halves
+  const bool split_;   // 64-bit integers are two halves
+  const bool rolled_;  // no loop is to be unrolled: where a first run waits for a driver's compiler
   std::vector<Wide> map_;
 };
 

@@ -10,7 +10,8 @@
 namespace forge::codegen {
 namespace {
 
-// More taps than this are looped over, or kernels of large windows grow without bound.
+// More taps than this are looped over, or kernels of large windows grow without bound; rows of
+// taps also where a first run waits for the driver's compiler, and loops cost little.
 constexpr int64_t kUnrolledTaps = 32;
 
 }  // namespace
@@ -30,18 +31,23 @@ bool ComputesForEachTap(const Region& r) {
 }
 
 Vals ForTaps(Emission& m, int64_t rows, int64_t columns, Vals carried, TapBody body) {
-  if (rows * columns <= kUnrolledTaps) {
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t s = 0; s < columns; ++s) carried = body(r, s, std::move(carried));
-    return carried;
-  }
-  Val zero = m.b.Int(0), one = m.b.Int(1);
-  return m.b.For({zero, m.b.Int(rows), one}, std::move(carried), [&](Val r, Vals outer) {
-    const ir::Dim row = m.e.Coordinate(r, rows - 1);
-    return m.b.For({zero, m.b.Int(columns), one}, std::move(outer), [&](Val s, Vals inner) {
-      return body(row, m.e.Coordinate(s, columns - 1), std::move(inner));
-    });
-  });
+  using Step = absl::FunctionRef<Vals(const ir::Dim& tap, Vals carried)>;
+  const auto each = [&](int64_t taps, bool looped, Vals before, Step step) {
+    if (looped && taps > 1)
+      return m.b.For(
+          {m.b.Int(0), m.b.Int(taps), m.b.Int(1)}, std::move(before),
+          [&](Val i, Vals inner) { return step(m.e.Coordinate(i, taps - 1), std::move(inner)); });
+    for (int64_t i = 0; i < taps; ++i) before = step(i, std::move(before));
+    return before;
+  };
+  const bool many = rows * columns > kUnrolledTaps;
+  return each(rows, many || m.region.caps().runs_on_cpu, std::move(carried),
+              [&](const ir::Dim& row, Vals outer) {
+                return each(columns, many, std::move(outer),
+                            [&](const ir::Dim& column, Vals inner) {
+                              return body(row, column, std::move(inner));
+                            });
+              });
 }
 
 }  // namespace forge::codegen
