@@ -75,8 +75,9 @@ class Joiner {
   std::optional<Member> MemberOf(const Node& node) const {
     const MatMul* op = node.op.As<MatMul>();
     if (op == nullptr || op->transpose_a || !static_[node.in[1]]) return std::nullopt;
-    const Type& weight = in_.type(node.in[1]);
-    if (weight.rank() != 2 || !weight.is_constant() || weight.encoding()) return std::nullopt;
+    const Type &weight = in_.type(node.in[1]), &result = in_.type(node.first_out);
+    if (weight.rank() != 2 || !weight.is_constant() || weight.encoding() || !result.is_tensor())
+      return std::nullopt;
     Member m{.product = &node};
     const Node* reader = OnlyReader(node.first_out);
     if (reader == nullptr) return std::nullopt;
@@ -84,7 +85,7 @@ class Joiner {
       m.bias = reader->in[reader->in[0] == node.first_out ? 1 : 0];
       const Type& bias = in_.type(m.bias);
       if (!static_[m.bias] || bias.rank() != 1 || bias.dtype() != weight.dtype() ||
-          !(bias.shape()[0] == in_.type(node.first_out).shape().back()))
+          !(bias.shape()[0] == result.shape().back()))
         return std::nullopt;
       m.sum = reader;
       reader = OnlyReader(reader->first_out);

@@ -102,6 +102,16 @@ TEST_F(JoinTest, LeavesAloneOperandsThatAreNotConstant) {
   ExpectJoined(2);
 }
 
+// Their rank follows from a value: nothing says yet where a slice would begin.
+TEST_F(JoinTest, LeavesAloneProductsOfUnknownRank) {
+  const Value x = f_.Argument("x", Type::Unranked(DType::kF32));
+  for (const char* name : {"q", "k"}) {
+    const Value y = Product(x, Weight(fmt::format("w{}", name), 4));
+    f_.Return(name, Product(y, Weight(fmt::format("o{}", name), 4)));
+  }
+  EXPECT_EQ(CountOf<MatMul>(After(f_, Join)), 4);
+}
+
 TEST_F(JoinTest, LeavesAloneProductsOfUnlikeShape) {
   const Value x = X();
   Return("q", Product(x, Weight("wq", 5)) + Constant(f_, "bq", {5}));
