@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// If, For and While: blocks are opened, filled by callbacks and closed by what they yield.
+// If, For, While and ForElements: blocks are opened, filled by callbacks and closed by what they
+// yield.
 #include "codegen/builder_state.h"
 #include "codegen/literal.h"
 #include "codegen/scalar.h"
@@ -147,6 +148,21 @@ Vals Builder::While(Vals carried, absl::FunctionRef<Val(Vals)> test,
   s.Leave(next);
   return s.Close(*this, {.code = Code::kWhile, .block_count = 2, .block = blocks}, carried,
                  carried);
+}
+
+void Builder::ForElements(Val matrix, absl::FunctionRef<void(Val, Val, Val)> body) {
+  State& s = *state_;
+  const BlockId block = s.NewBlocks(1);
+  s.Enter(block, true);
+  const auto argument = [&](const Type& t) {
+    const Id id = s.NewValue(t, s.level());
+    k_.blocks[block].arguments.push_back(id);
+    return Val{this, id};
+  };
+  const Val row = argument(kI32), column = argument(kI32);
+  body(row, column, argument(Type{matrix.type().elem}));
+  s.Leave({});
+  s.Close(*this, {.code = Code::kForElements, .block_count = 1, .block = block}, {&matrix, 1}, {});
 }
 
 }  // namespace forge::codegen

@@ -43,6 +43,7 @@ struct Caps {
   bool signed_zero_inf_nan = false;  // f32 keeps NaN and infinity (float controls)
   bool memory_model = false, buffer_address = false;
   std::vector<MatrixShape> matrices;
+  bool matrix_elements = false;  // kernels see their elements one by one
 
   // No query tells how many registers an invocation has. GPUs with workgroups this small are mobile
   // ones of 64, where what does not fit goes to memory.
@@ -82,6 +83,8 @@ struct Caps {
       FieldOf<&Caps::i64>("i64", "64-bit integers."),
       FieldOf<&Caps::storage8>("storage8", "8-bit loads and stores."),
       FieldOf<&Caps::storage16>("storage16", "16-bit loads and stores."),
+      FieldOf<&Caps::matrix_elements>("matrix_elements",
+                                      "Kernels see the elements of cooperative matrices."),
       FieldOf<&Caps::int_dot>("int_dot", "Dot products of 4 x 8 bits."),
       FieldOf<&Caps::int_dot_accelerated>("int_dot_accelerated", "The same, in hardware."),
       FieldOf<&Caps::signed_zero_inf_nan>("signed_zero_inf_nan", "f32 keeps NaN and infinity."),

@@ -110,7 +110,7 @@ struct View {
   X(SubgroupScan, 1, kTogether, kSame, kNumber)                                              \
   X(Ballot, 1, kTogether, kOwn, kAny)        X(If, 1, kControl, kOwn, kAny)                  \
   X(For, -1, kControl, kOwn, kAny)           X(While, -1, kControl, kOwn, kAny)              \
-  X(Yield, -1, kControl, kOwn, kAny)
+  X(ForElements, 1, kControl, kOwn, kAny)    X(Yield, -1, kControl, kOwn, kAny)
 // clang-format on
 
 enum class Code : uint8_t {
@@ -158,13 +158,15 @@ struct Inst {
   uint32_t args = 0, arg_count = 0;  // into Kernel::operands
   Id result = 0;  // first of `result_count`; If, For and While have one per yielded value
   uint16_t result_count = 1;
-  uint16_t block_count = 0;  // If: then, else. For: body. While: test, body.
+  uint16_t block_count = 0;  // If: then, else. For, ForElements: body. While: test, body.
   BlockId block = 0;         // first of them
   uint64_t literal = 0;      // bits of a literal's element, zero-extended; index of a scalar
 };
 struct Block {
-  std::vector<Id> arguments;  // For: counter, then the carried values. While: the carried values.
-  std::vector<Inst> insts;    // the last one yields; a While's test yields a bool
+  // For: counter, then the carried values. While: the carried values. ForElements: row, column,
+  // element.
+  std::vector<Id> arguments;
+  std::vector<Inst> insts;  // the last one yields; a While's test yields a bool
 };
 struct ValueInfo {
   Type type;
@@ -282,6 +284,9 @@ class Builder {
   Val MatrixLoad(uint16_t view, const Type& matrix, Val index, Val stride, bool column_major);
   void MatrixStore(uint16_t view, Val index, Val stride, Val matrix);  // by rows
   Val MatrixMulAdd(Val a, Val b, Val c);                               // a b + c
+  // Calls `body` for each element of a matrix, in whichever invocation holds it. What `body` takes
+  // from outside is the same in the whole subgroup, and no private view.
+  void ForElements(Val matrix, absl::FunctionRef<void(Val row, Val column, Val element)> body);
   void Finish();  // closes the body; Verify says whether it is well formed
 
   struct State;  // builder_state.h, for the builder's own sources

@@ -201,6 +201,9 @@ class Printer {
       out_ += fmt::format("for {} in {} .. {} step {}{}", Name(inside[0]), Name(args[0]),
                           Name(args[1]), Name(args[2]), i.aux & kRolled ? " rolled" : "");
       Carried(std::span(inside).subspan(1), args.subspan(3));
+    } else if (i.code == Code::kForElements) {
+      out_ += fmt::format("for elements {} at {}, {} of {}", Name(inside[2]), Name(inside[0]),
+                          Name(inside[1]), Name(args[0]));
     } else {
       out_ += "while";
       Carried(inside, args);

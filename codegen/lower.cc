@@ -123,6 +123,10 @@ class Lowering {
       return b_.While(
           args, [&](const Vals& carried) { return with(i.block, carried)[0]; },
           [&](const Vals& carried) { return with(i.block + 1, carried); });
+    if (i.code == Code::kForElements) {
+      b_.ForElements(args[0], [&](Val row, Val column, Val v) { with(i.block, {row, column, v}); });
+      return {};
+    }
     const bool rolled = rolled_ || (i.aux & kRolled) != 0;
     const auto unroll = rolled ? Builder::Range::kNot : Builder::Range::kAsDriverLikes;
     return b_.For({args[0], args[1], args[2], unroll}, Vals(args.begin() + 3, args.end()),

@@ -58,6 +58,7 @@ Needs NeedsOf(const Kernel& k) {
       NeedSubgroup(n, i);
       n.int_dot |= i.code == Code::kDot4;
       n.matrices |= i.code == Code::kMatrixMulAdd || i.code == Code::kMatrixLoad;
+      n.matrix_elements |= i.code == Code::kForElements;
       // A narrow literal is made by converting a wide one where it is all there is.
       if (i.code == Code::kLoad || i.code == Code::kStore || i.code == Code::kConvert ||
           i.code == Code::kLiteral)

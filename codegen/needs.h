@@ -11,7 +11,7 @@ struct Needs {
   bool storage8 = false, storage16 = false;
   bool subgroup_basic = false, subgroup_arithmetic = false, subgroup_shuffle = false;
   bool subgroup_ballot = false, int_dot = false, f32 = false;
-  bool matrices = false;
+  bool matrices = false, matrix_elements = false;
 };
 Needs NeedsOf(const Kernel& k);
 

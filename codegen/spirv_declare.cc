@@ -42,6 +42,7 @@ void SpirvPrinter::DeclareFeatures() {
       {needs_.int_dot, spv::Capability::DotProductKHR, "SPV_KHR_integer_dot_product"},
       {needs_.int_dot, spv::Capability::DotProductInput4x8BitPackedKHR, {}},
       {needs_.matrices, kCooperativeMatrix, "SPV_KHR_cooperative_matrix"},
+      {needs_.matrix_elements, kMatrixElements, "SPV_NV_cooperative_matrix2"},
       {needs_.f32 && caps_.signed_zero_inf_nan, spv::Capability::SignedZeroInfNanPreserve,
        "SPV_KHR_float_controls"},
   };

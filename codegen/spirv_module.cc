@@ -73,9 +73,7 @@ Word SpirvModule::Declared(spv::Op op, Words operands, size_t result_at) {
   return it->second;
 }
 
-Word SpirvModule::DeclareType(spv::Op op, std::initializer_list<Word> operands) {
-  return Declared(op, Words(operands.begin(), operands.size()), 0);
-}
+Word SpirvModule::DeclareType(spv::Op op, Words operands) { return Declared(op, operands, 0); }
 
 Word SpirvModule::DeclareConstant(spv::Op op, Word type, Words operands) {
   std::vector<Word> words{type};
@@ -125,10 +123,21 @@ void SpirvModule::EntryPoint(Word function, std::string_view name, Words interfa
   Add(kEntryPoints, spv::Op::OpEntryPoint, words);
 }
 
+void SpirvModule::AddFunction(absl::FunctionRef<void()> fill) {
+  std::vector<Word> caller = std::exchange(sections_[kBody], {});
+  fill();
+  Add(kBody, spv::Op::OpFunctionEnd, {});
+  std::vector<Word>& all = sections_[kFunctions];
+  all.insert(all.end(), sections_[kBody].begin(), sections_[kBody].end());
+  sections_[kBody] = std::move(caller);
+}
+
 std::vector<Word> SpirvModule::Finish() const {
   std::vector<Word> out{static_cast<Word>(spv::MagicNumber), kVersion, 0, next_, 0};
-  for (const std::vector<Word>& s : sections_) out.insert(out.end(), s.begin(), s.end());
-  out.insert(out.end(), {1u << 16 | static_cast<Word>(spv::Op::OpFunctionEnd)});
+  for (size_t s = 0; s < kSections; ++s) {
+    out.insert(out.end(), sections_[s].begin(), sections_[s].end());
+    if (s == kBody) out.push_back(1u << 16 | static_cast<Word>(spv::Op::OpFunctionEnd));
+  }
   return out;
 }
 

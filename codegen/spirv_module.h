@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 
 namespace forge::codegen {
 
@@ -33,6 +34,7 @@ class SpirvModule {
     kFunction,   // OpFunction and the label of the first block
     kVariables,  // of the function
     kBody,
+    kFunctions,  // that the body calls, whole
     kSections
   };
 
@@ -54,7 +56,10 @@ class SpirvModule {
   void AddLabel(Word label) { Add(kBody, spv::Op::OpLabel, {label}); }
 
   // Types have their result first, constants their type and then their result.
-  Word DeclareType(spv::Op op, std::initializer_list<Word> operands);
+  Word DeclareType(spv::Op op, Words operands);
+  Word DeclareType(spv::Op op, std::initializer_list<Word> operands) {
+    return DeclareType(op, Words(operands.begin(), operands.size()));
+  }
   Word DeclareConstant(spv::Op op, Word type, Words operands);
   Word DeclareConstant(Word u32_type, Word value);
   void Capability(spv::Capability c);
@@ -68,6 +73,9 @@ class SpirvModule {
   // For phis, whose later operands are not known when they are added.
   size_t body_size() const { return sections_[kBody].size(); }
   void Patch(size_t at, Word word) { sections_[kBody][at] = word; }
+
+  // What `fill` adds to the body, from OpFunction to the last block, is a function of its own.
+  void AddFunction(absl::FunctionRef<void()> fill);
 
   // The whole module, SPIR-V 1.3.
   std::vector<Word> Finish() const;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The walk: blocks in order, regions with carried values become phis.
+#include "codegen/captures.h"
 #include "codegen/lower.h"
 #include "codegen/spirv_printer.h"
 
@@ -50,6 +51,9 @@ void SpirvPrinter::PrintBlock(BlockId b) {
         break;
       case Code::kWhile:
         PrintWhile(i);
+        break;
+      case Code::kForElements:
+        PrintForElements(i);
         break;
       case Code::kStore:
         Store(i);
@@ -155,6 +159,38 @@ void SpirvPrinter::PrintWhile(const Inst& i) {
   Enter(loop.next);
   EndLoop(loop, OfAll(YieldOf(i.block + 1)));
   for (uint32_t n = 0; n < i.result_count; ++n) ids_[i.result + n] = Of(carried[n]);
+}
+
+// Takes a row, a column, an element and what `captured` is to the caller; gives the element.
+SpirvPrinter::Word SpirvPrinter::PrintElementFunction(const Inst& i, std::span<const Id> captured) {
+  std::vector<Id> parameters = k_.blocks[i.block].arguments;
+  parameters.insert(parameters.end(), captured.begin(), captured.end());
+  const Word element = TypeOf(k_.values[parameters[2]].type);
+  std::vector<Word> signature{element};
+  for (const Id p : parameters) signature.push_back(TypeOf(k_.values[p].type));
+  const Word type = m_.DeclareType(Op::OpTypeFunction, signature), function = m_.NewId();
+  const Word caller = here_;
+  const std::vector<Word> outside = OfAll(captured);
+  m_.AddFunction([&] {
+    m_.Add(SpirvModule::kBody, Op::OpFunction, {element, function, 0, type});
+    for (const Id p : parameters)
+      ids_[p] = m_.AddValue(Op::OpFunctionParameter, TypeOf(k_.values[p].type), {});
+    Enter(m_.NewId());
+    PrintBlock(i.block);
+    m_.Add(SpirvModule::kBody, Op::OpReturnValue, {Of(parameters[2])});
+  });
+  here_ = caller;
+  for (size_t n = 0; n < captured.size(); ++n) ids_[captured[n]] = outside[n];
+  return function;
+}
+
+void SpirvPrinter::PrintForElements(const Inst& i) {
+  const std::vector<Id> captured = CapturesOf(k_, i.block).values;
+  const Word function = PrintElementFunction(i, captured);
+  const Id matrix = k_.ArgsOf(i)[0];
+  std::vector<Word> words{Of(matrix), function};
+  for (const Id v : captured) words.push_back(Of(v));
+  m_.AddValue(kOpMatrixPerElement, TypeOf(k_.values[matrix].type), words);
 }
 
 std::vector<uint32_t> PrintSpirv(const Kernel& k, const Caps& caps) {

@@ -16,6 +16,9 @@ inline constexpr uint32_t kSubgroupScope = 3;
 inline constexpr auto kCooperativeMatrix = spv::Capability{6022};
 inline constexpr auto kOpTypeMatrix = spv::Op{4456}, kOpMatrixLoad = spv::Op{4457},
                       kOpMatrixStore = spv::Op{4458}, kOpMatrixMulAdd = spv::Op{4459};
+// SPV_NV_cooperative_matrix2.
+inline constexpr auto kMatrixElements = spv::Capability{5432};
+inline constexpr auto kOpMatrixPerElement = spv::Op{5369};
 
 class SpirvPrinter {
  public:
@@ -69,6 +72,8 @@ class SpirvPrinter {
   void PrintIf(const Inst& i);
   void PrintFor(const Inst& i);
   void PrintWhile(const Inst& i);
+  void PrintForElements(const Inst& i);
+  Word PrintElementFunction(const Inst& i, std::span<const Id> captured);
   std::span<const Id> YieldOf(BlockId b) const;
   void Enter(Word label);  // begins a SPIR-V block
   void Branch(Word to) { m_.Add(SpirvModule::kBody, spv::Op::OpBranch, {to}); }

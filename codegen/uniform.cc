@@ -87,6 +87,7 @@ void PropagateWhile(Kernel& k, const Inst& i) {
 }  // namespace
 
 Uniform UniformOfControl(const Kernel& k, const Inst& i) {
+  if (i.code == Code::kForElements) return Uniform::kInvocation;  // some hold more elements
   std::span<const Id> by = k.ArgsOf(i);
   if (i.code == Code::kFor) by = by.first(3);
   if (i.code == Code::kWhile) by = YieldOf(k, i.block);
@@ -123,6 +124,7 @@ void PropagateUniform(Kernel& k, const Inst& i) {
   if (i.code == Code::kIf) PropagateIf(k, i);
   if (i.code == Code::kFor) PropagateFor(k, i);
   if (i.code == Code::kWhile) PropagateWhile(k, i);
+  if (i.code == Code::kForElements) PropagateUniform(k, i.block);
 }
 
 void PropagateUniform(Kernel& k, BlockId block) {

@@ -89,8 +89,9 @@ class Verifier {
       if (a >= k_.values.size() || !visible_[a])
         return Internal("kernel '{}': {} uses value {}, which is not seen there", k_.name,
                         info.name, a);
+    const bool together = info.effect == Effect::kTogether || i.code == Code::kForElements;
     const Uniform needed = i.code == Code::kBarrier ? Uniform::kWorkgroup : Uniform::kSubgroup;
-    if (info.effect == Effect::kTogether && control < needed)
+    if (together && control < needed)
       return refuse("not all invocations that meet here are sure to arrive");
     FORGE_RETURN_IF_ERROR(Results(i, b));
     if (absl::Status s = VerifyTypes(k_, i); !s.ok()) return refuse(Message(s));
@@ -102,19 +103,20 @@ class Verifier {
     return absl::OkStatus();
   }
 
-  // The blocks of If, For and While, then what they yield. Results are defined already, but a
-  // region that used one would have used a value made after it.
+  // The blocks of control, then what they yield. Results are defined already, but a region that
+  // used one would have used a value made after it.
   absl::Status Regions(const Inst& i, Uniform control) {
     if (Info(i.code).effect != Effect::kControl || i.code == Code::kYield) return absl::OkStatus();
     for (uint32_t n = 0; n < i.result_count; ++n) visible_[i.result + n] = false;
-    const uint32_t blocks = i.code == Code::kFor ? 1 : 2;
+    const uint32_t blocks = i.code == Code::kFor || i.code == Code::kForElements ? 1 : 2;
     if (i.block_count != blocks || uint64_t{i.block} + blocks > k_.blocks.size())
       return Internal("kernel '{}': {} has {} blocks from {} on", k_.name, Info(i.code).name,
                       i.block_count, i.block);
     const Uniform inside = std::min(control, UniformOfControl(k_, i));
-    const size_t arguments = i.code == Code::kIf    ? 0
-                             : i.code == Code::kFor ? i.result_count + 1
-                                                    : i.result_count;
+    const size_t arguments = i.code == Code::kIf            ? 0
+                             : i.code == Code::kFor         ? i.result_count + 1
+                             : i.code == Code::kForElements ? 3
+                                                            : i.result_count;
     for (uint32_t n = 0; n < blocks; ++n)
       FORGE_RETURN_IF_ERROR(Block(i.block + n, inside, arguments));
     if (absl::Status s = VerifyYields(k_, i); !s.ok())

@@ -104,6 +104,7 @@ absl::Status VerifyCaps(const Kernel& k, const Caps& caps) {
       {"subgroup shuffles", n.subgroup_shuffle, caps.subgroup_shuffle},
       {"subgroup ballots", n.subgroup_ballot, caps.subgroup_ballot},
       {"cooperative matrices", n.matrices, !caps.matrices.empty()},
+      {"elements of cooperative matrices", n.matrix_elements, caps.matrix_elements},
   };
   for (const auto& r : rows)
     if (r.needed && !r.present)

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "codegen/captures.h"
 #include "codegen/literal.h"
 #include "codegen/verify.h"
 
@@ -121,6 +122,8 @@ bool TakesMatrices(Code c) {
 
 absl::Status Control(const Typed& t) {
   if (t.i.code == Code::kIf) return Expect(t.In(0) == kBool, "the condition is not a bool");
+  if (t.i.code == Code::kForElements)
+    return Expect(t.In(0).is_matrix() && t.i.result_count == 0, "takes a matrix and gives nothing");
   if (t.i.code == Code::kYield) return absl::OkStatus();
   const size_t bounds = t.i.code == Code::kFor ? 3 : 0;
   FORGE_RETURN_IF_ERROR(Expect(t.args.size() == bounds + t.i.result_count,
@@ -168,6 +171,27 @@ absl::Status Own(const Typed& t) {
     default:
       return Control(t);
   }
+}
+
+// A printer makes a function of the body, which runs in invocations of the device's choice.
+absl::Status Elements(const Kernel& k, const Inst& i) {
+  const std::vector<Id>& inside = k.blocks[i.block].arguments;
+  const Type element{k.values[k.ArgsOf(i)[0]].type.elem};
+  FORGE_RETURN_IF_ERROR(Expect(k.values[inside[0]].type == kI32 &&
+                                   k.values[inside[1]].type == kI32 &&
+                                   k.values[inside[2]].type == element,
+                               "the body does not take a row, a column and an element"));
+  FORGE_RETURN_IF_ERROR(
+      Expect(k.ArgsOf(k.blocks[i.block].insts.back()).empty(), "the body yields something"));
+  const Captures captures = CapturesOf(k, i.block);
+  for (const Id v : captures.values)
+    FORGE_RETURN_IF_ERROR(
+        Expect(k.values[v].uniform >= Uniform::kSubgroup && !k.values[v].type.is_matrix(),
+               "the body takes a value from outside that may differ in the subgroup"));
+  for (const uint16_t view : captures.views)
+    FORGE_RETURN_IF_ERROR(
+        Expect(k.views[view].space != Space::kPrivate, "the body takes a private view"));
+  return absl::OkStatus();
 }
 
 absl::Status SameTypes(std::span<const Id> values, std::span<const Id> like, const Kernel& k) {
@@ -226,6 +250,8 @@ absl::Status VerifyYields(const Kernel& k, const Inst& i) {
       FORGE_RETURN_IF_ERROR(SameTypes(inside.subspan(1), results, k));
       return SameTypes(yields(0), results, k);
     }
+    case Code::kForElements:
+      return Elements(k, i);
     default:
       FORGE_RETURN_IF_ERROR(SameTypes(args, results, k));
       FORGE_RETURN_IF_ERROR(SameTypes(k.blocks[i.block].arguments, results, k));

@@ -200,6 +200,15 @@ constexpr Row kRows[] = {
               q.features.memory_model.vulkanMemoryModel == VK_TRUE && !q.matrices.empty();
      },
      GrantMatrices},
+    {kElementsFeature, "kernels see the elements of such matrices",
+     [](const Queries& q) {
+       return q.features.matrices2.cooperativeMatrixPerElementOperations == VK_TRUE;
+     },
+     [](const Queries&, Granted& g) {
+       if (g.caps.matrices.empty()) return;
+       g.want.matrices2.cooperativeMatrixPerElementOperations = VK_TRUE;
+       g.caps.matrix_elements = true;
+     }},
     {"memory_model", "the Vulkan memory model",
      [](const Queries& q) { return q.features.memory_model.vulkanMemoryModel == VK_TRUE; },
      [](const Queries&, Granted& g) {

@@ -47,7 +47,8 @@ using Failures = std::map<std::string, std::string, std::less<>>;
 //   errors: InvalidArgument: a name in `settings.disable` is no feature
 absl::StatusOr<Granted> Grant(const Queries& q, const Settings& settings, const Failures& failed);
 
-inline constexpr std::string_view kMatrixFeatures = "cooperative_matrix_";
+inline constexpr std::string_view kMatrixFeatures = "cooperative_matrix_",
+                                  kElementsFeature = "cooperative_matrix_elements";
 // The feature that a shape of matrices is listed and tried as: "cooperative_matrix_f16_16x8x16".
 std::string MatrixFeature(const codegen::MatrixShape& shape);
 

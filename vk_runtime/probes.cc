@@ -251,9 +251,10 @@ Val SumResults(Builder& b, uint16_t results) {
 }
 
 // The product of the matrices that x and y fill.
-Val EmitMatrices(Builder& b, const codegen::MatrixShape& s, Val x, Val y) {
+Val EmitMatrices(Builder& b, const Probe& p, Val x, Val y) {
   using codegen::MatrixUse;
   using codegen::Type;
+  const codegen::MatrixShape& s = p.matrix;
   const auto shared = [&](const char* name, Type t, uint32_t elements) {
     return b.AddView({.name = name,
                       .space = codegen::Space::kShared,
@@ -277,7 +278,12 @@ Val EmitMatrices(Builder& b, const codegen::MatrixShape& s, Val x, Val y) {
         b.MatrixLoad(left, Type::Matrix(s.a, MatrixUse::kA, s.m, s.k), b.Int(0), pitch, false);
     const Val c =
         b.MatrixLoad(right, Type::Matrix(s.b, MatrixUse::kB, s.k, s.n), b.Int(0), pitch, true);
-    b.MatrixStore(out, b.Int(0), b.Int(s.n), b.MatrixMulAdd(a, c, zero));
+    const Val product = b.MatrixMulAdd(a, c, zero);
+    if (!p.by_elements) return b.MatrixStore(out, b.Int(0), b.Int(s.n), product);
+    b.ForElements(product, [&](Val row, Val column, Val element) {
+      const Val before = b.Emit(Code::kMul, codegen::kI32, {row, b.Int(s.n)});
+      b.Store(out, b.Emit(Code::kAdd, codegen::kI32, {before, column}), element);
+    });
   });
   b.Barrier();
   return SumResults(b, out);
@@ -302,13 +308,14 @@ ProbeWords Mixed(bool second) {
 
 }  // namespace
 
-Probe MatrixProbe(const codegen::MatrixShape& shape) {
+Probe MatrixProbe(const codegen::MatrixShape& shape, bool by_elements) {
   return {.feature = "cooperative_matrix",
           .in_subgroup = true,
           .emit = nullptr,
           .expect = nullptr,
           .input = Mixed,
-          .matrix = shape};
+          .matrix = shape,
+          .by_elements = by_elements};
 }
 
 const Probe& PlainProbe() { return kPlain; }
@@ -329,7 +336,7 @@ codegen::Kernel KernelOf(const Probe& p, const codegen::Caps& caps) {
     return b.Emit(Code::kAdd, codegen::kI32, {i, b.Int(n * kProbeLanes)});
   };
   const Val x = b.Load(in, i), y = b.Load(in, plus(1));
-  const Val result = matrices ? EmitMatrices(b, p.matrix, x, y) : p.emit(b, x, y);
+  const Val result = matrices ? EmitMatrices(b, p, x, y) : p.emit(b, x, y);
   const auto word = [&](BuiltinKind which) {
     return p.in_subgroup ? b.Emit(Code::kBitcast, codegen::kU32, {b.Builtin(which)})
                          : b.Bits(codegen::kU32, 0);

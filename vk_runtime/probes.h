@@ -27,12 +27,13 @@ struct Probe {
   uint32_t (*expect)(const ProbeRun& r, const std::vector<uint32_t>& mates, uint32_t i) = nullptr;
   ProbeWords (*input)(bool second) = nullptr;
   codegen::MatrixShape matrix = {};  // with a size: multiplies such matrices, in place of `emit`
+  bool by_elements = false;          // and stores them one element after the other
 };
 
 // Tries nothing but that the device computes.
 const Probe& PlainProbe();
 std::span<const Probe> Probes();
-Probe MatrixProbe(const codegen::MatrixShape& shape);
+Probe MatrixProbe(const codegen::MatrixShape& shape, bool by_elements = false);
 codegen::Kernel KernelOf(const Probe& p, const codegen::Caps& caps);
 // What is wrong with the result; empty: nothing.
 std::string Judge(const Probe& p, const ProbeRun& r);

@@ -22,6 +22,7 @@ struct FeatureSet {
   VkPhysicalDeviceTimelineSemaphoreFeatures timeline{};
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable{};
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrices{};
+  VkPhysicalDeviceCooperativeMatrix2FeaturesNV matrices2{};
 };
 
 struct Queries {

@@ -73,15 +73,16 @@ std::vector<Probe> ProbesOf(std::string_view feature, const codegen::Caps& caps)
   std::vector<Probe> out;
   for (const Probe& p : Probes())
     if (p.feature == feature) out.push_back(p);
+  const bool elements = feature == kElementsFeature;
   for (const codegen::MatrixShape& shape : caps.matrices)
-    if (MatrixFeature(shape) == feature) out.push_back(MatrixProbe(shape));
+    if (elements || MatrixFeature(shape) == feature) out.push_back(MatrixProbe(shape, elements));
   return out;
 }
 
 SelfTest NothingTried(std::string_view why) {
   SelfTest test;
   for (const Probe& p : Probes()) test.failed[p.feature] = why;
-  test.failed["cooperative_matrix"] = why;
+  test.failed["cooperative_matrix"] = test.failed[std::string(kElementsFeature)] = why;
   return test;
 }
 

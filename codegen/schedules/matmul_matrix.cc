@@ -19,6 +19,7 @@ struct MatmulMatrix {
   int64_t depth = 2;                                // matrices along k in shared memory
   int64_t workgroups = 0;                           // that share all tiles; 0: one for each
   int64_t stages = 1;                               // of slices
+  bool in_registers = false;                        // what leaves the sums is computed there
   static constexpr Field kFields[] = {
       FieldOf<&MatmulMatrix::subgroup_rows>("subgroup_rows", "Subgroups along rows of C.", "1|2|4"),
       FieldOf<&MatmulMatrix::subgroup_columns>("subgroup_columns", "Subgroups along its columns.",
@@ -28,7 +29,9 @@ struct MatmulMatrix {
       FieldOf<&MatmulMatrix::depth>("depth", "Matrices along k in shared memory.", "1|2|4"),
       FieldOf<&MatmulMatrix::workgroups>("workgroups", "That share all tiles; 0: one for each.",
                                          "0|32|64|128|256"),
-      FieldOf<&MatmulMatrix::stages>("stages", "Slices in shared memory at once.", "1|2")};
+      FieldOf<&MatmulMatrix::stages>("stages", "Slices in shared memory at once.", "1|2"),
+      FieldOf<&MatmulMatrix::in_registers>("in_registers",
+                                           "Sums leave matrices without shared memory.")};
 };
 
 // The largest of the device's matrices of such elements; null: it has none.
@@ -66,7 +69,8 @@ struct Sizes {
         rows(t.subgroup_rows * t.rows * shape.m),
         columns(t.subgroup_columns * t.columns * shape.n),
         depth(t.depth * shape.k),
-        stages(t.stages) {}
+        stages(t.stages),
+        result_elements(t.in_registers ? 0 : subgroups * shape.m * result_pitch()) {}
   int64_t result_pitch() const { return shape.n + 4; }
   // Elements from row to row of a slice: rows begin in different banks.
   int64_t pitch() const {
@@ -75,12 +79,13 @@ struct Sizes {
   }
   int64_t SharedBytes() const {
     return stages * (rows + columns) * pitch() * BitWidth(shape.a) / 8 +
-           subgroups * shape.m * result_pitch() * BitWidth(shape.c) / 8;
+           result_elements * BitWidth(shape.c) / 8;
   }
   MatrixShape shape;
   int64_t lanes, subgroups, threads;  // lanes of a subgroup; subgroups and threads of a workgroup
   int64_t rows, columns, depth;       // of C and k, to a workgroup
   int64_t stages;
+  int64_t result_elements;  // of C, in shared memory
 };
 
 bool Takes(const Region& r) {
@@ -97,6 +102,7 @@ std::shared_ptr<void> Defaults(const Region& r) {
   MatmulMatrix t;
   const MatrixShape* shape = ShapeOf(g, r.caps());
   if (shape == nullptr) return Boxed(t);
+  t.in_registers = r.caps().matrix_elements;
   while (t.subgroup_columns > 1 && !WorkgroupFits(Sizes(t, *shape, r.caps()).threads, r.caps()))
     t.subgroup_columns /= 2;
   const auto shrink = [](int64_t& tiles, int64_t& subgroups, int64_t size, int64_t extent) {
@@ -120,6 +126,8 @@ Verdict Fits(const Region& r, const void* p) {
   const MatrixShape* shape = ShapeOf(g, caps);
   if (shape == nullptr) return Verdict::No("the device has no such matrices");
   if (caps.runs_on_cpu) return Verdict::No("vectors are quicker on this device");
+  if (Parameters<MatmulMatrix>(p).in_registers && !caps.matrix_elements)
+    return Verdict::No("the device does not show elements of matrices");
   if (DotsAreAsQuick(*shape, caps)) return Verdict::No("dot products are as quick");
   const Sizes s(Parameters<MatmulMatrix>(p), *shape, caps);
   if (g.m.max() < s.shape.m || g.n.max() < s.shape.n || g.k.max() < s.shape.k)
@@ -153,6 +161,9 @@ class Tile {
   void RunPart(const SliceLoop& loop, const TilePart& part);
   void Finish(const TilePart& part, const Vals& sums);
   void FinishMatrix(const TilePart& part, const Dim& row, const Dim& column);
+  void FinishElements(const TilePart& part, const Dim& row, const Dim& column, Val sum);
+  void FinishAt(const TilePart& part, const Dim& row, const Dim& column, Val inside,
+                absl::FunctionRef<Val()> sum);
 
   Emission& m_;
   const Gemm& g_;
@@ -160,7 +171,7 @@ class Tile {
   const Sizes& s_;
   Tiling tiling_;
   Shared a_, b_;
-  uint16_t results_;  // [subgroup][row][result_pitch]
+  uint16_t results_ = 0;  // [subgroup][row][result_pitch], unless they stay in registers
   Dim batch_, row_tile_, column_tile_;
   Dim local_, lane_, subgroup_, first_row_, first_column_;  // the last two: of the subgroup
 };
@@ -172,14 +183,15 @@ Tile::Tile(Emission& m, const Gemm& g, const MatmulMatrix& t, const Sizes& s)
       s_(s),
       tiling_(TilingOf(g, t, s)),
       a_(NewShared(true, s.rows)),
-      b_(NewShared(false, s.columns)),
-      results_(
-          m.b.AddView({.name = "results",
-                       .space = Space::kShared,
-                       .elem = Type{s.shape.c},
-                       .extent = static_cast<uint32_t>(s.subgroups * s.shape.m * s.result_pitch()),
-                       .reads = true,
-                       .writes = true})) {}
+      b_(NewShared(false, s.columns)) {
+  if (s.result_elements > 0)
+    results_ = m.b.AddView({.name = "results",
+                            .space = Space::kShared,
+                            .elem = Type{s.shape.c},
+                            .extent = static_cast<uint32_t>(s.result_elements),
+                            .reads = true,
+                            .writes = true});
+}
 
 Tile::Shared Tile::NewShared(bool is_a, int64_t length) {
   const Type element{is_a ? s_.shape.a : s_.shape.b};
@@ -236,6 +248,18 @@ Vals Tile::Multiply(Vals sums, const Dim& stage) {
   return sums;
 }
 
+// Hands `sum` over, which is asked for where [row, column] of the workgroup's tile is inside of C.
+void Tile::FinishAt(const TilePart& part, const Dim& row, const Dim& column, Val inside,
+                    absl::FunctionRef<Val()> sum) {
+  const Position i = Guard(m_, row_tile_ * s_.rows + row, g_.m);
+  const Position j = Guard(m_, column_tile_ * s_.columns + column, g_.n);
+  IfInside(m_.b, Both(Both(i.inside, j.inside), inside), [&] {
+    Val v = sum();
+    if (v.type().elem == DType::kU32) v = bitcast(v, DType::kI32);
+    tiling_.Store(m_, part, row, column, {batch_, i.at, j.at, 0}, v);
+  });
+}
+
 // The matrix in this subgroup's part of the stage, whose first element is at [row, column] of the
 // workgroup's tile.
 void Tile::FinishMatrix(const TilePart& tile_part, const Dim& row, const Dim& column) {
@@ -244,35 +268,41 @@ void Tile::FinishMatrix(const TilePart& tile_part, const Dim& row, const Dim& co
   const int64_t vectors = int64_t{s_.shape.m} * s_.shape.n / lanes;
   for (int64_t first = 0; first < vectors; first += s_.lanes) {
     const Dims place = Unflatten(lane_ + first, {s_.shape.m, s_.shape.n / lanes});
-    const Dim in_row = row + place[0], in_column = column + place[1] * lanes;
-    const Position i = Guard(m_, row_tile_ * s_.rows + in_row, g_.m);
-    const Position j = Guard(m_, column_tile_ * s_.columns + in_column, g_.n);
-    Val inside = Both(i.inside, j.inside);
+    Val inside;
     if (first + s_.lanes > vectors)
-      inside = Both(inside, m_.e.Value(lane_ + first) < static_cast<double>(vectors));
-    const auto store = [&] {
+      inside = m_.e.Value(lane_ + first) < static_cast<double>(vectors);
+    FinishAt(tile_part, row + place[0], column + place[1] * lanes, inside, [&] {
       Vals parts;
       for (int l = 0; l < lanes; ++l)
         parts.push_back(m_.b.Load(
             results_, m_.e.Value(part + place[0] * s_.result_pitch() + place[1] * lanes + l)));
-      for (Val& part : parts)
-        if (part.type() == kU32) part = bitcast(part, DType::kI32);
-      const Val v = lanes == 1 ? parts[0] : m_.b.Pack(parts[0].type().Lanes(lanes), parts);
-      tiling_.Store(m_, tile_part, in_row, in_column, {batch_, i.at, j.at, 0}, v);
-    };
-    IfInside(m_.b, inside, store);
+      return lanes == 1 ? parts[0] : m_.b.Pack(parts[0].type().Lanes(lanes), parts);
+    });
   }
+}
+
+// The same of a matrix in registers.
+void Tile::FinishElements(const TilePart& part, const Dim& row, const Dim& column, Val sum) {
+  m_.b.ForElements(sum, [&](Val i, Val j, Val element) {
+    FinishAt(part, row + m_.e.Coordinate(i, s_.shape.m - 1),
+             column + m_.e.Coordinate(j, s_.shape.n - 1), {}, [&] { return element; });
+  });
 }
 
 void Tile::Finish(const TilePart& tile_part, const Vals& sums) {
   const Dim part = subgroup_ * (s_.shape.m * s_.result_pitch());
   for (int64_t i = 0; i < t_.rows; ++i)
     for (int64_t j = 0; j < t_.columns; ++j) {
+      const Dim row = first_row_ + i * s_.shape.m, column = first_column_ + j * s_.shape.n;
+      const Val sum = sums[static_cast<size_t>(i * t_.columns + j)];
+      if (t_.in_registers) {
+        FinishElements(tile_part, row, column, sum);
+        continue;
+      }
       if (i + j > 0) m_.b.Barrier();  // the last matrix has been read
-      m_.b.MatrixStore(results_, m_.e.Value(part), m_.b.Int(s_.result_pitch()),
-                       sums[static_cast<size_t>(i * t_.columns + j)]);
+      m_.b.MatrixStore(results_, m_.e.Value(part), m_.b.Int(s_.result_pitch()), sum);
       m_.b.Barrier();
-      FinishMatrix(tile_part, first_row_ + i * s_.shape.m, first_column_ + j * s_.shape.n);
+      FinishMatrix(tile_part, row, column);
     }
 }
 

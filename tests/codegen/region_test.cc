@@ -510,6 +510,7 @@ TEST_P(RegionTest, RefusesMoreOperandsThanCanBeBound) {
 
 std::string NameOf(const ::testing::TestParamInfo<Caps (*)()>& info) {
   const Caps caps = info.param();
+  if (caps.matrix_elements) return "matrix_elements";
   if (!caps.matrices.empty()) return "matrices";
   return caps.runs_on_cpu ? "cpu" : caps.f64 ? "gpu" : "poorest";
 }
@@ -520,7 +521,8 @@ INSTANTIATE_TEST_SUITE_P(Devices, RegionTest,
                          NameOf);
 INSTANTIATE_TEST_SUITE_P(Devices, HalvesTest,
                          ::testing::Values(&testing::PoorestCaps, &testing::CpuCaps,
-                                           &testing::GpuCaps, &testing::MatrixCaps),
+                                           &testing::GpuCaps, &testing::MatrixCaps,
+                                           &testing::MatrixElementCaps),
                          NameOf);
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <functional>
+#include <map>
 #include <spirv-tools/libspirv.hpp>
 
 #include "tests/codegen/kernels.h"
@@ -288,6 +289,33 @@ TEST(SpirvMatrixTest, SaysWhichElementsAreSigned) {
   EXPECT_EQ(SignedOperands(DType::kI8, DType::kI8, DType::kI32), 1u | 2u | 4u | 8u);
   EXPECT_EQ(SignedOperands(DType::kU8, DType::kI8, DType::kI32), 2u | 4u | 8u);
   EXPECT_EQ(SignedOperands(DType::kI8, DType::kU8, DType::kI32), 1u | 4u | 8u);
+}
+
+// The body becomes a function; what it takes from outside follows the element.
+TEST(SpirvMatrixTest, CallsAFunctionForEachElement) {
+  const Kernel k = MakeKernel("elements", [&](Builder& b, Val) {
+    const uint16_t out = b.AddView(Writes("y", kF32, 0));
+    const Val first = b.Builtin(BuiltinKind::kSubgroup) * 64;
+    const Val ones = b.Literal(Type::Matrix(DType::kF32, MatrixUse::kAccumulator, 8, 8), 1);
+    b.ForElements(ones, [&](Val row, Val column, Val v) {
+      b.If(row < column, [&] { b.Store(out, first + row * 8 + column, v * 2); });
+    });
+  });
+  const std::vector<uint32_t> words = PrintSpirv(k, RichCaps());
+  EXPECT_EQ(SpirvErrors(words), "");
+  std::map<uint32_t, int> count;
+  uint32_t passed = 0, parameters = 0;
+  for (size_t at = 5; at < words.size(); at += words[at] >> 16) {
+    const uint32_t op = words[at] & 0xffff;
+    ++count[op];
+    if (op == 5369) passed = (words[at] >> 16) - 5;  // OpCooperativeMatrixPerElementOpNV
+    if (op == 55) ++parameters;                      // OpFunctionParameter
+  }
+  EXPECT_EQ(count[54], 2);  // OpFunction
+  EXPECT_EQ(count[56], 2);  // OpFunctionEnd
+  EXPECT_EQ(count[5369], 1);
+  EXPECT_EQ(parameters, passed + 3);
+  EXPECT_TRUE(DeclaresCapability(words, kMatrixElementsCapability));
 }
 
 }  // namespace

@@ -140,6 +140,57 @@ TEST(VerifyTest, RefusesProductsOfUnlikeMatrices) {
   EXPECT_THAT(Refusal(k), HasSubstr("its sizes differ"));
 }
 
+// Stores every element of a matrix where `place` says.
+Kernel ByElements(const std::function<Val(Builder&, Val row, Val column)>& place,
+                  Space space = Space::kGlobal) {
+  return MakeKernel("elements", [&](Builder& b, Val) {
+    const uint16_t out = space == Space::kGlobal ? b.AddView(Writes("y", kF32, 0))
+                                                 : b.AddView({.name = "y",
+                                                              .space = space,
+                                                              .elem = kF32,
+                                                              .extent = 64,
+                                                              .reads = true,
+                                                              .writes = true});
+    const Val ones = b.Literal(Type::Matrix(DType::kF32, MatrixUse::kAccumulator, 8, 8), 1);
+    b.ForElements(ones,
+                  [&](Val row, Val column, Val v) { b.Store(out, place(b, row, column), v); });
+  });
+}
+
+TEST(VerifyTest, AcceptsElementsOfMatricesWhereKernelsSeeThem) {
+  Caps caps = CapsWithMatrices();
+  const Kernel k = ByElements([](Builder& b, Val row, Val column) {
+    return b.Builtin(BuiltinKind::kSubgroup) * 64 + row * 8 + column;
+  });
+  EXPECT_THAT(Refusal(k, caps), HasSubstr("needs elements of cooperative matrices"));
+  caps.matrix_elements = true;
+  EXPECT_TRUE(Verify(k, caps).ok()) << Refusal(k, caps);
+  EXPECT_THAT(ToText(k), HasSubstr("for elements %"));
+}
+
+TEST(VerifyTest, RefusesWhatInvocationsDisagreeAboutAroundElements) {
+  const Kernel k =
+      ByElements([](Builder& b, Val row, Val) { return b.Builtin(BuiltinKind::kLane) * 64 + row; });
+  EXPECT_THAT(Refusal(k), HasSubstr("may differ in the subgroup"));
+  const auto in_order = [](Builder&, Val row, Val column) { return row * 8 + column; };
+  EXPECT_THAT(Refusal(ByElements(in_order, Space::kPrivate)), HasSubstr("a private view"));
+  const Kernel barrier = ByElements([](Builder& b, Val row, Val) {
+    b.Barrier();
+    return row;
+  });
+  EXPECT_THAT(Refusal(barrier), HasSubstr("not all invocations that meet here"));
+}
+
+TEST(VerifyTest, RefusesElementsOfWhatIsNoMatrix) {
+  Kernel k = ByElements([](Builder&, Val row, Val) { return row; });
+  const Inst& elements = Find(k, Code::kForElements);
+  k.operands[elements.args] = Find(k, Code::kBuiltin).result;
+  EXPECT_THAT(Refusal(k), HasSubstr("takes a matrix"));
+  k = ByElements([](Builder&, Val row, Val) { return row; });
+  k.values[k.blocks[Find(k, Code::kForElements).block].arguments[0]].type = kU32;
+  EXPECT_FALSE(Verify(k, RichCaps()).ok());
+}
+
 TEST(VerifyTest, RefusesArithmeticOnMatrices) {
   Kernel k = MatrixProduct([](Builder& b) { return b.Int(0); });
   Find(k, Code::kMatrixMulAdd).code = Code::kFma;

@@ -38,6 +38,7 @@ class Machine {
   absl::Status RunIf(const Inst& i, const Mask& mask);
   absl::Status RunFor(const Inst& i, const Mask& mask);
   absl::Status RunWhile(const Inst& i, const Mask& mask);
+  absl::Status RunForElements(const Inst& i, const Mask& mask);
   absl::Status RunPure(const Inst& i, const Mask& mask);
   absl::Status RunMemory(const Inst& i, const Mask& mask);
   absl::Status RunTogether(const Inst& i, const Mask& mask);
@@ -129,6 +130,8 @@ absl::Status Machine::RunInst(const Inst& i, const Mask& mask) {
       return RunFor(i, mask);
     case Code::kWhile:
       return RunWhile(i, mask);
+    case Code::kForElements:
+      return RunForElements(i, mask);
     case Code::kLoad:
     case Code::kStore:
     case Code::kAtomic:
@@ -398,6 +401,28 @@ absl::Status Machine::RunMatrix(const Inst& i, const Mask& mask) {
     if (i.code == Code::kMatrixLoad) FORGE_RETURN_IF_ERROR(AccessMatrix(i, n, type, made));
     matrices_.push_back(std::move(made));
     for (size_t lane = 0; lane < subgroup; ++lane) At(i.result)[n + lane][0] = matrices_.size() - 1;
+  }
+  return absl::OkStatus();
+}
+
+// Element e is held by the invocation that e falls to in turns, from the last one back.
+absl::Status Machine::RunForElements(const Inst& i, const Mask& mask) {
+  const size_t subgroup = Subgroup();
+  const Type& type = TypeOf(Arg(i, 0));
+  const std::vector<Id>& inside = k_.blocks[i.block].arguments;
+  const size_t elements = size_t{type.rows} * type.cols;
+  for (size_t first = 0; first < elements; first += subgroup) {
+    Mask holders = mask;
+    for (size_t n = 0; n < size_; ++n) {
+      const size_t e = first + subgroup - 1 - n % subgroup;
+      holders[n] = mask[n] && e < elements;
+      if (!holders[n]) continue;
+      At(inside[0])[n][0] = e / type.cols;
+      At(inside[1])[n][0] = e % type.cols;
+      const std::vector<double>& matrix = matrices_[At(Arg(i, 0))[n][0]];
+      At(inside[2])[n][0] = codegen::ToBits(type.elem, matrix[e]);
+    }
+    FORGE_RETURN_IF_ERROR(RunBlock(i.block, holders));
   }
   return absl::OkStatus();
 }

@@ -88,6 +88,12 @@ codegen::Caps MatrixCaps() {
   return c;
 }
 
+codegen::Caps MatrixElementCaps() {
+  codegen::Caps c = MatrixCaps();
+  c.matrix_elements = true;
+  return c;
+}
+
 codegen::Caps GpuCaps() {
   codegen::Caps c = CpuCaps();
   c.runs_on_cpu = false;

@@ -10,11 +10,14 @@
 namespace forge {
 namespace {
 
-// Validators of before 2023 do not know cooperative matrices.
+// Validators of before 2023 do not know cooperative matrices, those of before 2025 their elements.
 bool IsBeyondValidator(const spvtools::SpirvTools& tools, std::span<const uint32_t> words) {
-  std::vector<uint32_t> ignored;
-  return DeclaresCapability(words, kCooperativeMatrixCapability) &&
-         !tools.Assemble("OpCapability CooperativeMatrixKHR", &ignored);
+  const auto beyond = [&](uint32_t capability, const char* declaration) {
+    std::vector<uint32_t> ignored;
+    return DeclaresCapability(words, capability) && !tools.Assemble(declaration, &ignored);
+  };
+  return beyond(kCooperativeMatrixCapability, "OpCapability CooperativeMatrixKHR") ||
+         beyond(kMatrixElementsCapability, "OpCapability CooperativeMatrixPerElementOperationsNV");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace forge {
 
 // Of SPIR-V, by number.
 inline constexpr uint32_t kFloat64Capability = 10, kDotProductCapability = 6019,
-                          kCooperativeMatrixCapability = 6022;
+                          kCooperativeMatrixCapability = 6022, kMatrixElementsCapability = 5432;
 bool DeclaresCapability(std::span<const uint32_t> words, uint32_t capability);
 
 // What SPIRV-Tools finds wrong with a module for Vulkan 1.1; empty: nothing, or the module uses
