@@ -39,9 +39,10 @@ struct Caps {
   bool subgroup_arithmetic = false, subgroup_shuffle = false, subgroup_ballot = false;
   bool f16 = false, f64 = false, i8 = false, i16 = false, i64 = false;  // arithmetic
   bool storage8 = false, storage16 = false;                             // loads and stores
-  bool int_dot = false, int_dot_accelerated = false;
+  bool int_dot = false;  // of four bytes; accelerated: of like and of unlike signs
+  bool int_dot_accelerated = false, int_dot_mixed_accelerated = false;
   bool signed_zero_inf_nan = false;  // f32 keeps NaN and infinity (float controls)
-  bool memory_model = false, buffer_address = false;
+  bool memory_model = false;
   std::vector<MatrixShape> matrices;
   bool matrix_elements = false;  // kernels see their elements one by one
 
@@ -87,9 +88,10 @@ struct Caps {
                                       "Kernels see the elements of cooperative matrices."),
       FieldOf<&Caps::int_dot>("int_dot", "Dot products of 4 x 8 bits."),
       FieldOf<&Caps::int_dot_accelerated>("int_dot_accelerated", "The same, in hardware."),
+      FieldOf<&Caps::int_dot_mixed_accelerated>("int_dot_mixed_accelerated",
+                                                "The same, signed by unsigned."),
       FieldOf<&Caps::signed_zero_inf_nan>("signed_zero_inf_nan", "f32 keeps NaN and infinity."),
       FieldOf<&Caps::memory_model>("memory_model", "The Vulkan memory model."),
-      FieldOf<&Caps::buffer_address>("buffer_address", "Buffers have addresses."),
   };
 };
 

@@ -66,8 +66,7 @@ struct View {
   // Global: what the kernel does to the operand, the same in all views of it. Loads of an operand
   // that is only read are shared like any value.
   bool reads = true, writes = false;
-  bool aliased = false;    // global: an operand of the same element type may be the same memory
-  uint32_t alignment = 4;  // bytes, proven
+  bool aliased = false;  // global: an operand of the same element type may be the same memory
 };
 
 // ---- instructions -------------------------------------------------------------------------------

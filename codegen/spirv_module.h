@@ -52,8 +52,6 @@ class SpirvModule {
     return AddValue(op, type, Words(operands.begin(), operands.size()));
   }
   Word AddExtended(GLSLstd450 op, Word type, Words operands);
-  // Starts a block of the body.
-  void AddLabel(Word label) { Add(kBody, spv::Op::OpLabel, {label}); }
 
   // Types have their result first, constants their type and then their result.
   Word DeclareType(spv::Op op, Words operands);

@@ -142,8 +142,7 @@ uint16_t Storage::ViewOf(int operand, Type elem) {
                   .extent = 0,
                   .reads = true,
                   .writes = writes,
-                  .aliased = n < aliased_.size() && aliased_[n],
-                  .alignment = 4});
+                  .aliased = n < aliased_.size() && aliased_[n]});
   views_.emplace_back(key, view);
   return view;
 }

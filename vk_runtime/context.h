@@ -20,7 +20,6 @@ class Context : public DeviceFunctions {
 
   const Instance& instance() const { return *instance_; }
   const Queries& queries() const { return queries_; }
-  const Granted& granted() const { return granted_; }
   const Settings& settings() const { return settings_; }
   const codegen::Caps& caps() const { return granted_.caps; }
   const Abilities& abilities() const { return granted_.abilities; }

@@ -192,7 +192,10 @@ constexpr Row kRows[] = {
        g.want.int_dot.shaderIntegerDotProduct = VK_TRUE;
        g.caps.int_dot = true;
        g.caps.int_dot_accelerated =
-           q.int_dot.integerDotProduct4x8BitPackedSignedAccelerated == VK_TRUE;
+           q.int_dot.integerDotProduct4x8BitPackedSignedAccelerated == VK_TRUE &&
+           q.int_dot.integerDotProduct4x8BitPackedUnsignedAccelerated == VK_TRUE;
+       g.caps.int_dot_mixed_accelerated =
+           q.int_dot.integerDotProduct4x8BitPackedMixedSignednessAccelerated == VK_TRUE;
      }},
     {"cooperative_matrix", "matrices held by a subgroup",
      [](const Queries& q) {

@@ -12,7 +12,6 @@ namespace {
 
 uint64_t HashOf(const PipelineRequest& r) {
   uint64_t h = XXH64(r.spirv.data(), r.spirv.size_bytes(), 0);
-  for (uint32_t c : r.constants) h = HashMix(h, c);
   return HashMix(HashMix(HashMix(h, r.subgroup), r.operands), r.scalars);
 }
 
@@ -131,13 +130,6 @@ absl::StatusOr<PipelineRef> PipelineStore::Make(const PipelineRequest& request,
       "vkCreateShaderModule"));
   const OwnedShaderModule module(*context_, module_handle);
 
-  std::vector<VkSpecializationMapEntry> entries;
-  for (uint32_t i = 0; i < request.constants.size(); ++i)
-    entries.push_back({.constantID = i, .offset = i * 4, .size = 4});
-  const VkSpecializationInfo constants = {.mapEntryCount = static_cast<uint32_t>(entries.size()),
-                                          .pMapEntries = entries.data(),
-                                          .dataSize = entries.size() * 4,
-                                          .pData = request.constants.data()};
   auto size = Typed<VkPipelineShaderStageRequiredSubgroupSizeCreateInfo>(
       VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO);
   size.requiredSubgroupSize = request.subgroup;
@@ -151,7 +143,6 @@ absl::StatusOr<PipelineRef> PipelineStore::Make(const PipelineRequest& request,
   info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
   info.stage.module = module.get();
   info.stage.pName = "main";
-  info.stage.pSpecializationInfo = entries.empty() ? nullptr : &constants;
   info.layout = layout.pipeline.get();
   VkPipeline handle = VK_NULL_HANDLE;
   FORGE_RETURN_IF_ERROR(

@@ -24,8 +24,7 @@ struct PipelineRequest {
   std::string name;
   std::span<const uint32_t> spirv;
   uint32_t operands = 0, scalars = 0;
-  uint32_t subgroup = 0;                 // required size; 0: any
-  std::vector<uint32_t> constants = {};  // specialisation constants 0, 1 ...
+  uint32_t subgroup = 0;  // required size; 0: any
 };
 
 class PipelineStore {

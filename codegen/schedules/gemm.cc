@@ -167,6 +167,11 @@ bool OfBytes(const Gemm& g) {
   return is_byte(g.a_type) && is_byte(g.b_type);
 }
 
+bool DotsAreQuick(const Gemm& g, const Caps& caps) {
+  return OfBytes(g) &&
+         (g.a_type == g.b_type ? caps.int_dot_accelerated : caps.int_dot_mixed_accelerated);
+}
+
 bool IsPlainGemm(const Region& r) {
   const auto* op = r.AnchorAs<ir::Conv2d>();
   return ProductOf(r) || (op != nullptr && IsPointwise(r, *op));

@@ -42,6 +42,8 @@ struct Gemm {
 std::optional<Gemm> GemmOf(const Region& r);
 // Whether both operands are 8-bit integers.
 bool OfBytes(const Gemm& g);
+// Whether they are, and the device's dot products of such bytes are done in hardware.
+bool DotsAreQuick(const Gemm& g, const Caps& caps);
 // Whether GemmOf reads each operand element in one place only, as matmul does.
 bool IsPlainGemm(const Region& r);
 

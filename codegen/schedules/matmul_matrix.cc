@@ -48,10 +48,9 @@ const MatrixShape* ShapeOf(const Gemm& g, const Caps& caps) {
 }
 
 // Units that take no more bytes at once than halves multiply them no faster than dot products do.
-bool DotsAreAsQuick(const MatrixShape& shape, const Caps& caps) {
+bool DotsAreAsQuick(const Gemm& g, const MatrixShape& shape, const Caps& caps) {
   const MatrixShape* halves = ShapeOf(DType::kF16, DType::kF16, caps);
-  return BitWidth(shape.a) == 8 && caps.int_dot_accelerated && halves != nullptr &&
-         shape.k <= halves->k;
+  return DotsAreQuick(g, caps) && halves != nullptr && shape.k <= halves->k;
 }
 
 // Shared memory is filled, and read, in vectors.
@@ -128,7 +127,7 @@ Verdict Fits(const Region& r, const void* p) {
   if (caps.runs_on_cpu) return Verdict::No("vectors are quicker on this device");
   if (Parameters<MatmulMatrix>(p).in_registers && !caps.matrix_elements)
     return Verdict::No("the device does not show elements of matrices");
-  if (DotsAreAsQuick(*shape, caps)) return Verdict::No("dot products are as quick");
+  if (DotsAreAsQuick(g, *shape, caps)) return Verdict::No("dot products are as quick");
   const Sizes s(Parameters<MatmulMatrix>(p), *shape, caps);
   if (g.m.max() < s.shape.m || g.n.max() < s.shape.n || g.k.max() < s.shape.k)
     return Verdict::No("the product is smaller than a matrix");
