@@ -28,9 +28,9 @@ struct Lie {
   spv::Capability sign = spv::Capability::Shader;
   spv::Op truth = spv::Op::OpNop, lie = spv::Op::OpNop;
 };
-// SPV_KHR_cooperative_matrix: newer than the headers.
-constexpr auto kCooperativeMatrix = spv::Capability{6022};
-constexpr auto kTypeMatrix = spv::Op{4456};
+// SPV_KHR_cooperative_matrix and SPV_NV_cooperative_matrix2: newer than the headers.
+constexpr auto kCooperativeMatrix = spv::Capability{6022}, kMatrixElements = spv::Capability{5432};
+constexpr auto kTypeMatrix = spv::Op{4456}, kMatrixMulAdd = spv::Op{4459};
 constexpr Lie kLies[] = {
     {"fp16", spv::Capability::Float16, spv::Op::OpFSub, spv::Op::OpFAdd},
     {"fp64", spv::Capability::Float64, spv::Op::OpFSub, spv::Op::OpFAdd},
@@ -71,19 +71,30 @@ bool Uses(std::vector<uint32_t>& module, spv::Capability sign) {
   return uses;
 }
 
-// The matrices that a module multiplies, as the feature they are: "cooperative_matrix_f16_16x8x16".
+// The matrices that a module multiplies, as the feature they are: "cooperative_matrix_f16_16x8x16",
+// "cooperative_matrix_u8_i8_16x16x16". One that sees their elements is about those.
 std::string MatrixFeature(std::vector<uint32_t>& module) {
-  std::map<uint32_t, uint32_t> constants;
-  uint32_t m = 0, n = 0, k = 0;
+  if (Uses(module, kMatrixElements)) return "cooperative_matrix_elements";
+  std::map<uint32_t, uint32_t> constants, floats, integers;  // of types: their widths
+  uint32_t m = 0, n = 0, k = 0, a = 0, b = 0, is_signed = 0;
   ForEach(module, [&](spv::Op op, const uint32_t* words, size_t count) {
     if (op == spv::Op::OpConstant && count == 4) constants[words[2]] = words[3];
+    if (op == spv::Op::OpTypeFloat) floats[words[1]] = words[2];
+    if (op == spv::Op::OpTypeInt) integers[words[1]] = words[2];
+    if (op == kMatrixMulAdd && count == 7) is_signed = words[6];
     if (op != kTypeMatrix || count != 7) return;
     const uint32_t rows = constants[words[4]], columns = constants[words[5]];
-    if (constants[words[6]] == 0) m = rows, k = columns;
-    if (constants[words[6]] == 1) n = columns;
+    if (constants[words[6]] == 0) m = rows, k = columns, a = words[2];
+    if (constants[words[6]] == 1) n = columns, b = words[2];
   });
-  return "cooperative_matrix_f16_" + std::to_string(m) + "x" + std::to_string(n) + "x" +
-         std::to_string(k);
+  // Integers have no sign but in the product, whose lowest bits say it of A and of B.
+  const auto name = [&](uint32_t type, uint32_t sign) {
+    if (floats.count(type) != 0) return "f" + std::to_string(floats[type]);
+    return ((is_signed & sign) != 0 ? "i" : "u") + std::to_string(integers[type]);
+  };
+  const std::string of_a = name(a, 1), of_b = name(b, 2);
+  return "cooperative_matrix_" + (of_a == of_b ? of_a : of_a + "_" + of_b) + "_" +
+         std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
 }
 
 // Is `module` one to lie about, where `feature` is?
