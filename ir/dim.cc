@@ -148,6 +148,24 @@ bool IsPartner(const Term& other, const Atom& mod, int64_t k, const Factors& res
   return false;
 }
 
+// c * d, where `other` is k * c * rest * mod(floordiv(x, c), d), and low mod(x, c) with a number c.
+std::optional<Dim> ModulusOfHigher(const Term& other, const Atom& low, int64_t k,
+                                   const Factors& rest) {
+  const int64_t c = low.b.constant();
+  int64_t coefficient;
+  if (__builtin_mul_overflow(k, c, &coefficient) || other.coefficient != coefficient)
+    return std::nullopt;
+  for (size_t f = 0; f < other.factors.size(); ++f) {
+    const Atom& high = *other.factors[f];
+    int64_t all;
+    if (high.op == Dim::Op::kMod && high.b.is_constant() && high.b.constant() >= 1 &&
+        !__builtin_mul_overflow(c, high.b.constant(), &all) &&
+        CompareFactors(Without(other.factors, f), rest) == 0 && high.a == FloorDiv(low.a, c))
+      return all;
+  }
+  return std::nullopt;
+}
+
 // c * floordiv(x, c) + mod(x, c) is x, whatever multiplies both.
 bool JoinQuotient(std::span<const Term> terms, size_t at, Polynomial& sum) {
   const Term& t = terms[at];
@@ -160,6 +178,26 @@ bool JoinQuotient(std::span<const Term> terms, size_t at, Polynomial& sum) {
       for (size_t i = 0; i < terms.size(); ++i)
         if (i != at && i != j) sum.AddTerm(terms[i].coefficient, terms[i].factors);
       AddProduct(mod.a, t.coefficient, rest, sum);
+      return true;
+    }
+  }
+  return false;
+}
+
+// c * mod(floordiv(x, c), d) + mod(x, c) is mod(x, c * d), whatever multiplies both: digits of a
+// place in rows and columns, put together again.
+bool JoinDigits(std::span<const Term> terms, size_t at, Polynomial& sum) {
+  const Term& t = terms[at];
+  for (size_t f = 0; f < t.factors.size(); ++f) {
+    const Atom& low = *t.factors[f];
+    if (low.op != Dim::Op::kMod || !low.b.is_constant() || low.b.constant() < 1) continue;
+    const Factors rest = Without(t.factors, f);
+    for (size_t j = 0; j < terms.size(); ++j) {
+      const std::optional<Dim> modulus = ModulusOfHigher(terms[j], low, t.coefficient, rest);
+      if (j == at || !modulus) continue;
+      for (size_t i = 0; i < terms.size(); ++i)
+        if (i != at && i != j) sum.AddTerm(terms[i].coefficient, terms[i].factors);
+      AddProduct(Mod(low.a, *modulus), t.coefficient, rest, sum);
       return true;
     }
   }
@@ -268,15 +306,16 @@ void Polynomial::AddScaled(const Dim& d, int64_t by) {
 
 Dim Polynomial::Finish() && {
   FORGE_CHECK(!overflowed_);
-  if (HasFactor(terms_, Dim::Op::kFloorDiv)) {
-    const bool mod = HasFactor(terms_, Dim::Op::kMod);
-    for (size_t i = 0; i < terms_.size(); ++i) {
-      Polynomial simpler;
-      simpler.AddConstant(constant_);
-      if (!(mod && JoinQuotient(terms_, i, simpler)) && !DropExactQuotient(terms_, i, simpler))
-        continue;
-      if (!simpler.overflowed()) return std::move(simpler).Finish();
-    }
+  const bool divides = HasFactor(terms_, Dim::Op::kFloorDiv);
+  const bool mod = HasFactor(terms_, Dim::Op::kMod);
+  for (size_t i = 0; (divides || mod) && i < terms_.size(); ++i) {
+    Polynomial simpler;
+    simpler.AddConstant(constant_);
+    if (!(divides && mod && JoinQuotient(terms_, i, simpler)) &&
+        !(divides && DropExactQuotient(terms_, i, simpler)) &&
+        !(mod && JoinDigits(terms_, i, simpler)))
+      continue;
+    if (!simpler.overflowed()) return std::move(simpler).Finish();
   }
   if (terms_.empty()) return constant_;
   auto e = std::make_shared<Dim::Expr>();

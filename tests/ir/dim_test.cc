@@ -68,6 +68,19 @@ TEST_F(DimTest, QuotientAndRemainderJoin) {
   EXPECT_EQ((FloorDiv(n, 4) * 4 + Mod(n, 4)) * h * 3 + 7, n * h * 3 + 7);
 }
 
+// Places in rows and columns, and what is left of them when rows follow each other in memory.
+TEST_F(DimTest, DigitsJoin) {
+  EXPECT_EQ(Mod(FloorDiv(n, 7), 5) * 7 + Mod(n, 7), Mod(n, 35));
+  EXPECT_EQ((Mod(FloorDiv(n, 7), 5) * 7 + Mod(n, 7)) * h * 3 + 2, Mod(n, 35) * h * 3 + 2);
+  EXPECT_EQ(Mod(FloorDiv(n, 35), 3) * 35 + Mod(FloorDiv(n, 7), 5) * 7 + Mod(n, 7), Mod(n, 105));
+  EXPECT_EQ(FloorDiv(n, 35) * 35 + Mod(FloorDiv(n, 7), 5) * 7 + Mod(n, 7), n);
+  EXPECT_EQ(
+      FloorDiv(n, 6440) * 25760 + Mod(FloorDiv(n * 4 + i, 161), 160) * 161 + Mod(n * 4 + i, 161),
+      n * 4 + i);
+  const Dim gap = Mod(FloorDiv(n, 7), 5) * 8 + Mod(n, 7);  // rows of 8, of which 7 are used
+  EXPECT_EQ(gap.Evaluate({{n_, 34}}).value(), 38);
+}
+
 TEST_F(DimTest, SymbolicDivisors) {
   EXPECT_EQ(FloorDiv(n * h * w, h * w), n);
   EXPECT_EQ(FloorDiv(n * h * w, h * w * 2), FloorDiv(n, 2));
@@ -211,7 +224,7 @@ class RandomDims {
   Expression Make(int depth) {
     if (depth == 0 || Below(6) == 0) return Leaf();
     const Expression a = Make(depth - 1), b = Make(depth - 1);
-    const int op = static_cast<int>(Below(7));
+    const int op = static_cast<int>(Below(8));
     const Expression c = Below(2) == 0 ? Constant(1 + Below(12)) : b;
     switch (op) {
       case 0:
@@ -236,7 +249,14 @@ class RandomDims {
           r = y > 0 ? FloorModulo(x, y) : 0;
           return y > 0;
         });
-      case 5:
+      case 5: {  // a place in rows, and put together again
+        const int64_t rows = 1 + Below(12), columns = 1 + Below(12);
+        const Dim row = Mod(FloorDiv(a.dim, columns), rows), column = Mod(a.dim, columns);
+        return Combine(row * columns + column + b.dim, a, b, [&](int64_t x, int64_t y, int64_t& r) {
+          return !__builtin_add_overflow(FloorModulo(x, rows * columns), y, &r);
+        });
+      }
+      case 6:
         return Combine(Min(a.dim, b.dim), a, b, [](int64_t x, int64_t y, int64_t& r) {
           r = std::min(x, y);
           return true;
