@@ -19,7 +19,7 @@ bool WritesNothing(const Region& r) {
   return true;
 }
 
-Program Nothing() { return {.kernel = "nothing", .launches = {}, .scratch_bytes = {}}; }
+Program Nothing() { return {.kernel = "nothing"}; }
 
 absl::StatusOr<Choice> FirstThatFits(const Region& r, std::span<const Schedule* const> schedules) {
   std::string refusals;
@@ -45,7 +45,7 @@ absl::StatusOr<Choice> SimplestChoice(const Region& r) {
   return FirstThatFits(r, simplest_first);
 }
 
-absl::StatusOr<Program> Generate(const Region& r, const Choice& choice) {
+Program Generate(const Region& r, const Choice& choice) {
   if (WritesNothing(r)) return Nothing();
   return choice.schedule->emit(r, choice.parameters.get());
 }

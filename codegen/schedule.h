@@ -107,8 +107,8 @@ DType ComputeType(DType t);
 
 struct Program {
   std::string kernel;  // schedule and parameters: "matmul_shuffle_8x4"
-  std::vector<Launch> launches;
-  std::vector<int64_t> scratch_bytes;  // each aligned to 256 by the device
+  std::vector<Launch> launches = {};
+  std::vector<int64_t> scratch_bytes = {};  // each aligned to 256 by the device
 };
 
 // Tile numbers are a Record: `parameters` names each and lists what to search.
@@ -118,7 +118,7 @@ struct Schedule {
   bool (*takes)(const Region& r);                            // is this its kind of anchor?
   std::shared_ptr<void> (*defaults)(const Region& r);        // from shapes and properties only
   Verdict (*fits)(const Region& r, const void* parameters);  // limits, before anything is made
-  absl::StatusOr<Program> (*emit)(const Region& r, const void* parameters);
+  Program (*emit)(const Region& r, const void* parameters);
 };
 std::span<const Schedule* const> AllSchedules();  // best first for each anchor
 

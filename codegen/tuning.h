@@ -22,8 +22,7 @@ std::vector<Choice> ChoicesFor(const Region& r, size_t most);
 // The choice in words of an earlier ToText.
 //   errors: InvalidArgument (no such schedule or number), Unimplemented (it does not fit)
 absl::StatusOr<Choice> ParseChoice(const Region& r, std::string_view text);
-// errors: of the schedule
-absl::StatusOr<Program> Generate(const Region& r, const Choice& choice);
+Program Generate(const Region& r, const Choice& choice);
 
 // A region in a device's eyes: equal for regions that by default become equal kernels.
 uint64_t TuningKey(const Program& by_default);

@@ -42,7 +42,7 @@ struct Extents {
 bool Takes(const Region& r) { return AttentionOf(r).has_value(); }
 
 // The largest tile that shared memory holds and the rows fill.
-std::shared_ptr<void> Defaults(const Region& r) {
+AttentionShared Defaults(const Region& r) {
   const AttentionOperands a = *AttentionOf(r);
   const Caps& caps = r.caps();
   AttentionShared best{.rows = 8, .keys = 16};
@@ -57,14 +57,14 @@ std::shared_ptr<void> Defaults(const Region& r) {
       if (rows > 8 && a.rows.max() <= rows / 2) continue;
       if (Extents(a, t).Bytes(a.type) <= caps.max_shared_bytes) best = t;
     }
-  return Boxed(best);
+  return best;
 }
 
-Verdict Fits(const Region& r, const void* p) {
+Verdict Fits(const Region& r, const AttentionShared& t) {
   const AttentionOperands a = *AttentionOf(r);
   const Caps& caps = r.caps();
   if (caps.runs_on_cpu) return Verdict::No("barriers are dear on this device");
-  const int64_t bytes = Extents(a, Parameters<AttentionShared>(p)).Bytes(a.type);
+  const int64_t bytes = Extents(a, t).Bytes(a.type);
   if (bytes > caps.max_shared_bytes)
     return Verdict::No(
         fmt::format("{} bytes of shared memory, the device has {}", bytes, caps.max_shared_bytes));
@@ -271,26 +271,18 @@ void Tile::Run(const Dim& at) {
   for (size_t r = 0; r < own_rows_; ++r) Finish(rows[r], r);
 }
 
-absl::StatusOr<Program> Emit(const Region& r, const void* p) {
-  const auto& t = Parameters<AttentionShared>(p);
+Program Emit(const Region& r, const AttentionShared& t) {
   const AttentionOperands a = *AttentionOf(r);
-  Program out{.kernel = fmt::format("attention_shared_{}x{}", t.rows, t.keys),
-              .launches = {},
-              .scratch_bytes = {}};
-  Emission m(r, out.kernel, {static_cast<uint32_t>(kThreads), 1, 1});
+  Emission m(r, fmt::format("attention_shared_{}x{}", t.rows, t.keys),
+             {static_cast<uint32_t>(kThreads), 1, 1});
   Tile tile(m, a, t);
   m.Guarded(m.Workgroups(tile.count()), [&](const Dim& at) { tile.Run(at); });
-  out.launches.push_back(std::move(m).Take());
-  return out;
+  return OneLaunch(std::move(m).Take());
 }
 
 }  // namespace
 
-const Schedule kAttentionShared{.name = "attention_shared",
-                                .parameters = AttentionShared::kFields,
-                                .takes = &Takes,
-                                .defaults = &Defaults,
-                                .fits = &Fits,
-                                .emit = &Emit};
+const Schedule kAttentionShared =
+    ScheduleOf<AttentionShared, Takes, Defaults, Fits, Emit>("attention_shared");
 
 }  // namespace forge::codegen

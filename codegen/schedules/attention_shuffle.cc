@@ -28,16 +28,15 @@ constexpr int64_t kFewTiles = 4;
 
 bool Takes(const Region& r) { return AttentionOf(r).has_value(); }
 
-std::shared_ptr<void> Defaults(const Region& r) {
+AttentionShuffle Defaults(const Region& r) {
   const AttentionOperands a = *AttentionOf(r);
   const int64_t lanes = std::max<int64_t>(r.caps().subgroup_size, 1);
   AttentionShuffle t;
   if (2 * (a.head + a.width) > kKeptInRegisters || a.rows.max() <= kFewTiles * lanes) t.rows = 1;
-  return Boxed(t);
+  return t;
 }
 
-Verdict Fits(const Region& r, const void* p) {
-  const auto& t = Parameters<AttentionShuffle>(p);
+Verdict Fits(const Region& r, const AttentionShuffle& t) {
   const Caps& caps = r.caps();
   const int64_t lanes = caps.subgroup_size;
   const AttentionOperands a = *AttentionOf(r);
@@ -204,29 +203,20 @@ void Tile::Run(const Dim& at) {
   for (size_t r = 0; r < own_; ++r) Finish(rows[r], rows_[r]);
 }
 
-absl::StatusOr<Program> Emit(const Region& r, const void* p) {
-  const auto& t = Parameters<AttentionShuffle>(p);
+Program Emit(const Region& r, const AttentionShuffle& t) {
   const AttentionOperands a = *AttentionOf(r);
   const auto lanes = static_cast<uint32_t>(r.caps().subgroup_size);
   const auto subgroups = static_cast<uint32_t>(t.subgroups);
-  Program out{.kernel = fmt::format("attention_shuffle_{}", t.rows * lanes),
-              .launches = {},
-              .scratch_bytes = {}};
-  Emission m(r, out.kernel, {lanes * subgroups, 1, 1});
+  Emission m(r, fmt::format("attention_shuffle_{}", t.rows * lanes), {lanes * subgroups, 1, 1});
   m.launch.kernel.subgroup = lanes;
   Tile tile(m, a, t);
   m.EachSubgroup(tile.count(), [&](const Dim& at) { tile.Run(at); });
-  out.launches.push_back(std::move(m).Take());
-  return out;
+  return OneLaunch(std::move(m).Take());
 }
 
 }  // namespace
 
-const Schedule kAttentionShuffle{.name = "attention_shuffle",
-                                 .parameters = AttentionShuffle::kFields,
-                                 .takes = &Takes,
-                                 .defaults = &Defaults,
-                                 .fits = &Fits,
-                                 .emit = &Emit};
+const Schedule kAttentionShuffle =
+    ScheduleOf<AttentionShuffle, Takes, Defaults, Fits, Emit>("attention_shuffle");
 
 }  // namespace forge::codegen

@@ -36,36 +36,28 @@ int64_t WholeTile(const ir::Dim& extent, int64_t most, int64_t step) {
 constexpr int64_t kManyOutputs = 1 << 14;
 constexpr ConvTileSize kOnCpu = {1, 1, 16}, kOfMany = {1, 2, 8}, kOfFew = {1, 1, 4};
 
-std::shared_ptr<void> Defaults(const Region& r) {
+ConvDepthwise Defaults(const Region& r) {
   const ConvShape shape(r);
   const bool many = r.anchor_output().elements().max() >= kManyOutputs && !r.caps().few_registers();
   const ConvTileSize most = r.caps().runs_on_cpu ? kOnCpu : many ? kOfMany : kOfFew;
-  return Boxed(ConvDepthwise{.workgroup = r.caps().runs_on_cpu ? 32 : 64,
-                             .rows = WholeTile(shape.rows, most.rows, 1),
-                             .columns = WholeTile(shape.columns, most.columns, 4)});
+  return ConvDepthwise{.workgroup = r.caps().runs_on_cpu ? 32 : 64,
+                       .rows = WholeTile(shape.rows, most.rows, 1),
+                       .columns = WholeTile(shape.columns, most.columns, 4)};
 }
 
-Verdict Fits(const Region& r, const void* p) {
+Verdict Fits(const Region& r, const ConvDepthwise& t) {
   if (!ConvShape(r).known_window()) return Verdict::No("the window's extent is not known");
-  return WorkgroupFits(Parameters<ConvDepthwise>(p).workgroup, r.caps());
+  return WorkgroupFits(t.workgroup, r.caps());
 }
 
-absl::StatusOr<Program> Emit(const Region& r, const void* p) {
-  const auto& t = Parameters<ConvDepthwise>(p);
-  Program out{.kernel = fmt::format("conv_depthwise_{}x{}", t.rows, t.columns),
-              .launches = {},
-              .scratch_bytes = {}};
-  out.launches.push_back(EmitConvTiles(r, {1, t.rows, t.columns}, t.workgroup, out.kernel));
-  return out;
+Program Emit(const Region& r, const ConvDepthwise& t) {
+  return OneLaunch(EmitConvTiles(r, {1, t.rows, t.columns}, t.workgroup,
+                                 fmt::format("conv_depthwise_{}x{}", t.rows, t.columns)));
 }
 
 }  // namespace
 
-const Schedule kConvDepthwise{.name = "conv_depthwise",
-                              .parameters = ConvDepthwise::kFields,
-                              .takes = &Takes,
-                              .defaults = &Defaults,
-                              .fits = &Fits,
-                              .emit = &Emit};
+const Schedule kConvDepthwise =
+    ScheduleOf<ConvDepthwise, Takes, Defaults, Fits, Emit>("conv_depthwise");
 
 }  // namespace forge::codegen

@@ -19,36 +19,27 @@ struct ConvDirect {
 
 bool Takes(const Region& r) { return r.AnchorAs<ir::Conv2d>() != nullptr; }
 
-std::shared_ptr<void> Defaults(const Region& r) {
+ConvDirect Defaults(const Region& r) {
   const ConvShape shape(r);
   ConvDirect t;
   t.channels = TileSize(shape.group_outputs, r.caps().few_registers() ? 4 : 8);
   t.columns = TileSize(shape.columns, 4);
-  return Boxed(t);
+  return t;
 }
 
-Verdict Fits(const Region& r, const void* p) {
+Verdict Fits(const Region& r, const ConvDirect& t) {
   if (!ConvShape(r).known_window()) return Verdict::No("the window's extent is not known");
-  return WorkgroupFits(Parameters<ConvDirect>(p).workgroup, r.caps());
+  return WorkgroupFits(t.workgroup, r.caps());
 }
 
-absl::StatusOr<Program> Emit(const Region& r, const void* p) {
-  const auto& t = Parameters<ConvDirect>(p);
-  Program out{.kernel = fmt::format("conv_direct_{}x{}x{}", t.channels, t.rows, t.columns),
-              .launches = {},
-              .scratch_bytes = {}};
-  out.launches.push_back(
-      EmitConvTiles(r, {t.channels, t.rows, t.columns}, t.workgroup, out.kernel));
-  return out;
+Program Emit(const Region& r, const ConvDirect& t) {
+  return OneLaunch(
+      EmitConvTiles(r, {t.channels, t.rows, t.columns}, t.workgroup,
+                    fmt::format("conv_direct_{}x{}x{}", t.channels, t.rows, t.columns)));
 }
 
 }  // namespace
 
-const Schedule kConvDirect{.name = "conv_direct",
-                           .parameters = ConvDirect::kFields,
-                           .takes = &Takes,
-                           .defaults = &Defaults,
-                           .fits = &Fits,
-                           .emit = &Emit};
+const Schedule kConvDirect = ScheduleOf<ConvDirect, Takes, Defaults, Fits, Emit>("conv_direct");
 
 }  // namespace forge::codegen

@@ -129,16 +129,16 @@ bool Takes(const Region& r) {
   return plain(shape.row) && plain(shape.column);
 }
 
-std::shared_ptr<void> Defaults(const Region& r) {
-  return Boxed(ConvWinograd{.tile = r.caps().few_registers() ? 2 : 4});
+ConvWinograd Defaults(const Region& r) {
+  return ConvWinograd{.tile = r.caps().few_registers() ? 2 : 4};
 }
 
 // With fewer channels the transforms take longer than the products they save, and with fewer
 // products three more launches do.
 constexpr int64_t kLeastChannels = 16, kLeastTiles = 64, kLeastProducts = int64_t{1} << 23;
 
-Verdict Fits(const Region& r, const void* p) {
-  const Plan plan(r, Parameters<ConvWinograd>(p).tile);
+Verdict Fits(const Region& r, const ConvWinograd& t) {
+  const Plan plan(r, t.tile);
   const ConvShape& s = plan.shape;
   if (r.anchor_output().dtype() != DType::kF32) return Verdict::No("it is not of f32");
   if (r.caps().runs_on_cpu && !ShufflesAreQuick(r.caps()))
@@ -245,10 +245,9 @@ Launch EmitOutputs(const Region& r, const Plan& plan, const std::string& name) {
   return std::move(m).Take();
 }
 
-absl::StatusOr<Program> Emit(const Region& r, const void* p) {
-  const Plan plan(r, Parameters<ConvWinograd>(p).tile);
+Program Emit(const Region& r, const ConvWinograd& t) {
+  const Plan plan(r, t.tile);
   Program out{.kernel = fmt::format("conv_winograd_{0}x{0}", plan.tile),
-              .launches = {},
               .scratch_bytes = plan.ScratchBytes()};
   out.launches.push_back(EmitKernels(r, plan, out.kernel + "_kernels"));
   out.launches.push_back(EmitInputs(r, plan, out.kernel + "_inputs"));
@@ -259,11 +258,7 @@ absl::StatusOr<Program> Emit(const Region& r, const void* p) {
 
 }  // namespace
 
-const Schedule kConvWinograd{.name = "conv_winograd",
-                             .parameters = ConvWinograd::kFields,
-                             .takes = &Takes,
-                             .defaults = &Defaults,
-                             .fits = &Fits,
-                             .emit = &Emit};
+const Schedule kConvWinograd =
+    ScheduleOf<ConvWinograd, Takes, Defaults, Fits, Emit>("conv_winograd");
 
 }  // namespace forge::codegen

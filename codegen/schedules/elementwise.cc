@@ -17,37 +17,28 @@ struct Elementwise {
 
 bool Takes(const Region& r) { return r.anchor() == nullptr; }
 
-std::shared_ptr<void> Defaults(const Region& r) {
-  return Boxed(Elementwise{.workgroup = 64, .lanes = LanesFor(r.anchor_output().elements())});
+Elementwise Defaults(const Region& r) {
+  return Elementwise{.workgroup = 64, .lanes = LanesFor(r.anchor_output().elements())};
 }
 
-Verdict Fits(const Region& r, const void* p) {
-  const auto& t = Parameters<Elementwise>(p);
+Verdict Fits(const Region& r, const Elementwise& t) {
   if (r.anchor_output().elements().divisor() % t.lanes != 0)
     return Verdict::No(fmt::format("{} does not divide the elements", t.lanes));
   return WorkgroupFits(t.workgroup, r.caps());
 }
 
-absl::StatusOr<Program> Emit(const Region& r, const void* p) {
-  const auto& t = Parameters<Elementwise>(p);
+Program Emit(const Region& r, const Elementwise& t) {
   const int lanes = static_cast<int>(t.lanes);
-  Program out{.kernel = fmt::format("elementwise_x{}", lanes), .launches = {}, .scratch_bytes = {}};
-  Emission m(r, out.kernel, {static_cast<uint32_t>(t.workgroup), 1, 1});
+  Emission m(r, fmt::format("elementwise_x{}", lanes), {static_cast<uint32_t>(t.workgroup), 1, 1});
   const ir::Dims& shape = r.anchor_output().shape();
   m.Guarded(m.Invocations(FloorDiv(r.anchor_output().elements(), lanes)), [&](const ir::Dim& at) {
     m.e.Finish(Unflatten(at * lanes + m.e.Lane(lanes), shape), {}, lanes);
   });
-  out.launches.push_back(std::move(m).Take());
-  return out;
+  return OneLaunch(std::move(m).Take());
 }
 
 }  // namespace
 
-const Schedule kElementwise{.name = "elementwise",
-                            .parameters = Elementwise::kFields,
-                            .takes = &Takes,
-                            .defaults = &Defaults,
-                            .fits = &Fits,
-                            .emit = &Emit};
+const Schedule kElementwise = ScheduleOf<Elementwise, Takes, Defaults, Fits, Emit>("elementwise");
 
 }  // namespace forge::codegen

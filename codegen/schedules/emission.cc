@@ -140,4 +140,10 @@ Verdict ShufflesAreQuick(const Caps& caps) {
   return Verdict::Yes();
 }
 
+Program OneLaunch(Launch launch) {
+  Program out{.kernel = launch.kernel.name};
+  out.launches.push_back(std::move(launch));
+  return out;
+}
+
 }  // namespace forge::codegen

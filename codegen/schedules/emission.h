@@ -60,15 +60,22 @@ struct TiledAxis {
 // A size up to `most` for tiles of this axis: a divisor where that costs little.
 int64_t TileSize(const ir::Dim& extent, int64_t most);
 
-// The parameters that `fits` and `emit` are given.
-template <class T>
-const T& Parameters(const void* p) {
-  return *static_cast<const T*>(p);
+// The schedule whose parameters are a T: made by kDefaults(region), given to kFits(region, t) and
+// kEmit(region, t).
+template <class T, auto kTakes, auto kDefaults, auto kFits, auto kEmit>
+constexpr Schedule ScheduleOf(std::string_view name) {
+  return {
+      .name = name,
+      .parameters = T::kFields,
+      .takes = kTakes,
+      .defaults = [](const Region& r) -> std::shared_ptr<void> {
+        return std::make_shared<T>(kDefaults(r));
+      },
+      .fits = [](const Region& r, const void* p) { return kFits(r, *static_cast<const T*>(p)); },
+      .emit = [](const Region& r, const void* p) { return kEmit(r, *static_cast<const T*>(p)); }};
 }
-template <class T>
-std::shared_ptr<void> Boxed(T parameters) {
-  return std::make_shared<T>(std::move(parameters));
-}
+// A program that is one launch, by the name of its kernel.
+Program OneLaunch(Launch launch);
 
 // Some place on an axis, a multiple of `divisor`, of which nothing else is known.
 ir::Dim Any(const ir::Dim& extent, int64_t divisor);

@@ -96,11 +96,11 @@ Tiling TilingOf(const Gemm& g, const MatmulMatrix& t, const Sizes& s) {
   return {g, s.rows, s.columns, s.depth, t.workgroups};
 }
 
-std::shared_ptr<void> Defaults(const Region& r) {
+MatmulMatrix Defaults(const Region& r) {
   const Gemm g = *GemmOf(r);
   MatmulMatrix t;
   const MatrixShape* shape = ShapeOf(g, r.caps());
-  if (shape == nullptr) return Boxed(t);
+  if (shape == nullptr) return t;
   t.in_registers = r.caps().matrix_elements;
   while (t.subgroup_columns > 1 && !WorkgroupFits(Sizes(t, *shape, r.caps()).threads, r.caps()))
     t.subgroup_columns /= 2;
@@ -116,23 +116,23 @@ std::shared_ptr<void> Defaults(const Region& r) {
                          Sizes(t, *shape, r.caps()).SharedBytes() > r.caps().max_shared_bytes))
     t.depth /= 2;
   t.workgroups = TilingOf(g, t, Sizes(t, *shape, r.caps())).SuggestWorkgroups();
-  return Boxed(t);
+  return t;
 }
 
-Verdict Fits(const Region& r, const void* p) {
+Verdict Fits(const Region& r, const MatmulMatrix& t) {
   const Caps& caps = r.caps();
   const Gemm g = *GemmOf(r);
   const MatrixShape* shape = ShapeOf(g, caps);
   if (shape == nullptr) return Verdict::No("the device has no such matrices");
   if (caps.runs_on_cpu) return Verdict::No("vectors are quicker on this device");
-  if (Parameters<MatmulMatrix>(p).in_registers && !caps.matrix_elements)
+  if (t.in_registers && !caps.matrix_elements)
     return Verdict::No("the device does not show elements of matrices");
   if (DotsAreAsQuick(g, *shape, caps)) return Verdict::No("dot products are as quick");
-  const Sizes s(Parameters<MatmulMatrix>(p), *shape, caps);
+  const Sizes s(t, *shape, caps);
   if (g.m.max() < s.shape.m || g.n.max() < s.shape.n || g.k.max() < s.shape.k)
     return Verdict::No("the product is smaller than a matrix");
   if (s.SharedBytes() > caps.max_shared_bytes) return Verdict::No("too little shared memory");
-  if (Verdict v = TilingOf(g, Parameters<MatmulMatrix>(p), s).Fits(r); !v) return v;
+  if (Verdict v = TilingOf(g, t, s).Fits(r); !v) return v;
   if (Verdict v = StagesFit(g, s.stages); !v) return v;
   return WorkgroupFits(s.threads, caps);
 }
@@ -331,14 +331,11 @@ void Tile::Run(const Dim& at) {
   tiling_.ForParts(m_, at, [&](const TilePart& part) { RunPart(loop, part); });
 }
 
-absl::StatusOr<Program> Emit(const Region& r, const void* p) {
-  const auto& t = Parameters<MatmulMatrix>(p);
+Program Emit(const Region& r, const MatmulMatrix& t) {
   const Gemm g = *GemmOf(r);
   const Sizes s(t, *ShapeOf(g, r.caps()), r.caps());
   Program out{.kernel = fmt::format("matmul_matrix_{}x{}x{}{}", s.rows, s.columns, s.depth,
-                                    TilingOf(g, t, s).Text() + StagesText(t.stages)),
-              .launches = {},
-              .scratch_bytes = {}};
+                                    TilingOf(g, t, s).Text() + StagesText(t.stages))};
   Emission m(r, out.kernel, {static_cast<uint32_t>(s.threads), 1, 1});
   m.launch.kernel.subgroup = static_cast<uint32_t>(s.lanes);
   Tile tile(m, g, t, s);
@@ -350,11 +347,7 @@ absl::StatusOr<Program> Emit(const Region& r, const void* p) {
 
 }  // namespace
 
-const Schedule kMatmulMatrix{.name = "matmul_matrix",
-                             .parameters = MatmulMatrix::kFields,
-                             .takes = &Takes,
-                             .defaults = &Defaults,
-                             .fits = &Fits,
-                             .emit = &Emit};
+const Schedule kMatmulMatrix =
+    ScheduleOf<MatmulMatrix, Takes, Defaults, Fits, Emit>("matmul_matrix");
 
 }  // namespace forge::codegen

@@ -58,18 +58,17 @@ Tiling TilingOf(const Gemm& g, const MatmulShared& t) {
   return {g, t.rows, t.columns, t.depth, t.workgroups};
 }
 
-std::shared_ptr<void> Defaults(const Region& r) {
+MatmulShared Defaults(const Region& r) {
   const Gemm g = *GemmOf(r);
   MatmulShared t = TilesFor(g, r.caps());
   t.workgroups = TilingOf(g, t).SuggestWorkgroups();
-  return Boxed(t);
+  return t;
 }
 
 // Smaller products are over before shared memory is filled.
 constexpr int64_t kLeastSide = 16, kLeastDepth = 16;
 
-Verdict Fits(const Region& r, const void* p) {
-  const auto& t = Parameters<MatmulShared>(p);
+Verdict Fits(const Region& r, const MatmulShared& t) {
   const Caps& caps = r.caps();
   const Gemm g = *GemmOf(r);
   if (caps.runs_on_cpu) return Verdict::No("barriers are dear on this device");
@@ -250,14 +249,11 @@ Launch EmitTiles(const Region& r, const Gemm& g, const MatmulShared& t, const st
   return std::move(m).Take();
 }
 
-absl::StatusOr<Program> Emit(const Region& r, const void* p) {
-  const auto& t = Parameters<MatmulShared>(p);
+Program Emit(const Region& r, const MatmulShared& t) {
   const Gemm g = *GemmOf(r);
-  Program out{
-      .kernel = fmt::format("matmul_shared_{}x{}x{}{}", t.rows, t.columns, t.depth,
-                            TilingOf(g, t).Text() + StagesText(t.stages) + (t.dots ? "_dots" : "")),
-      .launches = {},
-      .scratch_bytes = {}};
+  Program out{.kernel = fmt::format(
+                  "matmul_shared_{}x{}x{}{}", t.rows, t.columns, t.depth,
+                  TilingOf(g, t).Text() + StagesText(t.stages) + (t.dots ? "_dots" : ""))};
   out.launches.push_back(EmitTiles(r, g, t, out.kernel));
   TilingOf(g, t).AddUp(r, out);
   return out;
@@ -269,11 +265,7 @@ Launch EmitSharedProduct(const Region& r, const Gemm& g, const std::string& name
   return EmitTiles(r, g, TilesFor(g, r.caps()), name);
 }
 
-const Schedule kMatmulShared{.name = "matmul_shared",
-                             .parameters = MatmulShared::kFields,
-                             .takes = &Takes,
-                             .defaults = &Defaults,
-                             .fits = &Fits,
-                             .emit = &Emit};
+const Schedule kMatmulShared =
+    ScheduleOf<MatmulShared, Takes, Defaults, Fits, Emit>("matmul_shared");
 
 }  // namespace forge::codegen

@@ -76,13 +76,12 @@ MatmulShuffle QuickestFor(const Gemm& g, const Caps& caps) {
   return best;
 }
 
-std::shared_ptr<void> Defaults(const Region& r) { return Boxed(QuickestFor(*GemmOf(r), r.caps())); }
+MatmulShuffle Defaults(const Region& r) { return QuickestFor(*GemmOf(r), r.caps()); }
 
 // Below this share of useful work, tiles of single invocations are faster.
 constexpr double kLeastFilled = 0.4;
 
-Verdict Fits(const Region& r, const void* p) {
-  const auto& t = Parameters<MatmulShuffle>(p);
+Verdict Fits(const Region& r, const MatmulShuffle& t) {
   const Caps& caps = r.caps();
   const int64_t lanes = caps.subgroup_size;
   if (Verdict v = ShufflesAreQuick(caps); !v) return v;
@@ -331,14 +330,10 @@ Launch EmitTiles(const Region& r, const Gemm& g, const MatmulShuffle& t, const s
   return std::move(m).Take();
 }
 
-absl::StatusOr<Program> Emit(const Region& r, const void* p) {
-  const auto& t = Parameters<MatmulShuffle>(p);
-  Program out{.kernel = fmt::format("matmul_shuffle_{}_{}x{}", t.lanes_on_rows ? "rows" : "columns",
-                                    t.shared, kOwned),
-              .launches = {},
-              .scratch_bytes = {}};
-  out.launches.push_back(EmitTiles(r, *GemmOf(r), t, out.kernel));
-  return out;
+Program Emit(const Region& r, const MatmulShuffle& t) {
+  return OneLaunch(EmitTiles(r, *GemmOf(r), t,
+                             fmt::format("matmul_shuffle_{}_{}x{}",
+                                         t.lanes_on_rows ? "rows" : "columns", t.shared, kOwned)));
 }
 
 }  // namespace
@@ -347,11 +342,7 @@ Launch EmitShuffleProduct(const Region& r, const Gemm& g, const std::string& nam
   return EmitTiles(r, g, QuickestFor(g, r.caps()), name);
 }
 
-const Schedule kMatmulShuffle{.name = "matmul_shuffle",
-                              .parameters = MatmulShuffle::kFields,
-                              .takes = &Takes,
-                              .defaults = &Defaults,
-                              .fits = &Fits,
-                              .emit = &Emit};
+const Schedule kMatmulShuffle =
+    ScheduleOf<MatmulShuffle, Takes, Defaults, Fits, Emit>("matmul_shuffle");
 
 }  // namespace forge::codegen

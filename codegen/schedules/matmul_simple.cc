@@ -23,16 +23,15 @@ struct MatmulSimple {
 
 bool Takes(const Region& r) { return IsPlainGemm(r); }
 
-std::shared_ptr<void> Defaults(const Region& r) {
+MatmulSimple Defaults(const Region& r) {
   const Gemm g = *GemmOf(r);
-  return Boxed(MatmulSimple{.workgroup = 64,
-                            .rows = TileSize(g.m, 4),
-                            .columns = TileSize(g.n, 4),
-                            .depth = LanesFor(g.k)});
+  return MatmulSimple{.workgroup = 64,
+                      .rows = TileSize(g.m, 4),
+                      .columns = TileSize(g.n, 4),
+                      .depth = LanesFor(g.k)};
 }
 
-Verdict Fits(const Region& r, const void* p) {
-  const auto& t = Parameters<MatmulSimple>(p);
+Verdict Fits(const Region& r, const MatmulSimple& t) {
   if (GemmOf(r)->k.divisor() % t.depth != 0) return Verdict::No("the depth does not divide k");
   return WorkgroupFits(t.workgroup, r.caps());
 }
@@ -151,26 +150,18 @@ void Tile::Run(const Dim& at) {
   }
 }
 
-absl::StatusOr<Program> Emit(const Region& r, const void* p) {
-  const auto& t = Parameters<MatmulSimple>(p);
+Program Emit(const Region& r, const MatmulSimple& t) {
   const Gemm g = *GemmOf(r);
-  Program out{.kernel = fmt::format("matmul_simple_{}x{}", t.rows, t.columns),
-              .launches = {},
-              .scratch_bytes = {}};
-  Emission m(r, out.kernel, {static_cast<uint32_t>(t.workgroup), 1, 1});
+  Emission m(r, fmt::format("matmul_simple_{}x{}", t.rows, t.columns),
+             {static_cast<uint32_t>(t.workgroup), 1, 1});
   Tile tile(m, g, t);
   m.Guarded(m.Invocations(tile.count()), [&](const Dim& at) { tile.Run(at); });
-  out.launches.push_back(std::move(m).Take());
-  return out;
+  return OneLaunch(std::move(m).Take());
 }
 
 }  // namespace
 
-const Schedule kMatmulSimple{.name = "matmul_simple",
-                             .parameters = MatmulSimple::kFields,
-                             .takes = &Takes,
-                             .defaults = &Defaults,
-                             .fits = &Fits,
-                             .emit = &Emit};
+const Schedule kMatmulSimple =
+    ScheduleOf<MatmulSimple, Takes, Defaults, Fits, Emit>("matmul_simple");
 
 }  // namespace forge::codegen

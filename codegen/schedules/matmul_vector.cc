@@ -41,19 +41,18 @@ struct MatmulColumns {
       FieldOf<&MatmulColumns::vectors>("vectors", "Vectors of columns.", "1|2|4|8")};
 };
 
-std::shared_ptr<void> ColumnsDefaults(const Region& r) {
+MatmulColumns ColumnsDefaults(const Region& r) {
   // On a CPU a page that is touched for a few bytes costs as much as one that is read whole: one
   // invocation sees as much of a row as its registers take.
   const int64_t side_by_side = std::clamp<int64_t>(r.caps().subgroup_size, 8, 64);
   if (r.caps().runs_on_cpu) {
     const int64_t vectors = GemmOf(r)->m.max() > 2 ? 2 : GemmOf(r)->m.max() > 1 ? 4 : 8;
-    return Boxed(MatmulColumns{.lanes = side_by_side, .parts = 1, .vectors = vectors});
+    return MatmulColumns{.lanes = side_by_side, .parts = 1, .vectors = vectors};
   }
-  return Boxed(MatmulColumns{.lanes = 16, .parts = 8, .vectors = 1});
+  return MatmulColumns{.lanes = 16, .parts = 8, .vectors = 1};
 }
 
-Verdict ColumnsFits(const Region& r, const void* p) {
-  const auto& t = Parameters<MatmulColumns>(p);
+Verdict ColumnsFits(const Region& r, const MatmulColumns& t) {
   const Gemm g = *GemmOf(r);
   if (Verdict v = IsFlat(g); !v) return v;
   if (g.b_lanes_n == 1) return Verdict::No("rows of B are not contiguous");
@@ -146,17 +145,13 @@ void ColumnTile::Run(const Dim& at) {
     });
 }
 
-absl::StatusOr<Program> ColumnsEmit(const Region& r, const void* p) {
-  const auto& t = Parameters<MatmulColumns>(p);
+Program ColumnsEmit(const Region& r, const MatmulColumns& t) {
   const Gemm g = *GemmOf(r);
-  Program out{.kernel = fmt::format("matmul_columns_{}x{}x{}", t.lanes, t.parts, t.vectors),
-              .launches = {},
-              .scratch_bytes = {}};
-  Emission m(r, out.kernel, {static_cast<uint32_t>(t.lanes * t.parts), 1, 1});
+  Emission m(r, fmt::format("matmul_columns_{}x{}x{}", t.lanes, t.parts, t.vectors),
+             {static_cast<uint32_t>(t.lanes * t.parts), 1, 1});
   ColumnTile tile(m, g, t);
   m.Guarded(m.Workgroups(tile.count()), [&](const Dim& at) { tile.Run(at); });
-  out.launches.push_back(std::move(m).Take());
-  return out;
+  return OneLaunch(std::move(m).Take());
 }
 
 // ---- B's columns are contiguous -----------------------------------------------------------------
@@ -169,14 +164,13 @@ struct MatmulDots {
       FieldOf<&MatmulDots::columns>("columns", "Columns of C to a workgroup.", "1|2|4|8")};
 };
 
-std::shared_ptr<void> DotsDefaults(const Region& r) {
+MatmulDots DotsDefaults(const Region& r) {
   MatmulDots t;
   if (r.caps().runs_on_cpu) t.workgroup = std::clamp<int64_t>(r.caps().subgroup_size, 8, 64);
-  return Boxed(t);
+  return t;
 }
 
-Verdict DotsFits(const Region& r, const void* p) {
-  const auto& t = Parameters<MatmulDots>(p);
+Verdict DotsFits(const Region& r, const MatmulDots& t) {
   const Gemm g = *GemmOf(r);
   if (Verdict v = IsFlat(g); !v) return v;
   if (g.b_lanes_k == 1 || g.a_lanes_k != g.b_lanes_k)
@@ -226,35 +220,23 @@ void EmitDots(Emission& m, const Gemm& g, const MatmulDots& t, const Dim& batch,
     }
 }
 
-absl::StatusOr<Program> DotsEmit(const Region& r, const void* p) {
-  const auto& t = Parameters<MatmulDots>(p);
+Program DotsEmit(const Region& r, const MatmulDots& t) {
   const Gemm g = *GemmOf(r);
-  Program out{.kernel = fmt::format("matmul_dots_{}x{}", t.workgroup, t.columns),
-              .launches = {},
-              .scratch_bytes = {}};
-  Emission m(r, out.kernel, {static_cast<uint32_t>(t.workgroup), 1, 1});
+  Emission m(r, fmt::format("matmul_dots_{}x{}", t.workgroup, t.columns),
+             {static_cast<uint32_t>(t.workgroup), 1, 1});
   const TiledAxis columns{g.n, t.columns};
   m.Guarded(m.Workgroups(g.batch * columns.count()), [&](const Dim& at) {
     const Dims tile = Unflatten(at, {g.batch, columns.count()});
     EmitDots(m, g, t, tile[0], tile[1]);
   });
-  out.launches.push_back(std::move(m).Take());
-  return out;
+  return OneLaunch(std::move(m).Take());
 }
 
 }  // namespace
 
-const Schedule kMatmulColumns{.name = "matmul_columns",
-                              .parameters = MatmulColumns::kFields,
-                              .takes = &Takes,
-                              .defaults = &ColumnsDefaults,
-                              .fits = &ColumnsFits,
-                              .emit = &ColumnsEmit};
-const Schedule kMatmulDots{.name = "matmul_dots",
-                           .parameters = MatmulDots::kFields,
-                           .takes = &Takes,
-                           .defaults = &DotsDefaults,
-                           .fits = &DotsFits,
-                           .emit = &DotsEmit};
+const Schedule kMatmulColumns =
+    ScheduleOf<MatmulColumns, Takes, ColumnsDefaults, ColumnsFits, ColumnsEmit>("matmul_columns");
+const Schedule kMatmulDots =
+    ScheduleOf<MatmulDots, Takes, DotsDefaults, DotsFits, DotsEmit>("matmul_dots");
 
 }  // namespace forge::codegen

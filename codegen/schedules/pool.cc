@@ -26,10 +26,8 @@ WindowAxis AxisOf(const Region& r, size_t i) {
 }
 
 bool Takes(const Region& r) { return r.AnchorAs<ir::Pool2d>() != nullptr; }
-std::shared_ptr<void> Defaults(const Region&) { return Boxed(Pool{}); }
-Verdict Fits(const Region& r, const void* p) {
-  return WorkgroupFits(Parameters<Pool>(p).workgroup, r.caps());
-}
+Pool Defaults(const Region&) { return Pool{}; }
+Verdict Fits(const Region& r, const Pool& t) { return WorkgroupFits(t.workgroup, r.caps()); }
 
 // How many taps of the window at `out` lie in [-before, extent + after).
 Val Covered(Emission& m, const WindowAxis& axis, const Dim& out, int64_t before, int64_t after) {
@@ -64,26 +62,18 @@ Val Window(Emission& m, const Dims& index) {
   return select(n == 0, m.b.Literal(type, 0), all / convert(max(n, 1), type.elem));
 }
 
-absl::StatusOr<Program> Emit(const Region& r, const void* p) {
-  const auto& t = Parameters<Pool>(p);
-  Program out{.kernel = "pool2d", .launches = {}, .scratch_bytes = {}};
-  Emission m(r, out.kernel, {static_cast<uint32_t>(t.workgroup), 1, 1});
+Program Emit(const Region& r, const Pool& t) {
+  Emission m(r, "pool2d", {static_cast<uint32_t>(t.workgroup), 1, 1});
   const ir::Type& y = r.anchor_output();
   m.Guarded(m.Invocations(y.elements()), [&](const Dim& at) {
     const Dims index = Unflatten(at, y.shape());
     m.e.Finish(index, Window(m, index));
   });
-  out.launches.push_back(std::move(m).Take());
-  return out;
+  return OneLaunch(std::move(m).Take());
 }
 
 }  // namespace
 
-const Schedule kPool{.name = "pool2d",
-                     .parameters = Pool::kFields,
-                     .takes = &Takes,
-                     .defaults = &Defaults,
-                     .fits = &Fits,
-                     .emit = &Emit};
+const Schedule kPool = ScheduleOf<Pool, Takes, Defaults, Fits, Emit>("pool2d");
 
 }  // namespace forge::codegen

@@ -131,7 +131,7 @@ struct ReduceOutputs {
 // costs as much as one that is read whole.
 constexpr int64_t kWideOutputs = 1024;
 
-std::shared_ptr<void> OutputsDefaults(const Region& r) {
+ReduceOutputs OutputsDefaults(const Region& r) {
   const Shape shape(r);
   ReduceOutputs t;
   const bool along_rows = !shape.is_reduced.empty() && shape.is_reduced.back();
@@ -144,11 +144,10 @@ std::shared_ptr<void> OutputsDefaults(const Region& r) {
   if (r.caps().runs_on_cpu && !along_rows && shape.outputs().min() >= kWideOutputs &&
       shape.outputs().divisor() % wide.block() == 0)
     t = wide;
-  return Boxed(t);
+  return t;
 }
 
-Verdict OutputsFits(const Region& r, const void* p) {
-  const auto& t = Parameters<ReduceOutputs>(p);
+Verdict OutputsFits(const Region& r, const ReduceOutputs& t) {
   const Shape shape(r);
   if (t.outputs > 1 && t.elements > 1) return Verdict::No("vectors run along one axis");
   if (shape.outputs().divisor() % t.block() != 0 || shape.length().divisor() % t.elements != 0)
@@ -156,16 +155,13 @@ Verdict OutputsFits(const Region& r, const void* p) {
   return WorkgroupFits(t.workgroup, r.caps());
 }
 
-absl::StatusOr<Program> OutputsEmit(const Region& r, const void* p) {
-  const auto& t = Parameters<ReduceOutputs>(p);
+Program OutputsEmit(const Region& r, const ReduceOutputs& t) {
   const Shape shape(r);
   const Folder f(r);
   const int across = static_cast<int>(t.outputs), along = static_cast<int>(t.elements);
   const int lanes = std::max(across, along);
-  Program out{.kernel = fmt::format("reduce_outputs_{}x{}", across * t.vectors, along),
-              .launches = {},
-              .scratch_bytes = {}};
-  Emission m(r, out.kernel, {static_cast<uint32_t>(t.workgroup), 1, 1});
+  Emission m(r, fmt::format("reduce_outputs_{}x{}", across * t.vectors, along),
+             {static_cast<uint32_t>(t.workgroup), 1, 1});
   m.Guarded(m.Invocations(FloorDiv(shape.outputs(), across * t.vectors)), [&](const Dim& at) {
     const auto output = [&](size_t v) {
       const Dim strip = FloorDiv(at, t.apart()) * t.vectors + static_cast<int64_t>(v);
@@ -185,8 +181,7 @@ absl::StatusOr<Program> OutputsEmit(const Region& r, const void* p) {
       m.e.Finish(shape.OutputIndex(output(v)), f.Done(sums[v], shape.length()), across);
     }
   });
-  out.launches.push_back(std::move(m).Take());
-  return out;
+  return OneLaunch(std::move(m).Take());
 }
 
 // ---- a workgroup for each row -------------------------------------------------------------------
@@ -204,17 +199,16 @@ struct ReduceRows {
 // Rows shorter than this are left to one invocation each, unless there are too few of them.
 constexpr int64_t kLongRow = 512, kHugeRow = 1 << 18, kFewOutputs = 32;
 
-std::shared_ptr<void> RowsDefaults(const Region& r) {
+ReduceRows RowsDefaults(const Region& r) {
   const Shape shape(r);
   ReduceRows t;
   if (!shape.is_reduced.empty() && shape.is_reduced.back())
     t.elements = LanesFor(shape.reduced.back());
   if (shape.length().min() >= kHugeRow && shape.outputs().max() <= kFewOutputs) t.parts = 64;
-  return Boxed(t);
+  return t;
 }
 
-Verdict RowsFits(const Region& r, const void* p) {
-  const auto& t = Parameters<ReduceRows>(p);
+Verdict RowsFits(const Region& r, const ReduceRows& t) {
   const Shape shape(r);
   if (shape.is_reduced.empty() || shape.length().max() < kLongRow)
     return Verdict::No("rows are short");
@@ -300,16 +294,10 @@ Launch EmitCombine(const Region& r, const ReduceRows& t, const std::string& name
   return std::move(m).Take();
 }
 
-absl::StatusOr<Program> RowsEmit(const Region& r, const void* p) {
-  const auto& t = Parameters<ReduceRows>(p);
-  Program out{.kernel = fmt::format("reduce_rows_{}x{}", t.workgroup, t.elements),
-              .launches = {},
-              .scratch_bytes = {}};
-  if (t.parts == 1) {
-    out.launches.push_back(EmitWhole(r, t, out.kernel));
-    return out;
-  }
-  out.kernel += fmt::format("_split_{}", t.parts);
+Program RowsEmit(const Region& r, const ReduceRows& t) {
+  const std::string name = fmt::format("reduce_rows_{}x{}", t.workgroup, t.elements);
+  if (t.parts == 1) return OneLaunch(EmitWhole(r, t, name));
+  Program out{.kernel = fmt::format("{}_split_{}", name, t.parts)};
   const Type type = Folder(r).type();
   out.scratch_bytes = {Shape(r).outputs().max() * t.parts * BitWidth(type.elem) / 8};
   out.launches.push_back(EmitParts(r, t, out.kernel));
@@ -319,17 +307,9 @@ absl::StatusOr<Program> RowsEmit(const Region& r, const void* p) {
 
 }  // namespace
 
-const Schedule kReduceOutputs{.name = "reduce_outputs",
-                              .parameters = ReduceOutputs::kFields,
-                              .takes = &Takes,
-                              .defaults = &OutputsDefaults,
-                              .fits = &OutputsFits,
-                              .emit = &OutputsEmit};
-const Schedule kReduceRows{.name = "reduce_rows",
-                           .parameters = ReduceRows::kFields,
-                           .takes = &Takes,
-                           .defaults = &RowsDefaults,
-                           .fits = &RowsFits,
-                           .emit = &RowsEmit};
+const Schedule kReduceOutputs =
+    ScheduleOf<ReduceOutputs, Takes, OutputsDefaults, OutputsFits, OutputsEmit>("reduce_outputs");
+const Schedule kReduceRows =
+    ScheduleOf<ReduceRows, Takes, RowsDefaults, RowsFits, RowsEmit>("reduce_rows");
 
 }  // namespace forge::codegen

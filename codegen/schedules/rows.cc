@@ -152,14 +152,11 @@ Verdict SerialRows::Fits(const RowSpace& space, const Region& r) const {
   return WorkgroupFits(workgroup, r.caps());
 }
 
-absl::StatusOr<Program> SerialRows::Emit(const RowFormula& formula, const Region& r) const {
+Program SerialRows::Emit(const RowFormula& formula, const Region& r) const {
   const RowSpace space = formula.space(r);
   const int across = static_cast<int>(rows), along = static_cast<int>(elements);
-  Program out{
-      .kernel = fmt::format("{}_serial_{}x{}{}", formula.name, across, along, held ? "_held" : ""),
-      .launches = {},
-      .scratch_bytes = {}};
-  Emission m(r, out.kernel, {static_cast<uint32_t>(workgroup), 1, 1});
+  Emission m(r, fmt::format("{}_serial_{}x{}{}", formula.name, across, along, held ? "_held" : ""),
+             {static_cast<uint32_t>(workgroup), 1, 1});
   m.Guarded(m.Invocations(FloorDiv(space.rows(), across)), [&](const Dim& at) {
     Row row(m, space,
             {.row = at * across + m.e.Lane(across),
@@ -168,8 +165,7 @@ absl::StatusOr<Program> SerialRows::Emit(const RowFormula& formula, const Region
              .held = held ? space.length().max() / along : 0});
     formula.emit(row);
   });
-  out.launches.push_back(std::move(m).Take());
-  return out;
+  return OneLaunch(std::move(m).Take());
 }
 
 SubgroupRows SubgroupRows::Defaults(const RowSpace& space, const Region& r) {
@@ -192,14 +188,11 @@ Verdict SubgroupRows::Fits(const RowSpace& space, const Region& r) const {
   return WorkgroupFits(workgroup, r.caps());
 }
 
-absl::StatusOr<Program> SubgroupRows::Emit(const RowFormula& formula, const Region& r) const {
+Program SubgroupRows::Emit(const RowFormula& formula, const Region& r) const {
   const RowSpace space = formula.space(r);
   const int64_t size = r.caps().narrow_subgroup_size();
-  Program out{
-      .kernel = fmt::format("{}_subgroup_{}{}", formula.name, elements, held ? "_held" : ""),
-      .launches = {},
-      .scratch_bytes = {}};
-  Emission m(r, out.kernel, {static_cast<uint32_t>(workgroup), 1, 1});
+  Emission m(r, fmt::format("{}_subgroup_{}{}", formula.name, elements, held ? "_held" : ""),
+             {static_cast<uint32_t>(workgroup), 1, 1});
   m.launch.kernel.subgroup = static_cast<uint32_t>(size);
   m.EachSubgroup(space.rows(), [&](const Dim& at) {
     Row::Share share = Split{space, elements, size}.Of(m, at, BuiltinKind::kLane, held);
@@ -207,8 +200,7 @@ absl::StatusOr<Program> SubgroupRows::Emit(const RowFormula& formula, const Regi
     Row row(m, space, std::move(share));
     formula.emit(row);
   });
-  out.launches.push_back(std::move(m).Take());
-  return out;
+  return OneLaunch(std::move(m).Take());
 }
 
 WorkgroupRows WorkgroupRows::Defaults(const RowSpace& space, const Region& r) {
@@ -231,13 +223,11 @@ Verdict WorkgroupRows::Fits(const RowSpace& space, const Region& r) const {
   return WorkgroupFits(workgroup, r.caps());
 }
 
-absl::StatusOr<Program> WorkgroupRows::Emit(const RowFormula& formula, const Region& r) const {
+Program WorkgroupRows::Emit(const RowFormula& formula, const Region& r) const {
   const RowSpace space = formula.space(r);
-  Program out{.kernel = fmt::format("{}_rows_{}x{}{}", formula.name, workgroup, elements,
-                                    held ? "_held" : ""),
-              .launches = {},
-              .scratch_bytes = {}};
-  Emission m(r, out.kernel, {static_cast<uint32_t>(workgroup), 1, 1});
+  Emission m(r,
+             fmt::format("{}_rows_{}x{}{}", formula.name, workgroup, elements, held ? "_held" : ""),
+             {static_cast<uint32_t>(workgroup), 1, 1});
   m.Guarded(m.Workgroups(space.rows()), [&](const Dim& at) {
     WorkgroupReduction together(m, AccumulatorOf(r.anchor_output().dtype()));
     Row::Share share = Split{space, elements, workgroup}.Of(m, at, BuiltinKind::kLocalX, held);
@@ -245,8 +235,7 @@ absl::StatusOr<Program> WorkgroupRows::Emit(const RowFormula& formula, const Reg
     Row row(m, space, std::move(share));
     formula.emit(row);
   });
-  out.launches.push_back(std::move(m).Take());
-  return out;
+  return OneLaunch(std::move(m).Take());
 }
 
 }  // namespace forge::codegen

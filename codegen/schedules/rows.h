@@ -88,7 +88,7 @@ struct SerialRows {
       FieldOf<&SerialRows::held>("held", "Rows stay in registers: they are read once.")};
   static SerialRows Defaults(const RowSpace& space, const Region& r);
   Verdict Fits(const RowSpace& space, const Region& r) const;
-  absl::StatusOr<Program> Emit(const RowFormula& formula, const Region& r) const;
+  Program Emit(const RowFormula& formula, const Region& r) const;
 };
 
 struct SubgroupRows {
@@ -101,7 +101,7 @@ struct SubgroupRows {
       FieldOf<&SubgroupRows::held>("held", "Rows stay in registers: they are read once.")};
   static SubgroupRows Defaults(const RowSpace& space, const Region& r);
   Verdict Fits(const RowSpace& space, const Region& r) const;
-  absl::StatusOr<Program> Emit(const RowFormula& formula, const Region& r) const;
+  Program Emit(const RowFormula& formula, const Region& r) const;
 };
 
 struct WorkgroupRows {
@@ -115,20 +115,16 @@ struct WorkgroupRows {
       FieldOf<&WorkgroupRows::held>("held", "Rows stay in registers: they are read once.")};
   static WorkgroupRows Defaults(const RowSpace& space, const Region& r);
   Verdict Fits(const RowSpace& space, const Region& r) const;
-  absl::StatusOr<Program> Emit(const RowFormula& formula, const Region& r) const;
+  Program Emit(const RowFormula& formula, const Region& r) const;
 };
 
 // The schedule that shares out rows by T for anchors of type Op.
 template <class T, class Op, const RowFormula& kFormula>
 constexpr Schedule RowSchedule(std::string_view name) {
-  return {
-      .name = name,
-      .parameters = T::kFields,
-      .takes = [](const Region& r) { return r.AnchorAs<Op>() != nullptr; },
-      .defaults = [](const Region& r) { return Boxed<T>(T::Defaults(kFormula.space(r), r)); },
-      .fits = [](const Region& r,
-                 const void* p) { return Parameters<T>(p).Fits(kFormula.space(r), r); },
-      .emit = [](const Region& r, const void* p) { return Parameters<T>(p).Emit(kFormula, r); }};
+  return ScheduleOf<T, [](const Region& r) { return r.AnchorAs<Op>() != nullptr; },
+                    [](const Region& r) { return T::Defaults(kFormula.space(r), r); },
+                    [](const Region& r, const T& t) { return t.Fits(kFormula.space(r), r); },
+                    [](const Region& r, const T& t) { return t.Emit(kFormula, r); }>(name);
 }
 
 }  // namespace forge::codegen

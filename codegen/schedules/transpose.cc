@@ -45,7 +45,7 @@ int64_t LargestOf(std::initializer_list<int64_t> sizes, const Dim& extent) {
   return 1;
 }
 
-std::shared_ptr<void> Defaults(const Region& r) {
+TransposeBlocks Defaults(const Region& r) {
   const Dims& shape = r.anchor_output().shape();
   const Dim& read = shape[static_cast<size_t>(ReadAxis(r))];
   TransposeBlocks t;
@@ -53,11 +53,10 @@ std::shared_ptr<void> Defaults(const Region& r) {
   t.depth = r.caps().runs_on_cpu ? LargestOf({16, 8, 4}, read) : kLanes;
   t.along = LargestOf({r.caps().runs_on_cpu ? 16 : 8, 8, 4}, FloorDiv(read, t.depth));
   t.across = LargestOf({8, 4}, FloorDiv(shape.back(), kLanes));
-  return Boxed(t);
+  return t;
 }
 
-Verdict Fits(const Region& r, const void* p) {
-  const auto& t = Parameters<TransposeBlocks>(p);
+Verdict Fits(const Region& r, const TransposeBlocks& t) {
   const Dims& shape = r.anchor_output().shape();
   const Dim& read = shape[static_cast<size_t>(ReadAxis(r))];
   if (read.divisor() % (t.depth * t.along) != 0 ||
@@ -66,13 +65,10 @@ Verdict Fits(const Region& r, const void* p) {
   return WorkgroupFits(t.workgroup, r.caps());
 }
 
-absl::StatusOr<Program> Emit(const Region& r, const void* p) {
-  const auto& t = Parameters<TransposeBlocks>(p);
+Program Emit(const Region& r, const TransposeBlocks& t) {
   const auto axis = static_cast<size_t>(ReadAxis(r));
-  Program out{.kernel = fmt::format("transpose_{}x{}", t.depth, kLanes),
-              .launches = {},
-              .scratch_bytes = {}};
-  Emission m(r, out.kernel, {static_cast<uint32_t>(t.workgroup), 1, 1});
+  Emission m(r, fmt::format("transpose_{}x{}", t.depth, kLanes),
+             {static_cast<uint32_t>(t.workgroup), 1, 1});
   m.e.ShareVectors();
   const Dims& shape = r.anchor_output().shape();
   // Invocations next to each other, then blocks along the axis that is read, then along the last.
@@ -95,17 +91,11 @@ absl::StatusOr<Program> Emit(const Region& r, const void* p) {
       m.e.Finish(index, {}, kLanes);
     }
   });
-  out.launches.push_back(std::move(m).Take());
-  return out;
+  return OneLaunch(std::move(m).Take());
 }
 
 }  // namespace
 
-const Schedule kTranspose{.name = "transpose",
-                          .parameters = TransposeBlocks::kFields,
-                          .takes = &Takes,
-                          .defaults = &Defaults,
-                          .fits = &Fits,
-                          .emit = &Emit};
+const Schedule kTranspose = ScheduleOf<TransposeBlocks, Takes, Defaults, Fits, Emit>("transpose");
 
 }  // namespace forge::codegen

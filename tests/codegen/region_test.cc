@@ -102,9 +102,7 @@ class RegionTest : public ::testing::TestWithParam<Caps (*)()> {
 
   void ExpectRightUnder(const Choice& choice, const Region& region) {
     SCOPED_TRACE(choice.ToText());
-    const auto program = Generate(region, choice);
-    ASSERT_TRUE(program.ok()) << program.status();
-    const auto got = testing::RunProgram(region, *program, Operands());
+    const auto got = testing::RunProgram(region, Generate(region, choice), Operands());
     ASSERT_TRUE(got.ok()) << got.status();
     for (size_t i = 0; i < got->size(); ++i) ExpectClose(want_[i], (*got)[i], Tolerance());
   }

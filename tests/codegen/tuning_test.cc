@@ -37,7 +37,7 @@ TEST_P(TuningTest, TheDefaultComesFirstAndEachChoiceOnce) {
   const std::vector<Choice> all = ChoicesFor(*region_, 1000);
   ASSERT_GT(all.size(), 10u);
   EXPECT_EQ(all[0].ToText(), DefaultChoice(*region_)->ToText());
-  EXPECT_EQ(Generate(*region_, all[0])->kernel, Generate(*region_)->kernel);
+  EXPECT_EQ(Generate(*region_, all[0]).kernel, Generate(*region_)->kernel);
   std::set<std::string> words, schedules;
   for (const Choice& c : all) {
     EXPECT_TRUE(words.insert(c.ToText()).second) << c.ToText();
