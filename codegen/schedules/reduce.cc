@@ -92,13 +92,7 @@ struct Folder {
     return ReduceKind::kSum;
   }
   Val Fold(Val a, Val x) const { return Combine(combined_as(), a, x); }
-  // The lanes of a vector as one.
-  Val Across(Val v) const {
-    Builder& b = *v.b;
-    if (v.type().lanes == 4)
-      return Fold(Fold(b.Extract(v, 0), b.Extract(v, 1)), Fold(b.Extract(v, 2), b.Extract(v, 3)));
-    return v.type().lanes == 2 ? Fold(b.Extract(v, 0), b.Extract(v, 1)) : v;
-  }
+  Val Across(Val v) const { return CombineLanes(combined_as(), v); }
   Val Done(Val v, const Dim& length) const {
     if (kind == ir::ReduceKind::kMean) {
       Val n = convert(v.b->Scalar(length), dtype == DType::kF64 ? DType::kF64 : DType::kF32);
