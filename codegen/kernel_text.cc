@@ -3,7 +3,6 @@
 // numbered as they appear, operations are spelled in small letters.
 #include <cmath>
 
-#include "base/hash.h"
 #include "codegen/literal.h"
 #include "codegen/verify.h"
 
@@ -234,22 +233,6 @@ class Printer {
   std::string out_;
 };
 
-uint64_t HashType(uint64_t h, const Type& t) {
-  for (uint64_t v : {static_cast<uint64_t>(t.elem), uint64_t{t.lanes}, static_cast<uint64_t>(t.use),
-                     static_cast<uint64_t>(t.held_by), uint64_t{t.rows}, uint64_t{t.cols}})
-    h = HashMix(h, v);
-  return h;
-}
-
-uint64_t HashInst(uint64_t h, const Kernel& k, const Inst& i) {
-  for (uint64_t v : {static_cast<uint64_t>(i.code), uint64_t{i.aux}, uint64_t{i.view},
-                     uint64_t{i.arg_count}, uint64_t{i.result}, uint64_t{i.result_count},
-                     uint64_t{i.block}, uint64_t{i.block_count}, i.literal})
-    h = HashMix(h, v);
-  for (Id a : k.ArgsOf(i)) h = HashMix(h, a);
-  return h;
-}
-
 }  // namespace
 
 std::string ToText(const Type& t) {
@@ -261,25 +244,5 @@ std::string ToText(const Type& t) {
 
 std::string ToText(const Kernel& k) { return Printer(k).Run(); }
 std::string ToText(const Kernel& k, const Inst& i) { return Printer(k).Line(i); }
-
-uint64_t Hash(const Kernel& k) {
-  uint64_t h = HashMix(k.subgroup, k.scalars.size());
-  for (uint32_t w : k.workgroup) h = HashMix(h, w);
-  for (const View& v : k.views) {
-    h = HashType(h, v.elem);
-    for (uint64_t x :
-         {static_cast<uint64_t>(v.space), static_cast<uint64_t>(v.operand), uint64_t{v.extent},
-          uint64_t{v.reads}, uint64_t{v.writes}, uint64_t{v.aliased}})
-      h = HashMix(h, x);
-  }
-  for (const ValueInfo& v : k.values) h = HashType(h, v.type);
-  for (const Block& b : k.blocks) {
-    h = HashMix(h, b.arguments.size());
-    for (Id a : b.arguments) h = HashMix(h, a);
-    h = HashMix(h, b.insts.size());
-    for (const Inst& i : b.insts) h = HashInst(h, k, i);
-  }
-  return h;
-}
 
 }  // namespace forge::codegen

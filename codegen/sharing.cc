@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/hash.h"
+#include "codegen/kernel_hash.h"
 
 namespace forge::codegen {
 
@@ -36,17 +37,10 @@ class StructureReader {
   explicit StructureReader(const Kernel& k)
       : k_(k), literals_(k.values.size()), order_(k.values.size()) {}
   Structure Read() {
-    out_.hash = HashText(k_.name);
+    out_.hash = HashText(k_.name, HashInterface(k_));
     for (const Block& b : k_.blocks)
       for (const Inst& i : b.insts)
         if (i.code == Code::kLiteral) literals_[i.result] = &i;
-    Add({k_.subgroup, k_.scalars.size()});
-    for (const uint32_t w : k_.workgroup) Add({w});
-    for (const View& v : k_.views) {
-      Add(v.elem);
-      Add({static_cast<uint64_t>(v.space), static_cast<uint64_t>(v.operand), v.extent, v.reads,
-           v.writes, v.aliased});
-    }
     for (const Block& b : k_.blocks) ReadBlock(b);
     return std::move(out_);
   }
@@ -55,10 +49,7 @@ class StructureReader {
   void Add(std::initializer_list<uint64_t> words) {
     for (const uint64_t w : words) out_.hash = HashMix(out_.hash, w);
   }
-  void Add(const Type& t) {
-    Add({static_cast<uint64_t>(t.elem), t.lanes, static_cast<uint64_t>(t.use),
-         static_cast<uint64_t>(t.held_by), t.rows, t.cols});
-  }
+  void Add(const Type& t) { out_.hash = HashType(out_.hash, t); }
   void Define(Id v) {
     order_[v] = ++count_;
     Add(k_.values[v].type);
