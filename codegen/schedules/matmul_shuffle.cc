@@ -65,11 +65,11 @@ int64_t MostShared(const Gemm& g) {
 }
 
 MatmulShuffle QuickestFor(const Gemm& g, const Caps& caps) {
-  const int64_t lanes = std::max<int64_t>(caps.subgroup_size, 1);
+  const int64_t lanes = std::max<int64_t>(caps.subgroup_size, 1), most = MostShared(g);
   MatmulShuffle best;
   double least = std::numeric_limits<double>::infinity();
   for (const bool on_rows : {false, true})
-    for (int64_t shared = 4; shared <= MostShared(g); shared *= 2) {
+    for (int64_t shared = 4; shared <= most; shared *= 2) {
       const MatmulShuffle t{.shared = shared, .lanes_on_rows = on_rows};
       if (const double cost = CostOf(g, t, lanes); cost < least) best = t, least = cost;
     }
@@ -113,6 +113,10 @@ class Tile {
   Vals Step(const Dim& k, Vals sums);
   Vals OwnAlongK(const Dim& k);  // [step * kOwned + i]: what this lane owns
   Val SharedVector(const Dim& k, size_t part);
+  // What the lane has that loaded shared position `i`; `mine` is what this one has.
+  Val Theirs(const Vals& mine, int i) const {
+    return m_.b.Shuffle(mine[static_cast<size_t>(i / lanes_)], m_.b.Int(i % lanes_));
+  }
   size_t parts() const { return mine_.size(); }  // vectors of the shared operand to a lane
   void Fuse(const Vals& own, int step, int i, Val x, Vals& sums);
   void Finish(const Vals& sums);
@@ -185,8 +189,7 @@ Vals Tile::Start() {
     Vals parts;
     for (const Position& p : mine_) parts.push_back(g_.Start(m_, At(owned_[0].at, p.at, 0)));
     for (int i = 0; i < static_cast<int>(t_.shared); ++i)
-      sums.insert(sums.end(), kOwned,
-                  m_.b.Shuffle(parts[static_cast<size_t>(i / lanes_)], m_.b.Int(i % lanes_)));
+      sums.insert(sums.end(), kOwned, Theirs(parts, i));
     return sums;
   }
   for (const Position& c : common_)
@@ -253,8 +256,7 @@ Vals Tile::Block(const Dim& k, Vals sums) {
   const Vals own = OwnAlongK(k);
   const int across = static_cast<int>(t_.shared) / kOwned;  // vectors of one step, where spread
   for (int i = 0; i < static_cast<int>(t_.shared); ++i) {
-    const Val block = blocks[static_cast<size_t>(i) / static_cast<size_t>(lanes_)];
-    const Val theirs = m_.b.Shuffle(block, m_.b.Int(i % lanes_));
+    const Val theirs = Theirs(blocks, i);
     for (int c = 0; c < kDepth; ++c) {
       const Val x = m_.b.Extract(theirs, c);
       if (spread_)
@@ -277,10 +279,7 @@ Vals Tile::Step(const Dim& k, Vals sums) {
     const Gemm::At at = At(o.at, common_[0].at, k);
     own.push_back(t_.lanes_on_rows ? g_.A(m_, at) : g_.B(m_, at));
   }
-  for (int i = 0; i < static_cast<int>(t_.shared); ++i) {
-    const Val block = blocks[static_cast<size_t>(i) / static_cast<size_t>(lanes_)];
-    Fuse(own, 0, i, m_.b.Shuffle(block, m_.b.Int(i % lanes_)), sums);
-  }
+  for (int i = 0; i < static_cast<int>(t_.shared); ++i) Fuse(own, 0, i, Theirs(blocks, i), sums);
   return sums;
 }
 
