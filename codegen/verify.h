@@ -8,7 +8,7 @@ namespace forge::codegen {
 absl::Status VerifyStructure(const Kernel& k);               // everything but the device
 absl::Status VerifyType(const Type& t);                      // does it exist?
 absl::Status VerifyTypes(const Kernel& k, const Inst& i);    // operands and results, in bounds
-absl::Status VerifyYields(const Kernel& k, const Inst& i);   // of an If, For or While
+absl::Status VerifyYields(const Kernel& k, const Inst& i);   // of control
 absl::Status VerifyCaps(const Kernel& k, const Caps& caps);  // limits and features
 
 // The instruction in one line, its regions left out.

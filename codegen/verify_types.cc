@@ -174,7 +174,7 @@ absl::Status Own(const Typed& t) {
 }
 
 // A printer makes a function of the body, which runs in invocations of the device's choice.
-absl::Status Elements(const Kernel& k, const Inst& i) {
+absl::Status ElementsBody(const Kernel& k, const Inst& i) {
   const std::vector<Id>& inside = k.blocks[i.block].arguments;
   const Type element{k.values[k.ArgsOf(i)[0]].type.elem};
   FORGE_RETURN_IF_ERROR(Expect(k.values[inside[0]].type == kI32 &&
@@ -251,7 +251,7 @@ absl::Status VerifyYields(const Kernel& k, const Inst& i) {
       return SameTypes(yields(0), results, k);
     }
     case Code::kForElements:
-      return Elements(k, i);
+      return ElementsBody(k, i);
     default:
       FORGE_RETURN_IF_ERROR(SameTypes(args, results, k));
       FORGE_RETURN_IF_ERROR(SameTypes(k.blocks[i.block].arguments, results, k));
