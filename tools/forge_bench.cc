@@ -27,23 +27,28 @@ struct Options {
 
 struct Row {
   std::string name, device, dtype;
-  double seconds = 0, gflops = 0, gbps = 0, peak_share = 0;
+  double gflops = 0, gbps = 0;
+  OpTime time;
 };
 
 class Report {
  public:
   explicit Report(bool json) : json_(json) {}
   void Add(const Row& r) {
-    table_.Add({r.name, r.device, r.dtype, fmt::format("{:.1f}", r.seconds * 1e6),
+    const auto percent = [](double share) { return fmt::format("{:.0f} %", share * 100); };
+    table_.Add({r.name, r.device, r.dtype, fmt::format("{:.1f}", r.time.seconds * 1e6),
                 fmt::format("{:.2f}", r.gflops), fmt::format("{:.2f}", r.gbps),
-                fmt::format("{:.0f} %", r.peak_share * 100)});
+                percent(r.time.of_fma), percent(r.time.of_read), percent(r.time.of_copy)});
     rows_.push_back({{"name", r.name},
                      {"device", r.device},
                      {"dtype", r.dtype},
-                     {"time_us", r.seconds * 1e6},
+                     {"time_us", r.time.seconds * 1e6},
                      {"gflops", r.gflops},
                      {"gbps", r.gbps},
-                     {"peak_share", r.peak_share}});
+                     {"of_fma", r.time.of_fma},
+                     {"of_read", r.time.of_read},
+                     {"of_copy", r.time.of_copy},
+                     {"peak_share", std::max(r.time.of_fma, r.time.of_copy)}});
   }
   void Print() const {
     if (json_)
@@ -54,7 +59,8 @@ class Report {
 
  private:
   bool json_;
-  Table table_{{"name", "device", "dtype", "time us", "GFLOP/s", "GB/s", "share of peak"}};
+  Table table_{
+      {"name", "device", "dtype", "time us", "GFLOP/s", "GB/s", "of FMA", "of read", "of copy"}};
   nlohmann::json rows_ = nlohmann::json::array();
 };
 
@@ -77,14 +83,12 @@ absl::Status BenchPeak(const std::vector<DeviceRef>& devices, bool json) {
   return absl::OkStatus();
 }
 
-// The larger of the shares of compute and of bandwidth that the op reaches.
-Row MakeRow(const ir::ConcreteCase& c, const DeviceRef& d, const OpTime& t, const Peak& peak) {
-  Row r{.name = c.ToText(), .device = d->info().id, .dtype = "", .seconds = t.seconds};
+Row MakeRow(const ir::ConcreteCase& c, const DeviceRef& d, const OpTime& t) {
+  Row r{.name = c.ToText(), .device = d->info().id, .dtype = "", .time = t};
   for (const ir::Type& type : c.types())
     if (r.dtype.empty() && type) r.dtype = std::string(Name(type.dtype()));
   r.gflops = t.flops / t.seconds * 1e-9;
   r.gbps = t.bytes / t.seconds * 1e-9;
-  r.peak_share = std::max(r.gflops / peak.fma_gflops, r.gbps / peak.copy_gbps);
   return r;
 }
 
@@ -92,15 +96,15 @@ absl::Status BenchOps(const Options& o, const std::vector<DeviceRef>& devices, b
   FORGE_ASSIGN_OR_RETURN(const CaseFilter filter, CaseFilter::Parse(o.filter));
   Report report(json);
   for (const DeviceRef& d : devices) {
-    FORGE_ASSIGN_OR_RETURN(Peak peak, MeasurePeak(d));
+    FORGE_ASSIGN_OR_RETURN(Yardstick yardstick, Yardstick::Create(d));
     for (const ir::OpDef* def : ir::AllOps()) {
       FORGE_ASSIGN_OR_RETURN(std::vector<ir::ConcreteCase> cases, ir::ConcreteCases(*def));
       for (const ir::ConcreteCase& c : cases) {
         if (!c.bench || !c.refuse.empty() || !filter.Takes(c)) continue;
         if (!OpRunner::Supports(*d, c.op, c.types())) continue;
-        auto time = TimeOp(d, c);
+        auto time = TimeOp(d, c, yardstick);
         if (!time.ok()) return Annotate(time.status(), c.ToText());
-        report.Add(MakeRow(c, d, *time, peak));
+        report.Add(MakeRow(c, d, *time));
       }
     }
   }

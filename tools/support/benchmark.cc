@@ -31,33 +31,14 @@ absl::StatusOr<double> StepSeconds(const Executable& e) {
   return total;
 }
 
-absl::StatusOr<double> TimeRunner(OpRunner& runner, std::span<const ir::HostValue* const> inputs) {
-  std::vector<double> seconds;
-  for (int i = 0; i < kRuns + 1; ++i) {
-    FORGE_RETURN_IF_ERROR(runner.Run(inputs).status());
-    FORGE_ASSIGN_OR_RETURN(double s, StepSeconds(runner.executable()));
-    if (i > 0) seconds.push_back(s);  // the first run warms up
-  }
-  return Median(seconds);
-}
-
-absl::StatusOr<double> TimeOn(const DeviceRef& device, const ir::AnyOp& op,
-                              const std::vector<ir::HostValue>& inputs) {
-  ir::Types types;
-  std::vector<const ir::HostValue*> pointers;
-  for (const ir::HostValue& v : inputs) {
-    types.push_back(v.type());
-    pointers.push_back(&v);
-  }
-  FORGE_ASSIGN_OR_RETURN(std::unique_ptr<OpRunner> runner,
-                         OpRunner::Create(device, op, types, {.timestamps = true}));
-  return TimeRunner(*runner, pointers);
+absl::StatusOr<double> OwnSeconds(OpRunner& runner, std::span<const ir::HostValue* const> inputs) {
+  FORGE_RETURN_IF_ERROR(runner.Run(inputs).status());
+  return StepSeconds(runner.executable());
 }
 
 // Independent chains of v * x + x on elements that are loaded once: what the device computes when
 // it waits for neither memory nor results.
-absl::StatusOr<double> ChainGflops(const DeviceRef& device) {
-  ir::Function body("chain");
+void AddChains(ir::Function& body) {
   const ir::Value x = body.Argument("x", ir::Type::Tensor(DType::kF32, {kChainElements}));
   std::vector<ir::Value> chains;
   for (int c = 0; c < kChains; ++c) chains.push_back(x + (c + 1));
@@ -66,22 +47,9 @@ absl::StatusOr<double> ChainGflops(const DeviceRef& device) {
   ir::Value sum = chains[0];
   for (int c = 1; c < kChains; ++c) sum = sum + chains[c];
   body.Return("sum", sum);
-  FORGE_RETURN_IF_ERROR(body.status());
-  const int64_t shape[] = {kChainElements};
-  FORGE_ASSIGN_OR_RETURN(ir::HostValue xs, RandomTensor(DType::kF32, shape, 1));
-  FORGE_ASSIGN_OR_RETURN(double seconds, TimeOn(device, ir::Fused{.body = &body}, {xs}));
-  constexpr double kFlops = 2.0 * kChains * (kChainLength + 1) - 1;
-  return static_cast<double>(kChainElements) * kFlops / seconds * 1e-9;
 }
-
-// Where element-wise ops are no way to the peak, as on processors with a matrix library.
-absl::StatusOr<double> ProductGflops(const DeviceRef& device) {
-  const int64_t shape[] = {kProductExtent, kProductExtent};
-  FORGE_ASSIGN_OR_RETURN(ir::HostValue a, RandomTensor(DType::kF32, shape, 4));
-  FORGE_ASSIGN_OR_RETURN(double seconds, TimeOn(device, ir::MatMul{}, {a, a}));
-  constexpr double kExtent = kProductExtent;
-  return 2 * kExtent * kExtent * kExtent / seconds * 1e-9;
-}
+constexpr double kChainsFlops =
+    static_cast<double>(kChainElements) * (2.0 * kChains * (kChainLength + 1) - 1);
 
 }  // namespace
 
@@ -90,29 +58,81 @@ double Median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-absl::StatusOr<Peak> MeasurePeak(const DeviceRef& device) {
+// An op whose work is known, in units of 1e9.
+struct Yardstick::Form {
+  std::unique_ptr<OpRunner> runner;
+  ir::HostValue input;
+  size_t operands;
+  double work;
+  absl::StatusOr<double> Rate() {
+    const std::vector<const ir::HostValue*> inputs(operands, &input);
+    FORGE_ASSIGN_OR_RETURN(const double seconds, OwnSeconds(*runner, inputs));
+    return work / seconds;
+  }
+};
+
+absl::StatusOr<Yardstick> Yardstick::Create(const DeviceRef& device) {
+  Yardstick y;
+  const auto add = [&](std::vector<std::shared_ptr<Form>>& forms, const ir::AnyOp& op,
+                       std::vector<int64_t> shape, size_t operands, double work) -> absl::Status {
+    FORGE_ASSIGN_OR_RETURN(ir::HostValue input, RandomTensor(DType::kF32, shape, 1));
+    const ir::Types types(operands, input.type());
+    FORGE_ASSIGN_OR_RETURN(std::unique_ptr<OpRunner> runner,
+                           OpRunner::Create(device, op, types, {.timestamps = true}));
+    forms.push_back(std::make_shared<Form>(std::move(runner), std::move(input), operands, work));
+    return forms.back()->Rate().status();  // the first run warms up
+  };
+  ir::Function chains("chains");
+  AddChains(chains);
+  FORGE_RETURN_IF_ERROR(chains.status());
+  FORGE_RETURN_IF_ERROR(
+      add(y.fma_, ir::Fused{.body = &chains}, {kChainElements}, 1, kChainsFlops * 1e-9));
+  // Where element-wise ops are no way to the peak, as on processors with a matrix library.
+  constexpr double kFlops = 2.0 * kProductExtent * kProductExtent * kProductExtent;
+  FORGE_RETURN_IF_ERROR(
+      add(y.fma_, ir::MatMul{}, {kProductExtent, kProductExtent}, 2, kFlops * 1e-9));
+  const ir::Reduce sum{.kind = ir::ReduceKind::kSum, .axes = {1}};
+  constexpr double kBytes = 4 * static_cast<double>(kLargeElements) * 1e-9;
+  for (int64_t rows : {64, 16384})
+    FORGE_RETURN_IF_ERROR(add(y.read_, sum, {rows, kLargeElements / rows}, 1, kBytes));
+  FORGE_RETURN_IF_ERROR(add(y.copy_, ir::Relu{}, {kLargeElements}, 1, 2 * kBytes));
+  return y;
+}
+
+absl::StatusOr<Peak> Yardstick::Measure() {
+  const auto best = [](std::span<const std::shared_ptr<Form>> forms) -> absl::StatusOr<double> {
+    double rate = 0;
+    for (const std::shared_ptr<Form>& form : forms) {
+      FORGE_ASSIGN_OR_RETURN(const double r, form->Rate());
+      rate = std::max(rate, r);
+    }
+    return rate;
+  };
   Peak peak;
-  const int64_t shape[] = {64, kLargeElements / 64};
-  FORGE_ASSIGN_OR_RETURN(ir::HostValue large, RandomTensor(DType::kF32, shape, 3));
-  FORGE_ASSIGN_OR_RETURN(double copy, TimeOn(device, ir::Relu{}, {large}));
-  FORGE_ASSIGN_OR_RETURN(
-      double read, TimeOn(device, ir::Reduce{.kind = ir::ReduceKind::kSum, .axes = {1}}, {large}));
-  FORGE_ASSIGN_OR_RETURN(const double chain, ChainGflops(device));
-  FORGE_ASSIGN_OR_RETURN(const double product, ProductGflops(device));
-  peak.fma_gflops = std::max(chain, product);
-  peak.copy_gbps = static_cast<double>(kLargeElements) * 8 / copy * 1e-9;
-  peak.read_gbps = static_cast<double>(kLargeElements) * 4 / read * 1e-9;
+  FORGE_ASSIGN_OR_RETURN(peak.fma_gflops, best(fma_));
+  FORGE_ASSIGN_OR_RETURN(peak.read_gbps, best(read_));
+  FORGE_ASSIGN_OR_RETURN(peak.copy_gbps, best(copy_));
   return peak;
 }
 
-absl::StatusOr<OpTime> TimeOp(const DeviceRef& device, const ir::ConcreteCase& c) {
+absl::StatusOr<Peak> MeasurePeak(const DeviceRef& device) {
+  FORGE_ASSIGN_OR_RETURN(Yardstick yardstick, Yardstick::Create(device));
+  std::vector<double> fma, read, copy;
+  for (int i = 0; i < kRuns; ++i) {
+    FORGE_ASSIGN_OR_RETURN(const Peak p, yardstick.Measure());
+    fma.push_back(p.fma_gflops), read.push_back(p.read_gbps), copy.push_back(p.copy_gbps);
+  }
+  return Peak{Median(fma), Median(read), Median(copy)};
+}
+
+absl::StatusOr<OpTime> TimeOp(const DeviceRef& device, const ir::ConcreteCase& c,
+                              Yardstick& yardstick) {
   const ir::Types types = c.types();
   FORGE_ASSIGN_OR_RETURN(ir::Types results, c.op.Infer(types));
   FORGE_ASSIGN_OR_RETURN(ir::CaseInputs inputs, ir::MakeInputs(c));
   FORGE_ASSIGN_OR_RETURN(std::unique_ptr<OpRunner> runner,
                          OpRunner::Create(device, c.op, types, {.timestamps = true}));
   OpTime time;
-  FORGE_ASSIGN_OR_RETURN(time.seconds, TimeRunner(*runner, inputs.pointers()));
   FORGE_ASSIGN_OR_RETURN(int64_t flops,
                          c.op.def().cost(c.op.def(), c.op.self(), types).flops.Evaluate({}));
   time.flops = static_cast<double>(flops);
@@ -123,6 +143,18 @@ absl::StatusOr<OpTime> TimeOp(const DeviceRef& device, const ir::ConcreteCase& c
       time.bytes += static_cast<double>(bytes.constant());
     }
   }
+  FORGE_RETURN_IF_ERROR(runner->Run(inputs.pointers()).status());  // warms up
+  std::vector<double> seconds, of_fma, of_read, of_copy;
+  for (int i = 0; i < kRuns; ++i) {
+    FORGE_ASSIGN_OR_RETURN(const double s, OwnSeconds(*runner, inputs.pointers()));
+    FORGE_ASSIGN_OR_RETURN(const Peak p, yardstick.Measure());
+    seconds.push_back(s);
+    of_fma.push_back(time.flops / s * 1e-9 / p.fma_gflops);
+    of_read.push_back(time.bytes / s * 1e-9 / p.read_gbps);
+    of_copy.push_back(time.bytes / s * 1e-9 / p.copy_gbps);
+  }
+  time.seconds = Median(seconds);
+  time.of_fma = Median(of_fma), time.of_read = Median(of_read), time.of_copy = Median(of_copy);
   return time;
 }
 
