@@ -36,6 +36,7 @@ struct Caps {
   int64_t min_subgroup_size = 1,
           max_subgroup_size = 1;  // sizes a kernel can rely on when it asks for them; 1: none
   bool runs_on_cpu = false;       // shared memory and barriers are dear, caches are large
+  int64_t cores = 1;              // that workgroups are spread over, where that is known
   bool subgroup_arithmetic = false, subgroup_shuffle = false, subgroup_ballot = false;
   bool f16 = false, f64 = false, i8 = false, i16 = false, i64 = false;  // arithmetic
   bool storage8 = false, storage16 = false;                             // loads and stores
@@ -73,6 +74,7 @@ struct Caps {
       FieldOf<&Caps::min_subgroup_size>("min_subgroup_size", "Smallest size a kernel can rely on."),
       FieldOf<&Caps::max_subgroup_size>("max_subgroup_size", "Largest size a kernel can rely on."),
       FieldOf<&Caps::runs_on_cpu>("runs_on_cpu", "Software device on the host's cores."),
+      FieldOf<&Caps::cores>("cores", "Of the host, for such a device."),
       FieldOf<&Caps::subgroup_arithmetic>("subgroup_arithmetic",
                                           "Reductions and scans in a subgroup."),
       FieldOf<&Caps::subgroup_shuffle>("subgroup_shuffle", "Any-lane exchange in a subgroup."),

@@ -264,7 +264,10 @@ constexpr Row kRows[] = {
      }},
     {kHostCores, "computes on the host's cores: kernels keep to caches, not to shared memory",
      [](const Queries& q) { return q.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU; },
-     [](const Queries&, Granted& g) { g.caps.runs_on_cpu = true; }},
+     [](const Queries&, Granted& g) {
+       g.caps.runs_on_cpu = true;
+       g.caps.cores = CpuCount();
+     }},
 };
 
 bool Hides(std::string_view word, std::string_view row) {

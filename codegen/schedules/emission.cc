@@ -140,6 +140,12 @@ Verdict ShufflesAreQuick(const Caps& caps) {
   return Verdict::Yes();
 }
 
+int64_t VectorsOfPage(const Caps& caps, const ir::Dim& strips, int64_t least, int64_t most) {
+  int64_t v = most;
+  while (v > least && (strips.divisor() % v != 0 || strips.min() / v < caps.cores)) v /= 2;
+  return v;
+}
+
 Program OneLaunch(Launch launch) {
   Program out{.kernel = launch.kernel.name};
   out.launches.push_back(std::move(launch));

@@ -92,6 +92,10 @@ Verdict WorkgroupFits(int64_t invocations, const Caps& caps);
 // Whether schedules that exchange by shuffles are quick on the device: it runs on a CPU, in small
 // subgroups of one size.
 Verdict ShufflesAreQuick(const Caps& caps);
+// How many vectors of a matrix's row an invocation of a CPU sees, where those of a subgroup lie
+// side by side and there are `strips` of them: a page costs as much to touch as to read, so as many
+// as leave work for each core, from `least` to `most`, powers of two.
+int64_t VectorsOfPage(const Caps& caps, const ir::Dim& strips, int64_t least, int64_t most);
 // What sums of elements of `t` are kept in: the type they are computed in.
 inline Type AccumulatorOf(DType t) { return Type{ComputeType(t)}; }
 

@@ -3,6 +3,7 @@
 // Neighbouring invocations read neighbouring elements: along columns of C where B's rows are
 // contiguous, along k where its columns are.
 #include <algorithm>
+#include <bit>
 
 #include "codegen/schedules/gemm.h"
 #include "codegen/schedules/list.h"
@@ -38,16 +39,18 @@ struct MatmulColumns {
   static constexpr Field kFields[] = {
       FieldOf<&MatmulColumns::lanes>("lanes", "Invocations side by side.", "8|16|32|64"),
       FieldOf<&MatmulColumns::parts>("parts", "Parts of k in a workgroup.", "1|2|4|8"),
-      FieldOf<&MatmulColumns::vectors>("vectors", "Vectors of columns.", "1|2|4|8")};
+      FieldOf<&MatmulColumns::vectors>("vectors", "Vectors of columns.", "1|2|4|8|16|32")};
 };
 
 MatmulColumns ColumnsDefaults(const Region& r) {
-  // On a CPU a page that is touched for a few bytes costs as much as one that is read whole: one
-  // invocation sees as much of a row as its registers take.
-  const int64_t side_by_side = std::clamp<int64_t>(r.caps().subgroup_size, 8, 64);
   if (r.caps().runs_on_cpu) {
-    const int64_t vectors = GemmOf(r)->m.max() > 2 ? 2 : GemmOf(r)->m.max() > 1 ? 4 : 8;
-    return MatmulColumns{.lanes = side_by_side, .parts = 1, .vectors = vectors};
+    const Gemm g = *GemmOf(r);
+    const int64_t lanes = std::clamp<int64_t>(r.caps().subgroup_size, 8, 64);
+    const int64_t rows = std::bit_ceil(static_cast<uint64_t>(g.m.max()));
+    return MatmulColumns{.lanes = lanes,
+                         .parts = 1,
+                         .vectors = VectorsOfPage(r.caps(), FloorDiv(g.n, g.b_lanes_n * lanes),
+                                                  8 / rows, 32 / rows)};
   }
   return MatmulColumns{.lanes = 16, .parts = 8, .vectors = 1};
 }
@@ -57,7 +60,7 @@ Verdict ColumnsFits(const Region& r, const MatmulColumns& t) {
   if (Verdict v = IsFlat(g); !v) return v;
   if (g.b_lanes_n == 1) return Verdict::No("rows of B are not contiguous");
   const int64_t sums = g.m.max() * g.b_lanes_n * t.vectors;
-  if (sums > 32) return Verdict::No("too many sums");
+  if (sums > (r.caps().runs_on_cpu ? 128 : 32)) return Verdict::No("too many sums");
   if (t.parts > 1 && t.parts * t.lanes * sums * BytesOfSum(g) > r.caps().max_shared_bytes)
     return Verdict::No("too little shared memory");
   return WorkgroupFits(t.lanes * t.parts, r.caps());

@@ -106,23 +106,24 @@ bool Takes(const Region& r) { return r.AnchorAs<ir::Reduce>() != nullptr; }
 
 // ---- one invocation for each output -------------------------------------------------------------
 
+constexpr int64_t kSideBySide = 8;  // invocations of a CPU's subgroup
+
 struct ReduceOutputs {
   int64_t workgroup = 64;
   int64_t outputs = 1;   // neighbours to an invocation
   int64_t elements = 1;  // of a row, loaded at once
   int64_t vectors = 1;   // of neighbours, to an invocation
   // The vectors of an invocation are this far apart, so that those of its neighbours lie between.
-  int64_t apart() const { return vectors > 1 ? 8 : 1; }
+  int64_t apart() const { return vectors > 1 ? kSideBySide : 1; }
   int64_t block() const { return outputs * vectors * apart(); }  // neighbours that they fill
   static constexpr Field kFields[] = {
-      FieldOf<&ReduceOutputs::workgroup>("workgroup", "Invocations in a workgroup.", "32|64|128"),
+      FieldOf<&ReduceOutputs::workgroup>("workgroup", "Invocations in a workgroup.", "8|32|64|128"),
       FieldOf<&ReduceOutputs::outputs>("outputs", "Neighbours to an invocation.", "1|2|4"),
       FieldOf<&ReduceOutputs::elements>("elements", "Of a row, loaded at once.", "1|2|4"),
-      FieldOf<&ReduceOutputs::vectors>("vectors", "Vectors of neighbours.", "1|2|4|8")};
+      FieldOf<&ReduceOutputs::vectors>("vectors", "Vectors of neighbours.", "1|2|4|8|16|32")};
 };
 
-// From here on, invocations of a CPU each see more of a row: a page that is touched for a few bytes
-// costs as much as one that is read whole.
+// From here on, invocations of a CPU each see more of a row.
 constexpr int64_t kWideOutputs = 1024;
 
 ReduceOutputs OutputsDefaults(const Region& r) {
@@ -134,7 +135,8 @@ ReduceOutputs OutputsDefaults(const Region& r) {
   else if (!shape.kept.empty())
     t.outputs = LanesFor(shape.kept.back());
   ReduceOutputs wide = t;
-  wide.vectors = 8, wide.workgroup = 32;
+  wide.workgroup = kSideBySide;
+  wide.vectors = VectorsOfPage(r.caps(), FloorDiv(shape.outputs(), t.outputs * kSideBySide), 8, 32);
   if (r.caps().runs_on_cpu && !along_rows && shape.outputs().min() >= kWideOutputs &&
       shape.outputs().divisor() % wide.block() == 0)
     t = wide;
