@@ -50,7 +50,7 @@ TransposeBlocks Defaults(const Region& r) {
   const Dim& read = shape[static_cast<size_t>(ReadAxis(r))];
   TransposeBlocks t;
   // A CPU reads and writes whole lines, and as much as it can of a page.
-  t.depth = r.caps().runs_on_cpu ? LargestOf({16, 8, 4}, read) : kLanes;
+  t.depth = r.caps().runs_on_cpu ? LargestOf({8, 4}, read) : kLanes;
   t.along = LargestOf({r.caps().runs_on_cpu ? 16 : 8, 8, 4}, FloorDiv(read, t.depth));
   t.across = LargestOf({8, 4}, FloorDiv(shape.back(), kLanes));
   return t;
