@@ -15,17 +15,16 @@ RowSpace Space(const Region& r) {
   return {r, static_cast<size_t>(*axis), static_cast<size_t>(rank - *axis)};
 }
 
-// The variance is taken around the mean: E[x^2] - E[x]^2 loses everything where the mean is large.
 void Emit(Row& row) {
-  const Val mean = row.op<ir::LayerNorm>().subtract_mean
-                       ? row.Sum([](Val x) { return x; }) / row.length()
-                       : row.Literal(0);
-  const Val variance = row.Sum([&](Val x) { return (x - mean) * (x - mean); }) / row.length();
+  const auto [mean, variance] =
+      row.op<ir::LayerNorm>().subtract_mean
+          ? row.MeanAndVariance()
+          : Row::Moments{row.Literal(0), row.Sum([](Val x) { return x * x; }) / row.length()};
   const Val deviation = sqrt(variance + row.op<ir::LayerNorm>().epsilon);
   const auto has = [&](size_t k) {
     return row.region().anchor_inputs().size() > k && row.region().anchor_inputs()[k];
   };
-  row.Store([&](Val x, Row::Operands of) {
+  row.Store([&, mean = mean](Val x, Row::Operands of) {
     Val y = (x - mean) / deviation;
     if (has(1)) y = y * of(1);
     if (has(2)) y = y + of(2);

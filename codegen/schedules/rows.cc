@@ -12,8 +12,9 @@ using ir::Dims;
 // Rows shorter than this are no work for a workgroup, or a subgroup.
 constexpr int64_t kLongRow = 256, kShortRow = 32, kFewRows = 64;
 // Numbers that fit the registers of an invocation beside its work; on CPUs, what does not lies on
-// the stack.
-int64_t MostHeld(const Caps& caps) { return caps.runs_on_cpu ? 128 : 16; }
+// the stack, and only the time to compile says how many are too many to hold unasked.
+int64_t MostHeld(const Caps& caps) { return caps.runs_on_cpu ? 512 : 16; }
+int64_t HeldUnasked(const Caps& caps) { return std::min<int64_t>(MostHeld(caps), 128); }
 
 // What as many invocations have of a row that is theirs together.
 struct Split {
@@ -24,10 +25,10 @@ struct Split {
     const int64_t all = space.length().max() / elements;
     return all / invocations + (all % invocations != 0 ? 1 : 0);
   }
-  bool FitsRegisters(const Caps& caps) const { return vectors() * elements <= MostHeld(caps); }
+  int64_t numbers() const { return vectors() * elements; }  // that one holds, where it does
   Verdict Fits(bool held, const Caps& caps) const {
     if (!space.last()) return Verdict::No("rows lie side by side");
-    if (held && !FitsRegisters(caps)) return Verdict::No("rows do not fit registers");
+    if (held && numbers() > MostHeld(caps)) return Verdict::No("rows do not fit registers");
     if (space.length().divisor() % elements != 0)
       return Verdict::No("vectors do not divide the rows");
     return Verdict::Yes();
@@ -78,20 +79,20 @@ const std::vector<Row::Held>& Row::HeldVectors() {
   return held_;
 }
 
-Val Row::Fold(Val start, absl::FunctionRef<Val(Val, Val)> f) {
+Vals Row::Fold(Vals start, absl::FunctionRef<Vals(const Vals&, Val)> f) {
   Builder& b = m_.b;
   if (share_.held > 0) {
     for (const Held& h : HeldVectors()) {
-      const Val next = f(start, h.x);
-      start = h.at.inside ? select(h.at.inside, next, start) : next;
+      const Vals next = f(start, h.x);
+      for (size_t i = 0; i < start.size(); ++i)
+        start[i] = h.at.inside ? select(h.at.inside, next[i], start[i]) : next[i];
     }
     return start;
   }
-  const auto step = [&](Val i, Vals carried) {
+  return b.For(Vectors(), std::move(start), [&](Val i, const Vals& carried) {
     const Dim vector = m_.e.Coordinate(i, LastIndex(VectorCount()));
-    return Vals{f(carried[0], m_.e.At(0, Index(vector), lanes()))};
-  };
-  return b.For(Vectors(), {start}, step)[0];
+    return f(carried, m_.e.At(0, Index(vector), lanes()));
+  });
 }
 
 Val Row::Combine(ReduceKind kind, Val mine) {
@@ -100,12 +101,45 @@ Val Row::Combine(ReduceKind kind, Val mine) {
 }
 
 Val Row::Sum(absl::FunctionRef<Val(Val)> f) {
-  return Combine(ReduceKind::kSum, Fold(Literal(0), [&](Val s, Val x) { return s + f(x); }));
+  const auto step = [&](const Vals& s, Val x) { return Vals{s[0] + f(x)}; };
+  return Combine(ReduceKind::kSum, Fold({Literal(0)}, step)[0]);
 }
 
-Val Row::Largest() {
-  return Combine(ReduceKind::kMax, Fold(Literal(-std::numeric_limits<double>::infinity()),
-                                        [](Val a, Val x) { return max(a, x); }));
+Row::Exponentials Row::SumExponentials() {
+  const Val least = Literal(-std::numeric_limits<float>::max());
+  if (share_.held > 0) {
+    const auto larger = [](const Vals& top, Val x) { return Vals{max(top[0], x)}; };
+    const Val top = Combine(ReduceKind::kMax, Fold({least}, larger)[0]);
+    return {top, Sum([&](Val x) { return exp(x - top); })};
+  }
+  const auto step = [&](const Vals& so_far, Val x) {
+    Val top = x;
+    if (share_.along > 1) top = CombineLanes(ReduceKind::kMax, x);
+    top = max(so_far[0], top);
+    const Val shrunk = so_far[1] * splat(exp(so_far[0] - top), share_.along);
+    return Vals{top, shrunk + exp(x - splat(top, share_.along))};
+  };
+  const Vals mine = Fold({share_.along > 1 ? m_.b.Extract(least, 0) : least, Literal(0)}, step);
+  const Val top = share_.combine ? share_.combine(ReduceKind::kMax, mine[0]) : mine[0];
+  return {top, Combine(ReduceKind::kSum, mine[1] * splat(exp(mine[0] - top), share_.along))};
+}
+
+Row::Moments Row::MeanAndVariance() {
+  if (share_.held > 0) {
+    const Val mean = Sum([](Val x) { return x; }) / length();
+    return {mean, Sum([&](Val x) { return (x - mean) * (x - mean); }) / length()};
+  }
+  const Val none = share_.along > 1 ? m_.b.Extract(Literal(0), 0) : Literal(0);
+  const auto step = [&](const Vals& so_far, Val x) {
+    const Val count = so_far[0] + 1.0, off = x - so_far[1];
+    const Val mean = so_far[1] + off * splat(1.0 / count, share_.along);
+    return Vals{count, mean, so_far[2] + off * (x - mean)};
+  };
+  const Vals mine = Fold({none, Literal(0), Literal(0)}, step);
+  const Val count = splat(mine[0], share_.along);
+  const Val mean = Combine(ReduceKind::kSum, mine[1] * count) / length();
+  const Val off = mine[1] - splat(mean, share_.along);
+  return {mean, Combine(ReduceKind::kSum, mine[2] + off * off * count) / length()};
 }
 
 void Row::StoreVector(const Dim& vector, Val x, absl::FunctionRef<Val(Val x, Operands of)> f) {
@@ -139,7 +173,7 @@ SerialRows SerialRows::Defaults(const RowSpace& space, const Region& r) {
   SerialRows t;
   (space.last() ? t.elements : t.rows) =
       LanesFor(space.last() ? space.inner.back() : space.outer.back());
-  t.held = space.length().max() * t.rows <= MostHeld(r.caps());
+  t.held = space.length().max() * t.rows <= HeldUnasked(r.caps());
   return t;
 }
 
@@ -170,7 +204,8 @@ Program SerialRows::Emit(const RowFormula& formula, const Region& r) const {
 
 SubgroupRows SubgroupRows::Defaults(const RowSpace& space, const Region& r) {
   SubgroupRows t{.elements = space.last() ? LanesFor(space.inner.back()) : 1};
-  t.held = Split{space, t.elements, r.caps().narrow_subgroup_size()}.FitsRegisters(r.caps());
+  t.held =
+      Split{space, t.elements, r.caps().narrow_subgroup_size()}.numbers() <= HeldUnasked(r.caps());
   return t;
 }
 
@@ -205,7 +240,9 @@ Program SubgroupRows::Emit(const RowFormula& formula, const Region& r) const {
 
 WorkgroupRows WorkgroupRows::Defaults(const RowSpace& space, const Region& r) {
   WorkgroupRows t{.workgroup = 128, .elements = space.last() ? LanesFor(space.inner.back()) : 1};
-  const auto holds = [&] { return Split{space, t.elements, t.workgroup}.FitsRegisters(r.caps()); };
+  const auto holds = [&] {
+    return Split{space, t.elements, t.workgroup}.numbers() <= HeldUnasked(r.caps());
+  };
   if (!holds() && WorkgroupFits(256, r.caps())) t.workgroup = 256;
   t.held = holds();
   if (!t.held) t.workgroup = 128;

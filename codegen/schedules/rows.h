@@ -42,9 +42,19 @@ class Row {
   }
   double length() const { return static_cast<double>(space_.length().constant()); }
   Val Literal(double v);  // of the type that rows are computed in
-  // f(x) of all elements x of operand 0, combined: in every lane of a row.
+  // Of all elements x of operand 0, in every lane of a row. What follows another thing of the whole
+  // row is computed beside it, in one pass, where elements are not in registers.
   Val Sum(absl::FunctionRef<Val(Val)> f);
-  Val Largest();
+  struct Exponentials {
+    Val top, sum;  // the largest x, or the least finite number; of exp(x - top)
+  };
+  Exponentials SumExponentials();
+  struct Moments {
+    Val mean, variance;
+  };
+  // Around the mean: E[x^2] - E[x]^2 loses everything where the mean is large.
+  //   source: Welford, Chan et al., updating formulas
+  Moments MeanAndVariance();
   // Writes f(x) for each element x of operand 0. `of(k)` is the element of operand k that meets x.
   using Operands = absl::FunctionRef<Val(int operand)>;
   void Store(absl::FunctionRef<Val(Val x, Operands of)> f);
@@ -56,7 +66,7 @@ class Row {
     Val x;
   };
   const std::vector<Held>& HeldVectors();
-  Val Fold(Val start, absl::FunctionRef<Val(Val, Val)> f);
+  Vals Fold(Vals start, absl::FunctionRef<Vals(const Vals&, Val)> f);
   Val Combine(ReduceKind kind, Val mine);
   void StoreVector(const ir::Dim& vector, Val x, absl::FunctionRef<Val(Val x, Operands of)> f);
   ir::Dim VectorCount() const { return FloorDiv(space_.length(), share_.along); }

@@ -15,12 +15,9 @@ RowSpace Space(const Region& r) {
 }
 
 void Emit(Row& row) {
-  const bool masked_zero = row.op<ir::Softmax>().masked_rows_zero;
-  Val top = row.Largest();
-  if (masked_zero) top = max(top, std::numeric_limits<float>::lowest());
-  Val sum = row.Sum([&](Val x) { return exp(x - top); });
-  if (masked_zero) sum = select(sum == 0.0, 1.0, sum);
-  row.Store([&](Val x, Row::Operands) { return exp(x - top) / sum; });
+  auto [top, sum] = row.SumExponentials();
+  if (row.op<ir::Softmax>().masked_rows_zero) sum = select(sum == 0.0, 1.0, sum);
+  row.Store([top = top, sum = sum](Val x, Row::Operands) { return exp(x - top) / sum; });
 }
 
 constexpr RowFormula kFormula{"softmax", &Space, &Emit};
