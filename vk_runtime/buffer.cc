@@ -21,10 +21,7 @@ absl::StatusOr<OwnedBuffer> MakeBuffer(const Context& context, uint64_t bytes, c
   info.size = bytes;
   info.usage = kUsage;
   info.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
-  VkBuffer handle = VK_NULL_HANDLE;
-  FORGE_RETURN_IF_ERROR(context.Check(
-      context.fn.vkCreateBuffer(context.device, &info, nullptr, &handle), "vkCreateBuffer"));
-  return OwnedBuffer(context, handle);
+  return context.Make<OwnedBuffer>(info);
 }
 
 absl::StatusOr<OwnedMemory> ImportPages(const Context& context, uint8_t* pages, uint64_t bytes,
@@ -32,9 +29,8 @@ absl::StatusOr<OwnedMemory> ImportPages(const Context& context, uint8_t* pages, 
   auto properties =
       Typed<VkMemoryHostPointerPropertiesEXT>(VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT);
   constexpr auto kKind = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
-  VkResult r =
-      context.fn.vkGetMemoryHostPointerPropertiesEXT(context.device, kKind, pages, &properties);
-  if (r != VK_SUCCESS) return Unimplemented("the driver refuses this host memory");
+  if (context.fn.vkGetMemoryHostPointerPropertiesEXT(context.device, kKind, pages, &properties) < 0)
+    return Unimplemented("the driver refuses this host memory");
   const auto types =
       TypesFor(context.queries().memory, Memory::kDevice, type_bits & properties.memoryTypeBits);
   if (types.empty()) return Unimplemented("no memory type takes host memory");
@@ -46,11 +42,10 @@ absl::StatusOr<OwnedMemory> ImportPages(const Context& context, uint8_t* pages, 
   info.pNext = &host;
   info.allocationSize = bytes;
   info.memoryTypeIndex = types[0];
-  VkDeviceMemory memory = VK_NULL_HANDLE;
-  r = context.fn.vkAllocateMemory(context.device, &info, nullptr, &memory);
-  if (r != VK_SUCCESS)
-    return Unimplemented("the driver cannot import host memory: {}", ResultName(r));
-  return OwnedMemory(context, memory);
+  auto memory = context.Make<OwnedMemory>(info);
+  if (!memory.ok())
+    return Unimplemented("the driver cannot import host memory: {}", Message(memory.status()));
+  return memory;
 }
 
 }  // namespace

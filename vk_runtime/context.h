@@ -30,6 +30,14 @@ class Context : public DeviceFunctions {
 
   // As ToStatus, and remembers a lost device.
   absl::Status Check(VkResult r, std::string_view call) const;
+  // A handle, T being an Owned.  errors: as Check
+  template <class T, class Info>
+  absl::StatusOr<T> Make(const Info& info) const {
+    typename T::Handle handle = VK_NULL_HANDLE;
+    FORGE_RETURN_IF_ERROR(
+        Check((fn.*T::Of::kCreate)(device, &info, nullptr, &handle), T::Of::kCreateName));
+    return T(*this, handle);
+  }
   // OK, or Aborted once the device was lost.
   absl::Status Health() const;
 

@@ -153,13 +153,11 @@ absl::StatusOr<Block*> Heap::NewBlock(uint32_t type, bool map, uint64_t bytes) {
   auto info = Typed<VkMemoryAllocateInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO);
   info.allocationSize = bytes;
   info.memoryTypeIndex = type;
-  VkDeviceMemory memory = VK_NULL_HANDLE;
-  FORGE_RETURN_IF_ERROR(
-      context_->Check(context_->fn.vkAllocateMemory(context_->device, &info, nullptr, &memory),
-                      "vkAllocateMemory"));
+  const VolkDeviceTable& fn = context_->fn;
+  FORGE_ASSIGN_OR_RETURN(OwnedMemory memory, context_->Make<OwnedMemory>(info));
   const bool coherent = (t.propertyFlags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) != 0 &&
                         context_->abilities().host_coherent;
-  auto block = std::make_unique<Block>(Block{.memory = OwnedMemory(*context_, memory),
+  auto block = std::make_unique<Block>(Block{.memory = std::move(memory),
                                              .type = type,
                                              .heap = t.heapIndex,
                                              .map = map,
@@ -169,7 +167,7 @@ absl::StatusOr<Block*> Heap::NewBlock(uint32_t type, bool map, uint64_t bytes) {
   if (map) {
     void* at = nullptr;
     FORGE_RETURN_IF_ERROR(context_->Check(
-        context_->fn.vkMapMemory(context_->device, memory, 0, VK_WHOLE_SIZE, 0, &at),
+        fn.vkMapMemory(context_->device, block->memory.get(), 0, VK_WHOLE_SIZE, 0, &at),
         "vkMapMemory"));
     block->mapped = static_cast<uint8_t*>(at);
   }

@@ -68,15 +68,13 @@ absl::StatusOr<PipelineStoreRef> PipelineStore::Create(const ContextRef& context
   auto info = Typed<VkPipelineCacheCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO);
   info.initialDataSize = file.blob.size();
   info.pInitialData = file.blob.data();
-  VkPipelineCache cache = VK_NULL_HANDLE;
-  VkResult r = context->fn.vkCreatePipelineCache(context->device, &info, nullptr, &cache);
-  if (r != VK_SUCCESS && !file.blob.empty()) {
+  auto cache = context->Make<OwnedPipelineCache>(info);
+  if (!cache.ok() && !file.blob.empty()) {
     file = {};
     info.initialDataSize = 0;
-    r = context->fn.vkCreatePipelineCache(context->device, &info, nullptr, &cache);
+    cache = context->Make<OwnedPipelineCache>(info);
   }
-  FORGE_RETURN_IF_ERROR(context->Check(r, "vkCreatePipelineCache"));
-  store->cache_ = OwnedPipelineCache(*context, cache);
+  FORGE_ASSIGN_OR_RETURN(store->cache_, std::move(cache));
   store->on_disk_ = std::move(file.kernels);
   return store;
 }
@@ -98,11 +96,7 @@ absl::StatusOr<const PipelineStore::Layout*> PipelineStore::LayoutFor(uint32_t o
   set.bindingCount = operands;
   set.pBindings = bindings.data();
   Layout layout;
-  VkDescriptorSetLayout set_handle = VK_NULL_HANDLE;
-  FORGE_RETURN_IF_ERROR(context_->Check(
-      context_->fn.vkCreateDescriptorSetLayout(context_->device, &set, nullptr, &set_handle),
-      "vkCreateDescriptorSetLayout"));
-  layout.set = OwnedSetLayout(*context_, set_handle);
+  FORGE_ASSIGN_OR_RETURN(layout.set, context_->Make<OwnedSetLayout>(set));
   const VkPushConstantRange range = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
                                      .offset = 0,
                                      .size = scalars * static_cast<uint32_t>(sizeof(int32_t))};
@@ -111,11 +105,7 @@ absl::StatusOr<const PipelineStore::Layout*> PipelineStore::LayoutFor(uint32_t o
   info.pSetLayouts = layout.set.address();
   info.pushConstantRangeCount = scalars == 0 ? 0 : 1;
   info.pPushConstantRanges = &range;
-  VkPipelineLayout handle = VK_NULL_HANDLE;
-  FORGE_RETURN_IF_ERROR(context_->Check(
-      context_->fn.vkCreatePipelineLayout(context_->device, &info, nullptr, &handle),
-      "vkCreatePipelineLayout"));
-  layout.pipeline = OwnedPipelineLayout(*context_, handle);
+  FORGE_ASSIGN_OR_RETURN(layout.pipeline, context_->Make<OwnedPipelineLayout>(info));
   return &layouts_.emplace(std::pair(operands, scalars), std::move(layout)).first->second;
 }
 
@@ -124,12 +114,8 @@ absl::StatusOr<PipelineRef> PipelineStore::Make(const PipelineRequest& request,
   auto module_info = Typed<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
   module_info.codeSize = request.spirv.size_bytes();
   module_info.pCode = request.spirv.data();
-  VkShaderModule module_handle = VK_NULL_HANDLE;
-  FORGE_RETURN_IF_ERROR(context_->Check(
-      context_->fn.vkCreateShaderModule(context_->device, &module_info, nullptr, &module_handle),
-      "vkCreateShaderModule"));
-  const OwnedShaderModule module(*context_, module_handle);
-
+  FORGE_ASSIGN_OR_RETURN(const OwnedShaderModule module,
+                         context_->Make<OwnedShaderModule>(module_info));
   auto size = Typed<VkPipelineShaderStageRequiredSubgroupSizeCreateInfo>(
       VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO);
   size.requiredSubgroupSize = request.subgroup;

@@ -65,11 +65,7 @@ absl::Status Recorder::RunCopy(const CopyBytes& copy) {
 absl::Status Recorder::MakePools() {
   auto commands = Typed<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
   commands.queueFamilyIndex = context_.family();
-  VkCommandPool pool = VK_NULL_HANDLE;
-  FORGE_RETURN_IF_ERROR(context_.Check(
-      fn_.vkCreateCommandPool(context_.device, &commands, nullptr, &pool), "vkCreateCommandPool"));
-  out_.commands_ = OwnedCommandPool(context_, pool);
-
+  FORGE_ASSIGN_OR_RETURN(out_.commands_, context_.Make<OwnedCommandPool>(commands));
   uint32_t sets = 0, descriptors = 0;
   for (const Step& step : in_.steps) {
     const VulkanProgram* program = AsVulkan(step);
@@ -86,21 +82,14 @@ absl::Status Recorder::MakePools() {
     info.maxSets = sets;
     info.poolSizeCount = 1;
     info.pPoolSizes = &size;
-    VkDescriptorPool handle = VK_NULL_HANDLE;
-    FORGE_RETURN_IF_ERROR(
-        context_.Check(fn_.vkCreateDescriptorPool(context_.device, &info, nullptr, &handle),
-                       "vkCreateDescriptorPool"));
-    out_.descriptors_ = OwnedDescriptorPool(context_, handle);
+    FORGE_ASSIGN_OR_RETURN(out_.descriptors_, context_.Make<OwnedDescriptorPool>(info));
   }
   const bool can_stamp = context_.queries().queues[context_.family()].timestampValidBits != 0;
   if (!in_.timestamps || !can_stamp || in_.steps.empty()) return absl::OkStatus();
   auto info = Typed<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
   info.queryType = VK_QUERY_TYPE_TIMESTAMP;
   info.queryCount = 2 * static_cast<uint32_t>(in_.steps.size());
-  VkQueryPool handle = VK_NULL_HANDLE;
-  FORGE_RETURN_IF_ERROR(context_.Check(
-      fn_.vkCreateQueryPool(context_.device, &info, nullptr, &handle), "vkCreateQueryPool"));
-  out_.queries_ = OwnedQueryPool(context_, handle);
+  FORGE_ASSIGN_OR_RETURN(out_.queries_, context_.Make<OwnedQueryPool>(info));
   return absl::OkStatus();
 }
 

@@ -101,49 +101,54 @@ struct DeviceFunctions {
   VolkDeviceTable fn{};
 };
 
-// Owns one handle. `kDestroy` is the member of VolkDeviceTable that destroys it; whoever holds an
-// Owned keeps the device alive longer.
-template <class T, auto kDestroy>
+// Owns one handle of the kind that `Calls` makes and destroys; whoever holds an Owned keeps the
+// device alive longer.
+template <class Calls>
 class Owned {
  public:
+  using Of = Calls;
+  using Handle = typename Calls::Handle;
   Owned() = default;
-  Owned(const DeviceFunctions& device, T handle) : device_(&device), handle_(handle) {}
+  Owned(const DeviceFunctions& device, Handle handle) : device_(&device), handle_(handle) {}
   Owned(Owned&& o) noexcept
-      : device_(o.device_), handle_(std::exchange(o.handle_, T{VK_NULL_HANDLE})) {}
+      : device_(o.device_), handle_(std::exchange(o.handle_, Handle{VK_NULL_HANDLE})) {}
   Owned& operator=(Owned&& o) noexcept {
-    if (this != &o) {
-      Reset();
-      device_ = o.device_;
-      handle_ = std::exchange(o.handle_, T{VK_NULL_HANDLE});
-    }
+    std::swap(device_, o.device_);
+    std::swap(handle_, o.handle_);
     return *this;
   }
-  ~Owned() { Reset(); }
-  T get() const { return handle_; }
-  const T* address() const { return &handle_; }
-  explicit operator bool() const { return handle_ != T{VK_NULL_HANDLE}; }
-  void Reset() {
-    if (handle_ == T{VK_NULL_HANDLE}) return;
-    (device_->fn.*kDestroy)(device_->device, handle_, nullptr);
-    handle_ = T{VK_NULL_HANDLE};
+  ~Owned() {
+    if (*this) (device_->fn.*Calls::kDestroy)(device_->device, handle_, nullptr);
   }
+  Handle get() const { return handle_; }
+  const Handle* address() const { return &handle_; }
+  explicit operator bool() const { return handle_ != Handle{VK_NULL_HANDLE}; }
 
  private:
   const DeviceFunctions* device_ = nullptr;
-  T handle_ = T{VK_NULL_HANDLE};
+  Handle handle_ = VK_NULL_HANDLE;
 };
 
-using OwnedBuffer = Owned<VkBuffer, &VolkDeviceTable::vkDestroyBuffer>;
-using OwnedMemory = Owned<VkDeviceMemory, &VolkDeviceTable::vkFreeMemory>;
-using OwnedPipeline = Owned<VkPipeline, &VolkDeviceTable::vkDestroyPipeline>;
-using OwnedPipelineCache = Owned<VkPipelineCache, &VolkDeviceTable::vkDestroyPipelineCache>;
-using OwnedPipelineLayout = Owned<VkPipelineLayout, &VolkDeviceTable::vkDestroyPipelineLayout>;
-using OwnedSetLayout = Owned<VkDescriptorSetLayout, &VolkDeviceTable::vkDestroyDescriptorSetLayout>;
-using OwnedDescriptorPool = Owned<VkDescriptorPool, &VolkDeviceTable::vkDestroyDescriptorPool>;
-using OwnedShaderModule = Owned<VkShaderModule, &VolkDeviceTable::vkDestroyShaderModule>;
-using OwnedCommandPool = Owned<VkCommandPool, &VolkDeviceTable::vkDestroyCommandPool>;
-using OwnedQueryPool = Owned<VkQueryPool, &VolkDeviceTable::vkDestroyQueryPool>;
-using OwnedSemaphore = Owned<VkSemaphore, &VolkDeviceTable::vkDestroySemaphore>;
-using OwnedFence = Owned<VkFence, &VolkDeviceTable::vkDestroyFence>;
+#define FORGE_VK_OWNED(name, handle, create, destroy)           \
+  struct name##Calls {                                          \
+    using Handle = handle;                                      \
+    static constexpr auto kCreate = &VolkDeviceTable::create;   \
+    static constexpr auto kDestroy = &VolkDeviceTable::destroy; \
+    static constexpr std::string_view kCreateName = #create;    \
+  };                                                            \
+  using Owned##name = Owned<name##Calls>
+FORGE_VK_OWNED(Buffer, VkBuffer, vkCreateBuffer, vkDestroyBuffer);
+FORGE_VK_OWNED(Memory, VkDeviceMemory, vkAllocateMemory, vkFreeMemory);
+FORGE_VK_OWNED(Pipeline, VkPipeline, vkCreateComputePipelines, vkDestroyPipeline);
+FORGE_VK_OWNED(PipelineCache, VkPipelineCache, vkCreatePipelineCache, vkDestroyPipelineCache);
+FORGE_VK_OWNED(PipelineLayout, VkPipelineLayout, vkCreatePipelineLayout, vkDestroyPipelineLayout);
+FORGE_VK_OWNED(SetLayout, VkDescriptorSetLayout, vkCreateDescriptorSetLayout,
+               vkDestroyDescriptorSetLayout);
+FORGE_VK_OWNED(DescriptorPool, VkDescriptorPool, vkCreateDescriptorPool, vkDestroyDescriptorPool);
+FORGE_VK_OWNED(ShaderModule, VkShaderModule, vkCreateShaderModule, vkDestroyShaderModule);
+FORGE_VK_OWNED(CommandPool, VkCommandPool, vkCreateCommandPool, vkDestroyCommandPool);
+FORGE_VK_OWNED(QueryPool, VkQueryPool, vkCreateQueryPool, vkDestroyQueryPool);
+FORGE_VK_OWNED(Semaphore, VkSemaphore, vkCreateSemaphore, vkDestroySemaphore);
+FORGE_VK_OWNED(Fence, VkFence, vkCreateFence, vkDestroyFence);
 
 }  // namespace forge::vk
