@@ -42,11 +42,6 @@ absl::Status Context::Init() {
                        ResultName(r));
   volkLoadDeviceTable(&fn, device);
   fn.vkGetDeviceQueue(device, family_, 0, &queue_);
-  if (abilities().timeline) {
-    const bool core = queries_.api >= VK_API_VERSION_1_2;
-    wait_semaphores = core ? fn.vkWaitSemaphores : fn.vkWaitSemaphoresKHR;
-    counter_value = core ? fn.vkGetSemaphoreCounterValue : fn.vkGetSemaphoreCounterValueKHR;
-  }
   return absl::OkStatus();
 }
 

@@ -50,10 +50,6 @@ class Context : public DeviceFunctions {
       SetNameOf(type, static_cast<uint64_t>(handle), name);
   }
 
-  // Timeline semaphores, by core or extension; null without Abilities::timeline.
-  PFN_vkWaitSemaphores wait_semaphores = nullptr;
-  PFN_vkGetSemaphoreCounterValue counter_value = nullptr;
-
  private:
   Context(std::shared_ptr<Instance> instance, Queries queries, Granted granted,
           const Settings& settings);

@@ -227,12 +227,6 @@ constexpr Row kRows[] = {
          g.extensions.push_back(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
        g.caps.signed_zero_inf_nan = true;
      }},
-    {"timeline_semaphore", "submissions are counted by one semaphore",
-     [](const Queries& q) { return q.features.timeline.timelineSemaphore == VK_TRUE; },
-     [](const Queries&, Granted& g) {
-       g.want.timeline.timelineSemaphore = VK_TRUE;
-       g.abilities.timeline = true;
-     }},
     {"memory_budget", "the driver tells how much memory is left",
      [](const Queries& q) { return q.Has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME); },
      [](const Queries&, Granted& g) {

@@ -22,7 +22,6 @@ struct Settings {
 
 // What the runtime itself, rather than a kernel, may use.
 struct Abilities {
-  bool timeline = false;        // points are one timeline semaphore, not fences
   bool memory_budget = false;   // the driver tells how much memory is left
   bool statistics = false;      // the driver tells registers and spills
   bool host_import = false;     // host memory can be bound as a buffer

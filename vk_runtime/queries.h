@@ -19,7 +19,6 @@ struct FeatureSet {
   VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_size{};
   VkPhysicalDeviceShaderIntegerDotProductFeatures int_dot{};
   VkPhysicalDeviceVulkanMemoryModelFeatures memory_model{};
-  VkPhysicalDeviceTimelineSemaphoreFeatures timeline{};
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable{};
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrices{};
   VkPhysicalDeviceCooperativeMatrix2FeaturesNV matrices2{};

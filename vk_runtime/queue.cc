@@ -8,7 +8,9 @@ namespace {
 
 constexpr size_t kMostErrors = 256;  // results of failed jobs that are remembered
 constexpr size_t kPiecesInFlight = 2;
-constexpr uint64_t kLookNanoseconds = 20'000'000;  // how often a waiting feeder looks at `cancel`
+constexpr std::chrono::milliseconds kLook{20};  // how often a waiting feeder looks at `cancel`
+
+absl::Status Timeout() { return absl::DeadlineExceededError("the device is still at work"); }
 
 }  // namespace
 
@@ -19,9 +21,9 @@ void Queue::Close() {
   }
   changed_.notify_all();
   if (feeder_.joinable()) feeder_.join();
-  if (clock_ && context_->Health().ok()) context_->fn.vkQueueWaitIdle(context_->queue());
   Trash trash;
   std::lock_guard lock(mutex_);
+  if (!jobs_.empty() && context_->Health().ok()) context_->fn.vkQueueWaitIdle(context_->queue());
   Poll(trash);
   while (!jobs_.empty()) {
     if (jobs_.front()->status.ok()) jobs_.front()->status = Aborted("the device was closed");
@@ -30,10 +32,23 @@ void Queue::Close() {
 }
 
 absl::Status Queue::SubmitPiece(State& s) {
-  FORGE_RETURN_IF_ERROR(clock_->Submit(s.job.pieces[s.next_piece], last_serial_ + 1));
-  s.last_serial = ++last_serial_;
-  ++s.next_piece;
+  FORGE_ASSIGN_OR_RETURN(
+      OwnedFence fence,
+      context_->Make<OwnedFence>(Typed<VkFenceCreateInfo>(VK_STRUCTURE_TYPE_FENCE_CREATE_INFO)));
+  auto info = Typed<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO);
+  info.commandBufferCount = 1;
+  info.pCommandBuffers = &s.job.pieces[s.fences.size()];
+  FORGE_RETURN_IF_ERROR(context_->Check(
+      context_->fn.vkQueueSubmit(context_->queue(), 1, &info, fence.get()), "vkQueueSubmit"));
+  s.fences.push_back(std::make_shared<OwnedFence>(std::move(fence)));
   return absl::OkStatus();
+}
+
+absl::Status Queue::WaitFor(const OwnedFence& fence, std::chrono::nanoseconds most) const {
+  const auto nanoseconds = static_cast<uint64_t>(std::max<int64_t>(most.count(), 0));
+  const VkResult r =
+      context_->fn.vkWaitForFences(context_->device, 1, fence.address(), VK_TRUE, nanoseconds);
+  return r == VK_TIMEOUT ? Timeout() : context_->Check(r, "vkWaitForFences");
 }
 
 absl::StatusOr<Point> Queue::Submit(Job job, std::span<const Point> wait) {
@@ -49,19 +64,15 @@ absl::StatusOr<Point> Queue::Submit(Job job, std::span<const Point> wait) {
     }
   }
   if (stop_) return Aborted("the device was closed");
-  if (!clock_) {
-    FORGE_ASSIGN_OR_RETURN(clock_, MakeClock(context_));
-  }
   Poll(trash);
   auto state = std::make_shared<State>();
   state->job = std::move(job);
   state->value = ++last_value_;
-  state->last_serial = last_serial_;
   jobs_.push_back(state);
   const bool at_once = state->job.cancel == nullptr || state->job.pieces.size() <= 1;
   const Point point{shared_from_this(), state->value};
   if (feeding_.empty() && state->job.others.empty() && at_once) {
-    while (state->status.ok() && state->next_piece < state->job.pieces.size())
+    while (state->status.ok() && state->fences.size() < state->job.pieces.size())
       state->status = SubmitPiece(*state);
     state->submitted = true;
     if (!state->status.ok()) return state->status;
@@ -95,7 +106,8 @@ absl::Status Queue::WaitForOthers(const State& s, std::unique_lock<std::mutex>& 
     while (true) {
       if (IsCancelled(s)) return Aborted("cancelled while it waited for another timeline");
       lock.unlock();
-      const absl::Status reached = p.timeline->Wait(p.value, kLookNanoseconds);
+      const absl::Status reached =
+          p.timeline->Wait(p.value, std::chrono::nanoseconds(kLook).count());
       lock.lock();
       if (reached.ok()) break;
       if (!absl::IsDeadlineExceeded(reached)) return Annotate(reached, "what it waited for");
@@ -108,17 +120,16 @@ void Queue::FeedOne(const StateRef& s, std::unique_lock<std::mutex>& lock) {
   const std::atomic<bool>* cancel = s->job.cancel;
   const size_t pieces = s->job.pieces.size();
   s->status = WaitForOthers(*s, lock);
-  s->last_serial = last_serial_;
-  while (s->status.ok() && s->next_piece < pieces) {
+  while (s->status.ok() && s->fences.size() < pieces) {
+    const size_t next = s->fences.size();
     if (IsCancelled(*s)) {
-      s->status = Aborted("cancelled before piece {} of {}", s->next_piece + 1, pieces);
+      s->status = Aborted("cancelled before piece {} of {}", next + 1, pieces);
       return;
     }
-    if (cancel != nullptr && s->next_piece >= kPiecesInFlight) {
-      // Serials of one job follow each other: nothing else is submitted while it is fed.
-      const uint64_t before = s->last_serial - (kPiecesInFlight - 1);
+    if (cancel != nullptr && next >= kPiecesInFlight) {
+      const FenceRef before = s->fences[next - kPiecesInFlight];
       lock.unlock();
-      const absl::Status done = clock_->Wait(before, kLookNanoseconds);
+      const absl::Status done = WaitFor(*before, kLook);
       lock.lock();
       if (absl::IsDeadlineExceeded(done)) continue;
       if (!done.ok()) s->status = done;
@@ -131,13 +142,16 @@ void Queue::FeedOne(const StateRef& s, std::unique_lock<std::mutex>& lock) {
 }
 
 void Queue::Poll(Trash& trash) {
-  if (jobs_.empty()) return;
-  absl::StatusOr<uint64_t> completed = clock_->Completed();
-  if (absl::Status health = context_->Health(); !health.ok()) completed = health;
   while (!jobs_.empty() && jobs_.front()->submitted) {
     State& s = *jobs_.front();
-    if (completed.ok() && s.last_serial > *completed) return;
-    if (s.status.ok()) s.status = completed.status();
+    absl::Status done = context_->Health();
+    if (done.ok() && !s.fences.empty()) {
+      // A fence is signalled once everything submitted before it is done too.
+      const VkResult r = context_->fn.vkGetFenceStatus(context_->device, s.fences.back()->get());
+      if (r == VK_NOT_READY) return;
+      done = context_->Check(r, "vkGetFenceStatus");
+    }
+    if (s.status.ok()) s.status = done;
     for (const VulkanBufferRef& b : s.job.readbacks)
       if (s.status.ok()) s.status = b->Invalidate();
     Finish(trash);
@@ -177,7 +191,7 @@ absl::Status Queue::Wait(uint64_t value, int64_t nanoseconds) {
                                      std::chrono::nanoseconds(nanoseconds), kForever));
   while (true) {
     Trash trash;
-    uint64_t serial = 0;
+    FenceRef fence;  // of the last piece up to the point
     {
       std::unique_lock lock(mutex_);
       if (value > last_value_)
@@ -191,14 +205,13 @@ absl::Status Queue::Wait(uint64_t value, int64_t nanoseconds) {
       const StateRef state = *at;
       if (!state->submitted) {
         if (!changed_.wait_until(lock, deadline, [&] { return state->submitted; }))
-          return absl::DeadlineExceededError("the device is still at work");
+          return Timeout();
         continue;
       }
-      serial = state->last_serial;
+      for (auto s = jobs_.begin(); s <= at; ++s)
+        if (!(*s)->fences.empty()) fence = (*s)->fences.back();
     }
-    const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - now());
-    const absl::Status done =
-        clock_->Wait(serial, static_cast<uint64_t>(std::max<int64_t>(left.count(), 0)));
+    const absl::Status done = WaitFor(*fence, deadline - now());
     if (absl::IsDeadlineExceeded(done)) return done;
     if (!done.ok() && !absl::IsAborted(done)) return done;
   }

@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "vk_runtime/buffer.h"
-#include "vk_runtime/clock.h"
 
 namespace forge::vk {
 
@@ -38,19 +37,20 @@ class Queue final : public Timeline, public std::enable_shared_from_this<Queue> 
   absl::Status Wait(uint64_t value, int64_t nanoseconds) override;
 
  private:
+  using FenceRef = std::shared_ptr<OwnedFence>;
   struct State {
     Job job;
     uint64_t value = 0;
-    uint64_t last_serial = 0;  // of the last piece that the driver has
-    size_t next_piece = 0;
-    bool submitted = false;  // nothing more of it will be
+    std::vector<FenceRef> fences;  // of the pieces that the driver has
+    bool submitted = false;        // nothing more of it will be
     absl::Status status;
   };
   using StateRef = std::shared_ptr<State>;
   // Whatever it holds is destroyed once the lock is released.
   using Trash = std::vector<StateRef>;
 
-  absl::Status SubmitPiece(State& s);           // under mutex_
+  absl::Status SubmitPiece(State& s);  // under mutex_
+  absl::Status WaitFor(const OwnedFence& fence, std::chrono::nanoseconds most) const;
   void Poll(Trash& trash);                      // under mutex_
   absl::Status ResultOf(uint64_t value) const;  // under mutex_
   void Feed();
@@ -60,14 +60,12 @@ class Queue final : public Timeline, public std::enable_shared_from_this<Queue> 
   void Finish(Trash& trash);  // the oldest job; under mutex_
 
   ContextRef context_;
-  // Made with the first job, under mutex_: a device that only compiles may have none.
-  std::unique_ptr<Clock> clock_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<StateRef> jobs_;     // not yet done, in order
   std::deque<StateRef> feeding_;  // those that the thread submits
   std::map<uint64_t, absl::Status> errors_;
-  uint64_t last_value_ = 0, last_serial_ = 0;
+  uint64_t last_value_ = 0;
   std::atomic<uint64_t> finished_{0};
   bool stop_ = false;
   std::thread feeder_;

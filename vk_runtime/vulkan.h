@@ -148,7 +148,6 @@ FORGE_VK_OWNED(DescriptorPool, VkDescriptorPool, vkCreateDescriptorPool, vkDestr
 FORGE_VK_OWNED(ShaderModule, VkShaderModule, vkCreateShaderModule, vkDestroyShaderModule);
 FORGE_VK_OWNED(CommandPool, VkCommandPool, vkCreateCommandPool, vkDestroyCommandPool);
 FORGE_VK_OWNED(QueryPool, VkQueryPool, vkCreateQueryPool, vkDestroyQueryPool);
-FORGE_VK_OWNED(Semaphore, VkSemaphore, vkCreateSemaphore, vkDestroySemaphore);
 FORGE_VK_OWNED(Fence, VkFence, vkCreateFence, vkDestroyFence);
 
 }  // namespace forge::vk

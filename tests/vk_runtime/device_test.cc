@@ -250,7 +250,7 @@ TEST_F(MemoryTest, ImportsHostMemoryOrSaysWhyNot) {
 }
 
 TEST_F(MemoryTest, FlushesMemoryThatIsNotCoherent) {
-  const ScopedEnvironment hide("FORGE_VK_DISABLE", "host_coherent,timeline_semaphore");
+  const ScopedEnvironment hide("FORGE_VK_DISABLE", "host_coherent");
   Open();
   const auto x = Iota(3001);
   EXPECT_EQ(Download<uint32_t>(Upload(x)), x);
