@@ -16,15 +16,9 @@ using codegen::Caps;
 constexpr uint32_t kMostOperands = 64;
 constexpr uint32_t kMostScalarBytes = 256;
 
-struct Row {
-  std::string_view name, doc;
-  bool (*offered)(const Queries& q);
-  void (*grant)(const Queries& q, Granted& g);
-};
-
 // Schedules divide by sizes of subgroups: one that the standard rules out is not believed.
 bool IsSubgroupSize(uint32_t size) { return std::has_single_bit(size) && size <= 128; }
-bool SubgroupOps(const Queries& q, VkSubgroupFeatureFlags ops) {
+bool HasSubgroupOps(const Queries& q, VkSubgroupFeatureFlags ops) {
   const uint32_t size = q.subgroup.subgroupSize;
   return (q.subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
          (q.subgroup.supportedOperations & ops) == ops && size > 1 && IsSubgroupSize(size);
@@ -91,16 +85,22 @@ void GrantMatrices(const Queries& q, Granted& g) {
   }
 }
 
+void Withhold(Feature& f, std::string why) {
+  f.present = false;
+  f.note = std::move(why);
+}
+// Unless the self-test said otherwise.
+void WithholdFailed(Feature& f, const Failures& failed) {
+  const auto failure = failed.find(f.name);
+  if (f.present && failure != failed.end()) Withhold(f, "self-test failed: " + failure->second);
+}
+
 // Lists each shape as a feature of its own, and keeps those that did not fail.
 void ListMatrices(const Failures& failed, Granted& g) {
   for (const auto& shape : std::exchange(g.caps.matrices, {})) {
     Feature f{.name = MatrixFeature(shape), .present = true, .note = {}};
-    if (const auto failure = failed.find(f.name); failure != failed.end()) {
-      f.note = "self-test failed: " + failure->second;
-      f.present = false;
-    } else {
-      g.caps.matrices.push_back(shape);
-    }
+    WithholdFailed(f, failed);
+    if (f.present) g.caps.matrices.push_back(shape);
     g.list.push_back(std::move(f));
   }
 }
@@ -109,159 +109,149 @@ void ListMatrices(const Failures& failed, Granted& g) {
 // minutes.
 constexpr std::string_view kHostCores = "host_cores";
 
+// A feature is offered where all that its row names is there, and then asked for and given.
+struct Row {
+  std::string_view name;
+  VkBool32& (*bit)(FeatureSet& f) = nullptr;
+  VkSubgroupFeatureFlags subgroup = 0;
+  bool Caps::* cap = nullptr;
+  bool Abilities::* ability = nullptr;
+  const char* extension = nullptr;
+  // Beyond these.
+  bool (*offered)(const Queries& q) = nullptr;
+  void (*grant)(const Queries& q, Granted& g) = nullptr;
+
+  bool Offered(const Queries& q) const {
+    FeatureSet bits = q.features;
+    return (bit == nullptr || bit(bits) == VK_TRUE) &&
+           (subgroup == 0 || HasSubgroupOps(q, subgroup)) &&
+           (extension == nullptr || q.Has(extension)) && (offered == nullptr || offered(q));
+  }
+  void Grant(const Queries& q, Granted& g) const {
+    if (bit != nullptr) bit(g.want) = VK_TRUE;
+    if (subgroup != 0) g.caps.subgroup_size = q.subgroup.subgroupSize;
+    if (cap != nullptr) g.caps.*cap = true;
+    if (ability != nullptr) g.abilities.*ability = true;
+    if (extension != nullptr) g.extensions.push_back(extension);
+    if (grant != nullptr) grant(q, g);
+  }
+};
+#define FORGE_VK_BIT(member) [](FeatureSet& f) -> VkBool32& { return f.member; }
+
 // A name in FORGE_VK_DISABLE hides its row, and every row that begins with it and '_'.
 constexpr Row kRows[] = {
-    {"fp16", "binary16 arithmetic",
-     [](const Queries& q) { return q.features.float16_int8.shaderFloat16 == VK_TRUE; },
-     [](const Queries&, Granted& g) {
-       g.want.float16_int8.shaderFloat16 = VK_TRUE;
-       g.caps.f16 = true;
-     }},
-    {"fp64", "binary64 arithmetic",
-     [](const Queries& q) { return q.features.core.shaderFloat64 == VK_TRUE; },
-     [](const Queries&, Granted& g) {
-       g.want.core.shaderFloat64 = VK_TRUE;
-       g.caps.f64 = true;
-     }},
-    {"int8", "8-bit integer arithmetic",
-     [](const Queries& q) { return q.features.float16_int8.shaderInt8 == VK_TRUE; },
-     [](const Queries&, Granted& g) {
-       g.want.float16_int8.shaderInt8 = VK_TRUE;
-       g.caps.i8 = true;
-     }},
-    {"int16", "16-bit integer arithmetic",
-     [](const Queries& q) { return q.features.core.shaderInt16 == VK_TRUE; },
-     [](const Queries&, Granted& g) {
-       g.want.core.shaderInt16 = VK_TRUE;
-       g.caps.i16 = true;
-     }},
-    {"int64", "64-bit integer arithmetic",
-     [](const Queries& q) { return q.features.core.shaderInt64 == VK_TRUE; },
-     [](const Queries&, Granted& g) {
-       g.want.core.shaderInt64 = VK_TRUE;
-       g.caps.i64 = true;
-     }},
-    {"storage8", "8-bit loads and stores",
-     [](const Queries& q) { return q.features.storage8.storageBuffer8BitAccess == VK_TRUE; },
-     [](const Queries&, Granted& g) {
-       g.want.storage8.storageBuffer8BitAccess = VK_TRUE;
-       g.caps.storage8 = true;
-     }},
-    {"storage16", "16-bit loads and stores",
-     [](const Queries& q) { return q.features.storage16.storageBuffer16BitAccess == VK_TRUE; },
-     [](const Queries&, Granted& g) {
-       g.want.storage16.storageBuffer16BitAccess = VK_TRUE;
-       g.caps.storage16 = true;
-     }},
-    {"subgroup_arithmetic", "reductions and scans in a subgroup",
-     [](const Queries& q) { return SubgroupOps(q, VK_SUBGROUP_FEATURE_ARITHMETIC_BIT); },
-     [](const Queries& q, Granted& g) {
-       g.caps.subgroup_size = q.subgroup.subgroupSize;
-       g.caps.subgroup_arithmetic = true;
-     }},
-    {"subgroup_shuffle", "exchange between any lanes of a subgroup",
-     [](const Queries& q) { return SubgroupOps(q, VK_SUBGROUP_FEATURE_SHUFFLE_BIT); },
-     [](const Queries& q, Granted& g) {
-       g.caps.subgroup_size = q.subgroup.subgroupSize;
-       g.caps.subgroup_shuffle = true;
-     }},
-    {"subgroup_ballot", "ballot and broadcast in a subgroup",
-     [](const Queries& q) { return SubgroupOps(q, VK_SUBGROUP_FEATURE_BALLOT_BIT); },
-     [](const Queries& q, Granted& g) {
-       g.caps.subgroup_size = q.subgroup.subgroupSize;
-       g.caps.subgroup_ballot = true;
-     }},
-    {"subgroup_size_control", "a kernel may rely on its subgroup size",
-     [](const Queries& q) {
-       return q.features.subgroup_size.subgroupSizeControl == VK_TRUE &&
-              q.features.subgroup_size.computeFullSubgroups == VK_TRUE && KnowsSubgroupSizes(q) &&
-              (RequiresSubgroupSizes(q) ||
-               q.subgroup_size.minSubgroupSize == q.subgroup_size.maxSubgroupSize);
-     },
-     [](const Queries& q, Granted& g) {
-       g.want.subgroup_size.subgroupSizeControl = VK_TRUE;
-       g.want.subgroup_size.computeFullSubgroups = VK_TRUE;
-       g.abilities.full_subgroups = true;
-       g.abilities.subgroup_size = RequiresSubgroupSizes(q);
-       g.caps.min_subgroup_size = q.subgroup_size.minSubgroupSize;
-       g.caps.max_subgroup_size = q.subgroup_size.maxSubgroupSize;
-     }},
-    {"int_dot", "dot products of four 8-bit integers",
-     [](const Queries& q) { return q.features.int_dot.shaderIntegerDotProduct == VK_TRUE; },
-     [](const Queries& q, Granted& g) {
-       g.want.int_dot.shaderIntegerDotProduct = VK_TRUE;
-       g.caps.int_dot = true;
-       g.caps.int_dot_accelerated =
-           q.int_dot.integerDotProduct4x8BitPackedSignedAccelerated == VK_TRUE &&
-           q.int_dot.integerDotProduct4x8BitPackedUnsignedAccelerated == VK_TRUE;
-       g.caps.int_dot_mixed_accelerated =
-           q.int_dot.integerDotProduct4x8BitPackedMixedSignednessAccelerated == VK_TRUE;
-     }},
-    {"cooperative_matrix", "matrices held by a subgroup",
-     [](const Queries& q) {
-       return q.features.matrices.cooperativeMatrix == VK_TRUE &&
-              q.features.memory_model.vulkanMemoryModel == VK_TRUE && !q.matrices.empty();
-     },
-     GrantMatrices},
-    {kElementsFeature, "kernels see the elements of such matrices",
-     [](const Queries& q) {
-       return q.features.matrices2.cooperativeMatrixPerElementOperations == VK_TRUE;
-     },
-     [](const Queries&, Granted& g) {
-       if (g.caps.matrices.empty()) return;
-       g.want.matrices2.cooperativeMatrixPerElementOperations = VK_TRUE;
-       g.caps.matrix_elements = true;
-     }},
-    {"memory_model", "the Vulkan memory model",
-     [](const Queries& q) { return q.features.memory_model.vulkanMemoryModel == VK_TRUE; },
-     [](const Queries&, Granted& g) {
-       g.want.memory_model.vulkanMemoryModel = VK_TRUE;
-       g.caps.memory_model = true;
-     }},
-    {"signed_zero_inf_nan", "f32 arithmetic keeps NaN, infinity and -0",
-     [](const Queries& q) {
-       return q.float_controls.shaderSignedZeroInfNanPreserveFloat32 == VK_TRUE;
-     },
-     [](const Queries& q, Granted& g) {
-       if (q.api < VK_API_VERSION_1_2)
-         g.extensions.push_back(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
-       g.caps.signed_zero_inf_nan = true;
-     }},
-    {"memory_budget", "the driver tells how much memory is left",
-     [](const Queries& q) { return q.Has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME); },
-     [](const Queries&, Granted& g) {
-       g.extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
-       g.abilities.memory_budget = true;
-     }},
-    {"host_import", "host memory is bound without a copy",
-     [](const Queries& q) {
-       return q.Has(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) &&
-              q.host_memory.minImportedHostPointerAlignment != 0;
-     },
-     [](const Queries&, Granted& g) {
-       g.extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
-       g.abilities.host_import = true;
-     }},
-    {"host_coherent", "mapped memory needs no flush",
-     [](const Queries& q) {
-       return std::any_of(q.memory.memoryTypes, q.memory.memoryTypes + q.memory.memoryTypeCount,
-                          [](const auto& t) {
-                            return (t.propertyFlags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) != 0;
-                          });
-     },
-     [](const Queries&, Granted& g) { g.abilities.host_coherent = true; }},
-    {"statistics", "the driver tells registers and spills of a kernel",
-     [](const Queries& q) { return q.features.executable.pipelineExecutableInfo == VK_TRUE; },
-     [](const Queries&, Granted& g) {
-       g.want.executable.pipelineExecutableInfo = VK_TRUE;
-       g.abilities.statistics = true;
-     }},
-    {kHostCores, "computes on the host's cores: kernels keep to caches, not to shared memory",
-     [](const Queries& q) { return q.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU; },
-     [](const Queries&, Granted& g) {
-       g.caps.runs_on_cpu = true;
-       g.caps.cores = CpuCount();
-     }},
+    // Arithmetic.
+    {.name = "fp16", .bit = FORGE_VK_BIT(float16_int8.shaderFloat16), .cap = &Caps::f16},
+    {.name = "fp64", .bit = FORGE_VK_BIT(core.shaderFloat64), .cap = &Caps::f64},
+    {.name = "int8", .bit = FORGE_VK_BIT(float16_int8.shaderInt8), .cap = &Caps::i8},
+    {.name = "int16", .bit = FORGE_VK_BIT(core.shaderInt16), .cap = &Caps::i16},
+    {.name = "int64", .bit = FORGE_VK_BIT(core.shaderInt64), .cap = &Caps::i64},
+    // Loads and stores.
+    {.name = "storage8",
+     .bit = FORGE_VK_BIT(storage8.storageBuffer8BitAccess),
+     .cap = &Caps::storage8},
+    {.name = "storage16",
+     .bit = FORGE_VK_BIT(storage16.storageBuffer16BitAccess),
+     .cap = &Caps::storage16},
+    // Reductions and scans in a subgroup, exchange between any lanes of it, ballot and broadcast.
+    {.name = "subgroup_arithmetic",
+     .subgroup = VK_SUBGROUP_FEATURE_ARITHMETIC_BIT,
+     .cap = &Caps::subgroup_arithmetic},
+    {.name = "subgroup_shuffle",
+     .subgroup = VK_SUBGROUP_FEATURE_SHUFFLE_BIT,
+     .cap = &Caps::subgroup_shuffle},
+    {.name = "subgroup_ballot",
+     .subgroup = VK_SUBGROUP_FEATURE_BALLOT_BIT,
+     .cap = &Caps::subgroup_ballot},
+    // A kernel may rely on its subgroup size.
+    {.name = "subgroup_size_control",
+     .bit = FORGE_VK_BIT(subgroup_size.subgroupSizeControl),
+     .ability = &Abilities::full_subgroups,
+     .offered =
+         [](const Queries& q) {
+           return q.features.subgroup_size.computeFullSubgroups == VK_TRUE &&
+                  KnowsSubgroupSizes(q) &&
+                  (RequiresSubgroupSizes(q) ||
+                   q.subgroup_size.minSubgroupSize == q.subgroup_size.maxSubgroupSize);
+         },
+     .grant =
+         [](const Queries& q, Granted& g) {
+           g.want.subgroup_size.computeFullSubgroups = VK_TRUE;
+           g.abilities.subgroup_size = RequiresSubgroupSizes(q);
+           g.caps.min_subgroup_size = q.subgroup_size.minSubgroupSize;
+           g.caps.max_subgroup_size = q.subgroup_size.maxSubgroupSize;
+         }},
+    // Dot products of four 8-bit integers.
+    {.name = "int_dot",
+     .bit = FORGE_VK_BIT(int_dot.shaderIntegerDotProduct),
+     .cap = &Caps::int_dot,
+     .grant =
+         [](const Queries& q, Granted& g) {
+           g.caps.int_dot_accelerated =
+               q.int_dot.integerDotProduct4x8BitPackedSignedAccelerated == VK_TRUE &&
+               q.int_dot.integerDotProduct4x8BitPackedUnsignedAccelerated == VK_TRUE;
+           g.caps.int_dot_mixed_accelerated =
+               q.int_dot.integerDotProduct4x8BitPackedMixedSignednessAccelerated == VK_TRUE;
+         }},
+    // Matrices held by a subgroup, and kernels that see their elements.
+    {.name = "cooperative_matrix",
+     .offered =
+         [](const Queries& q) {
+           return q.features.matrices.cooperativeMatrix == VK_TRUE &&
+                  q.features.memory_model.vulkanMemoryModel == VK_TRUE && !q.matrices.empty();
+         },
+     .grant = GrantMatrices},
+    {.name = kElementsFeature,
+     .offered =
+         [](const Queries& q) {
+           return q.features.matrices2.cooperativeMatrixPerElementOperations == VK_TRUE;
+         },
+     .grant =
+         [](const Queries&, Granted& g) {
+           g.caps.matrix_elements = !g.caps.matrices.empty();
+           g.want.matrices2.cooperativeMatrixPerElementOperations = g.caps.matrix_elements;
+         }},
+    {.name = "memory_model",
+     .bit = FORGE_VK_BIT(memory_model.vulkanMemoryModel),
+     .cap = &Caps::memory_model},
+    // f32 arithmetic keeps NaN, infinity and -0.
+    {.name = "signed_zero_inf_nan",
+     .cap = &Caps::signed_zero_inf_nan,
+     .offered =
+         [](const Queries& q) {
+           return q.float_controls.shaderSignedZeroInfNanPreserveFloat32 == VK_TRUE;
+         },
+     .grant =
+         [](const Queries& q, Granted& g) {
+           if (q.api < VK_API_VERSION_1_2)
+             g.extensions.push_back(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
+         }},
+    {.name = "memory_budget",
+     .ability = &Abilities::memory_budget,
+     .extension = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME},
+    {.name = "host_import",
+     .ability = &Abilities::host_import,
+     .extension = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME,
+     .offered =
+         [](const Queries& q) { return q.host_memory.minImportedHostPointerAlignment != 0; }},
+    {.name = "host_coherent",
+     .ability = &Abilities::host_coherent,
+     .offered =
+         [](const Queries& q) {
+           return std::any_of(q.memory.memoryTypes, q.memory.memoryTypes + q.memory.memoryTypeCount,
+                              [](const auto& t) {
+                                return (t.propertyFlags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) !=
+                                       0;
+                              });
+         }},
+    {.name = "statistics",
+     .bit = FORGE_VK_BIT(executable.pipelineExecutableInfo),
+     .ability = &Abilities::statistics},
+    // Computes on the host's cores: kernels keep to caches, not to shared memory.
+    {.name = kHostCores,
+     .cap = &Caps::runs_on_cpu,
+     .offered =
+         [](const Queries& q) { return q.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU; }},
 };
 
 bool Hides(std::string_view word, std::string_view row) {
@@ -341,18 +331,12 @@ absl::StatusOr<Granted> Grant(const Queries& q, const Settings& settings, const 
   Granted g;
   if (!settings.guaranteed) TakeLimits(q.properties.limits, g.caps);
   for (const Row& row : kRows) {
-    Feature f{.name = std::string(row.name), .present = row.offered(q), .note = {}};
+    Feature f{.name = std::string(row.name), .present = row.Offered(q), .note = {}};
     const bool hidden = std::any_of(settings.disable.begin(), settings.disable.end(),
                                     [&](const auto& word) { return Hides(word, row.name); });
-    const auto failure = failed.find(row.name);
-    if (f.present && hidden) {
-      f.note = "hidden by FORGE_VK_DISABLE";
-      f.present = false;
-    } else if (f.present && failure != failed.end()) {
-      f.note = "self-test failed: " + failure->second;
-      f.present = false;
-    }
-    if (f.present) row.grant(q, g);
+    if (f.present && hidden) Withhold(f, "hidden by FORGE_VK_DISABLE");
+    WithholdFailed(f, failed);
+    if (f.present) row.Grant(q, g);
     g.list.push_back(std::move(f));
   }
   ListMatrices(failed, g);
