@@ -64,14 +64,13 @@ absl::Status Context::Health() const {
 }
 
 void Context::SetNameOf(VkObjectType type, uint64_t handle, const std::string& name) const {
-  const DebugUtils& debug = instance_->debug();
-  if (debug.set_name == nullptr || name.empty()) return;
+  if (!instance_->has_debug_utils() || name.empty()) return;
   auto info =
       Typed<VkDebugUtilsObjectNameInfoEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT);
   info.objectType = type;
   info.objectHandle = handle;
   info.pObjectName = name.c_str();
-  debug.set_name(device, &info);
+  vkSetDebugUtilsObjectNameEXT(device, &info);
 }
 
 }  // namespace forge::vk

@@ -17,22 +17,10 @@ bool LoadLoader() {
 }
 
 bool HasLayer(const char* name) {
-  uint32_t n = 0;
-  if (vkEnumerateInstanceLayerProperties(&n, nullptr) != VK_SUCCESS) return false;
-  std::vector<VkLayerProperties> layers(n);
-  if (vkEnumerateInstanceLayerProperties(&n, layers.data()) < 0) return false;
-  layers.resize(n);
+  std::vector<VkLayerProperties> layers;
+  Enumerate(layers, {}, vkEnumerateInstanceLayerProperties);
   return std::any_of(layers.begin(), layers.end(),
                      [&](const auto& l) { return std::strcmp(l.layerName, name) == 0; });
-}
-
-std::vector<VkExtensionProperties> Extensions(const char* layer) {
-  uint32_t n = 0;
-  if (vkEnumerateInstanceExtensionProperties(layer, &n, nullptr) != VK_SUCCESS) return {};
-  std::vector<VkExtensionProperties> all(n);
-  if (vkEnumerateInstanceExtensionProperties(layer, &n, all.data()) < 0) return {};
-  all.resize(n);
-  return all;
 }
 
 bool Contains(const std::vector<VkExtensionProperties>& all, const char* name) {
@@ -66,7 +54,8 @@ absl::Status Instance::Init(bool validate) {
     return Unavailable(
         "FORGE_VK_VALIDATE is set, but {} is not installed (vulkan-validationlayers)",
         kValidationLayer);
-  const std::vector<VkExtensionProperties> present = Extensions(nullptr);
+  std::vector<VkExtensionProperties> present;
+  Enumerate(present, {}, vkEnumerateInstanceExtensionProperties, nullptr);
   const bool debug = validate || Contains(present, VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
   std::vector<const char*> extensions;
   if (debug) extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
@@ -77,7 +66,7 @@ absl::Status Instance::Init(bool validate) {
     flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
   }
   FORGE_RETURN_IF_ERROR(Make(validate, flags, extensions));
-  if (debug) LoadDebugUtils();
+  debug_utils_ = debug && vkSetDebugUtilsObjectNameEXT != nullptr;
   return validate ? Listen() : absl::OkStatus();
 }
 
@@ -117,36 +106,19 @@ absl::Status Instance::Listen() {
                    VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
   on.pfnUserCallback = &Instance::OnMessage;
   on.pUserData = this;
-  FORGE_VK_RETURN_IF_ERROR(debug_.create(handle_, &on, nullptr, &messenger_),
-                           "vkCreateDebugUtilsMessengerEXT");
-  return absl::OkStatus();
-}
-
-void Instance::LoadDebugUtils() {
-  auto load = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
-        vkGetInstanceProcAddr(handle_, name));
-  };
-  load(debug_.create, "vkCreateDebugUtilsMessengerEXT");
-  load(debug_.destroy, "vkDestroyDebugUtilsMessengerEXT");
-  load(debug_.set_name, "vkSetDebugUtilsObjectNameEXT");
-  load(debug_.begin_label, "vkCmdBeginDebugUtilsLabelEXT");
-  load(debug_.end_label, "vkCmdEndDebugUtilsLabelEXT");
+  return ToStatus(vkCreateDebugUtilsMessengerEXT(handle_, &on, nullptr, &messenger_),
+                  "vkCreateDebugUtilsMessengerEXT");
 }
 
 Instance::~Instance() {
-  if (messenger_ != VK_NULL_HANDLE) debug_.destroy(handle_, messenger_, nullptr);
+  if (messenger_ != VK_NULL_HANDLE) vkDestroyDebugUtilsMessengerEXT(handle_, messenger_, nullptr);
   if (handle_ != VK_NULL_HANDLE) vkDestroyInstance(handle_, nullptr);
 }
 
 absl::StatusOr<std::vector<VkPhysicalDevice>> Instance::Devices() const {
-  uint32_t n = 0;
-  FORGE_VK_RETURN_IF_ERROR(vkEnumeratePhysicalDevices(handle_, &n, nullptr),
-                           "vkEnumeratePhysicalDevices");
-  std::vector<VkPhysicalDevice> devices(n);
-  FORGE_VK_RETURN_IF_ERROR(vkEnumeratePhysicalDevices(handle_, &n, devices.data()),
-                           "vkEnumeratePhysicalDevices");
-  devices.resize(n);
+  std::vector<VkPhysicalDevice> devices;
+  FORGE_RETURN_IF_ERROR(ToStatus(Enumerate(devices, {}, vkEnumeratePhysicalDevices, handle_),
+                                 "vkEnumeratePhysicalDevices"));
   return devices;
 }
 

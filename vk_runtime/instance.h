@@ -11,15 +11,6 @@
 
 namespace forge::vk {
 
-// Entry points of VK_EXT_debug_utils; null where the extension is absent.
-struct DebugUtils {
-  PFN_vkCreateDebugUtilsMessengerEXT create = nullptr;
-  PFN_vkDestroyDebugUtilsMessengerEXT destroy = nullptr;
-  PFN_vkSetDebugUtilsObjectNameEXT set_name = nullptr;
-  PFN_vkCmdBeginDebugUtilsLabelEXT begin_label = nullptr;
-  PFN_vkCmdEndDebugUtilsLabelEXT end_label = nullptr;
-};
-
 class Instance {
  public:
   // Loads Vulkan. With `validate`, VK_LAYER_KHRONOS_validation and its synchronisation checks are
@@ -31,7 +22,7 @@ class Instance {
 
   VkInstance handle() const { return handle_; }
   uint32_t api() const { return api_; }  // the newest version that may be used
-  const DebugUtils& debug() const { return debug_; }
+  bool has_debug_utils() const { return debug_utils_; }
   absl::StatusOr<std::vector<VkPhysicalDevice>> Devices() const;
   // OK, or Internal with the first message of the validation layers and their number.
   absl::Status Validation() const;
@@ -41,7 +32,6 @@ class Instance {
   absl::Status Init(bool validate);
   absl::Status Make(bool validate, VkInstanceCreateFlags flags,
                     std::span<const char* const> extensions);
-  void LoadDebugUtils();
   absl::Status Listen();  // to the validation layers
   static VKAPI_ATTR VkBool32 VKAPI_CALL OnMessage(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                                   VkDebugUtilsMessageTypeFlagsEXT types,
@@ -50,7 +40,7 @@ class Instance {
 
   VkInstance handle_ = VK_NULL_HANDLE;
   uint32_t api_ = 0;
-  DebugUtils debug_;
+  bool debug_utils_ = false;
   VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
   mutable std::mutex mutex_;
   std::vector<std::string> messages_;  // under mutex_

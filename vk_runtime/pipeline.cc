@@ -42,14 +42,11 @@ std::vector<KernelStatistic> StatisticsOf(const Context& context, VkPipeline pip
     auto which = Typed<VkPipelineExecutableInfoKHR>(VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR);
     which.pipeline = pipeline;
     which.executableIndex = e;
-    uint32_t n = 0;
-    if (fn.vkGetPipelineExecutableStatisticsKHR(context.device, &which, &n, nullptr) < 0) continue;
-    std::vector<VkPipelineExecutableStatisticKHR> found(
-        n, Typed<VkPipelineExecutableStatisticKHR>(
-               VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR));
-    if (fn.vkGetPipelineExecutableStatisticsKHR(context.device, &which, &n, found.data()) < 0)
-      continue;
-    found.resize(n);
+    std::vector<VkPipelineExecutableStatisticKHR> found;
+    Enumerate(found,
+              Typed<VkPipelineExecutableStatisticKHR>(
+                  VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR),
+              fn.vkGetPipelineExecutableStatisticsKHR, context.device, &which);
     for (const auto& s : found) all.push_back({kernel, s.name, ValueOf(s)});
   }
   return all;

@@ -84,12 +84,11 @@ void QueryMatrices(const Instance& instance, Queries& q) {
   auto get =
       reinterpret_cast<PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR>(vkGetInstanceProcAddr(
           instance.handle(), "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR"));
-  uint32_t n = 0;
-  if (get == nullptr || get(q.device, &n, nullptr) != VK_SUCCESS) return;
-  q.matrices.assign(n, Typed<VkCooperativeMatrixPropertiesKHR>(
-                           VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR));
-  if (get(q.device, &n, q.matrices.data()) < 0) n = 0;
-  q.matrices.resize(n);
+  if (get == nullptr) return;
+  Enumerate(
+      q.matrices,
+      Typed<VkCooperativeMatrixPropertiesKHR>(VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR),
+      get, q.device);
 }
 
 // A feature structure is its header and then VkBool32s.
@@ -109,16 +108,11 @@ Queries Query(const Instance& instance, VkPhysicalDevice device) {
   q.device = device;
   vkGetPhysicalDeviceProperties(device, &q.properties);
   q.api = std::min(instance.api(), q.properties.apiVersion);
-  uint32_t n = 0;
-  if (vkEnumerateDeviceExtensionProperties(device, nullptr, &n, nullptr) == VK_SUCCESS) {
-    std::vector<VkExtensionProperties> all(n);
-    if (vkEnumerateDeviceExtensionProperties(device, nullptr, &n, all.data()) < 0) n = 0;
-    for (uint32_t i = 0; i < n; ++i) q.extensions.insert(all[i].extensionName);
-  }
+  std::vector<VkExtensionProperties> extensions;
+  Enumerate(extensions, {}, vkEnumerateDeviceExtensionProperties, device, nullptr);
+  for (const VkExtensionProperties& e : extensions) q.extensions.insert(e.extensionName);
   vkGetPhysicalDeviceMemoryProperties(device, &q.memory);
-  vkGetPhysicalDeviceQueueFamilyProperties(device, &n, nullptr);
-  q.queues.resize(n);
-  vkGetPhysicalDeviceQueueFamilyProperties(device, &n, q.queues.data());
+  Enumerate(q.queues, {}, vkGetPhysicalDeviceQueueFamilyProperties, device);
   if (q.api < VK_API_VERSION_1_1) return q;
   QueryProperties(q);
   QueryFeatures(q);

@@ -360,16 +360,14 @@ void Recorder::EndLabel() {
 }
 
 void Recorder::ShowLabel() {
-  const DebugUtils& debug = context_.instance().debug();
-  if (debug.begin_label == nullptr) return;
+  if (!context_.instance().has_debug_utils()) return;
   auto info = Typed<VkDebugUtilsLabelEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT);
   info.pLabelName = label_.c_str();
-  debug.begin_label(commands_, &info);
+  vkCmdBeginDebugUtilsLabelEXT(commands_, &info);
 }
 
 void Recorder::HideLabel() {
-  const DebugUtils& debug = context_.instance().debug();
-  if (debug.end_label != nullptr) debug.end_label(commands_);
+  if (context_.instance().has_debug_utils()) vkCmdEndDebugUtilsLabelEXT(commands_);
 }
 
 }  // namespace forge::vk

@@ -5,7 +5,9 @@
 #include <volk.h>
 
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "base/status.h"
 
@@ -84,15 +86,30 @@ std::string_view ResultName(VkResult r);
 // (memory), Internal
 absl::Status ToStatus(VkResult r, std::string_view call);
 
-#define FORGE_VK_RETURN_IF_ERROR(expression, call) \
-  FORGE_RETURN_IF_ERROR(::forge::vk::ToStatus(expression, call))
-
 // A structure of Vulkan with its type filled in.
 template <class T>
 T Typed(VkStructureType type) {
   T s{};
   s.sType = type;
   return s;
+}
+
+// Fills `all` by a function of Vulkan that tells first how many there are and then what they are,
+// behind its arguments `first`; where it fails, `all` is empty. `blank` has its type filled in.
+template <class T, class F, class... First>
+VkResult Enumerate(std::vector<T>& all, const std::type_identity_t<T>& blank, F list,
+                   First... first) {
+  const auto call = [&](uint32_t* n, T* to) {
+    if constexpr (!std::is_void_v<decltype(list(first..., n, to))>) return list(first..., n, to);
+    list(first..., n, to);
+    return VK_SUCCESS;
+  };
+  uint32_t n = 0;
+  VkResult r = call(&n, nullptr);
+  all.assign(r < 0 ? 0 : n, blank);
+  if (!all.empty()) r = call(&n, all.data());
+  all.resize(r < 0 ? 0 : n);
+  return r;
 }
 
 // A logical device and its functions: all that a handle needs to destroy itself.
