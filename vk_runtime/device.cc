@@ -69,11 +69,10 @@ absl::StatusOr<Point> VulkanDevice::Copy(const CopyRange& range, std::span<const
   FORGE_ASSIGN_OR_RETURN(VulkanBuffer * from, Own(range.from.get()));
   FORGE_ASSIGN_OR_RETURN(VulkanBuffer * to, Own(range.to.get()));
   if (from->memory() == Memory::kUpload) FORGE_RETURN_IF_ERROR(from->Flush());
-  FORGE_ASSIGN_OR_RETURN(auto recording, Recording::OfCopy(context_, {*from, range.at, *to,
-                                                                      range.to_at, range.bytes}));
   Job job;
-  job.pieces.assign(recording->pieces().begin(), recording->pieces().end());
-  job.keep = {std::move(recording), from->shared_from_this(), to->shared_from_this()};
+  FORGE_ASSIGN_OR_RETURN(
+      job.recording, Recording::OfCopy(context_, {*from, range.at, *to, range.to_at, range.bytes}));
+  job.keep = {from->shared_from_this(), to->shared_from_this()};
   if (to->memory() != Memory::kDevice) job.readbacks.push_back(to->shared_from_this());
   return queue_->Submit(std::move(job), wait);
 }
@@ -113,9 +112,10 @@ absl::StatusOr<Point> VulkanDevice::Submit(const SegmentRef& segment, const Subm
   FORGE_RETURN_IF_ERROR(context_->Health());
   auto* own = dynamic_cast<VulkanSegment*>(segment.get());
   if (own == nullptr) return InvalidArgument("the segment is another device's");
-  FORGE_ASSIGN_OR_RETURN(VulkanSegment::Prepared p, own->Prepare(args));
-  FORGE_ASSIGN_OR_RETURN(const Point point, queue_->Submit(std::move(p.job), args.wait));
-  own->Submitted(std::move(p.recording), point.value);
+  FORGE_ASSIGN_OR_RETURN(Job job, own->Prepare(args));
+  RecordingRef recording = job.recording;
+  FORGE_ASSIGN_OR_RETURN(const Point point, queue_->Submit(std::move(job), args.wait));
+  own->Submitted(std::move(recording), point.value);
   return point;
 }
 

@@ -37,7 +37,7 @@ absl::Status Queue::SubmitPiece(State& s) {
       context_->Make<OwnedFence>(Typed<VkFenceCreateInfo>(VK_STRUCTURE_TYPE_FENCE_CREATE_INFO)));
   auto info = Typed<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO);
   info.commandBufferCount = 1;
-  info.pCommandBuffers = &s.job.pieces[s.fences.size()];
+  info.pCommandBuffers = &s.job.recording->pieces()[s.fences.size()];
   FORGE_RETURN_IF_ERROR(context_->Check(
       context_->fn.vkQueueSubmit(context_->queue(), 1, &info, fence.get()), "vkQueueSubmit"));
   s.fences.push_back(std::make_shared<OwnedFence>(std::move(fence)));
@@ -69,10 +69,10 @@ absl::StatusOr<Point> Queue::Submit(Job job, std::span<const Point> wait) {
   state->job = std::move(job);
   state->value = ++last_value_;
   jobs_.push_back(state);
-  const bool at_once = state->job.cancel == nullptr || state->job.pieces.size() <= 1;
+  const bool at_once = state->job.cancel == nullptr || state->job.recording->pieces().size() <= 1;
   const Point point{shared_from_this(), state->value};
   if (feeding_.empty() && state->job.others.empty() && at_once) {
-    while (state->status.ok() && state->fences.size() < state->job.pieces.size())
+    while (state->status.ok() && state->fences.size() < state->job.recording->pieces().size())
       state->status = SubmitPiece(*state);
     state->submitted = true;
     if (!state->status.ok()) return state->status;
@@ -118,7 +118,7 @@ absl::Status Queue::WaitForOthers(const State& s, std::unique_lock<std::mutex>& 
 
 void Queue::FeedOne(const StateRef& s, std::unique_lock<std::mutex>& lock) {
   const std::atomic<bool>* cancel = s->job.cancel;
-  const size_t pieces = s->job.pieces.size();
+  const size_t pieces = s->job.recording->pieces().size();
   s->status = WaitForOthers(*s, lock);
   while (s->status.ok() && s->fences.size() < pieces) {
     const size_t next = s->fences.size();

@@ -6,14 +6,14 @@
 #include <map>
 #include <thread>
 
-#include "vk_runtime/buffer.h"
+#include "vk_runtime/recording.h"
 
 namespace forge::vk {
 
 // Recorded work in pieces, each short enough for any watchdog. A job that can be cancelled is fed
 // to the driver two pieces at a time by a thread of the queue, others at once.
 struct Job {
-  std::vector<VkCommandBuffer> pieces;
+  RecordingRef recording;
   std::vector<std::shared_ptr<const void>> keep;  // alive until the job is done
   std::vector<VulkanBufferRef> readbacks;         // made visible to the host when it is done
   std::vector<Point> others;                      // of other timelines; waited for first

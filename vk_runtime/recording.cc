@@ -1,20 +1,406 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vk_runtime/recording.h"
 
-#include "vk_runtime/recorder.h"
+#include <algorithm>
+#include <cmath>
 
 namespace forge::vk {
+namespace {
 
-absl::StatusOr<std::unique_ptr<Recording>> Recording::Make(const RecordInput& input) {
-  std::unique_ptr<Recording> r(new Recording);
+constexpr VkPipelineStageFlags kWork =
+    VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+constexpr uint64_t kCopyPiece = 256ull << 20;  // bytes that one submission copies
+constexpr VkAccessFlags kWrites = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+constexpr VkAccessFlags kReads = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT;
+
+absl::StatusOr<uint64_t> Size(const ir::Dim& d, const ir::Bindings& values, const char* what) {
+  FORGE_ASSIGN_OR_RETURN(const int64_t v, d.Evaluate(values));
+  if (v < 0) return OutOfRange("its {} is {}", what, v);
+  return static_cast<uint64_t>(v);
+}
+
+const VulkanProgram* AsVulkan(const Step& step) {
+  return dynamic_cast<const VulkanProgram*>(step.program.get());
+}
+
+}  // namespace
+
+// Writes the command buffers of a Recording.
+class Recorder {
+ public:
+  Recorder(const RecordInput& input, Recording& out)
+      : in_(input),
+        out_(out),
+        context_(*input.context),
+        fn_(context_.fn),
+        budget_(static_cast<double>(context_.settings().piece_nanoseconds) * 1e-9) {}
+
+  absl::Status Run() {
+    FORGE_RETURN_IF_ERROR(MakePools());
+    FORGE_RETURN_IF_ERROR(BeginPiece());
+    if (out_.queries_)
+      fn_.vkCmdResetQueryPool(commands_, out_.queries_.get(), 0,
+                              2 * static_cast<uint32_t>(in_.steps.size()));
+    for (size_t i = 0; i < in_.steps.size(); ++i) {
+      const Step& step = in_.steps[i];
+      label_ = step.label;
+      ShowLabel();
+      if (out_.queries_) {
+        // A step's time is its own only when nothing else runs.
+        Barrier();
+        Stamp(2 * static_cast<uint32_t>(i));
+      }
+      FORGE_RETURN_IF_ERROR(Annotate(RecordStep(step), step.label));
+      if (out_.queries_) Stamp(2 * static_cast<uint32_t>(i) + 1);
+      HideLabel();
+      label_.clear();
+    }
+    return EndPiece();
+  }
+
+  absl::Status RunCopy(const CopyBytes& copy) {
+    FORGE_RETURN_IF_ERROR(MakePools());
+    FORGE_RETURN_IF_ERROR(BeginPiece());
+    for (uint64_t done = 0; done < copy.bytes; done += kCopyPiece) {
+      if (done != 0) FORGE_RETURN_IF_ERROR(CutPiece());
+      const VkBufferCopy region = {.srcOffset = copy.from.base() + copy.at + done,
+                                   .dstOffset = copy.to.base() + copy.to_at + done,
+                                   .size = std::min(kCopyPiece, copy.bytes - done)};
+      fn_.vkCmdCopyBuffer(commands_, copy.from.handle(), copy.to.handle(), 1, &region);
+    }
+    return EndPiece();
+  }
+
+ private:
+  // Bytes of a buffer that a step touches.
+  struct Access {
+    uint64_t buffer;      // VulkanBuffer::id()
+    uint64_t begin, end;  // bytes
+    bool writes;
+
+    // Must what makes one of them wait for the other? Two reads never meet.
+    bool Conflicts(const Access& o) const {
+      return buffer == o.buffer && (writes || o.writes) && begin < o.end && o.begin < end;
+    }
+  };
+  // An operand with its numbers filled in.
+  struct Bound {
+    const VulkanBuffer* buffer = nullptr;  // null: absent or empty
+    uint64_t offset = 0, bytes = 0;        // in the VkBuffer
+  };
+  absl::Status MakePools() {
+    auto commands = Typed<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
+    commands.queueFamilyIndex = context_.family();
+    FORGE_ASSIGN_OR_RETURN(out_.commands_, context_.Make<OwnedCommandPool>(commands));
+    uint32_t sets = 0, descriptors = 0;
+    for (const Step& step : in_.steps) {
+      const VulkanProgram* program = AsVulkan(step);
+      if (program == nullptr) continue;
+      for (const PlannedLaunch& l : program->launches()) {
+        ++sets;
+        descriptors += static_cast<uint32_t>(l.operands.size());
+      }
+    }
+    if (sets != 0) {
+      const VkDescriptorPoolSize size = {.type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                         .descriptorCount = std::max(descriptors, 1u)};
+      auto info = Typed<VkDescriptorPoolCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO);
+      info.maxSets = sets;
+      info.poolSizeCount = 1;
+      info.pPoolSizes = &size;
+      FORGE_ASSIGN_OR_RETURN(out_.descriptors_, context_.Make<OwnedDescriptorPool>(info));
+    }
+    const bool can_stamp = context_.queries().queues[context_.family()].timestampValidBits != 0;
+    if (!in_.timestamps || !can_stamp || in_.steps.empty()) return absl::OkStatus();
+    auto info = Typed<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
+    info.queryType = VK_QUERY_TYPE_TIMESTAMP;
+    info.queryCount = 2 * static_cast<uint32_t>(in_.steps.size());
+    FORGE_ASSIGN_OR_RETURN(out_.queries_, context_.Make<OwnedQueryPool>(info));
+    return absl::OkStatus();
+  }
+
+  absl::Status BeginPiece() {
+    auto info = Typed<VkCommandBufferAllocateInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO);
+    info.commandPool = out_.commands_.get();
+    info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    info.commandBufferCount = 1;
+    FORGE_RETURN_IF_ERROR(
+        context_.Check(fn_.vkAllocateCommandBuffers(context_.device, &info, &commands_),
+                       "vkAllocateCommandBuffers"));
+    // A replay may be submitted while the one before it still runs.
+    auto begin = Typed<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
+    begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
+    FORGE_RETURN_IF_ERROR(
+        context_.Check(fn_.vkBeginCommandBuffer(commands_, &begin), "vkBeginCommandBuffer"));
+    // Everything submitted earlier comes first: so points of this device need no semaphore.
+    Barrier();
+    piece_seconds_ = 0;
+    ShowLabel();
+    return absl::OkStatus();
+  }
+
+  absl::Status EndPiece() {
+    HideLabel();
+    Barrier(VK_ACCESS_HOST_READ_BIT, VK_PIPELINE_STAGE_HOST_BIT);
+    FORGE_RETURN_IF_ERROR(context_.Check(fn_.vkEndCommandBuffer(commands_), "vkEndCommandBuffer"));
+    out_.pieces_.push_back(commands_);
+    return absl::OkStatus();
+  }
+
+  absl::Status CutPiece() {
+    FORGE_RETURN_IF_ERROR(EndPiece());
+    return BeginPiece();
+  }
+
+  absl::StatusOr<Bound> Bind(const Operand& o) const {
+    if (o.slot == Operand::kNoSlot) return Bound{};
+    if (o.slot >= in_.slots.size())
+      return OutOfRange("it names slot {} of {}", o.slot, in_.slots.size());
+    FORGE_ASSIGN_OR_RETURN(const uint64_t offset, Size(o.offset, in_.values, "offset"));
+    FORGE_ASSIGN_OR_RETURN(const uint64_t bytes, Size(o.bytes, in_.values, "size"));
+    if (bytes == 0) return Bound{};
+    const VulkanBuffer* b = in_.slots[o.slot].get();
+    if (b == nullptr) return InvalidArgument("slot {} is empty", o.slot);
+    if (offset % kAlignment != 0)
+      return InvalidArgument("its offset {} is not a multiple of {}", offset, kAlignment);
+    if (offset > b->size() || bytes > b->size() - offset)
+      return OutOfRange("bytes {} to {} lie outside a buffer of {}", offset, offset + bytes,
+                        b->size());
+    return Bound{b, b->base() + offset, bytes};
+  }
+
+  absl::Status RecordStep(const Step& step) {
+    std::vector<Bound> operands;
+    for (size_t i = 0; i < step.operands.size(); ++i) {
+      absl::StatusOr<Bound> bound = Bind(step.operands[i]);
+      if (!bound.ok()) return Annotate(bound.status(), fmt::format("operand {}", i));
+      operands.push_back(*bound);
+    }
+    if (step.program == nullptr) return RecordCopy(operands);
+    const VulkanProgram* program = AsVulkan(step);
+    if (program == nullptr) return InvalidArgument("its program was made by another device");
+    out_.programs_.push_back(step.program);
+    return RecordProgram(step, *program, operands);
+  }
+
+  absl::Status RecordCopy(std::span<const Bound> operands) {
+    if (operands.size() != 2)
+      return InvalidArgument("a copy has 2 operands, not {}", operands.size());
+    const Bound &from = operands[0], &to = operands[1];
+    if (from.bytes != to.bytes)
+      return InvalidArgument("it copies {} bytes to {}", from.bytes, to.bytes);
+    if (from.bytes == 0) return absl::OkStatus();
+    const Access touched[] = {{from.buffer->id(), from.offset, from.offset + from.bytes, false},
+                              {to.buffer->id(), to.offset, to.offset + to.bytes, true}};
+    if (touched[0].Conflicts(touched[1])) {
+      if (from.offset == to.offset) return absl::OkStatus();
+      return InvalidArgument("it copies a range onto a part of itself");
+    }
+    Fence(touched);
+    const VkBufferCopy region = {
+        .srcOffset = from.offset, .dstOffset = to.offset, .size = to.bytes};
+    fn_.vkCmdCopyBuffer(commands_, from.buffer->handle(), to.buffer->handle(), 1, &region);
+    return absl::OkStatus();
+  }
+
+  absl::Status RecordProgram(const Step& step, const VulkanProgram& program,
+                             std::span<const Bound> operands) {
+    if (step.scalars.size() != program.scalars().size())
+      return InvalidArgument("it has {} scalars, its program takes {}", step.scalars.size(),
+                             program.scalars().size());
+    std::vector<int64_t> scalars;
+    for (const ir::Dim& d : step.scalars) {
+      FORGE_ASSIGN_OR_RETURN(const int64_t v, d.Evaluate(in_.values));
+      scalars.push_back(v);
+    }
+    for (const PlannedLaunch& launch : program.launches())
+      FORGE_RETURN_IF_ERROR(RecordLaunch(launch, operands, scalars));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Bound> Part(const LaunchOperand& o, std::span<const Bound> operands) const {
+    if (o.step_operand >= operands.size())
+      return InvalidArgument("its program binds operand {} of {}", o.step_operand, operands.size());
+    Bound b = operands[o.step_operand];
+    if (b.buffer == nullptr) return b;
+    const uint64_t bytes = o.bytes == 0 && o.offset <= b.bytes ? b.bytes - o.offset : o.bytes;
+    if (o.offset > b.bytes || bytes > b.bytes - o.offset)
+      return OutOfRange("its program wants bytes {} to {} of operand {}, which has {}", o.offset,
+                        o.offset + bytes, o.step_operand, b.bytes);
+    b.offset += o.offset;
+    b.bytes = bytes;
+    return b;
+  }
+
+  absl::Status RecordLaunch(const PlannedLaunch& launch, std::span<const Bound> operands,
+                            std::span<const int64_t> scalars) {
+    const auto number = [&](const LaunchNumber& n) {
+      return n.index < 0 ? n.constant : scalars[static_cast<size_t>(n.index)];
+    };
+    std::array<uint32_t, 3> size{};
+    for (int axis = 0; axis < 3; ++axis) {
+      const int64_t n = number(launch.grid[axis]);
+      if (n <= 0) return absl::OkStatus();  // nothing to compute
+      if (n > INT32_MAX)
+        return OutOfRange("kernel '{}' needs {} workgroups along one axis", launch.name, n);
+      if (n > context_.caps().max_grid)
+        return OutOfRange("kernel '{}' needs {} workgroups along one axis, the device has {}",
+                          launch.name, n, context_.caps().max_grid);
+      size[axis] = static_cast<uint32_t>(n);
+    }
+    std::vector<int32_t> constants;
+    for (const LaunchNumber& n : launch.scalars) {
+      const int64_t v = number(n);
+      if (v < INT32_MIN || v > INT32_MAX)
+        return OutOfRange("kernel '{}' is given {}, which is no i32", launch.name, v);
+      constants.push_back(static_cast<int32_t>(v));
+    }
+    std::vector<Bound> bound;
+    std::vector<Access> touched;
+    for (const LaunchOperand& o : launch.operands) {
+      FORGE_ASSIGN_OR_RETURN(const Bound b, Part(o, operands));
+      bound.push_back(b);
+      if (b.buffer != nullptr)
+        touched.push_back({b.buffer->id(), b.offset, b.offset + b.bytes, o.writes});
+    }
+    Fence(touched);
+    FORGE_ASSIGN_OR_RETURN(const VkDescriptorSet set, Describe(launch, bound));
+    return Dispatch(launch, set, size, constants);
+  }
+
+  absl::StatusOr<VkDescriptorSet> Describe(const PlannedLaunch& launch,
+                                           std::span<const Bound> operands) const {
+    auto allocate =
+        Typed<VkDescriptorSetAllocateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO);
+    allocate.descriptorPool = out_.descriptors_.get();
+    allocate.descriptorSetCount = 1;
+    allocate.pSetLayouts = &launch.pipeline->set_layout;
+    VkDescriptorSet set = VK_NULL_HANDLE;
+    FORGE_RETURN_IF_ERROR(
+        context_.Check(fn_.vkAllocateDescriptorSets(context_.device, &allocate, &set),
+                       "vkAllocateDescriptorSets"));
+    std::vector<VkDescriptorBufferInfo> infos(operands.size());
+    std::vector<VkWriteDescriptorSet> writes(
+        operands.size(), Typed<VkWriteDescriptorSet>(VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET));
+    const auto most = static_cast<uint64_t>(context_.caps().max_operand_bytes);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const Bound& o = operands[i];
+      // An empty operand binds a few bytes that nothing reads; others end on a whole word.
+      if (o.buffer == nullptr) {
+        infos[i] = {in_.nothing.handle(), in_.nothing.base(), in_.nothing.capacity()};
+      } else {
+        const uint64_t end = o.buffer->base() + o.buffer->capacity();
+        infos[i] = {o.buffer->handle(), o.offset,
+                    std::min((o.bytes + 15) / 16 * 16, end - o.offset)};
+      }
+      if (infos[i].range > most)
+        return OutOfRange("kernel '{}' binds {} bytes at once, the device allows {}", launch.name,
+                          infos[i].range, most);
+      writes[i].dstSet = set;
+      writes[i].dstBinding = static_cast<uint32_t>(i);
+      writes[i].descriptorCount = 1;
+      writes[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+      writes[i].pBufferInfo = &infos[i];
+    }
+    fn_.vkUpdateDescriptorSets(context_.device, static_cast<uint32_t>(writes.size()), writes.data(),
+                               0, nullptr);
+    return set;
+  }
+
+  void Use(const PlannedLaunch& launch, VkDescriptorSet set) {
+    fn_.vkCmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, launch.pipeline->handle.get());
+    fn_.vkCmdBindDescriptorSets(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, launch.pipeline->layout,
+                                0, 1, &set, 0, nullptr);
+  }
+
+  // Dispatches the grid in parts along its longest axis, cutting submissions where the time budget
+  // is spent.
+  absl::Status Dispatch(const PlannedLaunch& launch, VkDescriptorSet set,
+                        const std::array<uint32_t, 3>& size, std::span<const int32_t> constants) {
+    const size_t axis = std::max_element(size.begin(), size.end()) - size.begin();
+    const auto parts =
+        static_cast<int64_t>(std::min(std::ceil(launch.seconds / budget_), double{INT32_MAX}));
+    const auto part =
+        parts > 1 ? static_cast<uint32_t>((size[axis] + parts - 1) / parts) : size[axis];
+    const double seconds = launch.seconds * (static_cast<double>(part) / size[axis]);
+    Use(launch, set);
+    for (uint32_t at = 0; at < size[axis]; at += part) {
+      if (piece_seconds_ > 0 && piece_seconds_ + seconds > budget_) {
+        FORGE_RETURN_IF_ERROR(CutPiece());
+        Use(launch, set);
+      }
+      std::array<uint32_t, 3> base{}, count = size;
+      base[axis] = at;
+      count[axis] = std::min(part, size[axis] - at);
+      if (!constants.empty())
+        fn_.vkCmdPushConstants(commands_, launch.pipeline->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                               static_cast<uint32_t>(constants.size_bytes()), constants.data());
+      fn_.vkCmdDispatchBase(commands_, base[0], base[1], base[2], count[0], count[1], count[2]);
+      piece_seconds_ += seconds;
+    }
+    return absl::OkStatus();
+  }
+
+  void Fence(std::span<const Access> next) {
+    const bool conflicts = std::any_of(next.begin(), next.end(), [&](const Access& a) {
+      return std::any_of(touched_.begin(), touched_.end(),
+                         [&](const Access& b) { return a.Conflicts(b); });
+    });
+    if (conflicts) {
+      Barrier();
+      ++out_.barriers_;
+    }
+    touched_.insert(touched_.end(), next.begin(), next.end());
+  }
+
+  // What comes next waits for all that came before.
+  void Barrier(VkAccessFlags to = kReads | kWrites, VkPipelineStageFlags before = kWork) {
+    auto memory = Typed<VkMemoryBarrier>(VK_STRUCTURE_TYPE_MEMORY_BARRIER);
+    memory.srcAccessMask = kWrites;
+    memory.dstAccessMask = to;
+    fn_.vkCmdPipelineBarrier(commands_, kWork, before, 0, 1, &memory, 0, nullptr, 0, nullptr);
+    touched_.clear();
+  }
+
+  void Stamp(uint32_t query) {
+    fn_.vkCmdWriteTimestamp(commands_, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, out_.queries_.get(),
+                            query);
+  }
+
+  // A label spans the pieces that a step is cut into, and begins and ends in each of them: drivers
+  // crash at an end without a beginning.
+  void ShowLabel() {
+    if (label_.empty() || !context_.instance().has_debug_utils()) return;
+    auto info = Typed<VkDebugUtilsLabelEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT);
+    info.pLabelName = label_.c_str();
+    vkCmdBeginDebugUtilsLabelEXT(commands_, &info);
+  }
+
+  void HideLabel() {
+    if (!label_.empty() && context_.instance().has_debug_utils())
+      vkCmdEndDebugUtilsLabelEXT(commands_);
+  }
+
+  const RecordInput& in_;
+  Recording& out_;
+  const Context& context_;
+  const VolkDeviceTable& fn_;
+  VkCommandBuffer commands_ = VK_NULL_HANDLE;
+  std::vector<Access> touched_;  // since the last barrier
+  const double budget_;          // seconds of one submission
+  std::string label_;            // of the step in progress
+  double piece_seconds_ = 0;     // estimated work in the open piece
+};
+
+absl::StatusOr<RecordingRef> Recording::Make(const RecordInput& input) {
+  std::shared_ptr<Recording> r(new Recording);
   r->context_ = input.context;
   r->steps_ = static_cast<uint32_t>(input.steps.size());
   FORGE_RETURN_IF_ERROR(Recorder(input, *r).Run());
   return r;
 }
 
-absl::StatusOr<std::shared_ptr<const Recording>> Recording::OfCopy(const ContextRef& context,
-                                                                   const CopyBytes& copy) {
+absl::StatusOr<RecordingRef> Recording::OfCopy(const ContextRef& context, const CopyBytes& copy) {
   const auto inside = [&](const VulkanBuffer& b, uint64_t at) {
     return at <= b.size() && copy.bytes <= b.size() - at;
   };

@@ -22,14 +22,15 @@ struct CopyBytes {
   uint64_t to_at, bytes;
 };
 
+using RecordingRef = std::shared_ptr<const class Recording>;
+
 // Owns what it recorded; must outlive its submission.
 class Recording {
  public:
   // errors: OutOfRange (an operand outside its buffer), InvalidArgument, each with the step's label
-  static absl::StatusOr<std::unique_ptr<Recording>> Make(const RecordInput& input);
+  static absl::StatusOr<RecordingRef> Make(const RecordInput& input);
   // A copy by itself, of any bytes.  errors: OutOfRange, InvalidArgument (overlapping ranges)
-  static absl::StatusOr<std::shared_ptr<const Recording>> OfCopy(const ContextRef& context,
-                                                                 const CopyBytes& copy);
+  static absl::StatusOr<RecordingRef> OfCopy(const ContextRef& context, const CopyBytes& copy);
   std::span<const VkCommandBuffer> pieces() const { return pieces_; }
   int barriers() const { return barriers_; }
   // Of the last run, which must be done.  errors: Unimplemented (this queue has no timestamps)

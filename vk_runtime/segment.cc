@@ -45,8 +45,8 @@ absl::StatusOr<std::vector<VulkanBufferRef>> VulkanSegment::CheckSlots(
   return slots;
 }
 
-absl::StatusOr<std::shared_ptr<const Recording>> VulkanSegment::Find(
-    const std::vector<VulkanBufferRef>& slots, std::span<const int64_t> values) {
+absl::StatusOr<RecordingRef> VulkanSegment::Find(const std::vector<VulkanBufferRef>& slots,
+                                                 std::span<const int64_t> values) {
   std::vector<uint64_t> key;
   for (const VulkanBufferRef& b : slots) key.push_back(b ? b->id() : 0);
   key.insert(key.end(), values.begin(), values.end());
@@ -73,25 +73,23 @@ absl::StatusOr<std::shared_ptr<const Recording>> VulkanSegment::Find(
   return entries_.back().recording;
 }
 
-absl::StatusOr<VulkanSegment::Prepared> VulkanSegment::Prepare(const SubmitArgs& args) {
+absl::StatusOr<Job> VulkanSegment::Prepare(const SubmitArgs& args) {
   FORGE_ASSIGN_OR_RETURN(std::vector<VulkanBufferRef> slots, CheckSlots(args));
-  Prepared p;
-  FORGE_ASSIGN_OR_RETURN(p.recording, Find(slots, args.step_values));
-  barriers_ = p.recording->barriers();
-  p.job.pieces.assign(p.recording->pieces().begin(), p.recording->pieces().end());
-  p.job.cancel = args.cancel;
-  p.job.keep.push_back(p.recording);
-  p.job.keep.push_back(nothing_);
+  Job job;
+  FORGE_ASSIGN_OR_RETURN(job.recording, Find(slots, args.step_values));
+  barriers_ = job.recording->barriers();
+  job.cancel = args.cancel;
+  job.keep.push_back(nothing_);
   for (size_t i = 0; i < slots.size(); ++i) {
     if (!slots[i]) continue;
     if (slots[i]->memory() == Memory::kUpload) FORGE_RETURN_IF_ERROR(slots[i]->Flush());
-    if (written_[i] && slots[i]->memory() != Memory::kDevice) p.job.readbacks.push_back(slots[i]);
-    p.job.keep.push_back(std::move(slots[i]));
+    if (written_[i] && slots[i]->memory() != Memory::kDevice) job.readbacks.push_back(slots[i]);
+    job.keep.push_back(std::move(slots[i]));
   }
-  return p;
+  return job;
 }
 
-void VulkanSegment::Submitted(std::shared_ptr<const Recording> recording, uint64_t last) {
+void VulkanSegment::Submitted(RecordingRef recording, uint64_t last) {
   last_recording_ = std::move(recording);
   last_value_ = last;
 }

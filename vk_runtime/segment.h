@@ -2,7 +2,6 @@
 // Steps that are recorded once and replayed, and recorded again for other buffers or numbers.
 #pragma once
 #include "vk_runtime/queue.h"
-#include "vk_runtime/recording.h"
 
 namespace forge::vk {
 
@@ -11,28 +10,24 @@ class VulkanSegment final : public Segment {
   VulkanSegment(const SegmentSpec& spec, ContextRef context, VulkanBufferRef nothing);
   int barriers() const override { return barriers_; }
 
-  // The commands for these arguments: those of an earlier submission where they are the same.
+  // The work for these arguments: those of an earlier submission where they are the same.
   //   errors: InvalidArgument, OutOfRange with the step's label
-  struct Prepared {
-    std::shared_ptr<const Recording> recording;
-    Job job;
-  };
-  absl::StatusOr<Prepared> Prepare(const SubmitArgs& args);
+  absl::StatusOr<Job> Prepare(const SubmitArgs& args);
   // What was submitted; `last` is its point's value.
-  void Submitted(std::shared_ptr<const Recording> recording, uint64_t last);
+  void Submitted(RecordingRef recording, uint64_t last);
 
-  const std::shared_ptr<const Recording>& last_recording() const { return last_recording_; }
+  const RecordingRef& last_recording() const { return last_recording_; }
   uint64_t last_value() const { return last_value_; }
 
  private:
   struct Entry {
     std::vector<uint64_t> key;  // ids of the slots' buffers, then step values
-    std::shared_ptr<const Recording> recording;
+    RecordingRef recording;
     uint64_t used = 0;
   };
   absl::StatusOr<std::vector<VulkanBufferRef>> CheckSlots(const SubmitArgs& args) const;
-  absl::StatusOr<std::shared_ptr<const Recording>> Find(const std::vector<VulkanBufferRef>& slots,
-                                                        std::span<const int64_t> values);
+  absl::StatusOr<RecordingRef> Find(const std::vector<VulkanBufferRef>& slots,
+                                    std::span<const int64_t> values);
 
   ContextRef context_;
   VulkanBufferRef nothing_;
@@ -44,7 +39,7 @@ class VulkanSegment final : public Segment {
   std::vector<Entry> entries_;
   uint64_t uses_ = 0;
   int barriers_ = 0;
-  std::shared_ptr<const Recording> last_recording_;
+  RecordingRef last_recording_;
   uint64_t last_value_ = 0;
 };
 
