@@ -5,7 +5,6 @@
 #include "codegen/sharing.h"
 #include "vk_runtime/node_body.h"
 #include "vk_runtime/program.h"
-#include "vk_runtime/tuned_file.h"
 
 namespace forge::vk {
 

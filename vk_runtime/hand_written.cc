@@ -69,7 +69,8 @@ absl::StatusOr<ProgramRef> MakeProgram(const HandWritten& h, PipelineStore& pipe
                          pipelines.Get({.name = h.name,
                                         .spirv = h.spirv,
                                         .operands = h.operands,
-                                        .scalars = static_cast<uint32_t>(h.scalars.size())}));
+                                        .scalars = static_cast<uint32_t>(h.scalars.size()),
+                                        .subgroup = h.subgroup}));
   launch.name = h.name;
   for (uint32_t i = 0; i < h.operands; ++i)
     launch.operands.push_back({.step_operand = i, .writes = i + 1 == h.operands});

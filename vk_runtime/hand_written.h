@@ -12,6 +12,7 @@ struct HandWritten {
   std::string name;
   std::span<const uint32_t> spirv;
   uint32_t operands = 0;
+  uint32_t subgroup = 0;  // required size; 0: any
   std::vector<int32_t> scalars;
   std::array<int64_t, 3> grid{1, 1, 1};
   double bytes = 0;  // moved

@@ -59,7 +59,7 @@ absl::StatusOr<PipelineStoreRef> PipelineStore::Create(const ContextRef& context
   PipelineStoreRef store(new PipelineStore(context, statistics && context->abilities().statistics));
   PipelineFile file;
   if (use_file) {
-    store->path_ = PipelineFilePath(context->queries());
+    store->path_ = CacheFile(context->queries(), ".bin");
     file = ReadPipelineFile(store->path_, context->queries());
   }
   auto info = Typed<VkPipelineCacheCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO);
@@ -139,8 +139,6 @@ absl::StatusOr<PipelineRef> PipelineStore::Make(const PipelineRequest& request,
   pipeline->handle = OwnedPipeline(*context_, handle);
   pipeline->layout = layout.pipeline.get();
   pipeline->set_layout = layout.set.get();
-  pipeline->operands = request.operands;
-  pipeline->scalars = request.scalars;
   if (statistics_) pipeline->statistics = StatisticsOf(*context_, handle, request.name);
   return pipeline;
 }

@@ -2,8 +2,8 @@
 // Compute pipelines: made once for each kernel, found again in memory and on disk.
 #pragma once
 #include "absl/container/flat_hash_map.h"
+#include "vk_runtime/cache_file.h"
 #include "vk_runtime/context.h"
-#include "vk_runtime/pipeline_file.h"
 
 namespace forge::vk {
 
@@ -11,10 +11,9 @@ namespace forge::vk {
 struct Pipeline {
   ContextRef context;
   OwnedPipeline handle;
-  VkPipelineLayout layout =
-      VK_NULL_HANDLE;  // owned by the store, which lives as long as the context is used
-  VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;  // likewise
-  uint32_t operands = 0, scalars = 0;
+  // Owned by the store, which lives as long as the context is used.
+  VkPipelineLayout layout = VK_NULL_HANDLE;
+  VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
   std::vector<KernelStatistic> statistics;  // empty unless asked for and told
 };
 using PipelineRef = std::shared_ptr<const Pipeline>;

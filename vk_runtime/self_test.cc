@@ -3,9 +3,10 @@
 
 #include <cstring>
 
-#include "base/platform.h"
+#include "absl/strings/str_replace.h"
 #include "base/process.h"
 #include "runtime/backends.h"
+#include "vk_runtime/hand_written.h"
 #include "vk_runtime/probes.h"
 
 namespace forge::vk {
@@ -13,6 +14,7 @@ namespace {
 
 constexpr int64_t kPatience = 20'000'000'000;  // nanoseconds
 constexpr uint8_t kUnwritten = 0xa5;
+constexpr std::string_view kExtension = ".selftest";
 
 // Runs `p` with the inputs of `r` and fills in the rest of it. False: the device wrote nothing, or
 // has no memory that could be written.
@@ -20,18 +22,12 @@ absl::StatusOr<bool> Execute(VulkanDevice& device, const Probe& p, ProbeRun& r) 
   const codegen::Kernel kernel = KernelOf(p, device.context()->caps());
   FORGE_RETURN_IF_ERROR(codegen::Verify(kernel, device.context()->caps()));
   const std::vector<uint32_t> words = codegen::PrintSpirv(kernel, device.context()->caps());
-  PlannedLaunch launch;
   FORGE_ASSIGN_OR_RETURN(
-      launch.pipeline,
-      device.pipelines().Get(
-          {.name = kernel.name, .spirv = words, .operands = 2, .subgroup = kernel.subgroup}));
-  launch.name = kernel.name;
-  launch.operands = {{.step_operand = 0}, {.step_operand = 1, .reads = false, .writes = true}};
-  for (LaunchNumber& n : launch.grid) n.constant = 1;
-  VulkanProgram::Parts parts;
-  parts.launches.push_back(std::move(launch));
+      const ProgramRef program,
+      MakeProgram({.name = kernel.name, .spirv = words, .operands = 2, .subgroup = kernel.subgroup},
+                  device.pipelines(), device.context()->rates()));
   constexpr int64_t kIn = 2 * sizeof(ProbeWords), kOut = 3 * sizeof(ProbeWords);
-  const Step step{.program = std::make_shared<VulkanProgram>(std::move(parts)),
+  const Step step{.program = program,
                   .operands = {{.slot = 0, .offset = 0, .bytes = kIn},
                                {.slot = 1, .offset = 0, .bytes = kOut, .writes = true}},
                   .scalars = {},
@@ -63,12 +59,6 @@ absl::StatusOr<std::string> FaultOf(VulkanDevice& device, const Probe& p) {
   return wrote ? Judge(p, r) : "nothing was written";
 }
 
-std::filesystem::path PathOf(const Queries& q) {
-  std::filesystem::path path = PipelineFilePath(q);
-  if (!path.empty()) path.replace_extension(".selftest");
-  return path;
-}
-
 std::vector<Probe> ProbesOf(std::string_view feature, const codegen::Caps& caps) {
   std::vector<Probe> out;
   for (const Probe& p : Probes())
@@ -86,10 +76,7 @@ SelfTest NothingTried(std::string_view why) {
   return test;
 }
 
-std::string OneLine(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
+std::string OneLine(const std::string& text) { return absl::StrReplaceAll(text, {{"\n", " "}}); }
 
 }  // namespace
 
@@ -130,11 +117,7 @@ absl::Status RunSelfTest(VulkanDevice& device, std::span<const std::string> know
   return absl::OkStatus();
 }
 
-std::string SelfTestReport::Title(const Queries& q) {
-  constexpr int kVersion = 4;
-  return OneLine(fmt::format("forge self-test {} of {} driver {:#x}", kVersion,
-                             q.properties.deviceName, q.properties.driverVersion));
-}
+std::string SelfTestReport::Title(const Queries& q) { return CacheTitle(q, "self-test 4"); }
 
 SelfTestReport SelfTestReport::Read(std::string_view text, const Queries& q) {
   SelfTestReport report;
@@ -176,28 +159,17 @@ absl::StatusOr<SelfTest> TryInChild(const Queries& q, size_t index, int64_t pati
 }
 
 std::optional<SelfTest> ReadSelfTest(const Queries& q) {
-  const std::filesystem::path path = PathOf(q);
-  if (path.empty()) return std::nullopt;
-  const absl::StatusOr<Bytes> bytes = MapFile(path);
-  if (!bytes.ok()) return std::nullopt;
-  SelfTestReport report =
-      SelfTestReport::Read({reinterpret_cast<const char*>(bytes->data()), bytes->size()}, q);
+  SelfTestReport report = SelfTestReport::Read(ReadCacheFile(CacheFile(q, kExtension)), q);
   if (!report.whole) return std::nullopt;
   return std::move(report.test);
 }
 
 absl::Status WriteSelfTest(const Queries& q, const SelfTest& test) {
-  const std::filesystem::path path = PathOf(q);
-  if (path.empty()) return absl::OkStatus();
   std::string text = SelfTestReport::Title(q) + "\n";
   for (const std::string& feature : test.passed) text += "passed " + feature + "\n";
   for (const auto& [feature, what] : test.failed)
     text += fmt::format("failed {}: {}\n", feature, OneLine(what));
-  text += "end\n";
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
-  if (error) return Internal("{}: {}", path.parent_path().string(), error.message());
-  return WriteFile(path, std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
+  return WriteCacheFile(CacheFile(q, kExtension), text + "end\n");
 }
 
 }  // namespace forge::vk

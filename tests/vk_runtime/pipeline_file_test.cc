@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vk_runtime/pipeline_file.h"
-
 #include <unistd.h>
 
 #include <fstream>
 #include <random>
 
 #include "tests/vk_runtime/vulkan_test.h"
+#include "vk_runtime/cache_file.h"
 
 namespace forge::vk {
 namespace {

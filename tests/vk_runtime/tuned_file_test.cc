@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vk_runtime/tuned_file.h"
-
 #include <fstream>
 
 #include "ir/ops/matmul.h"
 #include "runtime/autotune.h"
 #include "tests/support/temp_folder.h"
 #include "tests/vk_runtime/vulkan_test.h"
+#include "vk_runtime/cache_file.h"
 
 namespace forge::vk {
 namespace {

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vk_runtime/cache_file.h"
+
+#include <xxhash.h>
+
+#include <charconv>
+#include <cstring>
+
+#include "absl/strings/str_replace.h"
+#include "base/platform.h"
+
+namespace forge::vk {
+namespace {
+
+constexpr size_t kWord = sizeof(uint64_t);
+constexpr size_t kKeyDigits = 16;
+
+std::string HexOf(const uint8_t (&bytes)[VK_UUID_SIZE]) {
+  std::string s;
+  for (uint8_t b : bytes) fmt::format_to(std::back_inserter(s), "{:02x}", b);
+  return s;
+}
+
+// A driver may be built anew without another version: what it compiled is then of no use to it.
+std::string PipelineTitle(const Queries& q) {
+  return fmt::format("{}, {:x}:{:x} {}\n", CacheTitle(q, "kernels 1"), q.properties.vendorID,
+                     q.properties.deviceID, HexOf(q.properties.pipelineCacheUUID));
+}
+
+}  // namespace
+
+std::filesystem::path CacheFile(const Queries& q, std::string_view extension) {
+  const std::filesystem::path folder = CacheFolder();
+  if (folder.empty()) return {};
+  return folder /
+         fmt::format("vk-{}-{}{}", HexOf(q.id.deviceUUID), HexOf(q.id.driverUUID), extension);
+}
+
+std::string CacheTitle(const Queries& q, std::string_view what) {
+  const std::string name = absl::StrReplaceAll(q.properties.deviceName, {{"\n", " "}});
+  return fmt::format("forge {} of {} driver {:#x}", what, name, q.properties.driverVersion);
+}
+
+std::string ReadCacheFile(const std::filesystem::path& path) {
+  const absl::StatusOr<Bytes> bytes = MapFile(path);
+  return bytes.ok() ? std::string(bytes->data(), bytes->data() + bytes->size()) : std::string();
+}
+
+absl::Status WriteCacheFile(const std::filesystem::path& path, std::string_view content) {
+  if (path.empty()) return absl::OkStatus();
+  std::error_code error;
+  std::filesystem::create_directories(path.parent_path(), error);
+  if (error) return Internal("{}: {}", path.parent_path().string(), error.message());
+  return WriteFile(path,
+                   std::span(reinterpret_cast<const uint8_t*>(content.data()), content.size()));
+}
+
+// After the title: a checksum of what follows it, the number of kernels, their hashes, the blob.
+PipelineFile ReadPipelineFile(const std::filesystem::path& path, const Queries& q) {
+  const std::string content = ReadCacheFile(path), title = PipelineTitle(q);
+  const size_t kernels = title.size() + 2 * kWord;  // where their hashes begin
+  if (!content.starts_with(title) || content.size() < kernels) return {};
+  const auto word = [&](size_t at) {
+    uint64_t w;
+    std::memcpy(&w, content.data() + at, kWord);
+    return w;
+  };
+  const std::string_view summed = std::string_view(content).substr(title.size() + kWord);
+  if (XXH64(summed.data(), summed.size(), 0) != word(title.size())) return {};
+  const uint64_t count = word(kernels - kWord);
+  if (count > (content.size() - kernels) / kWord) return {};
+  const size_t blob = kernels + count * kWord;
+  PipelineFile file;
+  for (size_t at = kernels; at < blob; at += kWord) file.kernels.insert(word(at));
+  file.blob.assign(content.begin() + static_cast<ptrdiff_t>(blob), content.end());
+  return file;
+}
+
+absl::Status WritePipelineFile(const std::filesystem::path& path, const Queries& q,
+                               const PipelineFile& file) {
+  std::vector<uint64_t> words = {file.kernels.size()};
+  words.insert(words.end(), file.kernels.begin(), file.kernels.end());
+  std::string summed(reinterpret_cast<const char*>(words.data()), words.size() * kWord);
+  summed.append(file.blob.begin(), file.blob.end());
+  const uint64_t checksum = XXH64(summed.data(), summed.size(), 0);
+  return WriteCacheFile(
+      path, PipelineTitle(q).append(reinterpret_cast<const char*>(&checksum), kWord) + summed);
+}
+
+TunedFile TunedFile::Read(const Queries& q, bool use_file) {
+  TunedFile file;
+  if (use_file) file.path_ = CacheFile(q, ".tuned");
+  file.title_ = CacheTitle(q, "tuned 1") + "\n";
+  file.Load();
+  return file;
+}
+
+// Lines of a key and a choice; what is read takes precedence over nothing that is known.
+void TunedFile::Load() {
+  const std::string content = ReadCacheFile(path_);
+  std::string_view text = content;
+  if (!text.starts_with(title_)) return;
+  text.remove_prefix(title_.size());
+  for (size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) {
+    const std::string_view line = text.substr(0, end);
+    uint64_t key = 0;
+    const char* digits_end = line.data() + std::min(kKeyDigits, line.size());
+    const auto [stop, error] = std::from_chars(line.data(), digits_end, key, 16);
+    if (error != std::errc() || stop != digits_end || line.size() <= kKeyDigits + 1 ||
+        line[kKeyDigits] != ' ')
+      continue;
+    choices_.emplace(key, line.substr(kKeyDigits + 1));
+  }
+}
+
+std::optional<std::string> TunedFile::Find(uint64_t key) const {
+  const std::lock_guard lock(*mutex_);
+  const auto at = choices_.find(key);
+  if (at == choices_.end()) return std::nullopt;
+  return at->second;
+}
+
+absl::Status TunedFile::Put(uint64_t key, const std::string& choice) {
+  const std::lock_guard lock(*mutex_);
+  choices_[key] = choice;
+  Load();
+  std::string text = title_;
+  for (const auto& [k, c] : choices_)
+    fmt::format_to(std::back_inserter(text), "{:016x} {}\n", k, c);
+  return WriteCacheFile(path_, text);
+}
+
+}  // namespace forge::vk
