@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vk_runtime/compiler.h"
 
+#include <thread>
+
 #include "base/hash.h"
 #include "codegen/tuning.h"
 #include "ir/in_place.h"
 #include "vk_runtime/hand_written.h"
-#include "vk_runtime/node_body.h"
-#include "vk_runtime/parallel.h"
 
 namespace forge::vk {
 namespace {
@@ -30,12 +30,9 @@ class ProgramBuilder {
     planned.name = launch.kernel.name;
     for (size_t i = 0; i < launch.operands.size(); ++i) {
       FORGE_ASSIGN_OR_RETURN(LaunchOperand o, OperandOf(launch.operands[i]));
-      o.reads = o.writes = false;
-      for (const codegen::View& v : launch.kernel.views) {
-        if (v.space != codegen::Space::kGlobal || v.operand != static_cast<int>(i)) continue;
-        o.reads |= v.reads;
-        o.writes |= v.writes;
-      }
+      for (const codegen::View& v : launch.kernel.views)
+        if (v.space == codegen::Space::kGlobal && v.operand == static_cast<int>(i))
+          o.writes |= v.writes;
       planned.operands.push_back(o);
     }
     for (const ir::Dim& d : launch.kernel.scalars) planned.scalars.push_back(NumberOf(d));
@@ -103,6 +100,19 @@ std::vector<Artifact> ArtifactsOf(std::span<const LaunchedKernel> launched,
     all.push_back({k.name + ".spv", {bytes, bytes + words.size() * sizeof(uint32_t)}});
   }
   return all;
+}
+
+// Calls body(0) .. body(n - 1) on up to `threads` threads, the caller's among them, and waits.
+void ParallelFor(size_t n, int threads, absl::FunctionRef<void(size_t)> body) {
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i = next++; i < n; i = next++) body(i);
+  };
+  const size_t helpers = std::min(n, static_cast<size_t>(std::max(threads, 1)));
+  std::vector<std::thread> pool;
+  for (size_t i = 1; i < helpers; ++i) pool.emplace_back(work);
+  work();
+  for (std::thread& t : pool) t.join();
 }
 
 }  // namespace

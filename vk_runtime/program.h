@@ -12,7 +12,7 @@ struct LaunchOperand {
   uint32_t step_operand = 0;
   uint64_t offset = 0;  // bytes into that operand
   uint64_t bytes = 0;   // 0: all that is behind `offset`
-  bool reads = true, writes = false;
+  bool writes = false;
 };
 
 // A number known when the program is made, or scalar `index` of the program.
@@ -30,9 +30,6 @@ struct PlannedLaunch {
   double seconds = 0;                 // estimated; 0: unknown
 };
 
-// Makes the artifacts of a program when somebody asks for them.
-using ArtifactMaker = std::function<std::vector<Artifact>()>;
-
 class VulkanProgram final : public Program {
  public:
   struct Parts {
@@ -42,7 +39,7 @@ class VulkanProgram final : public Program {
     uint64_t scratch_bytes = 0;
     std::vector<uint32_t> overwritable;
     double seconds = 0;
-    ArtifactMaker artifacts;
+    std::function<std::vector<Artifact>()> artifacts;  // made when somebody asks for them
   };
   explicit VulkanProgram(Parts parts) : parts_(std::move(parts)) {}
   std::string_view kernel() const override { return parts_.kernel; }
@@ -51,8 +48,15 @@ class VulkanProgram final : public Program {
   std::span<const uint32_t> overwritable() const override { return parts_.overwritable; }
   int dispatches() const override { return static_cast<int>(parts_.launches.size()); }
   double seconds() const override { return parts_.seconds; }
-  std::vector<KernelStatistic> statistics() const override;
-  std::vector<Artifact> artifacts() const override;
+  std::vector<KernelStatistic> statistics() const override {
+    std::vector<KernelStatistic> all;
+    for (const PlannedLaunch& l : parts_.launches)
+      all.insert(all.end(), l.pipeline->statistics.begin(), l.pipeline->statistics.end());
+    return all;
+  }
+  std::vector<Artifact> artifacts() const override {
+    return parts_.artifacts ? parts_.artifacts() : std::vector<Artifact>();
+  }
   std::span<const PlannedLaunch> launches() const { return parts_.launches; }
 
  private:

@@ -2,9 +2,18 @@
 // What passes may ask of a Vulkan device.
 #pragma once
 #include "codegen/caps.h"
-#include "vk_runtime/rates.h"
+#include "ir/target.h"
+#include "vk_runtime/vulkan.h"
 
 namespace forge::vk {
+
+// A rough idea of a device's speed: for cutting submissions and comparing choices, not for show.
+struct Rates {
+  double flops, bytes;  // per second, rather too low: a piece must not become too long
+  static Rates Of(VkPhysicalDeviceType type);
+  // Seconds of a node with bound types; 0 where an extent is not a number yet.
+  double Seconds(const ir::Candidate& node) const;
+};
 
 // Answers by what schedules can generate: nothing is listed here. Thread-safe.
 class VulkanTarget final : public ir::Target {
