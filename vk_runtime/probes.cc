@@ -6,6 +6,8 @@
 #include <limits>
 #include <map>
 
+#include "codegen/scalar.h"
+
 namespace forge::vk {
 namespace {
 
@@ -13,12 +15,6 @@ using codegen::Builder;
 using codegen::BuiltinKind;
 using codegen::Code;
 using codegen::Val;
-
-ProbeWords Numbers(bool second) {
-  ProbeWords w;
-  for (uint32_t i = 0; i < kProbeLanes; ++i) w[i] = (i * 2654435761u >> 7) % (second ? 251 : 1009);
-  return w;
-}
 
 // Every pair of these stands in some invocation.
 ProbeWords Specials(bool second) {
@@ -35,13 +31,8 @@ float F(uint32_t bits) { return std::bit_cast<float>(bits); }
 // Any NaN is as good as another.
 uint32_t Bits(float v) { return std::isnan(v) ? 0x7fc00000u : std::bit_cast<uint32_t>(v); }
 
-Val AsFloat(Builder& b, Val v) { return b.Emit(Code::kBitcast, codegen::kF32, {v}); }
-Val AsWord(Builder& b, Val v) {
-  const Val nan = b.Emit(Code::kEq, codegen::kBool, {v, v});
-  return b.Emit(
-      Code::kSelect, codegen::kU32,
-      {nan, b.Emit(Code::kBitcast, codegen::kU32, {v}), b.Bits(codegen::kU32, 0x7fc00000u)});
-}
+Val AsFloat(Val v) { return bitcast(v, DType::kF32); }
+Val AsWord(Val v) { return select(v == v, bitcast(v, DType::kU32), 0x7fc00000); }
 
 uint32_t SumOf(const ProbeRun& r, const std::vector<uint32_t>& mates, uint32_t) {
   uint32_t sum = 0;
@@ -75,122 +66,81 @@ Val CopyInParts(Builder& b, DType to) {
   const int count = 32 / BitWidth(to);
   for (int part = 0; part < count; ++part) {
     const auto at = [&](uint32_t word) {
-      const Val i =
-          b.Emit(Code::kAdd, codegen::kI32, {b.Builtin(BuiltinKind::kLocalX), b.Int(word)});
-      const Val first = b.Emit(Code::kMul, codegen::kI32, {i, b.Int(count)});
-      return b.Emit(Code::kAdd, codegen::kI32, {first, b.Int(part)});
+      return (b.Builtin(BuiltinKind::kLocalX) + word) * count + part;
     };
     b.Store(out, at(2 * kProbeLanes), b.Load(in, at(0)));
   }
   return {};
 }
-uint32_t SameWord(const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i) { return r.a[i]; }
+uint32_t SameWord(uint32_t x, uint32_t) { return x; }
 
 // x + 0.5 - y in a format that holds it.
 Val Difference(Builder& b, Val x, Val y, DType format) {
-  const Val sum = b.Emit(Code::kAdd, {format}, {b.Convert(x, format), b.Literal({format}, 0.5)});
-  const Val difference = b.Emit(Code::kSub, {format}, {sum, b.Convert(y, format)});
-  return b.Emit(Code::kBitcast, codegen::kU32, {b.Convert(difference, DType::kF32)});
+  const Val difference = b.Convert(x, format) + 0.5 - b.Convert(y, format);
+  return bitcast(b.Convert(difference, DType::kF32), DType::kU32);
 }
-uint32_t DifferenceOf(const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i) {
-  return Bits(static_cast<float>(r.a[i]) + 0.5f - static_cast<float>(r.b[i]));
+uint32_t DifferenceOf(uint32_t x, uint32_t y) {
+  return Bits(static_cast<float>(x) + 0.5f - static_cast<float>(y));
 }
 
 // The product of the low 7 bits of both, as it wraps.
 Val NarrowProduct(Builder& b, Val x, Val y, DType narrow) {
-  const auto low = [&](Val v) {
-    const Val bits = b.Emit(Code::kAnd, codegen::kU32, {v, b.Bits(codegen::kU32, 127)});
-    return b.Convert(bits, narrow);
-  };
-  return b.Convert(b.Emit(Code::kMul, {narrow}, {low(x), low(y)}), DType::kU32);
+  const auto low = [&](Val v) { return b.Convert(v & 127, narrow); };
+  return b.Convert(low(x) * low(y), DType::kU32);
 }
-uint32_t NarrowProductOf(const ProbeRun& r, uint32_t i) { return (r.a[i] & 127) * (r.b[i] & 127); }
+uint32_t NarrowProductOf(uint32_t x, uint32_t y) { return (x & 127) * (y & 127); }
 
-constexpr Probe kPlain = {
-    "", false, [](Builder& b, Val x, Val y) { return b.Emit(Code::kAdd, codegen::kU32, {x, y}); },
-    [](const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i) { return r.a[i] + r.b[i]; },
-    Numbers};
+constexpr Probe kPlain = {"", [](Builder&, Val x, Val y) { return x + y; },
+                          [](uint32_t x, uint32_t y) { return x + y; }};
 
 // Those of one feature stand together.
 constexpr Probe kProbes[] = {
-    {"fp16", false, [](Builder& b, Val x, Val y) { return Difference(b, x, y, DType::kF16); },
-     DifferenceOf, Numbers},
-    {"fp64", false, [](Builder& b, Val x, Val y) { return Difference(b, x, y, DType::kF64); },
-     DifferenceOf, Numbers},
-    {"int8", false, [](Builder& b, Val x, Val y) { return NarrowProduct(b, x, y, DType::kU8); },
-     [](const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i) {
-       return NarrowProductOf(r, i) & 0xff;
-     },
-     Numbers},
-    {"int16", false, [](Builder& b, Val x, Val y) { return NarrowProduct(b, x, y, DType::kU16); },
-     [](const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i) {
-       return NarrowProductOf(r, i) & 0xffff;
-     },
-     Numbers},
-    {"int64", false,
+    {"fp16", [](Builder& b, Val x, Val y) { return Difference(b, x, y, DType::kF16); },
+     DifferenceOf},
+    {"fp64", [](Builder& b, Val x, Val y) { return Difference(b, x, y, DType::kF64); },
+     DifferenceOf},
+    {"int8", [](Builder& b, Val x, Val y) { return NarrowProduct(b, x, y, DType::kU8); },
+     [](uint32_t x, uint32_t y) { return NarrowProductOf(x, y) & 0xff; }},
+    {"int16", [](Builder& b, Val x, Val y) { return NarrowProduct(b, x, y, DType::kU16); },
+     [](uint32_t x, uint32_t y) { return NarrowProductOf(x, y) & 0xffff; }},
+    {"int64",
      [](Builder& b, Val x, Val y) {
        const codegen::Type wide{DType::kU64};
        const Val high = b.Emit(Code::kShl, wide, {b.Convert(x, DType::kU64), b.Bits(wide, 33)});
-       const Val sum = b.Emit(Code::kSub, wide, {high, b.Convert(y, DType::kU64)});
-       return b.Convert(b.Emit(Code::kShr, wide, {sum, b.Bits(wide, 20)}), DType::kU32);
+       const Val difference = high - b.Convert(y, DType::kU64);
+       return b.Convert(b.Emit(Code::kShr, wide, {difference, b.Bits(wide, 20)}), DType::kU32);
      },
-     [](const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i) {
-       return static_cast<uint32_t>(((uint64_t{r.a[i]} << 33) - r.b[i]) >> 20);
-     },
-     Numbers},
-    {"storage8", false, [](Builder& b, Val, Val) { return CopyInParts(b, DType::kU8); }, SameWord,
-     Numbers},
-    {"storage16", false, [](Builder& b, Val, Val) { return CopyInParts(b, DType::kU16); }, SameWord,
-     Numbers},
-    {"subgroup_arithmetic", true,
-     [](Builder& b, Val x, Val) { return b.SubgroupReduce(codegen::ReduceKind::kSum, x); }, SumOf,
-     Numbers},
-    {"subgroup_arithmetic", true,
-     [](Builder& b, Val x, Val) { return b.SubgroupScan(codegen::ReduceKind::kSum, x); }, ScanOf,
-     Numbers},
-    {"subgroup_shuffle", true, [](Builder& b, Val x, Val) { return b.ShuffleXor(x, 1); },
-     NeighbourOf, Numbers},
-    {"subgroup_shuffle", true,
-     [](Builder& b, Val x, Val) {
-       const Val lane = b.Builtin(BuiltinKind::kLane);
-       return b.Shuffle(x, b.Emit(Code::kXor, codegen::kI32, {lane, b.Int(1)}));
-     },
-     NeighbourOf, Numbers},
-    {"subgroup_ballot", true,
+     [](uint32_t x, uint32_t y) { return static_cast<uint32_t>(((uint64_t{x} << 33) - y) >> 20); }},
+    {"storage8", [](Builder& b, Val, Val) { return CopyInParts(b, DType::kU8); }, SameWord},
+    {"storage16", [](Builder& b, Val, Val) { return CopyInParts(b, DType::kU16); }, SameWord},
+    {"subgroup_arithmetic",
+     [](Builder& b, Val x, Val) { return b.SubgroupReduce(codegen::ReduceKind::kSum, x); }, nullptr,
+     SumOf},
+    {"subgroup_arithmetic",
+     [](Builder& b, Val x, Val) { return b.SubgroupScan(codegen::ReduceKind::kSum, x); }, nullptr,
+     ScanOf},
+    {"subgroup_shuffle", [](Builder& b, Val x, Val) { return b.ShuffleXor(x, 1); }, nullptr,
+     NeighbourOf},
+    {"subgroup_shuffle",
+     [](Builder& b, Val x, Val) { return b.Shuffle(x, b.Builtin(BuiltinKind::kLane) ^ 1); },
+     nullptr, NeighbourOf},
+    {"subgroup_ballot", [](Builder& b, Val x, Val y) { return b.Extract(b.Ballot(y < x), 0); },
+     nullptr, BallotOf},
+    {"int_dot",
      [](Builder& b, Val x, Val y) {
-       return b.Extract(b.Ballot(b.Emit(Code::kLt, codegen::kBool, {y, x})), 0);
+       return bitcast(b.Dot4(codegen::DotKind::kSigned, x * x, y * x, b.Int(7)), DType::kU32);
      },
-     BallotOf, Numbers},
-    {"int_dot", false,
-     [](Builder& b, Val x, Val y) {
-       return b.Emit(Code::kBitcast, codegen::kU32,
-                     {b.Dot4(codegen::DotKind::kSigned, b.Emit(Code::kMul, codegen::kU32, {x, x}),
-                             b.Emit(Code::kMul, codegen::kU32, {y, x}), b.Int(7))});
-     },
-     [](const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i) {
-       const uint32_t x = r.a[i] * r.a[i], y = r.b[i] * r.a[i];
+     [](uint32_t x, uint32_t y) {
+       const uint32_t xx = x * x, yx = y * x;
        int32_t sum = 7;
        for (int s = 0; s < 32; s += 8)
-         sum += static_cast<int8_t>(x >> s & 255) * static_cast<int8_t>(y >> s & 255);
+         sum += static_cast<int8_t>(xx >> s & 255) * static_cast<int8_t>(yx >> s & 255);
        return static_cast<uint32_t>(sum);
-     },
-     Numbers},
-    {"signed_zero_inf_nan", false,
-     [](Builder& b, Val x, Val y) {
-       return AsWord(b, b.Emit(Code::kMul, codegen::kF32, {AsFloat(b, x), AsFloat(b, y)}));
-     },
-     [](const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i) {
-       return Bits(F(r.a[i]) * F(r.b[i]));
-     },
-     Specials},
-    {"signed_zero_inf_nan", false,
-     [](Builder& b, Val x, Val y) {
-       return AsWord(b, b.Emit(Code::kSub, codegen::kF32, {AsFloat(b, x), AsFloat(b, y)}));
-     },
-     [](const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i) {
-       return Bits(F(r.a[i]) - F(r.b[i]));
-     },
-     Specials},
+     }},
+    {"signed_zero_inf_nan", [](Builder&, Val x, Val y) { return AsWord(AsFloat(x) * AsFloat(y)); },
+     [](uint32_t x, uint32_t y) { return Bits(F(x) * F(y)); }, nullptr, Specials},
+    {"signed_zero_inf_nan", [](Builder&, Val x, Val y) { return AsWord(AsFloat(x) - AsFloat(y)); },
+     [](uint32_t x, uint32_t y) { return Bits(F(x) - F(y)); }, nullptr, Specials},
 };
 
 // ---- matrices -----------------------------------------------------------------------------------
@@ -220,15 +170,11 @@ void FillMatrix(Builder& b, uint16_t view, Val word) {
     for (uint32_t n = 0; n < kVector; ++n) {
       const uint32_t shift = (first / kProbeLanes * kVector + n) % 8 * 3;
       const Val shifted = b.Emit(Code::kShr, codegen::kU32, {word, b.Bits(codegen::kU32, shift)});
-      const Val bits = b.Emit(Code::kAnd, codegen::kU32, {shifted, b.Bits(codegen::kU32, 7)});
-      const Val number = b.Emit(
-          Code::kAdd, codegen::kF32,
-          {b.Convert(bits, DType::kF32), b.Literal(codegen::kF32, LowestElement(type.elem))});
+      const Val number = b.Convert(shifted & 7, DType::kF32) + LowestElement(type.elem);
       elements.push_back(b.Convert(number, type.elem));
     }
-    const Val at = b.Emit(Code::kAdd, codegen::kI32, {local, b.Int(first)});
-    b.If(b.Emit(Code::kLt, codegen::kBool, {at, b.Int(vectors)}),
-         [&] { b.Store(view, at, b.Pack(type, elements)); });
+    const Val at = local + first;
+    b.If(at < vectors, [&] { b.Store(view, at, b.Pack(type, elements)); });
   }
 }
 
@@ -240,14 +186,11 @@ Val SumResults(Builder& b, uint16_t results) {
   const uint32_t extent = v.extent;
   Val sum = b.Literal(type, 0);
   for (uint32_t first = 0; first < extent; first += kProbeLanes) {
-    const Val at =
-        b.Emit(Code::kAdd, codegen::kI32, {b.Builtin(BuiltinKind::kLocalX), b.Int(first)});
-    Val result = b.Load(results, at);
-    if (!(result.type() == type)) result = b.Emit(Code::kBitcast, type, {result});
-    const Val weight = b.Literal(type, first / kProbeLanes + 1);
-    sum = b.Emit(Code::kAdd, type, {sum, b.Emit(Code::kMul, type, {result, weight})});
+    Val result = b.Load(results, b.Builtin(BuiltinKind::kLocalX) + first);
+    if (!(result.type() == type)) result = bitcast(result, type.elem);
+    sum = sum + result * (first / kProbeLanes + 1);
   }
-  return is_float ? b.Emit(Code::kBitcast, codegen::kU32, {sum}) : sum;
+  return is_float ? bitcast(sum, DType::kU32) : sum;
 }
 
 // The product of the matrices that x and y fill.
@@ -269,9 +212,7 @@ Val EmitMatrices(Builder& b, const Probe& p, Val x, Val y) {
   FillMatrix(b, left, x);
   FillMatrix(b, right, y);
   b.Barrier();
-  const Val first =
-      b.Emit(Code::kEq, codegen::kBool, {b.Builtin(BuiltinKind::kSubgroup), b.Int(0)});
-  b.If(first, [&] {
+  b.If(b.Builtin(BuiltinKind::kSubgroup) == 0, [&] {
     const Val zero = b.Literal(Type::Matrix(s.c, MatrixUse::kAccumulator, s.m, s.n), 0);
     const Val pitch = b.Int(s.k / kVector);
     const Val a =
@@ -281,8 +222,7 @@ Val EmitMatrices(Builder& b, const Probe& p, Val x, Val y) {
     const Val product = b.MatrixMulAdd(a, c, zero);
     if (!p.by_elements) return b.MatrixStore(out, b.Int(0), b.Int(s.n), product);
     b.ForElements(product, [&](Val row, Val column, Val element) {
-      const Val before = b.Emit(Code::kMul, codegen::kI32, {row, b.Int(s.n)});
-      b.Store(out, b.Emit(Code::kAdd, codegen::kI32, {before, column}), element);
+      b.Store(out, row * s.n + column, element);
     });
   });
   b.Barrier();
@@ -308,14 +248,15 @@ ProbeWords Mixed(bool second) {
 
 }  // namespace
 
+ProbeWords SmallNumbers(bool second) {
+  ProbeWords w;
+  for (uint32_t i = 0; i < kProbeLanes; ++i) w[i] = (i * 2654435761u >> 7) % (second ? 251 : 1009);
+  return w;
+}
+
 Probe MatrixProbe(const codegen::MatrixShape& shape, bool by_elements) {
-  return {.feature = "cooperative_matrix",
-          .in_subgroup = true,
-          .emit = nullptr,
-          .expect = nullptr,
-          .input = Mixed,
-          .matrix = shape,
-          .by_elements = by_elements};
+  return {
+      .feature = "cooperative_matrix", .input = Mixed, .matrix = shape, .by_elements = by_elements};
 }
 
 const Probe& PlainProbe() { return kPlain; }
@@ -332,14 +273,12 @@ codegen::Kernel KernelOf(const Probe& p, const codegen::Caps& caps) {
   const uint16_t out = b.AddView(
       {.name = "out", .elem = codegen::kU32, .operand = 1, .reads = false, .writes = true});
   const Val i = b.Builtin(BuiltinKind::kLocalX);
-  const auto plus = [&](uint32_t n) {
-    return b.Emit(Code::kAdd, codegen::kI32, {i, b.Int(n * kProbeLanes)});
-  };
+  const auto plus = [&](uint32_t n) { return i + n * kProbeLanes; };
   const Val x = b.Load(in, i), y = b.Load(in, plus(1));
   const Val result = matrices ? EmitMatrices(b, p, x, y) : p.emit(b, x, y);
   const auto word = [&](BuiltinKind which) {
-    return p.in_subgroup ? b.Emit(Code::kBitcast, codegen::kU32, {b.Builtin(which)})
-                         : b.Bits(codegen::kU32, 0);
+    return matrices || p.expect_among ? bitcast(b.Builtin(which), DType::kU32)
+                                      : b.Bits(codegen::kU32, 0);
   };
   b.Store(out, i, word(BuiltinKind::kLane));
   b.Store(out, plus(1), word(BuiltinKind::kSubgroup));
@@ -352,8 +291,9 @@ std::string Judge(const Probe& p, const ProbeRun& r) {
   std::map<uint32_t, std::vector<uint32_t>> subgroups;
   for (uint32_t i = 0; i < kProbeLanes; ++i) subgroups[r.subgroup[i]].push_back(i);
   for (uint32_t i = 0; i < kProbeLanes; ++i) {
-    const uint32_t expected = p.matrix.m > 0 ? ExpectedOfMatrices(p.matrix, r, i)
-                                             : p.expect(r, subgroups[r.subgroup[i]], i);
+    const uint32_t expected = p.matrix.m > 0   ? ExpectedOfMatrices(p.matrix, r, i)
+                              : p.expect_among ? p.expect_among(r, subgroups[r.subgroup[i]], i)
+                                               : p.expect(r.a[i], r.b[i]);
     if (r.out[i] != expected)
       return fmt::format("invocation {} computed {:#x} instead of {:#x}", i, r.out[i], expected);
   }

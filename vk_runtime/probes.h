@@ -19,13 +19,17 @@ struct ProbeRun {
   ProbeWords lane, subgroup, out;  // where the invocation stood, and its result: operand 1
 };
 
+ProbeWords SmallNumbers(bool second);
+
 struct Probe {
   const char* feature = nullptr;  // a row of features.cc
-  bool in_subgroup = false;       // may the kernel ask where it stands?
   // u32 to u32; empty when it has stored the result itself
   codegen::Val (*emit)(codegen::Builder& b, codegen::Val x, codegen::Val y) = nullptr;
-  uint32_t (*expect)(const ProbeRun& r, const std::vector<uint32_t>& mates, uint32_t i) = nullptr;
-  ProbeWords (*input)(bool second) = nullptr;
+  uint32_t (*expect)(uint32_t x, uint32_t y) = nullptr;
+  // In place of `expect`, where the kernel may ask where it stands: `mates` are its subgroup.
+  uint32_t (*expect_among)(const ProbeRun& r, const std::vector<uint32_t>& mates,
+                           uint32_t i) = nullptr;
+  ProbeWords (*input)(bool second) = SmallNumbers;
   codegen::MatrixShape matrix = {};  // with a size: multiplies such matrices, in place of `emit`
   bool by_elements = false;          // and stores them one element after the other
 };
