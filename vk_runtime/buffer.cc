@@ -10,20 +10,6 @@ constexpr VkBufferUsageFlags kUsage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
 // Kernels may touch whole words of narrow elements, so a buffer ends on one.
 constexpr uint64_t kGranule = 16;
 
-uint64_t NextId() {
-  static std::atomic<uint64_t> next{1};
-  return next.fetch_add(1, std::memory_order_relaxed);
-}
-
-absl::StatusOr<OwnedBuffer> MakeBuffer(const Context& context, uint64_t bytes, const void* next) {
-  auto info = Typed<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
-  info.pNext = next;
-  info.size = bytes;
-  info.usage = kUsage;
-  info.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
-  return context.Make<OwnedBuffer>(info);
-}
-
 absl::StatusOr<OwnedMemory> ImportPages(const Context& context, uint8_t* pages, uint64_t bytes,
                                         uint32_t type_bits) {
   auto properties =
@@ -50,6 +36,29 @@ absl::StatusOr<OwnedMemory> ImportPages(const Context& context, uint8_t* pages, 
 
 }  // namespace
 
+VulkanBuffer::VulkanBuffer(ContextRef context) : context_(std::move(context)) {
+  static std::atomic<uint64_t> next{1};
+  id_ = next.fetch_add(1, std::memory_order_relaxed);
+}
+
+absl::StatusOr<VkMemoryRequirements> VulkanBuffer::Make(uint64_t bytes, const void* next) {
+  auto info = Typed<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
+  info.pNext = next;
+  info.size = bytes;
+  info.usage = kUsage;
+  info.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
+  FORGE_ASSIGN_OR_RETURN(buffer_, context_->Make<OwnedBuffer>(info));
+  VkMemoryRequirements needs;
+  context_->fn.vkGetBufferMemoryRequirements(context_->device, handle(), &needs);
+  return needs;
+}
+
+absl::Status VulkanBuffer::Bind(VkDeviceMemory memory, uint64_t offset) const {
+  return context_->Check(
+      context_->fn.vkBindBufferMemory(context_->device, handle(), memory, offset),
+      "vkBindBufferMemory");
+}
+
 absl::StatusOr<VulkanBufferRef> VulkanBuffer::Create(const HeapRef& heap, Memory kind,
                                                      uint64_t bytes) {
   const Context& context = *heap->context();
@@ -57,20 +66,13 @@ absl::StatusOr<VulkanBufferRef> VulkanBuffer::Create(const HeapRef& heap, Memory
   if (bytes > heap->largest_allocation())
     return ResourceExhausted("a buffer of {} bytes is larger than the {} that {} allows", bytes,
                              heap->largest_allocation(), context.queries().properties.deviceName);
-  VulkanBufferRef b(new VulkanBuffer);
-  b->context_ = heap->context();
+  VulkanBufferRef b(new VulkanBuffer(heap->context()));
   b->size_ = bytes;
   b->capacity_ = std::max<uint64_t>((bytes + kGranule - 1) / kGranule * kGranule, kGranule);
   b->kind_ = kind;
-  b->id_ = NextId();
-  FORGE_ASSIGN_OR_RETURN(b->buffer_, MakeBuffer(context, b->capacity_, nullptr));
-  VkMemoryRequirements needs;
-  context.fn.vkGetBufferMemoryRequirements(context.device, b->handle(), &needs);
+  FORGE_ASSIGN_OR_RETURN(const VkMemoryRequirements needs, b->Make(b->capacity_, nullptr));
   FORGE_ASSIGN_OR_RETURN(b->part_, Heap::Allocate(heap, kind, needs));
-  FORGE_RETURN_IF_ERROR(
-      context.Check(context.fn.vkBindBufferMemory(context.device, b->handle(), b->part_.memory(),
-                                                  b->part_.offset()),
-                    "vkBindBufferMemory"));
+  FORGE_RETURN_IF_ERROR(b->Bind(b->part_.memory(), b->part_.offset()));
   context.SetName(VK_OBJECT_TYPE_BUFFER, b->handle(),
                   fmt::format("buffer {} ({} bytes)", b->id_, bytes));
   return b;
@@ -93,26 +95,20 @@ absl::StatusOr<VulkanBufferRef> VulkanBuffer::Import(const HeapRef& heap, const 
                          context.limits().minStorageBufferOffsetAlignment);
   const uint64_t whole = (base + bytes.size() + page - 1) / page * page;
   if (whole > heap->largest_allocation()) return Unimplemented("it is larger than a buffer may be");
-  VulkanBufferRef b(new VulkanBuffer);
-  b->context_ = heap->context();
+  VulkanBufferRef b(new VulkanBuffer(heap->context()));
   b->imported_ = bytes;
   b->size_ = bytes.size();
   b->base_ = base;
   b->capacity_ = whole - base;
-  b->id_ = NextId();
   auto external =
       Typed<VkExternalMemoryBufferCreateInfo>(VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO);
   external.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
-  FORGE_ASSIGN_OR_RETURN(b->buffer_, MakeBuffer(context, whole, &external));
-  VkMemoryRequirements needs;
-  context.fn.vkGetBufferMemoryRequirements(context.device, b->handle(), &needs);
+  FORGE_ASSIGN_OR_RETURN(const VkMemoryRequirements needs, b->Make(whole, &external));
   if (needs.size > whole) return Unimplemented("the driver wants more memory than there is");
   FORGE_ASSIGN_OR_RETURN(b->imported_memory_,
                          ImportPages(context, reinterpret_cast<uint8_t*>(address - base), whole,
                                      needs.memoryTypeBits));
-  FORGE_RETURN_IF_ERROR(context.Check(
-      context.fn.vkBindBufferMemory(context.device, b->handle(), b->imported_memory_.get(), 0),
-      "vkBindBufferMemory"));
+  FORGE_RETURN_IF_ERROR(b->Bind(b->imported_memory_.get(), 0));
   return b;
 }
 

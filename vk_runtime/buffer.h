@@ -31,7 +31,10 @@ class VulkanBuffer final : public Buffer, public std::enable_shared_from_this<Vu
   absl::Status Invalidate() const { return Sync(false); }
 
  private:
-  VulkanBuffer() = default;
+  explicit VulkanBuffer(ContextRef context);
+  // Makes a VkBuffer without memory, and says what it needs.
+  absl::StatusOr<VkMemoryRequirements> Make(uint64_t bytes, const void* next);
+  absl::Status Bind(VkDeviceMemory memory, uint64_t offset) const;
   absl::Status Sync(bool flush) const;
 
   ContextRef context_;

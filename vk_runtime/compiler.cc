@@ -167,7 +167,7 @@ absl::StatusOr<codegen::Program> Compiler::Generate(const codegen::Region& regio
 
 std::vector<std::string> Compiler::Choices(const CompileRequest& request, size_t most) const {
   std::vector<std::string> words;
-  if (FindHandWritten(*request.op, request.in, request.out, context_->caps())) return words;
+  if (FindHandWritten(*request.op, request.in, context_->caps())) return words;
   const absl::StatusOr<NodeBody> body = BodyOf(*request.op, request.in, request.out);
   if (!body.ok()) return words;
   const auto region = codegen::Region::Of(*body->function, context_->caps());
@@ -190,7 +190,7 @@ absl::Status Compiler::Prefer(const CompileRequest& request) {
 absl::StatusOr<Compiler::Planned> Compiler::Plan(const CompileRequest& request) {
   FORGE_RETURN_IF_ERROR(context_->Health());
   Planned planned;
-  if (const auto shader = FindHandWritten(*request.op, request.in, request.out, context_->caps())) {
+  if (const auto shader = FindHandWritten(*request.op, request.in, context_->caps())) {
     FORGE_ASSIGN_OR_RETURN(planned.program, MakeProgram(*shader, *pipelines_, context_->rates()));
     return planned;
   }

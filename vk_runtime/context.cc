@@ -5,44 +5,35 @@ namespace forge::vk {
 
 absl::StatusOr<ContextRef> Context::Create(std::shared_ptr<Instance> instance, Queries queries,
                                            Granted granted, const Settings& settings) {
-  ContextRef context(
-      new Context(std::move(instance), std::move(queries), std::move(granted), settings));
-  FORGE_RETURN_IF_ERROR(context->Init());
-  return context;
-}
-
-Context::Context(std::shared_ptr<Instance> instance, Queries queries, Granted granted,
-                 const Settings& settings)
-    : instance_(std::move(instance)),
-      queries_(std::move(queries)),
-      granted_(std::move(granted)),
-      settings_(settings),
-      rates_(Rates::Of(queries_.properties.deviceType)),
-      family_(ComputeFamily(queries_)) {}
-
-absl::Status Context::Init() {
+  ContextRef c(new Context);
+  c->instance_ = std::move(instance);
+  c->queries_ = std::move(queries);
+  c->granted_ = std::move(granted);
+  c->settings_ = settings;
+  c->rates_ = Rates::Of(c->queries_.properties.deviceType);
+  c->family_ = ComputeFamily(c->queries_);
   const float priority = 1.0f;
   auto queue = Typed<VkDeviceQueueCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO);
-  queue.queueFamilyIndex = family_;
+  queue.queueFamilyIndex = c->family_;
   queue.queueCount = 1;
   queue.pQueuePriorities = &priority;
   FeatureChain chain;
-  FeatureSet want = granted_.want;
-  Request(queries_, want, chain);
-  chain.extensions.insert(chain.extensions.end(), granted_.extensions.begin(),
-                          granted_.extensions.end());
+  FeatureSet want = c->granted_.want;
+  Request(c->queries_, want, chain);
+  chain.extensions.insert(chain.extensions.end(), c->granted_.extensions.begin(),
+                          c->granted_.extensions.end());
   auto info = Typed<VkDeviceCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO);
   info.pNext = &chain.head;
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
   info.enabledExtensionCount = static_cast<uint32_t>(chain.extensions.size());
   info.ppEnabledExtensionNames = chain.extensions.data();
-  if (VkResult r = vkCreateDevice(queries_.device, &info, nullptr, &device); r != VK_SUCCESS)
-    return Unavailable("{}: vkCreateDevice failed: {}", queries_.properties.deviceName,
+  if (VkResult r = vkCreateDevice(c->queries_.device, &info, nullptr, &c->device); r != VK_SUCCESS)
+    return Unavailable("{}: vkCreateDevice failed: {}", c->queries_.properties.deviceName,
                        ResultName(r));
-  volkLoadDeviceTable(&fn, device);
-  fn.vkGetDeviceQueue(device, family_, 0, &queue_);
-  return absl::OkStatus();
+  volkLoadDeviceTable(&c->fn, c->device);
+  c->fn.vkGetDeviceQueue(c->device, c->family_, 0, &c->queue_);
+  return c;
 }
 
 Context::~Context() {

@@ -51,16 +51,14 @@ class Context : public DeviceFunctions {
   }
 
  private:
-  Context(std::shared_ptr<Instance> instance, Queries queries, Granted granted,
-          const Settings& settings);
-  absl::Status Init();
+  Context() = default;
   void SetNameOf(VkObjectType type, uint64_t handle, const std::string& name) const;
 
   std::shared_ptr<Instance> instance_;
   Queries queries_;
   Granted granted_;
   Settings settings_;
-  Rates rates_;
+  Rates rates_{};
   uint32_t family_ = 0;
   VkQueue queue_ = VK_NULL_HANDLE;
   mutable std::atomic<bool> lost_{false};

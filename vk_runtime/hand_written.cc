@@ -11,10 +11,27 @@ namespace {
 
 constexpr int64_t kTile = 32;  // of transpose.comp
 
-// A permutation that swaps two neighbouring runs of axes behind a run that stays is a transposition
-// of [batch, rows, cols].
-std::optional<HandWritten> MatchTranspose(const ir::AnyOp& op, ir::TypeSpan in,
-                                          const codegen::Caps& caps) {
+}  // namespace
+
+std::optional<HandWritten> TransposeShader(int64_t batch, int64_t rows, int64_t cols,
+                                           const codegen::Caps& caps) {
+  HandWritten h;
+  h.name = "transpose_tiled_32x32";
+  h.spirv = kTransposeSpv;
+  h.operands = 2;
+  h.grid = {(cols + kTile - 1) / kTile, (rows + kTile - 1) / kTile, batch};
+  if (std::any_of(h.grid.begin(), h.grid.end(), [&](int64_t n) { return n > caps.max_grid; }))
+    return std::nullopt;
+  if (rows != 0 && cols != 0 && batch > INT32_MAX / rows / cols) return std::nullopt;
+  h.bytes = 8.0 * static_cast<double>(batch * rows * cols);
+  h.scalars = {static_cast<int32_t>(rows), static_cast<int32_t>(cols)};
+  return h;
+}
+
+std::optional<HandWritten> FindHandWritten(const ir::AnyOp& op, ir::TypeSpan in,
+                                           const codegen::Caps& caps) {
+  // A permutation that swaps two neighbouring runs of axes behind a run that stays is a
+  // transposition of [batch, rows, cols].
   const auto* transpose = op.As<ir::Transpose>();
   // On a CPU a barrier costs more than a strided load saves.
   if (transpose == nullptr || caps.runs_on_cpu) return std::nullopt;
@@ -37,29 +54,6 @@ std::optional<HandWritten> MatchTranspose(const ir::AnyOp& op, ir::TypeSpan in,
     return n;
   };
   return TransposeShader(product(0, stay), product(stay, split), product(split, rank), caps);
-}
-
-}  // namespace
-
-std::optional<HandWritten> TransposeShader(int64_t batch, int64_t rows, int64_t cols,
-                                           const codegen::Caps& caps) {
-  HandWritten h;
-  h.name = "transpose_tiled_32x32";
-  h.spirv = kTransposeSpv;
-  h.operands = 2;
-  h.grid = {(cols + kTile - 1) / kTile, (rows + kTile - 1) / kTile, batch};
-  if (std::any_of(h.grid.begin(), h.grid.end(), [&](int64_t n) { return n > caps.max_grid; }))
-    return std::nullopt;
-  if (rows != 0 && cols != 0 && batch > INT32_MAX / rows / cols) return std::nullopt;
-  h.bytes = 8.0 * static_cast<double>(batch * rows * cols);
-  h.scalars = {static_cast<int32_t>(rows), static_cast<int32_t>(cols)};
-  return h;
-}
-
-std::optional<HandWritten> FindHandWritten(const ir::AnyOp& op, ir::TypeSpan in, ir::TypeSpan out,
-                                           const codegen::Caps& caps) {
-  if (in.size() != 1 || out.size() != 1) return std::nullopt;
-  return MatchTranspose(op, in, caps);
 }
 
 absl::StatusOr<ProgramRef> MakeProgram(const HandWritten& h, PipelineStore& pipelines,

@@ -20,7 +20,7 @@ struct HandWritten {
 
 // The shader for a node whose types are bound, if there is one that beats a schedule on a device
 // with these capabilities.
-std::optional<HandWritten> FindHandWritten(const ir::AnyOp& op, ir::TypeSpan in, ir::TypeSpan out,
+std::optional<HandWritten> FindHandWritten(const ir::AnyOp& op, ir::TypeSpan in,
                                            const codegen::Caps& caps);
 
 // Swaps the last two axes of [batch, rows, cols] elements of 4 bytes, tile by tile through shared
