@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "base/platform.h"
 
 namespace forge::vk {
@@ -304,20 +305,12 @@ absl::StatusOr<Settings> Settings::FromEnvironment() {
   FORGE_ASSIGN_OR_RETURN(s.guaranteed, Switch("FORGE_VK_LIMITS", "guaranteed"));
   if (const auto piece = Environment("FORGE_VK_PIECE_MS")) {
     int64_t ms = 0;
-    const char* end = piece->data() + piece->size();
-    const auto [stop, error] = std::from_chars(piece->data(), end, ms);
-    if (error != std::errc() || stop != end || ms < 1 || ms > 60'000)
+    if (!absl::SimpleAtoi(*piece, &ms) || ms < 1 || ms > 60'000)
       return InvalidArgument("FORGE_VK_PIECE_MS={} is not a number from 1 to 60000", *piece);
     s.piece_nanoseconds = ms * 1'000'000;
   }
-  std::string word;
-  for (char c : Environment("FORGE_VK_DISABLE").value_or("") + ",") {
-    if (c != ',') {
-      if (c != ' ') word += c;
-    } else if (!word.empty()) {
-      s.disable.push_back(std::exchange(word, {}));
-    }
-  }
+  s.disable = absl::StrSplit(Environment("FORGE_VK_DISABLE").value_or(""), absl::ByAnyChar(", "),
+                             absl::SkipEmpty());
   FORGE_RETURN_IF_ERROR(CheckNames(s.disable));
   return s;
 }
