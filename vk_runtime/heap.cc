@@ -30,15 +30,44 @@ uint64_t RoundUp(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
 
 }  // namespace
 
-struct Block {
-  OwnedMemory memory;
-  uint32_t type, heap;
-  bool map;
-  bool coherent;
-  uint64_t size;
-  uint8_t* mapped = nullptr;
-  FreeList free;
-};
+std::optional<uint64_t> FreeList::Take(uint64_t size, uint64_t alignment) {
+  auto best = free_.end();
+  for (auto it = free_.begin(); it != free_.end(); ++it) {
+    const uint64_t start = (it->first + alignment - 1) & ~(alignment - 1);
+    const uint64_t lost = start - it->first;
+    if (it->second < lost || it->second - lost < size) continue;
+    if (best == free_.end() || it->second < best->second) best = it;
+  }
+  if (best == free_.end()) return std::nullopt;
+  const auto [begin, length] = *best;
+  const uint64_t start = (begin + alignment - 1) & ~(alignment - 1);
+  const uint64_t end = begin + length;
+  free_.erase(best);
+  if (start > begin) free_[begin] = start - begin;
+  if (end > start + size) free_[start + size] = end - (start + size);
+  return start;
+}
+
+void FreeList::Give(uint64_t offset, uint64_t size) {
+  FORGE_CHECK(size <= size_ && offset <= size_ - size);
+  auto next = free_.lower_bound(offset);
+  if (next != free_.end()) {
+    FORGE_CHECK(offset + size <= next->first);
+    if (offset + size == next->first) {
+      size += next->second;
+      next = free_.erase(next);
+    }
+  }
+  if (next != free_.begin()) {
+    auto before = std::prev(next);
+    FORGE_CHECK(before->first + before->second <= offset);
+    if (before->first + before->second == offset) {
+      before->second += size;
+      return;
+    }
+  }
+  free_[offset] = size;
+}
 
 std::vector<uint32_t> TypesFor(const VkPhysicalDeviceMemoryProperties& memory, Memory kind,
                                uint32_t bits) {
@@ -73,8 +102,6 @@ Heap::Heap(ContextRef context) : context_(std::move(context)) {
   largest_ = largest_ / kAlignment * kAlignment;
 }
 
-Heap::~Heap() = default;
-
 Heap::Part& Heap::Part::operator=(Part&& o) noexcept {
   if (this == &o) return *this;
   if (heap_) heap_->Release(*this);
@@ -84,14 +111,6 @@ Heap::Part& Heap::Part::operator=(Part&& o) noexcept {
   size_ = o.size_;
   return *this;
 }
-Heap::Part::~Part() {
-  if (heap_) heap_->Release(*this);
-}
-VkDeviceMemory Heap::Part::memory() const { return block_->memory.get(); }
-uint8_t* Heap::Part::mapped() const {
-  return block_->mapped == nullptr ? nullptr : block_->mapped + offset_;
-}
-bool Heap::Part::coherent() const { return block_->coherent; }
 
 absl::StatusOr<Heap::Part> Heap::Allocate(const HeapRef& heap, Memory kind,
                                           const VkMemoryRequirements& needs) {
@@ -141,7 +160,7 @@ absl::StatusOr<Heap::Part> Heap::TakeFrom(uint32_t type, Memory kind,
   return part;
 }
 
-absl::StatusOr<Block*> Heap::NewBlock(uint32_t type, bool map, uint64_t bytes) {
+absl::StatusOr<Heap::Block*> Heap::NewBlock(uint32_t type, bool map, uint64_t bytes) {
   const VkMemoryType& t = context_->queries().memory.memoryTypes[type];
   const uint64_t heap_bytes = context_->queries().memory.memoryHeaps[t.heapIndex].size;
   if (blocks_.size() >= most_allocations_)

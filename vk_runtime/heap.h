@@ -2,15 +2,44 @@
 // Device memory: types chosen by what they are for, cut out of large blocks, because a driver
 // allows few allocations. Only buffers lie in it, so bufferImageGranularity never matters.
 #pragma once
+#include <map>
+#include <optional>
+
 #include "vk_runtime/context.h"
-#include "vk_runtime/free_list.h"
 
 namespace forge::vk {
 
+// Which parts of a block of memory are free: best fit over disjoint ranges that are never adjacent.
+// Not synchronised.
+class FreeList {
+ public:
+  explicit FreeList(uint64_t size) : size_(size), free_{{0, size}} {}
+  // An offset that is a multiple of `alignment` (a power of two) with `size` bytes behind it, or
+  // nothing.
+  std::optional<uint64_t> Take(uint64_t size, uint64_t alignment);
+  // Gives back what Take gave, with the same size; FORGE_CHECKs that it was taken.
+  void Give(uint64_t offset, uint64_t size);
+  bool empty() const { return free_.size() == 1 && free_.begin()->second == size_; }
+
+ private:
+  uint64_t size_;
+  std::map<uint64_t, uint64_t> free_;  // offset -> bytes
+};
+
 class Heap {
+  // What the driver gave at once.
+  struct Block {
+    OwnedMemory memory;
+    uint32_t type, heap;
+    bool map;
+    bool coherent;
+    uint64_t size;
+    uint8_t* mapped = nullptr;
+    FreeList free;
+  };
+
  public:
   explicit Heap(ContextRef context);
-  ~Heap();
   Heap(const Heap&) = delete;
 
   // A part of a block, given back when destroyed.
@@ -19,18 +48,24 @@ class Heap {
     Part() = default;
     Part(Part&& o) noexcept { *this = std::move(o); }
     Part& operator=(Part&& o) noexcept;
-    ~Part();
-    VkDeviceMemory memory() const;
+    ~Part() {
+      if (heap_) heap_->Release(*this);
+    }
+    VkDeviceMemory memory() const { return block_->memory.get(); }
     uint64_t offset() const { return offset_; }
     uint64_t size() const { return size_; }
     // Null unless the kind is mapped; null too where a driver maps nothing.
-    uint8_t* mapped() const;
-    bool coherent() const;  // false: flush after writing, invalidate before reading
+    uint8_t* mapped() const {
+      return block_->mapped == nullptr ? nullptr : block_->mapped + offset_;
+    }
+    bool coherent() const {
+      return block_->coherent;
+    }  // false: flush after writing, invalidate before reading
 
    private:
     friend class Heap;
     std::shared_ptr<Heap> heap_;
-    struct Block* block_ = nullptr;
+    Block* block_ = nullptr;
     uint64_t offset_ = 0, size_ = 0;
   };
   // errors: ResourceExhausted with the bytes asked for and left
@@ -43,14 +78,14 @@ class Heap {
 
  private:
   absl::StatusOr<Part> TakeFrom(uint32_t type, Memory kind, const VkMemoryRequirements& needs);
-  absl::StatusOr<struct Block*> NewBlock(uint32_t type, bool map, uint64_t bytes);
+  absl::StatusOr<Block*> NewBlock(uint32_t type, bool map, uint64_t bytes);
   void Release(Part& part);
 
   ContextRef context_;
   uint64_t largest_, most_allocations_;
   mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<struct Block>> blocks_;  // under mutex_
-  uint64_t allocated_[VK_MAX_MEMORY_HEAPS] = {};       // bytes, under mutex_
+  std::vector<std::unique_ptr<Block>> blocks_;    // under mutex_
+  uint64_t allocated_[VK_MAX_MEMORY_HEAPS] = {};  // bytes, under mutex_
 };
 using HeapRef = std::shared_ptr<Heap>;
 
