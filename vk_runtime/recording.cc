@@ -150,7 +150,9 @@ class Recorder {
 
   absl::Status CutPiece() {
     FORGE_RETURN_IF_ERROR(EndPiece());
-    return BeginPiece();
+    FORGE_RETURN_IF_ERROR(BeginPiece());
+    touched_ = current_;  // the rest of what is cut comes behind the barrier
+    return absl::OkStatus();
   }
 
   absl::StatusOr<Bound> Bind(const Operand& o) const {
@@ -348,6 +350,7 @@ class Recorder {
       ++out_.barriers_;
     }
     touched_.insert(touched_.end(), next.begin(), next.end());
+    current_.assign(next.begin(), next.end());
   }
 
   // What comes next waits for all that came before.
@@ -384,6 +387,7 @@ class Recorder {
   const VolkDeviceTable& fn_;
   VkCommandBuffer commands_ = VK_NULL_HANDLE;
   std::vector<Access> touched_;  // since the last barrier
+  std::vector<Access> current_;  // by the launch or copy in progress
   const double budget_;          // seconds of one submission
   std::string label_;            // of the step in progress
   double piece_seconds_ = 0;     // estimated work in the open piece

@@ -86,6 +86,23 @@ TEST_F(SegmentTest, PutsBarriersOnlyWhereRangesMeet) {
   EXPECT_TRUE(std::equal(y.begin() + 3 * 1024, y.end(), x.begin()));
 }
 
+// The parts of a kernel behind a cut share a submission with what comes next.
+TEST_F(SegmentTest, PutsABarrierBehindAKernelThatWasCut) {
+  const ScopedEnvironment piece("FORGE_VK_PIECE_MS", "1");
+  Open();
+  constexpr uint64_t kSide = 4096, kBytes = kSide * kSide * 4, kSmall = 32 * 32 * 4;
+  const std::vector<Step> steps = {
+      MakeStep(Transpose(1, kSide, kSide), {Use(0, 0, kBytes), Use(1, 0, kBytes, true)}, "large"),
+      MakeStep(Transpose(1, 32, 32), {Use(1, 0, kSmall), Use(2, 0, kSmall, true)}, "small")};
+  const std::vector<SlotSpec> slots = {{kBytes, false}, {kBytes, false}, {kSmall, false}};
+  auto segment = device_->Record({steps, slots, {}});
+  ASSERT_OK(segment.status());
+  const BufferRef a = Upload(std::vector<uint32_t>(kSide * kSide));
+  const BufferRef b = Upload(std::vector<uint32_t>(kSide * kSide));
+  Run(*segment, {a, b, Upload(std::vector<uint32_t>(1024))});
+  EXPECT_EQ((*segment)->barriers(), 1);
+}
+
 TEST_F(SegmentTest, CopiesBetweenSlotsAsAStep) {
   const auto x = Iota(1000);
   const BufferRef a = Upload(x), b = Upload(std::vector<uint32_t>(2000));
