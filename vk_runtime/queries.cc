@@ -7,20 +7,13 @@
 namespace forge::vk {
 namespace {
 
-// Prepends structures to a pNext chain.
-class Chain {
- public:
-  explicit Chain(void** next) : next_(next) {}
-  template <class T>
-  void Add(T& s, VkStructureType type) {
-    s.sType = type;
-    s.pNext = *next_;
-    *next_ = &s;
-  }
-
- private:
-  void** next_;
-};
+// Puts a structure before the others of a pNext chain.
+template <class T>
+void Link(void** chain, T& s, VkStructureType type) {
+  s.sType = type;
+  s.pNext = *chain;
+  *chain = &s;
+}
 
 // Calls f(structure, type, extension, the version whose core it is part of; 0: none) for each.
 template <class F>
@@ -47,13 +40,12 @@ void ForEachFeature(FeatureSet& s, F f) {
 
 void QueryProperties(Queries& q) {
   auto all = Typed<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
-  Chain chain(&all.pNext);
   auto add = [&](auto& s, VkStructureType type, const char* extension, uint32_t core_since) {
-    if (q.Has(extension, core_since)) chain.Add(s, type);
+    if (q.Has(extension, core_since)) Link(&all.pNext, s, type);
   };
-  chain.Add(q.allocation, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES);
-  chain.Add(q.subgroup, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES);
-  chain.Add(q.id, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES);
+  Link(&all.pNext, q.allocation, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES);
+  Link(&all.pNext, q.subgroup, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES);
+  Link(&all.pNext, q.id, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES);
   add(q.driver, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES,
       VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME, VK_API_VERSION_1_2);
   add(q.float_controls, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES,
@@ -71,9 +63,8 @@ void QueryProperties(Queries& q) {
 
 void QueryFeatures(Queries& q) {
   auto all = Typed<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
-  Chain chain(&all.pNext);
   ForEachFeature(q.features, [&](auto& s, VkStructureType type, const char* ext, uint32_t since) {
-    if (q.Has(ext, since)) chain.Add(s, type);
+    if (q.Has(ext, since)) Link(&all.pNext, s, type);
   });
   vkGetPhysicalDeviceFeatures2(q.device, &all);
   q.features.core = all.features;
@@ -123,10 +114,9 @@ Queries Query(const Instance& instance, VkPhysicalDevice device) {
 void Request(const Queries& q, FeatureSet& want, FeatureChain& chain) {
   chain.head = Typed<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
   chain.head.features = want.core;
-  Chain links(&chain.head.pNext);
   ForEachFeature(want, [&](auto& s, VkStructureType type, const char* ext, uint32_t since) {
     if (!AnySet(s)) return;
-    links.Add(s, type);
+    Link(&chain.head.pNext, s, type);
     if (since == 0 || q.api < since) chain.extensions.push_back(ext);
   });
 }

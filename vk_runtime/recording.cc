@@ -62,13 +62,8 @@ class Recorder {
   absl::Status RunCopy(const CopyBytes& copy) {
     FORGE_RETURN_IF_ERROR(MakePools());
     FORGE_RETURN_IF_ERROR(BeginPiece());
-    for (uint64_t done = 0; done < copy.bytes; done += kCopyPiece) {
-      if (done != 0) FORGE_RETURN_IF_ERROR(CutPiece());
-      const VkBufferCopy region = {.srcOffset = copy.from.base() + copy.at + done,
-                                   .dstOffset = copy.to.base() + copy.to_at + done,
-                                   .size = std::min(kCopyPiece, copy.bytes - done)};
-      fn_.vkCmdCopyBuffer(commands_, copy.from.handle(), copy.to.handle(), 1, &region);
-    }
+    FORGE_RETURN_IF_ERROR(RecordCopy({&copy.from, copy.from.base() + copy.at, copy.bytes},
+                                     {&copy.to, copy.to.base() + copy.to_at, copy.bytes}));
     return EndPiece();
   }
 
@@ -177,15 +172,16 @@ class Recorder {
       if (!bound.ok()) return Annotate(bound.status(), fmt::format("operand {}", i));
       operands.push_back(*bound);
     }
-    if (step.program == nullptr) return RecordCopy(operands);
+    if (step.program == nullptr) {
+      if (operands.size() != 2)
+        return InvalidArgument("a copy has 2 operands, not {}", operands.size());
+      return RecordCopy(operands[0], operands[1]);
+    }
     out_.programs_.push_back(step.program);
     return RecordProgram(step, *AsVulkan(step), operands);
   }
 
-  absl::Status RecordCopy(std::span<const Bound> operands) {
-    if (operands.size() != 2)
-      return InvalidArgument("a copy has 2 operands, not {}", operands.size());
-    const Bound &from = operands[0], &to = operands[1];
+  absl::Status RecordCopy(const Bound& from, const Bound& to) {
     if (from.bytes != to.bytes)
       return InvalidArgument("it copies {} bytes to {}", from.bytes, to.bytes);
     if (from.bytes == 0) return absl::OkStatus();
@@ -196,9 +192,13 @@ class Recorder {
       return InvalidArgument("it copies a range onto a part of itself");
     }
     Fence(touched);
-    const VkBufferCopy region = {
-        .srcOffset = from.offset, .dstOffset = to.offset, .size = to.bytes};
-    fn_.vkCmdCopyBuffer(commands_, from.buffer->handle(), to.buffer->handle(), 1, &region);
+    for (uint64_t done = 0; done < from.bytes; done += kCopyPiece) {
+      if (done != 0) FORGE_RETURN_IF_ERROR(CutPiece());
+      const VkBufferCopy region = {.srcOffset = from.offset + done,
+                                   .dstOffset = to.offset + done,
+                                   .size = std::min(kCopyPiece, from.bytes - done)};
+      fn_.vkCmdCopyBuffer(commands_, from.buffer->handle(), to.buffer->handle(), 1, &region);
+    }
     return absl::OkStatus();
   }
 
