@@ -73,7 +73,7 @@ absl::StatusOr<VulkanBufferRef> VulkanBuffer::Create(const HeapRef& heap, Memory
   FORGE_ASSIGN_OR_RETURN(const VkMemoryRequirements needs, b->Make(b->capacity_, nullptr));
   FORGE_ASSIGN_OR_RETURN(b->part_, Heap::Allocate(heap, kind, needs));
   FORGE_RETURN_IF_ERROR(b->Bind(b->part_.memory(), b->part_.offset()));
-  context.SetName(VK_OBJECT_TYPE_BUFFER, b->handle(),
+  context.SetName(VK_OBJECT_TYPE_BUFFER, reinterpret_cast<uint64_t>(b->handle()),
                   fmt::format("buffer {} ({} bytes)", b->id_, bytes));
   return b;
 }

@@ -87,12 +87,9 @@ absl::Status WritePipelineFile(const std::filesystem::path& path, const Queries&
       path, PipelineTitle(q).append(reinterpret_cast<const char*>(&checksum), kWord) + summed);
 }
 
-TunedFile TunedFile::Read(const Queries& q, bool use_file) {
-  TunedFile file;
-  if (use_file) file.path_ = CacheFile(q, ".tuned");
-  file.title_ = CacheTitle(q, "tuned 1") + "\n";
-  file.Load();
-  return file;
+TunedFile::TunedFile(const Queries& q, bool use_file)
+    : path_(use_file ? CacheFile(q, ".tuned") : ""), title_(CacheTitle(q, "tuned 1") + "\n") {
+  Load();
 }
 
 // Lines of a key and a choice; what is read takes precedence over nothing that is known.
@@ -114,14 +111,14 @@ void TunedFile::Load() {
 }
 
 std::optional<std::string> TunedFile::Find(uint64_t key) const {
-  const std::lock_guard lock(*mutex_);
+  const std::lock_guard lock(mutex_);
   const auto at = choices_.find(key);
   if (at == choices_.end()) return std::nullopt;
   return at->second;
 }
 
 absl::Status TunedFile::Put(uint64_t key, const std::string& choice) {
-  const std::lock_guard lock(*mutex_);
+  const std::lock_guard lock(mutex_);
   choices_[key] = choice;
   Load();
   std::string text = title_;

@@ -4,7 +4,6 @@
 #pragma once
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -39,7 +38,7 @@ class TunedFile {
  public:
   // What this very driver's file says; an absent, foreign or damaged one says nothing.
   //   use_file: else nothing is read, and kept no longer than this object
-  static TunedFile Read(const Queries& q, bool use_file);
+  TunedFile(const Queries& q, bool use_file);
   std::optional<std::string> Find(uint64_t key) const;
   // Replaces the file whole, with what other processes have put there meanwhile.
   //   errors: Internal with path and reason; the choice is found all the same
@@ -50,7 +49,7 @@ class TunedFile {
   std::filesystem::path path_;  // empty: no file
   std::string title_;           // its first line
   std::map<uint64_t, std::string> choices_;
-  std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();  // of choices_
+  mutable std::mutex mutex_;  // of choices_
 };
 
 }  // namespace forge::vk

@@ -10,11 +10,11 @@ namespace forge::vk {
 
 class Compiler {
  public:
-  // `tuned`: what is preferred.
-  Compiler(const ContextRef& context, PipelineStoreRef pipelines, TunedFile tuned, int threads)
+  // `use_file`: keep what is preferred in the cache folder.
+  Compiler(const ContextRef& context, PipelineStoreRef pipelines, bool use_file, int threads)
       : context_(context),
         pipelines_(std::move(pipelines)),
-        tuned_(std::move(tuned)),
+        tuned_(context->queries(), use_file),
         threads_(threads),
         sharing_(static_cast<size_t>(context->caps().max_scalar_bytes) / sizeof(int32_t)) {}
   // One result for each request, in order; see Device::Compile. Any thread.

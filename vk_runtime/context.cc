@@ -54,7 +54,7 @@ absl::Status Context::Health() const {
   return loss_;
 }
 
-void Context::SetNameOf(VkObjectType type, uint64_t handle, const std::string& name) const {
+void Context::SetName(VkObjectType type, uint64_t handle, const std::string& name) const {
   if (!instance_->has_debug_utils() || name.empty()) return;
   auto info =
       Typed<VkDebugUtilsObjectNameInfoEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT);

@@ -42,17 +42,10 @@ class Context : public DeviceFunctions {
   absl::Status Health() const;
 
   // For debuggers and validation messages; nothing where VK_EXT_debug_utils is absent.
-  template <class T>
-  void SetName(VkObjectType type, T handle, const std::string& name) const {
-    if constexpr (std::is_pointer_v<T>)
-      SetNameOf(type, reinterpret_cast<uintptr_t>(handle), name);
-    else
-      SetNameOf(type, static_cast<uint64_t>(handle), name);
-  }
+  void SetName(VkObjectType type, uint64_t handle, const std::string& name) const;
 
  private:
   Context() = default;
-  void SetNameOf(VkObjectType type, uint64_t handle, const std::string& name) const;
 
   std::shared_ptr<Instance> instance_;
   Queries queries_;

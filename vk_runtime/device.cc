@@ -23,8 +23,7 @@ absl::StatusOr<std::shared_ptr<VulkanDevice>> VulkanDevice::Open(const ContextRe
   FORGE_ASSIGN_OR_RETURN(d->pipelines_,
                          PipelineStore::Create(context, options.cache, options.statistics));
   const int threads = options.threads > 0 ? options.threads : CpuCount();
-  d->compiler_ = std::make_unique<Compiler>(
-      context, d->pipelines_, TunedFile::Read(context->queries(), options.cache), threads);
+  d->compiler_ = std::make_unique<Compiler>(context, d->pipelines_, options.cache, threads);
   d->queue_ = std::make_shared<Queue>(context);
   return d;
 }
@@ -75,19 +74,6 @@ absl::StatusOr<Point> VulkanDevice::Copy(const CopyRange& range, std::span<const
   job.keep = {from->shared_from_this(), to->shared_from_this()};
   if (to->memory() != Memory::kDevice) job.readbacks.push_back(to->shared_from_this());
   return queue_->Submit(std::move(job), wait);
-}
-
-std::vector<absl::StatusOr<ProgramRef>> VulkanDevice::Compile(
-    std::span<const CompileRequest> requests, absl::FunctionRef<void(size_t)> progress) {
-  return compiler_->Run(requests, progress);
-}
-
-std::vector<std::string> VulkanDevice::Choices(const CompileRequest& request, size_t most) {
-  return compiler_->Choices(request, most);
-}
-
-absl::Status VulkanDevice::Prefer(const CompileRequest& request) {
-  return compiler_->Prefer(request);
 }
 
 CompileCounts VulkanDevice::compile_counts() const {

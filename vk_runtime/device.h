@@ -25,10 +25,14 @@ class VulkanDevice final : public Device {
   absl::StatusOr<Point> Copy(const CopyRange& range, std::span<const Point> wait) override;
   uint64_t MemoryLeft() const override { return heap_->Left(); }
   std::vector<absl::StatusOr<ProgramRef>> Compile(
-      std::span<const CompileRequest> requests, absl::FunctionRef<void(size_t)> progress) override;
+      std::span<const CompileRequest> requests, absl::FunctionRef<void(size_t)> progress) override {
+    return compiler_->Run(requests, progress);
+  }
   CompileCounts compile_counts() const override;
-  std::vector<std::string> Choices(const CompileRequest& request, size_t most) override;
-  absl::Status Prefer(const CompileRequest& request) override;
+  std::vector<std::string> Choices(const CompileRequest& request, size_t most) override {
+    return compiler_->Choices(request, most);
+  }
+  absl::Status Prefer(const CompileRequest& request) override { return compiler_->Prefer(request); }
   absl::StatusOr<SegmentRef> Record(const SegmentSpec& spec) override;
   absl::StatusOr<Point> Submit(const SegmentRef& segment, const SubmitArgs& args) override;
   absl::Status Wait(const Point& p, int64_t nanoseconds) override;

@@ -133,7 +133,7 @@ absl::StatusOr<PipelineRef> PipelineStore::Make(const PipelineRequest& request,
                                                                      1, &info, nullptr, &handle),
                                "vkCreateComputePipelines"),
                fmt::format("the driver could not compile kernel '{}'", request.name)));
-  context_->SetName(VK_OBJECT_TYPE_PIPELINE, handle, request.name);
+  context_->SetName(VK_OBJECT_TYPE_PIPELINE, reinterpret_cast<uint64_t>(handle), request.name);
   auto pipeline = std::make_shared<Pipeline>();
   pipeline->context = context_;
   pipeline->handle = OwnedPipeline(*context_, handle);

@@ -60,17 +60,14 @@ double Rates::Seconds(const ir::Candidate& node) const {
   return std::max(FlopsOf(node) / flops, (BytesOf(node.in) + BytesOf(node.out)) / bytes);
 }
 
-Verdict VulkanTarget::CanCompile(const ir::Function& body) const {
-  const absl::StatusOr<codegen::Region> region = codegen::Region::Of(body, caps_);
-  return region.ok() ? codegen::CanGenerate(*region) : No(region.status());
-}
-
 Verdict VulkanTarget::Supports(const ir::Candidate& node) const {
   if (node.op.def().info.host) return Verdict::No("it runs on the host");
   for (ir::TypeSpan types : {node.in, node.out})
     if (Verdict v = CheckTypes(types, caps_); !v) return v;
   const absl::StatusOr<NodeBody> body = BodyOf(node.op, node.in, node.out);
-  return body.ok() ? CanCompile(*body->function) : No(body.status());
+  if (!body.ok()) return No(body.status());
+  const absl::StatusOr<codegen::Region> region = codegen::Region::Of(*body->function, caps_);
+  return region.ok() ? codegen::CanGenerate(*region) : No(region.status());
 }
 
 Verdict VulkanTarget::Fuses(const ir::Function& body) const {

@@ -27,7 +27,6 @@ class VulkanTarget final : public ir::Target {
   double Seconds(const ir::Candidate& node) const override { return rates_.Seconds(node); }
 
  private:
-  Verdict CanCompile(const ir::Function& body) const;
   std::string name_;
   codegen::Caps caps_;
   Rates rates_;

@@ -68,7 +68,7 @@ struct VkPhysicalDeviceCooperativeMatrix2FeaturesNV {
 
 namespace forge::vk {
 
-// "VK_ERROR_OUT_OF_DEVICE_MEMORY".
+// Of a failure: "VK_ERROR_OUT_OF_DEVICE_MEMORY".
 std::string_view ResultName(VkResult r);
 
 // OK, or the failure of `call` by its name.  errors: Aborted (device lost), ResourceExhausted

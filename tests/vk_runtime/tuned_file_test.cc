@@ -12,7 +12,7 @@ namespace {
 
 class TunedFileTest : public ::testing::Test {
  protected:
-  TunedFile Read(bool use_file = true) const { return TunedFile::Read(queries_, use_file); }
+  TunedFile Read(bool use_file = true) const { return TunedFile(queries_, use_file); }
   std::filesystem::path Path() const {
     for (const auto& entry : std::filesystem::directory_iterator(folder_ / "forge"))
       return entry.path();
