@@ -14,13 +14,14 @@ namespace {
 // Turns the launches of one region into those of a step.
 class ProgramBuilder {
  public:
-  ProgramBuilder(const NodeBody& body, uint32_t node_operands, const codegen::Program& made)
-      : body_(body), scratch_operand_(node_operands) {
+  ProgramBuilder(const NodeBody& body, uint32_t node_operands, const codegen::Program& made) {
     parts_.kernel = made.kernel;
-    for (const int64_t bytes : made.scratch_bytes) {
-      scratch_.emplace_back(parts_.scratch_bytes, bytes);
-      parts_.scratch_bytes +=
-          (static_cast<uint64_t>(bytes) + kAlignment - 1) / kAlignment * kAlignment;
+    for (const uint32_t o : body.step_operand) operands_.push_back({.step_operand = o});
+    for (const int64_t scratch : made.scratch_bytes) {
+      const auto bytes = static_cast<uint64_t>(scratch);
+      operands_.push_back(
+          {.step_operand = node_operands, .offset = parts_.scratch_bytes, .bytes = bytes});
+      parts_.scratch_bytes += (bytes + kAlignment - 1) / kAlignment * kAlignment;
     }
   }
 
@@ -29,7 +30,10 @@ class ProgramBuilder {
     planned.pipeline = std::move(pipeline);
     planned.name = launch.kernel.name;
     for (size_t i = 0; i < launch.operands.size(); ++i) {
-      FORGE_ASSIGN_OR_RETURN(LaunchOperand o, OperandOf(launch.operands[i]));
+      const auto at = static_cast<size_t>(launch.operands[i]);
+      if (at >= operands_.size())
+        return Internal("a launch binds operand {} of {}", at, operands_.size());
+      LaunchOperand o = operands_[at];
       for (const codegen::View& v : launch.kernel.views)
         if (v.space == codegen::Space::kGlobal && v.operand == static_cast<int>(i))
           o.writes |= v.writes;
@@ -49,17 +53,6 @@ class ProgramBuilder {
   }
 
  private:
-  absl::StatusOr<LaunchOperand> OperandOf(int region_operand) const {
-    const auto i = static_cast<size_t>(region_operand);
-    if (i < body_.step_operand.size()) return LaunchOperand{.step_operand = body_.step_operand[i]};
-    const size_t s = i - body_.step_operand.size();
-    if (s >= scratch_.size())
-      return Internal("a launch binds scratch {} of {}", s, scratch_.size());
-    return LaunchOperand{.step_operand = scratch_operand_,
-                         .offset = scratch_[s].first,
-                         .bytes = static_cast<uint64_t>(scratch_[s].second)};
-  }
-
   LaunchNumber NumberOf(const ir::Dim& d) {
     if (d.is_constant()) return {.constant = d.constant()};
     const auto at = std::find(parts_.scalars.begin(), parts_.scalars.end(), d);
@@ -68,9 +61,7 @@ class ProgramBuilder {
     return {.index = index};
   }
 
-  const NodeBody& body_;
-  uint32_t scratch_operand_;
-  std::vector<std::pair<uint64_t, int64_t>> scratch_;  // offset, bytes
+  std::vector<LaunchOperand> operands_;  // of the region, then its scratch
   VulkanProgram::Parts parts_;
 };
 

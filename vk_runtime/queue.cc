@@ -184,11 +184,10 @@ bool Queue::Reached(uint64_t value) {
 
 absl::Status Queue::Wait(uint64_t value, int64_t nanoseconds) {
   const auto now = [] { return std::chrono::steady_clock::now(); };
-  constexpr auto kForever = std::chrono::hours(24 * 365);
-  const auto deadline =
-      now() + (nanoseconds < 0 ? std::chrono::nanoseconds(kForever)
-                               : std::min<std::chrono::nanoseconds>(
-                                     std::chrono::nanoseconds(nanoseconds), kForever));
+  constexpr std::chrono::nanoseconds kForever = std::chrono::hours(24 * 365);
+  std::chrono::nanoseconds most(nanoseconds);
+  if (most < most.zero() || most > kForever) most = kForever;
+  const auto deadline = now() + most;
   while (true) {
     Trash trash;
     FenceRef fence;  // of the last piece up to the point

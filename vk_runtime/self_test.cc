@@ -16,9 +16,9 @@ constexpr int64_t kPatience = 20'000'000'000;  // nanoseconds
 constexpr uint8_t kUnwritten = 0xa5;
 constexpr std::string_view kExtension = ".selftest";
 
-// Runs `p` with the inputs of `r` and fills in the rest of it. False: the device wrote nothing, or
-// has no memory that could be written.
-absl::StatusOr<bool> Execute(VulkanDevice& device, const Probe& p, ProbeRun& r) {
+// What is wrong with the result of a probe; empty: nothing; nullopt: the device wrote none, or has
+// no memory that could be written.
+absl::StatusOr<std::optional<std::string>> FaultOf(VulkanDevice& device, const Probe& p) {
   const codegen::Kernel kernel = KernelOf(p, device.context()->caps());
   FORGE_RETURN_IF_ERROR(codegen::Verify(kernel, device.context()->caps()));
   const std::vector<uint32_t> words = codegen::PrintSpirv(kernel, device.context()->caps());
@@ -34,9 +34,10 @@ absl::StatusOr<bool> Execute(VulkanDevice& device, const Probe& p, ProbeRun& r) 
                   .label = kernel.name};
   const auto in = device.Allocate(Memory::kUpload, kIn),
              out = device.Allocate(Memory::kReadback, kOut);
-  if (!in.ok() || !out.ok()) return false;
+  if (!in.ok() || !out.ok()) return std::nullopt;
   const auto from = device.Map(**in), to = device.Map(**out);
-  if (!from.ok() || !to.ok()) return false;
+  if (!from.ok() || !to.ok()) return std::nullopt;
+  ProbeRun r{.a = p.input(false), .b = p.input(true), .lane = {}, .subgroup = {}, .out = {}};
   std::memcpy(from->data(), r.a.data(), sizeof(ProbeWords));
   std::memcpy(from->data() + sizeof(ProbeWords), r.b.data(), sizeof(ProbeWords));
   std::memset(to->data(), kUnwritten, to->size());
@@ -49,14 +50,9 @@ absl::StatusOr<bool> Execute(VulkanDevice& device, const Probe& p, ProbeRun& r) 
   std::memcpy(r.lane.data(), to->data(), sizeof(ProbeWords));
   std::memcpy(r.subgroup.data(), to->data() + sizeof(ProbeWords), sizeof(ProbeWords));
   std::memcpy(r.out.data(), to->data() + 2 * sizeof(ProbeWords), sizeof(ProbeWords));
-  return std::any_of(to->begin(), to->end(), [](uint8_t b) { return b != kUnwritten; });
-}
-
-// What is wrong with a probe; empty: nothing.
-absl::StatusOr<std::string> FaultOf(VulkanDevice& device, const Probe& p) {
-  ProbeRun r{.a = p.input(false), .b = p.input(true), .lane = {}, .subgroup = {}, .out = {}};
-  FORGE_ASSIGN_OR_RETURN(const bool wrote, Execute(device, p, r));
-  return wrote ? Judge(p, r) : "nothing was written";
+  if (std::all_of(to->begin(), to->end(), [](uint8_t b) { return b == kUnwritten; }))
+    return std::nullopt;
+  return Judge(p, r);
 }
 
 std::vector<Probe> ProbesOf(std::string_view feature, const codegen::Caps& caps) {
@@ -93,22 +89,20 @@ bool IsTried(std::string_view feature) {
 absl::Status RunSelfTest(VulkanDevice& device, std::span<const std::string> known,
                          Driver::Tell tell) {
   tell(SelfTestReport::Title(device.context()->queries()));
-  const Probe& plain = PlainProbe();
-  ProbeRun r{
-      .a = plain.input(false), .b = plain.input(true), .lane = {}, .subgroup = {}, .out = {}};
-  FORGE_ASSIGN_OR_RETURN(const bool computes, Execute(device, plain, r));
-  if (std::string wrong = computes ? Judge(plain, r) : ""; !wrong.empty())
-    return Unavailable("{} computes wrong sums: {}", device.info().name, wrong);
+  FORGE_ASSIGN_OR_RETURN(const std::optional<std::string> plain, FaultOf(device, PlainProbe()));
+  if (plain && !plain->empty())
+    return Unavailable("{} computes wrong sums: {}", device.info().name, *plain);
   for (const Feature& f : device.info().features) {
-    if (!computes || !f.present || !IsTried(f.name) ||
+    if (!plain || !f.present || !IsTried(f.name) ||
         std::find(known.begin(), known.end(), f.name) != known.end())
       continue;
     tell("try " + f.name);
     std::string wrong;
     for (const Probe& p : ProbesOf(f.name, device.context()->caps())) {
       if (!wrong.empty()) continue;
-      const absl::StatusOr<std::string> fault = FaultOf(device, p);
-      wrong = fault.ok() ? *fault : std::string(Message(fault.status()));
+      const auto fault = FaultOf(device, p);
+      wrong = fault.ok() ? fault->value_or("nothing was written")
+                         : std::string(Message(fault.status()));
     }
     tell(wrong.empty() ? "passed " + f.name : fmt::format("failed {}: {}", f.name, OneLine(wrong)));
     FORGE_RETURN_IF_ERROR(device.Health());
