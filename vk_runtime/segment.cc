@@ -50,12 +50,12 @@ absl::StatusOr<RecordingRef> VulkanSegment::Find(const std::vector<VulkanBufferR
   std::vector<uint64_t> key;
   for (const VulkanBufferRef& b : slots) key.push_back(b ? b->id() : 0);
   key.insert(key.end(), values.begin(), values.end());
-  ++uses_;
-  for (Entry& e : entries_)
-    if (e.key == key) {
-      e.used = uses_;
-      return e.recording;
-    }
+  const auto known =
+      std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
+  if (known != entries_.end()) {
+    std::rotate(known, known + 1, entries_.end());
+    return entries_.back().recording;
+  }
   ir::Bindings bindings;
   for (size_t i = 0; i < values.size(); ++i) bindings[step_symbols_[i]] = values[i];
   FORGE_ASSIGN_OR_RETURN(auto made, Recording::Make({.context = context_,
@@ -65,11 +65,8 @@ absl::StatusOr<RecordingRef> VulkanSegment::Find(const std::vector<VulkanBufferR
                                                      .nothing = *nothing_,
                                                      .timestamps = timestamps_}));
   // One in flight stays alive through its job.
-  if (entries_.size() == kMostRecordings)
-    entries_.erase(
-        std::min_element(entries_.begin(), entries_.end(),
-                         [](const Entry& a, const Entry& b) { return a.used < b.used; }));
-  entries_.push_back({std::move(key), std::move(made), uses_});
+  if (entries_.size() == kMostRecordings) entries_.erase(entries_.begin());
+  entries_.push_back({std::move(key), std::move(made)});
   return entries_.back().recording;
 }
 

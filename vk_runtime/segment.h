@@ -23,7 +23,6 @@ class VulkanSegment final : public Segment {
   struct Entry {
     std::vector<uint64_t> key;  // ids of the slots' buffers, then step values
     RecordingRef recording;
-    uint64_t used = 0;
   };
   absl::StatusOr<std::vector<VulkanBufferRef>> CheckSlots(const SubmitArgs& args) const;
   absl::StatusOr<RecordingRef> Find(const std::vector<VulkanBufferRef>& slots,
@@ -36,8 +35,7 @@ class VulkanSegment final : public Segment {
   std::vector<ir::SymbolRef> step_symbols_;
   std::vector<bool> written_;  // slots that a step writes
   bool timestamps_;
-  std::vector<Entry> entries_;
-  uint64_t uses_ = 0;
+  std::vector<Entry> entries_;  // the one used last at the end
   int barriers_ = 0;
   RecordingRef last_recording_;
   uint64_t last_value_ = 0;
