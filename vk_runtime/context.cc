@@ -11,7 +11,7 @@ absl::StatusOr<ContextRef> Context::Create(std::shared_ptr<Instance> instance, Q
   c->granted_ = std::move(granted);
   c->settings_ = settings;
   c->rates_ = Rates::Of(c->queries_.properties.deviceType);
-  c->family_ = ComputeFamily(c->queries_);
+  c->family_ = ComputeFamily(c->queries_).value();
   const float priority = 1.0f;
   auto queue = Typed<VkDeviceQueueCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO);
   queue.queueFamilyIndex = c->family_;

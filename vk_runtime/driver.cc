@@ -51,8 +51,7 @@ DeviceInfo Nothing(const absl::Status& why) {
   return info;
 }
 
-}  // namespace
-
+// What a device is, in words. `granted` is null where it is not usable.
 DeviceInfo Describe(const Queries& q, size_t index, const Granted* granted) {
   DeviceInfo info;
   info.id = fmt::format("vulkan:{}", index);
@@ -72,6 +71,8 @@ DeviceInfo Describe(const Queries& q, size_t index, const Granted* granted) {
                            std::to_string(q.properties.limits.maxMemoryAllocationCount));
   return info;
 }
+
+}  // namespace
 
 absl::StatusOr<const VulkanDriver::Loaded*> VulkanDriver::Load() {
   std::lock_guard lock(mutex_);
@@ -109,7 +110,7 @@ absl::Status VulkanDriver::TryFeatures(size_t index, std::span<const std::string
   // All that the driver offers: a verdict is kept for runs that hide less than this one.
   Settings all;
   all.validate = loaded->settings.validate;
-  FORGE_ASSIGN_OR_RETURN(Granted granted, Grant(*q, all, {}));
+  Granted granted = Grant(*q, all, {});
   DeviceInfo info = Describe(*q, index, &granted);
   FORGE_ASSIGN_OR_RETURN(ContextRef context,
                          Context::Create(loaded->instance, *q, std::move(granted), all));
@@ -144,10 +145,9 @@ std::vector<DeviceInfo> VulkanDriver::List() {
       continue;
     }
     const std::optional<SelfTest> test = ReadSelfTest(q);
-    absl::StatusOr<Granted> granted =
-        Grant(q, (*loaded)->settings, test ? test->failed : Failures{});
-    if (granted.ok()) Note(test ? &*test : nullptr, granted->list);
-    all.push_back(Describe(q, all.size(), granted.ok() ? &*granted : nullptr));
+    Granted granted = Grant(q, (*loaded)->settings, test ? test->failed : Failures{});
+    Note(test ? &*test : nullptr, granted.list);
+    all.push_back(Describe(q, all.size(), &granted));
   }
   return all;
 }
@@ -156,7 +156,7 @@ absl::StatusOr<DeviceRef> VulkanDriver::Open(size_t index, const DeviceOptions& 
   FORGE_ASSIGN_OR_RETURN(const Loaded* loaded, Load());
   FORGE_ASSIGN_OR_RETURN(const Queries* q, Find(*loaded, index));
   FORGE_ASSIGN_OR_RETURN(const SelfTest test, Try(*loaded, index, options.cache));
-  FORGE_ASSIGN_OR_RETURN(Granted granted, Grant(*q, loaded->settings, test.failed));
+  Granted granted = Grant(*q, loaded->settings, test.failed);
   Note(&test, granted.list);
   DeviceInfo info = Describe(*q, index, &granted);
   FORGE_ASSIGN_OR_RETURN(ContextRef context, Context::Create(loaded->instance, *q,

@@ -33,7 +33,4 @@ class VulkanDriver final : public Driver {
   std::map<size_t, SelfTest> tried_;              // under mutex_
 };
 
-// What a device is, in words. `granted` is null where it is not usable.
-DeviceInfo Describe(const Queries& q, size_t index, const Granted* granted);
-
 }  // namespace forge::vk

@@ -319,8 +319,7 @@ std::string MatrixFeature(const codegen::MatrixShape& shape) {
   return std::string(kMatrixFeatures) + shape.ToText();
 }
 
-absl::StatusOr<Granted> Grant(const Queries& q, const Settings& settings, const Failures& failed) {
-  FORGE_RETURN_IF_ERROR(CheckNames(settings.disable));
+Granted Grant(const Queries& q, const Settings& settings, const Failures& failed) {
   Granted g;
   if (!settings.guaranteed) TakeLimits(q.properties.limits, g.caps);
   for (const Row& row : kRows) {
@@ -338,31 +337,28 @@ absl::StatusOr<Granted> Grant(const Queries& q, const Settings& settings, const 
   return g;
 }
 
-uint32_t ComputeFamily(const Queries& q) {
-  int best = -1, best_score = -1;
-  for (size_t i = 0; i < q.queues.size(); ++i) {
+std::optional<uint32_t> ComputeFamily(const Queries& q) {
+  std::optional<uint32_t> best;
+  int best_score = -1;
+  for (uint32_t i = 0; i < q.queues.size(); ++i) {
     const VkQueueFamilyProperties& f = q.queues[i];
     if ((f.queueFlags & VK_QUEUE_COMPUTE_BIT) == 0 || f.queueCount == 0) continue;
     // Steps can be timed; and nothing waits behind, or is watched with, what a screen shows.
     const int score =
         (f.timestampValidBits != 0 ? 2 : 0) + ((f.queueFlags & VK_QUEUE_GRAPHICS_BIT) == 0 ? 1 : 0);
     if (score > best_score) {
-      best = static_cast<int>(i);
+      best = i;
       best_score = score;
     }
   }
-  FORGE_CHECK(best >= 0);
-  return static_cast<uint32_t>(best);
+  return best;
 }
 
 Verdict Usable(const Queries& q) {
   if (q.api < VK_API_VERSION_1_1)
     return Verdict::No(fmt::format("it speaks Vulkan {}.{}; Forge needs 1.1",
                                    VK_API_VERSION_MAJOR(q.api), VK_API_VERSION_MINOR(q.api)));
-  if (std::none_of(q.queues.begin(), q.queues.end(), [](const auto& f) {
-        return (f.queueFlags & VK_QUEUE_COMPUTE_BIT) != 0 && f.queueCount != 0;
-      }))
-    return Verdict::No("it has no compute queue");
+  if (!ComputeFamily(q)) return Verdict::No("it has no compute queue");
   if (q.properties.limits.minStorageBufferOffsetAlignment > kAlignment)
     return Verdict::No(fmt::format("it aligns storage buffers to {} bytes, more than {}",
                                    q.properties.limits.minStorageBufferOffsetAlignment,

@@ -43,8 +43,7 @@ struct Granted {
 using Failures = std::map<std::string, std::string, std::less<>>;
 
 // Features the driver offers, less the hidden ones and those that failed.
-//   errors: InvalidArgument: a name in `settings.disable` is no feature
-absl::StatusOr<Granted> Grant(const Queries& q, const Settings& settings, const Failures& failed);
+Granted Grant(const Queries& q, const Settings& settings, const Failures& failed);
 
 inline constexpr std::string_view kMatrixFeatures = "cooperative_matrix_",
                                   kElementsFeature = "cooperative_matrix_elements";
@@ -53,7 +52,7 @@ std::string MatrixFeature(const codegen::MatrixShape& shape);
 
 // Is every limit at least what Vulkan 1.1 guarantees, and is there a compute queue? No(what lacks).
 Verdict Usable(const Queries& q);
-// The queue family to compute on; FORGE_CHECKs that Usable(q).
-uint32_t ComputeFamily(const Queries& q);
+// The queue family to compute on; there is one where Usable(q).
+std::optional<uint32_t> ComputeFamily(const Queries& q);
 
 }  // namespace forge::vk

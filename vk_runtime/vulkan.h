@@ -155,5 +155,6 @@ FORGE_VK_OWNED(ShaderModule, VkShaderModule, vkCreateShaderModule, vkDestroyShad
 FORGE_VK_OWNED(CommandPool, VkCommandPool, vkCreateCommandPool, vkDestroyCommandPool);
 FORGE_VK_OWNED(QueryPool, VkQueryPool, vkCreateQueryPool, vkDestroyQueryPool);
 FORGE_VK_OWNED(Fence, VkFence, vkCreateFence, vkDestroyFence);
+#undef FORGE_VK_OWNED
 
 }  // namespace forge::vk

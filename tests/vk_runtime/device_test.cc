@@ -83,7 +83,7 @@ TEST(FeaturesTest, BelievesNoSubgroupSizeThatCannotBe) {
     q.subgroup_size.minSubgroupSize = least;
     q.subgroup_size.maxSubgroupSize = most;
     q.subgroup_size.requiredSubgroupSizeStages = VK_SHADER_STAGE_COMPUTE_BIT;
-    return Grant(q, {}, {})->caps;
+    return Grant(q, {}, {}).caps;
   };
   const codegen::Caps sound = with(32, 8, 64);
   EXPECT_TRUE(sound.subgroup_arithmetic);
