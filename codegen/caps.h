@@ -59,6 +59,7 @@ struct Caps {
   // Of kernels that use matrices, whose units are fed by the smallest subgroups that a device has.
   int64_t matrix_subgroup_size() const { return min_subgroup_size; }
 
+  // The limits.
   static constexpr Field kFields[] = {
       FieldOf<&Caps::max_workgroup_invocations>("max_workgroup_invocations",
                                                 "Invocations in a workgroup."),
@@ -73,27 +74,6 @@ struct Caps {
       FieldOf<&Caps::subgroup_size>("subgroup_size", "Invocations in a subgroup; 1 when unusable."),
       FieldOf<&Caps::min_subgroup_size>("min_subgroup_size", "Smallest size a kernel can rely on."),
       FieldOf<&Caps::max_subgroup_size>("max_subgroup_size", "Largest size a kernel can rely on."),
-      FieldOf<&Caps::runs_on_cpu>("runs_on_cpu", "Software device on the host's cores."),
-      FieldOf<&Caps::cores>("cores", "Of the host, for such a device."),
-      FieldOf<&Caps::subgroup_arithmetic>("subgroup_arithmetic",
-                                          "Reductions and scans in a subgroup."),
-      FieldOf<&Caps::subgroup_shuffle>("subgroup_shuffle", "Any-lane exchange in a subgroup."),
-      FieldOf<&Caps::subgroup_ballot>("subgroup_ballot", "Ballot and broadcast in a subgroup."),
-      FieldOf<&Caps::f16>("f16", "binary16 arithmetic."),
-      FieldOf<&Caps::f64>("f64", "binary64 arithmetic."),
-      FieldOf<&Caps::i8>("i8", "8-bit integers."),
-      FieldOf<&Caps::i16>("i16", "16-bit integers."),
-      FieldOf<&Caps::i64>("i64", "64-bit integers."),
-      FieldOf<&Caps::storage8>("storage8", "8-bit loads and stores."),
-      FieldOf<&Caps::storage16>("storage16", "16-bit loads and stores."),
-      FieldOf<&Caps::matrix_elements>("matrix_elements",
-                                      "Kernels see the elements of cooperative matrices."),
-      FieldOf<&Caps::int_dot>("int_dot", "Dot products of 4 x 8 bits."),
-      FieldOf<&Caps::int_dot_accelerated>("int_dot_accelerated", "The same, in hardware."),
-      FieldOf<&Caps::int_dot_mixed_accelerated>("int_dot_mixed_accelerated",
-                                                "The same, signed by unsigned."),
-      FieldOf<&Caps::signed_zero_inf_nan>("signed_zero_inf_nan", "f32 keeps NaN and infinity."),
-      FieldOf<&Caps::memory_model>("memory_model", "The Vulkan memory model."),
   };
 };
 
