@@ -16,32 +16,21 @@ constexpr CodeInfo kInfos[] = {
 };
 
 bool Commutes(Code c) {
-  switch (c) {
-    case Code::kAdd:
-    case Code::kMul:
-    case Code::kMin:
-    case Code::kMax:
-    case Code::kAnd:
-    case Code::kOr:
-    case Code::kXor:
-    case Code::kEq:
-      return true;
-    default:
-      return false;
-  }
+  return IsOneOf(c, {Code::kAdd, Code::kMul, Code::kMin, Code::kMax, Code::kAnd, Code::kOr,
+                     Code::kXor, Code::kEq});
 }
 
 // Has a precise form. Fma stands without the flag: it is one rounding or two on every device.
 bool MayBePrecise(Code c) {
-  return c == Code::kAdd || c == Code::kSub || c == Code::kMul || c == Code::kDiv ||
-         c == Code::kFma || c == Code::kMin || c == Code::kMax;
+  return IsOneOf(
+      c, {Code::kAdd, Code::kSub, Code::kMul, Code::kDiv, Code::kFma, Code::kMin, Code::kMax});
 }
 
 }  // namespace
 
 const CodeInfo& Info(Code code) { return kInfos[static_cast<int>(code)]; }
 
-Type Val::type() const { return b->kernel().values[id].type; }
+Type Val::type() const { return b->kernel().TypeOf(id); }
 Uniform Val::uniform() const { return b->kernel().values[id].uniform; }
 
 // ---- state --------------------------------------------------------------------------------------
@@ -67,14 +56,15 @@ bool Builder::State::IsLiteral(Val v, double value) const {
   return bits && *bits == ToBits(v.type().elem, value);
 }
 
-uint32_t Builder::State::SetArgs(std::span<const Val> args) {
-  const auto at = static_cast<uint32_t>(k.operands.size());
+void Builder::State::SetArgs(Inst& i, std::span<const Val> args) {
+  i.args = static_cast<uint32_t>(k.operands.size());
+  i.arg_count = static_cast<uint32_t>(args.size());
   for (Val a : args) k.operands.push_back(a.id);
-  return at;
 }
 
-Id Builder::State::Append(Inst i, const Type& type, uint32_t level) {
+Id Builder::State::Append(Inst i, const Type& type, std::span<const Val> args, uint32_t level) {
   const BlockId block = open[level].block;
+  SetArgs(i, args);
   i.result = NewValue(type, level);
   defs[i.result].inst = static_cast<uint32_t>(k.blocks[block].insts.size());
   k.blocks[block].insts.push_back(i);
@@ -82,7 +72,8 @@ Id Builder::State::Append(Inst i, const Type& type, uint32_t level) {
   return i.result;
 }
 
-void Builder::State::AppendEffect(Inst i) {
+void Builder::State::AppendEffect(Inst i, std::span<const Val> args) {
+  SetArgs(i, args);
   i.result_count = 0;
   k.blocks[open.back().block].insts.push_back(i);
 }
@@ -103,9 +94,7 @@ Id Builder::State::Share(Inst i, const Type& type, std::span<const Val> args, ui
   for (Val a : args) key.push_back(a.id);
   for (auto o = open.rbegin(); o != open.rend(); ++o)
     if (auto it = o->seen.find(key); it != o->seen.end()) return it->second;
-  i.args = SetArgs(args);
-  i.arg_count = static_cast<uint32_t>(args.size());
-  const Id id = Append(i, type, level);
+  const Id id = Append(i, type, args, level);
   open[level].seen.emplace(std::move(key), id);
   return id;
 }
@@ -134,8 +123,7 @@ Val Builder::Literal(Type t, double v) { return Bits(t, ToBits(t.elem, v)); }
 std::optional<uint64_t> Builder::LiteralOf(Val v) const { return state_->LiteralOf(v); }
 
 Val Builder::Bits(Type t, uint64_t bits) {
-  const Inst i{.code = Code::kLiteral, .literal = Masked(t.elem, bits)};
-  return {this, state_->Share(i, t, {}, 0)};
+  return Add({.code = Code::kLiteral, .literal = Masked(t.elem, bits)}, t, {});
 }
 
 Val Builder::Scalar(const ir::Dim& d) {
@@ -146,38 +134,50 @@ Val Builder::Scalar(const ir::Dim& d) {
 }
 
 Val Builder::ScalarAt(size_t index) {
-  return {this, state_->Share({.code = Code::kScalar, .literal = index}, kI32, {}, 0)};
+  return Add({.code = Code::kScalar, .literal = index}, kI32, {});
 }
 
 Val Builder::Builtin(BuiltinKind which) {
   const int axis = static_cast<int>(which) - static_cast<int>(BuiltinKind::kLocalX);
   if (axis >= 0 && axis < 3 && k_.workgroup[axis] == 1) return Int(0);
-  const Inst i{.code = Code::kBuiltin, .aux = static_cast<uint8_t>(which)};
-  return {this, state_->Share(i, kI32, {}, 0)};
+  return Add({.code = Code::kBuiltin, .aux = static_cast<uint8_t>(which)}, kI32, {});
 }
 
-Val Builder::Emit(Code code, Type type, std::span<const Val> list, uint8_t aux) {
-  FORGE_CHECK(Info(code).effect == Effect::kPure);
+Val Builder::Add(const Inst& i, const Type& type, absl::Span<const Val> args) {
+  State& s = *state_;
+  if (Info(i.code).effect == Effect::kPure) return s.AddPure(*this, i, type, args);
+  if (IsSilent(i.code)) {
+    s.AppendEffect(i, args);
+    return {};
+  }
+  if (i.code == Code::kLoad) {
+    const View& v = k_.views[i.view];
+    if (v.space == Space::kGlobal && !v.writes)  // stays where it is asked for: it may be guarded
+      return {this, s.Share(i, type, args, s.level())};
+  }
+  return {this, s.Append(i, type, args, s.level())};
+}
+
+Val Builder::State::AddPure(Builder& b, const Inst& i, const Type& type,
+                            std::span<const Val> list) {
   absl::InlinedVector<Val, 4> args(list.begin(), list.end());
+  auto literal = [&](Val v) { return LiteralOf(v).has_value(); };
+  // Literals stand right, so that rules look there only.
+  if (Commutes(i.code) && literal(args[0]) && !literal(args[1])) std::swap(args[0], args[1]);
+  if (Commutes(i.code) && !literal(args[1]) && args[1].id < args[0].id) std::swap(args[0], args[1]);
+  if (Val v = Simplify(b, {i.code, type, args, i.aux})) return v;
+  if (i.code == Code::kPack && args.size() == 1) args.assign(type.lanes, list[0]);
+  return {&b, Share(i, type, args, args.empty() ? 0 : OutermostLevel(args))};
+}
+
+Val Builder::Emit(Code code, Type type, absl::Span<const Val> args, uint8_t aux) {
+  FORGE_CHECK(Info(code).effect == Effect::kPure);
   const bool floats = !args.empty() && IsFloat(args[0].type().elem);
   if (state_->precise && floats && MayBePrecise(code)) aux |= kPrecise;
-  auto literal = [&](Val v) { return state_->LiteralOf(v).has_value(); };
-  // Literals stand right, so that rules look there only.
-  if (Commutes(code) && literal(args[0]) && !literal(args[1])) std::swap(args[0], args[1]);
-  if (Commutes(code) && !literal(args[1]) && args[1].id < args[0].id) std::swap(args[0], args[1]);
-  if (Val v = State::Simplify(*this, {code, type, args, aux})) return v;
-  const Inst i{.code = code, .aux = aux};
-  return {this, state_->Share(i, type, args, state_->OutermostLevel(args))};
+  return Add({.code = code, .aux = aux}, type, args);
 }
 
-Val Builder::Pack(Type t, std::span<const Val> parts) {
-  if (Val v = State::Simplify(*this, {Code::kPack, t, parts, 0})) return v;
-  const absl::InlinedVector<Val, 4> all =
-      parts.size() == 1 ? absl::InlinedVector<Val, 4>(t.lanes, parts[0])
-                        : absl::InlinedVector<Val, 4>(parts.begin(), parts.end());
-  const Inst i{.code = Code::kPack};
-  return {this, state_->Share(i, t, all, state_->OutermostLevel(all))};
-}
+Val Builder::Pack(Type t, absl::Span<const Val> parts) { return Emit(Code::kPack, t, parts); }
 
 Val Builder::Extract(Val v, int component) {
   return Emit(Code::kExtract, v.type().Lanes(1), {v}, static_cast<uint8_t>(component));
@@ -196,72 +196,46 @@ Val Builder::Convert(Val v, DType to) { return Emit(Code::kConvert, v.type().Wit
 // ---- memory, subgroups --------------------------------------------------------------------------
 
 Val Builder::Load(uint16_t view, Val index) {
-  const View& v = k_.views[view];
-  const Inst i{.code = Code::kLoad, .view = view};
-  if (v.space == Space::kGlobal && !v.writes)  // stays where it is asked for: it may be guarded
-    return {this, state_->Share(i, v.elem, {&index, 1}, state_->level())};
-  Inst load = i;
-  load.args = state_->SetArgs({&index, 1});
-  load.arg_count = 1;
-  return {this, state_->Append(load, v.elem, state_->level())};
+  return Add({.code = Code::kLoad, .view = view}, k_.views[view].elem, {index});
 }
 
 void Builder::Store(uint16_t view, Val index, Val value) {
-  const Val args[] = {index, value};
-  state_->AppendEffect(
-      {.code = Code::kStore, .view = view, .args = state_->SetArgs(args), .arg_count = 2});
+  Add({.code = Code::kStore, .view = view}, {}, {index, value});
 }
 
 Val Builder::Atomic(AtomicKind kind, uint16_t view, Val index, Val value) {
-  const Val args[] = {index, value};
-  const Inst i{.code = Code::kAtomic,
-               .aux = static_cast<uint8_t>(kind),
-               .view = view,
-               .args = state_->SetArgs(args),
-               .arg_count = 2};
-  return {this, state_->Append(i, value.type(), state_->level())};
+  return Add({.code = Code::kAtomic, .aux = static_cast<uint8_t>(kind), .view = view}, value.type(),
+             {index, value});
 }
 
-void Builder::Barrier() { state_->AppendEffect({.code = Code::kBarrier}); }
+void Builder::Barrier() { Add({.code = Code::kBarrier}, {}, {}); }
 
-Val Builder::Together(Code code, Type type, std::initializer_list<Val> args, uint8_t aux,
-                      uint16_t view) {
-  const Inst i{.code = code,
-               .aux = aux,
-               .view = view,
-               .args = state_->SetArgs(std::span(args.begin(), args.size())),
-               .arg_count = static_cast<uint32_t>(args.size())};
-  return {this, state_->Append(i, type, state_->level())};
-}
-
-Val Builder::Shuffle(Val v, Val lane) { return Together(Code::kShuffle, v.type(), {v, lane}, 0); }
+Val Builder::Shuffle(Val v, Val lane) { return Add({.code = Code::kShuffle}, v.type(), {v, lane}); }
 Val Builder::ShuffleXor(Val v, uint8_t mask) {
-  return Together(Code::kShuffleXor, v.type(), {v}, mask);
+  return Add({.code = Code::kShuffleXor, .aux = mask}, v.type(), {v});
 }
 Val Builder::SubgroupReduce(ReduceKind kind, Val v) {
-  return Together(Code::kSubgroupReduce, v.type(), {v}, static_cast<uint8_t>(kind));
+  return Add({.code = Code::kSubgroupReduce, .aux = static_cast<uint8_t>(kind)}, v.type(), {v});
 }
 Val Builder::SubgroupScan(ReduceKind kind, Val v) {
-  return Together(Code::kSubgroupScan, v.type(), {v}, static_cast<uint8_t>(kind));
+  return Add({.code = Code::kSubgroupScan, .aux = static_cast<uint8_t>(kind)}, v.type(), {v});
 }
 Val Builder::Ballot(Val condition) {
-  return Together(Code::kBallot, kU32.Lanes(4), {condition}, 0);
+  return Add({.code = Code::kBallot}, kU32.Lanes(4), {condition});
 }
 
 Val Builder::MatrixLoad(uint16_t view, const Type& matrix, Val index, Val stride,
                         bool column_major) {
-  return Together(Code::kMatrixLoad, matrix, {index, stride}, column_major ? kColumnMajor : 0,
-                  view);
+  const uint8_t layout = column_major ? kColumnMajor : 0;
+  return Add({.code = Code::kMatrixLoad, .aux = layout, .view = view}, matrix, {index, stride});
 }
 
 void Builder::MatrixStore(uint16_t view, Val index, Val stride, Val matrix) {
-  const Val args[] = {index, stride, matrix};
-  state_->AppendEffect(
-      {.code = Code::kMatrixStore, .view = view, .args = state_->SetArgs(args), .arg_count = 3});
+  Add({.code = Code::kMatrixStore, .view = view}, {}, {index, stride, matrix});
 }
 
 Val Builder::MatrixMulAdd(Val a, Val b, Val c) {
-  return Together(Code::kMatrixMulAdd, c.type(), {a, b, c}, 0);
+  return Add({.code = Code::kMatrixMulAdd}, c.type(), {a, b, c});
 }
 
 }  // namespace forge::codegen

@@ -34,9 +34,7 @@ void Builder::State::Enter(BlockId block, bool loop) {
 }
 
 void Builder::State::Leave(std::span<const Val> yields) {
-  AppendEffect({.code = Code::kYield,
-                .args = SetArgs(yields),
-                .arg_count = static_cast<uint32_t>(yields.size())});
+  AppendEffect({.code = Code::kYield}, yields);
   open.pop_back();
 }
 
@@ -53,8 +51,7 @@ Vals Builder::State::Arguments(Builder& b, BlockId block, std::span<const Val> l
 
 Vals Builder::State::Close(Builder& b, Inst control, std::span<const Val> args,
                            std::span<const Val> like) {
-  control.args = SetArgs(args);
-  control.arg_count = static_cast<uint32_t>(args.size());
+  SetArgs(control, args);
   control.result = static_cast<Id>(k.values.size());
   control.result_count = static_cast<uint16_t>(like.size());
   Vals out;

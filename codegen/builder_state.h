@@ -39,15 +39,16 @@ struct Builder::State {
   const Inst* DefOf(Val v) const { return DefOf(v.id); }
   std::optional<uint64_t> LiteralOf(Val v) const;
   bool IsLiteral(Val v, double value) const;
-  uint32_t SetArgs(std::span<const Val> args);
   uint32_t level() const { return static_cast<uint32_t>(open.size()) - 1; }
 
-  // Appends to the block open at `level`; the instruction's values get their uniformity.
-  Id Append(Inst i, const Type& type, uint32_t level);
-  void AppendEffect(Inst i);  // no value, innermost block
+  void SetArgs(Inst& i, std::span<const Val> args);
+  // Appends to the block open at `level`; the instruction's value gets its uniformity.
+  Id Append(Inst i, const Type& type, std::span<const Val> args, uint32_t level);
+  void AppendEffect(Inst i, std::span<const Val> args);  // no value, innermost block
   // The value of an equal instruction in an open block, or a new one made as far out as may be.
   Id Share(Inst i, const Type& type, std::span<const Val> args, uint32_t level);
   uint32_t OutermostLevel(std::span<const Val> args) const;
+  Val AddPure(Builder& b, const Inst& i, const Type& type, std::span<const Val> list);
 
   // What `r` is equal to without it; nothing when it is needed.  (simplify.cc)
   static Val Simplify(Builder& b, const Request& r);

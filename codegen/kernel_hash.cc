@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/kernel_hash.h"
-
 #include "base/hash.h"
+#include "codegen/kernel_ir.h"
 
 namespace forge::codegen {
 namespace {

@@ -5,14 +5,18 @@
 // pointers to pass around, because the baseline of Vulkan (logical addressing) has none; the CUDA
 // printer writes a view as a pointer and an index.
 #pragma once
+#include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
 #include "codegen/caps.h"
 #include "ir/type.h"
 
@@ -135,6 +139,27 @@ struct CodeInfo {
   ElementClass of;
 };
 const CodeInfo& Info(Code code);
+constexpr bool IsOneOf(Code code, std::initializer_list<Code> codes) {
+  return std::find(codes.begin(), codes.end(), code) != codes.end();
+}
+
+// Has no result; control but Yield has as many as it carries.
+constexpr bool IsSilent(Code code) {
+  return IsOneOf(code, {Code::kStore, Code::kMatrixStore, Code::kBarrier, Code::kYield});
+}
+
+// A column of the list above; codes that are left out have T{}.
+template <class T>
+class CodeTable {
+ public:
+  constexpr CodeTable(std::initializer_list<std::pair<Code, T>> rows) {
+    for (const auto& [code, value] : rows) values_[static_cast<size_t>(code)] = value;
+  }
+  constexpr const T& operator[](Code code) const { return values_[static_cast<size_t>(code)]; }
+
+ private:
+  std::array<T, static_cast<size_t>(Code::kYield) + 1> values_{};
+};
 
 // Flags in Inst::aux of arithmetic.
 // Floats: rounded as written, never contracted; Min and Max propagate NaN.
@@ -186,6 +211,8 @@ struct Kernel {
   std::span<const Id> ArgsOf(const Inst& i) const {
     return std::span(operands).subspan(i.args, i.arg_count);
   }
+  std::span<const Id> YieldOf(BlockId b) const { return ArgsOf(blocks[b].insts.back()); }
+  const Type& TypeOf(Id v) const { return values[v].type; }
 };
 
 // ---- building -----------------------------------------------------------------------------------
@@ -238,12 +265,12 @@ class Builder {
   using At = std::span<const std::pair<ir::SymbolRef, Val>>;
   Val Index(const ir::Dim& d, At at);
   Val Builtin(BuiltinKind which);  // i32
+  // What `i`, which is no control, says by its code, aux, view and literal, of `args`. Where it
+  // makes nothing, `type` is not looked at and there is no value.
+  Val Add(const Inst& i, const Type& type, absl::Span<const Val> args);
   // A pure instruction. kPrecise is added to `aux` as set_precise says.
-  Val Emit(Code code, Type type, std::span<const Val> args, uint8_t aux = 0);
-  Val Emit(Code code, Type type, std::initializer_list<Val> args, uint8_t aux = 0) {
-    return Emit(code, type, std::span(args.begin(), args.size()), aux);
-  }
-  Val Pack(Type t, std::span<const Val> parts);  // one part: splat
+  Val Emit(Code code, Type type, absl::Span<const Val> args, uint8_t aux = 0);
+  Val Pack(Type t, absl::Span<const Val> parts);  // one part: splat
   Val Extract(Val v, int component);
   Val Insert(Val v, Val part, int component);
   // c + the sum of four products of the bytes of two u32; the result has the type of c.
@@ -296,8 +323,6 @@ class Builder {
   };
   Vals ForMany(const Range& r, const Trips& t, Vals carried,
                absl::FunctionRef<Vals(Val i, Vals carried)> body);
-  Val Together(Code code, Type type, std::initializer_list<Val> args, uint8_t aux,
-               uint16_t view = 0);
   Kernel& k_;
   std::shared_ptr<State> state_;
 };
@@ -307,8 +332,17 @@ class Builder {
 absl::Status Verify(const Kernel& k, const Caps& caps);
 std::string ToText(const Kernel& k);
 uint64_t Hash(const Kernel& k);  // of what the printed program depends on; the name is left out
+uint64_t HashType(uint64_t seed, const Type& t);
+// Of what a kernel is to its device: subgroups, workgroup, how many scalars, views.
+uint64_t HashInterface(const Kernel& k);
 
 // ---- printers -----------------------------------------------------------------------------------
+
+// A copy that does the same with what SPIR-V promises on a device of these caps: min, max and tests
+// propagate NaN, conversions saturate, remainders take negative numbers, dot products are spelled
+// out where there are none, and so are 64-bit integers. Afterwards Min, Max, Convert and Rem mean
+// what SPIR-V's do. What nobody reads is left out; scalars and operands stay as they are.
+Kernel Lower(const Kernel& k, const Caps& caps);
 
 // A printer sees a kernel that Verify has passed, and cannot refuse. What its language says
 // otherwise or not at all (NaN in max, saturation, dot products) it spells out. Operands are bound

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lower() builds the kernel anew, instruction by instruction, so that what the rules make is
 // folded, shared and moved out of loops like everything else.
-#include "codegen/lower.h"
-
 #include <algorithm>
 #include <numeric>
 
 #include "base/status.h"
-#include "codegen/lower_wide.h"
+#include "codegen/lower_rules.h"
 
 namespace forge::codegen {
 namespace {
@@ -20,8 +18,7 @@ class Liveness {
 
  private:
   bool HasEffect(const Inst& i) const {
-    if (i.code == Code::kBarrier || i.code == Code::kMatrixStore ||
-        Info(i.code).effect == Effect::kWrites)
+    if ((IsSilent(i.code) && i.code != Code::kYield) || Info(i.code).effect == Effect::kWrites)
       return true;
     for (BlockId b = i.block; b < i.block + i.block_count; ++b)
       for (const Inst& inner : k_.blocks[b].insts)
@@ -64,7 +61,7 @@ class Lowering {
   }
 
  private:
-  bool Split(Id v) const { return split_ && IsWide(in_.values[v].type); }
+  bool Split(Id v) const { return split_ && IsWide(in_.TypeOf(v)); }
   bool Split(const Inst& i) const {
     const std::span<const Id> args = in_.ArgsOf(i);
     return (i.result_count == 1 && Split(i.result)) ||
@@ -100,15 +97,23 @@ class Lowering {
       std::vector<Id> results(i.result_count);
       std::iota(results.begin(), results.end(), i.result);
       Map(results, Control(i));
-    } else if (i.result_count == 0) {
-      Effects(i);
-    } else if (Split(i)) {
-      std::vector<Wide> x;
-      for (Id a : in_.ArgsOf(i)) x.push_back(map_[a]);
-      map_[i.result] = wide_.Apply(in_, i, x);
-    } else {
-      map_[i.result].lo = Value(i);
+      return;
     }
+    const Wide made = Split(i) ? Halved(i) : Wide{Value(i), {}};
+    if (!IsSilent(i.code)) map_[i.result] = made;
+  }
+
+  Wide Halved(const Inst& i) {
+    std::vector<Wide> x;
+    for (Id a : in_.ArgsOf(i)) x.push_back(map_[a]);
+    return wide_.Apply(in_, i, x);
+  }
+
+  Val Value(const Inst& i) {
+    const Vals x = Of(in_.ArgsOf(i));
+    const Type type = IsSilent(i.code) ? Type{} : in_.TypeOf(i.result);
+    const Val other = rules_.Apply(i, type, x);
+    return other ? other : b_.Add(i, type, x);
   }
 
   Vals Control(const Inst& i) {
@@ -136,53 +141,6 @@ class Lowering {
                   });
   }
 
-  void Effects(const Inst& i) {
-    if (i.code == Code::kBarrier) return b_.Barrier();
-    const std::span<const Id> args = in_.ArgsOf(i);
-    const Wide index = map_[args[0]], value = map_[args[1]];
-    if (i.code == Code::kMatrixStore)
-      return b_.MatrixStore(i.view, index.lo, value.lo, map_[args[2]].lo);
-    FORGE_CHECK(i.code == Code::kStore);
-    if (Split(args[1])) return wide_.Store(i.view, index.lo, value);
-    b_.Store(i.view, index.lo, value.lo);
-  }
-
-  Val Value(const Inst& i) {
-    const Vals x = Of(in_.ArgsOf(i));
-    const Type& type = in_.values[i.result].type;
-    if (Val v = rules_.Apply(i, type, x)) return v;
-    switch (i.code) {
-      case Code::kLiteral:
-        return b_.Bits(type, i.literal);
-      case Code::kScalar:
-        return b_.ScalarAt(i.literal);
-      case Code::kBuiltin:
-        return b_.Builtin(static_cast<BuiltinKind>(i.aux));
-      case Code::kPack:
-        return b_.Pack(type, x);
-      case Code::kLoad:
-        return b_.Load(i.view, x[0]);
-      case Code::kAtomic:
-        return b_.Atomic(static_cast<AtomicKind>(i.aux), i.view, x[0], x[1]);
-      case Code::kShuffle:
-        return b_.Shuffle(x[0], x[1]);
-      case Code::kShuffleXor:
-        return b_.ShuffleXor(x[0], i.aux);
-      case Code::kSubgroupReduce:
-        return b_.SubgroupReduce(static_cast<ReduceKind>(i.aux), x[0]);
-      case Code::kSubgroupScan:
-        return b_.SubgroupScan(static_cast<ReduceKind>(i.aux), x[0]);
-      case Code::kBallot:
-        return b_.Ballot(x[0]);
-      case Code::kMatrixLoad:
-        return b_.MatrixLoad(i.view, type, x[0], x[1], (i.aux & kColumnMajor) != 0);
-      case Code::kMatrixMulAdd:
-        return b_.MatrixMulAdd(x[0], x[1], x[2]);
-      default:
-        return b_.Emit(i.code, type, x, i.aux);
-    }
-  }
-
   const Kernel& in_;
   const Liveness live_;
   Builder b_;
@@ -196,15 +154,8 @@ class Lowering {
 }  // namespace
 
 Kernel Lower(const Kernel& k, const Caps& caps) {
-  Kernel out{.name = k.name,
-             .workgroup = k.workgroup,
-             .subgroup = k.subgroup,
-             .grid = k.grid,
-             .views = k.views,
-             .scalars = k.scalars,
-             .values = {},
-             .operands = {},
-             .blocks = {}};
+  Kernel out = k;
+  out.values = {}, out.operands = {}, out.blocks = {};
   if (!caps.i64) std::transform(out.views.begin(), out.views.end(), out.views.begin(), HalvesView);
   Lowering(k, out, caps).Run();
   return out;

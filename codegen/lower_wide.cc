@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/lower_wide.h"
-
 #include <cmath>
 
 #include "codegen/literal.h"
+#include "codegen/lower_rules.h"
 #include "codegen/scalar.h"
 
 namespace forge::codegen {
@@ -16,15 +15,9 @@ Val Signed(Val x) { return bitcast(x, DType::kI32); }
 }  // namespace
 
 bool HasHalves(const Kernel& k, const Inst& i) {
-  switch (i.code) {
-    case Code::kMulHigh:
-    case Code::kAtomic:
-    case Code::kSubgroupReduce:
-    case Code::kSubgroupScan:
-      return !IsWide(k.values[i.result].type);
-    default:
-      return true;
-  }
+  return !IsOneOf(i.code,
+                  {Code::kMulHigh, Code::kAtomic, Code::kSubgroupReduce, Code::kSubgroupScan}) ||
+         !IsWide(k.TypeOf(i.result));
 }
 
 View HalvesView(View v) {
@@ -114,10 +107,10 @@ Wide WideRules::DivideSigned(Code code, Wide x, Wide y) const {
   return Select(x_negative ^ y_negative, Neg(d.quotient), d.quotient);
 }
 
-Wide WideRules::EachHalf(Code code, std::span<const Wide> x) const {
-  if (x.size() == 1)
-    return {b.Emit(code, x[0].lo.type(), {x[0].lo}), b.Emit(code, x[0].hi.type(), {x[0].hi})};
-  return {Raw(code, x[0].lo, x[1].lo), Raw(code, x[0].hi, x[1].hi)};
+Wide WideRules::EachHalf(const Inst& i, const Type& type, std::span<const Wide> x) const {
+  Vals lo, hi;
+  for (const Wide& v : x) lo.push_back(v.lo), hi.push_back(v.hi ? v.hi : v.lo);
+  return {b.Add(i, Halves(type), lo), b.Add(i, Halves(type), hi)};
 }
 
 // ---- conversions --------------------------------------------------------------------------------
@@ -192,17 +185,8 @@ Wide WideRules::Bitcast(const Type& to, Wide x) const {
   return {b.Pack(Halves(to), lo), b.Pack(Halves(to), hi)};
 }
 
-// ---- lanes, memory ------------------------------------------------------------------------------
-
-Wide WideRules::Lanes(const Inst& i, std::span<const Wide> x) const {
-  if (i.code == Code::kExtract) return {b.Extract(x[0].lo, i.aux), b.Extract(x[0].hi, i.aux)};
-  if (i.code == Code::kInsert)
-    return {b.Insert(x[0].lo, x[1].lo, i.aux), b.Insert(x[0].hi, x[1].hi, i.aux)};
-  Vals lo, hi;
-  for (const Wide& part : x) lo.push_back(part.lo), hi.push_back(part.hi);
-  const Type t = kU32.Lanes(static_cast<int>(x.size()));
-  return {b.Pack(t, lo), b.Pack(t, hi)};
-}
+// ---- memory
+// --------------------------------------------------------------------------------------
 
 Wide WideRules::Load(uint16_t view, Val index, int lanes) const {
   Vals words;
@@ -230,8 +214,13 @@ void WideRules::Store(uint16_t view, Val index, Wide value) const {
 
 // ---- the switch ---------------------------------------------------------------------------------
 
-Wide WideRules::Arithmetic(const Inst& i, bool is_signed, std::span<const Wide> x) const {
+Wide WideRules::Apply(const Kernel& k, const Inst& i, std::span<const Wide> x) const {
+  const Type type = IsSilent(i.code) ? Type{} : k.TypeOf(i.result);
+  const Type from = x.empty() ? type : k.TypeOf(k.ArgsOf(i)[0]);
+  const bool is_signed = IsSigned(from.elem);
   switch (i.code) {
+    case Code::kLiteral:
+      return Literal(type, i.literal);
     case Code::kAdd:
       return Add(x[0], x[1]);
     case Code::kSub:
@@ -239,11 +228,9 @@ Wide WideRules::Arithmetic(const Inst& i, bool is_signed, std::span<const Wide> 
     case Code::kMul:
       return Mul(x[0], x[1]);
     case Code::kDiv:
-    case Code::kRem: {
-      if (is_signed) return DivideSigned(i.code, x[0], x[1]);
-      const Division d = Divide(x[0], x[1]);
-      return i.code == Code::kDiv ? d.quotient : d.remainder;
-    }
+      return is_signed ? DivideSigned(i.code, x[0], x[1]) : Divide(x[0], x[1]).quotient;
+    case Code::kRem:
+      return is_signed ? DivideSigned(i.code, x[0], x[1]) : Divide(x[0], x[1]).remainder;
     case Code::kMin:
       return Select(Lt(x[0], x[1], is_signed), x[0], x[1]);
     case Code::kMax:
@@ -262,34 +249,17 @@ Wide WideRules::Arithmetic(const Inst& i, bool is_signed, std::span<const Wide> 
       return {Lt(x[0], x[1], is_signed), {}};
     case Code::kLe:
       return {~Lt(x[1], x[0], is_signed), {}};
-    default:
-      return EachHalf(i.code, x);
-  }
-}
-
-Wide WideRules::Apply(const Kernel& k, const Inst& i, std::span<const Wide> x) const {
-  const Type& type = k.values[i.result].type;
-  switch (i.code) {
-    case Code::kLiteral:
-      return Literal(type, i.literal);
-    case Code::kSelect:
-      return Select(x[0].lo, x[1], x[2]);
     case Code::kConvert:
-      return Convert(k.values[k.ArgsOf(i)[0]].type, type, x[0]);
+      return Convert(from, type, x[0]);
     case Code::kBitcast:
       return Bitcast(type, x[0]);
-    case Code::kPack:
-    case Code::kExtract:
-    case Code::kInsert:
-      return Lanes(i, x);
     case Code::kLoad:
       return Load(i.view, x[0].lo, type.lanes);
-    case Code::kShuffle:
-      return {b.Shuffle(x[0].lo, x[1].lo), b.Shuffle(x[0].hi, x[1].lo)};
-    case Code::kShuffleXor:
-      return {b.ShuffleXor(x[0].lo, i.aux), b.ShuffleXor(x[0].hi, i.aux)};
+    case Code::kStore:
+      Store(i.view, x[0].lo, x[1]);
+      return {};
     default:
-      return Arithmetic(i, IsSigned(k.values[k.ArgsOf(i)[0]].type.elem), x);
+      return EachHalf(i, type, x);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "base/hash.h"
-#include "codegen/kernel_hash.h"
 
 namespace forge::codegen {
 

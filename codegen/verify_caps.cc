@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/status.h"
-#include "codegen/lower_wide.h"
+#include "codegen/lower_rules.h"
 #include "codegen/needs.h"
 #include "codegen/verify.h"
 

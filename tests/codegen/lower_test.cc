@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The formulas of Lower(), computed by the folder: operands are literals, so that results are too.
-#include "codegen/lower.h"
-
 #include <cmath>
 #include <limits>
 
 #include "base/hash.h"
 #include "codegen/literal.h"
-#include "codegen/lower_wide.h"
+#include "codegen/lower_rules.h"
 #include "codegen/verify.h"
 #include "tests/codegen/kernels.h"
 #include "tests/support/ir_values.h"
