@@ -3,7 +3,8 @@
 
 #include <bit>
 #include <cmath>
-#include <limits>
+#include <type_traits>
+#include <utility>
 
 namespace forge::codegen {
 namespace {
@@ -53,15 +54,14 @@ std::optional<F> FoldFloat(Code code, F a, F b, F c) {
   }
 }
 
-// On sign-extended values, in unsigned arithmetic where it may wrap.
-std::optional<int64_t> FoldSigned(Code code, int64_t a, int64_t b) {
+// Of elements extended to 64 bits, where the sign matters.
+template <class T>
+std::optional<uint64_t> FoldInteger(Code code, T a, T b) {
   switch (code) {
     case Code::kDiv:
-      if (b == 0 || b == -1) return std::nullopt;
-      return a / b;
     case Code::kRem:
-      if (b == 0 || b == -1) return std::nullopt;
-      return a % b;
+      if (b == 0 || (std::is_signed_v<T> && b == static_cast<T>(-1))) return std::nullopt;
+      return code == Code::kDiv ? a / b : a % b;
     case Code::kMin:
       return std::min(a, b);
     case Code::kMax:
@@ -70,29 +70,8 @@ std::optional<int64_t> FoldSigned(Code code, int64_t a, int64_t b) {
       return a >> b;
     case Code::kMulHigh:  // of 32 bits
       return a * b >> 32;
-    case Code::kAbs:
-      return a < 0 ? static_cast<int64_t>(-static_cast<uint64_t>(a)) : a;
-    default:
-      return std::nullopt;
-  }
-}
-
-std::optional<uint64_t> FoldUnsigned(Code code, uint64_t a, uint64_t b) {
-  switch (code) {
-    case Code::kDiv:
-      return b == 0 ? std::nullopt : std::optional(a / b);
-    case Code::kRem:
-      return b == 0 ? std::nullopt : std::optional(a % b);
-    case Code::kMin:
-      return std::min(a, b);
-    case Code::kMax:
-      return std::max(a, b);
-    case Code::kShr:
-      return a >> b;
-    case Code::kMulHigh:
-      return a * b >> 32;
-    case Code::kAbs:
-      return a;
+    case Code::kAbs:  // wraps
+      return std::is_signed_v<T> && std::cmp_less(a, 0) ? -static_cast<uint64_t>(a) : a;
     default:
       return std::nullopt;
   }
@@ -165,11 +144,9 @@ std::optional<uint64_t> FoldArithmetic(const Folding& f, std::span<const uint64_
   if ((f.code == Code::kShl || f.code == Code::kShr) && b >= static_cast<uint64_t>(BitWidth(f.arg)))
     return std::nullopt;
   std::optional<uint64_t> r = FoldBits(f.code, a, b);
-  if (!r && IsSigned(f.arg)) {
-    r = FoldSigned(f.code, IntegerOf(f.arg, a), IntegerOf(f.arg, b));
-  } else if (!r) {
-    r = FoldUnsigned(f.code, a, b);
-  }
+  if (!r)
+    r = IsSigned(f.arg) ? FoldInteger(f.code, IntegerOf(f.arg, a), IntegerOf(f.arg, b))
+                        : FoldInteger(f.code, a, b);
   return r ? std::optional(Masked(f.result, *r)) : std::nullopt;
 }
 

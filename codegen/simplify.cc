@@ -163,54 +163,22 @@ Val Extract(const Facts& f) {
 
 Val Undo(const Facts& f) { return f.Made(f.code) ? f.Inner(0) : Val{}; }
 
-Val Apply(const Facts& f) {
-  switch (f.code) {
-    case Code::kAdd:
-      return Add(f);
-    case Code::kSub:
-      return Sub(f);
-    case Code::kMul:
-      return Mul(f);
-    case Code::kDiv:
-      return Div(f);
-    case Code::kRem:
-      return Rem(f);
-    case Code::kMin:
-    case Code::kMax:
-      return MinMax(f);
-    case Code::kAnd:
-    case Code::kOr:
-    case Code::kXor:
-      return Logic(f);
-    case Code::kShl:
-    case Code::kShr:
-      return f.Is(0) ? f.x : Val{};
-    case Code::kEq:
-    case Code::kLt:
-    case Code::kLe:
-      return Compare(f);
-    case Code::kSelect:
-      return Select(f);
-    case Code::kConvert:
-      return Convert(f);
-    case Code::kBitcast:
-      return Bitcast(f);
-    case Code::kNot:
-    case Code::kNeg:
-      return Undo(f);
-    case Code::kAbs:
-      return f.floats || IsSigned(f.type.elem) ? Val{} : f.x;
-    case Code::kPack:
-      return Pack(f);
-    case Code::kExtract:
-      return Extract(f);
-    default:
-      return {};
-  }
-}
+Val ShiftByZero(const Facts& f) { return f.Is(0) ? f.x : Val{}; }
+Val Abs(const Facts& f) { return f.floats || IsSigned(f.type.elem) ? Val{} : f.x; }
+
+constexpr CodeTable<Val (*)(const Facts&)> kRules = {
+    {Code::kAdd, Add},       {Code::kSub, Sub},         {Code::kMul, Mul},
+    {Code::kDiv, Div},       {Code::kRem, Rem},         {Code::kMin, MinMax},
+    {Code::kMax, MinMax},    {Code::kAnd, Logic},       {Code::kOr, Logic},
+    {Code::kXor, Logic},     {Code::kShl, ShiftByZero}, {Code::kShr, ShiftByZero},
+    {Code::kEq, Compare},    {Code::kLt, Compare},      {Code::kLe, Compare},
+    {Code::kSelect, Select}, {Code::kConvert, Convert}, {Code::kBitcast, Bitcast},
+    {Code::kNot, Undo},      {Code::kNeg, Undo},        {Code::kAbs, Abs},
+    {Code::kPack, Pack},     {Code::kExtract, Extract},
+};
 
 bool Foldable(Code c) {
-  return c != Code::kPack && c != Code::kExtract && c != Code::kInsert && c != Code::kDot4;
+  return !IsOneOf(c, {Code::kPack, Code::kExtract, Code::kInsert, Code::kDot4});
 }
 
 }  // namespace
@@ -225,7 +193,8 @@ Val Builder::State::Simplify(Builder& b, const Request& r) {
     const Folding f{r.code, r.type.elem, r.args[0].type().elem};
     if (const auto bits = FoldLiterals(f, literals)) return b.Bits(r.type, *bits);
   }
-  return Apply({b, s, r});
+  const auto rule = kRules[r.code];
+  return rule != nullptr ? rule({b, s, r}) : Val{};
 }
 
 }  // namespace forge::codegen
