@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "codegen/analysis.h"
 #include "codegen/builder_state.h"
 #include "codegen/literal.h"
-#include "codegen/uniform.h"
 
 namespace forge::codegen {
 namespace {

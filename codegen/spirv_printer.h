@@ -6,7 +6,7 @@
 #include <map>
 
 #include "absl/container/flat_hash_set.h"
-#include "codegen/needs.h"
+#include "codegen/analysis.h"
 #include "codegen/spirv_module.h"
 
 namespace forge::codegen {

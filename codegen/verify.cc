@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/status.h"
-#include "codegen/uniform.h"
+#include "codegen/analysis.h"
 
 namespace forge::codegen {
 namespace {

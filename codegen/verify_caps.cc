@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "codegen/analysis.h"
 #include "codegen/lower_rules.h"
-#include "codegen/needs.h"
 #include "codegen/verify.h"
 
 namespace forge::codegen {

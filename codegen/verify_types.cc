@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/status.h"
-#include "codegen/captures.h"
+#include "codegen/analysis.h"
 #include "codegen/literal.h"
 #include "codegen/verify.h"
 

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/uniform.h"
+#include "codegen/analysis.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 namespace forge::codegen {
 namespace {
 
 Uniform OfBuiltin(BuiltinKind kind) {
-  switch (kind) {
-    case BuiltinKind::kWorkgroupX:
-    case BuiltinKind::kWorkgroupY:
-    case BuiltinKind::kWorkgroupZ:
-      return Uniform::kWorkgroup;
-    case BuiltinKind::kSubgroup:
-      return Uniform::kSubgroup;
-    default:
-      return Uniform::kInvocation;
-  }
+  if (kind <= BuiltinKind::kWorkgroupZ) return Uniform::kWorkgroup;
+  return kind == BuiltinKind::kSubgroup ? Uniform::kSubgroup : Uniform::kInvocation;
 }
 
 // Without a race, all who read an element of shared memory between two barriers read the same.
@@ -24,10 +18,6 @@ Uniform OfLoad(const View& v, Uniform index) {
   if (v.space == Space::kPrivate) return Uniform::kInvocation;
   if (v.space == Space::kShared) return std::min(index, Uniform::kWorkgroup);
   return v.writes ? Uniform::kInvocation : index;
-}
-
-std::span<const Id> YieldOf(const Kernel& k, BlockId block) {
-  return k.ArgsOf(k.blocks[block].insts.back());
 }
 
 // Lowers each carried value to what is carried into the next iteration; says whether any fell.
@@ -46,8 +36,8 @@ void PropagateIf(Kernel& k, const Inst& i) {
   PropagateUniform(k, i.block + 1);
   const Uniform condition = UniformOfControl(k, i);
   for (uint32_t n = 0; n < i.result_count; ++n) {
-    const Uniform yes = k.values[YieldOf(k, i.block)[n]].uniform;
-    const Uniform no = k.values[YieldOf(k, i.block + 1)[n]].uniform;
+    const Uniform yes = k.values[k.YieldOf(i.block)[n]].uniform;
+    const Uniform no = k.values[k.YieldOf(i.block + 1)[n]].uniform;
     k.values[i.result + n].uniform = std::min({condition, yes, no});
   }
 }
@@ -60,7 +50,7 @@ void PropagateFor(Kernel& k, const Inst& i) {
   k.values[arguments[0]].uniform = std::min(uniform(args[0]), uniform(args[2]));
   for (size_t n = 0; n < carried.size(); ++n) k.values[carried[n]].uniform = uniform(args[3 + n]);
   do PropagateUniform(k, i.block);
-  while (Lower(k, carried, YieldOf(k, i.block)));
+  while (Lower(k, carried, k.YieldOf(i.block)));
   const Uniform trips = UniformOfControl(k, i);
   for (size_t n = 0; n < carried.size(); ++n)
     k.values[i.result + n].uniform = std::min(trips, uniform(carried[n]));
@@ -78,10 +68,70 @@ void PropagateWhile(Kernel& k, const Inst& i) {
     set(body, test);
     PropagateUniform(k, i.block);
     PropagateUniform(k, i.block + 1);
-  } while (Lower(k, test, YieldOf(k, i.block + 1)));
+  } while (Lower(k, test, k.YieldOf(i.block + 1)));
   const Uniform trips = UniformOfControl(k, i);
   for (size_t n = 0; n < args.size(); ++n)
     k.values[i.result + n].uniform = std::min(trips, k.values[test[n]].uniform);
+}
+
+struct Collector {
+  const Kernel& k;
+  std::set<Id> used, made;
+  std::set<uint16_t> views;
+
+  void Block(BlockId block) {
+    made.insert(k.blocks[block].arguments.begin(), k.blocks[block].arguments.end());
+    for (const Inst& i : k.blocks[block].insts) {
+      used.insert(k.ArgsOf(i).begin(), k.ArgsOf(i).end());
+      for (uint32_t n = 0; n < i.result_count; ++n) made.insert(i.result + n);
+      if (Info(i.code).effect == Effect::kReads || Info(i.code).effect == Effect::kWrites)
+        views.insert(i.view);
+      for (uint32_t n = 0; n < i.block_count; ++n) Block(i.block + n);
+    }
+  }
+};
+
+void NeedArithmetic(Needs& n, DType t) {
+  if (t == DType::kF16) n.f16 = true;
+  if (t == DType::kF32) n.f32 = true;
+  if (t == DType::kI8 || t == DType::kU8) n.i8 = true;
+  if (t == DType::kI16 || t == DType::kU16) n.i16 = true;
+}
+
+// These have no form that only stores.
+void NeedWide(Needs& n, DType t) {
+  if (t == DType::kF64) n.f64 = true;
+  if (t == DType::kI64 || t == DType::kU64) n.i64 = true;
+}
+
+void NeedView(Needs& n, const View& v) {
+  NeedWide(n, v.elem.elem);
+  if (v.space != Space::kGlobal) return NeedArithmetic(n, v.elem.elem);
+  const int width = BitWidth(v.elem.elem);
+  n.storage8 |= width == 8;
+  n.storage16 |= width == 16;
+}
+
+constexpr CodeTable<bool Needs::*> kFeatures = {
+    {Code::kShuffle, &Needs::subgroup_shuffle},
+    {Code::kShuffleXor, &Needs::subgroup_shuffle},
+    {Code::kSubgroupReduce, &Needs::subgroup_arithmetic},
+    {Code::kSubgroupScan, &Needs::subgroup_arithmetic},
+    {Code::kBallot, &Needs::subgroup_ballot},
+    {Code::kDot4, &Needs::int_dot},
+    {Code::kMatrixLoad, &Needs::matrices},
+    {Code::kMatrixMulAdd, &Needs::matrices},
+    {Code::kForElements, &Needs::matrix_elements},
+};
+
+void NeedInst(Needs& n, const Kernel& k, const Inst& i) {
+  if (const auto feature = kFeatures[i.code]) n.*feature = true;
+  const auto builtin = static_cast<BuiltinKind>(i.aux);
+  n.subgroup_basic |= i.code == Code::kBuiltin && builtin >= BuiltinKind::kLane;
+  // A narrow literal is made by converting a wide one where it is all there is.
+  if (IsOneOf(i.code, {Code::kLoad, Code::kStore, Code::kConvert, Code::kLiteral})) return;
+  for (Id a : k.ArgsOf(i)) NeedArithmetic(n, k.TypeOf(a).elem);
+  for (uint32_t r = 0; r < i.result_count; ++r) NeedArithmetic(n, k.TypeOf(i.result + r).elem);
 }
 
 }  // namespace
@@ -90,7 +140,7 @@ Uniform UniformOfControl(const Kernel& k, const Inst& i) {
   if (i.code == Code::kForElements) return Uniform::kInvocation;  // some hold more elements
   std::span<const Id> by = k.ArgsOf(i);
   if (i.code == Code::kFor) by = by.first(3);
-  if (i.code == Code::kWhile) by = YieldOf(k, i.block);
+  if (i.code == Code::kWhile) by = k.YieldOf(i.block);
   Uniform least = Uniform::kGrid;
   for (Id v : by) least = std::min(least, k.values[v].uniform);
   return least;
@@ -135,6 +185,25 @@ void PropagateUniform(Kernel& k, BlockId block) {
       k.values[i.result].uniform = UniformOf(k, i);
     }
   }
+}
+
+Captures CapturesOf(const Kernel& k, BlockId block) {
+  Collector c{k, {}, {}, {}};
+  c.Block(block);
+  Captures out;
+  std::set_difference(c.used.begin(), c.used.end(), c.made.begin(), c.made.end(),
+                      std::back_inserter(out.values));
+  out.views.assign(c.views.begin(), c.views.end());
+  return out;
+}
+
+Needs NeedsOf(const Kernel& k) {
+  Needs n;
+  for (const View& v : k.views) NeedView(n, v);
+  for (const ValueInfo& v : k.values) NeedWide(n, v.type.elem);
+  for (const Block& b : k.blocks)
+    for (const Inst& i : b.insts) NeedInst(n, k, i);
+  return n;
 }
 
 }  // namespace forge::codegen

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be read off a kernel.
+#pragma once
+#include "codegen/kernel_ir.h"
+
+namespace forge::codegen {
+
+// ---- who is sure to see the same value: one rule for an instruction, one walk for a block -------
+
+// The uniformity of what a plain instruction (no If, For, While) makes of its operands.
+Uniform UniformOf(const Kernel& k, const Inst& i);
+// How uniformly the body of an If, For or While runs: what decides is made already.
+Uniform UniformOfControl(const Kernel& k, const Inst& i);
+// Recomputes everything made below `block`, whose arguments are known. Loops are assumed uniform
+// and corrected until nothing changes.
+void PropagateUniform(Kernel& k, BlockId block);
+// The same for the results of one If, For or While and all within.
+void PropagateUniform(Kernel& k, const Inst& control);
+
+// ---- captures -----------------------------------------------------------------------------------
+
+// What a block, with those inside of it, takes from outside.
+struct Captures {
+  std::vector<Id> values;       // ascending
+  std::vector<uint16_t> views;  // ascending
+};
+Captures CapturesOf(const Kernel& k, BlockId block);
+
+// ---- needs --------------------------------------------------------------------------------------
+
+// The optional features a kernel uses: what the verifier compares with a device's, and what a
+// printer declares. Narrow types that are only loaded, converted and stored need no arithmetic.
+struct Needs {
+  bool f16 = false, f64 = false, i8 = false, i16 = false, i64 = false;
+  bool storage8 = false, storage16 = false;
+  bool subgroup_basic = false, subgroup_arithmetic = false, subgroup_shuffle = false;
+  bool subgroup_ballot = false, int_dot = false, f32 = false;
+  bool matrices = false, matrix_elements = false;
+};
+Needs NeedsOf(const Kernel& k);
+
+}  // namespace forge::codegen
