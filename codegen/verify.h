@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of Verify(). All errors are Internal; those of types say only what is wrong.
+// The parts of Verify().
 #pragma once
 #include "codegen/kernel_ir.h"
 
 namespace forge::codegen {
 
-absl::Status VerifyStructure(const Kernel& k);               // everything but the device
-absl::Status VerifyType(const Type& t);                      // does it exist?
-absl::Status VerifyTypes(const Kernel& k, const Inst& i);    // operands and results, in bounds
-absl::Status VerifyYields(const Kernel& k, const Inst& i);   // of control
-absl::Status VerifyCaps(const Kernel& k, const Caps& caps);  // limits and features
+// What is wrong, the kernel left out; empty: nothing.
+using Fault = std::string;
+
+Fault VerifyStructure(const Kernel& k);               // everything but the device
+Fault VerifyCaps(const Kernel& k, const Caps& caps);  // limits and features
+Fault VerifyType(const Type& t);                      // does it exist?
+Fault VerifyTypes(const Kernel& k, const Inst& i);    // operands and results, in bounds
+Fault VerifyYields(const Kernel& k, const Inst& i);   // of control
 
 // The instruction in one line, its regions left out.
 std::string ToText(const Kernel& k, const Inst& i);

@@ -29,7 +29,7 @@ int64_t Operands(const Kernel& k) {
   return last + 1;
 }
 
-absl::Status Limits(const Kernel& k, const Caps& caps) {
+Fault Limits(const Kernel& k, const Caps& caps) {
   const auto& w = k.workgroup;
   const struct {
     std::string_view what;
@@ -45,33 +45,29 @@ absl::Status Limits(const Kernel& k, const Caps& caps) {
        caps.max_scalar_bytes},
   };
   for (const auto& r : rows)
-    if (r.used > r.limit)
-      return Internal("kernel '{}': {} {}, the device has {}", k.name, r.used, r.what, r.limit);
-  if (w[0] == 0 || w[1] == 0 || w[2] == 0)
-    return Internal("kernel '{}': its workgroup is empty", k.name);
+    if (r.used > r.limit) return fmt::format("{} {}, the device has {}", r.used, r.what, r.limit);
+  if (w[0] == 0 || w[1] == 0 || w[2] == 0) return "its workgroup is empty";
   if (k.subgroup != 0 &&
       (k.subgroup < caps.min_subgroup_size || k.subgroup > caps.max_subgroup_size))
-    return Internal("kernel '{}': no subgroups of {}", k.name, k.subgroup);
-  return absl::OkStatus();
+    return fmt::format("no subgroups of {}", k.subgroup);
+  return {};
 }
 
 // Does the device multiply matrices of these shapes?
-absl::Status Matrices(const Kernel& k, const Caps& caps) {
+Fault Matrices(const Kernel& k, const Caps& caps) {
   for (const Block& block : k.blocks)
     for (const Inst& i : block.insts) {
       if (i.code != Code::kMatrixMulAdd) continue;
       const std::span<const Id> args = k.ArgsOf(i);
-      const Type &a = k.values[args[0]].type, &b = k.values[args[1]].type,
-                 &c = k.values[args[2]].type;
+      const Type &a = k.TypeOf(args[0]), &b = k.TypeOf(args[1]), &c = k.TypeOf(args[2]);
       const auto same = [&](const MatrixShape& s) {
         return s.a == a.elem && s.b == b.elem && s.c == c.elem && s.m == c.rows && s.n == c.cols &&
                s.k == a.cols && !s.workgroup_scope;
       };
       if (std::none_of(caps.matrices.begin(), caps.matrices.end(), same))
-        return Internal("kernel '{}': no matrices {} = {} {}", k.name, ToText(c), ToText(a),
-                        ToText(b));
+        return fmt::format("no matrices {} = {} {}", ToText(c), ToText(a), ToText(b));
     }
-  return absl::OkStatus();
+  return {};
 }
 
 // Can all 64-bit integers be halved?
@@ -84,9 +80,9 @@ bool Splits(const Kernel& k) {
 
 }  // namespace
 
-absl::Status VerifyCaps(const Kernel& k, const Caps& caps) {
-  FORGE_RETURN_IF_ERROR(Limits(k, caps));
-  FORGE_RETURN_IF_ERROR(Matrices(k, caps));
+Fault VerifyCaps(const Kernel& k, const Caps& caps) {
+  if (Fault f = Limits(k, caps); !f.empty()) return f;
+  if (Fault f = Matrices(k, caps); !f.empty()) return f;
   const Needs n = NeedsOf(k);
   const struct {
     std::string_view what;
@@ -107,9 +103,8 @@ absl::Status VerifyCaps(const Kernel& k, const Caps& caps) {
       {"elements of cooperative matrices", n.matrix_elements, caps.matrix_elements},
   };
   for (const auto& r : rows)
-    if (r.needed && !r.present)
-      return Internal("kernel '{}': needs {}, which the device lacks", k.name, r.what);
-  return absl::OkStatus();
+    if (r.needed && !r.present) return fmt::format("needs {}, which the device lacks", r.what);
+  return {};
 }
 
 }  // namespace forge::codegen
