@@ -79,13 +79,20 @@ SpirvPrinter::Word SpirvPrinter::Constant(const Type& t, uint64_t bits) {
     one = m_.DeclareConstant(bits ? Op::OpConstantTrue : Op::OpConstantFalse, element, {});
   } else {
     const Word words[] = {static_cast<Word>(bits), static_cast<Word>(bits >> 32)};
-    one = m_.DeclareConstant(Op::OpConstant, element,
-                             std::span(words, BitWidth(t.elem) > 32 ? 2 : 1));
+    one = m_.DeclareConstant(Op::OpConstant, element, {words, BitWidth(t.elem) > 32 ? 2u : 1u});
   }
-  if (t.is_matrix()) return m_.DeclareConstant(Op::OpConstantComposite, TypeOf(t), {&one, 1});
+  if (t.is_matrix()) return m_.DeclareConstant(Op::OpConstantComposite, TypeOf(t), {one});
   if (t.lanes == 1) return one;
   const std::vector<Word> all(t.lanes, one);
   return m_.DeclareConstant(Op::OpConstantComposite, TypeOf(t), all);
+}
+
+SpirvPrinter::Word SpirvPrinter::DeclareVariable(spv::StorageClass s, Word type) {
+  const auto section =
+      s == spv::StorageClass::Function ? SpirvModule::kVariables : SpirvModule::kGlobals;
+  const Word variable = m_.NewId();
+  m_.Add(section, Op::OpVariable, {Pointer(s, type), variable, static_cast<Word>(s)});
+  return variable;
 }
 
 // struct { T data[]; }, one for each T; binding i of set 0 is operand i.
@@ -98,10 +105,7 @@ SpirvPrinter::Word SpirvPrinter::DeclareGlobalView(const View& v, bool aliased) 
     m_.Decorate(block, spv::Decoration::Block);
     m_.DecorateMember(block, 0, spv::Decoration::Offset, {0});
   }
-  const Word variable = m_.NewId();
-  m_.Add(SpirvModule::kGlobals, Op::OpVariable,
-         {Pointer(spv::StorageClass::StorageBuffer, block), variable,
-          static_cast<Word>(spv::StorageClass::StorageBuffer)});
+  const Word variable = DeclareVariable(spv::StorageClass::StorageBuffer, block);
   m_.Decorate(variable, spv::Decoration::DescriptorSet, {0});
   m_.Decorate(variable, spv::Decoration::Binding, {static_cast<Word>(v.operand)});
   m_.Decorate(variable, aliased ? spv::Decoration::Aliased : spv::Decoration::Restrict);
@@ -120,39 +124,28 @@ void SpirvPrinter::DeclareViews() {
       views_.push_back(variable);
       continue;
     }
-    const bool shared = v.space == Space::kShared;
-    const auto storage = shared ? spv::StorageClass::Workgroup : spv::StorageClass::Function;
     const Word array = m_.DeclareType(Op::OpTypeArray, {TypeOf(v.elem), U32(v.extent)});
-    views_.push_back(m_.NewId());
-    m_.Add(shared ? SpirvModule::kGlobals : SpirvModule::kVariables, Op::OpVariable,
-           {Pointer(storage, array), views_.back(), static_cast<Word>(storage)});
+    views_.push_back(DeclareVariable(StorageOf(v.space), array));
     m_.Name(views_.back(), v.name);
   }
 }
 
 void SpirvPrinter::DeclareScalars() {
   if (k_.scalars.empty()) return;
-  std::vector<Word> members(k_.scalars.size(), ElementType(DType::kI32));
+  const std::vector<Word> members(k_.scalars.size(), ElementType(DType::kI32));
   const Word block = m_.NewId();
-  members.insert(members.begin(), block);
-  m_.Add(SpirvModule::kGlobals, Op::OpTypeStruct, members);
+  m_.Add(SpirvModule::kGlobals, Op::OpTypeStruct, {block}, members);
   m_.Decorate(block, spv::Decoration::Block);
   for (Word n = 0; n < k_.scalars.size(); ++n)
     m_.DecorateMember(block, n, spv::Decoration::Offset, {4 * n});
-  scalars_ = m_.NewId();
-  m_.Add(SpirvModule::kGlobals, Op::OpVariable,
-         {Pointer(spv::StorageClass::PushConstant, block), scalars_,
-          static_cast<Word>(spv::StorageClass::PushConstant)});
+  scalars_ = DeclareVariable(spv::StorageClass::PushConstant, block);
   m_.Name(scalars_, "scalars");
 }
 
 SpirvPrinter::Word SpirvPrinter::DeclareInput(spv::BuiltIn builtin, Word type) {
   Word& variable = inputs_[static_cast<Word>(builtin)];
   if (variable != 0) return variable;
-  variable = m_.NewId();
-  m_.Add(SpirvModule::kGlobals, Op::OpVariable,
-         {Pointer(spv::StorageClass::Input, type), variable,
-          static_cast<Word>(spv::StorageClass::Input)});
+  variable = DeclareVariable(spv::StorageClass::Input, type);
   m_.Decorate(variable, spv::Decoration::BuiltIn, {static_cast<Word>(builtin)});
   return variable;
 }
@@ -162,12 +155,10 @@ void SpirvPrinter::DeclareEntryPoint(Word function) {
   for (const auto& [builtin, variable] : inputs_) interface.push_back(variable);
   m_.EntryPoint(function, "main", interface);
   m_.Name(function, k_.name);
-  const auto mode = [&](spv::ExecutionMode e, std::initializer_list<Word> literals) {
-    std::vector<Word> words{function, static_cast<Word>(e)};
-    words.insert(words.end(), literals.begin(), literals.end());
-    m_.Add(SpirvModule::kModes, Op::OpExecutionMode, words);
+  const auto mode = [&](spv::ExecutionMode e, SpirvModule::Words literals) {
+    m_.Add(SpirvModule::kModes, Op::OpExecutionMode, {function, static_cast<Word>(e)}, literals);
   };
-  mode(spv::ExecutionMode::LocalSize, {k_.workgroup[0], k_.workgroup[1], k_.workgroup[2]});
+  mode(spv::ExecutionMode::LocalSize, k_.workgroup);
   if (needs_.f32 && caps_.signed_zero_inf_nan)
     mode(spv::ExecutionMode::SignedZeroInfNanPreserve, {32});
 }

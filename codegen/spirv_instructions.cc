@@ -20,46 +20,42 @@ constexpr Word W(GLSLstd450 op) { return kExtended | static_cast<Word>(op); }
 struct Row {
   Word of_float = 0, of_signed = 0, of_unsigned = 0, of_bool = 0;
 };
-struct Table {
-  Row rows[256];
-  constexpr Table() {
-    auto at = [&](Code c) -> Row& { return rows[static_cast<int>(c)]; };
-    at(Code::kAdd) = {W(Op::OpFAdd), W(Op::OpIAdd), W(Op::OpIAdd)};
-    at(Code::kSub) = {W(Op::OpFSub), W(Op::OpISub), W(Op::OpISub)};
-    at(Code::kMul) = {W(Op::OpFMul), W(Op::OpIMul), W(Op::OpIMul)};
-    at(Code::kDiv) = {W(Op::OpFDiv), W(Op::OpSDiv), W(Op::OpUDiv)};
-    at(Code::kRem) = {0, W(Op::OpSRem), W(Op::OpUMod)};
-    at(Code::kMin) = {W(GLSLstd450FMin), W(GLSLstd450SMin), W(GLSLstd450UMin)};
-    at(Code::kMax) = {W(GLSLstd450FMax), W(GLSLstd450SMax), W(GLSLstd450UMax)};
-    at(Code::kFma) = {W(GLSLstd450Fma)};
-    at(Code::kAnd) = {0, W(Op::OpBitwiseAnd), W(Op::OpBitwiseAnd), W(Op::OpLogicalAnd)};
-    at(Code::kOr) = {0, W(Op::OpBitwiseOr), W(Op::OpBitwiseOr), W(Op::OpLogicalOr)};
-    at(Code::kXor) = {0, W(Op::OpBitwiseXor), W(Op::OpBitwiseXor), W(Op::OpLogicalNotEqual)};
-    at(Code::kNot) = {0, W(Op::OpNot), W(Op::OpNot), W(Op::OpLogicalNot)};
-    at(Code::kShl) = {0, W(Op::OpShiftLeftLogical), W(Op::OpShiftLeftLogical)};
-    at(Code::kShr) = {0, W(Op::OpShiftRightArithmetic), W(Op::OpShiftRightLogical)};
-    at(Code::kEq) = {W(Op::OpFOrdEqual), W(Op::OpIEqual), W(Op::OpIEqual), W(Op::OpLogicalEqual)};
-    at(Code::kLt) = {W(Op::OpFOrdLessThan), W(Op::OpSLessThan), W(Op::OpULessThan)};
-    at(Code::kLe) = {W(Op::OpFOrdLessThanEqual), W(Op::OpSLessThanEqual), W(Op::OpULessThanEqual)};
-    at(Code::kSelect) = {0, 0, 0, W(Op::OpSelect)};
-    at(Code::kNeg) = {W(Op::OpFNegate), W(Op::OpSNegate), W(Op::OpSNegate)};
-    at(Code::kAbs) = {W(GLSLstd450FAbs), W(GLSLstd450SAbs)};
-    at(Code::kSqrt) = {W(GLSLstd450Sqrt)};
-    at(Code::kRsqrt) = {W(GLSLstd450InverseSqrt)};
-    at(Code::kExp2) = {W(GLSLstd450Exp2)};
-    at(Code::kLog2) = {W(GLSLstd450Log2)};
-    at(Code::kSin) = {W(GLSLstd450Sin)};
-    at(Code::kCos) = {W(GLSLstd450Cos)};
-    at(Code::kFloor) = {W(GLSLstd450Floor)};
-    at(Code::kRoundEven) = {W(GLSLstd450RoundEven)};
-  }
-  constexpr Word Find(Code c, DType t) const {
-    const Row& r = rows[static_cast<int>(c)];
-    if (t == DType::kBool) return r.of_bool;
-    return IsFloat(t) ? r.of_float : IsSigned(t) ? r.of_signed : r.of_unsigned;
-  }
+constexpr CodeTable<Row> kOperations = {
+    {Code::kAdd, {W(Op::OpFAdd), W(Op::OpIAdd), W(Op::OpIAdd)}},
+    {Code::kSub, {W(Op::OpFSub), W(Op::OpISub), W(Op::OpISub)}},
+    {Code::kMul, {W(Op::OpFMul), W(Op::OpIMul), W(Op::OpIMul)}},
+    {Code::kDiv, {W(Op::OpFDiv), W(Op::OpSDiv), W(Op::OpUDiv)}},
+    {Code::kRem, {0, W(Op::OpSRem), W(Op::OpUMod)}},
+    {Code::kMin, {W(GLSLstd450FMin), W(GLSLstd450SMin), W(GLSLstd450UMin)}},
+    {Code::kMax, {W(GLSLstd450FMax), W(GLSLstd450SMax), W(GLSLstd450UMax)}},
+    {Code::kFma, {W(GLSLstd450Fma)}},
+    {Code::kAnd, {0, W(Op::OpBitwiseAnd), W(Op::OpBitwiseAnd), W(Op::OpLogicalAnd)}},
+    {Code::kOr, {0, W(Op::OpBitwiseOr), W(Op::OpBitwiseOr), W(Op::OpLogicalOr)}},
+    {Code::kXor, {0, W(Op::OpBitwiseXor), W(Op::OpBitwiseXor), W(Op::OpLogicalNotEqual)}},
+    {Code::kNot, {0, W(Op::OpNot), W(Op::OpNot), W(Op::OpLogicalNot)}},
+    {Code::kShl, {0, W(Op::OpShiftLeftLogical), W(Op::OpShiftLeftLogical)}},
+    {Code::kShr, {0, W(Op::OpShiftRightArithmetic), W(Op::OpShiftRightLogical)}},
+    {Code::kEq, {W(Op::OpFOrdEqual), W(Op::OpIEqual), W(Op::OpIEqual), W(Op::OpLogicalEqual)}},
+    {Code::kLt, {W(Op::OpFOrdLessThan), W(Op::OpSLessThan), W(Op::OpULessThan)}},
+    {Code::kLe, {W(Op::OpFOrdLessThanEqual), W(Op::OpSLessThanEqual), W(Op::OpULessThanEqual)}},
+    {Code::kSelect, {0, 0, 0, W(Op::OpSelect)}},
+    {Code::kNeg, {W(Op::OpFNegate), W(Op::OpSNegate), W(Op::OpSNegate)}},
+    {Code::kAbs, {W(GLSLstd450FAbs), W(GLSLstd450SAbs)}},
+    {Code::kSqrt, {W(GLSLstd450Sqrt)}},
+    {Code::kRsqrt, {W(GLSLstd450InverseSqrt)}},
+    {Code::kExp2, {W(GLSLstd450Exp2)}},
+    {Code::kLog2, {W(GLSLstd450Log2)}},
+    {Code::kSin, {W(GLSLstd450Sin)}},
+    {Code::kCos, {W(GLSLstd450Cos)}},
+    {Code::kFloor, {W(GLSLstd450Floor)}},
+    {Code::kRoundEven, {W(GLSLstd450RoundEven)}},
 };
-constexpr Table kTable;
+
+Word OperationOn(Code c, DType t) {
+  const Row& r = kOperations[c];
+  if (t == DType::kBool) return r.of_bool;
+  return IsFloat(t) ? r.of_float : IsSigned(t) ? r.of_signed : r.of_unsigned;
+}
 
 // Of ReduceKind: for floats, signed, unsigned.
 constexpr Op kReductions[][3] = {
@@ -106,9 +102,9 @@ Word SpirvPrinter::Plain(const Inst& i) {
   const std::span<const Id> args = k_.ArgsOf(i);
   DType of = ElemOf(args[0]);
   if (i.aux & kNonNegative) of = DType::kU32;
-  const Word op = kTable.Find(i.code, of);
+  const Word op = OperationOn(i.code, of);
   FORGE_CHECK(op != 0);
-  const Word type = TypeOf(k_.values[i.result].type);
+  const Word type = TypeOf(i.result);
   const std::vector<Word> operands = OfAll(args);
   const Word result = op & kExtended
                           ? m_.AddExtended(static_cast<GLSLstd450>(op & ~kExtended), type, operands)
@@ -120,7 +116,7 @@ Word SpirvPrinter::Plain(const Inst& i) {
 }
 
 Word SpirvPrinter::Literal(const Inst& i) {
-  const Type& t = k_.values[i.result].type;
+  const Type& t = k_.TypeOf(i.result);
   const bool narrow = BitWidth(t.elem) < 32 && t.elem != DType::kBool;
   const bool arithmetic = t.elem == DType::kF16   ? needs_.f16
                           : BitWidth(t.elem) == 8 ? needs_.i8
@@ -152,35 +148,35 @@ Word SpirvPrinter::LoadBuiltin(const Inst& i) {
 // Of numbers that fit: lowering has seen to the others.
 Word SpirvPrinter::Convert(const Inst& i) {
   const Id arg = k_.ArgsOf(i)[0];
-  const Type& to = k_.values[i.result].type;
-  const Type& from = k_.values[arg].type;
+  const Type &to = k_.TypeOf(i.result), &from = k_.TypeOf(arg);
   const Word type = TypeOf(to);
+  const bool from_float = IsFloat(from.elem), to_float = IsFloat(to.elem);
   if (from.elem == DType::kBool)
     return m_.AddValue(Op::OpSelect, type,
                        {Of(arg), Constant(to, ToBits(to.elem, 1)), Constant(to, 0)});
   if (to.elem == DType::kBool)
-    return m_.AddValue(IsFloat(from.elem) ? Op::OpFUnordNotEqual : Op::OpINotEqual, type,
+    return m_.AddValue(from_float ? Op::OpFUnordNotEqual : Op::OpINotEqual, type,
                        {Of(arg), Constant(from, 0)});
-  if (IsFloat(from.elem) && IsFloat(to.elem)) return m_.AddValue(Op::OpFConvert, type, {Of(arg)});
-  if (IsFloat(from.elem))
-    return m_.AddValue(IsSigned(to.elem) ? Op::OpConvertFToS : Op::OpConvertFToU, type, {Of(arg)});
-  if (IsFloat(to.elem))
-    return m_.AddValue(IsSigned(from.elem) ? Op::OpConvertSToF : Op::OpConvertUToF, type,
-                       {Of(arg)});
-  if (BitWidth(from.elem) == BitWidth(to.elem)) return Of(arg);
-  return m_.AddValue(IsSigned(from.elem) ? Op::OpSConvert : Op::OpUConvert, type, {Of(arg)});
+  if (!from_float && !to_float && BitWidth(from.elem) == BitWidth(to.elem)) return Of(arg);
+  const bool is_signed = IsSigned(from_float ? to.elem : from.elem);
+  const Op op = from_float && to_float ? Op::OpFConvert
+                : from_float           ? is_signed ? Op::OpConvertFToS : Op::OpConvertFToU
+                : to_float             ? is_signed ? Op::OpConvertSToF : Op::OpConvertUToF
+                : is_signed            ? Op::OpSConvert
+                                       : Op::OpUConvert;
+  return m_.AddValue(op, type, {Of(arg)});
 }
 
 Word SpirvPrinter::Bitcast(const Inst& i) {
   const Id arg = k_.ArgsOf(i)[0];
-  const Word type = TypeOf(k_.values[i.result].type);
+  const Word type = TypeOf(i.result);
   if (type == TypeOf(k_.values[arg].type)) return Of(arg);
   return m_.AddValue(Op::OpBitcast, type, {Of(arg)});
 }
 
 Word SpirvPrinter::Composite(const Inst& i) {
   const std::span<const Id> args = k_.ArgsOf(i);
-  const Word type = TypeOf(k_.values[i.result].type);
+  const Word type = TypeOf(i.result);
   if (i.code == Code::kPack) return m_.AddValue(Op::OpCompositeConstruct, type, OfAll(args));
   if (i.code == Code::kExtract)
     return m_.AddValue(Op::OpCompositeExtract, type, {Of(args[0]), i.aux});
@@ -188,7 +184,7 @@ Word SpirvPrinter::Composite(const Inst& i) {
 }
 
 Word SpirvPrinter::MulHigh(const Inst& i) {
-  const Type& t = k_.values[i.result].type;
+  const Type& t = k_.TypeOf(i.result);
   const Word type = TypeOf(t), both = m_.DeclareType(Op::OpTypeStruct, {type, type});
   const Word product = m_.AddValue(IsSigned(t.elem) ? Op::OpSMulExtended : Op::OpUMulExtended, both,
                                    OfAll(k_.ArgsOf(i)));
@@ -197,7 +193,7 @@ Word SpirvPrinter::MulHigh(const Inst& i) {
 
 Word SpirvPrinter::Dot4(const Inst& i) {
   const std::span<const Id> args = k_.ArgsOf(i);
-  const Word type = TypeOf(k_.values[i.result].type);
+  const Word type = TypeOf(i.result);
   const Word dot =
       m_.AddValue(kDots[i.aux], type,
                   {Of(args[0]), Of(args[1]),
@@ -210,12 +206,9 @@ Word SpirvPrinter::Dot4(const Inst& i) {
 Word SpirvPrinter::Access(const Inst& i) {
   const View& v = k_.views[i.view];
   const Word index = Of(k_.ArgsOf(i)[0]), type = TypeOf(v.elem);
-  if (v.space == Space::kGlobal)
-    return m_.AddValue(Op::OpAccessChain, Pointer(spv::StorageClass::StorageBuffer, type),
-                       {views_[i.view], U32(0), index});
-  const auto storage =
-      v.space == Space::kShared ? spv::StorageClass::Workgroup : spv::StorageClass::Function;
-  return m_.AddValue(Op::OpAccessChain, Pointer(storage, type), {views_[i.view], index});
+  std::vector<Word> words{views_[i.view], index};
+  if (v.space == Space::kGlobal) words.insert(words.begin() + 1, U32(0));
+  return m_.AddValue(Op::OpAccessChain, Pointer(StorageOf(v.space), type), words);
 }
 
 std::vector<Word> SpirvPrinter::WithMemoryOperands(const Inst& i, std::vector<Word> words) {
@@ -232,22 +225,23 @@ Word SpirvPrinter::Load(const Inst& i) {
   return m_.AddValue(Op::OpLoad, TypeOf(k_.views[i.view].elem), WithMemoryOperands(i, {Access(i)}));
 }
 
-void SpirvPrinter::Store(const Inst& i) {
-  m_.Add(SpirvModule::kBody, Op::OpStore, WithMemoryOperands(i, {Access(i), Of(k_.ArgsOf(i)[1])}));
+Word SpirvPrinter::Store(const Inst& i) {
+  Add(Op::OpStore, WithMemoryOperands(i, {Access(i), Of(k_.ArgsOf(i)[1])}));
+  return 0;
 }
 
 // ---- matrices -----------------------------------------------------------------------------------
 
 Word SpirvPrinter::MatrixLoad(const Inst& i) {
   const Word layout = i.aux & kColumnMajor ? kColumnMajorLayout : kRowMajor;
-  return m_.AddValue(kOpMatrixLoad, TypeOf(k_.values[i.result].type),
+  return m_.AddValue(kOpMatrixLoad, TypeOf(i.result),
                      WithMemoryOperands(i, {Access(i), U32(layout), Of(k_.ArgsOf(i)[1])}));
 }
 
-void SpirvPrinter::MatrixStore(const Inst& i) {
+Word SpirvPrinter::MatrixStore(const Inst& i) {
   const std::span<const Id> args = k_.ArgsOf(i);
-  m_.Add(SpirvModule::kBody, kOpMatrixStore,
-         WithMemoryOperands(i, {Access(i), Of(args[2]), U32(kRowMajor), Of(args[1])}));
+  Add(kOpMatrixStore, WithMemoryOperands(i, {Access(i), Of(args[2]), U32(kRowMajor), Of(args[1])}));
+  return 0;
 }
 
 Word SpirvPrinter::MatrixMulAdd(const Inst& i) {
@@ -258,27 +252,27 @@ Word SpirvPrinter::MatrixMulAdd(const Inst& i) {
     if (IsInt(t) && IsSigned(t)) is_signed |= kMatrixSigned[n];
   }
   if (is_signed != 0) words.push_back(is_signed);
-  return m_.AddValue(kOpMatrixMulAdd, TypeOf(k_.values[i.result].type), words);
+  return m_.AddValue(kOpMatrixMulAdd, TypeOf(i.result), words);
 }
 
 // ---- the rest -----------------------------------------------------------------------------------
 
 Word SpirvPrinter::Atomic(const Inst& i) {
-  const Type& t = k_.values[i.result].type;
+  const Type& t = k_.TypeOf(i.result);
   const Word scope = k_.views[i.view].space == Space::kShared ? kWorkgroupScope : kDeviceScope;
   return m_.AddValue(kAtomics[i.aux][IsSigned(t.elem) ? 0 : 1], TypeOf(t),
                      {Access(i), U32(scope), U32(0), Of(k_.ArgsOf(i)[1])});
 }
 
-void SpirvPrinter::Barrier() {
-  m_.Add(SpirvModule::kBody, Op::OpControlBarrier,
-         {U32(kWorkgroupScope), U32(kWorkgroupScope),
-          U32(kAcquireRelease | kUniformMemory | kWorkgroupMemory)});
+Word SpirvPrinter::Barrier(const Inst&) {
+  Add(Op::OpControlBarrier, {U32(kWorkgroupScope), U32(kWorkgroupScope),
+                             U32(kAcquireRelease | kUniformMemory | kWorkgroupMemory)});
+  return 0;
 }
 
 Word SpirvPrinter::Subgroup(const Inst& i) {
   const std::span<const Id> args = k_.ArgsOf(i);
-  const Type& t = k_.values[i.result].type;
+  const Type& t = k_.TypeOf(i.result);
   const Word type = TypeOf(t), scope = U32(kSubgroupScope), value = Of(args[0]);
   switch (i.code) {
     case Code::kShuffle:
@@ -294,45 +288,6 @@ Word SpirvPrinter::Subgroup(const Inst& i) {
                                                  : spv::GroupOperation::Reduce;
   const Op op = kReductions[i.aux][IsFloat(t.elem) ? 0 : IsSigned(t.elem) ? 1 : 2];
   return m_.AddValue(op, type, {scope, static_cast<Word>(how), value});
-}
-
-Word SpirvPrinter::Value(const Inst& i) {
-  switch (i.code) {
-    case Code::kLiteral:
-      return Literal(i);
-    case Code::kScalar:
-      return LoadScalar(i);
-    case Code::kBuiltin:
-      return LoadBuiltin(i);
-    case Code::kConvert:
-      return Convert(i);
-    case Code::kBitcast:
-      return Bitcast(i);
-    case Code::kPack:
-    case Code::kExtract:
-    case Code::kInsert:
-      return Composite(i);
-    case Code::kMulHigh:
-      return MulHigh(i);
-    case Code::kDot4:
-      return Dot4(i);
-    case Code::kLoad:
-      return Load(i);
-    case Code::kMatrixLoad:
-      return MatrixLoad(i);
-    case Code::kMatrixMulAdd:
-      return MatrixMulAdd(i);
-    case Code::kAtomic:
-      return Atomic(i);
-    case Code::kShuffle:
-    case Code::kShuffleXor:
-    case Code::kBallot:
-    case Code::kSubgroupReduce:
-    case Code::kSubgroupScan:
-      return Subgroup(i);
-    default:
-      return Plain(i);
-  }
 }
 
 }  // namespace forge::codegen

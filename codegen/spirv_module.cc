@@ -19,10 +19,16 @@ void AppendString(std::vector<Word>& out, std::string_view s) {
     out[at + n / 4] |= static_cast<Word>(static_cast<uint8_t>(s[n])) << (n % 4 * 8);
 }
 
-std::vector<Word> WithString(std::initializer_list<Word> words, std::string_view s) {
-  std::vector<Word> out(words);
+std::vector<Word> WithString(SpirvModule::Words words, std::string_view s) {
+  std::vector<Word> out(words.begin(), words.end());
   AppendString(out, s);
   return out;
+}
+
+std::vector<Word> KeyOf(spv::Op op, Word type, SpirvModule::Words operands) {
+  std::vector<Word> key{static_cast<Word>(op), type};
+  key.insert(key.end(), operands.begin(), operands.end());
+  return key;
 }
 
 }  // namespace
@@ -38,17 +44,18 @@ SpirvModule::SpirvModule(bool vulkan_memory) {
        static_cast<Word>(vulkan_memory ? spv::MemoryModel::Vulkan : spv::MemoryModel::GLSL450)});
 }
 
-void SpirvModule::Add(Section s, spv::Op op, Words operands) {
-  FORGE_CHECK(operands.size() < kMostWords);
-  sections_[s].push_back(static_cast<Word>(operands.size() + 1) << 16 | static_cast<Word>(op));
-  sections_[s].insert(sections_[s].end(), operands.begin(), operands.end());
+void SpirvModule::Add(Section s, spv::Op op, Words operands, Words more) {
+  const size_t words = 1 + operands.size() + more.size();
+  FORGE_CHECK(words <= kMostWords);
+  std::vector<Word>& out = sections_[s];
+  out.push_back(static_cast<Word>(words) << 16 | static_cast<Word>(op));
+  out.insert(out.end(), operands.begin(), operands.end());
+  out.insert(out.end(), more.begin(), more.end());
 }
 
 Word SpirvModule::AddValue(spv::Op op, Word type, Words operands) {
   const Word result = NewId();
-  std::vector<Word> words{type, result};
-  words.insert(words.end(), operands.begin(), operands.end());
-  Add(kBody, op, words);
+  Add(kBody, op, {type, result}, operands);
   return result;
 }
 
@@ -57,59 +64,38 @@ Word SpirvModule::AddExtended(GLSLstd450 op, Word type, Words operands) {
     extended_ = NewId();
     Add(kImports, spv::Op::OpExtInstImport, WithString({extended_}, "GLSL.std.450"));
   }
-  std::vector<Word> words{extended_, static_cast<Word>(op)};
-  words.insert(words.end(), operands.begin(), operands.end());
-  return AddValue(spv::Op::OpExtInst, type, words);
+  const Word result = NewId();
+  Add(kBody, spv::Op::OpExtInst, {type, result, extended_, static_cast<Word>(op)}, operands);
+  return result;
 }
 
-Word SpirvModule::Declared(spv::Op op, Words operands, size_t result_at) {
-  std::vector<Word> key{static_cast<Word>(op)};
-  key.insert(key.end(), operands.begin(), operands.end());
-  const auto [it, added] = declared_.try_emplace(std::move(key), next_);
+// Types have their result first, constants their type and then their result.
+Word SpirvModule::DeclareConstant(spv::Op op, Word type, Words operands) {
+  const auto [it, added] = declared_.try_emplace(KeyOf(op, type, operands), next_);
   if (!added) return it->second;
-  std::vector<Word> words(operands.begin(), operands.end());
-  words.insert(words.begin() + static_cast<ptrdiff_t>(result_at), NewId());
-  Add(kGlobals, op, words);
+  const Word front[] = {type, NewId()};
+  Add(kGlobals, op, Words(front).subspan(type == kNoType ? 1 : 0), operands);
   return it->second;
 }
 
-Word SpirvModule::DeclareType(spv::Op op, Words operands) { return Declared(op, operands, 0); }
-
-Word SpirvModule::DeclareConstant(spv::Op op, Word type, Words operands) {
-  std::vector<Word> words{type};
-  words.insert(words.end(), operands.begin(), operands.end());
-  return Declared(op, words, 1);
-}
-
-Word SpirvModule::DeclareConstant(Word u32_type, Word value) {
-  return DeclareConstant(spv::Op::OpConstant, u32_type, Words(&value, 1));
+void SpirvModule::AddOnce(Section s, spv::Op op, Words operands) {
+  if (declared_.try_emplace(KeyOf(op, kNoType, operands), 0).second) Add(s, op, operands);
 }
 
 void SpirvModule::Capability(spv::Capability c) {
-  if (declared_.try_emplace({static_cast<Word>(spv::Op::OpCapability), static_cast<Word>(c)}, 0)
-          .second)
-    Add(kCapabilities, spv::Op::OpCapability, {static_cast<Word>(c)});
+  AddOnce(kCapabilities, spv::Op::OpCapability, {static_cast<Word>(c)});
 }
 
 void SpirvModule::Extension(std::string_view name) {
-  const std::vector<Word> words = WithString({}, name);
-  std::vector<Word> key{static_cast<Word>(spv::Op::OpExtension)};
-  key.insert(key.end(), words.begin(), words.end());
-  if (declared_.try_emplace(std::move(key), 0).second)
-    Add(kExtensions, spv::Op::OpExtension, words);
+  AddOnce(kExtensions, spv::Op::OpExtension, WithString({}, name));
 }
 
-void SpirvModule::Decorate(Word id, spv::Decoration d, std::initializer_list<Word> literals) {
-  std::vector<Word> words{id, static_cast<Word>(d)};
-  words.insert(words.end(), literals.begin(), literals.end());
-  Add(kDecorations, spv::Op::OpDecorate, words);
+void SpirvModule::Decorate(Word id, spv::Decoration d, Words literals) {
+  Add(kDecorations, spv::Op::OpDecorate, {id, static_cast<Word>(d)}, literals);
 }
 
-void SpirvModule::DecorateMember(Word id, Word member, spv::Decoration d,
-                                 std::initializer_list<Word> literals) {
-  std::vector<Word> words{id, member, static_cast<Word>(d)};
-  words.insert(words.end(), literals.begin(), literals.end());
-  Add(kDecorations, spv::Op::OpMemberDecorate, words);
+void SpirvModule::DecorateMember(Word id, Word member, spv::Decoration d, Words literals) {
+  Add(kDecorations, spv::Op::OpMemberDecorate, {id, member, static_cast<Word>(d)}, literals);
 }
 
 void SpirvModule::Name(Word id, std::string_view name) {
@@ -117,10 +103,8 @@ void SpirvModule::Name(Word id, std::string_view name) {
 }
 
 void SpirvModule::EntryPoint(Word function, std::string_view name, Words interface) {
-  std::vector<Word> words =
-      WithString({static_cast<Word>(spv::ExecutionModel::GLCompute), function}, name);
-  words.insert(words.end(), interface.begin(), interface.end());
-  Add(kEntryPoints, spv::Op::OpEntryPoint, words);
+  const Word model = static_cast<Word>(spv::ExecutionModel::GLCompute);
+  Add(kEntryPoints, spv::Op::OpEntryPoint, WithString({model, function}, name), interface);
 }
 
 void SpirvModule::AddFunction(absl::FunctionRef<void()> fill) {

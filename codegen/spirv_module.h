@@ -5,21 +5,20 @@
 #include <spirv/unified1/GLSL.std.450.h>
 
 #include <array>
-#include <initializer_list>
-#include <span>
 #include <spirv/unified1/spirv.hpp11>
 #include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
 
 namespace forge::codegen {
 
 class SpirvModule {
  public:
   using Word = uint32_t;
-  using Words = std::span<const Word>;
+  using Words = absl::Span<const Word>;
   // In the order of the SPIR-V specification, 2.4 "Logical Layout of a Module".
   enum Section : uint8_t {
     kCapabilities,
@@ -42,29 +41,17 @@ class SpirvModule {
   explicit SpirvModule(bool vulkan_memory);
   Word NewId() { return next_++; }
 
-  void Add(Section s, spv::Op op, Words operands);
-  void Add(Section s, spv::Op op, std::initializer_list<Word> operands) {
-    Add(s, op, Words(operands.begin(), operands.size()));
-  }
+  void Add(Section s, spv::Op op, Words operands, Words more = {});
   // An instruction of the body with a type and a result, which is returned.
   Word AddValue(spv::Op op, Word type, Words operands);
-  Word AddValue(spv::Op op, Word type, std::initializer_list<Word> operands) {
-    return AddValue(op, type, Words(operands.begin(), operands.size()));
-  }
   Word AddExtended(GLSLstd450 op, Word type, Words operands);
 
-  // Types have their result first, constants their type and then their result.
-  Word DeclareType(spv::Op op, Words operands);
-  Word DeclareType(spv::Op op, std::initializer_list<Word> operands) {
-    return DeclareType(op, Words(operands.begin(), operands.size()));
-  }
+  Word DeclareType(spv::Op op, Words operands) { return DeclareConstant(op, kNoType, operands); }
   Word DeclareConstant(spv::Op op, Word type, Words operands);
-  Word DeclareConstant(Word u32_type, Word value);
   void Capability(spv::Capability c);
   void Extension(std::string_view name);
-  void Decorate(Word id, spv::Decoration d, std::initializer_list<Word> literals = {});
-  void DecorateMember(Word id, Word member, spv::Decoration d,
-                      std::initializer_list<Word> literals);
+  void Decorate(Word id, spv::Decoration d, Words literals = {});
+  void DecorateMember(Word id, Word member, spv::Decoration d, Words literals);
   void Name(Word id, std::string_view name);
   void EntryPoint(Word function, std::string_view name, Words interface);
 
@@ -79,7 +66,8 @@ class SpirvModule {
   std::vector<Word> Finish() const;
 
  private:
-  Word Declared(spv::Op op, Words operands, size_t result_at);
+  static constexpr Word kNoType = 0;
+  void AddOnce(Section s, spv::Op op, Words operands);
   Word extended_ = 0;  // the imported instruction set, at its first use
   Word next_ = 1;
   std::array<std::vector<Word>, kSections> sections_;

@@ -5,7 +5,12 @@
 
 namespace forge::codegen {
 
+namespace {
+
 using spv::Op;
+using Word = SpirvModule::Word;
+
+}  // namespace
 
 std::vector<uint32_t> SpirvPrinter::Print() {
   ids_.resize(k_.values.size());
@@ -19,63 +24,66 @@ std::vector<uint32_t> SpirvPrinter::Print() {
          {none, function, 0, m_.DeclareType(Op::OpTypeFunction, {none})});
   m_.Add(SpirvModule::kFunction, Op::OpLabel, {here_});
   PrintBlock(0);
-  m_.Add(SpirvModule::kBody, Op::OpReturn, {});
+  Add(Op::OpReturn, {});
   DeclareEntryPoint(function);
   return m_.Finish();
 }
 
-std::vector<SpirvPrinter::Word> SpirvPrinter::OfAll(std::span<const Id> v) const {
+std::vector<Word> SpirvPrinter::OfAll(std::span<const Id> v) const {
   std::vector<Word> out;
   for (Id id : v) out.push_back(Of(id));
   return out;
 }
 
-std::span<const Id> SpirvPrinter::YieldOf(BlockId b) const {
-  return k_.ArgsOf(k_.blocks[b].insts.back());
-}
-
 void SpirvPrinter::Enter(Word label) {
-  m_.Add(SpirvModule::kBody, Op::OpLabel, {label});
+  Add(Op::OpLabel, {label});
   here_ = label;
 }
 
 void SpirvPrinter::PrintBlock(BlockId b) {
-  for (const Inst& i : k_.blocks[b].insts) {
-    switch (i.code) {
-      case Code::kIf:
-        PrintIf(i);
-        break;
-      case Code::kFor:
-        PrintFor(i);
-        break;
-      case Code::kWhile:
-        PrintWhile(i);
-        break;
-      case Code::kForElements:
-        PrintForElements(i);
-        break;
-      case Code::kStore:
-        Store(i);
-        break;
-      case Code::kMatrixStore:
-        MatrixStore(i);
-        break;
-      case Code::kBarrier:
-        Barrier();
-        break;
-      case Code::kYield:
-        break;
-      default:
-        ids_[i.result] = Value(i);
-    }
+  using Self = SpirvPrinter;
+  using Print = Word (Self::*)(const Inst&);
+  static constexpr CodeTable<Print> kOther = {
+      {Code::kLiteral, &Self::Literal},
+      {Code::kScalar, &Self::LoadScalar},
+      {Code::kBuiltin, &Self::LoadBuiltin},
+      {Code::kConvert, &Self::Convert},
+      {Code::kBitcast, &Self::Bitcast},
+      {Code::kPack, &Self::Composite},
+      {Code::kExtract, &Self::Composite},
+      {Code::kInsert, &Self::Composite},
+      {Code::kMulHigh, &Self::MulHigh},
+      {Code::kDot4, &Self::Dot4},
+      {Code::kLoad, &Self::Load},
+      {Code::kStore, &Self::Store},
+      {Code::kAtomic, &Self::Atomic},
+      {Code::kMatrixLoad, &Self::MatrixLoad},
+      {Code::kMatrixStore, &Self::MatrixStore},
+      {Code::kMatrixMulAdd, &Self::MatrixMulAdd},
+      {Code::kBarrier, &Self::Barrier},
+      {Code::kShuffle, &Self::Subgroup},
+      {Code::kShuffleXor, &Self::Subgroup},
+      {Code::kBallot, &Self::Subgroup},
+      {Code::kSubgroupReduce, &Self::Subgroup},
+      {Code::kSubgroupScan, &Self::Subgroup},
+      {Code::kIf, &Self::PrintIf},
+      {Code::kFor, &Self::PrintFor},
+      {Code::kWhile, &Self::PrintWhile},
+      {Code::kForElements, &Self::PrintForElements},
+  };
+  const std::vector<Inst>& insts = k_.blocks[b].insts;
+  for (const Inst& i : std::span(insts).first(insts.size() - 1)) {
+    const Print other = kOther[i.code];
+    const Word made = other != nullptr ? (this->*other)(i) : Plain(i);
+    if (made != 0) ids_[i.result] = made;
   }
 }
 
-void SpirvPrinter::PrintIf(const Inst& i) {
+Word SpirvPrinter::PrintIf(const Inst& i) {
   const Word yes = m_.NewId(), done = m_.NewId();
   const bool has_else = k_.blocks[i.block + 1].insts.size() > 1 || i.result_count > 0;
   const Word no = has_else ? m_.NewId() : done;
-  m_.Add(SpirvModule::kBody, Op::OpSelectionMerge, {done, 0});
+  Add(Op::OpSelectionMerge, {done, 0});
   BranchIf(Of(k_.ArgsOf(i)[0]), yes, no);
   Enter(yes);
   PrintBlock(i.block);
@@ -89,10 +97,10 @@ void SpirvPrinter::PrintIf(const Inst& i) {
   const Word after_no = here_;
   Enter(done);
   for (uint32_t n = 0; n < i.result_count; ++n) {
-    const Id a = YieldOf(i.block)[n], b = YieldOf(i.block + 1)[n];
-    ids_[i.result + n] =
-        m_.AddValue(Op::OpPhi, TypeOf(k_.values[a].type), {Of(a), after_yes, Of(b), after_no});
+    const Id a = k_.YieldOf(i.block)[n], b = k_.YieldOf(i.block + 1)[n];
+    ids_[i.result + n] = m_.AddValue(Op::OpPhi, TypeOf(a), {Of(a), after_yes, Of(b), after_no});
   }
+  return 0;
 }
 
 SpirvPrinter::Loop SpirvPrinter::BeginLoop(std::span<const Id> carried, std::span<const Id> first) {
@@ -101,8 +109,8 @@ SpirvPrinter::Loop SpirvPrinter::BeginLoop(std::span<const Id> carried, std::spa
   Branch(loop.head);
   Enter(loop.head);
   for (size_t n = 0; n < carried.size(); ++n) {
-    ids_[carried[n]] = m_.AddValue(Op::OpPhi, TypeOf(k_.values[carried[n]].type),
-                                   {Of(first[n]), before, 0, loop.next});
+    ids_[carried[n]] =
+        m_.AddValue(Op::OpPhi, TypeOf(carried[n]), {Of(first[n]), before, 0, loop.next});
     loop.open.push_back(m_.body_size() - 2);
   }
   return loop;
@@ -110,7 +118,7 @@ SpirvPrinter::Loop SpirvPrinter::BeginLoop(std::span<const Id> carried, std::spa
 
 void SpirvPrinter::MergeLoop(const Loop& loop, bool rolled) {
   const auto control = rolled ? spv::LoopControlMask::DontUnroll : spv::LoopControlMask::MaskNone;
-  m_.Add(SpirvModule::kBody, Op::OpLoopMerge, {loop.done, loop.next, static_cast<Word>(control)});
+  Add(Op::OpLoopMerge, {loop.done, loop.next, static_cast<Word>(control)});
 }
 
 void SpirvPrinter::EndLoop(const Loop& loop, std::span<const Word> next) {
@@ -119,7 +127,7 @@ void SpirvPrinter::EndLoop(const Loop& loop, std::span<const Word> next) {
   Enter(loop.done);
 }
 
-void SpirvPrinter::PrintFor(const Inst& i) {
+Word SpirvPrinter::PrintFor(const Inst& i) {
   const std::span<const Id> args = k_.ArgsOf(i);
   const std::span<const Id> carried = k_.blocks[i.block].arguments;
   std::vector<Id> first(args.begin() + 2, args.end());
@@ -134,14 +142,15 @@ void SpirvPrinter::PrintFor(const Inst& i) {
   PrintBlock(i.block);
   Branch(loop.next);
   Enter(loop.next);
-  std::vector<Word> next = OfAll(YieldOf(i.block));
+  std::vector<Word> next = OfAll(k_.YieldOf(i.block));
   next.insert(next.begin(),
               m_.AddValue(Op::OpIAdd, ElementType(DType::kI32), {Of(carried[0]), Of(args[2])}));
   EndLoop(loop, next);
   for (uint32_t n = 0; n < i.result_count; ++n) ids_[i.result + n] = Of(carried[n + 1]);
+  return 0;
 }
 
-void SpirvPrinter::PrintWhile(const Inst& i) {
+Word SpirvPrinter::PrintWhile(const Inst& i) {
   const std::span<const Id> carried = k_.blocks[i.block].arguments;
   const std::span<const Id> inside = k_.blocks[i.block + 1].arguments;
   const Loop loop = BeginLoop(carried, k_.ArgsOf(i));
@@ -150,46 +159,47 @@ void SpirvPrinter::PrintWhile(const Inst& i) {
   Branch(test);
   Enter(test);
   PrintBlock(i.block);
-  BranchIf(Of(YieldOf(i.block)[0]), body, loop.done);
+  BranchIf(Of(k_.YieldOf(i.block)[0]), body, loop.done);
   Enter(body);
   for (size_t n = 0; n < inside.size(); ++n) ids_[inside[n]] = Of(carried[n]);
   PrintBlock(i.block + 1);
   Branch(loop.next);
   Enter(loop.next);
-  EndLoop(loop, OfAll(YieldOf(i.block + 1)));
+  EndLoop(loop, OfAll(k_.YieldOf(i.block + 1)));
   for (uint32_t n = 0; n < i.result_count; ++n) ids_[i.result + n] = Of(carried[n]);
+  return 0;
 }
 
 // Takes a row, a column, an element and what `captured` is to the caller; gives the element.
-SpirvPrinter::Word SpirvPrinter::PrintElementFunction(const Inst& i, std::span<const Id> captured) {
+Word SpirvPrinter::PrintElementFunction(const Inst& i, std::span<const Id> captured) {
   std::vector<Id> parameters = k_.blocks[i.block].arguments;
   parameters.insert(parameters.end(), captured.begin(), captured.end());
-  const Word element = TypeOf(k_.values[parameters[2]].type);
+  const Word element = TypeOf(parameters[2]);
   std::vector<Word> signature{element};
-  for (const Id p : parameters) signature.push_back(TypeOf(k_.values[p].type));
+  for (const Id p : parameters) signature.push_back(TypeOf(p));
   const Word type = m_.DeclareType(Op::OpTypeFunction, signature), function = m_.NewId();
   const Word caller = here_;
   const std::vector<Word> outside = OfAll(captured);
   m_.AddFunction([&] {
-    m_.Add(SpirvModule::kBody, Op::OpFunction, {element, function, 0, type});
-    for (const Id p : parameters)
-      ids_[p] = m_.AddValue(Op::OpFunctionParameter, TypeOf(k_.values[p].type), {});
+    Add(Op::OpFunction, {element, function, 0, type});
+    for (const Id p : parameters) ids_[p] = m_.AddValue(Op::OpFunctionParameter, TypeOf(p), {});
     Enter(m_.NewId());
     PrintBlock(i.block);
-    m_.Add(SpirvModule::kBody, Op::OpReturnValue, {Of(parameters[2])});
+    Add(Op::OpReturnValue, {Of(parameters[2])});
   });
   here_ = caller;
   for (size_t n = 0; n < captured.size(); ++n) ids_[captured[n]] = outside[n];
   return function;
 }
 
-void SpirvPrinter::PrintForElements(const Inst& i) {
+Word SpirvPrinter::PrintForElements(const Inst& i) {
   const std::vector<Id> captured = CapturesOf(k_, i.block).values;
   const Word function = PrintElementFunction(i, captured);
   const Id matrix = k_.ArgsOf(i)[0];
   std::vector<Word> words{Of(matrix), function};
   for (const Id v : captured) words.push_back(Of(v));
-  m_.AddValue(kOpMatrixPerElement, TypeOf(k_.values[matrix].type), words);
+  m_.AddValue(kOpMatrixPerElement, TypeOf(matrix), words);
+  return 0;
 }
 
 std::vector<uint32_t> PrintSpirv(const Kernel& k, const Caps& caps) {

@@ -20,6 +20,12 @@ inline constexpr auto kOpTypeMatrix = spv::Op{4456}, kOpMatrixLoad = spv::Op{445
 inline constexpr auto kMatrixElements = spv::Capability{5432};
 inline constexpr auto kOpMatrixPerElement = spv::Op{5369};
 
+constexpr spv::StorageClass StorageOf(Space s) {
+  return s == Space::kGlobal   ? spv::StorageClass::StorageBuffer
+         : s == Space::kShared ? spv::StorageClass::Workgroup
+                               : spv::StorageClass::Function;
+}
+
 class SpirvPrinter {
  public:
   SpirvPrinter(const Kernel& k, const Caps& caps)
@@ -33,6 +39,7 @@ class SpirvPrinter {
   void DeclareFeatures();
   void DeclareViews();
   Word DeclareGlobalView(const View& v, bool aliased);
+  Word DeclareVariable(spv::StorageClass s, Word type);
   void DeclareScalars();
   Word DeclareInput(spv::BuiltIn builtin, Word type);
   void DeclareEntryPoint(Word function);
@@ -40,10 +47,12 @@ class SpirvPrinter {
   Word TypeOf(const Type& t);
   Word ElementType(DType t);
   Word Pointer(spv::StorageClass s, Word type);
-  Word U32(uint32_t v) { return m_.DeclareConstant(ElementType(DType::kU32), v); }
+  Word U32(uint32_t v) {
+    return m_.DeclareConstant(spv::Op::OpConstant, ElementType(DType::kU32), {v});
+  }
   Word Constant(const Type& t, uint64_t bits);
 
-  // Instructions: each gives the id of its result.
+  // Instructions: each gives the id of its result, or 0.
   Word Plain(const Inst& i);  // from the table
   Word Literal(const Inst& i);
   Word LoadScalar(const Inst& i);
@@ -58,28 +67,27 @@ class SpirvPrinter {
   // so is seen by other invocations after a barrier.
   std::vector<Word> WithMemoryOperands(const Inst& i, std::vector<Word> words);
   Word Load(const Inst& i);
+  Word Store(const Inst& i);
   Word Atomic(const Inst& i);
   Word Subgroup(const Inst& i);
-  void Store(const Inst& i);
   Word MatrixLoad(const Inst& i);
-  void MatrixStore(const Inst& i);
+  Word MatrixStore(const Inst& i);
   Word MatrixMulAdd(const Inst& i);
-  void Barrier();
-  Word Value(const Inst& i);
+  Word Barrier(const Inst& i);
 
-  // Blocks.
+  // Blocks. Control sets the ids of its results itself.
   void PrintBlock(BlockId b);  // all but what it yields
-  void PrintIf(const Inst& i);
-  void PrintFor(const Inst& i);
-  void PrintWhile(const Inst& i);
-  void PrintForElements(const Inst& i);
+  Word PrintIf(const Inst& i);
+  Word PrintFor(const Inst& i);
+  Word PrintWhile(const Inst& i);
+  Word PrintForElements(const Inst& i);
   Word PrintElementFunction(const Inst& i, std::span<const Id> captured);
-  std::span<const Id> YieldOf(BlockId b) const;
   void Enter(Word label);  // begins a SPIR-V block
-  void Branch(Word to) { m_.Add(SpirvModule::kBody, spv::Op::OpBranch, {to}); }
+  void Branch(Word to) { Add(spv::Op::OpBranch, {to}); }
   void BranchIf(Word condition, Word yes, Word no) {
-    m_.Add(SpirvModule::kBody, spv::Op::OpBranchConditional, {condition, yes, no});
+    Add(spv::Op::OpBranchConditional, {condition, yes, no});
   }
+  void Add(spv::Op op, SpirvModule::Words operands) { m_.Add(SpirvModule::kBody, op, operands); }
   // A loop's header has a phi for each carried value; what the next iteration gets is known at its
   // end.
   struct Loop {
@@ -92,7 +100,8 @@ class SpirvPrinter {
 
   Word Of(Id v) const { return ids_[v]; }
   std::vector<Word> OfAll(std::span<const Id> v) const;
-  DType ElemOf(Id v) const { return k_.values[v].type.elem; }
+  DType ElemOf(Id v) const { return k_.TypeOf(v).elem; }
+  Word TypeOf(Id v) { return TypeOf(k_.TypeOf(v)); }
 
   const Kernel& k_;
   const Caps& caps_;
