@@ -42,36 +42,27 @@ void PropagateIf(Kernel& k, const Inst& i) {
   }
 }
 
-void PropagateFor(Kernel& k, const Inst& i) {
-  const std::span<const Id> args = k.ArgsOf(i);
-  const std::span<const Id> arguments = k.blocks[i.block].arguments;
-  const std::span<const Id> carried = arguments.subspan(1);
-  auto uniform = [&](Id v) { return k.values[v].uniform; };
-  k.values[arguments[0]].uniform = std::min(uniform(args[0]), uniform(args[2]));
-  for (size_t n = 0; n < carried.size(); ++n) k.values[carried[n]].uniform = uniform(args[3 + n]);
-  do PropagateUniform(k, i.block);
-  while (Lower(k, carried, k.YieldOf(i.block)));
-  const Uniform trips = UniformOfControl(k, i);
-  for (size_t n = 0; n < carried.size(); ++n)
-    k.values[i.result + n].uniform = std::min(trips, uniform(carried[n]));
+void Assign(Kernel& k, std::span<const Id> to, std::span<const Id> from) {
+  for (size_t n = 0; n < to.size(); ++n) k.values[to[n]].uniform = k.values[from[n]].uniform;
 }
 
-void PropagateWhile(Kernel& k, const Inst& i) {
-  const std::span<const Id> args = k.ArgsOf(i);
-  const std::span<const Id> test = k.blocks[i.block].arguments;
-  const std::span<const Id> body = k.blocks[i.block + 1].arguments;
-  auto set = [&](std::span<const Id> to, std::span<const Id> from) {
-    for (size_t n = 0; n < to.size(); ++n) k.values[to[n]].uniform = k.values[from[n]].uniform;
-  };
-  set(test, args);
+// For and While: their last block is the body, a While's first is its test.
+void PropagateLoop(Kernel& k, const Inst& i) {
+  const auto uniform = [&](Id v) -> Uniform& { return k.values[v].uniform; };
+  const BlockId body = i.block + i.block_count - 1;
+  std::span<const Id> first = k.ArgsOf(i), carried = k.blocks[i.block].arguments;
+  if (i.code == Code::kFor) {
+    uniform(carried[0]) = std::min(uniform(first[0]), uniform(first[2]));
+    first = first.subspan(3), carried = carried.subspan(1);
+  }
+  Assign(k, carried, first);
   do {
-    set(body, test);
-    PropagateUniform(k, i.block);
-    PropagateUniform(k, i.block + 1);
-  } while (Lower(k, test, k.YieldOf(i.block + 1)));
+    if (i.code == Code::kWhile) Assign(k, k.blocks[body].arguments, carried);
+    for (BlockId b = i.block; b <= body; ++b) PropagateUniform(k, b);
+  } while (Lower(k, carried, k.YieldOf(body)));
   const Uniform trips = UniformOfControl(k, i);
-  for (size_t n = 0; n < args.size(); ++n)
-    k.values[i.result + n].uniform = std::min(trips, k.values[test[n]].uniform);
+  for (size_t n = 0; n < carried.size(); ++n)
+    uniform(i.result + static_cast<Id>(n)) = std::min(trips, uniform(carried[n]));
 }
 
 struct Collector {
@@ -172,8 +163,7 @@ Uniform UniformOf(const Kernel& k, const Inst& i) {
 
 void PropagateUniform(Kernel& k, const Inst& i) {
   if (i.code == Code::kIf) PropagateIf(k, i);
-  if (i.code == Code::kFor) PropagateFor(k, i);
-  if (i.code == Code::kWhile) PropagateWhile(k, i);
+  if (IsOneOf(i.code, {Code::kFor, Code::kWhile})) PropagateLoop(k, i);
   if (i.code == Code::kForElements) PropagateUniform(k, i.block);
 }
 
