@@ -5,11 +5,14 @@
 namespace forge::codegen {
 namespace {
 
+uint64_t Mix(uint64_t h, std::initializer_list<uint64_t> values) {
+  for (const uint64_t v : values) h = HashMix(h, v);
+  return h;
+}
+
 uint64_t HashInst(uint64_t h, const Kernel& k, const Inst& i) {
-  for (uint64_t v : {static_cast<uint64_t>(i.code), uint64_t{i.aux}, uint64_t{i.view},
-                     uint64_t{i.arg_count}, uint64_t{i.result}, uint64_t{i.result_count},
-                     uint64_t{i.block}, uint64_t{i.block_count}, i.literal})
-    h = HashMix(h, v);
+  h = Mix(h, {static_cast<uint64_t>(i.code), i.aux, i.view, i.arg_count, i.result, i.result_count,
+              i.block, i.block_count, i.literal});
   for (Id a : k.ArgsOf(i)) h = HashMix(h, a);
   return h;
 }
@@ -17,22 +20,15 @@ uint64_t HashInst(uint64_t h, const Kernel& k, const Inst& i) {
 }  // namespace
 
 uint64_t HashType(uint64_t seed, const Type& t) {
-  for (uint64_t v : {static_cast<uint64_t>(t.elem), uint64_t{t.lanes}, static_cast<uint64_t>(t.use),
-                     static_cast<uint64_t>(t.held_by), uint64_t{t.rows}, uint64_t{t.cols}})
-    seed = HashMix(seed, v);
-  return seed;
+  return Mix(seed, {static_cast<uint64_t>(t.elem), t.lanes, static_cast<uint64_t>(t.use),
+                    static_cast<uint64_t>(t.held_by), t.rows, t.cols});
 }
 
 uint64_t HashInterface(const Kernel& k) {
-  uint64_t h = HashMix(k.subgroup, k.scalars.size());
-  for (uint32_t w : k.workgroup) h = HashMix(h, w);
-  for (const View& v : k.views) {
-    h = HashType(h, v.elem);
-    for (uint64_t x :
-         {static_cast<uint64_t>(v.space), static_cast<uint64_t>(v.operand), uint64_t{v.extent},
-          uint64_t{v.reads}, uint64_t{v.writes}, uint64_t{v.aliased}})
-      h = HashMix(h, x);
-  }
+  uint64_t h = Mix(k.subgroup, {k.scalars.size(), k.workgroup[0], k.workgroup[1], k.workgroup[2]});
+  for (const View& v : k.views)
+    h = Mix(HashType(h, v.elem), {static_cast<uint64_t>(v.space), static_cast<uint64_t>(v.operand),
+                                  v.extent, v.reads, v.writes, v.aliased});
   return h;
 }
 
