@@ -16,10 +16,15 @@ constexpr std::string_view kReductionNames[] = {"sum", "min", "max", "prod"};
 constexpr std::string_view kAtomicNames[] = {"add", "min", "max", "and", "or", "exchange"};
 constexpr std::string_view kDotNames[] = {"signed", "unsigned", "mixed"};
 
-template <size_t n>
-std::string_view Pick(const std::string_view (&names)[n], uint8_t at) {
-  return at < n ? names[at] : "?";
-}
+using Names = std::span<const std::string_view>;
+constexpr CodeTable<Names> kVariants = {
+    {Code::kAtomic, kAtomicNames},
+    {Code::kSubgroupReduce, kReductionNames},
+    {Code::kSubgroupScan, kReductionNames},
+    {Code::kDot4, kDotNames},
+};
+
+std::string_view Pick(Names names, uint8_t at) { return at < names.size() ? names[at] : "?"; }
 
 // "SubgroupReduce" -> "subgroup_reduce"
 std::string Spelled(Code code) {
@@ -80,8 +85,7 @@ class Printer {
  private:
   void NameInline(const Inst& i) {
     if (i.result_count != 1 || i.result >= names_.size()) return;
-    if (i.code == Code::kLiteral)
-      names_[i.result] = LiteralText(k_.values[i.result].type, i.literal);
+    if (i.code == Code::kLiteral) names_[i.result] = LiteralText(k_.TypeOf(i.result), i.literal);
     if (i.code == Code::kScalar) names_[i.result] = fmt::format("s{}", i.literal);
   }
   static bool IsInline(const Inst& i) {
@@ -105,7 +109,7 @@ class Printer {
     if (names_[v].empty()) names_[v] = fmt::format("%{}", next_++);
     return names_[v];
   }
-  std::string Names(std::span<const Id> values) {
+  std::string NamesOf(std::span<const Id> values) {
     std::string out;
     for (Id v : values) out += (out.empty() ? "" : ", ") + Name(v);
     return out;
@@ -118,38 +122,21 @@ class Printer {
     std::string out;
     for (uint32_t n = 0; n < i.result_count && i.result + n < names_.size(); ++n) {
       if (n > 0) out += ", ";
-      out += fmt::format("{}: {}", Name(i.result + n), ToText(k_.values[i.result + n].type));
+      out += fmt::format("{}: {}", Name(i.result + n), ToText(k_.TypeOf(i.result + n)));
     }
     return out.empty() ? out : out + " = ";
   }
 
-  std::string Suffix(const Inst& i) const {
-    switch (i.code) {
-      case Code::kDiv:
-      case Code::kRem:
-        return i.aux & kNonNegative ? ".nonnegative" : "";
-      case Code::kAtomic:
-        return fmt::format(".{}", Pick(kAtomicNames, i.aux));
-      case Code::kMatrixLoad:
-        return i.aux & kColumnMajor ? ".columns" : "";
-      case Code::kSubgroupReduce:
-      case Code::kSubgroupScan:
-        return fmt::format(".{}", Pick(kReductionNames, i.aux));
-      case Code::kDot4:
-        return fmt::format(".{}", Pick(kDotNames, i.aux));
-      default:
-        return {};
-    }
+  static std::string Suffix(const Inst& i) {
+    if (!kVariants[i.code].empty()) return fmt::format(".{}", Pick(kVariants[i.code], i.aux));
+    if (IsOneOf(i.code, {Code::kDiv, Code::kRem}))
+      return i.aux & kNonNegative ? ".nonnegative" : "";
+    return i.code == Code::kMatrixLoad && (i.aux & kColumnMajor) ? ".columns" : "";
   }
 
   std::string Operation(const Inst& i) {
     const std::span<const Id> args = Args(i);
     const std::string name = Spelled(i.code) + Suffix(i);
-    const auto element = [&] {
-      const std::string_view view =
-          i.view < k_.views.size() ? std::string_view(k_.views[i.view].name) : "?";
-      return fmt::format("{}[{}]", view, args.empty() ? "?" : Name(args[0]));
-    };
     switch (i.code) {
       case Code::kBuiltin:
         return std::string(Pick(kBuiltinNames, i.aux));
@@ -157,21 +144,23 @@ class Printer {
       case Code::kScalar:
         return Name(i.result);
       case Code::kLoad:
-        return fmt::format("load {}", element());
-      case Code::kMatrixLoad:
-      case Code::kMatrixStore:
-        return fmt::format("{} {}, {}", name, element(),
-                           Names(args.last(args.empty() ? 0 : args.size() - 1)));
       case Code::kStore:
       case Code::kAtomic:
-        return fmt::format("{} {}, {}", name, element(), Names(args.last(args.empty() ? 0 : 1)));
+      case Code::kMatrixLoad:
+      case Code::kMatrixStore: {
+        const bool known = i.view < k_.views.size();
+        std::string out = fmt::format("{} {}[{}]", name, known ? k_.views[i.view].name : "?",
+                                      args.empty() ? "?" : Name(args[0]));
+        for (size_t n = 1; n < args.size(); ++n) out += ", " + Name(args[n]);
+        return out;
+      }
       case Code::kExtract:
-        return fmt::format("{}.{}", Names(args), i.aux);
+        return fmt::format("{}.{}", NamesOf(args), i.aux);
       case Code::kInsert:
       case Code::kShuffleXor:
-        return fmt::format("{} {}, {}", name, Names(args), i.aux);
+        return fmt::format("{} {}, {}", name, NamesOf(args), i.aux);
       default:
-        return args.empty() ? name : fmt::format("{} {}", name, Names(args));
+        return args.empty() ? name : fmt::format("{} {}", name, NamesOf(args));
     }
   }
 
