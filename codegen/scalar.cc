@@ -7,17 +7,17 @@
 namespace forge::codegen {
 namespace {
 
-// Repeats whichever of the two is a scalar, and emits.
-Val Binary(Code code, Val a, Val b, uint8_t aux = 0) {
-  const int lanes = std::max(a.type().lanes, b.type().lanes);
-  a = splat(a, lanes), b = splat(b, lanes);
-  return a.b->Emit(code, a.type(), {a, b}, aux);
+// Repeats those that are scalars, as often as the others have lanes.
+template <class... V>
+void Align(V&... v) {
+  const int lanes = std::max({v.type().lanes...});
+  ((v = splat(v, lanes)), ...);
 }
 
-Val Compare(Code code, Val a, Val b) {
-  const int lanes = std::max(a.type().lanes, b.type().lanes);
-  a = splat(a, lanes), b = splat(b, lanes);
-  return a.b->Emit(code, a.type().With(DType::kBool), {a, b});
+Val Binary(Code code, Val a, Val b, uint8_t aux = 0) {
+  Align(a, b);
+  const bool compares = Info(code).rule == TypeRule::kCompare;
+  return a.b->Emit(code, compares ? a.type().With(DType::kBool) : a.type(), {a, b}, aux);
 }
 
 Val Unary(Code code, Val x) { return x.b->Emit(code, x.type(), {x}); }
@@ -54,10 +54,10 @@ Val operator|(Val a, Val b) { return Binary(Code::kOr, a, b); }
 Val operator^(Val a, Val b) { return Binary(Code::kXor, a, b); }
 Val max(Val a, Val b) { return Binary(Code::kMax, a, b); }
 Val min(Val a, Val b) { return Binary(Code::kMin, a, b); }
-Val operator==(Val a, Val b) { return Compare(Code::kEq, a, b); }
+Val operator==(Val a, Val b) { return Binary(Code::kEq, a, b); }
 Val operator!=(Val a, Val b) { return ~(a == b); }
-Val operator<(Val a, Val b) { return Compare(Code::kLt, a, b); }
-Val operator<=(Val a, Val b) { return Compare(Code::kLe, a, b); }
+Val operator<(Val a, Val b) { return Binary(Code::kLt, a, b); }
+Val operator<=(Val a, Val b) { return Binary(Code::kLe, a, b); }
 Val operator>(Val a, Val b) { return b < a; }
 Val operator>=(Val a, Val b) { return b <= a; }
 
@@ -84,14 +84,12 @@ Val operator-(Val x) { return Unary(Code::kNeg, x); }
 Val operator~(Val x) { return Unary(Code::kNot, x); }
 
 Val select(Val condition, Val a, Val b) {
-  const int lanes = std::max({condition.type().lanes, a.type().lanes, b.type().lanes});
-  condition = splat(condition, lanes), a = splat(a, lanes), b = splat(b, lanes);
+  Align(condition, a, b);
   return a.b->Emit(Code::kSelect, a.type(), {condition, a, b});
 }
 
 Val fma(Val a, Val b, Val c) {
-  const int lanes = std::max({a.type().lanes, b.type().lanes, c.type().lanes});
-  a = splat(a, lanes), b = splat(b, lanes), c = splat(c, lanes);
+  Align(a, b, c);
   if (!Floats(a)) return a * b + c;
   return a.b->Emit(Code::kFma, a.type(), {a, b, c});
 }
@@ -142,8 +140,7 @@ Val tanh(Val x) { return x.type().elem == DType::kF64 ? ir::TanhF64(x) : ir::Tan
 Val erf(Val x) { return x.type().elem == DType::kF64 ? ir::ErfF64(x) : ir::ErfF32(x); }
 
 Val pow(Val x, Val y) {
-  const int lanes = std::max(x.type().lanes, y.type().lanes);
-  x = splat(x, lanes), y = splat(y, lanes);
+  Align(x, y);
   return x.type().elem == DType::kF64 ? ir::PowF64(x, y) : ir::PowF32(x, y);
 }
 
