@@ -2,6 +2,7 @@
 // The scalar of ir/ops/elementwise.h in fused kernels: a value and the element type it stands for,
 // so that narrow integers wrap at their own width and casts round.
 #pragma once
+#include "codegen/literal.h"
 #include "codegen/scalar.h"
 #include "codegen/storage.h"
 
@@ -13,7 +14,9 @@ struct Element {
 };
 
 // `x` as an element of `t`, saturating for integers.
-Val LiteralOf(Builder& b, DType t, double x);
+inline Val LiteralOf(Builder& b, DType t, double x) {
+  return b.Literal(Type{ComputeType(t)}, IsFloat(t) ? x : FloatOf(t, ToBits(t, x)));
+}
 inline Element LiteralElement(Builder& b, DType t, double x) { return {LiteralOf(b, t, x), t}; }
 inline Element Like(double x, const Element& e) { return LiteralElement(*e.v.b, e.dtype, x); }
 

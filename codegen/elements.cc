@@ -25,13 +25,6 @@ Truth Judge(const IndexMap::Range& w) {
   return Truth::kDepends;
 }
 
-// What a tensor of `t` can hold of `v`.
-double FillOf(DType t, double v) {
-  if (t == DType::kF16) return F16ToF32(F32ToF16(static_cast<float>(v)));
-  if (t == DType::kBF16) return BF16ToF32(F32ToBF16(static_cast<float>(v)));
-  return v;
-}
-
 bool Inside(const Dim& d, const Dim& extent) {
   return d.min() >= 0 && (d.max() < extent.min() || (d - extent).max() < 0);
 }
@@ -77,8 +70,10 @@ struct Elements::State {
   Val LoadOne(int operand, DType t, const Dim& flat);
   void Store(int operand, const ir::Type& type, const Dims& index, Val value);
 
-  Element Operand(const ir::Node& node, uint32_t value, const Dims& index);
-  void RunEpilogue(const Dims& index, Val anchor_result);
+  void Begin(int n);
+  Element Operand(uint32_t value, const Dims& index);
+  using Axes = std::map<ir::SymbolRef, Dim>;
+  void RunEpilogue(const ir::Node& anchor, const Axes& by, Val anchor_result);
 
   Builder& b;
   const Region& region;
@@ -103,11 +98,7 @@ Dim Elements::State::Coordinate(Val v, int64_t max, int64_t divisor) {
   if (max == 0) return 0;
   ir::SymbolRef& s = coordinates[{v.id, max, divisor}];
   if (s == nullptr) {
-    s = std::make_shared<ir::Symbol>(ir::Symbol{.name = fmt::format("c{}", at.size()),
-                                                .min = 0,
-                                                .max = max,
-                                                .divisor = divisor,
-                                                .when = ir::When::kStep});
+    s = NewCoordinate(fmt::format("c{}", at.size()), max, divisor);
     at.emplace_back(s, v);
   }
   return Dim(s);
@@ -115,13 +106,14 @@ Dim Elements::State::Coordinate(Val v, int64_t max, int64_t divisor) {
 
 ir::SymbolRef Elements::State::LaneSymbol(int n) {
   ir::SymbolRef& s = lane_symbols[static_cast<size_t>(n)];
-  if (s == nullptr)
-    s = std::make_shared<ir::Symbol>(ir::Symbol{.name = fmt::format("lane{}", n),
-                                                .min = 0,
-                                                .max = n - 1,
-                                                .divisor = 1,
-                                                .when = ir::When::kStep});
+  if (s == nullptr) s = NewCoordinate(fmt::format("lane{}", n), n - 1);
   return s;
+}
+
+void Elements::State::Begin(int n) {
+  seen.clear();
+  lanes = n;
+  lane = n > 1 ? LaneSymbol(n) : nullptr;
 }
 
 // ---- reading ------------------------------------------------------------------------------------
@@ -253,7 +245,8 @@ Element Elements::State::EvalMovement(const ir::Node& node, const Dims& index) {
     complete = condition->b == nullptr;
     if (complete) break;
   }
-  Element out = complete ? parts.back().element : LiteralElement(b, dtype, FillOf(dtype, map.fill));
+  const double fill = FloatOf(dtype, ToBits(dtype, map.fill));  // what a tensor can hold of it
+  Element out = complete ? parts.back().element : LiteralElement(b, dtype, fill);
   if (complete) parts.pop_back();
   for (size_t i = parts.size(); i-- > 0;)
     out.v = select(parts[i].condition, parts[i].element.v, out.v);
@@ -297,22 +290,18 @@ void Elements::State::Store(int operand, const ir::Type& type, const Dims& index
     storage.Store(operand, t, Index(flat.Substitute({{lane, Dim(i)}})), b.Extract(value, i));
 }
 
-Element Elements::State::Operand(const ir::Node& node, uint32_t value, const Dims& index) {
-  (void)node;
+Element Elements::State::Operand(uint32_t value, const Dims& index) {
   const auto it = finished.find(value);
   if (it != finished.end()) return it->second;
   return Eval(value, BroadcastIndex(index, body.type(value).shape()));
 }
 
-void Elements::State::RunEpilogue(const Dims& index, Val anchor_result) {
-  const ir::Node* anchor = region.anchor();
-  if (anchor == nullptr) return;
-  std::map<ir::SymbolRef, Dim> by;
-  for (size_t i = 0; i < index.size(); ++i) by.emplace(region.axes()[i], index[i]);
+// Everything that follows the anchor, of whose result `by` says which element it is.
+void Elements::State::RunEpilogue(const ir::Node& anchor, const Axes& by, Val anchor_result) {
   finished.clear();
-  finished[anchor->first_out] = {anchor_result, body.type(anchor->first_out).dtype()};
+  finished[anchor.first_out] = {anchor_result, body.type(anchor.first_out).dtype()};
   for (const ir::Node& node : body.nodes()) {
-    const Dims* place = &node == anchor ? nullptr : region.PlaceOf(node.first_out);
+    const Dims* place = &node == &anchor ? nullptr : region.PlaceOf(node.first_out);
     if (place == nullptr) continue;
     if (node.op.def().scalar == nullptr) {
       const Element same = finished.at(node.in[0]);  // a copy: the map may move what it holds
@@ -322,7 +311,7 @@ void Elements::State::RunEpilogue(const Dims& index, Val anchor_result) {
     const Dims here = Substitute(*place, by);
     std::vector<Element> in;
     in.reserve(node.in.size());
-    for (uint32_t v : node.in) in.push_back(Operand(node, v, here));
+    for (uint32_t v : node.in) in.push_back(Operand(v, here));
     finished[node.first_out] = EvalScalar(node, in);
   }
 }
@@ -341,25 +330,22 @@ Val Elements::Value(const Dim& index) { return state_->Index(index); }
 
 Val Elements::At(int anchor_operand, const Dims& index, int lanes) {
   State& s = *state_;
-  s.seen.clear();
-  s.lanes = lanes;
-  s.lane = lanes > 1 ? s.LaneSymbol(lanes) : nullptr;
+  s.Begin(lanes);
   const uint32_t value = s.region.anchor()->in[static_cast<size_t>(anchor_operand)];
   return splat(s.Eval(value, index).v, lanes);
 }
 
 void Elements::Finish(const Dims& index, Val anchor_result, int lanes) {
   State& s = *state_;
-  s.seen.clear();
-  s.lanes = lanes;
-  s.lane = lanes > 1 ? s.LaneSymbol(lanes) : nullptr;
-  s.RunEpilogue(index, anchor_result);
-  const Dims& shape = s.region.anchor_output().shape();
-  std::map<ir::SymbolRef, Dim> by;
+  s.Begin(lanes);
+  const ir::Node* anchor = s.region.anchor();
+  State::Axes by;
   for (size_t i = 0; i < index.size(); ++i) by.emplace(s.region.axes()[i], index[i]);
+  if (anchor != nullptr) s.RunEpilogue(*anchor, by, anchor_result);
+  const Dims& shape = s.region.anchor_output().shape();
   std::vector<std::pair<Dims, Val>> values;  // all are computed before the first is stored
   for (const ir::Function::Result& r : s.body.results()) {
-    const Dims* place = s.region.anchor() ? s.region.PlaceOf(r.value) : nullptr;
+    const Dims* place = anchor != nullptr ? s.region.PlaceOf(r.value) : nullptr;
     const ir::Type& type = s.body.type(r.value);
     const Dims here = place != nullptr        ? Substitute(*place, by)
                       : type.shape() == shape ? index

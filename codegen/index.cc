@@ -8,6 +8,11 @@ namespace forge::codegen {
 using ir::Dim;
 using ir::Dims;
 
+ir::SymbolRef NewCoordinate(std::string name, int64_t max, int64_t divisor) {
+  return std::make_shared<ir::Symbol>(ir::Symbol{
+      .name = std::move(name), .min = 0, .max = max, .divisor = divisor, .when = ir::When::kStep});
+}
+
 Dim Flatten(const Dims& index, const Dims& shape) {
   FORGE_CHECK(index.size() == shape.size());
   Dim flat = 0;

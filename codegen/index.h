@@ -5,6 +5,8 @@
 
 namespace forge::codegen {
 
+// A new coordinate in [0, max], a multiple of `divisor`.
+ir::SymbolRef NewCoordinate(std::string name, int64_t max, int64_t divisor = 1);
 // The number of the element at `index` of a tensor of `shape`.
 ir::Dim Flatten(const ir::Dims& index, const ir::Dims& shape);
 // The index of element `flat`, which lies inside.

@@ -17,8 +17,7 @@ std::vector<ir::SymbolRef> AxesOf(const Dims& shape) {
   std::vector<ir::SymbolRef> axes;
   axes.reserve(shape.size());
   for (size_t i = 0; i < shape.size(); ++i)
-    axes.push_back(std::make_shared<ir::Symbol>(
-        ir::Symbol{.name = fmt::format("x{}", i), .min = 0, .max = LastIndex(shape[i])}));
+    axes.push_back(NewCoordinate(fmt::format("x{}", i), LastIndex(shape[i])));
   return axes;
 }
 
@@ -167,14 +166,12 @@ int64_t Region::ArgumentsBehind(const std::vector<uint32_t>& values) const {
 }
 
 bool Region::LiesAlong(size_t axis, size_t other, int lanes) const {
-  const auto lane = std::make_shared<ir::Symbol>(
-      ir::Symbol{.name = "lane", .min = 0, .max = lanes - 1, .divisor = 1});
+  const ir::SymbolRef lane = NewCoordinate("lane", lanes - 1);
   Dims index = AsDims(axes_);
   if (index[axis].max() + 1 < lanes || anchor_output().shape()[axis].divisor() % lanes != 0)
     return false;
-  const auto block = std::make_shared<ir::Symbol>(ir::Symbol{
-      .name = "block", .min = 0, .max = index[axis].max() + 1 - lanes, .divisor = lanes});
-  index[axis] = Dim(block) + Dim(lane);
+  const int64_t last_block = index[axis].max() + 1 - lanes;
+  index[axis] = Dim(NewCoordinate("block", last_block, lanes)) + Dim(lane);
   const std::function<bool(uint32_t, const Dims&)> lies = [&](uint32_t value, const Dims& at) {
     const ir::Type& type = body_->type(value);
     const ir::Function::Origin& from = body_->origin(value);
