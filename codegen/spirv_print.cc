@@ -67,8 +67,8 @@ void SpirvPrinter::PrintBlock(BlockId b) {
       {Code::kSubgroupReduce, &Self::Subgroup},
       {Code::kSubgroupScan, &Self::Subgroup},
       {Code::kIf, &Self::PrintIf},
-      {Code::kFor, &Self::PrintFor},
-      {Code::kWhile, &Self::PrintWhile},
+      {Code::kFor, &Self::PrintLoop},
+      {Code::kWhile, &Self::PrintLoop},
       {Code::kForElements, &Self::PrintForElements},
   };
   const std::vector<Inst>& insts = k_.blocks[b].insts;
@@ -103,70 +103,51 @@ Word SpirvPrinter::PrintIf(const Inst& i) {
   return 0;
 }
 
-SpirvPrinter::Loop SpirvPrinter::BeginLoop(std::span<const Id> carried, std::span<const Id> first) {
-  Loop loop{.head = m_.NewId(), .next = m_.NewId(), .done = m_.NewId(), .open = {}};
-  const Word before = here_;
-  Branch(loop.head);
-  Enter(loop.head);
+// For and While: a phi for each value that is carried, a For's counter the first of them; what the
+// next trip gets is known at the end of the body, which is the last block.
+Word SpirvPrinter::PrintLoop(const Inst& i) {
+  const bool counts = i.code == Code::kFor;
+  const BlockId last = i.block + i.block_count - 1;
+  const std::span<const Id> carried = k_.blocks[i.block].arguments, args = k_.ArgsOf(i);
+  const Word head = m_.NewId(), next = m_.NewId(), done = m_.NewId(), before = here_;
+  Branch(head);
+  Enter(head);
+  std::vector<size_t> open;  // where the phis want the ids of the next values
   for (size_t n = 0; n < carried.size(); ++n) {
-    ids_[carried[n]] =
-        m_.AddValue(Op::OpPhi, TypeOf(carried[n]), {Of(first[n]), before, 0, loop.next});
-    loop.open.push_back(m_.body_size() - 2);
+    const Id first = !counts ? args[n] : n == 0 ? args[0] : args[n + 2];
+    ids_[carried[n]] = m_.AddValue(Op::OpPhi, TypeOf(carried[n]), {Of(first), before, 0, next});
+    open.push_back(m_.body_size() - 2);
   }
-  return loop;
-}
-
-void SpirvPrinter::MergeLoop(const Loop& loop, bool rolled) {
-  const auto control = rolled ? spv::LoopControlMask::DontUnroll : spv::LoopControlMask::MaskNone;
-  Add(Op::OpLoopMerge, {loop.done, loop.next, static_cast<Word>(control)});
-}
-
-void SpirvPrinter::EndLoop(const Loop& loop, std::span<const Word> next) {
-  for (size_t n = 0; n < next.size(); ++n) m_.Patch(loop.open[n], next[n]);
-  Branch(loop.head);
-  Enter(loop.done);
-}
-
-Word SpirvPrinter::PrintFor(const Inst& i) {
-  const std::span<const Id> args = k_.ArgsOf(i);
-  const std::span<const Id> carried = k_.blocks[i.block].arguments;
-  std::vector<Id> first(args.begin() + 2, args.end());
-  first[0] = args[0];
-  const Loop loop = BeginLoop(carried, first);
-  const Word body = m_.NewId();
-  const Word go =
-      m_.AddValue(Op::OpSLessThan, ElementType(DType::kBool), {Of(carried[0]), Of(args[1])});
-  MergeLoop(loop, (i.aux & kRolled) != 0);
-  BranchIf(go, body, loop.done);
+  const auto control =
+      i.aux & kRolled ? spv::LoopControlMask::DontUnroll : spv::LoopControlMask::MaskNone;
+  const auto merge = [&] { Add(Op::OpLoopMerge, {done, next, static_cast<Word>(control)}); };
+  const Word test = counts ? 0 : m_.NewId(), body = m_.NewId();
+  if (counts) {
+    const Word go =
+        m_.AddValue(Op::OpSLessThan, ElementType(DType::kBool), {Of(carried[0]), Of(args[1])});
+    merge();
+    BranchIf(go, body, done);
+  } else {
+    merge();
+    Branch(test);
+    Enter(test);
+    PrintBlock(i.block);
+    BranchIf(Of(k_.YieldOf(i.block)[0]), body, done);
+    for (size_t n = 0; n < carried.size(); ++n) ids_[k_.blocks[last].arguments[n]] = Of(carried[n]);
+  }
   Enter(body);
-  PrintBlock(i.block);
-  Branch(loop.next);
-  Enter(loop.next);
-  std::vector<Word> next = OfAll(k_.YieldOf(i.block));
-  next.insert(next.begin(),
-              m_.AddValue(Op::OpIAdd, ElementType(DType::kI32), {Of(carried[0]), Of(args[2])}));
-  EndLoop(loop, next);
-  for (uint32_t n = 0; n < i.result_count; ++n) ids_[i.result + n] = Of(carried[n + 1]);
-  return 0;
-}
-
-Word SpirvPrinter::PrintWhile(const Inst& i) {
-  const std::span<const Id> carried = k_.blocks[i.block].arguments;
-  const std::span<const Id> inside = k_.blocks[i.block + 1].arguments;
-  const Loop loop = BeginLoop(carried, k_.ArgsOf(i));
-  const Word test = m_.NewId(), body = m_.NewId();
-  MergeLoop(loop, false);
-  Branch(test);
-  Enter(test);
-  PrintBlock(i.block);
-  BranchIf(Of(k_.YieldOf(i.block)[0]), body, loop.done);
-  Enter(body);
-  for (size_t n = 0; n < inside.size(); ++n) ids_[inside[n]] = Of(carried[n]);
-  PrintBlock(i.block + 1);
-  Branch(loop.next);
-  Enter(loop.next);
-  EndLoop(loop, OfAll(k_.YieldOf(i.block + 1)));
-  for (uint32_t n = 0; n < i.result_count; ++n) ids_[i.result + n] = Of(carried[n]);
+  PrintBlock(last);
+  Branch(next);
+  Enter(next);
+  std::vector<Word> values = OfAll(k_.YieldOf(last));
+  if (counts)
+    values.insert(values.begin(),
+                  m_.AddValue(Op::OpIAdd, ElementType(DType::kI32), {Of(carried[0]), Of(args[2])}));
+  for (size_t n = 0; n < values.size(); ++n) m_.Patch(open[n], values[n]);
+  Branch(head);
+  Enter(done);
+  for (uint32_t n = 0; n < i.result_count; ++n)
+    ids_[i.result + n] = Of(carried[counts ? n + 1 : n]);
   return 0;
 }
 

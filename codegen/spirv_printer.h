@@ -78,8 +78,7 @@ class SpirvPrinter {
   // Blocks. Control sets the ids of its results itself.
   void PrintBlock(BlockId b);  // all but what it yields
   Word PrintIf(const Inst& i);
-  Word PrintFor(const Inst& i);
-  Word PrintWhile(const Inst& i);
+  Word PrintLoop(const Inst& i);
   Word PrintForElements(const Inst& i);
   Word PrintElementFunction(const Inst& i, std::span<const Id> captured);
   void Enter(Word label);  // begins a SPIR-V block
@@ -88,16 +87,6 @@ class SpirvPrinter {
     Add(spv::Op::OpBranchConditional, {condition, yes, no});
   }
   void Add(spv::Op op, SpirvModule::Words operands) { m_.Add(SpirvModule::kBody, op, operands); }
-  // A loop's header has a phi for each carried value; what the next iteration gets is known at its
-  // end.
-  struct Loop {
-    Word head, next, done;
-    std::vector<size_t> open;  // where the phis want the ids of the next values
-  };
-  Loop BeginLoop(std::span<const Id> carried, std::span<const Id> first);
-  void MergeLoop(const Loop& loop, bool rolled);
-  void EndLoop(const Loop& loop, std::span<const Word> next);
-
   Word Of(Id v) const { return ids_[v]; }
   std::vector<Word> OfAll(std::span<const Id> v) const;
   DType ElemOf(Id v) const { return k_.TypeOf(v).elem; }
