@@ -32,6 +32,7 @@ bool Inside(const Dim& d, const Dim& extent) {
 }  // namespace
 
 struct Elements::State {
+  using Axes = std::map<ir::SymbolRef, Dim>;
   struct Place {
     uint32_t value;
     Dims index;
@@ -48,32 +49,237 @@ struct Elements::State {
       : b(builder), region(r), body(r.body()), launch(l), storage(builder, l, r) {}
 
   Val Index(const Dim& d) { return b.Index(d, at); }
-  Dim Coordinate(Val v, int64_t max, int64_t divisor);
-  ir::SymbolRef LaneSymbol(int n);
-
-  Element Eval(uint32_t value, const Dims& index);
-  Element EvalScalar(const ir::Node& node, std::span<const Element> in);
-  Element EvalElementWise(const ir::Node& node, const Dims& index);
-  Element EvalMovement(const ir::Node& node, const Dims& index);
-  Element EvalPiece(const ir::Node& node, const IndexMap::Piece& piece, Val condition);
-  Element EvalEachLane(uint32_t value, const Dims& index);
-  Element Number(const Dim& value, DType t);
-  // The part of a condition that is left to the run; null when it always holds, nullopt when never
-  // or when it differs between lanes and `split` is set.
-  std::optional<Val> Condition(const IndexMap::Piece& piece, bool& split);
   bool IsEmpty(const ir::Node& node, const IndexMap::Piece& piece) const {
     return !piece.value &&
            body.type(node.in[static_cast<size_t>(piece.operand)]).elements() == Dim(0);
   }
-  bool LoadIndices(const ir::Node& node, IndexMap& map);
-  Element Load(int operand, const ir::Type& type, const Dims& index);
-  Val LoadOne(int operand, DType t, const Dim& flat);
-  void Store(int operand, const ir::Type& type, const Dims& index, Val value);
 
-  void Begin(int n);
-  Element Operand(uint32_t value, const Dims& index);
-  using Axes = std::map<ir::SymbolRef, Dim>;
-  void RunEpilogue(const ir::Node& anchor, const Axes& by, Val anchor_result);
+  // Equal facts of a value give one symbol, so that equal indices have equal forms.
+  Dim Coordinate(Val v, int64_t max, int64_t divisor) {
+    if (max == 0) return 0;
+    ir::SymbolRef& s = coordinates[{v.id, max, divisor}];
+    if (s == nullptr) {
+      s = NewCoordinate(fmt::format("c{}", at.size()), max, divisor);
+      at.emplace_back(s, v);
+    }
+    return Dim(s);
+  }
+
+  ir::SymbolRef LaneSymbol(int n) {
+    ir::SymbolRef& s = lane_symbols[static_cast<size_t>(n)];
+    if (s == nullptr) s = NewCoordinate(fmt::format("lane{}", n), n - 1);
+    return s;
+  }
+
+  void Begin(int n) {
+    seen.clear();
+    lanes = n;
+    lane = n > 1 ? LaneSymbol(n) : nullptr;
+  }
+
+  // ---- reading ----------------------------------------------------------------------------------
+
+  Element Eval(uint32_t value, const Dims& index) {
+    const ir::Function::Origin& from = body.origin(value);
+    if (from.kind == ir::Function::Origin::kArgument)
+      return Load(static_cast<int>(from.index), body.type(value), index);
+    FORGE_CHECK(from.kind == ir::Function::Origin::kNode);
+    Place place{value, index};
+    if (auto it = seen.find(place); it != seen.end()) return it->second;
+    const ir::Node& node = body.nodes()[from.index];
+    const Element e =
+        node.op.def().scalar != nullptr ? EvalElementWise(node, index) : EvalMovement(node, index);
+    seen.emplace(std::move(place), e);
+    return e;
+  }
+
+  Element EvalScalar(const ir::Node& node, std::span<const Element> in) {
+    Element e =
+        kScalars[static_cast<size_t>(node.op.def().scalar->index)](node.op.self(), in.data());
+    FORGE_CHECK(e.dtype == body.type(node.first_out).dtype());
+    return e;
+  }
+
+  Element EvalElementWise(const ir::Node& node, const Dims& index) {
+    std::vector<Element> in;
+    in.reserve(node.in.size());
+    for (uint32_t v : node.in) in.push_back(Eval(v, BroadcastIndex(index, body.type(v).shape())));
+    return EvalScalar(node, in);
+  }
+
+  // Lanes go different ways: one by one.
+  Element EvalEachLane(uint32_t value, const Dims& index) {
+    const ir::SymbolRef symbol = std::exchange(lane, nullptr);
+    const int n = std::exchange(lanes, 1);
+    Vals parts;
+    for (int i = 0; i < n; ++i)
+      parts.push_back(Eval(value, Substitute(index, {{symbol, Dim(i)}})).v);
+    lane = symbol, lanes = n;
+    return {b.Pack(parts[0].type().Lanes(n), parts), body.type(value).dtype()};
+  }
+
+  // The part of a condition that is left to the run; null when it always holds, nullopt when never
+  // or when it differs between lanes and `split` is set.
+  std::optional<Val> Condition(const IndexMap::Piece& piece, bool& split) {
+    Val all;
+    for (IndexMap::Range w : piece.when) {
+      if (Judge(w) == Truth::kNever) return std::nullopt;
+      if (Judge(w) == Truth::kAlways) continue;
+      if (lane != nullptr && DependsOn(w.value, lane)) {
+        // A block of aligned lanes lies on one side of an aligned bound.
+        std::optional<Dim> base = AlignedBase(w.value, lane, lanes);
+        if (!base || w.low.divisor() % lanes != 0 || w.high.divisor() % lanes != 0) {
+          split = true;
+          return std::nullopt;
+        }
+        w.value = *base;
+      }
+      Val v = Index(w.value);
+      if (w.value.min() < w.low.max()) {
+        Val c = v >= Index(w.low);
+        all = all ? all & c : c;
+      }
+      if (w.value.max() >= w.high.min()) {
+        Val c = v < Index(w.high);
+        all = all ? all & c : c;
+      }
+    }
+    return all;
+  }
+
+  // The element of one piece; where its condition fails, any element that exists.
+  Element EvalPiece(const ir::Node& node, const IndexMap::Piece& piece, Val condition) {
+    if (piece.value) return Number(*piece.value, body.type(node.first_out).dtype());
+    const uint32_t operand = node.in[static_cast<size_t>(piece.operand)];
+    if (condition.b == nullptr) return Eval(operand, piece.index);
+    const Dims& shape = body.type(operand).shape();
+    Dims index = piece.index;
+    for (size_t i = 0; i < index.size(); ++i) {
+      if (Inside(index[i], shape[i])) continue;
+      const Dim base = lane ? index[i].Substitute({{lane, Dim(0)}}) : index[i];
+      Val safe = select(condition, Index(base), 0);
+      index[i] = Coordinate(safe, LastIndex(shape[i]), base.divisor()) + (index[i] - base);
+    }
+    return Eval(operand, index);
+  }
+
+  // An index as an element of type `t`; a vector where it depends on the lane.
+  Element Number(const Dim& value, DType t) {
+    Val number;
+    if (lane == nullptr || !DependsOn(value, lane)) {
+      number = Index(value);
+    } else {
+      Vals parts;
+      for (int i = 0; i < lanes; ++i) parts.push_back(Index(value.Substitute({{lane, Dim(i)}})));
+      number = b.Pack(parts[0].type().Lanes(lanes), parts);
+    }
+    return {ConvertElement(number, DType::kI32, t), t};
+  }
+
+  // Gives the symbols that a gather reads their values. False when lanes read different indices.
+  bool LoadIndices(const ir::Node& node, IndexMap& map) {
+    for (const IndexMap::Load& l : map.loads) {
+      if (lane != nullptr && DependsOn(l.index, lane)) return false;
+      Element e = Eval(node.in[static_cast<size_t>(l.operand)], l.index);
+      if (BitWidth(e.dtype) > 32)
+        e.v = max(min(e.v, INT32_MAX), INT32_MIN);  // outside stays outside
+      at.emplace_back(l.defines, convert(e.v, DType::kI32));
+    }
+    return true;
+  }
+
+  Element EvalMovement(const ir::Node& node, const Dims& index) {
+    const uint32_t value = node.first_out;
+    const DType dtype = body.type(value).dtype();
+    IndexMap map = node.op.def().map(node.op.self(), body.TypesOf(node.in), index);
+    if (!LoadIndices(node, map)) return EvalEachLane(value, index);
+
+    struct Part {
+      Val condition;
+      Element element;
+    };
+    std::vector<Part> parts;
+    bool complete = false;
+    for (const IndexMap::Piece& piece : map.pieces) {
+      if (IsEmpty(node, piece)) continue;
+      bool split = false;
+      const std::optional<Val> condition = Condition(piece, split);
+      if (split) return EvalEachLane(value, index);
+      if (!condition) continue;
+      parts.push_back({*condition, EvalPiece(node, piece, *condition)});
+      complete = condition->b == nullptr;
+      if (complete) break;
+    }
+    const double fill = FloatOf(dtype, ToBits(dtype, map.fill));  // what a tensor can hold of it
+    Element out = complete ? parts.back().element : LiteralElement(b, dtype, fill);
+    if (complete) parts.pop_back();
+    for (size_t i = parts.size(); i-- > 0;)
+      out.v = select(parts[i].condition, parts[i].element.v, out.v);
+    return out;
+  }
+
+  Val LoadOne(int operand, DType t, const Dim& flat) {
+    constexpr int kLanes = 4;
+    if (shares_vectors && HasVectors(t, kLanes, region.caps()))
+      for (int i = 0; i < kLanes; ++i)
+        if ((flat - i).divisor() % kLanes == 0)
+          return b.Extract(
+              storage.LoadVector(operand, t, Index(FloorDiv(flat - i, kLanes)), kLanes), i);
+    return storage.Load(operand, t, Index(flat));
+  }
+
+  Element Load(int operand, const ir::Type& type, const Dims& index) {
+    const DType t = type.dtype();
+    const Dim flat = Flatten(index, type.shape());
+    if (lane == nullptr || !DependsOn(flat, lane)) return {LoadOne(operand, t, flat), t};
+    const std::optional<Dim> base = AlignedBase(flat, lane, lanes);
+    if (base && HasVectors(t, lanes, region.caps()))
+      return {storage.LoadVector(operand, t, Index(FloorDiv(*base, lanes)), lanes), t};
+    Vals parts;
+    for (int i = 0; i < lanes; ++i)
+      parts.push_back(LoadOne(operand, t, flat.Substitute({{lane, Dim(i)}})));
+    return {b.Pack(parts[0].type().Lanes(lanes), parts), t};
+  }
+
+  // ---- writing ----------------------------------------------------------------------------------
+
+  void Store(int operand, const ir::Type& type, const Dims& index, Val value) {
+    const DType t = type.dtype();
+    const Dim flat = Flatten(index, type.shape());
+    if (lane == nullptr) return storage.Store(operand, t, Index(flat), value);
+    value = splat(value, lanes);
+    const std::optional<Dim> base = AlignedBase(flat, lane, lanes);
+    if (base && HasVectors(t, lanes, region.caps()))
+      return storage.StoreVector(operand, t, Index(FloorDiv(*base, lanes)), value);
+    for (int i = 0; i < lanes; ++i)
+      storage.Store(operand, t, Index(flat.Substitute({{lane, Dim(i)}})), b.Extract(value, i));
+  }
+
+  Element Operand(uint32_t value, const Dims& index) {
+    const auto it = finished.find(value);
+    if (it != finished.end()) return it->second;
+    return Eval(value, BroadcastIndex(index, body.type(value).shape()));
+  }
+
+  // Everything that follows the anchor, of whose result `by` says which element it is.
+  void RunEpilogue(const ir::Node& anchor, const Axes& by, Val anchor_result) {
+    finished.clear();
+    finished[anchor.first_out] = {anchor_result, body.type(anchor.first_out).dtype()};
+    for (const ir::Node& node : body.nodes()) {
+      const Dims* place = &node == &anchor ? nullptr : region.PlaceOf(node.first_out);
+      if (place == nullptr) continue;
+      if (node.op.def().scalar == nullptr) {
+        const Element same = finished.at(node.in[0]);  // a copy: the map may move what it holds
+        finished[node.first_out] = same;
+        continue;
+      }
+      const Dims here = Substitute(*place, by);
+      std::vector<Element> in;
+      in.reserve(node.in.size());
+      for (uint32_t v : node.in) in.push_back(Operand(v, here));
+      finished[node.first_out] = EvalScalar(node, in);
+    }
+  }
 
   Builder& b;
   const Region& region;
@@ -90,233 +296,10 @@ struct Elements::State {
   absl::flat_hash_map<uint32_t, Element> finished;  // what follows the anchor, within Finish
 };
 
+// ---- the face -----------------------------------------------------------------------------------
+
 Elements::Elements(Builder& b, const Region& r, Launch& launch)
     : state_(std::make_shared<State>(b, r, launch)) {}
-
-// Equal facts of a value give one symbol, so that equal indices have equal forms.
-Dim Elements::State::Coordinate(Val v, int64_t max, int64_t divisor) {
-  if (max == 0) return 0;
-  ir::SymbolRef& s = coordinates[{v.id, max, divisor}];
-  if (s == nullptr) {
-    s = NewCoordinate(fmt::format("c{}", at.size()), max, divisor);
-    at.emplace_back(s, v);
-  }
-  return Dim(s);
-}
-
-ir::SymbolRef Elements::State::LaneSymbol(int n) {
-  ir::SymbolRef& s = lane_symbols[static_cast<size_t>(n)];
-  if (s == nullptr) s = NewCoordinate(fmt::format("lane{}", n), n - 1);
-  return s;
-}
-
-void Elements::State::Begin(int n) {
-  seen.clear();
-  lanes = n;
-  lane = n > 1 ? LaneSymbol(n) : nullptr;
-}
-
-// ---- reading ------------------------------------------------------------------------------------
-
-Element Elements::State::Eval(uint32_t value, const Dims& index) {
-  const ir::Function::Origin& from = body.origin(value);
-  if (from.kind == ir::Function::Origin::kArgument)
-    return Load(static_cast<int>(from.index), body.type(value), index);
-  FORGE_CHECK(from.kind == ir::Function::Origin::kNode);
-  Place place{value, index};
-  if (auto it = seen.find(place); it != seen.end()) return it->second;
-  const ir::Node& node = body.nodes()[from.index];
-  const Element e =
-      node.op.def().scalar != nullptr ? EvalElementWise(node, index) : EvalMovement(node, index);
-  seen.emplace(std::move(place), e);
-  return e;
-}
-
-Element Elements::State::EvalScalar(const ir::Node& node, std::span<const Element> in) {
-  Element e = kScalars[static_cast<size_t>(node.op.def().scalar->index)](node.op.self(), in.data());
-  FORGE_CHECK(e.dtype == body.type(node.first_out).dtype());
-  return e;
-}
-
-Element Elements::State::EvalElementWise(const ir::Node& node, const Dims& index) {
-  std::vector<Element> in;
-  in.reserve(node.in.size());
-  for (uint32_t v : node.in) in.push_back(Eval(v, BroadcastIndex(index, body.type(v).shape())));
-  return EvalScalar(node, in);
-}
-
-// Lanes go different ways: one by one.
-Element Elements::State::EvalEachLane(uint32_t value, const Dims& index) {
-  const ir::SymbolRef symbol = std::exchange(lane, nullptr);
-  const int n = std::exchange(lanes, 1);
-  Vals parts;
-  for (int i = 0; i < n; ++i) parts.push_back(Eval(value, Substitute(index, {{symbol, Dim(i)}})).v);
-  lane = symbol, lanes = n;
-  return {b.Pack(parts[0].type().Lanes(n), parts), body.type(value).dtype()};
-}
-
-std::optional<Val> Elements::State::Condition(const IndexMap::Piece& piece, bool& split) {
-  Val all;
-  for (IndexMap::Range w : piece.when) {
-    if (Judge(w) == Truth::kNever) return std::nullopt;
-    if (Judge(w) == Truth::kAlways) continue;
-    if (lane != nullptr && DependsOn(w.value, lane)) {
-      // A block of aligned lanes lies on one side of an aligned bound.
-      std::optional<Dim> base = AlignedBase(w.value, lane, lanes);
-      if (!base || w.low.divisor() % lanes != 0 || w.high.divisor() % lanes != 0) {
-        split = true;
-        return std::nullopt;
-      }
-      w.value = *base;
-    }
-    Val v = Index(w.value);
-    if (w.value.min() < w.low.max()) {
-      Val c = v >= Index(w.low);
-      all = all ? all & c : c;
-    }
-    if (w.value.max() >= w.high.min()) {
-      Val c = v < Index(w.high);
-      all = all ? all & c : c;
-    }
-  }
-  return all;
-}
-
-// The element of one piece; where its condition fails, any element that exists.
-Element Elements::State::EvalPiece(const ir::Node& node, const IndexMap::Piece& piece,
-                                   Val condition) {
-  if (piece.value) return Number(*piece.value, body.type(node.first_out).dtype());
-  const uint32_t operand = node.in[static_cast<size_t>(piece.operand)];
-  if (condition.b == nullptr) return Eval(operand, piece.index);
-  const Dims& shape = body.type(operand).shape();
-  Dims index = piece.index;
-  for (size_t i = 0; i < index.size(); ++i) {
-    if (Inside(index[i], shape[i])) continue;
-    const Dim base = lane ? index[i].Substitute({{lane, Dim(0)}}) : index[i];
-    Val safe = select(condition, Index(base), 0);
-    index[i] = Coordinate(safe, LastIndex(shape[i]), base.divisor()) + (index[i] - base);
-  }
-  return Eval(operand, index);
-}
-
-// An index as an element of type `t`; a vector where it depends on the lane.
-Element Elements::State::Number(const Dim& value, DType t) {
-  Val number;
-  if (lane == nullptr || !DependsOn(value, lane)) {
-    number = Index(value);
-  } else {
-    Vals parts;
-    for (int i = 0; i < lanes; ++i) parts.push_back(Index(value.Substitute({{lane, Dim(i)}})));
-    number = b.Pack(parts[0].type().Lanes(lanes), parts);
-  }
-  return {ConvertElement(number, DType::kI32, t), t};
-}
-
-// Gives the symbols that a gather reads their values. False when lanes read different indices.
-bool Elements::State::LoadIndices(const ir::Node& node, IndexMap& map) {
-  for (const IndexMap::Load& l : map.loads) {
-    if (lane != nullptr && DependsOn(l.index, lane)) return false;
-    Element e = Eval(node.in[static_cast<size_t>(l.operand)], l.index);
-    if (BitWidth(e.dtype) > 32) e.v = max(min(e.v, INT32_MAX), INT32_MIN);  // outside stays outside
-    at.emplace_back(l.defines, convert(e.v, DType::kI32));
-  }
-  return true;
-}
-
-Element Elements::State::EvalMovement(const ir::Node& node, const Dims& index) {
-  const uint32_t value = node.first_out;
-  const DType dtype = body.type(value).dtype();
-  IndexMap map = node.op.def().map(node.op.self(), body.TypesOf(node.in), index);
-  if (!LoadIndices(node, map)) return EvalEachLane(value, index);
-
-  struct Part {
-    Val condition;
-    Element element;
-  };
-  std::vector<Part> parts;
-  bool complete = false;
-  for (const IndexMap::Piece& piece : map.pieces) {
-    if (IsEmpty(node, piece)) continue;
-    bool split = false;
-    const std::optional<Val> condition = Condition(piece, split);
-    if (split) return EvalEachLane(value, index);
-    if (!condition) continue;
-    parts.push_back({*condition, EvalPiece(node, piece, *condition)});
-    complete = condition->b == nullptr;
-    if (complete) break;
-  }
-  const double fill = FloatOf(dtype, ToBits(dtype, map.fill));  // what a tensor can hold of it
-  Element out = complete ? parts.back().element : LiteralElement(b, dtype, fill);
-  if (complete) parts.pop_back();
-  for (size_t i = parts.size(); i-- > 0;)
-    out.v = select(parts[i].condition, parts[i].element.v, out.v);
-  return out;
-}
-
-Val Elements::State::LoadOne(int operand, DType t, const Dim& flat) {
-  constexpr int kLanes = 4;
-  if (shares_vectors && HasVectors(t, kLanes, region.caps()))
-    for (int i = 0; i < kLanes; ++i)
-      if ((flat - i).divisor() % kLanes == 0)
-        return b.Extract(storage.LoadVector(operand, t, Index(FloorDiv(flat - i, kLanes)), kLanes),
-                         i);
-  return storage.Load(operand, t, Index(flat));
-}
-
-Element Elements::State::Load(int operand, const ir::Type& type, const Dims& index) {
-  const DType t = type.dtype();
-  const Dim flat = Flatten(index, type.shape());
-  if (lane == nullptr || !DependsOn(flat, lane)) return {LoadOne(operand, t, flat), t};
-  const std::optional<Dim> base = AlignedBase(flat, lane, lanes);
-  if (base && HasVectors(t, lanes, region.caps()))
-    return {storage.LoadVector(operand, t, Index(FloorDiv(*base, lanes)), lanes), t};
-  Vals parts;
-  for (int i = 0; i < lanes; ++i)
-    parts.push_back(LoadOne(operand, t, flat.Substitute({{lane, Dim(i)}})));
-  return {b.Pack(parts[0].type().Lanes(lanes), parts), t};
-}
-
-// ---- writing ------------------------------------------------------------------------------------
-
-void Elements::State::Store(int operand, const ir::Type& type, const Dims& index, Val value) {
-  const DType t = type.dtype();
-  const Dim flat = Flatten(index, type.shape());
-  if (lane == nullptr) return storage.Store(operand, t, Index(flat), value);
-  value = splat(value, lanes);
-  const std::optional<Dim> base = AlignedBase(flat, lane, lanes);
-  if (base && HasVectors(t, lanes, region.caps()))
-    return storage.StoreVector(operand, t, Index(FloorDiv(*base, lanes)), value);
-  for (int i = 0; i < lanes; ++i)
-    storage.Store(operand, t, Index(flat.Substitute({{lane, Dim(i)}})), b.Extract(value, i));
-}
-
-Element Elements::State::Operand(uint32_t value, const Dims& index) {
-  const auto it = finished.find(value);
-  if (it != finished.end()) return it->second;
-  return Eval(value, BroadcastIndex(index, body.type(value).shape()));
-}
-
-// Everything that follows the anchor, of whose result `by` says which element it is.
-void Elements::State::RunEpilogue(const ir::Node& anchor, const Axes& by, Val anchor_result) {
-  finished.clear();
-  finished[anchor.first_out] = {anchor_result, body.type(anchor.first_out).dtype()};
-  for (const ir::Node& node : body.nodes()) {
-    const Dims* place = &node == &anchor ? nullptr : region.PlaceOf(node.first_out);
-    if (place == nullptr) continue;
-    if (node.op.def().scalar == nullptr) {
-      const Element same = finished.at(node.in[0]);  // a copy: the map may move what it holds
-      finished[node.first_out] = same;
-      continue;
-    }
-    const Dims here = Substitute(*place, by);
-    std::vector<Element> in;
-    in.reserve(node.in.size());
-    for (uint32_t v : node.in) in.push_back(Operand(v, here));
-    finished[node.first_out] = EvalScalar(node, in);
-  }
-}
-
-// ---- the face -----------------------------------------------------------------------------------
 
 Dim Elements::Coordinate(Val v, int64_t max, int64_t divisor) {
   return state_->Coordinate(v, max, divisor);

@@ -163,22 +163,98 @@ class KernelSharing::Form {
   }
   std::span<const Numbers> members() const { return members_; }
   // Whether such a kernel is one of the form, which may grow for it until it is closed.
-  bool Takes(const Numbers& numbers, size_t max_scalars);
+  bool Takes(const Numbers& numbers, size_t max_scalars) {
+    if (closed_) return ScalarsFor(numbers).has_value();
+    // Also one that fits as it is: the form that is to come must fit it too.
+    const bool known = std::find(members_.begin(), members_.end(), numbers) != members_.end();
+    return known || Grow({&numbers, 1}, max_scalars);
+  }
+
   // Takes all of `more` or none.
-  bool Grow(std::span<const Numbers> more, size_t max_scalars);
+  bool Grow(std::span<const Numbers> more, size_t max_scalars) {
+    const size_t before = members_.size();
+    members_.insert(members_.end(), more.begin(), more.end());
+    if (Relate(max_scalars)) return true;
+    members_.resize(before);
+    Relate(max_scalars);
+    return false;
+  }
+
   // Makes the one kernel.
-  void Close();
+  void Close() {
+    if (closed_) return;
+    closed_ = true;
+    Prologue prologue(kernel_);
+    std::vector<Id> scalars;
+    for (size_t s = 0; s < scalars_.size(); ++s)
+      scalars.push_back(prologue.Scalar(own_scalars_ + s));
+    std::map<std::tuple<uint32_t, uint32_t, uint32_t, DType, uint8_t>, Id> made;
+    for (size_t p = 0; p < places_.size(); ++p) {
+      const Affine& n = numbers_[p];
+      if (n.factor == 0) continue;
+      const Type t = TypeAt(p);
+      const auto [at, is_new] =
+          made.try_emplace({n.scalar, n.factor, n.offset, t.elem, t.lanes}, Id{});
+      if (is_new) at->second = prologue.As(t, prologue.Value(n, scalars[n.scalar]));
+      kernel_.operands[places_[p]] = at->second;
+    }
+  }
+
   // Puts the one kernel in the place of one whose numbers the form has taken.
-  void Replace(Kernel& kernel, const Numbers& numbers) const;
+  void Replace(Kernel& kernel, const Numbers& numbers) const {
+    if (scalars_.empty()) return;
+    Kernel shared = kernel_;
+    shared.grid = kernel.grid;
+    shared.scalars = kernel.scalars;
+    const std::optional<Numbers> scalars = ScalarsFor(numbers);
+    FORGE_CHECK(scalars.has_value());
+    for (const uint32_t s : *scalars) shared.scalars.emplace_back(static_cast<int32_t>(s));
+    kernel = std::move(shared);
+  }
 
  private:
   const Type& TypeAt(size_t place) const {
     return kernel_.values[kernel_.operands[places_[place]]].type;
   }
-  std::optional<Numbers> ScalarsFor(const Numbers& numbers) const;
+
+  std::optional<Numbers> ScalarsFor(const Numbers& numbers) const {
+    Numbers scalars;
+    for (const uint32_t place : scalars_) scalars.push_back(numbers[place]);
+    for (size_t p = 0; p < places_.size(); ++p) {
+      const Affine& n = numbers_[p];
+      const uint32_t there = n.factor == 0 ? n.offset : n.factor * scalars[n.scalar] + n.offset;
+      if (there != numbers[p]) return std::nullopt;
+    }
+    return scalars;
+  }
+
+  Affine NumberAt(size_t place) {
+    const uint32_t first = members_[0][place];
+    if (std::all_of(members_.begin(), members_.end(),
+                    [&](const Numbers& n) { return n[place] == first; }))
+      return {.factor = 0, .offset = first};
+    const bool integer = TypeAt(place).elem != DType::kF32;
+    for (uint32_t s = 0; s < scalars_.size(); ++s) {
+      if ((TypeAt(scalars_[s]).elem != DType::kF32) != integer) continue;
+      if (auto n = Fit(members_, scalars_[s], place, integer)) {
+        n->scalar = s;
+        return *n;
+      }
+    }
+    scalars_.push_back(static_cast<uint32_t>(place));
+    return {.factor = 1, .offset = 0, .scalar = static_cast<uint32_t>(scalars_.size() - 1)};
+  }
+
   // False, and nothing to be relied on, where more than `max_scalars` would be needed.
-  bool Relate(size_t max_scalars);
-  Affine NumberAt(size_t place);
+  bool Relate(size_t max_scalars) {
+    numbers_.clear();
+    scalars_.clear();
+    for (size_t p = 0; p < places_.size(); ++p) {
+      numbers_.push_back(NumberAt(p));
+      if (own_scalars_ + scalars_.size() > max_scalars && !scalars_.empty()) return false;
+    }
+    return true;
+  }
 
   Kernel kernel_;
   size_t own_scalars_;
@@ -188,89 +264,6 @@ class KernelSharing::Form {
   std::vector<Affine> numbers_;    // by place
   std::vector<uint32_t> scalars_;  // the place whose number each is
 };
-
-std::optional<Numbers> KernelSharing::Form::ScalarsFor(const Numbers& numbers) const {
-  Numbers scalars;
-  for (const uint32_t place : scalars_) scalars.push_back(numbers[place]);
-  for (size_t p = 0; p < places_.size(); ++p) {
-    const Affine& n = numbers_[p];
-    const uint32_t there = n.factor == 0 ? n.offset : n.factor * scalars[n.scalar] + n.offset;
-    if (there != numbers[p]) return std::nullopt;
-  }
-  return scalars;
-}
-
-Affine KernelSharing::Form::NumberAt(size_t place) {
-  const uint32_t first = members_[0][place];
-  if (std::all_of(members_.begin(), members_.end(),
-                  [&](const Numbers& n) { return n[place] == first; }))
-    return {.factor = 0, .offset = first};
-  const bool integer = TypeAt(place).elem != DType::kF32;
-  for (uint32_t s = 0; s < scalars_.size(); ++s) {
-    if ((TypeAt(scalars_[s]).elem != DType::kF32) != integer) continue;
-    if (auto n = Fit(members_, scalars_[s], place, integer)) {
-      n->scalar = s;
-      return *n;
-    }
-  }
-  scalars_.push_back(static_cast<uint32_t>(place));
-  return {.factor = 1, .offset = 0, .scalar = static_cast<uint32_t>(scalars_.size() - 1)};
-}
-
-bool KernelSharing::Form::Relate(size_t max_scalars) {
-  numbers_.clear();
-  scalars_.clear();
-  for (size_t p = 0; p < places_.size(); ++p) {
-    numbers_.push_back(NumberAt(p));
-    if (own_scalars_ + scalars_.size() > max_scalars && !scalars_.empty()) return false;
-  }
-  return true;
-}
-
-bool KernelSharing::Form::Grow(std::span<const Numbers> more, size_t max_scalars) {
-  const size_t before = members_.size();
-  members_.insert(members_.end(), more.begin(), more.end());
-  if (Relate(max_scalars)) return true;
-  members_.resize(before);
-  Relate(max_scalars);
-  return false;
-}
-
-bool KernelSharing::Form::Takes(const Numbers& numbers, size_t max_scalars) {
-  if (closed_) return ScalarsFor(numbers).has_value();
-  // Also one that fits as it is: the form that is to come must fit it too.
-  const bool known = std::find(members_.begin(), members_.end(), numbers) != members_.end();
-  return known || Grow({&numbers, 1}, max_scalars);
-}
-
-void KernelSharing::Form::Close() {
-  if (closed_) return;
-  closed_ = true;
-  Prologue prologue(kernel_);
-  std::vector<Id> scalars;
-  for (size_t s = 0; s < scalars_.size(); ++s) scalars.push_back(prologue.Scalar(own_scalars_ + s));
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t, DType, uint8_t>, Id> made;
-  for (size_t p = 0; p < places_.size(); ++p) {
-    const Affine& n = numbers_[p];
-    if (n.factor == 0) continue;
-    const Type t = TypeAt(p);
-    const auto [at, is_new] =
-        made.try_emplace({n.scalar, n.factor, n.offset, t.elem, t.lanes}, Id{});
-    if (is_new) at->second = prologue.As(t, prologue.Value(n, scalars[n.scalar]));
-    kernel_.operands[places_[p]] = at->second;
-  }
-}
-
-void KernelSharing::Form::Replace(Kernel& kernel, const Numbers& numbers) const {
-  if (scalars_.empty()) return;
-  Kernel shared = kernel_;
-  shared.grid = kernel.grid;
-  shared.scalars = kernel.scalars;
-  const std::optional<Numbers> scalars = ScalarsFor(numbers);
-  FORGE_CHECK(scalars.has_value());
-  for (const uint32_t s : *scalars) shared.scalars.emplace_back(static_cast<int32_t>(s));
-  kernel = std::move(shared);
-}
 
 void KernelSharing::Share(std::span<Kernel* const> kernels) {
   std::vector<std::pair<Structure, std::shared_ptr<Form>>> taken;
