@@ -51,11 +51,6 @@ std::optional<uint64_t> Builder::State::LiteralOf(Val v) const {
   return i && i->code == Code::kLiteral ? std::optional(i->literal) : std::nullopt;
 }
 
-bool Builder::State::IsLiteral(Val v, double value) const {
-  const auto bits = LiteralOf(v);
-  return bits && *bits == ToBits(v.type().elem, value);
-}
-
 void Builder::State::SetArgs(Inst& i, std::span<const Val> args) {
   i.args = static_cast<uint32_t>(k.operands.size());
   i.arg_count = static_cast<uint32_t>(args.size());

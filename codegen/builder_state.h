@@ -38,7 +38,6 @@ struct Builder::State {
   const Inst* DefOf(Id v) const;  // null: an argument or the result of control
   const Inst* DefOf(Val v) const { return DefOf(v.id); }
   std::optional<uint64_t> LiteralOf(Val v) const;
-  bool IsLiteral(Val v, double value) const;
   uint32_t level() const { return static_cast<uint32_t>(open.size()) - 1; }
 
   void SetArgs(Inst& i, std::span<const Val> args);

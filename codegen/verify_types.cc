@@ -11,21 +11,10 @@ namespace {
 
 constexpr DTypes kFloats = Bit(DType::kF16) | Bit(DType::kF32) | Bit(DType::kF64);
 
-DTypes SetOf(ElementClass c) {
-  switch (c) {
-    case ElementClass::kNumber:
-      return kFloats | kIntTypes;
-    case ElementClass::kInt:
-      return kIntTypes;
-    case ElementClass::kFloat:
-      return kFloats;
-    case ElementClass::kLogic:
-      return kIntTypes | Bit(DType::kBool);
-    case ElementClass::kAny:
-      break;
-  }
-  return kFloats | kIntTypes | Bit(DType::kBool);
-}
+constexpr DTypes kAll = kFloats | kIntTypes | Bit(DType::kBool);
+// Of ElementClass.
+constexpr DTypes kClasses[] = {kAll, kFloats | kIntTypes, kIntTypes, kFloats,
+                               kIntTypes | Bit(DType::kBool)};
 
 Fault Unless(bool holds, std::string_view why) { return Fault(holds ? "" : why); }
 
@@ -193,8 +182,7 @@ Fault ElementsBody(const Kernel& k, const Inst& i) {
 }  // namespace
 
 Fault VerifyType(const Type& t) {
-  if (!Has(SetOf(ElementClass::kAny), t.elem))
-    return fmt::format("values of {} live in integers", Name(t.elem));
+  if (!Has(kAll, t.elem)) return fmt::format("values of {} live in integers", Name(t.elem));
   if (t.is_matrix())
     return Unless(t.held_by == Scope::kSubgroup && t.lanes == 1 && t.rows > 0 && t.cols > 0,
                   "matrices have rows and columns and are held by a subgroup");
@@ -211,7 +199,8 @@ Fault VerifyTypes(const Kernel& k, const Inst& i) {
   if (!TakesMatrices(i.code) && (std::any_of(t.args.begin(), t.args.end(), is_matrix) ||
                                  (i.result_count > 0 && is_matrix(i.result))))
     return "does not take matrices";
-  if (!t.args.empty() && !Has(SetOf(info.of), t.In(0).elem)) return "does not take such elements";
+  if (!t.args.empty() && !Has(kClasses[static_cast<size_t>(info.of)], t.In(0).elem))
+    return "does not take such elements";
   if (info.rule == TypeRule::kOwn) return Own(t);
   for (size_t n = 1; n < t.args.size(); ++n)
     if (t.In(n) != t.In(0)) return "operands differ in type";
