@@ -8,11 +8,10 @@ namespace forge::codegen {
 // What is wrong, the kernel left out; empty: nothing.
 using Fault = std::string;
 
-Fault VerifyStructure(const Kernel& k);               // everything but the device
-Fault VerifyCaps(const Kernel& k, const Caps& caps);  // limits and features
-Fault VerifyType(const Type& t);                      // does it exist?
-Fault VerifyTypes(const Kernel& k, const Inst& i);    // operands and results, in bounds
-Fault VerifyYields(const Kernel& k, const Inst& i);   // of control
+Fault VerifyStructure(const Kernel& k);              // everything but the device
+Fault VerifyType(const Type& t);                     // does it exist?
+Fault VerifyTypes(const Kernel& k, const Inst& i);   // operands and results, in bounds
+Fault VerifyYields(const Kernel& k, const Inst& i);  // of control
 
 // The instruction in one line, its regions left out.
 std::string ToText(const Kernel& k, const Inst& i);
