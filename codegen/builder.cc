@@ -128,10 +128,6 @@ Val Builder::Scalar(const ir::Dim& d) {
   return ScalarAt(static_cast<size_t>(at - k_.scalars.begin()));
 }
 
-Val Builder::ScalarAt(size_t index) {
-  return Add({.code = Code::kScalar, .literal = index}, kI32, {});
-}
-
 Val Builder::Builtin(BuiltinKind which) {
   const int axis = static_cast<int>(which) - static_cast<int>(BuiltinKind::kLocalX);
   if (axis >= 0 && axis < 3 && k_.workgroup[axis] == 1) return Int(0);
@@ -170,67 +166,6 @@ Val Builder::Emit(Code code, Type type, absl::Span<const Val> args, uint8_t aux)
   const bool floats = !args.empty() && IsFloat(args[0].type().elem);
   if (state_->precise && floats && MayBePrecise(code)) aux |= kPrecise;
   return Add({.code = code, .aux = aux}, type, args);
-}
-
-Val Builder::Pack(Type t, absl::Span<const Val> parts) { return Emit(Code::kPack, t, parts); }
-
-Val Builder::Extract(Val v, int component) {
-  return Emit(Code::kExtract, v.type().Lanes(1), {v}, static_cast<uint8_t>(component));
-}
-
-Val Builder::Insert(Val v, Val part, int component) {
-  return Emit(Code::kInsert, v.type(), {v, part}, static_cast<uint8_t>(component));
-}
-
-Val Builder::Dot4(DotKind kind, Val a, Val b, Val c) {
-  return Emit(Code::kDot4, c.type(), {a, b, c}, static_cast<uint8_t>(kind));
-}
-
-Val Builder::Convert(Val v, DType to) { return Emit(Code::kConvert, v.type().With(to), {v}); }
-
-// ---- memory, subgroups --------------------------------------------------------------------------
-
-Val Builder::Load(uint16_t view, Val index) {
-  return Add({.code = Code::kLoad, .view = view}, k_.views[view].elem, {index});
-}
-
-void Builder::Store(uint16_t view, Val index, Val value) {
-  Add({.code = Code::kStore, .view = view}, {}, {index, value});
-}
-
-Val Builder::Atomic(AtomicKind kind, uint16_t view, Val index, Val value) {
-  return Add({.code = Code::kAtomic, .aux = static_cast<uint8_t>(kind), .view = view}, value.type(),
-             {index, value});
-}
-
-void Builder::Barrier() { Add({.code = Code::kBarrier}, {}, {}); }
-
-Val Builder::Shuffle(Val v, Val lane) { return Add({.code = Code::kShuffle}, v.type(), {v, lane}); }
-Val Builder::ShuffleXor(Val v, uint8_t mask) {
-  return Add({.code = Code::kShuffleXor, .aux = mask}, v.type(), {v});
-}
-Val Builder::SubgroupReduce(ReduceKind kind, Val v) {
-  return Add({.code = Code::kSubgroupReduce, .aux = static_cast<uint8_t>(kind)}, v.type(), {v});
-}
-Val Builder::SubgroupScan(ReduceKind kind, Val v) {
-  return Add({.code = Code::kSubgroupScan, .aux = static_cast<uint8_t>(kind)}, v.type(), {v});
-}
-Val Builder::Ballot(Val condition) {
-  return Add({.code = Code::kBallot}, kU32.Lanes(4), {condition});
-}
-
-Val Builder::MatrixLoad(uint16_t view, const Type& matrix, Val index, Val stride,
-                        bool column_major) {
-  const uint8_t layout = column_major ? kColumnMajor : 0;
-  return Add({.code = Code::kMatrixLoad, .aux = layout, .view = view}, matrix, {index, stride});
-}
-
-void Builder::MatrixStore(uint16_t view, Val index, Val stride, Val matrix) {
-  Add({.code = Code::kMatrixStore, .view = view}, {}, {index, stride, matrix});
-}
-
-Val Builder::MatrixMulAdd(Val a, Val b, Val c) {
-  return Add({.code = Code::kMatrixMulAdd}, c.type(), {a, b, c});
 }
 
 }  // namespace forge::codegen

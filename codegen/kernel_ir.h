@@ -259,7 +259,9 @@ class Builder {
   std::optional<uint64_t> LiteralOf(Val v) const;  // its bits when it is one
   Val Int(int64_t v) { return Literal(kI32, static_cast<double>(v)); }
   Val Scalar(const ir::Dim& d);  // a literal when it is one; deduplicated
-  Val ScalarAt(size_t index);    // one that the kernel has
+  Val ScalarAt(size_t index) {   // one that the kernel has
+    return Add({.code = Code::kScalar, .literal = index}, kI32, {});
+  }
   // The value of an index expression, i32: `at` gives the values of its symbols; what has none of
   // them becomes a Scalar. Every part of the expression must fit 31 bits: schedules see to it.
   using At = std::span<const std::pair<ir::SymbolRef, Val>>;
@@ -270,16 +272,32 @@ class Builder {
   Val Add(const Inst& i, const Type& type, absl::Span<const Val> args);
   // A pure instruction. kPrecise is added to `aux` as set_precise says.
   Val Emit(Code code, Type type, absl::Span<const Val> args, uint8_t aux = 0);
-  Val Pack(Type t, absl::Span<const Val> parts);  // one part: splat
-  Val Extract(Val v, int component);
-  Val Insert(Val v, Val part, int component);
+  // One part: splat.
+  Val Pack(Type t, absl::Span<const Val> parts) { return Emit(Code::kPack, t, parts); }
+  Val Extract(Val v, int component) {
+    return Emit(Code::kExtract, v.type().Lanes(1), {v}, static_cast<uint8_t>(component));
+  }
+  Val Insert(Val v, Val part, int component) {
+    return Emit(Code::kInsert, v.type(), {v, part}, static_cast<uint8_t>(component));
+  }
   // c + the sum of four products of the bytes of two u32; the result has the type of c.
-  Val Dot4(DotKind kind, Val a, Val b, Val c);
-  Val Convert(Val v, DType to);  // see docs/semantics.md
+  Val Dot4(DotKind kind, Val a, Val b, Val c) {
+    return Emit(Code::kDot4, c.type(), {a, b, c}, static_cast<uint8_t>(kind));
+  }
+  // See docs/semantics.md.
+  Val Convert(Val v, DType to) { return Emit(Code::kConvert, v.type().With(to), {v}); }
 
-  Val Load(uint16_t view, Val index);
-  void Store(uint16_t view, Val index, Val value);
-  Val Atomic(AtomicKind kind, uint16_t view, Val index, Val value);  // what was there before
+  Val Load(uint16_t view, Val index) {
+    return Add({.code = Code::kLoad, .view = view}, k_.views[view].elem, {index});
+  }
+  void Store(uint16_t view, Val index, Val value) {
+    Add({.code = Code::kStore, .view = view}, {}, {index, value});
+  }
+  // What was there before.
+  Val Atomic(AtomicKind kind, uint16_t view, Val index, Val value) {
+    const Inst i{.code = Code::kAtomic, .aux = static_cast<uint8_t>(kind), .view = view};
+    return Add(i, value.type(), {index, value});
+  }
 
   Vals If(Val condition, absl::FunctionRef<Vals()> yes, absl::FunctionRef<Vals()> no);
   void If(Val condition, absl::FunctionRef<void()> yes);
@@ -298,18 +316,35 @@ class Builder {
   // Values made by `test` are not seen by `body`.
   Vals While(Vals carried, absl::FunctionRef<Val(Vals)> test, absl::FunctionRef<Vals(Vals)> body);
 
-  void Barrier();  // of the workgroup: control, and shared and global memory
-  Val Shuffle(Val v, Val lane);
-  Val ShuffleXor(Val v, uint8_t mask);
-  Val SubgroupReduce(ReduceKind kind, Val v);
-  Val SubgroupScan(ReduceKind kind, Val v);  // inclusive
-  Val Ballot(Val condition);                 // u32x4
+  // Of the workgroup: control, and shared and global memory.
+  void Barrier() { Add({.code = Code::kBarrier}, {}, {}); }
+  Val Shuffle(Val v, Val lane) { return Add({.code = Code::kShuffle}, v.type(), {v, lane}); }
+  Val ShuffleXor(Val v, uint8_t mask) {
+    return Add({.code = Code::kShuffleXor, .aux = mask}, v.type(), {v});
+  }
+  Val SubgroupReduce(ReduceKind kind, Val v) {
+    return Add({.code = Code::kSubgroupReduce, .aux = static_cast<uint8_t>(kind)}, v.type(), {v});
+  }
+  // Inclusive.
+  Val SubgroupScan(ReduceKind kind, Val v) {
+    return Add({.code = Code::kSubgroupScan, .aux = static_cast<uint8_t>(kind)}, v.type(), {v});
+  }
+  Val Ballot(Val condition) { return Add({.code = Code::kBallot}, kU32.Lanes(4), {condition}); }
   // `matrix` is a Type::Matrix; literals of such types fill it. Its rows, or columns where
   // `column_major`, begin at `index` and lie `stride` elements of the view apart; both are the same
   // in the whole subgroup, and place rows at multiples of 16 bytes, or of a row that is shorter.
-  Val MatrixLoad(uint16_t view, const Type& matrix, Val index, Val stride, bool column_major);
-  void MatrixStore(uint16_t view, Val index, Val stride, Val matrix);  // by rows
-  Val MatrixMulAdd(Val a, Val b, Val c);                               // a b + c
+  Val MatrixLoad(uint16_t view, const Type& matrix, Val index, Val stride, bool column_major) {
+    const uint8_t layout = column_major ? kColumnMajor : 0;
+    return Add({.code = Code::kMatrixLoad, .aux = layout, .view = view}, matrix, {index, stride});
+  }
+  // By rows.
+  void MatrixStore(uint16_t view, Val index, Val stride, Val matrix) {
+    Add({.code = Code::kMatrixStore, .view = view}, {}, {index, stride, matrix});
+  }
+  // a b + c
+  Val MatrixMulAdd(Val a, Val b, Val c) {
+    return Add({.code = Code::kMatrixMulAdd}, c.type(), {a, b, c});
+  }
   // Calls `body` for each element of a matrix, in whichever invocation holds it. What `body` takes
   // from outside is the same in the whole subgroup, and no private view.
   void ForElements(Val matrix, absl::FunctionRef<void(Val row, Val column, Val element)> body);
