@@ -126,25 +126,21 @@ Storage::Storage(Builder& b, Launch& launch, const Region& region)
 }
 
 uint16_t Storage::ViewOf(int operand, Type elem) {
-  const std::pair<int, Type> key{operand, elem};
-  for (const auto& [k, view] : views_)
-    if (k == key) return view;
-  auto& bound = launch_.operands;
-  auto at = std::find(bound.begin(), bound.end(), operand);
-  if (at == bound.end()) at = bound.insert(bound.end(), operand);
-  const bool writes = operand >= results_begin_;
+  std::vector<int>& bound = launch_.operands;
+  const auto at = std::find(bound.begin(), bound.end(), operand);
+  const auto place = static_cast<int>(at - bound.begin());
+  if (at == bound.end()) bound.push_back(operand);
+  const std::vector<View>& views = b_.kernel().views;
+  const auto known = std::find_if(views.begin(), views.end(), [&](const View& v) {
+    return v.space == Space::kGlobal && v.operand == place && v.elem == elem;
+  });
+  if (known != views.end()) return static_cast<uint16_t>(known - views.begin());
   const auto n = static_cast<size_t>(operand);  // beyond those of the region: scratch
-  const uint16_t view =
-      b_.AddView({.name = fmt::format("x{}_{}x{}", operand, Name(elem.elem), elem.lanes),
-                  .space = Space::kGlobal,
-                  .elem = elem,
-                  .operand = static_cast<int>(at - bound.begin()),
-                  .extent = 0,
-                  .reads = true,
-                  .writes = writes,
-                  .aliased = n < aliased_.size() && aliased_[n]});
-  views_.emplace_back(key, view);
-  return view;
+  return b_.AddView({.name = fmt::format("x{}_{}x{}", operand, Name(elem.elem), elem.lanes),
+                     .elem = elem,
+                     .operand = place,
+                     .writes = operand >= results_begin_,
+                     .aliased = n < aliased_.size() && aliased_[n]});
 }
 
 DType Storage::StoredType(DType t) const {

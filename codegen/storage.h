@@ -36,7 +36,6 @@ class Storage {
   int results_begin_;  // operands from here on are written
   std::vector<bool>
       aliased_;  // by operand of the region: a result may be in its place, or it is one
-  std::vector<std::pair<std::pair<int, Type>, uint16_t>> views_;
 };
 
 // The f32 value nearest to `v` that `t` (f16 or bf16) represents, half to even.
