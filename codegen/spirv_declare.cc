@@ -103,7 +103,7 @@ SpirvPrinter::Word SpirvPrinter::DeclareGlobalView(const View& v, bool aliased) 
   if (blocks_.insert(block).second) {
     m_.Decorate(array, spv::Decoration::ArrayStride, {static_cast<Word>(ElementBytes(v.elem))});
     m_.Decorate(block, spv::Decoration::Block);
-    m_.DecorateMember(block, 0, spv::Decoration::Offset, {0});
+    m_.PlaceMember(block, 0, 0);
   }
   const Word variable = DeclareVariable(spv::StorageClass::StorageBuffer, block);
   m_.Decorate(variable, spv::Decoration::DescriptorSet, {0});
@@ -136,8 +136,7 @@ void SpirvPrinter::DeclareScalars() {
   const Word block = m_.NewId();
   m_.Add(SpirvModule::kGlobals, Op::OpTypeStruct, {block}, members);
   m_.Decorate(block, spv::Decoration::Block);
-  for (Word n = 0; n < k_.scalars.size(); ++n)
-    m_.DecorateMember(block, n, spv::Decoration::Offset, {4 * n});
+  for (Word n = 0; n < k_.scalars.size(); ++n) m_.PlaceMember(block, n, 4 * n);
   scalars_ = DeclareVariable(spv::StorageClass::PushConstant, block);
   m_.Name(scalars_, "scalars");
 }

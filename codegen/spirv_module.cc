@@ -11,17 +11,12 @@ using Word = SpirvModule::Word;
 constexpr Word kVersion = 0x00010300;
 constexpr size_t kMostWords = 0xffff;  // of one instruction
 
-// Bytes of a string and its terminating zero, four a word, first byte lowest.
-void AppendString(std::vector<Word>& out, std::string_view s) {
-  const size_t at = out.size();
-  out.resize(at + s.size() / 4 + 1);
-  for (size_t n = 0; n < s.size(); ++n)
-    out[at + n / 4] |= static_cast<Word>(static_cast<uint8_t>(s[n])) << (n % 4 * 8);
-}
-
+// `words`, then the bytes of a string and its terminating zero, four a word, first byte lowest.
 std::vector<Word> WithString(SpirvModule::Words words, std::string_view s) {
   std::vector<Word> out(words.begin(), words.end());
-  AppendString(out, s);
+  out.resize(words.size() + s.size() / 4 + 1);
+  for (size_t n = 0; n < s.size(); ++n)
+    out[words.size() + n / 4] |= static_cast<Word>(static_cast<uint8_t>(s[n])) << (n % 4 * 8);
   return out;
 }
 
@@ -94,8 +89,9 @@ void SpirvModule::Decorate(Word id, spv::Decoration d, Words literals) {
   Add(kDecorations, spv::Op::OpDecorate, {id, static_cast<Word>(d)}, literals);
 }
 
-void SpirvModule::DecorateMember(Word id, Word member, spv::Decoration d, Words literals) {
-  Add(kDecorations, spv::Op::OpMemberDecorate, {id, member, static_cast<Word>(d)}, literals);
+void SpirvModule::PlaceMember(Word block, Word member, Word offset) {
+  Add(kDecorations, spv::Op::OpMemberDecorate,
+      {block, member, static_cast<Word>(spv::Decoration::Offset), offset});
 }
 
 void SpirvModule::Name(Word id, std::string_view name) {

@@ -51,7 +51,7 @@ class SpirvModule {
   void Capability(spv::Capability c);
   void Extension(std::string_view name);
   void Decorate(Word id, spv::Decoration d, Words literals = {});
-  void DecorateMember(Word id, Word member, spv::Decoration d, Words literals);
+  void PlaceMember(Word block, Word member, Word offset);  // bytes
   void Name(Word id, std::string_view name);
   void EntryPoint(Word function, std::string_view name, Words interface);
 
