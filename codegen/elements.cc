@@ -45,8 +45,8 @@ struct Elements::State {
     }
   };
 
-  State(Builder& builder, const Region& r, Launch& l)
-      : b(builder), region(r), body(r.body()), launch(l), storage(builder, l, r) {}
+  State(Builder& builder, const Region& r, Launch& launch)
+      : b(builder), region(r), body(r.body()), storage(builder, launch, r) {}
 
   Val Index(const Dim& d) { return b.Index(d, at); }
   bool IsEmpty(const ir::Node& node, const IndexMap::Piece& piece) const {
@@ -255,12 +255,6 @@ struct Elements::State {
       storage.Store(operand, t, Index(flat.Substitute({{lane, Dim(i)}})), b.Extract(value, i));
   }
 
-  Element Operand(uint32_t value, const Dims& index) {
-    const auto it = finished.find(value);
-    if (it != finished.end()) return it->second;
-    return Eval(value, BroadcastIndex(index, body.type(value).shape()));
-  }
-
   // Everything that follows the anchor, of whose result `by` says which element it is.
   void RunEpilogue(const ir::Node& anchor, const Axes& by, Val anchor_result) {
     finished.clear();
@@ -276,7 +270,11 @@ struct Elements::State {
       const Dims here = Substitute(*place, by);
       std::vector<Element> in;
       in.reserve(node.in.size());
-      for (uint32_t v : node.in) in.push_back(Operand(v, here));
+      for (uint32_t v : node.in) {
+        const auto it = finished.find(v);
+        in.push_back(it != finished.end() ? it->second
+                                          : Eval(v, BroadcastIndex(here, body.type(v).shape())));
+      }
       finished[node.first_out] = EvalScalar(node, in);
     }
   }
@@ -284,7 +282,6 @@ struct Elements::State {
   Builder& b;
   const Region& region;
   const ir::Function& body;
-  Launch& launch;
   Storage storage;
   std::vector<std::pair<ir::SymbolRef, Val>> at;
   std::map<std::tuple<Id, int64_t, int64_t>, ir::SymbolRef> coordinates;
