@@ -331,6 +331,7 @@ Granted Grant(const Queries& q, const Settings& settings, const Failures& failed
     if (f.present) row.Grant(q, g);
     g.list.push_back(std::move(f));
   }
+  if (g.caps.runs_on_cpu) g.caps.cores = CpuCount();
   ListMatrices(failed, g);
   // Required on devices that emulate Vulkan over another API.
   if (q.Has("VK_KHR_portability_subset")) g.extensions.push_back("VK_KHR_portability_subset");
