@@ -13,14 +13,24 @@ bool Has(const Region& r, size_t operand) {
   return r.anchor_inputs().size() > operand && r.anchor_inputs()[operand];
 }
 
-int LanesAlongLast(const Region& r, int operand) {
-  const Dims& shape = r.anchor_inputs()[static_cast<size_t>(operand)].shape();
-  return LanesAlong(r, operand, shape.back(), [&](const Dim& along) {
-    Dims index;
-    for (const Dim& extent : shape) index.push_back(Any(extent, 1));
-    index.back() = along;
-    return index;
-  });
+// The blocks that some of the rows see.
+Builder::Range RangeOf(Emission& m, const AttentionOperands& a, const KeyBlocks& blocks) {
+  Builder& b = m.b;
+  Builder::Range range = {b.Int(0), b.Scalar(CeilDiv(a.keys, blocks.size)), b.Int(1)};
+  const Val zero = range.begin;
+  const auto block = [&](const Dim& key) {
+    return QuotientOf(max(m.e.Value(key), zero), b.Int(blocks.size));
+  };
+  if (a.first) range.begin = block(blocks.row + *a.first);
+  if (a.last)
+    range.end = min(range.end, block(blocks.row + *a.last + blocks.count + blocks.size - 1));
+  return range;
+}
+
+OnlineRow StartRow(Builder& b, Type type, size_t values) {
+  const Val zero = b.Literal(type, 0);
+  // Not -inf, whose difference to itself is no number.
+  return {b.Literal(type, std::numeric_limits<float>::lowest()), zero, Vals(values, zero)};
 }
 
 }  // namespace
@@ -46,19 +56,6 @@ Val AttentionOperands::Score(Emission& m, const Dim& row, const Position& key, V
   else if (mask)
     score = score + mask;
   return Where(counts, score, -std::numeric_limits<double>::infinity());
-}
-
-Builder::Range AttentionOperands::Blocks(Emission& m, const Dim& row, int64_t count,
-                                         int64_t size) const {
-  Builder& b = m.b;
-  Builder::Range range = {b.Int(0), b.Scalar(CeilDiv(keys, size)), b.Int(1)};
-  const Val zero = range.begin;
-  const auto block = [&](const Dim& key) {
-    return QuotientOf(max(m.e.Value(key), zero), b.Int(size));
-  };
-  if (first) range.begin = block(row + *first);
-  if (last) range.end = min(range.end, block(row + *last + count + size - 1));
-  return range;
 }
 
 Dims AttentionOperands::Out(const Dim& batch, const Dim& row, const Dim& column) const {
@@ -102,12 +99,6 @@ std::optional<AttentionOperands> AttentionOf(const Region& r) {
   return a;
 }
 
-OnlineRow StartRow(Builder& b, Type type, size_t values) {
-  const Val zero = b.Literal(type, 0);
-  // Not -inf, whose difference to itself is no number.
-  return {b.Literal(type, std::numeric_limits<float>::lowest()), zero, Vals(values, zero)};
-}
-
 void Raise(OnlineRow& row, std::span<const Val> scores) {
   Val top = row.top;
   for (Val s : scores) top = max(top, s);
@@ -129,14 +120,28 @@ Vals Flat(std::span<const OnlineRow> rows) {
   return out;
 }
 
-std::vector<OnlineRow> Rows(std::span<const Val> flat, size_t rows) {
-  std::vector<OnlineRow> out;
+OnlineRows Rows(std::span<const Val> flat, size_t rows) {
+  OnlineRows out;
   const size_t length = flat.size() / rows;
   for (size_t i = 0; i < rows; ++i) {
     const auto part = flat.subspan(i * length, length);
     out.push_back({part[0], part[1], Vals(part.begin() + 2, part.end())});
   }
   return out;
+}
+
+OnlineRows ForBlocks(Emission& m, const AttentionOperands& a, const KeyBlocks& blocks, size_t rows,
+                     size_t values,
+                     absl::FunctionRef<void(const Dim& first, OnlineRows& rows)> body) {
+  const OnlineRows start(rows, StartRow(m.b, a.type, values));
+  const int64_t last = LastIndex(CeilDiv(a.keys, blocks.size));
+  return Rows(m.b.For(RangeOf(m, a, blocks), Flat(start),
+                      [&](Val i, const Vals& carried) {
+                        OnlineRows so_far = Rows(carried, rows);
+                        body(m.e.Coordinate(i, last) * blocks.size, so_far);
+                        return Flat(so_far);
+                      }),
+              rows);
 }
 
 }  // namespace forge::codegen

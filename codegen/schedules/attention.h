@@ -28,8 +28,6 @@ struct AttentionOperands {
   // A score, from the product of its row and key and from the mask's element, where there is one;
   // -inf for a key that the row does not see, or that lies outside.
   Val Score(Emission& m, const ir::Dim& row, const Position& key, Val product, Val mask) const;
-  // The blocks of `size` keys that some of `count` rows from `row` on see.
-  Builder::Range Blocks(Emission& m, const ir::Dim& row, int64_t count, int64_t size) const;
   // The place of a result.
   ir::Dims Out(const ir::Dim& batch, const ir::Dim& row, const ir::Dim& column) const;
 };
@@ -42,14 +40,24 @@ struct OnlineRow {
   Val top, sum;
   Vals values;
 };
-OnlineRow StartRow(Builder& b, Type type, size_t values);
+using OnlineRows = std::vector<OnlineRow>;
+// Rows as what a loop carries, and back.
+Vals Flat(std::span<const OnlineRow> rows);
+OnlineRows Rows(std::span<const Val> flat, size_t rows);
 // `top` becomes the largest of it and `scores`, and what was summed is scaled to it.
 void Raise(OnlineRow& row, std::span<const Val> scores);
 // What a row's sums are divided by: 1 where nothing counted, so that the row is 0.
 Val Divisor(const OnlineRow& row);
 
-// Rows as what a loop carries, and back.
-Vals Flat(std::span<const OnlineRow> rows);
-std::vector<OnlineRow> Rows(std::span<const Val> flat, size_t rows);
+// Where a workgroup or a subgroup meets keys: `count` rows from `row` on, in blocks of `size` keys.
+struct KeyBlocks {
+  ir::Dim row;
+  int64_t count = 0, size = 0;
+};
+// `rows` rows of as many `values` each after `body` has seen the first key of each block that some
+// of those rows see.
+OnlineRows ForBlocks(Emission& m, const AttentionOperands& a, const KeyBlocks& blocks, size_t rows,
+                     size_t values,
+                     absl::FunctionRef<void(const ir::Dim& first, OnlineRows& rows)> body);
 
 }  // namespace forge::codegen

@@ -39,11 +39,8 @@ struct Extents {
   int64_t Bytes(Type type) const { return (q + block + weights) * BitWidth(type.elem) / 8; }
 };
 
-bool Takes(const Region& r) { return AttentionOf(r).has_value(); }
-
 // The largest tile that shared memory holds and the rows fill.
-AttentionShared Defaults(const Region& r) {
-  const AttentionOperands a = *AttentionOf(r);
+AttentionShared Defaults(const Region& r, const AttentionOperands& a) {
   const Caps& caps = r.caps();
   AttentionShared best{.rows = 8, .keys = 16};
   // By the estimates of tools/propose-defaults for each class of device.
@@ -60,8 +57,7 @@ AttentionShared Defaults(const Region& r) {
   return best;
 }
 
-Verdict Fits(const Region& r, const AttentionShared& t) {
-  const AttentionOperands a = *AttentionOf(r);
+Verdict Fits(const Region& r, const AttentionOperands& a, const AttentionShared& t) {
   const Caps& caps = r.caps();
   if (caps.runs_on_cpu) return Verdict::No("barriers are dear on this device");
   const int64_t bytes = Extents(a, t).Bytes(a.type);
@@ -82,22 +78,14 @@ class Tile {
         own_keys_(static_cast<size_t>(t.keys / kColumnThreads)),
         own_columns_(static_cast<size_t>(OwnColumns(a))) {
     const Extents extents(a, t);
-    q_ = Shared("q", extents.q);
-    block_ = Shared("block", extents.block);
-    weights_ = Shared("weights", extents.weights);
+    q_ = m.AddShared("q", a.type, extents.q);
+    block_ = m.AddShared("block", a.type, extents.block);
+    weights_ = m.AddShared("weights", a.type, extents.weights);
   }
   Dim count() const { return a_.batch * tiles_.count(); }
   void Run(const Dim& at);
 
  private:
-  uint16_t Shared(std::string name, int64_t extent) {
-    return m_.b.AddView({.name = std::move(name),
-                         .space = Space::kShared,
-                         .elem = a_.type,
-                         .extent = static_cast<uint32_t>(extent),
-                         .reads = true,
-                         .writes = true});
-  }
   // Copies lines `first` .. first + count - 1 of an operand to shared memory: element j of line i
   // to place(i, j); 0 for lines beyond its extent.
   struct Lines {
@@ -111,8 +99,8 @@ class Tile {
   Vals Scores(const Dim& first);  // [row * own_keys + key]
   Vals Products();
   void StoreWeights(const Vals& weights);
-  void Accumulate(std::vector<OnlineRow>& rows);
-  Vals Block(const Dim& first, const Vals& carried);
+  void Accumulate(OnlineRows& rows);
+  void Block(const Dim& first, OnlineRows& rows);
   void Finish(const OnlineRow& row, size_t r);
   Dim OwnRow(size_t r) const { return row_ * static_cast<int64_t>(own_rows_) + int64_t(r); }
   Dim OwnKey(size_t k) const { return column_ * static_cast<int64_t>(own_keys_) + int64_t(k); }
@@ -187,13 +175,13 @@ void Tile::StoreWeights(const Vals& weights) {
 }
 
 // The block's weights and weighted values to the rows' sums.
-void Tile::Accumulate(std::vector<OnlineRow>& rows) {
+void Tile::Accumulate(OnlineRows& rows) {
   const int64_t pitch = Pitch(static_cast<int64_t>(own_columns_) * kColumnThreads);
   Builder& b = m_.b;
   const Vals sums =
       b.For({b.Int(0), b.Int(t_.keys), b.Int(4), Builder::Range::kNot}, Flat(rows),
             [&](Val i, const Vals& carried) {
-              std::vector<OnlineRow> part = Rows(carried, own_rows_);
+              OnlineRows part = Rows(carried, own_rows_);
               const Dim first = m_.e.Coordinate(i, t_.keys - 4, 4);
               for (int64_t s = 0; s < 4; ++s) {
                 Vals values;
@@ -213,9 +201,8 @@ void Tile::Accumulate(std::vector<OnlineRow>& rows) {
   rows = Rows(sums, own_rows_);
 }
 
-Vals Tile::Block(const Dim& first, const Vals& carried) {
+void Tile::Block(const Dim& first, OnlineRows& rows) {
   Builder& b = m_.b;
-  std::vector<OnlineRow> rows = Rows(carried, own_rows_);
   Fill(block_, {Operand::kK, first, a_.keys, t_.keys, a_.head, a_.k_lanes},
        [&](const Dim& i, const Dim& j) { return j * Pitch(t_.keys) + i; });
   b.Barrier();
@@ -238,7 +225,6 @@ Vals Tile::Block(const Dim& first, const Vals& carried) {
   b.Barrier();
   Accumulate(rows);
   b.Barrier();  // the next block overwrites this one
-  return Flat(rows);
 }
 
 void Tile::Finish(const OnlineRow& row, size_t r) {
@@ -260,19 +246,13 @@ void Tile::Run(const Dim& at) {
   row_ = FloorDiv(local_, kColumnThreads), column_ = Mod(local_, kColumnThreads);
   Fill(q_, {Operand::kQ, tile_ * t_.rows, a_.rows, t_.rows, a_.head, a_.q_lanes},
        [&](const Dim& i, const Dim& j) { return j * Pitch(t_.rows) + i; });
-  const std::vector<OnlineRow> start(own_rows_, StartRow(b, a_.type, own_columns_));
-  const Dim blocks = CeilDiv(a_.keys, t_.keys);
-  const Vals sums = b.For(a_.Blocks(m_, tile_ * t_.rows, t_.rows, t_.keys), Flat(start),
-                          [&](Val i, const Vals& carried) {
-                            const Dim block = m_.e.Coordinate(i, LastIndex(blocks));
-                            return Block(block * t_.keys, carried);
-                          });
-  const std::vector<OnlineRow> rows = Rows(sums, own_rows_);
+  const OnlineRows rows =
+      ForBlocks(m_, a_, {tile_ * t_.rows, t_.rows, t_.keys}, own_rows_, own_columns_,
+                [&](const Dim& first, OnlineRows& so_far) { Block(first, so_far); });
   for (size_t r = 0; r < own_rows_; ++r) Finish(rows[r], r);
 }
 
-Program Emit(const Region& r, const AttentionShared& t) {
-  const AttentionOperands a = *AttentionOf(r);
+Program Emit(const Region& r, const AttentionOperands& a, const AttentionShared& t) {
   Emission m(r, fmt::format("attention_shared_{}x{}", t.rows, t.keys),
              {static_cast<uint32_t>(kThreads), 1, 1});
   Tile tile(m, a, t);
@@ -283,6 +263,6 @@ Program Emit(const Region& r, const AttentionShared& t) {
 }  // namespace
 
 const Schedule kAttentionShared =
-    ScheduleOf<AttentionShared, Takes, Defaults, Fits, Emit>("attention_shared");
+    ScheduleOn<AttentionShared, AttentionOf, Defaults, Fits, Emit>("attention_shared");
 
 }  // namespace forge::codegen

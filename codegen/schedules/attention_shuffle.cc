@@ -26,20 +26,16 @@ constexpr int64_t kMostKept = 512, kKeptInRegisters = 256;
 // Of so few rows for each lane, a kernel with two at once takes longer to compile than it gains.
 constexpr int64_t kFewTiles = 4;
 
-bool Takes(const Region& r) { return AttentionOf(r).has_value(); }
-
-AttentionShuffle Defaults(const Region& r) {
-  const AttentionOperands a = *AttentionOf(r);
+AttentionShuffle Defaults(const Region& r, const AttentionOperands& a) {
   const int64_t lanes = std::max<int64_t>(r.caps().subgroup_size, 1);
   AttentionShuffle t;
   if (2 * (a.head + a.width) > kKeptInRegisters || a.rows.max() <= kFewTiles * lanes) t.rows = 1;
   return t;
 }
 
-Verdict Fits(const Region& r, const AttentionShuffle& t) {
+Verdict Fits(const Region& r, const AttentionOperands& a, const AttentionShuffle& t) {
   const Caps& caps = r.caps();
   const int64_t lanes = caps.subgroup_size;
-  const AttentionOperands a = *AttentionOf(r);
   if (Verdict v = ShufflesAreQuick(caps); !v) return v;
   if (a.type.elem != DType::kF32) return Verdict::No("sums are not kept in f32");
   if (t.rows * (a.head + a.width) > kMostKept)
@@ -67,7 +63,7 @@ class Tile {
   void ForEach(const Vals& held, int lane, absl::FunctionRef<void(size_t i, Val x)> f);
   std::vector<Vals> Scores(const Dim& first, const Position& mine);  // [row][key]
   std::vector<Vals> Mask(const Dim& first, const Position& mine);    // the same
-  Vals Block(const Dim& first, const Vals& carried);
+  void Block(const Dim& first, OnlineRows& rows);
   void Finish(const OnlineRow& row, const Position& at);
 
   Emission& m_;
@@ -151,8 +147,7 @@ std::vector<Vals> Tile::Scores(const Dim& first, const Position& mine) {
   return out;
 }
 
-Vals Tile::Block(const Dim& first, const Vals& carried) {
-  std::vector<OnlineRow> rows = Rows(carried, own_);
+void Tile::Block(const Dim& first, OnlineRows& rows) {
   const Position mine = Guard(m_, first + lane_, a_.keys);
   std::vector<Vals> weights = Scores(first, mine);
   for (size_t r = 0; r < own_; ++r) {
@@ -171,7 +166,6 @@ Vals Tile::Block(const Dim& first, const Vals& carried) {
         sum = fma(weights[r][static_cast<size_t>(k)], x, sum);
       }
     });
-  return Flat(rows);
 }
 
 void Tile::Finish(const OnlineRow& row, const Position& at) {
@@ -182,8 +176,7 @@ void Tile::Finish(const OnlineRow& row, const Position& at) {
       Vals part;
       for (int64_t c = j; c < j + lanes; ++c)
         part.push_back(row.values[static_cast<size_t>(c)] / divisor);
-      const Val v = lanes == 1 ? part[0] : m_.b.Pack(a_.type.Lanes(lanes), part);
-      m_.e.Finish(a_.Out(batch_, at.at, j + m_.e.Lane(lanes)), v, lanes);
+      m_.e.Finish(a_.Out(batch_, at.at, j + m_.e.Lane(lanes)), Packed(part), lanes);
     }
   };
   IfInside(m_.b, at.inside, store);
@@ -191,20 +184,13 @@ void Tile::Finish(const OnlineRow& row, const Position& at) {
 
 void Tile::Run(const Dim& at) {
   Place(at);
-  Builder& b = m_.b;
-  const std::vector<OnlineRow> start(own_, StartRow(b, a_.type, static_cast<size_t>(a_.width)));
-  const Dim blocks = CeilDiv(a_.keys, lanes_);
-  const Vals sums = b.For(a_.Blocks(m_, first_, tiles_.size, lanes_), Flat(start),
-                          [&](Val i, const Vals& carried) {
-                            const Dim block = m_.e.Coordinate(i, LastIndex(blocks));
-                            return Block(block * lanes_, carried);
-                          });
-  const std::vector<OnlineRow> rows = Rows(sums, own_);
+  const OnlineRows rows =
+      ForBlocks(m_, a_, {first_, tiles_.size, lanes_}, own_, static_cast<size_t>(a_.width),
+                [&](const Dim& first, OnlineRows& so_far) { Block(first, so_far); });
   for (size_t r = 0; r < own_; ++r) Finish(rows[r], rows_[r]);
 }
 
-Program Emit(const Region& r, const AttentionShuffle& t) {
-  const AttentionOperands a = *AttentionOf(r);
+Program Emit(const Region& r, const AttentionOperands& a, const AttentionShuffle& t) {
   const auto lanes = static_cast<uint32_t>(r.caps().subgroup_size);
   const auto subgroups = static_cast<uint32_t>(t.subgroups);
   Emission m(r, fmt::format("attention_shuffle_{}", t.rows * lanes), {lanes * subgroups, 1, 1});
@@ -217,6 +203,6 @@ Program Emit(const Region& r, const AttentionShuffle& t) {
 }  // namespace
 
 const Schedule kAttentionShuffle =
-    ScheduleOf<AttentionShuffle, Takes, Defaults, Fits, Emit>("attention_shuffle");
+    ScheduleOn<AttentionShuffle, AttentionOf, Defaults, Fits, Emit>("attention_shuffle");
 
 }  // namespace forge::codegen

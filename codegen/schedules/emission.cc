@@ -63,6 +63,22 @@ void Emission::EachSubgroup(const ir::Dim& count, absl::FunctionRef<void(const i
   Guarded({index, count, groups.exact && count.divisor() % subgroups == 0}, body);
 }
 
+Vals Emission::Loop(const ir::Dim& count, Vals carried,
+                    absl::FunctionRef<Vals(const ir::Dim& i, Vals carried)> body) {
+  return b.For({b.Int(0), b.Scalar(count), b.Int(1)}, std::move(carried), [&](Val i, Vals inner) {
+    return body(e.Coordinate(i, LastIndex(count)), std::move(inner));
+  });
+}
+
+uint16_t Emission::AddShared(std::string name, Type elem, int64_t extent) {
+  return b.AddView({.name = std::move(name),
+                    .space = Space::kShared,
+                    .elem = elem,
+                    .extent = static_cast<uint32_t>(extent),
+                    .reads = true,
+                    .writes = true});
+}
+
 Position Guard(Emission& m, const ir::Dim& position, const ir::Dim& extent) {
   const bool low = position.min() >= 0, high = position.max() < extent.min();
   if (low && high) return {position, {}};
@@ -90,6 +106,20 @@ Position TiledAxis::At(Emission& m, const ir::Dim& tile, int64_t i) const {
   return {m.e.Coordinate(min(v, last), LastIndex(extent)), v <= last};
 }
 
+std::vector<Position> TiledAxis::All(Emission& m, const ir::Dim& tile) const {
+  std::vector<Position> out;
+  for (int64_t i = 0; i < size; ++i) out.push_back(At(m, tile, i));
+  return out;
+}
+
+void FinishRow(Emission& m, const TiledAxis& columns, std::span<const Position> at,
+               std::span<const Val> row,
+               absl::FunctionRef<void(const ir::Dim& first, Val neighbours)> finish) {
+  const auto lanes = static_cast<size_t>(columns.exact() ? LanesFor(columns.size) : 1);
+  for (size_t j = 0; j < row.size(); j += lanes)
+    IfInside(m.b, at[j].inside, [&] { finish(at[j].at, Packed(row.subspan(j, lanes))); });
+}
+
 int64_t TileSize(const ir::Dim& extent, int64_t most) {
   if (extent.max() <= most) return std::max<int64_t>(extent.max(), 1);
   for (int64_t t = most; t > most / 2; --t)
@@ -114,9 +144,24 @@ int LanesAlong(const Region& r, int operand, const ir::Dim& extent,
   return 1;
 }
 
+int LanesAlongLast(const Region& r, int operand) {
+  const ir::Dims& shape = r.anchor_inputs()[static_cast<size_t>(operand)].shape();
+  return LanesAlong(r, operand, shape.back(), [&](const ir::Dim& along) {
+    ir::Dims index;
+    for (const ir::Dim& extent : shape) index.push_back(Any(extent, 1));
+    index.back() = along;
+    return index;
+  });
+}
+
 void Unpack(Val v, Vals& out) {
   if (v.type().lanes == 1) return out.push_back(v);
   for (int i = 0; i < v.type().lanes; ++i) out.push_back(v.b->Extract(v, i));
+}
+
+Val Packed(std::span<const Val> parts) {
+  if (parts.size() == 1) return parts[0];
+  return parts[0].b->Pack(parts[0].type().Lanes(static_cast<int>(parts.size())), parts);
 }
 
 int LanesFor(const ir::Dim& extent) {

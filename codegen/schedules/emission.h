@@ -28,6 +28,11 @@ struct Emission {
   // The same for each subgroup of a grid of `count` of them. The kernel requires their size, which
   // divides the workgroup.
   void EachSubgroup(const ir::Dim& count, absl::FunctionRef<void(const ir::Dim& at)> body);
+  // Calls `body` for 0 .. count - 1.
+  Vals Loop(const ir::Dim& count, Vals carried,
+            absl::FunctionRef<Vals(const ir::Dim& i, Vals carried)> body);
+  // A view of shared memory, to be written and read.
+  uint16_t AddShared(std::string name, Type elem, int64_t extent);
 
   const Region& region;
   Launch launch;
@@ -56,7 +61,12 @@ struct TiledAxis {
   bool exact() const { return extent.divisor() % size == 0; }
   // Element `i` of tile `tile`; beyond the extent the last element.
   Position At(Emission& m, const ir::Dim& tile, int64_t i) const;
+  std::vector<Position> All(Emission& m, const ir::Dim& tile) const;  // elements of the tile
 };
+// Hands a row of a tile over, whose columns are `at`, in vectors where they are whole.
+void FinishRow(Emission& m, const TiledAxis& columns, std::span<const Position> at,
+               std::span<const Val> row,
+               absl::FunctionRef<void(const ir::Dim& first, Val neighbours)> finish);
 // A size up to `most` for tiles of this axis: a divisor where that costs little.
 int64_t TileSize(const ir::Dim& extent, int64_t most);
 
@@ -74,6 +84,15 @@ constexpr Schedule ScheduleOf(std::string_view name) {
       .fits = [](const Region& r, const void* p) { return kFits(r, *static_cast<const T*>(p)); },
       .emit = [](const Region& r, const void* p) { return kEmit(r, *static_cast<const T*>(p)); }};
 }
+// The schedule of anchors that have a form of their own: kForm(region), nullopt where they do not,
+// which the others are given.
+template <class T, auto kForm, auto kDefaults, auto kFits, auto kEmit>
+constexpr Schedule ScheduleOn(std::string_view name) {
+  return ScheduleOf<T, [](const Region& r) { return kForm(r).has_value(); },
+                    [](const Region& r) { return kDefaults(r, *kForm(r)); },
+                    [](const Region& r, const T& t) { return kFits(r, *kForm(r), t); },
+                    [](const Region& r, const T& t) { return kEmit(r, *kForm(r), t); }>(name);
+}
 // A program that is one launch, by the name of its kernel.
 Program OneLaunch(Launch launch);
 
@@ -83,8 +102,12 @@ ir::Dim Any(const ir::Dim& extent, int64_t divisor);
 // is a multiple of that. `index` gives the operand's index at a place on the axis.
 int LanesAlong(const Region& r, int operand, const ir::Dim& extent,
                absl::FunctionRef<ir::Dims(const ir::Dim& at)> index);
+// The same along its last axis.
+int LanesAlongLast(const Region& r, int operand);
 // Appends the elements of a vector.
 void Unpack(Val v, Vals& out);
+// The vector of these elements; itself where it is one.
+Val Packed(std::span<const Val> parts);
 // The widest vector, 4, 2 or 1, that divides `extent`.
 int LanesFor(const ir::Dim& extent);
 // Of one dimension, within the device's limits.
