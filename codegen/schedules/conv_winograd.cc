@@ -5,9 +5,9 @@
 // S. Gray, "Fast Algorithms for Convolutional Neural Networks" (2015).
 #include <numeric>
 
-#include "codegen/schedules/conv_tile.h"
 #include "codegen/schedules/gemm.h"
 #include "codegen/schedules/list.h"
+#include "codegen/schedules/window.h"
 
 namespace forge::codegen {
 namespace {

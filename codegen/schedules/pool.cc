@@ -16,15 +16,6 @@ struct Pool {
       FieldOf<&Pool::workgroup>("workgroup", "Invocations in a workgroup.", "32|64|128")};
 };
 
-WindowAxis AxisOf(const Region& r, size_t i) {
-  const auto& op = *r.AnchorAs<ir::Pool2d>();
-  return {.extent = r.anchor_inputs()[0].shape()[2 + i],
-          .kernel = op.kernel[i],
-          .stride = op.strides[i],
-          .dilation = op.dilations[i],
-          .padding = op.padding[i]};
-}
-
 bool Takes(const Region& r) { return r.AnchorAs<ir::Pool2d>() != nullptr; }
 Pool Defaults(const Region&) { return Pool{}; }
 Verdict Fits(const Region& r, const Pool& t) { return WorkgroupFits(t.workgroup, r.caps()); }
@@ -41,18 +32,19 @@ Val Covered(Emission& m, const WindowAxis& axis, const Dim& out, int64_t before,
 
 Val Window(Emission& m, const Dims& index) {
   const auto& op = *m.region.AnchorAs<ir::Pool2d>();
-  const WindowAxis row = AxisOf(m.region, 0), column = AxisOf(m.region, 1);
+  const Dims& shape = m.region.anchor_inputs()[0].shape();
+  const WindowAxis row = AxisOf(op, 0, shape[2], op.kernel[0]);
+  const WindowAxis column = AxisOf(op, 1, shape[3], op.kernel[1]);
   const bool largest = op.kind == ir::PoolKind::kMax;
   const double start = largest ? -std::numeric_limits<double>::infinity() : 0;
   const Type type = AccumulatorOf(m.region.anchor_output().dtype());
-  Val all = ForTaps(m, row.kernel, column.kernel, {m.b.Literal(type, start)},
-                    [&](const Dim& r, const Dim& s, Vals carried) {
-                      const Position p = Guard(m, row.At(index[2], r), row.extent);
-                      const Position q = Guard(m, column.At(index[3], s), column.extent);
-                      Val x = Where(Both(p.inside, q.inside),
-                                    m.e.At(0, {index[0], index[1], p.at, q.at}), start);
-                      return Vals{largest ? max(carried[0], x) : carried[0] + x};
-                    })[0];
+  Val all =
+      ForTaps(m, row.kernel, column.kernel, {m.b.Literal(type, start)},
+              [&](const Dim& r, const Dim& s, Vals carried) {
+                const Dims place{index[0], index[1], row.At(index[2], r), column.At(index[3], s)};
+                const Val x = LoadPadded(m, place, start);
+                return Vals{largest ? max(carried[0], x) : carried[0] + x};
+              })[0];
   if (largest) return all;
   const auto& pad = op.padding;
   const bool padded = op.count_include_pad;

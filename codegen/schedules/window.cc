@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "ir/ops/conv2d.h"
 #include "ir/ops/conv_transpose2d.h"
 #include "ir/ops/pool2d.h"
 
@@ -14,7 +13,38 @@ namespace {
 // taps also where a first run waits for the driver's compiler, and loops cost little.
 constexpr int64_t kUnrolledTaps = 32;
 
+WindowAxis ConvAxis(const Region& r, size_t i) {
+  const ir::Dim& taps = r.anchor_inputs()[1].shape()[2 + i];
+  return AxisOf(*r.AnchorAs<ir::Conv2d>(), i, r.anchor_inputs()[0].shape()[2 + i],
+                taps.is_constant() ? taps.constant() : 0);
+}
+
 }  // namespace
+
+ConvShape::ConvShape(const Region& r)
+    : op(*r.AnchorAs<ir::Conv2d>()),
+      batch(r.anchor_output().shape()[0]),
+      channels(r.anchor_output().shape()[1]),
+      rows(r.anchor_output().shape()[2]),
+      columns(r.anchor_output().shape()[3]),
+      group_outputs(FloorDiv(channels, op.groups)),
+      group_inputs(r.anchor_inputs()[1].shape()[1]),
+      biased(r.anchor_inputs().size() > 2 && r.anchor_inputs()[2]),
+      row(ConvAxis(r, 0)),
+      column(ConvAxis(r, 1)) {}
+
+std::optional<ConvShape> ConvOf(const Region& r) {
+  if (r.AnchorAs<ir::Conv2d>() == nullptr) return std::nullopt;
+  return ConvShape(r);
+}
+
+Val LoadPadded(Emission& m, ir::Dims index, double outside) {
+  const ir::Dims& shape = m.region.anchor_inputs()[0].shape();
+  const Position row = Guard(m, index[2], shape[2]), column = Guard(m, index[3], shape[3]);
+  index[2] = row.at, index[3] = column.at;
+  const Val v = m.e.At(0, index);
+  return Where(Both(row.inside, column.inside), v, outside);
+}
 
 bool ReadsWindows(const Region& r) {
   if (r.AnchorAs<ir::Conv2d>() == nullptr)
@@ -33,10 +63,7 @@ bool ComputesForEachTap(const Region& r) {
 Vals ForTaps(Emission& m, int64_t rows, int64_t columns, Vals carried, TapBody body) {
   using Step = absl::FunctionRef<Vals(const ir::Dim& tap, Vals carried)>;
   const auto each = [&](int64_t taps, bool looped, Vals before, Step step) {
-    if (looped && taps > 1)
-      return m.b.For(
-          {m.b.Int(0), m.b.Int(taps), m.b.Int(1)}, std::move(before),
-          [&](Val i, Vals inner) { return step(m.e.Coordinate(i, taps - 1), std::move(inner)); });
+    if (looped && taps > 1) return m.Loop(taps, std::move(before), step);
     for (int64_t i = 0; i < taps; ++i) before = step(i, std::move(before));
     return before;
   };

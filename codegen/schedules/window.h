@@ -2,6 +2,7 @@
 // Windows over the rows and columns of an image: what convolution and pooling share.
 #pragma once
 #include "codegen/schedules/emission.h"
+#include "ir/ops/conv2d.h"
 
 namespace forge::codegen {
 
@@ -15,6 +16,30 @@ struct WindowAxis {
     return out * stride + tap * dilation - padding;
   }
 };
+
+template <class Op>
+WindowAxis AxisOf(const Op& op, size_t i, const ir::Dim& extent, int64_t kernel) {
+  return {extent, kernel, op.strides[i], op.dilations[i], op.padding[i]};
+}
+
+struct ConvShape {
+  explicit ConvShape(const Region& r);  // whose anchor is a conv2d
+  // The kernel's extents are numbers.
+  bool known_window() const { return row.kernel > 0 && column.kernel > 0; }
+
+  const ir::Conv2d& op;
+  ir::Dim batch, channels, rows, columns;  // of the result
+  ir::Dim group_outputs, group_inputs;     // channels of one group
+  bool biased;
+  WindowAxis row, column;
+};
+
+// nullopt: the anchor is no conv2d.
+std::optional<ConvShape> ConvOf(const Region& r);
+
+// An element of the anchor's first operand, padded with `outside`: where its row and column, the
+// last of `index`, may lie.
+Val LoadPadded(Emission& m, ir::Dims index, double outside = 0);
 
 // Does the anchor read its first operand through windows of more than one tap?
 bool ReadsWindows(const Region& r);
