@@ -60,11 +60,7 @@ AttentionShared Defaults(const Region& r, const AttentionOperands& a) {
 Verdict Fits(const Region& r, const AttentionOperands& a, const AttentionShared& t) {
   const Caps& caps = r.caps();
   if (caps.runs_on_cpu) return Verdict::No("barriers are dear on this device");
-  const int64_t bytes = Extents(a, t).Bytes(a.type);
-  if (bytes > caps.max_shared_bytes)
-    return Verdict::No(
-        fmt::format("{} bytes of shared memory, the device has {}", bytes, caps.max_shared_bytes));
-  return WorkgroupFits(kThreads, caps);
+  return WorkgroupFits(kThreads, caps, Extents(a, t).Bytes(a.type));
 }
 
 class Tile {

@@ -82,8 +82,8 @@ Vals Transform(const Coefficients& t, const Vals& x) {
 
 // Numbers that follow from the region and the tile.
 struct Plan {
-  Plan(const Region& r, int64_t size)
-      : shape(r),
+  Plan(const Region& r, const ConvShape& conv, int64_t size)
+      : shape(conv),
         tile(size),
         edge(size + 2),
         places(edge * edge),
@@ -119,17 +119,16 @@ struct Plan {
   Type type;
 };
 
-bool Takes(const Region& r) {
-  const auto* op = r.AnchorAs<ir::Conv2d>();
-  if (op == nullptr || op->groups != 1) return false;
-  const ConvShape shape(r);
+std::optional<ConvShape> WinogradOf(const Region& r) {
+  std::optional<ConvShape> s = ConvOf(r);
   const auto plain = [](const WindowAxis& a) {
     return a.kernel == 3 && a.stride == 1 && a.dilation == 1;
   };
-  return plain(shape.row) && plain(shape.column);
+  if (s && (s->op.groups != 1 || !plain(s->row) || !plain(s->column))) return std::nullopt;
+  return s;
 }
 
-ConvWinograd Defaults(const Region& r) {
+ConvWinograd Defaults(const Region& r, const ConvShape&) {
   return ConvWinograd{.tile = r.caps().few_registers() ? 2 : 4};
 }
 
@@ -137,9 +136,8 @@ ConvWinograd Defaults(const Region& r) {
 // products three more launches do.
 constexpr int64_t kLeastChannels = 16, kLeastTiles = 64, kLeastProducts = int64_t{1} << 23;
 
-Verdict Fits(const Region& r, const ConvWinograd& t) {
-  const Plan plan(r, t.tile);
-  const ConvShape& s = plan.shape;
+Verdict Fits(const Region& r, const ConvShape& s, const ConvWinograd& t) {
+  const Plan plan(r, s, t.tile);
   if (r.anchor_output().dtype() != DType::kF32) return Verdict::No("it is not of f32");
   if (r.caps().runs_on_cpu && !ShufflesAreQuick(r.caps()))
     return Verdict::No("barriers are dear on this device");
@@ -179,11 +177,9 @@ Launch EmitInputs(const Region& r, const Plan& plan, const std::string& name) {
     const Dims place = Unflatten(at, space);
     Vals pixels;
     for (int64_t i = 0; i < plan.places; ++i) {
-      const Position row = Guard(m, s.row.At(place[2] * plan.tile, i / plan.edge), s.row.extent);
-      const Position column =
-          Guard(m, s.column.At(place[3] * plan.tile, i % plan.edge), s.column.extent);
-      const Val v = m.e.At(0, {place[1], place[0], row.at, column.at});
-      pixels.push_back(Where(Both(row.inside, column.inside), v, 0));
+      const Dim row = s.row.At(place[2] * plan.tile, i / plan.edge);
+      const Dim column = s.column.At(place[3] * plan.tile, i % plan.edge);
+      pixels.push_back(LoadPadded(m, {place[1], place[0], row, column}));
     }
     const Vals made = Transform(TransformsFor(plan.tile).input, pixels);
     const Dim tile = plan.TileAt(place[1], place[2], place[3]);
@@ -194,20 +190,22 @@ Launch EmitInputs(const Region& r, const Plan& plan, const std::string& name) {
 }
 
 Launch EmitProducts(const Region& r, const Plan& plan, const std::string& name) {
-  Gemm g;
-  g.batch = plan.places, g.m = plan.shape.channels, g.n = plan.tiles;
-  g.k = plan.shape.group_inputs;
-  g.dtype = plan.type.elem;
-  g.a_lanes_k = LanesFor(g.k), g.b_lanes_n = LanesFor(g.n);
   const auto load = [&plan](Emission& m, int scratch, const Dim& at, int lanes) {
     return m.e.LoadScratch(scratch, plan.type.Lanes(lanes), FloorDiv(at, lanes));
   };
-  g.load_a = [&, load](Emission& m, const Gemm::At& at, int lanes) {
-    return load(m, kKernels, plan.KernelAt(at.batch, at.m, at.k), lanes);
-  };
-  g.load_b = [&, load](Emission& m, const Gemm::At& at, int lanes) {
-    return load(m, kInputs, plan.InputAt(at.batch, at.k, at.n), lanes);
-  };
+  Gemm g{.batch = plan.places, .k = plan.shape.group_inputs, .dtype = plan.type.elem};
+  g.a = {.extent = plan.shape.channels,
+         .load =
+             [&](Emission& m, const Factor::At& at, int lanes) {
+               return load(m, kKernels, plan.KernelAt(at.batch, at.along, at.k), lanes);
+             },
+         .lanes_k = LanesFor(g.k)};
+  g.b = {.extent = plan.tiles,
+         .load =
+             [&](Emission& m, const Factor::At& at, int lanes) {
+               return load(m, kInputs, plan.InputAt(at.batch, at.k, at.along), lanes);
+             },
+         .lanes_along = LanesFor(plan.tiles)};
   g.store = [&](Emission& m, const Gemm::At& at, Val v, int lanes) {
     m.e.StoreScratch(kProducts, FloorDiv(plan.ProductAt(at.batch, at.m, at.n), lanes), v);
   };
@@ -237,16 +235,15 @@ Launch EmitOutputs(const Region& r, const Plan& plan, const std::string& name) {
       const Position column = Guard(m, place[3] * plan.tile + first % plan.tile, s.columns);
       const auto part = std::span(made).subspan(i, static_cast<size_t>(lanes));
       IfInside(m.b, Both(row.inside, column.inside), [&] {
-        m.e.Finish({place[1], place[0], row.at, column.at + m.e.Lane(lanes)},
-                   lanes == 1 ? part[0] : m.b.Pack(plan.type.Lanes(lanes), part), lanes);
+        m.e.Finish({place[1], place[0], row.at, column.at + m.e.Lane(lanes)}, Packed(part), lanes);
       });
     }
   });
   return std::move(m).Take();
 }
 
-Program Emit(const Region& r, const ConvWinograd& t) {
-  const Plan plan(r, t.tile);
+Program Emit(const Region& r, const ConvShape& s, const ConvWinograd& t) {
+  const Plan plan(r, s, t.tile);
   Program out{.kernel = fmt::format("conv_winograd_{0}x{0}", plan.tile),
               .scratch_bytes = plan.ScratchBytes()};
   out.launches.push_back(EmitKernels(r, plan, out.kernel + "_kernels"));
@@ -259,6 +256,6 @@ Program Emit(const Region& r, const ConvWinograd& t) {
 }  // namespace
 
 const Schedule kConvWinograd =
-    ScheduleOf<ConvWinograd, Takes, Defaults, Fits, Emit>("conv_winograd");
+    ScheduleOn<ConvWinograd, WinogradOf, Defaults, Fits, Emit>("conv_winograd");
 
 }  // namespace forge::codegen

@@ -43,11 +43,14 @@ Emission::Work Emission::Workgroups(const ir::Dim& count) {
   return {index, count, width * rows == count};
 }
 
+Emission::Work Emission::PartsOfWorkgroups(const ir::Dim& count, int64_t parts, BuiltinKind which) {
+  const Work groups = Workgroups(CeilDiv(count, parts));
+  Val index = groups.index * static_cast<double>(parts) + b.Builtin(which);
+  return {index, count, groups.exact && count.divisor() % parts == 0};
+}
+
 Emission::Work Emission::Invocations(const ir::Dim& count) {
-  const int64_t size = launch.kernel.workgroup[0];
-  const Work groups = Workgroups(CeilDiv(count, size));
-  Val index = groups.index * static_cast<double>(size) + b.Builtin(BuiltinKind::kLocalX);
-  return {index, count, groups.exact && count.divisor() % size == 0};
+  return PartsOfWorkgroups(count, launch.kernel.workgroup[0], BuiltinKind::kLocalX);
 }
 
 void Emission::Guarded(const Work& work, absl::FunctionRef<void(const ir::Dim& at)> body) {
@@ -58,9 +61,7 @@ void Emission::Guarded(const Work& work, absl::FunctionRef<void(const ir::Dim& a
 
 void Emission::EachSubgroup(const ir::Dim& count, absl::FunctionRef<void(const ir::Dim& at)> body) {
   const int64_t subgroups = launch.kernel.workgroup[0] / launch.kernel.subgroup;
-  const Work groups = Workgroups(CeilDiv(count, subgroups));
-  Val index = groups.index * static_cast<double>(subgroups) + b.Builtin(BuiltinKind::kSubgroup);
-  Guarded({index, count, groups.exact && count.divisor() % subgroups == 0}, body);
+  Guarded(PartsOfWorkgroups(count, subgroups, BuiltinKind::kSubgroup), body);
 }
 
 Vals Emission::Loop(const ir::Dim& count, Vals carried,
@@ -168,7 +169,10 @@ int LanesFor(const ir::Dim& extent) {
   return extent.divisor() % 4 == 0 ? 4 : extent.divisor() % 2 == 0 ? 2 : 1;
 }
 
-Verdict WorkgroupFits(int64_t invocations, const Caps& caps) {
+Verdict WorkgroupFits(int64_t invocations, const Caps& caps, int64_t shared_bytes) {
+  if (shared_bytes > caps.max_shared_bytes)
+    return Verdict::No(fmt::format("{} bytes of shared memory, the device has {}", shared_bytes,
+                                   caps.max_shared_bytes));
   if (invocations > std::min(caps.max_workgroup_invocations, caps.max_workgroup_x))
     return Verdict::No(fmt::format("{} invocations in a workgroup, the device allows {}",
                                    invocations, caps.max_workgroup_invocations));

@@ -38,6 +38,10 @@ struct Emission {
   Launch launch;
   Builder b;
   Elements e;
+
+ private:
+  // The same of parts of workgroups, as many to each as `parts`.
+  Work PartsOfWorkgroups(const ir::Dim& count, int64_t parts, BuiltinKind which);
 };
 
 // A position that may lie outside of its axis: itself where inside, else one that exists.
@@ -111,7 +115,7 @@ Val Packed(std::span<const Val> parts);
 // The widest vector, 4, 2 or 1, that divides `extent`.
 int LanesFor(const ir::Dim& extent);
 // Of one dimension, within the device's limits.
-Verdict WorkgroupFits(int64_t invocations, const Caps& caps);
+Verdict WorkgroupFits(int64_t invocations, const Caps& caps, int64_t shared_bytes = 0);
 // Whether schedules that exchange by shuffles are quick on the device: it runs on a CPU, in small
 // subgroups of one size.
 Verdict ShufflesAreQuick(const Caps& caps);

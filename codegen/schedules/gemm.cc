@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "codegen/schedules/window.h"
-#include "ir/ops/conv2d.h"
 #include "ir/ops/matmul.h"
 #include "ir/ops/matmul_integer.h"
 
@@ -22,57 +21,45 @@ Dims MatrixIndex(const Dims& batch, const Dims& shape, const Dim& i, const Dim& 
   return index;
 }
 
-int LanesAlongAxis(const Region& r, const Gemm& g, int operand, Dim Gemm::At::* axis,
-                   const Dim& extent) {
-  const auto& index = operand == g.a_operand ? g.a_index : g.b_index;
-  return LanesAlong(r, operand, extent, [&](const Dim& along) {
-    Gemm::At at{Any(g.batch, 1), Any(g.m, 1), Any(g.n, 1), Any(g.k, 1)};
-    at.*axis = along;
-    return index(at);
-  });
+void SetLanes(const Region& r, const Gemm& g, Factor& f) {
+  if (f.padded) return;
+  const auto lanes = [&](Dim Factor::At::* axis, const Dim& extent) {
+    return LanesAlong(r, f.operand, extent, [&](const Dim& along) {
+      Factor::At at{Any(g.batch, 1), Any(f.extent, 1), Any(g.k, 1)};
+      at.*axis = along;
+      return f.index(at);
+    });
+  };
+  f.lanes_along = lanes(&Factor::At::along, f.extent);
+  f.lanes_k = lanes(&Factor::At::k, g.k);
 }
 
-void SetLanes(const Region& r, Gemm& g) {
-  g.a_lanes_m = LanesAlongAxis(r, g, g.a_operand, &Gemm::At::m, g.m);
-  g.a_lanes_k = LanesAlongAxis(r, g, g.a_operand, &Gemm::At::k, g.k);
-  if (g.b_padded) return;
-  g.b_lanes_k = LanesAlongAxis(r, g, g.b_operand, &Gemm::At::k, g.k);
-  g.b_lanes_n = LanesAlongAxis(r, g, g.b_operand, &Gemm::At::n, g.n);
+// A matrix of `shape`; `outer`: batch axes of the result.
+Factor OfMatrix(int operand, const Dims& shape, const Dims& outer, const Dim& extent, bool k_last) {
+  return {.extent = extent, .operand = operand, .index = [=](const Factor::At& at) {
+            const Dims batch = Unflatten(at.batch, outer);
+            return k_last ? MatrixIndex(batch, shape, at.along, at.k)
+                          : MatrixIndex(batch, shape, at.k, at.along);
+          }};
 }
 
 Gemm OfMatrices(const Region& r, const ir::MatrixProduct& op) {
   const Dims a = r.anchor_inputs()[0].shape(), b = r.anchor_inputs()[1].shape();
   const Dims c = r.anchor_output().shape();
   const Dims outer(c.begin(), c.end() - 2);
-  Gemm g;
-  g.batch = ir::Product(outer);
-  g.m = c[c.size() - 2];
-  g.n = c[c.size() - 1];
-  g.k = a[a.size() - (op.transpose_a ? 2 : 1)];
-  g.a_index = [=](const Gemm::At& at) {
-    const Dims batch = Unflatten(at.batch, outer);
-    return op.transpose_a ? MatrixIndex(batch, a, at.k, at.m) : MatrixIndex(batch, a, at.m, at.k);
-  };
-  g.b_index = [=](const Gemm::At& at) {
-    const Dims batch = Unflatten(at.batch, outer);
-    return op.transpose_b ? MatrixIndex(batch, b, at.n, at.k) : MatrixIndex(batch, b, at.k, at.n);
-  };
-  g.c_index = [=](const Gemm::At& at) {
-    return MatrixIndex(Unflatten(at.batch, outer), c, at.m, at.n);
-  };
-  return g;
+  return {.batch = ir::Product(outer),
+          .k = a[a.size() - (op.transpose_a ? 2 : 1)],
+          .a = OfMatrix(0, a, outer, c[c.size() - 2], !op.transpose_a),
+          .b = OfMatrix(1, b, outer, c[c.size() - 1], op.transpose_b),
+          .c_index = [=](const Gemm::At& at) {
+            return MatrixIndex(Unflatten(at.batch, outer), c, at.m, at.n);
+          }};
 }
 
 std::optional<ir::MatrixProduct> ProductOf(const Region& r) {
   if (const auto* op = r.AnchorAs<ir::MatMul>()) return op->product();
   if (const auto* op = r.AnchorAs<ir::MatMulInteger>()) return op->product();
   return std::nullopt;
-}
-
-// Elements of u8 are computed in u32, and summed in i32 like those of i8.
-Val AsTerm(DType sums, Val v) {
-  const DType t = AccumulatorOf(sums).elem;
-  return v.type().elem == t ? v : bitcast(v, t);
 }
 
 bool IsPointwise(const Region& r, const ir::Conv2d& op) {
@@ -82,99 +69,128 @@ bool IsPointwise(const Region& r, const ir::Conv2d& op) {
 
 // Channels by pixels, a batch for each image and group: C[m, pixel] = W[m, k] X[k, pixel], where k
 // is a channel and a tap of the window.
-Gemm OfConvolution(const Region& r, const ir::Conv2d& op) {
-  const Dims x = r.anchor_inputs()[0].shape(), w = r.anchor_inputs()[1].shape();
-  const Dims y = r.anchor_output().shape(), taps(w.begin() + 1, w.end());
-  const WindowAxis row = {x[2], 0, op.strides[0], op.dilations[0], op.padding[0]};
-  const WindowAxis column = {x[3], 0, op.strides[1], op.dilations[1], op.padding[1]};
-  const int64_t groups = op.groups;
-  Gemm g;
-  g.batch = y[0] * groups;
-  g.m = FloorDiv(y[1], groups);
-  g.n = y[2] * y[3];
-  g.k = ir::Product(taps);
-  g.a_operand = 1;
-  g.b_operand = 0;
-  g.a_index = [=, m = g.m](const Gemm::At& at) {
-    Dims index = Unflatten(at.k, taps);
-    index.insert(index.begin(), Mod(at.batch, groups) * m + at.m);
-    return index;
+Gemm OfConvolution(const Region& r) {
+  const ConvShape s(r);
+  const Dims w = r.anchor_inputs()[1].shape();
+  const Dims taps(w.begin() + 1, w.end()), image{s.rows, s.columns};
+  const int64_t groups = s.op.groups;
+  const auto channel = [=](const Dim& batch, const Dim& m) {
+    return Mod(batch, groups) * s.group_outputs + m;
   };
-  g.b_index = [=](const Gemm::At& at) {
-    const Dims pixel = Unflatten(at.n, {y[2], y[3]}), tap = Unflatten(at.k, taps);
-    return Dims{FloorDiv(at.batch, groups), Mod(at.batch, groups) * taps[0] + tap[0],
-                row.At(pixel[0], tap[1]), column.At(pixel[1], tap[2])};
+  Gemm g{.batch = s.batch * groups, .k = ir::Product(taps)};
+  g.a = {.extent = s.group_outputs, .operand = 1, .index = [=](const Factor::At& at) {
+           Dims index = Unflatten(at.k, taps);
+           index.insert(index.begin(), channel(at.batch, at.along));
+           return index;
+         }};
+  g.b = {.extent = ir::Product(image), .operand = 0, .index = [=](const Factor::At& at) {
+           const Dims pixel = Unflatten(at.along, image), tap = Unflatten(at.k, taps);
+           return Dims{FloorDiv(at.batch, groups), Mod(at.batch, groups) * taps[0] + tap[0],
+                       s.row.At(pixel[0], tap[1]), s.column.At(pixel[1], tap[2])};
+         }};
+  g.b.padded = !IsPointwise(r, s.op);
+  g.c_index = [=](const Gemm::At& at) {
+    const Dims pixel = Unflatten(at.n, image);
+    return Dims{FloorDiv(at.batch, groups), channel(at.batch, at.m), pixel[0], pixel[1]};
   };
-  if (!IsPointwise(r, op)) g.b_padded = x;
-  g.c_index = [=, m = g.m](const Gemm::At& at) {
-    const Dims pixel = Unflatten(at.n, {y[2], y[3]});
-    return Dims{FloorDiv(at.batch, groups), Mod(at.batch, groups) * m + at.m, pixel[0], pixel[1]};
-  };
-  if (r.anchor_inputs().size() > 2 && r.anchor_inputs()[2])
-    g.start = [=, m = g.m](Elements& e, const Gemm::At& at) {
-      return e.At(2, {Mod(at.batch, groups) * m + at.m});
-    };
+  if (s.biased)
+    g.start = [=](Elements& e, const Gemm::At& at) { return e.At(2, {channel(at.batch, at.m)}); };
   return g;
 }
 
 }  // namespace
 
-Val Gemm::A(Emission& m, const At& at, int lanes) const {
-  if (load_a) return load_a(m, at, lanes);
-  return AsTerm(dtype, m.e.At(a_operand, a_index(at), lanes));
-}
-
-Val Gemm::B(Emission& m, const At& at, int lanes) const {
-  if (load_b) return load_b(m, at, lanes);
-  Dims index = b_index(at);
-  if (!b_padded) return AsTerm(dtype, m.e.At(b_operand, index, lanes));
+Val Factor::Load(Emission& m, const At& at, int lanes) const {
+  if (load) return load(m, at, lanes);
+  Dims place = index(at);
+  const Dims& shape = m.region.anchor_inputs()[static_cast<size_t>(operand)].shape();
   Val inside;
-  for (size_t i = 0; i < index.size(); ++i) {
-    const Position p = Guard(m, index[i], (*b_padded)[i]);
-    index[i] = p.at;
+  for (size_t i = 0; padded && i < place.size(); ++i) {
+    const Position p = Guard(m, place[i], shape[i]);
+    place[i] = p.at;
     inside = Both(inside, p.inside);
   }
-  return Where(inside, m.e.At(b_operand, index), 0);
+  // Elements of u8 are computed in u32, and summed in i32 like those of i8.
+  const Val v = m.e.At(operand, place, lanes);
+  return Where(inside, v.type().elem == DType::kU32 ? bitcast(v, DType::kI32) : v, 0);
+}
+
+Vals Factor::LoadPlaces(Emission& m, const Dim& batch, std::span<const Position> along,
+                        const Dim& k, int64_t depth) const {
+  const int lanes = lanes_k == depth ? lanes_k : 1;
+  Vals out(along.size() * static_cast<size_t>(depth));
+  for (size_t i = 0; i < along.size(); ++i) {
+    Vals steps;
+    for (int64_t s = 0; s < depth; s += lanes)
+      Unpack(Load(m, {batch, along[i].at, k + s + m.e.Lane(lanes)}, lanes), steps);
+    for (size_t s = 0; s < steps.size(); ++s) out[s * along.size() + i] = steps[s];
+  }
+  return out;
+}
+
+Vals Factor::LoadSteps(Emission& m, const Dim& batch, std::span<const Position> along, const Dim& k,
+                       int64_t depth, int lanes) const {
+  Vals out;
+  for (int64_t s = 0; s < depth; ++s)
+    for (size_t i = 0; i < along.size(); i += static_cast<size_t>(lanes))
+      Unpack(Load(m, {batch, along[i].at + m.e.Lane(lanes), k + s}, lanes), out);
+  return out;
 }
 
 Val Gemm::Start(Emission& m, const At& at) const {
   return start ? start(m.e, at) : m.b.Literal(AccumulatorOf(dtype), 0);
 }
 
-void Gemm::Finish(Emission& m, const At& at, Val v, int lanes) const {
+void Gemm::Finish(Emission& m, At at, Val v) const {
+  const int lanes = v.type().lanes;
+  at.n = at.n + m.e.Lane(lanes);
   if (store) return store(m, at, v, lanes);
   m.e.Finish(c_index(at), v, lanes);
 }
 
-void Gemm::FinishFromZero(Emission& m, const At& at, Val v, int lanes) const {
-  Finish(m, at, start ? v + start(m.e, at) : v, lanes);
+void Gemm::FinishFromZero(Emission& m, const At& at, Val v) const {
+  Finish(m, at, start ? v + start(m.e, at) : v);
+}
+
+void AddProducts(std::span<const Val> a, std::span<const Val> b, Vals& sums, MultiplyAdd by) {
+  for (size_t i = 0; i < a.size(); ++i)
+    for (size_t j = 0; j < b.size(); ++j) {
+      Val& sum = sums[i * b.size() + j];
+      sum = by(a[i], b[j], sum);
+    }
+}
+
+void AddProducts(std::span<const Val> a, std::span<const Val> b, Vals& sums) {
+  AddProducts(a, b, sums, [](Val x, Val y, Val sum) { return fma(x, y, sum); });
 }
 
 std::optional<Gemm> GemmOf(const Region& r) {
   std::optional<Gemm> g;
   if (const auto product = ProductOf(r)) g = OfMatrices(r, *product);
-  if (const auto* op = r.AnchorAs<ir::Conv2d>()) g = OfConvolution(r, *op);
+  if (r.AnchorAs<ir::Conv2d>() != nullptr) g = OfConvolution(r);
   if (!g) return std::nullopt;
   g->dtype = r.anchor_output().dtype();
-  g->a_type = r.anchor_inputs()[static_cast<size_t>(g->a_operand)].dtype();
-  g->b_type = r.anchor_inputs()[static_cast<size_t>(g->b_operand)].dtype();
-  SetLanes(r, *g);
+  for (Factor* f : {&g->a, &g->b}) {
+    f->type = r.anchor_inputs()[static_cast<size_t>(f->operand)].dtype();
+    SetLanes(r, *g, *f);
+  }
+  return g;
+}
+
+std::optional<Gemm> PlainGemmOf(const Region& r) {
+  std::optional<Gemm> g = GemmOf(r);
+  if (g && g->b.padded) return std::nullopt;
   return g;
 }
 
 bool OfBytes(const Gemm& g) {
   const auto is_byte = [](DType t) { return t == DType::kI8 || t == DType::kU8; };
-  return is_byte(g.a_type) && is_byte(g.b_type);
+  return is_byte(g.a.type) && is_byte(g.b.type);
 }
 
 bool DotsAreQuick(const Gemm& g, const Caps& caps) {
   return OfBytes(g) &&
-         (g.a_type == g.b_type ? caps.int_dot_accelerated : caps.int_dot_mixed_accelerated);
-}
-
-bool IsPlainGemm(const Region& r) {
-  const auto* op = r.AnchorAs<ir::Conv2d>();
-  return ProductOf(r) || (op != nullptr && IsPointwise(r, *op));
+         (g.a.type == g.b.type ? caps.int_dot_accelerated : caps.int_dot_mixed_accelerated);
 }
 
 }  // namespace forge::codegen

@@ -8,44 +8,66 @@
 
 namespace forge::codegen {
 
-struct Gemm {
-  // A place in the iteration space. One coordinate may have Elements::Lane(lanes).
+// A or B of a product: beside a batch and k it has an axis of C, m or n.
+struct Factor {
+  // A place in it. One coordinate may have Elements::Lane(lanes).
   struct At {
-    ir::Dim batch, m, n, k;
+    ir::Dim batch, along, k;  // along: C's axis
   };
-  ir::Dim batch = 1, m = 1, n = 1, k = 1;
-  DType dtype = DType::kF32;  // of C
-  DType a_type = DType::kF32, b_type = DType::kF32;
-  int a_operand = 0, b_operand = 1;  // of the anchor
-  std::function<ir::Dims(const At&)> a_index, b_index, c_index;
-  // Where B is padded: each coordinate of b_index may lie outside of this shape, and B is 0 there.
-  std::optional<ir::Dims> b_padded;
-  std::function<Val(Elements&, const At&)> start;  // what the sums of a row begin with; null: 0
-  // Products of scratch, whose elements are not those of the region's anchor; null: they are.
-  std::function<Val(Emission&, const At&, int lanes)> load_a, load_b;
-  std::function<void(Emission&, const At&, Val v, int lanes)> store;
-  // Neighbours loaded at once along an axis.
-  int a_lanes_m = 1, a_lanes_k = 1, b_lanes_k = 1, b_lanes_n = 1;
+  Val Load(Emission& m, const At& at, int lanes = 1) const;
+  // Elements [step][i] of `depth` steps from `k` on at the places `along`. One place after the
+  // other, in vectors where that many steps are one; or one step after the other, in vectors of
+  // `lanes` places.
+  Vals LoadPlaces(Emission& m, const ir::Dim& batch, std::span<const Position> along,
+                  const ir::Dim& k, int64_t depth) const;
+  Vals LoadSteps(Emission& m, const ir::Dim& batch, std::span<const Position> along,
+                 const ir::Dim& k, int64_t depth, int lanes) const;
 
-  Val A(Emission& m, const At& at, int lanes = 1) const;
-  Val B(Emission& m, const At& at, int lanes = 1) const;
+  ir::Dim extent;  // of C's axis
+  DType type = DType::kF32;
+  int operand = 0;  // of the anchor
+  std::function<ir::Dims(const At&)> index;
+  bool padded = false;  // `index` may lie outside of the operand, where it is 0
+  // Of scratch, whose elements are not those of the region's anchor; null: they are.
+  std::function<Val(Emission&, const At&, int lanes)> load = nullptr;
+  int lanes_along = 1, lanes_k = 1;  // neighbours loaded at once along an axis
+};
+
+struct Gemm {
+  struct At {
+    ir::Dim batch, m, n;  // n may have Elements::Lane(lanes)
+  };
+  ir::Dim batch = 1, k = 1;
+  DType dtype = DType::kF32;  // of C
+  Factor a, b;
+  std::function<ir::Dims(const At&)> c_index;
+  std::function<Val(Elements&, const At&)> start;  // what the sums of a row begin with; null: 0
+  // C of scratch, as Factor::load.
+  std::function<void(Emission&, const At&, Val v, int lanes)> store;
+
+  const ir::Dim& m() const { return a.extent; }
+  const ir::Dim& n() const { return b.extent; }
   Val Start(Emission& m, const At& at) const;
-  // Hands `lanes` neighbours of C over; what sums begin with has been added.
-  void Finish(Emission& m, const At& at, Val v, int lanes = 1) const;
+  // Hands neighbours of C over, from `at` on; what sums begin with has been added.
+  void Finish(Emission& m, At at, Val v) const;
   // The same of sums that began with 0.
-  void FinishFromZero(Emission& m, const At& at, Val v, int lanes = 1) const;
+  void FinishFromZero(Emission& m, const At& at, Val v) const;
 };
 
 // The region's anchor as a Gemm: matmul; convolutions of 1 x 1, channels by pixels; any other
 // convolution with windows as columns (implicit, nothing is copied). nullopt where it has no such
 // form.
 std::optional<Gemm> GemmOf(const Region& r);
+// The same where each operand element is read in one place only, as by a matmul.
+std::optional<Gemm> PlainGemmOf(const Region& r);
 // Whether both operands are 8-bit integers.
 bool OfBytes(const Gemm& g);
 // Whether they are, and the device's dot products of such bytes are done in hardware.
 bool DotsAreQuick(const Gemm& g, const Caps& caps);
-// Whether GemmOf reads each operand element in one place only, as matmul does.
-bool IsPlainGemm(const Region& r);
+// Adds a[i] * b[j] to each sums[i][j], by `multiply_add` or else fma.
+using MultiplyAdd = absl::FunctionRef<Val(Val a, Val b, Val sum)>;
+void AddProducts(std::span<const Val> a, std::span<const Val> b, Vals& sums, MultiplyAdd by);
+void AddProducts(std::span<const Val> a, std::span<const Val> b, Vals& sums);
 
 // Of a program: more is memory that others need.
 constexpr int64_t kMostScratchBytes = int64_t{64} << 20;

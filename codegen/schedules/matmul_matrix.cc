@@ -44,7 +44,7 @@ const MatrixShape* ShapeOf(DType a, DType b, const Caps& caps) {
   return best;
 }
 const MatrixShape* ShapeOf(const Gemm& g, const Caps& caps) {
-  return ShapeOf(g.a_type, g.b_type, caps);
+  return ShapeOf(g.a.type, g.b.type, caps);
 }
 
 // Units that take no more bytes at once than halves multiply them no faster than dot products do.
@@ -87,17 +87,18 @@ struct Sizes {
   int64_t result_elements;  // of C, in shared memory
 };
 
-bool Takes(const Region& r) {
-  const auto g = GemmOf(r);
-  return g && ((g->a_type == DType::kF16 && g->b_type == DType::kF16) || OfBytes(*g));
+std::optional<Gemm> MatrixGemmOf(const Region& r) {
+  std::optional<Gemm> g = GemmOf(r);
+  const auto of_halves = [&] { return g->a.type == DType::kF16 && g->b.type == DType::kF16; };
+  if (g && !of_halves() && !OfBytes(*g)) return std::nullopt;
+  return g;
 }
 
 Tiling TilingOf(const Gemm& g, const MatmulMatrix& t, const Sizes& s) {
-  return {g, s.rows, s.columns, s.depth, t.workgroups};
+  return {g, {s.rows, s.columns, s.depth, t.workgroups, t.stages}};
 }
 
-MatmulMatrix Defaults(const Region& r) {
-  const Gemm g = *GemmOf(r);
+MatmulMatrix Defaults(const Region& r, const Gemm& g) {
   MatmulMatrix t;
   const MatrixShape* shape = ShapeOf(g, r.caps());
   if (shape == nullptr) return t;
@@ -108,8 +109,8 @@ MatmulMatrix Defaults(const Region& r) {
     while (tiles > 1 && extent <= tiles * subgroups * size / 2) tiles /= 2;
     while (subgroups > 1 && extent <= tiles * subgroups * size / 2) subgroups /= 2;
   };
-  shrink(t.rows, t.subgroup_rows, shape->m, g.m.max());
-  shrink(t.columns, t.subgroup_columns, shape->n, g.n.max());
+  shrink(t.rows, t.subgroup_rows, shape->m, g.m().max());
+  shrink(t.columns, t.subgroup_columns, shape->n, g.n().max());
   // Lanes of narrow subgroups hold so much of a matrix that deeper slices spill.
   if (r.caps().matrix_subgroup_size() >= 32) t.depth = std::clamp(kDepth / shape->k, 1, 4);
   while (t.depth > 1 && ((t.depth / 2) * shape->k >= g.k.max() ||
@@ -119,9 +120,8 @@ MatmulMatrix Defaults(const Region& r) {
   return t;
 }
 
-Verdict Fits(const Region& r, const MatmulMatrix& t) {
+Verdict Fits(const Region& r, const Gemm& g, const MatmulMatrix& t) {
   const Caps& caps = r.caps();
-  const Gemm g = *GemmOf(r);
   const MatrixShape* shape = ShapeOf(g, caps);
   if (shape == nullptr) return Verdict::No("the device has no such matrices");
   if (caps.runs_on_cpu) return Verdict::No("vectors are quicker on this device");
@@ -129,140 +129,68 @@ Verdict Fits(const Region& r, const MatmulMatrix& t) {
     return Verdict::No("the device does not show elements of matrices");
   if (DotsAreAsQuick(g, *shape, caps)) return Verdict::No("dot products are as quick");
   const Sizes s(t, *shape, caps);
-  if (g.m.max() < s.shape.m || g.n.max() < s.shape.n || g.k.max() < s.shape.k)
+  if (g.m().max() < s.shape.m || g.n().max() < s.shape.n || g.k.max() < s.shape.k)
     return Verdict::No("the product is smaller than a matrix");
-  if (s.SharedBytes() > caps.max_shared_bytes) return Verdict::No("too little shared memory");
   if (Verdict v = TilingOf(g, t, s).Fits(r); !v) return v;
-  if (Verdict v = StagesFit(g, s.stages); !v) return v;
-  return WorkgroupFits(s.threads, caps);
+  return WorkgroupFits(s.threads, caps, s.SharedBytes());
 }
 
-class Tile {
+class Tile final : public SlicedTile {
  public:
-  Tile(Emission& m, const Gemm& g, const MatmulMatrix& t, const Sizes& s);
-  Dim count() const { return tiling_.workgroups(); }
-  void Run(const Dim& at);
+  Tile(Emission& m, const Tiling& tiling, const MatmulMatrix& t, const Sizes& s);
 
  private:
-  // One operand's slice in shared memory, [stage][length of C's axis][depth]: what units that
-  // multiply matrices are fed with, however the operand lies in memory.
-  struct Shared {
-    Slice slice;
-    Type element;
-    uint16_t view;
-  };
-  Shared NewShared(bool is_a, int64_t length);
-  int64_t pitch() const { return s_.pitch() / kVector; }  // in vectors
-  SliceCopy Copy(const Shared& s);
-  // The matrix that begins at `along`, and at step `k` of the slice.
-  Val Matrix(const Shared& s, const Dim& stage, const Dim& along, int64_t k);
-  Vals Multiply(Vals sums, const Dim& stage);
-  void RunPart(const SliceLoop& loop, const TilePart& part);
-  void Finish(const TilePart& part, const Vals& sums);
+  void Keep(Slice& s, const Type& matrix);
+  void Place() override;
+  Val MultiplyAdd(Val a, Val b, Val sum) override { return m_.b.MatrixMulAdd(a, b, sum); }
+  void Finish(const TilePart& part, const Vals& sums) override;
   void FinishMatrix(const TilePart& part, const Dim& row, const Dim& column);
-  void FinishElements(const TilePart& part, const Dim& row, const Dim& column, Val sum);
-  void FinishAt(const TilePart& part, const Dim& row, const Dim& column, Val inside,
-                absl::FunctionRef<Val()> sum);
 
-  Emission& m_;
-  const Gemm& g_;
   const MatmulMatrix& t_;
   const Sizes& s_;
-  Tiling tiling_;
-  Shared a_, b_;
   uint16_t results_ = 0;  // [subgroup][row][result_pitch], unless they stay in registers
-  Dim batch_, row_tile_, column_tile_;
-  Dim local_, lane_, subgroup_, first_row_, first_column_;  // the last two: of the subgroup
+  Dim lane_, subgroup_;
 };
 
-Tile::Tile(Emission& m, const Gemm& g, const MatmulMatrix& t, const Sizes& s)
-    : m_(m),
-      g_(g),
+Tile::Tile(Emission& m, const Tiling& tiling, const MatmulMatrix& t, const Sizes& s)
+    : SlicedTile(m, tiling, s.threads,
+                 Type::Matrix(s.shape.c, MatrixUse::kAccumulator, s.shape.m, s.shape.n), s.shape.k),
       t_(t),
-      s_(s),
-      tiling_(TilingOf(g, t, s)),
-      a_(NewShared(true, s.rows)),
-      b_(NewShared(false, s.columns)) {
-  if (s.result_elements > 0)
-    results_ = m.b.AddView({.name = "results",
-                            .space = Space::kShared,
-                            .elem = Type{s.shape.c},
-                            .extent = static_cast<uint32_t>(s.result_elements),
-                            .reads = true,
-                            .writes = true});
+      s_(s) {
+  Keep(a_, Type::Matrix(s.shape.a, MatrixUse::kA, s.shape.m, s.shape.k));
+  Keep(b_, Type::Matrix(s.shape.b, MatrixUse::kB, s.shape.k, s.shape.n));
+  a_.count = t.rows, a_.apart = s.shape.m;
+  b_.count = t.columns, b_.apart = s.shape.n;
+  if (s.result_elements > 0) results_ = m.AddShared("results", Type{s.shape.c}, s.result_elements);
 }
 
-Tile::Shared Tile::NewShared(bool is_a, int64_t length) {
-  const Type element{is_a ? s_.shape.a : s_.shape.b};
-  return {.slice = Slice(g_, is_a, length),
-          .element = element,
-          .view = m_.b.AddView({.name = is_a ? "a" : "b",
-                                .space = Space::kShared,
-                                .elem = element.Lanes(kVector),
-                                .extent = static_cast<uint32_t>(t_.stages * length * pitch()),
-                                .reads = true,
-                                .writes = true})};
-}
-
-SliceCopy Tile::Copy(const Shared& s) {
-  const auto fetch = [this, &s](const Dim& along, const Dim& k) {
-    const Dim first = s.slice.is_a ? row_tile_ * s_.rows : column_tile_ * s_.columns;
-    Vals vectors;
-    for (const Vals& v : s.slice.LoadAlongK(m_, batch_, first + along, k, kVector))
-      vectors.push_back(m_.b.Convert(m_.b.Pack(v[0].type().Lanes(kVector), v), s.element.elem));
-    return vectors;
+// [stage][length of C's axis][depth]: what units that multiply matrices are fed with, however the
+// operand lies in memory.
+void Tile::Keep(Slice& s, const Type& matrix) {
+  const int64_t pitch = s_.pitch() / kVector;
+  s.view = m_.AddShared(s.is_a ? "a" : "b", Type{matrix.elem}.Lanes(kVector),
+                        t_.stages * s.length * pitch);
+  s.place = [=, length = s.length](const Dim& stage, const Dim& along, const Dim& k) {
+    return (stage * length + along) * pitch + FloorDiv(k, kVector);
   };
-  const auto put = [this, &s](const Vals& fetched, const Dim& stage, const Dim& along,
-                              const Dim& k) {
-    const Dim first = stage * s.slice.length + along;
-    for (size_t i = 0; i < fetched.size(); ++i) {
-      const Dim row = first + static_cast<int64_t>(i);
-      m_.b.Store(s.view, m_.e.Value(row * pitch() + FloorDiv(k, kVector)), fetched[i]);
-    }
+  s.packed = kVector;
+  s.pack = [=, this](const Vals& v) { return m_.b.Convert(Packed(v), matrix.elem); };
+  s.load = [=, this, view = s.view, is_a = s.is_a](Val at) {
+    return m_.b.MatrixLoad(view, matrix, at, m_.b.Int(pitch), !is_a);
   };
-  return {.slice = s.slice, .steps = kVector, .fetch = fetch, .put = put};
 }
 
-Val Tile::Matrix(const Shared& s, const Dim& stage, const Dim& along, int64_t k) {
-  const MatrixShape& shape = s_.shape;
-  const Type type = s.slice.is_a ? Type::Matrix(shape.a, MatrixUse::kA, shape.m, shape.k)
-                                 : Type::Matrix(shape.b, MatrixUse::kB, shape.k, shape.n);
-  const Dim index = (stage * s.slice.length + along) * pitch() + k / kVector;
-  return m_.b.MatrixLoad(s.view, type, m_.e.Value(index), m_.b.Int(pitch()), !s.slice.is_a);
-}
-
-Vals Tile::Multiply(Vals sums, const Dim& stage) {
-  for (int64_t k = 0; k < s_.depth; k += s_.shape.k) {
-    Vals a, b;
-    for (int64_t i = 0; i < t_.rows; ++i)
-      a.push_back(Matrix(a_, stage, first_row_ + i * s_.shape.m, k));
-    for (int64_t j = 0; j < t_.columns; ++j)
-      b.push_back(Matrix(b_, stage, first_column_ + j * s_.shape.n, k));
-    for (size_t i = 0; i < a.size(); ++i)
-      for (size_t j = 0; j < b.size(); ++j) {
-        Val& sum = sums[i * b.size() + j];
-        sum = m_.b.MatrixMulAdd(a[i], b[j], sum);
-      }
-  }
-  return sums;
-}
-
-// Hands `sum` over, which is asked for where [row, column] of the workgroup's tile is inside of C.
-void Tile::FinishAt(const TilePart& part, const Dim& row, const Dim& column, Val inside,
-                    absl::FunctionRef<Val()> sum) {
-  const Position i = Guard(m_, row_tile_ * s_.rows + row, g_.m);
-  const Position j = Guard(m_, column_tile_ * s_.columns + column, g_.n);
-  IfInside(m_.b, Both(Both(i.inside, j.inside), inside), [&] {
-    Val v = sum();
-    if (v.type().elem == DType::kU32) v = bitcast(v, DType::kI32);
-    tiling_.Store(m_, part, row, column, {batch_, i.at, j.at, 0}, v);
-  });
+void Tile::Place() {
+  lane_ = m_.e.Coordinate(m_.b.Builtin(BuiltinKind::kLane), s_.lanes - 1);
+  subgroup_ = m_.e.Coordinate(m_.b.Builtin(BuiltinKind::kSubgroup), s_.subgroups - 1);
+  a_.first = FloorDiv(subgroup_, t_.subgroup_columns) * (a_.count * a_.apart);
+  b_.first = Mod(subgroup_, t_.subgroup_columns) * (b_.count * b_.apart);
 }
 
 // The matrix in this subgroup's part of the stage, whose first element is at [row, column] of the
 // workgroup's tile.
 void Tile::FinishMatrix(const TilePart& tile_part, const Dim& row, const Dim& column) {
-  const int lanes = LanesFor(g_.n);
+  const int lanes = LanesFor(gemm().n());
   const Dim part = subgroup_ * (s_.shape.m * s_.result_pitch());
   const int64_t vectors = int64_t{s_.shape.m} * s_.shape.n / lanes;
   for (int64_t first = 0; first < vectors; first += s_.lanes) {
@@ -270,32 +198,27 @@ void Tile::FinishMatrix(const TilePart& tile_part, const Dim& row, const Dim& co
     Val inside;
     if (first + s_.lanes > vectors)
       inside = m_.e.Value(lane_ + first) < static_cast<double>(vectors);
-    FinishAt(tile_part, row + place[0], column + place[1] * lanes, inside, [&] {
+    tiling_.Store(m_, tile_part, row + place[0], column + place[1] * lanes, inside, [&] {
       Vals parts;
       for (int l = 0; l < lanes; ++l)
         parts.push_back(m_.b.Load(
             results_, m_.e.Value(part + place[0] * s_.result_pitch() + place[1] * lanes + l)));
-      return lanes == 1 ? parts[0] : m_.b.Pack(parts[0].type().Lanes(lanes), parts);
+      return Packed(parts);
     });
   }
 }
 
-// The same of a matrix in registers.
-void Tile::FinishElements(const TilePart& part, const Dim& row, const Dim& column, Val sum) {
-  m_.b.ForElements(sum, [&](Val i, Val j, Val element) {
-    FinishAt(part, row + m_.e.Coordinate(i, s_.shape.m - 1),
-             column + m_.e.Coordinate(j, s_.shape.n - 1), {}, [&] { return element; });
-  });
-}
-
 void Tile::Finish(const TilePart& tile_part, const Vals& sums) {
   const Dim part = subgroup_ * (s_.shape.m * s_.result_pitch());
-  for (int64_t i = 0; i < t_.rows; ++i)
-    for (int64_t j = 0; j < t_.columns; ++j) {
-      const Dim row = first_row_ + i * s_.shape.m, column = first_column_ + j * s_.shape.n;
-      const Val sum = sums[static_cast<size_t>(i * t_.columns + j)];
+  for (int64_t i = 0; i < a_.count; ++i)
+    for (int64_t j = 0; j < b_.count; ++j) {
+      const Dim row = a_.first + i * a_.apart, column = b_.first + j * b_.apart;
+      const Val sum = sums[static_cast<size_t>(i * b_.count + j)];
       if (t_.in_registers) {
-        FinishElements(tile_part, row, column, sum);
+        m_.b.ForElements(sum, [&](Val r, Val c, Val element) {
+          tiling_.Store(m_, tile_part, row + m_.e.Coordinate(r, s_.shape.m - 1),
+                        column + m_.e.Coordinate(c, s_.shape.n - 1), {}, [&] { return element; });
+        });
         continue;
       }
       if (i + j > 0) m_.b.Barrier();  // the last matrix has been read
@@ -305,49 +228,23 @@ void Tile::Finish(const TilePart& tile_part, const Vals& sums) {
     }
 }
 
-void Tile::RunPart(const SliceLoop& loop, const TilePart& part) {
-  batch_ = part.batch, row_tile_ = part.row, column_tile_ = part.column;
-  const Type sum = Type::Matrix(s_.shape.c, MatrixUse::kAccumulator, s_.shape.m, s_.shape.n);
-  const Vals zeros(static_cast<size_t>(t_.rows * t_.columns), m_.b.Literal(sum, 0));
-  const Vals sums = loop.Run(part, zeros);
-  tiling_.Finish(m_, part, [&](const TilePart& how) { Finish(how, sums); });
-}
-
-void Tile::Run(const Dim& at) {
-  Builder& b = m_.b;
-  local_ = m_.e.Coordinate(b.Builtin(BuiltinKind::kLocalX), s_.threads - 1);
-  lane_ = m_.e.Coordinate(b.Builtin(BuiltinKind::kLane), s_.lanes - 1);
-  subgroup_ = m_.e.Coordinate(b.Builtin(BuiltinKind::kSubgroup), s_.subgroups - 1);
-  first_row_ = FloorDiv(subgroup_, t_.subgroup_columns) * (t_.rows * s_.shape.m);
-  first_column_ = Mod(subgroup_, t_.subgroup_columns) * (t_.columns * s_.shape.n);
-  const SliceLoop loop{
-      .m = m_,
-      .threads = s_.threads,
-      .local = local_,
-      .depth = s_.depth,
-      .stages = t_.stages,
-      .copies = {Copy(a_), Copy(b_)},
-      .multiply = [this](Vals sums, const Dim& stage) { return Multiply(std::move(sums), stage); }};
-  tiling_.ForParts(m_, at, [&](const TilePart& part) { RunPart(loop, part); });
-}
-
-Program Emit(const Region& r, const MatmulMatrix& t) {
-  const Gemm g = *GemmOf(r);
+Program Emit(const Region& r, const Gemm& g, const MatmulMatrix& t) {
   const Sizes s(t, *ShapeOf(g, r.caps()), r.caps());
-  Program out{.kernel = fmt::format("matmul_matrix_{}x{}x{}{}", s.rows, s.columns, s.depth,
-                                    TilingOf(g, t, s).Text() + StagesText(t.stages))};
+  const Tiling tiling = TilingOf(g, t, s);
+  Program out{
+      .kernel = fmt::format("matmul_matrix_{}x{}x{}{}", s.rows, s.columns, s.depth, tiling.Text())};
   Emission m(r, out.kernel, {static_cast<uint32_t>(s.threads), 1, 1});
   m.launch.kernel.subgroup = static_cast<uint32_t>(s.lanes);
-  Tile tile(m, g, t, s);
-  m.Guarded(m.Workgroups(tile.count()), [&](const Dim& at) { tile.Run(at); });
+  Tile tile(m, tiling, t, s);
+  m.Guarded(m.Workgroups(tiling.workgroups()), [&](const Dim& at) { tile.Run(at); });
   out.launches.push_back(std::move(m).Take());
-  TilingOf(g, t, s).AddUp(r, out);
+  tiling.AddUp(r, out);
   return out;
 }
 
 }  // namespace
 
 const Schedule kMatmulMatrix =
-    ScheduleOf<MatmulMatrix, Takes, Defaults, Fits, Emit>("matmul_matrix");
+    ScheduleOn<MatmulMatrix, MatrixGemmOf, Defaults, Fits, Emit>("matmul_matrix");
 
 }  // namespace forge::codegen

@@ -33,7 +33,11 @@ struct MatmulShuffle {
       FieldOf<&MatmulShuffle::lanes_on_rows>("lanes_on_rows", "Lanes own rows, not columns.")};
 };
 
-bool Takes(const Region& r) { return GemmOf(r).has_value(); }
+// The factor of which lanes own places, and the one whose places they share.
+const Factor& OwnOf(const Gemm& g, const MatmulShuffle& t) { return t.lanes_on_rows ? g.a : g.b; }
+const Factor& SharedOf(const Gemm& g, const MatmulShuffle& t) {
+  return t.lanes_on_rows ? g.b : g.a;
+}
 
 // How many tiles of `size` cover an axis; one where its extent is not known.
 int64_t TilesOf(const Dim& extent, int64_t size) {
@@ -44,14 +48,14 @@ int64_t TilesOf(const Dim& extent, int64_t size) {
 // whatever its width; see Caps::runs_on_cpu.
 double CostOf(const Gemm& g, const MatmulShuffle& t, int64_t lanes) {
   constexpr double kLoad = 45, kFma = 1.2;
-  const bool rows = t.lanes_on_rows;
-  const int own_vector = rows ? g.a_lanes_k : std::max(g.b_lanes_n, g.b_lanes_k);
-  const int shared_vector = rows ? std::max(g.b_lanes_n, g.b_lanes_k) : g.a_lanes_k;
   const int64_t parts = (t.shared + lanes - 1) / lanes;
-  const double loads = kOwned * (own_vector == 4 ? 1 : 4) + parts * (shared_vector == 4 ? 1 : 4);
+  const int64_t of_a = t.lanes_on_rows ? kOwned : parts, of_b = t.lanes_on_rows ? parts : kOwned;
+  const int a_vector = g.a.lanes_k, b_vector = std::max(g.b.lanes_along, g.b.lanes_k);
+  const auto loads =
+      static_cast<double>(of_a * (a_vector == 4 ? 1 : 4) + of_b * (b_vector == 4 ? 1 : 4));
   const double fmas = static_cast<double>(t.shared * kOwned * kDepth);
   const int64_t tiles =
-      TilesOf(rows ? g.m : g.n, lanes * kOwned) * TilesOf(rows ? g.n : g.m, t.shared);
+      TilesOf(OwnOf(g, t).extent, lanes * kOwned) * TilesOf(SharedOf(g, t).extent, t.shared);
   return static_cast<double>(tiles) * (loads * kLoad + fmas * kFma);
 }
 
@@ -60,7 +64,7 @@ double CostOf(const Gemm& g, const MatmulShuffle& t, int64_t lanes) {
 constexpr double kLargeProduct = 1 << 26;
 int64_t MostShared(const Gemm& g) {
   double all = 1;
-  for (const Dim& d : {g.batch, g.m, g.n, g.k}) all *= static_cast<double>(d.max());
+  for (const Dim& d : {g.batch, g.m(), g.n(), g.k}) all *= static_cast<double>(d.max());
   return all < kLargeProduct ? 16 : 32;
 }
 
@@ -76,17 +80,16 @@ MatmulShuffle QuickestFor(const Gemm& g, const Caps& caps) {
   return best;
 }
 
-MatmulShuffle Defaults(const Region& r) { return QuickestFor(*GemmOf(r), r.caps()); }
+MatmulShuffle Defaults(const Region& r, const Gemm& g) { return QuickestFor(g, r.caps()); }
 
 // Below this share of useful work, tiles of single invocations are faster.
 constexpr double kLeastFilled = 0.4;
 
-Verdict Fits(const Region& r, const MatmulShuffle& t) {
+Verdict Fits(const Region& r, const Gemm& g, const MatmulShuffle& t) {
   const Caps& caps = r.caps();
   const int64_t lanes = caps.subgroup_size;
   if (Verdict v = ShufflesAreQuick(caps); !v) return v;
-  const Gemm g = *GemmOf(r);
-  const Dim &own = t.lanes_on_rows ? g.m : g.n, &shared = t.lanes_on_rows ? g.n : g.m;
+  const Dim &own = OwnOf(g, t).extent, &shared = SharedOf(g, t).extent;
   const double useful = static_cast<double>(own.max()) * static_cast<double>(shared.max());
   const double done = static_cast<double>(TilesOf(own, lanes * kOwned) * lanes * kOwned) *
                       static_cast<double>(TilesOf(shared, t.shared) * t.shared);
@@ -98,37 +101,37 @@ Verdict Fits(const Region& r, const MatmulShuffle& t) {
 class Tile {
  public:
   Tile(Emission& m, const Gemm& g, const MatmulShuffle& t);
-  Dim count() const { return g_.batch * own_.count() * shared_.count(); }
+  Dims Grid() const { return {g_.batch, shared_tiles_.count(), own_tiles_.count()}; }
   void Run(const Dim& at);
 
  private:
-  Gemm::At At(const Dim& own, const Dim& shared, const Dim& k) const {
-    return t_.lanes_on_rows ? Gemm::At{batch_, own, shared, k} : Gemm::At{batch_, shared, own, k};
+  Gemm::At At(const Dim& own, const Dim& shared) const {
+    return t_.lanes_on_rows ? Gemm::At{batch_, own, shared} : Gemm::At{batch_, shared, own};
   }
   void Place(const Dim& at);
   // `n` elements of an axis, in blocks of kOwned where it has only whole ones.
   void PlaceAlong(const Dim& extent, const Dim& first_block, int n, std::vector<Position>& out);
   Vals Start();
-  Vals Block(const Dim& k, Vals sums);
-  Vals Step(const Dim& k, Vals sums);
-  Vals OwnAlongK(const Dim& k);  // [step * kOwned + i]: what this lane owns
-  Val SharedVector(const Dim& k, size_t part);
+  // Adds `depth` steps of k: kDepth, or 1 where fewer are left.
+  Vals Block(const Dim& k, int depth, Vals sums);
+  Vals LoadOwn(const Dim& k, int depth);  // [step * kOwned + i]: what this lane owns
+  Val LoadShared(const Dim& k, int depth, size_t part);
   // What the lane has that loaded shared position `i`; `mine` is what this one has.
   Val Theirs(const Vals& mine, int i) const {
     return m_.b.Shuffle(mine[static_cast<size_t>(i / lanes_)], m_.b.Int(i % lanes_));
   }
-  size_t parts() const { return mine_.size(); }  // vectors of the shared operand to a lane
   void Fuse(const Vals& own, int step, int i, Val x, Vals& sums);
   void Finish(const Vals& sums);
   void FinishAt(size_t own, size_t shared, const Vals& sums);
-  bool InBlocks() const { return g_.n.divisor() % kOwned == 0 && t_.shared % kOwned == 0; }
+  bool InBlocks() const { return g_.n().divisor() % kOwned == 0 && t_.shared % kOwned == 0; }
 
   Emission& m_;
   const Gemm& g_;
   const MatmulShuffle& t_;
+  const Factor &own_, &shared_;
   int lanes_;
-  TiledAxis own_;     // in units of kOwned elements
-  TiledAxis shared_;  // in elements
+  TiledAxis own_tiles_;     // in units of kOwned elements
+  TiledAxis shared_tiles_;  // in elements
   Dim batch_, lane_;
   std::vector<Position> owned_, common_;
   std::vector<Position> mine_;  // the shared positions that this lane loads
@@ -136,13 +139,16 @@ class Tile {
 };
 
 Tile::Tile(Emission& m, const Gemm& g, const MatmulShuffle& t)
-    : m_(m), g_(g), t_(t), lanes_(static_cast<int>(m.region.caps().subgroup_size)) {
-  const Dim &own = t.lanes_on_rows ? g.m : g.n, &shared = t.lanes_on_rows ? g.n : g.m;
-  own_ = {CeilDiv(own, kOwned), lanes_};
-  shared_ = {shared, t.shared};
-  spread_ = t.lanes_on_rows && t.shared >= lanes_ && g.b_lanes_n == kOwned &&
-            g.b_lanes_k != kDepth && g.k.divisor() % kDepth == 0;
-}
+    : m_(m),
+      g_(g),
+      t_(t),
+      own_(OwnOf(g, t)),
+      shared_(SharedOf(g, t)),
+      lanes_(static_cast<int>(m.region.caps().subgroup_size)),
+      own_tiles_{CeilDiv(own_.extent, kOwned), lanes_},
+      shared_tiles_{shared_.extent, t.shared},
+      spread_(t.lanes_on_rows && t.shared >= lanes_ && g.b.lanes_along == kOwned &&
+              g.b.lanes_k != kDepth && g.k.divisor() % kDepth == 0) {}
 
 void Tile::PlaceAlong(const Dim& extent, const Dim& first_block, int n,
                       std::vector<Position>& out) {
@@ -158,22 +164,22 @@ void Tile::PlaceAlong(const Dim& extent, const Dim& first_block, int n,
 
 // What lies beyond the edge is computed from elements that exist, and not stored.
 void Tile::Place(const Dim& at) {
-  const Dims tile = Unflatten(at, {g_.batch, shared_.count(), own_.count()});
+  const Dims tile = Unflatten(at, Grid());
   batch_ = tile[0];
   lane_ = m_.e.Coordinate(m_.b.Builtin(BuiltinKind::kLane), lanes_ - 1);
-  PlaceAlong(t_.lanes_on_rows ? g_.m : g_.n, tile[2] * lanes_ + lane_, kOwned, owned_);
+  PlaceAlong(own_.extent, tile[2] * lanes_ + lane_, kOwned, owned_);
   const int shared = static_cast<int>(t_.shared);
   const Dim first = tile[1] * t_.shared;
   if (t_.shared % kOwned == 0)
     PlaceAlong(shared_.extent, FloorDiv(first, kOwned), shared, common_);
   else
-    for (int i = 0; i < shared; ++i) common_.push_back(shared_.At(m_, tile[1], i));
+    common_ = shared_tiles_.All(m_, tile[1]);
   for (int i = 0; i < shared; i += lanes_) {
     const Dim place = t_.shared < lanes_ ? Mod(lane_, t_.shared) : lane_ + i;
     Position mine;
     if (spread_) {
       mine = Guard(m_, FloorDiv(first, kOwned) + Mod(place, t_.shared / kOwned),
-                   FloorDiv(g_.n, kOwned));
+                   FloorDiv(g_.n(), kOwned));
       mine.at = mine.at * kOwned;
     } else {
       mine = Guard(m_, first + place, shared_.extent);
@@ -187,60 +193,29 @@ Vals Tile::Start() {
   Vals sums;
   if (g_.start && !t_.lanes_on_rows) {
     Vals parts;
-    for (const Position& p : mine_) parts.push_back(g_.Start(m_, At(owned_[0].at, p.at, 0)));
+    for (const Position& p : mine_) parts.push_back(g_.Start(m_, At(owned_[0].at, p.at)));
     for (int i = 0; i < static_cast<int>(t_.shared); ++i)
       sums.insert(sums.end(), kOwned, Theirs(parts, i));
     return sums;
   }
   for (const Position& c : common_)
-    for (const Position& o : owned_) sums.push_back(g_.Start(m_, At(o.at, c.at, 0)));
+    for (const Position& o : owned_) sums.push_back(g_.Start(m_, At(o.at, c.at)));
   return sums;
 }
 
-// Owned columns of B, or rows of A, at k .. k + 3.
-Vals Tile::OwnAlongK(const Dim& k) {
-  Vals out(kDepth * kOwned);
-  const bool rows = t_.lanes_on_rows;
-  const bool along_k = rows ? g_.a_lanes_k == kDepth : g_.b_lanes_k == kDepth;
-  const bool along_n = !rows && g_.b_lanes_n == kOwned;
-  auto load = [&](const Gemm::At& at, int lanes) {
-    return rows ? g_.A(m_, at, lanes) : g_.B(m_, at, lanes);
-  };
-  for (int i = 0; i < kOwned; ++i) {
-    Vals part;
-    if (along_n) {
-      Unpack(load(At(owned_[0].at + m_.e.Lane(kOwned), common_[0].at, k + i), kOwned), part);
-      for (int j = 0; j < kOwned; ++j) out[Owned(i, j)] = part[j];
-      continue;
-    }
-    const Dim& own = owned_[static_cast<size_t>(i)].at;
-    if (along_k)
-      Unpack(load(At(own, common_[0].at, k + m_.e.Lane(kDepth)), kDepth), part);
-    else
-      for (int s = 0; s < kDepth; ++s) part.push_back(load(At(own, common_[0].at, k + s), 1));
-    for (int s = 0; s < kDepth; ++s) out[Owned(s, i)] = part[s];
-  }
-  return out;
+Vals Tile::LoadOwn(const Dim& k, int depth) {
+  const bool by_steps = !t_.lanes_on_rows && own_.lanes_along == kOwned && depth == kDepth;
+  return by_steps ? own_.LoadSteps(m_, batch_, owned_, k, depth, kOwned)
+                  : own_.LoadPlaces(m_, batch_, owned_, k, depth);
 }
 
-// This lane's vector `part` of the shared operand.
-Val Tile::SharedVector(const Dim& k, size_t part) {
-  Gemm::At at = At(owned_[0].at, mine_[part].at, k);
-  if (spread_) {
-    const int64_t place = static_cast<int64_t>(part) * lanes_;
-    at.k = k + FloorDiv(lane_ + place, t_.shared / kOwned);
-    at.n = at.n + m_.e.Lane(kOwned);
-    return g_.B(m_, at, kOwned);
-  }
-  const bool rows = t_.lanes_on_rows;
-  if ((rows ? g_.b_lanes_k : g_.a_lanes_k) == kDepth) {
-    at.k = at.k + m_.e.Lane(kDepth);
-    return rows ? g_.B(m_, at, kDepth) : g_.A(m_, at, kDepth);
-  }
-  Vals steps;
-  for (int s = 0; s < kDepth; ++s, at.k = at.k + 1)
-    steps.push_back(rows ? g_.B(m_, at) : g_.A(m_, at));
-  return m_.b.Pack(steps[0].type().Lanes(kDepth), steps);
+// This lane's vector `part` of the shared factor.
+Val Tile::LoadShared(const Dim& k, int depth, size_t part) {
+  if (!spread_ && shared_.lanes_k == depth)
+    return shared_.Load(m_, {batch_, mine_[part].at, k + m_.e.Lane(depth)}, depth);
+  if (!spread_) return Packed(shared_.LoadPlaces(m_, batch_, {&mine_[part], 1}, k, depth));
+  const Dim step = FloorDiv(lane_ + static_cast<int64_t>(part) * lanes_, t_.shared / kOwned);
+  return shared_.Load(m_, {batch_, mine_[part].at + m_.e.Lane(kOwned), k + step}, kOwned);
 }
 
 void Tile::Fuse(const Vals& own, int step, int i, Val x, Vals& sums) {
@@ -250,15 +225,15 @@ void Tile::Fuse(const Vals& own, int step, int i, Val x, Vals& sums) {
   }
 }
 
-Vals Tile::Block(const Dim& k, Vals sums) {
+Vals Tile::Block(const Dim& k, int depth, Vals sums) {
   Vals blocks;
-  for (size_t part = 0; part < parts(); ++part) blocks.push_back(SharedVector(k, part));
-  const Vals own = OwnAlongK(k);
+  for (size_t part = 0; part < mine_.size(); ++part) blocks.push_back(LoadShared(k, depth, part));
+  const Vals own = LoadOwn(k, depth);
   const int across = static_cast<int>(t_.shared) / kOwned;  // vectors of one step, where spread
   for (int i = 0; i < static_cast<int>(t_.shared); ++i) {
     const Val theirs = Theirs(blocks, i);
-    for (int c = 0; c < kDepth; ++c) {
-      const Val x = m_.b.Extract(theirs, c);
+    for (int c = 0; c < depth; ++c) {
+      const Val x = depth == 1 ? theirs : m_.b.Extract(theirs, c);
       if (spread_)
         Fuse(own, i / across, i % across * kOwned + c, x, sums);
       else
@@ -268,33 +243,14 @@ Vals Tile::Block(const Dim& k, Vals sums) {
   return sums;
 }
 
-// One step of k, where four are not left.
-Vals Tile::Step(const Dim& k, Vals sums) {
-  Vals blocks, own;
-  for (const Position& p : mine_) {
-    const Gemm::At at = At(owned_[0].at, p.at, k);
-    blocks.push_back(t_.lanes_on_rows ? g_.B(m_, at) : g_.A(m_, at));
-  }
-  for (const Position& o : owned_) {
-    const Gemm::At at = At(o.at, common_[0].at, k);
-    own.push_back(t_.lanes_on_rows ? g_.A(m_, at) : g_.B(m_, at));
-  }
-  for (int i = 0; i < static_cast<int>(t_.shared); ++i) Fuse(own, 0, i, Theirs(blocks, i), sums);
-  return sums;
-}
-
 // Stores from one owned and one shared position on: a vector along n where there are whole ones.
 void Tile::FinishAt(size_t own, size_t shared, const Vals& sums) {
-  Gemm::At at = At(owned_[own].at, common_[shared].at, 0);
   const size_t first = shared * kOwned + own, next = t_.lanes_on_rows ? kOwned : 1;
-  auto store = [&] {
-    if (!InBlocks()) return g_.Finish(m_, at, sums[first]);
+  IfInside(m_.b, Both(owned_[own].inside, common_[shared].inside), [&] {
     Vals part;
-    for (size_t i = 0; i < kOwned; ++i) part.push_back(sums[first + i * next]);
-    at.n = at.n + m_.e.Lane(kOwned);
-    g_.Finish(m_, at, m_.b.Pack(part[0].type().Lanes(kOwned), part), kOwned);
-  };
-  IfInside(m_.b, Both(owned_[own].inside, common_[shared].inside), store);
+    for (size_t i = 0; i < (InBlocks() ? kOwned : 1); ++i) part.push_back(sums[first + i * next]);
+    g_.Finish(m_, At(owned_[own].at, common_[shared].at), Packed(part));
+  });
 }
 
 void Tile::Finish(const Vals& sums) {
@@ -308,13 +264,13 @@ void Tile::Run(const Dim& at) {
   Place(at);
   Builder& b = m_.b;
   const Dim blocks = FloorDiv(g_.k, kDepth);
-  Vals sums = b.For({b.Int(0), b.Scalar(blocks), b.Int(1)}, Start(), [&](Val i, Vals carried) {
-    return Block(m_.e.Coordinate(i, LastIndex(blocks)) * kDepth, std::move(carried));
+  Vals sums = m_.Loop(blocks, Start(), [&](const Dim& i, Vals carried) {
+    return Block(i * kDepth, kDepth, std::move(carried));
   });
   if (g_.k.divisor() % kDepth != 0) {
     sums = b.For({b.Scalar(blocks * kDepth), b.Scalar(g_.k), b.Int(1)}, std::move(sums),
                  [&](Val i, Vals carried) {
-                   return Step(m_.e.Coordinate(i, LastIndex(g_.k)), std::move(carried));
+                   return Block(m_.e.Coordinate(i, LastIndex(g_.k)), 1, std::move(carried));
                  });
   }
   Finish(sums);
@@ -325,12 +281,12 @@ Launch EmitTiles(const Region& r, const Gemm& g, const MatmulShuffle& t, const s
   Emission m(r, name, {lanes * static_cast<uint32_t>(t.subgroups), 1, 1});
   m.launch.kernel.subgroup = lanes;
   Tile tile(m, g, t);
-  m.EachSubgroup(tile.count(), [&](const Dim& at) { tile.Run(at); });
+  m.EachSubgroup(ir::Product(tile.Grid()), [&](const Dim& at) { tile.Run(at); });
   return std::move(m).Take();
 }
 
-Program Emit(const Region& r, const MatmulShuffle& t) {
-  return OneLaunch(EmitTiles(r, *GemmOf(r), t,
+Program Emit(const Region& r, const Gemm& g, const MatmulShuffle& t) {
+  return OneLaunch(EmitTiles(r, g, t,
                              fmt::format("matmul_shuffle_{}_{}x{}",
                                          t.lanes_on_rows ? "rows" : "columns", t.shared, kOwned)));
 }
@@ -342,6 +298,6 @@ Launch EmitShuffleProduct(const Region& r, const Gemm& g, const std::string& nam
 }
 
 const Schedule kMatmulShuffle =
-    ScheduleOf<MatmulShuffle, Takes, Defaults, Fits, Emit>("matmul_shuffle");
+    ScheduleOn<MatmulShuffle, GemmOf, Defaults, Fits, Emit>("matmul_shuffle");
 
 }  // namespace forge::codegen

@@ -21,18 +21,15 @@ struct MatmulSimple {
       FieldOf<&MatmulSimple::depth>("depth", "Steps of k at once.", "1|2|4")};
 };
 
-bool Takes(const Region& r) { return IsPlainGemm(r); }
-
-MatmulSimple Defaults(const Region& r) {
-  const Gemm g = *GemmOf(r);
+MatmulSimple Defaults(const Region&, const Gemm& g) {
   return MatmulSimple{.workgroup = 64,
-                      .rows = TileSize(g.m, 4),
-                      .columns = TileSize(g.n, 4),
+                      .rows = TileSize(g.m(), 4),
+                      .columns = TileSize(g.n(), 4),
                       .depth = LanesFor(g.k)};
 }
 
-Verdict Fits(const Region& r, const MatmulSimple& t) {
-  if (GemmOf(r)->k.divisor() % t.depth != 0) return Verdict::No("the depth does not divide k");
+Verdict Fits(const Region& r, const Gemm& g, const MatmulSimple& t) {
+  if (g.k.divisor() % t.depth != 0) return Verdict::No("the depth does not divide k");
   return WorkgroupFits(t.workgroup, r.caps());
 }
 
@@ -40,20 +37,14 @@ Verdict Fits(const Region& r, const MatmulSimple& t) {
 class Tile {
  public:
   Tile(Emission& m, const Gemm& g, const MatmulSimple& t)
-      : m_(m), g_(g), t_(t), rows_{g.m, t.rows}, columns_{g.n, t.columns} {}
-  Dim count() const { return g_.batch * rows_.count() * columns_.count(); }
+      : m_(m), g_(g), t_(t), rows_{g.m(), t.rows}, columns_{g.n(), t.columns} {}
+  Dims Grid() const { return {g_.batch, rows_.count(), columns_.count()}; }
   void Run(const Dim& at);
 
  private:
-  Gemm::At At(size_t i, size_t j, const Dim& k) const {
-    return {batch_, row_[i].at, column_[j].at, k};
-  }
-  // Values [i][step] of A and [step][j] of B from k on.
-  Vals LoadA(const Dim& k);
   Vals LoadB(const Dim& k);
   Vals Start();
   Vals Accumulate(const Dim& k, Vals sums);
-  void FinishRow(size_t i, std::span<const Val> sums);
 
   Emission& m_;
   const Gemm& g_;
@@ -63,105 +54,56 @@ class Tile {
   std::vector<Position> row_, column_;
 };
 
-Vals Tile::LoadA(const Dim& k) {
-  const int depth = static_cast<int>(t_.depth);
-  Vals out;
-  for (size_t i = 0; i < row_.size(); ++i) {
-    if (g_.a_lanes_k == depth) {
-      Unpack(g_.A(m_, At(i, 0, k + m_.e.Lane(depth)), depth), out);
-    } else {
-      for (int s = 0; s < depth; ++s) out.push_back(g_.A(m_, At(i, 0, k + s)));
-    }
-  }
-  return out;
-}
-
 Vals Tile::LoadB(const Dim& k) {
-  const size_t depth = static_cast<size_t>(t_.depth), n = column_.size();
-  const int wide = columns_.exact() && t_.columns % g_.b_lanes_n == 0 ? g_.b_lanes_n : 1;
-  Vals out;
-  if (wide == 1 && t_.depth > 1 && g_.b_lanes_k == t_.depth) {  // columns lie along k
-    out.resize(depth * n);
-    for (size_t j = 0; j < n; ++j) {
-      Vals column;
-      const int lanes = static_cast<int>(t_.depth);
-      Unpack(g_.B(m_, At(0, j, k + m_.e.Lane(lanes)), lanes), column);
-      for (size_t s = 0; s < depth; ++s) out[s * n + j] = column[s];
-    }
-    return out;
-  }
-  for (size_t s = 0; s < depth; ++s)
-    for (size_t j = 0; j < n; j += static_cast<size_t>(wide)) {
-      Gemm::At at = At(0, j, k + static_cast<int64_t>(s));
-      at.n = at.n + m_.e.Lane(wide);
-      Unpack(g_.B(m_, at, wide), out);
-    }
-  return out;
+  const Factor& b = g_.b;
+  const int wide = columns_.exact() && t_.columns % b.lanes_along == 0 ? b.lanes_along : 1;
+  if (wide == 1 && t_.depth > 1 && b.lanes_k == t_.depth)
+    return b.LoadPlaces(m_, batch_, column_, k, t_.depth);
+  return b.LoadSteps(m_, batch_, column_, k, t_.depth, wide);
 }
 
 Vals Tile::Start() {
   Vals sums;
-  for (size_t i = 0; i < row_.size(); ++i) {
-    Val first = g_.Start(m_, At(i, 0, 0));
-    sums.insert(sums.end(), column_.size(), first);
-  }
+  for (const Position& row : row_)
+    sums.insert(sums.end(), column_.size(), g_.Start(m_, {batch_, row.at, column_[0].at}));
   return sums;
 }
 
 Vals Tile::Accumulate(const Dim& k, Vals sums) {
-  const Vals a = LoadA(k), b = LoadB(k);
-  const size_t depth = static_cast<size_t>(t_.depth), n = column_.size();
-  for (size_t s = 0; s < depth; ++s)
-    for (size_t i = 0; i < row_.size(); ++i)
-      for (size_t j = 0; j < n; ++j) {
-        Val& sum = sums[i * n + j];
-        sum = fma(a[i * depth + s], b[s * n + j], sum);
-      }
+  const Vals a = g_.a.LoadPlaces(m_, batch_, row_, k, t_.depth), b = LoadB(k);
+  const size_t rows = row_.size(), columns = column_.size();
+  for (size_t s = 0; s < static_cast<size_t>(t_.depth); ++s)
+    AddProducts(std::span(a).subspan(s * rows, rows), std::span(b).subspan(s * columns, columns),
+                sums);
   return sums;
 }
 
-void Tile::FinishRow(size_t i, std::span<const Val> sums) {
-  const int lanes = columns_.exact() ? LanesFor(t_.columns) : 1;
-  for (size_t j = 0; j < sums.size(); j += static_cast<size_t>(lanes)) {
-    Gemm::At at = At(i, j, 0);
-    if (lanes > 1) {
-      at.n = at.n + m_.e.Lane(lanes);
-      const auto part = sums.subspan(j, static_cast<size_t>(lanes));
-      g_.Finish(m_, at, m_.b.Pack(sums[j].type().Lanes(lanes), part), lanes);
-    } else {
-      IfInside(m_.b, column_[j].inside, [&] { g_.Finish(m_, at, sums[j]); });
-    }
-  }
-}
-
 void Tile::Run(const Dim& at) {
-  const Dims tile = Unflatten(at, {g_.batch, rows_.count(), columns_.count()});
-  batch_ = tile[0];
-  for (int64_t i = 0; i < t_.rows; ++i) row_.push_back(rows_.At(m_, tile[1], i));
-  for (int64_t j = 0; j < t_.columns; ++j) column_.push_back(columns_.At(m_, tile[2], j));
-  Builder& b = m_.b;
-  const Dim steps = FloorDiv(g_.k, t_.depth);
-  const Vals sums = b.For({b.Int(0), b.Scalar(steps), b.Int(1)}, Start(), [&](Val i, Vals carried) {
-    return Accumulate(m_.e.Coordinate(i, LastIndex(steps)) * t_.depth, std::move(carried));
+  const Dims tile = Unflatten(at, Grid());
+  batch_ = tile[0], row_ = rows_.All(m_, tile[1]), column_ = columns_.All(m_, tile[2]);
+  const Vals sums = m_.Loop(FloorDiv(g_.k, t_.depth), Start(), [&](const Dim& i, Vals carried) {
+    return Accumulate(i * t_.depth, std::move(carried));
   });
   for (size_t i = 0; i < row_.size(); ++i) {
     const auto part = std::span(sums).subspan(i * column_.size(), column_.size());
-    IfInside(b, row_[i].inside, [&] { FinishRow(i, part); });
+    IfInside(m_.b, row_[i].inside, [&] {
+      FinishRow(m_, columns_, column_, part,
+                [&](const Dim& n, Val v) { g_.Finish(m_, {batch_, row_[i].at, n}, v); });
+    });
   }
 }
 
-Program Emit(const Region& r, const MatmulSimple& t) {
-  const Gemm g = *GemmOf(r);
+Program Emit(const Region& r, const Gemm& g, const MatmulSimple& t) {
   Emission m(r, fmt::format("matmul_simple_{}x{}", t.rows, t.columns),
              {static_cast<uint32_t>(t.workgroup), 1, 1});
   Tile tile(m, g, t);
-  m.Guarded(m.Invocations(tile.count()), [&](const Dim& at) { tile.Run(at); });
+  m.Guarded(m.Invocations(ir::Product(tile.Grid())), [&](const Dim& at) { tile.Run(at); });
   return OneLaunch(std::move(m).Take());
 }
 
 }  // namespace
 
 const Schedule kMatmulSimple =
-    ScheduleOf<MatmulSimple, Takes, Defaults, Fits, Emit>("matmul_simple");
+    ScheduleOn<MatmulSimple, PlainGemmOf, Defaults, Fits, Emit>("matmul_simple");
 
 }  // namespace forge::codegen

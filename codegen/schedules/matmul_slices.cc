@@ -5,107 +5,150 @@ namespace forge::codegen {
 
 using ir::Dim;
 
-Slice::Slice(const Gemm& g, bool is_a, int64_t length) : g(g), is_a(is_a), length(length) {
-  const int on_k = is_a ? g.a_lanes_k : g.b_lanes_k, across = is_a ? g.a_lanes_m : g.b_lanes_n;
-  lanes_on_k = on_k >= across;
-  lanes = std::max(on_k, across);
-}
+Slice::Slice(const Factor& f, bool is_a, int64_t length)
+    : factor(f),
+      is_a(is_a),
+      length(length),
+      lanes(std::max(f.lanes_k, f.lanes_along)),
+      lanes_on_k(f.lanes_k >= f.lanes_along) {}
 
-Val Slice::Load(Emission& m, const Dim& batch, const Dim& along, const Dim& k) const {
-  // Vectors are whole: they are inside when their first element is.
-  const Position p = Guard(m, along, is_a ? g.m : g.n), q = Guard(m, k, g.k);
-  Gemm::At at{batch, p.at, p.at, q.at};
-  Dim& vector = lanes_on_k ? at.k : is_a ? at.m : at.n;
-  vector = vector + m.e.Lane(lanes);
-  return Where(Both(p.inside, q.inside), is_a ? g.A(m, at, lanes) : g.B(m, at, lanes), 0);
-}
+SlicedTile::SlicedTile(Emission& m, const Tiling& tiling, int64_t threads, Type sum, int64_t step)
+    : m_(m),
+      tiling_(tiling),
+      a_(tiling.gemm().a, true, tiling.size().rows),
+      b_(tiling.gemm().b, false, tiling.size().columns),
+      threads_(threads),
+      step_(step),
+      sum_(sum) {}
 
-std::vector<Vals> Slice::LoadAlongK(Emission& m, const Dim& batch, const Dim& along, const Dim& k,
-                                    int count) const {
-  Vals loaded;  // by k, then by column
-  for (int i = 0; i < count; i += lanes_on_k ? lanes : 1)
-    Unpack(Load(m, batch, along, k + i), loaded);
-  std::vector<Vals> out(static_cast<size_t>(columns()));
-  for (size_t i = 0; i < loaded.size(); ++i) out[i % out.size()].push_back(loaded[i]);
-  return out;
-}
-
-void SliceLoop::ForUnits(absl::FunctionRef<void(const Unit& unit)> body) const {
-  for (const SliceCopy& c : copies) {
-    const int64_t columns = c.slice.length / c.slice.columns(), rows = depth / c.steps;
-    for (int64_t first = 0; first < columns * rows; first += threads) {
-      const Dim at = local + first;
-      const bool along_k = c.slice.runs_along_k();
+void SlicedTile::ForUnits(absl::FunctionRef<void(const Unit& unit)> body) const {
+  for (const Slice* s : {&a_, &b_}) {
+    const int64_t columns = s->length / s->columns(), rows = tiling_.size().depth / s->steps();
+    for (int64_t first = 0; first < columns * rows; first += threads_) {
+      const Dim at = local_ + first;
+      const bool along_k = s->runs_along_k();
       const ir::Dims place =
           along_k ? Unflatten(at, {columns, rows}) : Unflatten(at, {rows, columns});
-      const bool all = first + threads <= columns * rows;
-      body({c, place[along_k ? 0 : 1] * c.slice.columns(), place[along_k ? 1 : 0] * c.steps,
-            all ? Val{} : m.e.Value(at) < static_cast<double>(columns * rows)});
+      const bool all = first + threads_ <= columns * rows;
+      body({*s, place[along_k ? 0 : 1] * s->columns(), place[along_k ? 1 : 0] * s->steps(),
+            all ? Val{} : m_.e.Value(at) < static_cast<double>(columns * rows)});
     }
   }
 }
 
-void SliceLoop::Fill(const Dim& k) const {
-  ForUnits([&](const Unit& u) {
-    IfInside(m.b, u.inside, [&] { u.copy.put(u.copy.fetch(u.along, k + u.k), 0, u.along, u.k); });
-  });
+// Neighbours of the factor from the unit's first place and `k` on; 0 where they lie outside.
+Val SlicedTile::Load(const TilePart& part, const Unit& u, const Dim& k) const {
+  const Slice& s = u.slice;
+  const Dim along = (s.is_a ? part.row : part.column) * s.length + u.along;
+  // Vectors are whole: they are inside when their first element is.
+  const Position p = Guard(m_, along, s.factor.extent), q = Guard(m_, k, gemm().k);
+  Factor::At at{part.batch, p.at, q.at};
+  Dim& vector = s.lanes_on_k ? at.k : at.along;
+  vector = vector + m_.e.Lane(s.lanes);
+  return Where(Both(p.inside, q.inside), s.factor.Load(m_, at, s.lanes), 0);
 }
 
-std::vector<Vals> SliceLoop::Fetch(const Dim& k) const {
+// A vector; or for each of the columns what is packed along k. `k`: of the slice's first step.
+Vals SlicedTile::Fetch(const TilePart& part, const Unit& u, const Dim& k) const {
+  const Slice& s = u.slice;
+  if (!s.pack) return {Load(part, u, k + u.k)};
+  Vals loaded;  // by k, then by column
+  for (int64_t i = 0; i < s.packed; i += s.lanes_on_k ? s.lanes : 1)
+    Unpack(Load(part, u, k + u.k + i), loaded);
+  std::vector<Vals> columns(static_cast<size_t>(s.columns()));
+  for (size_t i = 0; i < loaded.size(); ++i) columns[i % columns.size()].push_back(loaded[i]);
+  Vals out;
+  for (const Vals& along_k : columns) out.push_back(s.pack(along_k));
+  return out;
+}
+
+std::vector<Vals> SlicedTile::FetchAll(const TilePart& part, const Dim& k) const {
   std::vector<Vals> out;
   ForUnits([&](const Unit& u) {
     Vals fetched;
-    const auto fetch = [&] { return fetched = u.copy.fetch(u.along, k + u.k); };
+    const auto fetch = [&] { return fetched = Fetch(part, u, k); };
     const auto nothing = [&] {
       Vals zeros;
-      for (const Val& v : fetched) zeros.push_back(m.b.Literal(v.type(), 0));
+      for (const Val& v : fetched) zeros.push_back(m_.b.Literal(v.type(), 0));
       return zeros;
     };
-    out.push_back(u.inside ? m.b.If(u.inside, fetch, nothing) : fetch());
+    out.push_back(u.inside ? m_.b.If(u.inside, fetch, nothing) : fetch());
   });
   return out;
 }
 
-void SliceLoop::Put(std::span<const Vals> fetched, const Dim& stage) const {
-  size_t next = 0;
-  ForUnits([&](const Unit& u) {
-    const Vals& values = fetched[next++];
-    IfInside(m.b, u.inside, [&] { u.copy.put(values, stage, u.along, u.k); });
-  });
+void SlicedTile::Put(const Unit& u, const Vals& fetched, const Dim& stage) const {
+  const Slice& s = u.slice;
+  const bool on_k = s.lanes_on_k && !s.pack;  // elements of a vector
+  Vals values;
+  for (const Val& v : fetched) s.pack ? values.push_back(v) : Unpack(v, values);
+  for (size_t n = 0; n < values.size(); ++n) {
+    const auto i = static_cast<int64_t>(n);
+    const Dim place = s.place(stage, u.along + (on_k ? 0 : i), u.k + (on_k ? i : 0));
+    m_.b.Store(s.view, m_.e.Value(place), values[n]);
+  }
 }
 
-Vals SliceLoop::Run(const TilePart& part, Vals sums) const {
-  Builder& b = m.b;
+void SlicedTile::Fill(const TilePart& part, const Dim& k) const {
+  ForUnits([&](const Unit& u) { IfInside(m_.b, u.inside, [&] { Put(u, Fetch(part, u, k), 0); }); });
+  m_.b.Barrier();
+}
+
+Vals SlicedTile::LoadFrom(const Slice& s, const Dim& stage, int64_t k) const {
+  Vals out;
+  for (int64_t i = 0; i < s.count; ++i)
+    out.push_back(s.load(m_.e.Value(s.place(stage, s.first + i * s.apart, k))));
+  return out;
+}
+
+Vals SlicedTile::Multiply(Vals sums, const Dim& stage) {
+  for (int64_t k = 0; k < tiling_.size().depth; k += step_) {
+    const Vals a = LoadFrom(a_, stage, k), b = LoadFrom(b_, stage, k);
+    AddProducts(a, b, sums, [this](Val x, Val y, Val sum) { return MultiplyAdd(x, y, sum); });
+  }
+  return sums;
+}
+
+// After all steps of a part of a tile.
+Vals SlicedTile::SumsOf(const TilePart& part) {
+  Builder& b = m_.b;
+  const Tiling::Size& size = tiling_.size();
+  const Vals zeros(static_cast<size_t>(a_.count * b_.count), b.Literal(sum_, 0));
   const auto k = [&](Val i) {
-    return m.e.Coordinate(m.e.Value(part.first) + i, part.last) * depth;
+    return m_.e.Coordinate(m_.e.Value(part.first) + i, part.last) * size.depth;
   };
-  if (stages == 1)
-    return b.For({b.Int(0), part.steps, b.Int(1)}, std::move(sums), [&](Val i, Vals carried) {
-      Fill(k(i));
-      b.Barrier();
-      carried = multiply(std::move(carried), 0);
+  if (size.stages == 1)
+    return b.For({b.Int(0), part.steps, b.Int(1)}, zeros, [&](Val i, Vals carried) {
+      Fill(part, k(i));
+      carried = Multiply(std::move(carried), 0);
       b.Barrier();
       return carried;
     });
-  Fill(k(b.Int(0)));
-  b.Barrier();
+  Fill(part, k(b.Int(0)));
   const Val last = part.steps - 1.0;
-  const auto stage = [&](Val i) { return Mod(m.e.Coordinate(i, part.last), stages); };
-  sums = b.For({b.Int(0), last, b.Int(1)}, std::move(sums), [&](Val i, Vals carried) {
-    const std::vector<Vals> fetched = Fetch(k(i + 1.0));
-    carried = multiply(std::move(carried), stage(i));
-    Put(fetched, stage(i + 1.0));
+  const auto stage = [&](Val i) { return Mod(m_.e.Coordinate(i, part.last), size.stages); };
+  Vals sums = b.For({b.Int(0), last, b.Int(1)}, zeros, [&](Val i, Vals carried) {
+    const std::vector<Vals> fetched = FetchAll(part, k(i + 1.0));
+    carried = Multiply(std::move(carried), stage(i));
+    const Dim next = stage(i + 1.0);
+    size_t unit = 0;
+    ForUnits([&](const Unit& u) {
+      IfInside(b, u.inside, [&] { Put(u, fetched[unit], next); });
+      ++unit;
+    });
     b.Barrier();
     return carried;
   });
-  return multiply(std::move(sums), stage(last));
+  return Multiply(std::move(sums), stage(last));
 }
 
-std::string StagesText(int64_t stages) { return stages > 1 ? "_staged" : ""; }
-
-Verdict StagesFit(const Gemm& g, int64_t stages) {
-  if (stages > 1 && g.k.min() < 1) return Verdict::No("k may be empty");
-  return Verdict::Yes();
+void SlicedTile::Run(const Dim& workgroup) {
+  local_ = m_.e.Coordinate(m_.b.Builtin(BuiltinKind::kLocalX), threads_ - 1);
+  Place();
+  tiling_.ForParts(m_, workgroup, [&](const TilePart& part) {
+    const Vals sums = SumsOf(part);
+    tiling_.Finish(m_, part, [&](const TilePart& how) { Finish(how, sums); });
+  });
 }
 
 }  // namespace forge::codegen

@@ -6,68 +6,76 @@
 
 namespace forge::codegen {
 
-// One operand's slice: `length` of C's axis by the depth of a step.
+// One factor's slice: `length` of C's axis by the depth of a step.
 struct Slice {
   // Loads as widely as memory allows: along k, or along C's axis where that is wider.
-  Slice(const Gemm& g, bool is_a, int64_t length);
+  Slice(const Factor& f, bool is_a, int64_t length);
   int64_t columns() const { return lanes_on_k ? 1 : lanes; }  // of C's axis, loaded at once
+  int64_t steps() const { return pack ? packed : lanes_on_k ? lanes : 1; }  // of k, the same
   // Whether neighbouring invocations load neighbours along k, else along C's axis.
   // Where nothing tells, rows of A lie along k and rows of B do not.
   bool runs_along_k() const { return lanes_on_k && (is_a || lanes > 1); }
 
-  // Neighbours of the operand, the first at `along` C's axis and `k`; 0 where they lie outside.
-  Val Load(Emission& m, const ir::Dim& batch, const ir::Dim& along, const ir::Dim& k) const;
-  // For each of columns() `count` neighbours along k.
-  std::vector<Vals> LoadAlongK(Emission& m, const ir::Dim& batch, const ir::Dim& along,
-                               const ir::Dim& k, int count) const;
-
-  const Gemm& g;
+  const Factor& factor;
   bool is_a;
   int64_t length;
   int lanes;
   bool lanes_on_k;
+
+  // The rest is a schedule's. In shared memory lie elements, or what `pack` makes of `packed`
+  // neighbours along k, of which `place` is told the first.
+  uint16_t view = 0;
+  std::function<ir::Dim(const ir::Dim& stage, const ir::Dim& along, const ir::Dim& k)> place = {};
+  int64_t packed = 1;
+  std::function<Val(const Vals&)> pack = {};
+  // What is multiplied at once: `count` loads, `apart` along C's axis, from `first` on.
+  std::function<Val(Val at)> load = {};
+  int64_t count = 1, apart = 1;
+  ir::Dim first = 0;
 };
 
-// How one slice gets into shared memory, a unit of columns() and some steps of k to an invocation
-// at a time.
-struct SliceCopy {
-  const Slice& slice;
-  int64_t steps;                                                      // of k, in a unit
-  std::function<Vals(const ir::Dim& along, const ir::Dim& k)> fetch;  // `along`: of the slice
-  std::function<void(const Vals& fetched, const ir::Dim& stage, const ir::Dim& along,
-                     const ir::Dim& k)>
-      put;  // `k`: of the slice
-};
+// A workgroup's tiles. Schedules say how slices lie in shared memory and are multiplied there.
+class SlicedTile {
+ public:
+  // threads: of the workgroup, which is one-dimensional     sum: what is kept of C
+  // step: along k, multiplied at once
+  SlicedTile(Emission& m, const Tiling& tiling, int64_t threads, Type sum, int64_t step);
+  virtual ~SlicedTile() = default;
+  // Everything that one workgroup does.
+  void Run(const ir::Dim& workgroup);
 
-struct SliceLoop {
-  Emission& m;
-  int64_t threads;  // of the workgroup, which is one-dimensional
-  ir::Dim local;    // this invocation
-  int64_t depth;    // along k, of slices
-  // 1, or 2: what is multiplied next is on its way from memory meanwhile, and shared memory holds
-  // both.
-  int64_t stages;
-  std::vector<SliceCopy> copies;
-  std::function<Vals(Vals sums, const ir::Dim& stage)> multiply;
+ protected:
+  // Sets what this invocation multiplies of each slice.
+  virtual void Place() = 0;
+  virtual Val MultiplyAdd(Val a, Val b, Val sum) = 0;
+  // Hands sums [of a][of b] to Tiling::Store.
+  virtual void Finish(const TilePart& part, const Vals& sums) = 0;
+  const Gemm& gemm() const { return tiling_.gemm(); }
 
-  // The sums after all steps of a part of a tile.
-  Vals Run(const TilePart& part, Vals sums) const;
+  Emission& m_;
+  const Tiling& tiling_;
+  Slice a_, b_;
+  ir::Dim local_;  // this invocation
 
  private:
-  // Calls `body` for each of this invocation's units, which is one where `inside`.
+  // What an invocation copies at once, which is one where `inside`.
   struct Unit {
-    const SliceCopy& copy;
-    ir::Dim along, k;
-    Val inside;  // null: always
+    const Slice& slice;
+    ir::Dim along, k;  // of the slice
+    Val inside;        // null: always
   };
   void ForUnits(absl::FunctionRef<void(const Unit& unit)> body) const;
-  void Fill(const ir::Dim& k) const;
-  std::vector<Vals> Fetch(const ir::Dim& k) const;
-  void Put(std::span<const Vals> fetched, const ir::Dim& stage) const;
-};
+  Val Load(const TilePart& part, const Unit& u, const ir::Dim& k) const;
+  Vals Fetch(const TilePart& part, const Unit& u, const ir::Dim& k) const;
+  std::vector<Vals> FetchAll(const TilePart& part, const ir::Dim& k) const;
+  void Put(const Unit& u, const Vals& fetched, const ir::Dim& stage) const;
+  void Fill(const TilePart& part, const ir::Dim& k) const;
+  Vals LoadFrom(const Slice& s, const ir::Dim& stage, int64_t k) const;
+  Vals Multiply(Vals sums, const ir::Dim& stage);
+  Vals SumsOf(const TilePart& part);
 
-std::string StagesText(int64_t stages);  // of a kernel's name: "_staged"
-// Whether a product can have as many.
-Verdict StagesFit(const Gemm& g, int64_t stages);
+  int64_t threads_, step_;
+  Type sum_;
+};
 
 }  // namespace forge::codegen

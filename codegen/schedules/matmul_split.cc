@@ -13,29 +13,26 @@ constexpr int64_t kEnoughTiles = 32, kLeastPart = 128, kMostParts = 8;
 
 }  // namespace
 
-Tiling::Tiling(const Gemm& g, int64_t rows, int64_t columns, int64_t depth, int64_t workgroups)
-    : g_(g),
-      rows_(rows),
-      columns_(columns),
-      depth_(depth),
-      workgroups_(workgroups),
-      grid_{g.batch, CeilDiv(g.m, rows), CeilDiv(g.n, columns)} {}
+Tiling::Tiling(const Gemm& g, const Size& size)
+    : g_(g), size_(size), grid_{g.batch, CeilDiv(g.m(), size.rows), CeilDiv(g.n(), size.columns)} {}
 
 int64_t Tiling::SuggestWorkgroups() const {
   if (!has_known_size()) return 0;
   int64_t parts = 1;
   while (parts < kMostParts && tiles().constant() * parts < kEnoughTiles &&
-         g_.k.max() >= 2 * parts * std::max(kLeastPart, depth_))
+         g_.k.max() >= 2 * parts * std::max(kLeastPart, size_.depth))
     parts *= 2;
   return parts == 1 ? 0 : tiles().constant() * parts;
 }
 
 std::string Tiling::Text() const {
-  return shared() ? fmt::format("_shared_by_{}", workgroups_) : "";
+  return (shared() ? fmt::format("_shared_by_{}", size_.workgroups) : "") +
+         (size_.stages > 1 ? "_staged" : "");
 }
 
 int64_t Tiling::scratch_bytes() const {
-  return workgroups_ * slots() * rows_ * columns_ * BitWidth(AccumulatorOf(g_.dtype).elem) / 8;
+  return size_.workgroups * slots() * size_.rows * size_.columns *
+         BitWidth(AccumulatorOf(g_.dtype).elem) / 8;
 }
 
 // Each launch binds scratch beside its operands.
@@ -49,10 +46,9 @@ bool Tiling::BindsTooMany(const Region& r) const {
   return std::max(tiles, after) + 1 > r.caps().max_operands;
 }
 
-Verdict Tiling::Fits(const Region& r) const {
-  if (!shared()) return Verdict::Yes();
+Verdict Tiling::SharingFits(const Region& r) const {
   const Dim all = tiles() * steps();
-  if (all.min() < workgroups_) return Verdict::No("there are fewer steps to share");
+  if (all.min() < size_.workgroups) return Verdict::No("there are fewer steps to share");
   if (all.max() >= int64_t{1} << 30) return Verdict::No("too many steps to share");
   if (has_known_size() && share().constant() % steps().constant() == 0)
     return Verdict::No("workgroups have whole tiles");
@@ -62,14 +58,21 @@ Verdict Tiling::Fits(const Region& r) const {
   return Verdict::Yes();
 }
 
+Verdict Tiling::Fits(const Region& r) const {
+  if (shared())
+    if (Verdict v = SharingFits(r); !v) return v;
+  if (size_.stages > 1 && g_.k.min() < 1) return Verdict::No("k may be empty");
+  return Verdict::Yes();
+}
+
 int64_t Tiling::of_one_tile() const {
-  if (!shared() || !has_known_size() || workgroups_ % tiles().constant() != 0) return 0;
-  return workgroups_ / tiles().constant();
+  if (!shared() || !has_known_size() || size_.workgroups % tiles().constant() != 0) return 0;
+  return size_.workgroups / tiles().constant();
 }
 
 Dim Tiling::share() const {
   const int64_t parts = of_one_tile();
-  return parts > 0 ? CeilDiv(steps(), parts) : CeilDiv(tiles() * steps(), workgroups_);
+  return parts > 0 ? CeilDiv(steps(), parts) : CeilDiv(tiles() * steps(), size_.workgroups);
 }
 
 Dim Tiling::WorkgroupAt(const Dim& tile, const Dim& step) const {
@@ -148,15 +151,21 @@ void Tiling::Finish(Emission& m, TilePart part,
 }
 
 Dim Tiling::PlaceOf(const Dim& slot, const Dim& row, const Dim& column, int lanes) const {
-  return (slot * rows_ + row) * (columns_ / lanes) + FloorDiv(column, lanes);
+  return (slot * size_.rows + row) * (size_.columns / lanes) + FloorDiv(column, lanes);
 }
 
-void Tiling::Store(Emission& m, const TilePart& part, const Dim& row, const Dim& column,
-                   Gemm::At at, Val v) const {
-  const int lanes = v.type().lanes;
-  if (part.kept) return m.e.StoreScratch(0, PlaceOf(part.slot, row, column, lanes), v);
-  at.n = at.n + m.e.Lane(lanes);
-  g_.FinishFromZero(m, at, v, lanes);
+void Tiling::Store(Emission& m, const TilePart& part, const Dim& row, const Dim& column, Val inside,
+                   absl::FunctionRef<Val()> sums) const {
+  const Position i = Guard(m, part.row * size_.rows + row, g_.m());
+  const Position j = Guard(m, part.column * size_.columns + column, g_.n());
+  IfInside(m.b, Both(Both(i.inside, j.inside), inside), [&] {
+    Val v = sums();
+    if (v.type().elem == DType::kU32) v = bitcast(v, DType::kI32);  // matrices of u8 are summed so
+    if (part.kept)
+      m.e.StoreScratch(0, PlaceOf(part.slot, row, column, v.type().lanes), v);
+    else
+      g_.FinishFromZero(m, {part.batch, i.at, j.at}, v);
+  });
 }
 
 // What the parts of a tile add up to at one place; `others`: workgroups beside the first one.
@@ -176,18 +185,19 @@ Val Tiling::SumOf(Emission& m, const Dim& tile, const Dim& others, const Dim& ro
 void Tiling::AddUp(const Region& r, Program& out) const {
   if (!shared()) return;
   out.scratch_bytes = {scratch_bytes()};
-  const int lanes = LanesFor(g_.n);
-  const Dims space = {g_.batch, g_.m, FloorDiv(g_.n, lanes)};
+  const int lanes = LanesFor(g_.n());
+  const Dims space = {g_.batch, g_.m(), FloorDiv(g_.n(), lanes)};
   Emission m(r, out.kernel + "_add", {64, 1, 1});
   m.Guarded(m.Invocations(ir::Product(space)), [&](const Dim& index) {
     const Dims place = Unflatten(index, space);
     const Dim column = place[2] * lanes;
     const Dim tile =
-        Flatten({place[0], FloorDiv(place[1], rows_), FloorDiv(column, columns_)}, grid_);
+        Flatten({place[0], FloorDiv(place[1], size_.rows), FloorDiv(column, size_.columns)}, grid_);
     const Dim others = WorkgroupAt(tile, steps() - 1) - WorkgroupAt(tile, 0);
     const auto add = [&] {
-      const Val sum = SumOf(m, tile, others, Mod(place[1], rows_), Mod(column, columns_), lanes);
-      g_.FinishFromZero(m, {place[0], place[1], column + m.e.Lane(lanes), 0}, sum, lanes);
+      const Val sum =
+          SumOf(m, tile, others, Mod(place[1], size_.rows), Mod(column, size_.columns), lanes);
+      g_.FinishFromZero(m, {place[0], place[1], column}, sum);
     };
     // Other tiles have been finished by the workgroup that had them whole.
     IfInside(m.b, others.min() > 0 ? Val{} : m.e.Value(others) > 0.0, add);

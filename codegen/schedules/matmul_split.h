@@ -21,29 +21,38 @@ struct TilePart {
 
 class Tiling {
  public:
-  // Tiles of `rows` by `columns` of C, multiplied in steps of `depth` along k. workgroups: that
-  // share them; 0: each tile has its own.
-  Tiling(const Gemm& g, int64_t rows, int64_t columns, int64_t depth, int64_t workgroups = 0);
+  struct Size {
+    int64_t rows, columns;   // of C, in a tile
+    int64_t depth;           // along k, multiplied at once
+    int64_t workgroups = 0;  // that share the tiles; 0: each tile has its own
+    // 1, or 2: what is multiplied next is on its way from memory meanwhile, and shared memory holds
+    // both slices.
+    int64_t stages = 1;
+  };
+  Tiling(const Gemm& g, const Size& size);
+  const Gemm& gemm() const { return g_; }
+  const Size& size() const { return size_; }
   // A number of workgroups for products of known size that have few tiles; else 0.
   int64_t SuggestWorkgroups() const;
   Verdict Fits(const Region& r) const;
-  ir::Dim workgroups() const { return shared() ? workgroups_ : tiles(); }
-  std::string Text() const;  // of a kernel's name: "_shared_by_64"
+  ir::Dim workgroups() const { return shared() ? size_.workgroups : tiles(); }
+  std::string Text() const;  // of a kernel's name: "_shared_by_64_staged"
 
   void ForParts(Emission& m, const ir::Dim& workgroup,
                 absl::FunctionRef<void(const TilePart&)> body) const;
   // Calls `body`, which hands all sums of a part to Store, under what becomes of them.
   void Finish(Emission& m, TilePart part, absl::FunctionRef<void(const TilePart&)> body) const;
-  // Neighbours of C, the first at `row` and `column` of the tile, and at `at` of C.
+  // Neighbours of C, the first at `row` and `column` of the tile: `sums` is asked for them where
+  // they lie inside of C, and `inside`, which may be null, holds.
   void Store(Emission& m, const TilePart& part, const ir::Dim& row, const ir::Dim& column,
-             Gemm::At at, Val v) const;
+             Val inside, absl::FunctionRef<Val()> sums) const;
   // Appends the launch that adds parts up, and their scratch.
   void AddUp(const Region& r, Program& out) const;
 
  private:
-  bool shared() const { return workgroups_ > 0; }
+  bool shared() const { return size_.workgroups > 0; }
   ir::Dim tiles() const { return ir::Product(grid_); }
-  ir::Dim steps() const { return CeilDiv(g_.k, depth_); }  // of a tile
+  ir::Dim steps() const { return CeilDiv(g_.k, size_.depth); }  // of a tile
   bool has_known_size() const { return tiles().is_constant() && steps().is_constant(); }
   // Workgroups that have parts of one tile alone: split-k. 0: of tiles as they come.
   int64_t of_one_tile() const;
@@ -56,6 +65,7 @@ class Tiling {
   int64_t slots() const { return of_one_tile() > 0 ? 1 : 2; }
   ir::Dim SlotOf(Emission& m, const ir::Dim& tile, const ir::Dim& workgroup) const;
   int64_t scratch_bytes() const;
+  Verdict SharingFits(const Region& r) const;
   bool BindsTooMany(const Region& r) const;
   TilePart PartAt(const ir::Dim& tile) const;
   TilePart OnlyPart(Emission& m, const ir::Dim& workgroup) const;
@@ -64,7 +74,7 @@ class Tiling {
             const ir::Dim& column, int lanes) const;
 
   const Gemm& g_;
-  int64_t rows_, columns_, depth_, workgroups_;
+  Size size_;
   ir::Dims grid_;  // tiles: batch, rows, columns
 };
 

@@ -18,17 +18,13 @@ using ir::Dims;
 constexpr int64_t kMostRows = 4;  // of C
 constexpr int64_t kLeastColumns = 64, kLeastDepth = 64;
 
-bool Takes(const Region& r) { return IsPlainGemm(r); }
-
 // Is `g` such a product, with all the rows of C known?
 Verdict IsFlat(const Gemm& g) {
-  if (!g.m.is_constant() || g.m.max() > kMostRows) return Verdict::No("C has many rows");
-  if (g.n.min() < kLeastColumns || g.k.min() < kLeastDepth)
+  if (!g.m().is_constant() || g.m().max() > kMostRows) return Verdict::No("C has many rows");
+  if (g.n().min() < kLeastColumns || g.k.min() < kLeastDepth)
     return Verdict::No("the matrix is small");
   return Verdict::Yes();
 }
-
-int64_t BytesOfSum(const Gemm& g) { return BitWidth(AccumulatorOf(g.dtype).elem) / 8; }
 
 // ---- B's rows are contiguous --------------------------------------------------------------------
 
@@ -42,39 +38,37 @@ struct MatmulColumns {
       FieldOf<&MatmulColumns::vectors>("vectors", "Vectors of columns.", "1|2|4|8|16|32")};
 };
 
-MatmulColumns ColumnsDefaults(const Region& r) {
+MatmulColumns ColumnsDefaults(const Region& r, const Gemm& g) {
   if (r.caps().runs_on_cpu) {
-    const Gemm g = *GemmOf(r);
     const int64_t lanes = std::clamp<int64_t>(r.caps().subgroup_size, 8, 64);
-    const int64_t rows = std::bit_ceil(static_cast<uint64_t>(g.m.max()));
+    const int64_t rows = std::bit_ceil(static_cast<uint64_t>(std::min(g.m().max(), kMostRows)));
+    const Dim strips = FloorDiv(g.n(), g.b.lanes_along * lanes);
     return MatmulColumns{.lanes = lanes,
                          .parts = 1,
-                         .vectors = VectorsOfPage(r.caps(), FloorDiv(g.n, g.b_lanes_n * lanes),
-                                                  8 / rows, 32 / rows)};
+                         .vectors = VectorsOfPage(r.caps(), strips, 8 / rows, 32 / rows)};
   }
   return MatmulColumns{.lanes = 16, .parts = 8, .vectors = 1};
 }
 
-Verdict ColumnsFits(const Region& r, const MatmulColumns& t) {
-  const Gemm g = *GemmOf(r);
+Verdict ColumnsFits(const Region& r, const Gemm& g, const MatmulColumns& t) {
   if (Verdict v = IsFlat(g); !v) return v;
-  if (g.b_lanes_n == 1) return Verdict::No("rows of B are not contiguous");
-  const int64_t sums = g.m.max() * g.b_lanes_n * t.vectors;
+  if (g.b.lanes_along == 1) return Verdict::No("rows of B are not contiguous");
+  const int64_t sums = g.m().max() * g.b.lanes_along * t.vectors;
   if (sums > (r.caps().runs_on_cpu ? 128 : 32)) return Verdict::No("too many sums");
-  if (t.parts > 1 && t.parts * t.lanes * sums * BytesOfSum(g) > r.caps().max_shared_bytes)
-    return Verdict::No("too little shared memory");
-  return WorkgroupFits(t.lanes * t.parts, r.caps());
+  const int64_t bytes = BitWidth(AccumulatorOf(g.dtype).elem) / 8;
+  return WorkgroupFits(t.lanes * t.parts, r.caps(),
+                       t.parts > 1 ? t.parts * t.lanes * sums * bytes : 0);
 }
 
 class ColumnTile {
  public:
   ColumnTile(Emission& m, const Gemm& g, const MatmulColumns& t)
-      : m_(m), g_(g), t_(t), wide_(g.b_lanes_n), rows_(g.m.max()) {}
-  Dim count() const { return g_.batch * CeilDiv(Vectors(), t_.lanes * t_.vectors); }
+      : m_(m), g_(g), t_(t), wide_(g.b.lanes_along), rows_(g.m().max()) {}
+  Dims Grid() const { return {g_.batch, CeilDiv(Vectors(), t_.lanes * t_.vectors)}; }
   void Run(const Dim& at);
 
  private:
-  Dim Vectors() const { return FloorDiv(g_.n, wide_); }  // of columns
+  Dim Vectors() const { return FloorDiv(g_.n(), wide_); }  // of columns
   Type sum_type() const { return AccumulatorOf(g_.dtype).Lanes(wide_); }
   Vals Accumulate(const Dim& k, Vals sums);
   void CombineParts(Vals& sums);
@@ -91,11 +85,11 @@ class ColumnTile {
 // Sums [row][vector] with what step k adds.
 Vals ColumnTile::Accumulate(const Dim& k, Vals sums) {
   for (int64_t i = 0; i < rows_; ++i) {
-    const Val a = splat(g_.A(m_, {batch_, i, 0, k}), wide_);
+    const Val a = splat(g_.a.Load(m_, {batch_, i, k}), wide_);
     for (size_t v = 0; v < column_.size(); ++v) {
       const Dim n = column_[v].at * wide_ + m_.e.Lane(wide_);
       Val& sum = sums[static_cast<size_t>(i) * column_.size() + v];
-      sum = fma(a, g_.B(m_, {batch_, 0, n, k}, wide_), sum);
+      sum = fma(a, g_.b.Load(m_, {batch_, n, k}, wide_), sum);
     }
   }
   return sums;
@@ -105,12 +99,7 @@ Vals ColumnTile::Accumulate(const Dim& k, Vals sums) {
 void ColumnTile::CombineParts(Vals& sums) {
   Builder& b = m_.b;
   const auto count = static_cast<int64_t>(sums.size());
-  const uint16_t shared = b.AddView({.name = "parts",
-                                     .space = Space::kShared,
-                                     .elem = sum_type(),
-                                     .extent = static_cast<uint32_t>(t_.parts * t_.lanes * count),
-                                     .reads = true,
-                                     .writes = true});
+  const uint16_t shared = m_.AddShared("parts", sum_type(), t_.parts * t_.lanes * count);
   const auto at = [&](const Dim& part, int64_t i) {
     return m_.e.Value((part * count + i) * t_.lanes + lane_);
   };
@@ -125,7 +114,7 @@ void ColumnTile::CombineParts(Vals& sums) {
 
 void ColumnTile::Run(const Dim& at) {
   Builder& b = m_.b;
-  const Dims tile = Unflatten(at, {g_.batch, CeilDiv(Vectors(), t_.lanes * t_.vectors)});
+  const Dims tile = Unflatten(at, Grid());
   batch_ = tile[0];
   const Dim local = m_.e.Coordinate(b.Builtin(BuiltinKind::kLocalX), t_.lanes * t_.parts - 1);
   lane_ = Mod(local, t_.lanes), part_ = FloorDiv(local, t_.lanes);
@@ -141,19 +130,17 @@ void ColumnTile::Run(const Dim& at) {
   for (size_t v = 0; v < column_.size(); ++v)
     IfInside(b, Both(first, column_[v].inside), [&] {
       for (int64_t i = 0; i < rows_; ++i) {
-        const Gemm::At c{batch_, i, column_[v].at * wide_ + m_.e.Lane(wide_), 0};
         const Val sum = sums[static_cast<size_t>(i) * column_.size() + v];
-        g_.FinishFromZero(m_, c, sum, wide_);
+        g_.FinishFromZero(m_, {batch_, i, column_[v].at * wide_}, sum);
       }
     });
 }
 
-Program ColumnsEmit(const Region& r, const MatmulColumns& t) {
-  const Gemm g = *GemmOf(r);
+Program ColumnsEmit(const Region& r, const Gemm& g, const MatmulColumns& t) {
   Emission m(r, fmt::format("matmul_columns_{}x{}x{}", t.lanes, t.parts, t.vectors),
              {static_cast<uint32_t>(t.lanes * t.parts), 1, 1});
   ColumnTile tile(m, g, t);
-  m.Guarded(m.Workgroups(tile.count()), [&](const Dim& at) { tile.Run(at); });
+  m.Guarded(m.Workgroups(ir::Product(tile.Grid())), [&](const Dim& at) { tile.Run(at); });
   return OneLaunch(std::move(m).Take());
 }
 
@@ -167,43 +154,41 @@ struct MatmulDots {
       FieldOf<&MatmulDots::columns>("columns", "Columns of C to a workgroup.", "1|2|4|8")};
 };
 
-MatmulDots DotsDefaults(const Region& r) {
+MatmulDots DotsDefaults(const Region& r, const Gemm&) {
   MatmulDots t;
   if (r.caps().runs_on_cpu) t.workgroup = std::clamp<int64_t>(r.caps().subgroup_size, 8, 64);
   return t;
 }
 
-Verdict DotsFits(const Region& r, const MatmulDots& t) {
-  const Gemm g = *GemmOf(r);
+Verdict DotsFits(const Region& r, const Gemm& g, const MatmulDots& t) {
   if (Verdict v = IsFlat(g); !v) return v;
-  if (g.b_lanes_k == 1 || g.a_lanes_k != g.b_lanes_k)
+  if (g.b.lanes_k == 1 || g.a.lanes_k != g.b.lanes_k)
     return Verdict::No("columns of B are not contiguous");
-  if (g.m.max() * t.columns > 16) return Verdict::No("too many sums");
+  if (g.m().max() * t.columns > 16) return Verdict::No("too many sums");
   const Caps& caps = r.caps();
   if (caps.runs_on_cpu && (!caps.subgroup_arithmetic || t.workgroup != caps.narrow_subgroup_size()))
     return Verdict::No("barriers are dear on this device");
-  if (WorkgroupReduction::SharedBytes(t.workgroup, AccumulatorOf(g.dtype)) > caps.max_shared_bytes)
-    return Verdict::No("too little shared memory");
-  return WorkgroupFits(t.workgroup, caps);
+  return WorkgroupFits(t.workgroup, caps,
+                       WorkgroupReduction::SharedBytes(t.workgroup, AccumulatorOf(g.dtype)));
 }
 
 // Columns from `first` on, all the rows of C.
 void EmitDots(Emission& m, const Gemm& g, const MatmulDots& t, const Dim& batch, const Dim& tile) {
   Builder& b = m.b;
-  const int wide = g.b_lanes_k;
-  const auto rows = static_cast<size_t>(g.m.max()), columns = static_cast<size_t>(t.columns);
+  const int wide = g.b.lanes_k;
+  const auto rows = static_cast<size_t>(g.m().max()), columns = static_cast<size_t>(t.columns);
   const Dim vectors = FloorDiv(g.k, wide);
   std::vector<Position> column;
-  for (int64_t j = 0; j < t.columns; ++j) column.push_back(Guard(m, tile * t.columns + j, g.n));
+  for (int64_t j = 0; j < t.columns; ++j) column.push_back(Guard(m, tile * t.columns + j, g.n()));
   const Type type = AccumulatorOf(g.dtype);
   const Vals zeros(rows * columns, b.Literal(type.Lanes(wide), 0));
   const auto step = [&](Val v, Vals sums) {
     const Dim k = m.e.Coordinate(v, LastIndex(vectors)) * wide + m.e.Lane(wide);
     Vals a;
     for (size_t i = 0; i < rows; ++i)
-      a.push_back(g.A(m, {batch, static_cast<int64_t>(i), 0, k}, wide));
+      a.push_back(g.a.Load(m, {batch, static_cast<int64_t>(i), k}, wide));
     for (size_t j = 0; j < columns; ++j) {
-      const Val x = g.B(m, {batch, 0, column[j].at, k}, wide);
+      const Val x = g.b.Load(m, {batch, column[j].at, k}, wide);
       for (size_t i = 0; i < rows; ++i) sums[i * columns + j] = fma(a[i], x, sums[i * columns + j]);
     }
     return sums;
@@ -216,18 +201,15 @@ void EmitDots(Emission& m, const Gemm& g, const MatmulDots& t, const Dim& batch,
       const Val mine = CombineLanes(ReduceKind::kSum, sums[i * columns + j]);
       const Val all = together.Reduce(ReduceKind::kSum, mine);
       const Val writes = b.Builtin(BuiltinKind::kLocalX) == static_cast<double>(j);
-      IfInside(b, Both(writes, column[j].inside), [&] {
-        const Gemm::At c{batch, static_cast<int64_t>(i), column[j].at, 0};
-        g.FinishFromZero(m, c, all);
-      });
+      IfInside(b, Both(writes, column[j].inside),
+               [&] { g.FinishFromZero(m, {batch, static_cast<int64_t>(i), column[j].at}, all); });
     }
 }
 
-Program DotsEmit(const Region& r, const MatmulDots& t) {
-  const Gemm g = *GemmOf(r);
+Program DotsEmit(const Region& r, const Gemm& g, const MatmulDots& t) {
   Emission m(r, fmt::format("matmul_dots_{}x{}", t.workgroup, t.columns),
              {static_cast<uint32_t>(t.workgroup), 1, 1});
-  const TiledAxis columns{g.n, t.columns};
+  const TiledAxis columns{g.n(), t.columns};
   m.Guarded(m.Workgroups(g.batch * columns.count()), [&](const Dim& at) {
     const Dims tile = Unflatten(at, {g.batch, columns.count()});
     EmitDots(m, g, t, tile[0], tile[1]);
@@ -238,8 +220,9 @@ Program DotsEmit(const Region& r, const MatmulDots& t) {
 }  // namespace
 
 const Schedule kMatmulColumns =
-    ScheduleOf<MatmulColumns, Takes, ColumnsDefaults, ColumnsFits, ColumnsEmit>("matmul_columns");
+    ScheduleOn<MatmulColumns, PlainGemmOf, ColumnsDefaults, ColumnsFits, ColumnsEmit>(
+        "matmul_columns");
 const Schedule kMatmulDots =
-    ScheduleOf<MatmulDots, Takes, DotsDefaults, DotsFits, DotsEmit>("matmul_dots");
+    ScheduleOn<MatmulDots, PlainGemmOf, DotsDefaults, DotsFits, DotsEmit>("matmul_dots");
 
 }  // namespace forge::codegen
