@@ -24,7 +24,7 @@ size_t Owned(int block, int i) {
 
 struct MatmulShuffle {
   int64_t subgroups = 4;
-  int64_t shared = 8;          // rows (or columns) of C that all lanes of a subgroup work on
+  int64_t shared = 8;  // rows (or columns) of C that all lanes of a subgroup work on, whole blocks
   bool lanes_on_rows = false;  // else on columns
   static constexpr Field kFields[] = {
       FieldOf<&MatmulShuffle::subgroups>("subgroups", "Of a workgroup.", "1|2|4|8"),
@@ -101,7 +101,10 @@ Verdict Fits(const Region& r, const Gemm& g, const MatmulShuffle& t) {
 class Tile {
  public:
   Tile(Emission& m, const Gemm& g, const MatmulShuffle& t);
-  Dims Grid() const { return {g_.batch, shared_tiles_.count(), own_tiles_.count()}; }
+  Dims Grid() const {
+    return {g_.batch, CeilDiv(shared_.extent, t_.shared),
+            CeilDiv(CeilDiv(own_.extent, kOwned), lanes_)};
+  }
   void Run(const Dim& at);
 
  private:
@@ -110,7 +113,7 @@ class Tile {
   }
   void Place(const Dim& at);
   // `n` elements of an axis, in blocks of kOwned where it has only whole ones.
-  void PlaceAlong(const Dim& extent, const Dim& first_block, int n, std::vector<Position>& out);
+  std::vector<Position> PlaceAlong(const Dim& extent, const Dim& first_block, int n);
   Vals Start();
   // Adds `depth` steps of k: kDepth, or 1 where fewer are left.
   Vals Block(const Dim& k, int depth, Vals sums);
@@ -123,15 +126,13 @@ class Tile {
   void Fuse(const Vals& own, int step, int i, Val x, Vals& sums);
   void Finish(const Vals& sums);
   void FinishAt(size_t own, size_t shared, const Vals& sums);
-  bool InBlocks() const { return g_.n().divisor() % kOwned == 0 && t_.shared % kOwned == 0; }
+  bool InBlocks() const { return g_.n().divisor() % kOwned == 0; }
 
   Emission& m_;
   const Gemm& g_;
   const MatmulShuffle& t_;
   const Factor &own_, &shared_;
   int lanes_;
-  TiledAxis own_tiles_;     // in units of kOwned elements
-  TiledAxis shared_tiles_;  // in elements
   Dim batch_, lane_;
   std::vector<Position> owned_, common_;
   std::vector<Position> mine_;  // the shared positions that this lane loads
@@ -145,14 +146,12 @@ Tile::Tile(Emission& m, const Gemm& g, const MatmulShuffle& t)
       own_(OwnOf(g, t)),
       shared_(SharedOf(g, t)),
       lanes_(static_cast<int>(m.region.caps().subgroup_size)),
-      own_tiles_{CeilDiv(own_.extent, kOwned), lanes_},
-      shared_tiles_{shared_.extent, t.shared},
       spread_(t.lanes_on_rows && t.shared >= lanes_ && g.b.lanes_along == kOwned &&
               g.b.lanes_k != kDepth && g.k.divisor() % kDepth == 0) {}
 
-void Tile::PlaceAlong(const Dim& extent, const Dim& first_block, int n,
-                      std::vector<Position>& out) {
+std::vector<Position> Tile::PlaceAlong(const Dim& extent, const Dim& first_block, int n) {
   const bool whole = extent.divisor() % kOwned == 0;
+  std::vector<Position> out;
   for (int i = 0; i < n; ++i) {
     const Dim block = first_block + i / kOwned;
     Position at = whole ? Guard(m_, block, FloorDiv(extent, kOwned))
@@ -160,6 +159,7 @@ void Tile::PlaceAlong(const Dim& extent, const Dim& first_block, int n,
     if (whole) at.at = at.at * kOwned + i % kOwned;
     out.push_back(at);
   }
+  return out;
 }
 
 // What lies beyond the edge is computed from elements that exist, and not stored.
@@ -167,13 +167,10 @@ void Tile::Place(const Dim& at) {
   const Dims tile = Unflatten(at, Grid());
   batch_ = tile[0];
   lane_ = m_.e.Coordinate(m_.b.Builtin(BuiltinKind::kLane), lanes_ - 1);
-  PlaceAlong(own_.extent, tile[2] * lanes_ + lane_, kOwned, owned_);
+  owned_ = PlaceAlong(own_.extent, tile[2] * lanes_ + lane_, kOwned);
   const int shared = static_cast<int>(t_.shared);
   const Dim first = tile[1] * t_.shared;
-  if (t_.shared % kOwned == 0)
-    PlaceAlong(shared_.extent, FloorDiv(first, kOwned), shared, common_);
-  else
-    common_ = shared_tiles_.All(m_, tile[1]);
+  common_ = PlaceAlong(shared_.extent, FloorDiv(first, kOwned), shared);
   for (int i = 0; i < shared; i += lanes_) {
     const Dim place = t_.shared < lanes_ ? Mod(lane_, t_.shared) : lane_ + i;
     Position mine;
