@@ -146,8 +146,7 @@ Vals Tile::Products() {
                      rows.push_back(LoadAt(q_, (first + s) * Pitch(t_.rows) + OwnRow(r)));
                    for (size_t k = 0; k < own_keys_; ++k)
                      keys.push_back(LoadAt(block_, (first + s) * Pitch(t_.keys) + OwnKey(k)));
-                   for (size_t n = 0; n < sums.size(); ++n)
-                     sums[n] = fma(rows[n / own_keys_], keys[n % own_keys_], sums[n]);
+                   AddProducts(rows, keys, sums);
                  }
                  return sums;
                });

@@ -20,21 +20,17 @@ struct ConvTileSize {
 
 class ConvTile {
  public:
-  ConvTile(Emission& m, const ConvShape& shape, const ConvTileSize& size);
-  Dim count() const { return ir::Product(Grid()); }  // of tiles
-  // Emits tile `at`, below count(): loads, sums, epilogue, stores.
-  void Run(const Dim& at);
+  // tile: image, group, and along each of the axes
+  ConvTile(Emission& m, const ConvShape& shape, std::span<const TiledAxis, 3> axes,
+           const Dims& tile);
+  // Emits loads, sums, epilogue, stores.
+  void Run();
 
  private:
   struct Tap {
     Dim channel, row, column;
   };
-  TiledAxis channels() const { return {shape_.group_outputs, size_.channels}; }
-  TiledAxis rows() const { return {shape_.rows, size_.rows}; }
-  TiledAxis columns() const { return {shape_.columns, size_.columns}; }
-  Dims Grid() const;
   bool LoadsVectors() const;
-  void Place(const Dim& at);
   Vals Start();
   Vals Accumulate(const Tap& tap, Vals sums);
   Val Input(const Tap& tap, size_t row, size_t column);
@@ -43,30 +39,30 @@ class ConvTile {
 
   Emission& m_;
   const ConvShape& shape_;
-  const ConvTileSize size_;
+  const TiledAxis& columns_;
   const bool vectors_;  // input columns are loaded as aligned vectors of 4
-  Dim n_, group_, first_column_;
+  const Dim n_, group_, first_column_;
   std::vector<Position> channel_, row_, column_;  // channels of the whole result
 };
 
-ConvTile::ConvTile(Emission& m, const ConvShape& shape, const ConvTileSize& size)
-    : m_(m), shape_(shape), size_(size), vectors_(LoadsVectors()) {}
-
-Dims ConvTile::Grid() const {
-  return {shape_.batch, shape_.op.groups, channels().count(), rows().count(), columns().count()};
+ConvTile::ConvTile(Emission& m, const ConvShape& shape, std::span<const TiledAxis, 3> axes,
+                   const Dims& tile)
+    : m_(m),
+      shape_(shape),
+      columns_(axes[2]),
+      vectors_(LoadsVectors()),
+      n_(tile[0]),
+      group_(tile[1]),
+      first_column_(tile[4] * columns_.size),
+      channel_(axes[0].All(m, tile[2])),
+      row_(axes[1].All(m, tile[3])),
+      column_(axes[2].All(m, tile[4])) {
+  for (Position& channel : channel_) channel.at = group_ * shape.group_outputs + channel.at;
 }
 
 bool ConvTile::LoadsVectors() const {
-  return size_.columns % kVector == 0 && columns().exact() &&
+  return columns_.size % kVector == 0 && columns_.exact() &&
          LanesAlongLast(m_.region, 0) == kVector;
-}
-
-void ConvTile::Place(const Dim& at) {
-  const Dims tile = Unflatten(at, Grid());
-  n_ = tile[0], group_ = tile[1], first_column_ = tile[4] * size_.columns;
-  channel_ = channels().All(m_, tile[2]);
-  for (Position& channel : channel_) channel.at = group_ * shape_.group_outputs + channel.at;
-  row_ = rows().All(m_, tile[3]), column_ = columns().All(m_, tile[4]);
 }
 
 Vals ConvTile::Start() {
@@ -119,7 +115,7 @@ void ConvTile::Finish(const Vals& sums) {
   for (const Position& channel : channel_)
     for (const Position& row : row_) {
       IfInside(m_.b, Both(channel.inside, row.inside), [&] {
-        FinishRow(m_, columns(), column_, rest.first(column_.size()), [&](const Dim& first, Val v) {
+        FinishRow(m_, columns_, column_, rest.first(column_.size()), [&](const Dim& first, Val v) {
           const int lanes = v.type().lanes;
           m_.e.Finish({n_, channel.at, row.at, first + m_.e.Lane(lanes)}, v, lanes);
         });
@@ -128,8 +124,7 @@ void ConvTile::Finish(const Vals& sums) {
     }
 }
 
-void ConvTile::Run(const Dim& at) {
-  Place(at);
+void ConvTile::Run() {
   Finish(m_.Loop(shape_.group_inputs, Start(), [&](const Dim& channel, Vals carried) {
     return ForTaps(m_, shape_.row.kernel, shape_.column.kernel, std::move(carried),
                    [&](const Dim& r, const Dim& s, Vals sums) {
@@ -148,10 +143,13 @@ Verdict Fits(const Region& r, const ConvShape& shape, const T& t) {
 // Every invocation runs one tile.
 Program EmitTiles(const Region& r, const ConvShape& shape, const ConvTileSize& size,
                   int64_t workgroup, std::string name) {
-  Emission m(r, std::move(name), {static_cast<uint32_t>(workgroup), 1, 1});
-  ConvTile tile(m, shape, size);
-  m.Guarded(m.Invocations(tile.count()), [&](const Dim& at) { tile.Run(at); });
-  return OneLaunch(std::move(m).Take());
+  const TiledAxis axes[] = {
+      {shape.group_outputs, size.channels}, {shape.rows, size.rows}, {shape.columns, size.columns}};
+  Dims space{shape.batch, shape.op.groups};
+  for (const TiledAxis& axis : axes) space.push_back(axis.count());
+  return OneLaunch(
+      ForPlaces(r, std::move(name), workgroup, space,
+                [&](Emission& m, const Dims& tile) { ConvTile(m, shape, axes, tile).Run(); }));
 }
 
 // ---- depthwise ----------------------------------------------------------------------------------

@@ -155,10 +155,8 @@ Verdict Fits(const Region& r, const ConvShape& s, const ConvWinograd& t) {
 }
 
 Launch EmitKernels(const Region& r, const Plan& plan, const std::string& name) {
-  Emission m(r, name, {kWorkgroup, 1, 1});
   const Dims space = {plan.shape.channels, plan.shape.group_inputs};
-  m.Guarded(m.Invocations(ir::Product(space)), [&](const Dim& at) {
-    const Dims place = Unflatten(at, space);
+  return ForPlaces(r, name, kWorkgroup, space, [&](Emission& m, const Dims& place) {
     Vals taps;
     for (int64_t i = 0; i < 9; ++i) taps.push_back(m.e.At(1, {place[0], place[1], i / 3, i % 3}));
     const Vals made = Transform(TransformsFor(plan.tile).kernel, taps);
@@ -166,15 +164,12 @@ Launch EmitKernels(const Region& r, const Plan& plan, const std::string& name) {
       m.e.StoreScratch(kKernels, plan.KernelAt(static_cast<int64_t>(i), place[0], place[1]),
                        made[i]);
   });
-  return std::move(m).Take();
 }
 
 Launch EmitInputs(const Region& r, const Plan& plan, const std::string& name) {
-  Emission m(r, name, {kWorkgroup, 1, 1});
   const ConvShape& s = plan.shape;
   const Dims space = {s.group_inputs, s.batch, plan.tile_rows, plan.tile_columns};
-  m.Guarded(m.Invocations(ir::Product(space)), [&](const Dim& at) {
-    const Dims place = Unflatten(at, space);
+  return ForPlaces(r, name, kWorkgroup, space, [&](Emission& m, const Dims& place) {
     Vals pixels;
     for (int64_t i = 0; i < plan.places; ++i) {
       const Dim row = s.row.At(place[2] * plan.tile, i / plan.edge);
@@ -186,7 +181,6 @@ Launch EmitInputs(const Region& r, const Plan& plan, const std::string& name) {
     for (size_t i = 0; i < made.size(); ++i)
       m.e.StoreScratch(kInputs, plan.InputAt(static_cast<int64_t>(i), place[0], tile), made[i]);
   });
-  return std::move(m).Take();
 }
 
 Launch EmitProducts(const Region& r, const Plan& plan, const std::string& name) {
@@ -214,12 +208,10 @@ Launch EmitProducts(const Region& r, const Plan& plan, const std::string& name) 
 }
 
 Launch EmitOutputs(const Region& r, const Plan& plan, const std::string& name) {
-  Emission m(r, name, {kWorkgroup, 1, 1});
   const ConvShape& s = plan.shape;
   const Dims space = {s.channels, s.batch, plan.tile_rows, plan.tile_columns};
   const auto lanes = static_cast<int>(s.columns.divisor() % plan.tile == 0 ? plan.tile : 1);
-  m.Guarded(m.Invocations(ir::Product(space)), [&](const Dim& at) {
-    const Dims place = Unflatten(at, space);
+  return ForPlaces(r, name, kWorkgroup, space, [&](Emission& m, const Dims& place) {
     const Dim tile = plan.TileAt(place[1], place[2], place[3]);
     Vals products;
     for (int64_t i = 0; i < plan.places; ++i)
@@ -239,7 +231,6 @@ Launch EmitOutputs(const Region& r, const Plan& plan, const std::string& name) {
       });
     }
   });
-  return std::move(m).Take();
 }
 
 Program Emit(const Region& r, const ConvShape& s, const ConvWinograd& t) {

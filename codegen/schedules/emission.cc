@@ -80,6 +80,14 @@ uint16_t Emission::AddShared(std::string name, Type elem, int64_t extent) {
                     .writes = true});
 }
 
+Launch ForPlaces(const Region& r, std::string name, int64_t workgroup, const ir::Dims& space,
+                 absl::FunctionRef<void(Emission& m, const ir::Dims& place)> body) {
+  Emission m(r, std::move(name), {static_cast<uint32_t>(workgroup), 1, 1});
+  m.Guarded(m.Invocations(ir::Product(space)),
+            [&](const ir::Dim& at) { body(m, Unflatten(at, space)); });
+  return std::move(m).Take();
+}
+
 Position Guard(Emission& m, const ir::Dim& position, const ir::Dim& extent) {
   const bool low = position.min() >= 0, high = position.max() < extent.min();
   if (low && high) return {position, {}};
@@ -163,6 +171,14 @@ void Unpack(Val v, Vals& out) {
 Val Packed(std::span<const Val> parts) {
   if (parts.size() == 1) return parts[0];
   return parts[0].b->Pack(parts[0].type().Lanes(static_cast<int>(parts.size())), parts);
+}
+
+void AddProducts(std::span<const Val> a, std::span<const Val> b, Vals& sums, MultiplyAdd by) {
+  for (size_t i = 0; i < a.size(); ++i)
+    for (size_t j = 0; j < b.size(); ++j) {
+      Val& sum = sums[i * b.size() + j];
+      sum = by(a[i], b[j], sum);
+    }
 }
 
 int LanesFor(const ir::Dim& extent) {

@@ -40,9 +40,13 @@ struct Emission {
   Elements e;
 
  private:
-  // The same of parts of workgroups, as many to each as `parts`.
+  // Which part of a workgroup this is, of at least `count`: `parts` to each, told apart by `which`.
   Work PartsOfWorkgroups(const ir::Dim& count, int64_t parts, BuiltinKind which);
 };
+
+// A launch in which each invocation has a place in `space`; `workgroup`: invocations.
+Launch ForPlaces(const Region& r, std::string name, int64_t workgroup, const ir::Dims& space,
+                 absl::FunctionRef<void(Emission& m, const ir::Dims& place)> body);
 
 // A position that may lie outside of its axis: itself where inside, else one that exists.
 struct Position {
@@ -112,6 +116,10 @@ int LanesAlongLast(const Region& r, int operand);
 void Unpack(Val v, Vals& out);
 // The vector of these elements; itself where it is one.
 Val Packed(std::span<const Val> parts);
+// Adds a[i] * b[j] to each sums[i][j].
+using MultiplyAdd = absl::FunctionRef<Val(Val a, Val b, Val sum)>;
+void AddProducts(std::span<const Val> a, std::span<const Val> b, Vals& sums,
+                 MultiplyAdd by = static_cast<Val (*)(Val, Val, Val)>(fma));
 // The widest vector, 4, 2 or 1, that divides `extent`.
 int LanesFor(const ir::Dim& extent);
 // Of one dimension, within the device's limits.

@@ -152,18 +152,6 @@ void Gemm::FinishFromZero(Emission& m, const At& at, Val v) const {
   Finish(m, at, start ? v + start(m.e, at) : v);
 }
 
-void AddProducts(std::span<const Val> a, std::span<const Val> b, Vals& sums, MultiplyAdd by) {
-  for (size_t i = 0; i < a.size(); ++i)
-    for (size_t j = 0; j < b.size(); ++j) {
-      Val& sum = sums[i * b.size() + j];
-      sum = by(a[i], b[j], sum);
-    }
-}
-
-void AddProducts(std::span<const Val> a, std::span<const Val> b, Vals& sums) {
-  AddProducts(a, b, sums, [](Val x, Val y, Val sum) { return fma(x, y, sum); });
-}
-
 std::optional<Gemm> GemmOf(const Region& r) {
   std::optional<Gemm> g;
   if (const auto product = ProductOf(r)) g = OfMatrices(r, *product);

@@ -64,10 +64,6 @@ std::optional<Gemm> PlainGemmOf(const Region& r);
 bool OfBytes(const Gemm& g);
 // Whether they are, and the device's dot products of such bytes are done in hardware.
 bool DotsAreQuick(const Gemm& g, const Caps& caps);
-// Adds a[i] * b[j] to each sums[i][j], by `multiply_add` or else fma.
-using MultiplyAdd = absl::FunctionRef<Val(Val a, Val b, Val sum)>;
-void AddProducts(std::span<const Val> a, std::span<const Val> b, Vals& sums, MultiplyAdd by);
-void AddProducts(std::span<const Val> a, std::span<const Val> b, Vals& sums);
 
 // Of a program: more is memory that others need.
 constexpr int64_t kMostScratchBytes = int64_t{64} << 20;

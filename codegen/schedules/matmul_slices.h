@@ -40,6 +40,7 @@ class SlicedTile {
   // threads: of the workgroup, which is one-dimensional     sum: what is kept of C
   // step: along k, multiplied at once
   SlicedTile(Emission& m, const Tiling& tiling, int64_t threads, Type sum, int64_t step);
+  SlicedTile(const SlicedTile&) = delete;
   virtual ~SlicedTile() = default;
   // Everything that one workgroup does.
   void Run(const ir::Dim& workgroup);

@@ -187,9 +187,7 @@ void Tiling::AddUp(const Region& r, Program& out) const {
   out.scratch_bytes = {scratch_bytes()};
   const int lanes = LanesFor(g_.n());
   const Dims space = {g_.batch, g_.m(), FloorDiv(g_.n(), lanes)};
-  Emission m(r, out.kernel + "_add", {64, 1, 1});
-  m.Guarded(m.Invocations(ir::Product(space)), [&](const Dim& index) {
-    const Dims place = Unflatten(index, space);
+  const auto add_up = [&](Emission& m, const Dims& place) {
     const Dim column = place[2] * lanes;
     const Dim tile =
         Flatten({place[0], FloorDiv(place[1], size_.rows), FloorDiv(column, size_.columns)}, grid_);
@@ -201,8 +199,8 @@ void Tiling::AddUp(const Region& r, Program& out) const {
     };
     // Other tiles have been finished by the workgroup that had them whole.
     IfInside(m.b, others.min() > 0 ? Val{} : m.e.Value(others) > 0.0, add);
-  });
-  out.launches.push_back(std::move(m).Take());
+  };
+  out.launches.push_back(ForPlaces(r, out.kernel + "_add", 64, space, add_up));
 }
 
 }  // namespace forge::codegen

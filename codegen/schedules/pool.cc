@@ -55,13 +55,9 @@ Val Window(Emission& m, const Dims& index) {
 }
 
 Program Emit(const Region& r, const Pool& t) {
-  Emission m(r, "pool2d", {static_cast<uint32_t>(t.workgroup), 1, 1});
-  const ir::Type& y = r.anchor_output();
-  m.Guarded(m.Invocations(y.elements()), [&](const Dim& at) {
-    const Dims index = Unflatten(at, y.shape());
-    m.e.Finish(index, Window(m, index));
-  });
-  return OneLaunch(std::move(m).Take());
+  return OneLaunch(
+      ForPlaces(r, "pool2d", t.workgroup, r.anchor_output().shape(),
+                [](Emission& m, const Dims& index) { m.e.Finish(index, Window(m, index)); }));
 }
 
 }  // namespace
