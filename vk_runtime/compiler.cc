@@ -6,10 +6,12 @@
 #include "base/hash.h"
 #include "codegen/tuning.h"
 #include "ir/in_place.h"
-#include "vk_runtime/hand_written.h"
+#include "vk_runtime/rehearsal.h"
 
 namespace forge::vk {
 namespace {
+
+constexpr size_t kFewestRehearsed = 4;  // fewer gain less than logical devices cost
 
 // Turns the launches of one region into those of a step.
 class ProgramBuilder {
@@ -110,7 +112,7 @@ void ParallelFor(size_t n, int threads, absl::FunctionRef<void(size_t)> body) {
 
 absl::Status Compiler::Make(const codegen::Kernel& kernel, uint32_t operands, Slot& slot) {
   FORGE_RETURN_IF_ERROR(codegen::Verify(kernel, context_->caps()));
-  const std::vector<uint32_t> words = codegen::PrintSpirv(kernel, context_->caps());
+  std::vector<uint32_t> words = codegen::PrintSpirv(kernel, context_->caps());
   FORGE_ASSIGN_OR_RETURN(slot.pipeline,
                          pipelines_->Get({.name = kernel.name,
                                           .spirv = words,
@@ -118,6 +120,14 @@ absl::Status Compiler::Make(const codegen::Kernel& kernel, uint32_t operands, Sl
                                           .scalars = static_cast<uint32_t>(kernel.scalars.size()),
                                           .subgroup = kernel.subgroup}));
   slot.kernel = std::make_shared<const codegen::Kernel>(kernel);
+  if (!context_->caps().runs_on_cpu || !slot.pipeline->is_new) return absl::OkStatus();
+  const std::lock_guard lock(mutex_);
+  auto& [what, spirv] = fresh_.emplace_back();
+  spirv = std::move(words);
+  what.name = kernel.name;
+  what.operands = operands;
+  what.subgroup = kernel.subgroup;
+  what.scalars.resize(kernel.scalars.size());
   return absl::OkStatus();
 }
 
@@ -230,6 +240,21 @@ void Compiler::Share(std::span<const CompileRequest> requests,
   sharing_.Share(kernels);
 }
 
+void Compiler::Rehearse() {
+  std::vector<std::pair<HandWritten, std::vector<uint32_t>>> fresh;
+  {
+    const std::lock_guard lock(mutex_);
+    fresh.swap(fresh_);
+  }
+  if (threads_ < 2 || fresh.size() < kFewestRehearsed) return;
+  Rehearsal rehearsal(context_);
+  ParallelFor(fresh.size(), threads_, [&](size_t i) {
+    fresh[i].first.spirv = fresh[i].second;
+    // What fails here is compiled when it is needed, and fails there if it must.
+    rehearsal.Run(fresh[i].first).IgnoreError();
+  });
+}
+
 std::vector<absl::StatusOr<ProgramRef>> Compiler::Run(std::span<const CompileRequest> requests,
                                                       absl::FunctionRef<void(size_t)> progress) {
   std::vector<absl::StatusOr<Planned>> planned(requests.size());
@@ -243,6 +268,7 @@ std::vector<absl::StatusOr<ProgramRef>> Compiler::Run(std::span<const CompileReq
     planned[i] = Planned{};  // kernels are large
     progress(++done);
   });
+  Rehearse();
   // A cache that cannot be written costs the next run time and this one nothing.
   pipelines_->Save().IgnoreError();
   return out;

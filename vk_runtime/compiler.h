@@ -3,6 +3,7 @@
 #pragma once
 #include "codegen/schedule.h"
 #include "codegen/sharing.h"
+#include "vk_runtime/hand_written.h"
 #include "vk_runtime/node_body.h"
 #include "vk_runtime/program.h"
 
@@ -49,6 +50,7 @@ class Compiler {
                                             const CompileRequest& request) const;
   absl::StatusOr<SlotRef> KernelFor(const codegen::Kernel& kernel, uint32_t operands);
   absl::Status Make(const codegen::Kernel& kernel, uint32_t operands, Slot& slot);
+  void Rehearse();
 
   ContextRef context_;
   PipelineStoreRef pipelines_;
@@ -58,6 +60,8 @@ class Compiler {
   codegen::KernelSharing sharing_;  // under sharing_mutex_
   std::mutex mutex_;
   absl::flat_hash_map<uint64_t, SlotRef> kernels_;  // by codegen::Hash, under mutex_
+  // Kernels that the driver compiles when they are dispatched, and has not; under mutex_.
+  std::vector<std::pair<HandWritten, std::vector<uint32_t>>> fresh_;
 };
 
 }  // namespace forge::vk

@@ -17,6 +17,10 @@ class Context : public DeviceFunctions {
                                                          const Settings& settings);
   ~Context();
   Context(const Context&) = delete;
+  // Another logical device of the same physical one, with the same features.  errors: as Create
+  absl::StatusOr<std::shared_ptr<Context>> Sibling() const {
+    return Create(instance_, queries_, granted_, settings_);
+  }
 
   const Instance& instance() const { return *instance_; }
   const Queries& queries() const { return queries_; }

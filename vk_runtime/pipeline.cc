@@ -106,8 +106,8 @@ absl::StatusOr<const PipelineStore::Layout*> PipelineStore::LayoutFor(uint32_t o
   return &layouts_.emplace(std::pair(operands, scalars), std::move(layout)).first->second;
 }
 
-absl::StatusOr<PipelineRef> PipelineStore::Make(const PipelineRequest& request,
-                                                const Layout& layout) {
+absl::StatusOr<std::shared_ptr<Pipeline>> PipelineStore::Make(const PipelineRequest& request,
+                                                              const Layout& layout) {
   auto module_info = Typed<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
   module_info.codeSize = request.spirv.size_bytes();
   module_info.pCode = request.spirv.data();
@@ -151,18 +151,13 @@ absl::StatusOr<PipelineRef> PipelineStore::Get(const PipelineRequest& request) {
     if (const auto found = pipelines_.find(hash); found != pipelines_.end()) return found->second;
   }
   FORGE_ASSIGN_OR_RETURN(const Layout* layout, LayoutFor(request.operands, request.scalars));
-  FORGE_ASSIGN_OR_RETURN(PipelineRef made, Make(request, *layout));
+  FORGE_ASSIGN_OR_RETURN(const std::shared_ptr<Pipeline> made, Make(request, *layout));
   std::lock_guard lock(mutex_);
-  const auto [at, is_new] = pipelines_.try_emplace(hash, std::move(made));
-  if (is_new) {
-    if (on_disk_.insert(hash).second) {
-      dirty_ = true;
-      ++compiled_;
-    } else {
-      ++cached_;
-    }
-  }
-  return at->second;
+  if (const auto [at, is_first] = pipelines_.try_emplace(hash, made); !is_first) return at->second;
+  made->is_new = on_disk_.insert(hash).second;
+  dirty_ |= made->is_new;
+  ++(made->is_new ? compiled_ : cached_);
+  return PipelineRef(made);
 }
 
 absl::Status PipelineStore::Save() {

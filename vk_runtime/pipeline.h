@@ -15,6 +15,7 @@ struct Pipeline {
   VkPipelineLayout layout = VK_NULL_HANDLE;
   VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
   std::vector<KernelStatistic> statistics;  // empty unless asked for and told
+  bool is_new = false;                      // to the file of earlier runs
 };
 using PipelineRef = std::shared_ptr<const Pipeline>;
 
@@ -49,7 +50,8 @@ class PipelineStore {
   PipelineStore(const ContextRef& context, bool statistics)
       : context_(context), statistics_(statistics) {}
   absl::StatusOr<const Layout*> LayoutFor(uint32_t operands, uint32_t scalars);
-  absl::StatusOr<PipelineRef> Make(const PipelineRequest& request, const Layout& layout);
+  absl::StatusOr<std::shared_ptr<Pipeline>> Make(const PipelineRequest& request,
+                                                 const Layout& layout);
 
   ContextRef context_;
   bool statistics_;

@@ -239,8 +239,7 @@ class Recorder {
     std::array<uint32_t, 3> size{};
     for (int axis = 0; axis < 3; ++axis) {
       const int64_t n = number(launch.grid[axis]);
-      if (n <= 0) return absl::OkStatus();  // nothing to compute
-      if (n > INT32_MAX)
+      if (n < 0 || n > INT32_MAX)
         return OutOfRange("kernel '{}' needs {} workgroups along one axis", launch.name, n);
       if (n > context_.caps().max_grid)
         return OutOfRange("kernel '{}' needs {} workgroups along one axis, the device has {}",
