@@ -14,7 +14,6 @@ namespace forge::codegen {
 struct MatrixShape {
   DType a = DType::kF32, b = DType::kF32, c = DType::kF32;
   uint16_t m = 0, n = 0, k = 0;
-  bool workgroup_scope = false;
   // Elements, rows, columns and depth: "f16_16x8x16", "u8_i8_16x16x16".
   std::string ToText() const {
     return fmt::format("{}_{}x{}x{}",

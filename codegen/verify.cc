@@ -173,7 +173,7 @@ Fault Matrices(const Kernel& k, const Caps& caps) {
       const Type &a = k.TypeOf(args[0]), &b = k.TypeOf(args[1]), &c = k.TypeOf(args[2]);
       const auto same = [&](const MatrixShape& s) {
         return s.a == a.elem && s.b == b.elem && s.c == c.elem && s.m == c.rows && s.n == c.cols &&
-               s.k == a.cols && !s.workgroup_scope;
+               s.k == a.cols;
       };
       if (std::none_of(caps.matrices.begin(), caps.matrices.end(), same))
         return fmt::format("no matrices {} = {} {}", ToText(c), ToText(a), ToText(b));

@@ -24,9 +24,14 @@ bool HasSubgroupOps(const Queries& q, VkSubgroupFeatureFlags ops) {
   return (q.subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
          (q.subgroup.supportedOperations & ops) == ops && size > 1 && IsSubgroupSize(size);
 }
+// Invocations of a workgroup that is made of the smallest subgroups.
+int64_t MostInSmallSubgroups(const Queries& q) {
+  return int64_t{q.subgroup_size.maxComputeWorkgroupSubgroups} * q.subgroup_size.minSubgroupSize;
+}
 bool KnowsSubgroupSizes(const Queries& q) {
   const uint32_t least = q.subgroup_size.minSubgroupSize, most = q.subgroup_size.maxSubgroupSize;
-  return IsSubgroupSize(least) && IsSubgroupSize(most) && least <= most;
+  return IsSubgroupSize(least) && IsSubgroupSize(most) && least <= most &&
+         MostInSmallSubgroups(q) >= Caps().max_workgroup_invocations;
 }
 bool RequiresSubgroupSizes(const Queries& q) {
   return (q.subgroup_size.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
@@ -181,6 +186,8 @@ constexpr Row kRows[] = {
            g.abilities.subgroup_size = RequiresSubgroupSizes(q);
            g.caps.min_subgroup_size = q.subgroup_size.minSubgroupSize;
            g.caps.max_subgroup_size = q.subgroup_size.maxSubgroupSize;
+           g.caps.max_workgroup_invocations =
+               std::min(g.caps.max_workgroup_invocations, MostInSmallSubgroups(q));
          }},
     // Dot products of four 8-bit integers.
     {.name = "int_dot",

@@ -39,8 +39,7 @@ const MatrixShape* ShapeOf(DType a, DType b, const Caps& caps) {
   const MatrixShape* best = nullptr;
   const auto size = [](const MatrixShape& s) { return int64_t{s.m} * s.n * s.k; };
   for (const MatrixShape& s : caps.matrices)
-    if (s.a == a && s.b == b && !s.workgroup_scope && (best == nullptr || size(s) > size(*best)))
-      best = &s;
+    if (s.a == a && s.b == b && (best == nullptr || size(s) > size(*best))) best = &s;
   return best;
 }
 const MatrixShape* ShapeOf(const Gemm& g, const Caps& caps) {
