@@ -32,10 +32,12 @@ struct MatmulColumns {
   int64_t lanes = 32;   // invocations side by side
   int64_t parts = 4;    // of k, each summed by other invocations of the workgroup
   int64_t vectors = 1;  // of columns, to an invocation, `lanes` vectors apart
+  int64_t depth = 1;    // steps of k at once
   static constexpr Field kFields[] = {
       FieldOf<&MatmulColumns::lanes>("lanes", "Invocations side by side.", "8|16|32|64"),
       FieldOf<&MatmulColumns::parts>("parts", "Parts of k in a workgroup.", "1|2|4|8"),
-      FieldOf<&MatmulColumns::vectors>("vectors", "Vectors of columns.", "1|2|4|8|16|32")};
+      FieldOf<&MatmulColumns::vectors>("vectors", "Vectors of columns.", "1|2|4|8|16|32"),
+      FieldOf<&MatmulColumns::depth>("depth", "Steps of k at once.", "1|2")};
 };
 
 MatmulColumns ColumnsDefaults(const Region& r, const Gemm& g) {
@@ -43,9 +45,10 @@ MatmulColumns ColumnsDefaults(const Region& r, const Gemm& g) {
     const int64_t lanes = std::clamp<int64_t>(r.caps().subgroup_size, 8, 64);
     const int64_t rows = std::bit_ceil(static_cast<uint64_t>(std::min(g.m().max(), kMostRows)));
     const Dim strips = FloorDiv(g.n(), g.b.lanes_along * lanes);
-    return MatmulColumns{.lanes = lanes,
-                         .parts = 1,
-                         .vectors = VectorsOfPage(r.caps(), strips, 8 / rows, 32 / rows)};
+    const int64_t vectors = VectorsOfPage(r.caps(), strips, 8 / rows, 32 / rows);
+    // Two pages at once, where each is read for long enough.
+    const bool by_two = vectors * rows > 8 && g.k.divisor() % 2 == 0;
+    return MatmulColumns{.lanes = lanes, .parts = 1, .vectors = vectors, .depth = by_two ? 2 : 1};
   }
   return MatmulColumns{.lanes = 16, .parts = 8, .vectors = 1};
 }
@@ -53,6 +56,7 @@ MatmulColumns ColumnsDefaults(const Region& r, const Gemm& g) {
 Verdict ColumnsFits(const Region& r, const Gemm& g, const MatmulColumns& t) {
   if (Verdict v = IsFlat(g); !v) return v;
   if (g.b.lanes_along == 1) return Verdict::No("rows of B are not contiguous");
+  if (g.k.divisor() % t.depth != 0) return Verdict::No("steps do not divide k");
   const int64_t sums = g.m().max() * g.b.lanes_along * t.vectors;
   if (sums > (r.caps().runs_on_cpu ? 128 : 32)) return Verdict::No("too many sums");
   const int64_t bytes = BitWidth(AccumulatorOf(g.dtype).elem) / 8;
@@ -82,14 +86,17 @@ class ColumnTile {
   std::vector<Position> column_;  // vectors of this invocation
 };
 
-// Sums [row][vector] with what step k adds.
+// Sums [row][vector] with what steps k to k + depth - 1 add.
 Vals ColumnTile::Accumulate(const Dim& k, Vals sums) {
   for (int64_t i = 0; i < rows_; ++i) {
-    const Val a = splat(g_.a.Load(m_, {batch_, i, k}), wide_);
+    Vals a;
+    for (int64_t d = 0; d < t_.depth; ++d)
+      a.push_back(splat(g_.a.Load(m_, {batch_, i, k + d}), wide_));
     for (size_t v = 0; v < column_.size(); ++v) {
       const Dim n = column_[v].at * wide_ + m_.e.Lane(wide_);
       Val& sum = sums[static_cast<size_t>(i) * column_.size() + v];
-      sum = fma(a, g_.b.Load(m_, {batch_, n, k}, wide_), sum);
+      for (int64_t d = 0; d < t_.depth; ++d)
+        sum = fma(a[static_cast<size_t>(d)], g_.b.Load(m_, {batch_, n, k + d}, wide_), sum);
     }
   }
   return sums;
@@ -121,9 +128,10 @@ void ColumnTile::Run(const Dim& at) {
   for (int64_t v = 0; v < t_.vectors; ++v)
     column_.push_back(Guard(m_, (tile[1] * t_.vectors + v) * t_.lanes + lane_, Vectors()));
   const Vals zeros(static_cast<size_t>(rows_) * column_.size(), b.Literal(sum_type(), 0));
+  const Dim steps = FloorDiv(g_.k, t_.depth);
   Vals sums =
-      b.For({m_.e.Value(part_), b.Scalar(g_.k), b.Int(t_.parts)}, zeros, [&](Val i, Vals carried) {
-        return Accumulate(m_.e.Coordinate(i, LastIndex(g_.k)), std::move(carried));
+      b.For({m_.e.Value(part_), b.Scalar(steps), b.Int(t_.parts)}, zeros, [&](Val i, Vals carried) {
+        return Accumulate(m_.e.Coordinate(i, LastIndex(steps)) * t_.depth, std::move(carried));
       });
   if (t_.parts > 1) CombineParts(sums);
   const Val first = t_.parts > 1 ? m_.e.Value(part_) == 0.0 : Val{};

@@ -113,6 +113,7 @@ struct ReduceOutputs {
   int64_t outputs = 1;   // neighbours to an invocation
   int64_t elements = 1;  // of a row, loaded at once
   int64_t vectors = 1;   // of neighbours, to an invocation
+  int64_t depth = 1;     // vectors of a row at once
   // The vectors of an invocation are this far apart, so that those of its neighbours lie between.
   int64_t apart() const { return vectors > 1 ? kSideBySide : 1; }
   int64_t block() const { return outputs * vectors * apart(); }  // neighbours that they fill
@@ -120,7 +121,8 @@ struct ReduceOutputs {
       FieldOf<&ReduceOutputs::workgroup>("workgroup", "Invocations in a workgroup.", "8|32|64|128"),
       FieldOf<&ReduceOutputs::outputs>("outputs", "Neighbours to an invocation.", "1|2|4"),
       FieldOf<&ReduceOutputs::elements>("elements", "Of a row, loaded at once.", "1|2|4"),
-      FieldOf<&ReduceOutputs::vectors>("vectors", "Vectors of neighbours.", "1|2|4|8|16|32")};
+      FieldOf<&ReduceOutputs::vectors>("vectors", "Vectors of neighbours.", "1|2|4|8|16|32"),
+      FieldOf<&ReduceOutputs::depth>("depth", "Vectors of a row at once.", "1|2")};
 };
 
 // From here on, invocations of a CPU each see more of a row.
@@ -137,6 +139,7 @@ ReduceOutputs OutputsDefaults(const Region& r) {
   ReduceOutputs wide = t;
   wide.workgroup = kSideBySide;
   wide.vectors = VectorsOfPage(r.caps(), FloorDiv(shape.outputs(), t.outputs * kSideBySide), 8, 32);
+  wide.depth = wide.vectors > 8 && shape.length().divisor() % 2 == 0 ? 2 : 1;
   if (r.caps().runs_on_cpu && !along_rows && shape.outputs().min() >= kWideOutputs &&
       shape.outputs().divisor() % wide.block() == 0)
     t = wide;
@@ -146,7 +149,8 @@ ReduceOutputs OutputsDefaults(const Region& r) {
 Verdict OutputsFits(const Region& r, const ReduceOutputs& t) {
   const Shape shape(r);
   if (t.outputs > 1 && t.elements > 1) return Verdict::No("vectors run along one axis");
-  if (shape.outputs().divisor() % t.block() != 0 || shape.length().divisor() % t.elements != 0)
+  if (shape.outputs().divisor() % t.block() != 0 ||
+      shape.length().divisor() % (t.elements * t.depth) != 0)
     return Verdict::No("vectors do not divide the rows");
   return WorkgroupFits(t.workgroup, r.caps());
 }
@@ -163,12 +167,15 @@ Program OutputsEmit(const Region& r, const ReduceOutputs& t) {
       const Dim strip = FloorDiv(at, t.apart()) * t.vectors + static_cast<int64_t>(v);
       return (strip * t.apart() + Mod(at, t.apart())) * across + m.e.Lane(across);
     };
-    const Dim steps = FloorDiv(shape.length(), along);
+    const Dim steps = FloorDiv(shape.length(), along * t.depth);
     const Vals start(static_cast<size_t>(t.vectors), f.Start(m.b, lanes));
     const auto step = [&](Val i, Vals sums) {
-      const Dim element = m.e.Coordinate(i, LastIndex(steps)) * along + m.e.Lane(along);
-      for (size_t v = 0; v < sums.size(); ++v)
+      const Dim first = m.e.Coordinate(i, LastIndex(steps)) * t.depth;
+      for (int64_t part = 0; part < t.vectors * t.depth; ++part) {
+        const auto v = static_cast<size_t>(part / t.depth);
+        const Dim element = (first + part % t.depth) * along + m.e.Lane(along);
         sums[v] = f.Fold(sums[v], m.e.At(0, shape.InputIndex(output(v), element), lanes));
+      }
       return sums;
     };
     Vals sums = m.b.For({m.b.Int(0), m.b.Scalar(steps), m.b.Int(1)}, start, step);

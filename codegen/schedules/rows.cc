@@ -218,6 +218,8 @@ Verdict SubgroupRows::Fits(const RowSpace& space, const Region& r) const {
   if (BitWidth(AccumulatorOf(r.anchor_output().dtype()).elem) != 32)
     return Verdict::No("sums have 32 bits in subgroups");
   if (workgroup % size != 0) return Verdict::No("subgroups do not divide the workgroup");
+  if (space.rows().divisor() % rows != 0)
+    return Verdict::No("subgroups have unlike numbers of rows");
   if (!held && (r.caps().runs_on_cpu || space.length().max() >= kLongRow))
     return Verdict::No("rows are read again, and others are as quick at that");
   return WorkgroupFits(workgroup, r.caps());
@@ -226,14 +228,18 @@ Verdict SubgroupRows::Fits(const RowSpace& space, const Region& r) const {
 Program SubgroupRows::Emit(const RowFormula& formula, const Region& r) const {
   const RowSpace space = formula.space(r);
   const int64_t size = r.caps().narrow_subgroup_size();
-  Emission m(r, fmt::format("{}_subgroup_{}{}", formula.name, elements, held ? "_held" : ""),
+  Emission m(r,
+             fmt::format("{}_subgroup_{}x{}{}", formula.name, rows, elements, held ? "_held" : ""),
              {static_cast<uint32_t>(workgroup), 1, 1});
   m.launch.kernel.subgroup = static_cast<uint32_t>(size);
-  m.EachSubgroup(space.rows(), [&](const Dim& at) {
-    Row::Share share = Split{space, elements, size}.Of(m, at, BuiltinKind::kLane, held);
-    share.combine = [&m](ReduceKind kind, Val v) { return m.b.SubgroupReduce(kind, v); };
-    Row row(m, space, std::move(share));
-    formula.emit(row);
+  m.EachSubgroup(FloorDiv(space.rows(), rows), [&](const Dim& at) {
+    for (int64_t i = 0; i < rows; ++i) {
+      const Dim next = at * rows + i;
+      Row::Share share = Split{space, elements, size}.Of(m, next, BuiltinKind::kLane, held);
+      share.combine = [&m](ReduceKind kind, Val v) { return m.b.SubgroupReduce(kind, v); };
+      Row row(m, space, std::move(share));
+      formula.emit(row);
+    }
   });
   return OneLaunch(std::move(m).Take());
 }

@@ -104,10 +104,12 @@ struct SerialRows {
 struct SubgroupRows {
   int64_t workgroup = 64;
   int64_t elements = 1;  // of a row, loaded at once
+  int64_t rows = 1;      // one after the other; what meets each is loaded once
   bool held = false;
   static constexpr Field kFields[] = {
       FieldOf<&SubgroupRows::workgroup>("workgroup", "Invocations in a workgroup.", "32|64|128"),
       FieldOf<&SubgroupRows::elements>("elements", "Of a row, loaded at once.", "1|2|4"),
+      FieldOf<&SubgroupRows::rows>("rows", "To a subgroup.", "1|2|4"),
       FieldOf<&SubgroupRows::held>("held", "Rows stay in registers: they are read once.")};
   static SubgroupRows Defaults(const RowSpace& space, const Region& r);
   Verdict Fits(const RowSpace& space, const Region& r) const;

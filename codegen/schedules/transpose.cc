@@ -16,12 +16,14 @@ constexpr int kLanes = 4;  // of a vector, along either axis
 struct TransposeBlocks {
   int64_t workgroup = 64;
   int64_t depth = 4;              // of an invocation's block along the axis that is read
+  int64_t width = 1;              // of the same along the last axis, in vectors
   int64_t across = 4, along = 8;  // invocations side by side: along the last axis, and that one
   static constexpr Field kFields[] = {
       FieldOf<&TransposeBlocks::workgroup>("workgroup", "Invocations in a workgroup.",
                                            "32|64|128|256"),
       FieldOf<&TransposeBlocks::depth>("depth", "Of a block along the axis that is read.",
                                        "4|8|16|32"),
+      FieldOf<&TransposeBlocks::width>("width", "Vectors of a block along the last axis.", "1|2|4"),
       FieldOf<&TransposeBlocks::across>("across", "Invocations along the last axis.", "1|4|8|16"),
       FieldOf<&TransposeBlocks::along>("along", "Invocations along the axis that is read.",
                                        "1|4|8|16")};
@@ -49,10 +51,12 @@ TransposeBlocks Defaults(const Region& r) {
   const Dims& shape = r.anchor_output().shape();
   const Dim& read = shape[static_cast<size_t>(ReadAxis(r))];
   TransposeBlocks t;
-  // A CPU reads and writes whole lines, and as much as it can of a page.
-  t.depth = r.caps().runs_on_cpu ? LargestOf({8, 4}, read) : kLanes;
+  if (r.caps().runs_on_cpu) {  // which reads and writes half a line and as much as it can of a page
+    t.depth = LargestOf({8, 4}, read);
+    t.width = LargestOf({2}, FloorDiv(shape.back(), kLanes));
+  }
   t.along = LargestOf({r.caps().runs_on_cpu ? 16 : 8, 8, 4}, FloorDiv(read, t.depth));
-  t.across = LargestOf({8, 4}, FloorDiv(shape.back(), kLanes));
+  t.across = LargestOf({8, 4}, FloorDiv(shape.back(), kLanes * t.width));
   return t;
 }
 
@@ -60,14 +64,14 @@ Verdict Fits(const Region& r, const TransposeBlocks& t) {
   const Dims& shape = r.anchor_output().shape();
   const Dim& read = shape[static_cast<size_t>(ReadAxis(r))];
   if (read.divisor() % (t.depth * t.along) != 0 ||
-      shape.back().divisor() % (kLanes * t.across) != 0)
+      shape.back().divisor() % (kLanes * t.width * t.across) != 0)
     return Verdict::No("blocks do not divide the axes");
   return WorkgroupFits(t.workgroup, r.caps());
 }
 
 Program Emit(const Region& r, const TransposeBlocks& t) {
   const auto axis = static_cast<size_t>(ReadAxis(r));
-  Emission m(r, fmt::format("transpose_{}x{}", t.depth, kLanes),
+  Emission m(r, fmt::format("transpose_{}x{}", t.depth, t.width * kLanes),
              {static_cast<uint32_t>(t.workgroup), 1, 1});
   m.e.ShareVectors();
   const Dims& shape = r.anchor_output().shape();
@@ -76,7 +80,7 @@ Program Emit(const Region& r, const TransposeBlocks& t) {
   for (size_t i = 0; i + 1 < shape.size(); ++i)
     if (i != axis) space.push_back(shape[i]);
   const size_t outer = space.size();
-  for (const Dim& d : {FloorDiv(shape.back(), kLanes * t.across),
+  for (const Dim& d : {FloorDiv(shape.back(), kLanes * t.width * t.across),
                        FloorDiv(shape[axis], t.depth * t.along), Dim(t.across), Dim(t.along)})
     space.push_back(d);
   m.Guarded(m.Invocations(ir::Product(space)), [&](const Dim& at) {
@@ -84,10 +88,12 @@ Program Emit(const Region& r, const TransposeBlocks& t) {
     Dims index(place.begin(), place.begin() + static_cast<ptrdiff_t>(outer));
     const Dim block = place[outer + 1] * t.along + place[outer + 3];
     index.insert(index.begin() + static_cast<ptrdiff_t>(axis), block * t.depth);
-    index.push_back((place[outer] * t.across + place[outer + 2]) * kLanes + m.e.Lane(kLanes));
-    const Dim first = index[axis];
-    for (int64_t i = 0; i < t.depth; ++i) {
-      index[axis] = first + i;
+    const Dim left = (place[outer] * t.across + place[outer + 2]) * t.width;
+    const Dim top = index[axis];
+    index.emplace_back();
+    for (int64_t i = 0; i < t.depth * t.width; ++i) {
+      index[axis] = top + i / t.width;
+      index.back() = (left + i % t.width) * kLanes + m.e.Lane(kLanes);
       m.e.Finish(index, {}, kLanes);
     }
   });
