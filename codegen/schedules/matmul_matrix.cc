@@ -143,7 +143,9 @@ class Tile final : public SlicedTile {
   void Place() override;
   Val MultiplyAdd(Val a, Val b, Val sum) override { return m_.b.MatrixMulAdd(a, b, sum); }
   void Finish(const TilePart& part, const Vals& sums) override;
-  void FinishMatrix(const TilePart& part, const Dim& row, const Dim& column);
+  // A matrix whose first element is at [row, column] of the workgroup's tile.
+  void FinishInRegisters(const TilePart& part, const Dim& row, const Dim& column, Val sum);
+  void FinishInShared(const TilePart& part, const Dim& row, const Dim& column, Val sum);
 
   const MatmulMatrix& t_;
   const Sizes& s_;
@@ -186,11 +188,19 @@ void Tile::Place() {
   b_.first = Mod(subgroup_, t_.subgroup_columns) * (b_.count * b_.apart);
 }
 
-// The matrix in this subgroup's part of the stage, whose first element is at [row, column] of the
-// workgroup's tile.
-void Tile::FinishMatrix(const TilePart& tile_part, const Dim& row, const Dim& column) {
+void Tile::FinishInRegisters(const TilePart& tile_part, const Dim& row, const Dim& column,
+                             Val sum) {
+  m_.b.ForElements(sum, [&](Val r, Val c, Val element) {
+    tiling_.Store(m_, tile_part, row + m_.e.Coordinate(r, s_.shape.m - 1),
+                  column + m_.e.Coordinate(c, s_.shape.n - 1), {}, [&] { return element; });
+  });
+}
+
+void Tile::FinishInShared(const TilePart& tile_part, const Dim& row, const Dim& column, Val sum) {
   const int lanes = LanesFor(gemm().n());
   const Dim part = subgroup_ * (s_.shape.m * s_.result_pitch());
+  m_.b.MatrixStore(results_, m_.e.Value(part), m_.b.Int(s_.result_pitch()), sum);
+  m_.b.Barrier();
   const int64_t vectors = int64_t{s_.shape.m} * s_.shape.n / lanes;
   for (int64_t first = 0; first < vectors; first += s_.lanes) {
     const Dims place = Unflatten(lane_ + first, {s_.shape.m, s_.shape.n / lanes});
@@ -208,22 +218,16 @@ void Tile::FinishMatrix(const TilePart& tile_part, const Dim& row, const Dim& co
 }
 
 void Tile::Finish(const TilePart& tile_part, const Vals& sums) {
-  const Dim part = subgroup_ * (s_.shape.m * s_.result_pitch());
   for (int64_t i = 0; i < a_.count; ++i)
     for (int64_t j = 0; j < b_.count; ++j) {
       const Dim row = a_.first + i * a_.apart, column = b_.first + j * b_.apart;
       const Val sum = sums[static_cast<size_t>(i * b_.count + j)];
       if (t_.in_registers) {
-        m_.b.ForElements(sum, [&](Val r, Val c, Val element) {
-          tiling_.Store(m_, tile_part, row + m_.e.Coordinate(r, s_.shape.m - 1),
-                        column + m_.e.Coordinate(c, s_.shape.n - 1), {}, [&] { return element; });
-        });
+        FinishInRegisters(tile_part, row, column, sum);
         continue;
       }
       if (i + j > 0) m_.b.Barrier();  // the last matrix has been read
-      m_.b.MatrixStore(results_, m_.e.Value(part), m_.b.Int(s_.result_pitch()), sum);
-      m_.b.Barrier();
-      FinishMatrix(tile_part, row, column);
+      FinishInShared(tile_part, row, column, sum);
     }
 }
 

@@ -70,8 +70,9 @@ TEST_F(DeviceTest, ReliesOnNoSubgroupSizeThatItCannotRequire) {
 
 // Schedules divide by these sizes.
 TEST(FeaturesTest, BelievesNoSubgroupSizeThatCannotBe) {
-  const auto with = [](uint32_t size, uint32_t least, uint32_t most) {
+  const auto with = [](uint32_t size, uint32_t least, uint32_t most, uint32_t subgroups = 32) {
     Queries q;
+    q.properties.limits.maxComputeWorkGroupInvocations = 1024;
     q.subgroup = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES,
                   .pNext = nullptr,
                   .subgroupSize = size,
@@ -82,6 +83,7 @@ TEST(FeaturesTest, BelievesNoSubgroupSizeThatCannotBe) {
     q.features.subgroup_size.computeFullSubgroups = VK_TRUE;
     q.subgroup_size.minSubgroupSize = least;
     q.subgroup_size.maxSubgroupSize = most;
+    q.subgroup_size.maxComputeWorkgroupSubgroups = subgroups;
     q.subgroup_size.requiredSubgroupSizeStages = VK_SHADER_STAGE_COMPUTE_BIT;
     return Grant(q, {}, {}).caps;
   };
@@ -93,6 +95,10 @@ TEST(FeaturesTest, BelievesNoSubgroupSizeThatCannotBe) {
     EXPECT_EQ(with(32, size, size).narrow_subgroup_size(), 1) << size;
   }
   EXPECT_EQ(with(32, 64, 8).narrow_subgroup_size(), 1);
+  // A workgroup has so many of the smallest at most, and the guaranteed size at least.
+  EXPECT_EQ(sound.max_workgroup_invocations, 256);
+  EXPECT_EQ(with(32, 8, 64, 128).max_workgroup_invocations, 1024);
+  EXPECT_EQ(with(32, 8, 64, 15).narrow_subgroup_size(), 1);
 }
 
 TEST_F(DeviceTest, BecomesThePoorestDevice) {

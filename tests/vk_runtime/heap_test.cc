@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "vk_runtime/heap.h"
+
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
-
-#include "vk_runtime/heap.h"
 
 namespace forge::vk {
 namespace {
