@@ -58,9 +58,8 @@ class Heap {
     uint8_t* mapped() const {
       return block_->mapped == nullptr ? nullptr : block_->mapped + offset_;
     }
-    bool coherent() const {
-      return block_->coherent;
-    }  // false: flush after writing, invalidate before reading
+    // False: flush after writing, invalidate before reading.
+    bool coherent() const { return block_->coherent; }
 
    private:
     friend class Heap;

@@ -169,8 +169,8 @@ Program OutputsEmit(const Region& r, const ReduceOutputs& t) {
     };
     const Dim steps = FloorDiv(shape.length(), along * t.depth);
     const Vals start(static_cast<size_t>(t.vectors), f.Start(m.b, lanes));
-    const auto step = [&](Val i, Vals sums) {
-      const Dim first = m.e.Coordinate(i, LastIndex(steps)) * t.depth;
+    const auto step = [&](const Dim& i, Vals sums) {
+      const Dim first = i * t.depth;
       for (int64_t part = 0; part < t.vectors * t.depth; ++part) {
         const auto v = static_cast<size_t>(part / t.depth);
         const Dim element = (first + part % t.depth) * along + m.e.Lane(along);
@@ -178,7 +178,7 @@ Program OutputsEmit(const Region& r, const ReduceOutputs& t) {
       }
       return sums;
     };
-    Vals sums = m.b.For({m.b.Int(0), m.b.Scalar(steps), m.b.Int(1)}, start, step);
+    Vals sums = m.Loop(steps, start, step);
     for (size_t v = 0; v < sums.size(); ++v) {
       if (along > 1) sums[v] = f.Across(sums[v]);
       m.e.Finish(shape.OutputIndex(output(v)), f.Done(sums[v], shape.length()), across);
@@ -224,11 +224,10 @@ Verdict RowsFits(const Region& r, const ReduceRows& t) {
     return Verdict::No("vectors do not divide the rows");
   if (t.parts > 1 && !shape.length().is_constant())
     return Verdict::No("the length of a row is not known");
-  if (WorkgroupReduction::SharedBytes(t.workgroup, AccumulatorOf(r.anchor_output().dtype())) >
-      r.caps().max_shared_bytes)
-    return Verdict::No("too little shared memory");
   if (t.parts > 1 && r.caps().max_operands < 2) return Verdict::No("no room for scratch");
-  return WorkgroupFits(t.workgroup, r.caps());
+  return WorkgroupFits(
+      t.workgroup, r.caps(),
+      WorkgroupReduction::SharedBytes(t.workgroup, AccumulatorOf(r.anchor_output().dtype())));
 }
 
 // Vectors [begin, end) of the row that belongs to an output.
@@ -287,12 +286,10 @@ Launch EmitCombine(const Region& r, const ReduceRows& t, const std::string& name
   const Folder f(r);
   Emission m(r, name + "_combine", {64, 1, 1});
   m.Guarded(m.Invocations(shape.outputs()), [&](const Dim& output) {
-    Val all = m.b.For({m.b.Int(0), m.b.Int(t.parts), m.b.Int(1)}, {f.Start(m.b, 1)},
-                      [&](Val i, Vals carried) {
-                        const Dim at = output * t.parts + m.e.Coordinate(i, t.parts - 1);
-                        return Vals{f.Fold(carried[0], m.e.LoadScratch(0, f.type(), at))};
-                      })[0];
-    m.e.Finish(shape.OutputIndex(output), f.Done(all, shape.length()));
+    const Vals all = m.Loop(t.parts, {f.Start(m.b, 1)}, [&](const Dim& i, const Vals& carried) {
+      return Vals{f.Fold(carried[0], m.e.LoadScratch(0, f.type(), output * t.parts + i))};
+    });
+    m.e.Finish(shape.OutputIndex(output), f.Done(all[0], shape.length()));
   });
   return std::move(m).Take();
 }

@@ -95,8 +95,16 @@ Vals Row::Fold(Vals start, absl::FunctionRef<Vals(const Vals&, Val)> f) {
   });
 }
 
+Val Row::OfRow(double v) {
+  return m_.b.Literal(AccumulatorOf(m_.region.anchor_output().dtype()).Lanes(share_.across), v);
+}
+
+Val Row::OverLanes(ReduceKind kind, Val v) const {
+  return v.type().lanes > share_.across ? CombineLanes(kind, v) : v;
+}
+
 Val Row::Combine(ReduceKind kind, Val mine) {
-  if (share_.along > 1) mine = CombineLanes(kind, mine);
+  mine = OverLanes(kind, mine);
   return share_.combine ? share_.combine(kind, mine) : mine;
 }
 
@@ -106,22 +114,20 @@ Val Row::Sum(absl::FunctionRef<Val(Val)> f) {
 }
 
 Row::Exponentials Row::SumExponentials() {
-  const Val least = Literal(-std::numeric_limits<float>::max());
+  constexpr double kLeast = -std::numeric_limits<float>::max();
   if (share_.held > 0) {
     const auto larger = [](const Vals& top, Val x) { return Vals{max(top[0], x)}; };
-    const Val top = Combine(ReduceKind::kMax, Fold({least}, larger)[0]);
+    const Val top = Combine(ReduceKind::kMax, Fold({Literal(kLeast)}, larger)[0]);
     return {top, Sum([&](Val x) { return exp(x - top); })};
   }
   const auto step = [&](const Vals& so_far, Val x) {
-    Val top = x;
-    if (share_.along > 1) top = CombineLanes(ReduceKind::kMax, x);
-    top = max(so_far[0], top);
-    const Val shrunk = so_far[1] * splat(exp(so_far[0] - top), share_.along);
-    return Vals{top, shrunk + exp(x - splat(top, share_.along))};
+    const Val top = max(so_far[0], OverLanes(ReduceKind::kMax, x));
+    const Val shrunk = so_far[1] * exp(so_far[0] - top);
+    return Vals{top, shrunk + exp(x - top)};
   };
-  const Vals mine = Fold({share_.along > 1 ? m_.b.Extract(least, 0) : least, Literal(0)}, step);
-  const Val top = share_.combine ? share_.combine(ReduceKind::kMax, mine[0]) : mine[0];
-  return {top, Combine(ReduceKind::kSum, mine[1] * splat(exp(mine[0] - top), share_.along))};
+  const Vals mine = Fold({OfRow(kLeast), Literal(0)}, step);
+  const Val top = Combine(ReduceKind::kMax, mine[0]);
+  return {top, Combine(ReduceKind::kSum, mine[1] * exp(mine[0] - top))};
 }
 
 Row::Moments Row::MeanAndVariance() {
@@ -129,17 +135,15 @@ Row::Moments Row::MeanAndVariance() {
     const Val mean = Sum([](Val x) { return x; }) / length();
     return {mean, Sum([&](Val x) { return (x - mean) * (x - mean); }) / length()};
   }
-  const Val none = share_.along > 1 ? m_.b.Extract(Literal(0), 0) : Literal(0);
   const auto step = [&](const Vals& so_far, Val x) {
     const Val count = so_far[0] + 1.0, off = x - so_far[1];
-    const Val mean = so_far[1] + off * splat(1.0 / count, share_.along);
+    const Val mean = so_far[1] + off * (1.0 / count);
     return Vals{count, mean, so_far[2] + off * (x - mean)};
   };
-  const Vals mine = Fold({none, Literal(0), Literal(0)}, step);
-  const Val count = splat(mine[0], share_.along);
-  const Val mean = Combine(ReduceKind::kSum, mine[1] * count) / length();
-  const Val off = mine[1] - splat(mean, share_.along);
-  return {mean, Combine(ReduceKind::kSum, mine[2] + off * off * count) / length()};
+  const Vals mine = Fold({OfRow(0), Literal(0), Literal(0)}, step);
+  const Val mean = Combine(ReduceKind::kSum, mine[1] * mine[0]) / length();
+  const Val off = mine[1] - mean;
+  return {mean, Combine(ReduceKind::kSum, mine[2] + off * off * mine[0]) / length()};
 }
 
 void Row::StoreVector(const Dim& vector, Val x, absl::FunctionRef<Val(Val x, Operands of)> f) {
@@ -260,10 +264,9 @@ Verdict WorkgroupRows::Fits(const RowSpace& space, const Region& r) const {
   if (space.length().max() < kLongRow) return Verdict::No("rows are short");
   if (r.caps().runs_on_cpu && space.rows().min() >= kFewRows)
     return Verdict::No("barriers are dear and rows are many");
-  if (WorkgroupReduction::SharedBytes(workgroup, AccumulatorOf(r.anchor_output().dtype())) >
-      r.caps().max_shared_bytes)
-    return Verdict::No("too little shared memory");
-  return WorkgroupFits(workgroup, r.caps());
+  return WorkgroupFits(
+      workgroup, r.caps(),
+      WorkgroupReduction::SharedBytes(workgroup, AccumulatorOf(r.anchor_output().dtype())));
 }
 
 Program WorkgroupRows::Emit(const RowFormula& formula, const Region& r) const {

@@ -67,6 +67,8 @@ class Row {
   };
   const std::vector<Held>& HeldVectors();
   Vals Fold(Vals start, absl::FunctionRef<Vals(const Vals&, Val)> f);
+  Val OfRow(double v);                          // one for each row, as Literal
+  Val OverLanes(ReduceKind kind, Val v) const;  // those of elements of a row as one
   Val Combine(ReduceKind kind, Val mine);
   void StoreVector(const ir::Dim& vector, Val x, absl::FunctionRef<Val(Val x, Operands of)> f);
   ir::Dim VectorCount() const { return FloorDiv(space_.length(), share_.along); }

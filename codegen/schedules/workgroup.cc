@@ -38,12 +38,8 @@ WorkgroupReduction::WorkgroupReduction(Emission& m, Type element)
   Kernel& k = m.launch.kernel;
   if (by_subgroups_) k.subgroup = static_cast<uint32_t>(m.region.caps().narrow_subgroup_size());
   if (k.workgroup[0] == k.subgroup) return;  // none to share with
-  view_ = m.b.AddView({.name = "partial",
-                       .space = Space::kShared,
-                       .elem = element,
-                       .extent = by_subgroups_ ? k.workgroup[0] / k.subgroup : k.workgroup[0],
-                       .reads = true,
-                       .writes = true});
+  view_ =
+      m.AddShared("partial", element, by_subgroups_ ? k.workgroup[0] / k.subgroup : k.workgroup[0]);
 }
 
 Val WorkgroupReduction::Reduce(ReduceKind kind, Val mine) {
