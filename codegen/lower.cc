@@ -49,7 +49,6 @@ class Lowering {
         live_(in),
         b_(out),
         rules_{b_, caps},
-        wide_{b_, rules_},
         split_(!caps.i64),
         rolled_(caps.runs_on_cpu),
         map_(in.values.size()) {
@@ -99,19 +98,20 @@ class Lowering {
       Map(results, Control(i));
       return;
     }
-    const Wide made = Split(i) ? Halved(i) : Wide{Value(i), {}};
+    const Type type = IsSilent(i.code) ? Type{} : in_.TypeOf(i.result);
+    const Wide made = Split(i) ? Halved(i, type) : Wide{Value(i, type), {}};
     if (!IsSilent(i.code)) map_[i.result] = made;
   }
 
-  Wide Halved(const Inst& i) {
+  Wide Halved(const Inst& i, const Type& type) {
+    const std::span<const Id> args = in_.ArgsOf(i);
     std::vector<Wide> x;
-    for (Id a : in_.ArgsOf(i)) x.push_back(map_[a]);
-    return wide_.Apply(in_, i, x);
+    for (Id a : args) x.push_back(map_[a]);
+    return rules_.Apply({i, type, args.empty() ? type : in_.TypeOf(args[0])}, x);
   }
 
-  Val Value(const Inst& i) {
+  Val Value(const Inst& i, const Type& type) {
     const Vals x = Of(in_.ArgsOf(i));
-    const Type type = IsSilent(i.code) ? Type{} : in_.TypeOf(i.result);
     const Val other = rules_.Apply(i, type, x);
     return other ? other : b_.Add(i, type, x);
   }
@@ -145,7 +145,6 @@ class Lowering {
   const Liveness live_;
   Builder b_;
   const LowerRules rules_;
-  const WideRules wide_;
   const bool split_;   // 64-bit integers are two halves
   const bool rolled_;  // no loop is to be unrolled: where a first run waits for a driver's compiler
   std::vector<Wide> map_;

@@ -27,11 +27,24 @@ struct LowerTest : ::testing::TestWithParam<bool> {
     return c;
   }();
   LowerRules rules{b, caps};
-  WideRules wide{b, rules};
 
   Val F32(double v) { return b.Literal(kF32, v); }
   double F(Val v) { return FloatOf(v.type().elem, b.LiteralOf(v).value()); }
-  Wide Of(int64_t v) { return wide.Literal(kI64, static_cast<uint64_t>(v)); }
+  // What an instruction becomes, in halves and whole.
+  Wide Halves(const Inst& i, DType from, DType to, std::vector<Wide> x) {
+    return rules.Apply({i, Type{to}, Type{from}}, x);
+  }
+  Val Whole(const Inst& i, DType to, const Vals& x) {
+    const Val other = rules.Apply(i, Type{to}, x);
+    return other ? other : b.Add(i, Type{to}, x);
+  }
+  Wide Wide64(Code code, std::vector<Wide> x, DType t = DType::kI64) {
+    return Halves({.code = code}, t, t, std::move(x));
+  }
+  Wide Of(int64_t v) {
+    return Halves({.code = Code::kLiteral, .literal = static_cast<uint64_t>(v)}, DType::kI64,
+                  DType::kI64, {});
+  }
   int64_t I(Wide v) {
     return static_cast<int64_t>(b.LiteralOf(v.hi).value() << 32 | b.LiteralOf(v.lo).value());
   }
@@ -42,13 +55,16 @@ INSTANTIATE_TEST_SUITE_P(, LowerTest, ::testing::Bool(), [](const auto& i) {
 });
 
 TEST_P(LowerTest, ExtremesPropagateNaN) {
+  const auto extreme = [&](Code code, double x, double y) {
+    return F(Whole({.code = code, .aux = kPrecise}, DType::kF32, {F32(x), F32(y)}));
+  };
   for (Code code : {Code::kMin, Code::kMax}) {
-    EXPECT_TRUE(std::isnan(F(rules.Extreme(code, F32(kNan), F32(1)))));
-    EXPECT_TRUE(std::isnan(F(rules.Extreme(code, F32(1), F32(kNan)))));
-    EXPECT_EQ(F(rules.Extreme(code, F32(3), F32(3))), 3);
+    EXPECT_TRUE(std::isnan(extreme(code, kNan, 1)));
+    EXPECT_TRUE(std::isnan(extreme(code, 1, kNan)));
+    EXPECT_EQ(extreme(code, 3, 3), 3);
   }
-  EXPECT_EQ(F(rules.Extreme(Code::kMax, F32(-kInf), F32(2))), 2);
-  EXPECT_EQ(F(rules.Extreme(Code::kMin, F32(-kInf), F32(2))), -kInf);
+  EXPECT_EQ(extreme(Code::kMax, -kInf, 2), 2);
+  EXPECT_EQ(extreme(Code::kMin, -kInf, 2), -kInf);
 }
 
 TEST_P(LowerTest, FloatsSaturateInIntegers) {
@@ -56,7 +72,7 @@ TEST_P(LowerTest, FloatsSaturateInIntegers) {
     for (double v : {0.0,           -0.9,         1.5,     -1.5,  127.0, 128.0,        -129.0,
                      255.0,         256.0,        65535.0, 1e5,   -1e5,  2147483520.0, 2147483648.0,
                      -2147483648.0, 4294967040.0, 1e20,    -1e20, kInf,  -kInf,        kNan})
-      EXPECT_EQ(b.LiteralOf(rules.Converted(F32(v), Type{t})).value(), ToBits(t, v))
+      EXPECT_EQ(b.LiteralOf(Whole({.code = Code::kConvert}, t, {F32(v)})).value(), ToBits(t, v))
           << v << " to " << Name(t);
 }
 
@@ -65,15 +81,15 @@ TEST_P(LowerTest, HalvesAddMultiplyAndCompare) {
       0, 1, -1, 3, 0xffffffff, 0x100000000, -0x100000001, 0x123456789abcdef, kLowest, kHighest};
   for (int64_t x : values) {
     const auto ux = static_cast<uint64_t>(x);
-    EXPECT_EQ(I(wide.Neg(Of(x))), static_cast<int64_t>(-ux));
+    EXPECT_EQ(I(Wide64(Code::kNeg, {Of(x)})), static_cast<int64_t>(-ux));
     for (int64_t y : values) {
       const auto uy = static_cast<uint64_t>(y);
-      EXPECT_EQ(I(wide.Add(Of(x), Of(y))), static_cast<int64_t>(ux + uy));
-      EXPECT_EQ(I(wide.Sub(Of(x), Of(y))), static_cast<int64_t>(ux - uy));
-      EXPECT_EQ(I(wide.Mul(Of(x), Of(y))), static_cast<int64_t>(ux * uy));
-      EXPECT_EQ(Bool(wide.Lt(Of(x), Of(y), true)), x < y);
-      EXPECT_EQ(Bool(wide.Lt(Of(x), Of(y), false)), ux < uy);
-      EXPECT_EQ(Bool(wide.Eq(Of(x), Of(y))), x == y);
+      EXPECT_EQ(I(Wide64(Code::kAdd, {Of(x), Of(y)})), static_cast<int64_t>(ux + uy));
+      EXPECT_EQ(I(Wide64(Code::kSub, {Of(x), Of(y)})), static_cast<int64_t>(ux - uy));
+      EXPECT_EQ(I(Wide64(Code::kMul, {Of(x), Of(y)})), static_cast<int64_t>(ux * uy));
+      EXPECT_EQ(Bool(Wide64(Code::kLt, {Of(x), Of(y)}).lo), x < y);
+      EXPECT_EQ(Bool(Wide64(Code::kLt, {Of(x), Of(y)}, DType::kU64).lo), ux < uy);
+      EXPECT_EQ(Bool(Wide64(Code::kEq, {Of(x), Of(y)}).lo), x == y);
     }
   }
 }
@@ -81,11 +97,13 @@ TEST_P(LowerTest, HalvesAddMultiplyAndCompare) {
 TEST_P(LowerTest, HalvesShift) {
   for (int64_t x : {int64_t{1}, int64_t{-1}, int64_t{0x123456789abcdef}, kLowest}) {
     for (int n : {0, 1, 31, 32, 33, 63}) {
-      const Val by = b.Literal(kU32, n);
+      const Wide by{b.Literal(kU32, n), {}};
       const auto ux = static_cast<uint64_t>(x);
-      EXPECT_EQ(I(wide.Shl(Of(x), by)), static_cast<int64_t>(ux << n)) << x << " by " << n;
-      EXPECT_EQ(I(wide.Shr(Of(x), by, true)), x >> n) << x << " by " << n;
-      EXPECT_EQ(I(wide.Shr(Of(x), by, false)), static_cast<int64_t>(ux >> n)) << x << " by " << n;
+      EXPECT_EQ(I(Wide64(Code::kShl, {Of(x), by})), static_cast<int64_t>(ux << n))
+          << x << " by " << n;
+      EXPECT_EQ(I(Wide64(Code::kShr, {Of(x), by})), x >> n) << x << " by " << n;
+      EXPECT_EQ(I(Wide64(Code::kShr, {Of(x), by}, DType::kU64)), static_cast<int64_t>(ux >> n))
+          << x << " by " << n;
     }
   }
 }
@@ -94,18 +112,23 @@ TEST_P(LowerTest, HalvesComeFromFloats) {
   for (double v : {0.0, 1.9, -1.9, 4294967296.0, -4294967808.0, 9.2e18, 9.3e18, -9.3e18, 1.8e19,
                    1.9e19, kInf, -kInf, kNan}) {
     const double x = F(F32(v));
-    EXPECT_EQ(I(wide.FromFloat(F32(v), kI64)), static_cast<int64_t>(ToBits(DType::kI64, x))) << v;
-    EXPECT_EQ(I(wide.FromFloat(F32(v), kU64)), static_cast<int64_t>(ToBits(DType::kU64, x))) << v;
+    for (DType t : {DType::kI64, DType::kU64}) {
+      const Wide made = Halves({.code = Code::kConvert}, DType::kF32, t, {{F32(v), {}}});
+      EXPECT_EQ(I(made), static_cast<int64_t>(ToBits(t, x))) << v;
+    }
   }
 }
 
 TEST_P(LowerTest, HalvesRoundOnceInFloats) {
+  const auto to_float = [&](int64_t x, DType from, DType to) {
+    return F(Halves({.code = Code::kConvert}, from, to, {Of(x)}).lo);
+  };
   for (int64_t x : {int64_t{0}, int64_t{1}, int64_t{-7}, int64_t{16777217}, int64_t{0x7fffffffff},
                     int64_t{0x8000004000000}, int64_t{0x8000004000001}, int64_t{-0x8000004000001},
                     int64_t{0x1000001}, kLowest, kHighest}) {
-    EXPECT_EQ(F(wide.ToFloat(Of(x), kF32, true)), static_cast<float>(x)) << x;
-    EXPECT_EQ(F(wide.ToFloat(Of(x), kF32, false)), static_cast<float>(static_cast<uint64_t>(x)));
-    EXPECT_EQ(F(wide.ToFloat(Of(x), {DType::kF64}, true)), static_cast<double>(x)) << x;
+    EXPECT_EQ(to_float(x, DType::kI64, DType::kF32), static_cast<float>(x)) << x;
+    EXPECT_EQ(to_float(x, DType::kU64, DType::kF32), static_cast<float>(static_cast<uint64_t>(x)));
+    EXPECT_EQ(to_float(x, DType::kI64, DType::kF64), static_cast<double>(x)) << x;
   }
 }
 
