@@ -20,102 +20,56 @@ uint64_t SaturatedBits(DType t, double v) {
                 v < 0 ? static_cast<uint64_t>(static_cast<int64_t>(v)) : static_cast<uint64_t>(v));
 }
 
+// Columns of what instructions make of literals, by what the operands are; nullptr: not worth it.
+// Comparisons give 1 or 0.
 template <class F>
-std::optional<F> FoldFloat(Code code, F a, F b, F c) {
-  switch (code) {
-    case Code::kAdd:
-      return a + b;
-    case Code::kSub:
-      return a - b;
-    case Code::kMul:
-      return a * b;
-    case Code::kDiv:
-      return a / b;
-    case Code::kMin:
-      return std::isnan(a) || a <= b ? a : b;
-    case Code::kMax:
-      return std::isnan(a) || a >= b ? a : b;
-    case Code::kFma:
-      return std::fma(a, b, c);
-    case Code::kNeg:
-      return -a;
-    case Code::kAbs:
-      return std::fabs(a);
-    case Code::kSqrt:
-      return std::sqrt(a);
-    case Code::kRsqrt:
-      return 1 / std::sqrt(a);
-    case Code::kFloor:
-      return std::floor(a);
-    case Code::kRoundEven:
-      return std::nearbyint(a);
-    default:
-      return std::nullopt;
-  }
-}
+constexpr CodeTable<F (*)(F a, F b, F c)> kFloatFolds = {
+    {Code::kAdd, [](F a, F b, F) { return a + b; }},
+    {Code::kSub, [](F a, F b, F) { return a - b; }},
+    {Code::kMul, [](F a, F b, F) { return a * b; }},
+    {Code::kDiv, [](F a, F b, F) { return a / b; }},
+    {Code::kMin, [](F a, F b, F) { return std::isnan(a) || a <= b ? a : b; }},
+    {Code::kMax, [](F a, F b, F) { return std::isnan(a) || a >= b ? a : b; }},
+    {Code::kFma, [](F a, F b, F c) { return std::fma(a, b, c); }},
+    {Code::kEq, [](F a, F b, F) { return F(a == b); }},
+    {Code::kLt, [](F a, F b, F) { return F(a < b); }},
+    {Code::kLe, [](F a, F b, F) { return F(a <= b); }},
+    {Code::kNeg, [](F a, F, F) { return -a; }},
+    {Code::kAbs, [](F a, F, F) { return std::fabs(a); }},
+    {Code::kSqrt, [](F a, F, F) { return std::sqrt(a); }},
+    {Code::kRsqrt, [](F a, F, F) { return 1 / std::sqrt(a); }},
+    {Code::kFloor, [](F a, F, F) { return std::floor(a); }},
+    {Code::kRoundEven, [](F a, F, F) { return std::nearbyint(a); }},
+};
 
 // Of elements extended to 64 bits, where the sign matters.
 template <class T>
-std::optional<uint64_t> FoldInteger(Code code, T a, T b) {
-  switch (code) {
-    case Code::kDiv:
-    case Code::kRem:
-      if (b == 0 || (std::is_signed_v<T> && b == static_cast<T>(-1))) return std::nullopt;
-      return code == Code::kDiv ? a / b : a % b;
-    case Code::kMin:
-      return std::min(a, b);
-    case Code::kMax:
-      return std::max(a, b);
-    case Code::kShr:
-      return a >> b;
-    case Code::kMulHigh:  // of 32 bits
-      return a * b >> 32;
-    case Code::kAbs:  // wraps
-      return std::is_signed_v<T> && std::cmp_less(a, 0) ? -static_cast<uint64_t>(a) : a;
-    default:
-      return std::nullopt;
-  }
-}
+constexpr CodeTable<T (*)(T a, T b)> kIntegerFolds = {
+    {Code::kDiv, [](T a, T b) { return a / b; }},
+    {Code::kRem, [](T a, T b) { return a % b; }},
+    {Code::kMin, [](T a, T b) { return std::min(a, b); }},
+    {Code::kMax, [](T a, T b) { return std::max(a, b); }},
+    {Code::kShr, [](T a, T b) { return a >> b; }},
+    {Code::kMulHigh, [](T a, T b) { return a * b >> 32; }},  // of 32 bits
+    {Code::kLt, [](T a, T b) { return T{a < b}; }},
+    {Code::kLe, [](T a, T b) { return T{a <= b}; }},
+    // Wraps.
+    {Code::kAbs, [](T a, T) { return std::cmp_less(a, 0) ? T(-static_cast<uint64_t>(a)) : a; }},
+};
 
 // What does not depend on the sign; also bool, with one bit.
-std::optional<uint64_t> FoldBits(Code code, uint64_t a, uint64_t b) {
-  switch (code) {
-    case Code::kAdd:
-      return a + b;
-    case Code::kSub:
-      return a - b;
-    case Code::kMul:
-      return a * b;
-    case Code::kAnd:
-      return a & b;
-    case Code::kOr:
-      return a | b;
-    case Code::kXor:
-      return a ^ b;
-    case Code::kNot:
-      return ~a;
-    case Code::kShl:
-      return a << b;
-    case Code::kNeg:
-      return -a;
-    default:
-      return std::nullopt;
-  }
-}
-
-template <class T>
-std::optional<uint64_t> FoldCompare(Code code, T a, T b) {
-  switch (code) {
-    case Code::kEq:
-      return a == b;
-    case Code::kLt:
-      return a < b;
-    case Code::kLe:
-      return a <= b;
-    default:
-      return std::nullopt;
-  }
-}
+constexpr CodeTable<uint64_t (*)(uint64_t a, uint64_t b)> kBitFolds = {
+    {Code::kAdd, [](uint64_t a, uint64_t b) { return a + b; }},
+    {Code::kSub, [](uint64_t a, uint64_t b) { return a - b; }},
+    {Code::kMul, [](uint64_t a, uint64_t b) { return a * b; }},
+    {Code::kAnd, [](uint64_t a, uint64_t b) { return a & b; }},
+    {Code::kOr, [](uint64_t a, uint64_t b) { return a | b; }},
+    {Code::kXor, [](uint64_t a, uint64_t b) { return a ^ b; }},
+    {Code::kEq, [](uint64_t a, uint64_t b) { return uint64_t{a == b}; }},
+    {Code::kNot, [](uint64_t a, uint64_t) { return ~a; }},
+    {Code::kShl, [](uint64_t a, uint64_t b) { return a << b; }},
+    {Code::kNeg, [](uint64_t a, uint64_t) { return -a; }},
+};
 
 uint64_t FoldConvert(DType to, DType from, uint64_t bits) {
   if (IsFloat(from)) return ToBits(to, FloatOf(from, bits));
@@ -128,26 +82,40 @@ uint64_t FoldConvert(DType to, DType from, uint64_t bits) {
   return ToBits(to, from == DType::kU64 ? static_cast<double>(bits) : static_cast<double>(v));
 }
 
-std::optional<uint64_t> FoldArithmetic(const Folding& f, std::span<const uint64_t> bits) {
-  const uint64_t a = bits[0], b = bits.size() > 1 ? bits[1] : 0, c = bits.size() > 2 ? bits[2] : 0;
-  auto at = [&](uint64_t x) { return FloatOf(f.arg, x); };
-  if (f.arg == DType::kF32) {
-    auto r = FoldFloat<float>(f.code, static_cast<float>(at(a)), static_cast<float>(at(b)),
-                              static_cast<float>(at(c)));
-    return r ? std::optional(ToBits(f.result, *r)) : std::nullopt;
-  }
-  if (f.arg == DType::kF64) {
-    auto r = FoldFloat<double>(f.code, at(a), at(b), at(c));
-    return r ? std::optional(ToBits(f.result, *r)) : std::nullopt;
-  }
-  if (IsFloat(f.arg) || (f.code == Code::kMulHigh && BitWidth(f.arg) != 32)) return std::nullopt;
-  if ((f.code == Code::kShl || f.code == Code::kShr) && b >= static_cast<uint64_t>(BitWidth(f.arg)))
+template <class F>
+std::optional<uint64_t> FoldFloats(const Folding& f, std::span<const uint64_t> bits) {
+  const auto fold = kFloatFolds<F>[f.code];
+  const auto at = [&](size_t n) {
+    return n < bits.size() ? static_cast<F>(FloatOf(f.arg, bits[n])) : F{};
+  };
+  return fold != nullptr ? std::optional(ToBits(f.result, fold(at(0), at(1), at(2))))
+                         : std::nullopt;
+}
+
+template <class T>
+std::optional<uint64_t> FoldIntegers(Code code, T a, T b) {
+  if (IsOneOf(code, {Code::kDiv, Code::kRem}) &&
+      (b == 0 || (std::is_signed_v<T> && b == static_cast<T>(-1))))
     return std::nullopt;
-  std::optional<uint64_t> r = FoldBits(f.code, a, b);
-  if (!r)
-    r = IsSigned(f.arg) ? FoldInteger(f.code, IntegerOf(f.arg, a), IntegerOf(f.arg, b))
-                        : FoldInteger(f.code, a, b);
-  return r ? std::optional(Masked(f.result, *r)) : std::nullopt;
+  const auto fold = kIntegerFolds<T>[code];
+  return fold != nullptr ? std::optional<uint64_t>(fold(a, b)) : std::nullopt;
+}
+
+std::optional<uint64_t> FoldArithmetic(const Folding& f, std::span<const uint64_t> bits) {
+  const bool compares = Info(f.code).rule == TypeRule::kCompare;
+  if (f.arg == DType::kF32) return FoldFloats<float>(f, bits);
+  if (f.arg == DType::kF64 || (IsFloat(f.arg) && compares)) return FoldFloats<double>(f, bits);
+  if (IsFloat(f.arg) || (f.code == Code::kMulHigh && BitWidth(f.arg) != 32)) return std::nullopt;
+  const uint64_t a = bits[0], b = bits.size() > 1 ? bits[1] : 0;
+  if (IsOneOf(f.code, {Code::kShl, Code::kShr}) && b >= static_cast<uint64_t>(BitWidth(f.arg)))
+    return std::nullopt;
+  std::optional<uint64_t> made;
+  if (kBitFolds[f.code] != nullptr)
+    made = kBitFolds[f.code](a, b);
+  else
+    made = IsSigned(f.arg) ? FoldIntegers(f.code, IntegerOf(f.arg, a), IntegerOf(f.arg, b))
+                           : FoldIntegers(f.code, a, b);
+  return made ? std::optional(Masked(f.result, *made)) : std::nullopt;
 }
 
 }  // namespace
@@ -205,14 +173,6 @@ std::optional<uint64_t> FoldLiterals(const Folding& f, std::span<const uint64_t>
       return FoldConvert(f.result, f.arg, bits[0]);
     case Code::kBitcast:
       return bits[0];
-    case Code::kEq:
-    case Code::kLt:
-    case Code::kLe:
-      if (IsFloat(f.arg))
-        return FoldCompare(f.code, FloatOf(f.arg, bits[0]), FloatOf(f.arg, bits[1]));
-      if (IsSigned(f.arg))
-        return FoldCompare(f.code, IntegerOf(f.arg, bits[0]), IntegerOf(f.arg, bits[1]));
-      return FoldCompare(f.code, bits[0], bits[1]);
     default:
       return FoldArithmetic(f, bits);
   }
