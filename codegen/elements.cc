@@ -73,13 +73,16 @@ struct Elements::State {
 
   void Begin(int n) {
     seen.clear();
+    finished.clear();
     lanes = n;
     lane = n > 1 ? LaneSymbol(n) : nullptr;
   }
 
   // ---- reading ----------------------------------------------------------------------------------
 
+  // What follows the anchor is found by its value: `index` says what was computed before.
   Element Eval(uint32_t value, const Dims& index) {
+    if (auto it = finished.find(value); it != finished.end()) return it->second;
     const ir::Function::Origin& from = body.origin(value);
     if (from.kind == ir::Function::Origin::kArgument)
       return Load(static_cast<int>(from.index), body.type(value), index);
@@ -93,18 +96,14 @@ struct Elements::State {
     return e;
   }
 
-  Element EvalScalar(const ir::Node& node, std::span<const Element> in) {
-    Element e =
-        kScalars[static_cast<size_t>(node.op.def().scalar->index)](node.op.self(), in.data());
-    FORGE_CHECK(e.dtype == body.type(node.first_out).dtype());
-    return e;
-  }
-
   Element EvalElementWise(const ir::Node& node, const Dims& index) {
     std::vector<Element> in;
     in.reserve(node.in.size());
     for (uint32_t v : node.in) in.push_back(Eval(v, BroadcastIndex(index, body.type(v).shape())));
-    return EvalScalar(node, in);
+    Element e =
+        kScalars[static_cast<size_t>(node.op.def().scalar->index)](node.op.self(), in.data());
+    FORGE_CHECK(e.dtype == body.type(node.first_out).dtype());
+    return e;
   }
 
   // Lanes go different ways: one by one.
@@ -134,15 +133,10 @@ struct Elements::State {
         }
         w.value = *base;
       }
-      Val v = Index(w.value);
-      if (w.value.min() < w.low.max()) {
-        Val c = v >= Index(w.low);
-        all = all ? all & c : c;
-      }
-      if (w.value.max() >= w.high.min()) {
-        Val c = v < Index(w.high);
-        all = all ? all & c : c;
-      }
+      const Val v = Index(w.value);
+      const auto require = [&](Val c) { all = all ? all & c : c; };
+      if (w.value.min() < w.low.max()) require(v >= Index(w.low));
+      if (w.value.max() >= w.high.min()) require(v < Index(w.high));
     }
     return all;
   }
@@ -257,7 +251,6 @@ struct Elements::State {
 
   // Everything that follows the anchor, of whose result `by` says which element it is.
   void RunEpilogue(const ir::Node& anchor, const Axes& by, Val anchor_result) {
-    finished.clear();
     finished[anchor.first_out] = {anchor_result, body.type(anchor.first_out).dtype()};
     for (const ir::Node& node : body.nodes()) {
       const Dims* place = &node == &anchor ? nullptr : region.PlaceOf(node.first_out);
@@ -267,15 +260,8 @@ struct Elements::State {
         finished[node.first_out] = same;
         continue;
       }
-      const Dims here = Substitute(*place, by);
-      std::vector<Element> in;
-      in.reserve(node.in.size());
-      for (uint32_t v : node.in) {
-        const auto it = finished.find(v);
-        in.push_back(it != finished.end() ? it->second
-                                          : Eval(v, BroadcastIndex(here, body.type(v).shape())));
-      }
-      finished[node.first_out] = EvalScalar(node, in);
+      const Element made = EvalElementWise(node, Substitute(*place, by));
+      finished[node.first_out] = made;
     }
   }
 
@@ -330,8 +316,7 @@ void Elements::Finish(const Dims& index, Val anchor_result, int lanes) {
     const Dims here = place != nullptr        ? Substitute(*place, by)
                       : type.shape() == shape ? index
                                               : Unflatten(Flatten(index, shape), type.shape());
-    values.emplace_back(here,
-                        place != nullptr ? s.finished.at(r.value).v : s.Eval(r.value, here).v);
+    values.emplace_back(here, s.Eval(r.value, here).v);
   }
   for (size_t i = 0; i < values.size(); ++i)
     s.Store(static_cast<int>(s.body.arguments().size() + i), s.body.type(s.body.results()[i].value),
