@@ -31,46 +31,37 @@ struct IndexEmitter {
         return std::find_if(at.begin(), at.end(),
                             [&](const auto& known) { return known.first == part.symbol; })
             ->second;
-      case DimOp::kAdd:
-      case DimOp::kMul:
-        return Chain(part);
       case DimOp::kFloorDiv:
         return FloorDiv(part.operands[0], part.operands[1]);
       case DimOp::kMod:
         return Mod(part.operands[0], part.operands[1]);
-      case DimOp::kMin:
-      case DimOp::kMax:
-        return Extreme(part);
       case DimOp::kConstant:
-        break;
+        return b.Int(part.constant);
+      default:
+        return Chain(part);
     }
-    return b.Int(part.constant);
   }
 
-  // A sum or a product; what the host knows is one operand, the last.
+  static Val Join(DimOp op, Val x, Val y) {
+    if (op == DimOp::kAdd) return x + y;
+    if (op == DimOp::kMul) return x * y;
+    return op == DimOp::kMin ? min(x, y) : max(x, y);
+  }
+
+  // Of any number of operands. What the host knows of a sum or a product is one of them, the last.
   Val Chain(const ir::Dim::Part& part) const {
-    const bool sum = part.op == DimOp::kAdd;
+    const bool sum = part.op == DimOp::kAdd, extreme = !sum && part.op != DimOp::kMul;
     ir::Dim host = sum ? 0 : 1;
     Val v;
     for (const ir::Dim& o : part.operands) {
-      if (!DependsOn(o, at)) {
+      if (!extreme && !DependsOn(o, at)) {
         host = sum ? host + o : host * o;
         continue;
       }
       const Val next = Emit(o);
-      v = v.b == nullptr ? next : sum ? v + next : v * next;
+      v = v ? Join(part.op, v, next) : next;
     }
-    const Val scalar = b.Scalar(host);
-    return sum ? v + scalar : v * scalar;
-  }
-
-  Val Extreme(const ir::Dim::Part& part) const {
-    Val v;
-    for (const ir::Dim& o : part.operands) {
-      const Val next = Emit(o);
-      v = v.b == nullptr ? next : part.op == DimOp::kMin ? min(v, next) : max(v, next);
-    }
-    return v;
+    return extreme ? v : Join(part.op, v, b.Scalar(host));
   }
 
   // Arithmetic shift and mask round down for negative operands, too; division does not.
