@@ -156,7 +156,7 @@ Val Builder::State::AddPure(Builder& b, const Inst& i, const Type& type,
   // Literals stand right, so that rules look there only.
   if (Commutes(i.code) && literal(args[0]) && !literal(args[1])) std::swap(args[0], args[1]);
   if (Commutes(i.code) && !literal(args[1]) && args[1].id < args[0].id) std::swap(args[0], args[1]);
-  if (Val v = Simplify(b, {i.code, type, args, i.aux})) return v;
+  if (Val v = Simplify(b, i, type, args)) return v;
   if (i.code == Code::kPack && args.size() == 1) args.assign(type.lanes, list[0]);
   return {&b, Share(i, type, args, args.empty() ? 0 : OutermostLevel(args))};
 }

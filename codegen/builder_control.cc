@@ -38,14 +38,24 @@ void Builder::State::Leave(std::span<const Val> yields) {
   open.pop_back();
 }
 
+Vals Builder::State::Fill(BlockId block, bool loop, absl::FunctionRef<Vals()> body) {
+  Enter(block, loop);
+  Vals yields = body();
+  Leave(yields);
+  return yields;
+}
+
+Val Builder::State::Argument(Builder& b, BlockId block, const Type& type, Uniform uniform) {
+  const Id id = NewValue(type, level());
+  k.values[id].uniform = uniform;
+  k.blocks[block].arguments.push_back(id);
+  return {&b, id};
+}
+
+// Their uniformity is corrected when the loop is closed.
 Vals Builder::State::Arguments(Builder& b, BlockId block, std::span<const Val> like) {
   Vals out;
-  for (Val v : like) {
-    const Id id = NewValue(v.type(), level());
-    k.values[id].uniform = v.uniform();  // corrected when the loop is closed
-    k.blocks[block].arguments.push_back(id);
-    out.push_back({&b, id});
-  }
+  for (Val v : like) out.push_back(Argument(b, block, v.type(), v.uniform()));
   return out;
 }
 
@@ -65,12 +75,8 @@ Vals Builder::If(Val condition, absl::FunctionRef<Vals()> yes, absl::FunctionRef
   State& s = *state_;
   if (const auto known = s.LiteralOf(condition)) return *known ? yes() : no();
   const BlockId blocks = s.NewBlocks(2);
-  s.Enter(blocks, false);
-  const Vals a = yes();
-  s.Leave(a);
-  s.Enter(blocks + 1, false);
-  const Vals b = no();
-  s.Leave(b);
+  const Vals a = s.Fill(blocks, false, yes);
+  const Vals b = s.Fill(blocks + 1, false, no);
   CheckLike(a, b);
   const Inst i{.code = Code::kIf, .block_count = 2, .block = blocks};
   return s.Close(*this, i, {&condition, 1}, a);
@@ -102,15 +108,11 @@ Vals Builder::For(const Range& r, Vals carried, absl::FunctionRef<Vals(Val, Vals
     if (trips > kMostTrips) return ForMany(r, {from, trips, by}, std::move(carried), body);
   }
   const BlockId block = s.NewBlocks(1);
-  s.Enter(block, true);
-  Vals like{r.begin};
-  like.insert(like.end(), carried.begin(), carried.end());
-  Vals inside = s.Arguments(*this, block, like);
-  const Val counter = inside[0];
-  inside.erase(inside.begin());
-  const Vals next = body(counter, std::move(inside));
+  const Vals next = s.Fill(block, true, [&] {
+    const Val counter = s.Argument(*this, block, kI32, r.begin.uniform());
+    return body(counter, s.Arguments(*this, block, carried));
+  });
   CheckLike(next, carried);
-  s.Leave(next);
   Vals args{r.begin, r.end, r.step};
   args.insert(args.end(), carried.begin(), carried.end());
   const uint8_t flags = r.unroll == Range::kNot ? kRolled : 0;
@@ -136,13 +138,10 @@ Vals Builder::While(Vals carried, absl::FunctionRef<Val(Vals)> test,
                     absl::FunctionRef<Vals(Vals)> body) {
   State& s = *state_;
   const BlockId blocks = s.NewBlocks(2);
-  s.Enter(blocks, true);
-  const Val go = test(s.Arguments(*this, blocks, carried));
-  s.Leave({&go, 1});
-  s.Enter(blocks + 1, true);
-  const Vals next = body(s.Arguments(*this, blocks + 1, carried));
+  s.Fill(blocks, true, [&] { return Vals{test(s.Arguments(*this, blocks, carried))}; });
+  const Vals next =
+      s.Fill(blocks + 1, true, [&] { return body(s.Arguments(*this, blocks + 1, carried)); });
   CheckLike(next, carried);
-  s.Leave(next);
   return s.Close(*this, {.code = Code::kWhile, .block_count = 2, .block = blocks}, carried,
                  carried);
 }
@@ -150,15 +149,14 @@ Vals Builder::While(Vals carried, absl::FunctionRef<Val(Vals)> test,
 void Builder::ForElements(Val matrix, absl::FunctionRef<void(Val, Val, Val)> body) {
   State& s = *state_;
   const BlockId block = s.NewBlocks(1);
-  s.Enter(block, true);
   const auto argument = [&](const Type& t) {
-    const Id id = s.NewValue(t, s.level());
-    k_.blocks[block].arguments.push_back(id);
-    return Val{this, id};
+    return s.Argument(*this, block, t, Uniform::kInvocation);
   };
-  const Val row = argument(kI32), column = argument(kI32);
-  body(row, column, argument(Type{matrix.type().elem}));
-  s.Leave({});
+  s.Fill(block, true, [&] {
+    const Val row = argument(kI32), column = argument(kI32);
+    body(row, column, argument(Type{matrix.type().elem}));
+    return Vals{};
+  });
   s.Close(*this, {.code = Code::kForElements, .block_count = 1, .block = block}, {&matrix, 1}, {});
 }
 

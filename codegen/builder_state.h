@@ -24,13 +24,6 @@ struct Builder::State {
     BlockId block = 0;
     uint32_t inst = UINT32_MAX;
   };
-  // An instruction that is asked for and perhaps not needed.
-  struct Request {
-    Code code{};
-    Type type;
-    std::span<const Val> args;
-    uint8_t aux = 0;
-  };
 
   explicit State(Kernel& kernel) : k(kernel) {}
 
@@ -49,15 +42,18 @@ struct Builder::State {
   uint32_t OutermostLevel(std::span<const Val> args) const;
   Val AddPure(Builder& b, const Inst& i, const Type& type, std::span<const Val> list);
 
-  // What `r` is equal to without it; nothing when it is needed.  (simplify.cc)
-  static Val Simplify(Builder& b, const Request& r);
+  // What the pure `i` of `args` is equal to without it; nothing when it is needed.  (simplify.cc)
+  Val Simplify(Builder& b, const Inst& i, const Type& type, std::span<const Val> args) const;
 
   // Control flow.
   BlockId NewBlocks(int n);
   void Enter(BlockId block, bool loop);
   void Leave(std::span<const Val> yields);
+  // All of a block; gives what it yields.
+  Vals Fill(BlockId block, bool loop, absl::FunctionRef<Vals()> body);
   // Appends an If, For or While whose blocks are complete; its results have the types of `like`.
   Vals Close(Builder& b, Inst control, std::span<const Val> args, std::span<const Val> like);
+  Val Argument(Builder& b, BlockId block, const Type& type, Uniform uniform);
   Vals Arguments(Builder& b, BlockId block, std::span<const Val> like);
 
   Kernel& k;

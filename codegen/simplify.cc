@@ -15,13 +15,14 @@ namespace {
 struct Facts {
   Builder& b;
   const Builder::State& s;
-  const Builder::State::Request& r;
-  const Code code = r.code;
-  const Type type = r.type;
+  const Inst& i;
+  const Type& type;
+  const std::span<const Val> args;
+  const Code code = i.code;
   const bool floats = IsFloat(type.elem);
-  const Val x = r.args[0], y = r.args[r.args.size() > 1 ? 1 : 0];
+  const Val x = args[0], y = args[args.size() > 1 ? 1 : 0];
   const std::optional<uint64_t> lx = s.LiteralOf(x);
-  const std::optional<uint64_t> ly = r.args.size() > 1 ? s.LiteralOf(y) : std::nullopt;
+  const std::optional<uint64_t> ly = args.size() > 1 ? s.LiteralOf(y) : std::nullopt;
   const std::optional<Inst> dx = s.DefOf(x) ? std::optional(*s.DefOf(x)) : std::nullopt;
 
   // Operand n of what made x.
@@ -76,14 +77,14 @@ Val Div(const Facts& f) {
     return {};
   }
   const int shift = Log2(f.ly);
-  if (shift < 0 || (IsSigned(f.type.elem) && !(f.r.aux & kNonNegative))) return {};
+  if (shift < 0 || (IsSigned(f.type.elem) && !(f.i.aux & kNonNegative))) return {};
   return f.b.Emit(Code::kShr, f.type, {f.x, f.Bits(shift)});
 }
 
 Val Rem(const Facts& f) {
   if (f.floats) return {};
   if (f.Is(1)) return f.Bits(0);
-  if (Log2(f.ly) < 0 || (IsSigned(f.type.elem) && !(f.r.aux & kNonNegative))) return {};
+  if (Log2(f.ly) < 0 || (IsSigned(f.type.elem) && !(f.i.aux & kNonNegative))) return {};
   return f.b.Emit(Code::kAnd, f.type, {f.x, f.Bits(*f.ly - 1)});
 }
 
@@ -108,7 +109,7 @@ Val Compare(const Facts& f) {
 }
 
 Val Select(const Facts& f) {
-  const Val a = f.r.args[1], b = f.r.args[2];
+  const Val a = f.args[1], b = f.args[2];
   if (a.id == b.id) return a;
   if (f.lx) return *f.lx ? a : b;
   if (f.Made(Code::kNot)) return f.b.Emit(Code::kSelect, f.type, {f.Inner(0), b, a});
@@ -141,11 +142,11 @@ Val Bitcast(const Facts& f) {
 
 Val Pack(const Facts& f) {
   if (f.type.lanes == 1) return f.x;
-  bool same = true, in_order = f.r.args.size() == f.type.lanes && f.Made(Code::kExtract) &&
+  bool same = true, in_order = f.args.size() == f.type.lanes && f.Made(Code::kExtract) &&
                                f.Inner(0).type() == f.type;
-  for (size_t n = 0; n < f.r.args.size(); ++n) {
-    const Inst* d = f.s.DefOf(f.r.args[n]);
-    same &= f.r.args[n].id == f.x.id;
+  for (size_t n = 0; n < f.args.size(); ++n) {
+    const Inst* d = f.s.DefOf(f.args[n]);
+    same &= f.args[n].id == f.x.id;
     in_order = in_order && d && d->code == Code::kExtract && d->aux == n &&
                f.b.kernel().ArgsOf(*d)[0] == f.Inner(0).id;
   }
@@ -156,9 +157,9 @@ Val Pack(const Facts& f) {
 Val Extract(const Facts& f) {
   if (f.x.type().lanes == 1) return f.x;
   if (f.lx) return f.Bits(*f.lx);
-  if (f.Made(Code::kPack)) return f.Inner(f.r.aux);
+  if (f.Made(Code::kPack)) return f.Inner(f.i.aux);
   if (!f.Made(Code::kInsert)) return {};
-  return f.dx->aux == f.r.aux ? f.Inner(1) : f.b.Extract(f.Inner(0), f.r.aux);
+  return f.dx->aux == f.i.aux ? f.Inner(1) : f.b.Extract(f.Inner(0), f.i.aux);
 }
 
 Val Undo(const Facts& f) { return f.Made(f.code) ? f.Inner(0) : Val{}; }
@@ -183,18 +184,18 @@ bool Foldable(Code c) {
 
 }  // namespace
 
-Val Builder::State::Simplify(Builder& b, const Request& r) {
-  const State& s = *b.state_;
-  if (r.args.empty()) return {};
+Val Builder::State::Simplify(Builder& b, const Inst& i, const Type& type,
+                             std::span<const Val> args) const {
+  if (args.empty()) return {};
   absl::InlinedVector<uint64_t, 4> literals;
-  for (Val a : r.args)
-    if (const auto l = s.LiteralOf(a)) literals.push_back(*l);
-  if (literals.size() == r.args.size() && Foldable(r.code)) {
-    const Folding f{r.code, r.type.elem, r.args[0].type().elem};
-    if (const auto bits = FoldLiterals(f, literals)) return b.Bits(r.type, *bits);
+  for (Val a : args)
+    if (const auto l = LiteralOf(a)) literals.push_back(*l);
+  if (literals.size() == args.size() && Foldable(i.code)) {
+    const Folding f{i.code, type.elem, args[0].type().elem};
+    if (const auto bits = FoldLiterals(f, literals)) return b.Bits(type, *bits);
   }
-  const auto rule = kRules[r.code];
-  return rule != nullptr ? rule({b, s, r}) : Val{};
+  const auto rule = kRules[i.code];
+  return rule != nullptr ? rule({b, *this, i, type, args}) : Val{};
 }
 
 }  // namespace forge::codegen
