@@ -6,9 +6,6 @@
 namespace forge::codegen {
 namespace {
 
-using spv::Op;
-using Word = SpirvModule::Word;
-
 // ---- the table ----------------------------------------------------------------------------------
 
 // An instruction of the core, or of GLSL.std.450 with this bit.
@@ -94,200 +91,237 @@ constexpr Word kRowMajor = 0, kColumnMajorLayout = 1;
 constexpr Word kMatrixSigned[] = {1, 2, 4 | 8};
 constexpr Word kAcquireRelease = 0x8, kUniformMemory = 0x40, kWorkgroupMemory = 0x100;
 
-}  // namespace
+// Instructions: each gives the id of its result, or 0.
 
 // ---- values -------------------------------------------------------------------------------------
 
-Word SpirvPrinter::Plain(const Inst& i) {
-  const std::span<const Id> args = k_.ArgsOf(i);
-  DType of = ElemOf(args[0]);
+Word Plain(SpirvPrinter& p, const Inst& i) {
+  const std::span<const Id> args = p.k.ArgsOf(i);
+  DType of = p.ElemOf(args[0]);
   if (i.aux & kNonNegative) of = DType::kU32;
   const Word op = OperationOn(i.code, of);
   FORGE_CHECK(op != 0);
-  const Word type = TypeOf(i.result);
-  const std::vector<Word> operands = OfAll(args);
-  const Word result = op & kExtended
-                          ? m_.AddExtended(static_cast<GLSLstd450>(op & ~kExtended), type, operands)
-                          : m_.AddValue(static_cast<Op>(op), type, operands);
+  const Word type = p.TypeOf(i.result);
+  const std::vector<Word> operands = p.OfAll(args);
+  const Word result =
+      op & kExtended ? p.m.AddExtended(static_cast<GLSLstd450>(op & ~kExtended), type, operands)
+                     : p.m.AddValue(static_cast<Op>(op), type, operands);
   // A driver without fused arithmetic splits Fma, and may reassociate the parts unless told not to.
   if ((i.aux & kPrecise) && (!(op & kExtended) || i.code == Code::kFma))
-    m_.Decorate(result, spv::Decoration::NoContraction);
+    p.m.Decorate(result, spv::Decoration::NoContraction);
   return result;
 }
 
-Word SpirvPrinter::Literal(const Inst& i) {
-  const Type& t = k_.TypeOf(i.result);
+Word Literal(SpirvPrinter& p, const Inst& i) {
+  const Type& t = p.k.TypeOf(i.result);
   const bool narrow = BitWidth(t.elem) < 32 && t.elem != DType::kBool;
-  const bool arithmetic = t.elem == DType::kF16   ? needs_.f16
-                          : BitWidth(t.elem) == 8 ? needs_.i8
-                                                  : needs_.i16;
-  if (!narrow || arithmetic) return Constant(t, i.literal);
+  const bool arithmetic = t.elem == DType::kF16   ? p.needs.f16
+                          : BitWidth(t.elem) == 8 ? p.needs.i8
+                                                  : p.needs.i16;
+  if (!narrow || arithmetic) return p.Constant(t, i.literal);
   if (IsFloat(t.elem))
-    return m_.AddValue(
-        Op::OpFConvert, TypeOf(t),
-        {Constant(t.With(DType::kF32), ToBits(DType::kF32, FloatOf(t.elem, i.literal)))});
-  return m_.AddValue(Op::OpUConvert, TypeOf(t), {Constant(t.With(DType::kU32), i.literal)});
+    return p.m.AddValue(
+        Op::OpFConvert, p.TypeOf(t),
+        {p.Constant(t.With(DType::kF32), ToBits(DType::kF32, FloatOf(t.elem, i.literal)))});
+  return p.m.AddValue(Op::OpUConvert, p.TypeOf(t), {p.Constant(t.With(DType::kU32), i.literal)});
 }
 
-Word SpirvPrinter::LoadScalar(const Inst& i) {
-  const Word type = ElementType(DType::kI32);
-  const Word at = m_.AddValue(Op::OpAccessChain, Pointer(spv::StorageClass::PushConstant, type),
-                              {scalars_, U32(static_cast<Word>(i.literal))});
-  return m_.AddValue(Op::OpLoad, type, {at});
+Word LoadScalar(SpirvPrinter& p, const Inst& i) {
+  const Word type = p.ElementType(DType::kI32);
+  const Word at = p.m.AddValue(Op::OpAccessChain, p.Pointer(spv::StorageClass::PushConstant, type),
+                               {p.scalars, p.U32(static_cast<Word>(i.literal))});
+  return p.m.AddValue(Op::OpLoad, type, {at});
 }
 
-Word SpirvPrinter::LoadBuiltin(const Inst& i) {
+Word LoadBuiltin(SpirvPrinter& p, const Inst& i) {
   const BuiltinRow& row = kBuiltins[i.aux];
-  const Word u32 = ElementType(DType::kU32);
-  if (row.component < 0) return m_.AddValue(Op::OpLoad, u32, {DeclareInput(row.variable, u32)});
-  const Word vector = m_.DeclareType(Op::OpTypeVector, {u32, 3});
-  const Word all = m_.AddValue(Op::OpLoad, vector, {DeclareInput(row.variable, vector)});
-  return m_.AddValue(Op::OpCompositeExtract, u32, {all, static_cast<Word>(row.component)});
+  const Word u32 = p.ElementType(DType::kU32);
+  if (row.component < 0) return p.m.AddValue(Op::OpLoad, u32, {p.DeclareInput(row.variable, u32)});
+  const Word vector = p.m.DeclareType(Op::OpTypeVector, {u32, 3});
+  const Word all = p.m.AddValue(Op::OpLoad, vector, {p.DeclareInput(row.variable, vector)});
+  return p.m.AddValue(Op::OpCompositeExtract, u32, {all, static_cast<Word>(row.component)});
 }
 
 // Of numbers that fit: lowering has seen to the others.
-Word SpirvPrinter::Convert(const Inst& i) {
-  const Id arg = k_.ArgsOf(i)[0];
-  const Type &to = k_.TypeOf(i.result), &from = k_.TypeOf(arg);
-  const Word type = TypeOf(to);
+Word Convert(SpirvPrinter& p, const Inst& i) {
+  const Id arg = p.k.ArgsOf(i)[0];
+  const Type &to = p.k.TypeOf(i.result), &from = p.k.TypeOf(arg);
+  const Word type = p.TypeOf(to);
   const bool from_float = IsFloat(from.elem), to_float = IsFloat(to.elem);
   if (from.elem == DType::kBool)
-    return m_.AddValue(Op::OpSelect, type,
-                       {Of(arg), Constant(to, ToBits(to.elem, 1)), Constant(to, 0)});
+    return p.m.AddValue(Op::OpSelect, type,
+                        {p.Of(arg), p.Constant(to, ToBits(to.elem, 1)), p.Constant(to, 0)});
   if (to.elem == DType::kBool)
-    return m_.AddValue(from_float ? Op::OpFUnordNotEqual : Op::OpINotEqual, type,
-                       {Of(arg), Constant(from, 0)});
-  if (!from_float && !to_float && BitWidth(from.elem) == BitWidth(to.elem)) return Of(arg);
+    return p.m.AddValue(from_float ? Op::OpFUnordNotEqual : Op::OpINotEqual, type,
+                        {p.Of(arg), p.Constant(from, 0)});
+  if (!from_float && !to_float && BitWidth(from.elem) == BitWidth(to.elem)) return p.Of(arg);
   const bool is_signed = IsSigned(from_float ? to.elem : from.elem);
   const Op op = from_float && to_float ? Op::OpFConvert
                 : from_float           ? is_signed ? Op::OpConvertFToS : Op::OpConvertFToU
                 : to_float             ? is_signed ? Op::OpConvertSToF : Op::OpConvertUToF
                 : is_signed            ? Op::OpSConvert
                                        : Op::OpUConvert;
-  return m_.AddValue(op, type, {Of(arg)});
+  return p.m.AddValue(op, type, {p.Of(arg)});
 }
 
-Word SpirvPrinter::Bitcast(const Inst& i) {
-  const Id arg = k_.ArgsOf(i)[0];
-  const Word type = TypeOf(i.result);
-  if (type == TypeOf(k_.values[arg].type)) return Of(arg);
-  return m_.AddValue(Op::OpBitcast, type, {Of(arg)});
+Word Bitcast(SpirvPrinter& p, const Inst& i) {
+  const Id arg = p.k.ArgsOf(i)[0];
+  const Word type = p.TypeOf(i.result);
+  if (type == p.TypeOf(p.k.values[arg].type)) return p.Of(arg);
+  return p.m.AddValue(Op::OpBitcast, type, {p.Of(arg)});
 }
 
-Word SpirvPrinter::Composite(const Inst& i) {
-  const std::span<const Id> args = k_.ArgsOf(i);
-  const Word type = TypeOf(i.result);
-  if (i.code == Code::kPack) return m_.AddValue(Op::OpCompositeConstruct, type, OfAll(args));
+Word Composite(SpirvPrinter& p, const Inst& i) {
+  const std::span<const Id> args = p.k.ArgsOf(i);
+  const Word type = p.TypeOf(i.result);
+  if (i.code == Code::kPack) return p.m.AddValue(Op::OpCompositeConstruct, type, p.OfAll(args));
   if (i.code == Code::kExtract)
-    return m_.AddValue(Op::OpCompositeExtract, type, {Of(args[0]), i.aux});
-  return m_.AddValue(Op::OpCompositeInsert, type, {Of(args[1]), Of(args[0]), i.aux});
+    return p.m.AddValue(Op::OpCompositeExtract, type, {p.Of(args[0]), i.aux});
+  return p.m.AddValue(Op::OpCompositeInsert, type, {p.Of(args[1]), p.Of(args[0]), i.aux});
 }
 
-Word SpirvPrinter::MulHigh(const Inst& i) {
-  const Type& t = k_.TypeOf(i.result);
-  const Word type = TypeOf(t), both = m_.DeclareType(Op::OpTypeStruct, {type, type});
-  const Word product = m_.AddValue(IsSigned(t.elem) ? Op::OpSMulExtended : Op::OpUMulExtended, both,
-                                   OfAll(k_.ArgsOf(i)));
-  return m_.AddValue(Op::OpCompositeExtract, type, {product, 1});
+Word MulHigh(SpirvPrinter& p, const Inst& i) {
+  const Type& t = p.k.TypeOf(i.result);
+  const Word type = p.TypeOf(t), both = p.m.DeclareType(Op::OpTypeStruct, {type, type});
+  const Word product = p.m.AddValue(IsSigned(t.elem) ? Op::OpSMulExtended : Op::OpUMulExtended,
+                                    both, p.OfAll(p.k.ArgsOf(i)));
+  return p.m.AddValue(Op::OpCompositeExtract, type, {product, 1});
 }
 
-Word SpirvPrinter::Dot4(const Inst& i) {
-  const std::span<const Id> args = k_.ArgsOf(i);
-  const Word type = TypeOf(i.result);
+Word Dot4(SpirvPrinter& p, const Inst& i) {
+  const std::span<const Id> args = p.k.ArgsOf(i);
+  const Word type = p.TypeOf(i.result);
   const Word dot =
-      m_.AddValue(kDots[i.aux], type,
-                  {Of(args[0]), Of(args[1]),
-                   static_cast<Word>(spv::PackedVectorFormat::PackedVectorFormat4x8BitKHR)});
-  return m_.AddValue(Op::OpIAdd, type, {dot, Of(args[2])});
+      p.m.AddValue(kDots[i.aux], type,
+                   {p.Of(args[0]), p.Of(args[1]),
+                    static_cast<Word>(spv::PackedVectorFormat::PackedVectorFormat4x8BitKHR)});
+  return p.m.AddValue(Op::OpIAdd, type, {dot, p.Of(args[2])});
 }
 
 // ---- memory, subgroups --------------------------------------------------------------------------
 
-Word SpirvPrinter::Access(const Inst& i) {
-  const View& v = k_.views[i.view];
-  const Word index = Of(k_.ArgsOf(i)[0]), type = TypeOf(v.elem);
-  std::vector<Word> words{views_[i.view], index};
-  if (v.space == Space::kGlobal) words.insert(words.begin() + 1, U32(0));
-  return m_.AddValue(Op::OpAccessChain, Pointer(StorageOf(v.space), type), words);
+// A pointer to the element that a load or store names.
+Word Access(SpirvPrinter& p, const Inst& i) {
+  const View& v = p.k.views[i.view];
+  const Word index = p.Of(p.k.ArgsOf(i)[0]), type = p.TypeOf(v.elem);
+  std::vector<Word> words{p.views[i.view], index};
+  if (v.space == Space::kGlobal) words.insert(words.begin() + 1, p.U32(0));
+  return p.m.AddValue(Op::OpAccessChain, p.Pointer(StorageOf(v.space), type), words);
 }
 
-std::vector<Word> SpirvPrinter::WithMemoryOperands(const Inst& i, std::vector<Word> words) {
-  if (!needs_.matrices || k_.views[i.view].space != Space::kShared) return words;
+// The operands of a load or store, and what follows them: in Vulkan's memory model only what says
+// so is seen by other invocations after a barrier.
+std::vector<Word> WithMemoryOperands(SpirvPrinter& p, const Inst& i, std::vector<Word> words) {
+  if (!p.needs.matrices || p.k.views[i.view].space != Space::kShared) return words;
   const bool stores = i.code == Code::kStore || i.code == Code::kMatrixStore;
   const auto made = stores ? spv::MemoryAccessMask::MakePointerAvailable
                            : spv::MemoryAccessMask::MakePointerVisible;
   words.push_back(static_cast<Word>(made | spv::MemoryAccessMask::NonPrivatePointer));
-  words.push_back(U32(kWorkgroupScope));
+  words.push_back(p.U32(kWorkgroupScope));
   return words;
 }
 
-Word SpirvPrinter::Load(const Inst& i) {
-  return m_.AddValue(Op::OpLoad, TypeOf(k_.views[i.view].elem), WithMemoryOperands(i, {Access(i)}));
+Word Load(SpirvPrinter& p, const Inst& i) {
+  return p.m.AddValue(Op::OpLoad, p.TypeOf(p.k.views[i.view].elem),
+                      WithMemoryOperands(p, i, {Access(p, i)}));
 }
 
-Word SpirvPrinter::Store(const Inst& i) {
-  Add(Op::OpStore, WithMemoryOperands(i, {Access(i), Of(k_.ArgsOf(i)[1])}));
+Word Store(SpirvPrinter& p, const Inst& i) {
+  p.Add(Op::OpStore, WithMemoryOperands(p, i, {Access(p, i), p.Of(p.k.ArgsOf(i)[1])}));
   return 0;
 }
 
 // ---- matrices -----------------------------------------------------------------------------------
 
-Word SpirvPrinter::MatrixLoad(const Inst& i) {
+Word MatrixLoad(SpirvPrinter& p, const Inst& i) {
   const Word layout = i.aux & kColumnMajor ? kColumnMajorLayout : kRowMajor;
-  return m_.AddValue(kOpMatrixLoad, TypeOf(i.result),
-                     WithMemoryOperands(i, {Access(i), U32(layout), Of(k_.ArgsOf(i)[1])}));
+  return p.m.AddValue(
+      kOpMatrixLoad, p.TypeOf(i.result),
+      WithMemoryOperands(p, i, {Access(p, i), p.U32(layout), p.Of(p.k.ArgsOf(i)[1])}));
 }
 
-Word SpirvPrinter::MatrixStore(const Inst& i) {
-  const std::span<const Id> args = k_.ArgsOf(i);
-  Add(kOpMatrixStore, WithMemoryOperands(i, {Access(i), Of(args[2]), U32(kRowMajor), Of(args[1])}));
+Word MatrixStore(SpirvPrinter& p, const Inst& i) {
+  const std::span<const Id> args = p.k.ArgsOf(i);
+  p.Add(kOpMatrixStore,
+        WithMemoryOperands(p, i, {Access(p, i), p.Of(args[2]), p.U32(kRowMajor), p.Of(args[1])}));
   return 0;
 }
 
-Word SpirvPrinter::MatrixMulAdd(const Inst& i) {
-  std::vector<Word> words = OfAll(k_.ArgsOf(i));
+Word MatrixMulAdd(SpirvPrinter& p, const Inst& i) {
+  std::vector<Word> words = p.OfAll(p.k.ArgsOf(i));
   Word is_signed = 0;
   for (size_t n = 0; n < 3; ++n) {
-    const DType t = ElemOf(k_.ArgsOf(i)[n]);
+    const DType t = p.ElemOf(p.k.ArgsOf(i)[n]);
     if (IsInt(t) && IsSigned(t)) is_signed |= kMatrixSigned[n];
   }
   if (is_signed != 0) words.push_back(is_signed);
-  return m_.AddValue(kOpMatrixMulAdd, TypeOf(i.result), words);
+  return p.m.AddValue(kOpMatrixMulAdd, p.TypeOf(i.result), words);
 }
 
 // ---- the rest -----------------------------------------------------------------------------------
 
-Word SpirvPrinter::Atomic(const Inst& i) {
-  const Type& t = k_.TypeOf(i.result);
-  const Word scope = k_.views[i.view].space == Space::kShared ? kWorkgroupScope : kDeviceScope;
-  return m_.AddValue(kAtomics[i.aux][IsSigned(t.elem) ? 0 : 1], TypeOf(t),
-                     {Access(i), U32(scope), U32(0), Of(k_.ArgsOf(i)[1])});
+Word Atomic(SpirvPrinter& p, const Inst& i) {
+  const Type& t = p.k.TypeOf(i.result);
+  const Word scope = p.k.views[i.view].space == Space::kShared ? kWorkgroupScope : kDeviceScope;
+  return p.m.AddValue(kAtomics[i.aux][IsSigned(t.elem) ? 0 : 1], p.TypeOf(t),
+                      {Access(p, i), p.U32(scope), p.U32(0), p.Of(p.k.ArgsOf(i)[1])});
 }
 
-Word SpirvPrinter::Barrier(const Inst&) {
-  Add(Op::OpControlBarrier, {U32(kWorkgroupScope), U32(kWorkgroupScope),
-                             U32(kAcquireRelease | kUniformMemory | kWorkgroupMemory)});
+Word Barrier(SpirvPrinter& p, const Inst&) {
+  p.Add(Op::OpControlBarrier, {p.U32(kWorkgroupScope), p.U32(kWorkgroupScope),
+                               p.U32(kAcquireRelease | kUniformMemory | kWorkgroupMemory)});
   return 0;
 }
 
-Word SpirvPrinter::Subgroup(const Inst& i) {
-  const std::span<const Id> args = k_.ArgsOf(i);
-  const Type& t = k_.TypeOf(i.result);
-  const Word type = TypeOf(t), scope = U32(kSubgroupScope), value = Of(args[0]);
+Word Subgroup(SpirvPrinter& p, const Inst& i) {
+  const std::span<const Id> args = p.k.ArgsOf(i);
+  const Type& t = p.k.TypeOf(i.result);
+  const Word type = p.TypeOf(t), scope = p.U32(kSubgroupScope), value = p.Of(args[0]);
   switch (i.code) {
     case Code::kShuffle:
-      return m_.AddValue(Op::OpGroupNonUniformShuffle, type, {scope, value, Of(args[1])});
+      return p.m.AddValue(Op::OpGroupNonUniformShuffle, type, {scope, value, p.Of(args[1])});
     case Code::kShuffleXor:
-      return m_.AddValue(Op::OpGroupNonUniformShuffleXor, type, {scope, value, U32(i.aux)});
+      return p.m.AddValue(Op::OpGroupNonUniformShuffleXor, type, {scope, value, p.U32(i.aux)});
     case Code::kBallot:
-      return m_.AddValue(Op::OpGroupNonUniformBallot, type, {scope, value});
+      return p.m.AddValue(Op::OpGroupNonUniformBallot, type, {scope, value});
     default:
       break;
   }
   const auto how = i.code == Code::kSubgroupScan ? spv::GroupOperation::InclusiveScan
                                                  : spv::GroupOperation::Reduce;
   const Op op = kReductions[i.aux][IsFloat(t.elem) ? 0 : IsSigned(t.elem) ? 1 : 2];
-  return m_.AddValue(op, type, {scope, static_cast<Word>(how), value});
+  return p.m.AddValue(op, type, {scope, static_cast<Word>(how), value});
+}
+
+}  // namespace
+
+Word SpirvPrinter::PrintInst(const Inst& i) {
+  static constexpr CodeTable<Word (*)(SpirvPrinter&, const Inst&)> kOther = {
+      {Code::kLiteral, Literal},
+      {Code::kScalar, LoadScalar},
+      {Code::kBuiltin, LoadBuiltin},
+      {Code::kConvert, Convert},
+      {Code::kBitcast, Bitcast},
+      {Code::kPack, Composite},
+      {Code::kExtract, Composite},
+      {Code::kInsert, Composite},
+      {Code::kMulHigh, MulHigh},
+      {Code::kDot4, Dot4},
+      {Code::kLoad, Load},
+      {Code::kStore, Store},
+      {Code::kAtomic, Atomic},
+      {Code::kMatrixLoad, MatrixLoad},
+      {Code::kMatrixStore, MatrixStore},
+      {Code::kMatrixMulAdd, MatrixMulAdd},
+      {Code::kBarrier, Barrier},
+      {Code::kShuffle, Subgroup},
+      {Code::kShuffleXor, Subgroup},
+      {Code::kBallot, Subgroup},
+      {Code::kSubgroupReduce, Subgroup},
+      {Code::kSubgroupScan, Subgroup},
+  };
+  const auto other = kOther[i.code];
+  return other != nullptr ? other(*this, i) : Plain(*this, i);
 }
 
 }  // namespace forge::codegen

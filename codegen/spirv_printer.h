@@ -11,14 +11,17 @@
 
 namespace forge::codegen {
 
+using spv::Op;
+using Word = SpirvModule::Word;
+
 inline constexpr uint32_t kSubgroupScope = 3;
 // SPV_KHR_cooperative_matrix: newer than the headers that Forge builds with.
 inline constexpr auto kCooperativeMatrix = spv::Capability{6022};
-inline constexpr auto kOpTypeMatrix = spv::Op{4456}, kOpMatrixLoad = spv::Op{4457},
-                      kOpMatrixStore = spv::Op{4458}, kOpMatrixMulAdd = spv::Op{4459};
+inline constexpr auto kOpTypeMatrix = Op{4456}, kOpMatrixLoad = Op{4457}, kOpMatrixStore = Op{4458},
+                      kOpMatrixMulAdd = Op{4459};
 // SPV_NV_cooperative_matrix2.
 inline constexpr auto kMatrixElements = spv::Capability{5432};
-inline constexpr auto kOpMatrixPerElement = spv::Op{5369};
+inline constexpr auto kOpMatrixPerElement = Op{5369};
 
 constexpr spv::StorageClass StorageOf(Space s) {
   return s == Space::kGlobal   ? spv::StorageClass::StorageBuffer
@@ -26,14 +29,10 @@ constexpr spv::StorageClass StorageOf(Space s) {
                                : spv::StorageClass::Function;
 }
 
-class SpirvPrinter {
- public:
-  SpirvPrinter(const Kernel& k, const Caps& caps)
-      : k_(k), caps_(caps), needs_(NeedsOf(k)), m_(needs_.matrices) {}
+struct SpirvPrinter {
+  SpirvPrinter(const Kernel& kernel, const Caps& of_device)
+      : k(kernel), caps(of_device), needs(NeedsOf(k)), m(needs.matrices) {}
   std::vector<uint32_t> Print();
-
- private:
-  using Word = SpirvModule::Word;
 
   // Declarations.
   void DeclareFeatures();
@@ -47,61 +46,39 @@ class SpirvPrinter {
   Word TypeOf(const Type& t);
   Word ElementType(DType t);
   Word Pointer(spv::StorageClass s, Word type);
-  Word U32(uint32_t v) {
-    return m_.DeclareConstant(spv::Op::OpConstant, ElementType(DType::kU32), {v});
-  }
+  Word U32(uint32_t v) { return m.DeclareConstant(Op::OpConstant, ElementType(DType::kU32), {v}); }
   Word Constant(const Type& t, uint64_t bits);
 
-  // Instructions: each gives the id of its result, or 0.
-  Word Plain(const Inst& i);  // from the table
-  Word Literal(const Inst& i);
-  Word LoadScalar(const Inst& i);
-  Word LoadBuiltin(const Inst& i);
-  Word Convert(const Inst& i);
-  Word Bitcast(const Inst& i);
-  Word Composite(const Inst& i);
-  Word MulHigh(const Inst& i);
-  Word Dot4(const Inst& i);
-  Word Access(const Inst& i);  // a pointer to the element that a load or store names
-  // The operands of a load or store, and what follows them: in Vulkan's memory model only what says
-  // so is seen by other invocations after a barrier.
-  std::vector<Word> WithMemoryOperands(const Inst& i, std::vector<Word> words);
-  Word Load(const Inst& i);
-  Word Store(const Inst& i);
-  Word Atomic(const Inst& i);
-  Word Subgroup(const Inst& i);
-  Word MatrixLoad(const Inst& i);
-  Word MatrixStore(const Inst& i);
-  Word MatrixMulAdd(const Inst& i);
-  Word Barrier(const Inst& i);
+  // All but control: the id of the result, or 0.
+  Word PrintInst(const Inst& i);
 
   // Blocks. Control sets the ids of its results itself.
   void PrintBlock(BlockId b);  // all but what it yields
-  Word PrintIf(const Inst& i);
-  Word PrintLoop(const Inst& i);
-  Word PrintForElements(const Inst& i);
+  void PrintIf(const Inst& i);
+  void PrintLoop(const Inst& i);
+  void PrintForElements(const Inst& i);
   Word PrintElementFunction(const Inst& i, std::span<const Id> captured);
   void Enter(Word label);  // begins a SPIR-V block
-  void Branch(Word to) { Add(spv::Op::OpBranch, {to}); }
+  void Branch(Word to) { Add(Op::OpBranch, {to}); }
   void BranchIf(Word condition, Word yes, Word no) {
-    Add(spv::Op::OpBranchConditional, {condition, yes, no});
+    Add(Op::OpBranchConditional, {condition, yes, no});
   }
-  void Add(spv::Op op, SpirvModule::Words operands) { m_.Add(SpirvModule::kBody, op, operands); }
-  Word Of(Id v) const { return ids_[v]; }
+  void Add(Op op, SpirvModule::Words operands) { m.Add(SpirvModule::kBody, op, operands); }
+  Word Of(Id v) const { return ids[v]; }
   std::vector<Word> OfAll(std::span<const Id> v) const;
-  DType ElemOf(Id v) const { return k_.TypeOf(v).elem; }
-  Word TypeOf(Id v) { return TypeOf(k_.TypeOf(v)); }
+  DType ElemOf(Id v) const { return k.TypeOf(v).elem; }
+  Word TypeOf(Id v) { return TypeOf(k.TypeOf(v)); }
 
-  const Kernel& k_;
-  const Caps& caps_;
-  const Needs needs_;
-  SpirvModule m_;
-  std::vector<Word> ids_;             // of values
-  std::vector<Word> views_;           // variables
-  absl::flat_hash_set<Word> blocks_;  // struct types that have their decorations
-  std::map<Word, Word> inputs_;       // by built-in; in order, so that equal kernels print equally
-  Word scalars_ = 0;                  // the push constants' variable
-  Word here_ = 0;                     // label of the SPIR-V block that is being filled
+  const Kernel& k;
+  const Caps& caps;
+  const Needs needs;
+  SpirvModule m;
+  std::vector<Word> ids;             // of values
+  std::vector<Word> views;           // variables
+  absl::flat_hash_set<Word> blocks;  // struct types that have their decorations
+  std::map<Word, Word> inputs;       // by built-in; in order, so that equal kernels print equally
+  Word scalars = 0;                  // the push constants' variable
+  Word here = 0;                     // label of the SPIR-V block that is being filled
 };
 
 }  // namespace forge::codegen
