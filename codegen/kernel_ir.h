@@ -367,9 +367,6 @@ class Builder {
 absl::Status Verify(const Kernel& k, const Caps& caps);
 std::string ToText(const Kernel& k);
 uint64_t Hash(const Kernel& k);  // of what the printed program depends on; the name is left out
-uint64_t HashType(uint64_t seed, const Type& t);
-// Of what a kernel is to its device: subgroups, workgroup, how many scalars, views.
-uint64_t HashInterface(const Kernel& k);
 
 // ---- printers -----------------------------------------------------------------------------------
 

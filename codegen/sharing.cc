@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <optional>
-#include <tuple>
 
 #include "base/hash.h"
+#include "codegen/scalar.h"
 
 namespace forge::codegen {
 
@@ -18,6 +18,25 @@ struct Affine {
 
 namespace {
 
+uint64_t Mix(uint64_t h, std::initializer_list<uint64_t> values) {
+  for (const uint64_t v : values) h = HashMix(h, v);
+  return h;
+}
+
+uint64_t HashType(uint64_t seed, const Type& t) {
+  return Mix(seed, {static_cast<uint64_t>(t.elem), t.lanes, static_cast<uint64_t>(t.use),
+                    static_cast<uint64_t>(t.held_by), t.rows, t.cols});
+}
+
+// Of what a kernel is to its device: subgroups, workgroup, how many scalars, views.
+uint64_t HashInterface(const Kernel& k) {
+  uint64_t h = Mix(k.subgroup, {k.scalars.size(), k.workgroup[0], k.workgroup[1], k.workgroup[2]});
+  for (const View& v : k.views)
+    h = Mix(HashType(h, v.elem), {static_cast<uint64_t>(v.space), static_cast<uint64_t>(v.operand),
+                                  v.extent, v.reads, v.writes, v.aliased});
+  return h;
+}
+
 bool IsNumber(const Type& t) {
   return t.use == MatrixUse::kNone &&
          (t.elem == DType::kI32 || t.elem == DType::kU32 || t.elem == DType::kF32);
@@ -25,7 +44,7 @@ bool IsNumber(const Type& t) {
 
 // A kernel taken apart: what it does, and with which numbers.
 struct Structure {
-  uint64_t hash = 0;              // of all but the numbers
+  uint64_t hash = 0;              // of all but the numbers and the name
   std::vector<uint32_t> places;   // where literals that may as well be scalars are used: indices of
                                   // Kernel::operands
   std::vector<uint32_t> numbers;  // their bits
@@ -36,7 +55,7 @@ class StructureReader {
   explicit StructureReader(const Kernel& k)
       : k_(k), literals_(k.values.size()), order_(k.values.size()) {}
   Structure Read() {
-    out_.hash = HashText(k_.name, HashInterface(k_));
+    out_.hash = HashInterface(k_);
     for (const Block& b : k_.blocks)
       for (const Inst& i : b.insts)
         if (i.code == Code::kLiteral) literals_[i.result] = &i;
@@ -45,9 +64,7 @@ class StructureReader {
   }
 
  private:
-  void Add(std::initializer_list<uint64_t> words) {
-    for (const uint64_t w : words) out_.hash = HashMix(out_.hash, w);
-  }
+  void Add(std::initializer_list<uint64_t> words) { out_.hash = Mix(out_.hash, words); }
   void Add(const Type& t) { out_.hash = HashType(out_.hash, t); }
   void Define(Id v) {
     order_[v] = ++count_;
@@ -114,42 +131,19 @@ std::optional<Affine> Fit(std::span<const Numbers> all, size_t from, size_t to, 
   return number;
 }
 
-// Instructions at the front of a kernel.
-class Prologue {
- public:
-  explicit Prologue(Kernel& k) : k_(k) {}
-  ~Prologue() {
-    std::vector<Inst>& body = k_.blocks[0].insts;
-    body.insert(body.begin(), insts_.begin(), insts_.end());
+// Puts the instructions of `front`, which has no control, before those of `k`.
+void Prepend(Kernel& k, const Kernel& front) {
+  const auto first = static_cast<Id>(k.values.size());
+  std::vector<Inst> insts = front.blocks[0].insts;
+  for (Inst& i : insts) {
+    i.args = static_cast<uint32_t>(i.args + k.operands.size());
+    i.result += first;
   }
-  Prologue(const Prologue&) = delete;
-  Id Add(Inst i, const Type& type, const std::vector<Id>& args) {
-    i.args = static_cast<uint32_t>(k_.operands.size());
-    i.arg_count = static_cast<uint32_t>(args.size());
-    k_.operands.insert(k_.operands.end(), args.begin(), args.end());
-    i.result = static_cast<Id>(k_.values.size());
-    k_.values.push_back({.type = type, .uniform = Uniform::kGrid});
-    insts_.push_back(i);
-    return i.result;
-  }
-  Id Integer(uint32_t v) { return Add({.code = Code::kLiteral, .literal = v}, kI32, {}); }
-  Id Scalar(uint64_t n) { return Add({.code = Code::kScalar, .literal = n}, kI32, {}); }
-  // `n`, of which `scalar` is the scalar.
-  Id Value(const Affine& n, Id scalar) {
-    if (n.factor != 1) scalar = Add({.code = Code::kMul}, kI32, {scalar, Integer(n.factor)});
-    return n.offset == 0 ? scalar : Add({.code = Code::kAdd}, kI32, {scalar, Integer(n.offset)});
-  }
-  // An i32 as what stands for a literal of type `t`.
-  Id As(const Type& t, Id v) {
-    const Type one{t.elem};
-    if (t.elem != DType::kI32) v = Add({.code = Code::kBitcast}, one, {v});
-    return t.lanes == 1 ? v : Add({.code = Code::kPack}, t, std::vector<Id>(t.lanes, v));
-  }
-
- private:
-  Kernel& k_;
-  std::vector<Inst> insts_;
-};
+  for (const Id a : front.operands) k.operands.push_back(first + a);
+  k.values.insert(k.values.end(), front.values.begin(), front.values.end());
+  std::vector<Inst>& body = k.blocks[0].insts;
+  body.insert(body.begin(), insts.begin(), insts.end());
+}
 
 }  // namespace
 
@@ -184,20 +178,20 @@ class KernelSharing::Form {
   void Close() {
     if (closed_) return;
     closed_ = true;
-    Prologue prologue(kernel_);
-    std::vector<Id> scalars;
-    for (size_t s = 0; s < scalars_.size(); ++s)
-      scalars.push_back(prologue.Scalar(own_scalars_ + s));
-    std::map<std::tuple<uint32_t, uint32_t, uint32_t, DType, uint8_t>, Id> made;
+    Kernel front;
+    Builder b(front);
+    for (size_t s = 0; s < scalars_.size(); ++s) b.ScalarAt(own_scalars_ + s);
+    const auto first = static_cast<Id>(kernel_.values.size());
     for (size_t p = 0; p < places_.size(); ++p) {
       const Affine& n = numbers_[p];
       if (n.factor == 0) continue;
+      const Val scalar = b.ScalarAt(own_scalars_ + n.scalar);
+      const Val product = b.Emit(Code::kMul, kI32, {scalar, b.Bits(kI32, n.factor)});
+      const Val number = b.Emit(Code::kAdd, kI32, {product, b.Bits(kI32, n.offset)});
       const Type t = TypeAt(p);
-      const auto [at, is_new] =
-          made.try_emplace({n.scalar, n.factor, n.offset, t.elem, t.lanes}, Id{});
-      if (is_new) at->second = prologue.As(t, prologue.Value(n, scalars[n.scalar]));
-      kernel_.operands[places_[p]] = at->second;
+      kernel_.operands[places_[p]] = first + splat(bitcast(number, t.elem), t.lanes).id;
     }
+    Prepend(kernel_, front);
   }
 
   // Puts the one kernel in the place of one whose numbers the form has taken.
@@ -265,11 +259,18 @@ class KernelSharing::Form {
   std::vector<uint32_t> scalars_;  // the place whose number each is
 };
 
+uint64_t Hash(const Kernel& k) {
+  const Structure s = StructureReader(k).Read();
+  uint64_t h = s.hash;
+  for (const uint32_t n : s.numbers) h = HashMix(h, n);
+  return h;
+}
+
 void KernelSharing::Share(std::span<Kernel* const> kernels) {
   std::vector<std::pair<Structure, std::shared_ptr<Form>>> taken;
   for (const Kernel* k : kernels) {
     Structure s = StructureReader(*k).Read();
-    std::vector<std::shared_ptr<Form>>& forms = forms_[s.hash];
+    std::vector<std::shared_ptr<Form>>& forms = forms_[HashText(k->name, s.hash)];
     std::shared_ptr<Form> form;
     for (size_t f = 0; f < forms.size() && !form; ++f)
       if (forms[f]->Takes(s.numbers, max_scalars_)) form = forms[f];
