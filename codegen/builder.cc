@@ -67,10 +67,15 @@ Id Builder::State::Append(Inst i, const Type& type, std::span<const Val> args, u
   return i.result;
 }
 
-void Builder::State::AppendEffect(Inst i, std::span<const Val> args) {
+Vals Builder::State::Close(Inst i, std::span<const Val> args, std::span<const Val> like) {
   SetArgs(i, args);
-  i.result_count = 0;
+  i.result = static_cast<Id>(k.values.size());
+  i.result_count = static_cast<uint16_t>(like.size());
+  Vals out;
+  for (Val v : like) out.push_back({&b, NewValue(v.type(), level())});
   k.blocks[open.back().block].insts.push_back(i);
+  PropagateUniform(k, i);
+  return out;
 }
 
 uint32_t Builder::State::OutermostLevel(std::span<const Val> args) const {
@@ -101,7 +106,7 @@ void Builder::Finish() {
 
 // ---- values -------------------------------------------------------------------------------------
 
-Builder::Builder(Kernel& k) : k_(k), state_(std::make_shared<State>(k)) {
+Builder::Builder(Kernel& k) : k_(k), state_(std::make_shared<State>(*this)) {
   FORGE_CHECK(k.blocks.empty());
   state_->Enter(state_->NewBlocks(1), false);
 }
@@ -136,9 +141,9 @@ Val Builder::Builtin(BuiltinKind which) {
 
 Val Builder::Add(const Inst& i, const Type& type, absl::Span<const Val> args) {
   State& s = *state_;
-  if (Info(i.code).effect == Effect::kPure) return s.AddPure(*this, i, type, args);
+  if (Info(i.code).effect == Effect::kPure) return s.AddPure(i, type, args);
   if (IsSilent(i.code)) {
-    s.AppendEffect(i, args);
+    s.Close(i, args);
     return {};
   }
   if (i.code == Code::kLoad) {
@@ -149,14 +154,13 @@ Val Builder::Add(const Inst& i, const Type& type, absl::Span<const Val> args) {
   return {this, s.Append(i, type, args, s.level())};
 }
 
-Val Builder::State::AddPure(Builder& b, const Inst& i, const Type& type,
-                            std::span<const Val> list) {
+Val Builder::State::AddPure(const Inst& i, const Type& type, std::span<const Val> list) {
   absl::InlinedVector<Val, 4> args(list.begin(), list.end());
   auto literal = [&](Val v) { return LiteralOf(v).has_value(); };
   // Literals stand right, so that rules look there only.
   if (Commutes(i.code) && literal(args[0]) && !literal(args[1])) std::swap(args[0], args[1]);
   if (Commutes(i.code) && !literal(args[1]) && args[1].id < args[0].id) std::swap(args[0], args[1]);
-  if (Val v = Simplify(b, i, type, args)) return v;
+  if (Val v = Simplify(i, type, args)) return v;
   if (i.code == Code::kPack && args.size() == 1) args.assign(type.lanes, list[0]);
   return {&b, Share(i, type, args, args.empty() ? 0 : OutermostLevel(args))};
 }

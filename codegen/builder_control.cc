@@ -34,7 +34,7 @@ void Builder::State::Enter(BlockId block, bool loop) {
 }
 
 void Builder::State::Leave(std::span<const Val> yields) {
-  AppendEffect({.code = Code::kYield}, yields);
+  Close({.code = Code::kYield}, yields);
   open.pop_back();
 }
 
@@ -45,7 +45,7 @@ Vals Builder::State::Fill(BlockId block, bool loop, absl::FunctionRef<Vals()> bo
   return yields;
 }
 
-Val Builder::State::Argument(Builder& b, BlockId block, const Type& type, Uniform uniform) {
+Val Builder::State::Argument(BlockId block, const Type& type, Uniform uniform) {
   const Id id = NewValue(type, level());
   k.values[id].uniform = uniform;
   k.blocks[block].arguments.push_back(id);
@@ -53,21 +53,9 @@ Val Builder::State::Argument(Builder& b, BlockId block, const Type& type, Unifor
 }
 
 // Their uniformity is corrected when the loop is closed.
-Vals Builder::State::Arguments(Builder& b, BlockId block, std::span<const Val> like) {
+Vals Builder::State::Arguments(BlockId block, std::span<const Val> like) {
   Vals out;
-  for (Val v : like) out.push_back(Argument(b, block, v.type(), v.uniform()));
-  return out;
-}
-
-Vals Builder::State::Close(Builder& b, Inst control, std::span<const Val> args,
-                           std::span<const Val> like) {
-  SetArgs(control, args);
-  control.result = static_cast<Id>(k.values.size());
-  control.result_count = static_cast<uint16_t>(like.size());
-  Vals out;
-  for (Val v : like) out.push_back({&b, NewValue(v.type(), level())});
-  k.blocks[open.back().block].insts.push_back(control);
-  PropagateUniform(k, control);
+  for (Val v : like) out.push_back(Argument(block, v.type(), v.uniform()));
   return out;
 }
 
@@ -79,7 +67,7 @@ Vals Builder::If(Val condition, absl::FunctionRef<Vals()> yes, absl::FunctionRef
   const Vals b = s.Fill(blocks + 1, false, no);
   CheckLike(a, b);
   const Inst i{.code = Code::kIf, .block_count = 2, .block = blocks};
-  return s.Close(*this, i, {&condition, 1}, a);
+  return s.Close(i, {&condition, 1}, a);
 }
 
 void Builder::If(Val condition, absl::FunctionRef<void()> yes) {
@@ -109,14 +97,14 @@ Vals Builder::For(const Range& r, Vals carried, absl::FunctionRef<Vals(Val, Vals
   }
   const BlockId block = s.NewBlocks(1);
   const Vals next = s.Fill(block, true, [&] {
-    const Val counter = s.Argument(*this, block, kI32, r.begin.uniform());
-    return body(counter, s.Arguments(*this, block, carried));
+    const Val counter = s.Argument(block, kI32, r.begin.uniform());
+    return body(counter, s.Arguments(block, carried));
   });
   CheckLike(next, carried);
   Vals args{r.begin, r.end, r.step};
   args.insert(args.end(), carried.begin(), carried.end());
   const uint8_t flags = r.unroll == Range::kNot ? kRolled : 0;
-  return s.Close(*this, {.code = Code::kFor, .aux = flags, .block_count = 1, .block = block}, args,
+  return s.Close({.code = Code::kFor, .aux = flags, .block_count = 1, .block = block}, args,
                  carried);
 }
 
@@ -138,26 +126,23 @@ Vals Builder::While(Vals carried, absl::FunctionRef<Val(Vals)> test,
                     absl::FunctionRef<Vals(Vals)> body) {
   State& s = *state_;
   const BlockId blocks = s.NewBlocks(2);
-  s.Fill(blocks, true, [&] { return Vals{test(s.Arguments(*this, blocks, carried))}; });
+  s.Fill(blocks, true, [&] { return Vals{test(s.Arguments(blocks, carried))}; });
   const Vals next =
-      s.Fill(blocks + 1, true, [&] { return body(s.Arguments(*this, blocks + 1, carried)); });
+      s.Fill(blocks + 1, true, [&] { return body(s.Arguments(blocks + 1, carried)); });
   CheckLike(next, carried);
-  return s.Close(*this, {.code = Code::kWhile, .block_count = 2, .block = blocks}, carried,
-                 carried);
+  return s.Close({.code = Code::kWhile, .block_count = 2, .block = blocks}, carried, carried);
 }
 
 void Builder::ForElements(Val matrix, absl::FunctionRef<void(Val, Val, Val)> body) {
   State& s = *state_;
   const BlockId block = s.NewBlocks(1);
-  const auto argument = [&](const Type& t) {
-    return s.Argument(*this, block, t, Uniform::kInvocation);
-  };
+  const auto argument = [&](const Type& t) { return s.Argument(block, t, Uniform::kInvocation); };
   s.Fill(block, true, [&] {
     const Val row = argument(kI32), column = argument(kI32);
     body(row, column, argument(Type{matrix.type().elem}));
     return Vals{};
   });
-  s.Close(*this, {.code = Code::kForElements, .block_count = 1, .block = block}, {&matrix, 1}, {});
+  s.Close({.code = Code::kForElements, .block_count = 1, .block = block}, {&matrix, 1}, {});
 }
 
 }  // namespace forge::codegen

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Index expressions: what the host can compute becomes one scalar, the rest arithmetic.
 #include <algorithm>
-#include <bit>
 
+#include "codegen/literal.h"
 #include "codegen/scalar.h"
 
 namespace forge::codegen {
@@ -68,7 +68,8 @@ struct IndexEmitter {
   Val FloorDiv(const ir::Dim& x, const ir::Dim& by) const {
     const Val a = Emit(x), c = Emit(by);
     if (x.min() >= 0) return QuotientOf(a, c);
-    if (const int shift = Log2(by); shift >= 0) return b.Emit(Code::kShr, kI32, {a, b.Int(shift)});
+    if (const int shift = Log2(b.LiteralOf(c)); shift >= 0)
+      return b.Emit(Code::kShr, kI32, {a, b.Int(shift)});
     const Val q = b.Emit(Code::kDiv, kI32, {a, c});
     return q - select(a - q * c < 0.0, b.Int(1), 0.0);
   }
@@ -76,16 +77,9 @@ struct IndexEmitter {
   Val Mod(const ir::Dim& x, const ir::Dim& by) const {
     const Val a = Emit(x), c = Emit(by);
     if (x.min() >= 0) return RemainderOf(a, c);
-    if (Log2(by) >= 0) return a & b.Int(by.constant() - 1);
+    if (Log2(b.LiteralOf(c)) >= 0) return a & b.Int(by.constant() - 1);
     const Val r = a - b.Emit(Code::kDiv, kI32, {a, c}) * c;
     return r + select(r < 0.0, c, 0.0);
-  }
-
-  // log2 of a constant power of two, else -1.
-  static int Log2(const ir::Dim& d) {
-    if (!d.is_constant() || d.constant() <= 0) return -1;
-    const auto v = static_cast<uint64_t>(d.constant());
-    return std::has_single_bit(v) ? std::countr_zero(v) : -1;
   }
 };
 

@@ -25,7 +25,7 @@ struct Builder::State {
     uint32_t inst = UINT32_MAX;
   };
 
-  explicit State(Kernel& kernel) : k(kernel) {}
+  explicit State(Builder& builder) : b(builder), k(builder.kernel()) {}
 
   Id NewValue(const Type& type, uint32_t level);
   const Inst* DefOf(Id v) const;  // null: an argument or the result of control
@@ -36,14 +36,16 @@ struct Builder::State {
   void SetArgs(Inst& i, std::span<const Val> args);
   // Appends to the block open at `level`; the instruction's value gets its uniformity.
   Id Append(Inst i, const Type& type, std::span<const Val> args, uint32_t level);
-  void AppendEffect(Inst i, std::span<const Val> args);  // no value, innermost block
+  // Appends to the innermost block what has no value, or an If, For or While whose blocks are
+  // complete; its results have the types of `like`.
+  Vals Close(Inst i, std::span<const Val> args, std::span<const Val> like = {});
   // The value of an equal instruction in an open block, or a new one made as far out as may be.
   Id Share(Inst i, const Type& type, std::span<const Val> args, uint32_t level);
   uint32_t OutermostLevel(std::span<const Val> args) const;
-  Val AddPure(Builder& b, const Inst& i, const Type& type, std::span<const Val> list);
+  Val AddPure(const Inst& i, const Type& type, std::span<const Val> list);
 
   // What the pure `i` of `args` is equal to without it; nothing when it is needed.  (simplify.cc)
-  Val Simplify(Builder& b, const Inst& i, const Type& type, std::span<const Val> args) const;
+  Val Simplify(const Inst& i, const Type& type, std::span<const Val> args) const;
 
   // Control flow.
   BlockId NewBlocks(int n);
@@ -51,11 +53,10 @@ struct Builder::State {
   void Leave(std::span<const Val> yields);
   // All of a block; gives what it yields.
   Vals Fill(BlockId block, bool loop, absl::FunctionRef<Vals()> body);
-  // Appends an If, For or While whose blocks are complete; its results have the types of `like`.
-  Vals Close(Builder& b, Inst control, std::span<const Val> args, std::span<const Val> like);
-  Val Argument(Builder& b, BlockId block, const Type& type, Uniform uniform);
-  Vals Arguments(Builder& b, BlockId block, std::span<const Val> like);
+  Val Argument(BlockId block, const Type& type, Uniform uniform);
+  Vals Arguments(BlockId block, std::span<const Val> like);
 
+  Builder& b;
   Kernel& k;
   std::vector<Open> open;
   std::vector<Def> defs;  // by value

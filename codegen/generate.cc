@@ -19,8 +19,6 @@ bool WritesNothing(const Region& r) {
   return true;
 }
 
-Program Nothing() { return {.kernel = "nothing"}; }
-
 absl::StatusOr<Choice> FirstThatFits(const Region& r, std::span<const Schedule* const> schedules) {
   std::string refusals;
   for (const Schedule* s : schedules) {
@@ -46,12 +44,12 @@ absl::StatusOr<Choice> SimplestChoice(const Region& r) {
 }
 
 Program Generate(const Region& r, const Choice& choice) {
-  if (WritesNothing(r)) return Nothing();
+  if (WritesNothing(r)) return Program{.kernel = "nothing"};
   return choice.schedule->emit(r, choice.parameters.get());
 }
 
 absl::StatusOr<Program> Generate(const Region& r) {
-  if (WritesNothing(r)) return Nothing();
+  if (WritesNothing(r)) return Program{.kernel = "nothing"};
   FORGE_ASSIGN_OR_RETURN(const Choice choice, DefaultChoice(r));
   return Generate(r, choice);
 }

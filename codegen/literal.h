@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Literals as bits: zero-extended to 64, exactly as wide as their element.
 #pragma once
+#include <bit>
 #include <optional>
 #include <span>
 
@@ -18,6 +19,11 @@ uint64_t ToBits(DType t, double v);
 double FloatOf(DType t, uint64_t bits);     // any type; 64-bit integers round
 int64_t IntegerOf(DType t, uint64_t bits);  // integers and bool, sign-extended
 uint64_t Masked(DType t, uint64_t bits);    // the lowest BitWidth(t) of them
+
+// log2 of a positive power of two, else -1.
+constexpr int Log2(std::optional<uint64_t> bits) {
+  return bits && std::has_single_bit(*bits) ? std::countr_zero(*bits) : -1;
+}
 
 // One element of a pure instruction whose operands, all of type `arg` but for Select's condition
 // and shift amounts, are literals; nothing where it is not worth it or undefined.

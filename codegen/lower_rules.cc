@@ -5,6 +5,7 @@
 
 #include "codegen/literal.h"
 #include "codegen/scalar.h"
+#include "codegen/schedule.h"
 
 namespace forge::codegen {
 
@@ -51,17 +52,14 @@ Val Convert(const Caps& caps, Val x, const Type& to) {
   const Type& from = x.type();
   const auto kind = [](DType t) { return t == DType::kBool ? 0 : IsFloat(t) ? 1 : 2; };
   if (kind(from.elem) == kind(to.elem)) return {};
-  const auto wide = [](DType t) {
-    if (t == DType::kBool || BitWidth(t) >= 32) return t;
-    return IsFloat(t) ? DType::kF32 : IsSigned(t) ? DType::kI32 : DType::kU32;
-  };
   const auto converted = [&](Val from, const Type& to) {
     const Val v = Convert(caps, from, to);
     return v ? v : b.Convert(from, to.elem);
   };
-  if (wide(from.elem) != from.elem) return converted(b.Convert(x, wide(from.elem)), to);
-  if (wide(to.elem) != to.elem) {
-    Val v = converted(x, to.With(wide(to.elem)));
+  if (ComputeType(from.elem) != from.elem)
+    return converted(b.Convert(x, ComputeType(from.elem)), to);
+  if (ComputeType(to.elem) != to.elem) {
+    Val v = converted(x, to.With(ComputeType(to.elem)));
     if (IsFloat(from.elem)) {  // saturates twice
       const int bits = BitWidth(to.elem) - (IsSigned(to.elem) ? 1 : 0);
       v = min(max(v, IsSigned(to.elem) ? -std::ldexp(1.0, bits) : 0.0), std::ldexp(1.0, bits) - 1);

@@ -13,8 +13,9 @@ struct Wide {
 inline bool IsWide(const Type& t) { return t.elem == DType::kI64 || t.elem == DType::kU64; }
 // The view that stands for one of 64-bit integers: of u32x2 for one, of u32x4 for two or four.
 View HalvesView(View v);
-// Operations that have no form in halves: products' high parts, reductions over subgroups.
-bool HasHalves(const Kernel& k, const Inst& i);
+// Whether all operations have a form in halves: products' high parts and reductions over subgroups
+// do not.
+bool HasHalves(const Kernel& k);
 
 struct LowerRules {
   Builder& b;

@@ -213,10 +213,14 @@ void Store(uint16_t view, Val index, Wide value) {
 
 }  // namespace
 
-bool HasHalves(const Kernel& k, const Inst& i) {
-  return !IsOneOf(i.code,
-                  {Code::kMulHigh, Code::kAtomic, Code::kSubgroupReduce, Code::kSubgroupScan}) ||
-         !IsWide(k.TypeOf(i.result));
+bool HasHalves(const Kernel& k) {
+  for (const Block& block : k.blocks)
+    for (const Inst& i : block.insts)
+      if (IsOneOf(i.code,
+                  {Code::kMulHigh, Code::kAtomic, Code::kSubgroupReduce, Code::kSubgroupScan}) &&
+          IsWide(k.TypeOf(i.result)))
+        return false;
+  return true;
 }
 
 View HalvesView(View v) {

@@ -35,11 +35,6 @@ struct Facts {
   Val Bits(uint64_t v) const { return b.Bits(type, Masked(type.elem, v)); }
 };
 
-// log2 of a positive power of two, else -1.
-int Log2(std::optional<uint64_t> bits) {
-  return bits && std::has_single_bit(*bits) ? std::countr_zero(*bits) : -1;
-}
-
 Val Add(const Facts& f) {
   if (f.floats) return {};
   if (f.Is(0)) return f.x;
@@ -184,8 +179,7 @@ bool Foldable(Code c) {
 
 }  // namespace
 
-Val Builder::State::Simplify(Builder& b, const Inst& i, const Type& type,
-                             std::span<const Val> args) const {
+Val Builder::State::Simplify(const Inst& i, const Type& type, std::span<const Val> args) const {
   if (args.empty()) return {};
   absl::InlinedVector<uint64_t, 4> literals;
   for (Val a : args)

@@ -181,14 +181,6 @@ Fault Matrices(const Kernel& k, const Caps& caps) {
   return {};
 }
 
-// Can all 64-bit integers be halved?
-bool Splits(const Kernel& k) {
-  for (const Block& b : k.blocks)
-    for (const Inst& i : b.insts)
-      if (!HasHalves(k, i)) return false;
-  return true;
-}
-
 Fault Features(const Kernel& k, const Caps& caps) {
   const Needs n = NeedsOf(k);
   const struct {
@@ -199,7 +191,7 @@ Fault Features(const Kernel& k, const Caps& caps) {
       {"f64", n.f64, caps.f64},
       {"8-bit integers", n.i8, caps.i8},
       {"16-bit integers", n.i16, caps.i16},
-      {"64-bit integers", n.i64 && !Splits(k), caps.i64},
+      {"64-bit integers", n.i64 && !HasHalves(k), caps.i64},
       {"8-bit storage", n.storage8, caps.storage8},
       {"16-bit storage", n.storage16, caps.storage16},
       {"subgroups", n.subgroup_basic, caps.subgroup_size > 1},
