@@ -60,36 +60,31 @@ Fault Dot4(const Typed& t) {
                 "takes u32, u32 and the i32 or u32 that it gives");
 }
 
-Fault Memory(const Typed& t) {
-  if (t.i.view >= t.k.views.size()) return "there is no such view";
-  const View& v = t.k.views[t.i.view];
-  if (!t.Index(0)) return "the index is not an i32";
-  if (t.i.code == Code::kLoad) {
-    if (!v.reads) return "the view is not read";
-    return Unless(t.Out() == v.elem, "gives another type than the view's");
-  }
-  if (v.space == Space::kGlobal && !v.writes) return "the view is not written";
-  if (t.In(1) != v.elem) return "the value is not of the view's type";
-  if (t.i.code == Code::kStore) return {};
-  return Unless(t.i.aux <= static_cast<uint8_t>(AtomicKind::kExchange) && t.Out() == v.elem &&
-                    (v.elem == kI32 || v.elem == kU32) && v.space != Space::kPrivate,
-                "atomics are for i32 and u32 in global and shared memory");
-}
-
-Fault MatrixMemory(const Typed& t) {
-  if (t.i.view >= t.k.views.size()) return "there is no such view";
-  const View& v = t.k.views[t.i.view];
-  const bool load = t.i.code == Code::kMatrixLoad;
-  const Type& matrix = load ? t.Out() : t.In(2);
-  if (!t.Index(0) || !t.Index(1)) return "index and stride are not i32s";
+Fault MatrixMemory(const Typed& t, const View& v) {
+  const Type& matrix = t.i.code == Code::kMatrixLoad ? t.Out() : t.In(2);
+  if (!t.Index(1)) return "the stride is not an i32";
   for (size_t n = 0; n < 2; ++n)
     if (t.k.values[t.args[n]].uniform < Uniform::kSubgroup)
       return "index and stride may differ in the subgroup";
   if (!matrix.is_matrix() || matrix.elem != v.elem.elem)
     return "is not about a matrix of the view's elements";
-  if (v.space == Space::kPrivate) return "a subgroup shares no private memory";
-  if (load) return Unless(v.reads, "the view is not read");
-  return Unless(v.space != Space::kGlobal || v.writes, "the view is not written");
+  return Unless(v.space != Space::kPrivate, "a subgroup shares no private memory");
+}
+
+Fault Memory(const Typed& t) {
+  if (t.i.view >= t.k.views.size()) return "there is no such view";
+  const View& v = t.k.views[t.i.view];
+  const bool loads = IsOneOf(t.i.code, {Code::kLoad, Code::kMatrixLoad});
+  if (!t.Index(0)) return "the index is not an i32";
+  if (loads && !v.reads) return "the view is not read";
+  if (!loads && v.space == Space::kGlobal && !v.writes) return "the view is not written";
+  if (IsOneOf(t.i.code, {Code::kMatrixLoad, Code::kMatrixStore})) return MatrixMemory(t, v);
+  if (loads) return Unless(t.Out() == v.elem, "gives another type than the view's");
+  if (t.In(1) != v.elem) return "the value is not of the view's type";
+  if (t.i.code == Code::kStore) return {};
+  return Unless(t.i.aux <= static_cast<uint8_t>(AtomicKind::kExchange) && t.Out() == v.elem &&
+                    (v.elem == kI32 || v.elem == kU32) && v.space != Space::kPrivate,
+                "atomics are for i32 and u32 in global and shared memory");
 }
 
 Fault MatrixMulAdd(const Typed& t) {
@@ -139,14 +134,13 @@ Fault Own(const Typed& t) {
     case Code::kLoad:
     case Code::kStore:
     case Code::kAtomic:
+    case Code::kMatrixLoad:
+    case Code::kMatrixStore:
       return Memory(t);
     case Code::kShuffle:
       return Unless(t.In(0) == t.Out() && t.Index(1), "takes a value of its own type and an i32");
     case Code::kBallot:
       return Unless(t.In(0) == kBool && t.Out() == kU32.Lanes(4), "takes a bool and gives u32x4");
-    case Code::kMatrixLoad:
-    case Code::kMatrixStore:
-      return MatrixMemory(t);
     case Code::kMatrixMulAdd:
       return MatrixMulAdd(t);
     case Code::kIf:
