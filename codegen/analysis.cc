@@ -20,6 +20,36 @@ Uniform OfLoad(const View& v, Uniform index) {
   return v.writes ? Uniform::kInvocation : index;
 }
 
+// Of what a plain instruction (no If, For, While) makes of its operands.
+Uniform UniformOf(const Kernel& k, const Inst& i) {
+  Uniform least = Uniform::kGrid;
+  for (Id arg : k.ArgsOf(i)) least = std::min(least, k.values[arg].uniform);
+  switch (i.code) {
+    case Code::kBuiltin:
+      return OfBuiltin(static_cast<BuiltinKind>(i.aux));
+    case Code::kLoad:
+      return OfLoad(k.views[i.view], least);
+    case Code::kAtomic:
+    case Code::kSubgroupScan:
+    case Code::kMatrixLoad:
+    case Code::kMatrixMulAdd:
+      return Uniform::kInvocation;
+    case Code::kSubgroupReduce:
+    case Code::kBallot:
+      return Uniform::kSubgroup;  // subgroups may differ in size
+    case Code::kShuffle:          // a lane that all agree on, or a value that all have
+      return std::max(k.values[k.ArgsOf(i)[0]].uniform,
+                      std::min(k.values[k.ArgsOf(i)[1]].uniform, Uniform::kSubgroup));
+    default:
+      return least;
+  }
+}
+
+// Everything below `block`, whose arguments are known.
+void PropagateUniform(Kernel& k, BlockId block) {
+  for (const Inst& i : k.blocks[block].insts) PropagateUniform(k, i);
+}
+
 // Lowers each carried value to what is carried into the next iteration; says whether any fell.
 bool Lower(Kernel& k, std::span<const Id> carried, std::span<const Id> next) {
   bool fell = false;
@@ -137,44 +167,11 @@ Uniform UniformOfControl(const Kernel& k, const Inst& i) {
   return least;
 }
 
-Uniform UniformOf(const Kernel& k, const Inst& i) {
-  Uniform least = Uniform::kGrid;
-  for (Id arg : k.ArgsOf(i)) least = std::min(least, k.values[arg].uniform);
-  switch (i.code) {
-    case Code::kBuiltin:
-      return OfBuiltin(static_cast<BuiltinKind>(i.aux));
-    case Code::kLoad:
-      return OfLoad(k.views[i.view], least);
-    case Code::kAtomic:
-    case Code::kSubgroupScan:
-    case Code::kMatrixLoad:
-    case Code::kMatrixMulAdd:
-      return Uniform::kInvocation;
-    case Code::kSubgroupReduce:
-    case Code::kBallot:
-      return Uniform::kSubgroup;  // subgroups may differ in size
-    case Code::kShuffle:          // a lane that all agree on, or a value that all have
-      return std::max(k.values[k.ArgsOf(i)[0]].uniform,
-                      std::min(k.values[k.ArgsOf(i)[1]].uniform, Uniform::kSubgroup));
-    default:
-      return least;
-  }
-}
-
 void PropagateUniform(Kernel& k, const Inst& i) {
-  if (i.code == Code::kIf) PropagateIf(k, i);
-  if (IsOneOf(i.code, {Code::kFor, Code::kWhile})) PropagateLoop(k, i);
-  if (i.code == Code::kForElements) PropagateUniform(k, i.block);
-}
-
-void PropagateUniform(Kernel& k, BlockId block) {
-  for (const Inst& i : k.blocks[block].insts) {
-    if (Info(i.code).effect == Effect::kControl) {
-      PropagateUniform(k, i);
-    } else if (i.result_count == 1) {
-      k.values[i.result].uniform = UniformOf(k, i);
-    }
-  }
+  if (i.code == Code::kIf) return PropagateIf(k, i);
+  if (IsOneOf(i.code, {Code::kFor, Code::kWhile})) return PropagateLoop(k, i);
+  if (i.code == Code::kForElements) return PropagateUniform(k, i.block);
+  if (i.result_count == 1) k.values[i.result].uniform = UniformOf(k, i);
 }
 
 Captures CapturesOf(const Kernel& k, BlockId block) {

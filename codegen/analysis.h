@@ -7,15 +7,11 @@ namespace forge::codegen {
 
 // ---- who is sure to see the same value: one rule for an instruction, one walk for a block -------
 
-// The uniformity of what a plain instruction (no If, For, While) makes of its operands.
-Uniform UniformOf(const Kernel& k, const Inst& i);
 // How uniformly the body of an If, For or While runs: what decides is made already.
 Uniform UniformOfControl(const Kernel& k, const Inst& i);
-// Recomputes everything made below `block`, whose arguments are known. Loops are assumed uniform
-// and corrected until nothing changes.
-void PropagateUniform(Kernel& k, BlockId block);
-// The same for the results of one If, For or While and all within.
-void PropagateUniform(Kernel& k, const Inst& control);
+// Computes the uniformity of what `i` makes of its operands, and of all within where it is control:
+// loops are assumed uniform and corrected until nothing changes.
+void PropagateUniform(Kernel& k, const Inst& i);
 
 // ---- captures -----------------------------------------------------------------------------------
 

@@ -63,7 +63,7 @@ Id Builder::State::Append(Inst i, const Type& type, std::span<const Val> args, u
   i.result = NewValue(type, level);
   defs[i.result].inst = static_cast<uint32_t>(k.blocks[block].insts.size());
   k.blocks[block].insts.push_back(i);
-  k.values[i.result].uniform = UniformOf(k, i);
+  PropagateUniform(k, i);
   return i.result;
 }
 
