@@ -49,6 +49,14 @@ struct Elements::State {
       : b(builder), region(r), body(r.body()), storage(builder, launch, r) {}
 
   Val Index(const Dim& d) { return b.Index(d, at); }
+  // Does it differ between the lanes of the call in progress?
+  bool Varies(const auto& index) const { return lane != nullptr && DependsOn(index, lane); }
+  Dim AtLane(const Dim& d, int i) const { return d.Substitute({{lane, Dim(i)}}); }
+  Val EachLane(absl::FunctionRef<Val(int i)> f) {
+    Vals parts;
+    for (int i = 0; i < lanes; ++i) parts.push_back(f(i));
+    return b.Pack(parts[0].type().Lanes(lanes), parts);
+  }
   bool IsEmpty(const ir::Node& node, const IndexMap::Piece& piece) const {
     return !piece.value &&
            body.type(node.in[static_cast<size_t>(piece.operand)]).elements() == Dim(0);
@@ -124,7 +132,7 @@ struct Elements::State {
     for (IndexMap::Range w : piece.when) {
       if (Judge(w) == Truth::kNever) return std::nullopt;
       if (Judge(w) == Truth::kAlways) continue;
-      if (lane != nullptr && DependsOn(w.value, lane)) {
+      if (Varies(w.value)) {
         // A block of aligned lanes lies on one side of an aligned bound.
         std::optional<Dim> base = AlignedBase(w.value, lane, lanes);
         if (!base || w.low.divisor() % lanes != 0 || w.high.divisor() % lanes != 0) {
@@ -150,7 +158,7 @@ struct Elements::State {
     Dims index = piece.index;
     for (size_t i = 0; i < index.size(); ++i) {
       if (Inside(index[i], shape[i])) continue;
-      const Dim base = lane ? index[i].Substitute({{lane, Dim(0)}}) : index[i];
+      const Dim base = lane ? AtLane(index[i], 0) : index[i];
       Val safe = select(condition, Index(base), 0);
       index[i] = Coordinate(safe, LastIndex(shape[i]), base.divisor()) + (index[i] - base);
     }
@@ -159,21 +167,15 @@ struct Elements::State {
 
   // An index as an element of type `t`; a vector where it depends on the lane.
   Element Number(const Dim& value, DType t) {
-    Val number;
-    if (lane == nullptr || !DependsOn(value, lane)) {
-      number = Index(value);
-    } else {
-      Vals parts;
-      for (int i = 0; i < lanes; ++i) parts.push_back(Index(value.Substitute({{lane, Dim(i)}})));
-      number = b.Pack(parts[0].type().Lanes(lanes), parts);
-    }
+    const Val number =
+        Varies(value) ? EachLane([&](int i) { return Index(AtLane(value, i)); }) : Index(value);
     return {ConvertElement(number, DType::kI32, t), t};
   }
 
   // Gives the symbols that a gather reads their values. False when lanes read different indices.
   bool LoadIndices(const ir::Node& node, IndexMap& map) {
     for (const IndexMap::Load& l : map.loads) {
-      if (lane != nullptr && DependsOn(l.index, lane)) return false;
+      if (Varies(l.index)) return false;
       Element e = Eval(node.in[static_cast<size_t>(l.operand)], l.index);
       if (BitWidth(e.dtype) > 32)
         e.v = max(min(e.v, INT32_MAX), INT32_MIN);  // outside stays outside
@@ -225,14 +227,11 @@ struct Elements::State {
   Element Load(int operand, const ir::Type& type, const Dims& index) {
     const DType t = type.dtype();
     const Dim flat = Flatten(index, type.shape());
-    if (lane == nullptr || !DependsOn(flat, lane)) return {LoadOne(operand, t, flat), t};
+    if (!Varies(flat)) return {LoadOne(operand, t, flat), t};
     const std::optional<Dim> base = AlignedBase(flat, lane, lanes);
     if (base && HasVectors(t, lanes, region.caps()))
       return {storage.LoadVector(operand, t, Index(FloorDiv(*base, lanes)), lanes), t};
-    Vals parts;
-    for (int i = 0; i < lanes; ++i)
-      parts.push_back(LoadOne(operand, t, flat.Substitute({{lane, Dim(i)}})));
-    return {b.Pack(parts[0].type().Lanes(lanes), parts), t};
+    return {EachLane([&](int i) { return LoadOne(operand, t, AtLane(flat, i)); }), t};
   }
 
   // ---- writing ----------------------------------------------------------------------------------
@@ -246,7 +245,7 @@ struct Elements::State {
     if (base && HasVectors(t, lanes, region.caps()))
       return storage.StoreVector(operand, t, Index(FloorDiv(*base, lanes)), value);
     for (int i = 0; i < lanes; ++i)
-      storage.Store(operand, t, Index(flat.Substitute({{lane, Dim(i)}})), b.Extract(value, i));
+      storage.Store(operand, t, Index(AtLane(flat, i)), b.Extract(value, i));
   }
 
   // Everything that follows the anchor, of whose result `by` says which element it is.
