@@ -117,8 +117,11 @@ void SpirvPrinter::PrintLoop(const Inst& i) {
   for (uint32_t n = 0; n < i.result_count; ++n) ids[i.result + n] = Of(carried[counts ? n + 1 : n]);
 }
 
-// Takes a row, a column, an element and what `captured` is to the caller; gives the element.
-Word SpirvPrinter::PrintElementFunction(const Inst& i, std::span<const Id> captured) {
+// The body is a function: it takes a row, a column, an element and what it captures; it gives the
+// element.
+void SpirvPrinter::PrintForElements(const Inst& i) {
+  const std::vector<Id> captured = CapturesOf(k, i.block).values;
+  const std::vector<Word> outside = OfAll(captured);
   std::vector<Id> parameters = k.blocks[i.block].arguments;
   parameters.insert(parameters.end(), captured.begin(), captured.end());
   const Word element = TypeOf(parameters[2]);
@@ -126,7 +129,6 @@ Word SpirvPrinter::PrintElementFunction(const Inst& i, std::span<const Id> captu
   for (const Id p : parameters) signature.push_back(TypeOf(p));
   const Word type = m.DeclareType(Op::OpTypeFunction, signature), function = m.NewId();
   const Word caller = here;
-  const std::vector<Word> outside = OfAll(captured);
   m.AddFunction([&] {
     Add(Op::OpFunction, {element, function, 0, type});
     for (const Id p : parameters) ids[p] = m.AddValue(Op::OpFunctionParameter, TypeOf(p), {});
@@ -136,15 +138,9 @@ Word SpirvPrinter::PrintElementFunction(const Inst& i, std::span<const Id> captu
   });
   here = caller;
   for (size_t n = 0; n < captured.size(); ++n) ids[captured[n]] = outside[n];
-  return function;
-}
-
-void SpirvPrinter::PrintForElements(const Inst& i) {
-  const std::vector<Id> captured = CapturesOf(k, i.block).values;
-  const Word function = PrintElementFunction(i, captured);
   const Id matrix = k.ArgsOf(i)[0];
   std::vector<Word> words{Of(matrix), function};
-  for (const Id v : captured) words.push_back(Of(v));
+  words.insert(words.end(), outside.begin(), outside.end());
   m.AddValue(kOpMatrixPerElement, TypeOf(matrix), words);
 }
 

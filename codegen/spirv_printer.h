@@ -57,7 +57,6 @@ struct SpirvPrinter {
   void PrintIf(const Inst& i);
   void PrintLoop(const Inst& i);
   void PrintForElements(const Inst& i);
-  Word PrintElementFunction(const Inst& i, std::span<const Id> captured);
   void Enter(Word label);  // begins a SPIR-V block
   void Branch(Word to) { Add(Op::OpBranch, {to}); }
   void BranchIf(Word condition, Word yes, Word no) {
