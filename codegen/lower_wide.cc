@@ -92,13 +92,6 @@ Division Divide(Wide x, Wide y) {
   return {{out[0], out[1]}, {out[2], out[3]}};
 }
 
-Wide DivideSigned(Code code, Wide x, Wide y) {
-  const Val x_negative = Signed(x.hi) < 0, y_negative = Signed(y.hi) < 0;
-  const Division d = Divide(Select(x_negative, Neg(x), x), Select(y_negative, Neg(y), y));
-  if (code == Code::kRem) return Select(x_negative, Neg(d.remainder), d.remainder);
-  return Select(x_negative ^ y_negative, Neg(d.quotient), d.quotient);
-}
-
 // The same instruction of the low halves and of the high ones; what is whole takes part in both.
 Wide EachHalf(const Inst& i, const Type& type, std::span<const Wide> x) {
   Builder& b = *x[0].lo.b;
@@ -197,7 +190,7 @@ Wide Load(uint16_t view, Val index, int lanes) {
   return {b.Pack(kU32.Lanes(lanes), lo), b.Pack(kU32.Lanes(lanes), hi)};
 }
 
-void Store(uint16_t view, Val index, Wide value) {
+Wide Store(uint16_t view, Val index, Wide value) {
   Builder& b = *index.b;
   const int lanes = value.lo.type().lanes, each = lanes == 1 ? 1 : 2;
   for (int part = 0; part < lanes / each; ++part) {
@@ -209,7 +202,54 @@ void Store(uint16_t view, Val index, Wide value) {
     const Val at = lanes == 4 ? index * 2 + part : index;
     b.Store(view, at, b.Pack(kU32.Lanes(2 * each), words));
   }
+  return {};
 }
+
+// ---- the table ----------------------------------------------------------------------------------
+
+// What rules ask for: the instruction, its first two operands and whether the first is signed.
+struct Halved {
+  const LowerRules& rules;
+  const LowerRules::WideInst& w;
+  const std::span<const Wide> args;
+  const Wide x = args.empty() ? Wide{} : args[0], y = args.size() > 1 ? args[1] : Wide{};
+  const bool is_signed = IsSigned(w.from.elem);
+};
+
+Wide DivideEither(const Halved& h) {
+  const bool remainder = h.w.i.code == Code::kRem;
+  if (!h.is_signed) {
+    const Division d = Divide(h.x, h.y);
+    return remainder ? d.remainder : d.quotient;
+  }
+  const Val x_negative = Signed(h.x.hi) < 0, y_negative = Signed(h.y.hi) < 0;
+  const Division d = Divide(Select(x_negative, Neg(h.x), h.x), Select(y_negative, Neg(h.y), h.y));
+  if (remainder) return Select(x_negative, Neg(d.remainder), d.remainder);
+  return Select(x_negative ^ y_negative, Neg(d.quotient), d.quotient);
+}
+
+// The others are done to each half.
+constexpr CodeTable<Wide (*)(const Halved& h)> kHalves = {
+    {Code::kLiteral, [](const Halved& h) { return Literal(h.rules.b, h.w.type, h.w.i.literal); }},
+    {Code::kAdd, [](const Halved& h) { return Add(h.x, h.y); }},
+    {Code::kSub, [](const Halved& h) { return Sub(h.x, h.y); }},
+    {Code::kMul, [](const Halved& h) { return Mul(h.x, h.y); }},
+    {Code::kDiv, DivideEither},
+    {Code::kRem, DivideEither},
+    {Code::kMin, [](const Halved& h) { return Select(Lt(h.x, h.y, h.is_signed), h.x, h.y); }},
+    {Code::kMax, [](const Halved& h) { return Select(Lt(h.x, h.y, h.is_signed), h.y, h.x); }},
+    {Code::kShl, [](const Halved& h) { return Shl(h.x, h.y.lo); }},
+    {Code::kShr, [](const Halved& h) { return Shr(h.x, h.y.lo, h.is_signed); }},
+    {Code::kNeg, [](const Halved& h) { return Neg(h.x); }},
+    {Code::kAbs, [](const Halved& h) { return Select(Signed(h.x.hi) < 0, Neg(h.x), h.x); }},
+    {Code::kEq, [](const Halved& h) { return Wide{Eq(h.x, h.y), {}}; }},
+    {Code::kLt, [](const Halved& h) { return Wide{Lt(h.x, h.y, h.is_signed), {}}; }},
+    {Code::kLe, [](const Halved& h) { return Wide{~Lt(h.y, h.x, h.is_signed), {}}; }},
+    {Code::kConvert, [](const Halved& h) { return Convert(h.rules.caps, h.w, h.x); }},
+    {Code::kBitcast, [](const Halved& h) { return Bitcast(h.w.type, h.x); }},
+    {Code::kLoad, [](const Halved& h) { return Load(h.w.i.view, h.x.lo, h.w.type.lanes); }},
+    {Code::kStore, [](const Halved& h) { return Store(h.w.i.view, h.x.lo, h.y); }},
+};
 
 }  // namespace
 
@@ -231,51 +271,8 @@ View HalvesView(View v) {
 }
 
 Wide LowerRules::Apply(const WideInst& w, std::span<const Wide> x) const {
-  const Inst& i = w.i;
-  const bool is_signed = IsSigned(w.from.elem);
-  switch (i.code) {
-    case Code::kLiteral:
-      return Literal(b, w.type, i.literal);
-    case Code::kAdd:
-      return Add(x[0], x[1]);
-    case Code::kSub:
-      return Sub(x[0], x[1]);
-    case Code::kMul:
-      return Mul(x[0], x[1]);
-    case Code::kDiv:
-      return is_signed ? DivideSigned(i.code, x[0], x[1]) : Divide(x[0], x[1]).quotient;
-    case Code::kRem:
-      return is_signed ? DivideSigned(i.code, x[0], x[1]) : Divide(x[0], x[1]).remainder;
-    case Code::kMin:
-      return Select(Lt(x[0], x[1], is_signed), x[0], x[1]);
-    case Code::kMax:
-      return Select(Lt(x[0], x[1], is_signed), x[1], x[0]);
-    case Code::kShl:
-      return Shl(x[0], x[1].lo);
-    case Code::kShr:
-      return Shr(x[0], x[1].lo, is_signed);
-    case Code::kNeg:
-      return Neg(x[0]);
-    case Code::kAbs:
-      return Select(Signed(x[0].hi) < 0, Neg(x[0]), x[0]);
-    case Code::kEq:
-      return {Eq(x[0], x[1]), {}};
-    case Code::kLt:
-      return {Lt(x[0], x[1], is_signed), {}};
-    case Code::kLe:
-      return {~Lt(x[1], x[0], is_signed), {}};
-    case Code::kConvert:
-      return Convert(caps, w, x[0]);
-    case Code::kBitcast:
-      return Bitcast(w.type, x[0]);
-    case Code::kLoad:
-      return Load(i.view, x[0].lo, w.type.lanes);
-    case Code::kStore:
-      Store(i.view, x[0].lo, x[1]);
-      return {};
-    default:
-      return EachHalf(i, w.type, x);
-  }
+  const auto rule = kHalves[w.i.code];
+  return rule != nullptr ? rule({*this, w, x}) : EachHalf(w.i, w.type, x);
 }
 
 }  // namespace forge::codegen
