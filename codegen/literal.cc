@@ -101,23 +101,6 @@ std::optional<uint64_t> FoldIntegers(Code code, T a, T b) {
   return fold != nullptr ? std::optional<uint64_t>(fold(a, b)) : std::nullopt;
 }
 
-std::optional<uint64_t> FoldArithmetic(const Folding& f, std::span<const uint64_t> bits) {
-  const bool compares = Info(f.code).rule == TypeRule::kCompare;
-  if (f.arg == DType::kF32) return FoldFloats<float>(f, bits);
-  if (f.arg == DType::kF64 || (IsFloat(f.arg) && compares)) return FoldFloats<double>(f, bits);
-  if (IsFloat(f.arg) || (f.code == Code::kMulHigh && BitWidth(f.arg) != 32)) return std::nullopt;
-  const uint64_t a = bits[0], b = bits.size() > 1 ? bits[1] : 0;
-  if (IsOneOf(f.code, {Code::kShl, Code::kShr}) && b >= static_cast<uint64_t>(BitWidth(f.arg)))
-    return std::nullopt;
-  std::optional<uint64_t> made;
-  if (kBitFolds[f.code] != nullptr)
-    made = kBitFolds[f.code](a, b);
-  else
-    made = IsSigned(f.arg) ? FoldIntegers(f.code, IntegerOf(f.arg, a), IntegerOf(f.arg, b))
-                           : FoldIntegers(f.code, a, b);
-  return made ? std::optional(Masked(f.result, *made)) : std::nullopt;
-}
-
 }  // namespace
 
 uint64_t Masked(DType t, uint64_t bits) {
@@ -166,16 +149,23 @@ int64_t IntegerOf(DType t, uint64_t bits) {
 }
 
 std::optional<uint64_t> FoldLiterals(const Folding& f, std::span<const uint64_t> bits) {
-  switch (f.code) {
-    case Code::kSelect:
-      return bits[0] != 0 ? bits[1] : bits[2];
-    case Code::kConvert:
-      return FoldConvert(f.result, f.arg, bits[0]);
-    case Code::kBitcast:
-      return bits[0];
-    default:
-      return FoldArithmetic(f, bits);
-  }
+  if (f.code == Code::kSelect) return bits[0] != 0 ? bits[1] : bits[2];
+  if (f.code == Code::kConvert) return FoldConvert(f.result, f.arg, bits[0]);
+  if (f.code == Code::kBitcast) return bits[0];
+  const bool compares = Info(f.code).rule == TypeRule::kCompare;
+  if (f.arg == DType::kF32) return FoldFloats<float>(f, bits);
+  if (f.arg == DType::kF64 || (IsFloat(f.arg) && compares)) return FoldFloats<double>(f, bits);
+  if (IsFloat(f.arg) || (f.code == Code::kMulHigh && BitWidth(f.arg) != 32)) return std::nullopt;
+  const uint64_t a = bits[0], b = bits.size() > 1 ? bits[1] : 0;
+  if (IsOneOf(f.code, {Code::kShl, Code::kShr}) && b >= static_cast<uint64_t>(BitWidth(f.arg)))
+    return std::nullopt;
+  std::optional<uint64_t> made;
+  if (kBitFolds[f.code] != nullptr)
+    made = kBitFolds[f.code](a, b);
+  else
+    made = IsSigned(f.arg) ? FoldIntegers(f.code, IntegerOf(f.arg, a), IntegerOf(f.arg, b))
+                           : FoldIntegers(f.code, a, b);
+  return made ? std::optional(Masked(f.result, *made)) : std::nullopt;
 }
 
 }  // namespace forge::codegen
