@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // If, For, While and ForElements: blocks are opened, filled by callbacks and closed by what they
 // yield.
-#include "codegen/analysis.h"
 #include "codegen/builder_state.h"
 #include "codegen/literal.h"
 #include "codegen/scalar.h"

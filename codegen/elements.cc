@@ -57,10 +57,6 @@ struct Elements::State {
     for (int i = 0; i < lanes; ++i) parts.push_back(f(i));
     return b.Pack(parts[0].type().Lanes(lanes), parts);
   }
-  bool IsEmpty(const ir::Node& node, const IndexMap::Piece& piece) const {
-    return !piece.value &&
-           body.type(node.in[static_cast<size_t>(piece.operand)]).elements() == Dim(0);
-  }
 
   // Equal facts of a value give one symbol, so that equal indices have equal forms.
   Dim Coordinate(Val v, int64_t max, int64_t divisor) {
@@ -197,7 +193,9 @@ struct Elements::State {
     std::vector<Part> parts;
     bool complete = false;
     for (const IndexMap::Piece& piece : map.pieces) {
-      if (IsEmpty(node, piece)) continue;
+      if (!piece.value &&
+          body.type(node.in[static_cast<size_t>(piece.operand)]).elements() == Dim(0))
+        continue;
       bool split = false;
       const std::optional<Val> condition = Condition(piece, split);
       if (split) return EvalEachLane(value, index);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The walk: blocks in order, regions with carried values become phis.
-#include "codegen/analysis.h"
 #include "codegen/spirv_printer.h"
 
 namespace forge::codegen {

@@ -20,7 +20,6 @@ bool InWords(DType t, const Caps& caps) {
 }
 
 Val U32(Val like, uint32_t bits) { return like.b->Bits(kU32.Lanes(like.type().lanes), bits); }
-Val F32(Val like, double v) { return like.b->Literal(kF32.Lanes(like.type().lanes), v); }
 
 constexpr uint32_t kMagnitude = 0x7fffffffu, kInfinity = 0x7f800000u;
 constexpr uint32_t kSmallestNormalF16 = 0x38800000u;  // 2^-14 as f32
@@ -40,7 +39,7 @@ Val F16Bits(Val v) {
   Val magnitude = bits & U32(bits, kMagnitude);
   Val tiny = magnitude < U32(bits, kSmallestNormalF16);
   Val normal = (magnitude - U32(bits, 0x38000000u)) >> 13;
-  Val steps = select(tiny, bitcast(magnitude, DType::kF32), F32(v, 0)) * 0x1p24;
+  Val steps = select(tiny, bitcast(magnitude, DType::kF32), 0) * 0x1p24;
   Val finite = select(tiny, convert(steps, DType::kU32), normal);
   Val special = select(U32(bits, kInfinity) < magnitude, U32(bits, 0x7e00u), U32(bits, 0x7c00u));
   Val sign = (bits >> 16) & U32(bits, 0x8000u);
@@ -63,6 +62,23 @@ Val FloatToInt(Val v, DType to) {
   const double low = IsSigned(to) ? -std::ldexp(1.0, bits - 1) : 0;
   const double high = std::ldexp(1.0, IsSigned(to) ? bits - 1 : bits) - 1;
   return bitcast(min(max(convert(v, DType::kI32), low), high), ComputeType(to));
+}
+
+// From its bits in a u32.
+Val Decode(DType t, Val bits) {
+  if (t == DType::kBool) return bits != 0;
+  if (t == DType::kF16) return F16FromBits(bits);
+  if (t == DType::kBF16) return bitcast(bits << 16, DType::kF32);
+  return IsSigned(t) ? Wrap(t, bitcast(bits, DType::kI32)) : bits;
+}
+
+// To its bits in a u32.
+Val Encode(DType t, Val value) {
+  if (t == DType::kBool) return select(value, U32(value, 1), U32(value, 0));
+  if (t == DType::kF16) return F16Bits(RoundTo(t, value));
+  if (t == DType::kBF16) return bitcast(RoundTo(t, value), DType::kU32) >> 16;
+  Val whole = bitcast(value, DType::kU32);
+  return whole & U32(whole, (1u << BitWidth(t)) - 1);
 }
 
 }  // namespace
@@ -147,22 +163,6 @@ DType Storage::StoredType(DType t) const {
   const int bits = StoredBits(t);
   if (bits >= 32 || (t == DType::kF16 && caps_.f16)) return t;
   return bits == 8 ? DType::kU8 : DType::kU16;
-}
-
-Val Storage::Decode(DType t, Val bits) {
-  if (t == DType::kBool) return bits != 0;
-  if (t == DType::kF16) return F16FromBits(bits);
-  if (t == DType::kBF16) return bitcast(bits << 16, DType::kF32);
-  return IsSigned(t) ? Wrap(t, bitcast(bits, DType::kI32)) : bits;
-}
-
-Val Storage::Encode(DType t, Val value) {
-  const Type bits = value.type().With(DType::kU32);
-  if (t == DType::kBool) return select(value, b_.Literal(bits, 1), b_.Literal(bits, 0));
-  if (t == DType::kF16) return F16Bits(RoundTo(t, value));
-  if (t == DType::kBF16) return bitcast(RoundTo(t, value), DType::kU32) >> 16;
-  Val whole = bitcast(value, DType::kU32);
-  return whole & U32(whole, (1u << BitWidth(t)) - 1);
 }
 
 Val Storage::Load(int operand, DType t, Val index) {

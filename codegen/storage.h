@@ -27,8 +27,6 @@ class Storage {
  private:
   DType StoredType(DType t) const;
   uint16_t ViewOf(int operand, Type elem);
-  Val Decode(DType t, Val bits);   // from its bits in a u32
-  Val Encode(DType t, Val value);  // to its bits in a u32
 
   Builder& b_;
   Launch& launch_;
