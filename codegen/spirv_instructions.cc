@@ -172,12 +172,12 @@ Word Bitcast(SpirvPrinter& p, const Inst& i) {
 }
 
 Word Composite(SpirvPrinter& p, const Inst& i) {
-  const std::span<const Id> args = p.k.ArgsOf(i);
   const Word type = p.TypeOf(i.result);
-  if (i.code == Code::kPack) return p.m.AddValue(Op::OpCompositeConstruct, type, p.OfAll(args));
+  if (i.code == Code::kPack)
+    return p.m.AddValue(Op::OpCompositeConstruct, type, p.OfAll(p.k.ArgsOf(i)));
   if (i.code == Code::kExtract)
-    return p.m.AddValue(Op::OpCompositeExtract, type, {p.Of(args[0]), i.aux});
-  return p.m.AddValue(Op::OpCompositeInsert, type, {p.Of(args[1]), p.Of(args[0]), i.aux});
+    return p.m.AddValue(Op::OpCompositeExtract, type, {p.Arg(i, 0), i.aux});
+  return p.m.AddValue(Op::OpCompositeInsert, type, {p.Arg(i, 1), p.Arg(i, 0), i.aux});
 }
 
 Word MulHigh(SpirvPrinter& p, const Inst& i) {
@@ -189,13 +189,12 @@ Word MulHigh(SpirvPrinter& p, const Inst& i) {
 }
 
 Word Dot4(SpirvPrinter& p, const Inst& i) {
-  const std::span<const Id> args = p.k.ArgsOf(i);
   const Word type = p.TypeOf(i.result);
   const Word dot =
       p.m.AddValue(kDots[i.aux], type,
-                   {p.Of(args[0]), p.Of(args[1]),
+                   {p.Arg(i, 0), p.Arg(i, 1),
                     static_cast<Word>(spv::PackedVectorFormat::PackedVectorFormat4x8BitKHR)});
-  return p.m.AddValue(Op::OpIAdd, type, {dot, p.Of(args[2])});
+  return p.m.AddValue(Op::OpIAdd, type, {dot, p.Arg(i, 2)});
 }
 
 // ---- memory, subgroups --------------------------------------------------------------------------
@@ -203,7 +202,7 @@ Word Dot4(SpirvPrinter& p, const Inst& i) {
 // A pointer to the element that a load or store names.
 Word Access(SpirvPrinter& p, const Inst& i) {
   const View& v = p.k.views[i.view];
-  const Word index = p.Of(p.k.ArgsOf(i)[0]), type = p.TypeOf(v.elem);
+  const Word index = p.Arg(i, 0), type = p.TypeOf(v.elem);
   std::vector<Word> words{p.views[i.view], index};
   if (v.space == Space::kGlobal) words.insert(words.begin() + 1, p.U32(0));
   return p.m.AddValue(Op::OpAccessChain, p.Pointer(StorageOf(v.space), type), words);
@@ -227,7 +226,7 @@ Word Load(SpirvPrinter& p, const Inst& i) {
 }
 
 Word Store(SpirvPrinter& p, const Inst& i) {
-  p.Add(Op::OpStore, WithMemoryOperands(p, i, {Access(p, i), p.Of(p.k.ArgsOf(i)[1])}));
+  p.Add(Op::OpStore, WithMemoryOperands(p, i, {Access(p, i), p.Arg(i, 1)}));
   return 0;
 }
 
@@ -235,15 +234,13 @@ Word Store(SpirvPrinter& p, const Inst& i) {
 
 Word MatrixLoad(SpirvPrinter& p, const Inst& i) {
   const Word layout = i.aux & kColumnMajor ? kColumnMajorLayout : kRowMajor;
-  return p.m.AddValue(
-      kOpMatrixLoad, p.TypeOf(i.result),
-      WithMemoryOperands(p, i, {Access(p, i), p.U32(layout), p.Of(p.k.ArgsOf(i)[1])}));
+  return p.m.AddValue(kOpMatrixLoad, p.TypeOf(i.result),
+                      WithMemoryOperands(p, i, {Access(p, i), p.U32(layout), p.Arg(i, 1)}));
 }
 
 Word MatrixStore(SpirvPrinter& p, const Inst& i) {
-  const std::span<const Id> args = p.k.ArgsOf(i);
   p.Add(kOpMatrixStore,
-        WithMemoryOperands(p, i, {Access(p, i), p.Of(args[2]), p.U32(kRowMajor), p.Of(args[1])}));
+        WithMemoryOperands(p, i, {Access(p, i), p.Arg(i, 2), p.U32(kRowMajor), p.Arg(i, 1)}));
   return 0;
 }
 
@@ -264,7 +261,7 @@ Word Atomic(SpirvPrinter& p, const Inst& i) {
   const Type& t = p.k.TypeOf(i.result);
   const Word scope = p.k.views[i.view].space == Space::kShared ? kWorkgroupScope : kDeviceScope;
   return p.m.AddValue(kAtomics[i.aux][IsSigned(t.elem) ? 0 : 1], p.TypeOf(t),
-                      {Access(p, i), p.U32(scope), p.U32(0), p.Of(p.k.ArgsOf(i)[1])});
+                      {Access(p, i), p.U32(scope), p.U32(0), p.Arg(i, 1)});
 }
 
 Word Barrier(SpirvPrinter& p, const Inst&) {
@@ -274,12 +271,11 @@ Word Barrier(SpirvPrinter& p, const Inst&) {
 }
 
 Word Subgroup(SpirvPrinter& p, const Inst& i) {
-  const std::span<const Id> args = p.k.ArgsOf(i);
   const Type& t = p.k.TypeOf(i.result);
-  const Word type = p.TypeOf(t), scope = p.U32(kSubgroupScope), value = p.Of(args[0]);
+  const Word type = p.TypeOf(t), scope = p.U32(kSubgroupScope), value = p.Arg(i, 0);
   switch (i.code) {
     case Code::kShuffle:
-      return p.m.AddValue(Op::OpGroupNonUniformShuffle, type, {scope, value, p.Of(args[1])});
+      return p.m.AddValue(Op::OpGroupNonUniformShuffle, type, {scope, value, p.Arg(i, 1)});
     case Code::kShuffleXor:
       return p.m.AddValue(Op::OpGroupNonUniformShuffleXor, type, {scope, value, p.U32(i.aux)});
     case Code::kBallot:

@@ -64,6 +64,7 @@ struct SpirvPrinter {
   }
   void Add(Op op, SpirvModule::Words operands) { m.Add(SpirvModule::kBody, op, operands); }
   Word Of(Id v) const { return ids[v]; }
+  Word Arg(const Inst& i, size_t n) const { return Of(k.ArgsOf(i)[n]); }
   std::vector<Word> OfAll(std::span<const Id> v) const;
   DType ElemOf(Id v) const { return k.TypeOf(v).elem; }
   Word TypeOf(Id v) { return TypeOf(k.TypeOf(v)); }
