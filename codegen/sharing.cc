@@ -59,7 +59,12 @@ class StructureReader {
     for (const Block& b : k_.blocks)
       for (const Inst& i : b.insts)
         if (i.code == Code::kLiteral) literals_[i.result] = &i;
-    for (const Block& b : k_.blocks) ReadBlock(b);
+    for (const Block& b : k_.blocks) {
+      Add({b.arguments.size()});
+      for (const Id a : b.arguments) Define(a);
+      for (const Inst& i : b.insts)
+        if (i.code != Code::kLiteral) ReadInst(i);
+    }
     return std::move(out_);
   }
 
@@ -69,12 +74,6 @@ class StructureReader {
   void Define(Id v) {
     order_[v] = ++count_;
     Add(k_.values[v].type);
-  }
-  void ReadBlock(const Block& b) {
-    Add({b.arguments.size()});
-    for (const Id a : b.arguments) Define(a);
-    for (const Inst& i : b.insts)
-      if (i.code != Code::kLiteral) ReadInst(i);
   }
   void ReadInst(const Inst& i) {
     Add({static_cast<uint64_t>(i.code), i.aux, i.view, i.arg_count, i.result_count, i.block,
