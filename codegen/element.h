@@ -17,8 +17,7 @@ struct Element {
 inline Val LiteralOf(Builder& b, DType t, double x) {
   return b.Literal(Type{ComputeType(t)}, IsFloat(t) ? x : FloatOf(t, ToBits(t, x)));
 }
-inline Element LiteralElement(Builder& b, DType t, double x) { return {LiteralOf(b, t, x), t}; }
-inline Element Like(double x, const Element& e) { return LiteralElement(*e.v.b, e.dtype, x); }
+inline Element Like(double x, const Element& e) { return {LiteralOf(*e.v.b, e.dtype, x), e.dtype}; }
 
 #define FORGE_ELEMENT_BINARY(name, result, finish)                                     \
   inline Element name(const Element& a, const Element& b) { return {finish, result}; } \
