@@ -41,14 +41,9 @@ Id Builder::State::NewValue(const Type& type, uint32_t level) {
   return static_cast<Id>(k.values.size()) - 1;
 }
 
-const Inst* Builder::State::DefOf(Id v) const {
-  const Def& d = defs[v];
+const Inst* Builder::State::DefOf(Val v) const {
+  const Def& d = defs[v.id];
   return d.inst == UINT32_MAX ? nullptr : &k.blocks[d.block].insts[d.inst];
-}
-
-std::optional<uint64_t> Builder::State::LiteralOf(Val v) const {
-  const Inst* i = DefOf(v);
-  return i && i->code == Code::kLiteral ? std::optional(i->literal) : std::nullopt;
 }
 
 void Builder::State::SetArgs(Inst& i, std::span<const Val> args) {
@@ -120,7 +115,10 @@ void Builder::set_precise(bool precise) { state_->precise = precise; }
 
 Val Builder::Literal(Type t, double v) { return Bits(t, ToBits(t.elem, v)); }
 
-std::optional<uint64_t> Builder::LiteralOf(Val v) const { return state_->LiteralOf(v); }
+std::optional<uint64_t> Builder::LiteralOf(Val v) const {
+  const Inst* i = state_->DefOf(v);
+  return i && i->code == Code::kLiteral ? std::optional(i->literal) : std::nullopt;
+}
 
 Val Builder::Bits(Type t, uint64_t bits) {
   return Add({.code = Code::kLiteral, .literal = Masked(t.elem, bits)}, t, {});
@@ -156,7 +154,7 @@ Val Builder::Add(const Inst& i, const Type& type, absl::Span<const Val> args) {
 
 Val Builder::State::AddPure(const Inst& i, const Type& type, std::span<const Val> list) {
   absl::InlinedVector<Val, 4> args(list.begin(), list.end());
-  auto literal = [&](Val v) { return LiteralOf(v).has_value(); };
+  auto literal = [&](Val v) { return b.LiteralOf(v).has_value(); };
   // Literals stand right, so that rules look there only.
   if (Commutes(i.code) && literal(args[0]) && !literal(args[1])) std::swap(args[0], args[1]);
   if (Commutes(i.code) && !literal(args[1]) && args[1].id < args[0].id) std::swap(args[0], args[1]);

@@ -60,7 +60,7 @@ Vals Builder::State::Arguments(BlockId block, std::span<const Val> like) {
 
 Vals Builder::If(Val condition, absl::FunctionRef<Vals()> yes, absl::FunctionRef<Vals()> no) {
   State& s = *state_;
-  if (const auto known = s.LiteralOf(condition)) return *known ? yes() : no();
+  if (const auto known = LiteralOf(condition)) return *known ? yes() : no();
   const BlockId blocks = s.NewBlocks(2);
   const Vals a = s.Fill(blocks, false, yes);
   const Vals b = s.Fill(blocks + 1, false, no);
@@ -82,7 +82,7 @@ void Builder::If(Val condition, absl::FunctionRef<void()> yes) {
 Vals Builder::For(const Range& r, Vals carried, absl::FunctionRef<Vals(Val, Vals)> body) {
   State& s = *state_;
   if (r.begin.id == r.end.id) return carried;
-  const auto begin = s.LiteralOf(r.begin), end = s.LiteralOf(r.end), step = s.LiteralOf(r.step);
+  const auto begin = LiteralOf(r.begin), end = LiteralOf(r.end), step = LiteralOf(r.step);
   if (begin && end && step) {
     const int64_t from = IntegerOf(DType::kI32, *begin), to = IntegerOf(DType::kI32, *end);
     const int64_t by = IntegerOf(DType::kI32, *step);

@@ -28,9 +28,7 @@ struct Builder::State {
   explicit State(Builder& builder) : b(builder), k(builder.kernel()) {}
 
   Id NewValue(const Type& type, uint32_t level);
-  const Inst* DefOf(Id v) const;  // null: an argument or the result of control
-  const Inst* DefOf(Val v) const { return DefOf(v.id); }
-  std::optional<uint64_t> LiteralOf(Val v) const;
+  const Inst* DefOf(Val v) const;  // null: an argument or the result of control
   uint32_t level() const { return static_cast<uint32_t>(open.size()) - 1; }
 
   void SetArgs(Inst& i, std::span<const Val> args);

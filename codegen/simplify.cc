@@ -21,8 +21,8 @@ struct Facts {
   const Code code = i.code;
   const bool floats = IsFloat(type.elem);
   const Val x = args[0], y = args[args.size() > 1 ? 1 : 0];
-  const std::optional<uint64_t> lx = s.LiteralOf(x);
-  const std::optional<uint64_t> ly = args.size() > 1 ? s.LiteralOf(y) : std::nullopt;
+  const std::optional<uint64_t> lx = b.LiteralOf(x);
+  const std::optional<uint64_t> ly = args.size() > 1 ? b.LiteralOf(y) : std::nullopt;
   const std::optional<Inst> dx = s.DefOf(x) ? std::optional(*s.DefOf(x)) : std::nullopt;
 
   // Operand n of what made x.
@@ -31,7 +31,7 @@ struct Facts {
   bool Is(double v) const { return ly && *ly == ToBits(y.type().elem, v); }
   bool AllOnes() const { return ly && *ly == Masked(y.type().elem, ~uint64_t{0}); }
   // The literal right of the operation that made x.
-  std::optional<uint64_t> InnerLiteral() const { return s.LiteralOf(Inner(1)); }
+  std::optional<uint64_t> InnerLiteral() const { return b.LiteralOf(Inner(1)); }
   Val Bits(uint64_t v) const { return b.Bits(type, Masked(type.elem, v)); }
 };
 
@@ -183,7 +183,7 @@ Val Builder::State::Simplify(const Inst& i, const Type& type, std::span<const Va
   if (args.empty()) return {};
   absl::InlinedVector<uint64_t, 4> literals;
   for (Val a : args)
-    if (const auto l = LiteralOf(a)) literals.push_back(*l);
+    if (const auto l = b.LiteralOf(a)) literals.push_back(*l);
   if (literals.size() == args.size() && Foldable(i.code)) {
     const Folding f{i.code, type.elem, args[0].type().elem};
     if (const auto bits = FoldLiterals(f, literals)) return b.Bits(type, *bits);
