@@ -17,12 +17,8 @@ using ir::IndexMap;
 
 constexpr auto kScalars = ir::ScalarTable<Element>();
 
-enum class Truth : uint8_t { kNever, kAlways, kDepends };
-
-Truth Judge(const IndexMap::Range& w) {
-  if (w.value.min() >= w.low.max() && w.value.max() < w.high.min()) return Truth::kAlways;
-  if (w.value.max() < w.low.min() || w.value.min() >= w.high.max()) return Truth::kNever;
-  return Truth::kDepends;
+bool NeverHolds(const IndexMap::Range& w) {
+  return w.value.max() < w.low.min() || w.value.min() >= w.high.max();
 }
 
 bool Inside(const Dim& d, const Dim& extent) {
@@ -126,8 +122,8 @@ struct Elements::State {
   std::optional<Val> Condition(const IndexMap::Piece& piece, bool& split) {
     Val all;
     for (IndexMap::Range w : piece.when) {
-      if (Judge(w) == Truth::kNever) return std::nullopt;
-      if (Judge(w) == Truth::kAlways) continue;
+      if (AlwaysHolds(w)) continue;
+      if (NeverHolds(w)) return std::nullopt;
       if (Varies(w.value)) {
         // A block of aligned lanes lies on one side of an aligned bound.
         std::optional<Dim> base = AlignedBase(w.value, lane, lanes);

@@ -60,6 +60,10 @@ bool DependsOn(const Dims& index, const ir::SymbolRef& symbol) {
                      [&](const Dim& d) { return DependsOn(d, symbol); });
 }
 
+bool AlwaysHolds(const ir::IndexMap::Range& range) {
+  return range.value.min() >= range.low.max() && range.value.max() < range.high.min();
+}
+
 int64_t LastIndex(const Dim& extent) { return std::max<int64_t>(extent.max(), 1) - 1; }
 
 std::optional<Dim> AlignedBase(const Dim& d, const ir::SymbolRef& lane, int lanes) {

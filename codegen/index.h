@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic of indices: between the axes of a row-major tensor and the number of an element in it.
 #pragma once
-#include "ir/type.h"
+#include "ir/ops/op.h"
 
 namespace forge::codegen {
 
@@ -17,6 +17,7 @@ ir::Dims Substitute(const ir::Dims& index, const std::map<ir::SymbolRef, ir::Dim
 // Does the expression hold `symbol`?
 bool DependsOn(const ir::Dim& d, const ir::SymbolRef& symbol);
 bool DependsOn(const ir::Dims& index, const ir::SymbolRef& symbol);
+bool AlwaysHolds(const ir::IndexMap::Range& range);  // wherever the index is
 // The largest index of an axis of this extent; 0 where the axis is empty.
 int64_t LastIndex(const ir::Dim& extent);
 

@@ -69,12 +69,8 @@ absl::StatusOr<OneToOne> MapOf(const ir::Node& node, const ir::Function& body) {
   const Dims& out = body.type(node.first_out).shape();
   OneToOne r{.source = {}, .target = AsDims(AxesOf(out))};
   const ir::IndexMap map = node.op.def().map(node.op.self(), body.TypesOf(node.in), r.target);
-  const bool whole =
-      map.loads.empty() && map.pieces.size() == 1 && !map.pieces[0].value &&
-      std::all_of(map.pieces[0].when.begin(), map.pieces[0].when.end(),
-                  [](const ir::IndexMap::Range& w) {
-                    return w.value.min() >= w.low.max() && w.value.max() < w.high.min();
-                  });
+  const bool whole = map.loads.empty() && map.pieces.size() == 1 && !map.pieces[0].value &&
+                     std::all_of(map.pieces[0].when.begin(), map.pieces[0].when.end(), AlwaysHolds);
   if (!whole) return Unimplemented("{} after the anchor is no reshape", node.op.name());
   r.source = map.pieces[0].index;
   return r;
