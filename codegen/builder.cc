@@ -96,14 +96,15 @@ Id Builder::State::Share(Inst i, const Type& type, std::span<const Val> args, ui
 
 void Builder::Finish() {
   FORGE_CHECK(state_->open.size() == 1);
-  state_->Leave({});
+  state_->Close({.code = Code::kYield}, {});
+  state_->open.pop_back();
 }
 
 // ---- values -------------------------------------------------------------------------------------
 
 Builder::Builder(Kernel& k) : k_(k), state_(std::make_shared<State>(*this)) {
   FORGE_CHECK(k.blocks.empty());
-  state_->Enter(state_->NewBlocks(1), false);
+  state_->open.push_back({state_->NewBlocks(1), false, {}});
 }
 
 uint16_t Builder::AddView(View v) {

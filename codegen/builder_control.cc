@@ -26,21 +26,11 @@ BlockId Builder::State::NewBlocks(int n) {
   return static_cast<BlockId>(k.blocks.size()) - n;
 }
 
-void Builder::State::Enter(BlockId block, bool loop) {
-  Open& entered = open.emplace_back();
-  entered.block = block;
-  entered.loop = loop;
-}
-
-void Builder::State::Leave(std::span<const Val> yields) {
+Vals Builder::State::Fill(BlockId block, bool loop, absl::FunctionRef<Vals()> body) {
+  open.push_back({block, loop, {}});
+  Vals yields = body();
   Close({.code = Code::kYield}, yields);
   open.pop_back();
-}
-
-Vals Builder::State::Fill(BlockId block, bool loop, absl::FunctionRef<Vals()> body) {
-  Enter(block, loop);
-  Vals yields = body();
-  Leave(yields);
   return yields;
 }
 

@@ -47,9 +47,7 @@ struct Builder::State {
 
   // Control flow.
   BlockId NewBlocks(int n);
-  void Enter(BlockId block, bool loop);
-  void Leave(std::span<const Val> yields);
-  // All of a block; gives what it yields.
+  // All of a block: `body` gives what it yields.
   Vals Fill(BlockId block, bool loop, absl::FunctionRef<Vals()> body);
   Val Argument(BlockId block, const Type& type, Uniform uniform);
   Vals Arguments(BlockId block, std::span<const Val> like);
