@@ -213,8 +213,7 @@ struct Elements::State {
     if (shares_vectors && HasVectors(t, kLanes, region.caps()))
       for (int i = 0; i < kLanes; ++i)
         if ((flat - i).divisor() % kLanes == 0)
-          return b.Extract(
-              storage.LoadVector(operand, t, Index(FloorDiv(flat - i, kLanes)), kLanes), i);
+          return b.Extract(storage.Load(operand, t, Index(FloorDiv(flat - i, kLanes)), kLanes), i);
     return storage.Load(operand, t, Index(flat));
   }
 
@@ -224,7 +223,7 @@ struct Elements::State {
     if (!Varies(flat)) return {LoadOne(operand, t, flat), t};
     const std::optional<Dim> base = AlignedBase(flat, lane, lanes);
     if (base && HasVectors(t, lanes, region.caps()))
-      return {storage.LoadVector(operand, t, Index(FloorDiv(*base, lanes)), lanes), t};
+      return {storage.Load(operand, t, Index(FloorDiv(*base, lanes)), lanes), t};
     return {EachLane([&](int i) { return LoadOne(operand, t, AtLane(flat, i)); }), t};
   }
 
@@ -237,7 +236,7 @@ struct Elements::State {
     value = splat(value, lanes);
     const std::optional<Dim> base = AlignedBase(flat, lane, lanes);
     if (base && HasVectors(t, lanes, region.caps()))
-      return storage.StoreVector(operand, t, Index(FloorDiv(*base, lanes)), value);
+      return storage.Store(operand, t, Index(FloorDiv(*base, lanes)), value);
     for (int i = 0; i < lanes; ++i)
       storage.Store(operand, t, Index(AtLane(flat, i)), b.Extract(value, i));
   }
@@ -317,13 +316,12 @@ void Elements::Finish(const Dims& index, Val anchor_result, int lanes) {
 }
 
 Val Elements::LoadScratch(int i, Type elem, const Dim& index) {
-  return state_->storage.LoadVector(state_->region.operand_count() + i, elem.elem, Value(index),
-                                    elem.lanes);
+  return state_->storage.Load(state_->region.operand_count() + i, elem.elem, Value(index),
+                              elem.lanes);
 }
 
 void Elements::StoreScratch(int i, const Dim& index, Val value) {
-  state_->storage.StoreVector(state_->region.operand_count() + i, value.type().elem, Value(index),
-                              value);
+  state_->storage.Store(state_->region.operand_count() + i, value.type().elem, Value(index), value);
 }
 
 }  // namespace forge::codegen

@@ -165,15 +165,7 @@ DType Storage::StoredType(DType t) const {
   return bits == 8 ? DType::kU8 : DType::kU16;
 }
 
-Val Storage::Load(int operand, DType t, Val index) {
-  if (!InWords(t, caps_)) return LoadVector(operand, t, index, 1);
-  const int bits = StoredBits(t), shift = bits == 8 ? 2 : 1;
-  Val word = b_.Load(ViewOf(operand, kU32), index >> shift);
-  Val by = convert(index & b_.Int((1 << shift) - 1), DType::kU32) * bits;
-  return Decode(t, (word >> by) & U32(word, (1u << bits) - 1));
-}
-
-Val Storage::LoadVector(int operand, DType t, Val index, int lanes) {
+Val Storage::Load(int operand, DType t, Val index, int lanes) {
   const int bits = StoredBits(t);
   if (!InWords(t, caps_)) {
     const DType stored = StoredType(t);
@@ -182,6 +174,11 @@ Val Storage::LoadVector(int operand, DType t, Val index, int lanes) {
     return stored == DType::kF16 ? convert(v, DType::kF32) : Decode(t, convert(v, DType::kU32));
   }
   const int per_word = 32 / bits, words = lanes / per_word;
+  if (lanes == 1) {
+    Val word = b_.Load(ViewOf(operand, kU32), index >> Log2(per_word));
+    Val by = convert(index & b_.Int(per_word - 1), DType::kU32) * bits;
+    return Decode(t, (word >> by) & U32(word, (1u << bits) - 1));
+  }
   FORGE_CHECK(words >= 1);
   Val loaded = b_.Load(ViewOf(operand, kU32.Lanes(words)), index);
   Vals parts;
@@ -193,17 +190,6 @@ Val Storage::LoadVector(int operand, DType t, Val index, int lanes) {
 }
 
 void Storage::Store(int operand, DType t, Val index, Val value) {
-  if (!InWords(t, caps_)) return StoreVector(operand, t, index, value);
-  const int bits = StoredBits(t), shift = bits == 8 ? 2 : 1;
-  const uint16_t view = ViewOf(operand, kU32);
-  Val at = index >> shift;
-  Val by = convert(index & b_.Int((1 << shift) - 1), DType::kU32) * bits;
-  // Neighbours in the word belong to other invocations: neither step touches their bits.
-  b_.Atomic(AtomicKind::kAnd, view, at, ~(U32(by, (1u << bits) - 1) << by));
-  b_.Atomic(AtomicKind::kOr, view, at, Encode(t, value) << by);
-}
-
-void Storage::StoreVector(int operand, DType t, Val index, Val value) {
   const int lanes = value.type().lanes, bits = StoredBits(t);
   if (!InWords(t, caps_)) {
     const DType stored = StoredType(t);
@@ -213,6 +199,15 @@ void Storage::StoreVector(int operand, DType t, Val index, Val value) {
     return;
   }
   const int per_word = 32 / bits;
+  if (lanes == 1) {
+    const uint16_t view = ViewOf(operand, kU32);
+    Val at = index >> Log2(per_word);
+    Val by = convert(index & b_.Int(per_word - 1), DType::kU32) * bits;
+    // Neighbours in the word belong to other invocations: neither step touches their bits.
+    b_.Atomic(AtomicKind::kAnd, view, at, ~(U32(by, (1u << bits) - 1) << by));
+    b_.Atomic(AtomicKind::kOr, view, at, Encode(t, value) << by);
+    return;
+  }
   Val encoded = Encode(t, value);
   Vals words;
   for (int w = 0; w < lanes / per_word; ++w) {

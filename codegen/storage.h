@@ -17,12 +17,11 @@ bool HasVectors(DType t, int lanes, const Caps& caps);
 class Storage {
  public:
   Storage(Builder& b, Launch& launch, const Region& region);
-  // Element `index`, in ComputeType(t). `operand` counts as in Launch::operands.
-  Val Load(int operand, DType t, Val index);
+  // `lanes` elements from index * lanes on, in ComputeType(t): one, or a vector (see HasVectors).
+  // `operand` counts as in Launch::operands.
+  Val Load(int operand, DType t, Val index, int lanes = 1);
+  // As many as `value` has lanes.
   void Store(int operand, DType t, Val index, Val value);
-  // Elements index * lanes and following.
-  Val LoadVector(int operand, DType t, Val index, int lanes);
-  void StoreVector(int operand, DType t, Val index, Val value);
 
  private:
   DType StoredType(DType t) const;
