@@ -82,7 +82,17 @@ Vals Builder::For(const Range& r, Vals carried, absl::FunctionRef<Vals(Val, Vals
       for (int64_t i = from; i < to; i += by) carried = body(Int(i), std::move(carried));
       return carried;
     }
-    if (trips > kMostTrips) return ForMany(r, {from, trips, by}, std::move(carried), body);
+    if (trips > kMostTrips) {  // as few as it takes, each of several steps, and the rest
+      const int64_t each = (trips + kMostTrips - 1) / kMostTrips;
+      const Val whole = Int(from + trips / each * each * by);
+      carried = For({r.begin, whole, Int(by * each), Range::kNot}, std::move(carried),
+                    [&](Val i, Vals inner) {
+                      for (int64_t n = 0; n < each; ++n)
+                        inner = body(i + static_cast<double>(n * by), std::move(inner));
+                      return inner;
+                    });
+      return For({whole, r.end, r.step, r.unroll}, std::move(carried), body);
+    }
   }
   const BlockId block = s.NewBlocks(1);
   const Vals next = s.Fill(block, true, [&] {
@@ -95,20 +105,6 @@ Vals Builder::For(const Range& r, Vals carried, absl::FunctionRef<Vals(Val, Vals
   const uint8_t flags = r.unroll == Range::kNot ? kRolled : 0;
   return s.Close({.code = Code::kFor, .aux = flags, .block_count = 1, .block = block}, args,
                  carried);
-}
-
-// As few trips as it takes, each of several steps.
-Vals Builder::ForMany(const Range& r, const Trips& t, Vals carried,
-                      absl::FunctionRef<Vals(Val, Vals)> body) {
-  const int64_t each = (t.count + kMostTrips - 1) / kMostTrips;
-  const int64_t whole = t.from + t.count / each * each * t.by;
-  carried = For({r.begin, Int(whole), Int(t.by * each), Range::kNot}, std::move(carried),
-                [&](Val i, Vals inner) {
-                  for (int64_t n = 0; n < each; ++n)
-                    inner = body(i + static_cast<double>(n * t.by), std::move(inner));
-                  return inner;
-                });
-  return For({Int(whole), r.end, r.step, r.unroll}, std::move(carried), body);
 }
 
 Vals Builder::While(Vals carried, absl::FunctionRef<Val(Vals)> test,

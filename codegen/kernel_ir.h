@@ -353,11 +353,6 @@ class Builder {
   struct State;  // builder_state.h, for the builder's own sources
 
  private:
-  struct Trips {
-    int64_t from, count, by;
-  };
-  Vals ForMany(const Range& r, const Trips& t, Vals carried,
-               absl::FunctionRef<Vals(Val i, Vals carried)> body);
   Kernel& k_;
   std::shared_ptr<State> state_;
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the builder need not emit: rules from an instruction to an equal value. Floats keep every
 // bit, NaN, infinity and the sign of zero included. Literals of commuting operations stand right.
-#include <bit>
 #include <cmath>
 
 #include "codegen/builder_state.h"
