@@ -58,13 +58,6 @@ Val AttentionOperands::Score(Emission& m, const Dim& row, const Position& key, V
   return Where(counts, score, -std::numeric_limits<double>::infinity());
 }
 
-Dims AttentionOperands::Out(const Dim& batch, const Dim& row, const Dim& column) const {
-  Dims index = Unflatten(batch, outer);
-  index.push_back(row);
-  index.push_back(column);
-  return index;
-}
-
 std::optional<AttentionOperands> AttentionOf(const Region& r) {
   const auto* op = r.AnchorAs<ir::Attention>();
   if (op == nullptr) return std::nullopt;
@@ -105,6 +98,25 @@ void OnlineRows::Raise(size_t row, std::span<const Val> scores) {
   top(row) = highest;
   sum(row) = sum(row) * factor;
   for (size_t i = 0; i < values; ++i) value(row, i) = value(row, i) * factor;
+}
+
+void OnlineRows::Finish(Emission& m, const AttentionOperands& a, size_t row, const Place& to) {
+  // A row in which nothing counted is 0.
+  const Val divisor = select(sum(row) == 0.0, 1.0, sum(row));
+  IfInside(m.b, to.row.inside, [&] {
+    for (size_t i = 0; i < values; i += static_cast<size_t>(to.lanes)) {
+      const Position column = Guard(m, to.column + static_cast<int64_t>(i), a.width);
+      IfInside(m.b, column.inside, [&] {
+        Vals part;
+        for (int c = 0; c < to.lanes; ++c)
+          part.push_back(value(row, i + static_cast<size_t>(c)) / divisor);
+        Dims index = Unflatten(to.batch, a.outer);
+        index.push_back(to.row.at);
+        index.push_back(column.at + m.e.Lane(to.lanes));
+        m.e.Finish(index, Packed(part), to.lanes);
+      });
+    }
+  });
 }
 
 OnlineRows ForBlocks(Emission& m, const AttentionOperands& a, const KeyBlocks& blocks,

@@ -28,8 +28,6 @@ struct AttentionOperands {
   // A score, from the product of its row and key and from the mask's element, where there is one;
   // -inf for a key that the row does not see, or that lies outside.
   Val Score(Emission& m, const ir::Dim& row, const Position& key, Val product, Val mask) const;
-  // The place of a result.
-  ir::Dims Out(const ir::Dim& batch, const ir::Dim& row, const ir::Dim& column) const;
 };
 
 // nullopt: the region's anchor is no attention, or its rows' length is not known.
@@ -44,8 +42,14 @@ struct OnlineRows {
   Val& value(size_t row, size_t i) { return all[row * (values + 2) + 2 + i]; }
   // top(row) becomes the largest of it and `scores`, and what was summed is scaled to it.
   void Raise(size_t row, std::span<const Val> scores);
-  // What a row's sums are divided by: 1 where nothing counted, so that the row is 0.
-  Val Divisor(size_t row) { return select(sum(row) == 0.0, 1.0, sum(row)); }
+  // Hands a row's values over, the first of which belongs to a place of the result.
+  struct Place {
+    ir::Dim batch;
+    Position row;
+    ir::Dim column;
+    int lanes = 1;  // neighbours stored at once
+  };
+  void Finish(Emission& m, const AttentionOperands& a, size_t row, const Place& to);
 };
 
 // Where a workgroup or a subgroup meets keys: `count` rows from `row` on, in blocks of `size` keys.

@@ -90,7 +90,6 @@ class Tile {
   void StoreWeights(const Vals& weights);
   void Accumulate(OnlineRows& rows);
   void Block(const Dim& first, OnlineRows& rows);
-  void Finish(OnlineRows& rows, size_t r);
   Dim OwnRow(size_t r) const { return row_ * static_cast<int64_t>(own_rows_) + int64_t(r); }
   Dim OwnKey(size_t k) const { return column_ * static_cast<int64_t>(own_keys_) + int64_t(k); }
   Dim OwnColumn(size_t c) const {
@@ -213,16 +212,6 @@ void Tile::Block(const Dim& first, OnlineRows& rows) {
   b.Barrier();  // the next block overwrites this one
 }
 
-void Tile::Finish(OnlineRows& rows, size_t r) {
-  const Position at = Guard(m_, tile_ * t_.rows + OwnRow(r), a_.rows);
-  const Val divisor = rows.Divisor(r);
-  for (size_t c = 0; c < own_columns_; ++c) {
-    const Position to = Guard(m_, OwnColumn(c), a_.width);
-    auto store = [&] { m_.e.Finish(a_.Out(batch_, at.at, to.at), rows.value(r, c) / divisor); };
-    IfInside(m_.b, Both(at.inside, to.inside), store);
-  }
-}
-
 void Tile::Run(const Dim& at) {
   const Dims place = Unflatten(at, {a_.batch, tiles_.count()});
   batch_ = place[0], tile_ = place[1];
@@ -233,7 +222,8 @@ void Tile::Run(const Dim& at) {
   const KeyBlocks blocks{tile_ * t_.rows, t_.rows, t_.keys, own_rows_, own_columns_};
   OnlineRows rows = ForBlocks(m_, a_, blocks,
                               [&](const Dim& first, OnlineRows& so_far) { Block(first, so_far); });
-  for (size_t r = 0; r < own_rows_; ++r) Finish(rows, r);
+  for (size_t r = 0; r < own_rows_; ++r)
+    rows.Finish(m_, a_, r, {batch_, Guard(m_, tile_ * t_.rows + OwnRow(r), a_.rows), OwnColumn(0)});
 }
 
 Program Emit(const Region& r, const AttentionOperands& a, const AttentionShared& t) {

@@ -63,7 +63,6 @@ class Tile {
   std::vector<Vals> Scores(const Dim& first, const Position& mine);  // [row][key]
   std::vector<Vals> Mask(const Dim& first, const Position& mine);    // the same
   void Block(const Dim& first, OnlineRows& rows);
-  void Finish(OnlineRows& rows, size_t r);
 
   Emission& m_;
   const AttentionOperands& a_;
@@ -167,27 +166,13 @@ void Tile::Block(const Dim& first, OnlineRows& rows) {
     });
 }
 
-void Tile::Finish(OnlineRows& rows, size_t r) {
-  const Position& at = rows_[r];
-  const Val divisor = rows.Divisor(r);
-  const int lanes = LanesFor(a_.width);
-  auto store = [&] {
-    for (int64_t j = 0; j < a_.width; j += lanes) {
-      Vals part;
-      for (int64_t c = j; c < j + lanes; ++c)
-        part.push_back(rows.value(r, static_cast<size_t>(c)) / divisor);
-      m_.e.Finish(a_.Out(batch_, at.at, j + m_.e.Lane(lanes)), Packed(part), lanes);
-    }
-  };
-  IfInside(m_.b, at.inside, store);
-}
-
 void Tile::Run(const Dim& at) {
   Place(at);
   const KeyBlocks blocks{first_, tiles_.size, lanes_, own_, static_cast<size_t>(a_.width)};
   OnlineRows rows = ForBlocks(m_, a_, blocks,
                               [&](const Dim& first, OnlineRows& so_far) { Block(first, so_far); });
-  for (size_t r = 0; r < own_; ++r) Finish(rows, r);
+  for (size_t r = 0; r < own_; ++r)
+    rows.Finish(m_, a_, r, {batch_, rows_[r], 0, LanesFor(a_.width)});
 }
 
 Program Emit(const Region& r, const AttentionOperands& a, const AttentionShuffle& t) {
