@@ -4,19 +4,12 @@
 #include <algorithm>
 
 namespace forge::codegen {
-namespace {
-
-Launch NewLaunch(std::string name, std::array<uint32_t, 3> workgroup) {
-  Launch l;
-  l.kernel.name = std::move(name);
-  l.kernel.workgroup = workgroup;
-  return l;
-}
-
-}  // namespace
 
 Emission::Emission(const Region& r, std::string name, std::array<uint32_t, 3> workgroup)
-    : region(r), launch(NewLaunch(std::move(name), workgroup)), b(launch.kernel), e(b, r, launch) {}
+    : region(r),
+      launch{.kernel = {.name = std::move(name), .workgroup = workgroup}},
+      b(launch.kernel),
+      e(b, r, launch) {}
 
 Launch Emission::Take() && {
   b.Finish();

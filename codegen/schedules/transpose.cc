@@ -71,33 +71,29 @@ Verdict Fits(const Region& r, const TransposeBlocks& t) {
 
 Program Emit(const Region& r, const TransposeBlocks& t) {
   const auto axis = static_cast<size_t>(ReadAxis(r));
-  Emission m(r, fmt::format("transpose_{}x{}", t.depth, t.width * kLanes),
-             {static_cast<uint32_t>(t.workgroup), 1, 1});
-  m.e.ShareVectors();
   const Dims& shape = r.anchor_output().shape();
   // Invocations next to each other, then blocks along the axis that is read, then along the last.
-  Dims space;
-  for (size_t i = 0; i + 1 < shape.size(); ++i)
-    if (i != axis) space.push_back(shape[i]);
+  Dims space(shape.begin(), shape.end() - 1);
+  space.erase(space.begin() + static_cast<ptrdiff_t>(axis));
   const size_t outer = space.size();
   for (const Dim& d : {FloorDiv(shape.back(), kLanes * t.width * t.across),
                        FloorDiv(shape[axis], t.depth * t.along), Dim(t.across), Dim(t.along)})
     space.push_back(d);
-  m.Guarded(m.Invocations(ir::Product(space)), [&](const Dim& at) {
-    const Dims place = Unflatten(at, space);
+  const auto turn = [&](Emission& m, const Dims& place) {
+    m.e.ShareVectors();
     Dims index(place.begin(), place.begin() + static_cast<ptrdiff_t>(outer));
-    const Dim block = place[outer + 1] * t.along + place[outer + 3];
-    index.insert(index.begin() + static_cast<ptrdiff_t>(axis), block * t.depth);
+    const Dim top = (place[outer + 1] * t.along + place[outer + 3]) * t.depth;
     const Dim left = (place[outer] * t.across + place[outer + 2]) * t.width;
-    const Dim top = index[axis];
+    index.insert(index.begin() + static_cast<ptrdiff_t>(axis), top);
     index.emplace_back();
     for (int64_t i = 0; i < t.depth * t.width; ++i) {
       index[axis] = top + i / t.width;
       index.back() = (left + i % t.width) * kLanes + m.e.Lane(kLanes);
       m.e.Finish(index, {}, kLanes);
     }
-  });
-  return OneLaunch(std::move(m).Take());
+  };
+  return OneLaunch(ForPlaces(r, fmt::format("transpose_{}x{}", t.depth, t.width * kLanes),
+                             t.workgroup, space, turn));
 }
 
 }  // namespace
