@@ -74,12 +74,6 @@ class Tile {
   std::vector<Vals> q_;  // elements
 };
 
-Vals ElementsOf(const Vals& vectors) {
-  Vals out;
-  for (Val v : vectors) Unpack(v, out);
-  return out;
-}
-
 void Tile::Place(const Dim& at) {
   const Dims tile = Unflatten(at, {a_.batch, tiles_.count()});
   batch_ = tile[0];
@@ -88,7 +82,8 @@ void Tile::Place(const Dim& at) {
   for (size_t i = 0; i < own_; ++i) {
     const Dim row = first_ + static_cast<int64_t>(i) * lanes_ + lane_;
     rows_.push_back(Guard(m_, row, a_.rows));
-    q_.push_back(ElementsOf(LoadRow(Operand::kQ, rows_.back().at)));
+    Vals& elements = q_.emplace_back();
+    for (Val v : LoadRow(Operand::kQ, rows_.back().at)) Unpack(v, elements);
   }
 }
 
@@ -102,8 +97,11 @@ Vals Tile::LoadRow(Operand which, const Dim& i) {
 
 void Tile::ForEach(const Vals& held, int lane, absl::FunctionRef<void(size_t, Val)> f) {
   size_t i = 0;
-  for (Val mine : held)
-    for (Val x : ElementsOf({m_.b.Shuffle(mine, m_.b.Int(lane))})) f(i++, x);
+  for (Val mine : held) {
+    Vals elements;
+    Unpack(m_.b.Shuffle(mine, m_.b.Int(lane)), elements);
+    for (Val x : elements) f(i++, x);
+  }
 }
 
 // What a mask says of each row and key. Shuffles carry no bools.
@@ -119,9 +117,8 @@ std::vector<Vals> Tile::Mask(const Dim& first, const Position& mine) {
     return out;
   }
   for (size_t r = 0; r < own_; ++r)
-    for (int k = 0; k < lanes_; k += a_.lanes[Operand::kMask]) {
+    for (int k = 0, lanes = a_.lanes[Operand::kMask]; k < lanes_; k += lanes) {
       const Position key = Guard(m_, first + k, a_.keys);
-      const int lanes = a_.lanes[Operand::kMask];
       Unpack(a_.Load(m_, Operand::kMask, batch_, rows_[r].at, key.at, lanes), out[r]);
     }
   return out;

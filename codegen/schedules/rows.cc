@@ -110,7 +110,6 @@ const std::vector<Row::Held>& Row::HeldVectors() {
 }
 
 Vals Row::Fold(Vals start, absl::FunctionRef<Vals(const Vals&, Val)> f) {
-  Builder& b = m_.b;
   if (share_.held > 0) {
     for (const Held& h : HeldVectors()) {
       const Vals next = f(start, h.x);
@@ -119,7 +118,7 @@ Vals Row::Fold(Vals start, absl::FunctionRef<Vals(const Vals&, Val)> f) {
     }
     return start;
   }
-  return b.For(Vectors(), std::move(start), [&](Val i, const Vals& carried) {
+  return m_.b.For(Vectors(), std::move(start), [&](Val i, const Vals& carried) {
     const Dim vector = m_.e.Coordinate(i, LastIndex(VectorCount()));
     return f(carried, m_.e.At(0, Index(vector), lanes()));
   });
@@ -172,24 +171,19 @@ Row::Moments Row::MeanAndVariance() {
   return {mean, Combine(ReduceKind::kSum, mine[2] + off * off * mine[0]) / length()};
 }
 
-void Row::StoreVector(const Dim& vector, Val x, absl::FunctionRef<Val(Val x, Operands of)> f) {
-  const Dims index = Index(vector);
-  const auto operand = [&](int k) {
-    const ir::Type& type = m_.region.anchor_inputs()[static_cast<size_t>(k)];
-    return m_.e.At(k, BroadcastIndex(index, type.shape()), lanes());
-  };
-  m_.e.Finish(index, f(x ? x : operand(0), operand), lanes());
-}
-
 void Row::Store(absl::FunctionRef<Val(Val x, Operands of)> f) {
-  Builder& b = m_.b;
-  if (share_.held > 0) {
-    for (const Held& h : HeldVectors())
-      IfInside(b, h.at.inside, [&] { StoreVector(h.at.at, h.x, f); });
-    return;
-  }
-  b.For(Vectors(), {}, [&](Val i, const Vals&) {
-    StoreVector(m_.e.Coordinate(i, LastIndex(VectorCount())), {}, f);
+  const auto store = [&](const Dim& vector, Val x) {
+    const Dims index = Index(vector);
+    const auto operand = [&](int k) {
+      const ir::Type& type = m_.region.anchor_inputs()[static_cast<size_t>(k)];
+      return m_.e.At(k, BroadcastIndex(index, type.shape()), lanes());
+    };
+    m_.e.Finish(index, f(x ? x : operand(0), operand), lanes());
+  };
+  for (const Held& h : HeldVectors()) IfInside(m_.b, h.at.inside, [&] { store(h.at.at, h.x); });
+  if (share_.held > 0) return;
+  m_.b.For(Vectors(), {}, [&](Val i, const Vals&) {
+    store(m_.e.Coordinate(i, LastIndex(VectorCount())), {});
     return Vals{};
   });
 }

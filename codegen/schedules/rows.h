@@ -72,7 +72,6 @@ class Row {
   Val Literal(double v, int lanes);
   Val OverLanes(ReduceKind kind, Val v) const;  // those of elements of a row as one
   Val Combine(ReduceKind kind, Val mine);
-  void StoreVector(const ir::Dim& vector, Val x, absl::FunctionRef<Val(Val x, Operands of)> f);
   ir::Dim VectorCount() const { return FloorDiv(space_.length(), share_.along); }
   Builder::Range Vectors();  // those of this invocation
   ir::Dims Index(const ir::Dim& vector);
