@@ -27,12 +27,6 @@ Builder::Range RangeOf(Emission& m, const AttentionOperands& a, const KeyBlocks&
   return range;
 }
 
-OnlineRow StartRow(Builder& b, Type type, size_t values) {
-  const Val zero = b.Literal(type, 0);
-  // Not -inf, whose difference to itself is no number.
-  return {b.Literal(type, std::numeric_limits<float>::lowest()), zero, Vals(values, zero)};
-}
-
 }  // namespace
 
 Val AttentionOperands::Load(Emission& m, Operand which, const Dim& batch, const Dim& i,
@@ -49,20 +43,19 @@ Val AttentionOperands::Score(Emission& m, const Dim& row, const Position& key, V
   Val score = product * scale;
   if (softcap != 0) score = tanh(score / softcap) * softcap;
   Val counts = key.inside;
-  if (first) counts = Both(counts, m.e.Value(key.at) >= m.e.Value(row + *first));
-  if (last) counts = Both(counts, m.e.Value(key.at) <= m.e.Value(row + *last));
+  if (first) {
+    const Val least = m.e.Value(row + *first);
+    counts = Both(counts, m.e.Value(key.at) >= least);
+  }
+  if (last) {
+    const Val most = m.e.Value(row + *last);
+    counts = Both(counts, m.e.Value(key.at) <= most);
+  }
   if (mask && mask_chooses)
     counts = Both(counts, mask);
   else if (mask)
     score = score + mask;
   return Where(counts, score, -std::numeric_limits<double>::infinity());
-}
-
-Dims AttentionOperands::Out(const Dim& batch, const Dim& row, const Dim& column) const {
-  Dims index = Unflatten(batch, outer);
-  index.push_back(row);
-  index.push_back(column);
-  return index;
 }
 
 std::optional<AttentionOperands> AttentionOf(const Region& r) {
@@ -84,9 +77,8 @@ std::optional<AttentionOperands> AttentionOf(const Region& r) {
   const ir::Attention::Band band = op->BandOf(a.rows, a.keys);
   a.first = band.first, a.last = band.last;
   a.type = AccumulatorOf(r.anchor_output().dtype());
-  a.q_lanes = LanesAlongLast(r, AttentionOperands::kQ);
-  a.k_lanes = LanesAlongLast(r, AttentionOperands::kK);
-  a.v_lanes = LanesAlongLast(r, AttentionOperands::kV);
+  for (int which : {AttentionOperands::kQ, AttentionOperands::kK, AttentionOperands::kV})
+    a.lanes[static_cast<size_t>(which)] = LanesAlongLast(r, which);
   a.masked = Has(r, AttentionOperands::kMask);
   if (a.masked) {
     const ir::Type& mask = in[AttentionOperands::kMask];
@@ -94,54 +86,53 @@ std::optional<AttentionOperands> AttentionOf(const Region& r) {
     a.mask_chooses = mask.dtype() == DType::kBool;
     a.mask_by_key = shape.size() < 2 || shape[shape.size() - 2] == Dim(1);
     if (!shape.empty() && shape.back() == a.keys)
-      a.mask_lanes = LanesAlongLast(r, AttentionOperands::kMask);
+      a.lanes[AttentionOperands::kMask] = LanesAlongLast(r, AttentionOperands::kMask);
   }
   return a;
 }
 
-void Raise(OnlineRow& row, std::span<const Val> scores) {
-  Val top = row.top;
-  for (Val s : scores) top = max(top, s);
-  const Val factor = exp(row.top - top);
-  row.top = top;
-  row.sum = row.sum * factor;
-  for (Val& v : row.values) v = v * factor;
+void OnlineRows::Raise(size_t row, std::span<const Val> scores) {
+  Val highest = top(row);
+  for (Val s : scores) highest = max(highest, s);
+  const Val factor = exp(top(row) - highest);
+  top(row) = highest;
+  sum(row) = sum(row) * factor;
+  for (size_t i = 0; i < values; ++i) value(row, i) = value(row, i) * factor;
 }
 
-Val Divisor(const OnlineRow& row) { return select(row.sum == 0.0, 1.0, row.sum); }
-
-Vals Flat(std::span<const OnlineRow> rows) {
-  Vals out;
-  for (const OnlineRow& r : rows) {
-    out.push_back(r.top);
-    out.push_back(r.sum);
-    out.insert(out.end(), r.values.begin(), r.values.end());
-  }
-  return out;
+void OnlineRows::Finish(Emission& m, const AttentionOperands& a, size_t row, const Place& to) {
+  // A row in which nothing counted is 0.
+  const Val divisor = select(sum(row) == 0.0, 1.0, sum(row));
+  IfInside(m.b, to.row.inside, [&] {
+    for (size_t i = 0; i < values; i += static_cast<size_t>(to.lanes)) {
+      const Position column = Guard(m, to.column + static_cast<int64_t>(i), a.width);
+      IfInside(m.b, column.inside, [&] {
+        Vals part;
+        for (int c = 0; c < to.lanes; ++c)
+          part.push_back(value(row, i + static_cast<size_t>(c)) / divisor);
+        Dims index = Unflatten(to.batch, a.outer);
+        index.push_back(to.row.at);
+        index.push_back(column.at + m.e.Lane(to.lanes));
+        m.e.Finish(index, Packed(part), to.lanes);
+      });
+    }
+  });
 }
 
-OnlineRows Rows(std::span<const Val> flat, size_t rows) {
-  OnlineRows out;
-  const size_t length = flat.size() / rows;
-  for (size_t i = 0; i < rows; ++i) {
-    const auto part = flat.subspan(i * length, length);
-    out.push_back({part[0], part[1], Vals(part.begin() + 2, part.end())});
-  }
-  return out;
-}
-
-OnlineRows ForBlocks(Emission& m, const AttentionOperands& a, const KeyBlocks& blocks, size_t rows,
-                     size_t values,
+OnlineRows ForBlocks(Emission& m, const AttentionOperands& a, const KeyBlocks& blocks,
                      absl::FunctionRef<void(const Dim& first, OnlineRows& rows)> body) {
-  const OnlineRows start(rows, StartRow(m.b, a.type, values));
+  const Val zero = m.b.Literal(a.type, 0);
+  OnlineRows rows{blocks.values, Vals(blocks.own_rows * (blocks.values + 2), zero)};
+  // Not -inf, whose difference to itself is no number.
+  for (size_t r = 0; r < blocks.own_rows; ++r)
+    rows.top(r) = m.b.Literal(a.type, std::numeric_limits<float>::lowest());
   const int64_t last = LastIndex(CeilDiv(a.keys, blocks.size));
-  return Rows(m.b.For(RangeOf(m, a, blocks), Flat(start),
-                      [&](Val i, const Vals& carried) {
-                        OnlineRows so_far = Rows(carried, rows);
-                        body(m.e.Coordinate(i, last) * blocks.size, so_far);
-                        return Flat(so_far);
-                      }),
-              rows);
+  rows.all = m.b.For(RangeOf(m, a, blocks), rows.all, [&](Val i, const Vals& carried) {
+    OnlineRows so_far{blocks.values, carried};
+    body(m.e.Coordinate(i, last) * blocks.size, so_far);
+    return so_far.all;
+  });
+  return rows;
 }
 
 }  // namespace forge::codegen

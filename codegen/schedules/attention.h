@@ -16,48 +16,50 @@ struct AttentionOperands {
   double scale = 1, softcap = 0;
   std::optional<ir::Dim> first, last;         // see ir::Attention::Band
   Type type;                                  // what sums are kept in
-  int q_lanes = 1, k_lanes = 1, v_lanes = 1;  // neighbours loaded at once along the last axis
   bool masked = false, mask_chooses = false;  // has a mask; of bools, true where a score counts
   bool mask_by_key = false;                   // the mask is the same for all rows
-  int mask_lanes = 1;                         // neighbours along keys
 
   enum Operand : uint8_t { kQ, kK, kV, kMask };
+  std::array<int, 4> lanes = {1, 1, 1, 1};  // of an operand: loaded at once along its last axis
+  int64_t length(Operand which) const { return which == kV ? width : head; }
   // `lanes` elements from [batch, i, j] on.
   Val Load(Emission& m, Operand which, const ir::Dim& batch, const ir::Dim& i, const ir::Dim& j,
            int lanes) const;
   // A score, from the product of its row and key and from the mask's element, where there is one;
   // -inf for a key that the row does not see, or that lies outside.
   Val Score(Emission& m, const ir::Dim& row, const Position& key, Val product, Val mask) const;
-  // The place of a result.
-  ir::Dims Out(const ir::Dim& batch, const ir::Dim& row, const ir::Dim& column) const;
 };
 
 // nullopt: the region's anchor is no attention, or its rows' length is not known.
 std::optional<AttentionOperands> AttentionOf(const Region& r);
 
-// One row's softmax so far, and its values' weighted sums.
-struct OnlineRow {
-  Val top, sum;
-  Vals values;
+// Softmaxes of rows so far, and their values' weighted sums.
+struct OnlineRows {
+  size_t values = 0;  // of a row
+  Vals all = {};      // what a loop carries: the largest score, the sum and the values of each row
+  Val& top(size_t row) { return all[row * (values + 2)]; }
+  Val& sum(size_t row) { return all[row * (values + 2) + 1]; }
+  Val& value(size_t row, size_t i) { return all[row * (values + 2) + 2 + i]; }
+  // top(row) becomes the largest of it and `scores`, and what was summed is scaled to it.
+  void Raise(size_t row, std::span<const Val> scores);
+  // Hands a row's values over, the first of which belongs to a place of the result.
+  struct Place {
+    ir::Dim batch;
+    Position row;
+    ir::Dim column;
+    int lanes = 1;  // neighbours stored at once
+  };
+  void Finish(Emission& m, const AttentionOperands& a, size_t row, const Place& to);
 };
-using OnlineRows = std::vector<OnlineRow>;
-// Rows as what a loop carries, and back.
-Vals Flat(std::span<const OnlineRow> rows);
-OnlineRows Rows(std::span<const Val> flat, size_t rows);
-// `top` becomes the largest of it and `scores`, and what was summed is scaled to it.
-void Raise(OnlineRow& row, std::span<const Val> scores);
-// What a row's sums are divided by: 1 where nothing counted, so that the row is 0.
-Val Divisor(const OnlineRow& row);
 
 // Where a workgroup or a subgroup meets keys: `count` rows from `row` on, in blocks of `size` keys.
 struct KeyBlocks {
   ir::Dim row;
   int64_t count = 0, size = 0;
+  size_t own_rows = 0, values = 0;  // of an invocation; of each of those
 };
-// `rows` rows of as many `values` each after `body` has seen the first key of each block that some
-// of those rows see.
-OnlineRows ForBlocks(Emission& m, const AttentionOperands& a, const KeyBlocks& blocks, size_t rows,
-                     size_t values,
+// An invocation's rows after `body` has seen the first key of each block that some rows see.
+OnlineRows ForBlocks(Emission& m, const AttentionOperands& a, const KeyBlocks& blocks,
                      absl::FunctionRef<void(const ir::Dim& first, OnlineRows& rows)> body);
 
 }  // namespace forge::codegen

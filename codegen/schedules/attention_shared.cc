@@ -82,24 +82,20 @@ class Tile {
   void Run(const Dim& at);
 
  private:
-  // Copies lines `first` .. first + count - 1 of an operand to shared memory: element j of line i
-  // to place(i, j); 0 for lines beyond its extent.
-  struct Lines {
-    Operand operand{};
-    Dim first, extent;
-    int64_t count = 0, length = 0;
-    int lanes = 1;
-  };
-  void Fill(uint16_t view, const Lines& lines,
-            absl::FunctionRef<Dim(const Dim& i, const Dim& j)> place);
+  // Copies an operand's lines from `first` on to shared memory, where lines of Q and K are columns;
+  // 0 for those beyond its extent.
+  void Fill(Operand which, const Dim& first);
   Vals Scores(const Dim& first);  // [row * own_keys + key]
   Vals Products();
   void StoreWeights(const Vals& weights);
   void Accumulate(OnlineRows& rows);
   void Block(const Dim& first, OnlineRows& rows);
-  void Finish(const OnlineRow& row, size_t r);
   Dim OwnRow(size_t r) const { return row_ * static_cast<int64_t>(own_rows_) + int64_t(r); }
   Dim OwnKey(size_t k) const { return column_ * static_cast<int64_t>(own_keys_) + int64_t(k); }
+  Dim OwnColumn(size_t c) const {
+    return column_ * static_cast<int64_t>(own_columns_) + int64_t(c);
+  }
+  int64_t value_pitch() const { return Pitch(OwnColumns(a_) * kColumnThreads); }
   Val LoadAt(uint16_t view, const Dim& at) { return m_.b.Load(view, m_.e.Value(at)); }
 
   Emission& m_;
@@ -111,25 +107,27 @@ class Tile {
   Dim batch_, tile_, local_, row_, column_;
 };
 
-void Tile::Fill(uint16_t view, const Lines& lines,
-                absl::FunctionRef<Dim(const Dim& i, const Dim& j)> place) {
-  const int64_t across = lines.length / lines.lanes, vectors = lines.count * across;
-  for (int64_t first = 0; first < vectors; first += kThreads) {
-    const Dim at = local_ + first;
-    auto copy = [&] {
-      const Dims of = Unflatten(at, {lines.count, across});
-      const Dim j = of[1] * lines.lanes;
-      const Position line = Guard(m_, lines.first + of[0], lines.extent);
-      const Val v =
-          Where(line.inside, a_.Load(m_, lines.operand, batch_, line.at, j, lines.lanes), 0);
-      for (int c = 0; c < lines.lanes; ++c)
-        m_.b.Store(view, m_.e.Value(place(of[0], j + c)),
-                   lines.lanes == 1 ? v : m_.b.Extract(v, c));
-    };
-    if (first + kThreads <= vectors)
-      copy();
+void Tile::Fill(Operand which, const Dim& first) {
+  const bool is_q = which == Operand::kQ, is_v = which == Operand::kV;
+  const int lanes = a_.lanes[which];
+  const int64_t count = is_q ? t_.rows : t_.keys, across = a_.length(which) / lanes;
+  const auto copy = [&](const Dim& at) {
+    const Dims of = Unflatten(at, {count, across});
+    const Position line = Guard(m_, first + of[0], is_q ? a_.rows : a_.keys);
+    const Val v = Where(line.inside, a_.Load(m_, which, batch_, line.at, of[1] * lanes, lanes), 0);
+    for (int c = 0; c < lanes; ++c) {
+      const Dim j = of[1] * lanes + c;
+      const Dim place = is_v ? of[0] * value_pitch() + j : j * Pitch(count) + of[0];
+      const Val part = lanes == 1 ? v : m_.b.Extract(v, c);
+      m_.b.Store(is_q ? q_ : block_, m_.e.Value(place), part);
+    }
+  };
+  for (int64_t done = 0; done < count * across; done += kThreads) {
+    const Dim at = local_ + done;
+    if (done + kThreads <= count * across)
+      copy(at);
     else
-      m_.b.If(m_.e.Value(at) < static_cast<double>(vectors), copy);
+      m_.b.If(m_.e.Value(at) < static_cast<double>(count * across), [&] { copy(at); });
   }
 }
 
@@ -171,35 +169,29 @@ void Tile::StoreWeights(const Vals& weights) {
 
 // The block's weights and weighted values to the rows' sums.
 void Tile::Accumulate(OnlineRows& rows) {
-  const int64_t pitch = Pitch(static_cast<int64_t>(own_columns_) * kColumnThreads);
   Builder& b = m_.b;
-  const Vals sums =
-      b.For({b.Int(0), b.Int(t_.keys), b.Int(4), Builder::Range::kNot}, Flat(rows),
-            [&](Val i, const Vals& carried) {
-              OnlineRows part = Rows(carried, own_rows_);
-              const Dim first = m_.e.Coordinate(i, t_.keys - 4, 4);
-              for (int64_t s = 0; s < 4; ++s) {
-                Vals values;
-                for (size_t c = 0; c < own_columns_; ++c)
-                  values.push_back(LoadAt(block_, (first + s) * pitch +
-                                                      column_ * static_cast<int64_t>(own_columns_) +
-                                                      static_cast<int64_t>(c)));
-                for (size_t r = 0; r < own_rows_; ++r) {
-                  const Val w = LoadAt(weights_, OwnRow(r) * Pitch(t_.keys) + first + s);
-                  part[r].sum = part[r].sum + w;
-                  for (size_t c = 0; c < own_columns_; ++c)
-                    part[r].values[c] = fma(w, values[c], part[r].values[c]);
-                }
-              }
-              return Flat(part);
-            });
-  rows = Rows(sums, own_rows_);
+  const auto add = [&](const Dim& key, OnlineRows& to) {
+    Vals values;
+    for (size_t c = 0; c < own_columns_; ++c)
+      values.push_back(LoadAt(block_, key * value_pitch() + OwnColumn(c)));
+    for (size_t r = 0; r < own_rows_; ++r) {
+      const Val w = LoadAt(weights_, OwnRow(r) * Pitch(t_.keys) + key);
+      to.sum(r) = to.sum(r) + w;
+      for (size_t c = 0; c < own_columns_; ++c) to.value(r, c) = fma(w, values[c], to.value(r, c));
+    }
+  };
+  rows.all = b.For({b.Int(0), b.Int(t_.keys), b.Int(4), Builder::Range::kNot}, rows.all,
+                   [&](Val i, const Vals& carried) {
+                     OnlineRows part{own_columns_, carried};
+                     const Dim first = m_.e.Coordinate(i, t_.keys - 4, 4);
+                     for (int64_t s = 0; s < 4; ++s) add(first + s, part);
+                     return part.all;
+                   });
 }
 
 void Tile::Block(const Dim& first, OnlineRows& rows) {
   Builder& b = m_.b;
-  Fill(block_, {Operand::kK, first, a_.keys, t_.keys, a_.head, a_.k_lanes},
-       [&](const Dim& i, const Dim& j) { return j * Pitch(t_.keys) + i; });
+  Fill(Operand::kK, first);
   b.Barrier();
   Vals weights = Scores(first);
   StoreWeights(weights);
@@ -208,29 +200,16 @@ void Tile::Block(const Dim& first, OnlineRows& rows) {
     Vals scores;
     for (int64_t k = 0; k < t_.keys; ++k)
       scores.push_back(LoadAt(weights_, OwnRow(r) * Pitch(t_.keys) + k));
-    Raise(rows[r], scores);
+    rows.Raise(r, scores);
   }
-  const int64_t pitch = Pitch(static_cast<int64_t>(own_columns_) * kColumnThreads);
-  Fill(block_, {Operand::kV, first, a_.keys, t_.keys, a_.width, a_.v_lanes},
-       [&](const Dim& i, const Dim& j) { return i * pitch + j; });
+  Fill(Operand::kV, first);
   for (size_t n = 0; n < weights.size(); ++n)
-    weights[n] = exp(weights[n] - rows[n / own_keys_].top);
+    weights[n] = exp(weights[n] - rows.top(n / own_keys_));
   b.Barrier();  // all have seen the scores
   StoreWeights(weights);
   b.Barrier();
   Accumulate(rows);
   b.Barrier();  // the next block overwrites this one
-}
-
-void Tile::Finish(const OnlineRow& row, size_t r) {
-  const Position at = Guard(m_, tile_ * t_.rows + OwnRow(r), a_.rows);
-  const Val divisor = Divisor(row);
-  for (size_t c = 0; c < own_columns_; ++c) {
-    const Dim column = column_ * static_cast<int64_t>(own_columns_) + static_cast<int64_t>(c);
-    const Position to = Guard(m_, column, a_.width);
-    auto store = [&] { m_.e.Finish(a_.Out(batch_, at.at, to.at), row.values[c] / divisor); };
-    IfInside(m_.b, Both(at.inside, to.inside), store);
-  }
 }
 
 void Tile::Run(const Dim& at) {
@@ -239,12 +218,12 @@ void Tile::Run(const Dim& at) {
   Builder& b = m_.b;
   local_ = m_.e.Coordinate(b.Builtin(BuiltinKind::kLocalX), kThreads - 1);
   row_ = FloorDiv(local_, kColumnThreads), column_ = Mod(local_, kColumnThreads);
-  Fill(q_, {Operand::kQ, tile_ * t_.rows, a_.rows, t_.rows, a_.head, a_.q_lanes},
-       [&](const Dim& i, const Dim& j) { return j * Pitch(t_.rows) + i; });
-  const OnlineRows rows =
-      ForBlocks(m_, a_, {tile_ * t_.rows, t_.rows, t_.keys}, own_rows_, own_columns_,
-                [&](const Dim& first, OnlineRows& so_far) { Block(first, so_far); });
-  for (size_t r = 0; r < own_rows_; ++r) Finish(rows[r], r);
+  Fill(Operand::kQ, tile_ * t_.rows);
+  const KeyBlocks blocks{tile_ * t_.rows, t_.rows, t_.keys, own_rows_, own_columns_};
+  OnlineRows rows = ForBlocks(m_, a_, blocks,
+                              [&](const Dim& first, OnlineRows& so_far) { Block(first, so_far); });
+  for (size_t r = 0; r < own_rows_; ++r)
+    rows.Finish(m_, a_, r, {batch_, Guard(m_, tile_ * t_.rows + OwnRow(r), a_.rows), OwnColumn(0)});
 }
 
 Program Emit(const Region& r, const AttentionOperands& a, const AttentionShared& t) {

@@ -57,14 +57,12 @@ class Tile {
 
  private:
   void Place(const Dim& at);
-  // Row `i` of an operand, in vectors.
-  Vals LoadRow(Operand which, const Dim& i, int64_t length, int lanes);
+  Vals LoadRow(Operand which, const Dim& i);  // in vectors
   // Calls f(i, x) for each element x of the row that lane `lane` holds.
   void ForEach(const Vals& held, int lane, absl::FunctionRef<void(size_t i, Val x)> f);
   std::vector<Vals> Scores(const Dim& first, const Position& mine);  // [row][key]
   std::vector<Vals> Mask(const Dim& first, const Position& mine);    // the same
   void Block(const Dim& first, OnlineRows& rows);
-  void Finish(const OnlineRow& row, const Position& at);
 
   Emission& m_;
   const AttentionOperands& a_;
@@ -76,12 +74,6 @@ class Tile {
   std::vector<Vals> q_;  // elements
 };
 
-Vals ElementsOf(const Vals& vectors) {
-  Vals out;
-  for (Val v : vectors) Unpack(v, out);
-  return out;
-}
-
 void Tile::Place(const Dim& at) {
   const Dims tile = Unflatten(at, {a_.batch, tiles_.count()});
   batch_ = tile[0];
@@ -90,21 +82,26 @@ void Tile::Place(const Dim& at) {
   for (size_t i = 0; i < own_; ++i) {
     const Dim row = first_ + static_cast<int64_t>(i) * lanes_ + lane_;
     rows_.push_back(Guard(m_, row, a_.rows));
-    q_.push_back(ElementsOf(LoadRow(Operand::kQ, rows_.back().at, a_.head, a_.q_lanes)));
+    Vals& elements = q_.emplace_back();
+    for (Val v : LoadRow(Operand::kQ, rows_.back().at)) Unpack(v, elements);
   }
 }
 
-Vals Tile::LoadRow(Operand which, const Dim& i, int64_t length, int lanes) {
+Vals Tile::LoadRow(Operand which, const Dim& i) {
+  const int lanes = a_.lanes[which];
   Vals out;
-  for (int64_t j = 0; j < length; j += lanes)
+  for (int64_t j = 0; j < a_.length(which); j += lanes)
     out.push_back(a_.Load(m_, which, batch_, i, j, lanes));
   return out;
 }
 
 void Tile::ForEach(const Vals& held, int lane, absl::FunctionRef<void(size_t, Val)> f) {
   size_t i = 0;
-  for (Val mine : held)
-    for (Val x : ElementsOf({m_.b.Shuffle(mine, m_.b.Int(lane))})) f(i++, x);
+  for (Val mine : held) {
+    Vals elements;
+    Unpack(m_.b.Shuffle(mine, m_.b.Int(lane)), elements);
+    for (Val x : elements) f(i++, x);
+  }
 }
 
 // What a mask says of each row and key. Shuffles carry no bools.
@@ -120,17 +117,15 @@ std::vector<Vals> Tile::Mask(const Dim& first, const Position& mine) {
     return out;
   }
   for (size_t r = 0; r < own_; ++r)
-    for (int k = 0; k < lanes_; k += a_.mask_lanes) {
+    for (int k = 0, lanes = a_.lanes[Operand::kMask]; k < lanes_; k += lanes) {
       const Position key = Guard(m_, first + k, a_.keys);
-      const Vals part =
-          ElementsOf({a_.Load(m_, Operand::kMask, batch_, rows_[r].at, key.at, a_.mask_lanes)});
-      out[r].insert(out[r].end(), part.begin(), part.end());
+      Unpack(a_.Load(m_, Operand::kMask, batch_, rows_[r].at, key.at, lanes), out[r]);
     }
   return out;
 }
 
 std::vector<Vals> Tile::Scores(const Dim& first, const Position& mine) {
-  const Vals held = LoadRow(Operand::kK, mine.at, a_.head, a_.k_lanes);
+  const Vals held = LoadRow(Operand::kK, mine.at);
   const std::vector<Vals> mask = a_.masked ? Mask(first, mine) : std::vector<Vals>();
   std::vector<Vals> out(own_);
   for (int k = 0; k < lanes_; ++k) {
@@ -151,43 +146,30 @@ void Tile::Block(const Dim& first, OnlineRows& rows) {
   const Position mine = Guard(m_, first + lane_, a_.keys);
   std::vector<Vals> weights = Scores(first, mine);
   for (size_t r = 0; r < own_; ++r) {
-    Raise(rows[r], weights[r]);
+    rows.Raise(r, weights[r]);
     for (Val& w : weights[r]) {
-      w = exp(w - rows[r].top);
-      rows[r].sum = rows[r].sum + w;
+      w = exp(w - rows.top(r));
+      rows.sum(r) = rows.sum(r) + w;
     }
   }
-  Vals held = LoadRow(Operand::kV, mine.at, a_.width, a_.v_lanes);
+  Vals held = LoadRow(Operand::kV, mine.at);
   for (Val& v : held) v = Where(mine.inside, v, 0);
   for (int k = 0; k < lanes_; ++k)
     ForEach(held, k, [&](size_t i, Val x) {
       for (size_t r = 0; r < own_; ++r) {
-        Val& sum = rows[r].values[i];
+        Val& sum = rows.value(r, i);
         sum = fma(weights[r][static_cast<size_t>(k)], x, sum);
       }
     });
 }
 
-void Tile::Finish(const OnlineRow& row, const Position& at) {
-  const Val divisor = Divisor(row);
-  const int lanes = LanesFor(a_.width);
-  auto store = [&] {
-    for (int64_t j = 0; j < a_.width; j += lanes) {
-      Vals part;
-      for (int64_t c = j; c < j + lanes; ++c)
-        part.push_back(row.values[static_cast<size_t>(c)] / divisor);
-      m_.e.Finish(a_.Out(batch_, at.at, j + m_.e.Lane(lanes)), Packed(part), lanes);
-    }
-  };
-  IfInside(m_.b, at.inside, store);
-}
-
 void Tile::Run(const Dim& at) {
   Place(at);
-  const OnlineRows rows =
-      ForBlocks(m_, a_, {first_, tiles_.size, lanes_}, own_, static_cast<size_t>(a_.width),
-                [&](const Dim& first, OnlineRows& so_far) { Block(first, so_far); });
-  for (size_t r = 0; r < own_; ++r) Finish(rows[r], rows_[r]);
+  const KeyBlocks blocks{first_, tiles_.size, lanes_, own_, static_cast<size_t>(a_.width)};
+  OnlineRows rows = ForBlocks(m_, a_, blocks,
+                              [&](const Dim& first, OnlineRows& so_far) { Block(first, so_far); });
+  for (size_t r = 0; r < own_; ++r)
+    rows.Finish(m_, a_, r, {batch_, rows_[r], 0, LanesFor(a_.width)});
 }
 
 Program Emit(const Region& r, const AttentionOperands& a, const AttentionShuffle& t) {

@@ -29,12 +29,12 @@ Verdict Fits(const Region& r, const Elementwise& t) {
 
 Program Emit(const Region& r, const Elementwise& t) {
   const int lanes = static_cast<int>(t.lanes);
-  Emission m(r, fmt::format("elementwise_x{}", lanes), {static_cast<uint32_t>(t.workgroup), 1, 1});
-  const ir::Dims& shape = r.anchor_output().shape();
-  m.Guarded(m.Invocations(FloorDiv(r.anchor_output().elements(), lanes)), [&](const ir::Dim& at) {
-    m.e.Finish(Unflatten(at * lanes + m.e.Lane(lanes), shape), {}, lanes);
-  });
-  return OneLaunch(std::move(m).Take());
+  const ir::Type& out = r.anchor_output();
+  return OneLaunch(
+      ForPlaces(r, fmt::format("elementwise_x{}", lanes), t.workgroup,
+                {FloorDiv(out.elements(), lanes)}, [&](Emission& m, const ir::Dims& at) {
+                  m.e.Finish(Unflatten(at[0] * lanes + m.e.Lane(lanes), out.shape()), {}, lanes);
+                }));
 }
 
 }  // namespace

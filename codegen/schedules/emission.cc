@@ -4,19 +4,12 @@
 #include <algorithm>
 
 namespace forge::codegen {
-namespace {
-
-Launch NewLaunch(std::string name, std::array<uint32_t, 3> workgroup) {
-  Launch l;
-  l.kernel.name = std::move(name);
-  l.kernel.workgroup = workgroup;
-  return l;
-}
-
-}  // namespace
 
 Emission::Emission(const Region& r, std::string name, std::array<uint32_t, 3> workgroup)
-    : region(r), launch(NewLaunch(std::move(name), workgroup)), b(launch.kernel), e(b, r, launch) {}
+    : region(r),
+      launch{.kernel = {.name = std::move(name), .workgroup = workgroup}},
+      b(launch.kernel),
+      e(b, r, launch) {}
 
 Launch Emission::Take() && {
   b.Finish();
@@ -108,16 +101,15 @@ void IfInside(Builder& b, Val inside, absl::FunctionRef<void()> body) {
 
 Val Where(Val inside, Val v, double other) { return inside ? select(inside, v, other) : v; }
 
-Position TiledAxis::At(Emission& m, const ir::Dim& tile, int64_t i) const {
-  const ir::Dim at = tile * size + i;
-  if (exact() || at.max() < extent.min()) return {at, {}};
-  Val v = m.e.Value(at), last = m.b.Scalar(extent - 1);
-  return {m.e.Coordinate(min(v, last), LastIndex(extent)), v <= last};
-}
-
 std::vector<Position> TiledAxis::All(Emission& m, const ir::Dim& tile) const {
   std::vector<Position> out;
-  for (int64_t i = 0; i < size; ++i) out.push_back(At(m, tile, i));
+  for (int64_t i = 0; i < size; ++i) {
+    const ir::Dim at = tile * size + i;
+    Position& p = out.emplace_back(Position{at, {}});
+    if (exact() || at.max() < extent.min()) continue;
+    const Val v = m.e.Value(at), last = m.b.Scalar(extent - 1);
+    p = {m.e.Coordinate(min(v, last), LastIndex(extent)), v <= last};
+  }
   return out;
 }
 

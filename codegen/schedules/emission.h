@@ -67,9 +67,8 @@ struct TiledAxis {
   int64_t size = 1;
   ir::Dim count() const { return CeilDiv(extent, size); }
   bool exact() const { return extent.divisor() % size == 0; }
-  // Element `i` of tile `tile`; beyond the extent the last element.
-  Position At(Emission& m, const ir::Dim& tile, int64_t i) const;
-  std::vector<Position> All(Emission& m, const ir::Dim& tile) const;  // elements of the tile
+  // Elements of tile `tile`; beyond the extent the last one.
+  std::vector<Position> All(Emission& m, const ir::Dim& tile) const;
 };
 // Hands a row of a tile over, whose columns are `at`, in vectors where they are whole.
 void FinishRow(Emission& m, const TiledAxis& columns, std::span<const Position> at,

@@ -3,16 +3,15 @@
 
 #include "codegen/schedules/list.h"
 #include "codegen/schedules/rows.h"
-#include "ir/ops/axes.h"
 
 namespace forge::codegen {
 namespace {
 
-RowSpace Space(const Region& r) {
-  const int rank = r.anchor_output().rank();
-  const auto axis = ir::NormalAxis(r.AnchorAs<ir::LayerNorm>()->axis, rank);
-  FORGE_CHECK(axis.ok());
-  return {r, static_cast<size_t>(*axis), static_cast<size_t>(rank - *axis)};
+std::vector<int64_t> Axes(const Region& r) {
+  const int64_t first = r.AnchorAs<ir::LayerNorm>()->axis;
+  std::vector<int64_t> axes;
+  for (int64_t a = first; a < (first < 0 ? 0 : r.anchor_output().rank()); ++a) axes.push_back(a);
+  return axes;
 }
 
 void Emit(Row& row) {
@@ -32,15 +31,15 @@ void Emit(Row& row) {
   });
 }
 
-constexpr RowFormula kFormula{"layer_norm", &Space, &Emit};
+constexpr RowFormula kFormula{"layer_norm", &Axes, &Emit};
 
 }  // namespace
 
 const Schedule kLayerNormSerial =
-    RowSchedule<SerialRows, ir::LayerNorm, kFormula>("layer_norm_serial");
+    RowSchedule<Scope::kInvocation, ir::LayerNorm, kFormula>("layer_norm_serial");
 const Schedule kLayerNormSubgroup =
-    RowSchedule<SubgroupRows, ir::LayerNorm, kFormula>("layer_norm_subgroup");
+    RowSchedule<Scope::kSubgroup, ir::LayerNorm, kFormula>("layer_norm_subgroup");
 const Schedule kLayerNormRows =
-    RowSchedule<WorkgroupRows, ir::LayerNorm, kFormula>("layer_norm_rows");
+    RowSchedule<Scope::kWorkgroup, ir::LayerNorm, kFormula>("layer_norm_rows");
 
 }  // namespace forge::codegen

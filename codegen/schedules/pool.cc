@@ -25,7 +25,7 @@ Val Covered(Emission& m, const WindowAxis& axis, const Dim& out, int64_t before,
   Val n = m.b.Int(0);
   for (int64_t tap = 0; tap < axis.kernel; ++tap) {
     const Position g = Guard(m, axis.At(out, tap) + before, axis.extent + before + after);
-    n = n + (g.inside ? select(g.inside, m.b.Int(1), 0) : m.b.Int(1));
+    n = n + Where(g.inside, m.b.Int(1), 0);
   }
   return n;
 }

@@ -3,12 +3,9 @@
 // are long, and two launches where few outputs have huge rows.
 #include "ir/ops/reduce.h"
 
-#include <bit>
-
 #include "codegen/element.h"
 #include "codegen/schedules/list.h"
-#include "codegen/schedules/workgroup.h"
-#include "ir/ops/axes.h"
+#include "codegen/schedules/rows.h"
 
 namespace forge::codegen {
 namespace {
@@ -16,93 +13,54 @@ namespace {
 using ir::Dim;
 using ir::Dims;
 
-// The operand's axes, told apart.
-struct Shape {
-  std::vector<bool> is_reduced;  // for each axis of the operand
-  Dims kept, reduced;
-  bool keep_dims;
-
-  explicit Shape(const Region& r);
-  Dim outputs() const { return ir::Product(kept); }
-  Dim length() const { return ir::Product(reduced); }
-  Dims InputIndex(const Dim& output, const Dim& element) const;
-  Dims OutputIndex(const Dim& output) const;
-};
-
-Shape::Shape(const Region& r) {
-  const auto& op = *r.AnchorAs<ir::Reduce>();
-  const ir::Type& x = r.anchor_inputs()[0];
-  keep_dims = op.keep_dims;
-  is_reduced.assign(static_cast<size_t>(x.rank()), op.axes.empty());
-  const auto axes = ir::NormalAxes(op.axes, x.rank());
-  FORGE_CHECK(axes.ok());
-  for (int64_t a : *axes) is_reduced[static_cast<size_t>(a)] = true;
-  for (size_t i = 0; i < is_reduced.size(); ++i)
-    (is_reduced[i] ? reduced : kept).push_back(x.shape()[i]);
+// All of the operand's axes where the op names none.
+std::vector<int64_t> AxesOf(const Region& r) {
+  std::vector<int64_t> axes = r.AnchorAs<ir::Reduce>()->axes;
+  if (axes.empty())
+    for (int64_t a = 0; a < r.anchor_inputs()[0].rank(); ++a) axes.push_back(a);
+  return axes;
 }
 
-Dims Shape::InputIndex(const Dim& output, const Dim& element) const {
-  const Dims outer = Unflatten(output, kept), inner = Unflatten(element, reduced);
-  Dims index;
-  size_t o = 0, i = 0;
-  for (bool is : is_reduced) index.push_back(is ? inner[i++] : outer[o++]);
-  return index;
-}
-
-Dims Shape::OutputIndex(const Dim& output) const {
-  const Dims outer = Unflatten(output, kept);
-  Dims index;
-  size_t o = 0;
-  for (bool is : is_reduced) {
-    if (!is) index.push_back(outer[o++]);
-    if (is && keep_dims) index.emplace_back(0);
-  }
-  return index;
-}
-
-// The arithmetic of a kind on elements of a type.
-struct Folder {
-  ir::ReduceKind kind;
-  DType dtype;
-
-  explicit Folder(const Region& r)
-      : kind(r.AnchorAs<ir::Reduce>()->kind), dtype(r.anchor_output().dtype()) {}
+// Rows of the operand, and what becomes of their elements.
+struct Reduction {
+  explicit Reduction(const Region& r)
+      : op(*r.AnchorAs<ir::Reduce>()), dtype(r.anchor_output().dtype()), space(r, AxesOf(r)) {}
   Type type() const { return AccumulatorOf(dtype); }
-  Val Start(Builder& b, int lanes) const {
-    constexpr double kInfinite = std::numeric_limits<double>::infinity();
-    double v = 0;
-    if (kind == ir::ReduceKind::kProd) v = 1;
-    if (kind == ir::ReduceKind::kMax) v = -kInfinite;
-    if (kind == ir::ReduceKind::kMin) v = kInfinite;
-    return splat(LiteralOf(b, dtype, v), lanes);
-  }
+  Val Start(Builder& b, int lanes) const;
   // How parts are combined: means are sums until they are done.
-  ReduceKind combined_as() const {
-    switch (kind) {
-      case ir::ReduceKind::kProd:
-        return ReduceKind::kProd;
-      case ir::ReduceKind::kMax:
-        return ReduceKind::kMax;
-      case ir::ReduceKind::kMin:
-        return ReduceKind::kMin;
-      case ir::ReduceKind::kSum:
-      case ir::ReduceKind::kMean:
-        break;
-    }
-    return ReduceKind::kSum;
-  }
+  ReduceKind combined_as() const;
   Val Fold(Val a, Val x) const { return Combine(combined_as(), a, x); }
-  Val Across(Val v) const { return CombineLanes(combined_as(), v); }
-  Val Done(Val v, const Dim& length) const {
-    if (kind == ir::ReduceKind::kMean) {
-      Val n = convert(v.b->Scalar(length), dtype == DType::kF64 ? DType::kF64 : DType::kF32);
-      return v / n;
-    }
-    return Wrap(dtype, v);
-  }
+  // Hands the result of an output over, or of `lanes` neighbours.
+  void Finish(Emission& m, const Dim& output, Val all, int lanes = 1) const;
+
+  const ir::Reduce& op;
+  DType dtype;
+  RowSpace space;
 };
 
-bool Takes(const Region& r) { return r.AnchorAs<ir::Reduce>() != nullptr; }
+std::optional<Reduction> ReductionOf(const Region& r) {
+  if (r.AnchorAs<ir::Reduce>() == nullptr) return std::nullopt;
+  return Reduction(r);
+}
+
+Val Reduction::Start(Builder& b, int lanes) const {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  constexpr double kStarts[] = {0, 0, -kInfinite, kInfinite, 1};  // in order of ir::ReduceKind
+  return splat(LiteralOf(b, dtype, kStarts[static_cast<size_t>(op.kind)]), lanes);
+}
+
+ReduceKind Reduction::combined_as() const {
+  constexpr ReduceKind kKinds[] = {ReduceKind::kSum, ReduceKind::kSum, ReduceKind::kMax,
+                                   ReduceKind::kMin, ReduceKind::kProd};  // in the same order
+  return kKinds[static_cast<size_t>(op.kind)];
+}
+
+void Reduction::Finish(Emission& m, const Dim& output, Val all, int lanes) const {
+  const Val done = op.kind == ir::ReduceKind::kMean
+                       ? all / convert(m.b.Scalar(space.length()), type().elem)
+                       : Wrap(dtype, all);
+  m.e.Finish(op.keep_dims ? space.Index(output, 0) : Unflatten(output, space.outer), done, lanes);
+}
 
 // ---- one invocation for each output -------------------------------------------------------------
 
@@ -128,63 +86,53 @@ struct ReduceOutputs {
 // From here on, invocations of a CPU each see more of a row.
 constexpr int64_t kWideOutputs = 1024;
 
-ReduceOutputs OutputsDefaults(const Region& r) {
-  const Shape shape(r);
+ReduceOutputs OutputsDefaults(const Region& r, const Reduction& f) {
+  const RowSpace& space = f.space;
   ReduceOutputs t;
-  const bool along_rows = !shape.is_reduced.empty() && shape.is_reduced.back();
-  if (along_rows)
-    t.elements = LanesFor(shape.reduced.back());
-  else if (!shape.kept.empty())
-    t.outputs = LanesFor(shape.kept.back());
+  (space.last() ? t.elements : t.outputs) = space.lanes();
   ReduceOutputs wide = t;
   wide.workgroup = kSideBySide;
-  wide.vectors = VectorsOfPage(r.caps(), FloorDiv(shape.outputs(), t.outputs * kSideBySide), 8, 32);
-  wide.depth = wide.vectors > 8 && shape.length().divisor() % 2 == 0 ? 2 : 1;
-  if (r.caps().runs_on_cpu && !along_rows && shape.outputs().min() >= kWideOutputs &&
-      shape.outputs().divisor() % wide.block() == 0)
+  wide.vectors = VectorsOfPage(r.caps(), FloorDiv(space.rows(), t.outputs * kSideBySide), 8, 32);
+  wide.depth = wide.vectors > 8 && space.length().divisor() % 2 == 0 ? 2 : 1;
+  if (r.caps().runs_on_cpu && !space.last() && space.rows().min() >= kWideOutputs &&
+      space.rows().divisor() % wide.block() == 0)
     t = wide;
   return t;
 }
 
-Verdict OutputsFits(const Region& r, const ReduceOutputs& t) {
-  const Shape shape(r);
+Verdict OutputsFits(const Region& r, const Reduction& f, const ReduceOutputs& t) {
   if (t.outputs > 1 && t.elements > 1) return Verdict::No("vectors run along one axis");
-  if (shape.outputs().divisor() % t.block() != 0 ||
-      shape.length().divisor() % (t.elements * t.depth) != 0)
+  if (f.space.rows().divisor() % t.block() != 0 ||
+      f.space.length().divisor() % (t.elements * t.depth) != 0)
     return Verdict::No("vectors do not divide the rows");
   return WorkgroupFits(t.workgroup, r.caps());
 }
 
-Program OutputsEmit(const Region& r, const ReduceOutputs& t) {
-  const Shape shape(r);
-  const Folder f(r);
+Program OutputsEmit(const Region& r, const Reduction& f, const ReduceOutputs& t) {
   const int across = static_cast<int>(t.outputs), along = static_cast<int>(t.elements);
   const int lanes = std::max(across, along);
-  Emission m(r, fmt::format("reduce_outputs_{}x{}", across * t.vectors, along),
-             {static_cast<uint32_t>(t.workgroup), 1, 1});
-  m.Guarded(m.Invocations(FloorDiv(shape.outputs(), across * t.vectors)), [&](const Dim& at) {
+  const auto body = [&](Emission& m, const Dim& at) {
     const auto output = [&](size_t v) {
       const Dim strip = FloorDiv(at, t.apart()) * t.vectors + static_cast<int64_t>(v);
       return (strip * t.apart() + Mod(at, t.apart())) * across + m.e.Lane(across);
     };
-    const Dim steps = FloorDiv(shape.length(), along * t.depth);
+    const Dim steps = FloorDiv(f.space.length(), along * t.depth);
     const Vals start(static_cast<size_t>(t.vectors), f.Start(m.b, lanes));
-    const auto step = [&](const Dim& i, Vals sums) {
+    const Vals all = m.Loop(steps, start, [&](const Dim& i, Vals sums) {
       const Dim first = i * t.depth;
       for (int64_t part = 0; part < t.vectors * t.depth; ++part) {
         const auto v = static_cast<size_t>(part / t.depth);
         const Dim element = (first + part % t.depth) * along + m.e.Lane(along);
-        sums[v] = f.Fold(sums[v], m.e.At(0, shape.InputIndex(output(v), element), lanes));
+        sums[v] = f.Fold(sums[v], m.e.At(0, f.space.Index(output(v), element), lanes));
       }
       return sums;
-    };
-    Vals sums = m.Loop(steps, start, step);
-    for (size_t v = 0; v < sums.size(); ++v) {
-      if (along > 1) sums[v] = f.Across(sums[v]);
-      m.e.Finish(shape.OutputIndex(output(v)), f.Done(sums[v], shape.length()), across);
-    }
-  });
-  return OneLaunch(std::move(m).Take());
+    });
+    for (size_t v = 0; v < all.size(); ++v)
+      f.Finish(m, output(v), along > 1 ? CombineLanes(f.combined_as(), all[v]) : all[v], across);
+  };
+  return OneLaunch(ForPlaces(r, fmt::format("reduce_outputs_{}x{}", across * t.vectors, along),
+                             t.workgroup, {FloorDiv(f.space.rows(), across * t.vectors)},
+                             [&](Emission& m, const Dims& at) { body(m, at[0]); }));
 }
 
 // ---- a workgroup for each row -------------------------------------------------------------------
@@ -202,114 +150,85 @@ struct ReduceRows {
 // Rows shorter than this are left to one invocation each, unless there are too few of them.
 constexpr int64_t kLongRow = 512, kHugeRow = 1 << 18, kFewOutputs = 32;
 
-ReduceRows RowsDefaults(const Region& r) {
-  const Shape shape(r);
+ReduceRows RowsDefaults(const Region&, const Reduction& f) {
   ReduceRows t;
-  if (!shape.is_reduced.empty() && shape.is_reduced.back())
-    t.elements = LanesFor(shape.reduced.back());
-  if (shape.length().min() >= kHugeRow && shape.outputs().max() <= kFewOutputs) t.parts = 64;
+  if (f.space.last()) t.elements = f.space.lanes();
+  if (f.space.length().min() >= kHugeRow && f.space.rows().max() <= kFewOutputs) t.parts = 64;
   return t;
 }
 
-Verdict RowsFits(const Region& r, const ReduceRows& t) {
-  const Shape shape(r);
-  if (shape.is_reduced.empty() || shape.length().max() < kLongRow)
-    return Verdict::No("rows are short");
-  const bool along_rows = shape.is_reduced.back();
-  if (!along_rows && shape.outputs().min() >= kFewOutputs)
-    return Verdict::No("columns are reduced side by side");
-  if (r.caps().runs_on_cpu && shape.outputs().min() >= kFewOutputs)
-    return Verdict::No("barriers are dear and outputs are many");
-  if (shape.length().divisor() % t.elements != 0)
+Verdict RowsFits(const Region& r, const Reduction& f, const ReduceRows& t) {
+  const RowSpace& space = f.space;
+  if (space.within.empty() || space.length().max() < kLongRow) return Verdict::No("rows are short");
+  const bool many = space.rows().min() >= kFewOutputs;
+  if (!space.last() && many) return Verdict::No("columns are reduced side by side");
+  if (r.caps().runs_on_cpu && many) return Verdict::No("barriers are dear and outputs are many");
+  if (space.length().divisor() % t.elements != 0)
     return Verdict::No("vectors do not divide the rows");
-  if (t.parts > 1 && !shape.length().is_constant())
+  if (t.parts > 1 && !space.length().is_constant())
     return Verdict::No("the length of a row is not known");
   if (t.parts > 1 && r.caps().max_operands < 2) return Verdict::No("no room for scratch");
-  return WorkgroupFits(
-      t.workgroup, r.caps(),
-      WorkgroupReduction::SharedBytes(t.workgroup, AccumulatorOf(r.anchor_output().dtype())));
+  return WorkgroupFits(t.workgroup, r.caps(),
+                       WorkgroupReduction::SharedBytes(t.workgroup, f.type()));
 }
 
-// Vectors [begin, end) of the row that belongs to an output.
-struct RowPart {
-  Dim output;
-  Val begin, end;
-};
-
-// A part of a row of vectors of `along` elements, folded by the workgroup.
-Val FoldRow(Emission& m, const Shape& shape, const Folder& f, int along, const RowPart& part) {
+// Each workgroup folds a row, or one of its parts into scratch.
+Launch EmitFold(const Region& r, const Reduction& f, const ReduceRows& t, std::string name) {
+  const int along = static_cast<int>(t.elements);
+  const Dim vectors = FloorDiv(f.space.length(), along);
+  Emission m(r, std::move(name), {static_cast<uint32_t>(t.workgroup), 1, 1});
   Builder& b = m.b;
-  const int64_t size = m.launch.kernel.workgroup[0];
-  const Dim last = FloorDiv(shape.length(), along);
-  Val mine = b.For(
-      {part.begin + b.Builtin(BuiltinKind::kLocalX), part.end, b.Int(size)}, {f.Start(b, along)},
-      [&](Val i, Vals carried) {
-        const Dim element = m.e.Coordinate(i, LastIndex(last)) * along + m.e.Lane(along);
-        return Vals{f.Fold(carried[0], m.e.At(0, shape.InputIndex(part.output, element), along))};
-      })[0];
-  return WorkgroupReduction(m, f.type()).Reduce(f.combined_as(), f.Across(mine));
-}
-
-Launch EmitWhole(const Region& r, const ReduceRows& t, const std::string& name) {
-  const Shape shape(r);
-  const Folder f(r);
-  const int along = static_cast<int>(t.elements);
-  Emission m(r, name, {static_cast<uint32_t>(t.workgroup), 1, 1});
-  m.Guarded(m.Workgroups(shape.outputs()), [&](const Dim& output) {
-    Val all = FoldRow(m, shape, f, along,
-                      {output, m.b.Int(0), m.b.Scalar(FloorDiv(shape.length(), along))});
-    m.b.If(m.b.Builtin(BuiltinKind::kLocalX) == 0,
-           [&] { m.e.Finish(shape.OutputIndex(output), f.Done(all, shape.length())); });
-  });
-  return std::move(m).Take();
-}
-
-Launch EmitParts(const Region& r, const ReduceRows& t, const std::string& name) {
-  const Shape shape(r);
-  const Folder f(r);
-  const int along = static_cast<int>(t.elements);
-  const int64_t vectors = shape.length().constant() / along;
-  const int64_t each = (vectors + t.parts - 1) / t.parts;
-  Emission m(r, name + "_parts", {static_cast<uint32_t>(t.workgroup), 1, 1});
-  m.Guarded(m.Workgroups(shape.outputs() * t.parts), [&](const Dim& at) {
-    Val part = m.e.Value(Mod(at, t.parts));
-    Val begin = part * static_cast<double>(each);
-    Val end = min(begin + static_cast<double>(each), static_cast<double>(vectors));
-    Val all = FoldRow(m, shape, f, along, {FloorDiv(at, t.parts), begin, end});
-    m.b.If(m.b.Builtin(BuiltinKind::kLocalX) == 0, [&] { m.e.StoreScratch(0, at, all); });
-  });
-  return std::move(m).Take();
-}
-
-Launch EmitCombine(const Region& r, const ReduceRows& t, const std::string& name) {
-  const Shape shape(r);
-  const Folder f(r);
-  Emission m(r, name + "_combine", {64, 1, 1});
-  m.Guarded(m.Invocations(shape.outputs()), [&](const Dim& output) {
-    const Vals all = m.Loop(t.parts, {f.Start(m.b, 1)}, [&](const Dim& i, const Vals& carried) {
-      return Vals{f.Fold(carried[0], m.e.LoadScratch(0, f.type(), output * t.parts + i))};
+  m.Guarded(m.Workgroups(f.space.rows() * t.parts), [&](const Dim& at) {
+    const Dim output = FloorDiv(at, t.parts);
+    Val begin = b.Int(0), end = b.Scalar(vectors);
+    if (t.parts > 1) {
+      const auto each = static_cast<double>(CeilDiv(vectors, t.parts).constant());
+      begin = m.e.Value(Mod(at, t.parts)) * each;
+      end = min(begin + each, end);
+    }
+    const Vals mine =
+        b.For({begin + b.Builtin(BuiltinKind::kLocalX), end, b.Int(t.workgroup)},
+              {f.Start(b, along)}, [&](Val i, const Vals& carried) {
+                const Dim element = m.e.Coordinate(i, LastIndex(vectors)) * along + m.e.Lane(along);
+                return Vals{f.Fold(carried[0], m.e.At(0, f.space.Index(output, element), along))};
+              });
+    const Val all = WorkgroupReduction(m, f.type())
+                        .Reduce(f.combined_as(), CombineLanes(f.combined_as(), mine[0]));
+    b.If(b.Builtin(BuiltinKind::kLocalX) == 0, [&] {
+      if (t.parts > 1)
+        m.e.StoreScratch(0, at, all);
+      else
+        f.Finish(m, output, all);
     });
-    m.e.Finish(shape.OutputIndex(output), f.Done(all[0], shape.length()));
   });
   return std::move(m).Take();
 }
 
-Program RowsEmit(const Region& r, const ReduceRows& t) {
+Launch EmitCombine(const Region& r, const Reduction& f, const ReduceRows& t, std::string name) {
+  return ForPlaces(r, std::move(name), 64, {f.space.rows()}, [&](Emission& m, const Dims& at) {
+    const Vals all = m.Loop(t.parts, {f.Start(m.b, 1)}, [&](const Dim& i, const Vals& carried) {
+      return Vals{f.Fold(carried[0], m.e.LoadScratch(0, f.type(), at[0] * t.parts + i))};
+    });
+    f.Finish(m, at[0], all[0]);
+  });
+}
+
+Program RowsEmit(const Region& r, const Reduction& f, const ReduceRows& t) {
   const std::string name = fmt::format("reduce_rows_{}x{}", t.workgroup, t.elements);
-  if (t.parts == 1) return OneLaunch(EmitWhole(r, t, name));
+  if (t.parts == 1) return OneLaunch(EmitFold(r, f, t, name));
   Program out{.kernel = fmt::format("{}_split_{}", name, t.parts)};
-  const Type type = Folder(r).type();
-  out.scratch_bytes = {Shape(r).outputs().max() * t.parts * BitWidth(type.elem) / 8};
-  out.launches.push_back(EmitParts(r, t, out.kernel));
-  out.launches.push_back(EmitCombine(r, t, out.kernel));
+  out.scratch_bytes = {f.space.rows().max() * t.parts * BitWidth(f.type().elem) / 8};
+  out.launches.push_back(EmitFold(r, f, t, out.kernel + "_parts"));
+  out.launches.push_back(EmitCombine(r, f, t, out.kernel + "_combine"));
   return out;
 }
 
 }  // namespace
 
 const Schedule kReduceOutputs =
-    ScheduleOf<ReduceOutputs, Takes, OutputsDefaults, OutputsFits, OutputsEmit>("reduce_outputs");
+    ScheduleOn<ReduceOutputs, ReductionOf, OutputsDefaults, OutputsFits, OutputsEmit>(
+        "reduce_outputs");
 const Schedule kReduceRows =
-    ScheduleOf<ReduceRows, Takes, RowsDefaults, RowsFits, RowsEmit>("reduce_rows");
+    ScheduleOn<ReduceRows, ReductionOf, RowsDefaults, RowsFits, RowsEmit>("reduce_rows");
 
 }  // namespace forge::codegen

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/schedules/rows.h"
 
-#include "codegen/element.h"
+#include "ir/ops/axes.h"
 
 namespace forge::codegen {
 namespace {
@@ -16,54 +16,84 @@ constexpr int64_t kLongRow = 256, kShortRow = 32, kFewRows = 64;
 int64_t MostHeld(const Caps& caps) { return caps.runs_on_cpu ? 512 : 16; }
 int64_t HeldUnasked(const Caps& caps) { return std::min<int64_t>(MostHeld(caps), 128); }
 
-// What as many invocations have of a row that is theirs together.
-struct Split {
+// What an invocation has of a row.
+struct RowPart {
+  Scope by;
   const RowSpace& space;
-  int64_t elements, invocations;
-  // Vectors that one sees at most.
+  const RowTiles& t;
+  const Caps& caps;
+  // That have a row together.
+  int64_t invocations() const {
+    if (by == Scope::kInvocation) return 1;
+    return by == Scope::kSubgroup ? caps.narrow_subgroup_size() : t.workgroup;
+  }
+  int64_t across() const { return by == Scope::kInvocation ? t.rows : 1; }  // rows at once
+  // Vectors that it sees at most.
   int64_t vectors() const {
-    const int64_t all = space.length().max() / elements;
-    return all / invocations + (all % invocations != 0 ? 1 : 0);
+    const int64_t all = space.length().max() / t.elements;
+    return all / invocations() + (all % invocations() != 0 ? 1 : 0);
   }
-  int64_t numbers() const { return vectors() * elements; }  // that one holds, where it does
-  Verdict Fits(bool held, const Caps& caps) const {
-    if (!space.last()) return Verdict::No("rows lie side by side");
-    if (held && numbers() > MostHeld(caps)) return Verdict::No("rows do not fit registers");
-    if (space.length().divisor() % elements != 0)
-      return Verdict::No("vectors do not divide the rows");
-    return Verdict::Yes();
-  }
-  Row::Share Of(Emission& m, const Dim& row, BuiltinKind which, bool held) const {
+  int64_t numbers() const { return vectors() * t.elements * across(); }  // held, where they are
+  Row::Share Of(const Dim& row) const {
     return {.row = row,
-            .along = static_cast<int>(elements),
-            .first = m.e.Coordinate(m.b.Builtin(which), invocations - 1),
-            .step = invocations,
-            .held = held ? vectors() : 0};
+            .across = static_cast<int>(across()),
+            .along = static_cast<int>(t.elements),
+            .step = invocations(),
+            .held = t.held ? vectors() : 0};
   }
 };
 
+// Rows that are too short or too many for `by` go to fewer invocations each.
+Verdict SizesFit(const RowPart& part, const Region& r) {
+  const auto& [by, space, t, caps] = part;
+  if (by == Scope::kSubgroup) {
+    if (space.length().max() < kShortRow) return Verdict::No("rows are short");
+    if (!caps.subgroup_arithmetic || part.invocations() == 1)
+      return Verdict::No("the device has no sums of subgroups whose size it tells");
+    if (BitWidth(AccumulatorOf(r.anchor_output().dtype()).elem) != 32)
+      return Verdict::No("sums have 32 bits in subgroups");
+    if (t.workgroup % part.invocations() != 0)
+      return Verdict::No("subgroups do not divide the workgroup");
+    if (!t.held && (caps.runs_on_cpu || space.length().max() >= kLongRow))
+      return Verdict::No("rows are read again, and others are as quick at that");
+  }
+  if (by == Scope::kWorkgroup) {
+    if (t.rows > 1) return Verdict::No("a workgroup has one row");
+    if (space.length().max() < kLongRow) return Verdict::No("rows are short");
+    if (caps.runs_on_cpu && space.rows().min() >= kFewRows)
+      return Verdict::No("barriers are dear and rows are many");
+  }
+  return Verdict::Yes();
+}
+
 }  // namespace
 
-RowSpace::RowSpace(const Region& r, size_t first_axis, size_t count)
-    : first(first_axis), outer(r.anchor_output().shape()) {
-  const auto begin = outer.begin() + static_cast<ptrdiff_t>(first);
-  const auto end = begin + static_cast<ptrdiff_t>(count);
-  inner.assign(begin, end);
-  outer.erase(begin, end);
+RowSpace::RowSpace(const Region& r, std::span<const int64_t> axes) {
+  const Dims& shape = r.anchor_inputs()[0].shape();
+  within.assign(shape.size(), false);
+  const auto normal = ir::NormalAxes(axes, static_cast<int64_t>(shape.size()));
+  FORGE_CHECK(normal.ok());
+  for (int64_t a : *normal) within[static_cast<size_t>(a)] = true;
+  for (size_t i = 0; i < shape.size(); ++i) (within[i] ? inner : outer).push_back(shape[i]);
+}
+
+int64_t RowSpace::lanes() const {
+  return within.empty() ? 1 : LanesFor(last() ? inner.back() : outer.back());
 }
 
 Dims RowSpace::Index(const Dim& row, const Dim& element) const {
-  Dims index = Unflatten(row, outer);
-  const Dims within = Unflatten(element, inner);
-  index.insert(index.begin() + static_cast<ptrdiff_t>(first), within.begin(), within.end());
+  const Dims outside = Unflatten(row, outer), inside = Unflatten(element, inner);
+  Dims index;
+  size_t o = 0, i = 0;
+  for (bool is : within) index.push_back(is ? inside[i++] : outside[o++]);
   return index;
 }
 
 Row::Row(Emission& m, const RowSpace& space, Share share)
     : m_(m), space_(space), share_(std::move(share)) {}
 
-Val Row::Literal(double v) {
-  return m_.b.Literal(AccumulatorOf(m_.region.anchor_output().dtype()).Lanes(lanes()), v);
+Val Row::Literal(double v, int lanes) {
+  return m_.b.Literal(AccumulatorOf(m_.region.anchor_output().dtype()).Lanes(lanes), v);
 }
 
 Dims Row::Index(const Dim& vector) {
@@ -80,7 +110,6 @@ const std::vector<Row::Held>& Row::HeldVectors() {
 }
 
 Vals Row::Fold(Vals start, absl::FunctionRef<Vals(const Vals&, Val)> f) {
-  Builder& b = m_.b;
   if (share_.held > 0) {
     for (const Held& h : HeldVectors()) {
       const Vals next = f(start, h.x);
@@ -89,14 +118,10 @@ Vals Row::Fold(Vals start, absl::FunctionRef<Vals(const Vals&, Val)> f) {
     }
     return start;
   }
-  return b.For(Vectors(), std::move(start), [&](Val i, const Vals& carried) {
+  return m_.b.For(Vectors(), std::move(start), [&](Val i, const Vals& carried) {
     const Dim vector = m_.e.Coordinate(i, LastIndex(VectorCount()));
     return f(carried, m_.e.At(0, Index(vector), lanes()));
   });
-}
-
-Val Row::OfRow(double v) {
-  return m_.b.Literal(AccumulatorOf(m_.region.anchor_output().dtype()).Lanes(share_.across), v);
 }
 
 Val Row::OverLanes(ReduceKind kind, Val v) const {
@@ -125,7 +150,7 @@ Row::Exponentials Row::SumExponentials() {
     const Val shrunk = so_far[1] * exp(so_far[0] - top);
     return Vals{top, shrunk + exp(x - top)};
   };
-  const Vals mine = Fold({OfRow(kLeast), Literal(0)}, step);
+  const Vals mine = Fold({Literal(kLeast, share_.across), Literal(0)}, step);
   const Val top = Combine(ReduceKind::kMax, mine[0]);
   return {top, Combine(ReduceKind::kSum, mine[1] * exp(mine[0] - top))};
 }
@@ -140,30 +165,25 @@ Row::Moments Row::MeanAndVariance() {
     const Val mean = so_far[1] + off * (1.0 / count);
     return Vals{count, mean, so_far[2] + off * (x - mean)};
   };
-  const Vals mine = Fold({OfRow(0), Literal(0), Literal(0)}, step);
+  const Vals mine = Fold({Literal(0, share_.across), Literal(0), Literal(0)}, step);
   const Val mean = Combine(ReduceKind::kSum, mine[1] * mine[0]) / length();
   const Val off = mine[1] - mean;
   return {mean, Combine(ReduceKind::kSum, mine[2] + off * off * mine[0]) / length()};
 }
 
-void Row::StoreVector(const Dim& vector, Val x, absl::FunctionRef<Val(Val x, Operands of)> f) {
-  const Dims index = Index(vector);
-  const auto operand = [&](int k) {
-    const ir::Type& type = m_.region.anchor_inputs()[static_cast<size_t>(k)];
-    return m_.e.At(k, BroadcastIndex(index, type.shape()), lanes());
-  };
-  m_.e.Finish(index, f(x ? x : operand(0), operand), lanes());
-}
-
 void Row::Store(absl::FunctionRef<Val(Val x, Operands of)> f) {
-  Builder& b = m_.b;
-  if (share_.held > 0) {
-    for (const Held& h : HeldVectors())
-      IfInside(b, h.at.inside, [&] { StoreVector(h.at.at, h.x, f); });
-    return;
-  }
-  b.For(Vectors(), {}, [&](Val i, const Vals&) {
-    StoreVector(m_.e.Coordinate(i, LastIndex(VectorCount())), {}, f);
+  const auto store = [&](const Dim& vector, Val x) {
+    const Dims index = Index(vector);
+    const auto operand = [&](int k) {
+      const ir::Type& type = m_.region.anchor_inputs()[static_cast<size_t>(k)];
+      return m_.e.At(k, BroadcastIndex(index, type.shape()), lanes());
+    };
+    m_.e.Finish(index, f(x ? x : operand(0), operand), lanes());
+  };
+  for (const Held& h : HeldVectors()) IfInside(m_.b, h.at.inside, [&] { store(h.at.at, h.x); });
+  if (share_.held > 0) return;
+  m_.b.For(Vectors(), {}, [&](Val i, const Vals&) {
+    store(m_.e.Coordinate(i, LastIndex(VectorCount())), {});
     return Vals{};
   });
 }
@@ -173,114 +193,78 @@ Builder::Range Row::Vectors() {
           Builder::Range::kNot};
 }
 
-SerialRows SerialRows::Defaults(const RowSpace& space, const Region& r) {
-  SerialRows t;
-  (space.last() ? t.elements : t.rows) =
-      LanesFor(space.last() ? space.inner.back() : space.outer.back());
-  t.held = space.length().max() * t.rows <= HeldUnasked(r.caps());
-  return t;
-}
-
-Verdict SerialRows::Fits(const RowSpace& space, const Region& r) const {
-  if (rows > 1 && elements > 1) return Verdict::No("vectors run along one axis");
-  if (space.rows().divisor() % rows != 0 || space.length().divisor() % elements != 0)
-    return Verdict::No("vectors do not divide the rows");
-  if (held && space.length().max() * rows > MostHeld(r.caps()))
-    return Verdict::No("rows do not fit registers");
-  return WorkgroupFits(workgroup, r.caps());
-}
-
-Program SerialRows::Emit(const RowFormula& formula, const Region& r) const {
-  const RowSpace space = formula.space(r);
-  const int across = static_cast<int>(rows), along = static_cast<int>(elements);
-  Emission m(r, fmt::format("{}_serial_{}x{}{}", formula.name, across, along, held ? "_held" : ""),
-             {static_cast<uint32_t>(workgroup), 1, 1});
-  m.Guarded(m.Invocations(FloorDiv(space.rows(), across)), [&](const Dim& at) {
-    Row row(m, space,
-            {.row = at * across + m.e.Lane(across),
-             .across = across,
-             .along = along,
-             .held = held ? space.length().max() / along : 0});
-    formula.emit(row);
-  });
-  return OneLaunch(std::move(m).Take());
-}
-
-SubgroupRows SubgroupRows::Defaults(const RowSpace& space, const Region& r) {
-  SubgroupRows t{.elements = space.last() ? LanesFor(space.inner.back()) : 1};
-  t.held =
-      Split{space, t.elements, r.caps().narrow_subgroup_size()}.numbers() <= HeldUnasked(r.caps());
-  return t;
-}
-
-Verdict SubgroupRows::Fits(const RowSpace& space, const Region& r) const {
-  const int64_t size = r.caps().narrow_subgroup_size();
-  if (Verdict v = Split{space, elements, size}.Fits(held, r.caps()); !v) return v;
-  if (space.length().max() < kShortRow) return Verdict::No("rows are short");
-  if (!r.caps().subgroup_arithmetic || size == 1)
-    return Verdict::No("the device has no sums of subgroups whose size it tells");
-  if (BitWidth(AccumulatorOf(r.anchor_output().dtype()).elem) != 32)
-    return Verdict::No("sums have 32 bits in subgroups");
-  if (workgroup % size != 0) return Verdict::No("subgroups do not divide the workgroup");
-  if (space.rows().divisor() % rows != 0)
-    return Verdict::No("subgroups have unlike numbers of rows");
-  if (!held && (r.caps().runs_on_cpu || space.length().max() >= kLongRow))
-    return Verdict::No("rows are read again, and others are as quick at that");
-  return WorkgroupFits(workgroup, r.caps());
-}
-
-Program SubgroupRows::Emit(const RowFormula& formula, const Region& r) const {
-  const RowSpace space = formula.space(r);
-  const int64_t size = r.caps().narrow_subgroup_size();
-  Emission m(r,
-             fmt::format("{}_subgroup_{}x{}{}", formula.name, rows, elements, held ? "_held" : ""),
-             {static_cast<uint32_t>(workgroup), 1, 1});
-  m.launch.kernel.subgroup = static_cast<uint32_t>(size);
-  m.EachSubgroup(FloorDiv(space.rows(), rows), [&](const Dim& at) {
-    for (int64_t i = 0; i < rows; ++i) {
-      const Dim next = at * rows + i;
-      Row::Share share = Split{space, elements, size}.Of(m, next, BuiltinKind::kLane, held);
-      share.combine = [&m](ReduceKind kind, Val v) { return m.b.SubgroupReduce(kind, v); };
-      Row row(m, space, std::move(share));
-      formula.emit(row);
-    }
-  });
-  return OneLaunch(std::move(m).Take());
-}
-
-WorkgroupRows WorkgroupRows::Defaults(const RowSpace& space, const Region& r) {
-  WorkgroupRows t{.workgroup = 128, .elements = space.last() ? LanesFor(space.inner.back()) : 1};
-  const auto holds = [&] {
-    return Split{space, t.elements, t.workgroup}.numbers() <= HeldUnasked(r.caps());
+RowTiles DefaultRowTiles(const Region& r, const SharedRows& rows) {
+  const auto& [by, formula, space] = rows;
+  RowTiles t;
+  if (space.last())
+    t.elements = space.lanes();
+  else if (by == Scope::kInvocation)
+    t.rows = space.lanes();
+  const auto holds = [&](int64_t workgroup) {
+    t.workgroup = workgroup;
+    return RowPart{by, space, t, r.caps()}.numbers() <= HeldUnasked(r.caps());
   };
-  if (!holds() && WorkgroupFits(256, r.caps())) t.workgroup = 256;
-  t.held = holds();
+  if (by != Scope::kWorkgroup) {
+    t.held = holds(64);
+    return t;
+  }
+  t.held = holds(128) || (WorkgroupFits(256, r.caps()) && holds(256));
   if (!t.held) t.workgroup = 128;
   return t;
 }
 
-Verdict WorkgroupRows::Fits(const RowSpace& space, const Region& r) const {
-  if (Verdict v = Split{space, elements, workgroup}.Fits(held, r.caps()); !v) return v;
-  if (space.length().max() < kLongRow) return Verdict::No("rows are short");
-  if (r.caps().runs_on_cpu && space.rows().min() >= kFewRows)
-    return Verdict::No("barriers are dear and rows are many");
-  return WorkgroupFits(
-      workgroup, r.caps(),
-      WorkgroupReduction::SharedBytes(workgroup, AccumulatorOf(r.anchor_output().dtype())));
+Verdict RowTilesFit(const Region& r, const SharedRows& rows, const RowTiles& t) {
+  const auto& [by, formula, space] = rows;
+  const RowPart part{by, space, t, r.caps()};
+  if (by != Scope::kInvocation && !space.last()) return Verdict::No("rows lie side by side");
+  if (part.across() > 1 && t.elements > 1) return Verdict::No("vectors run along one axis");
+  if (space.rows().divisor() % t.rows != 0 || space.length().divisor() % t.elements != 0)
+    return Verdict::No("vectors do not divide the rows");
+  if (t.held && part.numbers() > MostHeld(r.caps()))
+    return Verdict::No("rows do not fit registers");
+  if (Verdict v = SizesFit(part, r); !v) return v;
+  const Type type = AccumulatorOf(r.anchor_output().dtype());
+  const bool shares = by == Scope::kWorkgroup;
+  return WorkgroupFits(t.workgroup, r.caps(),
+                       shares ? WorkgroupReduction::SharedBytes(t.workgroup, type) : 0);
 }
 
-Program WorkgroupRows::Emit(const RowFormula& formula, const Region& r) const {
-  const RowSpace space = formula.space(r);
+Program EmitRows(const Region& r, const SharedRows& rows, const RowTiles& t) {
+  const auto& [by, formula, space] = rows;
+  constexpr std::string_view kNames[] = {"serial", "subgroup", "rows"};
+  const RowPart part{by, space, t, r.caps()};
   Emission m(r,
-             fmt::format("{}_rows_{}x{}{}", formula.name, workgroup, elements, held ? "_held" : ""),
-             {static_cast<uint32_t>(workgroup), 1, 1});
-  m.Guarded(m.Workgroups(space.rows()), [&](const Dim& at) {
-    WorkgroupReduction together(m, AccumulatorOf(r.anchor_output().dtype()));
-    Row::Share share = Split{space, elements, workgroup}.Of(m, at, BuiltinKind::kLocalX, held);
-    share.combine = [&](ReduceKind kind, Val v) { return together.Reduce(kind, v); };
+             fmt::format("{}_{}_{}x{}{}", formula.name, kNames[static_cast<size_t>(by)],
+                         by == Scope::kWorkgroup ? t.workgroup : t.rows, t.elements,
+                         t.held ? "_held" : ""),
+             {static_cast<uint32_t>(t.workgroup), 1, 1});
+  const auto emit = [&](const Dim& at, Row::Combiner combine) {
+    Row::Share share = part.Of(at);
+    if (by != Scope::kInvocation) {
+      const Val which =
+          m.b.Builtin(by == Scope::kSubgroup ? BuiltinKind::kLane : BuiltinKind::kLocalX);
+      share.first = m.e.Coordinate(which, part.invocations() - 1);
+    }
+    share.combine = std::move(combine);
     Row row(m, space, std::move(share));
     formula.emit(row);
-  });
+  };
+  if (by == Scope::kInvocation) {
+    const int across = static_cast<int>(t.rows);
+    m.Guarded(m.Invocations(FloorDiv(space.rows(), across)),
+              [&](const Dim& at) { emit(at * across + m.e.Lane(across), nullptr); });
+  } else if (by == Scope::kSubgroup) {
+    m.launch.kernel.subgroup = static_cast<uint32_t>(part.invocations());
+    m.EachSubgroup(FloorDiv(space.rows(), t.rows), [&](const Dim& at) {
+      for (int64_t i = 0; i < t.rows; ++i)
+        emit(at * t.rows + i, [&m](ReduceKind kind, Val v) { return m.b.SubgroupReduce(kind, v); });
+    });
+  } else {
+    m.Guarded(m.Workgroups(space.rows()), [&](const Dim& at) {
+      WorkgroupReduction together(m, AccumulatorOf(r.anchor_output().dtype()));
+      emit(at, [&](ReduceKind kind, Val v) { return together.Reduce(kind, v); });
+    });
+  }
   return OneLaunch(std::move(m).Take());
 }
 

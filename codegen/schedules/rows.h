@@ -7,21 +7,24 @@
 
 namespace forge::codegen {
 
-// The rows of a result: `count` axes from `first` on are a row's elements, the others number rows.
+// The rows of the anchor's first operand: some axes are a row's elements, the others number rows.
 struct RowSpace {
-  RowSpace(const Region& r, size_t first, size_t count);
+  RowSpace(const Region& r, std::span<const int64_t> axes);  // of a row's elements
   ir::Dim rows() const { return ir::Product(outer); }
   ir::Dim length() const { return ir::Product(inner); }
-  bool last() const { return first == outer.size(); }  // neighbours in a row lie side by side
+  bool last() const { return !within.empty() && within.back(); }  // neighbours lie side by side
+  int64_t lanes() const;  // neighbours along the last axis, whatever it is, that a vector holds
   ir::Dims Index(const ir::Dim& row, const ir::Dim& element) const;
 
-  size_t first;
+  std::vector<bool> within;  // for each axis: is it of a row?
   ir::Dims outer, inner;
 };
 
 // Where a formula finds one row, or as many neighbouring rows as a vector has lanes.
 class Row {
  public:
+  // What invocations of a row computed, as one.
+  using Combiner = std::function<Val(ReduceKind kind, Val mine)>;
   // How the elements of a row are shared out.
   struct Share {
     ir::Dim row;
@@ -29,8 +32,7 @@ class Row {
     ir::Dim first = 0;          // vector of a row that this invocation sees
     int64_t step = 1;           // from there to its next one
     int64_t held = 0;           // how many, where they stay in registers; 0: read each time
-    // What invocations of a row computed, as one; null: each has a row of its own.
-    std::function<Val(ReduceKind kind, Val mine)> combine = {};
+    Combiner combine = {};      // null: each invocation has a row of its own
   };
   Row(Emission& m, const RowSpace& space, Share share);
 
@@ -41,7 +43,7 @@ class Row {
     return *m_.region.AnchorAs<T>();
   }
   double length() const { return static_cast<double>(space_.length().constant()); }
-  Val Literal(double v);  // of the type that rows are computed in
+  Val Literal(double v) { return Literal(v, lanes()); }  // of the type that rows are computed in
   // Of all elements x of operand 0, in every lane of a row. What follows another thing of the whole
   // row is computed beside it, in one pass, where elements are not in registers.
   Val Sum(absl::FunctionRef<Val(Val)> f);
@@ -67,10 +69,9 @@ class Row {
   };
   const std::vector<Held>& HeldVectors();
   Vals Fold(Vals start, absl::FunctionRef<Vals(const Vals&, Val)> f);
-  Val OfRow(double v);                          // one for each row, as Literal
+  Val Literal(double v, int lanes);
   Val OverLanes(ReduceKind kind, Val v) const;  // those of elements of a row as one
   Val Combine(ReduceKind kind, Val mine);
-  void StoreVector(const ir::Dim& vector, Val x, absl::FunctionRef<Val(Val x, Operands of)> f);
   ir::Dim VectorCount() const { return FloorDiv(space_.length(), share_.along); }
   Builder::Range Vectors();  // those of this invocation
   ir::Dims Index(const ir::Dim& vector);
@@ -84,61 +85,44 @@ class Row {
 // A formula over rows.
 struct RowFormula {
   std::string_view name;
-  RowSpace (*space)(const Region&);
+  std::vector<int64_t> (*axes)(const Region&);  // of a row's elements
   void (*emit)(Row&);
 };
 
-struct SerialRows {
+// How rows are shared out among invocations, subgroups or workgroups.
+struct RowTiles {
   int64_t workgroup = 64;
-  int64_t rows = 1;      // neighbours to an invocation
+  int64_t rows = 1;      // neighbours to an invocation; to a subgroup, one after the other: what
+                         // meets each is loaded once
   int64_t elements = 1;  // of a row, loaded at once
   bool held = false;
   static constexpr Field kFields[] = {
-      FieldOf<&SerialRows::workgroup>("workgroup", "Invocations in a workgroup.", "32|64|128"),
-      FieldOf<&SerialRows::rows>("rows", "Neighbours to an invocation.", "1|2|4"),
-      FieldOf<&SerialRows::elements>("elements", "Of a row, loaded at once.", "1|2|4"),
-      FieldOf<&SerialRows::held>("held", "Rows stay in registers: they are read once.")};
-  static SerialRows Defaults(const RowSpace& space, const Region& r);
-  Verdict Fits(const RowSpace& space, const Region& r) const;
-  Program Emit(const RowFormula& formula, const Region& r) const;
+      FieldOf<&RowTiles::workgroup>("workgroup", "Invocations in a workgroup.", "32|64|128|256"),
+      FieldOf<&RowTiles::rows>("rows", "To an invocation or a subgroup.", "1|2|4"),
+      FieldOf<&RowTiles::elements>("elements", "Of a row, loaded at once.", "1|2|4"),
+      FieldOf<&RowTiles::held>("held", "Rows stay in registers: they are read once.")};
 };
-
-struct SubgroupRows {
-  int64_t workgroup = 64;
-  int64_t elements = 1;  // of a row, loaded at once
-  int64_t rows = 1;      // one after the other; what meets each is loaded once
-  bool held = false;
-  static constexpr Field kFields[] = {
-      FieldOf<&SubgroupRows::workgroup>("workgroup", "Invocations in a workgroup.", "32|64|128"),
-      FieldOf<&SubgroupRows::elements>("elements", "Of a row, loaded at once.", "1|2|4"),
-      FieldOf<&SubgroupRows::rows>("rows", "To a subgroup.", "1|2|4"),
-      FieldOf<&SubgroupRows::held>("held", "Rows stay in registers: they are read once.")};
-  static SubgroupRows Defaults(const RowSpace& space, const Region& r);
-  Verdict Fits(const RowSpace& space, const Region& r) const;
-  Program Emit(const RowFormula& formula, const Region& r) const;
+// A formula over the rows of an anchor, each of an invocation, a subgroup or a workgroup: `by`.
+struct SharedRows {
+  Scope by;
+  const RowFormula& formula;
+  RowSpace space;
 };
+RowTiles DefaultRowTiles(const Region& r, const SharedRows& rows);
+Verdict RowTilesFit(const Region& r, const SharedRows& rows, const RowTiles& t);
+Program EmitRows(const Region& r, const SharedRows& rows, const RowTiles& t);
 
-struct WorkgroupRows {
-  int64_t workgroup = 128;
-  int64_t elements = 1;  // of a row, loaded at once
-  bool held = false;
-  static constexpr Field kFields[] = {
-      FieldOf<&WorkgroupRows::workgroup>("workgroup", "Invocations in a workgroup.",
-                                         "32|64|128|256"),
-      FieldOf<&WorkgroupRows::elements>("elements", "Of a row, loaded at once.", "1|2|4"),
-      FieldOf<&WorkgroupRows::held>("held", "Rows stay in registers: they are read once.")};
-  static WorkgroupRows Defaults(const RowSpace& space, const Region& r);
-  Verdict Fits(const RowSpace& space, const Region& r) const;
-  Program Emit(const RowFormula& formula, const Region& r) const;
-};
-
-// The schedule that shares out rows by T for anchors of type Op.
-template <class T, class Op, const RowFormula& kFormula>
+// nullopt: the anchor is no Op.
+template <Scope kBy, class Op, const RowFormula& kFormula>
+std::optional<SharedRows> SharedRowsOf(const Region& r) {
+  if (r.AnchorAs<Op>() == nullptr) return std::nullopt;
+  return SharedRows{kBy, kFormula, {r, kFormula.axes(r)}};
+}
+// The schedule that shares out rows of anchors of type Op among kBy.
+template <Scope kBy, class Op, const RowFormula& kFormula>
 constexpr Schedule RowSchedule(std::string_view name) {
-  return ScheduleOf<T, [](const Region& r) { return r.AnchorAs<Op>() != nullptr; },
-                    [](const Region& r) { return T::Defaults(kFormula.space(r), r); },
-                    [](const Region& r, const T& t) { return t.Fits(kFormula.space(r), r); },
-                    [](const Region& r, const T& t) { return t.Emit(kFormula, r); }>(name);
+  return ScheduleOn<RowTiles, SharedRowsOf<kBy, Op, kFormula>, DefaultRowTiles, RowTilesFit,
+                    EmitRows>(name);
 }
 
 }  // namespace forge::codegen

@@ -3,16 +3,11 @@
 
 #include "codegen/schedules/list.h"
 #include "codegen/schedules/rows.h"
-#include "ir/ops/axes.h"
 
 namespace forge::codegen {
 namespace {
 
-RowSpace Space(const Region& r) {
-  const auto axis = ir::NormalAxis(r.AnchorAs<ir::Softmax>()->axis, r.anchor_output().rank());
-  FORGE_CHECK(axis.ok());
-  return {r, static_cast<size_t>(*axis), 1};
-}
+std::vector<int64_t> Axes(const Region& r) { return {r.AnchorAs<ir::Softmax>()->axis}; }
 
 void Emit(Row& row) {
   auto [top, sum] = row.SumExponentials();
@@ -20,13 +15,14 @@ void Emit(Row& row) {
   row.Store([top = top, sum = sum](Val x, Row::Operands) { return exp(x - top) / sum; });
 }
 
-constexpr RowFormula kFormula{"softmax", &Space, &Emit};
+constexpr RowFormula kFormula{"softmax", &Axes, &Emit};
 
 }  // namespace
 
-const Schedule kSoftmaxSerial = RowSchedule<SerialRows, ir::Softmax, kFormula>("softmax_serial");
+const Schedule kSoftmaxSerial =
+    RowSchedule<Scope::kInvocation, ir::Softmax, kFormula>("softmax_serial");
 const Schedule kSoftmaxSubgroup =
-    RowSchedule<SubgroupRows, ir::Softmax, kFormula>("softmax_subgroup");
-const Schedule kSoftmaxRows = RowSchedule<WorkgroupRows, ir::Softmax, kFormula>("softmax_rows");
+    RowSchedule<Scope::kSubgroup, ir::Softmax, kFormula>("softmax_subgroup");
+const Schedule kSoftmaxRows = RowSchedule<Scope::kWorkgroup, ir::Softmax, kFormula>("softmax_rows");
 
 }  // namespace forge::codegen

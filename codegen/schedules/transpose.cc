@@ -29,16 +29,14 @@ struct TransposeBlocks {
                                        "1|4|8|16")};
 };
 
-// The axis along which an operand of many elements lies, where it is not the last; -1: none.
-int ReadAxis(const Region& r) {
-  if (r.anchor() != nullptr) return -1;
+// The axis along which an operand of many elements lies, where it is not the last.
+std::optional<size_t> ReadAxisOf(const Region& r) {
+  if (r.anchor() != nullptr) return std::nullopt;
   const int last = r.anchor_output().rank() - 1;
   for (int axis = last - 1; axis >= 0; --axis)
     if (r.LiesAlong(static_cast<size_t>(axis), static_cast<size_t>(last), kLanes)) return axis;
-  return -1;
+  return std::nullopt;
 }
-
-bool Takes(const Region& r) { return ReadAxis(r) >= 0; }
 
 // The largest of `sizes` that divides `extent`, else 1.
 int64_t LargestOf(std::initializer_list<int64_t> sizes, const Dim& extent) {
@@ -47,9 +45,9 @@ int64_t LargestOf(std::initializer_list<int64_t> sizes, const Dim& extent) {
   return 1;
 }
 
-TransposeBlocks Defaults(const Region& r) {
+TransposeBlocks Defaults(const Region& r, size_t axis) {
   const Dims& shape = r.anchor_output().shape();
-  const Dim& read = shape[static_cast<size_t>(ReadAxis(r))];
+  const Dim& read = shape[axis];
   TransposeBlocks t;
   if (r.caps().runs_on_cpu) {  // which reads and writes half a line and as much as it can of a page
     t.depth = LargestOf({8, 4}, read);
@@ -60,48 +58,44 @@ TransposeBlocks Defaults(const Region& r) {
   return t;
 }
 
-Verdict Fits(const Region& r, const TransposeBlocks& t) {
+Verdict Fits(const Region& r, size_t axis, const TransposeBlocks& t) {
   const Dims& shape = r.anchor_output().shape();
-  const Dim& read = shape[static_cast<size_t>(ReadAxis(r))];
+  const Dim& read = shape[axis];
   if (read.divisor() % (t.depth * t.along) != 0 ||
       shape.back().divisor() % (kLanes * t.width * t.across) != 0)
     return Verdict::No("blocks do not divide the axes");
   return WorkgroupFits(t.workgroup, r.caps());
 }
 
-Program Emit(const Region& r, const TransposeBlocks& t) {
-  const auto axis = static_cast<size_t>(ReadAxis(r));
-  Emission m(r, fmt::format("transpose_{}x{}", t.depth, t.width * kLanes),
-             {static_cast<uint32_t>(t.workgroup), 1, 1});
-  m.e.ShareVectors();
+Program Emit(const Region& r, size_t axis, const TransposeBlocks& t) {
   const Dims& shape = r.anchor_output().shape();
   // Invocations next to each other, then blocks along the axis that is read, then along the last.
-  Dims space;
-  for (size_t i = 0; i + 1 < shape.size(); ++i)
-    if (i != axis) space.push_back(shape[i]);
+  Dims space(shape.begin(), shape.end() - 1);
+  space.erase(space.begin() + static_cast<ptrdiff_t>(axis));
   const size_t outer = space.size();
   for (const Dim& d : {FloorDiv(shape.back(), kLanes * t.width * t.across),
                        FloorDiv(shape[axis], t.depth * t.along), Dim(t.across), Dim(t.along)})
     space.push_back(d);
-  m.Guarded(m.Invocations(ir::Product(space)), [&](const Dim& at) {
-    const Dims place = Unflatten(at, space);
+  const auto turn = [&](Emission& m, const Dims& place) {
+    m.e.ShareVectors();
     Dims index(place.begin(), place.begin() + static_cast<ptrdiff_t>(outer));
-    const Dim block = place[outer + 1] * t.along + place[outer + 3];
-    index.insert(index.begin() + static_cast<ptrdiff_t>(axis), block * t.depth);
+    const Dim top = (place[outer + 1] * t.along + place[outer + 3]) * t.depth;
     const Dim left = (place[outer] * t.across + place[outer + 2]) * t.width;
-    const Dim top = index[axis];
+    index.insert(index.begin() + static_cast<ptrdiff_t>(axis), top);
     index.emplace_back();
     for (int64_t i = 0; i < t.depth * t.width; ++i) {
       index[axis] = top + i / t.width;
       index.back() = (left + i % t.width) * kLanes + m.e.Lane(kLanes);
       m.e.Finish(index, {}, kLanes);
     }
-  });
-  return OneLaunch(std::move(m).Take());
+  };
+  return OneLaunch(ForPlaces(r, fmt::format("transpose_{}x{}", t.depth, t.width * kLanes),
+                             t.workgroup, space, turn));
 }
 
 }  // namespace
 
-const Schedule kTranspose = ScheduleOf<TransposeBlocks, Takes, Defaults, Fits, Emit>("transpose");
+const Schedule kTranspose =
+    ScheduleOn<TransposeBlocks, ReadAxisOf, Defaults, Fits, Emit>("transpose");
 
 }  // namespace forge::codegen

@@ -13,17 +13,9 @@ bool ReducesBySubgroups(const Caps& caps, uint32_t workgroup, Type element) {
 }  // namespace
 
 Val Combine(ReduceKind kind, Val a, Val b) {
-  switch (kind) {
-    case ReduceKind::kSum:
-      return a + b;
-    case ReduceKind::kProd:
-      return a * b;
-    case ReduceKind::kMin:
-      return min(a, b);
-    case ReduceKind::kMax:
-      break;
-  }
-  return max(a, b);
+  using Operator = Val (*)(Val, Val);
+  constexpr Operator kOperators[] = {operator+, min, max, operator* };  // in order of their kinds
+  return kOperators[static_cast<size_t>(kind)](a, b);
 }
 
 Val CombineLanes(ReduceKind kind, Val v) {
