@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "codegen/tuning.h"
 #include "ir/in_place.h"
+#include "vk_runtime/fixed_launch.h"
 #include "vk_runtime/rehearsal.h"
 
 namespace forge::vk {
@@ -88,14 +89,13 @@ std::vector<Artifact> ArtifactsOf(std::span<const LaunchedKernel> launched,
     const codegen::Kernel k = l.Own();
     const std::string text = codegen::ToText(k);
     all.push_back({k.name + ".kernel", {text.begin(), text.end()}});
-    const std::vector<uint32_t> words = codegen::PrintSpirv(k, caps);
-    const auto* bytes = reinterpret_cast<const uint8_t*>(words.data());
-    all.push_back({k.name + ".spv", {bytes, bytes + words.size() * sizeof(uint32_t)}});
+    all.push_back(SpirvArtifact(k.name, codegen::PrintSpirv(k, caps)));
   }
   return all;
 }
 
-// Calls body(0) .. body(n - 1) on up to `threads` threads, the caller's among them, and waits.
+}  // namespace
+
 void ParallelFor(size_t n, int threads, absl::FunctionRef<void(size_t)> body) {
   std::atomic<size_t> next{0};
   const auto work = [&] {
@@ -108,26 +108,13 @@ void ParallelFor(size_t n, int threads, absl::FunctionRef<void(size_t)> body) {
   for (std::thread& t : pool) t.join();
 }
 
-}  // namespace
-
 absl::Status Compiler::Make(const codegen::Kernel& kernel, uint32_t operands, Slot& slot) {
-  FORGE_RETURN_IF_ERROR(codegen::Verify(kernel, context_->caps()));
-  std::vector<uint32_t> words = codegen::PrintSpirv(kernel, context_->caps());
-  FORGE_ASSIGN_OR_RETURN(slot.pipeline,
-                         pipelines_->Get({.name = kernel.name,
-                                          .spirv = words,
-                                          .operands = operands,
-                                          .scalars = static_cast<uint32_t>(kernel.scalars.size()),
-                                          .subgroup = kernel.subgroup}));
+  FORGE_ASSIGN_OR_RETURN(KernelCode code, KernelCode::Of(kernel, operands, context_->caps()));
+  FORGE_ASSIGN_OR_RETURN(slot.pipeline, pipelines_->Get(code));
   slot.kernel = std::make_shared<const codegen::Kernel>(kernel);
   if (!context_->caps().runs_on_cpu || !slot.pipeline->is_new) return absl::OkStatus();
   const std::lock_guard lock(mutex_);
-  auto& [what, spirv] = fresh_.emplace_back();
-  spirv = std::move(words);
-  what.name = kernel.name;
-  what.operands = operands;
-  what.subgroup = kernel.subgroup;
-  what.scalars.resize(kernel.scalars.size());
+  fresh_.push_back(std::move(code));
   return absl::OkStatus();
 }
 
@@ -192,7 +179,7 @@ absl::StatusOr<Compiler::Planned> Compiler::Plan(const CompileRequest& request) 
   FORGE_RETURN_IF_ERROR(context_->Health());
   Planned planned;
   if (const auto shader = FindHandWritten(*request.op, request.in, context_->caps())) {
-    FORGE_ASSIGN_OR_RETURN(planned.program, MakeProgram(*shader, *pipelines_, context_->rates()));
+    FORGE_ASSIGN_OR_RETURN(planned.program, MakeProgram(*shader, *pipelines_));
     return planned;
   }
   FORGE_ASSIGN_OR_RETURN(planned.body, BodyOf(*request.op, request.in, request.out));
@@ -240,19 +227,13 @@ void Compiler::Share(std::span<const CompileRequest> requests,
   sharing_.Share(kernels);
 }
 
-void Compiler::Rehearse() {
-  std::vector<std::pair<HandWritten, std::vector<uint32_t>>> fresh;
+void Compiler::RehearseFresh() {
+  std::vector<KernelCode> fresh;
   {
     const std::lock_guard lock(mutex_);
     fresh.swap(fresh_);
   }
-  if (threads_ < 2 || fresh.size() < kFewestRehearsed) return;
-  Rehearsal rehearsal(context_);
-  ParallelFor(fresh.size(), threads_, [&](size_t i) {
-    fresh[i].first.spirv = fresh[i].second;
-    // What fails here is compiled when it is needed, and fails there if it must.
-    rehearsal.Run(fresh[i].first).IgnoreError();
-  });
+  if (threads_ >= 2 && fresh.size() >= kFewestRehearsed) Rehearse(context_, fresh, threads_);
 }
 
 std::vector<absl::StatusOr<ProgramRef>> Compiler::Run(std::span<const CompileRequest> requests,
@@ -268,7 +249,7 @@ std::vector<absl::StatusOr<ProgramRef>> Compiler::Run(std::span<const CompileReq
     planned[i] = Planned{};  // kernels are large
     progress(++done);
   });
-  Rehearse();
+  RehearseFresh();
   // A cache that cannot be written costs the next run time and this one nothing.
   pipelines_->Save().IgnoreError();
   return out;

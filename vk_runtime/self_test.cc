@@ -6,7 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/process.h"
 #include "runtime/backends.h"
-#include "vk_runtime/hand_written.h"
+#include "vk_runtime/fixed_launch.h"
 #include "vk_runtime/probes.h"
 
 namespace forge::vk {
@@ -19,19 +19,15 @@ constexpr std::string_view kExtension = ".selftest";
 // What is wrong with the result of a probe; empty: nothing; nullopt: the device wrote none, or has
 // no memory that could be written.
 absl::StatusOr<std::optional<std::string>> FaultOf(VulkanDevice& device, const Probe& p) {
-  const codegen::Kernel kernel = KernelOf(p, device.context()->caps());
-  FORGE_RETURN_IF_ERROR(codegen::Verify(kernel, device.context()->caps()));
-  const std::vector<uint32_t> words = codegen::PrintSpirv(kernel, device.context()->caps());
-  FORGE_ASSIGN_OR_RETURN(
-      const ProgramRef program,
-      MakeProgram({.name = kernel.name, .spirv = words, .operands = 2, .subgroup = kernel.subgroup},
-                  device.pipelines(), device.context()->rates()));
+  const codegen::Caps& caps = device.context()->caps();
+  FORGE_ASSIGN_OR_RETURN(const KernelCode code, KernelCode::Of(KernelOf(p, caps), 2, caps));
+  FORGE_ASSIGN_OR_RETURN(const ProgramRef program, MakeProgram({.code = code}, device.pipelines()));
   constexpr int64_t kIn = 2 * sizeof(ProbeWords), kOut = 3 * sizeof(ProbeWords);
   const Step step{.program = program,
                   .operands = {{.slot = 0, .offset = 0, .bytes = kIn},
                                {.slot = 1, .offset = 0, .bytes = kOut, .writes = true}},
                   .scalars = {},
-                  .label = kernel.name};
+                  .label = code.name};
   const auto in = device.Allocate(Memory::kUpload, kIn),
              out = device.Allocate(Memory::kReadback, kOut);
   if (!in.ok() || !out.ok()) return std::nullopt;
