@@ -175,16 +175,9 @@ absl::Status PipelineStore::Save() {
   if (!dirty_ || path_.empty()) return absl::OkStatus();
   dirty_ = false;
   PipelineFile file{.kernels = on_disk_, .blob = {}};
-  size_t bytes = 0;
-  const VolkDeviceTable& fn = context_->fn;
-  FORGE_RETURN_IF_ERROR(
-      context_->Check(fn.vkGetPipelineCacheData(context_->device, cache_.get(), &bytes, nullptr),
-                      "vkGetPipelineCacheData"));
-  file.blob.resize(bytes);
   FORGE_RETURN_IF_ERROR(context_->Check(
-      fn.vkGetPipelineCacheData(context_->device, cache_.get(), &bytes, file.blob.data()),
+      Enumerate(file.blob, 0, context_->fn.vkGetPipelineCacheData, context_->device, cache_.get()),
       "vkGetPipelineCacheData"));
-  file.blob.resize(bytes);
   return WritePipelineFile(path_, context_->queries(), file);
 }
 

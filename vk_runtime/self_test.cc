@@ -109,19 +109,16 @@ absl::Status RunSelfTest(VulkanDevice& device, std::span<const std::string> know
 
 std::string SelfTestReport::Title(const Queries& q) { return CacheTitle(q, "self-test 4"); }
 
-SelfTestReport SelfTestReport::Read(std::string_view text, const Queries& q) {
+SelfTestReport SelfTestReport::Read(const std::string& text, const Queries& q) {
   SelfTestReport report;
-  for (bool first = true; text.find('\n') != std::string_view::npos; first = false) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(line.size() + 1);
-    if (first && line != Title(q)) return {};
+  for (const std::string& line : LinesBehind(Title(q), text)) {
     const size_t space = std::min(line.find(' '), line.size() - 1);
-    const std::string_view word = line.substr(0, space), rest = line.substr(space + 1);
+    const std::string word = line.substr(0, space), rest = line.substr(space + 1);
     if (word == "try") report.trying = rest;
     if (word == "passed" || word == "failed") report.trying.clear();
     if (word == "passed") report.test.passed.emplace(rest);
-    if (const size_t colon = rest.find(": "); word == "failed" && colon != std::string_view::npos)
-      report.test.failed[std::string(rest.substr(0, colon))] = rest.substr(colon + 2);
+    if (const size_t colon = rest.find(": "); word == "failed" && colon != std::string::npos)
+      report.test.failed[rest.substr(0, colon)] = rest.substr(colon + 2);
     report.whole = line == "end";
   }
   return report;
