@@ -14,6 +14,8 @@ namespace {
 
 constexpr size_t kFewestRehearsed = 4;  // fewer gain less than logical devices cost
 
+ir::Candidate NodeOf(const CompileRequest& r) { return {*r.op, r.in, r.out}; }
+
 // Turns the launches of one region into those of a step.
 class ProgramBuilder {
  public:
@@ -156,20 +158,17 @@ absl::StatusOr<codegen::Program> Compiler::Generate(const codegen::Region& regio
 std::vector<std::string> Compiler::Choices(const CompileRequest& request, size_t most) const {
   std::vector<std::string> words;
   if (FindHandWritten(*request.op, request.in, context_->caps())) return words;
-  const absl::StatusOr<NodeBody> body = BodyOf(*request.op, request.in, request.out);
+  const absl::StatusOr<NodeBody> body = BodyOf(NodeOf(request), context_->caps());
   if (!body.ok()) return words;
-  const auto region = codegen::Region::Of(*body->function, context_->caps());
-  if (!region.ok()) return words;
-  for (const codegen::Choice& c : codegen::ChoicesFor(*region, most)) words.push_back(c.ToText());
+  for (const codegen::Choice& c : codegen::ChoicesFor(*body->region, most))
+    words.push_back(c.ToText());
   return words;
 }
 
 absl::Status Compiler::Prefer(const CompileRequest& request) {
-  FORGE_ASSIGN_OR_RETURN(const NodeBody body, BodyOf(*request.op, request.in, request.out));
-  FORGE_ASSIGN_OR_RETURN(const codegen::Region region,
-                         codegen::Region::Of(*body.function, context_->caps()));
-  FORGE_RETURN_IF_ERROR(codegen::ParseChoice(region, request.choice).status());
-  FORGE_ASSIGN_OR_RETURN(const codegen::Program by_default, codegen::Generate(region));
+  FORGE_ASSIGN_OR_RETURN(const NodeBody body, BodyOf(NodeOf(request), context_->caps()));
+  FORGE_RETURN_IF_ERROR(codegen::ParseChoice(*body.region, request.choice).status());
+  FORGE_ASSIGN_OR_RETURN(const codegen::Program by_default, codegen::Generate(*body.region));
   // A file that cannot be written costs later runs time and this one nothing.
   tuned_.Put(codegen::TuningKey(by_default), request.choice).IgnoreError();
   return absl::OkStatus();
@@ -182,10 +181,8 @@ absl::StatusOr<Compiler::Planned> Compiler::Plan(const CompileRequest& request) 
     FORGE_ASSIGN_OR_RETURN(planned.program, MakeProgram(*shader, *pipelines_));
     return planned;
   }
-  FORGE_ASSIGN_OR_RETURN(planned.body, BodyOf(*request.op, request.in, request.out));
-  FORGE_ASSIGN_OR_RETURN(const codegen::Region region,
-                         codegen::Region::Of(*planned.body.function, context_->caps()));
-  FORGE_ASSIGN_OR_RETURN(planned.made, Generate(region, request));
+  FORGE_ASSIGN_OR_RETURN(planned.body, BodyOf(NodeOf(request), context_->caps()));
+  FORGE_ASSIGN_OR_RETURN(planned.made, Generate(*planned.body.region, request));
   return planned;
 }
 
@@ -202,8 +199,7 @@ absl::StatusOr<ProgramRef> Compiler::Compile(const CompileRequest& request,
     FORGE_RETURN_IF_ERROR(builder.Add(launch, slot->pipeline));
     kernels.push_back({slot->kernel, launch.kernel.grid, launch.kernel.scalars});
   }
-  VulkanProgram::Parts parts =
-      builder.Finish(context_->rates().Seconds({*request.op, request.in, request.out}));
+  VulkanProgram::Parts parts = builder.Finish(context_->rates().Seconds(NodeOf(request)));
   // Absent operands would number the others anew.
   if (body.function->arguments().size() == request.in.size())
     parts.overwritable = ir::OverwritableArguments(*body.function);
