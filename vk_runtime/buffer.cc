@@ -72,7 +72,7 @@ absl::StatusOr<VulkanBufferRef> VulkanBuffer::Create(const HeapRef& heap, Memory
   b->kind_ = kind;
   FORGE_ASSIGN_OR_RETURN(const VkMemoryRequirements needs, b->Make(b->capacity_, nullptr));
   FORGE_ASSIGN_OR_RETURN(b->part_, Heap::Allocate(heap, kind, needs));
-  FORGE_RETURN_IF_ERROR(b->Bind(b->part_.memory(), b->part_.offset()));
+  FORGE_RETURN_IF_ERROR(b->Bind(b->part_->memory(), b->part_->offset));
   context.SetName(VK_OBJECT_TYPE_BUFFER, reinterpret_cast<uint64_t>(b->handle()),
                   fmt::format("buffer {} ({} bytes)", b->id_, bytes));
   return b;
@@ -115,17 +115,18 @@ absl::StatusOr<VulkanBufferRef> VulkanBuffer::Import(const HeapRef& heap, const 
 absl::StatusOr<std::span<uint8_t>> VulkanBuffer::Mapped() const {
   if (kind_ == Memory::kDevice)
     return InvalidArgument("only upload and readback buffers are mapped");
-  if (part_.mapped() == nullptr) return Unavailable("the driver gave no address for mapped memory");
-  return std::span<uint8_t>(part_.mapped(), size_);
+  if (part_->mapped() == nullptr)
+    return Unavailable("the driver gave no address for mapped memory");
+  return std::span<uint8_t>(part_->mapped(), size_);
 }
 
 absl::Status VulkanBuffer::Sync(bool flush) const {
-  if (kind_ == Memory::kDevice || part_.coherent() || part_.mapped() == nullptr)
+  if (kind_ == Memory::kDevice || part_->coherent() || part_->mapped() == nullptr)
     return absl::OkStatus();
   auto range = Typed<VkMappedMemoryRange>(VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE);
-  range.memory = part_.memory();
-  range.offset = part_.offset();
-  range.size = part_.size();
+  range.memory = part_->memory();
+  range.offset = part_->offset;
+  range.size = part_->size;
   const VolkDeviceTable& fn = context_->fn;
   if (flush)
     return context_->Check(fn.vkFlushMappedMemoryRanges(context_->device, 1, &range),

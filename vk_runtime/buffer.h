@@ -40,7 +40,7 @@ class VulkanBuffer final : public Buffer, public std::enable_shared_from_this<Vu
   ContextRef context_;
   Bytes imported_;
   OwnedMemory imported_memory_;
-  Heap::Part part_;
+  Heap::PartRef part_;  // null: imported
   OwnedBuffer buffer_;
   uint64_t size_ = 0, base_ = 0, capacity_ = 0, id_ = 0;
   Memory kind_ = Memory::kDevice;

@@ -3,10 +3,11 @@
 
 #include <xxhash.h>
 
-#include <charconv>
 #include <cstring>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "base/platform.h"
 
 namespace forge::vk {
@@ -44,6 +45,14 @@ std::string CacheTitle(const Queries& q, std::string_view what) {
 std::string ReadCacheFile(const std::filesystem::path& path) {
   const absl::StatusOr<Bytes> bytes = MapFile(path);
   return bytes.ok() ? std::string(bytes->data(), bytes->data() + bytes->size()) : std::string();
+}
+
+std::vector<std::string> LinesBehind(std::string_view title, const std::string& text) {
+  std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  lines.pop_back();
+  if (lines.empty() || lines[0] != title) return {};
+  lines.erase(lines.begin());
+  return lines;
 }
 
 absl::Status WriteCacheFile(const std::filesystem::path& path, std::string_view content) {
@@ -88,25 +97,17 @@ absl::Status WritePipelineFile(const std::filesystem::path& path, const Queries&
 }
 
 TunedFile::TunedFile(const Queries& q, bool use_file)
-    : path_(use_file ? CacheFile(q, ".tuned") : ""), title_(CacheTitle(q, "tuned 1") + "\n") {
+    : path_(use_file ? CacheFile(q, ".tuned") : ""), title_(CacheTitle(q, "tuned 1")) {
   Load();
 }
 
 // Lines of a key and a choice; what is read takes precedence over nothing that is known.
 void TunedFile::Load() {
-  const std::string content = ReadCacheFile(path_);
-  std::string_view text = content;
-  if (!text.starts_with(title_)) return;
-  text.remove_prefix(title_.size());
-  for (size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) {
-    const std::string_view line = text.substr(0, end);
+  for (const std::string& line : LinesBehind(title_, ReadCacheFile(path_))) {
     uint64_t key = 0;
-    const char* digits_end = line.data() + std::min(kKeyDigits, line.size());
-    const auto [stop, error] = std::from_chars(line.data(), digits_end, key, 16);
-    if (error != std::errc() || stop != digits_end || line.size() <= kKeyDigits + 1 ||
-        line[kKeyDigits] != ' ')
-      continue;
-    choices_.emplace(key, line.substr(kKeyDigits + 1));
+    if (line.size() > kKeyDigits + 1 && line[kKeyDigits] == ' ' &&
+        absl::SimpleHexAtoi(line.substr(0, kKeyDigits), &key))
+      choices_.emplace(key, line.substr(kKeyDigits + 1));
   }
 }
 
@@ -121,7 +122,7 @@ absl::Status TunedFile::Put(uint64_t key, const std::string& choice) {
   const std::lock_guard lock(mutex_);
   choices_[key] = choice;
   Load();
-  std::string text = title_;
+  std::string text = title_ + "\n";
   for (const auto& [k, c] : choices_)
     fmt::format_to(std::back_inserter(text), "{:016x} {}\n", k, c);
   return WriteCacheFile(path_, text);

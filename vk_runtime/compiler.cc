@@ -6,12 +6,15 @@
 #include "base/hash.h"
 #include "codegen/tuning.h"
 #include "ir/in_place.h"
+#include "vk_runtime/fixed_launch.h"
 #include "vk_runtime/rehearsal.h"
 
 namespace forge::vk {
 namespace {
 
 constexpr size_t kFewestRehearsed = 4;  // fewer gain less than logical devices cost
+
+ir::Candidate NodeOf(const CompileRequest& r) { return {*r.op, r.in, r.out}; }
 
 // Turns the launches of one region into those of a step.
 class ProgramBuilder {
@@ -88,14 +91,13 @@ std::vector<Artifact> ArtifactsOf(std::span<const LaunchedKernel> launched,
     const codegen::Kernel k = l.Own();
     const std::string text = codegen::ToText(k);
     all.push_back({k.name + ".kernel", {text.begin(), text.end()}});
-    const std::vector<uint32_t> words = codegen::PrintSpirv(k, caps);
-    const auto* bytes = reinterpret_cast<const uint8_t*>(words.data());
-    all.push_back({k.name + ".spv", {bytes, bytes + words.size() * sizeof(uint32_t)}});
+    all.push_back(SpirvArtifact(k.name, codegen::PrintSpirv(k, caps)));
   }
   return all;
 }
 
-// Calls body(0) .. body(n - 1) on up to `threads` threads, the caller's among them, and waits.
+}  // namespace
+
 void ParallelFor(size_t n, int threads, absl::FunctionRef<void(size_t)> body) {
   std::atomic<size_t> next{0};
   const auto work = [&] {
@@ -108,26 +110,13 @@ void ParallelFor(size_t n, int threads, absl::FunctionRef<void(size_t)> body) {
   for (std::thread& t : pool) t.join();
 }
 
-}  // namespace
-
 absl::Status Compiler::Make(const codegen::Kernel& kernel, uint32_t operands, Slot& slot) {
-  FORGE_RETURN_IF_ERROR(codegen::Verify(kernel, context_->caps()));
-  std::vector<uint32_t> words = codegen::PrintSpirv(kernel, context_->caps());
-  FORGE_ASSIGN_OR_RETURN(slot.pipeline,
-                         pipelines_->Get({.name = kernel.name,
-                                          .spirv = words,
-                                          .operands = operands,
-                                          .scalars = static_cast<uint32_t>(kernel.scalars.size()),
-                                          .subgroup = kernel.subgroup}));
+  FORGE_ASSIGN_OR_RETURN(KernelCode code, KernelCode::Of(kernel, operands, context_->caps()));
+  FORGE_ASSIGN_OR_RETURN(slot.pipeline, pipelines_->Get(code));
   slot.kernel = std::make_shared<const codegen::Kernel>(kernel);
   if (!context_->caps().runs_on_cpu || !slot.pipeline->is_new) return absl::OkStatus();
   const std::lock_guard lock(mutex_);
-  auto& [what, spirv] = fresh_.emplace_back();
-  spirv = std::move(words);
-  what.name = kernel.name;
-  what.operands = operands;
-  what.subgroup = kernel.subgroup;
-  what.scalars.resize(kernel.scalars.size());
+  fresh_.push_back(std::move(code));
   return absl::OkStatus();
 }
 
@@ -169,20 +158,17 @@ absl::StatusOr<codegen::Program> Compiler::Generate(const codegen::Region& regio
 std::vector<std::string> Compiler::Choices(const CompileRequest& request, size_t most) const {
   std::vector<std::string> words;
   if (FindHandWritten(*request.op, request.in, context_->caps())) return words;
-  const absl::StatusOr<NodeBody> body = BodyOf(*request.op, request.in, request.out);
+  const absl::StatusOr<NodeBody> body = BodyOf(NodeOf(request), context_->caps());
   if (!body.ok()) return words;
-  const auto region = codegen::Region::Of(*body->function, context_->caps());
-  if (!region.ok()) return words;
-  for (const codegen::Choice& c : codegen::ChoicesFor(*region, most)) words.push_back(c.ToText());
+  for (const codegen::Choice& c : codegen::ChoicesFor(*body->region, most))
+    words.push_back(c.ToText());
   return words;
 }
 
 absl::Status Compiler::Prefer(const CompileRequest& request) {
-  FORGE_ASSIGN_OR_RETURN(const NodeBody body, BodyOf(*request.op, request.in, request.out));
-  FORGE_ASSIGN_OR_RETURN(const codegen::Region region,
-                         codegen::Region::Of(*body.function, context_->caps()));
-  FORGE_RETURN_IF_ERROR(codegen::ParseChoice(region, request.choice).status());
-  FORGE_ASSIGN_OR_RETURN(const codegen::Program by_default, codegen::Generate(region));
+  FORGE_ASSIGN_OR_RETURN(const NodeBody body, BodyOf(NodeOf(request), context_->caps()));
+  FORGE_RETURN_IF_ERROR(codegen::ParseChoice(*body.region, request.choice).status());
+  FORGE_ASSIGN_OR_RETURN(const codegen::Program by_default, codegen::Generate(*body.region));
   // A file that cannot be written costs later runs time and this one nothing.
   tuned_.Put(codegen::TuningKey(by_default), request.choice).IgnoreError();
   return absl::OkStatus();
@@ -192,13 +178,11 @@ absl::StatusOr<Compiler::Planned> Compiler::Plan(const CompileRequest& request) 
   FORGE_RETURN_IF_ERROR(context_->Health());
   Planned planned;
   if (const auto shader = FindHandWritten(*request.op, request.in, context_->caps())) {
-    FORGE_ASSIGN_OR_RETURN(planned.program, MakeProgram(*shader, *pipelines_, context_->rates()));
+    FORGE_ASSIGN_OR_RETURN(planned.program, MakeProgram(*shader, *pipelines_));
     return planned;
   }
-  FORGE_ASSIGN_OR_RETURN(planned.body, BodyOf(*request.op, request.in, request.out));
-  FORGE_ASSIGN_OR_RETURN(const codegen::Region region,
-                         codegen::Region::Of(*planned.body.function, context_->caps()));
-  FORGE_ASSIGN_OR_RETURN(planned.made, Generate(region, request));
+  FORGE_ASSIGN_OR_RETURN(planned.body, BodyOf(NodeOf(request), context_->caps()));
+  FORGE_ASSIGN_OR_RETURN(planned.made, Generate(*planned.body.region, request));
   return planned;
 }
 
@@ -215,8 +199,7 @@ absl::StatusOr<ProgramRef> Compiler::Compile(const CompileRequest& request,
     FORGE_RETURN_IF_ERROR(builder.Add(launch, slot->pipeline));
     kernels.push_back({slot->kernel, launch.kernel.grid, launch.kernel.scalars});
   }
-  VulkanProgram::Parts parts =
-      builder.Finish(context_->rates().Seconds({*request.op, request.in, request.out}));
+  VulkanProgram::Parts parts = builder.Finish(context_->rates().Seconds(NodeOf(request)));
   // Absent operands would number the others anew.
   if (body.function->arguments().size() == request.in.size())
     parts.overwritable = ir::OverwritableArguments(*body.function);
@@ -240,19 +223,13 @@ void Compiler::Share(std::span<const CompileRequest> requests,
   sharing_.Share(kernels);
 }
 
-void Compiler::Rehearse() {
-  std::vector<std::pair<HandWritten, std::vector<uint32_t>>> fresh;
+void Compiler::RehearseFresh() {
+  std::vector<KernelCode> fresh;
   {
     const std::lock_guard lock(mutex_);
     fresh.swap(fresh_);
   }
-  if (threads_ < 2 || fresh.size() < kFewestRehearsed) return;
-  Rehearsal rehearsal(context_);
-  ParallelFor(fresh.size(), threads_, [&](size_t i) {
-    fresh[i].first.spirv = fresh[i].second;
-    // What fails here is compiled when it is needed, and fails there if it must.
-    rehearsal.Run(fresh[i].first).IgnoreError();
-  });
+  if (threads_ >= 2 && fresh.size() >= kFewestRehearsed) Rehearse(context_, fresh, threads_);
 }
 
 std::vector<absl::StatusOr<ProgramRef>> Compiler::Run(std::span<const CompileRequest> requests,
@@ -268,7 +245,7 @@ std::vector<absl::StatusOr<ProgramRef>> Compiler::Run(std::span<const CompileReq
     planned[i] = Planned{};  // kernels are large
     progress(++done);
   });
-  Rehearse();
+  RehearseFresh();
   // A cache that cannot be written costs the next run time and this one nothing.
   pipelines_->Save().IgnoreError();
   return out;

@@ -3,11 +3,13 @@
 #pragma once
 #include "codegen/schedule.h"
 #include "codegen/sharing.h"
-#include "vk_runtime/hand_written.h"
 #include "vk_runtime/node_body.h"
 #include "vk_runtime/program.h"
 
 namespace forge::vk {
+
+// Calls body(0) .. body(n - 1) on up to `threads` threads, the caller's among them, and waits.
+void ParallelFor(size_t n, int threads, absl::FunctionRef<void(size_t)> body);
 
 class Compiler {
  public:
@@ -50,7 +52,7 @@ class Compiler {
                                             const CompileRequest& request) const;
   absl::StatusOr<SlotRef> KernelFor(const codegen::Kernel& kernel, uint32_t operands);
   absl::Status Make(const codegen::Kernel& kernel, uint32_t operands, Slot& slot);
-  void Rehearse();
+  void RehearseFresh();
 
   ContextRef context_;
   PipelineStoreRef pipelines_;
@@ -61,7 +63,7 @@ class Compiler {
   std::mutex mutex_;
   absl::flat_hash_map<uint64_t, SlotRef> kernels_;  // by codegen::Hash, under mutex_
   // Kernels that the driver compiles when they are dispatched, and has not; under mutex_.
-  std::vector<std::pair<HandWritten, std::vector<uint32_t>>> fresh_;
+  std::vector<KernelCode> fresh_;
 };
 
 }  // namespace forge::vk

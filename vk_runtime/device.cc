@@ -48,13 +48,11 @@ absl::StatusOr<VulkanBuffer*> VulkanDevice::Own(Buffer* b) const {
 }
 
 absl::StatusOr<BufferRef> VulkanDevice::Allocate(Memory kind, uint64_t bytes) {
-  FORGE_ASSIGN_OR_RETURN(VulkanBufferRef b, VulkanBuffer::Create(heap_, kind, bytes));
-  return BufferRef(std::move(b));
+  return VulkanBuffer::Create(heap_, kind, bytes);
 }
 
 absl::StatusOr<BufferRef> VulkanDevice::Import(const Bytes& bytes) {
-  FORGE_ASSIGN_OR_RETURN(VulkanBufferRef b, VulkanBuffer::Import(heap_, bytes));
-  return BufferRef(std::move(b));
+  return VulkanBuffer::Import(heap_, bytes);
 }
 
 absl::StatusOr<std::span<uint8_t>> VulkanDevice::Map(Buffer& b) {

@@ -19,12 +19,6 @@ std::string DriverText(const Queries& q) {
   return fmt::format("{} ({})", q.driver.driverName, q.driver.driverInfo);
 }
 
-uint64_t MemoryOf(const Queries& q) {
-  const auto types = TypesFor(q.memory, Memory::kDevice, UINT32_MAX);
-  if (types.empty()) return 0;
-  return q.memory.memoryHeaps[q.memory.memoryTypes[types[0]].heapIndex].size;
-}
-
 void AddLimits(const codegen::Caps& caps, DeviceInfo& info) {
   for (const Field& f : codegen::Caps::kFields)
     if (f.kind == FieldKind::kInt)
@@ -59,7 +53,7 @@ DeviceInfo Describe(const Queries& q, size_t index, const Granted* granted) {
   info.backend = "vulkan";
   info.driver = DriverText(q);
   info.api = Version(q.properties.apiVersion);
-  info.memory_bytes = MemoryOf(q);
+  if (const auto heap = DeviceHeap(q.memory)) info.memory_bytes = q.memory.memoryHeaps[*heap].size;
   info.usable = Usable(q);
   info.is_cpu = q.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   if (granted == nullptr) return info;
@@ -110,12 +104,11 @@ absl::Status VulkanDriver::TryFeatures(size_t index, std::span<const std::string
   // All that the driver offers: a verdict is kept for runs that hide less than this one.
   Settings all;
   all.validate = loaded->settings.validate;
-  Granted granted = Grant(*q, all, {});
-  DeviceInfo info = Describe(*q, index, &granted);
-  FORGE_ASSIGN_OR_RETURN(ContextRef context,
-                         Context::Create(loaded->instance, *q, std::move(granted), all));
+  const Granted granted = Grant(*q, all, {});
+  FORGE_ASSIGN_OR_RETURN(ContextRef context, Context::Create(loaded->instance, *q, granted, all));
   FORGE_ASSIGN_OR_RETURN(
-      auto device, VulkanDevice::Open(context, std::move(info), {.threads = 1, .cache = false}));
+      const auto device,
+      VulkanDevice::Open(context, Describe(*q, index, &granted), {.threads = 1, .cache = false}));
   return RunSelfTest(*device, known, tell);
 }
 
@@ -158,11 +151,9 @@ absl::StatusOr<DeviceRef> VulkanDriver::Open(size_t index, const DeviceOptions& 
   FORGE_ASSIGN_OR_RETURN(const SelfTest test, Try(*loaded, index, options.cache));
   Granted granted = Grant(*q, loaded->settings, test.failed);
   Note(&test, granted.list);
-  DeviceInfo info = Describe(*q, index, &granted);
-  FORGE_ASSIGN_OR_RETURN(ContextRef context, Context::Create(loaded->instance, *q,
-                                                             std::move(granted), loaded->settings));
-  FORGE_ASSIGN_OR_RETURN(auto device, VulkanDevice::Open(context, std::move(info), options));
-  return DeviceRef(std::move(device));
+  FORGE_ASSIGN_OR_RETURN(ContextRef context,
+                         Context::Create(loaded->instance, *q, granted, loaded->settings));
+  return VulkanDevice::Open(context, Describe(*q, index, &granted), options);
 }
 
 }  // namespace forge::vk

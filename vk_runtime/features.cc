@@ -36,46 +36,39 @@ bool KnowsSubgroupSizes(const Queries& q) {
 bool RequiresSubgroupSizes(const Queries& q) {
   return (q.subgroup_size.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
 }
-// The elements of matrices that schedules use.
-std::optional<DType> ElementOf(VkComponentTypeKHR t) {
-  switch (t) {
-    case VK_COMPONENT_TYPE_FLOAT16_KHR:
-      return DType::kF16;
-    case VK_COMPONENT_TYPE_FLOAT32_KHR:
-      return DType::kF32;
-    case VK_COMPONENT_TYPE_SINT8_KHR:
-      return DType::kI8;
-    case VK_COMPONENT_TYPE_SINT32_KHR:
-      return DType::kI32;
-    case VK_COMPONENT_TYPE_UINT8_KHR:
-      return DType::kU8;
-    case VK_COMPONENT_TYPE_UINT32_KHR:
-      return DType::kU32;
-    default:
-      return std::nullopt;
-  }
-}
 
-// What products of such elements are summed in; nullopt: no schedule multiplies them.
-std::optional<DType> SumOf(DType a, DType b) {
-  const auto is_byte = [](DType t) { return t == DType::kI8 || t == DType::kU8; };
-  if (a == DType::kF16 && b == DType::kF16) return DType::kF32;
-  if (!is_byte(a) || !is_byte(b)) return std::nullopt;
-  return a == DType::kU8 && b == DType::kU8 ? DType::kU32 : DType::kI32;
-}
+// The elements of matrices that schedules multiply, and what their products are summed in.
+struct MatrixElements {
+  VkComponentTypeKHR vulkan_a, vulkan_b, vulkan_c;
+  DType a, b, c;
+};
+constexpr MatrixElements kMatrixElements[] = {
+    {VK_COMPONENT_TYPE_FLOAT16_KHR, VK_COMPONENT_TYPE_FLOAT16_KHR, VK_COMPONENT_TYPE_FLOAT32_KHR,
+     DType::kF16, DType::kF16, DType::kF32},
+    {VK_COMPONENT_TYPE_SINT8_KHR, VK_COMPONENT_TYPE_SINT8_KHR, VK_COMPONENT_TYPE_SINT32_KHR,
+     DType::kI8, DType::kI8, DType::kI32},
+    {VK_COMPONENT_TYPE_SINT8_KHR, VK_COMPONENT_TYPE_UINT8_KHR, VK_COMPONENT_TYPE_SINT32_KHR,
+     DType::kI8, DType::kU8, DType::kI32},
+    {VK_COMPONENT_TYPE_UINT8_KHR, VK_COMPONENT_TYPE_SINT8_KHR, VK_COMPONENT_TYPE_SINT32_KHR,
+     DType::kU8, DType::kI8, DType::kI32},
+    {VK_COMPONENT_TYPE_UINT8_KHR, VK_COMPONENT_TYPE_UINT8_KHR, VK_COMPONENT_TYPE_UINT32_KHR,
+     DType::kU8, DType::kU8, DType::kU32},
+};
 
 // The device's matrices as schedules name them; nullopt: they use none such.
 std::optional<codegen::MatrixShape> ShapeOf(const VkCooperativeMatrixPropertiesKHR& m) {
-  const std::optional<DType> a = ElementOf(m.AType), b = ElementOf(m.BType), c = ElementOf(m.CType);
-  if (!a || !b || !c || SumOf(*a, *b) != c || m.ResultType != m.CType) return std::nullopt;
   for (uint32_t size : {m.MSize, m.NSize, m.KSize})
     if (!std::has_single_bit(size) || size < 8 || size > 64) return std::nullopt;
-  return codegen::MatrixShape{.a = *a,
-                              .b = *b,
-                              .c = *c,
-                              .m = static_cast<uint16_t>(m.MSize),
-                              .n = static_cast<uint16_t>(m.NSize),
-                              .k = static_cast<uint16_t>(m.KSize)};
+  for (const MatrixElements& e : kMatrixElements)
+    if (m.AType == e.vulkan_a && m.BType == e.vulkan_b && m.CType == e.vulkan_c &&
+        m.ResultType == e.vulkan_c)
+      return codegen::MatrixShape{.a = e.a,
+                                  .b = e.b,
+                                  .c = e.c,
+                                  .m = static_cast<uint16_t>(m.MSize),
+                                  .n = static_cast<uint16_t>(m.NSize),
+                                  .k = static_cast<uint16_t>(m.KSize)};
+  return std::nullopt;
 }
 
 // Those held by subgroups of a known size.

@@ -84,6 +84,12 @@ std::vector<uint32_t> TypesFor(const VkPhysicalDeviceMemoryProperties& memory, M
   return types;
 }
 
+std::optional<uint32_t> DeviceHeap(const VkPhysicalDeviceMemoryProperties& memory) {
+  const auto types = TypesFor(memory, Memory::kDevice, UINT32_MAX);
+  if (types.empty()) return std::nullopt;
+  return memory.memoryTypes[types[0]].heapIndex;
+}
+
 Heap::Heap(ContextRef context) : context_(std::move(context)) {
   const Queries& q = context_->queries();
   largest_ = q.allocation.maxMemoryAllocationSize;
@@ -95,33 +101,22 @@ Heap::Heap(ContextRef context) : context_(std::move(context)) {
     most_allocations_ = std::min(most_allocations_, kGuaranteedAllocations);
   }
   // A heap smaller than one allocation may be.
-  const auto types = TypesFor(q.memory, Memory::kDevice, UINT32_MAX);
-  if (!types.empty())
-    largest_ = std::min<uint64_t>(
-        largest_, q.memory.memoryHeaps[q.memory.memoryTypes[types[0]].heapIndex].size);
+  if (const auto heap = DeviceHeap(q.memory))
+    largest_ = std::min<uint64_t>(largest_, q.memory.memoryHeaps[*heap].size);
   largest_ = largest_ / kAlignment * kAlignment;
 }
 
-Heap::Part& Heap::Part::operator=(Part&& o) noexcept {
-  if (this == &o) return *this;
-  if (heap_) heap_->Release(*this);
-  heap_ = std::move(o.heap_);
-  block_ = std::exchange(o.block_, nullptr);
-  offset_ = o.offset_;
-  size_ = o.size_;
-  return *this;
-}
-
-absl::StatusOr<Heap::Part> Heap::Allocate(const HeapRef& heap, Memory kind,
-                                          const VkMemoryRequirements& needs) {
+absl::StatusOr<Heap::PartRef> Heap::Allocate(const HeapRef& heap, Memory kind,
+                                             const VkMemoryRequirements& needs) {
   const auto types = TypesFor(heap->context_->queries().memory, kind, needs.memoryTypeBits);
   absl::Status last = Internal("the driver offers no memory type");
   for (uint32_t type : types) {
-    auto part = heap->TakeFrom(type, kind, needs);
-    if (part.ok()) {
-      part->heap_ = heap;
-      return part;
-    }
+    const absl::StatusOr<Part> part = heap->TakeFrom(type, kind, needs);
+    if (part.ok())
+      return PartRef(new Part(*part), [heap](const Part* p) {
+        heap->Release(*p);
+        delete p;
+      });
     last = part.status();
     if (!absl::IsResourceExhausted(last)) return last;
   }
@@ -137,15 +132,9 @@ absl::StatusOr<Heap::Part> Heap::TakeFrom(uint32_t type, Memory kind,
   const uint64_t alignment = std::max({needs.alignment, kAlignment, atom});
   const uint64_t size = RoundUp(needs.size, atom);
   std::lock_guard lock(mutex_);
-  Part part;
-  part.size_ = size;
   for (const auto& block : blocks_) {
     if (block->type != type || block->map != map) continue;
-    if (auto offset = block->free.Take(size, alignment)) {
-      part.block_ = block.get();
-      part.offset_ = *offset;
-      return part;
-    }
+    if (auto offset = block->free.Take(size, alignment)) return Part{block.get(), *offset, size};
   }
   const auto& memory = context_->queries().memory;
   const uint64_t heap_bytes = memory.memoryHeaps[memory.memoryTypes[type].heapIndex].size;
@@ -155,9 +144,7 @@ absl::StatusOr<Heap::Part> Heap::TakeFrom(uint32_t type, Memory kind,
   if (size <= usual / 2) block = NewBlock(type, map, usual);
   if (!block.ok()) block = NewBlock(type, map, size);
   if (!block.ok()) return block.status();
-  part.block_ = *block;
-  part.offset_ = *part.block_->free.Take(size, alignment);
-  return part;
+  return Part{*block, *(*block)->free.Take(size, alignment), size};
 }
 
 absl::StatusOr<Heap::Block*> Heap::NewBlock(uint32_t type, bool map, uint64_t bytes) {
@@ -195,11 +182,11 @@ absl::StatusOr<Heap::Block*> Heap::NewBlock(uint32_t type, bool map, uint64_t by
   return blocks_.back().get();
 }
 
-void Heap::Release(Part& part) {
+void Heap::Release(const Part& part) {
   std::unique_ptr<Block> dead;  // freed after the lock
   std::lock_guard lock(mutex_);
-  Block* block = std::exchange(part.block_, nullptr);
-  block->free.Give(part.offset_, part.size_);
+  const Block* block = part.block;
+  part.block->free.Give(part.offset, part.size);
   if (!block->free.empty()) return;
   // One empty block of a type is kept, so that a loop that allocates does not thrash the driver.
   const auto spare = [&](const auto& b) {
@@ -215,9 +202,9 @@ void Heap::Release(Part& part) {
 
 uint64_t Heap::Left() const {
   const Queries& q = context_->queries();
-  const auto types = TypesFor(q.memory, Memory::kDevice, UINT32_MAX);
-  if (types.empty()) return 0;
-  const uint32_t heap = q.memory.memoryTypes[types[0]].heapIndex;
+  const std::optional<uint32_t> device = DeviceHeap(q.memory);
+  if (!device) return 0;
+  const uint32_t heap = *device;
   if (context_->abilities().memory_budget) {
     auto budget = Typed<VkPhysicalDeviceMemoryBudgetPropertiesEXT>(
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT);

@@ -42,34 +42,20 @@ class Heap {
   explicit Heap(ContextRef context);
   Heap(const Heap&) = delete;
 
-  // A part of a block, given back when destroyed.
-  class Part {
-   public:
-    Part() = default;
-    Part(Part&& o) noexcept { *this = std::move(o); }
-    Part& operator=(Part&& o) noexcept;
-    ~Part() {
-      if (heap_) heap_->Release(*this);
-    }
-    VkDeviceMemory memory() const { return block_->memory.get(); }
-    uint64_t offset() const { return offset_; }
-    uint64_t size() const { return size_; }
+  // A part of a block, given back with the last reference.
+  struct Part {
+    Block* block;
+    uint64_t offset, size;
+    VkDeviceMemory memory() const { return block->memory.get(); }
     // Null unless the kind is mapped; null too where a driver maps nothing.
-    uint8_t* mapped() const {
-      return block_->mapped == nullptr ? nullptr : block_->mapped + offset_;
-    }
+    uint8_t* mapped() const { return block->mapped == nullptr ? nullptr : block->mapped + offset; }
     // False: flush after writing, invalidate before reading.
-    bool coherent() const { return block_->coherent; }
-
-   private:
-    friend class Heap;
-    std::shared_ptr<Heap> heap_;
-    Block* block_ = nullptr;
-    uint64_t offset_ = 0, size_ = 0;
+    bool coherent() const { return block->coherent; }
   };
+  using PartRef = std::shared_ptr<const Part>;
   // errors: ResourceExhausted with the bytes asked for and left
-  static absl::StatusOr<Part> Allocate(const std::shared_ptr<Heap>& heap, Memory kind,
-                                       const VkMemoryRequirements& needs);
+  static absl::StatusOr<PartRef> Allocate(const std::shared_ptr<Heap>& heap, Memory kind,
+                                          const VkMemoryRequirements& needs);
 
   uint64_t Left() const;  // bytes, of the heap that Memory::kDevice comes from
   uint64_t largest_allocation() const { return largest_; }  // bytes
@@ -78,7 +64,7 @@ class Heap {
  private:
   absl::StatusOr<Part> TakeFrom(uint32_t type, Memory kind, const VkMemoryRequirements& needs);
   absl::StatusOr<Block*> NewBlock(uint32_t type, bool map, uint64_t bytes);
-  void Release(Part& part);
+  void Release(const Part& part);
 
   ContextRef context_;
   uint64_t largest_, most_allocations_;
@@ -87,6 +73,9 @@ class Heap {
   uint64_t allocated_[VK_MAX_MEMORY_HEAPS] = {};  // bytes, under mutex_
 };
 using HeapRef = std::shared_ptr<Heap>;
+
+// The heap that Memory::kDevice comes from, by number; nullopt: a device without memory.
+std::optional<uint32_t> DeviceHeap(const VkPhysicalDeviceMemoryProperties& memory);
 
 // Memory types that `kind` can live in, best first. `bits` as in VkMemoryRequirements.
 std::vector<uint32_t> TypesFor(const VkPhysicalDeviceMemoryProperties& memory, Memory kind,

@@ -6,37 +6,39 @@
 namespace forge::vk {
 namespace {
 
-absl::StatusOr<NodeBody> FusedBody(const ir::Function& body, ir::TypeSpan in, ir::TypeSpan out) {
-  if (body.arguments().size() != in.size() || body.results().size() != out.size())
-    return Internal("a fused body of {} arguments and {} results stands in a node of {} and {}",
-                    body.arguments().size(), body.results().size(), in.size(), out.size());
-  NodeBody b;
-  b.function = &body;
-  for (uint32_t i = 0; i < in.size() + out.size(); ++i) b.step_operand.push_back(i);
-  return b;
+absl::StatusOr<std::unique_ptr<ir::Function>> FunctionAround(const ir::Candidate& node) {
+  auto f = std::make_unique<ir::Function>(std::string(node.op.name()));
+  ir::Values operands;
+  for (const ir::Type& t : node.in)
+    operands.push_back(t ? f->Argument(fmt::format("x{}", operands.size()), t) : ir::Value{});
+  const ir::Values results = f->Add(node.op, operands);
+  FORGE_RETURN_IF_ERROR(f->status());
+  if (results.size() != node.out.size())
+    return Internal("{} has {} results, its node {}", node.op.name(), results.size(),
+                    node.out.size());
+  for (size_t i = 0; i < results.size(); ++i)
+    if (node.out[i]) f->Return(fmt::format("y{}", i), results[i]);
+  return f;
 }
 
 }  // namespace
 
-absl::StatusOr<NodeBody> BodyOf(const ir::AnyOp& op, ir::TypeSpan in, ir::TypeSpan out) {
-  if (const auto* fused = op.As<ir::Fused>()) return FusedBody(*fused->body, in, out);
+absl::StatusOr<NodeBody> BodyOf(const ir::Candidate& node, const codegen::Caps& caps) {
+  const size_t in = node.in.size(), out = node.out.size();
   NodeBody b;
-  b.own = std::make_unique<ir::Function>(std::string(op.name()));
-  ir::Values operands;
-  for (uint32_t i = 0; i < in.size(); ++i) {
-    operands.push_back(in[i] ? b.own->Argument(fmt::format("x{}", i), in[i]) : ir::Value{});
-    if (in[i]) b.step_operand.push_back(i);
+  if (const auto* fused = node.op.As<ir::Fused>()) {
+    b.function = fused->body;
+    const size_t arguments = b.function->arguments().size(), results = b.function->results().size();
+    if (arguments != in || results != out)
+      return Internal("a fused body of {} arguments and {} results stands in a node of {} and {}",
+                      arguments, results, in, out);
+  } else {
+    FORGE_ASSIGN_OR_RETURN(b.own, FunctionAround(node));
+    b.function = b.own.get();
   }
-  const ir::Values results = b.own->Add(op, operands);
-  FORGE_RETURN_IF_ERROR(b.own->status());
-  if (results.size() != out.size())
-    return Internal("{} has {} results, its node {}", op.name(), results.size(), out.size());
-  for (uint32_t i = 0; i < results.size(); ++i) {
-    if (!out[i]) continue;
-    b.own->Return(fmt::format("y{}", i), results[i]);
-    b.step_operand.push_back(static_cast<uint32_t>(in.size()) + i);
-  }
-  b.function = b.own.get();
+  for (uint32_t i = 0; i < in + out; ++i)
+    if (!b.own || (i < in ? node.in[i] : node.out[i - in])) b.step_operand.push_back(i);
+  FORGE_ASSIGN_OR_RETURN(b.region, codegen::Region::Of(*b.function, caps));
   return b;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node seen as a region's body: that of a fused node, or a function of its own around any other.
+// A node seen as a region: the body of a fused node, or a function of its own around any other.
 #pragma once
 #include <memory>
 
-#include "ir/module.h"
+#include "codegen/schedule.h"
+#include "ir/target.h"
 
 namespace forge::vk {
 
@@ -13,9 +14,11 @@ struct NodeBody {
   // For each argument of `function`, then each result: which operand of the node's step it is
   // (operands first, absent ones too, then results).
   std::vector<uint32_t> step_operand;
+  std::optional<codegen::Region> region;  // of `function`; always there
 };
 
-// errors: those of inference; Internal (a fused body does not fit its node)
-absl::StatusOr<NodeBody> BodyOf(const ir::AnyOp& op, ir::TypeSpan in, ir::TypeSpan out);
+// The node's op must outlive the body where it is fused, and so must `caps`.
+//   errors: those of inference and of Region::Of; Internal (a fused body does not fit its node)
+absl::StatusOr<NodeBody> BodyOf(const ir::Candidate& node, const codegen::Caps& caps);
 
 }  // namespace forge::vk

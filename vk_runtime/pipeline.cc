@@ -10,9 +10,9 @@
 namespace forge::vk {
 namespace {
 
-uint64_t HashOf(const PipelineRequest& r) {
-  uint64_t h = XXH64(r.spirv.data(), r.spirv.size_bytes(), 0);
-  return HashMix(HashMix(HashMix(h, r.subgroup), r.operands), r.scalars);
+uint64_t HashOf(const KernelCode& c) {
+  const uint64_t h = XXH64(c.spirv.data(), c.spirv.size() * sizeof(uint32_t), 0);
+  return HashMix(HashMix(HashMix(h, c.subgroup), c.operands), c.scalars);
 }
 
 double ValueOf(const VkPipelineExecutableStatisticKHR& s) {
@@ -53,6 +53,16 @@ std::vector<KernelStatistic> StatisticsOf(const Context& context, VkPipeline pip
 }
 
 }  // namespace
+
+absl::StatusOr<KernelCode> KernelCode::Of(const codegen::Kernel& kernel, uint32_t operands,
+                                          const codegen::Caps& caps) {
+  FORGE_RETURN_IF_ERROR(codegen::Verify(kernel, caps));
+  return KernelCode{.name = kernel.name,
+                    .spirv = codegen::PrintSpirv(kernel, caps),
+                    .operands = operands,
+                    .scalars = static_cast<uint32_t>(kernel.scalars.size()),
+                    .subgroup = kernel.subgroup};
+}
 
 absl::StatusOr<PipelineStoreRef> PipelineStore::Create(const ContextRef& context, bool use_file,
                                                        bool statistics) {
@@ -106,22 +116,22 @@ absl::StatusOr<const PipelineStore::Layout*> PipelineStore::LayoutFor(uint32_t o
   return &layouts_.emplace(std::pair(operands, scalars), std::move(layout)).first->second;
 }
 
-absl::StatusOr<std::shared_ptr<Pipeline>> PipelineStore::Make(const PipelineRequest& request,
+absl::StatusOr<std::shared_ptr<Pipeline>> PipelineStore::Make(const KernelCode& code,
                                                               const Layout& layout) {
   auto module_info = Typed<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
-  module_info.codeSize = request.spirv.size_bytes();
-  module_info.pCode = request.spirv.data();
+  module_info.codeSize = code.spirv.size() * sizeof(uint32_t);
+  module_info.pCode = code.spirv.data();
   FORGE_ASSIGN_OR_RETURN(const OwnedShaderModule module,
                          context_->Make<OwnedShaderModule>(module_info));
   auto size = Typed<VkPipelineShaderStageRequiredSubgroupSizeCreateInfo>(
       VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO);
-  size.requiredSubgroupSize = request.subgroup;
+  size.requiredSubgroupSize = code.subgroup;
   auto info = Typed<VkComputePipelineCreateInfo>(VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO);
   info.flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT;
   if (statistics_) info.flags |= VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
   info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
-  if (request.subgroup != 0 && context_->abilities().subgroup_size) info.stage.pNext = &size;
-  if (request.subgroup != 0 && context_->abilities().full_subgroups)
+  if (code.subgroup != 0 && context_->abilities().subgroup_size) info.stage.pNext = &size;
+  if (code.subgroup != 0 && context_->abilities().full_subgroups)
     info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
   info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
   info.stage.module = module.get();
@@ -132,26 +142,26 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineStore::Make(const PipelineRequ
       Annotate(context_->Check(context_->fn.vkCreateComputePipelines(context_->device, cache_.get(),
                                                                      1, &info, nullptr, &handle),
                                "vkCreateComputePipelines"),
-               fmt::format("the driver could not compile kernel '{}'", request.name)));
-  context_->SetName(VK_OBJECT_TYPE_PIPELINE, reinterpret_cast<uint64_t>(handle), request.name);
+               fmt::format("the driver could not compile kernel '{}'", code.name)));
+  context_->SetName(VK_OBJECT_TYPE_PIPELINE, reinterpret_cast<uint64_t>(handle), code.name);
   auto pipeline = std::make_shared<Pipeline>();
   pipeline->context = context_;
   pipeline->handle = OwnedPipeline(*context_, handle);
   pipeline->layout = layout.pipeline.get();
   pipeline->set_layout = layout.set.get();
-  if (statistics_) pipeline->statistics = StatisticsOf(*context_, handle, request.name);
+  if (statistics_) pipeline->statistics = StatisticsOf(*context_, handle, code.name);
   return pipeline;
 }
 
-absl::StatusOr<PipelineRef> PipelineStore::Get(const PipelineRequest& request) {
+absl::StatusOr<PipelineRef> PipelineStore::Get(const KernelCode& code) {
   FORGE_RETURN_IF_ERROR(context_->Health());
-  const uint64_t hash = HashOf(request);
+  const uint64_t hash = HashOf(code);
   {
     std::lock_guard lock(mutex_);
     if (const auto found = pipelines_.find(hash); found != pipelines_.end()) return found->second;
   }
-  FORGE_ASSIGN_OR_RETURN(const Layout* layout, LayoutFor(request.operands, request.scalars));
-  FORGE_ASSIGN_OR_RETURN(const std::shared_ptr<Pipeline> made, Make(request, *layout));
+  FORGE_ASSIGN_OR_RETURN(const Layout* layout, LayoutFor(code.operands, code.scalars));
+  FORGE_ASSIGN_OR_RETURN(const std::shared_ptr<Pipeline> made, Make(code, *layout));
   std::lock_guard lock(mutex_);
   if (const auto [at, is_first] = pipelines_.try_emplace(hash, made); !is_first) return at->second;
   made->is_new = on_disk_.insert(hash).second;
@@ -165,16 +175,9 @@ absl::Status PipelineStore::Save() {
   if (!dirty_ || path_.empty()) return absl::OkStatus();
   dirty_ = false;
   PipelineFile file{.kernels = on_disk_, .blob = {}};
-  size_t bytes = 0;
-  const VolkDeviceTable& fn = context_->fn;
-  FORGE_RETURN_IF_ERROR(
-      context_->Check(fn.vkGetPipelineCacheData(context_->device, cache_.get(), &bytes, nullptr),
-                      "vkGetPipelineCacheData"));
-  file.blob.resize(bytes);
   FORGE_RETURN_IF_ERROR(context_->Check(
-      fn.vkGetPipelineCacheData(context_->device, cache_.get(), &bytes, file.blob.data()),
+      Enumerate(file.blob, 0, context_->fn.vkGetPipelineCacheData, context_->device, cache_.get()),
       "vkGetPipelineCacheData"));
-  file.blob.resize(bytes);
   return WritePipelineFile(path_, context_->queries(), file);
 }
 

@@ -2,6 +2,7 @@
 // Compute pipelines: made once for each kernel, found again in memory and on disk.
 #pragma once
 #include "absl/container/flat_hash_map.h"
+#include "codegen/kernel_ir.h"
 #include "vk_runtime/cache_file.h"
 #include "vk_runtime/context.h"
 
@@ -19,12 +20,17 @@ struct Pipeline {
 };
 using PipelineRef = std::shared_ptr<const Pipeline>;
 
-// Operand i is binding i of set 0, a storage buffer; scalars are push constants of 4 bytes.
-struct PipelineRequest {
+// A kernel as a driver takes it. Operand i is binding i of set 0, a storage buffer; scalars are
+// push constants of 4 bytes.
+struct KernelCode {
   std::string name;
-  std::span<const uint32_t> spirv;
+  std::vector<uint32_t> spirv;
   uint32_t operands = 0, scalars = 0;
   uint32_t subgroup = 0;  // required size; 0: any
+
+  // errors: as codegen::Verify
+  static absl::StatusOr<KernelCode> Of(const codegen::Kernel& kernel, uint32_t operands,
+                                       const codegen::Caps& caps);
 };
 
 class PipelineStore {
@@ -32,8 +38,8 @@ class PipelineStore {
   // `use_file`: keep compiled kernels in the cache folder.  errors: ResourceExhausted
   static absl::StatusOr<std::shared_ptr<PipelineStore>> Create(const ContextRef& context,
                                                                bool use_file, bool statistics);
-  // Any thread; equal requests give one pipeline.  errors: Internal naming the kernel
-  absl::StatusOr<PipelineRef> Get(const PipelineRequest& request);
+  // Any thread; equal kernels give one pipeline.  errors: Internal naming the kernel
+  absl::StatusOr<PipelineRef> Get(const KernelCode& code);
   // Writes what was compiled since the last time. A file that cannot be written costs the next run
   // time, nothing else, so it is only reported.
   absl::Status Save();
@@ -50,8 +56,7 @@ class PipelineStore {
   PipelineStore(const ContextRef& context, bool statistics)
       : context_(context), statistics_(statistics) {}
   absl::StatusOr<const Layout*> LayoutFor(uint32_t operands, uint32_t scalars);
-  absl::StatusOr<std::shared_ptr<Pipeline>> Make(const PipelineRequest& request,
-                                                 const Layout& layout);
+  absl::StatusOr<std::shared_ptr<Pipeline>> Make(const KernelCode& code, const Layout& layout);
 
   ContextRef context_;
   bool statistics_;

@@ -30,6 +30,12 @@ struct PlannedLaunch {
   double seconds = 0;                 // estimated; 0: unknown
 };
 
+// How a program shows the code of a kernel.
+inline Artifact SpirvArtifact(const std::string& kernel, std::span<const uint32_t> words) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(words.data());
+  return {kernel + ".spv", {bytes, bytes + words.size_bytes()}};
+}
+
 class VulkanProgram final : public Program {
  public:
   struct Parts {

@@ -68,22 +68,19 @@ class Recorder {
   }
 
  private:
-  // Bytes of a buffer that a step touches.
-  struct Access {
-    uint64_t buffer;      // VulkanBuffer::id()
-    uint64_t begin, end;  // bytes
-    bool writes;
-
-    // Must what makes one of them wait for the other? Two reads never meet.
-    bool Conflicts(const Access& o) const {
-      return buffer == o.buffer && (writes || o.writes) && begin < o.end && o.begin < end;
-    }
-  };
-  // An operand with its numbers filled in.
-  struct Bound {
+  // Bytes of a buffer that a step touches: an operand with its numbers filled in.
+  struct Range {
     const VulkanBuffer* buffer = nullptr;  // null: absent or empty
     uint64_t offset = 0, bytes = 0;        // in the VkBuffer
+    bool writes = false;
+
+    // Must what makes one of them wait for the other? Two reads never meet.
+    bool Conflicts(const Range& o) const {
+      return buffer != nullptr && buffer == o.buffer && (writes || o.writes) &&
+             offset < o.offset + o.bytes && o.offset < offset + bytes;
+    }
   };
+
   absl::Status MakePools() {
     auto commands = Typed<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
     commands.queueFamilyIndex = context_.family();
@@ -150,11 +147,11 @@ class Recorder {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Bound> Bind(const Operand& o) const {
-    if (o.slot == Operand::kNoSlot) return Bound{};
+  absl::StatusOr<Range> Bind(const Operand& o) const {
+    if (o.slot == Operand::kNoSlot) return Range{};
     FORGE_ASSIGN_OR_RETURN(const uint64_t offset, Size(o.offset, in_.values, "offset"));
     FORGE_ASSIGN_OR_RETURN(const uint64_t bytes, Size(o.bytes, in_.values, "size"));
-    if (bytes == 0) return Bound{};
+    if (bytes == 0) return Range{};
     const VulkanBuffer* b = in_.slots[o.slot].get();
     if (b == nullptr) return InvalidArgument("slot {} is empty", o.slot);
     if (offset % kAlignment != 0)
@@ -162,13 +159,13 @@ class Recorder {
     if (offset > b->size() || bytes > b->size() - offset)
       return OutOfRange("bytes {} to {} lie outside a buffer of {}", offset, offset + bytes,
                         b->size());
-    return Bound{b, b->base() + offset, bytes};
+    return Range{b, b->base() + offset, bytes};
   }
 
   absl::Status RecordStep(const Step& step) {
-    std::vector<Bound> operands;
+    std::vector<Range> operands;
     for (size_t i = 0; i < step.operands.size(); ++i) {
-      absl::StatusOr<Bound> bound = Bind(step.operands[i]);
+      absl::StatusOr<Range> bound = Bind(step.operands[i]);
       if (!bound.ok()) return Annotate(bound.status(), fmt::format("operand {}", i));
       operands.push_back(*bound);
     }
@@ -181,12 +178,11 @@ class Recorder {
     return RecordProgram(step, *AsVulkan(step), operands);
   }
 
-  absl::Status RecordCopy(const Bound& from, const Bound& to) {
+  absl::Status RecordCopy(const Range& from, const Range& to) {
     if (from.bytes != to.bytes)
       return InvalidArgument("it copies {} bytes to {}", from.bytes, to.bytes);
     if (from.bytes == 0) return absl::OkStatus();
-    const Access touched[] = {{from.buffer->id(), from.offset, from.offset + from.bytes, false},
-                              {to.buffer->id(), to.offset, to.offset + to.bytes, true}};
+    const Range touched[] = {from, {to.buffer, to.offset, to.bytes, true}};
     if (touched[0].Conflicts(touched[1])) {
       if (from.offset == to.offset) return absl::OkStatus();
       return InvalidArgument("it copies a range onto a part of itself");
@@ -203,7 +199,7 @@ class Recorder {
   }
 
   absl::Status RecordProgram(const Step& step, const VulkanProgram& program,
-                             std::span<const Bound> operands) {
+                             std::span<const Range> operands) {
     if (step.scalars.size() != program.scalars().size())
       return InvalidArgument("it has {} scalars, its program takes {}", step.scalars.size(),
                              program.scalars().size());
@@ -217,10 +213,10 @@ class Recorder {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Bound> Part(const LaunchOperand& o, std::span<const Bound> operands) const {
+  absl::StatusOr<Range> Part(const LaunchOperand& o, std::span<const Range> operands) const {
     if (o.step_operand >= operands.size())
       return InvalidArgument("its program binds operand {} of {}", o.step_operand, operands.size());
-    Bound b = operands[o.step_operand];
+    Range b = operands[o.step_operand];
     if (b.buffer == nullptr) return b;
     const uint64_t bytes = o.bytes == 0 && o.offset <= b.bytes ? b.bytes - o.offset : o.bytes;
     if (o.offset > b.bytes || bytes > b.bytes - o.offset)
@@ -228,10 +224,11 @@ class Recorder {
                         o.offset + bytes, o.step_operand, b.bytes);
     b.offset += o.offset;
     b.bytes = bytes;
+    b.writes = o.writes;
     return b;
   }
 
-  absl::Status RecordLaunch(const PlannedLaunch& launch, std::span<const Bound> operands,
+  absl::Status RecordLaunch(const PlannedLaunch& launch, std::span<const Range> operands,
                             std::span<const int64_t> scalars) {
     const auto number = [&](const LaunchNumber& n) {
       return n.index < 0 ? n.constant : scalars[static_cast<size_t>(n.index)];
@@ -253,21 +250,18 @@ class Recorder {
         return OutOfRange("kernel '{}' is given {}, which is no i32", launch.name, v);
       constants.push_back(static_cast<int32_t>(v));
     }
-    std::vector<Bound> bound;
-    std::vector<Access> touched;
+    std::vector<Range> bound;
     for (const LaunchOperand& o : launch.operands) {
-      FORGE_ASSIGN_OR_RETURN(const Bound b, Part(o, operands));
+      FORGE_ASSIGN_OR_RETURN(const Range b, Part(o, operands));
       bound.push_back(b);
-      if (b.buffer != nullptr)
-        touched.push_back({b.buffer->id(), b.offset, b.offset + b.bytes, o.writes});
     }
-    Fence(touched);
+    Fence(bound);
     FORGE_ASSIGN_OR_RETURN(const VkDescriptorSet set, Describe(launch, bound));
     return Dispatch(launch, set, size, constants);
   }
 
   absl::StatusOr<VkDescriptorSet> Describe(const PlannedLaunch& launch,
-                                           std::span<const Bound> operands) const {
+                                           std::span<const Range> operands) const {
     auto allocate =
         Typed<VkDescriptorSetAllocateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO);
     allocate.descriptorPool = out_.descriptors_.get();
@@ -282,7 +276,7 @@ class Recorder {
         operands.size(), Typed<VkWriteDescriptorSet>(VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET));
     const auto most = static_cast<uint64_t>(context_.caps().max_operand_bytes);
     for (size_t i = 0; i < operands.size(); ++i) {
-      const Bound& o = operands[i];
+      const Range& o = operands[i];
       // An empty operand binds a few bytes that nothing reads; others end on a whole word.
       if (o.buffer == nullptr) {
         infos[i] = {in_.nothing.handle(), in_.nothing.base(), in_.nothing.capacity()};
@@ -339,10 +333,10 @@ class Recorder {
     return absl::OkStatus();
   }
 
-  void Fence(std::span<const Access> next) {
-    const bool conflicts = std::any_of(next.begin(), next.end(), [&](const Access& a) {
+  void Fence(std::span<const Range> next) {
+    const bool conflicts = std::any_of(next.begin(), next.end(), [&](const Range& a) {
       return std::any_of(touched_.begin(), touched_.end(),
-                         [&](const Access& b) { return a.Conflicts(b); });
+                         [&](const Range& b) { return a.Conflicts(b); });
     });
     if (conflicts) {
       Barrier();
@@ -385,11 +379,11 @@ class Recorder {
   const Context& context_;
   const VolkDeviceTable& fn_;
   VkCommandBuffer commands_ = VK_NULL_HANDLE;
-  std::vector<Access> touched_;  // since the last barrier
-  std::vector<Access> current_;  // by the launch or copy in progress
-  const double budget_;          // seconds of one submission
-  std::string label_;            // of the step in progress
-  double piece_seconds_ = 0;     // estimated work in the open piece
+  std::vector<Range> touched_;  // since the last barrier
+  std::vector<Range> current_;  // by the launch or copy in progress
+  const double budget_;         // seconds of one submission
+  std::string label_;           // of the step in progress
+  double piece_seconds_ = 0;    // estimated work in the open piece
 };
 
 absl::StatusOr<RecordingRef> Recording::Make(const RecordInput& input) {

@@ -2,36 +2,39 @@
 #include "vk_runtime/rehearsal.h"
 
 #include "vk_runtime/device.h"
+#include "vk_runtime/fixed_launch.h"
 
 namespace forge::vk {
+namespace {
 
-absl::Status Rehearsal::Dispatch(const HandWritten& kernel, DeviceRef& device) const {
+// Opens `device` where there is none yet.
+absl::Status DispatchNothing(const ContextRef& context, const KernelCode& kernel,
+                             std::shared_ptr<VulkanDevice>& device) {
   if (!device) {
-    FORGE_ASSIGN_OR_RETURN(const ContextRef sibling, context_->Sibling());
+    FORGE_ASSIGN_OR_RETURN(const ContextRef sibling, context->Sibling());
     FORGE_ASSIGN_OR_RETURN(device, VulkanDevice::Open(sibling, {}, {.cache = false}));
   }
   FORGE_ASSIGN_OR_RETURN(ProgramRef program,
-                         MakeProgram(kernel, device->pipelines(), context_->rates()));
+                         MakeProgram({.code = kernel, .grid = {1, 1, 0}}, device->pipelines()));
   const Step step{.program = std::move(program), .operands = std::vector<Operand>(kernel.operands)};
   FORGE_ASSIGN_OR_RETURN(const SegmentRef segment, device->Record({.steps = {&step, 1}}));
   FORGE_ASSIGN_OR_RETURN(const Point done, device->Submit(segment, {}));
   return device->Wait(done, -1);
 }
 
-absl::Status Rehearsal::Run(HandWritten kernel) {
-  kernel.grid = {1, 1, 0};
-  DeviceRef device;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      device = std::move(idle_.back());
-      idle_.pop_back();
-    }
-  }
-  FORGE_RETURN_IF_ERROR(Dispatch(kernel, device));
-  const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(device));
-  return absl::OkStatus();
+}  // namespace
+
+size_t Rehearse(const ContextRef& context, std::span<const KernelCode> kernels, int threads) {
+  std::atomic<size_t> next{0}, failed{0};
+  ParallelFor(static_cast<size_t>(threads), threads, [&](size_t) {
+    std::shared_ptr<VulkanDevice> device;
+    for (size_t i = next++; i < kernels.size(); i = next++)
+      if (!DispatchNothing(context, kernels[i], device).ok()) {
+        device = nullptr;
+        ++failed;
+      }
+  });
+  return failed;
 }
 
 }  // namespace forge::vk

@@ -3,23 +3,12 @@
 // other, and keep it in a cache of theirs. Logical devices that dispatch nothing, one on each
 // thread, have kernels compiled before they are needed.
 #pragma once
-#include "vk_runtime/hand_written.h"
+#include "vk_runtime/pipeline.h"
 
 namespace forge::vk {
 
-class Rehearsal {
- public:
-  explicit Rehearsal(ContextRef context) : context_(std::move(context)) {}
-  // Has the driver compile a kernel; its scalars and grid do not matter. Any thread.
-  //   errors: as Context::Create, PipelineStore::Get and Device::Wait
-  absl::Status Run(HandWritten kernel);
-
- private:
-  using DeviceRef = std::shared_ptr<class VulkanDevice>;
-  absl::Status Dispatch(const HandWritten& kernel, DeviceRef& device) const;
-  ContextRef context_;
-  std::mutex mutex_;
-  std::vector<DeviceRef> idle_;  // under mutex_
-};
+// Has the driver compile these kernels on up to `threads` threads. What fails is compiled when it
+// is needed, and fails there if it must: tells only how many did.
+size_t Rehearse(const ContextRef& context, std::span<const KernelCode> kernels, int threads);
 
 }  // namespace forge::vk

@@ -6,7 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/process.h"
 #include "runtime/backends.h"
-#include "vk_runtime/hand_written.h"
+#include "vk_runtime/fixed_launch.h"
 #include "vk_runtime/probes.h"
 
 namespace forge::vk {
@@ -19,19 +19,15 @@ constexpr std::string_view kExtension = ".selftest";
 // What is wrong with the result of a probe; empty: nothing; nullopt: the device wrote none, or has
 // no memory that could be written.
 absl::StatusOr<std::optional<std::string>> FaultOf(VulkanDevice& device, const Probe& p) {
-  const codegen::Kernel kernel = KernelOf(p, device.context()->caps());
-  FORGE_RETURN_IF_ERROR(codegen::Verify(kernel, device.context()->caps()));
-  const std::vector<uint32_t> words = codegen::PrintSpirv(kernel, device.context()->caps());
-  FORGE_ASSIGN_OR_RETURN(
-      const ProgramRef program,
-      MakeProgram({.name = kernel.name, .spirv = words, .operands = 2, .subgroup = kernel.subgroup},
-                  device.pipelines(), device.context()->rates()));
+  const codegen::Caps& caps = device.context()->caps();
+  FORGE_ASSIGN_OR_RETURN(const KernelCode code, KernelCode::Of(KernelOf(p, caps), 2, caps));
+  FORGE_ASSIGN_OR_RETURN(const ProgramRef program, MakeProgram({.code = code}, device.pipelines()));
   constexpr int64_t kIn = 2 * sizeof(ProbeWords), kOut = 3 * sizeof(ProbeWords);
   const Step step{.program = program,
                   .operands = {{.slot = 0, .offset = 0, .bytes = kIn},
                                {.slot = 1, .offset = 0, .bytes = kOut, .writes = true}},
                   .scalars = {},
-                  .label = kernel.name};
+                  .label = code.name};
   const auto in = device.Allocate(Memory::kUpload, kIn),
              out = device.Allocate(Memory::kReadback, kOut);
   if (!in.ok() || !out.ok()) return std::nullopt;
@@ -113,19 +109,16 @@ absl::Status RunSelfTest(VulkanDevice& device, std::span<const std::string> know
 
 std::string SelfTestReport::Title(const Queries& q) { return CacheTitle(q, "self-test 4"); }
 
-SelfTestReport SelfTestReport::Read(std::string_view text, const Queries& q) {
+SelfTestReport SelfTestReport::Read(const std::string& text, const Queries& q) {
   SelfTestReport report;
-  for (bool first = true; text.find('\n') != std::string_view::npos; first = false) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(line.size() + 1);
-    if (first && line != Title(q)) return {};
+  for (const std::string& line : LinesBehind(Title(q), text)) {
     const size_t space = std::min(line.find(' '), line.size() - 1);
-    const std::string_view word = line.substr(0, space), rest = line.substr(space + 1);
+    const std::string word = line.substr(0, space), rest = line.substr(space + 1);
     if (word == "try") report.trying = rest;
     if (word == "passed" || word == "failed") report.trying.clear();
     if (word == "passed") report.test.passed.emplace(rest);
-    if (const size_t colon = rest.find(": "); word == "failed" && colon != std::string_view::npos)
-      report.test.failed[std::string(rest.substr(0, colon))] = rest.substr(colon + 2);
+    if (const size_t colon = rest.find(": "); word == "failed" && colon != std::string::npos)
+      report.test.failed[rest.substr(0, colon)] = rest.substr(colon + 2);
     report.whole = line == "end";
   }
   return report;

@@ -33,7 +33,7 @@ struct SelfTestReport {
   // The first line; a new driver is tried anew, and so is an old one by new probes.
   static std::string Title(const Queries& q);
   // A text with another title says nothing.
-  static SelfTestReport Read(std::string_view text, const Queries& q);
+  static SelfTestReport Read(const std::string& text, const Queries& q);
 };
 
 // Runs the self-test of device `index`, which is the one of `q`, in a process of its own. A feature

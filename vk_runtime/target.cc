@@ -64,10 +64,8 @@ Verdict VulkanTarget::Supports(const ir::Candidate& node) const {
   if (node.op.def().info.host) return Verdict::No("it runs on the host");
   for (ir::TypeSpan types : {node.in, node.out})
     if (Verdict v = CheckTypes(types, caps_); !v) return v;
-  const absl::StatusOr<NodeBody> body = BodyOf(node.op, node.in, node.out);
-  if (!body.ok()) return No(body.status());
-  const absl::StatusOr<codegen::Region> region = codegen::Region::Of(*body->function, caps_);
-  return region.ok() ? codegen::CanGenerate(*region) : No(region.status());
+  const absl::StatusOr<NodeBody> body = BodyOf(node, caps_);
+  return body.ok() ? codegen::CanGenerate(*body->region) : No(body.status());
 }
 
 Verdict VulkanTarget::Fuses(const ir::Function& body) const {

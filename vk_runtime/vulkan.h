@@ -88,12 +88,13 @@ T Typed(VkStructureType type) {
 template <class T, class F, class... First>
 VkResult Enumerate(std::vector<T>& all, const std::type_identity_t<T>& blank, F list,
                    First... first) {
-  const auto call = [&](uint32_t* n, T* to) {
+  const auto call = [&](auto* n, T* to) {
     if constexpr (!std::is_void_v<decltype(list(first..., n, to))>) return list(first..., n, to);
     list(first..., n, to);
     return VK_SUCCESS;
   };
-  uint32_t n = 0;
+  // Bytes are counted by a size_t.
+  std::conditional_t<sizeof(T) == 1, size_t, uint32_t> n = 0;
   VkResult r = call(&n, nullptr);
   all.assign(r < 0 ? 0 : n, blank);
   if (!all.empty()) r = call(&n, all.data());

@@ -97,8 +97,7 @@ TEST(PipelineCacheTest, CountsWhatItCompiledAndFound) {
     EXPECT_TRUE(device.ok());
     auto& vulkan = static_cast<VulkanDevice&>(**device);
     const auto shader = TransposeShader(1, 8, 8, vulkan.context()->caps());
-    for (int i = 0; i < 2; ++i)
-      EXPECT_TRUE(MakeProgram(*shader, vulkan.pipelines(), vulkan.context()->rates()).ok());
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(MakeProgram(*shader, vulkan.pipelines()).ok());
     EXPECT_TRUE(vulkan.pipelines().Save().ok());
     return std::pair(vulkan.compile_counts().compiled, vulkan.compile_counts().cached);
   };

@@ -72,7 +72,7 @@ bool VulkanTest::Executes() {
 ProgramRef VulkanTest::Transpose(int64_t batch, int64_t rows, int64_t cols) {
   auto shader = TransposeShader(batch, rows, cols, device_->context()->caps());
   EXPECT_TRUE(shader.has_value());
-  auto program = MakeProgram(*shader, device_->pipelines(), device_->context()->rates());
+  auto program = MakeProgram(*shader, device_->pipelines());
   EXPECT_TRUE(program.ok()) << Message(program.status());
   return *program;
 }

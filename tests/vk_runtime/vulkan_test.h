@@ -9,7 +9,7 @@
 
 #include "ir/host_value.h"
 #include "vk_runtime/driver.h"
-#include "vk_runtime/hand_written.h"
+#include "vk_runtime/fixed_launch.h"
 
 namespace forge::vk {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vk_runtime/hand_written.h"
+#include "vk_runtime/fixed_launch.h"
 
 #include <optional>
 
@@ -13,12 +13,13 @@ constexpr int64_t kTile = 32;  // of transpose.comp
 
 }  // namespace
 
-std::optional<HandWritten> TransposeShader(int64_t batch, int64_t rows, int64_t cols,
+std::optional<FixedLaunch> TransposeShader(int64_t batch, int64_t rows, int64_t cols,
                                            const codegen::Caps& caps) {
-  HandWritten h;
-  h.name = "transpose_tiled_32x32";
-  h.spirv = kTransposeSpv;
-  h.operands = 2;
+  FixedLaunch h;
+  h.code = {.name = "transpose_tiled_32x32",
+            .spirv = {std::begin(kTransposeSpv), std::end(kTransposeSpv)},
+            .operands = 2,
+            .scalars = 2};
   h.grid = {(cols + kTile - 1) / kTile, (rows + kTile - 1) / kTile, batch};
   if (std::any_of(h.grid.begin(), h.grid.end(), [&](int64_t n) { return n > caps.max_grid; }))
     return std::nullopt;
@@ -28,7 +29,7 @@ std::optional<HandWritten> TransposeShader(int64_t batch, int64_t rows, int64_t 
   return h;
 }
 
-std::optional<HandWritten> FindHandWritten(const ir::AnyOp& op, ir::TypeSpan in,
+std::optional<FixedLaunch> FindHandWritten(const ir::AnyOp& op, ir::TypeSpan in,
                                            const codegen::Caps& caps) {
   // A permutation that swaps two neighbouring runs of axes behind a run that stays is a
   // transposition of [batch, rows, cols].
@@ -56,28 +57,23 @@ std::optional<HandWritten> FindHandWritten(const ir::AnyOp& op, ir::TypeSpan in,
   return TransposeShader(product(0, stay), product(stay, split), product(split, rank), caps);
 }
 
-absl::StatusOr<ProgramRef> MakeProgram(const HandWritten& h, PipelineStore& pipelines,
-                                       const Rates& rates) {
+absl::StatusOr<ProgramRef> MakeProgram(const FixedLaunch& fixed, PipelineStore& pipelines) {
+  const KernelCode& code = fixed.code;
   PlannedLaunch launch;
-  FORGE_ASSIGN_OR_RETURN(launch.pipeline,
-                         pipelines.Get({.name = h.name,
-                                        .spirv = h.spirv,
-                                        .operands = h.operands,
-                                        .scalars = static_cast<uint32_t>(h.scalars.size()),
-                                        .subgroup = h.subgroup}));
-  launch.name = h.name;
-  for (uint32_t i = 0; i < h.operands; ++i)
-    launch.operands.push_back({.step_operand = i, .writes = i + 1 == h.operands});
-  for (int32_t s : h.scalars) launch.scalars.push_back({.constant = s});
-  for (int a = 0; a < 3; ++a) launch.grid[a].constant = h.grid[a];
-  launch.seconds = h.bytes / rates.bytes;
+  FORGE_ASSIGN_OR_RETURN(launch.pipeline, pipelines.Get(code));
+  launch.name = code.name;
+  for (uint32_t i = 0; i < code.operands; ++i)
+    launch.operands.push_back({.step_operand = i, .writes = i + 1 == code.operands});
+  for (int32_t s : fixed.scalars) launch.scalars.push_back({.constant = s});
+  launch.scalars.resize(code.scalars);
+  for (int a = 0; a < 3; ++a) launch.grid[a].constant = fixed.grid[a];
+  launch.seconds = fixed.bytes / launch.pipeline->context->rates().bytes;
   VulkanProgram::Parts parts;
-  parts.kernel = h.name;
+  parts.kernel = code.name;
   parts.seconds = launch.seconds;
   parts.launches.push_back(std::move(launch));
-  parts.artifacts = [name = h.name, spirv = h.spirv] {
-    const auto* bytes = reinterpret_cast<const uint8_t*>(spirv.data());
-    return std::vector<Artifact>{{name + ".spv", {bytes, bytes + spirv.size_bytes()}}};
+  parts.artifacts = [name = code.name, spirv = code.spirv] {
+    return std::vector<Artifact>{SpirvArtifact(name, spirv)};
   };
   return ProgramRef(std::make_shared<VulkanProgram>(std::move(parts)));
 }
