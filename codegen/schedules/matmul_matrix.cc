@@ -136,56 +136,51 @@ Verdict Fits(const Region& r, const Gemm& g, const MatmulMatrix& t) {
 
 class Tile final : public SlicedTile {
  public:
-  Tile(Emission& m, const Tiling& tiling, const MatmulMatrix& t, const Sizes& s);
+  Tile(const Region& r, const Tiling& tiling, const MatmulMatrix& t, const Sizes& s);
 
  private:
-  void Keep(Slice& s, const Type& matrix);
-  void Place() override;
+  Type MatrixOf(const Slice& s) const;
+  Val Pack(const Slice& s, const Vals& along_k) override {
+    return m_.b.Convert(Packed(along_k), MatrixOf(s).elem);
+  }
+  Val Load(const Slice& s, Val at) override {
+    return m_.b.MatrixLoad(s.view, MatrixOf(s), at, m_.b.Int(s.pitch), !s.is_a);
+  }
   Val MultiplyAdd(Val a, Val b, Val sum) override { return m_.b.MatrixMulAdd(a, b, sum); }
   void Finish(const TilePart& part, const Vals& sums) override;
   // A matrix whose first element is at [row, column] of the workgroup's tile.
   void FinishInRegisters(const TilePart& part, const Dim& row, const Dim& column, Val sum);
   void FinishInShared(const TilePart& part, const Dim& row, const Dim& column, Val sum);
 
-  const MatmulMatrix& t_;
   const Sizes& s_;
+  const bool in_registers_;
   uint16_t results_ = 0;  // [subgroup][row][result_pitch], unless they stay in registers
-  Dim lane_, subgroup_;
 };
 
-Tile::Tile(Emission& m, const Tiling& tiling, const MatmulMatrix& t, const Sizes& s)
-    : SlicedTile(m, tiling, s.threads,
-                 Type::Matrix(s.shape.c, MatrixUse::kAccumulator, s.shape.m, s.shape.n), s.shape.k),
-      t_(t),
-      s_(s) {
-  Keep(a_, Type::Matrix(s.shape.a, MatrixUse::kA, s.shape.m, s.shape.k));
-  Keep(b_, Type::Matrix(s.shape.b, MatrixUse::kB, s.shape.k, s.shape.n));
-  a_.count = t.rows, a_.apart = s.shape.m;
-  b_.count = t.columns, b_.apart = s.shape.n;
-  if (s.result_elements > 0) results_ = m.AddShared("results", Type{s.shape.c}, s.result_elements);
+// What units that multiply matrices are fed with has lines along k, however operands lie in memory.
+Tile::Tile(const Region& r, const Tiling& tiling, const MatmulMatrix& t, const Sizes& s)
+    : SlicedTile(r, tiling,
+                 {.name = fmt::format("matmul_matrix_{}x{}x{}{}", s.rows, s.columns, s.depth,
+                                      tiling.Text()),
+                  .threads = s.threads,
+                  .subgroup = s.lanes,
+                  .down = t.subgroup_rows,
+                  .across = t.subgroup_columns,
+                  .rows = s.shape.m,
+                  .columns = s.shape.n,
+                  .steps = s.shape.k,
+                  .sum = Type::Matrix(s.shape.c, MatrixUse::kAccumulator, s.shape.m, s.shape.n),
+                  .packed = kVector}),
+      s_(s),
+      in_registers_(t.in_registers) {
+  for (Slice* f : {&a_, &b_}) Keep(*f, Type{MatrixOf(*f).elem}.Lanes(kVector), s.pitch() / kVector);
+  if (!in_registers_) results_ = m_.AddShared("results", Type{s.shape.c}, s.result_elements);
 }
 
-// [stage][length of C's axis][depth]: what units that multiply matrices are fed with, however the
-// operand lies in memory.
-void Tile::Keep(Slice& s, const Type& matrix) {
-  const int64_t pitch = s_.pitch() / kVector;
-  s.view = m_.AddShared(s.is_a ? "a" : "b", Type{matrix.elem}.Lanes(kVector),
-                        t_.stages * s.length * pitch);
-  s.place = [=, length = s.length](const Dim& stage, const Dim& along, const Dim& k) {
-    return (stage * length + along) * pitch + FloorDiv(k, kVector);
-  };
-  s.packed = kVector;
-  s.pack = [=, this](const Vals& v) { return m_.b.Convert(Packed(v), matrix.elem); };
-  s.load = [=, this, view = s.view, is_a = s.is_a](Val at) {
-    return m_.b.MatrixLoad(view, matrix, at, m_.b.Int(pitch), !is_a);
-  };
-}
-
-void Tile::Place() {
-  lane_ = m_.e.Coordinate(m_.b.Builtin(BuiltinKind::kLane), s_.lanes - 1);
-  subgroup_ = m_.e.Coordinate(m_.b.Builtin(BuiltinKind::kSubgroup), s_.subgroups - 1);
-  a_.first = FloorDiv(subgroup_, t_.subgroup_columns) * (a_.count * a_.apart);
-  b_.first = Mod(subgroup_, t_.subgroup_columns) * (b_.count * b_.apart);
+Type Tile::MatrixOf(const Slice& s) const {
+  const MatrixShape& shape = s_.shape;
+  return s.is_a ? Type::Matrix(shape.a, MatrixUse::kA, shape.m, shape.k)
+                : Type::Matrix(shape.b, MatrixUse::kB, shape.k, shape.n);
 }
 
 void Tile::FinishInRegisters(const TilePart& tile_part, const Dim& row, const Dim& column,
@@ -198,7 +193,7 @@ void Tile::FinishInRegisters(const TilePart& tile_part, const Dim& row, const Di
 
 void Tile::FinishInShared(const TilePart& tile_part, const Dim& row, const Dim& column, Val sum) {
   const int lanes = LanesFor(gemm().n());
-  const Dim part = subgroup_ * (s_.shape.m * s_.result_pitch());
+  const Dim part = own_ * (s_.shape.m * s_.result_pitch());
   m_.b.MatrixStore(results_, m_.e.Value(part), m_.b.Int(s_.result_pitch()), sum);
   m_.b.Barrier();
   const int64_t vectors = int64_t{s_.shape.m} * s_.shape.n / lanes;
@@ -222,7 +217,7 @@ void Tile::Finish(const TilePart& tile_part, const Vals& sums) {
     for (int64_t j = 0; j < b_.count; ++j) {
       const Dim row = a_.first + i * a_.apart, column = b_.first + j * b_.apart;
       const Val sum = sums[static_cast<size_t>(i * b_.count + j)];
-      if (t_.in_registers) {
+      if (in_registers_) {
         FinishInRegisters(tile_part, row, column, sum);
         continue;
       }
@@ -234,15 +229,7 @@ void Tile::Finish(const TilePart& tile_part, const Vals& sums) {
 Program Emit(const Region& r, const Gemm& g, const MatmulMatrix& t) {
   const Sizes s(t, *ShapeOf(g, r.caps()), r.caps());
   const Tiling tiling = TilingOf(g, t, s);
-  Program out{
-      .kernel = fmt::format("matmul_matrix_{}x{}x{}{}", s.rows, s.columns, s.depth, tiling.Text())};
-  Emission m(r, out.kernel, {static_cast<uint32_t>(s.threads), 1, 1});
-  m.launch.kernel.subgroup = static_cast<uint32_t>(s.lanes);
-  Tile tile(m, tiling, t, s);
-  m.Guarded(m.Workgroups(tiling.workgroups()), [&](const Dim& at) { tile.Run(at); });
-  out.launches.push_back(std::move(m).Take());
-  tiling.AddUp(r, out);
-  return out;
+  return tiling.ProgramOf(r, Tile(r, tiling, t, s).Emit());
 }
 
 }  // namespace
