@@ -144,7 +144,7 @@ Val Gemm::Start(Emission& m, const At& at) const {
 void Gemm::Finish(Emission& m, At at, Val v) const {
   const int lanes = v.type().lanes;
   at.n = at.n + m.e.Lane(lanes);
-  if (store) return store(m, at, v, lanes);
+  if (store) return store(m, at, v);
   m.e.Finish(c_index(at), v, lanes);
 }
 
