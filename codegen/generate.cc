@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/schedules/list.h"
+#include "codegen/schedules/emission.h"
 #include "codegen/tuning.h"
 
 namespace forge::codegen {

@@ -2,7 +2,6 @@
 // Direct convolution: an invocation computes a register tile of output channels, rows and columns,
 // without shared memory. What fits every device and any shape; of a depthwise convolution it slides
 // its window over a tile of one channel, and loads what the windows share once.
-#include "codegen/schedules/list.h"
 #include "codegen/schedules/window.h"
 
 namespace forge::codegen {

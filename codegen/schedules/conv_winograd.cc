@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "codegen/schedules/gemm.h"
-#include "codegen/schedules/list.h"
 #include "codegen/schedules/window.h"
 
 namespace forge::codegen {

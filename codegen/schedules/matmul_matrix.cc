@@ -4,7 +4,6 @@
 // through shared memory, where its elements have places that an epilogue can be told.
 #include <algorithm>
 
-#include "codegen/schedules/list.h"
 #include "codegen/schedules/matmul_slices.h"
 
 namespace forge::codegen {

@@ -2,7 +2,6 @@
 // Matrix product by workgroups: a tile of C in registers, slices of A and B in shared memory. What
 // suits GPUs, whose shared memory and barriers are cheap.
 #include "codegen/literal.h"
-#include "codegen/schedules/list.h"
 #include "codegen/schedules/matmul_slices.h"
 
 namespace forge::codegen {

@@ -6,7 +6,6 @@
 //   lanes on rows:    a lane owns 4 rows of C; lane i loads columns i, S + i ... of B along k, or,
 //                     where that is cheaper, its part of the block as 4 columns of one step
 #include "codegen/schedules/gemm.h"
-#include "codegen/schedules/list.h"
 
 namespace forge::codegen {
 namespace {

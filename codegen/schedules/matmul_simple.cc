@@ -2,7 +2,6 @@
 // Matrix product without shared memory or subgroups: a register tile to an invocation, which fits
 // every device and any shape.
 #include "codegen/schedules/gemm.h"
-#include "codegen/schedules/list.h"
 
 namespace forge::codegen {
 namespace {

@@ -6,7 +6,6 @@
 #include <bit>
 
 #include "codegen/schedules/gemm.h"
-#include "codegen/schedules/list.h"
 #include "codegen/schedules/workgroup.h"
 
 namespace forge::codegen {

@@ -6,7 +6,6 @@
 #include <bit>
 
 #include "codegen/element.h"
-#include "codegen/schedules/list.h"
 #include "codegen/schedules/workgroup.h"
 #include "ir/ops/axes.h"
 
