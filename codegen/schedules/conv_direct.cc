@@ -30,7 +30,6 @@ class ConvTile {
   struct Tap {
     Dim channel, row, column;
   };
-  bool LoadsVectors() const;
   Vals Start();
   Vals Accumulate(const Tap& tap, Vals sums);
   Val Input(const Tap& tap, size_t row, size_t column);
@@ -50,7 +49,8 @@ ConvTile::ConvTile(Emission& m, const ConvShape& shape, std::span<const TiledAxi
     : m_(m),
       shape_(shape),
       columns_(axes[2]),
-      vectors_(LoadsVectors()),
+      vectors_(columns_.size % kVector == 0 && columns_.exact() &&
+               LanesAlongLast(m.region, 0) == kVector),
       n_(tile[0]),
       group_(tile[1]),
       first_column_(tile[4] * columns_.size),
@@ -58,11 +58,6 @@ ConvTile::ConvTile(Emission& m, const ConvShape& shape, std::span<const TiledAxi
       row_(axes[1].All(m, tile[3])),
       column_(axes[2].All(m, tile[4])) {
   for (Position& channel : channel_) channel.at = group_ * shape.group_outputs + channel.at;
-}
-
-bool ConvTile::LoadsVectors() const {
-  return columns_.size % kVector == 0 && columns_.exact() &&
-         LanesAlongLast(m_.region, 0) == kVector;
 }
 
 Vals ConvTile::Start() {

@@ -41,9 +41,6 @@ const MatrixShape* ShapeOf(DType a, DType b, const Caps& caps) {
     if (s.a == a && s.b == b && (best == nullptr || size(s) > size(*best))) best = &s;
   return best;
 }
-const MatrixShape* ShapeOf(const Gemm& g, const Caps& caps) {
-  return ShapeOf(g.a.type, g.b.type, caps);
-}
 
 // Units that take no more bytes at once than halves multiply them no faster than dot products do.
 bool DotsAreAsQuick(const Gemm& g, const MatrixShape& shape, const Caps& caps) {
@@ -61,13 +58,12 @@ struct Sizes {
   Sizes(const MatmulMatrix& t, const MatrixShape& matrix, const Caps& caps)
       : shape(matrix),
         lanes(caps.matrix_subgroup_size()),
-        subgroups(t.subgroup_rows * t.subgroup_columns),
-        threads(lanes * subgroups),
+        threads(lanes * t.subgroup_rows * t.subgroup_columns),
         rows(t.subgroup_rows * t.rows * shape.m),
         columns(t.subgroup_columns * t.columns * shape.n),
         depth(t.depth * shape.k),
         stages(t.stages),
-        result_elements(t.in_registers ? 0 : subgroups * shape.m * result_pitch()) {}
+        result_elements(t.in_registers ? 0 : threads / lanes * shape.m * result_pitch()) {}
   int64_t result_pitch() const { return shape.n + 4; }
   // Elements from row to row of a slice: rows begin in different banks.
   int64_t pitch() const {
@@ -79,8 +75,8 @@ struct Sizes {
            result_elements * BitWidth(shape.c) / 8;
   }
   MatrixShape shape;
-  int64_t lanes, subgroups, threads;  // lanes of a subgroup; subgroups and threads of a workgroup
-  int64_t rows, columns, depth;       // of C and k, to a workgroup
+  int64_t lanes, threads;        // of a subgroup and of a workgroup
+  int64_t rows, columns, depth;  // of C and k, to a workgroup
   int64_t stages;
   int64_t result_elements;  // of C, in shared memory
 };
@@ -98,7 +94,7 @@ Tiling TilingOf(const Gemm& g, const MatmulMatrix& t, const Sizes& s) {
 
 MatmulMatrix Defaults(const Region& r, const Gemm& g) {
   MatmulMatrix t;
-  const MatrixShape* shape = ShapeOf(g, r.caps());
+  const MatrixShape* shape = ShapeOf(g.a.type, g.b.type, r.caps());
   if (shape == nullptr) return t;
   t.in_registers = r.caps().matrix_elements;
   while (t.subgroup_columns > 1 && !WorkgroupFits(Sizes(t, *shape, r.caps()).threads, r.caps()))
@@ -120,7 +116,7 @@ MatmulMatrix Defaults(const Region& r, const Gemm& g) {
 
 Verdict Fits(const Region& r, const Gemm& g, const MatmulMatrix& t) {
   const Caps& caps = r.caps();
-  const MatrixShape* shape = ShapeOf(g, caps);
+  const MatrixShape* shape = ShapeOf(g.a.type, g.b.type, caps);
   if (shape == nullptr) return Verdict::No("the device has no such matrices");
   if (caps.runs_on_cpu) return Verdict::No("vectors are quicker on this device");
   if (t.in_registers && !caps.matrix_elements)
@@ -152,7 +148,6 @@ class Tile final : public SlicedTile {
   void FinishInShared(const TilePart& part, const Dim& row, const Dim& column, Val sum);
 
   const Sizes& s_;
-  const bool in_registers_;
   uint16_t results_ = 0;  // [subgroup][row][result_pitch], unless they stay in registers
 };
 
@@ -170,10 +165,9 @@ Tile::Tile(const Region& r, const Tiling& tiling, const MatmulMatrix& t, const S
                   .steps = s.shape.k,
                   .sum = Type::Matrix(s.shape.c, MatrixUse::kAccumulator, s.shape.m, s.shape.n),
                   .packed = kVector}),
-      s_(s),
-      in_registers_(t.in_registers) {
+      s_(s) {
   for (Slice* f : {&a_, &b_}) Keep(*f, Type{MatrixOf(*f).elem}.Lanes(kVector), s.pitch() / kVector);
-  if (!in_registers_) results_ = m_.AddShared("results", Type{s.shape.c}, s.result_elements);
+  if (s.result_elements > 0) results_ = m_.AddShared("results", Type{s.shape.c}, s.result_elements);
 }
 
 Type Tile::MatrixOf(const Slice& s) const {
@@ -216,17 +210,17 @@ void Tile::Finish(const TilePart& tile_part, const Vals& sums) {
     for (int64_t j = 0; j < b_.count; ++j) {
       const Dim row = a_.first + i * a_.apart, column = b_.first + j * b_.apart;
       const Val sum = sums[static_cast<size_t>(i * b_.count + j)];
-      if (in_registers_) {
+      if (s_.result_elements == 0) {
         FinishInRegisters(tile_part, row, column, sum);
-        continue;
+      } else {
+        if (i + j > 0) m_.b.Barrier();  // the last matrix has been read
+        FinishInShared(tile_part, row, column, sum);
       }
-      if (i + j > 0) m_.b.Barrier();  // the last matrix has been read
-      FinishInShared(tile_part, row, column, sum);
     }
 }
 
 Program Emit(const Region& r, const Gemm& g, const MatmulMatrix& t) {
-  const Sizes s(t, *ShapeOf(g, r.caps()), r.caps());
+  const Sizes s(t, *ShapeOf(g.a.type, g.b.type, r.caps()), r.caps());
   const Tiling tiling = TilingOf(g, t, s);
   return tiling.ProgramOf(r, Tile(r, tiling, t, s).Emit());
 }

@@ -21,10 +21,8 @@ struct MatmulSimple {
 };
 
 MatmulSimple Defaults(const Region&, const Gemm& g) {
-  return MatmulSimple{.workgroup = 64,
-                      .rows = TileSize(g.m(), 4),
-                      .columns = TileSize(g.n(), 4),
-                      .depth = LanesFor(g.k)};
+  return MatmulSimple{
+      .rows = TileSize(g.m(), 4), .columns = TileSize(g.n(), 4), .depth = LanesFor(g.k)};
 }
 
 Verdict Fits(const Region& r, const Gemm& g, const MatmulSimple& t) {

@@ -59,7 +59,9 @@ bool Tiling::BindsTooMany(const Region& r) const {
   return std::max(tiles, after) + 1 > r.caps().max_operands;
 }
 
-Verdict Tiling::SharingFits(const Region& r) const {
+Verdict Tiling::Fits(const Region& r) const {
+  if (size_.stages > 1 && g_.k.min() < 1) return Verdict::No("k may be empty");
+  if (!shared()) return Verdict::Yes();
   const Dim all = tiles_ * steps_;
   if (all.min() < size_.workgroups) return Verdict::No("there are fewer steps to share");
   if (all.max() >= int64_t{1} << 30) return Verdict::No("too many steps to share");
@@ -68,13 +70,6 @@ Verdict Tiling::SharingFits(const Region& r) const {
   if (scratch_bytes() > std::min(kMostScratchBytes, r.caps().max_operand_bytes))
     return Verdict::No("parts need too much scratch");
   if (BindsTooMany(r)) return Verdict::No("no room for scratch");
-  return Verdict::Yes();
-}
-
-Verdict Tiling::Fits(const Region& r) const {
-  if (shared())
-    if (Verdict v = SharingFits(r); !v) return v;
-  if (size_.stages > 1 && g_.k.min() < 1) return Verdict::No("k may be empty");
   return Verdict::Yes();
 }
 
