@@ -179,15 +179,17 @@ Type Tile::MatrixOf(const Slice& s) const {
 void Tile::FinishInRegisters(const TilePart& tile_part, const Dim& row, const Dim& column,
                              Val sum) {
   m_.b.ForElements(sum, [&](Val r, Val c, Val element) {
-    tiling_.Store(m_, tile_part, row + m_.e.Coordinate(r, s_.shape.m - 1),
-                  column + m_.e.Coordinate(c, s_.shape.n - 1), {}, [&] { return element; });
+    const Dim j = column + m_.e.Coordinate(c, s_.shape.n - 1);
+    const Dim i = row + m_.e.Coordinate(r, s_.shape.m - 1);
+    tiling_.Store(m_, tile_part, i, j, {}, [&] { return element; });
   });
 }
 
 void Tile::FinishInShared(const TilePart& tile_part, const Dim& row, const Dim& column, Val sum) {
   const int lanes = LanesFor(gemm().n());
   const Dim part = own_ * (s_.shape.m * s_.result_pitch());
-  m_.b.MatrixStore(results_, m_.e.Value(part), m_.b.Int(s_.result_pitch()), sum);
+  const Val stride = m_.b.Int(s_.result_pitch());
+  m_.b.MatrixStore(results_, m_.e.Value(part), stride, sum);
   m_.b.Barrier();
   const int64_t vectors = int64_t{s_.shape.m} * s_.shape.n / lanes;
   for (int64_t first = 0; first < vectors; first += s_.lanes) {
