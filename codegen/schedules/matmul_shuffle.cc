@@ -92,18 +92,14 @@ Verdict Fits(const Region& r, const Gemm& g, const MatmulShuffle& t) {
 // The tile of one subgroup: `wide` positions along the lanes' axis, `shared` along the other.
 class Tile {
  public:
-  Tile(Emission& m, const Gemm& g, const MatmulShuffle& t);
-  Dims Grid() const {
-    return {g_.batch, CeilDiv(shared_.extent, t_.shared),
-            CeilDiv(CeilDiv(own_.extent, kOwned), lanes_)};
-  }
-  void Run(const Dim& at);
+  // place: batch, and tile along the shared and the owned axis
+  Tile(Emission& m, const Gemm& g, const MatmulShuffle& t, const Dims& place);
+  void Run();
 
  private:
   Gemm::At At(const Dim& own, const Dim& shared) const {
     return t_.lanes_on_rows ? Gemm::At{batch_, own, shared} : Gemm::At{batch_, shared, own};
   }
-  void Place(const Dim& at);
   // `n` elements of an axis, in blocks of kOwned where it has only whole ones.
   std::vector<Position> PlaceAlong(const Dim& extent, const Dim& first_block, int64_t n);
   Vals Start();
@@ -122,21 +118,11 @@ class Tile {
   const MatmulShuffle& t_;
   const Factor &own_, &shared_;
   const uint32_t lanes_;
-  Dim batch_, lane_;
+  const Dim batch_, lane_;
   std::vector<Position> owned_, common_;
   std::vector<Position> mine_;  // the shared positions that this lane loads
   bool spread_;  // lanes hold parts of rows of B, 4 columns each; else columns or rows along k
 };
-
-Tile::Tile(Emission& m, const Gemm& g, const MatmulShuffle& t)
-    : m_(m),
-      g_(g),
-      t_(t),
-      own_(OwnOf(g, t)),
-      shared_(SharedOf(g, t)),
-      lanes_(m.launch.kernel.subgroup),
-      spread_(t.lanes_on_rows && t.shared >= lanes_ && g.b.lanes_along == kOwned &&
-              g.b.lanes_k != kDepth && g.k.divisor() % kDepth == 0) {}
 
 std::vector<Position> Tile::PlaceAlong(const Dim& extent, const Dim& first_block, int64_t n) {
   const bool whole = extent.divisor() % kOwned == 0;
@@ -152,18 +138,25 @@ std::vector<Position> Tile::PlaceAlong(const Dim& extent, const Dim& first_block
 }
 
 // What lies beyond the edge is computed from elements that exist, and not stored.
-void Tile::Place(const Dim& at) {
-  const Dims tile = Unflatten(at, Grid());
-  batch_ = tile[0];
-  lane_ = m_.e.Coordinate(m_.b.Builtin(BuiltinKind::kLane), lanes_ - 1);
-  owned_ = PlaceAlong(own_.extent, tile[2] * lanes_ + lane_, kOwned);
-  const Dim first = tile[1] * t_.shared;
-  common_ = PlaceAlong(shared_.extent, FloorDiv(first, kOwned), t_.shared);
-  for (int64_t i = 0; i < t_.shared; i += lanes_) {
-    const Dim place = t_.shared < lanes_ ? Mod(lane_, t_.shared) : lane_ + i;
-    const Dim block = FloorDiv(first, kOwned) + Mod(place, t_.shared / kOwned);
+Tile::Tile(Emission& m, const Gemm& g, const MatmulShuffle& t, const Dims& place)
+    : m_(m),
+      g_(g),
+      t_(t),
+      own_(OwnOf(g, t)),
+      shared_(SharedOf(g, t)),
+      lanes_(m.launch.kernel.subgroup),
+      batch_(place[0]),
+      lane_(m.e.Coordinate(m.b.Builtin(BuiltinKind::kLane), lanes_ - 1)),
+      spread_(t.lanes_on_rows && t.shared >= lanes_ && g.b.lanes_along == kOwned &&
+              g.b.lanes_k != kDepth && g.k.divisor() % kDepth == 0) {
+  owned_ = PlaceAlong(own_.extent, place[2] * lanes_ + lane_, kOwned);
+  const Dim first = place[1] * t.shared;
+  common_ = PlaceAlong(shared_.extent, FloorDiv(first, kOwned), t.shared);
+  for (int64_t i = 0; i < t.shared; i += lanes_) {
+    const Dim mine = t.shared < lanes_ ? Mod(lane_, t.shared) : lane_ + i;
+    const Dim block = FloorDiv(first, kOwned) + Mod(mine, t.shared / kOwned);
     mine_.push_back(spread_ ? Guard(m_, block, FloorDiv(g_.n(), kOwned))
-                            : Guard(m_, first + place, shared_.extent));
+                            : Guard(m_, first + mine, shared_.extent));
     if (spread_) mine_.back().at = mine_.back().at * kOwned;
   }
 }
@@ -232,8 +225,7 @@ void Tile::Finish(const Vals& sums) {
       });
 }
 
-void Tile::Run(const Dim& at) {
-  Place(at);
+void Tile::Run() {
   Builder& b = m_.b;
   const Dim blocks = FloorDiv(g_.k, kDepth);
   Vals sums = m_.Loop(blocks, Start(), [&](const Dim& i, Vals carried) {
@@ -252,8 +244,10 @@ Launch EmitTiles(const Region& r, const Gemm& g, const MatmulShuffle& t, const s
   const auto lanes = static_cast<uint32_t>(r.caps().subgroup_size);
   Emission m(r, name, {lanes * static_cast<uint32_t>(t.subgroups), 1, 1});
   m.launch.kernel.subgroup = lanes;
-  Tile tile(m, g, t);
-  m.EachSubgroup(ir::Product(tile.Grid()), [&](const Dim& at) { tile.Run(at); });
+  const Dims space = {g.batch, CeilDiv(SharedOf(g, t).extent, t.shared),
+                      CeilDiv(CeilDiv(OwnOf(g, t).extent, kOwned), lanes)};
+  m.EachSubgroup(ir::Product(space),
+                 [&](const Dim& at) { Tile(m, g, t, Unflatten(at, space)).Run(); });
   return std::move(m).Take();
 }
 
