@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "base/hash.h"
-#include "codegen/schedules/list.h"
+#include "codegen/schedules/emission.h"
 
 namespace forge::codegen {
 namespace {

@@ -137,6 +137,10 @@ Fault Own(const Typed& t) {
     case Code::kMatrixLoad:
     case Code::kMatrixStore:
       return Memory(t);
+    case Code::kSubgroupReduce:
+    case Code::kSubgroupScan:
+      return Unless(t.i.aux <= static_cast<uint8_t>(ReduceKind::kProd),
+                    "there is no such reduction");
     case Code::kShuffle:
       return Unless(t.In(0) == t.Out() && t.Index(1), "takes a value of its own type and an i32");
     case Code::kBallot:

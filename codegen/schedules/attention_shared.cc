@@ -2,7 +2,6 @@
 // Attention by workgroups: rows of Q, a block of keys, then of values, and the block's weights in
 // shared memory. What suits GPUs.
 #include "codegen/schedules/attention.h"
-#include "codegen/schedules/list.h"
 
 namespace forge::codegen {
 namespace {

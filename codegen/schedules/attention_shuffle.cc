@@ -2,7 +2,6 @@
 // Attention by subgroups, without shared memory or barriers: lanes own rows of Q, and each holds
 // one key and value of a block, which all see by shuffles. What suits a device that runs on a CPU.
 #include "codegen/schedules/attention.h"
-#include "codegen/schedules/list.h"
 
 namespace forge::codegen {
 namespace {

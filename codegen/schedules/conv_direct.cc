@@ -2,7 +2,6 @@
 // Direct convolution: an invocation computes a register tile of output channels, rows and columns,
 // without shared memory. What fits every device and any shape; of a depthwise convolution it slides
 // its window over a tile of one channel, and loads what the windows share once.
-#include "codegen/schedules/list.h"
 #include "codegen/schedules/window.h"
 
 namespace forge::codegen {
@@ -13,9 +12,10 @@ using ir::Dims;
 
 constexpr int kVector = 4;
 
-// Output channels, rows and columns to an invocation.
-struct ConvTileSize {
-  int64_t channels = 1, rows = 1, columns = 1;
+// What both schedules are told.
+struct ConvTiles {
+  int64_t workgroup = 64;
+  int64_t channels = 1, rows = 1, columns = 1;  // of the output, to an invocation
 };
 
 class ConvTile {
@@ -30,7 +30,6 @@ class ConvTile {
   struct Tap {
     Dim channel, row, column;
   };
-  bool LoadsVectors() const;
   Vals Start();
   Vals Accumulate(const Tap& tap, Vals sums);
   Val Input(const Tap& tap, size_t row, size_t column);
@@ -50,7 +49,8 @@ ConvTile::ConvTile(Emission& m, const ConvShape& shape, std::span<const TiledAxi
     : m_(m),
       shape_(shape),
       columns_(axes[2]),
-      vectors_(LoadsVectors()),
+      vectors_(columns_.size % kVector == 0 && columns_.exact() &&
+               LanesAlongLast(m.region, 0) == kVector),
       n_(tile[0]),
       group_(tile[1]),
       first_column_(tile[4] * columns_.size),
@@ -58,11 +58,6 @@ ConvTile::ConvTile(Emission& m, const ConvShape& shape, std::span<const TiledAxi
       row_(axes[1].All(m, tile[3])),
       column_(axes[2].All(m, tile[4])) {
   for (Position& channel : channel_) channel.at = group_ * shape.group_outputs + channel.at;
-}
-
-bool ConvTile::LoadsVectors() const {
-  return columns_.size % kVector == 0 && columns_.exact() &&
-         LanesAlongLast(m_.region, 0) == kVector;
 }
 
 Vals ConvTile::Start() {
@@ -133,30 +128,25 @@ void ConvTile::Run() {
   }));
 }
 
-// The schedules' parameters are a T.
-template <class T>
-Verdict Fits(const Region& r, const ConvShape& shape, const T& t) {
+Verdict Fits(const Region& r, const ConvShape& shape, const ConvTiles& t) {
   if (!shape.known_window()) return Verdict::No("the window's extent is not known");
   return WorkgroupFits(t.workgroup, r.caps());
 }
 
 // Every invocation runs one tile.
-Program EmitTiles(const Region& r, const ConvShape& shape, const ConvTileSize& size,
-                  int64_t workgroup, std::string name) {
+Program EmitTiles(const Region& r, const ConvShape& shape, const ConvTiles& t, std::string name) {
   const TiledAxis axes[] = {
-      {shape.group_outputs, size.channels}, {shape.rows, size.rows}, {shape.columns, size.columns}};
+      {shape.group_outputs, t.channels}, {shape.rows, t.rows}, {shape.columns, t.columns}};
   Dims space{shape.batch, shape.op.groups};
   for (const TiledAxis& axis : axes) space.push_back(axis.count());
   return OneLaunch(
-      ForPlaces(r, std::move(name), workgroup, space,
+      ForPlaces(r, std::move(name), t.workgroup, space,
                 [&](Emission& m, const Dims& tile) { ConvTile(m, shape, axes, tile).Run(); }));
 }
 
 // ---- depthwise ----------------------------------------------------------------------------------
 
-struct ConvDepthwise {
-  int64_t workgroup = 64;
-  int64_t rows = 1, columns = 1;  // of the output, to an invocation
+struct ConvDepthwise : ConvTiles {
   static constexpr Field kFields[] = {
       FieldOf<&ConvDepthwise::workgroup>("workgroup", "Invocations in a workgroup.", "32|64|128"),
       FieldOf<&ConvDepthwise::rows>("rows", "Output rows to an invocation.", "1|2|3|4"),
@@ -182,26 +172,23 @@ int64_t WholeTile(const Dim& extent, int64_t most, int64_t step) {
 // result is small. On a CPU another row of outputs costs as much code as it saves loads, and code
 // is what a first run waits for.
 constexpr int64_t kManyOutputs = 1 << 14;
-constexpr ConvTileSize kOnCpu = {1, 1, 16}, kOfMany = {1, 2, 8}, kOfFew = {1, 1, 4};
+constexpr ConvTiles kOnCpu = {32, 1, 1, 16}, kOfMany = {64, 1, 2, 8}, kOfFew = {64, 1, 1, 4};
 
 ConvDepthwise DepthwiseDefaults(const Region& r, const ConvShape& shape) {
   const bool many = r.anchor_output().elements().max() >= kManyOutputs && !r.caps().few_registers();
-  const ConvTileSize most = r.caps().runs_on_cpu ? kOnCpu : many ? kOfMany : kOfFew;
-  return ConvDepthwise{.workgroup = r.caps().runs_on_cpu ? 32 : 64,
-                       .rows = WholeTile(shape.rows, most.rows, 1),
-                       .columns = WholeTile(shape.columns, most.columns, 4)};
+  ConvDepthwise t{r.caps().runs_on_cpu ? kOnCpu : many ? kOfMany : kOfFew};
+  t.rows = WholeTile(shape.rows, t.rows, 1);
+  t.columns = WholeTile(shape.columns, t.columns, 4);
+  return t;
 }
 
 Program DepthwiseEmit(const Region& r, const ConvShape& shape, const ConvDepthwise& t) {
-  return EmitTiles(r, shape, {1, t.rows, t.columns}, t.workgroup,
-                   fmt::format("conv_depthwise_{}x{}", t.rows, t.columns));
+  return EmitTiles(r, shape, t, fmt::format("conv_depthwise_{}x{}", t.rows, t.columns));
 }
 
 // ---- any ----------------------------------------------------------------------------------------
 
-struct ConvDirect {
-  int64_t workgroup = 64;
-  int64_t channels = 1, rows = 1, columns = 1;  // of the output, to an invocation
+struct ConvDirect : ConvTiles {
   static constexpr Field kFields[] = {
       FieldOf<&ConvDirect::workgroup>("workgroup", "Invocations in a workgroup.", "32|64|128"),
       FieldOf<&ConvDirect::channels>("channels", "Output channels to an invocation.", "1|2|4|8"),
@@ -217,16 +204,15 @@ ConvDirect DirectDefaults(const Region& r, const ConvShape& shape) {
 }
 
 Program DirectEmit(const Region& r, const ConvShape& shape, const ConvDirect& t) {
-  return EmitTiles(r, shape, {t.channels, t.rows, t.columns}, t.workgroup,
-                   fmt::format("conv_direct_{}x{}x{}", t.channels, t.rows, t.columns));
+  return EmitTiles(r, shape, t, fmt::format("conv_direct_{}x{}x{}", t.channels, t.rows, t.columns));
 }
 
 }  // namespace
 
 const Schedule kConvDepthwise =
-    ScheduleOn<ConvDepthwise, DepthwiseOf, DepthwiseDefaults, Fits<ConvDepthwise>, DepthwiseEmit>(
+    ScheduleOn<ConvDepthwise, DepthwiseOf, DepthwiseDefaults, Fits, DepthwiseEmit>(
         "conv_depthwise");
 const Schedule kConvDirect =
-    ScheduleOn<ConvDirect, ConvOf, DirectDefaults, Fits<ConvDirect>, DirectEmit>("conv_direct");
+    ScheduleOn<ConvDirect, ConvOf, DirectDefaults, Fits, DirectEmit>("conv_direct");
 
 }  // namespace forge::codegen

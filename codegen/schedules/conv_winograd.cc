@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "codegen/schedules/gemm.h"
-#include "codegen/schedules/list.h"
 #include "codegen/schedules/window.h"
 
 namespace forge::codegen {
@@ -87,36 +86,32 @@ struct Plan {
         tile(size),
         edge(size + 2),
         places(edge * edge),
-        tile_rows(CeilDiv(shape.rows, size)),
-        tile_columns(CeilDiv(shape.columns, size)),
-        tiles(shape.batch * tile_rows * tile_columns),
-        type(AccumulatorOf(r.anchor_output().dtype())) {}
+        tile_grid{shape.batch, CeilDiv(shape.rows, size), CeilDiv(shape.columns, size)},
+        tiles(ir::Product(tile_grid)),
+        type(AccumulatorOf(r.anchor_output().dtype())),
+        extents{Dims{places, shape.channels, shape.group_inputs},
+                Dims{places, shape.group_inputs, tiles}, Dims{places, shape.channels, tiles}} {}
   std::vector<int64_t> ScratchBytes() const {
-    const int64_t element = places * BitWidth(type.elem) / 8;
-    return {element * (shape.channels * shape.group_inputs).max(),
-            element * (shape.group_inputs * tiles).max(), element * (shape.channels * tiles).max()};
+    std::vector<int64_t> bytes;
+    for (const Dims& e : extents) bytes.push_back(ir::Product(e).max() * BitWidth(type.elem) / 8);
+    return bytes;
   }
-  // Elements of scratch: [place][channel][input channel], [place][input channel][tile] and
-  // [place][channel][tile].
-  Dim KernelAt(const Dim& place, const Dim& channel, const Dim& input) const {
-    return (place * shape.channels + channel) * shape.group_inputs + input;
+  // Channels, then images, rows and columns of tiles; and the tile of such a place.
+  Dims SpaceOf(const Dim& of) const { return {of, tile_grid[0], tile_grid[1], tile_grid[2]}; }
+  Dim TileAt(const Dims& place) const { return Flatten({place[1], place[2], place[3]}, tile_grid); }
+  Val Load(Emission& m, Scratch from, const Dims& index, int lanes = 1) const {
+    return m.e.LoadScratch(from, type.Lanes(lanes), FloorDiv(Flatten(index, extents[from]), lanes));
   }
-  Dim InputAt(const Dim& place, const Dim& input, const Dim& at) const {
-    return (place * shape.group_inputs + input) * tiles + at;
-  }
-  Dim ProductAt(const Dim& place, const Dim& channel, const Dim& at) const {
-    return (place * shape.channels + channel) * tiles + at;
-  }
-
-  // Of [image][row of tiles][column of tiles].
-  Dim TileAt(const Dim& image, const Dim& row, const Dim& column) const {
-    return (image * tile_rows + row) * tile_columns + column;
+  void Store(Emission& m, Scratch to, const Dims& index, Val v) const {
+    m.e.StoreScratch(to, FloorDiv(Flatten(index, extents[to]), v.type().lanes), v);
   }
 
   ConvShape shape;
   int64_t tile, edge, places;  // edge: of a tile of the input
-  Dim tile_rows, tile_columns, tiles;
+  Dims tile_grid;              // images, rows and columns of tiles
+  Dim tiles;
   Type type;
+  Dims extents[3];  // of scratch
 };
 
 std::optional<ConvShape> WinogradOf(const Region& r) {
@@ -161,47 +156,41 @@ Launch EmitKernels(const Region& r, const Plan& plan, const std::string& name) {
     for (int64_t i = 0; i < 9; ++i) taps.push_back(m.e.At(1, {place[0], place[1], i / 3, i % 3}));
     const Vals made = Transform(TransformsFor(plan.tile).kernel, taps);
     for (size_t i = 0; i < made.size(); ++i)
-      m.e.StoreScratch(kKernels, plan.KernelAt(static_cast<int64_t>(i), place[0], place[1]),
-                       made[i]);
+      plan.Store(m, kKernels, {static_cast<int64_t>(i), place[0], place[1]}, made[i]);
   });
 }
 
 Launch EmitInputs(const Region& r, const Plan& plan, const std::string& name) {
   const ConvShape& s = plan.shape;
-  const Dims space = {s.group_inputs, s.batch, plan.tile_rows, plan.tile_columns};
-  return ForPlaces(r, name, kWorkgroup, space, [&](Emission& m, const Dims& place) {
-    Vals pixels;
-    for (int64_t i = 0; i < plan.places; ++i) {
-      const Dim row = s.row.At(place[2] * plan.tile, i / plan.edge);
-      const Dim column = s.column.At(place[3] * plan.tile, i % plan.edge);
-      pixels.push_back(LoadPadded(m, {place[1], place[0], row, column}));
-    }
-    const Vals made = Transform(TransformsFor(plan.tile).input, pixels);
-    const Dim tile = plan.TileAt(place[1], place[2], place[3]);
-    for (size_t i = 0; i < made.size(); ++i)
-      m.e.StoreScratch(kInputs, plan.InputAt(static_cast<int64_t>(i), place[0], tile), made[i]);
-  });
+  return ForPlaces(r, name, kWorkgroup, plan.SpaceOf(s.group_inputs),
+                   [&](Emission& m, const Dims& place) {
+                     Vals pixels;
+                     for (int64_t i = 0; i < plan.places; ++i) {
+                       const Dim row = s.row.At(place[2] * plan.tile, i / plan.edge);
+                       const Dim column = s.column.At(place[3] * plan.tile, i % plan.edge);
+                       pixels.push_back(LoadPadded(m, {place[1], place[0], row, column}));
+                     }
+                     const Vals made = Transform(TransformsFor(plan.tile).input, pixels);
+                     const Dim tile = plan.TileAt(place);
+                     for (size_t i = 0; i < made.size(); ++i)
+                       plan.Store(m, kInputs, {static_cast<int64_t>(i), place[0], tile}, made[i]);
+                   });
 }
 
 Launch EmitProducts(const Region& r, const Plan& plan, const std::string& name) {
-  const auto load = [&plan](Emission& m, int scratch, const Dim& at, int lanes) {
-    return m.e.LoadScratch(scratch, plan.type.Lanes(lanes), FloorDiv(at, lanes));
-  };
   Gemm g{.batch = plan.places, .k = plan.shape.group_inputs, .dtype = plan.type.elem};
-  g.a = {.extent = plan.shape.channels,
-         .load =
-             [&](Emission& m, const Factor::At& at, int lanes) {
-               return load(m, kKernels, plan.KernelAt(at.batch, at.along, at.k), lanes);
-             },
-         .lanes_k = LanesFor(g.k)};
-  g.b = {.extent = plan.tiles,
-         .load =
-             [&](Emission& m, const Factor::At& at, int lanes) {
-               return load(m, kInputs, plan.InputAt(at.batch, at.k, at.along), lanes);
-             },
-         .lanes_along = LanesFor(plan.tiles)};
-  g.store = [&](Emission& m, const Gemm::At& at, Val v, int lanes) {
-    m.e.StoreScratch(kProducts, FloorDiv(plan.ProductAt(at.batch, at.m, at.n), lanes), v);
+  g.a = {
+      .extent = plan.shape.channels,
+      .load = [&](Emission& m, const Factor::At& at,
+                  int lanes) { return plan.Load(m, kKernels, {at.batch, at.along, at.k}, lanes); },
+      .lanes_k = LanesFor(g.k)};
+  g.b = {
+      .extent = plan.tiles,
+      .load = [&](Emission& m, const Factor::At& at,
+                  int lanes) { return plan.Load(m, kInputs, {at.batch, at.k, at.along}, lanes); },
+      .lanes_along = LanesFor(plan.tiles)};
+  g.store = [&](Emission& m, const Gemm::At& at, Val v) {
+    plan.Store(m, kProducts, {at.batch, at.m, at.n}, v);
   };
   return ShufflesAreQuick(r.caps()) ? EmitShuffleProduct(r, g, name)
                                     : EmitSharedProduct(r, g, name);
@@ -209,28 +198,29 @@ Launch EmitProducts(const Region& r, const Plan& plan, const std::string& name) 
 
 Launch EmitOutputs(const Region& r, const Plan& plan, const std::string& name) {
   const ConvShape& s = plan.shape;
-  const Dims space = {s.channels, s.batch, plan.tile_rows, plan.tile_columns};
   const auto lanes = static_cast<int>(s.columns.divisor() % plan.tile == 0 ? plan.tile : 1);
-  return ForPlaces(r, name, kWorkgroup, space, [&](Emission& m, const Dims& place) {
-    const Dim tile = plan.TileAt(place[1], place[2], place[3]);
-    Vals products;
-    for (int64_t i = 0; i < plan.places; ++i)
-      products.push_back(m.e.LoadScratch(kProducts, plan.type, plan.ProductAt(i, place[0], tile)));
-    Vals made = Transform(TransformsFor(plan.tile).output, products);
-    if (s.biased) {
-      const Val bias = m.e.At(2, {place[0]});
-      for (Val& v : made) v = v + bias;
-    }
-    for (size_t i = 0; i < made.size(); i += static_cast<size_t>(lanes)) {
-      const auto first = static_cast<int64_t>(i);
-      const Position row = Guard(m, place[2] * plan.tile + first / plan.tile, s.rows);
-      const Position column = Guard(m, place[3] * plan.tile + first % plan.tile, s.columns);
-      const auto part = std::span(made).subspan(i, static_cast<size_t>(lanes));
-      IfInside(m.b, Both(row.inside, column.inside), [&] {
-        m.e.Finish({place[1], place[0], row.at, column.at + m.e.Lane(lanes)}, Packed(part), lanes);
+  return ForPlaces(
+      r, name, kWorkgroup, plan.SpaceOf(s.channels), [&](Emission& m, const Dims& place) {
+        const Dim tile = plan.TileAt(place);
+        Vals products;
+        for (int64_t i = 0; i < plan.places; ++i)
+          products.push_back(plan.Load(m, kProducts, {i, place[0], tile}));
+        Vals made = Transform(TransformsFor(plan.tile).output, products);
+        if (s.biased) {
+          const Val bias = m.e.At(2, {place[0]});
+          for (Val& v : made) v = v + bias;
+        }
+        for (size_t i = 0; i < made.size(); i += static_cast<size_t>(lanes)) {
+          const auto first = static_cast<int64_t>(i);
+          const Position row = Guard(m, place[2] * plan.tile + first / plan.tile, s.rows);
+          const Position column = Guard(m, place[3] * plan.tile + first % plan.tile, s.columns);
+          const auto part = std::span(made).subspan(i, static_cast<size_t>(lanes));
+          IfInside(m.b, Both(row.inside, column.inside), [&] {
+            m.e.Finish({place[1], place[0], row.at, column.at + m.e.Lane(lanes)}, Packed(part),
+                       lanes);
+          });
+        }
       });
-    }
-  });
 }
 
 Program Emit(const Region& r, const ConvShape& s, const ConvWinograd& t) {

@@ -2,7 +2,6 @@
 // Element-wise and movement regions: the elements of the first result in row-major order, some
 // neighbours to an invocation.
 #include "codegen/schedules/emission.h"
-#include "codegen/schedules/list.h"
 
 namespace forge::codegen {
 namespace {

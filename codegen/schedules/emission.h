@@ -100,6 +100,17 @@ constexpr Schedule ScheduleOn(std::string_view name) {
                     [](const Region& r, const T& t) { return kFits(r, *kForm(r), t); },
                     [](const Region& r, const T& t) { return kEmit(r, *kForm(r), t); }>(name);
 }
+// Every schedule, one file each.
+extern const Schedule kTranspose, kElementwise;
+extern const Schedule kReduceRows, kReduceOutputs;
+extern const Schedule kSoftmaxSubgroup, kSoftmaxRows, kSoftmaxSerial;
+extern const Schedule kLayerNormSubgroup, kLayerNormRows, kLayerNormSerial;
+extern const Schedule kMatmulColumns, kMatmulDots;
+extern const Schedule kMatmulMatrix, kMatmulShuffle, kMatmulShared, kMatmulSimple;
+extern const Schedule kConvDepthwise, kConvWinograd, kConvDirect;
+extern const Schedule kPool;
+extern const Schedule kAttentionShuffle, kAttentionShared;
+
 // A program that is one launch, by the name of its kernel.
 Program OneLaunch(Launch launch);
 

@@ -62,11 +62,6 @@ std::optional<ir::MatrixProduct> ProductOf(const Region& r) {
   return std::nullopt;
 }
 
-bool IsPointwise(const Region& r, const ir::Conv2d& op) {
-  return !ReadsWindows(r) &&
-         std::all_of(op.padding.begin(), op.padding.end(), [](int64_t p) { return p == 0; });
-}
-
 // Channels by pixels, a batch for each image and group: C[m, pixel] = W[m, k] X[k, pixel], where k
 // is a channel and a tap of the window.
 Gemm OfConvolution(const Region& r) {
@@ -88,7 +83,8 @@ Gemm OfConvolution(const Region& r) {
            return Dims{FloorDiv(at.batch, groups), Mod(at.batch, groups) * taps[0] + tap[0],
                        s.row.At(pixel[0], tap[1]), s.column.At(pixel[1], tap[2])};
          }};
-  g.b.padded = !IsPointwise(r, s.op);
+  g.b.padded = ReadsWindows(r) || std::any_of(s.op.padding.begin(), s.op.padding.end(),
+                                              [](int64_t p) { return p != 0; });
   g.c_index = [=](const Gemm::At& at) {
     const Dims pixel = Unflatten(at.n, image);
     return Dims{FloorDiv(at.batch, groups), channel(at.batch, at.m), pixel[0], pixel[1]};
@@ -144,7 +140,7 @@ Val Gemm::Start(Emission& m, const At& at) const {
 void Gemm::Finish(Emission& m, At at, Val v) const {
   const int lanes = v.type().lanes;
   at.n = at.n + m.e.Lane(lanes);
-  if (store) return store(m, at, v, lanes);
+  if (store) return store(m, at, v);
   m.e.Finish(c_index(at), v, lanes);
 }
 

@@ -43,7 +43,7 @@ struct Gemm {
   std::function<ir::Dims(const At&)> c_index;
   std::function<Val(Elements&, const At&)> start;  // what the sums of a row begin with; null: 0
   // C of scratch, as Factor::load.
-  std::function<void(Emission&, const At&, Val v, int lanes)> store;
+  std::function<void(Emission&, const At&, Val v)> store;
 
   const ir::Dim& m() const { return a.extent; }
   const ir::Dim& n() const { return b.extent; }

@@ -4,7 +4,6 @@
 // through shared memory, where its elements have places that an epilogue can be told.
 #include <algorithm>
 
-#include "codegen/schedules/list.h"
 #include "codegen/schedules/matmul_slices.h"
 
 namespace forge::codegen {
@@ -42,9 +41,6 @@ const MatrixShape* ShapeOf(DType a, DType b, const Caps& caps) {
     if (s.a == a && s.b == b && (best == nullptr || size(s) > size(*best))) best = &s;
   return best;
 }
-const MatrixShape* ShapeOf(const Gemm& g, const Caps& caps) {
-  return ShapeOf(g.a.type, g.b.type, caps);
-}
 
 // Units that take no more bytes at once than halves multiply them no faster than dot products do.
 bool DotsAreAsQuick(const Gemm& g, const MatrixShape& shape, const Caps& caps) {
@@ -62,13 +58,12 @@ struct Sizes {
   Sizes(const MatmulMatrix& t, const MatrixShape& matrix, const Caps& caps)
       : shape(matrix),
         lanes(caps.matrix_subgroup_size()),
-        subgroups(t.subgroup_rows * t.subgroup_columns),
-        threads(lanes * subgroups),
+        threads(lanes * t.subgroup_rows * t.subgroup_columns),
         rows(t.subgroup_rows * t.rows * shape.m),
         columns(t.subgroup_columns * t.columns * shape.n),
         depth(t.depth * shape.k),
         stages(t.stages),
-        result_elements(t.in_registers ? 0 : subgroups * shape.m * result_pitch()) {}
+        result_elements(t.in_registers ? 0 : threads / lanes * shape.m * result_pitch()) {}
   int64_t result_pitch() const { return shape.n + 4; }
   // Elements from row to row of a slice: rows begin in different banks.
   int64_t pitch() const {
@@ -80,8 +75,8 @@ struct Sizes {
            result_elements * BitWidth(shape.c) / 8;
   }
   MatrixShape shape;
-  int64_t lanes, subgroups, threads;  // lanes of a subgroup; subgroups and threads of a workgroup
-  int64_t rows, columns, depth;       // of C and k, to a workgroup
+  int64_t lanes, threads;        // of a subgroup and of a workgroup
+  int64_t rows, columns, depth;  // of C and k, to a workgroup
   int64_t stages;
   int64_t result_elements;  // of C, in shared memory
 };
@@ -99,7 +94,7 @@ Tiling TilingOf(const Gemm& g, const MatmulMatrix& t, const Sizes& s) {
 
 MatmulMatrix Defaults(const Region& r, const Gemm& g) {
   MatmulMatrix t;
-  const MatrixShape* shape = ShapeOf(g, r.caps());
+  const MatrixShape* shape = ShapeOf(g.a.type, g.b.type, r.caps());
   if (shape == nullptr) return t;
   t.in_registers = r.caps().matrix_elements;
   while (t.subgroup_columns > 1 && !WorkgroupFits(Sizes(t, *shape, r.caps()).threads, r.caps()))
@@ -121,7 +116,7 @@ MatmulMatrix Defaults(const Region& r, const Gemm& g) {
 
 Verdict Fits(const Region& r, const Gemm& g, const MatmulMatrix& t) {
   const Caps& caps = r.caps();
-  const MatrixShape* shape = ShapeOf(g, caps);
+  const MatrixShape* shape = ShapeOf(g.a.type, g.b.type, caps);
   if (shape == nullptr) return Verdict::No("the device has no such matrices");
   if (caps.runs_on_cpu) return Verdict::No("vectors are quicker on this device");
   if (t.in_registers && !caps.matrix_elements)
@@ -136,70 +131,65 @@ Verdict Fits(const Region& r, const Gemm& g, const MatmulMatrix& t) {
 
 class Tile final : public SlicedTile {
  public:
-  Tile(Emission& m, const Tiling& tiling, const MatmulMatrix& t, const Sizes& s);
+  Tile(const Region& r, const Tiling& tiling, const MatmulMatrix& t, const Sizes& s);
 
  private:
-  void Keep(Slice& s, const Type& matrix);
-  void Place() override;
+  Type MatrixOf(const Slice& s) const;
+  Val Pack(const Slice& s, const Vals& along_k) override {
+    return m_.b.Convert(Packed(along_k), MatrixOf(s).elem);
+  }
+  Val Load(const Slice& s, Val at) override {
+    return m_.b.MatrixLoad(s.view, MatrixOf(s), at, m_.b.Int(s.pitch), !s.is_a);
+  }
   Val MultiplyAdd(Val a, Val b, Val sum) override { return m_.b.MatrixMulAdd(a, b, sum); }
   void Finish(const TilePart& part, const Vals& sums) override;
   // A matrix whose first element is at [row, column] of the workgroup's tile.
   void FinishInRegisters(const TilePart& part, const Dim& row, const Dim& column, Val sum);
   void FinishInShared(const TilePart& part, const Dim& row, const Dim& column, Val sum);
 
-  const MatmulMatrix& t_;
   const Sizes& s_;
   uint16_t results_ = 0;  // [subgroup][row][result_pitch], unless they stay in registers
-  Dim lane_, subgroup_;
 };
 
-Tile::Tile(Emission& m, const Tiling& tiling, const MatmulMatrix& t, const Sizes& s)
-    : SlicedTile(m, tiling, s.threads,
-                 Type::Matrix(s.shape.c, MatrixUse::kAccumulator, s.shape.m, s.shape.n), s.shape.k),
-      t_(t),
+// What units that multiply matrices are fed with has lines along k, however operands lie in memory.
+Tile::Tile(const Region& r, const Tiling& tiling, const MatmulMatrix& t, const Sizes& s)
+    : SlicedTile(r, tiling,
+                 {.name = fmt::format("matmul_matrix_{}x{}x{}{}", s.rows, s.columns, s.depth,
+                                      tiling.Text()),
+                  .threads = s.threads,
+                  .subgroup = s.lanes,
+                  .down = t.subgroup_rows,
+                  .across = t.subgroup_columns,
+                  .rows = s.shape.m,
+                  .columns = s.shape.n,
+                  .steps = s.shape.k,
+                  .sum = Type::Matrix(s.shape.c, MatrixUse::kAccumulator, s.shape.m, s.shape.n),
+                  .packed = kVector}),
       s_(s) {
-  Keep(a_, Type::Matrix(s.shape.a, MatrixUse::kA, s.shape.m, s.shape.k));
-  Keep(b_, Type::Matrix(s.shape.b, MatrixUse::kB, s.shape.k, s.shape.n));
-  a_.count = t.rows, a_.apart = s.shape.m;
-  b_.count = t.columns, b_.apart = s.shape.n;
-  if (s.result_elements > 0) results_ = m.AddShared("results", Type{s.shape.c}, s.result_elements);
+  for (Slice* f : {&a_, &b_}) Keep(*f, Type{MatrixOf(*f).elem}.Lanes(kVector), s.pitch() / kVector);
+  if (s.result_elements > 0) results_ = m_.AddShared("results", Type{s.shape.c}, s.result_elements);
 }
 
-// [stage][length of C's axis][depth]: what units that multiply matrices are fed with, however the
-// operand lies in memory.
-void Tile::Keep(Slice& s, const Type& matrix) {
-  const int64_t pitch = s_.pitch() / kVector;
-  s.view = m_.AddShared(s.is_a ? "a" : "b", Type{matrix.elem}.Lanes(kVector),
-                        t_.stages * s.length * pitch);
-  s.place = [=, length = s.length](const Dim& stage, const Dim& along, const Dim& k) {
-    return (stage * length + along) * pitch + FloorDiv(k, kVector);
-  };
-  s.packed = kVector;
-  s.pack = [=, this](const Vals& v) { return m_.b.Convert(Packed(v), matrix.elem); };
-  s.load = [=, this, view = s.view, is_a = s.is_a](Val at) {
-    return m_.b.MatrixLoad(view, matrix, at, m_.b.Int(pitch), !is_a);
-  };
-}
-
-void Tile::Place() {
-  lane_ = m_.e.Coordinate(m_.b.Builtin(BuiltinKind::kLane), s_.lanes - 1);
-  subgroup_ = m_.e.Coordinate(m_.b.Builtin(BuiltinKind::kSubgroup), s_.subgroups - 1);
-  a_.first = FloorDiv(subgroup_, t_.subgroup_columns) * (a_.count * a_.apart);
-  b_.first = Mod(subgroup_, t_.subgroup_columns) * (b_.count * b_.apart);
+Type Tile::MatrixOf(const Slice& s) const {
+  const MatrixShape& shape = s_.shape;
+  return s.is_a ? Type::Matrix(shape.a, MatrixUse::kA, shape.m, shape.k)
+                : Type::Matrix(shape.b, MatrixUse::kB, shape.k, shape.n);
 }
 
 void Tile::FinishInRegisters(const TilePart& tile_part, const Dim& row, const Dim& column,
                              Val sum) {
   m_.b.ForElements(sum, [&](Val r, Val c, Val element) {
-    tiling_.Store(m_, tile_part, row + m_.e.Coordinate(r, s_.shape.m - 1),
-                  column + m_.e.Coordinate(c, s_.shape.n - 1), {}, [&] { return element; });
+    const Dim j = column + m_.e.Coordinate(c, s_.shape.n - 1);
+    const Dim i = row + m_.e.Coordinate(r, s_.shape.m - 1);
+    tiling_.Store(m_, tile_part, i, j, {}, [&] { return element; });
   });
 }
 
 void Tile::FinishInShared(const TilePart& tile_part, const Dim& row, const Dim& column, Val sum) {
   const int lanes = LanesFor(gemm().n());
-  const Dim part = subgroup_ * (s_.shape.m * s_.result_pitch());
-  m_.b.MatrixStore(results_, m_.e.Value(part), m_.b.Int(s_.result_pitch()), sum);
+  const Dim part = own_ * (s_.shape.m * s_.result_pitch());
+  const Val stride = m_.b.Int(s_.result_pitch());
+  m_.b.MatrixStore(results_, m_.e.Value(part), stride, sum);
   m_.b.Barrier();
   const int64_t vectors = int64_t{s_.shape.m} * s_.shape.n / lanes;
   for (int64_t first = 0; first < vectors; first += s_.lanes) {
@@ -222,27 +212,19 @@ void Tile::Finish(const TilePart& tile_part, const Vals& sums) {
     for (int64_t j = 0; j < b_.count; ++j) {
       const Dim row = a_.first + i * a_.apart, column = b_.first + j * b_.apart;
       const Val sum = sums[static_cast<size_t>(i * b_.count + j)];
-      if (t_.in_registers) {
+      if (s_.result_elements == 0) {
         FinishInRegisters(tile_part, row, column, sum);
-        continue;
+      } else {
+        if (i + j > 0) m_.b.Barrier();  // the last matrix has been read
+        FinishInShared(tile_part, row, column, sum);
       }
-      if (i + j > 0) m_.b.Barrier();  // the last matrix has been read
-      FinishInShared(tile_part, row, column, sum);
     }
 }
 
 Program Emit(const Region& r, const Gemm& g, const MatmulMatrix& t) {
-  const Sizes s(t, *ShapeOf(g, r.caps()), r.caps());
+  const Sizes s(t, *ShapeOf(g.a.type, g.b.type, r.caps()), r.caps());
   const Tiling tiling = TilingOf(g, t, s);
-  Program out{
-      .kernel = fmt::format("matmul_matrix_{}x{}x{}{}", s.rows, s.columns, s.depth, tiling.Text())};
-  Emission m(r, out.kernel, {static_cast<uint32_t>(s.threads), 1, 1});
-  m.launch.kernel.subgroup = static_cast<uint32_t>(s.lanes);
-  Tile tile(m, tiling, t, s);
-  m.Guarded(m.Workgroups(tiling.workgroups()), [&](const Dim& at) { tile.Run(at); });
-  out.launches.push_back(std::move(m).Take());
-  tiling.AddUp(r, out);
-  return out;
+  return tiling.ProgramOf(r, Tile(r, tiling, t, s).Emit());
 }
 
 }  // namespace

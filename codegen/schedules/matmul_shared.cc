@@ -2,7 +2,6 @@
 // Matrix product by workgroups: a tile of C in registers, slices of A and B in shared memory. What
 // suits GPUs, whose shared memory and barriers are cheap.
 #include "codegen/literal.h"
-#include "codegen/schedules/list.h"
 #include "codegen/schedules/matmul_slices.h"
 
 namespace forge::codegen {
@@ -78,26 +77,28 @@ Verdict Fits(const Region& r, const Gemm& g, const MatmulShared& t) {
 
 class Tile final : public SlicedTile {
  public:
-  Tile(Emission& m, const Tiling& tiling, const MatmulShared& t);
+  Tile(const Region& r, const Tiling& tiling, const MatmulShared& t, std::string name)
+      : SlicedTile(r, tiling,
+                   {.name = std::move(name),
+                    .threads = kThreads,
+                    .down = kRowThreads,
+                    .across = kColumnThreads,
+                    .steps = t.dots ? kBytes : 1,
+                    .sum = AccumulatorOf(tiling.gemm().dtype),
+                    .packed = t.dots ? kBytes : 1,
+                    .by_steps = true}) {
+    for (Slice* s : {&a_, &b_}) Keep(*s, t.dots ? kU32 : form_.sum, Pitch(s->length));
+  }
 
  private:
-  void Keep(Slice& s, int64_t threads);
-  void Place() override;
+  Val Pack(const Slice& s, const Vals& bytes) override;
+  Val Load(const Slice& s, Val at) override { return m_.b.Load(s.view, at); }
   Val MultiplyAdd(Val a, Val b, Val sum) override;
   void Finish(const TilePart& part, const Vals& sums) override;
-
-  const MatmulShared& t_;
 };
 
-Tile::Tile(Emission& m, const Tiling& tiling, const MatmulShared& t)
-    : SlicedTile(m, tiling, kThreads, AccumulatorOf(tiling.gemm().dtype), t.dots ? kBytes : 1),
-      t_(t) {
-  Keep(a_, kRowThreads);
-  Keep(b_, kColumnThreads);
-}
-
 // Four steps of k as bytes of a word, the first in the lowest.
-Val Word(const Vals& bytes) {
+Val Tile::Pack(const Slice&, const Vals& bytes) {
   Val word;
   for (size_t i = 0; i < bytes.size(); ++i) {
     const Val byte = (bitcast(bytes[i], DType::kU32) & 255.0) << (8.0 * static_cast<double>(i));
@@ -106,26 +107,8 @@ Val Word(const Vals& bytes) {
   return word;
 }
 
-// [stage][depth][Pitch(length)]; of words, [depth / 4].
-void Tile::Keep(Slice& s, int64_t threads) {
-  if (t_.dots) s.packed = kBytes, s.pack = Word;
-  const int64_t pitch = Pitch(s.length), lines = t_.depth / s.packed;
-  s.view = m_.AddShared(s.is_a ? "a" : "b", t_.dots ? kU32 : AccumulatorOf(gemm().dtype),
-                        t_.stages * lines * pitch);
-  s.place = [=, each = s.packed](const Dim& stage, const Dim& along, const Dim& k) {
-    return (stage * lines + FloorDiv(k, each)) * pitch + along;
-  };
-  s.load = [this, view = s.view](Val at) { return m_.b.Load(view, at); };
-  s.count = s.length / threads;
-}
-
-void Tile::Place() {
-  a_.first = FloorDiv(local_, kColumnThreads) * a_.count;
-  b_.first = Mod(local_, kColumnThreads) * b_.count;
-}
-
 Val Tile::MultiplyAdd(Val a, Val b, Val sum) {
-  if (!t_.dots) return fma(a, b, sum);
+  if (form_.packed == 1) return fma(a, b, sum);
   const bool signed_a = IsSigned(gemm().a.type), signed_b = IsSigned(gemm().b.type);
   if (signed_a != signed_b)
     return m_.b.Dot4(DotKind::kMixed, signed_a ? a : b, signed_a ? b : a, sum);
@@ -143,26 +126,19 @@ void Tile::Finish(const TilePart& part, const Vals& sums) {
     }
 }
 
-Launch EmitTiles(const Region& r, const Gemm& g, const MatmulShared& t, const std::string& name) {
-  Emission m(r, name, {static_cast<uint32_t>(kThreads), 1, 1});
-  const Tiling tiling = TilingOf(g, t);
-  Tile tile(m, tiling, t);
-  m.Guarded(m.Workgroups(tiling.workgroups()), [&](const Dim& at) { tile.Run(at); });
-  return std::move(m).Take();
-}
-
 Program Emit(const Region& r, const Gemm& g, const MatmulShared& t) {
-  Program out{.kernel = fmt::format("matmul_shared_{}x{}x{}{}", t.rows, t.columns, t.depth,
-                                    TilingOf(g, t).Text() + (t.dots ? "_dots" : ""))};
-  out.launches.push_back(EmitTiles(r, g, t, out.kernel));
-  TilingOf(g, t).AddUp(r, out);
-  return out;
+  const Tiling tiling = TilingOf(g, t);
+  std::string name = fmt::format("matmul_shared_{}x{}x{}{}{}", t.rows, t.columns, t.depth,
+                                 tiling.Text(), t.dots ? "_dots" : "");
+  return tiling.ProgramOf(r, Tile(r, tiling, t, std::move(name)).Emit());
 }
 
 }  // namespace
 
 Launch EmitSharedProduct(const Region& r, const Gemm& g, const std::string& name) {
-  return EmitTiles(r, g, TilesFor(g, r.caps()), name);
+  const MatmulShared t = TilesFor(g, r.caps());
+  const Tiling tiling = TilingOf(g, t);
+  return Tile(r, tiling, t, name).Emit();
 }
 
 const Schedule kMatmulShared =

@@ -6,7 +6,6 @@
 //   lanes on rows:    a lane owns 4 rows of C; lane i loads columns i, S + i ... of B along k, or,
 //                     where that is cheaper, its part of the block as 4 columns of one step
 #include "codegen/schedules/gemm.h"
-#include "codegen/schedules/list.h"
 
 namespace forge::codegen {
 namespace {
@@ -16,11 +15,6 @@ using ir::Dims;
 
 constexpr int kDepth = 4;  // steps of k at once: the length of a vector
 constexpr int kOwned = 4;  // rows or columns of C to a lane
-
-// Where block `block` keeps number `i` of what a lane owns.
-size_t Owned(int block, int i) {
-  return static_cast<size_t>(block) * kOwned + static_cast<size_t>(i);
-}
 
 struct MatmulShuffle {
   int64_t subgroups = 4;
@@ -68,8 +62,8 @@ int64_t MostShared(const Gemm& g) {
   return all < kLargeProduct ? 16 : 32;
 }
 
-MatmulShuffle QuickestFor(const Gemm& g, const Caps& caps) {
-  const int64_t lanes = std::max<int64_t>(caps.subgroup_size, 1), most = MostShared(g);
+MatmulShuffle Defaults(const Region& r, const Gemm& g) {
+  const int64_t lanes = std::max<int64_t>(r.caps().subgroup_size, 1), most = MostShared(g);
   MatmulShuffle best;
   double least = std::numeric_limits<double>::infinity();
   for (const bool on_rows : {false, true})
@@ -79,8 +73,6 @@ MatmulShuffle QuickestFor(const Gemm& g, const Caps& caps) {
     }
   return best;
 }
-
-MatmulShuffle Defaults(const Region& r, const Gemm& g) { return QuickestFor(g, r.caps()); }
 
 // Below this share of useful work, tiles of single invocations are faster.
 constexpr double kLeastFilled = 0.4;
@@ -100,59 +92,42 @@ Verdict Fits(const Region& r, const Gemm& g, const MatmulShuffle& t) {
 // The tile of one subgroup: `wide` positions along the lanes' axis, `shared` along the other.
 class Tile {
  public:
-  Tile(Emission& m, const Gemm& g, const MatmulShuffle& t);
-  Dims Grid() const {
-    return {g_.batch, CeilDiv(shared_.extent, t_.shared),
-            CeilDiv(CeilDiv(own_.extent, kOwned), lanes_)};
-  }
-  void Run(const Dim& at);
+  // place: batch, and tile along the shared and the owned axis
+  Tile(Emission& m, const Gemm& g, const MatmulShuffle& t, const Dims& place);
+  void Run();
 
  private:
   Gemm::At At(const Dim& own, const Dim& shared) const {
     return t_.lanes_on_rows ? Gemm::At{batch_, own, shared} : Gemm::At{batch_, shared, own};
   }
-  void Place(const Dim& at);
   // `n` elements of an axis, in blocks of kOwned where it has only whole ones.
-  std::vector<Position> PlaceAlong(const Dim& extent, const Dim& first_block, int n);
+  std::vector<Position> PlaceAlong(const Dim& extent, const Dim& first_block, int64_t n);
   Vals Start();
   // Adds `depth` steps of k: kDepth, or 1 where fewer are left.
   Vals Block(const Dim& k, int depth, Vals sums);
   Vals LoadOwn(const Dim& k, int depth);  // [step * kOwned + i]: what this lane owns
   Val LoadShared(const Dim& k, int depth, size_t part);
   // What the lane has that loaded shared position `i`; `mine` is what this one has.
-  Val Theirs(const Vals& mine, int i) const {
-    return m_.b.Shuffle(mine[static_cast<size_t>(i / lanes_)], m_.b.Int(i % lanes_));
+  Val Theirs(const Vals& mine, size_t i) const {
+    return m_.b.Shuffle(mine[i / lanes_], m_.b.Int(static_cast<int64_t>(i % lanes_)));
   }
-  void Fuse(const Vals& own, int step, int i, Val x, Vals& sums);
   void Finish(const Vals& sums);
-  void FinishAt(size_t own, size_t shared, const Vals& sums);
-  bool InBlocks() const { return g_.n().divisor() % kOwned == 0; }
 
   Emission& m_;
   const Gemm& g_;
   const MatmulShuffle& t_;
   const Factor &own_, &shared_;
-  int lanes_;
-  Dim batch_, lane_;
+  const uint32_t lanes_;
+  const Dim batch_, lane_;
   std::vector<Position> owned_, common_;
   std::vector<Position> mine_;  // the shared positions that this lane loads
   bool spread_;  // lanes hold parts of rows of B, 4 columns each; else columns or rows along k
 };
 
-Tile::Tile(Emission& m, const Gemm& g, const MatmulShuffle& t)
-    : m_(m),
-      g_(g),
-      t_(t),
-      own_(OwnOf(g, t)),
-      shared_(SharedOf(g, t)),
-      lanes_(static_cast<int>(m.region.caps().subgroup_size)),
-      spread_(t.lanes_on_rows && t.shared >= lanes_ && g.b.lanes_along == kOwned &&
-              g.b.lanes_k != kDepth && g.k.divisor() % kDepth == 0) {}
-
-std::vector<Position> Tile::PlaceAlong(const Dim& extent, const Dim& first_block, int n) {
+std::vector<Position> Tile::PlaceAlong(const Dim& extent, const Dim& first_block, int64_t n) {
   const bool whole = extent.divisor() % kOwned == 0;
   std::vector<Position> out;
-  for (int i = 0; i < n; ++i) {
+  for (int64_t i = 0; i < n; ++i) {
     const Dim block = first_block + i / kOwned;
     Position at = whole ? Guard(m_, block, FloorDiv(extent, kOwned))
                         : Guard(m_, first_block * kOwned + i, extent);
@@ -163,25 +138,26 @@ std::vector<Position> Tile::PlaceAlong(const Dim& extent, const Dim& first_block
 }
 
 // What lies beyond the edge is computed from elements that exist, and not stored.
-void Tile::Place(const Dim& at) {
-  const Dims tile = Unflatten(at, Grid());
-  batch_ = tile[0];
-  lane_ = m_.e.Coordinate(m_.b.Builtin(BuiltinKind::kLane), lanes_ - 1);
-  owned_ = PlaceAlong(own_.extent, tile[2] * lanes_ + lane_, kOwned);
-  const int shared = static_cast<int>(t_.shared);
-  const Dim first = tile[1] * t_.shared;
-  common_ = PlaceAlong(shared_.extent, FloorDiv(first, kOwned), shared);
-  for (int i = 0; i < shared; i += lanes_) {
-    const Dim place = t_.shared < lanes_ ? Mod(lane_, t_.shared) : lane_ + i;
-    Position mine;
-    if (spread_) {
-      mine = Guard(m_, FloorDiv(first, kOwned) + Mod(place, t_.shared / kOwned),
-                   FloorDiv(g_.n(), kOwned));
-      mine.at = mine.at * kOwned;
-    } else {
-      mine = Guard(m_, first + place, shared_.extent);
-    }
-    mine_.push_back(mine);
+Tile::Tile(Emission& m, const Gemm& g, const MatmulShuffle& t, const Dims& place)
+    : m_(m),
+      g_(g),
+      t_(t),
+      own_(OwnOf(g, t)),
+      shared_(SharedOf(g, t)),
+      lanes_(m.launch.kernel.subgroup),
+      batch_(place[0]),
+      lane_(m.e.Coordinate(m.b.Builtin(BuiltinKind::kLane), lanes_ - 1)),
+      spread_(t.lanes_on_rows && t.shared >= lanes_ && g.b.lanes_along == kOwned &&
+              g.b.lanes_k != kDepth && g.k.divisor() % kDepth == 0) {
+  owned_ = PlaceAlong(own_.extent, place[2] * lanes_ + lane_, kOwned);
+  const Dim first = place[1] * t.shared;
+  common_ = PlaceAlong(shared_.extent, FloorDiv(first, kOwned), t.shared);
+  for (int64_t i = 0; i < t.shared; i += lanes_) {
+    const Dim mine = t.shared < lanes_ ? Mod(lane_, t.shared) : lane_ + i;
+    const Dim block = FloorDiv(first, kOwned) + Mod(mine, t.shared / kOwned);
+    mine_.push_back(spread_ ? Guard(m_, block, FloorDiv(g_.n(), kOwned))
+                            : Guard(m_, first + mine, shared_.extent));
+    if (spread_) mine_.back().at = mine_.back().at * kOwned;
   }
 }
 
@@ -191,8 +167,7 @@ Vals Tile::Start() {
   if (g_.start && !t_.lanes_on_rows) {
     Vals parts;
     for (const Position& p : mine_) parts.push_back(g_.Start(m_, At(owned_[0].at, p.at)));
-    for (int i = 0; i < static_cast<int>(t_.shared); ++i)
-      sums.insert(sums.end(), kOwned, Theirs(parts, i));
+    for (size_t i = 0; i < common_.size(); ++i) sums.insert(sums.end(), kOwned, Theirs(parts, i));
     return sums;
   }
   for (const Position& c : common_)
@@ -215,50 +190,42 @@ Val Tile::LoadShared(const Dim& k, int depth, size_t part) {
   return shared_.Load(m_, {batch_, mine_[part].at + m_.e.Lane(kOwned), k + step}, kOwned);
 }
 
-void Tile::Fuse(const Vals& own, int step, int i, Val x, Vals& sums) {
-  for (int j = 0; j < kOwned; ++j) {
-    Val& sum = sums[Owned(i, j)];
-    sum = fma(own[Owned(step, j)], x, sum);
-  }
-}
-
 Vals Tile::Block(const Dim& k, int depth, Vals sums) {
   Vals blocks;
   for (size_t part = 0; part < mine_.size(); ++part) blocks.push_back(LoadShared(k, depth, part));
   const Vals own = LoadOwn(k, depth);
-  const int across = static_cast<int>(t_.shared) / kOwned;  // vectors of one step, where spread
-  for (int i = 0; i < static_cast<int>(t_.shared); ++i) {
+  const size_t across = common_.size() / kOwned;  // vectors of one step, where spread
+  for (size_t i = 0; i < common_.size(); ++i) {
     const Val theirs = Theirs(blocks, i);
     for (int c = 0; c < depth; ++c) {
       const Val x = depth == 1 ? theirs : m_.b.Extract(theirs, c);
-      if (spread_)
-        Fuse(own, i / across, i % across * kOwned + c, x, sums);
-      else
-        Fuse(own, c, i, x, sums);
+      const auto component = static_cast<size_t>(c);
+      const size_t step = spread_ ? i / across : component;
+      const size_t shared = spread_ ? i % across * kOwned + component : i;
+      for (size_t j = 0; j < kOwned; ++j) {
+        Val& sum = sums[shared * kOwned + j];
+        sum = fma(own[step * kOwned + j], x, sum);
+      }
     }
   }
   return sums;
 }
 
-// Stores from one owned and one shared position on: a vector along n where there are whole ones.
-void Tile::FinishAt(size_t own, size_t shared, const Vals& sums) {
-  const size_t first = shared * kOwned + own, next = t_.lanes_on_rows ? kOwned : 1;
-  IfInside(m_.b, Both(owned_[own].inside, common_[shared].inside), [&] {
-    Vals part;
-    for (size_t i = 0; i < (InBlocks() ? kOwned : 1); ++i) part.push_back(sums[first + i * next]);
-    g_.Finish(m_, At(owned_[own].at, common_[shared].at), Packed(part));
-  });
-}
-
+// Vectors along n where there are whole ones.
 void Tile::Finish(const Vals& sums) {
-  const size_t own_step = InBlocks() && !t_.lanes_on_rows ? kOwned : 1;
-  const size_t shared_step = InBlocks() && t_.lanes_on_rows ? kOwned : 1;
-  for (size_t i = 0; i < common_.size(); i += shared_step)
-    for (size_t j = 0; j < owned_.size(); j += own_step) FinishAt(j, i, sums);
+  const size_t lanes = g_.n().divisor() % kOwned == 0 ? kOwned : 1;
+  const size_t along_shared = t_.lanes_on_rows ? lanes : 1, along_own = lanes / along_shared;
+  const size_t next = t_.lanes_on_rows ? kOwned : 1;  // neighbour along n
+  for (size_t i = 0; i < common_.size(); i += along_shared)
+    for (size_t j = 0; j < kOwned; j += along_own)
+      IfInside(m_.b, Both(owned_[j].inside, common_[i].inside), [&] {
+        Vals part;
+        for (size_t l = 0; l < lanes; ++l) part.push_back(sums[i * kOwned + j + l * next]);
+        g_.Finish(m_, At(owned_[j].at, common_[i].at), Packed(part));
+      });
 }
 
-void Tile::Run(const Dim& at) {
-  Place(at);
+void Tile::Run() {
   Builder& b = m_.b;
   const Dim blocks = FloorDiv(g_.k, kDepth);
   Vals sums = m_.Loop(blocks, Start(), [&](const Dim& i, Vals carried) {
@@ -277,8 +244,10 @@ Launch EmitTiles(const Region& r, const Gemm& g, const MatmulShuffle& t, const s
   const auto lanes = static_cast<uint32_t>(r.caps().subgroup_size);
   Emission m(r, name, {lanes * static_cast<uint32_t>(t.subgroups), 1, 1});
   m.launch.kernel.subgroup = lanes;
-  Tile tile(m, g, t);
-  m.EachSubgroup(ir::Product(tile.Grid()), [&](const Dim& at) { tile.Run(at); });
+  const Dims space = {g.batch, CeilDiv(SharedOf(g, t).extent, t.shared),
+                      CeilDiv(CeilDiv(OwnOf(g, t).extent, kOwned), lanes)};
+  m.EachSubgroup(ir::Product(space),
+                 [&](const Dim& at) { Tile(m, g, t, Unflatten(at, space)).Run(); });
   return std::move(m).Take();
 }
 
@@ -291,7 +260,7 @@ Program Emit(const Region& r, const Gemm& g, const MatmulShuffle& t) {
 }  // namespace
 
 Launch EmitShuffleProduct(const Region& r, const Gemm& g, const std::string& name) {
-  return EmitTiles(r, g, QuickestFor(g, r.caps()), name);
+  return EmitTiles(r, g, Defaults(r, g), name);
 }
 
 const Schedule kMatmulShuffle =

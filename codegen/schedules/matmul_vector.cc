@@ -6,7 +6,6 @@
 #include <bit>
 
 #include "codegen/schedules/gemm.h"
-#include "codegen/schedules/list.h"
 #include "codegen/schedules/workgroup.h"
 
 namespace forge::codegen {
@@ -217,9 +216,9 @@ void EmitDots(Emission& m, const Gemm& g, const MatmulDots& t, const Dim& batch,
 Program DotsEmit(const Region& r, const Gemm& g, const MatmulDots& t) {
   Emission m(r, fmt::format("matmul_dots_{}x{}", t.workgroup, t.columns),
              {static_cast<uint32_t>(t.workgroup), 1, 1});
-  const TiledAxis columns{g.n(), t.columns};
-  m.Guarded(m.Workgroups(g.batch * columns.count()), [&](const Dim& at) {
-    const Dims tile = Unflatten(at, {g.batch, columns.count()});
+  const Dims space = {g.batch, CeilDiv(g.n(), t.columns)};
+  m.Guarded(m.Workgroups(ir::Product(space)), [&](const Dim& at) {
+    const Dims tile = Unflatten(at, space);
     EmitDots(m, g, t, tile[0], tile[1]);
   });
   return OneLaunch(std::move(m).Take());

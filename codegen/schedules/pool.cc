@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling: one output to an invocation.
-#include "codegen/schedules/list.h"
 #include "codegen/schedules/window.h"
 #include "ir/ops/pool2d.h"
 

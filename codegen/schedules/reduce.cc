@@ -4,7 +4,6 @@
 #include "ir/ops/reduce.h"
 
 #include "codegen/element.h"
-#include "codegen/schedules/list.h"
 #include "codegen/schedules/rows.h"
 
 namespace forge::codegen {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/softmax.h"
 
-#include "codegen/schedules/list.h"
 #include "codegen/schedules/rows.h"
 
 namespace forge::codegen {

@@ -3,7 +3,6 @@
 // that are read in vectors along one axis and written in vectors along the last, turned in
 // registers.
 #include "codegen/schedules/emission.h"
-#include "codegen/schedules/list.h"
 
 namespace forge::codegen {
 namespace {

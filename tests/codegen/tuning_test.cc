@@ -65,6 +65,15 @@ TEST_P(TuningTest, RefusesWhatIsNoChoice) {
   EXPECT_TRUE(ParseChoice(*region_, "matmul_simple()").ok());
 }
 
+TEST_P(TuningTest, SharesNoTilesWhereThereAreNone) {
+  const ir::Types none = {ir::Type::Tensor(DType::kF32, {0, 64, 64}),
+                          ir::Type::Tensor(DType::kF32, {0, 64, 64})};
+  const auto product = testing::FunctionOf(ir::MatMul{}, none);
+  const auto region = Region::Of(*product, caps_);
+  ASSERT_TRUE(region.ok()) << Message(region.status());
+  EXPECT_FALSE(ParseChoice(*region, "matmul_shared(workgroups=32)").ok());
+}
+
 TEST_P(TuningTest, MovesInTheSimplestWayWhereAsked) {
   const ir::Types in = {ir::Type::Tensor(DType::kF32, {64, 128})};
   const auto turned = testing::FunctionOf(ir::Transpose{.permutation = {1, 0}}, in);

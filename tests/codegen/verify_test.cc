@@ -226,6 +226,18 @@ TEST(VerifyTest, RefusesSubgroupOperationsUnderUnlikeConditions) {
   EXPECT_THAT(Refusal(k), HasSubstr("subgroup_reduce.sum"));
 }
 
+TEST(VerifyTest, RefusesReductionsThatAreNone) {
+  for (const Code code : {Code::kSubgroupReduce, Code::kSubgroupScan}) {
+    Kernel k = MakeKernel("subgroup", [](Builder& b, Val i) {
+      b.SubgroupReduce(ReduceKind::kSum, i);
+      b.SubgroupScan(ReduceKind::kSum, i);
+    });
+    EXPECT_TRUE(Verify(k, RichCaps()).ok()) << Refusal(k);
+    Find(k, code).aux = 4;
+    EXPECT_THAT(Refusal(k), HasSubstr("there is no such reduction"));
+  }
+}
+
 TEST(VerifyTest, RefusesWhatIsBeyondTheLimits) {
   Caps caps;
   Kernel k = TreeSum();
