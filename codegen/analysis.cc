@@ -155,6 +155,86 @@ void NeedInst(Needs& n, const Kernel& k, const Inst& i) {
   for (uint32_t r = 0; r < i.result_count; ++r) NeedArithmetic(n, k.TypeOf(i.result + r).elem);
 }
 
+// The least and greatest value of i32s, as far as arithmetic says.
+struct Bounds {
+  int64_t low = INT32_MIN, high = INT32_MAX;
+};
+
+class TripCount {
+ public:
+  explicit TripCount(const Kernel& k) : k_(k), bounds_(k.values.size()) {}
+
+  int64_t Of(BlockId block) {
+    int64_t trips = 0;
+    for (const Inst& i : k_.blocks[block].insts) {
+      if (i.code == Code::kFor)
+        trips += OfLoop(i);
+      else if (i.code == Code::kIf)
+        trips += std::max(Of(i.block), Of(i.block + 1));
+      else if (i.result_count == 1 && k_.TypeOf(i.result) == kI32)
+        bounds_[i.result] = BoundsOf(i);
+    }
+    return trips;
+  }
+
+ private:
+  Bounds Argument(const Inst& i, int n) const { return bounds_[k_.ArgsOf(i)[n]]; }
+
+  int64_t OfLoop(const Inst& i) {
+    const Bounds begin = Argument(i, 0), end = Argument(i, 1), step = Argument(i, 2);
+    bounds_[k_.blocks[i.block].arguments[0]] = {begin.low, std::max(begin.low, end.high)};
+    const int64_t inner = 1 + Of(i.block);
+    if (end.high == INT32_MAX) return inner;
+    const int64_t by = std::max<int64_t>(step.low, 1);
+    return std::max<int64_t>((end.high - std::max<int64_t>(begin.low, 0) + by - 1) / by, 0) * inner;
+  }
+
+  Bounds OfBuiltin(const Inst& i) const {
+    const auto kind = static_cast<BuiltinKind>(i.aux);
+    if (kind <= BuiltinKind::kWorkgroupZ) return {0, INT32_MAX};
+    if (kind <= BuiltinKind::kLocalZ)
+      return {0, k_.workgroup[i.aux - static_cast<uint8_t>(BuiltinKind::kLocalX)] - 1};
+    return {0, int64_t{k_.workgroup[0]} * k_.workgroup[1] * k_.workgroup[2] - 1};
+  }
+
+  Bounds BoundsOf(const Inst& i) const {
+    switch (i.code) {
+      case Code::kLiteral:
+        return {static_cast<int32_t>(i.literal), static_cast<int32_t>(i.literal)};
+      case Code::kScalar:
+        return Wrapped({k_.scalars[i.literal].min(), k_.scalars[i.literal].max()});
+      case Code::kBuiltin:
+        return OfBuiltin(i);
+      case Code::kAdd:
+      case Code::kSub:
+      case Code::kMul:
+      case Code::kMin:
+      case Code::kMax:
+        return OfArithmetic(i.code, Argument(i, 0), Argument(i, 1));
+      case Code::kSelect:
+        return {std::min(Argument(i, 1).low, Argument(i, 2).low),
+                std::max(Argument(i, 1).high, Argument(i, 2).high)};
+      default:
+        return {};
+    }
+  }
+
+  static Bounds OfArithmetic(Code code, Bounds a, Bounds b) {
+    if (code == Code::kMin) return {std::min(a.low, b.low), std::min(a.high, b.high)};
+    if (code == Code::kMax) return {std::max(a.low, b.low), std::max(a.high, b.high)};
+    if (code == Code::kAdd) return Wrapped({a.low + b.low, a.high + b.high});
+    if (code == Code::kSub) return Wrapped({a.low - b.high, a.high - b.low});
+    const auto [low, high] =
+        std::minmax({a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
+    return Wrapped({low, high});
+  }
+  // Whatever where it may be beyond an i32.
+  static Bounds Wrapped(Bounds b) { return b.low < INT32_MIN || b.high > INT32_MAX ? Bounds{} : b; }
+
+  const Kernel& k_;
+  std::vector<Bounds> bounds_;
+};
+
 }  // namespace
 
 Uniform UniformOfControl(const Kernel& k, const Inst& i) {
@@ -183,6 +263,17 @@ Captures CapturesOf(const Kernel& k, BlockId block) {
   out.views.assign(c.views.begin(), c.views.end());
   return out;
 }
+
+bool HasLoop(const Kernel& k, BlockId block) {
+  const std::vector<Inst>& insts = k.blocks[block].insts;
+  return std::any_of(insts.begin(), insts.end(), [&](const Inst& i) {
+    bool loop = IsOneOf(i.code, {Code::kFor, Code::kWhile});
+    for (uint32_t n = 0; n < i.block_count; ++n) loop |= HasLoop(k, i.block + n);
+    return loop;
+  });
+}
+
+int64_t MostTrips(const Kernel& k) { return TripCount(k).Of(0); }
 
 Needs NeedsOf(const Kernel& k) {
   Needs n;

@@ -22,6 +22,12 @@ struct Captures {
 };
 Captures CapturesOf(const Kernel& k, BlockId block);
 
+// ---- trips --------------------------------------------------------------------------------------
+
+bool HasLoop(const Kernel& k, BlockId block);  // with the blocks inside of it
+// Of all loops that an invocation runs, at most; a loop whose end memory decides counts as one.
+int64_t MostTrips(const Kernel& k);
+
 // ---- needs --------------------------------------------------------------------------------------
 
 // The optional features a kernel uses: what the verifier compares with a device's, and what a

@@ -15,9 +15,6 @@ void CheckLike(std::span<const Val> a, std::span<const Val> b) {
 
 // Emitting a body in place is for short loops: beyond this, code grows and nothing is won.
 constexpr int64_t kMostUnrolled = 1024;
-// Mesa's llvmpipe leaves a loop after 65,535 trips (LP_MAX_TGSI_LOOP_ITERATIONS), as if it was
-// done.
-constexpr int64_t kMostTrips = 1 << 15;
 
 }  // namespace
 
@@ -81,17 +78,6 @@ Vals Builder::For(const Range& r, Vals carried, absl::FunctionRef<Vals(Val, Vals
     if (trips <= 1 || (r.unroll == Range::kWhole && trips <= kMostUnrolled)) {
       for (int64_t i = from; i < to; i += by) carried = body(Int(i), std::move(carried));
       return carried;
-    }
-    if (trips > kMostTrips) {  // as few as it takes, each of several steps, and the rest
-      const int64_t each = (trips + kMostTrips - 1) / kMostTrips;
-      const Val whole = Int(from + trips / each * each * by);
-      carried = For({r.begin, whole, Int(by * each), Range::kNot}, std::move(carried),
-                    [&](Val i, Vals inner) {
-                      for (int64_t n = 0; n < each; ++n)
-                        inner = body(i + static_cast<double>(n * by), std::move(inner));
-                      return inner;
-                    });
-      return For({whole, r.end, r.step, r.unroll}, std::move(carried), body);
     }
   }
   const BlockId block = s.NewBlocks(1);

@@ -371,6 +371,10 @@ uint64_t Hash(const Kernel& k);  // of what the printed program depends on; the 
 // what SPIR-V's do. What nobody reads is left out; scalars and operands stay as they are.
 Kernel Lower(const Kernel& k, const Caps& caps);
 
+// A copy that does the same in at most `most` trips of loops: innermost loops take several steps at
+// each trip.
+Kernel LimitTrips(Kernel k, int64_t most);
+
 // A printer sees a kernel that Verify has passed, and cannot refuse. What its language says
 // otherwise or not at all (NaN in max, saturation, dot products) it spells out. Operands are bound
 // in order: operand i of a launch is binding i of set 0; scalars are push constants in order, 4

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lower() builds the kernel anew, instruction by instruction, so that what the rules make is
-// folded, shared and moved out of loops like everything else.
+// Lower() and LimitTrips() build the kernel anew, instruction by instruction, so that what they
+// make is folded, shared and moved out of loops like everything else.
 #include <algorithm>
 #include <numeric>
 
 #include "base/status.h"
+#include "codegen/analysis.h"
 #include "codegen/lower_rules.h"
+#include "codegen/scalar.h"
 
 namespace forge::codegen {
 namespace {
@@ -42,15 +44,19 @@ class Liveness {
   std::vector<bool> live_;
 };
 
-class Lowering {
+class Rewriting {
  public:
-  Lowering(const Kernel& in, Kernel& out, const Caps& caps)
+  struct Changes {
+    const Caps* caps = nullptr;  // what it lacks is spelled out; null: everything stays
+    int64_t steps = 1;           // of an innermost loop at each trip
+  };
+  Rewriting(const Kernel& in, Kernel& out, const Changes& to)
       : in_(in),
         live_(in),
         b_(out),
-        rules_{b_, caps},
-        split_(!caps.i64),
-        rolled_(caps.runs_on_cpu),
+        to_(to),
+        split_(to.caps != nullptr && !to.caps->i64),
+        rolled_(to.caps != nullptr && to.caps->runs_on_cpu),
         map_(in.values.size()) {
     b_.set_precise(false);  // flags come with the instructions
   }
@@ -107,12 +113,12 @@ class Lowering {
     const std::span<const Id> args = in_.ArgsOf(i);
     std::vector<Wide> x;
     for (Id a : args) x.push_back(map_[a]);
-    return rules_.Apply({i, type, args.empty() ? type : in_.TypeOf(args[0])}, x);
+    return LowerRules{b_, *to_.caps}.Apply({i, type, args.empty() ? type : in_.TypeOf(args[0])}, x);
   }
 
   Val Value(const Inst& i, const Type& type) {
     const Vals x = Of(in_.ArgsOf(i));
-    const Val other = rules_.Apply(i, type, x);
+    const Val other = to_.caps != nullptr ? LowerRules{b_, *to_.caps}.Apply(i, type, x) : Val{};
     return other ? other : b_.Add(i, type, x);
   }
 
@@ -134,30 +140,71 @@ class Lowering {
     }
     const bool rolled = rolled_ || (i.aux & kRolled) != 0;
     const auto unroll = rolled ? Builder::Range::kNot : Builder::Range::kAsDriverLikes;
-    return b_.For({args[0], args[1], args[2], unroll}, Vals(args.begin() + 3, args.end()),
-                  [&](Val counter, Vals carried) {
-                    carried.insert(carried.begin(), counter);
-                    return with(i.block, carried);
-                  });
+    return Loop(i, {args[0], args[1], args[2], unroll}, Vals(args.begin() + 3, args.end()),
+                [&](Val counter, Vals carried) {
+                  carried.insert(carried.begin(), counter);
+                  return with(i.block, carried);
+                });
+  }
+
+  Vals Loop(const Inst& i, const Builder::Range& r, Vals carried,
+            absl::FunctionRef<Vals(Val, Vals)> body) {
+    if (to_.steps == 1 || HasLoop(in_, i.block)) return b_.For(r, std::move(carried), body);
+    const Val one = b_.Int(1), steps = b_.Int(to_.steps), stride = r.step * steps;
+    if (b_.LiteralOf(r.end - r.begin <= stride) == 1)
+      return b_.For({r.begin, r.end, r.step, Builder::Range::kWhole}, std::move(carried), body);
+    carried.push_back(r.begin);  // where the next trip begins
+    const auto several = [&](Val at, Vals v) {
+      v.pop_back();
+      v = b_.For({b_.Int(0), steps, one, Builder::Range::kWhole}, std::move(v),
+                 [&](Val n, Vals inner) { return body(at + n * r.step, std::move(inner)); });
+      v.push_back(at + stride);
+      return v;
+    };
+    const Val whole = r.end - (stride - r.step);
+    carried = b_.For({r.begin, whole, stride, Builder::Range::kNot}, std::move(carried), several);
+    const Val rest = carried.back();
+    carried.pop_back();
+    return b_.For({b_.Int(0), steps - one, one}, std::move(carried), [&](Val n, const Vals& v) {
+      const Val at = rest + n * r.step;
+      return b_.If(at < r.end, [&] { return body(at, v); }, [&] { return v; });
+    });
   }
 
   const Kernel& in_;
   const Liveness live_;
   Builder b_;
-  const LowerRules rules_;
+  const Changes to_;
   const bool split_;   // 64-bit integers are two halves
   const bool rolled_;  // no loop is to be unrolled: where a first run waits for a driver's compiler
   std::vector<Wide> map_;
 };
 
-}  // namespace
-
-Kernel Lower(const Kernel& k, const Caps& caps) {
+Kernel Rewrite(const Kernel& k, const Rewriting::Changes& to) {
   Kernel out = k;
   out.values = {}, out.operands = {}, out.blocks = {};
-  if (!caps.i64) std::transform(out.views.begin(), out.views.end(), out.views.begin(), HalvesView);
-  Lowering(k, out, caps).Run();
+  if (to.caps != nullptr && !to.caps->i64)
+    std::transform(out.views.begin(), out.views.end(), out.views.begin(), HalvesView);
+  Rewriting(k, out, to).Run();
   return out;
+}
+
+}  // namespace
+
+Kernel Lower(const Kernel& k, const Caps& caps) { return Rewrite(k, {.caps = &caps}); }
+
+Kernel LimitTrips(Kernel k, int64_t most) {
+  for (int64_t least = MostTrips(k); least > most;) {
+    const Kernel before = k;
+    const int64_t trips = least;
+    for (int64_t steps = 2; steps <= 64 && least > most; steps *= 2) {
+      Kernel fewer = Rewrite(before, {.steps = steps});
+      const int64_t left = MostTrips(fewer);
+      if (left < least) k = std::move(fewer), least = left;
+    }
+    FORGE_CHECK(least < trips);  // if need be once more, with what is now innermost
+  }
+  return k;
 }
 
 }  // namespace forge::codegen

@@ -18,6 +18,10 @@ constexpr const Schedule* kSchedules[] = {
     &kTranspose,         &kElementwise,
 };
 
+// Mesa's llvmpipe takes all loops of an invocation for done after 65,535 trips in all
+// (LP_MAX_TGSI_LOOP_ITERATIONS).
+constexpr int64_t kMostTrips = 65'000;
+
 bool WritesNothing(const Region& r) {
   for (const ir::Function::Result& result : r.body().results())
     if (!(r.body().type(result.value).elements() == ir::Dim(0))) return false;
@@ -117,7 +121,11 @@ absl::StatusOr<Choice> SimplestChoice(const Region& r) {
 
 Program Generate(const Region& r, const Choice& choice) {
   if (WritesNothing(r)) return Program{.kernel = "nothing"};
-  return choice.schedule->emit(r, choice.parameters.get());
+  Program program = choice.schedule->emit(r, choice.parameters.get());
+  if (r.caps().runs_on_cpu)
+    for (Launch& launch : program.launches)
+      launch.kernel = LimitTrips(std::move(launch.kernel), kMostTrips);
+  return program;
 }
 
 absl::StatusOr<Program> Generate(const Region& r) {

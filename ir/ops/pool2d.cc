@@ -119,6 +119,7 @@ Cases Pool2d::cases() {
     cases.push_back({Pool2d{.kind = kind, .kernel = {7, 7}}, {"f32[3,17,7,7]"}});
     cases.push_back({Pool2d{.kind = kind, .kernel = {2, 2}, .strides = {3, 3}}, {"f32[1,1,5,5]"}});
     cases.push_back({Pool2d{.kind = kind}, {"f32[2,3,4,5]"}});
+    cases.push_back({Pool2d{.kind = kind, .kernel = {300, 301}}, {"f32[1,1,301,302]"}});
     cases.push_back({Pool2d{.kind = kind, .kernel = {2, 2}}, {"f32[0,3,4,5]"}});
     cases.push_back(
         {.op = Pool2d{.kind = kind, .kernel = {3, 3}, .strides = {2, 2}, .padding = {1, 1, 1, 1}},

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/hash.h"
+#include "codegen/analysis.h"
 #include "codegen/literal.h"
 #include "codegen/lower_rules.h"
 #include "codegen/verify.h"
@@ -200,6 +201,47 @@ TEST(LowerKernelTest, MeansTheSameForTheOtherTypes) {
         EXPECT_EQ(Outputs(Conversion(from, to)), Outputs(Lower(Conversion(from, to), caps)))
             << ToText(from) << " to " << ToText(to);
   }
+}
+
+// Loops one after the other, inside each other, and such as begin elsewhere in each invocation.
+Kernel ManyTrips() {
+  return MapKernel("trips", kI32, kI32, [](Val x) {
+    Builder& b = *x.b;
+    const auto range = [&](Val begin, int64_t end, int64_t step) {
+      return Builder::Range{begin, b.Int(end), b.Int(step)};
+    };
+    const auto add = [&](Val i, const Vals& v) { return Vals{v[0] * 3 + i}; };
+    Vals v = b.For(range(b.Int(0), 301, 1), {x}, add);
+    v = b.For(range(b.Builtin(BuiltinKind::kLocalX), 907, 7), v, add);
+    return b.For(range(b.Int(2), 77, 2), v, [&](Val i, const Vals& outer) {
+      const Vals inner = b.For(range(min(i, b.Int(9)), 13, 1), outer, add);
+      return b.If(
+          inner[0] < i, [&] { return b.For(range(i, 80, 3), inner, add); },
+          [&] { return Vals{inner[0] - i}; });
+    })[0];
+  });
+}
+
+TEST(LimitTripsTest, MeansTheSameInFewerTrips) {
+  const Kernel k = ManyTrips();
+  const int64_t trips = MostTrips(k);
+  EXPECT_GT(trips, 1000);
+  for (const int64_t most : {trips, trips - 1, int64_t{600}, int64_t{100}}) {
+    const Kernel fewer = LimitTrips(k, most);
+    EXPECT_EQ(VerifyStructure(fewer), "");
+    EXPECT_LE(MostTrips(fewer), most);
+    EXPECT_EQ(Outputs(k), Outputs(fewer)) << most << ToText(fewer);
+  }
+  EXPECT_EQ(ToText(LimitTrips(k, trips)), ToText(k));
+}
+
+TEST(LimitTripsTest, CountsLoopsWhoseEndMemoryDecidesAsOne) {
+  const Kernel k = MapKernel("loop", kI32, kI32, [](Val x) {
+    Builder& b = *x.b;
+    return b.For({b.Int(0), x, b.Int(1)}, {x},
+                 [](Val i, const Vals& v) { return Vals{v[0] + i}; })[0];
+  });
+  EXPECT_EQ(MostTrips(k), 1);
 }
 
 }  // namespace
