@@ -113,7 +113,7 @@ class Lowering {
   Val Value(const Inst& i, const Type& type) {
     const Vals x = Of(in_.ArgsOf(i));
     const Val other = rules_.Apply(i, type, x);
-    return other ? other : b_.Add(i, type, x);
+    return other ? other : rules_.Add(i, type, x);
   }
 
   Vals Control(const Inst& i) {
@@ -150,13 +150,26 @@ class Lowering {
   std::vector<Wide> map_;
 };
 
+// Views of the parts but the first, behind those of the kernel.
+void AddParts(size_t view, std::vector<View>& views) {
+  for (int n = 1; n < views[view].parts; ++n) {
+    View part = views[view];
+    part.name += fmt::format("_{}", n);
+    part.operand += n;
+    part.parts = 1;
+    views.push_back(std::move(part));
+  }
+}
+
 }  // namespace
 
 Kernel Lower(const Kernel& k, const Caps& caps) {
   Kernel out = k;
   out.values = {}, out.operands = {}, out.blocks = {};
   if (!caps.i64) std::transform(out.views.begin(), out.views.end(), out.views.begin(), HalvesView);
+  for (size_t v = 0; v < k.views.size(); ++v) AddParts(v, out.views);
   Lowering(k, out, caps).Run();
+  for (View& v : out.views) v.parts = 1;
   return out;
 }
 
