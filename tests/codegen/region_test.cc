@@ -553,6 +553,14 @@ TEST_P(PartsTest, ALongRowInParts) {
   ExpectRight();
 }
 
+TEST_P(PartsTest, RefusesScratchBeyondTheRange) {
+  Return(f_(ir::Reduce{.kind = ir::ReduceKind::kMean, .axes = {1}}, {Argument({3, 1200})}));
+  const auto region = Region::Of(f_, caps_);
+  ASSERT_TRUE(region.ok()) << region.status();
+  const auto split = ParseChoice(*region, "reduce_rows(parts=64)");
+  EXPECT_THAT(std::string(split.status().message()), HasSubstr("no room for scratch"));
+}
+
 TEST_P(PartsTest, RefusesMorePartsThanCanBeBound) {
   caps_.max_operands = 8;
   Return(f_(ir::Relu{}, {Argument({640})}));
