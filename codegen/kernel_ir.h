@@ -54,6 +54,7 @@ struct Type {
 };
 inline constexpr Type kBool{DType::kBool}, kI32{DType::kI32}, kU32{DType::kU32}, kF32{DType::kF32};
 std::string ToText(const Type& t);  // "f32", "u8x4", "f16<16, 8>"
+inline int64_t ElementBytes(const Type& t) { return BitWidth(t.elem) / 8 * t.lanes; }  // in memory
 
 // Who is sure to see the same value, among the invocations that make it. Computed when a value is
 // made; a barrier under a condition that is not workgroup-uniform does not verify, a subgroup op
@@ -66,12 +67,15 @@ struct View {
   Space space = Space::kGlobal;
   Type elem = {};       // the unit of an index: f32, 4 x f16 ...; global: not bool, which is a u8
   int operand = -1;     // global: which operand of the launch; views of one operand may alias
-  uint32_t extent = 0;  // shared, private: elements
+  int parts = 1;        // global: operands from there on that hold it, one behind the other
+  uint32_t extent = 0;  // elements: shared, private; of each part but the last where it has several
   // Global: what the kernel does to the operand, the same in all views of it. Loads of an operand
   // that is only read are shared like any value.
   bool reads = true, writes = false;
   bool aliased = false;  // global: an operand of the same element type may be the same memory
 };
+// Of each part of a view of several but the last.
+inline int64_t PartBytes(const View& v) { return v.extent * ElementBytes(v.elem); }
 
 // ---- instructions -------------------------------------------------------------------------------
 
@@ -367,8 +371,9 @@ uint64_t Hash(const Kernel& k);  // of what the printed program depends on; the 
 
 // A copy that does the same with what SPIR-V promises on a device of these caps: min, max and tests
 // propagate NaN, conversions saturate, remainders take negative numbers, dot products are spelled
-// out where there are none, and so are 64-bit integers. Afterwards Min, Max, Convert and Rem mean
-// what SPIR-V's do. What nobody reads is left out; scalars and operands stay as they are.
+// out where there are none, and so are 64-bit integers; a view of several parts becomes one of
+// each. Afterwards Min, Max, Convert and Rem mean what SPIR-V's do. What nobody reads is left out;
+// scalars and operands stay as they are.
 Kernel Lower(const Kernel& k, const Caps& caps);
 
 // A copy that does the same in at most `most` trips of loops: innermost loops take several steps at

@@ -95,8 +95,10 @@ class Printer {
   void Declare(const View& v) {
     if (v.space == Space::kGlobal) {
       const std::string_view how = !v.writes ? "reads" : v.reads ? "reads, writes" : "writes";
-      out_ += fmt::format("  {} = operand {}: {}, {}{}\n", v.name, v.operand, ToText(v.elem), how,
-                          v.aliased ? ", aliased" : "");
+      const std::string parts =
+          v.parts > 1 ? fmt::format(" .. {} of {}", v.operand + v.parts - 1, v.extent) : "";
+      out_ += fmt::format("  {} = operand {}{}: {}, {}{}\n", v.name, v.operand, parts,
+                          ToText(v.elem), how, v.aliased ? ", aliased" : "");
     } else {
       out_ +=
           fmt::format("  {} = {} {}[{}]\n", v.name,

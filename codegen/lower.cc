@@ -118,8 +118,10 @@ class Rewriting {
 
   Val Value(const Inst& i, const Type& type) {
     const Vals x = Of(in_.ArgsOf(i));
-    const Val other = to_.caps != nullptr ? LowerRules{b_, *to_.caps}.Apply(i, type, x) : Val{};
-    return other ? other : b_.Add(i, type, x);
+    if (to_.caps == nullptr) return b_.Add(i, type, x);
+    const LowerRules rules{b_, *to_.caps};
+    const Val other = rules.Apply(i, type, x);
+    return other ? other : rules.Add(i, type, x);
   }
 
   Vals Control(const Inst& i) {
@@ -180,12 +182,28 @@ class Rewriting {
   std::vector<Wide> map_;
 };
 
+// Views of the parts but the first, behind those of the kernel.
+void AddParts(size_t view, std::vector<View>& views) {
+  for (int n = 1; n < views[view].parts; ++n) {
+    View part = views[view];
+    part.name += fmt::format("_{}", n);
+    part.operand += n;
+    part.parts = 1;
+    views.push_back(std::move(part));
+  }
+}
+
 Kernel Rewrite(const Kernel& k, const Rewriting::Changes& to) {
   Kernel out = k;
   out.values = {}, out.operands = {}, out.blocks = {};
-  if (to.caps != nullptr && !to.caps->i64)
-    std::transform(out.views.begin(), out.views.end(), out.views.begin(), HalvesView);
+  if (to.caps != nullptr) {
+    if (!to.caps->i64)
+      std::transform(out.views.begin(), out.views.end(), out.views.begin(), HalvesView);
+    for (size_t v = 0; v < k.views.size(); ++v) AddParts(v, out.views);
+  }
   Rewriting(k, out, to).Run();
+  if (to.caps != nullptr)
+    for (View& v : out.views) v.parts = 1;
   return out;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/lower_rules.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "codegen/literal.h"
@@ -90,7 +91,45 @@ Val SpelledDot4(DotKind kind, std::span<const Val> x) {
   return sum;
 }
 
+// The view of a part, which Lower() has added.
+uint16_t ViewOfPart(const std::vector<View>& views, uint16_t view, int part) {
+  if (part == 0) return view;
+  const View& whole = views[view];
+  const auto at = std::find_if(views.begin(), views.end(), [&](const View& v) {
+    return v.space == Space::kGlobal && v.operand == whole.operand + part && v.elem == whole.elem;
+  });
+  return static_cast<uint16_t>(at - views.begin());
+}
+
 }  // namespace
+
+Val LowerRules::Add(const Inst& i, const Type& type, std::span<const Val> x) const {
+  const bool at_element = IsOneOf(i.code, {Code::kLoad, Code::kStore, Code::kAtomic});
+  const int parts = at_element ? b.kernel().views[i.view].parts : 1;
+  return parts == 1 ? b.Add(i, type, x) : AddAmong({0, parts}, i, type, x);
+}
+
+// Halves what is left, so that a load takes few tests.
+Val LowerRules::AddAmong(PartRange parts, const Inst& i, const Type& type,
+                         std::span<const Val> x) const {
+  const int64_t each = b.kernel().views[i.view].extent;
+  if (parts.end - parts.begin == 1) {
+    Inst one = i;
+    one.view = ViewOfPart(b.kernel().views, i.view, parts.begin);
+    Vals args(x.begin(), x.end());
+    args[0] = args[0] - b.Int(parts.begin * each);
+    return b.Add(one, type, args);
+  }
+  const int middle = (parts.begin + parts.end) / 2;
+  const auto among = [&](PartRange some) {
+    const Val v = AddAmong(some, i, type, x);
+    return v ? Vals{v} : Vals{};
+  };
+  const Vals out = b.If(
+      x[0] < b.Int(middle * each), [&] { return among({parts.begin, middle}); },
+      [&] { return among({middle, parts.end}); });
+  return out.empty() ? Val{} : out[0];
+}
 
 Val LowerRules::Apply(const Inst& i, const Type& type, std::span<const Val> x) const {
   const bool floats = !x.empty() && IsFloat(x[0].type().elem);

@@ -23,6 +23,9 @@ struct LowerRules {
 
   // What `i`, with operands `x`, becomes; nothing when it stays.
   Val Apply(const Inst& i, const Type& type, std::span<const Val> x) const;
+  // As Builder::Add; a load, store or atomic of a view of several parts is done to the one that has
+  // the element.
+  Val Add(const Inst& i, const Type& type, std::span<const Val> x) const;
   // An instruction whose result or operand is a 64-bit integer; `from`: its first operand's type.
   struct WideInst {
     const Inst& i;
@@ -30,6 +33,12 @@ struct LowerRules {
   };
   // What it becomes in halves.
   Wide Apply(const WideInst& w, std::span<const Wide> x) const;
+
+ private:
+  struct PartRange {
+    int begin, end;
+  };
+  Val AddAmong(PartRange parts, const Inst& i, const Type& type, std::span<const Val> x) const;
 };
 
 // Vulkan lets a device assume that there are no NaNs, unless it is told to keep them.

@@ -178,11 +178,13 @@ Wide Bitcast(const Type& to, Wide x) {
 
 // ---- memory: see HalvesView ---------------------------------------------------------------------
 
-Wide Load(uint16_t view, Val index, int lanes) {
-  Builder& b = *index.b;
+Wide Load(const LowerRules& rules, uint16_t view, Val index, int lanes) {
+  Builder& b = rules.b;
   Vals words;
   for (int part = 0; part < (lanes == 4 ? 2 : 1); ++part) {
-    const Val v = b.Load(view, lanes == 4 ? index * 2 + part : index);
+    const Val at = lanes == 4 ? index * 2 + part : index;
+    const Val v =
+        rules.Add({.code = Code::kLoad, .view = view}, b.kernel().views[view].elem, {&at, 1});
     for (int n = 0; n < v.type().lanes; ++n) words.push_back(b.Extract(v, n));
   }
   Vals lo, hi;
@@ -190,8 +192,8 @@ Wide Load(uint16_t view, Val index, int lanes) {
   return {b.Pack(kU32.Lanes(lanes), lo), b.Pack(kU32.Lanes(lanes), hi)};
 }
 
-Wide Store(uint16_t view, Val index, Wide value) {
-  Builder& b = *index.b;
+Wide Store(const LowerRules& rules, uint16_t view, Val index, Wide value) {
+  Builder& b = rules.b;
   const int lanes = value.lo.type().lanes, each = lanes == 1 ? 1 : 2;
   for (int part = 0; part < lanes / each; ++part) {
     Vals words;
@@ -200,7 +202,8 @@ Wide Store(uint16_t view, Val index, Wide value) {
       words.push_back(b.Extract(value.hi, n));
     }
     const Val at = lanes == 4 ? index * 2 + part : index;
-    b.Store(view, at, b.Pack(kU32.Lanes(2 * each), words));
+    const Val args[] = {at, b.Pack(kU32.Lanes(2 * each), words)};
+    rules.Add({.code = Code::kStore, .view = view}, {}, args);
   }
   return {};
 }
@@ -247,8 +250,9 @@ constexpr CodeTable<Wide (*)(const Halved& h)> kHalves = {
     {Code::kLe, [](const Halved& h) { return Wide{~Lt(h.y, h.x, h.is_signed), {}}; }},
     {Code::kConvert, [](const Halved& h) { return Convert(h.rules.caps, h.w, h.x); }},
     {Code::kBitcast, [](const Halved& h) { return Bitcast(h.w.type, h.x); }},
-    {Code::kLoad, [](const Halved& h) { return Load(h.w.i.view, h.x.lo, h.w.type.lanes); }},
-    {Code::kStore, [](const Halved& h) { return Store(h.w.i.view, h.x.lo, h.y); }},
+    {Code::kLoad,
+     [](const Halved& h) { return Load(h.rules, h.w.i.view, h.x.lo, h.w.type.lanes); }},
+    {Code::kStore, [](const Halved& h) { return Store(h.rules, h.w.i.view, h.x.lo, h.y); }},
 };
 
 }  // namespace

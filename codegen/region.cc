@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <functional>
+#include <numeric>
 
 #include "codegen/index.h"
 #include "codegen/schedule.h"
@@ -39,13 +40,15 @@ absl::Status CheckType(const ir::Type& t, std::string_view what, const Caps& cap
   return absl::OkStatus();
 }
 
-absl::Status CheckRange(const ir::Type& t, std::string_view what, const Caps& caps) {
-  FORGE_RETURN_IF_ERROR(CheckType(t, what, caps));
+// Where the size of `t` is not known, it is taken for one that a storage buffer holds.
+absl::StatusOr<int> PartsFor(const ir::Type& t, const Caps& caps) {
   FORGE_ASSIGN_OR_RETURN(const Dim bytes, t.bytes());
-  if (bytes.is_constant() && bytes.constant() > caps.max_operand_bytes)
-    return Unimplemented("{} has {} bytes, one storage buffer holds {}", what, bytes.constant(),
-                         caps.max_operand_bytes);
-  return absl::OkStatus();
+  if (!bytes.is_constant() || bytes.constant() <= caps.max_operand_bytes) return 1;
+  const int64_t part = PartBytes(caps);
+  if (part == 0 || bytes.constant() > part * caps.max_operands)
+    return Unimplemented("its {} bytes are more than {} storage buffers of {} hold",
+                         bytes.constant(), caps.max_operands, caps.max_operand_bytes);
+  return static_cast<int>((bytes.constant() + part - 1) / part);
 }
 
 // Numbers that a movement makes of indices must fit the 32 bits in which those are computed.
@@ -119,6 +122,12 @@ int Region::operand_count() const {
   return static_cast<int>(body_->arguments().size() + body_->results().size());
 }
 
+int Region::PartsOf(int operand) const { return parts_[static_cast<size_t>(operand)]; }
+
+int64_t Region::bindings() const {
+  return std::accumulate(parts_.begin(), parts_.end(), int64_t{0});
+}
+
 const Dims* Region::PlaceOf(uint32_t value) const {
   return places_[value].has_value() ? &*places_[value] : nullptr;
 }
@@ -146,7 +155,7 @@ bool Region::Contiguous(int anchor_operand, const Dims& index, const ir::SymbolR
          AlignedBase(Flatten(at, type.shape()), lane, lanes).has_value();
 }
 
-int64_t Region::ArgumentsBehind(const std::vector<uint32_t>& values) const {
+int64_t Region::BindingsBehind(const std::vector<uint32_t>& values) const {
   std::vector<bool> needed(places_.size());
   for (uint32_t v : values)
     if (v != ir::kAbsent) needed[v] = true;
@@ -156,9 +165,10 @@ int64_t Region::ArgumentsBehind(const std::vector<uint32_t>& values) const {
     for (uint32_t v : n->in)
       if (v != ir::kAbsent) needed[v] = true;
   }
-  const auto& arguments = body_->arguments();
-  return std::count_if(arguments.begin(), arguments.end(),
-                       [&](const auto& a) { return needed[a.value]; });
+  int64_t bindings = 0;
+  for (size_t i = 0; i < body_->arguments().size(); ++i)
+    if (needed[body_->arguments()[i].value]) bindings += parts_[i];
+  return bindings;
 }
 
 bool Region::LiesAlong(size_t axis, size_t other, int lanes) const {
@@ -190,18 +200,27 @@ bool Region::LiesAlong(size_t axis, size_t other, int lanes) const {
   return lies(body_->results()[0].value, index);
 }
 
-absl::Status Region::CheckOperands() const {
+absl::Status Region::CheckOperands() {
   const std::vector<int> uses = body_->UseCounts();
-  int64_t bound = static_cast<int64_t>(body_->results().size());
-  for (const ir::Function::Input& a : body_->arguments()) {
-    if (uses[a.value] == 0) continue;
-    ++bound;
-    FORGE_RETURN_IF_ERROR(CheckRange(body_->type(a.value), a.name, *caps_));
-  }
+  std::string divided;
+  const auto add = [&](uint32_t value, std::string_view name, bool used) -> absl::Status {
+    parts_.push_back(0);
+    if (!used) return absl::OkStatus();
+    FORGE_RETURN_IF_ERROR(CheckType(body_->type(value), name, *caps_));
+    const absl::StatusOr<int> parts = PartsFor(body_->type(value), *caps_);
+    if (!parts.ok()) return Annotate(parts.status(), name);
+    parts_.back() = *parts;
+    if (*parts > 1)
+      divided += fmt::format(", {} of them parts of {} of at most {} bytes", *parts, name,
+                             PartBytes(*caps_));
+    return absl::OkStatus();
+  };
+  for (const ir::Function::Input& a : body_->arguments())
+    FORGE_RETURN_IF_ERROR(add(a.value, a.name, uses[a.value] > 0));
   for (const ir::Function::Result& r : body_->results())
-    FORGE_RETURN_IF_ERROR(CheckRange(body_->type(r.value), r.name, *caps_));
-  if (bound > caps_->max_operands)
-    return Unimplemented("{} operands and results, one kernel binds {}", bound,
+    FORGE_RETURN_IF_ERROR(add(r.value, r.name, true));
+  if (bindings() > caps_->max_operands)
+    return Unimplemented("{} operands and results{}, one kernel binds {}", bindings(), divided,
                          caps_->max_operands);
   return absl::OkStatus();
 }

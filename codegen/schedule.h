@@ -29,8 +29,11 @@ class Region {
   const ir::Type& anchor_output() const;  // without an anchor: the first result
   int operand_count() const;              // arguments, then results
 
-  // How many arguments these values are computed from, other than through the anchor.
-  int64_t ArgumentsBehind(const std::vector<uint32_t>& values) const;
+  // Storage buffers that hold an operand of the region: several where one cannot.
+  int PartsOf(int operand) const;
+  int64_t bindings() const;  // of all operands
+  // The same of the arguments that these values are computed from, other than through the anchor.
+  int64_t BindingsBehind(const std::vector<uint32_t>& values) const;
 
   // Where an element of the anchor's result ends up, as an index of `value`, over axes(); null when
   // `value` does not depend on the anchor.
@@ -47,7 +50,7 @@ class Region {
  private:
   Region() = default;
   absl::Status FindAnchor();
-  absl::Status CheckOperands() const;
+  absl::Status CheckOperands();
   absl::Status PlaceResults();
   absl::Status PlaceElementWise(const ir::Node& node);
   absl::Status PlaceMovement(const ir::Node& node);
@@ -57,13 +60,15 @@ class Region {
   const Caps* caps_ = nullptr;
   const ir::Node* anchor_ = nullptr;
   ir::Types anchor_inputs_;
+  std::vector<int> parts_;  // by operand; 0: nobody reads it
   std::vector<ir::SymbolRef> axes_;
   std::vector<std::optional<ir::Dims>> places_;  // for each value of the body
 };
 
 struct Launch {
   Kernel kernel;
-  std::vector<int> operands;  // kernel operand -> region operand; scratch i is operand_count() + i
+  // Kernel operand -> region operand, once for each of its parts; scratch i is operand_count() + i.
+  std::vector<int> operands;
 };
 
 // Emits, at a place in a kernel, the element of a value of the region: a load where it is an

@@ -32,8 +32,9 @@ uint64_t HashType(uint64_t seed, const Type& t) {
 uint64_t HashInterface(const Kernel& k) {
   uint64_t h = Mix(k.subgroup, {k.scalars.size(), k.workgroup[0], k.workgroup[1], k.workgroup[2]});
   for (const View& v : k.views)
-    h = Mix(HashType(h, v.elem), {static_cast<uint64_t>(v.space), static_cast<uint64_t>(v.operand),
-                                  v.extent, v.reads, v.writes, v.aliased});
+    h = Mix(HashType(h, v.elem),
+            {static_cast<uint64_t>(v.space), static_cast<uint64_t>(v.operand), v.extent, v.reads,
+             v.writes, v.aliased, static_cast<uint64_t>(v.parts)});
   return h;
 }
 

@@ -16,8 +16,6 @@ bool Aliased(const Kernel& k, const View& v) {
 // Of MatrixUse.
 constexpr uint32_t kMatrixUses[] = {0, 0, 1, 2};
 
-int ElementBytes(const Type& t) { return BitWidth(t.elem) / 8 * t.lanes; }
-
 }  // namespace
 
 void SpirvPrinter::DeclareFeatures() {

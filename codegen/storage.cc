@@ -134,6 +134,7 @@ Val ConvertElement(Val v, DType from, DType to) {
 Storage::Storage(Builder& b, Launch& launch, const Region& region)
     : b_(b),
       launch_(launch),
+      region_(region),
       caps_(region.caps()),
       results_begin_(static_cast<int>(region.body().arguments().size())),
       aliased_(static_cast<size_t>(region.operand_count())) {
@@ -145,16 +146,20 @@ uint16_t Storage::ViewOf(int operand, Type elem) {
   std::vector<int>& bound = launch_.operands;
   const auto at = std::find(bound.begin(), bound.end(), operand);
   const auto place = static_cast<int>(at - bound.begin());
-  if (at == bound.end()) bound.push_back(operand);
+  const auto n = static_cast<size_t>(operand);  // beyond those of the region: scratch
+  const int parts = n < aliased_.size() ? region_.PartsOf(operand) : 1;
+  if (at == bound.end()) bound.insert(bound.end(), parts, operand);
   const std::vector<View>& views = b_.kernel().views;
   const auto known = std::find_if(views.begin(), views.end(), [&](const View& v) {
     return v.space == Space::kGlobal && v.operand == place && v.elem == elem;
   });
   if (known != views.end()) return static_cast<uint16_t>(known - views.begin());
-  const auto n = static_cast<size_t>(operand);  // beyond those of the region: scratch
+  const int64_t part = parts == 1 ? 0 : PartBytes(caps_) / ElementBytes(elem);
   return b_.AddView({.name = fmt::format("x{}_{}x{}", operand, Name(elem.elem), elem.lanes),
                      .elem = elem,
                      .operand = place,
+                     .parts = parts,
+                     .extent = static_cast<uint32_t>(part),
                      .writes = operand >= results_begin_,
                      .aliased = n < aliased_.size() && aliased_[n]});
 }

@@ -10,6 +10,11 @@ namespace forge::codegen {
 // Can kernels compute with elements of `t`? No(the missing feature).
 Verdict CanCompute(DType t, const Caps& caps);
 
+// How large the parts are, all but the last, in which an operand is bound that one storage buffer
+// cannot hold; 0: the device's are too small for that. Bindings begin at multiples of 256 bytes on
+// every device, and no element or vector lies in two parts.
+inline int64_t PartBytes(const Caps& caps) { return caps.max_operand_bytes / 256 * 256; }
+
 // Can `lanes` elements be loaded or stored at once?
 bool HasVectors(DType t, int lanes, const Caps& caps);
 
@@ -29,6 +34,7 @@ class Storage {
 
   Builder& b_;
   Launch& launch_;
+  const Region& region_;
   const Caps& caps_;
   int results_begin_;  // operands from here on are written
   std::vector<bool>

@@ -34,9 +34,16 @@ class Verifier {
     if (v.operand < 0) return "names no operand";
     if (v.elem.elem == DType::kBool) return "bool in global memory is u8";
     if (!v.reads && !v.writes) return "is neither read nor written";
-    for (const View& other : k_.views)
-      if (other.space == Space::kGlobal && other.operand == v.operand && other.writes != v.writes)
-        return "another view of its operand differs in what it writes";
+    if (v.parts < 1 || (v.parts > 1 && v.extent == 0)) return "has no parts, or empty ones";
+    for (const View& other : k_.views) {
+      if (other.space != Space::kGlobal || other.operand >= v.operand + v.parts ||
+          v.operand >= other.operand + other.parts)
+        continue;
+      if (other.writes != v.writes) return "another view of its operand differs in what it writes";
+      if (other.operand != v.operand || other.parts != v.parts ||
+          (v.parts > 1 && PartBytes(other) != PartBytes(v)))
+        return "another view of its operand has other parts";
+    }
     return {};
   }
 
@@ -136,7 +143,7 @@ int64_t SharedBytes(const Kernel& k) {
 int64_t Operands(const Kernel& k) {
   int last = -1;
   for (const View& v : k.views)
-    if (v.space == Space::kGlobal) last = std::max(last, v.operand);
+    if (v.space == Space::kGlobal) last = std::max(last, v.operand + v.parts - 1);
   return last + 1;
 }
 

@@ -68,6 +68,7 @@ Fault MatrixMemory(const Typed& t, const View& v) {
       return "index and stride may differ in the subgroup";
   if (!matrix.is_matrix() || matrix.elem != v.elem.elem)
     return "is not about a matrix of the view's elements";
+  if (v.parts > 1) return "a matrix may lie in several parts of the view";
   return Unless(v.space != Space::kPrivate, "a subgroup shares no private memory");
 }
 

@@ -38,11 +38,17 @@ class ProgramBuilder {
       const auto at = static_cast<size_t>(launch.operands[i]);
       if (at >= operands_.size())
         return Internal("a launch binds operand {} of {}", at, operands_.size());
-      LaunchOperand o = operands_[at];
-      for (const codegen::View& v : launch.kernel.views)
-        if (v.space == codegen::Space::kGlobal && v.operand == static_cast<int>(i))
-          o.writes |= v.writes;
-      planned.operands.push_back(o);
+      planned.operands.push_back(operands_[at]);
+      LaunchOperand& o = planned.operands.back();
+      for (const codegen::View& v : launch.kernel.views) {
+        const int part = static_cast<int>(i) - v.operand;
+        if (v.space != codegen::Space::kGlobal || part < 0 || part >= v.parts) continue;
+        o.writes |= v.writes;
+        if (v.parts == 1) continue;
+        const auto bytes = static_cast<uint64_t>(PartBytes(v));
+        o.offset = bytes * static_cast<uint64_t>(part);
+        o.bytes = part + 1 < v.parts ? bytes : 0;
+      }
     }
     for (const ir::Dim& d : launch.kernel.scalars) planned.scalars.push_back(NumberOf(d));
     for (int a = 0; a < 3; ++a) planned.grid[a] = NumberOf(launch.kernel.grid[a]);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/platform.h"
 
 namespace forge::vk {
@@ -297,12 +298,32 @@ absl::StatusOr<bool> Switch(const char* name, std::string_view on) {
   return InvalidArgument("{}={} is not understood; it may be {} or 0", name, *value, on);
 }
 
+// "guaranteed", a limit of its own, or both.
+absl::Status ReadLimits(Settings& s) {
+  constexpr int64_t kFewestBytes = 256;  // that can be bound at an offset on every device
+  const std::string all = Environment("FORGE_VK_LIMITS").value_or("");
+  for (absl::string_view word : absl::StrSplit(all, absl::ByAnyChar(", "), absl::SkipEmpty())) {
+    if (word == "guaranteed") {
+      s.guaranteed = true;
+    } else if (absl::ConsumePrefix(&word, "max_operand_bytes=")) {
+      if (!absl::SimpleAtoi(word, &s.max_operand_bytes) || s.max_operand_bytes < kFewestBytes)
+        return InvalidArgument("FORGE_VK_LIMITS={}: max_operand_bytes is {} or more", all,
+                               kFewestBytes);
+    } else if (word != "0") {
+      return InvalidArgument(
+          "FORGE_VK_LIMITS={} is not understood; it may be guaranteed, max_operand_bytes=N, or 0",
+          all);
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Settings> Settings::FromEnvironment() {
   Settings s;
   FORGE_ASSIGN_OR_RETURN(s.validate, Switch("FORGE_VK_VALIDATE", "1"));
-  FORGE_ASSIGN_OR_RETURN(s.guaranteed, Switch("FORGE_VK_LIMITS", "guaranteed"));
+  FORGE_RETURN_IF_ERROR(ReadLimits(s));
   if (const auto piece = Environment("FORGE_VK_PIECE_MS")) {
     int64_t ms = 0;
     if (!absl::SimpleAtoi(*piece, &ms) || ms < 1 || ms > 60'000)
@@ -322,6 +343,7 @@ std::string MatrixFeature(const codegen::MatrixShape& shape) {
 Granted Grant(const Queries& q, const Settings& settings, const Failures& failed) {
   Granted g;
   if (!settings.guaranteed) TakeLimits(q.properties.limits, g.caps);
+  g.caps.max_operand_bytes = std::min(g.caps.max_operand_bytes, settings.max_operand_bytes);
   for (const Row& row : kRows) {
     Feature f{.name = std::string(row.name), .present = row.Offered(q), .note = {}};
     const bool hidden = std::any_of(settings.disable.begin(), settings.disable.end(),

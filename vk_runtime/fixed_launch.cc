@@ -24,6 +24,7 @@ std::optional<FixedLaunch> TransposeShader(int64_t batch, int64_t rows, int64_t 
   if (std::any_of(h.grid.begin(), h.grid.end(), [&](int64_t n) { return n > caps.max_grid; }))
     return std::nullopt;
   if (rows != 0 && cols != 0 && batch > INT32_MAX / rows / cols) return std::nullopt;
+  if (4 * batch * rows * cols > caps.max_operand_bytes) return std::nullopt;
   h.bytes = 8.0 * static_cast<double>(batch * rows * cols);
   h.scalars = {static_cast<int32_t>(rows), static_cast<int32_t>(cols)};
   return h;

@@ -52,10 +52,12 @@ int64_t Tiling::scratch_bytes() const {
 bool Tiling::BindsTooMany(const Region& r) const {
   std::vector<uint32_t> results;
   for (const ir::Function::Result& result : r.body().results()) results.push_back(result.value);
-  const auto own = static_cast<int64_t>(results.size());
-  const int64_t before = r.ArgumentsBehind(r.anchor()->in);
-  const int64_t after = r.ArgumentsBehind(results) + own + (g_.start ? 1 : 0);
-  const int64_t tiles = may_be_whole() ? r.operand_count() : before;
+  int64_t own = 0;
+  for (int i = r.operand_count() - static_cast<int>(results.size()); i < r.operand_count(); ++i)
+    own += r.PartsOf(i);
+  const int64_t before = r.BindingsBehind(r.anchor()->in);
+  const int64_t after = r.BindingsBehind(results) + own + (g_.start ? 1 : 0);
+  const int64_t tiles = may_be_whole() ? r.bindings() : before;
   return std::max(tiles, after) + 1 > r.caps().max_operands;
 }
 

@@ -156,6 +156,10 @@ ReduceRows RowsDefaults(const Region&, const Reduction& f) {
   return t;
 }
 
+int64_t ScratchBytes(const Reduction& f, const ReduceRows& t) {
+  return f.space.rows().max() * t.parts * ElementBytes(f.type());
+}
+
 Verdict RowsFits(const Region& r, const Reduction& f, const ReduceRows& t) {
   const RowSpace& space = f.space;
   if (space.within.empty() || space.length().max() < kLongRow) return Verdict::No("rows are short");
@@ -166,7 +170,8 @@ Verdict RowsFits(const Region& r, const Reduction& f, const ReduceRows& t) {
     return Verdict::No("vectors do not divide the rows");
   if (t.parts > 1 && !space.length().is_constant())
     return Verdict::No("the length of a row is not known");
-  if (t.parts > 1 && r.caps().max_operands < 2) return Verdict::No("no room for scratch");
+  if (t.parts > 1 && (r.caps().max_operands < 2 || ScratchBytes(f, t) > r.caps().max_operand_bytes))
+    return Verdict::No("no room for scratch");
   return WorkgroupFits(t.workgroup, r.caps(),
                        WorkgroupReduction::SharedBytes(t.workgroup, f.type()));
 }
@@ -216,7 +221,7 @@ Program RowsEmit(const Region& r, const Reduction& f, const ReduceRows& t) {
   const std::string name = fmt::format("reduce_rows_{}x{}", t.workgroup, t.elements);
   if (t.parts == 1) return OneLaunch(EmitFold(r, f, t, name));
   Program out{.kernel = fmt::format("{}_split_{}", name, t.parts)};
-  out.scratch_bytes = {f.space.rows().max() * t.parts * BitWidth(f.type().elem) / 8};
+  out.scratch_bytes = {ScratchBytes(f, t)};
   out.launches.push_back(EmitFold(r, f, t, out.kernel + "_parts"));
   out.launches.push_back(EmitCombine(r, f, t, out.kernel + "_combine"));
   return out;

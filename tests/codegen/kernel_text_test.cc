@@ -80,6 +80,16 @@ TEST(KernelTextTest, ShowsScalarsLoopsAndCarriedValues) {
 )");
 }
 
+TEST(KernelHashTest, DependsOnParts) {
+  Kernel whole = MapKernel("copy", kF32, kF32, [](Val x) { return x; });
+  whole.views[1].operand = 3;
+  Kernel two = whole, three = whole, small = whole;
+  two.views[0] = InParts(two.views[0], 2, 64);
+  three.views[0] = InParts(three.views[0], 3, 64);
+  small.views[0] = InParts(small.views[0], 2, 32);
+  for (const Kernel& other : {whole, three, small}) EXPECT_NE(Hash(two), Hash(other));
+}
+
 TEST(KernelTextTest, ToTextOfTypes) {
   EXPECT_EQ(ToText(kF32), "f32");
   EXPECT_EQ(ToText(Type{DType::kU8}.Lanes(4)), "u8x4");

@@ -26,6 +26,12 @@ inline View Writes(std::string name, Type elem, int operand) {
   return {
       .name = std::move(name), .elem = elem, .operand = operand, .reads = false, .writes = true};
 }
+// The same view of an operand in parts of `extent` elements.
+inline View InParts(View v, int parts, uint32_t extent) {
+  v.parts = parts;
+  v.extent = extent;
+  return v;
+}
 inline View Shared(std::string name, Type elem, uint32_t extent) {
   return {.name = std::move(name),
           .space = Space::kShared,

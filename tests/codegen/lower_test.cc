@@ -244,5 +244,47 @@ TEST(LimitTripsTest, CountsLoopsWhoseEndMemoryDecidesAsOne) {
   EXPECT_EQ(MostTrips(k), 1);
 }
 
+// y[i] = 2 x[i], both in parts of 64 elements, the last of 8; each part is memory of its own.
+TEST(LowerKernelTest, FindsThePartOfAnElement) {
+  for (const Type& t : {kI32, kI64, kI32.Lanes(4), kI64.Lanes(4)}) {
+    SCOPED_TRACE(ToText(t));
+    Kernel k = MapKernel("parts", t, t, [](Val x) { return x + x; });
+    k.views[0] = InParts(k.views[0], 4, 64);
+    k.views[1] = InParts(Writes("y", t, 4), 4, 64);
+    const Kernel lowered = Lower(k, Caps{});
+    EXPECT_EQ(VerifyStructure(lowered), "");
+    std::vector<std::vector<uint8_t>> parts;
+    std::vector<std::vector<uint8_t>*> operands;
+    for (int n = 0; n < 8; ++n) parts.emplace_back((n % 4 < 3 ? 64 : 8) * ElementBytes(t));
+    for (std::vector<uint8_t>& p : parts) operands.push_back(&p);
+    for (int n = 0; n < 4; ++n) std::fill(parts[n].begin(), parts[n].end(), uint8_t{1} << n);
+    const absl::Status s = forge::testing::RunKernel(lowered, operands);
+    ASSERT_TRUE(s.ok()) << s << ToText(lowered);
+    for (int n = 0; n < 4; ++n)
+      EXPECT_EQ(parts[4 + n], std::vector<uint8_t>(parts[n].size(), uint8_t{2} << n)) << n;
+  }
+}
+
+TEST(LowerKernelTest, DoesAtomicsInThePartOfAnElement) {
+  const Kernel k = MakeKernel("atomics", [](Builder& b, Val i) {
+    View counts = InParts(Writes("y", kU32, 0), 3, 64);
+    counts.reads = true;
+    const uint16_t y = b.AddView(counts);
+    b.If(i < 160, [&] {
+      const Val before = b.Atomic(AtomicKind::kOr, y, i, b.Bits(kU32, 8));
+      b.Atomic(AtomicKind::kOr, y, i, before << 4.0);
+    });
+  });
+  std::vector<std::vector<uint8_t>> parts(3, std::vector<uint8_t>(64 * 4));
+  for (size_t n = 0; n < 3; ++n)
+    for (size_t e = 0; e < 64; ++e) parts[n][4 * e] = static_cast<uint8_t>(n + 1);
+  std::vector<std::vector<uint8_t>*> operands = {&parts[0], &parts[1], &parts[2]};
+  const absl::Status s = forge::testing::RunKernel(Lower(k, Caps{}), operands);
+  ASSERT_TRUE(s.ok()) << s;
+  for (size_t n = 0; n < 3; ++n)
+    for (size_t e = 0; e < 64; ++e)
+      ASSERT_EQ(parts[n][4 * e], n * 64 + e < 160 ? 17 * (n + 1) + 8 : n + 1) << n << ", " << e;
+}
+
 }  // namespace
 }  // namespace forge::codegen

@@ -60,16 +60,19 @@ TEST_P(EveryCase, AgreesWithTheReference) {
 
 std::string CaseName(const ::testing::TestParamInfo<EveryCase::ParamType>& info) {
   const Caps caps = std::get<1>(info.param)();
-  return std::string(std::get<0>(info.param)->info.name) + (caps.runs_on_cpu ? "_cpu"
-                                                            : caps.f64       ? "_gpu"
-                                                                             : "_poorest");
+  return std::string(std::get<0>(info.param)->info.name) +
+         (caps.runs_on_cpu ? "_cpu"
+          : caps.f64       ? "_gpu"
+                           : "_poorest") +
+         (caps.max_operand_bytes < Caps().max_operand_bytes ? "_in_parts" : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Ops, EveryCase,
     ::testing::Combine(::testing::ValuesIn(ir::AllOps().begin(), ir::AllOps().end()),
                        ::testing::Values(&testing::PoorestCaps, &testing::CpuCaps,
-                                         &testing::GpuCaps)),
+                                         &testing::GpuCaps, &testing::SmallRangeCaps,
+                                         &testing::PoorSmallRangeCaps)),
     CaseName);
 
 }  // namespace

@@ -86,6 +86,30 @@ TEST(VerifyTest, RefusesViewsThatDisagreeAboutTheirOperand) {
   EXPECT_THAT(Refusal(k), HasSubstr("another view of its operand"));
 }
 
+TEST(VerifyTest, RefusesPartsThatViewsDisagreeAbout) {
+  Kernel k = Copy();
+  k.views[1].operand = 2;
+  k.views[0] = InParts(k.views[0], 2, 64);
+  EXPECT_EQ(Refusal(k), "OK");
+  EXPECT_THAT(ToText(k), HasSubstr("x = operand 0 .. 1 of 64: f32, reads"));
+  k.views[0].parts = 3;
+  EXPECT_THAT(Refusal(k), HasSubstr("view 0 'x': another view of its operand"));
+  k.views[0] = InParts(k.views[0], 2, 0);
+  EXPECT_THAT(Refusal(k), HasSubstr("has no parts, or empty ones"));
+  k.views[0] = InParts(k.views[0], 2, 64);
+  k.views.push_back(InParts(Reads("x4", kF32.Lanes(4), 0), 2, 16));
+  EXPECT_EQ(Refusal(k), "OK");
+  k.views.back().extent = 32;
+  EXPECT_THAT(Refusal(k), HasSubstr("another view of its operand has other parts"));
+}
+
+TEST(VerifyTest, CountsPartsAmongTheOperands) {
+  Kernel k = Copy();
+  k.views[1].operand = 4;
+  k.views[0] = InParts(k.views[0], 4, 64);
+  EXPECT_THAT(Refusal(k, Caps{}), HasSubstr("5 operands, the device has 4"));
+}
+
 TEST(VerifyTest, RefusesTypesWithoutArithmetic) {
   Kernel k = Copy();
   k.views[0].elem = {DType::kBF16};
@@ -128,6 +152,12 @@ TEST(VerifyTest, AcceptsMatricesOfTheDevice) {
 TEST(VerifyTest, RefusesMatricesThatASubgroupDisagreesAbout) {
   const Kernel k = MatrixProduct([](Builder& b) { return b.Builtin(BuiltinKind::kLane); });
   EXPECT_THAT(Refusal(k), HasSubstr("may differ in the subgroup"));
+}
+
+TEST(VerifyTest, RefusesMatricesThatMayLieInSeveralParts) {
+  Kernel k = MatrixProduct([](Builder& b) { return b.Int(0); });
+  k.views[1] = InParts(k.views[1], 2, 64);
+  EXPECT_THAT(Refusal(k, CapsWithMatrices()), HasSubstr("a matrix may lie in several parts"));
 }
 
 TEST(VerifyTest, RefusesProductsOfUnlikeMatrices) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/region_runner.h"
 
+#include <algorithm>
+
 #include "tests/support/kernel_machine.h"
 #include "tests/support/metal_check.h"
 #include "tests/support/spirv_check.h"
@@ -21,6 +23,40 @@ absl::Status ValidateSpirv(const codegen::Kernel& k, const codegen::Caps& caps) 
     return Internal("SPIR-V: {}", errors);
   if (const std::string errors = MetalErrors(words); !errors.empty())
     return Internal("SPIRV-Cross: {}", errors);
+  return absl::OkStatus();
+}
+
+bool HasParts(const codegen::Kernel& k) {
+  return std::any_of(k.views.begin(), k.views.end(), [](const auto& v) { return v.parts > 1; });
+}
+
+// Runs a launch as it is lowered: each part of an operand is memory of its own.
+absl::Status RunInParts(const codegen::Launch& l, const codegen::Caps& caps,
+                        std::vector<std::vector<uint8_t>>& memory) {
+  struct Part {
+    std::vector<uint8_t>* whole;
+    std::ptrdiff_t at;
+    std::vector<uint8_t> bytes;
+  };
+  std::vector<Part> parts(l.operands.size());
+  for (const codegen::View& v : l.kernel.views) {
+    if (v.space != codegen::Space::kGlobal) continue;
+    for (int n = 0; n < v.parts; ++n) {
+      const auto operand = static_cast<size_t>(v.operand + n);
+      std::vector<uint8_t>& whole = memory[static_cast<size_t>(l.operands[operand])];
+      const auto size = static_cast<std::ptrdiff_t>(whole.size());
+      const std::ptrdiff_t at = n * codegen::PartBytes(v);
+      const std::ptrdiff_t end = v.parts == 1 ? size : std::min(size, at + codegen::PartBytes(v));
+      if (end - at > caps.max_operand_bytes)
+        return Internal("{} binds {} bytes at once", v.name, end - at);
+      parts[operand] = {&whole, at, {whole.begin() + at, whole.begin() + end}};
+    }
+  }
+  std::vector<std::vector<uint8_t>*> operands;
+  for (Part& p : parts) operands.push_back(&p.bytes);
+  FORGE_RETURN_IF_ERROR(RunKernel(codegen::Lower(l.kernel, caps), operands));
+  for (const Part& p : parts)
+    if (p.whole != nullptr) std::copy(p.bytes.begin(), p.bytes.end(), p.whole->begin() + p.at);
   return absl::OkStatus();
 }
 
@@ -56,6 +92,10 @@ absl::StatusOr<std::vector<ir::HostValue>> RunProgram(const codegen::Region& reg
     if (absl::Status s = codegen::Verify(l.kernel, region.caps()); !s.ok())
       return Annotate(s, codegen::ToText(l.kernel));
     FORGE_RETURN_IF_ERROR(ValidateSpirv(l.kernel, region.caps()));
+    if (HasParts(l.kernel)) {
+      FORGE_RETURN_IF_ERROR(RunInParts(l, region.caps(), memory));
+      continue;
+    }
     std::vector<std::vector<uint8_t>*> operands;
     for (int o : l.operands) operands.push_back(&memory[static_cast<size_t>(o)]);
     FORGE_RETURN_IF_ERROR(RunKernel(l.kernel, operands));
@@ -78,6 +118,20 @@ codegen::Caps CpuCaps() {
   c.runs_on_cpu = c.subgroup_arithmetic = c.subgroup_shuffle = c.subgroup_ballot = true;
   c.f64 = c.i8 = c.i16 = c.i64 = c.storage8 = c.storage16 = true;
   c.signed_zero_inf_nan = true;
+  return c;
+}
+
+codegen::Caps SmallRangeCaps() {
+  codegen::Caps c = GpuCaps();
+  c.max_operands = 30;
+  c.max_operand_bytes = 512;
+  return c;
+}
+
+codegen::Caps PoorSmallRangeCaps() {
+  codegen::Caps c;
+  c.max_operands = 30;
+  c.max_operand_bytes = 512;
   return c;
 }
 

@@ -17,10 +17,12 @@ absl::StatusOr<std::vector<ir::HostValue>> RunProgram(const codegen::Region& reg
                                                       std::span<const ir::HostValue* const> in);
 
 // Devices that differ in what schedules look at.
-codegen::Caps PoorestCaps();        // the guaranteed limits and no feature
-codegen::Caps CpuCaps();            // a software device with subgroups of 8
-codegen::Caps GpuCaps();            // a large GPU with every optional feature but matrices
-codegen::Caps MatrixCaps();         // the same with matrices of f16, 16 x 8 x 16
-codegen::Caps MatrixElementCaps();  // and kernels that see their elements
+codegen::Caps PoorestCaps();         // the guaranteed limits and no feature
+codegen::Caps CpuCaps();             // a software device with subgroups of 8
+codegen::Caps GpuCaps();             // a large GPU with every optional feature but matrices
+codegen::Caps SmallRangeCaps();      // the same with storage buffers of 512 bytes at most
+codegen::Caps PoorSmallRangeCaps();  // the poorest with those, and as many
+codegen::Caps MatrixCaps();          // the same with matrices of f16, 16 x 8 x 16
+codegen::Caps MatrixElementCaps();   // and kernels that see their elements
 
 }  // namespace forge::testing

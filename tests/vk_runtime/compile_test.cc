@@ -123,6 +123,62 @@ TEST_F(CompileTest, TransposesWithTheHandWrittenShader) {
       for (size_t c = 0; c < 35; ++c) ASSERT_EQ(y[(b * 35 + c) * 33 + r], x[(b * 33 + r) * 35 + c]);
 }
 
+TEST_F(CompileTest, TransposesWhatOneStorageBufferCannotHoldWithASchedule) {
+  codegen::Caps gpu;
+  gpu.max_operand_bytes = 2 * 33 * 35 * 4;
+  EXPECT_TRUE(TransposeShader(2, 33, 35, gpu));
+  --gpu.max_operand_bytes;
+  EXPECT_FALSE(TransposeShader(2, 33, 35, gpu));
+}
+
+// Binds parts of 4096 bytes; what comes before and behind must be left alone.
+TEST_F(CompileTest, BindsInPartsWhatOneStorageBufferCannotHold) {
+  const ScopedEnvironment limit("FORGE_VK_LIMITS", "max_operand_bytes=4096");
+  Open();
+  constexpr size_t kElements = 3500, kFrom = 64;
+  const ProgramRef program = Compile(MakeNode(ir::Relu{}, {F32({kElements})}));
+  ASSERT_NE(program, nullptr);
+  const auto& launch = static_cast<const VulkanProgram&>(*program).launches()[0];
+  ASSERT_EQ(launch.operands.size(), 8u);
+  for (size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(launch.operands[i].offset, i % 4 * 4096);
+    EXPECT_EQ(launch.operands[i].writes, launch.operands[i].step_operand == 1);
+  }
+  if (!Executes()) GTEST_SKIP() << "this device compiles, but runs nothing";
+  const auto x = Waves(kElements + kFrom);
+  const std::vector<BufferRef> slots = {Upload(x), Upload(std::vector<float>(kElements + 128, 7))};
+  const Step step = MakeStep(
+      program, {Use(0, kFrom * 4, kElements * 4), Use(1, kFrom * 4, kElements * 4, true)}, "relu");
+  const std::vector<SlotSpec> specs = {{slots[0]->size(), true}, {slots[1]->size(), true}};
+  // What is read next waits for the last part too.
+  const Step again =
+      MakeStep(program, {Use(1, kFrom * 4, kElements * 4), Use(0, 0, kElements * 4, true)}, "relu");
+  auto segment = device_->Record({std::vector{step, again}, specs, {}});
+  ASSERT_OK(segment.status());
+  auto point = device_->Submit(*segment, Args(slots));
+  ASSERT_OK(point.status());
+  ASSERT_OK(device_->Wait(*point, -1));
+  const auto y = Download<float>(slots[1]), z = Download<float>(slots[0]);
+  for (size_t i = 0; i < y.size(); ++i)
+    ASSERT_EQ(y[i], i < kFrom || i >= kElements + kFrom ? 7 : std::max(x[i], 0.0f)) << i;
+  for (size_t i = 0; i < kElements; ++i) ASSERT_EQ(z[i], y[i + kFrom]) << i;
+}
+
+// Beyond the range that every device has, which is the only one that many have.
+TEST_F(CompileTest, ComputesOnMoreThanTheGuaranteedRange) {
+  constexpr int64_t kRows = 40, kColumns = 1 << 20;
+  const ScopedEnvironment limit("FORGE_VK_LIMITS", "max_operand_bytes=134217728");
+  Open();
+  const ProgramRef program = Compile(MakeNode(ir::Relu{}, {F32({kRows, kColumns})}));
+  ASSERT_NE(program, nullptr);
+  if (!Executes()) GTEST_SKIP() << "this device compiles, but runs nothing";
+  std::vector<float> x(kRows * kColumns);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<float>(static_cast<int>(i % 8191) - 4000);
+  const auto y = Run(program, {x}, x.size());
+  for (size_t i = 0; i < x.size(); ++i) ASSERT_EQ(y[i], std::max(x[i], 0.0f)) << i;
+}
+
 TEST_F(CompileTest, DividesAGridThatTakesTooLong) {
   // 50,000 workgroups of one float each, by a kernel made by hand.
   codegen::Kernel k;

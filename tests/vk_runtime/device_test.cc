@@ -112,6 +112,21 @@ TEST_F(DeviceTest, BecomesThePoorestDevice) {
   for (const Feature& f : device_->info().features) EXPECT_FALSE(f.present) << f.name;
 }
 
+TEST(DriverTest, RefusesRangesThatHoldNothing) {
+  for (const char* range : {"", "255", "-1", "much"}) {
+    const ScopedEnvironment set("FORGE_VK_LIMITS", fmt::format("max_operand_bytes={}", range));
+    VulkanDriver driver;
+    EXPECT_TRUE(absl::IsInvalidArgument(driver.Open(0, {}).status())) << range;
+  }
+}
+
+TEST_F(DeviceTest, TakesASmallerRangeOfStorageBuffers) {
+  const ScopedEnvironment limit("FORGE_VK_LIMITS", "guaranteed,max_operand_bytes=4096");
+  Open();
+  EXPECT_EQ(device_->context()->caps().max_operand_bytes, 4096);
+  EXPECT_EQ(device_->context()->caps().max_operands, 4);
+}
+
 // "all" hides what devices may lack, not what a software device is.
 TEST_F(DeviceTest, TakesKernelsOfGpusOnlyWhereAsked) {
   const bool software = device_->info().is_cpu;
