@@ -88,17 +88,16 @@ void Withhold(Feature& f, std::string why) {
   f.present = false;
   f.note = std::move(why);
 }
-// Unless the self-test said otherwise.
-void WithholdFailed(Feature& f, const Failures& failed) {
-  const auto failure = failed.find(f.name);
-  if (f.present && failure != failed.end()) Withhold(f, "self-test failed: " + failure->second);
+void WithholdFaulty(Feature& f, const Failures& faults) {
+  const auto fault = faults.find(f.name);
+  if (f.present && fault != faults.end()) Withhold(f, fault->second);
 }
 
-// Lists each shape as a feature of its own, and keeps those that did not fail.
-void ListMatrices(const Failures& failed, Granted& g) {
+// Lists each shape as a feature of its own, and keeps those without faults.
+void ListMatrices(const Failures& faults, Granted& g) {
   for (const auto& shape : std::exchange(g.caps.matrices, {})) {
     Feature f{.name = MatrixFeature(shape), .present = true, .note = {}};
-    WithholdFailed(f, failed);
+    WithholdFaulty(f, faults);
     if (f.present) g.caps.matrices.push_back(shape);
     g.list.push_back(std::move(f));
   }
@@ -319,7 +318,7 @@ std::string MatrixFeature(const codegen::MatrixShape& shape) {
   return std::string(kMatrixFeatures) + shape.ToText();
 }
 
-Granted Grant(const Queries& q, const Settings& settings, const Failures& failed) {
+Granted Grant(const Queries& q, const Settings& settings, const Failures& faults) {
   Granted g;
   if (!settings.guaranteed) TakeLimits(q.properties.limits, g.caps);
   for (const Row& row : kRows) {
@@ -327,12 +326,12 @@ Granted Grant(const Queries& q, const Settings& settings, const Failures& failed
     const bool hidden = std::any_of(settings.disable.begin(), settings.disable.end(),
                                     [&](const auto& word) { return Hides(word, row.name); });
     if (f.present && hidden) Withhold(f, "hidden by FORGE_VK_DISABLE");
-    WithholdFailed(f, failed);
+    WithholdFaulty(f, faults);
     if (f.present) row.Grant(q, g);
     g.list.push_back(std::move(f));
   }
   if (g.caps.runs_on_cpu) g.caps.cores = CpuCount();
-  ListMatrices(failed, g);
+  ListMatrices(faults, g);
   // Required on devices that emulate Vulkan over another API.
   if (q.Has("VK_KHR_portability_subset")) g.extensions.push_back("VK_KHR_portability_subset");
   return g;

@@ -4,6 +4,7 @@
 //   FORGE_LIE=int_dot         modules that use the feature are changed so that they compute wrongly
 //   FORGE_LIE=int_dot:crash   making such a module ends the process
 //   FORGE_LIE=int_dot:hang    making such a module never returns
+//   FORGE_LIE=slow            making any module takes 400 ms
 //
 // Loaded by VK_INSTANCE_LAYERS=VK_LAYER_FORGE_lying with VK_LAYER_PATH on its manifest's folder.
 #include <unistd.h>
@@ -117,6 +118,7 @@ void Falsify(std::vector<uint32_t>& module, const Lie& lie) {
 void Lies(std::vector<uint32_t>& module) {
   const char* variable = std::getenv("FORGE_LIE");
   const std::string_view what = variable != nullptr ? variable : "";
+  if (what == "slow") ::usleep(400'000);
   const std::string_view feature = what.substr(0, what.find(':'));
   const std::string_view how = what.substr(std::min(feature.size() + 1, what.size()));
   for (const Lie& lie : kLies) {
