@@ -302,7 +302,7 @@ absl::StatusOr<Settings> Settings::FromEnvironment() {
   Settings s;
   FORGE_ASSIGN_OR_RETURN(s.validate, Switch("FORGE_VK_VALIDATE", "1"));
   FORGE_ASSIGN_OR_RETURN(s.guaranteed, Switch("FORGE_VK_LIMITS", "guaranteed"));
-  if (const auto piece = Environment("FORGE_VK_PIECE_MS")) {
+  if (const auto piece = Environment("FORGE_VK_PIECE_MS"); piece && !piece->empty()) {
     int64_t ms = 0;
     if (!absl::SimpleAtoi(*piece, &ms) || ms < 1 || ms > 60'000)
       return InvalidArgument("FORGE_VK_PIECE_MS={} is not a number from 1 to 60000", *piece);
