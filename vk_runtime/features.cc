@@ -75,7 +75,6 @@ std::optional<codegen::MatrixShape> ShapeOf(const VkCooperativeMatrixPropertiesK
 void GrantMatrices(const Queries& q, Granted& g) {
   if (!g.abilities.full_subgroups) return;
   g.want.matrices.cooperativeMatrix = VK_TRUE;
-  g.want.memory_model.vulkanMemoryModel = VK_TRUE;
   for (const auto& m : q.matrices) {
     if (m.saturatingAccumulation || m.scope != VK_SCOPE_SUBGROUP_KHR) continue;
     const std::optional<codegen::MatrixShape> shape = ShapeOf(m);
@@ -118,6 +117,7 @@ struct Row {
   // Beyond these.
   bool (*offered)(const Queries& q) = nullptr;
   void (*grant)(const Queries& q, Granted& g) = nullptr;
+  std::string_view needs = {};  // an earlier row, without which this one is of no use
 
   bool Offered(const Queries& q) const {
     FeatureSet bits = q.features;
@@ -193,14 +193,18 @@ constexpr Row kRows[] = {
            g.caps.int_dot_mixed_accelerated =
                q.int_dot.integerDotProduct4x8BitPackedMixedSignednessAccelerated == VK_TRUE;
          }},
+    // A kernel may say which stores others see after a barrier.
+    {.name = "memory_model",
+     .bit = FORGE_VK_BIT(memory_model.vulkanMemoryModel),
+     .cap = &Caps::memory_model},
     // Matrices held by a subgroup, and kernels that see their elements.
     {.name = "cooperative_matrix",
      .offered =
          [](const Queries& q) {
-           return q.features.matrices.cooperativeMatrix == VK_TRUE &&
-                  q.features.memory_model.vulkanMemoryModel == VK_TRUE && !q.matrices.empty();
+           return q.features.matrices.cooperativeMatrix == VK_TRUE && !q.matrices.empty();
          },
-     .grant = GrantMatrices},
+     .grant = GrantMatrices,
+     .needs = "memory_model"},
     {.name = kElementsFeature,
      .offered =
          [](const Queries& q) {
@@ -210,10 +214,8 @@ constexpr Row kRows[] = {
          [](const Queries&, Granted& g) {
            g.caps.matrix_elements = !g.caps.matrices.empty();
            g.want.matrices2.cooperativeMatrixPerElementOperations = g.caps.matrix_elements;
-         }},
-    {.name = "memory_model",
-     .bit = FORGE_VK_BIT(memory_model.vulkanMemoryModel),
-     .cap = &Caps::memory_model},
+         },
+     .needs = "cooperative_matrix"},
     // f32 arithmetic keeps NaN, infinity and -0.
     {.name = "signed_zero_inf_nan",
      .cap = &Caps::signed_zero_inf_nan,
@@ -327,6 +329,11 @@ Granted Grant(const Queries& q, const Settings& settings, const Failures& faults
                                     [&](const auto& word) { return Hides(word, row.name); });
     if (f.present && hidden) Withhold(f, "hidden by FORGE_VK_DISABLE");
     WithholdFaulty(f, faults);
+    const bool has_all =
+        row.needs.empty() || std::any_of(g.list.begin(), g.list.end(), [&](const Feature& other) {
+          return other.present && other.name == row.needs;
+        });
+    if (f.present && !has_all) Withhold(f, fmt::format("it needs {}", row.needs));
     if (f.present) row.Grant(q, g);
     g.list.push_back(std::move(f));
   }

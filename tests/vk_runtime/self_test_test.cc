@@ -126,6 +126,16 @@ TEST_F(SelfTestTest, HidesWhatFailed) {
   for (const Feature& f : granted.list) EXPECT_TRUE(f.name != "subgroup_shuffle" || !f.present);
 }
 
+TEST_F(SelfTestTest, HidesWhatNeedsWhatFailed) {
+  const Granted granted =
+      Grant(device_->context()->queries(), {}, {{"memory_model", "a store was not seen"}});
+  EXPECT_FALSE(granted.caps.memory_model || granted.caps.matrix_elements);
+  EXPECT_TRUE(granted.caps.matrices.empty());
+  EXPECT_FALSE(granted.want.memory_model.vulkanMemoryModel);
+  for (const Feature& f : granted.list)
+    EXPECT_TRUE(!f.name.starts_with("cooperative_matrix") || !f.present) << f.name;
+}
+
 TEST_F(SelfTestTest, RemembersItsVerdict) {
   const auto folder = std::filesystem::temp_directory_path() / fmt::format("forge-st-{}", getpid());
   const ScopedEnvironment cache("XDG_CACHE_HOME", folder.string());
