@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -271,6 +272,18 @@ void RemoveUnfinishedFilesOnSignal() {
     ::sigfillset(&action.sa_mask);
     ::sigaction(signal, &action, nullptr);
   }
+}
+
+FolderLock::FolderLock(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  std::filesystem::create_directories(folder, ignored);
+  descriptor_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  while (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {
+  }
+}
+
+FolderLock::~FolderLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 absl::StatusOr<std::shared_ptr<SharedLibrary>> SharedLibrary::Open(const std::string& path) {

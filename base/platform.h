@@ -39,6 +39,18 @@ absl::Status WriteFiles(std::span<const FileContent> files, const WriteProgress&
 // libraries.
 void RemoveUnfinishedFilesOnSignal();
 
+// A folder, made where there is none, that no other FolderLock holds meanwhile, of this process or
+// another. Nothing where it cannot be locked.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::filesystem::path& folder);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+
+ private:
+  int descriptor_ = -1;
+};
+
 // A shared library opened by name, closed with the last reference.
 class SharedLibrary {
  public:

@@ -82,8 +82,8 @@ absl::StatusOr<pid_t> Start(const std::filesystem::path& program,
   return child;
 }
 
-// Until nobody can write any more, or the deadline.
-std::string ReadUntil(int descriptor, int64_t deadline) {
+// Until nobody can write any more, or the deadline, which each output moves.
+std::string ReadUntil(int descriptor, int64_t patience, int64_t& deadline) {
   std::string output;
   char block[4096];
   for (;;) {
@@ -96,23 +96,21 @@ std::string ReadUntil(int descriptor, int64_t deadline) {
     const ssize_t got = n < 0 ? -1 : ::read(descriptor, block, sizeof(block));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
+    deadline = NowNanoseconds() + patience;
     output.append(block, std::min(static_cast<size_t>(got), kMostOutput - output.size()));
   }
   return output;
 }
 
 // Waits for its end, or ends it at the deadline; the fault, or nothing.
-std::string FaultOf(pid_t child, int64_t deadline, int64_t patience) {
+std::string FaultOf(pid_t child, int64_t deadline, bool& killed) {
   int status = 0;
-  for (bool killed = false;;) {
+  for (;;) {
     const pid_t ended = ::waitpid(child, &status, killed ? 0 : WNOHANG);
     if (ended < 0 && errno == EINTR) continue;
     // Who ignores SIGCHLD never learns how a child ended.
     if (ended < 0) return {};
-    if (ended == child) {
-      if (killed) return fmt::format("no end within {} s", patience / 1'000'000'000);
-      break;
-    }
+    if (ended == child) break;
     if (NowNanoseconds() >= deadline) {
       ::kill(child, SIGKILL);
       killed = true;
@@ -129,15 +127,16 @@ std::string FaultOf(pid_t child, int64_t deadline, int64_t patience) {
 
 absl::StatusOr<Ended> RunToEnd(const std::filesystem::path& program,
                                std::span<const std::string> arguments, int64_t nanoseconds) {
-  const int64_t deadline = NowNanoseconds() + nanoseconds;
+  int64_t deadline = NowNanoseconds() + nanoseconds;
   Pipe pipe;
   if (::pipe2(pipe.ends, O_CLOEXEC) != 0)
     return Unavailable("{} cannot be started: {}", program.string(), std::strerror(errno));
   FORGE_ASSIGN_OR_RETURN(const pid_t child, Start(program, arguments, pipe.ends[1]));
   pipe.CloseWriting();
   Ended ended;
-  ended.output = ReadUntil(pipe.ends[0], deadline);
-  ended.fault = FaultOf(child, deadline, nanoseconds);
+  ended.output = ReadUntil(pipe.ends[0], nanoseconds, deadline);
+  ended.fault = FaultOf(child, deadline, ended.silent);
+  if (ended.silent) ended.fault = fmt::format("silent for {} s", nanoseconds / 1'000'000'000);
   return ended;
 }
 

@@ -281,6 +281,7 @@ Needs NeedsOf(const Kernel& k) {
   for (const ValueInfo& v : k.values) NeedWide(n, v.type.elem);
   for (const Block& b : k.blocks)
     for (const Inst& i : b.insts) NeedInst(n, k, i);
+  n.memory_model = k.vulkan_memory || n.matrices;
   return n;
 }
 

@@ -205,6 +205,7 @@ struct Kernel {
   std::string name = {};
   std::array<uint32_t, 3> workgroup{64, 1, 1};
   uint32_t subgroup = 0;                 // required size; 0: any
+  bool vulkan_memory = false;            // declares Vulkan's memory model, as matrices do anyway
   std::array<ir::Dim, 3> grid{1, 1, 1};  // workgroups; the device splits what is beyond its limit
   std::vector<View> views = {};
   // i32s that are not literals; the device decides how they travel.

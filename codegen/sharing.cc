@@ -28,9 +28,10 @@ uint64_t HashType(uint64_t seed, const Type& t) {
                     static_cast<uint64_t>(t.held_by), t.rows, t.cols});
 }
 
-// Of what a kernel is to its device: subgroups, workgroup, how many scalars, views.
+// Of what a kernel is to its device: subgroups, memory, workgroup, how many scalars, views.
 uint64_t HashInterface(const Kernel& k) {
   uint64_t h = Mix(k.subgroup, {k.scalars.size(), k.workgroup[0], k.workgroup[1], k.workgroup[2]});
+  if (k.vulkan_memory) h = Mix(h, {1});
   for (const View& v : k.views)
     h = Mix(HashType(h, v.elem),
             {static_cast<uint64_t>(v.space), static_cast<uint64_t>(v.operand), v.extent, v.reads,

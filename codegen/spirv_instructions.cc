@@ -211,7 +211,10 @@ Word Access(SpirvPrinter& p, const Inst& i) {
 // The operands of a load or store, and what follows them: in Vulkan's memory model only what says
 // so is seen by other invocations after a barrier.
 std::vector<Word> WithMemoryOperands(SpirvPrinter& p, const Inst& i, std::vector<Word> words) {
-  if (!p.needs.matrices || p.k.views[i.view].space != Space::kShared) return words;
+  const View& v = p.k.views[i.view];
+  const bool exchanges =
+      v.space == Space::kGlobal ? v.reads && v.writes : v.space == Space::kShared;
+  if (!p.needs.memory_model || !exchanges) return words;
   const bool stores = i.code == Code::kStore || i.code == Code::kMatrixStore;
   const auto made = stores ? spv::MemoryAccessMask::MakePointerAvailable
                            : spv::MemoryAccessMask::MakePointerVisible;

@@ -31,7 +31,7 @@ constexpr spv::StorageClass StorageOf(Space s) {
 
 struct SpirvPrinter {
   SpirvPrinter(const Kernel& kernel, const Caps& of_device)
-      : k(kernel), caps(of_device), needs(NeedsOf(k)), m(needs.matrices) {}
+      : k(kernel), caps(of_device), needs(NeedsOf(k)), m(needs.memory_model) {}
   std::vector<uint32_t> Print();
 
   // Declarations.

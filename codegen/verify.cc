@@ -207,6 +207,7 @@ Fault Features(const Kernel& k, const Caps& caps) {
       {"subgroup ballots", n.subgroup_ballot, caps.subgroup_ballot},
       {"cooperative matrices", n.matrices, !caps.matrices.empty()},
       {"elements of cooperative matrices", n.matrix_elements, caps.matrix_elements},
+      {"Vulkan's memory model", n.memory_model, caps.memory_model},
   };
   for (const auto& r : rows)
     if (r.needed && !r.present) return fmt::format("needs {}, which the device lacks", r.what);

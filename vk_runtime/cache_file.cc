@@ -33,8 +33,11 @@ std::string PipelineTitle(const Queries& q) {
 std::filesystem::path CacheFile(const Queries& q, std::string_view extension) {
   const std::filesystem::path folder = CacheFolder();
   if (folder.empty()) return {};
-  return folder /
-         fmt::format("vk-{}-{}{}", HexOf(q.id.deviceUUID), HexOf(q.id.driverUUID), extension);
+  // Some drivers give all devices one UUID.
+  const VkPhysicalDeviceProperties& p = q.properties;
+  const std::string model = fmt::format("{:x}:{:x} {}", p.vendorID, p.deviceID, p.deviceName);
+  return folder / fmt::format("vk-{}-{}-{:016x}{}", HexOf(q.id.deviceUUID), HexOf(q.id.driverUUID),
+                              XXH64(model.data(), model.size(), 0), extension);
 }
 
 std::string CacheTitle(const Queries& q, std::string_view what) {
@@ -121,6 +124,8 @@ std::optional<std::string> TunedFile::Find(uint64_t key) const {
 absl::Status TunedFile::Put(uint64_t key, const std::string& choice) {
   const std::lock_guard lock(mutex_);
   choices_[key] = choice;
+  std::optional<FolderLock> alone;
+  if (!path_.empty()) alone.emplace(path_.parent_path());
   Load();
   std::string text = title_ + "\n";
   for (const auto& [k, c] : choices_)

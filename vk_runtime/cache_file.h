@@ -12,7 +12,7 @@
 
 namespace forge::vk {
 
-// CacheFolder()/vk-DEVICE-DRIVER`extension`; empty when there is no cache folder.
+// CacheFolder()/vk-DEVICE-DRIVER-MODEL`extension`; empty when there is no cache folder.
 std::filesystem::path CacheFile(const Queries& q, std::string_view extension);
 // How the first line of a file of `what` begins; that of another driver begins otherwise.
 std::string CacheTitle(const Queries& q, std::string_view what);

@@ -4,7 +4,7 @@
 namespace forge::vk {
 namespace {
 
-constexpr int64_t kSelfTestPatience = 60'000'000'000;  // nanoseconds
+constexpr int64_t kSelfTestPatience = 30'000'000'000;  // nanoseconds for each feature
 
 std::string Version(uint32_t v) {
   return fmt::format("{}.{}.{}", VK_API_VERSION_MAJOR(v), VK_API_VERSION_MINOR(v),
@@ -35,6 +35,12 @@ void Note(const SelfTest* test, std::vector<Feature>& features) {
     else
       f.note = test->Knows(f.name) ? "self-test passed" : "not tried: this device computes nothing";
   }
+}
+
+// Would a device opened with all of `granted` use one of the `late`?
+bool Misses(const Granted& granted, const Failures& late) {
+  return std::any_of(granted.list.begin(), granted.list.end(),
+                     [&](const Feature& f) { return f.present && late.contains(f.name); });
 }
 
 DeviceInfo Nothing(const absl::Status& why) {
@@ -117,8 +123,9 @@ absl::StatusOr<SelfTest> VulkanDriver::Try(const Loaded& loaded, size_t index, b
   if (const auto known = tried_.find(index); known != tried_.end()) return known->second;
   const Queries& q = loaded.devices[index];
   std::optional<SelfTest> test = ReadSelfTest(q);
-  if (!test) {
-    FORGE_ASSIGN_OR_RETURN(test, TryInChild(q, index, kSelfTestPatience));
+  if (!test || Misses(Grant(q, loaded.settings, {}), test->late)) {
+    FORGE_ASSIGN_OR_RETURN(
+        test, TryInChild(q, {index, kSelfTestPatience, std::move(test).value_or(SelfTest{})}));
     // What cannot be kept is tried again the next time, and so is all where nothing passed: what is
     // wrong then is rather the installation.
     if (cache && (!test->passed.empty() || test->failed.empty()))
@@ -138,7 +145,7 @@ std::vector<DeviceInfo> VulkanDriver::List() {
       continue;
     }
     const std::optional<SelfTest> test = ReadSelfTest(q);
-    Granted granted = Grant(q, (*loaded)->settings, test ? test->failed : Failures{});
+    Granted granted = Grant(q, (*loaded)->settings, test ? test->Faults() : Failures{});
     Note(test ? &*test : nullptr, granted.list);
     all.push_back(Describe(q, all.size(), &granted));
   }
@@ -149,7 +156,7 @@ absl::StatusOr<DeviceRef> VulkanDriver::Open(size_t index, const DeviceOptions& 
   FORGE_ASSIGN_OR_RETURN(const Loaded* loaded, Load());
   FORGE_ASSIGN_OR_RETURN(const Queries* q, Find(*loaded, index));
   FORGE_ASSIGN_OR_RETURN(const SelfTest test, Try(*loaded, index, options.cache));
-  Granted granted = Grant(*q, loaded->settings, test.failed);
+  Granted granted = Grant(*q, loaded->settings, test.Faults());
   Note(&test, granted.list);
   FORGE_ASSIGN_OR_RETURN(ContextRef context,
                          Context::Create(loaded->instance, *q, granted, loaded->settings));

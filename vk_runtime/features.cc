@@ -76,7 +76,6 @@ std::optional<codegen::MatrixShape> ShapeOf(const VkCooperativeMatrixPropertiesK
 void GrantMatrices(const Queries& q, Granted& g) {
   if (!g.abilities.full_subgroups) return;
   g.want.matrices.cooperativeMatrix = VK_TRUE;
-  g.want.memory_model.vulkanMemoryModel = VK_TRUE;
   for (const auto& m : q.matrices) {
     if (m.saturatingAccumulation || m.scope != VK_SCOPE_SUBGROUP_KHR) continue;
     const std::optional<codegen::MatrixShape> shape = ShapeOf(m);
@@ -89,17 +88,16 @@ void Withhold(Feature& f, std::string why) {
   f.present = false;
   f.note = std::move(why);
 }
-// Unless the self-test said otherwise.
-void WithholdFailed(Feature& f, const Failures& failed) {
-  const auto failure = failed.find(f.name);
-  if (f.present && failure != failed.end()) Withhold(f, "self-test failed: " + failure->second);
+void WithholdFaulty(Feature& f, const Failures& faults) {
+  const auto fault = faults.find(f.name);
+  if (f.present && fault != faults.end()) Withhold(f, fault->second);
 }
 
-// Lists each shape as a feature of its own, and keeps those that did not fail.
-void ListMatrices(const Failures& failed, Granted& g) {
+// Lists each shape as a feature of its own, and keeps those without faults.
+void ListMatrices(const Failures& faults, Granted& g) {
   for (const auto& shape : std::exchange(g.caps.matrices, {})) {
     Feature f{.name = MatrixFeature(shape), .present = true, .note = {}};
-    WithholdFailed(f, failed);
+    WithholdFaulty(f, faults);
     if (f.present) g.caps.matrices.push_back(shape);
     g.list.push_back(std::move(f));
   }
@@ -120,6 +118,7 @@ struct Row {
   // Beyond these.
   bool (*offered)(const Queries& q) = nullptr;
   void (*grant)(const Queries& q, Granted& g) = nullptr;
+  std::string_view needs = {};  // an earlier row, without which this one is of no use
 
   bool Offered(const Queries& q) const {
     FeatureSet bits = q.features;
@@ -195,14 +194,18 @@ constexpr Row kRows[] = {
            g.caps.int_dot_mixed_accelerated =
                q.int_dot.integerDotProduct4x8BitPackedMixedSignednessAccelerated == VK_TRUE;
          }},
+    // A kernel may say which stores others see after a barrier.
+    {.name = "memory_model",
+     .bit = FORGE_VK_BIT(memory_model.vulkanMemoryModel),
+     .cap = &Caps::memory_model},
     // Matrices held by a subgroup, and kernels that see their elements.
     {.name = "cooperative_matrix",
      .offered =
          [](const Queries& q) {
-           return q.features.matrices.cooperativeMatrix == VK_TRUE &&
-                  q.features.memory_model.vulkanMemoryModel == VK_TRUE && !q.matrices.empty();
+           return q.features.matrices.cooperativeMatrix == VK_TRUE && !q.matrices.empty();
          },
-     .grant = GrantMatrices},
+     .grant = GrantMatrices,
+     .needs = "memory_model"},
     {.name = kElementsFeature,
      .offered =
          [](const Queries& q) {
@@ -212,10 +215,8 @@ constexpr Row kRows[] = {
          [](const Queries&, Granted& g) {
            g.caps.matrix_elements = !g.caps.matrices.empty();
            g.want.matrices2.cooperativeMatrixPerElementOperations = g.caps.matrix_elements;
-         }},
-    {.name = "memory_model",
-     .bit = FORGE_VK_BIT(memory_model.vulkanMemoryModel),
-     .cap = &Caps::memory_model},
+         },
+     .needs = "cooperative_matrix"},
     // f32 arithmetic keeps NaN, infinity and -0.
     {.name = "signed_zero_inf_nan",
      .cap = &Caps::signed_zero_inf_nan,
@@ -324,7 +325,7 @@ absl::StatusOr<Settings> Settings::FromEnvironment() {
   Settings s;
   FORGE_ASSIGN_OR_RETURN(s.validate, Switch("FORGE_VK_VALIDATE", "1"));
   FORGE_RETURN_IF_ERROR(ReadLimits(s));
-  if (const auto piece = Environment("FORGE_VK_PIECE_MS")) {
+  if (const auto piece = Environment("FORGE_VK_PIECE_MS"); piece && !piece->empty()) {
     int64_t ms = 0;
     if (!absl::SimpleAtoi(*piece, &ms) || ms < 1 || ms > 60'000)
       return InvalidArgument("FORGE_VK_PIECE_MS={} is not a number from 1 to 60000", *piece);
@@ -340,7 +341,7 @@ std::string MatrixFeature(const codegen::MatrixShape& shape) {
   return std::string(kMatrixFeatures) + shape.ToText();
 }
 
-Granted Grant(const Queries& q, const Settings& settings, const Failures& failed) {
+Granted Grant(const Queries& q, const Settings& settings, const Failures& faults) {
   Granted g;
   if (!settings.guaranteed) TakeLimits(q.properties.limits, g.caps);
   g.caps.max_operand_bytes = std::min(g.caps.max_operand_bytes, settings.max_operand_bytes);
@@ -349,12 +350,17 @@ Granted Grant(const Queries& q, const Settings& settings, const Failures& failed
     const bool hidden = std::any_of(settings.disable.begin(), settings.disable.end(),
                                     [&](const auto& word) { return Hides(word, row.name); });
     if (f.present && hidden) Withhold(f, "hidden by FORGE_VK_DISABLE");
-    WithholdFailed(f, failed);
+    WithholdFaulty(f, faults);
+    const bool has_all =
+        row.needs.empty() || std::any_of(g.list.begin(), g.list.end(), [&](const Feature& other) {
+          return other.present && other.name == row.needs;
+        });
+    if (f.present && !has_all) Withhold(f, fmt::format("it needs {}", row.needs));
     if (f.present) row.Grant(q, g);
     g.list.push_back(std::move(f));
   }
   if (g.caps.runs_on_cpu) g.caps.cores = CpuCount();
-  ListMatrices(failed, g);
+  ListMatrices(faults, g);
   // Required on devices that emulate Vulkan over another API.
   if (q.Has("VK_KHR_portability_subset")) g.extensions.push_back("VK_KHR_portability_subset");
   return g;

@@ -40,11 +40,11 @@ struct Granted {
   std::vector<Feature> list;  // every row of the table
 };
 
-// Names of features that failed their self-test, and how.
+// Names of features, and what is wrong with them.
 using Failures = std::map<std::string, std::string, std::less<>>;
 
-// Features the driver offers, less the hidden ones and those that failed.
-Granted Grant(const Queries& q, const Settings& settings, const Failures& failed);
+// Features the driver offers, less the hidden ones and those with faults.
+Granted Grant(const Queries& q, const Settings& settings, const Failures& faults);
 
 inline constexpr std::string_view kMatrixFeatures = "cooperative_matrix_",
                                   kElementsFeature = "cooperative_matrix_elements";

@@ -3,9 +3,11 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/hash.h"
+#include "base/platform.h"
 
 namespace forge::vk {
 namespace {
@@ -170,15 +172,41 @@ absl::StatusOr<PipelineRef> PipelineStore::Get(const KernelCode& code) {
   return PipelineRef(made);
 }
 
+// What this process has, and what others have. Theirs is merged into a cache of its own: the one
+// that kernels are compiled with may be in use.
+absl::StatusOr<PipelineFile> PipelineStore::Merged(PipelineFile others) const {
+  const bool has_all =
+      std::includes(on_disk_.begin(), on_disk_.end(), others.kernels.begin(), others.kernels.end());
+  auto info = Typed<VkPipelineCacheCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO);
+  info.initialDataSize = others.blob.size();
+  info.pInitialData = others.blob.data();
+  OwnedPipelineCache both;
+  if (!has_all) {
+    FORGE_ASSIGN_OR_RETURN(both, context_->Make<OwnedPipelineCache>(info));
+    FORGE_RETURN_IF_ERROR(context_->Check(
+        context_->fn.vkMergePipelineCaches(context_->device, both.get(), 1, cache_.address()),
+        "vkMergePipelineCaches"));
+    others.kernels.insert(on_disk_.begin(), on_disk_.end());
+  }
+  PipelineFile file{.kernels = has_all ? on_disk_ : std::move(others.kernels), .blob = {}};
+  FORGE_RETURN_IF_ERROR(
+      context_->Check(Enumerate(file.blob, 0, context_->fn.vkGetPipelineCacheData, context_->device,
+                                has_all ? cache_.get() : both.get()),
+                      "vkGetPipelineCacheData"));
+  return file;
+}
+
 absl::Status PipelineStore::Save() {
   std::lock_guard lock(mutex_);
   if (!dirty_ || path_.empty()) return absl::OkStatus();
+  const FolderLock alone(path_.parent_path());
+  absl::StatusOr<PipelineFile> file = Merged(ReadPipelineFile(path_, context_->queries()));
+  // What a driver does not take back is of no use to anybody.
+  if (!file.ok()) file = Merged({});
+  FORGE_RETURN_IF_ERROR(file.status());
+  FORGE_RETURN_IF_ERROR(WritePipelineFile(path_, context_->queries(), *file));
   dirty_ = false;
-  PipelineFile file{.kernels = on_disk_, .blob = {}};
-  FORGE_RETURN_IF_ERROR(context_->Check(
-      Enumerate(file.blob, 0, context_->fn.vkGetPipelineCacheData, context_->device, cache_.get()),
-      "vkGetPipelineCacheData"));
-  return WritePipelineFile(path_, context_->queries(), file);
+  return absl::OkStatus();
 }
 
 }  // namespace forge::vk

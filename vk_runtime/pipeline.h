@@ -40,8 +40,9 @@ class PipelineStore {
                                                                bool use_file, bool statistics);
   // Any thread; equal kernels give one pipeline.  errors: Internal naming the kernel
   absl::StatusOr<PipelineRef> Get(const KernelCode& code);
-  // Writes what was compiled since the last time. A file that cannot be written costs the next run
-  // time, nothing else, so it is only reported.
+  // Writes what was compiled since the last time, beside what other processes have put into the
+  // file meanwhile. A file that cannot be written costs the next run time, nothing else, so it is
+  // only reported, and written the next time.
   absl::Status Save();
 
   // Pipelines made by the driver's compiler, and found in the file of an earlier run.
@@ -55,6 +56,7 @@ class PipelineStore {
   };
   PipelineStore(const ContextRef& context, bool statistics)
       : context_(context), statistics_(statistics) {}
+  absl::StatusOr<PipelineFile> Merged(PipelineFile others) const;
   absl::StatusOr<const Layout*> LayoutFor(uint32_t operands, uint32_t scalars);
   absl::StatusOr<std::shared_ptr<Pipeline>> Make(const KernelCode& code, const Layout& layout);
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vk_runtime/probes.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "codegen/scalar.h"
 
@@ -45,6 +47,44 @@ uint32_t ScanOf(const ProbeRun& r, const std::vector<uint32_t>& mates, uint32_t 
     if (r.lane[m] <= r.lane[i]) sum += r.a[m];
   return sum;
 }
+// The word as a number on both sides of 0.
+int Centred(uint32_t x) { return static_cast<int>(x) - 500; }
+
+// Numbers that are whole, so that sums do not depend on their order.
+Val ReduceFloats(Builder& b, Val x, Val) {
+  using codegen::ReduceKind;
+  const Val v = b.Convert(x, DType::kF32) - 500;
+  const auto word = [&](ReduceKind k) { return bitcast(b.SubgroupReduce(k, v), DType::kU32); };
+  return word(ReduceKind::kSum) + word(ReduceKind::kMax) * 3 + word(ReduceKind::kMin) * 5;
+}
+uint32_t ReducedFloatsOf(const ProbeRun& r, const std::vector<uint32_t>& mates, uint32_t) {
+  std::vector<float> numbers;
+  for (uint32_t m : mates) numbers.push_back(static_cast<float>(Centred(r.a[m])));
+  const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end());
+  return Bits(std::accumulate(numbers.begin(), numbers.end(), 0.0f)) + Bits(*most) * 3 +
+         Bits(*least) * 5;
+}
+
+Val ReduceIntegers(Builder& b, Val x, Val) {
+  using codegen::ReduceKind;
+  const Val bits = x - 500, number = bitcast(bits, DType::kI32);
+  const auto word = [&](ReduceKind k, Val v) {
+    return bitcast(b.SubgroupReduce(k, v), DType::kU32);
+  };
+  return word(ReduceKind::kMax, number) + word(ReduceKind::kMin, number) * 3 +
+         b.SubgroupReduce(ReduceKind::kMax, bits) * 5 +
+         b.SubgroupReduce(ReduceKind::kMin, bits) * 7;
+}
+uint32_t ReducedIntegersOf(const ProbeRun& r, const std::vector<uint32_t>& mates, uint32_t) {
+  std::vector<int32_t> numbers;
+  for (uint32_t m : mates) numbers.push_back(Centred(r.a[m]));
+  const std::vector<uint32_t> bits(numbers.begin(), numbers.end());
+  const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end());
+  const auto [lowest, highest] = std::minmax_element(bits.begin(), bits.end());
+  return static_cast<uint32_t>(*most) + static_cast<uint32_t>(*least) * 3 + *highest * 5 +
+         *lowest * 7;
+}
+
 // What the neighbour holds; anything where there is none.
 uint32_t NeighbourOf(const ProbeRun& r, const std::vector<uint32_t>& mates, uint32_t i) {
   for (uint32_t m : mates)
@@ -90,6 +130,57 @@ Val NarrowProduct(Builder& b, Val x, Val y, DType narrow) {
 }
 uint32_t NarrowProductOf(uint32_t x, uint32_t y) { return (x & 127) * (y & 127); }
 
+// The products of bytes with and without signs.
+Val DotProducts(Builder& b, Val x, Val y) {
+  using codegen::DotKind;
+  const Val xx = x * x, yx = y * x;
+  const Val plain = b.Dot4(DotKind::kUnsigned, xx, yx, b.Bits(codegen::kU32, 7));
+  const auto word = [&](DotKind kind) {
+    return bitcast(b.Dot4(kind, xx, yx, b.Int(7)), DType::kU32);
+  };
+  return word(DotKind::kSigned) + plain * 3 + word(DotKind::kMixed) * 5;
+}
+uint32_t DotProductsOf(uint32_t x, uint32_t y) {
+  uint32_t sum = 7 * (1 + 3 + 5);
+  for (int s = 0; s < 32; s += 8) {
+    const int a = x * x >> s & 255, b = y * x >> s & 255;
+    const int signed_a = static_cast<int8_t>(a), signed_b = static_cast<int8_t>(b);
+    sum += static_cast<uint32_t>(signed_a * signed_b + a * b * 3 + signed_a * b * 5);
+  }
+  return sum;
+}
+
+constexpr uint32_t kFurther = 17;  // invocations, in another subgroup than most
+
+// Words change hands through shared memory and through the operand, each time over a barrier, and
+// what says which is seen is Vulkan's memory model.
+Val Exchange(Builder& b, Val x, Val y) {
+  codegen::Kernel& k = b.kernel();
+  k.vulkan_memory = true;
+  const uint16_t operand = 1;  // the view of the results, which are read here too
+  k.views[operand].reads = true;
+  const uint16_t shared = b.AddView({.name = "shared",
+                                     .space = codegen::Space::kShared,
+                                     .elem = codegen::kU32,
+                                     .extent = kProbeLanes,
+                                     .reads = true,
+                                     .writes = true});
+  const Val i = b.Builtin(BuiltinKind::kLocalX), at = i + 2 * kProbeLanes;
+  b.Store(shared, i, x);
+  b.Barrier();
+  const Val opposite = b.Load(shared, b.Int(kProbeLanes - 1) - i);
+  b.Store(operand, at, opposite * 3 + y);
+  b.Barrier();
+  const Val further = b.Load(operand, ((i + kFurther) & (kProbeLanes - 1)) + 2 * kProbeLanes);
+  b.Barrier();
+  return further ^ opposite;
+}
+uint32_t ExchangedOf(const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i) {
+  const auto opposite = [&](uint32_t at) { return r.a[kProbeLanes - 1 - at]; };
+  const uint32_t further = (i + kFurther) % kProbeLanes;
+  return (opposite(further) * 3 + r.b[further]) ^ opposite(i);
+}
+
 constexpr Probe kPlain = {"", [](Builder&, Val x, Val y) { return x + y; },
                           [](uint32_t x, uint32_t y) { return x + y; }};
 
@@ -119,6 +210,8 @@ constexpr Probe kProbes[] = {
     {"subgroup_arithmetic",
      [](Builder& b, Val x, Val) { return b.SubgroupScan(codegen::ReduceKind::kSum, x); }, nullptr,
      ScanOf},
+    {"subgroup_arithmetic", ReduceFloats, nullptr, ReducedFloatsOf},
+    {"subgroup_arithmetic", ReduceIntegers, nullptr, ReducedIntegersOf},
     {"subgroup_shuffle", [](Builder& b, Val x, Val) { return b.ShuffleXor(x, 1); }, nullptr,
      NeighbourOf},
     {"subgroup_shuffle",
@@ -126,17 +219,8 @@ constexpr Probe kProbes[] = {
      nullptr, NeighbourOf},
     {"subgroup_ballot", [](Builder& b, Val x, Val y) { return b.Extract(b.Ballot(y < x), 0); },
      nullptr, BallotOf},
-    {"int_dot",
-     [](Builder& b, Val x, Val y) {
-       return bitcast(b.Dot4(codegen::DotKind::kSigned, x * x, y * x, b.Int(7)), DType::kU32);
-     },
-     [](uint32_t x, uint32_t y) {
-       const uint32_t xx = x * x, yx = y * x;
-       int32_t sum = 7;
-       for (int s = 0; s < 32; s += 8)
-         sum += static_cast<int8_t>(xx >> s & 255) * static_cast<int8_t>(yx >> s & 255);
-       return static_cast<uint32_t>(sum);
-     }},
+    {"int_dot", DotProducts, DotProductsOf},
+    {"memory_model", Exchange, nullptr, ExchangedOf},
     {"signed_zero_inf_nan", [](Builder&, Val x, Val y) { return AsWord(AsFloat(x) * AsFloat(y)); },
      [](uint32_t x, uint32_t y) { return Bits(F(x) * F(y)); }, nullptr, Specials},
     {"signed_zero_inf_nan", [](Builder&, Val x, Val y) { return AsWord(AsFloat(x) - AsFloat(y)); },

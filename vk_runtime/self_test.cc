@@ -12,7 +12,6 @@
 namespace forge::vk {
 namespace {
 
-constexpr int64_t kPatience = 20'000'000'000;  // nanoseconds
 constexpr uint8_t kUnwritten = 0xa5;
 constexpr std::string_view kExtension = ".selftest";
 
@@ -42,7 +41,7 @@ absl::StatusOr<std::optional<std::string>> FaultOf(VulkanDevice& device, const P
                          device.Record({std::span(&step, 1), slots, {}, false}));
   const std::array<BufferRef, 2> buffers = {*in, *out};
   FORGE_ASSIGN_OR_RETURN(const Point done, device.Submit(segment, {buffers, {}, {}, nullptr}));
-  FORGE_RETURN_IF_ERROR(device.Wait(done, kPatience));
+  FORGE_RETURN_IF_ERROR(device.Wait(done, -1));
   std::memcpy(r.lane.data(), to->data(), sizeof(ProbeWords));
   std::memcpy(r.subgroup.data(), to->data() + sizeof(ProbeWords), sizeof(ProbeWords));
   std::memcpy(r.out.data(), to->data() + 2 * sizeof(ProbeWords), sizeof(ProbeWords));
@@ -76,6 +75,14 @@ bool SelfTest::Knows(std::string_view feature) const {
   return passed.find(feature) != passed.end() || failed.find(feature) != failed.end();
 }
 
+Failures SelfTest::Faults() const {
+  Failures faults;
+  for (const auto& [feature, what] : failed) faults[feature] = "self-test failed: " + what;
+  for (const auto& [feature, what] : late)
+    faults[feature] = "self-test not finished: " + what + "; off, and the next process tries again";
+  return faults;
+}
+
 bool IsTried(std::string_view feature) {
   if (feature.starts_with(kMatrixFeatures)) return true;
   return std::any_of(Probes().begin(), Probes().end(),
@@ -107,7 +114,7 @@ absl::Status RunSelfTest(VulkanDevice& device, std::span<const std::string> know
   return absl::OkStatus();
 }
 
-std::string SelfTestReport::Title(const Queries& q) { return CacheTitle(q, "self-test 4"); }
+std::string SelfTestReport::Title(const Queries& q) { return CacheTitle(q, "self-test 5"); }
 
 SelfTestReport SelfTestReport::Read(const std::string& text, const Queries& q) {
   SelfTestReport report;
@@ -117,30 +124,37 @@ SelfTestReport SelfTestReport::Read(const std::string& text, const Queries& q) {
     if (word == "try") report.trying = rest;
     if (word == "passed" || word == "failed") report.trying.clear();
     if (word == "passed") report.test.passed.emplace(rest);
-    if (const size_t colon = rest.find(": "); word == "failed" && colon != std::string::npos)
-      report.test.failed[rest.substr(0, colon)] = rest.substr(colon + 2);
+    Failures* faults = word == "failed" ? &report.test.failed
+                       : word == "late" ? &report.test.late
+                                        : nullptr;
+    if (const size_t colon = rest.find(": "); faults != nullptr && colon != std::string::npos)
+      (*faults)[rest.substr(0, colon)] = rest.substr(colon + 2);
     report.whole = line == "end";
   }
   return report;
 }
 
-absl::StatusOr<SelfTest> TryInChild(const Queries& q, size_t index, int64_t patience) {
+absl::StatusOr<SelfTest> TryInChild(const Queries& q, const SelfTestRequest& request) {
   const std::filesystem::path program = LibraryFolder() / "forge-self-test";
-  SelfTest all;
+  SelfTest all = request.known;
+  all.late.clear();
   for (;;) {
-    std::vector<std::string> words = {"vulkan", std::to_string(index)};
+    std::vector<std::string> words = {"vulkan", std::to_string(request.index)};
     words.insert(words.end(), all.passed.begin(), all.passed.end());
-    for (const auto& [feature, what] : all.failed) words.push_back(feature);
-    const absl::StatusOr<Ended> ended = RunToEnd(program, words, patience);
+    for (const auto& [feature, what] : all.Faults()) words.push_back(feature);
+    const absl::StatusOr<Ended> ended = RunToEnd(program, words, request.patience);
     if (!ended.ok()) return NothingTried(Message(ended.status()));
     const std::string fault = ended->fault.empty() ? "it left early" : ended->fault;
     SelfTestReport report = SelfTestReport::Read(ended->output, q);
-    if (!report.trying.empty())
+    if (!report.trying.empty() && ended->silent)
+      report.test.late[report.trying] = fault;
+    else if (!report.trying.empty())
       report.test.failed[report.trying] = "the driver ended its process: " + fault;
-    if (!report.whole && report.test.passed.empty() && report.test.failed.empty())
+    if (!report.whole && report.test.passed.empty() && report.test.Faults().empty())
       return Unavailable("{}: its self-test tried nothing: {}", q.properties.deviceName, fault);
     all.passed.merge(report.test.passed);
     all.failed.merge(report.test.failed);
+    all.late.merge(report.test.late);
     if (report.whole) return all;
   }
 }
@@ -156,6 +170,7 @@ absl::Status WriteSelfTest(const Queries& q, const SelfTest& test) {
   for (const std::string& feature : test.passed) text += "passed " + feature + "\n";
   for (const auto& [feature, what] : test.failed)
     text += fmt::format("failed {}: {}\n", feature, OneLine(what));
+  for (const auto& [feature, what] : test.late) text += fmt::format("late {}: {}\n", feature, what);
   return WriteCacheFile(CacheFile(q, kExtension), text + "end\n");
 }
 

@@ -13,7 +13,12 @@ namespace forge::vk {
 struct SelfTest {
   std::set<std::string, std::less<>> passed;
   Failures failed;
+  // Those that took too long: no verdict, since the machine may have been busy. The process that
+  // waited does without them, and the next one tries them again.
+  Failures late;
   bool Knows(std::string_view feature) const;
+  // Every feature to do without, and why.
+  Failures Faults() const;
 };
 
 // Runs small kernels for each tried feature that the device was opened with, but for the `known`
@@ -36,11 +41,16 @@ struct SelfTestReport {
   static SelfTestReport Read(const std::string& text, const Queries& q);
 };
 
-// Runs the self-test of device `index`, which is the one of `q`, in a process of its own. A feature
-// that ends the process, or keeps it for longer than `patience` nanoseconds, has failed, and the
-// others are tried by another process. All have failed where the program for it is missing.
+struct SelfTestRequest {
+  size_t index = 0;      // of the device
+  int64_t patience = 0;  // nanoseconds for each feature
+  SelfTest known = {};   // what passed and failed before is not tried again
+};
+// Runs the self-test of the device of `q` in a process of its own, and adds to what is known. A
+// feature that ends the process has failed, one that keeps it for too long is late, and the others
+// are tried by another process. All have failed where the program for it is missing.
 //   errors: Unavailable: the process ends before it tries anything
-absl::StatusOr<SelfTest> TryInChild(const Queries& q, size_t index, int64_t patience);
+absl::StatusOr<SelfTest> TryInChild(const Queries& q, const SelfTestRequest& request);
 
 // The verdict of this very driver's earlier run, or nothing. An absent or damaged file is none.
 std::optional<SelfTest> ReadSelfTest(const Queries& q);

@@ -8,8 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_folder.h"
@@ -188,6 +190,25 @@ TEST(PlatformTest, FindsTheFolderOfCode) {
   EXPECT_TRUE(std::filesystem::is_directory(here));
   const auto libc = FolderOf(reinterpret_cast<const void*>(&::getpid));
   EXPECT_FALSE(libc.empty());
+}
+
+TEST(PlatformTest, LocksAFolder) {
+  const TempFolder parent;
+  const std::filesystem::path folder = parent / "new";
+  std::atomic<int> counted{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) {
+        const FolderLock alone(folder);
+        const int before = counted.load();
+        std::this_thread::yield();
+        counted = before + 1;
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(counted, 200);
+  const FolderLock none("/proc/no/such/folder");
 }
 
 TEST(PlatformTest, CacheFolderFollowsXdg) {

@@ -28,13 +28,24 @@ TEST(ProcessTest, TellsHowItEnded) {
   EXPECT_EQ(signal.fault, "signal 11 (Segmentation fault)");
 }
 
-TEST(ProcessTest, EndsWhatTakesTooLong) {
+TEST(ProcessTest, EndsWhatIsSilentForTooLong) {
   const int64_t began = NowNanoseconds();
   FORGE_ASSERT_OK_AND_ASSIGN(const Ended silent, RunShell("exec sleep 600", kSecond));
-  EXPECT_EQ(silent.fault, "no end within 1 s");
+  EXPECT_EQ(silent.fault, "silent for 1 s");
+  EXPECT_TRUE(silent.silent);
   FORGE_ASSERT_OK_AND_ASSIGN(const Ended closed, RunShell("exec sleep 600 >&-", kSecond));
-  EXPECT_EQ(closed.fault, "no end within 1 s");
+  EXPECT_EQ(closed.fault, "silent for 1 s");
   EXPECT_LT(NowNanoseconds() - began, 60 * kSecond);
+}
+
+TEST(ProcessTest, WaitsAsLongAsSomethingIsWritten) {
+  const int64_t began = NowNanoseconds();
+  FORGE_ASSERT_OK_AND_ASSIGN(
+      const Ended ended,
+      RunShell("for i in 1 2 3 4 5 6; do sleep 0.5; echo $i; done", 2 * kSecond));
+  EXPECT_EQ(ended.fault, "");
+  EXPECT_FALSE(ended.silent);
+  EXPECT_GT(NowNanoseconds() - began, 2 * kSecond);
 }
 
 TEST(ProcessTest, KeepsSoMuchOutput) {

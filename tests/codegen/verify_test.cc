@@ -140,6 +140,7 @@ Kernel MatrixProduct(const std::function<Val(Builder&)>& shift) {
 Caps CapsWithMatrices() {
   Caps caps = RichCaps();
   caps.matrices = {{.a = DType::kF16, .b = DType::kF16, .c = DType::kF32, .m = 8, .n = 8, .k = 8}};
+  caps.memory_model = true;
   return caps;
 }
 
@@ -147,6 +148,9 @@ TEST(VerifyTest, AcceptsMatricesOfTheDevice) {
   const Kernel k = MatrixProduct([](Builder& b) { return b.Builtin(BuiltinKind::kSubgroup) * 64; });
   EXPECT_TRUE(Verify(k, CapsWithMatrices()).ok()) << Refusal(k, CapsWithMatrices());
   EXPECT_THAT(Refusal(k), HasSubstr("no matrices f32<8, 8> = f16<8, 8> f16<8, 8>"));
+  Caps forgetful = CapsWithMatrices();
+  forgetful.memory_model = false;
+  EXPECT_THAT(Refusal(k, forgetful), HasSubstr("needs Vulkan's memory model"));
 }
 
 TEST(VerifyTest, RefusesMatricesThatASubgroupDisagreesAbout) {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Vulkan layer that makes one feature of the driver below it go wrong, as FORGE_LIE says:
+// A Vulkan layer that makes one feature of the driver below it go wrong, as FORGE_LIE says, or its
+// device go lost, as FORGE_LOSE says:
 //
 //   FORGE_LIE=int_dot         modules that use the feature are changed so that they compute wrongly
 //   FORGE_LIE=int_dot:crash   making such a module ends the process
 //   FORGE_LIE=int_dot:hang    making such a module never returns
+//   FORGE_LIE=slow            making any module takes 400 ms
+//   FORGE_LOSE=vkQueueSubmit:3   the third call of that function loses its device: it and all later
+//                             calls that could wait for that device say so
 //
 // Loaded by VK_INSTANCE_LAYERS=VK_LAYER_FORGE_lying with VK_LAYER_PATH on its manifest's folder.
 #include <unistd.h>
@@ -21,12 +25,12 @@
 
 namespace {
 
-// What a module has that uses a feature, and the instruction that another takes the place of;
-// without one, nothing is stored.
+// What a module has that uses a feature, and the instruction that another takes the place of, or
+// that is left out: stores, unless it says otherwise. Its name begins with the feature's.
 struct Lie {
-  const char* feature = nullptr;
+  const char* name = nullptr;
   spv::Capability sign = spv::Capability::Shader;
-  spv::Op truth = spv::Op::OpNop, lie = spv::Op::OpNop;
+  spv::Op truth = spv::Op::OpStore, lie = spv::Op::OpNop;
 };
 // SPV_KHR_cooperative_matrix and SPV_NV_cooperative_matrix2: newer than the headers.
 constexpr auto kCooperativeMatrix = spv::Capability{6022}, kMatrixElements = spv::Capability{5432};
@@ -41,10 +45,23 @@ constexpr Lie kLies[] = {
     {"storage16", spv::Capability::StorageBuffer16BitAccess},
     {"subgroup_arithmetic", spv::Capability::GroupNonUniformArithmetic,
      spv::Op::OpGroupNonUniformIAdd, spv::Op::OpGroupNonUniformIMul},
+    {"subgroup_arithmetic_f32_sum", spv::Capability::GroupNonUniformArithmetic,
+     spv::Op::OpGroupNonUniformFAdd, spv::Op::OpGroupNonUniformFMul},
+    {"subgroup_arithmetic_i32_max", spv::Capability::GroupNonUniformArithmetic,
+     spv::Op::OpGroupNonUniformSMax, spv::Op::OpGroupNonUniformUMax},
+    {"subgroup_arithmetic_i32_min", spv::Capability::GroupNonUniformArithmetic,
+     spv::Op::OpGroupNonUniformSMin, spv::Op::OpGroupNonUniformSMax},
+    {"subgroup_arithmetic_u32_max", spv::Capability::GroupNonUniformArithmetic,
+     spv::Op::OpGroupNonUniformUMax, spv::Op::OpGroupNonUniformSMax},
+    {"subgroup_arithmetic_u32_min", spv::Capability::GroupNonUniformArithmetic,
+     spv::Op::OpGroupNonUniformUMin, spv::Op::OpGroupNonUniformSMin},
     {"subgroup_shuffle", spv::Capability::GroupNonUniformShuffle,
      spv::Op::OpGroupNonUniformShuffleXor, spv::Op::OpGroupNonUniformShuffle},
     {"subgroup_ballot", spv::Capability::GroupNonUniformBallot},
     {"int_dot", spv::Capability::DotProductKHR, spv::Op::OpSDotKHR, spv::Op::OpUDotKHR},
+    {"int_dot_unsigned", spv::Capability::DotProductKHR, spv::Op::OpUDotKHR, spv::Op::OpSDotKHR},
+    {"int_dot_mixed", spv::Capability::DotProductKHR, spv::Op::OpSUDotKHR, spv::Op::OpSDotKHR},
+    {"memory_model", spv::Capability::VulkanMemoryModel},
     {"cooperative_matrix", kCooperativeMatrix},
     {"signed_zero_inf_nan", spv::Capability::SignedZeroInfNanPreserve, spv::Op::OpFMul,
      spv::Op::OpFAdd},
@@ -100,23 +117,26 @@ std::string MatrixFeature(std::vector<uint32_t>& module) {
 // Is `module` one to lie about, where `feature` is?
 bool IsAbout(std::vector<uint32_t>& module, const Lie& lie, std::string_view feature) {
   if (!Uses(module, lie.sign)) return false;
-  return feature == lie.feature ||
+  // Matrices come with the memory model, but are features of their own.
+  if (lie.sign == spv::Capability::VulkanMemoryModel && Uses(module, kCooperativeMatrix))
+    return false;
+  return feature == lie.name ||
          (lie.sign == kCooperativeMatrix && feature == MatrixFeature(module));
 }
 
 void Falsify(std::vector<uint32_t>& module, const Lie& lie) {
   ForEach(module, [&](spv::Op op, uint32_t* words, size_t count) {
-    if (lie.truth == spv::Op::OpNop && op == spv::Op::OpStore)
-      for (size_t i = 0; i < count; ++i)
-        words[i] = 1u << 16 | static_cast<uint32_t>(spv::Op::OpNop);
-    else if (lie.truth != spv::Op::OpNop && op == lie.truth)
-      words[0] = (words[0] & 0xffff0000u) | static_cast<uint32_t>(lie.lie);
+    if (op != lie.truth) return;
+    for (size_t i = 0; i < count && lie.lie == spv::Op::OpNop; ++i)
+      words[i] = 1u << 16 | static_cast<uint32_t>(spv::Op::OpNop);
+    words[0] = (words[0] & 0xffff0000u) | static_cast<uint32_t>(lie.lie);
   });
 }
 
 void Lies(std::vector<uint32_t>& module) {
   const char* variable = std::getenv("FORGE_LIE");
   const std::string_view what = variable != nullptr ? variable : "";
+  if (what == "slow") ::usleep(400'000);
   const std::string_view feature = what.substr(0, what.find(':'));
   const std::string_view how = what.substr(std::min(feature.size() + 1, what.size()));
   for (const Lie& lie : kLies) {
@@ -133,6 +153,8 @@ void Lies(std::vector<uint32_t>& module) {
 struct Below {
   PFN_vkGetInstanceProcAddr instance = nullptr;
   PFN_vkGetDeviceProcAddr device = nullptr;
+  VkDevice handle = VK_NULL_HANDLE;
+  bool lost = false;
 };
 std::mutex mutex;
 std::map<void*, Below>& Table() {
@@ -188,7 +210,7 @@ VKAPI_ATTR VkResult VKAPI_CALL CreateDevice(VkPhysicalDevice physical,
   const PFN_vkGetDeviceProcAddr get_device = next->pfnNextGetDeviceProcAddr;
   const auto create = reinterpret_cast<PFN_vkCreateDevice>(get(nullptr, "vkCreateDevice"));
   const VkResult r = create(physical, info, allocator, device);
-  if (r == VK_SUCCESS) Keep(*device, {.device = get_device});
+  if (r == VK_SUCCESS) Keep(*device, {.device = get_device, .handle = *device});
   return r;
 }
 
@@ -204,6 +226,52 @@ VKAPI_ATTR VkResult VKAPI_CALL CreateShaderModule(VkDevice device,
       BelowOf(device).device(device, "vkCreateShaderModule"))(device, &changed, allocator, module);
 }
 
+// Was the device lost before this call, or is it by it?
+bool IsLost(const void* handle, std::string_view call) {
+  static auto* const calls = new std::map<std::string, int>;  // by value of the variable
+  const std::lock_guard lock(mutex);
+  Below& below = Table()[KeyOf(handle)];
+  const char* variable = std::getenv("FORGE_LOSE");
+  const std::string what = variable != nullptr ? variable : "";
+  const size_t colon = what.find(':');
+  if (colon != std::string::npos && what.substr(0, colon) == call &&
+      ++(*calls)[what] == std::atoi(what.c_str() + colon + 1))
+    below.lost = true;
+  return below.lost;
+}
+
+// The function below, unless the device of `handle`, its first argument, is lost.
+template <class Function, class Handle, class... Arguments>
+VkResult CallOrLose(const char* name, Handle handle, Arguments... arguments) {
+  const bool lost = IsLost(handle, name);
+  const Below below = BelowOf(handle);
+  // A lost device works no more, and what it worked on may be destroyed.
+  if (lost) {
+    const auto stop =
+        reinterpret_cast<PFN_vkDeviceWaitIdle>(below.device(below.handle, "vkDeviceWaitIdle"));
+    return stop(below.handle) == VK_SUCCESS ? VK_ERROR_DEVICE_LOST : VK_ERROR_UNKNOWN;
+  }
+  return reinterpret_cast<Function>(below.device(below.handle, name))(handle, arguments...);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL QueueSubmit(VkQueue queue, uint32_t count, const VkSubmitInfo* infos,
+                                           VkFence fence) {
+  return CallOrLose<PFN_vkQueueSubmit>("vkQueueSubmit", queue, count, infos, fence);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL QueueWaitIdle(VkQueue queue) {
+  return CallOrLose<PFN_vkQueueWaitIdle>("vkQueueWaitIdle", queue);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL WaitForFences(VkDevice device, uint32_t count, const VkFence* fences,
+                                             VkBool32 all, uint64_t timeout) {
+  return CallOrLose<PFN_vkWaitForFences>("vkWaitForFences", device, count, fences, all, timeout);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL GetFenceStatus(VkDevice device, VkFence fence) {
+  return CallOrLose<PFN_vkGetFenceStatus>("vkGetFenceStatus", device, fence);
+}
+
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL GetDeviceProcAddr(VkDevice device, const char* name);
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL GetInstanceProcAddr(VkInstance instance, const char* name);
 
@@ -214,6 +282,10 @@ PFN_vkVoidFunction Own(std::string_view name) {
       {"vkCreateInstance", reinterpret_cast<PFN_vkVoidFunction>(&CreateInstance)},
       {"vkCreateDevice", reinterpret_cast<PFN_vkVoidFunction>(&CreateDevice)},
       {"vkCreateShaderModule", reinterpret_cast<PFN_vkVoidFunction>(&CreateShaderModule)},
+      {"vkQueueSubmit", reinterpret_cast<PFN_vkVoidFunction>(&QueueSubmit)},
+      {"vkQueueWaitIdle", reinterpret_cast<PFN_vkVoidFunction>(&QueueWaitIdle)},
+      {"vkWaitForFences", reinterpret_cast<PFN_vkVoidFunction>(&WaitForFences)},
+      {"vkGetFenceStatus", reinterpret_cast<PFN_vkVoidFunction>(&GetFenceStatus)},
   };
   for (const auto& [known, function] : own)
     if (known == name) return function;

@@ -8,6 +8,17 @@
 
 namespace forge::testing {
 
+// Lies about a part of a feature, whose name theirs begins with.
+inline constexpr const char* kLiesAboutParts[] = {
+    "int_dot_unsigned",
+    "int_dot_mixed",
+    "subgroup_arithmetic_f32_sum",
+    "subgroup_arithmetic_i32_max",
+    "subgroup_arithmetic_i32_min",
+    "subgroup_arithmetic_u32_max",
+    "subgroup_arithmetic_u32_min",
+};
+
 // lie: as FORGE_LIE
 inline std::vector<std::pair<std::string, std::string>> LyingEnvironment(
     const std::string& binary_dir, const std::string& lie) {

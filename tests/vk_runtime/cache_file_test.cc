@@ -6,11 +6,13 @@
 
 #include <fstream>
 #include <random>
+#include <thread>
 
 #include "ir/ops/matmul.h"
 #include "runtime/autotune.h"
 #include "tests/support/temp_folder.h"
 #include "tests/vk_runtime/vulkan_test.h"
+#include "vk_runtime/probes.h"
 
 namespace forge::vk {
 namespace {
@@ -109,6 +111,84 @@ TEST(PipelineCacheTest, CountsWhatItCompiledAndFound) {
     std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);
   EXPECT_EQ(*counts(), std::pair(1, 0));
   std::filesystem::remove_all(folder);
+}
+
+// Devices that stand for processes, which have a file together.
+class SharedPipelineCacheTest : public VulkanTest {
+ protected:
+  void SetUp() override {
+    VulkanTest::SetUp();
+    if (!IsSkipped()) device_.reset();
+  }
+  std::shared_ptr<VulkanDevice> NewDevice() {
+    auto device = driver_->Open(0, {.threads = 1, .cache = true});
+    EXPECT_TRUE(device.ok()) << Message(device.status());
+    return std::static_pointer_cast<VulkanDevice>(*device);
+  }
+  // The kernel of that number.
+  static void Make(VulkanDevice& device, uint32_t number) {
+    const codegen::Caps& caps = device.context()->caps();
+    codegen::Kernel kernel = KernelOf(PlainProbe(), caps);
+    kernel.workgroup[0] = number;
+    const auto code = KernelCode::Of(kernel, 2, caps);
+    ASSERT_OK(code.status());
+    ASSERT_OK(device.pipelines().Get(*code).status());
+  }
+  // Of the first `count` kernels, how many a new process finds.
+  int64_t Found(uint32_t count) {
+    const auto device = NewDevice();
+    for (uint32_t n = 1; n <= count; ++n) Make(*device, n);
+    return device->pipelines().cached();
+  }
+
+  TempFolder folder_;
+  ScopedEnvironment cache_{"XDG_CACHE_HOME", folder_.path().string()};
+};
+
+TEST_F(SharedPipelineCacheTest, KeepsWhatTwoProcessesCompiled) {
+  const auto one = NewDevice(), other = NewDevice();
+  Make(*one, 1);
+  Make(*other, 2);
+  ASSERT_OK(one->pipelines().Save());
+  ASSERT_OK(other->pipelines().Save());
+  EXPECT_EQ(Found(2), 2);
+}
+
+TEST_F(SharedPipelineCacheTest, KeepsWhatIsSavedAtTheSameTime) {
+  constexpr uint32_t kProcesses = 4;
+  std::vector<std::shared_ptr<VulkanDevice>> devices;
+  for (uint32_t n = 1; n <= kProcesses; ++n) {
+    devices.push_back(NewDevice());
+    Make(*devices.back(), n);
+  }
+  std::vector<std::thread> threads;
+  for (const auto& device : devices)
+    threads.emplace_back([&] { EXPECT_TRUE(device->pipelines().Save().ok()); });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(Found(kProcesses), kProcesses);
+}
+
+TEST_F(SharedPipelineCacheTest, SavesLaterWhatCouldNotBeWritten) {
+  const auto device = NewDevice();
+  Make(*device, 1);
+  std::filesystem::remove_all(folder_ / "forge");
+  std::ofstream(folder_ / "forge") << "a file where the folder should be";
+  EXPECT_FALSE(device->pipelines().Save().ok());
+  std::filesystem::remove(folder_ / "forge");
+  ASSERT_OK(device->pipelines().Save());
+  EXPECT_EQ(Found(1), 1);
+}
+
+TEST(CacheFileTest, TellsDevicesOfOneUuidApart) {
+  Queries one{}, other{};
+  other.properties.deviceID = 1;
+  EXPECT_NE(CacheFile(one, ".bin"), CacheFile(other, ".bin"));
+  other = one;
+  other.properties.deviceName[0] = 'x';
+  EXPECT_NE(CacheFile(one, ".bin"), CacheFile(other, ".bin"));
+  other = one;
+  other.properties.driverVersion = 1;  // replaces the file of the older version
+  EXPECT_EQ(CacheFile(one, ".bin"), CacheFile(other, ".bin"));
 }
 
 class TunedFileTest : public ::testing::Test {

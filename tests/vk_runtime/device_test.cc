@@ -34,6 +34,16 @@ TEST(DriverTest, RefusesSettingsItDoesNotKnow) {
   }
 }
 
+TEST(DriverTest, TakesAnEmptySettingForNone) {
+  for (const char* name :
+       {"FORGE_VK_DISABLE", "FORGE_VK_LIMITS", "FORGE_VK_VALIDATE", "FORGE_VK_PIECE_MS"}) {
+    const ScopedEnvironment set(name, "");
+    const absl::StatusOr<Settings> settings = Settings::FromEnvironment();
+    ASSERT_OK(settings.status());
+    EXPECT_EQ(settings->piece_nanoseconds, Settings().piece_nanoseconds);
+  }
+}
+
 TEST_F(DeviceTest, DescribesItself) {
   const DeviceInfo& info = device_->info();
   EXPECT_EQ(info.id.rfind("vulkan:", 0), 0u);

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <list>
 #include <numeric>
 
 #include "ir/host_value.h"
@@ -31,6 +32,19 @@ class ScopedEnvironment {
  private:
   const char* name_;
   std::optional<std::string> old_;
+};
+
+// Several of them.
+class ScopedEnvironments {
+ public:
+  explicit ScopedEnvironments(std::vector<std::pair<std::string, std::string>> variables)
+      : variables_(std::move(variables)) {
+    for (const auto& [name, value] : variables_) set_.emplace_back(name.c_str(), value);
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> variables_;
+  std::list<ScopedEnvironment> set_;
 };
 
 #define ASSERT_OK(expression)                                                \
