@@ -54,14 +54,19 @@ std::vector<KernelStatistic> StatisticsOf(const Context& context, VkPipeline pip
 
 }  // namespace
 
+KernelCode KernelCode::With(const codegen::Kernel& kernel, uint32_t operands,
+                            std::vector<uint32_t> spirv) {
+  return {.name = kernel.name,
+          .spirv = std::move(spirv),
+          .operands = operands,
+          .scalars = static_cast<uint32_t>(kernel.scalars.size()),
+          .subgroup = kernel.subgroup};
+}
+
 absl::StatusOr<KernelCode> KernelCode::Of(const codegen::Kernel& kernel, uint32_t operands,
                                           const codegen::Caps& caps) {
   FORGE_RETURN_IF_ERROR(codegen::Verify(kernel, caps));
-  return KernelCode{.name = kernel.name,
-                    .spirv = codegen::PrintSpirv(kernel, caps),
-                    .operands = operands,
-                    .scalars = static_cast<uint32_t>(kernel.scalars.size()),
-                    .subgroup = kernel.subgroup};
+  return With(kernel, operands, codegen::PrintSpirv(kernel, caps));
 }
 
 absl::StatusOr<PipelineStoreRef> PipelineStore::Create(const ContextRef& context, bool use_file,

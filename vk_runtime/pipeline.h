@@ -28,7 +28,9 @@ struct KernelCode {
   uint32_t operands = 0, scalars = 0;
   uint32_t subgroup = 0;  // required size; 0: any
 
-  // errors: as codegen::Verify
+  static KernelCode With(const codegen::Kernel& kernel, uint32_t operands,
+                         std::vector<uint32_t> spirv);
+  // With what is printed.  errors: as codegen::Verify
   static absl::StatusOr<KernelCode> Of(const codegen::Kernel& kernel, uint32_t operands,
                                        const codegen::Caps& caps);
 };
