@@ -28,6 +28,8 @@ struct Abilities {
   bool full_subgroups = false;  // kernels may require that no subgroup is partly filled
   bool subgroup_size = false;   // kernels may require a subgroup size
   bool host_coherent = false;   // mapped memory is chosen coherent where there is such
+  // Operands that a kernel may bind by commands alone, without a descriptor set; 0: none.
+  uint32_t pushed_operands = 0;
 };
 
 // The features a device is opened with.
@@ -36,7 +38,7 @@ struct Granted {
   Abilities abilities;
   FeatureSet want;
   std::vector<const char*> extensions;
-  std::vector<Feature> list;  // every row of the table
+  std::vector<Feature> list;   // every row of the table
 };
 
 // Names of features that failed their self-test, and how.

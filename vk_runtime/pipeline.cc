@@ -108,6 +108,8 @@ absl::StatusOr<const PipelineStore::Layout*> PipelineStore::LayoutFor(uint32_t o
   set.bindingCount = operands;
   set.pBindings = bindings.data();
   Layout layout;
+  layout.pushed = operands != 0 && operands <= context_->abilities().pushed_operands;
+  if (layout.pushed) set.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
   FORGE_ASSIGN_OR_RETURN(layout.set, context_->Make<OwnedSetLayout>(set));
   const VkPushConstantRange range = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
                                      .offset = 0,
@@ -154,6 +156,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineStore::Make(const KernelCode& 
   pipeline->handle = OwnedPipeline(*context_, handle);
   pipeline->layout = layout.pipeline.get();
   pipeline->set_layout = layout.set.get();
+  pipeline->pushed = layout.pushed;
   if (statistics_) pipeline->statistics = StatisticsOf(*context_, handle, code.name);
   return pipeline;
 }

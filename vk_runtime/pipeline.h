@@ -15,6 +15,7 @@ struct Pipeline {
   // Owned by the store, which lives as long as the context is used.
   VkPipelineLayout layout = VK_NULL_HANDLE;
   VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
+  bool pushed = false;                      // operands are pushed: the layout has no sets
   std::vector<KernelStatistic> statistics;  // empty unless asked for and told
   bool is_new = false;                      // to the file of earlier runs
 };
@@ -54,6 +55,7 @@ class PipelineStore {
   struct Layout {
     OwnedSetLayout set;
     OwnedPipelineLayout pipeline;
+    bool pushed = false;
   };
   PipelineStore(const ContextRef& context, bool statistics)
       : context_(context), statistics_(statistics) {}
