@@ -63,6 +63,11 @@ DeviceInfo Describe(const Queries& q, size_t index, const Granted* granted) {
                            std::to_string(q.allocation.maxMemoryAllocationSize));
   info.limits.emplace_back("max_allocations",
                            std::to_string(q.properties.limits.maxMemoryAllocationCount));
+  const Rates rates = granted->rates.value_or(Rates::Of(q.properties.deviceType));
+  const char* known = granted->rates ? "measured" : "assumed";
+  info.limits.emplace_back(fmt::format("{}_flops", known), fmt::format("{:.3g}", rates.flops));
+  info.limits.emplace_back(fmt::format("{}_copied_bytes", known),
+                           fmt::format("{:.3g}", rates.bytes));
   return info;
 }
 
@@ -139,6 +144,7 @@ std::vector<DeviceInfo> VulkanDriver::List() {
     }
     const std::optional<SelfTest> test = ReadSelfTest(q);
     Granted granted = Grant(q, (*loaded)->settings, test ? test->failed : Failures{});
+    if (test) granted.rates = test->rates;
     Note(test ? &*test : nullptr, granted.list);
     all.push_back(Describe(q, all.size(), &granted));
   }
@@ -150,6 +156,7 @@ absl::StatusOr<DeviceRef> VulkanDriver::Open(size_t index, const DeviceOptions& 
   FORGE_ASSIGN_OR_RETURN(const Queries* q, Find(*loaded, index));
   FORGE_ASSIGN_OR_RETURN(const SelfTest test, Try(*loaded, index, options.cache));
   Granted granted = Grant(*q, loaded->settings, test.failed);
+  granted.rates = test.rates;
   Note(&test, granted.list);
   FORGE_ASSIGN_OR_RETURN(ContextRef context,
                          Context::Create(loaded->instance, *q, granted, loaded->settings));

@@ -6,6 +6,7 @@
 #include "codegen/caps.h"
 #include "runtime/device.h"
 #include "vk_runtime/queries.h"
+#include "vk_runtime/target.h"
 
 namespace forge::vk {
 
@@ -39,6 +40,7 @@ struct Granted {
   FeatureSet want;
   std::vector<const char*> extensions;
   std::vector<Feature> list;   // every row of the table
+  std::optional<Rates> rates;  // measured on the device (rates.h)
 };
 
 // Names of features that failed their self-test, and how.

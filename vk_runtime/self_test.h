@@ -13,6 +13,7 @@ namespace forge::vk {
 struct SelfTest {
   std::set<std::string, std::less<>> passed;
   Failures failed;
+  std::optional<Rates> rates;  // what the device reaches
   bool Knows(std::string_view feature) const;
 };
 

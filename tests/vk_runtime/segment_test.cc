@@ -121,6 +121,20 @@ TEST_F(SegmentTest, BindsOperandsBothWays) {
   }
 }
 
+// By what the device was measured to reach.
+TEST_F(SegmentTest, CutsSlowWork) {
+  constexpr int64_t kSide = 256;
+  const auto pieces = [&](double bytes) {
+    OpenGranted([&](Granted& g) { g.rates = Rates{.flops = bytes, .bytes = bytes}; });
+    const SegmentRef segment = OneTranspose(kSide, kSide);
+    const std::vector<uint32_t> x(kSide * kSide);
+    Run(segment, {Upload(x), Upload(x)});
+    return static_cast<const VulkanSegment&>(*segment).last_recording()->pieces().size();
+  };
+  EXPECT_EQ(pieces(1e12), 1u);
+  EXPECT_GT(pieces(2e6), 2u);
+}
+
 TEST_F(SegmentTest, CopiesBetweenSlotsAsAStep) {
   const auto x = Iota(1000);
   const BufferRef a = Upload(x), b = Upload(std::vector<uint32_t>(2000));
