@@ -49,6 +49,18 @@ if(shader_headers)
   add_dependencies(forge_shaders forge_shader_code)
 endif()
 
+# forge_revision(FOLDER): defines forge::FOLDER::Revision(), a hash of the layer's sources.
+function(forge_revision folder)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc" "${PROJECT_SOURCE_DIR}/${folder}/*.h")
+  set(script "${PROJECT_SOURCE_DIR}/cmake/Revision.cmake")
+  set(out "${PROJECT_BINARY_DIR}/generated/${folder}_revision.cc")
+  add_custom_command(OUTPUT "${out}" DEPENDS ${sources} "${script}" VERBATIM
+    COMMAND ${CMAKE_COMMAND} "-DSOURCES=${sources}" "-DFOLDER=${folder}" "-DOUT=${out}" -P "${script}"
+    COMMENT "revision of ${folder}")
+  set_source_files_properties("${out}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  target_sources(forge_${folder} PRIVATE "${out}")
+endfunction()
+
 # forge_models(FOLDER): each FOLDER/*/NAME.onnx becomes share/forge/models/NAME.bin of the build tree.
 # The target `forge_programs` stands for them and for every tool and plug-in: what a user of the build tree runs.
 function(forge_models folder)

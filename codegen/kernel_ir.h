@@ -387,4 +387,7 @@ Kernel LimitTrips(Kernel k, int64_t most);
 // bytes each.
 std::vector<uint32_t> PrintSpirv(const Kernel& k, const Caps& caps);
 
+// A hash of the generator's sources: another generator may print the same kernel otherwise.
+std::string_view Revision();
+
 }  // namespace forge::codegen

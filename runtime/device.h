@@ -153,9 +153,10 @@ struct DeviceInfo {
   bool is_cpu = false;              // a software device: never preferred to real hardware
 };
 
-// Kernels built by the driver's compiler, and kernels found in the cache on disk.
+// Kernels built by the driver's compiler, and kernels found in the cache on disk; those that the
+// generator printed for it, which are kept too.
 struct CompileCounts {
-  int compiled = 0, cached = 0;
+  int compiled = 0, cached = 0, printed = 0;
 };
 
 class Device {

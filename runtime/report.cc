@@ -44,6 +44,10 @@ std::string Explain(const Session& session) {
   const SessionStatistics n = session.statistics();
   out += fmt::format("{} steps in {} dispatches, {} barriers; kernels: {} made, {} reused\n",
                      n.steps, n.dispatches, n.barriers, n.kernels_made, n.kernels_reused);
+  const CompileCounts counts = session.device().compile_counts();
+  if (counts.compiled + counts.cached != 0)
+    out += fmt::format("of the device: {} printed, {} compiled, {} found compiled\n",
+                       counts.printed, counts.compiled, counts.cached);
   out += fmt::format("memory: arena {} bytes (largest live set {}), weights {}, staging {}\n",
                      n.arena_bytes, n.largest_live_set, n.weight_bytes, n.staging_bytes);
   return out;

@@ -344,6 +344,7 @@ void Runner::PrintJson() {
                         {"barriers", n.barriers},
                         {"kernels_compiled", kernels.compiled},
                         {"kernels_cached", kernels.cached},
+                        {"kernels_printed", kernels.printed},
                         {"peak_bytes", n.arena_bytes + n.weight_bytes + n.staging_bytes},
                         {"weight_bytes", n.weight_bytes},
                         {"fallback", nlohmann::json::array()},

@@ -116,8 +116,15 @@ void ParallelFor(size_t n, int threads, absl::FunctionRef<void(size_t)> body) {
   for (std::thread& t : pool) t.join();
 }
 
-absl::Status Compiler::Make(const codegen::Kernel& kernel, uint32_t operands, Slot& slot) {
-  FORGE_ASSIGN_OR_RETURN(KernelCode code, KernelCode::Of(kernel, operands, context_->caps()));
+absl::StatusOr<KernelCode> Compiler::CodeOf(const codegen::Kernel& kernel, uint32_t operands,
+                                            uint64_t hash) {
+  if (auto words = spirv_.Find(hash)) return KernelCode::With(kernel, operands, std::move(*words));
+  absl::StatusOr<KernelCode> code = KernelCode::Of(kernel, operands, context_->caps());
+  if (code.ok()) spirv_.Put(hash, code->spirv);
+  return code;
+}
+
+absl::Status Compiler::Make(const codegen::Kernel& kernel, KernelCode code, Slot& slot) {
   FORGE_ASSIGN_OR_RETURN(slot.pipeline, pipelines_->Get(code));
   slot.kernel = std::make_shared<const codegen::Kernel>(kernel);
   if (!context_->caps().runs_on_cpu || !slot.pipeline->is_new) return absl::OkStatus();
@@ -136,7 +143,10 @@ absl::StatusOr<Compiler::SlotRef> Compiler::KernelFor(const codegen::Kernel& ker
     if (!entry) entry = std::make_shared<Slot>();
     slot = entry;
   }
-  std::call_once(slot->once, [&] { slot->status = Make(kernel, operands, *slot); });
+  std::call_once(slot->once, [&] {
+    absl::StatusOr<KernelCode> code = CodeOf(kernel, operands, key);
+    slot->status = code.ok() ? Make(kernel, *std::move(code), *slot) : code.status();
+  });
   if (!slot->status.ok()) return slot->status;
   return slot;
 }
@@ -254,6 +264,7 @@ std::vector<absl::StatusOr<ProgramRef>> Compiler::Run(std::span<const CompileReq
   RehearseFresh();
   // A cache that cannot be written costs the next run time and this one nothing.
   pipelines_->Save().IgnoreError();
+  spirv_.Save().IgnoreError();
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include "codegen/sharing.h"
 #include "vk_runtime/node_body.h"
 #include "vk_runtime/program.h"
+#include "vk_runtime/spirv_file.h"
 
 namespace forge::vk {
 
@@ -13,11 +14,12 @@ void ParallelFor(size_t n, int threads, absl::FunctionRef<void(size_t)> body);
 
 class Compiler {
  public:
-  // `use_file`: keep what is preferred in the cache folder.
+  // `use_file`: keep what is preferred, and what was printed, in the cache folder.
   Compiler(const ContextRef& context, PipelineStoreRef pipelines, bool use_file, int threads)
       : context_(context),
         pipelines_(std::move(pipelines)),
         tuned_(context->queries(), use_file),
+        spirv_(*context, use_file),
         threads_(threads),
         sharing_(static_cast<size_t>(context->caps().max_scalar_bytes) / sizeof(int32_t)) {}
   // One result for each request, in order; see Device::Compile. Any thread.
@@ -26,6 +28,7 @@ class Compiler {
   // As Device::Choices and Device::Prefer.
   std::vector<std::string> Choices(const CompileRequest& request, size_t most) const;
   absl::Status Prefer(const CompileRequest& request);
+  int64_t printed() const { return spirv_.printed(); }  // kernels; others were found
 
  private:
   // A kernel of this device, made by whoever asks first while others wait.
@@ -51,12 +54,16 @@ class Compiler {
   absl::StatusOr<codegen::Program> Generate(const codegen::Region& region,
                                             const CompileRequest& request) const;
   absl::StatusOr<SlotRef> KernelFor(const codegen::Kernel& kernel, uint32_t operands);
-  absl::Status Make(const codegen::Kernel& kernel, uint32_t operands, Slot& slot);
+  // What the printer makes of a kernel of this hash, or made of it in an earlier run.
+  absl::StatusOr<KernelCode> CodeOf(const codegen::Kernel& kernel, uint32_t operands,
+                                    uint64_t hash);
+  absl::Status Make(const codegen::Kernel& kernel, KernelCode code, Slot& slot);
   void RehearseFresh();
 
   ContextRef context_;
   PipelineStoreRef pipelines_;
   TunedFile tuned_;
+  SpirvFile spirv_;
   int threads_;
   std::mutex sharing_mutex_;
   codegen::KernelSharing sharing_;  // under sharing_mutex_

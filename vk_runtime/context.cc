@@ -10,7 +10,8 @@ absl::StatusOr<ContextRef> Context::Create(std::shared_ptr<Instance> instance, Q
   c->queries_ = std::move(queries);
   c->granted_ = std::move(granted);
   c->settings_ = settings;
-  c->rates_ = Rates::Of(c->queries_.properties.deviceType);
+  const std::optional<Rates>& measured = c->granted_.rates;
+  c->rates_ = measured ? measured->OfKernels() : Rates::Of(c->queries_.properties.deviceType);
   c->family_ = ComputeFamily(c->queries_).value();
   const float priority = 1.0f;
   auto queue = Typed<VkDeviceQueueCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO);

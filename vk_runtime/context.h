@@ -27,6 +27,7 @@ class Context : public DeviceFunctions {
   const Settings& settings() const { return settings_; }
   const codegen::Caps& caps() const { return granted_.caps; }
   const Abilities& abilities() const { return granted_.abilities; }
+  const std::vector<Feature>& features() const { return granted_.list; }
   const VkPhysicalDeviceLimits& limits() const { return queries_.properties.limits; }
   const Rates& rates() const { return rates_; }
   uint32_t family() const { return family_; }

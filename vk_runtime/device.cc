@@ -76,7 +76,8 @@ absl::StatusOr<Point> VulkanDevice::Copy(const CopyRange& range, std::span<const
 
 CompileCounts VulkanDevice::compile_counts() const {
   return {.compiled = static_cast<int>(pipelines_->compiled()),
-          .cached = static_cast<int>(pipelines_->cached())};
+          .cached = static_cast<int>(pipelines_->cached()),
+          .printed = static_cast<int>(compiler_->printed())};
 }
 
 absl::StatusOr<SegmentRef> VulkanDevice::Record(const SegmentSpec& spec) {

@@ -69,6 +69,11 @@ DeviceInfo Describe(const Queries& q, size_t index, const Granted* granted) {
                            std::to_string(q.allocation.maxMemoryAllocationSize));
   info.limits.emplace_back("max_allocations",
                            std::to_string(q.properties.limits.maxMemoryAllocationCount));
+  const Rates rates = granted->rates.value_or(Rates::Of(q.properties.deviceType));
+  const char* known = granted->rates ? "measured" : "assumed";
+  info.limits.emplace_back(fmt::format("{}_flops", known), fmt::format("{:.3g}", rates.flops));
+  info.limits.emplace_back(fmt::format("{}_copied_bytes", known),
+                           fmt::format("{:.3g}", rates.bytes));
   return info;
 }
 
@@ -146,6 +151,7 @@ std::vector<DeviceInfo> VulkanDriver::List() {
     }
     const std::optional<SelfTest> test = ReadSelfTest(q);
     Granted granted = Grant(q, (*loaded)->settings, test ? test->Faults() : Failures{});
+    if (test) granted.rates = test->rates;
     Note(test ? &*test : nullptr, granted.list);
     all.push_back(Describe(q, all.size(), &granted));
   }
@@ -157,6 +163,7 @@ absl::StatusOr<DeviceRef> VulkanDriver::Open(size_t index, const DeviceOptions& 
   FORGE_ASSIGN_OR_RETURN(const Queries* q, Find(*loaded, index));
   FORGE_ASSIGN_OR_RETURN(const SelfTest test, Try(*loaded, index, options.cache));
   Granted granted = Grant(*q, loaded->settings, test.Faults());
+  granted.rates = test.rates;
   Note(&test, granted.list);
   FORGE_ASSIGN_OR_RETURN(ContextRef context,
                          Context::Create(loaded->instance, *q, granted, loaded->settings));

@@ -247,6 +247,12 @@ constexpr Row kRows[] = {
                                        0;
                               });
          }},
+    {.name = "push_descriptor",
+     .extension = VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME,
+     .grant =
+         [](const Queries& q, Granted& g) {
+           g.abilities.pushed_operands = q.push_descriptors.maxPushDescriptors;
+         }},
     {.name = "statistics",
      .bit = FORGE_VK_BIT(executable.pipelineExecutableInfo),
      .ability = &Abilities::statistics},

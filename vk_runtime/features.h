@@ -6,6 +6,7 @@
 #include "codegen/caps.h"
 #include "runtime/device.h"
 #include "vk_runtime/queries.h"
+#include "vk_runtime/target.h"
 
 namespace forge::vk {
 
@@ -29,6 +30,8 @@ struct Abilities {
   bool full_subgroups = false;  // kernels may require that no subgroup is partly filled
   bool subgroup_size = false;   // kernels may require a subgroup size
   bool host_coherent = false;   // mapped memory is chosen coherent where there is such
+  // Operands that a kernel may bind by commands alone, without a descriptor set; 0: none.
+  uint32_t pushed_operands = 0;
 };
 
 // The features a device is opened with.
@@ -37,7 +40,8 @@ struct Granted {
   Abilities abilities;
   FeatureSet want;
   std::vector<const char*> extensions;
-  std::vector<Feature> list;  // every row of the table
+  std::vector<Feature> list;   // every row of the table
+  std::optional<Rates> rates;  // measured on the device (rates.h)
 };
 
 // Names of features, and what is wrong with them.

@@ -84,6 +84,13 @@ std::vector<uint32_t> TypesFor(const VkPhysicalDeviceMemoryProperties& memory, M
   return types;
 }
 
+std::vector<uint32_t> ByRoom(const VkPhysicalDeviceMemoryProperties& memory,
+                             std::vector<uint32_t> types, uint64_t bytes, const HeapBytes& left) {
+  std::stable_partition(types.begin(), types.end(),
+                        [&](uint32_t t) { return left[memory.memoryTypes[t].heapIndex] >= bytes; });
+  return types;
+}
+
 std::optional<uint32_t> DeviceHeap(const VkPhysicalDeviceMemoryProperties& memory) {
   const auto types = TypesFor(memory, Memory::kDevice, UINT32_MAX);
   if (types.empty()) return std::nullopt;
@@ -108,43 +115,62 @@ Heap::Heap(ContextRef context) : context_(std::move(context)) {
 
 absl::StatusOr<Heap::PartRef> Heap::Allocate(const HeapRef& heap, Memory kind,
                                              const VkMemoryRequirements& needs) {
-  const auto types = TypesFor(heap->context_->queries().memory, kind, needs.memoryTypeBits);
-  absl::Status last = Internal("the driver offers no memory type");
-  for (uint32_t type : types) {
-    const absl::StatusOr<Part> part = heap->TakeFrom(type, kind, needs);
-    if (part.ok())
-      return PartRef(new Part(*part), [heap](const Part* p) {
-        heap->Release(*p);
-        delete p;
-      });
-    last = part.status();
-    if (!absl::IsResourceExhausted(last)) return last;
-  }
+  absl::StatusOr<Part> part = [&] {
+    const std::lock_guard lock(heap->mutex_);
+    return heap->Take(kind, needs);
+  }();
+  if (part.ok())
+    return PartRef(new Part(*part), [heap](const Part* p) {
+      heap->Release(*p);
+      delete p;
+    });
+  if (!absl::IsResourceExhausted(part.status())) return part.status();
   return ResourceExhausted("no {} bytes of memory are left on {} ({} bytes are): {}", needs.size,
                            heap->context_->queries().properties.deviceName, heap->Left(),
-                           Message(last));
+                           Message(part.status()));
 }
 
-absl::StatusOr<Heap::Part> Heap::TakeFrom(uint32_t type, Memory kind,
-                                          const VkMemoryRequirements& needs) {
+absl::StatusOr<Heap::Part> Heap::Take(Memory kind, const VkMemoryRequirements& needs) {
+  const VkPhysicalDeviceMemoryProperties& memory = context_->queries().memory;
+  std::vector<uint32_t> types = TypesFor(memory, kind, needs.memoryTypeBits);
+  if (types.empty()) return Internal("the driver offers no memory type");
   const bool map = kind != Memory::kDevice;
   const uint64_t atom = map ? context_->limits().nonCoherentAtomSize : 1;
-  const uint64_t alignment = std::max({needs.alignment, kAlignment, atom});
-  const uint64_t size = RoundUp(needs.size, atom);
-  std::lock_guard lock(mutex_);
-  for (const auto& block : blocks_) {
-    if (block->type != type || block->map != map) continue;
-    if (auto offset = block->free.Take(size, alignment)) return Part{block.get(), *offset, size};
+  const Claim claim = {.bytes = RoundUp(needs.size, atom),
+                       .alignment = std::max({needs.alignment, kAlignment, atom}),
+                       .map = map};
+  if (const auto part = TakeFree(types[0], claim)) return *part;
+  // Asked for each block: other programs use the device too. What a heap has left is an estimate,
+  // so those without come last, and are tried all the same.
+  const HeapBytes left = LeftInHeaps();
+  absl::StatusOr<Part> part = ResourceExhausted("no memory type");
+  for (const uint32_t type : ByRoom(memory, std::move(types), claim.bytes, left)) {
+    part = TakeNew(type, claim, left);
+    if (part.ok() || !absl::IsResourceExhausted(part.status())) break;
   }
-  const auto& memory = context_->queries().memory;
-  const uint64_t heap_bytes = memory.memoryHeaps[memory.memoryTypes[type].heapIndex].size;
-  const uint64_t usual = std::min({kBlockBytes, heap_bytes / 8, largest_});
+  return part;
+}
+
+std::optional<Heap::Part> Heap::TakeFree(uint32_t type, const Claim& claim) {
+  for (const auto& block : blocks_) {
+    if (block->type != type || block->map != claim.map) continue;
+    if (const auto offset = block->free.Take(claim.bytes, claim.alignment))
+      return Part{block.get(), *offset, claim.bytes};
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<Heap::Part> Heap::TakeNew(uint32_t type, const Claim& claim, const HeapBytes& left) {
+  if (const auto part = TakeFree(type, claim)) return *part;
+  const VkPhysicalDeviceMemoryProperties& memory = context_->queries().memory;
+  const uint32_t heap = memory.memoryTypes[type].heapIndex;
+  const uint64_t usual = std::min({kBlockBytes, memory.memoryHeaps[heap].size / 8, largest_});
   // Large parts get a block of their own, which dies with them; so does any where no block fits.
   absl::StatusOr<Block*> block = ResourceExhausted("no block");
-  if (size <= usual / 2) block = NewBlock(type, map, usual);
-  if (!block.ok()) block = NewBlock(type, map, size);
+  if (claim.bytes <= usual / 2 && usual <= left[heap]) block = NewBlock(type, claim.map, usual);
+  if (!block.ok()) block = NewBlock(type, claim.map, claim.bytes);
   if (!block.ok()) return block.status();
-  return Part{*block, *(*block)->free.Take(size, alignment), size};
+  return Part{*block, *(*block)->free.Take(claim.bytes, claim.alignment), claim.bytes};
 }
 
 absl::StatusOr<Heap::Block*> Heap::NewBlock(uint32_t type, bool map, uint64_t bytes) {
@@ -200,23 +226,29 @@ void Heap::Release(const Part& part) {
   blocks_.erase(at);
 }
 
-uint64_t Heap::Left() const {
+HeapBytes Heap::LeftInHeaps() const {
   const Queries& q = context_->queries();
-  const std::optional<uint32_t> device = DeviceHeap(q.memory);
-  if (!device) return 0;
-  const uint32_t heap = *device;
+  auto budget = Typed<VkPhysicalDeviceMemoryBudgetPropertiesEXT>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT);
   if (context_->abilities().memory_budget) {
-    auto budget = Typed<VkPhysicalDeviceMemoryBudgetPropertiesEXT>(
-        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT);
     auto all = Typed<VkPhysicalDeviceMemoryProperties2>(
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2);
     all.pNext = &budget;
     vkGetPhysicalDeviceMemoryProperties2(q.device, &all);
-    return budget.heapBudget[heap] - std::min(budget.heapBudget[heap], budget.heapUsage[heap]);
   }
-  std::lock_guard lock(mutex_);
-  const uint64_t size = q.memory.memoryHeaps[heap].size;
-  return size - std::min(size, allocated_[heap]);
+  HeapBytes left{};
+  for (uint32_t i = 0; i < q.memory.memoryHeapCount; ++i) {
+    const bool told = budget.heapBudget[i] != 0;
+    const uint64_t all = told ? budget.heapBudget[i] : q.memory.memoryHeaps[i].size;
+    left[i] = all - std::min(all, told ? budget.heapUsage[i] : allocated_[i]);
+  }
+  return left;
+}
+
+uint64_t Heap::Left() const {
+  const std::optional<uint32_t> heap = DeviceHeap(context_->queries().memory);
+  const std::lock_guard lock(mutex_);
+  return heap ? LeftInHeaps()[*heap] : 0;
 }
 
 }  // namespace forge::vk

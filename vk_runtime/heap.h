@@ -2,6 +2,7 @@
 // Device memory: types chosen by what they are for, cut out of large blocks, because a driver
 // allows few allocations. Only buffers lie in it, so bufferImageGranularity never matters.
 #pragma once
+#include <array>
 #include <map>
 #include <optional>
 
@@ -26,6 +27,9 @@ class FreeList {
   std::map<uint64_t, uint64_t> free_;  // offset -> bytes
 };
 
+// Bytes that each memory heap has left.
+using HeapBytes = std::array<uint64_t, VK_MAX_MEMORY_HEAPS>;
+
 class Heap {
   // What the driver gave at once.
   struct Block {
@@ -36,6 +40,11 @@ class Heap {
     uint64_t size;
     uint8_t* mapped = nullptr;
     FreeList free;
+  };
+  // What is asked of a block.
+  struct Claim {
+    uint64_t bytes, alignment;
+    bool map;
   };
 
  public:
@@ -53,7 +62,8 @@ class Heap {
     bool coherent() const { return block->coherent; }
   };
   using PartRef = std::shared_ptr<const Part>;
-  // errors: ResourceExhausted with the bytes asked for and left
+  // From a heap with memory left where there is one.  errors: ResourceExhausted with the bytes
+  // asked for and left
   static absl::StatusOr<PartRef> Allocate(const std::shared_ptr<Heap>& heap, Memory kind,
                                           const VkMemoryRequirements& needs);
 
@@ -62,9 +72,13 @@ class Heap {
   const ContextRef& context() const { return context_; }
 
  private:
-  absl::StatusOr<Part> TakeFrom(uint32_t type, Memory kind, const VkMemoryRequirements& needs);
+  // All but Release under mutex_.
+  absl::StatusOr<Part> Take(Memory kind, const VkMemoryRequirements& needs);
+  std::optional<Part> TakeFree(uint32_t type, const Claim& claim);
+  absl::StatusOr<Part> TakeNew(uint32_t type, const Claim& claim, const HeapBytes& left);
   absl::StatusOr<Block*> NewBlock(uint32_t type, bool map, uint64_t bytes);
   void Release(const Part& part);
+  HeapBytes LeftInHeaps() const;
 
   ContextRef context_;
   uint64_t largest_, most_allocations_;
@@ -80,5 +94,9 @@ std::optional<uint32_t> DeviceHeap(const VkPhysicalDeviceMemoryProperties& memor
 // Memory types that `kind` can live in, best first. `bits` as in VkMemoryRequirements.
 std::vector<uint32_t> TypesFor(const VkPhysicalDeviceMemoryProperties& memory, Memory kind,
                                uint32_t bits);
+
+// `types` with those first whose heap has `bytes` left; else in their order.
+std::vector<uint32_t> ByRoom(const VkPhysicalDeviceMemoryProperties& memory,
+                             std::vector<uint32_t> types, uint64_t bytes, const HeapBytes& left);
 
 }  // namespace forge::vk

@@ -56,14 +56,19 @@ std::vector<KernelStatistic> StatisticsOf(const Context& context, VkPipeline pip
 
 }  // namespace
 
+KernelCode KernelCode::With(const codegen::Kernel& kernel, uint32_t operands,
+                            std::vector<uint32_t> spirv) {
+  return {.name = kernel.name,
+          .spirv = std::move(spirv),
+          .operands = operands,
+          .scalars = static_cast<uint32_t>(kernel.scalars.size()),
+          .subgroup = kernel.subgroup};
+}
+
 absl::StatusOr<KernelCode> KernelCode::Of(const codegen::Kernel& kernel, uint32_t operands,
                                           const codegen::Caps& caps) {
   FORGE_RETURN_IF_ERROR(codegen::Verify(kernel, caps));
-  return KernelCode{.name = kernel.name,
-                    .spirv = codegen::PrintSpirv(kernel, caps),
-                    .operands = operands,
-                    .scalars = static_cast<uint32_t>(kernel.scalars.size()),
-                    .subgroup = kernel.subgroup};
+  return With(kernel, operands, codegen::PrintSpirv(kernel, caps));
 }
 
 absl::StatusOr<PipelineStoreRef> PipelineStore::Create(const ContextRef& context, bool use_file,
@@ -105,6 +110,8 @@ absl::StatusOr<const PipelineStore::Layout*> PipelineStore::LayoutFor(uint32_t o
   set.bindingCount = operands;
   set.pBindings = bindings.data();
   Layout layout;
+  layout.pushed = operands != 0 && operands <= context_->abilities().pushed_operands;
+  if (layout.pushed) set.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
   FORGE_ASSIGN_OR_RETURN(layout.set, context_->Make<OwnedSetLayout>(set));
   const VkPushConstantRange range = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
                                      .offset = 0,
@@ -151,6 +158,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineStore::Make(const KernelCode& 
   pipeline->handle = OwnedPipeline(*context_, handle);
   pipeline->layout = layout.pipeline.get();
   pipeline->set_layout = layout.set.get();
+  pipeline->pushed = layout.pushed;
   if (statistics_) pipeline->statistics = StatisticsOf(*context_, handle, code.name);
   return pipeline;
 }

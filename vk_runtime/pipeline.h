@@ -15,6 +15,7 @@ struct Pipeline {
   // Owned by the store, which lives as long as the context is used.
   VkPipelineLayout layout = VK_NULL_HANDLE;
   VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
+  bool pushed = false;                      // operands are pushed: the layout has no sets
   std::vector<KernelStatistic> statistics;  // empty unless asked for and told
   bool is_new = false;                      // to the file of earlier runs
 };
@@ -28,7 +29,9 @@ struct KernelCode {
   uint32_t operands = 0, scalars = 0;
   uint32_t subgroup = 0;  // required size; 0: any
 
-  // errors: as codegen::Verify
+  static KernelCode With(const codegen::Kernel& kernel, uint32_t operands,
+                         std::vector<uint32_t> spirv);
+  // With what is printed.  errors: as codegen::Verify
   static absl::StatusOr<KernelCode> Of(const codegen::Kernel& kernel, uint32_t operands,
                                        const codegen::Caps& caps);
 };
@@ -53,6 +56,7 @@ class PipelineStore {
   struct Layout {
     OwnedSetLayout set;
     OwnedPipelineLayout pipeline;
+    bool pushed = false;
   };
   PipelineStore(const ContextRef& context, bool statistics)
       : context_(context), statistics_(statistics) {}

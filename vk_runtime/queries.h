@@ -38,6 +38,7 @@ struct Queries {
   VkPhysicalDeviceSubgroupSizeControlProperties subgroup_size{};
   VkPhysicalDeviceShaderIntegerDotProductProperties int_dot{};
   VkPhysicalDeviceExternalMemoryHostPropertiesEXT host_memory{};
+  VkPhysicalDevicePushDescriptorPropertiesKHR push_descriptors{};
   VkPhysicalDeviceMemoryProperties memory{};
   std::vector<VkQueueFamilyProperties> queues;
   std::vector<VkCooperativeMatrixPropertiesKHR> matrices;

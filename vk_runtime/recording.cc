@@ -81,6 +81,13 @@ class Recorder {
     }
   };
 
+  // The operands of a launch, for each submission that it is cut into.
+  struct Bound {
+    std::vector<VkDescriptorBufferInfo> infos;
+    std::vector<VkWriteDescriptorSet> writes;  // of `infos`
+    VkDescriptorSet set = VK_NULL_HANDLE;      // that is written; null: they are pushed
+  };
+
   absl::Status MakePools() {
     auto commands = Typed<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
     commands.queueFamilyIndex = context_.family();
@@ -90,6 +97,7 @@ class Recorder {
       const VulkanProgram* program = AsVulkan(step);
       if (program == nullptr) continue;
       for (const PlannedLaunch& l : program->launches()) {
+        if (l.pipeline->pushed) continue;
         ++sets;
         descriptors += static_cast<uint32_t>(l.operands.size());
       }
@@ -256,12 +264,48 @@ class Recorder {
       bound.push_back(b);
     }
     Fence(bound);
-    FORGE_ASSIGN_OR_RETURN(const VkDescriptorSet set, Describe(launch, bound));
-    return Dispatch(launch, set, size, constants);
+    FORGE_ASSIGN_OR_RETURN(const Bound described, Describe(launch, bound));
+    return Dispatch(launch, described, size, constants);
   }
 
-  absl::StatusOr<VkDescriptorSet> Describe(const PlannedLaunch& launch,
-                                           std::span<const Range> operands) const {
+  // All that knows how operands are bound: see also PipelineStore::LayoutFor.
+  absl::StatusOr<Bound> Describe(const PlannedLaunch& launch,
+                                 std::span<const Range> operands) const {
+    Bound bound;
+    bound.infos.resize(operands.size());
+    bound.writes.assign(operands.size(),
+                        Typed<VkWriteDescriptorSet>(VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET));
+    if (!launch.pipeline->pushed) {
+      FORGE_ASSIGN_OR_RETURN(bound.set, AllocateSet(launch));
+    }
+    const auto most = static_cast<uint64_t>(context_.caps().max_operand_bytes);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const Range& o = operands[i];
+      VkDescriptorBufferInfo& info = bound.infos[i];
+      // An empty operand binds a few bytes that nothing reads; others end on a whole word.
+      if (o.buffer == nullptr) {
+        info = {in_.nothing.handle(), in_.nothing.base(), in_.nothing.capacity()};
+      } else {
+        const uint64_t end = o.buffer->base() + o.buffer->capacity();
+        info = {o.buffer->handle(), o.offset, std::min((o.bytes + 15) / 16 * 16, end - o.offset)};
+      }
+      if (info.range > most)
+        return OutOfRange("kernel '{}' binds {} bytes at once, the device allows {}", launch.name,
+                          info.range, most);
+      VkWriteDescriptorSet& write = bound.writes[i];
+      write.dstSet = bound.set;
+      write.dstBinding = static_cast<uint32_t>(i);
+      write.descriptorCount = 1;
+      write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+      write.pBufferInfo = &info;
+    }
+    if (bound.set != VK_NULL_HANDLE)
+      fn_.vkUpdateDescriptorSets(context_.device, static_cast<uint32_t>(bound.writes.size()),
+                                 bound.writes.data(), 0, nullptr);
+    return bound;
+  }
+
+  absl::StatusOr<VkDescriptorSet> AllocateSet(const PlannedLaunch& launch) const {
     auto allocate =
         Typed<VkDescriptorSetAllocateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO);
     allocate.descriptorPool = out_.descriptors_.get();
@@ -271,43 +315,24 @@ class Recorder {
     FORGE_RETURN_IF_ERROR(
         context_.Check(fn_.vkAllocateDescriptorSets(context_.device, &allocate, &set),
                        "vkAllocateDescriptorSets"));
-    std::vector<VkDescriptorBufferInfo> infos(operands.size());
-    std::vector<VkWriteDescriptorSet> writes(
-        operands.size(), Typed<VkWriteDescriptorSet>(VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET));
-    const auto most = static_cast<uint64_t>(context_.caps().max_operand_bytes);
-    for (size_t i = 0; i < operands.size(); ++i) {
-      const Range& o = operands[i];
-      // An empty operand binds a few bytes that nothing reads; others end on a whole word.
-      if (o.buffer == nullptr) {
-        infos[i] = {in_.nothing.handle(), in_.nothing.base(), in_.nothing.capacity()};
-      } else {
-        const uint64_t end = o.buffer->base() + o.buffer->capacity();
-        infos[i] = {o.buffer->handle(), o.offset,
-                    std::min((o.bytes + 15) / 16 * 16, end - o.offset)};
-      }
-      if (infos[i].range > most)
-        return OutOfRange("kernel '{}' binds {} bytes at once, the device allows {}", launch.name,
-                          infos[i].range, most);
-      writes[i].dstSet = set;
-      writes[i].dstBinding = static_cast<uint32_t>(i);
-      writes[i].descriptorCount = 1;
-      writes[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-      writes[i].pBufferInfo = &infos[i];
-    }
-    fn_.vkUpdateDescriptorSets(context_.device, static_cast<uint32_t>(writes.size()), writes.data(),
-                               0, nullptr);
     return set;
   }
 
-  void Use(const PlannedLaunch& launch, VkDescriptorSet set) {
+  void Use(const PlannedLaunch& launch, const Bound& bound) {
+    const VkPipelineLayout layout = launch.pipeline->layout;
     fn_.vkCmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, launch.pipeline->handle.get());
-    fn_.vkCmdBindDescriptorSets(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, launch.pipeline->layout,
-                                0, 1, &set, 0, nullptr);
+    if (launch.pipeline->pushed)
+      fn_.vkCmdPushDescriptorSetKHR(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0,
+                                    static_cast<uint32_t>(bound.writes.size()),
+                                    bound.writes.data());
+    else
+      fn_.vkCmdBindDescriptorSets(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1,
+                                  &bound.set, 0, nullptr);
   }
 
   // Dispatches the grid in parts along its longest axis, cutting submissions where the time budget
   // is spent.
-  absl::Status Dispatch(const PlannedLaunch& launch, VkDescriptorSet set,
+  absl::Status Dispatch(const PlannedLaunch& launch, const Bound& bound,
                         const std::array<uint32_t, 3>& size, std::span<const int32_t> constants) {
     const size_t axis = std::max_element(size.begin(), size.end()) - size.begin();
     const auto parts =
@@ -315,11 +340,11 @@ class Recorder {
     const auto part =
         parts > 1 ? static_cast<uint32_t>((size[axis] + parts - 1) / parts) : size[axis];
     const double seconds = launch.seconds * (static_cast<double>(part) / size[axis]);
-    Use(launch, set);
+    Use(launch, bound);
     for (uint32_t at = 0; at < size[axis]; at += part) {
       if (piece_seconds_ > 0 && piece_seconds_ + seconds > budget_) {
         FORGE_RETURN_IF_ERROR(CutPiece());
-        Use(launch, set);
+        Use(launch, bound);
       }
       std::array<uint32_t, 3> base{}, count = size;
       base[axis] = at;

@@ -3,11 +3,13 @@
 
 #include <cstring>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_replace.h"
 #include "base/process.h"
 #include "runtime/backends.h"
 #include "vk_runtime/fixed_launch.h"
 #include "vk_runtime/probes.h"
+#include "vk_runtime/rates.h"
 
 namespace forge::vk {
 namespace {
@@ -69,6 +71,28 @@ SelfTest NothingTried(std::string_view why) {
 
 std::string OneLine(const std::string& text) { return absl::StrReplaceAll(text, {{"\n", " "}}); }
 
+std::string LineOf(const Rates& r) { return fmt::format("rates {} {}", r.flops, r.bytes); }
+
+std::optional<Rates> RatesIn(const std::string& words) {
+  const size_t space = words.find(' ');
+  Rates r{};
+  if (space == std::string::npos || !absl::SimpleAtod(words.substr(0, space), &r.flops) ||
+      !absl::SimpleAtod(words.substr(space + 1), &r.bytes) || !(r.flops > 1 && r.flops < 1e18) ||
+      !(r.bytes > 1 && r.bytes < 1e18))
+    return std::nullopt;
+  return r;
+}
+
+// Tried as features are: a driver may crash here too.
+void TellRates(VulkanDevice& device, Driver::Tell tell) {
+  tell(fmt::format("try {}", kRatesProbe));
+  const absl::StatusOr<Rates> rates = MeasureRates(device);
+  if (rates.ok()) tell(LineOf(*rates));
+  tell(rates.ok() ? fmt::format("passed {}", kRatesProbe)
+                  : fmt::format("failed {}: {}", kRatesProbe,
+                                OneLine(std::string(Message(rates.status())))));
+}
+
 }  // namespace
 
 bool SelfTest::Knows(std::string_view feature) const {
@@ -110,6 +134,8 @@ absl::Status RunSelfTest(VulkanDevice& device, std::span<const std::string> know
     tell(wrong.empty() ? "passed " + f.name : fmt::format("failed {}: {}", f.name, OneLine(wrong)));
     FORGE_RETURN_IF_ERROR(device.Health());
   }
+  if (plain && std::find(known.begin(), known.end(), kRatesProbe) == known.end())
+    TellRates(device, tell);
   tell("end");
   return absl::OkStatus();
 }
@@ -129,6 +155,7 @@ SelfTestReport SelfTestReport::Read(const std::string& text, const Queries& q) {
                                         : nullptr;
     if (const size_t colon = rest.find(": "); faults != nullptr && colon != std::string::npos)
       (*faults)[rest.substr(0, colon)] = rest.substr(colon + 2);
+    if (word == "rates") report.test.rates = RatesIn(rest);
     report.whole = line == "end";
   }
   return report;
@@ -155,6 +182,7 @@ absl::StatusOr<SelfTest> TryInChild(const Queries& q, const SelfTestRequest& req
     all.passed.merge(report.test.passed);
     all.failed.merge(report.test.failed);
     all.late.merge(report.test.late);
+    if (report.test.rates) all.rates = report.test.rates;
     if (report.whole) return all;
   }
 }
@@ -171,6 +199,7 @@ absl::Status WriteSelfTest(const Queries& q, const SelfTest& test) {
   for (const auto& [feature, what] : test.failed)
     text += fmt::format("failed {}: {}\n", feature, OneLine(what));
   for (const auto& [feature, what] : test.late) text += fmt::format("late {}: {}\n", feature, what);
+  if (test.rates) text += LineOf(*test.rates) + "\n";
   return WriteCacheFile(CacheFile(q, kExtension), text + "end\n");
 }
 

@@ -16,6 +16,7 @@ struct SelfTest {
   // Those that took too long: no verdict, since the machine may have been busy. The process that
   // waited does without them, and the next one tries them again.
   Failures late;
+  std::optional<Rates> rates;  // what the device reaches
   bool Knows(std::string_view feature) const;
   // Every feature to do without, and why.
   Failures Faults() const;

@@ -10,7 +10,9 @@ namespace forge::vk {
 // A rough idea of a device's speed: for cutting submissions and comparing choices, not for show.
 struct Rates {
   double flops, bytes;  // per second, rather too low: a piece must not become too long
-  static Rates Of(VkPhysicalDeviceType type);
+  static Rates Of(VkPhysicalDeviceType type);  // before anything is measured
+  // What most kernels reach at the least, where this is what the device does at most.
+  Rates OfKernels() const { return {.flops = flops / 4, .bytes = bytes / 2}; }
   // Seconds of a node with bound types; 0 where an extent is not a number yet.
   double Seconds(const ir::Candidate& node) const;
 };

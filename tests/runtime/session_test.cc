@@ -4,12 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <condition_variable>
 #include <thread>
 
 #include "ir/ops/matmul.h"
 #include "runtime/backends.h"
 #include "runtime/compare.h"
 #include "runtime/executable.h"
+#include "runtime/host_device.h"
 #include "tests/runtime/models.h"
 #include "tests/support/status_matchers.h"
 
@@ -42,6 +44,47 @@ TEST(SessionTest, RunsWithNamedInputs) {
   ASSERT_EQ(y.size(), 1u);
   EXPECT_EQ(y[0].name, "y");
   EXPECT_EQ(Numbers(y[0].value), (Doubles{11, 0, 33}));
+}
+
+// A reference device that compiles nothing before constants go up, and takes none before it
+// compiles.
+class MeetingDevice final : public HostDevice {
+ public:
+  MeetingDevice() : HostDevice({}), reference_(Reference()) {}
+  const ir::Target& target() const override { return reference_->target(); }
+  // The first to ask for memory are constants.
+  absl::StatusOr<BufferRef> Allocate(Memory kind, uint64_t bytes) override {
+    Meet(loads_, compiles_);
+    return HostDevice::Allocate(kind, bytes);
+  }
+  std::vector<absl::StatusOr<ProgramRef>> Compile(
+      std::span<const CompileRequest> requests, absl::FunctionRef<void(size_t)> progress) override {
+    if (!requests.empty() && !requests[0].once) Meet(compiles_, loads_);
+    return reference_->Compile(requests, progress);
+  }
+  bool met() const { return met_; }
+
+ private:
+  void Meet(bool& self, const bool& other) {
+    std::unique_lock lock(mutex_);
+    self = true;
+    changed_.notify_all();
+    met_ &= changed_.wait_for(lock, std::chrono::seconds(20), [&] { return other; });
+  }
+
+  DeviceRef reference_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool loads_ = false, compiles_ = false;
+  bool met_ = true;
+};
+
+TEST(SessionTest, LoadsConstantsWhileKernelsCompile) {
+  const auto device = std::make_shared<MeetingDevice>();
+  FORGE_ASSERT_OK_AND_ASSIGN(auto s, Session::Create(AddingModel(), device));
+  FORGE_ASSERT_OK_AND_ASSIGN(auto y, RunOn(*s, "x", Tensor({1, 3}, {1, -50, 3})));
+  EXPECT_EQ(Numbers(y[0].value), (Doubles{11, 0, 33}));
+  EXPECT_TRUE(device->met());
 }
 
 TEST(SessionTest, SaysWhatIsWrongWithInputs) {

@@ -37,8 +37,8 @@ TEST(ForgeRunTest, PrintsTheJsonOfTheContract) {
   ASSERT_TRUE(json.is_object()) << plain.out << plain.err;
   for (const char* key :
        {"device", "driver", "model", "load_ms", "compile_ms", "first_ms", "latency_ms", "steps",
-        "dispatches", "barriers", "kernels_compiled", "kernels_cached", "peak_bytes",
-        "weight_bytes", "fallback", "outputs", "compare"})
+        "dispatches", "barriers", "kernels_compiled", "kernels_cached", "kernels_printed",
+        "peak_bytes", "weight_bytes", "fallback", "outputs", "compare"})
     EXPECT_TRUE(json.contains(key)) << key;
   EXPECT_EQ(json["compare"]["worst"]["rel_error"], 0.0);
 }

@@ -10,6 +10,7 @@
 
 #include "ir/ops/matmul.h"
 #include "runtime/autotune.h"
+#include "tests/support/ir_values.h"
 #include "tests/support/temp_folder.h"
 #include "tests/vk_runtime/vulkan_test.h"
 #include "vk_runtime/probes.h"
@@ -238,6 +239,71 @@ TEST_F(TunedFileTest, TakesAnythingForAFile) {
     std::ofstream(Path(), std::ios::binary) << good.substr(0, good.find('\n') + 1) << line << "\n";
     EXPECT_FALSE(Read().Find(7)) << line;
   }
+}
+
+class SpirvFileTest : public VulkanRunTest {
+ protected:
+  void SetUp() override {
+    Open({.threads = 1, .cache = true});
+    if (!IsSkipped() && !Executes()) GTEST_SKIP() << "this device compiles, but runs nothing";
+  }
+  // What another process prints for a product, whose result is right.
+  int Printed() {
+    Open({.threads = 1, .cache = true});
+    const ir::HostValue a = Counting({64, 32}), b = Counting({32, 48});
+    const ir::HostValue* operands[] = {&a, &b};
+    ExpectRightBy("", ir::MatMul{}, operands);
+    return device_->compile_counts().printed;
+  }
+  static ir::HostValue Counting(std::vector<int64_t> shape) {
+    std::vector<double> v(static_cast<size_t>(shape[0] * shape[1]));
+    for (size_t i = 0; i < v.size(); ++i) v[i] = static_cast<double>(i % 7);
+    return Tensor(std::move(shape), v);
+  }
+  std::filesystem::path Path() const { return CacheFile(device_->context()->queries(), ".spirv"); }
+
+  TempFolder folder_;
+  ScopedEnvironment cache_{"XDG_CACHE_HOME", folder_.path().string()};
+};
+
+TEST_F(SpirvFileTest, PrintsNothingTwice) {
+  EXPECT_GT(Printed(), 0);
+  EXPECT_EQ(Printed(), 0);
+  EXPECT_EQ(device_->compile_counts().compiled, 0);
+  // Other features are another device.
+  const ScopedEnvironment hide("FORGE_VK_DISABLE", "signed_zero_inf_nan,subgroup");
+  EXPECT_GT(Printed(), 0);
+  EXPECT_EQ(Printed(), 0);
+}
+
+TEST_F(SpirvFileTest, PrintsAgainWhatIsDamaged) {
+  const int all = Printed();
+  std::ifstream in(Path(), std::ios::binary);
+  const std::string good{std::istreambuf_iterator<char>(in), {}};
+  for (size_t at = 0; at < good.size(); at += good.size() / 7) {
+    std::string bad = good;
+    bad[at] ^= 4;
+    std::ofstream(Path(), std::ios::binary) << bad;
+    EXPECT_EQ(Printed(), all) << at;
+    EXPECT_EQ(Printed(), 0) << at;
+    std::ofstream(Path(), std::ios::binary) << good.substr(0, at);
+    EXPECT_EQ(Printed(), all) << at;
+  }
+}
+
+TEST_F(SpirvFileTest, StaysSmall) {
+  const std::vector<uint32_t> words(1 << 20, 7);
+  for (uint64_t first : {0, 2}) {
+    SpirvFile file(*device_->context(), true);
+    for (uint64_t hash = first; hash < first + 3; ++hash)
+      if (!file.Find(hash)) file.Put(hash, words);
+    ASSERT_OK(file.Save());
+    EXPECT_LE(std::filesystem::file_size(Path()), 9u << 20);
+  }
+  SpirvFile file(*device_->context(), true);
+  // What was asked for last has stayed, as far as there is room.
+  EXPECT_FALSE(file.Find(0));
+  EXPECT_FALSE(file.Find(1));
 }
 
 class AutotuneTest : public VulkanRunTest {

@@ -103,6 +103,38 @@ TEST_F(SegmentTest, PutsABarrierBehindAKernelThatWasCut) {
   EXPECT_EQ((*segment)->barriers(), 1);
 }
 
+// Operands are pushed, or described by sets where they are too many or nothing can be pushed; both
+// outlast a cut.
+TEST_F(SegmentTest, BindsOperandsBothWays) {
+  constexpr int64_t kSide = 1024;
+  const auto x = Iota(kSide * kSide);
+  const uint32_t most = device_->context()->abilities().pushed_operands;
+  for (const uint32_t pushed : std::set<uint32_t>{0, std::min(most, 1u), most}) {
+    OpenGranted([&](Granted& g) { g.abilities.pushed_operands = pushed; },
+                {.piece_nanoseconds = 1'000'000});
+    const ProgramRef program = Transpose(1, kSide, kSide);
+    EXPECT_EQ(static_cast<const VulkanProgram&>(*program).launches()[0].pipeline->pushed,
+              pushed >= 2);
+    const BufferRef in = Upload(x), out = Upload(std::vector<uint32_t>(x.size()));
+    Run(OneTranspose(kSide, kSide), {in, out});
+    EXPECT_EQ(Download<uint32_t>(out), Transposed(x, 1, kSide, kSide));
+  }
+}
+
+// By what the device was measured to reach.
+TEST_F(SegmentTest, CutsSlowWork) {
+  constexpr int64_t kSide = 256;
+  const auto pieces = [&](double bytes) {
+    OpenGranted([&](Granted& g) { g.rates = Rates{.flops = bytes, .bytes = bytes}; });
+    const SegmentRef segment = OneTranspose(kSide, kSide);
+    const std::vector<uint32_t> x(kSide * kSide);
+    Run(segment, {Upload(x), Upload(x)});
+    return static_cast<const VulkanSegment&>(*segment).last_recording()->pieces().size();
+  };
+  EXPECT_EQ(pieces(1e12), 1u);
+  EXPECT_GT(pieces(2e6), 2u);
+}
+
 TEST_F(SegmentTest, CopiesBetweenSlotsAsAStep) {
   const auto x = Iota(1000);
   const BufferRef a = Upload(x), b = Upload(std::vector<uint32_t>(2000));

@@ -37,6 +37,12 @@ SelfTestReport Report(VulkanDevice& device, std::span<const std::string> known =
 TEST_F(SelfTestTest, PassesOnADeviceThatComputes) {
   const SelfTestReport report = Report(*device_);
   EXPECT_TRUE(report.whole);
+  ASSERT_TRUE(report.test.rates);
+  // Between a phone of long ago and the largest card.
+  EXPECT_GT(report.test.rates->flops, 1e8);
+  EXPECT_LT(report.test.rates->flops, 1e16);
+  EXPECT_GT(report.test.rates->bytes, 1e7);
+  EXPECT_LT(report.test.rates->bytes, 1e14);
   for (const Feature& f : device_->info().features)
     EXPECT_EQ(report.test.Knows(f.name), f.present && IsTried(f.name)) << f.name;
   for (const auto& [feature, what] : report.test.failed) ADD_FAILURE() << feature << ": " << what;
@@ -51,6 +57,7 @@ TEST_F(SelfTestTest, TriesInAProcessOfItsOwn) {
   const auto child = TryInChild(device_->context()->queries(), {0, 60 * kSecond});
   ASSERT_OK(child.status());
   EXPECT_EQ(child->Faults(), Failures{});
+  EXPECT_TRUE(child->rates);
 }
 
 TEST_F(SlowSelfTestTest, EndsADriverThatHangs) {
@@ -117,6 +124,9 @@ TEST_F(SelfTestTest, ReadsHowFarATestCame) {
   EXPECT_FALSE(SelfTestReport::Read("another\npassed a\nend\n", q).whole);
   for (const char* odd : {"", "\n", " \n", "try\n", "failed\n", "failed a\n", "passed", "end"})
     EXPECT_FALSE(SelfTestReport::Read(title + odd, q).whole) << odd;
+  for (const char* odd : {"", "1e9", "1e9 ", "x 1e9", "1e9 -1", "nan 1e9", "1e9 inf", "1e99 1e9"})
+    EXPECT_FALSE(SelfTestReport::Read(fmt::format("{}rates {}\nend\n", title, odd), q).test.rates)
+        << odd;
 }
 
 TEST_F(SelfTestTest, HidesWhatFailed) {
@@ -141,11 +151,16 @@ TEST_F(SelfTestTest, RemembersItsVerdict) {
   const ScopedEnvironment cache("XDG_CACHE_HOME", folder.string());
   const Queries& q = device_->context()->queries();
   EXPECT_FALSE(ReadSelfTest(q));
-  ASSERT_OK(WriteSelfTest(q, {.passed = {"fp16"}, .failed = {{"int_dot", "wrong\nsum"}}}));
+  ASSERT_OK(WriteSelfTest(q, {.passed = {"fp16"},
+                              .failed = {{"int_dot", "wrong\nsum"}},
+                              .rates = Rates{.flops = 3e9, .bytes = 1.25e9}}));
   const auto read = ReadSelfTest(q);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->passed.count("fp16"), 1u);
   EXPECT_EQ(read->failed, (Failures{{"int_dot", "wrong sum"}}));
+  ASSERT_TRUE(read->rates);
+  EXPECT_EQ(read->rates->flops, 3e9);
+  EXPECT_EQ(read->rates->bytes, 1.25e9);
   for (const auto& file : std::filesystem::directory_iterator(folder / "forge"))
     std::filesystem::resize_file(file, std::filesystem::file_size(file) - 2);
   EXPECT_FALSE(ReadSelfTest(q));

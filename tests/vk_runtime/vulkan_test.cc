@@ -57,6 +57,21 @@ void VulkanTest::Open(DeviceOptions options) {
   GTEST_SKIP() << all.at(0).usable.text();
 }
 
+void VulkanTest::OpenGranted(absl::FunctionRef<void(Granted&)> change, const Settings& settings) {
+  const auto instance = Instance::Create(false);
+  ASSERT_OK(instance.status());
+  const auto devices = (*instance)->Devices();
+  ASSERT_OK(devices.status());
+  const Queries queries = Query(**instance, devices->at(0));
+  Granted granted = Grant(queries, settings, {});
+  change(granted);
+  const auto context = Context::Create(*instance, queries, granted, settings);
+  ASSERT_OK(context.status());
+  const auto device = VulkanDevice::Open(*context, {}, {.threads = 2, .cache = false});
+  ASSERT_OK(device.status());
+  device_ = *device;
+}
+
 bool VulkanTest::Executes() {
   auto from = device_->Allocate(Memory::kUpload, 4);
   auto to = device_->Allocate(Memory::kReadback, 4);

@@ -59,6 +59,9 @@ class VulkanTest : public ::testing::Test {
   void Open(DeviceOptions options = {.threads = 2, .cache = false});
   void SetUp() override { Open(); }
 
+  // Opens the same device with what `change` makes of the features that it is granted.
+  void OpenGranted(absl::FunctionRef<void(Granted&)> change, const Settings& settings = {});
+
   // A device that only compiles runs nothing, or maps nothing; see tests/lab.
   bool Executes();
 
