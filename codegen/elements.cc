@@ -315,13 +315,20 @@ void Elements::Finish(const Dims& index, Val anchor_result, int lanes) {
             values[i].first, values[i].second);
 }
 
+Val Elements::LoadFrom(int operand, Type elem, const Dim& index) {
+  return state_->storage.Load(operand, elem.elem, Value(index), elem.lanes);
+}
+
+void Elements::StoreTo(int operand, const Dim& index, Val value) {
+  state_->storage.Store(operand, value.type().elem, Value(index), value);
+}
+
 Val Elements::LoadScratch(int i, Type elem, const Dim& index) {
-  return state_->storage.Load(state_->region.operand_count() + i, elem.elem, Value(index),
-                              elem.lanes);
+  return LoadFrom(state_->region.operand_count() + i, elem, index);
 }
 
 void Elements::StoreScratch(int i, const Dim& index, Val value) {
-  state_->storage.Store(state_->region.operand_count() + i, value.type().elem, Value(index), value);
+  StoreTo(state_->region.operand_count() + i, index, value);
 }
 
 }  // namespace forge::codegen

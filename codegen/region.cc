@@ -29,8 +29,6 @@ Dims AsDims(std::span<const ir::SymbolRef> axes) {
 
 absl::Status CheckType(const ir::Type& t, std::string_view what, const Caps& caps) {
   if (!t.is_tensor()) return Unimplemented("{} is {}, not a tensor", what, t.ToText());
-  if (t.encoding() != nullptr)
-    return Unimplemented("{} has the encoding {}", what, t.encoding()->name());
   if (Verdict v = CanCompute(t.dtype(), caps); !v) return Unimplemented("{}: {}", what, v.text());
   // Element numbers are computed in 32 bits.
   const int64_t elements = t.elements().max();
@@ -119,6 +117,14 @@ int Region::operand_count() const {
   return static_cast<int>(body_->arguments().size() + body_->results().size());
 }
 
+std::optional<int> Region::ArgumentOf(int anchor_operand) const {
+  const uint32_t value = anchor_->in[static_cast<size_t>(anchor_operand)];
+  const ir::Function::Origin& from = body_->origin(value);
+  if (from.kind != ir::Function::Origin::kArgument || body_->UseCounts()[value] != 1)
+    return std::nullopt;
+  return static_cast<int>(from.index);
+}
+
 const Dims* Region::PlaceOf(uint32_t value) const {
   return places_[value].has_value() ? &*places_[value] : nullptr;
 }
@@ -190,8 +196,10 @@ bool Region::LiesAlong(size_t axis, size_t other, int lanes) const {
   return lies(body_->results()[0].value, index);
 }
 
-absl::Status Region::CheckOperands() const {
+absl::Status Region::CheckOperands() {
   const std::vector<int> uses = body_->UseCounts();
+  for (uint32_t v = 0; v < body_->value_count() && is_dense(); ++v)
+    encoding_ = body_->type(v).encoding();
   int64_t bound = static_cast<int64_t>(body_->results().size());
   for (const ir::Function::Input& a : body_->arguments()) {
     if (uses[a.value] == 0) continue;

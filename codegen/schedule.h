@@ -28,6 +28,10 @@ class Region {
   const ir::Types& anchor_inputs() const { return anchor_inputs_; }  // absent operands included
   const ir::Type& anchor_output() const;  // without an anchor: the first result
   int operand_count() const;              // arguments, then results
+  bool is_dense() const { return encoding_ == nullptr; }
+  const ir::EncodingRef& encoding() const { return encoding_; }  // the first there is, or null
+  // Which argument an operand of the anchor is, when nothing else reads that.
+  std::optional<int> ArgumentOf(int anchor_operand) const;
 
   // How many arguments these values are computed from, other than through the anchor.
   int64_t ArgumentsBehind(const std::vector<uint32_t>& values) const;
@@ -47,7 +51,7 @@ class Region {
  private:
   Region() = default;
   absl::Status FindAnchor();
-  absl::Status CheckOperands() const;
+  absl::Status CheckOperands();
   absl::Status PlaceResults();
   absl::Status PlaceElementWise(const ir::Node& node);
   absl::Status PlaceMovement(const ir::Node& node);
@@ -57,6 +61,7 @@ class Region {
   const Caps* caps_ = nullptr;
   const ir::Node* anchor_ = nullptr;
   ir::Types anchor_inputs_;
+  ir::EncodingRef encoding_;
   std::vector<ir::SymbolRef> axes_;
   std::vector<std::optional<ir::Dims>> places_;  // for each value of the body
 };
@@ -93,7 +98,11 @@ class Elements {
 
   // An index expression over coordinates, i32.
   Val Value(const ir::Dim& index);
-  // Scratch `i`, an array of elements that a kernel computes in.
+  // An operand as an array of elements that a kernel computes in, whatever it holds. `operand`
+  // counts as in Launch::operands.
+  Val LoadFrom(int operand, Type elem, const ir::Dim& index);
+  void StoreTo(int operand, const ir::Dim& index, Val value);
+  // The same of scratch `i`.
   Val LoadScratch(int i, Type elem, const ir::Dim& index);
   void StoreScratch(int i, const ir::Dim& index, Val value);
 
@@ -111,6 +120,12 @@ struct Program {
   std::vector<int64_t> scratch_bytes = {};  // each aligned to 256 by the device
 };
 
+// An argument of a region in an encoding of the generator's own.
+struct Prepared {
+  int argument = 0;
+  ir::EncodingRef encoding;
+};
+
 // Tile numbers are a Record: `parameters` names each and lists what to search.
 struct Schedule {
   std::string_view name;
@@ -119,6 +134,9 @@ struct Schedule {
   std::shared_ptr<void> (*defaults)(const Region& r);        // from shapes and properties only
   Verdict (*fits)(const Region& r, const void* parameters);  // limits, before anything is made
   Program (*emit)(const Region& r, const void* parameters);
+  // What `emit` would make of an operand at every run, and takes as it is where it has been made.
+  std::optional<Prepared> (*prepares)(const Region& r, const void* parameters) = nullptr;
+  bool takes_encodings = false;  // is asked about regions that are not dense
 };
 std::span<const Schedule* const> AllSchedules();  // best first for each anchor
 

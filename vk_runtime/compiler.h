@@ -13,11 +13,11 @@ void ParallelFor(size_t n, int threads, absl::FunctionRef<void(size_t)> body);
 
 class Compiler {
  public:
-  // `use_file`: keep what is preferred in the cache folder.
-  Compiler(const ContextRef& context, PipelineStoreRef pipelines, bool use_file, int threads)
+  Compiler(const ContextRef& context, PipelineStoreRef pipelines, std::shared_ptr<TunedFile> tuned,
+           int threads)
       : context_(context),
         pipelines_(std::move(pipelines)),
-        tuned_(context->queries(), use_file),
+        tuned_(std::move(tuned)),
         threads_(threads),
         sharing_(static_cast<size_t>(context->caps().max_scalar_bytes) / sizeof(int32_t)) {}
   // One result for each request, in order; see Device::Compile. Any thread.
@@ -56,7 +56,7 @@ class Compiler {
 
   ContextRef context_;
   PipelineStoreRef pipelines_;
-  TunedFile tuned_;
+  std::shared_ptr<TunedFile> tuned_;
   int threads_;
   std::mutex sharing_mutex_;
   codegen::KernelSharing sharing_;  // under sharing_mutex_

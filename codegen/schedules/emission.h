@@ -107,7 +107,7 @@ extern const Schedule kSoftmaxSubgroup, kSoftmaxRows, kSoftmaxSerial;
 extern const Schedule kLayerNormSubgroup, kLayerNormRows, kLayerNormSerial;
 extern const Schedule kMatmulColumns, kMatmulDots;
 extern const Schedule kMatmulMatrix, kMatmulShuffle, kMatmulShared, kMatmulSimple;
-extern const Schedule kConvDepthwise, kConvWinograd, kConvDirect;
+extern const Schedule kConvDepthwise, kConvWinograd, kWinogradKernels, kConvDirect;
 extern const Schedule kPool;
 extern const Schedule kAttentionShuffle, kAttentionShared;
 

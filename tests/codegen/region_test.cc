@@ -218,6 +218,19 @@ TEST_P(RegionTest, ConvolutionOfManyChannelsThroughTransforms) {
   EXPECT_THAT(ExpectRight(), Contains("conv_winograd"));
 }
 
+// Sums of few terms may be wrong by less than large tiles are.
+TEST_P(RegionTest, TilesOfAConvolutionStayWithinItsError) {
+  Value x = Argument({1, 4, 160, 160}), w = Argument({16, 4, 3, 3});
+  Return(f_(ir::Conv2d{}, {x, w}));
+  const auto region = Region::Of(f_, caps_);
+  const auto refusal = [&](int tile) {
+    const auto choice = ParseChoice(*region, fmt::format("conv_winograd(tile={})", tile));
+    return std::string(choice.status().message());
+  };
+  EXPECT_THAT(refusal(4), HasSubstr("not within the op's bound"));
+  EXPECT_THAT(refusal(2), HasSubstr("the convolution is small"));
+}
+
 TEST_P(RegionTest, ProductOfLargeMatrices) {
   Value a = Argument({40, 36}), b = Argument({36, 48}), c = Argument({48});
   Return(f_(ir::Add{}, {f_(ir::MatMul{}, {a, b}), c}));
