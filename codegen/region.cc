@@ -5,6 +5,7 @@
 #include "codegen/index.h"
 #include "codegen/schedule.h"
 #include "codegen/storage.h"
+#include "ir/ops/layer_norm.h"
 
 namespace forge::codegen {
 namespace {
@@ -117,6 +118,13 @@ int Region::operand_count() const {
   return static_cast<int>(body_->arguments().size() + body_->results().size());
 }
 
+Region Region::OfNorm() const {
+  Region r = *this;
+  r.anchor_ = std::exchange(r.norm_, nullptr);
+  r.anchor_inputs_ = body_->TypesOf(r.anchor_->in);
+  return r;
+}
+
 std::optional<int> Region::ArgumentOf(int anchor_operand) const {
   const uint32_t value = anchor_->in[static_cast<size_t>(anchor_operand)];
   const ir::Function::Origin& from = body_->origin(value);
@@ -135,6 +143,10 @@ bool Region::Contiguous(int anchor_operand, const Dims& index, const ir::SymbolR
   Dims at = index;
   while (body_->origin(value).kind == ir::Function::Origin::kNode) {
     const ir::Node& node = body_->nodes()[body_->origin(value).index];
+    if (&node == norm_) {
+      value = node.in[0];
+      continue;
+    }
     if (node.op.def().scalar != nullptr) {
       value = *std::max_element(node.in.begin(), node.in.end(), [&](uint32_t a, uint32_t b) {
         return body_->type(a).elements().max() < body_->type(b).elements().max();
@@ -220,12 +232,16 @@ absl::Status Region::FindAnchor() {
       FORGE_RETURN_IF_ERROR(CheckType(body_->type(node.first_out + i), node.op.name(), *caps_));
     FORGE_RETURN_IF_ERROR(CheckNumbers(node, *body_));
     if (node.op.def().scalar != nullptr || node.op.def().map != nullptr) continue;
-    if (anchor_ != nullptr)
+    if (anchor_ != nullptr && norm_ == nullptr && anchor_->op.Is<ir::LayerNorm>())
+      norm_ = anchor_;
+    else if (anchor_ != nullptr)
       return Unimplemented("{} and {} are two anchors", anchor_->op.name(), node.op.name());
     if (node.outs != 1) return Unimplemented("{} has {} results", node.op.name(), node.outs);
     anchor_ = &node;
   }
   if (anchor_ != nullptr) anchor_inputs_ = body_->TypesOf(anchor_->in);
+  if (scratch_begin() > caps_->max_operands)
+    return Unimplemented("no room for scratch beside {} operands", operand_count());
   return absl::OkStatus();
 }
 

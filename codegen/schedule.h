@@ -12,8 +12,8 @@ namespace forge::codegen {
 class Region {
  public:
   // `body` and `caps` must outlive the region. A body has at most one node that is neither
-  // element-wise nor movement, the anchor. What follows the anchor keeps its elements one to one:
-  // element-wise ops, reshapes and permutations.
+  // element-wise nor movement, the anchor; a layer norm may come before it. What follows the anchor
+  // keeps its elements one to one: element-wise ops, reshapes and permutations.
   //   errors: Unimplemented, saying what no schedule takes
   static absl::StatusOr<Region> Of(const ir::Function& body, const Caps& caps);
 
@@ -30,6 +30,11 @@ class Region {
   int operand_count() const;              // arguments, then results
   bool is_dense() const { return encoding_ == nullptr; }
   const ir::EncodingRef& encoding() const { return encoding_; }  // the first there is, or null
+  // The layer norm before the anchor, if there is one: its elements are computed where they are
+  // loaded, from scratch 0 with the mean and 1 / deviation of each row, one after the other.
+  const ir::Node* norm() const { return norm_; }
+  Region OfNorm() const;  // the same region with the norm as its anchor
+  int scratch_begin() const { return operand_count() + (norm_ != nullptr ? 1 : 0); }
   // Which argument an operand of the anchor is, when nothing else reads that.
   std::optional<int> ArgumentOf(int anchor_operand) const;
 
@@ -59,7 +64,7 @@ class Region {
 
   const ir::Function* body_ = nullptr;
   const Caps* caps_ = nullptr;
-  const ir::Node* anchor_ = nullptr;
+  const ir::Node *anchor_ = nullptr, *norm_ = nullptr;
   ir::Types anchor_inputs_;
   ir::EncodingRef encoding_;
   std::vector<ir::SymbolRef> axes_;
@@ -68,7 +73,7 @@ class Region {
 
 struct Launch {
   Kernel kernel;
-  std::vector<int> operands;  // kernel operand -> region operand; scratch i is operand_count() + i
+  std::vector<int> operands;  // kernel operand -> region operand, then scratch
 };
 
 // Emits, at a place in a kernel, the element of a value of the region: a load where it is an
@@ -117,7 +122,8 @@ DType ComputeType(DType t);
 struct Program {
   std::string kernel;  // schedule and parameters: "matmul_shuffle_8x4"
   std::vector<Launch> launches = {};
-  std::vector<int64_t> scratch_bytes = {};  // each aligned to 256 by the device
+  std::vector<int64_t> scratch_bytes =
+      {};  // from Region::scratch_begin() on, each aligned to 256 by the device
 };
 
 // An argument of a region in an encoding of the generator's own.

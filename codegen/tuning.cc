@@ -123,7 +123,9 @@ absl::StatusOr<Choice> SimplestChoice(const Region& r) {
 
 Program Generate(const Region& r, const Choice& choice) {
   if (WritesNothing(r)) return Program{.kernel = "nothing"};
-  return choice.schedule->emit(r, choice.parameters.get());
+  Program program = choice.schedule->emit(r, choice.parameters.get());
+  if (r.norm() != nullptr) PrependNorm(r, program);
+  return program;
 }
 
 absl::StatusOr<Program> Generate(const Region& r) {

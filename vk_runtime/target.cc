@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vk_runtime/target.h"
 
+#include "codegen/schedules/gemm.h"
 #include "codegen/schedules/window.h"
 #include "codegen/tuning.h"
 #include "ir/ops/relayout.h"
@@ -90,9 +91,13 @@ Verdict VulkanTarget::Fuses(const ir::Function& body) const {
         fmt::format("{} operands; a kernel binds at most {}", operands, caps_.max_operands));
   const absl::StatusOr<codegen::Region> region = codegen::Region::Of(body, caps_);
   if (!region.ok()) return No(region.status());
+  if (region->norm() != nullptr)
+    if (Verdict v = codegen::NormPays(*region); !v) return v;
   if (codegen::ComputesForEachTap(*region)) return Verdict::No("it would be computed for each tap");
   return codegen::CanGenerate(*region);
 }
+
+Verdict VulkanTarget::FusesAnchors(const ir::Function& body) const { return Fuses(body); }
 
 // Made at every run it takes as long as another launch that reads and writes it, which is what a
 // relayout is said to take: for an operand that is no constant both are the same, and the first is

@@ -25,6 +25,7 @@ class VulkanTarget final : public ir::Target {
   std::string_view name() const override { return name_; }
   Verdict Supports(const ir::Candidate& node) const override;
   Verdict Fuses(const ir::Function& body) const override;
+  Verdict FusesAnchors(const ir::Function& body) const override;
   // Dense, and what the node's schedule would rather find made, where an operand is a constant.
   std::vector<ir::EncodingChoice> Encodings(const ir::Candidate& node) const override;
   double Seconds(const ir::Candidate& node) const override { return rates_.Seconds(node); }

@@ -140,7 +140,7 @@ struct Plan {
         extents{Dims{places, shape.channels, shape.group_inputs},
                 Dims{places, shape.group_inputs, tiles}, Dims{places, shape.channels, tiles}},
         has_kernels(EncodingOf(r.anchor_inputs()[1]) != nullptr) {
-    int next = r.operand_count();
+    int next = r.scratch_begin();
     for (const Matrix m : {kKernels, kInputs, kProducts})
       operands[m] = m == kKernels && has_kernels ? *r.ArgumentOf(1) : next++;
   }

@@ -111,6 +111,9 @@ extern const Schedule kConvDepthwise, kConvWinograd, kWinogradKernels, kConvDire
 extern const Schedule kPool;
 extern const Schedule kAttentionShuffle, kAttentionShared;
 
+// Adds the launch that keeps the statistics of Region::norm() for the others.
+void PrependNorm(const Region& r, Program& program);
+
 // A program that is one launch, by the name of its kernel.
 Program OneLaunch(Launch launch);
 

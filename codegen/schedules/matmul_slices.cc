@@ -56,7 +56,7 @@ bool Tiling::BindsTooMany(const Region& r) const {
   const int64_t before = r.ArgumentsBehind(r.anchor()->in);
   const int64_t after = r.ArgumentsBehind(results) + own + (g_.start ? 1 : 0);
   const int64_t tiles = may_be_whole() ? r.operand_count() : before;
-  return std::max(tiles, after) + 1 > r.caps().max_operands;
+  return std::max(tiles, after) + 1 + r.scratch_begin() - r.operand_count() > r.caps().max_operands;
 }
 
 Verdict Tiling::Fits(const Region& r) const {

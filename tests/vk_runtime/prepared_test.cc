@@ -68,6 +68,18 @@ TEST_F(PreparedTest, KernelsOfAConvolutionAreOfferedTransformed) {
   EXPECT_TRUE(ChoicesOf(kImages.With(DType::kF16), kKernels.With(DType::kF16)).empty());
 }
 
+TEST_F(PreparedTest, ASearchDecidesWhetherTheyAre) {
+  const ir::AnyOp op = kConvolution;
+  const ir::Types in{kImages, kKernels}, out = *op.Infer(in);
+  const std::vector<std::string> choices = device_->Choices({&op, in, out, "a convolution"}, 100);
+  const auto other = std::find_if(choices.begin(), choices.end(), [](const std::string& c) {
+    return !c.starts_with("conv_winograd");
+  });
+  ASSERT_NE(other, choices.end());
+  ASSERT_OK(device_->Prefer({&op, in, out, "a convolution", *other}));
+  EXPECT_TRUE(ChoicesOf(kImages, kKernels).empty());
+}
+
 TEST_F(PreparedTest, NoOtherKernelReadsThem) {
   const ir::Type made = kKernels.With(ChoicesOf(kImages, kKernels)[1].in[1]);
   const ir::AnyOp relu = ir::Relu{};
