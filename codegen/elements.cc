@@ -7,6 +7,7 @@
 #include "codegen/schedule.h"
 #include "codegen/storage.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/layer_norm.h"
 
 namespace forge::codegen {
 namespace {
@@ -19,6 +20,14 @@ constexpr auto kScalars = ir::ScalarTable<Element>();
 
 bool NeverHolds(const IndexMap::Range& w) {
   return w.value.max() < w.low.min() || w.value.min() >= w.high.max();
+}
+
+// Of how many rows which one an index of a norm's result lies in.
+std::pair<Dim, Dim> RowOf(const ir::Node& norm, const Dims& shape, const Dims& index) {
+  const int64_t axis = norm.op.As<ir::LayerNorm>()->axis;
+  const int64_t outer = axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis;
+  const Dims rows(shape.begin(), shape.begin() + outer);
+  return {ir::Product(rows), Flatten(Dims(index.begin(), index.begin() + outer), rows)};
 }
 
 bool Inside(const Dim& d, const Dim& extent) {
@@ -90,8 +99,9 @@ struct Elements::State {
     Place place{value, index};
     if (auto it = seen.find(place); it != seen.end()) return it->second;
     const ir::Node& node = body.nodes()[from.index];
-    const Element e =
-        node.op.def().scalar != nullptr ? EvalElementWise(node, index) : EvalMovement(node, index);
+    const Element e = &node == region.norm()            ? EvalNorm(node, index)
+                      : node.op.def().scalar != nullptr ? EvalElementWise(node, index)
+                                                        : EvalMovement(node, index);
     seen.emplace(std::move(place), e);
     return e;
   }
@@ -104,6 +114,26 @@ struct Elements::State {
         kScalars[static_cast<size_t>(node.op.def().scalar->index)](node.op.self(), in.data());
     FORGE_CHECK(e.dtype == body.type(node.first_out).dtype());
     return e;
+  }
+
+  // (x - mean) / deviation * gamma + beta, of what the launch before has kept of the row.
+  Element EvalNorm(const ir::Node& node, const Dims& index) {
+    const ir::Type& type = body.type(node.first_out);
+    const DType computed = ComputeType(type.dtype());
+    const auto [count, row] = RowOf(node, type.shape(), index);
+    const auto load = [&](const Dim& at) {
+      return storage.Load(region.operand_count(), computed, Index(at));
+    };
+    const auto kept = [&](const Dim& at) {
+      return Varies(at) ? EachLane([&](int i) { return load(AtLane(at, i)); }) : load(at);
+    };
+    const auto operand = [&](size_t k) {
+      return Eval(node.in[k], BroadcastIndex(index, body.type(node.in[k]).shape())).v;
+    };
+    Val y = (operand(0) - kept(row)) * kept(count + row);
+    if (node.in.size() > 1 && node.in[1] != ir::kAbsent) y = y * operand(1);
+    if (node.in.size() > 2 && node.in[2] != ir::kAbsent) y = y + operand(2);
+    return {y, type.dtype()};
   }
 
   // Lanes go different ways: one by one.
@@ -315,13 +345,20 @@ void Elements::Finish(const Dims& index, Val anchor_result, int lanes) {
             values[i].first, values[i].second);
 }
 
+Val Elements::LoadFrom(int operand, Type elem, const Dim& index) {
+  return state_->storage.Load(operand, elem.elem, Value(index), elem.lanes);
+}
+
+void Elements::StoreTo(int operand, const Dim& index, Val value) {
+  state_->storage.Store(operand, value.type().elem, Value(index), value);
+}
+
 Val Elements::LoadScratch(int i, Type elem, const Dim& index) {
-  return state_->storage.Load(state_->region.operand_count() + i, elem.elem, Value(index),
-                              elem.lanes);
+  return LoadFrom(state_->region.scratch_begin() + i, elem, index);
 }
 
 void Elements::StoreScratch(int i, const Dim& index, Val value) {
-  state_->storage.Store(state_->region.operand_count() + i, value.type().elem, Value(index), value);
+  StoreTo(state_->region.scratch_begin() + i, index, value);
 }
 
 }  // namespace forge::codegen

@@ -6,6 +6,7 @@
 #include "codegen/index.h"
 #include "codegen/schedule.h"
 #include "codegen/storage.h"
+#include "ir/ops/layer_norm.h"
 
 namespace forge::codegen {
 namespace {
@@ -30,8 +31,6 @@ Dims AsDims(std::span<const ir::SymbolRef> axes) {
 
 absl::Status CheckType(const ir::Type& t, std::string_view what, const Caps& caps) {
   if (!t.is_tensor()) return Unimplemented("{} is {}, not a tensor", what, t.ToText());
-  if (t.encoding() != nullptr)
-    return Unimplemented("{} has the encoding {}", what, t.encoding()->name());
   if (Verdict v = CanCompute(t.dtype(), caps); !v) return Unimplemented("{}: {}", what, v.text());
   // Element numbers are computed in 32 bits.
   const int64_t elements = t.elements().max();
@@ -128,6 +127,21 @@ int64_t Region::bindings() const {
   return std::accumulate(parts_.begin(), parts_.end(), int64_t{0});
 }
 
+Region Region::OfNorm() const {
+  Region r = *this;
+  r.anchor_ = std::exchange(r.norm_, nullptr);
+  r.anchor_inputs_ = body_->TypesOf(r.anchor_->in);
+  return r;
+}
+
+std::optional<int> Region::ArgumentOf(int anchor_operand) const {
+  const uint32_t value = anchor_->in[static_cast<size_t>(anchor_operand)];
+  const ir::Function::Origin& from = body_->origin(value);
+  if (from.kind != ir::Function::Origin::kArgument || body_->UseCounts()[value] != 1)
+    return std::nullopt;
+  return static_cast<int>(from.index);
+}
+
 const Dims* Region::PlaceOf(uint32_t value) const {
   return places_[value].has_value() ? &*places_[value] : nullptr;
 }
@@ -138,6 +152,10 @@ bool Region::Contiguous(int anchor_operand, const Dims& index, const ir::SymbolR
   Dims at = index;
   while (body_->origin(value).kind == ir::Function::Origin::kNode) {
     const ir::Node& node = body_->nodes()[body_->origin(value).index];
+    if (&node == norm_) {
+      value = node.in[0];
+      continue;
+    }
     if (node.op.def().scalar != nullptr) {
       value = *std::max_element(node.in.begin(), node.in.end(), [&](uint32_t a, uint32_t b) {
         return body_->type(a).elements().max() < body_->type(b).elements().max();
@@ -202,6 +220,8 @@ bool Region::LiesAlong(size_t axis, size_t other, int lanes) const {
 
 absl::Status Region::CheckOperands() {
   const std::vector<int> uses = body_->UseCounts();
+  for (uint32_t v = 0; v < body_->value_count() && is_dense(); ++v)
+    encoding_ = body_->type(v).encoding();
   std::string divided;
   const auto add = [&](uint32_t value, std::string_view name, bool used) -> absl::Status {
     parts_.push_back(0);
@@ -231,12 +251,16 @@ absl::Status Region::FindAnchor() {
       FORGE_RETURN_IF_ERROR(CheckType(body_->type(node.first_out + i), node.op.name(), *caps_));
     FORGE_RETURN_IF_ERROR(CheckNumbers(node, *body_));
     if (node.op.def().scalar != nullptr || node.op.def().map != nullptr) continue;
-    if (anchor_ != nullptr)
+    if (anchor_ != nullptr && norm_ == nullptr && anchor_->op.Is<ir::LayerNorm>())
+      norm_ = anchor_;
+    else if (anchor_ != nullptr)
       return Unimplemented("{} and {} are two anchors", anchor_->op.name(), node.op.name());
     if (node.outs != 1) return Unimplemented("{} has {} results", node.op.name(), node.outs);
     anchor_ = &node;
   }
   if (anchor_ != nullptr) anchor_inputs_ = body_->TypesOf(anchor_->in);
+  if (scratch_begin() > caps_->max_operands)
+    return Unimplemented("no room for scratch beside {} operands", operand_count());
   return absl::OkStatus();
 }
 

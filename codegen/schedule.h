@@ -12,8 +12,8 @@ namespace forge::codegen {
 class Region {
  public:
   // `body` and `caps` must outlive the region. A body has at most one node that is neither
-  // element-wise nor movement, the anchor. What follows the anchor keeps its elements one to one:
-  // element-wise ops, reshapes and permutations.
+  // element-wise nor movement, the anchor; a layer norm may come before it. What follows the anchor
+  // keeps its elements one to one: element-wise ops, reshapes and permutations.
   //   errors: Unimplemented, saying what no schedule takes
   static absl::StatusOr<Region> Of(const ir::Function& body, const Caps& caps);
 
@@ -28,6 +28,15 @@ class Region {
   const ir::Types& anchor_inputs() const { return anchor_inputs_; }  // absent operands included
   const ir::Type& anchor_output() const;  // without an anchor: the first result
   int operand_count() const;              // arguments, then results
+  bool is_dense() const { return encoding_ == nullptr; }
+  const ir::EncodingRef& encoding() const { return encoding_; }  // the first there is, or null
+  // The layer norm before the anchor, if there is one: its elements are computed where they are
+  // loaded, from scratch 0 with the mean and 1 / deviation of each row, one after the other.
+  const ir::Node* norm() const { return norm_; }
+  Region OfNorm() const;  // the same region with the norm as its anchor
+  int scratch_begin() const { return operand_count() + (norm_ != nullptr ? 1 : 0); }
+  // Which argument an operand of the anchor is, when nothing else reads that.
+  std::optional<int> ArgumentOf(int anchor_operand) const;
 
   // Storage buffers that hold an operand of the region: several where one cannot.
   int PartsOf(int operand) const;
@@ -58,16 +67,17 @@ class Region {
 
   const ir::Function* body_ = nullptr;
   const Caps* caps_ = nullptr;
-  const ir::Node* anchor_ = nullptr;
+  const ir::Node *anchor_ = nullptr, *norm_ = nullptr;
   ir::Types anchor_inputs_;
   std::vector<int> parts_;  // by operand; 0: nobody reads it
+  ir::EncodingRef encoding_;
   std::vector<ir::SymbolRef> axes_;
   std::vector<std::optional<ir::Dims>> places_;  // for each value of the body
 };
 
 struct Launch {
   Kernel kernel;
-  // Kernel operand -> region operand, once for each of its parts; scratch i is operand_count() + i.
+  // Kernel operand -> region operand, once for each of its parts, then scratch.
   std::vector<int> operands;
 };
 
@@ -98,7 +108,11 @@ class Elements {
 
   // An index expression over coordinates, i32.
   Val Value(const ir::Dim& index);
-  // Scratch `i`, an array of elements that a kernel computes in.
+  // An operand as an array of elements that a kernel computes in, whatever it holds. `operand`
+  // counts as in Launch::operands.
+  Val LoadFrom(int operand, Type elem, const ir::Dim& index);
+  void StoreTo(int operand, const ir::Dim& index, Val value);
+  // The same of scratch `i`.
   Val LoadScratch(int i, Type elem, const ir::Dim& index);
   void StoreScratch(int i, const ir::Dim& index, Val value);
 
@@ -113,7 +127,14 @@ DType ComputeType(DType t);
 struct Program {
   std::string kernel;  // schedule and parameters: "matmul_shuffle_8x4"
   std::vector<Launch> launches = {};
-  std::vector<int64_t> scratch_bytes = {};  // each aligned to 256 by the device
+  std::vector<int64_t> scratch_bytes =
+      {};  // from Region::scratch_begin() on, each aligned to 256 by the device
+};
+
+// An argument of a region in an encoding of the generator's own.
+struct Prepared {
+  int argument = 0;
+  ir::EncodingRef encoding;
 };
 
 // Tile numbers are a Record: `parameters` names each and lists what to search.
@@ -124,6 +145,9 @@ struct Schedule {
   std::shared_ptr<void> (*defaults)(const Region& r);        // from shapes and properties only
   Verdict (*fits)(const Region& r, const void* parameters);  // limits, before anything is made
   Program (*emit)(const Region& r, const void* parameters);
+  // What `emit` would make of an operand at every run, and takes as it is where it has been made.
+  std::optional<Prepared> (*prepares)(const Region& r, const void* parameters) = nullptr;
+  bool takes_encodings = false;  // is asked about regions that are not dense
 };
 std::span<const Schedule* const> AllSchedules();  // best first for each anchor
 

@@ -15,12 +15,16 @@ constexpr const Schedule* kSchedules[] = {
     &kMatmulShuffle,     &kMatmulShared,  &kMatmulSimple,    &kConvDirect,       &kPool,
     &kReduceRows,        &kReduceOutputs, &kSoftmaxSubgroup, &kSoftmaxRows,      &kSoftmaxSerial,
     &kLayerNormSubgroup, &kLayerNormRows, &kLayerNormSerial, &kAttentionShuffle, &kAttentionShared,
-    &kTranspose,         &kElementwise,
+    &kWinogradKernels,   &kTranspose,     &kElementwise,
 };
 
 // Mesa's llvmpipe takes all loops of an invocation for done after 65,535 trips in all
 // (LP_MAX_TGSI_LOOP_ITERATIONS).
 constexpr int64_t kMostTrips = 65'000;
+
+bool Takes(const Schedule& s, const Region& r) {
+  return (r.is_dense() || s.takes_encodings) && s.takes(r);
+}
 
 bool WritesNothing(const Region& r) {
   for (const ir::Function::Result& result : r.body().results())
@@ -31,12 +35,14 @@ bool WritesNothing(const Region& r) {
 absl::StatusOr<Choice> FirstThatFits(const Region& r, std::span<const Schedule* const> schedules) {
   std::string refusals;
   for (const Schedule* s : schedules) {
-    if (!s->takes(r)) continue;
+    if (!Takes(*s, r)) continue;
     Choice c{s, s->defaults(r)};
     const Verdict v = s->fits(r, c.parameters.get());
     if (v) return c;
     refusals += fmt::format("{}{}: {}", refusals.empty() ? "" : "; ", s->name, v.text());
   }
+  if (refusals.empty() && !r.is_dense())
+    refusals = fmt::format("no kernel reads or writes the encoding {}", r.encoding()->name());
   if (refusals.empty()) refusals = fmt::format("no schedule takes {}", r.anchor()->op.name());
   return Unimplemented("{}", refusals);
 }
@@ -122,6 +128,7 @@ absl::StatusOr<Choice> SimplestChoice(const Region& r) {
 Program Generate(const Region& r, const Choice& choice) {
   if (WritesNothing(r)) return Program{.kernel = "nothing"};
   Program program = choice.schedule->emit(r, choice.parameters.get());
+  if (r.norm() != nullptr) PrependNorm(r, program);
   if (r.caps().runs_on_cpu)
     for (Launch& launch : program.launches)
       launch.kernel = LimitTrips(std::move(launch.kernel), kMostTrips);
@@ -154,7 +161,7 @@ std::vector<Choice> ChoicesFor(const Region& r, size_t most) {
   std::vector<Candidate> all;
   std::vector<std::pair<const Field*, int64_t>> set;
   for (const Schedule* s : AllSchedules())
-    if (s->takes(r)) AddCombinations(r, *s, 0, set, all);
+    if (Takes(*s, r)) AddCombinations(r, *s, 0, set, all);
   std::stable_sort(all.begin(), all.end(),
                    [](const Candidate& a, const Candidate& b) { return a.changes < b.changes; });
   std::vector<Choice> out = {*standing};
@@ -169,7 +176,7 @@ absl::StatusOr<Choice> ParseChoice(const Region& r, std::string_view text) {
   const auto all = AllSchedules();
   const auto schedule =
       std::find_if(all.begin(), all.end(), [&](const Schedule* s) { return s->name == name; });
-  if (schedule == all.end() || !(*schedule)->takes(r))
+  if (schedule == all.end() || !Takes(**schedule, r))
     return InvalidArgument("'{}' names no schedule for this", whole);
   Choice choice{*schedule, (*schedule)->defaults(r)};
   for (std::string_view rest = TakeUntil(text, ')'); !rest.empty();) {
@@ -190,6 +197,11 @@ absl::StatusOr<Choice> ParseChoice(const Region& r, std::string_view text) {
   if (const Verdict v = (*schedule)->fits(r, choice.parameters.get()); !v)
     return Unimplemented("{}: {}", whole, v.text());
   return choice;
+}
+
+std::optional<Prepared> PreparedFor(const Region& r, const Choice& choice) {
+  const Schedule& s = *choice.schedule;
+  return s.prepares != nullptr ? s.prepares(r, choice.parameters.get()) : std::nullopt;
 }
 
 uint64_t TuningKey(const Program& by_default) {

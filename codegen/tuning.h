@@ -23,6 +23,8 @@ std::vector<Choice> ChoicesFor(const Region& r, size_t most);
 //   errors: InvalidArgument (no such schedule or number), Unimplemented (it does not fit)
 absl::StatusOr<Choice> ParseChoice(const Region& r, std::string_view text);
 Program Generate(const Region& r, const Choice& choice);
+// What the choice would rather find made than make at every run; nullopt: nothing.
+std::optional<Prepared> PreparedFor(const Region& r, const Choice& choice);
 
 // A region in a device's eyes: equal for regions that by default become equal kernels.
 uint64_t TuningKey(const Program& by_default);

@@ -27,6 +27,10 @@ class Target {
   // May `body`, one anchor with element-wise and movement ops around it, be one program, and is it
   // no slower than its parts? Yes(the kernel's name) or No(why).
   virtual Verdict Fuses(const Function& body) const = 0;
+  // The same of two anchors, of which the second alone reads what is made of the first.
+  virtual Verdict FusesAnchors(const Function&) const {
+    return Verdict::No("kernels have one anchor");
+  }
   // Ways to lay out operands and results, best first; empty: dense only. Types are bound.
   virtual std::vector<EncodingChoice> Encodings(const Candidate& node) const = 0;
   // Estimated seconds of a node or region; for layouts, cutting submissions and dividing threads.

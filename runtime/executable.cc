@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 
 #include "base/bytes.h"
 #include "ir/interpreter.h"
@@ -131,6 +132,28 @@ absl::Status VariableStore::PlaceAt(const Keyed& k, VariablePlace at, VariablePl
 // ---- programs
 // ---------------------------------------------------------------------------------------
 
+namespace {
+
+// As a search sees requests: how a node is computed is chosen before its operands are prepared.
+struct DenseRequests {
+  explicit DenseRequests(std::span<const CompileRequest> prepared)
+      : requests(prepared.begin(), prepared.end()) {
+    for (CompileRequest& r : requests)
+      for (ir::TypeSpan* span : {&r.in, &r.out}) {
+        ir::Types& own = types.emplace_back(span->begin(), span->end());
+        for (ir::Type& t : own)
+          if (t) t = t.With(ir::EncodingRef());
+        *span = own;
+      }
+  }
+  DenseRequests(const DenseRequests&) = delete;
+
+  std::vector<CompileRequest> requests;
+  std::deque<ir::Types> types;
+};
+
+}  // namespace
+
 absl::StatusOr<std::vector<ProgramRef>> ProgramCache::Get(std::span<const Request> requests,
                                                           Counts& counts, const Options& options) {
   std::lock_guard lock(mutex_);
@@ -153,8 +176,9 @@ absl::StatusOr<std::vector<ProgramRef>> ProgramCache::Get(std::span<const Reques
     if (options.progress) options.progress(what, done, total);
   };
   if (options.autotune_seconds > 0) {
+    const DenseRequests dense(wanted);
     const auto found = Autotune(
-        device_, wanted, {.seconds = options.autotune_seconds},
+        device_, dense.requests, {.seconds = options.autotune_seconds},
         [&](size_t done, size_t total) { tell("searching for faster kernels", done, total); });
     FORGE_RETURN_IF_ERROR(found.status());
   }

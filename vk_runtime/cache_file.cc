@@ -121,6 +121,11 @@ std::optional<std::string> TunedFile::Find(uint64_t key) const {
   return at->second;
 }
 
+bool TunedFile::empty() const {
+  const std::lock_guard lock(mutex_);
+  return choices_.empty();
+}
+
 absl::Status TunedFile::Put(uint64_t key, const std::string& choice) {
   const std::lock_guard lock(mutex_);
   choices_[key] = choice;

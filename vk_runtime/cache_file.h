@@ -43,6 +43,7 @@ class TunedFile {
   //   use_file: else nothing is read, and kept no longer than this object
   TunedFile(const Queries& q, bool use_file);
   std::optional<std::string> Find(uint64_t key) const;
+  bool empty() const;
   // Replaces the file whole, with what other processes have put there meanwhile.
   //   errors: Internal with path and reason; the choice is found all the same
   absl::Status Put(uint64_t key, const std::string& choice);

@@ -164,7 +164,7 @@ absl::StatusOr<codegen::Program> Compiler::Generate(const codegen::Region& regio
     return codegen::Generate(region, simplest);
   }
   FORGE_ASSIGN_OR_RETURN(codegen::Program by_default, codegen::Generate(region));
-  const std::optional<std::string> preferred = tuned_.Find(codegen::TuningKey(by_default));
+  const std::optional<std::string> preferred = tuned_->Find(codegen::TuningKey(by_default));
   if (!preferred) return by_default;
   // What an older Forge preferred may be no choice any more.
   const absl::StatusOr<codegen::Choice> chosen = codegen::ParseChoice(region, *preferred);
@@ -186,7 +186,7 @@ absl::Status Compiler::Prefer(const CompileRequest& request) {
   FORGE_RETURN_IF_ERROR(codegen::ParseChoice(*body.region, request.choice).status());
   FORGE_ASSIGN_OR_RETURN(const codegen::Program by_default, codegen::Generate(*body.region));
   // A file that cannot be written costs later runs time and this one nothing.
-  tuned_.Put(codegen::TuningKey(by_default), request.choice).IgnoreError();
+  tuned_->Put(codegen::TuningKey(by_default), request.choice).IgnoreError();
   return absl::OkStatus();
 }
 

@@ -14,11 +14,12 @@ void ParallelFor(size_t n, int threads, absl::FunctionRef<void(size_t)> body);
 
 class Compiler {
  public:
-  // `use_file`: keep what is preferred, and what was printed, in the cache folder.
-  Compiler(const ContextRef& context, PipelineStoreRef pipelines, bool use_file, int threads)
+  // `use_file`: keep what was printed in the cache folder.
+  Compiler(const ContextRef& context, PipelineStoreRef pipelines, std::shared_ptr<TunedFile> tuned,
+           bool use_file, int threads)
       : context_(context),
         pipelines_(std::move(pipelines)),
-        tuned_(context->queries(), use_file),
+        tuned_(std::move(tuned)),
         spirv_(*context, use_file),
         threads_(threads),
         sharing_(static_cast<size_t>(context->caps().max_scalar_bytes) / sizeof(int32_t)) {}
@@ -62,7 +63,7 @@ class Compiler {
 
   ContextRef context_;
   PipelineStoreRef pipelines_;
-  TunedFile tuned_;
+  std::shared_ptr<TunedFile> tuned_;
   SpirvFile spirv_;
   int threads_;
   std::mutex sharing_mutex_;

@@ -10,20 +10,22 @@ constexpr uint64_t kNothingBytes = 256;
 
 }  // namespace
 
-VulkanDevice::VulkanDevice(const ContextRef& context, DeviceInfo info)
+VulkanDevice::VulkanDevice(const ContextRef& context, DeviceInfo info,
+                           const std::shared_ptr<TunedFile>& tuned)
     : context_(context),
       info_(std::move(info)),
-      target_(fmt::format("vulkan: {}", info_.name), context->caps(), context->rates()) {}
+      target_(fmt::format("vulkan: {}", info_.name), context->caps(), context->rates(), tuned) {}
 
 absl::StatusOr<std::shared_ptr<VulkanDevice>> VulkanDevice::Open(const ContextRef& context,
                                                                  DeviceInfo info,
                                                                  const DeviceOptions& options) {
-  std::shared_ptr<VulkanDevice> d(new VulkanDevice(context, std::move(info)));
+  const auto tuned = std::make_shared<TunedFile>(context->queries(), options.cache);
+  std::shared_ptr<VulkanDevice> d(new VulkanDevice(context, std::move(info), tuned));
   d->heap_ = std::make_shared<Heap>(context);
   FORGE_ASSIGN_OR_RETURN(d->pipelines_,
                          PipelineStore::Create(context, options.cache, options.statistics));
   const int threads = options.threads > 0 ? options.threads : CpuCount();
-  d->compiler_ = std::make_unique<Compiler>(context, d->pipelines_, options.cache, threads);
+  d->compiler_ = std::make_unique<Compiler>(context, d->pipelines_, tuned, options.cache, threads);
   d->queue_ = std::make_shared<Queue>(context);
   return d;
 }

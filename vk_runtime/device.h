@@ -43,7 +43,7 @@ class VulkanDevice final : public Device {
   PipelineStore& pipelines() { return *pipelines_; }
 
  private:
-  VulkanDevice(const ContextRef& context, DeviceInfo info);
+  VulkanDevice(const ContextRef& context, DeviceInfo info, const std::shared_ptr<TunedFile>& tuned);
   absl::StatusOr<VulkanBuffer*> Own(Buffer* b) const;
   // What is bound for operands without bytes. Made when first recorded: a device that only compiles
   // may have no memory at all.

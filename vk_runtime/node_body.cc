@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vk_runtime/node_body.h"
 
+#include <algorithm>
+
 #include "ir/ops/fused.h"
+#include "ir/passes/copier.h"
 
 namespace forge::vk {
 namespace {
@@ -21,6 +24,23 @@ absl::StatusOr<std::unique_ptr<ir::Function>> FunctionAround(const ir::Candidate
   return f;
 }
 
+// The body of a fused node whose operands lie otherwise than the body says.
+absl::StatusOr<std::unique_ptr<ir::Function>> WithEncodings(const ir::Function& body,
+                                                            ir::TypeSpan in) {
+  auto f = std::make_unique<ir::Function>(body.name());
+  ir::Copier copy(body, *f);
+  for (size_t i = 0; i < in.size(); ++i)
+    f->SetEncoding(copy[body.arguments()[i].value], in[i].encoding());
+  for (const ir::Node& node : body.nodes()) copy.CopyNode(node);
+  FORGE_RETURN_IF_ERROR(copy.Finish());
+  return f;
+}
+
+bool HasEncodings(ir::TypeSpan types) {
+  return std::any_of(types.begin(), types.end(),
+                     [](const ir::Type& t) { return t.encoding() != nullptr; });
+}
+
 }  // namespace
 
 absl::StatusOr<NodeBody> BodyOf(const ir::Candidate& node, const codegen::Caps& caps) {
@@ -32,6 +52,10 @@ absl::StatusOr<NodeBody> BodyOf(const ir::Candidate& node, const codegen::Caps& 
     if (arguments != in || results != out)
       return Internal("a fused body of {} arguments and {} results stands in a node of {} and {}",
                       arguments, results, in, out);
+    if (HasEncodings(node.in)) {
+      FORGE_ASSIGN_OR_RETURN(b.own, WithEncodings(*fused->body, node.in));
+      b.function = b.own.get();
+    }
   } else {
     FORGE_ASSIGN_OR_RETURN(b.own, FunctionAround(node));
     b.function = b.own.get();

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vk_runtime/target.h"
 
+#include "codegen/schedules/gemm.h"
 #include "codegen/schedules/window.h"
+#include "codegen/tuning.h"
+#include "ir/ops/relayout.h"
 #include "vk_runtime/node_body.h"
 
 namespace forge::vk {
@@ -9,6 +12,18 @@ namespace {
 
 // A region of more ops than this gains nothing and compiles slowly.
 constexpr size_t kMostOps = 32;
+
+// How the region will be compiled, as far as it is known without: what a search found for its
+// default.
+absl::StatusOr<codegen::Choice> ChoiceFor(const codegen::Region& r, const TunedFile& tuned) {
+  FORGE_ASSIGN_OR_RETURN(codegen::Choice choice, codegen::DefaultChoice(r));
+  if (choice.schedule->prepares == nullptr || tuned.empty()) return choice;
+  const uint64_t key = codegen::TuningKey(codegen::Generate(r, choice));
+  const std::optional<std::string> preferred = tuned.Find(key);
+  if (!preferred) return choice;
+  const absl::StatusOr<codegen::Choice> found = codegen::ParseChoice(r, *preferred);
+  return found.ok() ? *found : choice;
+}
 
 Verdict No(const absl::Status& s) { return Verdict::No(std::string(Message(s))); }
 
@@ -76,8 +91,32 @@ Verdict VulkanTarget::Fuses(const ir::Function& body) const {
         fmt::format("{} operands; a kernel binds at most {}", operands, caps_.max_operands));
   const absl::StatusOr<codegen::Region> region = codegen::Region::Of(body, caps_);
   if (!region.ok()) return No(region.status());
+  if (region->norm() != nullptr)
+    if (Verdict v = codegen::NormPays(*region); !v) return v;
   if (codegen::ComputesForEachTap(*region)) return Verdict::No("it would be computed for each tap");
   return codegen::CanGenerate(*region);
+}
+
+Verdict VulkanTarget::FusesAnchors(const ir::Function& body) const { return Fuses(body); }
+
+// Made at every run it takes as long as another launch that reads and writes it, which is what a
+// relayout is said to take: for an operand that is no constant both are the same, and the first is
+// taken.
+std::vector<ir::EncodingChoice> VulkanTarget::Encodings(const ir::Candidate& node) const {
+  const absl::StatusOr<NodeBody> body = BodyOf(node, caps_);
+  if (!body.ok()) return {};
+  const absl::StatusOr<codegen::Choice> choice = ChoiceFor(*body->region, *tuned_);
+  if (!choice.ok()) return {};
+  const std::optional<codegen::Prepared> prepared = codegen::PreparedFor(*body->region, *choice);
+  if (!prepared) return {};
+  ir::EncodingChoice dense{.in = std::vector<ir::EncodingRef>(node.in.size()),
+                           .out = std::vector<ir::EncodingRef>(node.out.size())};
+  ir::EncodingChoice made = dense;
+  const size_t operand = body->step_operand[static_cast<size_t>(prepared->argument)];
+  made.in[operand] = prepared->encoding;
+  const ir::Types from{node.in[operand]}, to{node.in[operand].With(prepared->encoding)};
+  dense.seconds = rates_.Seconds({ir::Relayout{.to = to[0]}, from, to});
+  return {dense, made};
 }
 
 }  // namespace forge::vk

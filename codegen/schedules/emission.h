@@ -107,9 +107,12 @@ extern const Schedule kSoftmaxSubgroup, kSoftmaxRows, kSoftmaxSerial;
 extern const Schedule kLayerNormSubgroup, kLayerNormRows, kLayerNormSerial;
 extern const Schedule kMatmulColumns, kMatmulDots;
 extern const Schedule kMatmulMatrix, kMatmulShuffle, kMatmulShared, kMatmulSimple;
-extern const Schedule kConvDepthwise, kConvWinograd, kConvDirect;
+extern const Schedule kConvDepthwise, kConvWinograd, kWinogradKernels, kConvDirect;
 extern const Schedule kPool;
 extern const Schedule kAttentionShuffle, kAttentionShared;
+
+// Adds the launch that keeps the statistics of Region::norm() for the others.
+void PrependNorm(const Region& r, Program& program);
 
 // A program that is one launch, by the name of its kernel.
 Program OneLaunch(Launch launch);

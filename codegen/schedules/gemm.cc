@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/schedules/window.h"
+#include "ir/ops/layer_norm.h"
 #include "ir/ops/matmul.h"
 #include "ir/ops/matmul_integer.h"
 
@@ -165,6 +166,30 @@ std::optional<Gemm> PlainGemmOf(const Region& r) {
   std::optional<Gemm> g = GemmOf(r);
   if (g && g->b.padded) return std::nullopt;
   return g;
+}
+
+// The product normalises a row for each tile of its columns. Once is never more than before: it
+// took 0.7 of the time on llvmpipe, of 16384 x 256 by 32 columns, and 1.3 by 512. The compilers of
+// five GPU families say 4 to 8 % more cycles for the product, which few columns and the way to
+// memory of a matrix beyond caches make up for.
+Verdict NormPays(const Region& r) {
+  constexpr int64_t kLeastElements = int64_t{1} << 20, kMostColumns = 256;
+  const int64_t tile = r.caps().runs_on_cpu ? 32 : 64;
+  const std::optional<Gemm> g = GemmOf(r);
+  const ir::Node& norm = *r.norm();
+  const ir::Type& rows = r.body().type(norm.first_out);
+  if (!g || r.anchor()->in[0] != norm.first_out || r.anchor()->in[1] == norm.first_out)
+    return Verdict::No("no product has the norm as its left operand");
+  const int64_t axis = norm.op.As<ir::LayerNorm>()->axis;
+  if ((axis != -1 && axis != rows.rank() - 1) || !(g->k == rows.shape().back()) ||
+      !g->k.is_constant())
+    return Verdict::No("its rows are not those of the norm");
+  if (!r.OfNorm().ArgumentOf(0)) return Verdict::No("rows would be computed again for each tile");
+  if (g->n().max() <= tile) return Verdict::Yes();
+  if (r.caps().runs_on_cpu || g->n().max() > kMostColumns)
+    return Verdict::No("too many tiles of columns would normalise it again");
+  if (rows.elements().min() < kLeastElements) return Verdict::No("the matrix may stay in caches");
+  return Verdict::Yes();
 }
 
 bool OfBytes(const Gemm& g) {

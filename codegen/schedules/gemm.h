@@ -60,6 +60,9 @@ struct Gemm {
 std::optional<Gemm> GemmOf(const Region& r);
 // The same where each operand element is read in one place only, as by a matmul.
 std::optional<Gemm> PlainGemmOf(const Region& r);
+// Whether a product computes the elements of the norm before it (Region::norm) for less than it
+// takes to write and read them.
+Verdict NormPays(const Region& r);
 // Whether both operands are 8-bit integers.
 bool OfBytes(const Gemm& g);
 // Whether they are, and the device's dot products of such bytes are done in hardware.

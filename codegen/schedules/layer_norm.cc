@@ -13,16 +13,23 @@ std::vector<int64_t> Axes(const Region& r) {
   return axes;
 }
 
-void Emit(Row& row) {
+struct Statistics {
+  Val mean, deviation;
+};
+Statistics Of(Row& row) {
   const auto [mean, variance] =
       row.op<ir::LayerNorm>().subtract_mean
           ? row.MeanAndVariance()
           : Row::Moments{row.Literal(0), row.Sum([](Val x) { return x * x; }) / row.length()};
-  const Val deviation = sqrt(variance + row.op<ir::LayerNorm>().epsilon);
+  return {mean, sqrt(variance + row.op<ir::LayerNorm>().epsilon)};
+}
+
+void Emit(Row& row) {
+  const auto [mean, deviation] = Of(row);
   const auto has = [&](size_t k) {
     return row.region().anchor_inputs().size() > k && row.region().anchor_inputs()[k];
   };
-  row.Store([&, mean = mean](Val x, Row::Operands of) {
+  row.Store([&, mean = mean, deviation = deviation](Val x, Row::Operands of) {
     Val y = (x - mean) / deviation;
     if (has(1)) y = y * of(1);
     if (has(2)) y = y + of(2);
@@ -31,8 +38,30 @@ void Emit(Row& row) {
 }
 
 constexpr RowFormula kFormula{"layer_norm", &Axes, &Emit};
+constexpr RowFormula kStatistics{"layer_norm_statistics", &Axes, [](Row& row) {
+                                   const auto [mean, deviation] = Of(row);
+                                   row.Keep(std::array{mean, 1.0 / deviation});
+                                 }};
 
 }  // namespace
+
+void PrependNorm(const Region& r, Program& program) {
+  const Region norm = r.OfNorm();
+  const auto launch = [&] {
+    for (const Scope by : {Scope::kSubgroup, Scope::kWorkgroup}) {
+      const SharedRows rows{by, kStatistics, {norm, Axes(norm)}};
+      const RowTiles t = DefaultRowTiles(norm, rows);
+      if (RowTilesFit(norm, rows, t)) return EmitRows(norm, rows, t).launches[0];
+    }
+    const SharedRows rows{Scope::kInvocation, kStatistics, {norm, Axes(norm)}};
+    return EmitRows(norm, rows, DefaultRowTiles(norm, rows)).launches[0];
+  };
+  program.launches.insert(program.launches.begin(), launch());
+  const ir::Type& type = norm.anchor_output();
+  const int64_t numbers = 2 * RowSpace(norm, Axes(norm)).rows().max();
+  program.scratch_bytes.insert(program.scratch_bytes.begin(),
+                               numbers * BitWidth(ComputeType(type.dtype())) / 8);
+}
 
 const Schedule kLayerNormSerial =
     RowSchedule<Scope::kInvocation, ir::LayerNorm, kFormula>("layer_norm_serial");

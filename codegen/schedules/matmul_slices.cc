@@ -58,7 +58,7 @@ bool Tiling::BindsTooMany(const Region& r) const {
   const int64_t before = r.BindingsBehind(r.anchor()->in);
   const int64_t after = r.BindingsBehind(results) + own + (g_.start ? 1 : 0);
   const int64_t tiles = may_be_whole() ? r.bindings() : before;
-  return std::max(tiles, after) + 1 > r.caps().max_operands;
+  return std::max(tiles, after) + 1 + r.scratch_begin() - r.operand_count() > r.caps().max_operands;
 }
 
 Verdict Tiling::Fits(const Region& r) const {

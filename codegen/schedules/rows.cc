@@ -188,6 +188,15 @@ void Row::Store(absl::FunctionRef<Val(Val x, Operands of)> f) {
   });
 }
 
+void Row::Keep(std::span<const Val> numbers) {
+  const Val first = share_.combine ? m_.e.Value(share_.first) < 1.0 : Val{};
+  IfInside(m_.b, first, [&] {
+    for (size_t i = 0; i < numbers.size(); ++i)
+      m_.e.StoreScratch(0, space_.rows() * static_cast<int64_t>(i) + share_.row,
+                        m_.b.Extract(splat(numbers[i], lanes()), 0));
+  });
+}
+
 Builder::Range Row::Vectors() {
   return {m_.e.Value(share_.first), m_.b.Scalar(VectorCount()), m_.b.Int(share_.step),
           Builder::Range::kNot};

@@ -60,6 +60,8 @@ class Row {
   // Writes f(x) for each element x of operand 0. `of(k)` is the element of operand k that meets x.
   using Operands = absl::FunctionRef<Val(int operand)>;
   void Store(absl::FunctionRef<Val(Val x, Operands of)> f);
+  // Writes numbers of the row to scratch 0: the first of each row, then the second.
+  void Keep(std::span<const Val> numbers);
 
  private:
   // A vector of operand 0 that is in registers.

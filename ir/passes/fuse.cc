@@ -84,15 +84,17 @@ class Fuser {
   void TryJoin(int producer, int consumer) {
     const int a = group_of_[producer], b = group_of_[consumer];
     if (a == b || groups_[a].nodes.size() + groups_[b].nodes.size() > kMaxNodes) return;
-    if (groups_[a].anchor != kNone && groups_[b].anchor != kNone) return;
-    if (!FitsTogether(a, b) || DependsThroughOthers(a, b)) return;
+    const bool two_anchors = groups_[a].anchor != kNone && groups_[b].anchor != kNone;
+    if (!(two_anchors ? OnlyReader(a, b) : FitsTogether(a, b)) || DependsThroughOthers(a, b))
+      return;
     Group merged = groups_[a];
     merged.nodes.insert(merged.nodes.end(), groups_[b].nodes.begin(), groups_[b].nodes.end());
     std::sort(merged.nodes.begin(), merged.nodes.end());
     merged.anchor = std::max(groups_[a].anchor, groups_[b].anchor);
     Function body("candidate");
     std::vector<uint32_t> operands, results;
-    if (!BuildBody(merged, body, operands, results).ok() || !target_.Fuses(body)) return;
+    if (!BuildBody(merged, body, operands, results).ok()) return;
+    if (!(two_anchors ? target_.FusesAnchors(body) : target_.Fuses(body))) return;
     for (int n : groups_[a].nodes) group_of_[n] = b;
     groups_[a] = {};
     groups_[b] = std::move(merged);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "codegen/schedules/gemm.h"
 #include "codegen/tuning.h"
 #include "ir/interpreter.h"
 #include "ir/ops/attention.h"
@@ -11,6 +12,7 @@
 #include "ir/ops/concat.h"
 #include "ir/ops/conv2d.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/layer_norm.h"
 #include "ir/ops/matmul.h"
 #include "ir/ops/matmul_integer.h"
 #include "ir/ops/pad.h"
@@ -216,6 +218,19 @@ TEST_P(RegionTest, ConvolutionOfManyChannelsThroughTransforms) {
   most_choices_ = 2;
   Return(f_(ir::Relu{}, {f_(ir::Conv2d{.padding = {1, 0, 1, 2}}, {x, w, bias})}));
   EXPECT_THAT(ExpectRight(), Contains("conv_winograd"));
+}
+
+// Sums of few terms may be wrong by less than large tiles are.
+TEST_P(RegionTest, TilesOfAConvolutionStayWithinItsError) {
+  Value x = Argument({1, 4, 160, 160}), w = Argument({16, 4, 3, 3});
+  Return(f_(ir::Conv2d{}, {x, w}));
+  const auto region = Region::Of(f_, caps_);
+  const auto refusal = [&](int tile) {
+    const auto choice = ParseChoice(*region, fmt::format("conv_winograd(tile={})", tile));
+    return std::string(choice.status().message());
+  };
+  EXPECT_THAT(refusal(4), HasSubstr("not within the op's bound"));
+  EXPECT_THAT(refusal(2), HasSubstr("the convolution is small"));
 }
 
 TEST_P(RegionTest, ProductOfLargeMatrices) {
@@ -473,6 +488,57 @@ TEST_P(RegionTest, MoreWorkgroupsThanOneAxisHolds) {
   Value x = Argument({5, 7, 31}), y = Argument({7, 1});
   Return(f_(ir::Add{}, {x, y}));
   ExpectRight();
+}
+
+TEST_P(RegionTest, NormBeforeAProduct) {
+  caps_.max_operands = std::max<int64_t>(caps_.max_operands, 8);
+  Value x = Argument({40, 64}), gamma = Argument({64}), beta = Argument({64});
+  Value w = Argument({64, 48}), bias = Argument({48});
+  Value norm = f_(ir::LayerNorm{}, {x, gamma, beta});
+  Return(f_(ir::Relu{}, {f_(ir::Add{}, {f_(ir::MatMul{}, {norm, w}), bias})}));
+  EXPECT_THAT(ExpectRight(), IsSupersetOf({Tiled(), std::string("matmul_simple")}));
+  const auto region = Region::Of(f_, caps_);
+  const absl::StatusOr<Program> program = Generate(*region);
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_THAT(program->launches[0].kernel.name, HasSubstr("layer_norm_statistics"));
+  EXPECT_EQ(program->scratch_bytes[0], 40 * 2 * 4);
+}
+
+// Of a matrix on its side, lanes lie along rows; parts of k are summed with the norm's scratch
+// beside their own.
+TEST_P(RegionTest, RootMeanSquareNormBeforeAProduct) {
+  caps_.max_operands = std::max<int64_t>(caps_.max_operands, 8);
+  const ir::LayerNorm norm{.epsilon = 1e-3, .subtract_mean = false};
+  for (const bool on_its_side : {false, true}) {
+    f_ = ir::Function("region");
+    Value rows = f_(norm, {Argument(on_its_side ? Dims{2, 48, 20} : Dims{2, 18, 265})});
+    Return(
+        f_(ir::MatMul{.transpose_a = on_its_side}, {rows, Argument({on_its_side ? 48 : 265, 36})}));
+    ExpectRight();
+  }
+}
+
+TEST_P(RegionTest, RefusesANormWithoutRoomForItsScratch) {
+  caps_.max_operands = 3;
+  Value norm = f_(ir::LayerNorm{}, {Argument({40, 64})});
+  Return(f_(ir::MatMul{}, {norm, Argument({64, 48})}));
+  EXPECT_THAT(std::string(Refusal().message()), HasSubstr("no room for scratch"));
+}
+
+TEST_P(RegionTest, NormsPayWhereTilesAreFew) {
+  const auto why = [&](Dims x, int64_t columns, ir::LayerNorm norm = {}) {
+    f_ = ir::Function("region");
+    Value rows = f_(norm, {Argument(x)});
+    Return(f_(ir::MatMul{}, {rows, Argument({x.back(), columns})}));
+    const auto region = Region::Of(f_, caps_);
+    return NormPays(*region).text();
+  };
+  EXPECT_EQ(why({64, 512}, 32), "");
+  EXPECT_THAT(why({4096, 512}, 512), HasSubstr("too many tiles"));
+  EXPECT_EQ(why({4096, 512}, 256),
+            caps_.runs_on_cpu ? "too many tiles of columns would normalise it again" : "");
+  EXPECT_THAT(why({64, 512}, 256), HasSubstr(caps_.runs_on_cpu ? "too many tiles" : "caches"));
+  EXPECT_THAT(why({8, 512, 512}, 512, {.axis = 1}), HasSubstr("not those of the norm"));
 }
 
 TEST_P(RegionTest, RefusesTwoAnchors) {

@@ -4,6 +4,7 @@
 #include "ir/ops/elementwise.h"
 #include "ir/ops/fill.h"
 #include "ir/ops/fused.h"
+#include "ir/ops/layer_norm.h"
 #include "ir/ops/matmul.h"
 #include "ir/ops/reduce.h"
 #include "ir/ops/reshape.h"
@@ -158,6 +159,24 @@ TEST_F(FuseTest, ElementWiseValuesThatTwoAnchorsRead) {
 TEST_F(FuseTest, TwoAnchors) {
   const Value x = X({2, 3});
   f_.Return("y", f_(Softmax{.axis = 0}, {f_(Softmax{}, {x})}));
+  ExpectLeftAlone();
+}
+
+TEST_F(FuseTest, TwoAnchorsWhereTheTargetTakesThem) {
+  const Value x = X({2, 3}), w = f_.Argument("w", F32({3, 4}));
+  f_.Return("y", f_(Relu{}, {f_(MatMul{}, {f_(LayerNorm{}, {x}), w})}));
+  target_.fuses_anchors = [](const Function& body) {
+    EXPECT_EQ(Ops(body), (std::vector<std::string>{"layer_norm", "matmul"}));
+    return Verdict::Yes("a norm and a product");
+  };
+  ExpectOneRegion({"layer_norm", "matmul", "relu"});
+}
+
+TEST_F(FuseTest, AnAnchorThatOthersReadToo) {
+  const Value x = X({2, 3}), w = f_.Argument("w", F32({3, 4})), norm = f_(LayerNorm{}, {x});
+  f_.Return("norm", norm);
+  f_.Return("y", f_(MatMul{}, {norm, w}));
+  target_.fuses_anchors = [](const Function&) { return Verdict::Yes("any"); };
   ExpectLeftAlone();
 }
 

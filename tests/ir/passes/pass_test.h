@@ -28,6 +28,9 @@ struct FakeTarget final : Target {
   std::function<Verdict(const Function&)> fuses = [](const Function&) {
     return Verdict::Yes("any");
   };
+  std::function<Verdict(const Function&)> fuses_anchors = [](const Function&) {
+    return Verdict::No("never");
+  };
   std::function<std::vector<EncodingChoice>(const Candidate&)> encodings = [](const Candidate&) {
     return std::vector<EncodingChoice>();
   };
@@ -36,6 +39,7 @@ struct FakeTarget final : Target {
   std::string_view name() const override { return "fake"; }
   Verdict Supports(const Candidate& node) const override { return supports(node); }
   Verdict Fuses(const Function& body) const override { return fuses(body); }
+  Verdict FusesAnchors(const Function& body) const override { return fuses_anchors(body); }
   std::vector<EncodingChoice> Encodings(const Candidate& node) const override {
     return encodings(node);
   }
