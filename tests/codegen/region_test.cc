@@ -79,6 +79,15 @@ class RegionTest : public ::testing::TestWithParam<Caps (*)()> {
     return region.ok() ? CanGenerate(*region).text() : region.status().ToString();
   }
 
+  // Of the program that Generate makes.
+  int Launches() {
+    const auto region = Region::Of(f_, caps_);
+    EXPECT_TRUE(region.ok()) << region.status();
+    const absl::StatusOr<Program> program = Generate(*region);
+    EXPECT_TRUE(program.ok()) << Message(program.status());
+    return program.ok() ? static_cast<int>(program->launches.size()) : 0;
+  }
+
   // The schedule of large products, by what the device is quick at.
   std::string Tiled() const { return caps_.runs_on_cpu ? "matmul_shuffle" : "matmul_shared"; }
 
@@ -429,6 +438,33 @@ TEST_P(RegionTest, AttentionUnderAPaddingMask) {
   Value mask = (kept - 1.0) * 1e9;
   Return(f_(ir::Attention{.scale = 0.25}, {q, k, v, mask}));
   ExpectRight();
+}
+
+// On every device, by queries that share keys, the last ones of which some do not see.
+TEST_P(RegionTest, AttentionOfLongHeadsIsOneKernel) {
+  most_choices_ = 2;
+  for (const DType t : {DType::kF32, DType::kF16})
+    for (const int64_t head : {32, 128, 200, 256}) {
+      SCOPED_TRACE(head);
+      f_ = ir::Function("region");
+      Value q = Argument({2, 9, head}, t), k = Argument({1, 19, head}, t);
+      Value v = Argument({1, 19, head}, t);
+      Return(f_(ir::Attention{.scale = 0.01, .causal = ir::Causal::kBottomRight}, {q, k, v}));
+      ExpectRight();
+      EXPECT_THAT(Chosen(), HasSubstr("attention"));
+      EXPECT_EQ(Launches(), 1);
+    }
+}
+
+TEST_P(RegionTest, AttentionInSlices) {
+  if (caps_.runs_on_cpu) GTEST_SKIP() << "barriers are dear on this device";
+  Value q = Argument({18, 76}), k = Argument({50, 76}), v = Argument({50, 70});
+  if (caps_.max_operands > 4)
+    Return(f_(ir::Attention{.softcap = 2}, {q, k, v, Argument({18, 50}, DType::kBool)}));
+  else
+    Return(f_(ir::Attention{.softcap = 2}, {q, k, v}));
+  for (const int slice : {16, 32, 64})
+    ExpectRightBy(fmt::format("attention_shared(rows=16, keys=16, slice={})", slice));
 }
 
 TEST_P(RegionTest, TurnedInBlocks) {
