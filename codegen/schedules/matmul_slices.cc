@@ -50,13 +50,9 @@ int64_t Tiling::scratch_bytes() const {
 
 // Each launch binds scratch beside its operands.
 bool Tiling::BindsTooMany(const Region& r) const {
-  std::vector<uint32_t> results;
-  for (const ir::Function::Result& result : r.body().results()) results.push_back(result.value);
-  const auto own = static_cast<int64_t>(results.size());
-  const int64_t before = r.ArgumentsBehind(r.anchor()->in);
-  const int64_t after = r.ArgumentsBehind(results) + own + (g_.start ? 1 : 0);
-  const int64_t tiles = may_be_whole() ? r.operand_count() : before;
-  return std::max(tiles, after) + 1 > r.caps().max_operands;
+  const SplitOperands bound(r);
+  const int64_t tiles = may_be_whole() ? r.operand_count() : bound.before;
+  return std::max(tiles, bound.after + (g_.start ? 1 : 0)) + 1 > r.caps().max_operands;
 }
 
 Verdict Tiling::Fits(const Region& r) const {

@@ -313,6 +313,17 @@ TEST_P(RegionTest, ManyColumnsReducedInStrips) {
   EXPECT_EQ(Chosen(), "reduce_outputs");
 }
 
+TEST_P(RegionTest, FewLongColumnsAreReducedInParts) {
+  Value x = Argument({300, 36});
+  Return(f_(ir::Relu{}, {f_(ir::Reduce{.kind = ir::ReduceKind::kMean, .axes = {0}}, {x})}));
+  for (const int outputs : {1, 4})
+    ExpectRightBy(fmt::format("reduce_outputs(outputs={}, parts=16)", outputs));
+  f_ = ir::Function("region");
+  Return(f_(ir::Reduce{.axes = {0}}, {Argument({100000, 64})}));
+  EXPECT_EQ(Chosen(), "reduce_outputs");
+  EXPECT_EQ(Launches(), caps_.runs_on_cpu ? 1 : 2);
+}
+
 TEST_P(RegionTest, ShortRowsStayInRegisters) {
   Value x = Argument({5, 24}), s = Argument({24});
   Return(f_(ir::Softmax{}, {f_(ir::Mul{}, {x, s})}));
