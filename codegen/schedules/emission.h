@@ -108,7 +108,7 @@ constexpr Schedule ScheduleOn(std::string_view name) {
 // Every schedule, one file each.
 extern const Schedule kTranspose, kElementwise;
 extern const Schedule kReduceRows, kReduceOutputs;
-extern const Schedule kSoftmaxSubgroup, kSoftmaxRows, kSoftmaxSerial;
+extern const Schedule kSoftmaxSplit, kSoftmaxSubgroup, kSoftmaxRows, kSoftmaxSerial;
 extern const Schedule kLayerNormSubgroup, kLayerNormRows, kLayerNormSerial;
 extern const Schedule kMatmulColumns, kMatmulDots;
 extern const Schedule kMatmulMatrix, kMatmulShuffle, kMatmulShared, kMatmulSimple;

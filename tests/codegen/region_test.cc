@@ -324,6 +324,26 @@ TEST_P(RegionTest, FewLongColumnsAreReducedInParts) {
   EXPECT_EQ(Launches(), caps_.runs_on_cpu ? 1 : 2);
 }
 
+TEST_P(RegionTest, FewLongRowsOfASoftmaxAreSplit) {
+  Value x = Argument({2, 2500}), s = Argument({2500}), z = Argument({2, 1});
+  Return(f_(ir::Mul{}, {f_(ir::Softmax{}, {f_(ir::Mul{}, {x, s})}), z}));
+  EXPECT_NE(Chosen(), "softmax_split");
+  const auto region = Region::Of(f_, caps_);
+  if (caps_.max_operands > 4)
+    ExpectRightBy("softmax_split(parts=16)");
+  else
+    EXPECT_THAT(Message(ParseChoice(*region, "softmax_split(parts=16)").status()),
+                HasSubstr("no room for scratch"));
+  f_ = ir::Function("region");
+  Return(f_(ir::Softmax{.axis = 0}, {Argument({2100, 3})}));
+  ExpectRightBy("softmax_split(parts=16)");
+  f_ = ir::Function("region");
+  Return(f_(ir::Softmax{}, {Argument({1, 1 << 22})}));
+  EXPECT_EQ(Chosen() == "softmax_split", !caps_.runs_on_cpu);
+  caps_.cores = 2;
+  EXPECT_EQ(Chosen(), "softmax_split");
+}
+
 TEST_P(RegionTest, ShortRowsStayInRegisters) {
   Value x = Argument({5, 24}), s = Argument({24});
   Return(f_(ir::Softmax{}, {f_(ir::Mul{}, {x, s})}));
