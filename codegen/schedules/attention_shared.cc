@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention by workgroups: rows of Q, a block of keys, then of values, and the block's weights in
 // shared memory. What suits GPUs. Where heads are too long for shared memory, they go through it in
-// slices.
+// slices. Where rows are too few to fill a device, several workgroups share the keys of a row
+// (flash decoding), and a second launch combines what they have of it.
 #include "codegen/schedules/attention.h"
 
 namespace forge::codegen {
@@ -20,11 +21,13 @@ constexpr int64_t kLeastSlice = 16, kMostSlice = 64;
 struct AttentionShared {
   int64_t rows = 32, keys = 32;  // to a workgroup at once
   int64_t slice = 0;             // elements of those, the same; 0: all
+  int64_t parts = 1;             // of all keys, each a workgroup's
   static constexpr Field kFields[] = {
       FieldOf<&AttentionShared::rows>("rows", "Of Q to a workgroup.", "8|16|32|64"),
       FieldOf<&AttentionShared::keys>("keys", "In shared memory.", "16|32|64"),
-      FieldOf<&AttentionShared::slice>("slice", "Of a key in shared memory; 0: all.",
-                                       "0|16|32|64")};
+      FieldOf<&AttentionShared::slice>("slice", "Of a key in shared memory; 0: all.", "0|16|32|64"),
+      FieldOf<&AttentionShared::parts>("parts", "Workgroups that share a row's keys.",
+                                       "1|4|16|64")};
 };
 
 // Lines of shared memory are one vector apart from a multiple of the banks.
@@ -57,6 +60,25 @@ int64_t OwnSums(const AttentionOperands& a, const AttentionShared& t) {
 }
 constexpr int64_t kMostSums = 64, kSumsUnasked = 32;
 
+// As many workgroups keep most GPUs busy; from kFewWorkgroups on a second launch costs more than it
+// gains, as it does for parts with fewer keys.
+constexpr int64_t kFewWorkgroups = 64, kEnoughWorkgroups = 256, kLeastPart = 128, kMostParts = 64;
+
+// What is kept of a row and part: its values, the largest score and the sum.
+Dim LineOf(const AttentionOperands& a, const Dim& part) { return part * (a.width + 2); }
+int64_t ScratchBytes(const AttentionOperands& a, int64_t parts) {
+  return LineOf(a, a.batch * a.rows * parts).max() * BitWidth(a.type.elem) / 8;
+}
+
+int64_t PartsFor(const Region& r, const AttentionOperands& a, int64_t rows) {
+  const int64_t tiles = a.batch.max() * CeilDiv(a.rows, rows).max();
+  int64_t parts = 1;
+  while (tiles < kFewWorkgroups && parts < kMostParts && tiles * parts < kEnoughWorkgroups &&
+         a.keys.min() >= 2 * parts * kLeastPart)
+    parts *= 2;
+  return ScratchFits(r, ScratchBytes(a, parts)) ? parts : 1;
+}
+
 // The largest tile that shared memory holds and the rows fill, of whole keys where there is one.
 AttentionShared Defaults(const Region& r, const AttentionOperands& a) {
   const Caps& caps = r.caps();
@@ -80,6 +102,7 @@ AttentionShared Defaults(const Region& r, const AttentionOperands& a) {
       for (t.slice = kLeastSlice; t.slice <= kMostSlice; t.slice *= 2)
         if (holds(t)) best = t;
     }
+  best.parts = PartsFor(r, a, best.rows);
   return best;
 }
 
@@ -88,6 +111,8 @@ Verdict Fits(const Region& r, const AttentionOperands& a, const AttentionShared&
   if (caps.runs_on_cpu) return Verdict::No("barriers are dear on this device");
   if (t.slice >= std::max<int64_t>(a.head, 1)) return Verdict::No("a key is one slice");
   if (t.slice > 0 && OwnSums(a, t) > kMostSums) return Verdict::No("sums do not fit registers");
+  if (t.parts > 1 && a.keys.max() < t.parts * t.keys) return Verdict::No("keys are few");
+  if (const Verdict v = ScratchFits(r, ScratchBytes(a, t.parts)); t.parts > 1 && !v) return v;
   return WorkgroupFits(kThreads, caps, Extents(a, t).Bytes(a.type));
 }
 
@@ -106,7 +131,7 @@ class Tile {
     block_ = m.AddShared("block", a.type, extents_.block);
     weights_ = m.AddShared("weights", a.type, extents_.weights);
   }
-  Dim count() const { return a_.batch * tiles_.count(); }
+  Dim count() const { return a_.batch * tiles_.count() * t_.parts; }
   void Run(const Dim& at);
 
  private:
@@ -120,6 +145,7 @@ class Tile {
   void AddValues(const Dim& first, OnlineRows& rows);
   void AddPart(const Dim& begin, OnlineRows& rows);
   void Block(const Dim& first, OnlineRows& rows);
+  void Keep(OnlineRows& rows);  // in scratch
   Dim OwnRow(size_t r) const { return row_ * static_cast<int64_t>(own_rows_) + int64_t(r); }
   Dim OwnKey(size_t k) const { return column_ * static_cast<int64_t>(own_keys_) + int64_t(k); }
   Dim OwnColumn(size_t c) const {
@@ -136,7 +162,7 @@ class Tile {
   size_t own_rows_, own_keys_, own_columns_;  // to an invocation
   Extents extents_;
   uint16_t q_, block_, weights_;  // q: [depth][rows]; weights: [rows][keys]
-  Dim batch_, tile_, local_, row_, column_;
+  Dim batch_, tile_, part_, local_, row_, column_;
 };
 
 void Tile::Fill(Operand which, const Dim& first, const Dim& begin) {
@@ -275,27 +301,76 @@ void Tile::Block(const Dim& first, OnlineRows& rows) {
 }
 
 void Tile::Run(const Dim& at) {
-  const Dims place = Unflatten(at, {a_.batch, tiles_.count()});
-  batch_ = place[0], tile_ = place[1];
+  const Dims place = Unflatten(at, {a_.batch, tiles_.count(), t_.parts});
+  batch_ = place[0], tile_ = place[1], part_ = place[2];
   Builder& b = m_.b;
   local_ = m_.e.Coordinate(b.Builtin(BuiltinKind::kLocalX), kThreads - 1);
   row_ = FloorDiv(local_, kColumnThreads), column_ = Mod(local_, kColumnThreads);
   if (!sliced()) Fill(Operand::kQ, tile_ * t_.rows);
-  const KeyBlocks blocks{tile_ * t_.rows, t_.rows, t_.keys, own_rows_, own_columns_};
+  const KeyBlocks blocks{.row = tile_ * t_.rows,
+                         .count = t_.rows,
+                         .size = t_.keys,
+                         .own_rows = own_rows_,
+                         .values = own_columns_,
+                         .part = part_,
+                         .parts = t_.parts};
   OnlineRows rows = ForBlocks(m_, a_, blocks,
                               [&](const Dim& first, OnlineRows& so_far) { Block(first, so_far); });
+  if (t_.parts > 1) return Keep(rows);
   for (size_t r = 0; r < own_rows_; ++r)
     rows.Finish(m_, a_, r, {batch_, Guard(m_, tile_ * t_.rows + OwnRow(r), a_.rows), OwnColumn(0)});
 }
 
+void Tile::Keep(OnlineRows& rows) {
+  for (size_t r = 0; r < own_rows_; ++r) {
+    const Position row = Guard(m_, tile_ * t_.rows + OwnRow(r), a_.rows);
+    const Dim line = LineOf(a_, (batch_ * a_.rows + row.at) * t_.parts + part_);
+    IfInside(m_.b, row.inside, [&] {
+      for (size_t c = 0; c < own_columns_; ++c) {
+        const Position column = Guard(m_, OwnColumn(c), a_.width);
+        IfInside(m_.b, column.inside,
+                 [&] { m_.e.StoreScratch(0, line + column.at, rows.value(r, c)); });
+      }
+      m_.b.If(m_.e.Value(column_) == 0, [&] {
+        m_.e.StoreScratch(0, line + a_.width, rows.top(r));
+        m_.e.StoreScratch(0, line + a_.width + 1, rows.sum(r));
+      });
+    });
+  }
+}
+
+// An invocation for each element of the result.
+Launch EmitCombine(const Region& r, const AttentionOperands& a, int64_t parts, std::string name) {
+  const auto body = [&](Emission& m, const Dims& at) {
+    OnlineRows all(m, a, 1, 1);
+    all.all = m.Loop(parts, all.all, [&](const Dim& part, const Vals& carried) {
+      OnlineRows so_far(1, carried);
+      const Dim line = LineOf(a, (at[0] * a.rows + at[1]) * parts + part);
+      const auto load = [&](const Dim& i) { return m.e.LoadScratch(0, a.type, line + i); };
+      const Val top = load(a.width);
+      so_far.Raise(0, {&top, 1});
+      const Val weight = exp(top - so_far.top(0));
+      so_far.sum(0) = fma(load(a.width + 1), weight, so_far.sum(0));
+      so_far.value(0, 0) = fma(load(at[2]), weight, so_far.value(0, 0));
+      return so_far.all;
+    });
+    all.Finish(m, a, 0, {at[0], {at[1], {}}, at[2]});
+  };
+  return ForPlaces(r, std::move(name), 64, {a.batch, a.rows, a.width}, body);
+}
+
 Program Emit(const Region& r, const AttentionOperands& a, const AttentionShared& t) {
-  Emission m(r,
-             fmt::format("attention_shared_{}x{}{}", t.rows, t.keys,
-                         t.slice > 0 ? fmt::format("_by_{}", t.slice) : ""),
-             {static_cast<uint32_t>(kThreads), 1, 1});
+  const std::string name = fmt::format("attention_shared_{}x{}{}{}", t.rows, t.keys,
+                                       t.slice > 0 ? fmt::format("_by_{}", t.slice) : "",
+                                       t.parts > 1 ? fmt::format("_split_{}", t.parts) : "");
+  Emission m(r, name, {static_cast<uint32_t>(kThreads), 1, 1});
   Tile tile(m, a, t);
   m.Guarded(m.Workgroups(tile.count()), [&](const Dim& at) { tile.Run(at); });
-  return OneLaunch(std::move(m).Take());
+  Program out = OneLaunch(std::move(m).Take());
+  if (t.parts == 1) return out;
+  out.scratch_bytes = {ScratchBytes(a, t.parts)};
+  out.launches.push_back(EmitCombine(r, a, t.parts, name + "_combine"));
+  return out;
 }
 
 }  // namespace

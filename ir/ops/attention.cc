@@ -221,6 +221,8 @@ Cases Attention::cases() {
       {Attention{.softcap = 3},
        {"float[2,20,256]", "float[2,40,256]", "float[2,40,256]", "bool[1,40]"}},
       {Attention{}, {"f32[3,200]", "f32[35,200]", "f32[35,130]"}},
+      {Attention{}, {"f16[2,4,1,64]", "f16[2,1,1500,64]", "f16[2,1,1500,64]"}},
+      {Attention{}, {"f32[2,3,256]", "f32[2,700,256]", "f32[2,700,256]", "bool[2,1,700]"}},
       {Attention{}, {"f32[0,3,8]", "f32[0,5,8]", "f32[0,5,8]"}},
       {Attention{.causal = Causal::kTopLeft}, {"f32[2,7,8]", "f32[2,5,8]", "f32[2,5,4]"}},
       {Attention{.causal = Causal::kBottomRight}, {"f32[2,37,8]", "f32[2,70,8]", "f32[2,70,4]"}},

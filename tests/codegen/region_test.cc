@@ -498,6 +498,25 @@ TEST_P(RegionTest, AttentionInSlices) {
     ExpectRightBy(fmt::format("attention_shared(rows=16, keys=16, slice={})", slice));
 }
 
+// A row's keys go to several workgroups: some of these see none of them, or masked ones alone.
+TEST_P(RegionTest, AttentionOfFewRowsInParts) {
+  if (caps_.runs_on_cpu) GTEST_SKIP() << "barriers are dear on this device";
+  Value q = Argument({2, 3, 20}), k = Argument({1, 270, 20}), v = Argument({2, 270, 18});
+  Return(f_(ir::Attention{.causal = ir::Causal::kBottomRight, .window_left = 60}, {q, k, v}));
+  for (const int parts : {4, 16})
+    ExpectRightBy(fmt::format("attention_shared(rows=8, keys=16, parts={})", parts).c_str());
+  ExpectRightBy("attention_shared(rows=8, keys=16, slice=16, parts=4)");
+}
+
+TEST_P(RegionTest, AttentionOfOneRowIsSplitByItself) {
+  Value q = Argument({8, 1, 64}, DType::kF16), k = Argument({2, 1, 2100, 64}, DType::kF16);
+  Value v = Argument({2, 1, 2100, 64}, DType::kF16);
+  most_choices_ = 1;
+  Return(f_(ir::Attention{.scale = 0.01}, {f_(ir::Reshape{.shape = {2, 4, 1, 64}}, {q}), k, v}));
+  ExpectRight();
+  EXPECT_EQ(Launches(), caps_.runs_on_cpu ? 1 : 2);
+}
+
 TEST_P(RegionTest, TurnedInBlocks) {
   Value x = Argument({2, 64, 32}), y = Argument({32, 64}), row = Argument({32, 1});
   Value turned = f_(ir::Transpose{.permutation = {0, 2, 1}}, {x});
