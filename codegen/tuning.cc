@@ -11,11 +11,11 @@ namespace forge::codegen {
 namespace {
 
 constexpr const Schedule* kSchedules[] = {
-    &kConvDepthwise,     &kConvWinograd,  &kMatmulColumns,   &kMatmulDots,       &kMatmulMatrix,
-    &kMatmulShuffle,     &kMatmulShared,  &kMatmulSimple,    &kConvDirect,       &kPool,
-    &kReduceRows,        &kReduceOutputs, &kSoftmaxSubgroup, &kSoftmaxRows,      &kSoftmaxSerial,
-    &kLayerNormSubgroup, &kLayerNormRows, &kLayerNormSerial, &kAttentionShuffle, &kAttentionShared,
-    &kWinogradKernels,   &kTranspose,     &kElementwise,
+    &kConvDepthwise,   &kConvWinograd,      &kMatmulColumns, &kMatmulDots,      &kMatmulMatrix,
+    &kMatmulShuffle,   &kMatmulShared,      &kMatmulSimple,  &kConvDirect,      &kPool,
+    &kReduceRows,      &kReduceOutputs,     &kSoftmaxSplit,  &kSoftmaxSubgroup, &kSoftmaxRows,
+    &kSoftmaxSerial,   &kLayerNormSubgroup, &kLayerNormRows, &kLayerNormSerial, &kAttentionShuffle,
+    &kAttentionShared, &kWinogradKernels,   &kTranspose,     &kElementwise,
 };
 
 // Mesa's llvmpipe takes all loops of an invocation for done after 65,535 trips in all

@@ -24,6 +24,11 @@ Builder::Range RangeOf(Emission& m, const AttentionOperands& a, const KeyBlocks&
   if (a.first) range.begin = block(blocks.row + *a.first);
   if (a.last)
     range.end = min(range.end, block(blocks.row + *a.last + blocks.count + blocks.size - 1));
+  if (blocks.parts > 1) {
+    const AxisPart own(CeilDiv(a.keys, blocks.size), blocks.part, blocks.parts);
+    range.begin = max(range.begin, m.e.Value(own.begin));
+    range.end = min(range.end, m.e.Value(own.end));
+  }
   return range;
 }
 
@@ -91,6 +96,13 @@ std::optional<AttentionOperands> AttentionOf(const Region& r) {
   return a;
 }
 
+OnlineRows::OnlineRows(Emission& m, const AttentionOperands& a, size_t rows, size_t values)
+    : values(values), all(rows * (values + 2), m.b.Literal(a.type, 0)) {
+  // Not -inf, whose difference to itself is no number.
+  for (size_t r = 0; r < rows; ++r)
+    top(r) = m.b.Literal(a.type, std::numeric_limits<float>::lowest());
+}
+
 void OnlineRows::Raise(size_t row, std::span<const Val> scores) {
   Val highest = top(row);
   for (Val s : scores) highest = max(highest, s);
@@ -121,11 +133,7 @@ void OnlineRows::Finish(Emission& m, const AttentionOperands& a, size_t row, con
 
 OnlineRows ForBlocks(Emission& m, const AttentionOperands& a, const KeyBlocks& blocks,
                      absl::FunctionRef<void(const Dim& first, OnlineRows& rows)> body) {
-  const Val zero = m.b.Literal(a.type, 0);
-  OnlineRows rows{blocks.values, Vals(blocks.own_rows * (blocks.values + 2), zero)};
-  // Not -inf, whose difference to itself is no number.
-  for (size_t r = 0; r < blocks.own_rows; ++r)
-    rows.top(r) = m.b.Literal(a.type, std::numeric_limits<float>::lowest());
+  OnlineRows rows(m, a, blocks.own_rows, blocks.values);
   const int64_t last = LastIndex(CeilDiv(a.keys, blocks.size));
   rows.all = m.b.For(RangeOf(m, a, blocks), rows.all, [&](Val i, const Vals& carried) {
     OnlineRows so_far{blocks.values, carried};

@@ -35,8 +35,11 @@ std::optional<AttentionOperands> AttentionOf(const Region& r);
 
 // Softmaxes of rows so far, and their values' weighted sums.
 struct OnlineRows {
-  size_t values = 0;  // of a row
-  Vals all = {};      // what a loop carries: the largest score, the sum and the values of each row
+  OnlineRows(size_t values, Vals all) : values(values), all(std::move(all)) {}
+  // So many rows that have seen no key.
+  OnlineRows(Emission& m, const AttentionOperands& a, size_t rows, size_t values);
+  size_t values;  // of a row
+  Vals all;       // what a loop carries: the largest score, the sum and the values of each row
   Val& top(size_t row) { return all[row * (values + 2)]; }
   Val& sum(size_t row) { return all[row * (values + 2) + 1]; }
   Val& value(size_t row, size_t i) { return all[row * (values + 2) + 2 + i]; }
@@ -57,6 +60,8 @@ struct KeyBlocks {
   ir::Dim row;
   int64_t count = 0, size = 0;
   size_t own_rows = 0, values = 0;  // of an invocation; of each of those
+  ir::Dim part = 0;                 // of so many, which share the blocks
+  int64_t parts = 1;
 };
 // An invocation's rows after `body` has seen the first key of each block that some rows see.
 OnlineRows ForBlocks(Emission& m, const AttentionOperands& a, const KeyBlocks& blocks,

@@ -121,6 +121,12 @@ void FinishRow(Emission& m, const TiledAxis& columns, std::span<const Position> 
     IfInside(m.b, at[j].inside, [&] { finish(at[j].at, Packed(row.subspan(j, lanes))); });
 }
 
+AxisPart::AxisPart(const ir::Dim& extent, const ir::Dim& part, int64_t parts) {
+  const ir::Dim each = CeilDiv(extent, parts);
+  begin = part * each;
+  end = parts == 1 ? extent : Min(begin + each, extent);
+}
+
 int64_t TileSize(const ir::Dim& extent, int64_t most) {
   if (extent.max() <= most) return std::max<int64_t>(extent.max(), 1);
   for (int64_t t = most; t > most / 2; --t)
@@ -184,6 +190,23 @@ Verdict WorkgroupFits(int64_t invocations, const Caps& caps, int64_t shared_byte
   if (invocations > std::min(caps.max_workgroup_invocations, caps.max_workgroup_x))
     return Verdict::No(fmt::format("{} invocations in a workgroup, the device allows {}",
                                    invocations, caps.max_workgroup_invocations));
+  return Verdict::Yes();
+}
+
+SplitOperands::SplitOperands(const Region& r) : before(r.BindingsBehind(r.anchor()->in)) {
+  std::vector<uint32_t> results;
+  for (const ir::Function::Result& result : r.body().results()) results.push_back(result.value);
+  after = r.BindingsBehind(results);
+  const int count = r.operand_count();
+  for (int i = count - static_cast<int>(results.size()); i < count; ++i) after += r.PartsOf(i);
+}
+
+Verdict ScratchFits(const Region& r, int64_t bytes, bool rereads) {
+  const SplitOperands bound(r);
+  const int64_t most = rereads ? r.bindings() : std::max(bound.before, bound.after);
+  if (most + 1 > r.caps().max_operands) return Verdict::No("no room for scratch");
+  if (bytes > std::min(kMostScratchBytes, r.caps().max_operand_bytes))
+    return Verdict::No("parts need too much scratch");
   return Verdict::Yes();
 }
 

@@ -74,6 +74,11 @@ struct TiledAxis {
 void FinishRow(Emission& m, const TiledAxis& columns, std::span<const Position> at,
                std::span<const Val> row,
                absl::FunctionRef<void(const ir::Dim& first, Val neighbours)> finish);
+// Share `part` of an axis that is cut into `parts` equal ones; the last ones may be less, or empty.
+struct AxisPart {
+  AxisPart(const ir::Dim& extent, const ir::Dim& part, int64_t parts);
+  ir::Dim begin, end;
+};
 // A size up to `most` for tiles of this axis: a divisor where that costs little.
 int64_t TileSize(const ir::Dim& extent, int64_t most);
 
@@ -103,7 +108,7 @@ constexpr Schedule ScheduleOn(std::string_view name) {
 // Every schedule, one file each.
 extern const Schedule kTranspose, kElementwise;
 extern const Schedule kReduceRows, kReduceOutputs;
-extern const Schedule kSoftmaxSubgroup, kSoftmaxRows, kSoftmaxSerial;
+extern const Schedule kSoftmaxSplit, kSoftmaxSubgroup, kSoftmaxRows, kSoftmaxSerial;
 extern const Schedule kLayerNormSubgroup, kLayerNormRows, kLayerNormSerial;
 extern const Schedule kMatmulColumns, kMatmulDots;
 extern const Schedule kMatmulMatrix, kMatmulShuffle, kMatmulShared, kMatmulSimple;
@@ -137,6 +142,16 @@ void AddProducts(std::span<const Val> a, std::span<const Val> b, Vals& sums,
 int LanesFor(const ir::Dim& extent);
 // Of one dimension, within the device's limits.
 Verdict WorkgroupFits(int64_t invocations, const Caps& caps, int64_t shared_bytes = 0);
+// How many arguments and results a launch of what the anchor reads binds, and one of what follows
+// it.
+struct SplitOperands {
+  explicit SplitOperands(const Region& r);
+  int64_t before, after;
+};
+// Whether two such launches have `bytes` of scratch between them; `rereads`: the second also reads
+// what the anchor does.
+Verdict ScratchFits(const Region& r, int64_t bytes, bool rereads = false);
+inline constexpr int64_t kMostScratchBytes = int64_t{64} << 20;
 // Whether schedules that exchange by shuffles are quick on the device: it runs on a CPU, in small
 // subgroups of one size.
 Verdict ShufflesAreQuick(const Caps& caps);

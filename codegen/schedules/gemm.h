@@ -69,7 +69,6 @@ bool OfBytes(const Gemm& g);
 bool DotsAreQuick(const Gemm& g, const Caps& caps);
 
 // Of a program: more is memory that others need.
-constexpr int64_t kMostScratchBytes = int64_t{64} << 20;
 
 // One launch of a schedule's tiles for a product that is a step of another algorithm, with numbers
 // that suit the device: the first only where ShufflesAreQuick, the second where they are not.

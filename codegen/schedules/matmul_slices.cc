@@ -50,15 +50,10 @@ int64_t Tiling::scratch_bytes() const {
 
 // Each launch binds scratch beside its operands.
 bool Tiling::BindsTooMany(const Region& r) const {
-  std::vector<uint32_t> results;
-  for (const ir::Function::Result& result : r.body().results()) results.push_back(result.value);
-  int64_t own = 0;
-  for (int i = r.operand_count() - static_cast<int>(results.size()); i < r.operand_count(); ++i)
-    own += r.PartsOf(i);
-  const int64_t before = r.BindingsBehind(r.anchor()->in);
-  const int64_t after = r.BindingsBehind(results) + own + (g_.start ? 1 : 0);
-  const int64_t tiles = may_be_whole() ? r.bindings() : before;
-  return std::max(tiles, after) + 1 + r.scratch_begin() - r.operand_count() > r.caps().max_operands;
+  const SplitOperands bound(r);
+  const int64_t tiles = may_be_whole() ? r.bindings() : bound.before;
+  const int64_t scratch = 1 + r.scratch_begin() - r.operand_count();
+  return std::max(tiles, bound.after + (g_.start ? 1 : 0)) + scratch > r.caps().max_operands;
 }
 
 Verdict Tiling::Fits(const Region& r) const {

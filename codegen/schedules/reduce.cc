@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions: an invocation for each output where there are many, a workgroup for each where rows
-// are long, and two launches where few outputs have huge rows.
+// are long. Where that is too few for rows so long, parts of rows go to scratch, and a second
+// launch combines them.
 #include "ir/ops/reduce.h"
 
 #include "codegen/element.h"
@@ -61,6 +62,40 @@ void Reduction::Finish(Emission& m, const Dim& output, Val all, int lanes) const
   m.e.Finish(op.keep_dims ? space.Index(output, 0) : Unflatten(output, space.outer), done, lanes);
 }
 
+// Parts of row `output` lie side by side in scratch.
+int64_t ScratchBytes(const Reduction& f, int64_t parts) {
+  return f.space.rows().max() * parts * BitWidth(f.type().elem) / 8;
+}
+
+Launch EmitCombine(const Region& r, const Reduction& f, int64_t parts, std::string name) {
+  constexpr int64_t kThreads = 64;
+  Emission m(r, std::move(name), {kThreads, 1, 1});
+  Builder& b = m.b;
+  m.Guarded(m.Workgroups(f.space.rows()), [&](const Dim& at) {
+    const Val local = b.Builtin(BuiltinKind::kLocalX);
+    const Vals mine = b.For({local, b.Int(parts), b.Int(kThreads)}, {f.Start(b, 1)},
+                            [&](Val i, const Vals& carried) {
+                              const Dim place = at * parts + m.e.Coordinate(i, parts - 1);
+                              return Vals{f.Fold(carried[0], m.e.LoadScratch(0, f.type(), place))};
+                            });
+    const Val all = WorkgroupReduction(m, f.type()).Reduce(f.combined_as(), mine[0]);
+    b.If(local == 0, [&] { f.Finish(m, at, all); });
+  });
+  return std::move(m).Take();
+}
+
+// The first launch alone where rows are whole.
+Program ProgramOf(const Region& r, const Reduction& f, int64_t parts, Launch fold) {
+  if (parts == 1) return OneLaunch(std::move(fold));
+  Program out{.kernel = fold.kernel.name};
+  out.scratch_bytes = {ScratchBytes(f, parts)};
+  out.launches.push_back(std::move(fold));
+  out.launches.push_back(EmitCombine(r, f, parts, out.kernel + "_combine"));
+  return out;
+}
+
+std::string SplitText(int64_t parts) { return parts > 1 ? fmt::format("_split_{}", parts) : ""; }
+
 // ---- one invocation for each output -------------------------------------------------------------
 
 constexpr int64_t kSideBySide = 8;  // invocations of a CPU's subgroup
@@ -71,6 +106,7 @@ struct ReduceOutputs {
   int64_t elements = 1;  // of a row, loaded at once
   int64_t vectors = 1;   // of neighbours, to an invocation
   int64_t depth = 1;     // vectors of a row at once
+  int64_t parts = 1;     // of a row, each an invocation's
   // The vectors of an invocation are this far apart, so that those of its neighbours lie between.
   int64_t apart() const { return vectors > 1 ? kSideBySide : 1; }
   int64_t block() const { return outputs * vectors * apart(); }  // neighbours that they fill
@@ -79,11 +115,15 @@ struct ReduceOutputs {
       FieldOf<&ReduceOutputs::outputs>("outputs", "Neighbours to an invocation.", "1|2|4"),
       FieldOf<&ReduceOutputs::elements>("elements", "Of a row, loaded at once.", "1|2|4"),
       FieldOf<&ReduceOutputs::vectors>("vectors", "Vectors of neighbours.", "1|2|4|8|16|32"),
-      FieldOf<&ReduceOutputs::depth>("depth", "Vectors of a row at once.", "1|2")};
+      FieldOf<&ReduceOutputs::depth>("depth", "Vectors of a row at once.", "1|2"),
+      FieldOf<&ReduceOutputs::parts>("parts", "Invocations to a row.", "1|16|128")};
 };
 
 // From here on, invocations of a CPU each see more of a row.
 constexpr int64_t kWideOutputs = 1024;
+// So few invocations leave most GPUs idle, which is worth a second launch where columns are long.
+constexpr int64_t kFewInvocations = 1 << 11, kLongColumn = 1 << 12;
+constexpr int64_t kEnoughInvocations = 1 << 14, kLeastPart = 128, kMostParts = 512;
 
 ReduceOutputs OutputsDefaults(const Region& r, const Reduction& f) {
   const RowSpace& space = f.space;
@@ -96,6 +136,12 @@ ReduceOutputs OutputsDefaults(const Region& r, const Reduction& f) {
   if (r.caps().runs_on_cpu && !space.last() && space.rows().min() >= kWideOutputs &&
       space.rows().divisor() % wide.block() == 0)
     t = wide;
+  const int64_t whole = space.rows().max() / t.outputs, steps = space.length().min() / t.elements;
+  if (r.caps().runs_on_cpu || whole >= kFewInvocations || steps < kLongColumn) return t;
+  while (t.parts < kMostParts && whole * t.parts < kEnoughInvocations &&
+         steps >= 2 * t.parts * kLeastPart)
+    t.parts *= 2;
+  if (!ScratchFits(r, ScratchBytes(f, t.parts))) t.parts = 1;
   return t;
 }
 
@@ -104,34 +150,52 @@ Verdict OutputsFits(const Region& r, const Reduction& f, const ReduceOutputs& t)
   if (f.space.rows().divisor() % t.block() != 0 ||
       f.space.length().divisor() % (t.elements * t.depth) != 0)
     return Verdict::No("vectors do not divide the rows");
+  if (t.parts > 1 && f.space.length().max() < t.parts * t.elements * t.depth)
+    return Verdict::No("rows are short");
+  if (const Verdict v = ScratchFits(r, ScratchBytes(f, t.parts)); t.parts > 1 && !v) return v;
   return WorkgroupFits(t.workgroup, r.caps());
 }
 
 Program OutputsEmit(const Region& r, const Reduction& f, const ReduceOutputs& t) {
   const int across = static_cast<int>(t.outputs), along = static_cast<int>(t.elements);
   const int lanes = std::max(across, along);
-  const auto body = [&](Emission& m, const Dim& at) {
-    const auto output = [&](size_t v) {
+  const auto body = [&](Emission& m, const Dim& share, const Dim& at) {
+    const auto first_output = [&](size_t v) {
       const Dim strip = FloorDiv(at, t.apart()) * t.vectors + static_cast<int64_t>(v);
-      return (strip * t.apart() + Mod(at, t.apart())) * across + m.e.Lane(across);
+      return (strip * t.apart() + Mod(at, t.apart())) * across;
     };
+    const auto output = [&](size_t v) { return first_output(v) + m.e.Lane(across); };
     const Dim steps = FloorDiv(f.space.length(), along * t.depth);
+    const AxisPart part(steps, share, t.parts);
     const Vals start(static_cast<size_t>(t.vectors), f.Start(m.b, lanes));
-    const Vals all = m.Loop(steps, start, [&](const Dim& i, Vals sums) {
-      const Dim first = i * t.depth;
-      for (int64_t part = 0; part < t.vectors * t.depth; ++part) {
-        const auto v = static_cast<size_t>(part / t.depth);
-        const Dim element = (first + part % t.depth) * along + m.e.Lane(along);
+    const Builder::Range range{m.e.Value(part.begin), m.e.Value(part.end), m.b.Int(1)};
+    const Vals all = m.b.For(range, start, [&](Val i, Vals sums) {
+      const Dim first = m.e.Coordinate(i, LastIndex(steps)) * t.depth;
+      for (int64_t n = 0; n < t.vectors * t.depth; ++n) {
+        const auto v = static_cast<size_t>(n / t.depth);
+        const Dim element = (first + n % t.depth) * along + m.e.Lane(along);
         sums[v] = f.Fold(sums[v], m.e.At(0, f.space.Index(output(v), element), lanes));
       }
       return sums;
     });
-    for (size_t v = 0; v < all.size(); ++v)
-      f.Finish(m, output(v), along > 1 ? CombineLanes(f.combined_as(), all[v]) : all[v], across);
+    for (size_t v = 0; v < all.size(); ++v) {
+      const Val mine = along > 1 ? CombineLanes(f.combined_as(), all[v]) : all[v];
+      if (t.parts == 1) {
+        f.Finish(m, output(v), mine, across);
+        continue;
+      }
+      Vals each;
+      Unpack(mine, each);
+      for (size_t c = 0; c < each.size(); ++c)
+        m.e.StoreScratch(0, (first_output(v) + static_cast<int64_t>(c)) * t.parts + share, each[c]);
+    }
   };
-  return OneLaunch(ForPlaces(r, fmt::format("reduce_outputs_{}x{}", across * t.vectors, along),
-                             t.workgroup, {FloorDiv(f.space.rows(), across * t.vectors)},
-                             [&](Emission& m, const Dims& at) { body(m, at[0]); }));
+  return ProgramOf(
+      r, f, t.parts,
+      ForPlaces(
+          r, fmt::format("reduce_outputs_{}x{}{}", across * t.vectors, along, SplitText(t.parts)),
+          t.workgroup, {t.parts, FloorDiv(f.space.rows(), across * t.vectors)},
+          [&](Emission& m, const Dims& at) { body(m, at[0], at[1]); }));
 }
 
 // ---- a workgroup for each row -------------------------------------------------------------------
@@ -139,7 +203,7 @@ Program OutputsEmit(const Region& r, const Reduction& f, const ReduceOutputs& t)
 struct ReduceRows {
   int64_t workgroup = 128;
   int64_t elements = 1;  // loaded at once
-  int64_t parts = 1;     // of a row, each a workgroup's; their sums are combined by a second launch
+  int64_t parts = 1;     // of a row, each a workgroup's
   static constexpr Field kFields[] = {
       FieldOf<&ReduceRows::workgroup>("workgroup", "Invocations in a workgroup.", "64|128|256"),
       FieldOf<&ReduceRows::elements>("elements", "Of a row, loaded at once.", "1|2|4"),
@@ -168,10 +232,7 @@ Verdict RowsFits(const Region& r, const Reduction& f, const ReduceRows& t) {
   if (r.caps().runs_on_cpu && many) return Verdict::No("barriers are dear and outputs are many");
   if (space.length().divisor() % t.elements != 0)
     return Verdict::No("vectors do not divide the rows");
-  if (t.parts > 1 && !space.length().is_constant())
-    return Verdict::No("the length of a row is not known");
-  if (t.parts > 1 && (r.caps().max_operands < 2 || ScratchBytes(f, t) > r.caps().max_operand_bytes))
-    return Verdict::No("no room for scratch");
+  if (const Verdict v = ScratchFits(r, ScratchBytes(f, t.parts)); t.parts > 1 && !v) return v;
   return WorkgroupFits(t.workgroup, r.caps(),
                        WorkgroupReduction::SharedBytes(t.workgroup, f.type()));
 }
@@ -184,15 +245,11 @@ Launch EmitFold(const Region& r, const Reduction& f, const ReduceRows& t, std::s
   Builder& b = m.b;
   m.Guarded(m.Workgroups(f.space.rows() * t.parts), [&](const Dim& at) {
     const Dim output = FloorDiv(at, t.parts);
-    Val begin = b.Int(0), end = b.Scalar(vectors);
-    if (t.parts > 1) {
-      const auto each = static_cast<double>(CeilDiv(vectors, t.parts).constant());
-      begin = m.e.Value(Mod(at, t.parts)) * each;
-      end = min(begin + each, end);
-    }
+    const AxisPart part(vectors, Mod(at, t.parts), t.parts);
+    const Val begin = m.e.Value(part.begin) + b.Builtin(BuiltinKind::kLocalX);
     const Vals mine =
-        b.For({begin + b.Builtin(BuiltinKind::kLocalX), end, b.Int(t.workgroup)},
-              {f.Start(b, along)}, [&](Val i, const Vals& carried) {
+        b.For({begin, m.e.Value(part.end), b.Int(t.workgroup)}, {f.Start(b, along)},
+              [&](Val i, const Vals& carried) {
                 const Dim element = m.e.Coordinate(i, LastIndex(vectors)) * along + m.e.Lane(along);
                 return Vals{f.Fold(carried[0], m.e.At(0, f.space.Index(output, element), along))};
               });
@@ -208,23 +265,11 @@ Launch EmitFold(const Region& r, const Reduction& f, const ReduceRows& t, std::s
   return std::move(m).Take();
 }
 
-Launch EmitCombine(const Region& r, const Reduction& f, const ReduceRows& t, std::string name) {
-  return ForPlaces(r, std::move(name), 64, {f.space.rows()}, [&](Emission& m, const Dims& at) {
-    const Vals all = m.Loop(t.parts, {f.Start(m.b, 1)}, [&](const Dim& i, const Vals& carried) {
-      return Vals{f.Fold(carried[0], m.e.LoadScratch(0, f.type(), at[0] * t.parts + i))};
-    });
-    f.Finish(m, at[0], all[0]);
-  });
-}
-
 Program RowsEmit(const Region& r, const Reduction& f, const ReduceRows& t) {
-  const std::string name = fmt::format("reduce_rows_{}x{}", t.workgroup, t.elements);
-  if (t.parts == 1) return OneLaunch(EmitFold(r, f, t, name));
-  Program out{.kernel = fmt::format("{}_split_{}", name, t.parts)};
-  out.scratch_bytes = {ScratchBytes(f, t)};
-  out.launches.push_back(EmitFold(r, f, t, out.kernel + "_parts"));
-  out.launches.push_back(EmitCombine(r, f, t, out.kernel + "_combine"));
-  return out;
+  return ProgramOf(
+      r, f, t.parts,
+      EmitFold(r, f, t,
+               fmt::format("reduce_rows_{}x{}{}", t.workgroup, t.elements, SplitText(t.parts))));
 }
 
 }  // namespace

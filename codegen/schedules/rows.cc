@@ -140,6 +140,7 @@ Val Row::Sum(absl::FunctionRef<Val(Val)> f) {
 
 Row::Exponentials Row::SumExponentials() {
   constexpr double kLeast = -std::numeric_limits<float>::max();
+  if (share_.exponentials) return *share_.exponentials;
   if (share_.held > 0) {
     const auto larger = [](const Vals& top, Val x) { return Vals{max(top[0], x)}; };
     const Val top = Combine(ReduceKind::kMax, Fold({Literal(kLeast)}, larger)[0]);
@@ -198,8 +199,8 @@ void Row::Keep(std::span<const Val> numbers) {
 }
 
 Builder::Range Row::Vectors() {
-  return {m_.e.Value(share_.first), m_.b.Scalar(VectorCount()), m_.b.Int(share_.step),
-          Builder::Range::kNot};
+  return {m_.e.Value(share_.first), m_.e.Value(share_.end.value_or(VectorCount())),
+          m_.b.Int(share_.step), Builder::Range::kNot};
 }
 
 RowTiles DefaultRowTiles(const Region& r, const SharedRows& rows) {

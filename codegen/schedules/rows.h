@@ -25,6 +25,9 @@ class Row {
  public:
   // What invocations of a row computed, as one.
   using Combiner = std::function<Val(ReduceKind kind, Val mine)>;
+  struct Exponentials {
+    Val top, sum;  // the largest x, or the least finite number; of exp(x - top)
+  };
   // How the elements of a row are shared out.
   struct Share {
     ir::Dim row;
@@ -33,6 +36,9 @@ class Row {
     int64_t step = 1;           // from there to its next one
     int64_t held = 0;           // how many, where they stay in registers; 0: read each time
     Combiner combine = {};      // null: each invocation has a row of its own
+    // Where it has a part of a row: the vector behind its last one, and what is known of the row.
+    std::optional<ir::Dim> end = {};
+    std::optional<Exponentials> exponentials = {};
   };
   Row(Emission& m, const RowSpace& space, Share share);
 
@@ -47,9 +53,6 @@ class Row {
   // Of all elements x of operand 0, in every lane of a row. What follows another thing of the whole
   // row is computed beside it, in one pass, where elements are not in registers.
   Val Sum(absl::FunctionRef<Val(Val)> f);
-  struct Exponentials {
-    Val top, sum;  // the largest x, or the least finite number; of exp(x - top)
-  };
   Exponentials SumExponentials();
   struct Moments {
     Val mean, variance;

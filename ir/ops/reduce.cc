@@ -246,7 +246,8 @@ Cases Reduce::cases() {
     cases.push_back({Reduce{kind, {2, 3}}, {"float[2,3,5,6]" + range}});
     cases.push_back({Reduce{kind, {}, false}, {"float[4,1,9]" + range}});
     if (kind == ReduceKind::kSum || kind == ReduceKind::kMax)
-      cases.push_back({Reduce{kind, {0}}, {"f32[70001,3]" + range}});
+      for (const std::string shape : {"f32[70001,3]", "f32[9001,36]"})
+        cases.push_back({Reduce{kind, {0}}, {shape + range}});
     cases.push_back({Reduce{kind, {1}}, {"float[3,0,2]"}});
     cases.push_back({Reduce{kind, {0}}, {"float[3,0,2]"}});
     cases.push_back({Reduce{kind, {0}}, {"float[1,5]" + range}});

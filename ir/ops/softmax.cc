@@ -88,6 +88,8 @@ Cases Softmax::cases() {
           {Softmax{.axis = 0}, {"float[1,7]"}},
           {Softmax{}, {"f32[3,1000] in -80..80"}},
           {Softmax{}, {"f32[5,2]"}},
+          {Softmax{}, {"f32[2,70004] in -80..80"}},
+          {Softmax{.axis = 0}, {"f16[20001,3]"}},
           {Softmax{}, {"f32[1]"}},
           {Softmax{.axis = 2}, {"f32[2,3,130,2]"}},
           {Softmax{}, {"float[4,0]"}},

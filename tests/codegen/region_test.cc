@@ -12,6 +12,7 @@
 #include "ir/ops/concat.h"
 #include "ir/ops/conv2d.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/iota.h"
 #include "ir/ops/layer_norm.h"
 #include "ir/ops/matmul.h"
 #include "ir/ops/matmul_integer.h"
@@ -79,6 +80,15 @@ class RegionTest : public ::testing::TestWithParam<Caps (*)()> {
   std::string Chosen() {
     const auto region = Region::Of(f_, caps_);
     return region.ok() ? CanGenerate(*region).text() : region.status().ToString();
+  }
+
+  // Of the program that Generate makes.
+  int Launches() {
+    const auto region = Region::Of(f_, caps_);
+    EXPECT_TRUE(region.ok()) << region.status();
+    const absl::StatusOr<Program> program = Generate(*region);
+    EXPECT_TRUE(program.ok()) << Message(program.status());
+    return program.ok() ? static_cast<int>(program->launches.size()) : 0;
   }
 
   // The schedule of large products, by what the device is quick at.
@@ -319,6 +329,40 @@ TEST_P(RegionTest, ManyColumnsReducedInStrips) {
   EXPECT_EQ(Chosen(), "reduce_outputs");
 }
 
+TEST_P(RegionTest, FewLongColumnsAreReducedInParts) {
+  Value x = Argument({300, 36});
+  Return(f_(ir::Relu{}, {f_(ir::Reduce{.kind = ir::ReduceKind::kMean, .axes = {0}}, {x})}));
+  for (const int outputs : {1, 4})
+    ExpectRightBy(fmt::format("reduce_outputs(outputs={}, parts=16)", outputs));
+  f_ = ir::Function("region");
+  Return(f_(ir::Reduce{.axes = {0}}, {Argument({100000, 64})}));
+  EXPECT_EQ(Chosen(), "reduce_outputs");
+  EXPECT_EQ(Launches(), caps_.runs_on_cpu ? 1 : 2);
+}
+
+TEST_P(RegionTest, FewLongRowsOfASoftmaxAreSplit) {
+  Value x = Argument({2, 2500}), s = Argument({2500}), z = Argument({2, 1});
+  Return(f_(ir::Mul{}, {f_(ir::Softmax{}, {f_(ir::Mul{}, {x, s})}), z}));
+  EXPECT_NE(Chosen(), "softmax_split");
+  const auto region = Region::Of(f_, caps_);
+  if (caps_.max_operands > 4)
+    ExpectRightBy("softmax_split(parts=16)");
+  else
+    EXPECT_THAT(Message(ParseChoice(*region, "softmax_split(parts=16)").status()),
+                HasSubstr("no room for scratch"));
+  f_ = ir::Function("region");
+  const Value place = f_(ir::Iota{.dtype = DType::kI32, .count = 2100}, {});  // parts differ
+  const Value column =
+      f_(ir::Reshape{.shape = {2100, 1}}, {f_(ir::Cast{.to = DType::kF32}, {place})});
+  Return(f_(ir::Softmax{.axis = 0}, {f_(ir::Add{}, {Argument({2100, 3}), column * 0.002})}));
+  ExpectRightBy("softmax_split(parts=16)");
+  f_ = ir::Function("region");
+  Return(f_(ir::Softmax{}, {Argument({1, 1 << 22})}));
+  EXPECT_EQ(Chosen() == "softmax_split", !caps_.runs_on_cpu);
+  caps_.cores = 2;
+  EXPECT_EQ(Chosen(), "softmax_split");
+}
+
 TEST_P(RegionTest, ShortRowsStayInRegisters) {
   Value x = Argument({5, 24}), s = Argument({24});
   Return(f_(ir::Softmax{}, {f_(ir::Mul{}, {x, s})}));
@@ -444,6 +488,52 @@ TEST_P(RegionTest, AttentionUnderAPaddingMask) {
   Value mask = (kept - 1.0) * 1e9;
   Return(f_(ir::Attention{.scale = 0.25}, {q, k, v, mask}));
   ExpectRight();
+}
+
+// On every device, by queries that share keys, the last ones of which some do not see.
+TEST_P(RegionTest, AttentionOfLongHeadsIsOneKernel) {
+  most_choices_ = 2;
+  for (const DType t : {DType::kF32, DType::kF16})
+    for (const int64_t head : {32, 128, 200, 256}) {
+      SCOPED_TRACE(head);
+      f_ = ir::Function("region");
+      Value q = Argument({2, 9, head}, t), k = Argument({1, 19, head}, t);
+      Value v = Argument({1, 19, head}, t);
+      Return(f_(ir::Attention{.scale = 0.01, .causal = ir::Causal::kBottomRight}, {q, k, v}));
+      ExpectRight();
+      EXPECT_THAT(Chosen(), HasSubstr("attention"));
+      EXPECT_EQ(Launches(), 1);
+    }
+}
+
+TEST_P(RegionTest, AttentionInSlices) {
+  if (caps_.runs_on_cpu) GTEST_SKIP() << "barriers are dear on this device";
+  Value q = Argument({18, 76}), k = Argument({50, 76}), v = Argument({50, 70});
+  if (caps_.max_operands > 4)
+    Return(f_(ir::Attention{.softcap = 2}, {q, k, v, Argument({18, 50}, DType::kBool)}));
+  else
+    Return(f_(ir::Attention{.softcap = 2}, {q, k, v}));
+  for (const int slice : {16, 32, 64})
+    ExpectRightBy(fmt::format("attention_shared(rows=16, keys=16, slice={})", slice));
+}
+
+// A row's keys go to several workgroups: some of these see none of them, or masked ones alone.
+TEST_P(RegionTest, AttentionOfFewRowsInParts) {
+  if (caps_.runs_on_cpu) GTEST_SKIP() << "barriers are dear on this device";
+  Value q = Argument({2, 3, 20}), k = Argument({1, 270, 20}), v = Argument({2, 270, 18});
+  Return(f_(ir::Attention{.causal = ir::Causal::kBottomRight, .window_left = 60}, {q, k, v}));
+  for (const int parts : {4, 16})
+    ExpectRightBy(fmt::format("attention_shared(rows=8, keys=16, parts={})", parts).c_str());
+  ExpectRightBy("attention_shared(rows=8, keys=16, slice=16, parts=4)");
+}
+
+TEST_P(RegionTest, AttentionOfOneRowIsSplitByItself) {
+  Value q = Argument({8, 1, 64}, DType::kF16), k = Argument({2, 1, 2100, 64}, DType::kF16);
+  Value v = Argument({2, 1, 2100, 64}, DType::kF16);
+  most_choices_ = 1;
+  Return(f_(ir::Attention{.scale = 0.01}, {f_(ir::Reshape{.shape = {2, 4, 1, 64}}, {q}), k, v}));
+  ExpectRight();
+  EXPECT_EQ(Launches(), caps_.runs_on_cpu ? 1 : 2);
 }
 
 TEST_P(RegionTest, TurnedInBlocks) {
