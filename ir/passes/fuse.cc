@@ -53,8 +53,14 @@ class Fuser {
     }
   }
 
+  // What moves an anchor's elements is better read moved, in the loads of the next anchor, than
+  // stored moved: stores get what is left.
   absl::Status Run(Function& out) {
-    for (int i = 0; i < static_cast<int>(in_.nodes().size()); ++i) Grow(i);
+    const int n = static_cast<int>(in_.nodes().size());
+    for (int i = 0; i < n; ++i) Grow(i);
+    stores_move_ = true;
+    for (int i = 0; i < n; ++i)
+      if (groups_[group_of_[i]].anchor == kNone) Grow(i);
     return Write(out);
   }
 
@@ -83,6 +89,7 @@ class Fuser {
 
   void TryJoin(int producer, int consumer) {
     const int a = group_of_[producer], b = group_of_[consumer];
+    if (stores_move_ && groups_[a].anchor == kNone) return;
     if (a == b || groups_[a].nodes.size() + groups_[b].nodes.size() > kMaxNodes) return;
     if (groups_[a].anchor != kNone && groups_[b].anchor != kNone) return;
     if (!FitsTogether(a, b) || DependsThroughOthers(a, b)) return;
@@ -108,15 +115,30 @@ class Fuser {
     return IsMovementOnly(a) || Reads(anchor, a, 1) || (IsCheap(a) && Reads(anchor, a, kTileRows));
   }
 
-  // An epilogue works on the anchor's own elements, one for one, so shapes are equal and nothing
-  // moves.
+  // An epilogue works on the anchor's own elements, one for one: shapes are equal and nothing
+  // moves, or nothing made of them has more elements, and the target says whether it can store
+  // them.
   bool EpilogueFits(int a, int b) const {
+    if (stores_move_) return RepeatsNothing(a, b);
     const Dims& shape = in_.type(node(groups_[a].anchor).first_out).shape();
     for (int i : groups_[b].nodes)
       if (FaceOf(node(i)) != Face::kScalar || !(in_.type(node(i).first_out).shape() == shape))
         return false;
     for (int i : groups_[a].nodes)
       if (i > groups_[a].anchor && FaceOf(node(i)) == Face::kMovement) return false;
+    return true;
+  }
+
+  bool RepeatsNothing(int a, int b) const {
+    const Dim elements = in_.type(node(groups_[a].anchor).first_out).elements();
+    std::vector<bool> made(in_.value_count());  // of the anchor's elements
+    for (int i : groups_[a].nodes) made[node(i).first_out] = i >= groups_[a].anchor;
+    for (int i : groups_[b].nodes) {
+      const auto& in = operands_[i];
+      if (std::none_of(in.begin(), in.end(), [&](uint32_t v) { return made[v]; })) continue;
+      if ((elements - in_.type(node(i).first_out).elements()).min() < 0) return false;
+      made[node(i).first_out] = true;
+    }
     return true;
   }
 
@@ -344,6 +366,7 @@ class Fuser {
   std::vector<std::vector<int>> readers_;        // by value
   std::vector<int> group_of_;
   std::vector<Group> groups_;
+  bool stores_move_ = false;  // epilogues may move elements
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/hash.h"
+#include "ir/ops/broadcast_to.h"
 #include "ir/ops/conv2d.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/fill.h"
@@ -69,6 +70,36 @@ TEST_F(FuseTest, MovementBeforeAnAnchor) {
   const Value x = X({3, 2}), w = f_.Argument("w", F32({3, 4}));
   f_.Return("y", f_(MatMul{}, {f_(Transpose{{1, 0}}, {x}), w}));
   ExpectOneRegion({"transpose", "matmul"});
+}
+
+TEST_F(FuseTest, MovementAfterAnAnchor) {
+  f_.Return("y", f_(Transpose{{1, 0}}, {f_(Softmax{}, {X({2, 3})})}));
+  ExpectOneRegion({"softmax", "transpose"});
+}
+
+TEST_F(FuseTest, HeadsSplitAfterAProductAndWhatFollows) {
+  const Value x = X({3, 4}), w = f_.Argument("w", F32({4, 6})), scale = f_.Argument("s", F32({3}));
+  const Value heads = f_(Reshape{.shape = {3, 2, 3}}, {f_(MatMul{}, {x, w})});
+  f_.Return("y", f_(Transpose{{1, 0, 2}}, {heads}) * scale);
+  ExpectOneRegion({"matmul", "reshape", "transpose", "mul"});
+}
+
+// A store in another order costs more than a load: of two anchors the second takes the movement.
+TEST_F(FuseTest, MovementBetweenAnchorsIntoTheLoadsOfTheSecond) {
+  const Value x = X({3, 2}), w = f_.Argument("w", F32({3, 4}));
+  f_.Return("y", f_(MatMul{}, {f_(Transpose{{1, 0}}, {f_(Softmax{}, {x})}), w}));
+  const Function& after = FusedFully();
+  ASSERT_THAT(Ops(after), ElementsAre("softmax", "fused"));
+  EXPECT_THAT(Ops(*Bodies(after)[0]), ElementsAre("transpose", "matmul"));
+}
+
+TEST_F(FuseTest, MovementThatTwoAnchorsReadIntoTheStoresOfTheFirst) {
+  const Value moved = f_(Transpose{{1, 0}}, {f_(Softmax{}, {X({2, 3})})});
+  f_.Return("y", f_(Softmax{}, {moved}));
+  f_.Return("z", f_(Softmax{.axis = 0}, {moved}));
+  const Function& after = FusedFully();
+  ASSERT_THAT(Ops(after), ElementsAre("fused", "softmax", "softmax"));
+  EXPECT_THAT(Ops(*Bodies(after)[0]), ElementsAre("softmax", "transpose"));
 }
 
 TEST_F(FuseTest, LiteralsIntoEachRegionThatReadsThem) {
@@ -181,8 +212,14 @@ TEST_F(FuseTest, WhatWouldBeComputedAgainForEachTile) {
   ExpectLeftAlone();
 }
 
-TEST_F(FuseTest, MovementAfterAnAnchor) {
+TEST_F(FuseTest, MovementAfterAnAnchorThatTheTargetCannotStore) {
   f_.Return("y", f_(Transpose{{1, 0}}, {f_(Softmax{}, {X({2, 3})})}));
+  target_.fuses = [](const Function&) { return Verdict::No("never"); };
+  ExpectLeftAlone();
+}
+
+TEST_F(FuseTest, ElementsThatMovementAfterAnAnchorRepeats) {
+  f_.Return("y", f_(BroadcastTo{.shape = {2, 2, 3}}, {f_(Softmax{}, {X({2, 3})})}));
   ExpectLeftAlone();
 }
 
@@ -288,7 +325,7 @@ TEST_F(FuseTest, RandomFunctionsKeepTheirMeaning) {
     for (int i = 0; i < 16; ++i) {
       const size_t recent = std::min<size_t>(values.size(), 6);
       const Value v = values[values.size() - 1 - below(recent)], w = values[below(values.size())];
-      switch (v.type().rank() == 0 ? 0 : below(6)) {
+      switch (v.type().rank() == 0 ? 0 : below(7)) {
         case 0:
           values.push_back(v + w);
           break;
@@ -304,6 +341,9 @@ TEST_F(FuseTest, RandomFunctionsKeepTheirMeaning) {
         case 4:
           values.push_back(
               f(Reduce{.kind = ReduceKind::kMax, .axes = {static_cast<int64_t>(below(2))}}, {v}));
+          break;
+        case 5:
+          values.push_back(f(Reshape{.shape = v.type().shape()}, {f(Transpose{{1, 0}}, {v})}));
           break;
         default:
           values.push_back(f(Slice{.begin = {0}, .end = {1}}, {v}));
