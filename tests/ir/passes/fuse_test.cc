@@ -22,8 +22,8 @@ using ::testing::ElementsAre;
 class FuseTest : public PassTest {
  protected:
   const Function& FusedWith(const Target& target) {
-    const Function& after =
-        After(f_, [&](const Function& in, Function& out) { return Fuse(m_, in, out, target); });
+    const Function& after = After(
+        f_, [&](const Function& in, Function& out) { return Fuse(m_, in, out, target).status(); });
     ExpectSame(f_, after);
     return after;
   }
@@ -64,6 +64,14 @@ TEST_F(FuseTest, CheapOpsBeforeAProductOfFewRows) {
   const Value x = X({1, 2, 4, 4}), scale = f_.Argument("s", F32({1, 2, 1, 1}));
   f_.Return("y", f_(Conv2d{}, {x * scale, f_.Argument("w", F32({16, 2, 1, 1}))}));
   ExpectOneRegion({"mul", "conv2d"});
+}
+
+TEST_F(FuseTest, BytesThatAreMadeNumbersBeforeAProductOfFewRows) {
+  const Value x = f_.Argument("x", Type::Tensor(DType::kI8, {4, 8}));
+  const Value zero = f_.Argument("z", F32({})), scale = f_.Argument("s", F32({}));
+  const Value numbers = (f_(Cast{DType::kF32}, {x}) - zero) * scale;
+  f_.Return("y", f_(MatMul{}, {numbers, f_.Argument("w", F32({8, 16}))}));
+  ExpectOneRegion({"cast", "sub", "mul", "matmul"});
 }
 
 TEST_F(FuseTest, MovementBeforeAnAnchor) {
@@ -152,8 +160,8 @@ TEST_F(FuseTest, OpenDimensionsStayOpen) {
   const SymbolRef n = m_.SymbolNamed("n");
   const Value x = X({Dim(n), 3});
   f_.Return("y", exp(f_(Softmax{}, {x})));
-  const Function& after =
-      After(f_, [&](const Function& in, Function& out) { return Fuse(m_, in, out, target_); });
+  const Function& after = After(
+      f_, [&](const Function& in, Function& out) { return Fuse(m_, in, out, target_).status(); });
   EXPECT_THAT(Ops(after), ElementsAre("fused"));
   ExpectSame(f_, after, {.values = {{n, 4}}});
 }
@@ -284,6 +292,34 @@ TEST_F(FuseTest, NoRegionBeyondItsLargestSize) {
   for (const Function* body : Bodies(after)) EXPECT_LE(body->nodes().size(), 48u);
 }
 
+std::vector<std::string> TextsOf(const std::vector<FusionGap>& gaps) {
+  std::vector<std::string> out;
+  for (const FusionGap& g : gaps) out.push_back(g.from + " -> " + g.to + ": " + g.why);
+  return out;
+}
+
+TEST_F(FuseTest, SaysWhyWhatIsLeftApart) {
+  const Value x = X({1, 2, 4, 4}), w = f_.Argument("w", F32({3, 2, 3, 3}));
+  const Value small = f_(Conv2d{}, {exp(x), w});
+  f_.Return("y", f_(Softmax{}, {f_(Relu{}, {small})}));
+  target_.fuses = [](const Function& body) {
+    return body.nodes().size() > 1 ? Verdict::No("no kernel") : Verdict::Yes("any");
+  };
+  Function out("out", &m_);
+  FORGE_ASSERT_OK_AND_ASSIGN(const auto gaps, Fuse(m_, f_, out, target_));
+  EXPECT_THAT(TextsOf(gaps),
+              ElementsAre("exp -> conv2d: elements would be computed for each of many reads",
+                          "conv2d -> relu: no kernel", "relu -> softmax: no kernel"));
+}
+
+TEST_F(FuseTest, SaysNothingOfWhatIsTogether) {
+  const Value x = X({2, 3});
+  f_.Return("y", f_(Softmax{.axis = 0}, {f_(Softmax{}, {exp(x)})}));
+  Function out("out", &m_);
+  FORGE_ASSERT_OK_AND_ASSIGN(const auto gaps, Fuse(m_, f_, out, target_));
+  EXPECT_THAT(TextsOf(gaps), ElementsAre("fuse -> softmax: each needs a kernel of its own"));
+}
+
 // ---- cycles -------------------------------------------------------------------------------------
 
 TEST_F(FuseTest, NoRegionNeedsItself) {
@@ -354,8 +390,8 @@ TEST_F(FuseTest, RandomFunctionsKeepTheirMeaning) {
     target_.fuses = [&](const Function& body) {  // the same answer to the same question
       return HashText(ToText(body), seed) % 4 != 0 ? Verdict::Yes("any") : Verdict::No("not this");
     };
-    const Function& after =
-        After(f, [&](const Function& in, Function& out) { return Fuse(m_, in, out, target_); });
+    const Function& after = After(
+        f, [&](const Function& in, Function& out) { return Fuse(m_, in, out, target_).status(); });
     ExpectSame(f, after);
     if (HasFailure()) FAIL() << ToText(f) << ToText(after);
   }
