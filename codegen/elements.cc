@@ -271,18 +271,42 @@ struct Elements::State {
       storage.Store(operand, t, Index(AtLane(flat, i)), b.Extract(value, i));
   }
 
+  // Stores those of the call's elements that belong to the result.
+  void StorePart(int operand, const ir::Type& type, const IndexMap::Piece& place, Val value) {
+    bool split = false;
+    const std::optional<Val> condition = Condition(place, split);
+    if (split) {
+      const ir::SymbolRef symbol = std::exchange(lane, nullptr);
+      const int n = std::exchange(lanes, 1);
+      for (int i = 0; i < n; ++i)
+        StorePart(operand, type, At(place, {{symbol, Dim(i)}}),
+                  value.type().lanes > 1 ? b.Extract(value, i) : value);
+      lane = symbol, lanes = n;
+    } else if (condition && condition->b != nullptr) {
+      b.If(*condition, [&] { Store(operand, type, place.index, value); });
+    } else if (condition) {
+      Store(operand, type, place.index, value);
+    }
+  }
+
+  static IndexMap::Piece At(IndexMap::Piece place, const Axes& by) {
+    place.index = Substitute(place.index, by);
+    for (IndexMap::Range& w : place.when) w.value = w.value.Substitute(by);
+    return place;
+  }
+
   // Everything that follows the anchor, of whose result `by` says which element it is.
   void RunEpilogue(const ir::Node& anchor, const Axes& by, Val anchor_result) {
     finished[anchor.first_out] = {anchor_result, body.type(anchor.first_out).dtype()};
     for (const ir::Node& node : body.nodes()) {
-      const Dims* place = &node == &anchor ? nullptr : region.PlaceOf(node.first_out);
+      const auto* place = &node == &anchor ? nullptr : region.PlaceOf(node.first_out);
       if (place == nullptr) continue;
       if (node.op.def().scalar == nullptr) {
         const Element same = finished.at(node.in[0]);  // a copy: the map may move what it holds
         finished[node.first_out] = same;
         continue;
       }
-      const Element made = EvalElementWise(node, Substitute(*place, by));
+      const Element made = EvalElementWise(node, Substitute(place->index, by));
       finished[node.first_out] = made;
     }
   }
@@ -331,18 +355,21 @@ void Elements::Finish(const Dims& index, Val anchor_result, int lanes) {
   for (size_t i = 0; i < index.size(); ++i) by.emplace(s.region.axes()[i], index[i]);
   if (anchor != nullptr) s.RunEpilogue(*anchor, by, anchor_result);
   const Dims& shape = s.region.anchor_output().shape();
-  std::vector<std::pair<Dims, Val>> values;  // all are computed before the first is stored
+  std::vector<std::pair<IndexMap::Piece, Val>> values;  // all are computed before one is stored
   for (const ir::Function::Result& r : s.body.results()) {
-    const Dims* place = anchor != nullptr ? s.region.PlaceOf(r.value) : nullptr;
+    const auto* place = anchor != nullptr ? s.region.PlaceOf(r.value) : nullptr;
     const ir::Type& type = s.body.type(r.value);
-    const Dims here = place != nullptr        ? Substitute(*place, by)
-                      : type.shape() == shape ? index
-                                              : Unflatten(Flatten(index, shape), type.shape());
-    values.emplace_back(here, s.Eval(r.value, here).v);
+    IndexMap::Piece here{.operand = 0, .index = index};
+    if (place != nullptr)
+      here = State::At(*place, by);
+    else if (type.shape() != shape)
+      here.index = Unflatten(Flatten(index, shape), type.shape());
+    const Val value = s.Eval(r.value, here.index).v;
+    values.emplace_back(std::move(here), value);
   }
   for (size_t i = 0; i < values.size(); ++i)
-    s.Store(static_cast<int>(s.body.arguments().size() + i), s.body.type(s.body.results()[i].value),
-            values[i].first, values[i].second);
+    s.StorePart(static_cast<int>(s.body.arguments().size() + i),
+                s.body.type(s.body.results()[i].value), values[i].first, values[i].second);
 }
 
 Val Elements::LoadFrom(int operand, Type elem, const Dim& index) {

@@ -63,7 +63,7 @@ absl::Status CheckNumbers(const ir::Node& node, const ir::Function& body) {
   return absl::OkStatus();
 }
 
-// The movement's map when it moves every element of operand `in` somewhere, as (source, target).
+// The movement's map when each element of its result is one of its only operand's.
 struct OneToOne {
   Dims source, target;
 };
@@ -71,31 +71,38 @@ absl::StatusOr<OneToOne> MapOf(const ir::Node& node, const ir::Function& body) {
   const Dims& out = body.type(node.first_out).shape();
   OneToOne r{.source = {}, .target = AsDims(AxesOf(out))};
   const ir::IndexMap map = node.op.def().map(node.op.self(), body.TypesOf(node.in), r.target);
-  const bool whole = map.loads.empty() && map.pieces.size() == 1 && !map.pieces[0].value &&
+  const bool whole = node.in.size() == 1 && map.loads.empty() && map.pieces.size() == 1 &&
+                     !map.pieces[0].value &&
                      std::all_of(map.pieces[0].when.begin(), map.pieces[0].when.end(), AlwaysHolds);
-  if (!whole) return Unimplemented("{} after the anchor is no reshape", node.op.name());
+  if (!whole) return Unimplemented("{} after the anchor adds elements", node.op.name());
   r.source = map.pieces[0].index;
   return r;
 }
 
-// Solves source = place for the target's coordinates when each source axis is one of them.
-std::optional<Dims> InvertPermutation(const OneToOne& map, const Dims& place) {
-  Dims out(map.target.size());
+// Solves source = place for the target's coordinates where each source axis is one of them, counted
+// from some element on, or stays at one element.
+std::optional<Region::Place> Invert(const OneToOne& map, const Dims& in, const Dims& out,
+                                    const Region::Place& place) {
+  Region::Place r{.operand = 0, .index = Dims(out.size()), .when = place.when};
   std::vector<bool> known(out.size());
   for (size_t i = 0; i < map.source.size(); ++i) {
-    const auto at = std::find(map.target.begin(), map.target.end(), map.source[i]);
-    if (at == map.target.end()) {
-      if (map.source[i] == Dim(0)) continue;
-      return std::nullopt;
+    const Dim& source = map.source[i];
+    if (source.is_constant()) {
+      if (!(in[i] == Dim(1))) r.when.push_back({place.index[i], source, source + 1});
+      continue;
     }
+    const auto at = std::find_if(map.target.begin(), map.target.end(),
+                                 [&](const Dim& t) { return (source - t).is_constant(); });
+    if (at == map.target.end()) return std::nullopt;
     const size_t axis = static_cast<size_t>(at - map.target.begin());
     if (known[axis]) return std::nullopt;
     known[axis] = true;
-    out[axis] = place[i];
+    r.index[axis] = place.index[i] - (source - *at);
+    if (!(in[i] == out[axis])) r.when.push_back({r.index[axis], 0, out[axis]});
   }
   for (size_t i = 0; i < out.size(); ++i)
     if (!known[i] && map.target[i].max() > 0) return std::nullopt;
-  return out;
+  return r;
 }
 
 }  // namespace
@@ -142,7 +149,7 @@ std::optional<int> Region::ArgumentOf(int anchor_operand) const {
   return static_cast<int>(from.index);
 }
 
-const Dims* Region::PlaceOf(uint32_t value) const {
+const Region::Place* Region::PlaceOf(uint32_t value) const {
   return places_[value].has_value() ? &*places_[value] : nullptr;
 }
 
@@ -276,7 +283,7 @@ absl::Status Region::PlaceResults() {
   bool after = false;
   for (const ir::Node& node : body_->nodes()) {
     if (&node == anchor_) {
-      places_[node.first_out] = AsDims(axes_);
+      places_[node.first_out] = Place{.operand = 0, .index = AsDims(axes_)};
       after = true;
     } else if (after && FollowsAnchor(node)) {
       FORGE_RETURN_IF_ERROR(node.op.def().scalar != nullptr ? PlaceElementWise(node)
@@ -293,16 +300,19 @@ absl::Status Region::PlaceResults() {
 
 absl::Status Region::PlaceElementWise(const ir::Node& node) {
   const Dims& shape = body_->type(node.first_out).shape();
-  std::optional<Dims>& place = places_[node.first_out];
+  std::optional<Place>& place = places_[node.first_out];
   for (uint32_t v : node.in) {
     if (v == ir::kAbsent || !places_[v].has_value()) continue;
     if (!(body_->type(v).elements() == body_->type(node.first_out).elements()))
       return Unimplemented("{} repeats the anchor's elements", node.op.name());
-    Dims here(shape.size() - places_[v]->size(), Dim(0));
-    here.insert(here.end(), places_[v]->begin(), places_[v]->end());
-    if (place.has_value() && *place != here)
+    if (!places_[v]->when.empty())
+      return Unimplemented("{} follows a part of the anchor's elements", node.op.name());
+    const Dims& index = places_[v]->index;
+    Dims here(shape.size() - index.size(), Dim(0));
+    here.insert(here.end(), index.begin(), index.end());
+    if (place.has_value() && place->index != here)
       return Unimplemented("{} meets the anchor's elements at two places", node.op.name());
-    place = std::move(here);
+    place = Place{.operand = 0, .index = std::move(here)};
   }
   return absl::OkStatus();
 }
@@ -310,12 +320,13 @@ absl::Status Region::PlaceElementWise(const ir::Node& node) {
 absl::Status Region::PlaceMovement(const ir::Node& node) {
   FORGE_ASSIGN_OR_RETURN(const OneToOne map, MapOf(node, *body_));
   const ir::Type &in = body_->type(node.in[0]), &out = body_->type(node.first_out);
-  if (node.in.size() != 1 || !(in.elements() == out.elements()))
-    return Unimplemented("{} after the anchor is no reshape", node.op.name());
-  const Dims& place = *places_[node.in[0]];
-  std::optional<Dims> moved = InvertPermutation(map, place);
-  if (!moved && Flatten(map.source, in.shape()) == Flatten(map.target, out.shape()))
-    moved = Unflatten(Flatten(place, in.shape()), out.shape());
+  const Place& place = *places_[node.in[0]];
+  std::optional<Place> moved = Invert(map, in.shape(), out.shape(), place);
+  if (!moved && in.elements() == out.elements() &&
+      Flatten(map.source, in.shape()) == Flatten(map.target, out.shape()))
+    moved = Place{.operand = 0,
+                  .index = Unflatten(Flatten(place.index, in.shape()), out.shape()),
+                  .when = place.when};
   if (!moved) return Unimplemented("{} after the anchor cannot be inverted", node.op.name());
   places_[node.first_out] = std::move(moved);
   return absl::OkStatus();

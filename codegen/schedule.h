@@ -13,7 +13,8 @@ class Region {
  public:
   // `body` and `caps` must outlive the region. A body has at most one node that is neither
   // element-wise nor movement, the anchor; a layer norm may come before it. What follows the anchor
-  // keeps its elements one to one: element-wise ops, reshapes and permutations.
+  // keeps its elements one to one: element-wise ops, reshapes and permutations; results may be
+  // parts of them, such as slices.
   //   errors: Unimplemented, saying what no schedule takes
   static absl::StatusOr<Region> Of(const ir::Function& body, const Caps& caps);
 
@@ -44,9 +45,10 @@ class Region {
   // The same of the arguments that these values are computed from, other than through the anchor.
   int64_t BindingsBehind(const std::vector<uint32_t>& values) const;
 
-  // Where an element of the anchor's result ends up, as an index of `value`, over axes(); null when
-  // `value` does not depend on the anchor.
-  const ir::Dims* PlaceOf(uint32_t value) const;
+  // Where an element of the anchor's result ends up, as an index of `value`, over axes(), and which
+  // elements do (`when`); null when `value` does not depend on the anchor.
+  using Place = ir::IndexMap::Piece;
+  const Place* PlaceOf(uint32_t value) const;
   std::span<const ir::SymbolRef> axes() const { return axes_; }  // of anchor_output()
   // Are the elements of an anchor's operand that `index` reaches with lane = 0 .. lanes - 1 loaded
   // at once?
@@ -72,7 +74,7 @@ class Region {
   std::vector<int> parts_;  // by operand; 0: nobody reads it
   ir::EncodingRef encoding_;
   std::vector<ir::SymbolRef> axes_;
-  std::vector<std::optional<ir::Dims>> places_;  // for each value of the body
+  std::vector<std::optional<Place>> places_;  // for each value of the body
 };
 
 struct Launch {

@@ -59,6 +59,9 @@ ir::Values BuildSoftsign(OnnxNode& n);
 // onnx_constant.cc
 ir::Values BuildConstant(OnnxNode& n);
 
+// onnx_quantise.cc
+ir::Values BuildDequantizeLinear(OnnxNode& n);
+
 // onnx_movement.cc
 ir::Values BuildConcat(OnnxNode& n);
 ir::Values BuildExpand(OnnxNode& n);

@@ -32,6 +32,8 @@ constexpr OnnxOp kOps[] = {
     {"", "Constant", 1, 0, 0, BuildConstant},
     {"", "Conv", 1, 2, 3, BuildConv},
     {"", "ConvTranspose", 1, 2, 3, BuildConvTranspose},
+    {"", "DequantizeLinear", 10, 2, 3, BuildDequantizeLinear},
+    {"", "DequantizeLinear", 13, 2, 3, BuildDequantizeLinear},
     {"", "Div", 1, 2, 2, BuildDiv},
     {"", "Div", 7, 2, 2, BuildDiv},
     {"", "Dropout", 1, 1, 1, BuildDropout},

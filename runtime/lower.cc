@@ -81,9 +81,12 @@ struct Way {
   const ir::Target& target;
   const LowerOptions& options;
   ir::Function& load;
+  std::vector<ir::FusionGap>& gaps;
 
   absl::Status Fuse(const ir::Function& in, ir::Function& out) const {
-    return ir::Fuse(module, in, out, target);
+    FORGE_ASSIGN_OR_RETURN(std::vector<ir::FusionGap> left, ir::Fuse(module, in, out, target));
+    gaps.insert(gaps.end(), left.begin(), left.end());
+    return absl::OkStatus();
   }
 
   // From a function as imported, whose place the result takes.
@@ -118,12 +121,12 @@ std::span<const std::string_view> PassNames() { return kPassNames; }
 
 absl::StatusOr<Lowered> Lower(const ir::Module& model, const ir::Target& target,
                               const LowerOptions& options) {
-  Lowered lowered{.module = ir::Clone(model), .load = nullptr, .functions = {}};
+  Lowered lowered{.module = ir::Clone(model), .load = nullptr, .functions = {}, .gaps = {}};
   ir::Module& m = *lowered.module;
   if (options.freeze) ir::Freeze(m);
   const std::string load_name = m.AddFunction("load")->name();
   ir::Function load(load_name, &m);
-  const Way way{m, target, options, load};
+  const Way way{m, target, options, load, lowered.gaps};
   if (options.functions.empty()) return InvalidArgument("no function was asked for");
   for (const std::string& name : options.functions) {
     if (std::count(options.functions.begin(), options.functions.end(), name) > 1)

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/passes/passes.h"
 #include "ir/target.h"
 
 namespace forge {
@@ -32,6 +33,7 @@ struct Lowered {
   std::unique_ptr<ir::Module> module;
   ir::Function* load = nullptr;
   std::vector<ir::Function*> functions;  // as asked for
+  std::vector<ir::FusionGap> gaps;       // between the nodes of all of them
 };
 
 // errors: Unimplemented listing every op that cannot run there; InvalidArgument for an unknown

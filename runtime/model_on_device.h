@@ -29,6 +29,7 @@ class ModelOnDevice {
   const std::shared_ptr<ModelShare>& shared() const { return share_; }
   const ir::Module& module() const { return *lowered_.module; }
   std::span<ir::Function* const> functions() const { return lowered_.functions; }
+  std::span<const ir::FusionGap> gaps() const { return lowered_.gaps; }
 
   // Puts the constants that a binding reads on the device, computing those that depend on others;
   // what only the computation needs is there no longer than that.

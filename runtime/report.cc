@@ -2,9 +2,12 @@
 #include "runtime/report.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/platform.h"
+#include "ir/passes/passes.h"
 
 namespace forge {
 namespace {
@@ -22,9 +25,30 @@ nlohmann::json TrackName(int track, std::string_view name) {
       {"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", track}, {"args", {{"name", name}}}};
 }
 
+// "  3 ->   4  why", for gaps between steps of the plan.
+std::string ExplainGaps(const Session& session) {
+  std::map<std::string_view, std::vector<int>> places;  // steps by label
+  const auto steps = session.executable()->steps();
+  for (size_t i = 0; i < steps.size(); ++i) places[steps[i].label].push_back(static_cast<int>(i));
+  std::set<std::tuple<int, int, std::string>> lines;
+  for (const ir::FusionGap& g : session.gaps()) {
+    // Steps of one label: the reader follows what it reads.
+    std::optional<std::pair<int, int>> nearest;
+    for (int from : places[g.from])
+      for (int to : places[g.to])
+        if (from < to && (!nearest || to - from < nearest->second - nearest->first))
+          nearest = {from, to};
+    if (nearest) lines.emplace(nearest->first, nearest->second, g.why);
+  }
+  std::string out = "why steps are apart:\n";
+  for (const auto& [from, to, why] : lines)
+    out += fmt::format("{:>4} -> {:>3}  {}\n", from, to, why);
+  return out;
+}
+
 }  // namespace
 
-std::string Explain(const Session& session) {
+std::string Explain(const Session& session, bool gaps) {
   const Executable* e = session.executable();
   if (e == nullptr) return "nothing is bound yet\n";
   const DeviceInfo& d = session.device().info();
@@ -50,7 +74,7 @@ std::string Explain(const Session& session) {
                        counts.printed, counts.compiled, counts.cached);
   out += fmt::format("memory: arena {} bytes (largest live set {}), weights {}, staging {}\n",
                      n.arena_bytes, n.largest_live_set, n.weight_bytes, n.staging_bytes);
-  return out;
+  return gaps ? out + ExplainGaps(session) : out;
 }
 
 absl::StatusOr<std::string> TraceJson(const Session& session, std::span<const HostSpan> host) {

@@ -6,8 +6,9 @@
 
 namespace forge {
 
-// Steps with kernel, node names and types; memory; kernels made and reused.
-std::string Explain(const Session& session);
+// Steps with kernel, node names and types; memory; kernels made and reused. With `gaps` also, for
+// each step that reads what another made, why the two are not one.
+std::string Explain(const Session& session, bool gaps = false);
 
 // A piece of work on the host's clock, nanoseconds.
 struct HostSpan {

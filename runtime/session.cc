@@ -165,6 +165,8 @@ absl::StatusOr<ir::Bindings> Session::BindingsFor(std::span<const ir::HostValue*
   return bindings;
 }
 
+std::span<const ir::FusionGap> Session::gaps() const { return shared_->gaps(); }
+
 SessionStatistics Session::statistics() const {
   SessionStatistics s;
   if (current_ != nullptr) static_cast<PlanStatistics&>(s) = current_->statistics();

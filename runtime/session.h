@@ -12,6 +12,9 @@
 #include "runtime/device.h"
 #include "runtime/statistics.h"
 
+namespace forge::ir {
+struct FusionGap;
+}
 namespace forge {
 
 class ModelOnDevice;
@@ -97,6 +100,8 @@ class Session {
   void Cancel() { cancel_ = true; }  // from any thread: ends the Run in progress between steps
 
   SessionStatistics statistics() const;
+  // Why steps were not fused.
+  std::span<const ir::FusionGap> gaps() const;
   // The plan of the newest binding; null before the first.
   Executable* executable() const { return current_; }
 

@@ -46,7 +46,9 @@ void AddOptions(Tool& tool, Options& o) {
   tool.Option("--repeat N", o.repeat, {1, 1000000}, "Timed runs");
   tool.Option("--warmup N", o.warmup, {0, 1000000}, "Runs before the timed ones");
   tool.Option("--profile FILE", o.profile, "Write a trace of one run that Perfetto opens");
-  tool.Flag("--explain", o.explain, "Show placement and kernel of every step, and the memory plan");
+  tool.Flag("--explain", o.explain,
+            "Show placement and kernel of every step, and the memory plan; with -v why steps are "
+            "not fused");
   tool.Option("--dump DIR", o.dump, "Write the function after each pass and every kernel into DIR");
   tool.Option("--threads N", o.threads, {0, 4096}, "Threads of the host; 0: all");
   tool.Option("--memory-limit BYTES", o.memory_limit,
@@ -80,7 +82,7 @@ class Runner {
   absl::Status Run() {
     FORGE_RETURN_IF_ERROR(Prepare());
     FORGE_RETURN_IF_ERROR(Execute());
-    if (o_.explain && !json_) std::cout << Explain(*session_);
+    if (o_.explain && !json_) std::cout << Explain(*session_, verbose_);
     if (!o_.profile.empty()) FORGE_RETURN_IF_ERROR(WriteProfile());
     if (!o_.dump.empty()) FORGE_RETURN_IF_ERROR(DumpArtifacts(*session_, o_.dump));
     if (!o_.output_dir.empty()) {

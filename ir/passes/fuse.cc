@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Greedy fusion over an op's face: a scalar expression, an index map, or neither (an anchor).
 #include <algorithm>
+#include <map>
 #include <queue>
+#include <set>
 
 #include "ir/ops/elementwise.h"
 #include "ir/ops/fused.h"
@@ -53,9 +55,16 @@ class Fuser {
     }
   }
 
-  absl::Status Run(Function& out) {
-    for (int i = 0; i < static_cast<int>(in_.nodes().size()); ++i) Grow(i);
-    return Write(out);
+  // What moves an anchor's elements is better read moved, in the loads of the next anchor, than
+  // stored moved: stores get what is left.
+  absl::StatusOr<std::vector<FusionGap>> Run(Function& out) {
+    const int n = static_cast<int>(in_.nodes().size());
+    for (int i = 0; i < n; ++i) Grow(i);
+    stores_move_ = true;
+    for (int i = 0; i < n; ++i)
+      if (groups_[group_of_[i]].anchor == kNone) Grow(i);
+    FORGE_RETURN_IF_ERROR(Write(out));
+    return Gaps();
   }
 
  private:
@@ -78,47 +87,74 @@ class Fuser {
       if (p != kNone && FaceOf(node(p)) != Face::kLiteral && !IsLate(p)) producers.push_back(p);
     }
     std::sort(producers.rbegin(), producers.rend());
-    for (int p : producers) TryJoin(p, i);
+    for (int p : producers) {
+      const int a = group_of_[p], b = group_of_[i];
+      if (a == b || (stores_move_ && groups_[a].anchor == kNone)) continue;
+      if (Verdict v = TryJoin(a, b); !v) refusals_[{p, i}] = v.text();
+    }
   }
 
-  void TryJoin(int producer, int consumer) {
-    const int a = group_of_[producer], b = group_of_[consumer];
-    if (a == b || groups_[a].nodes.size() + groups_[b].nodes.size() > kMaxNodes) return;
+  Verdict TryJoin(int a, int b) {
+    if (groups_[a].nodes.size() + groups_[b].nodes.size() > kMaxNodes)
+      return Verdict::No(fmt::format("together they have more than {} ops", kMaxNodes));
     const bool two_anchors = groups_[a].anchor != kNone && groups_[b].anchor != kNone;
-    if (!(two_anchors ? OnlyReader(a, b) : FitsTogether(a, b)) || DependsThroughOthers(a, b))
-      return;
+    if (two_anchors && !OnlyReader(a, b)) return Verdict::No("each needs a kernel of its own");
+    if (Verdict v = two_anchors ? Verdict::Yes() : FitsTogether(a, b); !v) return v;
+    if (DependsThroughOthers(a, b))
+      return Verdict::No("a third needs the first and feeds the second");
     Group merged = groups_[a];
     merged.nodes.insert(merged.nodes.end(), groups_[b].nodes.begin(), groups_[b].nodes.end());
     std::sort(merged.nodes.begin(), merged.nodes.end());
     merged.anchor = std::max(groups_[a].anchor, groups_[b].anchor);
     Function body("candidate");
     std::vector<uint32_t> operands, results;
-    if (!BuildBody(merged, body, operands, results).ok()) return;
-    if (!(two_anchors ? target_.FusesAnchors(body) : target_.Fuses(body))) return;
+    if (absl::Status s = BuildBody(merged, body, operands, results); !s.ok())
+      return Verdict::No(std::string(Message(s)));
+    if (Verdict v = two_anchors ? target_.FusesAnchors(body) : target_.Fuses(body); !v) return v;
     for (int n : groups_[a].nodes) group_of_[n] = b;
     groups_[a] = {};
     groups_[b] = std::move(merged);
+    return Verdict::Yes();
   }
 
   // Whether `b` can compute what it needs of `a` element by element without doing it many times
   // over.
-  bool FitsTogether(int a, int b) const {
-    if (groups_[a].anchor != kNone) return EpilogueFits(a, b);
-    if (!OnlyReader(a, b)) return false;
-    if (groups_[b].anchor == kNone) return true;
+  Verdict FitsTogether(int a, int b) const {
+    if (groups_[a].anchor != kNone)
+      return EpilogueFits(a, b) ? Verdict::Yes()
+                                : Verdict::No("the second needs other elements than the one at hand");
+    if (!OnlyReader(a, b)) return Verdict::No("others read the value too");
     const int anchor = groups_[b].anchor;
-    return IsMovementOnly(a) || Reads(anchor, a, 1) || (IsCheap(a) && Reads(anchor, a, kTileRows));
+    if (anchor == kNone || IsMovementOnly(a) || Reads(anchor, a, 1) ||
+        (IsCheap(a) && Reads(anchor, a, kTileRows)))
+      return Verdict::Yes();
+    return Verdict::No("elements would be computed for each of many reads");
   }
 
-  // An epilogue works on the anchor's own elements, one for one, so shapes are equal and nothing
-  // moves.
+  // An epilogue works on the anchor's own elements, one for one: shapes are equal and nothing
+  // moves, or nothing made of them has more elements, and the target says whether it can store
+  // them.
   bool EpilogueFits(int a, int b) const {
+    if (stores_move_) return RepeatsNothing(a, b);
     const Dims& shape = in_.type(node(groups_[a].anchor).first_out).shape();
     for (int i : groups_[b].nodes)
       if (FaceOf(node(i)) != Face::kScalar || !(in_.type(node(i).first_out).shape() == shape))
         return false;
     for (int i : groups_[a].nodes)
       if (i > groups_[a].anchor && FaceOf(node(i)) == Face::kMovement) return false;
+    return true;
+  }
+
+  bool RepeatsNothing(int a, int b) const {
+    const Dim elements = in_.type(node(groups_[a].anchor).first_out).elements();
+    std::vector<bool> made(in_.value_count());  // of the anchor's elements
+    for (int i : groups_[a].nodes) made[node(i).first_out] = i >= groups_[a].anchor;
+    for (int i : groups_[b].nodes) {
+      const auto& in = operands_[i];
+      if (std::none_of(in.begin(), in.end(), [&](uint32_t v) { return made[v]; })) continue;
+      if ((elements - in_.type(node(i).first_out).elements()).min() < 0) return false;
+      made[node(i).first_out] = true;
+    }
     return true;
   }
 
@@ -147,7 +183,10 @@ class Fuser {
     int ops = 0, large = 0;
     for (int i : groups_[g].nodes) {
       if (FaceOf(node(i)) != Face::kScalar) continue;
-      if (node(i).op.def().scalar->info.ulps > 0 || ++ops > kCheapOps) return false;
+      const auto& in = operands_[i];
+      // What only changes the type is part of the load.
+      ops += in.size() > 1 || in_.type(in[0]).dtype() == in_.type(node(i).first_out).dtype();
+      if (node(i).op.def().scalar->info.ulps > 0 || ops > kCheapOps) return false;
       for (uint32_t v : operands_[i]) {
         const int p = Producer(v);
         large += (p == kNone || group_of_[p] != g) && in_.type(v).elements() == all;
@@ -321,6 +360,30 @@ class Fuser {
     return BuildBody(g, body, operands, results).ok() && static_cast<bool>(target_.Fuses(body));
   }
 
+  // What stands between two groups: a value that one of them stores and the other loads.
+  std::vector<FusionGap> Gaps() const {
+    std::vector<FusionGap> out;
+    std::set<std::pair<int, int>> seen;
+    for (const auto& [edge, why] : refusals_) {
+      const int a = group_of_[edge.first], b = group_of_[edge.second];
+      if (a != b && seen.insert({a, b}).second)
+        out.push_back({LabelOf(groups_[a]), LabelOf(groups_[b]), why});
+    }
+    return out;
+  }
+
+  std::string LabelOf(const Group& g) const {
+    const Node& first = node(g.nodes[0]);
+    const ProvenanceRef from = IsRegion(g) ? From(g) : first.from;
+    return from ? from->ToText() : std::string(first.op.name());
+  }
+
+  ProvenanceRef From(const Group& g) const {
+    std::vector<ProvenanceRef> parts;
+    for (int i : g.nodes) parts.push_back(node(i).from);
+    return MadeBy("fuse", parts);
+  }
+
   absl::Status WriteGroup(const Group& g, Function& out, Copier& copy) {
     if (!IsRegion(g)) {
       copy.CopyNode(node(g.nodes[0]));
@@ -329,9 +392,7 @@ class Fuser {
     Function* body = module_.AddFunction(in_.name() + ".fused");
     std::vector<uint32_t> operands, results;
     FORGE_RETURN_IF_ERROR(BuildBody(g, *body, operands, results));
-    std::vector<ProvenanceRef> parts;
-    for (int i : g.nodes) parts.push_back(node(i).from);
-    Function::Scope scope(out, MadeBy("fuse", parts));
+    Function::Scope scope(out, From(g));
     const Values made = out.Add(Fused{.body = body}, copy.Operands(operands));
     FORGE_RETURN_IF_ERROR(out.status());
     for (size_t k = 0; k < made.size(); ++k) copy.Map(results[k], made[k]);
@@ -346,11 +407,14 @@ class Fuser {
   std::vector<std::vector<int>> readers_;        // by value
   std::vector<int> group_of_;
   std::vector<Group> groups_;
+  bool stores_move_ = false;                             // epilogues may move elements
+  std::map<std::pair<int, int>, std::string> refusals_;  // by producer and consumer: the last
 };
 
 }  // namespace
 
-absl::Status Fuse(Module& m, const Function& in, Function& out, const Target& target) {
+absl::StatusOr<std::vector<FusionGap>> Fuse(Module& m, const Function& in, Function& out,
+                                            const Target& target) {
   return Fuser(m, in, target).Run(out);
 }
 

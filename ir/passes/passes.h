@@ -29,9 +29,16 @@ absl::Status Join(const Function& in, Function& out);
 // `out`, named as load's results are.  Returns how many nodes moved.
 absl::StatusOr<int> Hoist(Module& m, const Function& in, Function& load, Function& out);
 
+// Why a node reads what another makes from memory: labels of both, as provenance names them.
+struct FusionGap {
+  std::string from, to, why;
+};
+
 // Gathers an anchor (anything with a kernel of its own) with the element-wise and movement ops
-// around it into fused nodes, greedily, as far as `target` says yes.
-absl::Status Fuse(Module& m, const Function& in, Function& out, const Target& target);
+// around it into fused nodes, greedily, as far as `target` says yes.  Returns what is left between
+// the nodes of `out`, one gap for each pair.
+absl::StatusOr<std::vector<FusionGap>> Fuse(Module& m, const Function& in, Function& out,
+                                            const Target& target);
 
 // Replaces symbols by numbers in types, attributes and bodies, and infers everything again.
 //   errors: InvalidArgument where numbers do not fit, with the node's name

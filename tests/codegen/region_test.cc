@@ -438,6 +438,33 @@ TEST_P(RegionTest, ResultReshapedAndTransposed) {
   ExpectRight();
 }
 
+TEST_P(RegionTest, ResultSplitAtWholeVectors) {
+  Value a = Argument({6, 8}), b = Argument({8, 20});
+  Value y = f_(ir::Relu{}, {f_(ir::MatMul{}, {a, b})});
+  Return(f_(ir::Slice{.begin = {0}, .end = {8}, .axes = {1}}, {y}));
+  Value rest = f_(ir::Slice{.begin = {8}, .end = {20}, .axes = {1}}, {y});
+  Return(f_(ir::Transpose{.permutation = {1, 0}}, {rest}));
+  ExpectRight();
+}
+
+TEST_P(RegionTest, PartsOfAResultBetweenVectorsAndOfOneRow) {
+  Value a = Argument({6, 8}), b = Argument({8, 20});
+  Value y = f_(ir::MatMul{}, {a, b});
+  Value part = f_(ir::Slice{.begin = {3}, .end = {14}, .axes = {1}}, {y});
+  Return(f_(ir::Reshape{.shape = {3, 2, 11}}, {part}));
+  Value row = f_(ir::Slice{.begin = {4}, .end = {5}, .axes = {0}}, {y});
+  Return(f_(ir::Reshape{.shape = {20}}, {row}));
+  ExpectRight();
+}
+
+TEST_P(RegionTest, ConvolutionSplitByChannels) {
+  Value x = Argument({1, 4, 9, 9}), w = Argument({8, 4, 3, 3});
+  Value y = f_(ir::Conv2d{.padding = {1, 1, 1, 1}}, {x, w});
+  Return(f_(ir::Slice{.begin = {0}, .end = {3}, .axes = {1}}, {y}));
+  Return(f_(ir::Slice{.begin = {3}, .end = {8}, .axes = {1}}, {y}));
+  ExpectRight();
+}
+
 TEST_P(RegionTest, SeveralResults) {
   Value x = Argument({1, 2, 9, 9});
   Value y = f_(ir::Pool2d{.kernel = {3, 3}, .strides = {2, 2}}, {x});
@@ -651,10 +678,17 @@ TEST_P(RegionTest, RefusesTheAnchorAtTwoPlaces) {
   EXPECT_THAT(std::string(Refusal().message()), HasSubstr("two places"));
 }
 
-TEST_P(RegionTest, RefusesToCutTheResult) {
+TEST_P(RegionTest, RefusesElementWiseOpsOfAPart) {
   Value a = Argument({4, 4}), b = Argument({4, 4});
-  Return(f_(ir::Slice{.begin = {1}, .end = {3}, .axes = {0}}, {f_(ir::MatMul{}, {a, b})}));
-  EXPECT_THAT(std::string(Refusal().message()), HasSubstr("slice after the anchor"));
+  Value part = f_(ir::Slice{.begin = {1}, .end = {3}, .axes = {0}}, {f_(ir::MatMul{}, {a, b})});
+  Return(f_(ir::Relu{}, {part}));
+  EXPECT_THAT(std::string(Refusal().message()), HasSubstr("relu follows a part"));
+}
+
+TEST_P(RegionTest, RefusesToPadTheResult) {
+  Value a = Argument({4, 4}), b = Argument({4, 4});
+  Return(f_(ir::Pad{.before = {1, 0}, .after = {0, 0}}, {f_(ir::MatMul{}, {a, b})}));
+  EXPECT_THAT(std::string(Refusal().message()), HasSubstr("pad after the anchor"));
 }
 
 TEST_P(RegionTest, RefusesMoreOperandsThanCanBeBound) {

@@ -82,6 +82,48 @@ TEST(OnnxOpsTest, MatMulIntegerTakesZeroPointsAway) {
   EXPECT_FALSE(MatMulInteger({}, {1, 2, 3}).Import().ok());
 }
 
+// Bytes x = [[0, 1, 2], [3, 4, 5]] with these scales and zero points (none: empty).
+OnnxModel Dequantized(int64_t opset, const std::vector<float>& scales,
+                      const std::vector<int>& zero_points, int64_t axis = 1) {
+  OnnxModel m(opset);
+  m.Input("x", {"2", "3"}).Output("y");
+  Set(m.Node("Cast", {"x"}, {"q"}), "to", int64_t{onnx::TensorProto::UINT8});
+  const auto dims = [](size_t n) {
+    return n == 1 ? std::vector<int64_t>{} : std::vector<int64_t>{static_cast<int64_t>(n)};
+  };
+  m.Floats("s", dims(scales.size()), scales);
+  if (!zero_points.empty())
+    m.Initializer("z", onnx::TensorProto::UINT8, dims(zero_points.size()))
+        .mutable_int32_data()
+        ->Add(zero_points.begin(), zero_points.end());
+  onnx::NodeProto& node =
+      m.Node("DequantizeLinear", {"q", "s", zero_points.empty() ? "" : "z"}, {"y"});
+  if (axis != 1) Set(node, "axis", axis);
+  return m;
+}
+
+TEST(OnnxOpsTest, DequantizeLinearOfTheTensorAndOfAnAxis) {
+  const auto run = [](const OnnxModel& m) { return RunOne(m, Iota({2, 3})); };
+  EXPECT_THAT(run(Dequantized(10, {0.5}, {})), ElementsAre(0, 0.5, 1, 1.5, 2, 2.5));
+  EXPECT_THAT(run(Dequantized(13, {0.5}, {4})), ElementsAre(-2, -1.5, -1, -0.5, 0, 0.5));
+  EXPECT_THAT(run(Dequantized(21, {1, 2, 0.5}, {0, 0, 0})), ElementsAre(0, 2, 1, 3, 8, 2.5));
+  EXPECT_THAT(run(Dequantized(13, {1, 2, 0.5}, {1, 200, 4}, -1)),
+              ElementsAre(-1, -398, -1, 2, -392, 0.5));
+  EXPECT_THAT(run(Dequantized(13, {0.25, 2}, {1, 3}, 0)), ElementsAre(-0.25, 0, 0.25, 0, 2, 4));
+}
+
+TEST(OnnxOpsTest, DequantizeLinearRefusesWhatItDoesNotCompute) {
+  EXPECT_THAT(Dequantized(13, {1, 2}, {}).Import(),
+              Fails(StatusCode::kDataLoss, "f32[2] scales or zero points for axis 1"));
+  EXPECT_THAT(Dequantized(10, {1, 2, 3}, {}).Import(), Fails(StatusCode::kDataLoss, "for axis 0"));
+  OnnxModel m = Dequantized(21, {1}, {});
+  Set(*m.graph().mutable_node(1), "block_size", int64_t{3});
+  EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "block_size"));
+  m = One("DequantizeLinear", 21, {"2"}, {"x", "s"});
+  m.Floats("s", {}, {1});
+  EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "x is f32[2]; tensors of i8, u8"));
+}
+
 TEST(OnnxOpsTest, PowTakesAnExponentOfAnotherType) {
   OnnxModel m = One("Pow", 15, {"4"}, {"x", "e"});
   m.Ints("e", {}, {3});

@@ -43,6 +43,13 @@ TEST_F(ReportTest, ExplainsThePlan) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
+TEST_F(ReportTest, ExplainsWhatIsNotFused) {
+  Run();
+  EXPECT_EQ(Explain(*session_).find("apart"), std::string::npos);
+  const std::string text = Explain(*session_, true);
+  EXPECT_NE(text.find("why steps are apart:\n   0 ->   1  "), std::string::npos) << text;
+}
+
 TEST_F(ReportTest, TracesEveryStep) {
   EXPECT_THAT(TraceJson(*session_, {}),
               Fails(absl::StatusCode::kInvalidArgument, "nothing has run"));
