@@ -6,7 +6,6 @@
 
 #include "base/bytes.h"
 #include "ir/interpreter.h"
-#include "runtime/autotune.h"
 #include "runtime/keys.h"
 
 namespace forge {
@@ -152,10 +151,10 @@ absl::StatusOr<std::vector<ProgramRef>> ProgramCache::Get(std::span<const Reques
   const auto tell = [&](std::string_view what, size_t done, size_t total) {
     if (options.progress) options.progress(what, done, total);
   };
-  if (options.autotune_seconds > 0) {
-    const auto found = Autotune(
-        device_, wanted, {.seconds = options.autotune_seconds},
-        [&](size_t done, size_t total) { tell("searching for faster kernels", done, total); });
+  if (options.autotune.seconds > 0) {
+    const auto found = Autotune(device_, wanted, options.autotune, [&](size_t done, size_t total) {
+      tell("searching for faster kernels", done, total);
+    });
     FORGE_RETURN_IF_ERROR(found.status());
   }
   auto compiled = device_->Compile(

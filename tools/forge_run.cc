@@ -22,7 +22,7 @@ struct Options {
   std::vector<std::string> inputs, outputs, dims;
   Presentation presentation;
   bool print = false, explain = false, check_finite = false, no_cache = false, steps = false;
-  int repeat = 1, warmup = 0, threads = 0, autotune = 0;
+  int repeat = 1, warmup = 0, threads = 0, autotune = 0, candidates = 32;
 };
 
 void AddOptions(Tool& tool, Options& o) {
@@ -53,6 +53,7 @@ void AddOptions(Tool& tool, Options& o) {
               "Refuse a plan that needs more on the device: 300M, 2G");
   tool.Option("--autotune SECONDS", o.autotune, {0, 86400},
               "Search for faster kernels first, and keep what is found for later runs");
+  tool.Option("--candidates N", o.candidates, {2, 10000}, "--autotune: tried for each step");
   tool.Flag("--no-cache", o.no_cache,
             "Neither read nor write compiled kernels in the cache folder");
 }
@@ -100,7 +101,8 @@ class Runner {
     s.dims = dims_;
     s.timestamps = !o_.profile.empty();
     s.stepwise = stepwise;
-    s.autotune_seconds = o_.autotune;
+    s.autotune = {.seconds = static_cast<double>(o_.autotune),
+                  .candidates = static_cast<size_t>(o_.candidates)};
     s.memory_limit = memory_limit_;
     if (!json_)
       s.progress = [this](std::string_view what, size_t done, size_t total) {

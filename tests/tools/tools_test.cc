@@ -264,12 +264,16 @@ TEST(SlowToolsTest, AutotuneKeepsAnswersAndChoices) {
   const Outcome tuned = Shell(run + "--autotune 2", here);
   EXPECT_EQ(tuned.status, 0) << tuned.err;
   EXPECT_EQ(Shell(run, here).status, 0);
-  const Outcome bench =
-      Shell("forge-bench tune --device vulkan --filter '^softmax' --seconds 1 --json", here);
+  const Outcome bench = Shell(
+      "forge-bench tune --device vulkan --filter '^softmax' --seconds 1 --candidates 3 --json",
+      here);
   EXPECT_EQ(bench.status, 0) << bench.err;
   const auto rows = nlohmann::json::parse(bench.out, nullptr, false);
   ASSERT_TRUE(rows.is_array() && !rows.empty()) << bench.out;
-  for (const auto& row : rows) EXPECT_LE(row["time_us"], row["default_us"]) << row;
+  for (const auto& row : rows) {
+    EXPECT_LE(row["time_us"], row["default_us"]) << row;
+    EXPECT_LE(row["tried"], 3) << row;
+  }
 }
 
 }  // namespace
