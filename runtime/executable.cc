@@ -245,7 +245,7 @@ absl::Status Executable::RunStepwise(std::span<const ir::HostValue* const> argum
   FORGE_RETURN_IF_ERROR(CopyIn(arguments));
   for (size_t i = 0; i < segments_.size(); ++i) {
     const ir::Node* node = step_nodes_[i];
-    StepView view{i, node, {}, {}, infos_[i]};
+    StepView view{node, {}, {}, infos_[i]};
     // Operands are read before the step, since a result may lie where an operand was.
     for (uint32_t v : node ? std::span<const uint32_t>(node->in) : std::span<const uint32_t>()) {
       if (v == ir::kAbsent) {

@@ -86,11 +86,11 @@ struct StepInfo {
   std::string label, op, kernel, types;
   int dispatches = 0;  // 0: an alias or a copy
   double seconds = 0;  // estimated
+  int number = -1;     // among those that compute, the same on every device; -1: a copy
 };
 
 // What an observer sees after a step of a stepwise run; copies are copied values, not views.
 struct StepView {
-  size_t index;
   const ir::Node* node;                // null for copies, which are not shown
   std::vector<ir::HostValue> in, out;  // dense; absent operands are empty
   const StepInfo& info;

@@ -36,9 +36,9 @@ std::string Explain(const Session& session) {
   }
   out += fmt::format("{:>4}  {}  {}  types\n", "step", Padded("kernel", kernel_width),
                      Padded("node", label_width));
-  int number = 0;
   for (const StepInfo& s : e->steps()) {
-    out += fmt::format("{:>4}  {}  {}  {}\n", number++, Padded(s.kernel, kernel_width),
+    const std::string number = s.number < 0 ? "" : std::to_string(s.number);
+    out += fmt::format("{:>4}  {}  {}  {}\n", number, Padded(s.kernel, kernel_width),
                        Padded(s.label, label_width), s.types);
   }
   const SessionStatistics n = session.statistics();
@@ -76,7 +76,7 @@ absl::StatusOr<std::string> TraceJson(const Session& session, std::span<const Ho
     auto slice =
         Slice(s.label, kQueue, run_us + us(zero, static_cast<int64_t>(times[i].begin)),
               us(static_cast<int64_t>(times[i].begin), static_cast<int64_t>(times[i].end)));
-    slice["args"] = {{"kernel", s.kernel}, {"types", s.types}, {"step", i}};
+    slice["args"] = {{"kernel", s.kernel}, {"types", s.types}, {"step", s.number}};
     events.push_back(std::move(slice));
   }
   const nlohmann::json trace = {{"traceEvents", events}, {"displayTimeUnit", "ms"}};

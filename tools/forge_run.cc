@@ -189,7 +189,7 @@ class Runner {
       for (const ir::HostValue& v : step.out)
         for (int64_t i = 0; i < v.elements(); ++i)
           if (Has(kFloatTypes, v.dtype()) && !std::isfinite(v.f64(i)))
-            return Internal("step {} ({}, {}) makes {} at element {} of {}", step.index,
+            return Internal("step {} ({}, {}) makes {} at element {} of {}", step.info.number,
                             step.info.label, step.info.kernel, v.f64(i), i, v.type().ToText());
       return absl::OkStatus();
     };
@@ -310,7 +310,8 @@ absl::StatusOr<std::string> Runner::FirstDifferingStep() {
   auto check = [&](const StepView& step) -> absl::Status {
     if (!first.empty()) return absl::OkStatus();
     FORGE_ASSIGN_OR_RETURN(bool same, StepAgrees(step));
-    if (!same) first = fmt::format("{} ({}, {})", step.index, step.info.label, step.info.kernel);
+    if (!same)
+      first = fmt::format("{} ({}, {})", step.info.number, step.info.label, step.info.kernel);
     return absl::OkStatus();
   };
   FORGE_RETURN_IF_ERROR(session->RunStepwise(inputs_, check).status());

@@ -4,6 +4,7 @@
 //   FORGE_LIE=int_dot         modules that use the feature are changed so that they compute wrongly
 //   FORGE_LIE=int_dot:crash   making such a module ends the process
 //   FORGE_LIE=int_dot:hang    making such a module never returns
+//   FORGE_LIE=memory          there is none
 //
 // Loaded by VK_INSTANCE_LAYERS=VK_LAYER_FORGE_lying with VK_LAYER_PATH on its manifest's folder.
 #include <unistd.h>
@@ -204,6 +205,15 @@ VKAPI_ATTR VkResult VKAPI_CALL CreateShaderModule(VkDevice device,
       BelowOf(device).device(device, "vkCreateShaderModule"))(device, &changed, allocator, module);
 }
 
+VKAPI_ATTR VkResult VKAPI_CALL AllocateMemory(VkDevice device, const VkMemoryAllocateInfo* info,
+                                              const VkAllocationCallbacks* allocator,
+                                              VkDeviceMemory* memory) {
+  const char* what = std::getenv("FORGE_LIE");
+  if (what != nullptr && std::string_view(what) == "memory") return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  return reinterpret_cast<PFN_vkAllocateMemory>(BelowOf(device).device(device, "vkAllocateMemory"))(
+      device, info, allocator, memory);
+}
+
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL GetDeviceProcAddr(VkDevice device, const char* name);
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL GetInstanceProcAddr(VkInstance instance, const char* name);
 
@@ -214,6 +224,7 @@ PFN_vkVoidFunction Own(std::string_view name) {
       {"vkCreateInstance", reinterpret_cast<PFN_vkVoidFunction>(&CreateInstance)},
       {"vkCreateDevice", reinterpret_cast<PFN_vkVoidFunction>(&CreateDevice)},
       {"vkCreateShaderModule", reinterpret_cast<PFN_vkVoidFunction>(&CreateShaderModule)},
+      {"vkAllocateMemory", reinterpret_cast<PFN_vkVoidFunction>(&AllocateMemory)},
   };
   for (const auto& [known, function] : own)
     if (known == name) return function;

@@ -8,6 +8,7 @@
 #include <random>
 #include <regex>
 
+#include "tests/support/lying_layer.h"
 #include "tests/tools/shell.h"
 
 namespace forge {
@@ -171,6 +172,23 @@ TEST(ForgeInspectTest, RefusesANewerMajorVersionWithBothNumbers) {
   bytes[at] = 99;
   Write(folder.path() / "newer.bin", bytes);
   ExpectError("forge-inspect " + Quoted(folder.path() / "newer.bin"), 3, "99");
+}
+
+// Without memory, as on the devices of the lab that only compile.
+TEST(ForgeInspectTest, ShowsAKernelWithoutRunningAnything) {
+  if (!IsHere("vulkan")) GTEST_SKIP() << "no Vulkan device";
+  const TempFolder cache;
+  std::string environment = "XDG_CACHE_HOME=" + Quoted(cache.path()) + " ";
+  for (const auto& [name, value] : LyingEnvironment(FORGE_BINARY_DIR, "memory"))
+    environment += name + "='" + value + "' ";
+  const std::string model = kModel + " --device vulkan --dim N=1 ";
+  EXPECT_NE(Shell("forge-run " + model + "--input image=" + kPicture, environment).status, 0);
+  const Outcome o = Shell("forge-inspect " + model + "--kernel 1 --stats", environment);
+  EXPECT_EQ(o.status, 0) << o.err;
+  for (const char* part : {"step 1: ", "pool1 (MaxPool)", ".kernel:\nkernel ", ".spv:\n",
+                           "OpEntryPoint GLCompute", "OpFunctionEnd", "statistic"})
+    EXPECT_NE(o.out.find(part), std::string::npos) << part << "\n" << o.out;
+  ExpectError("forge-inspect " + model + "--kernel 1000", 2, "there is no step 1000");
 }
 
 TEST(ForgeConvertTest, LeavesNoFileBehindWhenItFails) {
