@@ -203,7 +203,7 @@ Fault VerifyTypes(const Kernel& k, const Inst& i) {
   for (size_t n = 1; n < t.args.size(); ++n)
     if (t.In(n) != t.In(0)) return "operands differ in type";
   const Type result = info.rule == TypeRule::kSame ? t.In(0) : t.In(0).With(DType::kBool);
-  return Unless(t.Out() == result, "gives another type than it should");
+  return t.Out() == result ? Own(t) : "gives another type than it should";
 }
 
 Fault VerifyYields(const Kernel& k, const Inst& i) {
