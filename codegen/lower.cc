@@ -156,6 +156,7 @@ Kernel Lower(const Kernel& k, const Caps& caps) {
   Kernel out = k;
   out.values = {}, out.operands = {}, out.blocks = {};
   if (!caps.i64) std::transform(out.views.begin(), out.views.end(), out.views.begin(), HalvesView);
+  MakeExchangeable(k, caps, out.views);
   Lowering(k, out, caps).Run();
   return out;
 }

@@ -82,9 +82,14 @@ Fault Memory(const Typed& t) {
   if (loads) return Unless(t.Out() == v.elem, "gives another type than the view's");
   if (t.In(1) != v.elem) return "the value is not of the view's type";
   if (t.i.code == Code::kStore) return {};
+  const bool swaps = t.i.code == Code::kCompareExchange;
+  if (swaps && t.In(2) != v.elem) return "the new value is not of the view's type";
+  const bool bitwise = swaps || t.i.aux == static_cast<uint8_t>(AtomicKind::kAnd) ||
+                       t.i.aux == static_cast<uint8_t>(AtomicKind::kOr);
   return Unless(t.i.aux <= static_cast<uint8_t>(AtomicKind::kExchange) && t.Out() == v.elem &&
-                    (v.elem == kI32 || v.elem == kU32) && v.space != Space::kPrivate,
-                "atomics are for i32 and u32 in global and shared memory");
+                    (v.elem == kI32 || v.elem == kU32 || (v.elem == kF32 && !bitwise)) &&
+                    v.space != Space::kPrivate,
+                "atomics are for i32, u32 and, but for bits, f32 in global and shared memory");
 }
 
 Fault MatrixMulAdd(const Typed& t) {
@@ -134,6 +139,7 @@ Fault Own(const Typed& t) {
     case Code::kLoad:
     case Code::kStore:
     case Code::kAtomic:
+    case Code::kCompareExchange:
     case Code::kMatrixLoad:
     case Code::kMatrixStore:
       return Memory(t);

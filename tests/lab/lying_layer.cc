@@ -46,6 +46,8 @@ constexpr Lie kLies[] = {
      spv::Op::OpGroupNonUniformShuffleXor, spv::Op::OpGroupNonUniformShuffle},
     {"subgroup_ballot", spv::Capability::GroupNonUniformBallot},
     {"int_dot", spv::Capability::DotProductKHR, spv::Op::OpSDotKHR, spv::Op::OpUDotKHR},
+    {"f32_atomic_add", spv::Capability::AtomicFloat32AddEXT, spv::Op::OpAtomicFAddEXT,
+     spv::Op::OpAtomicExchange},
     {"cooperative_matrix", kCooperativeMatrix},
     {"signed_zero_inf_nan", spv::Capability::SignedZeroInfNanPreserve, spv::Op::OpFMul,
      spv::Op::OpFAdd},

@@ -135,6 +135,7 @@ absl::Status Machine::RunInst(const Inst& i, const Mask& mask) {
     case Code::kLoad:
     case Code::kStore:
     case Code::kAtomic:
+    case Code::kCompareExchange:
       return RunMemory(i, mask);
     default:
       return codegen::Info(i.code).effect == codegen::Effect::kPure ? RunPure(i, mask)
@@ -323,7 +324,8 @@ absl::Status Machine::RunMemory(const Inst& i, const Mask& mask) {
     if (!mask[n]) continue;
     const auto index = static_cast<int32_t>(At(Arg(i, 0))[n][0]);
     FORGE_ASSIGN_OR_RETURN(const std::span<uint8_t> place, Place(v, n, index));
-    if (i.code != Code::kAtomic) FORGE_RETURN_IF_ERROR(Touch(v, index, n, i.code == Code::kStore));
+    if (codegen::IsOneOf(i.code, {Code::kLoad, Code::kStore}))
+      FORGE_RETURN_IF_ERROR(Touch(v, index, n, i.code == Code::kStore));
     Bits old{};
     for (size_t l = 0; l < v.elem.lanes; ++l) std::memcpy(&old[l], &place[l * width], width);
     if (i.code == Code::kLoad) {
@@ -333,13 +335,10 @@ absl::Status Machine::RunMemory(const Inst& i, const Mask& mask) {
     Bits next = At(Arg(i, 1))[n];
     if (i.code == Code::kAtomic) {
       At(i.result)[n] = old;
-      const auto kind = static_cast<codegen::AtomicKind>(i.aux);
-      if (kind == codegen::AtomicKind::kAnd)
-        next[0] &= old[0];
-      else if (kind == codegen::AtomicKind::kOr)
-        next[0] |= old[0];
-      else
-        return Internal("an atomic that is not known");
+      next[0] = Combined(static_cast<codegen::AtomicKind>(i.aux), v.elem.elem, old[0], next[0]);
+    } else if (i.code == Code::kCompareExchange) {
+      At(i.result)[n] = old;
+      next = old[0] == next[0] ? At(Arg(i, 2))[n] : old;
     }
     for (size_t l = 0; l < v.elem.lanes; ++l) std::memcpy(&place[l * width], &next[l], width);
   }
