@@ -2,6 +2,7 @@
 #include "tests/support/kernel_machine.h"
 
 #include <cmath>
+#include <set>
 
 #include "codegen/literal.h"
 
@@ -41,6 +42,7 @@ class Machine {
   absl::Status RunForElements(const Inst& i, const Mask& mask);
   absl::Status RunPure(const Inst& i, const Mask& mask);
   absl::Status RunMemory(const Inst& i, const Mask& mask);
+  void CountBanks(const Inst& i, const Mask& mask);
   absl::Status RunTogether(const Inst& i, const Mask& mask);
   absl::Status ReduceSubgroups(const Inst& i, const Mask& mask);
   absl::Status RunMatrix(const Inst& i, const Mask& mask);
@@ -317,8 +319,41 @@ absl::Status Machine::Touch(const View& v, int64_t index, size_t who, bool write
   return absl::OkStatus();
 }
 
+// What an atomic leaves of an element and its operand.
+uint64_t Combined(codegen::AtomicKind kind, DType t, uint64_t old, uint64_t value) {
+  using codegen::AtomicKind;
+  if (kind == AtomicKind::kAnd) return old & value;
+  if (kind == AtomicKind::kOr) return old | value;
+  if (kind == AtomicKind::kExchange) return value;
+  const Code code = kind == AtomicKind::kAdd   ? Code::kAdd
+                    : kind == AtomicKind::kMin ? Code::kMin
+                                               : Code::kMax;
+  const uint64_t both[] = {old, value};
+  return *codegen::FoldLiterals({code, t, t}, both);
+}
+
+void Machine::CountBanks(const Inst& i, const Mask& mask) {
+  constexpr size_t kBanks = 32, kWord = 4;
+  const View& v = k_.views[i.view];
+  const size_t bytes = v.elem.lanes * static_cast<size_t>(BytesOfElement(v.elem.elem));
+  const size_t words = std::max<size_t>(bytes / kWord, 1), at_once = kBanks / words;
+  for (size_t first = 0; first < size_; first += at_once) {
+    std::array<std::set<size_t>, kBanks> touched;
+    for (size_t n = first; n < std::min(first + at_once, size_); ++n)
+      for (size_t w = 0; mask[n] && w < words; ++w) {
+        const size_t word = static_cast<size_t>(At(Arg(i, 0))[n][0]) * bytes / kWord + w;
+        touched[word % kBanks].insert(word);
+      }
+    size_t most = 0;
+    for (const std::set<size_t>& bank : touched) most = std::max(most, bank.size());
+    options_.banks->accesses += most > 0;
+    options_.banks->waits += most > 0 ? static_cast<int64_t>(most) - 1 : 0;
+  }
+}
+
 absl::Status Machine::RunMemory(const Inst& i, const Mask& mask) {
   const View& v = k_.views[i.view];
+  if (options_.banks != nullptr && v.space == Space::kShared) CountBanks(i, mask);
   const auto width = static_cast<size_t>(BytesOfElement(v.elem.elem));
   for (size_t n = 0; n < size_; ++n) {
     if (!mask[n]) continue;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/region_runner.h"
 
-#include "tests/support/kernel_machine.h"
 #include "tests/support/metal_check.h"
 #include "tests/support/spirv_check.h"
 
@@ -38,7 +37,8 @@ std::unique_ptr<ir::Function> FunctionOf(const ir::AnyOp& op, ir::TypeSpan in) {
 
 absl::StatusOr<std::vector<ir::HostValue>> RunProgram(const codegen::Region& region,
                                                       const codegen::Program& program,
-                                                      std::span<const ir::HostValue* const> in) {
+                                                      std::span<const ir::HostValue* const> in,
+                                                      const MachineOptions& options) {
   const ir::Function& body = region.body();
   std::vector<std::vector<uint8_t>> memory;
   for (const ir::HostValue* v : in) memory.push_back(Padded(v->bytes()));
@@ -58,7 +58,7 @@ absl::StatusOr<std::vector<ir::HostValue>> RunProgram(const codegen::Region& reg
     FORGE_RETURN_IF_ERROR(ValidateSpirv(l.kernel, region.caps()));
     std::vector<std::vector<uint8_t>*> operands;
     for (int o : l.operands) operands.push_back(&memory[static_cast<size_t>(o)]);
-    FORGE_RETURN_IF_ERROR(RunKernel(l.kernel, operands));
+    FORGE_RETURN_IF_ERROR(RunKernel(l.kernel, operands, options));
   }
   for (size_t i = 0; i < out.size(); ++i) {
     const auto to = out[i].mutable_bytes();
