@@ -85,12 +85,15 @@ absl::StatusOr<std::string> TraceJson(const Session& session, std::span<const Ho
 
 absl::Status DumpArtifacts(const Session& session, const std::filesystem::path& folder) {
   const Executable* e = session.executable();
-  if (e == nullptr) return absl::OkStatus();
+  return e == nullptr ? absl::OkStatus() : DumpArtifacts(*e, folder);
+}
+
+absl::Status DumpArtifacts(const Executable& e, const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return Internal("the folder {} cannot be made: {}", folder.string(), error.message());
-  for (size_t i = 0; i < e->programs().size(); ++i) {
-    for (const Artifact& a : e->programs()[i]->artifacts()) {
+  for (size_t i = 0; i < e.programs().size(); ++i) {
+    for (const Artifact& a : e.programs()[i]->artifacts()) {
       FORGE_RETURN_IF_ERROR(WriteFile(folder / fmt::format("{:03}_{}", i, a.name), a.content));
     }
   }
