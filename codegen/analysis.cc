@@ -30,6 +30,7 @@ Uniform UniformOf(const Kernel& k, const Inst& i) {
     case Code::kLoad:
       return OfLoad(k.views[i.view], least);
     case Code::kAtomic:
+    case Code::kCompareExchange:
     case Code::kSubgroupScan:
     case Code::kMatrixLoad:
     case Code::kMatrixMulAdd:
@@ -148,6 +149,7 @@ constexpr CodeTable<bool Needs::*> kFeatures = {
 void NeedInst(Needs& n, const Kernel& k, const Inst& i) {
   if (const auto feature = kFeatures[i.code]) n.*feature = true;
   const auto builtin = static_cast<BuiltinKind>(i.aux);
+  n.f32_atomics |= i.code == Code::kAtomic && k.TypeOf(i.result) == kF32;
   n.subgroup_basic |= i.code == Code::kBuiltin && builtin >= BuiltinKind::kLane;
   // A narrow literal is made by converting a wide one where it is all there is.
   if (IsOneOf(i.code, {Code::kLoad, Code::kStore, Code::kConvert, Code::kLiteral})) return;

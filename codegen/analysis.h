@@ -37,7 +37,7 @@ struct Needs {
   bool storage8 = false, storage16 = false;
   bool subgroup_basic = false, subgroup_arithmetic = false, subgroup_shuffle = false;
   bool subgroup_ballot = false, int_dot = false, f32 = false;
-  bool matrices = false, matrix_elements = false, memory_model = false;
+  bool matrices = false, matrix_elements = false, memory_model = false, f32_atomics = false;
 };
 Needs NeedsOf(const Kernel& k);
 

@@ -43,6 +43,7 @@ struct Caps {
   bool int_dot_accelerated = false, int_dot_mixed_accelerated = false;
   bool signed_zero_inf_nan = false;  // f32 keeps NaN and infinity (float controls)
   bool memory_model = false;
+  bool f32_atomic_add = false;  // in storage buffers and shared memory
   std::vector<MatrixShape> matrices;
   bool matrix_elements = false;  // kernels see their elements one by one
 

@@ -15,7 +15,7 @@ struct Element {
 
 // `x` as an element of `t`, saturating for integers.
 inline Val LiteralOf(Builder& b, DType t, double x) {
-  return b.Literal(Type{ComputeType(t)}, IsFloat(t) ? x : FloatOf(t, ToBits(t, x)));
+  return b.Literal(Type{ComputeType(t)}, IsFloat(ComputeType(t)) ? x : FloatOf(t, ToBits(t, x)));
 }
 inline Element Like(double x, const Element& e) { return {LiteralOf(*e.v.b, e.dtype, x), e.dtype}; }
 

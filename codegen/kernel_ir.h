@@ -109,7 +109,8 @@ inline int64_t PartBytes(const View& v) { return v.extent * ElementBytes(v.elem)
   X(Pack, -1, kPure, kOwn, kAny)             X(Extract, 1, kPure, kOwn, kAny)                \
   X(Insert, 2, kPure, kOwn, kAny)            X(Dot4, 3, kPure, kOwn, kInt)                   \
   X(Load, 1, kReads, kOwn, kInt)             X(Store, 2, kWrites, kOwn, kInt)                \
-  X(Atomic, 2, kWrites, kOwn, kInt)          X(MatrixLoad, 2, kTogether, kOwn, kInt)         \
+  X(Atomic, 2, kWrites, kOwn, kInt)          X(CompareExchange, 3, kWrites, kOwn, kInt)      \
+  X(MatrixLoad, 2, kTogether, kOwn, kInt)                                                    \
   X(MatrixStore, 3, kTogether, kOwn, kInt)   X(MatrixMulAdd, 3, kTogether, kOwn, kAny)       \
   X(Barrier, 0, kTogether, kOwn, kAny)       X(Shuffle, 2, kTogether, kOwn, kNumber)         \
   X(ShuffleXor, 1, kTogether, kSame, kNumber)                                                \
@@ -303,6 +304,11 @@ class Builder {
     const Inst i{.code = Code::kAtomic, .aux = static_cast<uint8_t>(kind), .view = view};
     return Add(i, value.type(), {index, value});
   }
+  // Puts `value` where `expected` is. What was there before.
+  Val CompareExchange(uint16_t view, Val index, Val expected, Val value) {
+    return Add({.code = Code::kCompareExchange, .view = view}, value.type(),
+               {index, expected, value});
+  }
 
   Vals If(Val condition, absl::FunctionRef<Vals()> yes, absl::FunctionRef<Vals()> no);
   void If(Val condition, absl::FunctionRef<void()> yes);
@@ -372,9 +378,9 @@ uint64_t Hash(const Kernel& k);  // of what the printed program depends on; the 
 
 // A copy that does the same with what SPIR-V promises on a device of these caps: min, max and tests
 // propagate NaN, conversions saturate, remainders take negative numbers, dot products are spelled
-// out where there are none, and so are 64-bit integers; a view of several parts becomes one of
-// each. Afterwards Min, Max, Convert and Rem mean what SPIR-V's do. What nobody reads is left out;
-// scalars and operands stay as they are.
+// out where there are none, and so are 64-bit integers and atomics of f32; a view of several parts
+// becomes one of each. Afterwards Min, Max, Convert and Rem mean what SPIR-V's do. What nobody
+// reads is left out; scalars and operands stay as they are.
 Kernel Lower(const Kernel& k, const Caps& caps);
 
 // A copy that does the same in at most `most` trips of loops: innermost loops take several steps at

@@ -149,6 +149,7 @@ class Printer {
       case Code::kLoad:
       case Code::kStore:
       case Code::kAtomic:
+      case Code::kCompareExchange:
       case Code::kMatrixLoad:
       case Code::kMatrixStore: {
         const bool known = i.view < k_.views.size();

@@ -199,6 +199,7 @@ Kernel Rewrite(const Kernel& k, const Rewriting::Changes& to) {
   if (to.caps != nullptr) {
     if (!to.caps->i64)
       std::transform(out.views.begin(), out.views.end(), out.views.begin(), HalvesView);
+    MakeExchangeable(k, *to.caps, out.views);
     for (size_t v = 0; v < k.views.size(); ++v) AddParts(v, out.views);
   }
   Rewriting(k, out, to).Run();

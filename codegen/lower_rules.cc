@@ -101,10 +101,40 @@ uint16_t ViewOfPart(const std::vector<View>& views, uint16_t view, int part) {
   return static_cast<uint16_t>(at - views.begin());
 }
 
+// Loads, stores and atomics of f32 in a view of u32. What is there is first taken for 0: right at
+// the first touch of a sum, and otherwise told by the exchange that fails.
+Val Exchangeable(const LowerRules& rules, const Inst& i, std::span<const Val> x) {
+  Builder& b = rules.b;
+  const auto add = [&](Code code, const Vals& args) {
+    return rules.Add({.code = code, .aux = i.aux, .view = i.view}, kU32, args);
+  };
+  if (i.code == Code::kLoad) return bitcast(add(i.code, {x[0]}), DType::kF32);
+  if (i.code == Code::kStore) {
+    add(i.code, {x[0], bitcast(x[1], DType::kU32)});
+    return x[0];
+  }
+  const auto kind = static_cast<AtomicKind>(i.aux);
+  const auto combined = [&](Val old) {
+    if (kind == AtomicKind::kAdd) return b.Emit(Code::kAdd, kF32, {old, x[1]}, kPrecise);
+    return Extreme(rules.caps, kind == AtomicKind::kMin ? Code::kMin : Code::kMax, old, x[1]);
+  };
+  if (kind == AtomicKind::kExchange)
+    return bitcast(add(i.code, {x[0], bitcast(x[1], DType::kU32)}), DType::kF32);
+  const Vals done = b.While(
+      {b.Bits(kU32, 0), b.Bits(kBool, 0)}, [](const Vals& v) { return ~v[1]; },
+      [&](const Vals& v) {
+        const Val next = bitcast(combined(bitcast(v[0], DType::kF32)), DType::kU32);
+        const Val old = add(Code::kCompareExchange, {x[0], v[0], next});
+        return Vals{old, old == v[0]};
+      });
+  return bitcast(done[0], DType::kF32);
+}
+
 }  // namespace
 
 Val LowerRules::Add(const Inst& i, const Type& type, std::span<const Val> x) const {
-  const bool at_element = IsOneOf(i.code, {Code::kLoad, Code::kStore, Code::kAtomic});
+  const bool at_element =
+      IsOneOf(i.code, {Code::kLoad, Code::kStore, Code::kAtomic, Code::kCompareExchange});
   const int parts = at_element ? b.kernel().views[i.view].parts : 1;
   return parts == 1 ? b.Add(i, type, x) : AddAmong({0, parts}, i, type, x);
 }
@@ -131,6 +161,15 @@ Val LowerRules::AddAmong(PartRange parts, const Inst& i, const Type& type,
   return out.empty() ? Val{} : out[0];
 }
 
+void MakeExchangeable(const Kernel& k, const Caps& caps, std::vector<View>& views) {
+  for (const Block& block : k.blocks)
+    for (const Inst& i : block.insts) {
+      const bool native = i.aux == static_cast<uint8_t>(AtomicKind::kAdd) && caps.f32_atomic_add;
+      if (i.code == Code::kAtomic && k.TypeOf(i.result) == kF32 && !native)
+        views[i.view].elem = kU32;
+    }
+}
+
 Val LowerRules::Apply(const Inst& i, const Type& type, std::span<const Val> x) const {
   const bool floats = !x.empty() && IsFloat(x[0].type().elem);
   switch (i.code) {
@@ -149,6 +188,14 @@ Val LowerRules::Apply(const Inst& i, const Type& type, std::span<const Val> x) c
       const auto kind = static_cast<ReduceKind>(i.aux);
       const bool extreme = kind == ReduceKind::kMin || kind == ReduceKind::kMax;
       return extreme && type.elem == DType::kF32 ? SubgroupExtreme(caps, i, x[0]) : Val{};
+    }
+    case Code::kLoad:
+    case Code::kStore:
+    case Code::kAtomic: {
+      const Type& there = b.kernel().views[i.view].elem;
+      return there == kU32 && (i.code == Code::kStore ? x[1].type() : type) == kF32
+                 ? Exchangeable(*this, i, x)
+                 : Val{};
     }
     case Code::kDot4:
       return caps.int_dot ? Val{} : SpelledDot4(static_cast<DotKind>(i.aux), x);

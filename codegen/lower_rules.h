@@ -17,11 +17,15 @@ View HalvesView(View v);
 // do not.
 bool HasHalves(const Kernel& k);
 
+// The views that stand for those of f32 which a device cannot do the atomics of: of u32, so that
+// they can be compared and exchanged.
+void MakeExchangeable(const Kernel& k, const Caps& caps, std::vector<View>& views);
+
 struct LowerRules {
   Builder& b;
   const Caps& caps;
 
-  // What `i`, with operands `x`, becomes; nothing when it stays.
+  // What `i`, with operands `x`, becomes (any value where it has no result); nothing when it stays.
   Val Apply(const Inst& i, const Type& type, std::span<const Val> x) const;
   // As Builder::Add; a load, store or atomic of a view of several parts is done to the one that has
   // the element.

@@ -260,8 +260,8 @@ constexpr CodeTable<Wide (*)(const Halved& h)> kHalves = {
 bool HasHalves(const Kernel& k) {
   for (const Block& block : k.blocks)
     for (const Inst& i : block.insts)
-      if (IsOneOf(i.code,
-                  {Code::kMulHigh, Code::kAtomic, Code::kSubgroupReduce, Code::kSubgroupScan}) &&
+      if (IsOneOf(i.code, {Code::kMulHigh, Code::kAtomic, Code::kCompareExchange,
+                           Code::kSubgroupReduce, Code::kSubgroupScan}) &&
           IsWide(k.TypeOf(i.result)))
         return false;
   return true;

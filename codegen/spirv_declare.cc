@@ -37,6 +37,7 @@ void SpirvPrinter::DeclareFeatures() {
       {needs.subgroup_ballot, spv::Capability::GroupNonUniformBallot, {}},
       {needs.int_dot, spv::Capability::DotProductKHR, "SPV_KHR_integer_dot_product"},
       {needs.int_dot, spv::Capability::DotProductInput4x8BitPackedKHR, {}},
+      {needs.f32_atomics, spv::Capability::AtomicFloat32AddEXT, "SPV_EXT_shader_atomic_float_add"},
       {needs.matrices, kCooperativeMatrix, "SPV_KHR_cooperative_matrix"},
       {needs.matrix_elements, kMatrixElements, "SPV_NV_cooperative_matrix2"},
       {needs.f32 && caps.signed_zero_inf_nan, spv::Capability::SignedZeroInfNanPreserve,

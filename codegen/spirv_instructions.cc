@@ -61,12 +61,16 @@ constexpr Op kReductions[][3] = {
     {Op::OpGroupNonUniformFMax, Op::OpGroupNonUniformSMax, Op::OpGroupNonUniformUMax},
     {Op::OpGroupNonUniformFMul, Op::OpGroupNonUniformIMul, Op::OpGroupNonUniformIMul},
 };
-// Of AtomicKind: signed, unsigned.
-constexpr Op kAtomics[][2] = {
-    {Op::OpAtomicIAdd, Op::OpAtomicIAdd}, {Op::OpAtomicSMin, Op::OpAtomicUMin},
-    {Op::OpAtomicSMax, Op::OpAtomicUMax}, {Op::OpAtomicAnd, Op::OpAtomicAnd},
-    {Op::OpAtomicOr, Op::OpAtomicOr},     {Op::OpAtomicExchange, Op::OpAtomicExchange},
+// Of AtomicKind: for floats (Lower leaves no others), signed, unsigned.
+constexpr Op kAtomics[][3] = {
+    {Op::OpAtomicFAddEXT, Op::OpAtomicIAdd, Op::OpAtomicIAdd},
+    {Op::OpNop, Op::OpAtomicSMin, Op::OpAtomicUMin},
+    {Op::OpNop, Op::OpAtomicSMax, Op::OpAtomicUMax},
+    {Op::OpNop, Op::OpAtomicAnd, Op::OpAtomicAnd},
+    {Op::OpNop, Op::OpAtomicOr, Op::OpAtomicOr},
+    {Op::OpNop, Op::OpAtomicExchange, Op::OpAtomicExchange},
 };
+size_t KindOf(DType t) { return IsFloat(t) ? 0 : IsSigned(t) ? 1 : 2; }
 // Of DotKind.
 constexpr Op kDots[] = {Op::OpSDotKHR, Op::OpUDotKHR, Op::OpSUDotKHR};
 
@@ -263,8 +267,13 @@ Word MatrixMulAdd(SpirvPrinter& p, const Inst& i) {
 Word Atomic(SpirvPrinter& p, const Inst& i) {
   const Type& t = p.k.TypeOf(i.result);
   const Word scope = p.k.views[i.view].space == Space::kShared ? kWorkgroupScope : kDeviceScope;
-  return p.m.AddValue(kAtomics[i.aux][IsSigned(t.elem) ? 0 : 1], p.TypeOf(t),
-                      {Access(p, i), p.U32(scope), p.U32(0), p.Arg(i, 1)});
+  std::vector<Word> words{Access(p, i), p.U32(scope), p.U32(0)};  // relaxed
+  if (i.code == Code::kAtomic) {
+    words.push_back(p.Arg(i, 1));
+    return p.m.AddValue(kAtomics[i.aux][KindOf(t.elem)], p.TypeOf(t), words);
+  }
+  words.insert(words.end(), {p.U32(0), p.Arg(i, 2), p.Arg(i, 1)});
+  return p.m.AddValue(Op::OpAtomicCompareExchange, p.TypeOf(t), words);
 }
 
 Word Barrier(SpirvPrinter& p, const Inst&) {
@@ -288,7 +297,7 @@ Word Subgroup(SpirvPrinter& p, const Inst& i) {
   }
   const auto how = i.code == Code::kSubgroupScan ? spv::GroupOperation::InclusiveScan
                                                  : spv::GroupOperation::Reduce;
-  const Op op = kReductions[i.aux][IsFloat(t.elem) ? 0 : IsSigned(t.elem) ? 1 : 2];
+  const Op op = kReductions[i.aux][KindOf(t.elem)];
   return p.m.AddValue(op, type, {scope, static_cast<Word>(how), value});
 }
 
@@ -309,6 +318,7 @@ Word SpirvPrinter::PrintInst(const Inst& i) {
       {Code::kLoad, Load},
       {Code::kStore, Store},
       {Code::kAtomic, Atomic},
+      {Code::kCompareExchange, Atomic},
       {Code::kMatrixLoad, MatrixLoad},
       {Code::kMatrixStore, MatrixStore},
       {Code::kMatrixMulAdd, MatrixMulAdd},

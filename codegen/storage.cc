@@ -2,8 +2,11 @@
 #include "codegen/storage.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
+#include "base/narrow_float.h"
+#include "base/status.h"
 #include "codegen/literal.h"
 #include "codegen/scalar.h"
 #include "ir/in_place.h"
@@ -11,7 +14,7 @@
 namespace forge::codegen {
 namespace {
 
-bool IsNarrowFloat(DType t) { return t == DType::kF16 || t == DType::kBF16; }
+constexpr DTypes kNarrowFloats = Bit(DType::kF16) | Bit(DType::kBF16) | kFloat8Types;
 bool IsNarrowInt(DType t) { return Has(kIntTypes, t) && BitWidth(t) < 32; }
 int StoredBits(DType t) { return t == DType::kBool ? 8 : BitWidth(t); }
 // Narrower than what the device loads: reached through words.
@@ -22,8 +25,25 @@ bool InWords(DType t, const Caps& caps) {
 Val U32(Val like, uint32_t bits) { return like.b->Bits(kU32.Lanes(like.type().lanes), bits); }
 
 constexpr uint32_t kMagnitude = 0x7fffffffu, kInfinity = 0x7f800000u;
-constexpr uint32_t kSmallestNormalF16 = 0x38800000u;  // 2^-14 as f32
-constexpr uint32_t kBeyondF16 = 0x47800000u;          // 65536 as f32
+
+// A float with exponents of its own; bf16 has those of f32.
+struct NarrowFloat {
+  int bits, fraction, bias;
+  uint32_t special, nan;  // codes: the first that is no number, and a quiet NaN
+  double beyond, large;   // what rounds to `beyond` or more is `large`
+
+  int drop() const { return 23 - fraction; }  // of f32's fraction
+  uint32_t sign() const { return 1u << (bits - 1); }
+  // f32's bits of the smallest normal number; numbers below it are multiples of a step.
+  uint32_t normal() const { return static_cast<uint32_t>(128 - bias) << 23; }
+  double steps() const { return std::ldexp(1.0, bias - 1 + fraction); }  // in 1
+};
+NarrowFloat FormatOf(DType t) {
+  if (t == DType::kF8E4M3) return {8, 3, 7, 0x7f, 0x7f, 480, 448};
+  if (t == DType::kF8E5M2) return {8, 2, 15, 0x7c, 0x7e, 0x1p16, INFINITY};
+  FORGE_CHECK(t == DType::kF16);
+  return {16, 10, 15, 0x7c00, 0x7e00, 0x1p16, INFINITY};
+}
 
 // |v| as bits, rounded half to even at bit `drop`; NaN stays NaN.
 Val RoundBits(Val magnitude, int drop) {
@@ -33,26 +53,27 @@ Val RoundBits(Val magnitude, int drop) {
   return select(U32(magnitude, kInfinity) < magnitude, U32(magnitude, 0x7fc00000u), rounded);
 }
 
-// The bits of a binary16 from an f32 that it represents.
-Val F16Bits(Val v) {
+// The code of an f32 that the format represents.
+Val CodeOf(const NarrowFloat& f, Val v) {
   Val bits = bitcast(v, DType::kU32);
   Val magnitude = bits & U32(bits, kMagnitude);
-  Val tiny = magnitude < U32(bits, kSmallestNormalF16);
-  Val normal = (magnitude - U32(bits, 0x38000000u)) >> 13;
-  Val steps = select(tiny, bitcast(magnitude, DType::kF32), 0) * 0x1p24;
+  Val tiny = magnitude < U32(bits, f.normal());
+  Val normal = (magnitude - U32(bits, f.normal() - (1u << 23))) >> f.drop();
+  Val steps = select(tiny, bitcast(magnitude, DType::kF32), 0) * f.steps();
   Val finite = select(tiny, convert(steps, DType::kU32), normal);
-  Val special = select(U32(bits, kInfinity) < magnitude, U32(bits, 0x7e00u), U32(bits, 0x7c00u));
-  Val sign = (bits >> 16) & U32(bits, 0x8000u);
+  Val special = select(U32(bits, kInfinity) < magnitude, U32(bits, f.nan), U32(bits, f.special));
+  Val sign = (bits >> (32 - f.bits)) & U32(bits, f.sign());
   return select(magnitude < U32(bits, kInfinity), finite, special) | sign;
 }
 
-Val F16FromBits(Val bits) {
-  Val magnitude = bits & U32(bits, 0x7fffu);
-  Val shifted = magnitude << 13;
-  Val denormal = bitcast(convert(magnitude, DType::kF32) * 0x1p-24, DType::kU32);
-  Val finite = select(magnitude < U32(bits, 0x400u), denormal, shifted + U32(bits, 0x38000000u));
-  Val any = select(magnitude < U32(bits, 0x7c00u), finite, shifted | U32(bits, kInfinity));
-  return bitcast(any | ((bits & U32(bits, 0x8000u)) << 16), DType::kF32);
+Val FromCode(const NarrowFloat& f, Val bits) {
+  Val magnitude = bits & U32(bits, f.sign() - 1);
+  Val shifted = magnitude << f.drop();
+  Val denormal = bitcast(convert(magnitude, DType::kF32) * (1 / f.steps()), DType::kU32);
+  Val finite = select(magnitude < U32(bits, 1u << f.fraction), denormal,
+                      shifted + U32(bits, f.normal() - (1u << 23)));
+  Val any = select(magnitude < U32(bits, f.special), finite, shifted | U32(bits, kInfinity));
+  return bitcast(any | ((bits & U32(bits, f.sign())) << (32 - f.bits)), DType::kF32);
 }
 
 // Float to an integer of `to` held in its compute type.
@@ -67,16 +88,16 @@ Val FloatToInt(Val v, DType to) {
 // From its bits in a u32.
 Val Decode(DType t, Val bits) {
   if (t == DType::kBool) return bits != 0;
-  if (t == DType::kF16) return F16FromBits(bits);
   if (t == DType::kBF16) return bitcast(bits << 16, DType::kF32);
+  if (Has(kNarrowFloats, t)) return FromCode(FormatOf(t), bits);
   return IsSigned(t) ? Wrap(t, bitcast(bits, DType::kI32)) : bits;
 }
 
 // To its bits in a u32.
 Val Encode(DType t, Val value) {
   if (t == DType::kBool) return select(value, U32(value, 1), U32(value, 0));
-  if (t == DType::kF16) return F16Bits(RoundTo(t, value));
   if (t == DType::kBF16) return bitcast(RoundTo(t, value), DType::kU32) >> 16;
+  if (Has(kNarrowFloats, t)) return CodeOf(FormatOf(t), RoundTo(t, value));
   Val whole = bitcast(value, DType::kU32);
   return whole & U32(whole, (1u << BitWidth(t)) - 1);
 }
@@ -84,13 +105,13 @@ Val Encode(DType t, Val value) {
 }  // namespace
 
 DType ComputeType(DType t) {
-  if (IsNarrowFloat(t)) return DType::kF32;
+  if (Has(kNarrowFloats, t)) return DType::kF32;
   if (IsNarrowInt(t)) return IsSigned(t) ? DType::kI32 : DType::kU32;
   return t;
 }
 
 Verdict CanCompute(DType t, const Caps& caps) {
-  constexpr DTypes kKnown = kFloatTypes | kIntTypes | Bit(DType::kBool);
+  constexpr DTypes kKnown = kFloatTypes | kFloat8Types | kIntTypes | Bit(DType::kBool);
   if (!Has(kKnown, t)) return Verdict::No(fmt::format("no kernels for {}", Name(t)));
   if (t == DType::kF64 && !caps.f64) return Verdict::No("the device has no f64");
   return Verdict::Yes();
@@ -109,16 +130,21 @@ Val Wrap(DType t, Val v) {
 Val RoundTo(DType t, Val v) {
   Val bits = bitcast(v, DType::kU32);
   Val magnitude = bits & U32(bits, kMagnitude);
-  Val rounded = RoundBits(magnitude, t == DType::kBF16 ? 16 : 13);
-  if (t == DType::kF16) {
-    Val infinite = U32(bits, kBeyondF16) <= rounded;
-    Val nan = U32(bits, kInfinity) < rounded;
-    Val large = select(nan, rounded, U32(bits, kInfinity));
-    Val denormal = round_even(bitcast(magnitude, DType::kF32) * 0x1p24) * 0x1p-24;
-    Val tiny = magnitude < U32(bits, kSmallestNormalF16);
-    rounded = select(infinite, large, select(tiny, bitcast(denormal, DType::kU32), rounded));
-  }
-  return bitcast(rounded | (bits & U32(bits, ~kMagnitude)), DType::kF32);
+  const auto with_sign = [&](Val v) {
+    return bitcast(v | (bits & U32(bits, ~kMagnitude)), DType::kF32);
+  };
+  if (t == DType::kBF16) return with_sign(RoundBits(magnitude, 16));
+  const NarrowFloat f = FormatOf(t);
+  const auto f32 = [&](double x) {
+    return U32(bits, std::bit_cast<uint32_t>(static_cast<float>(x)));
+  };
+  Val rounded = RoundBits(magnitude, f.drop());
+  Val infinite = f32(f.beyond) <= rounded;
+  Val nan = U32(bits, kInfinity) < rounded;
+  Val large = select(nan, rounded, f32(f.large));
+  Val denormal = round_even(bitcast(magnitude, DType::kF32) * f.steps()) * (1 / f.steps());
+  Val tiny = magnitude < U32(bits, f.normal());
+  return with_sign(select(infinite, large, select(tiny, bitcast(denormal, DType::kU32), rounded)));
 }
 
 Val ConvertElement(Val v, DType from, DType to) {
@@ -126,9 +152,9 @@ Val ConvertElement(Val v, DType from, DType to) {
   if (to == DType::kBool) return v != 0;
   const Type wide = v.type().With(ComputeType(to));
   if (from == DType::kBool) return select(v, v.b->Literal(wide, 1), v.b->Literal(wide, 0));
-  if (IsFloat(from) && Has(kIntTypes, to)) return FloatToInt(v, to);
+  if (IsFloat(ComputeType(from)) && Has(kIntTypes, to)) return FloatToInt(v, to);
   if (v.type().elem != wide.elem) v = convert(v, wide.elem);
-  return IsNarrowFloat(to) ? RoundTo(to, v) : Wrap(to, v);
+  return Has(kNarrowFloats, to) ? RoundTo(to, v) : Wrap(to, v);
 }
 
 Storage::Storage(Builder& b, Launch& launch, const Region& region)

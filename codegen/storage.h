@@ -41,7 +41,7 @@ class Storage {
       aliased_;  // by operand of the region: a result may be in its place, or it is one
 };
 
-// The f32 value nearest to `v` that `t` (f16 or bf16) represents, half to even.
+// The f32 value nearest to `v` that `t`, a float narrower than f32, represents, half to even.
 Val RoundTo(DType t, Val v);
 // `v`, a ComputeType(t), as an integer of `t` holds it.
 Val Wrap(DType t, Val v);

@@ -83,9 +83,14 @@ Fault Memory(const Typed& t) {
   if (loads) return Unless(t.Out() == v.elem, "gives another type than the view's");
   if (t.In(1) != v.elem) return "the value is not of the view's type";
   if (t.i.code == Code::kStore) return {};
+  const bool swaps = t.i.code == Code::kCompareExchange;
+  if (swaps && t.In(2) != v.elem) return "the new value is not of the view's type";
+  const bool bitwise = swaps || t.i.aux == static_cast<uint8_t>(AtomicKind::kAnd) ||
+                       t.i.aux == static_cast<uint8_t>(AtomicKind::kOr);
   return Unless(t.i.aux <= static_cast<uint8_t>(AtomicKind::kExchange) && t.Out() == v.elem &&
-                    (v.elem == kI32 || v.elem == kU32) && v.space != Space::kPrivate,
-                "atomics are for i32 and u32 in global and shared memory");
+                    (v.elem == kI32 || v.elem == kU32 || (v.elem == kF32 && !bitwise)) &&
+                    v.space != Space::kPrivate,
+                "atomics are for i32, u32 and, but for bits, f32 in global and shared memory");
 }
 
 Fault MatrixMulAdd(const Typed& t) {
@@ -135,6 +140,7 @@ Fault Own(const Typed& t) {
     case Code::kLoad:
     case Code::kStore:
     case Code::kAtomic:
+    case Code::kCompareExchange:
     case Code::kMatrixLoad:
     case Code::kMatrixStore:
       return Memory(t);
@@ -204,7 +210,7 @@ Fault VerifyTypes(const Kernel& k, const Inst& i) {
   for (size_t n = 1; n < t.args.size(); ++n)
     if (t.In(n) != t.In(0)) return "operands differ in type";
   const Type result = info.rule == TypeRule::kSame ? t.In(0) : t.In(0).With(DType::kBool);
-  return Unless(t.Out() == result, "gives another type than it should");
+  return t.Out() == result ? Own(t) : "gives another type than it should";
 }
 
 Fault VerifyYields(const Kernel& k, const Inst& i) {

@@ -133,13 +133,21 @@ ir::Values BuildCast1(OnnxNode& n) {
 }
 
 ir::Values BuildCast6(OnnxNode& n) {
-  n.Ignore("saturate");    // of 8-bit floats, which Cast does not make
-  n.Ignore("round_mode");  // likewise
+  const bool saturate = n.Int("saturate", 1) != 0;  // of 8-bit floats
+  n.Ignore("round_mode");                           // of f8e8m0, which Cast does not make
   const int64_t code = n.Int("to", 0);
   const absl::StatusOr<DType> to =
       OnnxDType(code == static_cast<int32_t>(code) ? static_cast<int32_t>(code) : 0);
   if (!to.ok()) n.Fail("attribute 'to': {}", Message(to.status()));
-  return to.ok() ? Unary(n, ir::Cast{*to}) : ir::Values();
+  if (!to.ok()) return {};
+  if (*to == DType::kF8E4M3 && !saturate)
+    n.Fail("attribute 'saturate' is 0: Forge has no cast to {} that makes NaN of what is too large",
+           Name(*to));
+  if (*to != DType::kF8E5M2 || !saturate) return Unary(n, ir::Cast{*to});
+  ir::Value x = n.in(0);
+  if (!Has(kFloatTypes, n.type(0).dtype())) x = n.fn()(ir::Cast{DType::kF32}, {x});
+  constexpr double kLargest = 57344;
+  return {n.fn()(ir::Cast{*to}, {n.fn()(ir::Clamp{.low = -kLargest, .high = kLargest}, {x})})};
 }
 
 }  // namespace forge::formats

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/hash.h"
+#include "base/narrow_float.h"
 #include "base/platform.h"
 #include "runtime/compare.h"
 #include "runtime/op_runner.h"
@@ -19,13 +20,23 @@ constexpr double kHopeless = 1.5;
 // Less is noise.
 constexpr double kLeastGain = 1.03;
 
-// In [-1, 1) for floats; zeros for integers, which may be indices.
+// In [-1, 1) for floats, any byte for integers of 8 bits. Other integers may be indices: in [-4, 4)
+// most of them name an element, and ops say what the rest give.
 absl::StatusOr<ir::HostValue> MadeUp(const ir::Type& type, uint64_t seed) {
   FORGE_ASSIGN_OR_RETURN(ir::HostValue v,
                          ir::HostValue::Zeros(type.dtype(), ir::Constants(type.shape())));
-  if (!Has(kFloatTypes, type.dtype())) return v;
-  for (int64_t i = 0; i < v.elements(); ++i)
-    v.Set(i, static_cast<double>(HashMix(seed, static_cast<uint64_t>(i)) >> 40) * 0x1p-23 - 1);
+  const DType t = type.dtype();
+  const bool is_float = Has(kFloatTypes, t) || IsNarrowFloat(t);
+  const bool is_byte = t == DType::kI8 || t == DType::kU8;
+  for (int64_t i = 0; i < v.elements(); ++i) {
+    const auto drawn = static_cast<int64_t>(HashMix(seed, static_cast<uint64_t>(i)) >> 40);
+    if (is_float)
+      v.Set(i, static_cast<double>(drawn) * 0x1p-23 - 1);
+    else if (Has(kIntTypes, t))
+      v.SetI64(i, is_byte ? drawn : drawn % 8 - (Has(kSignedTypes, t) ? 4 : 0));
+    else if (t == DType::kBool)
+      v.SetI64(i, drawn % 2);
+  }
   return v;
 }
 

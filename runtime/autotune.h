@@ -7,7 +7,7 @@ namespace forge {
 
 struct AutotuneLimits {
   double seconds = 10;     // for all requests together; the choice being timed is finished
-  size_t candidates = 32;  // for each request
+  size_t candidates = 32;  // for each request, the default among them
 };
 
 // What was found for one request.

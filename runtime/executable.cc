@@ -7,7 +7,6 @@
 
 #include "base/bytes.h"
 #include "ir/interpreter.h"
-#include "runtime/autotune.h"
 #include "runtime/keys.h"
 
 namespace forge {
@@ -175,10 +174,10 @@ absl::StatusOr<std::vector<ProgramRef>> ProgramCache::Get(std::span<const Reques
   const auto tell = [&](std::string_view what, size_t done, size_t total) {
     if (options.progress) options.progress(what, done, total);
   };
-  if (options.autotune_seconds > 0) {
+  if (options.autotune.seconds > 0) {
     const DenseRequests dense(wanted);
     const auto found = Autotune(
-        device_, dense.requests, {.seconds = options.autotune_seconds},
+        device_, dense.requests, options.autotune,
         [&](size_t done, size_t total) { tell("searching for faster kernels", done, total); });
     FORGE_RETURN_IF_ERROR(found.status());
   }
@@ -270,7 +269,7 @@ absl::Status Executable::RunStepwise(std::span<const ir::HostValue* const> argum
   FORGE_RETURN_IF_ERROR(CopyIn(arguments));
   for (size_t i = 0; i < segments_.size(); ++i) {
     const ir::Node* node = step_nodes_[i];
-    StepView view{i, node, {}, {}, infos_[i]};
+    StepView view{node, {}, {}, infos_[i]};
     // Operands are read before the step, since a result may lie where an operand was.
     for (uint32_t v : node ? std::span<const uint32_t>(node->in) : std::span<const uint32_t>()) {
       if (v == ir::kAbsent) {

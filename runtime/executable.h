@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "ir/host_value.h"
-#include "runtime/device.h"
+#include "runtime/autotune.h"
 #include "runtime/memory_plan.h"
 #include "runtime/statistics.h"
 
@@ -65,9 +65,9 @@ class ProgramCache {
     int made = 0, reused = 0;
   };
   struct Options {
-    std::string choice = {};      // as CompileRequest::choice, of every request
-    bool once = false;            // as CompileRequest::once
-    double autotune_seconds = 0;  // spent on a search before anything is compiled
+    std::string choice = {};                // as CompileRequest::choice, of every request
+    bool once = false;                      // as CompileRequest::once
+    AutotuneLimits autotune{.seconds = 0};  // of a search before anything is compiled
     std::function<void(std::string_view what, size_t done, size_t total)> progress = {};
   };
   // errors: the first program that fails, with its node's name; Unimplemented from the device
@@ -86,11 +86,11 @@ struct StepInfo {
   std::string label, op, kernel, types;
   int dispatches = 0;  // 0: an alias or a copy
   double seconds = 0;  // estimated
+  int number = -1;     // among those that compute, the same on every device; -1: a copy
 };
 
 // What an observer sees after a step of a stepwise run; copies are copied values, not views.
 struct StepView {
-  size_t index;
   const ir::Node* node;                // null for copies, which are not shown
   std::vector<ir::HostValue> in, out;  // dense; absent operands are empty
   const StepInfo& info;

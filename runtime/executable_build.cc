@@ -319,7 +319,8 @@ class ExecutableBuilder {
     made_->infos_.push_back(
         {step.label, std::string(node.op.name()), std::string(step.program->kernel()),
          fmt::format("({}) -> {}", TypeList(f_.TypesOf(node.in)), TypeList(out)),
-         step.program->dispatches(), step.program->seconds()});
+         step.program->dispatches(), step.program->seconds(),
+         static_cast<int>(made_->programs_.size())});
     made_->statistics_.steps += 1;
     made_->statistics_.dispatches += step.program->dispatches();
     made_->step_nodes_.push_back(&node);

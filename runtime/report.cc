@@ -60,9 +60,9 @@ std::string Explain(const Session& session, bool gaps) {
   }
   out += fmt::format("{:>4}  {}  {}  types\n", "step", Padded("kernel", kernel_width),
                      Padded("node", label_width));
-  int number = 0;
   for (const StepInfo& s : e->steps()) {
-    out += fmt::format("{:>4}  {}  {}  {}\n", number++, Padded(s.kernel, kernel_width),
+    const std::string number = s.number < 0 ? "" : std::to_string(s.number);
+    out += fmt::format("{:>4}  {}  {}  {}\n", number, Padded(s.kernel, kernel_width),
                        Padded(s.label, label_width), s.types);
   }
   const SessionStatistics n = session.statistics();
@@ -104,7 +104,7 @@ absl::StatusOr<std::string> TraceJson(const Session& session, std::span<const Ho
     auto slice =
         Slice(s.label, kQueue, run_us + us(zero, static_cast<int64_t>(times[i].begin)),
               us(static_cast<int64_t>(times[i].begin), static_cast<int64_t>(times[i].end)));
-    slice["args"] = {{"kernel", s.kernel}, {"types", s.types}, {"step", i}};
+    slice["args"] = {{"kernel", s.kernel}, {"types", s.types}, {"step", s.number}};
     events.push_back(std::move(slice));
   }
   const nlohmann::json trace = {{"traceEvents", events}, {"displayTimeUnit", "ms"}};
@@ -113,12 +113,15 @@ absl::StatusOr<std::string> TraceJson(const Session& session, std::span<const Ho
 
 absl::Status DumpArtifacts(const Session& session, const std::filesystem::path& folder) {
   const Executable* e = session.executable();
-  if (e == nullptr) return absl::OkStatus();
+  return e == nullptr ? absl::OkStatus() : DumpArtifacts(*e, folder);
+}
+
+absl::Status DumpArtifacts(const Executable& e, const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return Internal("the folder {} cannot be made: {}", folder.string(), error.message());
-  for (size_t i = 0; i < e->programs().size(); ++i) {
-    for (const Artifact& a : e->programs()[i]->artifacts()) {
+  for (size_t i = 0; i < e.programs().size(); ++i) {
+    for (const Artifact& a : e.programs()[i]->artifacts()) {
       FORGE_RETURN_IF_ERROR(WriteFile(folder / fmt::format("{:03}_{}", i, a.name), a.content));
     }
   }

@@ -26,5 +26,6 @@ absl::StatusOr<std::string> TraceJson(const Session& session, std::span<const Ho
 // Writes every artifact of the plan's programs (kernel IR, SPIR-V) and the function after each
 // pass, as the observer collected them.  errors: Internal (cannot write)
 absl::Status DumpArtifacts(const Session& session, const std::filesystem::path& folder);
+absl::Status DumpArtifacts(const Executable& e, const std::filesystem::path& folder);
 
 }  // namespace forge

@@ -210,8 +210,8 @@ absl::StatusOr<std::unique_ptr<Session::Plan>> Session::MakePlan(const ir::Bindi
   Executable::Options build{.timestamps = options_.timestamps,
                             .stepwise = options_.stepwise,
                             .compile_only = options_.compile_only};
-  build.compile = {.autotune_seconds = options_.compile_only ? 0 : options_.autotune_seconds,
-                   .progress = options_.progress};
+  build.compile = {.progress = options_.progress};
+  if (!options_.compile_only) build.compile.autotune = options_.autotune;
   Executable::Inputs inputs{device_, *plan->bound.main, places, shared_->share().programs, {}};
   inputs.wait_for_variables = [&]() -> absl::Status {
     FORGE_RETURN_IF_ERROR(loading.get());

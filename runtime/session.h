@@ -9,7 +9,7 @@
 
 #include "ir/host_value.h"
 #include "ir/module.h"
-#include "runtime/device.h"
+#include "runtime/autotune.h"
 #include "runtime/statistics.h"
 
 namespace forge::ir {
@@ -59,8 +59,8 @@ struct SessionOptions {
   // Bytes on the device for weights, the arena and staging; a binding that needs more is refused.
   uint64_t memory_limit = UINT64_MAX;
   bool timestamps = false;  // for Profile()
-  // Spent at each binding on a search for faster kernels; what is found is kept for later runs.
-  double autotune_seconds = 0;
+  // Of a search for faster kernels at each binding; what is found is kept for later runs.
+  AutotuneLimits autotune{.seconds = 0};
   // Allocates and runs nothing: Bind() compiles every kernel, and Run() refuses.
   bool compile_only = false;
   bool stepwise = false;  // for RunStepwise()

@@ -22,7 +22,7 @@ namespace {
 struct Options {
   std::string what, filter;
   std::vector<std::string> devices, dims;
-  int threads = 0, repeat = 7, seconds = 10;
+  int threads = 0, repeat = 7, seconds = 10, candidates = 32;
 };
 
 struct Row {
@@ -115,6 +115,8 @@ absl::Status BenchOps(const Options& o, const std::vector<DeviceRef>& devices, b
 // Searches among the choices for every case that is benched, and shows what it found.
 absl::Status BenchTune(const Options& o, const std::vector<DeviceRef>& devices, bool json) {
   FORGE_ASSIGN_OR_RETURN(const CaseFilter filter, CaseFilter::Parse(o.filter));
+  const AutotuneLimits limits{.seconds = static_cast<double>(o.seconds),
+                              .candidates = static_cast<size_t>(o.candidates)};
   Table table(
       {"name", "device", "default", "time us", "found", "time us", "gain", "tried", "wrong"});
   nlohmann::json rows = nlohmann::json::array();
@@ -128,8 +130,7 @@ absl::Status BenchTune(const Options& o, const std::vector<DeviceRef>& devices, 
         FORGE_ASSIGN_OR_RETURN(const ir::Types out, c.op.Infer(in));
         const CompileRequest request[] = {{&c.op, in, out, c.ToText()}};
         FORGE_ASSIGN_OR_RETURN(const std::vector<Autotuned> found,
-                               Autotune(d, request, {.seconds = static_cast<double>(o.seconds)},
-                                        [](size_t, size_t) {}));
+                               Autotune(d, request, limits, [](size_t, size_t) {}));
         for (const Autotuned& a : found) {
           table.Add({a.name, d->info().id, a.choice_before,
                      fmt::format("{:.1f}", a.seconds_before * 1e6),
@@ -223,6 +224,7 @@ int main(int argc, char** argv) {
   tool.List("--dim SYMBOL=N", o.dims, "SYMBOL=N binds a dynamic dimension");
   tool.Option("--threads N", o.threads, {0, 4096}, "Threads of the host; 0: all");
   tool.Option("--seconds N", o.seconds, {1, 86400}, "tune: spent on each case");
+  tool.Option("--candidates N", o.candidates, {2, 10000}, "tune: tried for each case");
   tool.Option("--repeat N", o.repeat, {1, 100000}, "Timed runs of a model");
   return tool.Run(argc, argv, [&] {
     if (o.devices.empty()) o.devices = {"auto"};

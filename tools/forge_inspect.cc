@@ -2,8 +2,10 @@
 // forge-inspect: what is in a model, what the passes make of it, and what a step's kernel is.
 #include <algorithm>
 #include <climits>
+#include <cstring>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <spirv-tools/libspirv.hpp>
 
 #include "base/platform.h"
 #include "formats/load.h"
@@ -180,30 +182,41 @@ absl::Status WriteHtml(const Options& o, const std::shared_ptr<const Model>& mod
   return written;
 }
 
+// In SPIR-V's assembly language, with names; or why there is none.
+std::string Disassembled(const std::vector<uint8_t>& spirv) {
+  std::vector<uint32_t> words(spirv.size() / sizeof(uint32_t));
+  std::memcpy(words.data(), spirv.data(), words.size() * sizeof(uint32_t));
+  spvtools::SpirvTools tools(SPV_ENV_UNIVERSAL_1_6);
+  std::string text, error;
+  tools.SetMessageConsumer([&](spv_message_level_t, const char*, const spv_position_t&,
+                               const char* message) { error = message; });
+  const uint32_t how = SPV_BINARY_TO_TEXT_OPTION_NO_HEADER | SPV_BINARY_TO_TEXT_OPTION_INDENT |
+                       SPV_BINARY_TO_TEXT_OPTION_FRIENDLY_NAMES;
+  if (tools.Disassemble(words, &text, how)) return text;
+  return fmt::format("{} bytes (written by forge-run --dump) that {} cannot read: {}\n",
+                     spirv.size(), spvSoftwareVersionString(), error);
+}
+
 absl::Status PrintKernel(const Options& o, std::shared_ptr<const Model> model) {
   FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
   FORGE_ASSIGN_OR_RETURN(DeviceRef device, OpenDevice(o.device, {.statistics = o.stats}));
   SessionOptions options;
   options.dims = dims;
+  options.compile_only = true;  // devices that only compile have no memory for weights
   FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
                          Session::Create(std::move(model), device, options));
   FORGE_RETURN_IF_ERROR(session->Bind(dims));
   const auto steps = session->executable()->steps();
   if (o.kernel >= static_cast<int>(steps.size()))
     return InvalidArgument("there is no step {}; the last is {}", o.kernel, steps.size() - 1);
-  size_t program = 0;
-  for (int i = 0; i < o.kernel; ++i) program += steps[i].op != "copy";
   const StepInfo& step = steps[o.kernel];
   std::cout << Bold(fmt::format("step {}: {}", o.kernel, step.kernel))
             << fmt::format("\n{}\n{}\n", step.label, step.types);
-  if (step.op == "copy") return absl::OkStatus();
-  const ProgramRef& p = session->executable()->programs()[program];
+  const ProgramRef& p = session->executable()->programs()[o.kernel];
   for (const Artifact& a : p->artifacts()) {
-    if (a.name.ends_with(".spv"))
-      std::cout << fmt::format("{}: {} bytes (written by forge-run --dump)\n", a.name,
-                               a.content.size());
-    else
-      std::cout << a.name << ":\n" << std::string(a.content.begin(), a.content.end()) << "\n";
+    const bool binary = a.name.ends_with(".spv");
+    const std::string text(a.content.begin(), a.content.end());
+    std::cout << a.name << ":\n" << (binary ? Disassembled(a.content) : text) << "\n";
   }
   if (!o.stats) return absl::OkStatus();
   Table table({"kernel", "statistic", "value"});

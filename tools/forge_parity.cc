@@ -161,6 +161,7 @@ absl::Status Run(Options o, bool json) {
                         .filter = o.filter,
                         .compile_only = o.compile_only,
                         .statistics = o.stats,
+                        .dump = o.dump,
                         .choices = o.choices,
                         .json = json});
   FORGE_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model, Model::Load(o.model));
@@ -221,6 +222,6 @@ int main(int argc, char** argv) {
   tool.Option("--choices N", o.choices, {1, 1000},
               "With ops and --compile-only: compile each case in up to N ways");
   tool.Option("--dump DIR", o.dump,
-              "With --compile-only: write every kernel of a model into DIR/DEVICE");
+              "With --compile-only: write every kernel into DIR/DEVICE, those of ops by case");
   return tool.Run(argc, argv, [&] { return Run(o, tool.json()); });
 }

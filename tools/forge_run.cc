@@ -22,7 +22,7 @@ struct Options {
   std::vector<std::string> inputs, outputs, dims;
   Presentation presentation;
   bool print = false, explain = false, check_finite = false, no_cache = false, steps = false;
-  int repeat = 1, warmup = 0, threads = 0, autotune = 0;
+  int repeat = 1, warmup = 0, threads = 0, autotune = 0, candidates = 32;
 };
 
 void AddOptions(Tool& tool, Options& o) {
@@ -55,6 +55,7 @@ void AddOptions(Tool& tool, Options& o) {
               "Refuse a plan that needs more on the device: 300M, 2G");
   tool.Option("--autotune SECONDS", o.autotune, {0, 86400},
               "Search for faster kernels first, and keep what is found for later runs");
+  tool.Option("--candidates N", o.candidates, {2, 10000}, "--autotune: tried for each step");
   tool.Flag("--no-cache", o.no_cache,
             "Neither read nor write compiled kernels in the cache folder");
 }
@@ -102,7 +103,8 @@ class Runner {
     s.dims = dims_;
     s.timestamps = !o_.profile.empty();
     s.stepwise = stepwise;
-    s.autotune_seconds = o_.autotune;
+    s.autotune = {.seconds = static_cast<double>(o_.autotune),
+                  .candidates = static_cast<size_t>(o_.candidates)};
     s.memory_limit = memory_limit_;
     if (!json_)
       s.progress = [this](std::string_view what, size_t done, size_t total) {
@@ -189,7 +191,7 @@ class Runner {
       for (const ir::HostValue& v : step.out)
         for (int64_t i = 0; i < v.elements(); ++i)
           if (Has(kFloatTypes, v.dtype()) && !std::isfinite(v.f64(i)))
-            return Internal("step {} ({}, {}) makes {} at element {} of {}", step.index,
+            return Internal("step {} ({}, {}) makes {} at element {} of {}", step.info.number,
                             step.info.label, step.info.kernel, v.f64(i), i, v.type().ToText());
       return absl::OkStatus();
     };
@@ -310,7 +312,8 @@ absl::StatusOr<std::string> Runner::FirstDifferingStep() {
   auto check = [&](const StepView& step) -> absl::Status {
     if (!first.empty()) return absl::OkStatus();
     FORGE_ASSIGN_OR_RETURN(bool same, StepAgrees(step));
-    if (!same) first = fmt::format("{} ({}, {})", step.index, step.info.label, step.info.kernel);
+    if (!same)
+      first = fmt::format("{} ({}, {})", step.info.number, step.info.label, step.info.kernel);
     return absl::OkStatus();
   };
   FORGE_RETURN_IF_ERROR(session->RunStepwise(inputs_, check).status());

@@ -217,6 +217,16 @@ constexpr Row kRows[] = {
            g.want.matrices2.cooperativeMatrixPerElementOperations = g.caps.matrix_elements;
          },
      .needs = "cooperative_matrix"},
+    // Sums of f32 that invocations add to at once.
+    {.name = "f32_atomic_add",
+     .bit = FORGE_VK_BIT(atomic_float.shaderBufferFloat32AtomicAdd),
+     .cap = &Caps::f32_atomic_add,
+     .offered =
+         [](const Queries& q) {
+           return q.features.atomic_float.shaderSharedFloat32AtomicAdd == VK_TRUE;
+         },
+     .grant = [](const Queries&,
+                 Granted& g) { g.want.atomic_float.shaderSharedFloat32AtomicAdd = VK_TRUE; }},
     // f32 arithmetic keeps NaN, infinity and -0.
     {.name = "signed_zero_inf_nan",
      .cap = &Caps::signed_zero_inf_nan,

@@ -181,6 +181,21 @@ uint32_t ExchangedOf(const ProbeRun& r, const std::vector<uint32_t>&, uint32_t i
   return (opposite(further) * 3 + r.b[further]) ^ opposite(i);
 }
 
+// The sum of both, made in shared memory.
+Val SumInPlace(Builder& b, Val x, Val y) {
+  const uint16_t sums = b.AddView({.name = "sums",
+                                   .space = codegen::Space::kShared,
+                                   .elem = codegen::kF32,
+                                   .extent = kProbeLanes,
+                                   .writes = true});
+  const Val i = b.Builtin(BuiltinKind::kLocalX);
+  b.Store(sums, i, b.Convert(x, DType::kF32));
+  b.Barrier();
+  b.Atomic(codegen::AtomicKind::kAdd, sums, i, b.Convert(y, DType::kF32));
+  b.Barrier();
+  return bitcast(b.Load(sums, i), DType::kU32);
+}
+
 constexpr Probe kPlain = {"", [](Builder&, Val x, Val y) { return x + y; },
                           [](uint32_t x, uint32_t y) { return x + y; }};
 
@@ -221,6 +236,8 @@ constexpr Probe kProbes[] = {
      nullptr, BallotOf},
     {"int_dot", DotProducts, DotProductsOf},
     {"memory_model", Exchange, nullptr, ExchangedOf},
+    {"f32_atomic_add", SumInPlace,
+     [](uint32_t x, uint32_t y) { return Bits(static_cast<float>(x + y)); }},
     {"signed_zero_inf_nan", [](Builder&, Val x, Val y) { return AsWord(AsFloat(x) * AsFloat(y)); },
      [](uint32_t x, uint32_t y) { return Bits(F(x) * F(y)); }, nullptr, Specials},
     {"signed_zero_inf_nan", [](Builder&, Val x, Val y) { return AsWord(AsFloat(x) - AsFloat(y)); },

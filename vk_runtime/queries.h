@@ -19,6 +19,7 @@ struct FeatureSet {
   VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_size{};
   VkPhysicalDeviceShaderIntegerDotProductFeatures int_dot{};
   VkPhysicalDeviceVulkanMemoryModelFeatures memory_model{};
+  VkPhysicalDeviceShaderAtomicFloatFeaturesEXT atomic_float{};
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable{};
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrices{};
   VkPhysicalDeviceCooperativeMatrix2FeaturesNV matrices2{};

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/narrow_float.h"
 #include "cpu_runtime/tape/plain_scalar.h"
 
 namespace forge::cpu {
@@ -46,10 +47,27 @@ void Put(uint8_t* p, int64_t i, T v) {
   std::memcpy(p + i * static_cast<int64_t>(sizeof v), &v, sizeof v);
 }
 
-float Widen(DType t, uint16_t bits) { return t == DType::kF16 ? F16ToF32(bits) : BF16ToF32(bits); }
-uint16_t Narrow(DType t, float v) { return t == DType::kF16 ? F32ToF16(v) : F32ToBF16(v); }
+float Widen(DType t, uint16_t bits) {
+  if (t == DType::kF16) return F16ToF32(bits);
+  return t == DType::kBF16 ? BF16ToF32(bits) : static_cast<float>(DecodeNarrowFloat(t, bits));
+}
+uint16_t Narrow(DType t, float v) {
+  if (t == DType::kF16) return F32ToF16(v);
+  return t == DType::kBF16 ? F32ToBF16(v) : EncodeNarrowFloat(t, v);
+}
 
-bool IsNarrowFloat(DType t) { return t == DType::kF16 || t == DType::kBF16; }
+bool IsHeldWide(DType t) { return HeldAs(t) != t; }
+// Element i of such a type.
+float LoadNarrow(DType t, const uint8_t* p, int64_t i) {
+  return Widen(t, StoredBytes(t) == 1 ? At<uint8_t>(p, i) : At<uint16_t>(p, i));
+}
+void StoreNarrow(DType t, float v, uint8_t* p, int64_t i) {
+  const uint16_t bits = Narrow(t, v);
+  if (StoredBytes(t) == 1)
+    Put<uint8_t>(p, i, static_cast<uint8_t>(bits));
+  else
+    Put<uint16_t>(p, i, bits);
+}
 
 template <class From, class To>
 void Convert(const uint8_t* in, uint8_t* out, size_t n) {
@@ -107,6 +125,10 @@ ConvertLoop ConvertFrom(DType to) {
       return &ConvertNarrow<From, DType::kF16>;
     case DType::kBF16:
       return &ConvertNarrow<From, DType::kBF16>;
+    case DType::kF8E4M3:
+      return &ConvertNarrow<From, DType::kF8E4M3>;
+    case DType::kF8E5M2:
+      return &ConvertNarrow<From, DType::kF8E5M2>;
     case DType::kF32:
       return &Convert<From, float>;
     case DType::kF64:
@@ -127,9 +149,8 @@ bool IsNumberOrBool(DType t) { return Has(kNumberTypes | Bit(DType::kBool), t); 
 
 void LoadRun(DType t, const Run& from, uint8_t* block) {
   const auto n = static_cast<int64_t>(from.n);
-  if (IsNarrowFloat(t)) {
-    for (int64_t i = 0; i < n; ++i)
-      Put<float>(block, i, Widen(t, At<uint16_t>(from.at, i * from.stride)));
+  if (IsHeldWide(t)) {
+    for (int64_t i = 0; i < n; ++i) Put<float>(block, i, LoadNarrow(t, from.at, i * from.stride));
     return;
   }
   const size_t bytes = StoredBytes(t);
@@ -150,9 +171,8 @@ void LoadRun(DType t, const Run& from, uint8_t* block) {
 
 void StoreRun(DType t, const uint8_t* block, const MutableRun& to) {
   const auto n = static_cast<int64_t>(to.n);
-  if (IsNarrowFloat(t)) {
-    for (int64_t i = 0; i < n; ++i)
-      Put<uint16_t>(to.at, i * to.stride, Narrow(t, At<float>(block, i)));
+  if (IsHeldWide(t)) {
+    for (int64_t i = 0; i < n; ++i) StoreNarrow(t, At<float>(block, i), to.at, i * to.stride);
     return;
   }
   const size_t bytes = StoredBytes(t);
@@ -201,10 +221,10 @@ void LoadRows(DType t, const RunRows& from, uint8_t* block) {
   constexpr size_t kShort = 16;
   if (from.rows == 1) return LoadRun(t, {from.at, from.stride, from.columns}, block);
   if (from.row_stride == 0) return LoadRepeated(t, from, block);
-  if (from.stride == 1 && !IsNarrowFloat(t) && from.columns > kShort)
+  if (from.stride == 1 && !IsHeldWide(t) && from.columns > kShort)
     return CopyRows(from, StoredBytes(t), block);
   const bool turned = std::abs(from.row_stride) < std::abs(from.stride);
-  if (IsNarrowFloat(t) || (from.columns > kShort && !turned)) {
+  if (IsHeldWide(t) || (from.columns > kShort && !turned)) {
     const auto bytes = static_cast<int64_t>(StoredBytes(t));
     for (size_t r = 0; r < from.rows; ++r)
       LoadRun(
@@ -231,7 +251,7 @@ void LoadRows(DType t, const RunRows& from, uint8_t* block) {
 
 void StoreRows(DType t, const uint8_t* block, const MutableRunRows& to) {
   const auto bytes = static_cast<int64_t>(StoredBytes(t));
-  if (to.stride == 1 && !IsNarrowFloat(t)) {
+  if (to.stride == 1 && !IsHeldWide(t)) {
     const size_t row = to.columns * static_cast<size_t>(bytes);
     for (size_t r = 0; r < to.rows; ++r)
       std::memcpy(to.at + static_cast<int64_t>(r) * to.row_stride * bytes, block + r * row, row);
@@ -246,9 +266,9 @@ void LoadAt(DType t, const uint8_t* tensor, const int64_t* address, uint64_t lim
             uint8_t* block) {
   const auto count = static_cast<int64_t>(n);
   auto inside = [&](int64_t i) { return static_cast<uint64_t>(address[i]) < limit; };
-  if (IsNarrowFloat(t)) {
+  if (IsHeldWide(t)) {
     for (int64_t i = 0; i < count; ++i)
-      Put<float>(block, i, inside(i) ? Widen(t, At<uint16_t>(tensor, address[i])) : 0.0f);
+      Put<float>(block, i, inside(i) ? LoadNarrow(t, tensor, address[i]) : 0.0f);
     return;
   }
   WithWidth(StoredBytes(t), [&](auto width) {

@@ -5,12 +5,16 @@
 #include <cstddef>
 #include <string_view>
 
+#include "base/narrow_float.h"
 #include "ir/ops/elementwise.h"
 
 namespace forge::cpu {
 
-// Elements as loops hold them: f16 and bf16 as f32, bool as bytes 0 and 1, all others as stored.
-constexpr DType HeldAs(DType t) { return t == DType::kF16 || t == DType::kBF16 ? DType::kF32 : t; }
+// Elements as loops hold them: narrower floats as f32, bool as bytes 0 and 1, all others as stored.
+constexpr DType HeldAs(DType t) {
+  constexpr DTypes kNarrow = Bit(DType::kF16) | Bit(DType::kBF16) | kFloat8Types;
+  return Has(kNarrow, t) ? DType::kF32 : t;
+}
 
 // Applies an entry to n elements of each operand; `out` may be one of the operands.
 using ScalarLoop = void (*)(const void* self, const void* const* in, void* out, size_t n);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/narrow_float.h"
 #include "ir/interpreter.h"
 #include "ir/ops/elements.h"
 #include "ir/ops/elementwise.h"
@@ -24,6 +25,10 @@ Format FormatOf(DType t) {
       return {11, -14};
     case DType::kBF16:
       return {8, -126};
+    case DType::kF8E4M3:
+      return {4, -6};
+    case DType::kF8E5M2:
+      return {3, -14};
     case DType::kF64:
       return {53, -1022};
     default:
@@ -150,7 +155,8 @@ absl::Status CompareResult(const AnyOp& op, Operands in, const HostValue& refere
   if (reference.type() != result.type())
     return OutOfRange("{}: the result is {}, should be {}", op.ToText(), result.type().ToText(),
                       reference.type().ToText());
-  if (!Has(kFloatTypes, result.dtype())) return CompareIntegers(op, reference, result);
+  if (!Has(kFloatTypes | kFloat8Types, result.dtype()))
+    return CompareIntegers(op, reference, result);
   FORGE_ASSIGN_OR_RETURN(const Bound bound, BoundOf(op, in, result.dtype(), index));
   return CompareFloats(op, bound, reference, result);
 }

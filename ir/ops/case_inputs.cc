@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/narrow_float.h"
 #include "ir/ops/elements.h"
 #include "ir/signature.h"
 
@@ -109,6 +110,10 @@ std::pair<double, double> LimitsOf(DType t) {
       return {0x1p-126, 0x1.fep127};
     case DType::kF32:
       return {0x1p-126, 0x1.fffffep127};
+    case DType::kF8E4M3:
+      return {0x1p-6, 448};
+    case DType::kF8E5M2:
+      return {0x1p-14, 57344};
     default:
       return {0x1p-1022, std::numeric_limits<double>::max()};
   }
@@ -214,7 +219,7 @@ absl::StatusOr<CaseInputs> MakeInputs(const ConcreteCase& c, uint64_t seed) {
                            HostValue::Zeros(o.type.dtype(), Constants(o.type.shape())));
     uint64_t state = seed * 0x2545f4914f6cdd1d + i;
     SplitMix64(state);
-    if (Has(kFloatTypes, v.dtype()))
+    if (Has(kFloatTypes | kFloat8Types, v.dtype()))
       DrawFloats(o, state, v);
     else
       DrawIntegers(o, state, v);

@@ -77,6 +77,7 @@ int64_t Saturated<int64_t>(double v);
 template <>
 uint64_t Saturated<uint64_t>(double v);
 absl::Status CheckNumber(DType t);  // refuses what is neither bool nor a number of 8 bits or more
+absl::Status CheckCast(DType to);   // the same, but for floats of a byte
 absl::Status CheckBounds(double low, double high, const Type& x);  // clamp on integers
 absl::Status EvaluateCast(Eval& e);
 

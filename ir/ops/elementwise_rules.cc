@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/narrow_float.h"
 #include "ir/host_value.h"
 #include "ir/ops/elements.h"
 #include "ir/ops/reduce.h"
@@ -76,8 +77,9 @@ void Apply(D (*fn)(const void*, const D*), const void* self, Eval& e) {
 }
 
 void CastElement(const HostValue& x, int64_t i, HostValue& y) {
-  const bool from_float = Has(kFloatTypes, x.dtype());
-  if (!from_float && !Has(kFloatTypes, y.dtype()))
+  constexpr DTypes kFloats = kFloatTypes | kFloat8Types;
+  const bool from_float = Has(kFloats, x.dtype());
+  if (!from_float && !Has(kFloats, y.dtype()))
     y.SetI64(i, x.i64(i));
   else if (y.dtype() == DType::kF32 && x.dtype() == DType::kU64)
     y.Set(i, static_cast<float>(static_cast<uint64_t>(x.i64(i))));  // rounds once
@@ -111,6 +113,10 @@ int64_t Saturated<int64_t>(double v) {
 template <>
 uint64_t Saturated<uint64_t>(double v) {
   return SaturatedU64(v);
+}
+
+absl::Status CheckCast(DType to) {
+  return Has(kFloat8Types, to) ? absl::OkStatus() : CheckNumber(to);
 }
 
 absl::Status CheckNumber(DType t) {

@@ -9,7 +9,7 @@
 namespace forge::codegen {
 namespace {
 
-struct BuilderTest : testing::Test {
+struct BuilderTest : ::testing::Test {
   Kernel k{.name = "test"};
   Builder b{k};
   const Val x = b.Builtin(BuiltinKind::kLocalX);  // an i32 that nobody knows
@@ -133,6 +133,20 @@ TEST_F(BuilderTest, LoopsThatRunOnceAreEmittedInPlace) {
   EXPECT_EQ(b.For({b.Int(0), b.Int(3), b.Int(1), Builder::Range::kWhole}, {x}, twice)[0].id,
             (x * 8).id);
   EXPECT_EQ(Count(k, Code::kFor), 0);
+}
+
+TEST_F(BuilderTest, WholeLoopsAreUnrolledUpToALimit) {
+  const auto loop = [&](int trips, Builder::Range::Unroll unroll) {
+    const auto sum = [&](Val i, const Vals& v) { return Vals{v[0] * f + convert(i, DType::kF32)}; };
+    b.For({b.Int(0), b.Int(trips), b.Int(1), unroll}, {f}, sum);
+    return Count(k, Code::kFor);
+  };
+  const int before = Count(k, Code::kMul);
+  EXPECT_EQ(loop(1024, Builder::Range::kWhole), 0);
+  EXPECT_EQ(Count(k, Code::kMul), before + 1024);
+  EXPECT_EQ(loop(1025, Builder::Range::kWhole), 1);
+  EXPECT_EQ(loop(2, Builder::Range::kAsDriverLikes), 2);
+  EXPECT_EQ(Count(k, Code::kMul), before + 1024 + 2);
 }
 
 TEST_F(BuilderTest, KnownConditionsChoose) {

@@ -11,6 +11,8 @@
 #include "tests/codegen/kernels.h"
 #include "tests/support/ir_values.h"
 #include "tests/support/kernel_machine.h"
+#include "tests/support/metal_check.h"
+#include "tests/support/spirv_check.h"
 
 namespace forge::codegen {
 namespace {
@@ -187,6 +189,59 @@ TEST(LowerKernelTest, MeansTheSameWithoutWideIntegers) {
     EXPECT_EQ(VerifyStructure(lowered), "");
     EXPECT_EQ(Outputs(k), Outputs(lowered)) << ToText(k) << ToText(lowered);
   }
+}
+
+// 256 invocations at seven numbers in memory and four in each workgroup's own.
+Kernel FloatAtomics(AtomicKind kind) {
+  return MakeKernel("float_atomics", [kind](Builder& b, Val i) {
+    View out = Writes("y", kF32, 1);
+    out.reads = true;
+    const uint16_t x = b.AddView(Reads("x", kF32, 0)), y = b.AddView(out);
+    const uint16_t tile = b.AddView(Shared("tile", kF32, 4));
+    const Val local = b.Builtin(BuiltinKind::kLocalX);
+    b.If(local < 4, [&] { b.Store(tile, local, b.Load(x, local)); });
+    b.Barrier();
+    b.Atomic(kind, tile, i & 3, b.Load(x, i));
+    b.Atomic(kind, y, i % 7, b.Load(x, i));
+    b.Barrier();
+    b.If(local < 4, [&] { b.Store(y, i + 8, b.Load(tile, local)); });
+    b.Store(y, i + 300, b.Atomic(kind, y, i + 600, b.Load(x, i)));
+  });
+}
+
+TEST(LowerKernelTest, FloatAtomicsAreExchangesWhereThereAreNone) {
+  const auto run = [](const Kernel& k) {
+    std::vector<uint8_t> x(256 * 4), y(900 * 4);
+    for (size_t n = 0; n < 256; ++n) {
+      const float v = n == 77 ? NAN : static_cast<float>(n * 37 % 101) - 50;
+      std::memcpy(&x[n * 4], &v, 4);
+    }
+    std::vector<uint8_t>* const operands[] = {&x, &y};
+    const absl::Status s = forge::testing::RunKernel(k, operands);
+    EXPECT_TRUE(s.ok()) << s << ToText(k);
+    MakeNansEqual<float>(y);
+    return y;
+  };
+  for (const AtomicKind kind :
+       {AtomicKind::kAdd, AtomicKind::kMin, AtomicKind::kMax, AtomicKind::kExchange}) {
+    const Kernel k = FloatAtomics(kind), lowered = Lower(k, Caps{});
+    EXPECT_EQ(VerifyStructure(k), "");
+    EXPECT_EQ(VerifyStructure(lowered), "");
+    EXPECT_EQ(ToText(lowered).find("f32 = atomic"), std::string::npos) << ToText(lowered);
+    EXPECT_EQ(run(k), run(lowered)) << ToText(lowered);
+    EXPECT_EQ(SpirvErrors(PrintSpirv(k, Caps{})), "");
+    EXPECT_EQ(MetalErrors(PrintSpirv(k, Caps{})), "");
+  }
+}
+
+TEST(LowerKernelTest, FloatAtomicsThatADeviceHasStay) {
+  Caps caps;
+  caps.f32_atomic_add = true;
+  const Kernel k = FloatAtomics(AtomicKind::kAdd);
+  EXPECT_NE(ToText(Lower(k, caps)).find("f32 = atomic.add"), std::string::npos);
+  EXPECT_EQ(ToText(Lower(FloatAtomics(AtomicKind::kMax), caps)).find("f32 = atomic"),
+            std::string::npos);
+  EXPECT_EQ(SpirvErrors(PrintSpirv(k, caps)), "");
 }
 
 TEST(LowerKernelTest, MeansTheSameForTheOtherTypes) {

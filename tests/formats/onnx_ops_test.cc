@@ -45,6 +45,26 @@ TEST(OnnxOpsTest, LessIsGreaterOfExchangedOperands) {
   EXPECT_THAT(RunOne(m, Iota({3})), ElementsAre(1, 1, 0));
 }
 
+// Newer than the message's own list of types.
+constexpr int64_t kOnnxF8E4M3 = 17, kOnnxF8E5M2 = 19;
+
+TEST(OnnxOpsTest, CastSaturatesFloatsOfAByteUnlessTold) {
+  const auto through = [](int64_t type, int64_t saturate) {
+    OnnxModel m(19);
+    m.Input("x", {"4"}).Output("y");
+    onnx::NodeProto& narrow = m.Node("Cast", {"x"}, {"a"});
+    Set(narrow, "to", type);
+    Set(narrow, "saturate", saturate);
+    Set(m.Node("Cast", {"a"}, {"y"}), "to", int64_t{onnx::TensorProto::FLOAT});
+    return m;
+  };
+  const ir::HostValue x = FloatTensor({4}, {1.0625f, -500, 1e9f, -INFINITY});
+  EXPECT_THAT(RunOne(through(kOnnxF8E4M3, 1), x), ElementsAre(1, -448, 448, -448));
+  EXPECT_THAT(RunOne(through(kOnnxF8E5M2, 1), x), ElementsAre(1, -512, 57344, -57344));
+  EXPECT_THAT(RunOne(through(kOnnxF8E5M2, 0), x), ElementsAre(1, -512, INFINITY, -INFINITY));
+  EXPECT_THAT(through(kOnnxF8E4M3, 0).Import(), Fails(StatusCode::kDataLoss, "saturate"));
+}
+
 // Bytes a = [[0, 1, 2], [3, 4, 5]] times b = [[1, -2], [3, -4], [5, -6]], less these zero points.
 OnnxModel MatMulInteger(const std::vector<int>& a0, const std::vector<int>& b0) {
   OnnxModel m(10);

@@ -139,45 +139,51 @@ def dims(extents):
     return [word for name, extent in extents.items() for word in ("--dim", f"{name}={extent}")]
 
 
-def mali(build, device, name):
-    """{workload: Workload} of a model whose kernels, as a GPU with the guaranteed limits gets them, are compiled by
-    themselves: no driver for Mali runs here."""
-    path, extents = MODELS[name]
+def case_pattern():
+    return "^(" + "|".join("".join("\\" + c if not c.isalnum() else c for c in case) for case in CASES) + ")$"
+
+
+def mali(build, device):
+    """{workload: Workload} of kernels that, as a GPU with the guaranteed limits gets them, are compiled by themselves:
+    no driver for Mali runs here."""
+    hide = os.environ | {"FORGE_VK_DISABLE": "all,host_cores", "FORGE_VK_LIMITS": "guaranteed"}
+    runs = {"ops": ["ops", "--filter", case_pattern()]}
+    runs |= {name: [CACHE / path, *dims(extents)] for name, (path, extents) in MODELS.items()}
     with tempfile.TemporaryDirectory() as folder:
-        hide = os.environ | {"FORGE_VK_DISABLE": "all,host_cores", "FORGE_VK_LIMITS": "guaranteed"}
-        command = [build / "bin/forge-parity", CACHE / path, *dims(extents), "--devices", "vulkan", "--compile-only",
-                   "--dump", folder]
-        done = subprocess.run(command, capture_output=True, text=True, env=hide)
-        if done.returncode != 0:
-            raise RuntimeError(f"{device}: {name}: {done.stderr.strip()}")
+        for name, arguments in runs.items():
+            command = [build / "bin/forge-parity", *arguments, "--devices", "vulkan", "--compile-only", "--dump",
+                       pathlib.Path(folder) / name]
+            done = subprocess.run(command, capture_output=True, text=True, env=hide)
+            if done.returncode != 0:
+                raise RuntimeError(f"{device}: {name}: {done.stderr.strip()}")
+        files = {re.sub(r"[^A-Za-z0-9._:-]", "_", case): case for case in CASES}  # as forge-parity names folders
         kernels = {}  # by content: many steps have the same
         for kernel in sorted(pathlib.Path(folder).rglob("*.spv")):
             kernels.setdefault(kernel.read_bytes(), []).append(kernel)
         done = subprocess.run([LAB, "stats", device, *(same[0] for same in kernels.values())], capture_output=True,
                               text=True)
         if done.returncode != 0:
-            raise RuntimeError(f"{device}: {name}: {done.stderr.strip()}")
+            raise RuntimeError(f"{device}: {done.stderr.strip()}")
         told = collections.defaultdict(dict)
         for line in done.stdout.splitlines():
             if line.count("\t") == 2:
                 file, statistic, value = line.split("\t")
                 told[file][statistic] = float(value)
-        found = Workload()
+        found = collections.defaultdict(Workload)
         for same in kernels.values():
             for kernel in same:
-                found.add(re.sub(r"^\d+_", "", kernel.stem), told[str(same[0])])
-        return {name: found}
+                run = kernel.relative_to(folder).parts[0]
+                workload = files[kernel.parent.name] if run == "ops" else run
+                found[workload].add(re.sub(r"^\d+_", "", kernel.stem), told[str(same[0])])
+        return found
 
 
 def measure(build, device):
     """The rows of one device, and what is wrong with them."""
     wrong, found = [], {}
     if device in MALI:
-        for name in MODELS:
-            found.update(mali(build, device, name))
-        return judge_rows(device, found)
-    pattern = "^(" + "|".join("".join("\\" + c if not c.isalnum() else c for c in case) for case in CASES) + ")$"
-    found.update(parity(build, device, ["ops", "--filter", pattern]))
+        return judge_rows(device, mali(build, device))
+    found.update(parity(build, device, ["ops", "--filter", case_pattern()]))
     for case in CASES:
         if case not in found and "f16" not in case:
             wrong.append(f"{device}: no statistics of {case}")

@@ -8,6 +8,7 @@
 //   FORGE_LIE=slow            making any module takes 400 ms
 //   FORGE_LOSE=vkQueueSubmit:3   the third call of that function loses its device: it and all later
 //                             calls that could wait for that device say so
+//   FORGE_LIE=memory          there is none
 //
 // Loaded by VK_INSTANCE_LAYERS=VK_LAYER_FORGE_lying with VK_LAYER_PATH on its manifest's folder.
 #include <unistd.h>
@@ -62,6 +63,8 @@ constexpr Lie kLies[] = {
     {"int_dot_unsigned", spv::Capability::DotProductKHR, spv::Op::OpUDotKHR, spv::Op::OpSDotKHR},
     {"int_dot_mixed", spv::Capability::DotProductKHR, spv::Op::OpSUDotKHR, spv::Op::OpSDotKHR},
     {"memory_model", spv::Capability::VulkanMemoryModel},
+    {"f32_atomic_add", spv::Capability::AtomicFloat32AddEXT, spv::Op::OpAtomicFAddEXT,
+     spv::Op::OpAtomicExchange},
     {"cooperative_matrix", kCooperativeMatrix},
     {"signed_zero_inf_nan", spv::Capability::SignedZeroInfNanPreserve, spv::Op::OpFMul,
      spv::Op::OpFAdd},
@@ -272,6 +275,15 @@ VKAPI_ATTR VkResult VKAPI_CALL GetFenceStatus(VkDevice device, VkFence fence) {
   return CallOrLose<PFN_vkGetFenceStatus>("vkGetFenceStatus", device, fence);
 }
 
+VKAPI_ATTR VkResult VKAPI_CALL AllocateMemory(VkDevice device, const VkMemoryAllocateInfo* info,
+                                              const VkAllocationCallbacks* allocator,
+                                              VkDeviceMemory* memory) {
+  const char* what = std::getenv("FORGE_LIE");
+  if (what != nullptr && std::string_view(what) == "memory") return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  return reinterpret_cast<PFN_vkAllocateMemory>(BelowOf(device).device(device, "vkAllocateMemory"))(
+      device, info, allocator, memory);
+}
+
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL GetDeviceProcAddr(VkDevice device, const char* name);
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL GetInstanceProcAddr(VkInstance instance, const char* name);
 
@@ -286,6 +298,7 @@ PFN_vkVoidFunction Own(std::string_view name) {
       {"vkQueueWaitIdle", reinterpret_cast<PFN_vkVoidFunction>(&QueueWaitIdle)},
       {"vkWaitForFences", reinterpret_cast<PFN_vkVoidFunction>(&WaitForFences)},
       {"vkGetFenceStatus", reinterpret_cast<PFN_vkVoidFunction>(&GetFenceStatus)},
+      {"vkAllocateMemory", reinterpret_cast<PFN_vkVoidFunction>(&AllocateMemory)},
   };
   for (const auto& [known, function] : own)
     if (known == name) return function;

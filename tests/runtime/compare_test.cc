@@ -89,7 +89,7 @@ TEST(CompareTest, StepsAgreeOrNot) {
     ++steps;
     FORGE_ASSIGN_OR_RETURN(bool agrees, StepAgrees(v));
     EXPECT_TRUE(agrees) << v.info.label;
-    StepView wrong{v.index, v.node, v.in, v.out, v.info};
+    StepView wrong{v.node, v.in, v.out, v.info};
     wrong.out[0].Set(0, 1e6);
     FORGE_ASSIGN_OR_RETURN(agrees, StepAgrees(wrong));
     EXPECT_FALSE(agrees) << v.info.label;

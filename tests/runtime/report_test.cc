@@ -50,6 +50,23 @@ TEST_F(ReportTest, ExplainsWhatIsNotFused) {
   EXPECT_NE(text.find("why steps are apart:\n   0 ->   1  "), std::string::npos) << text;
 }
 
+// Whether arguments are copied depends on the device; what a number means must not.
+TEST(StepNumbersTest, LeaveCopiesOut) {
+  FORGE_ASSERT_OK_AND_ASSIGN(DeviceRef device, OpenDevice("reference", {}));
+  FORGE_ASSERT_OK_AND_ASSIGN(
+      auto session, Session::Create(testing::AddingModel(), device, {.outputs = {"x", "y"}}));
+  ASSERT_THAT(session->Bind({{"n", 2}}), Succeeds());
+  const Executable& e = *session->executable();
+  size_t copies = 0, numbered = 0;
+  for (const StepInfo& s : e.steps()) {
+    copies += s.op == "copy";
+    EXPECT_EQ(s.number, s.op == "copy" ? -1 : static_cast<int>(numbered++));
+  }
+  EXPECT_EQ(copies, 1u);
+  EXPECT_EQ(numbered, e.programs().size());
+  EXPECT_NE(Explain(*session).find("\n      copy"), std::string::npos) << Explain(*session);
+}
+
 TEST_F(ReportTest, TracesEveryStep) {
   EXPECT_THAT(TraceJson(*session_, {}),
               Fails(absl::StatusCode::kInvalidArgument, "nothing has run"));

@@ -2,6 +2,7 @@
 #include "tests/support/kernel_machine.h"
 
 #include <cmath>
+#include <set>
 
 #include "codegen/literal.h"
 
@@ -41,6 +42,7 @@ class Machine {
   absl::Status RunForElements(const Inst& i, const Mask& mask);
   absl::Status RunPure(const Inst& i, const Mask& mask);
   absl::Status RunMemory(const Inst& i, const Mask& mask);
+  void CountBanks(const Inst& i, const Mask& mask);
   absl::Status RunTogether(const Inst& i, const Mask& mask);
   absl::Status ReduceSubgroups(const Inst& i, const Mask& mask);
   absl::Status RunMatrix(const Inst& i, const Mask& mask);
@@ -135,6 +137,7 @@ absl::Status Machine::RunInst(const Inst& i, const Mask& mask) {
     case Code::kLoad:
     case Code::kStore:
     case Code::kAtomic:
+    case Code::kCompareExchange:
       return RunMemory(i, mask);
     default:
       return codegen::Info(i.code).effect == codegen::Effect::kPure ? RunPure(i, mask)
@@ -316,14 +319,48 @@ absl::Status Machine::Touch(const View& v, int64_t index, size_t who, bool write
   return absl::OkStatus();
 }
 
+// What an atomic leaves of an element and its operand.
+uint64_t Combined(codegen::AtomicKind kind, DType t, uint64_t old, uint64_t value) {
+  using codegen::AtomicKind;
+  if (kind == AtomicKind::kAnd) return old & value;
+  if (kind == AtomicKind::kOr) return old | value;
+  if (kind == AtomicKind::kExchange) return value;
+  const Code code = kind == AtomicKind::kAdd   ? Code::kAdd
+                    : kind == AtomicKind::kMin ? Code::kMin
+                                               : Code::kMax;
+  const uint64_t both[] = {old, value};
+  return *codegen::FoldLiterals({code, t, t}, both);
+}
+
+void Machine::CountBanks(const Inst& i, const Mask& mask) {
+  constexpr size_t kBanks = 32, kWord = 4;
+  const View& v = k_.views[i.view];
+  const size_t bytes = v.elem.lanes * static_cast<size_t>(BytesOfElement(v.elem.elem));
+  const size_t words = std::max<size_t>(bytes / kWord, 1), at_once = kBanks / words;
+  for (size_t first = 0; first < size_; first += at_once) {
+    std::array<std::set<size_t>, kBanks> touched;
+    for (size_t n = first; n < std::min(first + at_once, size_); ++n)
+      for (size_t w = 0; mask[n] && w < words; ++w) {
+        const size_t word = static_cast<size_t>(At(Arg(i, 0))[n][0]) * bytes / kWord + w;
+        touched[word % kBanks].insert(word);
+      }
+    size_t most = 0;
+    for (const std::set<size_t>& bank : touched) most = std::max(most, bank.size());
+    options_.banks->accesses += most > 0;
+    options_.banks->waits += most > 0 ? static_cast<int64_t>(most) - 1 : 0;
+  }
+}
+
 absl::Status Machine::RunMemory(const Inst& i, const Mask& mask) {
   const View& v = k_.views[i.view];
+  if (options_.banks != nullptr && v.space == Space::kShared) CountBanks(i, mask);
   const auto width = static_cast<size_t>(BytesOfElement(v.elem.elem));
   for (size_t n = 0; n < size_; ++n) {
     if (!mask[n]) continue;
     const auto index = static_cast<int32_t>(At(Arg(i, 0))[n][0]);
     FORGE_ASSIGN_OR_RETURN(const std::span<uint8_t> place, Place(v, n, index));
-    if (i.code != Code::kAtomic) FORGE_RETURN_IF_ERROR(Touch(v, index, n, i.code == Code::kStore));
+    if (codegen::IsOneOf(i.code, {Code::kLoad, Code::kStore}))
+      FORGE_RETURN_IF_ERROR(Touch(v, index, n, i.code == Code::kStore));
     Bits old{};
     for (size_t l = 0; l < v.elem.lanes; ++l) std::memcpy(&old[l], &place[l * width], width);
     if (i.code == Code::kLoad) {
@@ -333,13 +370,10 @@ absl::Status Machine::RunMemory(const Inst& i, const Mask& mask) {
     Bits next = At(Arg(i, 1))[n];
     if (i.code == Code::kAtomic) {
       At(i.result)[n] = old;
-      const auto kind = static_cast<codegen::AtomicKind>(i.aux);
-      if (kind == codegen::AtomicKind::kAnd)
-        next[0] &= old[0];
-      else if (kind == codegen::AtomicKind::kOr)
-        next[0] |= old[0];
-      else
-        return Internal("an atomic that is not known");
+      next[0] = Combined(static_cast<codegen::AtomicKind>(i.aux), v.elem.elem, old[0], next[0]);
+    } else if (i.code == Code::kCompareExchange) {
+      At(i.result)[n] = old;
+      next = old[0] == next[0] ? At(Arg(i, 2))[n] : old;
     }
     for (size_t l = 0; l < v.elem.lanes; ++l) std::memcpy(&place[l * width], &next[l], width);
   }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "tests/support/kernel_machine.h"
 #include "tests/support/metal_check.h"
 #include "tests/support/spirv_check.h"
 
@@ -74,7 +73,8 @@ std::unique_ptr<ir::Function> FunctionOf(const ir::AnyOp& op, ir::TypeSpan in) {
 
 absl::StatusOr<std::vector<ir::HostValue>> RunProgram(const codegen::Region& region,
                                                       const codegen::Program& program,
-                                                      std::span<const ir::HostValue* const> in) {
+                                                      std::span<const ir::HostValue* const> in,
+                                                      const MachineOptions& options) {
   const ir::Function& body = region.body();
   std::vector<std::vector<uint8_t>> memory;
   for (const ir::HostValue* v : in) memory.push_back(Padded(v->bytes()));
@@ -98,7 +98,7 @@ absl::StatusOr<std::vector<ir::HostValue>> RunProgram(const codegen::Region& reg
     }
     std::vector<std::vector<uint8_t>*> operands;
     for (int o : l.operands) operands.push_back(&memory[static_cast<size_t>(o)]);
-    FORGE_RETURN_IF_ERROR(RunKernel(l.kernel, operands));
+    FORGE_RETURN_IF_ERROR(RunKernel(l.kernel, operands, options));
   }
   for (size_t i = 0; i < out.size(); ++i) {
     const auto to = out[i].mutable_bytes();

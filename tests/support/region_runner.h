@@ -3,6 +3,7 @@
 #pragma once
 #include "codegen/schedule.h"
 #include "ir/host_value.h"
+#include "tests/support/kernel_machine.h"
 
 namespace forge::testing {
 
@@ -14,7 +15,8 @@ std::unique_ptr<ir::Function> FunctionOf(const ir::AnyOp& op, ir::TypeSpan in);
 //   in: the region's arguments     errors: also those of RunKernel
 absl::StatusOr<std::vector<ir::HostValue>> RunProgram(const codegen::Region& region,
                                                       const codegen::Program& program,
-                                                      std::span<const ir::HostValue* const> in);
+                                                      std::span<const ir::HostValue* const> in,
+                                                      const MachineOptions& options = {});
 
 // Devices that differ in what schedules look at.
 codegen::Caps PoorestCaps();         // the guaranteed limits and no feature

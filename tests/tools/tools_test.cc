@@ -8,6 +8,7 @@
 #include <random>
 #include <regex>
 
+#include "tests/support/lying_layer.h"
 #include "tests/tools/shell.h"
 
 namespace forge {
@@ -173,6 +174,23 @@ TEST(ForgeInspectTest, RefusesANewerMajorVersionWithBothNumbers) {
   ExpectError("forge-inspect " + Quoted(folder.path() / "newer.bin"), 3, "99");
 }
 
+// Without memory, as on the devices of the lab that only compile.
+TEST(ForgeInspectTest, ShowsAKernelWithoutRunningAnything) {
+  if (!IsHere("vulkan")) GTEST_SKIP() << "no Vulkan device";
+  const TempFolder cache;
+  std::string environment = "XDG_CACHE_HOME=" + Quoted(cache.path()) + " ";
+  for (const auto& [name, value] : LyingEnvironment(FORGE_BINARY_DIR, "memory"))
+    environment += name + "='" + value + "' ";
+  const std::string model = kModel + " --device vulkan --dim N=1 ";
+  EXPECT_NE(Shell("forge-run " + model + "--input image=" + kPicture, environment).status, 0);
+  const Outcome o = Shell("forge-inspect " + model + "--kernel 1 --stats", environment);
+  EXPECT_EQ(o.status, 0) << o.err;
+  for (const char* part : {"step 1: ", "pool1 (MaxPool)", ".kernel:\nkernel ", ".spv:\n",
+                           "OpEntryPoint GLCompute", "OpFunctionEnd", "statistic"})
+    EXPECT_NE(o.out.find(part), std::string::npos) << part << "\n" << o.out;
+  ExpectError("forge-inspect " + model + "--kernel 1000", 2, "there is no step 1000");
+}
+
 TEST(ForgeConvertTest, LeavesNoFileBehindWhenItFails) {
   TempFolder folder;
   Write(folder.path() / "bad.onnx", "garbage");
@@ -264,12 +282,16 @@ TEST(SlowToolsTest, AutotuneKeepsAnswersAndChoices) {
   const Outcome tuned = Shell(run + "--autotune 2", here);
   EXPECT_EQ(tuned.status, 0) << tuned.err;
   EXPECT_EQ(Shell(run, here).status, 0);
-  const Outcome bench =
-      Shell("forge-bench tune --device vulkan --filter '^softmax' --seconds 1 --json", here);
+  const Outcome bench = Shell(
+      "forge-bench tune --device vulkan --filter '^softmax' --seconds 1 --candidates 3 --json",
+      here);
   EXPECT_EQ(bench.status, 0) << bench.err;
   const auto rows = nlohmann::json::parse(bench.out, nullptr, false);
   ASSERT_TRUE(rows.is_array() && !rows.empty()) << bench.out;
-  for (const auto& row : rows) EXPECT_LE(row["time_us"], row["default_us"]) << row;
+  for (const auto& row : rows) {
+    EXPECT_LE(row["time_us"], row["default_us"]) << row;
+    EXPECT_LE(row["tried"], 3) << row;
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/support/op_parity.h"
 
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -9,8 +10,10 @@
 #include "ir/ops/bounds.h"
 #include "runtime/backends.h"
 #include "runtime/op_runner.h"
+#include "runtime/report.h"
 #include "tools/support/case_filter.h"
 #include "tools/support/compiler_statistics.h"
+#include "tools/support/tensor_io.h"
 #include "tools/support/terminal.h"
 
 namespace forge::tools {
@@ -26,6 +29,7 @@ struct Plan {
   const OpParityOptions& options;
   CaseFilter filter;
   CompilerStatistics statistics;
+  std::filesystem::path dump = {};  // for kernels of the device at hand
 
   bool Has(const ir::ConcreteCase& c) const {
     if (!c.refuse.empty() || (c.bench && !options.compile_only)) return false;
@@ -59,7 +63,8 @@ absl::Status RunCase(Plan& plan, const DeviceRef& device, const ir::ConcreteCase
       OpRunner::Create(device, c.op, c.types(), {.compile_only = plan.options.compile_only}));
   if (plan.options.compile_only) {
     plan.statistics.Add(*device, c.ToText(), runner->executable());
-    return absl::OkStatus();
+    if (plan.dump.empty()) return absl::OkStatus();
+    return DumpArtifacts(runner->executable(), plan.dump / FileName(c.ToText()));
   }
   FORGE_ASSIGN_OR_RETURN(ir::CaseInputs inputs, ir::MakeInputs(c));
   const auto pointers = inputs.pointers();
@@ -103,6 +108,7 @@ absl::Status RunOpParity(const OpParityOptions& o) {
   int failed = 0;
   for (const std::string& name : o.devices) {
     FORGE_ASSIGN_OR_RETURN(DeviceRef device, OpenDevice(name, {.statistics = o.compile_only}));
+    if (!o.dump.empty()) plan.dump = std::filesystem::path(o.dump) / FileName(name);
     for (const ir::OpDef* def : ir::AllOps()) {
       const Tally t = RunOp(plan, device, *def);
       table.Add({std::string(def->info.name), name, std::to_string(t.passed),

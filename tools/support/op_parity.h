@@ -12,6 +12,7 @@ struct OpParityOptions {
   std::string filter;  // a regular expression on the cases' texts; empty: all
   bool compile_only = false;
   std::string statistics;  // with compile_only: a file for what the drivers tell; empty: none
+  std::string dump;        // with compile_only: a folder for kernels, by device and case
   int choices = 0;         // with compile_only: ways to compile each case; 0: the default alone
   bool json = false;
 };
