@@ -140,7 +140,7 @@ absl::Status RunSelfTest(VulkanDevice& device, std::span<const std::string> know
   return absl::OkStatus();
 }
 
-std::string SelfTestReport::Title(const Queries& q) { return CacheTitle(q, "self-test 5"); }
+std::string SelfTestReport::Title(const Queries& q) { return CacheTitle(q, "self-test 6"); }
 
 SelfTestReport SelfTestReport::Read(const std::string& text, const Queries& q) {
   SelfTestReport report;

@@ -220,10 +220,6 @@ ReduceRows RowsDefaults(const Region&, const Reduction& f) {
   return t;
 }
 
-int64_t ScratchBytes(const Reduction& f, const ReduceRows& t) {
-  return f.space.rows().max() * t.parts * ElementBytes(f.type());
-}
-
 Verdict RowsFits(const Region& r, const Reduction& f, const ReduceRows& t) {
   const RowSpace& space = f.space;
   if (space.within.empty() || space.length().max() < kLongRow) return Verdict::No("rows are short");

@@ -748,7 +748,7 @@ TEST_P(PartsTest, RefusesScratchBeyondTheRange) {
   const auto region = Region::Of(f_, caps_);
   ASSERT_TRUE(region.ok()) << region.status();
   const auto split = ParseChoice(*region, "reduce_rows(parts=64)");
-  EXPECT_THAT(std::string(split.status().message()), HasSubstr("no room for scratch"));
+  EXPECT_THAT(std::string(split.status().message()), HasSubstr("too much scratch"));
 }
 
 TEST_P(PartsTest, RefusesMorePartsThanCanBeBound) {

@@ -100,7 +100,7 @@ TEST_F(PreparedTest, AgreesWithTheReference) {
   FORGE_ASSERT_OK_AND_ASSIGN(const DeviceRef reference, OpenDevice("reference", {}));
   FORGE_ASSERT_OK_AND_ASSIGN(const auto want, Result(reference));
   for (const double seconds : {0.0, 2.0}) {
-    FORGE_ASSERT_OK_AND_ASSIGN(const auto got, Result(device_, {.autotune_seconds = seconds}));
+    FORGE_ASSERT_OK_AND_ASSIGN(const auto got, Result(device_, {.autotune = {.seconds = seconds}}));
     FORGE_ASSERT_OK_AND_ASSIGN(const Comparison same, Compare(got, want));
     EXPECT_TRUE(same.within()) << "after a search of " << seconds << " s";
   }
