@@ -121,8 +121,9 @@ class Fuser {
   // over.
   Verdict FitsTogether(int a, int b) const {
     if (groups_[a].anchor != kNone)
-      return EpilogueFits(a, b) ? Verdict::Yes()
-                                : Verdict::No("the second needs other elements than the one at hand");
+      return EpilogueFits(a, b)
+                 ? Verdict::Yes()
+                 : Verdict::No("the second needs other elements than the one at hand");
     if (!OnlyReader(a, b)) return Verdict::No("others read the value too");
     const int anchor = groups_[b].anchor;
     if (anchor == kNone || IsMovementOnly(a) || Reads(anchor, a, 1) ||
