@@ -145,7 +145,7 @@ class Tile {
   void AddValues(const Dim& first, OnlineRows& rows);
   void AddPart(const Dim& begin, OnlineRows& rows);
   void Block(const Dim& first, OnlineRows& rows);
-  void Keep(OnlineRows& rows);  // in scratch
+  void Keep(OnlineRows& rows, size_t r);  // in scratch
   Dim OwnRow(size_t r) const { return row_ * static_cast<int64_t>(own_rows_) + int64_t(r); }
   Dim OwnKey(size_t k) const { return column_ * static_cast<int64_t>(own_keys_) + int64_t(k); }
   Dim OwnColumn(size_t c) const {
@@ -316,27 +316,29 @@ void Tile::Run(const Dim& at) {
                          .parts = t_.parts};
   OnlineRows rows = ForBlocks(m_, a_, blocks,
                               [&](const Dim& first, OnlineRows& so_far) { Block(first, so_far); });
-  if (t_.parts > 1) return Keep(rows);
-  for (size_t r = 0; r < own_rows_; ++r)
-    rows.Finish(m_, a_, r, {batch_, Guard(m_, tile_ * t_.rows + OwnRow(r), a_.rows), OwnColumn(0)});
+  for (size_t r = 0; r < own_rows_; ++r) {
+    if (t_.parts > 1)
+      Keep(rows, r);
+    else
+      rows.Finish(m_, a_, r,
+                  {batch_, Guard(m_, tile_ * t_.rows + OwnRow(r), a_.rows), OwnColumn(0)});
+  }
 }
 
-void Tile::Keep(OnlineRows& rows) {
-  for (size_t r = 0; r < own_rows_; ++r) {
-    const Position row = Guard(m_, tile_ * t_.rows + OwnRow(r), a_.rows);
-    const Dim line = LineOf(a_, (batch_ * a_.rows + row.at) * t_.parts + part_);
-    IfInside(m_.b, row.inside, [&] {
-      for (size_t c = 0; c < own_columns_; ++c) {
-        const Position column = Guard(m_, OwnColumn(c), a_.width);
-        IfInside(m_.b, column.inside,
-                 [&] { m_.e.StoreScratch(0, line + column.at, rows.value(r, c)); });
-      }
-      m_.b.If(m_.e.Value(column_) == 0, [&] {
-        m_.e.StoreScratch(0, line + a_.width, rows.top(r));
-        m_.e.StoreScratch(0, line + a_.width + 1, rows.sum(r));
-      });
+void Tile::Keep(OnlineRows& rows, size_t r) {
+  const Position row = Guard(m_, tile_ * t_.rows + OwnRow(r), a_.rows);
+  const Dim line = LineOf(a_, (batch_ * a_.rows + row.at) * t_.parts + part_);
+  IfInside(m_.b, row.inside, [&] {
+    for (size_t c = 0; c < own_columns_; ++c) {
+      const Position column = Guard(m_, OwnColumn(c), a_.width);
+      IfInside(m_.b, column.inside,
+               [&] { m_.e.StoreScratch(0, line + column.at, rows.value(r, c)); });
+    }
+    m_.b.If(m_.e.Value(column_) == 0, [&] {
+      m_.e.StoreScratch(0, line + a_.width, rows.top(r));
+      m_.e.StoreScratch(0, line + a_.width + 1, rows.sum(r));
     });
-  }
+  });
 }
 
 // An invocation for each element of the result.

@@ -163,9 +163,9 @@ struct Plan {
   Dims tile_grid;              // images, rows and columns of tiles
   Dim tiles;
   Type type;
-  Dims extents[3];   // by Matrix
-  bool has_kernels;  // made before
-  int operands[3];   // by Matrix: scratch, unless it was made before
+  Dims extents[3];       // by Matrix
+  bool has_kernels;      // made before
+  int operands[3] = {};  // by Matrix: scratch, unless it was made before
 };
 
 std::optional<ConvShape> WinogradOf(const Region& r) {

@@ -7,7 +7,6 @@
 namespace forge::codegen {
 namespace {
 
-using ir::Dim;
 using ir::Dims;
 
 // Invocations of a workgroup, 8 along rows by 16 along columns: what every device allows.
