@@ -196,7 +196,7 @@ absl::StatusOr<PipelineFile> PipelineStore::Merged(PipelineFile others) const {
         "vkMergePipelineCaches"));
     others.kernels.insert(on_disk_.begin(), on_disk_.end());
   }
-  PipelineFile file{.kernels = has_all ? on_disk_ : std::move(others.kernels), .blob = {}};
+  PipelineFile file{.kernels = has_all ? on_disk_ : others.kernels, .blob = {}};
   FORGE_RETURN_IF_ERROR(
       context_->Check(Enumerate(file.blob, 0, context_->fn.vkGetPipelineCacheData, context_->device,
                                 has_all ? cache_.get() : both.get()),

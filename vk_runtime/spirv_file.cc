@@ -59,7 +59,7 @@ void SpirvFile::Load() {
   std::string_view rest = std::string_view(content).substr(title_.size());
   uint64_t checksum = 0;
   if (!Take(rest, &checksum, 1) || checksum != ChecksumOf(rest)) return;
-  for (EntryHead head; Take(rest, &head, 1);) {
+  for (EntryHead head{}; Take(rest, &head, 1);) {
     if (head.words > rest.size() / sizeof(uint32_t)) return;
     std::vector<uint32_t> words(head.words);
     Take(rest, words.data(), words.size());
