@@ -194,10 +194,17 @@ constexpr Row kRows[] = {
            g.caps.int_dot_mixed_accelerated =
                q.int_dot.integerDotProduct4x8BitPackedMixedSignednessAccelerated == VK_TRUE;
          }},
-    // A kernel may say which stores others see after a barrier.
+    // A kernel may say which stores others see after a barrier. Where the model is on, atomics may
+    // name the device as their scope only if that is on too.
     {.name = "memory_model",
      .bit = FORGE_VK_BIT(memory_model.vulkanMemoryModel),
-     .cap = &Caps::memory_model},
+     .cap = &Caps::memory_model,
+     .offered =
+         [](const Queries& q) {
+           return q.features.memory_model.vulkanMemoryModelDeviceScope == VK_TRUE;
+         },
+     .grant = [](const Queries&,
+                 Granted& g) { g.want.memory_model.vulkanMemoryModelDeviceScope = VK_TRUE; }},
     // Matrices held by a subgroup, and kernels that see their elements.
     {.name = "cooperative_matrix",
      .offered =
