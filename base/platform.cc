@@ -275,6 +275,7 @@ void RemoveUnfinishedFilesOnSignal() {
 }
 
 FolderLock::FolderLock(const std::filesystem::path& folder) {
+  if (folder.empty()) return;
   std::error_code ignored;
   std::filesystem::create_directories(folder, ignored);
   descriptor_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -40,7 +40,7 @@ absl::Status WriteFiles(std::span<const FileContent> files, const WriteProgress&
 void RemoveUnfinishedFilesOnSignal();
 
 // A folder, made where there is none, that no other FolderLock holds meanwhile, of this process or
-// another. Nothing where it cannot be locked.
+// another. Nothing where it has no name, or cannot be locked.
 class FolderLock {
  public:
   explicit FolderLock(const std::filesystem::path& folder);

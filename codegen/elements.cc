@@ -137,14 +137,17 @@ struct Elements::State {
   }
 
   // Lanes go different ways: one by one.
-  Element EvalEachLane(uint32_t value, const Dims& index) {
+  void ForEachLane(absl::FunctionRef<void(int i, const Axes& at)> emit) {
     const ir::SymbolRef symbol = std::exchange(lane, nullptr);
     const int n = std::exchange(lanes, 1);
-    Vals parts;
-    for (int i = 0; i < n; ++i)
-      parts.push_back(Eval(value, Substitute(index, {{symbol, Dim(i)}})).v);
+    for (int i = 0; i < n; ++i) emit(i, {{symbol, Dim(i)}});
     lane = symbol, lanes = n;
-    return {b.Pack(parts[0].type().Lanes(n), parts), body.type(value).dtype()};
+  }
+  Element EvalEachLane(uint32_t value, const Dims& index) {
+    Vals parts;
+    ForEachLane(
+        [&](int, const Axes& at) { parts.push_back(Eval(value, Substitute(index, at)).v); });
+    return {b.Pack(parts[0].type().Lanes(lanes), parts), body.type(value).dtype()};
   }
 
   // The part of a condition that is left to the run; null when it always holds, nullopt when never
@@ -276,12 +279,10 @@ struct Elements::State {
     bool split = false;
     const std::optional<Val> condition = Condition(place, split);
     if (split) {
-      const ir::SymbolRef symbol = std::exchange(lane, nullptr);
-      const int n = std::exchange(lanes, 1);
-      for (int i = 0; i < n; ++i)
-        StorePart(operand, type, At(place, {{symbol, Dim(i)}}),
+      ForEachLane([&](int i, const Axes& at) {
+        StorePart(operand, type, At(place, at),
                   value.type().lanes > 1 ? b.Extract(value, i) : value);
-      lane = symbol, lanes = n;
+      });
     } else if (condition && condition->b != nullptr) {
       b.If(*condition, [&] { Store(operand, type, place.index, value); });
     } else if (condition) {

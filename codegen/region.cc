@@ -266,8 +266,8 @@ absl::Status Region::FindAnchor() {
     anchor_ = &node;
   }
   if (anchor_ != nullptr) anchor_inputs_ = body_->TypesOf(anchor_->in);
-  if (scratch_begin() > caps_->max_operands)
-    return Unimplemented("no room for scratch beside {} operands", operand_count());
+  if (norm_ != nullptr && bindings() + 1 > caps_->max_operands)
+    return Unimplemented("no room for scratch beside {} operands", bindings());
   return absl::OkStatus();
 }
 

@@ -27,9 +27,9 @@ nlohmann::json TrackName(int track, std::string_view name) {
 
 // "  3 ->   4  why", for gaps between steps of the plan.
 std::string ExplainGaps(const Session& session) {
-  std::map<std::string_view, std::vector<int>> places;  // steps by label
-  const auto steps = session.executable()->steps();
-  for (size_t i = 0; i < steps.size(); ++i) places[steps[i].label].push_back(static_cast<int>(i));
+  std::map<std::string_view, std::vector<int>> places;  // numbers of steps by label
+  for (const StepInfo& s : session.executable()->steps())
+    if (s.number >= 0) places[s.label].push_back(s.number);
   std::set<std::tuple<int, int, std::string>> lines;
   for (const ir::FusionGap& g : session.gaps()) {
     // Steps of one label: the reader follows what it reads.

@@ -126,11 +126,20 @@ bool TunedFile::empty() const {
   return choices_.empty();
 }
 
+std::optional<codegen::Choice> TunedFile::Preferred(const codegen::Region& region,
+                                                    const codegen::Program& by_default) const {
+  if (empty()) return std::nullopt;
+  const std::optional<std::string> text = Find(codegen::TuningKey(by_default));
+  if (!text) return std::nullopt;
+  absl::StatusOr<codegen::Choice> choice = codegen::ParseChoice(region, *text);
+  if (!choice.ok()) return std::nullopt;
+  return *std::move(choice);
+}
+
 absl::Status TunedFile::Put(uint64_t key, const std::string& choice) {
   const std::lock_guard lock(mutex_);
   choices_[key] = choice;
-  std::optional<FolderLock> alone;
-  if (!path_.empty()) alone.emplace(path_.parent_path());
+  const FolderLock alone(path_.parent_path());
   Load();
   std::string text = title_ + "\n";
   for (const auto& [k, c] : choices_)

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "codegen/tuning.h"
 #include "vk_runtime/queries.h"
 
 namespace forge::vk {
@@ -44,6 +45,10 @@ class TunedFile {
   TunedFile(const Queries& q, bool use_file);
   std::optional<std::string> Find(uint64_t key) const;
   bool empty() const;
+  // The choice for a region whose default makes `by_default`; nullopt: that one, for all that is
+  // known. What an older Forge preferred may be no choice any more.
+  std::optional<codegen::Choice> Preferred(const codegen::Region& region,
+                                           const codegen::Program& by_default) const;
   // Replaces the file whole, with what other processes have put there meanwhile.
   //   errors: Internal with path and reason; the choice is found all the same
   absl::Status Put(uint64_t key, const std::string& choice);

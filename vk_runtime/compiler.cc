@@ -164,11 +164,8 @@ absl::StatusOr<codegen::Program> Compiler::Generate(const codegen::Region& regio
     return codegen::Generate(region, simplest);
   }
   FORGE_ASSIGN_OR_RETURN(codegen::Program by_default, codegen::Generate(region));
-  const std::optional<std::string> preferred = tuned_->Find(codegen::TuningKey(by_default));
-  if (!preferred) return by_default;
-  // What an older Forge preferred may be no choice any more.
-  const absl::StatusOr<codegen::Choice> chosen = codegen::ParseChoice(region, *preferred);
-  return chosen.ok() ? codegen::Generate(region, *chosen) : std::move(by_default);
+  const std::optional<codegen::Choice> preferred = tuned_->Preferred(region, by_default);
+  return preferred ? codegen::Generate(region, *preferred) : std::move(by_default);
 }
 
 std::vector<std::string> Compiler::Choices(const CompileRequest& request, size_t most) const {

@@ -5,7 +5,6 @@
 #include <mutex>
 
 #include "vk_runtime/features.h"
-#include "vk_runtime/target.h"
 
 namespace forge::vk {
 

@@ -6,7 +6,7 @@
 #include "codegen/caps.h"
 #include "runtime/device.h"
 #include "vk_runtime/queries.h"
-#include "vk_runtime/target.h"
+#include "vk_runtime/rates.h"
 
 namespace forge::vk {
 

@@ -71,7 +71,9 @@ SelfTest NothingTried(std::string_view why) {
 
 std::string OneLine(const std::string& text) { return absl::StrReplaceAll(text, {{"\n", " "}}); }
 
-std::string LineOf(const Rates& r) { return fmt::format("rates {} {}", r.flops, r.bytes); }
+std::string LineOf(const Rates& r) {
+  return fmt::format("{} {} {}", kRatesProbe, r.flops, r.bytes);
+}
 
 std::optional<Rates> RatesIn(const std::string& words) {
   const size_t space = words.find(' ');
@@ -87,8 +89,7 @@ std::optional<Rates> RatesIn(const std::string& words) {
 void TellRates(VulkanDevice& device, Driver::Tell tell) {
   tell(fmt::format("try {}", kRatesProbe));
   const absl::StatusOr<Rates> rates = MeasureRates(device);
-  if (rates.ok()) tell(LineOf(*rates));
-  tell(rates.ok() ? fmt::format("passed {}", kRatesProbe)
+  tell(rates.ok() ? LineOf(*rates)
                   : fmt::format("failed {}: {}", kRatesProbe,
                                 OneLine(std::string(Message(rates.status())))));
 }
@@ -148,14 +149,14 @@ SelfTestReport SelfTestReport::Read(const std::string& text, const Queries& q) {
     const size_t space = std::min(line.find(' '), line.size() - 1);
     const std::string word = line.substr(0, space), rest = line.substr(space + 1);
     if (word == "try") report.trying = rest;
-    if (word == "passed" || word == "failed") report.trying.clear();
+    if (word == "passed" || word == "failed" || word == kRatesProbe) report.trying.clear();
     if (word == "passed") report.test.passed.emplace(rest);
     Failures* faults = word == "failed" ? &report.test.failed
                        : word == "late" ? &report.test.late
                                         : nullptr;
     if (const size_t colon = rest.find(": "); faults != nullptr && colon != std::string::npos)
       (*faults)[rest.substr(0, colon)] = rest.substr(colon + 2);
-    if (word == "rates") report.test.rates = RatesIn(rest);
+    if (word == kRatesProbe) report.test.rates = RatesIn(rest);
     report.whole = line == "end";
   }
   return report;
@@ -169,6 +170,7 @@ absl::StatusOr<SelfTest> TryInChild(const Queries& q, const SelfTestRequest& req
     std::vector<std::string> words = {"vulkan", std::to_string(request.index)};
     words.insert(words.end(), all.passed.begin(), all.passed.end());
     for (const auto& [feature, what] : all.Faults()) words.push_back(feature);
+    if (all.rates) words.emplace_back(kRatesProbe);
     const absl::StatusOr<Ended> ended = RunToEnd(program, words, request.patience);
     if (!ended.ok()) return NothingTried(Message(ended.status()));
     const std::string fault = ended->fault.empty() ? "it left early" : ended->fault;

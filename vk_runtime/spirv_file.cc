@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/hash.h"
+#include "base/platform.h"
 #include "codegen/kernel_ir.h"
 
 namespace forge::vk {
@@ -85,7 +86,8 @@ void SpirvFile::Put(uint64_t hash, std::span<const uint32_t> words) {
 
 absl::Status SpirvFile::Save() {
   const std::lock_guard lock(mutex_);
-  if (!std::exchange(dirty_, false)) return absl::OkStatus();
+  if (!dirty_) return absl::OkStatus();
+  const FolderLock alone(path_.parent_path());
   Load();
   std::string content;
   for (const bool used : {true, false})
@@ -99,7 +101,9 @@ absl::Status SpirvFile::Save() {
   const uint64_t checksum = ChecksumOf(content);
   std::string file = title_;
   Append(file, &checksum, 1);
-  return WriteCacheFile(path_, file + content);
+  FORGE_RETURN_IF_ERROR(WriteCacheFile(path_, file + content));
+  dirty_ = false;
+  return absl::OkStatus();
 }
 
 }  // namespace forge::vk

@@ -18,11 +18,7 @@ constexpr size_t kMostOps = 32;
 absl::StatusOr<codegen::Choice> ChoiceFor(const codegen::Region& r, const TunedFile& tuned) {
   FORGE_ASSIGN_OR_RETURN(codegen::Choice choice, codegen::DefaultChoice(r));
   if (choice.schedule->prepares == nullptr || tuned.empty()) return choice;
-  const uint64_t key = codegen::TuningKey(codegen::Generate(r, choice));
-  const std::optional<std::string> preferred = tuned.Find(key);
-  if (!preferred) return choice;
-  const absl::StatusOr<codegen::Choice> found = codegen::ParseChoice(r, *preferred);
-  return found.ok() ? *found : choice;
+  return tuned.Preferred(r, codegen::Generate(r, choice)).value_or(choice);
 }
 
 Verdict No(const absl::Status& s) { return Verdict::No(std::string(Message(s))); }
@@ -41,39 +37,7 @@ Verdict CheckTypes(ir::TypeSpan types, const codegen::Caps& caps) {
   return Verdict::Yes();
 }
 
-double BytesOf(ir::TypeSpan types) {
-  double sum = 0;
-  for (const ir::Type& t : types) {
-    if (!t) continue;
-    const absl::StatusOr<ir::Dim> bytes = t.bytes();
-    if (bytes.ok() && bytes->is_constant()) sum += static_cast<double>(bytes->constant());
-  }
-  return sum;
-}
-
-double FlopsOf(const ir::Candidate& node) {
-  const ir::OpDef& def = node.op.def();
-  if (def.cost == nullptr) return 0;
-  const ir::Dim flops = def.cost(def, node.op.self(), node.in).flops;
-  return flops.is_constant() ? static_cast<double>(flops.constant()) : 0;
-}
-
 }  // namespace
-
-Rates Rates::Of(VkPhysicalDeviceType type) {
-  switch (type) {
-    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
-      return {.flops = 500e9, .bytes = 100e9};
-    case VK_PHYSICAL_DEVICE_TYPE_CPU:
-      return {.flops = 5e9, .bytes = 2e9};
-    default:
-      return {.flops = 50e9, .bytes = 10e9};
-  }
-}
-
-double Rates::Seconds(const ir::Candidate& node) const {
-  return std::max(FlopsOf(node) / flops, (BytesOf(node.in) + BytesOf(node.out)) / bytes);
-}
 
 Verdict VulkanTarget::Supports(const ir::Candidate& node) const {
   if (node.op.def().info.host) return Verdict::No("it runs on the host");

@@ -4,19 +4,9 @@
 #include "codegen/caps.h"
 #include "ir/target.h"
 #include "vk_runtime/cache_file.h"
-#include "vk_runtime/vulkan.h"
+#include "vk_runtime/rates.h"
 
 namespace forge::vk {
-
-// A rough idea of a device's speed: for cutting submissions and comparing choices, not for show.
-struct Rates {
-  double flops, bytes;  // per second, rather too low: a piece must not become too long
-  static Rates Of(VkPhysicalDeviceType type);  // before anything is measured
-  // What most kernels reach at the least, where this is what the device does at most.
-  Rates OfKernels() const { return {.flops = flops / 4, .bytes = bytes / 2}; }
-  // Seconds of a node with bound types; 0 where an extent is not a number yet.
-  double Seconds(const ir::Candidate& node) const;
-};
 
 // Answers by what schedules can generate: nothing is listed here. Thread-safe.
 class VulkanTarget final : public ir::Target {

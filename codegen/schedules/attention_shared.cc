@@ -51,7 +51,7 @@ struct Extents {
     while (t.slice > 0 && values > kStep && values * line > of_keys) values /= 2;
     block = std::max(of_keys, values * line);
   }
-  int64_t Bytes(Type type) const { return (q + block + weights) * BitWidth(type.elem) / 8; }
+  int64_t Bytes(Type type) const { return (q + block + weights) * ElementBytes(type); }
 };
 
 // Sums of an invocation, which registers hold.
@@ -67,7 +67,7 @@ constexpr int64_t kFewWorkgroups = 64, kEnoughWorkgroups = 256, kLeastPart = 128
 // What is kept of a row and part: its values, the largest score and the sum.
 Dim LineOf(const AttentionOperands& a, const Dim& part) { return part * (a.width + 2); }
 int64_t ScratchBytes(const AttentionOperands& a, int64_t parts) {
-  return LineOf(a, a.batch * a.rows * parts).max() * BitWidth(a.type.elem) / 8;
+  return LineOf(a, a.batch * a.rows * parts).max() * ElementBytes(a.type);
 }
 
 int64_t PartsFor(const Region& r, const AttentionOperands& a, int64_t rows) {

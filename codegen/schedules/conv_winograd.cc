@@ -144,9 +144,7 @@ struct Plan {
     for (const Matrix m : {kKernels, kInputs, kProducts})
       operands[m] = m == kKernels && has_kernels ? *r.ArgumentOf(1) : next++;
   }
-  int64_t BytesOf(Matrix m) const {
-    return ir::Product(extents[m]).max() * BitWidth(type.elem) / 8;
-  }
+  int64_t BytesOf(Matrix m) const { return ir::Product(extents[m]).max() * ElementBytes(type); }
   // Channels, then images, rows and columns of tiles; and the tile of such a place.
   Dims SpaceOf(const Dim& of) const { return {of, tile_grid[0], tile_grid[1], tile_grid[2]}; }
   Dim TileAt(const Dims& place) const { return Flatten({place[1], place[2], place[3]}, tile_grid); }
@@ -214,9 +212,8 @@ Verdict Fits(const Region& r, const ConvShape& s, const ConvWinograd& t) {
   if (s.channels.max() < kLeastChannels || s.group_inputs.max() < kLeastChannels ||
       plan.tiles.max() < kLeastTiles || products.max() < kLeastProducts)
     return Verdict::No("the convolution is small");
-  if (plan.BytesOf(kKernels) + plan.BytesOf(kInputs) + plan.BytesOf(kProducts) >
-      std::min(kMostScratchBytes, r.caps().max_operand_bytes))
-    return Verdict::No("transformed tensors need too much scratch");
+  const int64_t bytes = plan.BytesOf(kKernels) + plan.BytesOf(kInputs) + plan.BytesOf(kProducts);
+  if (Verdict v = ScratchFits(r, bytes); !v) return v;
   return WorkgroupFits(kWorkgroup, r.caps());
 }
 

@@ -201,10 +201,10 @@ SplitOperands::SplitOperands(const Region& r) : before(r.BindingsBehind(r.anchor
   for (int i = count - static_cast<int>(results.size()); i < count; ++i) after += r.PartsOf(i);
 }
 
-Verdict ScratchFits(const Region& r, int64_t bytes, bool rereads) {
-  const SplitOperands bound(r);
-  const int64_t most = rereads ? r.bindings() : std::max(bound.before, bound.after);
-  if (most + 1 > r.caps().max_operands) return Verdict::No("no room for scratch");
+Verdict ScratchFits(const Region& r, int64_t bytes, const SplitOperands& bound) {
+  const int64_t scratch = 1 + r.scratch_begin() - r.operand_count();
+  if (std::max(bound.before, bound.after) + scratch > r.caps().max_operands)
+    return Verdict::No("no room for scratch");
   if (bytes > std::min(kMostScratchBytes, r.caps().max_operand_bytes))
     return Verdict::No("parts need too much scratch");
   return Verdict::Yes();

@@ -148,9 +148,12 @@ struct SplitOperands {
   explicit SplitOperands(const Region& r);
   int64_t before, after;
 };
-// Whether two such launches have `bytes` of scratch between them; `rereads`: the second also reads
-// what the anchor does.
-Verdict ScratchFits(const Region& r, int64_t bytes, bool rereads = false);
+// Whether `bytes` of scratch are not too many, and one part of them can be bound beside the
+// operands of either launch.
+Verdict ScratchFits(const Region& r, int64_t bytes, const SplitOperands& bound);
+inline Verdict ScratchFits(const Region& r, int64_t bytes) {
+  return ScratchFits(r, bytes, SplitOperands(r));
+}
 inline constexpr int64_t kMostScratchBytes = int64_t{64} << 20;
 // Whether schedules that exchange by shuffles are quick on the device: it runs on a CPU, in small
 // subgroups of one size.

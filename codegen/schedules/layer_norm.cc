@@ -60,7 +60,7 @@ void PrependNorm(const Region& r, Program& program) {
   const ir::Type& type = norm.anchor_output();
   const int64_t numbers = 2 * RowSpace(norm, Axes(norm)).rows().max();
   program.scratch_bytes.insert(program.scratch_bytes.begin(),
-                               numbers * BitWidth(ComputeType(type.dtype())) / 8);
+                               numbers * ElementBytes({ComputeType(type.dtype())}));
 }
 
 const Schedule kLayerNormSerial =

@@ -45,15 +45,7 @@ std::string Tiling::Text() const {
 
 int64_t Tiling::scratch_bytes() const {
   return size_.workgroups * slots() * size_.rows * size_.columns *
-         BitWidth(AccumulatorOf(g_.dtype).elem) / 8;
-}
-
-// Each launch binds scratch beside its operands.
-bool Tiling::BindsTooMany(const Region& r) const {
-  const SplitOperands bound(r);
-  const int64_t tiles = may_be_whole() ? r.bindings() : bound.before;
-  const int64_t scratch = 1 + r.scratch_begin() - r.operand_count();
-  return std::max(tiles, bound.after + (g_.start ? 1 : 0)) + scratch > r.caps().max_operands;
+         ElementBytes(AccumulatorOf(g_.dtype));
 }
 
 Verdict Tiling::Fits(const Region& r) const {
@@ -64,10 +56,10 @@ Verdict Tiling::Fits(const Region& r) const {
   if (all.max() >= int64_t{1} << 30) return Verdict::No("too many steps to share");
   if (has_known_size() && share_.constant() % steps_.constant() == 0)
     return Verdict::No("workgroups have whole tiles");
-  if (scratch_bytes() > std::min(kMostScratchBytes, r.caps().max_operand_bytes))
-    return Verdict::No("parts need too much scratch");
-  if (BindsTooMany(r)) return Verdict::No("no room for scratch");
-  return Verdict::Yes();
+  SplitOperands bound(r);
+  if (may_be_whole()) bound.before = r.bindings();
+  if (g_.start) ++bound.after;
+  return ScratchFits(r, scratch_bytes(), bound);
 }
 
 Dim Tiling::WorkgroupAt(const Dim& tile, const Dim& step) const {

@@ -62,7 +62,6 @@ class Tiling {
   int64_t slots() const { return of_one_tile_ > 0 ? 1 : 2; }
   ir::Dim SlotOf(Emission& m, const ir::Dim& tile, const ir::Dim& workgroup) const;
   int64_t scratch_bytes() const;
-  bool BindsTooMany(const Region& r) const;
   TilePart PartAt(const ir::Dim& tile) const;
   ir::Dim PlaceOf(const ir::Dim& slot, const ir::Dim& row, const ir::Dim& column, int lanes) const;
   // Finishes `lanes` neighbours of C whose sums are in scratch.

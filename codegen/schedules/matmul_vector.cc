@@ -58,7 +58,7 @@ Verdict ColumnsFits(const Region& r, const Gemm& g, const MatmulColumns& t) {
   if (g.k.divisor() % t.depth != 0) return Verdict::No("steps do not divide k");
   const int64_t sums = g.m().max() * g.b.lanes_along * t.vectors;
   if (sums > (r.caps().runs_on_cpu ? 128 : 32)) return Verdict::No("too many sums");
-  const int64_t bytes = BitWidth(AccumulatorOf(g.dtype).elem) / 8;
+  const int64_t bytes = ElementBytes(AccumulatorOf(g.dtype));
   return WorkgroupFits(t.lanes * t.parts, r.caps(),
                        t.parts > 1 ? t.parts * t.lanes * sums * bytes : 0);
 }

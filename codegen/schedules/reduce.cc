@@ -64,7 +64,7 @@ void Reduction::Finish(Emission& m, const Dim& output, Val all, int lanes) const
 
 // Parts of row `output` lie side by side in scratch.
 int64_t ScratchBytes(const Reduction& f, int64_t parts) {
-  return f.space.rows().max() * parts * BitWidth(f.type().elem) / 8;
+  return f.space.rows().max() * parts * ElementBytes(f.type());
 }
 
 Launch EmitCombine(const Region& r, const Reduction& f, int64_t parts, std::string name) {

@@ -63,7 +63,10 @@ Verdict SplitFits(const Region& r, const RowSpace& space, const SoftmaxSplit& t)
   if (space.length().divisor() % t.elements != 0)
     return Verdict::No("vectors do not divide the rows");
   if (space.length().max() < t.parts * t.workgroup) return Verdict::No("rows are short");
-  if (Verdict v = ScratchFits(r, ScratchBytes(r, space, t.parts), true); !v) return v;
+  // The second launch reads again what the first does.
+  SplitOperands bound(r);
+  bound.after = r.bindings();
+  if (Verdict v = ScratchFits(r, ScratchBytes(r, space, t.parts), bound); !v) return v;
   const Type type = AccumulatorOf(r.anchor_output().dtype());
   return WorkgroupFits(t.workgroup, r.caps(), WorkgroupReduction::SharedBytes(t.workgroup, type));
 }

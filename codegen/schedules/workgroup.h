@@ -18,7 +18,7 @@ class WorkgroupReduction {
   WorkgroupReduction(Emission& m, Type element);
   Val Reduce(ReduceKind kind, Val mine);
   static int64_t SharedBytes(int64_t invocations, Type element) {
-    return invocations * BitWidth(element.elem) / 8;
+    return invocations * ElementBytes(element);
   }
 
  private:

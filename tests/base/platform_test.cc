@@ -208,7 +208,7 @@ TEST(PlatformTest, LocksAFolder) {
     });
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(counted, 200);
-  const FolderLock none("/proc/no/such/folder");
+  const FolderLock none("/proc/no/such/folder"), nameless("");
 }
 
 TEST(PlatformTest, CacheFolderFollowsXdg) {

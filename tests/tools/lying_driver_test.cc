@@ -27,7 +27,6 @@ std::set<std::string> Told(const std::string& lines, const std::string& word) {
       const std::string rest = line.substr(word.size() + 1);
       features.insert(rest.substr(0, rest.find(':')));
     }
-  features.erase("rates");  // measured behind the features, and none
   return features;
 }
 
