@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Regions around convolutions and products: what they compute under each schedule, and which one is
+// chosen.
+#include "ir/ops/conv2d.h"
+#include "ir/ops/elementwise.h"
+#include "ir/ops/matmul.h"
+#include "ir/ops/matmul_integer.h"
+#include "ir/ops/pad.h"
+#include "ir/ops/transpose.h"
+#include "tests/codegen/region_test.h"
+
+namespace forge::codegen {
+namespace {
+
+class ProductTest : public RegionTest {};
+
+TEST_P(ProductTest, ConvolutionWithBiasActivationAndResidual) {
+  Value x = Argument({2, 4, 6, 8}), w = Argument({17, 4, 3, 3}), bias = Argument({17});
+  Value y = f_(ir::Conv2d{.padding = {1, 1, 1, 1}}, {x, w, bias});
+  Value z = f_(ir::HardSwish{}, {y});
+  if (caps_.max_operands > 4) z = f_(ir::Add{}, {z, Argument({2, 17, 6, 8})});
+  Return(z);
+  EXPECT_THAT(ExpectRight(), IsSupersetOf({Tiled(), std::string("conv_direct")}));
+  EXPECT_EQ(Chosen(), Tiled());
+}
+
+TEST_P(ProductTest, ConvolutionInGroupsWithStridesDilationAndUnevenPadding) {
+  Value x = Argument({1, 6, 13, 11}), w = Argument({36, 3, 3, 2});
+  Return(f_(
+      ir::Relu{},
+      {f_(ir::Conv2d{.strides = {2, 1}, .dilations = {1, 3}, .padding = {2, 0, 1, 3}, .groups = 2},
+          {x, w})}));
+  EXPECT_THAT(ExpectRight(), IsSupersetOf({Tiled(), std::string("conv_direct")}));
+  EXPECT_EQ(Chosen(), Tiled());
+}
+
+TEST_P(ProductTest, ConvolutionOfAnImageScaledForEachChannel) {
+  Value x = Argument({1, 4, 5, 8}), s = Argument({1, 4, 1, 1}), w = Argument({16, 4, 3, 3});
+  Return(f_(ir::Conv2d{.padding = {1, 1, 1, 1}}, {f_(ir::Mul{}, {x, s}), w}));
+  EXPECT_THAT(ExpectRight(), IsSupersetOf({Tiled(), std::string("conv_direct")}));
+}
+
+TEST_P(ProductTest, ConvolutionPermutedAfterwards) {
+  Value x = Argument({2, 4, 5, 8}), w = Argument({16, 4, 3, 3});
+  Value y = f_(ir::Conv2d{.padding = {1, 1, 1, 1}}, {x, w});
+  Return(f_(ir::Transpose{.permutation = {0, 2, 3, 1}}, {f_(ir::Relu{}, {y})}));
+  EXPECT_THAT(ExpectRight(), IsSupersetOf({Tiled(), std::string("conv_direct")}));
+}
+
+TEST_P(ProductTest, SmallConvolutionIsDirect) {
+  Value x = Argument({1, 2, 3, 4}), w = Argument({3, 2, 2, 2});
+  Return(f_(ir::Conv2d{}, {x, w}));
+  ExpectRight();
+  EXPECT_EQ(Chosen(), "conv_direct");
+}
+
+TEST_P(ProductTest, PointwiseConvolutionScaledForEachChannel) {
+  Value x = Argument({1, 16, 4, 12}), w = Argument({20, 16, 1, 1}), s = Argument({1, 20, 1, 1});
+  Return(f_(ir::Mul{}, {s, f_(ir::Relu{}, {f_(ir::Conv2d{}, {x, w})})}));
+  EXPECT_THAT(ExpectRight(),
+              IsSupersetOf({Tiled(), std::string("matmul_simple"), std::string("conv_direct")}));
+  EXPECT_EQ(Chosen(), Tiled());
+}
+
+TEST_P(ProductTest, DepthwiseConvolutionOfAPaddedImage) {
+  Value x = Argument({1, 4, 5, 7}), w = Argument({4, 1, 3, 3});
+  Value p = f_(ir::Pad{.before = {0, 0, 1, 1}, .after = {0, 0, 1, 2}, .value = 0.5}, {x});
+  Return(f_(ir::Conv2d{.groups = 4}, {p, w}));
+  EXPECT_THAT(ExpectRight(), IsSupersetOf({"conv_depthwise", "conv_direct"}));
+  EXPECT_EQ(Chosen(), "conv_depthwise");
+}
+
+TEST_P(ProductTest, DepthwiseConvolutionInVectors) {
+  Value x = Argument({2, 3, 6, 16}), w = Argument({3, 1, 5, 5}), s = Argument({1, 3, 1, 1});
+  Value y = f_(ir::Conv2d{.padding = {2, 2, 2, 2}, .groups = 3}, {x, w});
+  Return(f_(ir::Mul{}, {f_(ir::HardSwish{}, {y}), s}));
+  ExpectRight();
+  EXPECT_EQ(Chosen(), "conv_depthwise");
+}
+
+TEST_P(ProductTest, DepthwiseConvolutionWithStridesDilationAndSeveralOutputs) {
+  Value x = Argument({1, 3, 11, 16}), w = Argument({6, 1, 3, 3}), bias = Argument({6});
+  Return(
+      f_(ir::Conv2d{.strides = {2, 2}, .dilations = {1, 2}, .padding = {1, 1, 2, 3}, .groups = 3},
+         {x, w, bias}));
+  ExpectRight();
+  EXPECT_EQ(Chosen(), "conv_depthwise");
+}
+
+TEST_P(ProductTest, ConvolutionOfManyChannelsThroughTransforms) {
+  Value x = Argument({1, 32, 29, 30}), w = Argument({36, 32, 3, 3}), bias = Argument({36});
+  most_choices_ = 2;
+  Return(f_(ir::Relu{}, {f_(ir::Conv2d{.padding = {1, 0, 1, 2}}, {x, w, bias})}));
+  EXPECT_THAT(ExpectRight(), Contains("conv_winograd"));
+}
+
+// Sums of few terms may be wrong by less than large tiles are.
+TEST_P(ProductTest, TilesOfAConvolutionStayWithinItsError) {
+  Value x = Argument({1, 4, 160, 160}), w = Argument({16, 4, 3, 3});
+  Return(f_(ir::Conv2d{}, {x, w}));
+  const auto region = Region::Of(f_, caps_);
+  const auto refusal = [&](int tile) {
+    const auto choice = ParseChoice(*region, fmt::format("conv_winograd(tile={})", tile));
+    return std::string(choice.status().message());
+  };
+  EXPECT_THAT(refusal(4), HasSubstr("not within the op's bound"));
+  EXPECT_THAT(refusal(2), HasSubstr("the convolution is small"));
+}
+
+TEST_P(ProductTest, ProductOfLargeMatrices) {
+  Value a = Argument({40, 36}), b = Argument({36, 48}), c = Argument({48});
+  Return(f_(ir::Add{}, {f_(ir::MatMul{}, {a, b}), c}));
+  EXPECT_THAT(ExpectRight(), IsSupersetOf({Tiled(), std::string("matmul_simple")}));
+  EXPECT_EQ(Chosen(), Tiled());
+}
+
+// Of k: 265 is no multiple of a slice, so the last piece is shorter.
+TEST_P(ProductTest, FewTilesOfALongProductAreSummedInPieces) {
+  Value a = Argument({2, 18, 265}), b = Argument({265, 36}), c = Argument({36});
+  Return(f_(ir::Relu{}, {f_(ir::Add{}, {f_(ir::MatMul{}, {a, b}), c})}));
+  ExpectRight();
+  const auto region = Region::Of(f_, caps_);
+  const absl::StatusOr<Program> program = Generate(*region);
+  ASSERT_TRUE(program.ok()) << Message(program.status());
+  EXPECT_EQ(program->launches.size(), caps_.runs_on_cpu ? 1u : 2u) << program->kernel;
+}
+
+TEST_P(ProductTest, ProductsWithoutElementsHaveKernels) {
+  const ir::Dim n(std::make_shared<ir::Symbol>(ir::Symbol{"n"}));
+  ir::Function symbolic{"region"};
+  const Value x = symbolic.Argument("x", ir::Type::Tensor(DType::kF32, {n, 0}));
+  const Value w = symbolic.Argument("w", ir::Type::Tensor(DType::kF32, {0, 64}));
+  symbolic.Return("y", symbolic(ir::MatMul{}, {x, w}));
+  const auto region = Region::Of(symbolic, caps_);
+  ASSERT_TRUE(region.ok()) << region.status();
+  EXPECT_TRUE(CanGenerate(*region));
+  Value a = Argument({0, 64, 640}), b = Argument({640, 64});
+  Return(f_(ir::MatMul{}, {a, b}));
+  ExpectRight();
+}
+
+TEST_P(ProductTest, WorkgroupsShareWholeTilesAndParts) {
+  if (caps_.runs_on_cpu) GTEST_SKIP() << "workgroups share nothing on this device";
+  Value a = Argument({70, 36}), b = Argument({36, 100});
+  Return(f_(ir::Relu{}, {f_(ir::MatMul{}, {a, b})}));
+  for (const int stages : {1, 2})
+    ExpectRightBy(fmt::format(
+        "matmul_shared(rows=16, columns=16, depth=8, workgroups=32, stages={}, dots=0)", stages));
+}
+
+TEST_P(ProductTest, ProductsOfBytesUseDotsWhereTheDeviceHasThem) {
+  for (const auto& [ta, tb] : {std::pair(DType::kI8, DType::kI8),
+                               {DType::kU8, DType::kU8},
+                               {DType::kU8, DType::kI8},
+                               {DType::kI8, DType::kU8}}) {
+    for (const bool transposed : {false, true}) {
+      caps_.int_dot_mixed_accelerated = caps_.int_dot_accelerated && !transposed;
+      ir::Function f("region");
+      const Value a = f.Argument("a", ir::Type::Tensor(ta, {20, 38}));
+      const Dims shape = transposed ? Dims{36, 38} : Dims{38, 36};
+      const Value b = f.Argument("b", ir::Type::Tensor(tb, shape));
+      f.Return("y", f(ir::MatMulInteger{.transpose_b = transposed}, {a, b}));
+      const auto region = Region::Of(f, caps_);
+      ASSERT_TRUE(region.ok()) << Message(region.status());
+      const absl::StatusOr<Program> program = Generate(*region);
+      ASSERT_TRUE(program.ok()) << Message(program.status());
+      const std::string text = ToText(program->launches[0].kernel);
+      EXPECT_EQ(text.find("dot4") != text.npos,
+                ta == tb ? caps_.int_dot_accelerated : caps_.int_dot_mixed_accelerated)
+          << text;
+    }
+  }
+}
+
+class HalvesTest : public RegionTest {
+ protected:
+  HalvesTest() { most_choices_ = 8; }  // the machine is slow at matrices
+  void ExpectMatrices() { EXPECT_EQ(Chosen() == "matmul_matrix", !caps_.matrices.empty()); }
+};
+
+TEST_P(HalvesTest, WithBiasAndActivation) {
+  Value a = Argument({2, 40, 36}, DType::kF16), b = Argument({36, 24}, DType::kF16);
+  Value c = Argument({24}, DType::kF16);
+  Value y = f_(ir::Relu{}, {f_(ir::Add{}, {f_(ir::MatMul{}, {a, b}), c})});
+  Return(f_(ir::Cast{.to = DType::kF32}, {y}));
+  ExpectRight();
+  ExpectMatrices();
+}
+
+TEST_P(HalvesTest, TransposedAndOfOddSizes) {
+  Value a = Argument({19, 33}, DType::kF16), b = Argument({21, 19}, DType::kF16);
+  Return(f_(ir::MatMul{.transpose_a = true, .transpose_b = true}, {a, b}));
+  ExpectRight();
+  ExpectMatrices();
+}
+
+TEST_P(HalvesTest, OfALongProductInPieces) {
+  Value a = Argument({16, 260}, DType::kF16), b = Argument({260, 20}, DType::kF16);
+  Value c = Argument({20}, DType::kF16);
+  Return(f_(ir::Add{}, {f_(ir::MatMul{}, {a, b}), c}));
+  ExpectRight();
+  ExpectMatrices();
+}
+
+TEST_P(HalvesTest, ConvolutionWithBias) {
+  Value x = Argument({2, 4, 6, 8}, DType::kF16), w = Argument({20, 4, 3, 3}, DType::kF16);
+  Value bias = Argument({20}, DType::kF16);
+  Return(f_(ir::Relu{}, {f_(ir::Conv2d{.padding = {1, 1, 1, 1}}, {x, w, bias})}));
+  ExpectRight();
+  ExpectMatrices();
+}
+
+TEST_P(ProductTest, WithoutShufflesSoftwareDevicesDoWithoutTiles) {
+  caps_.runs_on_cpu = true;
+  caps_.subgroup_shuffle = false;
+  Value x = Argument({1, 16, 4, 12}), w = Argument({16, 16, 3, 3});
+  Return(f_(ir::Conv2d{.padding = {1, 1, 1, 1}}, {x, w}));
+  EXPECT_THAT(ExpectRight(), ElementsAre("conv_direct"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, ProductTest,
+                         ::testing::Values(&testing::PoorestCaps, &testing::CpuCaps,
+                                           &testing::GpuCaps),
+                         NameOf);
+
+INSTANTIATE_TEST_SUITE_P(Devices, HalvesTest,
+                         ::testing::Values(&testing::PoorestCaps, &testing::CpuCaps,
+                                           &testing::GpuCaps, &testing::MatrixCaps,
+                                           &testing::MatrixElementCaps),
+                         NameOf);
+
+}  // namespace
+}  // namespace forge::codegen
