@@ -9,6 +9,7 @@ namespace forge {
 
 // Those of a byte that casts and movements take.
 inline constexpr DTypes kFloat8Types = Bit(DType::kF8E4M3) | Bit(DType::kF8E5M2);
+inline constexpr DTypes kAllFloatTypes = kFloatTypes | kFloat8Types;
 // True for f4e2m1, the float8s, bf16 and f16.
 bool IsNarrowFloat(DType t);
 // The value of `bits`; exact.

@@ -111,7 +111,7 @@ DType ComputeType(DType t) {
 }
 
 Verdict CanCompute(DType t, const Caps& caps) {
-  constexpr DTypes kKnown = kFloatTypes | kFloat8Types | kIntTypes | Bit(DType::kBool);
+  constexpr DTypes kKnown = kAllFloatTypes | kIntTypes | Bit(DType::kBool);
   if (!Has(kKnown, t)) return Verdict::No(fmt::format("no kernels for {}", Name(t)));
   if (t == DType::kF64 && !caps.f64) return Verdict::No("the device has no f64");
   return Verdict::Yes();

@@ -23,6 +23,10 @@ class Instance {
   VkInstance handle() const { return handle_; }
   uint32_t api() const { return api_; }  // the newest version that may be used
   bool has_debug_utils() const { return debug_utils_; }
+  // Steps are labelled for tools that capture frames, not for the validation layers: those up to
+  // 1.3.239 at least keep the labels of all command buffers in a table without a lock, and crash
+  // where several threads record.
+  bool shows_labels() const { return debug_utils_ && messenger_ == VK_NULL_HANDLE; }
   absl::StatusOr<std::vector<VkPhysicalDevice>> Devices() const;
   // OK, or Internal with the first message of the validation layers and their number.
   absl::Status Validation() const;

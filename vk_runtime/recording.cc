@@ -388,14 +388,14 @@ class Recorder {
   // A label spans the pieces that a step is cut into, and begins and ends in each of them: drivers
   // crash at an end without a beginning.
   void ShowLabel() {
-    if (label_.empty() || !context_.instance().has_debug_utils()) return;
+    if (label_.empty() || !context_.instance().shows_labels()) return;
     auto info = Typed<VkDebugUtilsLabelEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT);
     info.pLabelName = label_.c_str();
     vkCmdBeginDebugUtilsLabelEXT(commands_, &info);
   }
 
   void HideLabel() {
-    if (!label_.empty() && context_.instance().has_debug_utils())
+    if (!label_.empty() && context_.instance().shows_labels())
       vkCmdEndDebugUtilsLabelEXT(commands_);
   }
 

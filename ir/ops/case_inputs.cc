@@ -219,7 +219,7 @@ absl::StatusOr<CaseInputs> MakeInputs(const ConcreteCase& c, uint64_t seed) {
                            HostValue::Zeros(o.type.dtype(), Constants(o.type.shape())));
     uint64_t state = seed * 0x2545f4914f6cdd1d + i;
     SplitMix64(state);
-    if (Has(kFloatTypes | kFloat8Types, v.dtype()))
+    if (Has(kAllFloatTypes, v.dtype()))
       DrawFloats(o, state, v);
     else
       DrawIntegers(o, state, v);

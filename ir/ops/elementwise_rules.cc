@@ -77,9 +77,8 @@ void Apply(D (*fn)(const void*, const D*), const void* self, Eval& e) {
 }
 
 void CastElement(const HostValue& x, int64_t i, HostValue& y) {
-  constexpr DTypes kFloats = kFloatTypes | kFloat8Types;
-  const bool from_float = Has(kFloats, x.dtype());
-  if (!from_float && !Has(kFloats, y.dtype()))
+  const bool from_float = Has(kAllFloatTypes, x.dtype());
+  if (!from_float && !Has(kAllFloatTypes, y.dtype()))
     y.SetI64(i, x.i64(i));
   else if (y.dtype() == DType::kF32 && x.dtype() == DType::kU64)
     y.Set(i, static_cast<float>(static_cast<uint64_t>(x.i64(i))));  // rounds once

@@ -227,6 +227,7 @@ TEST_F(SegmentTest, ServesManyThreads) {
       const BufferRef in = Upload(x), out = Upload(std::vector<uint32_t>(x.size()));
       const SegmentRef segment = OneTranspose(64, 48);
       for (int i = 0; i < 5; ++i) Run(segment, {in, out});
+      for (int i = 0; i < 100; ++i) Run(OneTranspose(64, 48), {in, out});
       EXPECT_EQ(Download<uint32_t>(out), Transposed(x, 1, 64, 48));
     });
   for (std::thread& t : threads) t.join();
