@@ -167,7 +167,8 @@ class Device {
 
   // errors: ResourceExhausted with the bytes asked for and left
   virtual absl::StatusOr<BufferRef> Allocate(Memory kind, uint64_t bytes) = 0;
-  // Bytes; arenas and weights are cut into chunks of it.
+  // Bytes; arenas and weights are cut into chunks of it. A buffer of one value may be larger, where
+  // the device can make it of several allocations: Allocate tells.
   virtual uint64_t largest_buffer() const = 0;
   // Is kDevice memory the host's, so that Map works on it and no staging is needed?
   virtual bool host_memory() const { return false; }

@@ -15,29 +15,63 @@ namespace {
 // Bytes one staging buffer holds at most.
 constexpr uint64_t kStagingBytes = uint64_t{16} << 20;
 
+// Calls `copy` with the place of each piece of `bytes` and its size: none is larger than a staging
+// buffer may be.
+absl::Status InPieces(Device& device, Memory kind, uint64_t bytes,
+                      absl::FunctionRef<absl::Status(const BufferRef& staging, uint8_t* mapped,
+                                                     uint64_t at, uint64_t n)>
+                          copy) {
+  if (bytes == 0) return absl::OkStatus();
+  const uint64_t piece = std::min({kStagingBytes, device.largest_buffer(), bytes});
+  FORGE_ASSIGN_OR_RETURN(const BufferRef staging, device.Allocate(kind, piece));
+  FORGE_ASSIGN_OR_RETURN(const std::span<uint8_t> mapped, device.Map(*staging));
+  for (uint64_t at = 0; at < bytes; at += piece)
+    FORGE_RETURN_IF_ERROR(copy(staging, mapped.data(), at, std::min(piece, bytes - at)));
+  return absl::OkStatus();
+}
+
+absl::Status CopyAndWait(Device& device, const Device::CopyRange& range) {
+  FORGE_ASSIGN_OR_RETURN(const Point done, device.Copy(range, {}));
+  return device.Wait(done, -1);
+}
+
+// Writes to a buffer of any kind, from byte `at` on.
+absl::Status Write(Device& device, const BufferRef& to, uint64_t at,
+                   std::span<const uint8_t> bytes) {
+  if (device.host_memory() || to->memory() != Memory::kDevice) {
+    FORGE_ASSIGN_OR_RETURN(const std::span<uint8_t> mapped, device.Map(*to));
+    std::copy(bytes.begin(), bytes.end(), mapped.begin() + at);
+    return absl::OkStatus();
+  }
+  return InPieces(device, Memory::kUpload, bytes.size(),
+                  [&](const BufferRef& staging, uint8_t* mapped, uint64_t done, uint64_t n) {
+                    std::memcpy(mapped, bytes.data() + done, n);
+                    return CopyAndWait(device, {staging, 0, to, at + done, n});
+                  });
+}
+
+// Reads what any kind of buffer has from byte `at` on.
+absl::Status Read(Device& device, const BufferRef& from, uint64_t at, std::span<uint8_t> bytes) {
+  if (from->memory() == Memory::kReadback) {
+    FORGE_ASSIGN_OR_RETURN(const std::span<uint8_t> mapped, device.Map(*from));
+    std::copy_n(mapped.begin() + at, bytes.size(), bytes.begin());
+    return absl::OkStatus();
+  }
+  return InPieces(device, Memory::kReadback, bytes.size(),
+                  [&](const BufferRef& staging, const uint8_t* mapped, uint64_t done, uint64_t n) {
+                    FORGE_RETURN_IF_ERROR(CopyAndWait(device, {from, at + done, staging, 0, n}));
+                    std::memcpy(bytes.data() + done, mapped, n);
+                    return absl::OkStatus();
+                  });
+}
+
 }  // namespace
 
 // ---- variables
 // --------------------------------------------------------------------------------------
 
 absl::Status VariableStore::Fill(const VariablePlace& place, std::span<const uint8_t> bytes) {
-  if (bytes.empty()) return absl::OkStatus();
-  if (device_->host_memory()) {
-    FORGE_ASSIGN_OR_RETURN(std::span<uint8_t> to, device_->Map(*place.buffer));
-    std::memcpy(to.data() + place.offset, bytes.data(), bytes.size());
-    return absl::OkStatus();
-  }
-  const uint64_t piece = std::min<uint64_t>(kStagingBytes, bytes.size());
-  FORGE_ASSIGN_OR_RETURN(BufferRef staging, device_->Allocate(Memory::kUpload, piece));
-  FORGE_ASSIGN_OR_RETURN(std::span<uint8_t> mapped, device_->Map(*staging));
-  for (uint64_t at = 0; at < bytes.size(); at += piece) {
-    const uint64_t n = std::min<uint64_t>(piece, bytes.size() - at);
-    std::memcpy(mapped.data(), bytes.data() + at, n);
-    FORGE_ASSIGN_OR_RETURN(Point done,
-                           device_->Copy({staging, 0, place.buffer, place.offset + at, n}, {}));
-    FORGE_RETURN_IF_ERROR(device_->Wait(done, -1));
-  }
-  return absl::OkStatus();
+  return Write(*device_, place.buffer, place.offset, bytes);
 }
 
 VariablePlaceRef VariableStore::Import(const ir::Variable& v) {
@@ -200,8 +234,8 @@ absl::Status Executable::CopyIn(std::span<const ir::HostValue* const> arguments)
   for (size_t i = 0; i < arguments.size(); ++i) {
     FORGE_CHECK(arguments[i]->bytes().size() == upload_[i].bytes);
     if (upload_[i].bytes == 0) continue;
-    FORGE_ASSIGN_OR_RETURN(std::span<uint8_t> to, device_->Map(*slots_[upload_[i].slot]));
-    std::memcpy(to.data() + upload_[i].offset, arguments[i]->bytes().data(), upload_[i].bytes);
+    FORGE_RETURN_IF_ERROR(
+        Write(*device_, slots_[upload_[i].slot], upload_[i].offset, arguments[i]->bytes()));
   }
   return absl::OkStatus();
 }
@@ -213,11 +247,9 @@ absl::Status Executable::CopyOut(std::vector<ir::HostValue>& results) {
     FORGE_ASSIGN_OR_RETURN(ir::HostValue value,
                            ir::HostValue::Zeros(type.dtype(), ir::Constants(type.shape())));
     FORGE_CHECK(value.bytes().size() == readback_[i].bytes);
-    if (readback_[i].bytes > 0) {
-      FORGE_ASSIGN_OR_RETURN(std::span<uint8_t> from, device_->Map(*slots_[readback_[i].slot]));
-      std::memcpy(value.mutable_bytes().data(), from.data() + readback_[i].offset,
-                  readback_[i].bytes);
-    }
+    if (readback_[i].bytes > 0)
+      FORGE_RETURN_IF_ERROR(forge::Read(*device_, slots_[readback_[i].slot], readback_[i].offset,
+                                        value.mutable_bytes()));
     results.push_back(std::move(value));
   }
   return absl::OkStatus();
@@ -247,14 +279,8 @@ absl::StatusOr<ir::HostValue> Executable::Read(uint32_t value) {
   const ir::Type& type = function_->type(value);
   const Place& place = places_[value];
   std::vector<uint8_t> raw(place.bytes);
-  if (place.bytes > 0) {
-    FORGE_ASSIGN_OR_RETURN(BufferRef staging, device_->Allocate(Memory::kReadback, place.bytes));
-    FORGE_ASSIGN_OR_RETURN(
-        Point done, device_->Copy({slots_[place.slot], place.offset, staging, 0, place.bytes}, {}));
-    FORGE_RETURN_IF_ERROR(device_->Wait(done, -1));
-    FORGE_ASSIGN_OR_RETURN(std::span<uint8_t> mapped, device_->Map(*staging));
-    std::memcpy(raw.data(), mapped.data(), place.bytes);
-  }
+  if (place.bytes > 0)
+    FORGE_RETURN_IF_ERROR(forge::Read(*device_, slots_[place.slot], place.offset, raw));
   const std::vector<int64_t> shape = ir::Constants(type.shape());
   if (!type.encoding()) return ir::HostValue::Of(type.dtype(), shape, Bytes(std::move(raw)));
   FORGE_ASSIGN_OR_RETURN(ir::HostValue dense, ir::HostValue::Zeros(type.dtype(), shape));

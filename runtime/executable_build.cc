@@ -101,21 +101,39 @@ class ExecutableBuilder {
     return absl::OkStatus();
   }
 
-  // Lays values out one after the other in a buffer of its own; returns their places.
+  // Lays values out in buffers of their own, which the host maps where they are not too large;
+  // returns their places.
   absl::StatusOr<std::vector<Executable::Place>> Stage(std::span<const uint32_t> values,
                                                        Memory kind) {
-    std::vector<Executable::Place> places;
-    uint64_t at = 0;
+    std::vector<Lifetime> lives;  // all at once
     for (uint32_t v : values) {
-      FORGE_ASSIGN_OR_RETURN(uint64_t bytes, BytesOf(f_.type(v)));
-      places.push_back({0, at, bytes});
-      at += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+      FORGE_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(f_.type(v)));
+      lives.push_back({bytes, 0, 0});
     }
-    if (values.empty()) return places;
-    FORGE_ASSIGN_OR_RETURN(BufferRef buffer,
-                           inputs_.device->Allocate(kind, std::max<uint64_t>(at, kAlignment)));
-    made_->statistics_.staging_bytes += at;
-    for (auto& p : places) p.slot = SlotOf(buffer);
+    const ArenaPlan plan = PlanArena(lives, inputs_.device->largest_buffer());
+    made_->statistics_.staging_bytes += plan.total_bytes();
+    FORGE_ASSIGN_OR_RETURN(const auto slots, SlotsOf(plan, kind));
+    return PlacesIn(plan, lives, slots);
+  }
+
+  // A new buffer for each chunk; none of a mapped kind is larger than any buffer.
+  absl::StatusOr<std::vector<uint32_t>> SlotsOf(const ArenaPlan& plan, Memory kind) {
+    std::vector<uint32_t> slots;
+    for (const uint64_t bytes : plan.chunk_bytes) {
+      const Memory of = bytes > inputs_.device->largest_buffer() ? Memory::kDevice : kind;
+      FORGE_ASSIGN_OR_RETURN(const BufferRef chunk,
+                             inputs_.device->Allocate(of, std::max(bytes, kAlignment)));
+      slots.push_back(SlotOf(chunk));
+    }
+    return slots;
+  }
+
+  static std::vector<Executable::Place> PlacesIn(const ArenaPlan& plan,
+                                                 std::span<const Lifetime> lives,
+                                                 std::span<const uint32_t> slots) {
+    std::vector<Executable::Place> places;
+    for (size_t i = 0; i < lives.size(); ++i)
+      places.push_back({slots[plan.places[i].chunk], plan.places[i].offset, lives[i].bytes});
     return places;
   }
 
@@ -229,28 +247,19 @@ class ExecutableBuilder {
       const int end = static_cast<int>(f_.nodes().size()) + 1;
       lives.push_back({bytes, end, end + 1});
     }
-    FORGE_ASSIGN_OR_RETURN(ArenaPlan plan, PlanArena(lives, inputs_.device->largest_buffer()));
+    const ArenaPlan plan = PlanArena(lives, inputs_.device->largest_buffer());
     const uint64_t needed = plan.total_bytes() + made_->statistics_.staging_bytes;
     if (needed > options_.memory_limit)
       return ResourceExhausted("{} bytes are needed beside the weights, and the limit leaves {}",
                                needed, options_.memory_limit);
-    std::vector<uint32_t> chunk_slots;
-    for (uint64_t bytes : plan.chunk_bytes) {
-      FORGE_ASSIGN_OR_RETURN(
-          BufferRef chunk, inputs_.device->Allocate(Memory::kDevice, std::max(bytes, kAlignment)));
-      chunk_slots.push_back(SlotOf(chunk));
-    }
+    FORGE_ASSIGN_OR_RETURN(const auto slots, SlotsOf(plan, Memory::kDevice));
+    const auto places = PlacesIn(plan, lives, slots);
     made_->statistics_.arena_bytes = plan.total_bytes();
     made_->statistics_.largest_live_set = plan.largest_live_set;
-    auto place = [&](size_t i) {
-      return Executable::Place{chunk_slots[plan.places[i].chunk], plan.places[i].offset,
-                               lives[i].bytes};
-    };
-    for (size_t i = 0; i < values.size(); ++i) made_->places_[values[i]] = place(i);
-    for (size_t i = 0; i < scratch_nodes.size(); ++i)
-      scratch_[scratch_nodes[i]] = place(values.size() + i);
-    for (size_t i = 0; i < moved.size(); ++i)
-      between_[moved[i]] = place(values.size() + scratch_nodes.size() + i);
+    auto place = places.begin();
+    for (const uint32_t v : values) made_->places_[v] = *place++;
+    for (const size_t node : scratch_nodes) scratch_[node] = *place++;
+    for (const size_t u : moved) between_[u] = *place++;
     for (uint32_t v = 0; v < f_.value_count(); ++v) made_->places_[v] = made_->places_[root_[v]];
     return absl::OkStatus();
   }

@@ -48,7 +48,7 @@ uint64_t ArenaPlan::total_bytes() const {
   return std::accumulate(chunk_bytes.begin(), chunk_bytes.end(), uint64_t{0});
 }
 
-absl::StatusOr<ArenaPlan> PlanArena(const std::vector<Lifetime>& values, uint64_t largest_chunk) {
+ArenaPlan PlanArena(const std::vector<Lifetime>& values, uint64_t largest_chunk) {
   ArenaPlan plan;
   plan.places.resize(values.size());
   plan.largest_live_set = LargestLiveSet(values);
@@ -59,15 +59,13 @@ absl::StatusOr<ArenaPlan> PlanArena(const std::vector<Lifetime>& values, uint64_
   std::vector<std::vector<Placed>> chunks;
   for (size_t i : order) {
     const uint64_t bytes = AlignUp(values[i].bytes, kAlignment);
-    if (values[i].bytes > largest_chunk || bytes > largest_chunk) {
-      return ResourceExhausted("a value of {} bytes is beyond the device's largest buffer of {}",
-                               values[i].bytes, largest_chunk);
-    }
+    const bool oversize = bytes > largest_chunk;
     size_t c = 0;
     uint64_t at = 0;
     for (; c < chunks.size(); ++c) {
       at = LowestFree(chunks[c], values[i], bytes);
-      if (at + bytes <= largest_chunk) break;
+      if (oversize ? at == 0 : plan.chunk_bytes[c] <= largest_chunk && at + bytes <= largest_chunk)
+        break;
     }
     if (c == chunks.size()) {
       chunks.emplace_back();

@@ -20,13 +20,13 @@ struct Placement {
 
 struct ArenaPlan {
   std::vector<Placement> places;      // one for each lifetime
-  std::vector<uint64_t> chunk_bytes;  // no chunk is beyond the limit given
+  std::vector<uint64_t> chunk_bytes;  // beyond the limit given only where every value in it is
   uint64_t largest_live_set = 0;      // no plan can need less
   uint64_t total_bytes() const;
 };
 
-// Places the largest first, each at the lowest offset free during its life.
-//   errors: ResourceExhausted when one value alone is beyond `largest_chunk`
-absl::StatusOr<ArenaPlan> PlanArena(const std::vector<Lifetime>& values, uint64_t largest_chunk);
+// Places the largest first, each at the lowest offset free during its life; those beyond
+// `largest_chunk` at the beginning of chunks that hold no other.
+ArenaPlan PlanArena(const std::vector<Lifetime>& values, uint64_t largest_chunk);
 
 }  // namespace forge

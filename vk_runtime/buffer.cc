@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vk_runtime/buffer.h"
 
+#include "codegen/storage.h"
+
 namespace forge::vk {
 namespace {
 
@@ -41,40 +43,63 @@ VulkanBuffer::VulkanBuffer(ContextRef context) : context_(std::move(context)) {
   id_ = next.fetch_add(1, std::memory_order_relaxed);
 }
 
-absl::StatusOr<VkMemoryRequirements> VulkanBuffer::Make(uint64_t bytes, const void* next) {
+VulkanBuffer::Place VulkanBuffer::At(uint64_t offset) const {
+  const uint64_t at = base_ + offset, piece = at / piece_bytes_;
+  const uint64_t begin = piece * piece_bytes_;
+  return {pieces_[piece].buffer.get(), at - begin,
+          std::min(piece_bytes_, end_ - begin) - (at - begin)};
+}
+
+absl::StatusOr<VkMemoryRequirements> VulkanBuffer::AddPiece(uint64_t bytes, const void* next) {
   auto info = Typed<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
   info.pNext = next;
   info.size = bytes;
   info.usage = kUsage;
   info.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
-  FORGE_ASSIGN_OR_RETURN(buffer_, context_->Make<OwnedBuffer>(info));
+  FORGE_ASSIGN_OR_RETURN(OwnedBuffer buffer, context_->Make<OwnedBuffer>(info));
   VkMemoryRequirements needs;
-  context_->fn.vkGetBufferMemoryRequirements(context_->device, handle(), &needs);
+  context_->fn.vkGetBufferMemoryRequirements(context_->device, buffer.get(), &needs);
+  pieces_.push_back({std::move(buffer), nullptr});
   return needs;
 }
 
 absl::Status VulkanBuffer::Bind(VkDeviceMemory memory, uint64_t offset) const {
-  return context_->Check(
-      context_->fn.vkBindBufferMemory(context_->device, handle(), memory, offset),
-      "vkBindBufferMemory");
+  return context_->Check(context_->fn.vkBindBufferMemory(
+                             context_->device, pieces_.back().buffer.get(), memory, offset),
+                         "vkBindBufferMemory");
+}
+
+absl::Status VulkanBuffer::AddPieces(const HeapRef& heap) {
+  for (uint64_t at = 0; at < end_; at += piece_bytes_) {
+    FORGE_ASSIGN_OR_RETURN(const VkMemoryRequirements needs,
+                           AddPiece(std::min(piece_bytes_, end_ - at), nullptr));
+    Piece& piece = pieces_.back();
+    FORGE_ASSIGN_OR_RETURN(piece.memory, Heap::Allocate(heap, kind_, needs));
+    FORGE_RETURN_IF_ERROR(Bind(piece.memory->memory(), piece.memory->offset));
+    context_->SetName(VK_OBJECT_TYPE_BUFFER, reinterpret_cast<uint64_t>(piece.buffer.get()),
+                      fmt::format("buffer {} ({} bytes)", id_, size_));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<VulkanBufferRef> VulkanBuffer::Create(const HeapRef& heap, Memory kind,
                                                      uint64_t bytes) {
   const Context& context = *heap->context();
   FORGE_RETURN_IF_ERROR(context.Health());
-  if (bytes > heap->largest_allocation())
-    return ResourceExhausted("a buffer of {} bytes is larger than the {} that {} allows", bytes,
-                             heap->largest_allocation(), context.queries().properties.deviceName);
+  const uint64_t most = heap->largest_allocation();
+  if (bytes > most && kind != Memory::kDevice)
+    return ResourceExhausted("a mapped buffer of {} bytes is larger than the {} that {} allows",
+                             bytes, most, context.queries().properties.deviceName);
+  const auto part = static_cast<uint64_t>(codegen::PartBytes(context.caps()));
+  if (bytes > context.queries().memory_bytes() || most < part)
+    return ResourceExhausted("a buffer of {} bytes is larger than the memory of {}", bytes,
+                             context.queries().properties.deviceName);
   VulkanBufferRef b(new VulkanBuffer(heap->context()));
   b->size_ = bytes;
-  b->capacity_ = std::max<uint64_t>((bytes + kGranule - 1) / kGranule * kGranule, kGranule);
+  b->end_ = std::max<uint64_t>((bytes + kGranule - 1) / kGranule * kGranule, kGranule);
+  b->piece_bytes_ = b->end_ <= most ? b->end_ : most / part * part;
   b->kind_ = kind;
-  FORGE_ASSIGN_OR_RETURN(const VkMemoryRequirements needs, b->Make(b->capacity_, nullptr));
-  FORGE_ASSIGN_OR_RETURN(b->part_, Heap::Allocate(heap, kind, needs));
-  FORGE_RETURN_IF_ERROR(b->Bind(b->part_->memory(), b->part_->offset));
-  context.SetName(VK_OBJECT_TYPE_BUFFER, reinterpret_cast<uint64_t>(b->handle()),
-                  fmt::format("buffer {} ({} bytes)", b->id_, bytes));
+  FORGE_RETURN_IF_ERROR(b->AddPieces(heap));
   return b;
 }
 
@@ -99,11 +124,11 @@ absl::StatusOr<VulkanBufferRef> VulkanBuffer::Import(const HeapRef& heap, const 
   b->imported_ = bytes;
   b->size_ = bytes.size();
   b->base_ = base;
-  b->capacity_ = whole - base;
+  b->end_ = b->piece_bytes_ = whole;
   auto external =
       Typed<VkExternalMemoryBufferCreateInfo>(VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO);
   external.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
-  FORGE_ASSIGN_OR_RETURN(const VkMemoryRequirements needs, b->Make(whole, &external));
+  FORGE_ASSIGN_OR_RETURN(const VkMemoryRequirements needs, b->AddPiece(whole, &external));
   if (needs.size > whole) return Unimplemented("the driver wants more memory than there is");
   FORGE_ASSIGN_OR_RETURN(b->imported_memory_,
                          ImportPages(context, reinterpret_cast<uint8_t*>(address - base), whole,
@@ -115,18 +140,18 @@ absl::StatusOr<VulkanBufferRef> VulkanBuffer::Import(const HeapRef& heap, const 
 absl::StatusOr<std::span<uint8_t>> VulkanBuffer::Mapped() const {
   if (kind_ == Memory::kDevice)
     return InvalidArgument("only upload and readback buffers are mapped");
-  if (part_->mapped() == nullptr)
+  if (mapped()->mapped() == nullptr)
     return Unavailable("the driver gave no address for mapped memory");
-  return std::span<uint8_t>(part_->mapped(), size_);
+  return std::span<uint8_t>(mapped()->mapped(), size_);
 }
 
 absl::Status VulkanBuffer::Sync(bool flush) const {
-  if (kind_ == Memory::kDevice || part_->coherent() || part_->mapped() == nullptr)
+  if (kind_ == Memory::kDevice || mapped()->coherent() || mapped()->mapped() == nullptr)
     return absl::OkStatus();
   auto range = Typed<VkMappedMemoryRange>(VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE);
-  range.memory = part_->memory();
-  range.offset = part_->offset;
-  range.size = part_->size;
+  range.memory = mapped()->memory();
+  range.offset = mapped()->offset;
+  range.size = mapped()->size;
   const VolkDeviceTable& fn = context_->fn;
   if (flush)
     return context_->Check(fn.vkFlushMappedMemoryRanges(context_->device, 1, &range),

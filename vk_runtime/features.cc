@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/platform.h"
+#include "vk_runtime/heap.h"
 
 namespace forge::vk {
 namespace {
@@ -322,21 +323,28 @@ absl::StatusOr<bool> Switch(const char* name, std::string_view on) {
   return InvalidArgument("{}={} is not understood; it may be {} or 0", name, *value, on);
 }
 
-// "guaranteed", a limit of its own, or both.
+// "guaranteed", limits of their own, or both.
 absl::Status ReadLimits(Settings& s) {
   constexpr int64_t kFewestBytes = 256;  // that can be bound at an offset on every device
   const std::string all = Environment("FORGE_VK_LIMITS").value_or("");
-  for (absl::string_view word : absl::StrSplit(all, absl::ByAnyChar(", "), absl::SkipEmpty())) {
+  for (const absl::string_view word :
+       absl::StrSplit(all, absl::ByAnyChar(", "), absl::SkipEmpty())) {
+    if (word == "0") continue;
+    const std::pair<absl::string_view, absl::string_view> named =
+        absl::StrSplit(word, absl::MaxSplits('=', 1));
+    int64_t* limit = named.first == "max_operand_bytes"      ? &s.max_operand_bytes
+                     : named.first == "max_allocation_bytes" ? &s.max_allocation_bytes
+                                                             : nullptr;
     if (word == "guaranteed") {
       s.guaranteed = true;
-    } else if (absl::ConsumePrefix(&word, "max_operand_bytes=")) {
-      if (!absl::SimpleAtoi(word, &s.max_operand_bytes) || s.max_operand_bytes < kFewestBytes)
-        return InvalidArgument("FORGE_VK_LIMITS={}: max_operand_bytes is {} or more", all,
-                               kFewestBytes);
-    } else if (word != "0") {
+    } else if (limit == nullptr) {
       return InvalidArgument(
-          "FORGE_VK_LIMITS={} is not understood; it may be guaranteed, max_operand_bytes=N, or 0",
+          "FORGE_VK_LIMITS={} is not understood; it may be guaranteed, max_operand_bytes=N, "
+          "max_allocation_bytes=N, or 0",
           all);
+    } else if (!absl::SimpleAtoi(named.second, limit) || *limit < kFewestBytes) {
+      return InvalidArgument("FORGE_VK_LIMITS={}: {} is {} or more", all, std::string(named.first),
+                             kFewestBytes);
     }
   }
   return absl::OkStatus();
@@ -368,6 +376,9 @@ Granted Grant(const Queries& q, const Settings& settings, const Failures& faults
   Granted g;
   if (!settings.guaranteed) TakeLimits(q.properties.limits, g.caps);
   g.caps.max_operand_bytes = std::min(g.caps.max_operand_bytes, settings.max_operand_bytes);
+  const uint64_t allocation = std::max(LargestAllocation(q, settings), kAlignment);
+  if (static_cast<uint64_t>(g.caps.max_operand_bytes) > allocation)
+    g.caps.max_operand_bytes = static_cast<int64_t>(allocation);
   for (const Row& row : kRows) {
     Feature f{.name = std::string(row.name), .present = row.Offered(q), .note = {}};
     const bool hidden = std::any_of(settings.disable.begin(), settings.disable.end(),

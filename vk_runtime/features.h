@@ -12,11 +12,12 @@ namespace forge::vk {
 
 // What the environment asks of this backend.
 struct Settings {
-  bool validate = false;                    // FORGE_VK_VALIDATE=1
-  bool guaranteed = false;                  // FORGE_VK_LIMITS=guaranteed
-  int64_t max_operand_bytes = INT64_MAX;    // FORGE_VK_LIMITS=max_operand_bytes=N
-  std::vector<std::string> disable;         // FORGE_VK_DISABLE, split
-  int64_t piece_nanoseconds = 200'000'000;  // FORGE_VK_PIECE_MS: estimated work of one submission
+  bool validate = false;                     // FORGE_VK_VALIDATE=1
+  bool guaranteed = false;                   // FORGE_VK_LIMITS=guaranteed
+  int64_t max_operand_bytes = INT64_MAX;     // FORGE_VK_LIMITS=max_operand_bytes=N
+  int64_t max_allocation_bytes = INT64_MAX;  // FORGE_VK_LIMITS=max_allocation_bytes=N
+  std::vector<std::string> disable;          // FORGE_VK_DISABLE, split
+  int64_t piece_nanoseconds = 200'000'000;   // FORGE_VK_PIECE_MS: estimated work of one submission
 
   // errors: InvalidArgument naming the variable, its value and what it may be
   static absl::StatusOr<Settings> FromEnvironment();

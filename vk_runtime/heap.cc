@@ -97,20 +97,24 @@ std::optional<uint32_t> DeviceHeap(const VkPhysicalDeviceMemoryProperties& memor
   return memory.memoryTypes[types[0]].heapIndex;
 }
 
-Heap::Heap(ContextRef context) : context_(std::move(context)) {
-  const Queries& q = context_->queries();
-  largest_ = q.allocation.maxMemoryAllocationSize;
+uint64_t LargestAllocation(const Queries& q, const Settings& settings) {
+  uint64_t most = std::min<uint64_t>(q.allocation.maxMemoryAllocationSize,
+                                     static_cast<uint64_t>(settings.max_allocation_bytes));
   if (q.maintenance4.maxBufferSize != 0)
-    largest_ = std::min<uint64_t>(largest_, q.maintenance4.maxBufferSize);
-  most_allocations_ = context_->limits().maxMemoryAllocationCount;
-  if (context_->settings().guaranteed) {
-    largest_ = std::min(largest_, kGuaranteedAllocation);
-    most_allocations_ = std::min(most_allocations_, kGuaranteedAllocations);
-  }
+    most = std::min<uint64_t>(most, q.maintenance4.maxBufferSize);
+  if (settings.guaranteed) most = std::min(most, kGuaranteedAllocation);
   // A heap smaller than one allocation may be.
   if (const auto heap = DeviceHeap(q.memory))
-    largest_ = std::min<uint64_t>(largest_, q.memory.memoryHeaps[*heap].size);
-  largest_ = largest_ / kAlignment * kAlignment;
+    most = std::min<uint64_t>(most, q.memory.memoryHeaps[*heap].size);
+  return most / kAlignment * kAlignment;
+}
+
+Heap::Heap(ContextRef context)
+    : context_(std::move(context)),
+      largest_(LargestAllocation(context_->queries(), context_->settings())),
+      most_allocations_(context_->limits().maxMemoryAllocationCount) {
+  if (context_->settings().guaranteed)
+    most_allocations_ = std::min(most_allocations_, kGuaranteedAllocations);
 }
 
 absl::StatusOr<Heap::PartRef> Heap::Allocate(const HeapRef& heap, Memory kind,

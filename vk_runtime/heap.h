@@ -91,6 +91,9 @@ using HeapRef = std::shared_ptr<Heap>;
 // The heap that Memory::kDevice comes from, by number; nullopt: a device without memory.
 std::optional<uint32_t> DeviceHeap(const VkPhysicalDeviceMemoryProperties& memory);
 
+// Bytes of the largest allocation, which a buffer fills: a multiple of kAlignment.
+uint64_t LargestAllocation(const Queries& q, const Settings& settings);
+
 // Memory types that `kind` can live in, best first. `bits` as in VkMemoryRequirements.
 std::vector<uint32_t> TypesFor(const VkPhysicalDeviceMemoryProperties& memory, Memory kind,
                                uint32_t bits);

@@ -98,6 +98,12 @@ bool AnySet(const T& s) {
 
 }  // namespace
 
+uint64_t Queries::memory_bytes() const {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < memory.memoryHeapCount; ++i) bytes += memory.memoryHeaps[i].size;
+  return bytes;
+}
+
 Queries Query(const Instance& instance, VkPhysicalDevice device) {
   Queries q;
   q.device = device;

@@ -49,6 +49,7 @@ struct Queries {
   bool Has(std::string_view extension, uint32_t core_since = 0) const {
     return (core_since != 0 && api >= core_since) || extensions.count(extension) != 0;
   }
+  uint64_t memory_bytes() const;  // of all heaps together
   // Is the host's memory as near to the device as any?
   bool shares_memory() const {
     return properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU ||

@@ -62,8 +62,8 @@ class Recorder {
   absl::Status RunCopy(const CopyBytes& copy) {
     FORGE_RETURN_IF_ERROR(MakePools());
     FORGE_RETURN_IF_ERROR(BeginPiece());
-    FORGE_RETURN_IF_ERROR(RecordCopy({&copy.from, copy.from.base() + copy.at, copy.bytes},
-                                     {&copy.to, copy.to.base() + copy.to_at, copy.bytes}));
+    FORGE_RETURN_IF_ERROR(
+        RecordCopy({&copy.from, copy.at, copy.bytes}, {&copy.to, copy.to_at, copy.bytes}));
     return EndPiece();
   }
 
@@ -71,7 +71,7 @@ class Recorder {
   // Bytes of a buffer that a step touches: an operand with its numbers filled in.
   struct Range {
     const VulkanBuffer* buffer = nullptr;  // null: absent or empty
-    uint64_t offset = 0, bytes = 0;        // in the VkBuffer
+    uint64_t offset = 0, bytes = 0;
     bool writes = false;
 
     // Must what makes one of them wait for the other? Two reads never meet.
@@ -167,7 +167,7 @@ class Recorder {
     if (offset > b->size() || bytes > b->size() - offset)
       return OutOfRange("bytes {} to {} lie outside a buffer of {}", offset, offset + bytes,
                         b->size());
-    return Range{b, b->base() + offset, bytes};
+    return Range{b, offset, bytes};
   }
 
   absl::Status RecordStep(const Step& step) {
@@ -196,12 +196,15 @@ class Recorder {
       return InvalidArgument("it copies a range onto a part of itself");
     }
     Fence(touched);
-    for (uint64_t done = 0; done < from.bytes; done += kCopyPiece) {
+    for (uint64_t done = 0; done < from.bytes;) {
       if (done != 0) FORGE_RETURN_IF_ERROR(CutPiece());
-      const VkBufferCopy region = {.srcOffset = from.offset + done,
-                                   .dstOffset = to.offset + done,
-                                   .size = std::min(kCopyPiece, from.bytes - done)};
-      fn_.vkCmdCopyBuffer(commands_, from.buffer->handle(), to.buffer->handle(), 1, &region);
+      const auto a = from.buffer->At(from.offset + done), b = to.buffer->At(to.offset + done);
+      const VkBufferCopy region = {
+          .srcOffset = a.offset,
+          .dstOffset = b.offset,
+          .size = std::min({kCopyPiece, from.bytes - done, a.bytes, b.bytes})};
+      fn_.vkCmdCopyBuffer(commands_, a.buffer, b.buffer, 1, &region);
+      done += region.size;
     }
     return absl::OkStatus();
   }
@@ -283,12 +286,13 @@ class Recorder {
       const Range& o = operands[i];
       VkDescriptorBufferInfo& info = bound.infos[i];
       // An empty operand binds a few bytes that nothing reads; others end on a whole word.
-      if (o.buffer == nullptr) {
-        info = {in_.nothing.handle(), in_.nothing.base(), in_.nothing.capacity()};
-      } else {
-        const uint64_t end = o.buffer->base() + o.buffer->capacity();
-        info = {o.buffer->handle(), o.offset, std::min((o.bytes + 15) / 16 * 16, end - o.offset)};
-      }
+      const VulkanBuffer& buffer = o.buffer == nullptr ? in_.nothing : *o.buffer;
+      const VulkanBuffer::Place at = buffer.At(o.offset);
+      const uint64_t bytes = o.buffer == nullptr ? at.bytes : (o.bytes + 15) / 16 * 16;
+      if (o.bytes > at.bytes)
+        return OutOfRange("kernel '{}' binds {} bytes, of which one allocation holds {}",
+                          launch.name, o.bytes, at.bytes);
+      info = {at.buffer, at.offset, std::min(bytes, at.bytes)};
       if (info.range > most)
         return OutOfRange("kernel '{}' binds {} bytes at once, the device allows {}", launch.name,
                           info.range, most);

@@ -123,11 +123,12 @@ TEST_F(DeviceTest, BecomesThePoorestDevice) {
 }
 
 TEST(DriverTest, RefusesRangesThatHoldNothing) {
-  for (const char* range : {"", "255", "-1", "much"}) {
-    const ScopedEnvironment set("FORGE_VK_LIMITS", fmt::format("max_operand_bytes={}", range));
-    VulkanDriver driver;
-    EXPECT_TRUE(absl::IsInvalidArgument(driver.Open(0, {}).status())) << range;
-  }
+  for (const char* limit : {"max_operand_bytes", "max_allocation_bytes"})
+    for (const char* range : {"", "255", "-1", "much"}) {
+      const ScopedEnvironment set("FORGE_VK_LIMITS", fmt::format("{}={}", limit, range));
+      VulkanDriver driver;
+      EXPECT_TRUE(absl::IsInvalidArgument(driver.Open(0, {}).status())) << limit << range;
+    }
 }
 
 TEST_F(DeviceTest, TakesASmallerRangeOfStorageBuffers) {
