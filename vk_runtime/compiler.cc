@@ -254,7 +254,6 @@ std::vector<absl::StatusOr<ProgramRef>> Compiler::Run(std::span<const CompileReq
   std::atomic<size_t> done{0};
   ParallelFor(requests.size(), threads_, [&](size_t i) {
     out[i] = planned[i].ok() ? Compile(requests[i], *planned[i]) : planned[i].status();
-    if (!out[i].ok()) out[i] = Annotate(out[i].status(), requests[i].name);
     planned[i] = Planned{};  // kernels are large
     progress(++done);
   });
