@@ -296,12 +296,21 @@ struct Elements::State {
     return place;
   }
 
-  // Everything that follows the anchor, of whose result `by` says which element it is.
-  void RunEpilogue(const ir::Node& anchor, const Axes& by, Val anchor_result) {
-    finished[anchor.first_out] = {anchor_result, body.type(anchor.first_out).dtype()};
+  // The axes of the anchor's result at `index`.
+  Axes AxesAt(const Dims& index) const {
+    Axes by;
+    for (size_t i = 0; i < index.size(); ++i) by.emplace(region.axes()[i], index[i]);
+    return by;
+  }
+
+  // What follows `first`, of whose result `by` says which element it is, before `end`, where there
+  // is one.
+  void RunEpilogue(const ir::Node& first, const ir::Node* end, const Axes& by, Val result) {
+    finished[first.first_out] = {result, body.type(first.first_out).dtype()};
     for (const ir::Node& node : body.nodes()) {
-      const auto* place = &node == &anchor ? nullptr : region.PlaceOf(node.first_out);
-      if (place == nullptr) continue;
+      if (&node == end) return;
+      const auto* place = region.PlaceOf(node.first_out);
+      if (place == nullptr || node.first_out <= first.first_out) continue;
       if (node.op.def().scalar == nullptr) {
         const Element same = finished.at(node.in[0]);  // a copy: the map may move what it holds
         finished[node.first_out] = same;
@@ -351,10 +360,10 @@ Val Elements::At(int anchor_operand, const Dims& index, int lanes) {
 void Elements::Finish(const Dims& index, Val anchor_result, int lanes) {
   State& s = *state_;
   s.Begin(lanes);
-  const ir::Node* anchor = s.region.anchor();
-  State::Axes by;
-  for (size_t i = 0; i < index.size(); ++i) by.emplace(s.region.axes()[i], index[i]);
-  if (anchor != nullptr) s.RunEpilogue(*anchor, by, anchor_result);
+  const ir::Node *anchor = s.region.anchor(), *reduction = s.region.reduction();
+  const State::Axes by = s.AxesAt(index);
+  if (anchor != nullptr)
+    s.RunEpilogue(reduction != nullptr ? *reduction : *anchor, nullptr, by, anchor_result);
   const Dims& shape = s.region.anchor_output().shape();
   std::vector<std::pair<IndexMap::Piece, Val>> values;  // all are computed before one is stored
   for (const ir::Function::Result& r : s.body.results()) {
@@ -371,6 +380,14 @@ void Elements::Finish(const Dims& index, Val anchor_result, int lanes) {
   for (size_t i = 0; i < values.size(); ++i)
     s.StorePart(static_cast<int>(s.body.arguments().size() + i),
                 s.body.type(s.body.results()[i].value), values[i].first, values[i].second);
+}
+
+Val Elements::Reduced(const Dims& index, Val anchor_result, int lanes) {
+  State& s = *state_;
+  s.Begin(lanes);
+  const ir::Node* reduction = s.region.reduction();
+  s.RunEpilogue(*s.region.anchor(), reduction, s.AxesAt(index), anchor_result);
+  return splat(s.finished.at(reduction->in[0]).v, lanes);
 }
 
 Val Elements::LoadFrom(int operand, Type elem, const Dim& index) {

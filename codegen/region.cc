@@ -6,7 +6,9 @@
 #include "codegen/index.h"
 #include "codegen/schedule.h"
 #include "codegen/storage.h"
+#include "ir/ops/axes.h"
 #include "ir/ops/layer_norm.h"
+#include "ir/ops/reduce.h"
 
 namespace forge::codegen {
 namespace {
@@ -137,7 +139,14 @@ int64_t Region::bindings() const {
 Region Region::OfNorm() const {
   Region r = *this;
   r.anchor_ = std::exchange(r.norm_, nullptr);
+  r.reduction_ = nullptr;
   r.anchor_inputs_ = body_->TypesOf(r.anchor_->in);
+  return r;
+}
+
+Region Region::WithoutReduction() const {
+  Region r = *this;
+  r.reduction_ = nullptr;
   return r;
 }
 
@@ -258,6 +267,10 @@ absl::Status Region::FindAnchor() {
       FORGE_RETURN_IF_ERROR(CheckType(body_->type(node.first_out + i), node.op.name(), *caps_));
     FORGE_RETURN_IF_ERROR(CheckNumbers(node, *body_));
     if (node.op.def().scalar != nullptr || node.op.def().map != nullptr) continue;
+    if (anchor_ != nullptr && reduction_ == nullptr && node.op.Is<ir::Reduce>()) {
+      reduction_ = &node;
+      continue;
+    }
     if (anchor_ != nullptr && norm_ == nullptr && anchor_->op.Is<ir::LayerNorm>())
       norm_ = anchor_;
     else if (anchor_ != nullptr)
@@ -269,6 +282,10 @@ absl::Status Region::FindAnchor() {
   if (norm_ != nullptr && bindings() + 1 > caps_->max_operands)
     return Unimplemented("no room for scratch beside {} operands", bindings());
   return absl::OkStatus();
+}
+
+bool Region::PrecedesReduction(uint32_t value) const {
+  return reduction_ != nullptr && value < reduction_->first_out;
 }
 
 bool Region::FollowsAnchor(const ir::Node& node) const {
@@ -285,16 +302,44 @@ absl::Status Region::PlaceResults() {
     if (&node == anchor_) {
       places_[node.first_out] = Place{.operand = 0, .index = AsDims(axes_)};
       after = true;
+    } else if (&node == reduction_) {
+      FORGE_RETURN_IF_ERROR(PlaceReduction());
     } else if (after && FollowsAnchor(node)) {
       FORGE_RETURN_IF_ERROR(node.op.def().scalar != nullptr ? PlaceElementWise(node)
                                                             : PlaceMovement(node));
     }
   }
   for (const ir::Function::Result& r : body_->results()) {
+    if (reduction_ != nullptr && (PrecedesReduction(r.value) || !places_[r.value].has_value()))
+      return Unimplemented("result {} is not made of what {} makes", r.name, reduction_->op.name());
     if (places_[r.value].has_value()) continue;
     if (!(body_->type(r.value).elements() == out.elements()))
       return Unimplemented("result {} has another number of elements than the anchor", r.name);
   }
+  return absl::OkStatus();
+}
+
+absl::Status Region::PlaceReduction() {
+  const auto& op = *reduction_->op.As<ir::Reduce>();
+  const std::optional<Place>& from = places_[reduction_->in[0]];
+  if (!from.has_value() || !from->when.empty())
+    return Unimplemented("{} and {} are two anchors", anchor_->op.name(), reduction_->op.name());
+  const size_t rank = from->index.size();
+  FORGE_ASSIGN_OR_RETURN(const std::vector<int64_t> axes,
+                         ir::NormalAxes(op.axes, static_cast<int64_t>(rank)));
+  Dims kept, reduced, index;
+  for (size_t i = 0; i < rank; ++i) {
+    const bool stays = !op.axes.empty() && std::count(axes.begin(), axes.end(), i) == 0;
+    (stays ? kept : reduced).push_back(from->index[i]);
+    if (stays || op.keep_dims) index.push_back(stays ? from->index[i] : Dim(0));
+  }
+  for (const ir::SymbolRef& axis : axes_) {
+    reduced_.push_back(DependsOn(reduced, axis));
+    if (reduced_.back() && DependsOn(kept, axis))
+      return Unimplemented("{} reads parts of an axis of {}", reduction_->op.name(),
+                           anchor_->op.name());
+  }
+  places_[reduction_->first_out] = Place{.operand = 0, .index = std::move(index)};
   return absl::OkStatus();
 }
 
@@ -305,6 +350,8 @@ absl::Status Region::PlaceElementWise(const ir::Node& node) {
     if (v == ir::kAbsent || !places_[v].has_value()) continue;
     if (!(body_->type(v).elements() == body_->type(node.first_out).elements()))
       return Unimplemented("{} repeats the anchor's elements", node.op.name());
+    if (PrecedesReduction(v) && !PrecedesReduction(node.first_out))
+      return Unimplemented("{} reads what is reduced", node.op.name());
     if (!places_[v]->when.empty())
       return Unimplemented("{} follows a part of the anchor's elements", node.op.name());
     const Dims& index = places_[v]->index;

@@ -12,9 +12,9 @@ namespace forge::codegen {
 class Region {
  public:
   // `body` and `caps` must outlive the region. A body has at most one node that is neither
-  // element-wise nor movement, the anchor; a layer norm may come before it. What follows the anchor
-  // keeps its elements one to one: element-wise ops, reshapes and permutations; results may be
-  // parts of them, such as slices.
+  // element-wise nor movement, the anchor; a layer norm may come before it, and a reduction may
+  // follow. What follows the anchor keeps its elements one to one: element-wise ops, reshapes and
+  // permutations; results may be parts of them, such as slices.
   //   errors: Unimplemented, saying what no schedule takes
   static absl::StatusOr<Region> Of(const ir::Function& body, const Caps& caps);
 
@@ -35,6 +35,11 @@ class Region {
   // loaded, from scratch 0 with the mean and 1 / deviation of each row, one after the other.
   const ir::Node* norm() const { return norm_; }
   Region OfNorm() const;  // the same region with the norm as its anchor
+  // The reduction that every result is made of, of all elements that the anchor makes; null: none.
+  const ir::Node* reduction() const { return reduction_; }
+  // Are elements along this axis of anchor_output() reduced to one?
+  bool Reduces(size_t axis) const { return reduced_[axis]; }
+  Region WithoutReduction() const;  // for schedules to choose tiles of the anchor alone by
   int scratch_begin() const { return operand_count() + (norm_ != nullptr ? 1 : 0); }
   // Which argument an operand of the anchor is, when nothing else reads that.
   std::optional<int> ArgumentOf(int anchor_operand) const;
@@ -65,15 +70,18 @@ class Region {
   absl::Status PlaceResults();
   absl::Status PlaceElementWise(const ir::Node& node);
   absl::Status PlaceMovement(const ir::Node& node);
+  absl::Status PlaceReduction();
+  bool PrecedesReduction(uint32_t value) const;
   bool FollowsAnchor(const ir::Node& node) const;
 
   const ir::Function* body_ = nullptr;
   const Caps* caps_ = nullptr;
-  const ir::Node *anchor_ = nullptr, *norm_ = nullptr;
+  const ir::Node *anchor_ = nullptr, *norm_ = nullptr, *reduction_ = nullptr;
   ir::Types anchor_inputs_;
   std::vector<int> parts_;  // by operand; 0: nobody reads it
   ir::EncodingRef encoding_;
   std::vector<ir::SymbolRef> axes_;
+  std::vector<bool> reduced_;                 // by axis
   std::vector<std::optional<Place>> places_;  // for each value of the body
 };
 
@@ -101,8 +109,11 @@ class Elements {
   Val At(int anchor_operand, const ir::Dims& index, int lanes = 1);
   // Runs the epilogue on elements of the anchor's result and stores every result of the region:
   // once for each element, since a result may lie in the place of an operand of the epilogue.
-  // Without an anchor `anchor_result` is not looked at.
+  // Without an anchor `anchor_result` is not looked at. Where the region has a reduction, it is the
+  // result of that, for the anchor's elements at `index` and all that are reduced with them.
   void Finish(const ir::Dims& index, Val anchor_result, int lanes = 1);
+  // What the region's reduction reads, of elements of the anchor's result.
+  Val Reduced(const ir::Dims& index, Val anchor_result, int lanes = 1);
 
   // From now on one element of a vector is taken out of the vector, where it is known to be
   // aligned: the loads of its neighbours are the same.
@@ -150,6 +161,9 @@ struct Schedule {
   // What `emit` would make of an operand at every run, and takes as it is where it has been made.
   std::optional<Prepared> (*prepares)(const Region& r, const void* parameters) = nullptr;
   bool takes_encodings = false;  // is asked about regions that are not dense
+  // Whether Region::reduction() costs less beside the anchor than by itself, where these would be
+  // the numbers for the anchor alone. Null: is asked about no region with one.
+  Verdict (*reduces)(const Region& r, const void* alone) = nullptr;
 };
 std::span<const Schedule* const> AllSchedules();  // best first for each anchor
 

@@ -23,7 +23,8 @@ constexpr const Schedule* kSchedules[] = {
 constexpr int64_t kMostTrips = 65'000;
 
 bool Takes(const Schedule& s, const Region& r) {
-  return (r.is_dense() || s.takes_encodings) && s.takes(r);
+  return (r.is_dense() || s.takes_encodings) &&
+         (r.reduction() == nullptr || s.reduces != nullptr) && s.takes(r);
 }
 
 bool WritesNothing(const Region& r) {
@@ -43,7 +44,9 @@ absl::StatusOr<Choice> FirstThatFits(const Region& r, std::span<const Schedule* 
   }
   if (refusals.empty() && !r.is_dense())
     refusals = fmt::format("no kernel reads or writes the encoding {}", r.encoding()->name());
-  if (refusals.empty()) refusals = fmt::format("no schedule takes {}", r.anchor()->op.name());
+  if (refusals.empty())
+    refusals = fmt::format("no schedule takes {}{}", r.anchor()->op.name(),
+                           r.reduction() != nullptr ? " and a reduction of what it makes" : "");
   return Unimplemented("{}", refusals);
 }
 
@@ -202,6 +205,16 @@ absl::StatusOr<Choice> ParseChoice(const Region& r, std::string_view text) {
 std::optional<Prepared> PreparedFor(const Region& r, const Choice& choice) {
   const Schedule& s = *choice.schedule;
   return s.prepares != nullptr ? s.prepares(r, choice.parameters.get()) : std::nullopt;
+}
+
+Verdict ReductionPays(const Region& r) {
+  const absl::StatusOr<Choice> alone = DefaultChoice(r.WithoutReduction()), both = DefaultChoice(r);
+  for (const absl::StatusOr<Choice>* choice : {&both, &alone})
+    if (!choice->ok()) return Verdict::No(std::string(Message(choice->status())));
+  const Schedule& s = *alone->schedule;
+  if (both->schedule != &s)
+    return Verdict::No(fmt::format("{} is quicker for {}", s.name, r.anchor()->op.name()));
+  return s.reduces(r, alone->parameters.get());
 }
 
 uint64_t TuningKey(const Program& by_default) {

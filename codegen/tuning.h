@@ -26,6 +26,10 @@ Program Generate(const Region& r, const Choice& choice);
 // What the choice would rather find made than make at every run; nullopt: nothing.
 std::optional<Prepared> PreparedFor(const Region& r, const Choice& choice);
 
+// Whether the reduction of a region is computed by the schedule that would make the anchor alone,
+// with tiles as quick: others may cost more than a launch and memory do.
+Verdict ReductionPays(const Region& r);
+
 // A region in a device's eyes: equal for regions that by default become equal kernels.
 uint64_t TuningKey(const Program& by_default);
 

@@ -57,6 +57,8 @@ Verdict VulkanTarget::Fuses(const ir::Function& body) const {
   if (!region.ok()) return No(region.status());
   if (region->norm() != nullptr)
     if (Verdict v = codegen::NormPays(*region); !v) return v;
+  if (region->reduction() != nullptr)
+    if (Verdict v = codegen::ReductionPays(*region); !v) return v;
   if (codegen::ComputesForEachTap(*region)) return Verdict::No("it would be computed for each tap");
   return codegen::CanGenerate(*region);
 }

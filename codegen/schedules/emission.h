@@ -105,6 +105,11 @@ constexpr Schedule ScheduleOn(std::string_view name) {
                     [](const Region& r, const T& t) { return kFits(r, *kForm(r), t); },
                     [](const Region& r, const T& t) { return kEmit(r, *kForm(r), t); }>(name);
 }
+// The same schedule, of regions with a reduction too, where tiles of the anchor alone serve.
+constexpr Schedule Reducing(Schedule s) {
+  s.reduces = s.fits;
+  return s;
+}
 // Every schedule, one file each.
 extern const Schedule kTranspose, kElementwise;
 extern const Schedule kReduceRows, kReduceOutputs;

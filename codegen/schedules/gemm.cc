@@ -192,6 +192,51 @@ Verdict NormPays(const Region& r) {
   return Verdict::Yes();
 }
 
+Verdict HoldsRows(const Region& r, const Gemm& g, int64_t columns) {
+  if (r.reduction() == nullptr) return Verdict::Yes();
+  const ir::SymbolRef n = NewCoordinate("n", LastIndex(g.n()));
+  const Dims at = g.c_index({Any(g.batch, 1), Any(g.m(), 1), Dim(n)});
+  for (size_t i = 0; i < at.size(); ++i)
+    if (r.anchor_output().shape()[i].max() > 1 && DependsOn(at[i], n) != r.Reduces(i))
+      return Verdict::No("what is reduced is no row of the product");
+  if (g.n().min() < 1) return Verdict::No("rows may be empty");
+  if (g.n().max() > columns)
+    return Verdict::No(
+        fmt::format("rows of {} are reduced, a tile has {} columns", g.n().ToText(), columns));
+  return Verdict::Yes();
+}
+
+bool HoldsShortRows(const Region& r, const Gemm& g) {
+  return g.n().max() <= (r.caps().few_registers() ? 8 : 16);
+}
+
+RowFolding::RowFolding(Emission& m, const Gemm& g)
+    : m_(m),
+      g_(g),
+      how_{m.region.reduction()->op.As<ir::Reduce>()->kind,
+           m.region.body().type(m.region.reduction()->first_out).dtype()} {}
+
+Val RowFolding::Fold(Gemm::At row, std::span<const Position> columns,
+                     std::span<const Val> sums) const {
+  int lanes = LanesFor(g_.n());
+  for (size_t j = 0; j < columns.size(); j += static_cast<size_t>(lanes))
+    while (columns.size() % static_cast<size_t>(lanes) != 0 || columns[j].at.divisor() % lanes != 0)
+      lanes /= 2;
+  const Val start = how_.Start(m_.b, lanes);
+  Val all = start;
+  for (size_t j = 0; j < columns.size(); j += static_cast<size_t>(lanes)) {
+    row.n = columns[j].at + m_.e.Lane(lanes);
+    const Val sum = Packed(sums.subspan(j, static_cast<size_t>(lanes)));
+    const Val x = m_.e.Reduced(g_.c_index(row), sum, lanes), inside = columns[j].inside;
+    all = how_.Fold(all, inside ? select(inside, x, start) : x);
+  }
+  return CombineLanes(how_.kind(), all);
+}
+
+void RowFolding::Finish(const Gemm::At& row, Val all) const {
+  m_.e.Finish(g_.c_index(row), how_.Done(all, g_.n()));
+}
+
 bool OfBytes(const Gemm& g) {
   const auto is_byte = [](DType t) { return t == DType::kI8 || t == DType::kU8; };
   return is_byte(g.a.type) && is_byte(g.b.type);

@@ -4,7 +4,7 @@
 #pragma once
 #include <functional>
 
-#include "codegen/schedules/emission.h"
+#include "codegen/schedules/workgroup.h"
 
 namespace forge::codegen {
 
@@ -63,12 +63,31 @@ std::optional<Gemm> PlainGemmOf(const Region& r);
 // Whether a product computes the elements of the norm before it (Region::norm) for less than it
 // takes to write and read them.
 Verdict NormPays(const Region& r);
+// Whether what Region::reduction() makes one of lies in one tile of so many columns; where there is
+// no reduction, always.
+Verdict HoldsRows(const Region& r, const Gemm& g, int64_t columns);
+// Whether an invocation holds such rows, however many there are. Longer ones go to tiles that may
+// be too large for few rows: how many they are is not known where they become one kernel.
+bool HoldsShortRows(const Region& r, const Gemm& g);
+// Region::reduction() of rows of C that tiles hold.
+class RowFolding {
+ public:
+  RowFolding(Emission& m, const Gemm& g);
+  const ReduceRule& how() const { return how_; }
+  // What `sums` at `columns` of a row come to; columns that are not inside add nothing.
+  Val Fold(Gemm::At row, std::span<const Position> columns, std::span<const Val> sums) const;
+  // Hands the result of a whole row over.
+  void Finish(const Gemm::At& row, Val all) const;
+
+ private:
+  Emission& m_;
+  const Gemm& g_;
+  const ReduceRule how_;
+};
 // Whether both operands are 8-bit integers.
 bool OfBytes(const Gemm& g);
 // Whether they are, and the device's dot products of such bytes are done in hardware.
 bool DotsAreQuick(const Gemm& g, const Caps& caps);
-
-// Of a program: more is memory that others need.
 
 // One launch of a schedule's tiles for a product that is a step of another algorithm, with numbers
 // that suit the device: the first only where ShufflesAreQuick, the second where they are not.

@@ -7,6 +7,7 @@
 namespace forge::codegen {
 namespace {
 
+using ir::Dim;
 using ir::Dims;
 
 // Invocations of a workgroup, 8 along rows by 16 along columns: what every device allows.
@@ -56,8 +57,24 @@ Tiling TilingOf(const Gemm& g, const MatmulShared& t) {
 
 MatmulShared Defaults(const Region& r, const Gemm& g) {
   MatmulShared t = TilesFor(g, r.caps());
-  t.workgroups = TilingOf(g, t).SuggestWorkgroups();
+  if (r.reduction() == nullptr) t.workgroups = TilingOf(g, t).SuggestWorkgroups();
   return t;
+}
+
+// What invocations of a row make of their columns, a bank more than there are.
+constexpr int64_t kPartPitch = kColumnThreads + 1;
+// Whether those lie where a slice of A has been multiplied.
+bool PartsReuseSlice(const Tiling::Size& size, Type slice, Type part) {
+  return size.stages == 1 && slice == part &&
+         Pitch(size.rows) * size.depth >= size.rows * kPartPitch;
+}
+
+int64_t PartBytes(const Region& r, const Gemm& g, const MatmulShared& t) {
+  if (r.reduction() == nullptr) return 0;
+  const Type part = AccumulatorOf(r.body().type(r.reduction()->first_out).dtype());
+  const Type slice = t.dots ? kU32 : AccumulatorOf(g.dtype);
+  if (PartsReuseSlice(TilingOf(g, t).size(), slice, part)) return 0;
+  return t.rows * kPartPitch * ElementBytes(part);
 }
 
 // Smaller products are over before shared memory is filled.
@@ -66,12 +83,16 @@ constexpr int64_t kLeastSide = 16, kLeastDepth = 16;
 Verdict Fits(const Region& r, const Gemm& g, const MatmulShared& t) {
   const Caps& caps = r.caps();
   if (caps.runs_on_cpu) return Verdict::No("barriers are dear on this device");
-  if (g.m().max() < kLeastSide || g.n().max() < kLeastSide || g.k.max() < kLeastDepth)
+  if (Verdict v = HoldsRows(r, g, t.columns); !v) return v;
+  if (r.reduction() != nullptr && t.workgroups > 0)
+    return Verdict::No("no workgroup has the whole sums of a row");
+  if ((r.reduction() == nullptr || HoldsShortRows(r, g)) &&
+      (g.m().max() < kLeastSide || g.n().max() < kLeastSide || g.k.max() < kLeastDepth))
     return Verdict::No("the product is small");
   if (t.dots && (!OfBytes(g) || !caps.int_dot))
     return Verdict::No("it has no dots of its operands");
   if (Verdict v = TilingOf(g, t).Fits(r); !v) return v;
-  return WorkgroupFits(kThreads, caps, SharedBytes(t, g.dtype));
+  return WorkgroupFits(kThreads, caps, SharedBytes(t, g.dtype) + PartBytes(r, g, t));
 }
 
 class Tile final : public SlicedTile {
@@ -94,6 +115,7 @@ class Tile final : public SlicedTile {
   Val Load(const Slice& s, Val at) override { return m_.b.Load(s.view, at); }
   Val MultiplyAdd(Val a, Val b, Val sum) override;
   void Finish(const TilePart& part, const Vals& sums) override;
+  void FinishRows(const TilePart& part, const Vals& sums);
 };
 
 // Four steps of k as bytes of a word, the first in the lowest.
@@ -115,7 +137,42 @@ Val Tile::MultiplyAdd(Val a, Val b, Val sum) {
   return bitcast(m_.b.Dot4(DotKind::kUnsigned, a, b, bitcast(sum, DType::kU32)), sum.type().elem);
 }
 
+// Each invocation folds its columns of its rows, then one for each row what those have.
+void Tile::FinishRows(const TilePart& part, const Vals& sums) {
+  Builder& b = m_.b;
+  const RowFolding folding(m_, gemm());
+  const Tiling::Size& size = tiling_.size();
+  const Type type = folding.how().type(), slice = form_.packed > 1 ? kU32 : form_.sum;
+  const uint16_t parts = PartsReuseSlice(size, slice, type)
+                             ? a_.view
+                             : m_.AddShared("parts", type, size.rows * kPartPitch);
+  const auto position = [&](const Dim& row) {
+    return Guard(m_, part.row * size.rows + row, gemm().m());
+  };
+  std::vector<Position> columns;
+  for (int64_t j = 0; j < b_.count; ++j) columns.push_back(Guard(m_, b_.first + j, gemm().n()));
+  for (int64_t i = 0; i < a_.count; ++i) {
+    const Dim row = a_.first + i;
+    const Gemm::At at{part.batch, position(row).at, 0};
+    Vals own(sums.begin() + i * b_.count, sums.begin() + (i + 1) * b_.count);
+    if (gemm().start)
+      for (Val& v : own) v = v + gemm().start(m_.e, at);
+    b.Store(parts, m_.e.Value(row * kPartPitch + Mod(own_, kColumnThreads)),
+            folding.Fold(at, columns, own));
+  }
+  b.Barrier();
+  b.If(m_.e.Value(own_) < static_cast<double>(size.rows), [&] {
+    const Dim row = m_.e.Coordinate(m_.e.Value(own_), size.rows - 1);
+    Val all = b.Load(parts, m_.e.Value(row * kPartPitch));
+    for (int64_t i = 1; i < kColumnThreads; ++i)
+      all = folding.how().Fold(all, b.Load(parts, m_.e.Value(row * kPartPitch + i)));
+    const Position at = position(row);
+    IfInside(b, at.inside, [&] { folding.Finish({part.batch, at.at, 0}, all); });
+  });
+}
+
 void Tile::Finish(const TilePart& part, const Vals& sums) {
+  if (m_.region.reduction() != nullptr) return FinishRows(part, sums);
   const int lanes = b_.count == 4 && gemm().n().divisor() % 4 == 0 ? 4 : 1;
   for (int64_t i = 0; i < a_.count; ++i)
     for (int64_t j = 0; j < b_.count; j += lanes) {
@@ -141,6 +198,6 @@ Launch EmitSharedProduct(const Region& r, const Gemm& g, const std::string& name
 }
 
 const Schedule kMatmulShared =
-    ScheduleOn<MatmulShared, GemmOf, Defaults, Fits, Emit>("matmul_shared");
+    Reducing(ScheduleOn<MatmulShared, GemmOf, Defaults, Fits, Emit>("matmul_shared"));
 
 }  // namespace forge::codegen

@@ -56,20 +56,29 @@ double CostOf(const Gemm& g, const MatmulShuffle& t, int64_t lanes) {
 // The code of large tiles takes long to compile, twice as long as that of tiles half as large; the
 // time that they save is worth it in large products, counted in multiplications.
 constexpr double kLargeProduct = 1 << 26;
+constexpr int64_t kMostShared = 32;
 int64_t MostShared(const Gemm& g) {
   double all = 1;
   for (const Dim& d : {g.batch, g.m(), g.n(), g.k}) all *= static_cast<double>(d.max());
-  return all < kLargeProduct ? 16 : 32;
+  return all < kLargeProduct ? kMostShared / 2 : kMostShared;
+}
+
+// Whether a tile holds the rows that are reduced, if there are any.
+Verdict RowsFit(const Region& r, const Gemm& g, const MatmulShuffle& t) {
+  return HoldsRows(r, g, t.lanes_on_rows ? t.shared : r.caps().subgroup_size * kOwned);
 }
 
 MatmulShuffle Defaults(const Region& r, const Gemm& g) {
-  const int64_t lanes = std::max<int64_t>(r.caps().subgroup_size, 1), most = MostShared(g);
+  const int64_t lanes = std::max<int64_t>(r.caps().subgroup_size, 1);
+  const bool long_rows = r.reduction() != nullptr && g.n().max() > lanes * kOwned;
+  const int64_t most = long_rows ? kMostShared : MostShared(g);
   MatmulShuffle best;
   double least = std::numeric_limits<double>::infinity();
   for (const bool on_rows : {false, true})
     for (int64_t shared = 4; shared <= most; shared *= 2) {
       const MatmulShuffle t{.shared = shared, .lanes_on_rows = on_rows};
-      if (const double cost = CostOf(g, t, lanes); cost < least) best = t, least = cost;
+      const double cost = CostOf(g, t, lanes);
+      if (cost < least && RowsFit(r, g, t)) best = t, least = cost;
     }
   return best;
 }
@@ -85,8 +94,19 @@ Verdict Fits(const Region& r, const Gemm& g, const MatmulShuffle& t) {
   const double useful = static_cast<double>(own.max()) * static_cast<double>(shared.max());
   const double done = static_cast<double>(TilesOf(own, lanes * kOwned) * lanes * kOwned) *
                       static_cast<double>(TilesOf(shared, t.shared) * t.shared);
-  if (useful < kLeastFilled * done) return Verdict::No("tiles would be mostly empty");
+  if (useful < kLeastFilled * done && (r.reduction() == nullptr || HoldsShortRows(r, g)))
+    return Verdict::No("tiles would be mostly empty");
+  if (Verdict v = RowsFit(r, g, t); !v) return v;
   return WorkgroupFits(t.subgroups * lanes, caps);
+}
+
+// Tiles that hold rows may cost a little more, which is less than another launch.
+Verdict Reduces(const Region& r, const Gemm& g, const MatmulShuffle& alone) {
+  constexpr double kLittle = 1.1;
+  const MatmulShuffle t = Defaults(r, g);
+  const double most = kLittle * CostOf(g, alone, r.caps().subgroup_size);
+  const bool is_dear = CostOf(g, t, r.caps().subgroup_size) > most;
+  return RowsFit(r, g, is_dear ? alone : t);
 }
 
 // The tile of one subgroup: `wide` positions along the lanes' axis, `shared` along the other.
@@ -112,6 +132,7 @@ class Tile {
     return m_.b.Shuffle(mine[i / lanes_], m_.b.Int(static_cast<int64_t>(i % lanes_)));
   }
   void Finish(const Vals& sums);
+  void FinishRows(const Vals& sums);
 
   Emission& m_;
   const Gemm& g_;
@@ -211,6 +232,26 @@ Vals Tile::Block(const Dim& k, int depth, Vals sums) {
   return sums;
 }
 
+// Each lane folds its columns of a row: all of them where lanes own rows.
+void Tile::FinishRows(const Vals& sums) {
+  const RowFolding folding(m_, g_);
+  const std::vector<Position>& rows = t_.lanes_on_rows ? owned_ : common_;
+  const std::vector<Position>& columns = t_.lanes_on_rows ? common_ : owned_;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    Vals own;
+    for (size_t j = 0; j < columns.size(); ++j)
+      own.push_back(sums[t_.lanes_on_rows ? j * kOwned + i : i * kOwned + j]);
+    const Gemm::At at{batch_, rows[i].at, 0};
+    Val all = folding.Fold(at, columns, own), first;
+    if (!t_.lanes_on_rows) {
+      for (uint32_t step = 1; step < lanes_; step *= 2)
+        all = folding.how().Fold(all, m_.b.Shuffle(all, m_.e.Value(Mod(lane_ + step, lanes_))));
+      first = m_.e.Value(lane_) == 0.0;
+    }
+    IfInside(m_.b, Both(rows[i].inside, first), [&] { folding.Finish(at, all); });
+  }
+}
+
 // Vectors along n where there are whole ones.
 void Tile::Finish(const Vals& sums) {
   const size_t lanes = g_.n().divisor() % kOwned == 0 ? kOwned : 1;
@@ -237,6 +278,7 @@ void Tile::Run() {
                    return Block(m_.e.Coordinate(i, LastIndex(g_.k)), 1, std::move(carried));
                  });
   }
+  if (m_.region.reduction() != nullptr) return FinishRows(sums);
   Finish(sums);
 }
 
@@ -263,7 +305,12 @@ Launch EmitShuffleProduct(const Region& r, const Gemm& g, const std::string& nam
   return EmitTiles(r, g, Defaults(r, g), name);
 }
 
-const Schedule kMatmulShuffle =
-    ScheduleOn<MatmulShuffle, GemmOf, Defaults, Fits, Emit>("matmul_shuffle");
+const Schedule kMatmulShuffle = [] {
+  Schedule s = ScheduleOn<MatmulShuffle, GemmOf, Defaults, Fits, Emit>("matmul_shuffle");
+  s.reduces = [](const Region& r, const void* alone) {
+    return Reduces(r, *GemmOf(r), *static_cast<const MatmulShuffle*>(alone));
+  };
+  return s;
+}();
 
 }  // namespace forge::codegen

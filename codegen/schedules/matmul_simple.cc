@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix product without shared memory or subgroups: a register tile to an invocation, which fits
 // every device and any shape.
+#include <algorithm>
+
 #include "codegen/schedules/gemm.h"
 
 namespace forge::codegen {
@@ -25,7 +27,17 @@ MatmulSimple Defaults(const Region&, const Gemm& g) {
       .rows = TileSize(g.m(), 4), .columns = TileSize(g.n(), 4), .depth = LanesFor(g.k)};
 }
 
+// Rows that are reduced are whole, and fewer, so that their sums fit registers.
+MatmulSimple WithWholeRows(const Region& r, const Gemm& g, MatmulSimple t) {
+  if (r.reduction() == nullptr) return t;
+  t.columns = g.n().max();
+  t.rows = std::clamp<int64_t>((r.caps().few_registers() ? 16 : 32) / t.columns, 1, t.rows);
+  return t;
+}
+
 Verdict Fits(const Region& r, const Gemm& g, const MatmulSimple& t) {
+  if (Verdict v = HoldsRows(r, g, g.n().max()); !v) return v;
+  if (r.reduction() != nullptr && !HoldsShortRows(r, g)) return Verdict::No("rows are long");
   if (g.k.divisor() % t.depth != 0) return Verdict::No("the depth does not divide k");
   return WorkgroupFits(t.workgroup, r.caps());
 }
@@ -82,15 +94,20 @@ void Tile::Run() {
   });
   auto rest = std::span(sums);
   for (const Position& row : row_) {
+    const auto own = rest.first(column_.size());
     IfInside(m_.b, row.inside, [&] {
-      FinishRow(m_, columns_, column_, rest.first(column_.size()),
-                [&](const Dim& n, Val v) { g_.Finish(m_, {batch_, row.at, n}, v); });
+      if (m_.region.reduction() == nullptr)
+        return FinishRow(m_, columns_, column_, own,
+                         [&](const Dim& n, Val v) { g_.Finish(m_, {batch_, row.at, n}, v); });
+      const RowFolding folding(m_, g_);
+      folding.Finish({batch_, row.at, 0}, folding.Fold({batch_, row.at, 0}, column_, own));
     });
     rest = rest.subspan(column_.size());
   }
 }
 
-Program Emit(const Region& r, const Gemm& g, const MatmulSimple& t) {
+Program Emit(const Region& r, const Gemm& g, const MatmulSimple& given) {
+  const MatmulSimple t = WithWholeRows(r, g, given);
   const Dims space = {g.batch, CeilDiv(g.m(), t.rows), CeilDiv(g.n(), t.columns)};
   return OneLaunch(ForPlaces(r, fmt::format("matmul_simple_{}x{}", t.rows, t.columns), t.workgroup,
                              space,
@@ -100,6 +117,6 @@ Program Emit(const Region& r, const Gemm& g, const MatmulSimple& t) {
 }  // namespace
 
 const Schedule kMatmulSimple =
-    ScheduleOn<MatmulSimple, PlainGemmOf, Defaults, Fits, Emit>("matmul_simple");
+    Reducing(ScheduleOn<MatmulSimple, PlainGemmOf, Defaults, Fits, Emit>("matmul_simple"));
 
 }  // namespace forge::codegen

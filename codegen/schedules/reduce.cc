@@ -2,9 +2,6 @@
 // Reductions: an invocation for each output where there are many, a workgroup for each where rows
 // are long. Where that is too few for rows so long, parts of rows go to scratch, and a second
 // launch combines them.
-#include "ir/ops/reduce.h"
-
-#include "codegen/element.h"
 #include "codegen/schedules/rows.h"
 
 namespace forge::codegen {
@@ -22,19 +19,15 @@ std::vector<int64_t> AxesOf(const Region& r) {
 }
 
 // Rows of the operand, and what becomes of their elements.
-struct Reduction {
+struct Reduction : ReduceRule {
   explicit Reduction(const Region& r)
-      : op(*r.AnchorAs<ir::Reduce>()), dtype(r.anchor_output().dtype()), space(r, AxesOf(r)) {}
-  Type type() const { return AccumulatorOf(dtype); }
-  Val Start(Builder& b, int lanes) const;
-  // How parts are combined: means are sums until they are done.
-  ReduceKind combined_as() const;
-  Val Fold(Val a, Val x) const { return Combine(combined_as(), a, x); }
+      : ReduceRule{r.AnchorAs<ir::Reduce>()->kind, r.anchor_output().dtype()},
+        keep_dims(r.AnchorAs<ir::Reduce>()->keep_dims),
+        space(r, AxesOf(r)) {}
   // Hands the result of an output over, or of `lanes` neighbours.
   void Finish(Emission& m, const Dim& output, Val all, int lanes = 1) const;
 
-  const ir::Reduce& op;
-  DType dtype;
+  bool keep_dims;
   RowSpace space;
 };
 
@@ -43,23 +36,9 @@ std::optional<Reduction> ReductionOf(const Region& r) {
   return Reduction(r);
 }
 
-Val Reduction::Start(Builder& b, int lanes) const {
-  constexpr double kInfinite = std::numeric_limits<double>::infinity();
-  constexpr double kStarts[] = {0, 0, -kInfinite, kInfinite, 1};  // in order of ir::ReduceKind
-  return splat(LiteralOf(b, dtype, kStarts[static_cast<size_t>(op.kind)]), lanes);
-}
-
-ReduceKind Reduction::combined_as() const {
-  constexpr ReduceKind kKinds[] = {ReduceKind::kSum, ReduceKind::kSum, ReduceKind::kMax,
-                                   ReduceKind::kMin, ReduceKind::kProd};  // in the same order
-  return kKinds[static_cast<size_t>(op.kind)];
-}
-
 void Reduction::Finish(Emission& m, const Dim& output, Val all, int lanes) const {
-  const Val done = op.kind == ir::ReduceKind::kMean
-                       ? all / convert(m.b.Scalar(space.length()), type().elem)
-                       : Wrap(dtype, all);
-  m.e.Finish(op.keep_dims ? space.Index(output, 0) : Unflatten(output, space.outer), done, lanes);
+  m.e.Finish(keep_dims ? space.Index(output, 0) : Unflatten(output, space.outer),
+             Done(all, space.length()), lanes);
 }
 
 // Parts of row `output` lie side by side in scratch.
@@ -78,7 +57,7 @@ Launch EmitCombine(const Region& r, const Reduction& f, int64_t parts, std::stri
                               const Dim place = at * parts + m.e.Coordinate(i, parts - 1);
                               return Vals{f.Fold(carried[0], m.e.LoadScratch(0, f.type(), place))};
                             });
-    const Val all = WorkgroupReduction(m, f.type()).Reduce(f.combined_as(), mine[0]);
+    const Val all = WorkgroupReduction(m, f.type()).Reduce(f.kind(), mine[0]);
     b.If(local == 0, [&] { f.Finish(m, at, all); });
   });
   return std::move(m).Take();
@@ -179,7 +158,7 @@ Program OutputsEmit(const Region& r, const Reduction& f, const ReduceOutputs& t)
       return sums;
     });
     for (size_t v = 0; v < all.size(); ++v) {
-      const Val mine = along > 1 ? CombineLanes(f.combined_as(), all[v]) : all[v];
+      const Val mine = along > 1 ? CombineLanes(f.kind(), all[v]) : all[v];
       if (t.parts == 1) {
         f.Finish(m, output(v), mine, across);
         continue;
@@ -249,8 +228,8 @@ Launch EmitFold(const Region& r, const Reduction& f, const ReduceRows& t, std::s
                 const Dim element = m.e.Coordinate(i, LastIndex(vectors)) * along + m.e.Lane(along);
                 return Vals{f.Fold(carried[0], m.e.At(0, f.space.Index(output, element), along))};
               });
-    const Val all = WorkgroupReduction(m, f.type())
-                        .Reduce(f.combined_as(), CombineLanes(f.combined_as(), mine[0]));
+    const Val all =
+        WorkgroupReduction(m, f.type()).Reduce(f.kind(), CombineLanes(f.kind(), mine[0]));
     b.If(b.Builtin(BuiltinKind::kLocalX) == 0, [&] {
       if (t.parts > 1)
         m.e.StoreScratch(0, at, all);

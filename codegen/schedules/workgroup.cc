@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/schedules/workgroup.h"
 
+#include "codegen/element.h"
+
 namespace forge::codegen {
 namespace {
 
@@ -22,6 +24,23 @@ Val CombineLanes(ReduceKind kind, Val v) {
   Val all = v.b->Extract(v, 0);
   for (int i = 1; i < v.type().lanes; ++i) all = Combine(kind, all, v.b->Extract(v, i));
   return all;
+}
+
+Val ReduceRule::Start(Builder& b, int lanes) const {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  constexpr double kStarts[] = {0, 0, -kInfinite, kInfinite, 1};  // in order of ir::ReduceKind
+  return splat(LiteralOf(b, dtype, kStarts[static_cast<size_t>(of)]), lanes);
+}
+
+ReduceKind ReduceRule::kind() const {
+  constexpr ReduceKind kKinds[] = {ReduceKind::kSum, ReduceKind::kSum, ReduceKind::kMax,
+                                   ReduceKind::kMin, ReduceKind::kProd};  // in the same order
+  return kKinds[static_cast<size_t>(of)];
+}
+
+Val ReduceRule::Done(Val all, const ir::Dim& elements) const {
+  return of == ir::ReduceKind::kMean ? all / convert(all.b->Scalar(elements), type().elem)
+                                     : Wrap(dtype, all);
 }
 
 WorkgroupReduction::WorkgroupReduction(Emission& m, Type element)

@@ -2,12 +2,25 @@
 // What the invocations of a workgroup compute together.
 #pragma once
 #include "codegen/schedules/emission.h"
+#include "ir/ops/reduce.h"
 
 namespace forge::codegen {
 
 Val Combine(ReduceKind kind, Val a, Val b);
 // The lanes of a vector as one, from the first to the last.
 Val CombineLanes(ReduceKind kind, Val v);
+
+// How an ir::Reduce makes one of elements: means are sums until they are done.
+struct ReduceRule {
+  Val Start(Builder& b, int lanes) const;  // what changes nothing
+  ReduceKind kind() const;
+  Val Fold(Val a, Val x) const { return Combine(kind(), a, x); }
+  Val Done(Val all, const ir::Dim& elements) const;
+  Type type() const { return AccumulatorOf(dtype); }
+
+  ir::ReduceKind of;
+  DType dtype;  // of elements
+};
 
 // Combines one value of each invocation into one that all see, in a fixed order: by subgroups where
 // their size is known, else by a tree. The workgroup is one-dimensional and a power of two; control

@@ -211,6 +211,15 @@ TEST_F(FuseTest, TwoAnchorsWhereTheTargetTakesThem) {
   ExpectOneRegion({"layer_norm", "matmul", "relu"});
 }
 
+// What follows the second has the shape of its result, not of the first one's.
+TEST_F(FuseTest, AReductionOfAProductAndWhatFollowsIt) {
+  const Value x = X({2, 3}), w = f_.Argument("w", F32({3, 4}));
+  const Value rows = f_(Relu{}, {f_(MatMul{}, {x, w})});
+  f_.Return("y", f_(Sqrt{}, {ReduceAxes(ReduceKind::kSum, rows, {1})}));
+  target_.fuses_anchors = [](const Function&) { return Verdict::Yes("a product and its sums"); };
+  ExpectOneRegion({"matmul", "relu", "reduce", "sqrt"});
+}
+
 TEST_F(FuseTest, AnAnchorThatOthersReadToo) {
   const Value x = X({2, 3}), w = f_.Argument("w", F32({3, 4})), norm = f_(LayerNorm{}, {x});
   f_.Return("norm", norm);
