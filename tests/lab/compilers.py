@@ -17,7 +17,9 @@ Exit status: 1 a pipeline failed, spills where none may, or needs over 10 % more
 
 import argparse
 import collections
+import concurrent.futures
 import csv
+import functools
 import os
 import pathlib
 import re
@@ -115,8 +117,8 @@ class Workload:
                 len(self.spilled)]
 
 
-def parity(build, device, arguments):
-    """{workload: Workload} of one run of forge-parity."""
+def run_parity(build, device, arguments):
+    """Runs forge-parity on `device`; {(workload, step, kernel): {statistic: value}} as its driver tells."""
     with tempfile.TemporaryDirectory() as folder:
         table = pathlib.Path(folder) / "statistics.tsv"
         command = [LAB, "run", device, "--", build / "bin/forge-parity", *arguments, "--devices", "vulkan",
@@ -129,8 +131,13 @@ def parity(build, device, arguments):
             for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
                 statistics = kernels[row["what"], row["step"], row["kernel"]]
                 statistics[row["statistic"]] = max(statistics.get(row["statistic"], 0.0), float(row["value"]))
+        return kernels
+
+
+def parity(build, device, arguments):
+    """{workload: Workload} of one run of forge-parity."""
     found = collections.defaultdict(Workload)
-    for (what, _, kernel), statistics in kernels.items():
+    for (what, _, kernel), statistics in run_parity(build, device, arguments).items():
         found[what].add(kernel, statistics)
     return found
 
@@ -139,43 +146,65 @@ def dims(extents):
     return [word for name, extent in extents.items() for word in ("--dim", f"{name}={extent}")]
 
 
-def case_pattern():
-    return "^(" + "|".join("".join("\\" + c if not c.isalnum() else c for c in case) for case in CASES) + ")$"
+def case_pattern(cases):
+    return "^(" + "|".join("".join("\\" + c if not c.isalnum() else c for c in case) for case in cases) + ")$"
+
+
+def folder_of(case):
+    """What forge-parity --dump names a case's folder."""
+    return re.sub(r"[^A-Za-z0-9._:-]", "_", case)
+
+
+@functools.cache
+def poorest_kernels(build):
+    """{SPIR-V: [(workload, kernel)]} of what a GPU with the guaranteed limits gets; many steps have the same."""
+    hide = os.environ | {"FORGE_VK_DISABLE": "all,host_cores", "FORGE_VK_LIMITS": "guaranteed"}
+    runs = {"ops": ["ops", "--filter", case_pattern(CASES)]}
+    runs |= {name: [CACHE / path, *dims(extents)] for name, (path, extents) in MODELS.items()}
+    workloads = {folder_of(case): case for case in CASES}
+    kernels = collections.defaultdict(list)
+    for name, arguments in runs.items():
+        with tempfile.TemporaryDirectory() as folder:
+            command = [build / "bin/forge-parity", *arguments, "--devices", "vulkan", "--compile-only", "--dump", folder]
+            done = subprocess.run(command, capture_output=True, text=True, env=hide)
+            if done.returncode != 0:
+                raise RuntimeError(f"{name}: {done.stderr.strip()}")
+            for file in sorted(pathlib.Path(folder).rglob("*.spv")):
+                workload = workloads[file.parent.name] if name == "ops" else name
+                kernels[file.read_bytes()].append((workload, re.sub(r"^\d+_", "", file.stem)))
+    return kernels
+
+
+def lab_stats(device, files):
+    """{file: {statistic: value}} of kernels that are compiled by themselves."""
+    done = subprocess.run([LAB, "stats", device, *files], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{device}: {done.stderr.strip()}")
+    told = {str(file): {} for file in files}
+    for file, statistic, value in (line.split("\t") for line in done.stdout.splitlines() if line.count("\t") == 2):
+        told[file][statistic] = float(value)
+    if silent := [file for file, statistics in told.items() if not statistics]:
+        raise RuntimeError(f"{device}: nothing is told of {', '.join(silent)}")
+    return told
 
 
 def mali(build, device):
-    """{workload: Workload} of kernels that, as a GPU with the guaranteed limits gets them, are compiled by themselves:
-    no driver for Mali runs here."""
-    hide = os.environ | {"FORGE_VK_DISABLE": "all,host_cores", "FORGE_VK_LIMITS": "guaranteed"}
-    runs = {"ops": ["ops", "--filter", case_pattern()]}
-    runs |= {name: [CACHE / path, *dims(extents)] for name, (path, extents) in MODELS.items()}
+    """{workload: Workload} of what a GPU with the guaranteed limits gets: no driver for Mali runs here, only its compiler,
+    under an emulator, where it takes all the time there is: one process for each processor."""
+    kernels = poorest_kernels(build)
     with tempfile.TemporaryDirectory() as folder:
-        for name, arguments in runs.items():
-            command = [build / "bin/forge-parity", *arguments, "--devices", "vulkan", "--compile-only", "--dump",
-                       pathlib.Path(folder) / name]
-            done = subprocess.run(command, capture_output=True, text=True, env=hide)
-            if done.returncode != 0:
-                raise RuntimeError(f"{device}: {name}: {done.stderr.strip()}")
-        files = {re.sub(r"[^A-Za-z0-9._:-]", "_", case): case for case in CASES}  # as forge-parity names folders
-        kernels = {}  # by content: many steps have the same
-        for kernel in sorted(pathlib.Path(folder).rglob("*.spv")):
-            kernels.setdefault(kernel.read_bytes(), []).append(kernel)
-        done = subprocess.run([LAB, "stats", device, *(same[0] for same in kernels.values())], capture_output=True,
-                              text=True)
-        if done.returncode != 0:
-            raise RuntimeError(f"{device}: {done.stderr.strip()}")
-        told = collections.defaultdict(dict)
-        for line in done.stdout.splitlines():
-            if line.count("\t") == 2:
-                file, statistic, value = line.split("\t")
-                told[file][statistic] = float(value)
-        found = collections.defaultdict(Workload)
-        for same in kernels.values():
-            for kernel in same:
-                run = kernel.relative_to(folder).parts[0]
-                workload = files[kernel.parent.name] if run == "ops" else run
-                found[workload].add(re.sub(r"^\d+_", "", kernel.stem), told[str(same[0])])
-        return found
+        files = [pathlib.Path(folder) / f"{i}.spv" for i in range(len(kernels))]
+        for file, spirv in zip(files, kernels):
+            file.write_bytes(spirv)
+        by_size = sorted(files, key=lambda f: f.stat().st_size)
+        shares = [share for i in range(os.cpu_count()) if (share := by_size[i::os.cpu_count()])]
+        with concurrent.futures.ThreadPoolExecutor(len(shares)) as pool:
+            told = dict(collections.ChainMap(*pool.map(functools.partial(lab_stats, device), shares)))
+    found = collections.defaultdict(Workload)
+    for file, users in zip(files, kernels.values()):
+        for workload, kernel in users:
+            found[workload].add(kernel, told[str(file)])
+    return found
 
 
 def measure(build, device):
@@ -183,7 +212,7 @@ def measure(build, device):
     wrong, found = [], {}
     if device in MALI:
         return judge_rows(device, mali(build, device))
-    found.update(parity(build, device, ["ops", "--filter", case_pattern()]))
+    found.update(parity(build, device, ["ops", "--filter", case_pattern(CASES)]))
     for case in CASES:
         if case not in found and "f16" not in case:
             wrong.append(f"{device}: no statistics of {case}")
