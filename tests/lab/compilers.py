@@ -6,13 +6,15 @@
   tests/lab/compilers.py radv:navi31 mali:g610
   tests/lab/compilers.py --write             make docs/compilers.tsv anew, after a change that was meant
   tests/lab/compilers.py --summary           the committed table as one row for each family
+  tests/lab/compilers.py --matrix            only look for matrix instructions
 
 A row stands for one workload, a case of an op or a model at the shapes below, on one family: its pipelines, the most
 registers and the least occupancy of any of them, the sum of their estimated cycles, and how many spill to memory.
 Units are the driver's own, so only rows of one family compare. Kernels come from build/PRESET (default: release).
+On families that have matrix instructions, the product of f16 matrices must hold them in the code that its driver shows.
 
-Exit status: 1 a pipeline failed, spills where none may, or needs over 10 % more cycles than the table says;
-2 bad usage.
+Exit status: 1 a pipeline failed, spills where none may, needs over 10 % more cycles than the table says, or lacks the
+matrix instructions that it should have; 2 bad usage.
 """
 
 import argparse
@@ -69,6 +71,10 @@ MODELS = {
     "ppocr-det": ("ppocr-det.onnx", {DET.format(0): 1, DET.format(1): 640, DET.format(2): 640}),
     "ppocr-rec": ("ppocr-rec.onnx", REC),
 }
+# What families with matrix instructions call them, and the case that must be made of them.
+MATRIX = {"radv:navi31": "v_wmma", "radv:gfx1150": "v_wmma", "anv:a770": "dpas",
+          **{f"nvk:{d}": "hmma" for d in ["turing", "ampere", "ada"]}}
+MATRIX_CASE = "matmul(f16[1024, 1024], f16[1024, 1024])"
 # Kernels whose values must stay in registers.
 NO_SPILLS = ("matmul", "conv", "attention", "reduce", "softmax", "layer_norm")
 
@@ -207,6 +213,27 @@ def mali(build, device):
     return found
 
 
+def matrix_problems(build, device):
+    """Why a family's matrix instructions are not seen where they should be: a list, empty where they are."""
+    with tempfile.TemporaryDirectory() as folder:
+        run_parity(build, device, ["ops", "--filter", case_pattern([MATRIX_CASE]), "--dump", folder])
+        kernels = sorted(pathlib.Path(folder).rglob("*.spv"))
+        instructions = collections.Counter()
+        for kernel in kernels:
+            size = re.search(r"subgroups of (\d+)", kernel.with_suffix(".kernel").read_text())
+            done = subprocess.run([LAB, "code", device, size.group(1) if size else "0", kernel], capture_output=True,
+                                  text=True)
+            if done.returncode != 0:
+                return [f"{device}: {kernel.name}: {done.stderr.strip()}"]
+            assembly = done.stdout.rpartition("\n; ")[2]  # the last form that is shown
+            instructions.update(re.findall(rf"\b{MATRIX[device]}[\w.]*", assembly))
+        names = ", ".join(re.sub(r"^\d+_", "", kernel.stem) for kernel in kernels)
+    if not instructions:
+        return [f"{device}: {MATRIX_CASE}: no {MATRIX[device]} in {names or 'no kernel'}"]
+    print(f"{device}: {names}: " + ", ".join(f"{n} {name}" for name, n in instructions.items()), file=sys.stderr)
+    return []
+
+
 def measure(build, device):
     """The rows of one device, and what is wrong with them."""
     wrong, found = [], {}
@@ -218,6 +245,8 @@ def measure(build, device):
             wrong.append(f"{device}: no statistics of {case}")
     for name, (path, extents) in MODELS.items():
         found.update({name: w for w in parity(build, device, [CACHE / path, *dims(extents)]).values()})
+    if device in MATRIX:
+        wrong += matrix_problems(build, device)
     rows, spills = judge_rows(device, found)
     return rows, wrong + spills
 
@@ -272,22 +301,26 @@ def main():
     parser.add_argument("devices", nargs="*", metavar="DEVICE", help="of tests/lab/lab list (default: all that compile)")
     parser.add_argument("--write", action="store_true", help="make the table anew instead of comparing with it")
     parser.add_argument("--summary", action="store_true", help="print the committed table by device, run nothing")
+    parser.add_argument("--matrix", action="store_true", help="only look for matrix instructions")
     parser.add_argument("--preset", default="release")
     options = parser.parse_args()
     table = committed()
     if options.summary:
         return summary(table)
-    unknown = [d for d in options.devices if d not in DEVICES + MALI]
+    known = list(MATRIX) if options.matrix else DEVICES + MALI
+    unknown = [d for d in options.devices if d not in known]
     if unknown:
-        parser.error(f"no such device: {', '.join(unknown)}; there are {', '.join(DEVICES + MALI)}")
+        parser.error(f"no such device: {', '.join(unknown)}; there are {', '.join(known)}")
     missing = [str(CACHE / path) for path, _ in MODELS.values() if not (CACHE / path).is_file()]
     if missing:
         parser.error(f"run tools/fetch-models --all: {', '.join(missing)} cannot be found")
     wrong, rows = [], []
-    for device in options.devices or DEVICES:
+    devices = options.devices or (list(MATRIX) if options.matrix else DEVICES)
+    for device in devices:
         print(f"{device} ...", file=sys.stderr, flush=True)
+        build = ROOT / "build" / options.preset
         try:
-            made, problems = measure(ROOT / "build" / options.preset, device)
+            made, problems = ([], matrix_problems(build, device)) if options.matrix else measure(build, device)
         except RuntimeError as error:
             wrong.append(str(error))
             continue
@@ -301,7 +334,7 @@ def main():
         TABLE.write_text("\n".join(lines) + "\n")
     for problem in wrong:
         print(problem, file=sys.stderr)
-    print(f"{len(rows)} rows of {len(options.devices or DEVICES)} devices, {len(wrong)} problems")
+    print(f"{len(rows)} rows of {len(devices)} devices, {len(wrong)} problems")
     return 1 if wrong else 0
 
 
