@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the lab's compilers make of Forge's kernels: registers, occupancy, cycles and spills of every GPU family.
 
-  tests/lab/compilers.py                     every family but Mali, which takes long, against docs/compilers.tsv
+  tests/lab/compilers.py                     every family but Mali (emulated: 4 minutes), against docs/compilers.tsv
   tests/lab/compilers.py radv:navi31 mali:g610
   tests/lab/compilers.py --write             make docs/compilers.tsv anew, after a change that was meant
   tests/lab/compilers.py --summary           the committed table as one row for each family
