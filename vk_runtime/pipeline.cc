@@ -37,10 +37,13 @@ std::vector<KernelStatistic> StatisticsOf(const Context& context, VkPipeline pip
   auto info = Typed<VkPipelineInfoKHR>(VK_STRUCTURE_TYPE_PIPELINE_INFO_KHR);
   info.pipeline = pipeline;
   const VolkDeviceTable& fn = context.fn;
-  uint32_t executables = 0;
-  if (fn.vkGetPipelineExecutablePropertiesKHR(context.device, &info, &executables, nullptr) < 0)
-    return all;
-  for (uint32_t e = 0; e < executables; ++e) {
+  std::vector<VkPipelineExecutablePropertiesKHR> parts;
+  Enumerate(parts,
+            Typed<VkPipelineExecutablePropertiesKHR>(
+                VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_PROPERTIES_KHR),
+            fn.vkGetPipelineExecutablePropertiesKHR, context.device, &info);
+  for (uint32_t e = 0; e < parts.size(); ++e) {
+    all.push_back({kernel, "Subgroup size", static_cast<double>(parts[e].subgroupSize)});
     auto which = Typed<VkPipelineExecutableInfoKHR>(VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR);
     which.pipeline = pipeline;
     which.executableIndex = e;

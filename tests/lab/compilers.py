@@ -2,22 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the lab's compilers make of Forge's kernels: registers, occupancy, cycles and spills of every GPU family.
 
-  tests/lab/compilers.py                     every family but Mali, which takes long, against docs/compilers.tsv
+  tests/lab/compilers.py                     every family but Mali (emulated: 4 minutes), against docs/compilers.tsv
   tests/lab/compilers.py radv:navi31 mali:g610
   tests/lab/compilers.py --write             make docs/compilers.tsv anew, after a change that was meant
   tests/lab/compilers.py --summary           the committed table as one row for each family
+  tests/lab/compilers.py --matrix            only look for matrix instructions
 
 A row stands for one workload, a case of an op or a model at the shapes below, on one family: its pipelines, the most
 registers and the least occupancy of any of them, the sum of their estimated cycles, and how many spill to memory.
 Units are the driver's own, so only rows of one family compare. Kernels come from build/PRESET (default: release).
+On families that have matrix instructions, the product of f16 matrices must hold them in the code that its driver shows.
 
-Exit status: 1 a pipeline failed, spills where none may, or needs over 10 % more cycles than the table says;
-2 bad usage.
+Exit status: 1 a pipeline failed, spills where none may, needs over 10 % more cycles than the table says, or lacks the
+matrix instructions that it should have; 2 bad usage.
 """
 
 import argparse
 import collections
+import concurrent.futures
 import csv
+import functools
 import os
 import pathlib
 import re
@@ -67,6 +71,10 @@ MODELS = {
     "ppocr-det": ("ppocr-det.onnx", {DET.format(0): 1, DET.format(1): 640, DET.format(2): 640}),
     "ppocr-rec": ("ppocr-rec.onnx", REC),
 }
+# What families with matrix instructions call them, and the case that must be made of them.
+MATRIX = {"radv:navi31": "v_wmma", "radv:gfx1150": "v_wmma", "anv:a770": "dpas",
+          **{f"nvk:{d}": "hmma" for d in ["turing", "ampere", "ada"]}}
+MATRIX_CASE = "matmul(f16[1024, 1024], f16[1024, 1024])"
 # Kernels whose values must stay in registers.
 NO_SPILLS = ("matmul", "conv", "attention", "reduce", "softmax", "layer_norm")
 
@@ -115,8 +123,8 @@ class Workload:
                 len(self.spilled)]
 
 
-def parity(build, device, arguments):
-    """{workload: Workload} of one run of forge-parity."""
+def run_parity(build, device, arguments):
+    """Runs forge-parity on `device`; {(workload, step, kernel): {statistic: value}} as its driver tells."""
     with tempfile.TemporaryDirectory() as folder:
         table = pathlib.Path(folder) / "statistics.tsv"
         command = [LAB, "run", device, "--", build / "bin/forge-parity", *arguments, "--devices", "vulkan",
@@ -129,8 +137,13 @@ def parity(build, device, arguments):
             for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
                 statistics = kernels[row["what"], row["step"], row["kernel"]]
                 statistics[row["statistic"]] = max(statistics.get(row["statistic"], 0.0), float(row["value"]))
+        return kernels
+
+
+def parity(build, device, arguments):
+    """{workload: Workload} of one run of forge-parity."""
     found = collections.defaultdict(Workload)
-    for (what, _, kernel), statistics in kernels.items():
+    for (what, _, kernel), statistics in run_parity(build, device, arguments).items():
         found[what].add(kernel, statistics)
     return found
 
@@ -139,43 +152,86 @@ def dims(extents):
     return [word for name, extent in extents.items() for word in ("--dim", f"{name}={extent}")]
 
 
-def case_pattern():
-    return "^(" + "|".join("".join("\\" + c if not c.isalnum() else c for c in case) for case in CASES) + ")$"
+def case_pattern(cases):
+    return "^(" + "|".join("".join("\\" + c if not c.isalnum() else c for c in case) for case in cases) + ")$"
+
+
+def folder_of(case):
+    """What forge-parity --dump names a case's folder."""
+    return re.sub(r"[^A-Za-z0-9._:-]", "_", case)
+
+
+@functools.cache
+def poorest_kernels(build):
+    """{SPIR-V: [(workload, kernel)]} of what a GPU with the guaranteed limits gets; many steps have the same."""
+    hide = os.environ | {"FORGE_VK_DISABLE": "all,host_cores", "FORGE_VK_LIMITS": "guaranteed"}
+    runs = {"ops": ["ops", "--filter", case_pattern(CASES)]}
+    runs |= {name: [CACHE / path, *dims(extents)] for name, (path, extents) in MODELS.items()}
+    workloads = {folder_of(case): case for case in CASES}
+    kernels = collections.defaultdict(list)
+    for name, arguments in runs.items():
+        with tempfile.TemporaryDirectory() as folder:
+            command = [build / "bin/forge-parity", *arguments, "--devices", "vulkan", "--compile-only", "--dump", folder]
+            done = subprocess.run(command, capture_output=True, text=True, env=hide)
+            if done.returncode != 0:
+                raise RuntimeError(f"{name}: {done.stderr.strip()}")
+            for file in sorted(pathlib.Path(folder).rglob("*.spv")):
+                workload = workloads[file.parent.name] if name == "ops" else name
+                kernels[file.read_bytes()].append((workload, re.sub(r"^\d+_", "", file.stem)))
+    return kernels
+
+
+def lab_stats(device, files):
+    """{file: {statistic: value}} of kernels that are compiled by themselves."""
+    done = subprocess.run([LAB, "stats", device, *files], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{device}: {done.stderr.strip()}")
+    told = {str(file): {} for file in files}
+    for file, statistic, value in (line.split("\t") for line in done.stdout.splitlines() if line.count("\t") == 2):
+        told[file][statistic] = float(value)
+    if silent := [file for file, statistics in told.items() if not statistics]:
+        raise RuntimeError(f"{device}: nothing is told of {', '.join(silent)}")
+    return told
 
 
 def mali(build, device):
-    """{workload: Workload} of kernels that, as a GPU with the guaranteed limits gets them, are compiled by themselves:
-    no driver for Mali runs here."""
-    hide = os.environ | {"FORGE_VK_DISABLE": "all,host_cores", "FORGE_VK_LIMITS": "guaranteed"}
-    runs = {"ops": ["ops", "--filter", case_pattern()]}
-    runs |= {name: [CACHE / path, *dims(extents)] for name, (path, extents) in MODELS.items()}
+    """{workload: Workload} of what a GPU with the guaranteed limits gets: no driver for Mali runs here, only its compiler,
+    under an emulator, where it takes all the time there is: one process for each processor."""
+    kernels = poorest_kernels(build)
     with tempfile.TemporaryDirectory() as folder:
-        for name, arguments in runs.items():
-            command = [build / "bin/forge-parity", *arguments, "--devices", "vulkan", "--compile-only", "--dump",
-                       pathlib.Path(folder) / name]
-            done = subprocess.run(command, capture_output=True, text=True, env=hide)
+        files = [pathlib.Path(folder) / f"{i}.spv" for i in range(len(kernels))]
+        for file, spirv in zip(files, kernels):
+            file.write_bytes(spirv)
+        by_size = sorted(files, key=lambda f: f.stat().st_size)
+        shares = [share for i in range(os.cpu_count()) if (share := by_size[i::os.cpu_count()])]
+        with concurrent.futures.ThreadPoolExecutor(len(shares)) as pool:
+            told = dict(collections.ChainMap(*pool.map(functools.partial(lab_stats, device), shares)))
+    found = collections.defaultdict(Workload)
+    for file, users in zip(files, kernels.values()):
+        for workload, kernel in users:
+            found[workload].add(kernel, told[str(file)])
+    return found
+
+
+def matrix_problems(build, device):
+    """Why a family's matrix instructions are not seen where they should be: a list, empty where they are."""
+    with tempfile.TemporaryDirectory() as folder:
+        run_parity(build, device, ["ops", "--filter", case_pattern([MATRIX_CASE]), "--dump", folder])
+        kernels = sorted(pathlib.Path(folder).rglob("*.spv"))
+        instructions = collections.Counter()
+        for kernel in kernels:
+            size = re.search(r"subgroups of (\d+)", kernel.with_suffix(".kernel").read_text())
+            done = subprocess.run([LAB, "code", device, size.group(1) if size else "0", kernel], capture_output=True,
+                                  text=True)
             if done.returncode != 0:
-                raise RuntimeError(f"{device}: {name}: {done.stderr.strip()}")
-        files = {re.sub(r"[^A-Za-z0-9._:-]", "_", case): case for case in CASES}  # as forge-parity names folders
-        kernels = {}  # by content: many steps have the same
-        for kernel in sorted(pathlib.Path(folder).rglob("*.spv")):
-            kernels.setdefault(kernel.read_bytes(), []).append(kernel)
-        done = subprocess.run([LAB, "stats", device, *(same[0] for same in kernels.values())], capture_output=True,
-                              text=True)
-        if done.returncode != 0:
-            raise RuntimeError(f"{device}: {done.stderr.strip()}")
-        told = collections.defaultdict(dict)
-        for line in done.stdout.splitlines():
-            if line.count("\t") == 2:
-                file, statistic, value = line.split("\t")
-                told[file][statistic] = float(value)
-        found = collections.defaultdict(Workload)
-        for same in kernels.values():
-            for kernel in same:
-                run = kernel.relative_to(folder).parts[0]
-                workload = files[kernel.parent.name] if run == "ops" else run
-                found[workload].add(re.sub(r"^\d+_", "", kernel.stem), told[str(same[0])])
-        return found
+                return [f"{device}: {kernel.name}: {done.stderr.strip()}"]
+            assembly = done.stdout.rpartition("\n; ")[2]  # the last form that is shown
+            instructions.update(re.findall(rf"\b{MATRIX[device]}[\w.]*", assembly))
+        names = ", ".join(re.sub(r"^\d+_", "", kernel.stem) for kernel in kernels)
+    if not instructions:
+        return [f"{device}: {MATRIX_CASE}: no {MATRIX[device]} in {names or 'no kernel'}"]
+    print(f"{device}: {names}: " + ", ".join(f"{n} {name}" for name, n in instructions.items()), file=sys.stderr)
+    return []
 
 
 def measure(build, device):
@@ -183,12 +239,14 @@ def measure(build, device):
     wrong, found = [], {}
     if device in MALI:
         return judge_rows(device, mali(build, device))
-    found.update(parity(build, device, ["ops", "--filter", case_pattern()]))
+    found.update(parity(build, device, ["ops", "--filter", case_pattern(CASES)]))
     for case in CASES:
         if case not in found and "f16" not in case:
             wrong.append(f"{device}: no statistics of {case}")
     for name, (path, extents) in MODELS.items():
         found.update({name: w for w in parity(build, device, [CACHE / path, *dims(extents)]).values()})
+    if device in MATRIX:
+        wrong += matrix_problems(build, device)
     rows, spills = judge_rows(device, found)
     return rows, wrong + spills
 
@@ -243,22 +301,26 @@ def main():
     parser.add_argument("devices", nargs="*", metavar="DEVICE", help="of tests/lab/lab list (default: all that compile)")
     parser.add_argument("--write", action="store_true", help="make the table anew instead of comparing with it")
     parser.add_argument("--summary", action="store_true", help="print the committed table by device, run nothing")
+    parser.add_argument("--matrix", action="store_true", help="only look for matrix instructions")
     parser.add_argument("--preset", default="release")
     options = parser.parse_args()
     table = committed()
     if options.summary:
         return summary(table)
-    unknown = [d for d in options.devices if d not in DEVICES + MALI]
+    known = list(MATRIX) if options.matrix else DEVICES + MALI
+    unknown = [d for d in options.devices if d not in known]
     if unknown:
-        parser.error(f"no such device: {', '.join(unknown)}; there are {', '.join(DEVICES + MALI)}")
+        parser.error(f"no such device: {', '.join(unknown)}; there are {', '.join(known)}")
     missing = [str(CACHE / path) for path, _ in MODELS.values() if not (CACHE / path).is_file()]
     if missing:
         parser.error(f"run tools/fetch-models --all: {', '.join(missing)} cannot be found")
     wrong, rows = [], []
-    for device in options.devices or DEVICES:
+    devices = options.devices or (list(MATRIX) if options.matrix else DEVICES)
+    for device in devices:
         print(f"{device} ...", file=sys.stderr, flush=True)
+        build = ROOT / "build" / options.preset
         try:
-            made, problems = measure(ROOT / "build" / options.preset, device)
+            made, problems = ([], matrix_problems(build, device)) if options.matrix else measure(build, device)
         except RuntimeError as error:
             wrong.append(str(error))
             continue
@@ -272,7 +334,7 @@ def main():
         TABLE.write_text("\n".join(lines) + "\n")
     for problem in wrong:
         print(problem, file=sys.stderr)
-    print(f"{len(rows)} rows of {len(options.devices or DEVICES)} devices, {len(wrong)} problems")
+    print(f"{len(rows)} rows of {len(devices)} devices, {len(wrong)} problems")
     return 1 if wrong else 0
 
 

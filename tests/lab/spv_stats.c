@@ -2,8 +2,10 @@
 // Compiles compute shaders with the Vulkan device at hand and prints what its compiler says of
 // them.
 //
-//   spv_stats FILE.spv...      one line for each statistic: file, statistic, value, separated by
-//   tabs
+//   spv_stats FILE.spv...            one line for each statistic: file, statistic, value, separated
+//                                    by tabs
+//   spv_stats --code N FILE.spv...   what the driver shows of each shader: intermediate forms, the
+//                                    instructions; subgroups of N invocations, 0 as it likes
 //
 // The pipeline layout is read off the module (set and binding of every buffer; 128 bytes of push
 // constants) and every feature of the device is enabled. Needs
@@ -77,6 +79,7 @@ struct device {
   VkDevice vk;
   PFN_vkGetPipelineExecutablePropertiesKHR parts;
   PFN_vkGetPipelineExecutableStatisticsKHR statistics;
+  PFN_vkGetPipelineExecutableInternalRepresentationsKHR forms;
 };
 
 static int has(const VkExtensionProperties* list, uint32_t n, const char* name) {
@@ -146,8 +149,14 @@ static int open_device(struct device* d) {
       d->vk, "vkGetPipelineExecutablePropertiesKHR");
   d->statistics = (PFN_vkGetPipelineExecutableStatisticsKHR)vkGetDeviceProcAddr(
       d->vk, "vkGetPipelineExecutableStatisticsKHR");
+  d->forms = (PFN_vkGetPipelineExecutableInternalRepresentationsKHR)vkGetDeviceProcAddr(
+      d->vk, "vkGetPipelineExecutableInternalRepresentationsKHR");
   return 1;
 }
+
+// What to compile for: -1 statistics, else the code, of subgroups of so many (0: the driver's
+// choice).
+static int code = -1;
 
 static VkPipeline compile(struct device* d, struct module* m, struct layout* l) {
   VkDescriptorSetLayout sets[kMaxSets];
@@ -167,10 +176,15 @@ static VkPipeline compile(struct device* d, struct module* m, struct layout* l) 
   VkPipeline pipeline;
   if (vkCreatePipelineLayout(d->vk, &layout_info, NULL, &layout)) return VK_NULL_HANDLE;
   if (vkCreateShaderModule(d->vk, &module_info, NULL, &shader)) return VK_NULL_HANDLE;
+  VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroup = {
+      VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
+      .requiredSubgroupSize = code};
   VkComputePipelineCreateInfo info = {
       VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
-      .flags = VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR, .layout = layout,
-      .stage = {VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+      .flags = code < 0 ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR
+                        : VK_PIPELINE_CREATE_CAPTURE_INTERNAL_REPRESENTATIONS_BIT_KHR,
+      .layout = layout,
+      .stage = {VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, code > 0 ? &subgroup : NULL,
                 .stage = VK_SHADER_STAGE_COMPUTE_BIT, .module = shader, .pName = m->entry}};
   return vkCreateComputePipelines(d->vk, VK_NULL_HANDLE, 1, &info, NULL, &pipeline) ? VK_NULL_HANDLE
                                                                                     : pipeline;
@@ -197,19 +211,41 @@ static void print_statistics(struct device* d, VkPipeline pipeline, const char* 
   }
 }
 
+static void print_code(struct device* d, VkPipeline pipeline, const char* path) {
+  VkPipelineInfoKHR info = {VK_STRUCTURE_TYPE_PIPELINE_INFO_KHR, .pipeline = pipeline};
+  uint32_t parts = 0;
+  d->parts(d->vk, &info, &parts, NULL);
+  for (uint32_t p = 0; p < parts; p++) {
+    VkPipelineExecutableInfoKHR which = {VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR, NULL,
+                                         pipeline, p};
+    VkPipelineExecutableInternalRepresentationKHR forms[16] = {{0}};
+    uint32_t n = 16;
+    for (int i = 0; i < 16; i++)
+      forms[i].sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INTERNAL_REPRESENTATION_KHR;
+    d->forms(d->vk, &which, &n, forms);  // sizes
+    for (uint32_t i = 0; i < n; i++) forms[i].pData = calloc(1, forms[i].dataSize + 1);
+    d->forms(d->vk, &which, &n, forms);
+    for (uint32_t i = 0; i < n; i++) {
+      if (forms[i].isText) printf("; %s: %s\n%s\n", path, forms[i].name, (char*)forms[i].pData);
+      free(forms[i].pData);
+    }
+  }
+}
+
 int main(int argc, char** argv) {
   struct device device;
-  int failed = 0;
+  int failed = 0, first = 1;
+  if (argc > 2 && !strcmp(argv[1], "--code")) code = atoi(argv[2]), first = 3;
   if (!open_device(&device))
     return fprintf(stderr, "spv_stats: no device, or one without compiler statistics\n"), 4;
-  for (int i = 1; i < argc; i++) {
+  for (int i = first; i < argc; i++) {
     struct module module = {0};
     static struct layout layout;
     VkPipeline pipeline = read_module(argv[i], &module) && reflect(&module, &layout)
                               ? compile(&device, &module, &layout)
                               : VK_NULL_HANDLE;
     if (pipeline)
-      print_statistics(&device, pipeline, argv[i]);
+      (code < 0 ? print_statistics : print_code)(&device, pipeline, argv[i]);
     else
       fprintf(stderr, "spv_stats: %s does not compile here\n", argv[i]), failed = 1;
     fflush(stdout);
