@@ -150,12 +150,21 @@ struct Elements::State {
     return {b.Pack(parts[0].type().Lanes(lanes), parts), body.type(value).dtype()};
   }
 
+  bool Certain(const IndexMap::Range& w) {
+    if (AlwaysHolds(w)) return true;
+    const auto same = [&](const IndexMap::Range& t) {
+      return t.value == w.value && t.low == w.low && t.high == w.high;
+    };
+    if (std::none_of(tests.begin(), tests.end(), same)) tests.push_back(w);
+    return false;
+  }
+
   // The part of a condition that is left to the run; null when it always holds, nullopt when never
   // or when it differs between lanes and `split` is set.
   std::optional<Val> Condition(const IndexMap::Piece& piece, bool& split) {
     Val all;
     for (IndexMap::Range w : piece.when) {
-      if (AlwaysHolds(w)) continue;
+      if (Certain(w)) continue;
       if (NeverHolds(w)) return std::nullopt;
       if (Varies(w.value)) {
         // A block of aligned lanes lies on one side of an aligned bound.
@@ -331,6 +340,7 @@ struct Elements::State {
   ir::SymbolRef lane;  // of the call in progress; null for one element
   int lanes = 1;
   bool shares_vectors = false;
+  std::vector<IndexMap::Range> tests;
   absl::flat_hash_map<Place, Element> seen;         // within one call
   absl::flat_hash_map<uint32_t, Element> finished;  // what follows the anchor, within Finish
 };
@@ -347,6 +357,10 @@ Dim Elements::Coordinate(Val v, int64_t max, int64_t divisor) {
 Dim Elements::Lane(int lanes) { return lanes == 1 ? Dim(0) : Dim(state_->LaneSymbol(lanes)); }
 
 void Elements::ShareVectors() { state_->shares_vectors = true; }
+
+bool Elements::Certain(const IndexMap::Range& range) { return state_->Certain(range); }
+
+const std::vector<IndexMap::Range>& Elements::tests() const { return state_->tests; }
 
 Val Elements::Value(const Dim& index) { return state_->Index(index); }
 

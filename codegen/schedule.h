@@ -119,6 +119,11 @@ class Elements {
   // aligned: the loads of its neighbours are the same.
   void ShareVectors();
 
+  // Whether `range` holds wherever its coordinates are. Where it does not, a test is made, and kept
+  // in `tests` once.
+  bool Certain(const ir::IndexMap::Range& range);
+  const std::vector<ir::IndexMap::Range>& tests() const;
+
   // An index expression over coordinates, i32.
   Val Value(const ir::Dim& index);
   // An operand as an array of elements that a kernel computes in, whatever it holds. `operand`

@@ -134,14 +134,15 @@ Verdict Fits(const Region& r, const ConvShape& shape, const ConvTiles& t) {
 }
 
 // Every invocation runs one tile.
-Program EmitTiles(const Region& r, const ConvShape& shape, const ConvTiles& t, std::string name) {
+Program EmitTiles(const Region& r, const ConvShape& shape, const ConvTiles& t,
+                  const std::string& name) {
   const TiledAxis axes[] = {
       {shape.group_outputs, t.channels}, {shape.rows, t.rows}, {shape.columns, t.columns}};
   Dims space{shape.batch, shape.op.groups};
   for (const TiledAxis& axis : axes) space.push_back(axis.count());
-  return OneLaunch(
-      ForPlaces(r, std::move(name), t.workgroup, space,
-                [&](Emission& m, const Dims& tile) { ConvTile(m, shape, axes, tile).Run(); }));
+  return OneLaunch(ForPlacesApart(r, name, t.workgroup, space, [&](Emission& m, const Dims& tile) {
+    ConvTile(m, shape, axes, tile).Run();
+  }));
 }
 
 // ---- depthwise ----------------------------------------------------------------------------------

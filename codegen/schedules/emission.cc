@@ -83,7 +83,7 @@ Launch ForPlaces(const Region& r, std::string name, int64_t workgroup, const ir:
 
 Position Guard(Emission& m, const ir::Dim& position, const ir::Dim& extent) {
   const bool low = position.min() >= 0, high = position.max() < extent.min();
-  if (low && high) return {position, {}};
+  if (m.e.Certain({position, 0, extent})) return {position, {}};
   Val v = m.e.Value(position), inside;
   if (!low) inside = v >= 0;
   if (!high) inside = Both(inside, v < m.b.Scalar(extent));
@@ -106,7 +106,7 @@ std::vector<Position> TiledAxis::All(Emission& m, const ir::Dim& tile) const {
   for (int64_t i = 0; i < size; ++i) {
     const ir::Dim at = tile * size + i;
     Position& p = out.emplace_back(Position{at, {}});
-    if (exact() || at.max() < extent.min()) continue;
+    if (exact() || m.e.Certain({at, 0, extent})) continue;
     const Val v = m.e.Value(at), last = m.b.Scalar(extent - 1);
     p = {m.e.Coordinate(min(v, last), LastIndex(extent)), v <= last};
   }

@@ -48,6 +48,13 @@ struct Emission {
 Launch ForPlaces(const Region& r, std::string name, int64_t workgroup, const ir::Dims& space,
                  absl::FunctionRef<void(Emission& m, const ir::Dims& place)> body);
 
+// The same of a body that tests what its windows read. Where it pays, workgroups of the interior
+// and of the edge have bodies of their own, and that of the interior tests nothing that is certain
+// there.
+Launch ForPlacesApart(const Region& r, const std::string& name, int64_t workgroup,
+                      const ir::Dims& space,
+                      absl::FunctionRef<void(Emission& m, const ir::Dims& place)> body);
+
 // A position that may lie outside of its axis: itself where inside, else one that exists.
 struct Position {
   ir::Dim at;

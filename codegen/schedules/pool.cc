@@ -55,8 +55,8 @@ Val Window(Emission& m, const Dims& index) {
 
 Program Emit(const Region& r, const Pool& t) {
   return OneLaunch(
-      ForPlaces(r, "pool2d", t.workgroup, r.anchor_output().shape(),
-                [](Emission& m, const Dims& index) { m.e.Finish(index, Window(m, index)); }));
+      ForPlacesApart(r, "pool2d", t.workgroup, r.anchor_output().shape(),
+                     [](Emission& m, const Dims& index) { m.e.Finish(index, Window(m, index)); }));
 }
 
 }  // namespace
