@@ -326,16 +326,28 @@ absl::StatusOr<bool> Switch(const char* name, std::string_view on) {
 absl::Status ReadLimits(Settings& s) {
   constexpr int64_t kFewestBytes = 256;  // that can be bound at an offset on every device
   const std::string all = Environment("FORGE_VK_LIMITS").value_or("");
+  const auto number = [&](std::string_view name, absl::string_view text,
+                          int64_t least) -> absl::StatusOr<int64_t> {
+    int64_t n = 0;
+    if (absl::SimpleAtoi(text, &n) && n >= least) return n;
+    return InvalidArgument("FORGE_VK_LIMITS={}: {} is {} or more", all, name, least);
+  };
   for (absl::string_view word : absl::StrSplit(all, absl::ByAnyChar(", "), absl::SkipEmpty())) {
+    const size_t equals = std::min(word.find('='), word.size() - 1);
+    const std::string_view name(word.data(), equals);
+    const absl::string_view text = word.substr(equals + 1);
     if (word == "guaranteed") {
       s.guaranteed = true;
-    } else if (absl::ConsumePrefix(&word, "max_operand_bytes=")) {
-      if (!absl::SimpleAtoi(word, &s.max_operand_bytes) || s.max_operand_bytes < kFewestBytes)
-        return InvalidArgument("FORGE_VK_LIMITS={}: max_operand_bytes is {} or more", all,
-                               kFewestBytes);
+    } else if (name == "max_operand_bytes") {
+      FORGE_ASSIGN_OR_RETURN(s.max_operand_bytes, number(name, text, kFewestBytes));
+    } else if (name == "cache_bytes") {
+      FORGE_ASSIGN_OR_RETURN(s.cache_bytes, number(name, text, 0));
+    } else if (name == "flops_per_byte") {
+      FORGE_ASSIGN_OR_RETURN(s.flops_per_byte, number(name, text, 0));
     } else if (word != "0") {
       return InvalidArgument(
-          "FORGE_VK_LIMITS={} is not understood; it may be guaranteed, max_operand_bytes=N, or 0",
+          "FORGE_VK_LIMITS={} is not understood; it may be guaranteed, max_operand_bytes=N, "
+          "cache_bytes=N, flops_per_byte=N, or 0",
           all);
     }
   }
@@ -387,6 +399,16 @@ Granted Grant(const Queries& q, const Settings& settings, const Failures& faults
   // Required on devices that emulate Vulkan over another API.
   if (q.Has("VK_KHR_portability_subset")) g.extensions.push_back("VK_KHR_portability_subset");
   return g;
+}
+
+void Granted::Take(const std::optional<Rates>& measured, const Settings& settings) {
+  rates = measured;
+  if (measured && !settings.guaranteed) {
+    caps.cache_bytes = measured->cache_bytes;
+    caps.flops_per_byte = measured->FlopsPerByte();
+  }
+  caps.cache_bytes = settings.cache_bytes.value_or(caps.cache_bytes);
+  caps.flops_per_byte = settings.flops_per_byte.value_or(caps.flops_per_byte);
 }
 
 std::optional<uint32_t> ComputeFamily(const Queries& q) {
