@@ -36,6 +36,9 @@ struct Caps {
           max_subgroup_size = 1;  // sizes a kernel can rely on when it asks for them; 1: none
   bool runs_on_cpu = false;       // shared memory and barriers are dear, caches are large
   int64_t cores = 1;              // that workgroups are spread over, where that is known
+  // Measured on the device, as powers of two so that noise makes no other kernels; 0: not known.
+  int64_t cache_bytes = 0;     // what is read again is not read from memory, up to so many
+  int64_t flops_per_byte = 0;  // multiply-adds are two, bytes are of a copy
   bool subgroup_arithmetic = false, subgroup_shuffle = false, subgroup_ballot = false;
   bool f16 = false, f64 = false, i8 = false, i16 = false, i64 = false;  // arithmetic
   bool storage8 = false, storage16 = false;                             // loads and stores
@@ -74,6 +77,8 @@ struct Caps {
       FieldOf<&Caps::subgroup_size>("subgroup_size", "Invocations in a subgroup; 1 when unusable."),
       FieldOf<&Caps::min_subgroup_size>("min_subgroup_size", "Smallest size a kernel can rely on."),
       FieldOf<&Caps::max_subgroup_size>("max_subgroup_size", "Largest size a kernel can rely on."),
+      FieldOf<&Caps::cache_bytes>("cache_bytes", "Read again quickly; 0: not known."),
+      FieldOf<&Caps::flops_per_byte>("flops_per_byte", "Of what is copied; 0: not known."),
   };
 };
 

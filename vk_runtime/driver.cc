@@ -151,7 +151,7 @@ std::vector<DeviceInfo> VulkanDriver::List() {
     }
     const std::optional<SelfTest> test = ReadSelfTest(q);
     Granted granted = Grant(q, (*loaded)->settings, test ? test->Faults() : Failures{});
-    if (test) granted.rates = test->rates;
+    if (test) granted.Take(test->rates, (*loaded)->settings);
     Note(test ? &*test : nullptr, granted.list);
     all.push_back(Describe(q, all.size(), &granted));
   }
@@ -163,7 +163,7 @@ absl::StatusOr<DeviceRef> VulkanDriver::Open(size_t index, const DeviceOptions& 
   FORGE_ASSIGN_OR_RETURN(const Queries* q, Find(*loaded, index));
   FORGE_ASSIGN_OR_RETURN(const SelfTest test, Try(*loaded, index, options.cache));
   Granted granted = Grant(*q, loaded->settings, test.Faults());
-  granted.rates = test.rates;
+  granted.Take(test.rates, loaded->settings);
   Note(&test, granted.list);
   FORGE_ASSIGN_OR_RETURN(ContextRef context,
                          Context::Create(loaded->instance, *q, granted, loaded->settings));

@@ -323,29 +323,40 @@ absl::StatusOr<bool> Switch(const char* name, std::string_view on) {
   return InvalidArgument("{}={} is not understood; it may be {} or 0", name, *value, on);
 }
 
+// A number that FORGE_VK_LIMITS may name, and the least that it may be.
+struct NamedLimit {
+  std::string_view name;
+  int64_t least;
+  void (*set)(Settings& s, int64_t n);
+};
+constexpr int64_t kFewestBytes = 256;  // that can be bound at an offset on every device
+constexpr NamedLimit kNamedLimits[] = {
+    {"max_operand_bytes", kFewestBytes, [](Settings& s, int64_t n) { s.max_operand_bytes = n; }},
+    {"max_allocation_bytes", kFewestBytes,
+     [](Settings& s, int64_t n) { s.max_allocation_bytes = n; }},
+    {"cache_bytes", 0, [](Settings& s, int64_t n) { s.cache_bytes = n; }},
+    {"flops_per_byte", 0, [](Settings& s, int64_t n) { s.flops_per_byte = n; }}};
+
 // "guaranteed", limits of their own, or both.
 absl::Status ReadLimits(Settings& s) {
-  constexpr int64_t kFewestBytes = 256;  // that can be bound at an offset on every device
   const std::string all = Environment("FORGE_VK_LIMITS").value_or("");
   for (const absl::string_view word :
        absl::StrSplit(all, absl::ByAnyChar(", "), absl::SkipEmpty())) {
-    if (word == "0") continue;
-    const std::pair<absl::string_view, absl::string_view> named =
-        absl::StrSplit(word, absl::MaxSplits('=', 1));
-    int64_t* limit = named.first == "max_operand_bytes"      ? &s.max_operand_bytes
-                     : named.first == "max_allocation_bytes" ? &s.max_allocation_bytes
-                                                             : nullptr;
-    if (word == "guaranteed") {
-      s.guaranteed = true;
-    } else if (limit == nullptr) {
+    if (word == "guaranteed") s.guaranteed = true;
+    if (word == "guaranteed" || word == "0") continue;
+    const std::vector<std::string> named = absl::StrSplit(word, absl::MaxSplits('=', 1));
+    const auto* limit = std::find_if(std::begin(kNamedLimits), std::end(kNamedLimits),
+                                     [&](const NamedLimit& l) { return l.name == named[0]; });
+    if (limit == std::end(kNamedLimits))
       return InvalidArgument(
           "FORGE_VK_LIMITS={} is not understood; it may be guaranteed, max_operand_bytes=N, "
-          "max_allocation_bytes=N, or 0",
+          "max_allocation_bytes=N, cache_bytes=N, flops_per_byte=N, or 0",
           all);
-    } else if (!absl::SimpleAtoi(named.second, limit) || *limit < kFewestBytes) {
-      return InvalidArgument("FORGE_VK_LIMITS={}: {} is {} or more", all, std::string(named.first),
-                             kFewestBytes);
-    }
+    int64_t n = 0;
+    if (named.size() != 2 || !absl::SimpleAtoi(named[1], &n) || n < limit->least)
+      return InvalidArgument("FORGE_VK_LIMITS={}: {} is {} or more", all, limit->name,
+                             limit->least);
+    limit->set(s, n);
   }
   return absl::OkStatus();
 }
@@ -398,6 +409,16 @@ Granted Grant(const Queries& q, const Settings& settings, const Failures& faults
   // Required on devices that emulate Vulkan over another API.
   if (q.Has("VK_KHR_portability_subset")) g.extensions.push_back("VK_KHR_portability_subset");
   return g;
+}
+
+void Granted::Take(const std::optional<Rates>& measured, const Settings& settings) {
+  rates = measured;
+  if (measured && !settings.guaranteed) {
+    caps.cache_bytes = measured->cache_bytes;
+    caps.flops_per_byte = measured->FlopsPerByte();
+  }
+  caps.cache_bytes = settings.cache_bytes.value_or(caps.cache_bytes);
+  caps.flops_per_byte = settings.flops_per_byte.value_or(caps.flops_per_byte);
 }
 
 std::optional<uint32_t> ComputeFamily(const Queries& q) {

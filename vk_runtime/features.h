@@ -16,8 +16,10 @@ struct Settings {
   bool guaranteed = false;                   // FORGE_VK_LIMITS=guaranteed
   int64_t max_operand_bytes = INT64_MAX;     // FORGE_VK_LIMITS=max_operand_bytes=N
   int64_t max_allocation_bytes = INT64_MAX;  // FORGE_VK_LIMITS=max_allocation_bytes=N
-  std::vector<std::string> disable;          // FORGE_VK_DISABLE, split
-  int64_t piece_nanoseconds = 200'000'000;   // FORGE_VK_PIECE_MS: estimated work of one submission
+  // FORGE_VK_LIMITS=cache_bytes=N,flops_per_byte=N, for what is measured; 0: not known
+  std::optional<int64_t> cache_bytes, flops_per_byte;
+  std::vector<std::string> disable;         // FORGE_VK_DISABLE, split
+  int64_t piece_nanoseconds = 200'000'000;  // FORGE_VK_PIECE_MS: estimated work of one submission
 
   // errors: InvalidArgument naming the variable, its value and what it may be
   static absl::StatusOr<Settings> FromEnvironment();
@@ -43,6 +45,9 @@ struct Granted {
   std::vector<const char*> extensions;
   std::vector<Feature> list;   // every row of the table
   std::optional<Rates> rates;  // measured on the device (rates.h)
+
+  // Takes what was measured, if anything was, for itself and for kernels.
+  void Take(const std::optional<Rates>& measured, const Settings& settings);
 };
 
 // Names of features, and what is wrong with them.

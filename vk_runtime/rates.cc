@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vk_runtime/rates.h"
 
+#include <bit>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/platform.h"
 #include "codegen/scalar.h"
@@ -23,24 +26,62 @@ constexpr uint64_t kCopied = uint64_t{kCopyGroups} * kInvocations * kFloats * si
 // The chains of an invocation, whose multiply-adds do not wait for each other, and their length.
 constexpr int kChains = 4, kLinks = 64;
 constexpr uint32_t kChainGroups = 1024;
+// Of sets that caches may hold, an invocation reads a vector of each of so many lines.
+constexpr int kLine = 8;  // vectors
+constexpr uint32_t kLines = 8;
+constexpr int64_t kPartBytes = int64_t{kLines} * kInvocations * kLine * kFloats * sizeof(float);
+constexpr int kTurns = 6, kLeastTurns = 2;    // of all sets; the best counts
+constexpr int64_t kTurnsUntil = 200'000'000;  // nanoseconds, after which there are no more
+constexpr uint64_t kUsualSet = kLargestSet / kSetStep;  // where the largest takes long to read
+// Devices that copy so many bytes per second may have larger caches, and are soon done with them.
+constexpr double kFast = 200e9;
+// How much faster caches are than memory, at the least.
+constexpr double kClearly = 1.2;
 constexpr double kFlops = 2.0 * kChainGroups * kInvocations * kFloats * kChains * kLinks;
 
-// Each invocation reads four floats and writes what `emit` makes of them.
-codegen::Kernel KernelThat(const char* name,
-                           absl::FunctionRef<Val(codegen::Builder& b, Val x)> emit) {
+// An invocation of a kernel that reads and writes vectors.
+struct Lanes {
+  codegen::Builder& b;
+  uint16_t in, out;
+  codegen::Type vector;
+  Val group, local;
+};
+codegen::Kernel KernelOf(const char* name, absl::FunctionRef<void(const Lanes& l)> emit) {
   codegen::Kernel k;
   k.name = name;
   k.workgroup = {kInvocations, 1, 1};
   codegen::Builder b(k);
-  const codegen::Type four = codegen::Type{DType::kF32}.Lanes(kFloats);
-  const uint16_t in = b.AddView({.name = "in", .elem = four, .operand = 0});
+  const codegen::Type vector = codegen::Type{DType::kF32}.Lanes(kFloats);
+  const uint16_t in = b.AddView({.name = "in", .elem = vector, .operand = 0});
   const uint16_t out =
-      b.AddView({.name = "out", .elem = four, .operand = 1, .reads = false, .writes = true});
-  const Val i = b.Builtin(codegen::BuiltinKind::kWorkgroupX) * static_cast<int>(kInvocations) +
-                b.Builtin(codegen::BuiltinKind::kLocalX);
-  b.Store(out, i, emit(b, b.Load(in, i)));
+      b.AddView({.name = "out", .elem = vector, .operand = 1, .reads = false, .writes = true});
+  emit({b, in, out, vector, b.Builtin(codegen::BuiltinKind::kWorkgroupX),
+        b.Builtin(codegen::BuiltinKind::kLocalX)});
   b.Finish();
   return k;
+}
+
+// Each invocation reads a vector and writes what `emit` makes of it.
+codegen::Kernel KernelThat(const char* name,
+                           absl::FunctionRef<Val(codegen::Builder& b, Val x)> emit) {
+  return KernelOf(name, [&](const Lanes& l) {
+    const Val i = l.group * static_cast<int>(kInvocations) + l.local;
+    l.b.Store(l.out, i, emit(l.b, l.b.Load(l.in, i)));
+  });
+}
+
+// Each workgroup reads a vector of each line of its part of a set, whose number is its x. Zeros add
+// up to nothing to write, which no driver knows.
+codegen::Kernel ReadingKernel() {
+  return KernelOf("probe_cache", [](const Lanes& l) {
+    codegen::Builder& b = l.b;
+    const Val first = (l.group * static_cast<int>(kLines * kInvocations) + l.local) * kLine;
+    const codegen::Builder::Range reads = {b.Int(0), b.Int(kLines), b.Int(1)};
+    const Val sum = b.For(reads, {b.Literal(l.vector, 0)}, [&](Val i, const Vals& v) {
+      return Vals{v[0] + b.Load(l.in, first + i * static_cast<int>(kInvocations * kLine))};
+    })[0];
+    b.If(b.Extract(sum, 0) != 0.0, [&] { b.Store(l.out, l.local, sum); });
+  });
 }
 
 Val Chains(codegen::Builder& b, Val x) {
@@ -57,55 +98,91 @@ Val Chains(codegen::Builder& b, Val x) {
 
 // A device with memory to read and to write.
 struct Bench {
-  VulkanDevice& device;
+  VulkanDevice* device;
+  std::array<uint64_t, 2> bytes = {kCopied, kCopied};
   std::array<BufferRef, 2> buffers = {};
 
   absl::Status Fill() {
-    FORGE_ASSIGN_OR_RETURN(const BufferRef zeros, device.Allocate(Memory::kUpload, kCopied));
-    FORGE_ASSIGN_OR_RETURN(const std::span<uint8_t> mapped, device.Map(*zeros));
+    FORGE_ASSIGN_OR_RETURN(const BufferRef zeros, device->Allocate(Memory::kUpload, kCopied));
+    FORGE_ASSIGN_OR_RETURN(const std::span<uint8_t> mapped, device->Map(*zeros));
     std::memset(mapped.data(), 0, mapped.size());
-    for (BufferRef& b : buffers) {
-      FORGE_ASSIGN_OR_RETURN(b, device.Allocate(Memory::kDevice, kCopied));
-      FORGE_ASSIGN_OR_RETURN(const Point done, device.Copy({zeros, 0, b, 0, kCopied}, {}));
-      FORGE_RETURN_IF_ERROR(device.Wait(done, kMostWait));
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      FORGE_ASSIGN_OR_RETURN(buffers[i], device->Allocate(Memory::kDevice, bytes[i]));
+      for (uint64_t at = 0; at < bytes[i]; at += kCopied) {
+        const uint64_t some = std::min(kCopied, bytes[i] - at);
+        FORGE_ASSIGN_OR_RETURN(const Point done,
+                               device->Copy({zeros, 0, buffers[i], at, some}, {}));
+        FORGE_RETURN_IF_ERROR(device->Wait(done, kMostWait));
+      }
     }
     return absl::OkStatus();
   }
 
-  absl::StatusOr<double> Seconds(const Step& step, size_t repeats) {
-    const std::vector<Step> steps(repeats, step);
-    const std::array<SlotSpec, 2> slots = {SlotSpec{kCopied, false}, SlotSpec{kCopied, false}};
-    FORGE_ASSIGN_OR_RETURN(const SegmentRef segment, device.Record({steps, slots, {}, false}));
-    double best = 0;
-    for (int run = 0; run < kTimes; ++run) {
-      const int64_t begin = NowNanoseconds();
-      FORGE_ASSIGN_OR_RETURN(const Point done, device.Submit(segment, {buffers, {}, {}, nullptr}));
-      FORGE_RETURN_IF_ERROR(device.Wait(done, kMostWait));
-      const double seconds = static_cast<double>(NowNanoseconds() - begin) * 1e-9;
-      if (run == 0 || seconds < best) best = seconds;
-    }
-    return best / static_cast<double>(repeats);
+  absl::StatusOr<KernelCode> CodeOf(const codegen::Kernel& kernel) {
+    return KernelCode::Of(kernel, 2, device->context()->caps());
+  }
+
+  absl::StatusOr<SegmentRef> Record(FixedLaunch launch, size_t repeats) {
+    const std::string name = launch.code.name;
+    FORGE_ASSIGN_OR_RETURN(const ProgramRef program, MakeProgram(launch, device->pipelines()));
+    const auto all = [&](size_t i) { return static_cast<int64_t>(bytes[i]); };
+    const std::vector<Step> steps(
+        repeats, Step{.program = program,
+                      .operands = {{.slot = 0, .offset = 0, .bytes = all(0)},
+                                   {.slot = 1, .offset = 0, .bytes = all(1), .writes = true}},
+                      .scalars = {},
+                      .label = name});
+    const std::array<SlotSpec, 2> slots = {SlotSpec{bytes[0], false}, SlotSpec{bytes[1], false}};
+    return device->Record({steps, slots, {}, false});
+  }
+
+  absl::StatusOr<double> Seconds(const SegmentRef& segment) {
+    const int64_t begin = NowNanoseconds();
+    FORGE_ASSIGN_OR_RETURN(const Point done, device->Submit(segment, {buffers, {}, {}, nullptr}));
+    FORGE_RETURN_IF_ERROR(device->Wait(done, kMostWait));
+    return static_cast<double>(NowNanoseconds() - begin) * 1e-9;
   }
 
   // Of one dispatch of so many workgroups.
   absl::StatusOr<double> Seconds(const codegen::Kernel& kernel, uint32_t groups) {
-    FORGE_ASSIGN_OR_RETURN(KernelCode code, KernelCode::Of(kernel, 2, device.context()->caps()));
-    FORGE_ASSIGN_OR_RETURN(
-        const ProgramRef program,
-        MakeProgram({.code = std::move(code), .grid = {groups, 1, 1}}, device.pipelines()));
-    constexpr auto kAll = static_cast<int64_t>(kCopied);
-    const Step step{.program = program,
-                    .operands = {{.slot = 0, .offset = 0, .bytes = kAll},
-                                 {.slot = 1, .offset = 0, .bytes = kAll, .writes = true}},
-                    .scalars = {},
-                    .label = kernel.name};
+    FORGE_ASSIGN_OR_RETURN(const KernelCode code, CodeOf(kernel));
     for (size_t repeats = 1;; repeats *= 4) {
-      FORGE_ASSIGN_OR_RETURN(const double seconds, Seconds(step, repeats));
-      if (repeats >= kMostRepeats || seconds * static_cast<double>(repeats) >= kLongEnough)
-        return seconds;
+      FORGE_ASSIGN_OR_RETURN(const SegmentRef segment,
+                             Record({.code = code, .grid = {groups, 1, 1}}, repeats));
+      double best = std::numeric_limits<double>::infinity();
+      for (int run = 0; run < kTimes; ++run) {
+        FORGE_ASSIGN_OR_RETURN(const double seconds, Seconds(segment));
+        best = std::min(best, seconds);
+      }
+      if (repeats >= kMostRepeats || best >= kLongEnough)
+        return best / static_cast<double>(repeats);
     }
   }
 };
+
+// Reads as many bytes of small sets as of the largest one. Sets take turns: others' work, or a
+// clock that changes, is seen by all of them.
+absl::StatusOr<int64_t> CacheBytes(Bench& bench) {
+  FORGE_ASSIGN_OR_RETURN(const KernelCode code, bench.CodeOf(ReadingKernel()));
+  const auto all = static_cast<int64_t>(bench.bytes[0]);
+  std::vector<SegmentRef> sets;
+  for (int64_t set = kSmallestSet; set <= all; set *= kSetStep) {
+    FORGE_ASSIGN_OR_RETURN(
+        SegmentRef segment,
+        bench.Record({.code = code, .grid = {set / kPartBytes, all / set, 1}}, 1));
+    sets.push_back(std::move(segment));
+  }
+  std::vector<double> best(sets.size(), std::numeric_limits<double>::infinity());
+  const int64_t begin = NowNanoseconds();
+  for (int turn = 0; turn < kTurns; ++turn) {
+    if (turn >= kLeastTurns && NowNanoseconds() - begin > kTurnsUntil) break;
+    for (size_t i = 0; i < sets.size(); ++i) {
+      FORGE_ASSIGN_OR_RETURN(const double seconds, bench.Seconds(sets[i]));
+      best[i] = std::min(best[i], seconds);
+    }
+  }
+  return CacheBytesOf(best);
+}
 
 double BytesOf(ir::TypeSpan types) {
   double sum = 0;
@@ -141,15 +218,39 @@ double Rates::Seconds(const ir::Candidate& node) const {
   return std::max(FlopsOf(node) / flops, (BytesOf(node.in) + BytesOf(node.out)) / bytes);
 }
 
+int64_t Rates::FlopsPerByte() const {
+  return int64_t{1} << std::clamp(std::lround(std::log2(flops / bytes)), 0L, 30L);
+}
+
+int64_t CacheBytesOf(std::span<const double> seconds) {
+  int64_t cached = 0, set = kSmallestSet;
+  for (const double s : seconds) {
+    if (s > 0 && s * kClearly <= seconds.back()) cached = set;
+    set *= kSetStep;
+  }
+  return cached;
+}
+
+bool CanBeCache(int64_t bytes) {
+  return bytes == 0 || (bytes >= kSmallestSet && bytes < kLargestSet &&
+                        std::has_single_bit(static_cast<uint64_t>(bytes)));
+}
+
 absl::StatusOr<Rates> MeasureRates(VulkanDevice& device) {
-  Bench bench{device};
+  Bench bench{&device, {kUsualSet, kCopied}};
   FORGE_RETURN_IF_ERROR(bench.Fill());
   FORGE_ASSIGN_OR_RETURN(const double chains,
                          bench.Seconds(KernelThat("probe_multiply_adds", Chains), kChainGroups));
   const auto copy = [](codegen::Builder&, Val x) { return x; };
   FORGE_ASSIGN_OR_RETURN(const double copied,
                          bench.Seconds(KernelThat("probe_copy", copy), kCopyGroups));
-  return Rates{.flops = kFlops / chains, .bytes = 2.0 * kCopied / copied};
+  Rates rates{.flops = kFlops / chains, .bytes = 2.0 * kCopied / copied};
+  if (rates.bytes > kFast) {
+    bench.bytes[0] = kLargestSet;
+    if (!bench.Fill().ok()) return rates;  // short of memory
+  }
+  FORGE_ASSIGN_OR_RETURN(rates.cache_bytes, CacheBytes(bench));
+  return rates;
 }
 
 }  // namespace forge::vk

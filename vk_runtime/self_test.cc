@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "base/process.h"
 #include "runtime/backends.h"
 #include "vk_runtime/fixed_launch.h"
@@ -72,16 +73,16 @@ SelfTest NothingTried(std::string_view why) {
 std::string OneLine(const std::string& text) { return absl::StrReplaceAll(text, {{"\n", " "}}); }
 
 std::string LineOf(const Rates& r) {
-  return fmt::format("{} {} {}", kRatesProbe, r.flops, r.bytes);
+  return fmt::format("{} {} {} {}", kRatesProbe, r.flops, r.bytes, r.cache_bytes);
 }
 
 std::optional<Rates> RatesIn(const std::string& words) {
-  const size_t space = words.find(' ');
+  const std::vector<std::string> word = absl::StrSplit(words, ' ');
   Rates r{};
-  if (space == std::string::npos || !absl::SimpleAtod(words.substr(0, space), &r.flops) ||
-      !absl::SimpleAtod(words.substr(space + 1), &r.bytes) || !(r.flops > 1 && r.flops < 1e18) ||
-      !(r.bytes > 1 && r.bytes < 1e18))
-    return std::nullopt;
+  const bool all = word.size() == 3 && absl::SimpleAtod(word[0], &r.flops) &&
+                   absl::SimpleAtod(word[1], &r.bytes) && absl::SimpleAtoi(word[2], &r.cache_bytes);
+  const auto sound = [](double rate) { return rate > 1 && rate < 1e18; };
+  if (!all || !sound(r.flops) || !sound(r.bytes) || !CanBeCache(r.cache_bytes)) return std::nullopt;
   return r;
 }
 
@@ -141,7 +142,7 @@ absl::Status RunSelfTest(VulkanDevice& device, std::span<const std::string> know
   return absl::OkStatus();
 }
 
-std::string SelfTestReport::Title(const Queries& q) { return CacheTitle(q, "self-test 6"); }
+std::string SelfTestReport::Title(const Queries& q) { return CacheTitle(q, "self-test 7"); }
 
 SelfTestReport SelfTestReport::Read(const std::string& text, const Queries& q) {
   SelfTestReport report;

@@ -57,6 +57,8 @@ Gemm OfMatrices(const Region& r, const ir::MatrixProduct& op) {
           }};
 }
 
+double AtMost(const Dim& extent) { return static_cast<double>(extent.max()); }
+
 std::optional<ir::MatrixProduct> ProductOf(const Region& r) {
   if (const auto* op = r.AnchorAs<ir::MatMul>()) return op->product();
   if (const auto* op = r.AnchorAs<ir::MatMulInteger>()) return op->product();
@@ -168,13 +170,37 @@ std::optional<Gemm> PlainGemmOf(const Region& r) {
   return g;
 }
 
+Dims TileAt(const Dim& tile, const Dims& grid, int64_t group) {
+  if (group == 1) return Unflatten(tile, grid);
+  const Dims at = Unflatten(tile, {grid[0], FloorDiv(grid[1], group), grid[2], group});
+  return {at[0], at[1] * group + at[3], at[2]};
+}
+
+int64_t GroupFor(const Region& r, const Gemm& g, const Factor& outer, int64_t size) {
+  constexpr int64_t kMostTiles = 16;  // in a group; after that, little is left to gain
+  const double room = static_cast<double>(r.caps().cache_bytes) / 2, k = AtMost(g.k);
+  const auto bytes = [&](const Factor& f, double places) {  // neighbouring windows overlap
+    const ir::Type& whole = r.anchor_inputs()[static_cast<size_t>(f.operand)];
+    return std::min(places * k, AtMost(whole.elements())) * BitWidth(f.type) / 8;
+  };
+  const Factor& inner = &outer == &g.a ? g.b : g.a;
+  if (room == 0 || bytes(inner, AtMost(inner.extent)) <= room) return 1;
+  const int64_t tiles = CeilDiv(outer.extent, size).divisor();
+  int64_t group = 1;
+  while (2 * group <= kMostTiles && tiles % (2 * group) == 0 &&
+         bytes(outer, static_cast<double>(2 * group * size)) <= room)
+    group *= 2;
+  return group;
+}
+
 // The product normalises a row for each tile of its columns. Once is never more than before: it
 // took 0.7 of the time on llvmpipe, of 16384 x 256 by 32 columns, and 1.3 by 512. The compilers of
 // five GPU families say 4 to 8 % more cycles for the product, which few columns and the way to
-// memory of a matrix beyond caches make up for.
+// memory of a matrix beyond caches make up for: those of an element, at a quarter of the device's
+// rate, take longer than to write it by more columns than twice the flops of a copied element.
 Verdict NormPays(const Region& r) {
-  constexpr int64_t kLeastElements = int64_t{1} << 20, kMostColumns = 256;
-  const int64_t tile = r.caps().runs_on_cpu ? 32 : 64;
+  const Caps& caps = r.caps();
+  const int64_t tile = caps.runs_on_cpu ? 32 : 64;
   const std::optional<Gemm> g = GemmOf(r);
   const ir::Node& norm = *r.norm();
   const ir::Type& rows = r.body().type(norm.first_out);
@@ -186,9 +212,12 @@ Verdict NormPays(const Region& r) {
     return Verdict::No("its rows are not those of the norm");
   if (!r.OfNorm().ArgumentOf(0)) return Verdict::No("rows would be computed again for each tile");
   if (g->n().max() <= tile) return Verdict::Yes();
-  if (r.caps().runs_on_cpu || g->n().max() > kMostColumns)
+  const int64_t bits = BitWidth(rows.dtype());
+  const int64_t columns = caps.flops_per_byte > 0 ? caps.flops_per_byte * bits / 4 : 256;
+  const int64_t elements = caps.cache_bytes > 0 ? caps.cache_bytes * 8 / bits : int64_t{1} << 20;
+  if (caps.runs_on_cpu || g->n().max() > columns)
     return Verdict::No("too many tiles of columns would normalise it again");
-  if (rows.elements().min() < kLeastElements) return Verdict::No("the matrix may stay in caches");
+  if (rows.elements().min() < elements) return Verdict::No("the matrix may stay in caches");
   return Verdict::Yes();
 }
 

@@ -60,6 +60,13 @@ struct Gemm {
 std::optional<Gemm> GemmOf(const Region& r);
 // The same where each operand element is read in one place only, as by a matmul.
 std::optional<Gemm> PlainGemmOf(const Region& r);
+// Workgroups take the tiles of C, a grid of batch and two axes, along the last axis; or in groups:
+// down `group` tiles of the axis before it, then the next place along the last one.
+ir::Dims TileAt(const ir::Dim& tile, const ir::Dims& grid, int64_t group);
+// The group whose `outer` factor, of tiles of `size` places, lies in the device's cache where the
+// `inner` one does not, so that this one is read from memory once for each group. 1: nothing is
+// gained, or the cache is not known.
+int64_t GroupFor(const Region& r, const Gemm& g, const Factor& outer, int64_t size);
 // Whether a product computes the elements of the norm before it (Region::norm) for less than it
 // takes to write and read them.
 Verdict NormPays(const Region& r);

@@ -18,6 +18,7 @@ struct MatmulMatrix {
   int64_t depth = 2;                                // matrices along k in shared memory
   int64_t workgroups = 0;                           // that share all tiles; 0: one for each
   int64_t stages = 1;                               // of slices
+  int64_t group = 1;                                // of rows of tiles, taken column by column
   bool in_registers = false;                        // what leaves the sums is computed there
   static constexpr Field kFields[] = {
       FieldOf<&MatmulMatrix::subgroup_rows>("subgroup_rows", "Subgroups along rows of C.", "1|2|4"),
@@ -30,7 +31,8 @@ struct MatmulMatrix {
                                          "0|32|64|128|256"),
       FieldOf<&MatmulMatrix::stages>("stages", "Slices in shared memory at once.", "1|2"),
       FieldOf<&MatmulMatrix::in_registers>("in_registers",
-                                           "Sums leave matrices without shared memory.")};
+                                           "Sums leave matrices without shared memory."),
+      FieldOf<&MatmulMatrix::group>("group", "Rows of tiles, taken column by column.", "1|4|16")};
 };
 
 // The largest of the device's matrices of such elements; null: it has none.
@@ -89,7 +91,7 @@ std::optional<Gemm> MatrixGemmOf(const Region& r) {
 }
 
 Tiling TilingOf(const Gemm& g, const MatmulMatrix& t, const Sizes& s) {
-  return {g, {s.rows, s.columns, s.depth, t.workgroups, t.stages}};
+  return {g, {s.rows, s.columns, s.depth, t.workgroups, t.stages, t.group}};
 }
 
 MatmulMatrix Defaults(const Region& r, const Gemm& g) {
@@ -110,7 +112,9 @@ MatmulMatrix Defaults(const Region& r, const Gemm& g) {
   while (t.depth > 1 && ((t.depth / 2) * shape->k >= g.k.max() ||
                          Sizes(t, *shape, r.caps()).SharedBytes() > r.caps().max_shared_bytes))
     t.depth /= 2;
-  t.workgroups = TilingOf(g, t, Sizes(t, *shape, r.caps())).SuggestWorkgroups();
+  const Sizes sizes(t, *shape, r.caps());
+  t.workgroups = TilingOf(g, t, sizes).SuggestWorkgroups();
+  t.group = TilingOf(g, t, sizes).SuggestGroup(r);
   return t;
 }
 

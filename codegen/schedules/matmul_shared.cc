@@ -19,6 +19,7 @@ struct MatmulShared {
   int64_t workgroups = 0;                       // that share all tiles; 0: one for each
   int64_t stages = 1;                           // of slices
   bool dots = false;                            // of four bytes at once
+  int64_t group = 1;                            // of rows of tiles, taken column by column
   static constexpr Field kFields[] = {
       FieldOf<&MatmulShared::rows>("rows", "Rows of C to a workgroup.", "16|32|64"),
       FieldOf<&MatmulShared::columns>("columns", "Columns of C to a workgroup.", "16|32|64"),
@@ -26,7 +27,8 @@ struct MatmulShared {
       FieldOf<&MatmulShared::workgroups>("workgroups", "That share all tiles; 0: one for each.",
                                          "0|32|64|128|256"),
       FieldOf<&MatmulShared::stages>("stages", "Slices in shared memory at once.", "1|2"),
-      FieldOf<&MatmulShared::dots>("dots", "By dot products of four bytes.")};
+      FieldOf<&MatmulShared::dots>("dots", "By dot products of four bytes."),
+      FieldOf<&MatmulShared::group>("group", "Rows of tiles, taken column by column.", "1|4|16")};
 };
 
 // Four steps of k to a word of shared memory.
@@ -52,12 +54,13 @@ MatmulShared TilesFor(const Gemm& g, const Caps& caps) {
 }
 
 Tiling TilingOf(const Gemm& g, const MatmulShared& t) {
-  return {g, {t.rows, t.columns, t.depth, t.workgroups, t.stages}};
+  return {g, {t.rows, t.columns, t.depth, t.workgroups, t.stages, t.group}};
 }
 
 MatmulShared Defaults(const Region& r, const Gemm& g) {
   MatmulShared t = TilesFor(g, r.caps());
   if (r.reduction() == nullptr) t.workgroups = TilingOf(g, t).SuggestWorkgroups();
+  t.group = TilingOf(g, t).SuggestGroup(r);
   return t;
 }
 

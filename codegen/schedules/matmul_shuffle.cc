@@ -20,11 +20,13 @@ struct MatmulShuffle {
   int64_t subgroups = 4;
   int64_t shared = 8;  // rows (or columns) of C that all lanes of a subgroup work on, whole blocks
   bool lanes_on_rows = false;  // else on columns
+  int64_t group = 1;           // of shared tiles, taken along the owned ones
   static constexpr Field kFields[] = {
       FieldOf<&MatmulShuffle::subgroups>("subgroups", "Of a workgroup.", "1|2|4|8"),
       FieldOf<&MatmulShuffle::shared>("shared", "Rows or columns common to a subgroup.",
                                       "4|8|16|32"),
-      FieldOf<&MatmulShuffle::lanes_on_rows>("lanes_on_rows", "Lanes own rows, not columns.")};
+      FieldOf<&MatmulShuffle::lanes_on_rows>("lanes_on_rows", "Lanes own rows, not columns."),
+      FieldOf<&MatmulShuffle::group>("group", "Of shared tiles, taken along the owned.", "1|4|16")};
 };
 
 // The factor of which lanes own places, and the one whose places they share.
@@ -68,7 +70,7 @@ Verdict RowsFit(const Region& r, const Gemm& g, const MatmulShuffle& t) {
   return HoldsRows(r, g, t.lanes_on_rows ? t.shared : r.caps().subgroup_size * kOwned);
 }
 
-MatmulShuffle Defaults(const Region& r, const Gemm& g) {
+MatmulShuffle TilesFor(const Region& r, const Gemm& g) {
   const int64_t lanes = std::max<int64_t>(r.caps().subgroup_size, 1);
   const bool long_rows = r.reduction() != nullptr && g.n().max() > lanes * kOwned;
   const int64_t most = long_rows ? kMostShared : MostShared(g);
@@ -83,6 +85,12 @@ MatmulShuffle Defaults(const Region& r, const Gemm& g) {
   return best;
 }
 
+MatmulShuffle Defaults(const Region& r, const Gemm& g) {
+  MatmulShuffle t = TilesFor(r, g);
+  t.group = GroupFor(r, g, SharedOf(g, t), t.shared);
+  return t;
+}
+
 // Below this share of useful work, tiles of single invocations are faster.
 constexpr double kLeastFilled = 0.4;
 
@@ -94,6 +102,8 @@ Verdict Fits(const Region& r, const Gemm& g, const MatmulShuffle& t) {
   const double useful = static_cast<double>(own.max()) * static_cast<double>(shared.max());
   const double done = static_cast<double>(TilesOf(own, lanes * kOwned) * lanes * kOwned) *
                       static_cast<double>(TilesOf(shared, t.shared) * t.shared);
+  if (CeilDiv(shared, t.shared).divisor() % t.group != 0)
+    return Verdict::No("groups do not divide the tiles");
   if (useful < kLeastFilled * done && (r.reduction() == nullptr || HoldsShortRows(r, g)))
     return Verdict::No("tiles would be mostly empty");
   if (Verdict v = RowsFit(r, g, t); !v) return v;
@@ -289,20 +299,21 @@ Launch EmitTiles(const Region& r, const Gemm& g, const MatmulShuffle& t, const s
   const Dims space = {g.batch, CeilDiv(SharedOf(g, t).extent, t.shared),
                       CeilDiv(CeilDiv(OwnOf(g, t).extent, kOwned), lanes)};
   m.EachSubgroup(ir::Product(space),
-                 [&](const Dim& at) { Tile(m, g, t, Unflatten(at, space)).Run(); });
+                 [&](const Dim& at) { Tile(m, g, t, TileAt(at, space, t.group)).Run(); });
   return std::move(m).Take();
 }
 
 Program Emit(const Region& r, const Gemm& g, const MatmulShuffle& t) {
-  return OneLaunch(EmitTiles(r, g, t,
-                             fmt::format("matmul_shuffle_{}_{}x{}",
-                                         t.lanes_on_rows ? "rows" : "columns", t.shared, kOwned)));
+  return OneLaunch(EmitTiles(
+      r, g, t,
+      fmt::format("matmul_shuffle_{}_{}x{}{}", t.lanes_on_rows ? "rows" : "columns", t.shared,
+                  kOwned, t.group > 1 ? fmt::format("_group{}", t.group) : "")));
 }
 
 }  // namespace
 
 Launch EmitShuffleProduct(const Region& r, const Gemm& g, const std::string& name) {
-  return EmitTiles(r, g, Defaults(r, g), name);
+  return EmitTiles(r, g, TilesFor(r, g), name);
 }
 
 const Schedule kMatmulShuffle = [] {

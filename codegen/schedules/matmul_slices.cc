@@ -40,7 +40,8 @@ int64_t Tiling::SuggestWorkgroups() const {
 
 std::string Tiling::Text() const {
   return (shared() ? fmt::format("_shared_by_{}", size_.workgroups) : "") +
-         (size_.stages > 1 ? "_staged" : "");
+         (size_.stages > 1 ? "_staged" : "") +
+         (size_.group > 1 ? fmt::format("_group{}", size_.group) : "");
 }
 
 int64_t Tiling::scratch_bytes() const {
@@ -50,7 +51,10 @@ int64_t Tiling::scratch_bytes() const {
 
 Verdict Tiling::Fits(const Region& r) const {
   if (size_.stages > 1 && g_.k.min() < 1) return Verdict::No("k may be empty");
+  if (grid_[1].divisor() % size_.group != 0)
+    return Verdict::No("groups do not divide the rows of tiles");
   if (!shared()) return Verdict::Yes();
+  if (size_.group > 1) return Verdict::No("workgroups share tiles in their order");
   const Dim all = tiles_ * steps_;
   if (all.min() < size_.workgroups) return Verdict::No("there are fewer steps to share");
   if (all.max() >= int64_t{1} << 30) return Verdict::No("too many steps to share");
@@ -76,7 +80,7 @@ Dim Tiling::SlotOf(Emission& m, const Dim& tile, const Dim& workgroup) const {
 }
 
 TilePart Tiling::PartAt(const Dim& tile) const {
-  const Dims at = Unflatten(tile, grid_);
+  const Dims at = TileAt(tile, grid_, size_.group);
   return {.batch = at[0], .row = at[1], .column = at[2], .last = LastIndex(steps_)};
 }
 

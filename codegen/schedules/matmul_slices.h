@@ -30,12 +30,17 @@ class Tiling {
     // 1, or 2: what is multiplied next is on its way from memory meanwhile, and shared memory holds
     // both slices.
     int64_t stages = 1;
+    int64_t group = 1;  // of rows of tiles: see TileAt
   };
   Tiling(const Gemm& g, const Size& size);
   const Gemm& gemm() const { return g_; }
   const Size& size() const { return size_; }
   // A number of workgroups for products of known size that have few tiles; else 0.
   int64_t SuggestWorkgroups() const;
+  // As GroupFor; 1 where tiles are shared.
+  int64_t SuggestGroup(const Region& r) const {
+    return shared() ? 1 : GroupFor(r, g_, g_.a, size_.rows);
+  }
   Verdict Fits(const Region& r) const;
   ir::Dim workgroups() const { return shared() ? size_.workgroups : tiles_; }
   std::string Text() const;  // of a kernel's name: "_shared_by_64_staged"

@@ -40,6 +40,19 @@ TEST_P(ProductTest, ConvolutionOfAnImageScaledForEachChannel) {
   EXPECT_THAT(ExpectRight(), IsSupersetOf({Tiled(), std::string("conv_direct")}));
 }
 
+// Groups read factors that no cache holds less often; what is computed stays.
+TEST_P(ProductTest, ProductInGroupsOfTiles) {
+  caps_.cache_bytes = 1 << 15;
+  Return(f_(ir::MatMul{}, {Argument({512, 16}), Argument({16, 320})}));
+  const auto region = Region::Of(f_, caps_);
+  ASSERT_TRUE(region.ok()) << region.status();
+  const std::string choice = DefaultChoice(*region)->ToText();
+  EXPECT_THAT(choice, Not(HasSubstr("group=1)")));
+  ExpectRightBy(choice);
+  EXPECT_FALSE(ParseChoice(*region, "matmul_shared(workgroups=32, group=4)").ok());
+  EXPECT_FALSE(ParseChoice(*region, "matmul_shuffle(shared=32, group=3)").ok());
+}
+
 TEST_P(ProductTest, ConvolutionPermutedAfterwards) {
   Value x = Argument({2, 4, 5, 8}), w = Argument({16, 4, 3, 3});
   Value y = f_(ir::Conv2d{.padding = {1, 1, 1, 1}}, {x, w});

@@ -14,8 +14,6 @@
 namespace forge::codegen {
 namespace {
 
-using ir::ReduceKind;
-
 class ReductionTest : public RegionTest {
  protected:
   ReductionTest() { most_choices_ = 6; }
@@ -26,8 +24,8 @@ class ReductionTest : public RegionTest {
     return f_(ir::MatMul{}, {left, right});
   }
   Value Number(double value) { return f_(ir::Fill{.value = value}, {}); }
-  Value Reduce(Value v, ReduceKind kind = ReduceKind::kSum, std::vector<int64_t> axes = {-1},
-               bool keep_dims = true) {
+  Value Reduce(Value v, ir::ReduceKind kind = ir::ReduceKind::kSum,
+               std::vector<int64_t> axes = {-1}, bool keep_dims = true) {
     return f_(ir::Reduce{.kind = kind, .axes = std::move(axes), .keep_dims = keep_dims}, {v});
   }
   // Why the region is no region, or makes a worse kernel than its parts.
@@ -43,11 +41,11 @@ class ReductionTest : public RegionTest {
 // Tiles are wider than rows, and elements far from what is not there.
 TEST_P(ReductionTest, OfEveryKind) {
   for (const bool keep_dims : {true, false})
-    for (const auto& [kind, scale, offset] : {std::tuple(ReduceKind::kSum, 1.0, -500.0),
-                                              {ReduceKind::kMean, 1.0, 500.0},
-                                              {ReduceKind::kMax, 1.0, -500.0},
-                                              {ReduceKind::kMin, 1.0, 500.0},
-                                              {ReduceKind::kProd, 0.001, 1.0}}) {
+    for (const auto& [kind, scale, offset] : {std::tuple(ir::ReduceKind::kSum, 1.0, -500.0),
+                                              {ir::ReduceKind::kMean, 1.0, 500.0},
+                                              {ir::ReduceKind::kMax, 1.0, -500.0},
+                                              {ir::ReduceKind::kMin, 1.0, 500.0},
+                                              {ir::ReduceKind::kProd, 0.001, 1.0}}) {
       SCOPED_TRACE(offset);
       Value y = f_(ir::Mul{}, {Product({2, 37, 10}, {10, 22}), Number(scale)});
       Return(Reduce(f_(ir::Add{}, {y, Number(offset)}), kind, {2}, keep_dims));
@@ -61,18 +59,18 @@ TEST_P(ReductionTest, OfRowsOfAnyLengthUpToATile) {
   for (const int64_t n :
        {int64_t{1}, int64_t{4}, int64_t{7}, int64_t{16}, int64_t{20}, int64_t{29}, Columns()}) {
     SCOPED_TRACE(n);
-    Return(Reduce(Product({35, 24}, {24, n}), ReduceKind::kMax));
+    Return(Reduce(Product({35, 24}, {24, n}), ir::ReduceKind::kMax));
     ExpectRight();
     EXPECT_EQ(WhyNot(), "");
   }
-  Return(Reduce(Product({35, 24}, {24, 2 * Columns()}), ReduceKind::kMax));
+  Return(Reduce(Product({35, 24}, {24, 2 * Columns()}), ir::ReduceKind::kMax));
   EXPECT_NE(WhyNot(), "");
 }
 
 TEST_P(ReductionTest, BetweenBiasActivationAndAScaleForEachRow) {
   caps_.max_operands = std::max<int64_t>(caps_.max_operands, 8);
   Value y = f_(ir::Add{}, {Product({3, 21, 36}, {36, 24}), Argument({24})});
-  Value mean = Reduce(f_(ir::Relu{}, {y}), ReduceKind::kMean, {-1}, false);
+  Value mean = Reduce(f_(ir::Relu{}, {y}), ir::ReduceKind::kMean, {-1}, false);
   Return(f_(ir::Mul{}, {f_(ir::Sqrt{}, {mean}), Argument({21})}));
   EXPECT_THAT(ExpectRight(), Contains(Tiled()));
 }
@@ -81,14 +79,14 @@ TEST_P(ReductionTest, HalvesAreSummedAsFloats) {
   Value y = f_(ir::Add{}, {Product({33, 32}, {32, 30}, DType::kF16), Argument({30}, DType::kF16)});
   Return(Reduce(f_(ir::Cast{.to = DType::kF32}, {y})));
   EXPECT_THAT(ExpectRight(), Contains(Tiled()));
-  Return(Reduce(Product({33, 32}, {32, 30}, DType::kF16), ReduceKind::kMean));
+  Return(Reduce(Product({33, 32}, {32, 30}, DType::kF16), ir::ReduceKind::kMean));
   ExpectRight();
 }
 
 TEST_P(ReductionTest, OfTransposedMatrices) {
   Value a = Argument({2, 40, 33}), b = Argument({19, 40});
   Value y = f_(ir::MatMul{.transpose_a = true, .transpose_b = true}, {a, b});
-  Return(Reduce(y, ReduceKind::kMin));
+  Return(Reduce(y, ir::ReduceKind::kMin));
   EXPECT_THAT(ExpectRight(), Contains(Tiled()));
 }
 
@@ -100,7 +98,7 @@ TEST_P(ReductionTest, OfThePixelsOfAConvolution) {
       const int64_t padding = taps / 2;
       const ir::Conv2d conv{.padding = {padding, padding, padding, padding}, .groups = 2};
       Value y = f_(ir::Relu{}, {f_(conv, {x, w, bias})});
-      Return(Reduce(y, ReduceKind::kMean, {2, 3}, keep_dims));
+      Return(Reduce(y, ir::ReduceKind::kMean, {2, 3}, keep_dims));
       EXPECT_THAT(ExpectRight(), Contains(Tiled()));
     }
 }
@@ -108,7 +106,7 @@ TEST_P(ReductionTest, OfThePixelsOfAConvolution) {
 TEST_P(ReductionTest, OfAProductOfNormalisedRows) {
   caps_.max_operands = std::max<int64_t>(caps_.max_operands, 8);
   Value rows = f_(ir::LayerNorm{}, {Argument({40, 64})});
-  Return(Reduce(f_(ir::MatMul{}, {rows, Argument({64, 24})}), ReduceKind::kMax));
+  Return(Reduce(f_(ir::MatMul{}, {rows, Argument({64, 24})}), ir::ReduceKind::kMax));
   EXPECT_THAT(ExpectRight(), Contains(Tiled()));
   EXPECT_EQ(Launches(), 2);  // the first keeps the norm's statistics
 }
@@ -116,12 +114,12 @@ TEST_P(ReductionTest, OfAProductOfNormalisedRows) {
 TEST_P(ReductionTest, OfIntegers) {
   f_ = ir::Function("region");
   Value a = Argument({18, 36}, DType::kI8), b = Argument({36, 20}, DType::kI8);
-  Return(Reduce(f_(ir::MatMulInteger{}, {a, b}), ReduceKind::kMin));
+  Return(Reduce(f_(ir::MatMulInteger{}, {a, b}), ir::ReduceKind::kMin));
   EXPECT_THAT(ExpectRight(), Contains(Tiled()));
 }
 
 TEST_P(ReductionTest, IsStoredInAnotherShape) {
-  Value sums = Reduce(Product({4, 18, 20}, {20, 20}), ReduceKind::kSum, {2}, false);
+  Value sums = Reduce(Product({4, 18, 20}, {20, 20}), ir::ReduceKind::kSum, {2}, false);
   Return(f_(ir::Reshape{.shape = {9, 8}}, {sums}));
   EXPECT_THAT(ExpectRight(), Contains(Tiled()));
 }
@@ -142,7 +140,7 @@ TEST_P(ReductionTest, OfFewRowsHasAKernelWhereOthersWereMany) {
 
 TEST_P(ReductionTest, StaysApartWhereTilesHoldNoRows) {
   const auto why = [&](Value v, std::vector<int64_t> axes) {
-    Return(Reduce(v, ReduceKind::kSum, std::move(axes)));
+    Return(Reduce(v, ir::ReduceKind::kSum, std::move(axes)));
     return WhyNot();
   };
   EXPECT_THAT(why(Product({64, 64}, {64, 200}), {1}), HasSubstr("rows of 200 are reduced"));
@@ -174,7 +172,7 @@ TEST_P(ReductionTest, NothingElseIsMadeOfTheProduct) {
   y = Product({20, 32}, {32, 1});
   Return(f_(ir::Sub{}, {y, Reduce(y)}));
   EXPECT_THAT(WhyNot(), HasSubstr("sub reads what is reduced"));
-  Return(Reduce(Reduce(Product({20, 32}, {32, 20})), ReduceKind::kMax, {0}));
+  Return(Reduce(Reduce(Product({20, 32}, {32, 20})), ir::ReduceKind::kMax, {0}));
   EXPECT_THAT(WhyNot(), HasSubstr("matmul and reduce are two anchors"));
 }
 

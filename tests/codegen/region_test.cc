@@ -324,6 +324,18 @@ TEST_P(RegionTest, NormsPayWhereTilesAreFew) {
             caps_.runs_on_cpu ? "too many tiles of columns would normalise it again" : "");
   EXPECT_THAT(why({64, 512}, 256), HasSubstr(caps_.runs_on_cpu ? "too many tiles" : "caches"));
   EXPECT_THAT(why({8, 512, 512}, 512, {.axis = 1}), HasSubstr("not those of the norm"));
+  // The matrix of 8 MiB is read again from a cache as large as that, less one element.
+  if (caps_.runs_on_cpu) return;
+  caps_.cache_bytes = 8 << 20;
+  EXPECT_EQ(why({4096, 512}, 256), "");
+  caps_.cache_bytes = 16 << 20;
+  EXPECT_THAT(why({4096, 512}, 256), HasSubstr("caches"));
+  caps_.cache_bytes = 1 << 20;
+  caps_.flops_per_byte = 64;
+  EXPECT_EQ(why({4096, 512}, 512), "");
+  caps_.flops_per_byte = 16;
+  EXPECT_EQ(why({4096, 512}, 128), "");
+  EXPECT_THAT(why({4096, 512}, 256), HasSubstr("too many tiles"));
 }
 
 TEST_P(RegionTest, RefusesTwoAnchors) {

@@ -23,10 +23,12 @@ TEST(DriverTest, TellsInOneSentenceWhyThereIsNoDevice) {
 
 TEST(DriverTest, RefusesSettingsItDoesNotKnow) {
   for (const auto& [name, value] :
-       std::map<std::string, std::string>{{"FORGE_VK_DISABLE", "fp16,warp_speed"},
-                                          {"FORGE_VK_LIMITS", "tiny"},
-                                          {"FORGE_VK_VALIDATE", "maybe"},
-                                          {"FORGE_VK_PIECE_MS", "-3"}}) {
+       std::multimap<std::string, std::string>{{"FORGE_VK_DISABLE", "fp16,warp_speed"},
+                                               {"FORGE_VK_LIMITS", "tiny"},
+                                               {"FORGE_VK_LIMITS", "cache_bytes=big"},
+                                               {"FORGE_VK_LIMITS", "flops_per_byte=-1"},
+                                               {"FORGE_VK_VALIDATE", "maybe"},
+                                               {"FORGE_VK_PIECE_MS", "-3"}}) {
     const ScopedEnvironment set(name.c_str(), value);
     VulkanDriver driver;
     EXPECT_NE(driver.List().at(0).usable.text().find(name), std::string::npos);
@@ -120,6 +122,31 @@ TEST_F(DeviceTest, BecomesThePoorestDevice) {
   EXPECT_EQ(caps.max_operands, 4);
   EXPECT_EQ(caps.max_operand_bytes, 128 << 20);
   for (const Feature& f : device_->info().features) EXPECT_FALSE(f.present) << f.name;
+}
+
+// A developer makes the kernels of another device so.
+TEST_F(DeviceTest, TakesAnotherDevicesMeasures) {
+  const ScopedEnvironment limit("FORGE_VK_LIMITS", "cache_bytes=33554432,flops_per_byte=16");
+  Open();
+  const codegen::Caps& caps = device_->context()->caps();
+  EXPECT_EQ(caps.cache_bytes, 32 << 20);
+  EXPECT_EQ(caps.flops_per_byte, 16);
+  const std::pair<std::string, std::string> shown("cache_bytes", "33554432");
+  EXPECT_EQ(std::count(device_->info().limits.begin(), device_->info().limits.end(), shown), 1);
+}
+
+TEST(DriverTest, GivesKernelsWhatWasMeasured) {
+  const Rates rates{.flops = 7e9, .bytes = 1e9, .cache_bytes = 2 << 20};
+  Granted granted;
+  granted.Take(std::nullopt, {});
+  EXPECT_EQ(granted.caps.cache_bytes, 0);
+  granted.Take(rates, {});
+  EXPECT_EQ(granted.caps.cache_bytes, 2 << 20);
+  EXPECT_EQ(granted.caps.flops_per_byte, 8);
+  Granted poorest;
+  poorest.Take(rates, {.guaranteed = true});
+  EXPECT_EQ(poorest.caps.cache_bytes, 0);
+  EXPECT_EQ(poorest.caps.flops_per_byte, 0);
 }
 
 TEST(DriverTest, RefusesRangesThatHoldNothing) {

@@ -43,6 +43,7 @@ TEST_F(SelfTestTest, PassesOnADeviceThatComputes) {
   EXPECT_LT(report.test.rates->flops, 1e16);
   EXPECT_GT(report.test.rates->bytes, 1e7);
   EXPECT_LT(report.test.rates->bytes, 1e14);
+  EXPECT_TRUE(CanBeCache(report.test.rates->cache_bytes)) << report.test.rates->cache_bytes;
   for (const Feature& f : device_->info().features)
     EXPECT_EQ(report.test.Knows(f.name), f.present && IsTried(f.name)) << f.name;
   for (const auto& [feature, what] : report.test.failed) ADD_FAILURE() << feature << ": " << what;
@@ -124,7 +125,9 @@ TEST_F(SelfTestTest, ReadsHowFarATestCame) {
   EXPECT_FALSE(SelfTestReport::Read("another\npassed a\nend\n", q).whole);
   for (const char* odd : {"", "\n", " \n", "try\n", "failed\n", "failed a\n", "passed", "end"})
     EXPECT_FALSE(SelfTestReport::Read(title + odd, q).whole) << odd;
-  for (const char* odd : {"", "1e9", "1e9 ", "x 1e9", "1e9 -1", "nan 1e9", "1e9 inf", "1e99 1e9"})
+  for (const char* odd : {"", "1e9", "1e9 ", "1e9 1e9", "1e9 1e9 ", "x 1e9 0", "1e9 -1 0",
+                          "nan 1e9 0", "1e9 inf 0", "1e99 1e9 0", "1e9 1e9 -1", "1e9 1e9 1",
+                          "1e9 1e9 1000000", "1e9 1e9 1e6", "1e9 1e9 1099511627776", "1e9 1e9 0 0"})
     EXPECT_FALSE(SelfTestReport::Read(fmt::format("{}rates {}\nend\n", title, odd), q).test.rates)
         << odd;
 }
@@ -153,7 +156,7 @@ TEST_F(SelfTestTest, RemembersItsVerdict) {
   EXPECT_FALSE(ReadSelfTest(q));
   ASSERT_OK(WriteSelfTest(q, {.passed = {"fp16"},
                               .failed = {{"int_dot", "wrong\nsum"}},
-                              .rates = Rates{.flops = 3e9, .bytes = 1.25e9}}));
+                              .rates = Rates{3e9, 1.25e9, 8 << 20}}));
   const auto read = ReadSelfTest(q);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->passed.count("fp16"), 1u);
@@ -161,6 +164,7 @@ TEST_F(SelfTestTest, RemembersItsVerdict) {
   ASSERT_TRUE(read->rates);
   EXPECT_EQ(read->rates->flops, 3e9);
   EXPECT_EQ(read->rates->bytes, 1.25e9);
+  EXPECT_EQ(read->rates->cache_bytes, 8 << 20);
   for (const auto& file : std::filesystem::directory_iterator(folder / "forge"))
     std::filesystem::resize_file(file, std::filesystem::file_size(file) - 2);
   EXPECT_FALSE(ReadSelfTest(q));
