@@ -28,9 +28,9 @@ constexpr int kChains = 4, kLinks = 64;
 constexpr uint32_t kChainGroups = 1024;
 // Of sets that caches may hold, an invocation reads a vector of each of so many lines.
 constexpr int kLine = 8;  // vectors
-constexpr uint32_t kLines = 8;
+constexpr uint32_t kLines = 4;
 constexpr int64_t kPartBytes = int64_t{kLines} * kInvocations * kLine * kFloats * sizeof(float);
-constexpr int kTurns = 5, kLeastTurns = 2;    // of all sets; the best counts
+constexpr int kTurns = 4, kLeastTurns = 2;    // of all sets; the best counts
 constexpr int64_t kTurnsUntil = 200'000'000;  // nanoseconds, after which there are no more
 static_assert(kLargestSet / kSetStep % kCopied == 0);
 constexpr uint64_t kUsualSet = kLargestSet / kSetStep;  // where the largest takes long to read
