@@ -98,7 +98,7 @@ class Fuser {
     if (groups_[a].nodes.size() + groups_[b].nodes.size() > kMaxNodes)
       return Verdict::No(fmt::format("together they have more than {} ops", kMaxNodes));
     const bool two_anchors = groups_[a].anchor != kNone && groups_[b].anchor != kNone;
-    if (two_anchors && !OnlyReader(a, b)) return Verdict::No("each needs a kernel of its own");
+    if (two_anchors && !OnlyReader(a, b)) return Verdict::No("others read the first too");
     if (Verdict v = two_anchors ? Verdict::Yes() : FitsTogether(a, b); !v) return v;
     if (DependsThroughOthers(a, b))
       return Verdict::No("a third needs the first and feeds the second");

@@ -225,7 +225,11 @@ TEST_F(FuseTest, AnAnchorThatOthersReadToo) {
   f_.Return("norm", norm);
   f_.Return("y", f_(MatMul{}, {norm, w}));
   target_.fuses_anchors = [](const Function&) { return Verdict::Yes("any"); };
-  ExpectLeftAlone();
+  Function out("out", &m_);
+  FORGE_ASSERT_OK_AND_ASSIGN(const auto gaps, Fuse(m_, f_, out, target_));
+  EXPECT_EQ(Ops(out), Ops(f_));
+  ASSERT_EQ(gaps.size(), 1u);
+  EXPECT_EQ(gaps[0].why, "others read the first too");
 }
 
 TEST_F(FuseTest, TwoAnchorsThatOneSumReads) {
