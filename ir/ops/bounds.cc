@@ -155,8 +155,7 @@ absl::Status CompareResult(const AnyOp& op, Operands in, const HostValue& refere
   if (reference.type() != result.type())
     return OutOfRange("{}: the result is {}, should be {}", op.ToText(), result.type().ToText(),
                       reference.type().ToText());
-  if (!Has(kAllFloatTypes, result.dtype()))
-    return CompareIntegers(op, reference, result);
+  if (!Has(kAllFloatTypes, result.dtype())) return CompareIntegers(op, reference, result);
   FORGE_ASSIGN_OR_RETURN(const Bound bound, BoundOf(op, in, result.dtype(), index));
   return CompareFloats(op, bound, reference, result);
 }
