@@ -43,7 +43,7 @@ constexpr double kFlops = 2.0 * kChainGroups * kInvocations * kFloats * kChains 
 // An invocation of a kernel that reads and writes vectors.
 struct Lanes {
   codegen::Builder& b;
-  uint16_t in, out;
+  uint16_t in = 0, out = 0;
   codegen::Type vector;
   Val group, local;
 };
@@ -99,7 +99,7 @@ Val Chains(codegen::Builder& b, Val x) {
 
 // A device with memory to read and to write.
 struct Bench {
-  VulkanDevice* device;
+  VulkanDevice* device = nullptr;
   std::array<uint64_t, 2> bytes = {kCopied, kCopied};
   std::array<BufferRef, 2> buffers = {};
 
@@ -123,7 +123,7 @@ struct Bench {
     return KernelCode::Of(kernel, 2, device->context()->caps());
   }
 
-  absl::StatusOr<SegmentRef> Record(FixedLaunch launch, size_t repeats) {
+  absl::StatusOr<SegmentRef> Record(const FixedLaunch& launch, size_t repeats) {
     const std::string name = launch.code.name;
     FORGE_ASSIGN_OR_RETURN(const ProgramRef program, MakeProgram(launch, device->pipelines()));
     const auto all = [&](size_t i) { return static_cast<int64_t>(bytes[i]); };

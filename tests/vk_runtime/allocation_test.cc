@@ -30,7 +30,7 @@ class AllocationTest : public VulkanRunTest {
     auto m = std::make_unique<ir::Module>();
     ir::Function& f = *m->AddFunction("main");
     const ir::Value x = f.Argument("x", F32({384, 64}));
-    const auto read = [&](std::string name, std::vector<int64_t> shape) {
+    const auto read = [&](std::string name, const std::vector<int64_t>& shape) {
       return f.Read(testing::AddVariable(*m, std::move(name), kRole, testing::Noise(shape)));
     };
     const ir::Value wide = f(ir::Relu{}, {f(ir::MatMul{}, {x, read("w", {64, 320})})});
