@@ -123,7 +123,7 @@ void NeedArithmetic(Needs& n, DType t) {
 // These have no form that only stores.
 void NeedWide(Needs& n, DType t) {
   if (t == DType::kF64) n.f64 = true;
-  if (t == DType::kI64 || t == DType::kU64) n.i64 = true;
+  if (IsWide({t})) n.i64 = true;
 }
 
 void NeedView(Needs& n, const View& v) {
@@ -149,6 +149,9 @@ constexpr CodeTable<bool Needs::*> kFeatures = {
 void NeedInst(Needs& n, const Kernel& k, const Inst& i) {
   if (const auto feature = kFeatures[i.code]) n.*feature = true;
   const auto builtin = static_cast<BuiltinKind>(i.aux);
+  const bool crosses_lanes = IsOneOf(
+      i.code, {Code::kShuffle, Code::kShuffleXor, Code::kSubgroupReduce, Code::kSubgroupScan});
+  n.subgroup_i64 |= crosses_lanes && IsWide(k.TypeOf(i.result));
   n.f32_atomics |= i.code == Code::kAtomic && k.TypeOf(i.result) == kF32;
   n.subgroup_basic |= i.code == Code::kBuiltin && builtin >= BuiltinKind::kLane;
   // A narrow literal is made by converting a wide one where it is all there is.

@@ -36,7 +36,7 @@ struct Needs {
   bool f16 = false, f64 = false, i8 = false, i16 = false, i64 = false;
   bool storage8 = false, storage16 = false;
   bool subgroup_basic = false, subgroup_arithmetic = false, subgroup_shuffle = false;
-  bool subgroup_ballot = false, int_dot = false, f32 = false;
+  bool subgroup_ballot = false, subgroup_i64 = false, int_dot = false, f32 = false;
   bool matrices = false, matrix_elements = false, memory_model = false, f32_atomics = false;
 };
 Needs NeedsOf(const Kernel& k);

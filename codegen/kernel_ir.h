@@ -54,6 +54,8 @@ struct Type {
 };
 inline constexpr Type kBool{DType::kBool}, kI32{DType::kI32}, kU32{DType::kU32}, kF32{DType::kF32};
 std::string ToText(const Type& t);  // "f32", "u8x4", "f16<16, 8>"
+// A 64-bit integer, which many devices lack.
+inline bool IsWide(const Type& t) { return t.elem == DType::kI64 || t.elem == DType::kU64; }
 inline int64_t ElementBytes(const Type& t) { return BitWidth(t.elem) / 8 * t.lanes; }  // in memory
 
 // Who is sure to see the same value, among the invocations that make it. Computed when a value is

@@ -10,7 +10,6 @@ namespace forge::codegen {
 struct Wide {
   Val lo, hi;  // hi is absent where the value is whole
 };
-inline bool IsWide(const Type& t) { return t.elem == DType::kI64 || t.elem == DType::kU64; }
 // The view that stands for one of 64-bit integers: of u32x2 for one, of u32x4 for two or four.
 View HalvesView(View v);
 // Whether all operations have a form in halves: products' high parts and reductions over subgroups

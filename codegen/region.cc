@@ -365,6 +365,8 @@ absl::Status Region::PlaceElementWise(const ir::Node& node) {
 }
 
 absl::Status Region::PlaceMovement(const ir::Node& node) {
+  if (PrecedesReduction(node.in[0]) && !PrecedesReduction(node.first_out))
+    return Unimplemented("{} reads what is reduced", node.op.name());
   FORGE_ASSIGN_OR_RETURN(const OneToOne map, MapOf(node, *body_));
   const ir::Type &in = body_->type(node.in[0]), &out = body_->type(node.first_out);
   const Place& place = *places_[node.in[0]];

@@ -205,6 +205,7 @@ Fault Features(const Kernel& k, const Caps& caps) {
       {"subgroup arithmetic", n.subgroup_arithmetic, caps.subgroup_arithmetic},
       {"subgroup shuffles", n.subgroup_shuffle, caps.subgroup_shuffle},
       {"subgroup ballots", n.subgroup_ballot, caps.subgroup_ballot},
+      {"subgroup operations on 64-bit integers", n.subgroup_i64 && caps.i64, false},
       {"cooperative matrices", n.matrices, !caps.matrices.empty()},
       {"elements of cooperative matrices", n.matrix_elements, caps.matrix_elements},
       {"Vulkan's memory model", n.memory_model, caps.memory_model},

@@ -34,7 +34,7 @@ struct MatmulShared {
 // Four steps of k to a word of shared memory.
 constexpr int64_t kBytes = 4;
 
-// Rows of a slice are one element apart from a multiple of the banks, so that columns spread.
+// Rows of a slice are four elements apart from a multiple of the banks, so that columns spread.
 int64_t Pitch(int64_t length) { return length + 4; }
 
 int64_t SharedBytes(const MatmulShared& t, DType dtype) {
@@ -66,17 +66,17 @@ MatmulShared Defaults(const Region& r, const Gemm& g) {
 
 // What invocations of a row make of their columns, a bank more than there are.
 constexpr int64_t kPartPitch = kColumnThreads + 1;
-// Whether those lie where a slice of A has been multiplied.
-bool PartsReuseSlice(const Tiling::Size& size, Type slice, Type part) {
+// Whether those lie where a slice of A has been multiplied, of which an element packs some steps.
+bool PartsReuseSlice(const Tiling::Size& size, Type slice, int64_t packed, Type part) {
   return size.stages == 1 && slice == part &&
-         Pitch(size.rows) * size.depth >= size.rows * kPartPitch;
+         Pitch(size.rows) * size.depth / packed >= size.rows * kPartPitch;
 }
 
 int64_t PartBytes(const Region& r, const Gemm& g, const MatmulShared& t) {
   if (r.reduction() == nullptr) return 0;
   const Type part = AccumulatorOf(r.body().type(r.reduction()->first_out).dtype());
   const Type slice = t.dots ? kU32 : AccumulatorOf(g.dtype);
-  if (PartsReuseSlice(TilingOf(g, t).size(), slice, part)) return 0;
+  if (PartsReuseSlice(TilingOf(g, t).size(), slice, t.dots ? kBytes : 1, part)) return 0;
   return t.rows * kPartPitch * ElementBytes(part);
 }
 
@@ -146,7 +146,7 @@ void Tile::FinishRows(const TilePart& part, const Vals& sums) {
   const RowFolding folding(m_, gemm());
   const Tiling::Size& size = tiling_.size();
   const Type type = folding.how().type(), slice = form_.packed > 1 ? kU32 : form_.sum;
-  const uint16_t parts = PartsReuseSlice(size, slice, type)
+  const uint16_t parts = PartsReuseSlice(size, slice, form_.packed, type)
                              ? a_.view
                              : m_.AddShared("parts", type, size.rows * kPartPitch);
   const auto position = [&](const Dim& row) {

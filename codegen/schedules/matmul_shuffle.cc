@@ -67,6 +67,9 @@ int64_t MostShared(const Gemm& g) {
 
 // Whether a tile holds the rows that are reduced, if there are any.
 Verdict RowsFit(const Region& r, const Gemm& g, const MatmulShuffle& t) {
+  if (r.reduction() != nullptr && !t.lanes_on_rows &&
+      BitWidth(AccumulatorOf(r.body().type(r.reduction()->first_out).dtype()).elem) > 32)
+    return Verdict::No("lanes shuffle sums of 32 bits");
   return HoldsRows(r, g, t.lanes_on_rows ? t.shared : r.caps().subgroup_size * kOwned);
 }
 

@@ -137,7 +137,8 @@ class SlicedTile {
   virtual Val Pack(const Slice& s, const Vals& along_k) = 0;
   virtual Val Load(const Slice& s, Val at) = 0;  // what is multiplied at once
   virtual Val MultiplyAdd(Val a, Val b, Val sum) = 0;
-  // Hands sums [of a][of b] to Tiling::Store.
+  // Hands sums [of a][of b] to Tiling::Store, or what a reduction makes of their rows to a
+  // RowFolding.
   virtual void Finish(const TilePart& part, const Vals& sums) = 0;
   const Gemm& gemm() const { return tiling_.gemm(); }
 

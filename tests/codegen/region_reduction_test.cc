@@ -118,6 +118,19 @@ TEST_P(ReductionTest, OfIntegers) {
   EXPECT_THAT(ExpectRight(), Contains(Tiled()));
 }
 
+// What slices of bytes pack into words, parts of rows need as they are; and lanes hand on words.
+TEST_P(ReductionTest, OfIntegersInAnotherType) {
+  for (const DType to : {DType::kU8, DType::kU32, DType::kI64, DType::kU64}) {
+    SCOPED_TRACE(Name(to));
+    f_ = ir::Function("region");
+    const int64_t columns = BitWidth(to) == 64 ? 16 : Columns();
+    Value a = Argument({66, 36}, DType::kU8), b = Argument({36, columns}, DType::kU8);
+    Value y = f_(ir::Cast{.to = to}, {f_(ir::MatMulInteger{}, {a, b})});
+    Return(Reduce(y, ir::ReduceKind::kMax));
+    ExpectRight();
+  }
+}
+
 TEST_P(ReductionTest, IsStoredInAnotherShape) {
   Value sums = Reduce(Product({4, 18, 20}, {20, 20}), ir::ReduceKind::kSum, {2}, false);
   Return(f_(ir::Reshape{.shape = {9, 8}}, {sums}));
@@ -172,6 +185,10 @@ TEST_P(ReductionTest, NothingElseIsMadeOfTheProduct) {
   y = Product({20, 32}, {32, 1});
   Return(f_(ir::Sub{}, {y, Reduce(y)}));
   EXPECT_THAT(WhyNot(), HasSubstr("sub reads what is reduced"));
+  y = Product({20, 32}, {32, 20});
+  Return(Reduce(y));
+  Return(f_(ir::Reshape{.shape = {400}}, {y}));
+  EXPECT_THAT(WhyNot(), HasSubstr("reshape reads what is reduced"));
   Return(Reduce(Reduce(Product({20, 32}, {32, 20})), ir::ReduceKind::kMax, {0}));
   EXPECT_THAT(WhyNot(), HasSubstr("matmul and reduce are two anchors"));
 }
