@@ -128,7 +128,9 @@ extern const Schedule kConvDepthwise, kConvWinograd, kWinogradKernels, kConvDire
 extern const Schedule kPool;
 extern const Schedule kAttentionShuffle, kAttentionShared;
 
-// Adds the launch that keeps the statistics of Region::norm() for the others.
+// Adds the launch that keeps the statistics of Region::norm() for the others, so many bytes for a
+// row.
+int64_t NormScratchBytes(const ir::Type& rows);
 void PrependNorm(const Region& r, Program& program);
 
 // A program that is one launch, by the name of its kernel.

@@ -211,6 +211,9 @@ Verdict NormPays(const Region& r) {
       !g->k.is_constant())
     return Verdict::No("its rows are not those of the norm");
   if (!r.OfNorm().ArgumentOf(0)) return Verdict::No("rows would be computed again for each tile");
+  const int64_t scratch = std::min(kMostScratchBytes, caps.max_operand_bytes);
+  if (ir::FloorDiv(rows.elements(), g->k).min() > scratch / NormScratchBytes(rows))
+    return Verdict::No("its statistics need too much scratch");
   if (g->n().max() <= tile) return Verdict::Yes();
   const int64_t bits = BitWidth(rows.dtype());
   const int64_t columns = caps.flops_per_byte > 0 ? caps.flops_per_byte * bits / 4 : 256;

@@ -45,6 +45,10 @@ constexpr RowFormula kStatistics{"layer_norm_statistics", &Axes, [](Row& row) {
 
 }  // namespace
 
+int64_t NormScratchBytes(const ir::Type& rows) {
+  return 2 * ElementBytes({ComputeType(rows.dtype())});
+}
+
 void PrependNorm(const Region& r, Program& program) {
   const Region norm = r.OfNorm();
   const auto launch = [&] {
@@ -57,10 +61,9 @@ void PrependNorm(const Region& r, Program& program) {
     return EmitRows(norm, rows, DefaultRowTiles(norm, rows)).launches[0];
   };
   program.launches.insert(program.launches.begin(), launch());
-  const ir::Type& type = norm.anchor_output();
-  const int64_t numbers = 2 * RowSpace(norm, Axes(norm)).rows().max();
-  program.scratch_bytes.insert(program.scratch_bytes.begin(),
-                               numbers * ElementBytes({ComputeType(type.dtype())}));
+  program.scratch_bytes.insert(
+      program.scratch_bytes.begin(),
+      RowSpace(norm, Axes(norm)).rows().max() * NormScratchBytes(norm.anchor_output()));
 }
 
 const Schedule kLayerNormSerial =

@@ -37,8 +37,7 @@ std::optional<RowSpace> SplitRowsOf(const Region& r) {
 
 // Of top and sum of each part.
 int64_t ScratchBytes(const Region& r, const RowSpace& space, int64_t parts) {
-  return space.rows().max() * parts * 2 * BitWidth(AccumulatorOf(r.anchor_output().dtype()).elem) /
-         8;
+  return space.rows().max() * parts * 2 * ElementBytes(AccumulatorOf(r.anchor_output().dtype()));
 }
 
 // A part shorter than this is over before a second launch begins.

@@ -324,6 +324,8 @@ TEST_P(RegionTest, NormsPayWhereTilesAreFew) {
             caps_.runs_on_cpu ? "too many tiles of columns would normalise it again" : "");
   EXPECT_THAT(why({64, 512}, 256), HasSubstr(caps_.runs_on_cpu ? "too many tiles" : "caches"));
   EXPECT_THAT(why({8, 512, 512}, 512, {.axis = 1}), HasSubstr("not those of the norm"));
+  EXPECT_EQ(why({1 << 23, 3}, 2), "");
+  EXPECT_THAT(why({1 << 23 | 1, 3}, 2), HasSubstr("too much scratch"));
   // The matrix of 8 MiB is read again from a cache as large as that, less one element.
   if (caps_.runs_on_cpu) return;
   caps_.cache_bytes = 8 << 20;
