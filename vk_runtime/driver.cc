@@ -37,9 +37,10 @@ void Note(const SelfTest* test, std::vector<Feature>& features) {
   }
 }
 
-// Would a device opened with all of `granted` use one of the `late`?
+// Would a device opened with all of `granted` use one of the `late`, or choose kernels by it?
 bool Misses(const Granted& granted, const Failures& late) {
-  return std::any_of(granted.list.begin(), granted.list.end(),
+  return late.contains(kRatesProbe) ||
+         std::any_of(granted.list.begin(), granted.list.end(),
                      [&](const Feature& f) { return f.present && late.contains(f.name); });
 }
 

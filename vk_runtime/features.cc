@@ -330,6 +330,7 @@ struct NamedLimit {
   void (*set)(Settings& s, int64_t n);
 };
 constexpr int64_t kFewestBytes = 256;  // that can be bound at an offset on every device
+constexpr int64_t kMost = int64_t{1} << 50;
 constexpr NamedLimit kNamedLimits[] = {
     {"max_operand_bytes", kFewestBytes, [](Settings& s, int64_t n) { s.max_operand_bytes = n; }},
     {"max_allocation_bytes", kFewestBytes,
@@ -353,9 +354,9 @@ absl::Status ReadLimits(Settings& s) {
           "max_allocation_bytes=N, cache_bytes=N, flops_per_byte=N, or 0",
           all);
     int64_t n = 0;
-    if (named.size() != 2 || !absl::SimpleAtoi(named[1], &n) || n < limit->least)
-      return InvalidArgument("FORGE_VK_LIMITS={}: {} is {} or more", all, limit->name,
-                             limit->least);
+    if (named.size() != 2 || !absl::SimpleAtoi(named[1], &n) || n < limit->least || n > kMost)
+      return InvalidArgument("FORGE_VK_LIMITS={}: {} is a number from {} to {}", all, limit->name,
+                             limit->least, kMost);
     limit->set(s, n);
   }
   return absl::OkStatus();
@@ -443,6 +444,10 @@ Verdict Usable(const Queries& q) {
     return Verdict::No(fmt::format("it speaks Vulkan {}.{}; Forge needs 1.1",
                                    VK_API_VERSION_MAJOR(q.api), VK_API_VERSION_MINOR(q.api)));
   if (!ComputeFamily(q)) return Verdict::No("it has no compute queue");
+  for (const VkDeviceSize alignment : {q.properties.limits.minStorageBufferOffsetAlignment,
+                                       q.properties.limits.nonCoherentAtomSize})
+    if (!std::has_single_bit(alignment))
+      return Verdict::No(fmt::format("it aligns memory to {} bytes, no power of two", alignment));
   if (q.properties.limits.minStorageBufferOffsetAlignment > kAlignment)
     return Verdict::No(fmt::format("it aligns storage buffers to {} bytes, more than {}",
                                    q.properties.limits.minStorageBufferOffsetAlignment,

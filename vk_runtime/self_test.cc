@@ -86,12 +86,12 @@ std::optional<Rates> RatesIn(const std::string& words) {
   return r;
 }
 
-// Tried as features are: a driver may crash here too.
+// Tried as features are: a driver may crash here too. Any other reason is one of the moment.
 void TellRates(VulkanDevice& device, Driver::Tell tell) {
   tell(fmt::format("try {}", kRatesProbe));
   const absl::StatusOr<Rates> rates = MeasureRates(device);
   tell(rates.ok() ? LineOf(*rates)
-                  : fmt::format("failed {}: {}", kRatesProbe,
+                  : fmt::format("late {}: {}", kRatesProbe,
                                 OneLine(std::string(Message(rates.status())))));
 }
 
@@ -150,7 +150,8 @@ SelfTestReport SelfTestReport::Read(const std::string& text, const Queries& q) {
     const size_t space = std::min(line.find(' '), line.size() - 1);
     const std::string word = line.substr(0, space), rest = line.substr(space + 1);
     if (word == "try") report.trying = rest;
-    if (word == "passed" || word == "failed" || word == kRatesProbe) report.trying.clear();
+    if (word == "passed" || word == "failed" || word == "late" || word == kRatesProbe)
+      report.trying.clear();
     if (word == "passed") report.test.passed.emplace(rest);
     Failures* faults = word == "failed" ? &report.test.failed
                        : word == "late" ? &report.test.late

@@ -27,6 +27,7 @@ TEST(DriverTest, RefusesSettingsItDoesNotKnow) {
                                                {"FORGE_VK_LIMITS", "tiny"},
                                                {"FORGE_VK_LIMITS", "cache_bytes=big"},
                                                {"FORGE_VK_LIMITS", "flops_per_byte=-1"},
+                                               {"FORGE_VK_LIMITS", "cache_bytes=1125899906842625"},
                                                {"FORGE_VK_VALIDATE", "maybe"},
                                                {"FORGE_VK_PIECE_MS", "-3"}}) {
     const ScopedEnvironment set(name.c_str(), value);
@@ -55,6 +56,20 @@ TEST_F(DeviceTest, DescribesItself) {
   EXPECT_FALSE(info.features.empty());
   EXPECT_FALSE(info.limits.empty());
   EXPECT_GE(device_->largest_buffer(), 1u << 30);
+}
+
+// What the host divides by, before any driver's word is tried.
+TEST_F(DeviceTest, RefusesAlignmentsThatAreNoPowersOfTwo) {
+  Queries q = device_->context()->queries();
+  EXPECT_TRUE(Usable(q));
+  for (VkDeviceSize VkPhysicalDeviceLimits::* limit :
+       {&VkPhysicalDeviceLimits::minStorageBufferOffsetAlignment,
+        &VkPhysicalDeviceLimits::nonCoherentAtomSize})
+    for (const VkDeviceSize bytes : {0, 12}) {
+      Queries odd = q;
+      odd.properties.limits.*limit = bytes;
+      EXPECT_NE(Usable(odd).text().find("no power of two"), std::string::npos) << bytes;
+    }
 }
 
 TEST_F(DeviceTest, RefusesADeviceThatIsNotThere) {

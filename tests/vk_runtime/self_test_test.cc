@@ -110,6 +110,21 @@ TEST_F(SelfTestTest, TriesAgainWhatWasLate) {
   EXPECT_EQ(ReadSelfTest(q)->late, Failures{});
 }
 
+TEST_F(SelfTestTest, MeasuresRatesAgainThatWereLate) {
+  const TempFolder folder;
+  const ScopedEnvironment cache("XDG_CACHE_HOME", folder.path().string());
+  const Queries& q = device_->context()->queries();
+  SelfTest late = *TryInChild(q, {0, 60 * kSecond});
+  late.rates.reset();
+  late.late[std::string(kRatesProbe)] = "the device is not done after 10 s";
+  ASSERT_OK(WriteSelfTest(q, late));
+  ASSERT_OK(VulkanDriver().Open(0, {.threads = 1}).status());
+  const auto read = ReadSelfTest(q);
+  ASSERT_TRUE(read);
+  EXPECT_TRUE(read->rates);
+  EXPECT_EQ(read->late, Failures{});
+}
+
 TEST_F(SelfTestTest, ReadsHowFarATestCame) {
   const Queries& q = device_->context()->queries();
   const std::string title = SelfTestReport::Title(q) + "\n";
@@ -117,6 +132,7 @@ TEST_F(SelfTestTest, ReadsHowFarATestCame) {
       SelfTestReport::Read(title + "try a\npassed a\ntry b\nfailed b: no: never\ntry c\n", q);
   EXPECT_EQ(SelfTestReport::Read(title + "late a: at 5\nend\n", q).test.late,
             (Failures{{"a", "at 5"}}));
+  EXPECT_EQ(SelfTestReport::Read(title + "try a\nlate a: at 5\n", q).trying, "");
   EXPECT_FALSE(cut.whole);
   EXPECT_EQ(cut.trying, "c");
   EXPECT_EQ(cut.test.passed.count("a"), 1u);
