@@ -20,41 +20,71 @@ Dim ReachOf(const ConvTranspose2d& op, size_t axis, const Dim& kernel) {
   return (kernel - 1) * op.dilations[axis];
 }
 
-// Do windows lie side by side, each element of the result in one of them?
-bool Tiles(const ConvTranspose2d& op, const Dims& weight) {
-  for (size_t a = 0; a < 2; ++a)
-    if (op.dilations[a] != 1 || op.output_padding[a] != 0 || !(weight[2 + a] == Dim(op.strides[a])))
-      return false;
-  return true;
+// Elements of a window a stride apart are one phase of it, and fall on a stride's elements of the
+// result in turn: how many there are of a phase along each axis, where zeros at the window's end,
+// fewer than its elements, make phases alike.
+std::optional<Index> PhasesOf(const ConvTranspose2d& op, const Dims& weight) {
+  Index taps;
+  for (size_t a = 0; a < 2; ++a) {
+    if (op.dilations[a] != 1 || !weight[2 + a].is_constant()) return std::nullopt;
+    const int64_t kernel = weight[2 + a].constant(), stride = op.strides[a];
+    taps.push_back((kernel + stride - 1) / stride);
+    if (taps.back() * stride > 2 * kernel) return std::nullopt;
+  }
+  return taps;
 }
 
-// Each element of x makes a window of its own: a convolution of kernel 1 gives the windows, as
-// channels, and what is left is to put them side by side.
-Value DecomposeTiles(const ConvTranspose2d& op, Function& f, ValueSpan in) {
-  const Value x = in[0], weight = in[1];
-  const Dims from = x.type().shape(), w = weight.type().shape();
-  const Dim taps = w[1] * w[2] * w[3], per_group = FloorDiv(w[0], op.groups);
-  const Value grouped = f(Reshape{{op.groups, per_group, taps}}, {weight});
-  const Value turned = f(Transpose{{0, 2, 1}}, {grouped});
-  const Value filters = f(Reshape{{taps * op.groups, per_group, 1, 1}}, {turned});
-  const Dim m = w[1] * op.groups, size = w[2] * w[3];
+// Weights with a channel of their own for each phase, mirrored as a convolution has them.
+Value PhaseFilters(const ConvTranspose2d& op, Function& f, Value weight, const Index& taps) {
+  const Dims w = weight.type().shape();
+  const Dim per_group = FloorDiv(w[0], op.groups);
+  const int64_t rows = op.strides[0], columns = op.strides[1];
+  Pad zeros{.before = {0, 0, 0, 0},
+            .after = {0, 0, taps[0] * rows - w[2], taps[1] * columns - w[3]}};
+  const bool whole = zeros.after[2] == Dim(0) && zeros.after[3] == Dim(0);
+  const Value all = whole ? weight : f(zeros, {weight});
+  const Value apart =
+      f(Reshape{{op.groups, per_group, w[1], taps[0], rows, taps[1], columns}}, {all});
+  const Value turned = f(Transpose{{0, 2, 4, 6, 1, 3, 5}}, {apart});
+  const Value filters =
+      f(Reshape{{w[1] * op.groups * rows * columns, per_group, taps[0], taps[1]}}, {turned});
+  if (taps[0] == 1 && taps[1] == 1) return filters;
+  return f(Slice{{-1, -1}, {INT64_MIN, INT64_MIN}, {2, 3}, {-1, -1}}, {filters});
+}
+
+// A convolution gives the phases, as channels, and what is left is to put them side by side.
+Value DecomposePhases(const ConvTranspose2d& op, Function& f, ValueSpan in, const Index& taps) {
+  const Dims x = in[0].type().shape(), w = in[1].type().shape();
+  const int64_t rows = op.strides[0], columns = op.strides[1];
+  const Dim m = w[1] * op.groups;
   Value bias;
   if (in.size() > 2 && in[2]) {
     const Value column = f(Reshape{{m, 1}}, {in[2]});
-    bias = f(Reshape{{m * size}}, {f(BroadcastTo{{m, size}}, {column})});
+    const Value repeated = f(BroadcastTo{{m, rows * columns}}, {column});
+    bias = f(Reshape{{m * rows * columns}}, {repeated});
   }
-  const Value windows = f(Conv2d{.groups = op.groups}, {x, filters, bias});
-  const Value apart = f(Reshape{{from[0], m, w[2], w[3], from[2], from[3]}}, {windows});
-  const Value tiles = f(Transpose{{0, 1, 4, 2, 5, 3}}, {apart});
-  const Value y = f(Reshape{{from[0], m, from[2] * w[2], from[3] * w[3]}}, {tiles});
+  Conv2d conv{.groups = op.groups};
   Pad edges{.before = {0, 0}, .after = {0, 0}};
-  bool any = false;
   for (size_t a = 0; a < 2; ++a) {
+    const int64_t stride = op.strides[a];
+    const int64_t beyond = w[2 + a].constant() - taps[a] * stride - op.padding[2 + a] +
+                           op.output_padding[a];  // of the last phase
+    const int64_t more = std::max<int64_t>((beyond + stride - 1) / stride, 0);
+    conv.padding[a] = taps[a] - 1;
+    conv.padding[2 + a] = taps[a] - 1 + more;
     edges.before.emplace_back(-op.padding[a]);
-    edges.after.emplace_back(-op.padding[2 + a]);
-    any |= edges.before.back() != Dim(0) || edges.after.back() != Dim(0);
+    edges.after.emplace_back(beyond - more * stride);
   }
-  return any ? f(edges, {y}) : y;
+  const Value phases = f(conv, {in[0], PhaseFilters(op, f, in[1], taps), bias});
+  const Dims to = phases.type().shape();
+  const Value apart = f(Reshape{{x[0], m, rows, columns, to[2], to[3]}}, {phases});
+  const Value together = f(Transpose{{0, 1, 4, 2, 5, 3}}, {apart});
+  const Value y = f(Reshape{{x[0], m, to[2] * rows, to[3] * columns}}, {together});
+  const auto none = [](const Dim& d) { return d == Dim(0); };
+  if (std::all_of(edges.before.begin(), edges.before.end(), none) &&
+      std::all_of(edges.after.begin(), edges.after.end(), none))
+    return y;
+  return f(edges, {y});
 }
 
 // x with stride - 1 zeros after each element.
@@ -131,7 +161,9 @@ absl::StatusOr<Types> ConvTranspose2d::infer(TypeSpan in) const {
 
 Values ConvTranspose2d::decompose(Function& f, ValueSpan in) const {
   const Dims w = in[1].type().shape();
-  if (Tiles(*this, w)) return {DecomposeTiles(*this, f, in)};
+  const bool strides_apart = strides[0] > 1 || strides[1] > 1;
+  if (const auto taps = PhasesOf(*this, w); taps && strides_apart)
+    return {DecomposePhases(*this, f, in, *taps)};
   Conv2d op{.dilations = dilations, .groups = groups};
   for (size_t a = 0; a < 2; ++a) {
     const Dim reach = ReachOf(*this, a, w[2 + a]);
@@ -195,6 +227,8 @@ Cases ConvTranspose2d::cases() {
        {"f32[1,3,5,6]", "f32[3,2,3,4]"}},
       {Op{.strides = {3, 3}}, {"f32[1,2,4,4]", "f32[2,3,2,1]"}},
       {Op{.strides = {2, 1}, .groups = 2}, {"f32[1,4,5,5]", "f32[4,3,3,3]", "f32[6]"}},
+      {Op{.strides = {4, 3}, .padding = {2, 0, 1, 2}, .output_padding = {3, 0}, .groups = 2},
+       {"f32[2,6,3,4]", "f32[6,2,7,5]", "f32[4]"}},
       {Op{.strides = {2, 1}}, {"f32[1,3,1,1]", "f32[3,4,4,1]"}},
       {Op{.strides = {2, 2}}, {"f32[0,3,4,5]", "f32[3,4,2,2]"}},
       {.op = Op{.strides = {2, 2}}, .in = {"f32[1,24,160,160]", "f32[24,24,2,2]"}, .bench = true},
