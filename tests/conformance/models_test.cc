@@ -13,6 +13,7 @@
 #include "runtime/compare.h"
 #include "runtime/executable.h"
 #include "runtime/session.h"
+#include "tests/support/metal_check.h"
 #include "tests/support/oracle.h"
 #include "tests/support/spirv_check.h"
 #include "tests/support/status_matchers.h"
@@ -213,8 +214,10 @@ class ModelsCompileTest : public testing::TestWithParam<std::string> {
         if (step.op != "relayout") dispatches += step.dispatches;  // copies into another layout
       EXPECT_LE(dispatches, most_dispatches);
     }
-    for (const ProgramRef& program : session->executable()->programs())
+    for (const ProgramRef& program : session->executable()->programs()) {
       EXPECT_EQ(SpirvErrors(*program), "");
+      EXPECT_EQ(MetalErrors(*program), "");
+    }
     // A library's plain loops are hundreds of times slower: layouts do not fit together.
     for (const StepInfo& step : session->executable()->steps())
       EXPECT_THAT(step.kernel, testing::Not(testing::HasSubstr(":ref"))) << step.types;

@@ -8,6 +8,7 @@
 #include "ir/ops/bounds.h"
 #include "runtime/backends.h"
 #include "runtime/op_runner.h"
+#include "tests/support/metal_check.h"
 #include "tests/support/spirv_check.h"
 
 namespace forge {
@@ -84,8 +85,10 @@ TEST_P(OpsTest, Compiles) {
     if (!c.refuse.empty() || !OpRunner::Supports(*device, c.op, c.types())) continue;
     const auto runner = OpRunner::Create(device, c.op, c.types(), {.compile_only = true});
     ASSERT_TRUE(runner.ok()) << c.ToText() << ": " << runner.status();
-    for (const ProgramRef& program : (*runner)->executable().programs())
+    for (const ProgramRef& program : (*runner)->executable().programs()) {
       EXPECT_EQ(SpirvErrors(*program), "") << c.ToText();
+      EXPECT_EQ(MetalErrors(*program), "") << c.ToText();
+    }
   }
 }
 

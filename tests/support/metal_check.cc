@@ -45,4 +45,8 @@ std::string MetalErrors(std::span<const uint32_t> words) {
   return spvc_context_get_last_error_string(made);
 }
 
+std::string MetalErrors(const Program& program) {
+  return ModuleErrors(program, [](std::span<const uint32_t> words) { return MetalErrors(words); });
+}
+
 }  // namespace forge

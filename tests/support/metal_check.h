@@ -5,10 +5,14 @@
 #include <span>
 #include <string>
 
+#include "runtime/device.h"
+
 namespace forge {
 
 // Why SPIRV-Cross cannot turn a module into Metal's language; empty: it can, or the module uses
 // what only Vulkan has (binary64, dot products of bytes, cooperative matrices).
 std::string MetalErrors(std::span<const uint32_t> words);
+// The same for all modules among a program's artifacts.
+std::string MetalErrors(const Program& program);
 
 }  // namespace forge

@@ -41,13 +41,18 @@ std::string SpirvErrors(std::span<const uint32_t> words) {
 }
 
 std::string SpirvErrors(const Program& program) {
+  return ModuleErrors(program, [](std::span<const uint32_t> words) { return SpirvErrors(words); });
+}
+
+std::string ModuleErrors(const Program& program,
+                         absl::FunctionRef<std::string(std::span<const uint32_t>)> check) {
   std::string errors;
   for (const Artifact& a : program.artifacts()) {
     if (!a.name.ends_with(".spv")) continue;
     std::vector<uint32_t> words(a.content.size() / sizeof(uint32_t));
     std::memcpy(words.data(), a.content.data(), words.size() * sizeof(uint32_t));
-    if (const std::string wrong = SpirvErrors(words); !wrong.empty())
-      errors += a.name + ": " + wrong;
+    if (const std::string wrong = check(words); !wrong.empty())
+      errors += a.name + ": " + wrong + "\n";
   }
   return errors;
 }

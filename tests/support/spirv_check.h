@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "runtime/device.h"
 
 namespace forge {
@@ -19,5 +20,9 @@ bool DeclaresCapability(std::span<const uint32_t> words, uint32_t capability);
 std::string SpirvErrors(std::span<const uint32_t> words);
 // The same for all modules among a program's artifacts.
 std::string SpirvErrors(const Program& program);
+
+// What `check` finds wrong with the modules among a program's artifacts, each with its name.
+std::string ModuleErrors(const Program& program,
+                         absl::FunctionRef<std::string(std::span<const uint32_t>)> check);
 
 }  // namespace forge

@@ -92,18 +92,21 @@ ProgramRef VulkanTest::Transpose(int64_t batch, int64_t rows, int64_t cols) {
   return *program;
 }
 
+absl::Status VulkanRunTest::CheckBy(const std::string& choice, const ir::AnyOp& op,
+                                    std::span<const ir::HostValue* const> operands) {
+  FORGE_ASSIGN_OR_RETURN(const auto want, ir::Evaluate(op, operands));
+  ir::Types in;
+  for (const ir::HostValue* v : operands) in.push_back(v->type());
+  FORGE_ASSIGN_OR_RETURN(const auto runner,
+                         OpRunner::Create(device_, op, in, {.compile = {.choice = choice}}));
+  FORGE_ASSIGN_OR_RETURN(const auto got, runner->Run(operands));
+  return ir::CompareResult(op, operands, want.front(), got.front(), 0);
+}
+
 void VulkanRunTest::ExpectRightBy(const std::string& choice, const ir::AnyOp& op,
                                   std::span<const ir::HostValue* const> operands) {
   SCOPED_TRACE(choice);
-  const auto want = ir::Evaluate(op, operands);
-  ASSERT_OK(want.status());
-  ir::Types in;
-  for (const ir::HostValue* v : operands) in.push_back(v->type());
-  auto runner = OpRunner::Create(device_, op, in, {.compile = {.choice = choice}});
-  ASSERT_OK(runner.status());
-  const auto got = (*runner)->Run(operands);
-  ASSERT_OK(got.status());
-  ASSERT_OK(ir::CompareResult(op, operands, want->front(), got->front(), 0));
+  ASSERT_OK(CheckBy(choice, op, operands));
 }
 
 }  // namespace forge::vk

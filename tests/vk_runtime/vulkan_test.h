@@ -127,7 +127,9 @@ class VulkanRunTest : public VulkanTest {
     if (!IsSkipped() && !Executes()) GTEST_SKIP() << "this device compiles, but runs nothing";
   }
 
-  // Expects an op of one result, compiled by one of Device::Choices, to agree with its evaluator.
+  // Does an op of one result, compiled by one of Device::Choices, agree with its evaluator?
+  absl::Status CheckBy(const std::string& choice, const ir::AnyOp& op,
+                       std::span<const ir::HostValue* const> operands);
   void ExpectRightBy(const std::string& choice, const ir::AnyOp& op,
                      std::span<const ir::HostValue* const> operands);
 };
