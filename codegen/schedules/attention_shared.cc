@@ -67,11 +67,11 @@ constexpr int64_t kFewWorkgroups = 64, kEnoughWorkgroups = 256, kLeastPart = 128
 // What is kept of a row and part: its values, the largest score and the sum.
 Dim LineOf(const AttentionOperands& a, const Dim& part) { return part * (a.width + 2); }
 int64_t ScratchBytes(const AttentionOperands& a, int64_t parts) {
-  return LineOf(a, a.batch * a.rows * parts).max() * ElementBytes(a.type);
+  return (LineOf(a, a.batch * a.rows * parts) * ElementBytes(a.type)).max();
 }
 
 int64_t PartsFor(const Region& r, const AttentionOperands& a, int64_t rows) {
-  const int64_t tiles = a.batch.max() * CeilDiv(a.rows, rows).max();
+  const int64_t tiles = (a.batch * CeilDiv(a.rows, rows)).max();
   int64_t parts = 1;
   while (tiles < kFewWorkgroups && parts < kMostParts && tiles * parts < kEnoughWorkgroups &&
          a.keys.min() >= 2 * parts * kLeastPart)

@@ -144,7 +144,7 @@ struct Plan {
     for (const Matrix m : {kKernels, kInputs, kProducts})
       operands[m] = m == kKernels && has_kernels ? *r.ArgumentOf(1) : next++;
   }
-  int64_t BytesOf(Matrix m) const { return ir::Product(extents[m]).max() * ElementBytes(type); }
+  Dim BytesOf(Matrix m) const { return ir::Product(extents[m]) * ElementBytes(type); }
   // Channels, then images, rows and columns of tiles; and the tile of such a place.
   Dims SpaceOf(const Dim& of) const { return {of, tile_grid[0], tile_grid[1], tile_grid[2]}; }
   Dim TileAt(const Dims& place) const { return Flatten({place[1], place[2], place[3]}, tile_grid); }
@@ -212,8 +212,8 @@ Verdict Fits(const Region& r, const ConvShape& s, const ConvWinograd& t) {
   if (s.channels.max() < kLeastChannels || s.group_inputs.max() < kLeastChannels ||
       plan.tiles.max() < kLeastTiles || products.max() < kLeastProducts)
     return Verdict::No("the convolution is small");
-  const int64_t bytes = plan.BytesOf(kKernels) + plan.BytesOf(kInputs) + plan.BytesOf(kProducts);
-  if (Verdict v = ScratchFits(r, bytes); !v) return v;
+  const Dim bytes = plan.BytesOf(kKernels) + plan.BytesOf(kInputs) + plan.BytesOf(kProducts);
+  if (Verdict v = ScratchFits(r, bytes.max()); !v) return v;
   return WorkgroupFits(kWorkgroup, r.caps());
 }
 
@@ -312,7 +312,7 @@ Program Emit(const Region& r, const ConvShape& s, const ConvWinograd& t) {
   const Plan plan(r, s, t.tile);
   Program out{.kernel = fmt::format("conv_winograd_{0}x{0}", plan.tile)};
   for (const Matrix m : {kKernels, kInputs, kProducts})
-    if (m != kKernels || !plan.has_kernels) out.scratch_bytes.push_back(plan.BytesOf(m));
+    if (m != kKernels || !plan.has_kernels) out.scratch_bytes.push_back(plan.BytesOf(m).max());
   if (!plan.has_kernels) out.launches.push_back(EmitKernels(r, plan, out.kernel + "_kernels"));
   out.launches.push_back(EmitInputs(r, plan, out.kernel + "_inputs"));
   out.launches.push_back(EmitProducts(r, plan, out.kernel + "_products"));

@@ -63,7 +63,7 @@ void PrependNorm(const Region& r, Program& program) {
   program.launches.insert(program.launches.begin(), launch());
   program.scratch_bytes.insert(
       program.scratch_bytes.begin(),
-      RowSpace(norm, Axes(norm)).rows().max() * NormScratchBytes(norm.anchor_output()));
+      (RowSpace(norm, Axes(norm)).rows() * NormScratchBytes(norm.anchor_output())).max());
 }
 
 const Schedule kLayerNormSerial =

@@ -43,7 +43,7 @@ void Reduction::Finish(Emission& m, const Dim& output, Val all, int lanes) const
 
 // Parts of row `output` lie side by side in scratch.
 int64_t ScratchBytes(const Reduction& f, int64_t parts) {
-  return f.space.rows().max() * parts * ElementBytes(f.type());
+  return (f.space.rows() * (parts * ElementBytes(f.type()))).max();
 }
 
 Launch EmitCombine(const Region& r, const Reduction& f, int64_t parts, std::string name) {

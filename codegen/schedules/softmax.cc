@@ -37,7 +37,8 @@ std::optional<RowSpace> SplitRowsOf(const Region& r) {
 
 // Of top and sum of each part.
 int64_t ScratchBytes(const Region& r, const RowSpace& space, int64_t parts) {
-  return space.rows().max() * parts * 2 * ElementBytes(AccumulatorOf(r.anchor_output().dtype()));
+  const Type type = AccumulatorOf(r.anchor_output().dtype());
+  return (space.rows() * (parts * 2 * ElementBytes(type))).max();
 }
 
 // A part shorter than this is over before a second launch begins.
