@@ -22,6 +22,7 @@
 #include <spirv/unified1/spirv.hpp11>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -156,22 +157,35 @@ void Lies(std::vector<uint32_t>& module) {
 struct Below {
   PFN_vkGetInstanceProcAddr instance = nullptr;
   PFN_vkGetDeviceProcAddr device = nullptr;
+  // Asked for at once: a loader answers with the top of the chain when all of it is made.
+  PFN_vkDestroyInstance destroy = nullptr;
   VkDevice handle = VK_NULL_HANDLE;
   bool lost = false;
 };
+struct State {
+  std::map<void*, Below> below;
+  std::map<std::string, int> calls;  // by value of FORGE_LOSE
+};
 std::mutex mutex;
-std::map<void*, Below>& Table() {
-  static auto* const table = new std::map<void*, Below>;
-  return *table;
-}
+// Made with the first handle and deleted with the last, for the loader unloads the layer then, and
+// at the end of the process statics may be gone before the last instance is.
+State* state = nullptr;
 void* KeyOf(const void* handle) { return *static_cast<void* const*>(handle); }
 Below BelowOf(const void* handle) {
   const std::lock_guard lock(mutex);
-  return Table()[KeyOf(handle)];
+  return state->below[KeyOf(handle)];
 }
 void Keep(const void* handle, const Below& below) {
   const std::lock_guard lock(mutex);
-  Table()[KeyOf(handle)] = below;
+  if (state == nullptr) state = new State;
+  state->below[KeyOf(handle)] = below;
+}
+// What is below `handle`, which is about to be destroyed.
+Below Forget(const void* handle) {
+  const std::lock_guard lock(mutex);
+  const auto kept = state->below.extract(KeyOf(handle));
+  if (state->below.empty()) delete std::exchange(state, nullptr);
+  return kept.mapped();
 }
 
 // The loader's link to the next layer in a chain of structures; it is made to point one further.
@@ -198,7 +212,10 @@ VKAPI_ATTR VkResult VKAPI_CALL CreateInstance(const VkInstanceCreateInfo* info,
   const PFN_vkGetInstanceProcAddr get = next->pfnNextGetInstanceProcAddr;
   const auto create = reinterpret_cast<PFN_vkCreateInstance>(get(nullptr, "vkCreateInstance"));
   const VkResult r = create(info, allocator, instance);
-  if (r == VK_SUCCESS) Keep(*instance, {.instance = get});
+  if (r == VK_SUCCESS)
+    Keep(*instance,
+         {.instance = get,
+          .destroy = reinterpret_cast<PFN_vkDestroyInstance>(get(*instance, "vkDestroyInstance"))});
   return r;
 }
 
@@ -217,6 +234,18 @@ VKAPI_ATTR VkResult VKAPI_CALL CreateDevice(VkPhysicalDevice physical,
   return r;
 }
 
+VKAPI_ATTR void VKAPI_CALL DestroyInstance(VkInstance instance,
+                                           const VkAllocationCallbacks* allocator) {
+  if (instance == VK_NULL_HANDLE) return;
+  Forget(instance).destroy(instance, allocator);
+}
+
+VKAPI_ATTR void VKAPI_CALL DestroyDevice(VkDevice device, const VkAllocationCallbacks* allocator) {
+  if (device == VK_NULL_HANDLE) return;
+  reinterpret_cast<PFN_vkDestroyDevice>(Forget(device).device(device, "vkDestroyDevice"))(
+      device, allocator);
+}
+
 VKAPI_ATTR VkResult VKAPI_CALL CreateShaderModule(VkDevice device,
                                                   const VkShaderModuleCreateInfo* info,
                                                   const VkAllocationCallbacks* allocator,
@@ -231,14 +260,13 @@ VKAPI_ATTR VkResult VKAPI_CALL CreateShaderModule(VkDevice device,
 
 // Was the device lost before this call, or is it by it?
 bool IsLost(const void* handle, std::string_view call) {
-  static auto* const calls = new std::map<std::string, int>;  // by value of the variable
   const std::lock_guard lock(mutex);
-  Below& below = Table()[KeyOf(handle)];
+  Below& below = state->below[KeyOf(handle)];
   const char* variable = std::getenv("FORGE_LOSE");
   const std::string what = variable != nullptr ? variable : "";
   const size_t colon = what.find(':');
   if (colon != std::string::npos && what.substr(0, colon) == call &&
-      ++(*calls)[what] == std::atoi(what.c_str() + colon + 1))
+      ++state->calls[what] == std::atoi(what.c_str() + colon + 1))
     below.lost = true;
   return below.lost;
 }
@@ -293,6 +321,8 @@ PFN_vkVoidFunction Own(std::string_view name) {
       {"vkGetDeviceProcAddr", reinterpret_cast<PFN_vkVoidFunction>(&GetDeviceProcAddr)},
       {"vkCreateInstance", reinterpret_cast<PFN_vkVoidFunction>(&CreateInstance)},
       {"vkCreateDevice", reinterpret_cast<PFN_vkVoidFunction>(&CreateDevice)},
+      {"vkDestroyInstance", reinterpret_cast<PFN_vkVoidFunction>(&DestroyInstance)},
+      {"vkDestroyDevice", reinterpret_cast<PFN_vkVoidFunction>(&DestroyDevice)},
       {"vkCreateShaderModule", reinterpret_cast<PFN_vkVoidFunction>(&CreateShaderModule)},
       {"vkQueueSubmit", reinterpret_cast<PFN_vkVoidFunction>(&QueueSubmit)},
       {"vkQueueWaitIdle", reinterpret_cast<PFN_vkVoidFunction>(&QueueWaitIdle)},
