@@ -42,8 +42,9 @@ struct Caps {
   bool subgroup_arithmetic = false, subgroup_shuffle = false, subgroup_ballot = false;
   bool f16 = false, f64 = false, i8 = false, i16 = false, i64 = false;  // arithmetic
   bool storage8 = false, storage16 = false;                             // loads and stores
-  bool int_dot = false;  // of four bytes; accelerated: of like and of unlike signs
-  bool int_dot_accelerated = false, int_dot_mixed_accelerated = false;
+  bool int_dot = false;  // of four bytes; accelerated: of two signed, unsigned, or one of each
+  bool int_dot_signed_accelerated = false, int_dot_unsigned_accelerated = false,
+       int_dot_mixed_accelerated = false;
   bool signed_zero_inf_nan = false;  // f32 keeps NaN and infinity (float controls)
   bool memory_model = false;
   bool f32_atomic_add = false;  // in storage buffers and shared memory

@@ -189,8 +189,9 @@ constexpr Row kRows[] = {
      .cap = &Caps::int_dot,
      .grant =
          [](const Queries& q, Granted& g) {
-           g.caps.int_dot_accelerated =
-               q.int_dot.integerDotProduct4x8BitPackedSignedAccelerated == VK_TRUE &&
+           g.caps.int_dot_signed_accelerated =
+               q.int_dot.integerDotProduct4x8BitPackedSignedAccelerated == VK_TRUE;
+           g.caps.int_dot_unsigned_accelerated =
                q.int_dot.integerDotProduct4x8BitPackedUnsignedAccelerated == VK_TRUE;
            g.caps.int_dot_mixed_accelerated =
                q.int_dot.integerDotProduct4x8BitPackedMixedSignednessAccelerated == VK_TRUE;

@@ -162,26 +162,31 @@ TEST_P(ProductTest, WorkgroupsShareWholeTilesAndParts) {
 }
 
 TEST_P(ProductTest, ProductsOfBytesUseDotsWhereTheDeviceHasThem) {
-  for (const auto& [ta, tb] : {std::pair(DType::kI8, DType::kI8),
-                               {DType::kU8, DType::kU8},
-                               {DType::kU8, DType::kI8},
-                               {DType::kI8, DType::kU8}}) {
-    for (const bool transposed : {false, true}) {
-      caps_.int_dot_mixed_accelerated = caps_.int_dot_accelerated && !transposed;
-      ir::Function f("region");
-      const Value a = f.Argument("a", ir::Type::Tensor(ta, {20, 38}));
-      const Dims shape = transposed ? Dims{36, 38} : Dims{38, 36};
-      const Value b = f.Argument("b", ir::Type::Tensor(tb, shape));
-      f.Return("y", f(ir::MatMulInteger{.transpose_b = transposed}, {a, b}));
-      const auto region = Region::Of(f, caps_);
-      ASSERT_TRUE(region.ok()) << Message(region.status());
-      const absl::StatusOr<Program> program = Generate(*region);
-      ASSERT_TRUE(program.ok()) << Message(program.status());
-      const std::string text = ToText(program->launches[0].kernel);
-      EXPECT_EQ(text.find("dot4") != text.npos,
-                ta == tb ? caps_.int_dot_accelerated : caps_.int_dot_mixed_accelerated)
-          << text;
-    }
+  const auto uses_dots = [&](DType ta, DType tb, bool transposed) {
+    ir::Function f("region");
+    const Value a = f.Argument("a", ir::Type::Tensor(ta, {20, 38}));
+    const Dims shape = transposed ? Dims{36, 38} : Dims{38, 36};
+    const Value b = f.Argument("b", ir::Type::Tensor(tb, shape));
+    f.Return("y", f(ir::MatMulInteger{.transpose_b = transposed}, {a, b}));
+    const auto region = Region::Of(f, caps_);
+    EXPECT_TRUE(region.ok()) << Message(region.status());
+    const absl::StatusOr<Program> program = Generate(*region);
+    EXPECT_TRUE(program.ok()) << Message(program.status());
+    return ToText(program->launches[0].kernel).find("dot4") != std::string::npos;
+  };
+  // Each with the units that serve it, as bits: of signed, of unsigned and of mixed bytes.
+  const std::tuple<DType, DType, int> products[] = {{DType::kI8, DType::kI8, 0b101},
+                                                    {DType::kU8, DType::kU8, 0b010},
+                                                    {DType::kU8, DType::kI8, 0b100},
+                                                    {DType::kI8, DType::kU8, 0b100}};
+  for (int units = 0; units < (caps_.int_dot ? 8 : 1); ++units) {
+    caps_.int_dot_signed_accelerated = (units & 0b001) != 0;
+    caps_.int_dot_unsigned_accelerated = (units & 0b010) != 0;
+    caps_.int_dot_mixed_accelerated = (units & 0b100) != 0;
+    for (const auto& [ta, tb, serve] : products)
+      for (const bool transposed : {false, true})
+        EXPECT_EQ(uses_dots(ta, tb, transposed), (units & serve) != 0)
+            << Name(ta) << " by " << Name(tb) << ", units " << units;
   }
 }
 

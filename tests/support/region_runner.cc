@@ -151,7 +151,8 @@ codegen::Caps MatrixElementCaps() {
 codegen::Caps GpuCaps() {
   codegen::Caps c = CpuCaps();
   c.runs_on_cpu = false;
-  c.f16 = c.int_dot = c.int_dot_accelerated = c.int_dot_mixed_accelerated = true;
+  c.f16 = c.int_dot = c.int_dot_signed_accelerated = c.int_dot_unsigned_accelerated =
+      c.int_dot_mixed_accelerated = true;
   c.subgroup_size = c.min_subgroup_size = c.max_subgroup_size = 32;
   return c;
 }
