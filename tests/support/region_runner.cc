@@ -33,15 +33,15 @@ bool HasParts(const codegen::Kernel& k) {
 absl::Status RunInParts(const codegen::Launch& l, const codegen::Caps& caps,
                         std::vector<std::vector<uint8_t>>& memory) {
   struct Part {
-    std::vector<uint8_t>* whole;
-    std::ptrdiff_t at;
+    std::vector<uint8_t>* whole = nullptr;
+    std::ptrdiff_t at = 0;
     std::vector<uint8_t> bytes;
   };
   std::vector<Part> parts(l.operands.size());
   for (const codegen::View& v : l.kernel.views) {
     if (v.space != codegen::Space::kGlobal) continue;
     for (int n = 0; n < v.parts; ++n) {
-      const auto operand = static_cast<size_t>(v.operand + n);
+      const auto operand = static_cast<size_t>(v.operand) + static_cast<size_t>(n);
       std::vector<uint8_t>& whole = memory[static_cast<size_t>(l.operands[operand])];
       const auto size = static_cast<std::ptrdiff_t>(whole.size());
       const std::ptrdiff_t at = n * codegen::PartBytes(v);
