@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // forge-bench: how fast ops, models and devices are.
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -35,10 +36,14 @@ class Report {
  public:
   explicit Report(bool json) : json_(json) {}
   void Add(const Row& r) {
-    const auto percent = [](double share) { return fmt::format("{:.0f} %", share * 100); };
+    // What dispatches nothing takes no time, and has no rate.
+    const auto rate = [](double r) { return std::isfinite(r) ? fmt::format("{:.2f}", r) : "-"; };
+    const auto percent = [](double share) {
+      return std::isfinite(share) ? fmt::format("{:.0f} %", share * 100) : "-";
+    };
     table_.Add({r.name, r.device, r.dtype, fmt::format("{:.1f}", r.time.seconds * 1e6),
-                fmt::format("{:.2f}", r.gflops), fmt::format("{:.2f}", r.gbps),
-                percent(r.time.of_fma), percent(r.time.of_read), percent(r.time.of_copy)});
+                rate(r.gflops), rate(r.gbps), percent(r.time.of_fma), percent(r.time.of_read),
+                percent(r.time.of_copy)});
     rows_.push_back({{"name", r.name},
                      {"device", r.device},
                      {"dtype", r.dtype},

@@ -273,6 +273,16 @@ TEST(ToolsTest, JsonErrorsAreOneObject) {
   EXPECT_EQ(json["error"]["code"], "file");
 }
 
+TEST(SlowToolsTest, WhatTakesNoTimeHasNoRate) {
+  if (!IsHere("vulkan")) GTEST_SKIP() << "there is no Vulkan device";
+  const std::string bench = "forge-bench ops --device vulkan --filter '^reshape'";
+  const Outcome text = Shell(bench);
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_THAT(text.out, ::testing::ContainsRegex("f32 +0\\.0 +- +- +- +- +-"));
+  const Outcome rows = Shell(bench + " --json");
+  EXPECT_TRUE(nlohmann::json::parse(rows.out)[0]["gflops"].is_null()) << rows.out;
+}
+
 TEST(SlowToolsTest, AutotuneKeepsAnswersAndChoices) {
   if (!IsHere("vulkan")) GTEST_SKIP() << "there is no Vulkan device";
   const TempFolder cache;
