@@ -17,9 +17,12 @@ namespace {
 constexpr DTypes kNarrowFloats = Bit(DType::kF16) | Bit(DType::kBF16) | kFloat8Types;
 bool IsNarrowInt(DType t) { return Has(kIntTypes, t) && BitWidth(t) < 32; }
 int StoredBits(DType t) { return t == DType::kBool ? 8 : BitWidth(t); }
-// Narrower than what the device loads: reached through words.
-bool InWords(DType t, const Caps& caps) {
-  return (StoredBits(t) == 8 && !caps.storage8) || (StoredBits(t) == 16 && !caps.storage16);
+// Are `lanes` elements reached through words? Those narrower than what the device loads are; and
+// vectors of narrow ones on CPUs, whose drivers load each element of each invocation by itself.
+bool InWords(DType t, int lanes, const Caps& caps) {
+  const int bits = StoredBits(t);
+  if (caps.runs_on_cpu && bits < 32 && lanes * bits >= 32) return true;
+  return (bits == 8 && !caps.storage8) || (bits == 16 && !caps.storage16);
 }
 
 Val U32(Val like, uint32_t bits) { return like.b->Bits(kU32.Lanes(like.type().lanes), bits); }
@@ -118,7 +121,7 @@ Verdict CanCompute(DType t, const Caps& caps) {
 }
 
 bool HasVectors(DType t, int lanes, const Caps& caps) {
-  return !InWords(t, caps) || lanes * StoredBits(t) >= 32;
+  return !InWords(t, 1, caps) || lanes * StoredBits(t) >= 32;
 }
 
 Val Wrap(DType t, Val v) {
@@ -198,7 +201,7 @@ DType Storage::StoredType(DType t) const {
 
 Val Storage::Load(int operand, DType t, Val index, int lanes) {
   const int bits = StoredBits(t);
-  if (!InWords(t, caps_)) {
+  if (!InWords(t, lanes, caps_)) {
     const DType stored = StoredType(t);
     Val v = b_.Load(ViewOf(operand, Type{stored}.Lanes(lanes)), index);
     if (bits >= 32) return v;
@@ -222,7 +225,7 @@ Val Storage::Load(int operand, DType t, Val index, int lanes) {
 
 void Storage::Store(int operand, DType t, Val index, Val value) {
   const int lanes = value.type().lanes, bits = StoredBits(t);
-  if (!InWords(t, caps_)) {
+  if (!InWords(t, lanes, caps_)) {
     const DType stored = StoredType(t);
     if (bits < 32)
       value = convert(stored == DType::kF16 ? RoundTo(t, value) : Encode(t, value), stored);

@@ -268,6 +268,22 @@ TEST_P(RegionTest, NarrowTypesBetweenWideOnes) {
   ExpectRight();
 }
 
+// Drivers of CPUs load each element by itself, and GPUs without narrow storage have only words.
+TEST_P(RegionTest, VectorsOfNarrowElementsAreLoadedInWords) {
+  const Value x = Argument({8, 64}, DType::kF16), mask = Argument({8, 64}, DType::kBool);
+  Return(f_(ir::Select{}, {mask, x, f_(ir::Neg{}, {x})}));
+  ExpectRight();
+  const auto region = Region::Of(f_, caps_);
+  ASSERT_TRUE(region.ok()) << Message(region.status());
+  const absl::StatusOr<Program> program = Generate(*region);
+  ASSERT_TRUE(program.ok()) << Message(program.status());
+  const Kernel& k = program->launches.at(0).kernel;
+  EXPECT_EQ(std::all_of(k.views.begin(), k.views.end(),
+                        [](const View& v) { return v.elem.elem == DType::kU32; }),
+            caps_.runs_on_cpu || !caps_.storage16)
+      << ToText(k);
+}
+
 TEST_P(RegionTest, MoreWorkgroupsThanOneAxisHolds) {
   caps_.max_grid = 3;
   Value x = Argument({5, 7, 31}), y = Argument({7, 1});
