@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How elements lie in storage buffers, and what kernels compute them in. Narrow floats are computed
 // in f32, narrow integers in i32 or u32 and wrapped, bool is bool. Where a device has no 8- or
-// 16-bit storage, whole 32-bit words are loaded, and parts of words are stored atomically.
+// 16-bit storage, whole 32-bit words are loaded, and parts of words are stored atomically; on CPUs
+// vectors are words too.
 #pragma once
 #include "codegen/schedule.h"
 
