@@ -53,7 +53,12 @@ function(forge_add_test name program filter)
   if(FORGE_SANITIZE STREQUAL "thread")
     list(APPEND environment "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${ARGN}" TIMEOUT 1200 ENVIRONMENT "${environment}")
+  # In seconds; a sanitizer makes the interpreter of kernels several times slower.
+  set(timeout 1200)
+  if(FORGE_SANITIZE)
+    set(timeout 3600)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${ARGN}" TIMEOUT ${timeout} ENVIRONMENT "${environment}")
 endfunction()
 
 # The program of tests/FOLDER, and its entries.
