@@ -89,9 +89,9 @@ AttentionShared Defaults(const Region& r, const AttentionOperands& a) {
   const bool whole = holds(best);
   if (!whole) best.slice = kLeastSlice;
   // By the estimates of tools/propose-defaults for each class of device.
-  const bool wide = caps.min_subgroup_size == 64 && caps.max_subgroup_size == 64,
+  const bool only_64 = caps.min_subgroup_size == 64 && caps.max_subgroup_size == 64,
              narrow = 1 < caps.min_subgroup_size && caps.min_subgroup_size <= 8;
-  const int64_t most_rows = caps.few_registers() || wide ? 16 : 32;
+  const int64_t most_rows = caps.few_registers() || only_64 ? 16 : 32;
   const int64_t most_keys = caps.few_registers() ? 16 : narrow ? 64 : 32;
   for (int64_t rows = 8; rows <= most_rows; rows *= 2)
     for (int64_t keys = 16; keys <= most_keys; keys *= 2) {

@@ -28,11 +28,8 @@ class InteriorTest : public RegionTest {
     return nullptr;
   }
   void ExpectSplit(bool expected) {
-    const auto region = Region::Of(f_, caps_);
-    ASSERT_TRUE(region.ok()) << region.status();
-    const absl::StatusOr<Program> program = Generate(*region);
-    ASSERT_TRUE(program.ok()) << Message(program.status());
-    const Kernel& k = program->launches[0].kernel;
+    const Program program = Generated();
+    const Kernel& k = program.launches.at(0).kernel;
     const Inst* split = SplitOf(k);
     ASSERT_EQ(split != nullptr, expected) << ToText(k);
     if (!expected) return;

@@ -132,10 +132,7 @@ TEST_P(ProductTest, FewTilesOfALongProductAreSummedInPieces) {
   Value a = Argument({2, 18, 265}), b = Argument({265, 36}), c = Argument({36});
   Return(f_(ir::Relu{}, {f_(ir::Add{}, {f_(ir::MatMul{}, {a, b}), c})}));
   ExpectRight();
-  const auto region = Region::Of(f_, caps_);
-  const absl::StatusOr<Program> program = Generate(*region);
-  ASSERT_TRUE(program.ok()) << Message(program.status());
-  EXPECT_EQ(program->launches.size(), caps_.runs_on_cpu ? 1u : 2u) << program->kernel;
+  EXPECT_EQ(Launches(), caps_.runs_on_cpu ? 1 : 2) << Chosen();
 }
 
 TEST_P(ProductTest, ProductsWithoutElementsHaveKernels) {
@@ -162,17 +159,12 @@ TEST_P(ProductTest, WorkgroupsShareWholeTilesAndParts) {
 }
 
 TEST_P(ProductTest, ProductsOfBytesUseDotsWhereTheDeviceHasThem) {
-  const auto uses_dots = [&](DType ta, DType tb, bool transposed) {
-    ir::Function f("region");
-    const Value a = f.Argument("a", ir::Type::Tensor(ta, {20, 38}));
-    const Dims shape = transposed ? Dims{36, 38} : Dims{38, 36};
-    const Value b = f.Argument("b", ir::Type::Tensor(tb, shape));
-    f.Return("y", f(ir::MatMulInteger{.transpose_b = transposed}, {a, b}));
-    const auto region = Region::Of(f, caps_);
-    EXPECT_TRUE(region.ok()) << Message(region.status());
-    const absl::StatusOr<Program> program = Generate(*region);
-    EXPECT_TRUE(program.ok()) << Message(program.status());
-    return ToText(program->launches[0].kernel).find("dot4") != std::string::npos;
+  const auto kernel = [&](DType ta, DType tb, bool transposed) {
+    f_ = ir::Function("region");
+    const Value a = Argument({20, 38}, ta);
+    const Value b = Argument(transposed ? Dims{36, 38} : Dims{38, 36}, tb);
+    Return(f_(ir::MatMulInteger{.transpose_b = transposed}, {a, b}));
+    return ToText(Generated().launches.at(0).kernel);
   };
   // Each with the units that serve it, as bits: of signed, of unsigned and of mixed bytes.
   const std::tuple<DType, DType, int> products[] = {{DType::kI8, DType::kI8, 0b101},
@@ -184,9 +176,10 @@ TEST_P(ProductTest, ProductsOfBytesUseDotsWhereTheDeviceHasThem) {
     caps_.int_dot_unsigned_accelerated = (units & 0b010) != 0;
     caps_.int_dot_mixed_accelerated = (units & 0b100) != 0;
     for (const auto& [ta, tb, serve] : products)
-      for (const bool transposed : {false, true})
-        EXPECT_EQ(uses_dots(ta, tb, transposed), (units & serve) != 0)
-            << Name(ta) << " by " << Name(tb) << ", units " << units;
+      for (const bool transposed : {false, true}) {
+        const std::string text = kernel(ta, tb, transposed);
+        EXPECT_EQ(text.find("dot4") != text.npos, (units & serve) != 0) << units << "\n" << text;
+      }
   }
 }
 

@@ -273,11 +273,8 @@ TEST_P(RegionTest, VectorsOfNarrowElementsAreLoadedInWords) {
   const Value x = Argument({8, 64}, DType::kF16), mask = Argument({8, 64}, DType::kBool);
   Return(f_(ir::Select{}, {mask, x, f_(ir::Neg{}, {x})}));
   ExpectRight();
-  const auto region = Region::Of(f_, caps_);
-  ASSERT_TRUE(region.ok()) << Message(region.status());
-  const absl::StatusOr<Program> program = Generate(*region);
-  ASSERT_TRUE(program.ok()) << Message(program.status());
-  const Kernel& k = program->launches.at(0).kernel;
+  const Program program = Generated();
+  const Kernel& k = program.launches.at(0).kernel;
   EXPECT_EQ(std::all_of(k.views.begin(), k.views.end(),
                         [](const View& v) { return v.elem.elem == DType::kU32; }),
             caps_.runs_on_cpu || !caps_.storage16)
@@ -298,11 +295,9 @@ TEST_P(RegionTest, NormBeforeAProduct) {
   Value norm = f_(ir::LayerNorm{}, {x, gamma, beta});
   Return(f_(ir::Relu{}, {f_(ir::Add{}, {f_(ir::MatMul{}, {norm, w}), bias})}));
   EXPECT_THAT(ExpectRight(), IsSupersetOf({Tiled(), std::string("matmul_simple")}));
-  const auto region = Region::Of(f_, caps_);
-  const absl::StatusOr<Program> program = Generate(*region);
-  ASSERT_TRUE(program.ok()) << program.status();
-  EXPECT_THAT(program->launches[0].kernel.name, HasSubstr("layer_norm_statistics"));
-  EXPECT_EQ(program->scratch_bytes[0], 40 * 2 * 4);
+  const Program program = Generated();
+  EXPECT_THAT(program.launches.at(0).kernel.name, HasSubstr("layer_norm_statistics"));
+  EXPECT_EQ(program.scratch_bytes.at(0), 40 * 2 * 4);
 }
 
 // Of a matrix on its side, lanes lie along rows; parts of k are summed with the norm's scratch

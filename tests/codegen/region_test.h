@@ -63,14 +63,16 @@ class RegionTest : public ::testing::TestWithParam<Caps (*)()> {
     return region.ok() ? CanGenerate(*region).text() : region.status().ToString();
   }
 
-  // Of the program that Generate makes.
-  int Launches() {
+  // What Generate makes; no launches where it fails.
+  Program Generated() {
     const auto region = Region::Of(f_, caps_);
     EXPECT_TRUE(region.ok()) << region.status();
-    const absl::StatusOr<Program> program = Generate(*region);
+    if (!region.ok()) return {};
+    absl::StatusOr<Program> program = Generate(*region);
     EXPECT_TRUE(program.ok()) << Message(program.status());
-    return program.ok() ? static_cast<int>(program->launches.size()) : 0;
+    return program.ok() ? *std::move(program) : Program{};
   }
+  int Launches() { return static_cast<int>(Generated().launches.size()); }
 
   // The schedule of large products, by what the device is quick at.
   std::string Tiled() const { return caps_.runs_on_cpu ? "matmul_shuffle" : "matmul_shared"; }
