@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -219,7 +220,8 @@ class WholeFile {
 
 absl::StatusOr<Bytes> MapFile(const std::filesystem::path& path) {
   const std::string name = path.string();
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Opening a pipe that nobody writes to would wait.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.ok()) {
     if (errno == ENOENT || errno == ENOTDIR) return NotFound("{}: no such file", name);
     return DataLoss("{}: cannot open: {}", name, ErrorText(errno));
@@ -287,6 +289,14 @@ FolderLock::~FolderLock() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
+DefaultEnvironment::DefaultEnvironment(const char* name, const char* value) {
+  if (::getenv(name) == nullptr && ::setenv(name, value, 0) == 0) name_ = name;
+}
+
+DefaultEnvironment::~DefaultEnvironment() {
+  if (name_ != nullptr) ::unsetenv(name_);
+}
+
 absl::StatusOr<std::shared_ptr<SharedLibrary>> SharedLibrary::Open(const std::string& path) {
   void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
@@ -335,6 +345,12 @@ std::optional<std::string> Environment(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr) return std::nullopt;
   return std::string(value);
+}
+
+uint32_t ForkCount() {
+  static std::atomic<uint32_t> forks = 0;
+  static const int registered = ::pthread_atfork(nullptr, nullptr, [] { ++forks; });
+  return registered == 0 ? forks.load() : 0;
 }
 
 int CpuCount() {

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/bytes.h"
@@ -16,7 +18,7 @@
 namespace forge {
 
 // Maps a file read-only; the mapping lives as long as the result or any Part of it.
-//   errors: NotFound, DataLoss (a folder, unreadable), with path and reason
+//   errors: NotFound, DataLoss (a folder, a pipe, unreadable), with path and reason
 absl::StatusOr<Bytes> MapFile(const std::filesystem::path& path);
 
 // Writes a file so that readers see the old content or the new, never a part, whenever the process
@@ -51,6 +53,18 @@ class FolderLock {
   int descriptor_ = -1;
 };
 
+// Sets a variable of the environment that is not set, and unsets it in the end. Other threads must
+// not use the environment meanwhile.
+class DefaultEnvironment {
+ public:
+  DefaultEnvironment(const char* name, const char* value);
+  ~DefaultEnvironment();
+  DefaultEnvironment(const DefaultEnvironment&) = delete;
+
+ private:
+  const char* name_ = nullptr;  // null: it was set
+};
+
 // A shared library opened by name, closed with the last reference.
 class SharedLibrary {
  public:
@@ -69,10 +83,24 @@ std::filesystem::path FolderOf(const void* address);
 // $XDG_CACHE_HOME/forge or ~/.cache/forge; not created. Empty when neither variable is set.
 std::filesystem::path CacheFolder();
 std::optional<std::string> Environment(const char* name);
+// How many forks lie between the process that asked first and this one. Threads, and whatever waits
+// for one, do not come along.
+uint32_t ForkCount();
 int CpuCount();               // processors this process may use, at least 1
 int64_t NowNanoseconds();     // monotonic
 int64_t PeakResidentBytes();  // VmHWM; 0 where unknown
 uint64_t FreeMemoryBytes();   // of the machine, not in use for anything; 0 where unknown
 bool IsTerminal(int descriptor);
+
+// The result of f(), which runs on a thread of its own; where the system starts none, f() runs in
+// the caller of get(). Exceptions of f() leave through get().
+template <class F>
+auto InBackground(F f) -> std::future<decltype(f())> {
+  try {
+    return std::async(std::launch::async, f);
+  } catch (const std::system_error&) {
+    return std::async(std::launch::deferred, f);
+  }
+}
 
 }  // namespace forge

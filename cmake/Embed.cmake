@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Files that the build makes out of other files: SPIR-V headers, FlatBuffers code, model.bin files.
 
-# formats/NAME.fbs -> "formats/NAME_generated.h"
-file(GLOB schemas CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/formats/*.fbs")
+# formats/FOLDER/NAME.fbs -> "formats/FOLDER/NAME_generated.h"
+file(GLOB schemas CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/formats/*/*.fbs")
 set(generated_dir "${PROJECT_BINARY_DIR}/generated/flatbuffers")
 set(generated_headers "")
 foreach(schema IN LISTS schemas)
   cmake_path(GET schema STEM name)
-  set(header "${generated_dir}/formats/${name}_generated.h")
-  add_custom_command(OUTPUT "${header}" DEPENDS "${schema}" VERBATIM
-    COMMAND ${FORGE_flatc} --cpp --scoped-enums -o "${generated_dir}/formats" "${schema}"
-    COMMENT "flatc formats/${name}.fbs")
+  cmake_path(GET schema PARENT_PATH folder)
+  set(header "${generated_dir}/${folder}/${name}_generated.h")
+  add_custom_command(OUTPUT "${header}" DEPENDS "${PROJECT_SOURCE_DIR}/${schema}" VERBATIM
+    COMMAND ${FORGE_flatc} --cpp --scoped-enums -o "${generated_dir}/${folder}" "${PROJECT_SOURCE_DIR}/${schema}"
+    COMMENT "flatc ${schema}")
   list(APPEND generated_headers "${header}")
 endforeach()
 if(generated_headers)

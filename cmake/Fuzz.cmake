@@ -23,11 +23,11 @@ file(GLOB support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/*.cc")
 list(REMOVE_ITEM support ${seeds} ${fuzzers})
 add_library(forge_fuzz_support OBJECT ${support})
 target_include_directories(forge_fuzz_support PUBLIC "${PROJECT_SOURCE_DIR}")
-target_link_libraries(forge_fuzz_support PUBLIC forge_fuzzed)
+target_link_libraries(forge_fuzz_support PUBLIC forge_fuzzed ZLIB::ZLIB)
 
 add_executable(fuzz-seeds ${seeds} "${PROJECT_SOURCE_DIR}/tests/support/onnx_model.cc")
 target_include_directories(fuzz-seeds PRIVATE "${PROJECT_SOURCE_DIR}")
-target_link_libraries(fuzz-seeds PRIVATE forge_fuzzed)
+target_link_libraries(fuzz-seeds PRIVATE forge_fuzzed ZLIB::ZLIB)
 
 set(programs "")
 foreach(source IN LISTS fuzzers)

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # The layers of Forge and what is made of them.
 #
-# Sources include headers by their path from the repository root ("ir/module.h"). To let link lines
+# Sources include headers by their path from the repository root ("ir/graph/module.h"). To let link lines
 # decide what may be included, no target sees the root itself: each folder is shown through a
 # directory of its own that holds one symbolic link, build/layers/FOLDER/FOLDER -> FOLDER, and
 # linking `forge_FOLDER` is what puts that directory on the include path.
 
 # Sets OUT to the sources of FOLDER, or to the empty source where it has none yet.
 function(forge_sources out folder)
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc"
-       "${PROJECT_SOURCE_DIR}/${folder}/*/*.cc")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc")
   if(NOT sources)
     set(sources "${PROJECT_SOURCE_DIR}/cmake/empty.cc")
   endif()
@@ -19,6 +18,19 @@ function(forge_sources out folder)
   list(FILTER alike INCLUDE REGEX "/(schedules|kernels)/|_vector[.]cc$")
   set_source_files_properties(${alike} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(${out} ${sources} PARENT_SCOPE)
+endfunction()
+
+# forge_groups(FOLDER GROUP...): the sub-folders of a layer, lowest first; a file includes its own group and lower ones.
+function(forge_groups folder)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.h" "${PROJECT_SOURCE_DIR}/${folder}/*.cc"
+       "${PROJECT_SOURCE_DIR}/${folder}/*.inc")
+  set(script "${PROJECT_SOURCE_DIR}/cmake/Groups.cmake")
+  set(out "${PROJECT_BINARY_DIR}/generated/${folder}_groups.stamp")
+  add_custom_command(OUTPUT "${out}" DEPENDS ${sources} "${script}" VERBATIM
+    COMMAND ${CMAKE_COMMAND} "-DROOT=${PROJECT_SOURCE_DIR}" "-DFOLDER=${folder}" "-DGROUPS=${ARGN}"
+            "-DSOURCES=${sources}" "-DOUT=${out}" -P "${script}"
+    COMMENT "includes between the groups of ${folder}")
+  add_custom_target(forge_${folder}_groups ALL DEPENDS "${out}")
 endfunction()
 
 # Makes FOLDER visible to what links `forge_FOLDER_headers`.
@@ -125,7 +137,7 @@ endfunction()
 # forge_tools(FOLDER LINK targets): each FOLDER/forge_NAME.cc becomes the program forge-NAME.
 function(forge_tools folder)
   cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
-  file(GLOB support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/support/*.cc")
+  file(GLOB support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*/*.cc")
   file(GLOB mains CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/forge_*.cc")
   if(NOT support)
     set(support "${PROJECT_SOURCE_DIR}/cmake/empty.cc")

@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/FOLDER/**.cc -> the program forge_FOLDER_test, run by ctest as a whole: one process for a
-# folder costs less than one for each of thousands of cases.
+# folder costs less than one for each of thousands of cases. Programs that take minutes are divided
+# into several entries, NAME_1 to NAME_n, each of which runs every n-th test; the cases of an op are a test.
 #
 # Labels. fast: tests whose suite is not named Slow...; slow: those that are; device: the whole program
 # may be run on any Vulkan device of tests/lab.
 
 set(FORGE_DEVICE_TESTS vk_runtime conformance)
+
+# How many entries a program is divided into; 1 unless told. No entry should take over a tenth of its limit.
+set(FORGE_ENTRIES_conformance 12)
+set(FORGE_ENTRIES_vulkan 4)
+set(FORGE_ENTRIES_tools 2)
+set(FORGE_ENTRIES_codegen 2)
 
 file(GLOB support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.cc")
 if(NOT support)
@@ -14,7 +21,7 @@ endif()
 add_library(forge_test_support OBJECT ${support})
 target_include_directories(forge_test_support PUBLIC "${PROJECT_SOURCE_DIR}")
 target_link_libraries(forge_test_support PUBLIC forge forge_codegen_headers forge_flatbuffers_headers
-  forge_onnx_proto forge_xxhash nlohmann_json::nlohmann_json PNG::PNG JPEG::JPEG GTest::gtest GTest::gmock SPIRV-Tools-static
+  forge_onnx_proto forge_xxhash nlohmann_json::nlohmann_json PNG::PNG JPEG::JPEG ZLIB::ZLIB GTest::gtest GTest::gmock SPIRV-Tools-static
   spirv-cross-c-shared SPIRV-Headers::SPIRV-Headers)
 # Tests are compiled far more often than they are waited for.
 target_compile_options(forge_test_support PUBLIC $<$<CONFIG:Release>:-Og>)
@@ -46,19 +53,29 @@ target_link_libraries(forge_lying_layer PRIVATE Vulkan::Headers SPIRV-Headers::S
 set_target_properties(forge_lying_layer PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${FORGE_LAYER_DIR}")
 configure_file("${PROJECT_SOURCE_DIR}/tests/lab/lying_layer.json.in" "${FORGE_LAYER_DIR}/lying_layer.json" COPYONLY)
 
-# Adds the ctest entry NAME for PROGRAM's tests that FILTER selects.
-function(forge_add_test name program filter)
-  add_test(NAME ${name} COMMAND ${program} --gtest_filter=${filter})
-  set(environment "GTEST_BRIEF=1;GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/test-results/${name}.xml")
-  if(FORGE_SANITIZE STREQUAL "thread")
-    list(APPEND environment "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
-  endif()
-  # In seconds; a sanitizer makes the interpreter of kernels several times slower.
-  set(timeout 1200)
-  if(FORGE_SANITIZE)
-    set(timeout 3600)
-  endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${ARGN}" TIMEOUT ${timeout} ENVIRONMENT "${environment}")
+# Adds COUNT ctest entries for PROGRAM's tests that FILTER selects.
+function(forge_add_test name program filter count)
+  foreach(entry RANGE 1 ${count})
+    set(entry_name ${name})
+    set(environment "GTEST_BRIEF=1")
+    if(count GREATER 1)
+      set(entry_name ${name}_${entry})
+      math(EXPR index "${entry} - 1")
+      list(APPEND environment "GTEST_TOTAL_SHARDS=${count}" "GTEST_SHARD_INDEX=${index}")
+    endif()
+    list(APPEND environment "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/test-results/${entry_name}.xml")
+    if(FORGE_SANITIZE STREQUAL "thread")
+      list(APPEND environment "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
+    endif()
+    # In seconds; a sanitizer makes the interpreter of kernels several times slower.
+    set(timeout 1200)
+    if(FORGE_SANITIZE)
+      set(timeout 3600)
+    endif()
+    add_test(NAME ${entry_name} COMMAND ${program} --gtest_filter=${filter})
+    set_tests_properties(${entry_name} PROPERTIES LABELS "${ARGN}" TIMEOUT ${timeout}
+      ENVIRONMENT "${environment}")
+  endforeach()
 endfunction()
 
 # The program of tests/FOLDER, and its entries.
@@ -72,7 +89,7 @@ function(forge_test_folder folder)
   string(REGEX REPLACE "^vk$" "vulkan" name "${name}")
   set(program forge_${name}_test)
   add_executable(${program} ${sources})
-  target_link_libraries(${program} PRIVATE forge_test_support GTest::gtest_main)
+  target_link_libraries(${program} PRIVATE forge_test_support)
   if(TARGET forge_${name}_objects)
     # Its flags differ from those of the others, and a precompiled header costs as much as three sources.
     target_link_libraries(${program} PRIVATE forge_${name}_objects)
@@ -107,14 +124,18 @@ function(forge_test_folder folder)
     set(device device)
     set_property(GLOBAL APPEND PROPERTY FORGE_DEVICE_PROGRAMS ${program})
   endif()
-  forge_add_test(${name} ${program} "-Slow*:*/Slow*" fast ${device})
+  set(count 1)
+  if(DEFINED FORGE_ENTRIES_${name})
+    set(count ${FORGE_ENTRIES_${name}})
+  endif()
+  forge_add_test(${name} ${program} "-Slow*:*/Slow*" ${count} fast ${device})
   set(has_slow "")
   foreach(source IN LISTS sources)
     file(STRINGS "${source}" slow REGEX "^(TYPED_)?TEST(_[FP])?\\(Slow|^INSTANTIATE_TEST_SUITE_P\\([A-Za-z0-9_]*, *Slow")
     list(APPEND has_slow ${slow})
   endforeach()
   if(has_slow)
-    forge_add_test(${name}_slow ${program} "Slow*:*/Slow*" slow ${device})
+    forge_add_test(${name}_slow ${program} "Slow*:*/Slow*" 1 slow ${device})
   endif()
 endfunction()
 
@@ -136,6 +157,11 @@ if(NOT FORGE_SANITIZE AND TARGET forge_model_files)
   add_test(NAME ctypes COMMAND "${FORGE_python3}" "${PROJECT_SOURCE_DIR}/tests/runtime/ctypes_test.py" $<TARGET_FILE:forge>
            "${PROJECT_BINARY_DIR}/share/forge/models/fashion.bin" "${PROJECT_SOURCE_DIR}/runtime/forge.h")
   set_tests_properties(ctypes PROPERTIES LABELS fast TIMEOUT 300)
+
+  # Random graphs against onnxruntime, where tools/fetch-models --oracle has brought it.
+  add_test(NAME differential COMMAND "${FORGE_python3}" "${PROJECT_SOURCE_DIR}/tests/conformance/differential.py"
+           --library $<TARGET_FILE:forge> --out "${PROJECT_BINARY_DIR}/differential")
+  set_tests_properties(differential PROPERTIES LABELS slow TIMEOUT 600 SKIP_RETURN_CODE 77)
 endif()
 
 # The programs that tests/lab/run-tests starts, one a line.

@@ -23,15 +23,16 @@ CpuDevice::CpuDevice(DeviceInfo info, Settings settings)
       settings_(settings),
       target_("cpu: " + this->info().name, settings) {}
 
-std::vector<absl::StatusOr<ProgramRef>> CpuDevice::Compile(
-    std::span<const CompileRequest> requests, absl::FunctionRef<void(size_t)> progress) {
+std::vector<absl::StatusOr<ProgramRef>> CpuDevice::Compile(std::span<const CompileRequest> requests,
+                                                           CompileProgress progress) {
   std::vector<absl::StatusOr<ProgramRef>> programs;
   programs.reserve(requests.size());
   for (const CompileRequest& r : requests) {
     programs.push_back(CompileOne(r, settings_));
     if (!programs.back().ok()) programs.back() = Annotate(programs.back().status(), r.name);
-    progress(programs.size());
+    if (!progress(programs.size())) break;
   }
+  programs.resize(requests.size(), Aborted("cancelled"));
   return programs;
 }
 

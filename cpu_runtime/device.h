@@ -2,7 +2,7 @@
 // The processor as a device.
 #pragma once
 #include "cpu_runtime/target.h"
-#include "runtime/host_device.h"
+#include "runtime/device/host_device.h"
 
 namespace forge::cpu {
 
@@ -10,8 +10,8 @@ class CpuDevice final : public HostDevice {
  public:
   CpuDevice(DeviceInfo info, Settings settings);
   const ir::Target& target() const override { return target_; }
-  std::vector<absl::StatusOr<ProgramRef>> Compile(
-      std::span<const CompileRequest> requests, absl::FunctionRef<void(size_t)> progress) override;
+  std::vector<absl::StatusOr<ProgramRef>> Compile(std::span<const CompileRequest> requests,
+                                                  CompileProgress progress) override;
 
  private:
   Settings settings_;
@@ -21,6 +21,7 @@ class CpuDevice final : public HostDevice {
 // One device: all processors that the process may use.
 class CpuDriver final : public Driver {
  public:
+  bool survives_fork() const override { return true; }
   std::vector<DeviceInfo> List() override;
   // errors: NotFound for any index but 0
   absl::StatusOr<DeviceRef> Open(size_t index, const DeviceOptions& options) override;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A vector of f32 as the scalar of ir/ops/elementwise.h. Included once for each instruction set,
-// after hwy/highway.h, inside no namespace.
+// A vector of f32 as the scalar of ir/ops/elementwise/elementwise.h. Included once for each
+// instruction set, after hwy/highway.h, inside no namespace.
 #if defined(FORGE_CPU_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FORGE_CPU_LANES_INL_H_
 #undef FORGE_CPU_LANES_INL_H_
@@ -71,7 +71,7 @@ struct Lanes {
   }
 };
 
-#include "ir/scalar_functions.inc"
+#include "ir/ops/elementwise/scalar_functions.inc"
 
 template <class D>
 HWY_INLINE Lanes<D> exp(Lanes<D> x) {

@@ -64,9 +64,12 @@ bool IsPacked(const View& v) {
   return true;
 }
 
-const ir::EncodingRef& ChannelsLast() {
-  static const ir::EncodingRef kEncoding = *ir::PermutedEncoding::Make({0, 2, 3, 1});
-  return kEncoding;
+const ir::EncodingRef& ChannelsLast(size_t rank) {
+  static const ir::EncodingRef kEncodings[] = {*ir::PermutedEncoding::Make({0, 2, 1}),
+                                               *ir::PermutedEncoding::Make({0, 2, 3, 1}),
+                                               *ir::PermutedEncoding::Make({0, 2, 3, 4, 1})};
+  FORGE_CHECK(HasChannels(rank));
+  return kEncodings[rank - 3];
 }
 
 }  // namespace forge::cpu

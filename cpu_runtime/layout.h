@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the elements of an operand lie.
 #pragma once
-#include "ir/encodings.h"
+#include "ir/type/encodings.h"
 
 namespace forge::cpu {
 
@@ -23,7 +23,9 @@ std::vector<size_t> MemoryOrder(const View& v);
 // All elements without gaps?
 bool IsPacked(const View& v);
 
-// Rank 4 with channels last; one object for all.
-const ir::EncodingRef& ChannelsLast();
+// Of tensors [n, c, ...] of one to three spatial axes.
+constexpr bool HasChannels(size_t rank) { return rank >= 3 && rank <= 5; }
+// Channels behind the spatial axes of such a rank; one object for all.
+const ir::EncodingRef& ChannelsLast(size_t rank = 4);
 
 }  // namespace forge::cpu

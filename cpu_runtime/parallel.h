@@ -13,6 +13,20 @@ namespace forge::cpu {
 inline constexpr double kWorthThreads = 96 * 1024;
 inline bool WorthThreads(double element_operations) { return element_operations >= kWorthThreads; }
 
+// For how many threads libraries divide their work in the calling thread, which may be a caller's:
+// it gets its own number back.
+class ThreadScope {
+ public:
+  explicit ThreadScope(int threads) : before_(omp_get_max_threads()) {
+    omp_set_num_threads(threads);
+  }
+  ~ThreadScope() { omp_set_num_threads(before_); }
+  ThreadScope(const ThreadScope&) = delete;
+
+ private:
+  int before_;
+};
+
 struct Parts {
   int64_t n;      // pieces of work
   int64_t grain;  // parts begin at multiples of it

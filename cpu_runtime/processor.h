@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 
 namespace forge::cpu {
 

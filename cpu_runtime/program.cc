@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu_runtime/program.h"
 
-#include <omp.h>
-
 #include "base/bytes.h"
 #include "cpu_runtime/parallel.h"
-#include "ir/in_place.h"
+#include "ir/analysis/in_place.h"
 
 namespace forge::cpu {
 namespace {
@@ -70,7 +68,7 @@ class AnchorProgram final : public HostProgram {
   uint64_t scratch_bytes() const override { return bytes; }
 
   absl::Status Run(const HostArguments& a) const override {
-    omp_set_num_threads(threads);  // of the calling thread; the library asks for it
+    const ThreadScope of_the_library(threads);
     Pointers pointers = PointersOf(a, operands);
     uint8_t* scratch = ScratchOf(a, operands);
     pointers.push_back(scratch + out_offset);

@@ -3,7 +3,7 @@
 #pragma once
 #include "cpu_runtime/tape/tape.h"
 #include "cpu_runtime/task.h"
-#include "runtime/host_device.h"
+#include "runtime/device/host_device.h"
 
 namespace forge::cpu {
 

@@ -2,6 +2,7 @@
 #include "cpu_runtime/target.h"
 
 #include "cpu_runtime/kernels/kernel.h"
+#include "cpu_runtime/onednn/packed.h"
 
 namespace forge::cpu {
 namespace {
@@ -11,6 +12,16 @@ Verdict Judge(const Task& task) {
   if (kernel == nullptr)
     return Verdict::No(fmt::format("{} has no kernel", task.anchor()->op.name()));
   return kernel->Takes(task);
+}
+
+// Does the choice pack an operand that more than the anchor's one operand reads? Nothing else reads
+// packed elements.
+bool PacksSharedOperand(const Task& task, const ir::EncodingChoice& choice) {
+  for (const ir::Function::Input& a : task.body().arguments()) {
+    const uint32_t i = *task.OperandOf(a.value);
+    if (task.UsesOf(a.value) > 1 && PackedOf(task.type(i).With(choice.in[i]))) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -32,8 +43,10 @@ std::vector<ir::EncodingChoice> CpuTarget::Encodings(const ir::Candidate& node) 
   const absl::StatusOr<Task> task = Task::Of(node.op, node.in, node.out);
   if (!task.ok()) return {};
   const Kernel* kernel = FindKernel(*task);
-  return kernel == nullptr ? std::vector<ir::EncodingChoice>{}
-                           : kernel->Encodings(*task, settings_);
+  if (kernel == nullptr) return {};
+  std::vector<ir::EncodingChoice> choices = kernel->Encodings(*task, settings_);
+  std::erase_if(choices, [&](const ir::EncodingChoice& c) { return PacksSharedOperand(*task, c); });
+  return choices;
 }
 
 double CpuTarget::Seconds(const ir::Candidate& node) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "cpu_runtime/program.h"
-#include "ir/target.h"
+#include "ir/graph/target.h"
 
 namespace forge::cpu {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu_runtime/task.h"
 
-#include "ir/ops/fused.h"
+#include "ir/ops/compiler/fused.h"
 
 namespace forge::cpu {
 
@@ -73,7 +73,7 @@ std::optional<double> Task::LiteralOf(uint32_t value) const {
   const ir::Node& node = body_->nodes()[o.index];
   if (!node.op.def().map || !node.in.empty()) return std::nullopt;
   const ir::Dims at(body_->type(value).shape().size(), ir::Dim(0));
-  const ir::IndexMap map = node.op.def().map(node.op.self(), {}, at);
+  const ir::IndexMap map = node.op.Map({}, at);
   if (!map.pieces.empty()) return std::nullopt;
   return map.fill;
 }

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "cpu_runtime/layout.h"
-#include "ir/module.h"
+#include "ir/graph/module.h"
 
 namespace forge::cpu {
 

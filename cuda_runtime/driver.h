@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "cuda_runtime/driver_api.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 
 namespace forge::cuda {
 

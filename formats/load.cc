@@ -6,6 +6,9 @@
 namespace forge {
 namespace {
 
+constexpr std::string_view kShapesOfModelFile =
+    "shapes can be given to models that are converted, not to a model.bin";
+
 // An ONNX file begins with the field ir_version: number 1, a varint.
 bool MayBeOnnx(std::span<const uint8_t> content) {
   constexpr uint8_t kIrVersionTag = 0x08;
@@ -15,8 +18,7 @@ bool MayBeOnnx(std::span<const uint8_t> content) {
 absl::StatusOr<std::unique_ptr<ir::Module>> LoadModelFile(const std::filesystem::path& path,
                                                           const LoadOptions& options) {
   if (!options.onnx.shapes.empty())
-    return InvalidArgument(
-        "{}: shapes can be given to models that are converted, not to a model.bin", path.string());
+    return InvalidArgument("{}: {}", path.string(), kShapesOfModelFile);
   return ReadModel(path, options.model);
 }
 
@@ -32,6 +34,16 @@ absl::StatusOr<std::unique_ptr<ir::Module>> LoadModel(const std::filesystem::pat
   if (extension == ".bin") return LoadModelFile(path, options);
   if (MayBeOnnx(file.span())) return ImportOnnx(path, options.onnx);
   return DataLoss("{}: neither a model.bin nor an ONNX model", path.string());
+}
+
+absl::StatusOr<std::unique_ptr<ir::Module>> LoadModel(const Bytes& file, std::string_view where,
+                                                      const LoadOptions& options) {
+  if (IsModelFile(file.span())) {
+    if (!options.onnx.shapes.empty()) return InvalidArgument("{}: {}", where, kShapesOfModelFile);
+    return ReadModel(file, where, options.model);
+  }
+  if (MayBeOnnx(file.span())) return ImportOnnx(file, where, {}, options.onnx);
+  return DataLoss("{}: neither a model.bin nor an ONNX model", where);
 }
 
 }  // namespace forge

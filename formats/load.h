@@ -3,8 +3,8 @@
 #pragma once
 #include <filesystem>
 
-#include "formats/model_bin.h"
-#include "formats/onnx.h"
+#include "formats/model_bin/model_bin.h"
+#include "formats/onnx/importer.h"
 
 namespace forge {
 
@@ -18,6 +18,11 @@ struct LoadOptions {
 //   errors: NotFound, DataLoss (damaged, or no model of these kinds), InvalidArgument (options that
 //   do not fit the model)
 absl::StatusOr<std::unique_ptr<ir::Module>> LoadModel(const std::filesystem::path& path,
+                                                      const LoadOptions& options = {});
+
+// The same for the content of a file; external data is DataLoss.
+//   where: names it in messages
+absl::StatusOr<std::unique_ptr<ir::Module>> LoadModel(const Bytes& file, std::string_view where,
                                                       const LoadOptions& options = {});
 
 }  // namespace forge

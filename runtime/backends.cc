@@ -8,8 +8,8 @@
 #include <mutex>
 
 #include "base/platform.h"
-#include "runtime/faulty_device.h"
-#include "runtime/reference_device.h"
+#include "runtime/device/faulty_device.h"
+#include "runtime/device/reference_device.h"
 
 namespace forge {
 namespace {
@@ -39,6 +39,9 @@ absl::StatusOr<Driver*> OpenPlugin(std::string_view backend) {
       tried += (tried.empty() ? "" : ", ") + folder.string();
       continue;
     }
+    // OpenMP reads it when it is loaded. Threads that spin while they wait for the others take the
+    // processors from these where there are more threads than processors.
+    const DefaultEnvironment threads_sleep("OMP_WAIT_POLICY", "passive");
     auto library = SharedLibrary::Open(path.string());
     if (!library.ok()) {
       return Unavailable("the {} backend in {} does not load: {}", backend, path.string(),
@@ -132,15 +135,26 @@ std::span<const std::string_view> BackendNames() { return kBackends; }
 
 absl::StatusOr<Driver*> FindDriver(std::string_view backend) {
   static std::mutex mutex;
-  static std::map<std::string, absl::StatusOr<Driver*>, std::less<>> drivers;
+  struct Loaded {
+    absl::StatusOr<Driver*> driver;
+    uint32_t forks;  // of the process that loaded it
+  };
+  static std::map<std::string, Loaded, std::less<>> drivers;
   if (backend == "reference") return ReferenceDriver();
   if (std::find(kBackends.begin(), kBackends.end(), backend) == kBackends.end()) {
     return InvalidArgument("no backend '{}'; there are cpu, vulkan, cuda and reference", backend);
   }
   std::lock_guard lock(mutex);
   auto it = drivers.find(backend);
-  if (it == drivers.end()) it = drivers.emplace(std::string(backend), OpenPlugin(backend)).first;
-  return it->second;
+  if (it == drivers.end())
+    it = drivers.emplace(std::string(backend), Loaded{OpenPlugin(backend), ForkCount()}).first;
+  const auto& [driver, forks] = it->second;
+  if (driver.ok() && forks != ForkCount() && !(*driver)->survives_fork())
+    return Unavailable(
+        "the {} backend was loaded before this process was forked, and its driver's "
+        "threads did not come along; fork before it is used, or start a program",
+        backend);
+  return driver;
 }
 
 std::vector<BackendDevices> ListDevices() {

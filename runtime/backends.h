@@ -4,7 +4,7 @@
 #pragma once
 #include <filesystem>
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 
 namespace forge {
 

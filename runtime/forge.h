@@ -5,10 +5,14 @@
  * Objects are opaque and freed by their own function; freeing NULL does nothing. A session keeps
  * what it needs of its model. Functions that can fail return a forge_error, NULL on success, which
  * the caller frees; what they were to make is then untouched. Pointers to objects must not be NULL
- * where nothing else is said. Strings are UTF-8; those returned belong to the object asked.
+ * where nothing else is said. Strings are UTF-8; those returned belong to the object asked. Names
+ * that a model gives are as the model has them.
  *
- * Threads: a model and a tensor may be used by many at once, a session by one at a time, save for
- * forge_session_cancel. Different sessions may run at once.
+ * Threads: models and tensors may be used by many at once. Calls that bind or run one session wait
+ * for each other; different sessions run at once. What a session tells of itself belongs to one
+ * thread. After a fork a process makes its sessions anew; those from before fail.
+ *
+ * [2] marks what version 2 of the interface added.
  */
 /* NOLINTBEGIN(readability-identifier-naming): C's names. */
 #ifndef FORGE_RUNTIME_FORGE_H_
@@ -25,7 +29,7 @@ extern "C" {
 
 /* Grows when functions are added; none is changed or taken away. A program that needs what this
  * header declares runs with every library whose forge_interface() is at least this. */
-#define FORGE_INTERFACE 1
+#define FORGE_INTERFACE 2
 int forge_interface(void);
 
 /* The library's own version, "0.1.0". */
@@ -55,6 +59,8 @@ typedef struct forge_model forge_model;
 /* Reads model.bin, or converts a model of another format in memory.
  *   errors: FORGE_FILE with the place in the file, FORGE_USAGE */
 forge_error* forge_model_load(const char* path, forge_model** model);
+/* [2] The same for a file in memory, which is copied and must hold its weights. */
+forge_error* forge_model_load_memory(const void* data, size_t bytes, forge_model** model);
 /* A metadata value ("labels", "preprocess"); NULL when absent. */
 const char* forge_model_metadata(const forge_model* model, const char* key);
 /* The keys of all metadata in alphabetical order; NULL beyond the last. */
@@ -80,6 +86,40 @@ const void* forge_tensor_data(const forge_tensor* tensor);     /* [forge_tensor_
 size_t forge_tensor_bytes(const forge_tensor* tensor);
 void forge_tensor_free(forge_tensor* tensor);
 
+/* ---- devices [2] --------------------------------------------------------------------------- */
+
+typedef struct forge_devices forge_devices;
+
+/* What is there now, of every backend. */
+forge_error* forge_devices_list(forge_devices** devices);
+size_t forge_devices_count(const forge_devices* devices);
+/* "vulkan:0", as forge_session_create takes it. `index` beyond the last: NULL, here and below. */
+const char* forge_devices_id(const forge_devices* devices, size_t index);
+const char* forge_devices_name(const forge_devices* devices, size_t index);
+/* Why it cannot be used; NULL where it can. */
+const char* forge_devices_problem(const forge_devices* devices, size_t index);
+void forge_devices_free(forge_devices* devices);
+
+/* ---- options of sessions [2] --------------------------------------------------------------- */
+
+typedef struct forge_options forge_options;
+
+/* Those of forge_session_create. */
+forge_error* forge_options_create(forge_options** options);
+/* The function to run; "main" where this is not called. */
+forge_error* forge_options_set_function(forge_options* options, const char* name);
+/* Adds an output, which may be any inner value; the function's own where this is not called. */
+forge_error* forge_options_add_output(forge_options* options, const char* name);
+/* Gives a symbol its extent once and for all. */
+forge_error* forge_options_set_dim(forge_options* options, const char* name, int64_t extent);
+/* Bytes on the device for weights, states, and the intermediate values of a binding. */
+forge_error* forge_options_set_memory_limit(forge_options* options, uint64_t bytes);
+/* Threads of the host; 0: all. Sessions share a device where this agrees. */
+forge_error* forge_options_set_threads(forge_options* options, int threads);
+/* Looks for faster kernels for so long at each binding. */
+forge_error* forge_options_set_autotune(forge_options* options, double seconds);
+void forge_options_free(forge_options* options);
+
 /* ---- sessions ------------------------------------------------------------------------------ */
 
 typedef struct forge_session forge_session;
@@ -90,6 +130,10 @@ typedef struct forge_session forge_session;
  *   errors: FORGE_DEVICE, FORGE_REFUSED naming every op that cannot run there, FORGE_USAGE */
 forge_error* forge_session_create(const forge_model* model, const char* device,
                                   forge_session** session);
+/* [2] The same with options, which the session copies.
+ *   errors: also FORGE_USAGE (a function, output or symbol that the model has not) */
+forge_error* forge_session_create_with(const forge_model* model, const char* device,
+                                       const forge_options* options, forge_session** session);
 const char* forge_session_device_name(const forge_session* session);
 
 /* What the model takes and gives, in its own order. `index` beyond the last: NULL, or -1. */
@@ -105,7 +149,8 @@ int forge_session_output_rank(const forge_session* session, size_t index);
 /* The extent of each axis, [rank]; -1 where it is dynamic. */
 const int64_t* forge_session_input_shape(const forge_session* session, size_t index);
 const int64_t* forge_session_output_shape(const forge_session* session, size_t index);
-/* What a dynamic extent is made of, "n" or "floordiv(n, 2)"; NULL where it is a number. */
+/* What a dynamic extent is made of: the name of a symbol, as forge_session_bind takes it, or an
+ * expression, "floordiv(n, 2)"; NULL where it is a number. */
 const char* forge_session_input_symbol(const forge_session* session, size_t index, size_t axis);
 const char* forge_session_output_symbol(const forge_session* session, size_t index, size_t axis);
 
@@ -116,6 +161,12 @@ const char* forge_session_output_symbol(const forge_session* session, size_t ind
  *   FORGE_REFUSED, FORGE_FAILED */
 forge_error* forge_session_bind(forge_session* session, const char* const* names,
                                 const int64_t* extents, size_t count);
+/* [2] The extents of an output at the newest binding, [forge_session_output_rank], and its bytes.
+ * NULL and 0 before the first, and beyond the last output. Good until the next call about a
+ * binding.
+ */
+const int64_t* forge_session_bound_output_shape(forge_session* session, size_t index);
+size_t forge_session_bound_output_bytes(forge_session* session, size_t index);
 /* Runs, and returns when the outputs are there.
  *   inputs: [input_count], in any order, each named    outputs: made by the call, in the model's
  *   order, freed by the caller; output_count must be at least forge_session_output_count
@@ -123,7 +174,30 @@ forge_error* forge_session_bind(forge_session* session, const char* const* names
  *   forge_session_bind */
 forge_error* forge_session_run(forge_session* session, const forge_tensor* const* inputs,
                                size_t input_count, forge_tensor** outputs, size_t output_count);
-/* From any thread: ends the run in progress between steps; without one it does nothing. */
+
+/* [2] Elements of an input in the caller's memory: dense, in rows, of the input's own type. */
+typedef struct {
+  const int64_t* shape; /* [rank] */
+  size_t rank;
+  const void* data; /* [bytes] */
+  size_t bytes;
+} forge_input;
+/* [2] Memory of the caller for an output. */
+typedef struct {
+  void* data; /* [bytes] */
+  size_t bytes;
+} forge_output;
+/* [2] Runs on the caller's memory, without a copy where the device computes in the host's memory
+ * and the memory is aligned to 16 bytes, and without an allocation once these shapes were bound.
+ *   inputs: [input_count], all of them in the model's order
+ *   outputs: [output_count], all of them in the model's order, each of exactly
+ *   forge_session_bound_output_bytes at these extents; they overlap neither each other nor inputs
+ *   errors: as forge_session_run */
+forge_error* forge_session_run_into(forge_session* session, const forge_input* inputs,
+                                    size_t input_count, const forge_output* outputs,
+                                    size_t output_count);
+/* From any thread: ends the binding or run in progress between its steps, which then fails; without
+ * one it does nothing. */
 void forge_session_cancel(forge_session* session);
 void forge_session_free(forge_session* session);
 

@@ -3,9 +3,13 @@
 #include <exception>
 #include <mutex>
 #include <new>
+#include <optional>
 
+#include "base/platform.h"
+#include "base/utf8.h"
 #include "runtime/backends.h"
 #include "runtime/forge.h"
+#include "runtime/plan/memory_plan.h"
 #include "runtime/session.h"
 
 struct forge_error {
@@ -21,6 +25,18 @@ struct forge_tensor {
   std::string dtype;
 };
 
+struct forge_devices {
+  struct Entry {
+    std::string id, name;
+    std::optional<std::string> problem;
+  };
+  std::vector<Entry> entries;
+};
+struct forge_options {
+  forge::SessionOptions session;
+  forge::DeviceOptions device;
+};
+
 struct forge_session {
   // What C sees of a Session::Port.
   struct Port {
@@ -31,6 +47,8 @@ struct forge_session {
   };
   std::unique_ptr<forge::Session> session;
   std::vector<Port> inputs, outputs;
+  std::vector<forge::DType> input_types;
+  std::vector<std::vector<int64_t>> bound_outputs;  // what was told last
 };
 
 namespace {
@@ -51,12 +69,19 @@ forge_error* ErrorOf(Work work) {
   }
   if (status.ok()) return nullptr;
   return new forge_error{static_cast<forge_code>(forge::ExitStatus(status)),
-                         std::string(forge::Message(status))};
+                         forge::WellFormedUtf8(forge::Message(status))};
 }
 
 std::unique_ptr<forge_tensor> Wrap(forge::NamedTensor t) {
   std::string dtype(forge::Name(t.value.dtype()));
   return std::unique_ptr<forge_tensor>(new forge_tensor{std::move(t), std::move(dtype)});
+}
+
+// A symbol's own name, as Bind takes it, or an expression as text; empty for a number.
+std::string SymbolText(const forge::ir::Dim& d) {
+  if (d.is_constant()) return {};
+  const forge::ir::Dim::Part part = d.part();
+  return part.op == forge::ir::Dim::Op::kSymbol ? part.symbol->name : d.ToText();
 }
 
 std::vector<Port> PortsOf(const std::vector<forge::Session::Port>& ports) {
@@ -69,7 +94,7 @@ std::vector<Port> PortsOf(const std::vector<forge::Session::Port>& ports) {
     p.rank = static_cast<int>(port.type.rank());
     for (const forge::ir::Dim& d : port.type.shape()) {
       p.shape.push_back(d.is_constant() ? d.constant() : -1);
-      p.symbols.push_back(d.is_constant() ? "" : d.ToText());
+      p.symbols.push_back(SymbolText(d));
     }
   }
   return out;
@@ -100,41 +125,136 @@ const char* SymbolAt(const std::vector<Port>& ports, size_t index, size_t axis) 
   return p->symbols[axis].c_str();
 }
 
+forge_model* Wrap(std::shared_ptr<const forge::Model> loaded) {
+  auto made = std::make_unique<forge_model>();
+  for (const auto& [key, value] : loaded->module().metadata) made->metadata[key] = value;
+  made->model = std::move(loaded);
+  return made.release();
+}
+
 absl::Status LoadModel(const char* path, forge_model** model) {
   if (path == nullptr || model == nullptr)
     return forge::InvalidArgument("path and model must not be NULL");
   FORGE_ASSIGN_OR_RETURN(auto loaded, forge::Model::Load(path));
-  auto made = std::make_unique<forge_model>();
-  for (const auto& [key, value] : loaded->module().metadata) made->metadata[key] = value;
-  made->model = std::move(loaded);
-  *model = made.release();
+  *model = Wrap(std::move(loaded));
   return absl::OkStatus();
+}
+
+absl::Status LoadModelInMemory(const void* data, size_t bytes, forge_model** model) {
+  if (data == nullptr || model == nullptr)
+    return forge::InvalidArgument("data and model must not be NULL");
+  const auto* begin = static_cast<const uint8_t*>(data);
+  const forge::Bytes copy(std::vector<uint8_t>(begin, begin + bytes));
+  FORGE_ASSIGN_OR_RETURN(auto loaded, forge::Model::Load(copy, "a model in memory"));
+  *model = Wrap(std::move(loaded));
+  return absl::OkStatus();
+}
+
+absl::Status ListDevices(forge_devices** devices) {
+  if (devices == nullptr) return forge::InvalidArgument("devices must not be NULL");
+  auto made = std::make_unique<forge_devices>();
+  for (const forge::BackendDevices& backend : forge::ListDevices()) {
+    for (const forge::DeviceInfo& d : backend.devices) {
+      forge_devices::Entry& e = made->entries.emplace_back();
+      e.id = d.id;
+      e.name = forge::WellFormedUtf8(d.name);
+      if (!d.usable) e.problem = forge::WellFormedUtf8(d.usable.text());
+    }
+  }
+  *devices = made.release();
+  return absl::OkStatus();
+}
+
+// Changes options after a check that they, and a name where there is one, are there.
+template <class Change>
+forge_error* Set(forge_options* options, const char* name, Change change) {
+  return ErrorOf([&]() -> absl::Status {
+    if (options == nullptr || name == nullptr)
+      return forge::InvalidArgument("options and name must not be NULL");
+    return change(*options);
+  });
 }
 
 // The device of that name, shared by all who hold it now: Sessions of one model on one device share
 // weights and kernels.
-absl::StatusOr<forge::DeviceRef> SharedDevice(const std::string& name) {
+absl::StatusOr<forge::DeviceRef> SharedDevice(const std::string& name,
+                                              const forge::DeviceOptions& options) {
   static auto* const mutex = new std::mutex;
   static auto* const open = new std::map<std::string, std::weak_ptr<forge::Device>>;
+  // After a fork the devices of the other process are of no use.
+  const std::string key = fmt::format("{} {} {}", forge::ForkCount(), options.threads, name);
   std::lock_guard lock(*mutex);
-  const auto known = open->find(name);
+  const auto known = open->find(key);
   if (known != open->end())
     if (forge::DeviceRef device = known->second.lock()) return device;
-  FORGE_ASSIGN_OR_RETURN(forge::DeviceRef device, forge::OpenDevice(name, {}));
-  (*open)[name] = device;
+  FORGE_ASSIGN_OR_RETURN(forge::DeviceRef device, forge::OpenDevice(name, options));
+  (*open)[key] = device;
   return device;
 }
 
-absl::Status CreateSession(const forge_model* model, const char* device, forge_session** session) {
+absl::Status CreateSession(const forge_model* model, const char* device,
+                           const forge_options& options, forge_session** session) {
   if (model == nullptr || session == nullptr)
     return forge::InvalidArgument("model and session must not be NULL");
-  FORGE_ASSIGN_OR_RETURN(forge::DeviceRef opened, SharedDevice(device ? device : "auto"));
+  FORGE_ASSIGN_OR_RETURN(forge::DeviceRef opened,
+                         SharedDevice(device ? device : "auto", options.device));
   auto made = std::make_unique<forge_session>();
-  FORGE_ASSIGN_OR_RETURN(made->session, forge::Session::Create(model->model, std::move(opened)));
+  FORGE_ASSIGN_OR_RETURN(made->session,
+                         forge::Session::Create(model->model, std::move(opened), options.session));
   made->inputs = PortsOf(made->session->inputs());
   made->outputs = PortsOf(made->session->outputs());
+  for (const forge::Session::Port& p : made->session->inputs())
+    made->input_types.push_back(p.type.dtype());
   *session = made.release();
   return absl::OkStatus();
+}
+
+// The extents of an output at the newest binding; null where there is none.
+const std::vector<int64_t>* BoundShape(forge_session& session, size_t index) {
+  const auto types = session.session->BoundOutputs();
+  if (!types.ok() || index >= types->size()) return nullptr;
+  session.bound_outputs.resize(types->size());
+  session.bound_outputs[index] = forge::ir::Constants((*types)[index].shape());
+  return &session.bound_outputs[index];
+}
+
+size_t BoundBytes(const forge_session& session, size_t index) {
+  const auto types = session.session->BoundOutputs();
+  if (!types.ok() || index >= types->size()) return 0;
+  const auto bytes = forge::BytesOf((*types)[index]);
+  return bytes.ok() ? *bytes : 0;
+}
+
+struct Memories {
+  const forge_input* inputs = nullptr;
+  size_t input_count = 0;
+  const forge_output* outputs = nullptr;
+  size_t output_count = 0;
+};
+
+absl::Status RunInto(forge_session* session, const Memories& m) {
+  if (session == nullptr || (m.inputs == nullptr && m.input_count > 0) ||
+      (m.outputs == nullptr && m.output_count > 0))
+    return forge::InvalidArgument("session, inputs and outputs must not be NULL");
+  if (m.input_count != session->inputs.size())
+    return forge::InvalidArgument("the model has {} inputs, {} are given", session->inputs.size(),
+                                  m.input_count);
+  absl::InlinedVector<forge::TensorRef, 16> inputs;
+  for (size_t i = 0; i < m.input_count; ++i) {
+    const forge_input& in = m.inputs[i];
+    if ((in.shape == nullptr && in.rank > 0) || (in.data == nullptr && in.bytes > 0))
+      return forge::InvalidArgument("shape and data of input {} must not be NULL", i);
+    inputs.push_back({session->input_types[i],
+                      {in.shape, in.rank},
+                      {static_cast<const uint8_t*>(in.data), in.bytes}});
+  }
+  absl::InlinedVector<std::span<uint8_t>, 16> outputs;
+  for (size_t i = 0; i < m.output_count; ++i) {
+    if (m.outputs[i].data == nullptr && m.outputs[i].bytes > 0)
+      return forge::InvalidArgument("data of output {} must not be NULL", i);
+    outputs.emplace_back(static_cast<uint8_t*>(m.outputs[i].data), m.outputs[i].bytes);
+  }
+  return session->session->Run(inputs, outputs);
 }
 
 absl::Status BindSession(forge_session* session, const char* const* names, const int64_t* extents,
@@ -216,6 +336,9 @@ void forge_error_free(forge_error* error) { delete error; }
 forge_error* forge_model_load(const char* path, forge_model** model) {
   return ErrorOf([&] { return LoadModel(path, model); });
 }
+forge_error* forge_model_load_memory(const void* data, size_t bytes, forge_model** model) {
+  return ErrorOf([&] { return LoadModelInMemory(data, bytes, model); });
+}
 const char* forge_model_metadata(const forge_model* model, const char* key) {
   auto it = model->metadata.find(key);
   return it == model->metadata.end() ? nullptr : it->second.c_str();
@@ -240,9 +363,78 @@ const void* forge_tensor_data(const forge_tensor* t) { return t->tensor.value.by
 size_t forge_tensor_bytes(const forge_tensor* t) { return t->tensor.value.bytes().size(); }
 void forge_tensor_free(forge_tensor* t) { delete t; }
 
+forge_error* forge_devices_list(forge_devices** devices) {
+  return ErrorOf([&] { return ListDevices(devices); });
+}
+size_t forge_devices_count(const forge_devices* d) { return d->entries.size(); }
+const char* forge_devices_id(const forge_devices* d, size_t i) {
+  return i < d->entries.size() ? d->entries[i].id.c_str() : nullptr;
+}
+const char* forge_devices_name(const forge_devices* d, size_t i) {
+  return i < d->entries.size() ? d->entries[i].name.c_str() : nullptr;
+}
+const char* forge_devices_problem(const forge_devices* d, size_t i) {
+  return i < d->entries.size() && d->entries[i].problem ? d->entries[i].problem->c_str() : nullptr;
+}
+void forge_devices_free(forge_devices* d) { delete d; }
+
+forge_error* forge_options_create(forge_options** options) {
+  return ErrorOf([&]() -> absl::Status {
+    if (options == nullptr) return forge::InvalidArgument("options must not be NULL");
+    *options = new forge_options;
+    return absl::OkStatus();
+  });
+}
+forge_error* forge_options_set_function(forge_options* options, const char* name) {
+  return Set(options, name, [&](forge_options& o) {
+    o.session.functions = {name};
+    return absl::OkStatus();
+  });
+}
+forge_error* forge_options_add_output(forge_options* options, const char* name) {
+  return Set(options, name, [&](forge_options& o) {
+    o.session.outputs.emplace_back(name);
+    return absl::OkStatus();
+  });
+}
+forge_error* forge_options_set_dim(forge_options* options, const char* name, int64_t extent) {
+  return Set(options, name, [&](forge_options& o) {
+    o.session.dims[name] = extent;
+    return absl::OkStatus();
+  });
+}
+forge_error* forge_options_set_memory_limit(forge_options* options, uint64_t bytes) {
+  return Set(options, "", [&](forge_options& o) {
+    o.session.memory_limit = bytes;
+    return absl::OkStatus();
+  });
+}
+forge_error* forge_options_set_threads(forge_options* options, int threads) {
+  return Set(options, "", [&](forge_options& o) {
+    if (threads < 0) return forge::InvalidArgument("{} threads", threads);
+    o.device.threads = threads;
+    return absl::OkStatus();
+  });
+}
+forge_error* forge_options_set_autotune(forge_options* options, double seconds) {
+  return Set(options, "", [&](forge_options& o) {
+    if (!(seconds >= 0)) return forge::InvalidArgument("{} seconds", seconds);
+    o.session.autotune.seconds = seconds;
+    return absl::OkStatus();
+  });
+}
+void forge_options_free(forge_options* options) { delete options; }
+
 forge_error* forge_session_create(const forge_model* model, const char* device,
                                   forge_session** session) {
-  return ErrorOf([&] { return CreateSession(model, device, session); });
+  return ErrorOf([&] { return CreateSession(model, device, {}, session); });
+}
+forge_error* forge_session_create_with(const forge_model* model, const char* device,
+                                       const forge_options* options, forge_session** session) {
+  return ErrorOf([&]() -> absl::Status {
+    if (options == nullptr) return forge::InvalidArgument("options must not be NULL");
+    return CreateSession(model, device, *options, session);
+  });
 }
 const char* forge_session_device_name(const forge_session* s) {
   return s->session->device().info().name.c_str();
@@ -283,6 +475,18 @@ forge_error* forge_session_bind(forge_session* session, const char* const* names
 forge_error* forge_session_run(forge_session* session, const forge_tensor* const* inputs,
                                size_t input_count, forge_tensor** outputs, size_t output_count) {
   return ErrorOf([&] { return RunSession(session, {inputs, input_count, outputs, output_count}); });
+}
+const int64_t* forge_session_bound_output_shape(forge_session* session, size_t index) {
+  const std::vector<int64_t>* shape = BoundShape(*session, index);
+  return shape ? shape->data() : nullptr;
+}
+size_t forge_session_bound_output_bytes(forge_session* session, size_t index) {
+  return BoundBytes(*session, index);
+}
+forge_error* forge_session_run_into(forge_session* session, const forge_input* inputs,
+                                    size_t input_count, const forge_output* outputs,
+                                    size_t output_count) {
+  return ErrorOf([&] { return RunInto(session, {inputs, input_count, outputs, output_count}); });
 }
 void forge_session_cancel(forge_session* session) { session->session->Cancel(); }
 void forge_session_free(forge_session* session) { delete session; }

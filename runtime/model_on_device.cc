@@ -43,24 +43,42 @@ ModelOnDevice::ModelOnDevice(std::shared_ptr<ModelShare> share, Lowered lowered)
   keys_.AddComputed(*lowered_.module, *lowered_.load);
 }
 
+VariableKeys ModelOnDevice::KeysOf(const BoundFunctions& bound) const {
+  VariableKeys keys = keys_;
+  keys.AddComputed(*bound.module, *bound.load);
+  return keys;
+}
+
+absl::StatusOr<WeightSizes> ModelOnDevice::SizesOf(const BoundFunctions& bound) const {
+  const VariableKeys keys = KeysOf(bound);
+  WeightSizes sizes;
+  for (const ir::Variable* v : ConstantsOf(*bound.main)) {
+    FORGE_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(v->type));
+    sizes[keys.Of(*v)] = AlignUp(bytes, kAlignment);
+  }
+  return sizes;
+}
+
 absl::Status ModelOnDevice::LoadConstants(const BoundFunctions& bound,
-                                          const SessionOptions& options, VariablePlaces& to) const {
+                                          const SessionOptions& options,
+                                          const std::atomic<bool>* cancel,
+                                          VariablePlaces& to) const {
   const Computation computations[] = {{*lowered_.module, *lowered_.load},
                                       {*bound.module, *bound.load}};
-  Executable::Options build{.compile_only = options.compile_only};
+  Executable::Options build{.compile_only = options.debug.compile_only};
   build.compile.once = true;
+  build.compile.cancel = cancel;
   if (options.progress)
     build.compile.progress = [&](std::string_view, size_t done, size_t total) {
       options.progress("packing weights", done, total);
     };
-  if (options.compile_only) {
+  if (options.debug.compile_only) {
     for (const Computation& c : computations)
       FORGE_RETURN_IF_ERROR(
           Executable::Build({share_->device, c.load, {}, share_->programs, {}}, build).status());
     return absl::OkStatus();
   }
-  VariableKeys keys = keys_;
-  keys.AddComputed(*bound.module, *bound.load);
+  const VariableKeys keys = KeysOf(bound);
   const std::vector<const ir::Variable*> read = ConstantsOf(*bound.main);
   std::lock_guard lock(share_->computing);
   VariablePlaces places;  // let go before the lock is, so that nobody meets what was not computed
@@ -112,7 +130,7 @@ absl::Status ModelOnDevice::Run(const Loading& loading, const ir::Function& load
       std::unique_ptr<Executable> e,
       Executable::Build({share_->device, wanted, read, share_->programs, batch.into},
                         loading.build));
-  return e->RunForVariables();
+  return e->RunForVariables(loading.build.compile.cancel);
 }
 
 }  // namespace forge

@@ -5,12 +5,15 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/executable.h"
-#include "runtime/keys.h"
-#include "runtime/lower.h"
+#include "runtime/plan/executable.h"
+#include "runtime/plan/keys.h"
+#include "runtime/plan/lower.h"
 #include "runtime/session.h"
 
 namespace forge {
+
+// Bytes of constants on a device by their keys.
+using WeightSizes = std::map<std::string, uint64_t>;
 
 // What all Sessions of a model share on a device.
 struct ModelShare {
@@ -31,16 +34,20 @@ class ModelOnDevice {
   std::span<ir::Function* const> functions() const { return lowered_.functions; }
   std::span<const ir::FusionGap> gaps() const { return lowered_.gaps; }
 
+  // Bytes on the device of the constants that a binding reads, by key.  errors: those of BytesOf
+  absl::StatusOr<WeightSizes> SizesOf(const BoundFunctions& bound) const;
   // Puts the constants that a binding reads on the device, computing those that depend on others;
   // what only the computation needs is there no longer than that.
-  //   errors: ResourceExhausted, DataLoss, those of compiling and running what computes them
+  //   errors: ResourceExhausted, DataLoss, those of compiling and running what computes them;
+  //   Aborted when cancelled
   absl::Status LoadConstants(const BoundFunctions& bound, const SessionOptions& options,
-                             VariablePlaces& to) const;
+                             const std::atomic<bool>* cancel, VariablePlaces& to) const;
 
  private:
   struct Computation;
   struct Loading;
   struct Batch;
+  VariableKeys KeysOf(const BoundFunctions& bound) const;
   absl::Status Load(const Loading& loading, std::span<const ir::Variable* const> wanted,
                     VariablePlaces& places) const;
   absl::Status Compute(const Loading& loading, const Computation& c,

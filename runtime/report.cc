@@ -7,14 +7,11 @@
 #include <set>
 
 #include "base/platform.h"
+#include "base/table.h"
 #include "ir/passes/passes.h"
 
 namespace forge {
 namespace {
-
-std::string Padded(std::string_view s, size_t width) {
-  return std::string(s) + std::string(width > s.size() ? width - s.size() : 0, ' ');
-}
 
 nlohmann::json Slice(std::string_view name, int track, double begin_us, double us) {
   return {{"name", name}, {"ph", "X"}, {"pid", 1}, {"tid", track}, {"ts", begin_us}, {"dur", us}};
@@ -53,18 +50,10 @@ std::string Explain(const Session& session, bool gaps) {
   if (e == nullptr) return "nothing is bound yet\n";
   const DeviceInfo& d = session.device().info();
   std::string out = fmt::format("placement: every step on {} ({})\n", d.id, d.name);
-  size_t kernel_width = 6, label_width = 4;
-  for (const StepInfo& s : e->steps()) {
-    kernel_width = std::max(kernel_width, s.kernel.size());
-    label_width = std::max(label_width, std::min<size_t>(s.label.size(), 48));
-  }
-  out += fmt::format("{:>4}  {}  {}  types\n", "step", Padded("kernel", kernel_width),
-                     Padded("node", label_width));
-  for (const StepInfo& s : e->steps()) {
-    const std::string number = s.number < 0 ? "" : std::to_string(s.number);
-    out += fmt::format("{:>4}  {}  {}  {}\n", number, Padded(s.kernel, kernel_width),
-                       Padded(s.label, label_width), s.types);
-  }
+  Table table({"step", "kernel", "node", "types"});
+  for (const StepInfo& s : e->steps())
+    table.Add({s.number < 0 ? "" : std::to_string(s.number), s.kernel, s.label, s.types});
+  out += table.Text();
   const SessionStatistics n = session.statistics();
   out += fmt::format("{} steps in {} dispatches, {} barriers; kernels: {} made, {} reused\n",
                      n.steps, n.dispatches, n.barriers, n.kernels_made, n.kernels_reused);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a plan looks like to a person and to a trace viewer.
 #pragma once
-#include "runtime/executable.h"
+#include "runtime/plan/executable.h"
 #include "runtime/session.h"
 
 namespace forge {

@@ -2,11 +2,11 @@
 #include "runtime/session.h"
 
 #include <algorithm>
-#include <future>
+#include <set>
 
 #include "base/platform.h"
 #include "formats/load.h"
-#include "ir/interpreter.h"
+#include "ir/graph/interpreter.h"
 #include "runtime/model_on_device.h"
 
 namespace forge {
@@ -20,6 +20,19 @@ double Milliseconds(int64_t since) { return static_cast<double>(NowNanoseconds()
 
 std::string TypeText(const ir::HostValue& v) { return v.type().ToText(); }
 
+std::string TextOf(std::span<const Session::Port> ports) {
+  std::string all;
+  for (const Session::Port& p : ports)
+    all += (all.empty() ? "" : ", ") + fmt::format("{}: {}", p.name, p.type.ToText());
+  return all;
+}
+
+std::vector<TensorRef> RefsOf(std::span<const ir::HostValue* const> values) {
+  std::vector<TensorRef> refs;
+  for (const ir::HostValue* v : values) refs.push_back({v->dtype(), v->shape(), v->bytes()});
+  return refs;
+}
+
 }  // namespace
 
 // One binding of one of a Session's functions.
@@ -27,15 +40,102 @@ struct Session::Plan {
   size_t function = 0;
   ir::Bindings bindings;
   BoundFunctions bound;
+  std::vector<ir::Type> inputs, outputs;  // with numbers for extents
+  std::vector<uint64_t> input_bytes, output_bytes;
+  WeightSizes weights;
   VariablePlaces constants;
   std::unique_ptr<Executable> executable;
+
+  absl::Status ReadTypes();
+  bool Takes(std::span<const TensorRef> given) const;
+  // errors: InvalidArgument (sizes, overlaps)
+  absl::Status CheckMemory(std::span<const TensorRef> in,
+                           std::span<const std::span<uint8_t>> out) const;
 };
+
+absl::Status Session::Plan::ReadTypes() {
+  const ir::Function& f = *bound.main;
+  for (const auto& a : f.arguments()) {
+    inputs.push_back(f.type(a.value));
+    FORGE_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(inputs.back()));
+    input_bytes.push_back(bytes);
+  }
+  for (const auto& r : f.results()) {
+    outputs.push_back(f.type(r.value));
+    FORGE_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(outputs.back()));
+    output_bytes.push_back(bytes);
+  }
+  return absl::OkStatus();
+}
+
+bool Session::Plan::Takes(std::span<const TensorRef> given) const {
+  const auto same = [](const ir::Type& t, const TensorRef& r) {
+    return t.dtype() == r.dtype &&
+           std::equal(t.shape().begin(), t.shape().end(), r.shape.begin(), r.shape.end(),
+                      [](const ir::Dim& d, int64_t n) { return d.constant() == n; });
+  };
+  return std::equal(inputs.begin(), inputs.end(), given.begin(), given.end(), same);
+}
+
+absl::Status Session::Plan::CheckMemory(std::span<const TensorRef> in,
+                                        std::span<const std::span<uint8_t>> out) const {
+  if (out.size() != output_bytes.size())
+    return InvalidArgument("the model has {} outputs, memory is given for {}", output_bytes.size(),
+                           out.size());
+  const auto meet = [](std::span<const uint8_t> a, std::span<const uint8_t> b) {
+    return a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
+  };
+  const auto other_size = [](std::string_view what, size_t i, const ir::Type& type, uint64_t bytes,
+                             uint64_t given) {
+    return InvalidArgument("{} {} is {} of {} bytes, the memory given has {} bytes", what, i,
+                           type.ToText(), bytes, given);
+  };
+  for (size_t i = 0; i < in.size(); ++i)
+    if (in[i].bytes.size() != input_bytes[i])
+      return other_size("input", i, inputs[i], input_bytes[i], in[i].bytes.size());
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (out[i].size() != output_bytes[i])
+      return other_size("output", i, outputs[i], output_bytes[i], out[i].size());
+    for (size_t k = 0; k < in.size(); ++k)
+      if (meet(in[k].bytes, out[i]))
+        return InvalidArgument("the memory of output {} overlaps that of input {}", i, k);
+    for (size_t k = 0; k < i; ++k)
+      if (meet(out[k], out[i]))
+        return InvalidArgument("the memory of output {} overlaps that of output {}", i, k);
+  }
+  return absl::OkStatus();
+}
 
 // What runs change.
 struct Session::States {
   explicit States(DeviceRef device) : store(std::move(device)) {}
   VariableStore store;
   VariablePlaces places;
+};
+
+// While it lives, its call is the one in progress.
+class Session::Turn {
+ public:
+  explicit Turn(Session& session) : session_(session) {
+    if (session.forks_ != ForkCount() || session.caller_ == std::this_thread::get_id()) return;
+    lock_ = std::unique_lock(session.turn_);
+    session.caller_ = std::this_thread::get_id();
+    session.cancel_ = false;
+  }
+  ~Turn() {
+    if (lock_.owns_lock()) session_.caller_ = std::thread::id();
+  }
+  Turn(const Turn&) = delete;
+  absl::Status status() const {
+    if (lock_.owns_lock()) return absl::OkStatus();
+    if (session_.forks_ != ForkCount())
+      return Aborted("the Session was made before this process was forked; make it anew");
+    return InvalidArgument("a callback of the Session's call in progress cannot call it");
+  }
+
+ private:
+  Session& session_;
+  std::unique_lock<std::mutex> lock_;
 };
 
 struct Model::Shared {
@@ -65,7 +165,20 @@ absl::StatusOr<std::shared_ptr<const Model>> Model::Load(
   return std::make_shared<const Model>(std::move(module));
 }
 
-Session::~Session() = default;
+absl::StatusOr<std::shared_ptr<const Model>> Model::Load(const Bytes& file,
+                                                         std::string_view where) {
+  FORGE_ASSIGN_OR_RETURN(std::unique_ptr<ir::Module> module, LoadModel(file, where));
+  return std::make_shared<const Model>(std::move(module));
+}
+
+Session::~Session() {
+  if (forks_ == ForkCount()) return;
+  // Devices would wait for threads that are in the other process alone.
+  static_cast<void>(new std::vector(std::move(plans_)));
+  static_cast<void>(states_.release());
+  static_cast<void>(new std::shared_ptr(std::move(shared_)));
+  static_cast<void>(new DeviceRef(std::move(device_)));
+}
 
 namespace {
 
@@ -74,13 +187,15 @@ LowerOptions LoweringFor(const SessionOptions& options) {
   lower.functions = options.functions;
   lower.outputs = options.outputs;
   lower.freeze = options.freeze;
-  lower.observe = options.observe;
+  lower.fuse = options.debug.fuse;
+  lower.observe = options.debug.observe;
   return lower;
 }
 
 // Sessions whose options agree here may share what was lowered.
 std::string KeyOf(const SessionOptions& options) {
-  std::string key = fmt::format("{} {}", options.freeze, options.compile_only);
+  std::string key =
+      fmt::format("{} {} {}", options.freeze, options.debug.fuse, options.debug.compile_only);
   for (const std::string& f : options.functions) key += "\nf " + f;
   for (const std::string& o : options.outputs) key += "\no " + o;
   return key;
@@ -136,14 +251,11 @@ absl::StatusOr<std::vector<const ir::HostValue*>> Session::Match(
     std::span<const NamedTensor> inputs, size_t function) const {
   const std::vector<Port>& ports = Face(function).inputs;
   std::vector<const ir::HostValue*> arguments(ports.size(), nullptr);
-  std::string known;
-  for (const Port& p : ports)
-    known += (known.empty() ? "" : ", ") + fmt::format("{}: {}", p.name, p.type.ToText());
   for (const NamedTensor& t : inputs) {
     auto it =
         std::find_if(ports.begin(), ports.end(), [&](const Port& p) { return p.name == t.name; });
     if (it == ports.end())
-      return InvalidArgument("the model has no input '{}'; it has {}", t.name, known);
+      return InvalidArgument("the model has no input '{}'; it has {}", t.name, TextOf(ports));
     const size_t at = it - ports.begin();
     if (arguments[at]) return InvalidArgument("input '{}' is given twice", t.name);
     if (t.value.dtype() != it->type.dtype() || t.value.rank() != it->type.rank()) {
@@ -158,8 +270,16 @@ absl::StatusOr<std::vector<const ir::HostValue*>> Session::Match(
   return arguments;
 }
 
-absl::StatusOr<ir::Bindings> Session::BindingsFor(std::span<const ir::HostValue* const> arguments,
+absl::StatusOr<ir::Bindings> Session::BindingsFor(std::span<const TensorRef> inputs,
                                                   size_t function) const {
+  std::vector<ir::HostValue> values;
+  for (const TensorRef& r : inputs) {
+    FORGE_ASSIGN_OR_RETURN(ir::HostValue value,
+                           ir::HostValue::Of(r.dtype, r.shape, Bytes(r.bytes, nullptr)));
+    values.push_back(std::move(value));
+  }
+  std::vector<const ir::HostValue*> arguments;
+  for (const ir::HostValue& v : values) arguments.push_back(&v);
   ir::Bindings bindings = fixed_;
   FORGE_RETURN_IF_ERROR(ir::BindArguments(*shared_->functions()[function], arguments, bindings));
   return bindings;
@@ -167,13 +287,33 @@ absl::StatusOr<ir::Bindings> Session::BindingsFor(std::span<const ir::HostValue*
 
 std::span<const ir::FusionGap> Session::gaps() const { return shared_->gaps(); }
 
+const Executable* Session::executable() const {
+  return plans_.empty() ? nullptr : plans_.back()->executable.get();
+}
+
 SessionStatistics Session::statistics() const {
   SessionStatistics s;
-  if (current_ != nullptr) static_cast<PlanStatistics&>(s) = current_->statistics();
+  if (executable() != nullptr) static_cast<PlanStatistics&>(s) = executable()->statistics();
   s.lower_ms = lower_ms_;
   s.compile_ms = compile_ms_;
-  s.weight_bytes = shared_->share().constants.bytes();
+  if (!options_.debug.compile_only) s.weight_bytes = WeightBytes();
   return s;
+}
+
+uint64_t Session::WeightBytes(const Plan* also) const {
+  WeightSizes all;
+  for (const auto& plan : plans_) all.insert(plan->weights.begin(), plan->weights.end());
+  if (also) all.insert(also->weights.begin(), also->weights.end());
+  uint64_t bytes = 0;
+  for (const auto& [key, size] : all) bytes += size;
+  return bytes;
+}
+
+absl::Status Session::CheckLimit(const Plan& plan) const {
+  const uint64_t weights = WeightBytes(&plan), needed = weights + state_bytes_;
+  if (needed <= options_.memory_limit) return absl::OkStatus();
+  return ResourceExhausted("the weights take {} bytes, states {}, and the limit is {}", weights,
+                           state_bytes_, options_.memory_limit);
 }
 
 absl::Status Session::AddStates() {
@@ -190,7 +330,15 @@ absl::Status Session::AddStates() {
     }
   }
   states_ = std::make_unique<States>(device_);
-  if (options_.compile_only) return absl::OkStatus();
+  if (options_.debug.compile_only) return absl::OkStatus();
+  std::set<std::string> keys;
+  for (const VariableStore::Keyed& k : states) {
+    FORGE_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(k.variable->type));
+    if (keys.insert(k.key).second) state_bytes_ += AlignUp(bytes, kAlignment);
+  }
+  if (state_bytes_ > options_.memory_limit)
+    return ResourceExhausted("the states take {} bytes, and the limit is {}", state_bytes_,
+                             options_.memory_limit);
   return states_->store.Add(states, states_->places).status();
 }
 
@@ -202,27 +350,25 @@ absl::StatusOr<std::unique_ptr<Session::Plan>> Session::MakePlan(const ir::Bindi
   const ir::Function& f = *shared_->functions()[function];
   FORGE_ASSIGN_OR_RETURN(plan->bound,
                          BindLowered(f, device_->target(), bindings, LoweringFor(options_)));
+  FORGE_RETURN_IF_ERROR(plan->ReadTypes());
+  FORGE_ASSIGN_OR_RETURN(plan->weights, shared_->SizesOf(plan->bound));
+  if (!options_.debug.compile_only) FORGE_RETURN_IF_ERROR(CheckLimit(*plan));
+  FORGE_RETURN_IF_ERROR(CheckCancelled(&cancel_));
   // Constants are packed and go up while kernels compile.
-  std::future<absl::Status> loading = std::async(std::launch::async, [&] {
-    return shared_->LoadConstants(plan->bound, options_, plan->constants);
+  std::future<absl::Status> loading = InBackground([&, plan = plan.get()] {
+    return shared_->LoadConstants(plan->bound, options_, &cancel_, plan->constants);
   });
   const VariablePlaces* places[] = {&plan->constants, &states_->places};
-  Executable::Options build{.timestamps = options_.timestamps,
-                            .stepwise = options_.stepwise,
-                            .compile_only = options_.compile_only};
-  build.compile = {.progress = options_.progress};
-  if (!options_.compile_only) build.compile.autotune = options_.autotune;
+  Executable::Options build{.timestamps = options_.debug.timestamps,
+                            .stepwise = options_.debug.stepwise,
+                            .compile_only = options_.debug.compile_only};
+  build.compile = {.progress = options_.progress, .cancel = &cancel_};
+  if (!options_.debug.compile_only) {
+    build.compile.autotune = options_.autotune;
+    build.memory_limit = options_.memory_limit - WeightBytes(plan.get()) - state_bytes_;
+  }
   Executable::Inputs inputs{device_, *plan->bound.main, places, shared_->share().programs, {}};
-  inputs.wait_for_variables = [&]() -> absl::Status {
-    FORGE_RETURN_IF_ERROR(loading.get());
-    if (options_.memory_limit == UINT64_MAX) return absl::OkStatus();
-    const uint64_t weights = shared_->share().constants.bytes();
-    if (weights > options_.memory_limit)
-      return ResourceExhausted("the weights take {} bytes, and the limit is {}", weights,
-                               options_.memory_limit);
-    build.memory_limit = options_.memory_limit - weights;  // read after this, to place the arena
-    return absl::OkStatus();
-  };
+  inputs.wait_for_variables = [&] { return loading.get(); };
   FORGE_ASSIGN_OR_RETURN(plan->executable, Executable::Build(inputs, build));
   if (loading.valid()) FORGE_RETURN_IF_ERROR(loading.get());  // compile_only waits for nothing
   return plan;
@@ -238,21 +384,40 @@ absl::Status Session::Prepare(const ir::Bindings& bindings, size_t function) {
   for (auto it = plans_.begin(); it != plans_.end(); ++it) {
     if ((*it)->function != function || (*it)->bindings != bindings) continue;
     std::rotate(it, it + 1, plans_.end());
-    current_ = plans_.back()->executable.get();
     return absl::OkStatus();
   }
   const int64_t begin = NowNanoseconds();
-  FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan, MakePlan(bindings, function));
   auto same = [&](const auto& p) { return p->function == function; };
   if (std::count_if(plans_.begin(), plans_.end(), same) == kMaxPlans)
     plans_.erase(std::find_if(plans_.begin(), plans_.end(), same));
+  FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Plan> plan, MakePlan(bindings, function));
   plans_.push_back(std::move(plan));
-  current_ = plans_.back()->executable.get();
   compile_ms_ = Milliseconds(begin);
   return absl::OkStatus();
 }
 
+absl::Status Session::PrepareFor(std::span<const TensorRef> inputs, size_t function) {
+  for (size_t i = plans_.size(); i-- > 0;) {
+    if (plans_[i]->function != function || !plans_[i]->Takes(inputs)) continue;
+    std::rotate(plans_.begin() + static_cast<ptrdiff_t>(i),
+                plans_.begin() + static_cast<ptrdiff_t>(i) + 1, plans_.end());
+    return absl::OkStatus();
+  }
+  FORGE_ASSIGN_OR_RETURN(const ir::Bindings bindings, BindingsFor(inputs, function));
+  return Prepare(bindings, function);
+}
+
+absl::StatusOr<ir::Types> Session::BoundOutputs(size_t function) const {
+  FORGE_CHECK(function < functions());
+  for (size_t i = plans_.size(); i-- > 0;)
+    if (plans_[i]->function == function)
+      return ir::Types(plans_[i]->outputs.begin(), plans_[i]->outputs.end());
+  return InvalidArgument("the function was not bound yet");
+}
+
 absl::Status Session::Bind(const std::map<std::string, int64_t>& dims, size_t function) {
+  Turn turn(*this);
+  FORGE_RETURN_IF_ERROR(turn.status());
   ir::Bindings bindings = fixed_;
   for (const auto& [name, value] : dims) {
     ir::SymbolRef symbol = shared_->module().FindSymbol(name);
@@ -276,28 +441,42 @@ std::vector<NamedTensor> Session::Name(std::vector<ir::HostValue> results, size_
   return named;
 }
 
+absl::Status Session::Run(std::span<const TensorRef> inputs,
+                          std::span<const std::span<uint8_t>> outputs, size_t function) {
+  if (options_.debug.compile_only) return InvalidArgument("the Session was made to compile only");
+  FORGE_CHECK(function < functions());
+  Turn turn(*this);
+  FORGE_RETURN_IF_ERROR(turn.status());
+  FORGE_RETURN_IF_ERROR(PrepareFor(inputs, function));
+  const Plan& plan = *plans_.back();
+  FORGE_RETURN_IF_ERROR(plan.CheckMemory(inputs, outputs));
+  absl::InlinedVector<std::span<const uint8_t>, 16> arguments;
+  for (const TensorRef& r : inputs) arguments.push_back(r.bytes);
+  return plan.executable->Run({arguments, outputs}, &cancel_);
+}
+
 absl::StatusOr<std::vector<NamedTensor>> Session::Run(std::span<const NamedTensor> inputs,
                                                       size_t function) {
-  if (options_.compile_only) return InvalidArgument("the Session was made to compile only");
-  FORGE_ASSIGN_OR_RETURN(std::vector<const ir::HostValue*> arguments, Match(inputs, function));
-  FORGE_ASSIGN_OR_RETURN(ir::Bindings bindings, BindingsFor(arguments, function));
-  FORGE_RETURN_IF_ERROR(Prepare(bindings, function));
-  cancel_ = false;
-  std::vector<ir::HostValue> results;
-  FORGE_RETURN_IF_ERROR(current_->Run(arguments, results, &cancel_));
+  if (options_.debug.compile_only) return InvalidArgument("the Session was made to compile only");
+  FORGE_ASSIGN_OR_RETURN(const auto arguments, Match(inputs, function));
+  Turn turn(*this);
+  FORGE_RETURN_IF_ERROR(turn.status());
+  FORGE_RETURN_IF_ERROR(PrepareFor(RefsOf(arguments), function));
+  FORGE_ASSIGN_OR_RETURN(auto results, plans_.back()->executable->Run(arguments, &cancel_));
   return Name(std::move(results), function);
 }
 
 absl::StatusOr<std::vector<NamedTensor>> Session::RunStepwise(
     std::span<const NamedTensor> inputs,
     const std::function<absl::Status(const StepView&)>& observer, size_t function) {
-  if (!options_.stepwise)
-    return InvalidArgument("the Session was made without SessionOptions::stepwise");
-  FORGE_ASSIGN_OR_RETURN(std::vector<const ir::HostValue*> arguments, Match(inputs, function));
-  FORGE_ASSIGN_OR_RETURN(ir::Bindings bindings, BindingsFor(arguments, function));
-  FORGE_RETURN_IF_ERROR(Prepare(bindings, function));
-  std::vector<ir::HostValue> results;
-  FORGE_RETURN_IF_ERROR(current_->RunStepwise(arguments, results, observer));
+  if (!options_.debug.stepwise)
+    return InvalidArgument("the Session was made without SessionDebug::stepwise");
+  FORGE_ASSIGN_OR_RETURN(const auto arguments, Match(inputs, function));
+  Turn turn(*this);
+  FORGE_RETURN_IF_ERROR(turn.status());
+  FORGE_RETURN_IF_ERROR(PrepareFor(RefsOf(arguments), function));
+  FORGE_ASSIGN_OR_RETURN(auto results,
+                         plans_.back()->executable->RunStepwise(arguments, observer, &cancel_));
   return Name(std::move(results), function);
 }
 

@@ -4,13 +4,17 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "ir/host_value.h"
-#include "ir/module.h"
-#include "runtime/autotune.h"
-#include "runtime/statistics.h"
+#include "base/platform.h"
+#include "ir/graph/module.h"
+#include "ir/type/host_value.h"
+#include "runtime/device/named_tensor.h"
+#include "runtime/plan/autotune.h"
+#include "runtime/plan/statistics.h"
 
 namespace forge::ir {
 struct FusionGap;
@@ -30,6 +34,10 @@ class Model {
   static absl::StatusOr<std::shared_ptr<const Model>> Load(
       const std::filesystem::path& path,
       const std::function<void(size_t done, size_t total)>& progress = {});
+  // The same for the content of a file, which must hold its weights and stays in use.
+  //   where: names it in messages
+  static absl::StatusOr<std::shared_ptr<const Model>> Load(const Bytes& file,
+                                                           std::string_view where);
   explicit Model(std::unique_ptr<ir::Module> module);
   ~Model();
   const ir::Module& module() const { return *module_; }
@@ -42,9 +50,15 @@ class Model {
   std::unique_ptr<Shared> shared_;  // what devices have made of it, while any Session holds it
 };
 
-struct NamedTensor {
-  std::string name;
-  ir::HostValue value;
+// To look into plans, at a price; none of it is for serving.
+struct SessionDebug {
+  bool timestamps = false;  // for Executable::Timestamps()
+  bool stepwise = false;    // for RunStepwise(): each step is submitted alone, nothing is in place
+  // Allocates and runs nothing: Bind() compiles every kernel, and Run() refuses.
+  bool compile_only = false;
+  bool fuse = true;  // false: each node of the model is a step by itself
+  // Told of each function after each pass.
+  std::function<void(std::string_view pass, const ir::Function& after)> observe;
 };
 
 struct SessionOptions {
@@ -56,21 +70,28 @@ struct SessionOptions {
   std::map<std::string, int64_t> dims;  // symbols by name; the rest are bound by inputs
   // Parameters become constants. False: each Session has its own, as functions may change them.
   bool freeze = true;
-  // Bytes on the device for weights, the arena and staging; a binding that needs more is refused.
+  // Bytes on the device: states, the weights of the Session's bindings (other Sessions' that it
+  // does not use are not counted), and arena and staging of each binding. A binding that needs more
+  // is refused before anything is allocated for it.
   uint64_t memory_limit = UINT64_MAX;
-  bool timestamps = false;  // for Profile()
   // Of a search for faster kernels at each binding; what is found is kept for later runs.
   AutotuneLimits autotune{.seconds = 0};
-  // Allocates and runs nothing: Bind() compiles every kernel, and Run() refuses.
-  bool compile_only = false;
-  bool stepwise = false;  // for RunStepwise()
-  // Long work speaks up: what it is, how much of it is done.
+  // Told what long work is, and how much of it is done, from any thread.
   std::function<void(std::string_view what, size_t done, size_t total)> progress;
-  std::function<void(std::string_view pass, const ir::Function& after)> observe;
+  SessionDebug debug;
 };
 
-// Runs functions of a model. One call at a time; other Sessions may run at once. States begin as
-// the model has them and belong to the Session.
+// Dense row-major elements in a caller's memory.
+struct TensorRef {
+  DType dtype;
+  std::span<const int64_t> shape;
+  std::span<const uint8_t> bytes;
+};
+
+// Runs functions of a model. Any thread: calls of Bind and of the runs wait for each other, in no
+// particular order; other Sessions run at once. Callbacks (of options, and observers) must not call
+// them. In a fork of the process that made it every call returns Aborted. States begin as the model
+// has them and belong to the Session.
 class Session {
  public:
   //   errors: Unimplemented (an op cannot run there, all listed), InvalidArgument (unknown
@@ -90,22 +111,37 @@ class Session {
   const std::vector<Port>& outputs(size_t function = 0) const { return Face(function).outputs; }
   Device& device() const { return *device_; }
 
-  // Compiles and plans for these extents ahead of the first Run.  errors: as Run
+  // Compiles and plans for these extents ahead of the first Run.  errors: as Run;
+  // ResourceExhausted beyond SessionOptions::memory_limit
   absl::Status Bind(const std::map<std::string, int64_t>& dims, size_t function = 0);
+  // The types of the outputs at the extents that `function` was bound to last.
+  //   errors: InvalidArgument (it was not bound yet)
+  absl::StatusOr<ir::Types> BoundOutputs(size_t function = 0) const;
+  // Runs on the caller's memory: no copy where the device computes in the host's memory and the
+  // memory is aligned to 16 bytes, and no allocation by the runtime once these shapes are bound.
+  //   inputs: in the order of inputs(function)
+  //   outputs: of exactly the bytes that BoundOutputs() tells at these extents, in its order; they
+  //   overlap neither each other nor inputs
+  //   errors: as below
+  absl::Status Run(std::span<const TensorRef> inputs, std::span<const std::span<uint8_t>> outputs,
+                   size_t function = 0);
   // Inputs in any order; outputs in the model's.
   //   errors: InvalidArgument (unknown or missing input, dtype or shape, with what was expected),
   //   Aborted (cancelled, device lost), or what a step failed with
   absl::StatusOr<std::vector<NamedTensor>> Run(std::span<const NamedTensor> inputs,
                                                size_t function = 0);
-  void Cancel() { cancel_ = true; }  // from any thread: ends the Run in progress between steps
+  // From any thread: ends the call in progress, which returns Aborted: a binding between kernels, a
+  // run between steps. Calls that begin later are not affected.
+  void Cancel() { cancel_ = true; }
 
+  // This and what follows: not while a call is in progress on another thread.
   SessionStatistics statistics() const;
   // Why steps were not fused.
   std::span<const ir::FusionGap> gaps() const;
   // The plan of the newest binding; null before the first.
-  Executable* executable() const { return current_; }
+  const Executable* executable() const;
 
-  // Runs step by step and shows each to `observer`; needs SessionOptions::stepwise.
+  // Runs step by step and shows each to `observer`; needs SessionDebug::stepwise.
   absl::StatusOr<std::vector<NamedTensor>> RunStepwise(
       std::span<const NamedTensor> inputs,
       const std::function<absl::Status(const StepView&)>& observer, size_t function = 0);
@@ -113,6 +149,7 @@ class Session {
  private:
   struct Plan;
   struct States;
+  class Turn;
   // What a function looks like from outside.
   struct FunctionFace {
     std::vector<Port> inputs, outputs;
@@ -124,10 +161,13 @@ class Session {
   }
   absl::StatusOr<std::vector<const ir::HostValue*>> Match(std::span<const NamedTensor> inputs,
                                                           size_t function) const;
-  absl::StatusOr<ir::Bindings> BindingsFor(std::span<const ir::HostValue* const> arguments,
+  absl::StatusOr<ir::Bindings> BindingsFor(std::span<const TensorRef> inputs,
                                            size_t function) const;
   absl::Status AddStates();
+  uint64_t WeightBytes(const Plan* also = nullptr) const;
+  absl::Status CheckLimit(const Plan& plan) const;
   absl::Status Prepare(const ir::Bindings& bindings, size_t function);
+  absl::Status PrepareFor(std::span<const TensorRef> inputs, size_t function);
   absl::StatusOr<std::unique_ptr<Plan>> MakePlan(const ir::Bindings& bindings, size_t function);
   std::vector<NamedTensor> Name(std::vector<ir::HostValue> results, size_t function) const;
 
@@ -138,9 +178,12 @@ class Session {
   std::vector<FunctionFace> faces_;
   std::unique_ptr<States> states_;            // shared by all functions and bindings
   ir::Bindings fixed_;                        // from SessionOptions::dims
-  std::vector<std::unique_ptr<Plan>> plans_;  // newest last, bounded
-  Executable* current_ = nullptr;
+  std::vector<std::unique_ptr<Plan>> plans_;  // last used last, bounded
   double lower_ms_ = 0, compile_ms_ = 0;
+  uint64_t state_bytes_ = 0;
+  const uint32_t forks_ = ForkCount();   // of the process that made it
+  std::mutex turn_;                      // held by the call in progress
+  std::atomic<std::thread::id> caller_;  // of the call in progress
   std::atomic<bool> cancel_ = false;
 };
 

@@ -6,13 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/platform.h"
-#include "runtime/autotune.h"
 #include "runtime/backends.h"
-#include "runtime/op_runner.h"
+#include "runtime/op_on_device.h"
+#include "runtime/plan/autotune.h"
 #include "runtime/session.h"
+#include "tools/run/timed_runs.h"
 #include "tools/support/benchmark.h"
 #include "tools/support/case_filter.h"
-#include "tools/support/dims.h"
 #include "tools/support/tensor_io.h"
 #include "tools/support/terminal.h"
 #include "tools/support/tool.h"
@@ -22,8 +22,9 @@ namespace {
 
 struct Options {
   std::string what, filter;
-  std::vector<std::string> devices, dims;
-  int threads = 0, repeat = 7, seconds = 10, candidates = 32;
+  std::vector<std::string> devices, dims, shapes;
+  int threads = 0, repeat = 7, warmup = 1, streams = 1, seconds = 10, candidates = 32;
+  double duration = -1;
 };
 
 struct Row {
@@ -32,9 +33,16 @@ struct Row {
   OpTime time;
 };
 
+// A table, or with --json what Run prints.
+void ShowRows(Tool& tool, const Table& table, nlohmann::json rows) {
+  if (tool.json())
+    tool.SetResult(std::move(rows));
+  else
+    std::cout << table.Text();
+}
+
 class Report {
  public:
-  explicit Report(bool json) : json_(json) {}
   void Add(const Row& r) {
     // What dispatches nothing takes no time, and has no rate.
     const auto rate = [](double r) { return std::isfinite(r) ? fmt::format("{:.2f}", r) : "-"; };
@@ -55,36 +63,29 @@ class Report {
                      {"of_copy", r.time.of_copy},
                      {"peak_share", std::max(r.time.of_fma, r.time.of_copy)}});
   }
-  void Print() const {
-    if (json_)
-      std::cout << rows_.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-    else
-      std::cout << table_.Text();
-  }
+  void Show(Tool& tool) { ShowRows(tool, table_, std::move(rows_)); }
 
  private:
-  bool json_;
   Table table_{
       {"name", "device", "dtype", "time us", "GFLOP/s", "GB/s", "of FMA", "of read", "of copy"}};
   nlohmann::json rows_ = nlohmann::json::array();
 };
 
-absl::Status BenchPeak(const std::vector<DeviceRef>& devices, bool json) {
-  Table table({"device", "name", "FMA GFLOP/s", "read GB/s", "copy GB/s"});
+absl::Status BenchPeak(const std::vector<DeviceRef>& devices, Tool& tool) {
+  Table table({"device", "name", "FMA GFLOP/s", "read GB/s", "copy GB/s", "upload GB/s"});
   nlohmann::json out = nlohmann::json::array();
   for (const DeviceRef& d : devices) {
     FORGE_ASSIGN_OR_RETURN(Peak p, MeasurePeak(d));
     table.Add({d->info().id, d->info().name, fmt::format("{:.1f}", p.fma_gflops),
-               fmt::format("{:.1f}", p.read_gbps), fmt::format("{:.1f}", p.copy_gbps)});
+               fmt::format("{:.1f}", p.read_gbps), fmt::format("{:.1f}", p.copy_gbps),
+               fmt::format("{:.1f}", p.upload_gbps)});
     out.push_back({{"device", d->info().id},
                    {"fma_gflops", p.fma_gflops},
                    {"read_gbps", p.read_gbps},
-                   {"copy_gbps", p.copy_gbps}});
+                   {"copy_gbps", p.copy_gbps},
+                   {"upload_gbps", p.upload_gbps}});
   }
-  if (json)
-    std::cout << out.dump(2) << "\n";
-  else
-    std::cout << table.Text();
+  ShowRows(tool, table, std::move(out));
   return absl::OkStatus();
 }
 
@@ -97,118 +98,148 @@ Row MakeRow(const ir::ConcreteCase& c, const DeviceRef& d, const OpTime& t) {
   return r;
 }
 
-absl::Status BenchOps(const Options& o, const std::vector<DeviceRef>& devices, bool json) {
-  FORGE_ASSIGN_OR_RETURN(const CaseFilter filter, CaseFilter::Parse(o.filter));
-  Report report(json);
-  for (const DeviceRef& d : devices) {
-    FORGE_ASSIGN_OR_RETURN(Yardstick yardstick, Yardstick::Create(d));
-    for (const ir::OpDef* def : ir::AllOps()) {
-      FORGE_ASSIGN_OR_RETURN(std::vector<ir::ConcreteCase> cases, ir::ConcreteCases(*def));
-      for (const ir::ConcreteCase& c : cases) {
-        if (!c.bench || !c.refuse.empty() || !filter.Takes(c)) continue;
-        if (!OpRunner::Supports(*d, c.op, c.types())) continue;
-        auto time = TimeOp(d, c, yardstick);
-        if (!time.ok()) return Annotate(time.status(), c.ToText());
-        report.Add(MakeRow(c, d, *time));
-      }
+absl::Status TimeOps(const CaseFilter& filter, const DeviceRef& d, Report& report) {
+  FORGE_ASSIGN_OR_RETURN(Yardstick yardstick, Yardstick::Create(d));
+  for (const ir::OpDef* def : ir::AllOps()) {
+    FORGE_ASSIGN_OR_RETURN(std::vector<ir::ConcreteCase> cases, ir::ConcreteCases(*def));
+    for (const ir::ConcreteCase& c : cases) {
+      if (!c.bench || !c.refuse.empty() || !filter.Takes(c)) continue;
+      if (OpOnDevice::Support(*d, c.op, c.types()).way != OpSupport::Way::kKernel) continue;
+      auto time = TimeOp(d, c, yardstick);
+      if (!time.ok()) return Annotate(time.status(), c.ToText());
+      report.Add(MakeRow(c, d, *time));
     }
   }
-  report.Print();
+  return absl::OkStatus();
+}
+
+absl::Status BenchOps(const Options& o, const std::vector<DeviceRef>& devices, Tool& tool) {
+  FORGE_ASSIGN_OR_RETURN(const CaseFilter filter, CaseFilter::Parse(o.filter));
+  Report report;
+  absl::Status status;
+  for (size_t i = 0; i < devices.size() && status.ok(); ++i)
+    status = TimeOps(filter, devices[i], report);
+  report.Show(tool);  // what was measured before a failure, too
+  return status;
+}
+
+// What a search found, as rows.
+struct Tuned {
+  Table table{
+      {"name", "device", "default", "time us", "found", "time us", "gain", "tried", "wrong"}};
+  nlohmann::json rows = nlohmann::json::array();
+
+  void Add(const Autotuned& a, const DeviceRef& d) {
+    table.Add({a.name, d->info().id, a.choice_before, fmt::format("{:.1f}", a.seconds_before * 1e6),
+               a.choice == a.choice_before ? "the default" : a.choice,
+               fmt::format("{:.1f}", a.seconds * 1e6),
+               fmt::format("{:.2f}x", a.seconds_before / a.seconds), std::to_string(a.tried),
+               std::to_string(a.wrong)});
+    rows.push_back({{"name", a.name},
+                    {"device", d->info().id},
+                    {"default", a.choice_before},
+                    {"default_us", a.seconds_before * 1e6},
+                    {"found", a.choice},
+                    {"time_us", a.seconds * 1e6},
+                    {"tried", a.tried},
+                    {"wrong", a.wrong}});
+  }
+};
+
+absl::Status TuneOps(const Options& o, const CaseFilter& filter, const DeviceRef& d, Tuned& tuned) {
+  const AutotuneLimits limits{.seconds = static_cast<double>(o.seconds),
+                              .candidates = static_cast<size_t>(o.candidates)};
+  for (const ir::OpDef* def : ir::AllOps()) {
+    FORGE_ASSIGN_OR_RETURN(const std::vector<ir::ConcreteCase> cases, ir::ConcreteCases(*def));
+    for (const ir::ConcreteCase& c : cases) {
+      if (!c.bench || !c.refuse.empty() || !filter.Takes(c)) continue;
+      const ir::Types in = c.types();
+      if (OpOnDevice::Support(*d, c.op, in).way != OpSupport::Way::kKernel) continue;
+      FORGE_ASSIGN_OR_RETURN(const ir::Types out, c.op.Infer(in));
+      const CompileRequest request[] = {{&c.op, in, out, c.ToText()}};
+      FORGE_ASSIGN_OR_RETURN(const std::vector<Autotuned> found,
+                             Autotune(d, request, limits, [](size_t, size_t) {}));
+      for (const Autotuned& a : found) tuned.Add(a, d);
+    }
+  }
   return absl::OkStatus();
 }
 
 // Searches among the choices for every case that is benched, and shows what it found.
-absl::Status BenchTune(const Options& o, const std::vector<DeviceRef>& devices, bool json) {
+absl::Status BenchTune(const Options& o, const std::vector<DeviceRef>& devices, Tool& tool) {
   FORGE_ASSIGN_OR_RETURN(const CaseFilter filter, CaseFilter::Parse(o.filter));
-  const AutotuneLimits limits{.seconds = static_cast<double>(o.seconds),
-                              .candidates = static_cast<size_t>(o.candidates)};
-  Table table(
-      {"name", "device", "default", "time us", "found", "time us", "gain", "tried", "wrong"});
-  nlohmann::json rows = nlohmann::json::array();
-  for (const DeviceRef& d : devices)
-    for (const ir::OpDef* def : ir::AllOps()) {
-      FORGE_ASSIGN_OR_RETURN(const std::vector<ir::ConcreteCase> cases, ir::ConcreteCases(*def));
-      for (const ir::ConcreteCase& c : cases) {
-        if (!c.bench || !c.refuse.empty() || !filter.Takes(c)) continue;
-        const ir::Types in = c.types();
-        if (!OpRunner::Supports(*d, c.op, in)) continue;
-        FORGE_ASSIGN_OR_RETURN(const ir::Types out, c.op.Infer(in));
-        const CompileRequest request[] = {{&c.op, in, out, c.ToText()}};
-        FORGE_ASSIGN_OR_RETURN(const std::vector<Autotuned> found,
-                               Autotune(d, request, limits, [](size_t, size_t) {}));
-        for (const Autotuned& a : found) {
-          table.Add({a.name, d->info().id, a.choice_before,
-                     fmt::format("{:.1f}", a.seconds_before * 1e6),
-                     a.choice == a.choice_before ? "the default" : a.choice,
-                     fmt::format("{:.1f}", a.seconds * 1e6),
-                     fmt::format("{:.2f}x", a.seconds_before / a.seconds), std::to_string(a.tried),
-                     std::to_string(a.wrong)});
-          rows.push_back({{"name", a.name},
-                          {"device", d->info().id},
-                          {"default", a.choice_before},
-                          {"default_us", a.seconds_before * 1e6},
-                          {"found", a.choice},
-                          {"time_us", a.seconds * 1e6},
-                          {"tried", a.tried},
-                          {"wrong", a.wrong}});
-        }
-      }
-    }
-  if (json)
-    std::cout << rows.dump(2) << "\n";
-  else
-    std::cout << table.Text();
-  return absl::OkStatus();
+  Tuned tuned;
+  absl::Status status;
+  for (size_t i = 0; i < devices.size() && status.ok(); ++i)
+    status = TuneOps(o, filter, devices[i], tuned);
+  ShowRows(tool, tuned.table, std::move(tuned.rows));
+  return status;
 }
 
-absl::Status BenchModel(const Options& o, const std::vector<DeviceRef>& devices, bool json) {
+absl::Status BenchModel(const Options& o, const std::vector<DeviceRef>& devices, Tool& tool) {
   FORGE_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model, Model::Load(o.what));
-  FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
-  Table table({"model", "device", "min ms", "median ms", "dispatches", "arena"});
+  const ir::Function* main = model->module().Find("main");
+  if (main == nullptr) return InvalidArgument("{} has no function 'main'", o.what);
+  FORGE_ASSIGN_OR_RETURN(const DimMap dims, DimsOf(o.dims, o.shapes, *main));
+  const RunLimits limits{.warmup = o.warmup, .repeat = o.repeat, .seconds = o.duration};
+  Table table(
+      {"model", "device", "min ms", "median ms", "p99 ms", "runs/s", "dispatches", "arena"});
   nlohmann::json out = nlohmann::json::array();
   for (const DeviceRef& d : devices) {
-    FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(model, d));
-    std::vector<std::string> arguments;
-    for (const auto& port : session->inputs()) arguments.push_back(port.name + "=random:1");
-    FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> inputs,
-                           ReadInputs(arguments, session->inputs(), dims, *model, {}));
-    std::vector<double> seconds;
-    for (int i = 0; i <= o.repeat; ++i) {
-      const int64_t begin = NowNanoseconds();
-      FORGE_RETURN_IF_ERROR(session->Run(inputs).status());
-      if (i > 0) seconds.push_back(static_cast<double>(NowNanoseconds() - begin) * 1e-9);
+    std::vector<std::unique_ptr<Session>> sessions;
+    for (int i = 0; i < o.streams; ++i) {
+      FORGE_ASSIGN_OR_RETURN(auto session, Session::Create(model, d, {.dims = dims}));
+      sessions.push_back(std::move(session));
     }
-    const double low = *std::min_element(seconds.begin(), seconds.end()), median = Median(seconds);
-    table.Add({o.what, d->info().id, fmt::format("{:.3f}", low * 1e3),
-               fmt::format("{:.3f}", median * 1e3),
-               std::to_string(session->statistics().dispatches),
-               Bytes(session->statistics().arena_bytes)});
+    const Session& first = *sessions[0];
+    std::vector<std::string> arguments;
+    for (const auto& port : first.inputs()) arguments.push_back(port.name + "=random:1");
+    FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> inputs,
+                           ReadInputs(arguments, first.inputs(), dims, *model, {}));
+    Latency latency;
+    FORGE_RETURN_IF_ERROR(RunTimed(sessions, inputs, limits, {}, latency).status());
+    table.Add({o.what, d->info().id, fmt::format("{:.3f}", latency.At(0)),
+               fmt::format("{:.3f}", latency.At(0.5)), fmt::format("{:.3f}", latency.At(0.99)),
+               fmt::format("{:.1f}", latency.PerSecond()),
+               std::to_string(first.statistics().dispatches),
+               Bytes(first.statistics().arena_bytes)});
     out.push_back({{"name", o.what},
                    {"device", d->info().id},
-                   {"dtype", "f32"},
-                   {"time_us", median * 1e6},
-                   {"min_us", low * 1e6},
+                   {"dtype", nullptr},
+                   {"time_us", latency.At(0.5) * 1e3},
+                   {"min_us", latency.At(0) * 1e3},
+                   {"latency_ms", ToJson(latency)},
+                   {"streams", o.streams},
+                   {"runs_per_second", latency.PerSecond()},
                    {"gflops", nullptr},
                    {"gbps", nullptr},
                    {"peak_share", nullptr}});
   }
-  if (json)
-    std::cout << out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-  else
-    std::cout << table.Text();
+  ShowRows(tool, table, std::move(out));
   return absl::OkStatus();
 }
 
-absl::Status Run(const Options& o, bool json) {
+// errors: an option that has no part in what is measured
+absl::Status CheckOptions(const Options& o, const Tool& tool) {
+  if (o.what == "peak") return tool.Only("peak", {"--device", "--threads"});
+  if (o.what == "ops") return tool.Only("ops", {"--device", "--threads", "--filter"});
+  if (o.what == "tune")
+    return tool.Only("tune", {"--device", "--threads", "--filter", "--seconds", "--candidates"});
+  return tool.Only("a model", {"--device", "--threads", "--dim", "--shape", "--repeat",
+                               "--duration", "--streams", "--warmup"});
+}
+
+absl::Status Run(const Options& o, Tool& tool) {
+  FORGE_RETURN_IF_ERROR(CheckOptions(o, tool));
   std::vector<DeviceRef> devices;
   for (const std::string& name : o.devices) {
     FORGE_ASSIGN_OR_RETURN(DeviceRef d, OpenDevice(name, {.threads = o.threads, .cache = true}));
     devices.push_back(std::move(d));
   }
-  if (o.what == "tune") return BenchTune(o, devices, json);
-  if (o.what == "peak") return BenchPeak(devices, json);
-  if (o.what == "ops") return BenchOps(o, devices, json);
-  return BenchModel(o, devices, json);
+  if (o.what == "tune") return BenchTune(o, devices, tool);
+  if (o.what == "peak") return BenchPeak(devices, tool);
+  if (o.what == "ops") return BenchOps(o, devices, tool);
+  return BenchModel(o, devices, tool);
 }
 
 }  // namespace
@@ -224,15 +255,23 @@ int main(int argc, char** argv) {
   tool.AddJson();
   Options o;
   tool.Argument("what", o.what, "ops, peak, tune, or a model");
-  tool.List("--device NAME", o.devices, "Where; default: auto");
-  tool.Option("--filter REGEX", o.filter, "Only cases whose text matches this regular expression");
-  tool.List("--dim SYMBOL=N", o.dims, "SYMBOL=N binds a dynamic dimension");
+  tool.Devices(o.devices, "Where; default: auto");
+  tool.Option("--filter REGEX", o.filter, "ops, tune: only cases whose text matches");
+  tool.List("--dim SYMBOL=N", o.dims, "A model: binds an open dimension");
+  tool.List("--shape NAME=DIMS", o.shapes,
+            "A model: NAME=1,3,480,640 binds the open dimensions of an input");
   tool.Option("--threads N", o.threads, {0, 4096}, "Threads of the host; 0: all");
   tool.Option("--seconds N", o.seconds, {1, 86400}, "tune: spent on each case");
   tool.Option("--candidates N", o.candidates, {2, 10000}, "tune: tried for each case");
-  tool.Option("--repeat N", o.repeat, {1, 100000}, "Timed runs of a model");
+  tool.Option("--repeat N", o.repeat, {1, 1000000}, "A model: timed runs");
+  tool.Option("--duration SECONDS", o.duration,
+              "A model: timed runs for so long, in place of --repeat");
+  tool.Option("--streams N", o.streams, {1, 1024},
+              "A model: as many sessions at once, each on a thread of its own");
+  tool.Option("--warmup N", o.warmup, {0, 1000000}, "A model: runs before the timed ones");
+  tool.Excludes("--duration", {"--repeat"});
   return tool.Run(argc, argv, [&] {
     if (o.devices.empty()) o.devices = {"auto"};
-    return Run(o, tool.json());
+    return Run(o, tool);
   });
 }

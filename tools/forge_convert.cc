@@ -4,8 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "formats/load.h"
-#include "formats/model_bin.h"
-#include "formats/onnx.h"
+#include "formats/model_bin/model_bin.h"
+#include "formats/onnx/importer.h"
+#include "tools/support/dims.h"
 #include "tools/support/terminal.h"
 #include "tools/support/tool.h"
 
@@ -18,9 +19,9 @@ struct Options {
   std::vector<std::string> shapes;
 };
 
-absl::Status PrintOperators(const Options& o, bool json) {
+absl::Status PrintOperators(const Options& o, Tool& tool) {
   FORGE_ASSIGN_OR_RETURN(std::vector<OnnxOperatorUse> uses, ListOnnxOperators(o.in));
-  if (json) {
+  if (tool.json()) {
     nlohmann::json out = nlohmann::json::array();
     for (const auto& u : uses)
       out.push_back({{"domain", u.domain},
@@ -30,7 +31,7 @@ absl::Status PrintOperators(const Options& o, bool json) {
                      {"count", u.count},
                      {"first_node", u.first_node},
                      {"supported", u.since != 0}});
-    std::cout << out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    tool.SetResult(std::move(out));
     return absl::OkStatus();
   }
   Table table({"operator", "opset", "imported as", "nodes", "first node"});
@@ -42,33 +43,18 @@ absl::Status PrintOperators(const Options& o, bool json) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<OnnxOptions> ParseShapes(const std::vector<std::string>& shapes) {
-  OnnxOptions options;
-  for (const std::string& s : shapes) {
-    const size_t eq = s.rfind('=');
-    if (eq == s.npos || eq == 0) return InvalidArgument("'{}' is not NAME=1,3,H,W", s);
-    std::vector<std::string>& dims = options.shapes[s.substr(0, eq)];
-    for (size_t at = eq + 1; at <= s.size();) {
-      const size_t end = std::min(s.find(',', at), s.size());
-      dims.push_back(s.substr(at, end - at));
-      at = end + 1;
-    }
+absl::Status Run(const Options& o, Tool& tool) {
+  if (o.report) {
+    FORGE_RETURN_IF_ERROR(tool.Only("--opset-report", {"--opset-report"}));
+    return PrintOperators(o, tool);
   }
-  return options;
-}
-
-absl::Status Run(const Options& o, bool json) {
-  if (o.report) return PrintOperators(o, json);
   if (o.out.empty()) return InvalidArgument("where to? give -o OUT.bin");
-  FORGE_ASSIGN_OR_RETURN(OnnxOptions options, ParseShapes(o.shapes));
+  OnnxOptions options;
+  FORGE_ASSIGN_OR_RETURN(options.shapes, ParseShapes(o.shapes));
   Progress progress;
   options.progress = [&](size_t done, size_t total) { progress("converting nodes", done, total); };
-  std::unique_ptr<ir::Module> module;
-  if (options.shapes.empty()) {
-    FORGE_ASSIGN_OR_RETURN(module, LoadModel(o.in, {.onnx = options, .model = {}}));
-  } else {
-    FORGE_ASSIGN_OR_RETURN(module, ImportOnnx(o.in, options));
-  }
+  FORGE_ASSIGN_OR_RETURN(const std::unique_ptr<ir::Module> module,
+                         LoadModel(o.in, {.onnx = options, .model = {}}));
   const auto written = [&](uint64_t done, uint64_t total) {
     progress("writing MiB", done >> 20, total >> 20);
   };
@@ -77,9 +63,8 @@ absl::Status Run(const Options& o, bool json) {
   size_t nodes = 0, bytes = 0;
   for (const auto& f : module->functions()) nodes += f->nodes().size();
   for (const auto& v : module->variables()) bytes += v->init ? v->init->bytes.size() : 0;
-  if (json) {
-    std::cout << nlohmann::json{{"file", o.out}, {"nodes", nodes}, {"weight_bytes", bytes}}.dump(2)
-              << "\n";
+  if (tool.json()) {
+    tool.SetResult({{"file", o.out}, {"nodes", nodes}, {"weight_bytes", bytes}});
   } else {
     std::cout << fmt::format("{}: {} nodes, {} of weights\n", o.out, nodes, Bytes(bytes));
   }
@@ -101,5 +86,5 @@ int main(int argc, char** argv) {
   tool.List("--shape NAME=DIMS", o.shapes,
             "NAME=1,3,H,W: numbers, or names of dimensions that stay open");
   tool.Flag("--external-weights", o.external, "Put the weights into OUT.bin.weights beside it");
-  return tool.Run(argc, argv, [&] { return Run(o, tool.json()); });
+  return tool.Run(argc, argv, [&] { return Run(o, tool); });
 }

@@ -9,14 +9,18 @@
 
 #include "base/platform.h"
 #include "formats/load.h"
-#include "formats/model_bin.h"
+#include "formats/model_bin/model_bin.h"
+#include "ir/passes/passes.h"
 #include "runtime/backends.h"
-#include "runtime/executable.h"
-#include "runtime/lower.h"
+#include "runtime/plan/executable.h"
+#include "runtime/plan/lower.h"
 #include "runtime/session.h"
+#include "tools/page/function_json.h"
+#include "tools/page/model_page.h"
+#include "tools/page/pass_report.h"
+#include "tools/page/trace_times.h"
 #include "tools/support/dims.h"
-#include "tools/support/model_page.h"
-#include "tools/support/pass_report.h"
+#include "tools/support/document.h"
 #include "tools/support/terminal.h"
 #include "tools/support/tool.h"
 
@@ -24,11 +28,17 @@ namespace forge::tools {
 namespace {
 
 struct Options {
-  std::string model, pass, html, device = "reference";
-  std::vector<std::string> dims;
+  std::string model, pass, html, profile, stats_file, device = "auto";
+  std::vector<std::string> dims, shapes;
   int kernel = -1;
-  bool text = false, weights = false, verify = false, stats = false;
+  bool text = false, weights = false, verify = false, stats = false, no_fuse = false;
 };
+
+absl::StatusOr<DimMap> DimsFor(const Options& o, const Model& model) {
+  const ir::Function* main = model.module().Find("main");
+  if (main == nullptr) return InvalidArgument("{} has no function 'main'", o.model);
+  return DimsOf(o.dims, o.shapes, *main);
+}
 
 std::string_view RoleName(ir::Variable::Role r) {
   switch (r) {
@@ -40,6 +50,16 @@ std::string_view RoleName(ir::Variable::Role r) {
       return "state";
   }
   return "";
+}
+
+nlohmann::json WeightsJson(const ir::Module& m) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const auto& v : m.variables())
+    out.push_back({{"name", v->name},
+                   {"role", std::string(RoleName(v->role))},
+                   {"type", v->type.ToText()},
+                   {"bytes", v->init ? nlohmann::json(v->init->bytes.size()) : nlohmann::json()}});
+  return out;
 }
 
 void PrintWeights(const ir::Module& m) {
@@ -74,29 +94,10 @@ void PrintSummary(const std::string& path, const ir::Module& m) {
 }
 
 nlohmann::json SummaryJson(const ir::Module& m) {
-  nlohmann::json functions = nlohmann::json::array(), variables = nlohmann::json::array(),
-                 metadata = nlohmann::json::object();
-  for (const auto& f : m.functions()) {
-    nlohmann::json nodes = nlohmann::json::array(), inputs = nlohmann::json::array(),
-                   outputs = nlohmann::json::array();
-    for (const ir::Node& n : f->nodes()) {
-      std::vector<std::string> results;
-      for (uint16_t k = 0; k < n.outs; ++k) results.push_back(f->type(n.first_out + k).ToText());
-      nodes.push_back(
-          {{"op", n.op.ToText()}, {"types", results}, {"from", n.from ? n.from->ToText() : ""}});
-    }
-    for (const auto& a : f->arguments())
-      inputs.push_back({{"name", a.name}, {"type", f->type(a.value).ToText()}});
-    for (const auto& r : f->results())
-      outputs.push_back({{"name", r.name}, {"type", f->type(r.value).ToText()}});
-    functions.push_back(
-        {{"name", f->name()}, {"inputs", inputs}, {"outputs", outputs}, {"nodes", nodes}});
-  }
-  for (const auto& v : m.variables())
-    variables.push_back(
-        {{"name", v->name}, {"role", std::string(RoleName(v->role))}, {"type", v->type.ToText()}});
+  nlohmann::json functions = nlohmann::json::array(), metadata = nlohmann::json::object();
+  for (const auto& f : m.functions()) functions.push_back(FunctionJson(*f));
   for (const auto& [key, value] : m.metadata) metadata[key] = value;
-  return {{"functions", functions}, {"variables", variables}, {"metadata", metadata}};
+  return {{"functions", functions}, {"variables", WeightsJson(m)}, {"metadata", metadata}};
 }
 
 nlohmann::json ChangeJson(std::string_view pass, const ir::Function& f,
@@ -119,67 +120,121 @@ void PrintChange(std::string_view pass, const ir::Function& f, const PassReport:
 
 // Lowers the model, and binds it where numbers are given or `pass` needs them; `observe` is told of
 // each pass.
-absl::Status RunPasses(const Options& o, const std::shared_ptr<const Model>& model,
-                       std::function<void(std::string_view, const ir::Function&)> observe) {
+absl::StatusOr<std::unique_ptr<Session>> RunPasses(
+    const Options& o, const std::shared_ptr<const Model>& model,
+    std::function<void(std::string_view, const ir::Function&)> observe) {
   const auto names = PassNames();
   if (o.pass != "all" && std::find(names.begin(), names.end(), o.pass) == names.end())
     return InvalidArgument("no pass '{}'; there are {} and all", o.pass, fmt::join(names, ", "));
-  FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
+  FORGE_ASSIGN_OR_RETURN(const DimMap dims, DimsFor(o, *model));
   FORGE_ASSIGN_OR_RETURN(DeviceRef device, OpenDevice(o.device, {}));
   SessionOptions options;
   options.dims = dims;
-  options.compile_only = true;
-  options.observe = std::move(observe);
+  options.debug.compile_only = true;
+  options.debug.fuse = !o.no_fuse;
+  options.debug.observe = std::move(observe);
   FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(model, device, options));
-  const bool bound = !dims.empty() || o.pass == "bind" || o.pass == "encode" || o.pass == "pack";
-  return bound ? session->Bind(dims) : absl::OkStatus();
+  if (dims.empty() && o.pass != "bind" && o.pass != "split" && o.pass != "encode" &&
+      o.pass != "pack")
+    return session;
+  FORGE_RETURN_IF_ERROR(CheckBound(session->inputs(), dims));
+  FORGE_RETURN_IF_ERROR(session->Bind(dims));
+  return session;
 }
 
 // What a pass, or each, did to the model; with --text, the whole function after it.
-absl::Status PrintPasses(const Options& o, const std::shared_ptr<const Model>& model, bool json) {
+absl::Status PrintPasses(const Options& o, const std::shared_ptr<const Model>& model, Tool& tool) {
   PassReport report;
   nlohmann::json changes = nlohmann::json::array();
   for (const auto& f : model->module().functions()) report.Begin(*f);
-  FORGE_RETURN_IF_ERROR(RunPasses(o, model, [&](std::string_view pass, const ir::Function& f) {
+  const auto observe = [&](std::string_view pass, const ir::Function& f) {
     const PassReport::Change change = report.After(f);
     if (o.pass != "all" && o.pass != pass) return;
-    if (json)
+    if (tool.json()) {
       changes.push_back(ChangeJson(pass, f, change));
-    else if (o.text)
+      if (o.text) changes.back()["text"] = ir::ToText(f);
+    } else if (o.text) {
       std::cout << Bold(SummaryOf(pass, f.name(), change)) << "\n" << ir::ToText(f) << "\n";
-    else
+    } else {
       PrintChange(pass, f, change);
-  }));
-  if (json)
-    std::cout << changes.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    }
+  };
+  FORGE_RETURN_IF_ERROR(RunPasses(o, model, observe).status());
+  if (tool.json()) tool.SetResult(std::move(changes));
   return absl::OkStatus();
 }
 
-absl::Status WritePage(const Options& o, const Model& model, const std::string& title,
-                       std::span<const ir::Function* const> functions) {
-  const std::string page =
-      ModelPageHtml({.title = title, .metadata = model.module().metadata}, functions);
-  return WriteFile(o.html, std::span(reinterpret_cast<const uint8_t*>(page.data()), page.size()));
+// A function with numbers for its dimensions, and the module that holds its bodies.
+struct BoundCopy {
+  std::unique_ptr<ir::Module> module;
+  std::unique_ptr<ir::Function> function;
+};
+
+absl::StatusOr<BoundCopy> BindCopy(const ir::Function& f, const DimMap& dims) {
+  BoundCopy copy{std::make_unique<ir::Module>(f.module()), nullptr};
+  ir::Bindings bindings;
+  for (const auto& [name, n] : dims) {
+    const ir::SymbolRef symbol = f.module()->FindSymbol(name);
+    if (!symbol) return InvalidArgument("the model has no dimension '{}'", name);
+    bindings[symbol] = n;
+  }
+  copy.function = std::make_unique<ir::Function>(f.name(), copy.module.get());
+  FORGE_RETURN_IF_ERROR(ir::Bind(*copy.module, f, *copy.function, bindings));
+  return copy;
+}
+
+// The page of the plan: the graph as it runs, with kernels, and with times where there are some.
+absl::Status WritePlanPage(const Options& o, const Model& model, const Session& session,
+                           const std::string& title) {
+  const Executable& e = *session.executable();
+  ModelPage page{.title = title, .metadata = model.module().metadata, .steps = {}};
+  for (size_t i = 0; i < e.steps().size(); ++i)
+    if (const ir::Node* node = e.step_nodes()[i])
+      page.steps[node] = {e.steps()[i].number, e.steps()[i].kernel, -1};
+  if (!o.profile.empty()) FORGE_RETURN_IF_ERROR(AddTimes(o.profile, e, page.steps));
+  const ir::Function* functions[] = {&e.function()};
+  return WriteText(o.html, ModelPageHtml(page, functions));
 }
 
 // The model as one page: as it is, or as a pass left it.
-absl::Status WriteHtml(const Options& o, const std::shared_ptr<const Model>& model) {
-  const std::string name = std::filesystem::path(o.model).filename().string();
+absl::Status WriteHtml(const Options& options, const std::shared_ptr<const Model>& model,
+                       Tool& tool) {
+  Options o = options;
   if (o.pass == "all")
     return InvalidArgument("--html shows the graph at one point: give --pass NAME, not all");
+  const bool of_device = tool.Given("--device") || o.no_fuse || !o.profile.empty();
+  if (of_device && o.pass.empty()) o.pass = "pack";
+  if (!o.profile.empty() && o.pass != "pack")
+    return InvalidArgument("--profile goes with the graph that runs: --pass pack, or none");
+  if (tool.json()) tool.SetResult({{"file", o.html}});
+  const std::string name = std::filesystem::path(o.model).filename().string();
+  FORGE_ASSIGN_OR_RETURN(const DimMap dims, DimsFor(o, *model));
+  ModelPage page{.title = name, .metadata = model->module().metadata, .steps = {}};
   if (o.pass.empty()) {
     std::vector<const ir::Function*> functions;
     for (const auto& f : model->module().functions()) functions.push_back(f.get());
-    return WritePage(o, *model, name, functions);
+    if (dims.empty()) return WriteText(o.html, ModelPageHtml(page, functions));
+    FORGE_ASSIGN_OR_RETURN(const BoundCopy bound, BindCopy(*functions[0], dims));
+    functions[0] = bound.function.get();
+    return WriteText(o.html, ModelPageHtml(page, functions));
   }
   absl::Status written = absl::OkStatus();
-  FORGE_RETURN_IF_ERROR(RunPasses(o, model, [&](std::string_view pass, const ir::Function& f) {
+  page.title = fmt::format("{} after {} on {}", name, o.pass, o.device);
+  const auto observe = [&](std::string_view pass, const ir::Function& f) {
+    if (pass != o.pass || pass == "pack" || f.name() == "load") return;
     const ir::Function* functions[] = {&f};
-    if (pass == o.pass)
-      written =
-          WritePage(o, *model, fmt::format("{} after {} on {}", name, pass, o.device), functions);
-  }));
-  return written;
+    BoundCopy bound;
+    if (!dims.empty() && pass != "split" && pass != "encode") {
+      auto copy = BindCopy(f, dims);
+      written = copy.status();
+      if (!copy.ok()) return;
+      bound = *std::move(copy);
+      functions[0] = bound.function.get();
+    }
+    written = WriteText(o.html, ModelPageHtml(page, functions));
+  };
+  FORGE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, RunPasses(o, model, observe));
+  return o.pass == "pack" ? WritePlanPage(o, *model, *session, page.title) : written;
 }
 
 // In SPIR-V's assembly language, with names; or why there is none.
@@ -197,57 +252,112 @@ std::string Disassembled(const std::vector<uint8_t>& spirv) {
                      spirv.size(), spvSoftwareVersionString(), error);
 }
 
-absl::Status PrintKernel(const Options& o, std::shared_ptr<const Model> model) {
-  FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
+// One step of the plan: what runs there.
+struct StepKernel {
+  StepInfo info;
+  ProgramRef program;
+
+  nlohmann::json Json() const {
+    nlohmann::json artifacts = nlohmann::json::array(), statistics = nlohmann::json::array();
+    for (const Artifact& a : program->artifacts())
+      artifacts.push_back({{"name", a.name}, {"text", Text(a)}});
+    for (const KernelStatistic& s : program->statistics())
+      statistics.push_back({{"kernel", s.kernel}, {"name", s.name}, {"value", s.value}});
+    return {{"step", info.number}, {"kernel", info.kernel},  {"label", info.label},
+            {"types", info.types}, {"artifacts", artifacts}, {"statistics", statistics}};
+  }
+  void Print(bool with_statistics) const {
+    std::cout << Bold(fmt::format("step {}: {}", info.number, info.kernel))
+              << fmt::format("\n{}\n{}\n", info.label, info.types);
+    for (const Artifact& a : program->artifacts()) std::cout << a.name << ":\n" << Text(a) << "\n";
+    if (!with_statistics) return;
+    Table table({"kernel", "statistic", "value"});
+    for (const KernelStatistic& s : program->statistics())
+      table.Add({s.kernel, s.name, fmt::format("{}", s.value)});
+    std::cout << table.Text();
+  }
+
+ private:
+  static std::string Text(const Artifact& a) {
+    if (a.name.ends_with(".spv")) return Disassembled(a.content);
+    return {a.content.begin(), a.content.end()};
+  }
+};
+
+absl::Status ShowKernel(const Options& o, std::shared_ptr<const Model> model, Tool& tool) {
+  FORGE_ASSIGN_OR_RETURN(const DimMap dims, DimsFor(o, *model));
   FORGE_ASSIGN_OR_RETURN(DeviceRef device, OpenDevice(o.device, {.statistics = o.stats}));
   SessionOptions options;
   options.dims = dims;
-  options.compile_only = true;  // devices that only compile have no memory for weights
+  options.debug.compile_only = true;  // devices that only compile have no memory for weights
+  options.debug.fuse = !o.no_fuse;
   FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
                          Session::Create(std::move(model), device, options));
+  FORGE_RETURN_IF_ERROR(CheckBound(session->inputs(), dims));
   FORGE_RETURN_IF_ERROR(session->Bind(dims));
-  const auto steps = session->executable()->steps();
-  if (o.kernel >= static_cast<int>(steps.size()))
-    return InvalidArgument("there is no step {}; the last is {}", o.kernel, steps.size() - 1);
-  const StepInfo& step = steps[o.kernel];
-  std::cout << Bold(fmt::format("step {}: {}", o.kernel, step.kernel))
-            << fmt::format("\n{}\n{}\n", step.label, step.types);
-  const ProgramRef& p = session->executable()->programs()[o.kernel];
-  for (const Artifact& a : p->artifacts()) {
-    const bool binary = a.name.ends_with(".spv");
-    const std::string text(a.content.begin(), a.content.end());
-    std::cout << a.name << ":\n" << (binary ? Disassembled(a.content) : text) << "\n";
-  }
-  if (!o.stats) return absl::OkStatus();
-  Table table({"kernel", "statistic", "value"});
-  for (const KernelStatistic& s : p->statistics())
-    table.Add({s.kernel, s.name, fmt::format("{}", s.value)});
-  std::cout << table.Text();
+  const Executable& e = *session->executable();
+  const int count = static_cast<int>(e.programs().size());
+  if (o.kernel >= count)
+    return InvalidArgument("there is no step {}; the last is {}", o.kernel, count - 1);
+  const auto info = std::find_if(e.steps().begin(), e.steps().end(),
+                                 [&](const StepInfo& s) { return s.number == o.kernel; });
+  const StepKernel step{*info, e.programs()[o.kernel]};
+  if (tool.json())
+    tool.SetResult(step.Json());
+  else
+    step.Print(o.stats && o.stats_file.empty());
+  if (o.stats_file.empty()) return absl::OkStatus();
+  std::string rows = "kernel\tstatistic\tvalue\n";
+  for (const KernelStatistic& s : step.program->statistics())
+    rows += fmt::format("{}\t{}\t{}\n", s.kernel, s.name, s.value);
+  return WriteText(o.stats_file, rows);
+}
+
+// errors: an option that has no part in what is asked for
+absl::Status CheckOptions(const Options& o, const Tool& tool) {
+  if (o.verify) return tool.Only("--verify", {"--verify"});
+  if (o.kernel >= 0)
+    return tool.Only("--kernel",
+                     {"--kernel", "--device", "--dim", "--shape", "--no-fuse", "--stats"});
+  if (!o.html.empty())
+    return tool.Only(
+        "--html", {"--html", "--pass", "--device", "--dim", "--shape", "--no-fuse", "--profile"});
+  if (!o.pass.empty())
+    return tool.Only("--pass", {"--pass", "--device", "--dim", "--shape", "--no-fuse", "--text"});
+  if (o.weights) return tool.Only("--weights", {"--weights"});
+  return tool.Only("the model as it is", {"--text"});
+}
+
+absl::Status Verify(const Options& o, Tool& tool) {
+  FORGE_ASSIGN_OR_RETURN(std::unique_ptr<ir::Module> module,
+                         LoadModel(o.model, {.onnx = {}, .model = {.verify_weights = true}}));
+  FORGE_RETURN_IF_ERROR(ir::Verify(*module));
+  if (tool.json())
+    tool.SetResult({{"verified", true}});
+  else
+    std::cout << o.model << ": graph and weights are whole\n";
   return absl::OkStatus();
 }
 
-absl::Status Run(const Options& o, bool json) {
-  if (o.verify) {
-    FORGE_ASSIGN_OR_RETURN(std::unique_ptr<ir::Module> module,
-                           LoadModel(o.model, {.onnx = {}, .model = {.verify_weights = true}}));
-    FORGE_RETURN_IF_ERROR(ir::Verify(*module));
-    std::cout << (json ? "{\"verified\": true}\n" : o.model + ": graph and weights are whole\n");
-    return absl::OkStatus();
-  }
+absl::Status Run(const Options& o, Tool& tool) {
+  FORGE_RETURN_IF_ERROR(CheckOptions(o, tool));
+  if (o.verify) return Verify(o, tool);
   FORGE_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model, Model::Load(o.model));
-  if (o.kernel >= 0) return PrintKernel(o, model);
-  if (!o.html.empty()) return WriteHtml(o, model);
-  if (!o.pass.empty()) return PrintPasses(o, model, json);
-  if (json)
-    std::cout << SummaryJson(model->module())
-                     .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-              << "\n";
-  else if (o.text)
-    std::cout << ir::ToText(model->module());
-  else if (o.weights)
-    PrintWeights(model->module());
-  else
-    PrintSummary(o.model, model->module());
+  const ir::Module& m = model->module();
+  if (o.kernel >= 0) return ShowKernel(o, model, tool);
+  if (!o.html.empty()) return WriteHtml(o, model, tool);
+  if (!o.pass.empty()) return PrintPasses(o, model, tool);
+  if (tool.json()) {
+    nlohmann::json out = o.weights ? WeightsJson(m) : SummaryJson(m);
+    if (o.text) out["text"] = ir::ToText(m);
+    tool.SetResult(std::move(out));
+  } else if (o.text) {
+    std::cout << ir::ToText(m);
+  } else if (o.weights) {
+    PrintWeights(m);
+  } else {
+    PrintSummary(o.model, m);
+  }
   return absl::OkStatus();
 }
 
@@ -260,6 +370,7 @@ int main(int argc, char** argv) {
             "Shows what is in a model, what passes make of it, and the kernels of its steps.",
             {"forge-inspect model.bin", "forge-inspect model.bin --pass fuse --device vulkan",
              "forge-inspect model.bin --html model.html",
+             "forge-inspect model.bin --html run.html --device vulkan --dim N=1 --profile t.json",
              "forge-inspect model.bin --kernel 3 --device vulkan --dim N=1 --stats"});
   tool.AddJson();
   Options o;
@@ -267,14 +378,23 @@ int main(int argc, char** argv) {
   tool.Option("--pass NAME", o.pass,
               "What this pass did, or each of all, as a diff of the text form; with --text the "
               "whole function after it");
-  tool.Option("--device NAME", o.device, "Whose passes and kernels");
-  tool.List("--dim SYMBOL=N", o.dims, "SYMBOL=N binds a dynamic dimension");
+  tool.Device(o.device, "Whose passes and kernels");
+  tool.List("--dim SYMBOL=N", o.dims, "Binds an open dimension");
+  tool.List("--shape NAME=DIMS", o.shapes,
+            "NAME=1,3,480,640 binds the open dimensions of an input");
+  tool.Flag("--no-fuse", o.no_fuse, "Make each node a step of its own");
   tool.Option("--kernel STEP", o.kernel, {0, INT_MAX}, "Show what runs at this step of the plan");
-  tool.Flag("--stats", o.stats, "With --kernel: what the driver's compiler says of it");
+  tool.OptionalValue("--stats FILE", o.stats, o.stats_file,
+                     "With --kernel: what the driver's compiler says of it, shown or written");
   tool.Option("--html FILE", o.html,
-              "Write the graph as a page for a browser; with --pass as that pass leaves it");
+              "Write the graph as a page for a browser; with --device the graph that runs there, "
+              "with its kernels; with --pass as that pass leaves it");
+  tool.Option("--profile FILE", o.profile,
+              "With --html: a trace of forge-run --profile, whose times the page shows");
   tool.Flag("--text", o.text, "The whole model as text");
   tool.Flag("--weights", o.weights, "Every variable with type and size");
   tool.Flag("--verify", o.verify, "Check the graph and the checksums of all weights");
-  return tool.Run(argc, argv, [&] { return Run(o, tool.json()); });
+  tool.Needs("--stats", {"--kernel"});
+  tool.Needs("--profile", {"--html"});
+  return tool.Run(argc, argv, [&] { return Run(o, tool); });
 }

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// forge-ops-doc: docs/ops.md, made from what the ops say of themselves.
+// forge-ops-doc: docs/ops.md, made from what the ops say of themselves; and their cases for other
+// programs.
 #include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "ir/attributes.h"
-#include "ir/module.h"
-#include "ir/ops/case_inputs.h"
-#include "ir/ops/elementwise.h"
+#include "base/narrow_float.h"
+#include "ir/cases/case_inputs.h"
+#include "ir/graph/module.h"
+#include "ir/op/attributes.h"
+#include "ir/ops/elementwise/elementwise.h"
 #include "tools/support/document.h"
 #include "tools/support/tool.h"
 
@@ -89,7 +93,7 @@ absl::Status Decomposition(const ir::OpDef& def, std::ostream& out) {
   ir::Values in;
   for (const ir::CaseOperand& o : c.in)
     in.push_back(o.type ? f.Argument(fmt::format("x{}", in.size()), o.type) : ir::Value{});
-  for (ir::Value v : def.decompose(c.op.self(), f, in)) f.Return("y", v);
+  for (ir::Value v : c.op.Decompose(f, in)) f.Return("y", v);
   FORGE_RETURN_IF_ERROR(f.status());
   out << "\nDecomposition, for example:\n\n```\n" << ir::ToText(f) << "```\n";
   return absl::OkStatus();
@@ -117,6 +121,57 @@ absl::StatusOr<std::string> Document() {
   return out.str();
 }
 
+// ---- cases --------------------------------------------------------------------------------------
+
+// Floats in hexadecimal, which loses nothing and knows NaN and infinities; integers as they are.
+nlohmann::json NumbersOf(const ir::HostValue& v) {
+  nlohmann::json numbers = nlohmann::json::array();
+  const bool floats = v.dtype() == DType::kF64;
+  for (int64_t i = 0; i < v.elements(); ++i)
+    if (floats)
+      numbers.push_back(fmt::format("{:a}", v.f64(i)));
+    else
+      numbers.push_back(v.i64(i));
+  return numbers;
+}
+
+absl::StatusOr<nlohmann::json> CaseToJson(const ir::ConcreteCase& c) {
+  nlohmann::json attributes = nlohmann::json::object(), operands = nlohmann::json::array();
+  for (const Field& f : c.op.def().fields)
+    attributes[std::string(f.name)] = ir::FieldText(f, c.op.self());
+  FORGE_ASSIGN_OR_RETURN(const ir::CaseInputs inputs, ir::MakeInputs(c));
+  for (const std::optional<ir::HostValue>& v : inputs.values) {
+    operands.push_back(nullptr);
+    if (!v) continue;
+    operands.back() = {{"dtype", std::string(Name(v->dtype()))},
+                       {"shape", std::vector<int64_t>(v->shape().begin(), v->shape().end())},
+                       {"numbers", NumbersOf(*v)}};
+  }
+  const bool edges = std::ranges::any_of(c.in, [](const auto& o) { return o.edges; });
+  return nlohmann::json{{"op", std::string(c.op.name())},
+                        {"case", c.ToText()},
+                        {"attributes", attributes},
+                        {"operands", operands},
+                        {"edges", edges},
+                        {"gradient", c.op.def().gradient != nullptr}};
+}
+
+// One JSON object a line for every case that runs on f64, integers and booleans, with its numbers.
+absl::Status PrintCases() {
+  for (const ir::OpDef* def : ir::AllOps()) {
+    FORGE_ASSIGN_OR_RETURN(const std::vector<ir::ConcreteCase> cases, ir::ConcreteCases(*def));
+    for (const ir::ConcreteCase& c : cases) {
+      const bool taken = std::ranges::all_of(c.in, [](const ir::CaseOperand& o) {
+        return !o.type || o.type.dtype() == DType::kF64 || !Has(kAllFloatTypes, o.type.dtype());
+      });
+      if (!taken || c.bench || !c.refuse.empty()) continue;
+      FORGE_ASSIGN_OR_RETURN(const nlohmann::json json, CaseToJson(c));
+      std::cout << json.dump() << "\n";
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 }  // namespace forge::tools
 
@@ -125,8 +180,11 @@ int main(int argc, char** argv) {
   Tool tool("forge-ops-doc", "Prints docs/ops.md, the description of every op.",
             {"forge-ops-doc >docs/ops.md", "forge-ops-doc --check docs/ops.md"});
   std::string path;
+  bool cases = false;
+  tool.Flag("--cases", cases, "Print the ops' test cases as JSON, one a line, for programs");
   tool.Option("--check FILE", path, "Compare with this file instead; fails when it differs");
   return tool.Run(argc, argv, [&]() -> absl::Status {
+    if (cases) return PrintCases();
     FORGE_ASSIGN_OR_RETURN(const std::string document, Document());
     return PrintOrCheck(document, path, "forge-ops-doc");
   });

@@ -7,12 +7,12 @@
 
 #include "base/platform.h"
 #include "runtime/backends.h"
-#include "runtime/compare.h"
-#include "runtime/executable.h"
+#include "runtime/plan/compare.h"
+#include "runtime/plan/executable.h"
 #include "runtime/report.h"
-#include "tools/support/compiler_statistics.h"
-#include "tools/support/dims.h"
-#include "tools/support/op_parity.h"
+#include "tools/parity/compiler_statistics.h"
+#include "tools/parity/op_parity.h"
+#include "tools/parity/reduce_model.h"
 #include "tools/support/tensor_io.h"
 #include "tools/support/terminal.h"
 #include "tools/support/tool.h"
@@ -21,10 +21,10 @@ namespace forge::tools {
 namespace {
 
 struct Options {
-  std::string model, filter, stats, dump;
-  std::vector<std::string> devices, inputs, dims;
+  std::string model, filter, stats, dump, reduce;
+  std::vector<std::string> devices, inputs, dims, shapes;
   Presentation presentation;
-  bool compile_only = false;
+  bool compile_only = false, show_stats = false;
   int choices = 0;
 };
 
@@ -48,6 +48,7 @@ struct Candidate {
 // is.
 absl::StatusOr<std::vector<std::string>> InputsIn(const std::filesystem::path& folder,
                                                   std::span<const Session::Port> ports) {
+  FORGE_RETURN_IF_ERROR(FileNames(ports).status());
   std::vector<std::string> arguments, pictures;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
@@ -68,8 +69,7 @@ absl::StatusOr<std::vector<std::string>> InputsIn(const std::filesystem::path& f
 
 // The inputs: what --inputs says, `random:SEED` or a folder standing for all.
 absl::StatusOr<std::vector<NamedTensor>> Inputs(const Options& o, const Session& s,
-                                                const Model& model) {
-  FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
+                                                const Model& model, const DimMap& dims) {
   std::vector<std::string> arguments;
   for (const std::string& i : o.inputs) {
     if (std::error_code error; std::filesystem::is_directory(i, error)) {
@@ -97,14 +97,19 @@ nlohmann::json PairJson(const Candidate& a, const Candidate& b, const Comparison
           {"within", c.within()}};
 }
 
-absl::Status ComparePairs(const std::vector<Candidate>& devices, bool json) {
+Against AgainstOf(const Candidate& c) {
+  return c.device->info().backend == "reference" ? Against::kReference : Against::kDevice;
+}
+
+absl::Status ComparePairs(const std::vector<Candidate>& devices, Tool& tool) {
   Table table({"device", "against", "worst output", "relative error", "largest difference",
                "classes", "verdict"});
   nlohmann::json pairs = nlohmann::json::array();
   int breaches = 0;
   for (size_t a = 0; a < devices.size(); ++a) {
     for (size_t b = a + 1; b < devices.size(); ++b) {
-      FORGE_ASSIGN_OR_RETURN(Comparison c, Compare(devices[b].results, devices[a].results));
+      FORGE_ASSIGN_OR_RETURN(
+          Comparison c, Compare(devices[b].results, devices[a].results, AgainstOf(devices[a])));
       const OutputDifference* w = c.worst();
       breaches += !c.within();
       pairs.push_back(PairJson(devices[a], devices[b], c));
@@ -114,21 +119,22 @@ absl::Status ComparePairs(const std::vector<Candidate>& devices, bool json) {
                    c.within() ? "agree" : "DIFFER"});
     }
   }
-  if (json)
-    std::cout << pairs.dump(2) << "\n";
+  const size_t all = pairs.size();
+  if (tool.json())
+    tool.SetResult(std::move(pairs));
   else
     std::cout << table.Text();
-  if (breaches)
-    return Internal("{} of {} pairs of devices differ beyond the bound", breaches, pairs.size());
+  if (breaches) return Internal("{} of {} pairs of devices differ beyond the bound", breaches, all);
   return absl::OkStatus();
 }
 
-absl::Status CompileOnly(const Options& o, std::vector<Candidate>& devices, bool json) {
-  FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
+absl::Status CompileOnly(const Options& o, std::vector<Candidate>& devices, const DimMap& dims,
+                         Tool& tool) {
   Table table({"device", "name", "steps", "kernels", "statistics"});
   nlohmann::json out = nlohmann::json::array();
   CompilerStatistics statistics;
   for (Candidate& c : devices) {
+    FORGE_RETURN_IF_ERROR(CheckBound(c.session->inputs(), dims));
     FORGE_RETURN_IF_ERROR(c.session->Bind(dims));
     const SessionStatistics n = c.session->statistics();
     if (!o.dump.empty())
@@ -143,54 +149,110 @@ absl::Status CompileOnly(const Options& o, std::vector<Candidate>& devices, bool
                    {"steps", n.steps},
                    {"kernels", n.kernels_made}});
   }
-  if (json)
-    std::cout << out.dump(2) << "\n";
+  if (tool.json())
+    tool.SetResult(std::move(out));
   else
     std::cout << table.Text();
-  if (o.stats.empty()) return absl::OkStatus();
-  return statistics.Write(o.stats);
+  return statistics.ShowOrWrite(o.show_stats && !tool.json(), o.stats);
 }
 
-absl::Status Run(Options o, bool json) {
-  if (o.choices > 0 && (o.model != "ops" || !o.compile_only))
-    return InvalidArgument("--choices goes with ops and --compile-only");
-  if (o.devices.empty()) o.devices = AllDevices();
-  if (o.inputs.empty()) o.inputs = {"random:1"};
-  if (o.model == "ops")
-    return RunOpParity({.devices = o.devices,
-                        .filter = o.filter,
-                        .compile_only = o.compile_only,
-                        .statistics = o.stats,
-                        .dump = o.dump,
-                        .choices = o.choices,
-                        .json = json});
-  FORGE_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model, Model::Load(o.model));
-  FORGE_ASSIGN_OR_RETURN(auto dims, ParseDims(o.dims));
+// errors: an option that has no part in what is asked for
+absl::Status CheckOptions(const Options& o, const Tool& tool) {
+  if (o.model == "ops" && o.compile_only)
+    return tool.Only("ops with --compile-only",
+                     {"--device", "--filter", "--compile-only", "--stats", "--choices", "--dump"});
+  if (o.model == "ops") return tool.Only("ops", {"--device", "--filter"});
+  if (o.compile_only)
+    return tool.Only("a model with --compile-only",
+                     {"--device", "--dim", "--shape", "--compile-only", "--stats", "--dump"});
+  return tool.Only("a model",
+                   {"--device", "--dim", "--shape", "--inputs", "--preprocess", "--reduce"});
+}
+
+absl::Status Reduce(const Options& o, const Model& model, std::vector<Candidate>& devices,
+                    const DimMap& dims, Tool& tool) {
+  if (devices.size() != 2)
+    return InvalidArgument("--reduce compares two devices: give --device reference,OTHER");
+  FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> inputs,
+                         Inputs(o, *devices[0].session, model, dims));
   Progress progress;
+  const ReduceRequest request{.model = model.module(),
+                              .inputs = inputs,
+                              .devices = {devices[0].device, devices[1].device},
+                              .against = AgainstOf(devices[0]),
+                              .progress = [&](size_t left, size_t all) {
+                                if (!tool.json()) progress("nodes taken out", all - left, all);
+                              }};
+  FORGE_ASSIGN_OR_RETURN(const ReducedModel reduced, ReduceModel(request));
+  FORGE_ASSIGN_OR_RETURN(const std::filesystem::path folder, WriteReduced(reduced, o.reduce));
+  std::string difference = reduced.difference;
+  if (tool.json())
+    tool.SetResult({{"file", o.reduce},
+                    {"inputs", folder.string()},
+                    {"nodes", reduced.nodes},
+                    {"nodes_before", reduced.nodes_before},
+                    {"tried", reduced.tried},
+                    {"difference", difference},
+                    {"text", ir::ToText(*reduced.module)}});
+  else
+    std::cout << fmt::format("{}: {} of {} nodes, after {} trials; its inputs are in {}\n{}\n{}",
+                             o.reduce, reduced.nodes, reduced.nodes_before, reduced.tried,
+                             folder.string(), difference, ir::ToText(*reduced.module));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Candidate>> OpenAll(const Options& o,
+                                               const std::shared_ptr<const Model>& model,
+                                               const DimMap& dims, Progress* progress) {
   std::vector<Candidate> devices;
   for (const std::string& name : o.devices) {
     Candidate c{.name = name, .device = nullptr, .session = nullptr, .results = {}};
     FORGE_ASSIGN_OR_RETURN(c.device, OpenDevice(name, {.statistics = o.compile_only}));
     SessionOptions options;
     options.dims = dims;
-    options.compile_only = o.compile_only;
-    if (!json)
-      options.progress = [&](std::string_view what, size_t done, size_t total) {
-        progress(fmt::format("{}: {}", name, what), done, total);
+    options.debug.compile_only = o.compile_only;
+    if (progress != nullptr)
+      options.progress = [=](std::string_view what, size_t done, size_t total) {
+        (*progress)(fmt::format("{}: {}", name, what), done, total);
       };
     auto session = Session::Create(model, c.device, options);
     if (!session.ok()) return Annotate(session.status(), name);
     c.session = *std::move(session);
     devices.push_back(std::move(c));
   }
-  if (o.compile_only) return CompileOnly(o, devices, json);
-  FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> inputs, Inputs(o, *devices[0].session, *model));
+  return devices;
+}
+
+absl::Status Run(Options o, Tool& tool) {
+  FORGE_RETURN_IF_ERROR(CheckOptions(o, tool));
+  if (o.devices.empty()) o.devices = AllDevices();
+  if (o.inputs.empty()) o.inputs = {"random:1"};
+  if (o.model == "ops")
+    return RunOpParity({.devices = o.devices,
+                        .filter = o.filter,
+                        .compile_only = o.compile_only,
+                        .show_statistics = o.show_stats,
+                        .statistics = o.stats,
+                        .dump = o.dump,
+                        .choices = o.choices},
+                       tool);
+  FORGE_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model, Model::Load(o.model));
+  const ir::Function* main = model->module().Find("main");
+  if (main == nullptr) return InvalidArgument("{} has no function 'main'", o.model);
+  FORGE_ASSIGN_OR_RETURN(const DimMap dims, DimsOf(o.dims, o.shapes, *main));
+  Progress progress;
+  FORGE_ASSIGN_OR_RETURN(std::vector<Candidate> devices,
+                         OpenAll(o, model, dims, tool.json() ? nullptr : &progress));
+  if (o.compile_only) return CompileOnly(o, devices, dims, tool);
+  if (!o.reduce.empty()) return Reduce(o, *model, devices, dims, tool);
+  FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> inputs,
+                         Inputs(o, *devices[0].session, *model, dims));
   for (Candidate& c : devices) {
     auto results = c.session->Run(inputs);
     if (!results.ok()) return Annotate(results.status(), c.name);
     c.results = *std::move(results);
   }
-  return ComparePairs(devices, json);
+  return ComparePairs(devices, tool);
 }
 
 }  // namespace
@@ -202,26 +264,34 @@ int main(int argc, char** argv) {
       "forge-parity",
       "Runs a model, or every op's cases, on several devices and compares each pair.",
       {"forge-parity model.bin --inputs random:1 --dim N=4",
-       "forge-parity model.bin --inputs pictures", "forge-parity ops --devices cpu,vulkan",
-       "forge-parity model.bin --devices vulkan --dim N=1 --compile-only --stats kernels.tsv"});
+       "forge-parity model.bin --inputs pictures", "forge-parity ops --device cpu,vulkan",
+       "forge-parity model.bin --device reference,vulkan --dim N=1 --reduce small.bin",
+       "forge-parity model.bin --device vulkan --dim N=1 --compile-only --stats kernels.tsv"});
   tool.AddJson();
   Options o;
   tool.Argument("model", o.model, "model.bin, .onnx, or ops");
-  tool.CommaList("--devices A,B", o.devices,
-                 "Comma-separated; default: all there are, the reference first");
+  tool.Devices(o.devices, "Default: all there are, the reference first");
   tool.List("--inputs,--input WHAT", o.inputs,
             "random:SEED, a folder with a file for each input or with pictures, or NAME=FILE as "
             "forge-run takes");
   tool.Option("--preprocess SPEC", o.presentation.preprocess, "For pictures, as forge-run");
-  tool.List("--dim SYMBOL=N", o.dims, "SYMBOL=N binds a dynamic dimension");
+  tool.List("--dim SYMBOL=N", o.dims, "Binds an open dimension");
+  tool.List("--shape NAME=DIMS", o.shapes,
+            "NAME=1,3,480,640 binds the open dimensions of an input");
+  tool.Option("--reduce OUT.bin", o.reduce,
+              "Cut the model down to the smallest part on which two devices still differ; its "
+              "inputs go to OUT.bin.inputs");
   tool.Option("--filter REGEX", o.filter,
               "With ops: only cases whose text matches this regular expression");
   tool.Flag("--compile-only", o.compile_only, "Only build every pipeline");
-  tool.Option("--stats FILE", o.stats,
-              "With --compile-only: write the drivers' own statistics of each kernel");
+  tool.OptionalValue("--stats FILE", o.show_stats, o.stats,
+                     "With --compile-only: the drivers' own statistics of each kernel, shown or "
+                     "written");
   tool.Option("--choices N", o.choices, {1, 1000},
               "With ops and --compile-only: compile each case in up to N ways");
   tool.Option("--dump DIR", o.dump,
               "With --compile-only: write every kernel into DIR/DEVICE, those of ops by case");
-  return tool.Run(argc, argv, [&] { return Run(o, tool.json()); });
+  for (const char* option : {"--stats", "--choices", "--dump"})
+    tool.Needs(option, {"--compile-only"});
+  return tool.Run(argc, argv, [&] { return Run(o, tool); });
 }

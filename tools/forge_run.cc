@@ -7,9 +7,13 @@
 
 #include "base/platform.h"
 #include "runtime/backends.h"
-#include "runtime/compare.h"
+#include "runtime/plan/compare.h"
 #include "runtime/report.h"
-#include "tools/support/dims.h"
+#include "tools/run/expected_outputs.h"
+#include "tools/run/plan_report.h"
+#include "tools/run/step_times.h"
+#include "tools/run/timed_runs.h"
+#include "tools/support/document.h"
 #include "tools/support/tensor_io.h"
 #include "tools/support/terminal.h"
 #include "tools/support/tool.h"
@@ -18,37 +22,70 @@ namespace forge::tools {
 namespace {
 
 struct Options {
-  std::string device = "auto", model, compare, output_dir, profile, dump, memory_limit;
-  std::vector<std::string> inputs, outputs, dims;
+  std::string device = "auto", model, compare, expect, output_dir, profile, dump, memory_limit;
+  std::vector<std::string> inputs, outputs, dims, shapes;
   Presentation presentation;
-  bool print = false, explain = false, check_finite = false, no_cache = false, steps = false;
-  int repeat = 1, warmup = 0, threads = 0, autotune = 0, candidates = 32;
+  Tolerance tolerance;
+  bool print = false, explain = false, check_finite = false, no_cache = false, steps = false,
+       no_fuse = false, time_by_op = false;
+  int repeat = 1, warmup = -1, streams = 1, threads = 0, autotune = 0, candidates = 32;
+  double duration = -1;
 };
 
-void AddOptions(Tool& tool, Options& o) {
-  tool.Argument("model", o.model, "model.bin or .onnx");
-  tool.Option("--device NAME", o.device,
-              "auto, cpu, vulkan, cuda or reference, with :N or :NAME-PART");
+void AddInputOptions(Tool& tool, Options& o) {
   tool.List("--input NAME=VALUE", o.inputs,
             "NAME=FILE (.npy .npz .png .jpg), NAME=random[:SEED] or NAME=VALUE");
   tool.Option("--preprocess SPEC", o.presentation.preprocess,
               "For pictures: resize=HxW,mean=..,std=..,layout=nchw|nhwc,color=rgb|bgr|gray");
-  tool.Option("--labels FILE", o.presentation.labels, "A file with a class name on each line");
-  tool.Option("--top N", o.presentation.top, {1, 1000}, "How many classes to name");
-  tool.List("--dim SYMBOL=N", o.dims, "SYMBOL=N binds a dynamic dimension");
+  tool.List("--dim SYMBOL=N", o.dims, "Binds an open dimension");
+  tool.List("--shape NAME=DIMS", o.shapes,
+            "NAME=1,3,480,640 binds the open dimensions of an input");
+}
+
+void AddOutputOptions(Tool& tool, Options& o) {
   tool.List("--output NAME", o.outputs, "An output or any inner value by name, or all");
   tool.Option("--output-dir DIR", o.output_dir, "Write outputs as DIR/NAME.npy");
   tool.Flag("--print", o.print, "Show shapes, statistics and first values of outputs");
+  tool.Option("--labels FILE", o.presentation.labels, "A file with a class name on each line");
+  tool.Option("--top N", o.presentation.top, {1, 1000}, "How many classes to name");
   tool.Flag("--check-finite", o.check_finite,
             "Stop at the first step that makes a NaN or an infinity");
   tool.Option("--compare DEVICE", o.compare, "Run there too and compare; exit 1 beyond the bound");
   tool.Flag("--steps", o.steps, "With --compare: name the first step that differs");
+  tool.Option("--expect DIR", o.expect,
+              "Compare outputs with DIR/NAME.npy; exit 1 beyond the tolerance");
+  tool.Option("--rtol X", o.tolerance.relative, "--expect: allowed, relative to what is expected");
+  tool.Option("--atol X", o.tolerance.absolute, "--expect: allowed besides");
+  tool.Needs("--steps", {"--compare"});
+  tool.Needs("--rtol", {"--expect"});
+  tool.Needs("--atol", {"--expect"});
+}
+
+void AddTimingOptions(Tool& tool, Options& o) {
   tool.Option("--repeat N", o.repeat, {1, 1000000}, "Timed runs");
-  tool.Option("--warmup N", o.warmup, {0, 1000000}, "Runs before the timed ones");
+  tool.Option("--duration SECONDS", o.duration, "Timed runs for so long, in place of --repeat");
+  tool.Option("--streams N", o.streams, {1, 1024},
+              "As many sessions at once, each on a thread of its own");
+  tool.Option("--warmup N", o.warmup, {0, 1000000},
+              "Runs before the timed ones; default: 1 where runs are timed, else none");
+  tool.Flag("--time-by-op", o.time_by_op, "Show where the time goes: by op, and the slowest steps");
   tool.Option("--profile FILE", o.profile, "Write a trace of one run that Perfetto opens");
+  tool.Excludes("--duration", {"--repeat"});
+  tool.Excludes("--check-finite",
+                {"--repeat", "--duration", "--streams", "--warmup", "--time-by-op", "--profile"});
+  tool.Excludes("--streams", {"--time-by-op", "--profile"});
+}
+
+void AddOptions(Tool& tool, Options& o) {
+  tool.Argument("model", o.model, "model.bin or .onnx");
+  tool.Device(o.device, "auto, cpu, vulkan, cuda or reference, with :N or :NAME-PART");
+  AddInputOptions(tool, o);
+  AddOutputOptions(tool, o);
+  AddTimingOptions(tool, o);
   tool.Flag("--explain", o.explain,
             "Show placement and kernel of every step, and the memory plan; with -v why steps are "
             "not fused");
+  tool.Flag("--no-fuse", o.no_fuse, "Make each node a step of its own");
   tool.Option("--dump DIR", o.dump, "Write the function after each pass and every kernel into DIR");
   tool.Option("--threads N", o.threads, {0, 4096}, "Threads of the host; 0: all");
   tool.Option("--memory-limit BYTES", o.memory_limit,
@@ -58,18 +95,14 @@ void AddOptions(Tool& tool, Options& o) {
   tool.Option("--candidates N", o.candidates, {2, 10000}, "--autotune: tried for each step");
   tool.Flag("--no-cache", o.no_cache,
             "Neither read nor write compiled kernels in the cache folder");
+  tool.Needs("--candidates", {"--autotune"});
 }
 
 struct Timing {
-  double load_ms = 0, first_ms = 0;
-  std::vector<double> runs_ms;
-  std::vector<HostSpan> host;  // of --profile: what came before, and the last run
-  double At(double share) const {
-    std::vector<double> sorted = runs_ms;
-    std::sort(sorted.begin(), sorted.end());
-    return sorted[static_cast<size_t>(std::ceil(share * static_cast<double>(sorted.size()))) -
-                  (share > 0 ? 1 : 0)];
-  }
+  double load_ms = 0;
+  Latency latency;
+  std::vector<HostSpan> host;  // of --profile: what came before the runs
+  HostSpan last_run;
 };
 
 double Ms(int64_t since) { return static_cast<double>(NowNanoseconds() - since) * 1e-6; }
@@ -77,22 +110,29 @@ double Ms(int64_t since) { return static_cast<double>(NowNanoseconds() - since) 
 // One invocation: what it was told, what it holds, what it found.
 class Runner {
  public:
-  Runner(const Options& o, const Tool& tool)
-      : o_(o), json_(tool.json()), verbose_(tool.verbose()) {}
+  Runner(const Options& o, Tool& tool)
+      : o_(o),
+        tool_(tool),
+        json_(tool.json()),
+        verbose_(tool.verbose()),
+        timed_(tool.Given("--repeat") || tool.Given("--duration") || tool.Given("--streams") ||
+               o.time_by_op || !o.profile.empty()) {}
 
   absl::Status Run() {
     FORGE_RETURN_IF_ERROR(Prepare());
     FORGE_RETURN_IF_ERROR(Execute());
-    if (o_.explain && !json_) std::cout << Explain(*session_, verbose_);
+    if (o_.explain && !json_) std::cout << Explain(*sessions_[0], verbose_);
     if (!o_.profile.empty()) FORGE_RETURN_IF_ERROR(WriteProfile());
-    if (!o_.dump.empty()) FORGE_RETURN_IF_ERROR(DumpArtifacts(*session_, o_.dump));
+    if (!o_.dump.empty()) FORGE_RETURN_IF_ERROR(DumpArtifacts(*sessions_[0], o_.dump));
     if (!o_.output_dir.empty()) {
       FORGE_ASSIGN_OR_RETURN(files_, WriteOutputs(results_, o_.output_dir));
     }
-    if (!json_) FORGE_RETURN_IF_ERROR(PrintOutputs());
-    absl::Status verdict = absl::OkStatus();
-    if (!o_.compare.empty()) verdict = CompareThere();
-    if (json_ && verdict.ok()) PrintJson();
+    FORGE_ASSIGN_OR_RETURN(labels_, Labels(*model_, o_.presentation));
+    if (!json_) PrintOutputs();
+    if (json_) result_ = RunJson();
+    absl::Status verdict = o_.compare.empty() ? absl::OkStatus() : CompareThere();
+    if (absl::Status s = CompareWithExpected(); verdict.ok()) verdict = s;
+    if (json_) tool_.SetResult(std::move(result_));
     return verdict;
   }
 
@@ -101,8 +141,9 @@ class Runner {
     SessionOptions s;
     if (!(o_.outputs.size() == 1 && o_.outputs[0] == "all")) s.outputs = o_.outputs;
     s.dims = dims_;
-    s.timestamps = !o_.profile.empty();
-    s.stepwise = stepwise;
+    s.debug.fuse = !o_.no_fuse;
+    s.debug.timestamps = !o_.profile.empty() || o_.time_by_op;
+    s.debug.stepwise = stepwise;
     s.autotune = {.seconds = static_cast<double>(o_.autotune),
                   .candidates = static_cast<size_t>(o_.candidates)};
     s.memory_limit = memory_limit_;
@@ -110,22 +151,18 @@ class Runner {
       s.progress = [this](std::string_view what, size_t done, size_t total) {
         progress_(what, done, total);
       };
-    if (!o_.dump.empty())
-      s.observe = [this](std::string_view pass, const ir::Function& f) { DumpPass(pass, f); };
+    if (!o_.dump.empty() && sessions_.empty())
+      s.debug.observe = [this](std::string_view pass, const ir::Function& f) { DumpPass(pass, f); };
     return s;
   }
 
   void DumpPass(std::string_view pass, const ir::Function& f) {
-    const std::string text = ir::ToText(f);
     const std::string name = FileName(fmt::format("pass_{:02}_{}.txt", passes_++, pass));
-    absl::Status s =
-        WriteFile(std::filesystem::path(o_.dump) / name,
-                  std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
+    absl::Status s = WriteText(std::filesystem::path(o_.dump) / name, ir::ToText(f));
     if (!s.ok() && dump_status_.ok()) dump_status_ = s;
   }
 
   absl::Status Prepare() {
-    FORGE_ASSIGN_OR_RETURN(dims_, ParseDims(o_.dims));
     if (!o_.memory_limit.empty()) {
       FORGE_ASSIGN_OR_RETURN(memory_limit_, ParseBytes(o_.memory_limit));
     }
@@ -140,50 +177,58 @@ class Runner {
                            }));
     timing_.load_ms = Ms(begin);
     Spent("load the model", begin);
+    const ir::Function* main = model_->module().Find("main");
+    if (main == nullptr) return InvalidArgument("{} has no function 'main'", o_.model);
+    FORGE_ASSIGN_OR_RETURN(dims_, DimsOf(o_.dims, o_.shapes, *main));
     device_options_ = {.threads = o_.threads, .cache = !o_.no_cache};
     const int64_t opening = NowNanoseconds();
     FORGE_ASSIGN_OR_RETURN(device_, OpenDevice(o_.device, device_options_));
     Spent("open the device", opening);
     const int64_t lowering = NowNanoseconds();
-    FORGE_ASSIGN_OR_RETURN(session_,
-                           Session::Create(model_, device_, MakeOptions(o_.check_finite)));
+    while (sessions_.size() < static_cast<size_t>(o_.streams)) {
+      FORGE_ASSIGN_OR_RETURN(auto session,
+                             Session::Create(model_, device_, MakeOptions(o_.check_finite)));
+      sessions_.push_back(std::move(session));
+    }
     Spent("passes and weights", lowering);
-    return ReadAll();
+    if (!o_.output_dir.empty()) FORGE_RETURN_IF_ERROR(FileNames(sessions_[0]->outputs()).status());
+    const int64_t reading = NowNanoseconds();
+    FORGE_ASSIGN_OR_RETURN(
+        inputs_, ReadInputs(o_.inputs, sessions_[0]->inputs(), dims_, *model_, o_.presentation));
+    Spent("read inputs", reading);
+    return absl::OkStatus();
   }
 
   void Spent(std::string_view what, int64_t since) {
     timing_.host.push_back({std::string(what), since, NowNanoseconds()});
   }
 
-  absl::Status ReadAll() {
-    const int64_t begin = NowNanoseconds();
-    FORGE_ASSIGN_OR_RETURN(
-        inputs_, ReadInputs(o_.inputs, session_->inputs(), dims_, *model_, o_.presentation));
-    Spent("read inputs", begin);
-    return absl::OkStatus();
-  }
-
   absl::Status Execute() {
     if (o_.check_finite) return ExecuteChecked();
-    for (int i = 0; i < o_.warmup + o_.repeat; ++i) {
-      const int64_t begin = NowNanoseconds();
-      FORGE_ASSIGN_OR_RETURN(results_, session_->Run(inputs_));
-      const double ms = Ms(begin);
-      NoteRun(begin, i == 0, i + 1 == o_.warmup + o_.repeat);
-      if (i == 0) timing_.first_ms = ms;
-      if (i >= o_.warmup) timing_.runs_ms.push_back(ms);
-    }
+    // A run more would be one step more of a model with states: where nobody asks for times, there
+    // is one run.
+    const RunLimits limits{.warmup = o_.warmup >= 0 ? o_.warmup
+                                     : timed_       ? 1
+                                                    : 0,
+                           .repeat = o_.repeat,
+                           .seconds = o_.duration};
+    const AfterRun after = [this](int64_t begin, bool timed) -> absl::Status {
+      NoteRun(begin);
+      if (!timed || !o_.time_by_op) return absl::OkStatus();
+      return step_times_.Add(*sessions_[0]->executable());
+    };
+    FORGE_ASSIGN_OR_RETURN(results_, RunTimed(sessions_, inputs_, limits, after, timing_.latency));
     return dump_status_;
   }
 
   // The first run begins with binding.
-  void NoteRun(int64_t begin, bool first, bool last) {
-    if (first) {
-      const auto bound = begin + static_cast<int64_t>(session_->statistics().compile_ms * 1e6);
+  void NoteRun(int64_t begin) {
+    if (timing_.last_run.name.empty()) {
+      const auto bound = begin + static_cast<int64_t>(sessions_[0]->statistics().compile_ms * 1e6);
       timing_.host.push_back({"bind and compile", begin, bound});
       begin = bound;
     }
-    if (last) Spent("run", begin);
+    timing_.last_run = {"run", begin, NowNanoseconds()};
   }
 
   absl::Status ExecuteChecked() {
@@ -196,41 +241,37 @@ class Runner {
       return absl::OkStatus();
     };
     const int64_t begin = NowNanoseconds();
-    FORGE_ASSIGN_OR_RETURN(results_, session_->RunStepwise(inputs_, finite));
-    timing_.runs_ms = {timing_.first_ms = Ms(begin)};
-    NoteRun(begin, true, true);
+    FORGE_ASSIGN_OR_RETURN(results_, sessions_[0]->RunStepwise(inputs_, finite));
+    const double ms = Ms(begin);
+    timing_.latency = {.first_ms = ms, .runs_ms = {ms}, .wall_seconds = ms * 1e-3};
     return dump_status_;
   }
 
   absl::Status WriteProfile() {
-    FORGE_ASSIGN_OR_RETURN(std::string trace, TraceJson(*session_, timing_.host));
-    return WriteFile(o_.profile,
-                     std::span(reinterpret_cast<const uint8_t*>(trace.data()), trace.size()));
+    timing_.host.push_back(timing_.last_run);
+    FORGE_ASSIGN_OR_RETURN(std::string trace, TraceJson(*sessions_[0], timing_.host));
+    return WriteText(o_.profile, trace);
   }
 
-  absl::Status PrintOutputs() {
+  void PrintOutputs() {
     const DeviceInfo& d = device_->info();
     std::cout << Bold(fmt::format("{} on {}", std::filesystem::path(o_.model).filename().string(),
                                   d.name))
               << fmt::format(" ({}{})\n", d.id,
                              d.is_cpu && d.backend == "vulkan" ? ", a software device" : "");
     for (size_t i = 0; i < files_.size(); ++i) std::cout << "wrote " << files_[i].string() << "\n";
-    FORGE_ASSIGN_OR_RETURN(std::vector<std::string> labels, Labels(*model_, o_.presentation));
     bool named = false;
-    for (const NamedTensor& t : results_) named |= PrintClasses(t, labels);
-    if (o_.print || (o_.output_dir.empty() && !named))
+    for (const NamedTensor& t : results_) named |= PrintClasses(t);
+    if (!named && (tool_.Given("--top") || tool_.Given("--labels")))
+      std::cout << fmt::format("no output holds confidences of {} classes\n", labels_.size());
+    if (o_.print || (o_.output_dir.empty() && !named && o_.expect.empty()))
       for (const NamedTensor& t : results_) std::cout << Summary(t) << "\n";
-    if (o_.repeat > 1 || verbose_) {
-      std::cout << fmt::format("latency: min {}, median {}, p95 {} of {} runs; {:.1f} runs/s\n",
-                               Duration(timing_.At(0) * 1e-3), Duration(timing_.At(0.5) * 1e-3),
-                               Duration(timing_.At(0.95) * 1e-3), timing_.runs_ms.size(),
-                               1e3 / timing_.At(0.5));
-    }
-    return absl::OkStatus();
+    if (timed_ || verbose_) std::cout << ToText(timing_.latency, sessions_.size()) << "\n";
+    if (o_.time_by_op) std::cout << step_times_.Text();
   }
 
-  bool PrintClasses(const NamedTensor& t, const std::vector<std::string>& labels) {
-    const auto rows = TopClasses(t.value, labels, o_.presentation.top);
+  bool PrintClasses(const NamedTensor& t) {
+    const auto rows = TopClasses(t.value, labels_, o_.presentation.top);
     if (rows.empty()) return false;
     Table table({"input", "class", "confidence"});
     for (size_t r = 0; r < rows.size(); ++r)
@@ -253,59 +294,89 @@ class Runner {
     FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
                            Session::Create(model_, other, MakeOptions(false)));
     FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> reference, session->Run(inputs_));
-    FORGE_ASSIGN_OR_RETURN(comparison_, Compare(results_, reference));
-    other_name_ = other->info().id;
-    if (!json_) {
-      Table table({"output", "relative error", "largest difference", "classes", "verdict"});
-      for (const OutputDifference& d : comparison_.outputs)
-        table.Add({d.output, fmt::format("{:.2e}", d.rel_error), fmt::format("{:.2e}", d.max_abs),
-                   d.same_classes ? "equal" : "differ",
-                   d.within ? "within bounds" : "OUT OF BOUNDS"});
-      std::cout << fmt::format("compared with {} ({})\n", other->info().name, other_name_)
-                << table.Text();
-    }
-    FORGE_ASSIGN_OR_RETURN(const std::string where, CompareSteps());
-    if (comparison_.within()) return absl::OkStatus();
-    const OutputDifference& worst = *comparison_.worst();
-    return Internal("output '{}' differs from {} by {:.2e}{}{}", worst.output, other_name_,
-                    worst.rel_error, where.empty() ? "" : "; ", where);
+    FORGE_ASSIGN_OR_RETURN(const Comparison comparison, Compare(results_, reference));
+    const std::string& name = other->info().id;
+    if (!json_) PrintComparison(comparison, other->info());
+    FORGE_ASSIGN_OR_RETURN(const std::string first_step, FirstDifferingStep());
+    const OutputDifference* worst = comparison.worst();
+    if (json_ && worst != nullptr)
+      result_["compare"] = {
+          {"device", name},
+          {"worst",
+           {{"output", worst->output}, {"rel_error", worst->rel_error}, {"nmse", worst->nmse}}},
+          {"within", comparison.within()},
+          {"first_step", first_step.empty() ? nlohmann::json() : nlohmann::json(first_step)}};
+    const std::string where = !o_.steps            ? ""
+                              : first_step.empty() ? "every step by itself is within bounds"
+                                                   : "the first step that differs is " + first_step;
+    if (!json_ && o_.steps) std::cout << where << "\n";
+    if (comparison.within()) return absl::OkStatus();
+    return Internal("output '{}' differs from {} by {:.2e}{}{}", worst->output, name,
+                    worst->rel_error, where.empty() ? "" : "; ", where);
   }
 
-  // A sentence on the first step that differs, with --steps.
-  absl::StatusOr<std::string> CompareSteps() {
-    if (!o_.steps) return "";
-    FORGE_ASSIGN_OR_RETURN(first_step_, FirstDifferingStep());
-    const std::string verdict = first_step_.empty()
-                                    ? "every step by itself is within bounds"
-                                    : "the first step that differs is " + first_step_;
-    if (!json_) std::cout << verdict << "\n";
-    return verdict;
+  static void PrintComparison(const Comparison& comparison, const DeviceInfo& other) {
+    Table table({"output", "relative error", "largest difference", "classes", "verdict"});
+    for (const OutputDifference& d : comparison.outputs)
+      table.Add({d.output, fmt::format("{:.2e}", d.rel_error), fmt::format("{:.2e}", d.max_abs),
+                 d.same_classes ? "equal" : "differ",
+                 d.within ? "within bounds" : "OUT OF BOUNDS"});
+    std::cout << fmt::format("compared with {} ({})\n", other.name, other.id) << table.Text();
+  }
+
+  absl::Status CompareWithExpected() {
+    if (o_.expect.empty()) return absl::OkStatus();
+    FORGE_ASSIGN_OR_RETURN(const std::vector<ExpectedOutput> outputs,
+                           CompareWithFiles(results_, o_.expect, o_.tolerance));
+    Table table({"output", "largest difference", "largest relative", "outside", "verdict"});
+    nlohmann::json list = nlohmann::json::array();
+    const ExpectedOutput* first = nullptr;
+    for (const ExpectedOutput& e : outputs) {
+      if (e.outside > 0 && first == nullptr) first = &e;
+      table.Add({e.name, fmt::format("{:.2e}", e.max_abs), fmt::format("{:.2e}", e.max_rel),
+                 fmt::format("{} of {}", e.outside, e.elements),
+                 e.outside == 0 ? "as expected" : "DIFFERS"});
+      list.push_back({{"output", e.name},
+                      {"max_abs", e.max_abs},
+                      {"max_rel", e.max_rel},
+                      {"outside", e.outside},
+                      {"elements", e.elements}});
+    }
+    if (json_) result_["expect"] = {{"folder", o_.expect}, {"outputs", list}};
+    if (!json_) std::cout << "compared with " << o_.expect << "\n" << table.Text();
+    if (first == nullptr) return absl::OkStatus();
+    return Internal("output '{}': {} of {} elements differ from {}; element {} is {}, not {}",
+                    first->name, first->outside, first->elements, o_.expect, first->worst,
+                    first->have, first->want);
   }
 
   absl::StatusOr<std::string> FirstDifferingStep();
-
-  void PrintJson();
+  nlohmann::json RunJson() const;
 
   const Options& o_;
-  bool json_, verbose_;
+  Tool& tool_;
+  bool json_, verbose_, timed_;
   Progress progress_;
   DeviceOptions device_options_;
-  std::map<std::string, int64_t> dims_;
+  DimMap dims_;
   uint64_t memory_limit_ = UINT64_MAX;
   std::shared_ptr<const Model> model_;
   DeviceRef device_;
-  std::unique_ptr<Session> session_;
+  std::vector<std::unique_ptr<Session>> sessions_;  // one for each stream
   std::vector<NamedTensor> inputs_, results_;
+  std::vector<std::string> labels_;
   std::vector<std::filesystem::path> files_;
   Timing timing_;
-  Comparison comparison_;
-  std::string other_name_, first_step_;
+  StepTimes step_times_;
+  nlohmann::json result_;
   int passes_ = 0;
   absl::Status dump_status_;
 };
 
-// Runs step by step and evaluates each by the reference on the device's own operands.
+// With --steps: runs step by step and evaluates each by the reference on the device's own operands.
+// Empty when no step differs.
 absl::StatusOr<std::string> Runner::FirstDifferingStep() {
+  if (!o_.steps) return "";
   FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
                          Session::Create(model_, device_, MakeOptions(true)));
   std::string first;
@@ -320,30 +391,17 @@ absl::StatusOr<std::string> Runner::FirstDifferingStep() {
   return first;
 }
 
-void Runner::PrintJson() {
+nlohmann::json Runner::RunJson() const {
   const DeviceInfo& d = device_->info();
-  const SessionStatistics n = session_->statistics();
+  const SessionStatistics n = sessions_[0]->statistics();
   const CompileCounts kernels = device_->compile_counts();
-  nlohmann::json outputs = nlohmann::json::array();
-  for (size_t i = 0; i < results_.size(); ++i) {
-    outputs.push_back(
-        {{"name", results_[i].name},
-         {"dtype", std::string(Name(results_[i].value.dtype()))},
-         {"shape",
-          std::vector<int64_t>(results_[i].value.shape().begin(), results_[i].value.shape().end())},
-         {"file", i < files_.size() ? nlohmann::json(files_[i].string()) : nlohmann::json()}});
-  }
   nlohmann::json out = {{"device", d.id},
                         {"driver", d.driver},
                         {"model", o_.model},
                         {"load_ms", timing_.load_ms + n.lower_ms},
                         {"compile_ms", n.compile_ms},
-                        {"first_ms", timing_.first_ms},
-                        {"latency_ms",
-                         {{"min", timing_.At(0)},
-                          {"median", timing_.At(0.5)},
-                          {"p95", timing_.At(0.95)},
-                          {"runs", timing_.runs_ms.size()}}},
+                        {"first_ms", timing_.latency.first_ms},
+                        {"latency_ms", ToJson(timing_.latency)},
                         {"steps", n.steps},
                         {"dispatches", n.dispatches},
                         {"barriers", n.barriers},
@@ -353,15 +411,21 @@ void Runner::PrintJson() {
                         {"peak_bytes", n.arena_bytes + n.weight_bytes + n.staging_bytes},
                         {"weight_bytes", n.weight_bytes},
                         {"fallback", nlohmann::json::array()},
-                        {"outputs", outputs}};
-  if (const OutputDifference* worst = comparison_.worst()) {
-    out["compare"] = {
-        {"device", other_name_},
-        {"worst",
-         {{"output", worst->output}, {"rel_error", worst->rel_error}, {"nmse", worst->nmse}}},
-        {"first_step", first_step_.empty() ? nlohmann::json() : nlohmann::json(first_step_)}};
+                        {"outputs", OutputsJson(results_, files_, o_.print)}};
+  if (timed_) out["streams"] = sessions_.size();
+  if (timed_) out["runs_per_second"] = timing_.latency.PerSecond();
+  if (o_.time_by_op) out["time_by_op"] = step_times_.ByOp();
+  if (o_.time_by_op) out["step_times"] = step_times_.BySteps();
+  if (o_.explain) out["plan"] = PlanJson(*sessions_[0], verbose_);
+  for (size_t i = 0; i < results_.size(); ++i) {
+    nlohmann::json rows = nlohmann::json::array();
+    for (const auto& row : TopClasses(results_[i].value, labels_, o_.presentation.top)) {
+      rows.emplace_back(nlohmann::json::array());
+      for (const Scored& s : row) rows.back().push_back({{"class", s.label}, {"score", s.score}});
+    }
+    if (!rows.empty()) out["outputs"][i]["classes"] = std::move(rows);
   }
-  std::cout << out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  return out;
 }
 
 }  // namespace
@@ -372,7 +436,9 @@ int main(int argc, char** argv) {
   Tool tool(
       "forge-run", "Runs a model on any device.",
       {"forge-run --device vulkan model.bin --input image=shoe.png",
-       "forge-run --device cpu model.onnx --input x=random:1 --dim x.0=6 --compare reference"});
+       "forge-run --device cpu model.onnx --input x=random:1 --dim x.0=6 --compare reference",
+       "forge-run --device vulkan model.bin --input x=random --shape x=1,3,640,640 --duration 5 "
+       "--time-by-op"});
   tool.AddJson();
   Options options;
   AddOptions(tool, options);

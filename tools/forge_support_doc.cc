@@ -12,11 +12,12 @@
 
 #include "base/platform.h"
 #include "formats/load.h"
-#include "ir/module.h"
-#include "ir/ops/case_inputs.h"
+#include "ir/cases/case_inputs.h"
+#include "ir/graph/module.h"
 #include "ir/passes/passes.h"
 #include "runtime/backends.h"
-#include "runtime/lower.h"
+#include "runtime/op_on_device.h"
+#include "runtime/plan/lower.h"
 #include "tools/support/document.h"
 #include "tools/support/tool.h"
 
@@ -33,33 +34,14 @@ optional features hidden and with the guaranteed limits only (`FORGE_VK_DISABLE=
 reference evaluates every op and is left out of the table of ops.
 )";
 
-// A device's words: by op and by model, "" for an op that only passes make.
+// A device's words: by op and by model.
 struct Column {
   std::string title;
   std::map<std::string, std::string> ops, models;
+  std::map<std::string, std::string> refused;  // by reason: ops, and how many of their cases
 };
 
 // ---- ops ----------------------------------------------------------------------------------------
-
-enum class Answer { kKernel, kParts, kRefused };
-
-// Does the case run as it is, or in parts?
-Answer Ask(const Device& device, const ir::ConcreteCase& c) {
-  const ir::Types in = c.types();
-  const auto out = c.op.Infer(in);
-  if (!out.ok()) return Answer::kRefused;
-  if (device.target().Supports({c.op, in, *out})) return Answer::kKernel;
-  if (c.op.def().decompose == nullptr) return Answer::kRefused;
-  ir::Module module;
-  ir::Function& f = *module.AddFunction("main");
-  ir::Values operands;
-  for (const ir::Type& t : in)
-    operands.push_back(t ? f.Argument(fmt::format("x{}", operands.size()), t) : ir::Value{});
-  for (ir::Value v : f.Add(c.op, operands)) f.Return(fmt::format("y{}", v.id), v);
-  ir::Function legal("legal", &module);
-  const absl::Status s = ir::Legalise(f, legal, device.target());
-  return s.ok() ? Answer::kParts : Answer::kRefused;
-}
 
 // The element type that a case stands for.
 std::string TypeOf(const ir::ConcreteCase& c) {
@@ -76,32 +58,70 @@ struct Counts {
     if (parts > 0) return kernel > 0 ? "kernel or parts" : "parts";
     return "kernel";
   }
+  // How many cases run as the word says.
+  std::string Numbers() const {
+    if (refused > 0 && kernel + parts > 0)
+      return fmt::format("{} of {}", kernel + parts, kernel + parts + refused);
+    if (kernel > 0 && parts > 0) return fmt::format("{} + {}", kernel, parts);
+    return std::to_string(kernel + parts + refused);
+  }
+  void operator+=(const Counts& o) {
+    kernel += o.kernel;
+    parts += o.parts;
+    refused += o.refused;
+  }
 };
 
-// "kernel", or "kernel: f32 f16; no: c64" where element types differ.
+// "kernel (40)", or "kernel (36): f32 f16; no (4): c64" where element types differ.
 std::string CellOf(const std::map<std::string, Counts>& types) {
-  std::map<std::string_view, std::string> by_word;
+  struct Group {
+    std::string types;
+    Counts counts;
+  };
+  std::map<std::string_view, Group> by_word;
   for (const auto& [type, counts] : types) {
-    std::string& list = by_word[counts.Word()];
-    list += (list.empty() ? "" : " ") + type;
+    Group& group = by_word[counts.Word()];
+    group.types += (group.types.empty() ? "" : " ") + type;
+    group.counts += counts;
   }
-  if (by_word.size() == 1) return std::string(by_word.begin()->first);
   std::string out;
-  for (const auto& [word, list] : by_word)
-    out += fmt::format("{}{}: {}", out.empty() ? "" : "; ", word, list);
+  for (const auto& [word, group] : by_word) {
+    out += fmt::format("{}{} ({})", out.empty() ? "" : "; ", word, group.counts.Numbers());
+    if (by_word.size() > 1) out += ": " + group.types;
+  }
   return out;
 }
 
-absl::StatusOr<std::string> OpCell(const ir::OpDef& def, const Device& device) {
+// Why a case is refused: the op's own reason, or those of its parts.
+std::string WhyOf(const OpSupport& support) {
+  std::set<std::string> reasons;
+  for (const ir::Refusal& r : support.refused) reasons.insert(r.why);
+  return fmt::format("{}", fmt::join(reasons, "; "));
+}
+
+// Adds the op's cell and its refused cases to the column.
+absl::Status AddOp(const ir::OpDef& def, const Device& device, Column& column) {
   FORGE_ASSIGN_OR_RETURN(const std::vector<ir::ConcreteCase> cases, ir::ConcreteCases(def));
   std::map<std::string, Counts> types;
+  std::map<std::string, std::map<std::string, int>> refused;  // by reason and element type
   for (const ir::ConcreteCase& c : cases) {
     if (!c.refuse.empty()) continue;
     Counts& counts = types[TypeOf(c)];
-    const Answer a = Ask(device, c);
-    ++(a == Answer::kKernel ? counts.kernel : a == Answer::kParts ? counts.parts : counts.refused);
+    const OpSupport support = OpOnDevice::Support(device, c.op, c.types());
+    if (support.way != OpSupport::Way::kRefused) {
+      ++(support.way == OpSupport::Way::kKernel ? counts.kernel : counts.parts);
+      continue;
+    }
+    ++counts.refused;
+    ++refused[WhyOf(support)][TypeOf(c)];
   }
-  return types.empty() ? "made by passes" : CellOf(types);
+  column.ops[std::string(def.info.name)] = types.empty() ? "made by passes" : CellOf(types);
+  for (const auto& [why, count_by_type] : refused) {
+    std::string& text = column.refused[why];
+    text += fmt::format("{}`{}`", text.empty() ? "" : "; ", def.info.name);
+    for (const auto& [type, count] : count_by_type) text += fmt::format(" {} {}", count, type);
+  }
+  return absl::OkStatus();
 }
 
 // ---- models -------------------------------------------------------------------------------------
@@ -159,10 +179,8 @@ std::string ModelCell(const ir::Module& module, const Device& device) {
 
 absl::StatusOr<Column> Ask(std::string_view name, std::span<const ModelFile> models) {
   FORGE_ASSIGN_OR_RETURN(const DeviceRef device, OpenDevice(name, {}));
-  Column column{.title = std::string(name), .ops = {}, .models = {}};
-  for (const ir::OpDef* def : ir::AllOps()) {
-    FORGE_ASSIGN_OR_RETURN(column.ops[std::string(def->info.name)], OpCell(*def, *device));
-  }
+  Column column{.title = std::string(name), .ops = {}, .models = {}, .refused = {}};
+  for (const ir::OpDef* def : ir::AllOps()) FORGE_RETURN_IF_ERROR(AddOp(*def, *device, column));
   for (const ModelFile& m : models) {
     FORGE_ASSIGN_OR_RETURN(const std::unique_ptr<ir::Module> module, LoadModel(m.path));
     column.models[m.name] = ModelCell(*module, *device);
@@ -183,7 +201,10 @@ absl::StatusOr<Column> AskPoorest(const std::string& self, const std::string& ta
     text.append(buffer, n);
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object()) return Internal("'{}' failed", command);
-  return Column{.title = "any vulkan", .ops = json["ops"], .models = json["models"]};
+  return Column{.title = "any vulkan",
+                .ops = json["ops"],
+                .models = json["models"],
+                .refused = json["refused"]};
 }
 
 absl::Status Models(std::span<const ModelFile> models, std::span<const Column> columns,
@@ -206,7 +227,8 @@ absl::Status Models(std::span<const ModelFile> models, std::span<const Column> c
 
 void Ops(std::span<const Column> columns, std::ostream& out) {
   out << "\n## Ops\n\n`kernel`: runs as it is; `parts`: runs as its decomposition; `no`: is "
-         "refused, and the message says why.\n\n| op | cpu | vulkan | any vulkan |\n"
+         "refused. Behind each word stands how many of the op's test cases it is about.\n\n| op | "
+         "cpu | vulkan | any vulkan |\n"
          "|---|---|---|---|\n";
   for (const ir::OpDef* def : ir::AllOps()) {
     out << fmt::format("| `{}` |", def->info.name);
@@ -214,6 +236,15 @@ void Ops(std::span<const Column> columns, std::ostream& out) {
       out << fmt::format(" {} |", c.ops.at(std::string(def->info.name)));
     out << "\n";
   }
+}
+
+void Refused(std::span<const Column> columns, std::ostream& out) {
+  out << "\n## Refused cases\n\nEvery test case that does not run, by the reason that the device "
+         "gives for it or its parts, with how many there are of each element "
+         "type.\n\n| device | reason | cases |\n|---|---|---|\n";
+  for (const Column& c : columns)
+    for (const auto& [why, cases] : c.refused)
+      out << fmt::format("| {} | {} | {} |\n", c.title, MarkdownCell(why), cases);
 }
 
 // ---- operators of ONNX --------------------------------------------------------------------------
@@ -240,6 +271,7 @@ absl::StatusOr<std::string> Document(const std::string& self, const std::string&
   out << kIntroduction;
   FORGE_RETURN_IF_ERROR(Models(models, columns, out));
   Ops(columns, out);
+  Refused(columns, out);
   Operators(out);
   return out.str();
 }
@@ -247,7 +279,9 @@ absl::StatusOr<std::string> Document(const std::string& self, const std::string&
 absl::Status PrintColumn(const std::string& device, const std::string& table) {
   FORGE_ASSIGN_OR_RETURN(const std::vector<ModelFile> models, ModelsOf(table));
   FORGE_ASSIGN_OR_RETURN(const Column column, Ask(device, models));
-  std::cout << nlohmann::json{{"ops", column.ops}, {"models", column.models}}.dump() << "\n";
+  const nlohmann::json words{
+      {"ops", column.ops}, {"models", column.models}, {"refused", column.refused}};
+  std::cout << words.dump() << "\n";
   return absl::OkStatus();
 }
 

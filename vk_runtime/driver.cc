@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vk_runtime/driver.h"
 
+#include "vk_runtime/self_test/measure_rates.h"
+
 namespace forge::vk {
 namespace {
 
@@ -70,7 +72,7 @@ DeviceInfo Describe(const Queries& q, size_t index, const Granted* granted) {
                            std::to_string(q.allocation.maxMemoryAllocationSize));
   info.limits.emplace_back("max_allocations",
                            std::to_string(q.properties.limits.maxMemoryAllocationCount));
-  const Rates rates = granted->rates.value_or(Rates::Of(q.properties.deviceType));
+  const Rates rates = granted->rates.value_or(AssumedRates(q.properties.deviceType));
   const char* known = granted->rates ? "measured" : "assumed";
   info.limits.emplace_back(fmt::format("{}_flops", known), fmt::format("{:.3g}", rates.flops));
   info.limits.emplace_back(fmt::format("{}_copied_bytes", known),

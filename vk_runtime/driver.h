@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The driver that the plug-in exports: lists and opens Vulkan devices.
 #pragma once
-#include "vk_runtime/self_test.h"
+#include "vk_runtime/self_test/self_test.h"
 
 namespace forge::vk {
 

@@ -18,7 +18,7 @@ Launch Emission::Take() && {
 
 // The grid comes first: builtins of an axis with one workgroup are literals.
 Emission::Work Emission::Workgroups(const ir::Dim& count) {
-  const int64_t limit = region.caps().max_grid;
+  const int64_t limit = region.caps().max_grid_x;
   if (count.max() <= limit) {
     launch.kernel.grid = {count, 1, 1};
     return {b.Builtin(BuiltinKind::kWorkgroupX), count, true};
@@ -64,11 +64,11 @@ Vals Emission::Loop(const ir::Dim& count, Vals carried,
   });
 }
 
-uint16_t Emission::AddShared(std::string name, Type elem, int64_t extent) {
+uint16_t Emission::AddShared(std::string name, const SharedArray& array) {
   return b.AddView({.name = std::move(name),
                     .space = Space::kShared,
-                    .elem = elem,
-                    .extent = static_cast<uint32_t>(extent),
+                    .elem = array.elem,
+                    .extent = static_cast<uint32_t>(array.extent),
                     .reads = true,
                     .writes = true});
 }
@@ -183,7 +183,8 @@ int LanesFor(const ir::Dim& extent) {
   return extent.divisor() % 4 == 0 ? 4 : extent.divisor() % 2 == 0 ? 2 : 1;
 }
 
-Verdict WorkgroupFits(int64_t invocations, const Caps& caps, int64_t shared_bytes) {
+Verdict WorkgroupFits(int64_t invocations, const Caps& caps, std::span<const SharedArray> shared) {
+  const int64_t shared_bytes = SharedBytes(shared);
   if (shared_bytes > caps.max_shared_bytes)
     return Verdict::No(fmt::format("{} bytes of shared memory, the device has {}", shared_bytes,
                                    caps.max_shared_bytes));

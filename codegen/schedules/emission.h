@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What schedules share: a launch in the making, and numbering the work of a grid.
 #pragma once
-#include "codegen/index.h"
-#include "codegen/scalar.h"
-#include "codegen/schedule.h"
+#include "codegen/kernel/scalar.h"
+#include "codegen/kernel/shared_memory.h"
+#include "codegen/region/index.h"
+#include "codegen/region/schedule.h"
 
 namespace forge::codegen {
 
@@ -32,7 +33,7 @@ struct Emission {
   Vals Loop(const ir::Dim& count, Vals carried,
             absl::FunctionRef<Vals(const ir::Dim& i, Vals carried)> body);
   // A view of shared memory, to be written and read.
-  uint16_t AddShared(std::string name, Type elem, int64_t extent);
+  uint16_t AddShared(std::string name, const SharedArray& array);
 
   const Region& region;
   Launch launch;
@@ -155,7 +156,8 @@ void AddProducts(std::span<const Val> a, std::span<const Val> b, Vals& sums,
 // The widest vector, 4, 2 or 1, that divides `extent`.
 int LanesFor(const ir::Dim& extent);
 // Of one dimension, within the device's limits.
-Verdict WorkgroupFits(int64_t invocations, const Caps& caps, int64_t shared_bytes = 0);
+Verdict WorkgroupFits(int64_t invocations, const Caps& caps,
+                      std::span<const SharedArray> shared = {});
 // How many arguments and results a launch of what the anchor reads binds, and one of what follows
 // it.
 struct SplitOperands {

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/schedules/workgroup.h"
 
-#include "codegen/element.h"
+#include <limits>
+
+#include "codegen/region/element.h"
 
 namespace forge::codegen {
 namespace {
 
 bool ReducesBySubgroups(const Caps& caps, uint32_t workgroup, Type element) {
   const int64_t size = caps.narrow_subgroup_size();
-  return caps.subgroup_arithmetic && BitWidth(element.elem) == 32 && size > 1 &&
-         workgroup % size == 0;
+  return caps.subgroup_arithmetic && caps.subgroup_reconvergence && BitWidth(element.elem) == 32 &&
+         size > 1 && workgroup % size == 0;
 }
 
 }  // namespace
@@ -49,8 +51,8 @@ WorkgroupReduction::WorkgroupReduction(Emission& m, Type element)
   Kernel& k = m.launch.kernel;
   if (by_subgroups_) k.subgroup = static_cast<uint32_t>(m.region.caps().narrow_subgroup_size());
   if (k.workgroup[0] == k.subgroup) return;  // none to share with
-  view_ =
-      m.AddShared("partial", element, by_subgroups_ ? k.workgroup[0] / k.subgroup : k.workgroup[0]);
+  view_ = m.AddShared(
+      "partial", Shared(by_subgroups_ ? k.workgroup[0] / k.subgroup : k.workgroup[0], element)[0]);
 }
 
 Val WorkgroupReduction::Reduce(ReduceKind kind, Val mine) {

@@ -2,7 +2,7 @@
 // What the invocations of a workgroup compute together.
 #pragma once
 #include "codegen/schedules/emission.h"
-#include "ir/ops/reduce.h"
+#include "ir/ops/reduction/reduce.h"
 
 namespace forge::codegen {
 
@@ -30,8 +30,9 @@ class WorkgroupReduction {
   // Makes the kernel require the subgroup's size where it uses subgroups.
   WorkgroupReduction(Emission& m, Type element);
   Val Reduce(ReduceKind kind, Val mine);
-  static int64_t SharedBytes(int64_t invocations, Type element) {
-    return invocations * ElementBytes(element);
+  // What it needs at most: a value of each invocation, or subgroup.
+  static std::array<SharedArray, 1> Shared(int64_t invocations, Type element) {
+    return {SharedArray{element, invocations}};
   }
 
  private:

@@ -2,7 +2,8 @@
 #include "cpu_runtime/kernels/convolution_choices.h"
 #include "cpu_runtime/kernels/convolution_loops.h"
 #include "cpu_runtime/kernels/library_convolution.h"
-#include "ir/ops/conv2d.h"
+#include "cpu_runtime/parallel.h"
+#include "ir/ops/spatial/conv.h"
 
 namespace forge::cpu {
 namespace {
@@ -10,15 +11,17 @@ namespace {
 // A convolution as the library describes it. Its functions throw dnnl::error.
 class LibraryConvolution {
  public:
-  using Op = ir::Conv2d;
+  using Op = ir::Conv;
   using Primitive = dnnl::convolution_forward;
   static constexpr std::string_view kName = "convolution";
-  LibraryConvolution(const ir::Conv2d& op, const View& x, const View& y) : op_(op), x_(x), y_(y) {}
+  LibraryConvolution(const ir::Conv& op, const View& x, const View& y)
+      : op_(op), window_(ir::WindowOver(op, x.shape.size())), x_(x), y_(y) {}
 
   bool possible() const {
     if (x_.dtype != DType::kF32) return false;
-    for (int64_t p : op_.padding)
-      if (p < 0) return false;
+    for (const auto* padding : {&window_.before, &window_.after})
+      for (int64_t p : *padding)
+        if (p < 0) return false;
     return x_.elements() > 0 && y_.elements() > 0;
   }
 
@@ -41,7 +44,6 @@ class LibraryConvolution {
     attributes.set_post_ops(post_ops);
     const dnnl::memory::desc b =
         bias ? DescOf(DenseView(DType::kF32, {y_.shape[1]})) : dnnl::memory::desc();
-    const dnnl::memory::dims dilations = {op_.dilations[0] - 1, op_.dilations[1] - 1};
     return {Engine(),
             dnnl::prop_kind::forward_inference,
             dnnl::algorithm::convolution_direct,
@@ -49,10 +51,10 @@ class LibraryConvolution {
             weights,
             b,
             ImageDescOf(y_),
-            op_.strides,
-            dilations,
-            {op_.padding[0], op_.padding[1]},
-            {op_.padding[2], op_.padding[3]},
+            window_.strides,
+            window_.dilations,
+            window_.before,
+            window_.after,
             attributes,
             /*allow_empty=*/true};
   }
@@ -67,7 +69,8 @@ class LibraryConvolution {
   }
 
  private:
-  const ir::Conv2d& op_;
+  const ir::Conv& op_;
+  const LibraryWindow window_;
   const View &x_, &y_;
 };
 
@@ -76,7 +79,7 @@ class ConvolutionMaker {
   explicit ConvolutionMaker(const AnchorSite& site)
       : site_(site),
         node_(*site.task.anchor()),
-        op_(*node_.op.As<ir::Conv2d>()),
+        op_(*node_.op.As<ir::Conv>()),
         bias_(HasBias(node_)),
         library_(op_, site.operands[Operand(kImage)], site.out) {}
 
@@ -108,14 +111,14 @@ class ConvolutionMaker {
 
   const AnchorSite& site_;
   const ir::Node& node_;
-  const ir::Conv2d& op_;
+  const ir::Conv& op_;
   bool bias_;
   LibraryConvolution library_;
 };
 
 class Convolution final : public Kernel {
  public:
-  bool Knows(const Task& task) const override { return IsAnchoredBy<ir::Conv2d>(task); }
+  bool Knows(const Task& task) const override { return IsAnchoredBy<ir::Conv>(task); }
 
   Verdict Takes(const Task& task) const override {
     const DType t = task.body().type(task.anchor()->first_out).dtype();

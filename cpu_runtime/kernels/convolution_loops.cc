@@ -2,6 +2,7 @@
 #include "cpu_runtime/kernels/convolution_loops.h"
 
 #include "cpu_runtime/parallel.h"
+#include "ir/ops/spatial/window.h"
 
 namespace forge::cpu {
 namespace {
@@ -9,7 +10,15 @@ namespace {
 template <class T>
 class Loops final : public AnchorCall {
  public:
-  explicit Loops(ConvolutionLoops l) : l_(std::move(l)) {}
+  explicit Loops(ConvolutionLoops l)
+      : l_(std::move(l)),
+        window_(ir::InVolume(ir::WindowOver(l_.op, l_.x.shape.size()))),
+        extent_(ir::VolumeOf(l_.x.shape)),
+        kernel_(ir::VolumeOf(l_.w.shape)),
+        places_(ir::VolumeOf(l_.y.shape)),
+        x_steps_(ir::VolumeOf(l_.x.strides)),
+        w_steps_(ir::VolumeOf(l_.w.strides)),
+        y_steps_(ir::VolumeOf(l_.y.strides)) {}
   std::string_view kernel() const override { return "convolution_loops"; }
 
   absl::Status Run(const Arguments& a) const override {
@@ -18,47 +27,60 @@ class Loops final : public AnchorCall {
     const auto* bias =
         l_.operands.size() > 2 ? reinterpret_cast<const T*>(a.operands[l_.operands[2]]) : nullptr;
     auto* y = reinterpret_cast<T*>(a.out);
-    const int64_t rows = l_.y.shape[0] * l_.y.shape[1] * l_.y.shape[2];
-    ParallelParts({rows, 1, l_.threads}, [&](int, int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        const int64_t p = row % l_.y.shape[2], nm = row / l_.y.shape[2];
-        const int64_t m = nm % l_.y.shape[1], n = nm / l_.y.shape[1];
-        Row({n, m, p}, x, w, bias ? bias[m] : T{0}, y);
-      }
-    });
+    const int64_t rows = places_[0] * places_[1];
+    ParallelParts({l_.y.shape[0] * l_.y.shape[1] * rows, 1, l_.threads},
+                  [&](int, int64_t begin, int64_t end) {
+                    for (int64_t i = begin; i < end; ++i) {
+                      const int64_t nm = i / rows, n = nm / l_.y.shape[1], m = nm % l_.y.shape[1];
+                      Row({n, m, i % rows}, x, w, bias ? bias[m] : T{0}, y);
+                    }
+                  });
     return absl::OkStatus();
   }
 
  private:
   struct Place {
-    int64_t n, m, p;
+    int64_t n, m, row;
   };
+  using Index = ir::PerAxis<int64_t>;
+
+  static int64_t Offset(const Index& at, const Index& steps) {
+    return at[0] * steps[0] + at[1] * steps[1] + at[2] * steps[2];
+  }
 
   void Row(const Place& at, const T* x, const T* w, T bias, T* y) const {
     const auto &xs = l_.x.strides, &ys = l_.y.strides;
     const int64_t channel = at.m / (l_.y.shape[1] / l_.op.groups) * l_.w.shape[1];
     const T* image = x + at.n * xs[0] + channel * xs[1];
-    T* to = y + at.n * ys[0] + at.m * ys[1] + at.p * ys[2];
-    for (int64_t q = 0; q < l_.y.shape[3]; ++q)
-      to[q * ys[3]] = bias + Window(image, w + at.m * l_.w.strides[0], at.p, q);
+    Index out{at.row / places_[1], at.row % places_[1], 0};
+    T* to = y + at.n * ys[0] + at.m * ys[1];
+    for (; out[2] < places_[2]; ++out[2])
+      to[Offset(out, y_steps_)] = bias + Window(image, w + at.m * l_.w.strides[0], out);
   }
 
-  T Window(const T* image, const T* w, int64_t p, int64_t q) const {
-    const auto &xs = l_.x.strides, &ws = l_.w.strides;
+  T Window(const T* image, const T* w, const Index& out) const {
     T sum = 0;
-    for (int64_t rs = 0; rs < l_.w.shape[2] * l_.w.shape[3]; ++rs) {
-      const int64_t r = rs / l_.w.shape[3], s = rs % l_.w.shape[3];
-      const int64_t row = p * l_.op.strides[0] + r * l_.op.dilations[0] - l_.op.padding[0];
-      const int64_t column = q * l_.op.strides[1] + s * l_.op.dilations[1] - l_.op.padding[1];
-      if (row < 0 || row >= l_.x.shape[2] || column < 0 || column >= l_.x.shape[3]) continue;
-      const T* from = image + row * xs[2] + column * xs[3];
-      const T* weight = w + r * ws[2] + s * ws[3];
-      for (int64_t c = 0; c < l_.w.shape[1]; ++c) sum += from[c * xs[1]] * weight[c * ws[1]];
+    for (int64_t i = 0; i < ir::PlacesOf(kernel_); ++i) {
+      const Index tap = ir::PlaceIn(kernel_, i);
+      Index at{};
+      bool inside = true;
+      for (size_t a = 0; a < at.size(); ++a) {
+        at[a] = window_[a].PlaceOf(out[a], tap[a]);
+        inside = inside && at[a] >= 0 && at[a] < extent_[a];
+      }
+      if (!inside) continue;
+      const T* from = image + Offset(at, x_steps_);
+      const T* weight = w + Offset(tap, w_steps_);
+      for (int64_t c = 0; c < l_.w.shape[1]; ++c)
+        sum += from[c * l_.x.strides[1]] * weight[c * l_.w.strides[1]];
     }
     return sum;
   }
 
   ConvolutionLoops l_;
+  ir::PerAxis<ir::WindowAxis> window_;
+  Index extent_, kernel_, places_;
+  Index x_steps_, w_steps_, y_steps_;
 };
 
 }  // namespace

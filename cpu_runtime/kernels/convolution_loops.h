@@ -3,12 +3,12 @@
 // channels).
 #pragma once
 #include "cpu_runtime/program.h"
-#include "ir/ops/conv2d.h"
+#include "ir/ops/spatial/conv.h"
 
 namespace forge::cpu {
 
 struct ConvolutionLoops {
-  ir::Conv2d op;
+  ir::Conv op;
   View x, w, y;
   std::vector<uint32_t> operands;  // image, weights, bias if any
   int threads;

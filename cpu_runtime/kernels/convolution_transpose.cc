@@ -2,7 +2,8 @@
 // Transposed convolution, which the library calls deconvolution.
 #include "cpu_runtime/kernels/convolution_choices.h"
 #include "cpu_runtime/kernels/library_convolution.h"
-#include "ir/ops/conv_transpose2d.h"
+#include "cpu_runtime/parallel.h"
+#include "ir/ops/spatial/conv_transpose.h"
 
 namespace forge::cpu {
 namespace {
@@ -19,19 +20,23 @@ bool IsFast(const Description& d) {
 // As the library describes it. Its functions throw dnnl::error.
 class LibraryTransposed {
  public:
-  using Op = ir::ConvTranspose2d;
+  using Op = ir::ConvTranspose;
   using Primitive = dnnl::deconvolution_forward;
   static constexpr std::string_view kName = "deconvolution";
-  LibraryTransposed(const ir::ConvTranspose2d& op, const View& x, const View& y)
-      : op_(op), x_(x), y_(y) {}
+  LibraryTransposed(const ir::ConvTranspose& op, const View& x, const View& y)
+      : op_(op), window_(ir::WindowOver(op, x.shape.size())), x_(x), y_(y) {
+    const auto more = ir::ForEachAxis(op.output_padding, window_.after.size(), 0);
+    for (size_t a = 0; a < more.size(); ++a) window_.after[a] -= more[a];
+  }
 
   bool possible() const { return x_.elements() > 0 && y_.elements() > 0; }
 
-  // [m, c, r, s], with a group axis in front when there are groups.
+  // [m, c, ...], with a group axis in front when there are groups.
   dnnl::memory::desc PlainWeights(const View& w) const {
-    View v{w.dtype,
-           {w.shape[1], w.shape[0] / op_.groups, w.shape[2], w.shape[3]},
-           {w.strides[1], w.strides[0], w.strides[2], w.strides[3]}};
+    View v = w;
+    std::swap(v.shape[0], v.shape[1]);
+    std::swap(v.strides[0], v.strides[1]);
+    v.shape[1] /= op_.groups;
     if (op_.groups == 1) return DescOf(v);
     v.shape.insert(v.shape.begin(), op_.groups);
     v.strides.insert(v.strides.begin(), v.shape[2] * w.strides[0]);
@@ -46,9 +51,6 @@ class LibraryTransposed {
     attributes.set_post_ops(post_ops);
     const dnnl::memory::desc b =
         bias ? DescOf(DenseView(DType::kF32, {y_.shape[1]})) : dnnl::memory::desc();
-    const dnnl::memory::dims dilations = {op_.dilations[0] - 1, op_.dilations[1] - 1};
-    const dnnl::memory::dims after = {op_.padding[2] - op_.output_padding[0],
-                                      op_.padding[3] - op_.output_padding[1]};
     return {Engine(),
             dnnl::prop_kind::forward_inference,
             dnnl::algorithm::deconvolution_direct,
@@ -56,10 +58,10 @@ class LibraryTransposed {
             weights,
             b,
             ImageDescOf(y_),
-            op_.strides,
-            dilations,
-            {op_.padding[0], op_.padding[1]},
-            after,
+            window_.strides,
+            window_.dilations,
+            window_.before,
+            window_.after,
             attributes,
             /*allow_empty=*/true};
   }
@@ -75,7 +77,8 @@ class LibraryTransposed {
   }
 
  private:
-  const ir::ConvTranspose2d& op_;
+  const ir::ConvTranspose& op_;
+  LibraryWindow window_;
   const View &x_, &y_;
 };
 
@@ -88,12 +91,15 @@ class BiasOnly final : public AnchorCall {
   absl::Status Run(const Arguments& a) const override {
     auto* y = reinterpret_cast<float*>(a.out);
     const auto* bias = bias_ ? reinterpret_cast<const float*>(a.operands[*bias_]) : nullptr;
-    for (int64_t n = 0; n < y_.shape[0]; ++n)
-      for (int64_t m = 0; m < y_.shape[1]; ++m)
-        for (int64_t p = 0; p < y_.shape[2]; ++p)
-          for (int64_t q = 0; q < y_.shape[3]; ++q)
-            y[n * y_.strides[0] + m * y_.strides[1] + p * y_.strides[2] + q * y_.strides[3]] =
-                bias ? bias[m] : 0;
+    const ir::PerAxis<int64_t> places = ir::VolumeOf(y_.shape), steps = ir::VolumeOf(y_.strides);
+    for (int64_t nm = 0; nm < y_.shape[0] * y_.shape[1]; ++nm) {
+      const int64_t n = nm / y_.shape[1], m = nm % y_.shape[1];
+      float* to = y + n * y_.strides[0] + m * y_.strides[1];
+      for (int64_t i = 0; i < ir::PlacesOf(places); ++i) {
+        const ir::PerAxis<int64_t> at = ir::PlaceIn(places, i);
+        to[at[0] * steps[0] + at[1] * steps[1] + at[2] * steps[2]] = bias ? bias[m] : 0;
+      }
+    }
     return absl::OkStatus();
   }
 
@@ -107,7 +113,7 @@ class TransposedMaker {
   explicit TransposedMaker(const AnchorSite& site)
       : site_(site),
         node_(*site.task.anchor()),
-        library_(*node_.op.As<ir::ConvTranspose2d>(), site.operands[Operand(kImage)], site.out) {}
+        library_(*node_.op.As<ir::ConvTranspose>(), site.operands[Operand(kImage)], site.out) {}
 
   absl::StatusOr<MadeAnchor> Make() {
     if (!library_.possible()) {
@@ -130,24 +136,26 @@ class TransposedMaker {
 };
 
 View Last(const std::vector<int64_t>& shape) {
-  const int64_t c = shape[1], row = c * shape[3];
-  return {DType::kF32, shape, {row * shape[2], 1, row, c}};
+  ir::Dims dims(shape.begin(), shape.end());
+  return *ViewOf(ir::Type::Tensor(DType::kF32, std::move(dims)).With(ChannelsLast(shape.size())));
 }
 
 // Has the library a kernel of its own for this window, whatever the image?
-Verdict LibraryTakes(const ir::ConvTranspose2d& op, const ir::Dims& weights) {
+Verdict LibraryTakes(const ir::ConvTranspose& op, const ir::Dims& weights) {
   for (const ir::Dim& d : weights)
     if (!d.is_constant() || d.constant() < 1) return Verdict::No("its weights are no constants");
   const std::vector<int64_t> w = ir::Constants(weights);
   std::vector<int64_t> x = {1, w[0]}, y = {1, w[1] * op.groups};
-  for (size_t a = 0; a < 2; ++a) {
+  const ir::Window window = ir::WindowOver(op, w.size());
+  const std::vector<int64_t> more = ir::ForEachAxis(op.output_padding, window.size(), 0);
+  for (size_t a = 0; a < window.size(); ++a) {
     constexpr int64_t kPixels = 16, kMost = 1 << 16;
-    const int64_t reach = (w[2 + a] - 1) * op.dilations[a];
-    const int64_t off = op.padding[a] + op.padding[2 + a];
-    if (reach > kMost || off > kMost || op.strides[a] > kMost || op.output_padding[a] > kMost)
+    const int64_t stride = window[a].stride, off = window[a].before + window[a].after;
+    const int64_t reach = (w[2 + a] - 1) * window[a].dilation;
+    if (reach > kMost || off > kMost || stride > kMost || more[a] > kMost)
       return Verdict::No("its window is too large");
-    x.push_back(off / op.strides[a] + kPixels);
-    y.push_back((x.back() - 1) * op.strides[a] + reach + 1 - off + op.output_padding[a]);
+    x.push_back(off / stride + kPixels);
+    y.push_back((x.back() - 1) * stride + reach + 1 - off + more[a]);
   }
   bool fast = false;
   const View image = Last(x), result = Last(y);
@@ -162,7 +170,7 @@ Verdict LibraryTakes(const ir::ConvTranspose2d& op, const ir::Dims& weights) {
 
 class ConvolutionTranspose final : public Kernel {
  public:
-  bool Knows(const Task& task) const override { return IsAnchoredBy<ir::ConvTranspose2d>(task); }
+  bool Knows(const Task& task) const override { return IsAnchoredBy<ir::ConvTranspose>(task); }
 
   Verdict Takes(const Task& task) const override {
     const ir::Node& node = *task.anchor();
@@ -170,7 +178,7 @@ class ConvolutionTranspose final : public Kernel {
     if (ComputedAs(t) != DType::kF32)
       return Verdict::No(fmt::format("transposed convolution has no kernel for {}", Name(t)));
     if (Verdict v = TakesEpilogue(task); !v) return v;
-    return LibraryTakes(*node.op.As<ir::ConvTranspose2d>(),
+    return LibraryTakes(*node.op.As<ir::ConvTranspose>(),
                         task.body().type(node.in[kWeights]).shape());
   }
 

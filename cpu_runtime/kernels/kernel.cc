@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ir/dim/broadcast.h"
+
 namespace forge::cpu {
 namespace {
 
@@ -13,18 +15,18 @@ constexpr double kStartSeconds = 2e-6;
 
 // Do both orders of axes put the elements in the same places?
 bool OrderMatters(const ir::Type& t) {
-  if (!t.is_tensor() || t.rank() != 4 || !t.is_constant()) return false;
+  if (!t.is_tensor() || !t.is_constant() || !HasChannels(t.shape().size())) return false;
   const std::vector<int64_t> s = ir::Constants(t.shape());
-  return s[1] != 1 && s[2] * s[3] != 1;
+  return s[1] != 1 && std::any_of(s.begin() + 2, s.end(), [](int64_t d) { return d != 1; });
 }
 
 // Does a movement op take each axis of its result from the same axis of its operands?
 bool KeepsAxes(const ir::Function& f, const ir::Node& node) {
   const ir::Types in = f.TypesOf(node.in);
   const ir::Type& out = f.type(node.first_out);
-  if (out.rank() != 4) return false;
+  if (!HasChannels(out.shape().size())) return false;
   for (const ir::Type& t : in)
-    if (t.rank() != 4) return false;
+    if (t.rank() != out.rank()) return false;
   ir::Dims at;
   std::vector<ir::SymbolRef> symbols;
   for (const ir::Dim& extent : out.shape()) {
@@ -32,7 +34,7 @@ bool KeepsAxes(const ir::Function& f, const ir::Node& node) {
         ir::Symbol{.name = "i", .min = 0, .max = std::max<int64_t>(extent.max() - 1, 0)}));
     at.emplace_back(symbols.back());
   }
-  const ir::IndexMap map = node.op.def().map(node.op.self(), in, at);
+  const ir::IndexMap map = node.op.Map(in, at);
   if (!map.loads.empty()) return false;
   for (const auto& piece : map.pieces)
     for (size_t a = 0; a < piece.index.size(); ++a) {
@@ -74,7 +76,7 @@ Verdict TakesEpilogue(const Task& task) {
     if (!node.op.def().scalar)
       return Verdict::No(
           fmt::format("{} after {} is not element-wise", node.op.name(), anchor.op.name()));
-    if (f.type(node.first_out).shape() != f.type(anchor.first_out).shape())
+    if (!ir::MayEqualBroadcast(f.type(anchor.first_out).shape(), f.type(node.first_out).shape()))
       return Verdict::No(
           fmt::format("{} changes the shape of {}", node.op.name(), anchor.op.name()));
   }
@@ -93,7 +95,7 @@ std::optional<ir::EncodingChoice> ChannelsLastChoice(const Task& task) {
     const bool last = OrderMatters(task.type(i));
     any |= last;
     auto& side = i < task.first_result() ? choice.in : choice.out;
-    side.push_back(last ? ChannelsLast() : nullptr);
+    side.push_back(last ? ChannelsLast(task.type(i).shape().size()) : nullptr);
   }
   if (!any) return std::nullopt;
   return choice;
@@ -111,11 +113,8 @@ std::vector<ir::EncodingChoice> BothLayouts(const Task& task, const Settings& se
 double EstimateSeconds(const Task& task, const Settings& settings) {
   double flops = 0, bytes = 0;
   const ir::Function& f = task.body();
-  for (const ir::Node& node : f.nodes()) {
-    const ir::OpDef& def = node.op.def();
-    const ir::Cost cost = def.cost(def, node.op.self(), f.TypesOf(node.in));
-    flops += static_cast<double>(cost.flops.max());
-  }
+  for (const ir::Node& node : f.nodes())
+    flops += static_cast<double>(node.op.Cost(f.TypesOf(node.in)).flops.max());
   for (size_t i = 0; i < task.operands(); ++i)
     if (task.type(i).is_tensor())
       if (const absl::StatusOr<ir::Dim> size = task.type(i).bytes(); size.ok())

@@ -2,7 +2,7 @@
 // What this device can run: one kernel for each kind of anchor, and one for regions without.
 #pragma once
 #include "cpu_runtime/program.h"
-#include "ir/target.h"
+#include "ir/graph/target.h"
 
 namespace forge::cpu {
 
@@ -43,8 +43,8 @@ const Kernel* FindKernel(const Task& task);
 // an operand?
 Verdict TakesEpilogue(const Task& task);
 
-// Channels last for every operand and result of rank 4 in which the order of axes matters, dense
-// for the others; nullopt where dense does as well.
+// Channels last for every operand and result that may have them and in which the order of axes
+// matters, dense for the others; nullopt where dense does as well.
 std::optional<ir::EncodingChoice> ChannelsLastChoice(const Task& task);
 
 // Dense, and channels last where it differs: for kernels that do equally well with both.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layer norm in floats, each row in one go while it is in the first cache.
-#include "ir/ops/layer_norm.h"
+#include "ir/ops/norm/layer_norm.h"
 
 #include "cpu_runtime/kernels/kernel.h"
 #include "cpu_runtime/parallel.h"
 #include "cpu_runtime/rows/row_loops.h"
-#include "ir/ops/axes.h"
+#include "ir/op/axes.h"
 
 namespace forge::cpu {
 namespace {

@@ -10,8 +10,22 @@
 #pragma once
 #include "cpu_runtime/kernels/kernel.h"
 #include "cpu_runtime/onednn/library_call.h"
+#include "ir/ops/spatial/window.h"
 
 namespace forge::cpu {
+
+// A window as the library has it: dilations of 0 leave no gaps.
+struct LibraryWindow {
+  explicit LibraryWindow(const ir::Window& w) {
+    for (const ir::WindowAxis& a : w) {
+      strides.push_back(a.stride);
+      dilations.push_back(a.dilation - 1);
+      before.push_back(a.before);
+      after.push_back(a.after);
+    }
+  }
+  dnnl::memory::dims strides, dilations, before, after;
+};
 
 enum ConvolutionOperand : size_t { kImage, kWeights, kBias };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/ops/matmul.h"
+#include "ir/ops/product/matmul.h"
 
 #include "cpu_runtime/kernels/kernel.h"
 #include "cpu_runtime/onednn/library_call.h"
 #include "cpu_runtime/parallel.h"
-#include "ir/ops/matmul_integer.h"
+#include "ir/ops/product/matmul_integer.h"
 
 namespace forge::cpu {
 namespace {

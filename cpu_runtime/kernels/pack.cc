@@ -2,6 +2,7 @@
 // Into the library's own layouts: once for each model where the tensor is a constant.
 #include "cpu_runtime/kernels/kernel.h"
 #include "cpu_runtime/onednn/packed.h"
+#include "cpu_runtime/parallel.h"
 
 namespace forge::cpu {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions in every number type. Not the library's: its max and min lose NaN and it has no f64.
-#include "ir/ops/reduce.h"
+#include "ir/ops/reduction/reduce.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,7 +8,7 @@
 #include "cpu_runtime/kernels/kernel.h"
 #include "cpu_runtime/parallel.h"
 #include "cpu_runtime/rows/row_loops.h"
-#include "ir/ops/axes.h"
+#include "ir/op/axes.h"
 
 namespace forge::cpu {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "cpu_runtime/kernels/kernel.h"
-#include "ir/ops/shape_of.h"
+#include "ir/ops/creation/shape_of.h"
 
 namespace forge::cpu {
 namespace {

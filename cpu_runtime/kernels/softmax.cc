@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax in floats. Not the library's: a NaN there reaches its own element only, not its row.
-#include "ir/ops/softmax.h"
+#include "ir/ops/reduction/softmax.h"
 
 #include <algorithm>
 
 #include "cpu_runtime/kernels/kernel.h"
 #include "cpu_runtime/parallel.h"
 #include "cpu_runtime/rows/row_loops.h"
-#include "ir/ops/axes.h"
+#include "ir/op/axes.h"
 
 namespace forge::cpu {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu_runtime/onednn/library.h"
 
-#include <omp.h>
-
 namespace forge::cpu {
 
 const dnnl::engine& Engine() {
@@ -32,9 +30,11 @@ dnnl::memory::data_type LibraryType(DType t) {
 dnnl::memory::desc DescOf(const View& v) { return {v.shape, LibraryType(v.dtype), v.strides}; }
 
 dnnl::memory::desc ImageDescOf(const View& v) {
-  const int64_t c = v.shape[1], h = v.shape[2], w = v.shape[3];
-  const std::vector<int64_t> last = {h * w * c, 1, w * c, c};
-  for (size_t a = 0; a < 4; ++a)
+  std::vector<int64_t> last(v.shape.size(), 1);
+  int64_t step = v.shape[1];
+  for (size_t a = last.size(); a-- > 2; step *= v.shape[a]) last[a] = step;
+  last[0] = step;
+  for (size_t a = 0; a < last.size(); ++a)
     if (v.shape[a] != 1 && v.strides[a] != last[a]) return DescOf(v);
   return {v.shape, LibraryType(v.dtype), last};
 }
@@ -42,12 +42,6 @@ dnnl::memory::desc ImageDescOf(const View& v) {
 dnnl::memory::desc AnyLayout(const dnnl::memory::desc& d) {
   return {d.get_dims(), d.get_data_type(), dnnl::memory::format_tag::any};
 }
-
-ThreadScope::ThreadScope(int threads) : before_(omp_get_max_threads()) {
-  omp_set_num_threads(threads);
-}
-
-ThreadScope::~ThreadScope() { omp_set_num_threads(before_); }
 
 absl::StatusOr<std::unique_ptr<PrimitiveCall::ArgumentSet>> PrimitiveCall::Take() const {
   {

@@ -28,23 +28,12 @@ absl::Status Guarded(std::string_view what, F f) {
 dnnl::memory::data_type LibraryType(DType t);
 // Throws dnnl::error.
 dnnl::memory::desc DescOf(const View& v);
-// The same for an image of rank 4. Where both say the same it is written as channels last, for
+// The same for a tensor with channels. Where both say the same it is written as channels last, for
 // which the library has its best kernels: strides of axes of extent 1 mean nothing.
 dnnl::memory::desc ImageDescOf(const View& v);
 
 // The same tensor in whichever layout a primitive likes best.
 dnnl::memory::desc AnyLayout(const dnnl::memory::desc& d);
-
-// Sets how many threads the library makes primitives for, in the calling thread, and restores it.
-class ThreadScope {
- public:
-  explicit ThreadScope(int threads);
-  ~ThreadScope();
-  ThreadScope(const ThreadScope&) = delete;
-
- private:
-  int before_;
-};
 
 // A primitive with its arguments' descriptors. Memory objects are made once for each thread that
 // runs it at a time, and only their pointers change from run to run.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu_runtime/onednn/post_ops.h"
 
-#include "ir/ops/elementwise.h"
+#include "ir/ops/elementwise/elementwise.h"
 
 namespace forge::cpu {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "ir/ops/reduce.h"
+#include "ir/ops/reduction/reduce.h"
 
 namespace forge::cpu {
 

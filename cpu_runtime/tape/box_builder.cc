@@ -172,7 +172,7 @@ Register BoxBuilder::Cast(const ir::Node& node, Register in) {
 
 Register BoxBuilder::Move(const ir::Node& node, const ir::Dims& at) {
   const ir::Types in = spec_.body.TypesOf(node.in);
-  const ir::IndexMap map = node.op.def().map(node.op.self(), in, at);
+  const ir::IndexMap map = node.op.Map(in, at);
   for (const ir::IndexMap::Load& load : map.loads)
     definitions_[load.defines] = {node.in[static_cast<size_t>(load.operand)], load.index};
   const DType t = spec_.body.type(node.first_out).dtype();

@@ -5,7 +5,7 @@
 
 #include "cpu_runtime/tape/box_builder.h"
 #include "cpu_runtime/tape/index.h"
-#include "ir/interval.h"
+#include "ir/dim/interval.h"
 
 namespace forge::cpu {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 #include <optional>
 
-#include "ir/type.h"
+#include "ir/type/type.h"
 
 namespace forge::cpu {
 

@@ -8,7 +8,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "cpu_runtime/tape/elements.h"
-#include "ir/type.h"
+#include "ir/type/type.h"
 
 namespace forge::cpu {
 

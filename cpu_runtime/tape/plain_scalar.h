@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One element of any type as the scalar of ir/ops/elementwise.h: for the types that have no vector
-// code.
+// One element of any type as the scalar of ir/ops/elementwise/elementwise.h: for the types that
+// have no vector code.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "ir/scalar_functions.h"
+#include "ir/ops/elementwise/scalar_functions.h"
 
 namespace forge::cpu {
 

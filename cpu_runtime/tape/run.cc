@@ -8,7 +8,7 @@
 
 #include "cpu_runtime/parallel.h"
 #include "cpu_runtime/tape/tape.h"
-#include "ir/ops/index_program.h"
+#include "ir/dim/index_program.h"
 
 namespace forge::cpu {
 namespace {

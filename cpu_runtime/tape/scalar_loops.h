@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/narrow_float.h"
-#include "ir/ops/elementwise.h"
+#include "ir/ops/elementwise/elementwise.h"
 
 namespace forge::cpu {
 

@@ -17,7 +17,7 @@ namespace HWY_NAMESPACE {
 // Entries compiled for this instruction set: code of forge::ir could not be inlined here.
 namespace entries {
 using namespace forge::ir;  // NOLINT: what entries expect, see their file
-#include "ir/ops/elementwise_entries.inc"
+#include "ir/ops/elementwise/elementwise_entries.inc"
 }  // namespace entries
 
 // Bytes 0 and 1 as a truth value, and back.

@@ -8,7 +8,8 @@
 namespace forge::cpu {
 namespace {
 
-// Beyond this many boxes conditions are computed element by element instead.
+// Beyond this many boxes, and one more for each operand, conditions are computed element by element
+// instead.
 constexpr size_t kMaxBoxes = 64;
 
 Box BoxOf(const View& view) {
@@ -47,7 +48,7 @@ struct GroupBuilder {
     while (!left.empty()) {
       const Box box = std::move(left.back());
       left.pop_back();
-      BoxBuilder builder(spec, box, built + left.size() + 2 <= kMaxBoxes);
+      BoxBuilder builder(spec, box, built + left.size() + 2 <= kMaxBoxes + spec.sources.size());
       FORGE_RETURN_IF_ERROR(builder.Build(results));
       if (builder.cut()) {
         auto [low, high] = CutBox(box, *builder.cut());

@@ -9,7 +9,7 @@
 #pragma once
 #include "cpu_runtime/layout.h"
 #include "cpu_runtime/tape/instructions.h"
-#include "ir/module.h"
+#include "ir/graph/module.h"
 
 namespace forge::cpu {
 

@@ -2,8 +2,8 @@
 // Names one picture: hello_cc MODEL.bin PICTURE.png [DEVICE]
 #include <cstdio>
 
-#include "formats/image.h"
-#include "formats/preprocess.h"
+#include "formats/images/image.h"
+#include "formats/images/preprocess.h"
 #include "runtime/backends.h"
 #include "runtime/session.h"
 

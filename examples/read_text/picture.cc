@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "formats/image.h"
+#include "formats/images/image.h"
 
 absl::StatusOr<Picture> Picture::Read(const std::filesystem::path& path) {
   auto image = forge::ReadImage(path);

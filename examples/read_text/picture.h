@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "geometry.h"
-#include "ir/host_value.h"
+#include "ir/type/host_value.h"
 
 class Picture {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names every op and includes none: an edit to one op recompiles that op.
-#include "ir/ops/op.h"
+#include "ir/op/op.h"
 
 namespace forge::ir {
 

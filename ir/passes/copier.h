@@ -2,7 +2,7 @@
 // Writing one function after another, node by node, for passes that a Rewriter's rule cannot
 // express.
 #pragma once
-#include "ir/module.h"
+#include "ir/graph/module.h"
 
 namespace forge::ir {
 

@@ -3,7 +3,7 @@
 // given how its operands already lie.
 #include <map>
 
-#include "ir/ops/relayout.h"
+#include "ir/ops/compiler/relayout.h"
 #include "ir/passes/copier.h"
 #include "ir/passes/passes.h"
 

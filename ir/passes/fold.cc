@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ir/dim_values.h"
-#include "ir/interpreter.h"
-#include "ir/ops/fill.h"
-#include "ir/ops/reshape.h"
+#include "ir/analysis/dim_values.h"
+#include "ir/graph/interpreter.h"
+#include "ir/ops/creation/fill.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/movement/reshape.h"
 #include "ir/passes/fold_batch_norm.h"
 #include "ir/passes/passes.h"
 
@@ -92,7 +93,7 @@ class Folder {
   std::optional<Value> Unchanged(const AnyOp& op, ValueSpan in, const Type& result) {
     if (in.size() != 1 || !in[0] || !(in[0].type() == result)) return std::nullopt;
     const OpDef& def = op.def();
-    if (def.info.name == "cast") return in[0];
+    if (op.Is<Cast>()) return in[0];
     if (!result.is_tensor()) return std::nullopt;  // types without shapes say nothing of them
     if (def.info.keeps_order) return in[0];
     if (!def.map) return std::nullopt;
@@ -106,7 +107,7 @@ class Folder {
                                               .max = std::max<int64_t>(0, extent.max() - 1)})));
     }
     const Types types{in[0].type()};
-    const IndexMap map = def.map(op.self(), types, at);
+    const IndexMap map = op.Map(types, at);
     const bool straight = map.loads.empty() && map.pieces.size() == 1 &&
                           map.pieces[0].when.empty() && !map.pieces[0].value &&
                           map.pieces[0].index == at;
@@ -233,7 +234,8 @@ absl::Status ConstantsToFills(const Function& in, Function& out) {
 }  // namespace
 
 absl::Status Fold(Module& m, const Function& in, Function& out) {
-  Function known(in.name()), joined(in.name()), folded(in.name());
+  Function known(in.name(), in.module()), joined(in.name(), in.module()),
+      folded(in.name(), in.module());
   FORGE_RETURN_IF_ERROR(FoldOnce(m, in, known));
   FORGE_RETURN_IF_ERROR(FoldBatchNorms(known, joined));
   FORGE_RETURN_IF_ERROR(FoldOnce(m, joined, folded));

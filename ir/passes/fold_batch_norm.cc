@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/passes/fold_batch_norm.h"
 
-#include "ir/ops/batch_norm.h"
-#include "ir/ops/conv2d.h"
-#include "ir/ops/reshape.h"
-#include "ir/scalar_math.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/reshape.h"
+#include "ir/ops/norm/batch_norm.h"
+#include "ir/ops/spatial/conv.h"
 
 namespace forge::ir {
 namespace {
@@ -19,7 +19,7 @@ const Node* ConvBefore(const Function& f, Value v) {
   const auto& origin = f.origin(v.id);
   if (origin.kind != Function::Origin::kNode) return nullptr;
   const Node& node = f.nodes()[origin.index];
-  if (!node.op.Is<Conv2d>()) return nullptr;
+  if (!node.op.Is<Conv>()) return nullptr;
   auto constant = [&](uint32_t id) {
     const Variable* c = f.VariableOf(id);
     return c && c->role == Variable::Role::kConstant;
@@ -42,15 +42,18 @@ absl::Status FoldBatchNorms(const Function& in, Function& out) {
     const Node* found = ConvBefore(f, operands[0]);
     if (found == nullptr) return std::nullopt;
     const Node conv = *found;  // adding nodes moves the array it lies in
+    const std::array from = {conv.from, node.from};
+    const Function::Scope scope(f, MadeBy("fold", from));
     const Value w = f.value(conv.in[1]);
     const Value bias = conv.in.size() > 2 && conv.in[2] != kAbsent ? f.value(conv.in[2]) : Value{};
     const Value scale = operands[1] / sqrt(operands[4] + norm->epsilon);
     const Value shift = bias ? bias - operands[3] : -operands[3];
-    const Dim channels = w.type().shape()[0];
-    const Value scaled = w * f(Reshape{.shape = {channels, 1, 1, 1}}, {scale});
+    Dims of_channels(w.type().shape().size(), 1);
+    of_channels[0] = w.type().shape()[0];
+    const Value scaled = w * f(Reshape{.shape = std::move(of_channels)}, {scale});
     return f.Add(conv.op, std::array{f.value(conv.in[0]), scaled, operands[2] + shift * scale});
   };
-  Function joined(in.name());
+  Function joined(in.name(), in.module());
   FORGE_RETURN_IF_ERROR((Rewriter{.pass = "fold"}.Run(in, joined, rule)));
   // The convolutions that were replaced are now read by nobody.
   return Rewriter{.pass = "fold"}.Run(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "ir/module.h"
+#include "ir/graph/module.h"
 
 namespace forge::ir {
 

@@ -5,8 +5,9 @@
 #include <queue>
 #include <set>
 
-#include "ir/ops/elementwise.h"
-#include "ir/ops/fused.h"
+#include "ir/dim/broadcast.h"
+#include "ir/ops/compiler/fused.h"
+#include "ir/ops/elementwise/elementwise.h"
 #include "ir/passes/copier.h"
 #include "ir/passes/passes.h"
 
@@ -16,10 +17,6 @@ namespace {
 constexpr int kNone = -1;
 // Nodes in one region: beyond this a kernel's registers, not its launches, set the pace.
 constexpr size_t kMaxNodes = 48;
-
-// Kernels of matrix products take up to so many rows from one load: an operand that costs little to
-// compute is then computed a few times, for less than its way to memory and back.
-constexpr int64_t kTileRows = 64, kCheapOps = 2;
 
 enum class Face { kScalar, kMovement, kLiteral, kAnchor };
 
@@ -127,19 +124,20 @@ class Fuser {
     if (!OnlyReader(a, b)) return Verdict::No("others read the value too");
     const int anchor = groups_[b].anchor;
     if (anchor == kNone || IsMovementOnly(a) || Reads(anchor, a, 1) ||
-        (IsCheap(a) && Reads(anchor, a, kTileRows)))
+        (IsCheap(a) && Reads(anchor, a, target_.Recomputes().reads)))
       return Verdict::Yes();
     return Verdict::No("elements would be computed for each of many reads");
   }
 
-  // An epilogue works on the anchor's own elements, one for one: shapes are equal and nothing
+  // An epilogue works on the anchor's own elements, one for one: shapes may be equal and nothing
   // moves, or nothing made of them has more elements, and the target says whether it can store
   // them.
   bool EpilogueFits(int a, int b) const {
     if (stores_move_) return RepeatsNothing(a, b);
     const Dims& shape = in_.type(node(groups_[a].anchor).first_out).shape();
     for (int i : groups_[b].nodes)
-      if (FaceOf(node(i)) != Face::kScalar || !(in_.type(node(i).first_out).shape() == shape))
+      if (FaceOf(node(i)) != Face::kScalar ||
+          !MayEqualBroadcast(shape, in_.type(node(i).first_out).shape()))
         return false;
     for (int i : groups_[a].nodes)
       if (i > groups_[a].anchor && FaceOf(node(i)) == Face::kMovement) return false;
@@ -147,13 +145,16 @@ class Fuser {
   }
 
   bool RepeatsNothing(int a, int b) const {
-    const Dim elements = in_.type(node(groups_[a].anchor).first_out).elements();
+    const Type& anchor = in_.type(node(groups_[a].anchor).first_out);
     std::vector<bool> made(in_.value_count());  // of the anchor's elements
     for (int i : groups_[a].nodes) made[node(i).first_out] = i >= groups_[a].anchor;
     for (int i : groups_[b].nodes) {
       const auto& in = operands_[i];
       if (std::none_of(in.begin(), in.end(), [&](uint32_t v) { return made[v]; })) continue;
-      if ((elements - in_.type(node(i).first_out).elements()).min() < 0) return false;
+      const Type& type = in_.type(node(i).first_out);
+      if (!MayEqualBroadcast(anchor.shape(), type.shape()) &&
+          (anchor.elements() - type.elements()).min() < 0)
+        return false;
       made[node(i).first_out] = true;
     }
     return true;
@@ -187,7 +188,7 @@ class Fuser {
       const auto& in = operands_[i];
       // What only changes the type is part of the load.
       ops += in.size() > 1 || in_.type(in[0]).dtype() == in_.type(node(i).first_out).dtype();
-      if (node(i).op.def().scalar->info.ulps > 0 || ops > kCheapOps) return false;
+      if (node(i).op.def().scalar->info.ulps > 0 || ops > target_.Recomputes().ops) return false;
       for (uint32_t v : operands_[i]) {
         const int p = Producer(v);
         large += (p == kNone || group_of_[p] != g) && in_.type(v).elements() == all;
@@ -201,7 +202,7 @@ class Fuser {
   bool Reads(int anchor, int g, int64_t times) const {
     const Node& a = node(anchor);
     const Types types = in_.TypesOf(a.in);
-    const Cost cost = a.op.def().cost(a.op.def(), a.op.self(), types);
+    const Cost cost = a.op.Cost(types);
     const Dim work = cost.terms * in_.type(a.first_out).elements();
     for (size_t k = 0; k < a.in.size(); ++k) {
       int p = Producer(a.in[k]);

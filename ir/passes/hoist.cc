@@ -65,6 +65,11 @@ std::vector<bool> StaticValues(const Function& f) {
   return is_static;
 }
 
+// Nodes without results have effects, which stay where they are.
+bool IsStatic(const std::vector<bool>& is_static, const Node& node) {
+  return node.outs > 0 && is_static[node.first_out];
+}
+
 // Copies what is needed of static nodes, and the literals they read, into `load`.
 class Loader {
  public:
@@ -136,7 +141,7 @@ absl::StatusOr<int> Hoist(Module& m, const Function& in, Function& load, Functio
     crossing.push_back(v);
   };
   for (const Node& node : in.nodes()) {
-    if (is_static[node.first_out]) {
+    if (IsStatic(is_static, node)) {
       ++moved;
       continue;
     }
@@ -150,7 +155,7 @@ absl::StatusOr<int> Hoist(Module& m, const Function& in, Function& load, Functio
 
   Copier copy(in, out);
   for (const Node& node : in.nodes()) {
-    if (!is_static[node.first_out]) {
+    if (!IsStatic(is_static, node)) {
       copy.CopyNode(node);
       continue;
     }

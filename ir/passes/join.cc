@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of one value with several weights, as one product with the weights side by side: the
 // value is read once, and a device sees one large matrix in place of several small ones.
-#include "ir/ops/concat.h"
-#include "ir/ops/elementwise.h"
-#include "ir/ops/matmul.h"
-#include "ir/ops/slice.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/movement/concat.h"
+#include "ir/ops/movement/slice.h"
+#include "ir/ops/product/matmul.h"
 #include "ir/passes/copier.h"
 #include "ir/passes/passes.h"
 

@@ -9,17 +9,9 @@ namespace {
 // Decompositions of decompositions end here; none of ours nests deeper than three.
 constexpr int kMaxDecompositions = 16;
 
-std::string Describe(const Node& node, TypeSpan in, const Verdict& verdict) {
-  std::string types;
-  for (const Type& t : in)
-    types += (types.empty() ? "" : ", ") + (t ? t.ToText() : std::string("-"));
-  return fmt::format("{}({}){}: {}", node.op.name(), types,
-                     node.from ? " from " + node.from->ToText() : std::string(), verdict.text());
-}
-
 struct Step {
   const Target& target;
-  std::vector<std::string> refused;
+  std::vector<Refusal> refused = {};
   bool changed = false;
 
   std::optional<Values> operator()(Function& out, const Node& node, ValueSpan in,
@@ -30,10 +22,10 @@ struct Step {
     if (verdict) return std::nullopt;
     Values simpler;
     // Decompositions read the shapes of operands.
-    if (node.op.def().decompose != nullptr && node.late.empty() && AreRanked(types))
-      simpler = node.op.def().decompose(node.op.self(), out, in);
+    if (node.late.empty() && AreRanked(types)) simpler = node.op.Decompose(out, in);
     if (simpler.empty()) {
-      refused.push_back(Describe(node, types, verdict));
+      refused.push_back({std::string(node.op.name()), types,
+                         node.from ? node.from->ToText() : std::string(), verdict.text()});
       return std::nullopt;
     }
     changed = true;
@@ -41,13 +33,28 @@ struct Step {
   }
 };
 
+absl::Status ErrorOf(const Target& target, std::span<const Refusal> refused) {
+  std::string lines;
+  for (const Refusal& r : refused) lines += "\n  " + r.ToText();
+  return Unimplemented("{} cannot run {} of the model's operators:{}", target.name(),
+                       refused.size(), lines);
+}
+
 }  // namespace
 
-absl::Status Legalise(const Function& in, Function& out, const Target& target) {
+std::string Refusal::ToText() const {
+  std::string types;
+  for (const Type& t : in)
+    types += (types.empty() ? "" : ", ") + (t ? t.ToText() : std::string("-"));
+  return fmt::format("{}({}){}: {}", op, types, from.empty() ? "" : " from " + from, why);
+}
+
+absl::Status Legalise(const Function& in, Function& out, const Target& target,
+                      std::vector<Refusal>* refused) {
   const Function* from = &in;
   std::unique_ptr<Function> between;
   for (int depth = 0; depth < kMaxDecompositions; ++depth) {
-    Step step{target, {}};
+    Step step{target};
     auto next = std::make_unique<Function>(in.name(), in.module());
     auto rule = [&](Function& f, const Node& node, ValueSpan operands) {
       Types results;
@@ -56,10 +63,9 @@ absl::Status Legalise(const Function& in, Function& out, const Target& target) {
     };
     FORGE_RETURN_IF_ERROR((Rewriter{.pass = "legalise"}.Run(*from, *next, rule)));
     if (!step.changed && !step.refused.empty()) {
-      std::string lines;
-      for (const std::string& line : step.refused) lines += "\n  " + line;
-      return Unimplemented("{} cannot run {} of the model's operators:{}", target.name(),
-                           step.refused.size(), lines);
+      const absl::Status error = ErrorOf(target, step.refused);
+      if (refused != nullptr) *refused = std::move(step.refused);
+      return error;
     }
     if (!step.changed) {
       auto copy = [](Function&, const Node&, ValueSpan) { return std::optional<Values>(); };

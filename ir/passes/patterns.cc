@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/ops/elementwise.h"
-#include "ir/ops/fill.h"
+#include "ir/ops/creation/fill.h"
+#include "ir/ops/elementwise/elementwise.h"
 
 namespace forge::ir {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/module.h"
+#include "ir/graph/module.h"
 
 namespace forge::ir {
 

@@ -2,18 +2,19 @@
 // Idioms that exporters write out, as the op they spell. Exporters differ in the order of factors
 // and terms and in where they put constants, so idioms are stated over products and lines.
 #include <numeric>
+#include <set>
 
-#include "ir/ops/attention.h"
-#include "ir/ops/axes.h"
-#include "ir/ops/elementwise.h"
-#include "ir/ops/layer_norm.h"
-#include "ir/ops/matmul.h"
-#include "ir/ops/reduce.h"
-#include "ir/ops/softmax.h"
-#include "ir/ops/transpose.h"
+#include "ir/op/axes.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/transpose.h"
+#include "ir/ops/norm/layer_norm.h"
+#include "ir/ops/product/attention.h"
+#include "ir/ops/product/matmul.h"
+#include "ir/ops/reduction/reduce.h"
+#include "ir/ops/reduction/softmax.h"
 #include "ir/passes/passes.h"
 #include "ir/passes/patterns.h"
-#include "ir/scalar_math.h"
 
 namespace forge::ir {
 namespace {
@@ -335,6 +336,30 @@ std::optional<Values> SmallPower(const Site& s) {
   return std::nullopt;
 }
 
+// Where what an idiom replaces came from: the nodes from the idiom's operands down to `in`, and
+// `root`, in order.
+ProvenanceRef ProvenanceOf(const Function& f, const Node& made, Ids in, const ProvenanceRef& root) {
+  constexpr size_t kMostNodes = 64;  // idioms have a handful
+  std::vector<bool> seen(f.value_count());
+  for (uint32_t v : made.in)
+    if (v != kAbsent) seen[v] = true;
+  std::vector<uint32_t> left(in.begin(), in.end());
+  std::set<uint32_t> nodes;
+  while (!left.empty() && nodes.size() < kMostNodes) {
+    const uint32_t v = left.back();
+    left.pop_back();
+    const Node* node = v != kAbsent && !seen[v] ? Maker(f, v) : nullptr;
+    if (node == nullptr || node->in.empty()) continue;
+    seen[v] = true;
+    nodes.insert(f.origin(v).index);
+    left.insert(left.end(), node->in.begin(), node->in.end());
+  }
+  std::vector<ProvenanceRef> parts;
+  for (uint32_t n : nodes) parts.push_back(f.nodes()[n].from);
+  parts.push_back(root);
+  return MadeBy("recognise", parts);
+}
+
 using Idiom = std::optional<Values> (*)(const Site& s);
 constexpr Idiom kIdioms[] = {&Gated,        &HardGate,       &LayerNormIdiom, &RmsNormIdiom,
                              &SoftmaxIdiom, &AttentionIdiom, &SmallPower};
@@ -342,8 +367,9 @@ constexpr Idiom kIdioms[] = {&Gated,        &HardGate,       &LayerNormIdiom, &R
 }  // namespace
 
 absl::Status Recognise(const Function& in, Function& out) {
-  Function named(in.name());
+  Function named(in.name(), in.module());
   const std::vector<int> uses = in.UseCounts();
+  absl::flat_hash_map<const Provenance*, ProvenanceRef> from;  // of what idioms make, by its own
   auto rule = [&](Function& f, const Node& node, ValueSpan operands) -> std::optional<Values> {
     if (!node.late.empty() || node.outs != 1) return std::nullopt;
     std::vector<uint32_t> ids;
@@ -356,14 +382,25 @@ absl::Status Recognise(const Function& in, Function& out) {
     const absl::StatusOr<Types> result = node.op.Infer(types);
     if (!result.ok()) return std::nullopt;
     const bool alone = !node.in.empty() && node.in[0] != kAbsent && uses[node.in[0]] == 1;
-    for (Idiom idiom : kIdioms)
-      if (auto made = idiom({f, node.op, ids, result->front(), alone})) return made;
+    for (Idiom idiom : kIdioms) {
+      const uint32_t before = f.value_count();
+      auto made = idiom({f, node.op, ids, result->front(), alone});
+      if (!made) continue;
+      if (const Value y = made->front(); f.status().ok() && y.id >= before)
+        from[Maker(f, y.id)->from.get()] = ProvenanceOf(f, *Maker(f, y.id), ids, node.from);
+      return made;
+    }
     return std::nullopt;
   };
   FORGE_RETURN_IF_ERROR((Rewriter{.pass = "recognise"}.Run(in, named, rule)));
   // What the idioms were made of is now read by nobody.
-  return Rewriter{.pass = "recognise"}.Run(
-      named, out, [](Function&, const Node&, ValueSpan) { return std::optional<Values>(); });
+  auto name = [&](Function& f, const Node& node, ValueSpan operands) -> std::optional<Values> {
+    const auto at = from.find(node.from.get());
+    if (at == from.end()) return std::nullopt;
+    const Function::Scope scope(f, at->second);
+    return f.Add(node.op, operands);
+  };
+  return Rewriter{.pass = "recognise"}.Run(named, out, name);
 }
 
 }  // namespace forge::ir

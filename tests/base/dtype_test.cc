@@ -5,6 +5,7 @@
 
 #include <cfenv>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "base/narrow_float.h"

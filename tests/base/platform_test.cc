@@ -2,8 +2,10 @@
 #include "base/platform.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <pty.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,6 +35,33 @@ size_t Entries(const std::filesystem::path& folder) {
   size_t n = 0;
   for ([[maybe_unused]] const auto& e : std::filesystem::directory_iterator(folder)) ++n;
   return n;
+}
+
+TEST(MapFileTest, RefusesAPipeAtOnce) {
+  const TempFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(MapFile(folder / "pipe"), Fails(absl::StatusCode::kDataLoss, "no regular file"));
+}
+
+// A stack of 1 GiB does not fit what is left of the address space.
+TEST(InBackgroundTest, RunsInTheCallerWhereNoThreadStarts) {
+  const auto run = [] {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, size_t{1} << 30);
+    pthread_setattr_default_np(&attributes);
+    const rlimit limit{size_t{1} << 30, size_t{1} << 30};
+    setrlimit(RLIMIT_AS, &limit);
+    const auto caller = std::this_thread::get_id();
+    auto there = InBackground([] { return std::this_thread::get_id(); });
+    _exit(there.get() == caller ? 0 : 1);
+  };
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer needs the address space";
+#endif
+  EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "");
+  EXPECT_NE(InBackground([] { return std::this_thread::get_id(); }).get(),
+            std::this_thread::get_id());
 }
 
 TEST(MapFileTest, MapsWhatWasWritten) {

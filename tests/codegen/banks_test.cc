@@ -2,9 +2,9 @@
 // Tiles in shared memory are padded, so that invocations meet in different banks.
 #include <gtest/gtest.h>
 
-#include "codegen/tuning.h"
-#include "ir/ops/attention.h"
-#include "ir/ops/matmul.h"
+#include "codegen/schedules/tuning.h"
+#include "ir/ops/product/attention.h"
+#include "ir/ops/product/matmul.h"
 #include "tests/support/region_runner.h"
 #include "tests/support/status_matchers.h"
 

@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "codegen/tuning.h"
-#include "ir/interpreter.h"
-#include "ir/ops/elementwise.h"
+#include "codegen/schedules/tuning.h"
+#include "ir/graph/interpreter.h"
+#include "ir/ops/elementwise/elementwise.h"
 #include "tests/support/region_runner.h"
 #include "tests/support/status_matchers.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows of the interior and of the edge have bodies of their own, where that pays.
-#include "ir/ops/conv2d.h"
-#include "ir/ops/elementwise.h"
-#include "ir/ops/pad.h"
-#include "ir/ops/pool2d.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/movement/pad.h"
+#include "ir/ops/spatial/conv.h"
+#include "ir/ops/spatial/pool.h"
 #include "tests/codegen/region_test.h"
 
 namespace forge::codegen {
@@ -46,7 +46,7 @@ class InteriorTest : public RegionTest {
 
 TEST_P(InteriorTest, DepthwiseConvolution) {
   Value x = Argument({2, 3, 40, 80}), w = Argument({3, 1, 3, 3});
-  Return(f_(ir::Conv2d{.padding = {1, 1, 1, 1}, .groups = 3}, {x, w}));
+  Return(f_(ir::Conv{.padding = {1, 1, 1, 1}, .groups = 3}, {x, w}));
   ExpectSplit(MaySplit());
   most_choices_ = 6;
   ExpectRight();
@@ -54,9 +54,8 @@ TEST_P(InteriorTest, DepthwiseConvolution) {
 
 TEST_P(InteriorTest, DepthwiseConvolutionWithStridesDilationAndPartialTiles) {
   Value x = Argument({1, 2, 75, 99}), w = Argument({2, 1, 3, 3}), bias = Argument({2});
-  Return(
-      f_(ir::Conv2d{.strides = {2, 1}, .dilations = {1, 3}, .padding = {2, 0, 1, 5}, .groups = 2},
-         {x, w, bias}));
+  Return(f_(ir::Conv{.strides = {2, 1}, .dilations = {1, 3}, .padding = {2, 0, 1, 5}, .groups = 2},
+            {x, w, bias}));
   most_choices_ = 8;
   EXPECT_THAT(ExpectRight(), Contains("conv_depthwise"));
 }
@@ -64,7 +63,7 @@ TEST_P(InteriorTest, DepthwiseConvolutionWithStridesDilationAndPartialTiles) {
 TEST_P(InteriorTest, DepthwiseConvolutionOfAPaddedImage) {
   Value x = Argument({1, 2, 40, 80}), w = Argument({2, 1, 3, 3});
   Value p = f_(ir::Pad{.before = {0, 0, 1, 2}, .after = {0, 0, 3, 2}, .value = 0.5}, {x});
-  Return(f_(ir::Conv2d{.groups = 2}, {p, w}));
+  Return(f_(ir::Conv{.groups = 2}, {p, w}));
   ExpectSplit(MaySplit());
   most_choices_ = 6;
   ExpectRight();
@@ -72,21 +71,21 @@ TEST_P(InteriorTest, DepthwiseConvolutionOfAPaddedImage) {
 
 TEST_P(InteriorTest, MeanOfWindows) {
   Value x = Argument({2, 2, 33, 35});
-  Return(f_(ir::Pool2d{.kind = ir::PoolKind::kAverage, .kernel = {3, 3}, .padding = {1, 1, 1, 1}},
-            {x}));
+  Return(
+      f_(ir::Pool{.kind = ir::PoolKind::kAverage, .kernel = {3, 3}, .padding = {1, 1, 1, 1}}, {x}));
   ExpectSplit(MaySplit());
   ExpectRight();
 }
 
 TEST_P(InteriorTest, MeanOfWindowsWithStridesDilationAndPaddingThatCounts) {
   Value x = Argument({1, 3, 60, 47});
-  Return(f_(ir::Pool2d{.kind = ir::PoolKind::kAverage,
-                       .kernel = {3, 2},
-                       .strides = {2, 1},
-                       .dilations = {1, 3},
-                       .padding = {2, 1, 0, 2},
-                       .ceil_mode = true,
-                       .count_include_pad = true},
+  Return(f_(ir::Pool{.kind = ir::PoolKind::kAverage,
+                     .kernel = {3, 2},
+                     .strides = {2, 1},
+                     .dilations = {1, 3},
+                     .padding = {2, 1, 0, 2},
+                     .ceil_mode = true,
+                     .count_include_pad = true},
             {x}));
   ExpectRight();
 }
@@ -94,14 +93,14 @@ TEST_P(InteriorTest, MeanOfWindowsWithStridesDilationAndPaddingThatCounts) {
 // The edge is most of a small image.
 TEST_P(InteriorTest, SmallImagesHaveOneBody) {
   Value x = Argument({1, 64, 5, 5}), w = Argument({64, 1, 5, 5});
-  Return(f_(ir::Conv2d{.padding = {2, 2, 2, 2}, .groups = 64}, {x, w}));
+  Return(f_(ir::Conv{.padding = {2, 2, 2, 2}, .groups = 64}, {x, w}));
   ExpectSplit(false);
 }
 
 // Neither is there where nothing is tested.
 TEST_P(InteriorTest, WindowsWithoutPaddingHaveOneBody) {
   Value x = Argument({1, 4, 42, 82}), w = Argument({4, 1, 3, 3});
-  Return(f_(ir::Conv2d{.groups = 4}, {x, w}));
+  Return(f_(ir::Conv{.groups = 4}, {x, w}));
   ExpectSplit(false);
 }
 

@@ -3,8 +3,8 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include "codegen/kernel_ir.h"
-#include "codegen/scalar.h"
+#include "codegen/kernel/kernel_ir.h"
+#include "codegen/kernel/scalar.h"
 
 namespace forge::codegen {
 
@@ -14,6 +14,7 @@ inline Caps RichCaps() {
   c.max_workgroup_invocations = c.max_workgroup_x = c.max_workgroup_y = 1024;
   c.subgroup_size = c.min_subgroup_size = c.max_subgroup_size = 8;
   c.subgroup_arithmetic = c.subgroup_shuffle = c.subgroup_ballot = true;
+  c.subgroup_reconvergence = true;
   c.f16 = c.f64 = c.i8 = c.i16 = c.i64 = c.storage8 = c.storage16 = c.int_dot = true;
   c.signed_zero_inf_nan = true;
   return c;
@@ -58,6 +59,17 @@ Kernel MapKernel(std::string name, Type in, Type out, F f) {
   return MakeKernel(std::move(name), [&](Builder& b, Val i) {
     const uint16_t x = b.AddView(Reads("x", in, 0)), y = b.AddView(Writes("y", out, 1));
     b.If(i < 200, [&] { b.Store(y, i, f(b.Load(x, i))); });
+  });
+}
+
+// Each invocation leaves the loop at a trip of its own; then subgroups add up what they have.
+inline Kernel SumBehindLoop() {
+  return MakeKernel("sum_behind_loop", [](Builder& b, Val i) {
+    const Val local = b.Builtin(BuiltinKind::kLocalX);
+    const Vals counted = b.For({local, b.Int(100), b.Int(9)}, {b.Int(0)},
+                               [](Val n, const Vals& v) { return Vals{v[0] + n}; });
+    const uint16_t y = b.AddView(Writes("y", kI32, 0));
+    b.Store(y, i, b.SubgroupReduce(ReduceKind::kSum, counted[0]));
   });
 }
 

@@ -4,10 +4,11 @@
 #include <limits>
 
 #include "base/hash.h"
-#include "codegen/analysis.h"
-#include "codegen/literal.h"
-#include "codegen/lower_rules.h"
-#include "codegen/verify.h"
+#include "codegen/kernel/analysis.h"
+#include "codegen/kernel/literal.h"
+#include "codegen/kernel/verify.h"
+#include "codegen/lower/semantic_rules.h"
+#include "codegen/lower/wide_rules.h"
 #include "tests/codegen/kernels.h"
 #include "tests/support/ir_values.h"
 #include "tests/support/kernel_machine.h"
@@ -29,16 +30,15 @@ struct LowerTest : ::testing::TestWithParam<bool> {
     c.signed_zero_inf_nan = GetParam();
     return c;
   }();
-  LowerRules rules{b, caps};
 
   Val F32(double v) { return b.Literal(kF32, v); }
   double F(Val v) { return FloatOf(v.type().elem, b.LiteralOf(v).value()); }
   // What an instruction becomes, in halves and whole.
   Wide Halves(const Inst& i, DType from, DType to, std::vector<Wide> x) {
-    return rules.Apply({i, Type{to}, Type{from}}, x);
+    return WideRule({b, caps}, {i, Type{to}, Type{from}}, x);
   }
   Val Whole(const Inst& i, DType to, const Vals& x) {
-    const Val other = rules.Apply(i, Type{to}, x);
+    const Val other = SemanticRule(caps, i, Type{to}, x);
     return other ? other : b.Add(i, Type{to}, x);
   }
   Wide Wide64(Code code, std::vector<Wide> x, DType t = DType::kI64) {
@@ -68,6 +68,41 @@ TEST_P(LowerTest, ExtremesPropagateNaN) {
   }
   EXPECT_EQ(extreme(Code::kMax, -kInf, 2), 2);
   EXPECT_EQ(extreme(Code::kMin, -kInf, 2), -kInf);
+}
+
+// All that a factor can be beside a literal 0, by what the host computes.
+TEST_P(LowerTest, ProductsWithZeroKeepNaNAndSigns) {
+  const double values[] = {1, -1, kInf, -kInf, 0.0, -0.0, kNan, 1e-40, -3e38};
+  const auto same = [](double a, double b) {
+    return std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b);
+  };
+  for (double v : values)
+    for (double zero : {0.0, -0.0}) {
+      const auto f32 = [&](Code code, double x, double y) {
+        return F(Whole({.code = code, .aux = kPrecise}, DType::kF32, {F32(x), F32(y)}));
+      };
+      EXPECT_TRUE(same(v * zero, f32(Code::kMul, v, zero))) << v << " * " << zero;
+      EXPECT_TRUE(same(v * zero, f32(Code::kMul, zero, v))) << zero << " * " << v;
+      EXPECT_TRUE(same(v / zero, f32(Code::kDiv, v, zero))) << v << " / " << zero;
+      EXPECT_TRUE(same(zero / v, f32(Code::kDiv, zero, v))) << zero << " / " << v;
+      const double infinite = std::copysign(kInf, zero);
+      EXPECT_TRUE(same(v / infinite, f32(Code::kDiv, v, infinite))) << v << " / " << infinite;
+    }
+}
+
+// What a driver does not see it cannot fold.
+TEST(LowerKernelTest, HidesLiteralsOfZeroFromDrivers) {
+  const Kernel k = MakeKernel("zeros", [&](Builder& b, Val i) {
+    const Val x = b.Load(b.AddView(Reads("x", kF32, 0)), i);
+    const Val sum = x * 0.0 + x / 0.0 + -0.0 / x + fma(x, 0.0, x);
+    b.Store(b.AddView(Writes("y", kF32, 1)), i, sum);
+  });
+  const Kernel lowered = Lower(k, RichCaps());
+  for (const Block& block : lowered.blocks)
+    for (const Inst& i : block.insts)
+      EXPECT_FALSE(IsOneOf(i.code, {Code::kMul, Code::kDiv, Code::kFma}) &&
+                   lowered.TypeOf(i.result) == kF32)
+          << ToText(lowered);
 }
 
 TEST_P(LowerTest, FloatsSaturateInIntegers) {

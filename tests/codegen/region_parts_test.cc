@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Regions with operands and results that one storage buffer cannot hold.
-#include "ir/ops/conv2d.h"
-#include "ir/ops/elementwise.h"
-#include "ir/ops/matmul.h"
-#include "ir/ops/reduce.h"
-#include "ir/ops/softmax.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/product/matmul.h"
+#include "ir/ops/reduction/reduce.h"
+#include "ir/ops/reduction/softmax.h"
+#include "ir/ops/spatial/conv.h"
 #include "tests/codegen/region_test.h"
 
 namespace forge::codegen {
@@ -40,7 +40,7 @@ TEST_P(PartsTest, NarrowElementsInParts) {
 
 TEST_P(PartsTest, ConvolutionInParts) {
   Value x = Argument({1, 4, 9, 12}), w = Argument({16, 4, 3, 3});
-  Return(f_(ir::Conv2d{.padding = {1, 1, 1, 1}}, {x, w}));
+  Return(f_(ir::Conv{.padding = {1, 1, 1, 1}}, {x, w}));
   ExpectRight();
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Regions around convolutions and products: what they compute under each schedule, and which one is
 // chosen.
-#include "ir/ops/conv2d.h"
-#include "ir/ops/elementwise.h"
-#include "ir/ops/matmul.h"
-#include "ir/ops/matmul_integer.h"
-#include "ir/ops/pad.h"
-#include "ir/ops/transpose.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/movement/pad.h"
+#include "ir/ops/movement/transpose.h"
+#include "ir/ops/product/matmul.h"
+#include "ir/ops/product/matmul_integer.h"
+#include "ir/ops/spatial/conv.h"
 #include "tests/codegen/region_test.h"
 
 namespace forge::codegen {
@@ -16,7 +16,7 @@ class ProductTest : public RegionTest {};
 
 TEST_P(ProductTest, ConvolutionWithBiasActivationAndResidual) {
   Value x = Argument({2, 4, 6, 8}), w = Argument({17, 4, 3, 3}), bias = Argument({17});
-  Value y = f_(ir::Conv2d{.padding = {1, 1, 1, 1}}, {x, w, bias});
+  Value y = f_(ir::Conv{.padding = {1, 1, 1, 1}}, {x, w, bias});
   Value z = f_(ir::HardSwish{}, {y});
   if (caps_.max_operands > 4) z = f_(ir::Add{}, {z, Argument({2, 17, 6, 8})});
   Return(z);
@@ -26,17 +26,51 @@ TEST_P(ProductTest, ConvolutionWithBiasActivationAndResidual) {
 
 TEST_P(ProductTest, ConvolutionInGroupsWithStridesDilationAndUnevenPadding) {
   Value x = Argument({1, 6, 13, 11}), w = Argument({36, 3, 3, 2});
-  Return(f_(
-      ir::Relu{},
-      {f_(ir::Conv2d{.strides = {2, 1}, .dilations = {1, 3}, .padding = {2, 0, 1, 3}, .groups = 2},
-          {x, w})}));
+  Return(
+      f_(ir::Relu{},
+         {f_(ir::Conv{.strides = {2, 1}, .dilations = {1, 3}, .padding = {2, 0, 1, 3}, .groups = 2},
+             {x, w})}));
   EXPECT_THAT(ExpectRight(), IsSupersetOf({Tiled(), std::string("conv_direct")}));
   EXPECT_EQ(Chosen(), Tiled());
 }
 
+TEST_P(ProductTest, ConvolutionOfASignal) {
+  Value x = Argument({2, 12, 80}), w = Argument({36, 6, 3}), bias = Argument({36});
+  Value y = f_(ir::Conv{.padding = {1, 1}, .groups = 2}, {x, w, bias});
+  Return(f_(ir::Relu{}, {y}));
+  EXPECT_THAT(ExpectRight(), IsSupersetOf({Tiled(), std::string("conv_direct")}));
+  EXPECT_EQ(Chosen(), Tiled());
+  ExpectRightBy("conv_direct(channels=2, columns=4)");
+  const auto region = Region::Of(f_, caps_);
+  EXPECT_THAT(std::string(ParseChoice(*region, "conv_direct(rows=2)").status().message()),
+              HasSubstr("one spatial axis"));
+}
+
+TEST_P(ProductTest, ConvolutionOfAVolume) {
+  Value x = Argument({1, 4, 3, 5, 8}), w = Argument({18, 4, 2, 3, 3});
+  const ir::Conv conv{.strides = {1, 2, 1}, .dilations = {2, 1, 1}, .padding = {1, 0, 1, 0, 2, 1}};
+  Return(f_(ir::HardSwish{}, {f_(conv, {x, w})}));
+  EXPECT_THAT(ExpectRight(), IsSupersetOf({Tiled(), std::string("conv_direct")}));
+  EXPECT_EQ(Chosen(), Tiled());
+  ExpectRightBy("conv_direct(channels=2, rows=2, columns=4)");
+}
+
+TEST_P(ProductTest, DepthwiseConvolutionOfASignal) {
+  Return(f_(ir::Conv{.padding = {2, 2}, .groups = 3}, {Argument({2, 3, 16}), Argument({3, 1, 5})}));
+  ExpectRight();
+  EXPECT_EQ(Chosen(), "conv_depthwise");
+}
+
+TEST_P(ProductTest, DepthwiseConvolutionOfAVolume) {
+  const ir::Conv conv{.strides = {2, 1, 1}, .padding = {1, 1, 1, 1, 1, 1}, .groups = 2};
+  Return(f_(conv, {Argument({1, 2, 4, 6, 8}), Argument({4, 1, 3, 3, 3})}));
+  ExpectRight();
+  EXPECT_EQ(Chosen(), "conv_depthwise");
+}
+
 TEST_P(ProductTest, ConvolutionOfAnImageScaledForEachChannel) {
   Value x = Argument({1, 4, 5, 8}), s = Argument({1, 4, 1, 1}), w = Argument({16, 4, 3, 3});
-  Return(f_(ir::Conv2d{.padding = {1, 1, 1, 1}}, {f_(ir::Mul{}, {x, s}), w}));
+  Return(f_(ir::Conv{.padding = {1, 1, 1, 1}}, {f_(ir::Mul{}, {x, s}), w}));
   EXPECT_THAT(ExpectRight(), IsSupersetOf({Tiled(), std::string("conv_direct")}));
 }
 
@@ -55,21 +89,21 @@ TEST_P(ProductTest, ProductInGroupsOfTiles) {
 
 TEST_P(ProductTest, ConvolutionPermutedAfterwards) {
   Value x = Argument({2, 4, 5, 8}), w = Argument({16, 4, 3, 3});
-  Value y = f_(ir::Conv2d{.padding = {1, 1, 1, 1}}, {x, w});
+  Value y = f_(ir::Conv{.padding = {1, 1, 1, 1}}, {x, w});
   Return(f_(ir::Transpose{.permutation = {0, 2, 3, 1}}, {f_(ir::Relu{}, {y})}));
   EXPECT_THAT(ExpectRight(), IsSupersetOf({Tiled(), std::string("conv_direct")}));
 }
 
 TEST_P(ProductTest, SmallConvolutionIsDirect) {
   Value x = Argument({1, 2, 3, 4}), w = Argument({3, 2, 2, 2});
-  Return(f_(ir::Conv2d{}, {x, w}));
+  Return(f_(ir::Conv{}, {x, w}));
   ExpectRight();
   EXPECT_EQ(Chosen(), "conv_direct");
 }
 
 TEST_P(ProductTest, PointwiseConvolutionScaledForEachChannel) {
   Value x = Argument({1, 16, 4, 12}), w = Argument({20, 16, 1, 1}), s = Argument({1, 20, 1, 1});
-  Return(f_(ir::Mul{}, {s, f_(ir::Relu{}, {f_(ir::Conv2d{}, {x, w})})}));
+  Return(f_(ir::Mul{}, {s, f_(ir::Relu{}, {f_(ir::Conv{}, {x, w})})}));
   EXPECT_THAT(ExpectRight(),
               IsSupersetOf({Tiled(), std::string("matmul_simple"), std::string("conv_direct")}));
   EXPECT_EQ(Chosen(), Tiled());
@@ -78,14 +112,14 @@ TEST_P(ProductTest, PointwiseConvolutionScaledForEachChannel) {
 TEST_P(ProductTest, DepthwiseConvolutionOfAPaddedImage) {
   Value x = Argument({1, 4, 5, 7}), w = Argument({4, 1, 3, 3});
   Value p = f_(ir::Pad{.before = {0, 0, 1, 1}, .after = {0, 0, 1, 2}, .value = 0.5}, {x});
-  Return(f_(ir::Conv2d{.groups = 4}, {p, w}));
+  Return(f_(ir::Conv{.groups = 4}, {p, w}));
   EXPECT_THAT(ExpectRight(), IsSupersetOf({"conv_depthwise", "conv_direct"}));
   EXPECT_EQ(Chosen(), "conv_depthwise");
 }
 
 TEST_P(ProductTest, DepthwiseConvolutionInVectors) {
   Value x = Argument({2, 3, 6, 16}), w = Argument({3, 1, 5, 5}), s = Argument({1, 3, 1, 1});
-  Value y = f_(ir::Conv2d{.padding = {2, 2, 2, 2}, .groups = 3}, {x, w});
+  Value y = f_(ir::Conv{.padding = {2, 2, 2, 2}, .groups = 3}, {x, w});
   Return(f_(ir::Mul{}, {f_(ir::HardSwish{}, {y}), s}));
   ExpectRight();
   EXPECT_EQ(Chosen(), "conv_depthwise");
@@ -93,9 +127,8 @@ TEST_P(ProductTest, DepthwiseConvolutionInVectors) {
 
 TEST_P(ProductTest, DepthwiseConvolutionWithStridesDilationAndSeveralOutputs) {
   Value x = Argument({1, 3, 11, 16}), w = Argument({6, 1, 3, 3}), bias = Argument({6});
-  Return(
-      f_(ir::Conv2d{.strides = {2, 2}, .dilations = {1, 2}, .padding = {1, 1, 2, 3}, .groups = 3},
-         {x, w, bias}));
+  Return(f_(ir::Conv{.strides = {2, 2}, .dilations = {1, 2}, .padding = {1, 1, 2, 3}, .groups = 3},
+            {x, w, bias}));
   ExpectRight();
   EXPECT_EQ(Chosen(), "conv_depthwise");
 }
@@ -103,14 +136,14 @@ TEST_P(ProductTest, DepthwiseConvolutionWithStridesDilationAndSeveralOutputs) {
 TEST_P(ProductTest, ConvolutionOfManyChannelsThroughTransforms) {
   Value x = Argument({1, 32, 29, 30}), w = Argument({36, 32, 3, 3}), bias = Argument({36});
   most_choices_ = 2;
-  Return(f_(ir::Relu{}, {f_(ir::Conv2d{.padding = {1, 0, 1, 2}}, {x, w, bias})}));
+  Return(f_(ir::Relu{}, {f_(ir::Conv{.padding = {1, 0, 1, 2}}, {x, w, bias})}));
   EXPECT_THAT(ExpectRight(), Contains("conv_winograd"));
 }
 
 // Sums of few terms may be wrong by less than large tiles are.
 TEST_P(ProductTest, TilesOfAConvolutionStayWithinItsError) {
   Value x = Argument({1, 4, 160, 160}), w = Argument({16, 4, 3, 3});
-  Return(f_(ir::Conv2d{}, {x, w}));
+  Return(f_(ir::Conv{}, {x, w}));
   const auto region = Region::Of(f_, caps_);
   const auto refusal = [&](int tile) {
     const auto choice = ParseChoice(*region, fmt::format("conv_winograd(tile={})", tile));
@@ -216,7 +249,7 @@ TEST_P(HalvesTest, OfALongProductInPieces) {
 TEST_P(HalvesTest, ConvolutionWithBias) {
   Value x = Argument({2, 4, 6, 8}, DType::kF16), w = Argument({20, 4, 3, 3}, DType::kF16);
   Value bias = Argument({20}, DType::kF16);
-  Return(f_(ir::Relu{}, {f_(ir::Conv2d{.padding = {1, 1, 1, 1}}, {x, w, bias})}));
+  Return(f_(ir::Relu{}, {f_(ir::Conv{.padding = {1, 1, 1, 1}}, {x, w, bias})}));
   ExpectRight();
   ExpectMatrices();
 }
@@ -225,7 +258,7 @@ TEST_P(ProductTest, WithoutShufflesSoftwareDevicesDoWithoutTiles) {
   caps_.runs_on_cpu = true;
   caps_.subgroup_shuffle = false;
   Value x = Argument({1, 16, 4, 12}), w = Argument({16, 16, 3, 3});
-  Return(f_(ir::Conv2d{.padding = {1, 1, 1, 1}}, {x, w}));
+  Return(f_(ir::Conv{.padding = {1, 1, 1, 1}}, {x, w}));
   EXPECT_THAT(ExpectRight(), ElementsAre("conv_direct"));
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products and convolutions whose rows a reduction makes one of each: what they compute under each
 // schedule, and where that pays.
-#include "ir/ops/conv2d.h"
-#include "ir/ops/elementwise.h"
-#include "ir/ops/fill.h"
-#include "ir/ops/layer_norm.h"
-#include "ir/ops/matmul.h"
-#include "ir/ops/matmul_integer.h"
-#include "ir/ops/reduce.h"
-#include "ir/ops/reshape.h"
+#include "ir/ops/creation/fill.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/movement/reshape.h"
+#include "ir/ops/norm/layer_norm.h"
+#include "ir/ops/product/matmul.h"
+#include "ir/ops/product/matmul_integer.h"
+#include "ir/ops/reduction/reduce.h"
+#include "ir/ops/spatial/conv.h"
 #include "tests/codegen/region_test.h"
 
 namespace forge::codegen {
@@ -96,7 +96,7 @@ TEST_P(ReductionTest, OfThePixelsOfAConvolution) {
       f_ = ir::Function("region");
       Value x = Argument({2, 16, 4, 6}), w = Argument({24, 8, taps, taps}), bias = Argument({24});
       const int64_t padding = taps / 2;
-      const ir::Conv2d conv{.padding = {padding, padding, padding, padding}, .groups = 2};
+      const ir::Conv conv{.padding = {padding, padding, padding, padding}, .groups = 2};
       Value y = f_(ir::Relu{}, {f_(conv, {x, w, bias})});
       Return(Reduce(y, ir::ReduceKind::kMean, {2, 3}, keep_dims));
       EXPECT_THAT(ExpectRight(), Contains(Tiled()));

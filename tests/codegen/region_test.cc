@@ -2,22 +2,22 @@
 // Fused regions: what they compute under each schedule, which one is chosen, and what they refuse.
 #include "tests/codegen/region_test.h"
 
-#include "codegen/schedules/gemm.h"
-#include "ir/ops/attention.h"
-#include "ir/ops/concat.h"
-#include "ir/ops/conv2d.h"
-#include "ir/ops/elementwise.h"
-#include "ir/ops/iota.h"
-#include "ir/ops/layer_norm.h"
-#include "ir/ops/matmul.h"
-#include "ir/ops/pad.h"
-#include "ir/ops/pool2d.h"
-#include "ir/ops/reduce.h"
-#include "ir/ops/reshape.h"
-#include "ir/ops/slice.h"
-#include "ir/ops/softmax.h"
-#include "ir/ops/transpose.h"
-#include "ir/scalar_math.h"
+#include "codegen/schedules/matmul/gemm.h"
+#include "ir/ops/creation/iota.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/concat.h"
+#include "ir/ops/movement/pad.h"
+#include "ir/ops/movement/reshape.h"
+#include "ir/ops/movement/slice.h"
+#include "ir/ops/movement/transpose.h"
+#include "ir/ops/norm/layer_norm.h"
+#include "ir/ops/product/attention.h"
+#include "ir/ops/product/matmul.h"
+#include "ir/ops/reduction/reduce.h"
+#include "ir/ops/reduction/softmax.h"
+#include "ir/ops/spatial/conv.h"
+#include "ir/ops/spatial/pool.h"
 
 namespace forge::codegen {
 namespace {
@@ -127,15 +127,28 @@ TEST_P(RegionTest, PartsOfAResultBetweenVectorsAndOfOneRow) {
 
 TEST_P(RegionTest, ConvolutionSplitByChannels) {
   Value x = Argument({1, 4, 9, 9}), w = Argument({8, 4, 3, 3});
-  Value y = f_(ir::Conv2d{.padding = {1, 1, 1, 1}}, {x, w});
+  Value y = f_(ir::Conv{.padding = {1, 1, 1, 1}}, {x, w});
   Return(f_(ir::Slice{.begin = {0}, .end = {3}, .axes = {1}}, {y}));
   Return(f_(ir::Slice{.begin = {3}, .end = {8}, .axes = {1}}, {y}));
   ExpectRight();
 }
 
+TEST_P(RegionTest, MeansOfASignal) {
+  const ir::Pool pool{
+      .kind = ir::PoolKind::kAverage, .kernel = {3}, .strides = {2}, .padding = {1, 2}};
+  Return(f_(pool, {Argument({2, 3, 17})}));
+  ExpectRight();
+}
+
+TEST_P(RegionTest, MaximaOfAVolume) {
+  const ir::Pool pool{.kernel = {2, 3, 2}, .strides = {1, 2, 1}, .padding = {1, 1, 0, 0, 2, 1}};
+  Return(f_(ir::Relu{}, {f_(pool, {Argument({1, 2, 3, 4, 5})})}));
+  ExpectRight();
+}
+
 TEST_P(RegionTest, SeveralResults) {
   Value x = Argument({1, 2, 9, 9});
-  Value y = f_(ir::Pool2d{.kernel = {3, 3}, .strides = {2, 2}}, {x});
+  Value y = f_(ir::Pool{.kernel = {3, 3}, .strides = {2, 2}}, {x});
   Return(y);
   Return(f_(ir::Relu{}, {f_(ir::Reshape{.shape = {2, 16}}, {y})}));
   ExpectRight();
@@ -282,7 +295,7 @@ TEST_P(RegionTest, VectorsOfNarrowElementsAreLoadedInWords) {
 }
 
 TEST_P(RegionTest, MoreWorkgroupsThanOneAxisHolds) {
-  caps_.max_grid = 3;
+  caps_.max_grid_x = caps_.max_grid_y = 3;
   Value x = Argument({5, 7, 31}), y = Argument({7, 1});
   Return(f_(ir::Add{}, {x, y}));
   ExpectRight();

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "codegen/tuning.h"
-#include "ir/interpreter.h"
+#include "codegen/schedules/tuning.h"
+#include "ir/graph/interpreter.h"
 #include "tests/support/region_runner.h"
 
 namespace forge::codegen {

@@ -2,9 +2,9 @@
 // Every case of every op that a schedule takes, on the kernel machine.
 #include <gtest/gtest.h>
 
-#include "ir/interpreter.h"
-#include "ir/ops/bounds.h"
-#include "ir/ops/case_inputs.h"
+#include "ir/cases/bounds.h"
+#include "ir/cases/case_inputs.h"
+#include "ir/graph/interpreter.h"
 #include "tests/support/region_runner.h"
 
 namespace forge::codegen {

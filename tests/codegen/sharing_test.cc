@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/sharing.h"
+#include "codegen/kernel/sharing.h"
 
-#include "ir/interpreter.h"
-#include "ir/ops/bounds.h"
-#include "ir/ops/case_inputs.h"
+#include <set>
+
+#include "ir/cases/bounds.h"
+#include "ir/cases/case_inputs.h"
+#include "ir/graph/interpreter.h"
 #include "tests/codegen/kernels.h"
 #include "tests/support/kernel_machine.h"
 #include "tests/support/region_runner.h"

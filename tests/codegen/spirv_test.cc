@@ -292,6 +292,23 @@ TEST(SpirvMatrixTest, SaysWhichElementsAreSigned) {
 }
 
 // The body becomes a function; what it takes from outside follows the element.
+// OpExecutionMode of SubgroupUniformControlFlowKHR.
+bool DeclaresUniformControlFlow(const std::vector<uint32_t>& words) {
+  for (size_t at = 5; at < words.size(); at += words[at] >> 16)
+    if ((words[at] & 0xffff) == 16 && words[at + 2] == 4421) return true;
+  return false;
+}
+
+TEST(SpirvModeTest, AsksForWholeSubgroupsBehindLoops) {
+  Caps caps = RichCaps();
+  EXPECT_FALSE(DeclaresUniformControlFlow(PrintSpirv(SumBehindLoop(), caps)));
+  caps.subgroup_uniform_control_flow = true;
+  const std::vector<uint32_t> words = PrintSpirv(SumBehindLoop(), caps);
+  EXPECT_EQ(SpirvErrors(words), "");
+  EXPECT_TRUE(DeclaresUniformControlFlow(words));
+  EXPECT_FALSE(DeclaresUniformControlFlow(PrintSpirv(TreeSum(), caps)));
+}
+
 TEST(SpirvMatrixTest, CallsAFunctionForEachElement) {
   const Kernel k = MakeKernel("elements", [&](Builder& b, Val) {
     const uint16_t out = b.AddView(Writes("y", kF32, 0));
@@ -316,6 +333,7 @@ TEST(SpirvMatrixTest, CallsAFunctionForEachElement) {
   EXPECT_EQ(count[5369], 1);
   EXPECT_EQ(parameters, passed + 3);
   EXPECT_TRUE(DeclaresCapability(words, kMatrixElementsCapability));
+  EXPECT_TRUE(DeclaresCapability(words, kCooperativeMatrixCapability));
 }
 
 }  // namespace

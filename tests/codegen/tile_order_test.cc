@@ -6,10 +6,10 @@
 #include <list>
 #include <set>
 
-#include "codegen/schedules/gemm.h"
-#include "codegen/tuning.h"
-#include "ir/ops/conv2d.h"
-#include "ir/ops/matmul.h"
+#include "codegen/schedules/matmul/gemm.h"
+#include "codegen/schedules/tuning.h"
+#include "ir/ops/product/matmul.h"
+#include "ir/ops/spatial/conv.h"
 #include "tests/support/region_runner.h"
 
 namespace forge::codegen {
@@ -97,7 +97,7 @@ TEST(TileOrderTest, CountsAnImageOnce) {
     return ir::Types{ir::Type::Tensor(DType::kF32, {1, 64, side, side}),
                      ir::Type::Tensor(DType::kF32, {256, 64, 3, 3})};
   };
-  const ir::Conv2d conv{.padding = {1, 1, 1, 1}};
+  const ir::Conv conv{.padding = {1, 1, 1, 1}};
   EXPECT_EQ(GroupOf(conv, image(64), 2 * kMiB), 1);
   EXPECT_GT(GroupOf(conv, image(128), 2 * kMiB), 1);
 }

@@ -260,6 +260,22 @@ TEST(VerifyTest, RefusesSubgroupOperationsUnderUnlikeConditions) {
   EXPECT_THAT(Refusal(k), HasSubstr("subgroup_reduce.sum"));
 }
 
+TEST(VerifyTest, RefusesSubgroupOperationsBehindLoopsWhereSubgroupsMayStayApart) {
+  EXPECT_TRUE(Verify(SumBehindLoop(), RichCaps()).ok()) << Refusal(SumBehindLoop());
+  Caps apart = RichCaps();
+  apart.subgroup_reconvergence = false;
+  EXPECT_THAT(Refusal(SumBehindLoop(), apart), HasSubstr("whole behind loops"));
+  // The same loop at each trip of another, behind the operation.
+  const Kernel again = MakeKernel("again", [](Builder& b, Val i) {
+    b.For({b.Int(0), b.Int(4), b.Int(1)}, {i}, [&](Val, const Vals& v) {
+      const Val all = b.SubgroupReduce(ReduceKind::kSum, v[0]);
+      return b.For({i, b.Int(100), b.Int(9)}, {all},
+                   [](Val n, const Vals& inner) { return Vals{inner[0] + n}; });
+    });
+  });
+  EXPECT_THAT(Refusal(again, apart), HasSubstr("whole behind loops"));
+}
+
 TEST(VerifyTest, RefusesReductionsThatAreNone) {
   for (const Code code : {Code::kSubgroupReduce, Code::kSubgroupScan}) {
     Kernel k = MakeKernel("subgroup", [](Builder& b, Val i) {

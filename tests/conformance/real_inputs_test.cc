@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/platform.h"
-#include "formats/npy.h"
+#include "formats/arrays/npy.h"
 #include "runtime/backends.h"
-#include "runtime/compare.h"
+#include "runtime/plan/compare.h"
 #include "runtime/session.h"
 #include "tests/support/oracle.h"
 #include "tests/support/status_matchers.h"

@@ -3,9 +3,9 @@
 
 #include <limits>
 
-#include "ir/ops/conv2d.h"
-#include "ir/ops/elementwise.h"
-#include "ir/scalar_math.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/spatial/conv.h"
 #include "tests/cpu_runtime/regions.h"
 
 namespace forge::cpu {
@@ -18,7 +18,7 @@ class ConvolutionTest : public testing::Test {
       : x_(region_.Argument(F32({2, 8, 6, 10}))), w_(region_.Argument(F32({16, 8, 3, 3}))) {
     in_ = {Random(DType::kF32, {2, 8, 6, 10}, 1), Random(DType::kF32, {16, 8, 3, 3}, 2)};
   }
-  ir::Value Convolve() { return region_.body()(ir::Conv2d{.padding = {1, 1, 1, 1}}, {x_, w_}); }
+  ir::Value Convolve() { return region_.body()(ir::Conv{.padding = {1, 1, 1, 1}}, {x_, w_}); }
   ir::Value Argument(std::vector<int64_t> shape) {
     in_.push_back(Random(DType::kF32, shape, in_.size() + 1));
     return region_.Argument(F32(ir::Dims(shape.begin(), shape.end())));
@@ -60,7 +60,7 @@ TEST_F(ConvolutionTest, KeepsNanAndInfinityThroughEveryActivation) {
     Region region;
     const ir::Value x = region.Argument(F32({2, 8, 6, 10})),
                     w = region.Argument(F32({16, 8, 3, 3}));
-    const ir::Value y = region.body()(ir::Conv2d{.padding = {1, 1, 1, 1}}, {x, w});
+    const ir::Value y = region.body()(ir::Conv{.padding = {1, 1, 1, 1}}, {x, w});
     region.Return(region.body()(activation, {y}));
     ExpectAgrees(region, in_);
     ExpectAgrees(region, in_, BestLayouts(region, in_));
@@ -100,8 +100,8 @@ TEST(ConvolutionLayoutTest, TakesDepthwiseWithChannelsLast) {
   Region region;
   const ir::Value x = region.Argument(F32({1, 24, 7, 9})), w = region.Argument(F32({24, 1, 5, 5})),
                   b = region.Argument(F32({24}));
-  region.Return(region.body()(ir::Conv2d{.strides = {2, 1}, .padding = {2, 2, 2, 2}, .groups = 24},
-                              {x, w, b}));
+  region.Return(
+      region.body()(ir::Conv{.strides = {2, 1}, .padding = {2, 2, 2, 2}, .groups = 24}, {x, w, b}));
   const std::vector<ir::HostValue> in = {Random(DType::kF32, {1, 24, 7, 9}, 1),
                                          Random(DType::kF32, {24, 1, 5, 5}, 2),
                                          Random(DType::kF32, {24}, 3)};
@@ -112,7 +112,7 @@ TEST(ConvolutionLayoutTest, TakesDepthwiseWithChannelsLast) {
 TEST(ConvolutionLayoutTest, IsTheSameForAnImageOfOnePixel) {
   Region region;
   const ir::Value x = region.Argument(F32({1, 32, 1, 1})), w = region.Argument(F32({8, 32, 1, 1}));
-  region.Return(region.body()(ir::Conv2d{}, {x, w}));
+  region.Return(region.body()(ir::Conv{}, {x, w}));
   const std::vector<ir::HostValue> in = {Random(DType::kF32, {1, 32, 1, 1}, 1),
                                          Random(DType::kF32, {8, 32, 1, 1}, 2)};
   const RunOptions best = BestLayouts(region, in);
@@ -127,7 +127,7 @@ TEST(ConvolutionLayoutTest, ComputesHalvesAsFloats) {
     const ir::Value x = region.Argument(type({1, 8, 5, 5})),
                     w = region.Argument(type({4, 8, 3, 3})),
                     r = region.Argument(type({1, 4, 3, 3}));
-    region.Return(region.body()(ir::Relu{}, {region.body()(ir::Conv2d{}, {x, w}) + r}));
+    region.Return(region.body()(ir::Relu{}, {region.body()(ir::Conv{}, {x, w}) + r}));
     const std::vector<ir::HostValue> in = {Random(t, {1, 8, 5, 5}, 1), Random(t, {4, 8, 3, 3}, 2),
                                            Random(t, {1, 4, 3, 3}, 3)};
     ExpectAgrees(region, in, {}, t == DType::kF16 ? 2e-3 : 2e-2);

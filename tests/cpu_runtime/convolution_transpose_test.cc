@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include "ir/ops/conv_transpose2d.h"
-#include "ir/ops/elementwise.h"
-#include "ir/scalar_math.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/spatial/conv_transpose.h"
 #include "tests/cpu_runtime/regions.h"
 
 namespace forge::cpu {
@@ -20,7 +20,7 @@ class ConvolutionTransposeTest : public testing::Test {
   }
   ir::Value Upscale() {
     const ir::Value x = Argument({2, 8, 5, 6}), w = Argument({8, 16, 2, 2}), b = Argument({16});
-    return region_.body()(ir::ConvTranspose2d{.strides = {2, 2}}, {x, w, b});
+    return region_.body()(ir::ConvTranspose{.strides = {2, 2}}, {x, w, b});
   }
   // On the library, where it has a kernel for this processor.
   void ExpectLibrary() {
@@ -53,7 +53,7 @@ TEST_F(ConvolutionTransposeTest, TakesScaleShiftAndActivation) {
 
 TEST_F(ConvolutionTransposeTest, TakesGroupsAndPadding) {
   const ir::Value x = Argument({1, 32, 6, 7}), w = Argument({32, 16, 3, 3}), b = Argument({32});
-  const ir::ConvTranspose2d op{
+  const ir::ConvTranspose op{
       .strides = {2, 2}, .padding = {1, 0, 1, 1}, .output_padding = {1, 0}, .groups = 2};
   region_.Return(region_.body()(op, {x, w, b}));
   ExpectLibrary();
@@ -61,11 +61,11 @@ TEST_F(ConvolutionTransposeTest, TakesGroupsAndPadding) {
 
 TEST_F(ConvolutionTransposeTest, GivesOneChannel) {
   const ir::Value x = Argument({1, 24, 9, 8}), w = Argument({24, 1, 2, 2});
-  region_.Return(region_.body()(ir::ConvTranspose2d{.strides = {2, 2}}, {x, w}));
+  region_.Return(region_.body()(ir::ConvTranspose{.strides = {2, 2}}, {x, w}));
   ExpectLibrary();
 }
 
-Verdict Supports(const ir::ConvTranspose2d& op, const ir::Types& in) {
+Verdict Supports(const ir::ConvTranspose& op, const ir::Types& in) {
   const ir::AnyOp any = op;
   const ir::Types out = *any.Infer(in);
   return OpenCpu()->target().Supports({any, in, out});

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "ir/interpreter.h"
-#include "ir/ops/fused.h"
+#include "ir/graph/interpreter.h"
+#include "ir/ops/compiler/fused.h"
 
 namespace forge::cpu {
 

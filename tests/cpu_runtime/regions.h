@@ -3,7 +3,7 @@
 #pragma once
 #include <functional>
 
-#include "ir/module.h"
+#include "ir/graph/module.h"
 #include "tests/cpu_runtime/run.h"
 #include "tests/support/ir_values.h"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cpu_runtime/device.h"
-#include "ir/host_value.h"
+#include "ir/type/host_value.h"
 
 namespace forge::cpu {
 

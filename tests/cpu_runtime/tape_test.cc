@@ -2,17 +2,17 @@
 // Regions of element-wise and movement ops.
 #include "cpu_runtime/tape/tape.h"
 
-#include "ir/ops/broadcast_to.h"
-#include "ir/ops/concat.h"
-#include "ir/ops/elementwise.h"
-#include "ir/ops/fused.h"
-#include "ir/ops/pad.h"
-#include "ir/ops/reshape.h"
-#include "ir/ops/sample.h"
-#include "ir/ops/slice.h"
-#include "ir/ops/take.h"
-#include "ir/ops/transpose.h"
-#include "ir/scalar_math.h"
+#include "ir/ops/compiler/fused.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/broadcast_to.h"
+#include "ir/ops/movement/concat.h"
+#include "ir/ops/movement/gather.h"
+#include "ir/ops/movement/pad.h"
+#include "ir/ops/movement/reshape.h"
+#include "ir/ops/movement/slice.h"
+#include "ir/ops/movement/strided_gather.h"
+#include "ir/ops/movement/transpose.h"
 #include "tests/cpu_runtime/regions.h"
 
 namespace forge::cpu {
@@ -102,8 +102,8 @@ TEST_F(TapeTest, PadsAcrossAReshape) {
 
 TEST_F(TapeTest, ResizesToTheNearestByStrides) {
   const ir::Value a = Argument({2, 5, 6, 7}), b = Argument({2, 5, 12, 28});
-  const ir::Value rows = f()(ir::Sample{.axis = 2, .size = 12, .divisor = 2}, {a});
-  region_.Return(f()(ir::Sample{.axis = 3, .size = 28, .divisor = 4}, {rows}) + b);
+  const ir::Value rows = f()(ir::StridedGather{.axis = 2, .size = 12, .divisor = 2}, {a});
+  region_.Return(f()(ir::StridedGather{.axis = 3, .size = 28, .divisor = 4}, {rows}) + b);
   EXPECT_EQ(Gathers(), 0);
   Expect();
   const ir::EncodingRef last = ChannelsLast();
@@ -127,7 +127,7 @@ TEST_F(TapeTest, SamplesFromEveryPhaseByStrides) {
         Region region;
         const ir::Value x = region.Argument(F32({4, 9}));
         region.Return(region.body()(
-            ir::Sample{.axis = 1, .size = size, .shift = shift, .divisor = divisor}, {x}));
+            ir::StridedGather{.axis = 1, .size = size, .shift = shift, .divisor = divisor}, {x}));
         ExpectAgrees(region, {Random(DType::kF32, {4, 9}, 1)});
       }
 }
@@ -135,8 +135,9 @@ TEST_F(TapeTest, SamplesFromEveryPhaseByStrides) {
 TEST_F(TapeTest, SamplesBetweenElementsByStrides) {
   // The upper neighbours of a linear resize by 2, which begin in the middle of a period.
   const ir::Value a = Argument({3, 40});
-  region_.Return(f()(ir::Sample{.axis = 1, .size = 80, .step = 2, .shift = 3, .divisor = 4}, {a}) *
-                 0.25);
+  region_.Return(
+      f()(ir::StridedGather{.axis = 1, .size = 80, .step = 2, .shift = 3, .divisor = 4}, {a}) *
+      0.25);
   EXPECT_EQ(Gathers(), 0);
   Expect();
 }
@@ -164,7 +165,7 @@ TEST_F(TapeTest, GathersWhereNoPeriodFits) {
   const ir::Value a = Argument({3, 7, 5});
   const ir::Value turned = f()(ir::Transpose{{2, 0, 1}}, {a});
   region_.Return(f()(ir::Reshape{{7, 15}}, {turned}));
-  region_.Return(f()(ir::Sample{.axis = 2, .size = 8, .step = 5, .divisor = 8}, {a}));
+  region_.Return(f()(ir::StridedGather{.axis = 2, .size = 8, .step = 5, .divisor = 8}, {a}));
   EXPECT_GT(Gathers(), 0);
   Expect();
 }
@@ -173,7 +174,7 @@ TEST_F(TapeTest, TakesRowsOfTables) {
   const ir::Value words = Argument({50, 96}), places = Argument({11, 96});
   in_.push_back(Random(DType::kI64, {3, 11}, 7, -60, 60));  // some outside
   const ir::Value ids = region_.Argument(ir::Type::Tensor(DType::kI64, {3, 11}));
-  region_.Return(f()(ir::Take{}, {words, ids}) + places);
+  region_.Return(f()(ir::Gather{}, {words, ids}) + places);
   EXPECT_EQ(Gathers(), 0);
   Expect();
 }
@@ -183,9 +184,9 @@ TEST_F(TapeTest, TakesColumnsAndRowsThatAreComputed) {
   in_.push_back(Random(DType::kI32, {90}, 7, 0, 19));
   const ir::Value ids = region_.Argument(ir::Type::Tensor(DType::kI32, {90}));
   const ir::Value turned = f()(ir::Transpose{{1, 0, 2}}, {table});
-  region_.Return(f()(ir::Take{.axis = 1}, {table, ids * 2.0}) * 2.0);
-  region_.Return(f()(ir::Take{.axis = 2, .oob = ir::OutOfBounds::kClamp}, {table, ids}));
-  region_.Return(f()(ir::Take{.axis = 0}, {exp(turned), ids}));
+  region_.Return(f()(ir::Gather{.axis = 1}, {table, ids * 2.0}) * 2.0);
+  region_.Return(f()(ir::Gather{.axis = 2, .oob = ir::OutOfBounds::kClamp}, {table, ids}));
+  region_.Return(f()(ir::Gather{.axis = 0}, {exp(turned), ids}));
   Expect();
 }
 

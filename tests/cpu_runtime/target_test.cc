@@ -3,15 +3,17 @@
 
 #include <thread>
 
-#include "ir/ops/conv2d.h"
-#include "ir/ops/elementwise.h"
-#include "ir/ops/layer_norm.h"
-#include "ir/ops/matmul.h"
-#include "ir/ops/reduce.h"
-#include "ir/ops/relayout.h"
-#include "ir/ops/softmax.h"
-#include "ir/ops/transpose.h"
-#include "ir/scalar_math.h"
+#include "ir/ops/compiler/relayout.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/concat.h"
+#include "ir/ops/movement/transpose.h"
+#include "ir/ops/norm/layer_norm.h"
+#include "ir/ops/product/matmul.h"
+#include "ir/ops/reduction/reduce.h"
+#include "ir/ops/reduction/softmax.h"
+#include "ir/ops/spatial/conv.h"
+#include "ir/ops/spatial/pool.h"
 #include "tests/cpu_runtime/regions.h"
 
 namespace forge::cpu {
@@ -43,6 +45,49 @@ TEST(CpuTargetTest, RefusesMovementAfterTheAnchor) {
   region.Return(region.body()(ir::Transpose{{1, 0}}, {region.body()(ir::Softmax{}, {x})}));
   EXPECT_THAT(OpenCpu()->target().Fuses(region.body()).text(),
               HasSubstr("transpose after softmax is not element-wise"));
+}
+
+TEST(CpuTargetTest, PacksNoOperandThatTheEpilogueReadsToo) {
+  Region region;
+  const ir::Value x = region.Argument(F32({64, 64})), w = region.Argument(F32({64, 64}));
+  region.Return(region.body()(ir::MatMul{}, {x, w}) + w);
+  const std::vector<ir::HostValue> in = {Random(DType::kF32, {64, 64}, 1),
+                                         Random(DType::kF32, {64, 64}, 2)};
+  ExpectAgrees(region, in, BestLayouts(region, in), 1e-4);
+}
+
+// Few channels, and many, in either layout.
+TEST(CpuTargetTest, AddsATensorToMeansOfWindows) {
+  for (const int64_t channels : {1, 3, 4, 8, 13, 16, 40}) {
+    SCOPED_TRACE(channels);
+    Region region;
+    const std::vector<int64_t> shape = {5, channels, 4, 4};
+    const ir::Value x = region.Argument(F32({5, channels, 4, 4})),
+                    z = region.Argument(F32({5, channels, 4, 4}));
+    const ir::Pool mean{.kind = ir::PoolKind::kAverage, .kernel = {3, 3}, .padding = {1, 1, 1, 1}};
+    region.Return(region.body()(mean, {x}) + z);
+    const std::vector<ir::HostValue> in = {Random(DType::kF32, shape, 1),
+                                           Random(DType::kF32, shape, 2)};
+    ExpectAgrees(region, in);
+    ExpectAgrees(region, in, {.in = {ChannelsLast(), ChannelsLast()}, .out = {ChannelsLast()}});
+  }
+}
+
+TEST(CpuTargetTest, ConcatenatesHundreds) {
+  Region region;
+  std::vector<ir::HostValue> in;
+  ir::Values parts;
+  for (int i = 0; i < 210; ++i) {
+    in.push_back(Random(DType::kF32, {3, 1 + i % 4}, static_cast<uint64_t>(i)));
+    parts.push_back(tanh(region.Argument(in.back().type())));
+  }
+  region.Return(region.body().Add(ir::Concat{1}, parts)[0]);
+  EXPECT_EQ(ExpectAgrees(region, in), "tape");
+}
+
+TEST(CpuTargetTest, RefusesMoreOperandsThanATapeTakes) {
+  ir::Types many(600, F32({1}));
+  EXPECT_THAT(Supports(ir::Concat{0}, many).text(), HasSubstr("a tape takes at most 512"));
 }
 
 TEST(CpuTargetTest, JudgesBeforeDimensionsAreNumbers) {
@@ -160,10 +205,10 @@ TEST(CpuDeviceTest, RefusesASecondProcessor) {
 TEST(CpuDeviceTest, RunsOneProgramInSeveralThreadsAtOnce) {
   const auto device = OpenCpu(1);
   const ir::Types in = {F32({1, 8, 16, 16}), F32({8, 8, 3, 3})};
-  const ir::AnyOp op = ir::Conv2d{};
+  const ir::AnyOp op = ir::Conv{};
   const ir::Types out = *op.Infer(in);
   const CompileRequest request{&op, in, out, "conv"};
-  const auto program = std::move(device->Compile({&request, 1}, [](size_t) {})[0]);
+  const auto program = std::move(device->Compile({&request, 1}, [](size_t) { return true; })[0]);
   ASSERT_TRUE(program.ok()) << program.status();
   const ir::HostValue x = Random(DType::kF32, {1, 8, 16, 16}, 1),
                       w = Random(DType::kF32, {8, 8, 3, 3}, 2);

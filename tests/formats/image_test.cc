@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/image.h"
+#include "formats/images/image.h"
 
 #include <cstdio>
 // jpeglib.h needs the one above first.
@@ -8,6 +8,7 @@
 
 #include <functional>
 
+#include "formats/images/exif.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_folder.h"
 
@@ -172,8 +173,64 @@ TEST(JpegTest, DecodesGreyAndColour) {
   EXPECT_THAT(Samples(color), testing::Each(50));
 }
 
-TEST(JpegTest, RefusesCmyk) {
-  EXPECT_THAT(Decode(EncodeJpeg(2, 2, JCS_CMYK, 4, 50)), Fails(StatusCode::kDataLoss, "color"));
+// What the library writes from inks has Adobe's marker: 50 is light of 50 / 255 in each of four.
+TEST(JpegTest, MakesLightOfInks) {
+  const std::string adobe = EncodeJpeg(2, 2, JCS_CMYK, 4, 50);
+  FORGE_ASSERT_OK_AND_ASSIGN(const HostValue light, Decode(adobe));
+  EXPECT_THAT(light.shape(), ElementsAre(2, 2, 3));
+  EXPECT_THAT(Samples(light), testing::Each(10));
+  const size_t marker = adobe.find("Adobe");
+  ASSERT_NE(marker, std::string::npos);
+  std::string plain = adobe;
+  plain[marker] = 'x';
+  FORGE_ASSERT_OK_AND_ASSIGN(const HostValue ink, Decode(plain));
+  EXPECT_THAT(Samples(ink), testing::Each(165));  // 205 * 205 / 255
+}
+
+std::string Exif(std::string_view order, uint8_t orientation) {
+  std::string out = "Exif" + std::string(2, '\0') + std::string(order);
+  const auto put = [&](uint32_t v, int size) {
+    for (int i = 0; i < size; ++i)
+      out += static_cast<char>(v >> 8 * (order == "MM" ? size - 1 - i : i));
+  };
+  put(42, 2), put(8, 4), put(2, 2);                 // the directory has two entries
+  put(0x010F, 2), put(2, 2), put(1, 4), put(0, 4);  // the maker
+  put(0x0112, 2), put(3, 2), put(1, 4), put(orientation, 2), put(0, 2);
+  return out;
+}
+
+std::string WithExif(const std::string& jpeg, const std::string& exif) {
+  const auto size = static_cast<uint16_t>(exif.size() + 2);
+  const std::string head = {'\xff', '\xe1', static_cast<char>(size >> 8), static_cast<char>(size)};
+  return jpeg.substr(0, 2) + head + exif + jpeg.substr(2);
+}
+
+TEST(JpegTest, TurnsPicturesUpright) {
+  const std::string flat = EncodeJpeg(3, 2, JCS_GRAYSCALE, 1, 100);
+  for (const char* order : {"II", "MM"}) {
+    FORGE_ASSERT_OK_AND_ASSIGN(const HostValue turned, Decode(WithExif(flat, Exif(order, 6))));
+    EXPECT_THAT(turned.shape(), ElementsAre(3, 2, 1)) << order;
+  }
+  FORGE_ASSERT_OK_AND_ASSIGN(const HostValue mirrored, Decode(WithExif(flat, Exif("II", 2))));
+  EXPECT_THAT(mirrored.shape(), ElementsAre(2, 3, 1));
+  const std::string whole = Exif("II", 6);
+  for (size_t n = 0; n < whole.size(); ++n)
+    EXPECT_THAT(Decode(WithExif(flat, whole.substr(0, n))), Succeeds()) << n;
+}
+
+TEST(ExifTest, HasEightOrientations) {
+  // 1 2 3 / 4 5 6
+  const int64_t shape[] = {2, 3, 1};
+  FORGE_ASSERT_OK_AND_ASSIGN(HostValue image, HostValue::Zeros(DType::kU8, shape));
+  for (int i = 0; i < 6; ++i) image.mutable_bytes()[i] = static_cast<uint8_t>(i + 1);
+  const std::vector<int> expected[] = {{1, 2, 3, 4, 5, 6}, {3, 2, 1, 6, 5, 4}, {6, 5, 4, 3, 2, 1},
+                                       {4, 5, 6, 1, 2, 3}, {1, 4, 2, 5, 3, 6}, {4, 1, 5, 2, 6, 3},
+                                       {6, 3, 5, 2, 4, 1}, {3, 6, 2, 5, 1, 4}};
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    const HostValue upright = Upright(image, orientation);
+    EXPECT_EQ(upright.dim(0), orientation >= 5 ? 3 : 2);
+    EXPECT_EQ(Samples(upright), expected[orientation - 1]) << orientation;
+  }
 }
 
 TEST(JpegTest, RefusesSizesThatNothingFills) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/npy.h"
+#include "formats/arrays/npy.h"
 
 #include <zlib.h>
 
@@ -245,22 +245,44 @@ TEST(NpzTest, ReadsStoredAndDeflatedEntries) {
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(arrays[i].second.f64(0), static_cast<double>(i + 1));
 }
 
+// An archive of two entries, of which the second is what the first holds.
+std::string EntryInsideAnother() {
+  const auto directory_of = [](const std::string& archive) {
+    const size_t begin = archive.rfind("PK\x01\x02");
+    return archive.substr(begin, archive.rfind("PK\x05\x06") - begin);
+  };
+  const std::string inner = Archive({{.name = "b", .content = std::string(4000, 'x')}});
+  const std::string held = inner.substr(0, inner.rfind("PK\x01\x02"));
+  std::string outer = Archive({{.name = "a", .content = held}});
+  std::string record = directory_of(inner);
+  record[42] = 31;  // where its header lies: behind the header and the name of "a"
+  const size_t end = outer.rfind("PK\x05\x06");
+  outer[end + 8] = outer[end + 10] = 2;
+  outer[end + 12] = static_cast<char>(outer[end + 12] + static_cast<char>(record.size()));
+  return outer.insert(end, record);
+}
+
 TEST(NpzTest, RefusesDamagedArchives) {
   const std::string good = Archive({{.name = "x.npy", .content = SomeArray(1), .deflate = true}});
-  std::string wrong_checksum = good, far_directory = good, cut_data = good, wrong_offset = good;
+  std::string wrong_checksum = good, wrong_checksums = good, far_directory = good, cut_data = good,
+              wrong_offset = good;
   wrong_checksum[wrong_checksum.rfind("PK\x01\x02") + 16] ^= 1;
+  wrong_checksums[14] ^= 1;
+  wrong_checksums[wrong_checksums.rfind("PK\x01\x02") + 16] ^= 1;
   far_directory[far_directory.size() - 6] = '\x7f';
   cut_data[cut_data.rfind("PK\x01\x02") + 20] ^= 4;
   wrong_offset[wrong_offset.rfind("PK\x01\x02") + 42] = 5;
   const std::pair<std::string, std::string> cases[] = {
-      {"", "no end record"},
-      {"PK", "no end record"},
-      {good.substr(0, good.size() - 1), "no end record"},
-      {good.substr(10), "at byte"},
-      {wrong_checksum, "checksum"},
-      {far_directory, "outside the file"},
+      {"", "damaged archive"},
+      {"PK", "Not a zip archive"},
+      {good.substr(0, good.size() - 1), "damaged archive"},
+      {good.substr(10), "damaged archive"},
+      {wrong_checksum, "damaged archive"},
+      {wrong_checksums, "CRC error"},
+      {far_directory, "damaged archive"},
       {cut_data, "damaged"},
-      {wrong_offset, "no entry header"},
+      {wrong_offset, "damaged archive"},
+      {EntryInsideAnother(), "inside another"},
       {Archive({{.name = "x", .content = "abc", .flags = 1}}), "encrypted"},
       {Archive({{.name = "x", .content = "abc", .method = 14}}), "method 14"},
       {Archive({{.name = "x", .content = "abc"}}), "not a .npy file"},
@@ -274,6 +296,7 @@ TEST(NpzTest, RefusesAnEntryThatClaimsMoreThanItCanHold) {
   const size_t record = bomb.rfind("PK\x01\x02");
   const std::string size = Bits(uint32_t{0x7fffffff});
   bomb.replace(record + 24, 4, size);
+  bomb.replace(22, 4, size);
   EXPECT_THAT(ParseNpz(Content(bomb), "a.npz"), Fails(StatusCode::kDataLoss, "claims"));
 }
 

@@ -3,7 +3,7 @@
 // out by hand.
 #include <gtest/gtest.h>
 
-#include "ir/ops/take.h"
+#include "ir/ops/movement/gather.h"
 #include "tests/support/onnx_model.h"
 #include "tests/support/status_matchers.h"
 
@@ -97,6 +97,30 @@ TEST(OnnxRmsNormTest, KeepsTheMean) {
   m.Input("x", {"1", "2"}).Floats("g", {2}, {5, 10}).Output("y");
   Set(m.Node("RMSNormalization", {"x", "g"}, {"y"}), "epsilon", 0.0f);
   EXPECT_EQ(RunModel(m, {FloatTensor({1, 2}, {1, 7})}), (Doubles{1, 14}));
+}
+
+TEST(OnnxInstanceNormTest, NormalisesEachChannel) {
+  OnnxModel m(6);
+  m.Input("x", {"1", "2", "2"}).Floats("g", {2}, {2, 3}).Floats("b", {2}, {1, -1}).Output("y");
+  Set(m.Node("InstanceNormalization", {"x", "g", "b"}, {"y"}), "epsilon", 0.0f);
+  EXPECT_EQ(RunModel(m, {FloatTensor({1, 2, 2}, {1, 5, 3, 1})}), (Doubles{-1, 3, 2, -4}));
+}
+
+// Four channels in two groups; gamma and beta for each channel, until version 21 for each group.
+TEST(OnnxGroupNormTest, NormalisesEachGroup) {
+  const ir::HostValue x = FloatTensor({1, 4, 1}, {1, 5, 3, 1});
+  for (const bool by_group : {true, false}) {
+    OnnxModel m(by_group ? 18 : 21);
+    m.Input("x", {"1", "4", "1"}).Output("y");
+    if (by_group)
+      m.Floats("g", {2}, {2, 3}).Floats("b", {2}, {1, -1});
+    else
+      m.Floats("g", {4}, {2, 2, 3, 3}).Floats("b", {4}, {1, 1, -1, -1});
+    auto& node = m.Node("GroupNormalization", {"x", "g", "b"}, {"y"});
+    Set(node, "epsilon", 0.0f);
+    Set(node, "num_groups", int64_t{2});
+    EXPECT_EQ(RunModel(m, {x}), (Doubles{-1, 3, 2, -4})) << by_group;
+  }
 }
 
 OnnxModel Resizing(std::vector<float> scales, std::vector<std::string> shape) {

@@ -220,6 +220,22 @@ TEST(OnnxOpsTest, LogSumExpOfInfinities) {
               ElementsAre(-inf, inf, FloatNear(1000.6931f, 1e-3f)));
 }
 
+// -7 is far enough out that a step rounded to f16 shows.
+TEST(OnnxOpsTest, ActivationsOfHalvesRoundOnce) {
+  const auto of = [](std::string_view op, int64_t opset) {
+    OnnxModel m(opset);
+    m.Input("x", {"1"}, onnx::TensorProto::FLOAT16).Output("y");
+    m.Node(op, {"x"}, {"y"});
+    ir::HostValue x = *ir::HostValue::Zeros(DType::kF16, std::vector<int64_t>{1});
+    x.Set(0, op == "Softplus" || op == "Mish" ? -7 : -0.01);
+    return RunOne(m, std::move(x))[0];
+  };
+  EXPECT_NEAR(of("Softplus", 1), 9.1147e-4, 4e-7);
+  EXPECT_NEAR(of("Mish", 18), -6.3803e-3, 3e-6);
+  EXPECT_NEAR(of("Elu", 6), -9.9524e-3, 6e-6);
+  EXPECT_NEAR(of("Selu", 6), -1.74971e-2, 1e-5);
+}
+
 TEST(OnnxOpsTest, Activations) {
   const auto of = [](std::string_view op, int64_t opset) {
     return RunOne(One(op, opset, {"3"}), FloatTensor({3}, {-1, 0, 2}));

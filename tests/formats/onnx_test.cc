@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The importer as a reader of files: structure, names, tensors, damage.
-#include "formats/onnx.h"
-
 #include <random>
 
 #include "base/dtype.h"
 #include "formats/load.h"
-#include "formats/onnx_ops.h"
+#include "formats/onnx/importer.h"
+#include "formats/onnx/ops.h"
 #include "tests/support/onnx_model.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_folder.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/preprocess.h"
+#include "formats/images/preprocess.h"
+
+#include <array>
 
 #include "tests/support/status_matchers.h"
 

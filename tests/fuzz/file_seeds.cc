@@ -9,7 +9,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "formats/npy.h"
+#include "formats/arrays/npy.h"
 #include "tests/fuzz/seeds.h"
 #include "tests/support/temp_folder.h"
 
@@ -144,11 +144,15 @@ std::string JpegOf(int channels, bool progressive) {
   jpeg_mem_dest(&jpeg, &out, &size);
   jpeg.image_width = jpeg.image_height = kSide;
   jpeg.input_components = channels;
-  jpeg.in_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  jpeg.in_color_space = channels == 1 ? JCS_GRAYSCALE : channels == 3 ? JCS_RGB : JCS_CMYK;
   jpeg_set_defaults(&jpeg);
   jpeg_set_quality(&jpeg, 50, TRUE);
   if (progressive) jpeg_simple_progression(&jpeg);
   jpeg_start_compress(&jpeg, TRUE);
+  // EXIF with one entry: turned by a quarter.
+  static constexpr JOCTET kExif[] = {'E',  'x', 'i', 'f', 0, 0, 'I', 'I', 42, 0, 8, 0, 0, 0, 1, 0,
+                                     0x12, 1,   3,   0,   1, 0, 0,   0,   6,  0, 0, 0, 0, 0, 0, 0};
+  jpeg_write_marker(&jpeg, JPEG_APP0 + 1, kExif, sizeof(kExif));
   std::vector<JSAMPLE> row(kSide * static_cast<size_t>(channels));
   for (size_t i = 0; i < row.size(); ++i) row[i] = static_cast<JSAMPLE>(i * 37);
   JSAMPROW rows[] = {row.data()};
@@ -186,7 +190,7 @@ Files ImageSeeds() {
     for (const int kind : {2, 4, 6}) out.push_back(PngOf({8, kind, interlace}));
     out.push_back(PngOf({16, 6, interlace}));
   }
-  for (const int channels : {1, 3})
+  for (const int channels : {1, 3, 4})
     for (const bool progressive : {false, true}) out.push_back(JpegOf(channels, progressive));
   return out;
 }

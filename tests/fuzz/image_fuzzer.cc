@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "formats/image.h"
+#include "formats/images/image.h"
 #include "tests/fuzz/fuzzer.h"
 
 namespace {

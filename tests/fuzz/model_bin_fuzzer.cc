@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <random>
 
-#include "formats/model_bin.h"
-#include "formats/model_bin_format.h"
+#include "formats/model_bin/model_bin.h"
+#include "formats/model_bin/model_bin_format.h"
 #include "tests/fuzz/fuzzer.h"
 #include "tests/fuzz/prepare.h"
 

@@ -4,9 +4,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "formats/model_bin.h"
-#include "formats/onnx.h"
-#include "ir/ops/case_inputs.h"
+#include "formats/model_bin/model_bin.h"
+#include "formats/onnx/importer.h"
+#include "ir/cases/case_inputs.h"
 #include "tests/fuzz/seeds.h"
 #include "tests/support/temp_folder.h"
 

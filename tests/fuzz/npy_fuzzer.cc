@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // .npy files and .npz archives.
-#include "formats/npy.h"
+#include "formats/arrays/npy.h"
 #include "tests/fuzz/fuzzer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX models: importing, and all that comes before the first run.
-#include "formats/onnx.h"
+#include "formats/onnx/importer.h"
 #include "tests/fuzz/fuzzer.h"
 #include "tests/fuzz/onnx_mutator.h"
 #include "tests/fuzz/prepare.h"

@@ -5,8 +5,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "ir/ops/spatial/pool.h"
 #include "runtime/backends.h"
-#include "runtime/lower.h"
+#include "runtime/plan/lower.h"
 #include "runtime/session.h"
 
 namespace forge::fuzz {
@@ -15,12 +16,13 @@ namespace {
 // What a run may cost: a fuzzer wants many small ones.
 constexpr double kMaxFlops = 1e6, kMaxBytes = 1e6;
 
-// Takes whatever has no decomposition, and fuses.
+// Takes pools and whatever has no decomposition, and fuses.
 class PrimitiveTarget final : public ir::Target {
  public:
   std::string_view name() const override { return "primitives"; }
   Verdict Supports(const ir::Candidate& node) const override {
-    if (node.op.def().decompose == nullptr) return Verdict::Yes("primitive");
+    if (node.op.def().decompose == nullptr || node.op.Is<ir::Pool>())
+      return Verdict::Yes("primitive");
     return Verdict::No("it decomposes");
   }
   Verdict Fuses(const ir::Function& body) const override {
@@ -65,10 +67,7 @@ bool IsSmall(const ir::Function& f) {
   double bytes = 0, flops = 0;
   for (uint32_t v = 0; v < f.value_count(); ++v)
     if (f.type(v).is_tensor()) bytes += NumberOf(f.type(v).bytes());
-  for (const ir::Node& node : f.nodes()) {
-    const ir::OpDef& def = node.op.def();
-    if (def.cost) flops += NumberOf(def.cost(def, node.op.self(), f.TypesOf(node.in)).flops);
-  }
+  for (const ir::Node& node : f.nodes()) flops += NumberOf(node.op.Cost(f.TypesOf(node.in)).flops);
   return bytes <= kMaxBytes && flops <= kMaxFlops;
 }
 

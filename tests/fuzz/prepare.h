@@ -3,7 +3,7 @@
 #pragma once
 #include <memory>
 
-#include "ir/module.h"
+#include "ir/graph/module.h"
 
 namespace forge::fuzz {
 

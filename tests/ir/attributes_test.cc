@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/attributes.h"
+#include "ir/op/attributes.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "ir/module.h"
-#include "ir/ops/conv2d.h"
-#include "ir/ops/relayout.h"
-#include "ir/ops/reshape.h"
-#include "ir/ops/softmax.h"
+#include "ir/graph/module.h"
+#include "ir/ops/compiler/relayout.h"
+#include "ir/ops/movement/reshape.h"
+#include "ir/ops/reduction/softmax.h"
+#include "ir/ops/spatial/conv.h"
 #include "tests/support/status_matchers.h"
 
 namespace forge::ir {
@@ -123,15 +123,15 @@ TEST_F(AttributesTest, BindReachesDimsAndTypes) {
 }
 
 TEST(AnyOpTest, ComparesHashesAndPrints) {
-  const AnyOp a = Conv2d{.groups = 4}, b = Conv2d{.groups = 4}, c = Conv2d{};
+  const AnyOp a = Conv{.groups = 4}, b = Conv{.groups = 4}, c = Conv{};
   EXPECT_EQ(a, b);
   EXPECT_EQ(a.Hash(), b.Hash());
   EXPECT_FALSE(a == c);
   EXPECT_NE(a.Hash(), c.Hash());
   EXPECT_FALSE(c == AnyOp(Softmax{}));
-  EXPECT_EQ(a.ToText(), "conv2d{groups = 4}");
-  EXPECT_EQ(c.ToText(), "conv2d");
-  EXPECT_EQ(a.As<Conv2d>()->groups, 4);
+  EXPECT_EQ(a.ToText(), "conv{groups = 4}");
+  EXPECT_EQ(c.ToText(), "conv");
+  EXPECT_EQ(a.As<Conv>()->groups, 4);
   EXPECT_EQ(a.As<Softmax>(), nullptr);
 }
 

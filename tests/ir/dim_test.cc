@@ -3,8 +3,9 @@
 
 #include <random>
 
-#include "ir/interval.h"
-#include "ir/type.h"
+#include "ir/dim/broadcast.h"
+#include "ir/dim/interval.h"
+#include "ir/type/type.h"
 
 namespace forge::ir {
 namespace {
@@ -348,7 +349,8 @@ TEST_F(DimTest, BroadcastFollowsNumPy) {
   EXPECT_EQ(*Broadcast(n, 1), n);
   EXPECT_EQ(*Broadcast(1, n), n);
   EXPECT_EQ(*Broadcast(n, 4), 4);
-  EXPECT_EQ(*Broadcast(n, h), n);
+  EXPECT_EQ(*Broadcast(n, h * 2 + 2), h * 2 + 2) << "which cannot be 1";
+  EXPECT_EQ(*Broadcast(n, n + 1), n * n + n) << "one of which is 1";
   EXPECT_EQ(*Broadcast(0, 1), 0);
   EXPECT_FALSE(Broadcast(3, 4).ok());
   const Dims a{n, 1, 5}, b{4, 5};
@@ -357,6 +359,50 @@ TEST_F(DimTest, BroadcastFollowsNumPy) {
   const Dims c{3, 5};
   const Dims* bad[] = {&b, &c};
   EXPECT_NE(Message(BroadcastShapes(bad).status()).find("axis 0"), std::string_view::npos);
+}
+
+// Every binding that broadcasts, in every order of the operands and with some of them twice.
+TEST_F(DimTest, BroadcastOfUnlikeSymbolsIsExact) {
+  for (const auto& operands : std::vector<Dims>{{n, h},
+                                                {h, n},
+                                                {h, w},
+                                                {n, h, w},
+                                                {w, n, h, n},
+                                                {q, n},
+                                                {q * 2, n, q * 2},
+                                                {n + 1, h, w}}) {
+    Dim out = 1;
+    for (const Dim& d : operands) out = *Broadcast(out, d);
+    for (int64_t extent : {0, 1, 8, 16})
+      for (unsigned ones = 0; ones < 8; ++ones) {
+        const auto of = [&](unsigned bit) { return (ones >> bit & 1) != 0 ? 1 : extent; };
+        const Bindings values = {
+            {n_, of(0)}, {h_, of(1)}, {w_, of(2)}, {q_, extent == 1 ? 0 : extent}};
+        int64_t want = 1;
+        bool broadcasts = true;
+        for (const auto& [symbol, value] : values)
+          broadcasts &= value >= symbol->min && value % symbol->divisor == 0;
+        for (const Dim& d : operands) {
+          const int64_t v = *d.Evaluate(values);
+          broadcasts &= v == 1 || want == 1 || v == want;
+          want = want == 1 ? v : want;
+        }
+        if (!broadcasts) continue;
+        EXPECT_EQ(*out.Evaluate(values), want) << out.ToText() << " " << extent << " " << ones;
+      }
+  }
+}
+
+TEST_F(DimTest, BroadcastTakesEachExtentOnce) {
+  const Dim both = *Broadcast(n, h);
+  EXPECT_EQ(both, *Broadcast(h, n));
+  EXPECT_EQ(*Broadcast(both, n), both);
+  EXPECT_EQ(*Broadcast(both, *Broadcast(w, both)), *Broadcast(w, *Broadcast(n, h)));
+  EXPECT_EQ(Broadcast(h, w)->ToText(), "max(h, w)") << "neither is 0";
+  EXPECT_TRUE(MayEqualBroadcast(n, both));
+  EXPECT_TRUE(MayEqualBroadcast(both, *Broadcast(both, w)));
+  EXPECT_FALSE(MayEqualBroadcast(w, both));
+  EXPECT_FALSE(MayEqualBroadcast(both, n));
 }
 
 }  // namespace

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/dim_values.h"
+#include "ir/analysis/dim_values.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/host_value.h"
-#include "ir/ops/concat.h"
-#include "ir/ops/elementwise.h"
-#include "ir/ops/fill.h"
-#include "ir/ops/iota.h"
-#include "ir/ops/reduce.h"
-#include "ir/ops/reshape.h"
-#include "ir/ops/shape_of.h"
-#include "ir/ops/slice.h"
-#include "ir/ops/take.h"
-#include "ir/ops/transpose.h"
-#include "ir/scalar_math.h"
+#include "ir/ops/creation/fill.h"
+#include "ir/ops/creation/iota.h"
+#include "ir/ops/creation/shape_of.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/concat.h"
+#include "ir/ops/movement/gather.h"
+#include "ir/ops/movement/reshape.h"
+#include "ir/ops/movement/slice.h"
+#include "ir/ops/movement/transpose.h"
+#include "ir/ops/reduction/reduce.h"
+#include "ir/type/host_value.h"
 
 namespace forge::ir {
 namespace {
@@ -54,9 +54,9 @@ TEST_F(DimValuesTest, FollowsAShapeThroughMovement) {
 
 TEST_F(DimValuesTest, FollowsIndicesAndCounts) {
   const Value shape = f_(ShapeOf{}, {x_});
-  EXPECT_EQ(Contents(f_(Take{}, {shape, Constant({-2, 0})})), (Dims{h_, n_}));
-  EXPECT_EQ(Contents(f_(Take{}, {shape, Constant({4})})), (Dims{0}));
-  EXPECT_EQ(Contents(f_(Take{}, {Constant({5, 6}), shape})), std::nullopt);
+  EXPECT_EQ(Contents(f_(Gather{}, {shape, Constant({-2, 0})})), (Dims{h_, n_}));
+  EXPECT_EQ(Contents(f_(Gather{}, {shape, Constant({4})})), (Dims{0}));
+  EXPECT_EQ(Contents(f_(Gather{}, {Constant({5, 6}), shape})), std::nullopt);
   EXPECT_EQ(Contents(f_(Iota{.begin = n_, .step = 2, .count = 2}, {})), (Dims{n_, n_ + 2}));
 }
 

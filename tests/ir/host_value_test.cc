@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/host_value.h"
+#include "ir/type/host_value.h"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/in_place.h"
+#include "ir/analysis/in_place.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ir/ops/elementwise.h"
-#include "ir/ops/matmul.h"
-#include "ir/ops/transpose.h"
-#include "ir/scalar_math.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/transpose.h"
+#include "ir/ops/product/matmul.h"
 #include "tests/support/ir_values.h"
 
 namespace forge::ir {

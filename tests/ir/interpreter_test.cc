@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/interpreter.h"
+#include "ir/graph/interpreter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ir/ops/concat.h"
-#include "ir/ops/fused.h"
-#include "ir/ops/reduce.h"
-#include "ir/ops/reshape.h"
-#include "ir/ops/shape_of.h"
-#include "ir/ops/slice.h"
-#include "ir/scalar_math.h"
+#include "ir/ops/compiler/fused.h"
+#include "ir/ops/creation/iota.h"
+#include "ir/ops/creation/shape_of.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/concat.h"
+#include "ir/ops/movement/reshape.h"
+#include "ir/ops/movement/slice.h"
+#include "ir/ops/reduction/reduce.h"
 #include "tests/support/ir_values.h"
 
 namespace forge::ir {
@@ -91,7 +92,7 @@ TEST(InterpreterTest, AFusedNodeDecomposesIntoItsBody) {
   Function& f = *m.AddFunction("main");
   const Value x = f.Argument("x", Type::Tensor(DType::kF32, {2}));
   const AnyOp op = Fused{&body};
-  f.Return("y", op.def().decompose(op.self(), f, {&x, 1})[0]);
+  f.Return("y", op.Decompose(f, {&x, 1})[0]);
   const HostValue in = Tensor({2}, {-1, 1});
   const HostValue* arguments[] = {&in};
   const auto out = Interpreter{}.Run(f, arguments);
@@ -134,6 +135,54 @@ TEST(InterpreterTest, ReadsVariablesAndReturnsUpdates) {
   const HostValue now = out->updates[0].second;
   out = Interpreter{.read = [&](const Variable&) { return now; }}.Run(f, arguments);
   EXPECT_EQ(Numbers(out->results[0]), (std::vector<double>{2, 4}));
+}
+
+TEST(InterpreterTest, BodiesSeeTheStateAndTheSymbolsOfTheRun) {
+  Module m;
+  const Dim n(m.SymbolNamed("n"));
+  Variable* state = m.AddVariable({.name = "state",
+                                   .role = Variable::Role::kState,
+                                   .type = Type::Tensor(DType::kF32, {2}),
+                                   .init = {}});
+  Function& body = *m.AddFunction("body");
+  const Value a = body.Argument("a", Type::Tensor(DType::kF32, {2}));
+  const Value sum = a + body.Read(state);
+  const Value below = body(Iota{.dtype = DType::kF32, .count = n}, {});  // n is not the body's own
+  body.Return("r", sum + ReduceAxes(ReduceKind::kSum, below, {0}));
+  Function& f = *m.AddFunction("main");
+  const Value x = f.Argument("x", Type::Tensor(DType::kF32, {2}));
+  f.Argument("of_n", Type::Tensor(DType::kF32, {n}));
+  f.Return("y", f(Fused{&body}, {x}));
+  const HostValue in = Tensor({2}, {1, 2}), of_n = Tensor({4}, {}), now = Tensor({2}, {10, 20});
+  const HostValue* arguments[] = {&in, &of_n};
+  int seen = 0;
+  const Interpreter how{.read = [&](const Variable&) { return now; },
+                        .observe =
+                            [&](uint32_t, const HostValue&) {
+                              ++seen;
+                              return absl::OkStatus();
+                            }};
+  const auto out = how.Run(f, arguments);
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ(Numbers(out->results[0]), (std::vector<double>{17, 28}));
+  EXPECT_EQ(seen, 3) << "values of bodies have numbers of their own";
+}
+
+// One body, read at two nodes with other extents.
+TEST(InterpreterTest, ASymbolOfABodyIsTheExtentOfItsArgument) {
+  Module m;
+  const Dim n(m.SymbolNamed("n"));
+  Function& body = *m.AddFunction("body");
+  body.Return("r", -body.Argument("a", Type::Tensor(DType::kF32, {n})));
+  Function& f = *m.AddFunction("main");
+  f.Argument("of_n", Type::Tensor(DType::kF32, {n}));
+  const Value three = f.Argument("three", Type::Tensor(DType::kF32, {3}));
+  f.Return("y", f(Fused{&body}, {three}));
+  const HostValue of_n = Tensor({2}, {0, 0}), in = Tensor({3}, {1, 2, 3});
+  const HostValue* arguments[] = {&of_n, &in};
+  const auto out = Interpreter{}.Run(f, arguments);
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ(Numbers(out->results[0]), (std::vector<double>{-1, -2, -3}));
 }
 
 TEST(InterpreterTest, TakesABoxOfAStoredTensor) {

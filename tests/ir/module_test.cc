@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/module.h"
+#include "ir/graph/module.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/encodings.h"
-#include "ir/ops/conv2d.h"
-#include "ir/ops/elementwise.h"
-#include "ir/ops/fused.h"
-#include "ir/ops/reshape.h"
-#include "ir/ops/softmax.h"
+#include "ir/ops/compiler/fused.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/movement/reshape.h"
+#include "ir/ops/reduction/softmax.h"
+#include "ir/ops/spatial/conv.h"
+#include "ir/type/encodings.h"
 #include "tests/support/ir_values.h"
 #include "tests/support/status_matchers.h"
 
@@ -73,10 +73,18 @@ TEST(FunctionTest, KeepsTheFirstErrorWithItsPlace) {
   EXPECT_TRUE(f.nodes().empty());
 }
 
+TEST(FunctionTest, GivesWhatTheSignatureNamesAfterAnError) {
+  Function f("main");
+  const Value x = f(Softmax{.axis = 5}, {f.Argument("x", F32({2, 3}))});
+  ASSERT_FALSE(f.status().ok());
+  EXPECT_EQ(f.Add(Relu{}, std::array{x}).size(), 1u);
+  EXPECT_EQ(f.Add(Fused{}, std::array{x}).size(), 1u) << "none of a variadic part but the first";
+}
+
 TEST(FunctionTest, PadsOptionalOperands) {
   Function f("main");
   const Value x = f.Argument("x", F32({1, 3, 8, 8})), w = f.Argument("w", F32({4, 3, 3, 3}));
-  f(Conv2d{}, {x, w});
+  f(Conv{}, {x, w});
   ASSERT_THAT(f.status(), Succeeds());
   EXPECT_EQ(f.nodes()[0].in, (std::vector<uint32_t>{x.id, w.id, kAbsent}));
 }
@@ -222,6 +230,30 @@ TEST_F(RewriterTest, CopiesWhatIsRead) {
   return y = %0
 }
 )");
+}
+
+// C++ evaluates the operands of `exp(x) + relu(x)` in either order.
+TEST_F(RewriterTest, OrdersFormulasByTheirOperands) {
+  std::string texts[2];
+  for (const bool left_first : {false, true}) {
+    Function out("main");
+    const auto sum = [&](Function& f, const Node& n, ValueSpan in) -> std::optional<Values> {
+      if (!n.op.Is<Relu>()) return std::nullopt;
+      Value left, right;
+      if (left_first) left = f(Exp{}, {in[0]});
+      right = f(Relu{}, {in[0]});
+      if (!left_first) left = f(Exp{}, {in[0]});
+      return f.Add(Add{}, std::array{left, right});
+    };
+    ASSERT_THAT((Rewriter{.pass = "test"}.Run(*in_, out, sum)), Succeeds());
+    texts[left_first] = ToText(out);
+    ASSERT_EQ(out.nodes().size(), 4u);
+    EXPECT_TRUE(out.nodes()[0].op.Is<Exp>()) << texts[left_first];
+    EXPECT_TRUE(out.nodes()[1].op.Is<Relu>());
+    EXPECT_EQ(out.NameOf(out.nodes()[2].first_out), "relu");
+    EXPECT_EQ(out.VariableOf(out.nodes()[3].in[1]), w_);
+  }
+  EXPECT_EQ(texts[0], texts[1]);
 }
 
 TEST_F(RewriterTest, CopiesKeepTheirLayout) {

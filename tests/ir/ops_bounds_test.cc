@@ -2,13 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ir/interpreter.h"
-#include "ir/ops/bounds.h"
-#include "ir/ops/case_inputs.h"
-#include "ir/ops/elementwise.h"
-#include "ir/ops/matmul.h"
-#include "ir/ops/reduce.h"
-#include "ir/ops/softmax.h"
+#include "ir/cases/bounds.h"
+#include "ir/cases/case_inputs.h"
+#include "ir/graph/interpreter.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/product/matmul.h"
+#include "ir/ops/reduction/reduce.h"
+#include "ir/ops/reduction/softmax.h"
 
 namespace forge::ir {
 namespace {

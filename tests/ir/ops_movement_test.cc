@@ -2,21 +2,24 @@
 // Movement ops, reductions and windows against numbers written out by hand.
 #include <gtest/gtest.h>
 
-#include "ir/interpreter.h"
-#include "ir/ops/broadcast_to.h"
-#include "ir/ops/concat.h"
-#include "ir/ops/conv2d.h"
-#include "ir/ops/fill.h"
-#include "ir/ops/iota.h"
-#include "ir/ops/matmul.h"
-#include "ir/ops/pad.h"
-#include "ir/ops/pool2d.h"
-#include "ir/ops/reduce.h"
-#include "ir/ops/reshape.h"
-#include "ir/ops/sample.h"
-#include "ir/ops/slice.h"
-#include "ir/ops/take.h"
-#include "ir/ops/transpose.h"
+#include <array>
+#include <limits>
+
+#include "ir/graph/interpreter.h"
+#include "ir/ops/creation/fill.h"
+#include "ir/ops/creation/iota.h"
+#include "ir/ops/movement/broadcast_to.h"
+#include "ir/ops/movement/concat.h"
+#include "ir/ops/movement/gather.h"
+#include "ir/ops/movement/pad.h"
+#include "ir/ops/movement/reshape.h"
+#include "ir/ops/movement/slice.h"
+#include "ir/ops/movement/strided_gather.h"
+#include "ir/ops/movement/transpose.h"
+#include "ir/ops/product/matmul.h"
+#include "ir/ops/reduction/reduce.h"
+#include "ir/ops/spatial/conv.h"
+#include "ir/ops/spatial/pool.h"
 
 namespace forge::ir {
 namespace {
@@ -57,7 +60,7 @@ TEST(MovementTest, ReshapeMapsEqualAxesDirectly) {
   auto j = std::make_shared<Symbol>(Symbol{.name = "j", .max = 11});
   const Types in{Type::Tensor(DType::kF32, {Dim(n), 3, 4})};
   const AnyOp op = Reshape{{Dim(n), 12}};
-  const IndexMap map = op.def().map(op.self(), in, {Dim(i), Dim(j)});
+  const IndexMap map = op.Map(in, {Dim(i), Dim(j)});
   ASSERT_EQ(map.pieces.size(), 1u);
   EXPECT_EQ(map.pieces[0].index, (Dims{Dim(i), FloorDiv(Dim(j), 4), Mod(Dim(j), 4)}));
 }
@@ -73,11 +76,16 @@ TEST(MovementTest, BroadcastToRepeats) {
             (Result{{2, 2, 3}, {0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1}}));
 }
 
+TEST(MovementTest, BackwardSliceBeginsAtAnElementAsInOnnx) {
+  EXPECT_EQ(ResultOf(Slice{{-9}, {INT64_MIN}, {}, {-1}}, {Counting({6})}), (Result{{1}, {0}}));
+}
+
 TEST(MovementTest, SliceFollowsPython) {
   const HostValue x = Counting({6});
   EXPECT_EQ(ResultOf(Slice{{1}, {-1}, {}, {2}}, {x}), (Result{{2}, {1, 3}}));
   EXPECT_EQ(ResultOf(Slice{{-1}, {INT64_MIN}, {}, {-1}}, {x}), (Result{{6}, {5, 4, 3, 2, 1, 0}}));
   EXPECT_EQ(ResultOf(Slice{{4}, {-6}, {}, {-2}}, {x}), (Result{{2}, {4, 2}}));
+  EXPECT_EQ(ResultOf(Slice{{0}, {INT64_MIN}, {}, {-1}}, {Counting({0})}), (Result{{0}, {}}));
   EXPECT_EQ(ResultOf(Slice{{10}, {2}, {}, {-2}}, {x}), (Result{{2}, {5, 3}}));
   EXPECT_EQ(ResultOf(Slice{{3}, {1}}, {x}), (Result{{0}, {}}));
   EXPECT_EQ(ResultOf(Slice{{-100}, {INT64_MAX}}, {x}).numbers.size(), 6u);
@@ -110,8 +118,9 @@ TEST(MovementTest, TakeSelectsSlices) {
   HostValue i = *HostValue::Zeros(DType::kI64, std::array<int64_t, 3>{2, 1, 2});
   const std::array<int64_t, 4> numbers = {-1, 0, 3, -4};
   for (int64_t k = 0; k < 4; ++k) i.SetI64(k, numbers[static_cast<size_t>(k)]);
-  EXPECT_EQ(ResultOf(Take{.axis = 1}, {Counting({1, 3}), i}), (Result{{1, 2, 1, 2}, {2, 0, 0, 0}}));
-  EXPECT_EQ(ResultOf(Take{.axis = 1, .oob = OutOfBounds::kClamp}, {Counting({1, 3}), i}),
+  EXPECT_EQ(ResultOf(Gather{.axis = 1}, {Counting({1, 3}), i}),
+            (Result{{1, 2, 1, 2}, {2, 0, 0, 0}}));
+  EXPECT_EQ(ResultOf(Gather{.axis = 1, .oob = OutOfBounds::kClamp}, {Counting({1, 3}), i}),
             (Result{{1, 2, 1, 2}, {2, 0, 2, 0}}));
 }
 
@@ -122,7 +131,7 @@ TEST(MovementTest, IotaCounts) {
 }
 
 TEST(MovementTest, SampleRepeatsAndClamps) {
-  EXPECT_EQ(ResultOf(Sample{.size = 6, .shift = -1, .divisor = 2}, {Counting({2})}),
+  EXPECT_EQ(ResultOf(StridedGather{.size = 6, .shift = -1, .divisor = 2}, {Counting({2})}),
             (Result{{6}, {0, 0, 0, 1, 1, 1}}));
 }
 
@@ -159,39 +168,56 @@ TEST(MatMulTest, TransposesAndBroadcasts) {
             (Result{{2, 1, 1}, {1, 3}}));
 }
 
-TEST(Conv2dTest, PadsStridesAndGroups) {
+TEST(ConvTest, PadsStridesAndGroups) {
   const HostValue x = Counting({1, 1, 3, 3});
   const HostValue ones = *[] {
     auto v = HostValue::Zeros(DType::kF32, std::vector<int64_t>{1, 1, 2, 2});
     for (int64_t i = 0; i < 4; ++i) v->Set(i, 1);
     return v;
   }();
-  EXPECT_EQ(ResultOf(Conv2d{}, {x, ones}), (Result{{1, 1, 2, 2}, {8, 12, 20, 24}}));
-  EXPECT_EQ(ResultOf(Conv2d{.strides = {2, 2}, .padding = {1, 1, 0, 0}}, {x, ones}),
+  EXPECT_EQ(ResultOf(Conv{}, {x, ones}), (Result{{1, 1, 2, 2}, {8, 12, 20, 24}}));
+  EXPECT_EQ(ResultOf(Conv{.strides = {2, 2}, .padding = {1, 1, 0, 0}}, {x, ones}),
             (Result{{1, 1, 2, 2}, {0, 3, 9, 24}}));
-  EXPECT_EQ(ResultOf(Conv2d{.dilations = {2, 2}}, {x, ones}), (Result{{1, 1, 1, 1}, {16}}));
-  EXPECT_EQ(ResultOf(Conv2d{.padding = {-1, 0, 0, 0}}, {x, ones}),
-            (Result{{1, 1, 1, 2}, {20, 24}}));
-  EXPECT_EQ(ResultOf(Conv2d{.groups = 2},
-                     {Counting({1, 2, 1, 2}), Counting({2, 1, 1, 1}), Counting({2})}),
-            (Result{{1, 2, 1, 2}, {0, 0, 3, 4}}));
+  EXPECT_EQ(ResultOf(Conv{.dilations = {2, 2}}, {x, ones}), (Result{{1, 1, 1, 1}, {16}}));
+  EXPECT_EQ(ResultOf(Conv{.padding = {-1, 0, 0, 0}}, {x, ones}), (Result{{1, 1, 1, 2}, {20, 24}}));
+  EXPECT_EQ(
+      ResultOf(Conv{.groups = 2}, {Counting({1, 2, 1, 2}), Counting({2, 1, 1, 1}), Counting({2})}),
+      (Result{{1, 2, 1, 2}, {0, 0, 3, 4}}));
 }
 
-TEST(Pool2dTest, CeilModeCountsIncompleteWindowsThatBeginInside) {
-  const Pool2d ceil{.kernel = {2, 2}, .strides = {2, 2}, .ceil_mode = true};
+TEST(ConvTest, SlidesOverSignalsAndVolumes) {
+  EXPECT_EQ(ResultOf(Conv{.strides = {2}, .padding = {1, 0}},
+                     {Counting({1, 1, 4}), Counting({2, 1, 2}), Counting({2})}),
+            (Result{{1, 2, 2}, {0, 2, 1, 9}}));
+  // Two planes of one row: 0 1 2 and 3 4 5.
+  EXPECT_EQ(ResultOf(Conv{.dilations = {1, 1, 2}},
+                     {Counting({1, 1, 2, 1, 3}), Counting({1, 1, 2, 1, 2})}),
+            (Result{{1, 1, 1, 1, 1}, {2 + 2 * 3 + 3 * 5}}));
+}
+
+TEST(PoolTest, SlidesOverSignalsAndVolumes) {
+  EXPECT_EQ(ResultOf(Pool{.kernel = {2}, .strides = {2}, .padding = {1, 1}}, {Counting({1, 1, 4})}),
+            (Result{{1, 1, 3}, {0, 2, 3}}));
+  EXPECT_EQ(
+      ResultOf(Pool{.kind = PoolKind::kAverage, .kernel = {2, 1, 2}}, {Counting({1, 1, 2, 2, 2})}),
+      (Result{{1, 1, 1, 2, 1}, {2.5, 4.5}}));
+}
+
+TEST(PoolTest, CeilModeCountsIncompleteWindowsThatBeginInside) {
+  const Pool ceil{.kernel = {2, 2}, .strides = {2, 2}, .ceil_mode = true};
   EXPECT_EQ(ResultOf(ceil, {Counting({1, 1, 3, 3})}), (Result{{1, 1, 2, 2}, {4, 5, 7, 8}}));
   // A third window would begin in the padding behind the elements.
-  const Pool2d padded{
+  const Pool padded{
       .kernel = {2, 2}, .strides = {2, 2}, .padding = {1, 1, 1, 1}, .ceil_mode = true};
   EXPECT_EQ(ResultOf(padded, {Counting({1, 1, 2, 2})}), (Result{{1, 1, 2, 2}, {0, 1, 2, 3}}));
 }
 
-TEST(Pool2dTest, MeansCountPaddingOnlyWhereAsked) {
-  Pool2d mean{.kind = PoolKind::kAverage,
-              .kernel = {2, 2},
-              .strides = {2, 2},
-              .padding = {1, 1, 0, 0},
-              .ceil_mode = true};
+TEST(PoolTest, MeansCountPaddingOnlyWhereAsked) {
+  Pool mean{.kind = PoolKind::kAverage,
+            .kernel = {2, 2},
+            .strides = {2, 2},
+            .padding = {1, 1, 0, 0},
+            .ceil_mode = true};
   const HostValue x = Counting({1, 1, 2, 2});  // 0 1 / 2 3
   EXPECT_EQ(ResultOf(mean, {x}), (Result{{1, 1, 2, 2}, {0, 1, 2, 3}}));
   mean.count_include_pad = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/scalar_functions.h"
+#include "ir/ops/elementwise/scalar_functions.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace forge::ir {
 namespace {
 
-// As ir/scalar_functions.inc states them.
+// As ir/ops/elementwise/scalar_functions.inc states them.
 constexpr double kLogUlps = 1.1, kTanhUlps = 1.5, kErfUlps = 1.5, kPowUlps = 2;
 
 // The error of `got` in units of the last place of `exact` as a T.

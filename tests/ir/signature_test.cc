@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/signature.h"
+#include "ir/op/signature.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/ops/conv2d.h"
-#include "ir/ops/define.h"
-#include "ir/ops/softmax.h"
+#include "ir/op/define.h"
+#include "ir/ops/reduction/softmax.h"
+#include "ir/ops/spatial/conv.h"
 #include "tests/support/ir_values.h"
 #include "tests/support/status_matchers.h"
 
@@ -106,14 +106,14 @@ TEST(SignatureTest, SymbolsWaitForBinding) {
   const Dim n = Named("n"), h = Named("h");
   const OpDef& d = Keep(Def("a: float[m, k]; b: =a[k, n]", "y: =a[m, n, k]"));
   FORGE_ASSERT_OK_AND_ASSIGN(const Types out,
-                             InferBySignature(d, nullptr, Types{F32({n, h}), F32({4, n})}));
+                             InferBySignature(AnyOp(d, nullptr), Types{F32({n, h}), F32({4, n})}));
   EXPECT_EQ(out[0], F32({n, n, 4})) << "the constant is known better than the symbol";
 }
 
 TEST(SignatureTest, InfersResults) {
   const OpDef& d = Keep(Def("x: float[n, *r]; i: int", "y: =x; z: =i[*r, n, 3]; w: bool[n]"));
   FORGE_ASSERT_OK_AND_ASSIGN(const Types out,
-                             InferBySignature(d, nullptr, Types{F16({2, 5, 7}), I64({})}));
+                             InferBySignature(AnyOp(d, nullptr), Types{F16({2, 5, 7}), I64({})}));
   ASSERT_EQ(out.size(), 3u);
   EXPECT_EQ(out[0], F16({2, 5, 7}));
   EXPECT_EQ(out[1], I64({5, 7, 2, 3}));
@@ -129,7 +129,10 @@ TEST(SignatureTest, AResultMayHaveTheDTypeOfAnAttribute) {
   OpDef d = Def("x: any[*d]", "y: =to[*d]");
   d.fields = Convert::kFields;
   const Convert op{DType::kU8};
-  FORGE_ASSERT_OK_AND_ASSIGN(const Types out, InferBySignature(Keep(d), &op, Types{F32({4})}));
+  FORGE_ASSERT_OK_AND_ASSIGN(
+      const Types out,
+      InferBySignature(AnyOp(Keep(d), std::shared_ptr<const void>(&op, [](const void*) {})),
+                       Types{F32({4})}));
   EXPECT_EQ(out[0], Type::Tensor(DType::kU8, {4}));
 }
 
@@ -140,7 +143,7 @@ TEST(SignatureTest, UnrankedOperandsGiveUnrankedResults) {
   EXPECT_THAT(AnyOp(Softmax{}).Infer(Types{Type::Unranked(DType::kI32)}),
               Fails(kInvalid, "softmax: operand x is i32[*]: expected float"));
   FORGE_ASSERT_OK_AND_ASSIGN(const Types z,
-                             AnyOp(Conv2d{}).Infer(Types{x, F16({4, 3, 3, 3}), Type()}));
+                             AnyOp(Conv{}).Infer(Types{x, F16({4, 3, 3, 3}), Type()}));
   EXPECT_EQ(z[0], x);
 }
 

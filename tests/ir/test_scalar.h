@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "base/dtype.h"
-#include "ir/scalar_functions.h"
+#include "ir/ops/elementwise/scalar_functions.h"
 
 namespace forge::ir {
 

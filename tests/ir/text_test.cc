@@ -3,16 +3,16 @@
 
 #include <random>
 
-#include "ir/encodings.h"
-#include "ir/host_value.h"
-#include "ir/module.h"
-#include "ir/ops/concat.h"
-#include "ir/ops/conv2d.h"
-#include "ir/ops/elementwise.h"
-#include "ir/ops/fused.h"
-#include "ir/ops/relayout.h"
-#include "ir/ops/reshape.h"
-#include "ir/ops/softmax.h"
+#include "ir/graph/module.h"
+#include "ir/ops/compiler/fused.h"
+#include "ir/ops/compiler/relayout.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/movement/concat.h"
+#include "ir/ops/movement/reshape.h"
+#include "ir/ops/reduction/softmax.h"
+#include "ir/ops/spatial/conv.h"
+#include "ir/type/encodings.h"
+#include "ir/type/host_value.h"
 #include "tests/support/ir_values.h"
 #include "tests/support/status_matchers.h"
 
@@ -58,7 +58,7 @@ std::unique_ptr<Module> Sample() {
   Value y, z;
   {
     const Function::Scope scope(f, From("Conv_0", "Conv"));
-    y = f(Conv2d{}, {x, f.Read(w), f.Read(b)});
+    y = f(Conv{}, {x, f.Read(w), f.Read(b)});
     f.SetName(y, "conv");
   }
   {
@@ -100,7 +100,7 @@ TEST(TextTest, PleasesAReader) {
   }
 
   function main("image:0": f32[n, 3, 28, 28], shape: i64[2], odd: sequence<optional<f32[n*floordiv("image:0.1" + 3, 4) - 2]>>) {
-    %conv = conv2d(%"image:0", @"conv.weight", @bias) : f32[n, 8, 26, 26]  from Conv_0: Conv
+    %conv = conv(%"image:0", @"conv.weight", @bias) : f32[n, 8, 26, 26]  from Conv_0: Conv
     %0 "conv" = fused(%conv) {body = @body} : f32[n, 8, 26, 26]  from fuse("Relu 1": Relu, Add_2)
     %1 = reshape(%0) {shape = [n, 5408]} : f32[n, 5408]
     %2 = reshape(%1) {shape = %shape} : f32[*]

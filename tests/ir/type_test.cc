@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/type.h"
+#include "ir/type/type.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/encodings.h"
+#include "ir/type/encodings.h"
 #include "tests/support/ir_values.h"
 #include "tests/support/status_matchers.h"
 

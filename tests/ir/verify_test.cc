@@ -3,13 +3,13 @@
 // so the tests write through it.
 #include <gtest/gtest.h>
 
-#include "ir/encodings.h"
-#include "ir/module.h"
-#include "ir/ops/elementwise.h"
-#include "ir/ops/fused.h"
-#include "ir/ops/relayout.h"
-#include "ir/ops/reshape.h"
-#include "ir/ops/softmax.h"
+#include "ir/graph/module.h"
+#include "ir/ops/compiler/fused.h"
+#include "ir/ops/compiler/relayout.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/movement/reshape.h"
+#include "ir/ops/reduction/softmax.h"
+#include "ir/type/encodings.h"
 #include "tests/support/ir_values.h"
 #include "tests/support/status_matchers.h"
 

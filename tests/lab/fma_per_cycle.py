@@ -31,7 +31,7 @@ import compilers
 CASES = {
     "matmul(f32[1024, 1024], f32[1024, 1024])": 1024**3,
     "matmul(f16[1024, 1024], f16[1024, 1024])": 1024**3,
-    "conv2d{padding = [1, 1, 1, 1]}(f32[1, 64, 56, 56], f32[64, 64, 3, 3])": 56 * 56 * 64 * 64 * 9,
+    "conv{padding = [1, 1, 1, 1]}(f32[1, 64, 56, 56], f32[64, 64, 3, 3])": 56 * 56 * 64 * 64 * 9,
     "attention(f32[8, 1024, 64], f32[8, 1024, 64], f32[8, 1024, 64])": 2 * 8 * 1024 * 1024 * 64,
 }
 # How often compilers take a loop to run; the others count its body once.

@@ -47,6 +47,8 @@ constexpr Lie kLies[] = {
     {"storage16", spv::Capability::StorageBuffer16BitAccess},
     {"subgroup_arithmetic", spv::Capability::GroupNonUniformArithmetic,
      spv::Op::OpGroupNonUniformIAdd, spv::Op::OpGroupNonUniformIMul},
+    {"subgroup_reconvergence", spv::Capability::GroupNonUniformArithmetic,
+     spv::Op::OpGroupNonUniformIAdd, spv::Op::OpGroupNonUniformIMul},
     {"subgroup_arithmetic_f32_sum", spv::Capability::GroupNonUniformArithmetic,
      spv::Op::OpGroupNonUniformFAdd, spv::Op::OpGroupNonUniformFMul},
     {"subgroup_arithmetic_i32_max", spv::Capability::GroupNonUniformArithmetic,
@@ -92,6 +94,12 @@ bool Uses(std::vector<uint32_t>& module, spv::Capability sign) {
   return uses;
 }
 
+bool HasLoop(std::vector<uint32_t>& module) {
+  bool has = false;
+  ForEach(module, [&](spv::Op op, const uint32_t*, size_t) { has |= op == spv::Op::OpLoopMerge; });
+  return has;
+}
+
 // The matrices that a module multiplies, as the feature they are: "cooperative_matrix_f16_16x8x16",
 // "cooperative_matrix_u8_i8_16x16x16". One that sees their elements is about those.
 std::string MatrixFeature(std::vector<uint32_t>& module) {
@@ -121,6 +129,10 @@ std::string MatrixFeature(std::vector<uint32_t>& module) {
 // Is `module` one to lie about, where `feature` is?
 bool IsAbout(std::vector<uint32_t>& module, const Lie& lie, std::string_view feature) {
   if (!Uses(module, lie.sign)) return false;
+  // Reductions behind a loop are about where its invocations meet again.
+  if (lie.sign == spv::Capability::GroupNonUniformArithmetic &&
+      HasLoop(module) != (lie.name == std::string_view("subgroup_reconvergence")))
+    return false;
   // Matrices come with the memory model, but are features of their own.
   if (lie.sign == spv::Capability::VulkanMemoryModel && Uses(module, kCooperativeMatrix))
     return false;
@@ -303,6 +315,17 @@ VKAPI_ATTR VkResult VKAPI_CALL GetFenceStatus(VkDevice device, VkFence fence) {
   return CallOrLose<PFN_vkGetFenceStatus>("vkGetFenceStatus", device, fence);
 }
 
+VKAPI_ATTR VkResult VKAPI_CALL WaitSemaphores(VkDevice device, const VkSemaphoreWaitInfo* info,
+                                              uint64_t timeout) {
+  return CallOrLose<PFN_vkWaitSemaphores>("vkWaitSemaphores", device, info, timeout);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL GetSemaphoreCounterValue(VkDevice device, VkSemaphore semaphore,
+                                                        uint64_t* value) {
+  return CallOrLose<PFN_vkGetSemaphoreCounterValue>("vkGetSemaphoreCounterValue", device, semaphore,
+                                                    value);
+}
+
 VKAPI_ATTR VkResult VKAPI_CALL AllocateMemory(VkDevice device, const VkMemoryAllocateInfo* info,
                                               const VkAllocationCallbacks* allocator,
                                               VkDeviceMemory* memory) {
@@ -328,6 +351,9 @@ PFN_vkVoidFunction Own(std::string_view name) {
       {"vkQueueWaitIdle", reinterpret_cast<PFN_vkVoidFunction>(&QueueWaitIdle)},
       {"vkWaitForFences", reinterpret_cast<PFN_vkVoidFunction>(&WaitForFences)},
       {"vkGetFenceStatus", reinterpret_cast<PFN_vkVoidFunction>(&GetFenceStatus)},
+      {"vkWaitSemaphores", reinterpret_cast<PFN_vkVoidFunction>(&WaitSemaphores)},
+      {"vkGetSemaphoreCounterValue",
+       reinterpret_cast<PFN_vkVoidFunction>(&GetSemaphoreCounterValue)},
       {"vkAllocateMemory", reinterpret_cast<PFN_vkVoidFunction>(&AllocateMemory)},
   };
   for (const auto& [known, function] : own)

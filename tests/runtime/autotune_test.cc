@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a search believes: a choice that computes something else must not win, however quick it is.
-#include "runtime/autotune.h"
+#include "runtime/plan/autotune.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <thread>
 
-#include "ir/interpreter.h"
-#include "ir/ops/matmul.h"
-#include "ir/ops/matmul_integer.h"
-#include "ir/ops/take.h"
-#include "runtime/host_device.h"
+#include "ir/graph/interpreter.h"
+#include "ir/ops/movement/gather.h"
+#include "ir/ops/product/matmul.h"
+#include "ir/ops/product/matmul_integer.h"
+#include "runtime/device/host_device.h"
 #include "tests/support/status_matchers.h"
 
 namespace forge {
@@ -58,7 +58,7 @@ class DeviceOfChoices final : public HostDevice, public ir::Target {
   double Seconds(const ir::Candidate&) const override { return 0; }
 
   std::vector<absl::StatusOr<ProgramRef>> Compile(std::span<const CompileRequest> requests,
-                                                  absl::FunctionRef<void(size_t)>) override {
+                                                  CompileProgress) override {
     std::vector<absl::StatusOr<ProgramRef>> out;
     for (const CompileRequest& r : requests) {
       const bool ignores = r.choice.starts_with("ignores ");
@@ -112,8 +112,8 @@ TEST_F(AutotuneAnswersTest, WrongProductsLose) {
 
 TEST_F(AutotuneAnswersTest, WrongIndicesLose) {
   const ir::Type indices = ir::Type::Tensor(DType::kI64, {5});
-  ExpectQuickWins(ir::Take{}, {Matrix(DType::kF32), indices});
-  ExpectQuickWins(ir::Take{}, {Matrix(DType::kI32), indices});
+  ExpectQuickWins(ir::Gather{}, {Matrix(DType::kF32), indices});
+  ExpectQuickWins(ir::Gather{}, {Matrix(DType::kI32), indices});
 }
 
 TEST_F(AutotuneAnswersTest, TriesAsManyAsAllowed) {

@@ -86,6 +86,11 @@ TEST_F(PluginChildTest, StrangersLibrary) {
   EXPECT_THAT(OpenDevice("vulkan", {}), Fails(StatusCode::kUnavailable, "is no Forge plug-in"));
 }
 
+TEST_F(PluginChildTest, OpensTheProcessor) {
+  EXPECT_THAT(OpenDevice("cpu", {}), Succeeds());
+  EXPECT_FALSE(Environment("OMP_WAIT_POLICY"));
+}
+
 class PluginsTest : public ::testing::Test {
  protected:
   // Runs a test of PluginChildTest with `plugins_` as the folder of plug-ins.
@@ -123,6 +128,22 @@ TEST_F(PluginsTest, StrangersAreRefused) {
   std::filesystem::copy(std::filesystem::canonical(stranger.dli_fname),
                         plugins_ / "libforge_vulkan.so");
   ExpectPasses("StrangersLibrary");
+}
+
+// Threads that spin while they wait take the processors from those they wait for.
+TEST(BackendsTest, ThreadsOfTheProcessorSleepWhileTheyWait) {
+  const TempFolder folder;
+  const auto log_of = [&](const std::string& environment) {
+    const std::filesystem::path log = folder / "log";
+    const std::string command = fmt::format(
+        "FORGE_TEST_CHILD=1 GTEST_OUTPUT= OMP_DISPLAY_ENV=true {} '{}' "
+        "--gtest_filter=PluginChildTest.OpensTheProcessor >'{}' 2>&1",
+        environment, std::filesystem::read_symlink("/proc/self/exe").string(), log.string());
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    std::ifstream in(log);
+    return std::string{std::istreambuf_iterator<char>(in), {}};
+  };
+  EXPECT_THAT(log_of(""), ::testing::HasSubstr("OMP_WAIT_POLICY = 'PASSIVE'"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/compare.h"
+#include "runtime/plan/compare.h"
 
 #include <gtest/gtest.h>
 
@@ -28,6 +28,19 @@ TEST(CompareTest, MeasuresTheDistance) {
   EXPECT_EQ(One(Tensor({2}, {0, 0}), Tensor({2}, {0, 0})).rel_error, 0);
   EXPECT_TRUE(std::isinf(One(Tensor({2}, {0, 1}), Tensor({2}, {0, 0})).rel_error));
   EXPECT_TRUE(One(Tensor({0, 3}, {}), Tensor({0, 3}, {})).within);
+}
+
+// Each is within 1e-4 of 1, on either side of it.
+TEST(CompareTest, TwoDevicesMayDifferByTheSumOfTheirBounds) {
+  const ir::HostValue exact = Tensor({1}, {1}), low = Tensor({1}, {1 - 8e-5}),
+                      high = Tensor({1}, {1 + 8e-5}), far = Tensor({1}, {1 + 14e-5});
+  EXPECT_TRUE(One(low, exact).within && One(high, exact).within);
+  EXPECT_FALSE(One(high, low).within);
+  const auto within = [](const ir::HostValue& a, const ir::HostValue& b) {
+    return Compare({{"y", a}}, {{"y", b}}, Against::kDevice)->within();
+  };
+  EXPECT_TRUE(within(high, low));
+  EXPECT_FALSE(within(far, low));
 }
 
 TEST(CompareTest, LooksAtClassesAndSpecials) {
@@ -81,8 +94,8 @@ TEST(CompareTest, BoundsDependOnTheType) {
 
 TEST(CompareTest, StepsAgreeOrNot) {
   FORGE_ASSERT_OK_AND_ASSIGN(DeviceRef device, OpenDevice("reference", {}));
-  FORGE_ASSERT_OK_AND_ASSIGN(auto s,
-                             Session::Create(testing::AddingModel(), device, {.stepwise = true}));
+  FORGE_ASSERT_OK_AND_ASSIGN(
+      auto s, Session::Create(testing::AddingModel(), device, {.debug = {.stepwise = true}}));
   const NamedTensor x{"x", Tensor({1, 3}, {1, 2, -40})};
   int steps = 0;
   auto observe = [&](const StepView& v) -> absl::Status {

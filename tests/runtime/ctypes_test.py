@@ -73,6 +73,30 @@ class Model(Object):
         return None if value is None else value.decode()
 
 
+class ModelInMemory(Model):
+    def __init__(self, path):
+        Object.__init__(self, forge.forge_model_free)
+        with open(path, "rb") as file:
+            data = file.read()
+        check(forge.forge_model_load_memory(data, c_size_t(len(data)), byref(self.handle)))
+
+
+class Options(Object):
+    def __init__(self, **dims):
+        super().__init__(forge.forge_options_free)
+        check(forge.forge_options_create(byref(self.handle)))
+        for name, extent in dims.items():
+            check(forge.forge_options_set_dim(self.handle, name.encode(), c_int64(extent)))
+
+
+class Input(ctypes.Structure):
+    _fields_ = [("shape", POINTER(c_int64)), ("rank", c_size_t), ("data", c_void_p), ("bytes", c_size_t)]
+
+
+class Output(ctypes.Structure):
+    _fields_ = [("data", c_void_p), ("bytes", c_size_t)]
+
+
 class Tensor(Object):
     def __init__(self, name, dtype, shape, data):
         super().__init__(forge.forge_tensor_free)
@@ -82,14 +106,30 @@ class Tensor(Object):
 
 
 class Session(Object):
-    def __init__(self, model, device):
+    def __init__(self, model, device, options=None):
         super().__init__(forge.forge_session_free)
-        check(forge.forge_session_create(model.handle, device.encode(), byref(self.handle)))
+        if options is None:
+            check(forge.forge_session_create(model.handle, device.encode(), byref(self.handle)))
+        else:
+            check(forge.forge_session_create_with(model.handle, device.encode(), options.handle,
+                                                  byref(self.handle)))
 
     def bind(self, **extents):
         names = (c_char_p * len(extents))(*[name.encode() for name in extents])
         numbers = (c_int64 * len(extents))(*extents.values())
         check(forge.forge_session_bind(self.handle, names, numbers, c_size_t(len(extents))))
+
+    def bound_shape(self):
+        rank = forge.forge_session_output_rank(self.handle, c_size_t(0))
+        return forge.forge_session_bound_output_shape(self.handle, c_size_t(0))[:rank]
+
+    def run_into(self, shape, data, result):
+        """Runs the only input into the only output; both are arrays of the array module."""
+        extents = (c_int64 * len(shape))(*shape)
+        (address, elements), (to, places) = data.buffer_info(), result.buffer_info()
+        given = Input(extents, len(shape), address, elements * data.itemsize)
+        made = Output(to, places * result.itemsize)
+        check(forge.forge_session_run_into(self.handle, byref(given), c_size_t(1), byref(made), c_size_t(1)))
 
     def run(self, *inputs):
         """The outputs: (name, dtype, shape, bytes) of each."""
@@ -107,10 +147,14 @@ class Session(Object):
         return results
 
 
-def pictures(count):
+def pixels(count):
     """Chessboards, each of another phase."""
-    pixels = [1.0 if (i // 28 + i % 28 + n) & 4 else -1.0 for n in range(count) for i in range(PIXELS)]
-    return Tensor("image", "f32", [count, 1, 28, 28], array.array("f", pixels).tobytes())
+    return array.array("f", [1.0 if (i // 28 + i % 28 + n) & 4 else -1.0
+                             for n in range(count) for i in range(PIXELS)])
+
+
+def pictures(count):
+    return Tensor("image", "f32", [count, 1, 28, 28], pixels(count).tobytes())
 
 
 def probabilities(session, count):
@@ -145,7 +189,7 @@ class ForgeTest(unittest.TestCase):
             self.assertAlmostEqual(a, b, places=4)
 
     def test_versions(self):
-        self.assertGreaterEqual(forge.forge_interface(), 1)
+        self.assertGreaterEqual(forge.forge_interface(), 2)
         self.assertRegex(forge.forge_version().decode(), r"^\d+\.\d+\.\d+$")
 
     def test_model_tells_its_metadata(self):
@@ -173,6 +217,53 @@ class ForgeTest(unittest.TestCase):
                 session = Session(self.model, device)
                 session.bind(N=3)
                 self.assert_close(probabilities(session, 3), expected)
+
+    def test_runs_on_callers_memory(self):
+        expected = probabilities(Session(self.model, "reference"), 2)
+        for device in self.devices:
+            with self.subTest(device=device):
+                session = Session(self.model, device, Options(N=2))
+                session.bind()
+                self.assertEqual(session.bound_shape(), [2, 10])
+                self.assertEqual(forge.forge_session_bound_output_bytes(session.handle, c_size_t(0)), 80)
+                result = array.array("f", bytes(80))
+                for _ in range(3):
+                    session.run_into([2, 1, 28, 28], pixels(2), result)
+                    self.assert_close(result, expected)
+                with self.assertRaises(ForgeError) as caught:
+                    session.run_into([2, 1, 28, 28], pixels(2), array.array("f", bytes(76)))
+                self.assertEqual(caught.exception.code, USAGE)
+
+    def test_loads_from_memory(self):
+        expected = probabilities(Session(self.model, "reference"), 1)
+        self.assert_close(probabilities(Session(ModelInMemory(MODEL), "reference"), 1), expected)
+
+    def test_lists_devices(self):
+        devices = Object(forge.forge_devices_free)
+        check(forge.forge_devices_list(byref(devices.handle)))
+        count = forge.forge_devices_count(devices.handle)
+        ids = [forge.forge_devices_id(devices.handle, c_size_t(i)).decode() for i in range(count)]
+        self.assertIn("reference:0", ids)
+        self.assertIsNone(forge.forge_devices_problem(devices.handle, c_size_t(ids.index("reference:0"))))
+
+    def test_threads_share_a_session(self):
+        expected = {count: probabilities(Session(self.model, "reference"), count) for count in (1, 2, 3)}
+        for device in self.devices:
+            session, results = Session(self.model, device), []
+
+            def work(session=session, results=results):
+                for count in (1, 2, 3, 1):
+                    results.append((count, probabilities(session, count)))
+
+            threads = [threading.Thread(target=work) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            with self.subTest(device=device):
+                self.assertEqual(len(results), 12)
+                for count, result in results:
+                    self.assert_close(result, expected[count])
 
     def test_threads_have_sessions_of_their_own(self):
         expected = {count: probabilities(Session(self.model, "reference"), count) for count in (1, 2, 3)}

@@ -2,9 +2,11 @@
 // The C interface as a C program uses it.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 
-#include "formats/model_bin.h"
+#include "base/platform.h"
+#include "formats/model_bin/model_bin.h"
 #include "runtime/forge.h"
 #include "tests/runtime/models.h"
 #include "tests/support/status_matchers.h"
@@ -110,6 +112,158 @@ TEST_F(ForgeCTest, BindsAheadOfARun) {
   EXPECT_NE(message.find("twice"), std::string::npos) << message;
 }
 
+TEST_F(ForgeCTest, BindTakesSymbolsAsTheyAreTold) {
+  auto m = std::make_unique<ir::Module>();
+  ir::Function& f = *m->AddFunction("main");
+  const ir::Dim n(m->SymbolNamed("batch \"size\" N"));
+  f.Return("y", f(ir::Relu{}, {f.Argument("x", F32({n, n + 1}))}));
+  const auto path = folder_ / "names.bin";
+  ASSERT_THAT(WriteModel(*m, path), Succeeds());
+  forge_model* model = nullptr;
+  ASSERT_EQ(CodeOf(forge_model_load(path.c_str(), &model)), 0);
+  forge_session* session = nullptr;
+  ASSERT_EQ(CodeOf(forge_session_create(model, "reference", &session)), 0);
+  const char* const symbol = forge_session_input_symbol(session, 0, 0);
+  EXPECT_STREQ(symbol, "batch \"size\" N");
+  const int64_t extent = 3;
+  EXPECT_EQ(CodeOf(forge_session_bind(session, &symbol, &extent, 1)), 0);
+  EXPECT_NE(forge_session_input_symbol(session, 0, 1), nullptr);
+  forge_session_free(session);
+  forge_model_free(model);
+}
+
+TEST_F(ForgeCTest, MessagesAreUtf8) {
+  forge_session* session = nullptr;
+  std::string message;
+  EXPECT_EQ(CodeOf(forge_session_create(model_, "met\xffl\xc3", &session), &message), FORGE_USAGE);
+  EXPECT_NE(message.find("met\xef\xbf\xbdl\xef\xbf\xbd"), std::string::npos) << message;
+}
+
+TEST_F(ForgeCTest, RunsOnCallersMemory) {
+  const float x[] = {1, 2, 3, -99, 5, 6};
+  float y[6] = {};
+  const int64_t shape[] = {2, 3};
+  forge_input in = {shape, 2, x, sizeof(x)};
+  forge_output out = {y, sizeof(y)};
+  EXPECT_EQ(forge_session_bound_output_shape(session_, 0), nullptr);
+  EXPECT_EQ(forge_session_bound_output_bytes(session_, 0), 0u);
+  ASSERT_EQ(CodeOf(forge_session_run_into(session_, &in, 1, &out, 1)), 0);
+  EXPECT_EQ(std::vector<float>(y, y + 6), (std::vector<float>{11, 22, 33, 0, 25, 36}));
+  ASSERT_NE(forge_session_bound_output_shape(session_, 0), nullptr);
+  EXPECT_EQ(forge_session_bound_output_shape(session_, 0)[0], 2);
+  EXPECT_EQ(forge_session_bound_output_shape(session_, 0)[1], 3);
+  EXPECT_EQ(forge_session_bound_output_bytes(session_, 0), sizeof(y));
+  EXPECT_EQ(forge_session_bound_output_shape(session_, 1), nullptr);
+  const char* const name = "n";
+  const int64_t extent = 5;
+  ASSERT_EQ(CodeOf(forge_session_bind(session_, &name, &extent, 1)), 0);
+  EXPECT_EQ(forge_session_bound_output_bytes(session_, 0), 60u);
+
+  const auto refuses = [&](const forge_input& i, const forge_output& o, const char* says) {
+    std::string message;
+    EXPECT_EQ(CodeOf(forge_session_run_into(session_, &i, 1, &o, 1), &message), FORGE_USAGE);
+    EXPECT_NE(message.find(says), std::string::npos) << message;
+  };
+  refuses({shape, 2, x, 20}, out, "20 bytes");
+  refuses({shape, 1, x, 8}, out, "input x");
+  refuses({shape, 2, nullptr, 24}, out, "NULL");
+  refuses({nullptr, 2, x, 24}, out, "NULL");
+  refuses(in, {y, 20}, "24 bytes");
+  refuses(in, {nullptr, 24}, "NULL");
+  refuses({shape, 2, y, sizeof(y)}, out, "overlaps that of input 0");
+  EXPECT_EQ(CodeOf(forge_session_run_into(session_, &in, 0, &out, 1)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_session_run_into(session_, &in, 1, &out, 0)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_session_run_into(session_, nullptr, 1, &out, 1)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_session_run_into(session_, &in, 1, nullptr, 1)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_session_run_into(nullptr, &in, 1, &out, 1)), FORGE_USAGE);
+}
+
+TEST_F(ForgeCTest, LoadsFromMemory) {
+  const auto file = *MapFile(folder_ / "model.bin");
+  std::vector<uint8_t> bytes(file.data(), file.data() + file.size());
+  forge_model* model = nullptr;
+  ASSERT_EQ(CodeOf(forge_model_load_memory(bytes.data(), bytes.size(), &model)), 0);
+  std::fill(bytes.begin(), bytes.end(), uint8_t{0});  // it was copied
+  EXPECT_STREQ(forge_model_metadata(model, "labels"), "[]");
+  forge_session* session = nullptr;
+  ASSERT_EQ(CodeOf(forge_session_create(model, "reference", &session)), 0);
+  forge_model_free(model);
+  model = nullptr;
+  forge_tensor* x = Tensor("x", {1, 3}, {1, 2, 3});
+  forge_tensor* y = nullptr;
+  ASSERT_EQ(CodeOf(forge_session_run(session, &x, 1, &y, 1)), 0);
+  EXPECT_EQ(static_cast<const float*>(forge_tensor_data(y))[2], 33);
+  forge_tensor_free(x);
+  forge_tensor_free(y);
+  forge_session_free(session);
+  EXPECT_EQ(CodeOf(forge_model_load_memory("no model", 8, &model)), FORGE_FILE);
+  EXPECT_EQ(CodeOf(forge_model_load_memory(file.data(), file.size() - 1, &model)), FORGE_FILE);
+  EXPECT_EQ(CodeOf(forge_model_load_memory(file.data(), 0, &model)), FORGE_FILE);
+  EXPECT_EQ(CodeOf(forge_model_load_memory(nullptr, 8, &model)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_model_load_memory(file.data(), file.size(), nullptr)), FORGE_USAGE);
+  EXPECT_EQ(model, nullptr);
+}
+
+TEST_F(ForgeCTest, ListsDevices) {
+  forge_devices* devices = nullptr;
+  ASSERT_EQ(CodeOf(forge_devices_list(&devices)), 0);
+  bool reference = false;
+  for (size_t i = 0; i < forge_devices_count(devices); ++i) {
+    EXPECT_NE(*forge_devices_name(devices, i), '\0');
+    if (std::string_view(forge_devices_id(devices, i)) != "reference:0") continue;
+    reference = true;
+    EXPECT_EQ(forge_devices_problem(devices, i), nullptr);
+  }
+  EXPECT_TRUE(reference);
+  const size_t end = forge_devices_count(devices);
+  EXPECT_EQ(forge_devices_id(devices, end), nullptr);
+  EXPECT_EQ(forge_devices_name(devices, end), nullptr);
+  EXPECT_EQ(forge_devices_problem(devices, end), nullptr);
+  forge_devices_free(devices);
+  EXPECT_EQ(CodeOf(forge_devices_list(nullptr)), FORGE_USAGE);
+}
+
+TEST_F(ForgeCTest, TakesOptions) {
+  forge_options* options = nullptr;
+  ASSERT_EQ(CodeOf(forge_options_create(&options)), 0);
+  EXPECT_EQ(CodeOf(forge_options_set_function(options, "main")), 0);
+  EXPECT_EQ(CodeOf(forge_options_add_output(options, "sum")), 0);
+  EXPECT_EQ(CodeOf(forge_options_add_output(options, "y")), 0);
+  EXPECT_EQ(CodeOf(forge_options_set_dim(options, "n", 2)), 0);
+  EXPECT_EQ(CodeOf(forge_options_set_memory_limit(options, 1 << 20)), 0);
+  EXPECT_EQ(CodeOf(forge_options_set_threads(options, 1)), 0);
+  EXPECT_EQ(CodeOf(forge_options_set_autotune(options, 0)), 0);
+  forge_session* session = nullptr;
+  ASSERT_EQ(CodeOf(forge_session_create_with(model_, "reference", options, &session)), 0);
+  EXPECT_EQ(forge_session_output_count(session), 2u);
+  EXPECT_EQ(CodeOf(forge_session_bind(session, nullptr, nullptr, 0)), 0);  // n is given
+  EXPECT_EQ(forge_session_bound_output_bytes(session, 1), 24u);
+  forge_session_free(session);
+  session = nullptr;
+
+  EXPECT_EQ(CodeOf(forge_options_set_memory_limit(options, 1)), 0);
+  ASSERT_EQ(CodeOf(forge_session_create_with(model_, "reference", options, &session)), 0);
+  std::string message;
+  EXPECT_EQ(CodeOf(forge_session_bind(session, nullptr, nullptr, 0), &message), FORGE_REFUSED);
+  EXPECT_NE(message.find("limit"), std::string::npos) << message;
+  forge_session_free(session);
+  session = nullptr;
+
+  EXPECT_EQ(CodeOf(forge_options_set_threads(options, -1)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_options_set_autotune(options, -1)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_options_set_autotune(options, NAN)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_options_set_function(options, nullptr)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_options_set_dim(nullptr, "n", 1)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_options_create(nullptr)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_options_set_function(options, "decode")), 0);
+  EXPECT_EQ(CodeOf(forge_session_create_with(model_, "reference", options, &session), &message),
+            FORGE_USAGE);
+  EXPECT_NE(message.find("decode"), std::string::npos) << message;
+  EXPECT_EQ(CodeOf(forge_session_create_with(model_, "reference", nullptr, &session)), FORGE_USAGE);
+  EXPECT_EQ(session, nullptr);
+  forge_options_free(options);
+}
+
 TEST_F(ForgeCTest, TellsMetadata) {
   EXPECT_STREQ(forge_model_metadata(model_, "labels"), "[]");
   EXPECT_EQ(forge_model_metadata(model_, "author"), nullptr);
@@ -179,6 +333,8 @@ TEST_F(ForgeCTest, FreesNothing) {
   forge_model_free(nullptr);
   forge_session_free(nullptr);
   forge_tensor_free(nullptr);
+  forge_devices_free(nullptr);
+  forge_options_free(nullptr);
 }
 
 TEST_F(ForgeCTest, ACancelBeforeTheRunDoesNothing) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Order, waiting, lifetimes and errors of devices whose memory is the host's.
-#include "runtime/host_device.h"
+#include "runtime/device/host_device.h"
 
 #include <gtest/gtest.h>
 
+#include <condition_variable>
 #include <cstring>
+#include <thread>
 
-#include "runtime/reference_device.h"
+#include "runtime/device/reference_device.h"
 #include "tests/support/gate.h"
 #include "tests/support/status_matchers.h"
 
@@ -116,6 +118,64 @@ TEST_F(HostDeviceTest, CancelsWhatWaits) {
   cancel = true;
   EXPECT_TRUE(absl::IsAborted(device_->Wait(done, -1)));
   EXPECT_EQ(First(slots[1]), 0);
+}
+
+// Waits until another thread runs it too.
+class Meeting final : public HostProgram {
+ public:
+  std::string_view kernel() const override { return "meeting"; }
+  absl::Status Run(const HostArguments&) const override {
+    std::unique_lock lock(mutex_);
+    ++inside_;
+    changed_.notify_all();
+    const bool met =
+        changed_.wait_for(lock, std::chrono::seconds(20), [&] { return inside_ == 2; });
+    return met ? absl::OkStatus() : Internal("nobody came");
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  mutable int inside_ = 0;
+};
+
+TEST_F(HostDeviceTest, ThreadsRunAtOnce) {
+  const auto program = std::make_shared<Meeting>();
+  const auto run = [&] {
+    const BufferRef slots[] = {Filled(16, 4), Filled(16, 0)};
+    FORGE_ASSERT_OK_AND_ASSIGN(SegmentRef segment, Record(program));
+    EXPECT_THAT(device_->Run(segment, Args(slots)), Succeeds());
+  };
+  std::thread other(run);
+  run();
+  other.join();
+}
+
+TEST_F(HostDeviceTest, RunsInTheCallerBehindWhatItWaitsFor) {
+  const auto gate = std::make_shared<Gate>();
+  const Point go{gate, 1};
+  const BufferRef a = Filled(16, 4), slots[] = {Filled(16, 0), Filled(16, 0)};
+  FORGE_ASSERT_OK_AND_ASSIGN(Point copied, device_->Copy({a, 0, slots[0], 0, 16}, {&go, 1}));
+  FORGE_ASSERT_OK_AND_ASSIGN(SegmentRef segment, Record(std::make_shared<AddOne>()));
+  std::thread opens([&] { gate->Open(1); });
+  EXPECT_THAT(device_->Run(segment, Args(slots, {&copied, 1})), Succeeds());
+  opens.join();
+  EXPECT_EQ(First(slots[1]), 5);
+}
+
+TEST_F(HostDeviceTest, ComputesInLentMemory) {
+  FORGE_ASSERT_OK_AND_ASSIGN(SegmentRef segment, Record(std::make_shared<AddOne>()));
+  const BufferRef slots[] = {Filled(16, 4), Filled(16, 0)};
+  std::vector<uint8_t> in(16, 7), out(16, 0);
+  ASSERT_TRUE(device_->Lend(*slots[0], in.data()));
+  ASSERT_TRUE(device_->Lend(*slots[1], out.data()));
+  ASSERT_THAT(device_->Run(segment, Args(slots)), Succeeds());
+  EXPECT_EQ(out, std::vector<uint8_t>(16, 8));
+  for (const BufferRef& b : slots) device_->Lend(*b, nullptr);
+  EXPECT_EQ(First(slots[1]), 0);
+  ASSERT_THAT(device_->Run(segment, Args(slots)), Succeeds());
+  EXPECT_EQ(First(slots[1]), 5);
+  EXPECT_EQ(out[0], 8);
 }
 
 // Neither segment nor buffers are held by the caller when the worker gets to them.

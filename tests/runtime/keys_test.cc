@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/keys.h"
+#include "runtime/plan/keys.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/ops/fused.h"
-#include "ir/ops/slice.h"
-#include "runtime/executable.h"
-#include "runtime/reference_device.h"
+#include "ir/ops/compiler/fused.h"
+#include "ir/ops/movement/slice.h"
+#include "runtime/device/reference_device.h"
+#include "runtime/plan/executable.h"
 #include "tests/runtime/models.h"
 #include "tests/support/status_matchers.h"
 

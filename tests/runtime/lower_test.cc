@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The passes in their order: what each leaves verifies, and what one decides the next keeps.
-#include "runtime/lower.h"
+#include "runtime/plan/lower.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,8 +45,9 @@ TEST_P(PassesTest, LeaveFunctionsThatVerify) {
     EXPECT_EQ(bound.module->base(), lowered.module.get());
     EXPECT_THAT(ir::Verify(*bound.module), Succeeds());
   }
-  EXPECT_THAT(seen, ElementsAre("import", "fold", "recognise", "legalise", "join", "hoist", "fuse",
-                                "fuse load", "bind", "encode", "pack", "bind", "encode", "pack"));
+  EXPECT_THAT(seen, ElementsAre("import", "fold", "recognise", "legalise", "simplify", "join",
+                                "hoist", "fuse", "fuse load", "bind", "split", "encode", "pack",
+                                "bind", "split", "encode", "pack"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, PassesTest, ::testing::Values("reference", "cpu"),
@@ -125,9 +126,10 @@ class NothingTarget final : public ir::Target {
 TEST(LowerTest, ListsAllThatCannotRun) {
   const auto m = testing::ConvolvingModule();
   const auto refused = Lower(*m, NothingTarget(), {});
-  EXPECT_THAT(refused, Fails(absl::StatusCode::kUnimplemented, "nothing cannot run 5 of"));
-  EXPECT_THAT(refused, Fails(absl::StatusCode::kUnimplemented, "conv2d"));
-  EXPECT_THAT(refused, Fails(absl::StatusCode::kUnimplemented, "pool2d"));
+  // A pool over two axes is refused as the two that it is made of.
+  EXPECT_THAT(refused, Fails(absl::StatusCode::kUnimplemented, "nothing cannot run 6 of"));
+  EXPECT_THAT(refused, Fails(absl::StatusCode::kUnimplemented, "conv"));
+  EXPECT_THAT(refused, Fails(absl::StatusCode::kUnimplemented, "pool"));
 }
 
 TEST(LowerTest, RefusesNumbersThatDoNotFit) {

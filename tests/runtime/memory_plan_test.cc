@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/memory_plan.h"
+#include "runtime/plan/memory_plan.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
 #include "base/bytes.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 
 namespace forge {
 namespace {

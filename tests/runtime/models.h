@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small models, built in place.
 #pragma once
-#include "ir/ops/conv2d.h"
-#include "ir/ops/elementwise.h"
-#include "ir/ops/pool2d.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/spatial/conv.h"
+#include "ir/ops/spatial/pool.h"
 #include "runtime/session.h"
 #include "tests/support/ir_values.h"
 
@@ -48,9 +48,9 @@ inline std::unique_ptr<ir::Module> ConvolvingModule() {
   const ir::Value x = f.Argument("x", F32({ir::Dim(m->SymbolNamed("n")), 8, 12, 12}));
   const ir::Value w1 = f.Read(AddVariable(*m, "w1", kRole, Noise({32, 8, 3, 3})));
   const ir::Value w2 = f.Read(AddVariable(*m, "w2", kRole, Noise({32, 32, 3, 3}, 5)));
-  const ir::Value a = f(ir::Relu{}, {f(ir::Conv2d{.padding = {1, 1, 1, 1}}, {x, w1})});
-  const ir::Value p = f(ir::Pool2d{.kernel = {2, 2}, .strides = {2, 2}}, {a});
-  f.Return("y", f(ir::Relu{}, {f(ir::Conv2d{.padding = {1, 1, 1, 1}}, {p, w2})}));
+  const ir::Value a = f(ir::Relu{}, {f(ir::Conv{.padding = {1, 1, 1, 1}}, {x, w1})});
+  const ir::Value p = f(ir::Pool{.kernel = {2, 2}, .strides = {2, 2}}, {a});
+  f.Return("y", f(ir::Relu{}, {f(ir::Conv{.padding = {1, 1, 1, 1}}, {p, w2})}));
   return m;
 }
 inline std::shared_ptr<const Model> ConvolvingModel() {

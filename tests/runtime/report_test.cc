@@ -18,9 +18,9 @@ class ReportTest : public ::testing::Test {
  protected:
   void SetUp() override {
     FORGE_ASSERT_OK_AND_ASSIGN(DeviceRef device, OpenDevice("reference", {}));
-    FORGE_ASSERT_OK_AND_ASSIGN(session_,
-                               Session::Create(testing::AddingModel(), device,
-                                               {.outputs = {"sum", "y"}, .timestamps = true}));
+    FORGE_ASSERT_OK_AND_ASSIGN(
+        session_, Session::Create(testing::AddingModel(), device,
+                                  {.outputs = {"sum", "y"}, .debug = {.timestamps = true}}));
   }
   void Run() {
     const NamedTensor x{"x", Tensor({2, 3}, {})};

@@ -3,16 +3,20 @@
 #include "runtime/session.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <climits>
 #include <condition_variable>
+#include <semaphore>
 #include <thread>
 
-#include "ir/ops/matmul.h"
+#include "ir/ops/product/matmul.h"
 #include "runtime/backends.h"
-#include "runtime/compare.h"
-#include "runtime/executable.h"
-#include "runtime/host_device.h"
+#include "runtime/device/host_device.h"
+#include "runtime/plan/compare.h"
+#include "runtime/plan/executable.h"
 #include "tests/runtime/models.h"
+#include "tests/support/hooked_device.h"
 #include "tests/support/status_matchers.h"
 
 namespace forge {
@@ -23,6 +27,7 @@ using ir::Variable;
 using testing::AddingModel;
 using testing::AddVariable;
 using testing::ConvolvingModel;
+using testing::HookedDevice;
 using testing::Noise;
 using Doubles = std::vector<double>;
 
@@ -57,8 +62,8 @@ class MeetingDevice final : public HostDevice {
     Meet(loads_, compiles_);
     return HostDevice::Allocate(kind, bytes);
   }
-  std::vector<absl::StatusOr<ProgramRef>> Compile(
-      std::span<const CompileRequest> requests, absl::FunctionRef<void(size_t)> progress) override {
+  std::vector<absl::StatusOr<ProgramRef>> Compile(std::span<const CompileRequest> requests,
+                                                  CompileProgress progress) override {
     if (!requests.empty() && !requests[0].once) Meet(compiles_, loads_);
     return reference_->Compile(requests, progress);
   }
@@ -106,6 +111,15 @@ TEST(SessionTest, SaysWhatIsWrongWithInputs) {
   EXPECT_THAT(RunOn(*s, "x", Tensor({2, 3}, {})), Succeeds());
 }
 
+TEST(SessionTest, CallbacksCannotCallIt) {
+  FORGE_ASSERT_OK_AND_ASSIGN(
+      auto s, Session::Create(AddingModel(), Reference(), {.debug = {.stepwise = true}}));
+  const NamedTensor x{"x", Tensor({1, 3}, {1, 2, 3})};
+  const auto observe = [&](const StepView&) { return s->Run({&x, 1}).status(); };
+  EXPECT_THAT(s->RunStepwise({&x, 1}, observe), Fails(StatusCode::kInvalidArgument, "a callback"));
+  EXPECT_THAT(s->Run({&x, 1}), Succeeds());
+}
+
 TEST(SessionTest, KeepsExtentsWithinTheirBounds) {
   auto m = std::make_unique<ir::Module>();
   auto n = std::make_shared<ir::Symbol>(ir::Symbol{.name = "n", .min = 2, .max = 8, .divisor = 2});
@@ -144,8 +158,8 @@ TEST(SessionTest, GivesInnerValues) {
 }
 
 TEST(SessionTest, CompilesWithoutRunning) {
-  FORGE_ASSERT_OK_AND_ASSIGN(auto s,
-                             Session::Create(AddingModel(), Reference(), {.compile_only = true}));
+  FORGE_ASSERT_OK_AND_ASSIGN(
+      auto s, Session::Create(AddingModel(), Reference(), {.debug = {.compile_only = true}}));
   ASSERT_THAT(s->Bind({{"n", 2}}), Succeeds());
   EXPECT_GT(s->statistics().dispatches, 0);
   EXPECT_EQ(s->statistics().weight_bytes, 0u);
@@ -156,7 +170,9 @@ TEST(SessionTest, CompilesWithoutRunning) {
 TEST(SessionTest, KeepsBindingsAndForgetsTheOldest) {
   int bound = 0;
   SessionOptions options;
-  options.observe = [&](std::string_view pass, const ir::Function&) { bound += pass == "bind"; };
+  options.debug.observe = [&](std::string_view pass, const ir::Function&) {
+    bound += pass == "bind";
+  };
   FORGE_ASSERT_OK_AND_ASSIGN(auto s, Session::Create(AddingModel(), Reference(), options));
   auto use = [&](int64_t n) {
     FORGE_ASSERT_OK_AND_ASSIGN(auto y, RunOn(*s, "x", Noise({n, 3})));
@@ -216,16 +232,85 @@ TEST(SessionTest, FunctionsShareStates) {
   }
 }
 
-TEST(SessionTest, SessionsOfUnlikeFunctionsShareWeights) {
-  const DeviceRef device = Reference();
-  const auto model = CountingModel();
-  FORGE_ASSERT_OK_AND_ASSIGN(auto add, Session::Create(model, device, {.functions = {"add"}}));
-  ASSERT_TRUE(add->Bind({}).ok());
-  const uint64_t before = add->statistics().weight_bytes;
-  EXPECT_GE(before, 4096u * 4);
-  FORGE_ASSERT_OK_AND_ASSIGN(auto get, Session::Create(model, device, {.functions = {"get"}}));
-  ASSERT_TRUE(get->Bind({}).ok());
-  EXPECT_LE(get->statistics().weight_bytes, 2 * before);
+// "a" and "b" multiply x by the same weight of 64 KiB, "b" by another of 4 KiB too.
+std::shared_ptr<const Model> ProductsModel() {
+  auto m = std::make_unique<ir::Module>();
+  Variable* w = AddVariable(*m, "w", Variable::Role::kParameter, Noise({128, 128}));
+  Variable* v = AddVariable(*m, "v", Variable::Role::kParameter, Noise({128, 8}));
+  ir::Function& a = *m->AddFunction("a");
+  a.Return("y", a(ir::MatMul{}, {a.Argument("x", F32({4, 128})), a.Read(w)}));
+  ir::Function& b = *m->AddFunction("b");
+  const ir::Value product = b(ir::MatMul{}, {b.Argument("x", F32({4, 128})), b.Read(w)});
+  b.Return("y", b(ir::MatMul{}, {product, b.Read(v)}));
+  return std::make_shared<const Model>(std::move(m));
+}
+constexpr uint64_t kLargeWeight = 128 * 128 * 4, kSmallWeight = 128 * 8 * 4;
+
+// Counts what is allocated; weights are copied to it.
+class CountingTest : public ::testing::Test {
+ protected:
+  CountingTest() {
+    device_->imports = false;
+    device_->on_allocate = [this](uint64_t bytes) {
+      allocated_ += bytes;
+      return absl::OkStatus();
+    };
+  }
+  const std::shared_ptr<HookedDevice> device_ = std::make_shared<HookedDevice>(Reference());
+  uint64_t allocated_ = 0;
+};
+
+TEST_F(CountingTest, SessionsOfUnlikeFunctionsShareWeights) {
+  const auto model = ProductsModel();
+  FORGE_ASSERT_OK_AND_ASSIGN(auto a, Session::Create(model, device_, {.functions = {"a"}}));
+  ASSERT_THAT(a->Bind({}), Succeeds());
+  EXPECT_GE(allocated_, kLargeWeight);
+  EXPECT_EQ(a->statistics().weight_bytes, kLargeWeight);
+  allocated_ = 0;
+  FORGE_ASSERT_OK_AND_ASSIGN(auto b, Session::Create(model, device_, {.functions = {"b"}}));
+  ASSERT_THAT(b->Bind({}), Succeeds());
+  EXPECT_LT(allocated_, kLargeWeight);
+  EXPECT_EQ(b->statistics().weight_bytes, kLargeWeight + kSmallWeight);
+}
+
+TEST_F(CountingTest, RefusesABindingBeyondTheLimitBeforeItAllocates) {
+  const auto model = ProductsModel();
+  FORGE_ASSERT_OK_AND_ASSIGN(auto free, Session::Create(model, device_, {.functions = {"b"}}));
+  ASSERT_THAT(free->Bind({}), Succeeds());
+  const SessionStatistics n = free->statistics();
+  const uint64_t needed = n.weight_bytes + n.arena_bytes + n.staging_bytes;
+  EXPECT_EQ(n.weight_bytes, kLargeWeight + kSmallWeight);
+  free.reset();
+  const auto bind = [&](uint64_t limit) -> absl::Status {
+    allocated_ = 0;
+    FORGE_ASSIGN_OR_RETURN(
+        auto s, Session::Create(model, device_, {.functions = {"b"}, .memory_limit = limit}));
+    return s->Bind({});
+  };
+  constexpr auto kCode = StatusCode::kResourceExhausted;
+  EXPECT_THAT(bind(n.weight_bytes - 1), Fails(kCode, "the weights take"));
+  EXPECT_EQ(allocated_, 0u);
+  EXPECT_THAT(bind(needed - 1), Fails(kCode, "beside the weights"));
+  EXPECT_LE(allocated_, needed - 1);
+  EXPECT_THAT(bind(needed), Succeeds());
+}
+
+TEST_F(CountingTest, TheLimitCountsStatesAndNotOtherSessionsWeights) {
+  const auto model = ProductsModel();
+  FORGE_ASSERT_OK_AND_ASSIGN(auto b, Session::Create(model, device_, {.functions = {"b"}}));
+  ASSERT_THAT(b->Bind({}), Succeeds());
+  FORGE_ASSERT_OK_AND_ASSIGN(auto a, Session::Create(model, device_, {.functions = {"a"}}));
+  ASSERT_THAT(a->Bind({}), Succeeds());
+  const SessionStatistics n = a->statistics();
+  const uint64_t needed = n.weight_bytes + n.arena_bytes + n.staging_bytes;
+  FORGE_ASSERT_OK_AND_ASSIGN(
+      auto limited, Session::Create(model, device_, {.functions = {"a"}, .memory_limit = needed}));
+  EXPECT_THAT(limited->Bind({}), Succeeds());
+  allocated_ = 0;
+  EXPECT_THAT(
+      Session::Create(CountingModel(), device_, {.functions = {"add"}, .memory_limit = 255}),
+      Fails(StatusCode::kResourceExhausted, "the states take 256 bytes"));
+  EXPECT_EQ(allocated_, 0u);
 }
 
 // y = relu(x w), z = relu(y) in y's place; both are wanted where `twice`.
@@ -244,8 +329,8 @@ TEST(SessionTest, ElementWiseResultsTakeTheirOperandsPlace) {
   constexpr uint64_t kBytes = 64 * 32 * sizeof(float);
   for (const bool twice : {false, true}) {
     FORGE_ASSERT_OK_AND_ASSIGN(auto s, Session::Create(ChainModel(twice), Reference()));
-    FORGE_ASSERT_OK_AND_ASSIGN(auto stepwise,
-                               Session::Create(ChainModel(twice), Reference(), {.stepwise = true}));
+    FORGE_ASSERT_OK_AND_ASSIGN(auto stepwise, Session::Create(ChainModel(twice), Reference(),
+                                                              {.debug = {.stepwise = true}}));
     const ir::HostValue x = testing::Noise({64, 32});
     FORGE_ASSERT_OK_AND_ASSIGN(auto got, RunOn(*s, "x", x));
     FORGE_ASSERT_OK_AND_ASSIGN(auto want, RunOn(*stepwise, "x", x));
@@ -404,29 +489,157 @@ TEST_P(ThreadsTest, OpenDevicesAndLoadModelsAtOnce) {
   RunInThreads(open, *reference);
 }
 
-TEST_P(ThreadsTest, CancelFromElsewhere) {
+// Each thread gets the answer to its own question.
+TEST_P(ThreadsTest, UseOneSession) {
   FORGE_ASSERT_OK_AND_ASSIGN(DeviceRef device, OpenDevice(GetParam(), {.threads = 1}));
   FORGE_ASSERT_OK_AND_ASSIGN(auto s, Session::Create(ConvolvingModel(), std::move(device)));
-  std::atomic<bool> done = false;
-  std::thread other([&] {
-    while (!done) s->Cancel();
-  });
-  for (int i = 0; i < 4; ++i) {
-    const auto y = RunOn(*s, "x", Noise({2, 8, 12, 12}));
-    EXPECT_TRUE(y.ok() || y.status().code() == StatusCode::kAborted) << y.status();
+  FORGE_ASSERT_OK_AND_ASSIGN(auto reference, Session::Create(ConvolvingModel(), Reference()));
+  std::vector<std::thread> threads;
+  std::array<Results, 3> results;
+  for (size_t t = 0; t < results.size(); ++t)
+    threads.emplace_back([&, t] {
+      for (int64_t n = 1; n <= 6; ++n) {
+        const int64_t batch = 1 + (n + static_cast<int64_t>(t)) % 3;
+        auto y = RunOn(*s, "x", Noise({batch, 8, 12, 12}, batch));
+        ASSERT_THAT(y, Succeeds());
+        results[t].emplace_back(batch, *std::move(y));
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  for (const Results& of_thread : results) {
+    ASSERT_EQ(of_thread.size(), 6u);
+    for (const auto& [n, y] : of_thread) ExpectAsReference(y, *reference, n);
   }
-  done = true;
-  other.join();
-  // And is as good as new.
-  EXPECT_THAT(RunOn(*s, "x", Noise({2, 8, 12, 12})), Succeeds());
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, ThreadsTest, ::testing::ValuesIn(DevicesOfAllBackends()),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), ':', '_');
-                           return name;
-                         });
+// The other process has the threads of its devices and libraries.
+TEST_P(ThreadsTest, AForkMakesItsSessionsAnew) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer does not follow forks of several threads";
+#endif
+  FORGE_ASSERT_OK_AND_ASSIGN(DeviceRef device, OpenDevice(GetParam(), {.threads = 2}));
+  FORGE_ASSERT_OK_AND_ASSIGN(auto s, Session::Create(ConvolvingModel(), std::move(device)));
+  const ir::HostValue x = Noise({2, 8, 12, 12});
+  ASSERT_THAT(RunOn(*s, "x", x), Succeeds());
+  const auto child = [&] {
+    ::alarm(60);
+    if (!absl::IsAborted(RunOn(*s, "x", x).status())) _exit(1);
+    if (!absl::IsAborted(s->Bind({{"n", 3}}))) _exit(2);
+    s.reset();
+    const absl::StatusOr<DeviceRef> anew = OpenDevice(GetParam(), {.threads = 2});
+    if (absl::IsUnavailable(anew.status())) _exit(0);
+    if (!anew.ok()) _exit(3);
+    const auto again = Session::Create(ConvolvingModel(), *anew);
+    if (!again.ok()) _exit(4);
+    _exit(RunOn(**again, "x", x).ok() ? 0 : 5);
+  };
+  EXPECT_EXIT(child(), ::testing::ExitedWithCode(0), "");
+  EXPECT_THAT(RunOn(*s, "x", x), Succeeds());
+}
+
+class CancelTest : public ThreadsTest {
+ protected:
+  void SetUp() override {
+    FORGE_ASSERT_OK_AND_ASSIGN(DeviceRef device, OpenDevice(GetParam(), {.threads = 1}));
+    device_ = std::make_shared<HookedDevice>(std::move(device));
+    FORGE_ASSERT_OK_AND_ASSIGN(
+        session_, Session::Create(ConvolvingModel(), device_, {.debug = {.stepwise = true}}));
+  }
+  absl::Status Run() { return RunOn(*session_, "x", x_).status(); }
+  std::shared_ptr<HookedDevice> device_;
+  std::unique_ptr<Session> session_;
+  const ir::HostValue x_ = Noise({2, 8, 12, 12});
+};
+
+TEST_P(CancelTest, EndsARunBetweenSteps) {
+  ASSERT_THAT(session_->Bind({{"n", 2}}), Succeeds());
+  int submitted = 0;
+  device_->on_submit = [&] {
+    if (++submitted == 2) session_->Cancel();
+  };
+  EXPECT_TRUE(absl::IsAborted(Run()));
+  EXPECT_EQ(submitted, 2);
+  device_->on_submit = nullptr;
+  EXPECT_THAT(Run(), Succeeds());
+}
+
+TEST_P(CancelTest, EndsABinding) {
+  for (const bool by_run : {false, true}) {
+    SCOPED_TRACE(by_run ? "of a run" : "by itself");
+    device_->on_compile = [&](std::span<const CompileRequest>) { session_->Cancel(); };
+    EXPECT_TRUE(absl::IsAborted(by_run ? Run() : session_->Bind({{"n", 2}})));
+    EXPECT_EQ(session_->executable(), nullptr);
+  }
+  device_->on_compile = nullptr;
+  EXPECT_THAT(Run(), Succeeds());
+}
+
+TEST_P(CancelTest, EndsAStepwiseRun) {
+  int seen = 0;
+  const NamedTensor x{"x", x_};
+  const auto cancel = [&](const StepView&) {
+    ++seen;
+    session_->Cancel();
+    return absl::OkStatus();
+  };
+  EXPECT_TRUE(absl::IsAborted(session_->RunStepwise({&x, 1}, cancel).status()));
+  EXPECT_EQ(seen, 1);
+  EXPECT_THAT(Run(), Succeeds());
+}
+
+TEST_P(CancelTest, ComesFromAnyThread) {
+  ASSERT_THAT(session_->Bind({{"n", 2}}), Succeeds());
+  std::binary_semaphore running(0), cancelled(0);
+  device_->on_submit = [&] {
+    running.release();
+    cancelled.acquire();
+  };
+  std::thread other([&] {
+    running.acquire();
+    session_->Cancel();
+    device_->on_submit = nullptr;
+    cancelled.release();
+  });
+  EXPECT_TRUE(absl::IsAborted(Run()));
+  other.join();
+}
+
+// Whichever allocation fails, the call says so, and the next one works.
+TEST_P(CancelTest, RecoversFromFailedAllocations) {
+  device_->imports = false;
+  int left = 0;
+  bool failed = false;
+  device_->on_allocate = [&](uint64_t) -> absl::Status {
+    if (left-- > 0) return absl::OkStatus();
+    failed = true;
+    return ResourceExhausted("no memory for a test");
+  };
+  FORGE_ASSERT_OK_AND_ASSIGN(auto reference, Session::Create(ConvolvingModel(), Reference()));
+  int failures = 0;
+  for (int at = 0;; ++at) {
+    FORGE_ASSERT_OK_AND_ASSIGN(auto s, Session::Create(ConvolvingModel(), device_));
+    left = at;
+    failed = false;
+    const auto y = RunOn(*s, "x", Noise({2, 8, 12, 12}, 2));
+    if (!failed) break;
+    ++failures;
+    EXPECT_THAT(y, Fails(StatusCode::kResourceExhausted, "no memory for a test")) << at;
+    left = INT_MAX;
+    const auto again = RunOn(*s, "x", Noise({2, 8, 12, 12}, 2));
+    ASSERT_THAT(again, Succeeds()) << at;
+    ExpectAsReference(*again, *reference, 2);
+  }
+  EXPECT_GE(failures, 3) << "weights, staging, arena";
+}
+
+std::string NameOf(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), ':', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, ThreadsTest, ::testing::ValuesIn(DevicesOfAllBackends()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Devices, CancelTest, ::testing::ValuesIn(DevicesOfAllBackends()), NameOf);
 
 }  // namespace
 }  // namespace forge

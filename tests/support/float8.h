@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/narrow_float.h"
-#include "ir/host_value.h"
+#include "ir/type/host_value.h"
 
 namespace forge::testing {
 

@@ -4,7 +4,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 
 namespace forge::testing {
 

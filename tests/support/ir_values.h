@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/host_value.h"
-#include "ir/module.h"
+#include "ir/graph/module.h"
+#include "ir/type/host_value.h"
 
 namespace forge {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "codegen/literal.h"
+#include "codegen/kernel/literal.h"
 
 namespace forge::testing {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs kernels on the host: the invocations of a workgroup in lockstep, every access checked.
 #pragma once
-#include "codegen/kernel_ir.h"
+#include "codegen/kernel/kernel_ir.h"
 
 namespace forge::testing {
 

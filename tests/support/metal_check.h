@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 
 namespace forge {
 

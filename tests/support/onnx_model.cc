@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "ir/interpreter.h"
+#include "ir/graph/interpreter.h"
 
 namespace forge {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/onnx.h"
-#include "ir/host_value.h"
+#include "formats/onnx/importer.h"
+#include "ir/type/host_value.h"
 
 namespace forge {
 

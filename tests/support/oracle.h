@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/host_value.h"
+#include "ir/type/host_value.h"
 
 namespace forge {
 

@@ -116,6 +116,7 @@ codegen::Caps CpuCaps() {
   c.max_operands = 16;
   c.subgroup_size = c.min_subgroup_size = c.max_subgroup_size = 8;
   c.runs_on_cpu = c.subgroup_arithmetic = c.subgroup_shuffle = c.subgroup_ballot = true;
+  c.subgroup_reconvergence = true;
   c.f64 = c.i8 = c.i16 = c.i64 = c.storage8 = c.storage16 = true;
   c.signed_zero_inf_nan = true;
   return c;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiles regions and runs them on the kernel machine.
 #pragma once
-#include "codegen/schedule.h"
-#include "ir/host_value.h"
+#include "codegen/region/schedule.h"
+#include "ir/type/host_value.h"
 #include "tests/support/kernel_machine.h"
 
 namespace forge::testing {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/functional/function_ref.h"
-#include "runtime/device.h"
+#include "runtime/device/device.h"
 
 namespace forge {
 

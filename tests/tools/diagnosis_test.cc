@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "formats/npy.h"
+#include "formats/arrays/npy.h"
 #include "tests/support/onnx_model.h"
 #include "tests/support/status_matchers.h"
 #include "tests/tools/shell.h"

@@ -13,8 +13,8 @@
 #include <set>
 #include <thread>
 
-#include "formats/model_bin.h"
-#include "formats/npy.h"
+#include "formats/arrays/npy.h"
+#include "formats/model_bin/model_bin.h"
 #include "tests/support/onnx_model.h"
 #include "tests/support/status_matchers.h"
 #include "tests/tools/shell.h"

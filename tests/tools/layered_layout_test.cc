@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/support/layered_layout.h"
+#include "tools/page/layered_layout.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/support/line_diff.h"
+#include "tools/page/line_diff.h"
 
 #include <gtest/gtest.h>
 

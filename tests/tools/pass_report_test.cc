@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/support/pass_report.h"
+#include "tools/page/pass_report.h"
 
 #include <nlohmann/json.hpp>
 
-#include "ir/ops/elementwise.h"
+#include "ir/ops/elementwise/elementwise.h"
 #include "tests/tools/shell.h"
 
 namespace forge::tools {

@@ -38,6 +38,12 @@ bool IsHere(const std::string& device) {
              .status != 4;
 }
 
+void ExpectFailure(const std::string& command, const std::string& part) {
+  const Outcome o = Shell(command);
+  EXPECT_EQ(o.status, 1) << command << "\n" << o.err;
+  EXPECT_NE(o.err.find(part), std::string::npos) << command << "\n" << o.err;
+}
+
 void ExpectError(const std::string& command, int status, const std::string& part) {
   SCOPED_TRACE(command);
   const Outcome o = Shell(command);

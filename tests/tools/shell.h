@@ -26,6 +26,8 @@ std::string Quoted(const std::filesystem::path& p);
 Outcome Shell(const std::string& command, const std::string& environment = "");
 // Whether a device of that name can be used.
 bool IsHere(const std::string& device);
+// Status 1, and `part` in the sentence on stderr; what was found may be on stdout.
+void ExpectFailure(const std::string& command, const std::string& part);
 // One sentence on stderr that holds `part`, the status of the contract, nothing else.
 void ExpectError(const std::string& command, int status, const std::string& part);
 

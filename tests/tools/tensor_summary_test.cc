@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/support/tensor_summary.h"
+#include "tools/page/tensor_summary.h"
 
 #include <cmath>
 #include <limits>

@@ -8,7 +8,9 @@
 #include <random>
 #include <regex>
 
+#include "formats/arrays/npy.h"
 #include "tests/support/lying_layer.h"
+#include "tests/support/status_matchers.h"
 #include "tests/tools/shell.h"
 
 namespace forge {
@@ -46,17 +48,31 @@ TEST(ForgeRunTest, PrintsTheJsonOfTheContract) {
 
 TEST(ForgeRunTest, WritesOutputsAndATrace) {
   TempFolder folder;
-  const Outcome o = Shell("forge-run --device reference " + kModel + " --input image=" + kPicture +
-                          " --output-dir " + Quoted(folder.path() / "out") + " --profile " +
-                          Quoted(folder.path() / "trace.json"));
-  EXPECT_EQ(o.status, 0) << o.err;
-  EXPECT_TRUE(std::filesystem::exists(folder.path() / "out/probabilities.npy"));
-  const auto trace = nlohmann::json::parse(Slurp(folder.path() / "trace.json"), nullptr, false);
-  ASSERT_TRUE(trace.contains("traceEvents"));
-  int slices = 0;
+  const Outcome o = Shell("forge-run --json --explain --device reference " + kModel +
+                          " --input image=" + kPicture + " --output-dir " + Quoted(folder / "out") +
+                          " --profile " + Quoted(folder / "trace.json"));
+  ASSERT_EQ(o.status, 0) << o.err;
+  const auto json = nlohmann::json::parse(o.out, nullptr, false);
+  const std::string file = folder / "out/probabilities.npy";
+  EXPECT_EQ(json["outputs"][0]["file"], file);
+  FORGE_ASSERT_OK_AND_ASSIGN(const ir::HostValue written, ReadNpy(file));
+  EXPECT_EQ(written.type().ToText(), "f32[1, 10]");
+  double sum = 0, most = 0;
+  for (int64_t i = 0; i < written.elements(); ++i) {
+    sum += written.f64(i);
+    most = std::max(most, written.f64(i));
+  }
+  EXPECT_NEAR(sum, 1, 1e-6);
+  EXPECT_EQ(json["outputs"][0]["classes"][0][0]["class"], "bag");
+  EXPECT_EQ(json["outputs"][0]["classes"][0][0]["score"], most);
+
+  const auto trace = nlohmann::json::parse(Slurp(folder / "trace.json"), nullptr, false);
+  std::vector<std::string> traced, planned;
   for (const auto& e : trace["traceEvents"])
-    slices += e["ph"] == "X" && e.contains("ts") && e.contains("dur");
-  EXPECT_GT(slices, 5);
+    if (e["ph"] == "X" && e.contains("args")) traced.push_back(e["name"]);
+  for (const auto& s : json["plan"]["steps"]) planned.push_back(s["label"]);
+  EXPECT_GT(planned.size(), 5u);
+  EXPECT_EQ(traced, planned);
 }
 
 TEST(ForgeRunTest, GivesInnerValuesByName) {
@@ -210,20 +226,71 @@ TEST(ForgeConvertTest, RoundTripsThroughModelBin) {
             Shell("forge-inspect --text '" + again + "'").out);
 }
 
+TEST(ForgeConvertTest, FixesShapes) {
+  TempFolder folder;
+  const std::string out = folder / "fixed.bin", in = kSource + "/examples/fashion/fashion.onnx";
+  const auto inputs = [&] {
+    return nlohmann::json::parse(
+        Shell("forge-inspect --json " + out).out)["functions"][0]["inputs"];
+  };
+  ASSERT_EQ(Shell("forge-convert " + in + " --shape image=3,1,28,28 -o " + out).status, 0);
+  EXPECT_EQ(inputs()[0]["type"], "f32[3, 1, 28, 28]");
+  ASSERT_EQ(Shell("forge-convert " + in + " --shape image=pictures,1,28,28 -o " + out).status, 0);
+  EXPECT_EQ(inputs()[0]["type"], "f32[pictures, 1, 28, 28]");
+  EXPECT_EQ(Shell("forge-run --device reference " + out + " --input image=random --dim pictures=2")
+                .status,
+            0);
+  const std::string other = folder / "other.bin";
+  ExpectError("forge-convert " + in + " --shape nothing=3,1,28,28 -o " + other, 2, "nothing");
+  ExpectError("forge-convert " + in + " --shape image -o " + other, 2, "NAME=");
+  ExpectError("forge-convert " + kModel + " --shape image=3,1,28,28 -o " + other, 2, "model.bin");
+  EXPECT_FALSE(std::filesystem::exists(other));
+}
+
+TEST(ForgeConvertTest, PutsWeightsBesideTheModel) {
+  TempFolder folder;
+  const std::string out = folder / "apart.bin", weights = folder / "apart.bin.weights";
+  ASSERT_EQ(Shell("forge-convert " + kModel + " --external-weights -o " + out).status, 0);
+  const size_t in_model = std::filesystem::file_size(out);
+  EXPECT_GT(std::filesystem::file_size(weights), 300'000u);
+  EXPECT_LT(in_model + std::filesystem::file_size(weights),
+            std::filesystem::file_size(kModel) + 10'000);
+  EXPECT_LT(in_model, 50'000u);
+  const std::string print = " --device reference --print --input image=" + kPicture;
+  EXPECT_EQ(Shell("forge-run " + out + print).out.substr(10),
+            Shell("forge-run " + kModel + print).out.substr(12));  // behind the model's name
+  EXPECT_EQ(Shell("forge-inspect --verify " + out).status, 0);
+  std::filesystem::remove(weights);
+  ExpectError("forge-inspect --verify " + out, 3, "apart.bin.weights");
+}
+
 TEST(ForgeParityTest, ComparesEveryPair) {
-  const Outcome o = Shell("forge-parity --json " + kModel +
-                          " --devices reference,reference --inputs random:1 --dim N=2");
+  if (!IsHere("cpu")) GTEST_SKIP() << "there is no CPU device";
+  const std::string parity = "forge-parity --json " + kModel +
+                             " --device reference,cpu,reference --inputs random:1 --dim N=2";
+  const Outcome o = Shell(parity);
   EXPECT_EQ(o.status, 0) << o.err;
   const auto json = nlohmann::json::parse(o.out, nullptr, false);
-  ASSERT_EQ(json.size(), 1u);
-  EXPECT_EQ(json[0]["within"], true);
+  ASSERT_EQ(json.size(), 3u);
+  EXPECT_EQ(json[1]["rel_error"], 0.0) << "the reference against itself";
+  EXPECT_GT(json[0]["rel_error"], 0.0) << "f32 against f64";
+  // The norm that errors are relative to is the other one's.
+  EXPECT_NEAR(json[0]["rel_error"].get<double>(), json[2]["rel_error"].get<double>(), 1e-12);
+  const Outcome wrong = Shell(parity, "FORGE_FAULT='cpu/pool2 (MaxPool)' ");
+  EXPECT_EQ(wrong.status, 1);
+  const auto results = nlohmann::json::parse(wrong.out, nullptr, false)["results"];
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_EQ(results[0]["within"], false);
+  EXPECT_EQ(results[1]["within"], true);
+  EXPECT_EQ(results[2]["within"], false);
 }
 
 TEST(ForgeParityTest, TakesOnlyTheCasesAskedFor) {
   const Outcome o = Shell("forge-parity ops --devices reference --filter '^softmax.f32'");
   EXPECT_EQ(o.status, 0) << o.err;
   EXPECT_TRUE(std::regex_search(o.out, std::regex("softmax +reference +[1-9]"))) << o.out;
-  EXPECT_TRUE(std::regex_search(o.out, std::regex("add +reference +0"))) << o.out;
+  EXPECT_EQ(std::count(o.out.begin(), o.out.end(), '\n'), 2) << o.out;  // no other op has a row
+  ExpectError("forge-parity ops --device reference --filter nosuchop", 2, "no case");
   const Outcome bad = Shell("forge-parity ops --devices reference --filter '('");
   EXPECT_EQ(bad.status, 2) << bad.err;
   EXPECT_NE(bad.err.find("'(' is no regular expression"), std::string::npos) << bad.err;
@@ -292,15 +359,21 @@ TEST(SlowToolsTest, AutotuneKeepsAnswersAndChoices) {
   const Outcome tuned = Shell(run + "--autotune 2", here);
   EXPECT_EQ(tuned.status, 0) << tuned.err;
   EXPECT_EQ(Shell(run, here).status, 0);
-  const Outcome bench = Shell(
-      "forge-bench tune --device vulkan --filter '^softmax' --seconds 1 --candidates 3 --json",
-      here);
-  EXPECT_EQ(bench.status, 0) << bench.err;
-  const auto rows = nlohmann::json::parse(bench.out, nullptr, false);
-  ASSERT_TRUE(rows.is_array() && !rows.empty()) << bench.out;
-  for (const auto& row : rows) {
-    EXPECT_LE(row["time_us"], row["default_us"]) << row;
-    EXPECT_LE(row["tried"], 3) << row;
+  // What a search finds is kept: it is the default of the next one.
+  const std::string tune =
+      "forge-bench tune --device vulkan --filter '^softmax' --seconds 20 --candidates 3 --json";
+  const auto search = [&] {
+    const Outcome bench = Shell(tune, here);
+    EXPECT_EQ(bench.status, 0) << bench.err;
+    return nlohmann::json::parse(bench.out, nullptr, false);
+  };
+  const auto first = search(), second = search();
+  ASSERT_TRUE(first.is_array() && !first.empty()) << first.dump();
+  ASSERT_EQ(first.size(), second.size());
+  for (size_t i = 0; i < first.size(); ++i) {
+    EXPECT_THAT(first[i]["name"].get<std::string>(), ::testing::StartsWith("softmax"));
+    EXPECT_GE(first[i]["tried"], 2) << first[i];
+    EXPECT_EQ(second[i]["default"], first[i]["found"]) << second[i];
   }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values that one allocation cannot hold.
-#include "ir/ops/elementwise.h"
-#include "ir/ops/matmul.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/product/matmul.h"
 #include "runtime/backends.h"
-#include "runtime/compare.h"
+#include "runtime/plan/compare.h"
 #include "tests/runtime/models.h"
 #include "tests/support/status_matchers.h"
 #include "tests/vk_runtime/vulkan_test.h"

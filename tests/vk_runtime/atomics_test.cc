@@ -2,7 +2,7 @@
 // Sums and extremes of f32 that many invocations make at once, by the device or by exchanges.
 #include <algorithm>
 
-#include "codegen/scalar.h"
+#include "codegen/kernel/scalar.h"
 #include "tests/vk_runtime/vulkan_test.h"
 
 namespace forge::vk {
@@ -45,7 +45,7 @@ class AtomicsTest : public VulkanRunTest {
     const codegen::Caps& caps = device_->context()->caps();
     const codegen::Kernel k = AtomicKernel(kind);
     ASSERT_OK(codegen::Verify(k, caps));
-    const auto code = KernelCode::Of(k, 1, caps);
+    const auto code = PrintCode(k, 1, caps);
     ASSERT_OK(code.status());
     const auto program =
         MakeProgram({.code = *code, .grid = {kGroups, 1, 1}}, device_->pipelines());

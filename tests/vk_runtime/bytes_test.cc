@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of bytes by the device's dot products, wherever it has them.
-#include "ir/ops/matmul_integer.h"
+#include "ir/ops/product/matmul_integer.h"
 #include "tests/vk_runtime/vulkan_test.h"
 
 namespace forge::vk {

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is kept between runs: compiled kernels, and which ways of compiling are fastest.
-#include "vk_runtime/cache_file.h"
+#include "vk_runtime/pipelines/cache_file.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <random>
 #include <thread>
 
-#include "ir/ops/matmul.h"
-#include "runtime/autotune.h"
+#include "ir/ops/product/matmul.h"
+#include "runtime/plan/autotune.h"
 #include "tests/support/ir_values.h"
 #include "tests/support/temp_folder.h"
 #include "tests/vk_runtime/vulkan_test.h"
-#include "vk_runtime/probes.h"
+#include "vk_runtime/self_test/probes.h"
 
 namespace forge::vk {
 namespace {
@@ -131,7 +132,7 @@ class SharedPipelineCacheTest : public VulkanTest {
     const codegen::Caps& caps = device.context()->caps();
     codegen::Kernel kernel = KernelOf(PlainProbe(), caps);
     kernel.workgroup[0] = number;
-    const auto code = KernelCode::Of(kernel, 2, caps);
+    const auto code = PrintCode(kernel, 2, caps);
     ASSERT_OK(code.status());
     ASSERT_OK(device.pipelines().Get(*code).status());
   }
@@ -192,9 +193,12 @@ TEST(CacheFileTest, TellsDevicesOfOneUuidApart) {
   EXPECT_EQ(CacheFile(one, ".bin"), CacheFile(other, ".bin"));
 }
 
-class TunedFileTest : public ::testing::Test {
+class TunedChoicesTest : public ::testing::Test {
  protected:
-  TunedFile Read(bool use_file = true) const { return TunedFile(queries_, use_file); }
+  codegen::TunedChoices Read(bool use_file = true) const {
+    return {use_file ? CacheFile(queries_, ".tuned") : std::filesystem::path(),
+            CacheTitle(queries_, "tuned 2")};
+  }
   std::filesystem::path Path() const {
     for (const auto& entry : std::filesystem::directory_iterator(folder_ / "forge"))
       return entry.path();
@@ -206,8 +210,8 @@ class TunedFileTest : public ::testing::Test {
   Queries queries_{};
 };
 
-TEST_F(TunedFileTest, KeepsChoices) {
-  TunedFile file = Read();
+TEST_F(TunedChoicesTest, KeepsChoices) {
+  codegen::TunedChoices file = Read();
   EXPECT_FALSE(file.Find(7));
   ASSERT_OK(file.Put(7, "a(b=1)"));
   ASSERT_OK(Read().Put(UINT64_MAX, "c(d=2, e=3)"));
@@ -218,7 +222,7 @@ TEST_F(TunedFileTest, KeepsChoices) {
   EXPECT_FALSE(Read(false).Find(7));
 }
 
-TEST_F(TunedFileTest, AnotherDriverStartsAnew) {
+TEST_F(TunedChoicesTest, AnotherDriverStartsAnew) {
   ASSERT_OK(Read().Put(7, "a()"));
   queries_.properties.driverVersion = 9;
   EXPECT_FALSE(Read().Find(7));
@@ -226,7 +230,7 @@ TEST_F(TunedFileTest, AnotherDriverStartsAnew) {
   EXPECT_FALSE(Read().Find(7));
 }
 
-TEST_F(TunedFileTest, TakesAnythingForAFile) {
+TEST_F(TunedChoicesTest, TakesAnythingForAFile) {
   ASSERT_OK(Read().Put(7, "a()"));
   std::ifstream in(Path(), std::ios::binary);
   const std::string good{std::istreambuf_iterator<char>(in), {}};
@@ -239,6 +243,18 @@ TEST_F(TunedFileTest, TakesAnythingForAFile) {
     std::ofstream(Path(), std::ios::binary) << good.substr(0, good.find('\n') + 1) << line << "\n";
     EXPECT_FALSE(Read().Find(7)) << line;
   }
+}
+
+// Neither reading nor writing waits for the pipe's other end.
+TEST_F(TunedChoicesTest, LeavesAPipeAlone) {
+  ASSERT_OK(Read().Put(7, "a()"));
+  const std::filesystem::path path = Path();
+  std::filesystem::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  codegen::TunedChoices file = Read();
+  EXPECT_FALSE(file.Find(7));
+  EXPECT_FALSE(file.Put(7, "a()").ok());
+  EXPECT_TRUE(std::filesystem::is_fifo(path));
 }
 
 class SpirvFileTest : public VulkanRunTest {
@@ -310,7 +326,7 @@ class AutotuneTest : public VulkanRunTest {
  protected:
   ProgramRef Compile(const std::string& choice = "") {
     const CompileRequest request{&op_, in_, out_, "a product", choice};
-    auto made = device_->Compile({&request, 1}, [](size_t) {});
+    auto made = device_->Compile({&request, 1}, [](size_t) { return true; });
     EXPECT_TRUE(made[0].ok()) << Message(made[0].status());
     return *made[0];
   }

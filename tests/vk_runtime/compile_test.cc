@@ -2,9 +2,9 @@
 // From ops to programs, on any device, also one that only compiles.
 #include <cmath>
 
-#include "ir/ops/elementwise.h"
-#include "ir/ops/matmul.h"
-#include "ir/ops/transpose.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/movement/transpose.h"
+#include "ir/ops/product/matmul.h"
 #include "tests/support/ir_values.h"
 #include "tests/vk_runtime/vulkan_test.h"
 
@@ -24,7 +24,7 @@ class CompileTest : public VulkanTest {
   }
   ProgramRef Compile(const Node& node) {
     const CompileRequest request{&node.op, node.in, node.out, "a node"};
-    auto made = device_->Compile({&request, 1}, [](size_t) {});
+    auto made = device_->Compile({&request, 1}, [](size_t) { return true; });
     EXPECT_TRUE(made[0].ok()) << Message(made[0].status());
     return made[0].ok() ? *made[0] : nullptr;
   }
@@ -66,7 +66,10 @@ TEST_F(CompileTest, MakesOneKernelOfEqualNodes) {
   const std::vector<CompileRequest> requests = {{&a.op, a.in, a.out, "first"},
                                                 {&b.op, b.in, b.out, "second"}};
   std::atomic<size_t> last{0};
-  auto made = device_->Compile(requests, [&](size_t done) { last = std::max<size_t>(last, done); });
+  auto made = device_->Compile(requests, [&](size_t done) {
+    last = std::max<size_t>(last, done);
+    return true;
+  });
   ASSERT_EQ(made.size(), 2u);
   for (const auto& p : made) ASSERT_OK(p.status());
   EXPECT_EQ(last, 2u);
@@ -85,7 +88,7 @@ TEST_F(CompileTest, MakesOneKernelOfNodesThatDifferInNumbers) {
                                    MakeNode(ir::Mul{}, {F32({9, 13}), F32({9, 13})})};
   std::vector<CompileRequest> requests;
   for (const Node& n : nodes) requests.push_back({&n.op, n.in, n.out, "a node"});
-  const auto made = device_->Compile(requests, [](size_t) {});
+  const auto made = device_->Compile(requests, [](size_t) { return true; });
   for (const auto& p : made) ASSERT_OK(p.status());
   EXPECT_EQ(device_->compile_counts().compiled, device_->context()->caps().runs_on_cpu ? 1 : 2);
   if (!Executes()) GTEST_SKIP() << "this device compiles, but runs nothing";

@@ -29,6 +29,7 @@ TEST(DriverTest, RefusesSettingsItDoesNotKnow) {
                                                {"FORGE_VK_LIMITS", "flops_per_byte=-1"},
                                                {"FORGE_VK_LIMITS", "cache_bytes=1125899906842625"},
                                                {"FORGE_VK_VALIDATE", "maybe"},
+                                               {"FORGE_VK_HOST_MEMORY", "yes"},
                                                {"FORGE_VK_PIECE_MS", "-3"}}) {
     const ScopedEnvironment set(name.c_str(), value);
     VulkanDriver driver;
@@ -126,6 +127,13 @@ TEST(FeaturesTest, BelievesNoSubgroupSizeThatCannotBe) {
   EXPECT_EQ(sound.max_workgroup_invocations, 256);
   EXPECT_EQ(with(32, 8, 64, 128).max_workgroup_invocations, 1024);
   EXPECT_EQ(with(32, 8, 64, 15).narrow_subgroup_size(), 1);
+}
+
+TEST(FeaturesTest, CountsWorkgroupsAlongEachAxis) {
+  Queries q;
+  std::copy_n(std::array<uint32_t, 3>{UINT32_MAX, 70'000, 65'535}.begin(), 3,
+              q.properties.limits.maxComputeWorkGroupCount);
+  EXPECT_EQ(Grant(q, {}, {}).caps.max_grid(), (std::array<int64_t, 3>{INT32_MAX, 70'000, 65'535}));
 }
 
 TEST_F(DeviceTest, BecomesThePoorestDevice) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dot products of four bytes, by the device's instruction or spelled by shifts.
-#include "codegen/scalar.h"
+#include "codegen/kernel/scalar.h"
 #include "tests/vk_runtime/vulkan_test.h"
 
 namespace forge::vk {
@@ -64,7 +64,7 @@ class DotTest : public VulkanRunTest {
  protected:
   absl::StatusOr<std::vector<uint32_t>> Run(const std::vector<uint32_t>& words) {
     FORGE_ASSIGN_OR_RETURN(const KernelCode code,
-                           KernelCode::Of(DotKernel(), 2, device_->context()->caps()));
+                           PrintCode(DotKernel(), 2, device_->context()->caps()));
     FORGE_ASSIGN_OR_RETURN(const ProgramRef program,
                            MakeProgram({.code = code, .grid = {kPairs / kDotInvocations, 1, 1}},
                                        device_->pipelines()));

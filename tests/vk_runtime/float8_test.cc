@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/float8.h"
 
-#include "ir/interpreter.h"
-#include "ir/ops/elementwise.h"
-#include "runtime/op_runner.h"
+#include "ir/graph/interpreter.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "runtime/plan/op_runner.h"
 #include "tests/vk_runtime/vulkan_test.h"
 
 namespace forge::vk {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vk_runtime/heap.h"
+#include "vk_runtime/memory/heap.h"
 
 #include <random>
 
@@ -86,6 +86,7 @@ class BudgetTest : public VulkanTest {
   static inline HeapBytes budgets, usage;
   static inline int asked;
   static inline std::vector<uint32_t> allocated;  // types
+  static inline std::set<uint32_t> full_types;    // are full
   static inline PFN_vkAllocateMemory allocate;
 
   void SetUp() override {
@@ -95,19 +96,23 @@ class BudgetTest : public VulkanTest {
     ASSERT_OK(instance.status());
     const auto devices = (*instance)->Devices();
     ASSERT_OK(devices.status());
-    Queries queries = Query(**instance, devices->at(0));
-    Granted granted = Grant(queries, {}, {});
+    queries_ = Query(**instance, devices->at(0));
+    Granted granted = Grant(queries_, {}, {});
     granted.abilities.memory_budget = true;
-    queries.memory = Card();
-    auto context = Context::Create(*instance, queries, granted, {});
-    ASSERT_OK(context.status());
-    allocate = std::exchange((*context)->fn.vkAllocateMemory, Allocate);
+    queries_.memory = Card();
+    make_ = [instance = *instance, granted](const Queries& queries, const Settings& settings) {
+      auto context = Context::Create(instance, queries, granted, settings);
+      EXPECT_TRUE(context.ok()) << Message(context.status());
+      allocate = std::exchange((*context)->fn.vkAllocateMemory, Allocate);
+      return std::make_shared<Heap>(*context);
+    };
     vkGetPhysicalDeviceMemoryProperties2 = Tell;
     budgets = {8ull << 30, 256ull << 20, 16ull << 30};
     usage = {};
     asked = 0;
     allocated.clear();
-    heap_ = std::make_shared<Heap>(*context);
+    full_types.clear();
+    heap_ = make_(queries_, {});
   }
   void TearDown() override {
     heap_.reset();
@@ -124,6 +129,7 @@ class BudgetTest : public VulkanTest {
   static VKAPI_ATTR VkResult VKAPI_CALL Allocate(VkDevice device, const VkMemoryAllocateInfo* info,
                                                  const VkAllocationCallbacks* callbacks,
                                                  VkDeviceMemory* memory) {
+    if (full_types.contains(info->memoryTypeIndex)) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
     allocated.push_back(info->memoryTypeIndex);
     VkMemoryAllocateInfo real = *info;
     real.memoryTypeIndex = 0;
@@ -136,6 +142,8 @@ class BudgetTest : public VulkanTest {
     return part.ok() ? *part : nullptr;
   }
 
+  Queries queries_;
+  std::function<HeapRef(const Queries& queries, const Settings& settings)> make_;
   HeapRef heap_;
   const PFN_vkGetPhysicalDeviceMemoryProperties2 properties_ = vkGetPhysicalDeviceMemoryProperties2;
 };
@@ -153,6 +161,25 @@ TEST_F(BudgetTest, IsAskedForEachBlock) {
   const auto sixth = Take(kLarge);
   EXPECT_EQ(asked, 4);
   EXPECT_EQ(allocated, (std::vector<uint32_t>{0, 1, 2, 0}));
+}
+
+TEST_F(BudgetTest, TakesTheHostsMemoryForACardOnlyWhenTold) {
+  // The card's own memory is full, and its driver says so.
+  full_types = {0, 1};
+  queries_.properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+  heap_ = make_(queries_, {});
+  const absl::Status full = Heap::Allocate(heap_, Memory::kDevice, {1 << 20, 256, 7}).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
+  EXPECT_NE(Message(full).find("FORGE_VK_HOST_MEMORY=1"), std::string_view::npos) << full;
+  EXPECT_EQ(allocated, std::vector<uint32_t>());
+  heap_ = make_(queries_, {.host_memory = true});
+  EXPECT_NE(Take(1 << 20), nullptr);
+  EXPECT_EQ(allocated, std::vector<uint32_t>{2});
+  // An integrated GPU reads the host's memory as its own.
+  queries_.properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
+  heap_ = make_(queries_, {});
+  EXPECT_NE(Take(1 << 20), nullptr);
+  EXPECT_EQ(allocated, (std::vector<uint32_t>{2, 2}));
 }
 
 }  // namespace

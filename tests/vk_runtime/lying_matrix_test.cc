@@ -2,7 +2,7 @@
 // A driver whose cooperative matrices are wrong: they are noticed, and products do without them.
 #include <set>
 
-#include "ir/ops/matmul.h"
+#include "ir/ops/product/matmul.h"
 #include "tests/support/lying_layer.h"
 #include "tests/support/temp_folder.h"
 #include "tests/vk_runtime/vulkan_test.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products by cooperative matrices, on a device that has them.
-#include "ir/ops/matmul.h"
-#include "ir/ops/matmul_integer.h"
+#include "ir/ops/product/matmul.h"
+#include "ir/ops/product/matmul_integer.h"
 #include "tests/vk_runtime/vulkan_test.h"
 
 namespace forge::vk {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many dispatches and barriers models take on Vulkan devices, after fusing.
-#include "runtime/executable.h"
+#include "runtime/plan/executable.h"
 #include "runtime/session.h"
 #include "tests/support/oracle.h"
 #include "tests/support/status_matchers.h"
@@ -50,7 +50,7 @@ TEST_P(SlowModelBudgetTest, CompilesToFewDispatchesAndNoMoreBarriers) {
   const bool executes = Executes();
   FORGE_ASSERT_OK_AND_ASSIGN(
       auto session,
-      Session::Create(model, device_, {.dims = budget.dims, .compile_only = !executes}));
+      Session::Create(model, device_, {.dims = budget.dims, .debug = {.compile_only = !executes}}));
   ASSERT_OK(session->Bind({}));
   const int dispatches = session->statistics().dispatches;
   // A device that binds no more buffers than it must cannot fuse residuals.

@@ -2,10 +2,10 @@
 // A layer norm and the product that reads it as one step.
 #include <gmock/gmock.h>
 
-#include "ir/ops/layer_norm.h"
-#include "ir/ops/matmul.h"
+#include "ir/ops/norm/layer_norm.h"
+#include "ir/ops/product/matmul.h"
 #include "runtime/backends.h"
-#include "runtime/compare.h"
+#include "runtime/plan/compare.h"
 #include "tests/runtime/models.h"
 #include "tests/support/status_matchers.h"
 #include "tests/vk_runtime/vulkan_test.h"

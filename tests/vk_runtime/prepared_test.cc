@@ -2,9 +2,9 @@
 // What a kernel would make of a constant operand at every run, made once.
 #include <gmock/gmock.h>
 
-#include "ir/ops/relayout.h"
+#include "ir/ops/compiler/relayout.h"
 #include "runtime/backends.h"
-#include "runtime/compare.h"
+#include "runtime/plan/compare.h"
 #include "tests/runtime/models.h"
 #include "tests/support/status_matchers.h"
 #include "tests/vk_runtime/vulkan_test.h"
@@ -13,7 +13,7 @@ namespace forge::vk {
 namespace {
 
 const ir::Type kImages = F32({1, 32, 32, 32}), kKernels = F32({32, 32, 3, 3});
-const ir::Conv2d kConvolution{.padding = {1, 1, 1, 1}};
+const ir::Conv kConvolution{.padding = {1, 1, 1, 1}};
 
 // y = relu(conv(x, w)), of a constant w.
 std::shared_ptr<const Model> Convolution() {
@@ -34,7 +34,7 @@ class PreparedTest : public VulkanTest {
     const ir::AnyOp op = kConvolution;
     const ir::Types in{kImages, kKernels}, out = *op.Infer(in);
     const CompileRequest request{&op, in, out, "a convolution"};
-    const auto program = device_->Compile({&request, 1}, [](size_t) {});
+    const auto program = device_->Compile({&request, 1}, [](size_t) { return true; });
     ASSERT_OK(program[0].status());
     if (!(*program[0])->kernel().starts_with("conv_winograd"))
       GTEST_SKIP() << "this device does not transform kernels";
@@ -84,7 +84,7 @@ TEST_F(PreparedTest, NoOtherKernelReadsThem) {
   const ir::Type made = kKernels.With(ChoicesOf(kImages, kKernels)[1].in[1]);
   const ir::AnyOp relu = ir::Relu{};
   const CompileRequest request{&relu, {&made, 1}, {&kKernels, 1}, "relu"};
-  const auto program = device_->Compile({&request, 1}, [](size_t) {});
+  const auto program = device_->Compile({&request, 1}, [](size_t) { return true; });
   EXPECT_THAT(std::string(Message(program[0].status())),
               ::testing::HasSubstr("no kernel reads or writes the encoding winograd"));
 }
@@ -93,6 +93,25 @@ TEST_F(PreparedTest, ConstantsAreTransformedBeforeTheFirstRun) {
   FORGE_ASSERT_OK_AND_ASSIGN(const auto session, Session::Create(Convolution(), device_));
   ASSERT_OK(session->Bind({}));
   EXPECT_EQ(session->statistics().dispatches, 3) << "inputs, products and results";
+}
+
+TEST_F(PreparedTest, StepsShowTheKernelsThatWereTransformed) {
+  if (!Executes()) GTEST_SKIP() << "this device compiles, but runs nothing";
+  FORGE_ASSERT_OK_AND_ASSIGN(
+      const auto session, Session::Create(Convolution(), device_, {.debug = {.stepwise = true}}));
+  const NamedTensor x{"x", testing::Noise({1, 32, 32, 32}, 7)};
+  int steps = 0;
+  const auto observe = [&](const StepView& step) -> absl::Status {
+    FORGE_ASSIGN_OR_RETURN(const bool agrees, StepAgrees(step));
+    EXPECT_TRUE(agrees) << step.info.label;
+    ++steps;
+    return absl::OkStatus();
+  };
+  ASSERT_OK(session->RunStepwise({&x, 1}, observe).status());
+  EXPECT_EQ(steps, 1);
+  std::string types;
+  for (const StepInfo& step : session->executable()->steps()) types += step.types;
+  EXPECT_THAT(types, ::testing::HasSubstr("winograd"));
 }
 
 TEST_F(PreparedTest, AgreesWithTheReference) {

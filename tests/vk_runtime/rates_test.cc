@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vk_runtime/rates.h"
-
 #include <gtest/gtest.h>
+
+#include "vk_runtime/self_test/measure_rates.h"
 
 namespace forge::vk {
 namespace {

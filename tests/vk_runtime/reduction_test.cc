@@ -2,10 +2,10 @@
 // A product and the reduction of its rows as one step.
 #include <gmock/gmock.h>
 
-#include "ir/ops/matmul.h"
-#include "ir/ops/reduce.h"
+#include "ir/ops/product/matmul.h"
+#include "ir/ops/reduction/reduce.h"
 #include "runtime/backends.h"
-#include "runtime/compare.h"
+#include "runtime/plan/compare.h"
 #include "tests/runtime/models.h"
 #include "tests/support/status_matchers.h"
 #include "tests/vk_runtime/vulkan_test.h"

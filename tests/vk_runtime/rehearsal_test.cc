@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that a driver compiles at their first dispatch, compiled ahead on devices beside.
-#include "vk_runtime/rehearsal.h"
+#include "vk_runtime/device/rehearsal.h"
 
 #include "tests/vk_runtime/vulkan_test.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vk_runtime/self_test.h"
+#include "vk_runtime/self_test/self_test.h"
 
 #include <unistd.h>
 
@@ -9,6 +9,7 @@
 #include "tests/support/lying_layer.h"
 #include "tests/support/temp_folder.h"
 #include "tests/vk_runtime/vulkan_test.h"
+#include "vk_runtime/self_test/measure_rates.h"
 
 namespace forge::vk {
 namespace {

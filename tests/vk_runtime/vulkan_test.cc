@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/vk_runtime/vulkan_test.h"
 
-#include "ir/interpreter.h"
-#include "ir/ops/bounds.h"
-#include "runtime/op_runner.h"
+#include "ir/cases/bounds.h"
+#include "ir/graph/interpreter.h"
+#include "runtime/plan/op_runner.h"
 #include "tests/support/temp_folder.h"
 
 // The layer's own leaks (version 1.3.239) are none of ours. Called by LeakSanitizer.

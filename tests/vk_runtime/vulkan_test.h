@@ -8,9 +8,9 @@
 #include <list>
 #include <numeric>
 
-#include "ir/host_value.h"
+#include "ir/type/host_value.h"
 #include "vk_runtime/driver.h"
-#include "vk_runtime/fixed_launch.h"
+#include "vk_runtime/pipelines/fixed_launch.h"
 
 namespace forge::vk {
 

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 
-#include "ir/ops/elementwise.h"
-#include "ir/ops/fused.h"
-#include "ir/ops/matmul.h"
-#include "ir/ops/reduce.h"
-#include "ir/scalar_math.h"
-#include "runtime/op_runner.h"
+#include "base/platform.h"
+#include "ir/ops/compiler/fused.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/product/matmul.h"
+#include "ir/ops/reduction/reduce.h"
+#include "runtime/plan/op_runner.h"
+#include "runtime/plan/staging.h"
 #include "tools/support/tensor_io.h"
 
 namespace forge::tools {
@@ -17,6 +19,7 @@ namespace {
 constexpr int kRuns = 7;
 // Far beyond any cache, well below the smallest guaranteed buffer.
 constexpr int64_t kLargeElements = int64_t{16} << 20;
+constexpr size_t kUploadBytes = 100 << 20;
 constexpr int64_t kChainElements = int64_t{1} << 20;
 constexpr int kChains = 4, kChainLength = 64;
 constexpr int64_t kProductExtent = 768;
@@ -115,14 +118,31 @@ absl::StatusOr<Peak> Yardstick::Measure() {
   return peak;
 }
 
+namespace {
+
+// Into a buffer that the device has written before.
+absl::StatusOr<double> UploadRate(Device& device, const BufferRef& to,
+                                  std::span<const uint8_t> bytes) {
+  const int64_t begin = NowNanoseconds();
+  FORGE_RETURN_IF_ERROR(WriteBuffer(device, to, 0, bytes));
+  return 2 * static_cast<double>(bytes.size()) / static_cast<double>(NowNanoseconds() - begin);
+}
+
+}  // namespace
+
 absl::StatusOr<Peak> MeasurePeak(const DeviceRef& device) {
   FORGE_ASSIGN_OR_RETURN(Yardstick yardstick, Yardstick::Create(device));
-  std::vector<double> fma, read, copy;
+  const std::vector<uint8_t> bytes(kUploadBytes, 1);
+  FORGE_ASSIGN_OR_RETURN(const BufferRef to, device->Allocate(Memory::kDevice, bytes.size()));
+  FORGE_RETURN_IF_ERROR(UploadRate(*device, to, bytes).status());
+  std::vector<double> fma, read, copy, upload;
   for (int i = 0; i < kRuns; ++i) {
     FORGE_ASSIGN_OR_RETURN(const Peak p, yardstick.Measure());
     fma.push_back(p.fma_gflops), read.push_back(p.read_gbps), copy.push_back(p.copy_gbps);
+    FORGE_ASSIGN_OR_RETURN(const double rate, UploadRate(*device, to, bytes));
+    upload.push_back(rate);
   }
-  return Peak{Median(fma), Median(read), Median(copy)};
+  return Peak{Median(fma), Median(read), Median(copy), Median(upload)};
 }
 
 absl::StatusOr<OpTime> TimeOp(const DeviceRef& device, const ir::ConcreteCase& c,
@@ -133,8 +153,7 @@ absl::StatusOr<OpTime> TimeOp(const DeviceRef& device, const ir::ConcreteCase& c
   FORGE_ASSIGN_OR_RETURN(std::unique_ptr<OpRunner> runner,
                          OpRunner::Create(device, c.op, types, {.timestamps = true}));
   OpTime time;
-  FORGE_ASSIGN_OR_RETURN(int64_t flops,
-                         c.op.def().cost(c.op.def(), c.op.self(), types).flops.Evaluate({}));
+  FORGE_ASSIGN_OR_RETURN(int64_t flops, c.op.Cost(types).flops.Evaluate({}));
   time.flops = static_cast<double>(flops);
   for (const ir::Types* list : {&types, static_cast<const ir::Types*>(&results)}) {
     for (const ir::Type& t : *list) {

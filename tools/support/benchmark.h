@@ -5,13 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "ir/ops/case_inputs.h"
-#include "runtime/device.h"
+#include "ir/cases/case_inputs.h"
+#include "runtime/device/device.h"
 
 namespace forge::tools {
 
 struct Peak {
   double fma_gflops = 0, read_gbps = 0, copy_gbps = 0;
+  double upload_gbps = 0;  // from the host: read and written, as of copies; MeasurePeak only
 };
 
 // What the device reaches in Forge's own kernels, at one moment: other work on a machine moves it,

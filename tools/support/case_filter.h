@@ -3,7 +3,7 @@
 #include <regex>
 
 #include "base/status.h"
-#include "ir/ops/case_inputs.h"
+#include "ir/cases/case_inputs.h"
 
 namespace forge::tools {
 

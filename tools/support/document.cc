@@ -5,12 +5,18 @@
 #include <iostream>
 #include <sstream>
 
+#include "base/platform.h"
+
 namespace forge::tools {
 
 std::string MarkdownCell(std::string_view text) {
   std::string out;
   for (char c : text) out += c == '|' ? std::string("\\|") : std::string(1, c);
   return out;
+}
+
+absl::Status WriteText(const std::string& path, std::string_view text) {
+  return WriteFile(path, std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
 }
 
 absl::Status PrintOrCheck(std::string_view document, const std::string& file,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents that programs generate and .ci/run checks.
+// Texts that programs generate: files, and documents that .ci/run checks.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,6 +10,8 @@ namespace forge::tools {
 
 // Text for a cell of a Markdown table, which a bar would end.
 std::string MarkdownCell(std::string_view text);
+
+absl::Status WriteText(const std::string& path, std::string_view text);  // as WriteFile
 
 // Prints the document, or compares it with a file where one is named.
 //   command: what makes the file anew     errors: NotFound, Internal (the file is stale)

@@ -8,9 +8,9 @@
 #include <numeric>
 
 #include "base/platform.h"
-#include "formats/image.h"
-#include "formats/npy.h"
-#include "formats/preprocess.h"
+#include "formats/arrays/npy.h"
+#include "formats/images/image.h"
+#include "formats/images/preprocess.h"
 
 namespace forge::tools {
 namespace {
@@ -37,20 +37,14 @@ absl::StatusOr<const Session::Port*> FindPort(std::string_view name,
   return InvalidArgument("the model has no input '{}'; it has {}", name, known);
 }
 
-absl::StatusOr<std::vector<int64_t>> ShapeOf(const Session::Port& port,
-                                             const std::map<std::string, int64_t>& dims) {
+absl::StatusOr<std::vector<int64_t>> ShapeOf(const Session::Port& port, const DimMap& dims) {
+  FORGE_RETURN_IF_ERROR(CheckBound({port}, dims));
   ir::Bindings bindings;
   std::vector<int64_t> shape;
   for (const ir::Dim& d : port.type.shape()) {
     std::vector<ir::SymbolRef> symbols;
     d.CollectSymbols(symbols);
-    for (const ir::SymbolRef& s : symbols) {
-      auto it = dims.find(s->name);
-      if (it == dims.end())
-        return InvalidArgument("dimension '{}' of input '{}' is open: give --dim {}=N", s->name,
-                               port.name, s->name);
-      bindings[s] = it->second;
-    }
+    for (const ir::SymbolRef& s : symbols) bindings[s] = dims.at(s->name);
     FORGE_ASSIGN_OR_RETURN(int64_t n, d.Evaluate(bindings));
     shape.push_back(n);
   }
@@ -75,10 +69,16 @@ bool EndsWith(const std::string& s, std::string_view end) {
          });
 }
 
+bool IsRandom(const std::string& what) { return what == "random" || what.starts_with("random:"); }
+
+bool IsPicture(const std::string& what) {
+  return EndsWith(what, ".png") || EndsWith(what, ".jpg") || EndsWith(what, ".jpeg");
+}
+
 absl::StatusOr<ir::HostValue> ReadOne(const std::string& what, const Session::Port& port,
-                                      const std::map<std::string, int64_t>& dims,
-                                      const Model& model, const Presentation& p) {
-  if (what == "random" || what.starts_with("random:")) {
+                                      const DimMap& dims, const Model& model,
+                                      const Presentation& p) {
+  if (IsRandom(what)) {
     uint64_t seed = 0;
     if (what.size() > 7) {
       const char* end = what.data() + what.size();
@@ -89,8 +89,7 @@ absl::StatusOr<ir::HostValue> ReadOne(const std::string& what, const Session::Po
     return RandomTensor(port.type.dtype(), shape, seed);
   }
   if (EndsWith(what, ".npy")) return ReadNpy(what);
-  if (EndsWith(what, ".png") || EndsWith(what, ".jpg") || EndsWith(what, ".jpeg"))
-    return ReadPicture(what, model, p);
+  if (IsPicture(what)) return ReadPicture(what, model, p);
   double number = 0;
   const auto r = std::from_chars(what.data(), what.data() + what.size(), number);
   if (!what.empty() && r.ec == std::errc() && r.ptr == what.data() + what.size()) {
@@ -134,18 +133,50 @@ absl::StatusOr<ir::HostValue> RandomTensor(DType dtype, std::span<const int64_t>
   return v;
 }
 
+namespace {
+
+// An --input argument in two: what input, and what it is to be.
+struct InputArgument {
+  std::string name, what;
+};
+
+InputArgument Split(const std::string& argument, const std::vector<Session::Port>& ports) {
+  // A name may hold '=' itself, a file hardly ever does: the longest known name wins.
+  size_t split = argument.find('=');
+  for (const auto& port : ports)
+    if (argument.starts_with(port.name + "=")) split = port.name.size();
+  if (split == argument.npos) return {"", argument};
+  return {argument.substr(0, split), argument.substr(split + 1)};
+}
+
+// What can be refused before any file is read, all of it at once.
+absl::Status CheckArguments(std::span<const InputArgument> arguments,
+                            const std::vector<Session::Port>& ports, const DimMap& dims,
+                            const Presentation& p) {
+  std::vector<Session::Port> random;
+  bool picture = false;
+  for (const InputArgument& a : arguments) {
+    picture |= IsPicture(a.what);
+    if (!IsRandom(a.what)) continue;
+    FORGE_ASSIGN_OR_RETURN(const Session::Port* port, FindPort(a.name, ports));
+    random.push_back(*port);
+  }
+  if (!p.preprocess.empty() && !picture)
+    return InvalidArgument("--preprocess has no effect: no input is a picture");
+  return CheckBound(random, dims);
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<NamedTensor>> ReadInputs(const std::vector<std::string>& arguments,
                                                     const std::vector<Session::Port>& ports,
-                                                    const std::map<std::string, int64_t>& dims,
-                                                    const Model& model, const Presentation& p) {
+                                                    const DimMap& dims, const Model& model,
+                                                    const Presentation& p) {
   std::vector<NamedTensor> inputs;
-  for (const std::string& argument : arguments) {
-    // A name may hold '=' itself, a file hardly ever does: the longest known name wins.
-    size_t split = argument.find('=');
-    for (const auto& port : ports)
-      if (argument.starts_with(port.name + "=")) split = port.name.size();
-    const std::string name = split == argument.npos ? "" : argument.substr(0, split);
-    const std::string what = split == argument.npos ? argument : argument.substr(split + 1);
+  std::vector<InputArgument> split;
+  for (const std::string& argument : arguments) split.push_back(Split(argument, ports));
+  FORGE_RETURN_IF_ERROR(CheckArguments(split, ports, dims, p));
+  for (const auto& [name, what] : split) {
     if (EndsWith(what, ".npz")) {
       FORGE_ASSIGN_OR_RETURN(auto arrays, ReadNpz(what));
       for (auto& [key, value] : arrays) {
@@ -176,15 +207,31 @@ std::string FileName(std::string_view tensor) {
   return out;
 }
 
+absl::StatusOr<std::vector<std::string>> FileNames(std::span<const Session::Port> tensors) {
+  std::vector<std::string> out;
+  std::map<std::string, std::string_view> owner;
+  for (const Session::Port& t : tensors) {
+    out.push_back(FileName(t.name));
+    const auto [at, fresh] = owner.emplace(out.back(), t.name);
+    if (!fresh)
+      return InvalidArgument("'{}' and '{}' would both be {}.npy: name one of them with --output",
+                             at->second, t.name, out.back());
+  }
+  return out;
+}
+
 absl::StatusOr<std::vector<std::filesystem::path>> WriteOutputs(
     const std::vector<NamedTensor>& outputs, const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return Internal("the folder {} cannot be made: {}", folder.string(), error.message());
+  std::vector<Session::Port> ports;
+  for (const NamedTensor& t : outputs) ports.push_back({t.name, t.value.type()});
+  FORGE_ASSIGN_OR_RETURN(const std::vector<std::string> names, FileNames(ports));
   std::vector<std::filesystem::path> paths;
-  for (const NamedTensor& t : outputs) {
-    paths.push_back(folder / (FileName(t.name) + ".npy"));
-    absl::Status s = WriteNpy(paths.back(), t.value);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    paths.push_back(folder / (names[i] + ".npy"));
+    absl::Status s = WriteNpy(paths.back(), outputs[i].value);
     if (s.ok()) continue;
     // Nothing half-done stays behind.
     for (const auto& path : paths) std::filesystem::remove(path, error);

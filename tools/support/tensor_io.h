@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/session.h"
+#include "tools/support/dims.h"
 
 namespace forge::tools {
 
@@ -21,21 +21,24 @@ struct Presentation {
 // .png or .jpg, random[:SEED], or a number for a scalar. Given again, an input grows along its
 // first axis: a batch of pictures.
 //   dims: values for symbols, needed for random inputs of dynamic shape
-//   errors: InvalidArgument (no such input, an open dimension), DataLoss and NotFound (the file)
+//   errors: InvalidArgument (no such input, open dimensions, all of them listed; `preprocess` where
+//   no input is a picture), DataLoss and NotFound (the file)
 absl::StatusOr<std::vector<NamedTensor>> ReadInputs(const std::vector<std::string>& arguments,
                                                     const std::vector<Session::Port>& ports,
-                                                    const std::map<std::string, int64_t>& dims,
-                                                    const Model& model, const Presentation& p);
+                                                    const DimMap& dims, const Model& model,
+                                                    const Presentation& p);
 
 // Uniform in [-1, 1) for floats, 0..9 for integers; the same for a seed everywhere.
 absl::StatusOr<ir::HostValue> RandomTensor(DType dtype, std::span<const int64_t> shape,
                                            uint64_t seed);
 
-// Writes outputs as DIR/NAME.npy, made when absent; returns the paths.  errors: Internal (cannot
-// write)
+// Writes outputs as DIR/NAME.npy, made when absent; returns the paths.
+//   errors: Internal (cannot write), those of FileNames
 absl::StatusOr<std::vector<std::filesystem::path>> WriteOutputs(
     const std::vector<NamedTensor>& outputs, const std::filesystem::path& folder);
 std::string FileName(std::string_view tensor);  // letters, digits and ._:- kept, others '_'
+// The file names of several tensors, without extension.  errors: InvalidArgument (two are the same)
+absl::StatusOr<std::vector<std::string>> FileNames(std::span<const Session::Port> tensors);
 
 // Shape, statistics and first values.
 std::string Summary(const NamedTensor& t);

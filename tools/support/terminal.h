@@ -7,18 +7,15 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/table.h"
 
 namespace forge::tools {
 
-// Columns that line up. Numbers are put to the right.
-class Table {
+// With its header in bold on a terminal.
+class Table : public forge::Table {
  public:
-  explicit Table(std::vector<std::string> header);
-  void Add(std::vector<std::string> row);
+  using forge::Table::Table;
   std::string Text(std::string_view indent = "") const;
-
- private:
-  std::vector<std::vector<std::string>> rows_;  // the first is the header; it may be empty
 };
 
 // Shows work that takes long on stderr: a bar on a terminal, else a line now and then. From any

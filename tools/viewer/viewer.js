@@ -28,6 +28,7 @@
     return e;
   }
   const short = (text, letters) => text.length > letters ? text.slice(0, letters - 1) + '…' : text;
+  const percent = share => `${(100 * share).toFixed(1)} %`;
   const digits = v => typeof v === 'number' ? String(Number(v.toPrecision(6))) : v;
 
   // ---- the picture -------------------------------------------------------------------------
@@ -44,10 +45,21 @@
     view.scale = scale;
     apply();
   }
+  // The whole graph.
   function fit() {
-    const [width] = model.functions[state.fn].size;
-    view.scale = Math.min(1, Math.max(0.35, svg.clientWidth / width));
+    const [width, height] = model.functions[state.fn].size;
+    view.scale = Math.min(1, svg.clientWidth / width, svg.clientHeight / height);
     view.x = (svg.clientWidth - width * view.scale) / 2;
+    view.y = (svg.clientHeight - height * view.scale) / 2;
+    apply();
+  }
+  // Its beginning, large enough to be read.
+  function begin() {
+    const [width] = model.functions[state.fn].size;
+    view.scale = Math.min(1, Math.max(0.6, svg.clientWidth / width));
+    const first = model.functions[state.fn].nodes[0];
+    const middle = width * view.scale <= svg.clientWidth || !first ? width / 2 : first.box[0] + first.box[2] / 2;
+    view.x = svg.clientWidth / 2 - middle * view.scale;
     view.y = 8;
     apply();
   }
@@ -59,16 +71,25 @@
     apply();
   }
 
+  const headHeight = 24, lineHeight = 15;
   function drawNode(node, index) {
     const [x, y, w, h] = node.box;
     const g = draw('g', {
       class: `node ${node.kind}${node.bodies ? ' body' : ''}`, transform: `translate(${x} ${y})`,
       'data-index': index
     });
-    g.append(draw('rect', { width: w, height: h }));
-    g.append(draw('text', { class: 'op', x: w / 2, y: h / 2 - 3 }, short(node.op, (w - 16) / 7.2 | 0)));
-    g.append(draw('text', { class: 'title', x: w / 2, y: h / 2 + 12 }, short(node.title, (w - 12) / 5.7 | 0)));
-    g.append(draw('title', {}, `${node.op}\n${node.title}`));
+    g.append(draw('rect', { class: 'box', width: w, height: h }));
+    const r = 7, low = Math.min(headHeight, h);
+    g.append(draw('path', {
+      class: 'head', d: `M0 ${low}V${r}Q0 0 ${r} 0H${w - r}Q${w} 0 ${w} ${r}V${low}` + (h > low ? 'Z' : `V${h - r}Q${w} ${h} ${w - r} ${h}H${r}Q0 ${h} 0 ${h - r}Z`)
+    }));
+    if (node.share !== undefined) {
+      g.append(draw('rect', { class: 'heat', x: 1, y: h - 4, height: 3, width: Math.max(1, (w - 2) * node.share / state.most) }));
+    }
+    g.append(draw('text', { class: 'op', x: w / 2, y: 16 }, short(node.op, (w - 10) / 7.7 | 0)));
+    node.lines.forEach(([kind, text], i) => g.append(draw('text',
+      { class: `line ${kind}`, x: 10, y: headHeight + 13 + i * lineHeight }, short(text, (w - 16) / 5.9 | 0))));
+    g.append(draw('title', {}, [node.op, ...node.lines.map(l => l[1])].join('\n')));
     return g;
   }
   // A smooth line through points, vertical at each.
@@ -81,22 +102,21 @@
     }
     return d;
   }
-  function drawEdge([from, to, type, points]) {
+  function drawEdge([from, to, type, points, label]) {
     const g = draw('g', { class: 'edge' });
     if (points.length) {
-      g.append(draw('path', { d: curve(points) }));
-      const last = points.length - 4;
-      // Nearer to the end, where lines of one box have parted.
-      g.append(draw('text', {
-        x: 0.4 * points[last] + 0.6 * points[last + 2], y: 0.45 * points[last + 1] + 0.55 * points[last + 3]
-      }, short(type, 30)));
+      g.append(draw('path', { d: curve(points) }), draw('title', {}, type));
+      // Beside the line, where it leaves the box: lines of one value share it.
+      if (label) g.append(draw('text', { x: points[0] + 5, y: points[1] + 13 }, label));
       return g;
     }
     // Too long to draw: each end names the other.
     const nodes = model.functions[state.fn].nodes;
     for (const [end, other, down] of [[from, to, true], [to, from, false]]) {
       const [x, y, w, h] = nodes[end].box;
-      const stub = draw('text', { class: 'stub', x: x + w / 2, y: down ? y + h + 13 : y - 6 },
+      // Those of one box stand above one another.
+      const key = `${end} ${down}`, line = state.stubs[key] = (state.stubs[key] ?? -1) + 1;
+      const stub = draw('text', { class: 'stub', x: x + w / 2, y: down ? y + h + 24 + 10 * line : y - 6 - 10 * line },
         `${down ? '↓' : '↑'} ${short(nodes[other].title || nodes[other].op, 24)}`);
       stub.addEventListener('click', () => { select(other); center(other); });
       g.append(stub);
@@ -108,12 +128,14 @@
     if (!f) return;
     state.fn = index;
     get('functions').value = index;
+    state.most = Math.max(1e-9, ...f.nodes.map(n => n.share || 0));
+    state.stubs = {};
     state.boxes = f.nodes.map(drawNode);
     state.lines = f.edges.map(drawEdge);
     get('nodes').replaceChildren(...state.boxes);
     get('edges').replaceChildren(...state.lines);
     get('back').disabled = state.before.length === 0;
-    fit();
+    begin();
     select(node);
     if (node >= 0) center(node);
   }
@@ -145,6 +167,12 @@
   function details(index) {
     const node = model.functions[state.fn].nodes[index];
     const parts = [make('h2', {}, node.op), make('p', { class: 'soft' }, node.kind)];
+    if (node.kernel) {
+      const facts = [['step', node.step], ['kernel', node.kernel]];
+      if (node.ms !== undefined) facts.push(['time', `${digits(node.ms)} ms`], ['share', percent(node.share)]);
+      parts.push(heading('Runs as'), make('table', { id: 'kernel' }, ...facts.map(
+        ([k, v]) => make('tr', {}, make('td', {}, k), make('td', {}, make('code', {}, String(v)))))));
+    }
     if (node.formula) parts.push(make('p', {}, make('code', {}, node.formula)));
     if (node.from) {
       parts.push(heading('Provenance'), make('p', { id: 'provenance' }, node.from));
@@ -177,6 +205,13 @@
       parts.push(heading('Metadata'), make('table', {}, ...model.metadata.map(
         ([k, v]) => make('tr', {}, make('td', {}, k), make('td', {}, v)))));
     }
+    const timed = [...f.nodes.keys()].filter(i => f.nodes[i].ms !== undefined);
+    if (timed.length) {
+      timed.sort((a, b) => f.nodes[b].ms - f.nodes[a].ms);
+      parts.push(heading(`Slowest of ${digits(model.totalMs)} ms`), make('div', { id: 'slowest' }, ...timed.slice(0, 12).map(i =>
+        row(`${digits(f.nodes[i].ms)} ms  ${percent(f.nodes[i].share)}`, `${f.nodes[i].op}  ${f.nodes[i].kernel}`,
+          () => { select(i); center(i); }))));
+    }
     parts.push(heading('Operators'), make('table', {}, ...Object.entries(counts).sort((a, b) => b[1] - a[1]).map(
       ([op, n]) => make('tr', {}, make('td', {}, op), make('td', {}, String(n))))));
     panel.replaceChildren(...parts);
@@ -194,8 +229,8 @@
     if (v.note) parts.push(make('p', { class: 'soft' }, v.note));
     if (s) {
       const facts = [['min', s.min], ['max', s.max], ['mean', s.mean], ['deviation', s.deviation],
-        ['elements', s.elements], ['zeros', s.zeros], ['not finite', s.notFinite]];
-      if (s.lookedAt < s.elements) facts.push(['looked at', s.lookedAt]);
+        ['elements', s.elements], ['zeros', s.zeros], ['not finite', s.not_finite]];
+      if (s.looked_at < s.elements) facts.push(['looked at', s.looked_at]);
       parts.push(make('table', { id: 'statistics' }, ...facts.map(
         ([k, n]) => make('tr', {}, make('td', {}, k), make('td', {}, make('code', {}, digits(n)))))));
       if (s.histogram.length) {
@@ -235,8 +270,9 @@
     for (const fn of order) {
       model.functions[fn].nodes.forEach((n, i) => {
         const outs = (n.out || []).map(o => o.name).join(' ');
-        if (found.length < most && fits(`${n.op} ${n.title} ${n.from || ''} ${outs}`)) {
-          found.push({ text: `${n.op}  ${n.title}`, fn, node: i });
+        const lines = n.lines.map(l => l[1]).join(' ');
+        if (found.length < most && fits(`${n.op} ${lines} ${n.from || ''} ${outs}`)) {
+          found.push({ text: [n.op, n.title, n.kernel || ''].join('  '), fn, node: i });
         }
       });
     }
@@ -340,18 +376,19 @@
 
   // ---- beginning ---------------------------------------------------------------------------
 
-  // MODEL.html#function=main&node=3&theme=dark opens there; so do weight=N and search=WORDS.
+  // MODEL.html#function=main&node=3&theme=dark opens there; so do weight=N, search=WORDS and fit=1.
   document.title = get('title').textContent = model.title;
   get('title').title = `${model.title}, by forge-inspect ${model.version}`;
   get('functions').append(...model.functions.map((f, i) =>
     make('option', { value: i }, (f.body ? '\u00a0\u00a0' : '') + f.name)));
-  const begin = performance.now();
+  const started = performance.now();
   const asked = new URLSearchParams(location.hash.slice(1));
   if (['dark', 'light'].includes(asked.get('theme'))) document.documentElement.dataset.theme = asked.get('theme');
   const start = Math.max(0, model.functions.findIndex(f => f.name === asked.get('function')));
   show(start, asked.has('node') ? Number(asked.get('node')) : -1);
+  if (asked.has('fit')) fit();
   if (model.variables[asked.get('weight')]) showWeight(Number(asked.get('weight')));
   if (asked.has('search')) { get('search').value = asked.get('search'); search(); }
-  document.documentElement.dataset.drawn = Math.round(performance.now() - begin);
+  document.documentElement.dataset.drawn = Math.round(performance.now() - started);
   document.documentElement.dataset.ready = 'yes';
 })();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/encodings.h"
-#include "ir/ops/elementwise.h"
-#include "ir/ops/matmul.h"
-#include "ir/ops/relayout.h"
-#include "ir/scalar_math.h"
+#include "ir/ops/compiler/relayout.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/product/matmul.h"
+#include "ir/type/encodings.h"
 #include "tests/ir/passes/pass_test.h"
 
 namespace forge::ir {

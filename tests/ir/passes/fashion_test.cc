@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole model through all passes in the order of runtime/lower.cc: after each of them it computes
-// what it computed when it was imported.
-#include "formats/onnx.h"
-#include "ir/encodings.h"
-#include "ir/ops/conv2d.h"
+// A whole model through all passes in the order of runtime/plan/lower.cc: after each of them it
+// computes what it computed when it was imported.
+#include "formats/onnx/importer.h"
+#include "ir/ops/spatial/conv.h"
+#include "ir/ops/spatial/pool.h"
+#include "ir/type/encodings.h"
 #include "tests/ir/passes/pass_test.h"
 
 namespace forge::ir {
@@ -24,11 +25,11 @@ class FashionTest : public PassTest {
     arguments_ = RandomArguments(*start_, values_);
     FORGE_ASSERT_OK_AND_ASSIGN(want_, Run(*start_, arguments_));
     target_.supports = [](const Candidate& c) {
-      const bool composite = c.op.def().decompose != nullptr;
+      const bool composite = c.op.def().decompose != nullptr && !c.op.Is<Pool>();
       return composite ? Verdict::No("one by one") : Verdict::Yes("any");
     };
     target_.encodings = [this](const Candidate& c) -> std::vector<EncodingChoice> {
-      if (!c.op.Is<Conv2d>()) return {};
+      if (!c.op.Is<Conv>()) return {};
       return {{{last_, last_, nullptr}, {last_}, 0}};
     };
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/ops/elementwise.h"
+#include "ir/ops/elementwise/elementwise.h"
 #include "tests/ir/passes/pass_test.h"
 
 namespace forge::ir {

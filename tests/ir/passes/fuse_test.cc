@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/hash.h"
-#include "ir/ops/broadcast_to.h"
-#include "ir/ops/conv2d.h"
-#include "ir/ops/elementwise.h"
-#include "ir/ops/fill.h"
-#include "ir/ops/fused.h"
-#include "ir/ops/layer_norm.h"
-#include "ir/ops/matmul.h"
-#include "ir/ops/reduce.h"
-#include "ir/ops/reshape.h"
-#include "ir/ops/slice.h"
-#include "ir/ops/softmax.h"
-#include "ir/ops/transpose.h"
-#include "ir/scalar_math.h"
+#include "ir/ops/compiler/fused.h"
+#include "ir/ops/creation/fill.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/broadcast_to.h"
+#include "ir/ops/movement/reshape.h"
+#include "ir/ops/movement/slice.h"
+#include "ir/ops/movement/transpose.h"
+#include "ir/ops/norm/layer_norm.h"
+#include "ir/ops/product/matmul.h"
+#include "ir/ops/reduction/reduce.h"
+#include "ir/ops/reduction/softmax.h"
+#include "ir/ops/spatial/conv.h"
 #include "tests/ir/passes/pass_test.h"
 
 namespace forge::ir {
@@ -63,8 +63,17 @@ TEST_F(FuseTest, AnAnchorWithWhatComesBeforeWhereEachElementIsReadOnce) {
 
 TEST_F(FuseTest, CheapOpsBeforeAProductOfFewRows) {
   const Value x = X({1, 2, 4, 4}), scale = f_.Argument("s", F32({1, 2, 1, 1}));
-  f_.Return("y", f_(Conv2d{}, {x * scale, f_.Argument("w", F32({16, 2, 1, 1}))}));
-  ExpectOneRegion({"mul", "conv2d"});
+  f_.Return("y", f_(Conv{}, {x * scale, f_.Argument("w", F32({16, 2, 1, 1}))}));
+  ExpectOneRegion({"mul", "conv"});
+}
+
+TEST_F(FuseTest, NoCheapOpsWhereTheTargetLoadsInstead) {
+  const Value x = X({1, 2, 4, 4}), scale = f_.Argument("s", F32({1, 2, 1, 1}));
+  f_.Return("y", f_(Conv{}, {x * scale, f_.Argument("w", F32({16, 2, 1, 1}))}));
+  target_.recomputation.reads = 8;
+  ExpectLeftAlone();
+  target_.recomputation = {.ops = 0};
+  ExpectLeftAlone();
 }
 
 TEST_F(FuseTest, BytesThatAreMadeNumbersBeforeAProductOfFewRows) {
@@ -242,13 +251,13 @@ TEST_F(FuseTest, TwoAnchorsThatOneSumReads) {
 
 TEST_F(FuseTest, WhatWouldBeComputedAgainForEachTap) {
   const Value x = X({1, 2, 4, 4}), w = f_.Argument("w", F32({3, 2, 3, 3}));
-  f_.Return("y", f_(Conv2d{}, {exp(x), w}));
+  f_.Return("y", f_(Conv{}, {exp(x), w}));
   ExpectLeftAlone();
 }
 
 TEST_F(FuseTest, WhatWouldBeComputedAgainForEachTile) {
   const Value x = X({1, 2, 4, 4}), scale = f_.Argument("s", F32({1, 2, 1, 1}));
-  f_.Return("y", f_(Conv2d{}, {x * scale, f_.Argument("w", F32({256, 2, 1, 1}))}));
+  f_.Return("y", f_(Conv{}, {x * scale, f_.Argument("w", F32({256, 2, 1, 1}))}));
   ExpectLeftAlone();
 }
 
@@ -332,7 +341,7 @@ std::vector<std::string> TextsOf(const std::vector<FusionGap>& gaps) {
 
 TEST_F(FuseTest, SaysWhyWhatIsLeftApart) {
   const Value x = X({1, 2, 4, 4}), w = f_.Argument("w", F32({3, 2, 3, 3}));
-  const Value small = f_(Conv2d{}, {exp(x), w});
+  const Value small = f_(Conv{}, {exp(x), w});
   f_.Return("y", f_(Softmax{}, {f_(Relu{}, {small})}));
   target_.fuses = [](const Function& body) {
     return body.nodes().size() > 1 ? Verdict::No("no kernel") : Verdict::Yes("any");
@@ -340,8 +349,8 @@ TEST_F(FuseTest, SaysWhyWhatIsLeftApart) {
   Function out("out", &m_);
   FORGE_ASSERT_OK_AND_ASSIGN(const auto gaps, Fuse(m_, f_, out, target_));
   EXPECT_THAT(TextsOf(gaps),
-              ElementsAre("exp -> conv2d: elements would be computed for each of many reads",
-                          "conv2d -> relu: no kernel", "relu -> softmax: no kernel"));
+              ElementsAre("exp -> conv: elements would be computed for each of many reads",
+                          "conv -> relu: no kernel", "relu -> softmax: no kernel"));
 }
 
 TEST_F(FuseTest, SaysNothingOfWhatIsTogether) {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/encodings.h"
-#include "ir/ops/broadcast_to.h"
-#include "ir/ops/elementwise.h"
-#include "ir/ops/fill.h"
-#include "ir/ops/matmul.h"
-#include "ir/ops/pad.h"
-#include "ir/ops/relayout.h"
-#include "ir/ops/reshape.h"
-#include "ir/ops/slice.h"
-#include "ir/ops/transpose.h"
-#include "ir/scalar_math.h"
+#include "ir/ops/compiler/fused.h"
+#include "ir/ops/compiler/relayout.h"
+#include "ir/ops/creation/fill.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/broadcast_to.h"
+#include "ir/ops/movement/pad.h"
+#include "ir/ops/movement/reshape.h"
+#include "ir/ops/movement/slice.h"
+#include "ir/ops/movement/transpose.h"
+#include "ir/ops/product/matmul.h"
+#include "ir/type/encodings.h"
 #include "tests/ir/passes/pass_test.h"
 
 namespace forge::ir {
@@ -55,6 +56,16 @@ TEST_F(HoistTest, MovesWhatDependsOnConstantsAlone) {
   EXPECT_THAT(Ops(*main_), ElementsAre("matmul"));
   EXPECT_EQ(load_->results().size(), 1u);
   ExpectSameAfterLoad();
+}
+
+TEST_F(HoistTest, LeavesNodesWithoutResults) {
+  Function& effect = *m_.AddFunction("effect");
+  effect(Relu{}, {effect.Argument("a", F32({3}))});
+  const Value x = f_.Argument("x", F32({3}));
+  f_.Return("y", f_(Relu{}, {x}));
+  ASSERT_TRUE(f_.Add(Fused{&effect}, std::array{x}).empty());
+  Hoisted(0);
+  EXPECT_THAT(Ops(*main_), ElementsAre("relu", "fused"));
 }
 
 TEST_F(HoistTest, LeavesLiteralsAlone) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/ops/elementwise.h"
-#include "ir/ops/matmul.h"
-#include "ir/ops/reshape.h"
-#include "ir/ops/transpose.h"
-#include "ir/scalar_math.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/reshape.h"
+#include "ir/ops/movement/transpose.h"
+#include "ir/ops/product/matmul.h"
 #include "tests/ir/passes/pass_test.h"
 
 namespace forge::ir {

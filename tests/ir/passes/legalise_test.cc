@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/ops/batch_norm.h"
-#include "ir/ops/concat.h"
-#include "ir/ops/conv2d.h"
-#include "ir/ops/elementwise.h"
-#include "ir/ops/fused.h"
-#include "ir/ops/matmul.h"
-#include "ir/ops/reduce.h"
-#include "ir/ops/reshape.h"
-#include "ir/ops/shape_of.h"
-#include "ir/ops/softmax.h"
-#include "ir/scalar_math.h"
+#include "ir/ops/compiler/fused.h"
+#include "ir/ops/creation/shape_of.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/concat.h"
+#include "ir/ops/movement/reshape.h"
+#include "ir/ops/norm/batch_norm.h"
+#include "ir/ops/product/matmul.h"
+#include "ir/ops/reduction/reduce.h"
+#include "ir/ops/reduction/softmax.h"
+#include "ir/ops/spatial/conv.h"
 #include "tests/ir/passes/pass_test.h"
 
 namespace forge::ir {
@@ -154,9 +154,9 @@ TEST_F(LegaliseTest, ListsWhatDecompositionsLackTogetherWithTheRest) {
 
 TEST_F(LegaliseTest, NamesAbsentOperands) {
   const Value x = f_.Argument("x", F32({1, 1, 4, 4})), w = f_.Argument("w", F32({1, 1, 3, 3}));
-  f_.Return("y", f_(Conv2d{}, {x, w}));
-  Refuse({"conv2d"});
-  EXPECT_THAT(Refusal(), HasSubstr("conv2d(f32[1, 1, 4, 4], f32[1, 1, 3, 3], -)"));
+  f_.Return("y", f_(Conv{}, {x, w}));
+  Refuse({"conv"});
+  EXPECT_THAT(Refusal(), HasSubstr("conv(f32[1, 1, 4, 4], f32[1, 1, 3, 3], -)"));
 }
 
 TEST_F(LegaliseTest, TakesNothingApartWhoseAxesAreNotKnown) {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/interpreter.h"
+#include "ir/graph/interpreter.h"
 #include "ir/passes/passes.h"
 #include "tests/support/ir_values.h"
 #include "tests/support/status_matchers.h"
@@ -34,12 +34,14 @@ struct FakeTarget final : Target {
   std::function<std::vector<EncodingChoice>(const Candidate&)> encodings = [](const Candidate&) {
     return std::vector<EncodingChoice>();
   };
+  Recomputation recomputation = {};
   std::function<double(const Candidate&)> seconds = [](const Candidate&) { return 1.0; };
 
   std::string_view name() const override { return "fake"; }
   Verdict Supports(const Candidate& node) const override { return supports(node); }
   Verdict Fuses(const Function& body) const override { return fuses(body); }
   Verdict FusesAnchors(const Function& body) const override { return fuses_anchors(body); }
+  Recomputation Recomputes() const override { return recomputation; }
   std::vector<EncodingChoice> Encodings(const Candidate& node) const override {
     return encodings(node);
   }

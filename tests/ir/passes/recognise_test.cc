@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <numbers>
 
-#include "ir/ops/attention.h"
-#include "ir/ops/elementwise.h"
-#include "ir/ops/fill.h"
-#include "ir/ops/layer_norm.h"
-#include "ir/ops/matmul.h"
-#include "ir/ops/reduce.h"
-#include "ir/ops/softmax.h"
-#include "ir/ops/transpose.h"
-#include "ir/scalar_math.h"
+#include "ir/ops/creation/fill.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/transpose.h"
+#include "ir/ops/norm/layer_norm.h"
+#include "ir/ops/product/attention.h"
+#include "ir/ops/product/matmul.h"
+#include "ir/ops/reduction/reduce.h"
+#include "ir/ops/reduction/softmax.h"
 #include "tests/ir/passes/pass_test.h"
 
 namespace forge::ir {
@@ -53,6 +53,38 @@ class RecogniseTest : public PassTest {
 
   Value x_;
 };
+
+TEST_F(RecogniseTest, NamesAllThatAnOpReplaces) {
+  int count = 0;
+  const auto named = [&](const std::string& kind) {
+    return Function::Scope(f_, From(fmt::format("{}_{}", kind, count++), kind));
+  };
+  Value y = X();
+  {
+    const Function::Scope scope = named("Relu");
+    y = x_ = f_(Relu{}, {x_});
+  }
+  {
+    const Function::Scope scope = named("Add");
+    y = y + 3.0;
+  }
+  {
+    const Function::Scope scope = named("Clip");
+    y = Clamped(y);
+  }
+  {
+    const Function::Scope scope = named("Mul");
+    y = x_ * y;
+  }
+  {
+    const Function::Scope scope = named("Div");
+    y = y / 6.0;
+  }
+  f_.Return("y", y);
+  const Function& after = After(f_, Recognise);
+  ASSERT_THAT(Ops(after), ElementsAre("relu", "hard_swish"));
+  EXPECT_EQ(after.nodes()[1].from->ToText(), "Add_1 + Clip_2 + Mul_3 + Div_4");
+}
 
 TEST_F(RecogniseTest, HardSwishDividedLast) {
   X();

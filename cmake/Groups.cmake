@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -D ROOT=DIR -D FOLDER=LAYER -D "GROUPS=LOWEST;..;HIGHEST" -D "SOURCES=FILE;.." -P Groups.cmake: fails where a file
+# includes one of a higher group of its layer. A group is a sub-folder; `.` stands for the files of the layer itself.
+set(errors "")
+
+# Sets OUT to the place in GROUPS of the group that FILE, a path below the layer, is in.
+function(group_of out file)
+  set(group ".")
+  if(file MATCHES "^([^/]+)/")
+    set(group "${CMAKE_MATCH_1}")
+  endif()
+  list(FIND GROUPS "${group}" place)
+  if(place EQUAL -1)
+    message(FATAL_ERROR "${FOLDER}/${file} is in no group of ${FOLDER}: ${GROUPS} (see CMakeLists.txt)")
+  endif()
+  set(${out} ${place} PARENT_SCOPE)
+endfunction()
+
+foreach(source IN LISTS SOURCES)
+  file(RELATIVE_PATH file "${ROOT}/${FOLDER}" "${source}")
+  group_of(own "${file}")
+  file(STRINGS "${source}" includes REGEX "^#include \"${FOLDER}/")
+  foreach(line IN LISTS includes)
+    string(REGEX REPLACE "^#include \"${FOLDER}/([^\"]+)\".*" "\\1" included "${line}")
+    group_of(other "${included}")
+    if(other GREATER own)
+      string(APPEND errors "${FOLDER}/${file} includes ${FOLDER}/${included}, which is above it\n")
+    endif()
+  endforeach()
+endforeach()
+if(errors)
+  string(REPLACE ";" " <- " order "${GROUPS}")
+  message(FATAL_ERROR "${errors}The order of ${FOLDER}, lowest first: ${order}")
+endif()
+file(TOUCH "${OUT}")

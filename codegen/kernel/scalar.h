@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operators of Val: the scalar of ir/ops/elementwise/elementwise.h in kernels. Total, as
+// docs/semantics.md has it: integers wrap, x / 0 is -1, shifts by the width or more give 0 or the
+// sign. Where one side is a vector and the other a scalar, the scalar is repeated; a double takes
+// the type of the other side, saturating for integers.
+#pragma once
+#include "codegen/kernel/kernel_ir.h"
+
+namespace forge::codegen {
+
+// `v` in the type of `x`.
+inline Val Like(double v, Val x) { return x.b->Literal(x.type(), v); }
+
+#define FORGE_VAL_BINARY(name)                                     \
+  Val name(Val a, Val b);                                          \
+  inline Val name(Val a, double b) { return name(a, Like(b, a)); } \
+  inline Val name(double a, Val b) { return name(Like(a, b), b); }
+FORGE_VAL_BINARY(operator+)
+FORGE_VAL_BINARY(operator-)
+FORGE_VAL_BINARY(operator*)
+FORGE_VAL_BINARY(operator/)
+FORGE_VAL_BINARY(operator%)  // sign of the dividend; x % 0 is x; integers only
+FORGE_VAL_BINARY(operator&)
+FORGE_VAL_BINARY(operator|)
+FORGE_VAL_BINARY(operator^)
+FORGE_VAL_BINARY(operator<<)
+FORGE_VAL_BINARY(operator>>)  // arithmetic where the left side is signed
+FORGE_VAL_BINARY(operator==)
+FORGE_VAL_BINARY(operator!=)
+FORGE_VAL_BINARY(operator<)
+FORGE_VAL_BINARY(operator<=)
+FORGE_VAL_BINARY(operator>)
+FORGE_VAL_BINARY(operator>=)
+FORGE_VAL_BINARY(max)  // NaN when either is
+FORGE_VAL_BINARY(min)
+#undef FORGE_VAL_BINARY
+
+Val operator-(Val x);
+Val operator~(Val x);  // of bits, and of bools: `!` asks whether there is a value
+
+Val select(Val condition, Val a, Val b);
+inline Val select(Val c, Val a, double b) { return select(c, a, Like(b, a)); }
+inline Val select(Val c, double a, Val b) { return select(c, Like(a, b), b); }
+Val fma(Val a, Val b, Val c);  // a * b + c, one rounding where the device has it
+inline Val fma(Val a, double b, Val c) { return fma(a, Like(b, a), c); }
+inline Val fma(Val a, Val b, double c) { return fma(a, b, Like(c, a)); }
+inline Val fma(Val a, double b, double c) { return fma(a, Like(b, a), Like(c, a)); }
+
+Val abs(Val x);
+Val sqrt(Val x);
+Val rsqrt(Val x);
+Val floor(Val x);
+Val ceil(Val x);
+Val trunc(Val x);
+Val round_even(Val x);
+Val isnan(Val x);
+Val exp2_int(Val x);  // 2^x for whole x in -126..127 (f32) or -1022..1023 (f64)
+Val nearest_exponent(
+    Val x);  // see ir/ops/elementwise/scalar_functions.h, as for the following; f32 and f64
+Val high_half(Val x);
+Val copysign(Val magnitude, Val sign);
+Val exp(Val x);
+Val log(Val x);
+Val tanh(Val x);
+Val erf(Val x);
+Val pow(Val x, Val y);
+Val convert(Val x, DType to);  // float to integer saturates, NaN to 0; to bool is x != 0
+Val bitcast(Val x, DType to);  // equal widths
+// Repeats a scalar `lanes` times; a vector of that many lanes stays.
+Val splat(Val x, int lanes);
+
+// Of integers known to be at least 0, `b` above 0: index arithmetic.
+Val QuotientOf(Val a, Val b);
+Val RemainderOf(Val a, Val b);
+
+}  // namespace forge::codegen

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scalar of ir/ops/elementwise/elementwise.h in fused kernels: a value and the element type it
+// stands for, so that narrow integers wrap at their own width and casts round.
+#pragma once
+#include "codegen/kernel/literal.h"
+#include "codegen/kernel/scalar.h"
+#include "codegen/region/storage.h"
+
+namespace forge::codegen {
+
+struct Element {
+  Val v;
+  DType dtype = DType::kF32;
+};
+
+// `x` as an element of `t`, saturating for integers.
+inline Val LiteralOf(Builder& b, DType t, double x) {
+  return b.Literal(Type{ComputeType(t)}, IsFloat(ComputeType(t)) ? x : FloatOf(t, ToBits(t, x)));
+}
+inline Element Like(double x, const Element& e) { return {LiteralOf(*e.v.b, e.dtype, x), e.dtype}; }
+
+#define FORGE_ELEMENT_BINARY(name, result, finish)                                     \
+  inline Element name(const Element& a, const Element& b) { return {finish, result}; } \
+  inline Element name(const Element& a, double b) { return name(a, Like(b, a)); }      \
+  inline Element name(double a, const Element& b) { return name(Like(a, b), b); }
+#define FORGE_ELEMENT_ARITHMETIC(op) \
+  FORGE_ELEMENT_BINARY(operator op, a.dtype, Wrap(a.dtype, a.v op b.v))
+#define FORGE_ELEMENT_COMPARISON(op) FORGE_ELEMENT_BINARY(operator op, DType::kBool, a.v op b.v)
+FORGE_ELEMENT_ARITHMETIC(+)
+FORGE_ELEMENT_ARITHMETIC(-)
+FORGE_ELEMENT_ARITHMETIC(*)
+FORGE_ELEMENT_ARITHMETIC(/)
+FORGE_ELEMENT_COMPARISON(>)
+FORGE_ELEMENT_COMPARISON(<)
+FORGE_ELEMENT_COMPARISON(>=)
+FORGE_ELEMENT_COMPARISON(<=)
+FORGE_ELEMENT_COMPARISON(==)
+FORGE_ELEMENT_COMPARISON(!=)
+FORGE_ELEMENT_BINARY(max, a.dtype, max(a.v, b.v))
+FORGE_ELEMENT_BINARY(min, a.dtype, min(a.v, b.v))
+#undef FORGE_ELEMENT_ARITHMETIC
+#undef FORGE_ELEMENT_COMPARISON
+#undef FORGE_ELEMENT_BINARY
+
+inline Element operator-(const Element& x) { return {Wrap(x.dtype, -x.v), x.dtype}; }
+inline Element select(const Element& c, const Element& a, const Element& b) {
+  return {select(c.v, a.v, b.v), a.dtype};
+}
+inline Element select(const Element& c, const Element& a, double b) {
+  return select(c, a, Like(b, a));
+}
+inline Element select(const Element& c, double a, const Element& b) {
+  return select(c, Like(a, b), b);
+}
+inline Element operator&(const Element& a, const Element& b) { return {a.v & b.v, a.dtype}; }
+inline Element operator|(const Element& a, const Element& b) { return {a.v | b.v, a.dtype}; }
+inline Element operator^(const Element& a, const Element& b) { return {a.v ^ b.v, a.dtype}; }
+inline Element operator~(const Element& x) { return {Wrap(x.dtype, ~x.v), x.dtype}; }
+inline Element abs(const Element& x) { return {Wrap(x.dtype, abs(x.v)), x.dtype}; }
+inline Element floor(const Element& x) { return {floor(x.v), x.dtype}; }
+inline Element round_even(const Element& x) { return {round_even(x.v), x.dtype}; }
+inline Element exp(const Element& x) { return {exp(x.v), x.dtype}; }
+inline Element log(const Element& x) { return {log(x.v), x.dtype}; }
+inline Element tanh(const Element& x) { return {tanh(x.v), x.dtype}; }
+inline Element erf(const Element& x) { return {erf(x.v), x.dtype}; }
+inline Element pow(const Element& x, const Element& y) { return {pow(x.v, y.v), x.dtype}; }
+inline Element sqrt(const Element& x) { return {sqrt(x.v), x.dtype}; }
+inline Element convert(const Element& x, DType to) {
+  return {ConvertElement(x.v, x.dtype, to), to};
+}
+
+}  // namespace forge::codegen

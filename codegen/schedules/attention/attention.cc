@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/schedules/attention/attention.h"
+
+#include <limits>
+
+#include "ir/ops/product/attention.h"
+
+namespace forge::codegen {
+namespace {
+
+using ir::Dim;
+using ir::Dims;
+
+bool Has(const Region& r, size_t operand) {
+  return r.anchor_inputs().size() > operand && r.anchor_inputs()[operand];
+}
+
+// The blocks that some of the rows see.
+Builder::Range RangeOf(Emission& m, const AttentionOperands& a, const KeyBlocks& blocks) {
+  Builder& b = m.b;
+  Builder::Range range = {b.Int(0), b.Scalar(CeilDiv(a.keys, blocks.size)), b.Int(1)};
+  const Val zero = range.begin;
+  const auto block = [&](const Dim& key) {
+    return QuotientOf(max(m.e.Value(key), zero), b.Int(blocks.size));
+  };
+  if (a.first) range.begin = block(blocks.row + *a.first);
+  if (a.last)
+    range.end = min(range.end, block(blocks.row + *a.last + blocks.count + blocks.size - 1));
+  if (blocks.parts > 1) {
+    const AxisPart own(CeilDiv(a.keys, blocks.size), blocks.part, blocks.parts);
+    range.begin = max(range.begin, m.e.Value(own.begin));
+    range.end = min(range.end, m.e.Value(own.end));
+  }
+  return range;
+}
+
+}  // namespace
+
+Val AttentionOperands::Load(Emission& m, Operand which, const Dim& batch, const Dim& i,
+                            const Dim& j, int lanes) const {
+  Dims index = Unflatten(batch, outer);
+  index.push_back(i);
+  index.push_back(j + m.e.Lane(lanes));
+  const Dims& shape = m.region.anchor_inputs()[which].shape();
+  return m.e.At(which, BroadcastIndex(index, shape), lanes);
+}
+
+Val AttentionOperands::Score(Emission& m, const Dim& row, const Position& key, Val product,
+                             Val mask) const {
+  Val score = product * scale;
+  if (softcap != 0) score = tanh(score / softcap) * softcap;
+  Val counts = key.inside;
+  if (first) {
+    const Val least = m.e.Value(row + *first);
+    counts = Both(counts, m.e.Value(key.at) >= least);
+  }
+  if (last) {
+    const Val most = m.e.Value(row + *last);
+    counts = Both(counts, m.e.Value(key.at) <= most);
+  }
+  if (mask && mask_chooses)
+    counts = Both(counts, mask);
+  else if (mask)
+    score = score + mask;
+  return Where(counts, score, -std::numeric_limits<double>::infinity());
+}
+
+std::optional<AttentionOperands> AttentionOf(const Region& r) {
+  const auto* op = r.AnchorAs<ir::Attention>();
+  if (op == nullptr) return std::nullopt;
+  const ir::Types& in = r.anchor_inputs();
+  const Dims &q = in[0].shape(), &k = in[1].shape(), &v = in[2].shape();
+  if (!q.back().is_constant() || !v.back().is_constant()) return std::nullopt;
+  AttentionOperands a;
+  const Dims& out = r.anchor_output().shape();
+  a.outer.assign(out.begin(), out.end() - 2);
+  a.batch = ir::Product(a.outer);
+  a.rows = q[q.size() - 2];
+  a.keys = k[k.size() - 2];
+  a.head = q.back().constant();
+  a.width = v.back().constant();
+  a.scale = op->ScaleFor(a.head);
+  a.softcap = op->softcap;
+  const ir::Attention::Band band = op->BandOf(a.rows, a.keys);
+  a.first = band.first, a.last = band.last;
+  a.type = AccumulatorOf(r.anchor_output().dtype());
+  for (int which : {AttentionOperands::kQ, AttentionOperands::kK, AttentionOperands::kV})
+    a.lanes[static_cast<size_t>(which)] = LanesAlongLast(r, which);
+  a.masked = Has(r, AttentionOperands::kMask);
+  if (a.masked) {
+    const ir::Type& mask = in[AttentionOperands::kMask];
+    const Dims& shape = mask.shape();
+    a.mask_chooses = mask.dtype() == DType::kBool;
+    a.mask_by_key = shape.size() < 2 || shape[shape.size() - 2] == Dim(1);
+    if (!shape.empty() && shape.back() == a.keys)
+      a.lanes[AttentionOperands::kMask] = LanesAlongLast(r, AttentionOperands::kMask);
+  }
+  return a;
+}
+
+OnlineRows::OnlineRows(Emission& m, const AttentionOperands& a, size_t rows, size_t values)
+    : values(values), all(rows * (values + 2), m.b.Literal(a.type, 0)) {
+  // Not -inf, whose difference to itself is no number.
+  for (size_t r = 0; r < rows; ++r)
+    top(r) = m.b.Literal(a.type, std::numeric_limits<float>::lowest());
+}
+
+void OnlineRows::Raise(size_t row, std::span<const Val> scores) {
+  Val highest = top(row);
+  for (Val s : scores) highest = max(highest, s);
+  const Val factor = exp(top(row) - highest);
+  top(row) = highest;
+  sum(row) = sum(row) * factor;
+  for (size_t i = 0; i < values; ++i) value(row, i) = value(row, i) * factor;
+}
+
+void OnlineRows::Finish(Emission& m, const AttentionOperands& a, size_t row, const Place& to) {
+  // A row in which nothing counted is 0.
+  const Val divisor = select(sum(row) == 0.0, 1.0, sum(row));
+  IfInside(m.b, to.row.inside, [&] {
+    for (size_t i = 0; i < values; i += static_cast<size_t>(to.lanes)) {
+      const Position column = Guard(m, to.column + static_cast<int64_t>(i), a.width);
+      IfInside(m.b, column.inside, [&] {
+        Vals part;
+        for (int c = 0; c < to.lanes; ++c)
+          part.push_back(value(row, i + static_cast<size_t>(c)) / divisor);
+        Dims index = Unflatten(to.batch, a.outer);
+        index.push_back(to.row.at);
+        index.push_back(column.at + m.e.Lane(to.lanes));
+        m.e.Finish(index, Packed(part), to.lanes);
+      });
+    }
+  });
+}
+
+OnlineRows ForBlocks(Emission& m, const AttentionOperands& a, const KeyBlocks& blocks,
+                     absl::FunctionRef<void(const Dim& first, OnlineRows& rows)> body) {
+  OnlineRows rows(m, a, blocks.own_rows, blocks.values);
+  const int64_t last = LastIndex(CeilDiv(a.keys, blocks.size));
+  rows.all = m.b.For(RangeOf(m, a, blocks), rows.all, [&](Val i, const Vals& carried) {
+    OnlineRows so_far{blocks.values, carried};
+    body(m.e.Coordinate(i, last) * blocks.size, so_far);
+    return so_far.all;
+  });
+  return rows;
+}
+
+}  // namespace forge::codegen

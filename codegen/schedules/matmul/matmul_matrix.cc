@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix product by cooperative matrices, of f16 or of bytes: slices of A and B in shared memory, a
+// grid of matrices of C in the registers of each subgroup. Sums have 32 bits; what leaves them goes
+// through shared memory, where its elements have places that an epilogue can be told.
+#include <algorithm>
+
+#include "codegen/schedules/matmul/matmul_slices.h"
+
+namespace forge::codegen {
+namespace {
+
+using ir::Dim;
+using ir::Dims;
+
+struct MatmulMatrix {
+  int64_t subgroup_rows = 2, subgroup_columns = 4;  // of a workgroup
+  int64_t rows = 2, columns = 2;                    // matrices of C, to a subgroup
+  int64_t depth = 2;                                // matrices along k in shared memory
+  int64_t workgroups = 0;                           // that share all tiles; 0: one for each
+  int64_t stages = 1;                               // of slices
+  int64_t group = 1;                                // of rows of tiles, taken column by column
+  bool in_registers = false;                        // what leaves the sums is computed there
+  static constexpr Field kFields[] = {
+      FieldOf<&MatmulMatrix::subgroup_rows>("subgroup_rows", "Subgroups along rows of C.", "1|2|4"),
+      FieldOf<&MatmulMatrix::subgroup_columns>("subgroup_columns", "Subgroups along its columns.",
+                                               "1|2|4"),
+      FieldOf<&MatmulMatrix::rows>("rows", "Matrices along rows, to a subgroup.", "1|2|4"),
+      FieldOf<&MatmulMatrix::columns>("columns", "Matrices along columns, to a subgroup.", "1|2|4"),
+      FieldOf<&MatmulMatrix::depth>("depth", "Matrices along k in shared memory.", "1|2|4"),
+      FieldOf<&MatmulMatrix::workgroups>("workgroups", "That share all tiles; 0: one for each.",
+                                         "0|32|64|128|256"),
+      FieldOf<&MatmulMatrix::stages>("stages", "Slices in shared memory at once.", "1|2"),
+      FieldOf<&MatmulMatrix::in_registers>("in_registers",
+                                           "Sums leave matrices without shared memory."),
+      FieldOf<&MatmulMatrix::group>("group", "Rows of tiles, taken column by column.", "1|4|16")};
+};
+
+// The largest of the device's matrices of such elements; null: it has none.
+const MatrixShape* ShapeOf(DType a, DType b, const Caps& caps) {
+  const MatrixShape* best = nullptr;
+  const auto size = [](const MatrixShape& s) { return int64_t{s.m} * s.n * s.k; };
+  for (const MatrixShape& s : caps.matrices)
+    if (s.a == a && s.b == b && (best == nullptr || size(s) > size(*best))) best = &s;
+  return best;
+}
+
+// Units that take no more bytes at once than halves multiply them no faster than dot products do.
+bool DotsAreAsQuick(const Gemm& g, const MatrixShape& shape, const Caps& caps) {
+  const MatrixShape* halves = ShapeOf(DType::kF16, DType::kF16, caps);
+  return DotsAreQuick(g, caps) && halves != nullptr && shape.k <= halves->k;
+}
+
+// Shared memory is filled, and read, in vectors.
+constexpr int kVector = 4;
+constexpr int64_t kRowBytes = 16;  // where rows of a matrix may begin
+constexpr int kDepth = 64;         // of slices, by the estimates of tools/propose-defaults
+
+// Numbers that follow from the parameters and the device.
+struct Sizes {
+  Sizes(const MatmulMatrix& t, const MatrixShape& matrix, const Caps& caps)
+      : shape(matrix),
+        lanes(caps.matrix_subgroup_size()),
+        threads(lanes * t.subgroup_rows * t.subgroup_columns),
+        rows(t.subgroup_rows * t.rows * shape.m),
+        columns(t.subgroup_columns * t.columns * shape.n),
+        depth(t.depth * shape.k),
+        stages(t.stages),
+        result_elements(t.in_registers ? 0 : threads / lanes * shape.m * result_pitch()) {}
+  int64_t result_pitch() const { return shape.n + 4; }
+  // Elements from row to row of a slice: rows begin in different banks.
+  int64_t pitch() const {
+    const int64_t unit = kRowBytes * 8 / BitWidth(shape.a);
+    return (depth + unit - 1) / unit * unit + unit;
+  }
+  // Of A with its rows, of B with its columns.
+  SharedArray Slice(bool is_a) const {
+    const DType elem = is_a ? shape.a : shape.b;
+    return {Type{elem}.Lanes(kVector), stages * (is_a ? rows : columns) * pitch() / kVector};
+  }
+  std::array<SharedArray, 3> Arrays() const { return {Slice(true), Slice(false), results()}; }
+  SharedArray results() const { return {Type{shape.c}, result_elements}; }
+  MatrixShape shape;
+  int64_t lanes, threads;        // of a subgroup and of a workgroup
+  int64_t rows, columns, depth;  // of C and k, to a workgroup
+  int64_t stages;
+  int64_t result_elements;  // of C, in shared memory
+};
+
+std::optional<Gemm> MatrixGemmOf(const Region& r) {
+  std::optional<Gemm> g = GemmOf(r);
+  const auto of_halves = [&] { return g->a.type == DType::kF16 && g->b.type == DType::kF16; };
+  if (g && !of_halves() && !OfBytes(*g)) return std::nullopt;
+  return g;
+}
+
+Tiling TilingOf(const Gemm& g, const MatmulMatrix& t, const Sizes& s) {
+  return {g, {s.rows, s.columns, s.depth, t.workgroups, t.stages, t.group}};
+}
+
+MatmulMatrix Defaults(const Region& r, const Gemm& g) {
+  MatmulMatrix t;
+  const MatrixShape* shape = ShapeOf(g.a.type, g.b.type, r.caps());
+  if (shape == nullptr) return t;
+  t.in_registers = r.caps().matrix_elements;
+  while (t.subgroup_columns > 1 && !WorkgroupFits(Sizes(t, *shape, r.caps()).threads, r.caps()))
+    t.subgroup_columns /= 2;
+  const auto shrink = [](int64_t& tiles, int64_t& subgroups, int64_t size, int64_t extent) {
+    while (tiles > 1 && extent <= tiles * subgroups * size / 2) tiles /= 2;
+    while (subgroups > 1 && extent <= tiles * subgroups * size / 2) subgroups /= 2;
+  };
+  shrink(t.rows, t.subgroup_rows, shape->m, g.m().max());
+  shrink(t.columns, t.subgroup_columns, shape->n, g.n().max());
+  // Lanes of narrow subgroups hold so much of a matrix that deeper slices spill.
+  if (r.caps().matrix_subgroup_size() >= 32) t.depth = std::clamp(kDepth / shape->k, 1, 4);
+  while (t.depth > 1 &&
+         ((t.depth / 2) * shape->k >= g.k.max() ||
+          SharedBytes(Sizes(t, *shape, r.caps()).Arrays()) > r.caps().max_shared_bytes))
+    t.depth /= 2;
+  const Sizes sizes(t, *shape, r.caps());
+  t.workgroups = TilingOf(g, t, sizes).SuggestWorkgroups();
+  t.group = TilingOf(g, t, sizes).SuggestGroup(r);
+  return t;
+}
+
+Verdict Fits(const Region& r, const Gemm& g, const MatmulMatrix& t) {
+  const Caps& caps = r.caps();
+  const MatrixShape* shape = ShapeOf(g.a.type, g.b.type, caps);
+  if (shape == nullptr) return Verdict::No("the device has no such matrices");
+  if (caps.runs_on_cpu) return Verdict::No("vectors are quicker on this device");
+  if (t.in_registers && !caps.matrix_elements)
+    return Verdict::No("the device does not show elements of matrices");
+  if (DotsAreAsQuick(g, *shape, caps)) return Verdict::No("dot products are as quick");
+  const Sizes s(t, *shape, caps);
+  if (g.m().max() < s.shape.m || g.n().max() < s.shape.n || g.k.max() < s.shape.k)
+    return Verdict::No("the product is smaller than a matrix");
+  if (Verdict v = TilingOf(g, t, s).Fits(r); !v) return v;
+  return WorkgroupFits(s.threads, caps, s.Arrays());
+}
+
+class Tile final : public SlicedTile {
+ public:
+  Tile(const Region& r, const Tiling& tiling, const MatmulMatrix& t, const Sizes& s);
+
+ private:
+  Type MatrixOf(const Slice& s) const;
+  Val Pack(const Slice& s, const Vals& along_k) override {
+    return m_.b.Convert(Packed(along_k), MatrixOf(s).elem);
+  }
+  Val Load(const Slice& s, Val at) override {
+    return m_.b.MatrixLoad(s.view, MatrixOf(s), at, m_.b.Int(s.pitch), !s.is_a);
+  }
+  Val MultiplyAdd(Val a, Val b, Val sum) override { return m_.b.MatrixMulAdd(a, b, sum); }
+  void Finish(const TilePart& part, const Vals& sums) override;
+  // A matrix whose first element is at [row, column] of the workgroup's tile.
+  void FinishInRegisters(const TilePart& part, const Dim& row, const Dim& column, Val sum);
+  void FinishInShared(const TilePart& part, const Dim& row, const Dim& column, Val sum);
+
+  const Sizes& s_;
+  uint16_t results_ = 0;  // [subgroup][row][result_pitch], unless they stay in registers
+};
+
+// What units that multiply matrices are fed with has lines along k, however operands lie in memory.
+Tile::Tile(const Region& r, const Tiling& tiling, const MatmulMatrix& t, const Sizes& s)
+    : SlicedTile(r, tiling,
+                 {.name = fmt::format("matmul_matrix_{}x{}x{}{}", s.rows, s.columns, s.depth,
+                                      tiling.Text()),
+                  .threads = s.threads,
+                  .subgroup = s.lanes,
+                  .down = t.subgroup_rows,
+                  .across = t.subgroup_columns,
+                  .rows = s.shape.m,
+                  .columns = s.shape.n,
+                  .steps = s.shape.k,
+                  .sum = Type::Matrix(s.shape.c, MatrixUse::kAccumulator, s.shape.m, s.shape.n),
+                  .packed = kVector}),
+      s_(s) {
+  for (Slice* f : {&a_, &b_}) Keep(*f, s.Slice(f->is_a), s.pitch() / kVector);
+  if (s.result_elements > 0) results_ = m_.AddShared("results", s.results());
+}
+
+Type Tile::MatrixOf(const Slice& s) const {
+  const MatrixShape& shape = s_.shape;
+  return s.is_a ? Type::Matrix(shape.a, MatrixUse::kA, shape.m, shape.k)
+                : Type::Matrix(shape.b, MatrixUse::kB, shape.k, shape.n);
+}
+
+void Tile::FinishInRegisters(const TilePart& tile_part, const Dim& row, const Dim& column,
+                             Val sum) {
+  m_.b.ForElements(sum, [&](Val r, Val c, Val element) {
+    const Dim j = column + m_.e.Coordinate(c, s_.shape.n - 1);
+    const Dim i = row + m_.e.Coordinate(r, s_.shape.m - 1);
+    tiling_.Store(m_, tile_part, i, j, {}, [&] { return element; });
+  });
+}
+
+void Tile::FinishInShared(const TilePart& tile_part, const Dim& row, const Dim& column, Val sum) {
+  const int lanes = LanesFor(gemm().n());
+  const Dim part = own_ * (s_.shape.m * s_.result_pitch());
+  const Val stride = m_.b.Int(s_.result_pitch());
+  m_.b.MatrixStore(results_, m_.e.Value(part), stride, sum);
+  m_.b.Barrier();
+  const int64_t vectors = int64_t{s_.shape.m} * s_.shape.n / lanes;
+  for (int64_t first = 0; first < vectors; first += s_.lanes) {
+    const Dims place = Unflatten(lane_ + first, {s_.shape.m, s_.shape.n / lanes});
+    Val inside;
+    if (first + s_.lanes > vectors)
+      inside = m_.e.Value(lane_ + first) < static_cast<double>(vectors);
+    tiling_.Store(m_, tile_part, row + place[0], column + place[1] * lanes, inside, [&] {
+      Vals parts;
+      for (int l = 0; l < lanes; ++l)
+        parts.push_back(m_.b.Load(
+            results_, m_.e.Value(part + place[0] * s_.result_pitch() + place[1] * lanes + l)));
+      return Packed(parts);
+    });
+  }
+}
+
+void Tile::Finish(const TilePart& tile_part, const Vals& sums) {
+  for (int64_t i = 0; i < a_.count; ++i)
+    for (int64_t j = 0; j < b_.count; ++j) {
+      const Dim row = a_.first + i * a_.apart, column = b_.first + j * b_.apart;
+      const Val sum = sums[static_cast<size_t>(i * b_.count + j)];
+      if (s_.result_elements == 0) {
+        FinishInRegisters(tile_part, row, column, sum);
+      } else {
+        if (i + j > 0) m_.b.Barrier();  // the last matrix has been read
+        FinishInShared(tile_part, row, column, sum);
+      }
+    }
+}
+
+Program Emit(const Region& r, const Gemm& g, const MatmulMatrix& t) {
+  const Sizes s(t, *ShapeOf(g.a.type, g.b.type, r.caps()), r.caps());
+  const Tiling tiling = TilingOf(g, t, s);
+  return tiling.ProgramOf(r, Tile(r, tiling, t, s).Emit());
+}
+
+}  // namespace
+
+const Schedule kMatmulMatrix =
+    ScheduleOn<MatmulMatrix, MatrixGemmOf, Defaults, Fits, Emit>("matmul_matrix");
+
+}  // namespace forge::codegen

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures as tensors.
+#pragma once
+#include <filesystem>
+#include <string_view>
+
+#include "ir/type/host_value.h"
+
+namespace forge {
+
+// Decodes a PNG or JPEG picture, told apart by content, into u8 [height, width, channels] with 1
+// (grey) or 3 (red, green, blue) channels. Palettes are expanded, alpha is dropped, 16-bit samples
+// keep their high byte, inks (CMYK) become light, a JPEG's EXIF orientation is applied; colour
+// profiles are ignored. This is what OpenCV's imread gives, and Pillow's convert("RGB") after
+// ImageOps.exif_transpose.
+//   where: names the file in messages      limits: 2^28 pixels
+//   errors: DataLoss (neither format, damaged, cut off)
+absl::StatusOr<ir::HostValue> DecodeImage(const Bytes& file, std::string_view where);
+
+// Reads and decodes a picture file.  errors: NotFound, DataLoss
+absl::StatusOr<ir::HostValue> ReadImage(const std::filesystem::path& path);
+
+}  // namespace forge

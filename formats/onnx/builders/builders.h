@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// The builders that the table in onnx_ops.cc names; each stands in the file of its family.
+#pragma once
+#include "formats/onnx/node.h"
+
+namespace forge::formats {
+
+// onnx_elementwise.cc
+ir::Values BuildIdentity(OnnxNode& n);
+ir::Values BuildAdd(OnnxNode& n);
+ir::Values BuildSub(OnnxNode& n);
+ir::Values BuildMul(OnnxNode& n);
+ir::Values BuildDiv(OnnxNode& n);
+ir::Values BuildSum(OnnxNode& n);
+ir::Values BuildMax(OnnxNode& n);
+ir::Values BuildPow(OnnxNode& n);
+ir::Values BuildNeg(OnnxNode& n);
+ir::Values BuildAbs(OnnxNode& n);
+ir::Values BuildSign(OnnxNode& n);
+ir::Values BuildFloor(OnnxNode& n);
+ir::Values BuildCeil(OnnxNode& n);
+ir::Values BuildRound(OnnxNode& n);
+ir::Values BuildReciprocal(OnnxNode& n);
+ir::Values BuildLog(OnnxNode& n);
+ir::Values BuildTanh(OnnxNode& n);
+ir::Values BuildSigmoid(OnnxNode& n);
+ir::Values BuildErf(OnnxNode& n);
+ir::Values BuildEqual(OnnxNode& n);
+ir::Values BuildGreater(OnnxNode& n);
+ir::Values BuildGreaterOrEqual(OnnxNode& n);
+ir::Values BuildLess(OnnxNode& n);
+ir::Values BuildLessOrEqual(OnnxNode& n);
+ir::Values BuildAnd(OnnxNode& n);
+ir::Values BuildOr(OnnxNode& n);
+ir::Values BuildXor(OnnxNode& n);
+ir::Values BuildNot(OnnxNode& n);
+ir::Values BuildWhere(OnnxNode& n);
+ir::Values BuildMin(OnnxNode& n);
+ir::Values BuildRelu(OnnxNode& n);
+ir::Values BuildClip1(OnnxNode& n);   // bounds are attributes
+ir::Values BuildClip11(OnnxNode& n);  // bounds are operands
+ir::Values BuildHardSigmoid(OnnxNode& n);
+ir::Values BuildHardSwish(OnnxNode& n);
+ir::Values BuildExp(OnnxNode& n);
+ir::Values BuildSqrt(OnnxNode& n);
+ir::Values BuildCast1(OnnxNode& n);  // the type is a word
+ir::Values BuildCast6(OnnxNode& n);  // the type is a number
+
+// onnx_activation.cc
+ir::Values BuildElu(OnnxNode& n);
+ir::Values BuildGelu(OnnxNode& n);
+ir::Values BuildLeakyRelu(OnnxNode& n);
+ir::Values BuildMish(OnnxNode& n);
+ir::Values BuildPRelu(OnnxNode& n);
+ir::Values BuildSelu(OnnxNode& n);
+ir::Values BuildSoftplus(OnnxNode& n);
+ir::Values BuildSoftsign(OnnxNode& n);
+
+// onnx_constant.cc
+ir::Values BuildConstant(OnnxNode& n);
+
+// onnx_quantise.cc
+ir::Values BuildDequantizeLinear(OnnxNode& n);
+
+// onnx_movement.cc
+ir::Values BuildConcat(OnnxNode& n);
+ir::Values BuildExpand(OnnxNode& n);
+ir::Values BuildFlatten(OnnxNode& n);
+ir::Values BuildPad2(OnnxNode& n);      // widths and value are attributes
+ir::Values BuildPad11(OnnxNode& n);     // they are operands
+ir::Values BuildReshape1(OnnxNode& n);  // the shape is an attribute
+ir::Values BuildReshape5(OnnxNode& n);  // the shape is an operand
+ir::Values BuildShape(OnnxNode& n);
+ir::Values BuildSlice1(OnnxNode& n);   // bounds are attributes
+ir::Values BuildSlice10(OnnxNode& n);  // bounds are operands
+ir::Values BuildSqueeze(OnnxNode& n);
+ir::Values BuildTranspose(OnnxNode& n);
+ir::Values BuildUnsqueeze(OnnxNode& n);
+
+// onnx_gather.cc
+ir::Values BuildGather(OnnxNode& n);
+ir::Values BuildGatherElements(OnnxNode& n);
+ir::Values BuildGatherNd(OnnxNode& n);
+ir::Values BuildRange(OnnxNode& n);
+
+// onnx_resize.cc
+ir::Values BuildResize10(OnnxNode& n);  // Upsample too
+ir::Values BuildResize11(OnnxNode& n);
+ir::Values BuildUpsample7(OnnxNode& n);  // scales are an attribute
+
+// onnx_window.cc
+ir::Values BuildAveragePool(OnnxNode& n);
+ir::Values BuildConv(OnnxNode& n);
+ir::Values BuildConvTranspose(OnnxNode& n);
+ir::Values BuildMaxPool(OnnxNode& n);
+
+// onnx_nn.cc
+ir::Values BuildBatchNormalization(OnnxNode& n);
+ir::Values BuildInstanceNormalization(OnnxNode& n);
+ir::Values BuildGroupNormalization(OnnxNode& n);
+ir::Values BuildDropout(OnnxNode& n);
+ir::Values BuildGemm(OnnxNode& n);
+ir::Values BuildLayerNormalization(OnnxNode& n);
+ir::Values BuildMatMul(OnnxNode& n);
+ir::Values BuildMatMulInteger(OnnxNode& n);
+ir::Values BuildRmsNormalization(OnnxNode& n);
+ir::Values BuildSoftmax1(OnnxNode& n);  // of everything from the axis on
+ir::Values BuildSoftmax13(OnnxNode& n);
+
+// onnx_reduce.cc
+ir::Values BuildGlobalAveragePool(OnnxNode& n);
+ir::Values BuildGlobalMaxPool(OnnxNode& n);
+ir::Values BuildReduceL1(OnnxNode& n);
+ir::Values BuildReduceL2(OnnxNode& n);
+ir::Values BuildReduceLogSum(OnnxNode& n);
+ir::Values BuildReduceLogSumExp(OnnxNode& n);
+ir::Values BuildReduceMax(OnnxNode& n);
+ir::Values BuildReduceMin(OnnxNode& n);
+ir::Values BuildReduceProd(OnnxNode& n);
+ir::Values BuildReduceSumSquare(OnnxNode& n);
+ir::Values BuildReduceMean(OnnxNode& n);
+ir::Values BuildReduceSum(OnnxNode& n);
+
+}  // namespace forge::formats

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/ops/elementwise/elementwise.h"
+
+#include "formats/onnx/builders/builders.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/reshape.h"
+
+namespace forge::formats {
+namespace {
+
+// Before opset 7 the second operand broadcasts only where asked, and its axes may start at an axis
+// of the first: ones are put behind them.
+ir::Value LegacyOperand(OnnxNode& n, ir::Value a, ir::Value b) {
+  const bool broadcast = n.Flag("broadcast");
+  const bool aligned = n.Has("axis");
+  const int64_t axis = n.Int("axis", 0);
+  if (!broadcast || !aligned || !a.type().is_tensor() || !b.type().is_tensor()) return b;
+  const int64_t begin = axis < 0 ? axis + a.type().rank() : axis;
+  const int64_t behind = a.type().rank() - begin - b.type().rank();
+  if (begin < 0 || behind < 0) {
+    n.Fail("axis {} does not align {} with {}", axis, b.type().ToText(), a.type().ToText());
+    return b;
+  }
+  if (behind == 0) return b;
+  ir::Dims shape = b.type().shape();
+  shape.insert(shape.end(), static_cast<size_t>(behind), ir::Dim(1));
+  return n.fn()(ir::Reshape{shape}, {b});
+}
+
+ir::Values Binary(OnnxNode& n, const ir::AnyOp& op) {
+  const ir::Value a = n.in(0), b = n.in(1);
+  return n.fn().Add(op, std::array{a, n.since() < 7 ? LegacyOperand(n, a, b) : b});
+}
+
+// The same with the operands exchanged.
+ir::Values Exchanged(OnnxNode& n, const ir::AnyOp& op) {
+  const ir::Value a = n.in(0), b = n.in(1);
+  return n.fn().Add(op, std::array{n.since() < 7 ? LegacyOperand(n, a, b) : b, a});
+}
+
+ir::Values Unary(OnnxNode& n, const ir::AnyOp& op) { return {n.fn()(op, {n.in(0)})}; }
+
+ir::Values Variadic(OnnxNode& n, const ir::AnyOp& op) {
+  ir::Value out = n.in(0);
+  for (size_t i = 1; i < n.inputs(); ++i) out = n.fn()(op, {out, n.in(i)});
+  return {out};
+}
+
+// Can `clamp`, whose bounds are f64, hold the bound exactly?
+bool FitsDouble(const std::optional<double>& bound, DType dtype) {
+  constexpr double kExact = 9007199254740992.0;  // 2^53
+  return bound && (Has(kFloatTypes, dtype) || std::abs(*bound) < kExact);
+}
+
+}  // namespace
+
+ir::Values BuildIdentity(OnnxNode& n) { return {n.in(0)}; }
+ir::Values BuildAdd(OnnxNode& n) { return Binary(n, ir::Add{}); }
+ir::Values BuildSub(OnnxNode& n) { return Binary(n, ir::Sub{}); }
+ir::Values BuildMul(OnnxNode& n) { return Binary(n, ir::Mul{}); }
+ir::Values BuildDiv(OnnxNode& n) { return Binary(n, ir::Div{}); }
+ir::Values BuildSum(OnnxNode& n) { return Variadic(n, ir::Add{}); }
+ir::Values BuildMax(OnnxNode& n) { return Variadic(n, ir::Maximum{}); }
+ir::Values BuildMin(OnnxNode& n) { return Variadic(n, ir::Minimum{}); }
+ir::Values BuildRelu(OnnxNode& n) { return Unary(n, ir::Relu{}); }
+ir::Values BuildExp(OnnxNode& n) { return Unary(n, ir::Exp{}); }
+ir::Values BuildSqrt(OnnxNode& n) { return Unary(n, ir::Sqrt{}); }
+ir::Values BuildNeg(OnnxNode& n) { return Unary(n, ir::Neg{}); }
+ir::Values BuildAbs(OnnxNode& n) { return Unary(n, ir::Abs{}); }
+ir::Values BuildSign(OnnxNode& n) { return Unary(n, ir::Sign{}); }
+ir::Values BuildFloor(OnnxNode& n) { return Unary(n, ir::Floor{}); }
+ir::Values BuildCeil(OnnxNode& n) { return Unary(n, ir::Ceil{}); }
+ir::Values BuildRound(OnnxNode& n) { return Unary(n, ir::Round{}); }
+ir::Values BuildLog(OnnxNode& n) { return Unary(n, ir::Log{}); }
+ir::Values BuildTanh(OnnxNode& n) { return Unary(n, ir::Tanh{}); }
+ir::Values BuildSigmoid(OnnxNode& n) { return Unary(n, ir::Sigmoid{}); }
+ir::Values BuildErf(OnnxNode& n) { return Unary(n, ir::Erf{}); }
+ir::Values BuildEqual(OnnxNode& n) { return Binary(n, ir::Equal{}); }
+ir::Values BuildGreater(OnnxNode& n) { return Binary(n, ir::Greater{}); }
+ir::Values BuildGreaterOrEqual(OnnxNode& n) { return Binary(n, ir::GreaterEqual{}); }
+ir::Values BuildLess(OnnxNode& n) { return Exchanged(n, ir::Greater{}); }
+ir::Values BuildLessOrEqual(OnnxNode& n) { return Exchanged(n, ir::GreaterEqual{}); }
+ir::Values BuildAnd(OnnxNode& n) { return Binary(n, ir::And{}); }
+ir::Values BuildOr(OnnxNode& n) { return Binary(n, ir::Or{}); }
+ir::Values BuildXor(OnnxNode& n) { return Binary(n, ir::Xor{}); }
+ir::Values BuildNot(OnnxNode& n) { return Unary(n, ir::Not{}); }
+ir::Values BuildReciprocal(OnnxNode& n) { return {1.0 / n.in(0)}; }
+
+ir::Values BuildWhere(OnnxNode& n) { return {n.fn()(ir::Select{}, {n.in(0), n.in(1), n.in(2)})}; }
+
+// Since opset 12 the exponent may be of another type.
+ir::Values BuildPow(OnnxNode& n) {
+  const ir::Value a = n.in(0);
+  ir::Value b = n.since() < 7 ? LegacyOperand(n, a, n.in(1)) : n.in(1);
+  if (b.type().dtype() != a.type().dtype()) b = n.fn()(ir::Cast{a.type().dtype()}, {b});
+  return {n.fn()(ir::Pow{}, {a, b})};
+}
+
+ir::Values BuildHardSwish(OnnxNode& n) { return Unary(n, ir::HardSwish{}); }
+
+ir::Values BuildHardSigmoid(OnnxNode& n) {
+  constexpr float kAlpha = 0.2f;  // the specification's default is an f32
+  return Unary(n, ir::HardSigmoid{.alpha = n.Float("alpha", kAlpha), .beta = n.Float("beta", 0.5)});
+}
+
+ir::Values BuildClip1(OnnxNode& n) {
+  ir::Clamp op;
+  op.low = n.Float("min", op.low);
+  op.high = n.Float("max", op.high);
+  return Unary(n, op);
+}
+
+ir::Values BuildClip11(OnnxNode& n) {
+  const DType dtype = n.type(0).dtype();
+  const auto usable = [&](size_t i) {
+    return !n.HasInput(i) || FitsDouble(n.ConstantNumber(i), dtype);
+  };
+  if (usable(1) && usable(2)) {
+    ir::Clamp op;
+    op.low = n.ConstantNumber(1).value_or(op.low);
+    op.high = n.ConstantNumber(2).value_or(op.high);
+    return Unary(n, op);
+  }
+  ir::Value out = n.in(0);
+  if (n.HasInput(1)) out = n.fn()(ir::Maximum{}, {out, n.in(1)});
+  if (n.HasInput(2)) out = n.fn()(ir::Minimum{}, {out, n.in(2)});
+  return {out};
+}
+
+ir::Values BuildCast1(OnnxNode& n) {
+  const absl::StatusOr<DType> to = OnnxDType(std::string_view(n.String("to", "")));
+  if (!to.ok()) n.Fail("attribute 'to': {}", Message(to.status()));
+  return to.ok() ? Unary(n, ir::Cast{*to}) : ir::Values();
+}
+
+ir::Values BuildCast6(OnnxNode& n) {
+  const bool saturate = n.Int("saturate", 1) != 0;  // of 8-bit floats
+  n.Ignore("round_mode");                           // of f8e8m0, which Cast does not make
+  const int64_t code = n.Int("to", 0);
+  const absl::StatusOr<DType> to =
+      OnnxDType(code == static_cast<int32_t>(code) ? static_cast<int32_t>(code) : 0);
+  if (!to.ok()) n.Fail("attribute 'to': {}", Message(to.status()));
+  if (!to.ok()) return {};
+  if (*to == DType::kF8E4M3 && !saturate)
+    n.Fail("attribute 'saturate' is 0: Forge has no cast to {} that makes NaN of what is too large",
+           Name(*to));
+  if (*to != DType::kF8E5M2 || !saturate) return Unary(n, ir::Cast{*to});
+  ir::Value x = n.in(0);
+  if (!Has(kFloatTypes, n.type(0).dtype())) x = n.fn()(ir::Cast{DType::kF32}, {x});
+  constexpr double kLargest = 57344;
+  return {n.fn()(ir::Cast{*to}, {n.fn()(ir::Clamp{.low = -kLargest, .high = kLargest}, {x})})};
+}
+
+}  // namespace forge::formats

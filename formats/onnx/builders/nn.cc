@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/onnx/builders/builders.h"
+#include "ir/op/axes.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/broadcast_to.h"
+#include "ir/ops/movement/reshape.h"
+#include "ir/ops/norm/batch_norm.h"
+#include "ir/ops/norm/group_norm.h"
+#include "ir/ops/norm/instance_norm.h"
+#include "ir/ops/norm/layer_norm.h"
+#include "ir/ops/product/matmul.h"
+#include "ir/ops/product/matmul_integer.h"
+#include "ir/ops/reduction/reduce.h"
+#include "ir/ops/reduction/softmax.h"
+
+namespace forge::formats {
+namespace {
+
+// factor * x; x itself for 1.
+ir::Value Scaled(OnnxNode& n, double factor, ir::Value x) {
+  if (factor == 1) return x;
+  const ir::Value scale = n.MakeConstant(ir::HostValue::Scalar(x.type().dtype(), factor));
+  return n.fn()(ir::Mul{}, {x, scale});
+}
+
+ir::Value Reshaped(OnnxNode& n, ir::Value x, ir::Dims shape) {
+  return n.fn()(ir::Reshape{std::move(shape)}, {x});
+}
+
+// `make` of two operands of which each may be a vector.
+ir::Value ProductOf(OnnxNode& n, ir::Value a, ir::Value b,
+                    absl::FunctionRef<ir::Value(ir::Value, ir::Value)> make) {
+  const auto is_vector = [](ir::Value v) { return v.type().is_tensor() && v.type().rank() == 1; };
+  const bool row = is_vector(a), column = is_vector(b);
+  if (row) a = Reshaped(n, a, {1, a.type().shape()[0]});
+  if (column) b = Reshaped(n, b, {b.type().shape()[0], 1});
+  const ir::Value y = make(a, b);
+  if ((!row && !column) || !y.type().is_tensor()) return y;
+  ir::Dims shape = y.type().shape();
+  if (column) shape.pop_back();
+  if (row) shape.erase(shape.end() - (column ? 1 : 2));
+  return Reshaped(n, y, std::move(shape));
+}
+
+// `v` [groups], each element repeated for the channels of its group.
+ir::Value PerChannel(OnnxNode& n, ir::Value v, const ir::Dim& channels) {
+  if (v.type().rank() != 1) return v;  // refused by the norm
+  const ir::Dim groups = v.type().shape()[0];
+  const ir::Dim each = ir::FloorDiv(channels, ir::Max(groups, 1));
+  const ir::Value column = Reshaped(n, v, {groups, 1});
+  const ir::Value rows = n.fn()(ir::BroadcastTo{{groups, each}}, {column});
+  return Reshaped(n, rows, {groups * each});
+}
+
+ir::LayerNorm NormOf(OnnxNode& n) {
+  if (n.Int("stash_type", 1) != 1) n.Fail("statistics in another type than f32");
+  return {.axis = n.Int("axis", -1), .epsilon = n.Float("epsilon", 1e-5f)};
+}
+
+}  // namespace
+
+ir::Values BuildBatchNormalization(OnnxNode& n) {
+  n.Ignore("momentum");  // of training
+  if (n.since() < 7 && !n.Flag("is_test")) n.Fail("is in training mode");
+  if (n.since() < 9 && !n.Flag("spatial", true))
+    n.Fail("statistics per position are not supported");
+  if (n.since() >= 14 && n.Flag("training_mode")) n.Fail("is in training mode");
+  const ir::BatchNorm op{.axis = 1, .epsilon = n.Float("epsilon", 1e-5f)};
+  return {n.fn()(op, {n.in(0), n.in(1), n.in(2), n.in(3), n.in(4)})};
+}
+
+ir::Values BuildInstanceNormalization(OnnxNode& n) {
+  if (n.since() < 6) n.Ignore("consumed_inputs");
+  const ir::InstanceNorm op{.epsilon = n.Float("epsilon", 1e-5f)};
+  return {n.fn()(op, {n.in(0), n.in(1), n.in(2)})};
+}
+
+// Until version 21 gamma and beta had one element for each group.
+ir::Values BuildGroupNormalization(OnnxNode& n) {
+  if (n.since() >= 21 && n.Int("stash_type", 1) != 1) n.Fail("statistics in another type than f32");
+  if (!n.Has("num_groups")) n.Fail("has no num_groups");
+  const ir::GroupNorm op{.groups = n.Int("num_groups", 1), .epsilon = n.Float("epsilon", 1e-5f)};
+  ir::Value gamma = n.in(1), beta = n.in(2);
+  if (n.since() < 21) {
+    const ir::Type x = n.type(0);
+    if (!x.is_tensor() || x.rank() < 2 || !gamma.type().is_tensor() || !beta.type().is_tensor()) {
+      n.Fail("the rank of its operand is not known, or less than 2");
+      return {n.in(0)};
+    }
+    gamma = PerChannel(n, gamma, x.shape()[1]);
+    beta = PerChannel(n, beta, x.shape()[1]);
+  }
+  return {n.fn()(op, {n.in(0), gamma, beta})};
+}
+
+// Nothing is dropped when a model is used.
+ir::Values BuildDropout(OnnxNode& n) {
+  n.Ignore("ratio");
+  n.Ignore("seed");
+  if (n.since() < 7 && !n.Flag("is_test")) n.Fail("is in training mode");
+  if (n.HasInput(2) && n.ConstantNumber(2).value_or(1) != 0)
+    n.Fail("is in training mode, or may be");
+  return {n.in(0)};
+}
+
+ir::Values BuildGemm(OnnxNode& n) {
+  n.Ignore("broadcast");  // the bias broadcasts anyway; gone since opset 7
+  const ir::MatMul op{.transpose_a = n.Flag("transA"), .transpose_b = n.Flag("transB")};
+  const double alpha = n.Float("alpha", 1), beta = n.Float("beta", 1);
+  for (size_t i : {size_t{0}, size_t{1}})
+    if (n.type(i).is_tensor() && n.type(i).rank() != 2)
+      n.Fail("{} is no matrix", n.type(i).ToText());
+  const ir::Value product = Scaled(n, alpha, n.fn()(op, {n.in(0), n.in(1)}));
+  if (!n.HasInput(2) || beta == 0) return {product};
+  return {n.fn()(ir::Add{}, {product, Scaled(n, beta, n.in(2))})};
+}
+
+ir::Values BuildRmsNormalization(OnnxNode& n) {
+  ir::LayerNorm op = NormOf(n);
+  op.subtract_mean = false;
+  return n.fn().Add(op, std::array{n.in(0), n.in(1)});
+}
+
+// Mean and 1 / deviation, in f32, are computed apart where somebody may read them.
+ir::Values BuildLayerNormalization(OnnxNode& n) {
+  const ir::LayerNorm op = NormOf(n);
+  const ir::Value x = n.in(0);
+  ir::Values out = n.fn().Add(op, std::array{x, n.in(1), n.in(2)});
+  if ((!n.HasOutput(1) && !n.HasOutput(2)) || !x.type().is_tensor()) return out;
+  const absl::StatusOr<int64_t> first = ir::NormalAxis(op.axis, x.type().rank());
+  if (!first.ok()) return out;
+  std::vector<int64_t> axes;
+  for (int64_t a = *first; a < x.type().rank(); ++a) axes.push_back(a);
+  const ir::Value wide = ir::Widened(x);
+  const ir::Value mean = ir::ReduceAxes(ir::ReduceKind::kMean, wide, axes);
+  const ir::Value centred = wide - mean;
+  const ir::Value variance = ir::ReduceAxes(ir::ReduceKind::kMean, centred * centred, axes);
+  out.push_back(mean);
+  out.push_back(1.0 / sqrt(variance + op.epsilon));
+  return out;
+}
+
+// As numpy.matmul: a vector on the left is a row, on the right a column, and the result lacks it.
+ir::Values BuildMatMul(OnnxNode& n) {
+  return {ProductOf(n, n.in(0), n.in(1),
+                    [&](ir::Value a, ir::Value b) { return n.fn()(ir::MatMul{}, {a, b}); })};
+}
+
+// The sum over k of (a - a0) (b - b0), as sums of bytes: a b - a0 (b - b0) - b0 a. Zero points are
+// numbers, vectors of one for each row of a and column of b, or tensors of such rows and columns.
+ir::Values BuildMatMulInteger(OnnxNode& n) {
+  const auto sums = [](ir::Value x, int64_t axis) {
+    return ir::ReduceAxes(ir::ReduceKind::kSum, x, {axis});
+  };
+  const auto wide = [&](ir::Value x) { return n.fn()(ir::Cast{DType::kI32}, {x}); };
+  const auto zero_point = [&](size_t i) -> ir::Value {
+    if (!n.HasInput(i) || n.ConstantNumber(i) == 0) return {};
+    ir::Value zero = wide(n.in(i));
+    if (i == 2 && zero.type().is_tensor() && zero.type().rank() == 1)
+      zero = Reshaped(n, zero, {zero.type().shape()[0], 1});
+    return zero;
+  };
+  const ir::Value a0 = zero_point(2), b0 = zero_point(3);
+  return {ProductOf(n, n.in(0), n.in(1), [&](ir::Value a, ir::Value b) {
+    const ir::Value product = n.fn()(ir::MatMulInteger{}, {a, b});
+    ir::Value y = product;
+    if (a0) y = y - a0 * sums(b0 ? wide(b) - b0 : wide(b), -2);
+    if (b0) y = y - b0 * sums(wide(a), -1);
+    if (y.type().is_tensor() && product.type().is_tensor() &&
+        !(y.type().shape() == product.type().shape()))
+      n.Fail("zero points that do not match the rows of a and the columns of b");
+    return y;
+  })};
+}
+
+// Everything from the axis on is one row.
+ir::Values BuildSoftmax1(OnnxNode& n) {
+  const ir::Value x = n.in(0);
+  if (!x.type().is_tensor()) {
+    n.Fail("the rank of its operand is not known before the model runs");
+    return {};
+  }
+  const absl::StatusOr<int64_t> axis = ir::NormalAxis(n.Int("axis", 1), x.type().rank());
+  if (!axis.ok()) {
+    n.Fail("{}", Message(axis.status()));
+    return {};
+  }
+  if (*axis == x.type().rank() - 1) return {n.fn()(ir::Softmax{.axis = *axis}, {x})};
+  const ir::Dims shape = x.type().shape();
+  const std::span<const ir::Dim> all(shape);
+  const auto at = static_cast<size_t>(*axis);
+  const ir::Dims rows = {ir::Product(all.first(at)), ir::Product(all.subspan(at))};
+  const ir::Value y = n.fn()(ir::Softmax{.axis = 1}, {Reshaped(n, x, rows)});
+  return {Reshaped(n, y, shape)};
+}
+
+ir::Values BuildSoftmax13(OnnxNode& n) {
+  return {n.fn()(ir::Softmax{.axis = n.Int("axis", -1)}, {n.in(0)})};
+}
+
+}  // namespace forge::formats

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/ops/reduction/reduce.h"
+
+#include <limits>
+
+#include "formats/onnx/builders/builders.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+
+namespace forge::formats {
+namespace {
+
+// What the node says of axes: an attribute first and an operand later; the table's entries differ
+// in their operands. Attributes are asked for once.
+class Reduction {
+ public:
+  explicit Reduction(OnnxNode& n)
+      : n_(n),
+        axes_(n.Ints("axes")),
+        keep_dims_(n.Flag("keepdims", true)),
+        all_by_default_(!n.Flag("noop_with_empty_axes")) {}
+
+  bool keep_dims() const { return keep_dims_; }
+  ir::Value Of(ir::ReduceKind kind, ir::Value x) const { return Of(kind, x, keep_dims_); }
+  ir::Value Of(ir::ReduceKind kind, ir::Value x, bool keep_dims) const {
+    ir::Reduce op{.kind = kind, .axes = axes_, .keep_dims = keep_dims};
+    if (n_.HasInput(1)) {
+      const std::optional<std::vector<int64_t>> axes = n_.ConstantInts(1);
+      const ir::Function::LateField late[] = {{"axes", n_.in(1)}};
+      if (!axes) return n_.fn().AddLate(op, std::array{x}, late)[0];
+      op.axes = *axes;
+    }
+    return op.axes.empty() && !all_by_default_ ? x : n_.fn()(op, {x});
+  }
+
+ private:
+  OnnxNode& n_;
+  const std::vector<int64_t> axes_;
+  const bool keep_dims_, all_by_default_;
+};
+
+ir::Values Reduce(OnnxNode& n, ir::ReduceKind kind) { return {Reduction(n).Of(kind, n.in(0))}; }
+
+// The sum of what `term` makes of the elements; narrow floats are widened first, and the sum
+// narrowed after `finish`.
+ir::Values SumOf(OnnxNode& n, ir::Value (*term)(ir::Value), ir::Value (*finish)(ir::Value)) {
+  const ir::Value x = n.in(0);
+  const ir::Value sum = Reduction(n).Of(ir::ReduceKind::kSum, term(ir::Widened(x)));
+  return {ir::Narrowed(finish(sum), x.type().dtype())};
+}
+
+ir::Value Same(ir::Value x) { return x; }
+ir::Value Square(ir::Value x) { return x * x; }
+
+ir::Values GlobalPool(OnnxNode& n, ir::ReduceKind kind) {
+  const ir::Type& type = n.type(0);
+  if (!type.is_tensor() || type.rank() < 3) {
+    n.Fail("{} has no spatial axes", type.ToText());
+    return {};
+  }
+  ir::Reduce op{.kind = kind};
+  for (int64_t axis = 2; axis < type.rank(); ++axis) op.axes.push_back(axis);
+  return {n.fn()(op, {n.in(0)})};
+}
+
+}  // namespace
+
+ir::Values BuildGlobalAveragePool(OnnxNode& n) { return GlobalPool(n, ir::ReduceKind::kMean); }
+ir::Values BuildGlobalMaxPool(OnnxNode& n) { return GlobalPool(n, ir::ReduceKind::kMax); }
+ir::Values BuildReduceMax(OnnxNode& n) { return Reduce(n, ir::ReduceKind::kMax); }
+ir::Values BuildReduceMin(OnnxNode& n) { return Reduce(n, ir::ReduceKind::kMin); }
+ir::Values BuildReduceProd(OnnxNode& n) { return Reduce(n, ir::ReduceKind::kProd); }
+ir::Values BuildReduceL1(OnnxNode& n) { return SumOf(n, &ir::abs, &Same); }
+ir::Values BuildReduceL2(OnnxNode& n) { return SumOf(n, &Square, &ir::sqrt); }
+ir::Values BuildReduceSumSquare(OnnxNode& n) { return SumOf(n, &Square, &Same); }
+ir::Values BuildReduceLogSum(OnnxNode& n) { return SumOf(n, &Same, &ir::log); }
+
+// log(sum(e^(x - m))) + m with m the greatest element, or the greatest number where that is
+// infinite.
+ir::Values BuildReduceLogSumExp(OnnxNode& n) {
+  const ir::Value x = n.in(0), wide = ir::Widened(x);
+  const double most = wide.type().dtype() == DType::kF64
+                          ? std::numeric_limits<double>::max()
+                          : static_cast<double>(std::numeric_limits<float>::max());
+  const Reduction reduction(n);
+  const auto greatest = [&](bool keep_dims) {
+    const ir::Value m = reduction.Of(ir::ReduceKind::kMax, wide, keep_dims);
+    return n.fn()(ir::Clamp{.low = -most, .high = most}, {m});
+  };
+  const ir::Value sum = reduction.Of(ir::ReduceKind::kSum, ir::exp(wide - greatest(true)));
+  const ir::Value y = ir::log(sum) + greatest(reduction.keep_dims());
+  return {ir::Narrowed(y, x.type().dtype())};
+}
+
+ir::Values BuildReduceMean(OnnxNode& n) { return Reduce(n, ir::ReduceKind::kMean); }
+ir::Values BuildReduceSum(OnnxNode& n) { return Reduce(n, ir::ReduceKind::kSum); }
+
+}  // namespace forge::formats

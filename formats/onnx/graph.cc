@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/onnx/graph.h"
+
+#include <functional>
+#include <queue>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace forge::formats {
+namespace {
+
+constexpr int kNoNode = -1;  // the maker of inputs and initialisers
+using Makers = absl::flat_hash_map<std::string, int>;
+
+absl::StatusOr<Makers> MakersOf(const onnx::GraphProto& graph) {
+  Makers makers;
+  for (const onnx::ValueInfoProto& input : graph.input()) {
+    if (input.name().empty()) return DataLoss("an input has no name");
+    if (!makers.emplace(input.name(), kNoNode).second)
+      return DataLoss("input '{}' is declared twice", input.name());
+  }
+  absl::flat_hash_map<std::string, int> initializers;
+  for (const onnx::TensorProto& tensor : graph.initializer()) {
+    if (tensor.name().empty()) return DataLoss("an initializer has no name");
+    if (!initializers.emplace(tensor.name(), kNoNode).second)
+      return DataLoss("initializer '{}' is given twice", tensor.name());
+    makers.emplace(tensor.name(), kNoNode);  // may be an input's default
+  }
+  for (int i = 0; i < graph.node_size(); ++i) {
+    for (const std::string& output : graph.node(i).output()) {
+      if (output.empty() || makers.emplace(output, i).second) continue;
+      return DataLoss("node '{}' defines '{}', which is defined before", NameOfNode(graph.node(i)),
+                      output);
+    }
+  }
+  return makers;
+}
+
+// Walks back from an unordered node along unordered operands until one comes up again.
+absl::Status CycleAt(const onnx::GraphProto& graph, const Makers& makers,
+                     const std::vector<int>& missing) {
+  int at = 0;
+  while (missing[at] == 0) ++at;
+  std::vector<bool> seen(missing.size());
+  while (!seen[at]) {
+    seen[at] = true;
+    for (const std::string& input : graph.node(at).input()) {
+      const auto maker = makers.find(input);
+      if (maker == makers.end() || maker->second == kNoNode || missing[maker->second] == 0)
+        continue;
+      at = maker->second;
+      break;
+    }
+  }
+  return DataLoss("node '{}' ({}) depends on its own result: the graph has a cycle",
+                  NameOfNode(graph.node(at)), graph.node(at).op_type());
+}
+
+}  // namespace
+
+std::string NameOfNode(const onnx::NodeProto& node) {
+  if (!node.name().empty()) return node.name();
+  for (const std::string& output : node.output())
+    if (!output.empty()) return "(unnamed) -> " + output;
+  return "(unnamed)";
+}
+
+absl::StatusOr<std::vector<int>> OrderNodes(const onnx::GraphProto& graph) {
+  FORGE_ASSIGN_OR_RETURN(const Makers makers, MakersOf(graph));
+  std::vector<int> missing(static_cast<size_t>(graph.node_size()));  // operands not yet made
+  std::vector<std::vector<int>> readers(missing.size());
+  for (int i = 0; i < graph.node_size(); ++i) {
+    for (const std::string& input : graph.node(i).input()) {
+      if (input.empty()) continue;
+      const auto maker = makers.find(input);
+      if (maker == makers.end())
+        return DataLoss("node '{}' ({}) reads '{}', which nothing defines",
+                        NameOfNode(graph.node(i)), graph.node(i).op_type(), input);
+      if (maker->second == kNoNode) continue;
+      ++missing[i];
+      readers[maker->second].push_back(i);
+    }
+  }
+  // The first of the file among those that are ready.
+  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+  for (int i = 0; i < graph.node_size(); ++i)
+    if (missing[i] == 0) ready.push(i);
+  std::vector<int> order;
+  while (!ready.empty()) {
+    order.push_back(ready.top());
+    ready.pop();
+    for (const int reader : readers[order.back()])
+      if (--missing[reader] == 0) ready.push(reader);
+  }
+  if (order.size() != missing.size()) return CycleAt(graph, makers, missing);
+  return order;
+}
+
+}  // namespace forge::formats

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/onnx/importer.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "base/platform.h"
+#include "formats/onnx/graph.h"
+#include "formats/onnx/input.h"
+#include "formats/onnx/ops.h"
+#include "formats/untrusted/refusal.h"
+
+namespace forge {
+namespace {
+
+using namespace formats;  // NOLINT: the private half of this file
+
+constexpr int kMaxNesting = 100;  // of messages, as protobuf's own default
+
+std::string_view NormalDomain(std::string_view domain) { return domain == "ai.onnx" ? "" : domain; }
+
+absl::StatusOr<onnx::ModelProto> Parse(const Bytes& file) {
+  if (file.size() > INT32_MAX)
+    return DataLoss("{} bytes are more than protobuf can hold: keep weights as external data",
+                    file.size());
+  google::protobuf::io::ArrayInputStream bytes(file.data(), static_cast<int>(file.size()));
+  google::protobuf::io::CodedInputStream stream(&bytes);
+  stream.SetRecursionLimit(kMaxNesting);
+  onnx::ModelProto model;
+  if (!model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
+    return DataLoss("no ONNX model, or a damaged one: parsing stops at byte {} of {}",
+                    stream.CurrentPosition(), file.size());
+  if (!model.has_ir_version() || !model.has_graph())
+    return DataLoss("no ONNX model: it states no {}", model.has_graph() ? "IR version" : "graph");
+  if (model.ir_version() < 1 || model.ir_version() > kNewestIrVersion)
+    return DataLoss("IR version {} is not among 1 to {}, which this program reads",
+                    model.ir_version(), kNewestIrVersion);
+  return model;
+}
+
+using Opsets = std::map<std::string, int64_t, std::less<>>;
+
+absl::StatusOr<Opsets> OpsetsOf(const onnx::ModelProto& model) {
+  Opsets out;
+  for (const onnx::OperatorSetIdProto& set : model.opset_import())
+    if (!out.emplace(NormalDomain(set.domain()), set.version()).second)
+      return DataLoss("the opset of domain '{}' is stated twice", set.domain());
+  // Before IR version 3 there was one opset only.
+  if (out.empty() && model.ir_version() < 3) out.emplace("", 1);
+  const auto standard = out.find("");
+  if (standard == out.end()) return DataLoss("it states no opset");
+  if (standard->second < 1 || standard->second > kNewestOpset)
+    return DataLoss("opset {} is not among 1 to {}, which this program knows", standard->second,
+                    kNewestOpset);
+  return out;
+}
+
+// ---- which operators ---------------------------------------------------------------------------
+
+using Uses = std::map<std::pair<std::string, std::string>, OnnxOperatorUse>;
+
+void Count(const onnx::GraphProto& graph, const Opsets& opsets, Uses& uses) {
+  for (const onnx::NodeProto& node : graph.node()) {
+    const std::string domain(NormalDomain(node.domain()));
+    OnnxOperatorUse& use = uses[{domain, node.op_type()}];
+    if (use.count++ == 0) {
+      const auto opset = opsets.find(domain);
+      use.domain = domain;
+      use.name = node.op_type();
+      use.opset = opset == opsets.end() ? 0 : opset->second;
+      const OnnxOp* op = FindOnnxOp(domain, node.op_type(), use.opset);
+      use.since = op == nullptr ? 0 : op->since;
+      use.first_node = NameOfNode(node);
+    }
+    // Bodies nest no deeper than the parser let messages nest.
+    for (const onnx::AttributeProto& a : node.attribute()) {
+      if (a.has_g()) Count(a.g(), opsets, uses);
+      for (const onnx::GraphProto& g : a.graphs()) Count(g, opsets, uses);
+    }
+  }
+}
+
+absl::Status CheckSupported(const onnx::GraphProto& graph, const Opsets& opsets) {
+  Uses uses;
+  Count(graph, opsets, uses);
+  std::vector<std::string> missing;
+  for (const auto& [key, use] : uses) {
+    if (use.since != 0) continue;
+    const std::string name = use.domain.empty() ? use.name : use.domain + "." + use.name;
+    missing.push_back(fmt::format("{} (opset {}, {} {}, first '{}')", name, use.opset, use.count,
+                                  use.count == 1 ? "node" : "nodes", use.first_node));
+  }
+  if (missing.empty()) return absl::OkStatus();
+  return DataLoss("{} {} not supported: {}", missing.size(),
+                  missing.size() == 1 ? "operator is" : "operators are", fmt::join(missing, ", "));
+}
+
+// ---- the graph ---------------------------------------------------------------------------------
+
+class Importer {
+ public:
+  Importer(onnx::ModelProto& model, const std::filesystem::path& folder, const OnnxOptions& options)
+      : graph_(*model.mutable_graph()),
+        model_(model),
+        options_(options),
+        fn_(*module_->AddFunction("main")),
+        scope_{.module = *module_,
+               .fn = fn_,
+               .files = ExternalFiles(folder),
+               .values = {},
+               .dims = ir::DimValues(fn_)} {}
+
+  absl::StatusOr<std::unique_ptr<ir::Module>> Run() {
+    FORGE_ASSIGN_OR_RETURN(opsets_, OpsetsOf(model_));
+    FORGE_RETURN_IF_ERROR(CheckSupported(graph_, opsets_));
+    FORGE_ASSIGN_OR_RETURN(const std::vector<int> order, OrderNodes(graph_));
+    FORGE_RETURN_IF_ERROR(ReadInitializers());
+    FORGE_RETURN_IF_ERROR(ReadInputs());
+    CollectReads();
+    for (size_t i = 0; i < order.size(); ++i) {
+      FORGE_RETURN_IF_ERROR(ReadNode(*graph_.mutable_node(order[i])));
+      if (options_.progress) options_.progress(i + 1, order.size());
+    }
+    FORGE_RETURN_IF_ERROR(ReadOutputs());
+    FORGE_RETURN_IF_ERROR(ReadMetadata());
+    return Finish();
+  }
+
+ private:
+  absl::Status ReadInitializers();
+  absl::Status ReadInputs();
+  void CollectReads();
+  absl::Status ReadNode(onnx::NodeProto& proto);
+  absl::Status CheckOperands(const onnx::NodeProto& proto, const OnnxOp& op) const;
+  absl::Status Bind(const onnx::NodeProto& proto, OnnxNode& node, const ir::Values& results);
+  absl::Status ReadOutputs();
+  absl::Status ReadMetadata();
+  absl::StatusOr<std::unique_ptr<ir::Module>> Finish();
+
+  std::unique_ptr<ir::Module> module_ = std::make_unique<ir::Module>();
+  onnx::GraphProto& graph_;
+  onnx::ModelProto& model_;
+  const OnnxOptions& options_;
+  ir::Function& fn_;
+  OnnxScope scope_;
+  Opsets opsets_;
+  absl::flat_hash_set<std::string> read_;  // names that a node or the caller reads
+};
+
+absl::Status Importer::ReadInitializers() {
+  if (graph_.sparse_initializer_size() > 0)
+    return DataLoss("initializer '{}' is sparse, which is not supported",
+                    graph_.sparse_initializer(0).values().name());
+  for (onnx::TensorProto& tensor : *graph_.mutable_initializer()) {
+    absl::StatusOr<ir::HostValue> value = TakeOnnxTensor(tensor, scope_.files);
+    if (!value.ok())
+      return Annotate(value.status(), fmt::format("initializer '{}'", tensor.name()));
+    OnnxValue& entry = scope_.values[tensor.name()];
+    // Integers are indices and shapes: what they decide must be known, and nobody trains them.
+    if (Has(kIntTypes, value->dtype())) entry.role = ir::Variable::Role::kConstant;
+    entry.constant = *std::move(value);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Importer::ReadInputs() {
+  for (const auto& [name, shape] : options_.shapes) {
+    const auto is_it = [&name = name](const onnx::ValueInfoProto& v) { return v.name() == name; };
+    if (std::ranges::none_of(graph_.input(), is_it))
+      return InvalidArgument("the model has no input '{}'", name);
+  }
+  NameSymbols(graph_, *module_);
+  for (const onnx::ValueInfoProto& input : graph_.input()) {
+    OnnxValue& value = scope_.values[input.name()];
+    if (value.constant) continue;  // an initialiser is its default
+    FORGE_ASSIGN_OR_RETURN(ir::Type type, TypeOfInput(input, options_, *module_));
+    value.value = fn_.Argument(input.name(), std::move(type));
+  }
+  return RefusalOf(fn_);
+}
+
+void Importer::CollectReads() {
+  for (const onnx::NodeProto& node : graph_.node())
+    read_.insert(node.input().begin(), node.input().end());
+  for (const onnx::ValueInfoProto& output : graph_.output()) read_.insert(output.name());
+}
+
+absl::Status Importer::CheckOperands(const onnx::NodeProto& proto, const OnnxOp& op) const {
+  const int given = proto.input_size();
+  if (given < op.min_inputs || given > op.max_inputs)
+    return DataLoss("{} inputs, but it takes {} to {}", given, op.min_inputs, op.max_inputs);
+  for (int i = 0; i < op.min_inputs; ++i)
+    if (proto.input(i).empty()) return DataLoss("input {} is not given", i);
+  return absl::OkStatus();
+}
+
+absl::Status Importer::ReadNode(onnx::NodeProto& proto) {
+  const std::string_view domain = NormalDomain(proto.domain());
+  const OnnxOp* op = FindOnnxOp(domain, proto.op_type(), opsets_.find(domain)->second);
+  auto from = std::make_shared<ir::Provenance>();
+  from->node = NameOfNode(proto);
+  from->kind = proto.op_type();
+  const ir::Function::Scope at(scope_.fn, std::move(from));
+  OnnxNode node(proto, *op, scope_);
+  absl::Status status = CheckOperands(proto, *op);
+  if (status.ok()) {
+    const ir::Values results = op->build(node);
+    node.CheckAttributes();
+    status = node.status();
+    // The function's own message names the node already.
+    if (status.ok() && !fn_.status().ok()) return RefusalOf(fn_);
+    if (status.ok()) status = Bind(proto, node, results);
+  }
+  return status.ok() ? status : Annotate(status, node.where());
+}
+
+absl::Status Importer::Bind(const onnx::NodeProto& proto, OnnxNode& node,
+                            const ir::Values& results) {
+  for (int i = 0; i < proto.output_size(); ++i) {
+    const std::string& name = proto.output(i);
+    if (name.empty()) continue;
+    const auto at = static_cast<size_t>(i);
+    if (i == 0 && node.defined()) {
+      OnnxValue& value = scope_.values[name];
+      value.constant = *std::move(node.defined());
+      value.role = ir::Variable::Role::kConstant;
+    } else if (at < results.size() && results[at]) {
+      scope_.values[name].value = results[at];
+      fn_.SetName(results[at], name);
+    } else if (read_.contains(name)) {
+      return DataLoss("its output {} ('{}') is not supported", i, name);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Importer::ReadOutputs() {
+  if (graph_.output_size() == 0) return DataLoss("the graph has no output");
+  for (const onnx::ValueInfoProto& output : graph_.output()) {
+    if (!scope_.values.contains(output.name()))
+      return DataLoss("output '{}' is defined by no node", output.name());
+    const ir::Value value = ValueOf(scope_, output.name());
+    const int32_t code = output.type().tensor_type().elem_type();
+    const absl::StatusOr<DType> stated = code == 0 ? value.type().dtype() : OnnxDType(code);
+    if (!stated.ok()) return Annotate(stated.status(), fmt::format("output '{}'", output.name()));
+    if (*stated != value.type().dtype())
+      return DataLoss("output '{}' is {}, but the file states {}", output.name(),
+                      value.type().ToText(), Name(*stated));
+    fn_.Return(output.name(), value);
+  }
+  return RefusalOf(fn_);
+}
+
+absl::Status Importer::ReadMetadata() {
+  for (const onnx::StringStringEntryProto& entry : model_.metadata_props()) {
+    const auto is_it = [&](const auto& known) { return known.first == entry.key(); };
+    if (std::ranges::any_of(module_->metadata, is_it))
+      return DataLoss("metadata '{}' is stated twice", entry.key());
+    module_->metadata.emplace_back(entry.key(), entry.value());
+  }
+  return absl::OkStatus();
+}
+
+// Leaves out what only computed shapes that are known by now.
+absl::StatusOr<std::unique_ptr<ir::Module>> Importer::Finish() {
+  auto main = std::make_unique<ir::Function>("main", module_.get());
+  const auto keep = [](ir::Function&, const ir::Node&, ir::ValueSpan) {
+    return std::optional<ir::Values>();
+  };
+  FORGE_RETURN_IF_ERROR(ir::Rewriter{.pass = "import"}.Run(fn_, *main, keep));
+  module_->Replace("main", std::move(main));
+  FORGE_RETURN_IF_ERROR(ir::Verify(*module_));
+  return std::move(module_);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ir::Module>> ImportOnnx(const std::filesystem::path& path,
+                                                       const OnnxOptions& options) {
+  FORGE_ASSIGN_OR_RETURN(const Bytes file, MapFile(path));
+  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  return ImportOnnx(file, path.string(), folder, options);
+}
+
+absl::StatusOr<std::unique_ptr<ir::Module>> ImportOnnx(const Bytes& model, std::string_view where,
+                                                       const std::filesystem::path& folder,
+                                                       const OnnxOptions& options) {
+  absl::StatusOr<onnx::ModelProto> proto = Parse(model);
+  if (!proto.ok()) return Annotate(proto.status(), where);
+  absl::StatusOr<std::unique_ptr<ir::Module>> module = Importer(*proto, folder, options).Run();
+  if (!module.ok()) return Annotate(module.status(), where);
+  return module;
+}
+
+std::vector<OnnxOperator> KnownOnnxOperators() {
+  std::map<std::pair<std::string_view, std::string_view>, std::vector<int>> versions;
+  for (const OnnxOp& op : OnnxOps()) versions[{op.domain, op.name}].push_back(op.since);
+  std::vector<OnnxOperator> out;
+  for (auto& [key, since] : versions) {
+    std::sort(since.begin(), since.end());
+    out.push_back({std::string(key.first), std::string(key.second), std::move(since)});
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<OnnxOperatorUse>> ListOnnxOperators(const std::filesystem::path& path) {
+  FORGE_ASSIGN_OR_RETURN(const Bytes file, MapFile(path));
+  const absl::StatusOr<onnx::ModelProto> model = Parse(file);
+  if (!model.ok()) return Annotate(model.status(), path.string());
+  const absl::StatusOr<Opsets> opsets = OpsetsOf(*model);
+  if (!opsets.ok()) return Annotate(opsets.status(), path.string());
+  Uses uses;
+  Count(model->graph(), *opsets, uses);
+  std::vector<OnnxOperatorUse> out;
+  for (auto& [key, use] : uses) out.push_back(std::move(use));
+  return out;
+}
+
+}  // namespace forge

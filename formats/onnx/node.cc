@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/onnx/node.h"
+
+#include <algorithm>
+
+#include "formats/onnx/graph.h"
+#include "formats/onnx/ops.h"
+
+namespace forge::formats {
+namespace {
+
+using Attribute = onnx::AttributeProto;
+
+// The elements of a scalar or short list of integers: shapes and axes are short.
+std::optional<std::vector<int64_t>> IntsOf(const ir::HostValue& v) {
+  constexpr int64_t kMost = 1024;
+  if (v.rank() > 1 || v.elements() > kMost || !Has(kIntTypes, v.dtype())) return std::nullopt;
+  std::vector<int64_t> out;
+  for (int64_t i = 0; i < v.elements(); ++i) out.push_back(v.i64(i));
+  return out;
+}
+
+ir::Value ReadConstant(OnnxScope& scope, const std::string& name, const ir::HostValue& contents,
+                       ir::Variable::Role role) {
+  const ir::Type type = contents.type();
+  ir::Variable* v =
+      scope.module.AddVariable({.name = name,
+                                .role = role,
+                                .type = type,
+                                .init = ir::Variable::Storage{contents.shared_bytes(), type, {}}});
+  return scope.fn.Read(v);
+}
+
+}  // namespace
+
+ir::Value ValueOf(OnnxScope& scope, const std::string& name) {
+  OnnxValue& entry = scope.values.at(name);
+  if (!entry.value && entry.constant)
+    entry.value = ReadConstant(scope, name, *entry.constant, entry.role);
+  return entry.value;
+}
+
+std::string OnnxNode::where() const {
+  return fmt::format("node '{}' ({})", NameOfNode(proto_), proto_.op_type());
+}
+
+int OnnxNode::since() const { return op_.since; }
+
+// ---- attributes -------------------------------------------------------------------------------
+
+bool OnnxNode::Has(std::string_view name) const {
+  return std::ranges::any_of(proto_.attribute(),
+                             [&](const Attribute& a) { return a.name() == name; });
+}
+
+Attribute* OnnxNode::Find(std::string_view name, Attribute::AttributeType type) {
+  for (int i = 0; i < proto_.attribute_size(); ++i) {
+    Attribute& a = *proto_.mutable_attribute(i);
+    if (a.name() != name) continue;
+    if (asked_[static_cast<size_t>(i)]) continue;
+    asked_[static_cast<size_t>(i)] = true;
+    if (a.type() == type) return &a;
+    Fail("attribute '{}' is of kind {}, not {}", name, Attribute::AttributeType_Name(a.type()),
+         Attribute::AttributeType_Name(type));
+    return nullptr;
+  }
+  return nullptr;
+}
+
+int64_t OnnxNode::Int(std::string_view name, int64_t fallback) {
+  const Attribute* a = Find(name, Attribute::INT);
+  return a != nullptr ? a->i() : fallback;
+}
+
+double OnnxNode::Float(std::string_view name, double fallback) {
+  const Attribute* a = Find(name, Attribute::FLOAT);
+  return a != nullptr ? static_cast<double>(a->f()) : fallback;
+}
+
+std::string OnnxNode::String(std::string_view name, std::string_view fallback) {
+  const Attribute* a = Find(name, Attribute::STRING);
+  return a != nullptr ? a->s() : std::string(fallback);
+}
+
+std::vector<int64_t> OnnxNode::Ints(std::string_view name, std::vector<int64_t> fallback) {
+  const Attribute* a = Find(name, Attribute::INTS);
+  if (a == nullptr) return fallback;
+  return {a->ints().begin(), a->ints().end()};
+}
+
+std::vector<double> OnnxNode::Floats(std::string_view name) {
+  const Attribute* a = Find(name, Attribute::FLOATS);
+  if (a == nullptr) return {};
+  return {a->floats().begin(), a->floats().end()};
+}
+
+std::optional<ir::HostValue> OnnxNode::Tensor(std::string_view name) {
+  Attribute* a = Find(name, Attribute::TENSOR);
+  if (a == nullptr) return std::nullopt;
+  absl::StatusOr<ir::HostValue> value = TakeOnnxTensor(*a->mutable_t(), scope_.files);
+  if (value.ok()) return *std::move(value);
+  Fail("attribute '{}': {}", name, Message(value.status()));
+  return std::nullopt;
+}
+
+void OnnxNode::Ignore(std::string_view name) {
+  for (int i = 0; i < proto_.attribute_size(); ++i)
+    if (proto_.attribute(i).name() == name) asked_[static_cast<size_t>(i)] = true;
+}
+
+void OnnxNode::CheckAttributes() {
+  Ignore("consumed_inputs");  // a hint for memory, gone since opset 6
+  for (int i = 0; i < proto_.attribute_size(); ++i) {
+    const std::string& name = proto_.attribute(i).name();
+    if (asked_[static_cast<size_t>(i)]) continue;
+    Fail("attribute '{}' is not one of {} as of opset {}, or is given twice", name,
+         proto_.op_type(), since());
+  }
+}
+
+// ---- operands ---------------------------------------------------------------------------------
+
+ir::Value OnnxNode::MakeConstant(const ir::HostValue& value) {
+  const std::string name = proto_.output_size() > 0 ? proto_.output(0) + ".constant" : "constant";
+  return ReadConstant(scope_, name, value, ir::Variable::Role::kConstant);
+}
+
+ir::Value OnnxNode::in(size_t i) {
+  return HasInput(i) ? ValueOf(scope_, proto_.input(static_cast<int>(i))) : ir::Value();
+}
+
+const ir::Type& OnnxNode::type(size_t i) {
+  static const ir::Type kAbsentType;
+  const ir::Value value = in(i);
+  return value ? value.type() : kAbsentType;
+}
+
+std::optional<ir::HostValue> OnnxNode::Constant(size_t i) {
+  if (!HasInput(i)) return std::nullopt;
+  const OnnxValue& entry = scope_.values.at(proto_.input(static_cast<int>(i)));
+  if (entry.constant || !entry.value) return entry.constant;
+  const ir::Variable* v = fn().VariableOf(entry.value.id);  // by way of an Identity
+  if (v == nullptr || !v->init) return std::nullopt;
+  absl::StatusOr<ir::HostValue> value =
+      ir::HostValue::Of(v->type.dtype(), ir::Constants(v->type.shape()), v->init->bytes);
+  return value.ok() ? std::optional(*std::move(value)) : std::nullopt;
+}
+
+std::optional<std::vector<int64_t>> OnnxNode::ConstantInts(size_t i) {
+  if (const std::optional<ir::HostValue> v = Constant(i)) return IntsOf(*v);
+  const std::optional<ir::Dims> dims = Contents(i);
+  if (!dims || !ir::AllConstant(*dims)) return std::nullopt;
+  return ir::Constants(*dims);
+}
+
+std::optional<double> OnnxNode::ConstantNumber(size_t i) {
+  const std::optional<ir::HostValue> v = Constant(i);
+  if (!v || v->elements() != 1 || forge::Has(kComplexTypes, v->dtype())) return std::nullopt;
+  return v->f64(0);
+}
+
+std::optional<ir::Dims> OnnxNode::Contents(size_t i) {
+  if (const std::optional<ir::HostValue> v = Constant(i)) {
+    const std::optional<std::vector<int64_t>> ints = IntsOf(*v);
+    return ints ? std::optional<ir::Dims>({ints->begin(), ints->end()}) : std::nullopt;
+  }
+  const ir::Value value = in(i);
+  return value ? scope_.dims.ContentsOf(value.id) : std::nullopt;
+}
+
+}  // namespace forge::formats

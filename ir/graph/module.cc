@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/graph/module.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "ir/graph/function_copier.h"
+
+namespace forge::ir {
+namespace {
+
+// A name that `taken` does not hold: `name` itself, or with ".1", ".2" ...
+template <class Map>
+std::string UniqueName(const Map& taken, std::string name) {
+  if (!taken.contains(name)) return name;
+  for (uint64_t i = 1;; ++i)
+    if (std::string next = fmt::format("{}.{}", name, i); !taken.contains(next)) return next;
+}
+
+template <class Map>
+auto FindIn(const Map& map, std::string_view name) -> typename Map::mapped_type {
+  const auto at = map.find(absl::string_view(name.data(), name.size()));
+  return at != map.end() ? at->second : nullptr;
+}
+
+// The source nodes at the bottom of a provenance, each once.
+class Leaves {
+ public:
+  void Collect(const ProvenanceRef& p, std::vector<ProvenanceRef>& out) {
+    if (p == nullptr || !seen_.insert(p.get()).second) return;
+    const bool leaf = p->parts.empty() && !p->node.empty();
+    if (leaf && nodes_.emplace(p->node, p->kind).second) out.push_back(p);
+    for (const ProvenanceRef& part : p->parts) Collect(part, out);
+  }
+
+ private:
+  absl::flat_hash_set<const Provenance*> seen_;
+  absl::flat_hash_set<std::pair<std::string_view, std::string_view>> nodes_;
+};
+
+std::string LeafText(const Provenance& p) {
+  return p.kind.empty() ? p.node : fmt::format("{} ({})", p.node, p.kind);
+}
+
+}  // namespace
+
+ProvenanceRef MadeBy(std::string_view pass, std::span<const ProvenanceRef> parts) {
+  auto out = std::make_shared<Provenance>();
+  out->pass = pass;
+  Leaves leaves;
+  for (const ProvenanceRef& p : parts) leaves.Collect(p, out->parts);
+  return out;
+}
+
+std::string Provenance::ToText() const {
+  constexpr size_t kMost = 6;
+  if (parts.empty()) return node.empty() ? pass : LeafText(*this);
+  if (parts.size() == 1) return parts[0]->ToText();
+  std::string out;
+  for (size_t i = 0; i < std::min(parts.size(), kMost); ++i) {
+    const Provenance& p = *parts[i];
+    out += (i > 0 ? " + " : "") + (p.parts.empty() ? p.node : p.ToText());
+  }
+  if (parts.size() > kMost) out += fmt::format(" + {} more", parts.size() - kMost);
+  return out;
+}
+
+Module::Module(const Module* base) : base_(base) {}
+Module::~Module() = default;
+
+Function* Module::AddFunction(std::string name) {
+  functions_.push_back(std::make_unique<Function>(UniqueName(function_of_, std::move(name)), this));
+  Function* f = functions_.back().get();
+  function_of_[f->name()] = f;
+  return f;
+}
+
+Function* Module::Find(std::string_view name) const { return FindIn(function_of_, name); }
+
+Function* Module::Replace(std::string_view name, std::unique_ptr<Function> f) {
+  FORGE_CHECK(f != nullptr);
+  Function* before = Find(name);
+  FORGE_CHECK(before != nullptr && (f->name() == name || Find(f->name()) == nullptr));
+  f->module_ = this;
+  FunctionCopier::Bodies bodies{{before, f.get()}};
+  FunctionCopier::MapBodies(*f, bodies);
+  for (auto& other : functions_)
+    if (other.get() != before) FunctionCopier::MapBodies(*other, bodies);
+  function_of_.erase(before->name());
+  function_of_[f->name()] = f.get();
+  auto at = std::find_if(functions_.begin(), functions_.end(),
+                         [&](const auto& owned) { return owned.get() == before; });
+  *at = std::move(f);
+  return at->get();
+}
+
+Variable* Module::AddVariable(Variable v) {
+  v.name = UniqueName(variable_of_, std::move(v.name));
+  variables_.push_back(std::make_unique<Variable>(std::move(v)));
+  Variable* added = variables_.back().get();
+  variable_of_[added->name] = added;
+  return added;
+}
+
+Variable* Module::FindVariable(std::string_view name) const { return FindIn(variable_of_, name); }
+
+SymbolRef Module::FindSymbol(std::string_view name) const { return FindIn(symbol_of_, name); }
+
+SymbolRef Module::SymbolNamed(std::string_view name) {
+  if (SymbolRef known = FindSymbol(name)) return known;
+  auto made = std::make_shared<Symbol>();
+  made->name = name;
+  AddSymbol(made);
+  return made;
+}
+
+void Module::AddSymbol(SymbolRef s) {
+  FORGE_CHECK(s != nullptr);
+  const auto [at, added] = symbol_of_.try_emplace(s->name, s);
+  FORGE_CHECK(at->second == s);
+  if (added) symbols_.push_back(std::move(s));
+}
+
+std::string_view Module::Metadata(std::string_view key) const {
+  for (const auto& [k, v] : metadata)
+    if (k == key) return v;
+  return {};
+}
+
+std::unique_ptr<Module> Clone(const Module& m) {
+  auto out = std::make_unique<Module>(m.base());
+  out->metadata = m.metadata;
+  for (const SymbolRef& s : m.symbols()) out->AddSymbol(s);
+  FunctionCopier copier;
+  for (const auto& v : m.variables()) copier.variables[v.get()] = out->AddVariable(*v);
+  for (const auto& f : m.functions()) copier.bodies[f.get()] = out->AddFunction(f->name());
+  for (const auto& f : m.functions()) copier.Copy(*f, *copier.bodies.at(f.get()));
+  return out;
+}
+
+}  // namespace forge::ir

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Included by the .cc of an op and nowhere else: forgets the op's type.
+#pragma once
+#include <memory>
+
+#include "ir/op/op.h"
+#include "ir/op/signature.h"
+
+namespace forge::ir {
+
+// What ops of a kind share.
+absl::Status EvaluateMovement(const AnyOp& op, Eval& e);
+Cost CostPerElement(const AnyOp& op, TypeSpan in);
+Cost CostOfMovement(const AnyOp& op, TypeSpan in);  // nothing
+
+// What follows from a composite's decomposition; in ir/ops/parts.cc.
+// The types of its results, or what it refuses.
+absl::StatusOr<Types> InferByParts(const AnyOp& op, TypeSpan in);
+// It, run in f64; results are rounded once, when they are stored.
+absl::Status EvaluateByParts(const AnyOp& op, Eval& e);
+// The sum over its parts; `terms` are those of the part that has most.
+Cost CostOfParts(const AnyOp& op, TypeSpan in);
+// A running error bound over its parts, as the S of docs/semantics.md.
+absl::Status MagnitudeByParts(const AnyOp& op, Eval& e);
+// Reverse mode over its parts, which are computed again. An operand given twice gets the whole
+// gradient at its first place.
+Values GradientByParts(const AnyOp& op, const GradArgs& g);
+
+// The attributes behind a node's pointer; ops without attributes are not stored.
+template <class T>
+const T& Self(const void* op) {
+  if constexpr (std::is_empty_v<T>) {
+    static constexpr T kEmpty{};
+    return kEmpty;
+  } else {
+    return *static_cast<const T*>(op);
+  }
+}
+
+template <class T>
+const T& Self(const AnyOp& op) {
+  return Self<T>(op.self());
+}
+
+template <class T>
+constexpr Fields FieldsOf() {
+  if constexpr (requires { T::kFields; }) {
+    static_assert(FieldCount<T>() == std::size(T::kFields), "every attribute stands in kFields");
+    return T::kFields;
+  } else {
+    static_assert(std::is_empty_v<T>, "attributes without kFields");
+    return {};
+  }
+}
+
+template <class T>
+std::shared_ptr<void> MakeAttributes(const void* from) {
+  return from ? std::make_shared<T>(*static_cast<const T*>(from)) : std::make_shared<T>();
+}
+
+// What every op has, whatever its kind.
+template <class T>
+constexpr OpDef MakeCommon() {
+  OpDef d;
+  d.fields = FieldsOf<T>();
+  if constexpr (!std::is_empty_v<T>) d.make = &MakeAttributes<T>;
+  if constexpr (requires(const T op, Eval& e) { op.evaluate(e); })
+    d.evaluate = [](const AnyOp& op, Eval& e) { return Self<T>(op).evaluate(e); };
+  return d;
+}
+
+template <class T>
+constexpr void SetGradient(OpDef& d) {
+  if constexpr (requires(const T op, const GradArgs& g) { op.gradient(g); })
+    d.gradient = [](const AnyOp& op, const GradArgs& g) { return Self<T>(op).gradient(g); };
+  else if constexpr (Composite<T> && !HasGradient<T>)
+    d.gradient = &GradientByParts;
+  else if constexpr (Is<decltype(T::gradient), NotDifferentiable>)
+    d.no_gradient = T::gradient.why;
+  else
+    d.no_gradient = Is<decltype(T::gradient), Zero> ? "zero" : "pending";
+}
+
+template <Op T>
+  requires(!ElementWise<T>)
+constexpr OpDef MakeDef() {
+  OpDef d = MakeCommon<T>();
+  d.info = T::kInfo;
+  d.cases = [](const OpDef&) { return T::cases(); };
+  SetGradient<T>(d);
+  if constexpr (requires(const T op, TypeSpan in) { op.infer(in); })
+    d.infer = [](const AnyOp& op, TypeSpan in) { return Self<T>(op).infer(in); };
+  else
+    d.infer = HasInfer<T> ? &InferBySignature : &InferByParts;
+  if constexpr (Composite<T>)
+    d.decompose = [](const AnyOp& op, Function& f, ValueSpan in) {
+      return Self<T>(op).decompose(f, in);
+    };
+  if constexpr (Movement<T>) {
+    d.map = [](const AnyOp& op, TypeSpan in, const Dims& at) { return Self<T>(op).map(in, at); };
+    if constexpr (!requires(const T op, Eval& e) { op.evaluate(e); })
+      d.evaluate = &EvaluateMovement;
+    d.cost = &CostOfMovement;
+  }
+  if constexpr (requires(const T op, TypeSpan in) { op.cost(in); })
+    d.cost = [](const AnyOp& op, TypeSpan in) { return Self<T>(op).cost(in); };
+  else if constexpr (!Movement<T>)
+    d.cost = HasCost<T> ? &CostPerElement : &CostOfParts;
+  if constexpr (Composite<T>)
+    if (d.evaluate == nullptr) {
+      d.evaluate = &EvaluateByParts;
+      d.magnitude = &MagnitudeByParts;
+    }
+  if constexpr (requires(const T op, Eval& e) { op.magnitude(e); })
+    d.magnitude = [](const AnyOp& op, Eval& e) { return Self<T>(op).magnitude(e); };
+  if constexpr (requires(const T op, TypeSpan in, Known known) { op.contents(in, known); })
+    d.contents = [](const AnyOp& op, TypeSpan in, Known known) {
+      return Self<T>(op).contents(in, known);
+    };
+  return d;
+}
+
+}  // namespace forge::ir
+
+// Inside namespace forge::ir, last in the file.
+#define FORGE_DEFINE_OP(T)                      \
+  const OpDef& DefOf(const T*) {                \
+    static constexpr OpDef kDef = MakeDef<T>(); \
+    return kDef;                                \
+  }

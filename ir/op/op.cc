@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/op/op.h"
+
+#include "base/hash.h"
+#include "ir/op/attributes.h"
+#include "ir/op/signature.h"
+
+namespace forge::ir {
+namespace {
+
+// Operands as the signature has them: optional ones that were left out at the end are absent, so
+// that a rule may look at each by its place.
+template <class T>
+std::vector<T> Padded(const OpDef& def, std::span<const T> in) {
+  const Signature& s = SignatureOf(def);
+  const size_t fixed = s.inputs.size() - (!s.inputs.empty() && s.inputs.back().variadic);
+  std::vector<T> out(in.begin(), in.end());
+  if (out.size() < fixed) out.resize(fixed);
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<Types> AnyOp::Infer(TypeSpan in) const {
+  if (def_->infer == &InferBySignature) return InferBySignature(*this, in);
+  FORGE_ASSIGN_OR_RETURN(const SignatureMatch match, CheckSignature(*def_, in));
+  if (!match.ranked) return InferUnranked(*this, in);
+  auto out = def_->infer(*this, Padded(*def_, in));
+  if (out.ok()) return out;
+  return Annotate(out.status(), fmt::format("{}({})", name(), OperandsText(*def_, in)));
+}
+
+absl::StatusOr<Types> AnyOp::InferLate(TypeSpan in) const {
+  if (auto match = CheckSignature(*def_, in); !match.ok()) return match.status();
+  return InferUnranked(*this, in);
+}
+
+Values AnyOp::Decompose(Function& f, ValueSpan in) const {
+  return def_->decompose != nullptr ? def_->decompose(*this, f, Padded(*def_, in)) : Values();
+}
+
+Values AnyOp::Gradient(const GradArgs& g) const {
+  return def_->gradient != nullptr ? def_->gradient(*this, g) : Values();
+}
+
+Cost AnyOp::Cost(TypeSpan in) const { return AreRanked(in) ? def_->cost(*this, in) : ir::Cost{}; }
+
+std::optional<Dims> AnyOp::Contents(TypeSpan in, Known known) const {
+  return def_->contents != nullptr ? def_->contents(*this, in, known) : std::nullopt;
+}
+
+absl::Status AnyOp::Magnitude(Eval& e) const {
+  return def_->magnitude != nullptr ? def_->magnitude(*this, e) : Evaluate(e);
+}
+
+AnyOp AnyOp::Bind(const Bindings& values) const {
+  if (def_->make == nullptr || values.empty()) return *this;
+  std::shared_ptr<void> bound = def_->make(self());
+  BindFields(def_->fields, bound.get(), values);
+  return AnyOp(*def_, std::move(bound));
+}
+
+std::string AnyOp::ToText() const {
+  std::string out(name());
+  if (def_->make != nullptr) out += FieldsText(def_->fields, self(), def_->make(nullptr).get());
+  return out;
+}
+
+uint64_t AnyOp::Hash() const { return HashFields(def_->fields, self(), HashText(name())); }
+
+bool operator==(const AnyOp& a, const AnyOp& b) {
+  return a.def_ == b.def_ && FieldsEqual(a.def_->fields, a.self(), b.self());
+}
+
+}  // namespace forge::ir

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an op is. An op is a struct whose fields are its attributes and whose members are everything
+// Forge knows about it; `AnyOp` is the same thing with its type forgotten, which is what a node
+// holds. Nothing here is a template except the concept: one op costs its own code and some function
+// pointers.
+#pragma once
+#include <concepts>
+#include <optional>
+
+#include "base/record.h"
+#include "ir/type/type.h"
+
+namespace forge::ir {
+
+class Function;  // ir/graph/module.h
+class HostValue;
+struct ScalarInfo;  // ir/ops/elementwise/elementwise.h
+struct ScalarDef;
+
+// A result of a node in a function that is being built. Knows its function, so `a * b` is a graph.
+struct Value {
+  Function* fn = nullptr;
+  uint32_t id = 0;
+  explicit operator bool() const { return fn != nullptr; }  // false: absent optional operand
+  const Type& type() const;
+  friend bool operator==(const Value&, const Value&) = default;
+};
+std::string_view NameOf(const Function& f);
+using Values = std::vector<Value>;
+using ValueSpan = std::span<const Value>;
+
+// ---- the parts of an op -------------------------------------------------------------------------
+
+// Tags that stand where a part does not apply. `static constexpr Primitive decompose{};`
+struct Primitive {};  // no decomposition: every backend owes a kernel
+struct Zero {};       // gradient: nothing flows back
+struct Pending {};    // gradient: comes with training
+struct NotDifferentiable {
+  std::string_view why;
+};
+struct BySignature {};  // infer: the signature says it all
+struct PerElement {};   // cost: one flop and one term for each output element
+
+// The result takes over the operand's bytes and the op writes only what differs: update_slice,
+// scatter, an optimiser's step. A plan gives both one place, copying the operand first where it is
+// still needed; a kernel touches those bytes through the result alone.
+struct Alias {
+  int8_t output, input;
+};
+
+// Signatures are executed, not only printed: dtype classes, ranks and equal dimensions are checked
+// before infer() runs, and refusal tests are made from them.
+//   "x: float[n, c, h, w]; w: =x[m, k, *r]; bias: =x[m]?"    operands separated by ';'
+// A dtype is a name (f32), a class (float, int, signed, unsigned, complex, number, any), several
+// with '|' between them, or =NAME, the dtype of an earlier operand; in outputs also that of an
+// attribute. The words sequence, optional and value (anything) stand for what is no tensor. In
+// brackets stand dimension names (equal names are equal dimensions), numbers, or one *NAME for any
+// number of dimensions; no brackets: any rank. '?' marks an optional operand, '...' after the last
+// one any number of it. Outputs use the same form; there =x alone means "dtype and shape of x".
+struct OpInfo {
+  std::string_view name = {}, formula = {}, inputs = {}, outputs = {}, source = {};
+  std::string_view saved = {};  // outputs that only a gradient reads; inference drops them
+  std::span<const Alias> in_place = {};
+  bool keeps_order = false;  // movement: elements stay in row-major order, so the result may share
+                             // the operand's bytes
+  bool host = false;         // strings, sequences: a host step on every device
+  bool encodes = false;      // relayout: the encoding of the result follows from the attributes
+  bool ordered = false;      // collectives: keeps its place among its like
+};
+
+// What is known of the elements of each operand.
+using Known = std::span<const std::optional<Dims>>;
+
+struct GradArgs {
+  Function& fn;
+  ValueSpan in, out, dout;
+};
+
+struct Cost {
+  Dim flops, terms;
+};  // terms: K of the error bound in docs/semantics.md; 0: nothing is rounded
+
+// Where an output element of a movement op comes from. `loads` make gather a movement op too: they
+// define symbols by integer elements read first.
+struct IndexMap {
+  struct Load {
+    int operand;
+    Dims index;
+    SymbolRef defines;
+  };
+  struct Range {
+    Dim value, low, high;
+  };  // low <= value < high
+  struct Piece {
+    int operand;
+    Dims index;
+    std::vector<Range> when = {};   // all must hold
+    std::optional<Dim> value = {};  // the element is this number, converted; no operand is read
+  };  // the first that holds wins
+  std::vector<Load> loads = {};
+  std::vector<Piece> pieces = {};
+  double fill = 0;  // where none holds
+};
+
+// One evaluation: operands, results (allocated as inferred) and bodies to call.
+class Eval {
+ public:
+  virtual ~Eval() = default;
+  virtual size_t inputs() const = 0;
+  virtual const HostValue* in(size_t i) const = 0;  // null: absent
+  virtual HostValue& out(size_t i) = 0;
+  virtual absl::StatusOr<std::vector<HostValue>> Call(
+      const Function& body, std::span<const HostValue* const> arguments) = 0;
+};
+
+struct Case;
+using Cases = std::vector<Case>;
+
+// ---- the concept --------------------------------------------------------------------------------
+
+template <class T, class Tag>
+concept Is = std::is_same_v<std::remove_cvref_t<T>, Tag>;
+
+template <class T>
+concept HasInfer = requires(const T op, TypeSpan in) {
+  { op.infer(in) } -> Is<absl::StatusOr<Types>>;
+} || requires { requires Is<decltype(T::infer), BySignature>; };
+template <class T>
+concept HasGradient = requires(const T op, const GradArgs& g) {
+  { op.gradient(g) } -> Is<Values>;
+} || requires {
+  requires Is<decltype(T::gradient), Zero> || Is<decltype(T::gradient), Pending> ||
+               Is<decltype(T::gradient), NotDifferentiable>;
+};
+template <class T>
+concept HasCost = requires(const T op, TypeSpan in) {
+  { op.cost(in) } -> Is<Cost>;
+} || requires { requires Is<decltype(T::cost), PerElement>; };
+template <class T>
+concept Described = requires {
+  { T::kInfo } -> Is<OpInfo>;
+  { T::cases() } -> Is<Cases>;
+} && std::copyable<T>;
+
+// A composite gives its decomposition; each part that it lacks follows from that one, see
+// ir/ops/parts.cc. It gives a part of its own only where that is better.
+template <class T>
+concept Composite = Described<T> && requires(const T op, Function& f, ValueSpan in) {
+  { op.decompose(f, in) } -> Is<Values>;
+};
+// A primitive with kernels of its own gives them all.
+template <class T>
+concept Kernel = Described<T> && HasInfer<T> && HasGradient<T> && HasCost<T> &&
+                 Is<decltype(T::decompose), Primitive> && requires(const T op, Eval& e) {
+                   { op.evaluate(e) } -> Is<absl::Status>;
+                 };
+// A movement op gives its map; evaluator, symbolic folding and fused loads all follow from it.
+template <class T>
+concept Movement = Described<T> && HasInfer<T> && HasGradient<T> &&
+                   requires(const T op, TypeSpan in, const Dims& at) {
+                     { op.map(in, at) } -> Is<IndexMap>;
+                   };
+// An element-wise op gives a generic expression; see ir/ops/elementwise/elementwise.h.
+template <class T>
+concept ElementWise = Is<decltype(T::kInfo), ScalarInfo>;
+
+template <class T>
+concept Op = Composite<T> || Kernel<T> || Movement<T> || ElementWise<T>;
+
+// ---- the same, with the type forgotten ----------------------------------------------------------
+
+class AnyOp;
+
+struct OpDef {
+  OpInfo info = {};
+  Fields fields = {};
+  std::shared_ptr<void> (*make)(const void* from) =
+      nullptr;  // a copy of `from`, or defaults when null; null: no attributes
+  // The parts: called through AnyOp. All take the op first.
+  absl::StatusOr<Types> (*infer)(const AnyOp&, TypeSpan) = nullptr;
+  Values (*decompose)(const AnyOp&, Function&, ValueSpan) = nullptr;  // null: primitive
+  Values (*gradient)(const AnyOp&, const GradArgs&) = nullptr;        // null: see no_gradient
+  std::string_view no_gradient = {};  // "zero", "pending" or the reason
+  absl::Status (*evaluate)(const AnyOp&, Eval&) = nullptr;
+  Cost (*cost)(const AnyOp&, TypeSpan) = nullptr;
+  absl::Status (*magnitude)(const AnyOp&, Eval&) = nullptr;  // null: the op on absolute values
+  std::optional<Dims> (*contents)(const AnyOp&, TypeSpan, Known) = nullptr;  // may be null
+  IndexMap (*map)(const AnyOp&, TypeSpan, const Dims&) = nullptr;            // null unless movement
+  const ScalarDef* scalar = nullptr;  // null unless element-wise
+  Cases (*cases)(const OpDef&) = nullptr;
+};
+
+// An op's header ends with `const OpDef& DefOf(const Softmax*);`, its .cc with
+// FORGE_DEFINE_OP(Softmax). A plain overload found by argument: the definition exists once, in
+// libforge, so its address is the op's identity in every plug-in; and op_list.cc can name all ops
+// without including one.
+template <class T>
+const OpDef& DefOf() {
+  return DefOf(static_cast<const T*>(nullptr));
+}
+
+class AnyOp {
+ public:
+  template <class T>
+    requires Op<T>
+  AnyOp(const T& op)  // NOLINT: an op is an op
+      : def_(&DefOf<T>()), self_(def_->make ? def_->make(&op) : nullptr) {}
+  // Attributes filled by field, as readers of files do; `self` came from def.make.
+  AnyOp(const OpDef& def, std::shared_ptr<const void> self) : def_(&def), self_(std::move(self)) {}
+  const OpDef& def() const { return *def_; }
+  const void* self() const { return self_.get(); }
+  std::string_view name() const { return def_->info.name; }
+  template <class T>
+  const T* As() const {
+    return Is<T>() ? static_cast<const T*>(self_.get()) : nullptr;
+  }
+  template <class T>
+  bool Is() const {
+    return def_ == &DefOf<T>();
+  }
+  absl::StatusOr<Types> Infer(TypeSpan in) const;  // signature first, then the rule
+  // The same while a field is late: all results unranked.
+  absl::StatusOr<Types> InferLate(TypeSpan in) const;
+  // Appends the parts of a composite to `f`, which keeps what they refuse.  Returns the results;
+  // empty: a primitive, or a composite with these attributes is one.
+  Values Decompose(Function& f, ValueSpan in) const;
+  // Appends the gradient.  Returns one value for each operand, absent where none flows; empty
+  // without a rule, see OpDef::no_gradient.
+  Values Gradient(const GradArgs& g) const;
+  // Work and terms on operands of these types; nothing where they are unranked.
+  ir::Cost Cost(TypeSpan in) const;
+  // Where the element of the result at `at` comes from. Movement ops only.
+  IndexMap Map(TypeSpan in, const Dims& at) const { return def_->map(*this, in, at); }
+  // Elements of the first result, an integer tensor, from types and what is known of the operands'
+  // elements; nullopt for ops without a rule. Element-wise and movement ops need none.
+  std::optional<Dims> Contents(TypeSpan in, Known known) const;
+  // The reference in f64, and the S of the error bound: written to the results of `e`.
+  absl::Status Evaluate(Eval& e) const { return def_->evaluate(*this, e); }
+  absl::Status Magnitude(Eval& e) const;
+  AnyOp Bind(const Bindings& values) const;  // every Dim and Type field bound
+  std::string ToText() const;                // "conv{groups = 4}", defaults left out
+  uint64_t Hash() const;
+  friend bool operator==(const AnyOp&, const AnyOp&);  // same op, equal attributes
+
+ private:
+  const OpDef* def_;
+  std::shared_ptr<const void> self_;
+};
+
+// A case: an op and its operands in words. "f16[2,3,1]", "float[4] in -4..4", "i64[5] in 0..6"; a
+// class word (float, int, any) means every dtype of it; "" is an absent operand. Drives conformance
+// tests, benchmarks and documentation alike.
+struct Case {
+  AnyOp op;
+  std::vector<std::string> in = {};
+  std::string refuse = {};  // not empty: infer must refuse with a message that contains this
+  bool bench = false;       // real size: timed by forge-bench; tests run it on fast devices only
+};
+
+std::span<const OpDef* const> AllOps();      // op_list.cc, in the order of op_list.inc
+const OpDef* FindOp(std::string_view name);  // null when unknown
+
+}  // namespace forge::ir

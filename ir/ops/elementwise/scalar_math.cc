@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/ops/elementwise/scalar_math.h"
+
+#include "ir/graph/module.h"
+#include "ir/ops/creation/fill.h"
+#include "ir/ops/elementwise/elementwise.h"
+
+namespace forge::ir {
+namespace {
+
+// `v` as a scalar of the element type of `like`.
+Value Number(double v, Value like) {
+  return (*like.fn)(Fill{.value = v, .dtype = like.type().dtype()}, {});
+}
+
+}  // namespace
+
+Value operator+(Value a, Value b) { return (*a.fn)(Add{}, {a, b}); }
+Value operator+(Value a, double b) { return a + Number(b, a); }
+Value operator+(double a, Value b) { return Number(a, b) + b; }
+Value operator-(Value a, Value b) { return (*a.fn)(Sub{}, {a, b}); }
+Value operator-(Value a, double b) { return a - Number(b, a); }
+Value operator-(double a, Value b) { return Number(a, b) - b; }
+Value operator-(Value a) { return (*a.fn)(Neg{}, {a}); }
+Value operator*(Value a, Value b) { return (*a.fn)(Mul{}, {a, b}); }
+Value operator*(Value a, double b) { return a * Number(b, a); }
+Value operator*(double a, Value b) { return Number(a, b) * b; }
+Value operator/(Value a, Value b) { return (*a.fn)(Div{}, {a, b}); }
+Value operator/(Value a, double b) { return a / Number(b, a); }
+Value operator/(double a, Value b) { return Number(a, b) / b; }
+Value operator>(Value a, Value b) { return (*a.fn)(Greater{}, {a, b}); }
+Value operator>(Value a, double b) { return a > Number(b, a); }
+Value operator<(Value a, Value b) { return b > a; }
+Value operator<(Value a, double b) { return Number(b, a) > a; }
+Value max(Value a, Value b) { return (*a.fn)(Maximum{}, {a, b}); }
+Value max(Value a, double b) { return max(a, Number(b, a)); }
+Value min(Value a, Value b) { return (*a.fn)(Minimum{}, {a, b}); }
+Value min(Value a, double b) { return min(a, Number(b, a)); }
+Value select(Value p, Value a, Value b) { return (*p.fn)(Select{}, {p, a, b}); }
+Value select(Value p, Value a, double b) { return select(p, a, Number(b, a)); }
+Value select(Value p, double a, Value b) { return select(p, Number(a, b), b); }
+Value exp(Value x) { return (*x.fn)(Exp{}, {x}); }
+Value sqrt(Value x) { return (*x.fn)(Sqrt{}, {x}); }
+Value log(Value x) { return (*x.fn)(Log{}, {x}); }
+Value tanh(Value x) { return (*x.fn)(Tanh{}, {x}); }
+Value erf(Value x) { return (*x.fn)(Erf{}, {x}); }
+Value abs(Value x) { return (*x.fn)(Abs{}, {x}); }
+Value pow(Value x, Value y) { return (*x.fn)(Pow{}, {x, y}); }
+Value convert(Value x, DType to) { return (*x.fn)(Cast{to}, {x}); }
+
+Value Widened(Value x) {
+  if (!x) return x;
+  const DType t = x.type().dtype();
+  return t == DType::kF16 || t == DType::kBF16 ? convert(x, DType::kF32) : x;
+}
+
+Value Narrowed(Value x, DType to) { return x.type().dtype() == to ? x : convert(x, to); }
+
+}  // namespace forge::ir

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graph values as the scalar of formulas: each call appends an element-wise node to the function of
+// its operand, so that decompositions and gradients read as what they compute. A number becomes a
+// `fill` of the other operand's element type.
+#pragma once
+#include "ir/op/op.h"
+
+namespace forge::ir {
+
+Value operator+(Value a, Value b);
+Value operator+(Value a, double b);
+Value operator+(double a, Value b);
+Value operator-(Value a, Value b);
+Value operator-(Value a, double b);
+Value operator-(double a, Value b);
+Value operator-(Value a);
+Value operator*(Value a, Value b);
+Value operator*(Value a, double b);
+Value operator*(double a, Value b);
+Value operator/(Value a, Value b);
+Value operator/(Value a, double b);
+Value operator/(double a, Value b);
+Value operator>(Value a, Value b);
+Value operator>(Value a, double b);
+Value operator<(Value a, Value b);
+Value operator<(Value a, double b);
+Value max(Value a, Value b);
+Value max(Value a, double b);
+Value min(Value a, Value b);
+Value min(Value a, double b);
+Value select(Value p, Value a, Value b);
+Value select(Value p, Value a, double b);
+Value select(Value p, double a, Value b);
+Value exp(Value x);
+Value sqrt(Value x);
+Value log(Value x);
+Value tanh(Value x);
+Value erf(Value x);
+Value abs(Value x);
+Value pow(Value x, Value y);
+Value convert(Value x, DType to);
+// f16 and bf16 as f32, in which sums and norms accumulate; anything else, and an absent
+// operand, as it is.
+Value Widened(Value x);
+// `x` as `to`: undoes the above.
+Value Narrowed(Value x, DType to);
+
+}  // namespace forge::ir

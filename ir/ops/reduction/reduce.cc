@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/ops/reduction/reduce.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ir/dim/broadcast.h"
+#include "ir/graph/module.h"
+#include "ir/op/axes.h"
+#include "ir/op/define.h"
+#include "ir/op/elements.h"
+#include "ir/ops/creation/fill.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/broadcast_to.h"
+#include "ir/ops/movement/reshape.h"
+
+namespace forge::ir {
+namespace {
+
+absl::StatusOr<std::vector<int64_t>> AxesOf(const Reduce& op, int64_t rank) {
+  if (!op.axes.empty()) return NormalAxes(op.axes, rank);
+  std::vector<int64_t> all(static_cast<size_t>(rank));
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);
+  return all;
+}
+
+bool Contains(std::span<const int64_t> axes, size_t axis) {
+  return std::find(axes.begin(), axes.end(), static_cast<int64_t>(axis)) != axes.end();
+}
+
+Dims Reduced(const Dims& shape, std::span<const int64_t> axes, bool keep_dims) {
+  Dims out;
+  for (size_t a = 0; a < shape.size(); ++a) {
+    if (!Contains(axes, a))
+      out.push_back(shape[a]);
+    else if (keep_dims)
+      out.push_back(1);
+  }
+  return out;
+}
+
+// How many elements go into each result.
+Dim CountOf(const Dims& shape, std::span<const int64_t> axes) {
+  Dim count = 1;
+  for (int64_t a : axes) count = count * shape[static_cast<size_t>(a)];
+  return count;
+}
+
+template <class T>
+T StartOf(ReduceKind kind, DType t) {
+  constexpr bool kFloat = std::is_same_v<T, double>;
+  const auto limit = [&](double infinite, double finite) -> T {
+    if constexpr (kFloat)
+      return infinite;
+    else if constexpr (std::is_same_v<T, int64_t>)
+      return SaturatedI64(finite);
+    else
+      return SaturatedU64(finite);
+  };
+  const auto [low, high] = kFloat ? std::pair(0.0, 0.0) : RangeOf(t);
+  switch (kind) {
+    case ReduceKind::kMax:
+      return limit(-std::numeric_limits<double>::infinity(), low);
+    case ReduceKind::kMin:
+      return limit(std::numeric_limits<double>::infinity(), high);
+    case ReduceKind::kProd:
+      return 1;
+    case ReduceKind::kSum:
+    case ReduceKind::kMean:
+      break;
+  }
+  return 0;
+}
+
+// One step of the reduction; integers wrap, NaN stays.
+template <class T>
+T Combine(ReduceKind kind, T sum, T x) {
+  if constexpr (std::is_same_v<T, int64_t>) {
+    const auto wrap = [](uint64_t v) { return static_cast<int64_t>(v); };
+    if (kind == ReduceKind::kProd)
+      return wrap(static_cast<uint64_t>(sum) * static_cast<uint64_t>(x));
+    if (kind == ReduceKind::kSum)
+      return wrap(static_cast<uint64_t>(sum) + static_cast<uint64_t>(x));
+  }
+  switch (kind) {
+    case ReduceKind::kMax:
+      return std::isnan(sum) || sum >= x ? sum : x;
+    case ReduceKind::kMin:
+      return std::isnan(sum) || sum <= x ? sum : x;
+    case ReduceKind::kProd:
+      return sum * x;
+    case ReduceKind::kSum:
+    case ReduceKind::kMean:
+      break;
+  }
+  return sum + x;
+}
+
+Dim CombineDims(ReduceKind kind, const Dim& sum, const Dim& x) {
+  switch (kind) {
+    case ReduceKind::kMax:
+      return Max(sum, x);
+    case ReduceKind::kMin:
+      return Min(sum, x);
+    case ReduceKind::kProd:
+      return sum * x;
+    case ReduceKind::kSum:
+    case ReduceKind::kMean:
+      break;
+  }
+  return sum + x;
+}
+
+// Results in row-major order; `strides` lead from an index of x to its result.
+template <class T>
+std::vector<T> ReduceAll(ReduceKind kind, std::span<const T> x, std::span<const int64_t> shape,
+                         std::span<const int64_t> strides, std::vector<T> results) {
+  size_t flat = 0;
+  for (Box at(shape); at; at.Next(), ++flat) {
+    int64_t to = 0;
+    for (size_t a = 0; a < shape.size(); ++a) to += (*at)[a] * strides[a];
+    T& result = results[static_cast<size_t>(to)];
+    result = Combine(kind, result, x[flat]);
+  }
+  return results;
+}
+
+// Strides of the result at the indices of x, 0 along reduced axes.
+Index ResultStrides(std::span<const int64_t> shape, std::span<const int64_t> axes) {
+  Index strides(shape.size(), 0);
+  int64_t step = 1;
+  for (size_t a = shape.size(); a-- > 0;) {
+    if (Contains(axes, a)) continue;
+    strides[a] = step;
+    step *= shape[a];
+  }
+  return strides;
+}
+
+template <class T>
+void EvaluateIntegers(const Reduce& op, std::span<const int64_t> axes, Eval& e) {
+  const HostValue& x = *e.in(0);
+  HostValue& y = e.out(0);
+  const std::vector<int64_t> bits = Integers(x);
+  const std::vector<T> from(bits.begin(), bits.end());
+  std::vector<T> start(static_cast<size_t>(y.elements()), StartOf<T>(op.kind, x.dtype()));
+  const std::vector<T> results =
+      ReduceAll<T>(op.kind, from, x.shape(), ResultStrides(x.shape(), axes), std::move(start));
+  for (size_t i = 0; i < results.size(); ++i)
+    y.SetI64(static_cast<int64_t>(i), static_cast<int64_t>(results[i]));
+}
+
+void EvaluateFloats(const Reduce& op, std::span<const int64_t> axes, Eval& e) {
+  const HostValue& x = *e.in(0);
+  HostValue& y = e.out(0);
+  std::vector<double> start(static_cast<size_t>(y.elements()), StartOf<double>(op.kind, x.dtype()));
+  std::vector<double> results = ReduceAll<double>(op.kind, Doubles(x), x.shape(),
+                                                  ResultStrides(x.shape(), axes), std::move(start));
+  if (op.kind == ReduceKind::kMean) {
+    double count = 1;
+    for (int64_t a : axes) count *= static_cast<double>(x.dim(static_cast<int>(a)));
+    for (double& v : results) v /= count;
+  }
+  Store(results, y);
+}
+
+}  // namespace
+
+absl::StatusOr<Types> Reduce::infer(TypeSpan in) const {
+  FORGE_ASSIGN_OR_RETURN(const auto reduced, AxesOf(*this, in[0].rank()));
+  if (kind == ReduceKind::kMean && !Has(kFloatTypes, in[0].dtype()))
+    return InvalidArgument("the mean of {} is not an integer", Name(in[0].dtype()));
+  return Types{Type::Tensor(in[0].dtype(), Reduced(in[0].shape(), reduced, keep_dims))};
+}
+
+Values Reduce::gradient(const GradArgs& g) const {
+  const Value x = g.in[0];
+  const auto reduced = AxesOf(*this, x.type().rank());
+  if (!reduced.ok()) return {Value{}};
+  const Dims kept = Reduced(x.type().shape(), *reduced, true);
+  const Value dy = g.fn(Reshape{kept}, {g.dout[0]});
+  const auto spread = [&](Value v) { return g.fn(BroadcastTo{x.type().shape()}, {v}); };
+  const Value ones = g.fn(Fill{1, x.type().dtype(), x.type().shape()}, {});
+  if (kind == ReduceKind::kSum) return {spread(dy)};
+  if (kind == ReduceKind::kMean) {
+    return {spread(dy / ReduceAxes(ReduceKind::kSum, ones, *reduced))};
+  }
+  const Value y = g.fn(Reshape{kept}, {g.out[0]});
+  if (kind == ReduceKind::kProd) {
+    g.fn.Fail(Unimplemented("reduce has no gradient of prod"));
+    return {Value{}};
+  }
+  // Ties share evenly.
+  const Value ties = select(x > y, 0.0, select(x < y, 0.0, ones));
+  return {dy * ties / ReduceAxes(ReduceKind::kSum, ties, *reduced)};
+}
+
+absl::Status Reduce::evaluate(Eval& e) const {
+  const DType t = e.in(0)->dtype();
+  FORGE_ASSIGN_OR_RETURN(const auto reduced, AxesOf(*this, e.in(0)->rank()));
+  if (Has(kFloatTypes, t))
+    EvaluateFloats(*this, reduced, e);
+  else if (Has(kUnsignedTypes, t))
+    EvaluateIntegers<uint64_t>(*this, reduced, e);
+  else
+    EvaluateIntegers<int64_t>(*this, reduced, e);
+  return absl::OkStatus();
+}
+
+Cost Reduce::cost(TypeSpan in) const {
+  const auto reduced = AxesOf(*this, in[0].rank());
+  const bool exact = kind == ReduceKind::kMax || kind == ReduceKind::kMin;
+  return {.flops = in[0].elements(),
+          .terms = exact || !reduced.ok() ? Dim(0) : CountOf(in[0].shape(), *reduced)};
+}
+
+std::optional<Dims> Reduce::contents(TypeSpan in, Known known) const {
+  const auto reduced = AxesOf(*this, in[0].rank());
+  if (!known[0] || !reduced.ok()) return std::nullopt;
+  const std::vector<int64_t> shape = Constants(in[0].shape());
+  const Index strides = ResultStrides(shape, *reduced);
+  std::vector<std::optional<Dim>> results;
+  size_t flat = 0;
+  for (Box at(shape); at; at.Next(), ++flat) {
+    int64_t to = 0;
+    for (size_t a = 0; a < shape.size(); ++a) to += (*at)[a] * strides[a];
+    if (results.size() <= static_cast<size_t>(to)) results.resize(static_cast<size_t>(to) + 1);
+    std::optional<Dim>& result = results[static_cast<size_t>(to)];
+    result = result ? CombineDims(kind, *result, (*known[0])[flat]) : (*known[0])[flat];
+  }
+  Dims out;
+  for (const std::optional<Dim>& d : results) out.push_back(*d);
+  return out;
+}
+
+Cases Reduce::cases() {
+  Cases cases;
+  for (ReduceKind kind : {ReduceKind::kSum, ReduceKind::kMean, ReduceKind::kMax, ReduceKind::kMin,
+                          ReduceKind::kProd}) {
+    const bool mean = kind == ReduceKind::kMean;
+    const std::string range = kind == ReduceKind::kProd ? " in 1..1.25" : " in -4..4";
+    const std::string t = mean ? "float" : "number";
+    cases.push_back({Reduce{kind, {-1}}, {t + "[3,7]" + range}});
+    cases.push_back({Reduce{kind, {0, 2}, false}, {t + "[5,3,4]" + range}});
+    cases.push_back({Reduce{kind, {1}}, {"float[2,65,3]" + range}});
+    cases.push_back({Reduce{kind, {2, 3}}, {"float[2,3,5,6]" + range}});
+    cases.push_back({Reduce{kind, {}, false}, {"float[4,1,9]" + range}});
+    if (kind == ReduceKind::kSum || kind == ReduceKind::kMax)
+      for (const std::string shape : {"f32[70001,3]", "f32[9001,36]"})
+        cases.push_back({Reduce{kind, {0}}, {shape + range}});
+    cases.push_back({Reduce{kind, {1}}, {"float[3,0,2]"}});
+    cases.push_back({Reduce{kind, {0}}, {"float[3,0,2]"}});
+    cases.push_back({Reduce{kind, {0}}, {"float[1,5]" + range}});
+    cases.push_back({.op = Reduce{kind, {-1}}, .in = {"f32[1024,4096]" + range}, .bench = true});
+  }
+  cases.push_back({Reduce{ReduceKind::kMax, {0}}, {"float[37] edges"}});
+  cases.push_back({Reduce{ReduceKind::kMin, {1}}, {"float[3,37] edges"}});
+  cases.push_back({Reduce{ReduceKind::kSum, {0}}, {"int[300] edges"}});
+  cases.push_back({Reduce{ReduceKind::kSum, {}, false}, {"float[]"}});
+  for (const int64_t axis : {0, 1})
+    cases.push_back(
+        {.op = Reduce{ReduceKind::kSum, {axis}}, .in = {"f32[4096,4096]"}, .bench = true});
+  cases.push_back(
+      {.op = Reduce{ReduceKind::kMean, {2, 3}}, .in = {"f32[8,512,7,7]"}, .bench = true});
+  cases.push_back({Reduce{ReduceKind::kSum, {2}}, {"f32[2,3]"}, "axis 2 is outside rank 2"});
+  cases.push_back({Reduce{ReduceKind::kSum, {0, -2}}, {"f32[2,3]"}, "given twice"});
+  cases.push_back({Reduce{ReduceKind::kMean, {0}}, {"i32[2,3]"}, "not an integer"});
+  return cases;
+}
+
+Value ReduceAxes(ReduceKind kind, Value x, std::vector<int64_t> axes) {
+  return (*x.fn)(Reduce{kind, std::move(axes)}, {x});
+}
+
+Value SumTo(Value x, Dims shape) {
+  const Dims from = x.type().shape();
+  if (from.size() < shape.size()) return x;  // only after an error
+  const size_t extra = from.size() - shape.size();
+  std::vector<int64_t> axes;
+  for (size_t a = 0; a < from.size(); ++a)
+    if (a < extra || (shape[a - extra] == 1 && from[a] != 1)) {
+      axes.push_back(static_cast<int64_t>(a));
+    } else if (from[a] != shape[a - extra] && MayEqualBroadcast(shape[a - extra], from[a])) {
+      x.fn->Fail(Unimplemented("whether {} repeats to {} is not known before binding, so no sum",
+                               shape[a - extra].ToText(), from[a].ToText()));
+    }
+  if (axes.empty()) return x;
+  const Value sum = ReduceAxes(ReduceKind::kSum, x, std::move(axes));
+  return extra == 0 ? sum : (*x.fn)(Reshape{std::move(shape)}, {sum});
+}
+
+FORGE_DEFINE_OP(Reduce)
+
+}  // namespace forge::ir

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/ops/reduction/softmax.h"
+
+#include <limits>
+
+#include "ir/graph/module.h"
+#include "ir/op/axes.h"
+#include "ir/op/define.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/reduction/reduce.h"
+
+namespace forge::ir {
+absl::StatusOr<Types> Softmax::infer(TypeSpan in) const {
+  FORGE_RETURN_IF_ERROR(NormalAxis(axis, in[0].rank()).status());
+  return Types{Type::Tensor(in[0].dtype(), in[0].shape())};
+}
+
+Values Softmax::decompose(Function&, ValueSpan in) const {
+  const Value x = Widened(in[0]);
+  Value top = ReduceAxes(ReduceKind::kMax, x, {axis});
+  if (masked_rows_zero) top = max(top, std::numeric_limits<float>::lowest());
+  const Value e = exp(x - top);
+  Value sum = ReduceAxes(ReduceKind::kSum, e, {axis});
+  if (masked_rows_zero) sum = select(sum > 0.0, sum, select(sum < 0.5, 1.0, sum));
+  return {Narrowed(e / sum, in[0].type().dtype())};
+}
+
+Values Softmax::gradient(const GradArgs& g) const {
+  const Value y = g.out[0], dy = g.dout[0];
+  return {y * (dy - ReduceAxes(ReduceKind::kSum, y * dy, {axis}))};
+}
+
+Cases Softmax::cases() {
+  return {{Softmax{}, {"float[2,3,4]"}},
+          {Softmax{.axis = 1}, {"float[2,33,5] in -30..30"}},
+          {Softmax{.axis = 0}, {"float[1,7]"}},
+          {Softmax{}, {"f32[3,1000] in -80..80"}},
+          {Softmax{}, {"f32[5,2]"}},
+          {Softmax{}, {"f32[2,70004] in -80..80"}},
+          {Softmax{.axis = 0}, {"f16[20001,3]"}},
+          {Softmax{}, {"f32[1]"}},
+          {Softmax{.axis = 2}, {"f32[2,3,130,2]"}},
+          {Softmax{}, {"float[4,0]"}},
+          {Softmax{}, {"float[0,4]"}},
+          {Softmax{}, {"f32[37] edges"}},
+          {Softmax{.masked_rows_zero = true}, {"float[3,40] edges"}},
+          {Softmax{.axis = 0, .masked_rows_zero = true}, {"f32[5,12]"}},
+          {.op = Softmax{}, .in = {"f32[4096,4096]"}, .bench = true},
+          {.op = Softmax{.axis = 1}, .in = {"f32[8,21,128,128]"}, .bench = true},
+          {Softmax{.axis = 3}, {"f32[2,3]"}, "axis 3 is outside rank 2"},
+          {Softmax{}, {"i32[2,3]"}, "float"}};
+}
+
+FORGE_DEFINE_OP(Softmax)
+
+}  // namespace forge::ir

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dimensions, types and attributes as the text form has them; private to ir/text*.cc.
+#pragma once
+#include "absl/functional/function_ref.h"
+#include "ir/graph/module.h"
+#include "ir/text/lexer.h"
+
+namespace forge::ir {
+
+// Parsers take what they parse from the lexer. Errors: InvalidArgument with line and column.
+class ValueParser {
+ public:
+  // Symbols that `module` lacks are made with default bounds.
+  ValueParser(Lexer& lexer, Module& module) : lexer_(lexer), module_(module) {}
+
+  absl::StatusOr<Dim> ParseDim();
+  absl::StatusOr<Dims> ParseDims();
+  absl::StatusOr<Type> ParseType();
+  // `body` gives the function of a name.
+  using Body = absl::FunctionRef<absl::StatusOr<Function*>(const std::string& name)>;
+  absl::Status ParseAttribute(const Field& field, void* record, Body body);
+
+ private:
+  absl::StatusOr<Dim> ParseProduct(bool negative);
+  absl::StatusOr<Dim> ParseFactor();
+  absl::StatusOr<Dim> ParseCall(const Token& function);
+  absl::StatusOr<Type> ParseTensor();
+  absl::Status Enter();  // one level deeper; refused beyond a bound
+  void Leave() { --depth_; }
+
+  Lexer& lexer_;
+  Module& module_;
+  int depth_ = 0;
+};
+
+}  // namespace forge::ir

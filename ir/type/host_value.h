@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tensor in host memory: what evaluators, importers, comparisons and tools work on.
+#pragma once
+#include <complex>
+
+#include "absl/container/inlined_vector.h"
+#include "base/bytes.h"
+#include "ir/type/type.h"
+
+namespace forge::ir {
+
+using Index = absl::InlinedVector<int64_t, 8>;
+
+// Row-major dense elements. Element access converts to f64, i64 or c128 exactly where the element
+// type allows; stores round half to even (floats) and wrap (integers), see docs/semantics.
+class HostValue {
+ public:
+  HostValue() = default;
+  // Zeros.  errors: ResourceExhausted (bytes overflow or beyond 2^40), InvalidArgument (negative
+  // dimension)
+  static absl::StatusOr<HostValue> Zeros(DType dtype, std::span<const int64_t> shape);
+  // Views `bytes`, whose size must fit.  errors: InvalidArgument
+  static absl::StatusOr<HostValue> Of(DType dtype, std::span<const int64_t> shape, Bytes bytes);
+  static HostValue Scalar(DType dtype, double v);
+
+  DType dtype() const { return dtype_; }
+  std::span<const int64_t> shape() const { return shape_; }
+  int rank() const { return static_cast<int>(shape_.size()); }
+  int64_t dim(int axis) const { return shape_[axis]; }
+  int64_t elements() const { return elements_; }
+  Type type() const;
+  std::span<const uint8_t> bytes() const { return bytes_.span(); }
+  Bytes shared_bytes() const { return bytes_; }
+  std::span<uint8_t> mutable_bytes();  // copies first when the bytes are shared or mapped
+
+  int64_t Flat(std::span<const int64_t> index) const;
+  Index Unflat(int64_t flat) const;
+  bool Has(int axis, int64_t at) const { return at >= 0 && at < shape_[axis]; }
+
+  double f64(int64_t flat) const;
+  int64_t i64(int64_t flat) const;
+  std::complex<double> c128(int64_t flat) const;
+  double f64(const Index& i) const { return f64(Flat(i)); }
+  void Set(int64_t flat, double v);
+  void SetI64(int64_t flat, int64_t v);
+  void SetC128(int64_t flat, std::complex<double> v);
+  void Set(const Index& i, double v) { Set(Flat(i), v); }
+
+ private:
+  DType dtype_ = DType::kF32;
+  std::vector<int64_t> shape_;
+  int64_t elements_ = 0;
+  Bytes bytes_;
+  std::shared_ptr<std::vector<uint8_t>> own_;
+};
+
+// All indices of a box in row-major order, for plain loops: for (Box b(extents); b; b.Next())
+// use(*b).
+class Box {
+ public:
+  explicit Box(std::span<const int64_t> extents);
+  explicit operator bool() const { return more_; }
+  const Index& operator*() const { return at_; }
+  void Next();
+
+ private:
+  Index extents_, at_;
+  bool more_;
+};
+
+// The elements along one axis, as flat indices start, start + stride ...
+struct Lane {
+  int64_t start, stride, n;
+  int64_t operator[](int64_t i) const { return start + i * stride; }
+};
+std::vector<Lane> Lanes(std::span<const int64_t> shape, int axis);
+
+}  // namespace forge::ir

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Encodings and types: immutable values, compared by content, owned by nobody.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/status.h"
+#include "ir/dim/dim.h"
+
+namespace forge::ir {
+
+// How a logical tensor lies in bytes. Dense row-major is the null encoding. Everything else is one
+// concept: permuted and strided layouts, GGUF blocks, NF4, int4 groups, a library's blocked
+// layouts. A `relayout` node converts; a device may decode inside a load.
+class Encoding {
+ public:
+  virtual ~Encoding() = default;
+  virtual std::string_view name()
+      const = 0;  // "q4_k", "permuted(0,2,3,1)", "onednn:..."; equal names are equal encodings
+  virtual absl::StatusOr<Dim> Bytes(DType t, const Dims& shape) const = 0;
+  // Copies to dense elements; Unimplemented for a device's opaque layouts, which never leave the
+  // plan.
+  virtual absl::Status Decode(DType t, std::span<const int64_t> shape, std::span<const uint8_t> in,
+                              std::span<uint8_t> out) const = 0;
+};
+using EncodingRef = std::shared_ptr<const Encoding>;
+
+class Type {
+ public:
+  enum class Kind : uint8_t { kAbsent, kTensor, kUnranked, kSequence, kOptional };
+  Type() = default;  // absent: an optional operand not given, a result after an error
+  static Type Tensor(DType dtype, Dims shape, EncodingRef encoding = nullptr);
+  static Type Unranked(DType dtype);  // only before binding
+  static Type Sequence(Type element);
+  static Type Optional(Type element);
+  explicit operator bool() const { return kind_ != Kind::kAbsent; }
+  Kind kind() const { return kind_; }
+  bool is_tensor() const { return kind_ == Kind::kTensor; }
+  DType dtype() const { return dtype_; }
+  const Dims& shape() const { return shape_; }
+  int64_t rank() const { return static_cast<int64_t>(shape_.size()); }
+  const EncodingRef& encoding() const { return encoding_; }
+  const Type& element() const { return *element_; }
+  Dim elements() const;
+  absl::StatusOr<Dim> bytes() const;  // errors: overflow, strings
+  bool is_constant() const { return kind_ == Kind::kTensor && AllConstant(shape_); }
+  Type With(DType d) const;
+  Type With(Dims s) const;
+  Type With(EncodingRef e) const;
+  Type Bind(const Bindings& values) const;
+  std::string ToText() const;  // "f32[n, 3, 48, 192]"
+  friend bool operator==(const Type&, const Type&);
+
+ private:
+  Kind kind_ = Kind::kAbsent;
+  DType dtype_ = DType::kF32;
+  Dims shape_;
+  EncodingRef encoding_;
+  std::shared_ptr<const Type> element_;
+};
+using Types = std::vector<Type>;
+using TypeSpan = std::span<const Type>;
+// Whether the shapes of all tensors may be read.
+bool AreRanked(TypeSpan types);
+
+}  // namespace forge::ir

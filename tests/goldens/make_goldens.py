@@ -1,0 +1,367 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Computes the test cases of ops, and their gradients, with PyTorch: goldens that share no code with Forge.
+
+  python3 -m venv ~/.cache/forge/goldens-venv
+  ~/.cache/forge/goldens-venv/bin/pip install -r tests/goldens/requirements.txt
+  ~/.cache/forge/goldens-venv/bin/python tests/goldens/make_goldens.py
+
+Asks build/release/bin/forge-ops-doc --cases for the cases and writes tests/goldens/goldens.npz:
+  f64, i64   all numbers, one after the other; booleans and integers are in i64
+  index      JSON: for each case its text and where its operands, results and gradients lie
+Inputs are part of the file, so that a golden holds while the list of cases changes. Cases that PyTorch has no
+counterpart for are counted by op.
+"""
+
+import argparse
+import collections
+import json
+import math
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DTYPES = {"f64": torch.float64, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
+          "u8": torch.uint8, "bool": torch.bool}
+
+
+class NotInTorch(Exception):
+    """PyTorch has no such op, or refuses these operands."""
+
+
+def require(condition):
+    if not condition:
+        raise NotInTorch()
+
+
+def parse(text):
+    """An attribute as Forge writes it."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return {"infinity": math.inf, "-infinity": -math.inf, "inf": math.inf, "-inf": -math.inf,
+                "nan": math.nan}.get(text, text)
+
+
+# ---- element by element -------------------------------------------------------------------------
+
+
+def divide(a, x, y):
+    if x.dtype.is_floating_point:
+        return x / y
+    require(bool((y != 0).all()))
+    return torch.div(x, y, rounding_mode="trunc")
+
+
+def logical(bools, integers):
+    return lambda a, x, *y: bools(x, *y) if x.dtype == torch.bool else integers(x, *y)
+
+
+def clamp(a, x):
+    limits = [bound if math.isfinite(bound) else None for bound in (a["low"], a["high"])]
+    require(limits != [None, None])
+    return torch.clamp(x, *limits)
+
+
+# ---- where Forge's choice is another: docs/semantics.md, "Other choices than PyTorch's" ---------
+
+
+def hard_swish(a, x):
+    """F.hardswish multiplies before it divides, which overflows."""
+    return torch.where(x.abs() > 1e300, x * (x > 0), F.hardswish(x))
+
+
+def sign(a, x):
+    """torch.sign takes NaN for 0."""
+    return torch.where(x.isnan(), x, torch.sign(x)) if x.dtype.is_floating_point else torch.sign(x)
+
+
+def cast(a, x):
+    to = DTYPES.get(a.get("dtype", a.get("to")))
+    require(to is not None)
+    if x.dtype.is_floating_point and not to.is_floating_point and to != torch.bool:
+        limits = torch.iinfo(to)  # beyond them C++ leaves it undefined
+        require(bool(((x > limits.min) & (x < limits.max)).all()))
+    return x.to(to)
+
+
+# ---- movement -----------------------------------------------------------------------------------
+
+
+def select_along(x, axis, indices):
+    return torch.index_select(x, axis, torch.as_tensor(np.ascontiguousarray(indices), dtype=torch.int64))
+
+
+def slice_(a, x):
+    axes = a["axes"] or range(len(a["begin"]))
+    steps = a["steps"] or [1] * len(a["begin"])
+    for axis, begin, end, step in zip(axes, a["begin"], a["end"], steps):
+        x = select_along(x, axis, np.arange(x.shape[axis])[begin:end:step])
+    return x
+
+
+def pad(a, x):
+    if a["mode"] == "constant":
+        value = bool(a["value"]) if x.dtype == torch.bool else a["value"]
+        pairs = [n for pair in zip(a["before"], a["after"]) for n in pair]
+        return F.pad(x, [n for axis in range(x.ndim - 1, -1, -1) for n in pairs[2 * axis:2 * axis + 2]], value=value)
+    for axis, pads in enumerate(zip(a["before"], a["after"])):
+        require(min(pads) >= 0)
+        x = select_along(x, axis, np.pad(np.arange(x.shape[axis]), pads, mode=a["mode"]))
+    return x
+
+
+def wrapped(indices, extent):
+    require(bool(((indices >= -extent) & (indices < extent)).all()))
+    return torch.where(indices < 0, indices + extent, indices).to(torch.int64)
+
+
+def gather(a, x, indices):
+    axis = a["axis"] % x.ndim
+    flat = torch.index_select(x, axis, wrapped(indices, x.shape[axis]).reshape(-1))
+    return flat.reshape(x.shape[:axis] + indices.shape + x.shape[axis + 1:])
+
+
+def gather_elements(a, x, indices):
+    return torch.gather(x, a["axis"], wrapped(indices, x.shape[a["axis"]]))
+
+
+def gather_nd(a, x, indices):
+    require(a["batch_dims"] == 0)
+    return x[tuple(wrapped(i, extent) for i, extent in zip(indices.unbind(-1), x.shape))]
+
+
+# ---- sums ---------------------------------------------------------------------------------------
+
+
+def reduce(a, x):
+    axes = [axis % x.ndim for axis in a["axes"]] or list(range(x.ndim))
+    require(x.numel() > 0)
+    if a["kind"] == "prod":
+        for axis in sorted(axes, reverse=True):
+            x = torch.prod(x, axis, keepdim=a["keep_dims"], dtype=x.dtype)
+        return x
+    if not axes:
+        return x.clone()
+    functions = {"sum": lambda *args, **more: torch.sum(*args, dtype=x.dtype, **more), "mean": torch.mean,
+                 "max": torch.amax, "min": torch.amin}
+    return functions[a["kind"]](x, axes, keepdim=a["keep_dims"])
+
+
+def transposed(a, x, y):
+    return (x.mT if a.get("transpose_a") else x), (y.mT if a.get("transpose_b") else y)
+
+
+def matmul(a, x, y):
+    return torch.matmul(*transposed(a, x, y))
+
+
+def matmul_integer(a, x, y):
+    return torch.matmul(*(operand.to(torch.int32) for operand in transposed(a, x, y)))
+
+
+def halves(padding):
+    return padding[:len(padding) // 2], padding[len(padding) // 2:]
+
+
+def padded(x, padding, value=0.0):
+    before, after = halves(padding)
+    return F.pad(x, [n for axis in range(len(before) - 1, -1, -1) for n in (before[axis], after[axis])], value=value)
+
+
+def conv(a, x, weight, bias=None):
+    function = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[x.ndim]
+    return function(padded(x, a["padding"]), weight, bias, a["strides"], 0, a["dilations"], a["groups"])
+
+
+def conv_transpose(a, x, weight, bias=None):
+    before, after = halves(a["padding"])
+    require(before == after)
+    function = {3: F.conv_transpose1d, 4: F.conv_transpose2d, 5: F.conv_transpose3d}[x.ndim]
+    return function(x, weight, bias, a["strides"], before, a["output_padding"], a["groups"], a["dilations"])
+
+
+def pool(a, x):
+    before, after = halves(a["padding"])
+    axes = x.ndim - 2
+    if a["kind"] == "max":
+        if before != after:
+            require(not a["ceil_mode"])
+            x, before = padded(x, a["padding"], -math.inf), [0] * axes
+        function = [F.max_pool1d, F.max_pool2d, F.max_pool3d][axes - 1]
+        return function(x, a["kernel"], a["strides"], before, a["dilations"], a["ceil_mode"])
+    require(before == after and max(a["dilations"]) == 1)
+    function = [F.avg_pool1d, F.avg_pool2d, F.avg_pool3d][axes - 1]
+    return function(x, a["kernel"], a["strides"], before, a["ceil_mode"], a["count_include_pad"])
+
+
+def softmax(a, x):
+    y = F.softmax(x, a["axis"])
+    return torch.where((x == -math.inf).all(a["axis"], keepdim=True), torch.zeros_like(y), y) \
+        if a["masked_rows_zero"] else y
+
+
+def attention(a, q, k, v, mask=None):
+    require(a["softcap"] == 0)
+    rows, keys = q.shape[-2], k.shape[-2]
+    offset = keys - rows if a["causal"] == "bottom_right" else 0
+    distance = torch.arange(keys)[None, :] - torch.arange(rows)[:, None] - offset
+    counts = torch.ones(rows, keys, dtype=torch.bool)
+    if a["causal"] != "none":
+        counts &= distance <= 0
+    if a["window_left"] >= 0:
+        counts &= distance >= -a["window_left"]
+    if a["window_right"] >= 0:
+        counts &= distance <= a["window_right"]
+    bias = torch.zeros(rows, keys, dtype=q.dtype).masked_fill(~counts, -math.inf)
+    if mask is not None:
+        bias = bias + (torch.zeros_like(mask, dtype=q.dtype).masked_fill(~mask, -math.inf)
+                       if mask.dtype == torch.bool else mask)
+    return F.scaled_dot_product_attention(q, k, v, bias, scale=a["scale"] or None)
+
+
+def batch_norm(a, x, gamma, beta, mean, variance):
+    y = F.batch_norm(x.movedim(a["axis"], 1) if x.ndim > 1 else x[None], mean, variance, gamma, beta, False, 0.1,
+                     a["epsilon"])
+    return y.movedim(1, a["axis"]) if x.ndim > 1 else y[0]
+
+
+def layer_norm(a, x, gamma=None, beta=None):
+    over = x.shape[a["axis"] % x.ndim:]
+    y = (F.layer_norm if a["subtract_mean"] else F.rms_norm)(x, over, eps=a["epsilon"])
+    y = y if gamma is None else y * gamma
+    return y if beta is None else y + beta
+
+
+def resize(a, x):
+    require(x.dtype == torch.float64 and not a["numerators"])
+    axes = [axis % x.ndim for axis in a["axes"]] or list(range(len(a["sizes"])))
+    require(axes == list(range(2, x.ndim)))
+    sizes = a["sizes"]
+    if a["kind"] == "nearest":
+        require(a["coordinates"] == "asymmetric" and a["rounding"] == "floor")
+        return F.interpolate(x, sizes, mode="nearest")
+    require(a["coordinates"] in ("half_pixel", "align_corners"))
+    modes = {("linear", 1): "linear", ("linear", 2): "bilinear", ("linear", 3): "trilinear", ("cubic", 2): "bicubic"}
+    require((a["kind"], len(axes)) in modes and (a["kind"] == "linear" or a["cubic"] == -0.75))
+    return F.interpolate(x, sizes, mode=modes[a["kind"], len(axes)], align_corners=a["coordinates"] == "align_corners")
+
+
+OPS = {
+    "add": lambda a, x, y: x + y, "sub": lambda a, x, y: x - y, "mul": lambda a, x, y: x * y, "div": divide,
+    "maximum": lambda a, x, y: torch.maximum(x, y), "minimum": lambda a, x, y: torch.minimum(x, y),
+    "relu": lambda a, x: F.relu(x), "clamp": clamp,
+    "hard_sigmoid": lambda a, x: torch.clamp(a["alpha"] * x + a["beta"], 0, 1),
+    "hard_swish": hard_swish, "neg": lambda a, x: -x, "abs": lambda a, x: torch.abs(x),
+    "sign": sign, "floor": lambda a, x: torch.floor(x), "ceil": lambda a, x: torch.ceil(x),
+    "round": lambda a, x: torch.round(x), "exp": lambda a, x: torch.exp(x), "sqrt": lambda a, x: torch.sqrt(x),
+    "log": lambda a, x: torch.log(x), "tanh": lambda a, x: torch.tanh(x), "sigmoid": lambda a, x: torch.sigmoid(x),
+    "erf": lambda a, x: torch.erf(x), "silu": lambda a, x: F.silu(x), "pow": lambda a, x, y: torch.pow(x, y), "cast": cast,
+    "gelu": lambda a, x: F.gelu(x, approximate="tanh" if a["tanh_form"] else "none"),
+    "greater": lambda a, x, y: x > y, "greater_equal": lambda a, x, y: x >= y, "equal": lambda a, x, y: x == y,
+    "and": logical(torch.logical_and, torch.bitwise_and), "or": logical(torch.logical_or, torch.bitwise_or),
+    "xor": logical(torch.logical_xor, torch.bitwise_xor), "not": logical(torch.logical_not, torch.bitwise_not),
+    "select": lambda a, p, x, y: torch.where(p, x, y), "reshape": lambda a, x: x.reshape(a["shape"]),
+    "transpose": lambda a, x: x.permute(a["permutation"]), "broadcast_to": lambda a, x: x.broadcast_to(a["shape"]),
+    "slice": slice_, "concat": lambda a, *xs: torch.cat(xs, a["axis"]), "pad": pad, "gather": gather,
+    "gather_elements": gather_elements, "gather_nd": gather_nd, "reduce": reduce, "matmul": matmul,
+    "matmul_integer": matmul_integer, "conv": conv, "conv_transpose": conv_transpose, "pool": pool,
+    "softmax": softmax, "attention": attention, "batch_norm": batch_norm, "layer_norm": layer_norm, "resize": resize,
+}
+
+
+# ---- the file -----------------------------------------------------------------------------------
+
+
+def tensor_of(operand):
+    if operand is None:
+        return None
+    require(operand["dtype"] in DTYPES)
+    numbers = operand["numbers"]
+    if operand["dtype"] == "f64":
+        numbers = [float.fromhex(n) for n in numbers]
+    return torch.tensor(numbers, dtype=DTYPES[operand["dtype"]]).reshape(operand["shape"])
+
+
+def cotangent(shape):
+    """The same numbers as goldens_test.cc feeds to a gradient."""
+    count = math.prod(shape)
+    return (0.5 + 0.5 * torch.arange(count, dtype=torch.float64).remainder(7) / 7).reshape(shape)
+
+
+class Writer:
+    """Numbers of all cases, one after the other."""
+
+    def __init__(self):
+        self.numbers = {"f64": [], "i64": []}
+        self.index = []
+
+    def place(self, tensor):
+        if tensor is None:
+            return None
+        floats = tensor.dtype.is_floating_point
+        pool = self.numbers["f64" if floats else "i64"]
+        at = len(pool)
+        pool += tensor.detach().to(torch.float64 if floats else torch.int64).reshape(-1).tolist()
+        name = next(name for name, dtype in DTYPES.items() if dtype == tensor.dtype)
+        return {"dtype": name, "shape": list(tensor.shape), "at": at}
+
+    def add(self, case, operands, result, gradients):
+        self.index.append({"case": case["case"], "op": case["op"], "operands": [self.place(t) for t in operands],
+                           "result": self.place(result), "gradients": [self.place(t) for t in gradients]})
+
+    def save(self, path):
+        text = json.dumps(self.index, separators=(",", ":")).encode()
+        np.savez_compressed(path, f64=np.array(self.numbers["f64"], np.float64),
+                            i64=np.array(self.numbers["i64"], np.int64), index=np.frombuffer(text, np.uint8))
+
+
+def compute(case):
+    """Operands, result and gradients of a case.  errors: NotInTorch"""
+    require(case["op"] in OPS)
+    attributes = {name: parse(text) for name, text in case["attributes"].items()}
+    operands = [tensor_of(operand) for operand in case["operands"]]
+    wanted = [t for t in operands if t is not None and t.dtype == torch.float64]
+    differentiable = case["gradient"] and not case["edges"] and bool(wanted)
+    for tensor in wanted:
+        tensor.requires_grad_(differentiable)
+    try:
+        result = OPS[case["op"]](attributes, *operands)
+        gradients = []
+        if differentiable and result.requires_grad and result.dtype == torch.float64:
+            found = torch.autograd.grad(result, wanted, cotangent(result.shape), allow_unused=True)
+            gradients = [torch.zeros_like(t) if g is None else g for t, g in zip(wanted, found)]
+    except (RuntimeError, IndexError, TypeError, ValueError) as error:
+        raise NotInTorch(str(error)) from error
+    return operands, result, gradients
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--cases", default=str(ROOT / "build/release/bin/forge-ops-doc"), help="the program")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "tests/goldens/goldens.npz")
+    options = parser.parse_args()
+    lines = subprocess.run([options.cases, "--cases"], check=True, stdout=subprocess.PIPE).stdout.splitlines()
+    writer, absent, reasons = Writer(), collections.Counter(), {}
+    for case in map(json.loads, lines):
+        try:
+            writer.add(case, *compute(case))
+        except NotInTorch as reason:
+            absent[case["op"]] += 1
+            reasons[case["op"]] = str(reason).split("\n")[0]
+    writer.save(options.out)
+    made = collections.Counter(entry["op"] for entry in writer.index)
+    gradients = sum(bool(entry["gradients"]) for entry in writer.index)
+    print(f"{len(writer.index)} cases of {len(made)} ops with PyTorch {torch.__version__}, {gradients} with gradients: "
+          f"{options.out.stat().st_size} bytes")
+    for op, count in sorted(absent.items()):
+        print(f"  without a counterpart: {count} cases of {op}{': ' + reasons[op] if reasons[op] else ''}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/page/bodies.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "ir/op/attributes.h"
+#include "ir/ops/compiler/fused.h"
+
+namespace forge::tools {
+namespace {
+
+void Collect(const ir::Function& f, absl::flat_hash_set<const ir::Function*>& seen,
+             std::vector<const ir::Function*>& out) {
+  for (const ir::Node& n : f.nodes())
+    for (const ir::Function* body : BodiesOf(n)) {
+      if (!seen.insert(body).second) continue;
+      out.push_back(body);
+      Collect(*body, seen, out);
+    }
+}
+
+}  // namespace
+
+std::vector<const ir::Function*> BodiesOf(const ir::Node& node) {
+  std::vector<const ir::Function*> out;
+  for (const Field& f : node.op.def().fields) {
+    if (f.kind != FieldKind::kFunction) continue;
+    if (const auto* body = std::get<ir::Function*>(ir::GetAttribute(f, node.op.self())))
+      out.push_back(body);
+  }
+  return out;
+}
+
+std::vector<const ir::Function*> BodiesUnder(const ir::Function& f) {
+  absl::flat_hash_set<const ir::Function*> seen;
+  std::vector<const ir::Function*> out;
+  Collect(f, seen, out);
+  return out;
+}
+
+std::string OpsOf(const ir::Node& node) {
+  const auto* fused = node.op.As<ir::Fused>();
+  if (fused == nullptr || fused->body == nullptr) return std::string(node.op.name());
+  constexpr size_t kMost = 6;
+  std::vector<std::string> parts;
+  std::vector<int> times;
+  for (const ir::Node& n : fused->body->nodes()) {
+    if (n.in.empty()) continue;
+    const std::string op = OpsOf(n);
+    if (parts.empty() || parts.back() != op) {
+      parts.push_back(op);
+      times.push_back(0);
+    }
+    ++times.back();
+  }
+  if (parts.empty()) return std::string(node.op.name());
+  std::string out;
+  for (size_t i = 0; i < std::min(parts.size(), kMost); ++i)
+    out += (i ? " + " : "") + (times[i] > 1 ? fmt::format("{} {}", times[i], parts[i]) : parts[i]);
+  if (parts.size() > kMost) out += fmt::format(" + {} more", parts.size() - kMost);
+  return out;
+}
+
+}  // namespace forge::tools

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vk_runtime/device/compiler.h"
+
+#include <thread>
+
+#include "base/hash.h"
+#include "codegen/schedules/tuning.h"
+#include "ir/analysis/in_place.h"
+#include "vk_runtime/device/rehearsal.h"
+#include "vk_runtime/pipelines/fixed_launch.h"
+
+namespace forge::vk {
+namespace {
+
+static_assert(codegen::kScratchAlignment == kAlignment);
+constexpr size_t kFewestRehearsed = 4;  // fewer gain less than logical devices cost
+
+ir::Candidate NodeOf(const CompileRequest& r) { return {*r.op, r.in, r.out}; }
+
+// What a pipeline was made of, and what is this launch's own: others may have the same kernel.
+struct LaunchedKernel {
+  std::shared_ptr<const codegen::Kernel> kernel;
+  std::array<ir::Dim, 3> grid;
+  std::vector<ir::Dim> scalars;
+
+  codegen::Kernel Own() const {
+    codegen::Kernel k = *kernel;
+    k.grid = grid;
+    k.scalars = scalars;
+    return k;
+  }
+};
+
+std::vector<Artifact> ArtifactsOf(std::span<const LaunchedKernel> launched,
+                                  const codegen::Caps& caps) {
+  std::vector<Artifact> all;
+  for (const LaunchedKernel& l : launched) {
+    const codegen::Kernel k = l.Own();
+    const std::string text = codegen::ToText(k);
+    all.push_back({k.name + ".kernel", {text.begin(), text.end()}});
+    all.push_back(SpirvArtifact(k.name, codegen::PrintSpirv(k, caps)));
+  }
+  return all;
+}
+
+}  // namespace
+
+void ParallelFor(size_t n, int threads, absl::FunctionRef<void(size_t)> body) {
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i = next++; i < n; i = next++) body(i);
+  };
+  const size_t helpers = std::min(n, static_cast<size_t>(std::max(threads, 1)));
+  std::vector<std::thread> pool;
+  try {
+    for (size_t i = 1; i < helpers; ++i) pool.emplace_back(work);
+  } catch (const std::system_error&) {
+    // The system starts no more threads: those that there are do the work.
+  }
+  work();
+  for (std::thread& t : pool) t.join();
+}
+
+absl::StatusOr<KernelCode> Compiler::CodeOf(const codegen::Kernel& kernel, uint32_t operands,
+                                            uint64_t hash) {
+  if (auto words = spirv_.Find(hash)) return CodeWith(kernel, operands, std::move(*words));
+  absl::StatusOr<KernelCode> code = PrintCode(kernel, operands, context_->caps());
+  if (code.ok()) spirv_.Put(hash, code->spirv);
+  return code;
+}
+
+absl::Status Compiler::Make(const codegen::Kernel& kernel, KernelCode code, Slot& slot) {
+  FORGE_ASSIGN_OR_RETURN(slot.pipeline, pipelines_->Get(code));
+  slot.kernel = std::make_shared<const codegen::Kernel>(kernel);
+  if (!context_->caps().runs_on_cpu || !slot.pipeline->is_new) return absl::OkStatus();
+  const std::lock_guard lock(mutex_);
+  fresh_.push_back(std::move(code));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Compiler::SlotRef> Compiler::KernelFor(const codegen::Kernel& kernel,
+                                                      uint32_t operands) {
+  const uint64_t key = HashMix(codegen::Hash(kernel), operands);
+  SlotRef slot;
+  {
+    std::lock_guard lock(mutex_);
+    SlotRef& entry = kernels_[key];
+    if (!entry) entry = std::make_shared<Slot>();
+    slot = entry;
+  }
+  std::call_once(slot->once, [&] {
+    absl::StatusOr<KernelCode> code = CodeOf(kernel, operands, key);
+    slot->status = code.ok() ? Make(kernel, *std::move(code), *slot) : code.status();
+  });
+  if (!slot->status.ok()) return slot->status;
+  return slot;
+}
+
+absl::StatusOr<codegen::Program> Compiler::Generate(const codegen::Region& region,
+                                                    const CompileRequest& request) const {
+  if (!request.choice.empty()) {
+    FORGE_ASSIGN_OR_RETURN(const codegen::Choice chosen,
+                           codegen::ParseChoice(region, request.choice));
+    return codegen::Generate(region, chosen);
+  }
+  // With an anchor the difference may be one in the order of work, not of bandwidth.
+  if (request.once && region.anchor() == nullptr) {
+    FORGE_ASSIGN_OR_RETURN(const codegen::Choice simplest, codegen::SimplestChoice(region));
+    return codegen::Generate(region, simplest);
+  }
+  const std::optional<codegen::Choice> preferred = tuned_->Preferred(region);
+  return preferred ? codegen::Generate(region, *preferred) : codegen::Generate(region);
+}
+
+std::vector<std::string> Compiler::Choices(const CompileRequest& request, size_t most) const {
+  std::vector<std::string> words;
+  if (FindHandWritten(*request.op, request.in, context_->caps())) return words;
+  const absl::StatusOr<codegen::NodeBody> body = codegen::BodyOf(NodeOf(request), context_->caps());
+  if (!body.ok()) return words;
+  for (const codegen::Choice& c : codegen::ChoicesFor(*body->region, most))
+    words.push_back(c.ToText());
+  return words;
+}
+
+absl::Status Compiler::Prefer(const CompileRequest& request) {
+  FORGE_ASSIGN_OR_RETURN(const codegen::NodeBody body,
+                         codegen::BodyOf(NodeOf(request), context_->caps()));
+  FORGE_RETURN_IF_ERROR(codegen::ParseChoice(*body.region, request.choice).status());
+  FORGE_ASSIGN_OR_RETURN(const uint64_t key, codegen::TuningKey(*body.region));
+  // A file that cannot be written costs later runs time and this one nothing.
+  tuned_->Put(key, request.choice).IgnoreError();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Compiler::Planned> Compiler::Plan(const CompileRequest& request) {
+  FORGE_RETURN_IF_ERROR(context_->Health());
+  Planned planned;
+  if (const auto shader = FindHandWritten(*request.op, request.in, context_->caps())) {
+    FORGE_ASSIGN_OR_RETURN(planned.program, MakeProgram(*shader, *pipelines_));
+    return planned;
+  }
+  FORGE_ASSIGN_OR_RETURN(planned.body, codegen::BodyOf(NodeOf(request), context_->caps()));
+  FORGE_ASSIGN_OR_RETURN(planned.made, Generate(*planned.body.region, request));
+  return planned;
+}
+
+absl::StatusOr<ProgramRef> Compiler::Compile(const CompileRequest& request,
+                                             const Planned& planned) {
+  if (planned.program) return planned.program;
+  const codegen::NodeBody& body = planned.body;
+  const codegen::Program& made = planned.made;
+  const auto operands = static_cast<uint32_t>(request.in.size() + request.out.size());
+  FORGE_ASSIGN_OR_RETURN(codegen::StepPlan plan, codegen::PlanStep(body, operands, made));
+  VulkanProgram::Parts parts;
+  parts.kernel = made.kernel;
+  parts.scalars = std::move(plan.scalars);
+  parts.scratch_bytes = plan.scratch_bytes;
+  parts.seconds = context_->rates().Seconds(NodeOf(request));
+  std::vector<LaunchedKernel> kernels;
+  for (size_t i = 0; i < made.launches.size(); ++i) {
+    const codegen::Launch& launch = made.launches[i];
+    FORGE_ASSIGN_OR_RETURN(const SlotRef slot,
+                           KernelFor(launch.kernel, static_cast<uint32_t>(launch.operands.size())));
+    PlannedLaunch one;
+    static_cast<codegen::LaunchPlan&>(one) = std::move(plan.launches[i]);
+    one.pipeline = slot->pipeline;
+    one.seconds = parts.seconds / static_cast<double>(made.launches.size());
+    parts.launches.push_back(std::move(one));
+    kernels.push_back({slot->kernel, launch.kernel.grid, launch.kernel.scalars});
+  }
+  // Absent operands would number the others anew.
+  if (body.function->arguments().size() == request.in.size())
+    parts.overwritable = ir::OverwritableArguments(*body.function);
+  parts.artifacts = [kernels = std::move(kernels), context = context_] {
+    return ArtifactsOf(kernels, context->caps());
+  };
+  return ProgramRef(std::make_shared<VulkanProgram>(std::move(parts)));
+}
+
+// Where the host's own cores run kernels, a driver compiles them when they are dispatched, one
+// after the other. Elsewhere literals are worth more: pipelines are made on all cores. What a
+// search compares has its literals everywhere.
+void Compiler::Share(std::span<const CompileRequest> requests,
+                     std::span<absl::StatusOr<Planned>> planned) {
+  if (!context_->caps().runs_on_cpu) return;
+  std::vector<codegen::Kernel*> kernels;
+  for (size_t i = 0; i < planned.size(); ++i)
+    if (planned[i].ok() && requests[i].choice.empty())
+      for (codegen::Launch& launch : planned[i]->made.launches)
+        if (!codegen::ReadsStepValues(launch.kernel)) kernels.push_back(&launch.kernel);
+  const std::lock_guard lock(sharing_mutex_);
+  sharing_.Share(kernels);
+}
+
+void Compiler::RehearseFresh() {
+  std::vector<KernelCode> fresh;
+  {
+    const std::lock_guard lock(mutex_);
+    fresh.swap(fresh_);
+  }
+  if (threads_ >= 2 && fresh.size() >= kFewestRehearsed) Rehearse(context_, fresh, threads_);
+}
+
+std::vector<absl::StatusOr<ProgramRef>> Compiler::Run(std::span<const CompileRequest> requests,
+                                                      CompileProgress progress) {
+  std::vector<absl::StatusOr<Planned>> planned(requests.size());
+  ParallelFor(requests.size(), threads_, [&](size_t i) { planned[i] = Plan(requests[i]); });
+  Share(requests, planned);
+  std::vector<absl::StatusOr<ProgramRef>> out(requests.size(), Aborted("cancelled"));
+  std::atomic<size_t> done{0};
+  std::atomic<bool> goes_on = true;
+  ParallelFor(requests.size(), threads_, [&](size_t i) {
+    if (!goes_on) return;
+    out[i] = planned[i].ok() ? Compile(requests[i], *planned[i]) : planned[i].status();
+    planned[i] = Planned{};  // kernels are large
+    if (!progress(++done)) goes_on = false;
+  });
+  if (goes_on) RehearseFresh();
+  // A cache that cannot be written costs the next run time and this one nothing.
+  pipelines_->Save().IgnoreError();
+  spirv_.Save().IgnoreError();
+  return out;
+}
+
+}  // namespace forge::vk

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes programs: from requests to kernels to pipelines, on all cores.
+#pragma once
+#include "codegen/kernel/sharing.h"
+#include "codegen/target/step_plan.h"
+#include "codegen/target/tuned.h"
+#include "vk_runtime/pipelines/program.h"
+#include "vk_runtime/pipelines/spirv_file.h"
+
+namespace forge::vk {
+
+// Calls body(0) .. body(n - 1) on up to `threads` threads, the caller's among them, and waits.
+void ParallelFor(size_t n, int threads, absl::FunctionRef<void(size_t)> body);
+
+class Compiler {
+ public:
+  // `use_file`: keep what was printed in the cache folder.
+  Compiler(const ContextRef& context, PipelineStoreRef pipelines,
+           std::shared_ptr<codegen::TunedChoices> tuned, bool use_file, int threads)
+      : context_(context),
+        pipelines_(std::move(pipelines)),
+        tuned_(std::move(tuned)),
+        spirv_(*context, use_file),
+        threads_(threads),
+        sharing_(static_cast<size_t>(context->caps().max_scalar_bytes) / sizeof(int32_t)) {}
+  // One result for each request, in order; see Device::Compile. Any thread.
+  std::vector<absl::StatusOr<ProgramRef>> Run(std::span<const CompileRequest> requests,
+                                              CompileProgress progress);
+  // As Device::Choices and Device::Prefer.
+  std::vector<std::string> Choices(const CompileRequest& request, size_t most) const;
+  absl::Status Prefer(const CompileRequest& request);
+  int64_t printed() const { return spirv_.printed(); }  // kernels; others were found
+
+ private:
+  // A kernel of this device, made by whoever asks first while others wait.
+  struct Slot {
+    std::once_flag once;
+    absl::Status status;
+    PipelineRef pipeline;
+    std::shared_ptr<const codegen::Kernel> kernel;
+  };
+  using SlotRef = std::shared_ptr<Slot>;
+
+  // A request as kernels.
+  struct Planned {
+    codegen::NodeBody body;
+    codegen::Program made;
+    ProgramRef program;  // already there: written by hand
+  };
+
+  // Makes kernels one that differ in literals alone.
+  void Share(std::span<const CompileRequest> requests, std::span<absl::StatusOr<Planned>> planned);
+  absl::StatusOr<Planned> Plan(const CompileRequest& request);
+  absl::StatusOr<ProgramRef> Compile(const CompileRequest& request, const Planned& planned);
+  absl::StatusOr<codegen::Program> Generate(const codegen::Region& region,
+                                            const CompileRequest& request) const;
+  absl::StatusOr<SlotRef> KernelFor(const codegen::Kernel& kernel, uint32_t operands);
+  // What the printer makes of a kernel of this hash, or made of it in an earlier run.
+  absl::StatusOr<KernelCode> CodeOf(const codegen::Kernel& kernel, uint32_t operands,
+                                    uint64_t hash);
+  absl::Status Make(const codegen::Kernel& kernel, KernelCode code, Slot& slot);
+  void RehearseFresh();
+
+  ContextRef context_;
+  PipelineStoreRef pipelines_;
+  std::shared_ptr<codegen::TunedChoices> tuned_;
+  SpirvFile spirv_;
+  int threads_;
+  std::mutex sharing_mutex_;
+  codegen::KernelSharing sharing_;  // under sharing_mutex_
+  std::mutex mutex_;
+  absl::flat_hash_map<uint64_t, SlotRef> kernels_;  // by codegen::Hash, under mutex_
+  // Kernels that the driver compiles when they are dispatched, and has not; under mutex_.
+  std::vector<KernelCode> fresh_;
+};
+
+}  // namespace forge::vk

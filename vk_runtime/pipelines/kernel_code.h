@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// From kernels to what a driver takes.
+#pragma once
+#include "codegen/kernel/kernel_ir.h"
+
+namespace forge::vk {
+
+// A kernel as a driver takes it. Operand i is binding i of set 0, a storage buffer; scalars are
+// push constants of 4 bytes.
+struct KernelCode {
+  std::string name;
+  std::vector<uint32_t> spirv;
+  uint32_t operands = 0, scalars = 0;
+  uint32_t subgroup = 0;    // required size; 0: any
+  bool parameters = false;  // scalars are a uniform buffer, binding codegen::kParameterBinding
+};
+
+// What was printed of a kernel that binds `operands`.
+KernelCode CodeWith(const codegen::Kernel& kernel, uint32_t operands, std::vector<uint32_t> spirv);
+// With what is printed now.  errors: as codegen::Verify
+absl::StatusOr<KernelCode> PrintCode(const codegen::Kernel& kernel, uint32_t operands,
+                                     const codegen::Caps& caps);
+
+}  // namespace forge::vk

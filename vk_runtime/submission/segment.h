@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps that are recorded once and replayed, and recorded again for other buffers. Step values are
+// parameters of the recording, save where the place of an operand depends on one.
+#pragma once
+#include "vk_runtime/submission/parameters.h"
+#include "vk_runtime/submission/queue.h"
+
+namespace forge::vk {
+
+class VulkanSegment final : public Segment {
+ public:
+  VulkanSegment(const SegmentSpec& spec, HeapRef heap, VulkanBufferRef nothing);
+  int barriers() const override { return barriers_; }
+  int recordings() const { return recordings_; }  // made so far
+
+  // The work for these arguments, to be submitted to `queue`: that of an earlier submission where
+  // they are the same.
+  //   errors: InvalidArgument, OutOfRange with the step's label
+  absl::StatusOr<Job> Prepare(const SubmitArgs& args, Queue& queue);
+  // What was submitted; `last` is its point's value.
+  void Submitted(RecordingRef recording, uint64_t last);
+
+  const RecordingRef& last_recording() const { return last_recording_; }
+  uint64_t last_value() const { return last_value_; }
+
+ private:
+  struct Entry {
+    std::vector<uint64_t> key;  // ids of the slots' buffers, then step values that are recorded
+    RecordingRef recording;
+    std::shared_ptr<ParameterBuffer> parameters;  // null: it reads none
+    bool overlaps = false;
+    uint64_t last = 0;  // value of its last submission
+  };
+  absl::StatusOr<std::vector<VulkanBufferRef>> CheckSlots(const SubmitArgs& args) const;
+  // The entry for these, the last one afterwards, recorded where there is none that may be used.
+  absl::Status Find(const std::vector<VulkanBufferRef>& slots, std::span<const int64_t> values,
+                    Queue& queue);
+  absl::Status Record(const std::vector<VulkanBufferRef>& slots, std::span<const int64_t> values,
+                      Entry& entry);
+  ir::Bindings Bindings(std::span<const int64_t> values) const;
+  absl::StatusOr<RecordingRef> WriteParameters(const Entry& entry,
+                                               std::span<const int64_t> values) const;
+
+  HeapRef heap_;
+  const Context* context_;
+  VulkanBufferRef nothing_;
+  std::vector<Step> steps_;
+  std::vector<SlotSpec> slots_;
+  std::vector<ir::SymbolRef> step_symbols_;
+  std::vector<bool> written_;  // slots that a step writes
+  bool timestamps_;
+  bool serves_all_;  // step values, in one recording
+  uint64_t parameter_bytes_;
+  std::vector<Entry> entries_;  // the one used last at the end
+  int barriers_ = 0, recordings_ = 0;
+  RecordingRef last_recording_;
+  uint64_t last_value_ = 0;
+};
+
+}  // namespace forge::vk
