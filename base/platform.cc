@@ -220,7 +220,7 @@ class WholeFile {
 
 absl::StatusOr<Bytes> MapFile(const std::filesystem::path& path) {
   const std::string name = path.string();
-  // Opening a pipe that nobody writes to would wait.
+  // Opening a pipe without a writer would wait.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.ok()) {
     if (errno == ENOENT || errno == ENOTDIR) return NotFound("{}: no such file", name);

@@ -33,7 +33,7 @@ struct FileContent {
 using WriteProgress = std::function<void(uint64_t done, uint64_t total)>;  // bytes
 // The same for files that belong together: when all are written they get their names, in order, and
 // a signal that would end the program waits meanwhile.
-//   progress: told of bytes of all files, every few MiB; empty: nobody is
+//   progress: told of bytes of all files, every few MiB; may be null
 absl::Status WriteFiles(std::span<const FileContent> files, const WriteProgress& progress = {});
 
 // From now on SIGINT, SIGTERM and SIGHUP remove what WriteFiles has begun and not finished, and

@@ -82,7 +82,7 @@ absl::StatusOr<pid_t> Start(const std::filesystem::path& program,
   return child;
 }
 
-// Until nobody can write any more, or the deadline, which each output moves.
+// Until every writer has closed its end, or until the deadline, which each output moves.
 std::string ReadUntil(int descriptor, int64_t patience, int64_t& deadline) {
   std::string output;
   char block[4096];

@@ -81,7 +81,8 @@ absl::Status ModelOnDevice::LoadConstants(const BoundFunctions& bound,
   const VariableKeys keys = KeysOf(bound);
   const std::vector<const ir::Variable*> read = ConstantsOf(*bound.main);
   std::lock_guard lock(share_->computing);
-  VariablePlaces places;  // let go before the lock is, so that nobody meets what was not computed
+  VariablePlaces
+      places;  // released before the lock, so that no thread sees a value that was not computed
   FORGE_RETURN_IF_ERROR(Load({computations, keys, build}, read, places));
   for (const ir::Variable* v : read) to[v] = places.at(v);
   return absl::OkStatus();

@@ -233,9 +233,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const M
   FORGE_ASSIGN_OR_RETURN(s->shared_,
                          s->model_->shared_->Get(s->model_->module(), s->device_, s->options_));
   for (const ir::Function* f : s->shared_->functions()) {
-    FunctionFace& face = s->faces_.emplace_back();
-    for (const auto& a : f->arguments()) face.inputs.push_back({a.name, f->type(a.value)});
-    for (const auto& r : f->results()) face.outputs.push_back({r.name, f->type(r.value)});
+    FunctionPorts& ports = s->ports_.emplace_back();
+    for (const auto& a : f->arguments()) ports.inputs.push_back({a.name, f->type(a.value)});
+    for (const auto& r : f->results()) ports.outputs.push_back({r.name, f->type(r.value)});
   }
   for (const auto& [name, value] : s->options_.dims) {
     ir::SymbolRef symbol = s->shared_->module().FindSymbol(name);
@@ -249,7 +249,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const M
 
 absl::StatusOr<std::vector<const ir::HostValue*>> Session::Match(
     std::span<const NamedTensor> inputs, size_t function) const {
-  const std::vector<Port>& ports = Face(function).inputs;
+  const std::vector<Port>& ports = PortsOf(function).inputs;
   std::vector<const ir::HostValue*> arguments(ports.size(), nullptr);
   for (const NamedTensor& t : inputs) {
     auto it =
@@ -424,7 +424,7 @@ absl::Status Session::Bind(const std::map<std::string, int64_t>& dims, size_t fu
     if (!symbol) return InvalidArgument("the model has no dimension '{}'", name);
     bindings[symbol] = value;
   }
-  for (const Port& p : Face(function).inputs) {
+  for (const Port& p : PortsOf(function).inputs) {
     std::vector<ir::SymbolRef> symbols;
     for (const ir::Dim& d : p.type.shape()) d.CollectSymbols(symbols);
     for (const ir::SymbolRef& s : symbols)
@@ -437,7 +437,7 @@ absl::Status Session::Bind(const std::map<std::string, int64_t>& dims, size_t fu
 std::vector<NamedTensor> Session::Name(std::vector<ir::HostValue> results, size_t function) const {
   std::vector<NamedTensor> named;
   for (size_t i = 0; i < results.size(); ++i)
-    named.push_back({Face(function).outputs[i].name, std::move(results[i])});
+    named.push_back({PortsOf(function).outputs[i].name, std::move(results[i])});
   return named;
 }
 

@@ -29,7 +29,7 @@ struct StepView;
 class Model {
  public:
   // Reads model.bin, or converts a model of another format in memory.
-  //   progress: told of nodes converted; empty: nobody is
+  //   progress: told of nodes converted; may be null
   //   errors: NotFound, DataLoss with the place in the file
   static absl::StatusOr<std::shared_ptr<const Model>> Load(
       const std::filesystem::path& path,
@@ -106,9 +106,9 @@ class Session {
     ir::Type type;  // symbols where the model is dynamic
   };
   // `function` is a place in SessionOptions::functions here and below; FORGE_CHECKed.
-  size_t functions() const { return faces_.size(); }
-  const std::vector<Port>& inputs(size_t function = 0) const { return Face(function).inputs; }
-  const std::vector<Port>& outputs(size_t function = 0) const { return Face(function).outputs; }
+  size_t functions() const { return ports_.size(); }
+  const std::vector<Port>& inputs(size_t function = 0) const { return PortsOf(function).inputs; }
+  const std::vector<Port>& outputs(size_t function = 0) const { return PortsOf(function).outputs; }
   Device& device() const { return *device_; }
 
   // Compiles and plans for these extents ahead of the first Run.  errors: as Run;
@@ -151,13 +151,13 @@ class Session {
   struct States;
   class Turn;
   // What a function looks like from outside.
-  struct FunctionFace {
+  struct FunctionPorts {
     std::vector<Port> inputs, outputs;
   };
   Session() = default;
-  const FunctionFace& Face(size_t function) const {
-    FORGE_CHECK(function < faces_.size());
-    return faces_[function];
+  const FunctionPorts& PortsOf(size_t function) const {
+    FORGE_CHECK(function < ports_.size());
+    return ports_[function];
   }
   absl::StatusOr<std::vector<const ir::HostValue*>> Match(std::span<const NamedTensor> inputs,
                                                           size_t function) const;
@@ -175,7 +175,7 @@ class Session {
   DeviceRef device_;
   SessionOptions options_;
   std::shared_ptr<ModelOnDevice> shared_;
-  std::vector<FunctionFace> faces_;
+  std::vector<FunctionPorts> ports_;
   std::unique_ptr<States> states_;            // shared by all functions and bindings
   ir::Bindings fixed_;                        // from SessionOptions::dims
   std::vector<std::unique_ptr<Plan>> plans_;  // last used last, bounded

@@ -205,8 +205,7 @@ class Runner {
 
   absl::Status Execute() {
     if (o_.check_finite) return ExecuteChecked();
-    // A run more would be one step more of a model with states: where nobody asks for times, there
-    // is one run.
+    // Each run advances the states of a model, so there is no warm-up unless times are asked for.
     const RunLimits limits{.warmup = o_.warmup >= 0 ? o_.warmup
                                      : timed_       ? 1
                                                     : 0,

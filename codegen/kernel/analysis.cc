@@ -170,8 +170,8 @@ class LoopsBeforeSubgroups {
 
  private:
   bool Meets(const Inst& i) {
-    const bool together = Info(i.code).effect == Effect::kTogether && i.code != Code::kBarrier;
-    if (together || i.code == Code::kForElements) return left_early_;
+    const bool convergent = Info(i.code).effect == Effect::kConvergent && i.code != Code::kBarrier;
+    if (convergent || i.code == Code::kForElements) return left_early_;
     const bool loop = IsOneOf(i.code, {Code::kFor, Code::kWhile});
     // What is at the end of a body comes before what is at its beginning, at the next trip.
     for (int trip = 0; trip < (loop ? 2 : 1); ++trip)

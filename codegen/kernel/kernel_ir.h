@@ -112,13 +112,13 @@ inline int64_t PartBytes(const View& v) { return v.extent * ElementBytes(v.elem)
   X(Insert, 2, kPure, kOwn, kAny)            X(Dot4, 3, kPure, kOwn, kInt)                   \
   X(Load, 1, kReads, kOwn, kInt)             X(Store, 2, kWrites, kOwn, kInt)                \
   X(Atomic, 2, kWrites, kOwn, kInt)          X(CompareExchange, 3, kWrites, kOwn, kInt)      \
-  X(MatrixLoad, 2, kTogether, kOwn, kInt)                                                    \
-  X(MatrixStore, 3, kTogether, kOwn, kInt)   X(MatrixMulAdd, 3, kTogether, kOwn, kAny)       \
-  X(Barrier, 0, kTogether, kOwn, kAny)       X(Shuffle, 2, kTogether, kOwn, kNumber)         \
-  X(ShuffleXor, 1, kTogether, kSame, kNumber)                                                \
-  X(SubgroupReduce, 1, kTogether, kSame, kNumber)                                            \
-  X(SubgroupScan, 1, kTogether, kSame, kNumber)                                              \
-  X(Ballot, 1, kTogether, kOwn, kAny)        X(If, 1, kControl, kOwn, kAny)                  \
+  X(MatrixLoad, 2, kConvergent, kOwn, kInt)                                                    \
+  X(MatrixStore, 3, kConvergent, kOwn, kInt)   X(MatrixMulAdd, 3, kConvergent, kOwn, kAny)       \
+  X(Barrier, 0, kConvergent, kOwn, kAny)       X(Shuffle, 2, kConvergent, kOwn, kNumber)         \
+  X(ShuffleXor, 1, kConvergent, kSame, kNumber)                                                \
+  X(SubgroupReduce, 1, kConvergent, kSame, kNumber)                                            \
+  X(SubgroupScan, 1, kConvergent, kSame, kNumber)                                              \
+  X(Ballot, 1, kConvergent, kOwn, kAny)        X(If, 1, kControl, kOwn, kAny)                  \
   X(For, -1, kControl, kOwn, kAny)           X(While, -1, kControl, kOwn, kAny)              \
   X(ForElements, 1, kControl, kOwn, kAny)    X(Yield, -1, kControl, kOwn, kAny)
 // clang-format on
@@ -128,7 +128,7 @@ enum class Code : uint8_t {
   FORGE_KERNEL_OPS(X)
 #undef X
 };
-enum class Effect : uint8_t { kPure, kReads, kWrites, kTogether, kControl };
+enum class Effect : uint8_t { kPure, kReads, kWrites, kConvergent, kControl };
 // Operands and result are of one type; the same, but the result is bool; a rule of its own.
 enum class TypeRule : uint8_t { kSame, kCompare, kOwn };
 enum class ElementClass : uint8_t {
@@ -141,7 +141,7 @@ enum class ElementClass : uint8_t {
 struct CodeInfo {
   std::string_view name;  // "SubgroupReduce"
   int arity;              // -1: any
-  Effect effect;          // kTogether: invocations meet, so control must be uniform
+  Effect effect;          // kConvergent: all invocations of the scope execute it together
   TypeRule rule;
   ElementClass of;
 };
@@ -388,7 +388,7 @@ uint64_t Hash(const Kernel& k);  // of what the printed program depends on; the 
 // A copy that does the same with what SPIR-V promises on a device of these caps: min, max and tests
 // propagate NaN, conversions saturate, remainders take negative numbers, dot products are spelled
 // out where there are none, and so are 64-bit integers and atomics of f32; a view of several parts
-// becomes one of each. Afterwards Min, Max, Convert and Rem mean what SPIR-V's do. What nobody
+// becomes one of each. Afterwards Min, Max, Convert and Rem mean what SPIR-V's do. What nothing
 // reads is left out; scalars and operands stay as they are.
 Kernel Lower(const Kernel& k, const Caps& caps);
 

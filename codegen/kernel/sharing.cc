@@ -92,7 +92,7 @@ class StructureReader {
     if (literal == nullptr) return Add({order_[v]});
     Add(type);
     // What a subgroup exchanges with whom is to be known when it is compiled.
-    if (!IsNumber(type) || Info(user.code).effect == Effect::kTogether)
+    if (!IsNumber(type) || Info(user.code).effect == Effect::kConvergent)
       return Add({literal->literal});
     out_.places.push_back(place);
     out_.numbers.push_back(static_cast<uint32_t>(literal->literal));

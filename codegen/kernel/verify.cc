@@ -88,9 +88,9 @@ class Verifier {
     for (Id a : k_.ArgsOf(i))
       if (a >= k_.values.size() || !visible_[a])
         return fmt::format("{} uses value {}, which is not seen there", info.name, a);
-    const bool together = info.effect == Effect::kTogether || i.code == Code::kForElements;
+    const bool convergent = info.effect == Effect::kConvergent || i.code == Code::kForElements;
     const Uniform needed = i.code == Code::kBarrier ? Uniform::kWorkgroup : Uniform::kSubgroup;
-    if (together && control < needed)
+    if (convergent && control < needed)
       return refuse("not all invocations that meet here are sure to arrive");
     for (uint32_t n = 0; n < i.result_count; ++n)
       if (Fault f = Define(i.result + n, b); !f.empty()) return f;

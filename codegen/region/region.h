@@ -77,7 +77,7 @@ class Region {
   const Caps* caps_ = nullptr;
   const ir::Node *anchor_ = nullptr, *norm_ = nullptr, *reduction_ = nullptr;
   ir::Types anchor_inputs_;
-  std::vector<int> parts_;  // by operand; 0: nobody reads it
+  std::vector<int> parts_;  // by operand; 0: without a reader
   ir::EncodingRef encoding_;
   std::vector<ir::SymbolRef> axes_;
   std::vector<bool> reduced_;                 // by axis

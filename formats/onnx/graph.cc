@@ -9,14 +9,14 @@
 namespace forge::formats {
 namespace {
 
-constexpr int kNoNode = -1;  // the maker of inputs and initialisers
-using Makers = absl::flat_hash_map<std::string, int>;
+constexpr int kNoNode = -1;  // the producer of inputs and initialisers
+using Producers = absl::flat_hash_map<std::string, int>;
 
-absl::StatusOr<Makers> MakersOf(const onnx::GraphProto& graph) {
-  Makers makers;
+absl::StatusOr<Producers> ProducersOf(const onnx::GraphProto& graph) {
+  Producers producers;
   for (const onnx::ValueInfoProto& input : graph.input()) {
     if (input.name().empty()) return DataLoss("an input has no name");
-    if (!makers.emplace(input.name(), kNoNode).second)
+    if (!producers.emplace(input.name(), kNoNode).second)
       return DataLoss("input '{}' is declared twice", input.name());
   }
   absl::flat_hash_map<std::string, int> initializers;
@@ -24,20 +24,20 @@ absl::StatusOr<Makers> MakersOf(const onnx::GraphProto& graph) {
     if (tensor.name().empty()) return DataLoss("an initializer has no name");
     if (!initializers.emplace(tensor.name(), kNoNode).second)
       return DataLoss("initializer '{}' is given twice", tensor.name());
-    makers.emplace(tensor.name(), kNoNode);  // may be an input's default
+    producers.emplace(tensor.name(), kNoNode);  // may be an input's default
   }
   for (int i = 0; i < graph.node_size(); ++i) {
     for (const std::string& output : graph.node(i).output()) {
-      if (output.empty() || makers.emplace(output, i).second) continue;
+      if (output.empty() || producers.emplace(output, i).second) continue;
       return DataLoss("node '{}' defines '{}', which is defined before", NameOfNode(graph.node(i)),
                       output);
     }
   }
-  return makers;
+  return producers;
 }
 
 // Walks back from an unordered node along unordered operands until one comes up again.
-absl::Status CycleAt(const onnx::GraphProto& graph, const Makers& makers,
+absl::Status CycleAt(const onnx::GraphProto& graph, const Producers& producers,
                      const std::vector<int>& missing) {
   int at = 0;
   while (missing[at] == 0) ++at;
@@ -45,10 +45,11 @@ absl::Status CycleAt(const onnx::GraphProto& graph, const Makers& makers,
   while (!seen[at]) {
     seen[at] = true;
     for (const std::string& input : graph.node(at).input()) {
-      const auto maker = makers.find(input);
-      if (maker == makers.end() || maker->second == kNoNode || missing[maker->second] == 0)
+      const auto producer = producers.find(input);
+      if (producer == producers.end() || producer->second == kNoNode ||
+          missing[producer->second] == 0)
         continue;
-      at = maker->second;
+      at = producer->second;
       break;
     }
   }
@@ -66,19 +67,19 @@ std::string NameOfNode(const onnx::NodeProto& node) {
 }
 
 absl::StatusOr<std::vector<int>> OrderNodes(const onnx::GraphProto& graph) {
-  FORGE_ASSIGN_OR_RETURN(const Makers makers, MakersOf(graph));
+  FORGE_ASSIGN_OR_RETURN(const Producers producers, ProducersOf(graph));
   std::vector<int> missing(static_cast<size_t>(graph.node_size()));  // operands not yet made
   std::vector<std::vector<int>> readers(missing.size());
   for (int i = 0; i < graph.node_size(); ++i) {
     for (const std::string& input : graph.node(i).input()) {
       if (input.empty()) continue;
-      const auto maker = makers.find(input);
-      if (maker == makers.end())
+      const auto producer = producers.find(input);
+      if (producer == producers.end())
         return DataLoss("node '{}' ({}) reads '{}', which nothing defines",
                         NameOfNode(graph.node(i)), graph.node(i).op_type(), input);
-      if (maker->second == kNoNode) continue;
+      if (producer->second == kNoNode) continue;
       ++missing[i];
-      readers[maker->second].push_back(i);
+      readers[producer->second].push_back(i);
     }
   }
   // The first of the file among those that are ready.
@@ -92,7 +93,7 @@ absl::StatusOr<std::vector<int>> OrderNodes(const onnx::GraphProto& graph) {
     for (const int reader : readers[order.back()])
       if (--missing[reader] == 0) ready.push(reader);
   }
-  if (order.size() != missing.size()) return CycleAt(graph, makers, missing);
+  if (order.size() != missing.size()) return CycleAt(graph, producers, missing);
   return order;
 }
 

@@ -15,7 +15,7 @@ std::string NameOfNode(const onnx::NodeProto& node);
 
 // Positions of the graph's nodes in an order in which every operand comes first; the file's own
 // order where that is one already.
-//   errors: DataLoss naming a node (a name defined twice or by nobody, a cycle)
+//   errors: DataLoss naming a node (a name defined twice or nowhere, a cycle)
 absl::StatusOr<std::vector<int>> OrderNodes(const onnx::GraphProto& graph);
 
 }  // namespace forge::formats

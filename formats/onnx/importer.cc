@@ -159,7 +159,7 @@ absl::Status Importer::ReadInitializers() {
     if (!value.ok())
       return Annotate(value.status(), fmt::format("initializer '{}'", tensor.name()));
     OnnxValue& entry = scope_.values[tensor.name()];
-    // Integers are indices and shapes: what they decide must be known, and nobody trains them.
+    // Integers are indices and shapes: what they decide must be known, and they are not trained.
     if (Has(kIntTypes, value->dtype())) entry.role = ir::Variable::Role::kConstant;
     entry.constant = *std::move(value);
   }

@@ -11,8 +11,8 @@ namespace forge::formats {
 inline constexpr int64_t kNewestOpset = 28, kNewestIrVersion = 14;
 inline constexpr int kAnyNumber = INT32_MAX;
 
-// Appends what the node computes and returns its results; trailing ones may be missing, and then
-// nobody may read them.
+// Appends the ops of one node and returns their results. Trailing results may be missing; a node
+// that reads a missing one is refused.
 using OnnxBuilder = ir::Values (*)(OnnxNode& node);
 
 struct OnnxOp {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads little-endian numbers from bytes that nobody vouches for.
+// Reads little-endian numbers from untrusted bytes.
 #pragma once
 #include <bit>
 #include <cstdint>

@@ -10,7 +10,7 @@ namespace {
 
 using Wide = __int128;  // sums of products may pass through more than 64 bits
 
-// A long expression helps nobody in a message.
+// A long expression makes a message unreadable.
 std::string Brief(const Dim& d) {
   constexpr uint32_t kMaxParts = 64;
   return FactsOf(d).size > kMaxParts ? "a long expression" : d.ToText();

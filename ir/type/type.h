@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encodings and types: immutable values, compared by content, owned by nobody.
+// Encodings and types: immutable values, compared by content.
 #pragma once
 #include <cstdint>
 #include <memory>

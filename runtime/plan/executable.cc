@@ -13,7 +13,7 @@ namespace {
 // Vector loads of any width split no element.
 constexpr uintptr_t kLentAlignment = 16;
 
-// A dense value whose bytes nobody has written.
+// A dense value whose bytes are not initialised.
 absl::StatusOr<ir::HostValue> Unwritten(const ir::Type& type) {
   FORGE_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(type));
   std::shared_ptr<uint8_t[]> memory(new (std::nothrow) uint8_t[bytes]);
@@ -23,7 +23,7 @@ absl::StatusOr<ir::HostValue> Unwritten(const ir::Type& type) {
                            Bytes(view, std::move(memory)));
 }
 
-// The bytes of a value that Unwritten made and nobody shares.
+// The bytes of a value that Unwritten made, which has no other owner.
 std::span<uint8_t> Writable(const ir::HostValue& v) {
   return {const_cast<uint8_t*>(v.bytes().data()), v.bytes().size()};
 }

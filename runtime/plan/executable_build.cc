@@ -186,7 +186,7 @@ class ExecutableBuilder {
     return last;
   }
 
-  // Results take the place of an operand that nobody reads afterwards, where programs can.
+  // Results take the place of an operand without a later reader, where programs can.
   void PlaceInPlace(std::vector<int>& last) {
     for (size_t i = 0; i < f_.nodes().size(); ++i) {
       const ir::Node& node = f_.nodes()[i];

@@ -39,7 +39,7 @@ absl::Status SelectOutputs(const ir::Function& in, ir::Function& out,
   return out.status();
 }
 
-// Leaves out what nobody reads.
+// Removes values without a reader.
 absl::Status CopyLive(const ir::Function& in, ir::Function& out) {
   return ir::Rewriter{.pass = "import"}.Run(
       in, out,

@@ -46,7 +46,7 @@ class ProgramCache {
     uint64_t used = 0;  // when, in calls of Get
   };
   struct Wanted;
-  // Hands out programs that are there, into `out` by place; requests that nobody compiles become
+  // Hands out programs that are there, into `out` by place; requests that no thread compiles become
   // the caller's.  Returns false where the rest is being compiled by others.
   bool Claim(std::span<const std::string> keys, std::vector<ProgramRef>& out, Wanted& wanted);
   absl::Status Compile(const Wanted& wanted, std::span<const Request> requests,

@@ -21,7 +21,7 @@ using VariablePlaceRef = std::shared_ptr<const VariablePlace>;
 using VariablePlaces = std::map<const ir::Variable*, VariablePlaceRef>;
 
 // Variables on one device. A variable is known by a key, the same for all that hold the same bytes,
-// so that whoever computes or stores the same thing shares it; what nobody holds any more is freed.
+// so that Sessions that compute or store the same thing share it; what has no owner left is freed.
 // Any thread.
 class VariableStore {
  public:

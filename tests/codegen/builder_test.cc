@@ -12,7 +12,7 @@ namespace {
 struct BuilderTest : ::testing::Test {
   Kernel k{.name = "test"};
   Builder b{k};
-  const Val x = b.Builtin(BuiltinKind::kLocalX);  // an i32 that nobody knows
+  const Val x = b.Builtin(BuiltinKind::kLocalX);  // an i32 of unknown value
   const Val f = b.Convert(x, DType::kF32);
 
   double F(Val v) { return FloatOf(v.type().elem, b.LiteralOf(v).value()); }

@@ -9,7 +9,7 @@
 #include <regex>
 
 #include "formats/arrays/npy.h"
-#include "tests/support/lying_layer.h"
+#include "tests/support/fault_injection.h"
 #include "tests/support/status_matchers.h"
 #include "tests/tools/shell.h"
 
@@ -195,7 +195,7 @@ TEST(ForgeInspectTest, ShowsAKernelWithoutRunningAnything) {
   if (!IsHere("vulkan")) GTEST_SKIP() << "no Vulkan device";
   const TempFolder cache;
   std::string environment = "XDG_CACHE_HOME=" + Quoted(cache.path()) + " ";
-  for (const auto& [name, value] : LyingEnvironment(FORGE_BINARY_DIR, "memory"))
+  for (const auto& [name, value] : FaultInjection(FORGE_BINARY_DIR, "memory"))
     environment += name + "='" + value + "' ";
   const std::string model = kModel + " --device vulkan --dim N=1 ";
   EXPECT_NE(Shell("forge-run " + model + "--input image=" + kPicture, environment).status, 0);

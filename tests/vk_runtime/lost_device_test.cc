@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device that is lost in the middle of work: an error in words, and then another device.
 #include "tests/runtime/models.h"
-#include "tests/support/lying_layer.h"
+#include "tests/support/fault_injection.h"
 #include "tests/support/status_matchers.h"
 #include "tests/vk_runtime/vulkan_test.h"
 
@@ -23,7 +23,7 @@ class LostDeviceTest : public VulkanRunTest {
 
   // The call is of a Session that works until then.
   void ExpectAnErrorAndANewSession(const std::string& function, int call) {
-    const ScopedEnvironments layer(testing::LyingEnvironment(FORGE_BINARY_DIR, ""));
+    const ScopedEnvironments layer(testing::FaultInjection(FORGE_BINARY_DIR, ""));
     Open();
     const std::vector<double> right = {11, 0, 33};
     const auto session = NewSession();

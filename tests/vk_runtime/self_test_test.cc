@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/platform.h"
-#include "tests/support/lying_layer.h"
+#include "tests/support/fault_injection.h"
 #include "tests/support/temp_folder.h"
 #include "tests/vk_runtime/vulkan_test.h"
 #include "vk_runtime/self_test/measure_rates.h"
@@ -64,7 +64,7 @@ TEST_F(SelfTestTest, TriesInAProcessOfItsOwn) {
 
 TEST_F(SlowSelfTestTest, EndsADriverThatHangs) {
   if (!Has("int64")) GTEST_SKIP() << "the device has no int64 to hang on";
-  const ScopedEnvironments lying(testing::LyingEnvironment(FORGE_BINARY_DIR, "int64:hang"));
+  const ScopedEnvironments faults(testing::FaultInjection(FORGE_BINARY_DIR, "int64:hang"));
   const auto child = TryInChild(device_->context()->queries(), {0, 10 * kSecond});
   ASSERT_OK(child.status());
   EXPECT_EQ(child->failed, Failures{});
@@ -74,7 +74,7 @@ TEST_F(SlowSelfTestTest, EndsADriverThatHangs) {
 
 // What takes long is all the features together, so none of them is to blame.
 TEST_F(SlowSelfTestTest, WaitsForADriverThatIsSlow) {
-  const ScopedEnvironments lying(testing::LyingEnvironment(FORGE_BINARY_DIR, "slow"));
+  const ScopedEnvironments faults(testing::FaultInjection(FORGE_BINARY_DIR, "slow"));
   const int64_t began = NowNanoseconds(), patience = 4 * kSecond;
   const auto child = TryInChild(device_->context()->queries(), {0, patience});
   ASSERT_OK(child.status());

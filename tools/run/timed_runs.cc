@@ -19,7 +19,7 @@ double Seconds(int64_t since) { return static_cast<double>(NowNanoseconds() - si
 struct Stream {
   Session& session;
   std::span<const NamedTensor> inputs;
-  const AfterRun* after;  // null: nobody asks
+  const AfterRun* after;  // may be null
   std::atomic<bool>& stop;
   std::vector<NamedTensor> results = {};
   std::vector<double> untimed_ms = {}, timed_ms = {};

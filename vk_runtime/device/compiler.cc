@@ -6,14 +6,14 @@
 #include "base/hash.h"
 #include "codegen/schedules/tuning.h"
 #include "ir/analysis/in_place.h"
-#include "vk_runtime/device/rehearsal.h"
+#include "vk_runtime/device/pipeline_warm_up.h"
 #include "vk_runtime/pipelines/fixed_launch.h"
 
 namespace forge::vk {
 namespace {
 
 static_assert(codegen::kScratchAlignment == kAlignment);
-constexpr size_t kFewestRehearsed = 4;  // fewer gain less than logical devices cost
+constexpr size_t kFewestWarmedUp = 4;  // fewer gain less than logical devices cost
 
 ir::Candidate NodeOf(const CompileRequest& r) { return {*r.op, r.in, r.out}; }
 
@@ -192,13 +192,13 @@ void Compiler::Share(std::span<const CompileRequest> requests,
   sharing_.Share(kernels);
 }
 
-void Compiler::RehearseFresh() {
+void Compiler::WarmUpFresh() {
   std::vector<KernelCode> fresh;
   {
     const std::lock_guard lock(mutex_);
     fresh.swap(fresh_);
   }
-  if (threads_ >= 2 && fresh.size() >= kFewestRehearsed) Rehearse(context_, fresh, threads_);
+  if (threads_ >= 2 && fresh.size() >= kFewestWarmedUp) WarmUpPipelines(context_, fresh, threads_);
 }
 
 std::vector<absl::StatusOr<ProgramRef>> Compiler::Run(std::span<const CompileRequest> requests,
@@ -215,7 +215,7 @@ std::vector<absl::StatusOr<ProgramRef>> Compiler::Run(std::span<const CompileReq
     planned[i] = Planned{};  // kernels are large
     if (!progress(++done)) goes_on = false;
   });
-  if (goes_on) RehearseFresh();
+  if (goes_on) WarmUpFresh();
   // A cache that cannot be written costs the next run time and this one nothing.
   pipelines_->Save().IgnoreError();
   spirv_.Save().IgnoreError();

@@ -59,7 +59,7 @@ class Compiler {
   absl::StatusOr<KernelCode> CodeOf(const codegen::Kernel& kernel, uint32_t operands,
                                     uint64_t hash);
   absl::Status Make(const codegen::Kernel& kernel, KernelCode code, Slot& slot);
-  void RehearseFresh();
+  void WarmUpFresh();
 
   ContextRef context_;
   PipelineStoreRef pipelines_;

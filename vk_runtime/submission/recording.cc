@@ -438,7 +438,7 @@ class Recorder {
                                   &bound.set, 0, nullptr);
   }
 
-  // As many workgroups as the parameter buffer says, uncut: nobody knows how long they take.
+  // As many workgroups as the parameter buffer says, uncut: how long they take is not known.
   void DispatchIndirect(const PlannedLaunch& launch, const Bound& bound) {
     Use(launch, bound);
     const auto at = in_.parameters->At(parameters_at_ + launch.scalars.size() * kWord);

@@ -117,7 +117,7 @@ ir::Value MeanInside(OnnxNode& n, const WindowAttributes& w, const ir::Pool& op,
 }
 
 ir::Values Pool(OnnxNode& n, ir::PoolKind kind) {
-  n.Ignore("storage_order");  // of the indices, which nobody may read
+  n.Ignore("storage_order");  // of the indices, which must have no reader
   const bool average = kind == ir::PoolKind::kAverage;
   const bool inside_only = average && !n.Flag("count_include_pad");
   if (!n.Has("kernel_shape")) n.Fail("attribute 'kernel_shape' is missing");

@@ -126,7 +126,7 @@ TEST_F(HoistTest, NamesStayTheModelsOwn) {
   EXPECT_NE(m_.FindVariable("scale"), nullptr);
 }
 
-// Before binding nobody knows how large it is, and load runs before.
+// Its size is unknown before binding, and load runs before.
 TEST_F(HoistTest, LeavesWhatDependsOnSymbols) {
   const SymbolRef n = m_.SymbolNamed("n");
   const Value x = f_.Argument("x", F32({Dim(n), 3})), w = Constant(f_, "w", {8, 3});

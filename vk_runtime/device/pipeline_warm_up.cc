@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vk_runtime/device/rehearsal.h"
+#include "vk_runtime/device/pipeline_warm_up.h"
 
 #include "vk_runtime/device/device.h"
 #include "vk_runtime/pipelines/fixed_launch.h"
@@ -24,7 +24,8 @@ absl::Status DispatchNothing(const ContextRef& context, const KernelCode& kernel
 
 }  // namespace
 
-size_t Rehearse(const ContextRef& context, std::span<const KernelCode> kernels, int threads) {
+size_t WarmUpPipelines(const ContextRef& context, std::span<const KernelCode> kernels,
+                       int threads) {
   std::atomic<size_t> next{0}, failed{0};
   ParallelFor(static_cast<size_t>(threads), threads, [&](size_t) {
     std::shared_ptr<VulkanDevice> device;

@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "tests/support/lying_layer.h"
+#include "tests/support/fault_injection.h"
 #include "tests/tools/shell.h"
 
 namespace forge {
@@ -11,9 +11,9 @@ namespace {
 
 using namespace testing;  // NOLINT: how programs are run
 
-std::string Lying(const std::string& lie) {
+std::string Faulty(const std::string& lie) {
   std::string text;
-  for (const auto& [name, value] : LyingEnvironment(FORGE_BINARY_DIR, lie))
+  for (const auto& [name, value] : FaultInjection(FORGE_BINARY_DIR, lie))
     text += name + "='" + value + "' ";
   return text;
 }
@@ -34,7 +34,7 @@ std::string Parity() {
   return "forge-parity " + kModel + " --devices reference,vulkan --inputs image=" + kPicture;
 }
 
-class LyingDriverTest : public ::testing::Test {
+class FaultyDriverTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!IsHere("vulkan")) GTEST_SKIP() << "there is no Vulkan device";
@@ -58,20 +58,20 @@ class LyingDriverTest : public ::testing::Test {
   std::set<std::string> features_;
   TempFolder cache_;
 };
-using SlowLyingDriverTest = LyingDriverTest;
+using SlowFaultyDriverTest = FaultyDriverTest;
 
-TEST_F(LyingDriverTest, EveryLieIsNoticedAndNothingElseSuspected) {
+TEST_F(FaultyDriverTest, EveryLieIsNoticedAndNothingElseSuspected) {
   for (const auto& [lie, feature] : Lies()) {
-    const Outcome o = Shell("../lib/forge-self-test vulkan 0", Lying(lie));
+    const Outcome o = Shell("../lib/forge-self-test vulkan 0", Faulty(lie));
     EXPECT_EQ(Told(o.out, "failed"), std::set{feature}) << lie << "\n" << o.out << o.err;
     EXPECT_EQ(Told(o.out, "passed").size(), features_.size() - 1) << lie;
   }
 }
 
-TEST_F(LyingDriverTest, ACrashMarksTheFeatureAlone) {
+TEST_F(FaultyDriverTest, ACrashMarksTheFeatureAlone) {
   const std::string feature = *features_.begin();
-  const std::string lying = Cache() + Lying(feature + ":crash");
-  const Outcome run = Shell(Parity(), lying);
+  const std::string faults = Cache() + Faulty(feature + ":crash");
+  const Outcome run = Shell(Parity(), faults);
   EXPECT_EQ(run.status, 0) << run.out << run.err;
   const Outcome listed = Shell("forge-devices -v", Cache());
   EXPECT_NE(listed.out.find(feature + ": self-test failed: the driver ended its process: signal 6"),
@@ -83,21 +83,21 @@ TEST_F(LyingDriverTest, ACrashMarksTheFeatureAlone) {
         << other;
 }
 
-TEST_F(SlowLyingDriverTest, AnswersAreRightWhateverIsWrong) {
+TEST_F(SlowFaultyDriverTest, AnswersAreRightWhateverIsWrong) {
   for (const auto& [lie, feature] : Lies()) {
     const TempFolder cache;
     const Outcome o =
-        Shell(Parity(), "XDG_CACHE_HOME='" + cache.path().string() + "' " + Lying(lie));
+        Shell(Parity(), "XDG_CACHE_HOME='" + cache.path().string() + "' " + Faulty(lie));
     EXPECT_EQ(o.status, 0) << lie << "\n" << o.out << o.err;
   }
 }
 
 // What the verdicts are for: one of an honest driver lets the lie through.
-TEST_F(SlowLyingDriverTest, ALieBelievedGivesWrongAnswers) {
+TEST_F(SlowFaultyDriverTest, ALieBelievedGivesWrongAnswers) {
   ASSERT_EQ(Shell(Parity(), Cache()).status, 0);
   int wrong = 0;
   for (const std::string& feature : features_)
-    wrong += Shell(Parity(), Cache() + Lying(feature)).status != 0 ? 1 : 0;
+    wrong += Shell(Parity(), Cache() + Faulty(feature)).status != 0 ? 1 : 0;
   EXPECT_GT(wrong, 0);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The variables that put tests/lab/lying_layer.cc below every Vulkan device.
+// The variables that put tests/lab/fault_injection_layer.cc below every Vulkan device.
 #pragma once
 #include <cstdlib>
 #include <string>
@@ -20,9 +20,9 @@ inline constexpr const char* kLiesAboutParts[] = {
 };
 
 // lie: as FORGE_LIE
-inline std::vector<std::pair<std::string, std::string>> LyingEnvironment(
+inline std::vector<std::pair<std::string, std::string>> FaultInjection(
     const std::string& binary_dir, const std::string& lie) {
-  const std::string folder = binary_dir + "/lying_layer";
+  const std::string folder = binary_dir + "/fault_injection_layer";
   const auto before = [](const char* name, const std::string& value) {
     const char* old = std::getenv(name);
     return old != nullptr && *old != '\0' ? std::string(old) + ":" + value : value;
@@ -31,7 +31,7 @@ inline std::vector<std::pair<std::string, std::string>> LyingEnvironment(
   const char* path =
       std::getenv("VK_LAYER_PATH") != nullptr ? "VK_LAYER_PATH" : "VK_ADD_LAYER_PATH";
   return {{path, before(path, folder)},
-          {"VK_INSTANCE_LAYERS", before("VK_INSTANCE_LAYERS", "VK_LAYER_FORGE_lying")},
+          {"VK_INSTANCE_LAYERS", before("VK_INSTANCE_LAYERS", "VK_LAYER_FORGE_fault_injection")},
           {"FORGE_LIE", lie}};
 }
 

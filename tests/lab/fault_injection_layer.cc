@@ -10,7 +10,8 @@
 //                             calls that could wait for that device say so
 //   FORGE_LIE=memory          there is none
 //
-// Loaded by VK_INSTANCE_LAYERS=VK_LAYER_FORGE_lying with VK_LAYER_PATH on its manifest's folder.
+// Loaded by VK_INSTANCE_LAYERS=VK_LAYER_FORGE_fault_injection with VK_LAYER_PATH on its manifest's
+// folder.
 #include <unistd.h>
 #include <vulkan/vk_layer.h>
 #include <vulkan/vulkan.h>

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "ir/ops/product/matmul.h"
-#include "tests/support/lying_layer.h"
+#include "tests/support/fault_injection.h"
 #include "tests/support/temp_folder.h"
 #include "tests/vk_runtime/vulkan_test.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 using FeatureNames = std::set<std::string>;
 
-class LyingMatrixTest : public GpuKernelTest {
+class FaultyMatrixTest : public GpuKernelTest {
  protected:
   void SetUp() override {
     GpuKernelTest::SetUp();
@@ -30,8 +30,8 @@ class LyingMatrixTest : public GpuKernelTest {
   }
 
   // The lie lasts: it is told whenever a module is made.
-  void OpenLying(const std::string& lie) {
-    lying_.emplace(testing::LyingEnvironment(FORGE_BINARY_DIR, lie));
+  void OpenFaulty(const std::string& lie) {
+    faults_.emplace(testing::FaultInjection(FORGE_BINARY_DIR, lie));
     const ScopedEnvironment hide("FORGE_VK_DISABLE", "host_cores");
     Open();
   }
@@ -41,7 +41,7 @@ class LyingMatrixTest : public GpuKernelTest {
     SCOPED_TRACE(lie);
     const TempFolder folder;
     const ScopedEnvironment cache("XDG_CACHE_HOME", folder.path().string());
-    ASSERT_NO_FATAL_FAILURE(OpenLying(lie));
+    ASSERT_NO_FATAL_FAILURE(OpenFaulty(lie));
     FeatureNames left = matrices_, failed;
     for (const std::string& name : about) left.erase(name);
     for (const Feature& f : device_->info().features)
@@ -73,22 +73,22 @@ class LyingMatrixTest : public GpuKernelTest {
   }
   const ir::HostValue a_ = Halves({70, 52}, 11), b_ = Halves({52, 76}, 5);
   FeatureNames matrices_;
-  std::optional<ScopedEnvironments> lying_;
+  std::optional<ScopedEnvironments> faults_;
 };
 
-TEST_F(LyingMatrixTest, NoProductIsMadeByWrongMatrices) {
+TEST_F(FaultyMatrixTest, NoProductIsMadeByWrongMatrices) {
   ExpectNoticed("cooperative_matrix", matrices_);
   EXPECT_EQ(ChoiceOfMatrices(), "");
   ASSERT_OK(Multiply(""));
 }
 
-TEST_F(LyingMatrixTest, AShapeIsOffByItself) {
+TEST_F(FaultyMatrixTest, AShapeIsOffByItself) {
   const std::string shape = *matrices_.lower_bound("cooperative_matrix_f16");
   ExpectNoticed(shape, {shape});
   ASSERT_OK(Multiply(""));
 }
 
-TEST_F(LyingMatrixTest, ElementsAreOffByThemselves) {
+TEST_F(FaultyMatrixTest, ElementsAreOffByThemselves) {
   const std::string elements(kElementsFeature);
   if (matrices_.count(elements) == 0) GTEST_SKIP() << "kernels see no elements of matrices";
   ExpectNoticed(elements, {elements});
@@ -98,8 +98,8 @@ TEST_F(LyingMatrixTest, ElementsAreOffByThemselves) {
 }
 
 // What the verdict is for: that of an honest driver lets the lie through.
-TEST_F(LyingMatrixTest, ALieBelievedGivesAWrongProduct) {
-  ASSERT_NO_FATAL_FAILURE(OpenLying("cooperative_matrix"));
+TEST_F(FaultyMatrixTest, ALieBelievedGivesAWrongProduct) {
+  ASSERT_NO_FATAL_FAILURE(OpenFaulty("cooperative_matrix"));
   EXPECT_EQ(Matrices(), matrices_);
   const std::string choice = ChoiceOfMatrices();
   EXPECT_NE(choice, "");
