@@ -120,7 +120,8 @@ absl::StatusOr<Autotuned> TuneOne(const DeviceRef& device, const CompileRequest&
       continue;
     }
     if (timed->seconds * kLeastGain >= found.seconds) continue;
-    FORGE_ASSIGN_OR_RETURN(const Comparison same, Compare(timed->results, standing.results));
+    FORGE_ASSIGN_OR_RETURN(const Comparison same,
+                           Compare(timed->results, standing.results, Against::kDevice));
     if (!same.within()) {
       ++found.wrong;
       continue;
