@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <semaphore>
 #include <thread>
+#include <utility>
 
 #include "ir/ops/product/matmul.h"
 #include "runtime/backends.h"
@@ -590,14 +591,14 @@ TEST_P(CancelTest, EndsAStepwiseRun) {
 TEST_P(CancelTest, ComesFromAnyThread) {
   ASSERT_THAT(session_->Bind({{"n", 2}}), Succeeds());
   std::binary_semaphore running(0), cancelled(0);
-  device_->on_submit = [&] {
+  device_->on_submit = [&, first = true]() mutable {
+    if (!std::exchange(first, false)) return;
     running.release();
     cancelled.acquire();
   };
   std::thread other([&] {
     running.acquire();
     session_->Cancel();
-    device_->on_submit = nullptr;
     cancelled.release();
   });
   EXPECT_TRUE(absl::IsAborted(Run()));
