@@ -44,7 +44,6 @@ OLDEST_OPSET, NEWEST_OPSET = 7, 23  # of which onnxruntime has kernels, and of w
 
 # What Forge refuses and says why, where onnxruntime runs: (operator, pattern of the message).
 REFUSALS = [
-    ("Shape", r"iota makes numbers of more than 32 bits"),  # GPUs count in 32 bits; an open extent has no bound
     ("ReduceMean", r"the mean of [iu]\d+ is not an integer"),
 ]
 
