@@ -8,49 +8,24 @@ Needs Python's standard library alone. MODEL is examples/fashion's: f32 [N, 1, 2
 import array
 import ctypes
 import json
-import re
+import pathlib
 import sys
 import threading
 import unittest
-from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_int64, c_size_t, c_void_p
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import forge_ctypes  # noqa: E402
+from forge_ctypes import DEVICE, FILE, USAGE, ForgeError  # noqa: E402
 
 LIBRARY, MODEL, HEADER = sys.argv[1:4]
 PIXELS = 28 * 28
-USAGE, FILE, DEVICE = 2, 3, 4
 
-RESULT_TYPES = {"int": c_int, "forge_code": c_int, "size_t": c_size_t, "void": None, "const char*": c_char_p,
-                "const int64_t*": POINTER(c_int64), "const void*": c_void_p, "forge_error*": c_void_p}
-
-
-def open_library():
-    """Loads the library and tells ctypes what each function of the header returns."""
-    with open(HEADER, encoding="utf-8") as file:
-        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
-    library = ctypes.CDLL(LIBRARY)
-    names = []
-    for result, name in re.findall(r"^([a-z][\w ]*\*?)\s*(forge_\w+)\(", text, flags=re.M):
-        getattr(library, name).restype = RESULT_TYPES[result.strip()]  # AttributeError: not exported
-        names.append(name)
-    assert len(names) > 30, names
-    return library
-
-
-forge = open_library()
-
-
-class ForgeError(Exception):
-    def __init__(self, code, message):
-        super().__init__(message)
-        self.code = code
+forge = forge_ctypes.open_library(LIBRARY, HEADER)
 
 
 def check(error):
-    """Raises what a forge_error says, and frees it."""
-    if error:
-        error = c_void_p(error)
-        failure = ForgeError(forge.forge_error_code(error), forge.forge_error_message(error).decode())
-        forge.forge_error_free(error)
-        raise failure
+    forge_ctypes.check(forge, error)
 
 
 class Object:

@@ -2,45 +2,31 @@
 """The C interface for Python programs of the tests, with numpy arrays; see runtime/forge.h."""
 
 import ctypes
-import re
-from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_void_p
+from ctypes import byref, c_int64, c_size_t, c_void_p
 
+import forge_ctypes
 import numpy as np
+from forge_ctypes import ForgeError
 
-USAGE, FILE, DEVICE, REFUSED = 2, 3, 4, 5
+__all__ = ["Forge", "ForgeError"]
 
-RESULT_TYPES = {"int": c_int, "forge_code": c_int, "size_t": c_size_t, "void": None, "const char*": c_char_p,
-                "const int64_t*": POINTER(c_int64), "const void*": c_void_p, "forge_error*": c_void_p}
 DTYPES = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "i8": np.int8, "i16": np.int16, "i32": np.int32,
           "i64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "bool": np.bool_}
 NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
-
-
-class ForgeError(Exception):
-    def __init__(self, code, message):
-        super().__init__(message)
-        self.code = code
 
 
 class Forge:
     """The library, loaded once."""
 
     def __init__(self, library, header):
-        text = re.sub(r"/\*.*?\*/", "", header.read_text(encoding="utf-8"), flags=re.S)
-        self.library = ctypes.CDLL(str(library))
-        for result, name in re.findall(r"^([a-z][\w ]*\*?)\s*(forge_\w+)\(", text, flags=re.M):
-            function = getattr(self.library, name)
-            function.restype = RESULT_TYPES[result.strip()]
-            setattr(self, name.removeprefix("forge_"), function)
+        self.library = forge_ctypes.open_library(library, header)
+
+    def __getattr__(self, name):
+        return getattr(self.library, f"forge_{name}")
 
     def check(self, error):
         """Raises what a forge_error says, and frees it."""
-        if not error:
-            return
-        error = c_void_p(error)
-        failure = ForgeError(self.error_code(error), self.error_message(error).decode(errors="replace"))
-        self.error_free(error)
-        raise failure
+        forge_ctypes.check(self.library, error)
 
     def load(self, path):
         """A model, freed by model_free."""
