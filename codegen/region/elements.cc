@@ -251,12 +251,15 @@ struct Elements::State {
     return out;
   }
 
+  std::optional<Dim> VectorOf(DType t, const Dim& flat, int n) {
+    return VectorAt(t, flat, LaneSymbol(n), n, region.caps());
+  }
+
   Val LoadOne(int operand, DType t, const Dim& flat) {
     constexpr int kLanes = 4;
-    if (shares_vectors && HasVectors(t, kLanes, region.caps()))
-      for (int i = 0; i < kLanes; ++i)
-        if ((flat - i).divisor() % kLanes == 0)
-          return b.Extract(storage.Load(operand, t, Index(FloorDiv(flat - i, kLanes)), kLanes), i);
+    for (int i = 0; shares_vectors && i < kLanes; ++i)
+      if (const auto vector = VectorOf(t, flat - i + Dim(LaneSymbol(kLanes)), kLanes))
+        return b.Extract(storage.Load(operand, t, Index(*vector), kLanes), i);
     return storage.Load(operand, t, Index(flat));
   }
 
@@ -264,9 +267,8 @@ struct Elements::State {
     const DType t = type.dtype();
     const Dim flat = Flatten(index, type.shape());
     if (!Varies(flat)) return {LoadOne(operand, t, flat), t};
-    const std::optional<Dim> base = AlignedBase(flat, lane, lanes);
-    if (base && HasVectors(t, lanes, region.caps()))
-      return {storage.Load(operand, t, Index(FloorDiv(*base, lanes)), lanes), t};
+    if (const auto vector = VectorOf(t, flat, lanes))
+      return {storage.Load(operand, t, Index(*vector), lanes), t};
     return {EachLane([&](int i) { return LoadOne(operand, t, AtLane(flat, i)); }), t};
   }
 
@@ -277,9 +279,8 @@ struct Elements::State {
     const Dim flat = Flatten(index, type.shape());
     if (lane == nullptr) return storage.Store(operand, t, Index(flat), value);
     value = splat(value, lanes);
-    const std::optional<Dim> base = AlignedBase(flat, lane, lanes);
-    if (base && HasVectors(t, lanes, region.caps()))
-      return storage.Store(operand, t, Index(FloorDiv(*base, lanes)), value);
+    if (const auto vector = VectorOf(t, flat, lanes))
+      return storage.Store(operand, t, Index(*vector), value);
     for (int i = 0; i < lanes; ++i)
       storage.Store(operand, t, Index(AtLane(flat, i)), b.Extract(value, i));
   }

@@ -2,7 +2,6 @@
 #include "codegen/region/region.h"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 
 #include "codegen/region/index.h"
@@ -180,31 +179,33 @@ const Region::Place* Region::PlaceOf(uint32_t value) const {
   return places_[value].has_value() ? &*places_[value] : nullptr;
 }
 
+bool Region::AnyLoad(uint32_t value, const Dims& at, Through through, LoadTest test) const {
+  if (body_->origin(value).kind != ir::Function::Origin::kNode)
+    return test(body_->type(value), Flatten(at, body_->type(value).shape()));
+  const ir::Node& node = body_->nodes()[body_->origin(value).index];
+  if (&node == norm_) return AnyLoad(node.in[0], at, through, test);
+  if (node.op.def().scalar != nullptr) {
+    const auto loads = [&](uint32_t v) {
+      return AnyLoad(v, BroadcastIndex(at, body_->type(v).shape()), through, test);
+    };
+    if (through == Through::kAll) return std::any_of(node.in.begin(), node.in.end(), loads);
+    return loads(*std::max_element(node.in.begin(), node.in.end(), [&](uint32_t a, uint32_t b) {
+      return body_->type(a).elements().max() < body_->type(b).elements().max();
+    }));
+  }
+  const ir::IndexMap map = node.op.Map(body_->TypesOf(node.in), at);
+  if (!map.loads.empty() || (through == Through::kLargest && map.pieces.size() != 1)) return false;
+  return std::any_of(map.pieces.begin(), map.pieces.end(), [&](const ir::IndexMap::Piece& p) {
+    return !p.value && AnyLoad(node.in[static_cast<size_t>(p.operand)], p.index, through, test);
+  });
+}
+
 bool Region::Contiguous(int anchor_operand, const Dims& index, const ir::SymbolRef& lane,
                         int lanes) const {
-  uint32_t value = anchor_->in[static_cast<size_t>(anchor_operand)];
-  Dims at = index;
-  while (body_->origin(value).kind == ir::Function::Origin::kNode) {
-    const ir::Node& node = body_->nodes()[body_->origin(value).index];
-    if (&node == norm_) {
-      value = node.in[0];
-      continue;
-    }
-    if (node.op.def().scalar != nullptr) {
-      value = *std::max_element(node.in.begin(), node.in.end(), [&](uint32_t a, uint32_t b) {
-        return body_->type(a).elements().max() < body_->type(b).elements().max();
-      });
-      at = BroadcastIndex(at, body_->type(value).shape());
-      continue;
-    }
-    const ir::IndexMap map = node.op.Map(body_->TypesOf(node.in), at);
-    if (!map.loads.empty() || map.pieces.size() != 1 || map.pieces[0].value) return false;
-    value = node.in[static_cast<size_t>(map.pieces[0].operand)];
-    at = map.pieces[0].index;
-  }
-  const ir::Type& type = body_->type(value);
-  return HasVectors(type.dtype(), lanes, *caps_) &&
-         AlignedBase(Flatten(at, type.shape()), lane, lanes).has_value();
+  return AnyLoad(anchor_->in[static_cast<size_t>(anchor_operand)], index, Through::kLargest,
+                 [&](const ir::Type& type, const Dim& flat) {
+                   return VectorAt(type.dtype(), flat, lane, lanes, *caps_).has_value();
+                 });
 }
 
 int64_t Region::BindingsBehind(const std::vector<uint32_t>& values) const {
@@ -230,26 +231,11 @@ bool Region::LiesAlong(size_t axis, size_t other, int lanes) const {
     return false;
   const int64_t last_block = index[axis].max() + 1 - lanes;
   index[axis] = Dim(NewCoordinate("block", last_block, lanes)) + Dim(lane);
-  const std::function<bool(uint32_t, const Dims&)> lies = [&](uint32_t value, const Dims& at) {
-    const ir::Type& type = body_->type(value);
-    const ir::Function::Origin& from = body_->origin(value);
-    if (from.kind != ir::Function::Origin::kNode) {
-      const Dim flat = Flatten(at, type.shape());
-      return HasVectors(type.dtype(), lanes, *caps_) && DependsOn(flat, axes_[other]) &&
-             AlignedBase(flat, lane, lanes).has_value();
-    }
-    const ir::Node& node = body_->nodes()[from.index];
-    if (node.op.def().scalar != nullptr)
-      return std::any_of(node.in.begin(), node.in.end(), [&](uint32_t v) {
-        return lies(v, BroadcastIndex(at, body_->type(v).shape()));
-      });
-    const ir::IndexMap map = node.op.Map(body_->TypesOf(node.in), at);
-    return map.loads.empty() &&
-           std::any_of(map.pieces.begin(), map.pieces.end(), [&](const ir::IndexMap::Piece& p) {
-             return !p.value && lies(node.in[static_cast<size_t>(p.operand)], p.index);
-           });
-  };
-  return lies(body_->results()[0].value, index);
+  return AnyLoad(body_->results()[0].value, index, Through::kAll,
+                 [&](const ir::Type& type, const Dim& flat) {
+                   return DependsOn(flat, axes_[other]) &&
+                          VectorAt(type.dtype(), flat, lane, lanes, *caps_).has_value();
+                 });
 }
 
 absl::Status Region::CheckOperands() {

@@ -63,6 +63,10 @@ class Region {
   bool LiesAlong(size_t axis, size_t other, int lanes) const;
 
  private:
+  // Which operands of element-wise ops and movements are followed to what is loaded.
+  enum class Through : uint8_t { kLargest, kAll };
+  using LoadTest = absl::FunctionRef<bool(const ir::Type& type, const ir::Dim& flat)>;
+
   Region() = default;
   absl::Status FindAnchor();
   absl::Status CheckOperands();
@@ -70,6 +74,8 @@ class Region {
   absl::Status PlaceElementWise(const ir::Node& node);
   absl::Status PlaceMovement(const ir::Node& node);
   absl::Status PlaceReduction();
+  // Does any load that the element of `value` at `at` is computed from pass the test?
+  bool AnyLoad(uint32_t value, const ir::Dims& at, Through through, LoadTest test) const;
   bool PrecedesReduction(uint32_t value) const;
   bool FollowsAnchor(const ir::Node& node) const;
 

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "codegen/kernel/literal.h"
 #include "codegen/kernel/scalar.h"
+#include "codegen/region/index.h"
 #include "ir/analysis/in_place.h"
 
 namespace forge::codegen {
@@ -114,8 +115,13 @@ Verdict CanCompute(DType t, const Caps& caps) {
   return Verdict::Yes();
 }
 
-bool HasVectors(DType t, int lanes, const Caps& caps) {
-  return !InWords(t, 1, caps) || lanes * StoredBits(t) >= 32;
+std::optional<ir::Dim> VectorAt(DType t, const ir::Dim& flat, const ir::SymbolRef& lane, int lanes,
+                                const Caps& caps) {
+  // What is less than a word shares it with elements of other invocations.
+  if (InWords(t, 1, caps) && lanes * StoredBits(t) < 32) return std::nullopt;
+  const std::optional<ir::Dim> base = AlignedBase(flat, lane, lanes);
+  if (!base) return std::nullopt;
+  return FloorDiv(*base, lanes);
 }
 
 Val Wrap(DType t, Val v) {

@@ -16,14 +16,17 @@ Verdict CanCompute(DType t, const Caps& caps);
 // every device, and no element or vector lies in two parts.
 inline int64_t PartBytes(const Caps& caps) { return caps.max_operand_bytes / 256 * 256; }
 
-// Can `lanes` elements be loaded or stored at once?
-bool HasVectors(DType t, int lanes, const Caps& caps);
+// The one rule of vectorisation. Elements of `t` at flat(lane), for lane = 0 .. lanes - 1, are
+// loaded and stored at once where they are proven to be neighbours, the first a multiple of
+// `lanes`, and the device moves so many: as the vector of this number. nullopt: one by one.
+std::optional<ir::Dim> VectorAt(DType t, const ir::Dim& flat, const ir::SymbolRef& lane, int lanes,
+                                const Caps& caps);
 
 // Views of the operands of one launch, made as they are needed.
 class Storage {
  public:
   Storage(Builder& b, Launch& launch, const Region& region);
-  // `lanes` elements from index * lanes on, in ComputeType(t): one, or a vector (see HasVectors).
+  // `lanes` elements from index * lanes on, in ComputeType(t): one, or a vector (see VectorAt).
   // `operand` counts as in Launch::operands.
   Val Load(int operand, DType t, Val index, int lanes = 1);
   // As many as `value` has lanes.
