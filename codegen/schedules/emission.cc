@@ -101,6 +101,13 @@ void IfInside(Builder& b, Val inside, absl::FunctionRef<void()> body) {
 
 Val Where(Val inside, Val v, double other) { return inside ? select(inside, v, other) : v; }
 
+Val LoadWithin(Emission& m, const Coordinate& row, const Coordinate& column,
+               absl::FunctionRef<Val(const ir::Dim& row, const ir::Dim& column)> load) {
+  const Position i = Guard(m, row.at, row.extent), j = Guard(m, column.at, column.extent);
+  const Val v = load(i.at, j.at);
+  return Where(Both(i.inside, j.inside), v, 0);
+}
+
 std::vector<Position> TiledAxis::All(Emission& m, const ir::Dim& tile) const {
   std::vector<Position> out;
   for (int64_t i = 0; i < size; ++i) {
@@ -119,12 +126,6 @@ void FinishRow(Emission& m, const TiledAxis& columns, std::span<const Position> 
   const auto lanes = static_cast<size_t>(columns.exact() ? LanesFor(columns.size) : 1);
   for (size_t j = 0; j < row.size(); j += lanes)
     IfInside(m.b, at[j].inside, [&] { finish(at[j].at, Packed(row.subspan(j, lanes))); });
-}
-
-AxisPart::AxisPart(const ir::Dim& extent, const ir::Dim& part, int64_t parts) {
-  const ir::Dim each = CeilDiv(extent, parts);
-  begin = part * each;
-  end = parts == 1 ? extent : Min(begin + each, extent);
 }
 
 int64_t TileSize(const ir::Dim& extent, int64_t most) {
@@ -191,23 +192,6 @@ Verdict WorkgroupFits(int64_t invocations, const Caps& caps, std::span<const Sha
   if (invocations > std::min(caps.max_workgroup_invocations, caps.max_workgroup_x))
     return Verdict::No(fmt::format("{} invocations in a workgroup, the device allows {}",
                                    invocations, caps.max_workgroup_invocations));
-  return Verdict::Yes();
-}
-
-SplitOperands::SplitOperands(const Region& r) : before(r.BindingsBehind(r.anchor()->in)) {
-  std::vector<uint32_t> results;
-  for (const ir::Function::Result& result : r.body().results()) results.push_back(result.value);
-  after = r.BindingsBehind(results);
-  const int count = r.operand_count();
-  for (int i = count - static_cast<int>(results.size()); i < count; ++i) after += r.PartsOf(i);
-}
-
-Verdict ScratchFits(const Region& r, int64_t bytes, const SplitOperands& bound) {
-  const int64_t scratch = 1 + r.scratch_begin() - r.operand_count();
-  if (std::max(bound.before, bound.after) + scratch > r.caps().max_operands)
-    return Verdict::No("no room for scratch");
-  if (bytes > std::min(kMostScratchBytes, r.caps().max_operand_bytes))
-    return Verdict::No("parts need too much scratch");
   return Verdict::Yes();
 }
 

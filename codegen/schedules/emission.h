@@ -82,11 +82,6 @@ struct TiledAxis {
 void FinishRow(Emission& m, const TiledAxis& columns, std::span<const Position> at,
                std::span<const Val> row,
                absl::FunctionRef<void(const ir::Dim& first, Val neighbours)> finish);
-// Share `part` of an axis that is cut into `parts` equal ones; the last ones may be less, or empty.
-struct AxisPart {
-  AxisPart(const ir::Dim& extent, const ir::Dim& part, int64_t parts);
-  ir::Dim begin, end;
-};
 // A size up to `most` for tiles of this axis: a divisor where that costs little.
 int64_t TileSize(const ir::Dim& extent, int64_t most);
 
@@ -158,19 +153,6 @@ int LanesFor(const ir::Dim& extent);
 // Of one dimension, within the device's limits.
 Verdict WorkgroupFits(int64_t invocations, const Caps& caps,
                       std::span<const SharedArray> shared = {});
-// How many arguments and results a launch of what the anchor reads binds, and one of what follows
-// it.
-struct SplitOperands {
-  explicit SplitOperands(const Region& r);
-  int64_t before, after;
-};
-// Whether `bytes` of scratch are not too many, and one part of them can be bound beside the
-// operands of either launch.
-Verdict ScratchFits(const Region& r, int64_t bytes, const SplitOperands& bound);
-inline Verdict ScratchFits(const Region& r, int64_t bytes) {
-  return ScratchFits(r, bytes, SplitOperands(r));
-}
-inline constexpr int64_t kMostScratchBytes = int64_t{64} << 20;
 // Whether schedules that exchange by shuffles are quick on the device: it runs on a CPU, in small
 // subgroups of one size.
 Verdict ShufflesAreQuick(const Caps& caps);
@@ -178,6 +160,12 @@ Verdict ShufflesAreQuick(const Caps& caps);
 // side by side and there are `strips` of them: a page costs as much to touch as to read, so as many
 // as leave work for each core, from `least` to `most`, powers of two.
 int64_t VectorsOfPage(const Caps& caps, const ir::Dim& strips, int64_t least, int64_t most);
+// What `load` gives at a place of a matrix, 0 where one of the coordinates lies outside of it.
+struct Coordinate {
+  ir::Dim at, extent;
+};
+Val LoadWithin(Emission& m, const Coordinate& row, const Coordinate& column,
+               absl::FunctionRef<Val(const ir::Dim& row, const ir::Dim& column)> load);
 // What sums of elements of `t` are kept in: the type they are computed in.
 inline Type AccumulatorOf(DType t) { return Type{ComputeType(t)}; }
 

@@ -45,6 +45,15 @@ Val ReduceRule::Done(Val all, const ir::Dim& elements) const {
                                      : Wrap(dtype, all);
 }
 
+void ForUnits(Emission& m, const ir::Dim& local, int64_t threads, int64_t count,
+              absl::FunctionRef<void(const ir::Dim& unit, Val inside)> body) {
+  for (int64_t first = 0; first < count; first += threads) {
+    const ir::Dim unit = local + first;
+    const bool all = first + threads <= count;
+    body(unit, all ? Val{} : m.e.Value(unit) < static_cast<double>(count));
+  }
+}
+
 WorkgroupReduction::WorkgroupReduction(Emission& m, Type element)
     : m_(m),
       by_subgroups_(ReducesBySubgroups(m.region.caps(), m.launch.kernel.workgroup[0], element)) {

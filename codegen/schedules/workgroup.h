@@ -22,6 +22,19 @@ struct ReduceRule {
   DType dtype;  // of elements
 };
 
+// Invocations of a workgroup that have a tile in registers and slices of operands in shared memory,
+// along its rows and along its columns: what every device allows.
+struct TileThreads {
+  static constexpr int64_t kRows = 8, kColumns = 16, kAll = kRows * kColumns;
+};
+// How far lines of so many elements are apart in shared memory: four elements, the widest vector,
+// from a multiple of the banks, so that those below each other lie in different ones.
+inline int64_t Pitch(int64_t length) { return length + 4; }
+// Shares `count` units of a copy out among `threads` invocations, of which this is `local`: calls
+// `body` for each of its own, which are there where `inside`, which may be null, holds.
+void ForUnits(Emission& m, const ir::Dim& local, int64_t threads, int64_t count,
+              absl::FunctionRef<void(const ir::Dim& unit, Val inside)> body);
+
 // Combines one value of each invocation into one that all see, in a fixed order: by subgroups where
 // their size is known, else by a tree. The workgroup is one-dimensional and a power of two; control
 // flow around the call is uniform.

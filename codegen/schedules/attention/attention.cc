@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "codegen/schedules/split.h"
 #include "ir/ops/product/attention.h"
 
 namespace forge::codegen {

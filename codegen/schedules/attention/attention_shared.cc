@@ -4,6 +4,8 @@
 // slices. Where rows are too few to fill a device, several workgroups share the keys of a row
 // (flash decoding), and a second launch combines what they have of it.
 #include "codegen/schedules/attention/attention.h"
+#include "codegen/schedules/split.h"
+#include "codegen/schedules/workgroup.h"
 
 namespace forge::codegen {
 namespace {
@@ -12,9 +14,6 @@ using ir::Dim;
 using ir::Dims;
 using Operand = AttentionOperands::Operand;
 
-// Invocations of a workgroup, 8 along rows by 16 along keys and columns.
-constexpr int64_t kRowThreads = 8, kColumnThreads = 16;
-constexpr int64_t kThreads = kRowThreads * kColumnThreads;
 constexpr int64_t kStep = 4;  // keys whose values are added at once
 constexpr int64_t kLeastSlice = 16, kMostSlice = 64;
 
@@ -30,12 +29,9 @@ struct AttentionShared {
                                        "1|4|16|64")};
 };
 
-// Lines of shared memory are one vector apart from a multiple of the banks.
-int64_t Pitch(int64_t length) { return length + 4; }
-
 // Columns of the result, whole ones to each invocation.
 int64_t OwnColumns(const AttentionOperands& a) {
-  return (a.width + kColumnThreads - 1) / kColumnThreads;
+  return (a.width + TileThreads::kColumns - 1) / TileThreads::kColumns;
 }
 
 // What shared memory holds at once.
@@ -47,7 +43,8 @@ struct Extents {
         values(t.keys),
         q{a.type, depth * Pitch(t.rows)},
         weights{a.type, t.rows * Pitch(t.keys)} {
-    const int64_t of_keys = depth * Pitch(t.keys), line = Pitch(OwnColumns(a) * kColumnThreads);
+    const int64_t of_keys = depth * Pitch(t.keys),
+                  line = Pitch(OwnColumns(a) * TileThreads::kColumns);
     while (t.slice > 0 && values > kStep && values * line > of_keys) values /= 2;
     block = {a.type, std::max(of_keys, values * line)};
   }
@@ -56,13 +53,9 @@ struct Extents {
 
 // Sums of an invocation, which registers hold.
 int64_t OwnSums(const AttentionOperands& a, const AttentionShared& t) {
-  return t.rows / kRowThreads * OwnColumns(a);
+  return t.rows / TileThreads::kRows * OwnColumns(a);
 }
 constexpr int64_t kMostSums = 64, kSumsUnasked = 32;
-
-// As many workgroups keep most GPUs busy; from kFewWorkgroups on a second launch costs more than it
-// gains, as it does for parts with fewer keys.
-constexpr int64_t kFewWorkgroups = 64, kEnoughWorkgroups = 256, kLeastPart = 128, kMostParts = 64;
 
 // What is kept of a row and part: its values, the largest score and the sum.
 Dim LineOf(const AttentionOperands& a, const Dim& part) { return part * (a.width + 2); }
@@ -72,10 +65,7 @@ int64_t ScratchBytes(const AttentionOperands& a, int64_t parts) {
 
 int64_t PartsFor(const Region& r, const AttentionOperands& a, int64_t rows) {
   const int64_t tiles = (a.batch * CeilDiv(a.rows, rows)).max();
-  int64_t parts = 1;
-  while (tiles < kFewWorkgroups && parts < kMostParts && tiles * parts < kEnoughWorkgroups &&
-         a.keys.min() >= 2 * parts * kLeastPart)
-    parts *= 2;
+  const int64_t parts = kSplitAttention.PartsOf(tiles, a.keys.min());
   return ScratchFits(r, ScratchBytes(a, parts)) ? parts : 1;
 }
 
@@ -112,8 +102,8 @@ Verdict Fits(const Region& r, const AttentionOperands& a, const AttentionShared&
   if (t.slice >= std::max<int64_t>(a.head, 1)) return Verdict::No("a key is one slice");
   if (t.slice > 0 && OwnSums(a, t) > kMostSums) return Verdict::No("sums do not fit registers");
   if (t.parts > 1 && a.keys.max() < t.parts * t.keys) return Verdict::No("keys are few");
-  if (const Verdict v = ScratchFits(r, ScratchBytes(a, t.parts)); t.parts > 1 && !v) return v;
-  return WorkgroupFits(kThreads, caps, Extents(a, t).Arrays());
+  if (Verdict v = PartsFit(r, t.parts, ScratchBytes(a, t.parts)); !v) return v;
+  return WorkgroupFits(TileThreads::kAll, caps, Extents(a, t).Arrays());
 }
 
 class Tile {
@@ -123,8 +113,8 @@ class Tile {
         a_(a),
         t_(t),
         tiles_{a.rows, t.rows},
-        own_rows_(static_cast<size_t>(t.rows / kRowThreads)),
-        own_keys_(static_cast<size_t>(t.keys / kColumnThreads)),
+        own_rows_(static_cast<size_t>(t.rows / TileThreads::kRows)),
+        own_keys_(static_cast<size_t>(t.keys / TileThreads::kColumns)),
         own_columns_(static_cast<size_t>(OwnColumns(a))),
         extents_(a, t) {
     q_ = m.AddShared("q", extents_.q);
@@ -151,7 +141,7 @@ class Tile {
   Dim OwnColumn(size_t c) const {
     return column_ * static_cast<int64_t>(own_columns_) + int64_t(c);
   }
-  int64_t value_pitch() const { return Pitch(OwnColumns(a_) * kColumnThreads); }
+  int64_t value_pitch() const { return Pitch(OwnColumns(a_) * TileThreads::kColumns); }
   bool sliced() const { return t_.slice > 0; }
   Val LoadAt(uint16_t view, const Dim& at) { return m_.b.Load(view, m_.e.Value(at)); }
 
@@ -172,24 +162,17 @@ void Tile::Fill(Operand which, const Dim& first, const Dim& begin) {
   const int64_t across = (is_v ? a_.width : extents_.depth) / lanes;
   const auto copy = [&](const Dim& at) {
     const Dims of = Unflatten(at, {count, across});
-    const Position line = Guard(m_, first + of[0], is_q ? a_.rows : a_.keys);
-    const Position element = Guard(m_, begin + of[1] * lanes, a_.length(which));
-    const Val v = Where(Both(line.inside, element.inside),
-                        a_.Load(m_, which, batch_, line.at, element.at, lanes), 0);
+    const Val v = LoadWithin(
+        m_, {first + of[0], is_q ? a_.rows : a_.keys}, {begin + of[1] * lanes, a_.length(which)},
+        [&](const Dim& i, const Dim& j) { return a_.Load(m_, which, batch_, i, j, lanes); });
     for (int c = 0; c < lanes; ++c) {
       const Dim j = of[1] * lanes + c;
       const Dim place = is_v ? of[0] * value_pitch() + j : j * Pitch(count) + of[0];
-      const Val part = lanes == 1 ? v : m_.b.Extract(v, c);
-      m_.b.Store(is_q ? q_ : block_, m_.e.Value(place), part);
+      m_.b.Store(is_q ? q_ : block_, m_.e.Value(place), lanes == 1 ? v : m_.b.Extract(v, c));
     }
   };
-  for (int64_t done = 0; done < count * across; done += kThreads) {
-    const Dim at = local_ + done;
-    if (done + kThreads <= count * across)
-      copy(at);
-    else
-      m_.b.If(m_.e.Value(at) < static_cast<double>(count * across), [&] { copy(at); });
-  }
+  ForUnits(m_, local_, TileThreads::kAll, count * across,
+           [&](const Dim& at, Val inside) { IfInside(m_.b, inside, [&] { copy(at); }); });
 }
 
 // Of this invocation's rows and keys.
@@ -304,8 +287,8 @@ void Tile::Run(const Dim& at) {
   const Dims place = Unflatten(at, {a_.batch, tiles_.count(), t_.parts});
   batch_ = place[0], tile_ = place[1], part_ = place[2];
   Builder& b = m_.b;
-  local_ = m_.e.Coordinate(b.Builtin(BuiltinKind::kLocalX), kThreads - 1);
-  row_ = FloorDiv(local_, kColumnThreads), column_ = Mod(local_, kColumnThreads);
+  local_ = m_.e.Coordinate(b.Builtin(BuiltinKind::kLocalX), TileThreads::kAll - 1);
+  row_ = FloorDiv(local_, TileThreads::kColumns), column_ = Mod(local_, TileThreads::kColumns);
   if (!sliced()) Fill(Operand::kQ, tile_ * t_.rows);
   const KeyBlocks blocks{.row = tile_ * t_.rows,
                          .count = t_.rows,
@@ -362,17 +345,16 @@ Launch EmitCombine(const Region& r, const AttentionOperands& a, int64_t parts, s
 }
 
 Program Emit(const Region& r, const AttentionOperands& a, const AttentionShared& t) {
-  const std::string name = fmt::format("attention_shared_{}x{}{}{}", t.rows, t.keys,
-                                       t.slice > 0 ? fmt::format("_by_{}", t.slice) : "",
-                                       t.parts > 1 ? fmt::format("_split_{}", t.parts) : "");
-  Emission m(r, name, {static_cast<uint32_t>(kThreads), 1, 1});
+  const std::string name =
+      fmt::format("attention_shared_{}x{}{}{}", t.rows, t.keys,
+                  t.slice > 0 ? fmt::format("_by_{}", t.slice) : "", SplitText(t.parts));
+  Emission m(r, name, {static_cast<uint32_t>(TileThreads::kAll), 1, 1});
   Tile tile(m, a, t);
   m.Guarded(m.Workgroups(tile.count()), [&](const Dim& at) { tile.Run(at); });
-  Program out = OneLaunch(std::move(m).Take());
-  if (t.parts == 1) return out;
-  out.scratch_bytes = {ScratchBytes(a, t.parts)};
-  out.launches.push_back(EmitCombine(r, a, t.parts, name + "_combine"));
-  return out;
+  if (t.parts == 1) return OneLaunch(std::move(m).Take());
+  return SplitProgram(
+      std::move(m).Take(), ScratchBytes(a, t.parts), "_combine",
+      [&](std::string combine) { return EmitCombine(r, a, t.parts, std::move(combine)); });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/schedules/split.h"
 #include "ir/ops/norm/layer_norm.h"
 #include "ir/ops/product/matmul.h"
 #include "ir/ops/product/matmul_integer.h"

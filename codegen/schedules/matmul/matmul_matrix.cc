@@ -66,7 +66,7 @@ struct Sizes {
         depth(t.depth * shape.k),
         stages(t.stages),
         result_elements(t.in_registers ? 0 : threads / lanes * shape.m * result_pitch()) {}
-  int64_t result_pitch() const { return shape.n + 4; }
+  int64_t result_pitch() const { return Pitch(shape.n); }
   // Elements from row to row of a slice: rows begin in different banks.
   int64_t pitch() const {
     const int64_t unit = kRowBytes * 8 / BitWidth(shape.a);

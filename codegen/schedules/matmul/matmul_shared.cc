@@ -10,10 +10,6 @@ namespace {
 using ir::Dim;
 using ir::Dims;
 
-// Invocations of a workgroup, 8 along rows by 16 along columns: what every device allows.
-constexpr int64_t kRowThreads = 8, kColumnThreads = 16;
-constexpr int64_t kThreads = kRowThreads * kColumnThreads;
-
 struct MatmulShared {
   int64_t rows = 64, columns = 64, depth = 16;  // of C and k, to a workgroup
   int64_t workgroups = 0;                       // that share all tiles; 0: one for each
@@ -33,9 +29,6 @@ struct MatmulShared {
 
 // Four steps of k to a word of shared memory.
 constexpr int64_t kBytes = 4;
-
-// Rows of a slice are four elements apart from a multiple of the banks, so that columns spread.
-int64_t Pitch(int64_t length) { return length + 4; }
 
 // The slices of an operand of which a workgroup has `length` rows or columns.
 SharedArray SliceOf(const MatmulShared& t, DType dtype, int64_t length) {
@@ -66,7 +59,7 @@ MatmulShared Defaults(const Region& r, const Gemm& g) {
 }
 
 // What invocations of a row make of their columns, a bank more than there are.
-constexpr int64_t kPartPitch = kColumnThreads + 1;
+constexpr int64_t kPartPitch = TileThreads::kColumns + 1;
 // Whether those lie where a slice of A has been multiplied, of which an element packs some steps.
 bool PartsReuseSlice(const Tiling::Size& size, Type slice, int64_t packed, Type part) {
   return size.stages == 1 && slice == part &&
@@ -99,7 +92,7 @@ Verdict Fits(const Region& r, const Gemm& g, const MatmulShared& t) {
   if (t.dots && (!OfBytes(g) || !caps.int_dot))
     return Verdict::No("it has no dots of its operands");
   if (Verdict v = TilingOf(g, t).Fits(r); !v) return v;
-  return WorkgroupFits(kThreads, caps, ArraysOf(r, g, t));
+  return WorkgroupFits(TileThreads::kAll, caps, ArraysOf(r, g, t));
 }
 
 class Tile final : public SlicedTile {
@@ -107,9 +100,9 @@ class Tile final : public SlicedTile {
   Tile(const Region& r, const Tiling& tiling, const MatmulShared& t, std::string name)
       : SlicedTile(r, tiling,
                    {.name = std::move(name),
-                    .threads = kThreads,
-                    .down = kRowThreads,
-                    .across = kColumnThreads,
+                    .threads = TileThreads::kAll,
+                    .down = TileThreads::kRows,
+                    .across = TileThreads::kColumns,
                     .steps = t.dots ? kBytes : 1,
                     .sum = AccumulatorOf(tiling.gemm().dtype),
                     .packed = t.dots ? kBytes : 1,
@@ -165,14 +158,14 @@ void Tile::FinishRows(const TilePart& part, const Vals& sums) {
     Vals own(sums.begin() + i * b_.count, sums.begin() + (i + 1) * b_.count);
     if (gemm().start)
       for (Val& v : own) v = v + gemm().start(m_.e, at);
-    b.Store(parts, m_.e.Value(row * kPartPitch + Mod(own_, kColumnThreads)),
+    b.Store(parts, m_.e.Value(row * kPartPitch + Mod(own_, TileThreads::kColumns)),
             folding.Fold(at, columns, own));
   }
   b.Barrier();
   b.If(m_.e.Value(own_) < static_cast<double>(size.rows), [&] {
     const Dim row = m_.e.Coordinate(m_.e.Value(own_), size.rows - 1);
     Val all = b.Load(parts, m_.e.Value(row * kPartPitch));
-    for (int64_t i = 1; i < kColumnThreads; ++i)
+    for (int64_t i = 1; i < TileThreads::kColumns; ++i)
       all = folding.how().Fold(all, b.Load(parts, m_.e.Value(row * kPartPitch + i)));
     const Position at = position(row);
     IfInside(b, at.inside, [&] { folding.Finish({part.batch, at.at, 0}, all); });

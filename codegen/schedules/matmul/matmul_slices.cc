@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/schedules/matmul/matmul_slices.h"
 
+#include "codegen/schedules/split.h"
+
 namespace forge::codegen {
-namespace {
 
 using ir::Dim;
 using ir::Dims;
-
-// As many workgroups fill most devices, and parts shorter than this along k cost more to add up
-// than they gain. No query tells how many workgroups a device runs at once.
-constexpr int64_t kEnoughTiles = 32, kLeastPart = 128, kMostParts = 8;
-
-}  // namespace
 
 // ---- tiles --------------------------------------------------------------------------------------
 
@@ -31,10 +26,9 @@ Tiling::Tiling(const Gemm& g, const Size& size)
 
 int64_t Tiling::SuggestWorkgroups() const {
   if (!has_known_size()) return 0;
-  int64_t parts = 1;
-  while (parts < kMostParts && tiles_.constant() * parts < kEnoughTiles &&
-         g_.k.max() >= 2 * parts * std::max(kLeastPart, size_.depth))
-    parts *= 2;
+  SplitRule rule = kSplitProducts;
+  rule.least = std::max(rule.least, size_.depth);
+  const int64_t parts = rule.PartsOf(tiles_.constant(), g_.k.max());
   return parts == 1 ? 0 : tiles_.constant() * parts;
 }
 
@@ -154,7 +148,8 @@ void Tiling::AddUp(Emission& m, const Gemm::At& at, int lanes) const {
   const Dim row = Mod(at.m, size_.rows), column = Mod(at.n, size_.columns);
   const Dim first = WorkgroupAt(tile, 0), others = WorkgroupAt(tile, steps_ - 1) - first;
   const Type type = AccumulatorOf(g_.dtype).Lanes(lanes);
-  const auto unroll = others.max() < kMostParts ? Builder::Range::kWhole : Builder::Range::kNot;
+  const auto unroll =
+      others.max() < kSplitProducts.most ? Builder::Range::kWhole : Builder::Range::kNot;
   const auto add = [&](Val i, const Vals& sum) {
     const Dim slot = SlotOf(m, tile, first + m.e.Coordinate(i, others.max()));
     return Vals{sum[0] + m.e.LoadScratch(0, type, PlaceOf(slot, row, column, lanes))};
@@ -168,16 +163,15 @@ void Tiling::AddUp(Emission& m, const Gemm::At& at, int lanes) const {
 }
 
 Program Tiling::ProgramOf(const Region& r, Launch tiles) const {
-  Program out = OneLaunch(std::move(tiles));
-  if (!shared()) return out;
-  out.scratch_bytes = {scratch_bytes()};
+  if (!shared()) return OneLaunch(std::move(tiles));
   const int lanes = LanesFor(g_.n());
   const Dims space = {g_.batch, g_.m(), FloorDiv(g_.n(), lanes)};
-  out.launches.push_back(
-      ForPlaces(r, out.kernel + "_add", 64, space, [&](Emission& m, const Dims& place) {
-        AddUp(m, {place[0], place[1], place[2] * lanes}, lanes);
-      }));
-  return out;
+  const auto add = [&](Emission& m, const Dims& place) {
+    AddUp(m, {place[0], place[1], place[2] * lanes}, lanes);
+  };
+  return SplitProgram(std::move(tiles), scratch_bytes(), "_add", [&](std::string name) {
+    return ForPlaces(r, std::move(name), 64, space, add);
+  });
 }
 
 // ---- slices -------------------------------------------------------------------------------------
@@ -200,15 +194,11 @@ void SlicedTile::ForUnits(absl::FunctionRef<void(const Unit& unit)> body) {
   for (const Slice* s : {&a_, &b_}) {
     const int64_t steps = std::max(s->steps(), form_.packed);
     const int64_t columns = s->length / s->columns(), rows = tiling_.size().depth / steps;
-    for (int64_t first = 0; first < columns * rows; first += form_.threads) {
-      const Dim at = local_ + first;
-      const bool along_k = s->runs_along_k();
-      const ir::Dims place =
-          along_k ? Unflatten(at, {columns, rows}) : Unflatten(at, {rows, columns});
-      const bool all = first + form_.threads <= columns * rows;
-      body({*s, place[along_k ? 0 : 1] * s->columns(), place[along_k ? 1 : 0] * steps,
-            all ? Val{} : m_.e.Value(at) < static_cast<double>(columns * rows)});
-    }
+    const bool along_k = s->runs_along_k();
+    codegen::ForUnits(m_, local_, form_.threads, columns * rows, [&](const Dim& at, Val inside) {
+      const Dims place = along_k ? Unflatten(at, {columns, rows}) : Unflatten(at, {rows, columns});
+      body({*s, place[along_k ? 0 : 1] * s->columns(), place[along_k ? 1 : 0] * steps, inside});
+    });
   }
 }
 
@@ -217,12 +207,12 @@ Val SlicedTile::LoadFactor(const TilePart& part, const Unit& u, const Dim& k) {
   const Slice& s = u.slice;
   const Dim along = (s.is_a ? part.row : part.column) * s.length + u.along;
   // Vectors are whole: they are inside when their first element is.
-  const Position p = Guard(m_, along, s.factor.extent), q = Guard(m_, k, gemm().k);
-  Factor::At at{part.batch, p.at, q.at};
-  Dim& vector = s.lanes_on_k ? at.k : at.along;
-  vector = vector + m_.e.Lane(s.lanes);
-  const Val loaded = s.factor.Load(m_, at, s.lanes);
-  return Where(Both(p.inside, q.inside), loaded, 0);
+  return LoadWithin(m_, {along, s.factor.extent}, {k, gemm().k}, [&](const Dim& i, const Dim& j) {
+    Factor::At at{part.batch, i, j};
+    Dim& vector = s.lanes_on_k ? at.k : at.along;
+    vector = vector + m_.e.Lane(s.lanes);
+    return s.factor.Load(m_, at, s.lanes);
+  });
 }
 
 // A vector; or for each of the columns what is packed along k. `k`: of the slice's first step.

@@ -3,6 +3,7 @@
 // are long. Where that is too few for rows so long, parts of rows go to scratch, and a second
 // launch combines them.
 #include "codegen/schedules/rows/rows.h"
+#include "codegen/schedules/split.h"
 
 namespace forge::codegen {
 namespace {
@@ -66,14 +67,9 @@ Launch EmitCombine(const Region& r, const Reduction& f, int64_t parts, std::stri
 // The first launch alone where rows are whole.
 Program ProgramOf(const Region& r, const Reduction& f, int64_t parts, Launch fold) {
   if (parts == 1) return OneLaunch(std::move(fold));
-  Program out{.kernel = fold.kernel.name};
-  out.scratch_bytes = {ScratchBytes(f, parts)};
-  out.launches.push_back(std::move(fold));
-  out.launches.push_back(EmitCombine(r, f, parts, out.kernel + "_combine"));
-  return out;
+  return SplitProgram(std::move(fold), ScratchBytes(f, parts), "_combine",
+                      [&](std::string name) { return EmitCombine(r, f, parts, std::move(name)); });
 }
-
-std::string SplitText(int64_t parts) { return parts > 1 ? fmt::format("_split_{}", parts) : ""; }
 
 // ---- one invocation for each output -------------------------------------------------------------
 
@@ -100,9 +96,6 @@ struct ReduceOutputs {
 
 // From here on, invocations of a CPU each see more of a row.
 constexpr int64_t kWideOutputs = 1024;
-// So few invocations leave most GPUs idle, which is worth a second launch where columns are long.
-constexpr int64_t kFewInvocations = 1 << 11, kLongColumn = 1 << 12;
-constexpr int64_t kEnoughInvocations = 1 << 14, kLeastPart = 128, kMostParts = 512;
 
 ReduceOutputs OutputsDefaults(const Region& r, const Reduction& f) {
   const RowSpace& space = f.space;
@@ -116,10 +109,8 @@ ReduceOutputs OutputsDefaults(const Region& r, const Reduction& f) {
       space.rows().divisor() % wide.block() == 0)
     t = wide;
   const int64_t whole = space.rows().max() / t.outputs, steps = space.length().min() / t.elements;
-  if (r.caps().runs_on_cpu || whole >= kFewInvocations || steps < kLongColumn) return t;
-  while (t.parts < kMostParts && whole * t.parts < kEnoughInvocations &&
-         steps >= 2 * t.parts * kLeastPart)
-    t.parts *= 2;
+  if (r.caps().runs_on_cpu) return t;
+  t.parts = kSplitOutputs.PartsOf(whole, steps);
   if (!ScratchFits(r, ScratchBytes(f, t.parts))) t.parts = 1;
   return t;
 }
@@ -131,7 +122,7 @@ Verdict OutputsFits(const Region& r, const Reduction& f, const ReduceOutputs& t)
     return Verdict::No("vectors do not divide the rows");
   if (t.parts > 1 && f.space.length().max() < t.parts * t.elements * t.depth)
     return Verdict::No("rows are short");
-  if (const Verdict v = ScratchFits(r, ScratchBytes(f, t.parts)); t.parts > 1 && !v) return v;
+  if (Verdict v = PartsFit(r, t.parts, ScratchBytes(f, t.parts)); !v) return v;
   return WorkgroupFits(t.workgroup, r.caps());
 }
 
@@ -190,12 +181,12 @@ struct ReduceRows {
 };
 
 // Rows shorter than this are left to one invocation each, unless there are too few of them.
-constexpr int64_t kLongRow = 512, kHugeRow = 1 << 18, kFewOutputs = 32;
+constexpr int64_t kLongRow = 512, kFewOutputs = 32;
 
 ReduceRows RowsDefaults(const Region&, const Reduction& f) {
   ReduceRows t;
   if (f.space.last()) t.elements = f.space.lanes();
-  if (f.space.length().min() >= kHugeRow && f.space.rows().max() <= kFewOutputs) t.parts = 64;
+  t.parts = kSplitRows.PartsOf(f.space.rows().max(), f.space.length().min());
   return t;
 }
 
@@ -207,7 +198,7 @@ Verdict RowsFits(const Region& r, const Reduction& f, const ReduceRows& t) {
   if (r.caps().runs_on_cpu && many) return Verdict::No("barriers are dear and outputs are many");
   if (space.length().divisor() % t.elements != 0)
     return Verdict::No("vectors do not divide the rows");
-  if (const Verdict v = ScratchFits(r, ScratchBytes(f, t.parts)); t.parts > 1 && !v) return v;
+  if (Verdict v = PartsFit(r, t.parts, ScratchBytes(f, t.parts)); !v) return v;
   return WorkgroupFits(t.workgroup, r.caps(), WorkgroupReduction::Shared(t.workgroup, f.type()));
 }
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "codegen/schedules/rows/rows.h"
+#include "codegen/schedules/split.h"
 
 namespace forge::codegen {
 namespace {
@@ -43,19 +44,10 @@ int64_t ScratchBytes(const Region& r, const RowSpace& space, int64_t parts) {
   return (space.rows() * (parts * 2 * ElementBytes(type))).max();
 }
 
-// A part shorter than this is over before a second launch begins.
-constexpr int64_t kLeastPart = 1 << 13, kMostParts = 256, kEnoughWorkgroups = 512;
-
 SoftmaxSplit SplitDefaults(const Region& r, const RowSpace& space) {
   SoftmaxSplit t;
   if (space.last()) t.elements = space.lanes();
-  const Caps& caps = r.caps();
-  const int64_t enough = caps.runs_on_cpu ? caps.cores : kEnoughWorkgroups;
-  const int64_t few = caps.runs_on_cpu ? caps.cores : kEnoughWorkgroups / 8;
-  const int64_t rows = space.rows().max(), length = space.length().min();
-  while (rows < few && t.parts < kMostParts && rows * t.parts < enough &&
-         length >= 2 * t.parts * kLeastPart)
-    t.parts *= 2;
+  t.parts = SplitSoftmax(r.caps()).PartsOf(space.rows().max(), space.length().min());
   return t;
 }
 
@@ -146,11 +138,12 @@ Launch SplitLaunch::EmitResult() {
 }
 
 Program SplitEmit(const Region& r, const RowSpace& space, const SoftmaxSplit& t) {
-  Program out{.kernel = fmt::format("softmax_split_{}x{}_by_{}", t.workgroup, t.elements, t.parts)};
-  out.scratch_bytes = {ScratchBytes(r, space, t.parts)};
-  out.launches.push_back(SplitLaunch(r, space, t, out.kernel + "_parts").EmitParts());
-  out.launches.push_back(SplitLaunch(r, space, t, out.kernel).EmitResult());
-  return out;
+  const std::string name =
+      fmt::format("softmax_split_{}x{}_by_{}", t.workgroup, t.elements, t.parts);
+  return SplitProgram(SplitLaunch(r, space, t, name).EmitParts(), ScratchBytes(r, space, t.parts),
+                      "_combine", [&](std::string combine) {
+                        return SplitLaunch(r, space, t, std::move(combine)).EmitResult();
+                      });
 }
 
 }  // namespace

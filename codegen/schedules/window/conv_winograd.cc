@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "codegen/schedules/matmul/gemm.h"
+#include "codegen/schedules/split.h"
 #include "codegen/schedules/window/window.h"
 
 namespace forge::codegen {
