@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes programs: from requests to kernels to pipelines, on all cores.
 #pragma once
-#include "codegen/kernel/sharing.h"
+#include "codegen/lower/sharing.h"
 #include "codegen/target/step_plan.h"
 #include "codegen/target/tuned.h"
 #include "vk_runtime/pipelines/program.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/kernel/sharing.h"
+#include "codegen/lower/sharing.h"
 
 #include <algorithm>
 #include <optional>
