@@ -35,10 +35,8 @@ Dims AsDims(std::span<const ir::SymbolRef> axes) {
 absl::Status CheckType(const ir::Type& t, std::string_view what, const Caps& caps) {
   if (!t.is_tensor()) return Unimplemented("{} is {}, not a tensor", what, t.ToText());
   if (Verdict v = CanCompute(t.dtype(), caps); !v) return Unimplemented("{}: {}", what, v.text());
-  // Element numbers are computed in 32 bits.
-  const int64_t elements = t.elements().max();
-  if (elements > INT32_MAX && t.is_constant())
-    return Unimplemented("{} has {} elements", what, elements);
+  if (Verdict v = CanNumber(t); !v && t.is_constant())
+    return Unimplemented("{}: {}", what, v.text());
   return absl::OkStatus();
 }
 

@@ -115,6 +115,13 @@ Verdict CanCompute(DType t, const Caps& caps) {
   return Verdict::Yes();
 }
 
+Verdict CanNumber(const ir::Type& t) {
+  const int64_t elements = t.elements().max();
+  if (elements <= kMostElements) return Verdict::Yes();
+  return Verdict::No(fmt::format("{} has {}{} elements, kernels number at most {}", t.ToText(),
+                                 t.is_constant() ? "" : "up to ", elements, kMostElements));
+}
+
 std::optional<ir::Dim> VectorAt(DType t, const ir::Dim& flat, const ir::SymbolRef& lane, int lanes,
                                 const Caps& caps) {
   // What is less than a word shares it with elements of other invocations.

@@ -11,6 +11,12 @@ namespace forge::codegen {
 // Can kernels compute with elements of `t`? No(the missing feature).
 Verdict CanCompute(DType t, const Caps& caps);
 
+// Element numbers are computed in 32 bits, and so are places in a grid, whose last row of
+// workgroups may reach beyond the last element.
+inline constexpr int64_t kMostElements = INT32_MAX - (int64_t{1} << 26);
+// Do they reach every element, whatever is open? No(type, elements and limit).
+Verdict CanNumber(const ir::Type& t);
+
 // How large the parts are, all but the last, in which an operand is bound that one storage buffer
 // cannot hold; 0: the device's are too small for that. Bindings begin at multiples of 256 bytes on
 // every device, and no element or vector lies in two parts.

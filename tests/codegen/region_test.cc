@@ -405,6 +405,44 @@ TEST_P(RegionTest, RefusesMoreOperandsThanCanBeBound) {
   EXPECT_THAT(std::string(Refusal().message()), HasSubstr("one kernel binds 4"));
 }
 
+// Of a convolution, a product and a pool: however many rows a step value says there are.
+TEST_P(RegionTest, UnboundedRowsStayWithinTheGrid) {
+  constexpr int64_t kRows = 100'000'000;
+  const auto n = std::make_shared<const ir::Symbol>(
+      ir::Symbol{.name = "n", .min = 1, .divisor = 1, .when = ir::When::kStep});
+  caps_.max_grid_x = caps_.max_grid_y = caps_.max_grid_z = 65535;
+  const ir::Dim rows(n);
+  const std::vector<std::pair<ir::AnyOp, std::vector<Dims>>> ops = {
+      {ir::Conv{.padding = {1, 1, 1, 1}}, {{1, 4, rows, 8}, {8, 4, 3, 3}}},
+      {ir::Conv{}, {{rows, 16, 1, 1}, {32, 16, 1, 1}}},
+      {ir::Conv{.groups = 8}, {{rows, 8, 4, 4}, {8, 1, 3, 3}}},
+      {ir::MatMul{}, {{rows, 32}, {32, 16}}},
+      {ir::Pool{.kernel = {2, 2}, .strides = {2, 2}}, {{rows, 1, 2, 8}}}};
+  for (const auto& [op, shapes] : ops) {
+    SCOPED_TRACE(op.ToText());
+    ir::Function f("region");
+    ir::Values in;
+    for (const Dims& shape : shapes)
+      in.push_back(f.Argument(fmt::format("x{}", in.size()), ir::Type::Tensor(DType::kF32, shape)));
+    f.Return("y", f.Add(op, in)[0]);
+    const auto region = Region::Of(f, caps_);
+    ASSERT_TRUE(region.ok()) << region.status();
+    for (const Choice& choice : ChoicesFor(*region, most_choices_))
+      for (const Launch& launch : Generate(*region, choice).launches)
+        for (const ir::Dim& groups : launch.kernel.grid) {
+          const auto count = groups.Evaluate({{n, kRows}});
+          ASSERT_TRUE(count.ok()) << count.status();
+          EXPECT_LE(*count, 65535) << choice.ToText() << ": " << groups.ToText();
+        }
+  }
+}
+
+TEST_P(RegionTest, RefusesMoreElementsThanItNumbers) {
+  Return(f_(ir::Relu{}, {Argument({1 << 16, 1 << 15})}));
+  EXPECT_THAT(std::string(Refusal().message()),
+              HasSubstr("f32[65536, 32768] has 2147483648 elements, kernels number at most"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, RegionTest,
                          ::testing::Values(&testing::PoorestCaps, &testing::CpuCaps,
                                            &testing::GpuCaps),

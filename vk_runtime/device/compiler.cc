@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/hash.h"
+#include "codegen/region/storage.h"
 #include "codegen/schedules/tuning.h"
 #include "ir/analysis/in_place.h"
 #include "vk_runtime/device/pipeline_warm_up.h"
@@ -139,6 +140,11 @@ absl::StatusOr<Compiler::Planned> Compiler::Plan(const CompileRequest& request) 
     FORGE_ASSIGN_OR_RETURN(planned.program, MakeProgram(*shader, *pipelines_));
     return planned;
   }
+  // What is compiled open must serve all values.
+  for (const ir::TypeSpan types : {request.in, request.out})
+    for (const ir::Type& t : types)
+      if (t && t.is_tensor())
+        if (const Verdict v = codegen::CanNumber(t); !v) return Unimplemented("{}", v.text());
   FORGE_ASSIGN_OR_RETURN(planned.body, codegen::BodyOf(NodeOf(request), context_->caps()));
   FORGE_ASSIGN_OR_RETURN(planned.made, Generate(*planned.body.region, request));
   return planned;
