@@ -24,12 +24,20 @@ struct Step {
     // Decompositions read the shapes of operands.
     if (node.late.empty() && AreRanked(types)) simpler = node.op.Decompose(out, in);
     if (simpler.empty()) {
-      refused.push_back({std::string(node.op.name()), types,
-                         node.from ? node.from->ToText() : std::string(), verdict.text()});
+      Refuse({std::string(node.op.name()), types, node.from ? node.from->ToText() : std::string(),
+              verdict.text()});
       return std::nullopt;
     }
     changed = true;
     return simpler;
+  }
+
+  // Alike parts of one operator of the model are one refusal.
+  void Refuse(Refusal r) {
+    const bool known = std::any_of(refused.begin(), refused.end(), [&](const Refusal& other) {
+      return !r.from.empty() && other.from == r.from && other.op == r.op && other.why == r.why;
+    });
+    if (!known) refused.push_back(std::move(r));
   }
 };
 

@@ -10,6 +10,7 @@
 #include "ir/ops/reduction/reduce.h"
 #include "ir/ops/reduction/softmax.h"
 #include "ir/ops/spatial/conv.h"
+#include "ir/ops/spatial/pool.h"
 #include "tests/ir/passes/pass_test.h"
 
 namespace forge::ir {
@@ -119,6 +120,18 @@ TEST_F(LegaliseTest, JudgesEachNodeByItsTypes) {
   ASSERT_NE(kept, nullptr);
   EXPECT_EQ(after.type(kept->in[0]), F32({2, 3}));
   ExpectSame(f_, after, {.tolerance = 1e-6});
+}
+
+TEST_F(LegaliseTest, ListsAlikePartsOfAnOperatorOnce) {
+  const Value x = f_.Argument("x", F32({1, 2, 8, 8}));
+  for (const char* node : {"Pool_0", "Pool_1"}) {
+    const Function::Scope scope(f_, From(node));
+    f_.Return(node, f_(Pool{.kind = PoolKind::kMax, .kernel = {3, 3}}, {x}));
+  }
+  Refuse({"pool"});  // which is a pool along one axis after the other
+  const std::string refusal = Refusal();
+  EXPECT_THAT(refusal, HasSubstr("fake cannot run 2 of the model's operators:"));
+  EXPECT_EQ(std::count(refusal.begin(), refusal.end(), '\n'), 2) << refusal;
 }
 
 TEST_F(LegaliseTest, ListsEveryNodeThatHasNeither) {
