@@ -27,6 +27,12 @@ std::string TextOf(std::span<const Session::Port> ports) {
   return all;
 }
 
+absl::Status CheckBounds(const ir::Symbol& s, int64_t value) {
+  if (value >= s.min && value <= s.max && value % s.divisor == 0) return absl::OkStatus();
+  return InvalidArgument("dimension '{}' is {}, the model wants {} to {} in steps of {}", s.name,
+                         value, s.min, s.max, s.divisor);
+}
+
 std::vector<TensorRef> RefsOf(std::span<const ir::HostValue* const> values) {
   std::vector<TensorRef> refs;
   for (const ir::HostValue* v : values) refs.push_back({v->dtype(), v->shape(), v->bytes()});
@@ -35,10 +41,12 @@ std::vector<TensorRef> RefsOf(std::span<const ir::HostValue* const> values) {
 
 }  // namespace
 
-// One binding of one of a Session's functions.
+// One binding of one of a Session's functions, for all step values that it leaves open.
 struct Session::Plan {
   size_t function = 0;
   ir::Bindings bindings;
+  std::vector<ir::SymbolRef> step_symbols;
+  std::vector<int64_t> step_values;  // of the newest run
   BoundFunctions bound;
   std::vector<ir::Type> inputs, outputs;  // with numbers for extents
   std::vector<uint64_t> input_bytes, output_bytes;
@@ -46,6 +54,8 @@ struct Session::Plan {
   VariablePlaces constants;
   std::unique_ptr<Executable> executable;
 
+  // Where the plan serves them, makes their step values its own.  errors: of sizes
+  absl::StatusOr<bool> Serves(const ir::Bindings& given);
   absl::Status ReadTypes();
   bool Takes(std::span<const TensorRef> given) const;
   // errors: InvalidArgument (sizes, overlaps)
@@ -53,15 +63,34 @@ struct Session::Plan {
                            std::span<const std::span<uint8_t>> out) const;
 };
 
+absl::StatusOr<bool> Session::Plan::Serves(const ir::Bindings& given) {
+  if (given.size() != bindings.size() + step_symbols.size()) return false;
+  for (const auto& [symbol, value] : bindings)
+    if (const auto at = given.find(symbol); at == given.end() || at->second != value) return false;
+  std::vector<int64_t> values;
+  for (const ir::SymbolRef& s : step_symbols) {
+    const auto at = given.find(s);
+    if (at == given.end()) return false;
+    values.push_back(at->second);
+  }
+  if (values == step_values) return true;
+  step_values = std::move(values);
+  FORGE_RETURN_IF_ERROR(ReadTypes());
+  return true;
+}
+
 absl::Status Session::Plan::ReadTypes() {
   const ir::Function& f = *bound.main;
+  ir::Bindings at;
+  for (size_t i = 0; i < step_symbols.size(); ++i) at[step_symbols[i]] = step_values[i];
+  inputs.clear(), outputs.clear(), input_bytes.clear(), output_bytes.clear();
   for (const auto& a : f.arguments()) {
-    inputs.push_back(f.type(a.value));
+    inputs.push_back(f.type(a.value).Bind(at));
     FORGE_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(inputs.back()));
     input_bytes.push_back(bytes);
   }
   for (const auto& r : f.results()) {
-    outputs.push_back(f.type(r.value));
+    outputs.push_back(f.type(r.value).Bind(at));
     FORGE_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(outputs.back()));
     output_bytes.push_back(bytes);
   }
@@ -342,11 +371,32 @@ absl::Status Session::AddStates() {
   return states_->store.Add(states, states_->places).status();
 }
 
+// Step values stay open where the device has programs for that.
 absl::StatusOr<std::unique_ptr<Session::Plan>> Session::MakePlan(const ir::Bindings& bindings,
                                                                  size_t function) {
+  ir::Bindings step_values;
+  for (const auto& [symbol, value] : bindings)
+    if (symbol->when == ir::When::kStep) step_values.emplace(symbol, value);
+  const bool open = device_->keeps_step_values() && !options_.debug.stepwise;
+  if (step_values.empty() || !open) return MakePlanFor(bindings, {}, function);
+  ir::Bindings others = bindings;
+  for (const auto& [symbol, value] : step_values) others.erase(symbol);
+  absl::StatusOr<std::unique_ptr<Plan>> plan = MakePlanFor(others, step_values, function);
+  // What is wrong with all values may not be wrong with these.
+  if (plan.ok() || absl::IsAborted(plan.status())) return plan;
+  return MakePlanFor(bindings, {}, function);
+}
+
+absl::StatusOr<std::unique_ptr<Session::Plan>> Session::MakePlanFor(const ir::Bindings& bindings,
+                                                                    const ir::Bindings& step_values,
+                                                                    size_t function) {
   auto plan = std::make_unique<Plan>();
   plan->function = function;
   plan->bindings = bindings;
+  for (const auto& [symbol, value] : step_values) {
+    plan->step_symbols.push_back(symbol);
+    plan->step_values.push_back(value);
+  }
   const ir::Function& f = *shared_->functions()[function];
   FORGE_ASSIGN_OR_RETURN(plan->bound,
                          BindLowered(f, device_->target(), bindings, LoweringFor(options_)));
@@ -368,6 +418,7 @@ absl::StatusOr<std::unique_ptr<Session::Plan>> Session::MakePlan(const ir::Bindi
     build.memory_limit = options_.memory_limit - WeightBytes(plan.get()) - state_bytes_;
   }
   Executable::Inputs inputs{device_, *plan->bound.main, places, shared_->share().programs, {}};
+  inputs.step_symbols = plan->step_symbols;
   inputs.wait_for_variables = [&] { return loading.get(); };
   FORGE_ASSIGN_OR_RETURN(plan->executable, Executable::Build(inputs, build));
   if (loading.valid()) FORGE_RETURN_IF_ERROR(loading.get());  // compile_only waits for nothing
@@ -375,14 +426,11 @@ absl::StatusOr<std::unique_ptr<Session::Plan>> Session::MakePlan(const ir::Bindi
 }
 
 absl::Status Session::Prepare(const ir::Bindings& bindings, size_t function) {
-  for (const auto& [symbol, value] : bindings) {
-    if (value < symbol->min || value > symbol->max || value % symbol->divisor != 0) {
-      return InvalidArgument("dimension '{}' is {}, the model wants {} to {} in steps of {}",
-                             symbol->name, value, symbol->min, symbol->max, symbol->divisor);
-    }
-  }
+  for (const auto& [symbol, value] : bindings) FORGE_RETURN_IF_ERROR(CheckBounds(*symbol, value));
   for (auto it = plans_.begin(); it != plans_.end(); ++it) {
-    if ((*it)->function != function || (*it)->bindings != bindings) continue;
+    if ((*it)->function != function) continue;
+    FORGE_ASSIGN_OR_RETURN(const bool serves, (*it)->Serves(bindings));
+    if (!serves) continue;
     std::rotate(it, it + 1, plans_.end());
     return absl::OkStatus();
   }
@@ -397,7 +445,7 @@ absl::Status Session::Prepare(const ir::Bindings& bindings, size_t function) {
 }
 
 absl::Status Session::PrepareFor(std::span<const TensorRef> inputs, size_t function) {
-  for (size_t i = plans_.size(); i-- > 0;) {
+  for (size_t i = step_values_set_ ? 0 : plans_.size(); i-- > 0;) {
     if (plans_[i]->function != function || !plans_[i]->Takes(inputs)) continue;
     std::rotate(plans_.begin() + static_cast<ptrdiff_t>(i),
                 plans_.begin() + static_cast<ptrdiff_t>(i) + 1, plans_.end());
@@ -413,6 +461,18 @@ absl::StatusOr<ir::Types> Session::BoundOutputs(size_t function) const {
     if (plans_[i]->function == function)
       return ir::Types(plans_[i]->outputs.begin(), plans_[i]->outputs.end());
   return InvalidArgument("the function was not bound yet");
+}
+
+absl::Status Session::SetStepValue(std::string_view name, int64_t value) {
+  Turn turn(*this);
+  FORGE_RETURN_IF_ERROR(turn.status());
+  const ir::SymbolRef symbol = shared_->module().FindSymbol(name);
+  if (!symbol || symbol->when != ir::When::kStep)
+    return InvalidArgument("the model has no step value '{}'", name);
+  FORGE_RETURN_IF_ERROR(CheckBounds(*symbol, value));
+  fixed_[symbol] = value;
+  step_values_set_ = true;
+  return absl::OkStatus();
 }
 
 absl::Status Session::Bind(const std::map<std::string, int64_t>& dims, size_t function) {
@@ -452,7 +512,7 @@ absl::Status Session::Run(std::span<const TensorRef> inputs,
   FORGE_RETURN_IF_ERROR(plan.CheckMemory(inputs, outputs));
   absl::InlinedVector<std::span<const uint8_t>, 16> arguments;
   for (const TensorRef& r : inputs) arguments.push_back(r.bytes);
-  return plan.executable->Run({arguments, outputs}, &cancel_);
+  return plan.executable->Run({arguments, outputs, plan.step_values}, &cancel_);
 }
 
 absl::StatusOr<std::vector<NamedTensor>> Session::Run(std::span<const NamedTensor> inputs,
@@ -462,7 +522,8 @@ absl::StatusOr<std::vector<NamedTensor>> Session::Run(std::span<const NamedTenso
   Turn turn(*this);
   FORGE_RETURN_IF_ERROR(turn.status());
   FORGE_RETURN_IF_ERROR(PrepareFor(RefsOf(arguments), function));
-  FORGE_ASSIGN_OR_RETURN(auto results, plans_.back()->executable->Run(arguments, &cancel_));
+  const Plan& plan = *plans_.back();
+  FORGE_ASSIGN_OR_RETURN(auto results, plan.executable->Run(arguments, plan.step_values, &cancel_));
   return Name(std::move(results), function);
 }
 

@@ -111,6 +111,11 @@ class Session {
   const std::vector<Port>& outputs(size_t function = 0) const { return PortsOf(function).outputs; }
   Device& device() const { return *device_; }
 
+  // Gives a step value that no input's shape tells, such as the length of a KV cache, for runs that
+  // begin later. On devices that keep step values open (Device::keeps_step_values) another value
+  // compiles and records nothing; elsewhere each is a binding.
+  //   errors: InvalidArgument (unknown, not a step value, outside of its bounds)
+  absl::Status SetStepValue(std::string_view name, int64_t value);
   // Compiles and plans for these extents ahead of the first Run.  errors: as Run;
   // ResourceExhausted beyond SessionOptions::memory_limit
   absl::Status Bind(const std::map<std::string, int64_t>& dims, size_t function = 0);
@@ -169,6 +174,9 @@ class Session {
   absl::Status Prepare(const ir::Bindings& bindings, size_t function);
   absl::Status PrepareFor(std::span<const TensorRef> inputs, size_t function);
   absl::StatusOr<std::unique_ptr<Plan>> MakePlan(const ir::Bindings& bindings, size_t function);
+  absl::StatusOr<std::unique_ptr<Plan>> MakePlanFor(const ir::Bindings& bindings,
+                                                    const ir::Bindings& step_values,
+                                                    size_t function);
   std::vector<NamedTensor> Name(std::vector<ir::HostValue> results, size_t function) const;
 
   std::shared_ptr<const Model> model_;
@@ -177,7 +185,8 @@ class Session {
   std::shared_ptr<ModelOnDevice> shared_;
   std::vector<FunctionPorts> ports_;
   std::unique_ptr<States> states_;            // shared by all functions and bindings
-  ir::Bindings fixed_;                        // from SessionOptions::dims
+  ir::Bindings fixed_;                        // from SessionOptions::dims and SetStepValue
+  bool step_values_set_ = false;              // shapes of inputs do not tell a binding
   std::vector<std::unique_ptr<Plan>> plans_;  // last used last, bounded
   double lower_ms_ = 0, compile_ms_ = 0;
   uint64_t state_bytes_ = 0;

@@ -79,12 +79,20 @@ absl::Status BindInto(Module& m, const Function& in, Function& out, const Bindin
   return out.status();
 }
 
+// Are the symbols in `shape` step values alone?
+bool OpenAtStepsOnly(const Dims& shape) {
+  std::vector<SymbolRef> symbols;
+  for (const Dim& d : shape) d.CollectSymbols(symbols);
+  return std::all_of(symbols.begin(), symbols.end(),
+                     [](const SymbolRef& s) { return s->when == When::kStep; });
+}
+
 }  // namespace
 
 absl::Status Bind(Module& m, const Function& in, Function& out, const Bindings& values) {
   FORGE_RETURN_IF_ERROR(BindInto(m, in, out, values, {}));
   for (uint32_t v = 0; v < out.value_count(); ++v)
-    if (const Type& t = out.type(v); t.is_tensor() && !t.is_constant())
+    if (const Type& t = out.type(v); t.is_tensor() && !OpenAtStepsOnly(t.shape()))
       return InvalidArgument("the extents of '{}', {}, do not follow from those of the inputs",
                              out.NameOf(v), t.ToText());
   return absl::OkStatus();

@@ -115,7 +115,8 @@ struct SegmentSpec {
 class Segment {
  public:
   virtual ~Segment() = default;
-  virtual int barriers() const { return 0; }  // of the last submission
+  virtual int barriers() const { return 0; }    // of the last submission
+  virtual int recordings() const { return 0; }  // command buffers made so far, where there are any
 };
 using SegmentRef = std::shared_ptr<Segment>;
 
@@ -220,6 +221,9 @@ class Device {
   virtual absl::Status Prefer(const CompileRequest& request) {
     return InvalidArgument("{}: there is no choice '{}'", request.name, request.choice);
   }
+  // Do programs take types that step values leave open, so that a segment serves all of them?
+  // Where they do not, each value is a binding of its own.
+  virtual bool keeps_step_values() const { return false; }
   virtual absl::StatusOr<SegmentRef> Record(const SegmentSpec& spec) = 0;
 
   // Never waits for the device: collectives need every member's part submitted. What the work
@@ -275,7 +279,7 @@ struct Plugin {
   const char* backend;  // "vulkan"
   Driver* (*driver)();  // lives as long as the library; never null
 };
-inline constexpr uint32_t kPluginAbi = 4;
+inline constexpr uint32_t kPluginAbi = 5;
 inline constexpr char kPluginSymbol[] =
     "forge_plugin";  // extern "C" const forge::Plugin* forge_plugin();
 

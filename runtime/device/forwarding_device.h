@@ -32,6 +32,7 @@ class ForwardingDevice : public Device {
     return device_->Choices(request, most);
   }
   absl::Status Prefer(const CompileRequest& request) override { return device_->Prefer(request); }
+  bool keeps_step_values() const override { return device_->keeps_step_values(); }
   absl::StatusOr<SegmentRef> Record(const SegmentSpec& spec) override {
     return device_->Record(spec);
   }

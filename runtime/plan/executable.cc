@@ -55,35 +55,40 @@ class Executable::Loan {
 
 absl::Status Executable::CopyIn(size_t argument, std::span<const uint8_t> bytes) {
   const Place& to = upload_[argument];
-  FORGE_CHECK(bytes.size() == to.bytes);
+  FORGE_CHECK(bytes.size() <= to.bytes);
   if (bytes.empty()) return absl::OkStatus();
   return WriteBuffer(*device_, slots_[to.slot], to.offset, bytes);
 }
 
 absl::Status Executable::CopyOut(size_t result, std::span<uint8_t> bytes) {
   const Place& from = readback_[result];
-  FORGE_CHECK(bytes.size() == from.bytes);
+  FORGE_CHECK(bytes.size() <= from.bytes);
   if (bytes.empty()) return absl::OkStatus();
   return ReadBuffer(*device_, slots_[from.slot], from.offset, bytes);
 }
 
-absl::StatusOr<std::vector<ir::HostValue>> Executable::NewResults() const {
+absl::StatusOr<std::vector<ir::HostValue>> Executable::NewResults(
+    const ir::Bindings& step_values) const {
   std::vector<ir::HostValue> results;
   for (const auto& r : function_->results()) {
-    FORGE_ASSIGN_OR_RETURN(ir::HostValue value, Unwritten(function_->type(r.value)));
+    FORGE_ASSIGN_OR_RETURN(ir::HostValue value,
+                           Unwritten(function_->type(r.value).Bind(step_values)));
     results.push_back(std::move(value));
   }
   return results;
 }
 
-absl::Status Executable::RunSegment(const SegmentRef& segment, const std::atomic<bool>* cancel) {
+absl::Status Executable::RunSegment(const SegmentRef& segment, std::span<const int64_t> step_values,
+                                    const std::atomic<bool>* cancel) {
   FORGE_RETURN_IF_ERROR(CheckCancelled(cancel));
-  return device_->Run(segment, {.slots = slots_, .step_values = {}, .wait = {}, .cancel = cancel});
+  return device_->Run(segment,
+                      {.slots = slots_, .step_values = step_values, .wait = {}, .cancel = cancel});
 }
 
 absl::Status Executable::Run(const Memories& memories, const std::atomic<bool>* cancel) {
   FORGE_CHECK(memories.arguments.size() == upload_.size() &&
-              memories.results.size() == readback_.size());
+              memories.results.size() == readback_.size() &&
+              memories.step_values.size() == step_symbols_.size());
   Loan arguments(*this, upload_), results(*this, readback_);
   for (size_t i = 0; i < upload_.size(); ++i)
     if (!arguments.Take(i, memories.arguments[i].data()))
@@ -91,24 +96,29 @@ absl::Status Executable::Run(const Memories& memories, const std::atomic<bool>* 
   absl::InlinedVector<size_t, 16> copied;
   for (size_t i = 0; i < readback_.size(); ++i)
     if (!results.Take(i, memories.results[i].data())) copied.push_back(i);
-  for (const SegmentRef& segment : segments_) FORGE_RETURN_IF_ERROR(RunSegment(segment, cancel));
+  for (const SegmentRef& segment : segments_)
+    FORGE_RETURN_IF_ERROR(RunSegment(segment, memories.step_values, cancel));
   for (const size_t i : copied) FORGE_RETURN_IF_ERROR(CopyOut(i, memories.results[i]));
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<ir::HostValue>> Executable::Run(
-    std::span<const ir::HostValue* const> arguments, const std::atomic<bool>* cancel) {
-  FORGE_ASSIGN_OR_RETURN(std::vector<ir::HostValue> results, NewResults());
+    std::span<const ir::HostValue* const> arguments, std::span<const int64_t> step_values,
+    const std::atomic<bool>* cancel) {
+  ir::Bindings bindings;
+  for (size_t i = 0; i < step_values.size(); ++i) bindings[step_symbols_[i]] = step_values[i];
+  FORGE_ASSIGN_OR_RETURN(std::vector<ir::HostValue> results, NewResults(bindings));
   std::vector<std::span<const uint8_t>> in;
   for (const ir::HostValue* a : arguments) in.push_back(a->bytes());
   std::vector<std::span<uint8_t>> out;
   for (const ir::HostValue& v : results) out.push_back(Writable(v));
-  FORGE_RETURN_IF_ERROR(Run({in, out}, cancel));
+  FORGE_RETURN_IF_ERROR(Run({in, out, step_values}, cancel));
   return results;
 }
 
 absl::Status Executable::RunForVariables(const std::atomic<bool>* cancel) {
-  for (const SegmentRef& segment : segments_) FORGE_RETURN_IF_ERROR(RunSegment(segment, cancel));
+  for (const SegmentRef& segment : segments_)
+    FORGE_RETURN_IF_ERROR(RunSegment(segment, {}, cancel));
   return absl::OkStatus();
 }
 
@@ -128,7 +138,7 @@ absl::StatusOr<ir::HostValue> Executable::Read(uint32_t value) {
 absl::StatusOr<std::vector<ir::HostValue>> Executable::RunStepwise(
     std::span<const ir::HostValue* const> arguments, const Observer& observer,
     const std::atomic<bool>* cancel) {
-  FORGE_CHECK(segments_.size() == infos_.size());
+  FORGE_CHECK(segments_.size() == infos_.size() && step_symbols_.empty());
   for (size_t i = 0; i < arguments.size(); ++i)
     FORGE_RETURN_IF_ERROR(CopyIn(i, arguments[i]->bytes()));
   for (size_t i = 0; i < segments_.size(); ++i) {
@@ -143,7 +153,7 @@ absl::StatusOr<std::vector<ir::HostValue>> Executable::RunStepwise(
       FORGE_ASSIGN_OR_RETURN(ir::HostValue value, Read(v));
       view.in.push_back(std::move(value));
     }
-    FORGE_RETURN_IF_ERROR(RunSegment(segments_[i], cancel));
+    FORGE_RETURN_IF_ERROR(RunSegment(segments_[i], {}, cancel));
     if (node == nullptr) continue;
     for (uint16_t k = 0; k < node->outs; ++k) {
       FORGE_ASSIGN_OR_RETURN(ir::HostValue value, Read(node->first_out + k));
@@ -151,7 +161,7 @@ absl::StatusOr<std::vector<ir::HostValue>> Executable::RunStepwise(
     }
     FORGE_RETURN_IF_ERROR(observer(view));
   }
-  FORGE_ASSIGN_OR_RETURN(std::vector<ir::HostValue> results, NewResults());
+  FORGE_ASSIGN_OR_RETURN(std::vector<ir::HostValue> results, NewResults({}));
   for (size_t i = 0; i < results.size(); ++i)
     FORGE_RETURN_IF_ERROR(CopyOut(i, Writable(results[i])));
   return results;
@@ -159,7 +169,10 @@ absl::StatusOr<std::vector<ir::HostValue>> Executable::RunStepwise(
 
 PlanStatistics Executable::statistics() const {
   PlanStatistics n = statistics_;
-  for (const SegmentRef& segment : segments_) n.barriers += segment->barriers();
+  for (const SegmentRef& segment : segments_) {
+    n.barriers += segment->barriers();
+    n.recordings += segment->recordings();
+  }
   return n;
 }
 

@@ -45,6 +45,8 @@ class Executable {
     ProgramCache& programs;
     // Not empty: results go there instead of to the host, one place each.
     std::span<const VariablePlace> results_into;
+    // Those that types of `function` are open in; none where its device keeps none.
+    std::span<const ir::SymbolRef> step_symbols = {};
     // Called once the programs are compiled: waits until `variables` are there. May be empty.
     //   errors: passed on
     std::function<absl::Status()> wait_for_variables = {};
@@ -54,21 +56,24 @@ class Executable {
   static absl::StatusOr<std::unique_ptr<Executable>> Build(const Inputs& inputs,
                                                            const Options& options);
 
-  // Memory of arguments and results, dense, of exactly the function's types and in its order.
-  // Results overlap nothing.
+  // Memory of arguments and results, dense, of exactly the function's types at these step values
+  // and in its order. Results overlap nothing.
   struct Memories {
     std::span<const std::span<const uint8_t>> arguments;
     std::span<const std::span<uint8_t>> results;
+    std::span<const int64_t> step_values = {};  // in the order of Inputs::step_symbols
   };
   // Computes in that memory where the device can (Device::Lend), and copies elsewhere.
   //   errors: what a step failed with, with the step's label; Aborted when cancelled
   absl::Status Run(const Memories& memories, const std::atomic<bool>* cancel);
   // The same, into new values.
   absl::StatusOr<std::vector<ir::HostValue>> Run(std::span<const ir::HostValue* const> arguments,
+                                                 std::span<const int64_t> step_values,
                                                  const std::atomic<bool>* cancel);
   // Of an executable built with results_into.  errors: as Run
   absl::Status RunForVariables(const std::atomic<bool>* cancel);
-  // Calls the observer after each step.  errors: as Run, and the observer's
+  // Calls the observer after each step; of an executable without step symbols.
+  //   errors: as Run, and the observer's
   using Observer = std::function<absl::Status(const StepView&)>;
   absl::StatusOr<std::vector<ir::HostValue>> RunStepwise(
       std::span<const ir::HostValue* const> arguments, const Observer& observer,
@@ -89,18 +94,20 @@ class Executable {
     uint64_t offset = 0, bytes = 0;
   };
   class Loan;
-  absl::StatusOr<std::vector<ir::HostValue>> NewResults() const;
+  absl::StatusOr<std::vector<ir::HostValue>> NewResults(const ir::Bindings& step_values) const;
   absl::Status CopyIn(size_t argument, std::span<const uint8_t> bytes);
   absl::Status CopyOut(size_t result, std::span<uint8_t> bytes);
   absl::StatusOr<ir::HostValue> Read(uint32_t value);
-  absl::Status RunSegment(const SegmentRef& segment, const std::atomic<bool>* cancel);
+  absl::Status RunSegment(const SegmentRef& segment, std::span<const int64_t> step_values,
+                          const std::atomic<bool>* cancel);
 
   DeviceRef device_;
   const ir::Function* function_ = nullptr;
   std::vector<BufferRef> slots_;
-  std::vector<Place> places_;                // by value id
-  std::vector<Place> upload_, readback_;     // by argument, by result
-  std::vector<SegmentRef> segments_;         // one, or one for each step
+  std::vector<Place> places_;             // by value id
+  std::vector<Place> upload_, readback_;  // by argument, by result
+  std::vector<SegmentRef> segments_;      // one, or one for each step
+  std::vector<ir::SymbolRef> step_symbols_;
   std::vector<const ir::Node*> step_nodes_;  // null for copies
   std::vector<StepInfo> infos_;
   std::vector<ProgramRef> programs_;

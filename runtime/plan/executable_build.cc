@@ -26,6 +26,7 @@ class ExecutableBuilder {
       : inputs_(inputs), options_(options), f_(inputs.function), made_(new Executable) {
     made_->device_ = inputs.device;
     made_->function_ = &f_;
+    made_->step_symbols_.assign(inputs.step_symbols.begin(), inputs.step_symbols.end());
     made_->places_.resize(f_.value_count());
     root_.resize(f_.value_count());
     for (uint32_t v = 0; v < f_.value_count(); ++v) root_[v] = v;
@@ -345,8 +346,9 @@ class ExecutableBuilder {
     const size_t piece = options_.stepwise ? 1 : std::max<size_t>(1, steps_.size());
     for (size_t at = 0; at < steps_.size(); at += piece) {
       const std::span<const Step> part(steps_.data() + at, std::min(piece, steps_.size() - at));
-      FORGE_ASSIGN_OR_RETURN(SegmentRef segment,
-                             inputs_.device->Record({part, slots, {}, options_.timestamps}));
+      FORGE_ASSIGN_OR_RETURN(
+          SegmentRef segment,
+          inputs_.device->Record({part, slots, made_->step_symbols_, options_.timestamps}));
       made_->segments_.push_back(std::move(segment));
     }
     return absl::OkStatus();

@@ -46,8 +46,8 @@ uint64_t LargestLiveSet(const std::vector<Lifetime>& values) {
 
 absl::StatusOr<uint64_t> BytesOf(const ir::Type& t) {
   FORGE_ASSIGN_OR_RETURN(const ir::Dim bytes, t.bytes());
-  FORGE_ASSIGN_OR_RETURN(const int64_t n, bytes.Evaluate({}));
-  return static_cast<uint64_t>(n);
+  if (bytes.max() == INT64_MAX) return ResourceExhausted("{} has no largest size", t.ToText());
+  return static_cast<uint64_t>(bytes.max());
 }
 
 uint64_t ArenaPlan::total_bytes() const {

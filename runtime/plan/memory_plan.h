@@ -9,7 +9,7 @@
 namespace forge {
 
 // Of a value whose dimensions are numbers.  errors: those of ir::Type::bytes
-absl::StatusOr<uint64_t> BytesOf(const ir::Type& t);
+absl::StatusOr<uint64_t> BytesOf(const ir::Type& t);  // at most, where step values leave it open
 
 // A value that occupies `bytes` from step `first` to step `last`, both included.
 struct Lifetime {

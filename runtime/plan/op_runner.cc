@@ -29,7 +29,7 @@ absl::StatusOr<std::vector<ir::HostValue>> OpRunner::Run(std::span<const ir::Hos
   std::vector<const ir::HostValue*> present;
   for (size_t i = 0; i < in.size(); ++i)
     if (present_[i]) present.push_back(in[i]);
-  return executable_->Run(present, nullptr);
+  return executable_->Run(present, {}, nullptr);
 }
 
 }  // namespace forge

@@ -7,6 +7,7 @@ namespace forge {
 
 struct PlanStatistics {
   int steps = 0, dispatches = 0, barriers = 0;
+  int recordings = 0;                        // command buffers that runs made so far
   int kernels_made = 0, kernels_reused = 0;  // of this plan, by node
   uint64_t arena_bytes = 0, largest_live_set = 0, staging_bytes = 0;
 };

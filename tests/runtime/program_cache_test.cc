@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "ir/ops/elementwise/elementwise.h"
 #include "runtime/backends.h"
 #include "tests/support/hooked_device.h"
 #include "tests/support/ir_values.h"

@@ -33,6 +33,7 @@ class VulkanDevice final : public Device {
     return compiler_->Choices(request, most);
   }
   absl::Status Prefer(const CompileRequest& request) override { return compiler_->Prefer(request); }
+  bool keeps_step_values() const override { return true; }
   absl::StatusOr<SegmentRef> Record(const SegmentSpec& spec) override;
   absl::StatusOr<Point> Submit(const SegmentRef& segment, const SubmitArgs& args) override;
   absl::Status Wait(const Point& p, int64_t nanoseconds) override;

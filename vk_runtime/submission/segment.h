@@ -11,7 +11,7 @@ class VulkanSegment final : public Segment {
  public:
   VulkanSegment(const SegmentSpec& spec, HeapRef heap, VulkanBufferRef nothing);
   int barriers() const override { return barriers_; }
-  int recordings() const { return recordings_; }  // made so far
+  int recordings() const override { return recordings_; }
 
   // The work for these arguments, to be submitted to `queue`: that of an earlier submission where
   // they are the same.
