@@ -33,6 +33,21 @@ absl::Status CheckBounds(const ir::Symbol& s, int64_t value) {
                          value, s.min, s.max, s.divisor);
 }
 
+// Are all types open in these alone?
+absl::Status CheckStepValues(const ir::Function& f, const ir::Bindings& given) {
+  for (uint32_t v = 0; v < f.value_count(); ++v) {
+    const ir::Type& type = f.type(v);
+    if (!type.is_tensor() || type.is_constant()) continue;
+    std::vector<ir::SymbolRef> symbols;
+    for (const ir::Dim& d : type.shape()) d.CollectSymbols(symbols);
+    for (const ir::SymbolRef& s : symbols)
+      if (!given.contains(s))
+        return InvalidArgument("the step value '{}' is not given: no input's shape tells it",
+                               s->name);
+  }
+  return absl::OkStatus();
+}
+
 std::vector<TensorRef> RefsOf(std::span<const ir::HostValue* const> values) {
   std::vector<TensorRef> refs;
   for (const ir::HostValue* v : values) refs.push_back({v->dtype(), v->shape(), v->bytes()});
@@ -400,6 +415,7 @@ absl::StatusOr<std::unique_ptr<Session::Plan>> Session::MakePlanFor(const ir::Bi
   const ir::Function& f = *shared_->functions()[function];
   FORGE_ASSIGN_OR_RETURN(plan->bound,
                          BindLowered(f, device_->target(), bindings, LoweringFor(options_)));
+  FORGE_RETURN_IF_ERROR(CheckStepValues(*plan->bound.main, step_values));
   FORGE_RETURN_IF_ERROR(plan->ReadTypes());
   FORGE_ASSIGN_OR_RETURN(plan->weights, shared_->SizesOf(plan->bound));
   if (!options_.debug.compile_only) FORGE_RETURN_IF_ERROR(CheckLimit(*plan));

@@ -136,6 +136,12 @@ absl::StatusOr<Autotuned> TuneOne(const DeviceRef& device, const CompileRequest&
   return found;
 }
 
+// No operands can be made up for types that step values leave open.
+bool HasNumbers(const CompileRequest& request) {
+  return std::all_of(request.in.begin(), request.in.end(),
+                     [](const ir::Type& t) { return !t || t.is_constant(); });
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<Autotuned>> Autotune(const DeviceRef& device,
@@ -153,6 +159,7 @@ absl::StatusOr<std::vector<Autotuned>> Autotune(const DeviceRef& device,
   std::vector<Autotuned> all;
   for (size_t done = 0; done < order.size() && NowNanoseconds() < deadline; ++done) {
     const CompileRequest& request = requests[order[done]];
+    if (!HasNumbers(request)) continue;
     const std::vector<std::string> choices = device->Choices(request, limits.candidates);
     if (choices.size() > 1) {
       FORGE_ASSIGN_OR_RETURN(Autotuned found, TuneOne(device, request, choices, deadline));

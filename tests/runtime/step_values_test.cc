@@ -64,8 +64,8 @@ class StepValuesTest : public ::testing::TestWithParam<std::string> {
     FORGE_ASSERT_OK_AND_ASSIGN(device_, OpenDevice(GetParam(), {}));
     FORGE_ASSERT_OK_AND_ASSIGN(reference_, OpenDevice("reference", {}));
   }
-  void Create(const std::shared_ptr<const Model>& model) {
-    FORGE_ASSERT_OK_AND_ASSIGN(session_, Session::Create(model, device_));
+  void Create(const std::shared_ptr<const Model>& model, SessionOptions options = {}) {
+    FORGE_ASSERT_OK_AND_ASSIGN(session_, Session::Create(model, device_, std::move(options)));
     FORGE_ASSERT_OK_AND_ASSIGN(wanted_, Session::Create(model, reference_));
   }
   void ExpectAsReference(const NamedTensor& in) {
@@ -104,6 +104,11 @@ TEST_P(StepValuesTest, ComeFromTheShapesOfInputs) {
   EXPECT_THAT(session_->Run({&more, 1}), Fails(StatusCode::kInvalidArgument, "n cannot be"));
 }
 
+TEST_P(StepValuesTest, LeaveNothingToSearchFor) {
+  Create(RowsModel(), {.autotune = {.seconds = 0.1}});
+  for (const int64_t n : {7, 9}) ExpectAsReference({"x", Noise({n, 24})});
+}
+
 TEST_P(StepValuesTest, FillMemoryOfTheCaller) {
   Create(RowsModel());
   for (const int64_t n : {5, 40, 3}) {
@@ -122,6 +127,12 @@ TEST_P(StepValuesTest, FillMemoryOfTheCaller) {
 
 TEST_P(StepValuesTest, AreSetWhereNoShapeTellsThem) {
   Create(CacheModel());
+  const NamedTensor q{"q", Noise({2, 1, 8})};
+  // Where it is fused no type has it, and the step that reads it says so.
+  EXPECT_THAT(
+      session_->Run({&q, 1}),
+      ::testing::AnyOf(Fails(StatusCode::kInvalidArgument, "the step value 'n' is not given"),
+                       Fails(StatusCode::kInvalidArgument, "fuse: dimension n is not bound")));
   std::optional<std::pair<int, int>> made;
   for (const int64_t n : {3, 40, 1, 17}) {
     SCOPED_TRACE(n);
