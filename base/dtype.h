@@ -37,8 +37,8 @@ enum class DType : uint8_t {
 inline constexpr int kDTypeCount = 25;
 
 // A set of element types, for signatures and support tables.
-using DTypes = uint32_t;
-constexpr DTypes Bit(DType t) { return 1u << static_cast<int>(t); }
+using DTypes = uint64_t;
+constexpr DTypes Bit(DType t) { return DTypes{1} << static_cast<int>(t); }
 constexpr bool Has(DTypes set, DType t) { return (set & Bit(t)) != 0; }
 
 inline constexpr DTypes kFloatTypes =
@@ -49,8 +49,11 @@ inline constexpr DTypes kUnsignedTypes =
     Bit(DType::kU8) | Bit(DType::kU16) | Bit(DType::kU32) | Bit(DType::kU64);
 inline constexpr DTypes kIntTypes = kSignedTypes | kUnsignedTypes;
 inline constexpr DTypes kComplexTypes = Bit(DType::kC64) | Bit(DType::kC128);
-inline constexpr DTypes kNumberTypes = kFloatTypes | kIntTypes;
-inline constexpr DTypes kAnyTypes = (1u << kDTypeCount) - 1;
+inline constexpr DTypes kRealTypes = kFloatTypes | kIntTypes;
+inline constexpr DTypes kNumberTypes = kRealTypes;
+// What has an order: false before true. Sorting and arg-max.
+inline constexpr DTypes kOrderedTypes = kRealTypes | Bit(DType::kBool);
+inline constexpr DTypes kAnyTypes = (DTypes{1} << kDTypeCount) - 1;
 
 // "f32", "i64", "bool", "c64" ...: the spelling of text forms, docs and messages.
 std::string_view Name(DType t);

@@ -22,6 +22,8 @@ class Function;
 struct Variable;
 }  // namespace ir
 
+class Number;
+
 enum class FieldKind : uint8_t {
   kBool,
   kInt,
@@ -35,6 +37,7 @@ enum class FieldKind : uint8_t {
   kDims,
   kType,
   kFunction,
+  kNumber,
 };
 
 template <class F>
@@ -61,6 +64,8 @@ constexpr FieldKind KindOf() {
     return FieldKind::kDim;
   else if constexpr (std::is_same_v<T, std::vector<ir::Dim>>)
     return FieldKind::kDims;
+  else if constexpr (std::is_same_v<T, Number>)
+    return FieldKind::kNumber;
   else if constexpr (std::is_same_v<T, ir::Type>)
     return FieldKind::kType;
   else {

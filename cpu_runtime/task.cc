@@ -67,7 +67,7 @@ std::optional<uint32_t> Task::OperandOf(uint32_t value) const {
   return argument_operands_[o.index];
 }
 
-std::optional<double> Task::LiteralOf(uint32_t value) const {
+std::optional<Number> Task::LiteralOf(uint32_t value) const {
   const ir::Function::Origin& o = body_->origin(value);
   if (o.kind != ir::Function::Origin::kNode) return std::nullopt;
   const ir::Node& node = body_->nodes()[o.index];

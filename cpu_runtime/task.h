@@ -29,7 +29,7 @@ class Task {
   // Which operand a value of the body is; nullopt when it is computed.
   std::optional<uint32_t> OperandOf(uint32_t value) const;
   // A number that every element of the value is; nullopt otherwise.
-  std::optional<double> LiteralOf(uint32_t value) const;
+  std::optional<Number> LiteralOf(uint32_t value) const;
   // Nodes, results and updates that read a value.
   int UsesOf(uint32_t value) const { return uses_[value]; }
   // Arguments and results with their strides.  errors: those of ViewOf

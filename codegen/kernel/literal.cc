@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/kernel/literal.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <type_traits>
@@ -125,6 +126,15 @@ uint64_t ToBits(DType t, double v) {
     default:
       return SaturatedBits(t, v);
   }
+}
+
+uint64_t ToBits(DType t, const Number& v) {
+  if (t == DType::kF32) return std::bit_cast<uint32_t>(v.f32());
+  if (!v.is_integer() || t == DType::kBool || IsFloat(t)) return ToBits(t, v.f64());
+  const int spare = 64 - BitWidth(t);
+  if (!IsSigned(t)) return std::min(v.u64(), ~uint64_t{0} >> spare);
+  const int64_t high = INT64_MAX >> spare;
+  return Masked(t, static_cast<uint64_t>(std::clamp(v.i64(), -high - 1, high)));
 }
 
 double FloatOf(DType t, uint64_t bits) {

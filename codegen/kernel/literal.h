@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "base/number.h"
 #include "codegen/kernel/kernel_ir.h"
 
 namespace forge::codegen {
@@ -16,6 +17,7 @@ constexpr bool IsInt(DType t) { return Has(kIntTypes, t); }
 // The bits of `v` in `t`: floats round half to even, integers truncate and saturate, NaN is 0 in
 // them, bool is v != 0.
 uint64_t ToBits(DType t, double v);
+uint64_t ToBits(DType t, const Number& v);
 double FloatOf(DType t, uint64_t bits);     // any type; 64-bit integers round
 int64_t IntegerOf(DType t, uint64_t bits);  // integers and bool, sign-extended
 uint64_t Masked(DType t, uint64_t bits);    // the lowest BitWidth(t) of them

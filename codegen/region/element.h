@@ -13,11 +13,25 @@ struct Element {
   DType dtype = DType::kF32;
 };
 
-// `x` as an element of `t`, saturating for integers.
-inline Val LiteralOf(Builder& b, DType t, double x) {
-  return b.Literal(Type{ComputeType(t)}, IsFloat(ComputeType(t)) ? x : FloatOf(t, ToBits(t, x)));
+// An element of `t`, by its bits.
+inline Val LiteralOfBits(Builder& b, DType t, uint64_t bits) {
+  const DType compute = ComputeType(t);
+  if (IsFloat(compute) && t != compute) return b.Literal(Type{compute}, FloatOf(t, bits));
+  return b.Bits(Type{compute}, t == compute ? bits : static_cast<uint64_t>(IntegerOf(t, bits)));
 }
-inline Element Like(double x, const Element& e) { return {LiteralOf(*e.v.b, e.dtype, x), e.dtype}; }
+// `x` as an element of `t`, saturating for integers; narrow floats are not rounded.
+inline Val LiteralOf(Builder& b, DType t, const Number& x) {
+  const DType compute = ComputeType(t);
+  if (IsFloat(compute)) return b.Bits(Type{compute}, ToBits(compute, x));
+  return LiteralOfBits(b, t, ToBits(t, x));
+}
+// What a tensor of `t` can hold of `x`.
+inline Val StoredLiteral(Builder& b, DType t, const Number& x) {
+  return LiteralOfBits(b, t, ToBits(t, x));
+}
+inline Element Like(const Number& x, const Element& e) {
+  return {LiteralOf(*e.v.b, e.dtype, x), e.dtype};
+}
 
 #define FORGE_ELEMENT_BINARY(name, result, finish)                                     \
   inline Element name(const Element& a, const Element& b) { return {finish, result}; } \

@@ -243,8 +243,8 @@ struct Elements::State {
       complete = condition->b == nullptr;
       if (complete) break;
     }
-    const double fill = FloatOf(dtype, ToBits(dtype, map.fill));  // what a tensor can hold of it
-    Element out = complete ? parts.back().element : Element{LiteralOf(b, dtype, fill), dtype};
+    Element out =
+        complete ? parts.back().element : Element{StoredLiteral(b, dtype, map.fill), dtype};
     if (complete) parts.pop_back();
     for (size_t i = parts.size(); i-- > 0;)
       out.v = select(parts[i].condition, parts[i].element.v, out.v);

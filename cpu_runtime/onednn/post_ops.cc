@@ -40,8 +40,8 @@ class Planner {
     if (AppendActivation(node.op)) return true;
     if (node.in.size() != 2) return false;
     const uint32_t other = node.in[1 - position];
-    if (const std::optional<double> c = task_.LiteralOf(other))
-      return AppendLinear(node.op, static_cast<float>(*c), position == 0);
+    if (const std::optional<Number> c = task_.LiteralOf(other))
+      return AppendLinear(node.op, c->f32(), position == 0);
     return AppendBinary(node.op, other, position == 0);
   }
 

@@ -196,7 +196,7 @@ Register BoxBuilder::Move(const ir::Node& node, const ir::Dims& at) {
     }
     undecided.emplace_back(MaskOf(piece.when), value);
   }
-  if (!result) result = Number(t, map.fill);
+  if (!result) result = Literal(t, map.fill);
   for (size_t i = undecided.size(); i-- > 0;)
     result = Emit(
         BlendInstruction{New(t), undecided[i].first, undecided[i].second, *result, HeldBytes(t)});
@@ -214,7 +214,7 @@ BoxBuilder::Truth BoxBuilder::Decide(const ir::IndexMap::Range& range) {
   return Truth::kUnknown;
 }
 
-Register BoxBuilder::Number(DType t, double v) {
+Register BoxBuilder::Literal(DType t, const Number& v) {
   ConstantInstruction c{New(t), {}, HeldBytes(t)};
   HeldNumber(t, v, c.value.data());
   return Emit(c);

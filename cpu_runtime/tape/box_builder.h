@@ -62,7 +62,7 @@ class BoxBuilder {
   Register Scalar(const ir::Node& node, const ir::Dims& at);
   Register Cast(const ir::Node& node, Register in);
   Register Move(const ir::Node& node, const ir::Dims& at);
-  Register Number(DType t, double v);
+  Register Literal(DType t, const Number& v);
   Register NumberOf(const ir::Dim& d, DType t);  // the value of an index
   Register Whole(int64_t v);
   Register IndexOf(const ir::Dim& d);

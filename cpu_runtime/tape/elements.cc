@@ -289,10 +289,14 @@ void SelectElements(const Choice& from, size_t bytes, size_t n, uint8_t* out) {
   });
 }
 
-void HeldNumber(DType t, double v, uint8_t* out) {
-  if (ConvertLoop loop = FindConvertLoop(DType::kF64, t)) {
-    uint8_t in[sizeof v];
-    std::memcpy(in, &v, sizeof v);
+void HeldNumber(DType t, const Number& v, uint8_t* out) {
+  if (t == DType::kI64 || t == DType::kU64) {  // not every one is an f64
+    const uint64_t bits = t == DType::kU64 ? v.u64() : static_cast<uint64_t>(v.i64());
+    std::memcpy(out, &bits, sizeof bits);
+  } else if (ConvertLoop loop = FindConvertLoop(DType::kF64, t)) {
+    const double x = t == DType::kF32 ? v.f32() : v.f64();
+    uint8_t in[sizeof x];
+    std::memcpy(in, &x, sizeof x);
     loop(in, out, 1);
   } else {
     std::memset(out, 0, HeldBytes(t));

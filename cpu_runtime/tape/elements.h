@@ -49,7 +49,7 @@ struct Choice {
 };
 void SelectElements(const Choice& from, size_t bytes, size_t n, uint8_t* out);
 // One element in a block's form, from a number, as `cast` converts.
-void HeldNumber(DType t, double v, uint8_t* out);
+void HeldNumber(DType t, const Number& v, uint8_t* out);
 
 // Casts a block of `from` to one of `to`, rounding to f16 and bf16 where they are asked for.
 using ConvertLoop = void (*)(const uint8_t* in, uint8_t* out, size_t n);

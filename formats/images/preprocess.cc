@@ -15,7 +15,7 @@ constexpr int64_t kMaxExtent = 1 << 15, kMaxPixels = int64_t{1} << 28;
 // ---- the specification ----------------------------------------------------------------------
 
 template <class T>
-absl::StatusOr<T> Number(std::string_view text) {
+absl::StatusOr<T> ParseNumber(std::string_view text) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
@@ -27,8 +27,8 @@ absl::Status ParseSize(std::string_view text, Preprocess& p) {
   const size_t x = text.find('x');
   if (x == std::string_view::npos)
     return InvalidArgument("preprocess: resize={} is not HEIGHTxWIDTH", text);
-  FORGE_ASSIGN_OR_RETURN(p.height, Number<int64_t>(text.substr(0, x)));
-  FORGE_ASSIGN_OR_RETURN(p.width, Number<int64_t>(text.substr(x + 1)));
+  FORGE_ASSIGN_OR_RETURN(p.height, ParseNumber<int64_t>(text.substr(0, x)));
+  FORGE_ASSIGN_OR_RETURN(p.width, ParseNumber<int64_t>(text.substr(x + 1)));
   if (p.height < 1 || p.width < 1 || p.height > kMaxExtent || p.width > kMaxExtent ||
       p.height * p.width > kMaxPixels)
     return InvalidArgument("preprocess: resize={} is out of range", text);
@@ -36,7 +36,7 @@ absl::Status ParseSize(std::string_view text, Preprocess& p) {
 }
 
 absl::Status ParseChannels(std::string_view key, std::string_view text, std::vector<double>& out) {
-  FORGE_ASSIGN_OR_RETURN(const double value, Number<double>(text));
+  FORGE_ASSIGN_OR_RETURN(const double value, ParseNumber<double>(text));
   if (!std::isfinite(value) || (key == "std" && value == 0))
     return InvalidArgument("preprocess: {}={} is out of range", key, text);
   if (out.size() == 3) return InvalidArgument("preprocess: {} has more than 3 values", key);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <bit>
 
 #include "formats/model_bin/model_bin_graph.h"
 #include "formats/model_bin/model_bin_types.h"
@@ -20,6 +21,20 @@ std::string_view CurrentName(std::string_view name) {
   for (const auto& [before, now] : kRenamed)
     if (name == before) return now;
   return name;
+}
+
+absl::StatusOr<ir::Attribute> ReadNumber(const fb::Attribute& a) {
+  const uint32_t size = SizeOf(a.ints());
+  const int64_t kind = size == 0 ? -1 : a.ints()->Get(0);
+  if (kind < 0 || kind > 3) return DataLoss("number {} is not known", kind);
+  const auto which = static_cast<Number::Kind>(kind);
+  if (size != (which == Number::Kind::kC128 ? 3 : 2)) return DataLoss("a number of {} parts", size);
+  const int64_t bits = a.ints()->Get(1);
+  if (which == Number::Kind::kI64) return Number(bits);
+  if (which == Number::Kind::kU64) return Number(static_cast<uint64_t>(bits));
+  const auto real = std::bit_cast<double>(bits);
+  if (which == Number::Kind::kF64) return Number(real);
+  return Number(std::complex(real, std::bit_cast<double>(a.ints()->Get(2))));
 }
 
 class GraphDecoder {
@@ -173,6 +188,8 @@ absl::StatusOr<ir::Attribute> GraphDecoder::Read(const fb::Attribute& a) {
     case Kind::Type:
       FORGE_RETURN_IF_ERROR(one(a.ints()));
       return types_.At(static_cast<uint64_t>(a.ints()->Get(0)));
+    case Kind::Number:
+      return ReadNumber(a);
     case Kind::Function:
       break;
   }

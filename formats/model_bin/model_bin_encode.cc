@@ -17,6 +17,12 @@ using Ref = flatbuffers::Offset<T>;
 template <class T>
 using Refs = flatbuffers::Offset<flatbuffers::Vector<Ref<T>>>;
 
+std::vector<int64_t> NumberInts(const Number& v) {
+  std::vector<int64_t> out = {static_cast<int64_t>(v.kind()), static_cast<int64_t>(v.bits())};
+  if (v.is_complex()) out.push_back(static_cast<int64_t>(v.imaginary_bits()));
+  return out;
+}
+
 class GraphEncoder {
  public:
   GraphEncoder(const ir::Module& module, BlobTable& blobs) : module_(module), blobs_(blobs) {}
@@ -158,6 +164,8 @@ Ref<fb::Attribute> GraphEncoder::Encode(const Field& field, const void* record) 
       ints = {static_cast<int64_t>(v)};
     else if constexpr (std::is_same_v<T, double>)
       floats = {v};
+    else if constexpr (std::is_same_v<T, Number>)
+      ints = NumberInts(v);
     else if constexpr (std::is_same_v<T, std::string>)
       text = v;
     else if constexpr (std::is_same_v<T, std::vector<int64_t>>)

@@ -10,12 +10,13 @@
 #include <string_view>
 
 #include "base/bytes.h"
+#include "base/number.h"
 #include "formats/model_bin/model_generated.h"
 #include "ir/graph/module.h"
 
 namespace forge::formats {
 
-inline constexpr uint16_t kFormatMajor = 1, kFormatMinor = 1;
+inline constexpr uint16_t kFormatMajor = 1, kFormatMinor = 2;
 // Like PNG's: a first byte that no text has, and a line end that a text transfer would change.
 inline constexpr std::string_view kModelMagic =
                                       "\x89"
@@ -92,5 +93,8 @@ static_assert(SameNumber(fb::FieldKind::Dim, FieldKind::kDim));
 static_assert(SameNumber(fb::FieldKind::Dims, FieldKind::kDims));
 static_assert(SameNumber(fb::FieldKind::Type, FieldKind::kType));
 static_assert(SameNumber(fb::FieldKind::Function, FieldKind::kFunction));
+static_assert(SameNumber(fb::FieldKind::Number, FieldKind::kNumber));
+static_assert(SameNumber(0, Number::Kind::kI64) && SameNumber(1, Number::Kind::kU64) &&
+              SameNumber(2, Number::Kind::kF64) && SameNumber(3, Number::Kind::kC128));
 
 }  // namespace forge::formats

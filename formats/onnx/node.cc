@@ -153,10 +153,10 @@ std::optional<std::vector<int64_t>> OnnxNode::ConstantInts(size_t i) {
   return ir::Constants(*dims);
 }
 
-std::optional<double> OnnxNode::ConstantNumber(size_t i) {
+std::optional<Number> OnnxNode::ConstantNumber(size_t i) {
   const std::optional<ir::HostValue> v = Constant(i);
-  if (!v || v->elements() != 1 || forge::Has(kComplexTypes, v->dtype())) return std::nullopt;
-  return v->f64(0);
+  if (!v || v->elements() != 1) return std::nullopt;
+  return v->number(0);
 }
 
 std::optional<ir::Dims> OnnxNode::Contents(size_t i) {

@@ -71,7 +71,7 @@ class OnnxNode {
   // Elements of an operand that the file fixes; nothing for computed or absent ones.
   std::optional<ir::HostValue> Constant(size_t i);
   std::optional<std::vector<int64_t>> ConstantInts(size_t i);
-  std::optional<double> ConstantNumber(size_t i);  // of one element
+  std::optional<Number> ConstantNumber(size_t i);  // of one element
   // Elements of a list of integers that are known as dimensions are: the shape of an input, what is
   // computed of it.
   std::optional<ir::Dims> Contents(size_t i);

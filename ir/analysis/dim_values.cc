@@ -45,11 +45,9 @@ std::optional<size_t> PlaceOf(const Dims& index, std::span<const int64_t> shape)
   return static_cast<size_t>(flat);
 }
 
-std::optional<Dim> WholeNumber(double v) {
-  constexpr double kExact = 0x1p53;
-  if (!(v >= -kExact && v <= kExact) || v != static_cast<double>(static_cast<int64_t>(v)))
-    return std::nullopt;
-  return Dim(static_cast<int64_t>(v));
+std::optional<Dim> WholeNumber(const Number& v) {
+  if (v.kind() != Number::Kind::kI64) return std::nullopt;
+  return Dim(v.i64());
 }
 
 using KnownSpan = std::span<const std::optional<Dims>>;

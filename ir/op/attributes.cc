@@ -40,6 +40,8 @@ auto Visit(const Field& f, const void* record, Use use) {
       return use(At<Dims>(f, record));
     case FieldKind::kType:
       return use(At<Type>(f, record));
+    case FieldKind::kNumber:
+      return use(At<Number>(f, record));
     case FieldKind::kFunction:
       break;
   }
@@ -64,6 +66,7 @@ struct TextOf {
   std::string operator()(bool v) const { return v ? "true" : "false"; }
   std::string operator()(int64_t v) const { return std::to_string(v); }
   std::string operator()(double v) const { return fmt::format("{}", v); }
+  std::string operator()(const Number& v) const { return v.ToText(); }
   std::string operator()(const std::string& v) const { return Quoted(v); }
   std::string operator()(const std::vector<int64_t>& v) const { return ListText(v); }
   std::string operator()(const std::vector<double>& v) const { return ListText(v); }
@@ -84,6 +87,10 @@ struct HashOf {
   uint64_t operator()(bool v) const { return HashMix(seed, v); }
   uint64_t operator()(int64_t v) const { return HashMix(seed, static_cast<uint64_t>(v)); }
   uint64_t operator()(double v) const { return HashMix(seed, std::bit_cast<uint64_t>(v)); }
+  uint64_t operator()(const Number& v) const {
+    return HashMix(HashMix(HashMix(seed, static_cast<uint64_t>(v.kind())), v.bits()),
+                   v.imaginary_bits());
+  }
   uint64_t operator()(const std::string& v) const { return HashText(v, seed); }
   template <class T>
   uint64_t operator()(const std::vector<T>& v) const {
@@ -117,11 +124,26 @@ bool SameBits(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 absl::Status WrongKind(const Field& f) {
-  static constexpr std::string_view kKinds[] = {
-      "a boolean",          "an integer",           "a number", "a string",
-      "a list of integers", "a list of numbers",    "a dtype",  "a choice",
-      "a dimension",        "a list of dimensions", "a type",   "a function"};
+  static constexpr std::string_view kKinds[] = {"a boolean",
+                                                "an integer",
+                                                "a number",
+                                                "a string",
+                                                "a list of integers",
+                                                "a list of numbers",
+                                                "a dtype",
+                                                "a choice",
+                                                "a dimension",
+                                                "a list of dimensions",
+                                                "a type",
+                                                "a function",
+                                                "a number"};
   return InvalidArgument("{} takes {}", f.name, kKinds[static_cast<size_t>(f.kind)]);
+}
+
+Attribute AsNumber(Attribute value) {
+  if (const auto* v = std::get_if<int64_t>(&value)) return Number(*v);
+  if (const auto* v = std::get_if<double>(&value)) return Number(*v);
+  return value;
 }
 
 absl::Status SetChoice(const Field& f, void* record, const Attribute& value) {
@@ -150,6 +172,7 @@ Attribute GetAttribute(const Field& field, const void* record) {
 
 absl::Status SetAttribute(const Field& field, void* record, Attribute value) {
   if (field.kind == FieldKind::kEnum) return SetChoice(field, record, value);
+  if (field.kind == FieldKind::kNumber) value = AsNumber(std::move(value));
   return Visit(field, record, [&](const auto& current) -> absl::Status {
     using T = std::decay_t<decltype(current)>;
     if constexpr (!std::is_same_v<T, uint8_t>) {

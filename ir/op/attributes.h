@@ -4,16 +4,18 @@
 #pragma once
 #include <variant>
 
+#include "base/number.h"
 #include "ir/op/op.h"
 
 namespace forge::ir {
 
 // One field's value with its record forgotten. Enums are the word of their choice.
 using Attribute = std::variant<bool, int64_t, double, std::string, std::vector<int64_t>,
-                               std::vector<double>, DType, Dim, Dims, Type, Function*>;
+                               std::vector<double>, DType, Dim, Dims, Type, Function*, Number>;
 
 Attribute GetAttribute(const Field& field, const void* record);
-// errors: InvalidArgument (a value of another kind, an unknown choice), naming the field
+// Fields of kind kNumber take integers and doubles too.
+//   errors: InvalidArgument (a value of another kind, an unknown choice), naming the field
 absl::Status SetAttribute(const Field& field, void* record, Attribute value);
 // A late field's value from the numbers that arrived: a list, or exactly one for kInt and kDim.
 //   errors: InvalidArgument (a kind that cannot be late, or not one number), naming the field
@@ -30,8 +32,8 @@ bool FieldsEqual(Fields fields, const void* a, const void* b);
 uint64_t HashFields(Fields fields, const void* record, uint64_t seed);
 // Binds every Dim, Dims and Type field.
 void BindFields(Fields fields, void* record, const Bindings& values);
-// The value as the text form has it: 4, 0.5, "s", [1, 2], f32, top_left, [n, 3], f32[n], @body.
-// Floats print the shortest digits that parse back to the same bits.
+// The value as the text form has it: 4, 0.5, (1.5, -2), "s", [1, 2], f32, top_left, [n, 3], f32[n],
+// @body. Floats print the shortest digits that parse back to the same bits.
 std::string FieldText(const Field& field, const void* record);
 // "{axis = 1, groups = 4}" without the fields that equal `defaults`; empty when none is left.
 std::string FieldsText(Fields fields, const void* record, const void* defaults);

@@ -58,6 +58,11 @@ uint64_t SaturatedU64(double v) {
   return v > 0 ? static_cast<uint64_t>(v) : 0;
 }
 
+absl::Status CheckHolds(DType t, const Number& v) {
+  if (!v.is_complex() || Has(kComplexTypes, t)) return absl::OkStatus();
+  return InvalidArgument("{} is complex, {} is not", v.ToText(), Name(t));
+}
+
 Index Strides(std::span<const int64_t> shape) {
   Index strides(shape.size());
   int64_t step = 1;

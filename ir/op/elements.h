@@ -21,6 +21,9 @@ std::pair<double, double> RangeOf(DType t);
 int64_t SaturatedI64(double v);
 uint64_t SaturatedU64(double v);
 
+// Refuses a complex number for elements of a real type.
+absl::Status CheckHolds(DType t, const Number& v);
+
 // Row-major strides in elements.
 Index Strides(std::span<const int64_t> shape);
 // Strides of a tensor of `shape` read at the indices of `out`, to which it broadcasts: 0 along

@@ -7,6 +7,7 @@
 #include <concepts>
 #include <optional>
 
+#include "base/number.h"
 #include "base/record.h"
 #include "ir/type/type.h"
 
@@ -51,8 +52,8 @@ struct Alias {
 // Signatures are executed, not only printed: dtype classes, ranks and equal dimensions are checked
 // before infer() runs, and refusal tests are made from them.
 //   "x: float[n, c, h, w]; w: =x[m, k, *r]; bias: =x[m]?"    operands separated by ';'
-// A dtype is a name (f32), a class (float, int, signed, unsigned, complex, number, any), several
-// with '|' between them, or =NAME, the dtype of an earlier operand; in outputs also that of an
+// A dtype is a name (f32), a class (see docs/semantics.md, Element types), several with '|' between
+// them, or =NAME, the dtype of an earlier operand; in outputs also that of an
 // attribute. The words sequence, optional and value (anything) stand for what is no tensor. In
 // brackets stand dimension names (equal names are equal dimensions), numbers, or one *NAME for any
 // number of dimensions; no brackets: any rank. '?' marks an optional operand, '...' after the last
@@ -99,7 +100,7 @@ struct IndexMap {
   };  // the first that holds wins
   std::vector<Load> loads = {};
   std::vector<Piece> pieces = {};
-  double fill = 0;  // where none holds
+  Number fill = {};  // where none holds
 };
 
 // One evaluation: operands, results (allocated as inferred) and bodies to call.

@@ -35,7 +35,7 @@ class BoundMap {
 
   std::vector<Piece> loads_;  // each defines one more variable
   std::vector<Piece> pieces_;
-  double fill_ = 0;
+  Number fill_;
 };
 
 absl::StatusOr<std::vector<IndexProgram>> CompileAll(const Dims& dims,
@@ -124,7 +124,7 @@ void CopyElement(const HostValue& from, int64_t i, HostValue& to, int64_t o) {
               from.bytes().data() + static_cast<size_t>(i) * bytes, bytes);
 }
 
-void SetNumber(HostValue& to, int64_t at, int64_t number) {
+void SetIndex(HostValue& to, int64_t at, int64_t number) {
   if (Has(kIntTypes, to.dtype())) return to.SetI64(at, number);
   to.Set(at, static_cast<double>(number));
 }
@@ -144,11 +144,11 @@ absl::Status BoundMap::Run(Eval& e) const {
     const auto piece = std::find_if(pieces_.begin(), pieces_.end(),
                                     [&](const Piece& p) { return Holds(p, variables); });
     if (piece == pieces_.end()) {
-      out.Set(flat, fill_);
+      out.SetNumber(flat, fill_);
       continue;
     }
     if (piece->value) {
-      SetNumber(out, flat, piece->value->Run(variables));
+      SetIndex(out, flat, piece->value->Run(variables));
       continue;
     }
     const HostValue& from = *e.in(static_cast<size_t>(piece->operand));

@@ -15,10 +15,16 @@ struct DTypeClass {
   std::string_view name;
   DTypes types;
 };
-constexpr DTypeClass kClasses[] = {{"float", kFloatTypes},     {"int", kIntTypes},
-                                   {"signed", kSignedTypes},   {"unsigned", kUnsignedTypes},
-                                   {"complex", kComplexTypes}, {"number", kNumberTypes},
-                                   {"any", kAnyTypes}};
+constexpr DTypeClass kClasses[] = {
+    {"float", kFloatTypes},       {"int", kIntTypes},         {"signed", kSignedTypes},
+    {"unsigned", kUnsignedTypes}, {"complex", kComplexTypes}, {"real", kRealTypes},
+    {"ordered", kOrderedTypes},   {"number", kNumberTypes},   {"any", kAnyTypes}};
+
+std::string ClassNames() {
+  std::string out;
+  for (const DTypeClass& c : kClasses) out += (out.empty() ? "" : ", ") + std::string(c.name);
+  return out;
+}
 
 std::string_view Trim(std::string_view s) {
   const size_t first = s.find_first_not_of(' ');
@@ -104,7 +110,7 @@ absl::StatusOr<Parameter> ParseParameter(std::string_view text) {
                                   : Parameter::Class::kValue;
     p.dtypes = kAnyTypes;
   } else if (p.dtypes = ParseDTypes(type); p.dtypes == 0) {
-    return InvalidArgument("'{}' is no dtype", type);
+    return InvalidArgument("'{}' is neither a dtype nor a class of them ({})", type, ClassNames());
   }
   return p;
 }

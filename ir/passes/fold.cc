@@ -218,11 +218,11 @@ absl::Status ConstantsToFills(const Function& in, Function& out) {
       if (c == nullptr || c->role != Variable::Role::kConstant || !c->init) continue;
       const bool one = c->type.is_constant() && c->type.elements() == Dim(1) &&
                        Has(kNumberTypes, c->type.dtype());
-      if (!one || c->type.encoding() || Has(Bit(DType::kI64) | Bit(DType::kU64), c->type.dtype()))
-        continue;
+      if (!one || c->type.encoding()) continue;
       auto value = InitialValue(*c);
       if (!value.ok()) continue;
-      v = f(Fill{.value = value->f64(0), .dtype = c->type.dtype(), .shape = c->type.shape()}, {});
+      v = f(Fill{.value = value->number(0), .dtype = c->type.dtype(), .shape = c->type.shape()},
+            {});
       any = true;
     }
     if (!any || !node.late.empty()) return std::nullopt;

@@ -47,7 +47,8 @@ uint32_t Operand(const Function& f, uint32_t value) {
 
 std::optional<double> NumberOf(const Function& f, uint32_t value) {
   const Fill* fill = OpOf<Fill>(f, value);
-  return fill ? std::optional(fill->value) : std::nullopt;
+  if (fill == nullptr || fill->value != Number(fill->value.f64())) return std::nullopt;
+  return fill->value.f64();
 }
 
 bool IsNear(double a, double b) {

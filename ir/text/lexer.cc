@@ -207,4 +207,27 @@ absl::StatusOr<T> Lexer::TakeReal() {
 absl::StatusOr<double> Lexer::TakeDouble() { return TakeReal<double>(); }
 absl::StatusOr<float> Lexer::TakeFloat() { return TakeReal<float>(); }
 
+absl::StatusOr<Number> Lexer::TakeNumber() {
+  if (TakeIf("(")) {
+    FORGE_ASSIGN_OR_RETURN(const double real, TakeDouble());
+    FORGE_RETURN_IF_ERROR(Expect(","));
+    FORGE_ASSIGN_OR_RETURN(const double imaginary, TakeDouble());
+    FORGE_RETURN_IF_ERROR(Expect(")"));
+    return Number(std::complex(real, imaginary));
+  }
+  Lexer ahead = *this;
+  const bool negative = ahead.TakeIf("-");
+  const std::string_view digits = ahead.next().text;
+  const char* end = digits.data() + digits.size();
+  uint64_t magnitude = 0;
+  const auto [rest, error] = std::from_chars(digits.data(), end, magnitude);
+  constexpr uint64_t kMostNegative = uint64_t{1} << 63;
+  const bool exact = error == std::errc() && rest == end &&
+                     (!negative || (magnitude != 0 && magnitude <= kMostNegative));
+  if (ahead.next().kind != Token::kNumber || !exact) return TakeDouble();
+  ahead.Advance();
+  *this = ahead;
+  return negative ? Number(static_cast<int64_t>(0 - magnitude)) : Number(magnitude);
+}
+
 }  // namespace forge::ir

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/number.h"
 #include "base/status.h"
 
 namespace forge::ir {
@@ -42,6 +43,8 @@ class Lexer {
   absl::StatusOr<int64_t> TakeInt(bool negated = false);
   absl::StatusOr<double> TakeDouble();  // also inf and nan
   absl::StatusOr<float> TakeFloat();
+  // An integer of 64 bits exactly, else a double; a complex one as (1.5, -2).
+  absl::StatusOr<Number> TakeNumber();
 
  private:
   void Advance();

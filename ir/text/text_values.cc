@@ -164,6 +164,8 @@ absl::Status ValueParser::ParseAttribute(const Field& field, void* record, Body 
       return SetIn(field, record, ParseDims());
     case FieldKind::kType:
       return SetIn(field, record, ParseType());
+    case FieldKind::kNumber:
+      return SetIn(field, record, lexer_.TakeNumber());
     case FieldKind::kFunction:
       break;
   }

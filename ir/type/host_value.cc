@@ -139,6 +139,15 @@ void PutInteger(std::span<uint8_t> bytes, DType t, int64_t i, uint64_t v) {
   }
 }
 
+// An integer as one of type t, saturated to it.
+uint64_t SaturatedTo(DType t, const Number& v) {
+  if (t == DType::kBool) return v != 0;
+  const int bits = BitWidth(t);
+  if (IsUnsigned(t)) return std::min(v.u64(), ~uint64_t{0} >> (64 - bits));
+  const int64_t high = INT64_MAX >> (64 - bits);
+  return static_cast<uint64_t>(std::clamp(v.i64(), -high - 1, high));
+}
+
 // A float as an integer of type t, saturated to it.
 uint64_t ToInteger(DType t, double v) {
   if (t == DType::kBool) return v != 0;
@@ -181,10 +190,10 @@ absl::StatusOr<HostValue> HostValue::Of(DType dtype, std::span<const int64_t> sh
   return v;
 }
 
-HostValue HostValue::Scalar(DType dtype, double x) {
+HostValue HostValue::Scalar(DType dtype, const Number& x) {
   auto v = Zeros(dtype, {});
   FORGE_CHECK(v.ok());
-  v->Set(0, x);
+  v->SetNumber(0, x);
   return *std::move(v);
 }
 
@@ -273,6 +282,19 @@ void HostValue::SetC128(int64_t i, std::complex<double> v) {
   } else {
     Set(i, v.real());
   }
+}
+
+Number HostValue::number(int64_t i) const {
+  if (dtype_ == DType::kU64) return static_cast<uint64_t>(i64(i));
+  if (IsInteger(dtype_)) return i64(i);
+  return forge::Has(kComplexTypes, dtype_) ? Number(c128(i)) : Number(f64(i));
+}
+
+void HostValue::SetNumber(int64_t i, const Number& v) {
+  if (forge::Has(kComplexTypes, dtype_)) return SetC128(i, v.c128());
+  if (dtype_ == DType::kF32) return Put(mutable_bytes(), i, v.f32());
+  if (!IsInteger(dtype_) || !v.is_integer()) return Set(i, v.f64());
+  PutInteger(mutable_bytes(), dtype_, i, SaturatedTo(dtype_, v));
 }
 
 Box::Box(std::span<const int64_t> extents)

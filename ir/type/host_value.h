@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tensor in host memory: what evaluators, importers, comparisons and tools work on.
 #pragma once
-#include <complex>
-
 #include "absl/container/inlined_vector.h"
 #include "base/bytes.h"
+#include "base/number.h"
 #include "ir/type/type.h"
 
 namespace forge::ir {
@@ -21,7 +20,7 @@ class HostValue {
   static absl::StatusOr<HostValue> Zeros(DType dtype, std::span<const int64_t> shape);
   // Views `bytes`, whose size must fit.  errors: InvalidArgument
   static absl::StatusOr<HostValue> Of(DType dtype, std::span<const int64_t> shape, Bytes bytes);
-  static HostValue Scalar(DType dtype, double v);
+  static HostValue Scalar(DType dtype, const Number& v);
 
   DType dtype() const { return dtype_; }
   std::span<const int64_t> shape() const { return shape_; }
@@ -44,6 +43,9 @@ class HostValue {
   void Set(int64_t flat, double v);
   void SetI64(int64_t flat, int64_t v);
   void SetC128(int64_t flat, std::complex<double> v);
+  // Exact where the element type allows. Stores as `cast` does: integers truncate and saturate.
+  Number number(int64_t flat) const;
+  void SetNumber(int64_t flat, const Number& v);
   void Set(const Index& i, double v) { Set(Flat(i), v); }
 
  private:

@@ -27,6 +27,13 @@ TEST(DTypeTest, NamesParseBack) {
   EXPECT_EQ(ParseDType(""), std::nullopt);
 }
 
+TEST(DTypeTest, SetsHoldSixtyFour) {
+  constexpr auto kLast = static_cast<DType>(63);
+  EXPECT_TRUE(Has(Bit(kLast) | Bit(DType::kBool), kLast));
+  EXPECT_FALSE(Has(kAnyTypes, kLast));
+  for (DType t : kAll) EXPECT_TRUE(Has(kAnyTypes, t)) << Name(t);
+}
+
 TEST(DTypeTest, BytesArePackedAndChecked) {
   EXPECT_EQ(BytesOf(DType::kF32, 3), 12u);
   EXPECT_EQ(BytesOf(DType::kBool, 3), 3u);

@@ -9,6 +9,7 @@
 #include "base/platform.h"
 #include "formats/model_bin/model_generated.h"
 #include "ir/ops/compiler/fused.h"
+#include "ir/ops/creation/fill.h"
 #include "ir/ops/creation/shape_of.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/movement/reshape.h"
@@ -369,6 +370,63 @@ std::vector<uint8_t> FileOfOneBlob(int shift) {
   Put(file, 48, XXH3_64bits(&blob, sizeof(blob)));
   Reseal(file);
   return file;
+}
+
+// A file whose function main is one fill of an f64 with that attribute `value`.
+template <class Build>
+std::vector<uint8_t> FileOfFill(Build value) {
+  flatbuffers::FlatBufferBuilder b;
+  const std::vector attributes = {
+      value(b),
+      fb::CreateAttributeDirect(b, "dtype", fb::FieldKind::DType, nullptr, nullptr, "f64")};
+  const std::vector nodes = {fb::CreateNodeDirect(b, "fill", nullptr, &attributes)};
+  const std::vector results = {fb::CreateResultDirect(b, "y", 0)};
+  const std::vector functions = {
+      fb::CreateFunctionDirect(b, "main", nullptr, nullptr, &nodes, &results)};
+  b.Finish(fb::CreateModelDirect(b, &functions));
+  std::vector<uint8_t> file = FileOf(ir::Module());
+  file.resize(64);
+  file.insert(file.end(), b.GetBufferPointer(), b.GetBufferPointer() + b.GetSize());
+  Put<uint64_t>(file, 16, b.GetSize());
+  file.resize((file.size() + 63) / 64 * 64);
+  Put<uint64_t>(file, 32, file.size());
+  Reseal(file);
+  return file;
+}
+
+absl::StatusOr<Number> ValueOfFill(std::vector<uint8_t> file) {
+  const auto module = Read(std::move(file));
+  if (!module.ok()) return module.status();
+  return (*module)->Find("main")->nodes()[0].op.As<ir::Fill>()->value;
+}
+
+TEST(ModelBinTest, NumbersAreExact) {
+  for (const Number& number : {Number(INT64_MIN), Number((int64_t{1} << 53) + 1),
+                               Number(UINT64_MAX), Number(-0.0), Number(0.1)}) {
+    ir::Module m;
+    ir::Function& f = *m.AddFunction("main");
+    f.Return("y", f(ir::Fill{number, DType::kF64, {}}, {}));
+    EXPECT_EQ(*ValueOfFill(FileOf(m)), number) << number.ToText();
+  }
+}
+
+TEST(ModelBinTest, NumbersWereFloatsInFormat11) {
+  const std::vector<double> floats = {2.5};
+  std::vector<uint8_t> file = FileOfFill([&](flatbuffers::FlatBufferBuilder& b) {
+    return fb::CreateAttributeDirect(b, "value", fb::FieldKind::Float, nullptr, &floats);
+  });
+  Put(file, 10, uint16_t{1});
+  Reseal(file);
+  EXPECT_EQ(*ValueOfFill(std::move(file)), 2.5);
+}
+
+TEST(ModelBinTest, RefusesNumbersThatAreNone) {
+  for (const std::vector<int64_t>& ints :
+       std::vector<std::vector<int64_t>>{{}, {0}, {0, 1, 2}, {3, 1}, {4, 1}, {-1, 1}, {2, 1, 1, 1}})
+    EXPECT_THAT(ValueOfFill(FileOfFill([&](flatbuffers::FlatBufferBuilder& b) {
+                  return fb::CreateAttributeDirect(b, "value", fb::FieldKind::Number, &ints);
+                })).status(),
+                Fails(StatusCode::kDataLoss, "attribute 'value' of 'fill'"));
 }
 
 // Where a list of eight-byte numbers lies, FlatBuffers does not check.

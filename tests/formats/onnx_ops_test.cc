@@ -189,6 +189,16 @@ TEST(OnnxOpsTest, PadTakesAValueAndAxes) {
   EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "3 widths for 1 axes"));
 }
 
+TEST(OnnxOpsTest, PadOfIntegersBeyondADoubleIsExact) {
+  constexpr int64_t kOdd = (int64_t{1} << 53) + 1;
+  OnnxModel m(18);
+  m.Input("x", {"1"}, onnx::TensorProto::INT64).Output("y");
+  m.Ints("p", {2}, {1, 0}).Ints("v", {}, {kOdd});
+  m.Node("Pad", {"x", "p", "v"}, {"y"});
+  FORGE_ASSERT_OK_AND_ASSIGN(const auto out, ImportAndRun(m, {IntTensor({1}, {3})}));
+  EXPECT_EQ(out[0].i64(0), kOdd);
+}
+
 TEST(OnnxOpsTest, OldPadHasAttributes) {
   OnnxModel m = One("Pad", 9, {"2"});
   Set(NodeOf(m), "pads", std::vector<int64_t>{1, 1});

@@ -30,13 +30,15 @@ struct All {
   Dims shape = {};
   Type type = {};
   Function* body = nullptr;
+  Number value = 0.5;
   static constexpr Field kFields[] = {
       FieldOf<&All::flag>("flag", ""),     FieldOf<&All::count>("count", ""),
       FieldOf<&All::scale>("scale", ""),   FieldOf<&All::label>("label", ""),
       FieldOf<&All::axes>("axes", ""),     FieldOf<&All::weights>("weights", ""),
       FieldOf<&All::dtype>("dtype", ""),   FieldOf<&All::mode>("mode", "", "none|top_left"),
       FieldOf<&All::extent>("extent", ""), FieldOf<&All::shape>("shape", ""),
-      FieldOf<&All::type>("type", ""),     FieldOf<&All::body>("body", "")};
+      FieldOf<&All::type>("type", ""),     FieldOf<&All::body>("body", ""),
+      FieldOf<&All::value>("value", "")};
 };
 static_assert(FieldCount<All>() == std::size(All::kFields));
 
@@ -61,7 +63,8 @@ TEST_F(AttributesTest, GetAndSetAreInverseForEachKind) {
                                                       {"extent", Dim(n_) * 2},
                                                       {"shape", Dims{1, Dim(n_)}},
                                                       {"type", Type::Tensor(DType::kI8, {Dim(n_)})},
-                                                      {"body", &f_}};
+                                                      {"body", &f_},
+                                                      {"value", Number(INT64_MIN)}};
   ASSERT_EQ(std::size(values), std::size(All::kFields));
   for (const auto& [name, value] : values) {
     const Field& f = Named(name);
@@ -80,7 +83,8 @@ TEST_F(AttributesTest, GetAndSetAreInverseForEachKind) {
   EXPECT_EQ(FieldsText(All::kFields, &a_, &defaults),
             "{flag = true, count = -7, scale = 0.1, label = \"a \\\"b\\\"\\n\", axes = [3, -1], "
             "weights = [0.25, 1e+300], dtype = bf16, mode = top_left, extent = 2*n, "
-            "shape = [1, n], type = i8[n], body = @body_0}");
+            "shape = [1, n], type = i8[n], body = @body_0, "
+            "value = -9223372036854775808}");
 }
 
 TEST_F(AttributesTest, RefusesOtherKindsAndChoices) {
@@ -110,6 +114,18 @@ TEST_F(AttributesTest, FloatsCompareByBits) {
   a_.scale = 0.0;
   b_.scale = -0.0;
   EXPECT_FALSE(FieldEqual(Named("scale"), &a_, &b_));
+}
+
+TEST_F(AttributesTest, NumbersTakeIntegersAndDoubles) {
+  const Field& value = Named("value");
+  ASSERT_THAT(SetAttribute(value, &a_, int64_t{7}), Succeeds());
+  ASSERT_THAT(SetAttribute(value, &b_, 7.0), Succeeds());
+  EXPECT_TRUE(FieldEqual(value, &a_, &b_));
+  EXPECT_EQ(HashFields(All::kFields, &a_, 0), HashFields(All::kFields, &b_, 0));
+  b_.value = std::complex(7.0, 1.0);
+  EXPECT_FALSE(FieldEqual(value, &a_, &b_));
+  EXPECT_NE(HashFields(All::kFields, &a_, 0), HashFields(All::kFields, &b_, 0));
+  EXPECT_THAT(SetAttribute(value, &a_, std::string("7")), Fails(kInvalid, "value takes a number"));
 }
 
 TEST_F(AttributesTest, BindReachesDimsAndTypes) {

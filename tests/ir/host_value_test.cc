@@ -87,6 +87,27 @@ TEST(HostValueTest, IntegersWrapAndFloatsSaturateIntoThem) {
   EXPECT_EQ(Stored(DType::kBool, NAN), 1);
 }
 
+TEST(HostValueTest, NumbersAreExact) {
+  for (const auto& [t, number] : {std::pair(DType::kI64, Number((int64_t{1} << 53) + 1)),
+                                  {DType::kI64, INT64_MIN},
+                                  {DType::kU64, UINT64_MAX},
+                                  {DType::kF64, 0.1},
+                                  {DType::kC128, std::complex(0.1, -0.2)}})
+    EXPECT_EQ(HostValue::Scalar(t, number).number(0), number);
+}
+
+TEST(HostValueTest, NumbersSaturateIntoIntegers) {
+  const auto stored = [](DType t, Number v) { return HostValue::Scalar(t, v).number(0); };
+  EXPECT_EQ(stored(DType::kI64, UINT64_MAX), INT64_MAX);
+  EXPECT_EQ(stored(DType::kU64, INT64_MIN), 0);
+  EXPECT_EQ(stored(DType::kI8, 300), 127);
+  EXPECT_EQ(stored(DType::kI8, UINT64_MAX), 127);
+  EXPECT_EQ(stored(DType::kU4, -3), 0);
+  EXPECT_EQ(stored(DType::kU4, UINT64_MAX), 15);
+  EXPECT_EQ(stored(DType::kBool, UINT64_MAX), 1);
+  EXPECT_EQ(stored(DType::kF32, (int64_t{1} << 60) + (int64_t{1} << 36) + 1), 0x1.000002p60);
+}
+
 TEST(HostValueTest, SubByteElementsArePackedFromTheLowBits) {
   HostValue v = Zeros(DType::kI4, {3});
   v.SetI64(0, -1);

@@ -140,6 +140,20 @@ TEST(MovementTest, FillConvertsAsCastDoes) {
   EXPECT_EQ(ResultOf(Fill{-2.5, DType::kI32, {1}}, {}), (Result{{1}, {-2}}));
 }
 
+TEST(MovementTest, NumbersBeyondADoubleAreExact) {
+  const auto first = [](const AnyOp& op, std::span<const HostValue* const> in) {
+    const auto out = Evaluate(op, in);
+    EXPECT_TRUE(out.ok()) << out.status();
+    return out.ok() ? out->at(0).number(0) : Number(NAN);
+  };
+  constexpr int64_t kOdd = (int64_t{1} << 53) + 1;
+  EXPECT_EQ(first(Fill{kOdd, DType::kI64, {2}}, {}), kOdd);
+  EXPECT_EQ(first(Fill{UINT64_MAX, DType::kU64, {2}}, {}), UINT64_MAX);
+  const HostValue x = Counting({2}, DType::kI64);
+  const HostValue* in[] = {&x};
+  EXPECT_EQ(first(Pad{{1}, {0}, -kOdd}, in), -kOdd);
+}
+
 TEST(ReduceTest, OverNothingGivesTheNeutralElement) {
   const HostValue x = Counting({2, 0});
   const double inf = std::numeric_limits<double>::infinity();

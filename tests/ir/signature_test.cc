@@ -49,6 +49,25 @@ TEST(SignatureTest, RefusesWhatIsNone) {
     EXPECT_FALSE(ParseSignature(bad, "").ok()) << bad;
 }
 
+TEST(SignatureTest, ClassesAreSetsOfDTypes) {
+  const auto of = [](std::string_view word) {
+    return ParseSignature(fmt::format("x: {}", word), "")->inputs[0].dtypes;
+  };
+  EXPECT_EQ(of("real"), of("float") | of("int"));
+  EXPECT_EQ(of("int"), of("signed") | of("unsigned"));
+  EXPECT_EQ(of("ordered"), of("real") | of("bool"));
+  EXPECT_EQ(of("complex"), of("c64|c128"));
+  EXPECT_FALSE(Has(of("ordered"), DType::kC64));
+  EXPECT_FALSE(Has(of("real"), DType::kBool));
+}
+
+TEST(SignatureTest, AnUnknownClassIsRefusedWithThoseThereAre) {
+  EXPECT_THAT(ParseSignature("x: flaot", "").status(),
+              Fails(kInvalid,
+                    "'flaot' is neither a dtype nor a class of them (float, int, signed, "
+                    "unsigned, complex, real, ordered, number, any)"));
+}
+
 TEST(SignatureTest, EveryOpHasOne) {
   for (const OpDef* def : AllOps()) {
     EXPECT_THAT(ParseSignature(def->info.inputs, def->info.outputs), Succeeds()) << def->info.name;

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <random>
 
 #include "ir/graph/module.h"
 #include "ir/ops/compiler/fused.h"
 #include "ir/ops/compiler/relayout.h"
+#include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/movement/concat.h"
 #include "ir/ops/movement/reshape.h"
 #include "ir/ops/reduction/softmax.h"
 #include "ir/ops/spatial/conv.h"
+#include "ir/text/lexer.h"
 #include "ir/type/encodings.h"
 #include "ir/type/host_value.h"
 #include "tests/support/ir_values.h"
@@ -175,6 +179,40 @@ TEST(TextTest, DataOfEveryTypeIsExact) {
       ASSERT_EQ(ToText(*back), text);
     }
   }
+}
+
+TEST(TextTest, NumbersRoundTrip) {
+  const Number numbers[] = {INT64_MIN,
+                            INT64_MAX,
+                            (int64_t{1} << 53) + 1,
+                            UINT64_MAX,
+                            uint64_t{1} << 63,
+                            0,
+                            -0.0,
+                            0.1,
+                            -2.5,
+                            1e300,
+                            0x1p64,
+                            -0x1p64,
+                            std::numeric_limits<double>::infinity(),
+                            -INFINITY,
+                            NAN,
+                            5e-324,
+                            std::complex(1.5, -2.0),
+                            std::complex(-0.0, 1e-300),
+                            std::complex<double>(0.0, -INFINITY)};
+  for (const Number& number : numbers) {
+    const std::string text = number.ToText();
+    Lexer lexer(text);
+    FORGE_ASSERT_OK_AND_ASSIGN(const Number back, lexer.TakeNumber());
+    EXPECT_EQ(back, number) << text;
+    EXPECT_EQ(lexer.next().kind, Token::kEnd) << text;
+  }
+  Module m;
+  Function& f = *m.AddFunction("main");
+  f.Return("y", f(Fill{UINT64_MAX, DType::kU64, {}}, {}));
+  FORGE_ASSERT_OK_AND_ASSIGN(const auto back, FromText(ToText(m)));
+  EXPECT_EQ(back->Find("main")->nodes()[0].op.As<Fill>()->value, UINT64_MAX);
 }
 
 TEST(TextTest, RandomDimensionsRoundTrip) {

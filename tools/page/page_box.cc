@@ -80,19 +80,23 @@ std::string ShapeText(const ir::Type& type) {
   return out;
 }
 
+std::string NumberText(const Number& v) {
+  return v.is_integer() || v.is_complex() ? v.ToText() : fmt::format("{:.6g}", v.f64());
+}
+
 std::string ScalarText(const ir::Variable& v) {
   const bool real = v.type.is_tensor() && v.type.is_constant() &&
                     Has(kNumberTypes | Bit(DType::kBool), v.type.dtype());
   if (!real || !v.init || ir::Product(v.type.shape()).constant() != 1) return "";
   const auto value = ir::InitialValue(v);
-  return value.ok() ? fmt::format("{:.6g}", value->f64(0)) : "";
+  return value.ok() ? NumberText(value->number(0)) : "";
 }
 
 std::string FillText(const ir::Function& f, const ir::Node& node) {
   const auto* fill = node.op.As<ir::Fill>();
   if (fill == nullptr || !node.late.empty()) return "";
   const ir::Dim elements = ir::Product(fill->shape);
-  const std::string number = fmt::format("{:.6g}", fill->value);
+  const std::string number = NumberText(fill->value);
   if (elements.is_constant() && elements.constant() == 1) return number;
   return fmt::format("{} in {}", number, ShapeText(f.type(node.first_out)));
 }

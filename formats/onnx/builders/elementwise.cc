@@ -47,9 +47,9 @@ ir::Values Variadic(OnnxNode& n, const ir::AnyOp& op) {
 }
 
 // Can `clamp`, whose bounds are f64, hold the bound exactly?
-bool FitsDouble(const std::optional<double>& bound, DType dtype) {
+bool FitsDouble(const std::optional<Number>& bound, DType dtype) {
   constexpr double kExact = 9007199254740992.0;  // 2^53
-  return bound && (Has(kFloatTypes, dtype) || std::abs(*bound) < kExact);
+  return bound && (Has(kFloatTypes, dtype) || std::abs(bound->f64()) < kExact);
 }
 
 }  // namespace
@@ -117,8 +117,8 @@ ir::Values BuildClip11(OnnxNode& n) {
   };
   if (usable(1) && usable(2)) {
     ir::Clamp op;
-    op.low = n.ConstantNumber(1).value_or(op.low);
-    op.high = n.ConstantNumber(2).value_or(op.high);
+    op.low = n.ConstantNumber(1).value_or(op.low).f64();
+    op.high = n.ConstantNumber(2).value_or(op.high).f64();
     return Unary(n, op);
   }
   ir::Value out = n.in(0);

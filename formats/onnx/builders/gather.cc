@@ -32,21 +32,23 @@ void CheckIndicesAlong(OnnxNode& n, int64_t axis) {
 
 // start + i * delta in floats.
 ir::Values FloatRange(OnnxNode& n, DType dtype) {
-  const std::optional<double> start = n.ConstantNumber(0), limit = n.ConstantNumber(1),
-                              delta = n.ConstantNumber(2);
-  if (!start || !limit || !delta || *delta == 0) {
+  const std::optional<Number> bounds[] = {n.ConstantNumber(0), n.ConstantNumber(1),
+                                          n.ConstantNumber(2)};
+  const bool known = bounds[0] && bounds[1] && bounds[2];
+  if (!known || bounds[2]->f64() == 0) {
     n.Fail("its bounds are floats that the file does not state, or its delta is 0");
     return {};
   }
-  const double count = std::ceil((*limit - *start) / *delta);
+  const double start = bounds[0]->f64(), limit = bounds[1]->f64(), delta = bounds[2]->f64();
+  const double count = std::ceil((limit - start) / delta);
   constexpr double kMost = 0x1p31;
   if (!(count < kMost)) {
-    n.Fail("a range from {} to {} by {}", *start, *limit, *delta);
+    n.Fail("a range from {} to {} by {}", start, limit, delta);
     return {};
   }
   const auto whole = static_cast<int64_t>(std::fmax(count, 0));
   const ir::Value i = n.fn()(ir::Iota{.dtype = dtype, .count = whole}, {});
-  return {i * *delta + *start};
+  return {i * delta + start};
 }
 
 // Bounds that are known only when the model runs.

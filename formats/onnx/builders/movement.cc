@@ -167,7 +167,8 @@ std::optional<ir::PadMode> PadModeOf(OnnxNode& n) {
 }
 
 // `widths` has what is put before each of `axes`, then what is put after.
-ir::Values PadBy(OnnxNode& n, const ir::Dims& widths, std::span<const int64_t> axes, double value) {
+ir::Values PadBy(OnnxNode& n, const ir::Dims& widths, std::span<const int64_t> axes,
+                 const Number& value) {
   const std::optional<ir::Dims> shape = ShapeOf(n);
   const std::optional<ir::PadMode> mode = PadModeOf(n);
   if (!shape || !mode) return {};
@@ -252,7 +253,7 @@ ir::Values BuildPad2(OnnxNode& n) {
 
 ir::Values BuildPad11(OnnxNode& n) {
   const std::optional<ir::Dims> widths = n.Contents(1);
-  const std::optional<double> value = n.HasInput(2) ? n.ConstantNumber(2) : 0;
+  const std::optional<Number> value = n.HasInput(2) ? n.ConstantNumber(2) : Number();
   if (!widths || !value)
     n.Fail("its {} is not known before the model runs", widths ? "value" : "list of widths");
   const std::vector<int64_t> axes = PaddedAxes(n);

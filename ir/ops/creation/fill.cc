@@ -2,12 +2,14 @@
 #include "ir/ops/creation/fill.h"
 
 #include "ir/op/define.h"
+#include "ir/op/elements.h"
 #include "ir/ops/elementwise/elementwise.h"
 
 namespace forge::ir {
 
 absl::StatusOr<Types> Fill::infer(TypeSpan) const {
   FORGE_RETURN_IF_ERROR(CheckNumber(dtype));
+  FORGE_RETURN_IF_ERROR(CheckHolds(dtype, value));
   for (const Dim& d : shape)
     if (d.max() < 0) return InvalidArgument("shape {} has a negative dimension", ToText(shape));
   return Types{Type::Tensor(dtype, shape)};
@@ -22,6 +24,10 @@ Cases Fill::cases() {
           {Fill{.value = 7, .dtype = DType::kI64, .shape = {1, 0, 4}}, {}},
           {Fill{.value = 1, .dtype = DType::kBool, .shape = {3}}, {}},
           {Fill{.value = 65520, .dtype = DType::kF16, .shape = {33}}, {}},
+          {Fill{(int64_t{1} << 53) + 1, DType::kI64, {3}}, {}},
+          {Fill{UINT64_MAX, DType::kU64, {3}}, {}},
+          {Fill{INT64_MIN, DType::kI64, {3}}, {}},
+          {.op = Fill{.value = std::complex(1.0, 2.0)}, .in = {}, .refuse = "is complex"},
           {.op = Fill{.shape = {-2}}, .in = {}, .refuse = "negative dimension"},
           {.op = Fill{.dtype = DType::kString}, .in = {}, .refuse = "string"}};
 }

@@ -5,7 +5,7 @@
 namespace forge::ir {
 
 struct Fill {
-  double value = 0;
+  Number value = {};
   DType dtype = DType::kF32;
   Dims shape = {};
 

@@ -3,6 +3,7 @@
 
 #include "ir/graph/module.h"
 #include "ir/op/define.h"
+#include "ir/op/elements.h"
 
 namespace forge::ir {
 namespace {
@@ -41,6 +42,7 @@ Dim SourceOf(PadMode mode, const Dim& i, const Dim& extent) {
 }  // namespace
 
 absl::StatusOr<Types> Pad::infer(TypeSpan in) const {
+  FORGE_RETURN_IF_ERROR(CheckHolds(in[0].dtype(), value));
   const Dims& from = in[0].shape();
   if (before.size() != from.size() || after.size() != from.size())
     return InvalidArgument("{} before and {} after do not match rank {}", before.size(),
@@ -82,20 +84,22 @@ Values Pad::gradient(const GradArgs& g) const {
 }
 
 Cases Pad::cases() {
-  return {{Pad{{1, 0}, {2, 3}}, {"number|bool[2,3]"}},
+  return {{Pad{{1, 0}, {2, 3}}, {"real|bool[2,3]"}},
           {Pad{{0, 0, 1, 1}, {0, 0, 1, 1}, -1.5}, {"float[1,2,3,3]"}},
-          {Pad{{-1, 2}, {0, -2}, 7}, {"number[3,4]"}},
+          {Pad{{-1, 2}, {0, -2}, 7}, {"real[3,4]"}},
+          {Pad{{1}, {2}, INT64_MIN + 1}, {"i64[2]"}},
+          {Pad{{1}, {2}, UINT64_MAX - 1}, {"u64[2]"}},
           {Pad{{-2}, {-3}}, {"f32[5]"}},
           {Pad{{0, 2}, {0, 0}, 1}, {"f32[0,3]"}},
           {Pad{{2}, {1}, 1}, {"f32[0]"}},
           {Pad{{}, {}}, {"f32[]"}},
           {.op = Pad{{0, 0, 3, 3}, {0, 0, 3, 3}}, .in = {"f32[8,64,112,112]"}, .bench = true},
-          {Pad{{1, 0}, {2, 3}, 0, PadMode::kReflect}, {"number|bool[3,4]"}},
+          {Pad{{1, 0}, {2, 3}, 0, PadMode::kReflect}, {"real|bool[3,4]"}},
           {Pad{{0, 4, 0}, {0, 4, 2}, 0, PadMode::kReflect}, {"f32[2,5,3]"}},
           {Pad{{-1}, {2}, 0, PadMode::kReflect}, {"f32[7]"}},
-          {Pad{{2, 3}, {0, 5}, 0, PadMode::kEdge}, {"number|bool[3,1]"}},
+          {Pad{{2, 3}, {0, 5}, 0, PadMode::kEdge}, {"real|bool[3,1]"}},
           {Pad{{0, 0, 1, 1}, {0, 0, 1, 2}, 0, PadMode::kEdge}, {"float[1,2,3,3]"}},
-          {Pad{{2, -1}, {3, 4}, 0, PadMode::kWrap}, {"number|bool[2,5]"}},
+          {Pad{{2, -1}, {3, 4}, 0, PadMode::kWrap}, {"real|bool[2,5]"}},
           {Pad{{7}, {3}, 0, PadMode::kWrap}, {"f32[3]"}},
           {Pad{{0, 1}, {0, 1}, 0, PadMode::kReflect}, {"f32[0,3]"}},
           {.op = Pad{{0, 0, 3, 3}, {0, 0, 3, 3}, 0, PadMode::kReflect},

@@ -9,12 +9,12 @@ enum class PadMode : uint8_t { kConstant, kReflect, kEdge, kWrap };
 
 struct Pad {
   Dims before = {}, after = {};
-  double value = 0;
+  Number value = {};
   PadMode mode = PadMode::kConstant;
 
   static constexpr OpInfo kInfo{.name = "pad",
                                 .formula = "y = x with value, or what mode says of x, around it",
-                                .inputs = "x: number|bool[*d]",
+                                .inputs = "x: real|bool[*d]",
                                 .outputs = "y: =x[*p]",
                                 .source = "ONNX Pad-19; torch.nn.functional.pad"};
   static constexpr Field kFields[] = {

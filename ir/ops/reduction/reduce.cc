@@ -240,7 +240,7 @@ Cases Reduce::cases() {
                           ReduceKind::kProd}) {
     const bool mean = kind == ReduceKind::kMean;
     const std::string range = kind == ReduceKind::kProd ? " in 1..1.25" : " in -4..4";
-    const std::string t = mean ? "float" : "number";
+    const std::string t = mean ? "float" : "real";
     cases.push_back({Reduce{kind, {-1}}, {t + "[3,7]" + range}});
     cases.push_back({Reduce{kind, {0, 2}, false}, {t + "[5,3,4]" + range}});
     cases.push_back({Reduce{kind, {1}}, {"float[2,65,3]" + range}});

@@ -14,7 +14,7 @@ struct Reduce {
   static constexpr OpInfo kInfo{
       .name = "reduce",
       .formula = "y = kind of x over axes; over no element: 0, NaN, lowest, highest, 1",
-      .inputs = "x: number[*d]",
+      .inputs = "x: real[*d]",
       .outputs = "y: =x[*r]",
       .source = "ONNX ReduceSum-13 and its kin; torch.sum, mean, amax, amin, prod"};
   static constexpr Field kFields[] = {

@@ -170,7 +170,7 @@ Cases Resize::cases() {
     }
   }
   const Cases more = {
-      images(K::kNearest, C::kAsymmetric, R::kFloor, {6, 10}, {"number|bool[1,2,3,5]"}),
+      images(K::kNearest, C::kAsymmetric, R::kFloor, {6, 10}, {"real|bool[1,2,3,5]"}),
       images(K::kLinear, C::kHalfPixel, R::kFloor, {5, 4}, {"f32[1,2,1,1]"}),
       images(K::kCubic, C::kHalfPixel, R::kFloor, {1, 1}, {"f32[1,2,5,1]"}),
       images(K::kLinear, C::kHalfPixel, R::kFloor, {0, 4}, {"f32[1,2,3,3]"}),

@@ -28,7 +28,7 @@ struct Resize {
       .formula =
           "y takes the nearest element of x, or interpolates between 2 or 4 along each "
           "axis; outside, x continues with its outermost elements",
-      .inputs = "x: number|bool[*d]",
+      .inputs = "x: real|bool[*d]",
       .outputs = "y: =x[*s]",
       .source = "ONNX Resize-19; torch.nn.functional.interpolate"};
   static constexpr Field kFields[] = {

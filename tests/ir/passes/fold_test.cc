@@ -111,12 +111,13 @@ TEST_F(FoldTest, LiteralsHoldInfinityAndNaN) {
   EXPECT_THAT(Ops(Folded()), ElementsAre("fill", "maximum", "fill", "add"));
 }
 
-TEST_F(FoldTest, IntegersBeyondADoubleAreNoLiterals) {
-  HostValue big = *HostValue::Zeros(DType::kI64, std::array{int64_t{1}});
-  big.SetI64(0, (int64_t{1} << 53) + 1);
+TEST_F(FoldTest, IntegersBeyondADoubleAreLiteralsToo) {
+  const forge::Number big = (int64_t{1} << 53) + 1;
   const Value x = f_.Argument("x", Type::Tensor(DType::kI64, {2}));
-  f_.Return("y", x + f_.Read(Add("big", big)));
-  ExpectLeftAlone();
+  f_.Return("y", x + f_.Read(Add("big", HostValue::Scalar(DType::kI64, big))));
+  const Function& after = Folded();
+  ASSERT_THAT(Ops(after), ElementsAre("fill", "add"));
+  EXPECT_EQ(after.nodes()[0].op.As<Fill>()->value, big);
 }
 
 TEST_F(FoldTest, StatesOfOneElementAreNoLiterals) {
