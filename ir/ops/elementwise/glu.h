@@ -25,7 +25,6 @@ struct Glu {
     const Value b = Widened(f(Slice{.begin = {half}, .end = {extent}, .axes = {*along}}, {in[0]}));
     return {Narrowed(a / (1 + exp(-b)), in[0].type().dtype())};
   }
-  static constexpr Pending gradient{};  // that of slice is
   [[gnu::cold]] static Cases cases() {
     return {{Glu{}, {"float[3,8]"}},
             {Glu{.axis = 1}, {"float[2,6,5] in -30..30"}},

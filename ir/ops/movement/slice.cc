@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/movement/slice.h"
 
+#include "ir/graph/module.h"
 #include "ir/op/axes.h"
 #include "ir/op/define.h"
+#include "ir/ops/movement/pad.h"
+#include "ir/ops/movement/reshape.h"
 
 namespace forge::ir {
 namespace {
@@ -63,6 +66,19 @@ absl::StatusOr<std::vector<Cut>> Cuts(const Slice& op, const Dims& shape) {
   return cuts;
 }
 
+// Puts step - 1 zeros after each element along an axis.
+Value SpreadOut(Value y, size_t axis, int64_t step) {
+  Dims shape = y.type().shape();
+  const Dim count = shape[axis];
+  shape.insert(shape.begin() + static_cast<int64_t>(axis) + 1, 1);
+  Pad pad{.before = Dims(shape.size(), 0), .after = Dims(shape.size(), 0)};
+  pad.after[axis + 1] = step - 1;
+  Dims flat = y.type().shape();
+  flat[axis] = count * step;
+  const Value apart = (*y.fn)(pad, {(*y.fn)(Reshape{.shape = std::move(shape)}, {y})});
+  return (*y.fn)(Reshape{.shape = std::move(flat)}, {apart});
+}
+
 }  // namespace
 
 absl::StatusOr<Types> Slice::infer(TypeSpan in) const {
@@ -79,6 +95,28 @@ IndexMap Slice::map(TypeSpan in, const Dims& at) const {
   for (size_t a = 0; a < at.size(); ++a)
     index.push_back((*cuts)[a].begin + at[a] * (*cuts)[a].step);
   return {.pieces = {{.operand = 0, .index = std::move(index)}}};
+}
+
+// Back to where the elements came from, forwards and with zeros between them.
+Values Slice::gradient(const GradArgs& g) const {
+  const Dims& shape = g.in[0].type().shape();
+  const auto cuts = Cuts(*this, shape);
+  if (!cuts.ok()) return g.fn.Fail(cuts.status()), Values{{}};
+  Value y = g.dout[0];
+  Pad pad;
+  for (size_t a = 0; a < shape.size(); ++a) {
+    Cut c = (*cuts)[a];
+    if (c.step < 0) {
+      const auto axis = static_cast<int64_t>(a);
+      y = g.fn(Slice{{-1}, {INT64_MIN}, {axis}, {-1}}, {y});
+      c = {c.begin + (c.count - 1) * c.step, c.count, -c.step};
+    }
+    if (c.step > 1) y = SpreadOut(y, a, c.step);
+    const bool none = c.count == Dim(0);
+    pad.before.push_back(none ? Dim(0) : c.begin);
+    pad.after.push_back(none ? shape[a] : shape[a] - c.begin - c.count * c.step);
+  }
+  return {g.fn(pad, {y})};
 }
 
 Cases Slice::cases() {
