@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "ir/graph/copier.h"
 #include "ir/ops/compiler/fused.h"
-#include "ir/passes/copier.h"
 
 namespace forge::codegen {
 namespace {
@@ -29,6 +29,7 @@ absl::StatusOr<std::unique_ptr<ir::Function>> WithEncodings(const ir::Function& 
                                                             ir::TypeSpan in) {
   auto f = std::make_unique<ir::Function>(body.name());
   ir::Copier copy(body, *f);
+  copy.CopyArguments();
   for (size_t i = 0; i < in.size(); ++i)
     f->SetEncoding(copy[body.arguments()[i].value], in[i].encoding());
   for (const ir::Node& node : body.nodes()) copy.CopyNode(node);

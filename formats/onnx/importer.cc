@@ -267,10 +267,7 @@ absl::Status Importer::ReadMetadata() {
 // Leaves out what only computed shapes that are known by now.
 absl::StatusOr<std::unique_ptr<ir::Module>> Importer::Finish() {
   auto main = std::make_unique<ir::Function>("main", module_.get());
-  const auto keep = [](ir::Function&, const ir::Node&, ir::ValueSpan) {
-    return std::optional<ir::Values>();
-  };
-  FORGE_RETURN_IF_ERROR(ir::Rewriter{.pass = "import"}.Run(fn_, *main, keep));
+  FORGE_RETURN_IF_ERROR(ir::Rewriter{.pass = "import"}.Run(fn_, *main));
   module_->Replace("main", std::move(main));
   FORGE_RETURN_IF_ERROR(ir::Verify(*module_));
   return std::move(module_);

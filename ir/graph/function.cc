@@ -181,6 +181,42 @@ Types Function::TypesOf(std::span<const uint32_t> values) const {
   return out;
 }
 
+void Function::Reorder(std::span<const uint32_t> order) {
+  std::vector<uint32_t> to(value_count());
+  uint32_t next = 0;
+  for (uint32_t v = 0; v < value_count(); ++v)
+    if (origins_[v].kind != Origin::kNode) to[v] = next++;
+  const auto move = [&](uint32_t& v) { v = v == kAbsent ? kAbsent : to[v]; };
+  std::deque<Node> nodes;
+  for (uint32_t n : order) {
+    Node& node = nodes.emplace_back(std::move(nodes_[n]));
+    for (uint32_t k = 0; k < node.outs; ++k) {
+      to[node.first_out + k] = next + k;
+      origins_[node.first_out + k].index = static_cast<uint32_t>(nodes.size() - 1);
+    }
+    node.first_out = next;
+    next += node.outs;
+    for (uint32_t& v : node.in) move(v);
+    for (Late& l : node.late) move(l.value);
+  }
+  std::deque<Type> types(types_.size());
+  std::vector<Origin> origins(origins_.size());
+  for (uint32_t v = 0; v < to.size(); ++v) {
+    types[to[v]] = std::move(types_[v]);
+    origins[to[v]] = origins_[v];
+  }
+  types_ = std::move(types);
+  origins_ = std::move(origins);
+  nodes_ = std::move(nodes);
+  for (auto& a : arguments_) move(a.value);
+  for (auto& r : reads_) read_of_[r.variable] = r.value = to[r.value];
+  for (auto& r : results_) move(r.value);
+  for (auto& u : updates_) move(u.value);
+  absl::node_hash_map<uint32_t, std::string> names;
+  for (auto& [v, name] : names_) names.emplace(to[v], std::move(name));
+  names_ = std::move(names);
+}
+
 std::vector<int> Function::UseCounts() const {
   std::vector<int> uses(types_.size());
   for (const Node& n : nodes_) {

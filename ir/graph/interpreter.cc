@@ -134,9 +134,11 @@ class Run {
     if (node.late.empty()) return node.op.Bind(bindings_);
     const OpDef& def = node.op.def();
     std::shared_ptr<void> self = def.make(node.op.self());
-    for (const Late& late : node.late)
+    for (const Late& late : node.late) {
+      const std::vector<int64_t> numbers = Integers(values_[late.value]);
       FORGE_RETURN_IF_ERROR(
-          SetFromNumbers(def.fields[late.field], self.get(), Integers(values_[late.value])));
+          SetFromDims(def.fields[late.field], self.get(), Dims(numbers.begin(), numbers.end())));
+    }
     return AnyOp(def, std::move(self)).Bind(bindings_);
   }
 

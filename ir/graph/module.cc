@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
-#include "ir/graph/function_copier.h"
+#include "ir/graph/copier.h"
 
 namespace forge::ir {
 namespace {
@@ -65,6 +65,8 @@ std::string Provenance::ToText() const {
   return out;
 }
 
+bool HasEffects(const Node& node) { return node.op.def().info.ordered || node.outs == 0; }
+
 Module::Module(const Module* base) : base_(base) {}
 Module::~Module() = default;
 
@@ -82,10 +84,10 @@ Function* Module::Replace(std::string_view name, std::unique_ptr<Function> f) {
   Function* before = Find(name);
   FORGE_CHECK(before != nullptr && (f->name() == name || Find(f->name()) == nullptr));
   f->module_ = this;
-  FunctionCopier::Bodies bodies{{before, f.get()}};
-  FunctionCopier::MapBodies(*f, bodies);
+  const Function::Bodies bodies{{before, f.get()}};
+  f->MapBodies(bodies);
   for (auto& other : functions_)
-    if (other.get() != before) FunctionCopier::MapBodies(*other, bodies);
+    if (other.get() != before) other->MapBodies(bodies);
   function_of_.erase(before->name());
   function_of_[f->name()] = f.get();
   auto at = std::find_if(functions_.begin(), functions_.end(),
@@ -131,10 +133,12 @@ std::unique_ptr<Module> Clone(const Module& m) {
   auto out = std::make_unique<Module>(m.base());
   out->metadata = m.metadata;
   for (const SymbolRef& s : m.symbols()) out->AddSymbol(s);
-  FunctionCopier copier;
-  for (const auto& v : m.variables()) copier.variables[v.get()] = out->AddVariable(*v);
-  for (const auto& f : m.functions()) copier.bodies[f.get()] = out->AddFunction(f->name());
-  for (const auto& f : m.functions()) copier.Copy(*f, *copier.bodies.at(f.get()));
+  Substitutes with;
+  for (const auto& v : m.variables()) with.variables[v.get()] = out->AddVariable(*v);
+  for (const auto& f : m.functions()) with.bodies[f.get()] = out->AddFunction(f->name());
+  // A function that failed stays so: its status() goes along.
+  for (const auto& f : m.functions())
+    Copier(*f, *with.bodies.at(f.get()), with).CopyAll().IgnoreError();
   return out;
 }
 

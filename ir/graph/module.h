@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "base/bytes.h"
 #include "ir/op/op.h"
@@ -61,12 +62,19 @@ struct Node {
   ProvenanceRef from;
 };
 
+// Whether the node does more than compute its results. Such nodes keep their order among each other
+// through every pass, and none is left out, merged with another or evaluated ahead of the run.
+bool HasEffects(const Node& node);
+// The functions that an op has as attributes.
+std::vector<Function*> BodiesOf(const AnyOp& op);
+
 class Module;
 
 // A list of nodes in an order in which every operand comes first. Functions only grow: a pass reads
 // one and writes another, so there is no use list to keep and no half-changed graph to meet. Bodies
 // of If, While, Scan, Call and of fused regions are functions too, with captures as their last
-// arguments: there is no second kind of nesting.
+// arguments: there is no second kind of nesting. References to nodes, types and names stay valid as
+// it grows.
 class Function {
  public:
   // A function outside a module belongs to none, or is made for `module`, to be kept there by
@@ -95,6 +103,7 @@ class Function {
     return Add(op, ValueSpan(in.begin(), in.size()))[0];
   }
   Value Read(Variable* v);               // the value at the start of the run; one value each
+  Value ReadAs(Variable* v, Type type);  // the same where symbols of its type are bound
   void Store(Variable* v, Value value);  // committed at the end of the run; planned in place
   void Return(std::string name, Value value);
   void Fail(absl::Status s);  // keeps the first error; annotated with the scope
@@ -139,7 +148,7 @@ class Function {
     uint32_t index;
   };
 
-  std::span<const Node> nodes() const { return nodes_; }
+  const std::deque<Node>& nodes() const { return nodes_; }
   std::span<const Input> arguments() const { return arguments_; }
   std::span<const VariableRead> reads() const { return reads_; }
   std::span<const Result> results() const { return results_; }
@@ -154,24 +163,30 @@ class Function {
   std::vector<int> UseCounts() const;
 
  private:
-  friend class Module;          // whose it becomes
-  friend class FunctionCopier;  // for Clone, Replace and Rewriter, who map variables and bodies
+  friend class Module;     // whose it becomes
+  friend class Copier;     // appends nodes whose types are known
+  friend struct Rewriter;  // reorders what it has written
+  using Bodies = absl::flat_hash_map<const Function*, Function*>;
   uint32_t NewValue(Type type, Origin origin);
-  Value ReadAs(Variable* v, Type type);
   Values Append(Node node, Types types);
+  // Puts other bodies into ops.
+  void MapBodies(const Bodies& bodies);
+  // Puts the nodes in `order`, in which every operand still comes first, and numbers results anew,
+  // behind all other values.
+  void Reorder(std::span<const uint32_t> order);
   Values Absent(const AnyOp& op);
   std::vector<uint32_t> Ids(const AnyOp& op, ValueSpan in) const;
   std::string name_;
   Module* module_ = nullptr;
-  std::vector<Node> nodes_;
-  std::vector<Type> types_;
+  std::deque<Node> nodes_;
+  std::deque<Type> types_;
   std::vector<Origin> origins_;
   std::vector<Input> arguments_;
   std::vector<VariableRead> reads_;
   absl::flat_hash_map<const Variable*, uint32_t> read_of_;
   std::vector<Result> results_;
   std::vector<Update> updates_;
-  absl::flat_hash_map<uint32_t, std::string> names_;
+  absl::node_hash_map<uint32_t, std::string> names_;
   ProvenanceRef scope_;
   absl::Status status_;
 };
@@ -224,6 +239,8 @@ struct Rewriter {
   std::string_view pass;           // goes into provenance of what rules make
   const Bindings* bind = nullptr;  // binds argument types and attributes too
   absl::Status Run(const Function& in, Function& out, Rule rule) const;
+  // Copies what is needed of `in`.
+  absl::Status Run(const Function& in, Function& out) const;
 };
 
 // Checks everything later code relies on: operand order, types as inferred, arity, variables of

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ir/graph/function_copier.h"
+#include "ir/graph/copier.h"
 
 namespace forge::ir {
 namespace {
@@ -13,7 +13,7 @@ std::vector<bool> LiveValues(const Function& f) {
   for (const auto& u : f.updates()) live[u.value] = true;
   for (size_t i = f.nodes().size(); i-- > 0;) {
     const Node& n = f.nodes()[i];
-    bool wanted = n.op.def().info.ordered || n.outs == 0;
+    bool wanted = HasEffects(n);
     for (uint32_t v = n.first_out; v < n.first_out + n.outs; ++v) wanted |= live[v];
     if (!wanted) continue;
     for (uint32_t v = n.first_out; v < n.first_out + n.outs; ++v) live[v] = true;
@@ -41,7 +41,7 @@ class FormulaOrder {
     std::vector<bool> read(placed_.size());
     bool effects = false;
     for (uint32_t n = begin_; n < End(); ++n) {
-      effects |= f_.nodes()[n].op.def().info.ordered || f_.nodes()[n].outs == 0;
+      effects |= HasEffects(f_.nodes()[n]);
       for (uint32_t m : Operands(n)) read[m - begin_] = true;
     }
     for (uint32_t n = begin_; n < End(); ++n) {
@@ -89,82 +89,56 @@ class FormulaOrder {
   std::vector<bool> placed_;
 };
 
+// Nodes in the order of their formulas: what one rule made, or one node of the file, is a formula.
+std::vector<uint32_t> OrderOfFormulas(const Function& f) {
+  const auto count = static_cast<uint32_t>(f.nodes().size());
+  std::vector<uint32_t> order;
+  for (uint32_t begin = 0, end; begin < count; begin = end) {
+    const Provenance* from = f.nodes()[begin].from.get();
+    for (end = begin + 1; from && end < count && f.nodes()[end].from.get() == from;) ++end;
+    FormulaOrder(f, begin, end).AppendTo(order);
+  }
+  return order;
+}
+
 class Rewrite {
  public:
   Rewrite(const Rewriter& how, const Function& in, Function& out)
-      : how_(how), in_(in), out_(out), mapped_(in.value_count()) {}
+      : how_(how), in_(in), out_(out), copy_(in, out, {.symbols = how.bind}) {}
 
   absl::Status Run(Rewriter::Rule rule) {
     FORGE_RETURN_IF_ERROR(in_.status());
     const std::vector<bool> live = LiveValues(in_);
-    for (const auto& a : in_.arguments()) Map(a.value, out_.Argument(a.name, BoundType(a.value)));
+    copy_.CopyArguments();
     for (const auto& r : in_.reads())
-      if (live[r.value]) Map(r.value, FunctionCopier::ReadAs(out_, r.variable, BoundType(r.value)));
+      if (live[r.value]) copy_[r.value];
     for (const Node& n : in_.nodes()) {
-      if (n.outs > 0 && !live[n.first_out]) continue;
-      FORGE_RETURN_IF_ERROR(RewriteNode(n, rule));
+      if (!HasEffects(n) && !live[n.first_out]) continue;
+      FORGE_RETURN_IF_ERROR(Named(RewriteNode(n, rule)));
     }
-    for (const auto& r : in_.results()) out_.Return(r.name, mapped_[r.value]);
-    for (const auto& u : in_.updates()) out_.Store(u.variable, mapped_[u.value]);
-    if (out_.status().ok()) OrderFormulas();
-    return Named(out_.status());
+    return Named(copy_.Finish());
   }
 
  private:
-  Type BoundType(uint32_t value) const {
-    return how_.bind != nullptr ? in_.type(value).Bind(*how_.bind) : in_.type(value);
-  }
-
   absl::Status Named(const absl::Status& s) const {
     return Annotate(
         s, how_.pass.empty() ? std::string() : fmt::format("{}: {}", how_.pass, in_.name()));
   }
 
-  void Map(uint32_t from, Value to) {
-    mapped_[from] = to;
-    out_.SetName(to, in_.NameOf(from));
-  }
-
-  // What one rule made, or one node of the file, is a formula.
-  void OrderFormulas() {
-    const auto count = static_cast<uint32_t>(out_.nodes().size());
-    std::vector<uint32_t> order;
-    for (uint32_t begin = 0, end; begin < count; begin = end) {
-      const Provenance* from = out_.nodes()[begin].from.get();
-      for (end = begin + 1; from && end < count && out_.nodes()[end].from.get() == from;) ++end;
-      FormulaOrder(out_, begin, end).AppendTo(order);
-    }
-    if (!std::is_sorted(order.begin(), order.end())) FunctionCopier::Reorder(out_, order);
-  }
-
   absl::Status RewriteNode(const Node& n, Rewriter::Rule rule) {
-    Values in;
-    for (uint32_t v : n.in) in.push_back(v != kAbsent ? mapped_[v] : Value());
-    for (const Late& l : n.late) in.push_back(mapped_[l.value]);
     std::optional<Values> replaced;
     {
       const Function::Scope scope(out_, MadeBy(how_.pass, {&n.from, 1}));
-      replaced = rule(out_, n, in);
+      replaced = rule(out_, n, copy_.OperandsOf(n));
     }
     if (!replaced) {
-      const Function::Scope scope(out_, n.from);
-      replaced = Copy(n, in);
+      copy_.CopyNode(n);
+      return out_.status();
     }
-    FORGE_RETURN_IF_ERROR(Named(out_.status()));
-    FORGE_RETURN_IF_ERROR(Named(CheckFit(n, *replaced)));
-    for (uint32_t i = 0; i < n.outs; ++i) Map(n.first_out + i, (*replaced)[i]);
+    FORGE_RETURN_IF_ERROR(out_.status());
+    FORGE_RETURN_IF_ERROR(CheckFit(n, *replaced));
+    for (uint32_t i = 0; i < n.outs; ++i) copy_.Map(n.first_out + i, (*replaced)[i]);
     return absl::OkStatus();
-  }
-
-  Values Copy(const Node& n, ValueSpan in) {
-    const AnyOp op = how_.bind != nullptr ? n.op.Bind(*how_.bind) : n.op;
-    std::vector<Function::LateField> late;
-    for (size_t i = 0; i < n.late.size(); ++i)
-      late.push_back({op.def().fields[n.late[i].field].name, in[n.in.size() + i]});
-    Values made = out_.AddLate(op, in.first(n.in.size()), late);
-    for (uint32_t i = 0; i < n.outs && out_.status().ok(); ++i)
-      if (const EncodingRef& e = in_.type(n.first_out + i).encoding()) out_.SetEncoding(made[i], e);
-    return made;
   }
 
   absl::Status CheckFit(const Node& n, const Values& replaced) const {
@@ -184,13 +158,20 @@ class Rewrite {
   const Rewriter& how_;
   const Function& in_;
   Function& out_;
-  Values mapped_;
+  Copier copy_;
 };
 
 }  // namespace
 
 absl::Status Rewriter::Run(const Function& in, Function& out, Rule rule) const {
-  return Rewrite(*this, in, out).Run(rule);
+  FORGE_RETURN_IF_ERROR(Rewrite(*this, in, out).Run(rule));
+  const std::vector<uint32_t> order = OrderOfFormulas(out);
+  if (!std::is_sorted(order.begin(), order.end())) out.Reorder(order);
+  return absl::OkStatus();
+}
+
+absl::Status Rewriter::Run(const Function& in, Function& out) const {
+  return Run(in, out, [](Function&, const Node&, ValueSpan) { return std::optional<Values>(); });
 }
 
 }  // namespace forge::ir

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "ir/graph/function_copier.h"
 #include "ir/graph/module.h"
 #include "ir/op/attributes.h"
 

@@ -185,21 +185,18 @@ absl::Status SetAttribute(const Field& field, void* record, Attribute value) {
   });
 }
 
-absl::Status SetFromNumbers(const Field& field, void* record, std::span<const int64_t> numbers) {
-  switch (field.kind) {
-    case FieldKind::kInts:
-      return SetAttribute(field, record, std::vector<int64_t>(numbers.begin(), numbers.end()));
-    case FieldKind::kDims:
-      return SetAttribute(field, record, Dims(numbers.begin(), numbers.end()));
-    case FieldKind::kInt:
-    case FieldKind::kDim:
-      if (numbers.size() != 1)
-        return InvalidArgument("{} takes one number, not {}", field.name, numbers.size());
-      if (field.kind == FieldKind::kDim) return SetAttribute(field, record, Dim(numbers[0]));
-      return SetAttribute(field, record, numbers[0]);
-    default:
-      return InvalidArgument("{} cannot be computed by the model", field.name);
-  }
+absl::Status SetFromDims(const Field& field, void* record, const Dims& known) {
+  const bool one = field.kind == FieldKind::kInt || field.kind == FieldKind::kDim;
+  const bool many = field.kind == FieldKind::kInts || field.kind == FieldKind::kDims;
+  if (!one && !many) return InvalidArgument("{} cannot be computed by the model", field.name);
+  if (one && known.size() != 1)
+    return InvalidArgument("{} takes one number, not {}", field.name, known.size());
+  if (field.kind == FieldKind::kDims) return SetAttribute(field, record, known);
+  if (field.kind == FieldKind::kDim) return SetAttribute(field, record, known[0]);
+  if (!AllConstant(known))
+    return InvalidArgument("{} takes numbers, not {}", field.name, ToText(known));
+  if (many) return SetAttribute(field, record, Constants(known));
+  return SetAttribute(field, record, known[0].constant());
 }
 
 std::vector<std::string_view> ChoicesOf(const Field& field) {

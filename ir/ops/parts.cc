@@ -281,7 +281,7 @@ Values GradientByParts(const AnyOp& op, const GradArgs& g) {
     return out;
   };
   for (size_t i = f.nodes().size(); i-- > first && f.status().ok();) {
-    const Node node = f.nodes()[i];  // a copy: adding nodes moves the array
+    const Node& node = f.nodes()[i];
     Values out, dout;
     for (uint32_t v = node.first_out; v < node.first_out + node.outs; ++v) {
       out.push_back(f.value(v));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ir/graph/copier.h"
 #include "ir/passes/passes.h"
 
 namespace forge::ir {
@@ -48,35 +49,20 @@ absl::StatusOr<AnyOp> BindOp(Module& m, const AnyOp& op, TypeSpan in, const Bind
 // own, bound.
 absl::Status BindInto(Module& m, const Function& in, Function& out, const Bindings& values,
                       TypeSpan arguments) {
-  std::vector<Value> map(in.value_count());
-  for (size_t i = 0; i < in.arguments().size(); ++i) {
-    const auto& a = in.arguments()[i];
-    const bool given = arguments.size() == in.arguments().size();
-    map[a.value] = out.Argument(a.name, given ? arguments[i] : in.type(a.value).Bind(values));
-  }
-  for (const auto& r : in.reads()) map[r.value] = out.Read(r.variable);
+  Copier copy(in, out, {.symbols = &values});
+  copy.CopyArguments(arguments.size() == in.arguments().size() ? arguments : TypeSpan());
+  for (const auto& r : in.reads()) copy[r.value];
   for (const Node& node : in.nodes()) {
     if (!node.late.empty())
       return InvalidArgument("{}: {} is not known before the run",
                              node.from ? node.from->ToText() : "", node.op.ToText());
-    Values operands;
     Types types;
-    for (uint32_t v : node.in) {
-      operands.push_back(v == kAbsent ? Value{} : map[v]);
-      types.push_back(v == kAbsent ? Type() : out.type(map[v].id));
-    }
-    Function::Scope scope(out, node.from);
-    FORGE_ASSIGN_OR_RETURN(AnyOp op, BindOp(m, node.op, types, values));
-    Values made = out.Add(op, operands);
+    for (const Value& v : copy.Operands(node.in)) types.push_back(v ? v.type() : Type());
+    FORGE_ASSIGN_OR_RETURN(const AnyOp op, BindOp(m, node.op, types, values));
+    copy.CopyNode(node, op);
     FORGE_RETURN_IF_ERROR(out.status());
-    for (size_t k = 0; k < made.size(); ++k) {
-      map[node.first_out + k] = made[k];
-      out.SetName(made[k], in.NameOf(node.first_out + static_cast<uint32_t>(k)));
-    }
   }
-  for (const auto& r : in.results()) out.Return(r.name, map[r.value]);
-  for (const auto& u : in.updates()) out.Store(u.variable, map[u.value]);
-  return out.status();
+  return copy.Finish();
 }
 
 // Are the symbols in `shape` step values alone?

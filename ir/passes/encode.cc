@@ -3,8 +3,8 @@
 // given how its operands already lie.
 #include <map>
 
+#include "ir/graph/copier.h"
 #include "ir/ops/compiler/relayout.h"
-#include "ir/passes/copier.h"
 #include "ir/passes/passes.h"
 
 namespace forge::ir {
@@ -21,6 +21,7 @@ class Encoder {
       : in_(in), out_(out), target_(target), copy_(in, out) {}
 
   absl::Status Run() {
+    copy_.CopyArguments();
     for (const Node& node : in_.nodes()) FORGE_RETURN_IF_ERROR(Place(node));
     // What leaves the function is as the function says.
     for (const auto& r : in_.results())

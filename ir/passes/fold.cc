@@ -3,6 +3,7 @@
 
 #include "ir/analysis/dim_values.h"
 #include "ir/graph/interpreter.h"
+#include "ir/op/attributes.h"
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/movement/reshape.h"
@@ -26,13 +27,14 @@ class Folder {
   Folder(Module& m, Function& out) : module_(m), out_(out), contents_(out) {}
 
   std::optional<Values> operator()(const Node& node, ValueSpan in, ValueSpan late) {
+    if (node.late.empty() && HasEffects(node)) return std::nullopt;
     AnyOp op = node.op;
     if (!node.late.empty()) {
       std::optional<AnyOp> resolved = Resolve(node, late);
       if (!resolved) return std::nullopt;
       op = *resolved;
       Values made = out_.Add(op, in);
-      if (!out_.status().ok()) return made;
+      if (!out_.status().ok() || HasEffects(node)) return made;
       return Simplify(op, in, made).value_or(made);
     }
     Types types;
@@ -62,31 +64,9 @@ class Folder {
     for (size_t i = 0; i < node.late.size(); ++i) {
       const Field& field = def.fields[node.late[i].field];
       std::optional<Dims> known = contents_.ContentsOf(late[i].id);
-      if (!known || !SetField(field, self.get(), *known)) return std::nullopt;
+      if (!known || !SetFromDims(field, self.get(), *known).ok()) return std::nullopt;
     }
     return AnyOp(def, self);
-  }
-
-  static bool SetField(const Field& field, void* self, const Dims& known) {
-    const bool numbers = AllConstant(known);
-    switch (field.kind) {
-      case FieldKind::kDims:
-        *static_cast<Dims*>(field.at(self)) = known;
-        return true;
-      case FieldKind::kDim:
-        if (known.size() != 1) return false;
-        *static_cast<Dim*>(field.at(self)) = known[0];
-        return true;
-      case FieldKind::kInts:
-        if (numbers) *static_cast<std::vector<int64_t>*>(field.at(self)) = Constants(known);
-        return numbers;
-      case FieldKind::kInt:
-        if (!numbers || known.size() != 1) return false;
-        *static_cast<int64_t*>(field.at(self)) = known[0].constant();
-        return true;
-      default:
-        return false;
-    }
   }
 
   // A movement or cast of one operand that gives back the operand.

@@ -39,25 +39,24 @@ absl::Status FoldBatchNorms(const Function& in, Function& out) {
       return std::nullopt;
     for (size_t i = 1; i < operands.size(); ++i)
       if (!IsConstant(operands[i])) return std::nullopt;
-    const Node* found = ConvBefore(f, operands[0]);
-    if (found == nullptr) return std::nullopt;
-    const Node conv = *found;  // adding nodes moves the array it lies in
-    const std::array from = {conv.from, node.from};
+    const Node* conv = ConvBefore(f, operands[0]);
+    if (conv == nullptr) return std::nullopt;
+    const std::array from = {conv->from, node.from};
     const Function::Scope scope(f, MadeBy("fold", from));
-    const Value w = f.value(conv.in[1]);
-    const Value bias = conv.in.size() > 2 && conv.in[2] != kAbsent ? f.value(conv.in[2]) : Value{};
+    const Value w = f.value(conv->in[1]);
+    const bool has_bias = conv->in.size() > 2 && conv->in[2] != kAbsent;
+    const Value bias = has_bias ? f.value(conv->in[2]) : Value{};
     const Value scale = operands[1] / sqrt(operands[4] + norm->epsilon);
     const Value shift = bias ? bias - operands[3] : -operands[3];
     Dims of_channels(w.type().shape().size(), 1);
     of_channels[0] = w.type().shape()[0];
     const Value scaled = w * f(Reshape{.shape = std::move(of_channels)}, {scale});
-    return f.Add(conv.op, std::array{f.value(conv.in[0]), scaled, operands[2] + shift * scale});
+    return f.Add(conv->op, std::array{f.value(conv->in[0]), scaled, operands[2] + shift * scale});
   };
   Function joined(in.name(), in.module());
   FORGE_RETURN_IF_ERROR((Rewriter{.pass = "fold"}.Run(in, joined, rule)));
   // The convolutions that were replaced are now read by nobody.
-  return Rewriter{.pass = "fold"}.Run(
-      joined, out, [](Function&, const Node&, ValueSpan) { return std::optional<Values>(); });
+  return Rewriter{.pass = "fold"}.Run(joined, out);
 }
 
 }  // namespace forge::ir

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "ir/dim/broadcast.h"
+#include "ir/graph/copier.h"
 #include "ir/ops/compiler/fused.h"
 #include "ir/ops/elementwise/elementwise.h"
-#include "ir/passes/copier.h"
 #include "ir/passes/passes.h"
 
 namespace forge::ir {
@@ -22,6 +22,7 @@ enum class Face { kScalar, kMovement, kLiteral, kAnchor };
 
 Face FaceOf(const Node& node) {
   const OpDef& def = node.op.def();
+  if (HasEffects(node)) return Face::kAnchor;
   if (def.scalar) return Face::kScalar;
   if (def.map) return node.in.empty() ? Face::kLiteral : Face::kMovement;
   return Face::kAnchor;
@@ -39,16 +40,23 @@ class Fuser {
       : module_(m), in_(in), target_(target), uses_(in.UseCounts()), readers_(in.value_count()) {
     const int n = static_cast<int>(in.nodes().size());
     operands_.resize(n);
+    needs_.resize(n);
     group_of_.resize(n);
     groups_.resize(n);
-    for (int i = 0; i < n; ++i) {
+    for (int i = 0, effect = kNone; i < n; ++i) {
       group_of_[i] = i;
       groups_[i].nodes = {i};
       if (FaceOf(in.nodes()[i]) == Face::kAnchor) groups_[i].anchor = i;
       for (uint32_t v : in.nodes()[i].in)
         if (v != kAbsent) operands_[i].push_back(v);
       for (const Late& l : in.nodes()[i].late) operands_[i].push_back(l.value);
-      for (uint32_t v : operands_[i]) readers_[v].push_back(i);
+      for (uint32_t v : operands_[i]) {
+        readers_[v].push_back(i);
+        if (const int p = Producer(v); p != kNone) needs_[i].push_back(p);
+      }
+      if (!HasEffects(in.nodes()[i])) continue;
+      if (effect != kNone) needs_[i].push_back(effect);
+      effect = i;
     }
   }
 
@@ -71,17 +79,18 @@ class Fuser {
     return static_cast<int>(in_.origin(value).index);
   }
 
-  // What a field waits for has no place in a body.
-  bool IsLate(int i) const { return !node(i).late.empty(); }
+  // What a field waits for has no place in a body, and effects keep their order.
+  bool StandsAlone(int i) const { return !node(i).late.empty() || HasEffects(node(i)); }
 
   // Tries to join node i's group with those of its operands, the deepest first: that one is
   // computed last anyway, and the others become its operands.
   void Grow(int i) {
-    if (FaceOf(node(i)) == Face::kLiteral || IsLate(i)) return;
+    if (FaceOf(node(i)) == Face::kLiteral || StandsAlone(i)) return;
     std::vector<int> producers;
     for (uint32_t v : node(i).in) {
       int p = Producer(v);
-      if (p != kNone && FaceOf(node(p)) != Face::kLiteral && !IsLate(p)) producers.push_back(p);
+      if (p != kNone && FaceOf(node(p)) != Face::kLiteral && !StandsAlone(p))
+        producers.push_back(p);
     }
     std::sort(producers.rbegin(), producers.rend());
     for (int p : producers) {
@@ -103,7 +112,7 @@ class Fuser {
     merged.nodes.insert(merged.nodes.end(), groups_[b].nodes.begin(), groups_[b].nodes.end());
     std::sort(merged.nodes.begin(), merged.nodes.end());
     merged.anchor = std::max(groups_[a].anchor, groups_[b].anchor);
-    Function body("candidate");
+    Function body("candidate", &module_);
     std::vector<uint32_t> operands, results;
     if (absl::Status s = BuildBody(merged, body, operands, results); !s.ok())
       return Verdict::No(std::string(Message(s)));
@@ -228,9 +237,8 @@ class Fuser {
     std::vector<int> stack;
     std::vector<bool> seen(node_count(), false);
     auto push_operands = [&](int i) {
-      for (uint32_t v : operands_[i]) {
-        int p = Producer(v);
-        if (p == kNone || p < first || seen[p]) continue;
+      for (int p : needs_[i]) {
+        if (p < first || seen[p]) continue;
         seen[p] = true;
         stack.push_back(p);
       }
@@ -257,30 +265,18 @@ class Fuser {
   // Writes the region of `group` into `body`; operands and results are value ids of the function.
   absl::Status BuildBody(const Group& group, Function& body, std::vector<uint32_t>& operands,
                          std::vector<uint32_t>& results) const {
-    absl::flat_hash_map<uint32_t, Value> map;
     std::vector<bool> member(node_count(), false);
     for (int i : group.nodes) member[i] = true;
-    auto operand = [&](uint32_t v) -> Value {
-      if (v == kAbsent) return {};
-      if (auto it = map.find(v); it != map.end()) return it->second;
-      int p = Producer(v);
-      if (p != kNone && FaceOf(node(p)) == Face::kLiteral) {
-        Function::Scope scope(body, node(p).from);
-        return map[v] = body.Add(node(p).op, {})[0];
+    const auto operand = [&](uint32_t v) -> Value {
+      if (const int p = Producer(v); p != kNone && FaceOf(node(p)) == Face::kLiteral) {
+        const Function::Scope scope(body, node(p).from);
+        return body.Add(node(p).op, {})[0];
       }
       operands.push_back(v);
-      return map[v] = body.Argument(fmt::format("a{}", operands.size() - 1), in_.type(v));
+      return body.Argument(fmt::format("a{}", operands.size() - 1), in_.type(v));
     };
-    for (int i : group.nodes) {
-      Values in;
-      for (uint32_t v : node(i).in) in.push_back(operand(v));
-      Function::Scope scope(body, node(i).from);
-      Values made = body.Add(node(i).op, in);
-      for (size_t k = 0; k < made.size(); ++k) {
-        map[node(i).first_out + k] = made[k];
-        body.SetName(made[k], in_.NameOf(node(i).first_out + k));
-      }
-    }
+    Copier copy(in_, body, {.missing = operand});
+    for (int i : group.nodes) copy.CopyNode(node(i));
     for (int i : group.nodes) {
       for (uint16_t k = 0; k < node(i).outs; ++k) {
         const uint32_t v = node(i).first_out + k;
@@ -288,7 +284,7 @@ class Fuser {
         for (int reader : readers_[v]) inside += member[reader];
         if (inside == uses_[v]) continue;
         results.push_back(v);
-        body.Return(fmt::format("r{}", results.size() - 1), map[v]);
+        body.Return(fmt::format("r{}", results.size() - 1), copy[v]);
       }
     }
     return body.status();
@@ -301,9 +297,8 @@ class Fuser {
     for (size_t g = 0; g < groups_.size(); ++g) {
       std::vector<int> needs;
       for (int i : groups_[g].nodes)
-        for (uint32_t v : operands_[i])
-          if (int p = Producer(v); p != kNone && group_of_[p] != static_cast<int>(g))
-            needs.push_back(group_of_[p]);
+        for (int p : needs_[i])
+          if (group_of_[p] != static_cast<int>(g)) needs.push_back(group_of_[p]);
       std::sort(needs.begin(), needs.end());
       needs.erase(std::unique(needs.begin(), needs.end()), needs.end());
       waiting[g] = static_cast<int>(needs.size());
@@ -326,6 +321,7 @@ class Fuser {
 
   absl::Status Write(Function& out) {
     Copier copy(in_, out);
+    copy.CopyArguments();
     for (int g : Order()) {
       const bool literal =
           groups_[g].nodes.size() == 1 && FaceOf(node(groups_[g].nodes[0])) == Face::kLiteral;
@@ -347,7 +343,7 @@ class Fuser {
   bool IsRegion(const Group& g) const {
     if (g.nodes.size() > 1) return true;
     const Node& only = node(g.nodes[0]);
-    if (FaceOf(only) == Face::kLiteral || IsLate(g.nodes[0])) return false;
+    if (FaceOf(only) == Face::kLiteral || StandsAlone(g.nodes[0])) return false;
     return std::any_of(only.in.begin(), only.in.end(),
                        [&](uint32_t v) {
                          int p = Producer(v);
@@ -357,7 +353,7 @@ class Fuser {
   }
 
   bool RegionIsTaken(const Group& g) const {
-    Function body("candidate");
+    Function body("candidate", &module_);
     std::vector<uint32_t> operands, results;
     return BuildBody(g, body, operands, results).ok() && static_cast<bool>(target_.Fuses(body));
   }
@@ -406,6 +402,7 @@ class Fuser {
   const Target& target_;
   std::vector<int> uses_;
   std::vector<std::vector<uint32_t>> operands_;  // by node, those of late fields too
+  std::vector<std::vector<int>> needs_;          // by node: those that come first
   std::vector<std::vector<int>> readers_;        // by value
   std::vector<int> group_of_;
   std::vector<Group> groups_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "ir/passes/copier.h"
+#include "ir/graph/copier.h"
 #include "ir/passes/passes.h"
 
 namespace forge::ir {
@@ -43,14 +43,14 @@ bool IsBound(const AnyOp& op) {
 }
 
 // For each value, whether it depends on constants alone and is worth computing once. A node without
-// operands is a literal: it costs nothing where it is used.
+// operands is a literal: it costs nothing where it is used. Effects stay where they are.
 std::vector<bool> StaticValues(const Function& f) {
   std::vector<bool> is_static(f.value_count(), false);
   for (const auto& read : f.reads())
     is_static[read.value] = IsConstant(f, read.value) && IsBound(f.type(read.value));
   std::vector<bool> literal(f.value_count(), false);
   for (const Node& node : f.nodes()) {
-    bool all = node.late.empty() && IsBound(node.op), any = false;
+    bool all = node.late.empty() && IsBound(node.op) && !HasEffects(node), any = false;
     for (uint32_t v : node.in) {
       if (v == kAbsent) continue;
       any |= is_static[v];
@@ -65,16 +65,15 @@ std::vector<bool> StaticValues(const Function& f) {
   return is_static;
 }
 
-// Nodes without results have effects, which stay where they are.
 bool IsStatic(const std::vector<bool>& is_static, const Node& node) {
-  return node.outs > 0 && is_static[node.first_out];
+  return !HasEffects(node) && is_static[node.first_out];
 }
 
 // Copies what is needed of static nodes, and the literals they read, into `load`.
 class Loader {
  public:
   Loader(const Function& in, Function& load)
-      : in_(in), load_(load), needed_(in.value_count()), map_(in.value_count()) {}
+      : in_(in), copy_(in, load), needed_(in.value_count()) {}
 
   void Need(uint32_t value) { needed_[value] = true; }
 
@@ -86,12 +85,12 @@ class Loader {
         if (v != kAbsent) Need(v);
     }
     for (const auto& r : in_.reads())
-      if (needed_[r.value]) map_[r.value] = load_.Read(r.variable);
+      if (needed_[r.value]) copy_[r.value];
     for (const Node& node : in_.nodes())
-      if (IsNeeded(node)) CopyNode(node);
+      if (IsNeeded(node)) copy_.CopyNode(node);
   }
 
-  Value operator[](uint32_t value) const { return map_[value]; }
+  Value operator[](uint32_t value) { return copy_[value]; }
 
  private:
   bool IsNeeded(const Node& node) const {
@@ -100,22 +99,9 @@ class Loader {
     return false;
   }
 
-  void CopyNode(const Node& node) {
-    Values operands;
-    for (uint32_t v : node.in) operands.push_back(v == kAbsent ? Value{} : map_[v]);
-    Function::Scope scope(load_, node.from);
-    const Values made = load_.Add(node.op, operands);
-    if (!load_.status().ok()) return;
-    for (uint32_t i = 0; i < node.outs; ++i) {
-      KeepEncoding(in_, node.first_out + i, load_, made[i]);
-      map_[node.first_out + i] = made[i];
-    }
-  }
-
   const Function& in_;
-  Function& load_;
+  Copier copy_;
   std::vector<bool> needed_;
-  std::vector<Value> map_;
 };
 
 std::string NameFor(const Function& f, uint32_t value) {
@@ -154,6 +140,7 @@ absl::StatusOr<int> Hoist(Module& m, const Function& in, Function& load, Functio
   for (uint32_t v : crossing) load.Return(made[v]->name, loader[v]);
 
   Copier copy(in, out);
+  copy.CopyArguments();
   for (const Node& node : in.nodes()) {
     if (!IsStatic(is_static, node)) {
       copy.CopyNode(node);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of one value with several weights, as one product with the weights side by side: the
 // value is read once, and a device sees one large matrix in place of several small ones.
+#include "absl/container/flat_hash_set.h"
+#include "ir/graph/copier.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/movement/concat.h"
 #include "ir/ops/movement/slice.h"
 #include "ir/ops/product/matmul.h"
-#include "ir/passes/copier.h"
 #include "ir/passes/passes.h"
 
 namespace forge::ir {
@@ -27,13 +28,12 @@ class Joiner {
         uses_(in.UseCounts()),
         readers_(in.value_count()),
         static_(in.value_count()),
-        copied_(in.nodes().size()),
         copy_(in, out),
         out_(out) {
     for (const auto& r : in.reads())
       static_[r.value] = r.variable->role == Variable::Role::kConstant;
     for (const Node& node : in.nodes()) {
-      bool all = node.late.empty() && !node.in.empty();
+      bool all = node.late.empty() && !node.in.empty() && !HasEffects(node);
       for (uint32_t v : node.in) {
         all &= v != kAbsent && static_[v];
         if (v != kAbsent) readers_[v].push_back(&node);
@@ -43,8 +43,9 @@ class Joiner {
   }
 
   absl::Status Run() {
+    copy_.CopyArguments();
     for (const Node& node : in_.nodes()) {
-      if (copied_[IndexOf(node)]) continue;
+      if (copied_.contains(&node)) continue;
       const std::vector<Member> siblings = SiblingsOf(node);
       if (siblings.size() > 1)
         Join(siblings);
@@ -55,17 +56,15 @@ class Joiner {
   }
 
  private:
-  size_t IndexOf(const Node& node) const { return static_cast<size_t>(&node - in_.nodes().data()); }
-
   void Copy(const Node& node) {
-    copied_[IndexOf(node)] = true;
+    copied_.insert(&node);
     copy_.CopyNode(node);
   }
 
   // All that depends on constants alone, ahead of its turn: weights of products further on.
   void CopyStatic() {
     for (const Node& node : in_.nodes())
-      if (static_[node.first_out] && !copied_[IndexOf(node)]) Copy(node);
+      if (!HasEffects(node) && static_[node.first_out] && !copied_.contains(&node)) Copy(node);
   }
 
   const Node* OnlyReader(uint32_t value) const {
@@ -100,7 +99,7 @@ class Joiner {
     const std::optional<Member> first = MemberOf(node);
     if (!first) return out;
     for (const Node* other : readers_[node.in[0]]) {
-      if (other->in[0] != node.in[0] || copied_[IndexOf(*other)] || !(other->op == node.op))
+      if (other->in[0] != node.in[0] || copied_.contains(other) || !(other->op == node.op))
         continue;
       const std::optional<Member> m = MemberOf(*other);
       if (m && (m->sum == nullptr) == (first->sum == nullptr)) out.push_back(*m);
@@ -129,7 +128,7 @@ class Joiner {
       const int64_t end = at + in_.type(m.product->first_out).shape().back().constant();
       const Slice part{.begin = {at}, .end = {end}, .axes = {-1}};
       copy_.Map(m.last().first_out, out_.Add(part, std::array{all})[0]);
-      copied_[IndexOf(*m.product)] = copied_[IndexOf(m.last())] = true;
+      copied_.insert({m.product, &m.last()});
       at = end;
     }
   }
@@ -138,7 +137,7 @@ class Joiner {
   const std::vector<int> uses_;
   std::vector<std::vector<const Node*>> readers_;
   std::vector<bool> static_;  // by value: depends on constants alone
-  std::vector<bool> copied_;  // by node
+  absl::flat_hash_set<const Node*> copied_;
   Copier copy_;
   Function& out_;
 };

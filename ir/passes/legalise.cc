@@ -75,10 +75,7 @@ absl::Status Legalise(const Function& in, Function& out, const Target& target,
       if (refused != nullptr) *refused = std::move(step.refused);
       return error;
     }
-    if (!step.changed) {
-      auto copy = [](Function&, const Node&, ValueSpan) { return std::optional<Values>(); };
-      return Rewriter{.pass = "legalise"}.Run(*next, out, copy);
-    }
+    if (!step.changed) return Rewriter{.pass = "legalise"}.Run(*next, out);
     between = std::move(next);
     from = between.get();
   }

@@ -3,12 +3,12 @@
 // nodes that compute the same.
 #include <cmath>
 
+#include "ir/graph/copier.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/movement/concat.h"
 #include "ir/ops/movement/reshape.h"
 #include "ir/ops/movement/slice.h"
 #include "ir/ops/movement/transpose.h"
-#include "ir/passes/copier.h"
 #include "ir/passes/passes.h"
 #include "ir/passes/patterns.h"
 
@@ -148,8 +148,7 @@ std::optional<Value> SliceOfConcat(const AlgebraSite& s) {
   const int64_t axis = (op->axes[0] + rank) % rank, end = op->end[0].constant();
   if (axis != (concat->axis + rank) % rank || begin < 0) return std::nullopt;
   int64_t first = 0;
-  const std::vector<uint32_t> operands = inner->in;
-  for (uint32_t id : operands) {
+  for (uint32_t id : inner->in) {
     const Value x = s.f.value(id);
     const Dim extent = x.type().shape()[static_cast<size_t>(axis)];
     if (!extent.is_constant()) return std::nullopt;
@@ -169,7 +168,7 @@ constexpr Simplification kSimplifications[] = {
 
 absl::Status ApplyAlgebra(const Function& in, Function& out) {
   auto rule = [&](Function& f, const Node& node, ValueSpan operands) -> std::optional<Values> {
-    const bool plain = node.late.empty() && node.outs == 1 && !node.op.def().info.ordered;
+    const bool plain = node.late.empty() && node.outs == 1 && !HasEffects(node);
     if (!plain || operands.empty() || !std::ranges::all_of(operands, [](Value v) {
           return v && v.type().is_tensor() && !v.type().encoding();
         }))
@@ -195,7 +194,7 @@ std::vector<uint32_t> EqualValues(const Function& f) {
   for (uint32_t v = 0; v < first.size(); ++v) first[v] = v;
   absl::flat_hash_map<uint64_t, std::vector<const Node*>> seen;
   for (const Node& node : f.nodes()) {
-    if (node.outs == 0 || !node.late.empty() || node.op.def().info.ordered) continue;
+    if (HasEffects(node) || !node.late.empty()) continue;
     const auto same = [&](const Node* other) {
       return other->op == node.op &&
              std::ranges::equal(
@@ -218,8 +217,9 @@ std::vector<uint32_t> EqualValues(const Function& f) {
 absl::Status MergeEqual(const Function& in, Function& out) {
   const std::vector<uint32_t> first = EqualValues(in);
   Copier copy(in, out);
+  copy.CopyArguments();
   for (const Node& node : in.nodes()) {
-    if (node.outs == 0 || first[node.first_out] == node.first_out || !IsWorthKeeping(node.op)) {
+    if (HasEffects(node) || first[node.first_out] == node.first_out || !IsWorthKeeping(node.op)) {
       copy.CopyNode(node);
       FORGE_RETURN_IF_ERROR(out.status());
       continue;
@@ -237,8 +237,7 @@ absl::Status Simplify(const Function& in, Function& out) {
   FORGE_RETURN_IF_ERROR(ApplyAlgebra(in, algebra));
   FORGE_RETURN_IF_ERROR(MergeEqual(algebra, merged));
   // Leaves out what is now read by nobody.
-  return Rewriter{.pass = "simplify"}.Run(
-      merged, out, [](Function&, const Node&, ValueSpan) { return std::optional<Values>(); });
+  return Rewriter{.pass = "simplify"}.Run(merged, out);
 }
 
 }  // namespace forge::ir

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/graph/copier.h"
 #include "ir/ops/compiler/fused.h"
-#include "ir/passes/copier.h"
 #include "ir/passes/passes.h"
 
 namespace forge::ir {
@@ -16,6 +16,7 @@ Types ResultTypes(const Function& f, const Node& node) {
 
 absl::Status Split(Module& m, const Function& in, Function& out, const Target& target) {
   Copier copy(in, out);
+  copy.CopyArguments();
   for (const Node& node : in.nodes()) {
     const auto* fused = node.op.As<Fused>();
     const Types operands = in.TypesOf(node.in), results = ResultTypes(in, node);
@@ -25,7 +26,7 @@ absl::Status Split(Module& m, const Function& in, Function& out, const Target& t
     }
     Function parts(fused->body->name(), &m);
     FORGE_RETURN_IF_ERROR(Fuse(m, *fused->body, parts, target).status());
-    const Values made = Fused{.body = &parts}.decompose(out, copy.Operands(node.in));
+    const Values made = Inline(parts, out, copy.Operands(node.in));
     FORGE_RETURN_IF_ERROR(out.status());
     for (uint16_t k = 0; k < node.outs; ++k) copy.Map(node.first_out + k, made[k]);
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads modules as text.cc prints them. The text may be anything: every error has its place.
 #include "absl/container/flat_hash_map.h"
-#include "ir/graph/function_copier.h"
 #include "ir/graph/module.h"
 #include "ir/op/attributes.h"
 #include "ir/text/lexer.h"
@@ -285,7 +284,7 @@ absl::Status FunctionParser::ParseRead() {
   FORGE_ASSIGN_OR_RETURN(Variable* const v, ParseVariable());
   FORGE_RETURN_IF_ERROR(lexer_.Expect(":"));
   FORGE_ASSIGN_OR_RETURN(Type type, values_parser_.ParseType());
-  FunctionCopier::ReadAs(f_, v, std::move(type));
+  f_.ReadAs(v, std::move(type));
   return absl::OkStatus();
 }
 

@@ -54,7 +54,7 @@ class ExecutableBuilder {
 
   absl::Status Compile() {
     std::vector<ProgramCache::Request> requests;
-    const auto nodes = f_.nodes();
+    const auto& nodes = f_.nodes();
     program_of_.resize(nodes.size());
     std::vector<size_t> which;
     for (size_t i = 0; i < nodes.size(); ++i) {

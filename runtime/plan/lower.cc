@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <array>
 
-#include "ir/passes/copier.h"
+#include "ir/graph/copier.h"
+#include "ir/passes/driver.h"
 #include "ir/passes/passes.h"
 
 namespace forge {
@@ -28,6 +29,7 @@ absl::Status SelectOutputs(const ir::Function& in, ir::Function& out,
                            const std::vector<std::string>& names) {
   // All values stay alive, so that any of them can be returned.
   ir::Copier copy(in, out);
+  copy.CopyArguments();
   for (const ir::Node& node : in.nodes()) copy.CopyNode(node);
   for (const std::string& name : names) {
     const uint32_t found = ValueNamed(in, name);
@@ -41,81 +43,81 @@ absl::Status SelectOutputs(const ir::Function& in, ir::Function& out,
 
 // Removes values without a reader.
 absl::Status CopyLive(const ir::Function& in, ir::Function& out) {
-  return ir::Rewriter{.pass = "import"}.Run(
-      in, out,
-      [](ir::Function&, const ir::Node&, ir::ValueSpan) { return std::optional<ir::Values>(); });
+  return ir::Rewriter{.pass = "import"}.Run(in, out);
 }
 
-// Runs passes one after the other, keeping the last function only.
-class Pipeline {
+ir::PassDriver::Options DriverOptions(const LowerOptions& options) {
+  return {.verify = options.verify, .observe = options.observe};
+}
+
+// The passes with open symbols.
+class Lowering {
  public:
-  // What the passes write is made for `m`.
-  Pipeline(const LowerOptions& options, ir::Module& m, const ir::Function& start)
-      : options_(options), module_(m), name_(start.name()), start_(&start) {}
+  Lowering(ir::Module& m, const ir::Target& target, const LowerOptions& options, Lowered& lowered)
+      : module_(m),
+        target_(target),
+        options_(options),
+        lowered_(lowered),
+        load_(m.AddFunction("load")->name(), &m) {}
 
-  const ir::Function& current() const { return start_ ? *start_ : *at_; }
-
-  template <class Pass>  // Status(const Function& in, Function& out)
-  absl::Status Run(std::string_view name, Pass pass) {
-    auto next = std::make_unique<ir::Function>(name_, &module_);
-    FORGE_RETURN_IF_ERROR(pass(current(), *next));
-    FORGE_RETURN_IF_ERROR(next->status());
-    at_ = std::move(next);
-    start_ = nullptr;
-    if (options_.verify) FORGE_RETURN_IF_ERROR(Annotate(ir::Verify(*at_), name));
-    if (options_.observe) options_.observe(name, *at_);
-    return absl::OkStatus();
+  absl::Status Run() {
+    FORGE_RETURN_IF_ERROR(CheckFunctions());
+    ir::PassDriver d(module_, options_.functions, DriverOptions(options_));
+    FORGE_RETURN_IF_ERROR(
+        d.Run("import", [&](const auto& in, auto& out) { return Import(in, out); }));
+    FORGE_RETURN_IF_ERROR(
+        d.Run("fold", [&](const auto& in, auto& out) { return ir::Fold(module_, in, out); }));
+    FORGE_RETURN_IF_ERROR(d.Run("recognise", ir::Recognise));
+    FORGE_RETURN_IF_ERROR(d.Run(
+        "legalise", [&](const auto& in, auto& out) { return ir::Legalise(in, out, target_); }));
+    FORGE_RETURN_IF_ERROR(d.Run("simplify", ir::Simplify));
+    FORGE_RETURN_IF_ERROR(d.Run("join", ir::Join));
+    FORGE_RETURN_IF_ERROR(d.Run("hoist", [&](const auto& in, auto& out) {
+      return ir::Hoist(module_, in, load_, out).status();
+    }));
+    FORGE_RETURN_IF_ERROR(d.Run("fuse", [&](const auto& in, auto& out) { return Fuse(in, out); }));
+    for (const std::string& name : options_.functions)
+      lowered_.functions.push_back(module_.Find(name));
+    return LowerLoad();
   }
-  std::unique_ptr<ir::Function> Take() { return std::move(at_); }
 
  private:
-  const LowerOptions& options_;
-  ir::Module& module_;
-  std::string name_;
-  const ir::Function* start_ = nullptr;
-  std::unique_ptr<ir::Function> at_;
-};
-
-// What the passes of one model share.
-struct Way {
-  ir::Module& module;
-  const ir::Target& target;
-  const LowerOptions& options;
-  ir::Function& load;
-  std::vector<ir::FusionGap>& gaps;
-
-  absl::Status Fuse(const ir::Function& in, ir::Function& out) const {
-    if (!options.fuse) return CopyLive(in, out);
-    FORGE_ASSIGN_OR_RETURN(std::vector<ir::FusionGap> left, ir::Fuse(module, in, out, target));
-    gaps.insert(gaps.end(), left.begin(), left.end());
+  absl::Status CheckFunctions() const {
+    if (options_.functions.empty()) return InvalidArgument("no function was asked for");
+    for (const std::string& name : options_.functions) {
+      if (std::count(options_.functions.begin(), options_.functions.end(), name) > 1)
+        return InvalidArgument("the function '{}' was asked for twice", name);
+      if (module_.Find(name) == nullptr || name == load_.name())
+        return InvalidArgument("the model has no function '{}'", name);
+    }
     return absl::OkStatus();
   }
 
-  // From a function as imported, whose place the result takes.
-  absl::StatusOr<ir::Function*> Go(const std::string& name,
-                                   const std::vector<std::string>& outputs) const {
-    const ir::Function* start = module.Find(name);
-    if (start == nullptr) return InvalidArgument("the model has no function '{}'", name);
-    Pipeline p(options, module, *start);
-    FORGE_RETURN_IF_ERROR(p.Run("import", [&](const ir::Function& in, ir::Function& out) {
-      return outputs.empty() ? CopyLive(in, out) : SelectOutputs(in, out, outputs);
-    }));
-    FORGE_RETURN_IF_ERROR(p.Run("fold", [&](const ir::Function& in, ir::Function& out) {
-      return ir::Fold(module, in, out);
-    }));
-    FORGE_RETURN_IF_ERROR(p.Run("recognise", ir::Recognise));
-    FORGE_RETURN_IF_ERROR(p.Run("legalise", [&](const ir::Function& in, ir::Function& out) {
-      return ir::Legalise(in, out, target);
-    }));
-    FORGE_RETURN_IF_ERROR(p.Run("simplify", ir::Simplify));
-    FORGE_RETURN_IF_ERROR(p.Run("join", ir::Join));
-    FORGE_RETURN_IF_ERROR(p.Run("hoist", [&](const ir::Function& in, ir::Function& out) {
-      return ir::Hoist(module, in, load, out).status();
-    }));
-    FORGE_RETURN_IF_ERROR(
-        p.Run("fuse", [&](const ir::Function& in, ir::Function& out) { return Fuse(in, out); }));
-    return module.Replace(name, p.Take());
+  absl::Status Import(const ir::Function& in, ir::Function& out) const {
+    const bool selects = in.name() == options_.functions[0] && !options_.outputs.empty();
+    return selects ? SelectOutputs(in, out, options_.outputs) : CopyLive(in, out);
   }
+
+  absl::Status Fuse(const ir::Function& in, ir::Function& out) {
+    if (!options_.fuse) return CopyLive(in, out);
+    FORGE_ASSIGN_OR_RETURN(std::vector<ir::FusionGap> left, ir::Fuse(module_, in, out, target_));
+    lowered_.gaps.insert(lowered_.gaps.end(), left.begin(), left.end());
+    return absl::OkStatus();
+  }
+
+  absl::Status LowerLoad() {
+    ir::PassDriver d(module_, {load_.name()}, DriverOptions(options_));
+    FORGE_RETURN_IF_ERROR(
+        d.Run("fuse load", [&](const auto&, auto& out) { return Fuse(load_, out); }));
+    lowered_.load = module_.Find(load_.name());
+    return absl::OkStatus();
+  }
+
+  ir::Module& module_;
+  const ir::Target& target_;
+  const LowerOptions& options_;
+  Lowered& lowered_;
+  ir::Function load_;  // what is hoisted, until all is
 };
 
 }  // namespace
@@ -127,22 +129,7 @@ absl::StatusOr<Lowered> Lower(const ir::Module& model, const ir::Target& target,
   Lowered lowered{.module = ir::Clone(model), .load = nullptr, .functions = {}, .gaps = {}};
   ir::Module& m = *lowered.module;
   if (options.freeze) ir::Freeze(m);
-  const std::string load_name = m.AddFunction("load")->name();
-  ir::Function load(load_name, &m);
-  const Way way{m, target, options, load, lowered.gaps};
-  if (options.functions.empty()) return InvalidArgument("no function was asked for");
-  for (const std::string& name : options.functions) {
-    if (std::count(options.functions.begin(), options.functions.end(), name) > 1)
-      return InvalidArgument("the function '{}' was asked for twice", name);
-    const bool first = lowered.functions.empty();
-    FORGE_ASSIGN_OR_RETURN(ir::Function * made,
-                           way.Go(name, first ? options.outputs : std::vector<std::string>()));
-    lowered.functions.push_back(made);
-  }
-  Pipeline l(options, m, load);
-  FORGE_RETURN_IF_ERROR(l.Run(
-      "fuse load", [&](const ir::Function& in, ir::Function& out) { return way.Fuse(in, out); }));
-  lowered.load = m.Replace(load_name, l.Take());
+  FORGE_RETURN_IF_ERROR(Lowering(m, target, options, lowered).Run());
   if (options.verify) FORGE_RETURN_IF_ERROR(ir::Verify(m));
   return lowered;
 }
@@ -153,22 +140,18 @@ absl::StatusOr<BoundFunctions> BindLowered(const ir::Function& f, const ir::Targ
   BoundFunctions bound{.module = std::make_unique<ir::Module>(f.module())};
   ir::Module& m = *bound.module;
   const std::string name = m.AddFunction(f.name())->name();
-  const std::string load_name = m.AddFunction("load")->name();
-  Pipeline p(options, m, f);
-  FORGE_RETURN_IF_ERROR(p.Run("bind", [&](const ir::Function& in, ir::Function& out) {
-    return ir::Bind(m, in, out, values);
-  }));
-  FORGE_RETURN_IF_ERROR(p.Run("split", [&](const ir::Function& in, ir::Function& out) {
-    return ir::Split(m, in, out, target);
-  }));
-  FORGE_RETURN_IF_ERROR(p.Run("encode", [&](const ir::Function& in, ir::Function& out) {
-    return ir::AssignEncodings(in, out, target);
-  }));
-  auto load = std::make_unique<ir::Function>(load_name, &m);
-  FORGE_RETURN_IF_ERROR(p.Run("pack", [&](const ir::Function& in, ir::Function& out) {
-    return ir::Hoist(m, in, *load, out).status();
-  }));
-  bound.main = m.Replace(name, p.Take());
+  auto load = std::make_unique<ir::Function>(m.AddFunction("load")->name(), &m);
+  ir::PassDriver d(m, {name}, DriverOptions(options));
+  FORGE_RETURN_IF_ERROR(ir::Bind(m, f, *m.Find(name), values));
+  FORGE_RETURN_IF_ERROR(d.Check("bind"));
+  FORGE_RETURN_IF_ERROR(
+      d.Run("split", [&](const auto& in, auto& out) { return ir::Split(m, in, out, target); }));
+  FORGE_RETURN_IF_ERROR(d.Run(
+      "encode", [&](const auto& in, auto& out) { return ir::AssignEncodings(in, out, target); }));
+  FORGE_RETURN_IF_ERROR(d.Run(
+      "pack", [&](const auto& in, auto& out) { return ir::Hoist(m, in, *load, out).status(); }));
+  bound.main = m.Find(name);
+  const std::string load_name = load->name();
   bound.load = m.Replace(load_name, std::move(load));
   if (options.verify) FORGE_RETURN_IF_ERROR(ir::Verify(m));
   return bound;

@@ -95,17 +95,17 @@ TEST_F(AttributesTest, RefusesOtherKindsAndChoices) {
 }
 
 TEST_F(AttributesTest, LateFieldsTakeNumbers) {
-  const int64_t numbers[] = {4, 5};
-  ASSERT_THAT(SetFromNumbers(Named("axes"), &a_, numbers), Succeeds());
-  ASSERT_THAT(SetFromNumbers(Named("shape"), &a_, numbers), Succeeds());
-  ASSERT_THAT(SetFromNumbers(Named("extent"), &a_, {numbers, 1}), Succeeds());
-  ASSERT_THAT(SetFromNumbers(Named("count"), &a_, {numbers, 1}), Succeeds());
+  const Dims numbers = {4, 5}, one = {4};
+  ASSERT_THAT(SetFromDims(Named("axes"), &a_, numbers), Succeeds());
+  ASSERT_THAT(SetFromDims(Named("shape"), &a_, numbers), Succeeds());
+  ASSERT_THAT(SetFromDims(Named("extent"), &a_, one), Succeeds());
+  ASSERT_THAT(SetFromDims(Named("count"), &a_, one), Succeeds());
   EXPECT_EQ(a_.axes, (std::vector<int64_t>{4, 5}));
   EXPECT_EQ(a_.shape, (Dims{4, 5}));
   EXPECT_EQ(a_.extent, 4);
   EXPECT_EQ(a_.count, 4);
-  EXPECT_THAT(SetFromNumbers(Named("count"), &a_, numbers), Fails(kInvalid, "one number, not 2"));
-  EXPECT_THAT(SetFromNumbers(Named("label"), &a_, numbers), Fails(kInvalid, "label"));
+  EXPECT_THAT(SetFromDims(Named("count"), &a_, numbers), Fails(kInvalid, "one number, not 2"));
+  EXPECT_THAT(SetFromDims(Named("label"), &a_, numbers), Fails(kInvalid, "label"));
 }
 
 TEST_F(AttributesTest, FloatsCompareByBits) {

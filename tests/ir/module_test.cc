@@ -199,6 +199,42 @@ TEST(ModuleTest, ClonesStandAlone) {
   EXPECT_EQ(f.updates()[0].variable, copy->FindVariable("w"));
 }
 
+// Rules look at operands and types while they add nodes.
+TEST(FunctionTest, ReferencesStayValidAsItGrows) {
+  Function f("main");
+  const Value x = f.Argument("x", F32({2, 3}));
+  const Value y = f(Relu{}, {x});
+  f.SetName(y, "relu");
+  const Type& type = y.type();
+  const Node& node = f.nodes()[0];
+  const std::string_view name = f.NameOf(y.id);
+  Value last = y;
+  for (int i = 0; i < 1000; ++i) f.SetName(last = f(Exp{}, {last}), fmt::format("exp.{}", i));
+  EXPECT_EQ(type, F32({2, 3}));
+  EXPECT_TRUE(node.op.Is<Relu>());
+  EXPECT_EQ(node.in, std::vector<uint32_t>{x.id});
+  EXPECT_EQ(name, "relu");
+}
+
+// A result is the number after all arguments and variables only where these came first.
+TEST(FunctionTest, ClonesKeepValueIds) {
+  Module m;
+  Function& f = *m.AddFunction("main");
+  const Value x = f.Argument("x", F32({2}));
+  const Value y = f(Relu{}, {x});
+  const Value w = f.Read(m.AddVariable({.name = "w", .type = F32({2})}));
+  const Value z = f.Argument("z", F32({2}));
+  f.Return("sum", f(Add{}, {f(Add{}, {y, w}), z}));
+  const auto clone = Clone(m);
+  const Function& copy = *clone->Find("main");
+  EXPECT_EQ(ToText(*clone), ToText(m));
+  ASSERT_EQ(copy.value_count(), f.value_count());
+  for (uint32_t v = 0; v < f.value_count(); ++v) {
+    EXPECT_EQ(copy.origin(v).kind, f.origin(v).kind);
+    EXPECT_EQ(copy.type(v), f.type(v));
+  }
+}
+
 class RewriterTest : public ::testing::Test {
  protected:
   RewriterTest() {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "formats/model_bin/model_bin.h"
+#include "ir/graph/copier.h"
 #include "ir/graph/interpreter.h"
 #include "ir/passes/passes.h"
 #include "tools/page/bodies.h"
@@ -61,14 +62,12 @@ class PartBuilder {
         in_(*whole.main),
         module_(std::make_unique<ir::Module>()),
         out_(*module_->AddFunction("main")),
-        map_(in_.value_count()) {
+        copy_(in_, out_, {.missing = [this](uint32_t v) { return Operand(v); }}) {
     std::vector<bool> is_kept(in_.nodes().size(), false);
     for (size_t i : kept) is_kept[i] = true;
     FindResults(is_kept);
-    for (size_t i : kept) CopyNode(in_.nodes()[i]);
-    for (uint32_t v = 0; v < in_.value_count(); ++v)
-      if (map_[v] && made_.contains(v) && (outside_.contains(v) || !inside_.contains(v)))
-        out_.Return(UniqueName(v), map_[v]);
+    for (size_t i : kept) copy_.CopyNode(in_.nodes()[i]);
+    for (size_t i : kept) Return(in_.nodes()[i]);
   }
 
   absl::Status status() const { return out_.status(); }
@@ -84,30 +83,18 @@ class PartBuilder {
     for (const auto& u : in_.updates()) outside_.insert(u.value);
   }
 
-  void CopyNode(const ir::Node& node) {
-    ir::Values operands;
-    for (uint32_t v : node.in) operands.push_back(Operand(v));
-    ir::Function::Scope scope(out_, node.from);
-    const ir::Values made = out_.Add(node.op, operands);
-    if (!out_.status().ok()) return;
-    for (uint16_t k = 0; k < node.outs; ++k) {
-      const uint32_t v = node.first_out + k;
-      map_[v] = made[k];
-      made_.insert(v);
-      out_.SetName(made[k], in_.NameOf(v));
-    }
+  // What the node makes for others, or for nobody.
+  void Return(const ir::Node& node) {
+    for (uint32_t v = node.first_out; v < node.first_out + node.outs; ++v)
+      if (out_.status().ok() && (outside_.contains(v) || !inside_.contains(v)))
+        out_.Return(UniqueName(v), copy_[v]);
   }
 
   ir::Value Operand(uint32_t v) {
-    if (v == ir::kAbsent) return {};
-    if (map_[v]) return map_[v];
-    if (const ir::Variable* variable = in_.VariableOf(v)) {
-      map_[v] = out_.Read(module_->AddVariable(*variable));
-    } else {
-      inputs_.push_back({UniqueName(v), whole_.values[v]});
-      map_[v] = out_.Argument(inputs_.back().name, in_.type(v));
-    }
-    return map_[v];
+    if (const ir::Variable* variable = in_.VariableOf(v))
+      return out_.Read(module_->AddVariable(*variable));
+    inputs_.push_back({UniqueName(v), whole_.values[v]});
+    return out_.Argument(inputs_.back().name, in_.type(v));
   }
 
   std::string UniqueName(uint32_t v) {
@@ -123,8 +110,8 @@ class PartBuilder {
   const ir::Function& in_;
   std::unique_ptr<ir::Module> module_;
   ir::Function& out_;
-  std::vector<ir::Value> map_;
-  std::set<uint32_t> inside_, outside_, made_;
+  ir::Copier copy_;
+  std::set<uint32_t> inside_, outside_;
   std::set<std::string> names_;
   std::vector<NamedTensor> inputs_;
 };

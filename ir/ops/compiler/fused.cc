@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "ir/graph/module.h"
+#include "ir/graph/copier.h"
 #include "ir/op/define.h"
 #include "ir/type/host_value.h"
 
@@ -53,20 +53,7 @@ absl::StatusOr<Types> Fused::infer(TypeSpan in) const {
   return out;
 }
 
-Values Fused::decompose(Function& f, ValueSpan in) const {
-  std::vector<Value> values(body->value_count());
-  for (size_t i = 0; i < body->arguments().size(); ++i) values[body->arguments()[i].value] = in[i];
-  for (const Node& node : body->nodes()) {
-    Values operands;
-    for (uint32_t v : node.in) operands.push_back(v == kAbsent ? Value{} : values[v]);
-    const Function::Scope scope(f, node.from);
-    const Values results = f.Add(node.op, operands);
-    for (size_t i = 0; i < results.size(); ++i) values[node.first_out + i] = results[i];
-  }
-  Values out;
-  for (const Function::Result& r : body->results()) out.push_back(values[r.value]);
-  return out;
-}
+Values Fused::decompose(Function& f, ValueSpan in) const { return Inline(*body, f, in); }
 
 absl::Status Fused::evaluate(Eval& e) const {
   std::vector<const HostValue*> arguments;

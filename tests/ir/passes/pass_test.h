@@ -108,7 +108,7 @@ class PassTest : public ::testing::Test {
   const Function& After(const Function& in,
                         const std::function<absl::Status(const Function&, Function&)>& pass) {
     EXPECT_THAT(in.status(), Succeeds());
-    auto made = std::make_unique<Function>(fmt::format("after.{}", m_.functions().size()));
+    auto made = std::make_unique<Function>(fmt::format("after.{}", m_.functions().size()), &m_);
     EXPECT_THAT(pass(in, *made), Succeeds()) << ToText(in);
     return *Keep(std::move(made));
   }
