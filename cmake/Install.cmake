@@ -19,6 +19,8 @@ foreach(layer IN ITEMS base ir formats runtime)
             FILES_MATCHING PATTERN "*.h" PATTERN "*.inc")
   endif()
 endforeach()
+install(FILES "${FORGE_ROWS_DIR}/ir/ops/elementwise/row_list.inc"
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/forge/ir/ops/elementwise)
 if(TARGET forge_model_files)
   install(DIRECTORY "${PROJECT_BINARY_DIR}/share/forge/models" DESTINATION ${CMAKE_INSTALL_DATADIR}/forge)
 endif()

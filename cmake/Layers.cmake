@@ -17,7 +17,8 @@ function(forge_sources out folder)
   set(alike ${sources})
   list(FILTER alike INCLUDE REGEX "/(schedules|kernels)/|_vector[.]cc$|/scalar_math[.]cc$")
   set_source_files_properties(${alike} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  set(${out} ${sources} PARENT_SCOPE)
+  forge_family_sources(families ${folder})
+  set(${out} ${sources} ${families} PARENT_SCOPE)
 endfunction()
 
 # forge_groups(FOLDER GROUP...): the sub-folders of a layer, lowest first; a file includes its own group and lower ones.
@@ -42,6 +43,9 @@ function(forge_headers folder)
   target_include_directories(forge_${folder}_headers INTERFACE $<BUILD_INTERFACE:${view}>)
   forge_hide_directory(hide_view "${view}")
   target_compile_options(forge_${folder}_headers INTERFACE $<BUILD_INTERFACE:${hide_view}>)
+  if(folder STREQUAL "ir")
+    target_include_directories(forge_ir_headers INTERFACE $<BUILD_INTERFACE:${FORGE_ROWS_DIR}>)
+  endif()
 endfunction()
 
 # Of code that runs once for a model or a command, not once for a run: it takes a third of the time less to compile.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A vector of f32 as the scalar of ir/ops/elementwise/elementwise.h. Included once for each
+// A vector of f32 as the scalar of ir/ops/elementwise/rows.inc. Included once for each
 // instruction set, after hwy/highway.h, inside no namespace.
 #if defined(FORGE_CPU_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FORGE_CPU_LANES_INL_H_
@@ -18,6 +18,60 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class D>
 struct TruthLanes {
   hn::Mask<D> m;
+};
+
+// Words of 32 bits beside lanes, see ir/ops/elementwise/rows.inc.
+template <class D>
+struct WordLanes {
+  using Bits = hn::RebindToUnsigned<D>;
+  hn::Vec<Bits> v;
+  WordLanes() = default;
+  HWY_INLINE explicit WordLanes(hn::Vec<Bits> x) : v(x) {}
+  static HWY_INLINE hn::Vec<Bits> Set(uint32_t bits) { return hn::Set(Bits(), bits); }
+
+  friend HWY_INLINE WordLanes operator+(WordLanes a, WordLanes b) {
+    return WordLanes(hn::Add(a.v, b.v));
+  }
+  friend HWY_INLINE WordLanes operator-(WordLanes a, WordLanes b) {
+    return WordLanes(hn::Sub(a.v, b.v));
+  }
+  friend HWY_INLINE WordLanes operator*(WordLanes a, WordLanes b) {
+    return WordLanes(hn::Mul(a.v, b.v));
+  }
+  friend HWY_INLINE WordLanes operator&(WordLanes a, WordLanes b) {
+    return WordLanes(hn::And(a.v, b.v));
+  }
+  friend HWY_INLINE WordLanes operator|(WordLanes a, WordLanes b) {
+    return WordLanes(hn::Or(a.v, b.v));
+  }
+  friend HWY_INLINE WordLanes operator^(WordLanes a, WordLanes b) {
+    return WordLanes(hn::Xor(a.v, b.v));
+  }
+  friend HWY_INLINE WordLanes operator<<(WordLanes a, WordLanes n) {
+    return WordLanes(hn::Shl(a.v, n.v));
+  }
+  friend HWY_INLINE WordLanes operator>>(WordLanes a, WordLanes n) {
+    return WordLanes(hn::Shr(a.v, n.v));
+  }
+  friend HWY_INLINE TruthLanes<D> operator<(WordLanes a, WordLanes b) {
+    return {hn::RebindMask(D(), hn::Lt(a.v, b.v))};
+  }
+  friend HWY_INLINE TruthLanes<D> operator==(WordLanes a, WordLanes b) {
+    return {hn::RebindMask(D(), hn::Eq(a.v, b.v))};
+  }
+  friend HWY_INLINE WordLanes select(TruthLanes<D> c, WordLanes a, WordLanes b) {
+    return WordLanes(hn::IfThenElse(hn::RebindMask(Bits(), c.m), a.v, b.v));
+  }
+  // From products of halves.
+  friend HWY_INLINE WordLanes mul_high(WordLanes a, WordLanes b) {
+    const WordLanes low(Set(0xffff));
+    const WordLanes ah(hn::ShiftRight<16>(a.v)), al = a & low;
+    const WordLanes bh(hn::ShiftRight<16>(b.v)), bl = b & low;
+    const WordLanes middle = ah * bl + WordLanes(hn::ShiftRight<16>((al * bl).v));
+    const WordLanes carry = al * bh + (middle & low);
+    return ah * bh + WordLanes(hn::ShiftRight<16>(middle.v)) +
+           WordLanes(hn::ShiftRight<16>(carry.v));
+  }
 };
 
 // D is a Highway tag: whole vectors, or one element for what is left of a loop.
@@ -71,27 +125,24 @@ struct Lanes {
   }
 };
 
-#include "ir/ops/elementwise/scalar_functions.inc"
-
 template <class D>
-HWY_INLINE Lanes<D> exp(Lanes<D> x) {
-  return ExpF32(x);
+HWY_INLINE WordLanes<D> word_like(Lanes<D>, uint32_t bits) {
+  return WordLanes<D>(WordLanes<D>::Set(bits));
+}
+// Below 2^31, which vectors convert.
+template <class D>
+HWY_INLINE WordLanes<D> to_word(Lanes<D> x) {
+  const hn::RebindToSigned<D> di;
+  return WordLanes<D>(hn::BitCast(hn::RebindToUnsigned<D>(), hn::ConvertTo(di, x.v)));
 }
 template <class D>
-HWY_INLINE Lanes<D> log(Lanes<D> x) {
-  return LogF32(x);
+HWY_INLINE Lanes<D> from_word(Lanes<D>, WordLanes<D> word) {
+  const hn::RebindToSigned<D> di;
+  return Lanes<D>(hn::ConvertTo(D(), hn::BitCast(di, word.v)));
 }
-template <class D>
-HWY_INLINE Lanes<D> tanh(Lanes<D> x) {
-  return TanhF32(x);
-}
-template <class D>
-HWY_INLINE Lanes<D> erf(Lanes<D> x) {
-  return ErfF32(x);
-}
-template <class D>
-HWY_INLINE Lanes<D> pow(Lanes<D> x, Lanes<D> y) {
-  return PowF32(x, y);
+template <class Row, class D, class... More>
+HWY_INLINE Lanes<D> FormOf(const Row& row, Lanes<D> x, More... more) {
+  return row.f32(x, more...);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

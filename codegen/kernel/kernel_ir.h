@@ -256,7 +256,7 @@ using Vals = std::vector<Val>;
 
 // Makes one kernel. Literals are folded, equal pure instructions of the open blocks are one, and
 // what a loop's body computes from outside values alone is computed outside of the loop.
-// The scalar of ir/ops/elementwise/elementwise.h on GPUs is Val; codegen/kernel/scalar.h has its
+// The scalar of ir/ops/elementwise/rows.inc on GPUs is Val; codegen/kernel/scalar.h has its
 // operators.
 class Builder {
  public:

@@ -2,7 +2,6 @@
 #include "codegen/kernel/scalar.h"
 
 #include "codegen/kernel/literal.h"
-#include "ir/ops/elementwise/scalar_functions.h"
 
 namespace forge::codegen {
 namespace {
@@ -52,6 +51,7 @@ Val operator*(Val a, Val b) { return Binary(Code::kMul, a, b); }
 Val operator&(Val a, Val b) { return Binary(Code::kAnd, a, b); }
 Val operator|(Val a, Val b) { return Binary(Code::kOr, a, b); }
 Val operator^(Val a, Val b) { return Binary(Code::kXor, a, b); }
+Val mul_high(Val a, Val b) { return Binary(Code::kMulHigh, a, b); }
 Val max(Val a, Val b) { return Binary(Code::kMax, a, b); }
 Val min(Val a, Val b) { return Binary(Code::kMin, a, b); }
 Val operator==(Val a, Val b) { return Binary(Code::kEq, a, b); }
@@ -131,17 +131,6 @@ Val copysign(Val magnitude, Val sign) {
   const DType word = sign.type().elem == DType::kF64 ? DType::kI64 : DType::kI32;
   const Val a = abs(magnitude);
   return select(bitcast(sign, word) < 0.0, -a, a);
-}
-
-Val exp(Val x) { return x.type().elem == DType::kF64 ? ir::ExpF64(x) : ir::ExpF32(x); }
-
-Val log(Val x) { return x.type().elem == DType::kF64 ? ir::LogF64(x) : ir::LogF32(x); }
-Val tanh(Val x) { return x.type().elem == DType::kF64 ? ir::TanhF64(x) : ir::TanhF32(x); }
-Val erf(Val x) { return x.type().elem == DType::kF64 ? ir::ErfF64(x) : ir::ErfF32(x); }
-
-Val pow(Val x, Val y) {
-  Align(x, y);
-  return x.type().elem == DType::kF64 ? ir::PowF64(x, y) : ir::PowF32(x, y);
 }
 
 Val convert(Val x, DType to) { return x.b->Convert(x, to); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators of Val: the scalar of ir/ops/elementwise/elementwise.h in kernels. Total, as
+// The operators of Val: the scalar of ir/ops/elementwise/rows.inc in kernels. Total, as
 // docs/semantics.md has it: integers wrap, x / 0 is -1, shifts by the width or more give 0 or the
 // sign. Where one side is a vector and the other a scalar, the scalar is repeated; a double takes
 // the type of the other side, saturating for integers.
@@ -54,20 +54,32 @@ Val ceil(Val x);
 Val trunc(Val x);
 Val round_even(Val x);
 Val isnan(Val x);
-Val exp2_int(Val x);  // 2^x for whole x in -126..127 (f32) or -1022..1023 (f64)
-Val nearest_exponent(
-    Val x);  // see ir/ops/elementwise/scalar_functions.h, as for the following; f32 and f64
+Val exp2_int(Val x);          // 2^x for whole x in -126..127 (f32) or -1022..1023 (f64)
+Val nearest_exponent(Val x);  // see ir/ops/elementwise/rows.inc, as for the following
 Val high_half(Val x);
 Val copysign(Val magnitude, Val sign);
-Val exp(Val x);
-Val log(Val x);
-Val tanh(Val x);
-Val erf(Val x);
-Val pow(Val x, Val y);
+Val mul_high(Val a, Val b);    // the upper half of the product of 32-bit integers
 Val convert(Val x, DType to);  // float to integer saturates, NaN to 0; to bool is x != 0
 Val bitcast(Val x, DType to);  // equal widths
 // Repeats a scalar `lanes` times; a vector of that many lanes stays.
 Val splat(Val x, int lanes);
+
+// Words of 32 bits beside the floats of a row, see ir/ops/elementwise/rows.inc.
+inline Val word_like(Val x, uint32_t bits) { return x.b->Bits(x.type().With(DType::kU32), bits); }
+inline Val to_word(Val x) { return convert(x, DType::kU32); }
+inline Val from_word(Val x, Val word) { return convert(word, x.type().elem); }
+
+// A row's form for floats of the operands' width.
+template <class Row>
+Val FormOf(const Row& row, Val x) {
+  return x.type().elem == DType::kF64 ? row.f64(x) : row.f32(x);
+}
+template <class Row>
+Val FormOf(const Row& row, Val x, Val y) {
+  const int lanes = std::max(x.type().lanes, y.type().lanes);
+  const Val a = splat(x, lanes), b = splat(y, lanes);
+  return a.type().elem == DType::kF64 ? row.f64(a, b) : row.f32(a, b);
+}
 
 // Of integers known to be at least 0, `b` above 0: index arithmetic.
 Val QuotientOf(Val a, Val b);

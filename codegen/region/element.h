@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scalar of ir/ops/elementwise/elementwise.h in fused kernels: a value and the element type it
+// The scalar of ir/ops/elementwise/rows.inc in fused kernels: a value and the element type it
 // stands for, so that narrow integers wrap at their own width and casts round.
 #pragma once
 #include "codegen/kernel/literal.h"
 #include "codegen/kernel/scalar.h"
 #include "codegen/region/storage.h"
+#include "ir/ops/elementwise/elementwise.h"
 
 namespace forge::codegen {
 
@@ -70,17 +71,28 @@ inline Element operator&(const Element& a, const Element& b) { return {a.v & b.v
 inline Element operator|(const Element& a, const Element& b) { return {a.v | b.v, a.dtype}; }
 inline Element operator^(const Element& a, const Element& b) { return {a.v ^ b.v, a.dtype}; }
 inline Element operator~(const Element& x) { return {Wrap(x.dtype, ~x.v), x.dtype}; }
+inline Element operator<<(const Element& a, const Element& n) {
+  return {Wrap(a.dtype, a.v << n.v), a.dtype};
+}
+inline Element operator>>(const Element& a, const Element& n) { return {a.v >> n.v, a.dtype}; }
+inline Element mul_high(const Element& a, const Element& b) {
+  return {mul_high(a.v, b.v), a.dtype};
+}
 inline Element abs(const Element& x) { return {Wrap(x.dtype, abs(x.v)), x.dtype}; }
 inline Element floor(const Element& x) { return {floor(x.v), x.dtype}; }
 inline Element round_even(const Element& x) { return {round_even(x.v), x.dtype}; }
-inline Element exp(const Element& x) { return {exp(x.v), x.dtype}; }
-inline Element log(const Element& x) { return {log(x.v), x.dtype}; }
-inline Element tanh(const Element& x) { return {tanh(x.v), x.dtype}; }
-inline Element erf(const Element& x) { return {erf(x.v), x.dtype}; }
-inline Element pow(const Element& x, const Element& y) { return {pow(x.v, y.v), x.dtype}; }
 inline Element sqrt(const Element& x) { return {sqrt(x.v), x.dtype}; }
 inline Element convert(const Element& x, DType to) {
   return {ConvertElement(x.v, x.dtype, to), to};
 }
+template <class Row, class... More>
+Element FormOf(const Row& row, const Element& x, const More&... more) {
+  return {FormOf(row, x.v, more.v...), x.dtype};
+}
+
+// The expression of an element-wise op on its operands; in codegen/region/element_family.h.
+using ElementFunction = Element (*)(const void* self, const Element* x);
+#define FORGE_ROW(T, ...) Element ElementOf(const ir::T* op, const Element* x);
+#include "ir/ops/elementwise/row_list.inc"
 
 }  // namespace forge::codegen

@@ -17,7 +17,11 @@ using ir::Dim;
 using ir::Dims;
 using ir::IndexMap;
 
-constexpr auto kScalars = ir::ScalarTable<Element>();
+constexpr ElementFunction kRows[] = {
+#define FORGE_ROW(T, ...) \
+  [](const void* self, const Element* x) { return ElementOf(static_cast<const ir::T*>(self), x); },
+#include "ir/ops/elementwise/row_list.inc"
+};
 
 bool NeverHolds(const IndexMap::Range& w) {
   return w.value.max() < w.low.min() || w.value.min() >= w.high.max();
@@ -111,8 +115,7 @@ struct Elements::State {
     std::vector<Element> in;
     in.reserve(node.in.size());
     for (uint32_t v : node.in) in.push_back(Eval(v, BroadcastIndex(index, body.type(v).shape())));
-    Element e =
-        kScalars[static_cast<size_t>(node.op.def().scalar->index)](node.op.self(), in.data());
+    Element e = kRows[static_cast<size_t>(node.op.def().scalar->index)](node.op.self(), in.data());
     FORGE_CHECK(e.dtype == body.type(node.first_out).dtype());
     return e;
   }

@@ -4,6 +4,11 @@
 
 #include "cpu_runtime/rows/row_loops.h"
 #include "cpu_runtime/tape/plain_scalar.h"
+#include "ir/ops/elementwise/row_parts.h"
+
+namespace forge::ir::rows {
+#include "ir/ops/elementwise/families/exponential_rows.inc"
+}  // namespace forge::ir::rows
 
 namespace forge::cpu {
 namespace {
@@ -31,7 +36,7 @@ T Fold(const T* x, size_t n, T start) {
   return start;
 }
 
-double Exp(double x) { return exp(Plain<double>(x)).v; }
+double Exp(double x) { return ir::rows::exp(Plain<double>(x)).v; }
 
 double ExpSum(const double* x, double shift, double* out, size_t n) {
   double sum = 0;

@@ -10,10 +10,17 @@
 // After foreach_target.h, which decides what highway.h declares.
 #include "cpu_runtime/lanes-inl.h"
 #include "hwy/highway.h"
+#include "ir/ops/elementwise/row_parts.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace forge::cpu {
 namespace HWY_NAMESPACE {
+
+// Rows compiled for this instruction set: code of forge::ir could not be inlined here.
+namespace rows {
+using namespace forge::ir;  // NOLINT: what rows expect
+#include "ir/ops/elementwise/families/exponential_rows.inc"
+}  // namespace rows
 
 using Whole = hn::ScalableTag<float>;
 using Single = hn::CappedTag<float, 1>;
@@ -89,7 +96,7 @@ float Fold(const float* x, size_t n, float start) {
 template <class D>
 HWY_INLINE Lanes<D> ExpOrZero(Lanes<D> x) {
   constexpr double kLeast = -87;
-  return select(x < kLeast, Lanes<D>(0.0), exp(max(x, kLeast)));
+  return select(x < kLeast, Lanes<D>(0.0), rows::exp(max(x, kLeast)));
 }
 
 // Inlined by force, as two chains of operations hide each other's latency and constants stay in

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One element of any type as the scalar of ir/ops/elementwise/elementwise.h: for the types that
+// One element of any type as the scalar of ir/ops/elementwise/rows.inc: for the types that
 // have no vector code.
 #pragma once
 #include <bit>
@@ -7,8 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
-
-#include "ir/ops/elementwise/scalar_functions.h"
 
 namespace forge::cpu {
 
@@ -86,6 +84,20 @@ struct Plain {
     else
       return Plain(static_cast<T>(~a.v));
   }
+  // Amounts of the width or more, and negative ones, give 0 or the sign.
+  friend constexpr Plain operator<<(Plain a, Plain n) {
+    const bool fits = n.v >= 0 && n.v < static_cast<T>(8 * sizeof(T));
+    return Plain(static_cast<T>(fits ? static_cast<Wrap<T>>(a.v) << n.v : 0));
+  }
+  friend constexpr Plain operator>>(Plain a, Plain n) {
+    const bool fits = n.v >= 0 && n.v < static_cast<T>(8 * sizeof(T));
+    return fits ? Plain(static_cast<T>(a.v >> n.v)) : Plain(static_cast<T>(a.v < 0 ? -1 : 0));
+  }
+  // Of 32 bits.
+  friend constexpr Plain mul_high(Plain a, Plain b) {
+    using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
+    return Plain(static_cast<T>((static_cast<Wide>(a.v) * static_cast<Wide>(b.v)) >> 32));
+  }
   friend constexpr Plain operator-(Plain a) {
     if constexpr (std::is_integral_v<T>)
       return Plain(T{0}) - a;
@@ -121,10 +133,14 @@ inline Plain<double> nearest_exponent(Plain<double> x) {
 inline Plain<double> high_half(Plain<double> x) {
   return Plain<double>(std::bit_cast<double>(std::bit_cast<uint64_t>(x.v) & ~uint64_t{0x7ffffff}));
 }
-inline Plain<double> exp(Plain<double> x) { return ir::ExpF64(x); }
-inline Plain<double> log(Plain<double> x) { return ir::LogF64(x); }
-inline Plain<double> tanh(Plain<double> x) { return ir::TanhF64(x); }
-inline Plain<double> erf(Plain<double> x) { return ir::ErfF64(x); }
-inline Plain<double> pow(Plain<double> x, Plain<double> y) { return ir::PowF64(x, y); }
+inline Plain<uint32_t> word_like(Plain<double>, uint32_t bits) { return Plain<uint32_t>(bits); }
+inline Plain<uint32_t> to_word(Plain<double> x) { return Plain<uint32_t>(x.v); }
+inline Plain<double> from_word(Plain<double>, Plain<uint32_t> word) {
+  return Plain<double>(static_cast<double>(word.v));
+}
+template <class Row, class... More>
+Plain<double> FormOf(const Row& row, Plain<double> x, More... more) {
+  return row.f64(x, more...);
+}
 
 }  // namespace forge::cpu

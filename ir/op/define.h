@@ -42,11 +42,12 @@ const T& Self(const AnyOp& op) {
   return Self<T>(op.self());
 }
 
-template <class T>
+// `Row` holds the list where T itself does not.
+template <class T, class Row = T>
 constexpr Fields FieldsOf() {
-  if constexpr (requires { T::kFields; }) {
-    static_assert(FieldCount<T>() == std::size(T::kFields), "every attribute stands in kFields");
-    return T::kFields;
+  if constexpr (requires { Row::kFields; }) {
+    static_assert(FieldCount<T>() == std::size(Row::kFields), "every attribute stands in kFields");
+    return Row::kFields;
   } else {
     static_assert(std::is_empty_v<T>, "attributes without kFields");
     return {};

@@ -15,8 +15,7 @@ namespace forge::ir {
 
 class Function;  // ir/graph/module.h
 class HostValue;
-struct ScalarInfo;  // ir/ops/elementwise/elementwise.h
-struct ScalarDef;
+struct ScalarDef;  // ir/ops/elementwise/scalar_def.h
 
 // A result of a node in a function that is being built. Knows its function, so `a * b` is a graph.
 struct Value {
@@ -161,9 +160,10 @@ concept Movement = Described<T> && HasInfer<T> && HasGradient<T> &&
                    requires(const T op, TypeSpan in, const Dims& at) {
                      { op.map(in, at) } -> Is<IndexMap>;
                    };
-// An element-wise op gives a generic expression; see ir/ops/elementwise/elementwise.h.
+// An element-wise op is its attributes; the rest is a row of ir/ops/elementwise/families.
+struct ElementWiseOp {};
 template <class T>
-concept ElementWise = Is<decltype(T::kInfo), ScalarInfo>;
+concept ElementWise = requires { requires Is<typename T::Kind, ElementWiseOp>; };
 
 template <class T>
 concept Op = Composite<T> || Kernel<T> || Movement<T> || ElementWise<T>;

@@ -15,10 +15,10 @@ NUMBERS = FLOATS + FLOATS + SIGNED + UNSIGNED
 ANYTHING = NUMBERS + (np.bool_, np.bool_)
 
 # Whose results are rounded; the others move, select or compare, or are made of integers.
-ROUNDS = frozenset("""Add AveragePool BatchNormalization Conv ConvTranspose DequantizeLinear Div Elu Erf Exp Gelu Gemm
+ROUNDS = frozenset("""Add Asinh AveragePool BatchNormalization Conv ConvTranspose Cos DequantizeLinear Div Elu Erf Exp Gelu Gemm
     GlobalAveragePool GroupNormalization HardSigmoid HardSwish InstanceNormalization LayerNormalization LeakyRelu Log MatMul Mish Mul PRelu Pow
     RMSNormalization Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSum
-    ReduceSumSquare Resize Selu Sigmoid Softmax Softplus Softsign Sqrt Sub Sum Tanh Upsample""".split())
+    ReduceSumSquare Resize Selu Sigmoid Sin Sinh Softmax Softplus Softsign Sqrt Sub Sum Tanh Upsample""".split())
 
 
 def ints(values):
@@ -49,6 +49,11 @@ def binary(dtypes=NUMBERS, low=-4, high=4):
         return operands, {}
 
     return generate
+
+
+def bit_shift(g):
+    x = g.value(UNSIGNED, low=0, high=200)
+    return [x, g.broadcast_partner(x, 0, 7)], {"direction": "LEFT" if g.chance(0.5) else "RIGHT"}
 
 
 def variadic(dtypes):
@@ -516,10 +521,11 @@ def upsample(g):
 
 COMPARED = (np.float32, np.float64, np.int32, np.int64, np.float16)
 GENERATORS = {
-    "Abs": unary(NUMBERS), "Add": binary(), "And": binary((np.bool_,)), "AveragePool": pool(True),
-    "BatchNormalization": batch_norm, "BitwiseAnd": binary(SIGNED + UNSIGNED),
+    "Abs": unary(NUMBERS), "Add": binary(), "And": binary((np.bool_,)), "Asinh": unary((np.float32,)), "AveragePool": pool(True),
+    "BatchNormalization": batch_norm, "BitShift": bit_shift, "BitwiseAnd": binary(SIGNED + UNSIGNED),
     "BitwiseOr": binary(SIGNED + UNSIGNED), "BitwiseXor": binary(SIGNED + UNSIGNED), "Cast": cast, "Ceil": unary(),
     "Clip": clip, "Concat": concat, "Constant": constant, "Conv": conv, "ConvTranspose": conv_transpose,
+    "Cos": unary((np.float32, np.float64)),
     "DequantizeLinear": dequantize, "Div": divide, "Dropout": dropout, "Elu": unary(alpha=number(0.5, 2)),
     "Equal": binary(COMPARED + (np.bool_,)), "Erf": unary(), "Exp": unary(), "Expand": expand, "Flatten": flatten,
     "Floor": unary(), "Gather": gather, "GatherElements": gather_elements, "GatherND": gather_nd, "Gelu": gelu,
@@ -537,7 +543,8 @@ GENERATORS = {
     "ReduceProd": reduction(low=0.5, high=1.5), "ReduceSum": reduction(input_since=13),
     "ReduceSumSquare": reduction(), "Relu": unary(FLOATS + SIGNED), "Reshape": reshape, "Resize": resize,
     "Round": unary(), "Selu": unary(alpha=number(1, 2), gamma=number(1, 2)), "Shape": shape_of, "Sigmoid": unary(),
-    "Sign": unary(NUMBERS), "Slice": slice_, "Softmax": softmax, "Softplus": unary(), "Softsign": unary(),
+    "Sign": unary(NUMBERS), "Sin": unary((np.float32, np.float64)), "Sinh": unary((np.float32,)),
+    "Slice": slice_, "Softmax": softmax, "Softplus": unary(), "Softsign": unary(),
     "Sqrt": unary(low=0.1), "Squeeze": squeeze, "Sub": binary(), "Sum": variadic(FLOATS), "Tanh": unary(),
     "Transpose": transpose, "Unsqueeze": unsqueeze, "Upsample": upsample, "Where": where, "Xor": binary((np.bool_,)),
 }

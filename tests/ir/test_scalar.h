@@ -9,16 +9,14 @@
 #include <limits>
 #include <type_traits>
 
-#include "base/dtype.h"
-#include "ir/ops/elementwise/scalar_functions.h"
-
 namespace forge::ir {
 
 // kFused: fma rounds once.
 template <class T, bool kFused = true>
 struct TestScalar {
-  using Wide = std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
-                                  std::type_identity<T>>::type;  // wraps instead of overflowing
+  // Wraps instead of overflowing.
+  using Wide = std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool>,
+                                  std::make_unsigned<T>, std::type_identity<T>>::type;
   T v = 0;
   TestScalar() = default;
   TestScalar(double x) : v(Saturated(x)) {}  // NOLINT: doubles stand on either side
@@ -84,10 +82,15 @@ template <class T, bool F>
 TestScalar<T, F> operator/(double a, TestScalar<T, F> b) {
   return TestScalar<T, F>(a) / b;
 }
-template <class T, bool F>
-TestScalar<T, F> select(TestScalar<T, F> p, std::type_identity_t<TestScalar<T, F>> a,
+// One side may be a number.
+template <class P, class T, bool F>
+TestScalar<T, F> select(TestScalar<P, F> p, TestScalar<T, F> a,
                         std::type_identity_t<TestScalar<T, F>> b) {
   return p ? a : b;
+}
+template <class P, class T, bool F>
+TestScalar<T, F> select(TestScalar<P, F> p, double a, TestScalar<T, F> b) {
+  return p ? TestScalar<T, F>(a) : b;
 }
 template <class T, bool F>
 TestScalar<T, F> fma(TestScalar<T, F> a, std::type_identity_t<TestScalar<T, F>> b,
@@ -157,48 +160,64 @@ TestScalar<T, F> copysign(TestScalar<T, F> x, TestScalar<T, F> sign) {
   return TestScalar<T, F>::Raw(std::copysign(x.v, sign.v));
 }
 
-// A function that takes floats only is never called for other types.
-#define FORGE_SCALAR_FUNCTION(name, parameters, f32, f64) \
-  template <class T, bool F>                              \
-  TestScalar<T, F> name parameters {                      \
-    if constexpr (std::is_same_v<T, float>)               \
-      return f32;                                         \
-    else if constexpr (std::is_same_v<T, double>)         \
-      return f64;                                         \
-    else                                                  \
-      return x;                                           \
-  }
-#define FORGE_X (TestScalar<T, F> x)
-#define FORGE_X_Y (TestScalar<T, F> x, [[maybe_unused]] TestScalar<T, F> y)
-FORGE_SCALAR_FUNCTION(exp, FORGE_X, ExpF32(x), ExpF64(x))
-FORGE_SCALAR_FUNCTION(log, FORGE_X, LogF32(x), LogF64(x))
-FORGE_SCALAR_FUNCTION(tanh, FORGE_X, TanhF32(x), TanhF64(x))
-FORGE_SCALAR_FUNCTION(erf, FORGE_X, ErfF32(x), ErfF64(x))
-FORGE_SCALAR_FUNCTION(pow, FORGE_X_Y, PowF32(x, y), PowF64(x, y))
-#undef FORGE_X_Y
-#undef FORGE_X
-#undef FORGE_SCALAR_FUNCTION
+// A row's form for floats of this width.
+template <class Row, class T, bool F, class... More>
+TestScalar<T, F> FormOf(const Row& row, TestScalar<T, F> x, More... more) {
+  if constexpr (std::is_same_v<T, float>)
+    return row.f32(x, more...);
+  else
+    return row.f64(x, more...);
+}
 
-// Of integers and booleans: others are never asked.
+// Of integers and booleans.
 #define FORGE_SCALAR_LOGIC(op)                                           \
   template <class T, bool F>                                             \
   TestScalar<T, F> operator op(TestScalar<T, F> a, TestScalar<T, F> b) { \
-    if constexpr (std::is_integral_v<T>)                                 \
-      return TestScalar<T, F>::Raw(static_cast<T>(a.v op b.v));          \
-    else                                                                 \
-      return a;                                                          \
+    return TestScalar<T, F>::Raw(static_cast<T>(a.v op b.v));            \
   }
 FORGE_SCALAR_LOGIC(&)
 FORGE_SCALAR_LOGIC(|)
 FORGE_SCALAR_LOGIC(^)
 #undef FORGE_SCALAR_LOGIC
+// Amounts of the width or more, and negative ones, give 0 or the sign.
 template <class T, bool F>
-TestScalar<T, F> operator~(TestScalar<T, F> x) {
-  return TestScalar<T, F>::Raw(x.v == 0);  // asked of booleans only
+TestScalar<T, F> operator<<(TestScalar<T, F> a, TestScalar<T, F> n) {
+  const bool fits = n.v >= 0 && n.v < static_cast<T>(8 * sizeof(T));
+  const uint64_t bits = static_cast<uint64_t>(a.v);
+  return TestScalar<T, F>::Raw(static_cast<T>(fits ? bits << n.v : 0));
 }
 template <class T, bool F>
-TestScalar<T, F> convert(TestScalar<T, F> x, DType) {
-  return x;  // a scalar has one type
+TestScalar<T, F> operator>>(TestScalar<T, F> a, TestScalar<T, F> n) {
+  const bool fits = n.v >= 0 && n.v < static_cast<T>(8 * sizeof(T));
+  const T beyond = static_cast<T>(a.v < T{0} ? -1 : 0);
+  return TestScalar<T, F>::Raw(fits ? static_cast<T>(a.v >> n.v) : beyond);
+}
+// The upper half of a product of 32-bit integers.
+template <class T, bool F>
+TestScalar<T, F> mul_high(TestScalar<T, F> a, TestScalar<T, F> b) {
+  using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
+  return TestScalar<T, F>::Raw(static_cast<T>((static_cast<Wide>(a.v) * Wide{b.v}) >> 32));
+}
+template <class T, bool F>
+TestScalar<uint32_t, F> word_like(TestScalar<T, F>, uint32_t bits) {
+  return TestScalar<uint32_t, F>::Raw(bits);
+}
+template <class T, bool F>
+TestScalar<uint32_t, F> to_word(TestScalar<T, F> x) {
+  EXPECT_TRUE(x.v >= 0 && x.v < T{0x1p32} && x.v == std::floor(x.v)) << x.v;
+  return TestScalar<uint32_t, F>::Raw(static_cast<uint32_t>(x.v));
+}
+template <class T, bool F>
+TestScalar<T, F> from_word(TestScalar<T, F>, TestScalar<uint32_t, F> w) {
+  EXPECT_EQ(static_cast<uint32_t>(static_cast<T>(w.v)), w.v);
+  return TestScalar<T, F>::Raw(static_cast<T>(w.v));
+}
+template <class T, bool F>
+TestScalar<T, F> operator~(TestScalar<T, F> x) {
+  if constexpr (std::is_same_v<T, bool>)
+    return TestScalar<T, F>::Raw(!x.v);
+  else
+    return TestScalar<T, F>::Raw(static_cast<T>(~x.v));
 }
 
 }  // namespace forge::ir

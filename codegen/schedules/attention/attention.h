@@ -3,6 +3,7 @@
 // Keys are met in blocks; what is summed so far is scaled when a block raises the largest score
 // (online softmax, Milakov and Gimelshein 2018; FlashAttention, Dao et al. 2022).
 #pragma once
+#include "codegen/kernel/functions.h"
 #include "codegen/schedules/emission.h"
 
 namespace forge::codegen {

@@ -5,6 +5,7 @@
 #pragma once
 #include <functional>
 
+#include "codegen/kernel/functions.h"
 #include "codegen/schedules/workgroup.h"
 
 namespace forge::codegen {

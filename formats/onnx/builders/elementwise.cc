@@ -74,6 +74,10 @@ ir::Values BuildRound(OnnxNode& n) { return Unary(n, ir::Round{}); }
 ir::Values BuildLog(OnnxNode& n) { return Unary(n, ir::Log{}); }
 ir::Values BuildTanh(OnnxNode& n) { return Unary(n, ir::Tanh{}); }
 ir::Values BuildSigmoid(OnnxNode& n) { return Unary(n, ir::Sigmoid{}); }
+ir::Values BuildSin(OnnxNode& n) { return Unary(n, ir::Sin{}); }
+ir::Values BuildCos(OnnxNode& n) { return Unary(n, ir::Cos{}); }
+ir::Values BuildSinh(OnnxNode& n) { return Unary(n, ir::Sinh{}); }
+ir::Values BuildAsinh(OnnxNode& n) { return Unary(n, ir::Asinh{}); }
 ir::Values BuildErf(OnnxNode& n) { return Unary(n, ir::Erf{}); }
 ir::Values BuildEqual(OnnxNode& n) { return Binary(n, ir::Equal{}); }
 ir::Values BuildGreater(OnnxNode& n) { return Binary(n, ir::Greater{}); }
@@ -84,6 +88,14 @@ ir::Values BuildAnd(OnnxNode& n) { return Binary(n, ir::And{}); }
 ir::Values BuildOr(OnnxNode& n) { return Binary(n, ir::Or{}); }
 ir::Values BuildXor(OnnxNode& n) { return Binary(n, ir::Xor{}); }
 ir::Values BuildNot(OnnxNode& n) { return Unary(n, ir::Not{}); }
+
+ir::Values BuildBitShift(OnnxNode& n) {
+  const std::string direction = n.String("direction", "");
+  if (direction == "LEFT") return Binary(n, ir::ShiftLeft{});
+  if (direction != "RIGHT") n.Fail("direction '{}' is neither LEFT nor RIGHT", direction);
+  return Binary(n, ir::ShiftRight{});
+}
+
 ir::Values BuildReciprocal(OnnxNode& n) { return {1.0 / n.in(0)}; }
 
 ir::Values BuildWhere(OnnxNode& n) { return {n.fn()(ir::Select{}, {n.in(0), n.in(1), n.in(2)})}; }

@@ -3,7 +3,7 @@
 
 #include "ir/op/define.h"
 #include "ir/op/elements.h"
-#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/row_parts.h"
 
 namespace forge::ir {
 

@@ -2,7 +2,7 @@
 #include "ir/ops/creation/iota.h"
 
 #include "ir/op/define.h"
-#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/row_parts.h"
 
 namespace forge::ir {
 

@@ -26,8 +26,9 @@ std::vector<std::string> Words(std::string_view signature) {
 
 // One element type of a word: f32 where it may be.
 std::string OneOf(const std::string& word) {
-  return word.find("bool") != std::string::npos && word.find("number") == std::string::npos ? "bool"
-                                                                                            : "f32";
+  const auto offers = [&](std::string_view part) { return word.find(part) != std::string::npos; };
+  if (offers("number") || offers("float")) return "f32";
+  return offers("bool") ? "bool" : "i32";
 }
 
 class CaseMaker {

@@ -5,6 +5,7 @@
 
 #include "base/narrow_float.h"
 #include "ir/op/elements.h"
+#include "ir/ops/elementwise/row_parts.h"
 #include "ir/ops/reduction/reduce.h"
 #include "ir/type/host_value.h"
 
@@ -14,7 +15,7 @@ namespace {
 DType AttributeDType(const OpDef& def, const void* self) {
   for (const Field& f : def.fields)
     if (f.kind == FieldKind::kDType) return *static_cast<const DType*>(f.at_const(self));
-  FORGE_CHECK(!"an entry with ResultType::kAttribute has a field of kind DType");
+  FORGE_CHECK(!"a row with ResultType::kAttribute has a field of kind DType");
   return {};
 }
 

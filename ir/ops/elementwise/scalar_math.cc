@@ -39,14 +39,15 @@ Value min(Value a, double b) { return min(a, Number(b, a)); }
 Value select(Value p, Value a, Value b) { return (*p.fn)(Select{}, {p, a, b}); }
 Value select(Value p, Value a, double b) { return select(p, a, Number(b, a)); }
 Value select(Value p, double a, Value b) { return select(p, Number(a, b), b); }
-Value exp(Value x) { return (*x.fn)(Exp{}, {x}); }
 Value sqrt(Value x) { return (*x.fn)(Sqrt{}, {x}); }
-Value log(Value x) { return (*x.fn)(Log{}, {x}); }
-Value tanh(Value x) { return (*x.fn)(Tanh{}, {x}); }
-Value erf(Value x) { return (*x.fn)(Erf{}, {x}); }
 Value abs(Value x) { return (*x.fn)(Abs{}, {x}); }
-Value pow(Value x, Value y) { return (*x.fn)(Pow{}, {x, y}); }
 Value convert(Value x, DType to) { return (*x.fn)(Cast{to}, {x}); }
+
+#define FORGE_UNARY(T, name) \
+  Value name(Value x) { return (*x.fn)(T{}, {x}); }
+#define FORGE_BINARY(T, name) \
+  Value name(Value x, Value y) { return (*x.fn)(T{}, {x, y}); }
+#include "ir/ops/elementwise/row_list.inc"
 
 Value Widened(Value x) {
   if (!x) return x;

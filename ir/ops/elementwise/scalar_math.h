@@ -31,14 +31,13 @@ Value min(Value a, double b);
 Value select(Value p, Value a, Value b);
 Value select(Value p, Value a, double b);
 Value select(Value p, double a, Value b);
-Value exp(Value x);
 Value sqrt(Value x);
-Value log(Value x);
-Value tanh(Value x);
-Value erf(Value x);
 Value abs(Value x);
-Value pow(Value x, Value y);
 Value convert(Value x, DType to);
+// exp(x), pow(x, y) and all other functions of the element-wise table.
+#define FORGE_UNARY(T, name) Value name(Value x);
+#define FORGE_BINARY(T, name) Value name(Value x, Value y);
+#include "ir/ops/elementwise/row_list.inc"
 // f16 and bf16 as f32, in which sums and norms accumulate; anything else, and an absent
 // operand, as it is.
 Value Widened(Value x);

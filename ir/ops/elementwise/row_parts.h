@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What rows of the element-wise table call besides scalars, and what their signatures say.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <type_traits>
+
+#include "ir/ops/elementwise/elementwise.h"
+
+namespace forge::ir {
+
+// Integers as those that wrap.
+template <class T>
+constexpr auto Wrapping(T x) {
+  if constexpr (std::is_same_v<T, int64_t>)
+    return static_cast<uint64_t>(x);
+  else
+    return x;
+}
+double Quotient(double a, double b);
+int64_t Quotient(int64_t a, int64_t b);
+uint64_t Quotient(uint64_t a, uint64_t b);
+// `v` in T; integers saturate.
+template <class T>
+T Saturated(double v);
+template <>
+double Saturated<double>(double v);
+template <>
+int64_t Saturated<int64_t>(double v);
+template <>
+uint64_t Saturated<uint64_t>(double v);
+absl::Status CheckNumber(DType t);  // refuses what is neither bool nor a number of 8 bits or more
+absl::Status CheckCast(DType to);   // the same, but for floats of a byte
+absl::Status CheckBounds(double low, double high, const Type& x);  // clamp on integers
+absl::Status EvaluateCast(Eval& e);
+
+// The dtype word of operand k of a signature, references resolved: "a: number; b: =a" gives number.
+constexpr std::string_view OperandWord(std::string_view signature, int k) {
+  for (; k > 0; --k) signature.remove_prefix(signature.find(';') + 2);
+  signature = signature.substr(signature.find(':') + 2);
+  return signature.substr(0, signature.find(';'));
+}
+constexpr std::string_view ResolvedWord(std::string_view signature, int k) {
+  const std::string_view word = OperandWord(signature, k);
+  if (word[0] != '=') return word;
+  for (int i = 0; i < k; ++i) {
+    std::string_view rest = signature;
+    for (int j = i; j > 0; --j) rest.remove_prefix(rest.find(';') + 2);
+    if (rest.substr(0, rest.find(':')) == word.substr(1)) return ResolvedWord(signature, i);
+  }
+  return {};
+}
+// Is `choice` one of the words that a dtype word such as "number|bool" joins?
+constexpr bool Offers(std::string_view word, std::string_view choice) {
+  for (size_t at = 0; at < word.size();) {
+    const size_t end = std::min(word.find('|', at), word.size());
+    if (word.substr(at, end - at) == choice) return true;
+    at = end + 1;
+  }
+  return false;
+}
+// May the last operand, which decides what a row computes in, be of this type?
+constexpr bool Takes(const ScalarInfo& info, DType domain) {
+  const std::string_view word = ResolvedWord(info.inputs, info.arity() - 1);
+  if (domain == DType::kI32 && Offers(word, "i32")) return true;
+  if (domain == DType::kU32 && Offers(word, "u32")) return true;
+  if (Has(kFloatTypes, domain)) return Offers(word, "float") || Offers(word, "number");
+  if (domain == DType::kBool) return Offers(word, "bool");
+  return Offers(word, "int") || Offers(word, "number");
+}
+// Is operand k a truth value whatever the domain?
+constexpr bool IsTruth(const ScalarInfo& info, int k) {
+  return ResolvedWord(info.inputs, k) == "bool";
+}
+// Does the row compute in two element types?
+constexpr bool Converts(const ScalarInfo& info) { return info.result == ResultType::kAttribute; }
+
+}  // namespace forge::ir
