@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processor as a device.
+// The CPU device.
 #pragma once
 #include "cpu_runtime/target.h"
 #include "runtime/device/host_device.h"
 
 namespace forge::cpu {
 
+// The CPU as a device.
 class CpuDevice final : public HostDevice {
  public:
   CpuDevice(DeviceInfo info, Settings settings);
@@ -18,12 +19,13 @@ class CpuDevice final : public HostDevice {
   CpuTarget target_;
 };
 
-// One device: all processors that the process may use.
+// Lists one device: all processors that the process may use.
 class CpuDriver final : public Driver {
  public:
   bool survives_fork() const override { return true; }
   std::vector<DeviceInfo> List() override;
-  // errors: NotFound for any index but 0
+  // Opens the device.
+  //   errors: NotFound (any index but 0)
   absl::StatusOr<DeviceRef> Open(size_t index, const DeviceOptions& options) override;
 };
 

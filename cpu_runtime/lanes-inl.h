@@ -15,6 +15,7 @@ namespace forge::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// A vector of truth values.
 template <class D>
 struct TruthLanes {
   hn::Mask<D> m;
@@ -93,7 +94,8 @@ struct Lanes {
   friend HWY_INLINE Lanes operator-(Lanes a) { return Lanes(hn::Neg(a.v)); }
   friend HWY_INLINE Lanes abs(Lanes a) { return Lanes(hn::Abs(a.v)); }
   friend HWY_INLINE Lanes copysign(Lanes a, Lanes sign) { return Lanes(hn::CopySign(a.v, sign.v)); }
-  // x86 gives the second operand when either is NaN: what is lost is a NaN in the first.
+  // On x86 the instruction returns the second operand when either is NaN, so a NaN in the first
+  // must be selected explicitly.
   friend HWY_INLINE Lanes max(Lanes a, Lanes b) {
     return Lanes(hn::IfThenElse(hn::Not(hn::Eq(a.v, a.v)), a.v, hn::Max(a.v, b.v)));
   }

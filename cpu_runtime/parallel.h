@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work divided among OpenMP's threads, the same way at every run.
+// Parallel loops on OpenMP threads. The division is the same in every run.
 #pragma once
 #include <omp.h>
 
@@ -8,13 +8,13 @@
 
 namespace forge::cpu {
 
-// Element operations that outweigh waking the other threads, which takes about 2 microseconds: a
-// core does 20 or more in a nanosecond.
+// The number of element operations from which waking the other threads pays: waking takes about 2
+// microseconds, and a core computes 20 or more element operations per nanosecond.
 inline constexpr double kWorthThreads = 96 * 1024;
 inline bool WorthThreads(double element_operations) { return element_operations >= kWorthThreads; }
 
-// For how many threads libraries divide their work in the calling thread, which may be a caller's:
-// it gets its own number back.
+// Sets the number of threads that libraries use in the calling thread, and restores the previous
+// number at the end of the scope, because the thread may belong to the user.
 class ThreadScope {
  public:
   explicit ThreadScope(int threads) : before_(omp_get_max_threads()) {
@@ -27,13 +27,14 @@ class ThreadScope {
   int before_;
 };
 
+// The division of a loop.
 struct Parts {
-  int64_t n;      // pieces of work
-  int64_t grain;  // parts begin at multiples of it
-  int threads;    // 1, or all that the device has: libgomp ends threads when a team shrinks
+  int64_t n;      // iterations
+  int64_t grain;  // each part begins at a multiple of it
+  int threads;    // 1 or the number of the device: libgomp ends threads when a team shrinks
 };
 
-// Calls f(thread, begin, end) for parts that cover 0 .. n, one for each thread that has any.
+// Calls f(thread, begin, end) on parts that cover 0 .. n; each thread has at most one part.
 template <class F>
 void ParallelParts(const Parts& parts, F f) {
   const int64_t grains = (parts.n + parts.grain - 1) / parts.grain;
@@ -41,7 +42,7 @@ void ParallelParts(const Parts& parts, F f) {
   if (parts.threads <= 1 || grains == 1) return f(0, int64_t{0}, parts.n);
 #pragma omp parallel num_threads(parts.threads)
   {
-    // A team may be smaller than asked for.
+    // The team may be smaller than requested.
     const int64_t team = omp_get_num_threads(), me = omp_get_thread_num();
     const int64_t begin = grains * me / team * parts.grain;
     const int64_t end = std::min(grains * (me + 1) / team * parts.grain, parts.n);

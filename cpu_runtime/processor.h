@@ -4,7 +4,7 @@
 
 namespace forge::cpu {
 
-// "cpu:0": the processor's own name, the instruction set in use, threads and memory.
+// Describes the device "cpu:0": name of the processor, instruction set in use, threads and memory.
 DeviceInfo ProcessorInfo();
 
 }  // namespace forge::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of this device: an anchor's call, then what is left of its region on a tape.
+// Programs of the CPU: the call of an anchor, then a tape for the rest of the region.
 #pragma once
 #include "cpu_runtime/tape/tape.h"
 #include "cpu_runtime/task.h"
@@ -7,47 +7,51 @@
 
 namespace forge::cpu {
 
+// Settings of a device.
 struct Settings {
   int threads = 1;
 };
 
-// Floats are computed with as f32, other types as they are.
+// The element type in which a type is computed: f32 for narrower floats, the type itself otherwise.
 constexpr DType ComputedAs(DType t) { return HeldAs(t); }
 
-// The anchor of a region, made ready: a library's primitive or a loop. Any number of threads may
-// run it at once.
+// The compiled anchor of a region: a oneDNN primitive or a loop. Run may be called from several
+// threads at once.
 class AnchorCall {
  public:
   virtual ~AnchorCall() = default;
   virtual std::string_view kernel() const = 0;
   virtual uint64_t scratch_bytes() const { return 0; }
   struct Arguments {
-    std::span<uint8_t* const> operands;  // by number, elements as ComputedAs() says
+    std::span<uint8_t* const> operands;  // by index; elements have the type ComputedAs()
     uint8_t* out;
     uint8_t* scratch;
   };
   virtual absl::Status Run(const Arguments& a) const = 0;
 };
 
-// What an anchor's factory is given.
+// The input of a factory of anchor calls.
 struct AnchorSite {
   const Task& task;
   const Settings& settings;
-  std::vector<View> operands;  // by number; empty views for absent ones; elements as computed
-  View out;                    // where the call leaves its result
+  std::vector<View> operands;  // by index; empty for absent operands; element types as computed
+  View out;                    // the result of the call
 };
+// A compiled anchor.
 struct MadeAnchor {
   std::unique_ptr<AnchorCall> call;
-  // The value of the body that the call leaves in `out`: the anchor's, or one that follows from it
-  // where the call does some element-wise ops too.
+  // The value of the body that the call stores in `out`: the result of the anchor, or of a
+  // following element-wise op that the call computes too.
   uint32_t value = 0;
 };
 using AnchorFactory = absl::FunctionRef<absl::StatusOr<MadeAnchor>(const AnchorSite&)>;
 
-// errors: those of the factory and of Tape::Compile
+// Compiles a region with an anchor.
+//   errors: those of the factory and of Tape::Compile
 absl::StatusOr<ProgramRef> MakeAnchorProgram(const Task& task, const Settings& settings,
                                              AnchorFactory make);
-// A region without an anchor.
+// Compiles a region without an anchor.
+//   errors: those of Tape::Compile
 absl::StatusOr<ProgramRef> MakeTapeProgram(const Task& task, const Settings& settings);
 
 }  // namespace forge::cpu

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backends by name: the reference is built in, the others are plug-ins opened when they are first
-// asked for.
+// Backends by name. The reference is built in; the others are plug-ins, loaded at their first use.
 #pragma once
 #include <filesystem>
 
@@ -8,27 +7,30 @@
 
 namespace forge {
 
-// "reference", "cpu", "vulkan", "cuda": all that Forge knows, whether present or not.
+// The names of all backends that Forge has, installed or not: "reference", "cpu", "vulkan", "cuda".
 std::span<const std::string_view> BackendNames();
 
-// The driver of a backend; opens libforge_NAME.so from FORGE_PLUGIN_PATH or from beside libforge.
-//   errors: Unavailable, saying which file was looked for where, or what the loader said
+// Returns the driver of a backend. Loads libforge_NAME.so from FORGE_PLUGIN_PATH, else from the
+// folder of libforge.
+//   errors: Unavailable (the folders searched, or the loader's message)
 absl::StatusOr<Driver*> FindDriver(std::string_view backend);
 
-// Where libforge lies, and what belongs to it.
+// The folder that contains libforge, its plug-ins and forge-self-test.
 std::filesystem::path LibraryFolder();
 
+// One backend's devices, or why it has none.
 struct BackendDevices {
   std::string backend;
-  absl::Status status;  // why there are none
+  absl::Status status;  // the reason where `devices` is empty
   std::vector<DeviceInfo> devices;
 };
-// Every backend with its devices, in the order of BackendNames().
+// Lists the devices of every backend, in the order of BackendNames().
 std::vector<BackendDevices> ListDevices();
 
-// Opens a device: "auto", "BACKEND", "BACKEND:N" or "BACKEND:NAME-PART" (letters of any case).
-// Without a number real hardware comes before software devices; auto prefers a GPU, then the CPU.
-//   errors: Unavailable, naming what there is instead; InvalidArgument for an unknown backend
+// Opens a device by its specification: "auto", "BACKEND", "BACKEND:N" or "BACKEND:NAME-PART"
+// (case-insensitive). Without a number, hardware is preferred to software devices; "auto" prefers a
+// GPU, then the CPU.
+//   errors: Unavailable (lists the devices present), InvalidArgument (unknown backend)
 absl::StatusOr<DeviceRef> OpenDevice(std::string_view spec, const DeviceOptions& options);
 
 }  // namespace forge

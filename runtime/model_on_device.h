@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model's functions lowered for a device, and their constants there.
+// The lowered functions of a model on a device, with their constants.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -12,19 +12,19 @@
 
 namespace forge {
 
-// Bytes of constants on a device by their keys.
+// Bytes of constants on a device, by key.
 using WeightSizes = std::map<std::string, uint64_t>;
 
-// What all Sessions of a model share on a device.
+// State that all Sessions of a model share on one device.
 struct ModelShare {
   explicit ModelShare(DeviceRef d) : device(d), constants(d), programs(d) {}
   DeviceRef device;
   VariableStore constants;
   ProgramCache programs;
-  std::mutex computing;  // held from finding that a constant is not there until it is computed
+  std::mutex computing;  // held from the lookup of a missing constant until it is computed
 };
 
-// What Sessions with the same functions and outputs share.
+// State that Sessions with the same functions and outputs share.
 class ModelOnDevice {
  public:
   ModelOnDevice(std::shared_ptr<ModelShare> share, Lowered lowered);
@@ -34,12 +34,13 @@ class ModelOnDevice {
   std::span<ir::Function* const> functions() const { return lowered_.functions; }
   std::span<const ir::FusionGap> gaps() const { return lowered_.gaps; }
 
-  // Bytes on the device of the constants that a binding reads, by key.  errors: those of BytesOf
+  // The sizes, on the device, of the constants that a binding reads, by key.
+  //   errors: those of BytesOf
   absl::StatusOr<WeightSizes> SizesOf(const BoundFunctions& bound) const;
-  // Puts the constants that a binding reads on the device, computing those that depend on others;
-  // what only the computation needs is there no longer than that.
-  //   errors: ResourceExhausted, DataLoss, those of compiling and running what computes them;
-  //   Aborted when cancelled
+  // Places the constants that a binding reads on the device, and computes those that depend on
+  // others. Operands of that computation are freed after it.
+  //   errors: ResourceExhausted, DataLoss, those of compiling and running the computation; Aborted
+  //   when cancelled
   absl::Status LoadConstants(const BoundFunctions& bound, const SessionOptions& options,
                              const std::atomic<bool>* cancel, VariablePlaces& to) const;
 
@@ -57,7 +58,7 @@ class ModelOnDevice {
 
   std::shared_ptr<ModelShare> share_;
   Lowered lowered_;
-  VariableKeys keys_;  // of the constants that lowered_.load computes
+  VariableKeys keys_;  // keys of the constants that lowered_.load computes
 };
 
 }  // namespace forge

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One op by itself as a model would run it: as a kernel, else as its parts.
+// One op on a device, run as a model would run it: as one kernel, otherwise as its decomposition.
 #pragma once
 #include "ir/passes/passes.h"
 #include "runtime/plan/op_runner.h"
@@ -10,24 +10,27 @@ namespace forge {
 // How a device runs an op at given types.
 struct OpSupport {
   enum class Way {
-    kKernel,  // as it is
-    kParts,   // as its decomposition
+    kKernel,  // one kernel
+    kParts,   // its decomposition
     kRefused
   };
   Way way = Way::kRefused;
-  std::vector<ir::Refusal> refused = {};  // kRefused: the op, or those of its parts that cannot run
+  std::vector<ir::Refusal> refused = {};  // for kRefused: the ops that cannot run
 };
 
+// One op, compiled for a device.
 class OpOnDevice {
  public:
+  // Returns how the device would run the op.
   static OpSupport Support(const Device& device, const ir::AnyOp& op, ir::TypeSpan in);
-  // Parts go through all passes, as a model of this op alone does; of the options they take
-  // timestamps and compile_only.
-  //   errors: what inference, the passes or the device say
+  // Compiles the op. A decomposition goes through all passes, as in a model of this op alone; of
+  // the options it uses `timestamps` and `compile_only`.
+  //   errors: those of inference, the passes or the device
   static absl::StatusOr<std::unique_ptr<OpOnDevice>> Create(
       DeviceRef device, const ir::AnyOp& op, ir::TypeSpan in,
       const Executable::Options& options = {});
-  // `in`: one for each operand, null where absent.
+  // Runs the op.
+  //   in: one for each operand; null where it is absent
   absl::StatusOr<std::vector<ir::HostValue>> Run(std::span<const ir::HostValue* const> in);
   const Executable& executable() const {
     return parts_ ? *parts_->executable() : kernel_->executable();
@@ -35,7 +38,7 @@ class OpOnDevice {
 
  private:
   std::unique_ptr<OpRunner> kernel_;
-  std::unique_ptr<Session> parts_;  // one of both
+  std::unique_ptr<Session> parts_;  // exactly one of the two is set
 };
 
 }  // namespace forge

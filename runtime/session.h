@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What users hold: a model read from a file, and a Session that runs it on a device.
+// The user interface: a Model read from a file, and a Session that runs it on a device.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -29,13 +29,14 @@ struct StepView;
 class Model {
  public:
   // Reads model.bin, or converts a model of another format in memory.
-  //   progress: told of nodes converted; may be null
+  //   progress: called with the number of nodes converted; may be empty
   //   errors: NotFound, DataLoss with the place in the file
   static absl::StatusOr<std::shared_ptr<const Model>> Load(
       const std::filesystem::path& path,
       const std::function<void(size_t done, size_t total)>& progress = {});
-  // The same for the content of a file, which must hold its weights and stays in use.
-  //   where: names it in messages
+  // Reads a model from the content of a file. The content must include the weights and stays in
+  // use.
+  //   where: the name used in messages
   static absl::StatusOr<std::shared_ptr<const Model>> Load(const Bytes& file,
                                                            std::string_view where);
   explicit Model(std::unique_ptr<ir::Module> module);
@@ -47,65 +48,72 @@ class Model {
   friend class Session;
   std::unique_ptr<ir::Module> module_;
   struct Shared;
-  std::unique_ptr<Shared> shared_;  // what devices have made of it, while any Session holds it
+  std::unique_ptr<Shared> shared_;  // state per device, kept while a Session uses it
 };
 
-// To look into plans, at a price; none of it is for serving.
+// Options for inspection. Each costs time or memory; none is meant for production.
 struct SessionDebug {
-  bool timestamps = false;  // for Executable::Timestamps()
-  bool stepwise = false;    // for RunStepwise(): each step is submitted alone, nothing is in place
-  // Allocates and runs nothing: Bind() compiles every kernel, and Run() refuses.
+  bool timestamps = false;  // records the times for Executable::Timestamps()
+  // For RunStepwise(): submits each step separately, reuses no operand in place.
+  bool stepwise = false;
+  // Bind() compiles every kernel and allocates nothing; Run() fails.
   bool compile_only = false;
-  bool fuse = true;  // false: each node of the model is a step by itself
-  // Told of each function after each pass.
+  bool fuse = true;  // false: each node of the model is a separate step
+  // Called with each function after each pass.
   std::function<void(std::string_view pass, const ir::Function& after)> observe;
 };
 
+// How to create a Session.
 struct SessionOptions {
-  // Prefill and decode, a training step and its evaluation: one copy of the weights, one of the
-  // states, one run at a time.
+  // The functions to run, for example prefill and decode, or a training step and its evaluation.
+  // They share one copy of the weights and of the states; one runs at a time.
   std::vector<std::string> functions = {"main"};
-  // Of functions[0]; empty: the function's own; inner values by name too.
+  // Outputs of functions[0], which may be inner values; empty: the function's own outputs.
   std::vector<std::string> outputs;
-  std::map<std::string, int64_t> dims;  // symbols by name; the rest are bound by inputs
-  // Parameters become constants. False: each Session has its own, as functions may change them.
+  std::map<std::string, int64_t> dims;  // values of symbols by name; inputs bind the others
+  // True: parameters become constants. False: each Session has its own parameters, which its
+  // functions may change.
   bool freeze = true;
-  // Bytes on the device: states, the weights of the Session's bindings (other Sessions' that it
-  // does not use are not counted), and arena and staging of each binding. A binding that needs more
-  // is refused before anything is allocated for it.
+  // Limit in bytes of device memory: states, the weights that the bindings of this Session use, and
+  // the arena and staging of each binding. A binding that needs more is refused before anything is
+  // allocated for it.
   uint64_t memory_limit = UINT64_MAX;
-  // Of a search for faster kernels at each binding; what is found is kept for later runs.
+  // Limits of a search for faster kernels at each binding; its results are cached for later runs.
   AutotuneLimits autotune{.seconds = 0};
-  // Told what long work is, and how much of it is done, from any thread.
+  // Called from any thread during long work with its name, the number of finished units and their
+  // total.
   std::function<void(std::string_view what, size_t done, size_t total)> progress;
   SessionDebug debug;
 };
 
-// Dense row-major elements in a caller's memory.
+// Dense row-major elements in memory of the caller.
 struct TensorRef {
   DType dtype;
   std::span<const int64_t> shape;
   std::span<const uint8_t> bytes;
 };
 
-// Runs functions of a model. Any thread: calls of Bind and of the runs wait for each other, in no
-// particular order; other Sessions run at once. Callbacks (of options, and observers) must not call
-// them. In a fork of the process that made it every call returns Aborted. States begin as the model
-// has them and belong to the Session.
+// Runs functions of a model on a device. Bind and the run functions may be called from any thread;
+// they wait for each other, in no particular order. Different Sessions run concurrently. Callbacks
+// (of options, and observers) must not call them. After a fork, every call in the child process
+// returns Aborted. States start with the values in the model and belong to the Session.
 class Session {
  public:
-  //   errors: Unimplemented (an op cannot run there, all listed), InvalidArgument (unknown
-  //   function, output, dim; a function that changes what is frozen)
+  // Creates a Session.
+  //   errors: Unimplemented (lists all ops that cannot run on the device), InvalidArgument (unknown
+  //   function, output or dimension; a function that changes a frozen parameter)
   static absl::StatusOr<std::unique_ptr<Session>> Create(std::shared_ptr<const Model> model,
                                                          DeviceRef device,
                                                          SessionOptions options = {});
   ~Session();
 
+  // An input or output of a function.
   struct Port {
     std::string name;
-    ir::Type type;  // symbols where the model is dynamic
+    ir::Type type;  // has symbols where the model is dynamic
   };
-  // `function` is a place in SessionOptions::functions here and below; FORGE_CHECKed.
+  // In all functions below, `function` is an index into SessionOptions::functions; out of range
+  // fails a FORGE_CHECK.
   size_t functions() const { return ports_.size(); }
   const std::vector<Port>& inputs(size_t function = 0) const { return PortsOf(function).inputs; }
   const std::vector<Port>& outputs(size_t function = 0) const { return PortsOf(function).outputs; }
@@ -119,34 +127,36 @@ class Session {
   // Compiles and plans for these extents ahead of the first Run.  errors: as Run;
   // ResourceExhausted beyond SessionOptions::memory_limit
   absl::Status Bind(const std::map<std::string, int64_t>& dims, size_t function = 0);
-  // The types of the outputs at the extents that `function` was bound to last.
-  //   errors: InvalidArgument (it was not bound yet)
+  // Returns the types of the outputs at the last binding of `function`.
+  //   errors: InvalidArgument (not bound yet)
   absl::StatusOr<ir::Types> BoundOutputs(size_t function = 0) const;
-  // Runs on the caller's memory: no copy where the device computes in the host's memory and the
-  // memory is aligned to 16 bytes, and no allocation by the runtime once these shapes are bound.
+  // Runs on memory of the caller. There is no copy where the device computes in host memory and the
+  // memory is aligned to 16 bytes, and the runtime allocates nothing once these shapes are bound.
   //   inputs: in the order of inputs(function)
-  //   outputs: of exactly the bytes that BoundOutputs() tells at these extents, in its order; they
-  //   overlap neither each other nor inputs
-  //   errors: as below
+  //   outputs: each of exactly the bytes that BoundOutputs() gives at these extents, in its order;
+  //   they overlap neither each other nor inputs
+  //   errors: as the next function
   absl::Status Run(std::span<const TensorRef> inputs, std::span<const std::span<uint8_t>> outputs,
                    size_t function = 0);
-  // Inputs in any order; outputs in the model's.
-  //   errors: InvalidArgument (unknown or missing input, dtype or shape, with what was expected),
-  //   Aborted (cancelled, device lost), or what a step failed with
+  // Runs and returns the outputs in the order of the model. Inputs may be in any order.
+  //   errors: InvalidArgument (unknown or missing input, wrong dtype or shape, with what was
+  //   expected), Aborted (cancelled, device lost), or the error of a step
   absl::StatusOr<std::vector<NamedTensor>> Run(std::span<const NamedTensor> inputs,
                                                size_t function = 0);
-  // From any thread: ends the call in progress, which returns Aborted: a binding between kernels, a
-  // run between steps. Calls that begin later are not affected.
+  // Ends the call in progress, which returns Aborted: a binding between kernels, a run between
+  // steps. May be called from any thread. Later calls are not affected.
   void Cancel() { cancel_ = true; }
 
-  // This and what follows: not while a call is in progress on another thread.
+  // Statistics of the newest binding. This function and those below must not be called while
+  // another thread binds or runs.
   SessionStatistics statistics() const;
-  // Why steps were not fused.
+  // The reasons why steps were not fused.
   std::span<const ir::FusionGap> gaps() const;
   // The plan of the newest binding; null before the first.
   const Executable* executable() const;
 
-  // Runs step by step and shows each to `observer`; needs SessionDebug::stepwise.
+  // Runs step by step and passes each step to `observer`.
+  //   errors: as Run, those of the observer; InvalidArgument (SessionDebug::stepwise is not set)
   absl::StatusOr<std::vector<NamedTensor>> RunStepwise(
       std::span<const NamedTensor> inputs,
       const std::function<absl::Status(const StepView&)>& observer, size_t function = 0);
@@ -155,7 +165,7 @@ class Session {
   struct Plan;
   struct States;
   class Turn;
-  // What a function looks like from outside.
+  // The inputs and outputs of a function.
   struct FunctionPorts {
     std::vector<Port> inputs, outputs;
   };

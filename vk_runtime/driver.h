@@ -7,12 +7,13 @@ namespace forge::vk {
 
 class VulkanDriver final : public Driver {
  public:
-  // Reads the environment when it is first asked for something.
+  // Loads nothing; the environment and Vulkan are read at the first call.
   VulkanDriver() = default;
-  // One entry for each physical device. Where there is no loader, no driver, or a setting that
-  // cannot be followed, one entry "vulkan" that is not usable and says so.
+  // Lists the physical devices. Without a loader, a driver or valid settings, the list is one
+  // unusable entry "vulkan" with the reason.
   std::vector<DeviceInfo> List() override;
-  // errors: Unavailable (no such device, or not usable), InvalidArgument (the environment)
+  // Opens a device.
+  //   errors: Unavailable (no such device, or not usable), InvalidArgument (the environment)
   absl::StatusOr<DeviceRef> Open(size_t index, const DeviceOptions& options) override;
   absl::Status TryFeatures(size_t index, std::span<const std::string> known, Tell tell) override;
 
@@ -23,13 +24,15 @@ class VulkanDriver final : public Driver {
     std::vector<Queries> devices;
   };
   absl::StatusOr<const Loaded*> Load();
-  // The device's queries.  errors: Unavailable (no such device, or not usable)
+  // Returns the queries of a device.
+  //   errors: Unavailable (no such device, or not usable)
   static absl::StatusOr<const Queries*> Find(const Loaded& loaded, size_t index);
-  // The verdict on a device: of this process, of the cache folder, or of a self-test run now.
+  // Returns the self-test verdict of a device: from this process, from the cache folder, or from a
+  // self-test run now.
   absl::StatusOr<SelfTest> Try(const Loaded& loaded, size_t index, bool cache);
 
   std::mutex mutex_;
-  std::optional<absl::StatusOr<Loaded>> loaded_;  // under mutex_, then constant
+  std::optional<absl::StatusOr<Loaded>> loaded_;  // under mutex_; constant once set
   std::map<size_t, SelfTest> tried_;              // under mutex_
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution as plain loops: for f64, and for what the library refuses (negative padding, empty
+// Convolution in plain loops: for f64, and for cases that oneDNN refuses (negative padding, no
 // channels).
 #pragma once
 #include "cpu_runtime/program.h"
@@ -7,12 +7,14 @@
 
 namespace forge::cpu {
 
+// A convolution with its operands.
 struct ConvolutionLoops {
   ir::Conv op;
   View x, w, y;
-  std::vector<uint32_t> operands;  // image, weights, bias if any
+  std::vector<uint32_t> operands;  // image, weights, optional bias
   int threads;
 };
+// Returns the call that computes the convolution.
 std::unique_ptr<AnchorCall> MakeConvolutionLoops(ConvolutionLoops loops);
 
 }  // namespace forge::cpu

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this device can run: one kernel for each kind of anchor, and one for regions without.
+// The kernels of the CPU: one for each kind of anchor, and one for regions without an anchor.
 #pragma once
 #include "cpu_runtime/program.h"
 #include "ir/graph/target.h"
 
 namespace forge::cpu {
 
+// A kernel for one kind of anchor. Stateless.
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  // Is this what the task's anchor, or its lack of one, asks for?
+  // Returns true when the kernel is the one for the anchor of the task, or for its lack of one.
   virtual bool Knows(const Task& task) const = 0;
-  // Can it run the region whatever its symbols are bound to?
+  // Returns whether the kernel can run the region for all bindings of its symbols, or the reason
+  // why not.
   virtual Verdict Takes(const Task& task) const = 0;
-  // Layouts worth having, best first; types are bound.
+  // Returns useful encodings, best first. Types are bound.
   virtual std::vector<ir::EncodingChoice> Encodings(const Task& task,
                                                     const Settings& settings) const = 0;
+  // Compiles a bound task.
   virtual absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const = 0;
 };
 
@@ -36,24 +39,24 @@ const Kernel& SoftmaxKernel();
 const Kernel& ShapeKernel();
 std::span<const Kernel* const> AllKernels();
 
-// The first kernel that knows the task; null when there is none.
+// Returns the first kernel that knows the task; null when there is none.
 const Kernel* FindKernel(const Task& task);
 
-// Is everything after the anchor element-wise and of the anchor's shape, and everything before it
-// an operand?
+// Yes when every op after the anchor is element-wise with the shape of the anchor, and every value
+// read by the anchor is an operand; otherwise the reason.
 Verdict TakesEpilogue(const Task& task);
 
-// Channels last for every operand and result that may have them and in which the order of axes
-// matters, dense for the others; nullopt where dense does as well.
+// Returns channels last for every operand and result of a rank that allows it and for which the
+// order of axes matters, dense for the others; nullopt where dense is equivalent.
 std::optional<ir::EncodingChoice> ChannelsLastChoice(const Task& task);
 
-// Dense, and channels last where it differs: for kernels that do equally well with both.
+// Returns dense, and channels last where it differs: for kernels that are equally fast with both.
 std::vector<ir::EncodingChoice> BothLayouts(const Task& task, const Settings& settings);
 
-// Estimated seconds of a task: what it computes and what it moves.
+// The estimated time of a task in seconds, from its operations and the bytes it moves.
 double EstimateSeconds(const Task& task, const Settings& settings);
 
-// Calls f with a value of the C++ type of an element of a number type as it is computed with.
+// Calls f with a value of the C++ type in which elements of a number type are computed.
 template <class F>
 auto WithNumberType(DType t, F f) {
   switch (t) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library's convolution and deconvolution share. A Library describes one of them:
+// Code shared by oneDNN's convolution and deconvolution. A Library class describes one of them:
 //   using Op = ...; using Primitive = ...; static constexpr std::string_view kName = ...;
 //   Library(const Op&, const View& image, const View& result);
 //   bool possible() const;
 //   dnnl::memory::desc PlainWeights(const View&) const;
 //   Primitive::primitive_desc DescribeBest(weights, bias, value, PostOps&) const;
-// The last may drop the post-ops, with which `value` is then what the call leaves. Functions that
-// return no Status throw dnnl::error.
+// DescribeBest may drop post-ops; the call then computes `value`. Functions that return no Status
+// throw dnnl::error.
 #pragma once
 #include "cpu_runtime/kernels/kernel.h"
 #include "cpu_runtime/onednn/library_call.h"
@@ -14,7 +14,7 @@
 
 namespace forge::cpu {
 
-// A window as the library has it: dilations of 0 leave no gaps.
+// A window in the terms of oneDNN, where a dilation of 0 means no gaps.
 struct LibraryWindow {
   explicit LibraryWindow(const ir::Window& w) {
     for (const ir::WindowAxis& a : w) {
@@ -33,7 +33,7 @@ inline bool HasBias(const ir::Node& node) {
   return node.in.size() > kBias && node.in[kBias] != ir::kAbsent;
 }
 
-// No call where the library has none.
+// Creates the call of the primitive; null where oneDNN has no implementation.
 template <class Library>
 MadeAnchor MakeLibraryConvolution(const AnchorSite& site, const Library& library) {
   const ir::Node& node = *site.task.anchor();
@@ -58,7 +58,8 @@ MadeAnchor MakeLibraryConvolution(const AnchorSite& site, const Library& library
   return {std::move(call), post_ops.value};
 }
 
-// How the library wants the weights. Null where it has no kernel or takes them as they are.
+// Returns the encoding of the weights that oneDNN prefers; null where it has no kernel or uses
+// plain weights.
 template <class Library>
 ir::EncodingRef PackedWeights(const Task& task, const ir::EncodingChoice& choice) {
   const ir::Node& node = *task.anchor();

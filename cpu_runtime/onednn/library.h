@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The border to oneDNN: its exceptions, engine, layouts and argument sets end here.
+// The interface to oneDNN. Its exceptions, engine, layouts and argument sets are not visible
+// outside.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -9,9 +10,10 @@
 
 namespace forge::cpu {
 
-const dnnl::engine& Engine();  // the CPU
+const dnnl::engine& Engine();  // the engine of the CPU
 
-// Runs f() and turns the library's exceptions into a status that begins with `what`.
+// Runs f() and converts exceptions of oneDNN to a status.
+//   what: the beginning of the message
 template <class F>
 absl::Status Guarded(std::string_view what, F f) {
   try {
@@ -24,19 +26,20 @@ absl::Status Guarded(std::string_view what, F f) {
   return absl::OkStatus();
 }
 
-// The library's name of an element type; undef where it has none that we use.
+// The element type in oneDNN; undef where it has none that Forge uses.
 dnnl::memory::data_type LibraryType(DType t);
-// Throws dnnl::error.
+// The memory descriptor of a view. Throws dnnl::error.
 dnnl::memory::desc DescOf(const View& v);
-// The same for a tensor with channels. Where both say the same it is written as channels last, for
-// which the library has its best kernels: strides of axes of extent 1 mean nothing.
+// The memory descriptor of a tensor with channels. A layout that is both dense and channels last,
+// because strides of axes of extent 1 do not matter, is described as channels last, for which
+// oneDNN has its fastest kernels.
 dnnl::memory::desc ImageDescOf(const View& v);
 
-// The same tensor in whichever layout a primitive likes best.
+// The descriptor with the layout left to the primitive.
 dnnl::memory::desc AnyLayout(const dnnl::memory::desc& d);
 
-// A primitive with its arguments' descriptors. Memory objects are made once for each thread that
-// runs it at a time, and only their pointers change from run to run.
+// A primitive with the descriptors of its arguments. Memory objects are created once for each
+// concurrent caller; each run sets only their pointers.
 class PrimitiveCall {
  public:
   struct Argument {
@@ -45,7 +48,8 @@ class PrimitiveCall {
   };
   PrimitiveCall(dnnl::primitive primitive, std::vector<Argument> arguments)
       : primitive_(std::move(primitive)), arguments_(std::move(arguments)) {}
-  // handles: one for each argument, in their order
+  // Runs the primitive. May be called from several threads.
+  //   handles: one for each argument, in order
   absl::Status Run(std::span<void* const> handles) const;
 
  private:
@@ -62,7 +66,7 @@ class PrimitiveCall {
   mutable std::vector<std::unique_ptr<ArgumentSet>> idle_;
 };
 
-// "dnnl:brgconv_1x1:avx512_core"
+// The name of a kernel: "dnnl:brgconv_1x1:avx512_core".
 std::string KernelName(const char* implementation);
 
 }  // namespace forge::cpu

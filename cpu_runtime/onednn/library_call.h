@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An anchor computed by one of the library's primitives.
+// An anchor that is computed by a oneDNN primitive.
 #pragma once
 #include "cpu_runtime/onednn/library.h"
 #include "cpu_runtime/onednn/packed.h"
@@ -8,13 +8,15 @@
 
 namespace forge::cpu {
 
-// Arguments are added in any order; the functions that make throw dnnl::error.
+// A call of a primitive. Arguments may be added in any order, then Finish is called; these
+// functions throw dnnl::error.
 class LibraryCall final : public AnchorCall {
  public:
   explicit LibraryCall(const char* implementation) : name_(KernelName(implementation)) {}
 
   void AddOperand(int argument, const dnnl::memory::desc& desc, uint32_t operand);
-  // An operand that lies as `plain` says and is packed at each run, unless both are the same.
+  // Adds an operand with layout `plain` that is reordered to `packed` at each run, unless the two
+  // are equal.
   void AddPacked(int argument, const dnnl::memory::desc& plain, const dnnl::memory::desc& packed,
                  uint32_t operand);
   void AddPostOps(const PostOps& post_ops);
@@ -28,7 +30,7 @@ class LibraryCall final : public AnchorCall {
  private:
   struct Packing {
     size_t argument;
-    uint64_t offset;  // in the scratch
+    uint64_t offset;  // offset in the scratch memory
     std::unique_ptr<PrimitiveCall> reorder;
   };
   std::string name_;

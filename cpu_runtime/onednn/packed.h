@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights in a layout of the library's own choice.
+// Weights in a blocked layout that oneDNN chooses.
 #pragma once
 #include "cpu_runtime/onednn/library.h"
 
 namespace forge::cpu {
 
-// A blocked layout. The library may see the tensor with other axes than the IR does (a group axis,
-// a transposition), so both of its descriptions are kept.
+// A blocked layout. oneDNN may view the tensor with other axes than the IR (a group axis, a
+// transposition), so both descriptors are kept.
 class PackedEncoding final : public ir::Encoding {
  public:
-  // plain: the dense tensor as the library sees it
+  // Creates an encoding.
+  //   plain: the descriptor of the dense tensor
   static ir::EncodingRef Make(dnnl::memory::desc plain, dnnl::memory::desc packed);
   std::string_view name() const override { return name_; }
   absl::StatusOr<ir::Dim> Bytes(DType t, const ir::Dims& shape) const override;
@@ -21,10 +22,10 @@ class PackedEncoding final : public ir::Encoding {
  private:
   PackedEncoding(dnnl::memory::desc plain, dnnl::memory::desc packed);
   dnnl::memory::desc plain_, packed_;
-  std::string name_;  // "onednn:..." with everything that tells one layout from another
+  std::string name_;  // "onednn:...", unique for each layout
 };
 
-// Null unless the type is packed by the library.
+// The packed encoding of a type; null when it has another encoding.
 const PackedEncoding* PackedOf(const ir::Type& t);
 
 }  // namespace forge::cpu

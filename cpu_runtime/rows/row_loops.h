@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reductions, pooling and softmax do to runs of neighbouring elements.
+// Loops over contiguous elements for reductions, pooling, softmax and layer norm.
 #pragma once
 #include <cstddef>
 #include <limits>
@@ -8,19 +8,20 @@
 
 namespace forge::cpu {
 
-// Tables are indexed by ir::ReduceKind; a mean is a sum here. Max and min propagate NaN.
+// Loops of reductions. Tables are indexed by ir::ReduceKind; a mean is computed as a sum. Max and
+// min propagate NaN.
 template <class T>
 struct RowLoops {
   // into[i] = combine(into[i], x[i])
   void (*combine[5])(T* into, const T* x, size_t n);
-  // combine(start, x[0], x[1] ...), in an order that n alone decides
+  // combine(start, x[0], x[1] ...), in an order that depends on n alone
   T (*fold[5])(const T* x, size_t n, T start);
 };
-// For softmax, whose x is at most the shift. Each is within a few units of the last place, and what
-// would be denormal may be 0.
+// Loops of softmax, where x is at most the shift. The error is a few units in the last place;
+// denormal results may be 0.
 template <class T>
 struct ExpLoops {
-  // out[i] = exp(x[i] - shift), the sum of which is returned
+  // out[i] = exp(x[i] - shift); returns the sum of out
   T (*exp_sum)(const T* x, T shift, T* out, size_t n);
   // out[i] = exp(x[i] - shift[i]); sum[i] += out[i]
   void (*exp_add)(const T* x, const T* shift, T* out, T* sum, size_t n);
@@ -28,8 +29,8 @@ struct ExpLoops {
   void (*divide_all)(T* x, T by, size_t n);
 };
 
-// For layer norm: out[i] = (x[i] - mean) / sqrt(variance + epsilon) * gamma[i] + beta[i]. The mean
-// is 0 where it is not to be subtracted.
+// One row of a layer norm: out[i] = (x[i] - mean) / sqrt(variance + epsilon) * gamma[i] + beta[i].
+// The mean is taken as 0 when subtract_mean is false.
 template <class T>
 struct NormRow {
   const T* x;
@@ -42,13 +43,13 @@ struct NormRow {
 template <class T>
 void NormaliseRow(const NormRow<T>& row);  // float and double
 
-// T: float, by instruction set; double and the integers, plain.
+// The loops for an element type: vector code for float, plain loops for double and integers.
 template <class T>
 const RowLoops<T>& RowLoopsOf();
 template <class T>
 const ExpLoops<T>& ExpLoopsOf();  // float and double
 
-// Where a reduction begins.
+// The initial value of a reduction.
 template <class T>
 constexpr T StartOf(ir::ReduceKind kind) {
   using Limits = std::numeric_limits<T>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns a region into the instructions of one box. Private to tape.cc.
+// Compiles a region for one box of indices. Private to tape.cc.
 #pragma once
 #include "absl/functional/function_ref.h"
 #include "cpu_runtime/tape/index.h"
@@ -7,34 +7,35 @@
 
 namespace forge::cpu {
 
-// One axis of a box: i in low..high. An axis of the result may be several: its index is the sum of
-// their step * i.
+// One axis of a box: i in low..high. An axis of the result may be represented by several box axes;
+// its index is the sum of their step * i.
 struct BoxAxis {
   size_t axis;  // of the result
   int64_t step, low, high;
   int64_t extent() const { return high - low; }
 };
-// Indices of a result, in the order in which memory is walked, outermost first.
+// The axes of a box in memory order, outermost first.
 using Box = absl::InlinedVector<BoxAxis, 6>;
 
-// Where a box must be cut so that a condition is decided on either side.
+// A position at which a box is divided so that a condition is constant on either side.
 struct Cut {
   size_t axis;  // of the box
   int64_t at;   // low < at < high
 };
-// An axis that becomes two, i = by * outer + inner, so that quotients and remainders are axes of
-// their own. `by` divides the extent.
+// An axis that is replaced by two, i = by * outer + inner, so that quotients and remainders are
+// indices of axes. `by` divides the extent.
 struct Split {
   size_t axis;  // of the box
   int64_t by;
 };
 
+// Builds the instructions for one box.
 class BoxBuilder {
  public:
   BoxBuilder(const TapeSpec& spec, const Box& box, bool may_cut);
 
   absl::Status Build(std::span<const Placed* const> results);
-  // After Build: what to do to the box instead; then nothing else may be used.
+  // How to divide the box, set by Build; when either is set, the builder has no result.
   const std::optional<Cut>& cut() const { return cut_; }
   const std::optional<Split>& split() const { return split_; }
   BoxProgram Finish();
@@ -67,51 +68,52 @@ class BoxBuilder {
   Register Whole(int64_t v);
   Register IndexOf(const ir::Dim& d);
   Register IndexOf(const ir::SymbolRef& symbol);
-  // A load whose address walks the innermost axis by a stride from a start that each row computes.
+  // Loads from an address that advances by a stride along the innermost axis, from a start that is
+  // computed for each row.
   std::optional<Register> LoadRows(const Placed& source, const ir::Dim& address);
   bool DependsOn(const ir::Dim& d, const ir::SymbolRef& symbol, int depth = 0) const;
-  // Is `d` the same along the innermost axis?
+  // Returns true when `d` is constant along the innermost axis.
   bool IsOfRows(const ir::Dim& d) const;
-  // Computes an element for each row and repeats it along the row.
+  // Computes one element for each row and repeats it along the row.
   Register RepeatRows(DType t, absl::FunctionRef<Register(BoxBuilder&)> compute);
-  // Like this one, without its innermost axis.
+  // The builder of the same box without its innermost axis.
   BoxBuilder& Rows();
   Register MaskOf(std::span<const ir::IndexMap::Range> when);
   Truth Decide(const ir::IndexMap::Range& range);
-  // Ways to make `d` affine, or a condition on it decided, are noted in cut_ and split_.
+  // Records in cut_ and split_ how to make `d` affine, or a condition on it constant.
   void Untangle(const ir::Dim& d, int depth = 0);
   std::optional<int64_t> PhaseOf(const Affine& numerator, int64_t divisor) const;
   void TrySplit(const ir::Dim& numerator, int64_t divisor);
   void TryCut(const ir::Dim& distance);
   void CutAt(size_t axis, int64_t at);
-  // Which of axes_ a symbol is.
+  // The index in axes_ of a symbol.
   std::optional<size_t> AxisOf(const ir::SymbolRef& symbol) const;
   std::optional<Access> AccessOf(const Placed& p, const ir::Dim& address) const;
   void Write(const Placed& result, Register reg);
 
   void SetFlat(Access& a) const;
   void Hoist();
-  void Merge();  // joins neighbouring axes that every access walks alike
-  void Place();  // gives registers their places
+  void Merge();  // merges adjacent axes that every access traverses contiguously
+  void Place();  // assigns registers their places
   void PlaceInScratch();
   bool MayStayDirect(size_t load) const;
 
   const TapeSpec& spec_;
   const Box& box_;
-  std::vector<size_t> axes_;  // those of the box with an extent above 1
+  std::vector<size_t> axes_;  // axes of the box with an extent above 1
   bool may_cut_;
   std::vector<ir::SymbolRef> symbols_;  // one for each of axes_
   ir::Dims origin_;                     // the index of an element of the result
   absl::flat_hash_map<uint32_t, std::vector<Known>> known_;
   std::map<ir::SymbolRef, Definition> definitions_;  // symbols that index maps read from operands
   std::map<ir::SymbolRef, Register> loaded_;         // symbols that have a register
-  std::unique_ptr<BoxBuilder> rows_;                 // made when the first row asks for it
-  bool are_rows_ = false;                            // is this the builder of another's rows?
+  std::unique_ptr<BoxBuilder> rows_;                 // created on first use
+  bool are_rows_ = false;                            // true for the builder in rows_ of another
   std::vector<DType> types_;                         // of registers, as held
   BoxProgram program_;
   std::vector<ir::AnyOp> ops_;
   std::optional<Cut> cut_;
-  std::optional<Split> split_;  // the widest that an access asks for
+  std::optional<Split> split_;  // the largest that an access requests
   absl::Status status_;
   int depth_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Index expressions taken apart.
+// Analysis of index expressions.
 #pragma once
 #include <optional>
 
@@ -7,13 +7,14 @@
 
 namespace forge::cpu {
 
-// constant + sum of coefficient * symbol
+// The affine expression constant + sum of coefficient * symbol.
 struct Affine {
   int64_t constant = 0;
-  std::map<ir::SymbolRef, int64_t> coefficients;  // none is 0
+  std::map<ir::SymbolRef, int64_t> coefficients;  // nonzero
 };
 
-// Nullopt where `d` is not affine, or not seen to be. Flattening and unflattening cancel.
+// Returns `d` as an affine expression; nullopt where it is not affine or not recognised as affine.
+// Flattening and unflattening cancel.
 std::optional<Affine> AsAffine(const ir::Dim& d);
 
 }  // namespace forge::cpu

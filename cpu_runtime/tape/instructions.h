@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tape is made of. An instruction works on a block: up to kBlock neighbouring elements of an
-// iteration space, one register for each value. Registers are numbered by definition; a late pass
-// gives them places.
+// The instructions of a tape. An instruction processes a block: up to kBlock consecutive elements
+// of an iteration space, with one register for each value. Registers are numbered by definition; a
+// later pass assigns their places.
 #pragma once
 #include <array>
 #include <variant>
@@ -12,32 +12,32 @@
 
 namespace forge::cpu {
 
-// Elements of a block: a few registers of f32 stay in a core's first cache.
+// The elements of a block; chosen so that a few registers of f32 fit the L1 cache.
 inline constexpr size_t kBlock = 1024;
 
 using Register = uint16_t;
 using Strides = absl::InlinedVector<int64_t, 6>;
 
-// Elements of an operand along the axes of the iteration space.
+// The elements of an operand along the axes of the iteration space.
 struct Access {
   uint32_t operand;
   DType dtype;
-  int64_t base;     // elements before the one at index 0
-  Strides strides;  // elements between neighbours along each axis of the iteration space
-  bool flat;        // neighbours in the iteration space are neighbours in memory
+  int64_t base;     // offset in elements of the element at index 0
+  Strides strides;  // distance in elements along each axis of the iteration space
+  bool flat;        // consecutive in the iteration space means consecutive in memory
 };
 
 // out[i] = the element at the index of i
 struct LoadInstruction {
   Register out = 0;
   Access from;
-  bool direct = false;  // the register is the operand itself
+  bool direct = false;  // the register refers to the operand itself
 };
 struct StoreInstruction {
   Register in = 0;
   Access to;
 };
-// The same value in every element; computed once.
+// out[i] = a constant; computed once
 struct ConstantInstruction {
   Register out = 0;
   std::array<uint8_t, 16> value = {};
@@ -48,7 +48,7 @@ struct ScalarInstruction {
   std::array<Register, 3> in = {};
   uint8_t arity = 0;
   ScalarLoop loop = {};
-  const void* self = nullptr;  // attributes, kept alive by the tape
+  const void* self = nullptr;  // attributes; the tape keeps them alive
 };
 struct ConvertInstruction {
   Register out, in;
@@ -78,7 +78,7 @@ struct GatherInstruction {
   DType dtype;
   uint64_t limit;
 };
-// out[i] = value[row of i], which the program of the rows computes
+// out[i] = value[row of i], where the row program computes value
 struct RowRepeatInstruction {
   Register out = 0, row_value = 0;
   size_t bytes = 0;  // of an element
@@ -86,7 +86,7 @@ struct RowRepeatInstruction {
 // out[i] = the operand's element at address[row of i] + stride * (column of i); zero beyond the
 // limit
 struct RowGatherInstruction {
-  Register out = 0, row_address = 0;  // the latter in the program of the rows
+  Register out = 0, row_address = 0;  // row_address is a register of the row program
   int64_t stride = 0;
   uint32_t operand = 0;
   DType dtype = DType::kF32;
@@ -103,7 +103,7 @@ using Instruction =
                  AndInstruction, GatherInstruction, RowRepeatInstruction, RowGatherInstruction,
                  BlendInstruction>;
 
-// Calls f(Register&) for what an instruction reads.
+// Calls f(Register&) for each register that an instruction reads.
 template <class I, class F>
 void ForEachInput(I& instruction, F f) {
   std::visit(
@@ -127,7 +127,7 @@ void ForEachInput(I& instruction, F f) {
       },
       instruction);
 }
-// The register it defines; null for stores.
+// The register that an instruction writes; null for stores.
 template <class I>
 auto* OutputOf(I& instruction) {
   using R = std::conditional_t<std::is_const_v<I>, const Register, Register>;

@@ -10,7 +10,7 @@
 
 namespace forge::cpu {
 
-// `v` in T: floats round, integers truncate, saturate and take NaN to 0.
+// Converts `v` to T: floats round; integers truncate and saturate, and NaN becomes 0.
 template <class T>
 constexpr T FromDouble(double v) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -27,12 +27,14 @@ constexpr T FromDouble(double v) {
   }
 }
 
-// The unsigned type in which T wraps; at least int's width, so that nothing is promoted to int.
+// The unsigned type in which arithmetic on T wraps; at least as wide as int, so that there is no
+// promotion to int.
 template <class T>
 using Wrap = std::conditional_t<(sizeof(T) < sizeof(unsigned)), unsigned,
                                 std::make_unsigned_t<std::conditional_t<
                                     std::is_integral_v<T> && !std::is_same_v<T, bool>, T, int>>>;
 
+// An element of type T.
 template <class T>
 struct Plain {
   T v{};

@@ -8,7 +8,8 @@
 
 namespace forge::cpu {
 
-// Elements as loops hold them: narrower floats as f32, bool as bytes 0 and 1, all others as stored.
+// The type in which loops hold elements: f32 for narrower floats, bytes 0 and 1 for bool, the
+// stored type for all others.
 constexpr DType HeldAs(DType t) {
   constexpr DTypes kNarrow = Bit(DType::kF16) | Bit(DType::kBF16) | kFloat8Types;
   return Has(kNarrow, t) ? DType::kF32 : t;

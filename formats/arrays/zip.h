@@ -10,14 +10,15 @@
 
 namespace forge {
 
+// A decompressed entry of an archive.
 struct ZipEntry {
   std::string name;
   Bytes content;
 };
 
-// Reads every entry (folders left out) of the archive in `file`; checksums are verified. Memory
-// follows what the entries hold, not what they claim.
-//   where: names the archive in messages
+// Reads all entries of the archive in `file`, except folders, and verifies their checksums. Memory
+// is allocated for the actual contents, not for the declared sizes.
+//   where: the name of the archive in messages
 //   errors: DataLoss naming the entry (encrypted, another compression, damaged, split archives)
 //   source: PKWARE APPNOTE 6.3.10; ZIP64 included
 absl::StatusOr<std::vector<ZipEntry>> ReadZip(const Bytes& file, std::string_view where);

@@ -8,13 +8,13 @@
 
 namespace forge {
 
-// Decodes a PNG or JPEG picture, told apart by content, into u8 [height, width, channels] with 1
-// (grey) or 3 (red, green, blue) channels. Palettes are expanded, alpha is dropped, 16-bit samples
-// keep their high byte, inks (CMYK) become light, a JPEG's EXIF orientation is applied; colour
-// profiles are ignored. This is what OpenCV's imread gives, and Pillow's convert("RGB") after
-// ImageOps.exif_transpose.
-//   where: names the file in messages      limits: 2^28 pixels
-//   errors: DataLoss (neither format, damaged, cut off)
+// Decodes a PNG or JPEG picture, identified by its content, into u8 [height, width, channels] with
+// 1 (grey) or 3 (red, green, blue) channels. Palettes are expanded, alpha is dropped, 16-bit
+// samples are reduced to their high byte, CMYK is converted to RGB, the EXIF orientation of a JPEG
+// is applied; colour profiles are ignored. The result equals OpenCV's imread, and Pillow's
+// convert("RGB") after ImageOps.exif_transpose.
+//   where: the name of the file in messages      limits: 2^28 pixels
+//   errors: DataLoss (neither format, damaged, truncated)
 absl::StatusOr<ir::HostValue> DecodeImage(const Bytes& file, std::string_view where);
 
 // Reads and decodes a picture file.  errors: NotFound, DataLoss

@@ -10,10 +10,12 @@ namespace forge {
 
 inline constexpr uint64_t kMaxPixels = uint64_t{1} << 28;
 
-// An image of zeros to decode into.  errors: DataLoss (too many pixels, no pixels)
+// Allocates an image of zeros to decode into.
+//   errors: DataLoss (too many pixels, no pixels)
 absl::StatusOr<ir::HostValue> EmptyImage(uint64_t height, uint64_t width, int channels,
                                          std::string_view where);
 
+// Decode a picture of one format; see DecodeImage.
 absl::StatusOr<ir::HostValue> DecodePng(const Bytes& file, std::string_view where);
 absl::StatusOr<ir::HostValue> DecodeJpeg(const Bytes& file, std::string_view where);
 

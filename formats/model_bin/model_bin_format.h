@@ -24,40 +24,43 @@ inline constexpr std::string_view kModelMagic =
                                   kWeightsMagic =
                                       "\x89"
                                       "FORGW\r\n";
+// Bytes; of every blob in the file.
 inline constexpr uint64_t kWeightAlignment = 64;
 
-// The first 64 bytes of a model file, and of a file of weights. Little-endian.
+// The first 64 bytes of a model file and of a weights file. Little-endian.
 struct FileHeader {
   std::array<char, 8> magic;
   uint16_t major, minor;
   uint32_t flags;            // kExternalWeights
-  uint64_t graph_size;       // the graph follows this header; 0 in a file of weights
+  uint64_t graph_size;       // the graph follows this header; 0 in a weights file
   uint64_t graph_checksum;   // XXH3-64
   uint64_t weights_offset;   // multiple of 64; 0 when external
-  uint64_t weights_size;     // to the end of the file that holds them
-  uint64_t weights_id;       // XXH3-64 of the graph's blob table: tells whose weights a file holds
-  uint64_t header_checksum;  // XXH3-64 of the 56 bytes before
+  uint64_t weights_size;     // extends to the end of the file that holds them
+  uint64_t weights_id;       // XXH3-64 of the blob table; matches a model with its weights file
+  uint64_t header_checksum;  // XXH3-64 of the preceding 56 bytes
 };
 static_assert(sizeof(FileHeader) == 64 && offsetof(FileHeader, header_checksum) == 56);
+// Bit of FileHeader::flags.
 inline constexpr uint32_t kExternalWeights = 1;
 
-// Where a model of that path keeps external weights.
+// The path of the external weights of a model.
 inline std::filesystem::path WeightsPath(std::filesystem::path model) {
   return model += ".weights";
 }
 
-// What a graph may hold: enough for any model, little enough that a hostile file cannot make a
-// reader's stack deep or its expressions long.
+// Limits of a graph. They exceed the needs of any model and bound the stack depth and the
+// expression size that a hostile file can cause.
 inline constexpr size_t kMaxDimTokens = 1 << 12;
 inline constexpr size_t kMaxTypeDepth = 16;
 inline constexpr size_t kMaxProvenanceDepth = 128;
 inline constexpr size_t kMaxProvenanceParts = 1
-                                              << 16;  // in one text, shared ones counted each time
+                                              << 16;  // per node; shared ones are counted each time
 inline constexpr uint32_t kMaxBodyDepth = 64;
-inline constexpr uint32_t kMaxEnds = 1 << 14;  // arguments, and results, of a function
+inline constexpr uint32_t kMaxEnds = 1 << 14;  // arguments of a function, and results
 inline constexpr uint32_t kNoProvenance = UINT32_MAX;
 
-// The file's numbers are frozen in model.fbs; these say that the program's are the same.
+// The numbers in the file are fixed in model.fbs; the assertions below check that the enumerations
+// of Forge match.
 template <class A, class B>
 constexpr bool SameNumber(A a, B b) {
   return static_cast<int>(a) == static_cast<int>(b);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph of a model.bin: from a module to FlatBuffers and back. Private to model_bin*.cc.
+// Conversion of the graph of a model.bin between a module and FlatBuffers. Private to
+// model_bin*.cc.
 #pragma once
 #include <map>
 
@@ -8,14 +9,14 @@
 
 namespace forge::formats {
 
-// Weights in the order in which they are stored, equal ones once.
+// The weights in the order of storage; equal contents are stored once.
 class BlobTable {
  public:
-  // The index of these bytes in the table.
+  // Adds bytes and returns their index in the table.
   uint32_t Add(const Bytes& bytes);
   std::span<const Bytes> blobs() const { return blobs_; }
   std::span<const fb::Blob> places() const { return places_; }
-  uint64_t size() const { return size_; }  // with the gaps between blobs
+  uint64_t size() const { return size_; }  // bytes, including the gaps between blobs
   uint64_t Id() const;                     // see FileHeader::weights_id
 
  private:
@@ -26,12 +27,12 @@ class BlobTable {
   uint64_t size_ = 0;
 };
 
-// The module as a finished buffer; its weights go to `blobs`.
+// Encodes a module as a finished buffer and adds its weights to `blobs`.
 //   errors: InvalidArgument
 absl::StatusOr<flatbuffers::DetachedBuffer> EncodeGraph(const ir::Module& module, BlobTable& blobs);
 
-// The module of a verified buffer of `graph_size` bytes. `weights` are the bytes that blob offsets
-// count from.
+// Decodes the module of a verified buffer.
+//   weights: the bytes that blob offsets refer to     graph_size: bytes of the buffer
 //   errors: DataLoss naming function, node or table entry
 absl::StatusOr<std::unique_ptr<ir::Module>> DecodeGraph(const fb::Model& model,
                                                         const Bytes& weights, uint64_t graph_size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading the lists of a model.bin's graph that everything else refers to: symbols and types.
-// Private to model_bin*.cc.
+// Readers of the tables that the rest of a model.bin refers to: symbols and types. Private to
+// model_bin*.cc.
 #pragma once
 #include <string>
 #include <string_view>
@@ -14,7 +14,7 @@ namespace forge::formats {
 template <class T>
 using FbList = flatbuffers::Vector<flatbuffers::Offset<T>>;
 
-// Lists and strings of a FlatBuffer may be left out.
+// SizeOf and TextOf accept null: a FlatBuffer may omit lists and strings.
 template <class T>
 flatbuffers::uoffset_t SizeOf(const T* list) {
   return list == nullptr ? 0 : list->size();
@@ -23,7 +23,7 @@ inline std::string_view TextOf(const flatbuffers::String* s) {
   return s == nullptr ? std::string_view() : std::string_view(s->c_str(), s->size());
 }
 
-// Names that must differ.
+// A set of names in which duplicates are an error.
 class Names {
  public:
   explicit Names(std::string_view what) : what_(what) {}
@@ -37,8 +37,8 @@ class Names {
   absl::flat_hash_set<std::string> seen_;
 };
 
-// A FlatBuffer may point to one list from many places. What is read may be some times what the file
-// holds, and no more.
+// Bounds the amount of data read from a FlatBuffer, in which many references may point to one list:
+// at most kPerByte bytes for each byte of the graph.
 class ReadBudget {
  public:
   explicit ReadBudget(uint64_t graph_size) : left_(kPerByte * graph_size) {}
@@ -62,12 +62,13 @@ class ReadBudget {
   uint64_t left_;
 };
 
+// The symbols and types of a graph.
 class TypeTable {
  public:
   TypeTable(const fb::Model& model, ReadBudget& budget) : model_(model), budget_(budget) {}
 
-  absl::Status ReadSymbols(ir::Module& module);  // adds them to the module
-  absl::Status ReadTypes();                      // after the symbols
+  absl::Status ReadSymbols(ir::Module& module);  // adds the symbols to the module
+  absl::Status ReadTypes();                      // must follow ReadSymbols
   absl::StatusOr<ir::Type> At(uint64_t id) const {
     if (id >= types_.size()) return DataLoss("type {} of {}", id, types_.size());
     return types_[id];

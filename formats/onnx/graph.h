@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The structure of an ONNX graph: who defines which name, and in what order nodes can be read.
+// Definitions and order of the nodes of an ONNX graph.
 #pragma once
 #include <onnx/onnx_pb.h>
 
@@ -10,12 +10,12 @@
 
 namespace forge::formats {
 
-// What messages call a node: its name, or "(unnamed) -> OUTPUT".
+// The name of a node in messages: its own, or "(unnamed) -> OUTPUT".
 std::string NameOfNode(const onnx::NodeProto& node);
 
-// Positions of the graph's nodes in an order in which every operand comes first; the file's own
-// order where that is one already.
-//   errors: DataLoss naming a node (a name defined twice or nowhere, a cycle)
+// Returns the indices of the nodes in an order in which every operand precedes its use; the order
+// of the file where it is one.
+//   errors: DataLoss naming a node (a name defined twice or not at all, a cycle)
 absl::StatusOr<std::vector<int>> OrderNodes(const onnx::GraphProto& graph);
 
 }  // namespace forge::formats

@@ -11,45 +11,49 @@
 
 namespace forge {
 
+// How to import a model.
 struct OnnxOptions {
-  // Shapes to give to inputs by name: numbers, or names of dimensions that stay open ("1,3,H,W").
+  // Shapes of inputs by name: numbers, or names of dimensions that stay open ("1,3,H,W").
   std::map<std::string, std::vector<std::string>> shapes = {};
-  std::function<void(size_t done, size_t total)> progress = {};  // told of nodes imported
+  // Called with the number of nodes imported.
+  std::function<void(size_t done, size_t total)> progress = {};
 };
 
-// Reads a model file; data in other files is mapped and must lie in the model's own folder.
-// Initialisers become parameters and Constant nodes constants; every node keeps the file's name for
-// it, every value too. A dimension that is -1, "?" or missing becomes a symbol named INPUT.AXIS,
-// equal names become one symbol.
-//   errors: NotFound, DataLoss (damaged, inconsistent, or with operators that are not supported,
-//   all of them listed), InvalidArgument (options that do not fit the model) source: onnx.proto, IR
-//   versions 3 to 14; operators of opsets 1 to 28
+// Imports a model file. External data is mapped and must lie in the folder of the model.
+// Initialisers become parameters and Constant nodes become constants; nodes and values keep their
+// names. A dimension that is -1, "?" or missing becomes a symbol named INPUT.AXIS; equal names
+// become one symbol.
+//   errors: NotFound, DataLoss (damaged, inconsistent, or with unsupported operators, all of which
+//   are listed), InvalidArgument (options that do not fit the model)
+//   source: onnx.proto, IR versions 3 to 14; operators of opsets 1 to 28
 absl::StatusOr<std::unique_ptr<ir::Module>> ImportOnnx(const std::filesystem::path& path,
                                                        const OnnxOptions& options = {});
 
-// The same for a model in memory.
-//   where: names it in messages     folder: holds its external data; empty: it may have none
+// Imports a model in memory.
+//   where: the name used in messages     folder: of its external data; empty: external data is an
+//   error
 absl::StatusOr<std::unique_ptr<ir::Module>> ImportOnnx(const Bytes& model, std::string_view where,
                                                        const std::filesystem::path& folder,
                                                        const OnnxOptions& options = {});
 
-// How a model uses one operator.
+// The use of one operator by a model.
 struct OnnxOperatorUse {
   std::string domain, name;
-  int64_t opset = 0;       // what the model asks for
-  int since = 0;           // the version it is imported as; 0: not supported
-  int64_t count = 0;       // nodes, those of bodies included
-  std::string first_node;  // a node that uses it
+  int64_t opset = 0;       // the opset of the model
+  int since = 0;           // the operator version that is imported; 0: not supported
+  int64_t count = 0;       // number of nodes, including those of subgraphs
+  std::string first_node;  // the first node that uses it
 };
 
-// An operator that models may have, and the opsets from which it means something else.
+// A supported operator, with the opsets in which its definition changes.
 struct OnnxOperator {
   std::string domain, name;
-  std::vector<int> versions;  // rising
+  std::vector<int> versions;  // ascending
 };
 std::vector<OnnxOperator> KnownOnnxOperators();  // sorted by domain and name
 
-// Every operator of the model, sorted by domain and name.  errors: NotFound, DataLoss
+// Lists the operators of a model, sorted by domain and name.
+//   errors: NotFound, DataLoss
 absl::StatusOr<std::vector<OnnxOperatorUse>> ListOnnxOperators(const std::filesystem::path& path);
 
 }  // namespace forge

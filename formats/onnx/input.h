@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs of an ONNX graph as types.
+// Types of the inputs of an ONNX graph.
 #pragma once
 #include <onnx/onnx_pb.h>
 
@@ -8,16 +8,16 @@
 
 namespace forge::formats {
 
-// The type of `input`, with the symbols of its dimensions made in `module`: equal names are one
-// symbol; -1, "?" and what is missing are each one of its own, named INPUT.AXIS.
-//   options: may give the input a shape
-//   errors: DataLoss (no tensor, no shape, a negative dimension, a size beyond 64 bits),
+// Returns the type of `input` and creates the symbols of its dimensions in `module`. Equal names
+// are one symbol; each dimension that is -1, "?" or missing is a symbol named INPUT.AXIS.
+//   options: may give the shape of the input
+//   errors: DataLoss (not a tensor, no shape, a negative dimension, a size beyond 64 bits),
 //   InvalidArgument (an option that does not fit)
 absl::StatusOr<ir::Type> TypeOfInput(const onnx::ValueInfoProto& input, const OnnxOptions& options,
                                      ir::Module& module);
 
-// Makes the symbols of all names that the inputs state, so that a dimension without one never takes
-// a name that is stated later.
+// Creates the symbols of all names that the inputs state, so that generated names (INPUT.AXIS)
+// never collide with them.
 void NameSymbols(const onnx::GraphProto& graph, ir::Module& module);
 
 }  // namespace forge::formats

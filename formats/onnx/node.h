@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the builder of an operator sees of a node: attributes, operands and the function that grows.
+// The view that an operator builder has of a node: attributes, operands, and the function under
+// construction.
 #pragma once
 #include <onnx/onnx_pb.h>
 
@@ -17,8 +18,8 @@
 
 namespace forge::formats {
 
-// A name of the file. Initialisers and Constant nodes enter the function when a node first reads
-// them as operands: those that only state shapes and axes leave no trace.
+// A named value of the file. Initialisers and Constant nodes are added to the function at their
+// first use as operands; those that only give shapes or axes are not added.
 struct OnnxValue {
   ir::Value value;
   std::optional<ir::HostValue> constant;
@@ -31,16 +32,16 @@ struct OnnxScope {
   ir::Function& fn;
   ExternalFiles files;
   absl::flat_hash_map<std::string, OnnxValue> values;
-  ir::DimValues dims;  // of `fn`
+  ir::DimValues dims;  // values of dimensions in `fn`
 };
 
-// The value of a name that is defined, in the function from here on.
+// Returns the value of a defined name and adds it to the function if necessary.
 ir::Value ValueOf(OnnxScope& scope, const std::string& name);
 
 struct OnnxOp;
 
-// The first error stays, and everything read after it is a default: so builders read as formulas,
-// and the importer looks at status() when they return.
+// A node during import. After the first error every accessor returns a default, so builders need no
+// error checks; the importer reads status() when they return.
 class OnnxNode {
  public:
   OnnxNode(onnx::NodeProto& proto, const OnnxOp& op, OnnxScope& scope)
@@ -49,7 +50,7 @@ class OnnxNode {
         scope_(scope),
         asked_(static_cast<size_t>(proto.attribute_size())) {}
 
-  // ---- attributes; `fallback` where the file has none
+  // ---- attributes; `fallback` is returned where the file has none
   bool Has(std::string_view name) const;
   int64_t Int(std::string_view name, int64_t fallback);
   double Float(std::string_view name, double fallback);
@@ -58,7 +59,7 @@ class OnnxNode {
   std::vector<int64_t> Ints(std::string_view name, std::vector<int64_t> fallback = {});
   std::vector<double> Floats(std::string_view name);
   std::optional<ir::HostValue> Tensor(std::string_view name);
-  // Of no effect on the result.
+  // Accepts an attribute that does not affect the result.
   void Ignore(std::string_view name);
 
   // ---- operands
@@ -67,8 +68,8 @@ class OnnxNode {
     return i < inputs() && !proto_.input(static_cast<int>(i)).empty();
   }
   ir::Value in(size_t i);          // absent where the file gives none
-  const ir::Type& type(size_t i);  // absent type likewise
-  // Elements of an operand that the file fixes; nothing for computed or absent ones.
+  const ir::Type& type(size_t i);  // an absent type where the file gives none
+  // Elements of an operand that is constant in the file; nullopt for computed or absent operands.
   std::optional<ir::HostValue> Constant(size_t i);
   std::optional<std::vector<int64_t>> ConstantInts(size_t i);
   std::optional<Number> ConstantNumber(size_t i);  // of one element
@@ -77,31 +78,34 @@ class OnnxNode {
   std::optional<ir::Dims> Contents(size_t i);
 
   // ---- results
-  // Does the file give result `i` a name?
+  // Returns true when the file names result `i`.
   bool HasOutput(size_t i) const {
     return i < static_cast<size_t>(proto_.output_size()) &&
            !proto_.output(static_cast<int>(i)).empty();
   }
   ir::Function& fn() { return scope_.fn; }
-  // A constant that the node states.
+  // Adds a constant that the node itself gives.
   ir::Value MakeConstant(const ir::HostValue& value);
-  // The node's result is this constant, read only where an operand needs it.
+  // Defines the result of the node as a constant, which is added to the function only if an operand
+  // needs it.
   void Define(ir::HostValue value) { defined_ = std::move(value); }
   std::optional<ir::HostValue>& defined() { return defined_; }
 
-  // "Conv 'conv_1'": the start of messages.
+  // The prefix of messages: "Conv 'conv_1'".
   std::string where() const;
-  int since() const;  // the version of the operator that it is read as
+  int since() const;  // the operator version that is imported
+  // Records an error if there is none yet.
   template <class... A>
   void Fail(fmt::format_string<A...> format, A&&... a) {
     if (status_.ok()) status_ = DataLoss("{}", fmt::format(format, std::forward<A>(a)...));
   }
   const absl::Status& status() const { return status_; }
-  // Fails on attributes that no builder asked for: what they mean is unknown.
+  // Fails on attributes that no builder read, because their meaning is unknown.
   void CheckAttributes();
 
  private:
-  // The attribute, marked as asked for; null when absent or, with an error, of another type.
+  // Returns the attribute and marks it as read; null when it is absent or, with an error, of
+  // another type.
   onnx::AttributeProto* Find(std::string_view name, onnx::AttributeProto::AttributeType type);
 
   onnx::NodeProto& proto_;

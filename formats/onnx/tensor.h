@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of ONNX files in every encoding that the format has.
+// Reads tensors of ONNX files, in every encoding of the format.
 #pragma once
 #include <onnx/onnx_pb.h>
 
@@ -12,13 +12,14 @@
 
 namespace forge::formats {
 
-// The files that hold a model's external data: each is mapped once, and none lies outside the
-// model's folder, whatever its name or links say.
+// The files with a model's external data. Each is mapped once; names and links that lead outside
+// the model's folder are errors.
 class ExternalFiles {
  public:
-  // folder: the model's; empty when the model came without one
+  // folder: of the model; empty when the model was not read from a file
   explicit ExternalFiles(std::filesystem::path folder) : folder_(std::move(folder)) {}
-  // errors: DataLoss (outside the folder, missing, no folder)
+  // Returns the content of a file.
+  //   errors: DataLoss (outside the folder, missing, no folder)
   absl::StatusOr<Bytes> Find(const std::string& location);
 
  private:
@@ -26,14 +27,16 @@ class ExternalFiles {
   std::map<std::string, Bytes> mapped_;
 };
 
-// The element type of a TensorProto.DataType.  errors: DataLoss (unknown, or not held by Forge)
+// Returns the element type of a TensorProto.DataType.
+//   errors: DataLoss (unknown, or not supported by Forge)
 absl::StatusOr<DType> OnnxDType(int32_t data_type);
-// The same by name ("FLOAT"), as the first version of Cast spells it.
+// The same by name ("FLOAT"), as version 1 of Cast spells it.
 absl::StatusOr<DType> OnnxDType(std::string_view name);
 
-// The elements of `tensor`, which gives up its raw data; external data is viewed where it is
-// mapped.
-//   errors: DataLoss (sizes that do not agree, overflow, strings); the caller names the tensor
+// Returns the elements of `tensor` and takes its raw data; external data is a view of the mapped
+// file.
+//   errors: DataLoss (inconsistent sizes, overflow, strings); the caller adds the name of the
+//   tensor
 absl::StatusOr<ir::HostValue> TakeOnnxTensor(onnx::TensorProto& tensor, ExternalFiles& files);
 
 }  // namespace forge::formats

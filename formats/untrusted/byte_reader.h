@@ -10,13 +10,13 @@
 
 namespace forge {
 
-// deflate cannot expand bytes more than this; what claims to is damaged or hostile and need not be
-// allocated.
+// The largest expansion of deflate. Larger declared sizes mean a damaged or hostile file and are
+// not allocated.
 inline constexpr uint64_t kMaxExpansion = 1032;
 
 static_assert(std::endian::native == std::endian::little, "files are read in place");
 
-// The number at `offset`, or nothing when it does not lie inside `bytes`.
+// Returns the number at `offset`; nullopt when it does not lie inside `bytes`.
 template <class T>
   requires std::is_arithmetic_v<T>
 std::optional<T> ReadAt(std::span<const uint8_t> bytes, uint64_t offset) {
@@ -26,7 +26,8 @@ std::optional<T> ReadAt(std::span<const uint8_t> bytes, uint64_t offset) {
   return value;
 }
 
-// True when [offset, offset + size) lies inside `total` bytes; the sum may overflow.
+// Returns true when [offset, offset + size) lies inside `total` bytes, also where the sum
+// overflows.
 constexpr bool Inside(uint64_t offset, uint64_t size, uint64_t total) {
   return offset <= total && size <= total - offset;
 }

@@ -4,7 +4,8 @@
 
 namespace forge::formats {
 
-// What a function that is read from a file refuses is the file's fault: DataLoss.
+// Returns the error of a function that was read from a file as DataLoss, because the file is at
+// fault.
 inline absl::Status RefusalOf(const ir::Function& fn) {
   return fn.status().ok() ? absl::OkStatus() : DataLoss("{}", Message(fn.status()));
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract between Forge and a device. Nothing below knows whether a program is a generated
-// kernel, a library call or a loop on the host: a device makes programs, and runs lists of them.
+// The device contract. A device compiles programs and executes lists of them; whether a program is
+// a generated kernel, a library call or a loop on the host is private to the device.
 //
-// Who owns what: every Ref is shared; a device outlives what it made. What blocks: only Wait, Run,
-// Copy to or from mapped memory by the caller, and Compile. What may fail: everything that returns
-// a Status; after a lost device every call returns Aborted at once, and a new Device works.
-// Threads: a Device may be used from many; a Segment is submitted by one at a time.
+// Ownership: every Ref is shared; a device outlives the objects it creates. Blocking: only Wait,
+// Run, Compile, and the caller's copies to and from mapped memory. Errors: any call that returns a
+// Status may fail; after a device is lost every call returns Aborted at once, and a new Device can
+// be opened. Threads: a Device may be used from several threads; a Segment is submitted by one
+// thread at a time.
 #pragma once
 #include <array>
 #include <atomic>
@@ -14,9 +15,11 @@
 
 namespace forge {
 
+// What a buffer is used for: device data, host-to-device staging, device-to-host staging.
 enum class Memory : uint8_t { kDevice, kUpload, kReadback };
 
-// Device memory: a size and a kind. Freed with the last reference, after the work that uses it.
+// A buffer in device memory. Its memory is freed after the last reference is dropped and the work
+// that uses it has finished.
 class Buffer {
  public:
   virtual ~Buffer() = default;
@@ -25,18 +28,21 @@ class Buffer {
 };
 using BufferRef = std::shared_ptr<Buffer>;
 
-// An order in which work gets done: a device's queue, or a stream of somebody else's. Any thread.
+// A sequence of work that completes in order: the queue of a device, or an external stream. May be
+// used from any thread.
 class Timeline {
  public:
   virtual ~Timeline() = default;
+  // Returns true when the work up to `value` has ended.
   virtual bool Reached(uint64_t value) = 0;
-  // Its work has ended by then, well or not.
-  //   nanoseconds: -1: no limit     errors: as Device::Wait; InvalidArgument (nothing submitted
-  //   will ever reach it)
+  // Waits until the work up to `value` has ended, successfully or not.
+  //   nanoseconds: time limit; -1: none     errors: as Device::Wait; InvalidArgument (no submitted
+  //   work will reach `value`)
   virtual absl::Status Wait(uint64_t value, int64_t nanoseconds) = 0;
 };
 
-// A point on a timeline: what was submitted there so far. It stays good when its device is gone.
+// A position on a timeline: the work submitted up to then. It remains valid after its device is
+// destroyed.
 struct Point {
   std::shared_ptr<Timeline> timeline;  // null: always reached
   uint64_t value = 0;
@@ -45,33 +51,38 @@ struct Point {
 // ---- programs
 // ---------------------------------------------------------------------------------------
 
+// A node to compile.
 struct CompileRequest {
-  const ir::AnyOp* op;      // an op the target supports, or Fused
-  ir::TypeSpan in, out;     // encodings decided, numbers bound; absent types for absent operands
-  std::string name;         // for traces and debuggers: provenance and shapes
+  const ir::AnyOp* op;   // an op that the target supports, or Fused
+  ir::TypeSpan in, out;  // encodings assigned, dimensions bound; absent types for absent operands
+  std::string name;      // for traces and debuggers: provenance and shapes
   std::string choice = {};  // one of Device::Choices; empty: the preferred one
-  bool once = false;        // it will run once: quick to compile rather than quick
+  bool once = false;        // the program runs once: prefer short compilation to fast execution
 };
 
-// What a kernel compiler says of one kernel: "registers" 84, "spills" 0 ...
+// One statistic that the driver's compiler reports for a kernel, such as "registers" 84 or "spills"
+// 0.
 struct KernelStatistic {
   std::string kernel, name;
   double value;
 };
-// A file a program can be looked at through: kernel IR, SPIR-V, CUDA C++.
+// A representation of a program for inspection: kernel IR, SPIR-V, CUDA C++.
 struct Artifact {
   std::string name;  // "conv_direct_3x3.spv"
   std::vector<uint8_t> content;
 };
 
-// What Compile makes of one node. Immutable; shared by equal nodes, plans and Sessions.
+// A compiled node. Immutable; shared by equal nodes, plans and Sessions.
 class Program {
  public:
   virtual ~Program() = default;
   virtual std::string_view kernel() const = 0;  // "matmul_tiled_64x64", "dnnl:brgconv"
-  virtual uint64_t scratch_bytes() const = 0;   // known only now, so memory is planned after
-  virtual std::span<const ir::Dim> scalars() const { return {}; }  // what Step::scalars must supply
-  // Operands whose memory the node's only result may take, by number; types are equal then.
+  // Known only after compilation, so memory is planned afterwards.
+  virtual uint64_t scratch_bytes() const = 0;
+  // The expressions that Step::scalars must supply.
+  virtual std::span<const ir::Dim> scalars() const { return {}; }
+  // Indices of operands whose memory the only result of the node may reuse; their types are equal
+  // to the type of the result.
   virtual std::span<const uint32_t> overwritable() const { return {}; }
   virtual int dispatches() const = 0;
   virtual double seconds() const { return 0; }  // estimated; 0: unknown
@@ -83,35 +94,40 @@ using ProgramRef = std::shared_ptr<const Program>;
 // ---- segments
 // ---------------------------------------------------------------------------------------
 
-// Bytes a step touches. Slots are bound at Submit: arena, weights, states, and a caller's tensors.
+// A byte range that a step reads or writes. Slots are bound at Submit: the arena, weights, states
+// and tensors of the caller.
 struct Operand {
   static constexpr uint32_t kNoSlot = UINT32_MAX;  // an absent optional operand
   uint32_t slot = kNoSlot;
-  ir::Dim offset, bytes;  // multiples of kAlignment; bytes as the type says
+  ir::Dim offset, bytes;  // multiples of kAlignment; `bytes` is the size of the type
   bool writes = false;
 };
-inline constexpr uint64_t kAlignment = 256;  // of every operand in its buffer, on every device
+inline constexpr uint64_t kAlignment = 256;  // bytes; every operand in its buffer, on every device
 
-// No operand that a step writes overlaps another operand of it, save a result in the place of an
-// operand that its program may overwrite.
+// One launch of a program. An operand that the step writes overlaps none of its other operands,
+// except a result that reuses an operand listed by Program::overwritable().
 struct Step {
-  ProgramRef program;             // null: copy operand 0 to operand 1
-  std::vector<Operand> operands;  // the node's operands, its results, then scratch if there is any
-  std::vector<ir::Dim> scalars;   // those of When::kStep are read at each replay
-  std::string label;              // the model's own name of what runs
+  ProgramRef program;  // null: copy operand 0 to operand 1
+  // Operands of the node, its results, then scratch if the program needs it.
+  std::vector<Operand> operands;
+  std::vector<ir::Dim> scalars;  // values of When::kStep are read at each submission
+  std::string label;             // the name of the node in the model
 };
 
+// A buffer that is bound at Submit.
 struct SlotSpec {
   uint64_t bytes;
-  bool rebindable;  // may differ at every Submit
+  bool rebindable;  // the buffer may differ at each Submit
 };
+// What Device::Record records.
 struct SegmentSpec {
-  std::span<const Step> steps;  // in order; the device finds hazards by range
+  std::span<const Step> steps;  // in order; the device derives hazards from byte ranges
   std::span<const SlotSpec> slots;
   std::span<const ir::SymbolRef> step_symbols;
-  bool timestamps = false;  // keep begin and end of every step
+  bool timestamps = false;  // records begin and end of every step
 };
 
+// Steps recorded once and submitted as a whole.
 class Segment {
  public:
   virtual ~Segment() = default;
@@ -120,24 +136,25 @@ class Segment {
 };
 using SegmentRef = std::shared_ptr<Segment>;
 
-// Aborted once `cancel` is set; it may be null.
+// Returns Aborted after `cancel` was set. `cancel` may be null.
 inline absl::Status CheckCancelled(const std::atomic<bool>* cancel) {
   const bool cancelled = cancel != nullptr && cancel->load(std::memory_order_relaxed);
   return cancelled ? Aborted("cancelled") : absl::OkStatus();
 }
 
+// Buffers, step values and dependencies of one submission.
 struct SubmitArgs {
   std::span<const BufferRef> slots;
   std::span<const int64_t> step_values;
-  // What must be done before. Points of other timelines too: those that the device cannot hand to
-  // its driver a thread of the device waits for. Work that waits for another timeline's failed work
-  // fails with it.
+  // Points that must be reached first, also those of other timelines. A point that the device
+  // cannot pass to its driver is awaited by a thread of the device. If the awaited work fails, the
+  // submission fails.
   std::span<const Point> wait;
-  // Looked at between pieces of work; must live until the work's point is reached.
+  // Read between pieces of work. Must remain valid until the point of the submission is reached.
   const std::atomic<bool>* cancel = nullptr;
 };
 
-// Nanoseconds on the device's own clock.
+// Begin and end of a step, in nanoseconds on the clock of the device.
 struct StepTime {
   uint64_t begin, end;
 };
@@ -145,79 +162,90 @@ struct StepTime {
 // ---- the device
 // ---------------------------------------------------------------------------------------
 
+// An optional feature of a device.
 struct Feature {
   std::string name;  // as FORGE_VK_DISABLE spells it
   bool present;
   std::string note;  // "hidden by FORGE_VK_DISABLE", "self-test failed: ..."
 };
+// What a driver reports about a device.
 struct DeviceInfo {
   std::string id;  // "vulkan:0"
   std::string name, backend, driver, api;
   uint64_t memory_bytes = 0;
   std::vector<Feature> features;
   std::vector<std::pair<std::string, std::string>> limits;
-  Verdict usable = Verdict::Yes();  // No: why Forge cannot run on it
-  bool is_cpu = false;              // a software device: never preferred to real hardware
+  Verdict usable = Verdict::Yes();  // No: the reason why Forge cannot use it
+  bool is_cpu = false;              // a software device; hardware is preferred to it
 };
 
-// Kernels built by the driver's compiler, and kernels found in the cache on disk; those that the
-// generator printed for it, which are kept too.
+// Numbers of kernels.
+//   compiled: by the driver's compiler     cached: loaded from the cache on disk
+//   printed: translated to SPIR-V by the generator, and not loaded from the cache
 struct CompileCounts {
   int compiled = 0, cached = 0, printed = 0;
 };
 
-// Told of requests that are done, from any thread; false: the rest need not be compiled.
+// Called from any thread with the number of finished requests. When it returns false, the remaining
+// requests need not be compiled.
 using CompileProgress = absl::FunctionRef<bool(size_t done)>;
 
+// A device of a backend.
 class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
   virtual const ir::Target& target() const = 0;
 
-  // errors: ResourceExhausted with the bytes asked for and left
+  // Allocates a buffer.
+  //   errors: ResourceExhausted with the bytes requested and available
   virtual absl::StatusOr<BufferRef> Allocate(Memory kind, uint64_t bytes) = 0;
-  // Bytes; arenas and weights are cut into chunks of it. A buffer of one value may be larger, where
-  // the device can make it of several allocations: Allocate tells.
+  // The largest size, in bytes, of the buffers that arenas and weights are divided into. A buffer
+  // for a single value may be larger where the device can build it from several allocations;
+  // Allocate fails otherwise.
   virtual uint64_t largest_buffer() const = 0;
-  // Is kDevice memory the host's, so that Map works on it and no staging is needed?
+  // True when kDevice memory is host memory: Map works on it and staging is not needed.
   virtual bool host_memory() const { return false; }
-  // Does it compute in the host's memory, so that programs use upload and readback buffers in
-  // place?
+  // True when programs can use upload and readback buffers in place, because the device computes in
+  // host memory.
   virtual bool shares_memory() const { return host_memory(); }
-  // A read-only buffer over host memory that `bytes` keeps alive, without a copy.
-  //   errors: Unimplemented where the device cannot; the caller copies instead
+  // Returns a read-only buffer over host memory, without a copy. The buffer keeps `bytes` alive.
+  //   errors: Unimplemented (the device cannot; the caller copies instead)
   virtual absl::StatusOr<BufferRef> Import(const Bytes& bytes) = 0;
   virtual absl::StatusOr<std::span<uint8_t>> Map(
-      Buffer& b) = 0;  // upload and readback only; stays mapped
-  // Puts `memory`, of b's size, in the place of what the upload or readback buffer `b` has, until
-  // it is lent null: no run may use `b` when this changes.  Returns false where programs do not
-  // compute in any memory of the host's; the caller copies instead.
+      Buffer& b) = 0;  // upload and readback buffers only; the mapping is permanent
+  // Replaces the memory of the upload or readback buffer `b` by `memory`, of the same size, until
+  // Lend(b, null). No run may use `b` during the change. Returns false where programs cannot
+  // compute in arbitrary host memory; the caller copies instead.
   virtual bool Lend(Buffer& /*b*/, uint8_t* /*memory*/) { return false; }
+  // A byte range of one buffer, and where to copy it.
   struct CopyRange {
     BufferRef from;
     uint64_t at;
     BufferRef to;
     uint64_t to_at, bytes;
   };
-  // The buffers live until it is done.
-  //   wait: as SubmitArgs::wait     errors: OutOfRange; InvalidArgument (another device's buffer)
+  // Copies a range. The device keeps the buffers alive until the copy has finished.
+  //   wait: as SubmitArgs::wait     errors: OutOfRange, InvalidArgument (a buffer of another
+  //   device)
   virtual absl::StatusOr<Point> Copy(const CopyRange& range, std::span<const Point> wait) = 0;
+  // Bytes of device memory that are available.
   virtual uint64_t MemoryLeft() const = 0;
 
-  // Many at once, so that a device may use all cores.
-  //   errors: of each request; Aborted once `progress` returned false
+  // Compiles all requests, on all cores where the device can.
+  //   errors: one for each request that fails; Aborted after `progress` returned false
   virtual std::vector<absl::StatusOr<ProgramRef>> Compile(std::span<const CompileRequest> requests,
                                                           CompileProgress progress) = 0;
-  // Since the device was opened.
+  // Counts since the device was opened.
   virtual CompileCounts compile_counts() const { return {}; }
-  // The ways in which a request can be compiled, in words, at most `most`; the default first. Empty
-  // where there is but one.
+  // The choices for compiling a request, at most `most`, the default first. Empty where there is
+  // only one.
   virtual std::vector<std::string> Choices(const CompileRequest& /*request*/, size_t /*most*/) {
     return {};
   }
-  // Compiles such requests as `request` says from now on, and in later runs where kernels are kept.
-  //   errors: InvalidArgument: its choice is none of Choices
+  // Makes the choice of `request` the default for equal requests, now and, where kernels are
+  // cached, in later processes.
+  //   errors: InvalidArgument (the choice is not one of Choices)
   virtual absl::Status Prefer(const CompileRequest& request) {
     return InvalidArgument("{}: there is no choice '{}'", request.name, request.choice);
   }
@@ -226,46 +254,53 @@ class Device {
   virtual bool keeps_step_values() const { return false; }
   virtual absl::StatusOr<SegmentRef> Record(const SegmentSpec& spec) = 0;
 
-  // Never waits for the device: collectives need every member's part submitted. What the work
-  // needs of the segment, and the buffers, live until the point is reached.
+  // Submits a segment and never waits for the device, because collectives need the submissions of
+  // all members. The segment and the buffers stay alive until the point is reached.
   virtual absl::StatusOr<Point> Submit(const SegmentRef& segment, const SubmitArgs& args) = 0;
-  // Submits and waits. Where the host itself computes, the calling thread does, beside other
-  // threads that do so and behind nothing but `args.wait`.  errors: of Submit and Wait
+  // Submits a segment and waits. A device that computes on the host computes in the calling thread,
+  // concurrently with other callers, and waits only for `args.wait`.
+  //   errors: those of Submit and Wait
   virtual absl::Status Run(const SegmentRef& segment, const SubmitArgs& args) {
     FORGE_ASSIGN_OR_RETURN(const Point done, Submit(segment, args));
     return Wait(done, -1);
   }
-  // Points of any timeline.
+  // Returns true when the point, of any timeline, is reached.
   virtual bool Reached(const Point& p) const { return !p.timeline || p.timeline->Reached(p.value); }
-  // nanoseconds: -1: no limit
-  //   errors: DeadlineExceeded, Aborted (device lost, or cancelled), or what a step failed with,
-  //   with its label
+  // Waits for a point of any timeline.
+  //   nanoseconds: time limit; -1: none
+  //   errors: DeadlineExceeded, Aborted (device lost, or cancelled), or the error of a step, with
+  //   its label
   virtual absl::Status Wait(const Point& p, int64_t nanoseconds) {
     return p.timeline ? p.timeline->Wait(p.value, nanoseconds) : absl::OkStatus();
   }
-  // One entry for each step of the last finished submission.
+  // Times of the steps of the last finished submission, one entry for each step.
   virtual absl::StatusOr<std::vector<StepTime>> Timestamps(const Segment& s) = 0;
-  virtual absl::Status Health() = 0;  // OK, or why it is lost
+  virtual absl::Status Health() = 0;  // OK, or the reason why the device is lost
 };
 using DeviceRef = std::shared_ptr<Device>;
 
+// How to open a device.
 struct DeviceOptions {
-  int threads = 0;          // of the host; 0: all
+  int threads = 0;          // host threads; 0: all
   bool cache = true;        // keep compiled kernels in the cache folder
-  bool statistics = false;  // ask the driver about each kernel: Program::statistics()
+  bool statistics = false;  // query statistics of each kernel: Program::statistics()
 };
 
-// What a plug-in exports.
+// A backend, as a plug-in exports it.
 class Driver {
  public:
   virtual ~Driver() = default;
-  virtual std::vector<DeviceInfo> List() = 0;  // also those it cannot use, and why not
+  // Includes devices that cannot be used, with the reason.
+  virtual std::vector<DeviceInfo> List() = 0;
+  // Opens a device.
+  //   index: of List()     errors: Unavailable, and those of the backend
   virtual absl::StatusOr<DeviceRef> Open(size_t index, const DeviceOptions& options) = 0;
 
-  // May a process go on with devices after a fork, if it opens them anew?
+  // True when a child process may open devices after a fork.
   virtual bool survives_fork() const { return false; }
-  // Tries the features of a device that a driver may get wrong, but for the `known` ones, and tells
-  // a line for each. forge-self-test calls it, in a process that a crash may end.
+  // Runs small kernels for the features of a device that drivers are known to get wrong, except
+  // those in `known`, and reports one line for each. forge-self-test calls it in a separate
+  // process, which may crash.
   using Tell = absl::FunctionRef<void(std::string_view line)>;
   virtual absl::Status TryFeatures(size_t /*index*/, std::span<const std::string> /*known*/,
                                    Tell /*tell*/) {
@@ -273,11 +308,12 @@ class Driver {
   }
 };
 
-// Plug-ins speak C++ of the same build; `abi` is compared before anything else is touched.
+// The entry point of a plug-in. Plug-ins use the C++ interface of the same build; the loader
+// compares `abi` before anything else.
 struct Plugin {
   uint32_t abi;
   const char* backend;  // "vulkan"
-  Driver* (*driver)();  // lives as long as the library; never null
+  Driver* (*driver)();  // valid as long as the library is loaded; never null
 };
 inline constexpr uint32_t kPluginAbi = 5;
 inline constexpr char kPluginSymbol[] =

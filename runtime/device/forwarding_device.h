@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that hands every call to another: the base of devices that change some.
+// A device that forwards every call to another device: the base of devices that change some calls.
 #pragma once
 #include "runtime/device/device.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device whose memory is the host's and whose programs are calls: the base of reference and cpu.
+// Devices that compute in host memory and whose programs are function calls: the base of reference
+// and cpu.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -12,13 +13,13 @@
 
 namespace forge {
 
-// What one call of a host program sees; absent operands are empty.
+// The arguments of one call of a host program; absent operands are empty.
 struct HostArguments {
   std::span<const std::span<uint8_t>> operands;  // the node's operands, its results, scratch
   std::span<const int64_t> scalars;
 };
 
-// May run in several threads at once.
+// A program that runs on the host. Run may be called from several threads at once.
 class HostProgram : public Program {
  public:
   virtual absl::Status Run(const HostArguments& a) const = 0;
@@ -26,12 +27,12 @@ class HostProgram : public Program {
   uint64_t scratch_bytes() const override { return 0; }
 };
 
-// What a host device has done so far, in numbers that only grow.
+// The timeline of a host device: a counter that increases as work finishes.
 class HostTimeline final : public Timeline {
  public:
-  // The value that the next work will reach.
+  // Reserves the value that the next work will reach.
   uint64_t Promise();
-  // In the order of promises.
+  // Marks `value` as reached, with the status of its work. Called in the order of Promise.
   void Finish(uint64_t value, const absl::Status& s);
   bool Reached(uint64_t value) override;
   absl::Status Wait(uint64_t value, int64_t nanoseconds) override;
@@ -40,12 +41,12 @@ class HostTimeline final : public Timeline {
   std::mutex mutex_;
   std::condition_variable changed_;
   uint64_t promised_ = 0, done_ = 0;
-  std::map<uint64_t, absl::Status> failed_;  // the newest
+  std::map<uint64_t, absl::Status> failed_;  // the most recent failures
 };
 
-// Runs segments in the threads that call Run, and what is submitted in order on a thread of its
-// own. In a fork of the process that opened it every call returns Aborted. Derived classes add a
-// target and Compile.
+// Run executes a segment in the calling thread; submitted segments are executed in order on a
+// thread of the device. After a fork, every call in the child process returns Aborted. Derived
+// classes add a target and Compile.
 class HostDevice : public Device {
  public:
   explicit HostDevice(DeviceInfo info);
@@ -68,17 +69,17 @@ class HostDevice : public Device {
  private:
   struct Job {
     std::function<absl::Status()> work;
-    std::vector<Point> wait;  // of other timelines
+    std::vector<Point> wait;  // points of other timelines
     const std::atomic<bool>* cancel;
     uint64_t value;
   };
-  // What the worker uses.
+  // State that the worker thread uses.
   struct Queue {
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<Job> jobs;
     std::atomic<bool> stop = false;
-    std::thread worker;  // from the first job on
+    std::thread worker;  // started with the first job
     const std::shared_ptr<HostTimeline> timeline = std::make_shared<HostTimeline>();
   };
   absl::StatusOr<Point> Enqueue(Job job, std::span<const Point> wait);

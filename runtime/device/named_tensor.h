@@ -6,7 +6,7 @@
 
 namespace forge {
 
-// An input or a result of a run, by the name that the model gives it.
+// An input or output of a run, with its name in the model.
 struct NamedTensor {
   std::string name;
   ir::HostValue value;

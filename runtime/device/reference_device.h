@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device that runs every op's own evaluator: slow, plain, and what the others are compared
-// with.
+// The reference backend: evaluates every op with its own f64 evaluator. Other devices are compared
+// with it.
 #pragma once
 #include "runtime/device/device.h"
 
 namespace forge {
 
+// The driver of the reference backend; never null.
 Driver* ReferenceDriver();
 
 }  // namespace forge

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bound function made ready on a device: programs compiled, memory planned, steps recorded.
+// A bound function on a device: programs compiled, memory planned, steps recorded.
 #pragma once
 #include <functional>
 
@@ -11,30 +11,31 @@
 
 namespace forge {
 
-// What --explain says of one step.
+// Description of one step, for --explain.
 struct StepInfo {
   std::string label, op, kernel, types;
   int dispatches = 0;  // 0: an alias or a copy
   double seconds = 0;  // estimated
-  int number = -1;     // among those that compute, the same on every device; -1: a copy
+  int number = -1;     // among the steps that compute; equal on every device; -1: a copy
 };
 
-// What an observer sees after a step of a stepwise run; copies are copied values, not views.
+// A step of a stepwise run, as an observer receives it. The values are copies, not views.
 struct StepView {
-  const ir::Node* node;                // null for copies, which are not shown
+  const ir::Node* node;                // null for copies, which are not reported
   std::vector<ir::HostValue> in, out;  // dense; absent operands are empty
   const StepInfo& info;
 };
 
+// A function that is compiled for one device and one binding.
 class Executable {
  public:
   struct Options {
     bool timestamps = false;
-    // Each step is a segment of its own, so that values can be looked at between steps.
+    // Makes each step a segment, so that values can be read between steps.
     bool stepwise = false;
-    // Makes programs and says what they are; places nothing and records nothing.
+    // Compiles and describes programs; allocates and records nothing.
     bool compile_only = false;
-    // Of the arena and what is staged; more is refused.
+    // Limit in bytes of the arena and the staging buffers; a larger plan is refused.
     uint64_t memory_limit = UINT64_MAX;
     ProgramCache::Options compile = {};
   };
@@ -43,7 +44,7 @@ class Executable {
     const ir::Function& function;  // bound; must outlive the executable
     std::span<const VariablePlaces* const> variables;
     ProgramCache& programs;
-    // Not empty: results go there instead of to the host, one place each.
+    // When not empty, results are written to these places, one for each, instead of to the host.
     std::span<const VariablePlace> results_into;
     // Those that types of `function` are open in; none where its device keeps none.
     std::span<const ir::SymbolRef> step_symbols = {};
@@ -51,8 +52,9 @@ class Executable {
     //   errors: passed on
     std::function<absl::Status()> wait_for_variables = {};
   };
-  // errors: Unimplemented (no program for a node), ResourceExhausted; Aborted when
-  // Options::compile.cancel is set meanwhile
+  // Compiles the programs, plans memory and records the steps.
+  //   errors: Unimplemented (no program for a node), ResourceExhausted; Aborted when
+  //   Options::compile.cancel is set meanwhile
   static absl::StatusOr<std::unique_ptr<Executable>> Build(const Inputs& inputs,
                                                            const Options& options);
 
@@ -63,14 +65,16 @@ class Executable {
     std::span<const std::span<uint8_t>> results;
     std::span<const int64_t> step_values = {};  // in the order of Inputs::step_symbols
   };
-  // Computes in that memory where the device can (Device::Lend), and copies elsewhere.
-  //   errors: what a step failed with, with the step's label; Aborted when cancelled
+  // Runs the function. Computes in the given memory where the device can (Device::Lend); copies
+  // elsewhere.
+  //   errors: the error of a step, with its label; Aborted when cancelled
   absl::Status Run(const Memories& memories, const std::atomic<bool>* cancel);
-  // The same, into new values.
+  // Runs the function and returns the results as new values.  errors: as above
   absl::StatusOr<std::vector<ir::HostValue>> Run(std::span<const ir::HostValue* const> arguments,
                                                  std::span<const int64_t> step_values,
                                                  const std::atomic<bool>* cancel);
-  // Of an executable built with results_into.  errors: as Run
+  // Runs an executable that was built with results_into.
+  //   errors: as Run
   absl::Status RunForVariables(const std::atomic<bool>* cancel);
   // Calls the observer after each step; of an executable without step symbols.
   //   errors: as Run, and the observer's
@@ -79,17 +83,19 @@ class Executable {
       std::span<const ir::HostValue* const> arguments, const Observer& observer,
       const std::atomic<bool>* cancel);
 
-  // Barriers are those of what ran last.
+  // Statistics of the plan; `barriers` are those of the last run.
   PlanStatistics statistics() const;
   std::span<const StepInfo> steps() const { return infos_; }
   std::span<const ir::Node* const> step_nodes() const { return step_nodes_; }  // null for copies
   std::span<const ProgramRef> programs() const { return programs_; }
+  // Times of the steps of the last run.
+  //   errors: as Device::Timestamps
   absl::StatusOr<std::vector<StepTime>> Timestamps() const;
   const ir::Function& function() const { return *function_; }
 
  private:
   friend class ExecutableBuilder;
-  struct Place {  // where a value lies: a slot, bytes
+  struct Place {  // the place of a value: a slot and a byte range
     uint32_t slot = Operand::kNoSlot;
     uint64_t offset = 0, bytes = 0;
   };

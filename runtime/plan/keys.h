@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts that are equal where what they stand for is: by them programs and variables are shared.
+// Keys by which programs and variables are shared: equal keys mean equal content.
 #pragma once
 #include <map>
 #include <string>
@@ -8,17 +8,19 @@
 
 namespace forge {
 
-// Of a node that is compiled: the op and the types around it.
+// The key of a node to compile: the op and the types of its operands and results.
 std::string KeyOf(const ir::AnyOp& op, ir::TypeSpan in, ir::TypeSpan out);
 
-// Keys of variables by what they hold.
+// The keys of variables, by content.
 class VariableKeys {
  public:
-  // The results of `load` are the values of `owner`'s variables of their names.
+  // Adds the variables of `owner` that `load` computes: each result is the value of the variable of
+  // the same name.
   void AddComputed(const ir::Module& owner, const ir::Function& load);
-  // Computed ones by the ops that make them and the keys of the operands, stored ones by address,
-  // type and box of their bytes (whoever keeps the key keeps the bytes), states and parameters by
-  // name, other constants, which are zeros, by type.
+  // Returns the key of a variable. A computed variable is identified by the ops that compute it and
+  // the keys of their operands; a stored one by the address, type and box of its bytes (the holder
+  // of the key keeps the bytes alive); states and parameters by name; other constants, which are
+  // zeros, by type.
   std::string Of(const ir::Variable& v) const;
 
  private:

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// One op by itself on a device: what conformance tests, forge-parity ops and forge-bench ops run.
+// Runs one op on a device, for conformance tests, forge-parity ops and forge-bench ops.
 #pragma once
 #include "ir/cases/case_inputs.h"
 #include "runtime/plan/executable.h"
 
 namespace forge {
 
-// Makes `f` return what the op makes of arguments of the types given: x0, x1 ... to y0, y1 ...
-//   errors: what inference says
+// Builds a function `f` that applies the op to arguments x0, x1 ... of the given types and returns
+// y0, y1 ...
+//   errors: those of inference
 absl::Status ReturnOp(const ir::AnyOp& op, ir::TypeSpan in, ir::Function& f);
 
-// As one kernel.
+// One op, compiled as one kernel.
 class OpRunner {
  public:
-  // errors: what inference or the device says
+  // Compiles the op.
+  //   errors: those of inference or the device
   static absl::StatusOr<std::unique_ptr<OpRunner>> Create(DeviceRef device, const ir::AnyOp& op,
                                                           ir::TypeSpan in,
                                                           const Executable::Options& options = {});
-  // `in`: one for each operand, null where absent.
+  // Runs the op.
+  //   in: one for each operand; null where it is absent
   absl::StatusOr<std::vector<ir::HostValue>> Run(std::span<const ir::HostValue* const> in);
   const Executable& executable() const { return *executable_; }
 

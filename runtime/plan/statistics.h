@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What plans and Sessions can say of themselves.
+// Statistics of plans and Sessions.
 #pragma once
 #include <cstdint>
 
 namespace forge {
 
+// Counts and sizes of one plan.
 struct PlanStatistics {
   int steps = 0, dispatches = 0, barriers = 0;
   int recordings = 0;                        // command buffers that runs made so far
@@ -12,7 +13,7 @@ struct PlanStatistics {
   uint64_t arena_bytes = 0, largest_live_set = 0, staging_bytes = 0;
 };
 
-// Of the newest binding; barriers once it has run.
+// Statistics of the newest binding; `barriers` is set after a run.
 struct SessionStatistics : PlanStatistics {
   double lower_ms = 0,
          compile_ms = 0;  // passes; the constants, compiling and recording of a binding

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants and states on a device.
+// Storage of constants and states on a device.
 #pragma once
 #include <map>
 #include <mutex>
@@ -9,34 +9,35 @@
 
 namespace forge {
 
-// Where a variable lies on the device.
+// The place of a variable on the device.
 struct VariablePlace {
   BufferRef buffer;
   uint64_t offset = 0, bytes = 0;
-  Bytes source = {};  // what a key that names stored bytes by their address keeps in its place
+  Bytes source = {};  // the stored bytes, kept alive where a key refers to them by address
 };
 
 using VariablePlaceRef = std::shared_ptr<const VariablePlace>;
-// The places of the variables that a function or a Session has, which they keep alive.
+// The places of the variables that a function or a Session uses; the references keep them alive.
 using VariablePlaces = std::map<const ir::Variable*, VariablePlaceRef>;
 
-// Variables on one device. A variable is known by a key, the same for all that hold the same bytes,
-// so that Sessions that compute or store the same thing share it; what has no owner left is freed.
-// Any thread.
+// Variables on one device. A variable is identified by a key that is equal for equal content, so
+// equal content is stored once; a variable without references is freed. May be used from any
+// thread.
 class VariableStore {
  public:
   explicit VariableStore(DeviceRef device) : device_(std::move(device)) {}
+  // A variable and its key.
   struct Keyed {
     const ir::Variable* variable;
     std::string key;
   };
-  // Gives variables room and their initial bytes or zeros. Constants stay in the model's own
-  // memory where the device can read it. Known ones keep the place they have.  Returns those that
-  // were not known, which the caller computes if anybody does.
+  // Allocates the variables and writes their initial bytes, or zeros. Constants stay in the memory
+  // of the model where the device can read it. Variables that the store already has keep their
+  // place. Returns the variables that were new, for callers that compute them.
   //   errors: ResourceExhausted, DataLoss (storage smaller than its type)
   absl::StatusOr<std::vector<const ir::Variable*>> Add(std::span<const Keyed> variables,
                                                        VariablePlaces& places);
-  uint64_t bytes() const;  // of all that are held
+  uint64_t bytes() const;  // total bytes of the stored variables
 
  private:
   VariablePlaceRef Find(const std::string& key) const;  // under mutex_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changed between two texts, line by line.
+// Line-by-line difference of two texts.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -12,14 +12,16 @@ namespace forge::tools {
 
 using Lines = std::vector<std::string>;
 
-// Pairs of equal lines (place in `a`, place in `b`), rising in both: those that are unique in both
-// first, then what lies between. Near-linear in time; not always the most pairs there could be.
+// Returns pairs of equal lines (index in `a`, index in `b`), ascending in both: unique lines are
+// matched first, then the lines between them. Near-linear in time; the number of pairs is not
+// always maximal.
 //   source: patience diff (Bram Cohen)
 std::vector<std::pair<size_t, size_t>> MatchLines(std::span<const std::string> a,
                                                   std::span<const std::string> b);
 
-// The difference as a unified diff without file names, each hunk with three lines around it; empty
-// when nothing changed.  source: POSIX diff -u
+// Returns the difference as a unified diff without file names, with three lines of context; empty
+// when the texts are equal.
+//   source: POSIX diff -u
 std::string UnifiedDiff(std::span<const std::string> a, std::span<const std::string> b);
 
 Lines SplitLines(std::string_view text);  // without the line ends

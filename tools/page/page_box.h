@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a box of the model page says, and how large it is.
+// The text and size of a box on the model page.
 #pragma once
 #include <string>
 #include <vector>
@@ -18,26 +18,26 @@ struct BoxText {
   std::vector<BoxLine> lines;
 };
 
-// Large enough for the text, up to a limit, where the viewer cuts it.
-//   label: letters of the longest text beside the lines that leave the box
+// Returns a size that fits the text, up to a limit beyond which the viewer truncates it.
+//   label: letters of the longest text beside the edges that leave the box
 LayoutBox SizeOf(const BoxText& text, size_t label);
 
-// "1×16×28×28", "i64 10", "f32 scalar": the element type where it is not f32, and of scalars. A
-// long expression is a question mark.
+// A shape as text: "1×16×28×28", "i64 10", "f32 scalar". The element type is shown where it is not
+// f32, and for scalars. A long expression is shown as a question mark.
 std::string ShapeText(const ir::Type& type);
 
-// The number of a constant of one element, as text; empty for everything else.
+// The value of a one-element constant as text; empty for everything else.
 std::string ScalarText(const ir::Variable& v);
-// The number that a `fill` is made of, with its shape unless it has one element; empty for
-// everything else.
+// The value of a `fill`, with its shape unless it has one element; empty for everything else.
 std::string FillText(const ir::Function& f, const ir::Node& node);
 
-// A line for each weight that the node reads ("w 16×1×3×3", "bias 0.5") and for each operand that
-// FillText describes, and one for the attributes that are not defaults.
-//   fills: by value, FillText of what makes it
+// Returns a line for each weight that the node reads ("w 16×1×3×3", "bias 0.5") and for each
+// operand that FillText describes, and one for attributes that differ from their defaults.
+//   fills: by value, FillText of its defining op
 std::vector<BoxLine> LinesOf(const ir::Function& f, const ir::Node& node,
                              const std::vector<std::string>& fills);
 
+// The number of characters of a UTF-8 string.
 size_t Letters(std::string_view utf8);
 
 }  // namespace forge::tools

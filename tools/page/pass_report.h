@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each pass did to a function: its text before and after as a diff, and its ops counted.
+// The effect of each pass on a function: a diff of its text and the change in op counts.
 #pragma once
 #include <map>
 #include <string>
@@ -10,19 +10,20 @@
 
 namespace forge::tools {
 
-// Follows a function through the passes. A pass numbers unnamed values anew, so numbers are carried
-// over where lines correspond: a line differs only where the node does.
+// Follows a function through the passes. A pass renumbers unnamed values, so corresponding lines
+// keep the numbers of the previous text and differ only where the node does.
 class PassReport {
  public:
-  // Where the passes start; functions not begun start empty.
+  // Sets the initial state of a function; others start empty.
   void Begin(const ir::Function& f);
 
   struct Change {
-    std::string diff;  // unified; empty when the pass changed nothing
+    std::string diff;  // unified; empty when nothing changed
     size_t nodes_before = 0, nodes_after = 0;
-    std::map<std::string, std::pair<int, int>> ops;  // before and after, those that differ
+    // Counts before and after, for ops where they differ.
+    std::map<std::string, std::pair<int, int>> ops;
   };
-  // The function as a pass left it; the next call compares with this.
+  // Compares the function with its state at the previous call.
   Change After(const ir::Function& f);
 
  private:
@@ -34,7 +35,7 @@ class PassReport {
   std::map<std::string, Known> known_;  // by the function's name
 };
 
-// One line: "fold: 243 -> 180 nodes; add 24 -> 12, batch_norm 35 -> 0".
+// A summary in one line: "fold: 243 -> 180 nodes; add 24 -> 12, batch_norm 35 -> 0".
 std::string SummaryOf(std::string_view pass, std::string_view function,
                       const PassReport::Change& c);
 

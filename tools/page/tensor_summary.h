@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor in a few numbers.
+// Summary statistics of a tensor.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -11,15 +11,15 @@ namespace forge::tools {
 
 struct TensorSummary {
   int64_t elements = 0;
-  int64_t looked_at = 0;  // every k-th, where there are very many
+  int64_t looked_at = 0;  // sampled at a regular interval in large tensors
   int64_t zeros = 0, not_finite = 0;
-  double min = 0, max = 0, mean = 0, deviation = 0;  // of the finite ones looked at
-  std::vector<int64_t> histogram;  // equal bins from min to max; empty when nothing is finite
+  double min = 0, max = 0, mean = 0, deviation = 0;  // of the finite sampled elements
+  std::vector<int64_t> histogram;  // equal bins from min to max; empty when no element is finite
   std::vector<double> first;
 };
 
-// Looks at some four million elements at most.
-//   v: bool, integers or floats     bins, first: how many
+// Summarises a tensor from at most about four million elements.
+//   v: bool, integers or floats     bins, first: lengths of the lists
 TensorSummary Summarise(const ir::HostValue& v, int bins = 40, int first = 12);
 
 // {elements, looked_at, zeros, not_finite, min, max, mean, deviation, histogram, first}; NaN and

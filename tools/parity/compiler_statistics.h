@@ -6,13 +6,13 @@
 
 namespace forge::tools {
 
-// What drivers tell of the kernels that they compiled, as a table of tab-separated columns: device,
-// what was compiled (a model or a case of an op), step, kernel, statistic, value.
+// Statistics of compiled kernels as reported by drivers, as a tab-separated table: device, subject
+// (a model or a case of an op), step, kernel, statistic, value.
 class CompilerStatistics {
  public:
-  // Returns how many statistics there were.
+  // Adds the statistics of an executable and returns their number.
   size_t Add(const Device& device, std::string_view what, const Executable& executable);
-  // A table on the terminal with `show` and no path; the rows in a file where there is a path.
+  // Prints a table with `show` and no path; writes the rows to a file where there is a path.
   absl::Status ShowOrWrite(bool show, const std::string& path) const;
 
  private:

@@ -9,18 +9,18 @@ namespace forge::tools {
 
 struct OpParityOptions {
   std::vector<std::string> devices;
-  std::string filter;  // a regular expression on the cases' texts; empty: all
+  std::string filter;  // a regular expression on the text of cases; empty: all
   bool compile_only = false;
-  bool show_statistics = false;  // with compile_only: what the drivers tell
-  std::string statistics;        // a file for it; empty: the terminal
+  bool show_statistics = false;  // with compile_only: report the statistics of the drivers
+  std::string statistics;        // a file for them; empty: the terminal
   std::string dump;              // with compile_only: a folder for kernels, by device and case
-  int choices = 0;  // with compile_only: ways to compile each case; 0: the default alone
+  int choices = 0;  // with compile_only: choices compiled for each case; 0: the default only
 };
 
-// Runs (or only compiles) every case of every op on each device against the reference and prints a
-// table by op, without ops of which no case was asked for.
-//   errors: Internal when a case differs or fails; InvalidArgument when the filter takes none;
-//   those of opening a device
+// Runs (or only compiles) all cases of all ops on each device, compares them with the reference and
+// prints a table by op. Ops without a selected case are omitted.
+//   errors: Internal (a case differs or fails), InvalidArgument (the filter selects no case), those
+//   of opening a device
 absl::Status RunOpParity(const OpParityOptions& options, Tool& tool);
 
 }  // namespace forge::tools

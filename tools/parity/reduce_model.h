@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The smallest part of a model on which two devices still differ.
+// Reduction of a model to a minimal part on which two devices differ.
 #pragma once
 #include <array>
 #include <filesystem>
@@ -15,24 +15,24 @@ namespace forge::tools {
 struct ReduceRequest {
   const ir::Module& model;
   std::span<const NamedTensor> inputs;
-  std::array<DeviceRef, 2> devices;                       // the second is suspected
-  Against against = Against::kReference;                  // as of Compare
-  std::function<void(size_t left, size_t all)> progress;  // told of nodes
+  std::array<DeviceRef, 2> devices;                       // the second is the device under test
+  Against against = Against::kReference;                  // see Compare
+  std::function<void(size_t left, size_t all)> progress;  // called with numbers of nodes
 };
 
 struct ReducedModel {
-  std::unique_ptr<ir::Module> module;  // its dimensions are numbers
-  std::vector<NamedTensor> inputs;     // as the reference evaluators make them in the whole model
-  std::string difference;              // a sentence on what still differs
+  std::unique_ptr<ir::Module> module;  // all dimensions are numbers
+  std::vector<NamedTensor> inputs;     // computed by the reference in the whole model
+  std::string difference;              // describes the remaining difference
   size_t nodes = 0, nodes_before = 0, tried = 0;
 };
 
-// Takes nodes out of main, after folding and with numbers for its dimensions, as long as the
-// devices differ or the second one fails with the same code; what a part reads from outside are
-// arguments. Without any one of the nodes that are left there is no difference. All inner values
-// are in memory meanwhile.
-//   errors: InvalidArgument (the devices agree on the whole model; a node with bodies); what the
-//   first device fails with
+// Removes nodes from main, after folding and with dimensions bound, while the devices still differ
+// or the second still fails with the same code; values that a part reads from outside become
+// arguments. The result is minimal: without any one of its nodes there is no difference. All inner
+// values are held in memory.
+//   errors: InvalidArgument (the devices agree on the whole model; a node with bodies), those of
+//   the first device
 absl::StatusOr<ReducedModel> ReduceModel(const ReduceRequest& request);
 
 // Writes the model, and its inputs as OUT.inputs/NAME.npy; returns that folder.

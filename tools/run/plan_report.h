@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run was and what it gave, for programs.
+// JSON descriptions of a run and its results.
 #pragma once
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
@@ -9,11 +9,11 @@
 
 namespace forge::tools {
 
-// What Explain says: {device, steps [{number, label, op, kernel, types, dispatches}], memory}, and
-// with `gaps` why steps are not fused [{from, to, why}].
+// The content of Explain: {device, steps [{number, label, op, kernel, types, dispatches}], memory};
+// with `gaps` also the reasons why steps are not fused [{from, to, why}].
 nlohmann::json PlanJson(const Session& session, bool gaps);
 
-// [{name, dtype, shape, file}]; with `values` also `summary`, for numbers.
+// The outputs: [{name, dtype, shape, file}]; with `values` also `summary`, for numbers.
 //   files: one for each output, or none
 nlohmann::json OutputsJson(const std::vector<NamedTensor>& outputs,
                            const std::vector<std::filesystem::path>& files, bool values);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of a run goes, by op and by step.
+// The time of a run by op and by step.
 #pragma once
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -10,13 +10,14 @@
 
 namespace forge::tools {
 
-// Means over the runs that were added, on the device's own clock. Steps run one after the other
-// there: their sum is more than a run takes where a device overlaps them.
+// Means over the added runs, on the clock of the device. Steps are timed as if sequential: their
+// sum exceeds the time of a run where a device overlaps them.
 class StepTimes {
  public:
-  // The last run of `e`.  errors: those of Executable::Timestamps; Internal (another plan)
+  // Adds the last run of `e`.
+  //   errors: those of Executable::Timestamps; Internal (another plan)
   absl::Status Add(const Executable& e);
-  // A table by op, and one of the slowest steps.
+  // A table by op, and a table of the slowest steps.
   std::string Text() const;
   nlohmann::json ByOp() const;     // [{op, steps, ms, share}], the slowest first
   nlohmann::json BySteps() const;  // [{number, label, op, kernel, types, ms}], in the plan's order
@@ -31,7 +32,7 @@ class StepTimes {
   double StepMs(size_t step) const { return nanoseconds_[step] / runs_ * 1e-6; }
 
   std::vector<StepInfo> steps_;
-  std::vector<std::string> ops_;     // of each step, fused ones by what is in them
+  std::vector<std::string> ops_;     // op of each step; for fused steps, the ops in it
   std::vector<double> nanoseconds_;  // sums over the runs
   int runs_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing of ops, models and the device itself, on the device's own clock where it has one.
+// Timing of ops, models and devices, on the clock of the device where it has one.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,19 +10,21 @@
 
 namespace forge::tools {
 
+// The rates that a device reaches.
 struct Peak {
   double fma_gflops = 0, read_gbps = 0, copy_gbps = 0;
-  double upload_gbps = 0;  // from the host: read and written, as of copies; MeasurePeak only
+  // From the host; bytes read plus written, as for copies; only set by MeasurePeak.
+  double upload_gbps = 0;
 };
 
-// What the device reaches in Forge's own kernels, at one moment: other work on a machine moves it,
-// so what is compared with it is timed in turns with it.
+// Measures the rates that the device reaches in kernels of Forge at one moment. Other load on the
+// machine changes them, so ops are timed alternately with these measurements.
 class Yardstick {
  public:
   static absl::StatusOr<Yardstick> Create(const DeviceRef& device);
-  // Runs each form once. FMA: the better of multiply-add chains in registers and a large product;
-  // read: the better of sums of few long rows and of many; copy: of a tensor. Those are far larger
-  // than caches.
+  // Runs each benchmark once. FMA: the better of multiply-add chains in registers and a large
+  // matrix product; read: the better of sums of few long rows and of many rows; copy: of a tensor.
+  // The tensors are far larger than caches.
   absl::StatusOr<Peak> Measure();
 
  private:
@@ -30,13 +32,13 @@ class Yardstick {
   std::vector<std::shared_ptr<Form>> fma_, read_, copy_;
 };
 
-// Medians of 7 measurements.
+// Returns medians of 7 measurements.
 absl::StatusOr<Peak> MeasurePeak(const DeviceRef& device);
 
 struct OpTime {
-  double seconds = 0;           // median of 7 runs of the op's own steps
-  double flops = 0, bytes = 0;  // what the op states, what its operands and results hold
-  // Medians of the shares of what the yardstick reached right after each run.
+  double seconds = 0;           // median of 7 runs of the steps of the op
+  double flops = 0, bytes = 0;  // flops from the cost of the op; bytes of its operands and results
+  // Medians of the ratios to the rates measured right after each run.
   double of_fma = 0, of_read = 0, of_copy = 0;
 };
 absl::StatusOr<OpTime> TimeOp(const DeviceRef& device, const ir::ConcreteCase& c,

@@ -7,11 +7,12 @@
 
 namespace forge::tools {
 
-// The cases of ops that a person asks for with --filter.
+// The selection of op cases by --filter.
 class CaseFilter {
  public:
-  // A regular expression (ECMAScript) that is searched for in a case's text; empty: every case.
-  //   errors: InvalidArgument with what is wrong about it
+  // Parses a regular expression (ECMAScript), which selects the cases whose text contains a match;
+  // empty: every case.
+  //   errors: InvalidArgument with the reason
   static absl::StatusOr<CaseFilter> Parse(const std::string& text) {
     try {
       return CaseFilter(std::regex(text));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts that programs generate: files, and documents that .ci/run checks.
+// Generated texts: files, and documents that .ci/run checks.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,13 +8,15 @@
 
 namespace forge::tools {
 
-// Text for a cell of a Markdown table, which a bar would end.
+// Escapes text for a cell of a Markdown table.
 std::string MarkdownCell(std::string_view text);
 
-absl::Status WriteText(const std::string& path, std::string_view text);  // as WriteFile
+// Writes a file; errors as WriteFile.
+absl::Status WriteText(const std::string& path, std::string_view text);
 
-// Prints the document, or compares it with a file where one is named.
-//   command: what makes the file anew     errors: NotFound, Internal (the file is stale)
+// Prints the document, or compares it with `file` where one is named.
+//   command: regenerates the file; named in messages     errors: NotFound, Internal (the file is
+//   stale)
 absl::Status PrintOrCheck(std::string_view document, const std::string& file,
                           std::string_view command);
 

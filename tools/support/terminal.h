@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables, progress and colour for a person at a terminal; plain lines for everyone else.
+// Output for terminals: tables, progress and colour; plain lines elsewhere.
 #pragma once
 #include <mutex>
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace forge::tools {
 
-// With its header in bold on a terminal.
+// A table whose header is bold on a terminal.
 class Table : public forge::Table {
  public:
   using forge::Table::Table;
   std::string Text(std::string_view indent = "") const;
 };
 
-// Shows work that takes long on stderr: a bar on a terminal, else a line now and then. From any
-// thread.
+// Shows the progress of long work on stderr: a bar on a terminal, otherwise occasional lines. May
+// be called from any thread.
 class Progress {
  public:
   ~Progress();
@@ -28,15 +28,15 @@ class Progress {
  private:
   std::mutex mutex_;
   std::string what_;
-  int64_t next_ = 0;  // when to speak again, as NowNanoseconds() counts
+  int64_t next_ = 0;  // time of the next line, as NowNanoseconds()
   bool drawn_ = false;
 };
 
-std::string Bytes(uint64_t n);  // "1.5 MiB"
-// "1073741824", "512K", "300M", "2G": powers of 1024.
+std::string Bytes(uint64_t n);  // formats bytes: "1.5 MiB"
+// Parses "1073741824", "512K", "300M", "2G": powers of 1024.
 absl::StatusOr<uint64_t> ParseBytes(std::string_view text);
-std::string Duration(double seconds);              // "12.3 ms"
-std::string Bold(std::string_view s);              // only on a terminal, never with NO_COLOR
-std::string Coloured(std::string_view diff_line);  // the same: by its first character
+std::string Duration(double seconds);  // formats a duration: "12.3 ms"
+std::string Bold(std::string_view s);  // on a terminal without NO_COLOR; otherwise unchanged
+std::string Coloured(std::string_view diff_line);  // likewise, by the first character of the line
 
 }  // namespace forge::tools

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every tool shares: options, errors and exit statuses of the command-line contract.
+// The common frame of all tools: options, errors and exit statuses of the command-line contract.
 #pragma once
 #include <functional>
 #include <memory>
@@ -11,53 +11,59 @@
 
 namespace forge::tools {
 
-// A program in the making: add what it takes, then Run. Values hold their defaults and must outlive
-// the tool; help shows the defaults. (The library behind this stays in tool.cc: its header costs
-// each source that includes it ten seconds.)
+// A command-line tool: declare arguments and options, then call Run. Variables hold the defaults,
+// which the help shows, and must outlive the tool. (The parser library is used in tool.cc only: its
+// header takes ten seconds to compile.)
 class Tool {
  public:
-  // `examples`: whole command lines, one each, shown at the end of --help.
+  // Creates a tool.
+  //   examples: complete command lines, shown at the end of --help
   Tool(std::string name, std::string purpose, const std::vector<std::string>& examples);
   ~Tool();
-  // The argument without a dash, which must be given.
+  // Declares the required positional argument.
   void Argument(const std::string& name, std::string& value, const std::string& help);
-  // names: "-o,--out OUT.bin", the last word standing for the value in the help.
+  // Declares an option.
+  //   names: "-o,--out OUT.bin"; the last word names the value in the help
   void Option(const std::string& names, std::string& value, const std::string& help);
   struct Range {
     int least, most;
   };
-  // A default below the range stands for none.
+  // Declares an integer option. A default below the range means that there is none.
   void Option(const std::string& names, int& value, Range range, const std::string& help);
-  // Not negative and finite. A negative default stands for none.
+  // Declares an option whose value is finite and not negative. A negative default means that there
+  // is none.
   void Option(const std::string& names, double& value, const std::string& help);
-  // With or without a value: `given` tells whether the option was there.
+  // Declares an option with an optional value; `given` is set when the option is present.
   void OptionalValue(const std::string& names, bool& given, std::string& value,
                      const std::string& help);
-  // May be given again and again.
+  // Declares an option that may be repeated.
   void List(const std::string& names, std::vector<std::string>& values, const std::string& help);
   void Flag(const std::string& names, bool& value, const std::string& help);
-  // --device, with --devices as another spelling: one, or several by repetition or commas.
+  // Declare --device, and --devices as another spelling: one device, or several by repetition or
+  // commas.
   void Device(std::string& name, const std::string& help);
   void Devices(std::vector<std::string>& names, const std::string& help);
   void AddJson();  // --json
 
-  // Refused, rather than ignored: `option` without any of `others`; two that contradict each other.
+  // Options that would have no effect are errors: `option` without any of `others`, and `option`
+  // together with one of `others`.
   void Needs(const std::string& option, const std::vector<std::string>& others);
   void Excludes(const std::string& option, const std::vector<std::string>& others);
-  // For programs that do several things: refuses every option that was given and has no part in
-  // this one, `what` in words.  errors: InvalidArgument
+  // For tools with several modes: checks that only options of this mode were given.
+  //   what: the mode, in words     errors: InvalidArgument
   absl::Status Only(std::string_view what, const std::vector<std::string>& options) const;
   bool Given(const std::string& option) const;
 
   bool json() const { return json_; }
   bool verbose() const { return verbose_; }
 
-  // With --json: what Run prints at its end, `error` added to it when the work failed (to an object
-  // with the member `results` where it is no object).
+  // Sets the value that Run prints with --json. When the work fails, Run adds `error` to it
+  // (wrapping a value that is not an object in the member `results`).
   void SetResult(nlohmann::json result);
 
-  // Parses and calls `work`; a failure becomes one sentence on stderr, with --json an object on
-  // stdout too. Returns the exit status: 0, or by the code of the failure (see ExitStatus).
+  // Parses the command line and calls `work`. A failure is printed as one sentence on stderr and,
+  // with --json, as an object on stdout. Returns the exit status: 0, or the code of the failure
+  // (see ExitStatus).
   int Run(int argc, char** argv, const std::function<absl::Status()>& work);
 
  private:
@@ -69,7 +75,7 @@ class Tool {
   bool json_ = false, verbose_ = false;
 };
 
-// The word for a failure's exit status in --json: "usage", "file", "device", "refused", "failed".
+// The name of a failure in --json: "usage", "file", "device", "refused", "failed".
 std::string_view CodeName(const absl::Status& s);
 
 }  // namespace forge::tools

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An opened device: what every object made from it shares and keeps alive.
+// A logical device with its queue and features; shared by every object created from it.
 #pragma once
 #include <atomic>
 #include <mutex>
@@ -8,15 +8,18 @@
 
 namespace forge::vk {
 
+// A logical device. Every object created from it keeps it alive.
 class Context : public DeviceFunctions {
  public:
-  // errors: Unavailable with what vkCreateDevice said
+  // Creates a logical device.
+  //   errors: Unavailable with the error of vkCreateDevice
   static absl::StatusOr<std::shared_ptr<Context>> Create(std::shared_ptr<Instance> instance,
                                                          Queries queries, Granted granted,
                                                          const Settings& settings);
   ~Context();
   Context(const Context&) = delete;
-  // Another logical device of the same physical one, with the same features.  errors: as Create
+  // Creates another logical device of the same physical device, with the same features.
+  //   errors: as Create
   absl::StatusOr<std::shared_ptr<Context>> Sibling() const {
     return Create(instance_, queries_, granted_, settings_);
   }
@@ -32,7 +35,7 @@ class Context : public DeviceFunctions {
   uint32_t family() const { return family_; }
   VkQueue queue() const { return queue_; }
 
-  // Core functions since Vulkan 1.2, and an extension's before.
+  // Functions that are core since Vulkan 1.2 and belong to an extension before.
   PFN_vkGetSemaphoreCounterValue SemaphoreValue() const {
     return IsCore12() ? fn.vkGetSemaphoreCounterValue : fn.vkGetSemaphoreCounterValueKHR;
   }
@@ -40,9 +43,10 @@ class Context : public DeviceFunctions {
     return IsCore12() ? fn.vkWaitSemaphores : fn.vkWaitSemaphoresKHR;
   }
 
-  // As ToStatus, and remembers a lost device.
+  // Converts a result as ToStatus does, and records a lost device.
   absl::Status Check(VkResult r, std::string_view call) const;
-  // A handle, T being an Owned.  errors: as Check
+  // Creates a handle; T is an Owned.
+  //   errors: as Check
   template <class T, class Info>
   absl::StatusOr<T> Make(const Info& info) const {
     typename T::Handle handle = VK_NULL_HANDLE;
@@ -50,10 +54,10 @@ class Context : public DeviceFunctions {
         Check((fn.*T::Of::kCreate)(device, &info, nullptr, &handle), T::Of::kCreateName));
     return T(*this, handle);
   }
-  // OK, or Aborted once the device was lost.
+  // Returns OK, or Aborted after the device was lost.
   absl::Status Health() const;
 
-  // For debuggers and validation messages; nothing where VK_EXT_debug_utils is absent.
+  // Names an object for debuggers and validation messages; does nothing without VK_EXT_debug_utils.
   void SetName(VkObjectType type, uint64_t handle, const std::string& name) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The connection to the Vulkan loader, and what the validation layers say through it.
+// The Vulkan instance, and the messages of the validation layers.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -11,24 +11,25 @@
 
 namespace forge::vk {
 
+// A Vulkan instance.
 class Instance {
  public:
-  // Loads Vulkan. With `validate`, VK_LAYER_KHRONOS_validation and its synchronisation checks are
-  // on, and every message of theirs is kept.
-  //   errors: Unavailable: no loader, no driver, or no validation layer, each as a sentence
+  // Loads Vulkan and creates an instance. With `validate`, enables VK_LAYER_KHRONOS_validation with
+  // synchronisation checks, and records all of its messages.
+  //   errors: Unavailable (no loader, no driver, or no validation layer)
   static absl::StatusOr<std::shared_ptr<Instance>> Create(bool validate);
   ~Instance();
   Instance(const Instance&) = delete;
 
   VkInstance handle() const { return handle_; }
-  uint32_t api() const { return api_; }  // the newest version that may be used
+  uint32_t api() const { return api_; }  // the newest usable API version
   bool has_debug_utils() const { return debug_utils_; }
-  // Steps are labelled for tools that capture frames, not for the validation layers: those up to
-  // 1.3.239 at least keep the labels of all command buffers in a table without a lock, and crash
-  // where several threads record.
+  // True when steps are labelled for frame-capture tools. Labels are off under the validation
+  // layers: versions up to at least 1.3.239 keep the labels of all command buffers in a table
+  // without a lock, and crash where several threads record.
   bool shows_labels() const { return debug_utils_ && messenger_ == VK_NULL_HANDLE; }
   absl::StatusOr<std::vector<VkPhysicalDevice>> Devices() const;
-  // OK, or Internal with the first message of the validation layers and their number.
+  // Returns OK, or Internal with the first validation message and the number of messages.
   absl::Status Validation() const;
 
  private:
@@ -36,7 +37,7 @@ class Instance {
   absl::Status Init(bool validate);
   absl::Status Make(bool validate, VkInstanceCreateFlags flags,
                     std::span<const char* const> extensions);
-  absl::Status Listen();  // to the validation layers
+  absl::Status Listen();  // subscribes to the validation messages
   static VKAPI_ATTR VkBool32 VKAPI_CALL OnMessage(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                                   VkDebugUtilsMessageTypeFlagsEXT types,
                                                   const VkDebugUtilsMessengerCallbackDataEXT* data,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything a physical device says of itself, asked once.
+// The properties and features of a physical device, queried once.
 #pragma once
 #include <set>
 #include <string>
@@ -12,8 +12,8 @@ namespace forge::vk {
 
 using codegen::Rates;
 
-// The feature structures Forge knows. Filled by a query, it is what the driver offers; filled by
-// hand, what a new device asks for.
+// The feature structures that Forge uses: filled by a query, what the driver offers; filled by
+// Request, what a new device enables.
 struct FeatureSet {
   VkPhysicalDeviceFeatures core{};
   VkPhysicalDevice16BitStorageFeatures storage16{};
@@ -30,9 +30,10 @@ struct FeatureSet {
   VkPhysicalDeviceCooperativeMatrix2FeaturesNV matrices2{};
 };
 
+// The answers of a driver about one physical device.
 struct Queries {
   VkPhysicalDevice device = VK_NULL_HANDLE;
-  uint32_t api = 0;  // the version usable on it: its own, the loader's, or 1.3 if less
+  uint32_t api = 0;  // the usable version: the lowest of that of the device, of the loader, and 1.3
   std::set<std::string, std::less<>> extensions;
   VkPhysicalDeviceProperties properties{};
   VkPhysicalDeviceMaintenance3Properties allocation{};
@@ -50,30 +51,32 @@ struct Queries {
   std::vector<VkCooperativeMatrixPropertiesKHR> matrices;
   FeatureSet features;
 
-  // Is the extension there, by name or as part of core version `core_since` (0: never core)?
+  // Returns true when the extension is present, by name or as part of core version `core_since` (0:
+  // never core).
   bool Has(std::string_view extension, uint32_t core_since = 0) const {
     return (core_since != 0 && api >= core_since) || extensions.count(extension) != 0;
   }
-  uint64_t memory_bytes() const;  // of all heaps together
-  // Is the host's memory as near to the device as any?
+  uint64_t memory_bytes() const;  // of all heaps
+  // True when host memory is as near to the device as any memory.
   bool shares_memory() const {
     return properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU ||
            properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
   }
 };
 
-// Before anything is measured.
+// The rates assumed before any measurement.
 Rates AssumedRates(VkPhysicalDeviceType type);
 
-// errors: none: what a driver does not answer stays zero
+// Queries a device. Values that the driver does not provide stay zero.
 Queries Query(const Instance& instance, VkPhysicalDevice device);
 
-// The chain that asks a new device for the bits set in `want`, and the extensions they need.
+// The chain of structures that enables the features set in `want`, and the extensions they need.
 // `head` starts the chain, whose links point into `want`.
 struct FeatureChain {
   VkPhysicalDeviceFeatures2 head{};
   std::vector<const char*> extensions;
 };
+// Builds the chain.
 void Request(const Queries& q, FeatureSet& want, FeatureChain& chain);
 
 }  // namespace forge::vk

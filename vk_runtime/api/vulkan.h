@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vulkan as Forge sees it: volk's loader, what the distribution's headers are too old for, results
-// as sentences, and handles that destroy themselves.
+// Vulkan declarations: the volk loader, declarations that the headers of the distribution lack,
+// conversion of results, and owned handles.
 #pragma once
 #include <volk.h>
 
@@ -68,14 +68,14 @@ struct VkPhysicalDeviceCooperativeMatrix2FeaturesNV {
 
 namespace forge::vk {
 
-// Of a failure: "VK_ERROR_OUT_OF_DEVICE_MEMORY".
+// The name of an error code: "VK_ERROR_OUT_OF_DEVICE_MEMORY".
 std::string_view ResultName(VkResult r);
 
-// OK where all was done, or the failure of `call` by its name; an answer that is not ready or not
-// whole is a failure.  errors: Aborted (device lost), ResourceExhausted (memory), Internal
+// Converts the result of `call` to a status. VK_NOT_READY and VK_INCOMPLETE are errors, too.
+//   errors: Aborted (device lost), ResourceExhausted (memory), Internal
 absl::Status ToStatus(VkResult r, std::string_view call);
 
-// A structure of Vulkan with its type filled in.
+// A Vulkan structure with sType set.
 template <class T>
 T Typed(VkStructureType type) {
   T s{};
@@ -83,8 +83,9 @@ T Typed(VkStructureType type) {
   return s;
 }
 
-// Fills `all` by a function of Vulkan that tells first how many there are and then what they are,
-// behind its arguments `first`; where it fails, `all` is empty. `blank` has its type filled in.
+// Fills `all` with a Vulkan enumeration function that returns first the count and then the
+// elements; empty when the function fails.
+//   blank: an element with sType set     first: the leading arguments of the function
 template <class T, class F, class... First>
 VkResult Enumerate(std::vector<T>& all, const std::type_identity_t<T>& blank, F list,
                    First... first) {
@@ -93,7 +94,7 @@ VkResult Enumerate(std::vector<T>& all, const std::type_identity_t<T>& blank, F 
     list(first..., n, to);
     return VK_SUCCESS;
   };
-  // Bytes are counted by a size_t.
+  // Byte arrays have a size_t count.
   std::conditional_t<sizeof(T) == 1, size_t, uint32_t> n = 0;
   VkResult r = call(&n, nullptr);
   all.assign(r < 0 ? 0 : n, blank);
@@ -102,13 +103,13 @@ VkResult Enumerate(std::vector<T>& all, const std::type_identity_t<T>& blank, F 
   return r;
 }
 
-// A logical device and its functions: all that a handle needs to destroy itself.
+// A logical device and its functions: what a handle needs for its destruction.
 struct DeviceFunctions {
   VkDevice device = VK_NULL_HANDLE;
   VolkDeviceTable fn{};
 };
 
-// Owns one handle of the kind that `Calls` makes and destroys; whoever holds an Owned keeps the
+// Owns one handle of the kind that `Calls` creates and destroys. The holder of an Owned keeps the
 // device alive longer.
 template <class Calls>
 class Owned {

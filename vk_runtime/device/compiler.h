@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes programs: from requests to kernels to pipelines, on all cores.
+// Compiles requests to programs: kernels, SPIR-V, pipelines; on all cores.
 #pragma once
 #include "codegen/lower/sharing.h"
 #include "codegen/target/step_plan.h"
@@ -9,12 +9,14 @@
 
 namespace forge::vk {
 
-// Calls body(0) .. body(n - 1) on up to `threads` threads, the caller's among them, and waits.
+// Calls body(0) .. body(n - 1) on up to `threads` threads, including the calling one, and waits for
+// them.
 void ParallelFor(size_t n, int threads, absl::FunctionRef<void(size_t)> body);
 
+// Compiles programs for one device.
 class Compiler {
  public:
-  // `use_file`: keep what was printed in the cache folder.
+  // use_file: keep printed SPIR-V in the cache folder     threads: host threads
   Compiler(const ContextRef& context, PipelineStoreRef pipelines,
            std::shared_ptr<codegen::TunedChoices> tuned, bool use_file, int threads)
       : context_(context),
@@ -23,16 +25,18 @@ class Compiler {
         spirv_(*context, use_file),
         threads_(threads),
         sharing_(static_cast<size_t>(context->caps().max_scalar_bytes) / sizeof(int32_t)) {}
-  // One result for each request, in order; see Device::Compile. Any thread.
+  // Returns one result for each request, in order; see Device::Compile. May be called from any
+  // thread.
   std::vector<absl::StatusOr<ProgramRef>> Run(std::span<const CompileRequest> requests,
                                               CompileProgress progress);
-  // As Device::Choices and Device::Prefer.
+  // See Device::Choices and Device::Prefer.
   std::vector<std::string> Choices(const CompileRequest& request, size_t most) const;
   absl::Status Prefer(const CompileRequest& request);
-  int64_t printed() const { return spirv_.printed(); }  // kernels; others were found
+  // Number of kernels printed, rather than loaded from the cache.
+  int64_t printed() const { return spirv_.printed(); }
 
  private:
-  // A kernel of this device, made by whoever asks first while others wait.
+  // A kernel of this device. The first thread that requests it compiles it; others wait.
   struct Slot {
     std::once_flag once;
     absl::Status status;
@@ -41,21 +45,21 @@ class Compiler {
   };
   using SlotRef = std::shared_ptr<Slot>;
 
-  // A request as kernels.
+  // The kernels of a request.
   struct Planned {
     codegen::NodeBody body;
     codegen::Program made;
-    ProgramRef program;  // already there: written by hand
+    ProgramRef program;  // set for shaders written by hand
   };
 
-  // Makes kernels one that differ in literals alone.
+  // Merges kernels that differ only in literals.
   void Share(std::span<const CompileRequest> requests, std::span<absl::StatusOr<Planned>> planned);
   absl::StatusOr<Planned> Plan(const CompileRequest& request);
   absl::StatusOr<ProgramRef> Compile(const CompileRequest& request, const Planned& planned);
   absl::StatusOr<codegen::Program> Generate(const codegen::Region& region,
                                             const CompileRequest& request) const;
   absl::StatusOr<SlotRef> KernelFor(const codegen::Kernel& kernel, uint32_t operands);
-  // What the printer makes of a kernel of this hash, or made of it in an earlier run.
+  // Returns the SPIR-V of a kernel with this hash, printed now or in an earlier run.
   absl::StatusOr<KernelCode> CodeOf(const codegen::Kernel& kernel, uint32_t operands,
                                     uint64_t hash);
   absl::Status Make(const codegen::Kernel& kernel, KernelCode code, Slot& slot);
@@ -70,7 +74,7 @@ class Compiler {
   codegen::KernelSharing sharing_;  // under sharing_mutex_
   std::mutex mutex_;
   absl::flat_hash_map<uint64_t, SlotRef> kernels_;  // by codegen::Hash, under mutex_
-  // Kernels that the driver compiles when they are dispatched, and has not; under mutex_.
+  // Kernels not yet dispatched, on drivers that compile at the first dispatch; under mutex_.
   std::vector<KernelCode> fresh_;
 };
 

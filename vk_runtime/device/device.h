@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Vulkan device: runtime/device/device.h over what the other files of this folder make.
+// The Vulkan device: implements runtime/device/device.h.
 #pragma once
 #include "codegen/target/gpu_target.h"
 #include "vk_runtime/device/compiler.h"
@@ -10,7 +10,8 @@ namespace forge::vk {
 
 class VulkanDevice final : public Device {
  public:
-  // errors: as Driver::Open
+  // Opens a device.
+  //   errors: as Driver::Open
   static absl::StatusOr<std::shared_ptr<VulkanDevice>> Open(const ContextRef& context,
                                                             DeviceInfo info,
                                                             const DeviceOptions& options);
@@ -47,8 +48,8 @@ class VulkanDevice final : public Device {
   VulkanDevice(const ContextRef& context, DeviceInfo info,
                const std::shared_ptr<codegen::TunedChoices>& tuned);
   absl::StatusOr<VulkanBuffer*> Own(Buffer* b) const;
-  // What is bound for operands without bytes. Made when first recorded: a device that only compiles
-  // may have no memory at all.
+  // The buffer that is bound for operands without bytes. Allocated by the first recording, because
+  // a device that only compiles may have no memory.
   absl::StatusOr<VulkanBufferRef> Nothing();
 
   ContextRef context_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that keep between runs what one driver told of one device: where they lie, how they begin,
-// and the one with its compiled kernels.
+// Files in the cache folder that belong to one driver and one device: paths, title lines, and the
+// file of compiled pipelines.
 #pragma once
 #include <filesystem>
 #include <set>
@@ -10,19 +10,20 @@
 
 namespace forge::vk {
 
-// CacheFolder()/vk-DEVICE-DRIVER-MODEL`extension`; empty when there is no cache folder.
+// The path CacheFolder()/vk-DEVICE-DRIVER-MODEL`extension`; empty when there is no cache folder.
 std::filesystem::path CacheFile(const Queries& q, std::string_view extension);
-// How the first line of a file of `what` begins; that of another driver begins otherwise.
+// The start of the first line of a file of `what`; it differs between drivers.
 std::string CacheTitle(const Queries& q, std::string_view what);
-// What the driver gave, and which kernels are in it.
+// The pipeline cache of a driver, and the kernels that it contains.
 struct PipelineFile {
   std::set<uint64_t> kernels;  // hashes of their SPIR-V
-  std::vector<uint8_t> blob;   // of vkGetPipelineCacheData
+  std::vector<uint8_t> blob;   // data of vkGetPipelineCacheData
 };
-// The content of a file written by this very driver. An absent, foreign, damaged or truncated file
-// is an empty one: it is written anew.
+// Reads a file that this driver wrote. An absent, foreign, damaged or truncated file reads as empty
+// and is replaced by the next write.
 PipelineFile ReadPipelineFile(const std::filesystem::path& path, const Queries& q);
-// errors: as WriteCacheFile
+// Writes the file.
+//   errors: as WriteCacheFile
 absl::Status WritePipelineFile(const std::filesystem::path& path, const Queries& q,
                                const PipelineFile& file);
 

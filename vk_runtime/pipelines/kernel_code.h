@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// From kernels to what a driver takes.
+// Conversion of kernels to the code that a driver compiles.
 #pragma once
 #include "codegen/kernel/kernel_ir.h"
 
 namespace forge::vk {
 
-// A kernel as a driver takes it. Operand i is binding i of set 0, a storage buffer; scalars are
-// push constants of 4 bytes.
+// The code of a kernel. Operand i is binding i of set 0, a storage buffer; scalars are push
+// constants of 4 bytes.
 struct KernelCode {
   std::string name;
   std::vector<uint32_t> spirv;
@@ -15,9 +15,10 @@ struct KernelCode {
   bool parameters = false;  // scalars are a uniform buffer, binding codegen::kParameterBinding
 };
 
-// What was printed of a kernel that binds `operands`.
+// Returns the code of a kernel whose SPIR-V is already printed.
 KernelCode CodeWith(const codegen::Kernel& kernel, uint32_t operands, std::vector<uint32_t> spirv);
-// With what is printed now.  errors: as codegen::Verify
+// Prints the SPIR-V of a kernel and returns its code.
+//   errors: as codegen::Verify
 absl::StatusOr<KernelCode> PrintCode(const codegen::Kernel& kernel, uint32_t operands,
                                      const codegen::Caps& caps);
 

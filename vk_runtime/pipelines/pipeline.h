@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compute pipelines: made once for each kernel, found again in memory and on disk.
+// Compute pipelines, compiled once for each kernel and cached in memory and on disk.
 #pragma once
 #include "absl/container/flat_hash_map.h"
 #include "vk_runtime/api/context.h"
@@ -8,7 +8,7 @@
 
 namespace forge::vk {
 
-// A kernel in the driver's hands. Immutable.
+// A compiled kernel. Immutable.
 struct Pipeline {
   ContextRef context;
   OwnedPipeline handle;
@@ -16,25 +16,28 @@ struct Pipeline {
   VkPipelineLayout layout = VK_NULL_HANDLE;
   VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
   bool parameters = false;                  // scalars are read from the parameter buffer
-  bool pushed = false;                      // operands are pushed: the layout has no sets
-  std::vector<KernelStatistic> statistics;  // empty unless asked for and told
-  bool is_new = false;                      // to the file of earlier runs
+  bool pushed = false;                      // operands are push descriptors: the layout has no sets
+  std::vector<KernelStatistic> statistics;  // empty unless requested and supported
+  bool is_new = false;                      // not in the file of earlier runs
 };
 using PipelineRef = std::shared_ptr<const Pipeline>;
 
+// The pipelines of one device.
 class PipelineStore {
  public:
-  // `use_file`: keep compiled kernels in the cache folder.  errors: ResourceExhausted
+  // Creates a store.
+  //   use_file: keep compiled kernels in the cache folder     errors: ResourceExhausted
   static absl::StatusOr<std::shared_ptr<PipelineStore>> Create(const ContextRef& context,
                                                                bool use_file, bool statistics);
-  // Any thread; equal kernels give one pipeline.  errors: Internal naming the kernel
+  // Returns the pipeline of a kernel; equal kernels share one. May be called from any thread.
+  //   errors: Internal naming the kernel
   absl::StatusOr<PipelineRef> Get(const KernelCode& code);
-  // Writes what was compiled since the last time, beside what other processes have put into the
-  // file meanwhile. A file that cannot be written costs the next run time, nothing else, so it is
-  // only reported, and written the next time.
+  // Writes newly compiled pipelines to the file, merged with what other processes have written
+  // meanwhile. A failure costs only compile time in the next run; the next Save tries again.
+  //   errors: as WriteCacheFile
   absl::Status Save();
 
-  // Pipelines made by the driver's compiler, and found in the file of an earlier run.
+  // Numbers of pipelines compiled by the driver and loaded from the file of an earlier run.
   int64_t compiled() const { return compiled_; }
   int64_t cached() const { return cached_; }
 
@@ -54,7 +57,7 @@ class PipelineStore {
   bool statistics_;
   std::filesystem::path path_;  // empty: no file
   OwnedPipelineCache cache_;
-  std::mutex mutex_;                                   // of what follows
+  std::mutex mutex_;                                   // protects the members below
   std::map<std::array<uint32_t, 3>, Layout> layouts_;  // by operands, scalars, parameters
   absl::flat_hash_map<uint64_t, PipelineRef> pipelines_;
   std::set<uint64_t> on_disk_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of this device: pipelines, what each binds, and how large its grid is.
+// A Vulkan program: pipelines, their bindings and grids.
 #pragma once
 #include <functional>
 
@@ -11,17 +11,19 @@ namespace forge::vk {
 using codegen::LaunchNumber;
 using codegen::LaunchOperand;
 
+// One launch with its pipeline.
 struct PlannedLaunch : codegen::LaunchPlan {
   PipelineRef pipeline;
   double seconds = 0;  // estimated; 0: unknown
 };
 
-// How a program shows the code of a kernel.
+// The SPIR-V of a kernel as an artifact.
 inline Artifact SpirvArtifact(const std::string& kernel, std::span<const uint32_t> words) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(words.data());
   return {kernel + ".spv", {bytes, bytes + words.size_bytes()}};
 }
 
+// A program of one or more launches.
 class VulkanProgram final : public Program {
  public:
   struct Parts {
@@ -31,7 +33,7 @@ class VulkanProgram final : public Program {
     uint64_t scratch_bytes = 0;
     std::vector<uint32_t> overwritable;
     double seconds = 0;
-    std::function<std::vector<Artifact>()> artifacts;  // made when somebody asks for them
+    std::function<std::vector<Artifact>()> artifacts;  // created on request
   };
   explicit VulkanProgram(Parts parts) : parts_(std::move(parts)) {}
   std::string_view kernel() const override { return parts_.kernel; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SPIR-V of kernels, kept between runs: what was verified and printed once is not again.
+// Cache of the SPIR-V of kernels on disk: a kernel that was verified and printed in an earlier run
+// is loaded.
 #pragma once
 #include "absl/container/flat_hash_map.h"
 #include "vk_runtime/api/context.h"
@@ -7,22 +8,23 @@
 
 namespace forge::vk {
 
-// Any thread.
+// The cache file. May be used from any thread.
 class SpirvFile {
  public:
-  // Reads what this very driver and generator have left. An absent, foreign or damaged file is an
-  // empty one: it is written anew.
-  //   use_file: else nothing is read, and nothing kept
+  // Loads the file that this driver and generator wrote. An absent, foreign or damaged file reads
+  // as empty and is replaced by the next write.
+  //   use_file: false: nothing is read or written
   SpirvFile(const Context& context, bool use_file);
-  // The words of kernel `hash` (of codegen::Hash, and of what else its caller tells kernels by).
+  // Returns the SPIR-V words of a kernel.
+  //   hash: of codegen::Hash and of what else the caller distinguishes
   std::optional<std::vector<uint32_t>> Find(uint64_t hash);
-  // Keeps words that were printed because Find had none.
+  // Adds words that were printed because Find returned none.
   void Put(uint64_t hash, std::span<const uint32_t> words);
-  // Writes the file if something was put, with what other processes have put there meanwhile. Those
-  // that this process has not asked for are left out where the file would become too large.
+  // Writes the file if words were added, merged with what other processes have written meanwhile.
+  // When the file would become too large, kernels that this process did not request are dropped.
   //   errors: as WriteCacheFile
   absl::Status Save();
-  int64_t printed() const { return printed_; }  // calls of Put
+  int64_t printed() const { return printed_; }  // number of calls of Put
 
  private:
   struct Entry {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drivers misreport and crash: features that can be wrong in silence are tried before they are
-// trusted, in a process of their own.
+// Self-test of drivers: features that a driver can silently get wrong are tested before their first
+// use, in a separate process.
 #pragma once
 #include <set>
 
@@ -8,54 +8,57 @@
 
 namespace forge::vk {
 
-// What became of a device's self-test. Nothing passed and nothing failed where the device computes
-// nothing, as one that only compiles.
+// The verdict of a self-test. `passed` and `failed` are empty for devices that cannot execute, such
+// as those that only compile.
 struct SelfTest {
   std::set<std::string, std::less<>> passed;
   Failures failed;
-  // Those that took too long: no verdict, since the machine may have been busy. The process that
-  // waited does without them, and the next one tries them again.
+  // Features that exceeded their time. There is no verdict, since the machine may have been busy:
+  // the waiting process does not use them, and the next process tests them again.
   Failures late;
-  std::optional<Rates> rates;  // what the device reaches
+  std::optional<Rates> rates;  // measured rates
   bool Knows(std::string_view feature) const;
-  // Every feature to do without, and why.
+  // All features that must not be used, with the reason.
   Failures Faults() const;
 };
 
-// Runs small kernels for each tried feature that the device was opened with, but for the `known`
-// ones, and compares what they compute with the host. Takes some compilations. Tells line by line
-// what it does; what SelfTestReport::Read makes of the lines is the outcome. A lost device ends it.
-//   errors: of a device that fails without any feature
+// Runs the probes of every feature that the device was opened with, except those in `known`, and
+// compares the results with the host. Compiles several kernels. Reports each result as a line for
+// SelfTestReport::Read. A lost device ends the test.
+//   errors: those of a device that fails without any feature
 absl::Status RunSelfTest(VulkanDevice& device, std::span<const std::string> known,
                          Driver::Tell tell);
 bool IsTried(std::string_view feature);
 
-// The lines of a self-test, as told and as kept in the cache folder.
+// The report of a self-test, as text lines.
 struct SelfTestReport {
   SelfTest test;
-  std::string trying;  // the feature that was being tried at the end of the text
-  bool whole = false;  // the test came to its end
+  std::string trying;  // the feature under test at the end of the text
+  bool whole = false;  // the test finished
 
-  // The first line; a new driver is tried anew, and so is an old one by new probes.
+  // The first line. It names the driver and the version of the probes, so a change of either
+  // repeats the test.
   static std::string Title(const Queries& q);
-  // A text with another title says nothing.
+  // Parses a report. A text with another title yields an empty report.
   static SelfTestReport Read(const std::string& text, const Queries& q);
 };
 
 struct SelfTestRequest {
-  size_t index = 0;      // of the device
-  int64_t patience = 0;  // nanoseconds for each feature
-  SelfTest known = {};   // what passed and failed before is not tried again
+  size_t index = 0;      // index of the device
+  int64_t patience = 0;  // time limit for each feature, nanoseconds
+  SelfTest known = {};   // verdicts that are not tested again
 };
-// Runs the self-test of the device of `q` in a process of its own, and adds to what is known. A
-// feature that ends the process has failed, one that keeps it for too long is late, and the others
-// are tried by another process. All have failed where the program for it is missing.
-//   errors: Unavailable: the process ends before it tries anything
+// Runs the self-test of a device in a separate process and adds to the known verdicts. A feature
+// that crashes the process fails, one that exceeds its time is late, and another process tests the
+// rest. All features fail where the self-test program is missing.
+//   errors: Unavailable (the process ends before its first test)
 absl::StatusOr<SelfTest> TryInChild(const Queries& q, const SelfTestRequest& request);
 
-// The verdict of this very driver's earlier run, or nothing. An absent or damaged file is none.
+// Reads the verdict that an earlier run of this driver stored; nullopt when the file is absent or
+// damaged.
 std::optional<SelfTest> ReadSelfTest(const Queries& q);
-// Keeps a verdict in the cache folder.  errors: Internal with path and reason
+// Stores a verdict in the cache folder.
+//   errors: Internal with path and reason
 absl::Status WriteSelfTest(const Queries& q, const SelfTest& test);
 
 }  // namespace forge::vk

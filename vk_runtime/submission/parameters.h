@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a replayed recording reads anew each time: scalars of kernels and grids that depend on step
-// values, in a small buffer on the device.
+// Parameters that a recording reads at each submission: scalars and grids that depend on step
+// values, in a small device buffer.
 #pragma once
 #include "vk_runtime/submission/recording.h"
 
 namespace forge::vk {
 
-// Any thread.
+// The parameter buffer of a recording. May be used from any thread.
 class ParameterBuffer : public std::enable_shared_from_this<ParameterBuffer> {
  public:
-  // errors: ResourceExhausted
+  // Allocates a buffer.
+  //   errors: ResourceExhausted
   static absl::StatusOr<std::shared_ptr<ParameterBuffer>> Create(const HeapRef& heap,
                                                                  uint64_t bytes);
   const VulkanBuffer& buffer() const { return *buffer_; }
-  // The copy that brings these words to the device: to be submitted before what reads them. Its
-  // memory is used again once the result and its copies are gone.
-  //   errors: ResourceExhausted, Unavailable (the driver maps nothing)
+  // Returns a recording that copies `words` to the device; it is submitted before the steps that
+  // read them. Its memory is reused once the result and its copies are destroyed.
+  //   errors: ResourceExhausted, Unavailable (the driver maps no memory)
   absl::StatusOr<RecordingRef> Write(std::span<const uint32_t> words);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Submits jobs in order and tells when they are done.
+// The queue of a device: submits jobs in order and tracks their completion.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -11,29 +11,30 @@
 
 namespace forge::vk {
 
-// Recorded work in pieces, each short enough for any watchdog. A job that can be cancelled is fed
-// to the driver two pieces at a time by a thread of the queue, others in one submission.
+// Recorded work in pieces, each short enough for a watchdog. A job with `cancel` is submitted two
+// pieces at a time by a thread of the queue; other jobs are one submission.
 struct Job {
-  RecordingRef parameters;  // done before `recording`; may be null
+  RecordingRef parameters;  // executed before `recording`; may be null
   RecordingRef recording;
   std::vector<std::shared_ptr<const void>> keep;  // alive until the job is done
   std::vector<VulkanBufferRef> readbacks;         // made visible to the host when it is done
-  std::vector<Point> others;                      // of other timelines; waited for first
+  std::vector<Point> others;                      // points of other timelines, awaited first
   const std::atomic<bool>* cancel = nullptr;      // must live until the job is done
 };
 
-// Points keep it, so it may outlive its device; by then it is closed.
+// The timeline of a device. Points keep it alive, so it may outlive its device; it is closed by
+// then.
 class Queue final : public Timeline, public std::enable_shared_from_this<Queue> {
  public:
   explicit Queue(const ContextRef& context) : context_(context), signals_(context) {}
   ~Queue() override { Close(); }
   Queue(const Queue&) = delete;
-  // Waits for what was submitted, cancels what was not; every point is reached then. Idempotent.
+  // Waits for submitted work and cancels the rest; every point is reached afterwards. Idempotent.
   void Close();
 
-  // Never waits for the device. Jobs run in order; those that wait for another timeline, and all
-  // behind them, are fed to the driver by the queue's thread.
-  //   errors: InvalidArgument (a point of the future), Aborted (lost)
+  // Enqueues a job and never waits for the device. Jobs run in order; a job that waits for another
+  // timeline, and all jobs behind it, are submitted by the thread of the queue.
+  //   errors: InvalidArgument (a point that no submitted work will reach), Aborted (device lost)
   absl::StatusOr<Point> Submit(Job job, std::span<const Point> wait);
   bool Reached(uint64_t value) override;
   absl::Status Wait(uint64_t value, int64_t nanoseconds) override;
@@ -43,13 +44,13 @@ class Queue final : public Timeline, public std::enable_shared_from_this<Queue> 
     Job job;
     uint64_t value = 0;
     std::vector<VkCommandBuffer> pieces;
-    size_t given = 0;             // pieces that the driver has
+    size_t given = 0;             // number of pieces submitted
     std::vector<Signal> signals;  // of its submissions
-    bool submitted = false;       // nothing more of it will be
+    bool submitted = false;       // no piece is left to submit
     absl::Status status;
   };
   using StateRef = std::shared_ptr<State>;
-  // Whatever it holds is destroyed once the lock is released.
+  // Objects to destroy after the lock is released.
   using Trash = std::vector<StateRef>;
 
   absl::Status SubmitPieces(State& s, size_t count);  // under mutex_
@@ -66,7 +67,7 @@ class Queue final : public Timeline, public std::enable_shared_from_this<Queue> 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<StateRef> jobs_;     // not yet done, in order
-  std::deque<StateRef> feeding_;  // those that the thread submits
+  std::deque<StateRef> feeding_;  // jobs that the thread submits
   std::map<uint64_t, absl::Status> errors_;
   uint64_t last_value_ = 0;
   std::atomic<uint64_t> finished_{0};

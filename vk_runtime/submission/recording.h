@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps turned into command buffers, for one choice of buffers and numbers.
+// Command buffers of steps, for one set of buffers and numbers.
 #pragma once
 #include "vk_runtime/memory/buffer.h"
 #include "vk_runtime/pipelines/program.h"
 
 namespace forge::vk {
 
-// A number that a recording reads at each replay, by the value of an expression over step symbols.
+// A number that a recording reads at each submission: the value of an expression over step symbols.
 struct Parameter {
-  static constexpr uint32_t kNoWord = UINT32_MAX;  // it is checked alone
+  static constexpr uint32_t kNoWord = UINT32_MAX;  // only checked, not stored
   ir::Dim value;
-  uint32_t word;          // of the parameter buffer
-  int64_t least, most;    // that it may be
-  const std::string* of;  // the label of a step
+  uint32_t word;          // index in the parameter buffer
+  int64_t least, most;    // allowed range
+  const std::string* of;  // label of the step
 };
 
 struct RecordInput {
   const ContextRef& context;
   std::span<const Step> steps;
   std::span<const VulkanBufferRef> slots;  // null where no step needs the slot
-  // Of step symbols; where it is empty, scalars and grids that depend on them are parameters, and
-  // operands are bound as large as they can be.
+  // Values of step symbols. When empty, scalars and grids that depend on them are parameters, and
+  // operands are bound at their largest size.
   const ir::Bindings& values;
   const VulkanBuffer& nothing;     // bound for operands without bytes
-  const VulkanBuffer* parameters;  // of ParameterBytes; null: none
+  const VulkanBuffer* parameters;  // of ParameterBytes() bytes; null: none
   bool timestamps;
-  bool overlaps;  // may be submitted while an earlier submission of it still runs
+  bool overlaps;  // may be submitted while an earlier submission still runs
 };
 
-// Of the parameter buffer that a recording of these steps needs: 0: none.
+// Bytes of the parameter buffer for a recording of these steps; 0: none is needed.
 uint64_t ParameterBytes(std::span<const Step> steps);
-// Can one recording serve all step values? Not where the place of an operand depends on them, or
-// a scalar of a kernel that reads no parameters.
+// True when one recording serves all step values: no operand offset, and no scalar of a kernel that
+// reads no parameters, depends on them.
 bool ServesAllStepValues(std::span<const Step> steps);
 
 struct CopyBytes {
@@ -43,17 +43,21 @@ struct CopyBytes {
 
 using RecordingRef = std::shared_ptr<const class Recording>;
 
-// Owns what it recorded; must outlive its submission.
+// Command buffers and the objects they use; must outlive its submissions.
 class Recording {
  public:
-  // errors: OutOfRange (an operand outside its buffer), InvalidArgument, each with the step's label
+  // Records steps.
+  //   errors: OutOfRange (an operand outside its buffer), InvalidArgument, each with the label of
+  //   the step
   static absl::StatusOr<RecordingRef> Make(const RecordInput& input);
-  // A copy by itself, of any bytes.  errors: OutOfRange, InvalidArgument (overlapping ranges)
+  // Records a copy.
+  //   errors: OutOfRange, InvalidArgument (overlapping ranges)
   static absl::StatusOr<RecordingRef> OfCopy(const ContextRef& context, const CopyBytes& copy);
   std::span<const VkCommandBuffer> pieces() const { return pieces_; }
   int barriers() const { return barriers_; }
   std::span<const Parameter> parameters() const { return parameters_; }
-  // Of the last run, which must be done.  errors: Unimplemented (this queue has no timestamps)
+  // Times of the steps of the last run, which must have finished.
+  //   errors: Unimplemented (the queue has no timestamps)
   absl::StatusOr<std::vector<StepTime>> Times() const;
 
  private:
@@ -63,8 +67,8 @@ class Recording {
   OwnedCommandPool commands_;
   OwnedDescriptorPool descriptors_;
   OwnedQueryPool queries_;
-  std::vector<VkCommandBuffer> pieces_;  // of commands_
-  std::vector<ProgramRef> programs_;     // their pipelines are in the command buffers
+  std::vector<VkCommandBuffer> pieces_;  // allocated from commands_
+  std::vector<ProgramRef> programs_;     // keep the pipelines alive
   std::vector<Parameter> parameters_;
   uint32_t steps_ = 0;
   int barriers_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that are recorded once and replayed, and recorded again for other buffers. Step values are
-// parameters of the recording, save where the place of an operand depends on one.
+// Steps that are recorded once and submitted repeatedly; other buffers need another recording. Step
+// values are parameters of a recording, except where the offset of an operand depends on one.
 #pragma once
 #include "vk_runtime/submission/parameters.h"
 #include "vk_runtime/submission/queue.h"
@@ -13,11 +13,12 @@ class VulkanSegment final : public Segment {
   int barriers() const override { return barriers_; }
   int recordings() const override { return recordings_; }
 
-  // The work for these arguments, to be submitted to `queue`: that of an earlier submission where
-  // they are the same.
-  //   errors: InvalidArgument, OutOfRange with the step's label
+  // Returns the job for these arguments. Reuses the recording of an earlier submission with equal
+  // arguments.
+  //   errors: InvalidArgument, OutOfRange with the label of the step
   absl::StatusOr<Job> Prepare(const SubmitArgs& args, Queue& queue);
-  // What was submitted; `last` is its point's value.
+  // Notes a submission.
+  //   last: the value of its point
   void Submitted(RecordingRef recording, uint64_t last);
 
   const RecordingRef& last_recording() const { return last_recording_; }
@@ -25,14 +26,15 @@ class VulkanSegment final : public Segment {
 
  private:
   struct Entry {
-    std::vector<uint64_t> key;  // ids of the slots' buffers, then step values that are recorded
+    std::vector<uint64_t> key;  // ids of the buffers in the slots, then recorded step values
     RecordingRef recording;
-    std::shared_ptr<ParameterBuffer> parameters;  // null: it reads none
+    std::shared_ptr<ParameterBuffer> parameters;  // null: there are no parameters
     bool overlaps = false;
     uint64_t last = 0;  // value of its last submission
   };
   absl::StatusOr<std::vector<VulkanBufferRef>> CheckSlots(const SubmitArgs& args) const;
-  // The entry for these, the last one afterwards, recorded where there is none that may be used.
+  // Moves the entry for these arguments to the end of entries_, and records it where no reusable
+  // entry exists.
   absl::Status Find(const std::vector<VulkanBufferRef>& slots, std::span<const int64_t> values,
                     Queue& queue);
   absl::Status Record(const std::vector<VulkanBufferRef>& slots, std::span<const int64_t> values,
@@ -49,9 +51,9 @@ class VulkanSegment final : public Segment {
   std::vector<ir::SymbolRef> step_symbols_;
   std::vector<bool> written_;  // slots that a step writes
   bool timestamps_;
-  bool serves_all_;  // step values, in one recording
+  bool serves_all_;  // one recording serves all step values
   uint64_t parameter_bytes_;
-  std::vector<Entry> entries_;  // the one used last at the end
+  std::vector<Entry> entries_;  // most recently used last
   int barriers_ = 0, recordings_ = 0;
   RecordingRef last_recording_;
   uint64_t last_value_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When submitted work is done: a timeline semaphore tells, or a fence for each submission where the
-// device has none.
+// Completion of submitted work: a timeline semaphore, or a fence for each submission on devices
+// without timeline semaphores.
 #pragma once
 #include <chrono>
 
@@ -8,30 +8,32 @@
 
 namespace forge::vk {
 
-// What a submission sets once its work, and all submitted before it, is done.
+// The signal of a submission: set when its work, and all work submitted before it, has finished.
 struct Signal {
-  uint64_t tick = 0;                  // of the timeline semaphore
-  std::shared_ptr<OwnedFence> fence;  // null: the semaphore tells
+  uint64_t tick = 0;                  // value of the timeline semaphore
+  std::shared_ptr<OwnedFence> fence;  // null: the timeline semaphore is used
 };
 
-// Of one queue, which it hands command buffers to.
+// Submits command buffers to one queue.
 class Signals {
  public:
   explicit Signals(ContextRef context) : context_(std::move(context)) {}
 
-  // One submission to the driver. Each command buffer is a batch of its own, which watchdogs watch
-  // by itself. One thread at a time.
+  // Makes one submission to the driver. Each command buffer is a separate batch, which a watchdog
+  // times separately. Called by one thread at a time.
   absl::StatusOr<Signal> Submit(std::span<const VkCommandBuffer> commands);
-  // Any thread.  errors: Aborted (lost)
+  // Returns true when the signal is set. May be called from any thread.
+  //   errors: Aborted (device lost)
   absl::StatusOr<bool> Reached(const Signal& signal) const;
-  //   errors: DeadlineExceeded, Aborted (lost)
+  // Waits for a signal.
+  //   errors: DeadlineExceeded, Aborted (device lost)
   absl::Status Wait(const Signal& signal, std::chrono::nanoseconds most) const;
 
  private:
   absl::StatusOr<Signal> Next();
 
   ContextRef context_;
-  OwnedSemaphore semaphore_;  // made at the first submission
+  OwnedSemaphore semaphore_;  // created by the first submission
   uint64_t last_tick_ = 0;
 };
 

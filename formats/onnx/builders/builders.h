@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The builders that the table in onnx_ops.cc names; each stands in the file of its family.
+// The operator builders that the table in ops.cc names, grouped by source file.
 #pragma once
 #include "formats/onnx/node.h"
 
 namespace forge::formats {
 
-// onnx_elementwise.cc
+// elementwise.cc
 ir::Values BuildIdentity(OnnxNode& n);
 ir::Values BuildAdd(OnnxNode& n);
 ir::Values BuildSub(OnnxNode& n);
@@ -51,7 +51,7 @@ ir::Values BuildSqrt(OnnxNode& n);
 ir::Values BuildCast1(OnnxNode& n);  // the type is a word
 ir::Values BuildCast6(OnnxNode& n);  // the type is a number
 
-// onnx_activation.cc
+// activation.cc
 ir::Values BuildElu(OnnxNode& n);
 ir::Values BuildGelu(OnnxNode& n);
 ir::Values BuildLeakyRelu(OnnxNode& n);
@@ -61,18 +61,18 @@ ir::Values BuildSelu(OnnxNode& n);
 ir::Values BuildSoftplus(OnnxNode& n);
 ir::Values BuildSoftsign(OnnxNode& n);
 
-// onnx_constant.cc
+// constant.cc
 ir::Values BuildConstant(OnnxNode& n);
 
-// onnx_quantise.cc
+// quantise.cc
 ir::Values BuildDequantizeLinear(OnnxNode& n);
 
-// onnx_movement.cc
+// movement.cc
 ir::Values BuildConcat(OnnxNode& n);
 ir::Values BuildExpand(OnnxNode& n);
 ir::Values BuildFlatten(OnnxNode& n);
 ir::Values BuildPad2(OnnxNode& n);      // widths and value are attributes
-ir::Values BuildPad11(OnnxNode& n);     // they are operands
+ir::Values BuildPad11(OnnxNode& n);     // widths and value are operands
 ir::Values BuildReshape1(OnnxNode& n);  // the shape is an attribute
 ir::Values BuildReshape5(OnnxNode& n);  // the shape is an operand
 ir::Values BuildShape(OnnxNode& n);
@@ -82,24 +82,24 @@ ir::Values BuildSqueeze(OnnxNode& n);
 ir::Values BuildTranspose(OnnxNode& n);
 ir::Values BuildUnsqueeze(OnnxNode& n);
 
-// onnx_gather.cc
+// gather.cc
 ir::Values BuildGather(OnnxNode& n);
 ir::Values BuildGatherElements(OnnxNode& n);
 ir::Values BuildGatherNd(OnnxNode& n);
 ir::Values BuildRange(OnnxNode& n);
 
-// onnx_resize.cc
+// resize.cc
 ir::Values BuildResize10(OnnxNode& n);  // Upsample too
 ir::Values BuildResize11(OnnxNode& n);
 ir::Values BuildUpsample7(OnnxNode& n);  // scales are an attribute
 
-// onnx_window.cc
+// window.cc
 ir::Values BuildAveragePool(OnnxNode& n);
 ir::Values BuildConv(OnnxNode& n);
 ir::Values BuildConvTranspose(OnnxNode& n);
 ir::Values BuildMaxPool(OnnxNode& n);
 
-// onnx_nn.cc
+// nn.cc
 ir::Values BuildBatchNormalization(OnnxNode& n);
 ir::Values BuildInstanceNormalization(OnnxNode& n);
 ir::Values BuildGroupNormalization(OnnxNode& n);
@@ -109,10 +109,10 @@ ir::Values BuildLayerNormalization(OnnxNode& n);
 ir::Values BuildMatMul(OnnxNode& n);
 ir::Values BuildMatMulInteger(OnnxNode& n);
 ir::Values BuildRmsNormalization(OnnxNode& n);
-ir::Values BuildSoftmax1(OnnxNode& n);  // of everything from the axis on
+ir::Values BuildSoftmax1(OnnxNode& n);  // over all axes from `axis` on
 ir::Values BuildSoftmax13(OnnxNode& n);
 
-// onnx_reduce.cc
+// reduce.cc
 ir::Values BuildGlobalAveragePool(OnnxNode& n);
 ir::Values BuildGlobalMaxPool(OnnxNode& n);
 ir::Values BuildReduceL1(OnnxNode& n);
