@@ -39,7 +39,7 @@ std::vector<absl::StatusOr<ProgramRef>> CpuDevice::Compile(std::span<const Compi
 std::vector<DeviceInfo> CpuDriver::List() { return {ProcessorInfo()}; }
 
 absl::StatusOr<DeviceRef> CpuDriver::Open(size_t index, const DeviceOptions& options) {
-  if (index != 0) return NotFound("cpu:{} does not exist; there is cpu:0", index);
+  if (index != 0) return NotFound("cpu:{} does not exist; the only device is cpu:0", index);
   const int threads = options.threads > 0 ? options.threads : CpuCount();
   DeviceInfo info = ProcessorInfo();
   info.limits.emplace_back("threads in use", std::to_string(threads));

@@ -31,7 +31,7 @@ View DenseView(DType dtype, std::vector<int64_t> shape) {
 }
 
 absl::StatusOr<View> ViewOf(const ir::Type& t) {
-  if (!t.is_tensor()) return Unimplemented("{} is no tensor", t.ToText());
+  if (!t.is_tensor()) return Unimplemented("{} is not a tensor", t.ToText());
   if (!t.is_constant()) return Unimplemented("{} has unbound dimensions", t.ToText());
   // Products of extents fit, since the bytes of the dense form do.
   FORGE_RETURN_IF_ERROR(t.With(ir::EncodingRef()).bytes().status());
@@ -39,7 +39,7 @@ absl::StatusOr<View> ViewOf(const ir::Type& t) {
   if (!t.encoding()) return v;
   const auto* permuted = dynamic_cast<const ir::PermutedEncoding*>(t.encoding().get());
   if (permuted == nullptr)
-    return Unimplemented("{} has no strides of elements", t.encoding()->name());
+    return Unimplemented("the elements of {} have no strides", t.encoding()->name());
   FORGE_ASSIGN_OR_RETURN(v.strides, permuted->Strides(v.shape));
   return v;
 }

@@ -52,11 +52,11 @@ absl::Status Task::Read() {
     if (def.scalar || def.map) continue;
     anchor_ = &node;
     if (++anchors_ > 1)
-      return Unimplemented("{} and another op need kernels of their own", node.op.name());
+      return Unimplemented("{} and another op are both anchors of the region", node.op.name());
   }
   if (body_->results().size() != results() ||
       body_->arguments().size() != argument_operands_.size())
-    return Internal("region {} takes {} operands and gives {} results, the node has others",
+    return Internal("region {} has {} operands and {} results, which do not match its node",
                     body_->name(), body_->arguments().size(), body_->results().size());
   return absl::OkStatus();
 }

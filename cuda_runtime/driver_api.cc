@@ -37,7 +37,7 @@ absl::Status DriverApi::Check(CuResult r, std::string_view call) const {
   if (r == 0) return absl::OkStatus();
   const char* name = nullptr;
   if (error_name(r, &name) != 0 || name == nullptr) name = "an unknown error";
-  return Unavailable("the NVIDIA driver does not answer: {} failed with {} ({})", call, name, r);
+  return Unavailable("the NVIDIA driver failed: {} returned {} ({})", call, name, r);
 }
 
 }  // namespace forge::cuda

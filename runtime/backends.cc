@@ -44,7 +44,7 @@ absl::StatusOr<Driver*> OpenPlugin(std::string_view backend) {
     const DefaultEnvironment threads_sleep("OMP_WAIT_POLICY", "passive");
     auto library = SharedLibrary::Open(path.string());
     if (!library.ok()) {
-      return Unavailable("the {} backend in {} does not load: {}", backend, path.string(),
+      return Unavailable("cannot load the {} backend from {}: {}", backend, path.string(),
                          Message(library.status()));
     }
     // A plug-in stays open for the life of the process and past it: its devices may outlive any
@@ -53,10 +53,10 @@ absl::StatusOr<Driver*> OpenPlugin(std::string_view backend) {
     open->push_back(*library);
     using Entry = const Plugin* (*)();
     auto entry = reinterpret_cast<Entry>((*library)->Symbol(kPluginSymbol));
-    if (entry == nullptr) return Unavailable("{} is no Forge plug-in", path.string());
+    if (entry == nullptr) return Unavailable("{} is not a Forge plug-in", path.string());
     const Plugin* plugin = entry();
     if (plugin->abi != kPluginAbi) {
-      return Unavailable("{} speaks plug-in version {}, this program {}", path.string(),
+      return Unavailable("{} has plug-in version {}, but Forge needs version {}", path.string(),
                          plugin->abi, kPluginAbi);
     }
     return plugin->driver();
@@ -105,7 +105,8 @@ absl::StatusOr<size_t> Choose(std::string_view backend, std::string_view which,
   }
   if (!usable.empty()) return Best(devices, usable);
   if (which.empty()) return Unavailable("no {} device{}", backend, why);
-  return Unavailable("no {} device '{}'{}; there is {}", backend, which, why, Names(devices));
+  return Unavailable("no {} device '{}'{}; the devices are {}", backend, which, why,
+                     Names(devices));
 }
 
 absl::StatusOr<DeviceRef> OpenAuto(const DeviceOptions& options) {
@@ -142,7 +143,8 @@ absl::StatusOr<Driver*> FindDriver(std::string_view backend) {
   static std::map<std::string, Loaded, std::less<>> drivers;
   if (backend == "reference") return ReferenceDriver();
   if (std::find(kBackends.begin(), kBackends.end(), backend) == kBackends.end()) {
-    return InvalidArgument("no backend '{}'; there are cpu, vulkan, cuda and reference", backend);
+    return InvalidArgument("unknown backend '{}'; the backends are cpu, vulkan, cuda and reference",
+                           backend);
   }
   std::lock_guard lock(mutex);
   auto it = drivers.find(backend);
@@ -151,8 +153,8 @@ absl::StatusOr<Driver*> FindDriver(std::string_view backend) {
   const auto& [driver, forks] = it->second;
   if (driver.ok() && forks != ForkCount() && !(*driver)->survives_fork())
     return Unavailable(
-        "the {} backend was loaded before this process was forked, and its driver's "
-        "threads did not come along; fork before it is used, or start a program",
+        "the {} backend was loaded before this process was forked, and the threads of its driver "
+        "do not exist in the child; fork before the backend is used, or start a new program",
         backend);
   return driver;
 }

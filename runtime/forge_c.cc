@@ -63,7 +63,7 @@ forge_error* ErrorOf(Work work) {
   try {
     status = work();
   } catch (const std::bad_alloc&) {
-    status = forge::ResourceExhausted("no memory left");
+    status = forge::ResourceExhausted("out of memory");
   } catch (const std::exception& e) {
     status = forge::Internal("{}", e.what());
   }
@@ -237,8 +237,8 @@ absl::Status RunInto(forge_session* session, const Memories& m) {
       (m.outputs == nullptr && m.output_count > 0))
     return forge::InvalidArgument("session, inputs and outputs must not be NULL");
   if (m.input_count != session->inputs.size())
-    return forge::InvalidArgument("the model has {} inputs, {} are given", session->inputs.size(),
-                                  m.input_count);
+    return forge::InvalidArgument("the model has {} inputs, but {} are given",
+                                  session->inputs.size(), m.input_count);
   absl::InlinedVector<forge::TensorRef, 16> inputs;
   for (size_t i = 0; i < m.input_count; ++i) {
     const forge_input& in = m.inputs[i];
@@ -282,7 +282,7 @@ absl::Status RunSession(forge_session* session, const Tensors& tensors) {
     return forge::InvalidArgument("session and inputs must not be NULL");
   const size_t wanted = session->outputs.size();
   if (wanted > 0 && (tensors.outputs == nullptr || tensors.output_count < wanted))
-    return forge::InvalidArgument("the model has {} outputs, there is room for {}", wanted,
+    return forge::InvalidArgument("the model has {} outputs, but output_count is {}", wanted,
                                   tensors.outputs ? tensors.output_count : 0);
   std::vector<forge::NamedTensor> given;
   for (size_t i = 0; i < tensors.input_count; ++i) {
@@ -310,7 +310,7 @@ absl::Status CreateTensor(const TensorParts& p, forge_tensor** tensor) {
       (p.shape == nullptr && p.rank > 0) || (p.data == nullptr && p.bytes > 0))
     return forge::InvalidArgument("name, dtype, shape, data and tensor must not be NULL");
   const auto type = forge::ParseDType(p.dtype);
-  if (!type) return forge::InvalidArgument("there is no dtype '{}'", p.dtype);
+  if (!type) return forge::InvalidArgument("unknown dtype '{}'", p.dtype);
   const std::span shape(p.shape, p.rank);
   const std::span data(static_cast<const uint8_t*>(p.data), p.bytes);
   // Before the copy: `bytes` may be any number.

@@ -108,7 +108,7 @@ absl::Status DumpArtifacts(const Session& session, const std::filesystem::path& 
 absl::Status DumpArtifacts(const Executable& e, const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return Internal("the folder {} cannot be made: {}", folder.string(), error.message());
+  if (error) return Internal("cannot create the folder {}: {}", folder.string(), error.message());
   for (size_t i = 0; i < e.programs().size(); ++i) {
     for (const Artifact& a : e.programs()[i]->artifacts()) {
       FORGE_RETURN_IF_ERROR(WriteFile(folder / fmt::format("{:03}_{}", i, a.name), a.content));

@@ -124,14 +124,14 @@ bool Session::Plan::Takes(std::span<const TensorRef> given) const {
 absl::Status Session::Plan::CheckMemory(std::span<const TensorRef> in,
                                         std::span<const std::span<uint8_t>> out) const {
   if (out.size() != output_bytes.size())
-    return InvalidArgument("the model has {} outputs, memory is given for {}", output_bytes.size(),
-                           out.size());
+    return InvalidArgument("the model has {} outputs, but memory is given for {}",
+                           output_bytes.size(), out.size());
   const auto meet = [](std::span<const uint8_t> a, std::span<const uint8_t> b) {
     return a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
   };
   const auto other_size = [](std::string_view what, size_t i, const ir::Type& type, uint64_t bytes,
                              uint64_t given) {
-    return InvalidArgument("{} {} is {} of {} bytes, the memory given has {} bytes", what, i,
+    return InvalidArgument("{} {} is {} of {} bytes, but the memory given has {} bytes", what, i,
                            type.ToText(), bytes, given);
   };
   for (size_t i = 0; i < in.size(); ++i)
@@ -173,8 +173,10 @@ class Session::Turn {
   absl::Status status() const {
     if (lock_.owns_lock()) return absl::OkStatus();
     if (session_.forks_ != ForkCount())
-      return Aborted("the Session was made before this process was forked; make it anew");
-    return InvalidArgument("a callback of the Session's call in progress cannot call it");
+      return Aborted(
+          "the Session was created before this process was forked; create a new one in the child "
+          "process");
+    return InvalidArgument("a callback must not call the Session that called it");
   }
 
  private:
@@ -299,12 +301,13 @@ absl::StatusOr<std::vector<const ir::HostValue*>> Session::Match(
     auto it =
         std::find_if(ports.begin(), ports.end(), [&](const Port& p) { return p.name == t.name; });
     if (it == ports.end())
-      return InvalidArgument("the model has no input '{}'; it has {}", t.name, TextOf(ports));
+      return InvalidArgument("the model has no input '{}'; its inputs are {}", t.name,
+                             TextOf(ports));
     const size_t at = it - ports.begin();
     if (arguments[at]) return InvalidArgument("input '{}' is given twice", t.name);
     if (t.value.dtype() != it->type.dtype() || t.value.rank() != it->type.rank()) {
-      return InvalidArgument("input '{}' is {}, the model wants {}", t.name, TypeText(t.value),
-                             it->type.ToText());
+      return InvalidArgument("input '{}' is {}, but the model expects {}", t.name,
+                             TypeText(t.value), it->type.ToText());
     }
     arguments[at] = &t.value;
   }
@@ -356,8 +359,9 @@ uint64_t Session::WeightBytes(const Plan* also) const {
 absl::Status Session::CheckLimit(const Plan& plan) const {
   const uint64_t weights = WeightBytes(&plan), needed = weights + state_bytes_;
   if (needed <= options_.memory_limit) return absl::OkStatus();
-  return ResourceExhausted("the weights take {} bytes, states {}, and the limit is {}", weights,
-                           state_bytes_, options_.memory_limit);
+  return ResourceExhausted(
+      "the weights need {} bytes and the states {}, but the memory limit is {}", weights,
+      state_bytes_, options_.memory_limit);
 }
 
 absl::Status Session::AddStates() {
@@ -381,7 +385,7 @@ absl::Status Session::AddStates() {
     if (keys.insert(k.key).second) state_bytes_ += AlignUp(bytes, kAlignment);
   }
   if (state_bytes_ > options_.memory_limit)
-    return ResourceExhausted("the states take {} bytes, and the limit is {}", state_bytes_,
+    return ResourceExhausted("the states need {} bytes, but the memory limit is {}", state_bytes_,
                              options_.memory_limit);
   return states_->store.Add(states, states_->places).status();
 }
@@ -476,7 +480,7 @@ absl::StatusOr<ir::Types> Session::BoundOutputs(size_t function) const {
   for (size_t i = plans_.size(); i-- > 0;)
     if (plans_[i]->function == function)
       return ir::Types(plans_[i]->outputs.begin(), plans_[i]->outputs.end());
-  return InvalidArgument("the function was not bound yet");
+  return InvalidArgument("the function is not bound; call Bind or Run first");
 }
 
 absl::Status Session::SetStepValue(std::string_view name, int64_t value) {
@@ -519,7 +523,9 @@ std::vector<NamedTensor> Session::Name(std::vector<ir::HostValue> results, size_
 
 absl::Status Session::Run(std::span<const TensorRef> inputs,
                           std::span<const std::span<uint8_t>> outputs, size_t function) {
-  if (options_.debug.compile_only) return InvalidArgument("the Session was made to compile only");
+  if (options_.debug.compile_only)
+    return InvalidArgument(
+        "the Session was created with SessionDebug::compile_only and cannot run");
   FORGE_CHECK(function < functions());
   Turn turn(*this);
   FORGE_RETURN_IF_ERROR(turn.status());
@@ -533,7 +539,9 @@ absl::Status Session::Run(std::span<const TensorRef> inputs,
 
 absl::StatusOr<std::vector<NamedTensor>> Session::Run(std::span<const NamedTensor> inputs,
                                                       size_t function) {
-  if (options_.debug.compile_only) return InvalidArgument("the Session was made to compile only");
+  if (options_.debug.compile_only)
+    return InvalidArgument(
+        "the Session was created with SessionDebug::compile_only and cannot run");
   FORGE_ASSIGN_OR_RETURN(const auto arguments, Match(inputs, function));
   Turn turn(*this);
   FORGE_RETURN_IF_ERROR(turn.status());
@@ -547,7 +555,7 @@ absl::StatusOr<std::vector<NamedTensor>> Session::RunStepwise(
     std::span<const NamedTensor> inputs,
     const std::function<absl::Status(const StepView&)>& observer, size_t function) {
   if (!options_.debug.stepwise)
-    return InvalidArgument("the Session was made without SessionDebug::stepwise");
+    return InvalidArgument("the Session was created without SessionDebug::stepwise");
   FORGE_ASSIGN_OR_RETURN(const auto arguments, Match(inputs, function));
   Turn turn(*this);
   FORGE_RETURN_IF_ERROR(turn.status());

@@ -255,20 +255,21 @@ int main(int argc, char** argv) {
   tool.AddJson();
   Options o;
   tool.Argument("what", o.what, "ops, peak, tune, or a model");
-  tool.Devices(o.devices, "Where; default: auto");
-  tool.Option("--filter REGEX", o.filter, "ops, tune: only cases whose text matches");
-  tool.List("--dim SYMBOL=N", o.dims, "A model: binds an open dimension");
+  tool.Devices(o.devices, "Devices to use; default: auto");
+  tool.Option("--filter REGEX", o.filter, "ops, tune: select the cases whose text matches");
+  tool.List("--dim SYMBOL=N", o.dims, "Model: bind an open dimension");
   tool.List("--shape NAME=DIMS", o.shapes,
-            "A model: NAME=1,3,480,640 binds the open dimensions of an input");
-  tool.Option("--threads N", o.threads, {0, 4096}, "Threads of the host; 0: all");
-  tool.Option("--seconds N", o.seconds, {1, 86400}, "tune: spent on each case");
-  tool.Option("--candidates N", o.candidates, {2, 10000}, "tune: tried for each case");
-  tool.Option("--repeat N", o.repeat, {1, 1000000}, "A model: timed runs");
+            "Model: bind the open dimensions of an input, as in NAME=1,3,480,640");
+  tool.Option("--threads N", o.threads, {0, 4096}, "Number of host threads; 0: all");
+  tool.Option("--seconds N", o.seconds, {1, 86400}, "tune: time for each case");
+  tool.Option("--candidates N", o.candidates, {2, 10000}, "tune: choices tried for each case");
+  tool.Option("--repeat N", o.repeat, {1, 1000000}, "Model: number of timed runs");
   tool.Option("--duration SECONDS", o.duration,
-              "A model: timed runs for so long, in place of --repeat");
+              "Model: duration of the timed runs, instead of --repeat");
   tool.Option("--streams N", o.streams, {1, 1024},
-              "A model: as many sessions at once, each on a thread of its own");
-  tool.Option("--warmup N", o.warmup, {0, 1000000}, "A model: runs before the timed ones");
+              "Model: number of concurrent sessions, one thread each");
+  tool.Option("--warmup N", o.warmup, {0, 1000000},
+              "Model: number of untimed runs before the timed ones");
   tool.Excludes("--duration", {"--repeat"});
   return tool.Run(argc, argv, [&] {
     if (o.devices.empty()) o.devices = {"auto"};

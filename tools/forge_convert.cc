@@ -48,7 +48,7 @@ absl::Status Run(const Options& o, Tool& tool) {
     FORGE_RETURN_IF_ERROR(tool.Only("--opset-report", {"--opset-report"}));
     return PrintOperators(o, tool);
   }
-  if (o.out.empty()) return InvalidArgument("where to? give -o OUT.bin");
+  if (o.out.empty()) return InvalidArgument("no output file: give -o OUT.bin");
   OnnxOptions options;
   FORGE_ASSIGN_OR_RETURN(options.shapes, ParseShapes(o.shapes));
   Progress progress;
@@ -80,11 +80,12 @@ int main(int argc, char** argv) {
             {"forge-convert net.onnx -o net.bin", "forge-convert net.onnx --opset-report"});
   tool.AddJson();
   Options o;
-  tool.Argument("in", o.in, "The model: .onnx or model.bin");
+  tool.Argument("in", o.in, "The model to convert: .onnx or model.bin");
   tool.Option("-o,--out OUT.bin", o.out, "The model.bin to write");
-  tool.Flag("--opset-report", o.report, "List the model's operators and whether each is supported");
+  tool.Flag("--opset-report", o.report,
+            "List the operators of the model and whether each is supported");
   tool.List("--shape NAME=DIMS", o.shapes,
-            "NAME=1,3,H,W: numbers, or names of dimensions that stay open");
-  tool.Flag("--external-weights", o.external, "Put the weights into OUT.bin.weights beside it");
+            "Set the shape of an input, as in NAME=1,3,H,W; a name leaves a dimension open");
+  tool.Flag("--external-weights", o.external, "Write the weights to OUT.bin.weights");
   return tool.Run(argc, argv, [&] { return Run(o, tool); });
 }

@@ -95,7 +95,7 @@ absl::Status Run(const Tool& tool) {
 
 int main(int argc, char** argv) {
   forge::tools::Tool tool("forge-devices",
-                          "Lists every device Forge can use, with -v its features and limits.",
+                          "Lists the devices; with -v also their features and limits.",
                           {"forge-devices -v", "forge-devices --json"});
   tool.AddJson();
   return tool.Run(argc, argv, [&] { return forge::tools::Run(tool); });

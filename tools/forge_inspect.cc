@@ -125,7 +125,8 @@ absl::StatusOr<std::unique_ptr<Session>> RunPasses(
     std::function<void(std::string_view, const ir::Function&)> observe) {
   const auto names = PassNames();
   if (o.pass != "all" && std::find(names.begin(), names.end(), o.pass) == names.end())
-    return InvalidArgument("no pass '{}'; there are {} and all", o.pass, fmt::join(names, ", "));
+    return InvalidArgument("unknown pass '{}'; the passes are {}, and all for each of them", o.pass,
+                           fmt::join(names, ", "));
   FORGE_ASSIGN_OR_RETURN(const DimMap dims, DimsFor(o, *model));
   FORGE_ASSIGN_OR_RETURN(DeviceRef device, OpenDevice(o.device, {}));
   SessionOptions options;
@@ -201,11 +202,12 @@ absl::Status WriteHtml(const Options& options, const std::shared_ptr<const Model
                        Tool& tool) {
   Options o = options;
   if (o.pass == "all")
-    return InvalidArgument("--html shows the graph at one point: give --pass NAME, not all");
+    return InvalidArgument(
+        "--html shows the graph after one pass: give --pass NAME instead of all");
   const bool of_device = tool.Given("--device") || o.no_fuse || !o.profile.empty();
   if (of_device && o.pass.empty()) o.pass = "pack";
   if (!o.profile.empty() && o.pass != "pack")
-    return InvalidArgument("--profile goes with the graph that runs: --pass pack, or none");
+    return InvalidArgument("--profile needs the graph that runs: give --pass pack, or no --pass");
   if (tool.json()) tool.SetResult({{"file", o.html}});
   const std::string name = std::filesystem::path(o.model).filename().string();
   FORGE_ASSIGN_OR_RETURN(const DimMap dims, DimsFor(o, *model));
@@ -298,7 +300,7 @@ absl::Status ShowKernel(const Options& o, std::shared_ptr<const Model> model, To
   const Executable& e = *session->executable();
   const int count = static_cast<int>(e.programs().size());
   if (o.kernel >= count)
-    return InvalidArgument("there is no step {}; the last is {}", o.kernel, count - 1);
+    return InvalidArgument("there is no step {}; the last step is {}", o.kernel, count - 1);
   const auto info = std::find_if(e.steps().begin(), e.steps().end(),
                                  [&](const StepInfo& s) { return s.number == o.kernel; });
   const StepKernel step{*info, e.programs()[o.kernel]};
@@ -367,7 +369,7 @@ absl::Status Run(const Options& o, Tool& tool) {
 int main(int argc, char** argv) {
   using namespace forge::tools;
   Tool tool("forge-inspect",
-            "Shows what is in a model, what passes make of it, and the kernels of its steps.",
+            "Shows a model, the effect of each pass on it, and the kernels of its steps.",
             {"forge-inspect model.bin", "forge-inspect model.bin --pass fuse --device vulkan",
              "forge-inspect model.bin --html model.html",
              "forge-inspect model.bin --html run.html --device vulkan --dim N=1 --profile t.json",
@@ -376,23 +378,24 @@ int main(int argc, char** argv) {
   Options o;
   tool.Argument("model", o.model, "model.bin or .onnx");
   tool.Option("--pass NAME", o.pass,
-              "What this pass did, or each of all, as a diff of the text form; with --text the "
-              "whole function after it");
-  tool.Device(o.device, "Whose passes and kernels");
-  tool.List("--dim SYMBOL=N", o.dims, "Binds an open dimension");
+              "Show the effect of a pass, or of each pass for all, as a diff of the text form; "
+              "with --text, show the whole function after the pass");
+  tool.Device(o.device, "The device whose passes and kernels are shown");
+  tool.List("--dim SYMBOL=N", o.dims, "Bind an open dimension");
   tool.List("--shape NAME=DIMS", o.shapes,
-            "NAME=1,3,480,640 binds the open dimensions of an input");
-  tool.Flag("--no-fuse", o.no_fuse, "Make each node a step of its own");
-  tool.Option("--kernel STEP", o.kernel, {0, INT_MAX}, "Show what runs at this step of the plan");
-  tool.OptionalValue("--stats FILE", o.stats, o.stats_file,
-                     "With --kernel: what the driver's compiler says of it, shown or written");
+            "Bind the open dimensions of an input, as in NAME=1,3,480,640");
+  tool.Flag("--no-fuse", o.no_fuse, "Do not fuse: each node is a separate step");
+  tool.Option("--kernel STEP", o.kernel, {0, INT_MAX}, "Show the kernel of this step of the plan");
+  tool.OptionalValue(
+      "--stats FILE", o.stats, o.stats_file,
+      "With --kernel: show the statistics of the driver's compiler, or write them to FILE");
   tool.Option("--html FILE", o.html,
-              "Write the graph as a page for a browser; with --device the graph that runs there, "
-              "with its kernels; with --pass as that pass leaves it");
+              "Write the graph as an HTML page; with --device, the graph that runs there, with its "
+              "kernels; with --pass, the graph after that pass");
   tool.Option("--profile FILE", o.profile,
-              "With --html: a trace of forge-run --profile, whose times the page shows");
-  tool.Flag("--text", o.text, "The whole model as text");
-  tool.Flag("--weights", o.weights, "Every variable with type and size");
+              "With --html: show the times of a trace that forge-run --profile wrote");
+  tool.Flag("--text", o.text, "Print the whole model as text");
+  tool.Flag("--weights", o.weights, "List the variables with type and size");
   tool.Flag("--verify", o.verify, "Check the graph and the checksums of all weights");
   tool.Needs("--stats", {"--kernel"});
   tool.Needs("--profile", {"--html"});

@@ -33,15 +33,15 @@ struct Kind {
 };
 constexpr Kind kKinds[] = {
     {"Element-wise",
-     "Operands broadcast by the NumPy rule. Kernels, vector code and graphs are made from one "
-     "expression.",
+     "Operands broadcast by the NumPy rule. GPU kernels, vector code and decompositions are "
+     "generated from one expression.",
      [](const ir::OpDef& d) { return d.scalar != nullptr; }},
-    {"Movement", "An index map says where each element comes from; nothing is rounded.",
+    {"Movement", "An index map gives the source of each element; values are copied exactly.",
      [](const ir::OpDef& d) { return d.map != nullptr; }},
-    {"Composites", "A device may take one whole; elsewhere its decomposition runs.",
+    {"Composites",
+     "A device may run a composite as one kernel; otherwise it runs the decomposition.",
      [](const ir::OpDef& d) { return d.decompose != nullptr; }},
-    {"Primitives with kernels of their own", "Every device owes a kernel.",
-     [](const ir::OpDef&) { return true; }}};
+    {"Primitives", "Every device has a kernel for each.", [](const ir::OpDef&) { return true; }}};
 
 size_t KindOf(const ir::OpDef& def) {
   size_t k = 0;
@@ -181,8 +181,8 @@ int main(int argc, char** argv) {
             {"forge-ops-doc >docs/ops.md", "forge-ops-doc --check docs/ops.md"});
   std::string path;
   bool cases = false;
-  tool.Flag("--cases", cases, "Print the ops' test cases as JSON, one a line, for programs");
-  tool.Option("--check FILE", path, "Compare with this file instead; fails when it differs");
+  tool.Flag("--cases", cases, "Print the test cases of the ops as JSON, one per line");
+  tool.Option("--check FILE", path, "Compare the document with FILE; fail when they differ");
   return tool.Run(argc, argv, [&]() -> absl::Status {
     if (cases) return PrintCases();
     FORGE_ASSIGN_OR_RETURN(const std::string document, Document());

@@ -61,7 +61,7 @@ absl::StatusOr<std::vector<std::string>> InputsIn(const std::filesystem::path& f
   if (error) return NotFound("{}: {}", folder.string(), error.message());
   if (!arguments.empty()) return arguments;
   if (ports.size() != 1 || pictures.empty())
-    return NotFound("{}: it holds no file named after an input", folder.string());
+    return NotFound("{}: contains no file with the name of an input", folder.string());
   std::sort(pictures.begin(), pictures.end());
   for (const std::string& p : pictures) arguments.push_back(ports[0].name + "=" + p);
   return arguments;
@@ -262,7 +262,7 @@ int main(int argc, char** argv) {
   using namespace forge::tools;
   Tool tool(
       "forge-parity",
-      "Runs a model, or every op's cases, on several devices and compares each pair.",
+      "Runs a model, or the cases of all ops, on several devices and compares each pair.",
       {"forge-parity model.bin --inputs random:1 --dim N=4",
        "forge-parity model.bin --inputs pictures", "forge-parity ops --device cpu,vulkan",
        "forge-parity model.bin --device reference,vulkan --dim N=1 --reduce small.bin",
@@ -270,27 +270,26 @@ int main(int argc, char** argv) {
   tool.AddJson();
   Options o;
   tool.Argument("model", o.model, "model.bin, .onnx, or ops");
-  tool.Devices(o.devices, "Default: all there are, the reference first");
+  tool.Devices(o.devices, "Devices to compare; default: all, the reference first");
   tool.List("--inputs,--input WHAT", o.inputs,
-            "random:SEED, a folder with a file for each input or with pictures, or NAME=FILE as "
-            "forge-run takes");
-  tool.Option("--preprocess SPEC", o.presentation.preprocess, "For pictures, as forge-run");
-  tool.List("--dim SYMBOL=N", o.dims, "Binds an open dimension");
+            "random:SEED, a folder with a file for each input or with pictures, or NAME=FILE as in "
+            "forge-run");
+  tool.Option("--preprocess SPEC", o.presentation.preprocess, "For pictures; as in forge-run");
+  tool.List("--dim SYMBOL=N", o.dims, "Bind an open dimension");
   tool.List("--shape NAME=DIMS", o.shapes,
-            "NAME=1,3,480,640 binds the open dimensions of an input");
+            "Bind the open dimensions of an input, as in NAME=1,3,480,640");
   tool.Option("--reduce OUT.bin", o.reduce,
-              "Cut the model down to the smallest part on which two devices still differ; its "
-              "inputs go to OUT.bin.inputs");
-  tool.Option("--filter REGEX", o.filter,
-              "With ops: only cases whose text matches this regular expression");
-  tool.Flag("--compile-only", o.compile_only, "Only build every pipeline");
+              "Write the smallest part of the model on which two devices differ; its inputs are "
+              "written to OUT.bin.inputs");
+  tool.Option("--filter REGEX", o.filter, "With ops: select the cases whose text matches");
+  tool.Flag("--compile-only", o.compile_only, "Compile every pipeline and run nothing");
   tool.OptionalValue("--stats FILE", o.show_stats, o.stats,
-                     "With --compile-only: the drivers' own statistics of each kernel, shown or "
-                     "written");
+                     "With --compile-only: show the statistics of the drivers for each kernel, or "
+                     "write them to FILE");
   tool.Option("--choices N", o.choices, {1, 1000},
-              "With ops and --compile-only: compile each case in up to N ways");
+              "With ops and --compile-only: compile up to N choices of each case");
   tool.Option("--dump DIR", o.dump,
-              "With --compile-only: write every kernel into DIR/DEVICE, those of ops by case");
+              "With --compile-only: write every kernel to DIR/DEVICE, kernels of ops by case");
   for (const char* option : {"--stats", "--choices", "--dump"})
     tool.Needs(option, {"--compile-only"});
   return tool.Run(argc, argv, [&] { return Run(o, tool); });

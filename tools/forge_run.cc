@@ -34,42 +34,47 @@ struct Options {
 
 void AddInputOptions(Tool& tool, Options& o) {
   tool.List("--input NAME=VALUE", o.inputs,
-            "NAME=FILE (.npy .npz .png .jpg), NAME=random[:SEED] or NAME=VALUE");
+            "Set an input: NAME=FILE (.npy .npz .png .jpg), NAME=random[:SEED] or NAME=VALUE");
   tool.Option("--preprocess SPEC", o.presentation.preprocess,
               "For pictures: resize=HxW,mean=..,std=..,layout=nchw|nhwc,color=rgb|bgr|gray");
-  tool.List("--dim SYMBOL=N", o.dims, "Binds an open dimension");
+  tool.List("--dim SYMBOL=N", o.dims, "Bind an open dimension");
   tool.List("--shape NAME=DIMS", o.shapes,
-            "NAME=1,3,480,640 binds the open dimensions of an input");
+            "Bind the open dimensions of an input, as in NAME=1,3,480,640");
 }
 
 void AddOutputOptions(Tool& tool, Options& o) {
-  tool.List("--output NAME", o.outputs, "An output or any inner value by name, or all");
+  tool.List("--output NAME", o.outputs,
+            "Compute this output or inner value, or all outputs with all");
   tool.Option("--output-dir DIR", o.output_dir, "Write outputs as DIR/NAME.npy");
   tool.Flag("--print", o.print, "Show shapes, statistics and first values of outputs");
-  tool.Option("--labels FILE", o.presentation.labels, "A file with a class name on each line");
-  tool.Option("--top N", o.presentation.top, {1, 1000}, "How many classes to name");
+  tool.Option("--labels FILE", o.presentation.labels, "File with one class name per line");
+  tool.Option("--top N", o.presentation.top, {1, 1000}, "Number of classes to show");
   tool.Flag("--check-finite", o.check_finite,
-            "Stop at the first step that makes a NaN or an infinity");
-  tool.Option("--compare DEVICE", o.compare, "Run there too and compare; exit 1 beyond the bound");
+            "Fail at the first step that produces a NaN or an infinity");
+  tool.Option("--compare DEVICE", o.compare,
+              "Run on a second device and compare; exit 1 when a bound is exceeded");
   tool.Flag("--steps", o.steps, "With --compare: name the first step that differs");
   tool.Option("--expect DIR", o.expect,
-              "Compare outputs with DIR/NAME.npy; exit 1 beyond the tolerance");
-  tool.Option("--rtol X", o.tolerance.relative, "--expect: allowed, relative to what is expected");
-  tool.Option("--atol X", o.tolerance.absolute, "--expect: allowed besides");
+              "Compare outputs with DIR/NAME.npy; exit 1 when the tolerance is exceeded");
+  tool.Option("--rtol X", o.tolerance.relative,
+              "--expect: tolerance relative to the expected value");
+  tool.Option("--atol X", o.tolerance.absolute,
+              "--expect: absolute tolerance, added to the relative one");
   tool.Needs("--steps", {"--compare"});
   tool.Needs("--rtol", {"--expect"});
   tool.Needs("--atol", {"--expect"});
 }
 
 void AddTimingOptions(Tool& tool, Options& o) {
-  tool.Option("--repeat N", o.repeat, {1, 1000000}, "Timed runs");
-  tool.Option("--duration SECONDS", o.duration, "Timed runs for so long, in place of --repeat");
+  tool.Option("--repeat N", o.repeat, {1, 1000000}, "Number of timed runs");
+  tool.Option("--duration SECONDS", o.duration, "Duration of the timed runs, instead of --repeat");
   tool.Option("--streams N", o.streams, {1, 1024},
-              "As many sessions at once, each on a thread of its own");
-  tool.Option("--warmup N", o.warmup, {0, 1000000},
-              "Runs before the timed ones; default: 1 where runs are timed, else none");
-  tool.Flag("--time-by-op", o.time_by_op, "Show where the time goes: by op, and the slowest steps");
-  tool.Option("--profile FILE", o.profile, "Write a trace of one run that Perfetto opens");
+              "Number of concurrent sessions, one thread each");
+  tool.Option(
+      "--warmup N", o.warmup, {0, 1000000},
+      "Number of untimed runs before the timed ones; default: 1 when runs are timed, else 0");
+  tool.Flag("--time-by-op", o.time_by_op, "Show the time by op, and the slowest steps");
+  tool.Option("--profile FILE", o.profile, "Write a trace of one run, for Perfetto");
   tool.Excludes("--duration", {"--repeat"});
   tool.Excludes("--check-finite",
                 {"--repeat", "--duration", "--streams", "--warmup", "--time-by-op", "--profile"});
@@ -78,23 +83,23 @@ void AddTimingOptions(Tool& tool, Options& o) {
 
 void AddOptions(Tool& tool, Options& o) {
   tool.Argument("model", o.model, "model.bin or .onnx");
-  tool.Device(o.device, "auto, cpu, vulkan, cuda or reference, with :N or :NAME-PART");
+  tool.Device(o.device, "auto, cpu, vulkan, cuda or reference, optionally with :N or :NAME-PART");
   AddInputOptions(tool, o);
   AddOutputOptions(tool, o);
   AddTimingOptions(tool, o);
   tool.Flag("--explain", o.explain,
-            "Show placement and kernel of every step, and the memory plan; with -v why steps are "
-            "not fused");
-  tool.Flag("--no-fuse", o.no_fuse, "Make each node a step of its own");
-  tool.Option("--dump DIR", o.dump, "Write the function after each pass and every kernel into DIR");
-  tool.Option("--threads N", o.threads, {0, 4096}, "Threads of the host; 0: all");
+            "Show the placement and kernel of every step, and the memory plan; with -v also why "
+            "steps are not fused");
+  tool.Flag("--no-fuse", o.no_fuse, "Do not fuse: each node is a separate step");
+  tool.Option("--dump DIR", o.dump, "Write the function after each pass and every kernel to DIR");
+  tool.Option("--threads N", o.threads, {0, 4096}, "Number of host threads; 0: all");
   tool.Option("--memory-limit BYTES", o.memory_limit,
-              "Refuse a plan that needs more on the device: 300M, 2G");
+              "Refuse a plan that needs more device memory, for example 300M or 2G");
   tool.Option("--autotune SECONDS", o.autotune, {0, 86400},
-              "Search for faster kernels first, and keep what is found for later runs");
-  tool.Option("--candidates N", o.candidates, {2, 10000}, "--autotune: tried for each step");
-  tool.Flag("--no-cache", o.no_cache,
-            "Neither read nor write compiled kernels in the cache folder");
+              "Search for faster kernels first; results are cached for later runs");
+  tool.Option("--candidates N", o.candidates, {2, 10000},
+              "--autotune: choices tried for each step");
+  tool.Flag("--no-cache", o.no_cache, "Do not read or write compiled kernels in the cache folder");
   tool.Needs("--candidates", {"--autotune"});
 }
 
@@ -169,7 +174,7 @@ class Runner {
     if (!o_.dump.empty()) {
       std::error_code error;
       std::filesystem::create_directories(o_.dump, error);
-      if (error) return Internal("the folder {} cannot be made: {}", o_.dump, error.message());
+      if (error) return Internal("cannot create the folder {}: {}", o_.dump, error.message());
     }
     const int64_t begin = NowNanoseconds();
     FORGE_ASSIGN_OR_RETURN(model_, Model::Load(o_.model, [this](size_t done, size_t total) {
@@ -235,7 +240,7 @@ class Runner {
       for (const ir::HostValue& v : step.out)
         for (int64_t i = 0; i < v.elements(); ++i)
           if (Has(kFloatTypes, v.dtype()) && !std::isfinite(v.f64(i)))
-            return Internal("step {} ({}, {}) makes {} at element {} of {}", step.info.number,
+            return Internal("step {} ({}, {}) produces {} at element {} of {}", step.info.number,
                             step.info.label, step.info.kernel, v.f64(i), i, v.type().ToText());
       return absl::OkStatus();
     };

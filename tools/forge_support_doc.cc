@@ -144,13 +144,13 @@ absl::StatusOr<std::vector<ModelFile>> ModelsOf(const std::string& table) {
     std::istringstream cells(line);
     std::vector<std::string> row;
     for (std::string cell; std::getline(cells, cell, '\t');) row.push_back(cell);
-    if (row.size() < 2) return DataLoss("{}: '{}' is no row", table, line);
+    if (row.size() < 2) return DataLoss("{}: '{}' is not a row of the table", table, line);
     ModelFile m{row[0], row[1], folder / (row[0] + ".onnx")};
     if (row.size() > 6 && !row[6].empty())
       m.path = folder / row[0] / std::filesystem::path(row[6]).filename();
     std::error_code error;
     if (!std::filesystem::exists(m.path, error))
-      return NotFound("{} is not there: tools/fetch-models {}", m.path.string(), m.name);
+      return NotFound("{} does not exist; run tools/fetch-models {}", m.path.string(), m.name);
     models.push_back(std::move(m));
   }
   return models;
@@ -194,7 +194,7 @@ absl::StatusOr<Column> AskPoorest(const std::string& self, const std::string& ta
       "FORGE_VK_DISABLE=all FORGE_VK_LIMITS=guaranteed '{}' --models '{}' --column vulkan", self,
       table);
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
-  if (!pipe) return Internal("'{}' does not start", command);
+  if (!pipe) return Internal("cannot start '{}'", command);
   std::string text;
   char buffer[4096];
   for (size_t n; (n = std::fread(buffer, 1, sizeof(buffer), pipe.get())) > 0;)
@@ -295,9 +295,10 @@ int main(int argc, char** argv) {
             {"tools/fetch-models --all && forge-support-doc >docs/support.md",
              "forge-support-doc --check docs/support.md"});
   std::string path, column, models = "tests/models.tsv";
-  tool.Option("--check FILE", path, "Compare with this file instead; fails when it differs");
-  tool.Option("--models TABLE", models, "The models, which tools/fetch-models has fetched");
-  tool.Option("--column DEVICE", column, "Print one device's words, for programs");
+  tool.Option("--check FILE", path, "Compare the document with FILE; fail when they differ");
+  tool.Option("--models TABLE", models,
+              "Table of the models; tools/fetch-models must have fetched them");
+  tool.Option("--column DEVICE", column, "Print the results of one device as JSON");
   return tool.Run(argc, argv, [&]() -> absl::Status {
     if (!column.empty()) return PrintColumn(column, models);
     FORGE_ASSIGN_OR_RETURN(const std::string document, Document(argv[0], models));

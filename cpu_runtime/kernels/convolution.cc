@@ -91,7 +91,7 @@ class ConvolutionMaker {
       if (made.call) return made;
     }
     if (PackedOf(site_.task.type(Operand(kWeights))))
-      return Internal("weights are packed for a convolution that the library refuses");
+      return Internal("the weights are packed, but oneDNN does not support the convolution");
     return MadeAnchor{MakeLoops(), node_.first_out};
   }
 

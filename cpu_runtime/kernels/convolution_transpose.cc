@@ -123,7 +123,7 @@ class TransposedMaker {
     MadeAnchor made;
     FORGE_RETURN_IF_ERROR(
         Guarded(library_.kName, [&] { made = MakeLibraryConvolution(site_, library_); }));
-    if (!made.call) return Unimplemented("oneDNN has no such deconvolution");
+    if (!made.call) return Unimplemented("oneDNN does not support this deconvolution");
     return made;
   }
 
@@ -143,7 +143,7 @@ View Last(const std::vector<int64_t>& shape) {
 // Has the library a kernel of its own for this window, whatever the image?
 Verdict LibraryTakes(const ir::ConvTranspose& op, const ir::Dims& weights) {
   for (const ir::Dim& d : weights)
-    if (!d.is_constant() || d.constant() < 1) return Verdict::No("its weights are no constants");
+    if (!d.is_constant() || d.constant() < 1) return Verdict::No("its weights are not constant");
   const std::vector<int64_t> w = ir::Constants(weights);
   std::vector<int64_t> x = {1, w[0]}, y = {1, w[1] * op.groups};
   const ir::Window window = ir::WindowOver(op, w.size());
@@ -165,7 +165,8 @@ Verdict LibraryTakes(const ir::ConvTranspose& op, const ir::Dims& weights) {
     fast = IsFast(library.Describe(AnyLayout(plain), /*bias=*/true, {}));
   });
   if (!s.ok()) return Verdict::No(std::string(Message(s)));
-  return fast ? Verdict::Yes("dnnl deconvolution") : Verdict::No("oneDNN has plain loops for it");
+  return fast ? Verdict::Yes("dnnl deconvolution")
+              : Verdict::No("oneDNN has only its reference implementation for it");
 }
 
 class ConvolutionTranspose final : public Kernel {

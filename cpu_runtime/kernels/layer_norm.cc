@@ -97,7 +97,8 @@ absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
   const auto& op = *node.op.As<ir::LayerNorm>();
   const uint32_t operand = *site.task.OperandOf(node.in[0]);
   const View& x = site.operands[operand];
-  if (!IsDense(x) || !IsDense(site.out)) return Unimplemented("layer_norm of permuted axes");
+  if (!IsDense(x) || !IsDense(site.out))
+    return Unimplemented("layer_norm does not support permuted axes");
   FORGE_ASSIGN_OR_RETURN(const int64_t first,
                          ir::NormalAxis(op.axis, static_cast<int64_t>(x.shape.size())));
   const std::vector<int64_t> row(x.shape.begin() + first, x.shape.end());

@@ -183,7 +183,7 @@ class MatMulMaker {
       FORGE_RETURN_IF_ERROR(Guarded("matmul", [&] { made = MakeLibraryCall(p, packed); }));
       if (made.call) return made;
     }
-    if (packed) return Internal("weights are packed for a matmul that the library refuses");
+    if (packed) return Internal("the weights are packed, but oneDNN does not support the matmul");
     return MadeAnchor{MakeLoops(p), node_.first_out};
   }
 

@@ -36,7 +36,7 @@ class Pack final : public Kernel {
     const bool one = task.operands() == 2 && task.first_result() == 1 &&
                      task.body().nodes().size() == 1 && PackedOf(task.type(1));
     if (!one || task.type(0).encoding())
-      return Verdict::No("only a dense tensor is packed, and nothing is unpacked");
+      return Verdict::No("only relayouts from dense to packed are supported");
     return Verdict::Yes("dnnl:reorder");
   }
 

@@ -80,7 +80,8 @@ absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
   const ir::Node& node = *site.task.anchor();
   const uint32_t operand = *site.task.OperandOf(node.in[0]);
   const View& x = site.operands[operand];
-  if (x.strides != site.out.strides) return Unimplemented("softmax from one layout to another");
+  if (x.strides != site.out.strides)
+    return Unimplemented("softmax requires equal layouts of operand and result");
   const ir::Softmax& op = *node.op.As<ir::Softmax>();
   FORGE_ASSIGN_OR_RETURN(const int64_t axis,
                          ir::NormalAxis(op.axis, static_cast<int64_t>(x.shape.size())));

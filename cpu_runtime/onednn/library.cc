@@ -67,7 +67,7 @@ absl::Status PrimitiveCall::Run(std::span<void* const> handles) const {
   FORGE_ASSIGN_OR_RETURN(std::unique_ptr<ArgumentSet> set, Take());
   for (size_t i = 0; i < handles.size(); ++i)
     if (dnnl_memory_set_data_handle(set->memory[i].get(), handles[i]) != dnnl_success)
-      return Internal("oneDNN does not take argument {}", arguments_[i].index);
+      return Internal("oneDNN does not accept argument {}", arguments_[i].index);
   const dnnl_status_t status = dnnl_primitive_execute(
       primitive_.get(), set->stream.get(), static_cast<int>(set->list.size()), set->list.data());
   if (status != dnnl_success) return Internal("oneDNN: the primitive failed ({})", int{status});

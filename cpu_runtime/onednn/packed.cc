@@ -30,7 +30,7 @@ absl::StatusOr<ir::Dim> PackedEncoding::Bytes(DType, const ir::Dims&) const {
 absl::Status PackedEncoding::Decode(DType, std::span<const int64_t>, std::span<const uint8_t> in,
                                     std::span<uint8_t> out) const {
   if (in.size() != packed_.get_size() || out.size() != plain_.get_size())
-    return Internal("{}: {} bytes do not unpack to {}", name_, in.size(), out.size());
+    return Internal("{}: {} bytes cannot be unpacked to {}", name_, in.size(), out.size());
   return Guarded("reorder", [&] {
     // The library takes pointers to mutable memory even of what it only reads.
     dnnl::memory from(packed_, Engine(), const_cast<uint8_t*>(in.data()));

@@ -254,7 +254,7 @@ Register BoxBuilder::IndexOf(const ir::SymbolRef& symbol) {
     if (symbols_[i] == symbol)
       return loaded_[symbol] = Emit(CoordinateInstruction{New(DType::kI64), inner,
                                                           program_.extents[i], box_[axes_[i]].low});
-  Fail(Unimplemented("an index depends on {}, which is no number yet", symbol->name));
+  Fail(Unimplemented("an index depends on {}, which is not bound", symbol->name));
   return 0;
 }
 

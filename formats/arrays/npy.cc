@@ -183,7 +183,7 @@ absl::StatusOr<uint64_t> ElementCount(std::span<const int64_t> shape, std::strin
   uint64_t n = 1;
   for (int64_t extent : shape)
     if (__builtin_mul_overflow(n, static_cast<uint64_t>(extent), &n))
-      return DataLoss("{}: the product of its dimensions is beyond 64 bits", where);
+      return DataLoss("{}: the product of its dimensions exceeds 64 bits", where);
   return n;
 }
 
@@ -203,14 +203,14 @@ absl::StatusOr<HeaderAt> LocateHeader(const Bytes& file, std::string_view where)
   if (wide) size = ReadAt<uint32_t>(file.span(), 8);
   const uint64_t begin = wide ? 12 : 10;
   if (!size || *size > kMaxHeader || !Inside(begin, *size, file.size()))
-    return DataLoss("{}: .npy header at byte {} is too long or cut off", where, begin);
+    return DataLoss("{}: the .npy header at byte {} is too long or truncated", where, begin);
   return HeaderAt{all.substr(begin, *size), begin, begin + *size};
 }
 
 absl::Status CheckBools(std::span<const uint8_t> bytes, std::string_view where) {
   const auto bad = std::ranges::find_if(bytes, [](uint8_t b) { return b > 1; });
   if (bad == bytes.end()) return absl::OkStatus();
-  return DataLoss("{}: element {} is {}, which is no bool", where, bad - bytes.begin(), *bad);
+  return DataLoss("{}: element {} is {}, not a bool", where, bad - bytes.begin(), *bad);
 }
 
 // The unsigned type of one element in the file of a type that NumPy lacks; nothing for the others.
@@ -234,7 +234,7 @@ absl::StatusOr<std::vector<uint8_t>> Pack(std::span<const uint8_t> in, int bits,
   std::vector<uint8_t> out((in.size() + per_byte - 1) / per_byte);
   for (size_t i = 0; i < in.size(); ++i) {
     if (in[i] >> bits != 0)
-      return DataLoss("{}: element {} is {}, beyond {} bits", where, i, in[i], bits);
+      return DataLoss("{}: element {} is {}, which exceeds {} bits", where, i, in[i], bits);
     out[i / per_byte] |= in[i] << (i % per_byte * bits);
   }
   return out;
@@ -257,14 +257,15 @@ absl::StatusOr<std::optional<DType>> DescribedType(const std::filesystem::path& 
   const auto name = json["dtype"].get<std::string>();
   const std::optional<DType> dtype = ParseDType(name);
   if (!dtype || !CarrierOf(*dtype) || BitWidth(*dtype) == 0)
-    return DataLoss("{}: dtype '{}' is none that raw elements stand for", path.string(), name);
+    return DataLoss("{}: dtype '{}' cannot be stored as raw elements", path.string(), name);
   return dtype;
 }
 
 absl::StatusOr<ir::HostValue> Reinterpret(const ir::HostValue& raw, DType dtype,
                                           std::string_view where) {
   if (CarrierOf(dtype) != raw.dtype())
-    return DataLoss("{}: elements of {} cannot be raw {}", where, Name(raw.dtype()), Name(dtype));
+    return DataLoss("{}: elements of {} cannot represent raw {}", where, Name(raw.dtype()),
+                    Name(dtype));
   Bytes bytes = raw.shared_bytes();
   if (const int bits = BitWidth(dtype); bits < 8) {
     FORGE_ASSIGN_OR_RETURN(std::vector<uint8_t> packed, Pack(raw.bytes(), bits, where));
@@ -309,7 +310,7 @@ absl::StatusOr<ir::HostValue> ParseNpy(const Bytes& file, std::string_view where
   FORGE_ASSIGN_OR_RETURN(const uint64_t elements, ElementCount(h.shape, where));
   const std::optional<uint64_t> size = BytesOf(h.dtype, elements);
   if (!size || *size != file.size() - at.data)
-    return DataLoss("{}: {} elements of {} do not fill the {} bytes from byte {}", where, elements,
+    return DataLoss("{}: {} elements of {} do not match the {} bytes from byte {}", where, elements,
                     Name(h.dtype), file.size() - at.data, at.data);
   Bytes bytes = file.Part(at.data, *size);
   if (h.dtype == DType::kBool) FORGE_RETURN_IF_ERROR(CheckBools(bytes.span(), where));

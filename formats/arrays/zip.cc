@@ -43,8 +43,8 @@ absl::Status CheckEntry(const zip_stat_t& entry, std::string_view where) {
     return DataLoss("{}: entry '{}' is compressed by method {}, not deflate", where, entry.name,
                     entry.comp_method);
   if (entry.size / kMaxExpansion > entry.comp_size)
-    return DataLoss("{}: entry '{}' claims {} bytes out of {}", where, entry.name, entry.size,
-                    entry.comp_size);
+    return DataLoss("{}: entry '{}' declares {} bytes, more than {} compressed bytes can hold",
+                    where, entry.name, entry.size, entry.comp_size);
   return absl::OkStatus();
 }
 

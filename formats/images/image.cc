@@ -8,9 +8,9 @@ namespace forge {
 
 absl::StatusOr<ir::HostValue> EmptyImage(uint64_t height, uint64_t width, int channels,
                                          std::string_view where) {
-  if (height == 0 || width == 0) return DataLoss("{}: a picture without pixels", where);
+  if (height == 0 || width == 0) return DataLoss("{}: the picture has no pixels", where);
   if (width > kMaxPixels / height)
-    return DataLoss("{}: {} x {} pixels are more than {}", where, height, width, kMaxPixels);
+    return DataLoss("{}: {} x {} pixels exceed the limit of {}", where, height, width, kMaxPixels);
   const int64_t shape[] = {static_cast<int64_t>(height), static_cast<int64_t>(width), channels};
   return ir::HostValue::Zeros(DType::kU8, shape);
 }

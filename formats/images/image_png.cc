@@ -99,8 +99,8 @@ absl::StatusOr<ir::HostValue> DecodePng(const Bytes& file, std::string_view wher
   FORGE_ASSIGN_OR_RETURN(ir::HostValue image,
                          EmptyImage(decoder.height(), decoder.width(), decoder.channels(), where));
   if (decoder.row_bytes() * decoder.height() != image.bytes().size())
-    return DataLoss("{}: {} bytes a row do not make {} pixels", where, decoder.row_bytes(),
-                    decoder.width());
+    return DataLoss("{}: a row has {} bytes, which do not match {} pixels", where,
+                    decoder.row_bytes(), decoder.width());
   if (!decoder.ReadRows(image.mutable_bytes().data())) return damaged();
   return image;
 }

@@ -19,7 +19,7 @@ absl::StatusOr<T> ParseNumber(std::string_view text) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
-    return InvalidArgument("preprocess: '{}' is no number", text);
+    return InvalidArgument("preprocess: '{}' is not a number", text);
   return value;
 }
 
@@ -48,7 +48,7 @@ template <class E, size_t kCount>
 absl::Status ParseChoice(std::string_view key, std::string_view text,
                          const std::array<std::string_view, kCount>& names, E& out) {
   const auto at = std::ranges::find(names, text);
-  if (at == names.end()) return InvalidArgument("preprocess: {}={} is not known", key, text);
+  if (at == names.end()) return InvalidArgument("preprocess: unknown value {}={}", key, text);
   out = static_cast<E>(at - names.begin());
   return absl::OkStatus();
 }
@@ -61,7 +61,8 @@ absl::Status ParsePart(std::string_view key, std::string_view text, Preprocess& 
     return ParseChoice(key, text, std::to_array<std::string_view>({"nchw", "nhwc"}), p.layout);
   if (key == "color")
     return ParseChoice(key, text, std::to_array<std::string_view>({"rgb", "bgr", "gray"}), p.color);
-  return InvalidArgument("preprocess: '{}' is not known (resize, mean, std, layout, color)", key);
+  return InvalidArgument(
+      "preprocess: unknown key '{}'; the keys are resize, mean, std, layout, color", key);
 }
 
 // ---- the picture ----------------------------------------------------------------------------
@@ -167,7 +168,7 @@ absl::StatusOr<Preprocess> ParsePreprocess(std::string_view spec) {
       if (key == "mean") p.mean.clear();
       if (key == "std") p.std.clear();
     } else if (key != "mean" && key != "std") {
-      return InvalidArgument("preprocess: '{}' is not KEY=VALUE", part);
+      return InvalidArgument("preprocess: '{}' is not of the form KEY=VALUE", part);
     }
     FORGE_RETURN_IF_ERROR(ParsePart(key, part, p));
   }
@@ -177,7 +178,7 @@ absl::StatusOr<Preprocess> ParsePreprocess(std::string_view spec) {
 absl::StatusOr<ir::HostValue> ApplyPreprocess(const Preprocess& p, const ir::HostValue& image) {
   if (image.dtype() != DType::kU8 || image.rank() != 3 || image.elements() == 0 ||
       (image.dim(2) != 1 && image.dim(2) != 3))
-    return InvalidArgument("preprocess: {} is no picture", image.type().ToText());
+    return InvalidArgument("preprocess: {} is not a picture", image.type().ToText());
   Plane plane = Convert(image, p.color);
   FORGE_RETURN_IF_ERROR(CheckChannels("mean", p.mean, plane.channels));
   FORGE_RETURN_IF_ERROR(CheckChannels("std", p.std, plane.channels));

@@ -65,7 +65,7 @@ absl::StatusOr<FileHeader> ReadHeader(const Bytes& file, std::string_view magic,
     return DataLoss("{}: {} bytes are too few for the header of a model file", where, file.size());
   std::memcpy(&h, file.data(), sizeof(h));
   if (!std::ranges::equal(h.magic, magic))
-    return DataLoss("{}: no model file: wrong magic at byte 0", where);
+    return DataLoss("{}: not a model file: wrong magic at byte 0", where);
   if (h.major != kFormatMajor)
     return DataLoss("{}: written in format {}.{}, but this program reads {}.x", where, h.major,
                     h.minor, kFormatMajor);
@@ -73,7 +73,7 @@ absl::StatusOr<FileHeader> ReadHeader(const Bytes& file, std::string_view magic,
     return DataLoss("{}: damaged header: bytes 0 to 55 do not match the checksum at byte 56",
                     where);
   if ((h.flags & ~kExternalWeights) != 0)
-    return DataLoss("{}: flags {:#x} at byte 12 are not known", where, h.flags);
+    return DataLoss("{}: unknown flags {:#x} at byte 12", where, h.flags);
   return h;
 }
 
@@ -82,7 +82,7 @@ absl::StatusOr<Bytes> WeightsIn(const Bytes& file, const FileHeader& h, std::str
   if (h.weights_offset % kWeightAlignment != 0 || h.weights_offset > file.size())
     return DataLoss("{}: weights begin at byte {} of {}", where, h.weights_offset, file.size());
   if (file.size() - h.weights_offset != h.weights_size)
-    return DataLoss("{}: {} bytes of weights from byte {} do not end where the file does, at {}",
+    return DataLoss("{}: {} bytes of weights from byte {} do not end at the end of the file, {}",
                     where, h.weights_size, h.weights_offset, file.size());
   return file.Part(h.weights_offset, h.weights_size);
 }
@@ -146,7 +146,7 @@ absl::StatusOr<Bytes> GraphIn(const Bytes& file, const FileHeader& h, std::strin
   flatbuffers::Verifier verifier(graph.data(), graph.size(), kMaxDepth,
                                  static_cast<flatbuffers::uoffset_t>(graph.size() / 4));
   if (!fb::VerifyModelBuffer(verifier))
-    return DataLoss("{}: the graph at byte {} is no valid FlatBuffer", where, sizeof(h));
+    return DataLoss("{}: the graph at byte {} is not a valid FlatBuffer", where, sizeof(h));
   if (!IsAligned(*fb::GetModel(graph.data())))
     return DataLoss("{}: the graph at byte {} has a list that is not aligned", where, sizeof(h));
   return graph;
@@ -189,10 +189,10 @@ absl::StatusOr<std::unique_ptr<ir::Module>> Read(const Bytes& file, std::string_
       return DataLoss("{}: weights begin at byte {}, inside the graph", where, h.weights_offset);
     FORGE_ASSIGN_OR_RETURN(weights, WeightsIn(file, h, where));
   } else if (file.size() != sizeof(h) + h.graph_size) {
-    return DataLoss("{}: {} bytes of graph do not end where the file does, at {}", where,
+    return DataLoss("{}: {} bytes of graph do not end at the end of the file, {}", where,
                     h.graph_size, file.size());
   } else if (weights_path.empty()) {
-    return DataLoss("{}: its weights are in a file beside it: open it by its path", where);
+    return DataLoss("{}: its weights are in a separate file; load the model by its path", where);
   } else {
     FORGE_ASSIGN_OR_RETURN(weights, ReadWeightsFile(weights_path, h.weights_id));
   }

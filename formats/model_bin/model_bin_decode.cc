@@ -58,7 +58,8 @@ class GraphDecoder {
   absl::Status ReadEnds(const fb::Function& f, ir::Function& fn);
 
   absl::StatusOr<ir::Variable*> VariableAt(uint32_t id) const {
-    if (id >= variables_.size()) return DataLoss("variable {} of {}", id, variables_.size());
+    if (id >= variables_.size())
+      return DataLoss("variable {} does not exist; there are {}", id, variables_.size());
     return variables_[id];
   }
   static absl::StatusOr<ir::Value> ValueAt(ir::Function& fn, uint32_t id) {
@@ -82,7 +83,7 @@ class GraphDecoder {
 // Whether the box fits is for Verify to say.
 absl::StatusOr<ir::Variable::Storage> GraphDecoder::Read(const fb::Storage& s) {
   if (s.blob() >= SizeOf(model_.blobs()))
-    return DataLoss("blob {} of {}", s.blob(), SizeOf(model_.blobs()));
+    return DataLoss("blob {} does not exist; there are {}", s.blob(), SizeOf(model_.blobs()));
   const fb::Blob& blob = *model_.blobs()->Get(s.blob());
   if (blob.offset() % kWeightAlignment != 0 || !Inside(blob.offset(), blob.size(), weights_.size()))
     return DataLoss("blob {} at {} of {} bytes is not inside the {} bytes of weights", s.blob(),
@@ -103,13 +104,13 @@ absl::Status GraphDecoder::ReadVariables() {
     FORGE_RETURN_IF_ERROR(names.Add(out.name));
     const std::string where = fmt::format("variable '{}'", out.name);
     if (v.role() > fb::Role::State)
-      return DataLoss("{}: role {} is not known", where, static_cast<int>(v.role()));
+      return DataLoss("{}: unknown role {}", where, static_cast<int>(v.role()));
     out.role = static_cast<ir::Variable::Role>(v.role());
     out.trainable = v.trainable();
     absl::StatusOr<ir::Type> type = types_.At(v.type());
     if (!type.ok()) return Annotate(type.status(), where);
     out.type = *std::move(type);
-    if (!out.type.is_tensor()) return DataLoss("{}: {} is no tensor", where, out.type.ToText());
+    if (!out.type.is_tensor()) return DataLoss("{}: {} is not a tensor", where, out.type.ToText());
     if (v.storage() != nullptr) {
       absl::StatusOr<ir::Variable::Storage> storage = Read(*v.storage());
       if (!storage.ok()) return Annotate(storage.status(), where);
@@ -158,7 +159,7 @@ absl::Status GraphDecoder::ReadMetadata() {
 absl::StatusOr<ir::Attribute> GraphDecoder::Read(const fb::Attribute& a) {
   using Kind = fb::FieldKind;
   const auto one = [](const auto* list) -> absl::Status {
-    return SizeOf(list) == 1 ? absl::OkStatus() : DataLoss("{} values, not 1", SizeOf(list));
+    return SizeOf(list) == 1 ? absl::OkStatus() : DataLoss("{} values instead of 1", SizeOf(list));
   };
   switch (a.kind()) {
     case Kind::Bool:
@@ -179,7 +180,7 @@ absl::StatusOr<ir::Attribute> GraphDecoder::Read(const fb::Attribute& a) {
       return budget_.Copy(a.floats());
     case Kind::DType:
       if (const std::optional<DType> dtype = ParseDType(TextOf(a.text()))) return *dtype;
-      return DataLoss("element type '{}' is not known", TextOf(a.text()));
+      return DataLoss("unknown element type '{}'", TextOf(a.text()));
     case Kind::Dim:
       FORGE_RETURN_IF_ERROR(one(a.dims()));
       return types_.Read(*a.dims()->Get(0));
@@ -193,8 +194,7 @@ absl::StatusOr<ir::Attribute> GraphDecoder::Read(const fb::Attribute& a) {
     case Kind::Function:
       break;
   }
-  if (a.kind() != Kind::Function)
-    return DataLoss("kind {} is not known", static_cast<int>(a.kind()));
+  if (a.kind() != Kind::Function) return DataLoss("unknown kind {}", static_cast<int>(a.kind()));
   if (SizeOf(a.ints()) == 0) return ir::Attribute(static_cast<ir::Function*>(nullptr));
   FORGE_RETURN_IF_ERROR(one(a.ints()));
   return ir::Attribute(functions_[static_cast<size_t>(a.ints()->Get(0))]);  // see FunctionOrder
@@ -203,7 +203,7 @@ absl::StatusOr<ir::Attribute> GraphDecoder::Read(const fb::Attribute& a) {
 absl::StatusOr<ir::AnyOp> GraphDecoder::ReadOp(const fb::Node& node) {
   const std::string_view name = CurrentName(TextOf(node.op()));
   const ir::OpDef* def = ir::FindOp(name);
-  if (def == nullptr) return DataLoss("operator '{}' is not known", name);
+  if (def == nullptr) return DataLoss("unknown operator '{}'", name);
   std::shared_ptr<void> self = def->make != nullptr ? def->make(nullptr) : nullptr;
   Names names("attribute");
   for (uint32_t i = 0; i < SizeOf(node.attributes()); ++i) {
@@ -241,7 +241,8 @@ absl::Status GraphDecoder::ReadNode(const fb::Node& node, ir::Function& fn) {
   ir::ProvenanceRef from;
   if (node.provenance() != kNoProvenance) {
     if (node.provenance() >= provenances_.size())
-      return DataLoss("provenance {} of {}", node.provenance(), provenances_.size());
+      return DataLoss("provenance {} does not exist; there are {}", node.provenance(),
+                      provenances_.size());
     from = provenances_[node.provenance()];
   }
   const ir::Function::Scope scope(fn, std::move(from));
@@ -278,7 +279,7 @@ absl::Status GraphDecoder::ReadValues(const fb::Function& f, ir::Function& fn) {
       if (!s.ok()) return Annotate(s, fmt::format("node {}", node));
       ++node;
     } else {
-      return DataLoss("nothing makes value {}", next);
+      return DataLoss("value {} is not defined", next);
     }
   }
   return RefusalOf(fn);
@@ -314,7 +315,8 @@ absl::StatusOr<std::vector<uint32_t>> GraphDecoder::FunctionOrder() {
   const auto note = [&](uint32_t user, const fb::Attribute& a) -> absl::Status {
     if (a.kind() != fb::FieldKind::Function || SizeOf(a.ints()) == 0) return absl::OkStatus();
     const int64_t body = a.ints()->Get(0);
-    if (body < 0 || body >= count) return DataLoss("function {} of {}", body, count);
+    if (body < 0 || body >= count)
+      return DataLoss("function {} does not exist; there are {}", body, count);
     ++missing[user];
     users[static_cast<size_t>(body)].push_back(user);
     return absl::OkStatus();

@@ -36,8 +36,7 @@ class GraphEncoder {
   // The builder counts in 31 bits and does not look.
   void CheckSize() {
     constexpr size_t kMaxGraph = size_t{1} << 31, kMargin = size_t{1} << 28;
-    if (b_.GetSize() > kMaxGraph - kMargin)
-      Fail("the graph takes more than {} bytes", b_.GetSize());
+    if (b_.GetSize() > kMaxGraph - kMargin) Fail("the graph exceeds {} bytes", b_.GetSize());
   }
   // Empty strings and lists are left out.
   Ref<flatbuffers::String> Text(std::string_view text) {
@@ -87,7 +86,8 @@ void GraphEncoder::AddTokens(const ir::Dim& d, std::vector<fb::DimToken>& out) {
   int64_t value = part.constant;
   if (part.op == ir::Dim::Op::kSymbol) {
     const auto at = symbols_.find(part.symbol.get());
-    if (at == symbols_.end()) return Fail("symbol '{}' is not the module's", part.symbol->name);
+    if (at == symbols_.end())
+      return Fail("symbol '{}' belongs to another module", part.symbol->name);
     value = at->second;
   } else if (!part.operands.empty()) {
     value = static_cast<int64_t>(part.operands.size());
@@ -100,7 +100,7 @@ Ref<fb::Dim> GraphEncoder::Encode(const ir::Dim& d) {
   std::vector<fb::DimToken> tokens;
   AddTokens(d, tokens);
   if (tokens.size() > kMaxDimTokens)
-    Fail("a dimension of {} parts is too long to be stored", tokens.size());
+    Fail("a dimension has {} tokens, too many to be stored", tokens.size());
   return fb::CreateDim(b_, 0, Structs<fb::DimToken>(tokens));
 }
 
@@ -131,14 +131,14 @@ uint32_t GraphEncoder::TypeId(const ir::Type& type) {
 uint32_t GraphEncoder::VariableId(const ir::Variable* v) {
   const auto at = variables_.find(v);
   if (at != variables_.end()) return at->second;
-  Fail("variable '{}' is not the module's", v->name);
+  Fail("variable '{}' belongs to another module", v->name);
   return 0;
 }
 
 uint32_t GraphEncoder::FunctionId(const ir::Function* f) {
   const auto at = functions_.find(f);
   if (at != functions_.end()) return at->second;
-  Fail("function '{}' is not the module's", f->name());
+  Fail("function '{}' belongs to another module", f->name());
   return 0;
 }
 

@@ -11,13 +11,14 @@ absl::Status TypeTable::Apply(const fb::DimToken& token, std::vector<ir::Dim>& s
   }
   if (token.op() == fb::DimOp::Symbol) {
     if (value < 0 || static_cast<uint64_t>(value) >= symbols_.size())
-      return DataLoss("symbol {} of {}", value, symbols_.size());
+      return DataLoss("symbol {} does not exist; there are {}", value, symbols_.size());
     stack.emplace_back(symbols_[static_cast<size_t>(value)]);
     return absl::OkStatus();
   }
   const bool sum = token.op() == fb::DimOp::Add || token.op() == fb::DimOp::Mul;
   if (value < 2 || static_cast<uint64_t>(value) > stack.size() || (!sum && value != 2))
-    return DataLoss("a dimension's operator takes {} of {} operands", value, stack.size());
+    return DataLoss("an operator of a dimension has {} operands, but only {} values are left",
+                    value, stack.size());
   const size_t first = stack.size() - static_cast<size_t>(value);
   ir::Dim result = stack[first];
   for (size_t i = first + 1; i < stack.size(); ++i) {
@@ -41,7 +42,7 @@ absl::Status TypeTable::Apply(const fb::DimToken& token, std::vector<ir::Dim>& s
         result = Max(result, stack[i]);
         break;
       default:
-        return DataLoss("a dimension's operator {} is not known", static_cast<int>(token.op()));
+        return DataLoss("a dimension has the unknown operator {}", static_cast<int>(token.op()));
     }
   }
   stack.resize(first);
@@ -52,11 +53,12 @@ absl::Status TypeTable::Apply(const fb::DimToken& token, std::vector<ir::Dim>& s
 absl::StatusOr<ir::Dim> TypeTable::Read(const fb::Dim& d) {
   const flatbuffers::uoffset_t size = SizeOf(d.tokens());
   if (size == 0) return ir::Dim(d.constant());
-  if (size > kMaxDimTokens) return DataLoss("a dimension has {} parts", size);
+  if (size > kMaxDimTokens) return DataLoss("a dimension has {} tokens, too many", size);
   FORGE_RETURN_IF_ERROR(budget_.Spend(size * sizeof(fb::DimToken)));
   std::vector<ir::Dim> stack;
   for (const fb::DimToken* token : *d.tokens()) FORGE_RETURN_IF_ERROR(Apply(*token, stack));
-  if (stack.size() != 1) return DataLoss("a dimension leaves {} values", stack.size());
+  if (stack.size() != 1)
+    return DataLoss("a dimension evaluates to {} values instead of 1", stack.size());
   return stack[0];
 }
 
@@ -82,11 +84,10 @@ absl::StatusOr<ir::Type> TypeTable::Read(const fb::Type& t, uint32_t id) {
     return t.kind() == Kind::Sequence ? ir::Type::Sequence(element) : ir::Type::Optional(element);
   }
   const std::optional<DType> dtype = ParseDType(TextOf(t.dtype()));
-  if (!dtype) return DataLoss("element type '{}' is not known", TextOf(t.dtype()));
+  if (!dtype) return DataLoss("unknown element type '{}'", TextOf(t.dtype()));
   if (t.kind() == Kind::Unranked) return ir::Type::Unranked(*dtype);
-  if (t.kind() != Kind::Tensor) return DataLoss("kind {} is not known", static_cast<int>(t.kind()));
-  if (SizeOf(t.encoding()) != 0)
-    return DataLoss("encoding '{}' is not known", TextOf(t.encoding()));
+  if (t.kind() != Kind::Tensor) return DataLoss("unknown kind {}", static_cast<int>(t.kind()));
+  if (SizeOf(t.encoding()) != 0) return DataLoss("unknown encoding '{}'", TextOf(t.encoding()));
   FORGE_ASSIGN_OR_RETURN(ir::Dims shape, Read(t.shape()));
   for (const ir::Dim& d : shape)
     if (d.is_constant() && d.constant() < 0)

@@ -43,7 +43,7 @@ class ReadBudget {
  public:
   explicit ReadBudget(uint64_t graph_size) : left_(kPerByte * graph_size) {}
   absl::Status Spend(uint64_t amount) {
-    if (amount > left_) return DataLoss("the graph is larger than its bytes: lists overlap");
+    if (amount > left_) return DataLoss("the lists of the graph overlap: they exceed its size");
     left_ -= amount;
     return absl::OkStatus();
   }
@@ -70,7 +70,8 @@ class TypeTable {
   absl::Status ReadSymbols(ir::Module& module);  // adds the symbols to the module
   absl::Status ReadTypes();                      // must follow ReadSymbols
   absl::StatusOr<ir::Type> At(uint64_t id) const {
-    if (id >= types_.size()) return DataLoss("type {} of {}", id, types_.size());
+    if (id >= types_.size())
+      return DataLoss("type {} does not exist; there are {}", id, types_.size());
     return types_[id];
   }
   absl::StatusOr<ir::Dim> Read(const fb::Dim& d);

@@ -29,7 +29,7 @@ absl::StatusOr<Producers> ProducersOf(const onnx::GraphProto& graph) {
   for (int i = 0; i < graph.node_size(); ++i) {
     for (const std::string& output : graph.node(i).output()) {
       if (output.empty() || producers.emplace(output, i).second) continue;
-      return DataLoss("node '{}' defines '{}', which is defined before", NameOfNode(graph.node(i)),
+      return DataLoss("node '{}' defines '{}', which is already defined", NameOfNode(graph.node(i)),
                       output);
     }
   }
@@ -75,7 +75,7 @@ absl::StatusOr<std::vector<int>> OrderNodes(const onnx::GraphProto& graph) {
       if (input.empty()) continue;
       const auto producer = producers.find(input);
       if (producer == producers.end())
-        return DataLoss("node '{}' ({}) reads '{}', which nothing defines",
+        return DataLoss("node '{}' ({}) reads '{}', which is not defined",
                         NameOfNode(graph.node(i)), graph.node(i).op_type(), input);
       if (producer->second == kNoNode) continue;
       ++missing[i];

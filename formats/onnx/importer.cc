@@ -24,19 +24,19 @@ std::string_view NormalDomain(std::string_view domain) { return domain == "ai.on
 
 absl::StatusOr<onnx::ModelProto> Parse(const Bytes& file) {
   if (file.size() > INT32_MAX)
-    return DataLoss("{} bytes are more than protobuf can hold: keep weights as external data",
+    return DataLoss("{} bytes exceed the limit of protobuf; store the weights as external data",
                     file.size());
   google::protobuf::io::ArrayInputStream bytes(file.data(), static_cast<int>(file.size()));
   google::protobuf::io::CodedInputStream stream(&bytes);
   stream.SetRecursionLimit(kMaxNesting);
   onnx::ModelProto model;
   if (!model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
-    return DataLoss("no ONNX model, or a damaged one: parsing stops at byte {} of {}",
+    return DataLoss("not an ONNX model, or a damaged one: parsing stops at byte {} of {}",
                     stream.CurrentPosition(), file.size());
   if (!model.has_ir_version() || !model.has_graph())
-    return DataLoss("no ONNX model: it states no {}", model.has_graph() ? "IR version" : "graph");
+    return DataLoss("not an ONNX model: it has no {}", model.has_graph() ? "IR version" : "graph");
   if (model.ir_version() < 1 || model.ir_version() > kNewestIrVersion)
-    return DataLoss("IR version {} is not among 1 to {}, which this program reads",
+    return DataLoss("IR version {} is not supported; Forge reads versions 1 to {}",
                     model.ir_version(), kNewestIrVersion);
   return model;
 }
@@ -47,13 +47,13 @@ absl::StatusOr<Opsets> OpsetsOf(const onnx::ModelProto& model) {
   Opsets out;
   for (const onnx::OperatorSetIdProto& set : model.opset_import())
     if (!out.emplace(NormalDomain(set.domain()), set.version()).second)
-      return DataLoss("the opset of domain '{}' is stated twice", set.domain());
+      return DataLoss("the opset of domain '{}' is given twice", set.domain());
   // Before IR version 3 there was one opset only.
   if (out.empty() && model.ir_version() < 3) out.emplace("", 1);
   const auto standard = out.find("");
-  if (standard == out.end()) return DataLoss("it states no opset");
+  if (standard == out.end()) return DataLoss("it has no opset");
   if (standard->second < 1 || standard->second > kNewestOpset)
-    return DataLoss("opset {} is not among 1 to {}, which this program knows", standard->second,
+    return DataLoss("opset {} is not supported; Forge reads opsets 1 to {}", standard->second,
                     kNewestOpset);
   return out;
 }
@@ -191,7 +191,7 @@ void Importer::CollectReads() {
 absl::Status Importer::CheckOperands(const onnx::NodeProto& proto, const OnnxOp& op) const {
   const int given = proto.input_size();
   if (given < op.min_inputs || given > op.max_inputs)
-    return DataLoss("{} inputs, but it takes {} to {}", given, op.min_inputs, op.max_inputs);
+    return DataLoss("it has {} inputs instead of {} to {}", given, op.min_inputs, op.max_inputs);
   for (int i = 0; i < op.min_inputs; ++i)
     if (proto.input(i).empty()) return DataLoss("input {} is not given", i);
   return absl::OkStatus();
@@ -241,7 +241,7 @@ absl::Status Importer::ReadOutputs() {
   if (graph_.output_size() == 0) return DataLoss("the graph has no output");
   for (const onnx::ValueInfoProto& output : graph_.output()) {
     if (!scope_.values.contains(output.name()))
-      return DataLoss("output '{}' is defined by no node", output.name());
+      return DataLoss("output '{}' is not defined by any node", output.name());
     const ir::Value value = ValueOf(scope_, output.name());
     const int32_t code = output.type().tensor_type().elem_type();
     const absl::StatusOr<DType> stated = code == 0 ? value.type().dtype() : OnnxDType(code);
@@ -258,7 +258,7 @@ absl::Status Importer::ReadMetadata() {
   for (const onnx::StringStringEntryProto& entry : model_.metadata_props()) {
     const auto is_it = [&](const auto& known) { return known.first == entry.key(); };
     if (std::ranges::any_of(module_->metadata, is_it))
-      return DataLoss("metadata '{}' is stated twice", entry.key());
+      return DataLoss("metadata '{}' is given twice", entry.key());
     module_->metadata.emplace_back(entry.key(), entry.value());
   }
   return absl::OkStatus();

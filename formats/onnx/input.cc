@@ -42,7 +42,7 @@ absl::StatusOr<ir::Dims> GivenShape(const std::string& input, std::span<const st
     } else if (error == std::errc::invalid_argument && !word.empty()) {
       out.emplace_back(module.SymbolNamed(word));
     } else {
-      return InvalidArgument("input '{}': '{}' is no dimension", input, word);
+      return InvalidArgument("input '{}': '{}' is not a dimension", input, word);
     }
   }
   return out;
@@ -72,7 +72,7 @@ absl::Status CheckSize(const std::string& input, DType dtype, const ir::Dims& sh
       overflow |= __builtin_mul_overflow(elements, static_cast<uint64_t>(d.constant()), &elements);
   const std::optional<uint64_t> bytes = BytesOf(dtype, elements);
   if (!overflow && bytes && *bytes <= INT64_MAX) return absl::OkStatus();
-  return DataLoss("input '{}': the size of {} is beyond 64 bits", input, ir::ToText(shape));
+  return DataLoss("input '{}': the size of {} exceeds 64 bits", input, ir::ToText(shape));
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ absl::Status CheckSize(const std::string& input, DType dtype, const ir::Dims& sh
 absl::StatusOr<ir::Type> TypeOfInput(const onnx::ValueInfoProto& input, const OnnxOptions& options,
                                      ir::Module& module) {
   const std::string& name = input.name();
-  if (!input.type().has_tensor_type()) return DataLoss("input '{}' is no dense tensor", name);
+  if (!input.type().has_tensor_type()) return DataLoss("input '{}' is not a dense tensor", name);
   const onnx::TypeProto::Tensor& tensor = input.type().tensor_type();
   const absl::StatusOr<DType> dtype = OnnxDType(tensor.elem_type());
   if (!dtype.ok()) return Annotate(dtype.status(), fmt::format("input '{}'", name));

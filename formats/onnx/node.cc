@@ -60,7 +60,7 @@ Attribute* OnnxNode::Find(std::string_view name, Attribute::AttributeType type) 
     if (asked_[static_cast<size_t>(i)]) continue;
     asked_[static_cast<size_t>(i)] = true;
     if (a.type() == type) return &a;
-    Fail("attribute '{}' is of kind {}, not {}", name, Attribute::AttributeType_Name(a.type()),
+    Fail("attribute '{}' has kind {} instead of {}", name, Attribute::AttributeType_Name(a.type()),
          Attribute::AttributeType_Name(type));
     return nullptr;
   }
@@ -113,7 +113,7 @@ void OnnxNode::CheckAttributes() {
   for (int i = 0; i < proto_.attribute_size(); ++i) {
     const std::string& name = proto_.attribute(i).name();
     if (asked_[static_cast<size_t>(i)]) continue;
-    Fail("attribute '{}' is not one of {} as of opset {}, or is given twice", name,
+    Fail("attribute '{}' is not an attribute of {} as of opset {}, or is given twice", name,
          proto_.op_type(), since());
   }
 }

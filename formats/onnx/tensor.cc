@@ -59,16 +59,16 @@ absl::StatusOr<Layout> LayoutOf(const onnx::TensorProto& tensor) {
   for (const int64_t extent : out.shape) {
     if (extent < 0) return DataLoss("dimension {} is negative", extent);
     if (__builtin_mul_overflow(elements, static_cast<uint64_t>(extent), &elements))
-      return DataLoss("the product of its dimensions is beyond 64 bits");
+      return DataLoss("the product of its dimensions exceeds 64 bits");
   }
   const std::optional<uint64_t> bytes = BytesOf(dtype, elements);
-  if (!bytes || elements > INT64_MAX) return DataLoss("its size in bytes is beyond 64 bits");
+  if (!bytes || elements > INT64_MAX) return DataLoss("its size in bytes exceeds 64 bits");
   out.bytes = *bytes;
   return out;
 }
 
 absl::Status WrongSize(std::string_view field, uint64_t have, const Layout& want) {
-  return DataLoss("{} holds {} bytes, but {} of shape [{}] takes {}", field, have, Name(want.dtype),
+  return DataLoss("{} has {} bytes, but {} of shape [{}] needs {}", field, have, Name(want.dtype),
                   fmt::join(want.shape, ", "), want.bytes);
 }
 
@@ -93,7 +93,7 @@ absl::StatusOr<uint64_t> ParseCount(std::string_view key, const std::string& tex
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
-    return DataLoss("external data: {} '{}' is no number of bytes", key, text);
+    return DataLoss("external data: {} '{}' is not a number of bytes", key, text);
   return value;
 }
 
@@ -155,7 +155,8 @@ absl::StatusOr<Bytes> Narrowed(std::string_view name,
     const bool sign_extended =
         static_cast<T>(value >> (8 * width - 1)) == static_cast<T>(-1) && std::is_signed_v<T>;
     if (above != 0 && !sign_extended)
-      return DataLoss("{}: element {} is {}, beyond {}", name, i, value, Name(layout.dtype));
+      return DataLoss("{}: element {} is {}, outside the range of {}", name, i, value,
+                      Name(layout.dtype));
     std::memcpy(&out[static_cast<size_t>(i) * static_cast<size_t>(width)], &value,
                 static_cast<size_t>(width));
   }
@@ -209,7 +210,8 @@ absl::StatusOr<Bytes> DataOf(onnx::TensorProto& tensor, const Layout& layout,
 
 absl::StatusOr<Bytes> ExternalFiles::Find(const std::string& location) {
   if (const auto found = mapped_.find(location); found != mapped_.end()) return found->second;
-  if (folder_.empty()) return DataLoss("external data '{}': the model has no folder", location);
+  if (folder_.empty())
+    return DataLoss("external data '{}': the model was not read from a folder", location);
   const auto outside = [&] {
     return DataLoss("external data '{}' is outside the model's folder", location);
   };
@@ -230,13 +232,13 @@ absl::StatusOr<Bytes> ExternalFiles::Find(const std::string& location) {
 
 absl::StatusOr<DType> OnnxDType(int32_t data_type) {
   const auto* found = std::ranges::find(kTypes, data_type, &OnnxType::code);
-  if (found == std::end(kTypes)) return DataLoss("element type {} is not known", data_type);
+  if (found == std::end(kTypes)) return DataLoss("unknown element type {}", data_type);
   return found->dtype;
 }
 
 absl::StatusOr<DType> OnnxDType(std::string_view name) {
   const auto* found = std::ranges::find(kTypes, name, &OnnxType::name);
-  if (found == std::end(kTypes)) return DataLoss("element type '{}' is not known", name);
+  if (found == std::end(kTypes)) return DataLoss("unknown element type '{}'", name);
   return found->dtype;
 }
 

@@ -103,7 +103,7 @@ absl::StatusOr<DeviceRef> WithFaultFromEnvironment(DeviceRef device) {
   if (!value || value->empty()) return device;
   const size_t slash = value->find('/');
   if (slash == std::string::npos)
-    return InvalidArgument("FORGE_FAULT is '{}', not BACKEND/LABEL", *value);
+    return InvalidArgument("FORGE_FAULT is '{}', which is not of the form BACKEND/LABEL", *value);
   if (value->substr(0, slash) != device->info().backend) return device;
   return WithFault(std::move(device), value->substr(slash + 1));
 }

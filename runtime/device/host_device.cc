@@ -161,7 +161,8 @@ HostDevice::~HostDevice() {
 
 absl::Status HostDevice::Health() {
   if (forks_ == ForkCount()) return absl::OkStatus();
-  return Aborted("{} was opened before this process was forked; open it anew", info_.id);
+  return Aborted("{} was opened before this process was forked; open it again in the child process",
+                 info_.id);
 }
 
 absl::Status HostDevice::WaitForOthers(const Job& job, const std::atomic<bool>* stop) {
@@ -171,7 +172,7 @@ absl::Status HostDevice::WaitForOthers(const Job& job, const std::atomic<bool>* 
       if (s.ok()) break;
       if (!absl::IsDeadlineExceeded(s)) return Annotate(s, "what it waited for");
       if (!CheckCancelled(stop).ok() || !CheckCancelled(job.cancel).ok())
-        return Aborted("cancelled while it waited for another timeline");
+        return Aborted("cancelled while waiting for another timeline");
     }
   }
   return absl::OkStatus();
@@ -204,7 +205,7 @@ absl::StatusOr<Point> HostDevice::Enqueue(Job job, std::span<const Point> wait) 
     try {
       queue_->worker = std::thread([queue = queue_.get()] { Loop(*queue); });
     } catch (const std::system_error& e) {
-      return ResourceExhausted("the thread of {} does not start: {}", info_.id, e.what());
+      return ResourceExhausted("cannot start the thread of {}: {}", info_.id, e.what());
     }
   }
   const Point point{queue_->timeline, job.value = queue_->timeline->Promise()};
@@ -232,10 +233,11 @@ bool HostDevice::Lend(Buffer& b, uint8_t* memory) {
 
 absl::StatusOr<BufferRef> HostDevice::Allocate(Memory kind, uint64_t bytes) {
   if (bytes > largest_buffer())
-    return ResourceExhausted("a buffer of {} bytes is beyond {}", bytes, largest_buffer());
+    return ResourceExhausted("a buffer of {} bytes exceeds the limit of {}", bytes,
+                             largest_buffer());
   auto buffer = std::make_shared<HostBuffer>(kind, bytes);
   if (!buffer->valid())
-    return ResourceExhausted("no memory for {} bytes; {} are left", bytes, MemoryLeft());
+    return ResourceExhausted("no memory for {} bytes; {} bytes are available", bytes, MemoryLeft());
   return BufferRef(buffer);
 }
 
@@ -250,10 +252,10 @@ absl::StatusOr<std::span<uint8_t>> HostDevice::Map(Buffer& b) {
 }
 
 absl::StatusOr<Point> HostDevice::Copy(const CopyRange& r, std::span<const Point> wait) {
-  if (!r.from || !r.to) return InvalidArgument("a copy lacks a buffer");
+  if (!r.from || !r.to) return InvalidArgument("a buffer of the copy is null");
   if (r.at > r.from->size() || r.bytes > r.from->size() - r.at || r.to_at > r.to->size() ||
       r.bytes > r.to->size() - r.to_at)
-    return OutOfRange("a copy of {} bytes from {} to {} leaves its buffers", r.bytes, r.at,
+    return OutOfRange("a copy of {} bytes from {} to {} exceeds its buffers", r.bytes, r.at,
                       r.to_at);
   auto copy = [r] {
     std::memmove(static_cast<HostBuffer&>(*r.to).data() + r.to_at,
@@ -281,7 +283,7 @@ absl::StatusOr<SegmentRef> HostDevice::Record(const SegmentSpec& spec) {
       const uint64_t size = spec.slots[o.slot].bytes;
       if (offset < 0 || bytes < 0 || static_cast<uint64_t>(offset) > size ||
           static_cast<uint64_t>(bytes) > size - offset)
-        return Internal("{}: an operand of {} bytes at {} leaves its slot of {}", s.label, bytes,
+        return Internal("{}: an operand of {} bytes at {} exceeds its slot of {}", s.label, bytes,
                         offset, size);
       step.operands.push_back(
           {o.slot, static_cast<uint64_t>(offset), static_cast<uint64_t>(bytes)});

@@ -36,7 +36,7 @@ class EvaluatorProgram final : public HostProgram {
     for (size_t k = 0; k < out_.size(); ++k) {
       const std::span<uint8_t> to = a.operands[in_.size() + k];
       if (results[k].bytes().size() != to.size())
-        return Internal("{} made {} bytes instead of {}", op_.name(), results[k].bytes().size(),
+        return Internal("{} produced {} bytes instead of {}", op_.name(), results[k].bytes().size(),
                         to.size());
       if (!to.empty()) std::memcpy(to.data(), results[k].bytes().data(), to.size());
     }
@@ -57,7 +57,7 @@ class ReferenceDevice final : public HostDevice, public ir::Target {
   std::string_view name() const override { return "reference"; }
   Verdict Supports(const ir::Candidate&) const override { return Verdict::Yes("evaluate"); }
   Verdict Fuses(const ir::Function&) const override {
-    return Verdict::No("the reference runs op by op");
+    return Verdict::No("the reference does not fuse");
   }
   std::vector<ir::EncodingChoice> Encodings(const ir::Candidate&) const override { return {}; }
   double Seconds(const ir::Candidate&) const override { return 0; }

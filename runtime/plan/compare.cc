@@ -68,13 +68,13 @@ const OutputDifference* Comparison::worst() const {
 absl::StatusOr<Comparison> Compare(const std::vector<NamedTensor>& results,
                                    const std::vector<NamedTensor>& expected, Against against) {
   if (results.size() != expected.size())
-    return Internal("{} outputs against {}", results.size(), expected.size());
+    return Internal("{} outputs instead of {}", results.size(), expected.size());
   const double bounds = against == Against::kDevice ? 2 : 1;
   Comparison c;
   for (size_t i = 0; i < results.size(); ++i) {
     const ir::HostValue &x = results[i].value, &r = expected[i].value;
     if (results[i].name != expected[i].name || !(x.type() == r.type()))
-      return Internal("output '{}' is {}, expected was '{}': {}", results[i].name,
+      return Internal("output '{}' is {}, but '{}' of type {} was expected", results[i].name,
                       x.type().ToText(), expected[i].name, r.type().ToText());
     OutputDifference d{.output = results[i].name};
     CompareElements(x, r, d);

@@ -17,7 +17,7 @@ constexpr uintptr_t kLentAlignment = 16;
 absl::StatusOr<ir::HostValue> Unwritten(const ir::Type& type) {
   FORGE_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(type));
   std::shared_ptr<uint8_t[]> memory(new (std::nothrow) uint8_t[bytes]);
-  if (!memory) return ResourceExhausted("no memory for {} bytes of a result", bytes);
+  if (!memory) return ResourceExhausted("no memory for a result of {} bytes", bytes);
   const std::span<const uint8_t> view(memory.get(), bytes);
   return ir::HostValue::Of(type.dtype(), ir::Constants(type.shape()),
                            Bytes(view, std::move(memory)));

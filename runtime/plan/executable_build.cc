@@ -118,8 +118,9 @@ class ExecutableBuilder {
   // Before anything is allocated for them.
   absl::Status CheckLimit(uint64_t needed) const {
     if (needed <= options_.memory_limit) return absl::OkStatus();
-    return ResourceExhausted("{} bytes are needed beside the weights, and the limit leaves {}",
-                             needed, options_.memory_limit);
+    return ResourceExhausted(
+        "the plan needs {} bytes besides the weights, but the memory limit leaves {}", needed,
+        options_.memory_limit);
   }
 
   // A new buffer for each chunk; none of a mapped kind is larger than any buffer.

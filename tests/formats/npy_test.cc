@@ -94,7 +94,7 @@ TEST(NpyTest, RefusesADescriptionThatDoesNotFit) {
   const TempFolder folder;
   ASSERT_THAT(WriteNpy(folder / "v.npy", Counting(DType::kU8, {4})), Succeeds());
   folder.Write("v.json", R"({"dtype": "bf16"})");
-  EXPECT_THAT(ReadNpy(folder / "v.npy"), Fails(StatusCode::kDataLoss, "cannot be raw bf16"));
+  EXPECT_THAT(ReadNpy(folder / "v.npy"), Fails(StatusCode::kDataLoss, "cannot represent raw bf16"));
   folder.Write("v.json", R"({"dtype": "f99"})");
   EXPECT_THAT(ReadNpy(folder / "v.npy"), Fails(StatusCode::kDataLoss, "'f99'"));
   ASSERT_THAT(WriteNpy(folder / "w.npy", Counting(DType::kU8, {4})), Succeeds());
@@ -137,7 +137,7 @@ TEST(NpyTest, RefusesDamagedFiles) {
       {"", "wrong magic"},
       {"\x93NUMPY", "version 0"},
       {"\x93NUMPY\x09", "version 9"},
-      {"\x93NUMPY" + Bits(uint8_t{1}, uint8_t{0}, uint16_t{9}) + "{", "cut off"},
+      {"\x93NUMPY" + Bits(uint8_t{1}, uint8_t{0}, uint16_t{9}) + "{", "truncated"},
       {"\x93NUMPY" + Bits(uint8_t{2}, uint8_t{0}, uint32_t{0xffffffff}) + "{}", "too long"},
       {NpyFile("", ""), "expected '{'"},
       {NpyFile("{}", ""), "missing"},
@@ -150,14 +150,15 @@ TEST(NpyTest, RefusesDamagedFiles) {
       {NpyFile("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", ""), "expected a dim"},
       {NpyFile("{'descr': '<f4", ""), "string without end"},
       {NpyFile("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}", ""),
-       "beyond 64 bits"},
+       "exceeds 64 bits"},
       {NpyFile("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", ""),
-       "beyond 64 bits"},
+       "exceeds 64 bits"},
       {NpyFile("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", "1234567"),
-       "do not fill the 7 bytes"},
+       "do not match the 7 bytes"},
       {NpyFile("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", "123456789"),
-       "do not fill the 9 bytes"},
-      {NpyFile("{'descr': '|b1', 'fortran_order': False, 'shape': (2,)}", "\x01\x02"), "no bool"},
+       "do not match the 9 bytes"},
+      {NpyFile("{'descr': '|b1', 'fortran_order': False, 'shape': (2,)}", "\x01\x02"),
+       "not a bool"},
   };
   for (const auto& [file, message] : cases)
     EXPECT_THAT(Parse(file), Fails(StatusCode::kDataLoss, message));
@@ -297,7 +298,7 @@ TEST(NpzTest, RefusesAnEntryThatClaimsMoreThanItCanHold) {
   const std::string size = Bits(uint32_t{0x7fffffff});
   bomb.replace(record + 24, 4, size);
   bomb.replace(22, 4, size);
-  EXPECT_THAT(ParseNpz(Content(bomb), "a.npz"), Fails(StatusCode::kDataLoss, "claims"));
+  EXPECT_THAT(ParseNpz(Content(bomb), "a.npz"), Fails(StatusCode::kDataLoss, "declares"));
 }
 
 TEST(NpzTest, SurvivesEveryTruncationAndBitFlip) {

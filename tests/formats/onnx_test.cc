@@ -125,7 +125,7 @@ TEST(OnnxTest, RefusesNegativeAndOverflowingDimensions) {
   OnnxModel large;
   large.Input("x", {"4294967296", "n", "4294967296"}).Output("y");
   large.Node("Relu", {"x"}, {"y"});
-  EXPECT_THAT(large.Import(), Fails(StatusCode::kDataLoss, "beyond 64 bits"));
+  EXPECT_THAT(large.Import(), Fails(StatusCode::kDataLoss, "exceeds 64 bits"));
 }
 
 TEST(OnnxTest, TakesShapesFromOptions) {
@@ -305,18 +305,20 @@ TEST(OnnxTensorTest, RefusesDataThatDoesNotFit) {
     EXPECT_THAT(weight, Fails(StatusCode::kDataLoss, "initializer 'w'"));
   };
   const Fill none = [](T&) {};
-  refuses(T::FLOAT, {2}, none, "holds 0 bytes");
-  refuses(T::FLOAT, {2}, [](T& t) { t.set_raw_data("1234567"); }, "raw_data holds 7 bytes");
+  refuses(T::FLOAT, {2}, none, "has 0 bytes");
+  refuses(T::FLOAT, {2}, [](T& t) { t.set_raw_data("1234567"); }, "raw_data has 7 bytes");
   refuses(T::FLOAT, {-1}, none, "dimension -1 is negative");
-  refuses(T::FLOAT, {int64_t{1} << 32, int64_t{1} << 32}, none, "beyond 64 bits");
-  refuses(T::FLOAT, {int64_t{1} << 62}, none, "beyond 64 bits");
-  refuses(T::INT8, {1}, [](T& t) { t.add_int32_data(300); }, "element 0 is 300, beyond i8");
-  refuses(T::INT8, {1}, [](T& t) { t.add_int32_data(-300); }, "beyond i8");
-  refuses(T::INT64, {1}, [](T& t) { t.add_int32_data(3); }, "holds 0 bytes");
+  refuses(T::FLOAT, {int64_t{1} << 32, int64_t{1} << 32}, none, "exceeds 64 bits");
+  refuses(T::FLOAT, {int64_t{1} << 62}, none, "exceeds 64 bits");
+  refuses(
+      T::INT8, {1}, [](T& t) { t.add_int32_data(300); },
+      "element 0 is 300, outside the range of i8");
+  refuses(T::INT8, {1}, [](T& t) { t.add_int32_data(-300); }, "outside the range of i8");
+  refuses(T::INT64, {1}, [](T& t) { t.add_int32_data(3); }, "has 0 bytes");
   refuses(T::STRING, {1}, [](T& t) { t.add_string_data("a"); }, "string");
-  refuses(T::UNDEFINED, {1}, none, "element type 0 is not known");
-  refuses(999, {1}, none, "element type 999 is not known");
-  refuses(24, {1}, none, "element type 24 is not known");
+  refuses(T::UNDEFINED, {1}, none, "unknown element type 0");
+  refuses(999, {1}, none, "unknown element type 999");
+  refuses(24, {1}, none, "unknown element type 24");
   refuses(
       T::FLOAT, {1},
       [](T& t) {
@@ -392,7 +394,7 @@ TEST(OnnxExternalTest, RefusesMissingShortAndOutsideFiles) {
   refuses(WithExternal("w.bin", "18446744073709551615"), "too few");
   refuses(WithExternal("w.bin", "18446744073709551616"), "offset");
   refuses(WithExternal("w.bin", "-1"), "offset '-1'");
-  refuses(WithExternal("w.bin", "0", "5"), "holds 5 bytes");
+  refuses(WithExternal("w.bin", "0", "5"), "has 5 bytes");
   refuses(WithExternal("w.bin", "0", "x"), "length 'x'");
   refuses(WithExternal(""), "outside the model's folder");
   refuses(WithExternal("."), "external data '.'");
@@ -403,7 +405,7 @@ TEST(OnnxExternalTest, RefusesMissingShortAndOutsideFiles) {
   refuses(WithExternal("link"), "'link' is outside the model's folder");
   refuses(WithExternal("up/secret"), "outside the model's folder");
   EXPECT_THAT(ImportBytes(WithExternal("w.bin").File()),
-              Fails(StatusCode::kDataLoss, "has no folder"));
+              Fails(StatusCode::kDataLoss, "was not read from a folder"));
 }
 
 // ---- graphs that make no sense ------------------------------------------------------------------
@@ -430,9 +432,9 @@ TEST(OnnxTest, RefusesInconsistentGraphs) {
     EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, message));
   };
   refuses([](OnnxModel& m) { m.graph().mutable_node(1)->set_input(0, "q"); },
-          "node 'Exp_1' (Exp) reads 'q', which nothing defines");
+          "node 'Exp_1' (Exp) reads 'q', which is not defined");
   refuses([](OnnxModel& m) { m.graph().mutable_node(1)->set_output(0, "r"); },
-          "node 'Exp_1' defines 'r', which is defined before");
+          "node 'Exp_1' defines 'r', which is already defined");
   refuses([](OnnxModel& m) { m.graph().mutable_node(1)->set_output(0, "x"); }, "defined before");
   refuses([](OnnxModel& m) { m.Input("x", {"3"}); }, "input 'x' is declared twice");
   refuses([](OnnxModel& m) { m.Floats("w", {1}, {1}).Floats("w", {1}, {1}); }, "given twice");
@@ -440,23 +442,23 @@ TEST(OnnxTest, RefusesInconsistentGraphs) {
   refuses([](OnnxModel& m) { m.Output("y"); }, "'y' is empty or used twice");
   refuses([](OnnxModel& m) { m.graph().clear_output(); }, "no output");
   refuses([](OnnxModel& m) { m.graph().mutable_node(0)->add_input("x"); },
-          "node 'Relu_0' (Relu): 2 inputs, but it takes 1 to 1");
+          "node 'Relu_0' (Relu): it has 2 inputs instead of 1 to 1");
   refuses([](OnnxModel& m) { m.graph().mutable_node(0)->set_input(0, ""); }, "input 0 is not");
   refuses([](OnnxModel& m) { Set(*m.graph().mutable_node(0), "slope", int64_t{1}); },
-          "attribute 'slope' is not one of Relu");
+          "attribute 'slope' is not an attribute of Relu");
   refuses(
       [](OnnxModel& m) {
         m.graph().mutable_output(0)->mutable_type()->mutable_tensor_type()->set_elem_type(
             onnx::TensorProto::INT64);
       },
       "output 'y' is f32");
-  refuses([](OnnxModel& m) { m.proto().clear_opset_import(); }, "states no opset");
+  refuses([](OnnxModel& m) { m.proto().clear_opset_import(); }, "it has no opset");
   refuses([](OnnxModel& m) { m.proto().mutable_opset_import(0)->set_version(99); }, "opset 99");
   refuses([](OnnxModel& m) { m.proto().mutable_opset_import(0)->set_version(0); }, "opset 0");
   refuses([](OnnxModel& m) { m.proto().set_ir_version(99); }, "IR version 99");
   refuses([](OnnxModel& m) { m.proto().clear_graph(); }, "states no graph");
   refuses([](OnnxModel& m) { m.graph().mutable_input(0)->mutable_type()->mutable_sequence_type(); },
-          "is no dense tensor");
+          "is not a dense tensor");
   refuses(
       [](OnnxModel& m) {
         m.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(
@@ -522,8 +524,8 @@ TEST(OnnxTableTest, IsSortedAndComplete) {
 // ---- damage -------------------------------------------------------------------------------------
 
 TEST(OnnxTest, RefusesEmptyAndForeignFiles) {
-  EXPECT_THAT(ImportBytes(""), Fails(StatusCode::kDataLoss, "m.onnx: no ONNX model"));
-  EXPECT_THAT(ImportBytes("GIF89a..."), Fails(StatusCode::kDataLoss, "no ONNX model"));
+  EXPECT_THAT(ImportBytes(""), Fails(StatusCode::kDataLoss, "m.onnx: not an ONNX model"));
+  EXPECT_THAT(ImportBytes("GIF89a..."), Fails(StatusCode::kDataLoss, "not an ONNX model"));
   EXPECT_THAT(ImportOnnx("/nonexistent.onnx"), Fails(StatusCode::kNotFound, "nonexistent"));
 }
 
@@ -594,7 +596,7 @@ TEST(LoadModelTest, RefusesWhatIsNoModel) {
   const TempFolder folder;
   EXPECT_THAT(LoadModel(folder.Write("a.txt", "hello")), Fails(StatusCode::kDataLoss, "neither"));
   EXPECT_THAT(LoadModel(folder.Write("a.bin", "")), Fails(StatusCode::kDataLoss, "too few"));
-  EXPECT_THAT(LoadModel(folder.Write("a.onnx", "")), Fails(StatusCode::kDataLoss, "no ONNX"));
+  EXPECT_THAT(LoadModel(folder.Write("a.onnx", "")), Fails(StatusCode::kDataLoss, "not an ONNX"));
   EXPECT_THAT(LoadModel(folder.path()), Fails(StatusCode::kDataLoss, "folder"));
   EXPECT_THAT(LoadModel(folder / "none"), Fails(StatusCode::kNotFound, "none"));
 }

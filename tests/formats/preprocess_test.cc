@@ -101,9 +101,9 @@ TEST(PreprocessTest, RefusesMeansForOtherChannels) {
 
 TEST(PreprocessTest, RefusesWhatIsNoPicture) {
   EXPECT_THAT(Prepare("", *HostValue::Zeros(DType::kF32, std::array<int64_t, 3>{1, 1, 3})),
-              Fails(StatusCode::kInvalidArgument, "no picture"));
+              Fails(StatusCode::kInvalidArgument, "not a picture"));
   EXPECT_THAT(Prepare("", *HostValue::Zeros(DType::kU8, std::array<int64_t, 3>{1, 1, 2})),
-              Fails(StatusCode::kInvalidArgument, "no picture"));
+              Fails(StatusCode::kInvalidArgument, "not a picture"));
 }
 
 }  // namespace

@@ -27,12 +27,13 @@ TEST(BackendsTest, OpensTheReferenceByNameAndNumber) {
 
 TEST(BackendsTest, NamesWhatThereIsInstead) {
   EXPECT_THAT(OpenDevice("metal", {}),
-              Fails(StatusCode::kInvalidArgument, "no backend 'metal'; there are cpu"));
+              Fails(StatusCode::kInvalidArgument, "unknown backend 'metal'; the backends are cpu"));
   EXPECT_THAT(OpenDevice("", {}), Fails(StatusCode::kInvalidArgument, "no backend ''"));
   EXPECT_THAT(OpenDevice("reference:7", {}),
               Fails(StatusCode::kUnavailable, "no reference device '7'"));
-  EXPECT_THAT(OpenDevice("reference:geforce", {}),
-              Fails(StatusCode::kUnavailable, "there is reference:0 (reference evaluators)"));
+  EXPECT_THAT(
+      OpenDevice("reference:geforce", {}),
+      Fails(StatusCode::kUnavailable, "the devices are reference:0 (reference evaluators)"));
   EXPECT_THAT(FindDriver("opencl"), Fails(StatusCode::kInvalidArgument, "opencl"));
 }
 
@@ -78,12 +79,13 @@ TEST_F(PluginChildTest, AbsentPlugins) {
 }
 
 TEST_F(PluginChildTest, DamagedPlugin) {
-  EXPECT_THAT(OpenDevice("vulkan", {}), Fails(StatusCode::kUnavailable, "does not load"));
+  EXPECT_THAT(OpenDevice("vulkan", {}),
+              Fails(StatusCode::kUnavailable, "cannot load the vulkan backend"));
   EXPECT_THAT(OpenDevice("auto", {}), Succeeds());
 }
 
 TEST_F(PluginChildTest, StrangersLibrary) {
-  EXPECT_THAT(OpenDevice("vulkan", {}), Fails(StatusCode::kUnavailable, "is no Forge plug-in"));
+  EXPECT_THAT(OpenDevice("vulkan", {}), Fails(StatusCode::kUnavailable, "is not a Forge plug-in"));
 }
 
 TEST_F(PluginChildTest, OpensTheProcessor) {

@@ -99,8 +99,8 @@ TEST(SessionTest, SaysWhatIsWrongWithInputs) {
   EXPECT_THAT(s->Run({}), Fails(kBad, "input 'x' (f32[n, 3]) is missing"));
   EXPECT_THAT(RunOn(*s, "z", Tensor({1, 3}, {})), Fails(kBad, "no input 'z'; it has x: f32[n, 3]"));
   EXPECT_THAT(RunOn(*s, "x", *ir::HostValue::Zeros(DType::kI32, ir::Index{1, 3})),
-              Fails(kBad, "input 'x' is i32[1, 3], the model wants f32[n, 3]"));
-  EXPECT_THAT(RunOn(*s, "x", Tensor({3}, {})), Fails(kBad, "the model wants f32[n, 3]"));
+              Fails(kBad, "input 'x' is i32[1, 3], but the model expects f32[n, 3]"));
+  EXPECT_THAT(RunOn(*s, "x", Tensor({3}, {})), Fails(kBad, "but the model expects f32[n, 3]"));
   EXPECT_THAT(RunOn(*s, "x", Tensor({2, 4}, {})), Fails(kBad, "4"));
   const NamedTensor twice[] = {{"x", Tensor({1, 3}, {})}, {"x", Tensor({1, 3}, {})}};
   EXPECT_THAT(s->Run(twice), Fails(kBad, "given twice"));
@@ -144,7 +144,7 @@ TEST(SessionTest, RefusesWhatTheModelHasNot) {
                 Fails(StatusCode::kInvalidArgument, part));
   };
   refuses({.functions = {"decode"}}, "no function 'decode'");
-  refuses({.functions = {"main", "main"}}, "'main' was asked for twice");
+  refuses({.functions = {"main", "main"}}, "'main' is selected twice");
   refuses({.functions = {}}, "no function");
   refuses({.outputs = {"nothing"}}, "no output or inner value 'nothing'");
   refuses({.dims = {{"k", 3}}}, "no dimension 'k'");
@@ -165,7 +165,7 @@ TEST(SessionTest, CompilesWithoutRunning) {
   EXPECT_GT(s->statistics().dispatches, 0);
   EXPECT_EQ(s->statistics().weight_bytes, 0u);
   EXPECT_THAT(RunOn(*s, "x", Tensor({2, 3}, {})),
-              Fails(StatusCode::kInvalidArgument, "compile only"));
+              Fails(StatusCode::kInvalidArgument, "compile_only"));
 }
 
 TEST(SessionTest, KeepsBindingsAndForgetsTheOldest) {
@@ -289,9 +289,9 @@ TEST_F(CountingTest, RefusesABindingBeyondTheLimitBeforeItAllocates) {
     return s->Bind({});
   };
   constexpr auto kCode = StatusCode::kResourceExhausted;
-  EXPECT_THAT(bind(n.weight_bytes - 1), Fails(kCode, "the weights take"));
+  EXPECT_THAT(bind(n.weight_bytes - 1), Fails(kCode, "the weights need"));
   EXPECT_EQ(allocated_, 0u);
-  EXPECT_THAT(bind(needed - 1), Fails(kCode, "beside the weights"));
+  EXPECT_THAT(bind(needed - 1), Fails(kCode, "besides the weights"));
   EXPECT_LE(allocated_, needed - 1);
   EXPECT_THAT(bind(needed), Succeeds());
 }
@@ -310,7 +310,7 @@ TEST_F(CountingTest, TheLimitCountsStatesAndNotOtherSessionsWeights) {
   allocated_ = 0;
   EXPECT_THAT(
       Session::Create(CountingModel(), device_, {.functions = {"add"}, .memory_limit = 255}),
-      Fails(StatusCode::kResourceExhausted, "the states take 256 bytes"));
+      Fails(StatusCode::kResourceExhausted, "the states need 256 bytes"));
   EXPECT_EQ(allocated_, 0u);
 }
 

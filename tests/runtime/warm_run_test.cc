@@ -103,7 +103,7 @@ TEST_F(WarmRunTest, RefusesOtherMemory) {
   EXPECT_THAT(session_->Run({&x, 1}, {&less, 1}), Fails(kInvalid, "has 20 bytes"));
   EXPECT_THAT(session_->Run({&x, 1}, {&own, 1}), Fails(kInvalid, "overlaps that of input 0"));
   EXPECT_THAT(session_->Run({&x, 1}, std::span<const std::span<uint8_t>>()),
-              Fails(kInvalid, "1 outputs, memory is given for 0"));
+              Fails(kInvalid, "1 outputs, but memory is given for 0"));
   EXPECT_THAT(session_->Run(std::span<const TensorRef>(), {&y, 1}), Fails(kInvalid, "takes 1"));
 }
 

@@ -170,7 +170,7 @@ TEST(ModelPageTest, ShowsRegionsAfterAPass) {
   }
   EXPECT_EQ(regions, 3);
   ExpectError("forge-inspect " + kModel + " --pass all --html " + Quoted(folder / "x.html"), 2,
-              "one point");
+              "after one pass");
   EXPECT_FALSE(std::filesystem::exists(folder / "x.html"));
   ExpectError("forge-inspect " + kModel + " --html /proc/no/page.html", 1, "/proc/no/page.html");
 }
@@ -203,7 +203,7 @@ TEST(ModelPageTest, ShowsKernelsAndTimes) {
   Write(folder / "other.json", "{}");
   ExpectError(
       "forge-inspect " + kModel + page + here + "--profile " + Quoted(folder / "other.json"), 3,
-      "no trace");
+      "not a trace");
 }
 
 TEST(ModelPageTest, StaysSmallForLargeModels) {

@@ -41,10 +41,12 @@ TEST(OptionsTest, WhatHasNoEffectIsRefused) {
 }
 
 TEST(OptionsTest, WhatIsGivenTwiceIsRefused) {
-  ExpectError(RandomRun() + "--dim N=1 --dim N=2", 2, "'N' is given as 1 and as 2");
-  ExpectError(RandomRun() + "--dim N=1 --shape image=2,1,28,28", 2, "'N' is given as 1 and as 2");
+  ExpectError(RandomRun() + "--dim N=1 --dim N=2", 2, "'N' is given twice: as 1 and as 2");
+  ExpectError(RandomRun() + "--dim N=1 --shape image=2,1,28,28", 2,
+              "'N' is given twice: as 1 and as 2");
   ExpectError(RandomRun() + "--dim N=1 --device cpu", 2, "--device");
-  ExpectError(RandomRun() + "--shape image=1,1,28,28 --shape image=1,1,28,28", 2, "two shapes");
+  ExpectError(RandomRun() + "--shape image=1,1,28,28 --shape image=1,1,28,28", 2,
+              "the shape of input 'image' is given twice");
 }
 
 TEST(OptionsTest, DevicesAreNamedInOneWay) {
@@ -93,8 +95,8 @@ TEST(OptionsTest, ShapesBindOpenDimensions) {
   const std::string plain = "forge-run --device reference " + Quoted(folder / "two.onnx") + " ";
   ExpectError(plain + "--shape a=2,5,1", 2, "3 dimensions");
   ExpectError(plain + "--shape c=2,5", 2, "no input 'c'");
-  ExpectError(plain + "--shape a=2,5 --shape b=3,6", 2, "'w' is given as 5 and as 6");
-  ExpectError(plain + "--shape a=2,", 2, "is not NAME=");
+  ExpectError(plain + "--shape a=2,5 --shape b=3,6", 2, "'w' is given twice: as 5 and as 6");
+  ExpectError(plain + "--shape a=2,", 2, "is not of the form NAME=");
   ExpectError(RandomRun() + "--shape image=1,3,28,28", 2, "forge-convert --shape");
 }
 

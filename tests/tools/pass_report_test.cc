@@ -74,7 +74,7 @@ TEST(ForgeInspectTest, ShowsWhatEachPassDid) {
   const Outcome text = Shell(inspect + "--pass fold --text");
   EXPECT_NE(text.out.find("function main("), std::string::npos) << text.out;
   EXPECT_EQ(text.out.find("@@ -"), std::string::npos);
-  ExpectError(inspect + "--pass folding", 2, "there are import, fold");
+  ExpectError(inspect + "--pass folding", 2, "the passes are import, fold");
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ TEST(ForgeRunTest, RefusesWrongInputs) {
   ExpectError(run + "--input picture=" + kPicture, 2, "no input 'picture'");
   ExpectError(run, 2, "missing");
   ExpectError(run + "--input image=random:1", 2, "--dim N=N");
-  ExpectError(run + "--input image=3", 2, "no scalar");
+  ExpectError(run + "--input image=3", 2, "not a scalar");
   ExpectError(run + "--input image=/no/such.npy", 3, "/no/such.npy");
   ExpectError(run + "--input image=" + kSource + "/tests/data/fashion/probabilities.npy", 2,
               "image");

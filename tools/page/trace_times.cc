@@ -19,7 +19,7 @@ absl::StatusOr<std::map<int, Slice>> ReadSlices(const std::filesystem::path& pat
   FORGE_ASSIGN_OR_RETURN(const forge::Bytes file, MapFile(path));
   const auto json = nlohmann::json::parse(file.data(), file.data() + file.size(), nullptr, false);
   if (!json.is_object() || !json.contains("traceEvents") || !json["traceEvents"].is_array())
-    return DataLoss("{}: no trace of forge-run --profile", path.string());
+    return DataLoss("{}: not a trace of forge-run --profile", path.string());
   std::map<int, Slice> slices;
   for (const auto& e : json["traceEvents"]) {
     if (!e.is_object() || !e.contains("args") || !e["args"].is_object()) continue;
@@ -45,13 +45,13 @@ absl::Status AddTimes(const std::filesystem::path& trace, const Executable& e, P
     const auto at = slices.find(s.number);
     if (at == slices.end() || at->second.label != s.label)
       return InvalidArgument(
-          "{} is of another plan: its step {} is '{}', here it is '{}'; give the device and the "
-          "dimensions of that run",
+          "{} is a trace of another plan: its step {} is '{}', but here it is '{}'; give the "
+          "device and the dimensions of that run",
           trace.string(), s.number, at == slices.end() ? "missing" : at->second.label, s.label);
     steps[e.step_nodes()[i]].ms = at->second.ms;
   }
   if (slices.size() != e.programs().size())
-    return InvalidArgument("{} is of another plan: it has {} steps, here there are {}",
+    return InvalidArgument("{} is a trace of another plan: it has {} steps, but this plan has {}",
                            trace.string(), slices.size(), e.programs().size());
   return absl::OkStatus();
 }

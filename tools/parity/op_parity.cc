@@ -106,7 +106,7 @@ Tally RunOp(Plan& plan, const DeviceRef& device, const ir::OpDef& def) {
 absl::Status RunOpParity(const OpParityOptions& o, Tool& tool) {
   FORGE_ASSIGN_OR_RETURN(CaseFilter filter, CaseFilter::Parse(o.filter));
   Plan plan{.options = o, .filter = std::move(filter), .statistics = {}};
-  Table table({"op", "device", "as a kernel", "in parts", "refused", "failed"});
+  Table table({"op", "device", "kernel", "decomposed", "refused", "failed"});
   nlohmann::json out = nlohmann::json::array();
   std::string failures;
   int failed = 0;

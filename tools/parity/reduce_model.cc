@@ -47,7 +47,7 @@ absl::StatusOr<Whole> Evaluate(const ReduceRequest& r) {
   FORGE_RETURN_IF_ERROR(interpreter.Run(*w.main, arguments).status());
   for (const ir::Node& n : w.main->nodes())
     if (!BodiesOf(n).empty())
-      return InvalidArgument("{} has bodies: only models without them are reduced",
+      return InvalidArgument("{} has bodies; only models without bodies can be reduced",
                              n.from ? n.from->ToText() : n.op.ToText());
   return w;
 }

@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<ExpectedOutput>> CompareWithFiles(
     const std::filesystem::path file = folder / (names[i] + ".npy");
     FORGE_ASSIGN_OR_RETURN(const ir::HostValue expected, ReadNpy(file));
     if (!std::ranges::equal(expected.shape(), outputs[i].value.shape()))
-      return Internal("output '{}' is {}, and {} holds {}", outputs[i].name,
+      return Internal("output '{}' is {}, but {} contains {}", outputs[i].name,
                       outputs[i].value.type().ToText(), file.string(), expected.type().ToText());
     out.push_back(CompareOne(outputs[i], expected, t));
   }

@@ -26,7 +26,7 @@ absl::Status StepTimes::Add(const Executable& e) {
     nanoseconds_.assign(steps_.size(), 0);
   }
   if (times.size() != steps_.size())
-    return Internal("{} steps were timed, the plan has {}", times.size(), steps_.size());
+    return Internal("{} steps were timed, but the plan has {}", times.size(), steps_.size());
   for (size_t i = 0; i < times.size(); ++i)
     nanoseconds_[i] += static_cast<double>(times[i].end - times[i].begin);
   ++runs_;

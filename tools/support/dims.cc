@@ -19,7 +19,7 @@ std::optional<int64_t> ParseExtent(std::string_view text) {
 absl::Status Add(const std::string& symbol, int64_t n, DimMap& dims) {
   const auto [at, fresh] = dims.emplace(symbol, n);
   if (!fresh && at->second != n)
-    return InvalidArgument("dimension '{}' is given as {} and as {}", symbol, at->second, n);
+    return InvalidArgument("dimension '{}' is given twice: as {} and as {}", symbol, at->second, n);
   return absl::OkStatus();
 }
 
@@ -27,8 +27,8 @@ absl::Status Add(const std::string& symbol, int64_t n, DimMap& dims) {
 absl::Status BindShape(const std::string& input, const std::vector<std::string>& shape,
                        const ir::Type& type, DimMap& dims) {
   if (type.shape().size() != shape.size())
-    return InvalidArgument("--shape gives input '{}' {} dimensions; it is {}", input, shape.size(),
-                           type.ToText());
+    return InvalidArgument("--shape gives input '{}' {} dimensions, but its type is {}", input,
+                           shape.size(), type.ToText());
   for (size_t i = 0; i < shape.size(); ++i) {
     const ir::Dim& d = type.shape()[i];
     std::vector<ir::SymbolRef> symbols;
@@ -39,8 +39,8 @@ absl::Status BindShape(const std::string& input, const std::vector<std::string>&
       FORGE_RETURN_IF_ERROR(Add(symbols[0]->name, *n, dims));
     } else if (!(n && d.is_constant() && d.constant() == *n) && shape[i] != d.ToText()) {
       return InvalidArgument(
-          "--shape {}: dimension {} is {}, and the model has {}; forge-convert --shape makes a "
-          "model of another shape",
+          "--shape {}: dimension {} is {}, but the model has {}; forge-convert --shape changes the "
+          "shape of a model",
           input, i, shape[i], d.ToText());
     }
   }
@@ -55,7 +55,7 @@ absl::StatusOr<DimMap> ParseDims(const std::vector<std::string>& arguments) {
     const size_t equals = a.rfind('=');
     const std::optional<int64_t> n =
         equals == a.npos || equals == 0 ? std::nullopt : ParseExtent(a.substr(equals + 1));
-    if (!n) return InvalidArgument("'{}' is not SYMBOL=N", a);
+    if (!n) return InvalidArgument("'{}' is not of the form SYMBOL=N", a);
     FORGE_RETURN_IF_ERROR(Add(a.substr(0, equals), *n, out));
   }
   return out;
@@ -65,13 +65,16 @@ absl::StatusOr<Shapes> ParseShapes(const std::vector<std::string>& arguments) {
   Shapes out;
   for (const std::string& a : arguments) {
     const size_t equals = a.rfind('=');
-    if (equals == a.npos || equals == 0) return InvalidArgument("'{}' is not NAME=1,3,H,W", a);
+    if (equals == a.npos || equals == 0)
+      return InvalidArgument("'{}' is not of the form NAME=1,3,H,W", a);
     const std::string input = a.substr(0, equals);
-    if (out.contains(input)) return InvalidArgument("input '{}' is given two shapes", input);
+    if (out.contains(input))
+      return InvalidArgument("the shape of input '{}' is given twice", input);
     std::vector<std::string>& dims = out[input];
     for (size_t at = equals + 1; at < a.size();) {
       const size_t end = std::min(a.find(',', at), a.size());
-      if (end == at || end + 1 == a.size()) return InvalidArgument("'{}' is not NAME=1,3,H,W", a);
+      if (end == at || end + 1 == a.size())
+        return InvalidArgument("'{}' is not of the form NAME=1,3,H,W", a);
       dims.push_back(a.substr(at, end - at));
       at = end + 1;
     }

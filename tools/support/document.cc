@@ -30,7 +30,7 @@ absl::Status PrintOrCheck(std::string_view document, const std::string& file,
   std::ostringstream content;
   content << in.rdbuf();
   if (content.str() == document) return absl::OkStatus();
-  return Internal("{} is stale: {} >{}", file, command, file);
+  return Internal("{} is stale; regenerate it with: {} >{}", file, command, file);
 }
 
 }  // namespace forge::tools

@@ -32,9 +32,9 @@ absl::StatusOr<const Session::Port*> FindPort(std::string_view name,
     known += (known.empty() ? "" : ", ") + p.name + ": " + p.type.ToText();
   }
   if (name.empty())
-    return InvalidArgument("the model has several inputs, write --input NAME=...; it has {}",
+    return InvalidArgument("the model has several inputs: give --input NAME=... with one of {}",
                            known);
-  return InvalidArgument("the model has no input '{}'; it has {}", name, known);
+  return InvalidArgument("the model has no input '{}'; its inputs are {}", name, known);
 }
 
 absl::StatusOr<std::vector<int64_t>> ShapeOf(const Session::Port& port, const DimMap& dims) {
@@ -83,7 +83,7 @@ absl::StatusOr<ir::HostValue> ReadOne(const std::string& what, const Session::Po
     if (what.size() > 7) {
       const char* end = what.data() + what.size();
       if (auto r = std::from_chars(what.data() + 7, end, seed); r.ec != std::errc() || r.ptr != end)
-        return InvalidArgument("'{}' is no seed: write random:NUMBER", what);
+        return InvalidArgument("'{}' is not a seed; give random:NUMBER", what);
     }
     FORGE_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ShapeOf(port, dims));
     return RandomTensor(port.type.dtype(), shape, seed);
@@ -94,7 +94,7 @@ absl::StatusOr<ir::HostValue> ReadOne(const std::string& what, const Session::Po
   const auto r = std::from_chars(what.data(), what.data() + what.size(), number);
   if (!what.empty() && r.ec == std::errc() && r.ptr == what.data() + what.size()) {
     if (port.type.rank() != 0)
-      return InvalidArgument("input '{}' is {}, no scalar", port.name, port.type.ToText());
+      return InvalidArgument("input '{}' is {}, not a scalar", port.name, port.type.ToText());
     return ir::HostValue::Scalar(port.type.dtype(), number);
   }
   return InvalidArgument(
@@ -108,8 +108,8 @@ absl::StatusOr<ir::HostValue> Stack(const ir::HostValue& a, const ir::HostValue&
   const bool same = a.dtype() == b.dtype() && a.rank() == b.rank() && a.rank() > 0 &&
                     std::equal(a.shape().begin() + 1, a.shape().end(), b.shape().begin() + 1);
   if (!same)
-    return InvalidArgument("input '{}' is given as {} and as {}: they do not stack", name,
-                           a.type().ToText(), b.type().ToText());
+    return InvalidArgument("input '{}' is given as {} and as {}, which cannot be concatenated",
+                           name, a.type().ToText(), b.type().ToText());
   std::vector<int64_t> shape(a.shape().begin(), a.shape().end());
   shape[0] += b.dim(0);
   std::vector<uint8_t> bytes(a.bytes().begin(), a.bytes().end());
@@ -214,8 +214,9 @@ absl::StatusOr<std::vector<std::string>> FileNames(std::span<const Session::Port
     out.push_back(FileName(t.name));
     const auto [at, fresh] = owner.emplace(out.back(), t.name);
     if (!fresh)
-      return InvalidArgument("'{}' and '{}' would both be {}.npy: name one of them with --output",
-                             at->second, t.name, out.back());
+      return InvalidArgument(
+          "'{}' and '{}' would both be written to {}.npy; select one of them with --output",
+          at->second, t.name, out.back());
   }
   return out;
 }
@@ -224,7 +225,7 @@ absl::StatusOr<std::vector<std::filesystem::path>> WriteOutputs(
     const std::vector<NamedTensor>& outputs, const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return Internal("the folder {} cannot be made: {}", folder.string(), error.message());
+  if (error) return Internal("cannot create the folder {}: {}", folder.string(), error.message());
   std::vector<Session::Port> ports;
   for (const NamedTensor& t : outputs) ports.push_back({t.name, t.value.type()});
   FORGE_ASSIGN_OR_RETURN(const std::vector<std::string> names, FileNames(ports));

@@ -71,7 +71,7 @@ absl::StatusOr<uint64_t> ParseBytes(std::string_view text) {
   constexpr std::string_view kUnits = "KMG";
   const size_t power = unit.size() == 1 ? kUnits.find(unit[0]) + 1 : 0;
   if (error != std::errc() || (!unit.empty() && power == 0) || (n << 10 * power) >> 10 * power != n)
-    return InvalidArgument("'{}' is no number of bytes, such as 800000, 512K, 300M or 2G", text);
+    return InvalidArgument("'{}' is not a number of bytes, such as 800000, 512K, 300M or 2G", text);
   return n << 10 * power;
 }
 

@@ -44,7 +44,7 @@ Tool::Tool(std::string name, std::string purpose, const std::vector<std::string>
   for (const std::string& e : examples) footer += "\n  " + e;
   app.footer(footer);
   app.set_version_flag("--version", name_ + " " FORGE_VERSION);
-  Flag("-v,--verbose", verbose_, "Say more about what is done");
+  Flag("-v,--verbose", verbose_, "Print more details");
 }
 Tool::~Tool() = default;
 
@@ -140,9 +140,7 @@ absl::Status Tool::Only(std::string_view what, const std::vector<std::string>& o
   return absl::OkStatus();
 }
 
-void Tool::AddJson() {
-  Flag("--json", json_, "Print one JSON value on stdout and nothing else there");
-}
+void Tool::AddJson() { Flag("--json", json_, "Print one JSON value, and nothing else, on stdout"); }
 
 void Tool::SetResult(nlohmann::json result) { parser_->result = std::move(result); }
 
@@ -163,7 +161,7 @@ int Tool::Run(int argc, char** argv, const std::function<absl::Status()>& work) 
   const absl::Status s = work();
   if (s.ok() && json_ && !parser_->result.is_null()) parser_->PrintJson(parser_->result);
   std::cout.flush();
-  if (s.ok() && std::cout.fail()) return Fail(Internal("the output could not be written"));
+  if (s.ok() && std::cout.fail()) return Fail(Internal("cannot write to stdout"));
   return s.ok() ? 0 : Fail(s);
 }
 

@@ -307,8 +307,8 @@ absl::Status CheckNames(const std::vector<std::string>& words) {
       continue;
     std::string known = "all";
     for (const Row& r : kRows) fmt::format_to(std::back_inserter(known), ", {}", r.name);
-    return InvalidArgument("FORGE_VK_DISABLE names '{}', which is no feature; known: {}", word,
-                           known);
+    return InvalidArgument(
+        "FORGE_VK_DISABLE names '{}', which is not a feature; the features are {}", word, known);
   }
   return absl::OkStatus();
 }
@@ -336,7 +336,7 @@ absl::StatusOr<bool> Switch(const char* name, std::string_view on) {
   const std::optional<std::string> value = Environment(name);
   if (!value || value->empty() || *value == "0") return false;
   if (*value == on) return true;
-  return InvalidArgument("{}={} is not understood; it may be {} or 0", name, *value, on);
+  return InvalidArgument("{}={} is not valid; give {} or 0", name, *value, on);
 }
 
 // A number that FORGE_VK_LIMITS may name, and the least that it may be.
@@ -366,13 +366,13 @@ absl::Status ReadLimits(Settings& s) {
                                      [&](const NamedLimit& l) { return l.name == named[0]; });
     if (limit == std::end(kNamedLimits))
       return InvalidArgument(
-          "FORGE_VK_LIMITS={} is not understood; it may be guaranteed, max_operand_bytes=N, "
+          "FORGE_VK_LIMITS={} is not valid; give guaranteed, max_operand_bytes=N, "
           "max_allocation_bytes=N, cache_bytes=N, flops_per_byte=N, or 0",
           all);
     int64_t n = 0;
     if (named.size() != 2 || !absl::SimpleAtoi(named[1], &n) || n < limit->least || n > kMost)
-      return InvalidArgument("FORGE_VK_LIMITS={}: {} is a number from {} to {}", all, limit->name,
-                             limit->least, kMost);
+      return InvalidArgument("FORGE_VK_LIMITS={}: {} must be a number from {} to {}", all,
+                             limit->name, limit->least, kMost);
     limit->set(s, n);
   }
   return absl::OkStatus();

@@ -48,7 +48,7 @@ absl::Status Instance::Init(bool validate) {
   if (!LoadLoader())
     return Unavailable("no Vulkan loader (libvulkan.so.1) could be opened; install libvulkan1");
   if (volkGetInstanceVersion() < VK_API_VERSION_1_1)
-    return Unavailable("the Vulkan loader knows version 1.0 only; Forge needs 1.1");
+    return Unavailable("the Vulkan loader supports only version 1.0; Forge needs 1.1");
   api_ = std::min<uint32_t>(volkGetInstanceVersion(), VK_API_VERSION_1_3);
   if (validate && !HasLayer(kValidationLayer))
     return Unavailable(
@@ -125,7 +125,7 @@ absl::StatusOr<std::vector<VkPhysicalDevice>> Instance::Devices() const {
 absl::Status Instance::Validation() const {
   std::lock_guard lock(mutex_);
   if (messages_.empty()) return absl::OkStatus();
-  return Internal("the validation layers object ({} message{}): {}", messages_.size(),
+  return Internal("the validation layers reported {} message{}: {}", messages_.size(),
                   messages_.size() == 1 ? "" : "s", messages_[0]);
 }
 

@@ -47,7 +47,7 @@ absl::StatusOr<VulkanBufferRef> VulkanDevice::Nothing() {
 absl::StatusOr<VulkanBuffer*> VulkanDevice::Own(Buffer* b) const {
   auto* own = dynamic_cast<VulkanBuffer*>(b);
   if (own == nullptr || own->context() != context_.get())
-    return InvalidArgument("the buffer is another device's");
+    return InvalidArgument("the buffer belongs to another device");
   return own;
 }
 
@@ -88,10 +88,12 @@ absl::StatusOr<SegmentRef> VulkanDevice::Record(const SegmentSpec& spec) {
   FORGE_RETURN_IF_ERROR(context_->Health());
   for (const Step& s : spec.steps) {
     if (s.program && dynamic_cast<const VulkanProgram*>(s.program.get()) == nullptr)
-      return Annotate(InvalidArgument("its program was made by another device"), s.label);
+      return Annotate(InvalidArgument("its program belongs to another device"), s.label);
     for (const Operand& o : s.operands)
       if (o.slot != Operand::kNoSlot && o.slot >= spec.slots.size())
-        return Annotate(OutOfRange("it names slot {} of {}", o.slot, spec.slots.size()), s.label);
+        return Annotate(
+            OutOfRange("it refers to slot {}, but there are {} slots", o.slot, spec.slots.size()),
+            s.label);
   }
   FORGE_ASSIGN_OR_RETURN(VulkanBufferRef nothing, Nothing());
   return SegmentRef(std::make_shared<VulkanSegment>(spec, heap_, std::move(nothing)));
@@ -100,7 +102,7 @@ absl::StatusOr<SegmentRef> VulkanDevice::Record(const SegmentSpec& spec) {
 absl::StatusOr<Point> VulkanDevice::Submit(const SegmentRef& segment, const SubmitArgs& args) {
   FORGE_RETURN_IF_ERROR(context_->Health());
   auto* own = dynamic_cast<VulkanSegment*>(segment.get());
-  if (own == nullptr) return InvalidArgument("the segment is another device's");
+  if (own == nullptr) return InvalidArgument("the segment belongs to another device");
   FORGE_ASSIGN_OR_RETURN(Job job, own->Prepare(args, *queue_));
   RecordingRef recording = job.recording;
   FORGE_ASSIGN_OR_RETURN(const Point point, queue_->Submit(std::move(job), args.wait));
@@ -116,7 +118,7 @@ absl::Status VulkanDevice::Wait(const Point& p, int64_t nanoseconds) {
 absl::StatusOr<std::vector<StepTime>> VulkanDevice::Timestamps(const Segment& s) {
   FORGE_RETURN_IF_ERROR(context_->Health());
   const auto* own = dynamic_cast<const VulkanSegment*>(&s);
-  if (own == nullptr) return InvalidArgument("the segment is another device's");
+  if (own == nullptr) return InvalidArgument("the segment belongs to another device");
   if (!own->last_recording() || !queue_->Reached(own->last_value()))
     return InvalidArgument("the segment has no finished submission");
   return own->last_recording()->Times();

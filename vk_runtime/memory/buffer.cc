@@ -24,7 +24,7 @@ absl::StatusOr<OwnedMemory> ImportPages(const Context& context, uint8_t* pages, 
     return Unimplemented("the driver refuses this host memory");
   const auto types =
       TypesFor(context.queries().memory, Memory::kDevice, type_bits & properties.memoryTypeBits);
-  if (types.empty()) return Unimplemented("no memory type takes host memory");
+  if (types.empty()) return Unimplemented("no memory type accepts host memory");
   auto host = Typed<VkImportMemoryHostPointerInfoEXT>(
       VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT);
   host.handleType = kKind;
@@ -114,7 +114,7 @@ absl::StatusOr<VulkanBufferRef> VulkanBuffer::Import(const HeapRef& heap, const 
     return Unimplemented("VK_EXT_external_memory_host is absent");
   if (bytes.size() == 0) return Unimplemented("there is nothing to import");
   if (!context.queries().shares_memory())
-    return Unimplemented("this device reads its own memory faster than the host's");
+    return Unimplemented("this device reads its own memory faster than host memory");
   const uint64_t page = context.queries().host_memory.minImportedHostPointerAlignment;
   const auto address = reinterpret_cast<uintptr_t>(bytes.data());
   const uint64_t base = address % page;
@@ -133,7 +133,7 @@ absl::StatusOr<VulkanBufferRef> VulkanBuffer::Import(const HeapRef& heap, const 
       Typed<VkExternalMemoryBufferCreateInfo>(VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO);
   external.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
   FORGE_ASSIGN_OR_RETURN(const VkMemoryRequirements needs, b->AddPiece(whole, &external));
-  if (needs.size > whole) return Unimplemented("the driver wants more memory than there is");
+  if (needs.size > whole) return Unimplemented("the driver requires more memory than is given");
   FORGE_ASSIGN_OR_RETURN(b->imported_memory_,
                          ImportPages(context, reinterpret_cast<uint8_t*>(address - base), whole,
                                      needs.memoryTypeBits));
@@ -145,7 +145,7 @@ absl::StatusOr<std::span<uint8_t>> VulkanBuffer::Mapped() const {
   if (kind_ == Memory::kDevice)
     return InvalidArgument("only upload and readback buffers are mapped");
   if (mapped()->mapped() == nullptr)
-    return Unavailable("the driver gave no address for mapped memory");
+    return Unavailable("the driver returned no address for mapped memory");
   return std::span<uint8_t>(mapped()->mapped(), size_);
 }
 

@@ -92,7 +92,7 @@ absl::StatusOr<Heap::PartRef> Heap::Allocate(const HeapRef& heap, Memory kind,
   if (!absl::IsResourceExhausted(part.status())) return part.status();
   const bool could_spill = kind == Memory::kDevice && !heap->spills_;
   return ResourceExhausted(
-      "no {} bytes of memory are left on {} ({} bytes are): {}{}", needs.size,
+      "no memory for {} bytes on {}; {} bytes are available: {}{}", needs.size,
       heap->context_->queries().properties.deviceName, heap->Left(), Message(part.status()),
       could_spill ? "; FORGE_VK_HOST_MEMORY=1 takes the host's memory instead, "
                     "which the device reads many times slower"

@@ -182,7 +182,8 @@ absl::StatusOr<SelfTest> TryInChild(const Queries& q, const SelfTestRequest& req
     else if (!report.trying.empty())
       report.test.failed[report.trying] = "the driver ended its process: " + fault;
     if (!report.whole && report.test.passed.empty() && report.test.Faults().empty())
-      return Unavailable("{}: its self-test tried nothing: {}", q.properties.deviceName, fault);
+      return Unavailable("{}: its self-test ended before the first test: {}",
+                         q.properties.deviceName, fault);
     all.passed.merge(report.test.passed);
     all.failed.merge(report.test.failed);
     all.late.merge(report.test.late);

@@ -72,7 +72,7 @@ absl::StatusOr<Point> Queue::Submit(Job job, std::span<const Point> wait) {
     try {
       feeder_ = std::thread([this] { Feed(); });
     } catch (const std::system_error& e) {
-      state->status = ResourceExhausted("the thread of the queue does not start: {}", e.what());
+      state->status = ResourceExhausted("cannot start the thread of the queue: {}", e.what());
       state->submitted = true;
       return state->status;
     }
@@ -102,7 +102,7 @@ bool Queue::IsCancelled(const State& s) const {
 absl::Status Queue::WaitForOthers(const State& s, std::unique_lock<std::mutex>& lock) const {
   for (const Point& p : s.job.others) {
     while (true) {
-      if (IsCancelled(s)) return Aborted("cancelled while it waited for another timeline");
+      if (IsCancelled(s)) return Aborted("cancelled while waiting for another timeline");
       lock.unlock();
       const absl::Status reached =
           p.timeline->Wait(p.value, std::chrono::nanoseconds(kLook).count());

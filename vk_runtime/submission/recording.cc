@@ -258,7 +258,7 @@ class Recorder {
     const Range touched[] = {from, {to.buffer, to.offset, to.bytes, true}};
     if (touched[0].Conflicts(touched[1])) {
       if (from.offset == to.offset) return absl::OkStatus();
-      return InvalidArgument("it copies a range onto a part of itself");
+      return InvalidArgument("it copies between overlapping ranges");
     }
     Fence(touched);
     for (uint64_t done = 0; done < from.bytes;) {
@@ -277,7 +277,7 @@ class Recorder {
   absl::Status RecordProgram(const Step& step, const VulkanProgram& program,
                              std::span<const Range> operands) {
     if (step.scalars.size() != program.scalars().size())
-      return InvalidArgument("it has {} scalars, its program takes {}", step.scalars.size(),
+      return InvalidArgument("it has {} scalars, but its program needs {}", step.scalars.size(),
                              program.scalars().size());
     scalars_ = step.scalars;
     for (const PlannedLaunch& launch : program.launches())
@@ -287,12 +287,13 @@ class Recorder {
 
   absl::StatusOr<Range> Part(const LaunchOperand& o, std::span<const Range> operands) const {
     if (o.step_operand >= operands.size())
-      return InvalidArgument("its program binds operand {} of {}", o.step_operand, operands.size());
+      return InvalidArgument("its program binds operand {}, but there are {}", o.step_operand,
+                             operands.size());
     Range b = operands[o.step_operand];
     if (b.buffer == nullptr) return b;
     const uint64_t bytes = o.bytes == 0 && o.offset <= b.bytes ? b.bytes - o.offset : o.bytes;
     if (o.offset > b.bytes || bytes > b.bytes - o.offset)
-      return OutOfRange("its program wants bytes {} to {} of operand {}, which has {}", o.offset,
+      return OutOfRange("its program needs bytes {} to {} of operand {}, which has {}", o.offset,
                         o.offset + bytes, o.step_operand, b.bytes);
     b.offset += o.offset;
     b.bytes = bytes;
@@ -323,7 +324,7 @@ class Recorder {
       FORGE_ASSIGN_OR_RETURN(const int64_t n, d.Evaluate(in_.values));
       const int64_t most = context_.caps().max_grid()[axis];
       if (n < 0 || n > most)
-        return OutOfRange("kernel '{}' needs {} workgroups along {}, the device has {}",
+        return OutOfRange("kernel '{}' needs {} workgroups along {}, but the device allows {}",
                           launch.name, n, "xyz"[axis], most);
       grid.size[axis] = static_cast<uint32_t>(n);
     }
@@ -336,7 +337,7 @@ class Recorder {
     for (const LaunchNumber& n : launch.scalars) {
       FORGE_ASSIGN_OR_RETURN(const int64_t v, ValueOf(n).Evaluate(in_.values));
       if (v < INT32_MIN || v > INT32_MAX)
-        return OutOfRange("kernel '{}' is given {}, which is no i32", launch.name, v);
+        return OutOfRange("kernel '{}' is given {}, which is not an i32", launch.name, v);
       constants.push_back(static_cast<int32_t>(v));
     }
     return constants;
@@ -385,8 +386,8 @@ class Recorder {
                           launch.name, o.bytes, at.bytes);
       info = {at.buffer, at.offset, std::min(bytes, at.bytes)};
       if (info.range > most)
-        return OutOfRange("kernel '{}' binds {} bytes at once, the device allows {}", launch.name,
-                          info.range, most);
+        return OutOfRange("kernel '{}' binds {} bytes at once, but the device allows {}",
+                          launch.name, info.range, most);
       VkWriteDescriptorSet& write = bound.writes[i];
       write.dstSet = bound.set;
       write.dstBinding = static_cast<uint32_t>(i);
@@ -542,8 +543,8 @@ absl::StatusOr<RecordingRef> Recording::OfCopy(const ContextRef& context, const 
     return at <= b.size() && copy.bytes <= b.size() - at;
   };
   if (!inside(copy.from, copy.at) || !inside(copy.to, copy.to_at))
-    return OutOfRange("a copy of {} bytes from {} of {} to {} of {} leaves its buffers", copy.bytes,
-                      copy.at, copy.from.size(), copy.to_at, copy.to.size());
+    return OutOfRange("a copy of {} bytes from {} of {} to {} of {} exceeds its buffers",
+                      copy.bytes, copy.at, copy.from.size(), copy.to_at, copy.to.size());
   const uint64_t distance = copy.at > copy.to_at ? copy.at - copy.to_at : copy.to_at - copy.at;
   if (&copy.from == &copy.to && distance < copy.bytes)
     return InvalidArgument("a copy of {} bytes overlaps itself", copy.bytes);

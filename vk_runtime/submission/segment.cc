@@ -30,18 +30,18 @@ VulkanSegment::VulkanSegment(const SegmentSpec& spec, HeapRef heap, VulkanBuffer
 absl::StatusOr<std::vector<VulkanBufferRef>> VulkanSegment::CheckSlots(
     const SubmitArgs& args) const {
   if (args.slots.size() != slots_.size())
-    return InvalidArgument("the segment has {} slots, {} buffers were given", slots_.size(),
+    return InvalidArgument("the segment has {} slots, but {} buffers are given", slots_.size(),
                            args.slots.size());
   if (args.step_values.size() != step_symbols_.size())
-    return InvalidArgument("the segment reads {} numbers, {} were given", step_symbols_.size(),
-                           args.step_values.size());
+    return InvalidArgument("the segment reads {} step values, but {} are given",
+                           step_symbols_.size(), args.step_values.size());
   std::vector<VulkanBufferRef> slots;
   for (size_t i = 0; i < slots_.size(); ++i) {
     auto buffer = std::dynamic_pointer_cast<VulkanBuffer>(args.slots[i]);
     if (args.slots[i] && (!buffer || buffer->context() != context_))
-      return InvalidArgument("the buffer of slot {} is another device's", i);
+      return InvalidArgument("the buffer of slot {} belongs to another device", i);
     if (buffer && buffer->size() < slots_[i].bytes)
-      return InvalidArgument("the buffer of slot {} has {} bytes, the segment needs {}", i,
+      return InvalidArgument("the buffer of slot {} has {} bytes, but the segment needs {}", i,
                              buffer->size(), slots_[i].bytes);
     slots.push_back(std::move(buffer));
   }

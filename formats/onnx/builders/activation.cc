@@ -70,7 +70,7 @@ ir::Values BuildMish(OnnxNode& n) {
 
 ir::Values BuildGelu(OnnxNode& n) {
   const std::string how = n.String("approximate", "none");
-  if (how != "none" && how != "tanh") n.Fail("approximation '{}' is not known", how);
+  if (how != "none" && how != "tanh") n.Fail("unknown approximation '{}'", how);
   return n.fn().Add(ir::Gelu{.tanh_form = how == "tanh"}, std::array{n.in(0)});
 }
 

@@ -154,8 +154,7 @@ ir::Values BuildCast6(OnnxNode& n) {
   if (!to.ok()) n.Fail("attribute 'to': {}", Message(to.status()));
   if (!to.ok()) return {};
   if (*to == DType::kF8E4M3 && !saturate)
-    n.Fail("attribute 'saturate' is 0: Forge has no cast to {} that makes NaN of what is too large",
-           Name(*to));
+    n.Fail("attribute 'saturate' is 0, which is not supported: casts to {} saturate", Name(*to));
   if (*to != DType::kF8E5M2 || !saturate) return Unary(n, ir::Cast{*to});
   ir::Value x = n.in(0);
   if (!Has(kFloatTypes, n.type(0).dtype())) x = n.fn()(ir::Cast{DType::kF32}, {x});

@@ -92,7 +92,7 @@ ir::Values BuildRange(OnnxNode& n) {
   const std::optional<ir::Dims> start = n.Contents(0), limit = n.Contents(1);
   if (!start || !limit) return RangeLate(n, dtype, step);
   if (start->size() != 1 || limit->size() != 1) {
-    n.Fail("its bounds are no scalars");
+    n.Fail("its bounds are not scalars");
     return {};
   }
   const ir::Dim &begin = start->front(), &end = limit->front();

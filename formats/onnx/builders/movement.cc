@@ -162,7 +162,7 @@ std::optional<ir::PadMode> PadModeOf(OnnxNode& n) {
   if (mode == "reflect") return ir::PadMode::kReflect;
   if (mode == "edge") return ir::PadMode::kEdge;
   if (mode == "wrap" && n.since() >= 18) return ir::PadMode::kWrap;
-  n.Fail("mode '{}' is not known", mode);
+  n.Fail("unknown mode '{}'", mode);
   return std::nullopt;
 }
 

@@ -54,7 +54,7 @@ ir::Value PerChannel(OnnxNode& n, ir::Value v, const ir::Dim& channels) {
 }
 
 ir::LayerNorm NormOf(OnnxNode& n) {
-  if (n.Int("stash_type", 1) != 1) n.Fail("statistics in another type than f32");
+  if (n.Int("stash_type", 1) != 1) n.Fail("only f32 statistics are supported");
   return {.axis = n.Int("axis", -1), .epsilon = n.Float("epsilon", 1e-5f)};
 }
 
@@ -78,7 +78,7 @@ ir::Values BuildInstanceNormalization(OnnxNode& n) {
 
 // Until version 21 gamma and beta had one element for each group.
 ir::Values BuildGroupNormalization(OnnxNode& n) {
-  if (n.since() >= 21 && n.Int("stash_type", 1) != 1) n.Fail("statistics in another type than f32");
+  if (n.since() >= 21 && n.Int("stash_type", 1) != 1) n.Fail("only f32 statistics are supported");
   if (!n.Has("num_groups")) n.Fail("has no num_groups");
   const ir::GroupNorm op{.groups = n.Int("num_groups", 1), .epsilon = n.Float("epsilon", 1e-5f)};
   ir::Value gamma = n.in(1), beta = n.in(2);
@@ -110,7 +110,7 @@ ir::Values BuildGemm(OnnxNode& n) {
   const double alpha = n.Float("alpha", 1), beta = n.Float("beta", 1);
   for (size_t i : {size_t{0}, size_t{1}})
     if (n.type(i).is_tensor() && n.type(i).rank() != 2)
-      n.Fail("{} is no matrix", n.type(i).ToText());
+      n.Fail("{} is not a matrix", n.type(i).ToText());
   const ir::Value product = Scaled(n, alpha, n.fn()(op, {n.in(0), n.in(1)}));
   if (!n.HasInput(2) || beta == 0) return {product};
   return {n.fn()(ir::Add{}, {product, Scaled(n, beta, n.in(2))})};
@@ -169,7 +169,7 @@ ir::Values BuildMatMulInteger(OnnxNode& n) {
     if (b0) y = y - b0 * sums(wide(a), -1);
     if (y.type().is_tensor() && product.type().is_tensor() &&
         !(y.type().shape() == product.type().shape()))
-      n.Fail("zero points that do not match the rows of a and the columns of b");
+      n.Fail("the zero points do not match the rows of a and the columns of b");
     return y;
   })};
 }

@@ -26,7 +26,9 @@ bool IsZero(const std::optional<ir::HostValue>& v) {
 // A scale or zero point of the tensor stays as it is; one for each slice of `axis` lies along it.
 ir::Value AlongAxis(OnnxNode& n, ir::Value v, const ir::Type& x, int64_t axis) {
   if (!v.type().is_tensor() || v.type().rank() > 1) {
-    n.Fail("scales and zero points are numbers, or a list of one for each slice of an axis");
+    n.Fail(
+        "scales and zero points must be scalars, or lists with one element for each slice of an "
+        "axis");
     return v;
   }
   if (v.type().rank() == 0 || v.type().elements() == ir::Dim(1))
@@ -47,7 +49,7 @@ ir::Value AlongAxis(OnnxNode& n, ir::Value v, const ir::Type& x, int64_t axis) {
 ir::Values BuildDequantizeLinear(OnnxNode& n) {
   const int64_t axis = n.since() < 13 ? 0 : n.Int("axis", 1);
   if (n.since() >= 13 && n.Int("block_size", 0) != 0)
-    n.Fail("block_size: scales for blocks of an axis are not supported");
+    n.Fail("block_size: block-wise scales are not supported");
   const ir::Value x = n.in(0), scale = n.in(1);
   if (!x.type().is_tensor() || !IsQuantised(x.type().dtype()))
     n.Fail("x is {}; tensors of i8, u8, i16, u16 and i32 can be dequantised", x.type().ToText());

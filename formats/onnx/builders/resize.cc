@@ -99,7 +99,7 @@ void ByScales(OnnxNode& n, std::span<const double> scales, ir::Resize& op) {
     if (scales[i] == 1) continue;
     const auto scale = static_cast<float>(scales[i]);
     const std::optional<Fraction> f = scale > 0 ? FractionOf(scale) : std::nullopt;
-    if (!f) return n.Fail("scale {} is no fraction of small numbers", scales[i]);
+    if (!f) return n.Fail("scale {} is not a ratio of small integers", scales[i]);
     op.axes.push_back(static_cast<int64_t>(axes[i]));
     op.sizes.push_back(FloorDiv(shape[axes[i]] * f->numerator, f->denominator));
     op.numerators.emplace_back(f->numerator);
@@ -133,7 +133,7 @@ ir::Values Resized(OnnxNode& n, const ir::Resize& op) {
 
 void ByScalesOperand(OnnxNode& n, size_t i, ir::Resize& op) {
   const std::optional<ir::HostValue> scales = n.Constant(i);
-  if (!scales || scales->rank() != 1) return n.Fail("its scales are not stated in the file");
+  if (!scales || scales->rank() != 1) return n.Fail("its scales are not constant in the file");
   std::vector<double> list;
   for (int64_t k = 0; k < scales->elements(); ++k) list.push_back(scales->f64(k));
   ByScales(n, list, op);

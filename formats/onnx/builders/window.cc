@@ -149,7 +149,8 @@ void PadTo(TransposedAttributes& t, std::span<const int64_t> want, bool lower, O
   for (size_t a = 0; a < axes; ++a) {
     const ir::Dim& extent = n.type(0).shape()[2 + a];
     if (!want.empty() && !extent.is_constant())
-      return n.Fail("output_shape for a dimension that is not known before the model runs");
+      return n.Fail(
+          "output_shape is given for a dimension that is not known before the model runs");
     const int64_t reach = (t.kernel[a] - 1) * t.dilations[a] + 1 + t.output_padding[a];
     // Without output_shape, the result is extent * stride.
     const int64_t total = want.empty() ? reach - t.strides[a]
@@ -183,7 +184,7 @@ std::vector<int64_t> KernelOf(OnnxNode& n) {
   if (weight.is_tensor() && weight.shape().size() == axes + 2)
     taps.assign(weight.shape().begin() + 2, weight.shape().end());
   if (taps.empty() || !ir::AllConstant(taps)) {
-    n.Fail("weights {} for {}", weight.ToText(), n.type(0).ToText());
+    n.Fail("weights {} do not match {}", weight.ToText(), n.type(0).ToText());
     return std::vector<int64_t>(axes, 1);
   }
   std::vector<int64_t> kernel = ir::Constants(taps);
