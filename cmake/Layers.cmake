@@ -15,7 +15,7 @@ function(forge_sources out folder)
   # Compiled one by one where a build joins sources into larger ones: files that have the same names inside, each with
   # its own Takes, Fits and Emit, and those that include themselves once for each vector extension.
   set(alike ${sources})
-  list(FILTER alike INCLUDE REGEX "/(schedules|kernels)/|_vector[.]cc$|/scalar_math[.]cc$")
+  list(FILTER alike INCLUDE REGEX "/(schedules|kernels)/|_vector[.]cc$")
   set_source_files_properties(${alike} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   forge_family_sources(families ${folder})
   set(${out} ${sources} ${families} PARENT_SCOPE)

@@ -130,7 +130,7 @@ class HeaderParser {
     for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
       if (__builtin_mul_overflow(value, 10, &value) ||
           __builtin_add_overflow(value, text_[at_] - '0', &value))
-        return Bad("dimension beyond 64 bits");
+        return Bad("dimension exceeds 64 bits");
     }
     if (at_ == begin) return Bad("expected a dimension");
     if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // Python 2 wrote longs so

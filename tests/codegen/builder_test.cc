@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "codegen/kernel/functions.h"
 #include "codegen/kernel/literal.h"
 #include "tests/codegen/kernels.h"
 #include "tests/support/ir_values.h"

@@ -261,5 +261,37 @@ TEST(OnnxOpsTest, Activations) {
   EXPECT_THAT(of("Reciprocal", 13), ElementsAre(-1, INFINITY, 0.5f));
 }
 
+TEST(OnnxOpsTest, TrigonometricAndHyperbolicFunctions) {
+  const auto of = [](std::string_view op, int64_t opset) {
+    return RunOne(One(op, opset, {"3"}), FloatTensor({3}, {-1, 0, 2}));
+  };
+  const auto near = [](const std::vector<float>& v) { return Pointwise(FloatNear(1e-6f), v); };
+  EXPECT_THAT(of("Sin", 7), near({-0.84147098f, 0, 0.90929743f}));
+  EXPECT_THAT(of("Cos", 7), near({0.54030231f, 1, -0.41614684f}));
+  EXPECT_THAT(of("Sinh", 9), near({-1.17520119f, 0, 3.62686041f}));
+  EXPECT_THAT(of("Asinh", 9), near({-0.88137359f, 0, 1.44363548f}));
+}
+
+TEST(OnnxOpsTest, BitShiftFollowsItsDirection) {
+  const auto shifted = [](std::string_view direction) {
+    OnnxModel m(11);
+    m.Input("x", {"3"}, onnx::TensorProto::UINT32)
+        .Input("n", {"3"}, onnx::TensorProto::UINT32)
+        .Output("y");
+    Set(m.Node("BitShift", {"x", "n"}, {"y"}), "direction", direction);
+    ir::HostValue x = *ir::HostValue::Zeros(DType::kU32, std::vector<int64_t>{3}), n = x;
+    for (int64_t i = 0; i < 3; ++i) x.SetI64(i, 0x80000001), n.SetI64(i, 4 * i);
+    return ImportAndRun(m, {x, n});
+  };
+  const auto left = shifted("LEFT"), right = shifted("RIGHT");
+  ASSERT_THAT(left, Succeeds());
+  ASSERT_THAT(right, Succeeds());
+  for (int64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ((*left)[0].i64(i), int64_t{uint32_t{0x80000001} << (4 * i)}) << i;
+    EXPECT_EQ((*right)[0].i64(i), int64_t{uint32_t{0x80000001} >> (4 * i)}) << i;
+  }
+  EXPECT_THAT(shifted("UP"), Fails(StatusCode::kDataLoss, "neither LEFT nor RIGHT"));
+}
+
 }  // namespace
 }  // namespace forge

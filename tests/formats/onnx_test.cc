@@ -435,10 +435,10 @@ TEST(OnnxTest, RefusesInconsistentGraphs) {
           "node 'Exp_1' (Exp) reads 'q', which is not defined");
   refuses([](OnnxModel& m) { m.graph().mutable_node(1)->set_output(0, "r"); },
           "node 'Exp_1' defines 'r', which is already defined");
-  refuses([](OnnxModel& m) { m.graph().mutable_node(1)->set_output(0, "x"); }, "defined before");
+  refuses([](OnnxModel& m) { m.graph().mutable_node(1)->set_output(0, "x"); }, "already defined");
   refuses([](OnnxModel& m) { m.Input("x", {"3"}); }, "input 'x' is declared twice");
   refuses([](OnnxModel& m) { m.Floats("w", {1}, {1}).Floats("w", {1}, {1}); }, "given twice");
-  refuses([](OnnxModel& m) { m.Output("z"); }, "output 'z' is defined by no node");
+  refuses([](OnnxModel& m) { m.Output("z"); }, "output 'z' is not defined by any node");
   refuses([](OnnxModel& m) { m.Output("y"); }, "'y' is empty or used twice");
   refuses([](OnnxModel& m) { m.graph().clear_output(); }, "no output");
   refuses([](OnnxModel& m) { m.graph().mutable_node(0)->add_input("x"); },
@@ -456,7 +456,7 @@ TEST(OnnxTest, RefusesInconsistentGraphs) {
   refuses([](OnnxModel& m) { m.proto().mutable_opset_import(0)->set_version(99); }, "opset 99");
   refuses([](OnnxModel& m) { m.proto().mutable_opset_import(0)->set_version(0); }, "opset 0");
   refuses([](OnnxModel& m) { m.proto().set_ir_version(99); }, "IR version 99");
-  refuses([](OnnxModel& m) { m.proto().clear_graph(); }, "states no graph");
+  refuses([](OnnxModel& m) { m.proto().clear_graph(); }, "it has no graph");
   refuses([](OnnxModel& m) { m.graph().mutable_input(0)->mutable_type()->mutable_sequence_type(); },
           "is not a dense tensor");
   refuses(

@@ -139,12 +139,65 @@ TEST(ScalarFunctionsTest, ErfIsWithinItsBound) {
   EXPECT_LE(WorstF64(FORGE_FUNCTION(Erf), &ExactErf), kErfUlps);
 }
 
+// ---- sin, cos, sinh, asinh ----------------------------------------------------------------------
+
+long double ExactSin(long double x) { return std::sin(x); }
+long double ExactCos(long double x) { return std::cos(x); }
+long double ExactSinh(long double x) { return std::sinh(x); }
+long double ExactAsinh(long double x) { return std::asinh(x); }
+
+// The bound that the row of Op states for every device.
+template <class Op>
+double BoundOf() {
+  return DefOf(static_cast<const Op*>(nullptr)).scalar->info.ulps;
+}
+
+template <class Op>
+void ExpectWithinTheBoundOfTheRow(Exact exact) {
+  EXPECT_LE(WorstF32<FusedScalar>(FORGE_FUNCTION(Op), exact, 20011), BoundOf<Op>());
+  EXPECT_LE(WorstF32<UnfusedScalar>(FORGE_FUNCTION(Op), exact, 20021), BoundOf<Op>());
+  EXPECT_LE(WorstF64(FORGE_FUNCTION(Op), exact), BoundOf<Op>());
+}
+
+TEST(ScalarFunctionsTest, SinIsWithinItsBound) { ExpectWithinTheBoundOfTheRow<Sin>(&ExactSin); }
+TEST(ScalarFunctionsTest, CosIsWithinItsBound) { ExpectWithinTheBoundOfTheRow<Cos>(&ExactCos); }
+TEST(ScalarFunctionsTest, SinhIsWithinItsBound) { ExpectWithinTheBoundOfTheRow<Sinh>(&ExactSinh); }
+TEST(ScalarFunctionsTest, AsinhIsWithinItsBound) {
+  ExpectWithinTheBoundOfTheRow<Asinh>(&ExactAsinh);
+}
+
+// The worst error of sin and cos at the numbers nearest to multiples of pi / 2, of every exponent.
+template <class T>
+double WorstBesideMultiples() {
+  constexpr long double kQuarter = 1.57079632679489661923L;
+  double worst = 0;
+  for (int exponent = 0; exponent < std::numeric_limits<T>::max_exponent - 8; ++exponent) {
+    for (int k = 1; k < 60; k += 2) {
+      const T x = static_cast<T>(std::ldexp(kQuarter * k, exponent));
+      worst = std::max(
+          worst, Ulps(Call<Sin>(TestScalar<T>::Raw(x)).v, std::sin(static_cast<long double>(x))));
+      worst = std::max(
+          worst, Ulps(Call<Cos>(TestScalar<T>::Raw(x)).v, std::cos(static_cast<long double>(x))));
+    }
+  }
+  return worst;
+}
+
+TEST(ScalarFunctionsTest, SinAndCosAreWithinTheirBoundBesideMultiplesOfAQuarterTurn) {
+  EXPECT_LE(WorstBesideMultiples<float>(), BoundOf<Sin>());
+  EXPECT_LE(WorstBesideMultiples<double>(), BoundOf<Sin>());
+}
+
 template <class T>
 class ScalarFunctionsOfTest : public testing::Test {
  public:
   static T Log(T x) { return Call<ir::Log>(TestScalar<T>::Raw(x)).v; }
   static T Tanh(T x) { return Call<ir::Tanh>(TestScalar<T>::Raw(x)).v; }
   static T Erf(T x) { return Call<ir::Erf>(TestScalar<T>::Raw(x)).v; }
+  static T Sin(T x) { return Call<ir::Sin>(TestScalar<T>::Raw(x)).v; }
+  static T Cos(T x) { return Call<ir::Cos>(TestScalar<T>::Raw(x)).v; }
+  static T Sinh(T x) { return Call<ir::Sinh>(TestScalar<T>::Raw(x)).v; }
+  static T Asinh(T x) { return Call<ir::Asinh>(TestScalar<T>::Raw(x)).v; }
   static T Pow(T x, T y) { return Call<ir::Pow>(TestScalar<T>::Raw(x), TestScalar<T>::Raw(y)).v; }
 };
 using Widths = testing::Types<float, double>;
@@ -189,6 +242,36 @@ TYPED_TEST(ScalarFunctionsOfTest, TanhAndErfOfEdges) {
   }
   EXPECT_TRUE(std::isnan(this->Tanh(std::numeric_limits<T>::quiet_NaN())));
   EXPECT_TRUE(std::isnan(this->Erf(std::numeric_limits<T>::quiet_NaN())));
+}
+
+TYPED_TEST(ScalarFunctionsOfTest, SinAndCosOfEdges) {
+  using T = TypeParam;
+  constexpr T kInf = std::numeric_limits<T>::infinity();
+  for (T x : {kInf, -kInf, std::numeric_limits<T>::quiet_NaN()}) {
+    EXPECT_TRUE(std::isnan(this->Sin(x))) << x;
+    EXPECT_TRUE(std::isnan(this->Cos(x))) << x;
+  }
+  for (T x : {T{0}, -T{0}, std::numeric_limits<T>::denorm_min()}) {
+    EXPECT_TRUE(Same(this->Sin(x), x)) << x;
+    EXPECT_EQ(this->Cos(x), 1) << x;
+  }
+}
+
+TYPED_TEST(ScalarFunctionsOfTest, SinhAndAsinhOfEdges) {
+  using T = TypeParam;
+  constexpr T kInf = std::numeric_limits<T>::infinity();
+  for (T sign : {T{1}, T{-1}}) {
+    for (T x : {T{0}, std::numeric_limits<T>::denorm_min(), kInf}) {
+      EXPECT_TRUE(Same(this->Sinh(sign * x), sign * x)) << x;
+      EXPECT_TRUE(Same(this->Asinh(sign * x), sign * x)) << x;
+    }
+    EXPECT_TRUE(Same(this->Sinh(sign * std::numeric_limits<T>::max()), sign * kInf));
+    const T most = std::numeric_limits<T>::max();
+    EXPECT_LE(Ulps(this->Asinh(sign * most), std::asinh(static_cast<long double>(sign * most))),
+              BoundOf<Asinh>());
+  }
+  EXPECT_TRUE(std::isnan(this->Sinh(std::numeric_limits<T>::quiet_NaN())));
+  EXPECT_TRUE(std::isnan(this->Asinh(std::numeric_limits<T>::quiet_NaN())));
 }
 
 // ---- pow ----------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ TEST(BackendsTest, OpensTheReferenceByNameAndNumber) {
 TEST(BackendsTest, NamesWhatThereIsInstead) {
   EXPECT_THAT(OpenDevice("metal", {}),
               Fails(StatusCode::kInvalidArgument, "unknown backend 'metal'; the backends are cpu"));
-  EXPECT_THAT(OpenDevice("", {}), Fails(StatusCode::kInvalidArgument, "no backend ''"));
+  EXPECT_THAT(OpenDevice("", {}), Fails(StatusCode::kInvalidArgument, "unknown backend ''"));
   EXPECT_THAT(OpenDevice("reference:7", {}),
               Fails(StatusCode::kUnavailable, "no reference device '7'"));
   EXPECT_THAT(

@@ -69,7 +69,7 @@ TEST(CompareTest, IntegersAreEqualOrWrong) {
 TEST(CompareTest, RefusesWhatIsNotTheSameOutput) {
   const ir::HostValue x = Tensor({2}, {1, 2});
   constexpr auto kBug = absl::StatusCode::kInternal;
-  EXPECT_THAT(Compare({{"y", x}}, {}), Fails(kBug, "1 outputs against 0"));
+  EXPECT_THAT(Compare({{"y", x}}, {}), Fails(kBug, "1 outputs instead of 0"));
   EXPECT_THAT(Compare({{"y", x}}, {{"z", x}}), Fails(kBug, "'z'"));
   EXPECT_THAT(Compare({{"y", x}}, {{"y", Tensor({1, 2}, {1, 2})}}), Fails(kBug, "f32[1, 2]"));
 }

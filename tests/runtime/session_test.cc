@@ -97,7 +97,8 @@ TEST(SessionTest, SaysWhatIsWrongWithInputs) {
   FORGE_ASSERT_OK_AND_ASSIGN(auto s, Session::Create(AddingModel(), Reference()));
   constexpr auto kBad = StatusCode::kInvalidArgument;
   EXPECT_THAT(s->Run({}), Fails(kBad, "input 'x' (f32[n, 3]) is missing"));
-  EXPECT_THAT(RunOn(*s, "z", Tensor({1, 3}, {})), Fails(kBad, "no input 'z'; it has x: f32[n, 3]"));
+  EXPECT_THAT(RunOn(*s, "z", Tensor({1, 3}, {})),
+              Fails(kBad, "no input 'z'; its inputs are x: f32[n, 3]"));
   EXPECT_THAT(RunOn(*s, "x", *ir::HostValue::Zeros(DType::kI32, ir::Index{1, 3})),
               Fails(kBad, "input 'x' is i32[1, 3], but the model expects f32[n, 3]"));
   EXPECT_THAT(RunOn(*s, "x", Tensor({3}, {})), Fails(kBad, "but the model expects f32[n, 3]"));

@@ -109,7 +109,7 @@ TEST(OptionsTest, OutputsThatWouldShareAFileAreRefused) {
   Write(folder / "two.onnx", model.File());
   const std::string run = "forge-run --device reference " + Quoted(folder / "two.onnx") +
                           " --input x=random --output-dir " + Quoted(folder / "out");
-  ExpectError(run, 2, "'a/b' and 'a_b' would both be a_b.npy");
+  ExpectError(run, 2, "'a/b' and 'a_b' would both be written to a_b.npy");
   EXPECT_FALSE(std::filesystem::exists(folder / "out"));
   EXPECT_EQ(Shell(run + " --output a_b").status, 0);
 }

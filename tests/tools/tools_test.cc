@@ -103,8 +103,8 @@ TEST(ForgeRunTest, KeepsToAMemoryLimit) {
   const std::string run =
       "forge-run --device reference " + kModel + " --input image=" + kPicture + " --memory-limit ";
   EXPECT_EQ(Shell(run + "64M").status, 0);
-  ExpectError(run + "100K", 5, "the weights take");
-  ExpectError(run + "350K", 5, "beside the weights");
+  ExpectError(run + "100K", 5, "the weights need");
+  ExpectError(run + "350K", 5, "besides the weights");
   ExpectError(run + "lots", 2, "'lots'");
   ExpectError(run + "99999999999G", 2, "'99999999999G'");
 }

@@ -9,36 +9,36 @@ namespace forge::ir {
 namespace {
 
 // `v` as a scalar of the element type of `like`.
-Value Number(double v, Value like) {
+Value Constant(double v, Value like) {
   return (*like.fn)(Fill{.value = v, .dtype = like.type().dtype()}, {});
 }
 
 }  // namespace
 
 Value operator+(Value a, Value b) { return (*a.fn)(Add{}, {a, b}); }
-Value operator+(Value a, double b) { return a + Number(b, a); }
-Value operator+(double a, Value b) { return Number(a, b) + b; }
+Value operator+(Value a, double b) { return a + Constant(b, a); }
+Value operator+(double a, Value b) { return Constant(a, b) + b; }
 Value operator-(Value a, Value b) { return (*a.fn)(Sub{}, {a, b}); }
-Value operator-(Value a, double b) { return a - Number(b, a); }
-Value operator-(double a, Value b) { return Number(a, b) - b; }
+Value operator-(Value a, double b) { return a - Constant(b, a); }
+Value operator-(double a, Value b) { return Constant(a, b) - b; }
 Value operator-(Value a) { return (*a.fn)(Neg{}, {a}); }
 Value operator*(Value a, Value b) { return (*a.fn)(Mul{}, {a, b}); }
-Value operator*(Value a, double b) { return a * Number(b, a); }
-Value operator*(double a, Value b) { return Number(a, b) * b; }
+Value operator*(Value a, double b) { return a * Constant(b, a); }
+Value operator*(double a, Value b) { return Constant(a, b) * b; }
 Value operator/(Value a, Value b) { return (*a.fn)(Div{}, {a, b}); }
-Value operator/(Value a, double b) { return a / Number(b, a); }
-Value operator/(double a, Value b) { return Number(a, b) / b; }
+Value operator/(Value a, double b) { return a / Constant(b, a); }
+Value operator/(double a, Value b) { return Constant(a, b) / b; }
 Value operator>(Value a, Value b) { return (*a.fn)(Greater{}, {a, b}); }
-Value operator>(Value a, double b) { return a > Number(b, a); }
+Value operator>(Value a, double b) { return a > Constant(b, a); }
 Value operator<(Value a, Value b) { return b > a; }
-Value operator<(Value a, double b) { return Number(b, a) > a; }
+Value operator<(Value a, double b) { return Constant(b, a) > a; }
 Value max(Value a, Value b) { return (*a.fn)(Maximum{}, {a, b}); }
-Value max(Value a, double b) { return max(a, Number(b, a)); }
+Value max(Value a, double b) { return max(a, Constant(b, a)); }
 Value min(Value a, Value b) { return (*a.fn)(Minimum{}, {a, b}); }
-Value min(Value a, double b) { return min(a, Number(b, a)); }
+Value min(Value a, double b) { return min(a, Constant(b, a)); }
 Value select(Value p, Value a, Value b) { return (*p.fn)(Select{}, {p, a, b}); }
-Value select(Value p, Value a, double b) { return select(p, a, Number(b, a)); }
-Value select(Value p, double a, Value b) { return select(p, Number(a, b), b); }
+Value select(Value p, Value a, double b) { return select(p, a, Constant(b, a)); }
+Value select(Value p, double a, Value b) { return select(p, Constant(a, b), b); }
 Value sqrt(Value x) { return (*x.fn)(Sqrt{}, {x}); }
 Value abs(Value x) { return (*x.fn)(Abs{}, {x}); }
 Value convert(Value x, DType to) { return (*x.fn)(Cast{to}, {x}); }
