@@ -8,6 +8,8 @@
 #define FORGE_CPU_LANES_INL_H_
 #endif
 
+#include <type_traits>
+
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -28,6 +30,7 @@ struct WordLanes {
   hn::Vec<Bits> v;
   WordLanes() = default;
   HWY_INLINE explicit WordLanes(hn::Vec<Bits> x) : v(x) {}
+  static constexpr bool kSingle = std::is_same_v<D, hn::CappedTag<float, 1>>;
   static HWY_INLINE hn::Vec<Bits> Set(uint32_t bits) { return hn::Set(Bits(), bits); }
 
   friend HWY_INLINE WordLanes operator+(WordLanes a, WordLanes b) {
@@ -48,10 +51,14 @@ struct WordLanes {
   friend HWY_INLINE WordLanes operator^(WordLanes a, WordLanes b) {
     return WordLanes(hn::Xor(a.v, b.v));
   }
+  // A single word is shifted as an integer: on x86, Highway 1.0 takes the amount of such a vector
+  // from two of its lanes.
   friend HWY_INLINE WordLanes operator<<(WordLanes a, WordLanes n) {
+    if constexpr (kSingle) return WordLanes(Set(hn::GetLane(a.v) << hn::GetLane(n.v)));
     return WordLanes(hn::Shl(a.v, n.v));
   }
   friend HWY_INLINE WordLanes operator>>(WordLanes a, WordLanes n) {
+    if constexpr (kSingle) return WordLanes(Set(hn::GetLane(a.v) >> hn::GetLane(n.v)));
     return WordLanes(hn::Shr(a.v, n.v));
   }
   friend HWY_INLINE TruthLanes<D> operator<(WordLanes a, WordLanes b) {

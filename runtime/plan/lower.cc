@@ -86,7 +86,7 @@ class Lowering {
     if (options_.functions.empty()) return InvalidArgument("no function was asked for");
     for (const std::string& name : options_.functions) {
       if (std::count(options_.functions.begin(), options_.functions.end(), name) > 1)
-        return InvalidArgument("the function '{}' was asked for twice", name);
+        return InvalidArgument("the function '{}' is selected twice", name);
       if (module_.Find(name) == nullptr || name == load_.name())
         return InvalidArgument("the model has no function '{}'", name);
     }
