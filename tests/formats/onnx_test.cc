@@ -16,7 +16,6 @@ namespace {
 using absl::StatusCode;
 using ir::HostValue;
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 OnnxModel Chain() {
   OnnxModel m;
@@ -337,7 +336,8 @@ TEST(OnnxTest, RefusesSparseInitializers) {
 
 // ---- external data ------------------------------------------------------------------------------
 
-OnnxModel WithExternal(std::string location, std::string offset = "", std::string length = "") {
+OnnxModel WithExternal(const std::string& location, const std::string& offset = "",
+                       const std::string& length = "") {
   OnnxModel m;
   m.Output("y");
   m.Node("Identity", {"w"}, {"y"});
