@@ -11,7 +11,7 @@ namespace {
 
 struct Slice {
   std::string label;
-  double ms;
+  double ms = 0;
 };
 
 // The slices of steps that compute, by number.
