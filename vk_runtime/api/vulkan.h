@@ -95,6 +95,7 @@ VkResult Enumerate(std::vector<T>& all, const std::type_identity_t<T>& blank, F 
     return VK_SUCCESS;
   };
   // Byte arrays have a size_t count.
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): elements may be pointers
   std::conditional_t<sizeof(T) == 1, size_t, uint32_t> n = 0;
   VkResult r = call(&n, nullptr);
   all.assign(r < 0 ? 0 : n, blank);

@@ -10,9 +10,9 @@ namespace forge::vk {
 struct Parameter {
   static constexpr uint32_t kNoWord = UINT32_MAX;  // only checked, not stored
   ir::Dim value;
-  uint32_t word;          // index in the parameter buffer
-  int64_t least, most;    // allowed range
-  const std::string* of;  // label of the step
+  uint32_t word = kNoWord;          // index in the parameter buffer
+  int64_t least = 0, most = 0;      // allowed range
+  const std::string* of = nullptr;  // label of the step
 };
 
 struct RecordInput {
