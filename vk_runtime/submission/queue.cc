@@ -198,9 +198,9 @@ absl::Status Queue::Wait(uint64_t value, int64_t nanoseconds) {
                                    [&](const StateRef& s) { return s->value == value; });
       FORGE_CHECK(at != jobs_.end());
       const StateRef state = *at;
-      if (!state->submitted) {
-        if (!changed_.wait_until(lock, deadline, [&] { return state->submitted; }))
-          return Timeout();
+      const auto submitted = [&] { return state->submitted; };
+      if (!submitted()) {
+        if (!changed_.wait_until(lock, deadline, submitted)) return Timeout();
         continue;
       }
       for (auto s = jobs_.begin(); s <= at; ++s)
