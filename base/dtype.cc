@@ -37,6 +37,11 @@ std::optional<DType> ParseDType(std::string_view name) {
   return std::nullopt;
 }
 
+DType RealOf(DType t) {
+  if (t == DType::kC64) return DType::kF32;
+  return t == DType::kC128 ? DType::kF64 : t;
+}
+
 int BitWidth(DType t) { return kTraits[static_cast<size_t>(t)].bits; }
 
 std::optional<uint64_t> BytesOf(DType t, uint64_t n) {

@@ -50,7 +50,8 @@ inline constexpr DTypes kUnsignedTypes =
 inline constexpr DTypes kIntTypes = kSignedTypes | kUnsignedTypes;
 inline constexpr DTypes kComplexTypes = Bit(DType::kC64) | Bit(DType::kC128);
 inline constexpr DTypes kRealTypes = kFloatTypes | kIntTypes;
-inline constexpr DTypes kNumberTypes = kRealTypes;
+// What has arithmetic.
+inline constexpr DTypes kNumberTypes = kRealTypes | kComplexTypes;
 // What has an order: false before true. Sorting and arg-max.
 inline constexpr DTypes kOrderedTypes = kRealTypes | Bit(DType::kBool);
 inline constexpr DTypes kAnyTypes = (DTypes{1} << kDTypeCount) - 1;
@@ -58,6 +59,8 @@ inline constexpr DTypes kAnyTypes = (DTypes{1} << kDTypeCount) - 1;
 // "f32", "i64", "bool", "c64" ...: the spelling of text forms, docs and messages.
 std::string_view Name(DType t);
 std::optional<DType> ParseDType(std::string_view name);
+// The element type of a complex number's parts; any other type itself.
+DType RealOf(DType t);
 // Bits of one element as stored; 0 for strings, whose elements have no fixed width.
 int BitWidth(DType t);
 // Bytes of `n` elements, sub-byte types packed; nullopt on overflow or for strings.

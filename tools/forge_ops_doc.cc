@@ -126,9 +126,11 @@ absl::StatusOr<std::string> Document() {
 // Floats in hexadecimal, which loses nothing and knows NaN and infinities; integers as they are.
 nlohmann::json NumbersOf(const ir::HostValue& v) {
   nlohmann::json numbers = nlohmann::json::array();
-  const bool floats = v.dtype() == DType::kF64;
   for (int64_t i = 0; i < v.elements(); ++i)
-    if (floats)
+    if (v.dtype() == DType::kC128)
+      numbers.push_back(
+          {fmt::format("{:a}", v.c128(i).real()), fmt::format("{:a}", v.c128(i).imag())});
+    else if (v.dtype() == DType::kF64)
       numbers.push_back(fmt::format("{:a}", v.f64(i)));
     else
       numbers.push_back(v.i64(i));
@@ -156,13 +158,16 @@ absl::StatusOr<nlohmann::json> CaseToJson(const ir::ConcreteCase& c) {
                         {"gradient", c.op.def().gradient != nullptr}};
 }
 
-// One JSON object a line for every case that runs on f64, integers and booleans, with its numbers.
+// One JSON object a line for every case that runs on f64, c128, integers and booleans, with its
+// numbers.
 absl::Status PrintCases() {
   for (const ir::OpDef* def : ir::AllOps()) {
     FORGE_ASSIGN_OR_RETURN(const std::vector<ir::ConcreteCase> cases, ir::ConcreteCases(*def));
     for (const ir::ConcreteCase& c : cases) {
       const bool taken = std::ranges::all_of(c.in, [](const ir::CaseOperand& o) {
-        return !o.type || o.type.dtype() == DType::kF64 || !Has(kAllFloatTypes, o.type.dtype());
+        constexpr DTypes kNarrow =
+            (kAllFloatTypes | kComplexTypes) & ~Bit(DType::kF64) & ~Bit(DType::kC128);
+        return !o.type || !Has(kNarrow, o.type.dtype());
       });
       if (!taken || c.bench || !c.refuse.empty()) continue;
       FORGE_ASSIGN_OR_RETURN(const nlohmann::json json, CaseToJson(c));

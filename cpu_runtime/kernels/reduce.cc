@@ -173,7 +173,7 @@ class Reduce final : public Kernel {
   bool Knows(const Task& task) const override { return IsAnchoredBy<ir::Reduce>(task); }
   Verdict Takes(const Task& task) const override {
     const DType t = task.body().type(task.anchor()->first_out).dtype();
-    if (!Has(kNumberTypes, t))
+    if (!Has(kRealTypes, t))
       return Verdict::No(fmt::format("reduce has no kernel for {}", Name(t)));
     if (Verdict v = TakesEpilogue(task); !v) return v;
     return Verdict::Yes("reduce");

@@ -145,7 +145,7 @@ size_t StoredBytes(DType t) {
   return bits % 8 == 0 ? static_cast<size_t>(bits / 8) : 0;
 }
 
-bool IsNumberOrBool(DType t) { return Has(kNumberTypes | Bit(DType::kBool), t); }
+bool IsNumberOrBool(DType t) { return Has(kRealTypes | Bit(DType::kBool), t); }
 
 void LoadRun(DType t, const Run& from, uint8_t* block) {
   const auto n = static_cast<int64_t>(from.n);

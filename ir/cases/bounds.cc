@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 
 #include "base/narrow_float.h"
+#include "base/number.h"
 #include "ir/graph/interpreter.h"
 #include "ir/op/elements.h"
 #include "ir/ops/elementwise/elementwise.h"
@@ -44,8 +46,14 @@ double UnitOf(double v, DType t) {
   return std::ldexp(1.0, exponent - f.digits + 1);
 }
 
-// What narrow floats are computed in.
-DType AccumulatorOf(DType t) { return t == DType::kF64 ? DType::kF64 : DType::kF32; }
+// What narrow floats are computed in; of complex numbers the parts.
+DType AccumulatorOf(DType t) {
+  return t == DType::kF64 || t == DType::kC128 ? DType::kF64 : DType::kF32;
+}
+
+// Units of the modulus that an element-wise op may be off by on complex numbers beyond its bound on
+// real ones: a product is two products and a sum, a quotient three times that.
+constexpr double kComplexUlps = 6;
 
 // What the bound of each element is made of.
 struct Bound {
@@ -58,13 +66,19 @@ struct Bound {
   }
 };
 
-// The operands in f64, absolute unless the op weighs them itself.
+std::vector<double> Moduli(const HostValue& v) {
+  std::vector<double> out;
+  for (const std::complex<double>& z : Complexes(v)) out.push_back(std::abs(z));
+  return out;
+}
+
+// The operands in f64, absolute unless the op weighs them itself; complex numbers by their moduli.
 std::vector<HostValue> Widened(Operands in, bool absolute) {
   std::vector<HostValue> out;
   for (const HostValue* v : in) {
     out.emplace_back(v ? *v : HostValue());
-    if (!v || !Has(kFloatTypes, v->dtype())) continue;
-    std::vector<double> all = Doubles(*v);
+    if (!v || !Has(kFloatTypes | kComplexTypes, v->dtype())) continue;
+    std::vector<double> all = Has(kComplexTypes, v->dtype()) ? Moduli(*v) : Doubles(*v);
     if (absolute)
       for (double& x : all) x = std::fabs(x);
     auto wide = HostValue::Zeros(DType::kF64, v->shape());
@@ -139,6 +153,27 @@ absl::Status CompareFloats(const AnyOp& op, const Bound& bound, const HostValue&
                     bound.At(worst, expected[worst], t), count, expected.size());
 }
 
+// A part may be off by what the modulus allows, and a number that is not finite is any such number.
+absl::Status CompareComplex(const AnyOp& op, const Bound& bound, const HostValue& reference,
+                            const HostValue& result) {
+  const DType part = RealOf(result.dtype());
+  const std::vector<std::complex<double>> expected = Complexes(reference), got = Complexes(result);
+  const auto finite = [](std::complex<double> z) {
+    return std::isfinite(z.real()) && std::isfinite(z.imag());
+  };
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (!finite(expected[i]) && !finite(got[i])) continue;
+    const double most = bound.At(i, std::abs(expected[i]), part);
+    const double off = std::fmax(Excess(expected[i].real(), got[i].real(), most, part),
+                                 Excess(expected[i].imag(), got[i].imag(), most, part));
+    if (!(off <= 1))
+      return OutOfRange("{}: element {} is {}, should be {} within {:.3g} in each part",
+                        op.ToText(), PlaceText(result, i), Number(got[i]).ToText(),
+                        Number(expected[i]).ToText(), most);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CompareIntegers(const AnyOp& op, const HostValue& reference, const HostValue& result) {
   const std::vector<int64_t> expected = Integers(reference), got = Integers(result);
   for (size_t i = 0; i < expected.size(); ++i)
@@ -155,9 +190,18 @@ absl::Status CompareResult(const AnyOp& op, Operands in, const HostValue& refere
   if (reference.type() != result.type())
     return OutOfRange("{}: the result is {}, should be {}", op.ToText(), result.type().ToText(),
                       reference.type().ToText());
-  if (!Has(kAllFloatTypes, result.dtype())) return CompareIntegers(op, reference, result);
-  FORGE_ASSIGN_OR_RETURN(const Bound bound, BoundOf(op, in, result.dtype(), index));
-  return CompareFloats(op, bound, reference, result);
+  const bool is_complex = Has(kComplexTypes, result.dtype());
+  if (!is_complex && !Has(kAllFloatTypes, result.dtype()))
+    return CompareIntegers(op, reference, result);
+  FORGE_ASSIGN_OR_RETURN(Bound bound, BoundOf(op, in, RealOf(result.dtype()), index));
+  const bool on_complex = std::ranges::any_of(
+      in, [](const HostValue* v) { return v != nullptr && Has(kComplexTypes, v->dtype()); });
+  if (on_complex) {
+    bound.ulps += kComplexUlps;
+    bound.share *= 2;  // each term is two products
+  }
+  return is_complex ? CompareComplex(op, bound, reference, result)
+                    : CompareFloats(op, bound, reference, result);
 }
 
 }  // namespace forge::ir

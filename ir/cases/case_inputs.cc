@@ -144,6 +144,20 @@ void DrawFloats(const CaseOperand& o, uint64_t& state, HostValue& v) {
   Store(all, v);
 }
 
+// Real parts as of floats; edges meet others in the imaginary parts.
+void DrawComplex(const CaseOperand& o, uint64_t& state, HostValue& v) {
+  const std::vector<double> edges = o.edges ? FloatEdges(RealOf(v.dtype())) : std::vector<double>();
+  const auto part = [&](size_t i, size_t shift) {
+    const double drawn = o.low + Uniform(state) * (o.high - o.low);
+    return i < edges.size() ? edges[(i + shift) % edges.size()] : drawn;
+  };
+  for (int64_t i = 0; i < v.elements(); ++i) {
+    const double real = part(static_cast<size_t>(i), 0),
+                 imaginary = part(static_cast<size_t>(i), 4);
+    v.SetC128(i, {real, imaginary});
+  }
+}
+
 void DrawIntegers(const CaseOperand& o, uint64_t& state, HostValue& v) {
   const std::vector<int64_t> edges = o.edges ? IntegerEdges(v.dtype()) : std::vector<int64_t>();
   const auto [least, most] = v.dtype() == DType::kBool ? std::pair(0.0, 1.0) : RangeOf(v.dtype());
@@ -221,6 +235,8 @@ absl::StatusOr<CaseInputs> MakeInputs(const ConcreteCase& c, uint64_t seed) {
     SplitMix64(state);
     if (Has(kAllFloatTypes, v.dtype()))
       DrawFloats(o, state, v);
+    else if (Has(kComplexTypes, v.dtype()))
+      DrawComplex(o, state, v);
     else
       DrawIntegers(o, state, v);
     out.values.back() = std::move(v);

@@ -29,6 +29,16 @@ std::vector<int64_t> Integers(const HostValue& v) {
   return out;
 }
 
+std::vector<std::complex<double>> Complexes(const HostValue& v) {
+  std::vector<std::complex<double>> out(static_cast<size_t>(v.elements()));
+  for (size_t i = 0; i < out.size(); ++i) out[i] = v.c128(static_cast<int64_t>(i));
+  return out;
+}
+
+void Store(std::span<const std::complex<double>> from, HostValue& to) {
+  for (size_t i = 0; i < from.size(); ++i) to.SetC128(static_cast<int64_t>(i), from[i]);
+}
+
 void Store(std::span<const double> from, HostValue& to) {
   if (to.dtype() == DType::kF32) {
     uint8_t* bytes = to.mutable_bytes().data();

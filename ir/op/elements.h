@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole tensors as plain arrays, for the loops of evaluators.
 #pragma once
+#include <complex>
 #include <span>
 #include <vector>
 
@@ -12,8 +13,17 @@ namespace forge::ir {
 std::vector<double> Doubles(const HostValue& v);
 // Integers and bools, converted as HostValue::i64 does.
 std::vector<int64_t> Integers(const HostValue& v);
-// Stores `from`, one number for each element, as HostValue::Set does.
+// As HostValue::c128 does.
+std::vector<std::complex<double>> Complexes(const HostValue& v);
+// Stores `from`, one number for each element, as HostValue::Set and SetC128 do.
 void Store(std::span<const double> from, HostValue& to);
+void Store(std::span<const std::complex<double>> from, HostValue& to);
+
+// Complex numbers by the formula: an infinite part may make the other NaN, as in PyTorch.
+inline double Product(double a, double b) { return a * b; }
+inline std::complex<double> Product(std::complex<double> a, std::complex<double> b) {
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
 
 // Least and greatest value of an integer type in f64; those of 64 bits are rounded outwards.
 std::pair<double, double> RangeOf(DType t);

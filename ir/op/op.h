@@ -53,10 +53,11 @@ struct Alias {
 //   "x: float[n, c, h, w]; w: =x[m, k, *r]; bias: =x[m]?"    operands separated by ';'
 // A dtype is a name (f32), a class (see docs/semantics.md, Element types), several with '|' between
 // them, or =NAME, the dtype of an earlier operand; in outputs also that of an
-// attribute. The words sequence, optional and value (anything) stand for what is no tensor. In
-// brackets stand dimension names (equal names are equal dimensions), numbers, or one *NAME for any
-// number of dimensions; no brackets: any rank. '?' marks an optional operand, '...' after the last
-// one any number of it. Outputs use the same form; there =x alone means "dtype and shape of x".
+// attribute, or real(NAME), which for a complex operand is the dtype of its parts. The words
+// sequence, optional and value (anything) stand for what is no tensor. In brackets stand dimension
+// names (equal names are equal dimensions), numbers, or one *NAME for any number of dimensions; no
+// brackets: any rank. '?' marks an optional operand, '...' after the last one any number of it.
+// Outputs use the same form; there =x alone means "dtype and shape of x".
 struct OpInfo {
   std::string_view name = {}, formula = {}, inputs = {}, outputs = {}, source = {};
   std::string_view saved = {};  // outputs that only a gradient reads; inference drops them

@@ -104,6 +104,9 @@ absl::StatusOr<Parameter> ParseParameter(std::string_view text) {
   p.dtype_text = type;
   if (type.starts_with('=') && IsWord(type.substr(1))) {
     p.like = type.substr(1);
+  } else if (type.starts_with("real(") && type.ends_with(')')) {
+    p.like = type.substr(5, type.size() - 6);
+    p.real = true;
   } else if (type == "sequence" || type == "optional" || type == "value") {
     p.kind = type == "sequence"   ? Parameter::Class::kSequence
              : type == "optional" ? Parameter::Class::kOptional
@@ -265,7 +268,7 @@ absl::StatusOr<DType> ResultDType(const OpDef& def, const void* self, const Para
   if (p.like.empty()) {
     if (std::has_single_bit(p.dtypes)) return static_cast<DType>(std::countr_zero(p.dtypes));
   } else if (const Type* t = OperandNamed(SignatureOf(def), p.like, in)) {
-    if (*t) return t->dtype();
+    if (*t) return p.real ? RealOf(t->dtype()) : t->dtype();
   } else if (const Field* f = FieldOfKind(def, p.like, FieldKind::kDType)) {
     return *static_cast<const DType*>(f->at_const(self));
   }
@@ -295,7 +298,8 @@ absl::StatusOr<Type> TypeOfResult(const OpDef& def, const void* self, const Para
   const Type* like = OperandNamed(SignatureOf(def), p.like, in);
   if (!p.axes && like != nullptr) {
     if (!*like) return InvalidArgument("{}: operand {} is missing", def.info.name, p.like);
-    return like->is_tensor() ? like->With(EncodingRef()) : *like;
+    if (!like->is_tensor()) return *like;
+    return p.real ? Type::Tensor(RealOf(like->dtype()), like->shape()) : like->With(EncodingRef());
   }
   FORGE_ASSIGN_OR_RETURN(const DType dtype, ResultDType(def, self, p, in));
   if (!match.ranked) return Type::Unranked(dtype);

@@ -32,8 +32,10 @@ struct AlgebraSite {
 
 bool IsZero(double v, bool negative) { return v == 0 && std::signbit(v) == negative; }
 
-// x * 1, x / 1, x - 0 and x + -0; x + 0 turns -0 into 0, so of floats it stays.
+// x * 1, x / 1, x - 0 and x + -0; x + 0 turns -0 into 0, so of floats it stays. Of complex numbers
+// all of them stay: infinity + i times 1 has an imaginary part of NaN.
 std::optional<Value> NeutralNumber(const AlgebraSite& s) {
+  if (Has(kComplexTypes, s.result.dtype())) return std::nullopt;
   const bool integer = Has(kIntTypes, s.result.dtype());
   const auto neutral = [&](double v) {
     if (s.op.Is<Mul>() || s.op.Is<Div>()) return v == 1;
@@ -88,7 +90,7 @@ int DigitsOf(DType t) {
 // Has `to` every value of `from`? Of numbers and bool alone.
 bool HoldsAll(DType from, DType to) {
   if (from == to || from == DType::kBool) return true;
-  if (to == DType::kBool || !Has(kNumberTypes, from) || !Has(kNumberTypes, to)) return false;
+  if (to == DType::kBool || !Has(kRealTypes, from) || !Has(kRealTypes, to)) return false;
   const int digits = DigitsOf(to), bits = BitWidth(from);
   if (DigitsOf(from) > 0) return digits >= 24 && digits > DigitsOf(from);  // to f32 or f64
   const bool is_signed = !Has(kUnsignedTypes, from);
@@ -105,7 +107,7 @@ std::optional<Value> CastOfCast(const AlgebraSite& s) {
   if (inner == nullptr || !inner->op.Is<Cast>()) return std::nullopt;
   const Value x = s.f.value(inner->in[0]);
   const DType from = x.type().dtype(), through = inner->op.As<Cast>()->to;
-  constexpr DTypes kKnown = kNumberTypes | Bit(DType::kBool);
+  constexpr DTypes kKnown = kRealTypes | Bit(DType::kBool);
   if (!Has(kKnown, from) || !Has(kKnown, op->to) || !HoldsAll(from, through)) return std::nullopt;
   if (from == op->to) return s.Itself(x);
   const bool carried = DigitsOf(through) > 0 && DigitsOf(from) == 0 && DigitsOf(op->to) == 0;

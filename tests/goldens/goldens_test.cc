@@ -28,7 +28,9 @@ struct Goldens {
     HostValue v = *HostValue::Zeros(t, place["shape"].get<std::vector<int64_t>>());
     const int64_t at = place["at"];
     for (int64_t i = 0; i < v.elements(); ++i)
-      if (t == DType::kF64)
+      if (t == DType::kC128)
+        v.SetC128(i, {f64.f64(at + 2 * i), f64.f64(at + 2 * i + 1)});
+      else if (t == DType::kF64)
         v.Set(i, f64.f64(at + i));
       else
         v.SetI64(i, i64.i64(at + i));

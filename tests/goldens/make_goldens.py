@@ -7,7 +7,7 @@
   ~/.cache/forge/goldens-venv/bin/python tests/goldens/make_goldens.py
 
 Asks build/release/bin/forge-ops-doc --cases for the cases and writes tests/goldens/goldens.npz:
-  f64, i64   all numbers, one after the other; booleans and integers are in i64
+  f64, i64   all numbers, one after the other; booleans and integers are in i64, complex numbers are two in f64
   index      JSON: for each case its text and where its operands, results and gradients lie
 Inputs are part of the file, so that a golden holds while the list of cases changes. Cases that PyTorch has no
 counterpart for are counted by op.
@@ -27,7 +27,7 @@ import torch.nn.functional as F
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DTYPES = {"f64": torch.float64, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
-          "u8": torch.uint8, "bool": torch.bool}
+          "u8": torch.uint8, "bool": torch.bool, "c128": torch.complex128}
 
 
 class NotInTorch(Exception):
@@ -52,7 +52,7 @@ def parse(text):
 
 
 def divide(a, x, y):
-    if x.dtype.is_floating_point:
+    if x.dtype.is_floating_point or x.is_complex():
         return x / y
     require(bool((y != 0).all()))
     return torch.div(x, y, rounding_mode="trunc")
@@ -84,7 +84,9 @@ def sign(a, x):
 def cast(a, x):
     to = DTYPES.get(a.get("dtype", a.get("to")))
     require(to is not None)
-    if x.dtype.is_floating_point and not to.is_floating_point and to != torch.bool:
+    if x.is_complex() and to != torch.bool and not to.is_complex:
+        x = x.real
+    if x.dtype.is_floating_point and not (to.is_floating_point or to.is_complex) and to != torch.bool:
         limits = torch.iinfo(to)  # beyond them C++ leaves it undefined
         require(bool(((x > limits.min) & (x < limits.max)).all()))
     return x.to(to)
@@ -101,6 +103,8 @@ def slice_(a, x):
     axes = a["axes"] or range(len(a["begin"]))
     steps = a["steps"] or [1] * len(a["begin"])
     for axis, begin, end, step in zip(axes, a["begin"], a["end"], steps):
+        # ONNX begins at element 0 then, and NumPy before it.
+        require(step > 0 or begin >= -x.shape[axis])
         x = select_along(x, axis, np.arange(x.shape[axis])[begin:end:step])
     return x
 
@@ -108,6 +112,7 @@ def slice_(a, x):
 def pad(a, x):
     if a["mode"] == "constant":
         value = bool(a["value"]) if x.dtype == torch.bool else a["value"]
+        require(not isinstance(value, int) or abs(value) <= 2**53)  # F.pad takes a double
         pairs = [n for pair in zip(a["before"], a["after"]) for n in pair]
         return F.pad(x, [n for axis in range(x.ndim - 1, -1, -1) for n in pairs[2 * axis:2 * axis + 2]], value=value)
     for axis, pads in enumerate(zip(a["before"], a["after"])):
@@ -176,14 +181,15 @@ def padded(x, padding, value=0.0):
 
 def conv(a, x, weight, bias=None):
     function = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[x.ndim]
-    return function(padded(x, a["padding"]), weight, bias, a["strides"], 0, a["dilations"], a["groups"])
+    return function(padded(x, a["padding"]), weight, bias, a["strides"] or 1, 0, a["dilations"] or 1, a["groups"])
 
 
 def conv_transpose(a, x, weight, bias=None):
     before, after = halves(a["padding"])
     require(before == after)
     function = {3: F.conv_transpose1d, 4: F.conv_transpose2d, 5: F.conv_transpose3d}[x.ndim]
-    return function(x, weight, bias, a["strides"], before, a["output_padding"], a["groups"], a["dilations"])
+    return function(x, weight, bias, a["strides"] or 1, before or 0, a["output_padding"] or 0, a["groups"],
+                    a["dilations"] or 1)
 
 
 def pool(a, x):
@@ -194,10 +200,10 @@ def pool(a, x):
             require(not a["ceil_mode"])
             x, before = padded(x, a["padding"], -math.inf), [0] * axes
         function = [F.max_pool1d, F.max_pool2d, F.max_pool3d][axes - 1]
-        return function(x, a["kernel"], a["strides"], before, a["dilations"], a["ceil_mode"])
-    require(before == after and max(a["dilations"]) == 1)
+        return function(x, a["kernel"], a["strides"] or 1, before or 0, a["dilations"] or 1, a["ceil_mode"])
+    require(before == after and max(a["dilations"] or [1]) == 1)
     function = [F.avg_pool1d, F.avg_pool2d, F.avg_pool3d][axes - 1]
-    return function(x, a["kernel"], a["strides"], before, a["ceil_mode"], a["count_include_pad"])
+    return function(x, a["kernel"], a["strides"] or 1, before or 0, a["ceil_mode"], a["count_include_pad"])
 
 
 def softmax(a, x):
@@ -286,6 +292,8 @@ def tensor_of(operand):
     numbers = operand["numbers"]
     if operand["dtype"] == "f64":
         numbers = [float.fromhex(n) for n in numbers]
+    if operand["dtype"] == "c128":
+        numbers = [complex(*map(float.fromhex, n)) for n in numbers]
     return torch.tensor(numbers, dtype=DTYPES[operand["dtype"]]).reshape(operand["shape"])
 
 
@@ -305,12 +313,14 @@ class Writer:
     def place(self, tensor):
         if tensor is None:
             return None
+        name = next(name for name, dtype in DTYPES.items() if dtype == tensor.dtype)
+        shape = list(tensor.shape)
+        tensor = torch.view_as_real(tensor.detach().resolve_conj()) if tensor.is_complex() else tensor.detach()
         floats = tensor.dtype.is_floating_point
         pool = self.numbers["f64" if floats else "i64"]
         at = len(pool)
-        pool += tensor.detach().to(torch.float64 if floats else torch.int64).reshape(-1).tolist()
-        name = next(name for name, dtype in DTYPES.items() if dtype == tensor.dtype)
-        return {"dtype": name, "shape": list(tensor.shape), "at": at}
+        pool += tensor.to(torch.float64 if floats else torch.int64).reshape(-1).tolist()
+        return {"dtype": name, "shape": shape, "at": at}
 
     def add(self, case, operands, result, gradients):
         self.index.append({"case": case["case"], "op": case["op"], "operands": [self.place(t) for t in operands],

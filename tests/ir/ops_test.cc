@@ -289,8 +289,9 @@ std::vector<ConcreteCase> GradientCases(const OpDef& def) {
     for (CaseOperand& o : c.in) {
       o.edges = false;
       if (!o.type) continue;
-      chosen = chosen && o.type.elements().constant() <= kLargest &&
-               (o.type.dtype() == DType::kF64 || !Has(kAllFloatTypes, o.type.dtype()));
+      chosen =
+          chosen && o.type.elements().constant() <= kLargest &&
+          (o.type.dtype() == DType::kF64 || !Has(kAllFloatTypes | kComplexTypes, o.type.dtype()));
     }
     if (chosen) out.push_back(std::move(c));
   }

@@ -86,7 +86,7 @@ std::string NumberText(const Number& v) {
 
 std::string ScalarText(const ir::Variable& v) {
   const bool real = v.type.is_tensor() && v.type.is_constant() &&
-                    Has(kNumberTypes | Bit(DType::kBool), v.type.dtype());
+                    Has(kRealTypes | Bit(DType::kBool), v.type.dtype());
   if (!real || !v.init || ir::Product(v.type.shape()).constant() != 1) return "";
   const auto value = ir::InitialValue(v);
   return value.ok() ? NumberText(value->number(0)) : "";

@@ -49,7 +49,7 @@ nlohmann::json OutputsJson(const std::vector<NamedTensor>& outputs,
         {"dtype", std::string(Name(v.dtype()))},
         {"shape", std::vector<int64_t>(v.shape().begin(), v.shape().end())},
         {"file", i < files.size() ? nlohmann::json(files[i].string()) : nlohmann::json()}};
-    if (values && Has(kNumberTypes | Bit(DType::kBool), v.dtype()))
+    if (values && Has(kRealTypes | Bit(DType::kBool), v.dtype()))
       one["summary"] = ToJson(Summarise(v));
     out.push_back(std::move(one));
   }

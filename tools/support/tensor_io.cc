@@ -244,7 +244,7 @@ absl::StatusOr<std::vector<std::filesystem::path>> WriteOutputs(
 std::string Summary(const NamedTensor& t) {
   const int64_t n = t.value.elements();
   std::string out = fmt::format("{}: {}", t.name, t.value.type().ToText());
-  if (n == 0 || !Has(kNumberTypes | Bit(DType::kBool), t.value.dtype())) return out;
+  if (n == 0 || !Has(kRealTypes | Bit(DType::kBool), t.value.dtype())) return out;
   double low = INFINITY, high = -INFINITY, sum = 0;
   int64_t odd = 0;
   for (int64_t i = 0; i < n; ++i) {

@@ -27,7 +27,7 @@ std::vector<std::string> Words(std::string_view signature) {
 // One element type of a word: f32 where it may be.
 std::string OneOf(const std::string& word) {
   const auto offers = [&](std::string_view part) { return word.find(part) != std::string::npos; };
-  if (offers("number") || offers("float")) return "f32";
+  if (offers("number") || offers("real") || offers("float")) return "f32";
   return offers("bool") ? "bool" : "i32";
 }
 

@@ -104,6 +104,7 @@ constexpr ScalarDef MakeScalar(int index) {
     d.i64 = &Reference<T, int64_t>;
     d.u64 = &Reference<T, uint64_t>;
   }
+  if constexpr (Takes(kInfo, DType::kC128)) d.c128 = &Reference<T, std::complex<double>>;
   if constexpr (kHasOnDims<T>) d.on_dims = &OnDims<T>;
   if constexpr (requires(const Row<T> row, TypeSpan in) { row.check(in); })
     d.check = [](const void* self, TypeSpan in) { return RowAt<T>(self).check(in); };
@@ -115,6 +116,7 @@ constexpr ScalarDef kScalar = MakeScalar<T>(kIndex);
 constexpr std::string_view Outputs(const ScalarInfo& info) {
   const bool one = info.arity() == 1;
   if (info.result == ResultType::kBool) return one ? "y: bool" : "y: bool[*r]";
+  if (info.result == ResultType::kReal) return one ? "y: real(x)" : "y: real(a)[*r]";
   if (info.result == ResultType::kAttribute) return "y: =to";
   return one ? "y: =x" : "y: =a[*r]";
 }

@@ -6,6 +6,7 @@
 #include "base/narrow_float.h"
 #include "ir/op/elements.h"
 #include "ir/ops/elementwise/row_parts.h"
+#include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/reduction/reduce.h"
 #include "ir/type/host_value.h"
 
@@ -25,6 +26,8 @@ DType ResultOf(const OpDef& def, const void* self, TypeSpan in) {
       return DType::kBool;
     case ResultType::kAttribute:
       return AttributeDType(def, self);
+    case ResultType::kReal:
+      return RealOf(in.back().dtype());
     case ResultType::kSame:
       break;
   }
@@ -35,6 +38,8 @@ template <class D>
 std::vector<D> ElementsAs(const HostValue& v) {
   if constexpr (std::is_same_v<D, double>) {
     return Doubles(v);
+  } else if constexpr (std::is_same_v<D, std::complex<double>>) {
+    return Complexes(v);
   } else {
     const std::vector<int64_t> all = Integers(v);
     return std::vector<D>(all.begin(), all.end());
@@ -70,14 +75,18 @@ void Apply(D (*fn)(const void*, const D*), const void* self, Eval& e) {
       results.push_back(fn(self, x.data()));
     }
   }
-  if constexpr (std::is_same_v<D, double>)
-    Store(results, out);
-  else
+  if constexpr (std::is_integral_v<D>)
     for (size_t i = 0; i < results.size(); ++i)
       out.SetI64(static_cast<int64_t>(i), static_cast<int64_t>(results[i]));
+  else
+    Store(results, out);
 }
 
 void CastElement(const HostValue& x, int64_t i, HostValue& y) {
+  if (Has(kComplexTypes, x.dtype())) {
+    if (y.dtype() == DType::kBool) return y.SetI64(i, x.c128(i) != 0.0);
+    return y.SetC128(i, x.c128(i));
+  }
   const bool from_float = Has(kAllFloatTypes, x.dtype());
   if (!from_float && !Has(kAllFloatTypes, y.dtype()))
     y.SetI64(i, x.i64(i));
@@ -98,6 +107,16 @@ int64_t Quotient(int64_t a, int64_t b) {
   // The lowest value has no positive counterpart.
   if (b == -1) return static_cast<int64_t>(0 - static_cast<uint64_t>(a));
   return a / b;
+}
+
+std::complex<double> Quotient(std::complex<double> a, std::complex<double> b) {
+  if (b.real() == 0 && b.imag() == 0) return {a.real() / b.real(), a.imag() / b.real()};
+  if (std::fabs(b.real()) >= std::fabs(b.imag())) {
+    const double ratio = b.imag() / b.real(), scale = b.real() + b.imag() * ratio;
+    return {(a.real() + a.imag() * ratio) / scale, (a.imag() - a.real() * ratio) / scale};
+  }
+  const double ratio = b.real() / b.imag(), scale = b.real() * ratio + b.imag();
+  return {(a.real() * ratio + a.imag()) / scale, (a.imag() * ratio - a.real()) / scale};
 }
 
 uint64_t Quotient(uint64_t a, uint64_t b) { return b == 0 ? ~uint64_t{0} : a / b; }
@@ -122,7 +141,9 @@ absl::Status CheckCast(DType to) {
 absl::Status CheckNumber(DType t) {
   if (Has(kNumberTypes | Bit(DType::kBool), t)) return absl::OkStatus();
   return InvalidArgument(
-      "{} is neither bool, nor an integer of 8 to 64 bits, nor a float of 16 to 64 bits", Name(t));
+      "{} is neither bool, nor an integer of 8 to 64 bits, nor a float of 16 to 64 bits, nor "
+      "complex",
+      Name(t));
 }
 
 absl::Status CheckBounds(double low, double high, const Type& x) {
@@ -163,6 +184,8 @@ absl::Status EvaluateElementWise(const AnyOp& op, Eval& e) {
   const DType domain = e.in(e.inputs() - 1)->dtype();
   if (Has(kFloatTypes, domain))
     Apply(scalar.f64, op.self(), e);
+  else if (Has(kComplexTypes, domain))
+    Apply(scalar.c128, op.self(), e);
   else if (Has(kUnsignedTypes, domain))
     Apply(scalar.u64, op.self(), e);
   else
@@ -171,6 +194,7 @@ absl::Status EvaluateElementWise(const AnyOp& op, Eval& e) {
 }
 
 Values ElementWiseGradient(const AnyOp& op, const GradArgs& g) {
+  if (RefuseComplex(g)) return Values(g.in.size());
   std::array<Value, 3> dx;
   op.def().scalar->gradient(op.self(), g.in.data(), g.out[0], g.dout[0], dx.data());
   Values out;

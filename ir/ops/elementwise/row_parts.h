@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <complex>
+#include <concepts>
 #include <limits>
 #include <numbers>
 #include <type_traits>
 
+#include "ir/op/elements.h"
 #include "ir/ops/elementwise/elementwise.h"
 
 namespace forge::ir {
@@ -20,6 +23,13 @@ constexpr auto Wrapping(T x) {
   else
     return x;
 }
+template <std::integral T>
+constexpr auto Product(T a, T b) {
+  return Wrapping(a) * Wrapping(b);
+}
+// By Smith's method, which neither overflows nor underflows early: R. L. Smith, "Algorithm 116:
+// Complex division", 1962.
+std::complex<double> Quotient(std::complex<double> a, std::complex<double> b);
 double Quotient(double a, double b);
 int64_t Quotient(int64_t a, int64_t b);
 uint64_t Quotient(uint64_t a, uint64_t b);
@@ -67,9 +77,10 @@ constexpr bool Takes(const ScalarInfo& info, DType domain) {
   const std::string_view word = ResolvedWord(info.inputs, info.arity() - 1);
   if (domain == DType::kI32 && Offers(word, "i32")) return true;
   if (domain == DType::kU32 && Offers(word, "u32")) return true;
-  if (Has(kFloatTypes, domain)) return Offers(word, "float") || Offers(word, "number");
+  if (Has(kComplexTypes, domain)) return Offers(word, "complex") || Offers(word, "number");
   if (domain == DType::kBool) return Offers(word, "bool");
-  return Offers(word, "int") || Offers(word, "number");
+  if (Offers(word, "real") || Offers(word, "number")) return true;
+  return Offers(word, Has(kFloatTypes, domain) ? "float" : "int");
 }
 // Is operand k a truth value whatever the domain?
 constexpr bool IsTruth(const ScalarInfo& info, int k) {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What Forge keeps of a row of the element-wise table when its type is forgotten.
 #pragma once
+#include <complex>
 #include <optional>
 
 #include "ir/op/op.h"
 
 namespace forge::ir {
 
-// The element type of the result: the last operand's, bool, or the attribute of kind DType.
-enum class ResultType : uint8_t { kSame, kBool, kAttribute };
+// The element type of the result: the last operand's, that of its parts where it is complex, bool,
+// or the attribute of kind DType.
+enum class ResultType : uint8_t { kSame, kReal, kBool, kAttribute };
 
 struct ScalarInfo {
   std::string_view name, formula, source;
@@ -36,6 +38,8 @@ struct ScalarDef {
   double (*f64)(const void* self, const double* x) = nullptr;
   int64_t (*i64)(const void* self, const int64_t* x) = nullptr;
   uint64_t (*u64)(const void* self, const uint64_t* x) = nullptr;
+  // The same on complex numbers; a real result is one without an imaginary part.
+  std::complex<double> (*c128)(const void* self, const std::complex<double>* x) = nullptr;
   // Sets one gradient for each operand, of the result's shape; absent where none flows.
   void (*gradient)(const void* self, const Value* x, Value y, Value dy, Value* dx) = nullptr;
   // Null unless the op is arithmetic of shapes; nullopt where these dims cannot be proven.

@@ -38,6 +38,9 @@ Value convert(Value x, DType to);
 #define FORGE_UNARY(T, name) Value name(Value x);
 #define FORGE_BINARY(T, name) Value name(Value x, Value y);
 #include "ir/ops/elementwise/row_list.inc"
+// Fails `g.fn` where an operand is complex: rules of arithmetic hold for real numbers.  Returns
+// whether it did.
+bool RefuseComplex(const GradArgs& g);
 // f16 and bf16 as f32, in which sums and norms accumulate; anything else, and an absent
 // operand, as it is.
 Value Widened(Value x);

@@ -3,6 +3,7 @@
 
 #include "ir/graph/module.h"
 #include "ir/op/define.h"
+#include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/reduction/reduce.h"
 
 namespace forge::ir {
@@ -13,6 +14,7 @@ absl::StatusOr<Types> MatMul::infer(TypeSpan in) const {
 }
 
 Values MatMul::gradient(const GradArgs& g) const {
+  if (RefuseComplex(g)) return Values(g.in.size());
   const Value a = g.in[0], b = g.in[1], dy = g.dout[0];
   const auto times = [&](Value x, bool tx, Value y, bool ty) {
     return g.fn(MatMul{tx, ty}, {x, y});
@@ -30,6 +32,9 @@ Cost MatMul::cost(TypeSpan in) const { return product().CostOf(in); }
 Cases MatMul::cases() {
   return {{MatMul{}, {"float[4,5]", "float[5,3]"}},
           {MatMul{}, {"float[1,7]", "float[7,1]"}},
+          {MatMul{}, {"complex[2,4,5]", "complex[5,3]"}},
+          {MatMul{true, true}, {"complex[5,4]", "complex[3,5]"}},
+          {MatMul{}, {"complex[4,0]", "complex[0,3]"}},
           {MatMul{true, false}, {"float[5,4]", "float[5,3]"}},
           {MatMul{false, true}, {"float[4,5]", "float[3,5]"}},
           {MatMul{true, true}, {"f32[33,17]", "f32[9,33]"}},

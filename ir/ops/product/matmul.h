@@ -10,7 +10,7 @@ struct MatMul {
   static constexpr OpInfo kInfo{
       .name = "matmul",
       .formula = "y[..., i, j] = sum over k of a[..., i, k] * b[..., k, j]",
-      .inputs = "a: float[*d, m, k]; b: =a[*e, l, n]",
+      .inputs = "a: float|complex[*d, m, k]; b: =a[*e, l, n]",
       .outputs = "y: =a[*f, p, q]",
       .source = "ONNX MatMul-13, Gemm-13; torch.matmul"};
   static constexpr Field kFields[] = {

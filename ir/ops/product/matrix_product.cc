@@ -21,12 +21,12 @@ OperandShape ShapeOfOperand(const Dims& shape, bool transposed) {
 }
 
 // Matrices of one operand in row-major order, whatever way they are stored.
-std::vector<double> Matrices(const HostValue& v, bool transposed) {
-  std::vector<double> stored = Doubles(v);
+template <class T>
+std::vector<T> Matrices(const HostValue& v, std::vector<T> stored, bool transposed) {
   if (!transposed || stored.empty()) return stored;
   const size_t rows = static_cast<size_t>(v.dim(v.rank() - 1));
   const size_t columns = static_cast<size_t>(v.dim(v.rank() - 2));
-  std::vector<double> out(stored.size());
+  std::vector<T> out(stored.size());
   for (size_t m = 0; m < stored.size(); m += rows * columns)
     for (size_t i = 0; i < rows * columns; ++i)
       out[m + i] = stored[m + i % columns * rows + i / columns];
@@ -37,13 +37,41 @@ struct Sizes {
   int64_t m, n, k;
 };
 
-void Multiply(const double* a, const double* b, double* y, const Sizes& s) {
+template <class T>
+void Multiply(const T* a, const T* b, T* y, const Sizes& s) {
   for (int64_t ik = 0; ik < s.m * s.k; ++ik) {
-    const double factor = a[ik];
-    const double* from = b + ik % s.k * s.n;
-    double* to = y + ik / s.k * s.n;
-    for (int64_t j = 0; j < s.n; ++j) to[j] += factor * from[j];
+    const T factor = a[ik];
+    const T* from = b + ik % s.k * s.n;
+    T* to = y + ik / s.k * s.n;
+    for (int64_t j = 0; j < s.n; ++j) to[j] += Product(factor, from[j]);
   }
+}
+
+// All products, in row-major order; `left` and `right` are the operands' elements as stored.
+template <class T>
+std::vector<T> MultiplyAll(const MatrixProduct& product, std::vector<T> left, std::vector<T> right,
+                           Eval& e) {
+  const auto [transpose_a, transpose_b] = product;
+  const HostValue &a = *e.in(0), &b = *e.in(1);
+  const HostValue& y = e.out(0);
+  left = Matrices(a, std::move(left), transpose_a);
+  right = Matrices(b, std::move(right), transpose_b);
+  const Sizes size{y.dim(y.rank() - 2), y.dim(y.rank() - 1),
+                   a.dim(a.rank() - (transpose_a ? 2 : 1))};
+  const auto batch = [](const HostValue& v) { return v.shape().first(v.shape().size() - 2); };
+  const Index a_strides = BroadcastStrides(batch(a), batch(y));
+  const Index b_strides = BroadcastStrides(batch(b), batch(y));
+  std::vector<T> sums(static_cast<size_t>(y.elements()));
+  T* to = sums.data();
+  for (Box at(batch(y)); at && !sums.empty(); at.Next(), to += size.m * size.n) {
+    int64_t i = 0, j = 0;
+    for (size_t axis = 0; axis < a_strides.size(); ++axis) {
+      i += (*at)[axis] * a_strides[axis];
+      j += (*at)[axis] * b_strides[axis];
+    }
+    Multiply(left.data() + i * size.m * size.k, right.data() + j * size.k * size.n, to, size);
+  }
+  return sums;
 }
 
 }  // namespace
@@ -64,24 +92,12 @@ absl::StatusOr<Dims> MatrixProduct::Shape(TypeSpan in) const {
 }
 
 absl::Status MatrixProduct::Evaluate(Eval& e) const {
-  const HostValue &a = *e.in(0), &b = *e.in(1);
   HostValue& y = e.out(0);
-  const std::vector<double> left = Matrices(a, transpose_a), right = Matrices(b, transpose_b);
-  const Sizes size{y.dim(y.rank() - 2), y.dim(y.rank() - 1),
-                   a.dim(a.rank() - (transpose_a ? 2 : 1))};
-  const auto batch = [](const HostValue& v) { return v.shape().first(v.shape().size() - 2); };
-  const Index a_strides = BroadcastStrides(batch(a), batch(y));
-  const Index b_strides = BroadcastStrides(batch(b), batch(y));
-  std::vector<double> sums(static_cast<size_t>(y.elements()));
-  double* to = sums.data();
-  for (Box at(batch(y)); at && !sums.empty(); at.Next(), to += size.m * size.n) {
-    int64_t i = 0, j = 0;
-    for (size_t axis = 0; axis < a_strides.size(); ++axis) {
-      i += (*at)[axis] * a_strides[axis];
-      j += (*at)[axis] * b_strides[axis];
-    }
-    Multiply(left.data() + i * size.m * size.k, right.data() + j * size.k * size.n, to, size);
+  if (Has(kComplexTypes, y.dtype())) {
+    Store(MultiplyAll(*this, Complexes(*e.in(0)), Complexes(*e.in(1)), e), y);
+    return absl::OkStatus();
   }
+  const std::vector<double> sums = MultiplyAll(*this, Doubles(*e.in(0)), Doubles(*e.in(1)), e);
   if (!Has(kIntTypes, y.dtype())) {
     Store(sums, y);
     return absl::OkStatus();

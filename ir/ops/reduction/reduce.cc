@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <limits>
 
 #include "ir/dim/broadcast.h"
@@ -49,7 +50,7 @@ Dim CountOf(const Dims& shape, std::span<const int64_t> axes) {
 
 template <class T>
 T StartOf(ReduceKind kind, DType t) {
-  constexpr bool kFloat = std::is_same_v<T, double>;
+  constexpr bool kFloat = !std::is_integral_v<T>;
   const auto limit = [&](double infinite, double finite) -> T {
     if constexpr (kFloat)
       return infinite;
@@ -83,18 +84,11 @@ T Combine(ReduceKind kind, T sum, T x) {
     if (kind == ReduceKind::kSum)
       return wrap(static_cast<uint64_t>(sum) + static_cast<uint64_t>(x));
   }
-  switch (kind) {
-    case ReduceKind::kMax:
-      return std::isnan(sum) || sum >= x ? sum : x;
-    case ReduceKind::kMin:
-      return std::isnan(sum) || sum <= x ? sum : x;
-    case ReduceKind::kProd:
-      return sum * x;
-    case ReduceKind::kSum:
-    case ReduceKind::kMean:
-      break;
+  if constexpr (!std::is_same_v<T, std::complex<double>>) {
+    if (kind == ReduceKind::kMax) return std::isnan(sum) || sum >= x ? sum : x;
+    if (kind == ReduceKind::kMin) return std::isnan(sum) || sum <= x ? sum : x;
   }
-  return sum + x;
+  return kind == ReduceKind::kProd ? Product(sum, x) : sum + x;
 }
 
 Dim CombineDims(ReduceKind kind, const Dim& sum, const Dim& x) {
@@ -151,16 +145,18 @@ void EvaluateIntegers(const Reduce& op, std::span<const int64_t> axes, Eval& e) 
     y.SetI64(static_cast<int64_t>(i), static_cast<int64_t>(results[i]));
 }
 
-void EvaluateFloats(const Reduce& op, std::span<const int64_t> axes, Eval& e) {
+template <class T>
+void EvaluateFloats(const Reduce& op, std::span<const T> from, std::span<const int64_t> axes,
+                    Eval& e) {
   const HostValue& x = *e.in(0);
   HostValue& y = e.out(0);
-  std::vector<double> start(static_cast<size_t>(y.elements()), StartOf<double>(op.kind, x.dtype()));
-  std::vector<double> results = ReduceAll<double>(op.kind, Doubles(x), x.shape(),
-                                                  ResultStrides(x.shape(), axes), std::move(start));
+  std::vector<T> start(static_cast<size_t>(y.elements()), StartOf<T>(op.kind, x.dtype()));
+  std::vector<T> results =
+      ReduceAll<T>(op.kind, from, x.shape(), ResultStrides(x.shape(), axes), std::move(start));
   if (op.kind == ReduceKind::kMean) {
     double count = 1;
     for (int64_t a : axes) count *= static_cast<double>(x.dim(static_cast<int>(a)));
-    for (double& v : results) v /= count;
+    for (T& v : results) v /= count;
   }
   Store(results, y);
 }
@@ -169,12 +165,16 @@ void EvaluateFloats(const Reduce& op, std::span<const int64_t> axes, Eval& e) {
 
 absl::StatusOr<Types> Reduce::infer(TypeSpan in) const {
   FORGE_ASSIGN_OR_RETURN(const auto reduced, AxesOf(*this, in[0].rank()));
-  if (kind == ReduceKind::kMean && !Has(kFloatTypes, in[0].dtype()))
-    return InvalidArgument("the mean of {} is not an integer", Name(in[0].dtype()));
-  return Types{Type::Tensor(in[0].dtype(), Reduced(in[0].shape(), reduced, keep_dims))};
+  const DType t = in[0].dtype();
+  if (kind == ReduceKind::kMean && !Has(kFloatTypes | kComplexTypes, t))
+    return InvalidArgument("the mean of {} is not an integer", Name(t));
+  if ((kind == ReduceKind::kMax || kind == ReduceKind::kMin) && !Has(kRealTypes, t))
+    return InvalidArgument("{} has no order", Name(t));
+  return Types{Type::Tensor(t, Reduced(in[0].shape(), reduced, keep_dims))};
 }
 
 Values Reduce::gradient(const GradArgs& g) const {
+  if (RefuseComplex(g)) return {Value{}};
   const Value x = g.in[0];
   const auto reduced = AxesOf(*this, x.type().rank());
   if (!reduced.ok()) return {Value{}};
@@ -200,7 +200,9 @@ absl::Status Reduce::evaluate(Eval& e) const {
   const DType t = e.in(0)->dtype();
   FORGE_ASSIGN_OR_RETURN(const auto reduced, AxesOf(*this, e.in(0)->rank()));
   if (Has(kFloatTypes, t))
-    EvaluateFloats(*this, reduced, e);
+    EvaluateFloats<double>(*this, Doubles(*e.in(0)), reduced, e);
+  else if (Has(kComplexTypes, t))
+    EvaluateFloats<std::complex<double>>(*this, Complexes(*e.in(0)), reduced, e);
   else if (Has(kUnsignedTypes, t))
     EvaluateIntegers<uint64_t>(*this, reduced, e);
   else
@@ -240,7 +242,8 @@ Cases Reduce::cases() {
                           ReduceKind::kProd}) {
     const bool mean = kind == ReduceKind::kMean;
     const std::string range = kind == ReduceKind::kProd ? " in 1..1.25" : " in -4..4";
-    const std::string t = mean ? "float" : "real";
+    const bool order = kind == ReduceKind::kMax || kind == ReduceKind::kMin;
+    const std::string t = mean ? "float|complex" : order ? "real" : "number";
     cases.push_back({Reduce{kind, {-1}}, {t + "[3,7]" + range}});
     cases.push_back({Reduce{kind, {0, 2}, false}, {t + "[5,3,4]" + range}});
     cases.push_back({Reduce{kind, {1}}, {"float[2,65,3]" + range}});
@@ -266,6 +269,7 @@ Cases Reduce::cases() {
   cases.push_back({Reduce{ReduceKind::kSum, {2}}, {"f32[2,3]"}, "axis 2 is outside rank 2"});
   cases.push_back({Reduce{ReduceKind::kSum, {0, -2}}, {"f32[2,3]"}, "given twice"});
   cases.push_back({Reduce{ReduceKind::kMean, {0}}, {"i32[2,3]"}, "not an integer"});
+  cases.push_back({Reduce{ReduceKind::kMax, {0}}, {"c64[2,3]"}, "c64 has no order"});
   return cases;
 }
 

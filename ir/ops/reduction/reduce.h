@@ -14,12 +14,13 @@ struct Reduce {
   static constexpr OpInfo kInfo{
       .name = "reduce",
       .formula = "y = kind of x over axes; over no element: 0, NaN, lowest, highest, 1",
-      .inputs = "x: real[*d]",
+      .inputs = "x: number[*d]",
       .outputs = "y: =x[*r]",
       .source = "ONNX ReduceSum-13 and its kin; torch.sum, mean, amax, amin, prod"};
   static constexpr Field kFields[] = {
-      FieldOf<&Reduce::kind>("kind", "Mean takes floats only; max and min propagate NaN.",
-                             "sum|mean|max|min|prod"),
+      FieldOf<&Reduce::kind>(
+          "kind", "Mean takes no integers; max and min take no complex numbers, and propagate NaN.",
+          "sum|mean|max|min|prod"),
       FieldOf<&Reduce::axes>("axes", "Negative ones count from the end; none means all."),
       FieldOf<&Reduce::keep_dims>("keep_dims", "Keeps reduced axes with extent 1.")};
 
