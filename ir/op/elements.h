@@ -2,6 +2,8 @@
 // Whole tensors as plain arrays, for the loops of evaluators.
 #pragma once
 #include <complex>
+#include <concepts>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -19,7 +21,12 @@ std::vector<std::complex<double>> Complexes(const HostValue& v);
 void Store(std::span<const double> from, HostValue& to);
 void Store(std::span<const std::complex<double>> from, HostValue& to);
 
-// Complex numbers by the formula: an infinite part may make the other NaN, as in PyTorch.
+// Integers wrap. Complex numbers by the formula: an infinite part may make the other NaN, as in
+// PyTorch.
+template <std::integral T>
+constexpr T Product(T a, T b) {
+  return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
 inline double Product(double a, double b) { return a * b; }
 inline std::complex<double> Product(std::complex<double> a, std::complex<double> b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};

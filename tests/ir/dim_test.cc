@@ -61,7 +61,19 @@ TEST_F(DimTest, BlocksAreDividedWhole) {
   EXPECT_EQ(Mod(n * 4 + i, 42).part().op, Dim::Op::kMod);
 }
 
+TEST_F(DimTest, QuotientsOfUnboundedNumbersStay) {
+  const Dim large{MakeSymbol("large", int64_t{1} << 62)};
+  EXPECT_FALSE(FloorDiv(large * 3, int64_t{1} << 62).is_constant());
+}
+
+TEST_F(DimTest, RemaindersOfNegativeNumbersStayBelowTheDivisor) {
+  const Dim any{MakeSymbol("any", -5, 100)}, divisor{MakeSymbol("divisor", 1, 7)};
+  EXPECT_EQ(Mod(any, divisor).min(), 0);
+  EXPECT_EQ(Mod(any, divisor).max(), 6);
+}
+
 TEST_F(DimTest, QuotientAndRemainderJoin) {
+  EXPECT_EQ(FloorDiv(FloorDiv(n, 3), 5) * 5 + Mod(FloorDiv(n, 3), 5), FloorDiv(n, 3));
   EXPECT_EQ(FloorDiv(n, 4) * 4 + Mod(n, 4), n);
   EXPECT_EQ(FloorDiv(n, w) * w + Mod(n, w), n);
   EXPECT_EQ(FloorDiv(n, h * w) * h * w + Mod(n, h * w), n);

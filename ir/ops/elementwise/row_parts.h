@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <complex>
-#include <concepts>
 #include <limits>
 #include <numbers>
 #include <type_traits>
@@ -22,10 +21,6 @@ constexpr auto Wrapping(T x) {
     return static_cast<uint64_t>(x);
   else
     return x;
-}
-template <std::integral T>
-constexpr auto Product(T a, T b) {
-  return Wrapping(a) * Wrapping(b);
 }
 // By Smith's method, which neither overflows nor underflows early: R. L. Smith, "Algorithm 116:
 // Complex division", 1962.

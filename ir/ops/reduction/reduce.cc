@@ -77,18 +77,15 @@ T StartOf(ReduceKind kind, DType t) {
 // One step of the reduction; integers wrap, NaN stays.
 template <class T>
 T Combine(ReduceKind kind, T sum, T x) {
-  if constexpr (std::is_same_v<T, int64_t>) {
-    const auto wrap = [](uint64_t v) { return static_cast<int64_t>(v); };
-    if (kind == ReduceKind::kProd)
-      return wrap(static_cast<uint64_t>(sum) * static_cast<uint64_t>(x));
-    if (kind == ReduceKind::kSum)
-      return wrap(static_cast<uint64_t>(sum) + static_cast<uint64_t>(x));
-  }
   if constexpr (!std::is_same_v<T, std::complex<double>>) {
     if (kind == ReduceKind::kMax) return std::isnan(sum) || sum >= x ? sum : x;
     if (kind == ReduceKind::kMin) return std::isnan(sum) || sum <= x ? sum : x;
   }
-  return kind == ReduceKind::kProd ? Product(sum, x) : sum + x;
+  if (kind == ReduceKind::kProd) return Product(sum, x);
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(x));
+  else
+    return sum + x;
 }
 
 Dim CombineDims(ReduceKind kind, const Dim& sum, const Dim& x) {

@@ -79,6 +79,14 @@ TEST_F(JoinTest, TransposedWeights) {
   ExpectJoined(1);
 }
 
+TEST_F(JoinTest, LeavesAloneTransposedLeftSides) {
+  const Value x = f_.Argument("x", F32({4, 3}));
+  for (int64_t n : {2, 5})
+    Return(fmt::format("y{}", n),
+           f_(MatMul{.transpose_a = true}, {x, Weight(fmt::format("w{}", n), n)}));
+  ExpectJoined(2);
+}
+
 TEST_F(JoinTest, LeavesAloneWhatAnEpilogueWouldLose) {
   const Value x = X();
   Return("gate", f_(Tanh{}, {Product(x, Weight("wg", 5))}));
