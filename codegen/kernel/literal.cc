@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -105,6 +106,11 @@ std::optional<uint64_t> FoldIntegers(Code code, T a, T b) {
 }
 
 }  // namespace
+
+double LowestOf(DType t) {
+  return t == DType::kF64 ? std::numeric_limits<double>::lowest()
+                          : std::numeric_limits<float>::lowest();
+}
 
 uint64_t Masked(DType t, uint64_t bits) {
   const int width = t == DType::kBool ? 1 : BitWidth(t);

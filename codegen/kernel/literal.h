@@ -20,7 +20,9 @@ uint64_t ToBits(DType t, double v);
 uint64_t ToBits(DType t, const Number& v);
 double FloatOf(DType t, uint64_t bits);     // any type; 64-bit integers round
 int64_t IntegerOf(DType t, uint64_t bits);  // integers and bool, sign-extended
-uint64_t Masked(DType t, uint64_t bits);    // the lowest BitWidth(t) of them
+// The lowest finite number of f32 or f64.
+double LowestOf(DType t);
+uint64_t Masked(DType t, uint64_t bits);  // the lowest BitWidth(t) of them
 
 // log2 of a positive power of two, else -1.
 constexpr int Log2(std::optional<uint64_t> bits) {

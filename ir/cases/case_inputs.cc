@@ -101,6 +101,12 @@ uint64_t SplitMix64(uint64_t& state) {
 
 double Uniform(uint64_t& state) { return static_cast<double>(SplitMix64(state) >> 11) * 0x1p-53; }
 
+// A number of the operand's range, which may be one number: an infinity, too.
+double Drawn(const CaseOperand& o, uint64_t& state) {
+  const double share = Uniform(state);
+  return o.low == o.high ? o.low : o.low + share * (o.high - o.low);
+}
+
 // Least normal and greatest finite number.
 std::pair<double, double> LimitsOf(DType t) {
   switch (t) {
@@ -139,8 +145,7 @@ std::vector<int64_t> IntegerEdges(DType t) {
 void DrawFloats(const CaseOperand& o, uint64_t& state, HostValue& v) {
   const std::vector<double> edges = o.edges ? FloatEdges(v.dtype()) : std::vector<double>();
   std::vector<double> all(static_cast<size_t>(v.elements()));
-  for (size_t i = 0; i < all.size(); ++i)
-    all[i] = i < edges.size() ? edges[i] : o.low + Uniform(state) * (o.high - o.low);
+  for (size_t i = 0; i < all.size(); ++i) all[i] = i < edges.size() ? edges[i] : Drawn(o, state);
   Store(all, v);
 }
 
@@ -148,7 +153,7 @@ void DrawFloats(const CaseOperand& o, uint64_t& state, HostValue& v) {
 void DrawComplex(const CaseOperand& o, uint64_t& state, HostValue& v) {
   const std::vector<double> edges = o.edges ? FloatEdges(RealOf(v.dtype())) : std::vector<double>();
   const auto part = [&](size_t i, size_t shift) {
-    const double drawn = o.low + Uniform(state) * (o.high - o.low);
+    const double drawn = Drawn(o, state);
     return i < edges.size() ? edges[(i + shift) % edges.size()] : drawn;
   };
   for (int64_t i = 0; i < v.elements(); ++i) {

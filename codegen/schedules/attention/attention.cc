@@ -102,8 +102,7 @@ std::optional<AttentionOperands> AttentionOf(const Region& r) {
 OnlineRows::OnlineRows(Emission& m, const AttentionOperands& a, size_t rows, size_t values)
     : values(values), all(rows * (values + 2), m.b.Literal(a.type, 0)) {
   // Not -inf, whose difference to itself is no number.
-  for (size_t r = 0; r < rows; ++r)
-    top(r) = m.b.Literal(a.type, std::numeric_limits<float>::lowest());
+  for (size_t r = 0; r < rows; ++r) top(r) = m.b.Literal(a.type, LowestOf(a.type.elem));
 }
 
 void OnlineRows::Raise(size_t row, std::span<const Val> scores) {

@@ -143,11 +143,11 @@ Val Row::Sum(absl::FunctionRef<Val(Val)> f) {
 }
 
 Row::Exponentials Row::SumExponentials() {
-  constexpr double kLeast = -std::numeric_limits<float>::max();
+  const double least = LowestOf(AccumulatorOf(m_.region.anchor_output().dtype()).elem);
   if (share_.exponentials) return *share_.exponentials;
   if (share_.held > 0) {
     const auto larger = [](const Vals& top, Val x) { return Vals{max(top[0], x)}; };
-    const Val top = Combine(ReduceKind::kMax, Fold({Literal(kLeast)}, larger)[0]);
+    const Val top = Combine(ReduceKind::kMax, Fold({Literal(least)}, larger)[0]);
     return {top, Sum([&](Val x) { return exp(x - top); })};
   }
   const auto step = [&](const Vals& so_far, Val x) {
@@ -155,7 +155,7 @@ Row::Exponentials Row::SumExponentials() {
     const Val shrunk = so_far[1] * exp(so_far[0] - top);
     return Vals{top, shrunk + exp(x - top)};
   };
-  const Vals mine = Fold({Literal(kLeast, share_.across), Literal(0)}, step);
+  const Vals mine = Fold({Literal(least, share_.across), Literal(0)}, step);
   const Val top = Combine(ReduceKind::kMax, mine[0]);
   return {top, Combine(ReduceKind::kSum, mine[1] * exp(mine[0] - top))};
 }

@@ -114,7 +114,7 @@ Launch SplitLaunch::EmitParts() {
 // Every workgroup of a row does so: it costs less than a launch between.
 Row::Exponentials SplitLaunch::Gather(const Dim& row, const Row::Combiner& combine) {
   Builder& b = m_.b;
-  const Val least = b.Literal(type_, std::numeric_limits<float>::lowest());
+  const Val least = b.Literal(type_, LowestOf(type_.elem));
   const Vals mine =
       b.For({b.Builtin(BuiltinKind::kLocalX), b.Int(t_.parts), b.Int(t_.workgroup)},
             {least, b.Literal(type_, 0)}, [&](Val i, const Vals& so_far) {

@@ -18,7 +18,9 @@ absl::StatusOr<Types> Softmax::infer(TypeSpan in) const {
 Values Softmax::decompose(Function&, ValueSpan in) const {
   const Value x = Widened(in[0]);
   Value top = ReduceAxes(ReduceKind::kMax, x, {axis});
-  if (masked_rows_zero) top = max(top, std::numeric_limits<float>::lowest());
+  if (masked_rows_zero)
+    top = max(top, x.type().dtype() == DType::kF64 ? std::numeric_limits<double>::lowest()
+                                                   : std::numeric_limits<float>::lowest());
   const Value e = exp(x - top);
   Value sum = ReduceAxes(ReduceKind::kSum, e, {axis});
   if (masked_rows_zero) sum = select(sum > 0.0, sum, select(sum < 0.5, 1.0, sum));
@@ -45,6 +47,8 @@ Cases Softmax::cases() {
           {Softmax{}, {"f32[37] edges"}},
           {Softmax{.masked_rows_zero = true}, {"float[3,40] edges"}},
           {Softmax{.axis = 0, .masked_rows_zero = true}, {"f32[5,12]"}},
+          {Softmax{.masked_rows_zero = true}, {"float[19,1] edges"}},
+          {Softmax{.masked_rows_zero = true}, {"f32[3,40] in -inf..-inf"}},
           {.op = Softmax{}, .in = {"f32[4096,4096]"}, .bench = true},
           {.op = Softmax{.axis = 1}, .in = {"f32[8,21,128,128]"}, .bench = true},
           {Softmax{.axis = 3}, {"f32[2,3]"}, "axis 3 is outside rank 2"},
