@@ -50,6 +50,14 @@ TEST_F(BuilderTest, FoldsLikeTheDevice) {
   EXPECT_DOUBLE_EQ(F(exp(Lit(DType::kF64, -3.0))), std::exp(-3.0));
 }
 
+TEST_F(BuilderTest, LogicWithNoneOrAllBitsNeedsNoInstruction) {
+  EXPECT_EQ(I(x | b.Int(-1)), -1);
+  EXPECT_EQ((x | b.Int(0)).id, x.id);
+  EXPECT_EQ((x & b.Int(-1)).id, x.id);
+  EXPECT_EQ(I(x & b.Int(0)), 0);
+  EXPECT_EQ((x ^ b.Int(0)).id, x.id);
+}
+
 TEST_F(BuilderTest, IntegerDivisionIsTotal) {
   EXPECT_EQ(I(b.Int(7) / b.Int(0)), -1);
   EXPECT_EQ(I(b.Int(7) % b.Int(0)), 7);

@@ -299,6 +299,12 @@ TEST_P(RegionTest, MoreWorkgroupsThanOneAxisHolds) {
   Value x = Argument({5, 7, 31}), y = Argument({7, 1});
   Return(f_(ir::Add{}, {x, y}));
   ExpectRight();
+  for (const int64_t n : {128, 256, 512, 1024}) {  // of which some are whole workgroups
+    f_ = ir::Function("region");
+    x = Argument({5, n});
+    Return(f_(ir::Add{}, {x, x}));
+    ExpectRight();
+  }
 }
 
 TEST_P(RegionTest, NormBeforeAProduct) {

@@ -258,6 +258,17 @@ TEST(SpirvLowerTest, WhatNobodyReadsIsLeftOut) {
   EXPECT_EQ(text.find("OpFMul"), std::string::npos) << text;
 }
 
+// A barrier shows other invocations only what Vulkan's memory model is told to.
+TEST(SpirvLowerTest, SharedMemoryIsMadeAvailableAndVisible) {
+  Caps caps = RichCaps();
+  caps.memory_model = true;
+  Kernel k = TreeSum();
+  k.vulkan_memory = true;
+  const std::string text = Checked(k, caps);
+  EXPECT_NE(text.find("MakePointerAvailable"), std::string::npos) << text;
+  EXPECT_NE(text.find("MakePointerVisible"), std::string::npos) << text;
+}
+
 TEST(SpirvTextTest, EqualKernelsPrintEqually) {
   EXPECT_EQ(PrintSpirv(TreeSum(), RichCaps()), PrintSpirv(TreeSum(), RichCaps()));
 }

@@ -123,6 +123,12 @@ TEST(VerifyTest, RefusesTypesWithoutArithmetic) {
   EXPECT_THAT(Refusal(k), HasSubstr("memory holds elements of matrices"));
 }
 
+TEST(VerifyTest, RefusesSharedMemoryOfNoElements) {
+  Kernel k = Copy();
+  k.views.push_back(Shared("none", kF32, 0));
+  EXPECT_THAT(Refusal(k), HasSubstr("has no elements"));
+}
+
 // One product of matrices of 8 x 8; `shift` is what they are read from in shared memory.
 Kernel MatrixProduct(const std::function<Val(Builder&)>& shift) {
   return MakeKernel("matrices", [&](Builder& b, Val) {

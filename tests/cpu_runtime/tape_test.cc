@@ -132,6 +132,14 @@ TEST_F(TapeTest, SamplesFromEveryPhaseByStrides) {
       }
 }
 
+// The first operand of the concat ends between two elements that the slice takes.
+TEST_F(TapeTest, SlicesWithAStepAcrossTheEndOfAnOperand) {
+  const ir::Value joined = f()(ir::Concat{1}, {Argument({2, 3}), Argument({2, 6})});
+  region_.Return(f()(ir::Slice{{0}, {9}, {1}, {2}}, {joined}) * 2.0);
+  EXPECT_EQ(Gathers(), 0);
+  Expect();
+}
+
 TEST_F(TapeTest, SamplesBetweenElementsByStrides) {
   // The upper neighbours of a linear resize by 2, which begin in the middle of a period.
   const ir::Value a = Argument({3, 40});

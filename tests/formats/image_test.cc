@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "formats/images/exif.h"
+#include "formats/images/image_codecs.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_folder.h"
 
@@ -123,6 +124,13 @@ TEST(PngTest, RefusesSizesThatNothingFills) {
   EXPECT_THAT(Decode(Encode({20000, 20000, 8, 2, Row({1, 2, 3}), ""})),
               Fails(StatusCode::kDataLoss, "cannot come out of"));
   EXPECT_THAT(Decode(Encode({0, 5, 8, 0, "", ""})), Fails(StatusCode::kDataLoss, "picture"));
+}
+
+TEST(ImageTest, HasPixels) {
+  for (const auto& [height, width] : {std::pair(0, 4), {4, 0}, {0, 0}})
+    EXPECT_THAT(EmptyImage(height, width, 3, "here"),
+                Fails(absl::StatusCode::kDataLoss, "here: the picture has no pixels"));
+  EXPECT_EQ(EmptyImage(2, 3, 1, "here")->elements(), 6);
 }
 
 TEST(ImageTest, RefusesWhatIsNoPicture) {

@@ -308,9 +308,26 @@ TEST(ModelBinTest, RefusesHeadersThatLie) {
   EXPECT_THAT(with(32, UINT64_MAX & ~63u), Fails(StatusCode::kDataLoss, "weights begin at"));
   EXPECT_THAT(with(32, 65), Fails(StatusCode::kDataLoss, "weights begin at byte 65"));
   EXPECT_THAT(with(32, 64), Fails(StatusCode::kDataLoss, "inside the graph"));
+  // Four bytes on, and four bytes less of them.
+  std::vector<uint8_t> shifted = good;
+  Put(shifted, 32, Get<uint64_t>(good, 32) + 4);
+  Put(shifted, 40, Get<uint64_t>(good, 40) - 4);
+  Reseal(shifted);
+  EXPECT_THAT(Read(shifted), Fails(StatusCode::kDataLoss, "weights begin at byte"));
   EXPECT_THAT(with(40, UINT64_MAX), Fails(StatusCode::kDataLoss, "do not end"));
   EXPECT_THAT(with(48, 1), Fails(StatusCode::kDataLoss, "byte 48"));
   EXPECT_THAT(with(12, 0xfff0), Fails(StatusCode::kDataLoss, "flags"));
+}
+
+TEST(ModelBinTest, RefusesBlobsThatAreNotAligned) {
+  std::vector<uint8_t> file = FileOf(*SampleModule());
+  const auto& blobs = *fb::GetModel(file.data() + 64)->blobs();
+  const fb::Blob first = *blobs[0];
+  const auto at = static_cast<size_t>(reinterpret_cast<const uint8_t*>(blobs[0]) - file.data());
+  Put(file, at, fb::Blob(first.offset() + 4, first.size() - 4, first.checksum()));
+  Put(file, 48, XXH3_64bits(file.data() + at, blobs.size() * sizeof(fb::Blob)));
+  Reseal(file);
+  EXPECT_THAT(Read(file), Fails(StatusCode::kDataLoss, "blob 0 at 4 of"));
 }
 
 // The name's length stands before it, and zeros fill its last word.

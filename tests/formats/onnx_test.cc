@@ -83,6 +83,13 @@ TEST(OnnxTest, LeavesOutWhatOnlyStatesShapes) {
   EXPECT_EQ(module->Find("main")->nodes().size(), 1u);
 }
 
+TEST(OnnxTest, RefusesAShapeThatIsNoList) {
+  OnnxModel m;
+  m.Input("x", {"n", "6"}).Output("y").Ints("shape", {1, 3}, {0, 2, -1});
+  m.Node("Reshape", {"x", "shape"}, {"y"});
+  EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "the length of its shape is not known"));
+}
+
 TEST(OnnxTest, SortsNodesThatAreOutOfOrder) {
   OnnxModel m = Chain();
   m.graph().mutable_node()->SwapElements(0, 1);
@@ -455,7 +462,7 @@ TEST(OnnxTest, RefusesInconsistentGraphs) {
   refuses([](OnnxModel& m) { m.proto().clear_opset_import(); }, "it has no opset");
   refuses([](OnnxModel& m) { m.proto().mutable_opset_import(0)->set_version(99); }, "opset 99");
   refuses([](OnnxModel& m) { m.proto().mutable_opset_import(0)->set_version(0); }, "opset 0");
-  refuses([](OnnxModel& m) { m.proto().set_ir_version(99); }, "IR version 99");
+  refuses([](OnnxModel& m) { m.proto().set_ir_version(15); }, "IR version 15");
   refuses([](OnnxModel& m) { m.proto().clear_graph(); }, "it has no graph");
   refuses([](OnnxModel& m) { m.graph().mutable_input(0)->mutable_type()->mutable_sequence_type(); },
           "is not a dense tensor");

@@ -60,13 +60,6 @@ TEST_F(DimValuesTest, FollowsIndicesAndCounts) {
   EXPECT_EQ(Contents(f_(Iota{.begin = n_, .step = 2, .count = 2}, {})), (Dims{n_, n_ + 2}));
 }
 
-TEST_F(DimValuesTest, KnowsNothingOfWhatLiesOutside) {
-  const Value indices = f_(Gather{}, {f_(ShapeOf{}, {x_}), Constant({1})});  // 3, one too many
-  EXPECT_EQ(Contents(f_(Gather{}, {f_(ShapeOf{}, {x_}), indices})), (Dims{8}));
-  EXPECT_EQ(Contents(f_(Gather{}, {f_(Slice{{0}, {3}}, {f_(ShapeOf{}, {x_})}), indices})),
-            std::nullopt);
-}
-
 TEST_F(DimValuesTest, ComputesOnDimensions) {
   const Value shape = f_(ShapeOf{}, {x_});
   EXPECT_EQ(Contents(shape * 2.0 + 1.0), (Dims{n_ * 2 + 1, 7, h_ * 2 + 1, 17}));

@@ -214,6 +214,20 @@ TEST_F(HostDeviceTest, TellsEveryWaiterWhatFailed) {
     EXPECT_THAT(device_->Wait(done, -1), Fails(absl::StatusCode::kInternal, "step 'one'"));
 }
 
+// A device that lives long keeps the status of its latest failures alone.
+TEST_F(HostDeviceTest, ForgetsFailuresOfLongAgo) {
+  FORGE_ASSERT_OK_AND_ASSIGN(SegmentRef segment,
+                             Record(std::make_shared<AddOne>(Internal("it broke"))));
+  const BufferRef slots[] = {Filled(16, 4), Filled(16, 0)};
+  std::vector<Point> done;
+  for (int i = 0; i < 300; ++i) {
+    FORGE_ASSERT_OK_AND_ASSIGN(done.emplace_back(), device_->Submit(segment, Args(slots)));
+    EXPECT_FALSE(device_->Wait(done.back(), -1).ok());
+  }
+  EXPECT_THAT(device_->Wait(done.front(), -1), Succeeds());
+  EXPECT_FALSE(device_->Wait(done[100], -1).ok());
+}
+
 TEST_F(HostDeviceTest, RefusesWhatDoesNotFit) {
   const BufferRef a = Filled(16, 1);
   EXPECT_TRUE(absl::IsOutOfRange(device_->Copy({a, 0, a, 8, 16}, {}).status()));
