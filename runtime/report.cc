@@ -50,9 +50,10 @@ std::string Explain(const Session& session, bool gaps) {
   if (e == nullptr) return "nothing is bound yet\n";
   const DeviceInfo& d = session.device().info();
   std::string out = fmt::format("placement: every step on {} ({})\n", d.id, d.name);
-  Table table({"step", "kernel", "node", "types"});
+  Table table({"step", "kernel", "node", "bytes written", "types"});
   for (const StepInfo& s : e->steps())
-    table.Add({s.number < 0 ? "" : std::to_string(s.number), s.kernel, s.label, s.types});
+    table.Add({s.number < 0 ? "" : std::to_string(s.number), s.kernel, s.label,
+               std::to_string(s.bytes_written), s.types});
   out += table.Text();
   const SessionStatistics n = session.statistics();
   out += fmt::format("{} steps in {} dispatches, {} barriers; kernels: {} made, {} reused\n",

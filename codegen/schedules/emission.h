@@ -122,7 +122,7 @@ extern const Schedule kMatmulColumns, kMatmulDots;
 extern const Schedule kMatmulMatrix, kMatmulShuffle, kMatmulShared, kMatmulSimple;
 extern const Schedule kConvDepthwise, kConvWinograd, kWinogradKernels, kConvDirect;
 extern const Schedule kPool;
-extern const Schedule kAttentionShuffle, kAttentionShared;
+extern const Schedule kAttentionShuffle, kAttentionShared, kUpdateSlice;
 
 // Adds the launch that keeps the statistics of Region::norm() for the others, so many bytes for a
 // row.

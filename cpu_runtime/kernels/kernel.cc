@@ -53,7 +53,8 @@ std::span<const Kernel* const> AllKernels() {
                                        &MatMulKernel(),      &PoolKernel(),
                                        &ReduceKernel(),      &LayerNormKernel(),
                                        &SoftmaxKernel(),     &ShapeKernel(),
-                                       &PackKernel(),        &ElementWiseKernel()};
+                                       &UpdateSliceKernel(), &PackKernel(),
+                                       &ElementWiseKernel()};
   return kAll;
 }
 

@@ -37,6 +37,7 @@ const Kernel& ReduceKernel();
 const Kernel& LayerNormKernel();
 const Kernel& SoftmaxKernel();
 const Kernel& ShapeKernel();
+const Kernel& UpdateSliceKernel();
 std::span<const Kernel* const> AllKernels();
 
 // Returns the first kernel that knows the task; null when there is none.

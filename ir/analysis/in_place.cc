@@ -40,6 +40,19 @@ std::vector<uint32_t> OverwritableArguments(const Function& body) {
   return out;
 }
 
+std::optional<InPlaceUpdate> UpdateOf(const Function& body) {
+  if (body.results().size() != 1) return std::nullopt;
+  const Function::Origin& origin = body.origin(body.results()[0].value);
+  if (origin.kind != Function::Origin::kNode) return std::nullopt;
+  const Node& node = body.nodes()[origin.index];
+  const std::span<const Alias> aliases = node.op.def().info.in_place;
+  if (aliases.empty() || node.outs != 1) return std::nullopt;
+  const uint32_t value = node.in[static_cast<size_t>(aliases[0].input)];
+  const Function::Origin& from = body.origin(value);
+  if (from.kind != Function::Origin::kArgument || body.UseCounts()[value] != 1) return std::nullopt;
+  return InPlaceUpdate{from.index, body.type(node.in[static_cast<size_t>(aliases[0].written)])};
+}
+
 bool HasAnchor(const Function& body) {
   return std::any_of(body.nodes().begin(), body.nodes().end(), [](const Node& n) {
     return n.op.def().scalar == nullptr && n.op.def().map == nullptr;

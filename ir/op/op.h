@@ -46,6 +46,7 @@ struct PerElement {};   // cost: one flop and one term for each output element
 // still needed; a kernel touches those bytes through the result alone.
 struct Alias {
   int8_t output, input;
+  int8_t written;  // the operand that has as many elements as are written
 };
 
 // Signatures are executed, not only printed: dtype classes, ranks and equal dimensions are checked

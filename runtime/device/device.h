@@ -84,6 +84,13 @@ class Program {
   // Indices of operands whose memory the only result of the node may reuse; their types are equal
   // to the type of the result.
   virtual std::span<const uint32_t> overwritable() const { return {}; }
+  // The program writes `bytes` of its only result, which holds what the operand held before: both
+  // are one place, or the operand was copied there.
+  struct Update {
+    uint32_t operand = 0;
+    uint64_t bytes = 0;
+  };
+  virtual std::optional<Update> update() const { return std::nullopt; }
   virtual int dispatches() const = 0;
   virtual double seconds() const { return 0; }  // estimated; 0: unknown
   virtual std::vector<KernelStatistic> statistics() const { return {}; }
@@ -105,7 +112,7 @@ struct Operand {
 inline constexpr uint64_t kAlignment = 256;  // bytes; every operand in its buffer, on every device
 
 // One launch of a program. An operand that the step writes overlaps none of its other operands,
-// except a result that reuses an operand listed by Program::overwritable().
+// except a result that reuses an operand named by Program::overwritable() or update().
 struct Step {
   ProgramRef program;  // null: copy operand 0 to operand 1
   // Operands of the node, its results, then scratch if the program needs it.

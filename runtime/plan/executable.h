@@ -14,9 +14,10 @@ namespace forge {
 // Description of one step, for --explain.
 struct StepInfo {
   std::string label, op, kernel, types;
-  int dispatches = 0;  // 0: an alias or a copy
-  double seconds = 0;  // estimated
-  int number = -1;     // among the steps that compute; equal on every device; -1: a copy
+  int dispatches = 0;          // 0: an alias or a copy
+  double seconds = 0;          // estimated
+  int number = -1;             // among the steps that compute; equal on every device; -1: a copy
+  uint64_t bytes_written = 0;  // of the results; of an update only what it changes
 };
 
 // A step of a stepwise run, as an observer receives it. The values are copies, not views.

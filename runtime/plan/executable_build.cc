@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a bound function to recorded segments: compile, place, record.
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "runtime/plan/executable.h"
 
@@ -210,6 +212,48 @@ class ExecutableBuilder {
     }
   }
 
+  // Results of programs that update an operand take its place. Where the old value is read later,
+  // or is not this plan's to change, the operand is copied there before.
+  void PlaceUpdates(std::vector<int>& last) {
+    const std::map<size_t, const ir::Variable*> stored = UpdatesOfVariables();
+    for (size_t i = 0; i < f_.nodes().size(); ++i) {
+      if (!program_of_[i] || !program_of_[i]->update()) continue;
+      const ir::Node& node = f_.nodes()[i];
+      const uint32_t root = root_[node.in[program_of_[i]->update()->operand]];
+      const auto reads = std::count_if(node.in.begin(), node.in.end(), [&](uint32_t v) {
+        return v != ir::kAbsent && root_[v] == root;
+      });
+      const auto variable = stored.find(i);
+      const bool own = InArena(root) && FirstStep(root) != 0;
+      const bool its = variable != stored.end() && f_.VariableOf(root) == variable->second;
+      const bool last_read = reads == 1 && last[root] == static_cast<int>(i) + 1;
+      if (options_.stepwise || !last_read || !(own || its) || !InArena(node.first_out)) {
+        copied_first_.insert(i);
+        continue;
+      }
+      last[root] = std::max(last[root], last[node.first_out]);
+      for (uint32_t v = 0; v < f_.value_count(); ++v)
+        if (root_[v] == node.first_out) root_[v] = root;
+    }
+  }
+
+  // The variable that the result of a node, or what later updates make of it, is stored to at the
+  // end, by node.
+  std::map<size_t, const ir::Variable*> UpdatesOfVariables() const {
+    std::map<size_t, const ir::Variable*> out;
+    for (const auto& u : f_.updates()) {
+      uint32_t value = root_[u.value];
+      while (f_.origin(value).kind == ir::Function::Origin::kNode) {
+        const size_t i = f_.origin(value).index;
+        if (!program_of_[i] || !program_of_[i]->update()) break;
+        // Stored to two variables: the first has it in place.
+        if (!out.emplace(i, u.variable).second) break;
+        value = root_[f_.nodes()[i].in[program_of_[i]->update()->operand]];
+      }
+    }
+    return out;
+  }
+
   int FirstStep(uint32_t value) const {
     const auto& origin = f_.origin(value);
     return origin.kind == ir::Function::Origin::kNode ? static_cast<int>(origin.index) + 1 : 0;
@@ -232,6 +276,7 @@ class ExecutableBuilder {
     std::vector<int> last = LastUses();
     // An observer of steps sees operands after the step.
     if (!options_.stepwise) PlaceInPlace(last);
+    PlaceUpdates(last);
     std::vector<Lifetime> lives;
     std::vector<uint32_t> values;
     for (uint32_t v = 0; v < f_.value_count(); ++v) {
@@ -279,7 +324,8 @@ class ExecutableBuilder {
     Step step;
     step.operands = {OperandAt(from, false), OperandAt(to, true)};
     step.label = std::move(label);
-    made_->infos_.push_back({step.label, "copy", "copy", "", 0, 0});
+    made_->infos_.push_back(
+        {.label = step.label, .op = "copy", .kernel = "copy", .bytes_written = from.bytes});
     made_->step_nodes_.push_back(nullptr);
     steps_.push_back(std::move(step));
   }
@@ -316,14 +362,20 @@ class ExecutableBuilder {
 
   void AddNode(size_t i) {
     const ir::Node& node = f_.nodes()[i];
+    const auto update = program_of_[i]->update();
+    if (copied_first_.contains(i))
+      AddCopy(made_->places_[node.in[update->operand]], made_->places_[node.first_out],
+              "keep " + Label(node));
     Step step;
     step.program = program_of_[i];
     ir::Types out;
+    uint64_t bytes = 0;
     for (uint32_t v : node.in)
       step.operands.push_back(v == ir::kAbsent ? Operand{} : OperandAt(made_->places_[v], false));
     for (uint16_t k = 0; k < node.outs; ++k) {
       step.operands.push_back(OperandAt(made_->places_[node.first_out + k], true));
       out.push_back(f_.type(node.first_out + k));
+      bytes += made_->places_[node.first_out + k].bytes;
     }
     if (auto it = scratch_.find(i); it != scratch_.end())
       step.operands.push_back(OperandAt(it->second, true));
@@ -333,7 +385,7 @@ class ExecutableBuilder {
         {step.label, std::string(node.op.name()), std::string(step.program->kernel()),
          fmt::format("({}) -> {}", TypeList(f_.TypesOf(node.in)), TypeList(out)),
          step.program->dispatches(), step.program->seconds(),
-         static_cast<int>(made_->programs_.size())});
+         static_cast<int>(made_->programs_.size()), update ? update->bytes : bytes});
     made_->statistics_.steps += 1;
     made_->statistics_.dispatches += step.program->dispatches();
     made_->step_nodes_.push_back(&node);
@@ -362,6 +414,7 @@ class ExecutableBuilder {
   std::vector<uint32_t> root_;                   // the value an alias stands for
   std::vector<ProgramRef> program_of_;           // by node; null for aliases
   std::map<size_t, Executable::Place> scratch_;  // by node
+  std::set<size_t> copied_first_;                // nodes; see PlaceUpdates
   std::map<size_t, Executable::Place> between_;  // by update; see UpdatesThatMove
   std::vector<Step> steps_;
 };

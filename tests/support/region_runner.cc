@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/analysis/in_place.h"
 #include "tests/support/metal_check.h"
 #include "tests/support/spirv_check.h"
 
@@ -84,6 +85,7 @@ absl::StatusOr<std::vector<ir::HostValue>> RunProgram(const codegen::Region& reg
     FORGE_ASSIGN_OR_RETURN(ir::HostValue v,
                            ir::HostValue::Zeros(t.dtype(), ir::Constants(t.shape())));
     memory.push_back(std::vector<uint8_t>((v.bytes().size() + 3) / 4 * 4, 0xcd));
+    if (const auto update = ir::UpdateOf(body)) memory.back() = memory[update->operand];
     out.push_back(std::move(v));
   }
   for (int64_t bytes : program.scratch_bytes)

@@ -22,7 +22,8 @@ nlohmann::json PlanJson(const Session& session, bool gaps) {
                      {"op", node == nullptr ? s.op : OpsOf(*node)},
                      {"kernel", s.kernel},
                      {"types", s.types},
-                     {"dispatches", s.dispatches}});
+                     {"dispatches", s.dispatches},
+                     {"bytes_written", s.bytes_written}});
   }
   const SessionStatistics n = session.statistics();
   nlohmann::json out = {{"device", session.device().info().id},

@@ -177,6 +177,10 @@ absl::StatusOr<ProgramRef> Compiler::Compile(const CompileRequest& request,
   // Absent operands would number the others anew.
   if (body.function->arguments().size() == request.in.size())
     parts.overwritable = ir::OverwritableArguments(*body.function);
+  if (const auto update = ir::UpdateOf(*body.function)) {
+    FORGE_ASSIGN_OR_RETURN(const ir::Dim bytes, update->written.bytes());
+    parts.update = Program::Update{update->operand, static_cast<uint64_t>(bytes.max())};
+  }
   parts.artifacts = [kernels = std::move(kernels), context = context_] {
     return ArtifactsOf(kernels, context->caps());
   };

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes into part of a tensor: what is copied, and what is not.
+#include "ir/ops/movement/update_slice.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/slice.h"
+#include "runtime/backends.h"
+#include "runtime/plan/compare.h"
+#include "runtime/plan/executable.h"
+#include "tests/runtime/models.h"
+#include "tests/support/status_matchers.h"
+
+namespace forge {
+namespace {
+
+using testing::AddVariable;
+using testing::Noise;
+
+constexpr int64_t kRows = 48, kWidth = 16;
+constexpr uint64_t kRowBytes = kWidth * 4, kAllBytes = kRows * kRowBytes;
+
+class UpdateSliceTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    FORGE_ASSERT_OK_AND_ASSIGN(device_, OpenDevice(GetParam(), {}));
+    FORGE_ASSERT_OK_AND_ASSIGN(reference_, OpenDevice("reference", {}));
+  }
+  ir::Value Cache() { return f_.Read(cache_); }
+  ir::Value Row(std::string name = "row") { return f_.Argument(std::move(name), F32({1, kWidth})); }
+  ir::Value Updated(ir::Value x, ir::Value row, ir::Dim at) {
+    return f_(ir::UpdateSlice{{std::move(at), 0}}, {x, row});
+  }
+  // Runs `times` on the device and the reference, which must agree, and leaves what the last run of
+  // the device wrote.
+  void Run(int times = 3) {
+    Create();
+    for (int i = 0; i < times; ++i) RunOnce(i);
+  }
+  void Create() {
+    const auto model = std::make_shared<const Model>(std::move(m_));
+    FORGE_ASSERT_OK_AND_ASSIGN(session_, Session::Create(model, device_, {}));
+    FORGE_ASSERT_OK_AND_ASSIGN(wanted_, Session::Create(model, reference_));
+  }
+  void RunOnce(int64_t seed) {
+    std::vector<NamedTensor> in;
+    for (const auto& a : f_.arguments())
+      in.push_back({a.name, Noise(ir::Constants(f_.type(a.value).shape()), 7 * seed + 1)});
+    FORGE_ASSERT_OK_AND_ASSIGN(const auto got, session_->Run(in));
+    FORGE_ASSERT_OK_AND_ASSIGN(const auto want, wanted_->Run(in));
+    FORGE_ASSERT_OK_AND_ASSIGN(const Comparison same, Compare(got, want));
+    EXPECT_TRUE(same.within()) << "run " << seed;
+  }
+  // Of the steps whose label or kernel holds `part`.
+  uint64_t BytesWritten(std::string_view part) const {
+    uint64_t bytes = 0;
+    for (const StepInfo& s : session_->executable()->steps())
+      if (s.label.find(part) != std::string::npos || s.kernel.find(part) != std::string::npos)
+        bytes += s.bytes_written;
+    return bytes;
+  }
+  bool InPlace() const { return GetParam() != "reference"; }
+
+  std::unique_ptr<ir::Module> m_ = std::make_unique<ir::Module>();
+  ir::Function& f_ = *m_->AddFunction("main");
+  ir::Variable* cache_ =
+      AddVariable(*m_, "cache", ir::Variable::Role::kState, Noise({kRows, kWidth}));
+  DeviceRef device_, reference_;
+  std::unique_ptr<Session> session_, wanted_;
+};
+
+TEST_P(UpdateSliceTest, OfAStateWritesItsRowsAlone) {
+  const ir::Value after = Updated(Cache(), Row() * 2.0, 5);
+  f_.Store(cache_, after);
+  f_.Return("sum", f_(ir::Exp{}, {after}));
+  Run();
+  if (!InPlace()) return;
+  EXPECT_EQ(BytesWritten("state cache"), 0u);
+  EXPECT_EQ(BytesWritten("keep "), 0u);
+  EXPECT_EQ(BytesWritten("update_slice"), kRowBytes);
+}
+
+TEST_P(UpdateSliceTest, SeveralOfAStateWriteTheirRowsAlone) {
+  const ir::Value first = Updated(Cache(), Row("a"), 5), both = Updated(first, Row("b"), 6);
+  f_.Store(cache_, both);
+  f_.Return("y", f_(ir::Neg{}, {both}));
+  Run();
+  if (!InPlace()) return;
+  EXPECT_EQ(BytesWritten("state cache") + BytesWritten("keep "), 0u);
+  EXPECT_EQ(BytesWritten("update_slice"), 2 * kRowBytes);
+}
+
+TEST_P(UpdateSliceTest, KeepsAnOldValueThatIsReadLater) {
+  const ir::Value before = Cache(), after = Updated(before, Row(), 5);
+  f_.Store(cache_, after);
+  f_.Return("before", before);
+  Run();
+  if (!InPlace()) return;
+  EXPECT_EQ(BytesWritten("keep "), kAllBytes);
+}
+
+TEST_P(UpdateSliceTest, LeavesWhatIsNotStoredBackAsItIs) {
+  f_.Return("y", Updated(Cache(), Row(), 5));
+  f_.Return("again", f_(ir::Exp{}, {Cache()}));
+  Run();
+  if (!InPlace()) return;
+  EXPECT_EQ(BytesWritten("keep "), kAllBytes);
+}
+
+TEST_P(UpdateSliceTest, LeavesArgumentsAsTheyAre) {
+  const ir::Value x = f_.Argument("x", F32({kRows, kWidth}));
+  f_.Return("y", Updated(x, Row(), 5));
+  Run();
+  if (!InPlace()) return;
+  EXPECT_EQ(BytesWritten("keep "), kAllBytes);
+}
+
+TEST_P(UpdateSliceTest, TakesTheMemoryOfWhatIsComputed) {
+  const ir::Value x = f_.Argument("x", F32({kRows, kWidth}));
+  f_.Return("y", Updated(f_(ir::Exp{}, {x}), Row(), 5) * 3.0);
+  Run();
+  EXPECT_EQ(BytesWritten("keep "), 0u);
+}
+
+TEST_P(UpdateSliceTest, OfAStateWithItsOwnRowsIsRight) {
+  const ir::Value before = Cache();
+  const ir::Value row = f_(ir::Slice{.begin = {4}, .end = {5}, .axes = {0}}, {before});
+  f_.Store(cache_, Updated(before, row + Row(), 5));
+  f_.Return("y", f_(ir::Exp{}, {before}));
+  Run();
+}
+
+// A token's keys in a cache of 2,048: 2 KiB of 4 MiB, whatever the position.
+TEST_P(UpdateSliceTest, OfACacheWritesTheRowsOfAPosition) {
+  const auto n = std::make_shared<ir::Symbol>(
+      ir::Symbol{.name = "n", .min = 0, .max = 2047, .divisor = 1, .when = ir::When::kStep});
+  m_->AddSymbol(n);
+  const ir::Dim at(n);
+  ir::Variable* keys =
+      AddVariable(*m_, "keys", ir::Variable::Role::kState, Noise({1, 8, 2048, 64}));
+  const ir::Value rows = f_.Argument("rows", F32({1, 8, 1, 64}));
+  const ir::Value after = f_(ir::UpdateSlice{{0, 0, at, 0}}, {f_.Read(keys), rows * 2.0});
+  f_.Store(keys, after);
+  f_.Return("y", f_(ir::Slice{.begin = {at - 1}, .end = {at + 1}, .axes = {2}}, {after}));
+  Create();
+  for (const int64_t position : {1, 2, 2047, 5}) {
+    SCOPED_TRACE(position);
+    ASSERT_THAT(session_->SetStepValue("n", position), Succeeds());
+    ASSERT_THAT(wanted_->SetStepValue("n", position), Succeeds());
+    RunOnce(position);
+    if (!InPlace()) continue;
+    EXPECT_EQ(BytesWritten("update_slice"), 8u * 64 * 4);
+    EXPECT_EQ(BytesWritten("keep ") + BytesWritten("state keys"), 0u);
+    if (device_->keeps_step_values()) {
+      EXPECT_EQ(session_->statistics().recordings, 1);
+    }
+  }
+}
+
+TEST_P(UpdateSliceTest, StoredToTwoStatesIsInBoth) {
+  ir::Variable* other =
+      AddVariable(*m_, "other", ir::Variable::Role::kState, Noise({kRows, kWidth}, 3));
+  const ir::Value after = Updated(Cache(), Row(), 5);
+  f_.Store(cache_, after);
+  f_.Store(other, after);
+  f_.Return("y", f_(ir::Add{}, {f_.Read(other), after}));
+  Run();
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, UpdateSliceTest, ::testing::Values("reference", "cpu", "vulkan"));
+
+}  // namespace
+}  // namespace forge
