@@ -98,7 +98,6 @@ Val abs(Val x) { return Floats(x) || IsSigned(x.type().elem) ? Unary(Code::kAbs,
 Val sqrt(Val x) { return Unary(Code::kSqrt, x); }
 Val rsqrt(Val x) { return Unary(Code::kRsqrt, x); }
 Val floor(Val x) { return Floats(x) ? Unary(Code::kFloor, x) : x; }
-Val ceil(Val x) { return -floor(-x); }
 Val round_even(Val x) { return Floats(x) ? Unary(Code::kRoundEven, x) : x; }
 Val isnan(Val x) { return x != x; }
 

@@ -50,7 +50,6 @@ Val abs(Val x);
 Val sqrt(Val x);
 Val rsqrt(Val x);
 Val floor(Val x);
-Val ceil(Val x);
 Val round_even(Val x);
 Val isnan(Val x);
 Val exp2_int(Val x);          // 2^x for whole x in -126..127 (f32) or -1022..1023 (f64)

@@ -82,7 +82,7 @@ inline Kernel Arithmetic(Type t) {
     Val y = max(min(x * 2 + 3, x - 1), -x) / (x + 1);
     y = select((x < y) | ~(x == 3.0), y, abs(x));
     if (!Has(kFloatTypes, x.type().elem)) return ((y & x) | ((y << 3.0) ^ ~y)) % (x >> 1.0);
-    return fma(sqrt(y), floor(x), round_even(y)) + ceil(x) * ceil(y) + rsqrt(x);
+    return fma(sqrt(y), floor(x), round_even(y)) + floor(y) + rsqrt(x);
   });
 }
 

@@ -191,6 +191,13 @@ TEST_P(ProductTest, WorkgroupsShareWholeTilesAndParts) {
         "matmul_shared(rows=16, columns=16, depth=8, workgroups=32, stages={}, dots=0)", stages));
 }
 
+TEST_P(ProductTest, ColumnsTakeStepsThatDivideTheSum) {
+  Value a = Argument({1, 301}), b = Argument({301, 320});
+  Return(f_(ir::MatMul{}, {a, b}));
+  most_choices_ = 60;
+  EXPECT_THAT(ExpectRight(), IsSupersetOf({"matmul_columns"}));
+}
+
 TEST_P(ProductTest, ProductsOfBytesUseDotsWhereTheDeviceHasThem) {
   const auto kernel = [&](DType ta, DType tb, bool transposed) {
     f_ = ir::Function("region");

@@ -319,6 +319,40 @@ TEST(ModelBinTest, RefusesHeadersThatLie) {
   EXPECT_THAT(with(12, 0xfff0), Fails(StatusCode::kDataLoss, "flags"));
 }
 
+TEST(ModelBinTest, RefusesTypesThatAreNestedTooDeep) {
+  const auto read = [](int depth) {
+    ir::Module m;
+    ir::Type type = ir::Type::Tensor(DType::kF32, {2});
+    for (int i = 0; i < depth; ++i) type = ir::Type::Sequence(type);
+    ir::Function& f = *m.AddFunction("main");
+    f.Return("y", f.Argument("x", type));
+    return Read(FileOf(m));
+  };
+  EXPECT_THAT(read(15), Succeeds());
+  EXPECT_THAT(read(17), Fails(StatusCode::kDataLoss, "nested too deep"));
+}
+
+TEST(ModelBinTest, RefusesQuotientsOfThreeNumbers) {
+  ir::Module m;
+  const ir::Dim n(m.SymbolNamed("n")), h(m.SymbolNamed("h")), w(m.SymbolNamed("w"));
+  ir::Function& f = *m.AddFunction("main");
+  f.Return("y", f.Argument("x", F32({FloorDiv(n, FloorDiv(h, w))})));
+  f.Argument("all", F32({n, h, w}));
+  std::vector<uint8_t> file = FileOf(m);
+  bool changed = false;
+  for (const fb::Type* type : *fb::GetModel(file.data() + 64)->types())
+    for (const fb::Dim* dim : *type->shape()) {
+      if (dim->tokens() == nullptr || dim->tokens()->size() != 5 || changed) continue;
+      const fb::DimToken* token = dim->tokens()->Get(3);  // behind n, h and w
+      const auto at = static_cast<size_t>(reinterpret_cast<const uint8_t*>(token) - file.data());
+      Put(file, at, fb::DimToken(3, token->op()));
+      changed = true;
+    }
+  ASSERT_TRUE(changed);
+  Reseal(file);
+  EXPECT_THAT(Read(file), Fails(StatusCode::kDataLoss, "has 3 operands"));
+}
+
 TEST(ModelBinTest, RefusesBlobsThatAreNotAligned) {
   std::vector<uint8_t> file = FileOf(*SampleModule());
   const auto& blobs = *fb::GetModel(file.data() + 64)->blobs();
