@@ -174,6 +174,10 @@ const char* forge_session_output_symbol(const forge_session* session, size_t ind
  *   FORGE_REFUSED, FORGE_FAILED */
 forge_error* forge_session_bind(forge_session* session, const char* const* names,
                                 const int64_t* extents, size_t count);
+/* [2] Gives a step value that no input's shape tells, such as the position in a cache, for runs
+ * that begin later. Devices that keep step values open compile and record nothing for another
+ * value. errors: FORGE_USAGE (unknown, no step value, outside of its bounds) */
+forge_error* forge_session_set_step_value(forge_session* session, const char* name, int64_t value);
 /* [2] The extents, [forge_session_output_rank], and the bytes of an output at the newest binding.
  * NULL and 0 before the first binding and beyond the last output. The pointer is valid until the
  * next call that binds or runs, or reads a bound shape. */

@@ -472,6 +472,13 @@ forge_error* forge_session_bind(forge_session* session, const char* const* names
                                 const int64_t* extents, size_t count) {
   return ErrorOf([&] { return BindSession(session, names, extents, count); });
 }
+forge_error* forge_session_set_step_value(forge_session* session, const char* name, int64_t value) {
+  return ErrorOf([&] {
+    if (session == nullptr || name == nullptr)
+      return forge::InvalidArgument("session and name must not be NULL");
+    return session->session->SetStepValue(name, value);
+  });
+}
 forge_error* forge_session_run(forge_session* session, const forge_tensor* const* inputs,
                                size_t input_count, forge_tensor** outputs, size_t output_count) {
   return ErrorOf([&] { return RunSession(session, {inputs, input_count, outputs, output_count}); });

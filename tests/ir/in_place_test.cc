@@ -7,6 +7,7 @@
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/movement/transpose.h"
+#include "ir/ops/movement/update_slice.h"
 #include "ir/ops/product/matmul.h"
 #include "tests/support/ir_values.h"
 
@@ -57,6 +58,32 @@ TEST_F(InPlaceTest, NotWithTwoResults) {
 TEST_F(InPlaceTest, NotElementsThatShareWords) {
   const Value a = f_.Argument("a", Type::Tensor(DType::kF16, {8}));
   EXPECT_THAT(Overwritable(a * 2.0), IsEmpty());
+}
+
+TEST_F(InPlaceTest, UpdatesTakeAnArgumentThatNothingElseReads) {
+  const Value a = A(), rows = f_.Argument("rows", F32({2, 4}));
+  f_.Return("y", f_(UpdateSlice{{1, 0}}, {a, exp(rows)}));
+  const auto update = UpdateOf(f_);
+  ASSERT_TRUE(update);
+  EXPECT_EQ(update->operand, 0u);
+  EXPECT_EQ(update->written, F32({2, 4}));
+}
+
+TEST_F(InPlaceTest, UpdatesTakeNothingThatIsReadTwiceOrComputed) {
+  const Value a = A(), b = f_.Argument("b", F32({4, 4}));
+  Function twice("twice");
+  const Value x = twice.Argument("x", F32({4, 4}));
+  twice.Return("y", twice(UpdateSlice{{0, 0}}, {x, exp(x)}));
+  EXPECT_FALSE(UpdateOf(twice));
+  f_.Return("y", f_(UpdateSlice{{0, 0}}, {exp(a), b}));
+  EXPECT_FALSE(UpdateOf(f_));
+}
+
+TEST_F(InPlaceTest, UpdatesAreTheirRegionsOnlyResult) {
+  const Value a = A(), rows = f_.Argument("rows", F32({2, 4}));
+  const Value y = f_(UpdateSlice{{1, 0}}, {a, rows});
+  f_.Return("z", exp(y));
+  EXPECT_FALSE(UpdateOf(f_));
 }
 
 TEST_F(InPlaceTest, NotAnotherType) {

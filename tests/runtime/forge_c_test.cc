@@ -7,6 +7,7 @@
 
 #include "base/platform.h"
 #include "formats/model_bin/model_bin.h"
+#include "ir/ops/movement/update_slice.h"
 #include "runtime/forge.h"
 #include "tests/runtime/models.h"
 #include "tests/support/status_matchers.h"
@@ -90,6 +91,44 @@ TEST_F(ForgeCTest, TellsWhatTheModelTakesAndGives) {
   EXPECT_EQ(forge_session_input_rank(session_, 1), -1);
   EXPECT_EQ(forge_session_input_shape(session_, 1), nullptr);
   EXPECT_EQ(forge_session_output_symbol(session_, 1, 0), nullptr);
+}
+
+// A state whose row n the run replaces and returns.
+TEST_F(ForgeCTest, SetsStepValues) {
+  ir::Module m;
+  const auto n = std::make_shared<ir::Symbol>(
+      ir::Symbol{.name = "n", .min = 0, .max = 3, .divisor = 1, .when = ir::When::kStep});
+  m.AddSymbol(n);
+  ir::Function& f = *m.AddFunction("main");
+  ir::Variable* state =
+      testing::AddVariable(m, "rows", ir::Variable::Role::kState, testing::Noise({4, 2}));
+  const ir::Value x = f.Argument("x", F32({1, 2}));
+  const ir::Value after = f(ir::UpdateSlice{{ir::Dim(n), 0}}, {f.Read(state), x});
+  f.Store(state, after);
+  f.Return("y", after);
+  const auto path = folder_ / "rows.bin";
+  ASSERT_THAT(WriteModel(m, path), Succeeds());
+  forge_model_free(model_);
+  forge_session_free(session_);
+  ASSERT_EQ(CodeOf(forge_model_load(path.c_str(), &model_)), 0);
+  ASSERT_EQ(CodeOf(forge_session_create(model_, "cpu", &session_)), 0);
+  forge_tensor* row = Tensor("x", {1, 2}, {5, 6});
+  for (const int64_t at : {3, 1}) {
+    ASSERT_EQ(CodeOf(forge_session_set_step_value(session_, "n", at)), 0);
+    forge_tensor* y = nullptr;
+    ASSERT_EQ(CodeOf(forge_session_run(session_, &row, 1, &y, 1)), 0);
+    const auto* rows = static_cast<const float*>(forge_tensor_data(y));
+    EXPECT_EQ(rows[2 * at], 5);
+    EXPECT_EQ(rows[7], 6) << "the row of the first run";
+    forge_tensor_free(y);
+  }
+  forge_tensor_free(row);
+  std::string message;
+  EXPECT_EQ(CodeOf(forge_session_set_step_value(session_, "n", 4), &message), FORGE_USAGE);
+  EXPECT_NE(message.find("0 to 3"), std::string::npos) << message;
+  EXPECT_EQ(CodeOf(forge_session_set_step_value(session_, "m", 1)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_session_set_step_value(session_, nullptr, 1)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_session_set_step_value(nullptr, "n", 1)), FORGE_USAGE);
 }
 
 TEST_F(ForgeCTest, BindsAheadOfARun) {

@@ -19,7 +19,8 @@ Value Inserted(Value x, Value update, const Dims& begin, size_t axis) {
   const Dims& some = update.type().shape();
   while (axis < all.size() && all[axis] == some[axis]) ++axis;
   if (axis == all.size()) return update;
-  const Dim first = begin[axis], last = first + some[axis];
+  const Dim& first = begin[axis];
+  const Dim last = first + some[axis];
   const Value inner = Inserted(Part(x, axis, first, last), update, begin, axis + 1);
   return (*x.fn)(Concat{static_cast<int64_t>(axis)},
                  {Part(x, axis, 0, first), inner, Part(x, axis, last, all[axis])});
