@@ -36,6 +36,8 @@ DEFECTS = [
      "SAME padding of a stride greater than the kernel is negative, and crops; Forge pads nothing"),
     ("Gelu HardSwish", lambda n: n.inputs[0].array.dtype == np.float64,
      "it expands them by their ONNX function, whose constants are of f32 for f64, too"),
+    ("GroupNormalization", lambda n: n.inputs[0].array.dtype == np.float64,
+     "it expands it by its ONNX function, which normalises in f32 (stash_type = 1); Forge keeps f64"),
 ]
 
 settings = onnxruntime.SessionOptions()
