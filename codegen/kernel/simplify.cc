@@ -97,9 +97,42 @@ Val Logic(const Facts& f) {
   return zero ? f.x : Val{};
 }
 
+// Whether every value of `from` is one of `to`.
+bool Lossless(DType from, DType to) {
+  if (IsFloat(from)) return IsFloat(to) && BitWidth(to) > BitWidth(from);
+  if (!IsInt(from) || !IsInt(to) || BitWidth(to) <= BitWidth(from)) return false;
+  return IsSigned(to) || !IsSigned(from);
+}
+
+// The integer that lost nothing when it became `v`, if `v` is a conversion of one.
+Val Narrow(const Facts& f, Val v) {
+  const Inst* d = f.s.DefOf(v);
+  if (d == nullptr || d->code != Code::kConvert) return {};
+  const Val inner{&f.b, f.b.kernel().ArgsOf(*d)[0]};
+  return IsInt(inner.type().elem) && Lossless(inner.type().elem, v.type().elem) ? inner : Val{};
+}
+
+// A comparison of a widened integer with a literal, or another: as wide as the integer was. Mesa
+// 22.3 answers one of i64(x) with a literal wrongly (nir_opt_algebraic), and 64 bits are two
+// instructions or more on GPUs.
+Val CompareNarrow(const Facts& f) {
+  const Val x = Narrow(f, f.x), y = Narrow(f, f.y);
+  if (x.b && y.b && x.type() == y.type()) return f.b.Emit(f.code, f.type, {x, y});
+  const Val narrow = x.b ? x : y;
+  const std::optional<uint64_t> literal = x.b ? f.ly : f.lx;
+  if (!narrow.b || !literal) return {};
+  const DType wide = f.x.type().elem, t = narrow.type().elem;
+  const Val same = f.b.Bits(narrow.type(), Masked(t, *literal));
+  if (IntegerOf(wide, *literal) == IntegerOf(t, Masked(t, *literal)))
+    return x.b ? f.b.Emit(f.code, f.type, {x, same}) : f.b.Emit(f.code, f.type, {same, y});
+  const bool above = IsSigned(wide) ? static_cast<int64_t>(IntegerOf(wide, *literal)) > 0 : true;
+  return f.Bits(f.code != Code::kEq && above == (x.b != nullptr));
+}
+
 Val Compare(const Facts& f) {
-  if (IsFloat(f.x.type().elem) || f.x.id != f.y.id) return {};
-  return f.Bits(f.code != Code::kLt);
+  if (IsFloat(f.x.type().elem)) return {};
+  if (f.x.id == f.y.id) return f.Bits(f.code != Code::kLt);
+  return CompareNarrow(f);
 }
 
 Val Select(const Facts& f) {
@@ -112,13 +145,6 @@ Val Select(const Facts& f) {
   if (a.id == f.b.Bits(f.type, 0).id && b.id == f.b.Bits(f.type, 1).id)
     return f.b.Emit(Code::kNot, f.type, {f.x});
   return {};
-}
-
-// Whether every value of `from` is one of `to`.
-bool Lossless(DType from, DType to) {
-  if (IsFloat(from)) return IsFloat(to) && BitWidth(to) > BitWidth(from);
-  if (!IsInt(from) || !IsInt(to) || BitWidth(to) <= BitWidth(from)) return false;
-  return IsSigned(to) || !IsSigned(from);
 }
 
 Val Convert(const Facts& f) {

@@ -90,6 +90,28 @@ TEST_F(BuilderTest, KnowsIdentities) {
   EXPECT_EQ(RemainderOf(x, b.Int(8)).id, (x & 7).id);
 }
 
+TEST_F(BuilderTest, ComparesWidenedIntegersAsWideAsTheyWere) {
+  const Val wide = convert(x, DType::kI64), least = b.Bits({DType::kI64}, uint64_t{0} - 0x80000000);
+  const auto number = [&](int64_t v) { return b.Bits({DType::kI64}, static_cast<uint64_t>(v)); };
+  EXPECT_EQ((wide < number(-3)).id, (x < -3).id);
+  EXPECT_EQ((number(7) <= wide).id, (b.Int(7) <= x).id);
+  EXPECT_EQ((wide == number(5)).id, (x == 5).id);
+  EXPECT_EQ((wide <= least).id, (x <= b.Int(INT32_MIN)).id);
+  EXPECT_EQ((wide < convert(b.Emit(Code::kNeg, kI32, {x}), DType::kI64)).id, (x < -x).id);
+  const int64_t beyond = int64_t{1} << 31;
+  EXPECT_EQ(b.LiteralOf(wide < number(beyond)), 1u);
+  EXPECT_EQ(b.LiteralOf(wide < number(-beyond - 1)), 0u);
+  EXPECT_EQ(b.LiteralOf(number(beyond) <= wide), 0u);
+  EXPECT_EQ(b.LiteralOf(number(-beyond - 1) <= wide), 1u);
+  EXPECT_EQ(b.LiteralOf(wide == number(beyond)), 0u);
+  const Val positive = convert(b.Emit(Code::kBitcast, kU32, {x}), DType::kI64);
+  EXPECT_FALSE(b.LiteralOf(positive < number(beyond)).has_value());
+  EXPECT_EQ(b.LiteralOf(positive < number(-1)), 0u);
+  // Not those of which a bit was lost.
+  const Val low = convert(b.Emit(Code::kAdd, {DType::kI64}, {wide, wide}), DType::kI32);
+  EXPECT_NE((low < 3).id, (wide + wide < number(3)).id);
+}
+
 TEST_F(BuilderTest, KeepsWhatFloatsDistinguish) {
   EXPECT_NE((f + 0).id, f.id);                    // -0 + 0 is 0
   EXPECT_FALSE(b.LiteralOf(f * 0).has_value());   // NaN
