@@ -42,6 +42,8 @@ DType RealOf(DType t) {
   return t == DType::kC128 ? DType::kF64 : t;
 }
 
+DType WideOf(DType t) { return Has(kFloatTypes, t) && BitWidth(t) < 32 ? DType::kF32 : t; }
+
 int BitWidth(DType t) { return kTraits[static_cast<size_t>(t)].bits; }
 
 std::optional<uint64_t> BytesOf(DType t, uint64_t n) {

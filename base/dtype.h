@@ -61,6 +61,8 @@ std::string_view Name(DType t);
 std::optional<DType> ParseDType(std::string_view name);
 // The element type of a complex number's parts; any other type itself.
 DType RealOf(DType t);
+// f32 for a float narrower than that; any other type itself.
+DType WideOf(DType t);
 // Bits of one element as stored; 0 for strings, whose elements have no fixed width.
 int BitWidth(DType t);
 // Bytes of `n` elements, sub-byte types packed; nullopt on overflow or for strings.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu_runtime/program.h"
 
+#include <algorithm>
+
 #include "base/bytes.h"
 #include "cpu_runtime/parallel.h"
 #include "ir/analysis/in_place.h"
@@ -53,14 +55,19 @@ struct Widened {
   uint64_t offset;  // in the scratch
 };
 
+// The operand that holds a result of the call; numbers from the count of operands on mean scratch.
+struct Out {
+  uint32_t operand = 0;
+  uint64_t offset = 0;  // in the scratch
+};
+
 class AnchorProgram final : public HostProgram {
  public:
   std::unique_ptr<AnchorCall> call;
   std::optional<Tape> tail;
   std::vector<Widened> widened;
   size_t operands = 0;
-  uint32_t out = 0;         // the operand that the call writes; `operands` means scratch
-  uint64_t out_offset = 0;  // then
+  std::vector<Out> outs;  // by result of the anchor
   uint64_t call_offset = 0, bytes = 0;
   int threads = 1;
 
@@ -71,13 +78,15 @@ class AnchorProgram final : public HostProgram {
     const ThreadScope of_the_library(threads);
     Pointers pointers = PointersOf(a, operands);
     uint8_t* scratch = ScratchOf(a, operands);
-    pointers.push_back(scratch + out_offset);
-    Pointers computed = pointers;
+    for (const Out& o : outs) pointers.push_back(scratch + o.offset);
+    Pointers computed = pointers, results;
+    for (const Out& o : outs) results.push_back(pointers[o.operand]);
     for (const Widened& w : widened) {
       computed[w.operand] = scratch + w.offset;
       Widen(w, pointers[w.operand], computed[w.operand]);
     }
-    FORGE_RETURN_IF_ERROR(call->Run({computed, pointers[out], scratch + call_offset}));
+    const std::span<uint8_t* const> more = std::span(results).subspan(1);
+    FORGE_RETURN_IF_ERROR(call->Run({computed, results[0], more, scratch + call_offset}));
     if (tail) tail->Run(pointers, scratch + call_offset, threads);
     return absl::OkStatus();
   }
@@ -121,7 +130,7 @@ class AnchorMaker {
 
   absl::StatusOr<ProgramRef> Make(AnchorFactory make) {
     FORGE_ASSIGN_OR_RETURN(results_, ResultsOf(task_));
-    AnchorSite site{task_, settings_, {}, {}};
+    AnchorSite site{task_, settings_, {}, {}, {}};
     FORGE_RETURN_IF_ERROR(ReadOperands(site));
     FORGE_RETURN_IF_ERROR(ChooseLayout(site));
     FORGE_ASSIGN_OR_RETURN(MadeAnchor made, make(site));
@@ -129,7 +138,9 @@ class AnchorMaker {
     program_->operands = task_.operands();
     program_->threads = settings_.threads;
     PlaceOut(made.value, site.out);
-    FORGE_RETURN_IF_ERROR(MakeTail(made.value, site.out));
+    for (uint32_t k = 0; k < site.more.size(); ++k)
+      PlaceOut(task_.anchor()->first_out + 1 + k, site.more[k]);
+    FORGE_RETURN_IF_ERROR(MakeTail());
     const uint64_t tail = program_->tail ? program_->tail->scratch_bytes(settings_.threads) : 0;
     program_->call_offset = bytes_;
     program_->bytes = bytes_ + std::max(program_->call->scratch_bytes(), tail);
@@ -171,6 +182,12 @@ class AnchorMaker {
         break;
       }
     site.out.dtype = ComputedAs(site.out.dtype);
+    for (uint32_t k = 1; k < task_.anchor()->outs; ++k) {
+      const ir::Type& other = task_.body().type(task_.anchor()->first_out + k);
+      FORGE_ASSIGN_OR_RETURN(View view, ViewOf(other.With(ir::EncodingRef())));
+      view.dtype = ComputedAs(view.dtype);
+      site.more.push_back(std::move(view));
+    }
     return absl::OkStatus();
   }
 
@@ -180,25 +197,38 @@ class AnchorMaker {
 
   // In the result that is this value, else in any that may be overwritten, else in scratch.
   void PlaceOut(uint32_t value, const View& view) {
-    for (const bool itself : {true, false})
-      for (const Placed& r : results_)
-        if (SamePlace(r.view, view) && (r.value == value || !itself)) {
-          program_->out = r.operand;
-          return;
-        }
-    program_->out = static_cast<uint32_t>(task_.operands());
-    program_->out_offset = bytes_;
-    bytes_ += AlignUp(static_cast<uint64_t>(view.elements()) * StoredBytes(view.dtype),
-                      kScratchAlignment);
+    const Placed* at = nullptr;
+    for (const Placed& r : results_) {
+      if (!SamePlace(r.view, view) || IsTaken(r)) continue;
+      if (r.value == value || (at == nullptr && !IsOfAnchor(r.value))) at = &r;
+      if (r.value == value) break;
+    }
+    Out out{static_cast<uint32_t>(task_.operands() + made_.size()), bytes_};
+    if (at != nullptr)
+      out = {at->operand, 0};
+    else
+      bytes_ += AlignUp(static_cast<uint64_t>(view.elements()) * StoredBytes(view.dtype),
+                        kScratchAlignment);
+    program_->outs.push_back(out);
+    made_.push_back({value, view, out.operand});
+  }
+  bool IsTaken(const Placed& result) const {
+    return std::ranges::any_of(made_, [&](const Placed& m) { return m.operand == result.operand; });
+  }
+  bool IsOfAnchor(uint32_t value) const {
+    const ir::Node& anchor = *task_.anchor();
+    return value >= anchor.first_out && value < anchor.first_out + anchor.outs;
   }
 
-  absl::Status MakeTail(uint32_t value, const View& view) {
+  absl::Status MakeTail() {
     std::vector<Placed> left;
     for (const Placed& r : results_)
-      if (r.value != value || r.operand != program_->out) left.push_back(r);
+      if (std::ranges::none_of(
+              made_, [&](const Placed& m) { return m.value == r.value && m.operand == r.operand; }))
+        left.push_back(r);
     if (left.empty()) return absl::OkStatus();
     FORGE_ASSIGN_OR_RETURN(std::vector<Placed> sources, SourcesOf(task_));
-    sources.push_back({value, view, program_->out});
+    sources.insert(sources.end(), made_.begin(), made_.end());
     FORGE_ASSIGN_OR_RETURN(program_->tail, Tape::Compile({task_.body(), sources, left}));
     return absl::OkStatus();
   }
@@ -206,6 +236,7 @@ class AnchorMaker {
   const Task& task_;
   const Settings& settings_;
   std::vector<Placed> results_;
+  std::vector<Placed> made_;  // what the call computes
   std::shared_ptr<AnchorProgram> program_ = std::make_shared<AnchorProgram>();
   uint64_t bytes_ = 0;
 };

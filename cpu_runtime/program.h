@@ -25,6 +25,7 @@ class AnchorCall {
   struct Arguments {
     std::span<uint8_t* const> operands;  // by index; elements have the type ComputedAs()
     uint8_t* out;
+    std::span<uint8_t* const> more;  // the other results of the anchor
     uint8_t* scratch;
   };
   virtual absl::Status Run(const Arguments& a) const = 0;
@@ -36,6 +37,7 @@ struct AnchorSite {
   const Settings& settings;
   std::vector<View> operands;  // by index; empty for absent operands; element types as computed
   View out;                    // the result of the call
+  std::vector<View> more;      // the other results of the anchor
 };
 // A compiled anchor.
 struct MadeAnchor {

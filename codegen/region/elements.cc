@@ -310,21 +310,22 @@ struct Elements::State {
     return place;
   }
 
-  // The axes of the anchor's result at `index`.
-  Axes AxesAt(const Dims& index) const {
+  // The axes of a result of the anchor at `index`.
+  Axes AxesAt(const Dims& index, int result) const {
     Axes by;
-    for (size_t i = 0; i < index.size(); ++i) by.emplace(region.axes()[i], index[i]);
+    for (size_t i = 0; i < index.size(); ++i) by.emplace(region.axes(result)[i], index[i]);
     return by;
   }
 
-  // What follows `first`, of whose result `by` says which element it is, before `end`, where there
-  // is one.
-  void RunEpilogue(const ir::Node& first, const ir::Node* end, const Axes& by, Val result) {
-    finished[first.first_out] = {result, body.type(first.first_out).dtype()};
+  // What follows the value `first`, of which `by` says which element it is, before `end`, where
+  // there is one.
+  void RunEpilogue(uint32_t first, const ir::Node* end, const Axes& by, Val result) {
+    finished[first] = {result, body.type(first).dtype()};
+    const int which = region.PlaceOf(first)->operand;
     for (const ir::Node& node : body.nodes()) {
       if (&node == end) return;
       const auto* place = region.PlaceOf(node.first_out);
-      if (place == nullptr || node.first_out <= first.first_out) continue;
+      if (place == nullptr || place->operand != which || node.first_out <= first) continue;
       if (node.op.def().scalar == nullptr) {
         const Element same = finished.at(node.in[0]);  // a copy: the map may move what it holds
         finished[node.first_out] = same;
@@ -376,36 +377,45 @@ Val Elements::At(int anchor_operand, const Dims& index, int lanes) {
   return splat(s.Eval(value, index).v, lanes);
 }
 
-void Elements::Finish(const Dims& index, Val anchor_result, int lanes) {
+void Elements::Finish(const Dims& index, Val anchor_result, int lanes, int result) {
   State& s = *state_;
   s.Begin(lanes);
   const ir::Node *anchor = s.region.anchor(), *reduction = s.region.reduction();
-  const State::Axes by = s.AxesAt(index);
-  if (anchor != nullptr)
-    s.RunEpilogue(reduction != nullptr ? *reduction : *anchor, nullptr, by, anchor_result);
-  const Dims& shape = s.region.anchor_output().shape();
-  std::vector<std::pair<IndexMap::Piece, Val>> values;  // all are computed before one is stored
-  for (const ir::Function::Result& r : s.body.results()) {
-    const auto* place = anchor != nullptr ? s.region.PlaceOf(r.value) : nullptr;
-    const ir::Type& type = s.body.type(r.value);
-    IndexMap::Piece here{.operand = 0, .index = index};
-    if (place != nullptr)
-      here = State::At(*place, by);
-    else if (type.shape() != shape)
-      here.index = Unflatten(Flatten(index, shape), type.shape());
-    const Val value = s.Eval(r.value, here.index).v;
-    values.emplace_back(std::move(here), value);
+  const State::Axes by = s.AxesAt(index, result);
+  if (anchor != nullptr) {
+    const ir::Node* first = reduction != nullptr ? reduction : anchor;
+    s.RunEpilogue(first->first_out + static_cast<uint32_t>(result), nullptr, by, anchor_result);
   }
-  for (size_t i = 0; i < values.size(); ++i)
-    s.StorePart(static_cast<int>(s.body.arguments().size() + i),
-                s.body.type(s.body.results()[i].value), values[i].first, values[i].second);
+  const Dims& shape = s.region.anchor_output(result).shape();
+  struct Store {
+    int operand;
+    const ir::Type& type;
+    IndexMap::Piece place;
+    Val value;
+  };
+  std::vector<Store> stores;  // all are computed before one is stored
+  int operand = static_cast<int>(s.body.arguments().size());
+  for (const ir::Function::Result& r : s.body.results()) {
+    const int here = operand++;
+    const auto* place = anchor != nullptr ? s.region.PlaceOf(r.value) : nullptr;
+    if ((place != nullptr ? place->operand : 0) != result) continue;
+    const ir::Type& type = s.body.type(r.value);
+    IndexMap::Piece at{.operand = 0, .index = index};
+    if (place != nullptr)
+      at = State::At(*place, by);
+    else if (type.shape() != shape)
+      at.index = Unflatten(Flatten(index, shape), type.shape());
+    const Val value = s.Eval(r.value, at.index).v;
+    stores.push_back({here, type, std::move(at), value});
+  }
+  for (const Store& v : stores) s.StorePart(v.operand, v.type, v.place, v.value);
 }
 
 Val Elements::Reduced(const Dims& index, Val anchor_result, int lanes) {
   State& s = *state_;
   s.Begin(lanes);
   const ir::Node* reduction = s.region.reduction();
-  s.RunEpilogue(*s.region.anchor(), reduction, s.AxesAt(index), anchor_result);
+  s.RunEpilogue(s.region.anchor()->first_out, reduction, s.AxesAt(index, 0), anchor_result);
   return splat(s.finished.at(reduction->in[0]).v, lanes);
 }
 

@@ -33,8 +33,9 @@ class Elements {
   // Runs the epilogue on elements of the anchor's result and stores every result of the region:
   // once for each element, since a result may lie in the place of an operand of the epilogue.
   // Without an anchor `anchor_result` is not looked at. Where the region has a reduction, it is the
-  // result of that, for the anchor's elements at `index` and all that are reduced with them.
-  void Finish(const ir::Dims& index, Val anchor_result, int lanes = 1);
+  // result of that, for the anchor's elements at `index` and all that are reduced with them. An
+  // anchor with several results hands over elements of each, `result` by its own index.
+  void Finish(const ir::Dims& index, Val anchor_result, int lanes = 1, int result = 0);
   // What the region's reduction reads, of elements of the anchor's result.
   Val Reduced(const ir::Dims& index, Val anchor_result, int lanes = 1);
 

@@ -95,7 +95,7 @@ absl::StatusOr<OneToOne> MapOf(const ir::Node& node, const ir::Function& body) {
 // from some element on, or stays at one element.
 std::optional<Region::Place> Invert(const OneToOne& map, const Dims& in, const Dims& out,
                                     const Region::Place& place) {
-  Region::Place r{.operand = 0, .index = Dims(out.size()), .when = place.when};
+  Region::Place r{.operand = place.operand, .index = Dims(out.size()), .when = place.when};
   std::vector<bool> known(out.size());
   for (size_t i = 0; i < map.source.size(); ++i) {
     const Dim& source = map.source[i];
@@ -137,8 +137,9 @@ absl::StatusOr<Region> Region::Of(const ir::Function& body, const Caps& caps) {
   return r;
 }
 
-const ir::Type& Region::anchor_output() const {
-  return body_->type(anchor_ != nullptr ? anchor_->first_out : body_->results()[0].value);
+const ir::Type& Region::anchor_output(int result) const {
+  if (anchor_ == nullptr) return body_->type(body_->results()[0].value);
+  return body_->type(anchor_->first_out + static_cast<uint32_t>(result));
 }
 
 int Region::operand_count() const {
@@ -224,14 +225,14 @@ int64_t Region::BindingsBehind(const std::vector<uint32_t>& values) const {
 
 bool Region::LiesAlong(size_t axis, size_t other, int lanes) const {
   const ir::SymbolRef lane = NewCoordinate("lane", lanes - 1);
-  Dims index = AsDims(axes_);
+  Dims index = AsDims(axes());
   if (index[axis].max() + 1 < lanes || anchor_output().shape()[axis].divisor() % lanes != 0)
     return false;
   const int64_t last_block = index[axis].max() + 1 - lanes;
   index[axis] = Dim(NewCoordinate("block", last_block, lanes)) + Dim(lane);
   return AnyLoad(body_->results()[0].value, index, Through::kAll,
                  [&](const ir::Type& type, const Dim& flat) {
-                   return DependsOn(flat, axes_[other]) &&
+                   return DependsOn(flat, axes()[other]) &&
                           VectorAt(type.dtype(), flat, lane, lanes, *caps_).has_value();
                  });
 }
@@ -269,15 +270,15 @@ absl::Status Region::FindAnchor() {
       FORGE_RETURN_IF_ERROR(CheckType(body_->type(node.first_out + i), node.op.name(), *caps_));
     FORGE_RETURN_IF_ERROR(CheckNumbers(node, *body_));
     if (node.op.def().scalar != nullptr || node.op.def().map != nullptr) continue;
-    if (anchor_ != nullptr && reduction_ == nullptr && node.op.Is<ir::Reduce>()) {
+    const bool alone = anchor_ == nullptr || anchor_->outs > 1;
+    if (!alone && reduction_ == nullptr && node.op.Is<ir::Reduce>()) {
       reduction_ = &node;
       continue;
     }
-    if (anchor_ != nullptr && norm_ == nullptr && anchor_->op.Is<ir::LayerNorm>())
+    if (!alone && norm_ == nullptr && anchor_->op.Is<ir::LayerNorm>())
       norm_ = anchor_;
     else if (anchor_ != nullptr)
       return Unimplemented("{} and {} are two anchors", anchor_->op.name(), node.op.name());
-    if (node.outs != 1) return Unimplemented("{} has {} results", node.op.name(), node.outs);
     anchor_ = &node;
   }
   if (anchor_ != nullptr) anchor_inputs_ = body_->TypesOf(anchor_->in);
@@ -298,11 +299,15 @@ bool Region::FollowsAnchor(const ir::Node& node) const {
 absl::Status Region::PlaceResults() {
   places_.resize(body_->value_count());
   const ir::Type& out = anchor_output();
-  axes_ = AxesOf(out.shape());
+  if (anchor_ == nullptr) axes_.push_back(AxesOf(out.shape()));
   bool after = false;
   for (const ir::Node& node : body_->nodes()) {
     if (&node == anchor_) {
-      places_[node.first_out] = Place{.operand = 0, .index = AsDims(axes_)};
+      for (int k = 0; k < node.outs; ++k) {
+        axes_.push_back(AxesOf(anchor_output(k).shape()));
+        places_[node.first_out + static_cast<uint32_t>(k)] =
+            Place{.operand = k, .index = AsDims(axes(k))};
+      }
       after = true;
     } else if (&node == reduction_) {
       FORGE_RETURN_IF_ERROR(PlaceReduction());
@@ -335,7 +340,7 @@ absl::Status Region::PlaceReduction() {
     (stays ? kept : reduced).push_back(from->index[i]);
     if (stays || op.keep_dims) index.push_back(stays ? from->index[i] : Dim(0));
   }
-  for (const ir::SymbolRef& axis : axes_) {
+  for (const ir::SymbolRef& axis : this->axes()) {
     reduced_.push_back(DependsOn(reduced, axis));
     if (reduced_.back() && DependsOn(kept, axis))
       return Unimplemented("{} reads parts of an axis of {}", reduction_->op.name(),
@@ -359,9 +364,9 @@ absl::Status Region::PlaceElementWise(const ir::Node& node) {
     const Dims& index = places_[v]->index;
     Dims here(shape.size() - index.size(), Dim(0));
     here.insert(here.end(), index.begin(), index.end());
-    if (place.has_value() && place->index != here)
+    if (place.has_value() && (place->operand != places_[v]->operand || place->index != here))
       return Unimplemented("{} meets the anchor's elements at two places", node.op.name());
-    place = Place{.operand = 0, .index = std::move(here)};
+    place = Place{.operand = places_[v]->operand, .index = std::move(here)};
   }
   return absl::OkStatus();
 }
@@ -375,7 +380,7 @@ absl::Status Region::PlaceMovement(const ir::Node& node) {
   std::optional<Place> moved = Invert(map, in.shape(), out.shape(), place);
   if (!moved && in.elements() == out.elements() &&
       Flatten(map.source, in.shape()) == Flatten(map.target, out.shape()))
-    moved = Place{.operand = 0,
+    moved = Place{.operand = place.operand,
                   .index = Unflatten(Flatten(place.index, in.shape()), out.shape()),
                   .when = place.when};
   if (!moved) return Unimplemented("{} after the anchor cannot be inverted", node.op.name());

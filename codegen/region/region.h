@@ -13,7 +13,8 @@ class Region {
   // `body` and `caps` must outlive the region. A body has at most one node that is neither
   // element-wise nor movement, the anchor; a layer norm may come before it, and a reduction may
   // follow. What follows the anchor keeps its elements one to one: element-wise ops, reshapes and
-  // permutations; results may be parts of them, such as slices.
+  // permutations; results may be parts of them, such as slices. Of an anchor with several results,
+  // each node that follows reads one.
   //   errors: Unimplemented, saying what no schedule takes
   static absl::StatusOr<Region> Of(const ir::Function& body, const Caps& caps);
 
@@ -26,8 +27,8 @@ class Region {
     return anchor_ != nullptr ? anchor_->op.As<T>() : nullptr;
   }
   const ir::Types& anchor_inputs() const { return anchor_inputs_; }  // absent operands included
-  const ir::Type& anchor_output() const;  // without an anchor: the first result
-  int operand_count() const;              // arguments, then results
+  const ir::Type& anchor_output(int result = 0) const;  // without an anchor: the first result
+  int operand_count() const;                            // arguments, then results
   bool is_dense() const { return encoding_ == nullptr; }
   const ir::EncodingRef& encoding() const { return encoding_; }  // the first there is, or null
   // The layer norm before the anchor, if there is one: its elements are computed where they are
@@ -49,11 +50,14 @@ class Region {
   // The same of the arguments that these values are computed from, other than through the anchor.
   int64_t BindingsBehind(const std::vector<uint32_t>& values) const;
 
-  // Where an element of the anchor's result ends up, as an index of `value`, over axes(), and which
-  // elements do (`when`); null when `value` does not depend on the anchor.
+  // Where an element of result `operand` of the anchor ends up, as an index of `value`, over
+  // axes(operand), and which elements do (`when`); null when `value` does not depend on the anchor.
   using Place = ir::IndexMap::Piece;
   const Place* PlaceOf(uint32_t value) const;
-  std::span<const ir::SymbolRef> axes() const { return axes_; }  // of anchor_output()
+  // Of anchor_output(result).
+  std::span<const ir::SymbolRef> axes(int result = 0) const {
+    return axes_[static_cast<size_t>(result)];
+  }
   // Are the elements of an anchor's operand that `index` reaches with lane = 0 .. lanes - 1 loaded
   // at once?
   bool Contiguous(int anchor_operand, const ir::Dims& index, const ir::SymbolRef& lane,
@@ -85,9 +89,9 @@ class Region {
   ir::Types anchor_inputs_;
   std::vector<int> parts_;  // by operand; 0: without a reader
   ir::EncodingRef encoding_;
-  std::vector<ir::SymbolRef> axes_;
-  std::vector<bool> reduced_;                 // by axis
-  std::vector<std::optional<Place>> places_;  // for each value of the body
+  std::vector<std::vector<ir::SymbolRef>> axes_;  // by result of the anchor
+  std::vector<bool> reduced_;                     // by axis
+  std::vector<std::optional<Place>> places_;      // for each value of the body
 };
 
 }  // namespace forge::codegen

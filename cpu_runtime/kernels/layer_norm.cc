@@ -48,13 +48,17 @@ class LayerNormCall final : public AnchorCall {
       affine[i] = OneRow(affine_[i], a,
                          reinterpret_cast<T*>(a.scratch) + static_cast<int64_t>(i) * rows_.length);
     const double work = 6.0 * static_cast<double>(rows_.count * rows_.length);
-    ParallelParts(
-        {rows_.count, 1, WorthThreads(work) ? threads_ : 1}, [&](int, int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i)
-            NormaliseRow(NormRow<T>{x + i * rows_.length, affine[0], affine[1],
-                                    y + i * rows_.length, static_cast<size_t>(rows_.length),
-                                    static_cast<T>(rows_.epsilon), rows_.subtract_mean});
-        });
+    ParallelParts({rows_.count, 1, WorthThreads(work) ? threads_ : 1}, [&](int, int64_t begin,
+                                                                           int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const RowStatistics<T> of_row = NormaliseRow(NormRow<T>{
+            x + i * rows_.length, affine[0], affine[1], y + i * rows_.length,
+            static_cast<size_t>(rows_.length), static_cast<T>(rows_.epsilon), rows_.subtract_mean});
+        if (a.more.empty()) continue;
+        reinterpret_cast<T*>(a.more[0])[i] = of_row.mean;
+        reinterpret_cast<T*>(a.more[1])[i] = of_row.inverse_deviation;
+      }
+    });
     return absl::OkStatus();
   }
 
@@ -102,8 +106,9 @@ absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
   FORGE_ASSIGN_OR_RETURN(const int64_t first,
                          ir::NormalAxis(op.axis, static_cast<int64_t>(x.shape.size())));
   const std::vector<int64_t> row(x.shape.begin() + first, x.shape.end());
-  const int64_t length = DenseView(x.dtype, row).elements(), all = x.elements();
-  const Rows rows{all == 0 ? 0 : all / length, length, op.epsilon, op.subtract_mean};
+  const std::vector<int64_t> outer(x.shape.begin(), x.shape.begin() + first);
+  const int64_t length = DenseView(x.dtype, row).elements();
+  const Rows rows{DenseView(x.dtype, outer).elements(), length, op.epsilon, op.subtract_mean};
   std::array<Affine, 2> affine = {AffineOf(site, 1, row), AffineOf(site, 2, row)};
   const auto make = [&]<class T>(T) -> std::unique_ptr<AnchorCall> {
     return std::make_unique<LayerNormCall<T>>(rows, operand, std::move(affine),

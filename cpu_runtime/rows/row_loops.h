@@ -41,7 +41,11 @@ struct NormRow {
   bool subtract_mean;
 };
 template <class T>
-void NormaliseRow(const NormRow<T>& row);  // float and double
+struct RowStatistics {
+  T mean, inverse_deviation;
+};
+template <class T>
+RowStatistics<T> NormaliseRow(const NormRow<T>& row);  // float and double
 
 // The loops for an element type: vector code for float, plain loops for double and integers.
 template <class T>

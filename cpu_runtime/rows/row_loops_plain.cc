@@ -82,7 +82,7 @@ const ExpLoops<double>& ExpLoopsOf<double>() {
 }
 
 template <>
-void NormaliseRow<double>(const NormRow<double>& row) {
+RowStatistics<double> NormaliseRow<double>(const NormRow<double>& row) {
   const auto n = static_cast<double>(row.n);
   double mean = 0, variance = 0;
   for (size_t i = 0; i < row.n && row.subtract_mean; ++i) mean += row.x[i] / n;
@@ -91,6 +91,7 @@ void NormaliseRow<double>(const NormRow<double>& row) {
   for (size_t i = 0; i < row.n; ++i)
     row.out[i] = (row.x[i] - mean) / deviation * (row.gamma ? row.gamma[i] : 1) +
                  (row.beta ? row.beta[i] : 0);
+  return {mean, 1 / deviation};
 }
 
 }  // namespace forge::cpu

@@ -160,7 +160,7 @@ float SquaredDistances(const float* x, size_t n, float from) {
   return sum;
 }
 
-void Normalise(const NormRow<float>& r) {
+RowStatistics<float> Normalise(const NormRow<float>& r) {
   const auto n = static_cast<float>(r.n);
   const float mean = r.subtract_mean ? Fold<Kind::kSum>(r.x, r.n, 0) / n : 0;
   const float deviation = std::sqrt(SquaredDistances(r.x, r.n, mean) / n + r.epsilon);
@@ -171,6 +171,7 @@ void Normalise(const NormRow<float>& r) {
     if (r.beta) y = hn::Add(y, hn::LoadU(d, r.beta + i));
     hn::StoreU(y, d, r.out + i);
   });
+  return {mean, scale};
 }
 
 const RowLoops<float>& Rows() {
@@ -206,8 +207,8 @@ const ExpLoops<float>& ExpLoopsOf<float>() {
   return HWY_DYNAMIC_DISPATCH(Exps)();
 }
 template <>
-void NormaliseRow<float>(const NormRow<float>& row) {
-  HWY_DYNAMIC_DISPATCH(Normalise)(row);
+RowStatistics<float> NormaliseRow<float>(const NormRow<float>& row) {
+  return HWY_DYNAMIC_DISPATCH(Normalise)(row);
 }
 }  // namespace forge::cpu
 #endif

@@ -137,7 +137,8 @@ class Rewrite {
     }
     FORGE_RETURN_IF_ERROR(out_.status());
     FORGE_RETURN_IF_ERROR(CheckFit(n, *replaced));
-    for (uint32_t i = 0; i < n.outs; ++i) copy_.Map(n.first_out + i, (*replaced)[i]);
+    for (uint32_t i = 0; i < n.outs; ++i)
+      if ((*replaced)[i]) copy_.Map(n.first_out + i, (*replaced)[i]);
     return absl::OkStatus();
   }
 
@@ -147,6 +148,7 @@ class Rewrite {
       return Internal("{} has {} results, the rule gave {}", op, n.outs, replaced.size());
     for (uint32_t i = 0; i < n.outs; ++i) {
       const Value& v = replaced[i];
+      if (!v && uses_[n.first_out + i] == 0) continue;
       if (v.fn != &out_) return Internal("{}: result {} is not of the new function", op, i);
       if (!SameKind(in_.type(n.first_out + i), v.type()))
         return Internal("{}: result {} was {}, the rule gave {}", op, i,
@@ -158,6 +160,7 @@ class Rewrite {
   const Rewriter& how_;
   const Function& in_;
   Function& out_;
+  std::vector<int> uses_ = in_.UseCounts();
   Copier copy_;
 };
 

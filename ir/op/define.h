@@ -25,6 +25,9 @@ absl::Status MagnitudeByParts(const AnyOp& op, Eval& e);
 // Reverse mode over its parts, which are computed again. An operand given twice gets the whole
 // gradient at its first place.
 Values GradientByParts(const AnyOp& op, const GradArgs& g);
+// The rule, given the results that OpInfo::saved adds: appended where they were not saved.
+using GradientRule = Values (*)(const AnyOp& op, const GradArgs& g);
+Values GradientWithSaved(const AnyOp& op, const GradArgs& g, GradientRule rule);
 
 // The attributes behind a node's pointer; ops without attributes are not stored.
 template <class T>
@@ -40,6 +43,14 @@ const T& Self(const void* op) {
 template <class T>
 const T& Self(const AnyOp& op) {
   return Self<T>(op.self());
+}
+
+// `info.saved` is the name of a bool attribute, or empty.
+constexpr bool NamesSaved(const OpInfo& info, Fields fields) {
+  if (info.saved.empty()) return true;
+  for (const Field& f : fields)
+    if (f.name == info.saved) return f.kind == FieldKind::kBool;
+  return false;
 }
 
 // `Row` holds the list where T itself does not.
@@ -73,7 +84,15 @@ constexpr OpDef MakeCommon() {
 template <class T>
 constexpr void SetGradient(OpDef& d) {
   if constexpr (requires(const T op, const GradArgs& g) { op.gradient(g); })
-    d.gradient = [](const AnyOp& op, const GradArgs& g) { return Self<T>(op).gradient(g); };
+    d.gradient = [](const AnyOp& op, const GradArgs& g) {
+      constexpr GradientRule kRule = [](const AnyOp& self, const GradArgs& args) {
+        return Self<T>(self).gradient(args);
+      };
+      if constexpr (requires { requires !T::kInfo.saved.empty(); })
+        return GradientWithSaved(op, g, kRule);
+      else
+        return kRule(op, g);
+    };
   else if constexpr (Composite<T> && !HasGradient<T>)
     d.gradient = &GradientByParts;
   else if constexpr (Is<decltype(T::gradient), NotDifferentiable>)
@@ -85,6 +104,7 @@ constexpr void SetGradient(OpDef& d) {
 template <Op T>
   requires(!ElementWise<T>)
 constexpr OpDef MakeDef() {
+  static_assert(NamesSaved(T::kInfo, FieldsOf<T>()), "OpInfo::saved names a bool in kFields");
   OpDef d = MakeCommon<T>();
   d.info = T::kInfo;
   d.cases = [](const OpDef&) { return T::cases(); };

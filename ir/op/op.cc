@@ -39,6 +39,19 @@ Values AnyOp::Decompose(Function& f, ValueSpan in) const {
   return def_->decompose != nullptr ? def_->decompose(*this, f, Padded(*def_, in)) : Values();
 }
 
+bool AnyOp::saves() const {
+  const Field* field = FindField(def_->fields, def_->info.saved);
+  return field != nullptr && *static_cast<const bool*>(field->at_const(self()));
+}
+
+AnyOp AnyOp::Saving(bool with) const {
+  const Field* field = FindField(def_->fields, def_->info.saved);
+  if (field == nullptr || saves() == with) return *this;
+  std::shared_ptr<void> op = def_->make(self());
+  *static_cast<bool*>(field->at(op.get())) = with;
+  return AnyOp(*def_, std::move(op));
+}
+
 Values AnyOp::Gradient(const GradArgs& g) const {
   return def_->gradient != nullptr ? def_->gradient(*this, g) : Values();
 }

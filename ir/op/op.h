@@ -53,15 +53,18 @@ struct Alias {
 // before infer() runs, and refusal tests are made from them.
 //   "x: float[n, c, h, w]; w: =x[m, k, *r]; bias: =x[m]?"    operands separated by ';'
 // A dtype is a name (f32), a class (see docs/semantics.md, Element types), several with '|' between
-// them, or =NAME, the dtype of an earlier operand; in outputs also that of an
-// attribute, or real(NAME), which for a complex operand is the dtype of its parts. The words
-// sequence, optional and value (anything) stand for what is no tensor. In brackets stand dimension
-// names (equal names are equal dimensions), numbers, or one *NAME for any number of dimensions; no
-// brackets: any rank. '?' marks an optional operand, '...' after the last one any number of it.
-// Outputs use the same form; there =x alone means "dtype and shape of x".
+// them, or =NAME, the dtype of an earlier operand; in outputs also that of an attribute,
+// real(NAME), which for a complex operand is the dtype of its parts, or wide(NAME), f32 for a
+// narrower float. The words sequence, optional and value (anything) stand for what is no tensor. In
+// brackets stand dimension names (equal names are equal dimensions), numbers, or one *NAME for any
+// number of dimensions; no brackets: any rank. '?' marks an optional operand, or a result that
+// OpInfo::saved adds; '...' after the last operand any number of it. Outputs use the same form;
+// there =x alone means "dtype and shape of x".
 struct OpInfo {
   std::string_view name = {}, formula = {}, inputs = {}, outputs = {}, source = {};
-  std::string_view saved = {};  // outputs that only a gradient reads; inference drops them
+  // The bool attribute that adds the results marked '?'. A gradient reads them; where nobody does,
+  // `Simplify` clears it.
+  std::string_view saved = {};
   std::span<const Alias> in_place = {};
   bool keeps_order = false;  // movement: elements stay in row-major order, so the result may share
                              // the operand's bytes
@@ -227,8 +230,12 @@ class AnyOp {
   // Appends the parts of a composite to `f`, which keeps what they refuse.  Returns the results;
   // empty: a primitive, or a composite with these attributes is one.
   Values Decompose(Function& f, ValueSpan in) const;
-  // Appends the gradient.  Returns one value for each operand, absent where none flows; empty
-  // without a rule, see OpDef::no_gradient.
+  // Has it the results that OpInfo::saved adds?
+  bool saves() const;
+  // The same op with them or without; itself where none can be added.
+  AnyOp Saving(bool with) const;
+  // Appends the gradient, and what it reads of results that were not saved. Returns one value for
+  // each operand, absent where none flows; empty without a rule, see OpDef::no_gradient.
   Values Gradient(const GradArgs& g) const;
   // Work and terms on operands of these types; nothing where they are unranked.
   ir::Cost Cost(TypeSpan in) const;

@@ -106,7 +106,10 @@ absl::StatusOr<Parameter> ParseParameter(std::string_view text) {
     p.like = type.substr(1);
   } else if (type.starts_with("real(") && type.ends_with(')')) {
     p.like = type.substr(5, type.size() - 6);
-    p.real = true;
+    p.of = &RealOf;
+  } else if (type.starts_with("wide(") && type.ends_with(')')) {
+    p.like = type.substr(5, type.size() - 6);
+    p.of = &WideOf;
   } else if (type == "sequence" || type == "optional" || type == "value") {
     p.kind = type == "sequence"   ? Parameter::Class::kSequence
              : type == "optional" ? Parameter::Class::kOptional
@@ -268,7 +271,7 @@ absl::StatusOr<DType> ResultDType(const OpDef& def, const void* self, const Para
   if (p.like.empty()) {
     if (std::has_single_bit(p.dtypes)) return static_cast<DType>(std::countr_zero(p.dtypes));
   } else if (const Type* t = OperandNamed(SignatureOf(def), p.like, in)) {
-    if (*t) return p.real ? RealOf(t->dtype()) : t->dtype();
+    if (*t) return p.of ? p.of(t->dtype()) : t->dtype();
   } else if (const Field* f = FieldOfKind(def, p.like, FieldKind::kDType)) {
     return *static_cast<const DType*>(f->at_const(self));
   }
@@ -299,7 +302,7 @@ absl::StatusOr<Type> TypeOfResult(const OpDef& def, const void* self, const Para
   if (!p.axes && like != nullptr) {
     if (!*like) return InvalidArgument("{}: operand {} is missing", def.info.name, p.like);
     if (!like->is_tensor()) return *like;
-    return p.real ? Type::Tensor(RealOf(like->dtype()), like->shape()) : like->With(EncodingRef());
+    return p.of ? Type::Tensor(p.of(like->dtype()), like->shape()) : like->With(EncodingRef());
   }
   FORGE_ASSIGN_OR_RETURN(const DType dtype, ResultDType(def, self, p, in));
   if (!match.ranked) return Type::Unranked(dtype);
@@ -345,6 +348,7 @@ absl::StatusOr<Types> InferBySignature(const AnyOp& op, TypeSpan in) {
   FORGE_ASSIGN_OR_RETURN(const SignatureMatch match, CheckSignature(def, in));
   Types out;
   for (const Parameter& p : SignatureOf(def).outputs) {
+    if (p.optional && !op.saves()) continue;
     FORGE_ASSIGN_OR_RETURN(Type t, TypeOfResult(def, op.self(), p, in, match));
     out.push_back(std::move(t));
   }
@@ -355,6 +359,7 @@ absl::StatusOr<Types> InferUnranked(const AnyOp& op, TypeSpan in) {
   const OpDef& def = op.def();
   Types out;
   for (const Parameter& p : SignatureOf(def).outputs) {
+    if (p.optional && !op.saves()) continue;
     if (p.variadic) return InvalidArgument("{}: the number of results is not known", def.info.name);
     FORGE_ASSIGN_OR_RETURN(const DType dtype, ResultDType(def, op.self(), p, in));
     out.push_back(Type::Unranked(dtype));

@@ -19,7 +19,7 @@ struct Parameter {
   Class kind = Class::kTensor;
   DTypes dtypes = 0;                      // 0: the dtype of `like`
   std::string like;                       // an earlier operand, or an attribute that is a dtype
-  bool real = false;                      // of `like` the type of its parts where it is complex
+  DType (*of)(DType) = nullptr;           // what the dtype is made of that of `like` by; null: it
   std::optional<std::vector<Axis>> axes;  // absent: any rank
   bool optional = false, variadic = false;
 };

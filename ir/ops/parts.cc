@@ -303,4 +303,14 @@ Values GradientByParts(const AnyOp& op, const GradArgs& g) {
   return out;
 }
 
+Values GradientWithSaved(const AnyOp& op, const GradArgs& g, GradientRule rule) {
+  if (op.saves()) return rule(op, g);
+  const AnyOp saving = op.Saving(true);
+  const Values out = g.fn.Add(saving, g.in);
+  if (!g.fn.status().ok()) return Values(g.in.size());
+  Values dout(g.dout.begin(), g.dout.end());
+  dout.resize(out.size());
+  return rule(saving, {g.fn, g.in, out, dout});
+}
+
 }  // namespace forge::ir

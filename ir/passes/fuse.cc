@@ -156,7 +156,9 @@ class Fuser {
   bool RepeatsNothing(int a, int b) const {
     const Type& anchor = in_.type(node(groups_[a].anchor).first_out);
     std::vector<bool> made(in_.value_count());  // of the anchor's elements
-    for (int i : groups_[a].nodes) made[node(i).first_out] = i >= groups_[a].anchor;
+    for (int i : groups_[a].nodes)
+      for (uint16_t k = 0; k < node(i).outs; ++k)
+        made[node(i).first_out + k] = i >= groups_[a].anchor;
     for (int i : groups_[b].nodes) {
       const auto& in = operands_[i];
       if (std::none_of(in.begin(), in.end(), [&](uint32_t v) { return made[v]; })) continue;

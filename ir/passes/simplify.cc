@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ir/graph/copier.h"
+#include "ir/op/signature.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/movement/concat.h"
 #include "ir/ops/movement/reshape.h"
@@ -168,8 +169,22 @@ constexpr Simplification kSimplifications[] = {
     &NeutralNumber, &Involution,           &Idempotent,       &SameOperands,
     &CastOfCast,    &TransposeOfTranspose, &ReshapeOfReshape, &SliceOfConcat};
 
+// The op without the results that OpInfo::saved adds, where nobody reads one of them.
+std::optional<Values> WithoutSaved(const Node& node, ValueSpan operands, std::span<const int> uses,
+                                   Function& f) {
+  if (!node.late.empty() || !node.op.saves()) return std::nullopt;
+  const Signature& s = SignatureOf(node.op.def());
+  for (uint16_t k = 0; k < node.outs; ++k)
+    if (s.outputs[k].optional && uses[node.first_out + k] > 0) return std::nullopt;
+  Values out = f.Add(node.op.Saving(false), operands);
+  out.resize(node.outs);
+  return out;
+}
+
 absl::Status ApplyAlgebra(const Function& in, Function& out) {
+  const std::vector<int> uses = in.UseCounts();
   auto rule = [&](Function& f, const Node& node, ValueSpan operands) -> std::optional<Values> {
+    if (auto made = WithoutSaved(node, operands, uses, f)) return made;
     const bool plain = node.late.empty() && node.outs == 1 && !HasEffects(node);
     if (!plain || operands.empty() || !std::ranges::all_of(operands, [](Value v) {
           return v && v.type().is_tensor() && !v.type().encoding();

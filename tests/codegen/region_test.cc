@@ -2,6 +2,8 @@
 // Fused regions: what they compute under each schedule, which one is chosen, and what they refuse.
 #include "tests/codegen/region_test.h"
 
+#include <numeric>
+
 #include "codegen/schedules/matmul/gemm.h"
 #include "ir/ops/creation/iota.h"
 #include "ir/ops/elementwise/elementwise.h"
@@ -152,6 +154,37 @@ TEST_P(RegionTest, SeveralResults) {
   Return(y);
   Return(f_(ir::Relu{}, {f_(ir::Reshape{.shape = {2, 16}}, {y})}));
   ExpectRight();
+}
+
+TEST_P(RegionTest, EachResultOfANormHasAnEpilogue) {
+  caps_.max_operands = std::max<int64_t>(caps_.max_operands, 8);
+  for (const Dims& shape : {Dims{5, 40}, Dims{3, 512}, Dims{4, 4, 33}}) {
+    f_ = ir::Function("region");
+    const Values norm = f_.Add(ir::LayerNorm{.statistics = true}, std::array{Argument(shape)});
+    const auto rows = std::accumulate(shape.begin(), shape.end() - 1, ir::Dim(1),
+                                      [](const ir::Dim& a, const ir::Dim& b) { return a * b; });
+    Return(f_(ir::Relu{}, {norm[0]}));
+    Return(f_(ir::Reshape{.shape = {rows}}, {norm[1] * 0.5}));
+    Return(1.0 / (norm[2] * norm[2]));
+    ExpectRight();
+    EXPECT_EQ(Launches(), 1);
+  }
+}
+
+TEST_P(RegionTest, RefusesWhatMeetsTwoResultsOfTheAnchor) {
+  const Values norm = f_.Add(ir::LayerNorm{.statistics = true}, std::array{Argument({5, 40})});
+  Return(norm[1] * norm[2]);
+  EXPECT_THAT(Refusal().ToString(), HasSubstr("two places"));
+}
+
+TEST_P(RegionTest, WidenedIntegersAreComparedWithLiterals) {
+  for (const double literal : {-1.0, 0.0, 3.0, 1e12, -1e12}) {
+    f_ = ir::Function("region");
+    const Value wide = f_(ir::Cast{.to = DType::kI64}, {Argument({37}, DType::kI32)});
+    Return(wide < literal);
+    Return(wide > literal);
+    ExpectRight();
+  }
 }
 
 TEST_P(RegionTest, ReductionOfAProduct) {

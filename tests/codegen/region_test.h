@@ -12,6 +12,7 @@ namespace forge::codegen {
 
 using ir::Dims;
 using ir::Value;
+using ir::Values;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

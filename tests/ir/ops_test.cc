@@ -221,36 +221,44 @@ TEST(OpsTest, DecompositionsSpreadAnInfinityAsEvaluatorsDo) {
 
 // ---- gradients ----------------------------------------------------------------------------------
 
-// Numbers in 0.5..1 for the cotangent of result 0.
+// Numbers in 0.5..1 for the cotangent of a result.
 HostValue Cotangent(const Type& t) {
   HostValue v = *HostValue::Zeros(t.dtype(), Constants(t.shape()));
   for (int64_t i = 0; i < v.elements(); ++i) v.Set(i, 0.5 + 0.5 * static_cast<double>(i % 7) / 7);
   return v;
 }
 
-// d(sum(dy * y)) / dx at element `i` of operand `k`, by central differences.
-double Slope(const ConcreteCase& c, CaseInputs inputs, const HostValue& dy, size_t k, int64_t i) {
+// d(sum(dy * y)) / dx of all results at element `i` of operand `k`, by central differences.
+double Slope(const ConcreteCase& c, CaseInputs inputs, std::span<const HostValue> dy, size_t k,
+             int64_t i) {
   constexpr double kStep = 1e-6;
   const double x = inputs.values[k]->f64(i);
-  HostValue sides[2];
+  std::vector<HostValue> sides[2];
   for (int side = 0; side < 2; ++side) {
     inputs.values[k]->Set(i, side == 0 ? x - kStep : x + kStep);
-    sides[side] = (*Evaluate(c.op, inputs.pointers()))[0];
+    sides[side] = *Evaluate(c.op, inputs.pointers());
   }
   double sum = 0;  // of differences, so that large results do not hide small ones
-  for (int64_t o = 0; o < dy.elements(); ++o)
-    sum += (sides[1].f64(o) - sides[0].f64(o)) * dy.f64(o);
+  for (size_t r = 0; r < dy.size(); ++r)
+    for (int64_t o = 0; o < dy[r].elements(); ++o)
+      sum += (sides[1][r].f64(o) - sides[0][r].f64(o)) * dy[r].f64(o);
   return sum / (2 * kStep);
 }
 
-// Checks the gradient of result 0 at each element of each operand of f64; an absent gradient stands
-// for zeros.  Returns how many; none where the op says that it has no gradient at this attribute.
+// Checks the gradient of all results at each element of each operand of f64; an absent gradient
+// stands for zeros.  Returns how many; none where the op says that it has no gradient at this
+// attribute.
 std::optional<int> CheckGradient(const ConcreteCase& c) {
   const Types types = *c.op.Infer(c.types());
   Built b(c);
-  const Value dy = b.f.Argument("dy", types[0]);
   const Values out = b.f.Add(c.op, b.in);
-  const Values dx = c.op.Gradient(GradArgs{b.f, b.in, out, {&dy, 1}});
+  std::vector<HostValue> cotangents;
+  Values dy;
+  for (const Type& t : types) {
+    dy.push_back(b.f.Argument(fmt::format("dy{}", dy.size()), t));
+    cotangents.push_back(Cotangent(t));
+  }
+  const Values dx = c.op.Gradient(GradArgs{b.f, b.in, out, dy});
   if (absl::IsUnimplemented(b.f.status())) return std::nullopt;
   EXPECT_TRUE(b.f.status().ok()) << b.f.status();
   EXPECT_EQ(dx.size(), b.in.size());
@@ -260,9 +268,8 @@ std::optional<int> CheckGradient(const ConcreteCase& c) {
     b.f.Return(fmt::format("dx{}", k), dx[k]);
   }
   const CaseInputs inputs = *MakeInputs(c);
-  const HostValue cotangent = Cotangent(types[0]);
   std::vector<const HostValue*> arguments = Given(inputs);
-  arguments.push_back(&cotangent);
+  for (const HostValue& v : cotangents) arguments.push_back(&v);
   const auto got = Interpreter{}.Run(b.f, arguments);
   EXPECT_TRUE(got.ok()) << got.status();
   if (testing::Test::HasFailure()) return 0;
@@ -271,7 +278,7 @@ std::optional<int> CheckGradient(const ConcreteCase& c) {
     const HostValue* gradient = dx[k] ? &got->results[r++] : nullptr;
     if (!c.in[k].type || c.in[k].type.dtype() != DType::kF64) continue;
     for (int64_t i = 0; i < inputs.values[k]->elements(); ++i, ++checked) {
-      const double slope = Slope(c, inputs, cotangent, k, i);
+      const double slope = Slope(c, inputs, cotangents, k, i);
       EXPECT_NEAR(gradient ? gradient->f64(i) : 0, slope, 1e-5 * std::max(1.0, std::fabs(slope)))
           << "operand " << k << ", element " << i;
     }

@@ -43,6 +43,20 @@ TEST(SignatureTest, ParsesTheWholeForm) {
   EXPECT_TRUE(ParseSignature("", "")->inputs.empty());
 }
 
+TEST(SignatureTest, AWideResultIsOfFloatsWhereTheOperandIsNarrower) {
+  const OpDef& def = Keep(Def("x: real[*d]", "y: wide(x)[*d]"));
+  const AnyOp op(def, nullptr);
+  for (const auto& [of, wide] : {std::pair(DType::kF16, DType::kF32),
+                                 {DType::kBF16, DType::kF32},
+                                 {DType::kF32, DType::kF32},
+                                 {DType::kF64, DType::kF64},
+                                 {DType::kI8, DType::kI8}}) {
+    FORGE_ASSERT_OK_AND_ASSIGN(const Types out,
+                               InferBySignature(op, {{Type::Tensor(of, {Dim(2)})}}));
+    EXPECT_EQ(out, Types{Type::Tensor(wide, {Dim(2)})});
+  }
+}
+
 TEST(SignatureTest, RefusesWhatIsNone) {
   for (const char* bad : {"x", "x float", ": float", "x: f31", "x: float[", "x: float[*a, *b]",
                           "x: float[-1]", "x: float[a b]", "x: any...; y: any", "x: =", "x y: any"})

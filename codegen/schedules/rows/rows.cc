@@ -193,9 +193,18 @@ void Row::Store(absl::FunctionRef<Val(Val x, Operands of)> f) {
   });
 }
 
+void Row::IfFirst(absl::FunctionRef<void()> body) {
+  IfInside(m_.b, share_.combine ? m_.e.Value(share_.first) < 1.0 : Val{}, body);
+}
+
+void Row::StoreNumber(int result, Val number) {
+  number = splat(number, lanes());
+  if (share_.across == 1) number = m_.b.Extract(number, 0);
+  IfFirst([&] { m_.e.Finish(space_.Index(share_.row, 0), number, share_.across, result); });
+}
+
 void Row::Keep(std::span<const Val> numbers) {
-  const Val first = share_.combine ? m_.e.Value(share_.first) < 1.0 : Val{};
-  IfInside(m_.b, first, [&] {
+  IfFirst([&] {
     for (size_t i = 0; i < numbers.size(); ++i)
       m_.e.StoreScratch(0, space_.rows() * static_cast<int64_t>(i) + share_.row,
                         m_.b.Extract(splat(numbers[i], lanes()), 0));

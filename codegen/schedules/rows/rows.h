@@ -66,6 +66,9 @@ class Row {
   // Writes f(x) for each element x of operand 0. `of(k)` is the element of operand k that meets x.
   using Operands = absl::FunctionRef<Val(int operand)>;
   void Store(absl::FunctionRef<Val(Val x, Operands of)> f);
+  // Writes a number of the row to its element of another result of the anchor, which has an element
+  // for each row.
+  void StoreNumber(int result, Val number);
   // Writes numbers of the row to scratch 0: the first of each row, then the second.
   void Keep(std::span<const Val> numbers);
 
@@ -80,6 +83,7 @@ class Row {
   Val Literal(double v, int lanes);
   Val OverLanes(ReduceKind kind, Val v) const;  // those of elements of a row as one
   Val Combine(ReduceKind kind, Val mine);
+  void IfFirst(absl::FunctionRef<void()> body);  // once for each row
   ir::Dim VectorCount() const { return FloorDiv(space_.length(), share_.along); }
   Builder::Range Vectors();  // those of this invocation
   ir::Dims Index(const ir::Dim& vector);

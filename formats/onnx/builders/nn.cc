@@ -122,23 +122,10 @@ ir::Values BuildRmsNormalization(OnnxNode& n) {
   return n.fn().Add(op, std::array{n.in(0), n.in(1)});
 }
 
-// Mean and 1 / deviation, in f32, are computed apart where somebody may read them.
 ir::Values BuildLayerNormalization(OnnxNode& n) {
-  const ir::LayerNorm op = NormOf(n);
-  const ir::Value x = n.in(0);
-  ir::Values out = n.fn().Add(op, std::array{x, n.in(1), n.in(2)});
-  if ((!n.HasOutput(1) && !n.HasOutput(2)) || !x.type().is_tensor()) return out;
-  const absl::StatusOr<int64_t> first = ir::NormalAxis(op.axis, x.type().rank());
-  if (!first.ok()) return out;
-  std::vector<int64_t> axes;
-  for (int64_t a = *first; a < x.type().rank(); ++a) axes.push_back(a);
-  const ir::Value wide = ir::Widened(x);
-  const ir::Value mean = ir::ReduceAxes(ir::ReduceKind::kMean, wide, axes);
-  const ir::Value centred = wide - mean;
-  const ir::Value variance = ir::ReduceAxes(ir::ReduceKind::kMean, centred * centred, axes);
-  out.push_back(mean);
-  out.push_back(1.0 / sqrt(variance + op.epsilon));
-  return out;
+  ir::LayerNorm op = NormOf(n);
+  op.statistics = n.HasOutput(1) || n.HasOutput(2);
+  return n.fn().Add(op, std::array{n.in(0), n.in(1), n.in(2)});
 }
 
 // As numpy.matmul: a vector on the left is a row, on the right a column, and the result lacks it.

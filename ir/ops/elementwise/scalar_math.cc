@@ -61,7 +61,7 @@ bool RefuseComplex(const GradArgs& g) {
 Value Widened(Value x) {
   if (!x) return x;
   const DType t = x.type().dtype();
-  return t == DType::kF16 || t == DType::kBF16 ? convert(x, DType::kF32) : x;
+  return WideOf(t) == t ? x : convert(x, WideOf(t));
 }
 
 Value Narrowed(Value x, DType to) { return x.type().dtype() == to ? x : convert(x, to); }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/norm/layer_norm.h"
 
+#include <algorithm>
+
 #include "ir/graph/module.h"
 #include "ir/op/axes.h"
 #include "ir/op/define.h"
+#include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/reduction/reduce.h"
 
@@ -22,22 +25,75 @@ absl::StatusOr<Types> LayerNorm::infer(TypeSpan in) const {
       if (row[a] == Dim(1) && !((*all)[a] == Dim(1)))
         return InvalidArgument("{} does not broadcast to {}", t.ToText(), ToText(row));
   }
-  return Types{Type::Tensor(in[0].dtype(), x)};
+  Types out{Type::Tensor(in[0].dtype(), x)};
+  if (statistics) {
+    Dims kept = x;
+    std::fill(kept.begin() + first, kept.end(), Dim(1));
+    out.insert(out.end(), 2, Type::Tensor(WideOf(in[0].dtype()), kept));
+  }
+  return out;
 }
+
+namespace {
+
+// The axes that are normalised.
+std::vector<int64_t> RowAxes(int64_t axis, int64_t rank) {
+  std::vector<int64_t> axes;
+  for (int64_t a = axis < 0 ? axis + rank : axis; a < rank; ++a) axes.push_back(a);
+  return axes;
+}
+
+}  // namespace
 
 Values LayerNorm::decompose(Function& f, ValueSpan in) const {
   const Type type = in[0].type();
-  const auto first = NormalAxis(axis, type.rank());
-  if (!first.ok()) return f.Fail(first.status()), Values{in[0]};
-  std::vector<int64_t> axes;
-  for (int64_t a = *first; a < type.rank(); ++a) axes.push_back(a);
-  const Value x = Widened(in[0]);
-  const Value centred = subtract_mean ? x - ReduceAxes(ReduceKind::kMean, x, axes) : x;
+  if (const auto first = NormalAxis(axis, type.rank()); !first.ok())
+    return f.Fail(first.status()), Values{in[0]};
+  const std::vector<int64_t> axes = RowAxes(axis, type.rank());
+  const Value x = Widened(in[0]), mean = ReduceAxes(ReduceKind::kMean, x, axes);
+  const Value centred = subtract_mean ? x - mean : x;
   const Value variance = ReduceAxes(ReduceKind::kMean, centred * centred, axes);
-  Value y = centred / sqrt(variance + epsilon);
+  const Value deviation = sqrt(variance + epsilon);
+  Value y = centred / deviation;
   if (in[1]) y = y * Widened(in[1]);
   if (in[2]) y = y + Widened(in[2]);
-  return {Narrowed(y, type.dtype())};
+  Values out{Narrowed(y, type.dtype())};
+  if (!statistics) return out;
+  const Type& kept = mean.type();
+  out.push_back(subtract_mean ? mean : f(Fill{0, kept.dtype(), kept.shape()}, {}));
+  out.push_back(1.0 / deviation);
+  return out;
+}
+
+// With r = 1 / deviation, z = (x - mean) r and dz = dy gamma: dx = r (dz - E[dz] - z E[dz z]),
+// where E[dz] comes of the mean; and dr / dx = -r r z / N.
+Values LayerNorm::gradient(const GradArgs& g) const {
+  const Value x = Widened(g.in[0]), mean = g.out[1], r = g.out[2];
+  const std::vector<int64_t> axes = RowAxes(axis, x.type().rank());
+  const auto average = [&](Value v) { return ReduceAxes(ReduceKind::kMean, v, axes); };
+  const Value z = (subtract_mean ? x - mean : x) * r;
+  Values d(g.in.size());
+  const auto add = [](Value& sum, Value v) { sum = sum ? sum + v : v; };
+  if (g.dout[0]) {
+    const Value dy = Widened(g.dout[0]);
+    const bool scaled = g.in.size() > 1 && g.in[1];
+    const Value dz = scaled ? dy * Widened(g.in[1]) : dy;
+    const Value off = subtract_mean ? dz - average(dz) : dz;
+    add(d[0], r * (off - z * average(dz * z)));
+    if (scaled) d[1] = SumTo(dy * z, g.in[1].type().shape());
+    if (g.in.size() > 2 && g.in[2]) d[2] = SumTo(dy, g.in[2].type().shape());
+  }
+  Value of_statistics;
+  if (g.dout[1] && subtract_mean) of_statistics = g.dout[1];
+  if (g.dout[2]) add(of_statistics, -(g.dout[2] * r * r * z));
+  if (of_statistics) {
+    const Type& t = x.type();
+    const Value ones = g.fn(Fill{1, t.dtype(), t.shape()}, {});
+    add(d[0], ones * of_statistics / ReduceAxes(ReduceKind::kSum, ones, axes));
+  }
+  for (size_t i = 0; i < d.size(); ++i)
+    if (d[i]) d[i] = Narrowed(d[i], g.in[i].type().dtype());
+  return d;
 }
 
 Cases LayerNorm::cases() {
@@ -53,8 +109,16 @@ Cases LayerNorm::cases() {
           {LayerNorm{.epsilon = 1e-6, .subtract_mean = false}, {"float[2,3,128]", "float[128]"}},
           {LayerNorm{.axis = 1, .subtract_mean = false}, {"f32[3,5,7]", "", "f32[7]"}},
           {LayerNorm{.subtract_mean = false}, {"f32[4,33] in 90..110"}},
+          {LayerNorm{.statistics = true}, {"float[2,3,8]", "float[8]", "float[8]"}},
+          {LayerNorm{.axis = -2, .statistics = true}, {"float[4,5,33]"}},
+          {LayerNorm{.axis = 0, .statistics = true}, {"f32[3,5]", "", "f32[5]"}},
+          {LayerNorm{.subtract_mean = false, .statistics = true}, {"f32[5,300]", "f32[300]"}},
+          {LayerNorm{.statistics = true}, {"f32[7,1000] in 90..110"}},
+          {LayerNorm{.statistics = true}, {"f32[2,0,4]"}},
+          {LayerNorm{.statistics = true}, {"f32[3,0]"}},
           {.op = LayerNorm{}, .in = {"f32[1024,384]", "f32[384]", "f32[384]"}, .bench = true},
           {.op = LayerNorm{}, .in = {"f32[16384,1024]", "f32[1024]", "f32[1024]"}, .bench = true},
+          {.op = LayerNorm{.statistics = true}, .in = {"f32[1024,384]", "f32[384]"}, .bench = true},
           {LayerNorm{.axis = 2}, {"f32[2,3]", "f32[3]"}, "axis 2 is outside rank 2"},
           {LayerNorm{}, {"f32[2,3]", "f32[4]"}, "does not broadcast"},
           {LayerNorm{}, {"f32[2,1]", "f32[3]"}, "does not broadcast"},

@@ -55,6 +55,16 @@ TEST_F(FuseTest, AnAnchorWithWhatFollows) {
   ExpectOneRegion({"matmul", "add", "relu"});
 }
 
+TEST_F(FuseTest, AnAnchorWithWhatFollowsEachOfItsResults) {
+  const Values norm = f_.Add(LayerNorm{.statistics = true}, std::array{X({2, 3})});
+  f_.Return("y", f_(Relu{}, {norm[0]}));
+  f_.Return("mean", norm[1]);
+  f_.Return("variance", 1.0 / (norm[2] * norm[2]));
+  const Function& after = FusedFully();
+  ASSERT_THAT(Ops(after), ElementsAre("fused"));
+  EXPECT_EQ(Bodies(after)[0]->results().size(), 3u);
+}
+
 TEST_F(FuseTest, AnAnchorWithWhatComesBeforeWhereEachElementIsReadOnce) {
   const Value x = X({2, 3});
   f_.Return("y", f_(Softmax{}, {exp(x)}));

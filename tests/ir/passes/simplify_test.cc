@@ -8,6 +8,7 @@
 #include "ir/ops/movement/reshape.h"
 #include "ir/ops/movement/slice.h"
 #include "ir/ops/movement/transpose.h"
+#include "ir/ops/norm/layer_norm.h"
 #include "ir/ops/product/matmul.h"
 #include "tests/ir/passes/pass_test.h"
 
@@ -75,6 +76,23 @@ TEST_F(SimplifyTest, NumbersThatChangeAZeroANaNOrAShapeStay) {
   EXPECT_THAT(
       Left([](Function& f, Value x) { return x * f(Fill{.value = 1, .shape = {3, 1, 1}}, {}); }),
       ElementsAre("mul"));
+}
+
+TEST_F(SimplifyTest, StatisticsThatNobodyReadsGo) {
+  const auto norm = [](Function& f, Value x, bool read) {
+    const Values all = f.Add(LayerNorm{.statistics = true}, std::array{x});
+    if (read) f.Return("deviation", all[2]);
+    return all[0];
+  };
+  const auto saves = [&](bool read) {
+    Function& f = *m_.AddFunction("case");
+    f.Return("y", norm(f, f.Argument("x", F32({2, 6})), read));
+    const Function& after = After(f, Simplify);
+    ExpectSame(f, after);
+    return after.nodes()[0].op.saves();
+  };
+  EXPECT_FALSE(saves(false));
+  EXPECT_TRUE(saves(true));
 }
 
 TEST_F(SimplifyTest, WhatUndoesOrRepeatsItselfGoes) {
