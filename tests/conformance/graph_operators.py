@@ -14,6 +14,9 @@ UNSIGNED = (np.uint8, np.uint16, np.uint32, np.uint64)
 NUMBERS = FLOATS + FLOATS + SIGNED + UNSIGNED
 ANYTHING = NUMBERS + (np.bool_, np.bool_)
 
+# Whose result changes by a step where the first operand changes by a little.
+JUMPS = frozenset("Cast Ceil Floor Round Sign".split())
+
 # Whose results are rounded; the others move, select or compare, or are made of integers.
 ROUNDS = frozenset("""Add Asinh AveragePool BatchNormalization Conv ConvTranspose Cos DequantizeLinear Div Elu Erf Exp Gelu Gemm
     GlobalAveragePool GroupNormalization HardSigmoid HardSwish InstanceNormalization LayerNormalization LeakyRelu Log MatMul Mish Mul PRelu Pow

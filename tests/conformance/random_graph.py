@@ -14,7 +14,7 @@ import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
 
-from graph_operators import GENERATORS, ROUNDS
+from graph_operators import GENERATORS, JUMPS, ROUNDS
 
 NOISY = 3  # evaluations with noise, besides the exact one
 UNITS = 4  # of the last place, of noise
@@ -36,6 +36,10 @@ DEFECTS = [
      "SAME padding of a stride greater than the kernel is negative, and crops; Forge pads nothing"),
     ("Gelu HardSwish", lambda n: n.inputs[0].array.dtype == np.float64,
      "it expands them by their ONNX function, whose constants are of f32 for f64, too"),
+    ("Sigmoid", lambda n: n.inputs[0].array.dtype == np.float64,
+     "of x below 0 it is 1 - sigmoid(-x), which loses what 1 swallows"),
+    ("ReduceMax ReduceMin", lambda n: n.inputs[0].array.size == 0,
+     "over an axis without elements it returns its operand's shape"),
     ("GroupNormalization", lambda n: n.inputs[0].array.dtype == np.float64,
      "it expands it by its ONNX function, which normalises in f32 (stash_type = 1); Forge keeps f64"),
 ]
@@ -54,6 +58,7 @@ class Value:
     static: set  # axes whose extent is a number in the model
     made_by: str = "input"
     dims: list = None  # of an input: numbers and names
+    jumps: np.ndarray = None  # where a tolerance of the operands may change the result by a step
 
     @property
     def array(self):
@@ -64,7 +69,7 @@ class Value:
         exact = self.array.astype(np.float64)
         if self.array.dtype.kind != "f":
             same = np.all([self.array == noisy for noisy in self.arrays[1:]], axis=0)
-            return np.where(same, 0.0, np.inf)
+            return np.where(same if self.jumps is None else same & ~self.jumps, 0.0, np.inf)
         eps = float(np.finfo(self.array.dtype).eps)
         with np.errstate(all="ignore"):
             apart = [np.abs(noisy.astype(np.float64) - exact) for noisy in self.arrays[1:]]
@@ -72,6 +77,8 @@ class Value:
             mean = np.mean(apart[np.isfinite(apart)]) if np.isfinite(apart).any() else 0.0
             bound = 8 * apart + 4 * mean + 32 * eps * np.abs(exact) + 4 * float(np.finfo(self.array.dtype).tiny)
             undetermined = ~np.isfinite(apart) & np.isfinite(exact) | (apart > 0.02 * (np.abs(exact) + 1))
+            if self.jumps is not None:
+                undetermined |= self.jumps
         return np.where(undetermined, np.inf, bound)
 
 
@@ -337,6 +344,20 @@ class Refused(Exception):
     """onnxruntime does not run a node."""
 
 
+def find_jumps(operand, session, inputs):
+    """Where the result differs at either end of what the first operand, a float, may be."""
+    if operand.array.dtype.kind != "f" or operand.made_by in ("input", "constant"):
+        return None
+    off = operand.tolerance()
+    feeds = {v.name: v.array for v in inputs}
+    ends = []
+    for side in (-1, 1):
+        with np.errstate(all="ignore"):
+            feeds[operand.name] = np.asarray(operand.array + side * off, operand.array.dtype)
+        ends.append(session.run(None, feeds)[0])
+    return ends[0] != ends[1]
+
+
 def compute(node, opset, rng):
     """Fills the arrays of the node's outputs."""
     given = {v.name: v for v in node.inputs if v is not None}
@@ -351,5 +372,7 @@ def compute(node, opset, rng):
             feeds = {v.name: with_noise(v.arrays[turn], rng) if noisy else v.arrays[turn] for v in inputs}
             for value, array in zip(node.outputs, session.run(None, feeds)):
                 value.arrays.append(with_noise(array, rng) if noisy else array)
+        if node.op in JUMPS and node.outputs[0].array.shape == node.inputs[0].array.shape:
+            node.outputs[0].jumps = find_jumps(node.inputs[0], session, inputs)
     except Exception as error:  # onnxruntime's exceptions have no common public base
         raise Refused(str(error)) from error

@@ -246,6 +246,19 @@ TEST(OnnxOpsTest, ActivationsOfHalvesRoundOnce) {
   EXPECT_NEAR(of("Selu", 6), -1.74971e-2, 1e-5);
 }
 
+// Far from 0, and close to it, what is added to 1 or taken from it would be lost.
+TEST(OnnxOpsTest, ActivationsKeepWhatIsSmallBesideOne) {
+  const auto expect = [](std::string_view op, int64_t opset, float x, double y) {
+    EXPECT_NEAR(RunOne(One(op, opset, {"1"}), FloatTensor({1}, {x}))[0], y, 1e-6 * std::fabs(y))
+        << op;
+  };
+  expect("Softplus", 1, -13.15139f, 1.9427791721328475e-06);
+  expect("Softplus", 1, -80, 1.8048513878454153e-35);
+  expect("Mish", 18, -13.15139f, -2.555024672360057e-05);
+  expect("Elu", 6, -1e-5f, -9.999949747547945e-06);
+  expect("Elu", 6, -1e4f, -1);
+}
+
 TEST(OnnxOpsTest, Activations) {
   const auto of = [](std::string_view op, int64_t opset) {
     return RunOne(One(op, opset, {"3"}), FloatTensor({3}, {-1, 0, 2}));
