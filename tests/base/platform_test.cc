@@ -151,6 +151,7 @@ std::vector<FileContent> Two(const std::filesystem::path& a, const std::filesyst
 std::pair<char, char> WriteTwoUntilInterrupted(const TempFolder& folder, int round) {
   const pid_t child = ::fork();
   if (child == 0) {
+    ::signal(SIGINT, SIG_DFL);  // a shell's background jobs ignore it
     RemoveUnfinishedFilesOnSignal();
     for (char c = 'a';; c = c == 'z' ? 'a' : static_cast<char>(c + 1)) {
       const std::string content(1000, c);

@@ -41,6 +41,7 @@ struct Command {
   // other tests look for leaks.
   ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
   for (const auto& [name, value] : c.environment) ::setenv(name.c_str(), value.c_str(), 1);
+  ::signal(SIGINT, SIG_DFL);  // a shell's background jobs ignore it
   const int null = ::open("/dev/null", O_RDWR);
   for (const int d : {0, 1, 2}) ::dup2(null, d);
   std::vector<char*> arguments;
