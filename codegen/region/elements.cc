@@ -351,7 +351,7 @@ struct Elements::State {
   absl::flat_hash_map<uint32_t, Element> finished;  // what follows the anchor, within Finish
 };
 
-// ---- the face -----------------------------------------------------------------------------------
+// ---- Elements ----------------------------------------------------------------------------------
 
 Elements::Elements(Builder& b, const Region& r, Launch& launch)
     : state_(std::make_shared<State>(b, r, launch)) {}

@@ -230,13 +230,13 @@ absl::Status GraphDecoder::ReadNode(const fb::Node& node, ir::Function& fn) {
     FORGE_RETURN_IF_ERROR(value.status());
     in.push_back(*value);
   }
-  std::vector<ir::Function::LateField> late;
+  std::vector<ir::Function::RuntimeField> runtime;
   for (uint32_t i = 0; i < SizeOf(node.late()); ++i) {
     const fb::Late& l = *node.late()->Get(i);
     if (ir::FindField(op.def().fields, TextOf(l.field())) == nullptr)
       return DataLoss("operator '{}' has no attribute '{}'", op.name(), TextOf(l.field()));
     FORGE_ASSIGN_OR_RETURN(const ir::Value value, ValueAt(fn, l.value()));
-    late.push_back({TextOf(l.field()), value});
+    runtime.push_back({TextOf(l.field()), value});
   }
   ir::ProvenanceRef from;
   if (node.provenance() != kNoProvenance) {
@@ -247,7 +247,7 @@ absl::Status GraphDecoder::ReadNode(const fb::Node& node, ir::Function& fn) {
   }
   const ir::Function::Scope scope(fn, std::move(from));
   const uint32_t first = fn.value_count();
-  const ir::Values out = late.empty() ? fn.Add(op, in) : fn.AddLate(op, in, late);
+  const ir::Values out = runtime.empty() ? fn.Add(op, in) : fn.AddRuntimeValued(op, in, runtime);
   FORGE_RETURN_IF_ERROR(RefusalOf(fn));
   if (node.first_result() != first || node.results() != out.size())
     return DataLoss("its results are {} from value {}, not {} from {}", out.size(), first,

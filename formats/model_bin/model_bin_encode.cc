@@ -195,13 +195,13 @@ Ref<fb::Node> GraphEncoder::Encode(const ir::Node& node) {
   const Fields fields = node.op.def().fields;
   std::vector<Ref<fb::Attribute>> attributes;
   for (const Field& field : fields) attributes.push_back(Encode(field, node.op.self()));
-  std::vector<Ref<fb::Late>> late;
-  for (const ir::Late& l : node.late)
-    late.push_back(fb::CreateLate(b_, Name(fields[l.field].name), l.value));
+  std::vector<Ref<fb::Late>> runtime;
+  for (const ir::RuntimeAttribute& l : node.runtime_attributes)
+    runtime.push_back(fb::CreateLate(b_, Name(fields[l.field].name), l.value));
   const auto op = Name(node.op.name());
   const auto operands = List(node.in);
-  return fb::CreateNode(b_, op, operands, List(attributes), List(late), node.first_out, node.outs,
-                        ProvenanceId(node.from));
+  return fb::CreateNode(b_, op, operands, List(attributes), List(runtime), node.first_out,
+                        node.outs, ProvenanceId(node.from));
 }
 
 Ref<fb::Variable> GraphEncoder::Encode(const ir::Variable& v) {

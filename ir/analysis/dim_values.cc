@@ -112,7 +112,7 @@ std::optional<Dims> DimValues::ContentsOf(uint32_t value) {
   known_.resize(f_.value_count());
   for (; nodes_seen_ < f_.nodes().size(); ++nodes_seen_) {
     const Node& node = f_.nodes()[nodes_seen_];
-    if (node.outs == 1 && node.late.empty() && Trackable(node.first_out))
+    if (node.outs == 1 && node.runtime_attributes.empty() && Trackable(node.first_out))
       known_[node.first_out] = OfNode(node);
   }
   if (!known_[value] && Trackable(value)) known_[value] = OfVariable(value);

@@ -56,19 +56,22 @@ Values Copier::CopyNode(const Node& node, const AnyOp& op) {
 
 Values Copier::Append(const Node& node, const AnyOp& op, ValueSpan in, bool infer) {
   const Function::Scope scope(out_, node.from);
-  const ValueSpan operands = in.first(node.in.size()), late = in.subspan(node.in.size());
+  const ValueSpan operands = in.first(node.in.size()), runtime = in.subspan(node.in.size());
   Values made;
   if (infer || !out_.status().ok()) {
-    std::vector<Function::LateField> fields;
-    for (size_t i = 0; i < late.size(); ++i)
-      fields.push_back({op.def().fields[node.late[i].field].name, late[i]});
-    made = out_.AddLate(op, operands, fields);
+    std::vector<Function::RuntimeField> fields;
+    for (size_t i = 0; i < runtime.size(); ++i)
+      fields.push_back({op.def().fields[node.runtime_attributes[i].field].name, runtime[i]});
+    made = out_.AddRuntimeValued(op, operands, fields);
     if (out_.status().ok() && made.size() != node.outs)
       out_.Fail(Internal("{} has {} results in place of {}", op.name(), made.size(), node.outs));
     if (!out_.status().ok()) return made;
   } else {
-    Node copy{.op = op, .in = out_.Ids(op, operands), .late = node.late, .from = nullptr};
-    for (size_t i = 0; i < late.size(); ++i) copy.late[i].value = late[i].id;
+    Node copy{.op = op,
+              .in = out_.Ids(op, operands),
+              .runtime_attributes = node.runtime_attributes,
+              .from = nullptr};
+    for (size_t i = 0; i < runtime.size(); ++i) copy.runtime_attributes[i].value = runtime[i].id;
     Types types;
     for (uint16_t k = 0; k < node.outs; ++k) types.push_back(in_.type(node.first_out + k));
     made = out_.Append(std::move(copy), std::move(types));
@@ -109,7 +112,7 @@ Values Copier::Operands(std::span<const uint32_t> values) {
 
 Values Copier::OperandsOf(const Node& node) {
   Values out = Operands(node.in);
-  for (const Late& l : node.late) out.push_back((*this)[l.value]);
+  for (const RuntimeAttribute& l : node.runtime_attributes) out.push_back((*this)[l.value]);
   return out;
 }
 
@@ -163,8 +166,8 @@ bool Copier::HasTypesOf(const Node& node, std::span<const uint32_t> in) const {
   };
   for (size_t i = 0; i < node.in.size(); ++i)
     if (!same(node.in[i], in[i])) return false;
-  for (size_t i = 0; i < node.late.size(); ++i)
-    if (!same(node.late[i].value, in[node.in.size() + i])) return false;
+  for (size_t i = 0; i < node.runtime_attributes.size(); ++i)
+    if (!same(node.runtime_attributes[i].value, in[node.in.size() + i])) return false;
   return true;
 }
 

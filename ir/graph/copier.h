@@ -35,7 +35,7 @@ class Copier {
   // What stands for a value; absent for kAbsent.
   Value operator[](uint32_t value);
   Values Operands(std::span<const uint32_t> values);
-  // The operands of a node, then its late values.
+  // The operands of a node, then those of its runtime-valued attributes.
   Values OperandsOf(const Node& node);
   // Adds results and updates.  Returns the first error of the new function.
   absl::Status Finish();

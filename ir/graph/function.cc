@@ -84,22 +84,23 @@ Values Function::Absent(const AnyOp& op) {
   return out;
 }
 
-Values Function::Add(const AnyOp& op, ValueSpan in) { return AddLate(op, in, {}); }
+Values Function::Add(const AnyOp& op, ValueSpan in) { return AddRuntimeValued(op, in, {}); }
 
-Values Function::AddLate(const AnyOp& op, ValueSpan in, std::span<const LateField> late) {
+Values Function::AddRuntimeValued(const AnyOp& op, ValueSpan in,
+                                  std::span<const RuntimeField> runtime) {
   if (!status_.ok()) return Absent(op);
-  Node node{.op = op, .in = Ids(op, in), .late = {}, .from = nullptr};
+  Node node{.op = op, .in = Ids(op, in), .runtime_attributes = {}, .from = nullptr};
   const Types operands = TypesOf(node.in);
-  for (const LateField& l : late) {
+  for (const RuntimeField& l : runtime) {
     const Field* field = FindField(op.def().fields, l.field);
     FORGE_CHECK(field != nullptr && l.value.fn == this);
     if (!IsIntegerTensor(l.value.type()))
       Fail(InvalidArgument("{}: {} takes integers, not {}", op.name(), l.field,
                            l.value.type().ToText()));
     const auto index = static_cast<uint16_t>(field - op.def().fields.data());
-    node.late.push_back({index, l.value.id});
+    node.runtime_attributes.push_back({index, l.value.id});
   }
-  auto types = late.empty() ? op.Infer(operands) : op.InferLate(operands);
+  auto types = runtime.empty() ? op.Infer(operands) : op.InferRuntimeValued(operands);
   if (!types.ok()) Fail(types.status());
   if (types.ok() && types->size() > UINT16_MAX)
     Fail(ResourceExhausted("{}: more than 65535 results", op.name()));
@@ -197,7 +198,7 @@ void Function::Reorder(std::span<const uint32_t> order) {
     node.first_out = next;
     next += node.outs;
     for (uint32_t& v : node.in) move(v);
-    for (Late& l : node.late) move(l.value);
+    for (RuntimeAttribute& l : node.runtime_attributes) move(l.value);
   }
   std::deque<Type> types(types_.size());
   std::vector<Origin> origins(origins_.size());
@@ -222,7 +223,7 @@ std::vector<int> Function::UseCounts() const {
   for (const Node& n : nodes_) {
     for (uint32_t v : n.in)
       if (v != kAbsent) ++uses[v];
-    for (const Late& l : n.late) ++uses[l.value];
+    for (const RuntimeAttribute& l : n.runtime_attributes) ++uses[l.value];
   }
   for (const Result& r : results_) ++uses[r.value];
   for (const Update& u : updates_) ++uses[u.value];

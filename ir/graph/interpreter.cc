@@ -129,15 +129,15 @@ class Run {
     return absl::OkStatus();
   }
 
-  // The op with numbers for what was symbolic or late.
+  // The op with numbers for what was symbolic or known at run time alone.
   absl::StatusOr<AnyOp> Bound(const Node& node) {
-    if (node.late.empty()) return node.op.Bind(bindings_);
+    if (node.runtime_attributes.empty()) return node.op.Bind(bindings_);
     const OpDef& def = node.op.def();
     std::shared_ptr<void> self = def.make(node.op.self());
-    for (const Late& late : node.late) {
-      const std::vector<int64_t> numbers = Integers(values_[late.value]);
+    for (const RuntimeAttribute& runtime : node.runtime_attributes) {
+      const std::vector<int64_t> numbers = Integers(values_[runtime.value]);
       FORGE_RETURN_IF_ERROR(
-          SetFromDims(def.fields[late.field], self.get(), Dims(numbers.begin(), numbers.end())));
+          SetFromDims(def.fields[runtime.field], self.get(), Dims(numbers.begin(), numbers.end())));
     }
     return AnyOp(def, std::move(self)).Bind(bindings_);
   }
@@ -151,7 +151,7 @@ class Run {
     for (size_t i = 0; i < out.size(); ++i)
       FORGE_RETURN_IF_ERROR(Put(node.first_out + static_cast<uint32_t>(i), std::move(out[i])));
     for (uint32_t v : node.in) Drop(v);
-    for (const Late& late : node.late) Drop(late.value);
+    for (const RuntimeAttribute& runtime : node.runtime_attributes) Drop(runtime.value);
     return absl::OkStatus();
   }
 

@@ -46,7 +46,7 @@ struct Variable {
 // A field of an op that is still a value: Reshape's shape, Reduce's axes, TopK's k, NonZero's
 // count. Folding, binding or at last a break in the plan turns it into Dims or numbers, by
 // reflection, once for every op. Until then the node's results are unranked and nothing compiles.
-struct Late {
+struct RuntimeAttribute {
   uint16_t field;
   uint32_t value;
 };
@@ -58,7 +58,7 @@ struct Node {
   std::vector<uint32_t> in;  // value ids; kAbsent for an operand not given
   uint32_t first_out = 0;    // its results are values first_out .. first_out + outs - 1
   uint16_t outs = 1;
-  std::vector<Late> late;
+  std::vector<RuntimeAttribute> runtime_attributes;
   ProvenanceRef from;
 };
 
@@ -93,12 +93,12 @@ class Function {
   // StatusOr, and read as the formula they are. After an error an op gives what its signature
   // names, at least one. Operands are absent Values where an optional one is not given.
   Values Add(const AnyOp& op, ValueSpan in);
-  struct LateField {
+  struct RuntimeField {
     std::string_view field;
     Value value;
   };
   // As Add, with fields that are values of integers; results are unranked.
-  Values AddLate(const AnyOp& op, ValueSpan in, std::span<const LateField> late);
+  Values AddRuntimeValued(const AnyOp& op, ValueSpan in, std::span<const RuntimeField> runtime);
   Value operator()(const AnyOp& op, std::initializer_list<Value> in) {
     return Add(op, ValueSpan(in.begin(), in.size()))[0];
   }
@@ -231,7 +231,8 @@ std::unique_ptr<Module> Clone(const Module& m);
 // either appends a replacement (one value for each result) or returns nothing, which copies the
 // node. Arguments, names, results, updates and provenance are carried over; nodes whose results
 // nobody reads are left out, save those of ordered ops. A rule's `in` holds the node's operands and
-// then its late values. A body is kept as it is: rewrite it first and Replace() it.
+// then those of its runtime-valued attributes. A body is kept as it is: rewrite it first and
+// Replace() it.
 //   errors: the first of `out`, or Internal when a rule's values do not fit the node's results
 struct Rewriter {
   using Rule =

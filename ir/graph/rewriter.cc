@@ -19,7 +19,7 @@ std::vector<bool> LiveValues(const Function& f) {
     for (uint32_t v = n.first_out; v < n.first_out + n.outs; ++v) live[v] = true;
     for (uint32_t v : n.in)
       if (v != kAbsent) live[v] = true;
-    for (const Late& l : n.late) live[l.value] = true;
+    for (const RuntimeAttribute& l : n.runtime_attributes) live[l.value] = true;
   }
   return live;
 }
@@ -63,7 +63,7 @@ class FormulaOrder {
       if (const uint32_t m = f_.origin(v).index; m >= begin_) out.push_back(m);
     };
     for (uint32_t v : f_.nodes()[n].in) add(v);
-    for (const Late& l : f_.nodes()[n].late) add(l.value);
+    for (const RuntimeAttribute& l : f_.nodes()[n].runtime_attributes) add(l.value);
     return out;
   }
 

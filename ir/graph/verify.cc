@@ -146,13 +146,15 @@ class FunctionVerifier {
   absl::Status CheckNode(const Node& n, size_t index) {
     for (uint32_t v : n.in)
       if (v != kAbsent) FORGE_RETURN_IF_ERROR(CheckUse(v));
-    for (const Late& l : n.late) {
-      if (l.field >= n.op.def().fields.size()) return Internal("late field {} is none", l.field);
+    for (const RuntimeAttribute& l : n.runtime_attributes) {
+      if (l.field >= n.op.def().fields.size())
+        return Internal("runtime-valued attribute {} does not exist", l.field);
       FORGE_RETURN_IF_ERROR(CheckUse(l.value));
     }
     FORGE_RETURN_IF_ERROR(CheckAttributes(n.op));
     const Types operands = f_.TypesOf(n.in);
-    auto types = n.late.empty() ? n.op.Infer(operands) : n.op.InferLate(operands);
+    auto types =
+        n.runtime_attributes.empty() ? n.op.Infer(operands) : n.op.InferRuntimeValued(operands);
     if (!types.ok()) return Internal("{}", Message(types.status()));
     if (types->size() != n.outs)
       return Internal("has {} results instead of {}", n.outs, types->size());

@@ -17,9 +17,10 @@ Attribute GetAttribute(const Field& field, const void* record);
 // Fields of kind kNumber take integers and doubles too.
 //   errors: InvalidArgument (a value of another kind, an unknown choice), naming the field
 absl::Status SetAttribute(const Field& field, void* record, Attribute value);
-// A late field's value from what is known of it: a list, or exactly one for kInt and kDim; only
-// kDim and kDims take dimensions that are no numbers.
-//   errors: InvalidArgument (a kind that cannot be late, or other than that), naming the field
+// A runtime-valued attribute's value from what is known of it: a list, or exactly one for kInt and
+// kDim; only kDim and kDims take dimensions that are no numbers.
+//   errors: InvalidArgument (a kind that cannot be runtime-valued, or other than that), naming the
+//   field
 absl::Status SetFromDims(const Field& field, void* record, const Dims& known);
 
 // The words of an enum's choices, "none|top_left" cut at the bars.

@@ -30,7 +30,7 @@ absl::StatusOr<Types> AnyOp::Infer(TypeSpan in) const {
   return Annotate(out.status(), fmt::format("{}({})", name(), OperandsText(*def_, in)));
 }
 
-absl::StatusOr<Types> AnyOp::InferLate(TypeSpan in) const {
+absl::StatusOr<Types> AnyOp::InferRuntimeValued(TypeSpan in) const {
   if (auto match = CheckSignature(*def_, in); !match.ok()) return match.status();
   return InferUnranked(*this, in);
 }

@@ -225,8 +225,8 @@ class AnyOp {
     return def_ == &DefOf<T>();
   }
   absl::StatusOr<Types> Infer(TypeSpan in) const;  // signature first, then the rule
-  // The same while a field is late: all results unranked.
-  absl::StatusOr<Types> InferLate(TypeSpan in) const;
+  // The same while an attribute is runtime-valued: all results unranked.
+  absl::StatusOr<Types> InferRuntimeValued(TypeSpan in) const;
   // Appends the parts of a composite to `f`, which keeps what they refuse.  Returns the results;
   // empty: a primitive, or a composite with these attributes is one.
   Values Decompose(Function& f, ValueSpan in) const;

@@ -49,7 +49,7 @@ absl::StatusOr<SignatureMatch> CheckSignature(const OpDef& def, TypeSpan in);
 //   errors: InvalidArgument
 absl::StatusOr<Types> InferBySignature(const AnyOp& op, TypeSpan in);
 
-// Result types while an operand's rank is unknown or a field is late: all unranked.
+// Result types while an operand's rank is unknown or an attribute is runtime-valued: all unranked.
 //   errors: InvalidArgument when a result's dtype follows neither from an operand nor an attribute
 absl::StatusOr<Types> InferUnranked(const AnyOp& op, TypeSpan in);
 

@@ -53,7 +53,7 @@ absl::Status BindInto(Module& m, const Function& in, Function& out, const Bindin
   copy.CopyArguments(arguments.size() == in.arguments().size() ? arguments : TypeSpan());
   for (const auto& r : in.reads()) copy[r.value];
   for (const Node& node : in.nodes()) {
-    if (!node.late.empty())
+    if (!node.runtime_attributes.empty())
       return InvalidArgument("{}: {} is not known before the run",
                              node.from ? node.from->ToText() : "", node.op.ToText());
     Types types;

@@ -26,11 +26,11 @@ class Folder {
  public:
   Folder(Module& m, Function& out) : module_(m), out_(out), contents_(out) {}
 
-  std::optional<Values> operator()(const Node& node, ValueSpan in, ValueSpan late) {
-    if (node.late.empty() && HasEffects(node)) return std::nullopt;
+  std::optional<Values> operator()(const Node& node, ValueSpan in, ValueSpan runtime) {
+    if (node.runtime_attributes.empty() && HasEffects(node)) return std::nullopt;
     AnyOp op = node.op;
-    if (!node.late.empty()) {
-      std::optional<AnyOp> resolved = Resolve(node, late);
+    if (!node.runtime_attributes.empty()) {
+      std::optional<AnyOp> resolved = Resolve(node, runtime);
       if (!resolved) return std::nullopt;
       op = *resolved;
       Values made = out_.Add(op, in);
@@ -57,13 +57,13 @@ class Folder {
     return std::nullopt;
   }
 
-  // The op with every late field filled in; nullopt while one is unknown.
-  std::optional<AnyOp> Resolve(const Node& node, ValueSpan late) {
+  // The op with every runtime-valued attribute filled in; nullopt while one is unknown.
+  std::optional<AnyOp> Resolve(const Node& node, ValueSpan runtime) {
     const OpDef& def = node.op.def();
     std::shared_ptr<void> self = def.make(node.op.self());
-    for (size_t i = 0; i < node.late.size(); ++i) {
-      const Field& field = def.fields[node.late[i].field];
-      std::optional<Dims> known = contents_.ContentsOf(late[i].id);
+    for (size_t i = 0; i < node.runtime_attributes.size(); ++i) {
+      const Field& field = def.fields[node.runtime_attributes[i].field];
+      std::optional<Dims> known = contents_.ContentsOf(runtime[i].id);
       if (!known || !SetFromDims(field, self.get(), *known).ok()) return std::nullopt;
     }
     return AnyOp(def, self);
@@ -205,7 +205,7 @@ absl::Status ConstantsToFills(const Function& in, Function& out) {
             {});
       any = true;
     }
-    if (!any || !node.late.empty()) return std::nullopt;
+    if (!any || !node.runtime_attributes.empty()) return std::nullopt;
     return f.Add(node.op, changed);
   };
   return Rewriter{.pass = "fold"}.Run(in, out, rule);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Greedy fusion over an op's face: a scalar expression, an index map, or neither (an anchor).
+// Greedy fusion by an op's fusion kind: a scalar expression, an index map, or neither (an anchor).
 #include <algorithm>
 #include <map>
 #include <queue>
@@ -18,14 +18,14 @@ constexpr int kNone = -1;
 // Nodes in one region: beyond this a kernel's registers, not its launches, set the pace.
 constexpr size_t kMaxNodes = 48;
 
-enum class Face { kScalar, kMovement, kLiteral, kAnchor };
+enum class FusionKind { kScalar, kMovement, kLiteral, kAnchor };
 
-Face FaceOf(const Node& node) {
+FusionKind FusionKindOf(const Node& node) {
   const OpDef& def = node.op.def();
-  if (HasEffects(node)) return Face::kAnchor;
-  if (def.scalar) return Face::kScalar;
-  if (def.map) return node.in.empty() ? Face::kLiteral : Face::kMovement;
-  return Face::kAnchor;
+  if (HasEffects(node)) return FusionKind::kAnchor;
+  if (def.scalar) return FusionKind::kScalar;
+  if (def.map) return node.in.empty() ? FusionKind::kLiteral : FusionKind::kMovement;
+  return FusionKind::kAnchor;
 }
 
 struct Group {
@@ -46,10 +46,11 @@ class Fuser {
     for (int i = 0, effect = kNone; i < n; ++i) {
       group_of_[i] = i;
       groups_[i].nodes = {i};
-      if (FaceOf(in.nodes()[i]) == Face::kAnchor) groups_[i].anchor = i;
+      if (FusionKindOf(in.nodes()[i]) == FusionKind::kAnchor) groups_[i].anchor = i;
       for (uint32_t v : in.nodes()[i].in)
         if (v != kAbsent) operands_[i].push_back(v);
-      for (const Late& l : in.nodes()[i].late) operands_[i].push_back(l.value);
+      for (const RuntimeAttribute& l : in.nodes()[i].runtime_attributes)
+        operands_[i].push_back(l.value);
       for (uint32_t v : operands_[i]) {
         readers_[v].push_back(i);
         if (const int p = Producer(v); p != kNone) needs_[i].push_back(p);
@@ -80,16 +81,18 @@ class Fuser {
   }
 
   // What a field waits for has no place in a body, and effects keep their order.
-  bool StandsAlone(int i) const { return !node(i).late.empty() || HasEffects(node(i)); }
+  bool StandsAlone(int i) const {
+    return !node(i).runtime_attributes.empty() || HasEffects(node(i));
+  }
 
   // Tries to join node i's group with those of its operands, the deepest first: that one is
   // computed last anyway, and the others become its operands.
   void Grow(int i) {
-    if (FaceOf(node(i)) == Face::kLiteral || StandsAlone(i)) return;
+    if (FusionKindOf(node(i)) == FusionKind::kLiteral || StandsAlone(i)) return;
     std::vector<int> producers;
     for (uint32_t v : node(i).in) {
       int p = Producer(v);
-      if (p != kNone && FaceOf(node(p)) != Face::kLiteral && !StandsAlone(p))
+      if (p != kNone && FusionKindOf(node(p)) != FusionKind::kLiteral && !StandsAlone(p))
         producers.push_back(p);
     }
     std::sort(producers.rbegin(), producers.rend());
@@ -145,11 +148,11 @@ class Fuser {
     if (stores_move_) return RepeatsNothing(a, b);
     const Dims& shape = in_.type(node(groups_[a].anchor).first_out).shape();
     for (int i : groups_[b].nodes)
-      if (FaceOf(node(i)) != Face::kScalar ||
+      if (FusionKindOf(node(i)) != FusionKind::kScalar ||
           !MayEqualBroadcast(shape, in_.type(node(i).first_out).shape()))
         return false;
     for (int i : groups_[a].nodes)
-      if (i > groups_[a].anchor && FaceOf(node(i)) == Face::kMovement) return false;
+      if (i > groups_[a].anchor && FusionKindOf(node(i)) == FusionKind::kMovement) return false;
     return true;
   }
 
@@ -173,7 +176,7 @@ class Fuser {
 
   bool IsMovementOnly(int g) const {
     return std::all_of(groups_[g].nodes.begin(), groups_[g].nodes.end(),
-                       [&](int i) { return FaceOf(node(i)) == Face::kMovement; });
+                       [&](int i) { return FusionKindOf(node(i)) == FusionKind::kMovement; });
   }
 
   // Does nobody but group b read what group a makes?
@@ -195,7 +198,7 @@ class Fuser {
     const Dim all = in_.type(node(groups_[g].nodes.back()).first_out).elements();
     int ops = 0, large = 0;
     for (int i : groups_[g].nodes) {
-      if (FaceOf(node(i)) != Face::kScalar) continue;
+      if (FusionKindOf(node(i)) != FusionKind::kScalar) continue;
       const auto& in = operands_[i];
       // What only changes the type is part of the load.
       ops += in.size() > 1 || in_.type(in[0]).dtype() == in_.type(node(i).first_out).dtype();
@@ -270,7 +273,7 @@ class Fuser {
     std::vector<bool> member(node_count(), false);
     for (int i : group.nodes) member[i] = true;
     const auto operand = [&](uint32_t v) -> Value {
-      if (const int p = Producer(v); p != kNone && FaceOf(node(p)) == Face::kLiteral) {
+      if (const int p = Producer(v); p != kNone && FusionKindOf(node(p)) == FusionKind::kLiteral) {
         const Function::Scope scope(body, node(p).from);
         return body.Add(node(p).op, {})[0];
       }
@@ -325,8 +328,8 @@ class Fuser {
     Copier copy(in_, out);
     copy.CopyArguments();
     for (int g : Order()) {
-      const bool literal =
-          groups_[g].nodes.size() == 1 && FaceOf(node(groups_[g].nodes[0])) == Face::kLiteral;
+      const bool literal = groups_[g].nodes.size() == 1 &&
+                           FusionKindOf(node(groups_[g].nodes[0])) == FusionKind::kLiteral;
       if (literal && !LiteralIsNeeded(node(groups_[g].nodes[0]).first_out)) continue;
       FORGE_RETURN_IF_ERROR(WriteGroup(groups_[g], out, copy));
     }
@@ -345,11 +348,11 @@ class Fuser {
   bool IsRegion(const Group& g) const {
     if (g.nodes.size() > 1) return true;
     const Node& only = node(g.nodes[0]);
-    if (FaceOf(only) == Face::kLiteral || StandsAlone(g.nodes[0])) return false;
+    if (FusionKindOf(only) == FusionKind::kLiteral || StandsAlone(g.nodes[0])) return false;
     return std::any_of(only.in.begin(), only.in.end(),
                        [&](uint32_t v) {
                          int p = Producer(v);
-                         return p != kNone && FaceOf(node(p)) == Face::kLiteral;
+                         return p != kNone && FusionKindOf(node(p)) == FusionKind::kLiteral;
                        }) &&
            RegionIsTaken(g);
   }
@@ -403,7 +406,7 @@ class Fuser {
   const Function& in_;
   const Target& target_;
   std::vector<int> uses_;
-  std::vector<std::vector<uint32_t>> operands_;  // by node, those of late fields too
+  std::vector<std::vector<uint32_t>> operands_;  // by node, those of runtime-valued attributes too
   std::vector<std::vector<int>> needs_;          // by node: those that come first
   std::vector<std::vector<int>> readers_;        // by value
   std::vector<int> group_of_;

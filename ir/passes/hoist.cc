@@ -50,7 +50,8 @@ std::vector<bool> StaticValues(const Function& f) {
     is_static[read.value] = IsConstant(f, read.value) && IsBound(f.type(read.value));
   std::vector<bool> literal(f.value_count(), false);
   for (const Node& node : f.nodes()) {
-    bool all = node.late.empty() && IsBound(node.op) && !HasEffects(node), any = false;
+    bool all = node.runtime_attributes.empty() && IsBound(node.op) && !HasEffects(node),
+         any = false;
     for (uint32_t v : node.in) {
       if (v == kAbsent) continue;
       any |= is_static[v];
@@ -132,7 +133,7 @@ absl::StatusOr<int> Hoist(Module& m, const Function& in, Function& load, Functio
       continue;
     }
     for (uint32_t v : node.in) cross(v);
-    for (const Late& l : node.late) cross(l.value);
+    for (const RuntimeAttribute& l : node.runtime_attributes) cross(l.value);
   }
   for (const auto& result : in.results()) cross(result.value);
   for (const auto& update : in.updates()) cross(update.value);

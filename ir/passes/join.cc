@@ -33,7 +33,7 @@ class Joiner {
     for (const auto& r : in.reads())
       static_[r.value] = r.variable->role == Variable::Role::kConstant;
     for (const Node& node : in.nodes()) {
-      bool all = node.late.empty() && !node.in.empty() && !HasEffects(node);
+      bool all = node.runtime_attributes.empty() && !node.in.empty() && !HasEffects(node);
       for (uint32_t v : node.in) {
         all &= v != kAbsent && static_[v];
         if (v != kAbsent) readers_[v].push_back(&node);

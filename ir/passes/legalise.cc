@@ -22,7 +22,7 @@ struct Step {
     if (verdict) return std::nullopt;
     Values simpler;
     // Decompositions read the shapes of operands.
-    if (node.late.empty() && AreRanked(types)) simpler = node.op.Decompose(out, in);
+    if (node.runtime_attributes.empty() && AreRanked(types)) simpler = node.op.Decompose(out, in);
     if (simpler.empty()) {
       Refuse({std::string(node.op.name()), types, node.from ? node.from->ToText() : std::string(),
               verdict.text()});

@@ -9,9 +9,9 @@ namespace forge::ir {
 // Marks parameters as constants: inference may then fold, hoist and pack them.
 void Freeze(Module& m);
 
-// Resolves late fields whose values are known, evaluates small constant subgraphs, turns shape
-// arithmetic into dimensions and one-element constants into fills, drops what changes nothing,
-// folds batch norms into the convolutions before them.
+// Resolves runtime-valued attributes whose values are known, evaluates small constant subgraphs,
+// turns shape arithmetic into dimensions and one-element constants into fills, drops what changes
+// nothing, folds batch norms into the convolutions before them.
 //   errors: InvalidArgument where a resolved shape refuses, with the node's name
 absl::Status Fold(Module& m, const Function& in, Function& out);
 

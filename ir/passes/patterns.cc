@@ -17,7 +17,7 @@ void Multiply(const Function& f, uint32_t value, int depth, Factored& p) {
     p.scale *= *number;
     return;
   }
-  const Node* node = Maker(f, value);
+  const Node* node = DefiningNode(f, value);
   const bool divides = node && node->op.Is<Div>() && NumberOf(f, node->in[1]);
   if (node == nullptr || depth == 0 || !(node->op.Is<Mul>() || divides))
     p.factors.push_back(value);
@@ -35,13 +35,13 @@ void Multiply(const Function& f, const AnyOp& op, Ids in, int depth, Factored& p
 
 }  // namespace
 
-const Node* Maker(const Function& f, uint32_t value) {
+const Node* DefiningNode(const Function& f, uint32_t value) {
   if (value == kAbsent || f.origin(value).kind != Function::Origin::kNode) return nullptr;
   return &f.nodes()[f.origin(value).index];
 }
 
 uint32_t Operand(const Function& f, uint32_t value) {
-  const Node* node = Maker(f, value);
+  const Node* node = DefiningNode(f, value);
   return node && !node->in.empty() ? node->in[0] : kAbsent;
 }
 
@@ -72,7 +72,7 @@ Factored FactoredOf(const Function& f, const AnyOp& op, Ids in, int depth) {
 Line LineOf(const Function& f, uint32_t value, uint32_t until) {
   Line line{.x = value};
   for (int depth = 0; depth < kMaxPatternDepth && line.x != until; ++depth) {
-    const Node* node = Maker(f, line.x);
+    const Node* node = DefiningNode(f, line.x);
     if (node == nullptr || node->in.size() != 2) break;
     const std::optional<double> left = NumberOf(f, node->in[0]), right = NumberOf(f, node->in[1]);
     if (left.has_value() == right.has_value()) break;
@@ -97,7 +97,7 @@ Line LineOf(const Function& f, uint32_t value, uint32_t until) {
 }
 
 uint32_t ReciprocalOf(const Function& f, uint32_t value) {
-  const Node* node = Maker<Div>(f, value);
+  const Node* node = DefiningNode<Div>(f, value);
   return node && NumberOf(f, node->in[0]) == 1.0 ? node->in[1] : kAbsent;
 }
 

@@ -11,17 +11,17 @@ namespace forge::ir {
 using Ids = std::span<const uint32_t>;
 
 // The node that makes a value; null where none does.
-const Node* Maker(const Function& f, uint32_t value);
+const Node* DefiningNode(const Function& f, uint32_t value);
 // It, if it is an op of type T.
 template <class T>
-const Node* Maker(const Function& f, uint32_t value) {
-  const Node* node = Maker(f, value);
+const Node* DefiningNode(const Function& f, uint32_t value) {
+  const Node* node = DefiningNode(f, value);
   return node && node->op.Is<T>() ? node : nullptr;
 }
 // Its attributes; null for an op without any.
 template <class T>
 const T* OpOf(const Function& f, uint32_t value) {
-  const Node* node = Maker(f, value);
+  const Node* node = DefiningNode(f, value);
   return node ? node->op.As<T>() : nullptr;
 }
 // The first operand of the node that makes a value.

@@ -49,7 +49,7 @@ bool IsHardSwishGate(const Function& f, uint32_t gate, uint32_t x, double scale)
 // x * 1/2 * (1 + erf(x / sqrt(2)))
 bool IsGeluGate(const Function& f, uint32_t gate, uint32_t x, double scale) {
   const Line line = LineOf(f, gate);
-  return Maker<Erf>(f, line.x) && IsNear(line.slope, line.offset) &&
+  return DefiningNode<Erf>(f, line.x) && IsNear(line.slope, line.offset) &&
          IsNear(scale * line.slope, 0.5) &&
          LineOf(f, Operand(f, line.x), x) == Line{x, 1 / std::numbers::sqrt2, 0};
 }
@@ -66,8 +66,8 @@ bool IsGeluCubic(const Function& f, uint32_t value, uint32_t x) {
   if (p.factors.size() == 2)
     for (size_t i : {0, 1})
       if (p.factors[i] == x && is_square(LineOf(f, p.factors[1 - i]))) return true;
-  if (p.factors.size() != 1 || !Maker<Add>(f, p.factors[0])) return false;
-  const Ids terms = Maker(f, p.factors[0])->in;
+  if (p.factors.size() != 1 || !DefiningNode<Add>(f, p.factors[0])) return false;
+  const Ids terms = DefiningNode(f, p.factors[0])->in;
   for (size_t i : {0, 1})
     if (terms[i] == x && FactoredOf(f, terms[1 - i]) == Factored{Gelu::kCube, {x, x, x}})
       return true;
@@ -77,12 +77,12 @@ bool IsGeluCubic(const Function& f, uint32_t value, uint32_t x) {
 // x * 1/2 * (1 + tanh(...))
 bool IsGeluTanhGate(const Function& f, uint32_t gate, uint32_t x, double scale) {
   const Line line = LineOf(f, gate);
-  return Maker<Tanh>(f, line.x) && IsNear(line.slope, line.offset) &&
+  return DefiningNode<Tanh>(f, line.x) && IsNear(line.slope, line.offset) &&
          IsNear(scale * line.slope, 0.5) && IsGeluCubic(f, Operand(f, line.x), x);
 }
 
 bool IsSiluGate(const Function& f, uint32_t gate, uint32_t x, double scale) {
-  return IsNear(scale, 1) && Maker<Sigmoid>(f, gate) && Operand(f, gate) == x;
+  return IsNear(scale, 1) && DefiningNode<Sigmoid>(f, gate) && Operand(f, gate) == x;
 }
 
 std::optional<Values> GatedFactors(const Site& s, const Factored& p) {
@@ -159,7 +159,7 @@ struct Centred {
   std::vector<int64_t> axes;
 };
 std::optional<Centred> CentredOf(const Function& f, uint32_t value) {
-  const Node* sub = Maker<Sub>(f, value);
+  const Node* sub = DefiningNode<Sub>(f, value);
   if (!sub) return std::nullopt;
   const auto axes = LastAxesOf(f, sub->in[1]);
   if (!axes || !IsMeanOf(f, sub->in[1], sub->in[0], *axes)) return std::nullopt;
@@ -174,7 +174,7 @@ bool IsSameCentred(const Function& f, uint32_t value, const Centred& c) {
 
 // mean(x * x) - mean(x) * mean(x)
 bool IsVarianceByMoments(const Function& f, uint32_t value, const Centred& c) {
-  const Node* sub = Maker<Sub>(f, value);
+  const Node* sub = DefiningNode<Sub>(f, value);
   if (!sub || !IsMeanOfSquare(f, sub->in[0], c.x, c.axes)) return false;
   const Factored square = FactoredOf(f, sub->in[1]);
   return square.scale == 1 && square.factors.size() == 2 &&
@@ -204,7 +204,7 @@ std::vector<OverRoot> OverRootsOf(const Site& s) {
   if (!divides && !s.op.Is<Mul>()) return found;
   for (size_t i = 0; i < (divides ? 1 : 2); ++i) {
     const uint32_t root = divides ? s.in[1] : ReciprocalOf(s.f, s.in[1 - i]);
-    if (!Maker<Sqrt>(s.f, root)) continue;
+    if (!DefiningNode<Sqrt>(s.f, root)) continue;
     const Line line = LineOf(s.f, Operand(s.f, root));
     if (line.slope == 1) found.push_back({s.in[i], line.x, line.offset});
   }
@@ -234,13 +234,13 @@ std::optional<Values> RmsNormIdiom(const Site& s) {
 
 // e / sum(e) along an axis, e = exp(x) or exp(x - max(x)).
 std::optional<Values> SoftmaxIdiom(const Site& s) {
-  if (!s.op.Is<Div>() || !Maker<Exp>(s.f, s.in[0])) return std::nullopt;
+  if (!s.op.Is<Div>() || !DefiningNode<Exp>(s.f, s.in[0])) return std::nullopt;
   const auto* sum = OpOf<Reduce>(s.f, s.in[1]);
   if (!sum || sum->kind != ReduceKind::kSum || !sum->keep_dims || sum->axes.size() != 1 ||
       Operand(s.f, s.in[1]) != s.in[0])
     return std::nullopt;
   uint32_t x = Operand(s.f, s.in[0]);
-  if (const Node* sub = Maker<Sub>(s.f, x)) {
+  if (const Node* sub = DefiningNode<Sub>(s.f, x)) {
     const auto* top = OpOf<Reduce>(s.f, sub->in[1]);
     if (top && top->kind == ReduceKind::kMax && top->keep_dims && top->axes == sum->axes &&
         Operand(s.f, sub->in[1]) == sub->in[0])
@@ -254,7 +254,7 @@ Value Swapped(Function& f, uint32_t value) {
   std::vector<int64_t> order(static_cast<size_t>(f.type(value).rank()));
   std::iota(order.begin(), order.end(), 0);
   std::swap(order[order.size() - 1], order[order.size() - 2]);
-  const Node* node = Maker<Transpose>(f, value);
+  const Node* node = DefiningNode<Transpose>(f, value);
   if (node && node->op.As<Transpose>()->permutation == order) return f.value(node->in[0]);
   return f(Transpose{.permutation = std::move(order)}, {f.value(value)});
 }
@@ -268,7 +268,7 @@ struct Scores {
 Scores ScoresOf(const Function& f, uint32_t value) {
   const Factored outer = FactoredOf(f, value);
   if (outer.factors.size() != 1) return {};
-  const Node* product = Maker<MatMul>(f, outer.factors[0]);
+  const Node* product = DefiningNode<MatMul>(f, outer.factors[0]);
   if (!product || product->op.As<MatMul>()->transpose_a) return {};
   Scores s{product->in[0], product->in[1], !product->op.As<MatMul>()->transpose_b, outer.scale};
   for (uint32_t* side : {&s.q, &s.k}) {
@@ -293,7 +293,7 @@ std::optional<Values> AttentionIdiom(const Site& s) {
   if (!axis.ok() || *axis != rank - 1 || rank < 2) return std::nullopt;
   Scores scores = ScoresOf(s.f, masked);
   uint32_t mask = kAbsent;
-  if (const Node* node = Maker(s.f, masked); scores.k == kAbsent && node) {
+  if (const Node* node = DefiningNode(s.f, masked); scores.k == kAbsent && node) {
     const bool adds = node->op.Is<Add>();
     const bool selects = node->op.Is<Select>() && NumberOf(s.f, node->in[2]) == kLowest;
     for (size_t i = adds ? 0 : 1; (adds || selects) && i < 2 && scores.k == kAbsent; ++i) {
@@ -348,7 +348,7 @@ ProvenanceRef ProvenanceOf(const Function& f, const Node& made, Ids in, const Pr
   while (!left.empty() && nodes.size() < kMostNodes) {
     const uint32_t v = left.back();
     left.pop_back();
-    const Node* node = v != kAbsent && !seen[v] ? Maker(f, v) : nullptr;
+    const Node* node = v != kAbsent && !seen[v] ? DefiningNode(f, v) : nullptr;
     if (node == nullptr || node->in.empty()) continue;
     seen[v] = true;
     nodes.insert(f.origin(v).index);
@@ -371,7 +371,7 @@ absl::Status Recognise(const Function& in, Function& out) {
   const std::vector<int> uses = in.UseCounts();
   absl::flat_hash_map<const Provenance*, ProvenanceRef> from;  // of what idioms make, by its own
   auto rule = [&](Function& f, const Node& node, ValueSpan operands) -> std::optional<Values> {
-    if (!node.late.empty() || node.outs != 1) return std::nullopt;
+    if (!node.runtime_attributes.empty() || node.outs != 1) return std::nullopt;
     std::vector<uint32_t> ids;
     Types types;
     for (const Value& v : operands) {
@@ -387,7 +387,8 @@ absl::Status Recognise(const Function& in, Function& out) {
       auto made = idiom({f, node.op, ids, result->front(), alone});
       if (!made) continue;
       if (const Value y = made->front(); f.status().ok() && y.id >= before)
-        from[Maker(f, y.id)->from.get()] = ProvenanceOf(f, *Maker(f, y.id), ids, node.from);
+        from[DefiningNode(f, y.id)->from.get()] =
+            ProvenanceOf(f, *DefiningNode(f, y.id), ids, node.from);
       return made;
     }
     return std::nullopt;

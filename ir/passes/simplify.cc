@@ -27,7 +27,7 @@ struct AlgebraSite {
   std::optional<Value> Itself(Value v) const {
     return v && v.type() == result ? std::optional(v) : std::nullopt;
   }
-  const Node* MakerOf(size_t operand) const { return Maker(f, in[operand].id); }
+  const Node* DefiningNodeOf(size_t operand) const { return DefiningNode(f, in[operand].id); }
   std::optional<double> NumberAt(size_t operand) const { return NumberOf(f, in[operand].id); }
 };
 
@@ -53,14 +53,14 @@ std::optional<Value> NeutralNumber(const AlgebraSite& s) {
 // -(-x), not not x.
 std::optional<Value> Involution(const AlgebraSite& s) {
   if (!s.op.Is<Neg>() && !s.op.Is<Not>()) return std::nullopt;
-  const Node* inner = s.MakerOf(0);
+  const Node* inner = s.DefiningNodeOf(0);
   return inner && inner->op == s.op ? s.Itself(s.f.value(inner->in[0])) : std::nullopt;
 }
 
 // abs(abs(x)), relu(relu(x)).
 std::optional<Value> Idempotent(const AlgebraSite& s) {
   if (!s.op.Is<Abs>() && !s.op.Is<Relu>()) return std::nullopt;
-  const Node* inner = s.MakerOf(0);
+  const Node* inner = s.DefiningNodeOf(0);
   return inner && inner->op == s.op ? s.Itself(s.in[0]) : std::nullopt;
 }
 
@@ -104,7 +104,7 @@ bool HoldsAll(DType from, DType to) {
 // would wrap without the first.
 std::optional<Value> CastOfCast(const AlgebraSite& s) {
   const Cast* op = s.op.As<Cast>();
-  const Node* inner = op ? s.MakerOf(0) : nullptr;
+  const Node* inner = op ? s.DefiningNodeOf(0) : nullptr;
   if (inner == nullptr || !inner->op.Is<Cast>()) return std::nullopt;
   const Value x = s.f.value(inner->in[0]);
   const DType from = x.type().dtype(), through = inner->op.As<Cast>()->to;
@@ -120,7 +120,7 @@ std::optional<Value> TransposeOfTranspose(const AlgebraSite& s) {
   const Transpose* op = s.op.As<Transpose>();
   const Transpose* first = op ? OpOf<Transpose>(s.f, s.in[0].id) : nullptr;
   if (first == nullptr) return std::nullopt;
-  const Value x = s.f.value(s.MakerOf(0)->in[0]);
+  const Value x = s.f.value(s.DefiningNodeOf(0)->in[0]);
   Transpose both;
   bool moves = false;
   for (int64_t axis : op->permutation) {
@@ -132,7 +132,7 @@ std::optional<Value> TransposeOfTranspose(const AlgebraSite& s) {
 }
 
 std::optional<Value> ReshapeOfReshape(const AlgebraSite& s) {
-  const Node* inner = s.op.Is<Reshape>() ? s.MakerOf(0) : nullptr;
+  const Node* inner = s.op.Is<Reshape>() ? s.DefiningNodeOf(0) : nullptr;
   if (inner == nullptr || !inner->op.Is<Reshape>()) return std::nullopt;
   const Value x = s.f.value(inner->in[0]);
   if (const auto same = s.Itself(x)) return same;
@@ -142,7 +142,7 @@ std::optional<Value> ReshapeOfReshape(const AlgebraSite& s) {
 // A part of a concat that lies in one of its operands.
 std::optional<Value> SliceOfConcat(const AlgebraSite& s) {
   const Slice* op = s.op.As<Slice>();
-  const Node* inner = op ? s.MakerOf(0) : nullptr;
+  const Node* inner = op ? s.DefiningNodeOf(0) : nullptr;
   const Concat* concat = inner ? inner->op.As<Concat>() : nullptr;
   if (concat == nullptr || op->axes.size() != 1 || !op->begin[0].is_constant() ||
       !op->end[0].is_constant() || (!op->steps.empty() && op->steps[0] != 1))
@@ -172,7 +172,7 @@ constexpr Simplification kSimplifications[] = {
 // The op without the results that OpInfo::saved adds, where nobody reads one of them.
 std::optional<Values> WithoutSaved(const Node& node, ValueSpan operands, std::span<const int> uses,
                                    Function& f) {
-  if (!node.late.empty() || !node.op.saves()) return std::nullopt;
+  if (!node.runtime_attributes.empty() || !node.op.saves()) return std::nullopt;
   const Signature& s = SignatureOf(node.op.def());
   for (uint16_t k = 0; k < node.outs; ++k)
     if (s.outputs[k].optional && uses[node.first_out + k] > 0) return std::nullopt;
@@ -185,7 +185,7 @@ absl::Status ApplyAlgebra(const Function& in, Function& out) {
   const std::vector<int> uses = in.UseCounts();
   auto rule = [&](Function& f, const Node& node, ValueSpan operands) -> std::optional<Values> {
     if (auto made = WithoutSaved(node, operands, uses, f)) return made;
-    const bool plain = node.late.empty() && node.outs == 1 && !HasEffects(node);
+    const bool plain = node.runtime_attributes.empty() && node.outs == 1 && !HasEffects(node);
     if (!plain || operands.empty() || !std::ranges::all_of(operands, [](Value v) {
           return v && v.type().is_tensor() && !v.type().encoding();
         }))
@@ -211,7 +211,7 @@ std::vector<uint32_t> EqualValues(const Function& f) {
   for (uint32_t v = 0; v < first.size(); ++v) first[v] = v;
   absl::flat_hash_map<uint64_t, std::vector<const Node*>> seen;
   for (const Node& node : f.nodes()) {
-    if (HasEffects(node) || !node.late.empty()) continue;
+    if (HasEffects(node) || !node.runtime_attributes.empty()) continue;
     const auto same = [&](const Node* other) {
       return other->op == node.op &&
              std::ranges::equal(

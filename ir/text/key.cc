@@ -12,7 +12,8 @@ std::string KeyOf(const Function& f) {
   for (const Node& n : f.nodes()) {
     out += fmt::format("%{} = {}", n.first_out, KeyOf(n.op));
     for (uint32_t v : n.in) out += v == kAbsent ? " _" : fmt::format(" %{}", v);
-    for (const Late& l : n.late) out += fmt::format(" {}=%{}", l.field, l.value);
+    for (const RuntimeAttribute& l : n.runtime_attributes)
+      out += fmt::format(" {}=%{}", l.field, l.value);
     for (uint16_t k = 0; k < n.outs; ++k) out += " " + type(n.first_out + k);
     out += ";";
   }

@@ -140,11 +140,11 @@ class FunctionPrinter {
     std::string out;
     for (size_t i = 0; i < n.op.def().fields.size(); ++i) {
       const Field& f = n.op.def().fields[i];
-      const auto late =
-          std::find_if(n.late.begin(), n.late.end(), [&](const Late& l) { return l.field == i; });
+      const auto runtime = std::find_if(n.runtime_attributes.begin(), n.runtime_attributes.end(),
+                                        [&](const RuntimeAttribute& l) { return l.field == i; });
       std::string value;
-      if (late != n.late.end())
-        value = names_[late->value];
+      if (runtime != n.runtime_attributes.end())
+        value = names_[runtime->value];
       else if (!FieldEqual(f, n.op.self(), defaults.get()))
         value = FieldText(f, n.op.self());
       if (!value.empty()) out += fmt::format("{}{} = {}", out.empty() ? " {" : ", ", f.name, value);

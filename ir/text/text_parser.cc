@@ -62,7 +62,7 @@ class FunctionParser {
     Token at;
     std::vector<Target> targets;
     Values in;
-    std::vector<Function::LateField> late;
+    std::vector<Function::RuntimeField> runtime_attributes;
     ProvenanceRef from;
     std::vector<std::pair<Token, Type>> types;
   };
@@ -358,8 +358,8 @@ absl::Status FunctionParser::ParseAttributes(const OpDef& def, void* self, NodeT
     FORGE_RETURN_IF_ERROR(lexer_.Expect("="));
     const Token use = lexer_.next();
     if (lexer_.At("%") || (lexer_.At("@") && field->kind != FieldKind::kFunction)) {
-      FORGE_ASSIGN_OR_RETURN(const Value late, ParseValue());
-      node.late.push_back({field->name, late});
+      FORGE_ASSIGN_OR_RETURN(const Value runtime, ParseValue());
+      node.runtime_attributes.push_back({field->name, runtime});
       continue;
     }
     const auto body = [&](const std::string& f) { return parent_.Define(f, use); };
@@ -380,7 +380,7 @@ absl::Status FunctionParser::ParseTypes(NodeText& node) {
 
 absl::Status FunctionParser::AddNode(const AnyOp& op, const NodeText& node) {
   const Function::Scope scope(f_, node.from);
-  const Values out = f_.AddLate(op, node.in, node.late);
+  const Values out = f_.AddRuntimeValued(op, node.in, node.runtime_attributes);
   FORGE_RETURN_IF_ERROR(StatusAt(node.at));
   if (out.size() != node.targets.size())
     return Lexer::ErrorAt(node.at, fmt::format("{} has {} results", op.name(), out.size()));

@@ -78,9 +78,9 @@ void AddMain(ir::Module& m, const Dim& n, const Dim& h) {
   y = f(ir::Fused{m.Find("region")}, {y});
   f.Store(m.FindVariable("state"), state);
   const ir::Value shape = f(ir::ShapeOf{}, {y});
-  const ir::Function::LateField late[] = {{"shape", shape}};
+  const ir::Function::RuntimeField runtime[] = {{"shape", shape}};
   const std::array in = {y};
-  f.Return("late", f.AddLate(ir::Reshape{}, in, late)[0]);
+  f.Return("late", f.AddRuntimeValued(ir::Reshape{}, in, runtime)[0]);
   f.Return("y", y);
 }
 

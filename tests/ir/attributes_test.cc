@@ -94,7 +94,7 @@ TEST_F(AttributesTest, RefusesOtherKindsAndChoices) {
   EXPECT_THAT(SetAttribute(Named("mode"), &a_, int64_t{1}), Fails(kInvalid, "mode takes a choice"));
 }
 
-TEST_F(AttributesTest, LateFieldsTakeNumbers) {
+TEST_F(AttributesTest, RuntimeValuedAttributesTakeNumbers) {
   const Dims numbers = {4, 5}, one = {4};
   ASSERT_THAT(SetFromDims(Named("axes"), &a_, numbers), Succeeds());
   ASSERT_THAT(SetFromDims(Named("shape"), &a_, numbers), Succeeds());

@@ -57,8 +57,8 @@ TEST(InterpreterTest, TurnsLateFieldsIntoNumbers) {
   const Value x = f.Argument("x", Type::Tensor(DType::kF32, {n, 2, 2}));
   const Value like = f.Argument("like", Type::Tensor(DType::kF32, {n, 4}));
   const Value shape = f(ShapeOf{}, {like});
-  const Function::LateField late[] = {{"shape", shape}};
-  f.Return("y", f.AddLate(Reshape{}, {&x, 1}, late)[0]);
+  const Function::RuntimeField runtime[] = {{"shape", shape}};
+  f.Return("y", f.AddRuntimeValued(Reshape{}, {&x, 1}, runtime)[0]);
   ASSERT_TRUE(f.status().ok()) << f.status();
   const HostValue in = Tensor({1, 2, 2}, {1, 2, 3, 4}), other = Tensor({1, 4}, {});
   const HostValue* arguments[] = {&in, &other};

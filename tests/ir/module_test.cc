@@ -115,19 +115,19 @@ TEST(FunctionTest, StoresWhatFits) {
   EXPECT_THAT(f.status(), Fails(kInvalid, "variable s is f32[n] and cannot store f32[4, 1]"));
 }
 
-TEST(FunctionTest, LateFieldsMakeResultsUnranked) {
+TEST(FunctionTest, RuntimeValuedAttributesMakeResultsUnranked) {
   Function f("main");
   const Value x = f.Argument("x", F32({2, 3}));
   const Value shape = f.Argument("shape", Type::Tensor(DType::kI64, {1}));
-  const Function::LateField late[] = {{"shape", shape}};
-  const Value y = f.AddLate(Reshape{}, {{x}}, late)[0];
+  const Function::RuntimeField runtime[] = {{"shape", shape}};
+  const Value y = f.AddRuntimeValued(Reshape{}, {{x}}, runtime)[0];
   EXPECT_EQ(y.type(), Type::Unranked(DType::kF32));
   EXPECT_EQ(f(Softmax{}, {y}).type(), Type::Unranked(DType::kF32));
   ASSERT_THAT(f.status(), Succeeds());
-  EXPECT_EQ(f.nodes()[0].late.size(), 1u);
+  EXPECT_EQ(f.nodes()[0].runtime_attributes.size(), 1u);
   EXPECT_EQ(f.UseCounts()[shape.id], 1);
-  const Function::LateField wrong[] = {{"shape", x}};
-  f.AddLate(Reshape{}, {{x}}, wrong);
+  const Function::RuntimeField wrong[] = {{"shape", x}};
+  f.AddRuntimeValued(Reshape{}, {{x}}, wrong);
   EXPECT_THAT(f.status(), Fails(kInvalid, "reshape: shape takes integers, not f32[2, 3]"));
 }
 
@@ -341,12 +341,12 @@ TEST_F(RewriterTest, RefusesWhatDoesNotFit) {
               Fails(kInvalid, "p: main: Relu_0 (Relu): softmax(x: f32[n]): axis 7"));
 }
 
-TEST_F(RewriterTest, LateValuesFollowTheOperands) {
-  Function in("late");
+TEST_F(RewriterTest, RuntimeValuesFollowTheOperands) {
+  Function in("runtime");
   const Value x = in.Argument("x", F32({2, 3}));
   const Value shape = in.Argument("shape", Type::Tensor(DType::kI64, {1}));
-  const Function::LateField late[] = {{"shape", shape}};
-  in.Return("y", in.AddLate(Reshape{}, {{x}}, late)[0]);
+  const Function::RuntimeField runtime[] = {{"shape", shape}};
+  in.Return("y", in.AddRuntimeValued(Reshape{}, {{x}}, runtime)[0]);
   ASSERT_THAT((Rewriter{.pass = "copy"}.Run(in, out_, CopyAll)), Succeeds());
   EXPECT_EQ(ToText(out_).substr(ToText(out_).find('\n')), ToText(in).substr(ToText(in).find('\n')));
   Function resolved("main");

@@ -72,8 +72,8 @@ std::unique_ptr<Module> Sample() {
     f.SetName(z, "conv");
   }
   const Value flat = f(Reshape{{n, 5408}}, {z});
-  const Function::LateField late[] = {{"shape", shape}};
-  const Value dynamic = f.AddLate(Reshape{}, {{flat}}, late)[0];
+  const Function::RuntimeField runtime[] = {{"shape", shape}};
+  const Value dynamic = f.AddRuntimeValued(Reshape{}, {{flat}}, runtime)[0];
   const Value soft = f(Softmax{.axis = 1}, {flat});
   const Value laid =
       f(Relayout{F32({n, 8, 26, 26}).With(*PermutedEncoding::Make({0, 2, 3, 1}))}, {z});

@@ -91,12 +91,12 @@ TEST_F(VerifyTest, AttributesMustBeRight) {
   ExpectRefused("node 0 softmax");
 }
 
-TEST_F(VerifyTest, LateFieldsMustExist) {
+TEST_F(VerifyTest, RuntimeValuedAttributesMustExist) {
   NodeAt(0).op = Reshape{};
   NodeAt(0).in.resize(1);
-  NodeAt(0).late = {{7, 0}};
-  ExpectRefused("late field 7 is none");
-  NodeAt(0).late = {{0, 900}};
+  NodeAt(0).runtime_attributes = {{7, 0}};
+  ExpectRefused("runtime-valued attribute 7 does not exist");
+  NodeAt(0).runtime_attributes = {{0, 900}};
   ExpectRefused("value 900 is used before it is made");
 }
 

@@ -12,7 +12,7 @@ using Json = nlohmann::json;
 
 Json NodeJson(const ir::Function& f, const ir::Node& n) {
   Json attributes = Json::object(), types = Json::array(), in = Json::array(), out = Json::array(),
-       late = Json::object(), names = Json::array();
+       runtime = Json::object(), names = Json::array();
   for (const Field& field : n.op.def().fields)
     attributes[std::string(field.name)] = ir::FieldText(field, n.op.self());
   for (const uint32_t v : n.in) in.push_back(v == ir::kAbsent ? Json() : Json(v));
@@ -21,14 +21,15 @@ Json NodeJson(const ir::Function& f, const ir::Node& n) {
     types.push_back(f.type(v).ToText());
     names.push_back(std::string(f.NameOf(v)));
   }
-  for (const ir::Late& l : n.late) late[std::string(n.op.def().fields[l.field].name)] = l.value;
+  for (const ir::RuntimeAttribute& l : n.runtime_attributes)
+    runtime[std::string(n.op.def().fields[l.field].name)] = l.value;
   return {{"op", n.op.ToText()},
           {"name", std::string(n.op.name())},
           {"attributes", attributes},
           {"types", types},
           {"in", in},
           {"out", out},
-          {"late", late},
+          {"runtime", runtime},
           {"names", names},
           {"from", n.from ? n.from->ToText() : ""}};
 }

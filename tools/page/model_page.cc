@@ -201,10 +201,10 @@ class FunctionData {
     Json in = Json::array(), out = Json::array(), bodies = Json::array();
     for (size_t i = 0; i < n.in.size(); ++i)
       in.push_back(Operand(n.in[i], signature.input(i).name));
-    for (const ir::Late& late : n.late)
-      in.push_back(Operand(late.value, n.op.def().fields[late.field].name));
+    for (const ir::RuntimeAttribute& runtime : n.runtime_attributes)
+      in.push_back(Operand(runtime.value, n.op.def().fields[runtime.field].name));
     for (uint32_t v : n.in) Connect(v);
-    for (const ir::Late& late : n.late) Connect(late.value);
+    for (const ir::RuntimeAttribute& runtime : n.runtime_attributes) Connect(runtime.value);
     size_t label = 0;
     for (uint32_t v = n.first_out; v < n.first_out + n.outs; ++v) {
       producer_[v] = static_cast<uint32_t>(boxes_.size());

@@ -94,7 +94,7 @@ std::string ScalarText(const ir::Variable& v) {
 
 std::string FillText(const ir::Function& f, const ir::Node& node) {
   const auto* fill = node.op.As<ir::Fill>();
-  if (fill == nullptr || !node.late.empty()) return "";
+  if (fill == nullptr || !node.runtime_attributes.empty()) return "";
   const ir::Dim elements = ir::Product(fill->shape);
   const std::string number = NumberText(fill->value);
   if (elements.is_constant() && elements.constant() == 1) return number;

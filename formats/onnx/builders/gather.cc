@@ -57,8 +57,8 @@ ir::Values RangeLate(OnnxNode& n, DType dtype, int64_t step) {
   const ir::Value way = step > 0 ? end - begin : begin - end;
   const double size = static_cast<double>(step > 0 ? step : -step);
   const ir::Value count = max((way + (size - 1)) / size, 0.0);
-  const ir::Function::LateField late[] = {{"begin", begin}, {"count", count}};
-  return n.fn().AddLate(ir::Iota{.dtype = dtype, .step = step}, {}, late);
+  const ir::Function::RuntimeField runtime[] = {{"begin", begin}, {"count", count}};
+  return n.fn().AddRuntimeValued(ir::Iota{.dtype = dtype, .step = step}, {}, runtime);
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ ir::Value FitLength(OnnxNode& n, ir::Value x, int64_t length) {
 }
 
 // How many numbers a shape has that is known only when the model runs.
-std::optional<int64_t> LateShapeLength(OnnxNode& n) {
+std::optional<int64_t> LengthOfRuntimeShape(OnnxNode& n) {
   const ir::Type list = n.type(1);
   if (list.is_tensor() && list.rank() == 1 && list.is_constant()) return list.shape()[0].constant();
   n.Fail("the length of its shape is not known before the model runs");
@@ -86,11 +86,11 @@ std::optional<int64_t> LateShapeLength(OnnxNode& n) {
 }
 
 // A shape that is known only when the model runs: the same rules as ResolveShape, in the graph, so
-// that what arrives at the late field is a plain shape.
+// that what arrives at the runtime-valued attribute is a plain shape.
 ir::Values ReshapeLate(OnnxNode& n, bool allow_zero) {
   ir::Function& f = n.fn();
   if (!ShapeOf(n)) return {};
-  const std::optional<int64_t> length = LateShapeLength(n);
+  const std::optional<int64_t> length = LengthOfRuntimeShape(n);
   if (!length) return {};
   const auto number = [&](int64_t v) {
     ir::HostValue scalar = ir::HostValue::Scalar(DType::kI64, 0);
@@ -110,8 +110,8 @@ ir::Values ReshapeLate(OnnxNode& n, bool allow_zero) {
       f(ir::Reduce{.kind = ir::ReduceKind::kProd}, {f(ir::Select{}, {open, one, to})});
   to = f(ir::Select{}, {open, f(ir::Div{}, {total, known}), to});
   const std::array in = {n.in(0)};
-  const ir::Function::LateField late[] = {{"shape", to}};
-  return f.AddLate(ir::Reshape{}, in, late);
+  const ir::Function::RuntimeField runtime[] = {{"shape", to}};
+  return f.AddRuntimeValued(ir::Reshape{}, in, runtime);
 }
 
 // ---- axes -------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ std::vector<int64_t> Normalised(OnnxNode& n, std::span<const int64_t> axes, int6
 ir::Values ExpandLate(OnnxNode& n) {
   ir::Function& f = n.fn();
   const std::optional<ir::Dims> from = ShapeOf(n);
-  const std::optional<int64_t> length = LateShapeLength(n);
+  const std::optional<int64_t> length = LengthOfRuntimeShape(n);
   if (!from || !length) return {};
   const auto have = static_cast<int64_t>(from->size());
   const int64_t want = *length, rank = std::max(have, want);
@@ -152,8 +152,8 @@ ir::Values ExpandLate(OnnxNode& n) {
   const ir::Value one = f(ir::Fill{.value = 1, .dtype = DType::kI64}, {});
   const ir::Value shape = f(ir::Select{}, {f(ir::Equal{}, {to, one}), x, to});
   const std::array in = {n.in(0)};
-  const ir::Function::LateField late[] = {{"shape", shape}};
-  return f.AddLate(ir::BroadcastTo{}, in, late);
+  const ir::Function::RuntimeField runtime[] = {{"shape", shape}};
+  return f.AddRuntimeValued(ir::BroadcastTo{}, in, runtime);
 }
 
 std::optional<ir::PadMode> PadModeOf(OnnxNode& n) {
@@ -210,16 +210,16 @@ std::vector<int64_t> PaddedAxes(OnnxNode& n) {
 // ---- slice ------------------------------------------------------------------------------------
 
 // ONNX has "to the very first" as a number far below -extent, which clamps; the op's bounds do the
-// same. Bounds that are computed from data are attached late.
+// same. Bounds that are computed from data are runtime-valued.
 ir::Values SliceBy(OnnxNode& n, ir::Slice op) {
   const std::optional<ir::Dims> begin = n.Contents(1), end = n.Contents(2);
-  std::vector<ir::Function::LateField> late;
+  std::vector<ir::Function::RuntimeField> runtime;
   if (begin) op.begin = *begin;
-  if (!begin) late.push_back({"begin", n.in(1)});
+  if (!begin) runtime.push_back({"begin", n.in(1)});
   if (end) op.end = *end;
-  if (!end) late.push_back({"end", n.in(2)});
+  if (!end) runtime.push_back({"end", n.in(2)});
   const std::array in = {n.in(0)};
-  return late.empty() ? n.fn().Add(op, in) : n.fn().AddLate(op, in, late);
+  return runtime.empty() ? n.fn().Add(op, in) : n.fn().AddRuntimeValued(op, in, runtime);
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ class Reduction {
     ir::Reduce op{.kind = kind, .axes = axes_, .keep_dims = keep_dims};
     if (n_.HasInput(1)) {
       const std::optional<std::vector<int64_t>> axes = n_.ConstantInts(1);
-      const ir::Function::LateField late[] = {{"axes", n_.in(1)}};
-      if (!axes) return n_.fn().AddLate(op, std::array{x}, late)[0];
+      const ir::Function::RuntimeField runtime[] = {{"axes", n_.in(1)}};
+      if (!axes) return n_.fn().AddRuntimeValued(op, std::array{x}, runtime)[0];
       op.axes = *axes;
     }
     return op.axes.empty() && !all_by_default_ ? x : n_.fn()(op, {x});

@@ -96,10 +96,10 @@ TEST_F(BindTest, RefusesExtentsThatNoInputGives) {
 TEST_F(BindTest, RefusesFieldsThatAreStillLate) {
   const Value x = f_.Argument("x", F32({6}));
   const Value shape = f_.Argument("shape", Type::Tensor(DType::kI64, {2}));
-  const Function::LateField late[] = {{"shape", shape}};
+  const Function::RuntimeField runtime[] = {{"shape", shape}};
   const Function::Scope scope(
       f_, std::make_shared<Provenance>(Provenance{.node = "Reshape_3", .kind = "Reshape"}));
-  f_.Return("y", f_.AddLate(Reshape{}, {&x, 1}, late)[0]);
+  f_.Return("y", f_.AddRuntimeValued(Reshape{}, {&x, 1}, runtime)[0]);
   Function out("main");
   EXPECT_THAT(Bind(m_, f_, out, {}),
               Fails(absl::StatusCode::kInvalidArgument, "Reshape_3 (Reshape)"));

@@ -28,9 +28,9 @@ class FoldTest : public PassTest {
   }
   void ExpectLeftAlone(const Bindings& values = {}) { EXPECT_EQ(Ops(Folded(values)), Ops(f_)); }
   Value X(Dims shape) { return f_.Argument("x", F32(std::move(shape))); }
-  Value Late(const AnyOp& op, Value x, std::string_view field, Value value) {
-    const Function::LateField late[] = {{field, value}};
-    return f_.AddLate(op, {&x, 1}, late)[0];
+  Value RuntimeAttribute(const AnyOp& op, Value x, std::string_view field, Value value) {
+    const Function::RuntimeField runtime[] = {{field, value}};
+    return f_.AddRuntimeValued(op, {&x, 1}, runtime)[0];
   }
   // Some elements of a small integer tensor.
   Value Part(Value v, int64_t begin, int64_t end) {
@@ -43,7 +43,7 @@ TEST_F(FoldTest, LeavesMovementsOfWhatHasNoShapeAlone) {
   const Value x = f_.Argument("x", Type::Unranked(DType::kF32));
   f_.Return("y", f_(Transpose{{1, 0}}, {x}));
   const Value shape = f_.Argument("shape", Type::Tensor(DType::kI64, {2}));
-  f_.Return("z", Late(Reshape{}, x, "shape", shape));
+  f_.Return("z", RuntimeAttribute(Reshape{}, x, "shape", shape));
   const Function& after =
       After(f_, [&](const Function& in, Function& out) { return Fold(m_, in, out); });
   EXPECT_EQ(Ops(after), Ops(f_));
@@ -184,10 +184,10 @@ TEST_F(FoldTest, KeepsReshapesToOtherShapes) {
 TEST_F(FoldTest, ResolvesShapesOfNumbers) {
   const Value x = X({2, 3}), shape = f_(ShapeOf{}, {x});
   const Value flat = f_(Reduce{.kind = ReduceKind::kProd}, {shape});
-  f_.Return("y", Late(Reshape{}, x, "shape", flat));
+  f_.Return("y", RuntimeAttribute(Reshape{}, x, "shape", flat));
   const Function& after = Folded();
   ASSERT_THAT(Ops(after), ElementsAre("reshape"));
-  EXPECT_TRUE(after.nodes()[0].late.empty());
+  EXPECT_TRUE(after.nodes()[0].runtime_attributes.empty());
   EXPECT_EQ(after.type(after.results()[0].value), F32({6}));
 }
 
@@ -195,14 +195,14 @@ TEST_F(FoldTest, ResolvesShapesOfSymbols) {
   const SymbolRef n = m_.SymbolNamed("n");
   const Value x = X({Dim(n), 3, 4}), shape = f_(ShapeOf{}, {x});
   const Value rows = Part(shape, 0, 1) * Part(shape, 1, 2);
-  f_.Return("y", Late(Reshape{}, x, "shape", f_(Concat{}, {rows, Integers(f_, {4})})));
+  f_.Return("y", RuntimeAttribute(Reshape{}, x, "shape", f_(Concat{}, {rows, Integers(f_, {4})})));
   const Function& after = Folded({{n, 5}});
   ASSERT_THAT(Ops(after), ElementsAre("reshape"));
   EXPECT_EQ(after.type(after.results()[0].value), F32({Dim(n) * 3, 4}));
 }
 
 TEST_F(FoldTest, InfersWhatFollowsAResolvedShape) {
-  const Value x = X({2, 3}), y = Late(Reshape{}, x, "shape", Integers(f_, {3, 2}));
+  const Value x = X({2, 3}), y = RuntimeAttribute(Reshape{}, x, "shape", Integers(f_, {3, 2}));
   f_.Return("y", exp(y));
   EXPECT_FALSE(f_.type(f_.results()[0].value).is_tensor());
   const Function& after = Folded();
@@ -225,17 +225,18 @@ TEST_F(FoldTest, ExtentsThatAreSymbolsStayComputed) {
 
 TEST_F(FoldTest, LeavesFieldsLateThatDependOnData) {
   const Value shape = f_.Argument("shape", Type::Tensor(DType::kI64, {1}));
-  f_.Return("y", Late(Reshape{}, X({6}), "shape", f_(Clamp{.low = 6, .high = 6}, {shape})));
+  f_.Return("y",
+            RuntimeAttribute(Reshape{}, X({6}), "shape", f_(Clamp{.low = 6, .high = 6}, {shape})));
   const Function& after = Folded();
   EXPECT_THAT(Ops(after), ElementsAre("clamp", "reshape"));
-  EXPECT_EQ(after.nodes()[1].late.size(), 1u);
+  EXPECT_EQ(after.nodes()[1].runtime_attributes.size(), 1u);
 }
 
 TEST_F(FoldTest, RefusesAResolvedShapeThatDoesNotFit) {
   const Value x = X({6});
   const Function::Scope scope(
       f_, std::make_shared<Provenance>(Provenance{.node = "Reshape_4", .kind = "Reshape"}));
-  f_.Return("y", Late(Reshape{}, x, "shape", Integers(f_, {4})));
+  f_.Return("y", RuntimeAttribute(Reshape{}, x, "shape", Integers(f_, {4})));
   Function out("main");
   EXPECT_THAT(Fold(m_, f_, out), Fails(absl::StatusCode::kInvalidArgument, "Reshape_4"));
 }
@@ -244,9 +245,9 @@ TEST_F(FoldTest, RefusesAResolvedShapeThatDoesNotFit) {
 TEST_F(FoldTest, SymbolsAreNoNumbers) {
   const SymbolRef n = m_.SymbolNamed("n");
   const Value x = X({Dim(n), 3}), extent = Part(f_(ShapeOf{}, {x}), 0, 1);
-  f_.Return("y", Late(Reduce{}, f_.Argument("y", F32({2, 3})), "axes", extent));
+  f_.Return("y", RuntimeAttribute(Reduce{}, f_.Argument("y", F32({2, 3})), "axes", extent));
   const Function& after = Folded({{n, 1}});
-  EXPECT_EQ(Only<Reduce>(after)->late.size(), 1u);
+  EXPECT_EQ(Only<Reduce>(after)->runtime_attributes.size(), 1u);
 }
 
 }  // namespace

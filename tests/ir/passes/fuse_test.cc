@@ -295,8 +295,8 @@ TEST_F(FuseTest, LiteralsAlone) {
 
 TEST_F(FuseTest, NodesWhoseFieldsAreLate) {
   const Value x = X({2, 3}), axis = f_.Argument("axis", Type::Tensor(DType::kI64, {1}));
-  const Function::LateField late[] = {{"axes", f_(Clamp{.low = 1, .high = 1}, {axis})}};
-  f_.Return("y", exp(f_.AddLate(Reduce{}, std::array{exp(x)}, late)[0]));
+  const Function::RuntimeField runtime[] = {{"axes", f_(Clamp{.low = 1, .high = 1}, {axis})}};
+  f_.Return("y", exp(f_.AddRuntimeValued(Reduce{}, std::array{exp(x)}, runtime)[0]));
   ExpectLeftAlone();
 }
 

@@ -152,19 +152,19 @@ TEST_F(HoistTest, LeavesWhatHasSymbolsInAttributesOnly) {
 
 TEST_F(HoistTest, ValuesOfLateFieldsMayBeComputedAtLoad) {
   const Value x = f_.Argument("x", F32({6})), shape = Integers(f_, {2, 3});
-  const Function::LateField late[] = {
+  const Function::RuntimeField runtime[] = {
       {"shape", f_(Cast{DType::kI64}, {f_(Cast{DType::kI32}, {shape})})}};
-  f_.Return("y", f_.AddLate(Reshape{}, {&x, 1}, late)[0]);
+  f_.Return("y", f_.AddRuntimeValued(Reshape{}, {&x, 1}, runtime)[0]);
   Hoisted(2);
   EXPECT_THAT(Ops(*main_), ElementsAre("reshape"));
   ExpectSameAfterLoad();
 }
 
-TEST_F(HoistTest, LateNodesStay) {
+TEST_F(HoistTest, NodesWithRuntimeValuedAttributesStay) {
   const Value w = Constant(f_, "w", {6}),
               shape = f_.Argument("shape", Type::Tensor(DType::kI64, {1}));
-  const Function::LateField late[] = {{"shape", f_(Clamp{.low = 6, .high = 6}, {shape})}};
-  f_.Return("y", f_.AddLate(Reshape{}, {&w, 1}, late)[0]);
+  const Function::RuntimeField runtime[] = {{"shape", f_(Clamp{.low = 6, .high = 6}, {shape})}};
+  f_.Return("y", f_.AddRuntimeValued(Reshape{}, {&w, 1}, runtime)[0]);
   Hoisted(0);
   ExpectSameAfterLoad();
 }

@@ -175,8 +175,8 @@ TEST_F(LegaliseTest, NamesAbsentOperands) {
 TEST_F(LegaliseTest, TakesNothingApartWhoseAxesAreNotKnown) {
   const Value x = f_.Argument("x", F32({6}));
   const Value shape = f_.Argument("shape", Type::Tensor(DType::kI64, {2}));
-  const Function::LateField late[] = {{"shape", shape}};
-  const Value unranked = f_.AddLate(Reshape{}, {&x, 1}, late)[0];
+  const Function::RuntimeField runtime[] = {{"shape", shape}};
+  const Value unranked = f_.AddRuntimeValued(Reshape{}, {&x, 1}, runtime)[0];
   f_.Return("y", f_(Softmax{}, {unranked}));
   target_.supports = [](const Candidate& c) {
     return c.out[0].is_tensor() ? Verdict::Yes("any") : Verdict::No("it is unranked");
