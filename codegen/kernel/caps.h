@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a GPU can do, as queried and verified: all that schedules and printers know of it. No
-// vendor.
+// The capabilities of a device, as queried and self-tested. Schedules and printers read nothing
+// else about it; there is no vendor among them.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -35,15 +35,16 @@ struct Caps {
   int64_t subgroup_size = 1;  // the size a kernel gets when it asks for none; 1: not usable
   int64_t min_subgroup_size = 1,
           max_subgroup_size = 1;  // sizes a kernel can rely on when it asks for them; 1: none
-  bool runs_on_cpu = false;       // shared memory and barriers are dear, caches are large
-  int64_t cores = 1;              // that workgroups are spread over, where that is known
-  // Measured on the device, as powers of two so that noise makes no other kernels; 0: not known.
-  int64_t cache_bytes = 0;     // what is read again is not read from memory, up to so many
-  int64_t flops_per_byte = 0;  // multiply-adds are two, bytes are of a copy
+  bool runs_on_cpu = false;       // barriers and shared memory are slow, caches are large
+  int64_t cores = 1;              // of a CPU
+  // Measured on the device and rounded to powers of two, so that noise does not change kernels; 0:
+  // not known.
+  int64_t cache_bytes = 0;     // the largest working set that is read at the speed of a cache
+  int64_t flops_per_byte = 0;  // multiply-adds count twice; bytes are those of a copy
   bool subgroup_arithmetic = false, subgroup_shuffle = false, subgroup_ballot = false;
-  // Subgroups are whole again behind a loop that some of their invocations leave earlier.
+  // Invocations that leave a loop early reconverge with the others behind it.
   bool subgroup_reconvergence = false;
-  bool subgroup_uniform_control_flow = false;  // kernels may declare that they rely on it
+  bool subgroup_uniform_control_flow = false;  // VK_KHR_shader_subgroup_uniform_control_flow
   bool f16 = false, f64 = false, i8 = false, i16 = false, i64 = false;  // arithmetic
   bool storage8 = false, storage16 = false;                             // loads and stores
   bool int_dot = false;  // of four bytes; accelerated: of two signed, unsigned, or one of each
@@ -53,20 +54,20 @@ struct Caps {
   bool memory_model = false;
   bool f32_atomic_add = false;  // in storage buffers and shared memory
   std::vector<MatrixShape> matrices;
-  bool matrix_elements = false;  // kernels see their elements one by one
+  bool matrix_elements = false;  // kernels can access single elements of a matrix
 
-  // No query tells how many registers an invocation has. GPUs with workgroups this small are mobile
-  // ones of 64, where what does not fit goes to memory.
+  // Vulkan does not report registers. GPUs with workgroups this small are mobile GPUs with 64
+  // registers for each invocation; more values spill to memory.
   bool few_registers() const { return !runs_on_cpu && max_workgroup_invocations <= 256; }
 
   std::array<int64_t, 3> max_grid() const { return {max_grid_x, max_grid_y, max_grid_z}; }
 
-  // Of kernels that ask for a size: wide subgroups share the registers of a unit among more
-  // invocations, and below 16 some units are half idle.
+  // The subgroup size that kernels ask for: wider subgroups leave fewer registers for each
+  // invocation, and below 16 some units are half idle.
   int64_t narrow_subgroup_size() const {
     return std::clamp<int64_t>(16, min_subgroup_size, max_subgroup_size);
   }
-  // Of kernels that use matrices, whose units are fed by the smallest subgroups that a device has.
+  // The subgroup size of kernels with cooperative matrices: matrix units work on the smallest one.
   int64_t matrix_subgroup_size() const { return min_subgroup_size; }
 
   // The limits.
@@ -86,8 +87,10 @@ struct Caps {
       FieldOf<&Caps::subgroup_size>("subgroup_size", "Invocations in a subgroup; 1 when unusable."),
       FieldOf<&Caps::min_subgroup_size>("min_subgroup_size", "Smallest size a kernel can rely on."),
       FieldOf<&Caps::max_subgroup_size>("max_subgroup_size", "Largest size a kernel can rely on."),
-      FieldOf<&Caps::cache_bytes>("cache_bytes", "Read again quickly; 0: not known."),
-      FieldOf<&Caps::flops_per_byte>("flops_per_byte", "Of what is copied; 0: not known."),
+      FieldOf<&Caps::cache_bytes>("cache_bytes",
+                                  "Largest working set at the speed of a cache; 0: not known."),
+      FieldOf<&Caps::flops_per_byte>("flops_per_byte",
+                                     "Operations in the time of copying a byte; 0: not known."),
   };
 };
 

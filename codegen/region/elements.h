@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of a region's operands and results in a kernel: schedules move and compute them without
-// knowing what fused.
+// Elements of a region's operands and results in a kernel. Schedules use them without knowing which
+// ops are fused.
 #pragma once
 #include "codegen/kernel/kernel_ir.h"
 #include "codegen/kernel/literal.h"
@@ -10,48 +10,48 @@ namespace forge::codegen {
 
 struct Launch {
   Kernel kernel;
-  // Kernel operand -> region operand, once for each of its parts, then scratch.
+  // For each operand of the kernel the operand of the region, once for each of its parts; scratch
+  // comes last.
   std::vector<int> operands;
 };
 
-// Emits, at a place in a kernel, the element of a value of the region: a load where it is an
-// argument of the region, its map's load where it is movement, its expression where it is
-// element-wise; each value once for each call. An index has one Dim for each axis, over coordinates
-// made here; it must lie inside. Computation happens in f32 for narrow floats and in i32 or u32 for
-// narrow integers.
+// Emits the elements of the region's values: a load for an argument, the load that its index map
+// gives for a movement op, the expression of an element-wise op. A call emits each value once. An
+// index has one Dim for each axis, over coordinates made here, and must be within bounds. Narrow
+// floats are computed in f32, narrow integers in i32 or u32.
 class Elements {
  public:
   // `launch.operands` grows as operands are touched.
   Elements(Builder& b, const Region& r, Launch& launch);
-  // `v`, an i32 known to lie in [0, max] and to be a multiple of `divisor`.
+  // A coordinate for `v`, an i32 in [0, max] that is a multiple of `divisor`.
   ir::Dim Coordinate(Val v, int64_t max, int64_t divisor = 1);
-  // Stands for 0 .. lanes - 1 in the lanes of a vector of 2 or 4.
+  // The number of the lane, 0 .. lanes - 1, in a vector of 2 or 4.
   ir::Dim Lane(int lanes);
-  // The element of an operand of the anchor; `lanes` of them where the index has Lane(lanes),
-  // loaded at once where they are proven to be neighbours and aligned.
+  // Returns the element of an operand of the anchor, or `lanes` of them if the index contains
+  // Lane(lanes): one vector load if they are provably adjacent and aligned.
   Val At(int anchor_operand, const ir::Dims& index, int lanes = 1);
-  // Runs the epilogue on elements of the anchor's result and stores every result of the region:
-  // once for each element, since a result may lie in the place of an operand of the epilogue.
-  // Without an anchor `anchor_result` is not looked at. Where the region has a reduction, it is the
-  // result of that, for the anchor's elements at `index` and all that are reduced with them. An
-  // anchor with several results hands over elements of each, `result` by its own index.
+  // Computes the epilogue of elements of the anchor's result and stores the results of the region.
+  // Must be called once for each element: a result may be stored in place of an operand of the
+  // epilogue. `anchor_result` is ignored without an anchor; with a reduction it is the reduced
+  // value, of the anchor's elements at `index` and all that are reduced with them. For an anchor
+  // with several results there is a call for each: `index` is one of result `result`.
   void Finish(const ir::Dims& index, Val anchor_result, int lanes = 1, int result = 0);
-  // What the region's reduction reads, of elements of the anchor's result.
+  // Returns the elements that the region's reduction reads, from elements of the anchor's result.
   Val Reduced(const ir::Dims& index, Val anchor_result, int lanes = 1);
 
-  // From now on one element of a vector is taken out of the vector, where it is known to be
-  // aligned: the loads of its neighbours are the same.
+  // From now on a load of one element becomes a load of the aligned vector around it, if there is
+  // one, so that neighbours share the load.
   void ShareVectors();
 
-  // Whether `range` holds wherever its coordinates are. Where it does not, a test is made, and kept
-  // in `tests` once.
+  // Whether `range` holds for all values of its coordinates. If not, a test is emitted, and `tests`
+  // lists the range once.
   bool Certain(const ir::IndexMap::Range& range);
   const std::vector<ir::IndexMap::Range>& tests() const;
 
-  // An index expression over coordinates, i32.
+  // Emits an index expression over coordinates, as i32.
   Val Value(const ir::Dim& index);
-  // An operand as an array of elements that a kernel computes in, whatever it holds. `operand`
-  // counts as in Launch::operands.
+  // Access to an operand as a plain array of a type that kernels compute in, whatever the type of
+  // the tensor. `operand` is numbered as in Launch::operands.
   Val LoadFrom(int operand, Type elem, const ir::Dim& index);
   void StoreTo(int operand, const ir::Dim& index, Val value);
   // The same of scratch `i`.

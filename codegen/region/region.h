@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is compiled at once: a node, with what fused into it.
+// A region: the ops that one program computes, analysed for a device.
 #pragma once
 #include "codegen/kernel/caps.h"
 #include "ir/graph/module.h"
 
 namespace forge::codegen {
 
-// One node to compile in a device's eyes: an op by itself or a fused body with its anchor; bound
-// types.
+// An op by itself or a fused body with its anchor, with bound types and the device's capabilities.
 class Region {
  public:
   // `body` and `caps` must outlive the region. A body has at most one node that is neither
@@ -15,7 +14,7 @@ class Region {
   // follow. What follows the anchor keeps its elements one to one: element-wise ops, reshapes and
   // permutations; results may be parts of them, such as slices. Of an anchor with several results,
   // each node that follows reads one.
-  //   errors: Unimplemented, saying what no schedule takes
+  //   errors: Unimplemented, naming what no schedule supports
   static absl::StatusOr<Region> Of(const ir::Function& body, const Caps& caps);
 
   const ir::Function& body() const { return *body_; }
@@ -31,23 +30,25 @@ class Region {
   int operand_count() const;                            // arguments, then results
   bool is_dense() const { return encoding_ == nullptr; }
   const ir::EncodingRef& encoding() const { return encoding_; }  // the first there is, or null
-  // The layer norm before the anchor, if there is one: its elements are computed where they are
-  // loaded, from scratch 0 with the mean and 1 / deviation of each row, one after the other.
+  // The layer norm before the anchor, or null. Its elements are computed where the anchor loads
+  // them; scratch 0 holds the mean and 1 / deviation of each row: first all means, then all others.
   const ir::Node* norm() const { return norm_; }
   Region OfNorm() const;  // the same region with the norm as its anchor
-  // The reduction that every result is made of, of all elements that the anchor makes; null: none.
+  // The reduction after the anchor, or null. It reduces the anchor's elements, and every result
+  // depends on it.
   const ir::Node* reduction() const { return reduction_; }
-  // Are elements along this axis of anchor_output() reduced to one?
+  // Whether the reduction reduces this axis of anchor_output().
   bool Reduces(size_t axis) const { return reduced_[axis]; }
-  Region WithoutReduction() const;  // for schedules to choose tiles of the anchor alone by
+  Region WithoutReduction() const;  // schedules choose the tiles of the anchor with it
   int scratch_begin() const { return operand_count() + (norm_ != nullptr ? 1 : 0); }
-  // Which argument an operand of the anchor is, when nothing else reads that.
+  // Returns the argument that an operand of the anchor is, if the anchor is its only user.
   std::optional<int> ArgumentOf(int anchor_operand) const;
 
-  // Storage buffers that hold an operand of the region: several where one cannot.
+  // The number of storage buffers that an operand of the region takes: more than one if it is
+  // larger than a buffer's range.
   int PartsOf(int operand) const;
-  int64_t bindings() const;  // of all operands
-  // The same of the arguments that these values are computed from, other than through the anchor.
+  int64_t bindings() const;  // storage buffers of all operands
+  // Storage buffers of the arguments that these values are computed from without the anchor.
   int64_t BindingsBehind(const std::vector<uint32_t>& values) const;
 
   // Where an element of result `operand` of the anchor ends up, as an index of `value`, over
@@ -58,16 +59,16 @@ class Region {
   std::span<const ir::SymbolRef> axes(int result = 0) const {
     return axes_[static_cast<size_t>(result)];
   }
-  // Are the elements of an anchor's operand that `index` reaches with lane = 0 .. lanes - 1 loaded
-  // at once?
+  // Whether the elements of an operand of the anchor at `index`, for lane = 0 .. lanes - 1, are
+  // loaded as one vector.
   bool Contiguous(int anchor_operand, const ir::Dims& index, const ir::SymbolRef& lane,
                   int lanes) const;
-  // Without an anchor: does an operand, of which elements differ along `other` too, have as many
-  // neighbours along `axis` of the result side by side?
+  // Without an anchor: whether some operand that varies along `other` stores `lanes` neighbours
+  // along `axis` of the result side by side.
   bool LiesAlong(size_t axis, size_t other, int lanes) const;
 
  private:
-  // Which operands of element-wise ops and movements are followed to what is loaded.
+  // Which operands of element-wise and movement ops are followed to their loads.
   enum class Through : uint8_t { kLargest, kAll };
   using LoadTest = absl::FunctionRef<bool(const ir::Type& type, const ir::Dim& flat)>;
 
@@ -78,7 +79,7 @@ class Region {
   absl::Status PlaceElementWise(const ir::Node& node);
   absl::Status PlaceMovement(const ir::Node& node);
   absl::Status PlaceReduction();
-  // Does any load that the element of `value` at `at` is computed from pass the test?
+  // Whether any load that the element of `value` at `at` depends on passes the test.
   bool AnyLoad(uint32_t value, const ir::Dims& at, Through through, LoadTest test) const;
   bool PrecedesReduction(uint32_t value) const;
   bool FollowsAnchor(const ir::Node& node) const;
@@ -87,7 +88,7 @@ class Region {
   const Caps* caps_ = nullptr;
   const ir::Node *anchor_ = nullptr, *norm_ = nullptr, *reduction_ = nullptr;
   ir::Types anchor_inputs_;
-  std::vector<int> parts_;  // by operand; 0: without a reader
+  std::vector<int> parts_;  // by operand; 0: unused
   ir::EncodingRef encoding_;
   std::vector<std::vector<ir::SymbolRef>> axes_;  // by result of the anchor
   std::vector<bool> reduced_;                     // by axis

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule turns a fused region into kernels. It never sees what is fused: it asks for elements
-// of the anchor's operands and hands elements of its result over, and the region does the rest.
+// A schedule turns a region into kernels. It does not see the fused ops: it requests elements of
+// the anchor's operands and passes elements of its result to Elements::Finish.
 #pragma once
 #include "codegen/region/elements.h"
 
@@ -13,33 +13,34 @@ struct Program {
       {};  // from Region::scratch_begin() on, each aligned to 256 by the device
 };
 
-// An argument of a region in an encoding of the generator's own.
+// An argument that a schedule reads in an encoding of its own.
 struct Prepared {
   int argument = 0;
   ir::EncodingRef encoding;
 };
 
-// Tile numbers are a Record: `parameters` names each and lists what to search.
+// The parameters of a schedule are a Record: `parameters` describes each field with the values that
+// a search tries.
 struct Schedule {
   std::string_view name;
   Fields parameters;
-  bool (*takes)(const Region& r);                            // is this its kind of anchor?
-  std::shared_ptr<void> (*defaults)(const Region& r);        // from shapes and properties only
-  Verdict (*fits)(const Region& r, const void* parameters);  // limits, before anything is made
+  bool (*takes)(const Region& r);                            // supports this anchor
+  std::shared_ptr<void> (*defaults)(const Region& r);        // from shapes and capabilities
+  Verdict (*fits)(const Region& r, const void* parameters);  // within the limits of the device
   Program (*emit)(const Region& r, const void* parameters);
-  // What `emit` would make of an operand at every run, and takes as it is where it has been made.
+  // The operand that `emit` transforms at every run unless it is prepared once; nullopt: none.
   std::optional<Prepared> (*prepares)(const Region& r, const void* parameters) = nullptr;
-  bool takes_encodings = false;  // is asked about regions that are not dense
-  // Whether Region::reduction() costs less beside the anchor than by itself, where these would be
-  // the numbers for the anchor alone. Null: is asked about no region with one.
+  bool takes_encodings = false;  // supports regions with operands that are not dense
+  // Whether fusing Region::reduction() is faster than a second launch; `alone` are the parameters
+  // for the anchor alone. Null: the schedule does not support reductions.
   Verdict (*reduces)(const Region& r, const void* alone) = nullptr;
 };
 std::span<const Schedule* const> AllSchedules();  // best first for each anchor
 
-// The program of the first schedule that fits with its defaults.  errors: Unimplemented, listing
-// why each refused
+// Returns the program of the first schedule that fits with its defaults.
+//   errors: Unimplemented, with the reason of each schedule
 absl::StatusOr<Program> Generate(const Region& r);
-// Whether Generate would succeed, with the schedule's name, without emitting.
+// Whether Generate would succeed, with the name of the schedule; emits nothing.
 Verdict CanGenerate(const Region& r);
 
 }  // namespace forge::codegen

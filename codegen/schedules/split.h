@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work of too few pieces to fill a device: each piece is split, what its parts come to goes to
-// scratch, and a second launch combines them.
+// Splitting of work with too few pieces to fill a device: each piece is split into parts, their
+// results go to scratch, and a second launch combines them.
 #pragma once
 #include "codegen/schedules/emission.h"
 
 namespace forge::codegen {
 
-// Where splitting pays. No query tells how many workgroups a device runs at once, and a second
-// launch has its price: these are defaults, and --autotune tries other numbers of parts.
+// When splitting is faster. Vulkan does not report how many workgroups a device runs at once, and a
+// second launch costs time, so these are defaults; --autotune tries other numbers of parts.
 struct SplitRule {
-  int64_t few;       // pieces: as many fill a device without
-  int64_t enough;    // parts in all: more are of no use
-  int64_t shortest;  // steps of a piece: a shorter one is over before a second launch begins
-  int64_t least;     // steps of a part: what is shorter takes more to combine than it gains
+  int64_t few;       // pieces: this many fill a device unsplit
+  int64_t enough;    // parts of all pieces: more are not faster
+  int64_t shortest;  // steps of a piece: shorter pieces take less time than a second launch
+  int64_t least;     // steps of a part: shorter parts cost more to combine than they save
   int64_t most;      // parts of a piece
-  // Of each of `pieces` of `length` steps: a power of two; 1: splitting does not pay.
+  // Returns the parts of each of `pieces` of `length` steps, a power of two; 1: do not split.
   int64_t PartsOf(int64_t pieces, int64_t length) const;
 };
-// Tiles of products, whose workgroups have many sums each: few of them fill a device.
+// Tiles of matrix products: a workgroup has many sums, so few workgroups fill a device.
 inline constexpr SplitRule kSplitProducts{
     .few = 32, .enough = 32, .shortest = 0, .least = 128, .most = 8};
-// Tiles of rows of attention, by keys: a row's values are combined too, so parts are fewer.
+// Rows of attention, split along the keys: combining reads a row of values too, so parts are few.
 inline constexpr SplitRule kSplitAttention{
     .few = 64, .enough = 256, .shortest = 0, .least = 128, .most = 64};
-// Outputs of reductions that have an invocation each, by elements or vectors.
+// Reductions with one invocation for each output, split along the reduced elements.
 inline constexpr SplitRule kSplitOutputs{
     .few = 1 << 11, .enough = 1 << 14, .shortest = 1 << 12, .least = 128, .most = 512};
-// Rows of reductions that have a workgroup each: long ones have 64, whatever they are.
+// Reductions with one workgroup for each row: long rows are split into up to 64 parts.
 inline constexpr SplitRule kSplitRows{
     .few = 33, .enough = 1 << 12, .shortest = 1 << 18, .least = 1, .most = 64};
-// Rows of softmax, where the second launch reads all again: by cores, where those are the device.
+// Rows of softmax. The second launch reads all elements again. On CPUs the parts follow the cores.
 inline constexpr SplitRule SplitSoftmax(const Caps& caps) {
   const int64_t enough = caps.runs_on_cpu ? caps.cores : 512;
   return {.few = caps.runs_on_cpu ? enough : enough / 8,
@@ -39,35 +39,35 @@ inline constexpr SplitRule SplitSoftmax(const Caps& caps) {
           .most = 256};
 }
 
-// Of a kernel's name.
+// The suffix of a kernel's name that gives the number of parts.
 std::string SplitText(int64_t parts);
 
-// How many arguments and results a launch of what the anchor reads binds, and one of what follows
-// it.
+// The operands that each launch binds: `before` for the operands of the anchor, `after` for its
+// epilogue and results.
 struct SplitOperands {
   explicit SplitOperands(const Region& r);
   int64_t before, after;
 };
 inline constexpr int64_t kMostScratchBytes = int64_t{64} << 20;
-// Whether `bytes` of scratch are not too many, and one part of them can be bound beside the
-// operands of either launch.
+// Whether `bytes` of scratch are within the limit and can be bound beside the operands of either
+// launch.
 Verdict ScratchFits(const Region& r, int64_t bytes, const SplitOperands& bound);
 inline Verdict ScratchFits(const Region& r, int64_t bytes) {
   return ScratchFits(r, bytes, SplitOperands(r));
 }
-// The same of so many bytes for `parts` of each piece; one part needs none.
+// The same for `parts` of each piece; a single part needs no scratch.
 inline Verdict PartsFit(const Region& r, int64_t parts, int64_t bytes) {
   return parts > 1 ? ScratchFits(r, bytes) : Verdict::Yes();
 }
 
-// Share `part` of an axis that is cut into `parts` equal ones; the last ones may be less, or empty.
+// Part `part` of an axis divided into `parts` of equal size; the last ones may be shorter or empty.
 struct AxisPart {
   AxisPart(const ir::Dim& extent, const ir::Dim& part, int64_t parts);
   ir::Dim begin, end;
 };
 
-// The launch of all parts, and the one that combines them, made under the name given, with their
-// scratch.
+// The program of two launches: the one of all parts, then the one that combines them. `combine`
+// gets the name of the kernel to make.
 Program SplitProgram(Launch parts, int64_t scratch_bytes, std::string_view combines,
                      absl::FunctionRef<Launch(std::string name)> combine);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways in which a region can be compiled, as a search sees them: schedules with numbers, in
-// words that a cache can keep.
+// Choices: a schedule with its parameters, in a text form that a cache stores and a search varies.
 #pragma once
 #include "codegen/region/schedule.h"
 
@@ -12,26 +11,27 @@ struct Choice {
   std::string ToText() const;  // "matmul_shuffle(subgroups=4, shared=8, lanes_on_rows=0)"
 };
 
-// The first schedule that fits with its defaults.  errors: Unimplemented, listing why each refused
+// Returns the first schedule that fits with its defaults.
+//   errors: Unimplemented, with the reason of each schedule
 absl::StatusOr<Choice> DefaultChoice(const Region& r);
-// The last one, which is the quickest to compile.  errors: Unimplemented
+// Returns the last one that fits, which compiles fastest.  errors: Unimplemented
 absl::StatusOr<Choice> SimplestChoice(const Region& r);
-// Every choice that fits, at most `most`: the default, then the others by how many numbers differ
-// from their schedule's defaults.
+// Returns up to `most` choices that fit: the default first, the others by how many parameters
+// differ from the defaults of their schedule.
 std::vector<Choice> ChoicesFor(const Region& r, size_t most);
-// The choice in words of an earlier ToText.
+// Parses the text form of a choice.
 //   errors: InvalidArgument (no such schedule or number), Unimplemented (it does not fit)
 absl::StatusOr<Choice> ParseChoice(const Region& r, std::string_view text);
 Program Generate(const Region& r, const Choice& choice);
-// What the choice would rather find made than make at every run; nullopt: nothing.
+// The argument that this choice wants in an encoding of its own, prepared once; nullopt: none.
 std::optional<Prepared> PreparedFor(const Region& r, const Choice& choice);
 
-// Whether the reduction of a region is computed by the schedule that would make the anchor alone,
-// with tiles as quick: others may cost more than a launch and memory do.
+// Whether fusing the region's reduction is faster than a second launch: the schedule of the anchor
+// alone computes it, with tiles that are as fast.
 Verdict ReductionPays(const Region& r);
 
-// A region in a device's eyes: equal for equal bodies that the same choice compiles by default.
-// Emits nothing.  errors: as DefaultChoice
+// A key for cached choices: equal for regions with equal bodies and the same default choice on a
+// device. Emits no kernel.  errors: those of DefaultChoice
 absl::StatusOr<uint64_t> TuningKey(const Region& r);
 
 }  // namespace forge::codegen

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copying of functions, node by node: whatever writes a function after another does it with this.
+// Copying of functions node by node; all passes use it.
 #pragma once
 #include <functional>
 
@@ -7,39 +7,38 @@
 
 namespace forge::ir {
 
-// What a copy has in the place of what the original has; the rest stays as it is.
+// What a copy replaces; everything else is preserved.
 struct Substitutes {
   const Bindings* symbols = nullptr;  // numbers for symbols, in types and attributes
   absl::flat_hash_map<const Variable*, Variable*> variables = {};
   absl::flat_hash_map<const Function*, Function*> bodies = {};
-  // Gives what stands for a value of which nothing was copied or mapped. Without it variables are
-  // read when they are first needed.
+  // Returns the replacement of a value that was neither copied nor mapped. Without it, variables
+  // are read at their first use.
   std::function<Value(uint32_t value)> missing = {};
 };
 
 class Copier {
  public:
-  // `out` has errors of the copy in its status().
+  // Errors are kept in the status() of `out`.
   Copier(const Function& in, Function& out, Substitutes with = {});
 
-  // Carries all arguments over, under other types where these are given.
+  // Copies all arguments, with the types given, if any.
   void CopyArguments(TypeSpan types = {});
-  // Appends the node, or `op` in its place, to the copy.  Returns what stands for its results,
-  // which keep names and encodings. A node whose operands have the types they had is not inferred
-  // again.
+  // Appends the node, with `op` instead of its op if given, and returns its results, which keep
+  // names and encodings. Types are inferred again only if the types of the operands changed.
   Values CopyNode(const Node& node);
   Values CopyNode(const Node& node, const AnyOp& op);
-  // From now on `made` stands for `value`: with its name, or as it is.
+  // Replaces `value` by `made` from now on. Map also copies the name.
   void Map(uint32_t value, Value made);
   void Set(uint32_t value, Value made) { map_[value] = made; }
-  // What stands for a value; absent for kAbsent.
+  // The value of the copy for a value of the original; absent for kAbsent.
   Value operator[](uint32_t value);
   Values Operands(std::span<const uint32_t> values);
   // The operands of a node, then those of its runtime-valued attributes.
   Values OperandsOf(const Node& node);
-  // Adds results and updates.  Returns the first error of the new function.
+  // Adds results and updates, and returns the first error of the new function.
   absl::Status Finish();
-  // All of the function, under the same value ids.
+  // Copies the whole function, with the same value ids.
   absl::Status CopyAll();
 
  private:

@@ -22,19 +22,20 @@ struct Provenance {
   std::vector<ProvenanceRef> parts;  // what it was made of
   std::string ToText() const;        // "Conv_0 (Conv)", "Conv_0 + Relu_1"
 };
-// What `pass` made of `parts`. Flat and without repetition: the parts of parts are taken in their
-// place, so that provenance stays small however many passes ran. Null parts are left out.
+// The provenance of a node that `pass` made from nodes with the provenances `parts`. The list is
+// flat and without repetition, so it stays small however many passes ran. Null parts are omitted.
 ProvenanceRef MadeBy(std::string_view pass, std::span<const ProvenanceRef> parts);
 
-// A tensor that outlives a run. Roles differ in who may change it, and in nothing else.
+// A tensor that outlives a run. Roles differ only in who may change it: nobody, training, or the
+// run.
 struct Variable {
   enum class Role : uint8_t { kConstant, kParameter, kState };
   std::string name;
   Role role = Role::kConstant;
   Type type;
   bool trainable = false;
-  // A box of a stored tensor: tied, joined and sharded weights share `bytes`. `begin` is empty when
-  // the box is the whole.
+  // A box of a stored tensor, so that tied, joined and sharded weights share `bytes`. `begin` is
+  // empty if the box is the whole tensor.
   struct Storage {
     Bytes bytes;
     Type whole;
@@ -43,9 +44,9 @@ struct Variable {
   std::optional<Storage> init;  // absent: zeros
 };
 
-// A field of an op that is still a value: Reshape's shape, Reduce's axes, TopK's k, NonZero's
-// count. Folding, binding or at last a break in the plan turns it into Dims or numbers, by
-// reflection, once for every op. Until then the node's results are unranked and nothing compiles.
+// An attribute that is given by a value of the graph: the shape of Reshape, the axes of Reduce.
+// Folding, binding or a read-back between segments replaces it by Dims or numbers, by reflection,
+// for every op alike. Until then the node's results are unranked and cannot be compiled.
 struct RuntimeAttribute {
   uint16_t field;
   uint32_t value;
@@ -62,23 +63,21 @@ struct Node {
   ProvenanceRef from;
 };
 
-// Whether the node does more than compute its results. Such nodes keep their order among each other
-// through every pass, and none is left out, merged with another or evaluated ahead of the run.
+// Whether the node has side effects. All passes keep the relative order of such nodes, and never
+// remove, merge or evaluate them early.
 bool HasEffects(const Node& node);
 // The functions that an op has as attributes.
 std::vector<Function*> BodiesOf(const AnyOp& op);
 
 class Module;
 
-// A list of nodes in an order in which every operand comes first. Functions only grow: a pass reads
-// one and writes another, so there is no use list to keep and no half-changed graph to meet. Bodies
+// A list of nodes in topological order. Functions are append-only: a pass reads one function and
+// writes another, so there are no use lists to maintain and no partially rewritten graphs. Bodies
 // of If, While, Scan, Call and of fused regions are functions too, with captures as their last
-// arguments: there is no second kind of nesting. References to nodes, types and names stay valid as
-// it grows.
+// arguments. References to nodes, types and names stay valid while a function grows.
 class Function {
  public:
-  // A function outside a module belongs to none, or is made for `module`, to be kept there by
-  // Replace().
+  // Creates a function that no module owns; `module` is the one that Replace() will give it to.
   explicit Function(std::string name, Module* module = nullptr);
   ~Function();
   Function(const Function&) = delete;
@@ -88,16 +87,16 @@ class Function {
   }  // bodies and symbols are added there; null: none can be
 
   Value Argument(std::string name, Type type);
-  // Appends a node and infers its types. The first error stays in status() with op, shapes and
-  // provenance; after it, results have absent types and nothing more is checked. So rules need no
-  // StatusOr, and read as the formula they are. After an error an op gives what its signature
-  // names, at least one. Operands are absent Values where an optional one is not given.
+  // Appends a node, infers its types and returns its results. Optional operands may be absent
+  // Values. Errors do not need checking at each call: status() keeps the first one, with op, shapes
+  // and provenance; after it, no node is checked and results have absent types, as many as the
+  // signature names, at least one.
   Values Add(const AnyOp& op, ValueSpan in);
   struct RuntimeField {
     std::string_view field;
     Value value;
   };
-  // As Add, with fields that are values of integers; results are unranked.
+  // The same with attributes that are given by integer values; the results are unranked.
   Values AddRuntimeValued(const AnyOp& op, ValueSpan in, std::span<const RuntimeField> runtime);
   Value operator()(const AnyOp& op, std::initializer_list<Value> in) {
     return Add(op, ValueSpan(in.begin(), in.size()))[0];
@@ -111,9 +110,9 @@ class Function {
 
   // The model's own name of a value ("relu_1.tmp_0"); empty when it has none. The first name stays.
   void SetName(Value v, std::string_view name);
-  // The value is laid out so; said by the pass that assigns encodings.
+  // Sets the encoding of a value; used by the pass that assigns encodings.
   void SetEncoding(Value v, EncodingRef encoding);
-  // Arguments and variables' values have their own.
+  // For arguments and variables the name they were created with.
   std::string_view NameOf(uint32_t value) const;
   // `at` is the provenance of every node added until the scope ends.
   class Scope {
@@ -142,7 +141,7 @@ class Function {
     Variable* variable;
     uint32_t value;
   };
-  // Who makes a value: exactly one of them.
+  // The origin of a value: an argument, a variable or a node.
   struct Origin {
     enum Kind : uint8_t { kArgument, kVariable, kNode } kind;
     uint32_t index;
@@ -163,16 +162,16 @@ class Function {
   std::vector<int> UseCounts() const;
 
  private:
-  friend class Module;     // whose it becomes
-  friend class Copier;     // appends nodes whose types are known
-  friend struct Rewriter;  // reorders what it has written
+  friend class Module;     // sets the owner
+  friend class Copier;     // appends nodes without inference
+  friend struct Rewriter;  // reorders its output
   using Bodies = absl::flat_hash_map<const Function*, Function*>;
   uint32_t NewValue(Type type, Origin origin);
   Values Append(Node node, Types types);
-  // Puts other bodies into ops.
+  // Replaces bodies in the attributes of all nodes.
   void MapBodies(const Bodies& bodies);
-  // Puts the nodes in `order`, in which every operand still comes first, and numbers results anew,
-  // behind all other values.
+  // Reorders the nodes to `order`, a topological order, and renumbers their results, after all
+  // other values.
   void Reorder(std::span<const uint32_t> order);
   Values Absent(const AnyOp& op);
   std::vector<uint32_t> Ids(const AnyOp& op, ValueSpan in) const;
@@ -193,19 +192,19 @@ class Function {
 
 class Module {
  public:
-  // `base` owns variables and symbols that functions of this module name too; it must live as long.
+  // `base` owns variables and symbols that this module also uses; it must outlive the module.
   explicit Module(const Module* base = nullptr);
   ~Module();
   const Module* base() const { return base_; }
   Module(const Module&) = delete;
   Function* AddFunction(std::string name);      // a name in use gets ".1", ".2" ...
   Function* Find(std::string_view name) const;  // "main", "load", "decode"; null when absent
-  // Puts `f` in the place of the function of that name, which is destroyed; ops that have it as a
-  // body get `f` instead. FORGE_CHECKs that the function exists.
+  // Replaces the function of that name, which is destroyed, by `f`, also in ops that have it as a
+  // body. FORGE_CHECKs that the function exists.
   Function* Replace(std::string_view name, std::unique_ptr<Function> f);
   Variable* AddVariable(Variable v);  // a name in use gets ".1", ".2" ...
   Variable* FindVariable(std::string_view name) const;
-  SymbolRef SymbolNamed(std::string_view name);       // one symbol for each name, made at first use
+  SymbolRef SymbolNamed(std::string_view name);       // creates the symbol at its first use
   SymbolRef FindSymbol(std::string_view name) const;  // null when absent
   void AddSymbol(SymbolRef s);  // FORGE_CHECKs that no other symbol has its name
   std::span<const std::unique_ptr<Variable>> variables() const { return variables_; }
@@ -224,32 +223,32 @@ class Module {
   absl::flat_hash_map<std::string, SymbolRef> symbol_of_;
 };
 
-// A copy whose functions may be rewritten; variables' bytes are shared.
+// Copies a module; the bytes of variables are shared.
 std::unique_ptr<Module> Clone(const Module& m);
 
-// Copies `in` to `out` node by node, remapping values. A rule is asked for each node in order and
-// either appends a replacement (one value for each result) or returns nothing, which copies the
-// node. Arguments, names, results, updates and provenance are carried over; nodes whose results
-// nobody reads are left out, save those of ordered ops. A rule's `in` holds the node's operands and
-// then those of its runtime-valued attributes. A body is kept as it is: rewrite it first and
-// Replace() it.
-//   errors: the first of `out`, or Internal when a rule's values do not fit the node's results
+// Copies `in` to `out` node by node. For each node in order the rule either appends a replacement
+// and returns one value for each result (absent for a result without users), or returns nullopt,
+// which copies the node. Arguments, names, results, updates and provenance are preserved. Nodes
+// without users are dropped unless they have side effects. The rule's `in` holds the operands of
+// the node, then the values of its runtime-valued attributes. Bodies are not rewritten: rewrite a
+// body first and Replace() it.
+//   errors: the first of `out`; Internal if the values of a rule do not fit the node's results
 struct Rewriter {
   using Rule =
       absl::FunctionRef<std::optional<Values>(Function& out, const Node& node, ValueSpan in)>;
-  std::string_view pass;           // goes into provenance of what rules make
+  std::string_view pass;           // recorded in the provenance of replacements
   const Bindings* bind = nullptr;  // binds argument types and attributes too
   absl::Status Run(const Function& in, Function& out, Rule rule) const;
-  // Copies what is needed of `in`.
+  // Copies without a rule: drops nodes without users.
   absl::Status Run(const Function& in, Function& out) const;
 };
 
-// Checks everything later code relies on: operand order, types as inferred, arity, variables of
-// this module or its base, acyclic bodies, unique names. How a result is laid out is a choice, save
-// a relayout's.
+// Checks the invariants: operand order, types as inferred, arity, variables of this module or its
+// base, acyclic bodies, unique names. Encodings of results are not checked, except those of
+// relayouts.
 //   errors: Internal naming function and node, or the status() of a function that failed
 absl::Status Verify(const Module& m);
-// The same for one function that its module() need not hold yet.
+// The same for one function, which need not be in its module() yet.
 absl::Status Verify(const Function& f);
 std::string ToText(const Module& m);
 std::string ToText(const Function& f);

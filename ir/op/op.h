@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an op is. An op is a struct whose fields are its attributes and whose members are everything
-// Forge knows about it; `AnyOp` is the same thing with its type forgotten, which is what a node
-// holds. Nothing here is a template except the concept: one op costs its own code and some function
-// pointers.
+// The definition of ops. An op is a struct: its fields are the attributes, its members are the
+// rules (inference, decomposition, gradient, evaluation, cost, cases). A node holds an `AnyOp`, the
+// same with its type erased. Only the concepts are templates, so an op costs its own code and a
+// table of function pointers.
 #pragma once
 #include <concepts>
 #include <optional>
@@ -17,7 +17,8 @@ class Function;  // ir/graph/module.h
 class HostValue;
 struct ScalarDef;  // ir/ops/elementwise/scalar_def.h
 
-// A result of a node in a function that is being built. Knows its function, so `a * b` is a graph.
+// A value of a function under construction. It refers to its function, so that `a * b` appends a
+// node.
 struct Value {
   Function* fn = nullptr;
   uint32_t id = 0;
@@ -31,19 +32,20 @@ using ValueSpan = std::span<const Value>;
 
 // ---- the parts of an op -------------------------------------------------------------------------
 
-// Tags that stand where a part does not apply. `static constexpr Primitive decompose{};`
-struct Primitive {};  // no decomposition: every backend owes a kernel
-struct Zero {};       // gradient: nothing flows back
-struct Pending {};    // gradient: comes with training
+// Tags for parts that do not apply. `static constexpr Primitive decompose{};`
+struct Primitive {};  // no decomposition: every backend has a kernel
+struct Zero {};       // the gradient is zero
+struct Pending {};    // the gradient is not implemented yet
 struct NotDifferentiable {
   std::string_view why;
 };
-struct BySignature {};  // infer: the signature says it all
+struct BySignature {};  // infer: result types follow from the signature
 struct PerElement {};   // cost: one flop and one term for each output element
 
-// The result takes over the operand's bytes and the op writes only what differs: update_slice,
-// scatter, an optimiser's step. A plan gives both one place, copying the operand first where it is
-// still needed; a kernel touches those bytes through the result alone.
+// An in-place update: the result has the bytes of the operand, and the op writes only the elements
+// that differ (update_slice, scatter, an optimiser's step). A plan assigns both the same memory and
+// copies the operand first if it has later users. Kernels access these bytes only through the
+// result.
 struct Alias {
   int8_t output, input;
   int8_t written;  // the operand that has as many elements as are written
@@ -73,7 +75,7 @@ struct OpInfo {
   bool ordered = false;      // collectives: keeps its place among its like
 };
 
-// What is known of the elements of each operand.
+// The known elements of each operand; nullopt: unknown.
 using Known = std::span<const std::optional<Dims>>;
 
 struct GradArgs {
@@ -85,8 +87,8 @@ struct Cost {
   Dim flops, terms;
 };  // terms: K of the error bound in docs/semantics.md; 0: nothing is rounded
 
-// Where an output element of a movement op comes from. `loads` make gather a movement op too: they
-// define symbols by integer elements read first.
+// The source of an output element of a movement op. `loads` read integer elements first and define
+// symbols by them, which makes gather a movement op.
 struct IndexMap {
   struct Load {
     int operand;
@@ -104,10 +106,10 @@ struct IndexMap {
   };  // the first that holds wins
   std::vector<Load> loads = {};
   std::vector<Piece> pieces = {};
-  Number fill = {};  // where none holds
+  Number fill = {};  // the element where no piece holds
 };
 
-// One evaluation: operands, results (allocated as inferred) and bodies to call.
+// The context of an evaluation: operands, results (allocated as inferred), and calls of bodies.
 class Eval {
  public:
   virtual ~Eval() = default;
@@ -147,25 +149,26 @@ concept Described = requires {
   { T::cases() } -> Is<Cases>;
 } && std::copyable<T>;
 
-// A composite gives its decomposition; each part that it lacks follows from that one, see
-// ir/ops/parts.cc. It gives a part of its own only where that is better.
+// A composite defines its decomposition. All other parts are derived from it (ir/ops/parts.cc)
+// unless the op defines a better one.
 template <class T>
 concept Composite = Described<T> && requires(const T op, Function& f, ValueSpan in) {
   { op.decompose(f, in) } -> Is<Values>;
 };
-// A primitive with kernels of its own gives them all.
+// A primitive with kernels defines all parts.
 template <class T>
 concept Kernel = Described<T> && HasInfer<T> && HasGradient<T> && HasCost<T> &&
                  Is<decltype(T::decompose), Primitive> && requires(const T op, Eval& e) {
                    { op.evaluate(e) } -> Is<absl::Status>;
                  };
-// A movement op gives its map; evaluator, symbolic folding and fused loads all follow from it.
+// A movement op defines its index map; evaluation, symbolic folding and fused loads follow from it.
 template <class T>
 concept Movement = Described<T> && HasInfer<T> && HasGradient<T> &&
                    requires(const T op, TypeSpan in, const Dims& at) {
                      { op.map(in, at) } -> Is<IndexMap>;
                    };
-// An element-wise op is its attributes; the rest is a row of ir/ops/elementwise/families.
+// An element-wise op defines its attributes; all other parts are a row of
+// ir/ops/elementwise/families.
 struct ElementWiseOp {};
 template <class T>
 concept ElementWise = requires { requires Is<typename T::Kind, ElementWiseOp>; };
@@ -173,7 +176,7 @@ concept ElementWise = requires { requires Is<typename T::Kind, ElementWiseOp>; }
 template <class T>
 concept Op = Composite<T> || Kernel<T> || Movement<T> || ElementWise<T>;
 
-// ---- the same, with the type forgotten ----------------------------------------------------------
+// ---- type-erased ops ----------------------------------------------------------------------------
 
 class AnyOp;
 
@@ -182,7 +185,7 @@ struct OpDef {
   Fields fields = {};
   std::shared_ptr<void> (*make)(const void* from) =
       nullptr;  // a copy of `from`, or defaults when null; null: no attributes
-  // The parts: called through AnyOp. All take the op first.
+  // The parts, called through AnyOp.
   absl::StatusOr<Types> (*infer)(const AnyOp&, TypeSpan) = nullptr;
   Values (*decompose)(const AnyOp&, Function&, ValueSpan) = nullptr;  // null: primitive
   Values (*gradient)(const AnyOp&, const GradArgs&) = nullptr;        // null: see no_gradient
@@ -196,10 +199,10 @@ struct OpDef {
   Cases (*cases)(const OpDef&) = nullptr;
 };
 
-// An op's header ends with `const OpDef& DefOf(const Softmax*);`, its .cc with
-// FORGE_DEFINE_OP(Softmax). A plain overload found by argument: the definition exists once, in
-// libforge, so its address is the op's identity in every plug-in; and op_list.cc can name all ops
-// without including one.
+// The header of an op ends with `const OpDef& DefOf(const Softmax*);`, its .cc with
+// FORGE_DEFINE_OP(Softmax). The overload is found by argument-dependent lookup. The definition
+// exists once, in libforge, so its address identifies the op in every plug-in, and op_list.cc lists
+// all ops without including their headers.
 template <class T>
 const OpDef& DefOf() {
   return DefOf(static_cast<const T*>(nullptr));
@@ -211,7 +214,7 @@ class AnyOp {
     requires Op<T>
   AnyOp(const T& op)  // NOLINT: an op is an op
       : def_(&DefOf<T>()), self_(def_->make ? def_->make(&op) : nullptr) {}
-  // Attributes filled by field, as readers of files do; `self` came from def.make.
+  // An op whose attributes a reader has set field by field; `self` is from def.make.
   AnyOp(const OpDef& def, std::shared_ptr<const void> self) : def_(&def), self_(std::move(self)) {}
   const OpDef& def() const { return *def_; }
   const void* self() const { return self_.get(); }
@@ -227,8 +230,8 @@ class AnyOp {
   absl::StatusOr<Types> Infer(TypeSpan in) const;  // signature first, then the rule
   // The same while an attribute is runtime-valued: all results unranked.
   absl::StatusOr<Types> InferRuntimeValued(TypeSpan in) const;
-  // Appends the parts of a composite to `f`, which keeps what they refuse.  Returns the results;
-  // empty: a primitive, or a composite with these attributes is one.
+  // Appends the decomposition to `f` and returns the results; empty for a primitive, and for a
+  // composite whose attributes make it one. Errors are in the status of `f`.
   Values Decompose(Function& f, ValueSpan in) const;
   // Has it the results that OpInfo::saved adds?
   bool saves() const;
@@ -237,14 +240,14 @@ class AnyOp {
   // Appends the gradient, and what it reads of results that were not saved. Returns one value for
   // each operand, absent where none flows; empty without a rule, see OpDef::no_gradient.
   Values Gradient(const GradArgs& g) const;
-  // Work and terms on operands of these types; nothing where they are unranked.
+  // The cost for operands of these types; zero if one is unranked.
   ir::Cost Cost(TypeSpan in) const;
-  // Where the element of the result at `at` comes from. Movement ops only.
+  // The source of the result's element at `at`. Movement ops only.
   IndexMap Map(TypeSpan in, const Dims& at) const { return def_->map(*this, in, at); }
-  // Elements of the first result, an integer tensor, from types and what is known of the operands'
-  // elements; nullopt for ops without a rule. Element-wise and movement ops need none.
+  // The elements of the first result, an integer tensor, from the types and known elements of the
+  // operands; nullopt without a rule. Element-wise and movement ops need no rule.
   std::optional<Dims> Contents(TypeSpan in, Known known) const;
-  // The reference in f64, and the S of the error bound: written to the results of `e`.
+  // Evaluate computes the results of `e` in f64, Magnitude the S of the error bound.
   absl::Status Evaluate(Eval& e) const { return def_->evaluate(*this, e); }
   absl::Status Magnitude(Eval& e) const;
   AnyOp Bind(const Bindings& values) const;  // every Dim and Type field bound
@@ -257,9 +260,9 @@ class AnyOp {
   std::shared_ptr<const void> self_;
 };
 
-// A case: an op and its operands in words. "f16[2,3,1]", "float[4] in -4..4", "i64[5] in 0..6"; a
-// class word (float, int, any) means every dtype of it; "" is an absent operand. Drives conformance
-// tests, benchmarks and documentation alike.
+// A case: an op and its operands as text: "f16[2,3,1]", "float[4] in -4..4", "i64[5] in 0..6"; ""
+// is an absent operand. A class (float, int, any) stands for each of its dtypes. Conformance tests,
+// benchmarks and documentation use the same cases.
 struct Case {
   AnyOp op;
   std::vector<std::string> in = {};

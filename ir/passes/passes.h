@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of a model's way to a device. Each reads one function and writes another of the same
-// module; what it writes verifies. Their order is in runtime/plan/lower.cc.
+// The passes that lower a model for a device. Each reads one function and writes another one of the
+// same module, which passes Verify. runtime/plan/lower.cc defines their order.
 #pragma once
 #include "ir/graph/target.h"
 
 namespace forge::ir {
 
-// Marks parameters as constants: inference may then fold, hoist and pack them.
+// Marks parameters as constants, so that other passes can fold, hoist and pack them.
 void Freeze(Module& m);
 
 // Resolves runtime-valued attributes whose values are known, evaluates small constant subgraphs,
@@ -15,56 +15,56 @@ void Freeze(Module& m);
 //   errors: InvalidArgument where a resolved shape refuses, with the node's name
 absl::Status Fold(Module& m, const Function& in, Function& out);
 
-// Replaces exporters' idioms by the op they spell: hard-swish.
+// Replaces groups of nodes that exporters write for an op, such as GELU or softmax, by the op.
 absl::Status Recognise(const Function& in, Function& out);
 
-// A node that a target has neither a kernel nor parts for.
+// A node for which a target has neither a kernel nor a decomposition it supports.
 struct Refusal {
   std::string op;
   Types in;                    // an absent operand is a Type of nothing
   std::string from;            // the node's provenance; may be empty
-  std::string why;             // in the target's words
+  std::string why;             // the reason of the target
   std::string ToText() const;  // "conv2d(f64[1, 4, 6, 6], f64[4, 4, 3, 3]) from Conv_3: no fp64"
 };
 
-// Leaves only what `target` supports: a kernel, else the op's decomposition.
+// Replaces nodes that `target` does not support by their decomposition.
 //   refused: receives the nodes that have neither; may be null
 //   errors: Unimplemented, one line for each such node
 absl::Status Legalise(const Function& in, Function& out, const Target& target,
                       std::vector<Refusal>* refused = nullptr);
 
-// Applies algebra that is exact for NaN, infinities and zeros of either sign (x * 1, a transpose of
-// a transpose), and computes once what several nodes compute alike, unless it is cheaper to compute
-// again than to load.
+// Applies algebraic rules that are exact for NaN, infinities and signed zeros (x * 1, a transpose
+// of a transpose), drops saved results without users, and merges equal nodes unless computing them
+// again is cheaper than loading them.
 absl::Status Simplify(const Function& in, Function& out);
 
-// Joins matrix products of one value with several constants into one.
+// Merges matrix products of one value with several constants into one product.
 absl::Status Join(const Function& in, Function& out);
 
-// Moves what depends on constants alone from `in` to `load`, whose results become variables of
-// `out`, named as load's results are.  Returns how many nodes moved.
+// Moves nodes that depend on constants alone from `in` to `load`. Results of `load` become
+// variables of `out` with the same names. Returns the number of nodes moved.
 absl::StatusOr<int> Hoist(Module& m, const Function& in, Function& load, Function& out);
 
-// Why a node reads what another makes from memory: labels of both, as provenance names them.
+// Why two nodes are not fused, so that one reads the result of the other from memory. Labels are
+// those of their provenance.
 struct FusionGap {
   std::string from, to, why;
 };
 
-// Gathers an anchor (anything with a kernel of its own) with the element-wise and movement ops
-// around it into fused nodes, greedily, as far as `target` says yes.  Returns what is left between
-// the nodes of `out`, one gap for each pair.
+// Fuses anchors with the element-wise and movement ops around them, greedily, wherever `target`
+// agrees. Returns a gap for each pair of dependent nodes of `out`.
 absl::StatusOr<std::vector<FusionGap>> Fuse(Module& m, const Function& in, Function& out,
                                             const Target& target);
 
-// Replaces symbols by numbers in types, attributes and bodies, and infers everything again.
-//   errors: InvalidArgument where numbers do not fit, with the node's name
+// Replaces symbols by numbers in types, attributes and bodies, and infers all types again.
+//   errors: InvalidArgument with the name of the node for which the numbers are invalid
 absl::Status Bind(Module& m, const Function& in, Function& out, const Bindings& values);
 
-// Fuses again, with numbers, what each fused node computes that `target` does not support: what was
-// fused while extents were symbols may not be one program where one of them turns out to be 1.
+// Fuses the ops of each fused node again if `target` no longer supports it: a region that was valid
+// for symbolic extents may be invalid for bound ones, such as 1.
 absl::Status Split(Module& m, const Function& in, Function& out, const Target& target);
 
-// Chooses encodings and inserts relayouts, by the target's prices. Types must be bound.
+// Chooses encodings by the target's estimated times and inserts relayouts. Types must be bound.
 absl::Status AssignEncodings(const Function& in, Function& out, const Target& target);
 
 }  // namespace forge::ir

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that look at a whole row before they write its elements: an invocation, a subgroup or a
-// workgroup for each row, by how many and how long they are. An op states its formula once, over a
-// Row.
+// Ops that need a whole row before they can write its elements. Each row is computed by an
+// invocation, a subgroup or a workgroup, depending on the number and length of rows. An op states
+// its formula once, over a Row.
 #pragma once
 #include <functional>
 
@@ -10,36 +10,37 @@
 
 namespace forge::codegen {
 
-// The rows of the anchor's first operand: some axes are a row's elements, the others number rows.
+// The rows of the anchor's first operand: `within` marks the axes of a row's elements; the other
+// axes number the rows.
 struct RowSpace {
   RowSpace(const Region& r, std::span<const int64_t> axes);  // of a row's elements
   ir::Dim rows() const { return ir::Product(outer); }
   ir::Dim length() const { return ir::Product(inner); }
-  bool last() const { return !within.empty() && within.back(); }  // neighbours lie side by side
-  int64_t lanes() const;  // neighbours along the last axis, whatever it is, that a vector holds
+  bool last() const { return !within.empty() && within.back(); }  // a row is contiguous
+  int64_t lanes() const;  // width of vectors along the last axis of the tensor
   ir::Dims Index(const ir::Dim& row, const ir::Dim& element) const;
 
-  std::vector<bool> within;  // for each axis: is it of a row?
+  std::vector<bool> within;  // by axis
   ir::Dims outer, inner;
 };
 
-// Where a formula finds one row, or as many neighbouring rows as a vector has lanes.
+// One row for a formula, or as many neighbouring rows as a vector has lanes.
 class Row {
  public:
-  // What invocations of a row computed, as one.
+  // Combines the partial results of the invocations that share a row.
   using Combiner = std::function<Val(ReduceKind kind, Val mine)>;
   struct Exponentials {
     Val top, sum;  // the largest x, or the least finite number; of exp(x - top)
   };
-  // How the elements of a row are shared out.
+  // The part of a row that an invocation computes.
   struct Share {
     ir::Dim row;
-    int across = 1, along = 1;  // lanes: of rows, or of elements of a row
-    ir::Dim first = 0;          // vector of a row that this invocation sees
-    int64_t step = 1;           // from there to its next one
-    int64_t held = 0;           // how many, where they stay in registers; 0: read each time
-    Combiner combine = {};      // null: each invocation has a row of its own
-    // Where it has a part of a row: the vector behind its last one, and what is known of the row.
+    int across = 1, along = 1;  // lanes over rows, or over elements of a row
+    ir::Dim first = 0;          // its first vector of the row
+    int64_t step = 1;           // from one of its vectors to the next
+    int64_t held = 0;           // vectors kept in registers; 0: read in each pass
+    Combiner combine = {};      // null: the invocation has the whole row
+    // For a part of a row that is split between launches: its end, and the exponentials of the row.
     std::optional<ir::Dim> end = {};
     std::optional<Exponentials> exponentials = {};
   };
@@ -53,35 +54,36 @@ class Row {
   }
   double length() const { return static_cast<double>(space_.length().constant()); }
   Val Literal(double v) { return Literal(v, lanes()); }  // of the type that rows are computed in
-  // Of all elements x of operand 0, in every lane of a row. What follows another thing of the whole
-  // row is computed beside it, in one pass, where elements are not in registers.
+  // Statistics of all elements x of operand 0, in every lane. Unless elements are in registers, a
+  // statistic that depends on another is computed in the same pass (online).
   Val Sum(absl::FunctionRef<Val(Val)> f);
   Exponentials SumExponentials();
   struct Moments {
     Val mean, variance;
   };
-  // Around the mean: E[x^2] - E[x]^2 loses everything where the mean is large.
+  // Computed around the mean: E[x^2] - E[x]^2 cancels when the mean is large.
   //   source: Welford, Chan et al., updating formulas
   Moments MeanAndVariance();
-  // Writes f(x) for each element x of operand 0. `of(k)` is the element of operand k that meets x.
+  // Stores f(x) for each element x of operand 0. `of(k)` is the element of operand k at the same
+  // place, broadcast.
   using Operands = absl::FunctionRef<Val(int operand)>;
   void Store(absl::FunctionRef<Val(Val x, Operands of)> f);
-  // Writes a number of the row to its element of another result of the anchor, which has an element
-  // for each row.
+  // Stores a number of the row as its element of another result of the anchor, which has one
+  // element for each row.
   void StoreNumber(int result, Val number);
-  // Writes numbers of the row to scratch 0: the first of each row, then the second.
+  // Stores numbers of the row in scratch 0: first those of index 0 of all rows, then of index 1.
   void Keep(std::span<const Val> numbers);
 
  private:
-  // A vector of operand 0 that is in registers.
+  // A vector of operand 0 in registers.
   struct Held {
-    Position at;  // of all vectors of the row
+    Position at;  // among the vectors of the row
     Val x;
   };
   const std::vector<Held>& HeldVectors();
   Vals Fold(Vals start, absl::FunctionRef<Vals(const Vals&, Val)> f);
   Val Literal(double v, int lanes);
-  Val OverLanes(ReduceKind kind, Val v) const;  // those of elements of a row as one
+  Val OverLanes(ReduceKind kind, Val v) const;  // reduces lanes over elements of a row
   Val Combine(ReduceKind kind, Val mine);
   void IfFirst(absl::FunctionRef<void()> body);  // once for each row
   ir::Dim VectorCount() const { return FloorDiv(space_.length(), share_.along); }
@@ -101,11 +103,11 @@ struct RowFormula {
   void (*emit)(Row&);
 };
 
-// How rows are shared out among invocations, subgroups or workgroups.
+// Parameters of the schedules of rows.
 struct RowTiles {
   int64_t workgroup = 64;
-  int64_t rows = 1;      // neighbours to an invocation; to a subgroup, one after the other: what
-                         // meets each is loaded once
+  int64_t rows = 1;      // neighbouring rows of an invocation; of a subgroup, consecutive rows that
+                         // share the loads of the other operands
   int64_t elements = 1;  // of a row, loaded at once
   bool held = false;
   static constexpr Field kFields[] = {
@@ -114,7 +116,7 @@ struct RowTiles {
       FieldOf<&RowTiles::elements>("elements", "Of a row, loaded at once.", "1|2|4"),
       FieldOf<&RowTiles::held>("held", "Rows stay in registers: they are read once.")};
 };
-// A formula over the rows of an anchor, each of an invocation, a subgroup or a workgroup: `by`.
+// A formula over the rows of an anchor; `by` says which scope computes a row.
 struct SharedRows {
   Scope by;
   const RowFormula& formula;
@@ -130,7 +132,7 @@ std::optional<SharedRows> SharedRowsOf(const Region& r) {
   if (r.AnchorAs<Op>() == nullptr) return std::nullopt;
   return SharedRows{kBy, kFormula, {r, kFormula.axes(r)}};
 }
-// The schedule that shares out rows of anchors of type Op among kBy.
+// The schedule of anchors of type Op with a row for each kBy.
 template <Scope kBy, class Op, const RowFormula& kFormula>
 constexpr Schedule RowSchedule(std::string_view name) {
   return ScheduleOn<RowTiles, SharedRowsOf<kBy, Op, kFormula>, DefaultRowTiles, RowTilesFit,
