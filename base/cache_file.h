@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small files of the cache folder, whose absence or damage costs time and nothing else.
+// Small files of the cache folder. Their absence or damage costs only time.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -9,12 +9,13 @@
 
 namespace forge {
 
-// Nothing where there is no file, or none that can be read.
+// Returns the content of a file; empty when it is absent or cannot be read.
 std::string ReadCacheFile(const std::filesystem::path& path);
-// The lines of a text behind its first, which is `title`; none where it is another. A last line
-// without its end is left out.
+// Returns the lines after the first one, which must equal `title`; empty when it does not. An
+// incomplete last line is left out.
 std::vector<std::string> LinesBehind(std::string_view title, const std::string& text);
-// Replaces the file whole; nothing where `path` is empty.  errors: Internal with path and reason
+// Replaces the file atomically; does nothing when `path` is empty. errors: Internal with path and
+// reason
 absl::Status WriteCacheFile(const std::filesystem::path& path, std::string_view content);
 
 }  // namespace forge

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types: names, widths, and conversions of the narrow floats.
+// Element types: names, sets and widths; conversions of f16 and bf16.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -50,22 +50,23 @@ inline constexpr DTypes kUnsignedTypes =
 inline constexpr DTypes kIntTypes = kSignedTypes | kUnsignedTypes;
 inline constexpr DTypes kComplexTypes = Bit(DType::kC64) | Bit(DType::kC128);
 inline constexpr DTypes kRealTypes = kFloatTypes | kIntTypes;
-// What has arithmetic.
+// Types with arithmetic.
 inline constexpr DTypes kNumberTypes = kRealTypes | kComplexTypes;
-// What has an order: false before true. Sorting and arg-max.
+// Types with an order, for sorting and arg-max; false < true.
 inline constexpr DTypes kOrderedTypes = kRealTypes | Bit(DType::kBool);
 inline constexpr DTypes kAnyTypes = (DTypes{1} << kDTypeCount) - 1;
 
-// "f32", "i64", "bool", "c64" ...: the spelling of text forms, docs and messages.
+// The name in text forms, docs and messages: "f32", "i64", "bool", "c64".
 std::string_view Name(DType t);
 std::optional<DType> ParseDType(std::string_view name);
-// The element type of a complex number's parts; any other type itself.
+// The element type of the parts of a complex number; other types unchanged.
 DType RealOf(DType t);
-// f32 for a float narrower than that; any other type itself.
+// f32 for narrower floats; other types unchanged.
 DType WideOf(DType t);
-// Bits of one element as stored; 0 for strings, whose elements have no fixed width.
+// Bits of a stored element; 0 for strings, which have no fixed width.
 int BitWidth(DType t);
-// Bytes of `n` elements, sub-byte types packed; nullopt on overflow or for strings.
+// Bytes of `n` elements, with types narrower than a byte packed; nullopt on overflow and for
+// strings.
 std::optional<uint64_t> BytesOf(DType t, uint64_t n);
 
 // IEEE binary16 and bfloat16, round half to even; NaN stays NaN.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashes that are the same in every process: they name entries of caches on disk.
+// Hashes that are equal in every process, for the names of cache entries on disk.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -14,7 +14,7 @@ constexpr uint64_t HashMix(uint64_t seed, uint64_t value) {
   return h ^ (h >> 32);
 }
 
-// For names and other short strings; long data wants xxHash.
+// For short strings such as names; use xxHash for long data.
 constexpr uint64_t HashText(std::string_view text, uint64_t seed = 0) {
   uint64_t h = HashMix(seed, text.size());
   for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;

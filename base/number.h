@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number written in a model, for elements of any type.
+// A numeric literal of a model, for elements of any type.
 #pragma once
 #include <bit>
 #include <complex>
@@ -10,9 +10,9 @@
 
 namespace forge {
 
-// Exact for every 64-bit integer and every double. Each number has one form, the first of Kind that
-// holds it, so numbers are equal where kind and bits are: 2 is kI64 however it was written, and -0,
-// which integers lack, is kF64.
+// Represents every 64-bit integer and every double exactly. A number has one representation, the
+// first Kind that can hold it, so equal numbers have equal kinds and bits: 2 is always kI64; -0 is
+// kF64.
 class Number {
  public:
   enum class Kind : uint8_t { kI64, kU64, kF64, kC128 };
@@ -50,10 +50,11 @@ class Number {
     return kind_ == Kind::kU64 ? static_cast<float>(bits_) : static_cast<float>(f64());
   }
   constexpr std::complex<double> c128() const { return {f64(), std::bit_cast<double>(imaginary_)}; }
-  // Truncated and saturated; NaN is 0.
+  // Truncate and saturate; NaN gives 0.
   int64_t i64() const;
   uint64_t u64() const;
-  // "-9223372036854775808", "0.5", "nan", "-0", "(1.5, -2)": the shortest digits that give it back.
+  // "-9223372036854775808", "0.5", "nan", "-0", "(1.5, -2)": the shortest digits that parse back to
+  // the same number.
   std::string ToText() const;
   // The bits of an integer or a double, or of the real part.
   constexpr uint64_t bits() const { return bits_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only home of operating-system calls.
+// All calls of the operating system.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -17,12 +17,12 @@
 
 namespace forge {
 
-// Maps a file read-only; the mapping lives as long as the result or any Part of it.
+// Maps a file read-only. The mapping lives as long as the result or any Part of it.
 //   errors: NotFound, DataLoss (a folder, a pipe, unreadable), with path and reason
 absl::StatusOr<Bytes> MapFile(const std::filesystem::path& path);
 
-// Writes a file so that readers see the old content or the new, never a part, whenever the process
-// or machine stops: temporary file in the same folder, flush, rename.
+// Writes a file atomically: readers see the old or the new content, even if the process or the
+// machine stops meanwhile. (A temporary file in the same folder, flush, rename.)
 //   errors: Internal with path and reason; nothing is left behind
 absl::Status WriteFile(const std::filesystem::path& path, std::span<const uint8_t> content);
 
@@ -31,18 +31,17 @@ struct FileContent {
   std::vector<std::span<const uint8_t>> parts;  // written one after another
 };
 using WriteProgress = std::function<void(uint64_t done, uint64_t total)>;  // bytes
-// The same for files that belong together: when all are written they get their names, in order, and
-// a signal that would end the program waits meanwhile.
-//   progress: told of bytes of all files, every few MiB; may be null
+// Writes files that belong together. They are renamed, in order, after all are written; signals
+// that would end the program are blocked during the renames.
+//   progress: called every few MiB, with the bytes of all files; may be null
 absl::Status WriteFiles(std::span<const FileContent> files, const WriteProgress& progress = {});
 
-// From now on SIGINT, SIGTERM and SIGHUP remove what WriteFiles has begun and not finished, and
-// then end the program as they would have; those that are ignored stay so. For programs, not
-// libraries.
+// Makes SIGINT, SIGTERM and SIGHUP remove the unfinished files of WriteFiles before they end the
+// program. Ignored signals stay ignored. For programs, not libraries.
 void RemoveUnfinishedFilesOnSignal();
 
-// A folder, made where there is none, that no other FolderLock holds meanwhile, of this process or
-// another. Nothing where it has no name, or cannot be locked.
+// Locks a folder, created when absent, against other FolderLocks of all processes. Does nothing
+// when the path is empty or the folder cannot be locked.
 class FolderLock {
  public:
   explicit FolderLock(const std::filesystem::path& folder);
@@ -53,8 +52,8 @@ class FolderLock {
   int descriptor_ = -1;
 };
 
-// Sets a variable of the environment that is not set, and unsets it in the end. Other threads must
-// not use the environment meanwhile.
+// Sets an environment variable, unless it is set, until destruction. Other threads must not use the
+// environment meanwhile.
 class DefaultEnvironment {
  public:
   DefaultEnvironment(const char* name, const char* value);
@@ -62,13 +61,13 @@ class DefaultEnvironment {
   DefaultEnvironment(const DefaultEnvironment&) = delete;
 
  private:
-  const char* name_ = nullptr;  // null: it was set
+  const char* name_ = nullptr;  // null: the variable was set
 };
 
-// A shared library opened by name, closed with the last reference.
+// A shared library, closed with the last reference.
 class SharedLibrary {
  public:
-  // errors: NotFound with the loader's own words
+  // errors: NotFound with the message of the loader
   static absl::StatusOr<std::shared_ptr<SharedLibrary>> Open(const std::string& path);
   ~SharedLibrary();
   void* Symbol(const char* name) const;  // null when absent
@@ -83,17 +82,17 @@ std::filesystem::path FolderOf(const void* address);
 // $XDG_CACHE_HOME/forge or ~/.cache/forge; not created. Empty when neither variable is set.
 std::filesystem::path CacheFolder();
 std::optional<std::string> Environment(const char* name);
-// How many forks lie between the process that asked first and this one. Threads, and whatever waits
-// for one, do not come along.
+// The number of forks between the process that first called this and the current one. A fork copies
+// no threads, so objects that need one do not work in the child process.
 uint32_t ForkCount();
 int CpuCount();               // processors this process may use, at least 1
 int64_t NowNanoseconds();     // monotonic
 int64_t PeakResidentBytes();  // VmHWM; 0 where unknown
-uint64_t FreeMemoryBytes();   // of the machine, not in use for anything; 0 where unknown
+uint64_t FreeMemoryBytes();   // unused memory of the machine; 0 where unknown
 bool IsTerminal(int descriptor);
 
-// The result of f(), which runs on a thread of its own; where the system starts none, f() runs in
-// the caller of get(). Exceptions of f() leave through get().
+// Runs f() on a new thread, or in get() when no thread can be started. get() rethrows exceptions of
+// f().
 template <class F>
 auto InBackground(F f) -> std::future<decltype(f())> {
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that this one starts, for work that may end the process that does it.
+// Child processes, for work that may crash.
 #pragma once
 #include <filesystem>
 #include <span>
@@ -9,17 +9,17 @@
 
 namespace forge {
 
-// What became of a program that was run.
+// The outcome of a child process.
 struct Ended {
-  std::string output;   // what it wrote to its standard output, at most 1 MiB of it
-  std::string fault;    // "signal 11 (Segmentation fault)"; empty: it ended with status 0
-  bool silent = false;  // the fault is that it wrote nothing for too long
+  std::string output;   // its standard output, at most 1 MiB
+  std::string fault;    // "signal 11 (Segmentation fault)"; empty: exit status 0
+  bool silent = false;  // it was killed because it wrote nothing for too long
 };
 
-// Runs a program to its end with this one's environment and error output, and no input. One that
-// neither writes nor ends for `nanoseconds` is killed, which is a fault. Where this process was
-// itself started through a loader named on its command line, so is the program.
-//   errors: Unavailable: it cannot be started, with path and reason
+// Runs a program until it ends, with the environment and standard error of this process and no
+// input. The program is killed after `nanoseconds` without output. If this process was started
+// through an explicit dynamic loader, so is the program.
+//   errors: Unavailable (cannot be started), with path and reason
 absl::StatusOr<Ended> RunToEnd(const std::filesystem::path& program,
                                std::span<const std::string> arguments, int64_t nanoseconds);
 

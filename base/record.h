@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A struct whose fields can be listed: the one reflection device of Forge. An op's attributes, a
-// schedule's parameters and a device's capabilities are all Records, so that the text form,
-// model.bin, hashing, equality, --explain, the tuning cache and the documentation are each written
-// once.
+// Reflection: structs that list their fields. The attributes of ops, the parameters of schedules
+// and the capabilities of devices are such structs, so the text form, model.bin, hashing, equality,
+// --explain, the tuning cache and the documentation are each implemented once.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -101,10 +100,11 @@ constexpr Field FieldOf(std::string_view name, std::string_view doc,
           choices};
 }
 
-// How many initialisers the aggregate T takes: a field left out of kFields does not compile.
+// The number of initialisers of the aggregate T. A static_assert compares it with kFields, so a
+// missing field does not compile.
 struct AnyField {
   template <class T>
-  operator T() const;  // NOLINT: stands for a field of any type
+  operator T() const;  // NOLINT: converts to the type of any field
 };
 template <class T, class... A>
 consteval size_t FieldCount() {

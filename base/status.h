@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors: absl::Status with formatted messages, a verdict with its reason, and the check of Forge's
-// own bugs.
+// Errors: absl::Status with formatted messages, verdicts with reasons, and FORGE_CHECK for bugs of
+// Forge.
 #pragma once
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 
 namespace forge {
 
-// One maker for each kind of failure that a caller can tell apart (see ExitStatus).
+// One function for each code that callers distinguish (see ExitStatus).
 #define FORGE_STATUS_MAKER(Name, kCode)                                                       \
   template <class... A>                                                                       \
   absl::Status Name(fmt::format_string<A...> format, A&&... a) {                              \
@@ -29,16 +29,17 @@ FORGE_STATUS_MAKER(Aborted, kAborted)
 FORGE_STATUS_MAKER(Internal, kInternal)
 #undef FORGE_STATUS_MAKER
 
-// The same failure with `where` put before its message: "softmax 'prob': axis 3 is outside rank 2".
+// Returns the status with `where` put before its message: "softmax 'prob': axis 3 is outside rank
+// 2".
 absl::Status Annotate(const absl::Status& s, std::string_view where);
-// How a program ends with `s`, and its code in the C interface: 0; 2 InvalidArgument (usage, names,
-// shapes); 3 DataLoss and NotFound (files); 4 Unavailable (no such device); 5 Unimplemented and
-// ResourceExhausted (this model cannot run there as asked); 1 all else.
+// The exit status of the tools and the code of the C interface: 0 OK; 2 InvalidArgument (usage,
+// names, shapes); 3 DataLoss and NotFound (files); 4 Unavailable (devices); 5 Unimplemented and
+// ResourceExhausted (the model cannot run on the device); 1 others.
 int ExitStatus(const absl::Status& s);
 // The message as a std::string_view (Debian's absl::string_view is a type of its own).
 std::string_view Message(const absl::Status& s);
 
-// A yes, or a no with its reason. What every question to a device answers.
+// Yes, or no with the reason: the answer of a device to a query.
 class Verdict {
  public:
   static Verdict Yes(std::string how = {}) { return Verdict(true, std::move(how)); }
@@ -56,7 +57,7 @@ class Verdict {
 
 }  // namespace forge
 
-// For Forge's own bugs only: prints the place and aborts.
+// Prints the source location and aborts. Only for bugs of Forge, never for input.
 #define FORGE_CHECK(condition)                         \
   (static_cast<bool>(condition) ? static_cast<void>(0) \
                                 : ::forge::CheckFailed(#condition, __FILE__, __LINE__))

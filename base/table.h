@@ -6,12 +6,12 @@
 
 namespace forge {
 
-// Text in columns that line up, two spaces apart. Numbers are put to the right.
+// A text table with aligned columns, two spaces apart. Numbers are right-aligned.
 class Table {
  public:
-  explicit Table(std::vector<std::string> header);  // may be empty: then there is none
+  explicit Table(std::vector<std::string> header);  // empty: no header
   void Add(std::vector<std::string> row);
-  //   indent: before each line     header: what makes the header stand out; null: nothing
+  //   indent: put before each line     header: formats the header line; null: unchanged
   std::string Text(std::string_view indent = "",
                    std::string (*header)(std::string_view) = nullptr) const;
 

@@ -5,7 +5,7 @@
 
 namespace forge {
 
-// `text` with U+FFFD in place of each byte that is no part of well-formed UTF-8.
+// Returns `text` with each byte that is not part of well-formed UTF-8 replaced by U+FFFD.
 //   source: the Unicode standard, table 3-7
 std::string WellFormedUtf8(std::string_view text);
 

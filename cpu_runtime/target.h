@@ -5,8 +5,8 @@
 
 namespace forge::cpu {
 
-// The target of the CPU: supported nodes and regions, preferred layouts, estimated times.
-// The answers of the CPU to the passes; see ir/graph/target.h.
+// The target of the CPU: supported nodes and regions, preferred layouts, estimated times. See
+// ir/graph/target.h.
 class CpuTarget final : public ir::Target {
  public:
   CpuTarget(std::string name, Settings settings) : name_(std::move(name)), settings_(settings) {}

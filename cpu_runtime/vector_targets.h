@@ -4,6 +4,4 @@
 // loops use. Written as bits, because Highway 1.0 has no names for the newer sets.
 #pragma once
 
-// Each set costs a compilation of the file. SSSE3, AVX3_DL, AVX3_ZEN4 and AVX3_SPR add nothing that
-// f32 loops would use; spelled as bits, since Highway 1.0 has no names for the newer ones.
 #define HWY_DISABLED_TARGETS ((1LL << 12) | (1LL << 7) | (1LL << 6) | (1LL << 4))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists the CUDA devices of this machine. Kernels for them do not exist yet, so none can be opened.
+// Lists the CUDA devices of the machine. There is no code generator for them yet, so none can be
+// opened.
 #pragma once
 #include <mutex>
 #include <optional>
@@ -12,7 +13,7 @@ namespace forge::cuda {
 class CudaDriver final : public Driver {
  public:
   explicit CudaDriver(std::string library = "libcuda.so.1") : library_(std::move(library)) {}
-  // One entry for each device; where there is none, one entry "cuda" that says why.
+  // One entry for each device; without devices, one unusable entry "cuda" with the reason.
   std::vector<DeviceInfo> List() override;
   // errors: Unavailable (no such device), Unimplemented
   absl::StatusOr<DeviceRef> Open(size_t index, const DeviceOptions& options) override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the CUDA driver API that Forge calls, opened at run time: no SDK is needed to build.
+// The functions of the CUDA driver API that Forge calls, loaded at run time; building needs no SDK.
 // Source: CUDA Driver API reference, version 12.
 #pragma once
 #include <memory>
@@ -29,9 +29,9 @@ struct DriverApi {
   std::shared_ptr<SharedLibrary> library;
 
   // Opens `path` and initialises CUDA.
-  //   errors: Unavailable, in one sentence: no driver, one too old, or none of its devices answers
+  //   errors: Unavailable (no driver, too old a driver, or no usable device)
   static absl::StatusOr<DriverApi> Load(const std::string& path = "libcuda.so.1");
-  // OK, or Unavailable with the call's and the error's names.
+  // Returns OK, or Unavailable with the names of the call and the error.
   absl::Status Check(CuResult r, std::string_view call) const;
 };
 

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be read off a kernel.
+// Analyses of kernels.
 #pragma once
 #include "codegen/kernel/kernel_ir.h"
 
 namespace forge::codegen {
 
-// ---- who is sure to see the same value: one rule for an instruction, one walk for a block -------
+// ---- uniformity --------------------------------------------------------------------------------
 
-// How uniformly the body of an If, For or While runs: what decides is made already.
+// Returns the uniformity of the control flow into the blocks of an If, For or While.
 Uniform UniformOfControl(const Kernel& k, const Inst& i);
-// Computes the uniformity of what `i` makes of its operands, and of all within where it is control:
-// loops are assumed uniform and corrected until nothing changes.
+// Computes the uniformity of the results of `i`, and of all values in its blocks. Loops are assumed
+// uniform and revised until nothing changes.
 void PropagateUniform(Kernel& k, const Inst& i);
 
-// Do subgroup operations follow a loop that invocations of a subgroup may leave at different trips?
-// SPIR-V promises that they meet again only to kernels that declare uniform control flow.
+// True when subgroup operations follow a loop that the invocations of a subgroup may leave at
+// different trips. SPIR-V guarantees reconvergence only to kernels that declare subgroup-uniform
+// control flow.
 bool JoinsSubgroupsBehindLoops(const Kernel& k);
 
 // ---- captures -----------------------------------------------------------------------------------
 
-// What a block, with those inside of it, takes from outside.
+// The values and views from outside that a block and its inner blocks use.
 struct Captures {
   std::vector<Id> values;       // ascending
   std::vector<uint16_t> views;  // ascending
@@ -28,14 +29,16 @@ Captures CapturesOf(const Kernel& k, BlockId block);
 
 // ---- trips --------------------------------------------------------------------------------------
 
-bool HasLoop(const Kernel& k, BlockId block);  // with the blocks inside of it
-// Of all loops that an invocation runs, at most; a loop whose end memory decides counts as one.
+bool HasLoop(const Kernel& k, BlockId block);  // including inner blocks
+// Returns an upper bound of the loop trips of an invocation; a loop whose end depends on memory
+// counts as one.
 int64_t MostTrips(const Kernel& k);
 
 // ---- needs --------------------------------------------------------------------------------------
 
-// The optional features a kernel uses: what the verifier compares with a device's, and what a
-// printer declares. Narrow types that are only loaded, converted and stored need no arithmetic.
+// The optional features that a kernel uses: the verifier compares them with those of the device,
+// and a printer declares them. Narrow types that are only loaded, converted and stored need no
+// arithmetic.
 struct Needs {
   bool f16 = false, f64 = false, i8 = false, i16 = false, i64 = false;
   bool storage8 = false, storage16 = false;
@@ -45,8 +48,8 @@ struct Needs {
 };
 Needs NeedsOf(const Kernel& k);
 
-// Whether all operations on 64-bit integers have a form on two of 32 bits: products' high parts and
-// reductions over subgroups do not.
+// True when all operations on 64-bit integers can be expressed with two 32-bit integers: all but
+// high products and subgroup reductions.
 bool HasHalves(const Kernel& k);
 
 }  // namespace forge::codegen

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of the element-wise table that schedules call, of f32 and f64: exp(x) and so on.
-// Defined in codegen/region/element_family.h, as are those of the other families.
+// Functions of the element-wise table for schedules, in f32 and f64: exp(x) ... All families are
+// defined in codegen/region/element_family.h.
 #pragma once
 #include "codegen/kernel/scalar.h"
 

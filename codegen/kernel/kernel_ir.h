@@ -2,8 +2,8 @@
 // The kernel IR: structured SSA, small enough to print with one table and one walk.
 //
 // A kernel reads and writes views: a memory space, an element type and an index. There are no
-// pointers to pass around, because the baseline of Vulkan (logical addressing) has none; the CUDA
-// printer writes a view as a pointer and an index.
+// pointers, because Vulkan's logical addressing has none; CUDA C++ writes a view as a pointer and
+// an index.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -29,7 +29,7 @@ enum class Scope : uint8_t { kInvocation, kSubgroup, kWorkgroup, kGrid };
 
 struct Type {
   // bool, i/u 8-64, f16, f32, f64; in matrices also bf16. Narrower formats, and bf16 elsewhere, are
-  // bits in integers.
+  // stored as the bits of integers.
   DType elem = DType::kF32;
   uint8_t lanes = 1;  // vectors of 1, 2, 4
   MatrixUse use = MatrixUse::kNone;
@@ -46,7 +46,7 @@ struct Type {
     t.lanes = static_cast<uint8_t>(n);
     return t;
   }
-  // A matrix that the invocations of a subgroup hold together.
+  // A cooperative matrix, held by a subgroup.
   static Type Matrix(DType elem, MatrixUse use, uint16_t rows, uint16_t cols) {
     return {.elem = elem, .use = use, .held_by = Scope::kSubgroup, .rows = rows, .cols = cols};
   }
@@ -58,37 +58,38 @@ std::string ToText(const Type& t);  // "f32", "u8x4", "f16<16, 8>"
 inline bool IsWide(const Type& t) { return t.elem == DType::kI64 || t.elem == DType::kU64; }
 inline int64_t ElementBytes(const Type& t) { return BitWidth(t.elem) / 8 * t.lanes; }  // in memory
 
-// Who is sure to see the same value, among the invocations that make it. Computed when a value is
-// made; a barrier under a condition that is not workgroup-uniform does not verify, a subgroup op
-// under one that is not subgroup-uniform neither.
+// Uniformity: the widest scope in which the value is the same for every invocation. Computed when a
+// value is created. The verifier rejects barriers under conditions that are not workgroup-uniform,
+// and subgroup ops under conditions that are not subgroup-uniform.
 using Uniform = Scope;
 
 enum class Space : uint8_t { kGlobal, kShared, kPrivate };
 struct View {
   std::string name = {};
   Space space = Space::kGlobal;
-  Type elem = {};       // the unit of an index: f32, 4 x f16 ...; global: not bool, which is a u8
-  int operand = -1;     // global: which operand of the launch; views of one operand may alias
-  int parts = 1;        // global: operands from there on that hold it, one behind the other
-  uint32_t extent = 0;  // elements: shared, private; of each part but the last where it has several
-  // Global: what the kernel does to the operand, the same in all views of it. Loads of an operand
-  // that is only read are shared like any value.
+  Type elem = {};    // the unit of an index: f32, 4 x f16 ...; global: bool is u8
+  int operand = -1;  // global: which operand of the launch; views of one operand may alias
+  int parts = 1;  // global: number of consecutive operands, from `operand` on, that hold its chunks
+  uint32_t extent =
+      0;  // elements: shared, private; of each chunk except the last, if there are several
+  // Global: how the kernel uses the operand, equal in all views of it. Loads from operands that are
+  // only read are deduplicated.
   bool reads = true, writes = false;
   bool aliased = false;  // global: an operand of the same element type may be the same memory
 };
-// Of each part of a view of several but the last.
+// Bytes of each chunk of a view, except the last.
 inline int64_t PartBytes(const View& v) { return v.extent * ElementBytes(v.elem); }
 
 // ---- instructions -------------------------------------------------------------------------------
 
-// Name, operands (-1: any), effect, types, elements of the first operand. Pure instructions depend
-// on their operands alone, so that equal ones are one, and unread ones none. The verifier, the
-// folder, the text form and the printers are columns keyed by this list. Indices and trip counts
-// are i32.
+// Name, number of operands (-1: any), effect, type rule, element class of the first operand. Pure
+// instructions depend only on their operands: equal ones are merged, unused ones dropped. The
+// verifier, the folder, the text form and the printers are tables keyed by this list. Indices and
+// trip counts are i32.
 //
-// Integers wrap. Div and Rem truncate; the divisor is neither 0 nor, for the lowest value, -1.
-// Shifts are by less than the width. Convert is as docs/semantics.md says. Eq, Lt and Le are false
-// for NaN. scalar.h has total versions of the partial ones.
+// Integers wrap. Div and Rem truncate; undefined for the divisor 0, and -1 for the lowest value.
+// Shift amounts must be less than the width. docs/semantics.md defines Convert. Eq, Lt and Le are
+// false for NaN. scalar.h has total versions.
 // clang-format off
 #define FORGE_KERNEL_OPS(X)                                                                  \
   X(Literal, 0, kPure, kOwn, kAny)           X(Scalar, 0, kPure, kOwn, kAny)                 \
@@ -129,7 +130,7 @@ enum class Code : uint8_t {
 #undef X
 };
 enum class Effect : uint8_t { kPure, kReads, kWrites, kConvergent, kControl };
-// Operands and result are of one type; the same, but the result is bool; a rule of its own.
+// Operands and result have the same type; the same, with a bool result; a separate rule.
 enum class TypeRule : uint8_t { kSame, kCompare, kOwn };
 enum class ElementClass : uint8_t {
   kAny,
@@ -150,12 +151,13 @@ constexpr bool IsOneOf(Code code, std::initializer_list<Code> codes) {
   return std::find(codes.begin(), codes.end(), code) != codes.end();
 }
 
-// Has no result; control but Yield has as many as it carries.
+// True for instructions without a result. Control flow other than Yield has a result for each
+// carried value.
 constexpr bool IsSilent(Code code) {
   return IsOneOf(code, {Code::kStore, Code::kMatrixStore, Code::kBarrier, Code::kYield});
 }
 
-// A column of the list above; codes that are left out have T{}.
+// A table keyed by instruction; missing entries are T{}.
 template <class T>
 class CodeTable {
  public:
@@ -168,24 +170,24 @@ class CodeTable {
   std::array<T, static_cast<size_t>(Code::kYield) + 1> values_{};
 };
 
-// Flags in Inst::aux of arithmetic.
-// Floats: rounded as written, never contracted; Min and Max propagate NaN.
+// Flags in Inst::aux of arithmetic. Floats: no contraction or reassociation; Min and Max propagate
+// NaN.
 inline constexpr uint8_t kPrecise = 1;
-// Signed Div and Rem: both operands are at least 0.
+// Signed Div and Rem: both operands are non-negative.
 inline constexpr uint8_t kNonNegative = 2;
-// In Inst::aux of For: the driver is asked not to unroll it.
+// In Inst::aux of For: asks the driver not to unroll the loop.
 inline constexpr uint8_t kRolled = 1;
-// In Inst::aux of MatrixLoad: neighbours in memory are of one column.
+// In Inst::aux of MatrixLoad: the matrix is stored in column-major order.
 inline constexpr uint8_t kColumnMajor = 1;
 
 using Id = uint32_t;  // a value of this kernel
 using BlockId = uint32_t;
 
-// Copied freely; argument lists lie in Kernel::operands.
+// Argument lists are in Kernel::operands.
 struct Inst {
   Code code{};
   uint8_t aux = 0;    // flags, builtin, kind of reduction or atomic, component, lane mask
-  uint16_t view = 0;  // loads, stores: which view
+  uint16_t view = 0;  // the view of loads and stores
   uint32_t args = 0, arg_count = 0;  // into Kernel::operands
   Id result = 0;  // first of `result_count`; If, For and While have one per yielded value
   uint16_t result_count = 1;
@@ -197,7 +199,7 @@ struct Block {
   // For: counter, then the carried values. While: the carried values. ForElements: row, column,
   // element.
   std::vector<Id> arguments;
-  std::vector<Inst> insts;  // the last one yields; a While's test yields a bool
+  std::vector<Inst> insts;  // the last one is Yield; the test of a While yields a bool
 };
 struct ValueInfo {
   Type type;
@@ -208,10 +210,10 @@ struct Kernel {
   std::string name = {};
   std::array<uint32_t, 3> workgroup{64, 1, 1};
   uint32_t subgroup = 0;                 // required size; 0: any
-  bool vulkan_memory = false;            // declares Vulkan's memory model, as matrices do anyway
-  std::array<ir::Dim, 3> grid{1, 1, 1};  // workgroups; the device splits what is beyond its limit
+  bool vulkan_memory = false;            // declares the Vulkan memory model; implied by matrices
+  std::array<ir::Dim, 3> grid{1, 1, 1};  // workgroups; the device splits grids beyond its limit
   std::vector<View> views = {};
-  // i32s that are not literals; the device decides how they travel.
+  // i32 arguments; the device decides how they are passed.
   std::vector<ir::Dim> scalars = {};
   std::vector<ValueInfo> values = {};
   std::vector<Id> operands = {};
@@ -223,10 +225,10 @@ struct Kernel {
   const Type& TypeOf(Id v) const { return values[v].type; }
 };
 
-// Does a scalar depend on a step value? Then the kernel reads its scalars from a buffer, so that a
-// recorded launch serves all values; otherwise they are push constants.
+// True when a scalar depends on a step value. Such a kernel reads its scalars from a buffer, so
+// that a recorded launch serves all values; otherwise scalars are push constants.
 bool ReadsStepValues(const Kernel& k);
-// Of that buffer, a uniform one: behind all operands that a kernel may bind.
+// The binding of that uniform buffer, after all operands that a kernel may bind.
 inline constexpr uint32_t kParameterBinding = 64;
 
 // ---- building -----------------------------------------------------------------------------------
@@ -254,40 +256,38 @@ struct Val {
 };
 using Vals = std::vector<Val>;
 
-// Makes one kernel. Literals are folded, equal pure instructions of the open blocks are one, and
-// what a loop's body computes from outside values alone is computed outside of the loop.
-// The scalar of ir/ops/elementwise/rows.inc on GPUs is Val; codegen/kernel/scalar.h has its
-// operators.
+// Builds a kernel. Folds literals, merges equal pure instructions of the open blocks, and hoists
+// loop-invariant instructions. codegen/kernel/scalar.h has the operators of Val.
 class Builder {
  public:
-  // Opens the body; `k` has its workgroup, no blocks, and outlives the builder.
+  // Opens the body. `k` has its workgroup and no blocks, and must outlive the builder.
   explicit Builder(Kernel& k);
   Builder(const Builder&) = delete;
   Kernel& kernel() { return k_; }
   uint16_t AddView(View v);
-  // Whether float arithmetic made from now on carries kPrecise; it does unless told otherwise.
+  // Sets whether further float arithmetic has kPrecise; default: true.
   void set_precise(bool precise);
 
-  // Deduplicated; splat for vectors. Integers saturate, NaN is 0 in them.
+  // Returns a literal, repeated for vectors. Integers saturate; NaN gives 0.
   Val Literal(Type t, double v);
-  Val Bits(Type t, uint64_t bits);                 // the same, by the bits of an element
-  std::optional<uint64_t> LiteralOf(Val v) const;  // its bits when it is one
+  Val Bits(Type t, uint64_t bits);                 // the same from the bits of an element
+  std::optional<uint64_t> LiteralOf(Val v) const;  // the bits of a literal; nullopt otherwise
   Val Int(int64_t v) { return Literal(kI32, static_cast<double>(v)); }
   Val Scalar(const ir::Dim& d);  // a literal when it is one; deduplicated
-  Val ScalarAt(size_t index) {   // one that the kernel has
+  Val ScalarAt(size_t index) {   // an existing scalar of the kernel
     return Add({.code = Code::kScalar, .literal = index}, kI32, {});
   }
-  // The value of an index expression, i32: `at` gives the values of its symbols; what has none of
-  // them becomes a Scalar. Every part of the expression must fit 31 bits: schedules see to it.
+  // Computes an index expression in i32. `at` has the values of its symbols; subexpressions without
+  // these symbols become Scalars. Schedules ensure that every subexpression fits 31 bits.
   using At = std::span<const std::pair<ir::SymbolRef, Val>>;
   Val Index(const ir::Dim& d, At at);
   Val Builtin(BuiltinKind which);  // i32
-  // What `i`, which is no control, says by its code, aux, view and literal, of `args`. Where it
-  // makes nothing, `type` is not looked at and there is no value.
+  // Appends an instruction other than control flow, given by its code, aux, view and literal. An
+  // instruction without a result ignores `type` and returns null.
   Val Add(const Inst& i, const Type& type, absl::Span<const Val> args);
-  // A pure instruction. kPrecise is added to `aux` as set_precise says.
+  // Appends a pure instruction; adds kPrecise to `aux` as set by set_precise.
   Val Emit(Code code, Type type, absl::Span<const Val> args, uint8_t aux = 0);
-  // One part: splat.
+  // A single part is repeated.
   Val Pack(Type t, absl::Span<const Val> parts) { return Emit(Code::kPack, t, parts); }
   Val Extract(Val v, int component) {
     return Emit(Code::kExtract, v.type().Lanes(1), {v}, static_cast<uint8_t>(component));
@@ -295,7 +295,7 @@ class Builder {
   Val Insert(Val v, Val part, int component) {
     return Emit(Code::kInsert, v.type(), {v, part}, static_cast<uint8_t>(component));
   }
-  // c + the sum of four products of the bytes of two u32; the result has the type of c.
+  // c plus the dot product of the four bytes of two u32; the result has the type of c.
   Val Dot4(DotKind kind, Val a, Val b, Val c) {
     return Emit(Code::kDot4, c.type(), {a, b, c}, static_cast<uint8_t>(kind));
   }
@@ -313,7 +313,7 @@ class Builder {
     const Inst i{.code = Code::kAtomic, .aux = static_cast<uint8_t>(kind), .view = view};
     return Add(i, value.type(), {index, value});
   }
-  // Puts `value` where `expected` is. What was there before.
+  // Stores `value` if the element equals `expected`. Returns the previous value.
   Val CompareExchange(uint16_t view, Val index, Val expected, Val value) {
     return Add({.code = Code::kCompareExchange, .view = view}, value.type(),
                {index, expected, value});
@@ -321,22 +321,22 @@ class Builder {
 
   Vals If(Val condition, absl::FunctionRef<Vals()> yes, absl::FunctionRef<Vals()> no);
   void If(Val condition, absl::FunctionRef<void()> yes);
-  // From `begin` while below `end`, by `step` > 0. A body that sees equal begin and end is not
-  // emitted, one that runs once is emitted in place.
+  // A loop from `begin` while below `end`, by `step` > 0. A loop without trips is not emitted, and
+  // one with a single trip is emitted in place.
   struct Range {
     enum Unroll : uint8_t {
       kAsDriverLikes,
-      kNot,    // a driver that did would keep what all trips load in registers, and spill
-      kWhole,  // in place for each counter, where all three are literals
+      kNot,    // unrolling would keep the loads of all trips in registers, and spill
+      kWhole,  // unrolled here, where all three are literals
     };
     Val begin, end, step;
     Unroll unroll = kAsDriverLikes;
   };
   Vals For(const Range& r, Vals carried, absl::FunctionRef<Vals(Val i, Vals carried)> body);
-  // Values made by `test` are not seen by `body`.
+  // `body` must not use values of `test`.
   Vals While(Vals carried, absl::FunctionRef<Val(Vals)> test, absl::FunctionRef<Vals(Vals)> body);
 
-  // Of the workgroup: control, and shared and global memory.
+  // A barrier of the workgroup, for control flow and for shared and global memory.
   void Barrier() { Add({.code = Code::kBarrier}, {}, {}); }
   Val Shuffle(Val v, Val lane) { return Add({.code = Code::kShuffle}, v.type(), {v, lane}); }
   Val ShuffleXor(Val v, uint8_t mask) {
@@ -350,14 +350,14 @@ class Builder {
     return Add({.code = Code::kSubgroupScan, .aux = static_cast<uint8_t>(kind)}, v.type(), {v});
   }
   Val Ballot(Val condition) { return Add({.code = Code::kBallot}, kU32.Lanes(4), {condition}); }
-  // `matrix` is a Type::Matrix; literals of such types fill it. Its rows, or columns where
-  // `column_major`, begin at `index` and lie `stride` elements of the view apart; both are the same
-  // in the whole subgroup, and place rows at multiples of 16 bytes, or of a row that is shorter.
+  // Loads a matrix. Its rows, or columns if `column_major`, begin at `index` and are `stride`
+  // elements of the view apart. Both are subgroup-uniform and align rows to 16 bytes, or to their
+  // length if that is less.
   Val MatrixLoad(uint16_t view, const Type& matrix, Val index, Val stride, bool column_major) {
     const uint8_t layout = column_major ? kColumnMajor : 0;
     return Add({.code = Code::kMatrixLoad, .aux = layout, .view = view}, matrix, {index, stride});
   }
-  // By rows.
+  // Stores a matrix in row-major order.
   void MatrixStore(uint16_t view, Val index, Val stride, Val matrix) {
     Add({.code = Code::kMatrixStore, .view = view}, {}, {index, stride, matrix});
   }
@@ -365,44 +365,42 @@ class Builder {
   Val MatrixMulAdd(Val a, Val b, Val c) {
     return Add({.code = Code::kMatrixMulAdd}, c.type(), {a, b, c});
   }
-  // Calls `body` for each element of a matrix, in whichever invocation holds it. What `body` takes
-  // from outside is the same in the whole subgroup, and no private view.
+  // Calls `body` for each element of a matrix, in the invocation that holds it. Values from outside
+  // must be subgroup-uniform; private views cannot be used.
   void ForElements(Val matrix, absl::FunctionRef<void(Val row, Val column, Val element)> body);
-  void Finish();  // closes the body; Verify says whether it is well formed
+  void Finish();  // closes the body
 
-  struct State;  // builder_state.h, for the builder's own sources
+  struct State;  // in builder_state.h
 
  private:
   Kernel& k_;
   std::shared_ptr<State> state_;
 };
 
-// Types, dominance, uniform barriers, the limits and features of `caps`.  errors: Internal, with
-// the instruction
+// Verifies types, dominance, uniformity of barriers, and the limits and features of `caps`. errors:
+// Internal with the instruction
 absl::Status Verify(const Kernel& k, const Caps& caps);
 std::string ToText(const Kernel& k);
-uint64_t Hash(const Kernel& k);  // of what the printed program depends on; the name is left out
+uint64_t Hash(const Kernel& k);  // of everything that the printed program depends on, not the name
 
 // ---- printers -----------------------------------------------------------------------------------
 
-// A copy that does the same with what SPIR-V promises on a device of these caps: min, max and tests
-// propagate NaN, conversions saturate, remainders take negative numbers, dot products are spelled
-// out where there are none, and so are 64-bit integers and atomics of f32; a view of several parts
-// becomes one of each. Afterwards Min, Max, Convert and Rem mean what SPIR-V's do. What nothing
-// reads is left out; scalars and operands stay as they are.
+// Returns an equivalent kernel whose instructions have the semantics of SPIR-V on a device with
+// these capabilities (see codegen/lower): Min, Max and comparisons handle NaN, conversions
+// saturate, remainders accept negative numbers; missing dot products, 64-bit integers and f32
+// atomics are expanded; a view of several chunks becomes several views. Unused values are dropped;
+// scalars and operands are unchanged.
 Kernel Lower(const Kernel& k, const Caps& caps);
 
-// A copy that does the same in at most `most` trips of loops: innermost loops take several steps at
-// each trip.
+// Returns an equivalent kernel with at most `most` loop trips: innermost loops take several steps
+// in each trip.
 Kernel LimitTrips(Kernel k, int64_t most);
 
-// A printer sees a kernel that Verify has passed, and cannot refuse. What its language says
-// otherwise or not at all (NaN in max, saturation, dot products) it spells out. Operands are bound
-// in order: operand i of a launch is binding i of set 0; scalars are push constants in order, or
-// members of the uniform buffer, 4 bytes each.
+// Prints a verified kernel as SPIR-V; cannot fail. Operand i of a launch is binding i of set 0.
+// Scalars, 4 bytes each, are push constants in order, or members of the uniform buffer.
 std::vector<uint32_t> PrintSpirv(const Kernel& k, const Caps& caps);
 
-// A hash of the generator's sources: another generator may print the same kernel otherwise.
+// A hash of the sources of the generator, for caches of printed kernels.
 std::string_view Revision();
 
 }  // namespace forge::codegen

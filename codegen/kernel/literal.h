@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Literals as bits: zero-extended to 64, exactly as wide as their element.
+// Literals as the bits of an element, zero-extended to 64 bits.
 #pragma once
 #include <bit>
 #include <optional>
@@ -14,30 +14,31 @@ constexpr bool IsFloat(DType t) { return Has(kFloatTypes, t); }
 constexpr bool IsSigned(DType t) { return Has(kSignedTypes, t); }
 constexpr bool IsInt(DType t) { return Has(kIntTypes, t); }
 
-// The bits of `v` in `t`: floats round half to even, integers truncate and saturate, NaN is 0 in
-// them, bool is v != 0.
+// Converts to the bits of `t`: floats round half to even; integers truncate and saturate, NaN gives
+// 0; bool is v != 0.
 uint64_t ToBits(DType t, double v);
 uint64_t ToBits(DType t, const Number& v);
 double FloatOf(DType t, uint64_t bits);     // any type; 64-bit integers round
 int64_t IntegerOf(DType t, uint64_t bits);  // integers and bool, sign-extended
 // The lowest finite number of f32 or f64.
 double LowestOf(DType t);
-uint64_t Masked(DType t, uint64_t bits);  // the lowest BitWidth(t) of them
+uint64_t Masked(DType t, uint64_t bits);  // the lowest BitWidth(t) bits
 
-// log2 of a positive power of two, else -1.
+// Returns log2 of a power of two; -1 otherwise.
 constexpr int Log2(std::optional<uint64_t> bits) {
   return bits && std::has_single_bit(*bits) ? std::countr_zero(*bits) : -1;
 }
 
-// One element of a pure instruction whose operands, all of type `arg` but for Select's condition
-// and shift amounts, are literals; nothing where it is not worth it or undefined.
+// Evaluates one element of a pure instruction on literals. All operands have type `arg`, except the
+// condition of Select and shift amounts. Returns nullopt where the result is undefined or not worth
+// folding.
 struct Folding {
   Code code;
   DType result, arg;
 };
 std::optional<uint64_t> FoldLiterals(const Folding& f, std::span<const uint64_t> bits);
 
-// What a kernel computes `t` in: f32 for narrow floats, i32 or u32 for narrow integers.
+// The type in which kernels compute `t`: f32 for narrow floats, i32 or u32 for narrow integers.
 DType ComputeType(DType t);
 
 }  // namespace forge::codegen

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators of Val: the scalar of ir/ops/elementwise/rows.inc in kernels. Total, as
-// docs/semantics.md has it: integers wrap, x / 0 is -1, shifts by the width or more give 0 or the
-// sign. Where one side is a vector and the other a scalar, the scalar is repeated; a double takes
-// the type of the other side, saturating for integers.
+// The operators of Val, which is the scalar of ir/ops/elementwise/rows.inc in kernels. They are
+// total, see docs/semantics.md: integers wrap, x / 0 is -1, shifts by the width or more give 0 or
+// the sign. Scalars broadcast to vectors; a double is converted to the type of the other operand,
+// saturating for integers.
 #pragma once
 #include "codegen/kernel/kernel_ir.h"
 
 namespace forge::codegen {
 
-// `v` in the type of `x`.
+// Returns the literal `v` of the type of `x`.
 inline Val Like(double v, Val x) { return x.b->Literal(x.type(), v); }
 
 #define FORGE_VAL_BINARY(name)                                     \
@@ -36,12 +36,12 @@ FORGE_VAL_BINARY(min)
 #undef FORGE_VAL_BINARY
 
 Val operator-(Val x);
-Val operator~(Val x);  // of bits, and of bools: `!` asks whether there is a value
+Val operator~(Val x);  // bits and bools; operator! would test whether a Val is present
 
 Val select(Val condition, Val a, Val b);
 inline Val select(Val c, Val a, double b) { return select(c, a, Like(b, a)); }
 inline Val select(Val c, double a, Val b) { return select(c, Like(a, b), b); }
-Val fma(Val a, Val b, Val c);  // a * b + c, one rounding where the device has it
+Val fma(Val a, Val b, Val c);  // a * b + c, rounded once where the device can
 inline Val fma(Val a, double b, Val c) { return fma(a, Like(b, a), c); }
 inline Val fma(Val a, Val b, double c) { return fma(a, b, Like(c, a)); }
 inline Val fma(Val a, double b, double c) { return fma(a, Like(b, a), Like(c, a)); }
@@ -59,15 +59,15 @@ Val copysign(Val magnitude, Val sign);
 Val mul_high(Val a, Val b);    // the upper half of the product of 32-bit integers
 Val convert(Val x, DType to);  // float to integer saturates, NaN to 0; to bool is x != 0
 Val bitcast(Val x, DType to);  // equal widths
-// Repeats a scalar `lanes` times; a vector of that many lanes stays.
+// Repeats a scalar `lanes` times; returns a vector of that many lanes unchanged.
 Val splat(Val x, int lanes);
 
-// Words of 32 bits beside the floats of a row, see ir/ops/elementwise/rows.inc.
+// 32-bit words in float expressions, see ir/ops/elementwise/rows.inc.
 inline Val word_like(Val x, uint32_t bits) { return x.b->Bits(x.type().With(DType::kU32), bits); }
 inline Val to_word(Val x) { return convert(x, DType::kU32); }
 inline Val from_word(Val x, Val word) { return convert(word, x.type().elem); }
 
-// A row's form for floats of the operands' width.
+// Calls the expression of a row for f32 or f64.
 template <class Row>
 Val FormOf(const Row& row, Val x) {
   return x.type().elem == DType::kF64 ? row.f64(x) : row.f32(x);
@@ -79,7 +79,7 @@ Val FormOf(const Row& row, Val x, Val y) {
   return a.type().elem == DType::kF64 ? row.f64(a, b) : row.f32(a, b);
 }
 
-// Of integers known to be at least 0, `b` above 0: index arithmetic.
+// Index arithmetic: a >= 0 and b > 0 must hold.
 Val QuotientOf(Val a, Val b);
 Val RemainderOf(Val a, Val b);
 

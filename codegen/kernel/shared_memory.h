@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout of a workgroup's shared memory, for choosing, emitting and verifying alike.
+// The layout of shared memory, used by choices, emission and verification.
 #pragma once
 #include "codegen/kernel/kernel_ir.h"
 
@@ -10,7 +10,7 @@ struct SharedArray {
   int64_t extent = 0;  // elements
 };
 
-// What arrays take at most: drivers begin each at a multiple of up to 16 bytes.
+// Returns an upper bound of the bytes of arrays: drivers align each to up to 16 bytes.
 int64_t SharedBytes(std::span<const SharedArray> arrays);
 int64_t SharedBytes(const Kernel& k);
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of Verify().
+// The checks of Verify().
 #pragma once
 #include "codegen/kernel/kernel_ir.h"
 
 namespace forge::codegen {
 
-// What is wrong, the kernel left out; empty: nothing.
+// A message without the name of the kernel; empty: no fault.
 using Fault = std::string;
 
 Fault VerifyStructure(const Kernel& k);              // everything but the device
-Fault VerifyType(const Type& t);                     // does it exist?
+Fault VerifyType(const Type& t);                     // the type exists
 Fault VerifyTypes(const Kernel& k, const Inst& i);   // operands and results, in bounds
 Fault VerifyYields(const Kernel& k, const Inst& i);  // of control
 
-// The instruction in one line, its regions left out.
+// Returns the instruction in one line, without its blocks.
 std::string ToText(const Kernel& k, const Inst& i);
 
 }  // namespace forge::codegen

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What instructions mean where a device's arithmetic means less: extremes and tests see NaN,
-// conversions saturate, remainders take negative numbers, products with 0 keep NaN and signs, dot
-// products are spelled out. Any printer needs them; memory is left alone.
+// Expansion of instructions whose semantics a device does not guarantee: Min, Max and comparisons
+// with NaN, saturating conversions, remainders of negative numbers, products with 0, dot products.
+// All printers use these rules; none concerns memory.
 #pragma once
 #include "codegen/kernel/kernel_ir.h"
 
 namespace forge::codegen {
 
-// What `i`, with operands `x`, becomes; nothing when it stays.
+// Returns the expansion of `i` with operands `x`; null when it is unchanged.
 Val SemanticRule(const Caps& caps, const Inst& i, const Type& type, std::span<const Val> x);
 
-// Vulkan lets a device assume that there are no NaNs, unless it is told to keep them.
+// A test for NaN that also works where the driver assumes that there are none, as Vulkan allows
+// without SignedZeroInfNanPreserve.
 Val IsNan(const Caps& caps, Val x);
 
 }  // namespace forge::codegen

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kernel for many: kernels that are equal but for their literals become one, whose scalars are
-// the literals that differ. A driver compiles it once.
+// Merges kernels that differ only in literals: the literals that differ become scalars, and the
+// driver compiles one kernel.
 #pragma once
 #include <map>
 #include <span>
@@ -12,10 +12,10 @@ namespace forge::codegen {
 
 class KernelSharing {
  public:
-  // `max_scalars`: that a kernel may have, its own included.
+  // max_scalars: the limit of the device, including the kernel's own scalars
   explicit KernelSharing(size_t max_scalars) : max_scalars_(max_scalars) {}
-  // Replaces kernels by such as do the same: by those of earlier calls where they serve, else by
-  // what is made of these. One that is like no other stays as it is.
+  // Replaces kernels by equivalent shared ones, from earlier calls where possible. A kernel without
+  // an equal one is unchanged.
   void Share(std::span<Kernel* const> kernels);
 
  private:

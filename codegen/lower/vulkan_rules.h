@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// How memory is reached through Vulkan's descriptors: a view of several parts is several bindings,
-// and atomics of f32 that a device lacks are exchanges of words.
+// Memory access through Vulkan descriptors: views of several chunks become several bindings, and
+// missing f32 atomics become compare-exchange loops.
 #pragma once
 #include "codegen/kernel/kernel_ir.h"
 
 namespace forge::codegen {
 
-// The views that stand for those of f32 which a device cannot do the atomics of: of u32, so that
-// they can be compared and exchanged.
+// Changes f32 views that need missing atomics to u32, for compare-exchange.
 void MakeExchangeable(const Kernel& k, const Caps& caps, std::vector<View>& views);
 
 struct VulkanRules {
   Builder& b;
   const Caps& caps;
 
-  // What `i`, with operands `x`, becomes (any value where it has no result); nothing when it stays.
+  // Returns the expansion of `i` with operands `x`, or any value if it has no result; null when it
+  // is unchanged.
   Val Apply(const Inst& i, const Type& type, std::span<const Val> x) const;
-  // As Builder::Add; a load, store or atomic of a view of several parts is done to the one that has
-  // the element.
+  // As Builder::Add; a load, store or atomic of a view of several chunks selects the chunk of the
+  // element.
   Val Add(const Inst& i, const Type& type, std::span<const Val> x) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scalar of ir/ops/elementwise/rows.inc in fused kernels: a value and the element type it
-// stands for, so that narrow integers wrap at their own width and casts round.
+// The scalar of ir/ops/elementwise/rows.inc in fused kernels: a value with its element type, so
+// that narrow integers wrap at their width and casts round.
 #pragma once
 #include "codegen/kernel/literal.h"
 #include "codegen/kernel/scalar.h"
@@ -14,19 +14,19 @@ struct Element {
   DType dtype = DType::kF32;
 };
 
-// An element of `t`, by its bits.
+// Returns an element of `t` from its bits.
 inline Val LiteralOfBits(Builder& b, DType t, uint64_t bits) {
   const DType compute = ComputeType(t);
   if (IsFloat(compute) && t != compute) return b.Literal(Type{compute}, FloatOf(t, bits));
   return b.Bits(Type{compute}, t == compute ? bits : static_cast<uint64_t>(IntegerOf(t, bits)));
 }
-// `x` as an element of `t`, saturating for integers; narrow floats are not rounded.
+// Converts to an element of `t`; integers saturate, narrow floats are not rounded.
 inline Val LiteralOf(Builder& b, DType t, const Number& x) {
   const DType compute = ComputeType(t);
   if (IsFloat(compute)) return b.Bits(Type{compute}, ToBits(compute, x));
   return LiteralOfBits(b, t, ToBits(t, x));
 }
-// What a tensor of `t` can hold of `x`.
+// Converts to an element of `t`, rounded to its precision.
 inline Val StoredLiteral(Builder& b, DType t, const Number& x) {
   return LiteralOfBits(b, t, ToBits(t, x));
 }
@@ -90,7 +90,7 @@ Element FormOf(const Row& row, const Element& x, const More&... more) {
   return {FormOf(row, x.v, more.v...), x.dtype};
 }
 
-// The expression of an element-wise op on its operands; in codegen/region/element_family.h.
+// Emits the expression of an element-wise op; defined in codegen/region/element_family.h.
 using ElementFunction = Element (*)(const void* self, const Element* x);
 #define FORGE_ROW(T, ...) Element ElementOf(const ir::T* op, const Element* x);
 #include "ir/ops/elementwise/row_list.inc"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One family of rows in kernels: the functions of Val and the ops on elements of regions. Compiled
-// once for each family, see cmake/Rows.cmake.
+// One family of rows in kernels: functions of Val, and ops on elements of regions. Compiled once
+// for each family, see cmake/Rows.cmake.
 #include "codegen/region/element.h"
 #include "ir/ops/elementwise/row_parts.h"
 

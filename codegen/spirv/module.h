@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A SPIR-V module as words, section by section. `Declare` gives the one id of equal declarations,
-// `Add` appends an instruction each time. Knows nothing of kernels.
+// A SPIR-V module as words, in sections. `Declare...` returns the same id for equal declarations;
+// `Add...` always appends an instruction. Independent of the kernel IR.
 #pragma once
 #include <spirv/unified1/GLSL.std.450.h>
 
@@ -33,7 +33,7 @@ class SpirvModule {
     kFunction,   // OpFunction and the label of the first block
     kVariables,  // of the function
     kBody,
-    kFunctions,  // that the body calls, whole
+    kFunctions,  // called by the body; complete
     kSections
   };
 
@@ -42,7 +42,7 @@ class SpirvModule {
   Word NewId() { return next_++; }
 
   void Add(Section s, spv::Op op, Words operands, Words more = {});
-  // An instruction of the body with a type and a result, which is returned.
+  // Appends an instruction with a result to the body and returns the id of the result.
   Word AddValue(spv::Op op, Word type, Words operands);
   Word AddExtended(GLSLstd450 op, Word type, Words operands);
 
@@ -55,11 +55,11 @@ class SpirvModule {
   void Name(Word id, std::string_view name);
   void EntryPoint(Word function, std::string_view name, Words interface);
 
-  // For phis, whose later operands are not known when they are added.
+  // For phis, whose later operands are unknown when they are added.
   size_t body_size() const { return sections_[kBody].size(); }
   void Patch(size_t at, Word word) { sections_[kBody][at] = word; }
 
-  // What `fill` adds to the body, from OpFunction to the last block, is a function of its own.
+  // Moves what `fill` adds to the body, from OpFunction to the last block, to kFunctions.
   void AddFunction(absl::FunctionRef<void()> fill);
 
   // The whole module, SPIR-V 1.3.

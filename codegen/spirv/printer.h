@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the kernel IR to a SPIR-V module. Private to the printer's sources: declarations
-// (spirv_declare.cc), instructions (spirv_instructions.cc) and the walk over blocks
-// (spirv_print.cc).
+// The printer from kernel IR to SPIR-V. Private to its sources: declarations (spirv_declare.cc),
+// instructions (spirv_instructions.cc), blocks (spirv_print.cc).
 #pragma once
 #include <map>
 
@@ -48,18 +47,18 @@ struct SpirvPrinter {
   }
   Word DeclareInput(spv::BuiltIn builtin, Word type);
   void DeclareEntryPoint(Word function);
-  // Signed and unsigned integers are one type: instructions know which they mean.
+  // Signed and unsigned integers have the same type; instructions determine signedness.
   Word TypeOf(const Type& t);
   Word ElementType(DType t);
   Word Pointer(spv::StorageClass s, Word type);
   Word U32(uint32_t v) { return m.DeclareConstant(Op::OpConstant, ElementType(DType::kU32), {v}); }
   Word Constant(const Type& t, uint64_t bits);
 
-  // All but control: the id of the result, or 0.
+  // Prints an instruction other than control flow; returns the id of the result, or 0.
   Word PrintInst(const Inst& i);
 
-  // Blocks. Control sets the ids of its results itself.
-  void PrintBlock(BlockId b);  // all but what it yields
+  // Blocks. Control flow sets the ids of its results.
+  void PrintBlock(BlockId b);  // without its Yield
   void PrintIf(const Inst& i);
   void PrintLoop(const Inst& i);
   void PrintForElements(const Inst& i);
@@ -81,10 +80,10 @@ struct SpirvPrinter {
   SpirvModule m;
   std::vector<Word> ids;             // of values
   std::vector<Word> views;           // variables
-  absl::flat_hash_set<Word> blocks;  // struct types that have their decorations
-  std::map<Word, Word> inputs;       // by built-in; in order, so that equal kernels print equally
+  absl::flat_hash_set<Word> blocks;  // struct types already decorated
+  std::map<Word, Word> inputs;       // by built-in; ordered, so that printing is deterministic
   Word scalars = 0;                  // the push constants' variable
-  Word here = 0;                     // label of the SPIR-V block that is being filled
+  Word here = 0;                     // label of the current SPIR-V block
 };
 
 }  // namespace forge::codegen

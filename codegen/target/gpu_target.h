@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What passes may ask of a GPU.
+// The target of GPUs: the answers of code generation to the passes.
 #pragma once
 #include "codegen/kernel/caps.h"
 #include "codegen/target/rates.h"
@@ -8,7 +8,7 @@
 
 namespace forge::codegen {
 
-// Answers by what schedules can generate: nothing is listed here. Thread-safe.
+// Derives its answers from the schedules; there is no list of supported ops. Thread-safe.
 class GpuTarget final : public ir::Target {
  public:
   GpuTarget(std::string name, const Caps& caps, const Rates& rates,
@@ -18,7 +18,7 @@ class GpuTarget final : public ir::Target {
   Verdict Supports(const ir::Candidate& node) const override;
   Verdict Fuses(const ir::Function& body) const override;
   Verdict FusesAnchors(const ir::Function& body) const override;
-  // Dense, and what the node's schedule would rather find made, where an operand is a constant.
+  // Returns dense, and the encoding of constant operands that the schedule of the node prefers.
   std::vector<ir::EncodingChoice> Encodings(const ir::Candidate& node) const override;
   double Seconds(const ir::Candidate& node) const override { return rates_.Seconds(node); }
 

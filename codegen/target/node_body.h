@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node seen as a region: the body of a fused node, or a function of its own around any other.
+// A node as a region: the body of a fused node, or a new function around any other node.
 #pragma once
 #include <memory>
 
@@ -10,14 +10,14 @@ namespace forge::codegen {
 
 struct NodeBody {
   const ir::Function* function = nullptr;
-  std::unique_ptr<ir::Function> own;  // what `function` points to, unless the node brought it
-  // For each argument of `function`, then each result: which operand of the node's step it is
-  // (operands first, absent ones too, then results).
+  std::unique_ptr<ir::Function> own;  // owns `function`, unless the node is fused
+  // The step operand of each argument of `function`, then of each result. Step operands are the
+  // operands of the node, including absent ones, then its results.
   std::vector<uint32_t> step_operand;
-  std::optional<Region> region;  // of `function`; always there
+  std::optional<Region> region;  // of `function`; always set
 };
 
-// The node's op must outlive the body where it is fused, and so must `caps`.
+// Returns the body of a node. `caps`, and the op of a fused node, must outlive it.
 //   errors: those of inference and of Region::Of; Internal (a fused body does not fit its node)
 absl::StatusOr<NodeBody> BodyOf(const ir::Candidate& node, const Caps& caps);
 

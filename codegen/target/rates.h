@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast a device is. A back end measures it, or assumes it.
+// The speed of a device, measured or assumed by the backend.
 #pragma once
 #include <span>
 
@@ -7,15 +7,17 @@
 
 namespace forge::codegen {
 
-// A rough idea of a device's speed: for cutting submissions and comparing choices, not for show.
+// Approximate rates, for dividing submissions and comparing choices.
 struct Rates {
-  double flops = 0, bytes = 0;  // per second, rather too low: a piece must not become too long
-  // What is read again from caches, not from memory, up to so many: see CacheBytesOf.
+  double flops = 0,
+         bytes =
+             0;  // per second; rather too low than too high, so that no submission takes too long
+  // The size of data that repeated reads find in a cache; see CacheBytesOf.
   int64_t cache_bytes = 0;
-  // What most kernels reach at the least, where this is what the device does at most.
+  // Given peak rates, returns the rates that most kernels at least reach.
   Rates OfKernels() const { return {.flops = flops / 4, .bytes = bytes / 2}; }
-  int64_t FlopsPerByte() const;  // to the nearest power of two, 1 or more
-  // Seconds of a node with bound types; 0 where an extent is not a number yet.
+  int64_t FlopsPerByte() const;  // rounded to a power of two, at least 1
+  // The estimated time of a node in seconds; 0 while a dimension is symbolic.
   double Seconds(const ir::Candidate& node) const;
 };
 

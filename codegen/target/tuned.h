@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What searches on a device found to be faster than the defaults.
+// The results of autotuning on a device.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -9,20 +9,19 @@
 
 namespace forge::codegen {
 
-// Choices by TuningKey, kept in a file. Any thread.
+// Choices by TuningKey, stored in a file. May be used from any thread.
 class TunedChoices {
  public:
-  // What a file that begins with the line `title` says; an absent, foreign or damaged one says
-  // nothing.
-  //   path: empty: nothing is read, and kept no longer than this object
+  // Loads a file whose first line is `title`; an absent, foreign or damaged file reads as empty.
+  // path: empty: choices are kept in memory only
   TunedChoices(std::filesystem::path path, std::string title);
   std::optional<std::string> Find(uint64_t key) const;
   bool empty() const;
-  // The choice for a region; nullopt: the default, for all that is known. What an older Forge
-  // preferred may be no choice any more.
+  // Returns the choice for a region; nullopt: the default. Choices that no longer exist are
+  // ignored.
   std::optional<Choice> Preferred(const Region& region) const;
-  // Replaces the file whole, with what other processes have put there meanwhile.
-  //   errors: Internal with path and reason; the choice is found all the same
+  // Adds a choice and replaces the file atomically, merged with what other processes have written
+  // meanwhile. errors: Internal with path and reason; the choice is kept in memory
   absl::Status Put(uint64_t key, const std::string& choice);
 
  private:

@@ -18,8 +18,8 @@ constexpr DType HeldAs(DType t) {
 // Applies an op to n elements of each operand; `out` may be one of the operands.
 using ScalarLoop = void (*)(const void* self, const void* const* in, void* out, size_t n);
 
-// The loop of an op whose last operand is held as `domain`; null where the op takes none
-// such, and for casts, which ConvertLoop() does.
+// Returns the loop of an op whose last operand is held as `domain`; null where the op does not take
+// that type, and for casts (see ConvertLoop).
 ScalarLoop FindScalarLoop(const ir::ScalarDef& def, DType domain);
 
 // The same for one op, in cpu_runtime/tape/scalar_loops_family.h: vector code for f32, plain loops

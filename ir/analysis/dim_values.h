@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elements of small integer tensors as dimensions: what shape arithmetic in a model comes to,
-// before any number is known.
+// Symbolic evaluation of shape arithmetic: the elements of small integer tensors as dimensions.
 #pragma once
 #include <optional>
 #include <vector>
@@ -9,15 +8,15 @@
 
 namespace forge::ir {
 
-// Knows a function's values as far as they follow from constants and extents: shape_of gives the
-// extents, movement ops follow from their index maps, element-wise ops from their expressions on
-// dimensions, anything else on plain numbers from its evaluator. A function may grow meanwhile.
+// Derives values of a function from constants and extents: shape_of gives extents; movement ops use
+// their index maps, element-wise ops their expressions on dimensions, other ops on constants their
+// evaluators. Nodes may be appended to the function between calls.
 class DimValues {
  public:
   explicit DimValues(const Function& f) : f_(f) {}
 
-  // The elements of `value` in row-major order; nullopt when they do not follow, or `value` is no
-  // integer tensor of a fixed shape with at most 1,024 elements.
+  // Returns the elements of `value` in row-major order; nullopt when they are unknown, or `value`
+  // is not an integer tensor of fixed shape with at most 1,024 elements.
   std::optional<Dims> ContentsOf(uint32_t value);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which operands a result may take the place of: those that are read at the very element that is
-// being written, after everything else about it is known.
+// In-place analysis: operands whose memory a result may reuse, because each of their elements is
+// read only for the result element at the same place.
 #pragma once
 #include <optional>
 
@@ -8,22 +8,23 @@
 
 namespace forge::ir {
 
-// Arguments of a region whose memory its only result may take, as far as the formulas go: every
-// path from them leads through element-wise ops alone. Element types narrower than 32 bits share
-// words with their neighbours and are left out.
+// Returns the arguments of a region whose memory its only result may reuse: all their uses lead
+// through element-wise ops. Element types narrower than 32 bits are left out, because neighbours
+// share a word.
 std::vector<uint32_t> OverwritableArguments(const Function& body);
-// Operands of a node without an anchor, by number.
+// The same for the operands of a node without an anchor.
 std::vector<uint32_t> OverwritableOperands(const AnyOp& op, TypeSpan in, const Type& out);
-// A kernel of these writes a part of its result, which has the bytes of an operand before.
+// An update in place: the kernel writes a part of its result, whose memory already has the content
+// of an operand.
 struct InPlaceUpdate {
   uint32_t operand = 0;
-  Type written;  // as large as the part
+  Type written;  // the type of the part
 };
-// Of a region: its only result is the anchor's, whose op has OpInfo::in_place, and nothing else
-// reads the argument that is taken over. Numbered among arguments.
+// Returns the update that a region performs: its only result is that of the anchor, whose op has
+// OpInfo::in_place, and the updated argument has no other reader. `operand` counts arguments.
 std::optional<InPlaceUpdate> UpdateOf(const Function& body);
 
-// Has the region a node that is neither element-wise nor movement?
+// True when the region has an anchor: a node that is neither element-wise nor a movement op.
 bool HasAnchor(const Function& body);
 
 }  // namespace forge::ir

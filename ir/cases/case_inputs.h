@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases made concrete: one element type for each class word, and numbers for operands.
+// Concrete cases: element types in place of class words, and values for operands.
 //
-// An operand reads TYPE[DIMS] [in LOW..HIGH] [edges]: "float[2,3]", "i64[5] in 0..6". Equal class
-// words of a case stand for the same element type. `any` means bool and every number of 8 bits or
-// more. Numbers are drawn from LOW..HIGH, -4..4 unless told. `edges` puts zeros of both signs,
-// ones, limits, infinities and NaN of the element type first; denormals are left out, since devices
-// may take them for zero.
+// The syntax of an operand is TYPE[DIMS] [in LOW..HIGH] [edges]: "float[2,3]", "i64[5] in 0..6".
+// Equal class words in a case mean the same element type; `any` means bool and all numbers of 8
+// bits or more. Values are drawn from LOW..HIGH, by default -4..4. With `edges` the first values
+// are zeros of both signs, ones, limits, infinities and NaN; denormals are left out, because
+// devices may flush them.
 #pragma once
 #include <optional>
 
@@ -15,7 +15,7 @@
 namespace forge::ir {
 
 struct CaseOperand {
-  Type type;  // bound; absent: the operand is not given
+  Type type;  // with numbers as dimensions; absent: the operand is not given
   double low = -4, high = 4;
   bool edges = false;
 };
@@ -29,13 +29,13 @@ struct ConcreteCase {
   std::string ToText() const;  // "conv{groups = 4}(f32[1, 4, 6, 6], f32[4, 1, 3, 3])"
 };
 
-// One case for each element type that its class words allow.
-//   errors: InvalidArgument with the operand's text
+// Returns one case for each element type that the class words allow. errors: InvalidArgument with
+// the text of the operand
 absl::StatusOr<std::vector<ConcreteCase>> Concretize(const Case& c);
-// All cases of an op.
+// Returns all cases of an op.
 absl::StatusOr<std::vector<ConcreteCase>> ConcreteCases(const OpDef& def);
 
-// The same numbers on every machine for a case and a seed; null where the operand is absent.
+// Operand values. They depend only on the case and the seed; null where an operand is absent.
 //   errors: ResourceExhausted
 struct CaseInputs {
   std::vector<std::optional<HostValue>> values;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extents to which unlike extents broadcast.
+// Broadcast of extents that are not known to be equal.
 #pragma once
 #include "ir/dim/dim.h"
 
 namespace forge::ir {
 
-// The extent to which two extents broadcast, where they are not known: max(a, b), times
-// min(1, a, b) where either may be 0. Extents that broadcast already are taken once.
+// Returns the extent that two symbolic extents broadcast to: max(a, b), multiplied by min(1, a, b)
+// if either may be 0. Operands that are broadcast extents themselves are flattened.
 Dim BroadcastExtent(const Dim& a, const Dim& b);
-// Whether `whole` is `part`, or the BroadcastExtent of `part` and others, so that a binding may
-// make both equal.
+// True when `whole` is `part`, or the BroadcastExtent of `part` and others, so that they are equal
+// under some bindings.
 bool MayEqualBroadcast(const Dim& part, const Dim& whole);
-// The same axis by axis, for shapes of equal rank.
+// The same for each axis of shapes of equal rank.
 bool MayEqualBroadcast(const Dims& part, const Dims& whole);
 
 }  // namespace forge::ir

@@ -12,24 +12,25 @@
 
 namespace forge::ir {
 
-// When an integer becomes known. A sum is known when its latest part is; this alone decides whether
-// a kernel sees a literal, a scalar written when the plan is recorded, or a slot read at each
-// replay.
+// The stage at which an integer becomes known; for an expression, the latest stage of its symbols.
+// It determines whether a kernel gets a literal, a scalar of the recorded plan, or a parameter that
+// is read at each submission.
 enum class When : uint8_t { kBuild, kBind, kStep };
 
 struct Symbol {
   std::string name;
-  int64_t min = 0, max = INT64_MAX, divisor = 1;  // inclusive bounds; every value is a multiple
+  int64_t min = 0, max = INT64_MAX,
+          divisor = 1;  // inclusive bounds; values are multiples of `divisor`
   When when = When::kBind;
 };
-using SymbolRef = std::shared_ptr<const Symbol>;  // identity is the pointer
+using SymbolRef = std::shared_ptr<const Symbol>;  // compared by address
 using Bindings = std::map<SymbolRef, int64_t>;
 
 // An integer expression over symbols: constants, symbols, sums, products, floordiv, mod, min, max.
-// Kept as a canonical polynomial over atoms, so that equal expressions are usually found equal. The
-// same class describes extents, index maps, buffer offsets, trip counts, grids and costs. Operators
-// simplify by proven bounds: floordiv(4 * a + b, 4) is a when 0 <= b < 4. A constant result that
-// overflows 64 bits becomes an expression whose Evaluate() reports the overflow.
+// Used for extents, index maps, buffer offsets, trip counts, grids and costs. The representation is
+// a canonical polynomial over atoms, so equal expressions usually compare equal. Operators simplify
+// by proven bounds: floordiv(4 * a + b, 4) is a when 0 <= b < 4. A constant that overflows 64 bits
+// becomes an expression whose Evaluate() reports the overflow.
 class Dim {
  public:
   Dim(int64_t c = 0) : c_(c) {}  // NOLINT: a literal is a dimension
@@ -38,18 +39,18 @@ class Dim {
   int64_t constant() const;  // FORGE_CHECKs is_constant()
   int64_t min() const;       // proven bounds, saturated to int64
   int64_t max() const;
-  int64_t divisor() const;  // a proven divisor of every value, at least 1
+  int64_t divisor() const;  // a proven divisor of all values, at least 1
   When when() const;
   void CollectSymbols(std::vector<SymbolRef>& out) const;  // each once, in order of appearance
   // errors: OutOfRange (overflow, division by zero), InvalidArgument (unbound symbol, named)
   absl::StatusOr<int64_t> Evaluate(const Bindings& values) const;
-  Dim Bind(const Bindings& values) const;  // replaces what is bound, simplifies
+  Dim Bind(const Bindings& values) const;  // replaces the bound symbols and simplifies
   Dim Substitute(const std::map<SymbolRef, Dim>& by) const;
   std::string ToText() const;  // "2*n + floordiv(h, 2)"
   uint64_t Hash() const;
 
-  // What an expression is made of, for code generators: either a constant, a symbol, or an operator
-  // with operands. Walk(v) calls back bottom-up in a fixed order.
+  // The root of an expression, for code generators: a constant, a symbol, or an operator with its
+  // operands.
   enum class Op : uint8_t { kConstant, kSymbol, kAdd, kMul, kFloorDiv, kMod, kMin, kMax };
   struct Part {
     Op op;
@@ -80,11 +81,13 @@ Dim Mod(const Dim&, const Dim&);
 Dim Min(const Dim&, const Dim&);
 Dim Max(const Dim&, const Dim&);
 inline Dim CeilDiv(const Dim& a, const Dim& b) { return FloorDiv(a + b - 1, b); }
-// Two extents that must be equal. Constants are exact; unlike symbols are taken as equal, because
-// binding infers every node again with numbers and refuses then.  errors: InvalidArgument
+// Returns the common value of two extents that must be equal. Different symbols are assumed to be
+// equal; binding infers every node again with numbers and checks. errors: InvalidArgument
+// (different constants)
 absl::StatusOr<Dim> Unify(const Dim&, const Dim&);
-// The NumPy rule for one axis: equal, or either is 1. Exact for every binding that broadcasts;
-// unlike symbols give their BroadcastExtent (ir/dim/broadcast.h).  errors: InvalidArgument
+// Broadcasts one axis by the NumPy rule: equal, or either is 1. The result is exact for every valid
+// binding; different symbols give their BroadcastExtent (ir/dim/broadcast.h). errors:
+// InvalidArgument
 absl::StatusOr<Dim> Broadcast(const Dim&, const Dim&);
 
 using Dims = std::vector<Dim>;

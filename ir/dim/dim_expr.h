@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a symbolic Dim is made of; private to dim*.cc.
+// The representation of symbolic Dims. Private to dim*.cc.
 #pragma once
 #include "absl/container/inlined_vector.h"
 #include "ir/dim/dim.h"
@@ -7,23 +7,23 @@
 
 namespace forge::ir {
 
-// Expressions beyond these become one whose Evaluate() reports an overflow, so that walks over the
-// expressions of a hostile file stay short.
-inline constexpr uint32_t kMaxDimSize = 1u << 16;  // parts, shared ones counted each time
-inline constexpr uint32_t kMaxDimDepth = 256;      // operators within operands
-inline constexpr size_t kMaxDimProduct = 64;       // terms that a product of sums may expand to
+// Limits that bound the work on expressions of a hostile file. A larger expression becomes one
+// whose Evaluate() reports an overflow.
+inline constexpr uint32_t kMaxDimSize = 1u << 16;  // nodes; shared ones are counted each time
+inline constexpr uint32_t kMaxDimDepth = 256;      // nesting of operators
+inline constexpr size_t kMaxDimProduct = 64;       // terms of an expanded product of sums
 
-// What is known of every value, and of the expression itself.
+// Proven facts about the values of an expression, and its size.
 struct DimFacts {
   Interval range;
-  uint64_t divisor = 1;  // 0: every value is 0
+  uint64_t divisor = 1;  // 0: all values are 0
   When when = When::kBuild;
   uint32_t size = 1, depth = 0;
   uint64_t hash = 0;
 };
 
 // A symbol, or an operator that a polynomial cannot express. kAdd and kMul occur only where folding
-// them would overflow or grow too large; their operands stay as they were.
+// would overflow or exceed a limit; their operands are unchanged.
 struct Atom {
   Dim::Op op = {};
   SymbolRef symbol;
@@ -38,7 +38,8 @@ struct Term {
   Factors factors;      // sorted, never empty
 };
 
-// constant + sum of terms, at least one term; terms sorted by their factors, which differ.
+// constant + sum of terms. There is at least one term; terms are sorted by their factors, which are
+// distinct.
 struct Dim::Expr {
   int64_t constant = 0;
   absl::InlinedVector<Term, 2> terms;
@@ -51,12 +52,12 @@ struct Dim::Expr {
 DimFacts FactsOf(const Dim& d);
 std::span<const Term> TermsOf(const Dim& d);  // empty for a constant
 int64_t ConstantOf(const Dim& d);             // the constant part
-// The only atom of an expression that is 1 * atom; null otherwise.
+// Returns the atom of an expression of the form 1 * atom; null otherwise.
 const Atom* AsAtom(const Dim& d);
 int Compare(const Dim& a, const Dim& b);  // a total order by structure
 int Compare(const Atom& a, const Atom& b);
 
-// Collects a polynomial; the result is canonical.
+// Builds a canonical polynomial.
 class Polynomial {
  public:
   void AddConstant(int64_t c);
@@ -73,7 +74,7 @@ class Polynomial {
   bool overflowed_ = false;
 };
 
-// The operator left as it is.
+// Returns an operator without simplifying it.
 Dim MakeAtom(Dim::Op op, const Dim& a, const Dim& b);
 Dim Overflowing();  // Evaluate() reports an overflow
 

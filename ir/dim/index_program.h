@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Index expressions made ready to be computed millions of times.
+// Dims compiled for repeated evaluation.
 #pragma once
 #include <algorithm>
 #include <span>
@@ -10,7 +10,8 @@
 
 namespace forge::ir {
 
-// An operator on numbers. Sums and products wrap; a quotient by what is not positive is 0.
+// Applies an operator to numbers. Sums and products wrap; quotients and remainders by non-positive
+// divisors are 0.
 inline int64_t Combine(Dim::Op op, int64_t a, int64_t b) {
   const uint64_t ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
   switch (op) {
@@ -34,17 +35,17 @@ inline int64_t Combine(Dim::Op op, int64_t a, int64_t b) {
   return 0;
 }
 
-// A Dim over variables that are numbered. Arithmetic wraps: what uses an index checks its range.
+// A compiled Dim over numbered variables. Arithmetic wraps; users of an index check its range.
 class IndexProgram {
  public:
-  // errors: InvalidArgument when `d` holds a symbol that is no variable
+  // errors: InvalidArgument (`d` has a symbol that is not in `variables`)
   static absl::StatusOr<IndexProgram> Compile(const Dim& d, std::span<const SymbolRef> variables);
   int64_t Run(std::span<const int64_t> variables) const;
 
  private:
   struct Step {
     Dim::Op op;
-    int64_t value;  // constants: itself; symbols: which variable; operators: how many operands
+    int64_t value;  // a constant, the index of a variable, or the number of operands
   };
   absl::Status Append(const Dim& d, std::span<const SymbolRef> variables, int depth);
 

@@ -16,9 +16,8 @@ constexpr uint64_t Magnitude(int64_t v) {
   return v < 0 ? ~static_cast<uint64_t>(v) + 1 : static_cast<uint64_t>(v);
 }
 
-// All values lie in low..high, both inclusive. A low of INT64_MIN and a high of INT64_MAX also
-// stand for minus and plus infinity, and stay so whatever is added: sums of unbounded terms prove
-// nothing.
+// The range low..high, inclusive. A low of INT64_MIN and a high of INT64_MAX also mean minus and
+// plus infinity and remain so under addition, because sums of unbounded terms prove nothing.
 struct Interval {
   int64_t low = INT64_MIN, high = INT64_MAX;
 
@@ -38,7 +37,7 @@ struct Interval {
 
  private:
   using Wide = __int128;
-  static constexpr Wide kInfinity = Wide{1} << 126;  // no smaller than any finite product
+  static constexpr Wide kInfinity = Wide{1} << 126;  // at least as large as any finite product
   Wide Low() const { return low == INT64_MIN ? -kInfinity : Wide{low}; }
   Wide High() const { return high == INT64_MAX ? kInfinity : Wide{high}; }
   static Wide Product(Wide a, Wide b) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs functions on host tensors with the ops' own evaluators: folding, the reference device and
-// tests.
+// Runs functions on host tensors with the evaluators of the ops: for folding, the reference device
+// and tests.
 #pragma once
 #include <functional>
 #include <utility>
@@ -11,19 +11,20 @@
 
 namespace forge::ir {
 
-// One op on operands whose types are thereby bound; null pointers are absent operands.
-//   errors: InvalidArgument as the op infers, ResourceExhausted (results too large)
+// Evaluates one op; null pointers are absent operands. errors: those of inference,
+// ResourceExhausted (results too large)
 absl::StatusOr<std::vector<HostValue>> Evaluate(const AnyOp& op,
                                                 std::span<const HostValue* const> in);
 
-// The sums S of the error bound in docs/semantics.md for each element of each result: what the op's
-// `magnitude` writes, or its evaluator where it has none. Errors as above.
+// Computes the sums S of the error bound in docs/semantics.md for each element of each result, with
+// the op's `magnitude`, or its evaluator where it has none. errors: as above
 absl::StatusOr<std::vector<HostValue>> Magnitudes(const AnyOp& op,
                                                   std::span<const HostValue* const> in);
 
-// The value a variable has before its first update: its box of the stored tensor, or zeros.
+// Returns the value of a variable before its first update: its box of the stored tensor, or zeros.
 // Encoded storage is decoded.
-//   errors: InvalidArgument (type not bound, box outside the stored tensor), what Decode says
+//   errors: InvalidArgument (type not bound, box outside the stored tensor), those of
+//   Encoding::Decode
 absl::StatusOr<HostValue> InitialValue(const Variable& v);
 
 struct Interpretation {
@@ -32,21 +33,21 @@ struct Interpretation {
 };
 
 struct Interpreter {
-  // The present value of a variable.
+  // Returns the current value of a variable.
   std::function<absl::StatusOr<HostValue>(const Variable&)> read = InitialValue;
-  // Sees every value as soon as it is there; an error ends the run. May be empty.
+  // Called with each value when it is computed; an error ends the run. May be empty.
   std::function<absl::Status(uint32_t value, const HostValue&)> observe = {};
 
-  // Runs `f` on arguments in the order of Function::arguments(). Symbols of argument types take
+  // Runs `f` on arguments in the order of Function::arguments(). The symbols of argument types get
   // their values from the arguments and from `bindings`.
-  //   errors: InvalidArgument (an argument of the wrong type, a symbol without value), and those of
-  //   the ops, with the node's provenance
+  //   errors: InvalidArgument (an argument of the wrong type, a symbol without value); those of the
+  //   ops, with the provenance of the node
   absl::StatusOr<Interpretation> Run(const Function& f, std::span<const HostValue* const> arguments,
                                      Bindings bindings = {}) const;
 };
 
-// The values of the symbols that the types of `f`'s arguments consist of, from tensors of those
-// types; added to `bindings`.
+// Derives the values of the symbols in the types of the arguments of `f` from tensors of these
+// types, and adds them to `bindings`.
 //   errors: InvalidArgument naming argument, dimension and both numbers
 absl::Status BindArguments(const Function& f, std::span<const HostValue* const> arguments,
                            Bindings& bindings);

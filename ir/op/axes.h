@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Axes as attributes name them.
+// Normalisation of axis attributes.
 #pragma once
 #include <span>
 #include <vector>
@@ -8,9 +8,10 @@
 
 namespace forge::ir {
 
-// Negative axes count from the end.  errors: InvalidArgument "axis 3 is outside rank 2"
+// Returns the axis in 0..rank-1; negative axes count from the end. errors: InvalidArgument "axis 3
+// is outside rank 2"
 absl::StatusOr<int64_t> NormalAxis(int64_t axis, int64_t rank);
-// In rising order.  errors: as above, and a repeated axis
+// Returns the axes in ascending order. errors: as above; also a repeated axis
 absl::StatusOr<std::vector<int64_t>> NormalAxes(std::span<const int64_t> axes, int64_t rank);
 
 }  // namespace forge::ir

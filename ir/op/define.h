@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Included by the .cc of an op and nowhere else: forgets the op's type.
+// Type erasure of ops. Included only by the .cc of an op.
 #pragma once
 #include <memory>
 
@@ -8,28 +8,28 @@
 
 namespace forge::ir {
 
-// What ops of a kind share.
+// Rules that ops of a kind share.
 absl::Status EvaluateMovement(const AnyOp& op, Eval& e);
 Cost CostPerElement(const AnyOp& op, TypeSpan in);
 Cost CostOfMovement(const AnyOp& op, TypeSpan in);  // nothing
 
-// What follows from a composite's decomposition; in ir/ops/parts.cc.
-// The types of its results, or what it refuses.
+// The parts of a composite that follow from its decomposition; in ir/ops/parts.cc. Infers the types
+// by running the decomposition.
 absl::StatusOr<Types> InferByParts(const AnyOp& op, TypeSpan in);
-// It, run in f64; results are rounded once, when they are stored.
+// Evaluates the decomposition in f64; results are rounded once, when they are stored.
 absl::Status EvaluateByParts(const AnyOp& op, Eval& e);
-// The sum over its parts; `terms` are those of the part that has most.
+// The sum over the parts; `terms` is the maximum.
 Cost CostOfParts(const AnyOp& op, TypeSpan in);
-// A running error bound over its parts, as the S of docs/semantics.md.
+// Propagates an error bound through the parts; see S in docs/semantics.md.
 absl::Status MagnitudeByParts(const AnyOp& op, Eval& e);
-// Reverse mode over its parts, which are computed again. An operand given twice gets the whole
-// gradient at its first place.
+// Reverse-mode differentiation of the decomposition, which is computed again. An operand that is
+// given twice gets its whole gradient at the first place.
 Values GradientByParts(const AnyOp& op, const GradArgs& g);
-// The rule, given the results that OpInfo::saved adds: appended where they were not saved.
+// Calls a rule with the results that OpInfo::saved adds; appends them if they were not saved.
 using GradientRule = Values (*)(const AnyOp& op, const GradArgs& g);
 Values GradientWithSaved(const AnyOp& op, const GradArgs& g, GradientRule rule);
 
-// The attributes behind a node's pointer; ops without attributes are not stored.
+// Returns the attributes behind a pointer; ops without attributes store none.
 template <class T>
 const T& Self(const void* op) {
   if constexpr (std::is_empty_v<T>) {
@@ -45,7 +45,7 @@ const T& Self(const AnyOp& op) {
   return Self<T>(op.self());
 }
 
-// `info.saved` is the name of a bool attribute, or empty.
+// True when `info.saved` is empty or the name of a bool attribute.
 constexpr bool NamesSaved(const OpInfo& info, Fields fields) {
   if (info.saved.empty()) return true;
   for (const Field& f : fields)
@@ -53,7 +53,7 @@ constexpr bool NamesSaved(const OpInfo& info, Fields fields) {
   return false;
 }
 
-// `Row` holds the list where T itself does not.
+// Row: the struct that has kFields, if not T
 template <class T, class Row = T>
 constexpr Fields FieldsOf() {
   if constexpr (requires { Row::kFields; }) {
@@ -70,7 +70,7 @@ std::shared_ptr<void> MakeAttributes(const void* from) {
   return from ? std::make_shared<T>(*static_cast<const T*>(from)) : std::make_shared<T>();
 }
 
-// What every op has, whatever its kind.
+// The parts that ops of every kind have.
 template <class T>
 constexpr OpDef MakeCommon() {
   OpDef d;

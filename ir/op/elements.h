@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole tensors as plain arrays, for the loops of evaluators.
+// Conversion of tensors to and from plain arrays, for the loops of evaluators.
 #pragma once
 #include <complex>
 #include <concepts>
@@ -11,18 +11,18 @@
 
 namespace forge::ir {
 
-// All elements in row-major order, converted as HostValue::f64 does.
+// Return all elements in row-major order, converted as by HostValue::f64.
 std::vector<double> Doubles(const HostValue& v);
-// Integers and bools, converted as HostValue::i64 does.
+// Integers and bools, as by HostValue::i64.
 std::vector<int64_t> Integers(const HostValue& v);
-// As HostValue::c128 does.
+// As by HostValue::c128.
 std::vector<std::complex<double>> Complexes(const HostValue& v);
-// Stores `from`, one number for each element, as HostValue::Set and SetC128 do.
+// Stores one number for each element, as by HostValue::Set and SetC128.
 void Store(std::span<const double> from, HostValue& to);
 void Store(std::span<const std::complex<double>> from, HostValue& to);
 
-// Integers wrap. Complex numbers by the formula: an infinite part may make the other NaN, as in
-// PyTorch.
+// Products. Integers wrap. Complex numbers follow the formula, so an infinite part may make the
+// other NaN, as in PyTorch.
 template <std::integral T>
 constexpr T Product(T a, T b) {
   return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
@@ -32,19 +32,19 @@ inline std::complex<double> Product(std::complex<double> a, std::complex<double>
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
 
-// Least and greatest value of an integer type in f64; those of 64 bits are rounded outwards.
+// The lowest and highest value of an integer type in f64, rounded outwards for 64 bits.
 std::pair<double, double> RangeOf(DType t);
-// `v` truncated, in T; NaN gives 0.
+// Truncate and saturate; NaN gives 0.
 int64_t SaturatedI64(double v);
 uint64_t SaturatedU64(double v);
 
-// Refuses a complex number for elements of a real type.
+// Fails for a complex number as an element of a real type.
 absl::Status CheckHolds(DType t, const Number& v);
 
-// Row-major strides in elements.
+// Returns row-major strides, in elements.
 Index Strides(std::span<const int64_t> shape);
-// Strides of a tensor of `shape` read at the indices of `out`, to which it broadcasts: 0 along
-// repeated axes, one for each axis of `out`.
+// Returns the strides for reading a tensor of `shape` at indices of `out`, to which it broadcasts:
+// one for each axis of `out`, 0 along repeated axes.
 Index BroadcastStrides(std::span<const int64_t> shape, std::span<const int64_t> out);
 
 }  // namespace forge::ir

@@ -233,9 +233,9 @@ class AnyOp {
   // Appends the decomposition to `f` and returns the results; empty for a primitive, and for a
   // composite whose attributes make it one. Errors are in the status of `f`.
   Values Decompose(Function& f, ValueSpan in) const;
-  // Has it the results that OpInfo::saved adds?
+  // True when the op has the results that OpInfo::saved adds.
   bool saves() const;
-  // The same op with them or without; itself where none can be added.
+  // Returns the op with or without these results; unchanged where it has none to add.
   AnyOp Saving(bool with) const;
   // Appends the gradient, and what it reads of results that were not saved. Returns one value for
   // each operand, absent where none flows; empty without a rule, see OpDef::no_gradient.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signatures of ops, executed: what ir/op/op.h says about OpInfo::inputs and outputs.
+// Execution of signatures; ir/op/op.h describes the syntax at OpInfo.
 #pragma once
 #include "absl/container/flat_hash_map.h"
 #include "ir/op/op.h"
@@ -19,7 +19,7 @@ struct Parameter {
   Class kind = Class::kTensor;
   DTypes dtypes = 0;                      // 0: the dtype of `like`
   std::string like;                       // an earlier operand, or an attribute that is a dtype
-  DType (*of)(DType) = nullptr;           // what the dtype is made of that of `like` by; null: it
+  DType (*of)(DType) = nullptr;           // maps the dtype of `like`; null: identity
   std::optional<std::vector<Axis>> axes;  // absent: any rank
   bool optional = false, variadic = false;
 };
@@ -29,31 +29,33 @@ struct Signature {
   const Parameter& input(size_t i) const { return inputs[std::min(i, inputs.size() - 1)]; }
 };
 
-// errors: InvalidArgument with the place in the text
+// Parses a signature. errors: InvalidArgument with the place in the text
 absl::StatusOr<Signature> ParseSignature(std::string_view inputs, std::string_view outputs);
-// Parsed once for each op and kept; safe from any thread. FORGE_CHECKs that the text parses.
+// Returns the signature of an op, parsed once. May be called from any thread. FORGE_CHECKs that the
+// text parses.
 const Signature& SignatureOf(const OpDef& def);
 
-// What the names of a signature stand for after its operands were checked.
+// The values of the names of a signature for given operands.
 struct SignatureMatch {
   absl::flat_hash_map<std::string, Dim> dims;    // "n"
   absl::flat_hash_map<std::string, Dims> rests;  // "*d"
-  bool ranked = true;  // false: an operand is still unranked, so axes are not known
+  bool ranked = true;  // false: an operand is unranked, so axes are unknown
 };
 
-// Checks arity, kinds, dtypes, ranks and equal dimensions of `in`; trailing optional operands may
-// be left out.  errors: InvalidArgument naming op, operand and types
+// Checks the arity, kinds, dtypes, ranks and equal dimensions of operands; trailing optional
+// operands may be left out. errors: InvalidArgument naming op, operand and types
 absl::StatusOr<SignatureMatch> CheckSignature(const OpDef& def, TypeSpan in);
 
-// Result types as the outputs of the signature say: for ops that declare BySignature.
+// Infers result types from the outputs of the signature, for ops that declare BySignature.
 //   errors: InvalidArgument
 absl::StatusOr<Types> InferBySignature(const AnyOp& op, TypeSpan in);
 
-// Result types while an operand's rank is unknown or an attribute is runtime-valued: all unranked.
-//   errors: InvalidArgument when a result's dtype follows neither from an operand nor an attribute
+// Infers unranked result types, for operands of unknown rank and runtime-valued attributes.
+//   errors: InvalidArgument (the dtype of a result depends neither on an operand nor on an
+//   attribute)
 absl::StatusOr<Types> InferUnranked(const AnyOp& op, TypeSpan in);
 
-// "x: f32[2, 3], w: f32[4]": operands as messages show them.
+// Describes operands for messages: "x: f32[2, 3], w: f32[4]".
 std::string OperandsText(const OpDef& def, TypeSpan in);
 
 }  // namespace forge::ir

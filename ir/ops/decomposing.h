@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What decompositions are commonly written with.
+// The headers that most decompositions use.
 #pragma once
 #include "ir/graph/module.h"
 #include "ir/op/axes.h"

@@ -4,9 +4,9 @@
 
 namespace forge::ir {
 
-// Puts the scale and shift of an inference batch norm into the weights and bias of the convolution
-// that alone feeds it: y = conv(x, w * s) + (beta + (bias - mean) * s), s = gamma / sqrt(variance +
-// epsilon).
+// Folds an inference batch norm into the weights and bias of the convolution that it reads, where
+// the convolution has no other reader: y = conv(x, w * s) + (beta + (bias - mean) * s), s = gamma /
+// sqrt(variance + epsilon).
 absl::Status FoldBatchNorms(const Function& in, Function& out);
 
 }  // namespace forge::ir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looking at a function backwards from a value, in the forms that idioms are stated in.
+// Matching of idioms: normal forms of the expressions that define a value.
 #pragma once
 #include <optional>
 #include <vector>
@@ -10,42 +10,42 @@ namespace forge::ir {
 
 using Ids = std::span<const uint32_t>;
 
-// The node that makes a value; null where none does.
+// Returns the node that defines a value; null for arguments and variables.
 const Node* DefiningNode(const Function& f, uint32_t value);
-// It, if it is an op of type T.
+// The same, but null unless the op is a T.
 template <class T>
 const Node* DefiningNode(const Function& f, uint32_t value) {
   const Node* node = DefiningNode(f, value);
   return node && node->op.Is<T>() ? node : nullptr;
 }
-// Its attributes; null for an op without any.
+// Returns the attributes of the defining op; null unless it is a T.
 template <class T>
 const T* OpOf(const Function& f, uint32_t value) {
   const Node* node = DefiningNode(f, value);
   return node ? node->op.As<T>() : nullptr;
 }
-// The first operand of the node that makes a value.
+// Returns the first operand of the defining node.
 uint32_t Operand(const Function& f, uint32_t value);
 
-// The number that every element of a value is, if one was written there.
+// Returns the literal that all elements of a value equal; nullopt otherwise.
 std::optional<double> NumberOf(const Function& f, uint32_t value);
-// Equal as far as files that hold numbers as f32 can tell.
+// True when two numbers are equal within the precision of f32, in which model files store them.
 bool IsNear(double a, double b);
 
 // scale * factors[0] * factors[1] ...
 struct Factored {
   double scale = 1;
-  std::vector<uint32_t> factors;  // in rising order
+  std::vector<uint32_t> factors;  // in ascending order
   friend bool operator==(const Factored& a, const Factored& b) {
     return IsNear(a.scale, b.scale) && a.factors == b.factors;
   }
 };
-// Idioms have a handful of factors and terms; chains of a thousand are no idiom.
+// The depth to which patterns look.
 inline constexpr int kMaxPatternDepth = 6;
 
-// Looks through products and quotients by numbers, so many levels deep.
+// Factors a value through products, and quotients by literals.
 Factored FactoredOf(const Function& f, uint32_t value);
-// Of a node that is not in the function yet.
+// The same for a node that is not yet in the function.
 Factored FactoredOf(const Function& f, const AnyOp& op, Ids in, int depth = kMaxPatternDepth);
 
 // slope * x + offset
@@ -56,10 +56,11 @@ struct Line {
     return a.x == b.x && IsNear(a.slope, b.slope) && IsNear(a.offset, b.offset);
   }
 };
-// Looks through sums and products with numbers, as far as `until` where that comes on the way.
+// Writes a value as a linear function of another one, through sums and products with literals;
+// stops at `until`.
 Line LineOf(const Function& f, uint32_t value, uint32_t until = kAbsent);
 
-// v of 1 / v; kAbsent where the value is none.
+// Returns v where the value is 1 / v; kAbsent otherwise.
 uint32_t ReciprocalOf(const Function& f, uint32_t value);
 
 }  // namespace forge::ir

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts that are equal where ops, or functions, compute the same in the same way: names of values
-// and functions and provenance do not count.
+// Keys of ops and functions: equal where they compute the same with the same nodes, regardless of
+// names and provenance.
 #pragma once
 #include <string>
 
@@ -8,9 +8,9 @@
 
 namespace forge::ir {
 
-// Name, attributes, and what the op's bodies compute.
+// The name, the attributes, and the keys of the bodies.
 std::string KeyOf(const AnyOp& op);
-// Types of arguments, nodes, results.
+// The types of the arguments, the nodes and the results.
 std::string KeyOf(const Function& f);
 
 }  // namespace forge::ir

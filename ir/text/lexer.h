@@ -16,13 +16,13 @@ std::optional<uint8_t> HexDigit(char c);
 
 struct Token {
   enum Kind : uint8_t { kEnd, kWord, kNumber, kString, kMark } kind = kEnd;
-  std::string_view text;  // as it stands in the source; a string with its quotes
+  std::string_view text;  // as in the source; strings include the quotes
   uint32_t line = 1, column = 1;
 };
 
-// Reads one token ahead. White space and comments from "//" to the end of the line separate tokens.
-// Numbers are digits with an optional fraction and exponent; a sign is a mark of its own, and so is
-// "..". Copies are cheap and go on from the same place.
+// A lexer with one token of lookahead. White space and comments ("//" to the end of the line)
+// separate tokens. Numbers are digits with an optional fraction and exponent; signs and ".." are
+// separate marks. A copy continues at the same place.
 class Lexer {
  public:
   explicit Lexer(std::string_view source) : source_(source) { Advance(); }
@@ -36,14 +36,14 @@ class Lexer {
   static absl::Status ErrorAt(const Token& at, std::string_view what);
   absl::Status Expected(std::string_view what) const;  // "expected WHAT, found 'foo'"
 
-  // A word, or a quoted string without quotes and escapes.
+  // Takes a word, or a quoted string, and returns it without quotes and escapes.
   absl::StatusOr<std::string> TakeName(std::string_view what);
   absl::StatusOr<std::string> TakeString(std::string_view what);
-  // With an optional sign; exact. `negated`: a minus was taken already.
+  // Takes an integer with an optional sign. negated: a minus sign was already taken
   absl::StatusOr<int64_t> TakeInt(bool negated = false);
   absl::StatusOr<double> TakeDouble();  // also inf and nan
   absl::StatusOr<float> TakeFloat();
-  // An integer of 64 bits exactly, else a double; a complex one as (1.5, -2).
+  // Takes a 64-bit integer, a double, or a complex number (1.5, -2).
   absl::StatusOr<Number> TakeNumber();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dimensions, types and attributes as the text form has them; private to ir/text*.cc.
+// Dimensions, types and attributes in the text form. Private to ir/text*.cc.
 #pragma once
 #include "absl/functional/function_ref.h"
 #include "ir/graph/module.h"
@@ -7,16 +7,16 @@
 
 namespace forge::ir {
 
-// Parsers take what they parse from the lexer. Errors: InvalidArgument with line and column.
+// Parses values from a lexer. Errors: InvalidArgument with line and column.
 class ValueParser {
  public:
-  // Symbols that `module` lacks are made with default bounds.
+  // Symbols that `module` lacks are created with default bounds.
   ValueParser(Lexer& lexer, Module& module) : lexer_(lexer), module_(module) {}
 
   absl::StatusOr<Dim> ParseDim();
   absl::StatusOr<Dims> ParseDims();
   absl::StatusOr<Type> ParseType();
-  // `body` gives the function of a name.
+  // Returns a function by name.
   using Body = absl::FunctionRef<absl::StatusOr<Function*>(const std::string& name)>;
   absl::Status ParseAttribute(const Field& field, void* record, Body body);
 
@@ -25,7 +25,7 @@ class ValueParser {
   absl::StatusOr<Dim> ParseFactor();
   absl::StatusOr<Dim> ParseCall(const Token& function);
   absl::StatusOr<Type> ParseTensor();
-  absl::Status Enter();  // one level deeper; refused beyond a bound
+  absl::Status Enter();  // enters a nesting level; fails beyond the limit
   void Leave() { --depth_; }
 
   Lexer& lexer_;

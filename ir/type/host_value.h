@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor in host memory: what evaluators, importers, comparisons and tools work on.
+// Tensors in host memory, for evaluators, importers, comparisons and tools.
 #pragma once
 #include "absl/container/inlined_vector.h"
 #include "base/bytes.h"
@@ -10,15 +10,15 @@ namespace forge::ir {
 
 using Index = absl::InlinedVector<int64_t, 8>;
 
-// Row-major dense elements. Element access converts to f64, i64 or c128 exactly where the element
-// type allows; stores round half to even (floats) and wrap (integers), see docs/semantics.
+// A dense row-major tensor. Loads convert to f64, i64 or c128, exactly where the element type
+// allows; stores round half to even (floats) and wrap (integers). See docs/semantics.md.
 class HostValue {
  public:
   HostValue() = default;
-  // Zeros.  errors: ResourceExhausted (bytes overflow or beyond 2^40), InvalidArgument (negative
-  // dimension)
+  // Returns a tensor of zeros. errors: ResourceExhausted (more than 2^40 bytes), InvalidArgument
+  // (negative dimension)
   static absl::StatusOr<HostValue> Zeros(DType dtype, std::span<const int64_t> shape);
-  // Views `bytes`, whose size must fit.  errors: InvalidArgument
+  // Returns a view of `bytes`. errors: InvalidArgument (another size)
   static absl::StatusOr<HostValue> Of(DType dtype, std::span<const int64_t> shape, Bytes bytes);
   static HostValue Scalar(DType dtype, const Number& v);
 
@@ -30,7 +30,7 @@ class HostValue {
   Type type() const;
   std::span<const uint8_t> bytes() const { return bytes_.span(); }
   Bytes shared_bytes() const { return bytes_; }
-  std::span<uint8_t> mutable_bytes();  // copies first when the bytes are shared or mapped
+  std::span<uint8_t> mutable_bytes();  // copies the bytes first when they are shared or mapped
 
   int64_t Flat(std::span<const int64_t> index) const;
   Index Unflat(int64_t flat) const;
@@ -43,7 +43,7 @@ class HostValue {
   void Set(int64_t flat, double v);
   void SetI64(int64_t flat, int64_t v);
   void SetC128(int64_t flat, std::complex<double> v);
-  // Exact where the element type allows. Stores as `cast` does: integers truncate and saturate.
+  // Load and store a Number. Stores convert as `cast` does: integers truncate and saturate.
   Number number(int64_t flat) const;
   void SetNumber(int64_t flat, const Number& v);
   void Set(const Index& i, double v) { Set(Flat(i), v); }
@@ -56,8 +56,7 @@ class HostValue {
   std::shared_ptr<std::vector<uint8_t>> own_;
 };
 
-// All indices of a box in row-major order, for plain loops: for (Box b(extents); b; b.Next())
-// use(*b).
+// Iterates over the indices of a box in row-major order: for (Box b(extents); b; b.Next()) use(*b).
 class Box {
  public:
   explicit Box(std::span<const int64_t> extents);
@@ -70,7 +69,7 @@ class Box {
   bool more_;
 };
 
-// The elements along one axis, as flat indices start, start + stride ...
+// The flat indices of the elements along one axis: start, start + stride ...
 struct Lane {
   int64_t start, stride, n;
   int64_t operator[](int64_t i) const { return start + i * stride; }

@@ -13,17 +13,17 @@
 
 namespace forge::ir {
 
-// How a logical tensor lies in bytes. Dense row-major is the null encoding. Everything else is one
-// concept: permuted and strided layouts, GGUF blocks, NF4, int4 groups, a library's blocked
-// layouts. A `relayout` node converts; a device may decode inside a load.
+// The storage format of a tensor. The null encoding is dense and row-major; all others (permuted
+// layouts, the blocked layouts of a library, quantised blocks) implement this interface. `relayout`
+// converts between encodings; a device may also decode in a load.
 class Encoding {
  public:
   virtual ~Encoding() = default;
   virtual std::string_view name()
-      const = 0;  // "q4_k", "permuted(0,2,3,1)", "onednn:..."; equal names are equal encodings
+      const = 0;  // "permuted(0,2,3,1)", "onednn:..."; encodings with equal names are equal
   virtual absl::StatusOr<Dim> Bytes(DType t, const Dims& shape) const = 0;
-  // Copies to dense elements; Unimplemented for a device's opaque layouts, which never leave the
-  // plan.
+  // Converts to dense elements. Unimplemented for the opaque layouts of a device, which exist only
+  // inside a plan.
   virtual absl::Status Decode(DType t, std::span<const int64_t> shape, std::span<const uint8_t> in,
                               std::span<uint8_t> out) const = 0;
 };
@@ -32,7 +32,7 @@ using EncodingRef = std::shared_ptr<const Encoding>;
 class Type {
  public:
   enum class Kind : uint8_t { kAbsent, kTensor, kUnranked, kSequence, kOptional };
-  Type() = default;  // absent: an optional operand not given, a result after an error
+  Type() = default;  // absent: an optional operand that is not given, or a result after an error
   static Type Tensor(DType dtype, Dims shape, EncodingRef encoding = nullptr);
   static Type Unranked(DType dtype);  // only before binding
   static Type Sequence(Type element);
@@ -64,7 +64,7 @@ class Type {
 };
 using Types = std::vector<Type>;
 using TypeSpan = std::span<const Type>;
-// Whether the shapes of all tensors may be read.
+// True when no type is unranked, so shape() may be called on all tensors.
 bool AreRanked(TypeSpan types);
 
 }  // namespace forge::ir

@@ -256,8 +256,8 @@ class Device {
   virtual absl::Status Prefer(const CompileRequest& request) {
     return InvalidArgument("{}: there is no choice '{}'", request.name, request.choice);
   }
-  // Do programs take types that step values leave open, so that a segment serves all of them?
-  // Where they do not, each value is a binding of its own.
+  // True when programs accept types that depend on step values, so that one segment serves all
+  // values. Otherwise each value is a separate binding.
   virtual bool keeps_step_values() const { return false; }
   virtual absl::StatusOr<SegmentRef> Record(const SegmentSpec& spec) = 0;
 

@@ -47,9 +47,10 @@ class Executable {
     ProgramCache& programs;
     // When not empty, results are written to these places, one for each, instead of to the host.
     std::span<const VariablePlace> results_into;
-    // Those that types of `function` are open in; none where its device keeps none.
+    // The symbols that remain in types of `function`; empty where Device::keeps_step_values() is
+    // false.
     std::span<const ir::SymbolRef> step_symbols = {};
-    // Called once the programs are compiled: waits until `variables` are there. May be empty.
+    // Called after the programs are compiled; waits until `variables` are placed. May be empty.
     //   errors: passed on
     std::function<absl::Status()> wait_for_variables = {};
   };

@@ -8,8 +8,9 @@
 
 namespace forge {
 
-// Of a value whose dimensions are numbers.  errors: those of ir::Type::bytes
-absl::StatusOr<uint64_t> BytesOf(const ir::Type& t);  // at most, where step values leave it open
+// The bytes of a value whose dimensions are numbers; the maximum where step values leave them open.
+// errors: those of ir::Type::bytes
+absl::StatusOr<uint64_t> BytesOf(const ir::Type& t);
 
 // A value that occupies `bytes` from step `first` to step `last`, inclusive.
 struct Lifetime {

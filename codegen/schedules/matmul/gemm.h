@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// C[batch, m, n] = sum over k of A[batch, m, k] * B[batch, k, n], for whatever has this form:
-// schedules of the matmul family see nothing else.
+// C[batch, m, n] = sum over k of A[batch, m, k] * B[batch, k, n]: the only view of an anchor that
+// the schedules of the matmul family use.
 #pragma once
 #include <functional>
 
@@ -8,82 +8,82 @@
 
 namespace forge::codegen {
 
-// A or B of a product: beside a batch and k it has an axis of C, m or n.
+// Operand A or B: has the axes batch, k, and an axis of C (m or n).
 struct Factor {
-  // A place in it. One coordinate may have Elements::Lane(lanes).
+  // An index. One coordinate may contain Elements::Lane(lanes).
   struct At {
-    ir::Dim batch, along, k;  // along: C's axis
+    ir::Dim batch, along, k;  // along: the axis of C
   };
   Val Load(Emission& m, const At& at, int lanes = 1) const;
-  // Elements [step][i] of `depth` steps from `k` on at the places `along`. One place after the
-  // other, in vectors where that many steps are one; or one step after the other, in vectors of
-  // `lanes` places.
+  // Load elements [step][i] of `depth` steps from `k` on at the positions `along`: position by
+  // position, with vectors along k; or step by step, with vectors of `lanes` positions.
   Vals LoadPlaces(Emission& m, const ir::Dim& batch, std::span<const Position> along,
                   const ir::Dim& k, int64_t depth) const;
   Vals LoadSteps(Emission& m, const ir::Dim& batch, std::span<const Position> along,
                  const ir::Dim& k, int64_t depth, int lanes) const;
 
-  ir::Dim extent;  // of C's axis
+  ir::Dim extent;  // of the axis of C
   DType type = DType::kF32;
   int operand = 0;  // of the anchor
   std::function<ir::Dims(const At&)> index;
-  bool padded = false;  // `index` may lie outside of the operand, where it is 0
-  // Of scratch, whose elements are not those of the region's anchor; null: they are.
+  bool padded = false;  // `index` may be outside the operand, where elements are 0
+  // Loads from scratch memory; null: loads the operand of the anchor.
   std::function<Val(Emission&, const At&, int lanes)> load = nullptr;
-  int lanes_along = 1, lanes_k = 1;  // neighbours loaded at once along an axis
+  int lanes_along = 1, lanes_k = 1;  // elements loaded at once along an axis
 };
 
 struct Gemm {
   struct At {
-    ir::Dim batch, m, n;  // n may have Elements::Lane(lanes)
+    ir::Dim batch, m, n;  // n may contain Elements::Lane(lanes)
   };
   ir::Dim batch = 1, k = 1;
   DType dtype = DType::kF32;  // of C
   Factor a, b;
   std::function<ir::Dims(const At&)> c_index;
-  std::function<Val(Elements&, const At&)> start;  // what the sums of a row begin with; null: 0
-  // C of scratch, as Factor::load.
+  std::function<Val(Elements&, const At&)> start;  // initial value of sums; null: 0
+  // Stores to scratch memory; null: stores the result of the anchor.
   std::function<void(Emission&, const At&, Val v)> store;
 
   const ir::Dim& m() const { return a.extent; }
   const ir::Dim& n() const { return b.extent; }
   Val Start(Emission& m, const At& at) const;
-  // Hands neighbours of C over, from `at` on; what sums begin with has been added.
+  // Passes elements of C, from `at` on, to the region; the sums began with Start().
   void Finish(Emission& m, At at, Val v) const;
-  // The same of sums that began with 0.
+  // The same for sums that began with 0.
   void FinishFromZero(Emission& m, const At& at, Val v) const;
 };
 
-// The region's anchor, a matmul or a convolution, as a Gemm; nullopt where it has no such form.
+// Returns the anchor, a matmul or a convolution, as a Gemm; nullopt if it has no such form.
 std::optional<Gemm> GemmOf(const Region& r);
-// A convolution as a product (conv_gemm.cc): element types and vectors are left to GemmOf.
+// A convolution as a Gemm (conv_gemm.cc); GemmOf adds element types and vectors.
 std::optional<Gemm> ConvAsGemm(const Region& r);
-// The same where each operand element is read in one place only, as by a matmul.
+// The same, but nullopt if an operand element has several positions, as in most convolutions.
 std::optional<Gemm> PlainGemmOf(const Region& r);
-// Workgroups take the tiles of C, a grid of batch and two axes, along the last axis; or in groups:
-// down `group` tiles of the axis before it, then the next place along the last one.
+// The order in which workgroups process the tiles of C, a grid of batch and two axes: along the
+// last axis; or with `group` > 1, down `group` tiles of the axis before, then to the next position
+// along the last one.
 ir::Dims TileAt(const ir::Dim& tile, const ir::Dims& grid, int64_t group);
-// The group whose `outer` factor, of tiles of `size` places, lies in the device's cache where the
-// `inner` one does not, so that this one is read from memory once for each group. 1: nothing is
-// gained, or the cache is not known.
+// Returns the largest group whose tiles of `outer`, of `size` positions each, fit the cache of the
+// device where all of the other factor does not, so that the other factor is read from memory once
+// for each group. 1: no benefit, or the cache size is unknown.
 int64_t GroupFor(const Region& r, const Gemm& g, const Factor& outer, int64_t size);
-// Whether a product computes the elements of the norm before it (Region::norm) for less than it
-// takes to write and read them.
+// Yes if computing the norm before a product (Region::norm) within it costs less than storing and
+// loading the norm's result.
 Verdict NormPays(const Region& r);
-// Whether what Region::reduction() makes one of lies in one tile of so many columns; where there is
-// no reduction, always.
+// Yes if a tile of `columns` columns contains whole rows for Region::reduction(), or there is no
+// reduction.
 Verdict HoldsRows(const Region& r, const Gemm& g, int64_t columns);
-// Whether an invocation holds such rows, however many there are. Longer ones go to tiles that may
-// be too large for few rows: how many they are is not known where they become one kernel.
+// True if one invocation can hold such a row. Longer rows need tiles that may be too large for few
+// rows; the number of rows is unknown when the region is formed.
 bool HoldsShortRows(const Region& r, const Gemm& g);
-// Region::reduction() of rows of C that tiles hold.
+// Region::reduction() of rows of C within tiles.
 class RowFolding {
  public:
   RowFolding(Emission& m, const Gemm& g);
   const ReduceRule& how() const { return how_; }
-  // What `sums` at `columns` of a row come to; columns that are not inside add nothing.
+  // Reduces `sums` at `columns` of a row; columns outside are skipped.
   Val Fold(Gemm::At row, std::span<const Position> columns, std::span<const Val> sums) const;
-  // Hands the result of a whole row over.
+  // Passes the result of a row to the region.
   void Finish(const Gemm::At& row, Val all) const;
 
  private:
@@ -91,13 +91,13 @@ class RowFolding {
   const Gemm& g_;
   const ReduceRule how_;
 };
-// Whether both operands are 8-bit integers.
+// True if both operands are 8-bit integers.
 bool OfBytes(const Gemm& g);
-// Whether they are, and the device's dot products of such bytes are done in hardware.
+// True if they are, and the device has hardware dot products for them.
 bool DotsAreQuick(const Gemm& g, const Caps& caps);
 
-// One launch of a schedule's tiles for a product that is a step of another algorithm, with numbers
-// that suit the device: the first only where ShufflesAreQuick, the second where they are not.
+// Emit a launch for a product that is a step of another algorithm, with parameters for the device:
+// the first only if ShufflesAreQuick, otherwise the second.
 Launch EmitShuffleProduct(const Region& r, const Gemm& g, const std::string& name);
 Launch EmitSharedProduct(const Region& r, const Gemm& g, const std::string& name);
 

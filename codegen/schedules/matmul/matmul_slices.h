@@ -1,102 +1,103 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products by workgroups that copy slices of A and B into shared memory, a step of k at a time, and
-// multiply them there. Commonly a workgroup has one tile of C. Where tiles are too few to fill a
-// device, or leave it half empty at the end, a number of workgroups share all steps of all tiles
-// evenly (stream-k; with a whole number of them to a tile, split-k): sums of a part of a tile go to
-// scratch, and a second launch adds them up.
+// GEMM by workgroups that copy slices of A and B into shared memory, one step of k at a time.
+// Usually a workgroup computes one tile of C. If there are too few tiles for the device, a fixed
+// number of workgroups share the steps of all tiles evenly (stream-k; with a whole number of
+// workgroups for each tile, split-k): partial sums go to scratch memory, and a second launch adds
+// them.
 #pragma once
 #include "codegen/schedules/matmul/gemm.h"
 
 namespace forge::codegen {
 
-// What one workgroup does of one tile.
+// The part of a tile that a workgroup computes.
 struct TilePart {
   ir::Dim batch, row, column;  // of the tile
-  ir::Dim first = 0;           // step along k; steps beyond k add nothing
-  Val steps;                   // how many
-  int64_t last = 0;            // no step is beyond this one
-  Val is_whole;                // all steps of the tile; null: always
-  ir::Dim slot = 0;            // of scratch, where it is not
-  bool kept = false;           // sums go to scratch
+  ir::Dim first = 0;           // first step along k; steps beyond k add nothing
+  Val steps;                   // number of steps
+  int64_t last = 0;            // upper bound of the step index
+  Val is_whole;                // true if these are all steps of the tile; null: always
+  ir::Dim slot = 0;            // index in scratch memory, otherwise
+  bool kept = false;           // sums go to scratch memory
 };
 
-// Which workgroup multiplies what.
+// The division of a product among workgroups.
 class Tiling {
  public:
   struct Size {
     int64_t rows, columns;   // of C, in a tile
-    int64_t depth;           // along k, multiplied at once
-    int64_t workgroups = 0;  // that share the tiles; 0: each tile has its own
-    // 1, or 2: what is multiplied next is on its way from memory meanwhile, and shared memory holds
-    // both slices.
+    int64_t depth;           // steps along k for each slice
+    int64_t workgroups = 0;  // number that share the tiles; 0: one for each tile
+    // 1; or 2: double buffering, shared memory holds two slices.
     int64_t stages = 1;
-    int64_t group = 1;  // of rows of tiles: see TileAt
+    int64_t group = 1;  // see TileAt
   };
   Tiling(const Gemm& g, const Size& size);
   const Gemm& gemm() const { return g_; }
   const Size& size() const { return size_; }
-  // A number of workgroups for products of known size that have few tiles; else 0.
+  // Returns a number of workgroups for a product of known size with few tiles; otherwise 0.
   int64_t SuggestWorkgroups() const;
-  // As GroupFor; 1 where tiles are shared.
+  // As GroupFor; 1 if workgroups share tiles.
   int64_t SuggestGroup(const Region& r) const {
     return shared() ? 1 : GroupFor(r, g_, g_.a, size_.rows);
   }
   Verdict Fits(const Region& r) const;
   ir::Dim workgroups() const { return shared() ? size_.workgroups : tiles_; }
-  std::string Text() const;  // of a kernel's name: "_shared_by_64_staged"
+  std::string Text() const;  // suffix of kernel names: "_shared_by_64_staged"
 
   void ForParts(Emission& m, const ir::Dim& workgroup,
                 absl::FunctionRef<void(const TilePart&)> body) const;
-  // Calls `body`, which hands all sums of a part to Store, under what becomes of them.
+  // Calls `body`, which passes all sums of a part to Store: once for whole tiles, once for partial
+  // ones.
   void Finish(Emission& m, TilePart part, absl::FunctionRef<void(const TilePart&)> body) const;
-  // Neighbours of C, the first at `row` and `column` of the tile: `sums` is asked for them where
-  // they lie inside of C, and `inside`, which may be null, holds.
+  // Stores elements of C, the first at `row` and `column` of the tile. Calls `sums` for them if
+  // they are inside C and `inside` is null or true.
   void Store(Emission& m, const TilePart& part, const ir::Dim& row, const ir::Dim& column,
              Val inside, absl::FunctionRef<Val()> sums) const;
-  // The launch of all workgroups, then the one that adds parts up, with their scratch.
+  // Returns the program: the launch of all workgroups, then the launch that adds partial sums, with
+  // the scratch memory.
   Program ProgramOf(const Region& r, Launch tiles) const;
 
  private:
   bool shared() const { return size_.workgroups > 0; }
   bool has_known_size() const { return tiles_.is_constant() && steps_.is_constant(); }
   bool may_be_whole() const { return of_one_tile_ == 0 && share_.max() >= steps_.min(); }
-  // Which workgroup has this step of a tile.
+  // The workgroup that computes a step of a tile.
   ir::Dim WorkgroupAt(const ir::Dim& tile, const ir::Dim& step) const;
-  // A workgroup keeps at most so many parts: the end of a tile that others began, and the beginning
-  // of one.
+  // The maximum number of partial tiles of a workgroup: the end of one tile and the beginning of
+  // another.
   int64_t slots() const { return of_one_tile_ > 0 ? 1 : 2; }
   ir::Dim SlotOf(Emission& m, const ir::Dim& tile, const ir::Dim& workgroup) const;
   int64_t scratch_bytes() const;
   TilePart PartAt(const ir::Dim& tile) const;
   ir::Dim PlaceOf(const ir::Dim& slot, const ir::Dim& row, const ir::Dim& column, int lanes) const;
-  // Finishes `lanes` neighbours of C whose sums are in scratch.
+  // Finishes `lanes` elements of C whose sums are in scratch memory.
   void AddUp(Emission& m, const Gemm::At& at, int lanes) const;
 
   const Gemm& g_;
   Size size_;
   ir::Dims grid_;            // tiles: batch, rows, columns
   ir::Dim tiles_, steps_;    // all tiles; steps of a tile
-  int64_t of_one_tile_ = 0;  // workgroups of parts of one tile alone; 0: of tiles as they come
-  ir::Dim share_;            // steps of a workgroup, less where the last tile ends
+  int64_t of_one_tile_ = 0;  // split-k: workgroups for each tile; 0: stream-k
+  ir::Dim share_;            // steps of a workgroup; fewer for the last one
 };
 
-// How slices lie in shared memory and are multiplied there.
+// The layout of slices in shared memory, and how they are multiplied.
 struct SliceForm {
   std::string name;      // of the kernel
-  int64_t threads = 0;   // of a workgroup, which is one-dimensional
-  int64_t subgroup = 0;  // threads that multiply together; 0: each by itself
-  // Those that multiply, along rows of C and along its columns.
+  int64_t threads = 0;   // of the workgroup, which is one-dimensional
+  int64_t subgroup = 0;  // threads that multiply together; 0: each alone
+  // The number of multiplying units, threads or subgroups, along the rows and the columns of C.
   int64_t down = 1, across = 1;
-  int64_t rows = 1, columns = 1, steps = 1;  // of C and k, that one of them multiplies at once
-  Type sum = {};                             // what is kept of C for those
-  int64_t packed = 1;     // neighbours along k that lie as one, made by SlicedTile::Pack
-  bool by_steps = false;  // a line of shared memory is of one step, else of one row or column of C
+  int64_t rows = 1, columns = 1, steps = 1;  // of C and k, that a unit multiplies at once
+  Type sum = {};                             // type of their sums
+  int64_t packed = 1;                        // elements along k packed into one by SlicedTile::Pack
+  bool by_steps = false;  // a line of shared memory is one step; otherwise one row or column of C
 };
 
-// One factor's slice: `length` of C's axis by the depth of a step.
+// The slice of a factor: `length` along the axis of C, by Size::depth along k.
 struct Slice {
-  // Loads as widely as memory allows: along k, or along C's axis where that is wider. It is
-  // multiplied by `parts`, `apart` at once.
+  // Loads use the widest vectors: along k, or along the axis of C. `parts` units multiply the
+  // slice, each `apart` elements at once.
   Slice(const Factor& f, bool is_a, int64_t length, int64_t parts, int64_t apart)
       : factor(f),
         is_a(is_a),
@@ -105,10 +106,10 @@ struct Slice {
         lanes_on_k(f.lanes_k >= f.lanes_along),
         apart(apart),
         count(length / (parts * apart)) {}
-  int64_t columns() const { return lanes_on_k ? 1 : lanes; }  // of C's axis, loaded at once
-  int64_t steps() const { return lanes_on_k ? lanes : 1; }    // of k, the same
-  // Whether neighbouring invocations load neighbours along k, else along C's axis.
-  // Where nothing tells, rows of A lie along k and rows of B do not.
+  int64_t columns() const { return lanes_on_k ? 1 : lanes; }  // along the axis of C, loaded at once
+  int64_t steps() const { return lanes_on_k ? lanes : 1; }    // along k, loaded at once
+  // True if consecutive invocations load consecutive elements along k; false: along the axis of C.
+  // Without vectors, rows of A are assumed to be contiguous along k, and those of B not.
   bool runs_along_k() const { return lanes_on_k && (is_a || lanes > 1); }
 
   const Factor& factor;
@@ -116,29 +117,28 @@ struct Slice {
   int64_t length;
   int lanes;
   bool lanes_on_k;
-  int64_t apart, count;  // what is multiplied: `count` times, `apart` along C's axis
-  ir::Dim first = 0;     // of those
-  uint16_t view = 0;     // in shared memory,
-  int64_t pitch = 0;     // where lines are so far apart
+  int64_t apart, count;  // a unit multiplies `count` times `apart` elements along the axis of C
+  ir::Dim first = 0;     // the first of these elements
+  uint16_t view = 0;     // in shared memory
+  int64_t pitch = 0;     // distance of its lines, in elements
 };
 
-// A workgroup's tiles.
+// The kernel of a workgroup; subclasses define how slices are multiplied.
 class SlicedTile {
  public:
   SlicedTile(const Region& r, const Tiling& tiling, const SliceForm& form);
   SlicedTile(const SlicedTile&) = delete;
   virtual ~SlicedTile() = default;
-  // The launch of all workgroups, once.
+  // Emits the launch of all workgroups. Called once.
   Launch Emit();
 
  protected:
-  // To be called for each slice once, before Emit.
+  // Places a slice in shared memory; called once for each slice, before Emit.
   void Keep(Slice& s, const SharedArray& array, int64_t pitch);
   virtual Val Pack(const Slice& s, const Vals& along_k) = 0;
-  virtual Val Load(const Slice& s, Val at) = 0;  // what is multiplied at once
+  virtual Val Load(const Slice& s, Val at) = 0;  // the elements that are multiplied at once
   virtual Val MultiplyAdd(Val a, Val b, Val sum) = 0;
-  // Hands sums [of a][of b] to Tiling::Store, or what a reduction makes of their rows to a
-  // RowFolding.
+  // Passes the sums [of a][of b] to Tiling::Store, or their reduced rows to a RowFolding.
   virtual void Finish(const TilePart& part, const Vals& sums) = 0;
   const Gemm& gemm() const { return tiling_.gemm(); }
 
@@ -146,13 +146,13 @@ class SlicedTile {
   const Tiling& tiling_;
   const SliceForm form_;
   Slice a_, b_;
-  ir::Dim own_, lane_;  // which of those that multiply this is, and which thread of a subgroup
+  ir::Dim own_, lane_;  // index of this unit, and of the thread within its subgroup
 
  private:
-  // What an invocation copies at once, which is one where `inside`.
+  // The elements that an invocation copies at once, if `inside`.
   struct Unit {
     const Slice& slice;
-    ir::Dim along, k;  // of the slice
+    ir::Dim along, k;  // in the slice
     Val inside;        // null: always
   };
   void Run(const ir::Dim& workgroup);

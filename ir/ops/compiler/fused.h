@@ -4,7 +4,7 @@
 
 namespace forge::ir {
 
-// A region that becomes one program. `body` belongs to the module of the node's function.
+// A region that is compiled to one program. `body` belongs to the module of the node's function.
 struct Fused {
   Function* body = nullptr;
 

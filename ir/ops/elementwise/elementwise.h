@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The element-wise ops as builders and passes name them: structs of attributes. What they compute
-// is one row each of ir/ops/elementwise/families, see ir/ops/elementwise/rows.inc; this header is
-// made from the heads of the rows, so that a change of an expression does not change it.
+// The element-wise ops as structs of attributes, for builders and passes. What an op computes is
+// its row in ir/ops/elementwise/families (see ir/ops/elementwise/rows.inc). This header is
+// generated from the first lines of the rows, so changing an expression does not change it.
 //
 // Operands broadcast by the NumPy rule.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defines the ops of one family of rows; compiled once for each, see cmake/Rows.cmake.
+// Defines the ops of one family of rows. Compiled once for each family, see cmake/Rows.cmake.
 #include "ir/op/define.h"
 #include "ir/ops/elementwise/elementwise_rules.h"
 #include "ir/ops/elementwise/row_parts.h"
@@ -8,7 +8,8 @@
 
 namespace forge::ir {
 
-// Dimensions as the scalar of expressions; found by argument, so not in the anonymous namespace.
+// Dimensions as the scalar of expressions. Found by argument-dependent lookup, so not in the
+// anonymous namespace.
 [[maybe_unused]] static Dim max(const Dim& a, const Dim& b) { return Max(a, b); }
 [[maybe_unused]] static Dim min(const Dim& a, const Dim& b) { return Min(a, b); }
 
@@ -26,7 +27,7 @@ enum RowIndex : int {
 #include "ir/ops/elementwise/row_list.inc"
 };
 
-// Has a row a member of this name? Where it has, naming it in Both is ambiguous.
+// True when a row lacks a member of this name; if it has one, the name is ambiguous in Both.
 #define FORGE_PART(part)                        \
   struct Named_##part {                         \
     int part;                                   \

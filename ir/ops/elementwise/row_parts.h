@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rows of the element-wise table call besides scalars, and what their signatures say.
+// Functions that rows of the element-wise table call, and queries of their signatures.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace forge::ir {
 
-// Integers as those that wrap.
+// Returns integers in an unsigned type, whose arithmetic wraps.
 template <class T>
 constexpr auto Wrapping(T x) {
   if constexpr (std::is_same_v<T, int64_t>)
@@ -22,13 +22,13 @@ constexpr auto Wrapping(T x) {
   else
     return x;
 }
-// By Smith's method, which neither overflows nor underflows early: R. L. Smith, "Algorithm 116:
-// Complex division", 1962.
+// Quotients. Complex ones use Smith's method, which avoids premature overflow and underflow (R. L.
+// Smith, "Algorithm 116: Complex division", 1962).
 std::complex<double> Quotient(std::complex<double> a, std::complex<double> b);
 double Quotient(double a, double b);
 int64_t Quotient(int64_t a, int64_t b);
 uint64_t Quotient(uint64_t a, uint64_t b);
-// `v` in T; integers saturate.
+// Converts to T; integers saturate.
 template <class T>
 T Saturated(double v);
 template <>
@@ -37,12 +37,13 @@ template <>
 int64_t Saturated<int64_t>(double v);
 template <>
 uint64_t Saturated<uint64_t>(double v);
-absl::Status CheckNumber(DType t);  // refuses what is neither bool nor a number of 8 bits or more
-absl::Status CheckCast(DType to);   // the same, but for floats of a byte
+absl::Status CheckNumber(DType t);  // fails unless bool or a number of 8 bits or more
+absl::Status CheckCast(DType to);   // also accepts 8-bit floats
 absl::Status CheckBounds(double low, double high, const Type& x);  // clamp on integers
 absl::Status EvaluateCast(Eval& e);
 
-// The dtype word of operand k of a signature, references resolved: "a: number; b: =a" gives number.
+// Return the dtype word of operand k of a signature. ResolvedWord follows references: for "a:
+// number; b: =a" both give number.
 constexpr std::string_view OperandWord(std::string_view signature, int k) {
   for (; k > 0; --k) signature.remove_prefix(signature.find(';') + 2);
   signature = signature.substr(signature.find(':') + 2);
@@ -58,7 +59,7 @@ constexpr std::string_view ResolvedWord(std::string_view signature, int k) {
   }
   return {};
 }
-// Is `choice` one of the words that a dtype word such as "number|bool" joins?
+// True when `choice` is one of the alternatives of a dtype word such as "number|bool".
 constexpr bool Offers(std::string_view word, std::string_view choice) {
   for (size_t at = 0; at < word.size();) {
     const size_t end = std::min(word.find('|', at), word.size());
@@ -67,7 +68,7 @@ constexpr bool Offers(std::string_view word, std::string_view choice) {
   }
   return false;
 }
-// May the last operand, which decides what a row computes in, be of this type?
+// True when the last operand, which determines the type of the computation, may have this type.
 constexpr bool Takes(const ScalarInfo& info, DType domain) {
   const std::string_view word = ResolvedWord(info.inputs, info.arity() - 1);
   if (domain == DType::kI32 && Offers(word, "i32")) return true;
@@ -77,11 +78,11 @@ constexpr bool Takes(const ScalarInfo& info, DType domain) {
   if (Offers(word, "real") || Offers(word, "number")) return true;
   return Offers(word, Has(kFloatTypes, domain) ? "float" : "int");
 }
-// Is operand k a truth value whatever the domain?
+// True when operand k is bool for every domain.
 constexpr bool IsTruth(const ScalarInfo& info, int k) {
   return ResolvedWord(info.inputs, k) == "bool";
 }
-// Does the row compute in two element types?
+// True when the result type is an attribute, independent of the operand's.
 constexpr bool Converts(const ScalarInfo& info) { return info.result == ResultType::kAttribute; }
 
 }  // namespace forge::ir

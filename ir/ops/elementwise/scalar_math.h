@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph values as the scalar of formulas: each call appends an element-wise node to the function of
-// its operand, so that decompositions and gradients read as what they compute. A number becomes a
-// `fill` of the other operand's element type.
+// Arithmetic of graph values, for decompositions and gradients: each call appends an element-wise
+// node to the function of its operand. A number becomes a `fill` of the element type of the other
+// operand.
 #pragma once
 #include "ir/op/op.h"
 
@@ -34,17 +34,17 @@ Value select(Value p, double a, Value b);
 Value sqrt(Value x);
 Value abs(Value x);
 Value convert(Value x, DType to);
-// exp(x), pow(x, y) and all other functions of the element-wise table.
+// All functions of the element-wise table: exp(x), pow(x, y) ...
 #define FORGE_UNARY(T, name) Value name(Value x);
 #define FORGE_BINARY(T, name) Value name(Value x, Value y);
 #include "ir/ops/elementwise/row_list.inc"
-// Fails `g.fn` where an operand is complex: rules of arithmetic hold for real numbers.  Returns
-// whether it did.
+// Fails `g.fn` and returns true when an operand is complex, for gradients that hold for real
+// numbers only.
 bool RefuseComplex(const GradArgs& g);
-// f16 and bf16 as f32, in which sums and norms accumulate; anything else, and an absent
-// operand, as it is.
+// Converts f16 and bf16 to f32, in which sums and norms accumulate; returns other and absent values
+// unchanged.
 Value Widened(Value x);
-// `x` as `to`: undoes the above.
+// Converts back to `to`, the type before Widened.
 Value Narrowed(Value x, DType to);
 
 }  // namespace forge::ir

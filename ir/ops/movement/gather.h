@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops whose indices are data.
+// Movement ops whose indices are operands.
 #pragma once
 #include "ir/op/op.h"
 
 namespace forge::ir {
 
-// What an index gives that no element has, after negative ones have wrapped once.
+// The result of an index out of bounds, after a negative index has wrapped once.
 enum class OutOfBounds : uint8_t { kZero, kClamp };
 
 struct Gather {

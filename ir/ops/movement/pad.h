@@ -4,7 +4,7 @@
 
 namespace forge::ir {
 
-// What stands around the tensor: a value, or elements of the tensor itself.
+// What surrounds the tensor: a value, or elements of the tensor.
 enum class PadMode : uint8_t { kConstant, kReflect, kEdge, kWrap };
 
 struct Pad {

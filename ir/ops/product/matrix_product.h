@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// y[..., i, j] = sum over k of a[..., i, k] * b[..., k, j]: what products of floats and of integers
-// share.
+// y[..., i, j] = sum over k of a[..., i, k] * b[..., k, j]: the common part of matmul and
+// matmul_integer.
 #pragma once
 #include "ir/op/op.h"
 
@@ -9,7 +9,8 @@ namespace forge::ir {
 struct MatrixProduct {
   bool transpose_a = false, transpose_b = false;  // stored as [..., k, i] and [..., j, k]
 
-  // Leading axes broadcast.  errors: InvalidArgument where extents do not agree
+  // Returns the shape of the result; leading axes broadcast. errors: InvalidArgument (extents do
+  // not agree)
   absl::StatusOr<Dims> Shape(TypeSpan in) const;
   absl::Status Evaluate(Eval& e) const;
   Cost CostOf(TypeSpan in) const;

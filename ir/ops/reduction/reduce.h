@@ -36,8 +36,8 @@ const OpDef& DefOf(const Reduce*);
 
 // Appends a reduction that keeps its axes with extent 1.
 Value ReduceAxes(ReduceKind kind, Value x, std::vector<int64_t> axes);
-// Undoes a broadcast: sums `x` over the axes along which a tensor of `shape` was repeated, and
-// drops the leading ones that it lacks.
+// Reverses a broadcast: sums `x` over the axes along which a tensor of `shape` was repeated, and
+// drops the leading axes that it lacks.
 Value SumTo(Value x, Dims shape);
 
 }  // namespace forge::ir
