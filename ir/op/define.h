@@ -70,13 +70,16 @@ std::shared_ptr<void> MakeAttributes(const void* from) {
   return from ? std::make_shared<T>(*static_cast<const T*>(from)) : std::make_shared<T>();
 }
 
+template <class T>
+concept Evaluates = requires(const T op, Eval& e) { op.evaluate(e); };
+
 // The parts that ops of every kind have.
 template <class T>
 constexpr OpDef MakeCommon() {
   OpDef d;
   d.fields = FieldsOf<T>();
   if constexpr (!std::is_empty_v<T>) d.make = &MakeAttributes<T>;
-  if constexpr (requires(const T op, Eval& e) { op.evaluate(e); })
+  if constexpr (Evaluates<T>)
     d.evaluate = [](const AnyOp& op, Eval& e) { return Self<T>(op).evaluate(e); };
   return d;
 }
@@ -119,19 +122,17 @@ constexpr OpDef MakeDef() {
     };
   if constexpr (Movement<T>) {
     d.map = [](const AnyOp& op, TypeSpan in, const Dims& at) { return Self<T>(op).map(in, at); };
-    if constexpr (!requires(const T op, Eval& e) { op.evaluate(e); })
-      d.evaluate = &EvaluateMovement;
+    if constexpr (!Evaluates<T>) d.evaluate = &EvaluateMovement;
     d.cost = &CostOfMovement;
   }
   if constexpr (requires(const T op, TypeSpan in) { op.cost(in); })
     d.cost = [](const AnyOp& op, TypeSpan in) { return Self<T>(op).cost(in); };
   else if constexpr (!Movement<T>)
     d.cost = HasCost<T> ? &CostPerElement : &CostOfParts;
-  if constexpr (Composite<T>)
-    if (d.evaluate == nullptr) {
-      d.evaluate = &EvaluateByParts;
-      d.magnitude = &MagnitudeByParts;
-    }
+  if constexpr (Composite<T> && !Movement<T> && !Evaluates<T>) {
+    d.evaluate = &EvaluateByParts;
+    d.magnitude = &MagnitudeByParts;
+  }
   if constexpr (requires(const T op, Eval& e) { op.magnitude(e); })
     d.magnitude = [](const AnyOp& op, Eval& e) { return Self<T>(op).magnitude(e); };
   if constexpr (requires(const T op, TypeSpan in, Known known) { op.contents(in, known); })

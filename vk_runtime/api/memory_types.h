@@ -4,6 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/device/device.h"
+#include "vk_runtime/api/features.h"
 #include "vk_runtime/api/queries.h"
 
 namespace forge::vk {
