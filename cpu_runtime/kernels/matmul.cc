@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/product/matmul.h"
 
+#include "cpu_runtime/kernels/byte_products.h"
 #include "cpu_runtime/kernels/kernel.h"
 #include "cpu_runtime/onednn/library_call.h"
 #include "cpu_runtime/parallel.h"
@@ -99,7 +100,23 @@ dnnl::matmul::primitive_desc Describe(const Product& p, const dnnl::memory::desc
   return {Engine(), DescOf(p.a), b, DescOf(p.y), attributes, /*allow_empty=*/true};
 }
 
-// For f64 and integers, for what the library refuses, and for products over nothing.
+// Elements before row `row` of the result in a view that broadcasts to it; without the row, before
+// the matrix of that row.
+int64_t ElementsBefore(const Product& p, const View& v, int64_t row, bool with_row) {
+  const size_t rows = p.y.shape.size() - 2;
+  int64_t at = 0;
+  for (size_t i = rows + 1; i-- > 0; row /= p.y.shape[i])
+    if (v.shape[i] != 1 && (i != rows || with_row)) at += row % p.y.shape[i] * v.strides[i];
+  return at;
+}
+
+int64_t RowsOf(const Product& p) {
+  const int64_t columns = p.y.shape.back();
+  return columns == 0 ? 0 : p.y.elements() / columns;
+}
+
+// For f64, for what the library refuses, for integers whose columns are not contiguous, and for
+// products over nothing.
 template <class A, class B = A, class Y = A>
 class Loops final : public AnchorCall {
  public:
@@ -111,27 +128,15 @@ class Loops final : public AnchorCall {
     const auto* a = reinterpret_cast<const A*>(args.operands[a_]);
     const auto* b = reinterpret_cast<const B*>(args.operands[b_]);
     auto* y = reinterpret_cast<Y*>(args.out);
-    const size_t rank = p_.y.shape.size();
-    const int64_t columns = p_.y.shape[rank - 1];
-    const int64_t rows = columns == 0 ? 0 : p_.y.elements() / columns;
-    ParallelParts({rows, 1, threads_}, [&](int, int64_t begin, int64_t end) {
+    ParallelParts({RowsOf(p_), 1, threads_}, [&](int, int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row)
-        Row(a + At(p_.a, row, true), b + At(p_.b, row, false), y + At(p_.y, row, true));
+        Row(a + ElementsBefore(p_, p_.a, row, true), b + ElementsBefore(p_, p_.b, row, false),
+            y + ElementsBefore(p_, p_.y, row, true));
     });
     return absl::OkStatus();
   }
 
  private:
-  // Elements before row `row` of the result in a view that broadcasts to it, or before the matrix
-  // of that row.
-  int64_t At(const View& v, int64_t row, bool with_row) const {
-    const size_t rows = p_.y.shape.size() - 2;
-    int64_t at = 0;
-    for (size_t i = rows + 1; i-- > 0; row /= p_.y.shape[i])
-      if (v.shape[i] != 1 && (i != rows || with_row)) at += row % p_.y.shape[i] * v.strides[i];
-    return at;
-  }
-
   void Row(const A* a, const B* b, Y* y) const {
     const size_t r = p_.y.shape.size() - 2, c = r + 1;
     if (p_.b.strides[c] == 1 && p_.y.strides[c] == 1) return AddRows(a, b, y);
@@ -163,6 +168,60 @@ class Loops final : public AnchorCall {
   int threads_;
 };
 
+// For 8-bit integers. The library's sums are not exact: it rounds some in f32, and without VNNI
+// saturates pairs of products in 16 bits.
+class ByteLoops final : public AnchorCall {
+ public:
+  ByteLoops(Product p, uint32_t a, uint32_t b, int threads)
+      : p_(std::move(p)), a_(a), b_(b), threads_(threads) {}
+  std::string_view kernel() const override { return "matmul_bytes"; }
+  // Some rows of `a` in f32 for each thread.
+  uint64_t scratch_bytes() const override {
+    return static_cast<uint64_t>(threads_ * ByteProduct::kMaxRows * depth()) * sizeof(float);
+  }
+
+  absl::Status Run(const Arguments& args) const override {
+    auto* rows = reinterpret_cast<float*>(args.scratch);
+    const int64_t height = p_.y.shape[p_.y.shape.size() - 2];
+    ParallelParts({RowsOf(p_), 1, threads_}, [&](int thread, int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end;) {
+        const int64_t count = std::min({ByteProduct::kMaxRows, end - row, height - row % height});
+        Multiply(args, row, count, rows + thread * ByteProduct::kMaxRows * depth());
+        row += count;
+      }
+    });
+    return absl::OkStatus();
+  }
+
+ private:
+  int64_t depth() const { return p_.a.shape.back(); }
+
+  // `count` rows of one matrix.
+  void Multiply(const Arguments& args, int64_t row, int64_t count, float* rows) const {
+    const size_t r = p_.y.shape.size() - 2;
+    const int64_t first = ElementsBefore(p_, p_.a, row, true);
+    for (int64_t i = 0; i < count; ++i)
+      for (int64_t k = 0; k < depth(); ++k) {
+        const uint8_t byte =
+            args.operands[a_][first + i * p_.a.strides[r] + k * p_.a.strides[r + 1]];
+        rows[i * depth() + k] = p_.a.dtype == DType::kU8 ? byte : static_cast<int8_t>(byte);
+      }
+    MultiplyBytes({.rows = count,
+                   .depth = depth(),
+                   .columns = p_.y.shape.back(),
+                   .a = rows,
+                   .b = args.operands[b_] + ElementsBefore(p_, p_.b, row, false),
+                   .b_type = p_.b.dtype,
+                   .b_stride = p_.b.strides[r],
+                   .y = reinterpret_cast<int32_t*>(args.out) + ElementsBefore(p_, p_.y, row, true),
+                   .y_stride = p_.y.strides[r]});
+  }
+
+  Product p_;
+  uint32_t a_, b_;
+  int threads_;
+};
+
 class MatMulMaker {
  public:
   explicit MatMulMaker(const AnchorSite& site)
@@ -177,7 +236,6 @@ class MatMulMaker {
     const Product p =
         ProductOf(op_, site_.operands[a_], packed ? unpacked_ : site_.operands[b_], site_.out);
     const bool empty = p.a.elements() == 0 || p.b.elements() == 0;
-    // Of bytes, the library adds pairs of products in 16 bits where a processor lacks VNNI.
     if (site_.out.dtype == DType::kF32 && !empty) {
       MadeAnchor made;
       FORGE_RETURN_IF_ERROR(Guarded("matmul", [&] { made = MakeLibraryCall(p, packed); }));
@@ -195,6 +253,8 @@ class MatMulMaker {
   std::unique_ptr<AnchorCall> MakeLoops(const Product& p) const {
     if (site_.out.dtype == DType::kF64) return LoopsOf<double>(p);
     if (site_.out.dtype == DType::kF32) return LoopsOf<float>(p);
+    if (p.b.strides.back() == 1 && p.y.strides.back() == 1)
+      return std::make_unique<ByteLoops>(p, a_, b_, site_.settings.threads);
     const bool unsigned_b = p.b.dtype == DType::kU8;
     if (p.a.dtype == DType::kU8)
       return unsigned_b ? LoopsOf<uint8_t, uint8_t, int32_t>(p)

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "base/narrow_float.h"
+#include "cpu_runtime/tape/half_floats.h"
 #include "cpu_runtime/tape/plain_scalar.h"
 
 namespace forge::cpu {
@@ -57,6 +58,7 @@ uint16_t Narrow(DType t, float v) {
 }
 
 bool IsHeldWide(DType t) { return HeldAs(t) != t; }
+bool IsHalf(DType t) { return t == DType::kF16 || t == DType::kBF16; }
 // Element i of such a type.
 float LoadNarrow(DType t, const uint8_t* p, int64_t i) {
   return Widen(t, StoredBytes(t) == 1 ? At<uint8_t>(p, i) : At<uint16_t>(p, i));
@@ -149,6 +151,9 @@ bool IsNumberOrBool(DType t) { return Has(kRealTypes | Bit(DType::kBool), t); }
 
 void LoadRun(DType t, const Run& from, uint8_t* block) {
   const auto n = static_cast<int64_t>(from.n);
+  if (IsHalf(t) && from.stride == 1)
+    return WidenHalves(t, reinterpret_cast<const uint16_t*>(from.at),
+                       reinterpret_cast<float*>(block), from.n);
   if (IsHeldWide(t)) {
     for (int64_t i = 0; i < n; ++i) Put<float>(block, i, LoadNarrow(t, from.at, i * from.stride));
     return;
@@ -171,6 +176,9 @@ void LoadRun(DType t, const Run& from, uint8_t* block) {
 
 void StoreRun(DType t, const uint8_t* block, const MutableRun& to) {
   const auto n = static_cast<int64_t>(to.n);
+  if (IsHalf(t) && to.stride == 1)
+    return NarrowHalves(t, reinterpret_cast<const float*>(block),
+                        reinterpret_cast<uint16_t*>(to.at), to.n);
   if (IsHeldWide(t)) {
     for (int64_t i = 0; i < n; ++i) StoreNarrow(t, At<float>(block, i), to.at, i * to.stride);
     return;

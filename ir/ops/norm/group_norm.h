@@ -8,26 +8,23 @@ struct GroupNorm {
   int64_t groups = 1;
   double epsilon = 1e-5;
 
-  static constexpr OpInfo kInfo{
-      .name = "group_norm",
-      .formula = "instance_norm over each group of c / groups channels",
-      .inputs = "x: float[n, c, *s]; gamma: =x[c]?; beta: =x[c]?",
-      .outputs = "y: =x",
-      .source = "ONNX GroupNormalization-21; torch.nn.functional.group_norm"};
+  static constexpr OpInfo kInfo{.name = "group_norm",
+                                .formula = "instance_norm over groups of c / groups channels",
+                                .inputs = "x: float[n, c, *s]; gamma: =x[c]?; beta: =x[c]?",
+                                .outputs = "y: =x",
+                                .source = "ONNX GroupNormalization-21; torch.group_norm"};
   static constexpr Field kFields[] = {
       FieldOf<&GroupNorm::groups>("groups", "Divides c."),
       FieldOf<&GroupNorm::epsilon>("epsilon", "Added to the variance.")};
 
   Values decompose(Function& f, ValueSpan in) const {
     const Dims shape = in[0].type().shape();
-    const Dim& channels = shape[1];
-    const Dim each = FloorDiv(channels, std::max<int64_t>(groups, 1));
+    const Dim channels = shape[1], each = FloorDiv(channels, std::max<int64_t>(groups, 1));
     if (groups < 1 || (channels.is_constant() && !(each * groups == channels)))
       f.Fail(InvalidArgument("{} groups do not divide {} channels", groups, channels.ToText()));
     const Dims rows = {shape[0], groups, each * Product(std::span(shape).subspan(2))};
-    const Value x = f(Reshape{rows}, {Widened(in[0])});
-    const Value y = f(Reshape{shape}, {f(LayerNorm{.epsilon = epsilon}, {x})});
-    return {Narrowed(AffineAlong(1, y, in[1], in[2]), in[0].type().dtype())};
+    const Value y = f(LayerNorm{.epsilon = epsilon}, {f(Reshape{rows}, {Widened(in[0])})});
+    return {Narrowed(AffineAlong(1, f(Reshape{shape}, {y}), in[1], in[2]), in[0].type().dtype())};
   }
   [[gnu::cold]] static Cases cases() {
     return {{GroupNorm{.groups = 2}, {"float[2,4,3]", "float[4]", "float[4]"}},

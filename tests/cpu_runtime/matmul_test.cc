@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/ops/product/matmul.h"
+
+#include "ir/ops/product/matmul_integer.h"
+#include "tests/cpu_runtime/run.h"
+
+namespace forge::cpu {
+namespace {
+
+class IntegerProductTest : public testing::TestWithParam<std::pair<DType, DType>> {};
+
+ir::HostValue Filled(DType t, std::vector<int64_t> shape, int64_t even, int64_t odd) {
+  ir::HostValue v = *ir::HostValue::Zeros(t, shape);
+  for (int64_t i = 0; i < v.elements(); ++i) v.SetI64(i, i % 2 == 0 ? even : odd);
+  return v;
+}
+
+// Extremes of both types, whose sums neither f32 nor pairs of products in 16 bits hold.
+TEST_P(IntegerProductTest, IsExact) {
+  constexpr int64_t kM = 11, kK = 4099, kN = 37;
+  const auto [a_type, b_type] = GetParam();
+  const auto extremes = [](DType t) {
+    return t == DType::kU8 ? std::pair<int64_t, int64_t>(255, 254)
+                           : std::pair<int64_t, int64_t>(-128, 127);
+  };
+  const auto [a_even, a_odd] = extremes(a_type);
+  const auto [b_even, b_odd] = extremes(b_type);
+  const ir::HostValue a = Filled(a_type, {kM, kK}, a_even, a_odd);
+  const ir::HostValue b = Filled(b_type, {kK, kN}, b_even, b_odd);
+  const ir::HostValue* in[] = {&a, &b};
+  const absl::StatusOr<RunResult> run = RunOn(ir::MatMulInteger{}, in);
+  ASSERT_TRUE(run.ok()) << run.status();
+  for (int64_t i = 0; i < kM; ++i)
+    for (int64_t j = 0; j < kN; ++j) {
+      int64_t sum = 0;
+      for (int64_t k = 0; k < kK; ++k) sum += a.i64(i * kK + k) * b.i64(k * kN + j);
+      ASSERT_EQ(run->results[0].i64(i * kN + j), sum) << i << ", " << j << ", " << run->kernel;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, IntegerProductTest,
+    testing::Values(std::pair(DType::kU8, DType::kI8), std::pair(DType::kI8, DType::kI8),
+                    std::pair(DType::kU8, DType::kU8), std::pair(DType::kI8, DType::kU8)),
+    [](const auto& p) {
+      return std::string(Name(p.param.first)) + "_" + std::string(Name(p.param.second));
+    });
+
+}  // namespace
+}  // namespace forge::cpu
