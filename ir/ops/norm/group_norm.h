@@ -19,9 +19,9 @@ struct GroupNorm {
 
   Values decompose(Function& f, ValueSpan in) const {
     const Dims shape = in[0].type().shape();
-    const Dim channels = shape[1], each = FloorDiv(channels, std::max<int64_t>(groups, 1));
-    if (groups < 1 || (channels.is_constant() && !(each * groups == channels)))
-      f.Fail(InvalidArgument("{} groups do not divide {} channels", groups, channels.ToText()));
+    const Dim each = FloorDiv(shape[1], std::max<int64_t>(groups, 1));
+    if (groups < 1 || (shape[1].is_constant() && !(each * groups == shape[1])))
+      f.Fail(InvalidArgument("{} groups do not divide {} channels", groups, shape[1].ToText()));
     const Dims rows = {shape[0], groups, each * Product(std::span(shape).subspan(2))};
     const Value y = f(LayerNorm{.epsilon = epsilon}, {f(Reshape{rows}, {Widened(in[0])})});
     return {Narrowed(AffineAlong(1, f(Reshape{shape}, {y}), in[1], in[2]), in[0].type().dtype())};
