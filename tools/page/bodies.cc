@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
-#include "ir/op/attributes.h"
 #include "ir/ops/compiler/fused.h"
 
 namespace forge::tools {
@@ -13,7 +12,7 @@ namespace {
 void Collect(const ir::Function& f, absl::flat_hash_set<const ir::Function*>& seen,
              std::vector<const ir::Function*>& out) {
   for (const ir::Node& n : f.nodes())
-    for (const ir::Function* body : BodiesOf(n)) {
+    for (const ir::Function* body : ir::BodiesOf(n.op)) {
       if (!seen.insert(body).second) continue;
       out.push_back(body);
       Collect(*body, seen, out);
@@ -21,16 +20,6 @@ void Collect(const ir::Function& f, absl::flat_hash_set<const ir::Function*>& se
 }
 
 }  // namespace
-
-std::vector<const ir::Function*> BodiesOf(const ir::Node& node) {
-  std::vector<const ir::Function*> out;
-  for (const Field& f : node.op.def().fields) {
-    if (f.kind != FieldKind::kFunction) continue;
-    if (const auto* body = std::get<ir::Function*>(ir::GetAttribute(f, node.op.self())))
-      out.push_back(body);
-  }
-  return out;
-}
 
 std::vector<const ir::Function*> BodiesUnder(const ir::Function& f) {
   absl::flat_hash_set<const ir::Function*> seen;

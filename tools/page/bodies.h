@@ -7,8 +7,6 @@
 
 namespace forge::tools {
 
-// Returns the functions that a node has as attributes.
-std::vector<const ir::Function*> BodiesOf(const ir::Node& node);
 // Returns every function that nodes of `f` have as a body, directly or nested, each once, in order
 // of appearance.
 std::vector<const ir::Function*> BodiesUnder(const ir::Function& f);

@@ -211,7 +211,7 @@ class FunctionData {
       out.push_back({{"name", NameOf(v)}, {"type", Cut(f_.type(v).ToText(), kMostText)}});
       label = std::max(label, Letters(LabelOf(v)));
     }
-    for (const ir::Function* body : BodiesOf(n))
+    for (const ir::Function* body : BodiesOf(n.op))
       if (const auto at = shared_.number_of.find(body); at != shared_.number_of.end())
         bodies.push_back(at->second);
     Json node = {{"kind", KindOf(n.op.def())},

@@ -8,7 +8,6 @@
 #include "ir/graph/copier.h"
 #include "ir/graph/interpreter.h"
 #include "ir/passes/passes.h"
-#include "tools/page/bodies.h"
 #include "tools/support/tensor_io.h"
 
 namespace forge::tools {
@@ -46,7 +45,7 @@ absl::StatusOr<Whole> Evaluate(const ReduceRequest& r) {
   };
   FORGE_RETURN_IF_ERROR(interpreter.Run(*w.main, arguments).status());
   for (const ir::Node& n : w.main->nodes())
-    if (!BodiesOf(n).empty())
+    if (!BodiesOf(n.op).empty())
       return InvalidArgument("{} has bodies; only models without bodies can be reduced",
                              n.from ? n.from->ToText() : n.op.ToText());
   return w;
