@@ -65,7 +65,9 @@ std::optional<Gemm> PlainGemmOf(const Region& r);
 ir::Dims TileAt(const ir::Dim& tile, const ir::Dims& grid, int64_t group);
 // Returns the largest group whose tiles of `outer`, of `size` positions each, fit the cache of the
 // device where all of the other factor does not, so that the other factor is read from memory once
-// for each group. 1: no benefit, or the cache size is unknown.
+// for each group. 1: no benefit, or the cache size is unknown. Without groups 1024 x 4096 by 4096 x
+// 4096 takes 1.65 times as long on llvmpipe, and 1.1 times with those of a cache of 4 MiB, which is
+// why the size is measured.
 int64_t GroupFor(const Region& r, const Gemm& g, const Factor& outer, int64_t size);
 // Yes if computing the norm before a product (Region::norm) within it costs less than storing and
 // loading the norm's result.
