@@ -152,6 +152,7 @@ absl::StatusOr<nlohmann::json> CaseToJson(const ir::ConcreteCase& c) {
   const bool edges = std::ranges::any_of(c.in, [](const auto& o) { return o.edges; });
   return nlohmann::json{{"op", std::string(c.op.name())},
                         {"case", c.ToText()},
+                        {"source", std::string(c.op.def().info.source)},
                         {"attributes", attributes},
                         {"operands", operands},
                         {"edges", edges},

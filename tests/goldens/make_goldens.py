@@ -17,7 +17,9 @@ import argparse
 import collections
 import json
 import math
+import operator
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -56,10 +58,6 @@ def divide(a, x, y):
         return x / y
     require(bool((y != 0).all()))
     return torch.div(x, y, rounding_mode="trunc")
-
-
-def logical(bools, integers):
-    return lambda a, x, *y: bools(x, *y) if x.dtype == torch.bool else integers(x, *y)
 
 
 def clamp(a, x):
@@ -232,9 +230,15 @@ def attention(a, q, k, v, mask=None):
 
 
 def batch_norm(a, x, gamma, beta, mean, variance):
-    y = F.batch_norm(x.movedim(a["axis"], 1) if x.ndim > 1 else x[None], mean, variance, gamma, beta, False, 0.1,
-                     a["epsilon"])
-    return y.movedim(1, a["axis"]) if x.ndim > 1 else y[0]
+    """By its formula: F.batch_norm has no gradient for mean and variance."""
+    along = [-1 if axis == a["axis"] % max(x.ndim, 1) else 1 for axis in range(max(x.ndim, 1))]
+    gamma_, beta_, mean_, variance_ = (t.reshape(along) for t in (gamma, beta, mean, variance))
+    y = (x - mean_) * torch.rsqrt(variance_ + a["epsilon"]) * gamma_ + beta_
+    if x.ndim > 1:
+        own = F.batch_norm(x.detach().movedim(a["axis"], 1), *(t.detach() for t in (mean, variance, gamma, beta)),
+                           False, 0.1, a["epsilon"]).movedim(1, a["axis"])
+        assert torch.allclose(y, own, rtol=1e-12, atol=1e-12, equal_nan=True)
+    return y
 
 
 def layer_norm(a, x, gamma=None, beta=None):
@@ -258,28 +262,71 @@ def resize(a, x):
     return F.interpolate(x, sizes, mode=modes[a["kind"], len(axes)], align_corners=a["coordinates"] == "align_corners")
 
 
+def instance_norm(a, x, gamma=None, beta=None):
+    return F.instance_norm(x, None, None, gamma, beta, True, 0.1, a["epsilon"])
+
+
+def rms_norm(a, x, gamma=None, beta=None):
+    y = x * torch.rsqrt(x.square().mean(a["axes"], keepdim=True) + a["epsilon"])
+    y = y if gamma is None else y * gamma
+    return y if beta is None else y + beta
+
+
+def update_slice(a, x, part):
+    y = x.clone()
+    y[tuple(slice(at, at + n) for at, n in zip(a["begin"], part.shape))] = part
+    return y
+
+
+def iota(a):
+    require(a["modulus"] == 0 and a["dtype"] in DTYPES)
+    return torch.arange(a["count"], dtype=torch.int64).mul(a["step"]).add(a["begin"]).to(DTYPES[a["dtype"]])
+
+
+def fill(a):
+    require(a["dtype"] in DTYPES)
+    return torch.full(a["shape"], a["value"], dtype=DTYPES[a["dtype"]])
+
+
+def mul_high(a, x, y):
+    require(x.dtype == torch.int32)
+    return (x.long() * y.long() >> 32).int()
+
+
+def strided_gather(a, x):
+    at = torch.arange(a["size"]) * a["step"] + a["shift"]
+    at = torch.div(at, a["divisor"], rounding_mode="floor").clamp(0, x.shape[a["axis"]] - 1)
+    return torch.index_select(x, a["axis"], at)
+
+
+# Other ops without attributes are the function of PyTorch that their source names.
 OPS = {
-    "add": lambda a, x, y: x + y, "sub": lambda a, x, y: x - y, "mul": lambda a, x, y: x * y, "div": divide,
-    "maximum": lambda a, x, y: torch.maximum(x, y), "minimum": lambda a, x, y: torch.minimum(x, y),
-    "relu": lambda a, x: F.relu(x), "clamp": clamp,
-    "hard_sigmoid": lambda a, x: torch.clamp(a["alpha"] * x + a["beta"], 0, 1),
-    "hard_swish": hard_swish, "neg": lambda a, x: -x, "abs": lambda a, x: torch.abs(x),
-    "sign": sign, "floor": lambda a, x: torch.floor(x), "ceil": lambda a, x: torch.ceil(x),
-    "round": lambda a, x: torch.round(x), "exp": lambda a, x: torch.exp(x), "sqrt": lambda a, x: torch.sqrt(x),
-    "log": lambda a, x: torch.log(x), "tanh": lambda a, x: torch.tanh(x), "sigmoid": lambda a, x: torch.sigmoid(x),
-    "erf": lambda a, x: torch.erf(x), "sin": lambda a, x: torch.sin(x), "cos": lambda a, x: torch.cos(x),
-    "sinh": lambda a, x: torch.sinh(x), "asinh": lambda a, x: torch.asinh(x), "silu": lambda a, x: F.silu(x), "pow": lambda a, x, y: torch.pow(x, y), "cast": cast,
+    "attention": attention, "batch_norm": batch_norm,
+    "broadcast_to": lambda a, x: x.broadcast_to(a["shape"]), "cast": cast, "clamp": clamp,
+    "concat": lambda a, *xs: torch.cat(xs, a["axis"]), "conv": conv, "conv_transpose": conv_transpose, "div": divide,
+    "fill": fill, "gather": gather, "gather_elements": gather_elements, "gather_nd": gather_nd,
     "gelu": lambda a, x: F.gelu(x, approximate="tanh" if a["tanh_form"] else "none"),
-    "greater": lambda a, x, y: x > y, "greater_equal": lambda a, x, y: x >= y, "equal": lambda a, x, y: x == y,
-    "and": logical(torch.logical_and, torch.bitwise_and), "or": logical(torch.logical_or, torch.bitwise_or),
-    "xor": logical(torch.logical_xor, torch.bitwise_xor), "not": logical(torch.logical_not, torch.bitwise_not),
-    "select": lambda a, p, x, y: torch.where(p, x, y), "reshape": lambda a, x: x.reshape(a["shape"]),
-    "transpose": lambda a, x: x.permute(a["permutation"]), "broadcast_to": lambda a, x: x.broadcast_to(a["shape"]),
-    "slice": slice_, "concat": lambda a, *xs: torch.cat(xs, a["axis"]), "pad": pad, "gather": gather,
-    "gather_elements": gather_elements, "gather_nd": gather_nd, "reduce": reduce, "matmul": matmul,
-    "matmul_integer": matmul_integer, "conv": conv, "conv_transpose": conv_transpose, "pool": pool,
-    "softmax": softmax, "attention": attention, "batch_norm": batch_norm, "layer_norm": layer_norm, "resize": resize,
+    "glu": lambda a, x: F.glu(x, a["axis"]),
+    "group_norm": lambda a, x, gamma=None, beta=None: F.group_norm(x, a["groups"], gamma, beta, a["epsilon"]),
+    "hard_sigmoid": lambda a, x: torch.clamp(a["alpha"] * x + a["beta"], 0, 1), "hard_swish": hard_swish,
+    "instance_norm": instance_norm, "iota": iota, "layer_norm": layer_norm, "matmul": matmul,
+    "matmul_integer": matmul_integer, "mul_high": mul_high, "not": lambda a, x: torch.bitwise_not(x),
+    "pad": pad, "pool": pool, "reduce": reduce,
+    "reshape": lambda a, x: x.reshape(a["shape"]), "resize": resize, "rms_norm": rms_norm,
+    "shape_of": lambda a, x: torch.tensor(x.shape, dtype=torch.int64), "sign": sign, "slice": slice_,
+    "softmax": softmax, "strided_gather": strided_gather,
+    "transpose": lambda a, x: x.permute(a["permutation"]), "update_slice": update_slice,
 }
+
+
+def function_of(case):
+    """Takes attributes and operands.  errors: NotInTorch"""
+    named = re.search(r"torch\.([\w.]+)", case["source"])
+    if case["op"] in OPS:
+        return OPS[case["op"]]
+    require(named and not case["attributes"])
+    function = operator.attrgetter(named[1])(torch)
+    return lambda a, *operands: function(*operands)
 
 
 # ---- the file -----------------------------------------------------------------------------------
@@ -334,7 +381,7 @@ class Writer:
 
 def compute(case):
     """Operands, result and gradients of a case.  errors: NotInTorch"""
-    require(case["op"] in OPS)
+    function = function_of(case)
     attributes = {name: parse(text) for name, text in case["attributes"].items()}
     operands = [tensor_of(operand) for operand in case["operands"]]
     wanted = [t for t in operands if t is not None and t.dtype == torch.float64]
@@ -342,7 +389,7 @@ def compute(case):
     for tensor in wanted:
         tensor.requires_grad_(differentiable)
     try:
-        result = OPS[case["op"]](attributes, *operands)
+        result = function(attributes, *operands)
         gradients = []
         if differentiable and result.requires_grad and result.dtype == torch.float64:
             found = torch.autograd.grad(result, wanted, cotangent(result.shape), allow_unused=True)
