@@ -21,6 +21,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class D>
 struct TruthLanes {
   hn::Mask<D> m;
+
+  friend HWY_INLINE TruthLanes operator&(TruthLanes a, TruthLanes b) { return {hn::And(a.m, b.m)}; }
+  friend HWY_INLINE TruthLanes operator^(TruthLanes a, TruthLanes b) { return {hn::Xor(a.m, b.m)}; }
+  friend HWY_INLINE TruthLanes operator~(TruthLanes a) { return {hn::Not(a.m)}; }
 };
 
 // Words of 32 bits beside lanes, see ir/ops/elementwise/rows.inc.

@@ -87,6 +87,8 @@ inline Element convert(const Element& x, DType to) {
 }
 template <class Row, class... More>
 Element FormOf(const Row& row, const Element& x, const More&... more) {
+  if constexpr (requires { row.integer(x, more...); })
+    if (!IsFloat(x.dtype)) return row.integer(x, more...);
   return {FormOf(row, x.v, more.v...), x.dtype};
 }
 

@@ -140,9 +140,12 @@ inline Plain<uint32_t> to_word(Plain<double> x) { return Plain<uint32_t>(x.v); }
 inline Plain<double> from_word(Plain<double>, Plain<uint32_t> word) {
   return Plain<double>(static_cast<double>(word.v));
 }
-template <class Row, class... More>
-Plain<double> FormOf(const Row& row, Plain<double> x, More... more) {
-  return row.f64(x, more...);
+template <class Row, class T, class... More>
+Plain<T> FormOf(const Row& row, Plain<T> x, More... more) {
+  if constexpr (std::is_integral_v<T>)
+    return row.integer(x, more...);
+  else
+    return row.f64(x, more...);
 }
 
 }  // namespace forge::cpu

@@ -299,20 +299,57 @@ def strided_gather(a, x):
     return torch.index_select(x, a["axis"], at)
 
 
+def fmod(a, x, y):
+    """torch.fmod is NaN where quotients are beyond 2^1000 or so, C's function is not."""
+    result = torch.fmod(x, y)
+    if not x.dtype.is_floating_point:
+        return result
+    with np.errstate(all="ignore"):
+        beyond = torch.from_numpy(np.fmod(x.detach().numpy(), y.detach().numpy()))
+    return torch.where((x / y).abs() > 2.0**1000, beyond, result)
+
+
+def remainder(a, x, y):
+    r = fmod(a, x, y)
+    floored = torch.where((r != 0) & ((r < 0) != (y < 0)), r + y, r)
+    return torch.where((x / y).abs() > 2.0**1000, floored, torch.remainder(x, y))
+
+
+class Digamma(torch.autograd.Function):
+    """torch.digamma loses digits beside the poles below 0, and its gradient, torch.polygamma(1), is within 1e-9."""
+
+    @staticmethod
+    def forward(context, x):
+        context.save_for_backward(x)
+        reflected = torch.digamma(1 - x) - math.pi / torch.tan(math.pi * (x - torch.round(x)))
+        return torch.where((x < 0) & (x != torch.round(x)), reflected, torch.digamma(x))
+
+    @staticmethod
+    def backward(context, dy):
+        return dy * torch.special.zeta(2.0, context.saved_tensors[0])
+
+
+def polygamma(a, x):
+    """0 and NaN at the infinities, of which torch.polygamma has both at either."""
+    y = torch.special.zeta(2.0, x) if a["order"] == 1 else torch.polygamma(a["order"], x)
+    return torch.where(x.isinf(), torch.where(x > 0, -0.0 if a["order"] % 2 == 0 else 0.0, math.nan), y)
+
+
 # Other ops without attributes are the function of PyTorch that their source names.
 OPS = {
     "attention": attention, "batch_norm": batch_norm,
     "broadcast_to": lambda a, x: x.broadcast_to(a["shape"]), "cast": cast, "clamp": clamp,
-    "concat": lambda a, *xs: torch.cat(xs, a["axis"]), "conv": conv, "conv_transpose": conv_transpose, "div": divide,
-    "fill": fill, "gather": gather, "gather_elements": gather_elements, "gather_nd": gather_nd,
+    "concat": lambda a, *xs: torch.cat(xs, a["axis"]), "conv": conv, "conv_transpose": conv_transpose,
+    "digamma": lambda a, x: Digamma.apply(x), "div": divide,
+    "fill": fill, "floor_divide": lambda a, x, y: torch.floor_divide(x.detach(), y.detach()), "fmod": fmod, "gather": gather, "gather_elements": gather_elements, "gather_nd": gather_nd,
     "gelu": lambda a, x: F.gelu(x, approximate="tanh" if a["tanh_form"] else "none"),
     "glu": lambda a, x: F.glu(x, a["axis"]),
     "group_norm": lambda a, x, gamma=None, beta=None: F.group_norm(x, a["groups"], gamma, beta, a["epsilon"]),
     "hard_sigmoid": lambda a, x: torch.clamp(a["alpha"] * x + a["beta"], 0, 1), "hard_swish": hard_swish,
     "instance_norm": instance_norm, "iota": iota, "layer_norm": layer_norm, "matmul": matmul,
     "matmul_integer": matmul_integer, "mul_high": mul_high, "not": lambda a, x: torch.bitwise_not(x),
-    "pad": pad, "pool": pool, "reduce": reduce,
-    "reshape": lambda a, x: x.reshape(a["shape"]), "resize": resize, "rms_norm": rms_norm,
+    "pad": pad, "polygamma": polygamma, "pool": pool, "reduce": reduce,
+    "remainder": remainder, "reshape": lambda a, x: x.reshape(a["shape"]), "resize": resize, "rms_norm": rms_norm,
     "shape_of": lambda a, x: torch.tensor(x.shape, dtype=torch.int64), "sign": sign, "slice": slice_,
     "softmax": softmax, "strided_gather": strided_gather,
     "transpose": lambda a, x: x.permute(a["permutation"]), "update_slice": update_slice,

@@ -2,6 +2,7 @@
 // The functions of the element-wise table against the machine's in higher precision.
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "tests/ir/test_rows.h"
@@ -166,6 +167,85 @@ TEST(ScalarFunctionsTest, AsinhIsWithinItsBound) {
   ExpectWithinTheBoundOfTheRow<Asinh>(&ExactAsinh);
 }
 
+// Equal, to the sign of zeros; any NaN is any other.
+template <class T>
+bool Same(T a, T b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  return a == b && std::signbit(a) == std::signbit(b);
+}
+
+// ---- functions of one operand whose results are within a bound of the last place
+// -----------------
+
+struct FunctionCase {
+  const OpDef* def;
+  Exact exact;
+};
+void PrintTo(const FunctionCase& c, std::ostream* out) { *out << c.def->info.name; }
+template <class Op>
+FunctionCase CaseOf(Exact exact) {
+  return {&DefOf(static_cast<const Op*>(nullptr)), exact};
+}
+
+class FunctionTest : public testing::TestWithParam<FunctionCase> {
+ public:
+  template <class S>
+  static auto Expression() {
+    return [function = TestRowOf(*GetParam().def).In<S>()](S x) { return function(nullptr, &x); };
+  }
+};
+
+TEST_P(FunctionTest, IsWithinItsBound) {
+  const auto& [def, exact] = GetParam();
+  const double bound = def->scalar->info.ulps;
+  EXPECT_LE(WorstF32<FusedScalar>(Expression<FusedScalar>(), exact, 20011), bound);
+  EXPECT_LE(WorstF32<UnfusedScalar>(Expression<UnfusedScalar>(), exact, 20021), bound);
+  EXPECT_LE(WorstF64(Expression<TestScalar<double>>(), exact), bound);
+}
+
+// Where C's function has an exact or infinite result, or none, so has the row's, with its sign.
+template <class T>
+void ExpectEdges(const FunctionCase& c) {
+  using L = std::numeric_limits<T>;
+  const auto function = TestRowOf(*c.def).In<TestScalar<T>>();
+  for (T x : {T{0}, T{0.5}, T{1}, T{2}, T{1.5}, T{1000}, L::min(), L::max(), L::infinity(),
+              L::epsilon() / 8}) {
+    for (T signed_x : {x, -x}) {
+      const auto operand = TestScalar<T>::Raw(signed_x);
+      const T got = function(nullptr, &operand).v, exact = static_cast<T>(c.exact(signed_x));
+      if (exact == 0 || !std::isfinite(exact))
+        EXPECT_TRUE(Same(got, exact)) << c.def->info.name << "(" << signed_x << ") is " << got;
+      else
+        EXPECT_LE(Ulps(got, c.exact(signed_x)), c.def->scalar->info.ulps) << signed_x;
+    }
+  }
+  const auto nan = TestScalar<T>::Raw(L::quiet_NaN());
+  EXPECT_TRUE(std::isnan(function(nullptr, &nan).v));
+}
+
+TEST_P(FunctionTest, OfEdges) {
+  ExpectEdges<float>(GetParam());
+  ExpectEdges<double>(GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FunctionTest,
+                         testing::Values(CaseOf<Expm1>([](auto x) { return std::expm1(x); }),
+                                         CaseOf<Exp2>([](auto x) { return std::exp2(x); }),
+                                         CaseOf<Log1p>([](auto x) { return std::log1p(x); }),
+                                         CaseOf<Log2>([](auto x) { return std::log2(x); }),
+                                         CaseOf<Log10>([](auto x) { return std::log10(x); }),
+                                         CaseOf<Tan>([](auto x) { return std::tan(x); }),
+                                         CaseOf<Asin>([](auto x) { return std::asin(x); }),
+                                         CaseOf<Acos>([](auto x) { return std::acos(x); }),
+                                         CaseOf<Atan>([](auto x) { return std::atan(x); }),
+                                         CaseOf<Cosh>([](auto x) { return std::cosh(x); }),
+                                         CaseOf<Acosh>([](auto x) { return std::acosh(x); }),
+                                         CaseOf<Atanh>([](auto x) { return std::atanh(x); }),
+                                         CaseOf<Erfc>([](auto x) { return std::erfc(x); }),
+                                         CaseOf<Rsqrt>([](auto x) { return 1 / std::sqrt(x); }),
+                                         CaseOf<Trunc>([](auto x) { return std::trunc(x); })),
+                         [](const auto& info) { return std::string(info.param.def->info.name); });
+
 // The worst error of sin and cos at the numbers nearest to multiples of pi / 2, of every exponent.
 template <class T>
 double WorstBesideMultiples() {
@@ -202,13 +282,6 @@ class ScalarFunctionsOfTest : public testing::Test {
 };
 using Widths = testing::Types<float, double>;
 TYPED_TEST_SUITE(ScalarFunctionsOfTest, Widths);
-
-// Equal, to the sign of zeros; any NaN is any other.
-template <class T>
-bool Same(T a, T b) {
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
-  return a == b && std::signbit(a) == std::signbit(b);
-}
 
 TYPED_TEST(ScalarFunctionsOfTest, LogOfEdges) {
   using T = TypeParam;

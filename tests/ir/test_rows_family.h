@@ -30,7 +30,7 @@ void Set(TestFunction<TestScalar<T, kFused>>& function) {
   function = nullptr;
   if constexpr (Takes(kInfo, kDTypeOf<T>) && !Converts(kInfo))
     function = [](const void* self, const S* x) -> S {
-      return rows::ApplyRowTo(rows::RowAt<Op>(self), x);
+      return S::Raw(static_cast<T>(rows::ApplyRowTo(rows::RowAt<Op>(self), x).v));
     };
 }
 

@@ -39,31 +39,31 @@ struct TestScalar {
   }
 };
 
-#define FORGE_SCALAR_BINARY(name, expression)                     \
+#define FORGE_SCALAR_BINARY(R, name, expression)                  \
   template <class T, bool F>                                      \
-  TestScalar<T, F> name(TestScalar<T, F> a, TestScalar<T, F> b) { \
+  TestScalar<R, F> name(TestScalar<T, F> a, TestScalar<T, F> b) { \
     using Wide = typename TestScalar<T, F>::Wide;                 \
     [[maybe_unused]] const Wide x = a.v, y = b.v;                 \
-    return TestScalar<T, F>::Raw(static_cast<T>(expression));     \
+    return TestScalar<R, F>::Raw(static_cast<R>(expression));     \
   }                                                               \
   template <class T, bool F>                                      \
-  TestScalar<T, F> name(TestScalar<T, F> a, double b) {           \
+  TestScalar<R, F> name(TestScalar<T, F> a, double b) {           \
     return name(a, TestScalar<T, F>(b));                          \
   }                                                               \
   template <class T, bool F>                                      \
-  TestScalar<T, F> name(double a, TestScalar<T, F> b) {           \
+  TestScalar<R, F> name(double a, TestScalar<T, F> b) {           \
     return name(TestScalar<T, F>(a), b);                          \
   }
-FORGE_SCALAR_BINARY(operator+, x + y)
-FORGE_SCALAR_BINARY(operator-, x - y)
-FORGE_SCALAR_BINARY(operator*, x* y)
-FORGE_SCALAR_BINARY(operator>, a.v > b.v)
-FORGE_SCALAR_BINARY(operator<, a.v < b.v)
-FORGE_SCALAR_BINARY(operator>=, a.v >= b.v)
-FORGE_SCALAR_BINARY(operator<=, a.v <= b.v)
-FORGE_SCALAR_BINARY(operator==, a.v == b.v)
-FORGE_SCALAR_BINARY(max, a.v != a.v || a.v >= b.v ? a.v : b.v)
-FORGE_SCALAR_BINARY(min, a.v != a.v || a.v <= b.v ? a.v : b.v)
+FORGE_SCALAR_BINARY(T, operator+, x + y)
+FORGE_SCALAR_BINARY(T, operator-, x - y)
+FORGE_SCALAR_BINARY(T, operator*, x* y)
+FORGE_SCALAR_BINARY(bool, operator>, a.v > b.v)
+FORGE_SCALAR_BINARY(bool, operator<, a.v < b.v)
+FORGE_SCALAR_BINARY(bool, operator>=, a.v >= b.v)
+FORGE_SCALAR_BINARY(bool, operator<=, a.v <= b.v)
+FORGE_SCALAR_BINARY(bool, operator==, a.v == b.v)
+FORGE_SCALAR_BINARY(T, max, a.v != a.v || a.v >= b.v ? a.v : b.v)
+FORGE_SCALAR_BINARY(T, min, a.v != a.v || a.v <= b.v ? a.v : b.v)
 #undef FORGE_SCALAR_BINARY
 
 template <class T, bool F>
@@ -163,7 +163,9 @@ TestScalar<T, F> copysign(TestScalar<T, F> x, TestScalar<T, F> sign) {
 // A row's form for floats of this width.
 template <class Row, class T, bool F, class... More>
 TestScalar<T, F> FormOf(const Row& row, TestScalar<T, F> x, More... more) {
-  if constexpr (std::is_same_v<T, float>)
+  if constexpr (std::is_integral_v<T>)
+    return row.integer(x, more...);
+  else if constexpr (std::is_same_v<T, float>)
     return row.f32(x, more...);
   else
     return row.f64(x, more...);

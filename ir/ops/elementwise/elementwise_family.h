@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Defines the ops of one family of rows. Compiled once for each family, see cmake/Rows.cmake.
+#include "ir/graph/module.h"
 #include "ir/op/define.h"
 #include "ir/ops/elementwise/elementwise_rules.h"
 #include "ir/ops/elementwise/row_parts.h"

@@ -100,27 +100,6 @@ void CastElement(const HostValue& x, int64_t i, HostValue& y) {
 
 }  // namespace
 
-double Quotient(double a, double b) { return a / b; }
-
-int64_t Quotient(int64_t a, int64_t b) {
-  if (b == 0) return -1;
-  // The lowest value has no positive counterpart.
-  if (b == -1) return static_cast<int64_t>(0 - static_cast<uint64_t>(a));
-  return a / b;
-}
-
-std::complex<double> Quotient(std::complex<double> a, std::complex<double> b) {
-  if (b.real() == 0 && b.imag() == 0) return {a.real() / b.real(), a.imag() / b.real()};
-  if (std::fabs(b.real()) >= std::fabs(b.imag())) {
-    const double ratio = b.imag() / b.real(), scale = b.real() + b.imag() * ratio;
-    return {(a.real() + a.imag() * ratio) / scale, (a.imag() - a.real() * ratio) / scale};
-  }
-  const double ratio = b.real() / b.imag(), scale = b.real() * ratio + b.imag();
-  return {(a.real() * ratio + a.imag()) / scale, (a.imag() * ratio - a.real()) / scale};
-}
-
-uint64_t Quotient(uint64_t a, uint64_t b) { return b == 0 ? ~uint64_t{0} : a / b; }
-
 template <>
 double Saturated<double>(double v) {
   return v;

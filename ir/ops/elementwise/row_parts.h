@@ -28,6 +28,18 @@ std::complex<double> Quotient(std::complex<double> a, std::complex<double> b);
 double Quotient(double a, double b);
 int64_t Quotient(int64_t a, int64_t b);
 uint64_t Quotient(uint64_t a, uint64_t b);
+// a - trunc(a / b) b; a for b = 0 of integers.
+double TruncatedRemainder(double a, double b);
+int64_t TruncatedRemainder(int64_t a, int64_t b);
+uint64_t TruncatedRemainder(uint64_t a, uint64_t b);
+// floor(a / b), of integers -1 for b = 0.
+double FloorOfQuotient(double a, double b);
+int64_t FloorOfQuotient(int64_t a, int64_t b);
+uint64_t FloorOfQuotient(uint64_t a, uint64_t b);
+// The derivative of log |gamma(x)|, and the derivative of that of the given order, which is above
+// 0.
+double DigammaOf(double x);
+double PolygammaOf(int64_t order, double x);
 // Converts to T; integers saturate.
 template <class T>
 T Saturated(double v);
