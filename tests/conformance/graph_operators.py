@@ -15,13 +15,13 @@ NUMBERS = FLOATS + FLOATS + SIGNED + UNSIGNED
 ANYTHING = NUMBERS + (np.bool_, np.bool_)
 
 # Whose result changes by a step where the first operand changes by a little.
-JUMPS = frozenset("Cast Ceil Floor Round Sign".split())
+JUMPS = frozenset("Cast Ceil Floor Mod Round Sign".split())
 
 # Whose results are rounded; the others move, select or compare, or are made of integers.
-ROUNDS = frozenset("""Add Asinh AveragePool BatchNormalization Conv ConvTranspose Cos DequantizeLinear Div Elu Erf Exp Gelu Gemm
+ROUNDS = frozenset("""Acos Acosh Add Asin Asinh Atan Atanh AveragePool BatchNormalization Conv ConvTranspose Cos Cosh DequantizeLinear Div Elu Erf Exp Gelu Gemm
     GlobalAveragePool GroupNormalization HardSigmoid HardSwish InstanceNormalization LayerNormalization LeakyRelu Log MatMul Mish Mul PRelu Pow
     RMSNormalization Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSum
-    ReduceSumSquare Resize Selu Sigmoid Sin Sinh Softmax Softplus Softsign Sqrt Sub Sum Tanh Upsample""".split())
+    ReduceSumSquare Resize Selu Sigmoid Sin Sinh Softmax Softplus Softsign Sqrt Sub Sum Tan Tanh Upsample""".split())
 
 
 def ints(values):
@@ -71,6 +71,12 @@ def divide(g):
     x = g.value(NUMBERS)
     divisor = g.numbers(g.broadcastable(x.array.shape), x.array.dtype, 1, 5)
     return [x, g.constant(divisor)], {}
+
+
+def modulo(g):
+    operands, _ = divide(g)
+    truncated = operands[0].array.dtype.kind == "f" or bool(g.rng.integers(2))
+    return operands, {"fmod": int(truncated)}
 
 
 def power(g):
@@ -524,11 +530,14 @@ def upsample(g):
 
 COMPARED = (np.float32, np.float64, np.int32, np.int64, np.float16)
 GENERATORS = {
-    "Abs": unary(NUMBERS), "Add": binary(), "And": binary((np.bool_,)), "Asinh": unary((np.float32,)), "AveragePool": pool(True),
+    "Abs": unary(NUMBERS), "Acos": unary((np.float32,), -0.9, 0.9), "Acosh": unary((np.float32,), 1.1),
+    "Add": binary(), "And": binary((np.bool_,)), "Asin": unary((np.float32,), -0.9, 0.9),
+    "Asinh": unary((np.float32,)), "Atan": unary((np.float32,)), "Atanh": unary((np.float32,), -0.9, 0.9),
+    "AveragePool": pool(True),
     "BatchNormalization": batch_norm, "BitShift": bit_shift, "BitwiseAnd": binary(SIGNED + UNSIGNED),
     "BitwiseOr": binary(SIGNED + UNSIGNED), "BitwiseXor": binary(SIGNED + UNSIGNED), "Cast": cast, "Ceil": unary(),
     "Clip": clip, "Concat": concat, "Constant": constant, "Conv": conv, "ConvTranspose": conv_transpose,
-    "Cos": unary((np.float32, np.float64)),
+    "Cos": unary((np.float32, np.float64)), "Cosh": unary((np.float32,)),
     "DequantizeLinear": dequantize, "Div": divide, "Dropout": dropout, "Elu": unary(alpha=number(0.5, 2)),
     "Equal": binary(COMPARED + (np.bool_,)), "Erf": unary(), "Exp": unary(), "Expand": expand, "Flatten": flatten,
     "Floor": unary(), "Gather": gather, "GatherElements": gather_elements, "GatherND": gather_nd, "Gelu": gelu,
@@ -538,7 +547,7 @@ GENERATORS = {
     "HardSwish": unary(), "Identity": unary(ANYTHING), "LayerNormalization": norm(True),
     "LeakyRelu": unary(alpha=number(0.01, 0.5)), "Less": binary(COMPARED), "LessOrEqual": binary(COMPARED),
     "Log": unary(low=0.1), "MatMul": matmul, "MatMulInteger": matmul_integer, "Max": variadic(NUMBERS),
-    "MaxPool": pool(False), "Min": variadic(NUMBERS), "Mish": unary(), "Mul": binary(), "Neg": unary(FLOATS + SIGNED),
+    "MaxPool": pool(False), "Min": variadic(NUMBERS), "Mish": unary(), "Mod": modulo, "Mul": binary(), "Neg": unary(FLOATS + SIGNED),
     "Not": unary((np.bool_,)), "Or": binary((np.bool_,)), "PRelu": prelu, "Pad": pad, "Pow": power,
     "RMSNormalization": norm(False), "Range": range_, "Reciprocal": unary(low=0.2), "ReduceL1": reduction(),
     "ReduceL2": reduction(FLOATS, 0.1), "ReduceLogSum": reduction(FLOATS, 0.1), "ReduceLogSumExp": reduction(FLOATS),
@@ -548,6 +557,6 @@ GENERATORS = {
     "Round": unary(), "Selu": unary(alpha=number(1, 2), gamma=number(1, 2)), "Shape": shape_of, "Sigmoid": unary(),
     "Sign": unary(NUMBERS), "Sin": unary((np.float32, np.float64)), "Sinh": unary((np.float32,)),
     "Slice": slice_, "Softmax": softmax, "Softplus": unary(), "Softsign": unary(),
-    "Sqrt": unary(low=0.1), "Squeeze": squeeze, "Sub": binary(), "Sum": variadic(FLOATS), "Tanh": unary(),
+    "Sqrt": unary(low=0.1), "Squeeze": squeeze, "Sub": binary(), "Sum": variadic(FLOATS), "Tan": unary((np.float32,), -1.2, 1.2), "Tanh": unary(),
     "Transpose": transpose, "Unsqueeze": unsqueeze, "Upsample": upsample, "Where": where, "Xor": binary((np.bool_,)),
 }

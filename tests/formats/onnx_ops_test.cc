@@ -283,6 +283,39 @@ TEST(OnnxOpsTest, TrigonometricAndHyperbolicFunctions) {
   EXPECT_THAT(of("Cos", 7), near({0.54030231f, 1, -0.41614684f}));
   EXPECT_THAT(of("Sinh", 9), near({-1.17520119f, 0, 3.62686041f}));
   EXPECT_THAT(of("Asinh", 9), near({-0.88137359f, 0, 1.44363548f}));
+  EXPECT_THAT(of("Tan", 7), near({-1.55740772f, 0, -2.18503986f}));
+  EXPECT_THAT(of("Atan", 7), near({-0.78539816f, 0, 1.10714872f}));
+  EXPECT_THAT(of("Cosh", 9), near({1.54308063f, 1, 3.76219569f}));
+  const auto edge = [](std::string_view op, int64_t opset) {
+    return RunOne(One(op, opset, {"3"}), FloatTensor({3}, {-1, 0.5, 1}));
+  };
+  EXPECT_THAT(edge("Asin", 7), near({-1.57079633f, 0.52359878f, 1.57079633f}));
+  EXPECT_THAT(edge("Acos", 7), near({3.14159265f, 1.04719755f, 0}));
+  EXPECT_THAT(edge("Atanh", 9), ElementsAre(-INFINITY, FloatNear(0.54930614f, 1e-6f), INFINITY));
+  EXPECT_EQ(edge("Acosh", 9)[2], 0);
+}
+
+TEST(OnnxOpsTest, ModHasTheSignOfTheDivisorOrOfTheDividend) {
+  const auto of = [](int64_t fmod, onnx::TensorProto::DataType type, DType dtype) {
+    OnnxModel m(13);
+    m.Input("a", {"4"}, type).Input("b", {"4"}, type).Output("y");
+    Set(m.Node("Mod", {"a", "b"}, {"y"}), "fmod", fmod);
+    ir::HostValue a = *ir::HostValue::Zeros(dtype, std::vector<int64_t>{4}), b = a;
+    const double dividends[] = {7, -7, 7, -7}, divisors[] = {3, 3, -3, -3};
+    for (int64_t i = 0; i < 4; ++i) a.Set(i, dividends[i]), b.Set(i, divisors[i]);
+    return ImportAndRun(m, {a, b});
+  };
+  const auto floored = of(0, onnx::TensorProto::INT32, DType::kI32);
+  const auto truncated = of(1, onnx::TensorProto::INT32, DType::kI32);
+  const auto floats = of(1, onnx::TensorProto::FLOAT, DType::kF32);
+  ASSERT_THAT(floored, Succeeds());
+  ASSERT_THAT(truncated, Succeeds());
+  ASSERT_THAT(floats, Succeeds());
+  EXPECT_THAT(Numbers((*floored)[0]), ElementsAre(1, 2, -2, -1));
+  EXPECT_THAT(Numbers((*truncated)[0]), ElementsAre(1, -1, 1, -1));
+  EXPECT_THAT(Numbers((*floats)[0]), ElementsAre(1, -1, 1, -1));
+  EXPECT_THAT(of(0, onnx::TensorProto::FLOAT, DType::kF32),
+              Fails(StatusCode::kDataLoss, "floats need 1"));
 }
 
 TEST(OnnxOpsTest, BitShiftFollowsItsDirection) {

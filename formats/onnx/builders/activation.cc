@@ -17,17 +17,10 @@ ir::Values Rounded(Value x, Formula formula) {
   return {Narrowed(formula(Widened(x)), x.type().dtype())};
 }
 
-// With u = e^-|x|, log(1 + u) as the asinh of its sinh, which keeps a small u.
-Value Softplus(Value x) {
-  const Value positive = max(x, 0.0), u = exp(-abs(x));
-  return positive + asinh(u * (u + 2.0) / ((u + 1.0) * 2.0));
-}
+Value Softplus(Value x) { return max(x, 0.0) + log1p(exp(-abs(x))); }
 
-// alpha (e^x - 1) below 0, with e^x - 1 = 2 e^(x / 2) sinh(x / 2), which keeps a small x.
-Value Elu(Value x, double alpha) {
-  const Value positive = max(x, 0.0), half = max(min(x, 0.0), -100.0) * 0.5;
-  return positive + exp(half) * sinh(half) * (2 * alpha);
-}
+// alpha (e^x - 1) below 0
+Value Elu(Value x, double alpha) { return max(x, 0.0) + expm1(min(x, 0.0)) * alpha; }
 
 }  // namespace
 

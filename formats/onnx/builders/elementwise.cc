@@ -76,8 +76,15 @@ ir::Values BuildTanh(OnnxNode& n) { return Unary(n, ir::Tanh{}); }
 ir::Values BuildSigmoid(OnnxNode& n) { return Unary(n, ir::Sigmoid{}); }
 ir::Values BuildSin(OnnxNode& n) { return Unary(n, ir::Sin{}); }
 ir::Values BuildCos(OnnxNode& n) { return Unary(n, ir::Cos{}); }
+ir::Values BuildTan(OnnxNode& n) { return Unary(n, ir::Tan{}); }
+ir::Values BuildAsin(OnnxNode& n) { return Unary(n, ir::Asin{}); }
+ir::Values BuildAcos(OnnxNode& n) { return Unary(n, ir::Acos{}); }
+ir::Values BuildAtan(OnnxNode& n) { return Unary(n, ir::Atan{}); }
 ir::Values BuildSinh(OnnxNode& n) { return Unary(n, ir::Sinh{}); }
+ir::Values BuildCosh(OnnxNode& n) { return Unary(n, ir::Cosh{}); }
 ir::Values BuildAsinh(OnnxNode& n) { return Unary(n, ir::Asinh{}); }
+ir::Values BuildAcosh(OnnxNode& n) { return Unary(n, ir::Acosh{}); }
+ir::Values BuildAtanh(OnnxNode& n) { return Unary(n, ir::Atanh{}); }
 ir::Values BuildErf(OnnxNode& n) { return Unary(n, ir::Erf{}); }
 ir::Values BuildEqual(OnnxNode& n) { return Binary(n, ir::Equal{}); }
 ir::Values BuildGreater(OnnxNode& n) { return Binary(n, ir::Greater{}); }
@@ -88,6 +95,13 @@ ir::Values BuildAnd(OnnxNode& n) { return Binary(n, ir::And{}); }
 ir::Values BuildOr(OnnxNode& n) { return Binary(n, ir::Or{}); }
 ir::Values BuildXor(OnnxNode& n) { return Binary(n, ir::Xor{}); }
 ir::Values BuildNot(OnnxNode& n) { return Unary(n, ir::Not{}); }
+
+ir::Values BuildMod(OnnxNode& n) {
+  const bool truncated = n.Int("fmod", 0) != 0;
+  if (truncated) return Binary(n, ir::Fmod{});
+  if (Has(kFloatTypes, n.in(0).type().dtype())) n.Fail("fmod is 0, floats need 1");
+  return Binary(n, ir::Remainder{});
+}
 
 ir::Values BuildBitShift(OnnxNode& n) {
   const std::string direction = n.String("direction", "");
