@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "tests/support/ir_values.h"
 #include "tests/support/onnx_model.h"
 #include "tests/support/status_matchers.h"
 
