@@ -93,7 +93,9 @@ absl::Status Decomposition(const ir::OpDef& def, std::ostream& out) {
   ir::Values in;
   for (const ir::CaseOperand& o : c.in)
     in.push_back(o.type ? f.Argument(fmt::format("x{}", in.size()), o.type) : ir::Value{});
-  for (ir::Value v : c.op.Decompose(f, in)) f.Return("y", v);
+  const ir::Values results = c.op.Decompose(f, in);
+  for (size_t i = 0; i < results.size(); ++i)
+    f.Return(results.size() == 1 ? "y" : fmt::format("y{}", i), results[i]);
   FORGE_RETURN_IF_ERROR(f.status());
   out << "\nDecomposition, for example:\n\n```\n" << ir::ToText(f) << "```\n";
   return absl::OkStatus();

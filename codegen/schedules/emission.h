@@ -122,7 +122,7 @@ extern const Schedule kMatmulColumns, kMatmulDots;
 extern const Schedule kMatmulMatrix, kMatmulShuffle, kMatmulShared, kMatmulSimple;
 extern const Schedule kConvDepthwise, kConvWinograd, kWinogradKernels, kConvDirect;
 extern const Schedule kPool;
-extern const Schedule kAttentionShuffle, kAttentionShared, kUpdateSlice;
+extern const Schedule kAttentionShuffle, kAttentionShared, kUpdateSlice, kRecurrentSteps;
 
 // PrependNorm adds the launch that stores the statistics of Region::norm() in scratch;
 // NormScratchBytes is their size for each row.

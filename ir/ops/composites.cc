@@ -6,6 +6,9 @@
 #include "ir/ops/norm/group_norm.h"
 #include "ir/ops/norm/instance_norm.h"
 #include "ir/ops/norm/rms_norm.h"
+#include "ir/ops/recurrent/gru.h"
+#include "ir/ops/recurrent/lstm.h"
+#include "ir/ops/recurrent/rnn.h"
 
 namespace forge::ir {
 
