@@ -4,7 +4,10 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <optional>
+#include <thread>
 
 namespace forge::cpu {
 
@@ -47,6 +50,46 @@ void ParallelParts(const Parts& parts, F f) {
     const int64_t begin = grains * me / team * parts.grain;
     const int64_t end = std::min(grains * (me + 1) / team * parts.grain, parts.n);
     if (begin < end) f(static_cast<int>(me), begin, end);
+  }
+}
+
+// A barrier of the threads of a team, for waits of microseconds. Spins briefly, then yields, so
+// that a busy machine goes on.
+class TeamBarrier {
+ public:
+  explicit TeamBarrier(int threads) : threads_(threads) {}
+  int size() const { return threads_; }
+  void Wait() {
+    const uint32_t round = round_.load(std::memory_order_acquire);
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+      arrived_.store(0, std::memory_order_relaxed);
+      round_.store(round + 1, std::memory_order_release);
+      return;
+    }
+    for (int spins = 0; round_.load(std::memory_order_acquire) == round; ++spins)
+      if (spins > kSpins) std::this_thread::yield();
+  }
+
+ private:
+  static constexpr int kSpins = 1000;
+  int threads_;
+  std::atomic<int> arrived_{0};
+  std::atomic<uint32_t> round_{0};
+};
+
+// Calls f(thread, team) in each thread of a team of at most `threads`.
+template <class F>
+void ParallelTeam(int threads, F f) {
+  if (threads <= 1) {
+    TeamBarrier alone(1);
+    return f(0, alone);
+  }
+  std::optional<TeamBarrier> team;
+#pragma omp parallel num_threads(threads)
+  {
+#pragma omp single
+    team.emplace(omp_get_num_threads());  // may be fewer; the others wait here
+    f(static_cast<int>(omp_get_thread_num()), *team);
   }
 }
 

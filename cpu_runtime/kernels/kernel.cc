@@ -53,8 +53,8 @@ std::span<const Kernel* const> AllKernels() {
                                        &MatMulKernel(),      &PoolKernel(),
                                        &ReduceKernel(),      &LayerNormKernel(),
                                        &SoftmaxKernel(),     &ShapeKernel(),
-                                       &UpdateSliceKernel(), &PackKernel(),
-                                       &ElementWiseKernel()};
+                                       &UpdateSliceKernel(), &RecurrentStepsKernel(),
+                                       &PackKernel(),        &ElementWiseKernel()};
   return kAll;
 }
 

@@ -14,7 +14,7 @@ struct Lstm {
       .formula = "lstm_steps of x weight_x^T + bias_x, with weight_h^T and bias_h",
       .inputs =
           "x: float[s, n, i]; weight_x: =x[d, g, i]; weight_h: =x[d, g, h]; "
-          "bias_x: =x[d, g]?; bias_h: =x[d, g]?; lengths: int[n]?; hidden: =x[d, n, h]?; "
+          "bias_x: =x[d, g]?; bias_h: =x[d, g]?; lengths: i32|i64[n]?; hidden: =x[d, n, h]?; "
           "cell: =x[d, n, h]?; peepholes: =x[d, p]?",
       .outputs = "y: =x[s, n, e]; last_hidden: =x[d, n, h]; last_cell: =x[d, n, h]",
       .source = "ONNX LSTM-14; torch.lstm"};

@@ -198,6 +198,7 @@ Cases GruSteps::cases() {
           {GruSteps{.reset_after = false}, {"float[3,2,12]", "float[4,12]", "float[12]"}},
           {GruSteps{.reverse = true, .reset_after = false},
            {"f32[3,2,99]", "f32[33,99] in -1..1", "", "i32[2] in 1..3", "f32[2,33]"}},
+          {GruSteps{.reset_after = false}, {"f32[3,5,24]", "f32[8,24]", "", "i32[5] in 0..4"}},
           {GruSteps{}, {"f32[0,2,6]", "f32[2,6]"}},
           {.op = GruSteps{}, .in = {"f32[100,8,768]", "f32[256,768] in -0.1..0.1"}, .bench = true},
           {GruSteps{}, {"f32[3,2,20]", "f32[5,20]"}, "20 columns, not 3 for each of its 5 rows"},

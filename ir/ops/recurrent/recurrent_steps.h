@@ -18,7 +18,7 @@ struct LstmSteps {
           "[i, f, g, o] = gates[t] + h weight + bias; c = sigmoid(f) c + sigmoid(i) tanh(g); "
           "h = sigmoid(o) tanh(c); peepholes add p_i c, p_f c and, of the new c, p_o c",
       .inputs =
-          "gates: float[s, n, g]; weight: =gates[h, g]; bias: =gates[g]?; lengths: int[n]?; "
+          "gates: float[s, n, g]; weight: =gates[h, g]; bias: =gates[g]?; lengths: i32|i64[n]?; "
           "hidden: =gates[n, h]?; cell: =gates[n, h]?; peepholes: =gates[p]?",
       .outputs = "y: =gates[s, n, h]; last_hidden: =gates[n, h]; last_cell: =gates[n, h]",
       .source = "ONNX LSTM-14; torch.lstm"};
@@ -42,7 +42,7 @@ struct GruSteps {
           "r, z = sigmoid(gates[t] + h weight + bias); n = tanh(gates[t] + r (h weight + "
           "bias)), or tanh(gates[t] + (r h) weight + bias); h = (1 - z) n + z h",
       .inputs =
-          "gates: float[s, n, g]; weight: =gates[h, g]; bias: =gates[g]?; lengths: int[n]?; "
+          "gates: float[s, n, g]; weight: =gates[h, g]; bias: =gates[g]?; lengths: i32|i64[n]?; "
           "hidden: =gates[n, h]?",
       .outputs = "y: =gates[s, n, h]; last_hidden: =gates[n, h]",
       .source = "ONNX GRU-14; torch.gru"};
@@ -69,7 +69,7 @@ struct RnnSteps {
       .name = "rnn_steps",
       .formula = "h = activation(gates[t] + h weight + bias)",
       .inputs =
-          "gates: float[s, n, h]; weight: =gates[h, h]; bias: =gates[h]?; lengths: int[n]?; "
+          "gates: float[s, n, h]; weight: =gates[h, h]; bias: =gates[h]?; lengths: i32|i64[n]?; "
           "hidden: =gates[n, h]?",
       .outputs = "y: =gates[s, n, h]; last_hidden: =gates[n, h]",
       .source = "ONNX RNN-14; torch.rnn_tanh, torch.rnn_relu"};

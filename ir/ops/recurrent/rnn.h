@@ -14,7 +14,7 @@ struct Rnn {
       .formula = "rnn_steps of x weight_x^T + bias_x, with weight_h^T and bias_h",
       .inputs =
           "x: float[s, n, i]; weight_x: =x[d, h, i]; weight_h: =x[d, h, h]; "
-          "bias_x: =x[d, h]?; bias_h: =x[d, h]?; lengths: int[n]?; hidden: =x[d, n, h]?",
+          "bias_x: =x[d, h]?; bias_h: =x[d, h]?; lengths: i32|i64[n]?; hidden: =x[d, n, h]?",
       .outputs = "y: =x[s, n, e]; last_hidden: =x[d, n, h]",
       .source = "ONNX RNN-14; torch.rnn_tanh, torch.rnn_relu"};
   static constexpr Field kFields[] = {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops of a recurrent step: products of states with weights, and the cells.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace forge::cpu {
+
+// y[i, j] += sum over k of x[i, k] * w[k, j]
+template <class T>
+struct RowProducts {
+  size_t rows = 0, depth = 0, columns = 0;
+  const T* x = nullptr;  // [rows, depth]
+  const T* w = nullptr;  // [depth, columns], rows `w_stride` elements apart
+  size_t w_stride = 0;
+  T* y = nullptr;  // [rows, columns], rows `y_stride` elements apart
+  size_t y_stride = 0;
+};
+template <class T>
+void AddRowProducts(const RowProducts<T>& p);  // float and double
+
+// One step of some units of one row, after their products.
+template <class T>
+struct CellStep {
+  size_t units = 0;
+  const T* gates = nullptr;  // of the input; gates are `gate_stride` elements apart
+  size_t gate_stride = 0;
+  const T* products = nullptr;  // of the state, with the bias; `product_stride` elements apart
+  size_t product_stride = 0;
+  const T* peepholes = nullptr;  // of the input, forget and output gate, as `gates`; null: none
+  const T* hidden = nullptr;     // before the step
+  T* next = nullptr;             // after it
+  T* cell = nullptr;             // of LSTM, before the step, then after it
+  T* kept = nullptr;             // r h of a GRU that resets before the product; else null
+};
+template <class T>
+struct CellLoops {
+  using Loop = void (*)(const CellStep<T>& s);
+  Loop lstm, gru, rnn_tanh, rnn_relu;
+  Loop gru_reset;  // sets `kept`, of which the products of the last gate are taken
+};
+template <class T>
+const CellLoops<T>& CellLoopsOf();  // float and double
+
+}  // namespace forge::cpu
