@@ -94,6 +94,12 @@ std::vector<double> OnnxNode::Floats(std::string_view name) {
   return {a->floats().begin(), a->floats().end()};
 }
 
+std::vector<std::string> OnnxNode::Strings(std::string_view name) {
+  const Attribute* a = Find(name, Attribute::STRINGS);
+  if (a == nullptr) return {};
+  return {a->strings().begin(), a->strings().end()};
+}
+
 std::optional<ir::HostValue> OnnxNode::Tensor(std::string_view name) {
   Attribute* a = Find(name, Attribute::TENSOR);
   if (a == nullptr) return std::nullopt;

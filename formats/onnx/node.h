@@ -58,6 +58,7 @@ class OnnxNode {
   std::string String(std::string_view name, std::string_view fallback);
   std::vector<int64_t> Ints(std::string_view name, std::vector<int64_t> fallback = {});
   std::vector<double> Floats(std::string_view name);
+  std::vector<std::string> Strings(std::string_view name);
   std::optional<ir::HostValue> Tensor(std::string_view name);
   // Accepts an attribute that does not affect the result.
   void Ignore(std::string_view name);

@@ -19,8 +19,8 @@ JUMPS = frozenset("Cast Ceil Floor Mod Round Sign".split())
 
 # Whose results are rounded; the others move, select or compare, or are made of integers.
 ROUNDS = frozenset("""Acos Acosh Add Asin Asinh Atan Atanh AveragePool BatchNormalization Conv ConvTranspose Cos Cosh DequantizeLinear Div Elu Erf Exp Gelu Gemm
-    GlobalAveragePool GroupNormalization HardSigmoid HardSwish InstanceNormalization LayerNormalization LeakyRelu Log MatMul Mish Mul PRelu Pow
-    RMSNormalization Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSum
+    GRU GlobalAveragePool GroupNormalization HardSigmoid HardSwish InstanceNormalization LSTM LayerNormalization LeakyRelu Log MatMul Mish Mul PRelu Pow
+    RMSNormalization RNN Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSum
     ReduceSumSquare Resize Selu Sigmoid Sin Sinh Softmax Softplus Softsign Sqrt Sub Sum Tan Tanh Upsample""".split())
 
 
@@ -528,6 +528,32 @@ def upsample(g):
     return [x, g.constant(np.array(scales, np.float32))], {"mode": "nearest"}
 
 
+# ---- recurrent networks -------------------------------------------------------------------------
+
+
+def recurrent(gates, states, **attributes):
+    def generate(g):
+        directions, hidden, features, batch, steps = (int(n) for n in g.rng.integers([1, 1, 1, 1, 1], [3, 6, 5, 4, 6]))
+        batch_first = g.opset >= 14 and g.chance(0.3)
+        shape = [batch, steps, features] if batch_first else [steps, batch, features]
+        x = g.new_value((np.float32,), shape=shape, open_axes=[0, 1])
+        given = {name: draw(g, directions) for name, draw in attributes.items()}
+        state = [batch, directions, hidden] if batch_first else [directions, batch, hidden]
+        operands = [([directions, gates * hidden, features], 1), ([directions, gates * hidden, hidden], 1),
+                    ([directions, 2 * gates * hidden], 0.6)]
+        inputs = [x] + [g.constant(g.numbers(s, np.float32, -1, 1)) if g.chance(p) else None for s, p in operands]
+        lengths = g.constant(g.rng.integers(1, steps + 1, batch).astype(np.int32)) if g.chance(0.4) else None
+        inputs += [lengths] + [g.constant(g.numbers(state, np.float32, -1, 1)) if g.chance(0.5) else None
+                               for _ in range(states)]
+        if gates == 4:
+            inputs.append(g.constant(g.numbers([directions, 3 * hidden], np.float32, -1, 1)) if g.chance(0.3) else None)
+        direction = "bidirectional" if directions == 2 else g.choose(["forward", "reverse"])
+        given |= {"hidden_size": hidden, "direction": direction}
+        return inputs, given | ({"layout": 1} if batch_first else {}), 1 + states
+
+    return generate
+
+
 COMPARED = (np.float32, np.float64, np.int32, np.int64, np.float16)
 GENERATORS = {
     "Abs": unary(NUMBERS), "Acos": unary((np.float32,), -0.9, 0.9), "Acosh": unary((np.float32,), 1.1),
@@ -540,16 +566,16 @@ GENERATORS = {
     "Cos": unary((np.float32, np.float64)), "Cosh": unary((np.float32,)),
     "DequantizeLinear": dequantize, "Div": divide, "Dropout": dropout, "Elu": unary(alpha=number(0.5, 2)),
     "Equal": binary(COMPARED + (np.bool_,)), "Erf": unary(), "Exp": unary(), "Expand": expand, "Flatten": flatten,
-    "Floor": unary(), "Gather": gather, "GatherElements": gather_elements, "GatherND": gather_nd, "Gelu": gelu,
+    "Floor": unary(), "GRU": recurrent(3, 1, linear_before_reset=lambda g, _: int(g.rng.integers(2))), "Gather": gather, "GatherElements": gather_elements, "GatherND": gather_nd, "Gelu": gelu,
     "Gemm": gemm, "GlobalAveragePool": global_pool, "GlobalMaxPool": global_pool,
     "GroupNormalization": group_norm, "InstanceNormalization": instance_norm, "Greater": binary(COMPARED),
     "GreaterOrEqual": binary(COMPARED), "HardSigmoid": unary(alpha=number(0.1, 0.5), beta=number(0.2, 0.8)),
-    "HardSwish": unary(), "Identity": unary(ANYTHING), "LayerNormalization": norm(True),
+    "HardSwish": unary(), "Identity": unary(ANYTHING), "LSTM": recurrent(4, 2), "LayerNormalization": norm(True),
     "LeakyRelu": unary(alpha=number(0.01, 0.5)), "Less": binary(COMPARED), "LessOrEqual": binary(COMPARED),
     "Log": unary(low=0.1), "MatMul": matmul, "MatMulInteger": matmul_integer, "Max": variadic(NUMBERS),
     "MaxPool": pool(False), "Min": variadic(NUMBERS), "Mish": unary(), "Mod": modulo, "Mul": binary(), "Neg": unary(FLOATS + SIGNED),
     "Not": unary((np.bool_,)), "Or": binary((np.bool_,)), "PRelu": prelu, "Pad": pad, "Pow": power,
-    "RMSNormalization": norm(False), "Range": range_, "Reciprocal": unary(low=0.2), "ReduceL1": reduction(),
+    "RMSNormalization": norm(False), "RNN": recurrent(1, 1, activations=lambda g, n: [g.choose(["Tanh", "Relu"])] * n), "Range": range_, "Reciprocal": unary(low=0.2), "ReduceL1": reduction(),
     "ReduceL2": reduction(FLOATS, 0.1), "ReduceLogSum": reduction(FLOATS, 0.1), "ReduceLogSumExp": reduction(FLOATS),
     "ReduceMax": reduction(), "ReduceMean": reduction(), "ReduceMin": reduction(),
     "ReduceProd": reduction(low=0.5, high=1.5), "ReduceSum": reduction(input_since=13),

@@ -8,7 +8,8 @@
 
 Asks build/release/bin/forge-ops-doc --cases for the cases and writes tests/goldens/goldens.npz:
   f64, i64   all numbers, one after the other; booleans and integers are in i64, complex numbers are two in f64
-  index      JSON: for each case its text and where its operands, results and gradients lie
+  index      JSON: for each case its text and where its operands, results and gradients lie (of a result that
+             PyTorch does not give: null)
 Inputs are part of the file, so that a golden holds while the list of cases changes. Cases that PyTorch has no
 counterpart for are counted by op.
 """
@@ -335,6 +336,66 @@ def polygamma(a, x):
     return torch.where(x.isinf(), torch.where(x > 0, -0.0 if a["order"] % 2 == 0 else 0.0, math.nan), y)
 
 
+# ---- recurrent networks -------------------------------------------------------------------------
+
+
+def steps(cell, states):
+    """A loop over the steps: cell(sums of the input's gates, products, weight, bias, state) is the new state."""
+
+    def run(a, gates, weight, bias=None, lengths=None, *more):
+        more = [*more, *[None] * (states + 1 - len(more))]
+        size = (gates.shape[1], weight.shape[0])
+        state = [gates.new_zeros(size) if s is None else s for s in more[:states]]
+        y = [gates.new_zeros(size)] * gates.shape[0]
+        for t in reversed(range(len(y))) if a["reverse"] else range(len(y)):
+            runs = torch.ones(size[0], 1, dtype=torch.bool) if lengths is None else (t < lengths)[:, None]
+            new = cell(a, gates[t], weight, gates.new_zeros(weight.shape[1]) if bias is None else bias, state,
+                       more[states])
+            y[t] = torch.where(runs, new[0], torch.zeros_like(new[0]))
+            state = [torch.where(runs, n, s) for n, s in zip(new, state)]
+        return (torch.stack(y) if y else gates.new_zeros((0, *size)), *state)
+
+    return run
+
+
+def lstm_cell(a, gates, weight, bias, state, peepholes):
+    hidden, cell = state
+    i, f, g, o = (gates + hidden @ weight + bias).chunk(4, 1)
+    pi, pf, po = (0, 0, 0) if peepholes is None else peepholes.chunk(3)
+    cell = torch.sigmoid(f + pf * cell) * cell + torch.sigmoid(i + pi * cell) * torch.tanh(g)
+    return torch.sigmoid(o + po * cell) * torch.tanh(cell), cell
+
+
+def gru_cell(a, gates, weight, bias, state, _):
+    hidden, = state
+    (gr, gz, gn), (pr, pz, pn) = gates.chunk(3, 1), (hidden @ weight + bias).chunk(3, 1)
+    reset, update = torch.sigmoid(gr + pr), torch.sigmoid(gz + pz)
+    inner = reset * pn if a["reset_after"] else (reset * hidden) @ weight.chunk(3, 1)[2] + bias.chunk(3)[2]
+    return (1 - update) * torch.tanh(gn + inner) + update * hidden,
+
+
+def rnn_cell(a, gates, weight, bias, state, _):
+    return {"tanh": torch.tanh, "relu": torch.relu}[a["activation"]](gates + state[0] @ weight + bias),
+
+
+def layer(function, states):
+    """torch.lstm and its kin, of one layer."""
+
+    def run(a, x, weight_x, weight_h, bias_x=None, bias_h=None, lengths=None, *more):
+        require(lengths is None and len(more) <= states and a.get("reset_after", True))
+        zeros = weight_x.new_zeros(weight_x.shape[:2])
+        parameters = [weight_x, weight_h, *(zeros if b is None else b for b in (bias_x, bias_h))]
+        flat = [p[d] for d in range(weight_x.shape[0]) for p in parameters]
+        more = [*more, *[None] * (states - len(more))]
+        state = [x.new_zeros(len(weight_x), x.shape[1], weight_h.shape[2]) if s is None else s for s in more]
+        flip = (lambda t: t.flip(0)) if a["direction"] == "reverse" else (lambda t: t)
+        y, *last = function(a)(flip(x), state if states == 2 else state[0], flat, True, 1, 0.0, False,
+                               a["direction"] == "bidirectional", False)
+        return (flip(y), *last)
+
+    return run
+
+
 # Other ops without attributes are the function of PyTorch that their source names.
 OPS = {
     "attention": attention, "batch_norm": batch_norm,
@@ -342,7 +403,9 @@ OPS = {
     "concat": lambda a, *xs: torch.cat(xs, a["axis"]), "conv": conv, "conv_transpose": conv_transpose,
     "digamma": lambda a, x: Digamma.apply(x), "div": divide,
     "fill": fill, "floor_divide": lambda a, x, y: torch.floor_divide(x.detach(), y.detach()), "fmod": fmod,
-    "gather": gather, "gather_elements": gather_elements, "gather_nd": gather_nd,
+    "gru": layer(lambda a: torch.gru, 1), "gru_steps": steps(gru_cell, 1), "lstm": layer(lambda a: torch.lstm, 2),
+    "lstm_steps": steps(lstm_cell, 2), "rnn": layer(lambda a: getattr(torch, "rnn_" + a["activation"]), 1),
+    "rnn_steps": steps(rnn_cell, 1), "gather": gather, "gather_elements": gather_elements, "gather_nd": gather_nd,
     "gelu": lambda a, x: F.gelu(x, approximate="tanh" if a["tanh_form"] else "none"),
     "glu": lambda a, x: F.glu(x, a["axis"]),
     "group_norm": lambda a, x, gamma=None, beta=None: F.group_norm(x, a["groups"], gamma, beta, a["epsilon"]),
@@ -407,9 +470,10 @@ class Writer:
         pool += tensor.to(torch.float64 if floats else torch.int64).reshape(-1).tolist()
         return {"dtype": name, "shape": shape, "at": at}
 
-    def add(self, case, operands, result, gradients):
+    def add(self, case, operands, results, gradients):
         self.index.append({"case": case["case"], "op": case["op"], "operands": [self.place(t) for t in operands],
-                           "result": self.place(result), "gradients": [self.place(t) for t in gradients]})
+                           "results": [self.place(t) for t in results],
+                           "gradients": [self.place(t) for t in gradients]})
 
     def save(self, path):
         text = json.dumps(self.index, separators=(",", ":")).encode()
@@ -418,7 +482,7 @@ class Writer:
 
 
 def compute(case):
-    """Operands, result and gradients of a case.  errors: NotInTorch"""
+    """Operands, results and gradients (of the first result) of a case.  errors: NotInTorch"""
     function = function_of(case)
     attributes = {name: parse(text) for name, text in case["attributes"].items()}
     operands = [tensor_of(operand) for operand in case["operands"]]
@@ -427,14 +491,15 @@ def compute(case):
     for tensor in wanted:
         tensor.requires_grad_(differentiable)
     try:
-        result = function(attributes, *operands)
-        gradients = []
+        results = function(attributes, *operands)
+        results = results if isinstance(results, (tuple, list)) else [results]
+        result, gradients = results[0], []
         if differentiable and result.requires_grad and result.dtype == torch.float64:
             found = torch.autograd.grad(result, wanted, cotangent(result.shape), allow_unused=True)
             gradients = [torch.zeros_like(t) if g is None else g for t, g in zip(wanted, found)]
     except (RuntimeError, IndexError, TypeError, ValueError) as error:
         raise NotInTorch(str(error)) from error
-    return operands, result, gradients
+    return operands, results, gradients
 
 
 def main():

@@ -134,4 +134,9 @@ ir::Values BuildReduceSumSquare(OnnxNode& n);
 ir::Values BuildReduceMean(OnnxNode& n);
 ir::Values BuildReduceSum(OnnxNode& n);
 
+// recurrent.cc
+ir::Values BuildGru(OnnxNode& n);
+ir::Values BuildLstm(OnnxNode& n);
+ir::Values BuildRnn(OnnxNode& n);
+
 }  // namespace forge::formats
