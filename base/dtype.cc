@@ -37,6 +37,8 @@ std::optional<DType> ParseDType(std::string_view name) {
   return std::nullopt;
 }
 
+DType ComplexOf(DType t) { return t == DType::kF64 ? DType::kC128 : DType::kC64; }
+
 DType RealOf(DType t) {
   if (t == DType::kC64) return DType::kF32;
   return t == DType::kC128 ? DType::kF64 : t;

@@ -61,6 +61,8 @@ std::string_view Name(DType t);
 std::optional<DType> ParseDType(std::string_view name);
 // The element type of the parts of a complex number; other types unchanged.
 DType RealOf(DType t);
+// The element type of complex numbers with such parts: c128 for f64, else c64.
+DType ComplexOf(DType t);
 // f32 for narrower floats; other types unchanged.
 DType WideOf(DType t);
 // Bits of a stored element; 0 for strings, which have no fixed width.

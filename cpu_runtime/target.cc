@@ -28,6 +28,7 @@ bool PacksSharedOperand(const Task& task, const ir::EncodingChoice& choice) {
 
 Verdict CpuTarget::Supports(const ir::Candidate& node) const {
   if (node.op.def().info.host) return Verdict::No("it runs on the host, outside any device");
+  if (node.op.is_view()) return Verdict::Yes("view");
   const absl::StatusOr<Task> task = Task::Of(node.op, node.in, node.out);
   if (!task.ok()) return Verdict::No(std::string(Message(task.status())));
   return Judge(*task);

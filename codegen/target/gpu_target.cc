@@ -41,6 +41,7 @@ Verdict CheckTypes(ir::TypeSpan types, const Caps& caps) {
 
 Verdict GpuTarget::Supports(const ir::Candidate& node) const {
   if (node.op.def().info.host) return Verdict::No("it runs on the host");
+  if (node.op.is_view()) return Verdict::Yes("view");
   for (ir::TypeSpan types : {node.in, node.out})
     if (Verdict v = CheckTypes(types, caps_); !v) return v;
   const absl::StatusOr<NodeBody> body = BodyOf(node, caps_);

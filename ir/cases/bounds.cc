@@ -72,12 +72,14 @@ std::vector<double> Moduli(const HostValue& v) {
   return out;
 }
 
-// The operands in f64, absolute unless the op weighs them itself; complex numbers by their moduli.
+// The operands in f64, absolute unless the op weighs them itself; complex numbers by their moduli
+// then.
 std::vector<HostValue> Widened(Operands in, bool absolute) {
   std::vector<HostValue> out;
   for (const HostValue* v : in) {
     out.emplace_back(v ? *v : HostValue());
     if (!v || !Has(kFloatTypes | kComplexTypes, v->dtype())) continue;
+    if (Has(kComplexTypes, v->dtype()) && !absolute) continue;
     std::vector<double> all = Has(kComplexTypes, v->dtype()) ? Moduli(*v) : Doubles(*v);
     if (absolute)
       for (double& x : all) x = std::fabs(x);

@@ -25,6 +25,9 @@ absl::Status MagnitudeByParts(const AnyOp& op, Eval& e);
 // Reverse-mode differentiation of the decomposition, which is computed again. An operand that is
 // given twice gets its whole gradient at the first place.
 Values GradientByParts(const AnyOp& op, const GradArgs& g);
+// The op over the real and imaginary parts of its operands, by OpDef::on_complex or its scalar
+// expression; in ir/ops/complex/parts.cc. Empty without either.
+Values DecomposeComplex(const AnyOp& op, Function& f, ValueSpan in);
 // Calls a rule with the results that OpInfo::saved adds; appends them if they were not saved.
 using GradientRule = Values (*)(const AnyOp& op, const GradArgs& g);
 Values GradientWithSaved(const AnyOp& op, const GradArgs& g, GradientRule rule);
@@ -124,7 +127,11 @@ constexpr OpDef MakeDef() {
     d.map = [](const AnyOp& op, TypeSpan in, const Dims& at) { return Self<T>(op).map(in, at); };
     if constexpr (!Evaluates<T>) d.evaluate = &EvaluateMovement;
     d.cost = &CostOfMovement;
+    d.on_complex = [](const AnyOp&) { return OnComplex::kEach; };
   }
+  if constexpr (requires(const T op) { op.on_complex(); })
+    d.on_complex = [](const AnyOp& op) { return Self<T>(op).on_complex(); };
+  if (d.on_complex != nullptr) d.decompose_complex = &DecomposeComplex;
   if constexpr (requires(const T op, TypeSpan in) { op.cost(in); })
     d.cost = [](const AnyOp& op, TypeSpan in) { return Self<T>(op).cost(in); };
   else if constexpr (!Movement<T>)

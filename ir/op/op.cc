@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/op/op.h"
 
+#include <algorithm>
+
 #include "base/hash.h"
 #include "ir/op/attributes.h"
+#include "ir/op/define.h"
 #include "ir/op/signature.h"
 
 namespace forge::ir {
@@ -17,6 +20,20 @@ std::vector<T> Padded(const OpDef& def, std::span<const T> in) {
   std::vector<T> out(in.begin(), in.end());
   if (out.size() < fixed) out.resize(fixed);
   return out;
+}
+
+Types TypesOf(ValueSpan in) {
+  Types types;
+  for (const Value& v : in) types.push_back(v ? v.type() : Type());
+  return types;
+}
+
+// True when an operand or a result is complex.
+bool TakesComplex(const AnyOp& op, TypeSpan in) {
+  const auto is_complex = [](const Type& t) { return t && Has(kComplexTypes, t.dtype()); };
+  if (std::any_of(in.begin(), in.end(), is_complex)) return true;
+  const absl::StatusOr<Types> out = op.Infer(in);
+  return out.ok() && std::any_of(out->begin(), out->end(), is_complex);
 }
 
 }  // namespace
@@ -36,7 +53,10 @@ absl::StatusOr<Types> AnyOp::InferRuntimeValued(TypeSpan in) const {
 }
 
 Values AnyOp::Decompose(Function& f, ValueSpan in) const {
-  return def_->decompose != nullptr ? def_->decompose(*this, f, Padded(*def_, in)) : Values();
+  Values made;
+  if (def_->decompose != nullptr) made = def_->decompose(*this, f, Padded(*def_, in));
+  if (!made.empty() || def_->decompose_complex == nullptr) return made;
+  return TakesComplex(*this, TypesOf(in)) ? def_->decompose_complex(*this, f, in) : Values();
 }
 
 bool AnyOp::saves() const {
@@ -53,6 +73,9 @@ AnyOp AnyOp::Saving(bool with) const {
 }
 
 Values AnyOp::Gradient(const GradArgs& g) const {
+  // Gradients of complex numbers are those of their parts, as PyTorch defines them.
+  if (def_->decompose_complex != nullptr && TakesComplex(*this, TypesOf(g.in)))
+    return GradientByParts(*this, g);
   return def_->gradient != nullptr ? def_->gradient(*this, g) : Values();
 }
 

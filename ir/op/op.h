@@ -56,20 +56,20 @@ struct Alias {
 //   "x: float[n, c, h, w]; w: =x[m, k, *r]; bias: =x[m]?"    operands separated by ';'
 // A dtype is a name (f32), a class (see docs/semantics.md, Element types), several with '|' between
 // them, or =NAME, the dtype of an earlier operand; in outputs also that of an attribute,
-// real(NAME), which for a complex operand is the dtype of its parts, or wide(NAME), f32 for a
-// narrower float. The words sequence, optional and value (anything) stand for what is no tensor. In
-// brackets stand dimension names (equal names are equal dimensions), numbers, or one *NAME for any
-// number of dimensions; no brackets: any rank. '?' marks an optional operand, or a result that
-// OpInfo::saved adds; '...' after the last operand any number of it. Outputs use the same form;
-// there =x alone means "dtype and shape of x".
+// real(NAME), which for a complex operand is the dtype of its parts, complex(NAME), the complex
+// dtype of such parts, or wide(NAME), f32 for a narrower float. The words sequence, optional and
+// value (anything) stand for what is no tensor. In brackets stand dimension names (equal names are
+// equal dimensions), numbers, or one *NAME for any number of dimensions; no brackets: any rank. '?'
+// marks an optional operand, or a result that OpInfo::saved adds; '...' after the last operand any
+// number of it. Outputs use the same form; there =x alone means "dtype and shape of x".
 struct OpInfo {
   std::string_view name = {}, formula = {}, inputs = {}, outputs = {}, source = {};
   // The bool attribute that adds the results marked '?'. A gradient reads them; where nobody does,
   // `Simplify` clears it.
   std::string_view saved = {};
   std::span<const Alias> in_place = {};
-  bool keeps_order = false;  // movement: elements stay in row-major order, so the result may share
-                             // the operand's bytes
+  bool keeps_order = false;  // the result may share the operand's bytes: elements stay in row-major
+                             // order (reshape), or are their parts (view_as_real)
   bool host = false;         // strings, sequences: a host step on every device
   bool encodes = false;      // relayout: the encoding of the result follows from the attributes
   bool ordered = false;      // collectives: keeps its place among its like
@@ -180,6 +180,13 @@ concept Op = Composite<T> || Kernel<T> || Movement<T> || ElementWise<T>;
 
 class AnyOp;
 
+// How an op on complex operands follows from itself on their real and imaginary parts.
+enum class OnComplex : uint8_t {
+  kNone,
+  kEach,     // it is linear: the same op on each part
+  kProduct,  // it is linear in each of the first two operands, and adds the others
+};
+
 struct OpDef {
   OpInfo info = {};
   Fields fields = {};
@@ -195,7 +202,10 @@ struct OpDef {
   absl::Status (*magnitude)(const AnyOp&, Eval&) = nullptr;  // null: the op on absolute values
   std::optional<Dims> (*contents)(const AnyOp&, TypeSpan, Known) = nullptr;  // may be null
   IndexMap (*map)(const AnyOp&, TypeSpan, const Dims&) = nullptr;            // null unless movement
-  const ScalarDef* scalar = nullptr;  // null unless element-wise
+  // The decomposition of an op with complex operands or results; null unless primitive.
+  Values (*decompose_complex)(const AnyOp&, Function&, ValueSpan) = nullptr;
+  OnComplex (*on_complex)(const AnyOp&) = nullptr;  // null: kNone
+  const ScalarDef* scalar = nullptr;                // null unless element-wise
   Cases (*cases)(const OpDef&) = nullptr;
 };
 
@@ -231,10 +241,13 @@ class AnyOp {
   // The same while an attribute is runtime-valued: all results unranked.
   absl::StatusOr<Types> InferRuntimeValued(TypeSpan in) const;
   // Appends the decomposition to `f` and returns the results; empty for a primitive, and for a
-  // composite whose attributes make it one. Errors are in the status of `f`.
+  // composite whose attributes make it one. Of an op with complex operands or results that has
+  // none, it is that over their parts. Errors are in the status of `f`.
   Values Decompose(Function& f, ValueSpan in) const;
   // True when the op has the results that OpInfo::saved adds.
   bool saves() const;
+  // True when the result is the operand's bytes under another element type: it takes no step.
+  bool is_view() const { return def_->info.keeps_order && def_->map == nullptr; }
   // Returns the op with or without these results; unchanged where it has none to add.
   AnyOp Saving(bool with) const;
   // Appends the gradient, and what it reads of results that were not saved. Returns one value for

@@ -110,6 +110,9 @@ absl::StatusOr<Parameter> ParseParameter(std::string_view text) {
   } else if (type.starts_with("wide(") && type.ends_with(')')) {
     p.like = type.substr(5, type.size() - 6);
     p.of = &WideOf;
+  } else if (type.starts_with("complex(") && type.ends_with(')')) {
+    p.like = type.substr(8, type.size() - 9);
+    p.of = &ComplexOf;
   } else if (type == "sequence" || type == "optional" || type == "value") {
     p.kind = type == "sequence"   ? Parameter::Class::kSequence
              : type == "optional" ? Parameter::Class::kOptional

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Defines the composites that are whole in their header.
 #include "ir/op/define.h"
+#include "ir/ops/complex/complex.h"
 #include "ir/ops/elementwise/glu.h"
+#include "ir/ops/fft/fft.h"
 #include "ir/ops/norm/batch_norm.h"
 #include "ir/ops/norm/group_norm.h"
 #include "ir/ops/norm/instance_norm.h"

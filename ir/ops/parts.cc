@@ -37,8 +37,13 @@ class Parts {
   Function* body_;
 };
 
-// Floats become f64, in which parts are evaluated; everything else stays.
+// Floats become f64, in which parts are evaluated, and complex numbers c128; everything else stays.
 absl::StatusOr<HostValue> InF64(const HostValue& v) {
+  if (v.dtype() == DType::kC64) {
+    FORGE_ASSIGN_OR_RETURN(HostValue wide, HostValue::Zeros(DType::kC128, v.shape()));
+    Store(Complexes(v), wide);
+    return wide;
+  }
   if (!Has(kFloatTypes, v.dtype()) || v.dtype() == DType::kF64) return v;
   FORGE_ASSIGN_OR_RETURN(HostValue wide, HostValue::Zeros(DType::kF64, v.shape()));
   Store(Doubles(v), wide);
@@ -61,7 +66,7 @@ constexpr double kUnit = 0x1p-24;
 // accumulator.
 struct Rough {
   HostValue value;
-  std::vector<double> error;  // empty: exact
+  std::vector<double> error;  // of each element, or of both parts of a complex one; empty: exact
 };
 using RoughOperands = std::span<const Rough* const>;
 
@@ -151,8 +156,19 @@ absl::StatusOr<std::vector<std::vector<double>>> OwnErrors(const AnyOp& op, Oper
 
 absl::StatusOr<std::vector<Rough>> RoughParts(const AnyOp& op, RoughOperands in);
 
+bool AnyComplex(RoughOperands in) {
+  return std::any_of(in.begin(), in.end(), [](const Rough* r) {
+    return r != nullptr && Has(kComplexTypes, r->value.dtype());
+  });
+}
+
 absl::StatusOr<std::vector<Rough>> RoughResults(const AnyOp& op, RoughOperands in) {
-  if (op.def().evaluate == &EvaluateByParts) return RoughParts(op, in);
+  if (op.is_view()) {
+    const HostValue* x = &in[0]->value;
+    FORGE_ASSIGN_OR_RETURN(std::vector<HostValue> y, Evaluate(op, {&x, 1}));
+    return std::vector<Rough>{{std::move(y[0]), in[0]->error}};
+  }
+  if (op.def().evaluate == &EvaluateByParts || AnyComplex(in)) return RoughParts(op, in);
   std::vector<HostValue> values, absolute;
   std::vector<const HostValue*> operands, magnitudes;
   for (const Rough* r : in) {
@@ -224,6 +240,8 @@ absl::Status EvaluateByParts(const AnyOp& op, Eval& e) {
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i].dtype() == e.out(i).dtype())
       e.out(i) = std::move(results[i]);
+    else if (Has(kComplexTypes, results[i].dtype()))
+      Store(Complexes(results[i]), e.out(i));
     else
       Store(Doubles(results[i]), e.out(i));
   }
@@ -257,7 +275,10 @@ absl::Status MagnitudeByParts(const AnyOp& op, Eval& e) {
   const double terms = static_cast<double>(std::max<int64_t>(1, op.Cost(types).terms.constant()));
   for (size_t i = 0; i < results.size(); ++i) {
     std::vector<double>& error = results[i].error;
-    error.resize(static_cast<size_t>(e.out(i).elements()));
+    const auto n = static_cast<size_t>(e.out(i).elements());
+    if (Has(kComplexTypes, e.out(i).dtype()) && !error.empty())
+      for (size_t k = 0; k < n; ++k) error[k] = std::fmax(error[2 * k], error[2 * k + 1]);
+    error.resize(n);
     for (double& v : error) v /= 4 * std::sqrt(terms);
     Store(error, e.out(i));
   }

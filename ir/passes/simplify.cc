@@ -164,10 +164,16 @@ std::optional<Value> SliceOfConcat(const AlgebraSite& s) {
   return std::nullopt;
 }
 
+// Complex numbers made of parts, whose parts are taken, and the reverse.
+std::optional<Value> ViewOfView(const AlgebraSite& s) {
+  const Node* inner = s.op.is_view() ? s.DefiningNodeOf(0) : nullptr;
+  return inner && inner->op.is_view() ? s.Itself(s.f.value(inner->in[0])) : std::nullopt;
+}
+
 using Simplification = std::optional<Value> (*)(const AlgebraSite&);
 constexpr Simplification kSimplifications[] = {
-    &NeutralNumber, &Involution,           &Idempotent,       &SameOperands,
-    &CastOfCast,    &TransposeOfTranspose, &ReshapeOfReshape, &SliceOfConcat};
+    &NeutralNumber,        &Involution,       &Idempotent,    &SameOperands, &CastOfCast,
+    &TransposeOfTranspose, &ReshapeOfReshape, &SliceOfConcat, &ViewOfView};
 
 // The op without the results that OpInfo::saved adds, where nobody reads one of them.
 std::optional<Values> WithoutSaved(const Node& node, ValueSpan operands, std::span<const int> uses,

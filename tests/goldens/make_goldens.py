@@ -396,11 +396,43 @@ def layer(function, states):
     return run
 
 
+# ---- Fourier transforms -------------------------------------------------------------------------
+
+
+def dft(a, re, im=None):
+    y = (torch.fft.ifft if a["inverse"] else torch.fft.fft)(
+        torch.complex(re, torch.zeros_like(re) if im is None else im), norm="forward" if a["inverse"] else "backward")
+    return y.real, y.imag
+
+
+def fourier(forward, inverse):
+    def run(a, x):
+        backwards = a.get("inverse", forward is None)
+        norm = a["norm"] if a["norm"] != "none" else "forward" if backwards else "backward"
+        return (inverse if backwards else forward)(x, a["sizes"] or None, a["axes"], norm)
+
+    return run
+
+
+def overflowing(function, least=-math.inf):
+    """0 for complex numbers of which PyTorch's formula overflows on the way, to NaN."""
+
+    def run(a, x):
+        y = function(x)
+        if not x.is_complex():
+            return y
+        return torch.where(y.isnan() & (x.real < -700) & (x.real >= least), torch.zeros_like(y), y)
+
+    return run
+
+
 # Other ops without attributes are the function of PyTorch that their source names.
 OPS = {
     "attention": attention, "batch_norm": batch_norm,
     "broadcast_to": lambda a, x: x.broadcast_to(a["shape"]), "cast": cast, "clamp": clamp,
     "concat": lambda a, *xs: torch.cat(xs, a["axis"]), "conv": conv, "conv_transpose": conv_transpose,
+    "dft": dft, "fft": fourier(torch.fft.fftn, torch.fft.ifftn), "irfft": fourier(None, torch.fft.irfftn),
+    "rfft": fourier(torch.fft.rfftn, None), "sigmoid": overflowing(torch.sigmoid), "silu": overflowing(F.silu, -sys.float_info.max),
     "digamma": lambda a, x: Digamma.apply(x), "div": divide,
     "fill": fill, "floor_divide": lambda a, x, y: torch.floor_divide(x.detach(), y.detach()), "fmod": fmod,
     "gru": layer(lambda a: torch.gru, 1), "gru_steps": steps(gru_cell, 1), "lstm": layer(lambda a: torch.lstm, 2),

@@ -131,14 +131,17 @@ TEST(ComplexTest, WhatNeedsAnOrderRefuses) {
   }
 }
 
-TEST(ComplexTest, HasNoGradients) {
-  for (const AnyOp& op : {AnyOp(Mul{}), AnyOp(MatMul{})}) {
-    Function f("f");
-    const Value x = f.Argument("x", Type::Tensor(DType::kC64, {2, 2}));
-    const Values y = f.Add(op, {{x, x}});
-    op.Gradient(GradArgs{f, {{x, x}}, y, y});
-    EXPECT_TRUE(absl::IsUnimplemented(f.status())) << f.status();
-  }
+TEST(ComplexTest, GradientsAreThoseOfTheParts) {
+  Function f("f");
+  const Value z = f.Argument("z", Type::Tensor(DType::kC128, {2}));
+  const Value dy = f.Argument("dy", Type::Tensor(DType::kC128, {2}));
+  const Values in{z, z}, y = f.Add(Mul{}, in), dz = AnyOp(Mul{}).Gradient({f, in, y, {{dy}}});
+  f.Return("dz", dz[0]);
+  const HostValue at = ComplexTensor({{1, 2}, {-3, 0.5}}), seed = ComplexTensor({{1, 0}, {2, 1}});
+  const HostValue* arguments[] = {&at, &seed};
+  FORGE_ASSERT_OK_AND_ASSIGN(const auto got, Interpreter{}.Run(f, arguments));
+  // dy times the conjugate of 2 z
+  EXPECT_THAT(Complexes(got.results[0]), ElementsAre(Complex(2, -4), Complex(-11, -8)));
 }
 
 // An infinity times 1 + 0i has an imaginary part of NaN, which a simplification would lose.

@@ -3,6 +3,7 @@
 
 #include "ir/op/define.h"
 #include "ir/op/elements.h"
+#include "ir/ops/complex/parts.h"
 #include "ir/ops/elementwise/row_parts.h"
 
 namespace forge::ir {
@@ -17,6 +18,13 @@ absl::StatusOr<Types> Fill::infer(TypeSpan) const {
 
 IndexMap Fill::map(TypeSpan, const Dims&) const { return {.fill = value}; }
 
+Values Fill::decompose(Function& f, ValueSpan) const {
+  if (!Has(kComplexTypes, dtype)) return {};
+  const std::complex<double> z = value.c128();
+  const Value re = f(Fill{z.real(), RealOf(dtype), shape}, {});
+  return {Joined({re, f(Fill{z.imag(), RealOf(dtype), shape}, {})})};
+}
+
 Cases Fill::cases() {
   return {{Fill{}, {}},
           {Fill{.value = -1.5, .shape = {2, 3}}, {}},
@@ -26,6 +34,8 @@ Cases Fill::cases() {
           {Fill{.value = 65520, .dtype = DType::kF16, .shape = {33}}, {}},
           {Fill{(int64_t{1} << 53) + 1, DType::kI64, {3}}, {}},
           {Fill{UINT64_MAX, DType::kU64, {3}}, {}},
+          {Fill{std::complex(1.5, -2.0), DType::kC64, {2, 3}}, {}},
+          {Fill{2, DType::kC128, {5}}, {}},
           {Fill{INT64_MIN, DType::kI64, {3}}, {}},
           {.op = Fill{.value = std::complex(1.0, 2.0)}, .in = {}, .refuse = "is complex"},
           {.op = Fill{.shape = {-2}}, .in = {}, .refuse = "negative dimension"},

@@ -21,6 +21,7 @@ struct Fill {
 
   absl::StatusOr<Types> infer(TypeSpan in) const;
   IndexMap map(TypeSpan in, const Dims& at) const;
+  Values decompose(Function& f, ValueSpan in) const;  // of complex numbers
   static constexpr Zero gradient{};
   [[gnu::cold]] static Cases cases();
 };

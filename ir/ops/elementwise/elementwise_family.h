@@ -2,6 +2,7 @@
 // Defines the ops of one family of rows. Compiled once for each family, see cmake/Rows.cmake.
 #include "ir/graph/module.h"
 #include "ir/op/define.h"
+#include "ir/ops/complex/parts.h"
 #include "ir/ops/elementwise/elementwise_rules.h"
 #include "ir/ops/elementwise/row_parts.h"
 #include "ir/ops/elementwise/scalar_math.h"
@@ -68,6 +69,15 @@ D Reference(const void* self, const D* x) {
 }
 
 template <class T>
+Value OnParts(const void* self, const ComplexParts* x) {
+  const Row<T> row = RowAt<T>(self);
+  if constexpr (requires { row.complex(x[0]); })
+    return Joined(row.complex(x[0]));
+  else
+    return Joined(rows::ApplyRowTo(row, x));
+}
+
+template <class T>
 void Gradient(const void* self, const Value* x, Value y, Value dy, Value* dx) {
   const Row<T> row = RowAt<T>(self);
   if constexpr (Row<T>::kInfo.arity() == 1) {
@@ -106,7 +116,10 @@ constexpr ScalarDef MakeScalar(int index) {
     d.i64 = &Reference<T, int64_t>;
     d.u64 = &Reference<T, uint64_t>;
   }
-  if constexpr (Takes(kInfo, DType::kC128)) d.c128 = &Reference<T, std::complex<double>>;
+  if constexpr (Takes(kInfo, DType::kC128)) {
+    d.c128 = &Reference<T, std::complex<double>>;
+    d.complex = &OnParts<T>;
+  }
   if constexpr (kHasOnDims<T>) d.on_dims = &OnDims<T>;
   if constexpr (requires(const Row<T> row, TypeSpan in) { row.check(in); })
     d.check = [](const void* self, TypeSpan in) { return RowAt<T>(self).check(in); };
@@ -153,6 +166,7 @@ constexpr OpDef MakeRow() {
     d.evaluate = &EvaluateElementWise;
   d.cost = &CostPerElement;
   d.scalar = &kScalar<T, kIndex>;
+  if constexpr (Takes(kInfo, DType::kC128)) d.decompose_complex = &DecomposeComplex;
   d.cases = &CasesOf<T>;
   return d;
 }

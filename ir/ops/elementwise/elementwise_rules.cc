@@ -88,7 +88,7 @@ void CastElement(const HostValue& x, int64_t i, HostValue& y) {
     return y.SetC128(i, x.c128(i));
   }
   const bool from_float = Has(kAllFloatTypes, x.dtype());
-  if (!from_float && !Has(kAllFloatTypes, y.dtype()))
+  if (!from_float && !Has(kAllFloatTypes | kComplexTypes, y.dtype()))
     y.SetI64(i, x.i64(i));
   else if (y.dtype() == DType::kF32 && x.dtype() == DType::kU64)
     y.Set(i, static_cast<float>(static_cast<uint64_t>(x.i64(i))));  // rounds once
@@ -173,7 +173,6 @@ absl::Status EvaluateElementWise(const AnyOp& op, Eval& e) {
 }
 
 Values ElementWiseGradient(const AnyOp& op, const GradArgs& g) {
-  if (RefuseComplex(g)) return Values(g.in.size());
   std::array<Value, 3> dx;
   op.def().scalar->gradient(op.self(), g.in.data(), g.out[0], g.dout[0], dx.data());
   Values out;

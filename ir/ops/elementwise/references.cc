@@ -44,6 +44,12 @@ std::complex<double> Quotient(std::complex<double> a, std::complex<double> b) {
 
 uint64_t Quotient(uint64_t a, uint64_t b) { return b == 0 ? ~uint64_t{0} : a / b; }
 
+double SigmoidOf(double x) { return 1 / (1 + std::exp(-x)); }
+std::complex<double> SigmoidOf(std::complex<double> x) {
+  const std::complex<double> e = std::exp(x.real() >= 0 ? -x : x);
+  return (x.real() >= 0 ? 1.0 : e) / (1.0 + e);
+}
+
 double TruncatedRemainder(double a, double b) { return std::fmod(a, b); }
 
 int64_t TruncatedRemainder(int64_t a, int64_t b) { return b == 0 ? a : b == -1 ? 0 : a % b; }

@@ -28,6 +28,9 @@ std::complex<double> Quotient(std::complex<double> a, std::complex<double> b);
 double Quotient(double a, double b);
 int64_t Quotient(int64_t a, int64_t b);
 uint64_t Quotient(uint64_t a, uint64_t b);
+// 1 / (1 + e^-x), without overflow on the way.
+double SigmoidOf(double x);
+std::complex<double> SigmoidOf(std::complex<double> x);
 // a - trunc(a / b) b; a for b = 0 of integers.
 double TruncatedRemainder(double a, double b);
 int64_t TruncatedRemainder(int64_t a, int64_t b);

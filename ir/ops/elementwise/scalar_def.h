@@ -30,6 +30,8 @@ struct ScalarInfo {
   }
 };
 
+struct ComplexParts;  // ir/ops/complex/parts.h
+
 struct ScalarDef {
   ScalarInfo info;
   int index = 0;  // of the row in ir/ops/elementwise/row_list.inc and in tables generated from it
@@ -40,6 +42,9 @@ struct ScalarDef {
   uint64_t (*u64)(const void* self, const uint64_t* x) = nullptr;
   // The same for complex numbers; a real result has no imaginary part.
   std::complex<double> (*c128)(const void* self, const std::complex<double>* x) = nullptr;
+  // Appends the op over the parts of complex operands and returns its result; null where it takes
+  // none.
+  Value (*complex)(const void* self, const ComplexParts* x) = nullptr;
   // Sets the gradient of each operand, of the shape of the result; absent where it is zero.
   void (*gradient)(const void* self, const Value* x, Value y, Value dy, Value* dx) = nullptr;
   // The op on dimensions; null unless it is used in shape arithmetic, nullopt where the result is

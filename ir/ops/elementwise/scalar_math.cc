@@ -49,15 +49,6 @@ Value convert(Value x, DType to) { return (*x.fn)(Cast{to}, {x}); }
   Value name(Value x, Value y) { return (*x.fn)(T{}, {x, y}); }
 #include "ir/ops/elementwise/row_list.inc"
 
-bool RefuseComplex(const GradArgs& g) {
-  for (const Value& v : g.in) {
-    if (!v || !Has(kComplexTypes, v.type().dtype())) continue;
-    g.fn.Fail(Unimplemented("there are no gradients of complex numbers"));
-    return true;
-  }
-  return false;
-}
-
 Value Widened(Value x) {
   if (!x) return x;
   const DType t = x.type().dtype();

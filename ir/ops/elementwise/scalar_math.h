@@ -38,9 +38,6 @@ Value convert(Value x, DType to);
 #define FORGE_UNARY(T, name) Value name(Value x);
 #define FORGE_BINARY(T, name) Value name(Value x, Value y);
 #include "ir/ops/elementwise/row_list.inc"
-// Fails `g.fn` and returns true when an operand is complex, for gradients that hold for real
-// numbers only.
-bool RefuseComplex(const GradArgs& g);
 // Converts f16 and bf16 to f32, in which sums and norms accumulate; returns other and absent values
 // unchanged.
 Value Widened(Value x);

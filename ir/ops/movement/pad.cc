@@ -4,6 +4,7 @@
 #include "ir/graph/module.h"
 #include "ir/op/define.h"
 #include "ir/op/elements.h"
+#include "ir/ops/complex/parts.h"
 
 namespace forge::ir {
 namespace {
@@ -70,6 +71,16 @@ IndexMap Pad::map(TypeSpan in, const Dims& at) const {
   return {.pieces = {std::move(inside)}, .fill = value};
 }
 
+Values Pad::decompose(Function& f, ValueSpan in) const {
+  if (!Has(kComplexTypes, in[0].type().dtype())) return {};
+  const ComplexParts x = PartsOf(in[0]);
+  Pad of_re = *this, of_im = *this;
+  of_re.value = value.c128().real();
+  of_im.value = value.c128().imag();
+  const Value re = f(of_re, {x.re});
+  return {Joined({re, f(of_im, {x.im})})};
+}
+
 Values Pad::gradient(const GradArgs& g) const {
   if (mode != PadMode::kConstant) {
     g.fn.Fail(Unimplemented("pad has a gradient in mode constant only"));
@@ -89,6 +100,8 @@ Cases Pad::cases() {
           {Pad{{-1, 2}, {0, -2}, 7}, {"real[3,4]"}},
           {Pad{{1}, {2}, INT64_MIN + 1}, {"i64[2]"}},
           {Pad{{1}, {2}, UINT64_MAX - 1}, {"u64[2]"}},
+          {Pad{{1, 0}, {2, 1}, std::complex(1.5, -2.0)}, {"complex[2,3]"}},
+          {Pad{{1}, {2}, 0, PadMode::kWrap}, {"c64[3]"}},
           {Pad{{-2}, {-3}}, {"f32[5]"}},
           {Pad{{0, 2}, {0, 0}, 1}, {"f32[0,3]"}},
           {Pad{{2}, {1}, 1}, {"f32[0]"}},

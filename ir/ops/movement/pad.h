@@ -14,7 +14,7 @@ struct Pad {
 
   static constexpr OpInfo kInfo{.name = "pad",
                                 .formula = "y = x with value, or what mode says of x, around it",
-                                .inputs = "x: real|bool[*d]",
+                                .inputs = "x: number|bool[*d]",
                                 .outputs = "y: =x[*p]",
                                 .source = "ONNX Pad-19; torch.nn.functional.pad"};
   static constexpr Field kFields[] = {
@@ -28,6 +28,7 @@ struct Pad {
 
   absl::StatusOr<Types> infer(TypeSpan in) const;
   IndexMap map(TypeSpan in, const Dims& at) const;
+  Values decompose(Function& f, ValueSpan in) const;  // of complex numbers
   Values gradient(const GradArgs& g) const;
   [[gnu::cold]] static Cases cases();
 };

@@ -14,7 +14,6 @@ absl::StatusOr<Types> MatMul::infer(TypeSpan in) const {
 }
 
 Values MatMul::gradient(const GradArgs& g) const {
-  if (RefuseComplex(g)) return Values(g.in.size());
   const Value a = g.in[0], b = g.in[1], dy = g.dout[0];
   const auto times = [&](Value x, bool tx, Value y, bool ty) {
     return g.fn(MatMul{tx, ty}, {x, y});

@@ -23,6 +23,7 @@ struct MatMul {
   Values gradient(const GradArgs& g) const;
   absl::Status evaluate(Eval& e) const;
   Cost cost(TypeSpan in) const;
+  OnComplex on_complex() const { return OnComplex::kProduct; }
   [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const MatMul*);

@@ -171,7 +171,6 @@ absl::StatusOr<Types> Reduce::infer(TypeSpan in) const {
 }
 
 Values Reduce::gradient(const GradArgs& g) const {
-  if (RefuseComplex(g)) return {Value{}};
   const Value x = g.in[0];
   const auto reduced = AxesOf(*this, x.type().rank());
   if (!reduced.ok()) return {Value{}};

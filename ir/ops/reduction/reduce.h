@@ -29,6 +29,10 @@ struct Reduce {
   Values gradient(const GradArgs& g) const;
   absl::Status evaluate(Eval& e) const;
   Cost cost(TypeSpan in) const;
+  OnComplex on_complex() const {
+    const bool sums = kind == ReduceKind::kSum || kind == ReduceKind::kMean;
+    return sums ? OnComplex::kEach : OnComplex::kNone;
+  }
   std::optional<Dims> contents(TypeSpan in, std::span<const std::optional<Dims>> known) const;
   [[gnu::cold]] static Cases cases();
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
+#include "ir/ops/complex/view.h"
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
@@ -55,6 +56,19 @@ class SimplifyTest : public PassTest {
 };
 
 Value Cast1(Function& f, Value x, DType to) { return f(Cast{to}, {x}); }
+
+TEST_F(SimplifyTest, ViewsOfViewsGo) {
+  const Type pairs = F32({3, 2});
+  const auto through = [](Function& f, Value x) {
+    return f(ViewAsReal{}, {f(ViewAsComplex{}, {x})});
+  };
+  EXPECT_THAT(Left(pairs, through), IsEmpty());
+  const auto within = [](Function& f, Value x) {
+    const Value z = f(ViewAsComplex{}, {x});
+    return f(ViewAsReal{}, {z + z});
+  };
+  EXPECT_THAT(Left(pairs, within), ElementsAre("view_as_complex", "add", "view_as_real"));
+}
 
 TEST_F(SimplifyTest, NeutralNumbersGo) {
   EXPECT_THAT(Left([](Function&, Value x) { return x * 1; }), IsEmpty());

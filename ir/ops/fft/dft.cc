@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/ops/fft/dft.h"
+
+#include <bit>
+#include <numbers>
+
+#include "ir/op/define.h"
+#include "ir/ops/complex/parts.h"
+#include "ir/ops/creation/iota.h"
+#include "ir/ops/decomposing.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/movement/concat.h"
+#include "ir/ops/movement/pad.h"
+#include "ir/ops/movement/transpose.h"
+#include "ir/ops/product/matmul.h"
+
+namespace forge::ir {
+namespace {
+
+// Lengths that are one matrix product.
+constexpr int64_t kDirect = 32;
+// The radix of longer ones, where it divides them.
+constexpr int64_t kRadix = 16;
+
+// The largest divisor of n up to the radix, else up to kDirect; 1: there is none.
+int64_t RadixOf(int64_t n) {
+  for (int64_t r = kRadix; r > 1; --r)
+    if (n % r == 0) return r;
+  for (int64_t r = kRadix + 1; r <= kDirect; ++r)
+    if (n % r == 0) return r;
+  return 1;
+}
+
+// Transforms of tensors [batch, n] in the type of `t`.
+class Transform {
+ public:
+  Transform(Function& f, DType t, bool inverse) : f_(f), type_(t), sign_(inverse ? 1 : -1) {}
+  ComplexParts Of(ComplexParts x, int64_t n, const Dim& batch) const;
+
+ private:
+  ComplexParts Direct(ComplexParts x, int64_t n) const;
+  ComplexParts ByFactors(ComplexParts x, int64_t radix, int64_t rest, const Dim& batch) const;
+  ComplexParts ByConvolution(ComplexParts x, int64_t n, const Dim& batch) const;
+  Value Numbers(int64_t count) const { return f_(Iota{.count = count}, {}); }
+  // i * j for i < rows, j < columns.
+  Value Products(int64_t rows, int64_t columns) const {
+    const Value i = f_(Reshape{{rows, 1}}, {Numbers(rows)});
+    return i * Numbers(columns);
+  }
+  // exp(sign 2 pi i turns / n) of integers.
+  ComplexParts Roots(Value turns, int64_t n, int sign) const;
+  ComplexParts Each(ComplexParts x, absl::FunctionRef<Value(Value)> move) const {
+    const Value re = move(x.re);
+    return {re, x.im ? move(x.im) : Value{}};
+  }
+  ComplexParts Reshaped(ComplexParts x, const Dims& shape) const {
+    return Each(x, [&](Value v) { return f_(Reshape{shape}, {v}); });
+  }
+  ComplexParts Swapped(ComplexParts x) const {  // of the last two of three axes
+    return Each(x, [&](Value v) { return f_(Transpose{.permutation = {0, 2, 1}}, {v}); });
+  }
+
+  Function& f_;
+  DType type_;
+  int sign_;
+};
+
+ComplexParts Transform::Of(ComplexParts x, int64_t n, const Dim& batch) const {
+  if (n <= kDirect) return Direct(x, n);
+  const int64_t radix = RadixOf(n);
+  return radix > 1 ? ByFactors(x, radix, n / radix, batch) : ByConvolution(x, n, batch);
+}
+
+ComplexParts Transform::Roots(Value turns, int64_t n, int sign) const {
+  const Value whole = f_(Remainder{}, {turns, (turns * 0.0) + static_cast<double>(n)});
+  // Half a turn at most on either side, so that the angle keeps its digits.
+  const Value folded =
+      select(whole * 2.0 > static_cast<double>(n), whole - static_cast<double>(n), whole);
+  const Value angle =
+      convert(folded, type_) * (sign * 2 * std::numbers::pi / static_cast<double>(n));
+  const Value re = cos(angle);
+  return {re, sin(angle)};
+}
+
+// [re, im] times [[c, s], [-s, c]].
+ComplexParts Transform::Direct(ComplexParts x, int64_t n) const {
+  if (n == 1) return {x.re, x.im ? x.im : x.re * 0.0};
+  const ComplexParts w = Roots(Products(n, n), n, sign_);
+  const Value top = f_(Concat{.axis = 1}, {w.re, w.im});
+  Value matrix = top, operand = x.re;
+  if (x.im) {
+    const Value bottom = f_(Concat{.axis = 1}, {-w.im, w.re});
+    matrix = f_(Concat{.axis = 0}, {top, bottom});
+    operand = f_(Concat{.axis = -1}, {x.re, x.im});
+  }
+  const Value y = f_(MatMul{}, {operand, matrix});
+  const Value re = f_(Slice{.begin = {0}, .end = {n}, .axes = {-1}}, {y});
+  return {re, f_(Slice{.begin = {n}, .end = {2 * n}, .axes = {-1}}, {y})};
+}
+
+// j = rest j1 + j2 and k = k1 + radix k2: transforms over j1, a factor for each j2 and k1, and
+// transforms over j2.  source: Cooley and Tukey, 1965
+ComplexParts Transform::ByFactors(ComplexParts x, int64_t radix, int64_t rest,
+                                  const Dim& batch) const {
+  const ComplexParts columns = Swapped(Reshaped(x, {batch, radix, rest}));
+  const ComplexParts inner = Direct(columns, radix);  // [batch, j2, k1]
+  const ComplexParts turned = inner * Roots(Products(rest, radix), radix * rest, sign_);
+  const ComplexParts rows = Reshaped(Swapped(turned), {batch * radix, rest});
+  const ComplexParts outer = Of(rows, rest, batch * radix);
+  return Reshaped(Swapped(Reshaped(outer, {batch, radix, rest})), {batch, radix * rest});
+}
+
+// j k = (j^2 + k^2 - (k - j)^2) / 2 makes it a convolution with exp(-sign pi i j^2 / n), which is
+// a product of transforms of a power of two.  source: Bluestein, 1970
+ComplexParts Transform::ByConvolution(ComplexParts x, int64_t n, const Dim& batch) const {
+  const auto length = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(2 * n - 1)));
+  const auto extended = [&](Value v) {
+    return f_(Pad{.before = {0, 0}, .after = {0, length - n}}, {v});
+  };
+  const Value j = Numbers(n);
+  const ComplexParts chirp = Roots(j * j, 2 * n, sign_);
+  ComplexParts scaled = chirp * ComplexParts{x.re, x.im ? x.im : x.re * 0.0};
+  // The distance of each place from the first, in a ring.
+  const Value at = Numbers(length), back = static_cast<double>(length) - at;
+  const Value distance = min(at, back);
+  const ComplexParts falling = Roots(distance * distance, 2 * n, -sign_);
+  const Value within = distance < static_cast<double>(n);
+  const auto kernel =
+      Each(falling, [&](Value v) { return f_(Reshape{{1, length}}, {select(within, v, 0.0)}); });
+  const Transform forward(f_, type_, false), backward(f_, type_, true);
+  const ComplexParts of_kernel = forward.Of(kernel, length, 1);
+  const ComplexParts of_x = forward.Of(Each(scaled, extended), length, batch);
+  const ComplexParts ring = backward.Of(of_x * of_kernel, length, batch);
+  const ComplexParts y = Each(ring, [&](Value v) {
+    const Value first = f_(Slice{.begin = {0}, .end = {n}, .axes = {1}}, {v});
+    return first * (1.0 / static_cast<double>(length));
+  });
+  return y * chirp;
+}
+
+}  // namespace
+
+absl::StatusOr<Types> Dft::infer(TypeSpan in) const {
+  const Type y = Type::Tensor(in[0].dtype(), in[0].shape());
+  if (y.shape().back() == Dim(0)) return InvalidArgument("a transform has at least one element");
+  return Types{y, y};
+}
+
+Values Dft::decompose(Function& f, ValueSpan in) const {
+  const Type type = in[0].type();
+  const Dims& shape = type.shape();
+  const Dim batch = Product(std::span(shape).first(shape.size() - 1));
+  if (!shape.back().is_constant()) {
+    f.Fail(Unimplemented("without a kernel the length of a transform must be known, which is {}",
+                         shape.back().ToText()));
+    return {in[0], in[0]};
+  }
+  const int64_t n = shape.back().constant();
+  ComplexParts x{in[0], in[1]};
+  const Dims flat = {batch, n};
+  x.re = f(Reshape{flat}, {x.re});
+  if (x.im) x.im = f(Reshape{flat}, {x.im});
+  const ComplexParts y = Transform(f, type.dtype(), inverse).Of(x, n, batch);
+  const Value re = f(Reshape{shape}, {y.re});
+  return {re, f(Reshape{shape}, {y.im})};
+}
+
+Cases Dft::cases() {
+  return {{Dft{}, {"f32[3,5]", "f32[3,5]"}},
+          {Dft{.inverse = true}, {"f64[2,8]", "f64[2,8]"}},
+          {Dft{}, {"f32[7]"}},
+          {Dft{}, {"f64[1]"}},
+          {Dft{}, {"f64[2,3,48]"}},
+          {Dft{.inverse = true}, {"f32[2,96]", "f32[2,96]"}},
+          {Dft{}, {"f64[1,37]", "f64[1,37]"}},
+          {Dft{}, {"f32[0,4]"}},
+          {.op = Dft{}, .in = {"f32[512,1024]", "f32[512,1024]"}, .bench = true},
+          {Dft{}, {"f32[2,0]"}, "at least one element"},
+          {Dft{}, {"f32[2,4]", "f32[2,5]"}, "im"},
+          {Dft{}, {"i32[2,4]"}, "f32"}};
+}
+
+FORGE_DEFINE_OP(Dft)
+
+}  // namespace forge::ir
