@@ -53,8 +53,8 @@ std::span<const Kernel* const> AllKernels() {
                                        &MatMulKernel(),      &PoolKernel(),
                                        &ReduceKernel(),      &LayerNormKernel(),
                                        &SoftmaxKernel(),     &ShapeKernel(),
-                                       &UpdateSliceKernel(), &PackKernel(),
-                                       &ElementWiseKernel()};
+                                       &UpdateSliceKernel(), &ScatterKernel(),
+                                       &PackKernel(),        &ElementWiseKernel()};
   return kAll;
 }
 

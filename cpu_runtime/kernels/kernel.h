@@ -38,6 +38,7 @@ const Kernel& LayerNormKernel();
 const Kernel& SoftmaxKernel();
 const Kernel& ShapeKernel();
 const Kernel& UpdateSliceKernel();
+const Kernel& ScatterKernel();
 std::span<const Kernel* const> AllKernels();
 
 // Returns the first kernel that knows the task; null when there is none.

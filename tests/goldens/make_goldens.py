@@ -139,6 +139,25 @@ def gather_nd(a, x, indices):
     return x[tuple(wrapped(i, extent) for i, extent in zip(indices.unbind(-1), x.shape))]
 
 
+def scatter(a, x, indices, updates):
+    """One update of each column after the other, since the order of duplicates is undefined; dropped ones get a row
+    of their own."""
+    axis = a["axis"] % x.ndim
+    extent = x.shape[axis]
+    indices = indices.broadcast_to(updates.shape).to(torch.int64)
+    indices = torch.where(indices < 0, indices + extent, indices)
+    indices = torch.where((indices < 0) | (indices >= extent), extent, indices)
+    y = torch.cat([x, torch.zeros_like(x.narrow(axis, 0, min(extent, 1))) if extent else x.new_zeros(1)], axis)
+    if a["mode"] == "set":
+        for i in range(updates.shape[axis]):
+            y = y.scatter(axis, indices.narrow(axis, i, 1), updates.narrow(axis, i, 1))
+    elif a["mode"] == "add":
+        y = y.scatter_add(axis, indices, updates)
+    else:
+        y = y.scatter_reduce(axis, indices, updates, {"mul": "prod", "min": "amin", "max": "amax"}[a["mode"]])
+    return y.narrow(axis, 0, extent)
+
+
 # ---- sums ---------------------------------------------------------------------------------------
 
 
@@ -351,6 +370,7 @@ OPS = {
     "matmul_integer": matmul_integer, "mul_high": mul_high, "not": lambda a, x: torch.bitwise_not(x),
     "pad": pad, "polygamma": polygamma, "pool": pool, "reduce": reduce,
     "remainder": remainder, "reshape": lambda a, x: x.reshape(a["shape"]), "resize": resize, "rms_norm": rms_norm,
+    "scatter": scatter,
     "shape_of": lambda a, x: torch.tensor(x.shape, dtype=torch.int64), "sign": sign, "slice": slice_,
     "softmax": softmax, "strided_gather": strided_gather,
     "transpose": lambda a, x: x.permute(a["permutation"]), "update_slice": update_slice,
