@@ -158,6 +158,20 @@ def scatter(a, x, indices, updates):
     return y.narrow(axis, 0, extent)
 
 
+def scatter_nd(a, x, indices, updates):
+    require(a["batch_dims"] == 0)
+    depth = indices.shape[-1]
+    extents = torch.tensor(x.shape[:depth])
+    indices = indices.to(torch.int64)
+    indices = torch.where(indices < 0, indices + extents, indices)
+    inside = ((indices >= 0) & (indices < extents)).all(-1).reshape(-1)
+    indices, updates = indices.reshape(-1, depth)[inside], updates.reshape(-1, *x.shape[depth:])[inside]
+    require(a["mode"] in ("set", "add"))
+    if a["mode"] == "set":
+        require(len({tuple(index) for index in indices.tolist()}) == len(indices))
+    return torch.index_put(x, tuple(indices.unbind(-1)), updates, a["mode"] == "add")
+
+
 # ---- sums ---------------------------------------------------------------------------------------
 
 
@@ -370,7 +384,7 @@ OPS = {
     "matmul_integer": matmul_integer, "mul_high": mul_high, "not": lambda a, x: torch.bitwise_not(x),
     "pad": pad, "polygamma": polygamma, "pool": pool, "reduce": reduce,
     "remainder": remainder, "reshape": lambda a, x: x.reshape(a["shape"]), "resize": resize, "rms_norm": rms_norm,
-    "scatter": scatter,
+    "scatter": scatter, "scatter_nd": scatter_nd,
     "shape_of": lambda a, x: torch.tensor(x.shape, dtype=torch.int64), "sign": sign, "slice": slice_,
     "softmax": softmax, "strided_gather": strided_gather,
     "transpose": lambda a, x: x.permute(a["permutation"]), "update_slice": update_slice,

@@ -8,12 +8,11 @@
 #include "ir/op/define.h"
 #include "ir/op/elements.h"
 #include "ir/ops/creation/fill.h"
-#include "ir/ops/creation/iota.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/indexing/index_arithmetic.h"
 #include "ir/ops/movement/broadcast_to.h"
 #include "ir/ops/movement/gather.h"
-#include "ir/ops/movement/reshape.h"
 
 namespace forge::ir {
 namespace {
@@ -111,12 +110,9 @@ Value OneWhere(Value condition, Value like) {
 // Only the last update of an element has an effect.
 Values GradientOfSet(const GradArgs& g, const Selection& s, Value dy) {
   const Dims& shape = s.updates.type().shape();
-  const int64_t rank = s.updates.type().rank();
-  const auto axis = static_cast<size_t>(s.axis < 0 ? s.axis + rank : s.axis);
-  Dims along(static_cast<size_t>(rank), Dim(1));
-  along[axis] = shape[axis];
-  const Value count = g.fn(Iota{.dtype = DType::kI32, .count = shape[axis]}, {});
-  const Value own = g.fn(BroadcastTo{shape}, {g.fn(Reshape{std::move(along)}, {count})});
+  const int64_t rank = s.updates.type().rank(), axis = s.axis < 0 ? s.axis + rank : s.axis;
+  const Value own = g.fn(BroadcastTo{shape},
+                         {Along(g.fn, DType::kI32, shape[static_cast<size_t>(axis)], axis, rank)});
   const Value none = g.fn(Fill{-1, DType::kI32, s.x.type().shape()}, {});
   const Value last = s.Of(s.Into(ScatterMode::kSet, none, own));
   return {s.Into(ScatterMode::kSet, dy, Filled(0, s.updates)), Value{},
