@@ -139,15 +139,20 @@ def gather_nd(a, x, indices):
     return x[tuple(wrapped(i, extent) for i, extent in zip(indices.unbind(-1), x.shape))]
 
 
+def dropping(x, axis, indices):
+    """x with a slice more along the axis, for the indices that lie outside, and these indices."""
+    extent = x.shape[axis]
+    indices = indices.to(torch.int64)
+    indices = torch.where(indices < 0, indices + extent, indices)
+    indices = torch.where((indices < 0) | (indices >= extent), extent, indices)
+    return torch.cat([x, torch.ones_like(x.narrow(axis, 0, 1))], axis), indices
+
+
 def scatter(a, x, indices, updates):
     """One update of each column after the other, since the order of duplicates is undefined; dropped ones get a row
     of their own."""
     axis = a["axis"] % x.ndim
-    extent = x.shape[axis]
-    indices = indices.broadcast_to(updates.shape).to(torch.int64)
-    indices = torch.where(indices < 0, indices + extent, indices)
-    indices = torch.where((indices < 0) | (indices >= extent), extent, indices)
-    y = torch.cat([x, torch.zeros_like(x.narrow(axis, 0, min(extent, 1))) if extent else x.new_zeros(1)], axis)
+    y, indices = dropping(x, axis, indices.broadcast_to(updates.shape))
     if a["mode"] == "set":
         for i in range(updates.shape[axis]):
             y = y.scatter(axis, indices.narrow(axis, i, 1), updates.narrow(axis, i, 1))
@@ -155,7 +160,49 @@ def scatter(a, x, indices, updates):
         y = y.scatter_add(axis, indices, updates)
     else:
         y = y.scatter_reduce(axis, indices, updates, {"mul": "prod", "min": "amin", "max": "amax"}[a["mode"]])
-    return y.narrow(axis, 0, extent)
+    return y.narrow(axis, 0, x.shape[axis])
+
+
+def scatter_reduce(a, x, indices, updates):
+    axis, kinds = a["axis"] % x.ndim, {"max": "amax", "min": "amin"}
+    y, indices = dropping(x, axis, indices.broadcast_to(updates.shape))
+    y = y.scatter_reduce(axis, indices, updates, kinds.get(a["kind"], a["kind"]), include_self=a["include_self"])
+    return y.narrow(axis, 0, x.shape[axis])
+
+
+def index_reduce(a, x, indices, updates):
+    axis, kinds = a["axis"] % x.ndim, {"max": "amax", "min": "amin"}
+    y, indices = dropping(x, axis, indices)
+    kind = kinds.get(a["kind"], a["kind"])
+    return y.index_reduce(axis, indices, updates, kind, include_self=a["include_self"]).narrow(axis, 0, x.shape[axis])
+
+
+def index_add(a, x, indices, updates):
+    y, indices = dropping(x, a["axis"] % x.ndim, indices)
+    return y.index_add(a["axis"], indices, updates, alpha=a["alpha"]).narrow(a["axis"], 0, x.shape[a["axis"]])
+
+
+def unique(indices):
+    require(len(set(indices.reshape(-1).tolist())) == indices.numel())
+
+
+def index_copy(a, x, indices, updates):
+    y, indices = dropping(x, a["axis"] % x.ndim, indices)
+    unique(indices)
+    return y.index_copy(a["axis"], indices, updates).narrow(a["axis"], 0, x.shape[a["axis"]])
+
+
+def index_fill(a, x, indices):
+    y, indices = dropping(x, a["axis"] % x.ndim, indices)
+    value = bool(a["value"]) if x.dtype == torch.bool else a["value"]
+    return y.index_fill(a["axis"], indices, value).narrow(a["axis"], 0, x.shape[a["axis"]])
+
+
+def put(a, x, indices, updates):
+    y, indices = dropping(x.reshape(-1), 0, indices)
+    if not a["accumulate"]:
+        unique(indices)
+    return y.put(indices, updates, a["accumulate"])[:x.numel()].reshape(x.shape)
 
 
 def scatter_nd(a, x, indices, updates):
@@ -384,7 +431,9 @@ OPS = {
     "matmul_integer": matmul_integer, "mul_high": mul_high, "not": lambda a, x: torch.bitwise_not(x),
     "pad": pad, "polygamma": polygamma, "pool": pool, "reduce": reduce,
     "remainder": remainder, "reshape": lambda a, x: x.reshape(a["shape"]), "resize": resize, "rms_norm": rms_norm,
-    "scatter": scatter, "scatter_nd": scatter_nd,
+    "index_add": index_add, "index_copy": index_copy, "index_fill": index_fill, "index_reduce": index_reduce,
+    "put": put, "scatter": scatter, "scatter_nd": scatter_nd, "scatter_reduce": scatter_reduce,
+    "take": lambda a, x, indices: torch.take(x, wrapped(indices, x.numel())),
     "shape_of": lambda a, x: torch.tensor(x.shape, dtype=torch.int64), "sign": sign, "slice": slice_,
     "softmax": softmax, "strided_gather": strided_gather,
     "transpose": lambda a, x: x.permute(a["permutation"]), "update_slice": update_slice,

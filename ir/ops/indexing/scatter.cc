@@ -204,7 +204,8 @@ Cost Scatter::cost(TypeSpan in) const {
   return {.flops = in[2].elements(), .terms = in[2].shape()[static_cast<size_t>(*a)] + 1};
 }
 
-Value ScatterNumber(Value x, Value indices, const Dims& updates, int64_t axis, double number) {
+Value ScatterNumber(Value x, Value indices, const Dims& updates, int64_t axis,
+                    const Number& number) {
   Function& f = *x.fn;
   return f(Scatter{.axis = axis}, {x, indices, f(Fill{number, x.type().dtype(), updates}, {})});
 }

@@ -41,6 +41,7 @@ const OpDef& DefOf(const Scatter*);
 
 // Appends a scatter of one number to every element of x that an index of `indices` selects along
 // `axis`; `updates` is the shape that the indices broadcast to.
-Value ScatterNumber(Value x, Value indices, const Dims& updates, int64_t axis, double number);
+Value ScatterNumber(Value x, Value indices, const Dims& updates, int64_t axis,
+                    const Number& number);
 
 }  // namespace forge::ir
