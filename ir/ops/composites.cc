@@ -2,7 +2,9 @@
 // Defines the composites that are whole in their header.
 #include "ir/op/define.h"
 #include "ir/ops/elementwise/glu.h"
+#include "ir/ops/indexing/embedding.h"
 #include "ir/ops/indexing/index_writes.h"
+#include "ir/ops/indexing/masked_fill.h"
 #include "ir/ops/indexing/scatter_reduce.h"
 #include "ir/ops/norm/batch_norm.h"
 #include "ir/ops/norm/group_norm.h"

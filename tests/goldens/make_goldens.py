@@ -219,6 +219,39 @@ def scatter_nd(a, x, indices, updates):
     return torch.index_put(x, tuple(indices.unbind(-1)), updates, a["mode"] == "add")
 
 
+def index_key(a, x, indices):
+    axes = a["axes"] or list(range(len(indices)))
+    key = [slice(None)] * x.ndim
+    for axis, one in zip(axes, indices):
+        key[axis] = wrapped(one, x.shape[axis])
+    return key
+
+
+def index_put(a, x, updates, *indices):
+    key = [one if isinstance(one, torch.Tensor) else None for one in index_key(a, x, indices)]
+    if not a["accumulate"]:
+        places = torch.arange(x.numel()).reshape(x.shape)[tuple(index_key(a, x, indices))]
+        unique(places)
+    return torch.ops.aten.index_put(x, key, updates, a["accumulate"])
+
+
+def embedding(a, weight, indices):
+    padding = a["padding"] if a["padding"] >= 0 else None
+    return F.embedding(wrapped(indices, len(weight)), weight, padding, scale_grad_by_freq=a["scale_gradient"])
+
+
+def embedding_bag(a, weight, indices, offsets=None, scale=None):
+    padding = a["padding"] if a["padding"] >= 0 else None
+    return F.embedding_bag(indices.long(), weight, None if offsets is None else offsets.long(), mode=a["kind"],
+                           per_sample_weights=scale, include_last_offset=a["include_last_offset"], padding_idx=padding)
+
+
+def embedding_renorm(a, weight, indices):
+    y = weight.detach().clone()
+    with torch.no_grad():
+        return torch.embedding_renorm_(y, wrapped(indices, len(weight)), a["max_norm"], a["norm"])
+
+
 # ---- sums ---------------------------------------------------------------------------------------
 
 
@@ -431,6 +464,9 @@ OPS = {
     "matmul_integer": matmul_integer, "mul_high": mul_high, "not": lambda a, x: torch.bitwise_not(x),
     "pad": pad, "polygamma": polygamma, "pool": pool, "reduce": reduce,
     "remainder": remainder, "reshape": lambda a, x: x.reshape(a["shape"]), "resize": resize, "rms_norm": rms_norm,
+    "embedding": embedding, "embedding_bag": embedding_bag, "embedding_renorm": embedding_renorm,
+    "index": lambda a, x, *indices: x[tuple(index_key(a, x, indices))], "index_put": index_put,
+    "masked_fill": lambda a, x, mask: torch.masked_fill(x, mask, a["value"]),
     "index_add": index_add, "index_copy": index_copy, "index_fill": index_fill, "index_reduce": index_reduce,
     "put": put, "scatter": scatter, "scatter_nd": scatter_nd, "scatter_reduce": scatter_reduce,
     "take": lambda a, x, indices: torch.take(x, wrapped(indices, x.numel())),
