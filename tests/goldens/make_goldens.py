@@ -317,6 +317,39 @@ def pool(a, x):
     return function(x, a["kernel"], a["strides"] or 1, before or 0, a["ceil_mode"], a["count_include_pad"])
 
 
+def max_unpool(a, x, indices):
+    indices = wrapped(indices, math.prod(a["sizes"]))
+    for plane in indices.flatten(0, 1):
+        unique(plane)
+    if x.ndim == 5:
+        return torch.ops.aten.max_unpool3d(x, indices, a["sizes"], [1, 1, 1], [0, 0, 0])
+    if x.ndim == 4:
+        return torch.ops.aten.max_unpool2d(x, indices, a["sizes"])
+    return torch.ops.aten.max_unpool2d(x[..., None], indices[..., None], [*a["sizes"], 1])[..., 0]
+
+
+def adaptive(kind):
+    def pooled(a, x):
+        function = getattr(F, f"adaptive_{kind}_pool{x.ndim - 2}d")
+        return function(x, [size or None for size in a["sizes"]] if x.ndim > 3 else a["sizes"][0] or x.shape[2])
+    return pooled
+
+
+def sum_pool(a, x):
+    before, after = halves(a["padding"])
+    require(before == after and x.ndim > 3)
+    function = {4: F.avg_pool2d, 5: F.avg_pool3d}[x.ndim]
+    require(a["divisor"] == int(a["divisor"]))
+    return function(x, a["kernel"], a["strides"] or 1, before or 0, a["ceil_mode"], True, int(a["divisor"]))
+
+
+def lp_pool(a, x):
+    function = {3: F.lp_pool1d, 4: F.lp_pool2d, 5: F.lp_pool3d}[x.ndim]
+    kernel = a["kernel"][0] if x.ndim == 3 else a["kernel"]
+    return function(x, a["p"], kernel, (a["strides"] or [1] * (x.ndim - 2))[0] if x.ndim == 3 else a["strides"] or 1,
+                    a["ceil_mode"])
+
+
 def softmax(a, x):
     y = F.softmax(x, a["axis"])
     return torch.where((x == -math.inf).all(a["axis"], keepdim=True), torch.zeros_like(y), y) \
@@ -467,6 +500,9 @@ OPS = {
     "embedding": embedding, "embedding_bag": embedding_bag, "embedding_renorm": embedding_renorm,
     "index": lambda a, x, *indices: x[tuple(index_key(a, x, indices))], "index_put": index_put,
     "masked_fill": lambda a, x, mask: torch.masked_fill(x, mask, a["value"]),
+    "adaptive_avg_pool": adaptive("avg"), "adaptive_max_pool": adaptive("max"),
+    "lp_pool": lp_pool, "max_pool": lambda a, x: pool({**a, "kind": "max"}, x), "max_unpool": max_unpool,
+    "sum_pool": sum_pool,
     "index_add": index_add, "index_copy": index_copy, "index_fill": index_fill, "index_reduce": index_reduce,
     "put": put, "scatter": scatter, "scatter_nd": scatter_nd, "scatter_reduce": scatter_reduce,
     "take": lambda a, x, indices: torch.take(x, wrapped(indices, x.numel())),

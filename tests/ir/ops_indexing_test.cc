@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "ir/graph/interpreter.h"
+#include "ir/op/elements.h"
 #include "ir/ops/indexing/embedding.h"
 #include "ir/ops/indexing/embedding_bag.h"
 #include "ir/ops/indexing/index.h"
 #include "ir/ops/indexing/scatter_nd.h"
+#include "ir/ops/spatial/max_pool.h"
 #include "tests/support/ir_values.h"
 #include "tests/support/status_matchers.h"
 
@@ -111,6 +113,22 @@ TEST(ScatterNdTest, DropsIndicesOfWhichOneLiesOutside) {
   EXPECT_THAT(ElementsOf(ScatterNd{}, {Tensor({2, 3}, {}), Whole({3, 2}, {0, 3, 1, -1, -3, 2}),
                                        Tensor({3}, {1, 2, 3})}),
               ElementsAre(0, 0, 0, 0, 0, 2));
+}
+
+TEST(MaxPoolTest, NamesTheFirstOfEqualElementsAndTheLastNan) {
+  const auto indices_of = [](const MaxPool& op, const HostValue& x) {
+    const HostValue* in[] = {&x};
+    const auto y = Evaluate(op, in);
+    EXPECT_THAT(y.status(), Succeeds());
+    return y.ok() ? Integers((*y)[1]) : std::vector<int64_t>();
+  };
+  EXPECT_THAT(indices_of({.kernel = {2, 3}}, Tensor({1, 1, 2, 4}, {1, 5, 5, 2, 5, 0, 5, 5})),
+              ElementsAre(1, 1));
+  EXPECT_THAT(indices_of({.kernel = {2, 2}}, Tensor({1, 1, 2, 2}, {kNan, 9, kNan, 9})),
+              ElementsAre(2));
+  // An element counts where it is the lowest there is, padding never.
+  EXPECT_THAT(indices_of({.kernel = {3}, .padding = {2, 2}}, Tensor({1, 1, 2}, {-kInf, -kInf})),
+              ElementsAre(0, 0, 0, 1));
 }
 
 TEST(IndexTest, AxesOfIndicesStandWhereAdjacentAxesWere) {
