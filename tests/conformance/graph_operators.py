@@ -19,9 +19,9 @@ JUMPS = frozenset("Cast Ceil Floor Mod Round Sign".split())
 
 # Whose results are rounded; the others move, select or compare, or are made of integers.
 ROUNDS = frozenset("""Acos Acosh Add Asin Asinh Atan Atanh AveragePool BatchNormalization Conv ConvTranspose Cos Cosh DequantizeLinear Div Elu Erf Exp Gelu Gemm
-    GlobalAveragePool GroupNormalization HardSigmoid HardSwish InstanceNormalization LayerNormalization LeakyRelu Log MatMul Mish Mul PRelu Pow
+    GlobalAveragePool GroupNormalization HardSigmoid HardSwish InstanceNormalization LayerNormalization LeakyRelu Log LpPool MatMul Mish Mul PRelu Pow
     RMSNormalization Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSum
-    ReduceSumSquare Resize Selu Sigmoid Sin Sinh Softmax Softplus Softsign Sqrt Sub Sum Tan Tanh Upsample""".split())
+    ReduceSumSquare Resize ScatterElements ScatterND Selu Sigmoid Sin Sinh Softmax Softplus Softsign Sqrt Sub Sum Tan Tanh Upsample""".split())
 
 
 def ints(values):
@@ -296,6 +296,45 @@ def gather_nd(g):
     return [x, operand], ({"batch_dims": batch} if g.opset >= 12 else {})
 
 
+def reduction_of_scatter(g):
+    kinds = ["none", "add", "mul", "max", "min"] if g.opset >= 18 else ["none", "add", "mul"]
+    return {"reduction": g.choose(kinds)} if g.opset >= 16 and g.chance(0.7) else {}
+
+
+def scatter_elements(g):
+    attributes = reduction_of_scatter(g)
+    kinds = (np.float32, np.float64, np.int32, np.int64) if attributes else ANYTHING
+    x = g.new_value(kinds, shape=[int(n) for n in g.rng.integers(1, 5, int(g.rng.integers(1, 4)))])
+    axis = int(g.rng.integers(0, x.array.ndim))
+    extent = x.array.shape[axis]
+    shape = [int(g.rng.integers(1, e + 1)) if i in x.static and i != axis else e for i, e in enumerate(x.array.shape)]
+    indices = g.rng.integers(-extent if g.opset >= 11 else 0, extent, shape)
+    updates = g.constant(g.numbers(shape, x.array.dtype))
+    return [x, g.index_operand(indices), updates], attributes | {"axis": axis - (x.array.ndim if g.chance(0.3) else 0)}
+
+
+def scatter_nd(g):
+    attributes = reduction_of_scatter(g)
+    kinds = (np.float32, np.float64, np.int32, np.int64) if attributes else ANYTHING
+    x = g.new_value(kinds, shape=[int(n) for n in g.rng.integers(1, 5, 3)], static=True)
+    depth = int(g.rng.integers(1, 4))
+    places = np.array(list(np.ndindex(*x.array.shape[:depth])))
+    count = int(g.rng.integers(1, len(places) + 1))
+    # Of equal places onnxruntime writes any last.
+    indices = places[g.rng.permutation(len(places))[:count]].astype(np.int64)
+    indices -= np.where(g.rng.random(indices.shape) < 0.3, x.array.shape[:depth], 0)
+    updates = g.constant(g.numbers([count, *x.array.shape[depth:]], x.array.dtype))
+    return [x, g.constant(indices), updates], attributes
+
+
+def compress(g):
+    x = g.new_value(ANYTHING, least_rank=1, static=True)
+    axis = int(g.rng.integers(0, x.array.ndim)) if g.chance(0.6) else None
+    most = x.array.size if axis is None else x.array.shape[axis]
+    condition = g.rng.integers(0, 2, int(g.rng.integers(0, most + 1))).astype(np.bool_)
+    return [x, g.constant(condition)], {} if axis is None else {"axis": axis}
+
+
 def pad(g):
     x = g.new_value((np.float32, np.float64, np.int32, np.int64), least_rank=1)
     mode = g.choose(["constant", "constant", "reflect", "edge"])
@@ -454,9 +493,34 @@ def pool(average):
             attributes["ceil_mode"] = 1
         if average:
             attributes["count_include_pad"] = int(g.rng.integers(0, 2))
+        elif g.opset >= 8 and g.chance(0.4) and "auto_pad" not in attributes:
+            attributes["storage_order"] = int(g.rng.integers(0, 2))
+            return [image(g, axes, int(g.rng.integers(1, 5)), least)], attributes, 2
         return [image(g, axes, int(g.rng.integers(1, 5)), least)], attributes
 
     return generate
+
+
+def lp_pool(g):
+    axes = int(g.choose([1, 2, 2]))
+    kernel = g.rng.integers(1, 4, axes).tolist()
+    attributes, least = window_attributes(g, kernel, g.opset >= 18 and g.chance(0.3))
+    if "pads" in attributes:
+        attributes["pads"] = [min(p, k - 1) for p, k in zip(attributes["pads"], kernel * 2)]
+    return [image(g, axes, int(g.rng.integers(1, 5)), least)], attributes | {"p": int(g.rng.integers(1, 4))}
+
+
+def max_unpool(g):
+    axes = int(g.choose([1, 2, 2]))
+    kernel, strides = g.rng.integers(1, 4, axes).tolist(), g.rng.integers(1, 3, axes).tolist()
+    shape = [int(n) for n in g.rng.integers(1, 4, axes + 2)]
+    x = g.new_value((np.float32,), shape=shape, static=True)
+    whole = shape[:2] + [(e - 1) * s + k for e, s, k in zip(shape[2:], strides, kernel)]
+    count = int(np.prod(shape))
+    places = g.rng.permutation(int(np.prod(whole)))
+    if count > len(places):
+        return [x, g.constant(np.zeros(shape, np.int64))], {"kernel_shape": [0] * axes}  # refused: drawn again
+    return [x, g.constant(places[:count].reshape(shape).astype(np.int64))], {"kernel_shape": kernel, "strides": strides}
 
 
 def global_pool(g):
@@ -536,7 +600,7 @@ GENERATORS = {
     "AveragePool": pool(True),
     "BatchNormalization": batch_norm, "BitShift": bit_shift, "BitwiseAnd": binary(SIGNED + UNSIGNED),
     "BitwiseOr": binary(SIGNED + UNSIGNED), "BitwiseXor": binary(SIGNED + UNSIGNED), "Cast": cast, "Ceil": unary(),
-    "Clip": clip, "Concat": concat, "Constant": constant, "Conv": conv, "ConvTranspose": conv_transpose,
+    "Clip": clip, "Compress": compress, "Concat": concat, "Constant": constant, "Conv": conv, "ConvTranspose": conv_transpose,
     "Cos": unary((np.float32, np.float64)), "Cosh": unary((np.float32,)),
     "DequantizeLinear": dequantize, "Div": divide, "Dropout": dropout, "Elu": unary(alpha=number(0.5, 2)),
     "Equal": binary(COMPARED + (np.bool_,)), "Erf": unary(), "Exp": unary(), "Expand": expand, "Flatten": flatten,
@@ -546,15 +610,16 @@ GENERATORS = {
     "GreaterOrEqual": binary(COMPARED), "HardSigmoid": unary(alpha=number(0.1, 0.5), beta=number(0.2, 0.8)),
     "HardSwish": unary(), "Identity": unary(ANYTHING), "LayerNormalization": norm(True),
     "LeakyRelu": unary(alpha=number(0.01, 0.5)), "Less": binary(COMPARED), "LessOrEqual": binary(COMPARED),
-    "Log": unary(low=0.1), "MatMul": matmul, "MatMulInteger": matmul_integer, "Max": variadic(NUMBERS),
-    "MaxPool": pool(False), "Min": variadic(NUMBERS), "Mish": unary(), "Mod": modulo, "Mul": binary(), "Neg": unary(FLOATS + SIGNED),
+    "Log": unary(low=0.1), "LpPool": lp_pool, "MatMul": matmul, "MatMulInteger": matmul_integer, "Max": variadic(NUMBERS),
+    "MaxPool": pool(False), "MaxUnpool": max_unpool, "Min": variadic(NUMBERS), "Mish": unary(), "Mod": modulo, "Mul": binary(), "Neg": unary(FLOATS + SIGNED),
     "Not": unary((np.bool_,)), "Or": binary((np.bool_,)), "PRelu": prelu, "Pad": pad, "Pow": power,
     "RMSNormalization": norm(False), "Range": range_, "Reciprocal": unary(low=0.2), "ReduceL1": reduction(),
     "ReduceL2": reduction(FLOATS, 0.1), "ReduceLogSum": reduction(FLOATS, 0.1), "ReduceLogSumExp": reduction(FLOATS),
     "ReduceMax": reduction(), "ReduceMean": reduction(), "ReduceMin": reduction(),
     "ReduceProd": reduction(low=0.5, high=1.5), "ReduceSum": reduction(input_since=13),
     "ReduceSumSquare": reduction(), "Relu": unary(FLOATS + SIGNED), "Reshape": reshape, "Resize": resize,
-    "Round": unary(), "Selu": unary(alpha=number(1, 2), gamma=number(1, 2)), "Shape": shape_of, "Sigmoid": unary(),
+    "Round": unary(), "Scatter": scatter_elements, "ScatterElements": scatter_elements, "ScatterND": scatter_nd,
+    "Selu": unary(alpha=number(1, 2), gamma=number(1, 2)), "Shape": shape_of, "Sigmoid": unary(),
     "Sign": unary(NUMBERS), "Sin": unary((np.float32, np.float64)), "Sinh": unary((np.float32,)),
     "Slice": slice_, "Softmax": softmax, "Softplus": unary(), "Softsign": unary(),
     "Sqrt": unary(low=0.1), "Squeeze": squeeze, "Sub": binary(), "Sum": variadic(FLOATS), "Tan": unary((np.float32,), -1.2, 1.2), "Tanh": unary(),
