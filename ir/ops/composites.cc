@@ -10,6 +10,7 @@
 #include "ir/ops/norm/group_norm.h"
 #include "ir/ops/norm/instance_norm.h"
 #include "ir/ops/norm/rms_norm.h"
+#include "ir/ops/spatial/affine_grid.h"
 #include "ir/ops/spatial/sum_pool.h"
 
 namespace forge::ir {

@@ -350,6 +350,21 @@ def lp_pool(a, x):
                     a["ceil_mode"])
 
 
+def grid_sample(a, x, grid):
+    mode = {"linear": "bilinear", "cubic": "bicubic"}.get(a["kind"], a["kind"])
+    return F.grid_sample(x, grid, mode, a["padding"], a["align_corners"])
+
+
+def affine_grid(a, theta):
+    return F.affine_grid(theta, [len(theta), 1, *a["sizes"]], a["align_corners"])
+
+
+def folded(a):
+    before, after = halves(a["padding"])
+    require(before == after)
+    return a["kernel"] or 1, a["dilations"] or 1, before or 0, a["strides"] or 1
+
+
 def softmax(a, x):
     y = F.softmax(x, a["axis"])
     return torch.where((x == -math.inf).all(a["axis"], keepdim=True), torch.zeros_like(y), y) \
@@ -503,6 +518,8 @@ OPS = {
     "adaptive_avg_pool": adaptive("avg"), "adaptive_max_pool": adaptive("max"),
     "lp_pool": lp_pool, "max_pool": lambda a, x: pool({**a, "kind": "max"}, x), "max_unpool": max_unpool,
     "sum_pool": sum_pool,
+    "affine_grid": affine_grid, "fold": lambda a, x: F.fold(x, a["sizes"], *folded(a)), "grid_sample": grid_sample,
+    "unfold": lambda a, x: F.unfold(x, *folded(a)),
     "index_add": index_add, "index_copy": index_copy, "index_fill": index_fill, "index_reduce": index_reduce,
     "put": put, "scatter": scatter, "scatter_nd": scatter_nd, "scatter_reduce": scatter_reduce,
     "take": lambda a, x, indices: torch.take(x, wrapped(indices, x.numel())),

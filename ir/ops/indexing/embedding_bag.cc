@@ -40,7 +40,7 @@ Value BagsByRows(Value indices) {
   return f(Reshape{{indices.type().elements()}}, {f(BroadcastTo{shape}, {rows})});
 }
 
-absl::Status Check(const EmbeddingBag& op, ValueSpan in) {
+absl::Status CheckBag(const EmbeddingBag& op, ValueSpan in) {
   const int64_t rank = in[1].type().rank();
   if (rank != (in[2] ? 1 : 2))
     return InvalidArgument("indices of rank {} {} offsets", rank, in[2] ? "with" : "without");
@@ -54,7 +54,7 @@ absl::Status Check(const EmbeddingBag& op, ValueSpan in) {
 }  // namespace
 
 Values EmbeddingBag::decompose(Function& f, ValueSpan in) const {
-  if (absl::Status s = Check(*this, in); !s.ok()) return f.Fail(std::move(s)), Values{in[0]};
+  if (absl::Status s = CheckBag(*this, in); !s.ok()) return f.Fail(std::move(s)), Values{in[0]};
   const Type& weight = in[0].type();
   const Dim count = in[1].type().elements();
   const Dim bags =

@@ -17,24 +17,24 @@ namespace {
 using Permutation = std::vector<int64_t>;
 
 // The axes of x and of what is selected, and the indices in the form of gather_nd.
-struct Places {
+struct SelectedPlaces {
   Permutation to_front;    // of x: indexed axes first
   Permutation from_front;  // of the selection: from [i.., rest..] to its own order
   Value indices;           // [i.., k]
 };
 
-Permutation Inverse(const Permutation& p) {
+Permutation InverseOf(const Permutation& p) {
   Permutation out(p.size());
   for (size_t i = 0; i < p.size(); ++i) out[static_cast<size_t>(p[i])] = static_cast<int64_t>(i);
   return out;
 }
 
-Value Permuted(Value v, const Permutation& p) {
+Value PermutedBy(Value v, const Permutation& p) {
   return std::is_sorted(p.begin(), p.end()) ? v : (*v.fn)(Transpose{p}, {v});
 }
 
-absl::StatusOr<std::vector<int64_t>> AxesOf(std::span<const int64_t> axes, size_t indices,
-                                            int64_t rank) {
+absl::StatusOr<std::vector<int64_t>> IndexedAxes(std::span<const int64_t> axes, size_t indices,
+                                                 int64_t rank) {
   std::vector<int64_t> out(axes.begin(), axes.end());
   for (size_t k = 0; axes.empty() && k < indices; ++k) out.push_back(static_cast<int64_t>(k));
   if (out.size() != indices || indices == 0)
@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<int64_t>> AxesOf(std::span<const int64_t> axes, size_
 }
 
 // Broadcast, and side by side along a last axis.
-absl::StatusOr<Value> Stacked(ValueSpan indices) {
+absl::StatusOr<Value> StackedIndices(ValueSpan indices) {
   Function& f = *indices[0].fn;
   std::vector<const Dims*> shapes;
   for (const Value& v : indices) shapes.push_back(&v.type().shape());
@@ -61,12 +61,13 @@ absl::StatusOr<Value> Stacked(ValueSpan indices) {
   return columns.size() == 1 ? columns[0] : f.Add(Concat{-1}, columns)[0];
 }
 
-absl::StatusOr<Places> PlacesOf(std::span<const int64_t> axes, const Type& x, ValueSpan indices) {
-  FORGE_ASSIGN_OR_RETURN(const auto along, AxesOf(axes, indices.size(), x.rank()));
-  Places p{.to_front = along};
+absl::StatusOr<SelectedPlaces> IndexedPlaces(std::span<const int64_t> axes, const Type& x,
+                                             ValueSpan indices) {
+  FORGE_ASSIGN_OR_RETURN(const auto along, IndexedAxes(axes, indices.size(), x.rank()));
+  SelectedPlaces p{.to_front = along};
   for (int64_t a = 0; a < x.rank(); ++a)
     if (std::find(along.begin(), along.end(), a) == along.end()) p.to_front.push_back(a);
-  FORGE_ASSIGN_OR_RETURN(p.indices, Stacked(indices));
+  FORGE_ASSIGN_OR_RETURN(p.indices, StackedIndices(indices));
   const int64_t selected = p.indices.type().rank() - 1;
   const auto count = static_cast<int64_t>(along.size());
   const int64_t before = along.back() - along.front() + 1 == count ? along.front() : 0;
@@ -80,26 +81,26 @@ absl::StatusOr<Places> PlacesOf(std::span<const int64_t> axes, const Type& x, Va
 }  // namespace
 
 Values IndexOp::decompose(Function& f, ValueSpan in) const {
-  const auto places = PlacesOf(axes, in[0].type(), in.subspan(1));
+  const auto places = IndexedPlaces(axes, in[0].type(), in.subspan(1));
   if (!places.ok()) return f.Fail(places.status()), Values{in[0]};
-  const Value y = f(GatherNd{}, {Permuted(in[0], places->to_front), places->indices});
-  return {Permuted(y, places->from_front)};
+  const Value y = f(GatherNd{}, {PermutedBy(in[0], places->to_front), places->indices});
+  return {PermutedBy(y, places->from_front)};
 }
 
 Values IndexPut::decompose(Function& f, ValueSpan in) const {
-  const auto places = PlacesOf(axes, in[0].type(), in.subspan(2));
+  const auto places = IndexedPlaces(axes, in[0].type(), in.subspan(2));
   if (!places.ok()) return f.Fail(places.status()), Values{in[0]};
-  const Value x = Permuted(in[0], places->to_front);
+  const Value x = PermutedBy(in[0], places->to_front);
   Dims front = places->indices.type().shape();
   const auto depth = front.back().constant();
   front.pop_back();
   front.insert(front.end(), x.type().shape().begin() + depth, x.type().shape().end());
   Dims own;
   for (int64_t a : places->from_front) own.push_back(front[static_cast<size_t>(a)]);
-  const Value updates = Permuted(f(BroadcastTo{own}, {in[1]}), Inverse(places->from_front));
+  const Value updates = PermutedBy(f(BroadcastTo{own}, {in[1]}), InverseOf(places->from_front));
   const Value y = f(ScatterNd{0, accumulate ? ScatterMode::kAdd : ScatterMode::kSet},
                     {x, places->indices, updates});
-  return {Permuted(y, Inverse(places->to_front))};
+  return {PermutedBy(y, InverseOf(places->to_front))};
 }
 
 Cases IndexOp::cases() {

@@ -156,7 +156,7 @@ absl::StatusOr<Types> Scatter::infer(TypeSpan in) const {
     return InvalidArgument("indices {} do not broadcast to updates {}", ToText(indices),
                            ToText(updates));
   for (size_t d = 0; d < x.size(); ++d) {
-    if (updates[d] == Dim(1) && !((*all)[d] == Dim(1)))
+    if (updates[d] == Dim(1) && ((*all)[d].min() > 1 || (*all)[d].max() < 1))
       return InvalidArgument("axis {} has {} indices for 1 update", d, (*all)[d].ToText());
     if (static_cast<int64_t>(d) != a && (updates[d] - x[d]).min() > 0)
       return InvalidArgument("axis {} has {} updates for {} elements", d, updates[d].ToText(),

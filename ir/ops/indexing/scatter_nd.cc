@@ -8,7 +8,7 @@
 namespace forge::ir {
 namespace {
 
-Dims Part(const Dims& shape, size_t begin, size_t end) {
+Dims AxesOfShape(const Dims& shape, size_t begin, size_t end) {
   return {shape.begin() + static_cast<std::ptrdiff_t>(begin),
           shape.begin() + static_cast<std::ptrdiff_t>(end)};
 }
@@ -28,8 +28,8 @@ absl::StatusOr<Types> ScatterNd::infer(TypeSpan in) const {
     return InvalidArgument("{} axes selected of {}", depth, rank - batch_dims);
   for (size_t a = 0; a < static_cast<size_t>(batch_dims); ++a)
     if (!Unify(i[a], x[a]).ok()) return InvalidArgument("batch axis {} differs", a);
-  Dims want = Part(i, 0, i.size() - 1);
-  const Dims rest = Part(x, static_cast<size_t>(batch_dims + depth), x.size());
+  Dims want = AxesOfShape(i, 0, i.size() - 1);
+  const Dims rest = AxesOfShape(x, static_cast<size_t>(batch_dims + depth), x.size());
   want.insert(want.end(), rest.begin(), rest.end());
   bool fits = u.size() == want.size();
   for (size_t a = 0; fits && a < u.size(); ++a) fits = Unify(u[a], want[a]).ok();
@@ -46,9 +46,10 @@ Values ScatterNd::decompose(Function& f, ValueSpan in) const {
   }
   const auto batch = static_cast<size_t>(batch_dims);
   const auto depth = static_cast<size_t>(i.back().constant());
-  const Dim places = Product(Part(x, batch, batch + depth));
-  const Dim behind = Product(Part(x, batch + depth, x.size()));
-  const Dim batches = Product(Part(x, 0, batch)), count = Product(Part(i, batch, i.size() - 1));
+  const Dim places = Product(AxesOfShape(x, batch, batch + depth));
+  const Dim behind = Product(AxesOfShape(x, batch + depth, x.size()));
+  const Dim batches = Product(AxesOfShape(x, 0, batch)),
+            count = Product(AxesOfShape(i, batch, i.size() - 1));
   Value place, inside;
   for (size_t k = 0; k < depth; ++k) {
     const auto at = static_cast<int64_t>(k);

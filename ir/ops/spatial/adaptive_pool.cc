@@ -11,7 +11,7 @@
 namespace forge::ir {
 namespace {
 
-absl::StatusOr<Dims> ShapeOfResult(const Type& x, std::span<const int64_t> sizes) {
+absl::StatusOr<Dims> AdaptiveShape(const Type& x, std::span<const int64_t> sizes) {
   Dims shape = x.shape();
   if (sizes.size() + 2 != shape.size() || sizes.empty() || sizes.size() > kMostSpatialAxes)
     return InvalidArgument("{} sizes for {} spatial axes", sizes.size(), x.rank() - 2);
@@ -25,8 +25,8 @@ absl::StatusOr<Dims> ShapeOfResult(const Type& x, std::span<const int64_t> sizes
 }
 
 // errors: Unimplemented where the length of windows is not known
-absl::StatusOr<std::vector<TapAxis>> AxesOf(const Type& x, std::span<const int64_t> sizes) {
-  FORGE_ASSIGN_OR_RETURN(const Dims places, ShapeOfResult(x, sizes));
+absl::StatusOr<std::vector<TapAxis>> AdaptiveAxes(const Type& x, std::span<const int64_t> sizes) {
+  FORGE_ASSIGN_OR_RETURN(const Dims places, AdaptiveShape(x, sizes));
   std::vector<TapAxis> out;
   for (size_t a = 0; a < sizes.size(); ++a) {
     const Dim& extent = x.shape()[2 + a];
@@ -61,17 +61,17 @@ std::vector<TapAxis> AllAxes(const Type& x, std::vector<TapAxis> axes) {
 }  // namespace
 
 absl::StatusOr<Types> AdaptiveAvgPool::infer(TypeSpan in) const {
-  FORGE_ASSIGN_OR_RETURN(Dims shape, ShapeOfResult(in[0], sizes));
+  FORGE_ASSIGN_OR_RETURN(Dims shape, AdaptiveShape(in[0], sizes));
   return Types{Type::Tensor(in[0].dtype(), std::move(shape))};
 }
 
 absl::StatusOr<Types> AdaptiveMaxPool::infer(TypeSpan in) const {
-  FORGE_ASSIGN_OR_RETURN(const Dims shape, ShapeOfResult(in[0], sizes));
+  FORGE_ASSIGN_OR_RETURN(const Dims shape, AdaptiveShape(in[0], sizes));
   return Types{Type::Tensor(in[0].dtype(), shape), Type::Tensor(DType::kI64, shape)};
 }
 
 Values AdaptiveAvgPool::decompose(Function& f, ValueSpan in) const {
-  const auto axes = AxesOf(in[0].type(), sizes);
+  const auto axes = AdaptiveAxes(in[0].type(), sizes);
   if (!axes.ok()) return f.Fail(axes.status()), Values{in[0]};
   if (axes->empty()) return {in[0]};
   const Value x = Widened(in[0]);
@@ -80,7 +80,7 @@ Values AdaptiveAvgPool::decompose(Function& f, ValueSpan in) const {
 }
 
 Values AdaptiveMaxPool::decompose(Function& f, ValueSpan in) const {
-  const auto axes = AxesOf(in[0].type(), sizes);
+  const auto axes = AdaptiveAxes(in[0].type(), sizes);
   if (!axes.ok()) return f.Fail(axes.status()), Values{in[0], in[0]};
   const LargestTaps y = LargestOfTaps(in[0], AllAxes(in[0].type(), *axes));
   return {y.value, y.index};
@@ -94,7 +94,7 @@ Values AdaptiveMaxPool::gradient(const GradArgs& g) const {
 namespace {
 
 template <class T>
-[[gnu::cold]] Cases CasesOf() {
+[[gnu::cold]] Cases AdaptiveCases() {
   return {{T{{3}}, {"float[2,3,7]"}},
           {T{{2, 3}}, {"float[1,2,4,9]"}},
           {T{{5, 2}}, {"f32[1,2,3,11]"}},
@@ -109,10 +109,10 @@ template <class T>
 
 }  // namespace
 
-Cases AdaptiveAvgPool::cases() { return CasesOf<AdaptiveAvgPool>(); }
+Cases AdaptiveAvgPool::cases() { return AdaptiveCases<AdaptiveAvgPool>(); }
 
 Cases AdaptiveMaxPool::cases() {
-  Cases cases = CasesOf<AdaptiveMaxPool>();
+  Cases cases = AdaptiveCases<AdaptiveMaxPool>();
   cases.push_back({AdaptiveMaxPool{{5}}, {"float[1,1,14] edges"}});
   return cases;
 }

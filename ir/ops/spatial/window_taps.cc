@@ -15,7 +15,7 @@ namespace forge::ir {
 namespace {
 
 // The numbers begin, begin + step .. along the axis, of which there is one for each window.
-Value Numbers(Function& f, const TapAxis& a, const Iota& numbers, int64_t rank) {
+Value ForEachWindow(Function& f, const TapAxis& a, const Iota& numbers, int64_t rank) {
   Dims shape(static_cast<size_t>(rank), Dim(1));
   shape[static_cast<size_t>(a.axis)] = a.places;
   return f(Reshape{std::move(shape)}, {f(numbers, {})});
@@ -26,12 +26,12 @@ Iota Dividends(const TapAxis& a, const Dim& begin) {
 }
 
 Value Quotients(Function& f, const TapAxis& a, const Dim& begin, int64_t rank) {
-  const Value v = Numbers(f, a, Dividends(a, begin), rank);
+  const Value v = ForEachWindow(f, a, Dividends(a, begin), rank);
   return a.divisor == Dim(1) ? v : div_floor(v, DimValue(a.divisor, v));
 }
 
-Value Both(Value a, Value b) { return (*a.fn)(And{}, {a, b}); }
-Value Either(Value a, Value b) { return (*a.fn)(Or{}, {a, b}); }
+Value BothHold(Value a, Value b) { return (*a.fn)(And{}, {a, b}); }
+Value EitherHolds(Value a, Value b) { return (*a.fn)(Or{}, {a, b}); }
 
 }  // namespace
 
@@ -75,11 +75,11 @@ Value TapPosition(Function& f, const TapAxis& a, int64_t t, int64_t rank) {
 Value TapExists(Function& f, const TapAxis& a, int64_t t, const Type& x) {
   const Value position = TapPosition(f, a, t, x.rank());
   Value exists = IsInside(position, x.shape()[static_cast<size_t>(a.axis)]);
-  if (a.end) exists = Both(exists, position < Quotients(f, a, *a.end, x.rank()));
+  if (a.end) exists = BothHold(exists, position < Quotients(f, a, *a.end, x.rank()));
   if (a.whole && !(a.divisor == Dim(1))) {
     Iota rests = Dividends(a, a.shift + a.spread * t);
     rests.modulus = a.divisor;
-    exists = Both(exists, Numbers(f, a, rests, x.rank()) < 1.0);
+    exists = BothHold(exists, ForEachWindow(f, a, rests, x.rank()) < 1.0);
   }
   return exists;
 }
@@ -141,10 +141,11 @@ LargestTaps LargestOfTaps(Value x, std::span<const TapAxis> axes) {
         continue;
       }
       const Value is_nan = f(Not{}, {f(Equal{}, {value, value})});
-      const Value wins = Either(f(Not{}, {exists_before}), Either(value > best.value, is_nan));
-      const Value takes = Both(exists, wins);
+      const Value wins =
+          EitherHolds(f(Not{}, {exists_before}), EitherHolds(value > best.value, is_nan));
+      const Value takes = BothHold(exists, wins);
       best = {select(takes, value, best.value), select(takes, index, best.index)};
-      exists_before = Either(exists_before, exists);
+      exists_before = EitherHolds(exists_before, exists);
     }
     stride = stride * shape[static_cast<size_t>(a.axis)];
   }
