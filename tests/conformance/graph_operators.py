@@ -18,8 +18,8 @@ ANYTHING = NUMBERS + (np.bool_, np.bool_)
 JUMPS = frozenset("Cast Ceil Floor Mod Round Sign".split())
 
 # Whose results are rounded; the others move, select or compare, or are made of integers.
-ROUNDS = frozenset("""Acos Acosh Add Asin Asinh Atan Atanh AveragePool BatchNormalization Conv ConvTranspose Cos Cosh DequantizeLinear Div Elu Erf Exp Gelu Gemm
-    GlobalAveragePool GroupNormalization HardSigmoid HardSwish InstanceNormalization LayerNormalization LeakyRelu Log LpPool MatMul Mish Mul PRelu Pow
+ROUNDS = frozenset("""Acos Acosh Add AffineGrid Asin Asinh Atan Atanh AveragePool BatchNormalization Col2Im Conv ConvTranspose Cos Cosh DequantizeLinear Div Elu Erf Exp Gelu Gemm
+    GlobalAveragePool GridSample GroupNormalization HardSigmoid HardSwish InstanceNormalization LayerNormalization LeakyRelu Log LpPool MatMul Mish Mul PRelu Pow
     RMSNormalization Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSum
     ReduceSumSquare Resize ScatterElements ScatterND Selu Sigmoid Sin Sinh Softmax Softplus Softsign Sqrt Sub Sum Tan Tanh Upsample""".split())
 
@@ -523,6 +523,35 @@ def max_unpool(g):
     return [x, g.constant(places[:count].reshape(shape).astype(np.int64))], {"kernel_shape": kernel, "strides": strides}
 
 
+def grid_sample(g):
+    axes = int(g.choose([2, 2, 3])) if g.opset >= 20 else 2
+    words = ["linear", "nearest", "cubic"] if g.opset >= 20 else ["bilinear", "nearest", "bicubic"]
+    mode = str(g.choose(words if axes == 2 else words[:2]))
+    batch, channels = int(g.rng.integers(1, 3)), int(g.rng.integers(1, 4))
+    x = g.new_value((np.float32,), shape=[batch, channels, *g.rng.integers(1, 6, axes)], open_axes=range(2, axes + 2))
+    shape = [batch, *g.rng.integers(1, 5, axes), axes]
+    grid = g.new_value((np.float32,), array=g.numbers(shape, np.float32, -1.4, 1.4), open_axes=range(1, axes + 1))
+    padding = str(g.choose(["zeros", "border", "reflection"]))
+    return [x, grid], {"mode": mode, "padding_mode": padding, "align_corners": int(g.rng.integers(0, 2))}
+
+
+def affine_grid(g):
+    axes = int(g.choose([2, 3]))
+    batch = int(g.rng.integers(1, 3))
+    theta = g.new_value((np.float32,), shape=[batch, axes, axes + 1], open_axes=[0])
+    size = [batch, 1, *(int(n) for n in g.rng.integers(2, 5, axes))]
+    return [theta, g.constant(ints(size))], {"align_corners": int(g.rng.integers(0, 2))}
+
+
+def col2im(g):
+    kernel, strides = g.rng.integers(1, 4, 2).tolist(), g.rng.integers(1, 3, 2).tolist()
+    windows = g.rng.integers(1, 4, 2)
+    sizes = [int((w - 1) * s + k) for w, s, k in zip(windows, strides, kernel)]
+    shape = [int(g.rng.integers(1, 3)), int(g.rng.integers(1, 3)) * kernel[0] * kernel[1], int(windows[0] * windows[1])]
+    x = g.new_value((np.float32,), shape=shape, open_axes=[0])
+    return [x, g.constant(ints(sizes)), g.constant(ints(kernel))], {"strides": strides}
+
+
 def global_pool(g):
     return [image(g, int(g.choose([1, 2])), int(g.rng.integers(1, 5)))], {}
 
@@ -595,18 +624,18 @@ def upsample(g):
 COMPARED = (np.float32, np.float64, np.int32, np.int64, np.float16)
 GENERATORS = {
     "Abs": unary(NUMBERS), "Acos": unary((np.float32,), -0.9, 0.9), "Acosh": unary((np.float32,), 1.1),
-    "Add": binary(), "And": binary((np.bool_,)), "Asin": unary((np.float32,), -0.9, 0.9),
+    "Add": binary(), "AffineGrid": affine_grid, "And": binary((np.bool_,)), "Asin": unary((np.float32,), -0.9, 0.9),
     "Asinh": unary((np.float32,)), "Atan": unary((np.float32,)), "Atanh": unary((np.float32,), -0.9, 0.9),
     "AveragePool": pool(True),
     "BatchNormalization": batch_norm, "BitShift": bit_shift, "BitwiseAnd": binary(SIGNED + UNSIGNED),
     "BitwiseOr": binary(SIGNED + UNSIGNED), "BitwiseXor": binary(SIGNED + UNSIGNED), "Cast": cast, "Ceil": unary(),
-    "Clip": clip, "Compress": compress, "Concat": concat, "Constant": constant, "Conv": conv, "ConvTranspose": conv_transpose,
+    "Clip": clip, "Col2Im": col2im, "Compress": compress, "Concat": concat, "Constant": constant, "Conv": conv, "ConvTranspose": conv_transpose,
     "Cos": unary((np.float32, np.float64)), "Cosh": unary((np.float32,)),
     "DequantizeLinear": dequantize, "Div": divide, "Dropout": dropout, "Elu": unary(alpha=number(0.5, 2)),
     "Equal": binary(COMPARED + (np.bool_,)), "Erf": unary(), "Exp": unary(), "Expand": expand, "Flatten": flatten,
     "Floor": unary(), "Gather": gather, "GatherElements": gather_elements, "GatherND": gather_nd, "Gelu": gelu,
     "Gemm": gemm, "GlobalAveragePool": global_pool, "GlobalMaxPool": global_pool,
-    "GroupNormalization": group_norm, "InstanceNormalization": instance_norm, "Greater": binary(COMPARED),
+    "GridSample": grid_sample, "GroupNormalization": group_norm, "InstanceNormalization": instance_norm, "Greater": binary(COMPARED),
     "GreaterOrEqual": binary(COMPARED), "HardSigmoid": unary(alpha=number(0.1, 0.5), beta=number(0.2, 0.8)),
     "HardSwish": unary(), "Identity": unary(ANYTHING), "LayerNormalization": norm(True),
     "LeakyRelu": unary(alpha=number(0.01, 0.5)), "Less": binary(COMPARED), "LessOrEqual": binary(COMPARED),

@@ -53,7 +53,8 @@ bool HasManyColumns(const Region& r, const ScatterForm& s) {
 }
 
 Verdict ScratchFits(const Region& r, const ir::Dim& bytes) {
-  if (bytes.max() <= r.caps().max_operand_bytes) return Verdict::Yes();
+  // Open dimensions are decided when they are bound.
+  if (!bytes.is_constant() || bytes.max() <= r.caps().max_operand_bytes) return Verdict::Yes();
   return Verdict::No(fmt::format("{} bytes of scratch, a buffer has at most {}", bytes.max(),
                                  r.caps().max_operand_bytes));
 }

@@ -106,6 +106,11 @@ ir::Values BuildMaxUnpool(OnnxNode& n);
 ir::Values BuildScatterElements(OnnxNode& n);
 ir::Values BuildScatterNd(OnnxNode& n);
 
+// sample.cc
+ir::Values BuildAffineGrid(OnnxNode& n);
+ir::Values BuildCol2Im(OnnxNode& n);
+ir::Values BuildGridSample(OnnxNode& n);
+
 // resize.cc
 ir::Values BuildResize10(OnnxNode& n);  // Upsample too
 ir::Values BuildResize11(OnnxNode& n);

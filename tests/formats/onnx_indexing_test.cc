@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that write where indices say, against numbers written out by hand.
+// Operators that write or read at computed places, against numbers written out by hand.
 #include <gtest/gtest.h>
 
 #include "tests/support/ir_values.h"
@@ -110,6 +110,36 @@ TEST(OnnxCompressTest, TakesWhatAConstantSelects) {
   EXPECT_EQ(ElementsOf(model({0, 1, 0, 1}, false), {Iota({2, 3})}), (Reals{1, 3}));
   EXPECT_THAT(model({0, 1, 1, 1}, true).Import(),
               Fails(StatusCode::kDataLoss, "element 3 of the condition is beyond 3"));
+}
+
+TEST(OnnxGridSampleTest, KnowsTheWordsOfItsVersion) {
+  const auto model = [](int64_t opset, const std::string& mode) {
+    OnnxModel m(opset);
+    m.Input("x", {"1", "1", "2", "2"}).Floats("g", {1, 1, 2, 2}, {-1, -1, 0, 0}).Output("y");
+    onnx::NodeProto& node = m.Node("GridSample", {"x", "g"}, {"y"});
+    Set(node, "mode", mode);
+    Set(node, "align_corners", int64_t{1});
+    return m;
+  };
+  EXPECT_EQ(ElementsOf(model(16, "bilinear"), {Iota({1, 1, 2, 2})}), (Reals{0, 1.5}));
+  EXPECT_EQ(ElementsOf(model(20, "linear"), {Iota({1, 1, 2, 2})}), (Reals{0, 1.5}));
+  EXPECT_EQ(ElementsOf(model(20, "nearest"), {Iota({1, 1, 2, 2})}), (Reals{0, 0}));
+  EXPECT_THAT(model(20, "bilinear").Import(),
+              Fails(StatusCode::kDataLoss, "attribute 'mode' is 'bilinear'"));
+}
+
+TEST(OnnxAffineGridTest, PlacesElementsByTheirSize) {
+  OnnxModel m(20);
+  m.Input("t", {"1", "2", "3"}).Ints("s", {4}, {1, 1, 1, 2}).Output("y");
+  m.Node("AffineGrid", {"t", "s"}, {"y"});
+  EXPECT_EQ(ElementsOf(m, {FloatTensor({1, 2, 3}, {2, 0, 1, 0, 1, 3})}), (Reals{0, 3, 2, 3}));
+}
+
+TEST(OnnxCol2ImTest, AddsWhatOverlaps) {
+  OnnxModel m(18);
+  m.Input("x", {"1", "2", "2"}).Ints("s", {2}, {1, 3}).Ints("b", {2}, {1, 2}).Output("y");
+  m.Node("Col2Im", {"x", "s", "b"}, {"y"});
+  EXPECT_EQ(ElementsOf(m, {FloatTensor({1, 2, 2}, {1, 2, 10, 20})}), (Reals{1, 12, 20}));
 }
 
 }  // namespace
