@@ -435,4 +435,8 @@ void Elements::StoreScratch(int i, const Dim& index, Val value) {
   StoreTo(state_->region.scratch_begin() + i, index, value);
 }
 
+Val Elements::AtomicScratch(int i, AtomicKind kind, const Dim& index, Val value) {
+  return state_->storage.Atomic(state_->region.scratch_begin() + i, kind, Value(index), value);
+}
+
 }  // namespace forge::codegen

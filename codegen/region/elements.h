@@ -57,6 +57,8 @@ class Elements {
   // The same of scratch `i`.
   Val LoadScratch(int i, Type elem, const ir::Dim& index);
   void StoreScratch(int i, const ir::Dim& index, Val value);
+  // An atomic operation on an i32 or u32 of scratch `i`; returns what was there before.
+  Val AtomicScratch(int i, AtomicKind kind, const ir::Dim& index, Val value);
 
  private:
   struct State;

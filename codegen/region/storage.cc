@@ -230,6 +230,10 @@ Val Storage::Load(int operand, DType t, Val index, int lanes) {
   return Decode(t, b_.Pack(kU32.Lanes(lanes), parts));
 }
 
+Val Storage::Atomic(int operand, AtomicKind kind, Val index, Val value) {
+  return b_.Atomic(kind, ViewOf(operand, value.type()), index, value);
+}
+
 void Storage::Store(int operand, DType t, Val index, Val value) {
   const int lanes = value.type().lanes, bits = StoredBits(t);
   if (!InWords(t, lanes, caps_)) {

@@ -37,6 +37,8 @@ class Storage {
   Val Load(int operand, DType t, Val index, int lanes = 1);
   // Stores as many elements as `value` has lanes.
   void Store(int operand, DType t, Val index, Val value);
+  // An atomic operation on an element of 32 bits; returns what was there before.
+  Val Atomic(int operand, AtomicKind kind, Val index, Val value);
 
  private:
   DType StoredType(DType t) const;

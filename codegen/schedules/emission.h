@@ -123,6 +123,7 @@ extern const Schedule kMatmulMatrix, kMatmulShuffle, kMatmulShared, kMatmulSimpl
 extern const Schedule kConvDepthwise, kConvWinograd, kWinogradKernels, kConvDirect;
 extern const Schedule kPool;
 extern const Schedule kAttentionShuffle, kAttentionShared, kUpdateSlice, kRecurrentSteps;
+extern const Schedule kScatterSum, kScatterWords, kScatterColumns;
 
 // PrependNorm adds the launch that stores the statistics of Region::norm() in scratch;
 // NormScratchBytes is their size for each row.

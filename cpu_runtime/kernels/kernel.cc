@@ -54,7 +54,8 @@ std::span<const Kernel* const> AllKernels() {
                                        &ReduceKernel(),      &LayerNormKernel(),
                                        &SoftmaxKernel(),     &ShapeKernel(),
                                        &UpdateSliceKernel(), &RecurrentStepsKernel(),
-                                       &PackKernel(),        &ElementWiseKernel()};
+                                       &ScatterKernel(),     &PackKernel(),
+                                       &ElementWiseKernel()};
   return kAll;
 }
 

@@ -39,6 +39,7 @@ const Kernel& SoftmaxKernel();
 const Kernel& ShapeKernel();
 const Kernel& UpdateSliceKernel();
 const Kernel& RecurrentStepsKernel();
+const Kernel& ScatterKernel();
 std::span<const Kernel* const> AllKernels();
 
 // Returns the first kernel that knows the task; null when there is none.

@@ -4,6 +4,10 @@
 #include "ir/ops/complex/complex.h"
 #include "ir/ops/elementwise/glu.h"
 #include "ir/ops/fft/fft.h"
+#include "ir/ops/indexing/embedding.h"
+#include "ir/ops/indexing/index_writes.h"
+#include "ir/ops/indexing/masked_fill.h"
+#include "ir/ops/indexing/scatter_reduce.h"
 #include "ir/ops/norm/batch_norm.h"
 #include "ir/ops/norm/group_norm.h"
 #include "ir/ops/norm/instance_norm.h"
@@ -11,6 +15,8 @@
 #include "ir/ops/recurrent/gru.h"
 #include "ir/ops/recurrent/lstm.h"
 #include "ir/ops/recurrent/rnn.h"
+#include "ir/ops/spatial/affine_grid.h"
+#include "ir/ops/spatial/sum_pool.h"
 
 namespace forge::ir {
 

@@ -61,8 +61,8 @@ def targets(operators):
     for name, versions in operators.items():
         for version, following in zip(versions, versions[1:] + [NEWEST_OPSET + 1]):
             opsets = range(max(version, OLDEST_OPSET), following)
-            if name == "Upsample":
-                opsets = range(opsets.start, min(opsets.stop, 10))  # gone since
+            gone = {"Scatter": 11, "Upsample": 10}
+            opsets = range(opsets.start, min(opsets.stop, gone.get(name, opsets.stop)))
             if opsets:
                 out.append((name, opsets))
     return out

@@ -18,10 +18,12 @@ ANYTHING = NUMBERS + (np.bool_, np.bool_)
 JUMPS = frozenset("Cast Ceil Floor Mod Round Sign".split())
 
 # Whose results are rounded; the others move, select or compare, or are made of integers.
-ROUNDS = frozenset("""Acos Acosh Add Asin Asinh Atan Atanh AveragePool BatchNormalization Conv ConvTranspose Cos Cosh DequantizeLinear Div Elu Erf Exp Gelu Gemm
-    GRU GlobalAveragePool GroupNormalization HardSigmoid HardSwish InstanceNormalization LSTM LayerNormalization LeakyRelu Log MatMul Mish Mul PRelu Pow
-    RMSNormalization RNN Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSum
-    ReduceSumSquare Resize Selu Sigmoid Sin Sinh Softmax Softplus Softsign Sqrt Sub Sum Tan Tanh Upsample""".split())
+ROUNDS = frozenset("""Acos Acosh Add AffineGrid Asin Asinh Atan Atanh AveragePool BatchNormalization Col2Im Conv ConvTranspose Cos
+    Cosh DequantizeLinear Div Elu Erf Exp GRU Gelu Gemm GlobalAveragePool GridSample GroupNormalization HardSigmoid
+    HardSwish InstanceNormalization LSTM LayerNormalization LeakyRelu Log LpPool MatMul Mish Mul PRelu Pow
+    RMSNormalization RNN Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd
+    ReduceSum ReduceSumSquare Resize ScatterElements ScatterND Selu Sigmoid Sin Sinh Softmax Softplus Softsign Sqrt
+    Sub Sum Tan Tanh Upsample""".split())
 
 
 def ints(values):
@@ -296,6 +298,45 @@ def gather_nd(g):
     return [x, operand], ({"batch_dims": batch} if g.opset >= 12 else {})
 
 
+def reduction_of_scatter(g):
+    kinds = ["none", "add", "mul", "max", "min"] if g.opset >= 18 else ["none", "add", "mul"]
+    return {"reduction": g.choose(kinds)} if g.opset >= 16 and g.chance(0.7) else {}
+
+
+def scatter_elements(g):
+    attributes = reduction_of_scatter(g)
+    kinds = (np.float32, np.float64, np.int32, np.int64) if attributes else ANYTHING
+    x = g.new_value(kinds, shape=[int(n) for n in g.rng.integers(1, 5, int(g.rng.integers(1, 4)))])
+    axis = int(g.rng.integers(0, x.array.ndim))
+    extent = x.array.shape[axis]
+    shape = [int(g.rng.integers(1, e + 1)) if i in x.static and i != axis else e for i, e in enumerate(x.array.shape)]
+    indices = g.rng.integers(-extent if g.opset >= 11 else 0, extent, shape)
+    updates = g.constant(g.numbers(shape, x.array.dtype))
+    return [x, g.index_operand(indices), updates], attributes | {"axis": axis - (x.array.ndim if g.chance(0.3) else 0)}
+
+
+def scatter_nd(g):
+    attributes = reduction_of_scatter(g)
+    kinds = (np.float32, np.float64, np.int32, np.int64) if attributes else ANYTHING
+    x = g.new_value(kinds, shape=[int(n) for n in g.rng.integers(1, 5, 3)], static=True)
+    depth = int(g.rng.integers(1, 4))
+    places = np.array(list(np.ndindex(*x.array.shape[:depth])))
+    count = int(g.rng.integers(1, len(places) + 1))
+    # Of equal places onnxruntime writes any last.
+    indices = places[g.rng.permutation(len(places))[:count]].astype(np.int64)
+    indices -= np.where(g.rng.random(indices.shape) < 0.3, x.array.shape[:depth], 0)
+    updates = g.constant(g.numbers([count, *x.array.shape[depth:]], x.array.dtype))
+    return [x, g.constant(indices), updates], attributes
+
+
+def compress(g):
+    x = g.new_value(ANYTHING, least_rank=1, static=True)
+    axis = int(g.rng.integers(0, x.array.ndim)) if g.chance(0.6) else None
+    most = x.array.size if axis is None else x.array.shape[axis]
+    condition = g.rng.integers(0, 2, int(g.rng.integers(0, most + 1))).astype(np.bool_)
+    return [x, g.constant(condition)], {} if axis is None else {"axis": axis}
+
+
 def pad(g):
     x = g.new_value((np.float32, np.float64, np.int32, np.int64), least_rank=1)
     mode = g.choose(["constant", "constant", "reflect", "edge"])
@@ -454,9 +495,63 @@ def pool(average):
             attributes["ceil_mode"] = 1
         if average:
             attributes["count_include_pad"] = int(g.rng.integers(0, 2))
+        elif g.opset >= 8 and g.chance(0.4) and "auto_pad" not in attributes:
+            attributes["storage_order"] = int(g.rng.integers(0, 2))
+            return [image(g, axes, int(g.rng.integers(1, 5)), least)], attributes, 2
         return [image(g, axes, int(g.rng.integers(1, 5)), least)], attributes
 
     return generate
+
+
+def lp_pool(g):
+    axes = int(g.choose([1, 2, 2]))
+    kernel = g.rng.integers(1, 4, axes).tolist()
+    attributes, least = window_attributes(g, kernel, g.opset >= 18 and g.chance(0.3))
+    if "pads" in attributes:
+        attributes["pads"] = [min(p, k - 1) for p, k in zip(attributes["pads"], kernel * 2)]
+    return [image(g, axes, int(g.rng.integers(1, 5)), least)], attributes | {"p": int(g.rng.integers(1, 4))}
+
+
+def max_unpool(g):
+    axes = int(g.choose([1, 2, 2]))
+    kernel, strides = g.rng.integers(1, 4, axes).tolist(), g.rng.integers(1, 3, axes).tolist()
+    shape = [int(n) for n in g.rng.integers(1, 4, axes + 2)]
+    x = g.new_value((np.float32,), shape=shape, static=True)
+    whole = shape[:2] + [(e - 1) * s + k for e, s, k in zip(shape[2:], strides, kernel)]
+    count = int(np.prod(shape))
+    places = g.rng.permutation(int(np.prod(whole)))
+    if count > len(places):
+        return [x, g.constant(np.zeros(shape, np.int64))], {"kernel_shape": [0] * axes}  # refused: drawn again
+    return [x, g.constant(places[:count].reshape(shape).astype(np.int64))], {"kernel_shape": kernel, "strides": strides}
+
+
+def grid_sample(g):
+    axes = int(g.choose([2, 2, 3])) if g.opset >= 20 else 2
+    words = ["linear", "nearest", "cubic"] if g.opset >= 20 else ["bilinear", "nearest", "bicubic"]
+    mode = str(g.choose(words if axes == 2 else words[:2]))
+    batch, channels = int(g.rng.integers(1, 3)), int(g.rng.integers(1, 4))
+    x = g.new_value((np.float32,), shape=[batch, channels, *g.rng.integers(1, 6, axes)], open_axes=range(2, axes + 2))
+    shape = [batch, *g.rng.integers(1, 5, axes), axes]
+    grid = g.new_value((np.float32,), array=g.numbers(shape, np.float32, -1.4, 1.4), open_axes=range(1, axes + 1))
+    padding = str(g.choose(["zeros", "border", "reflection"]))
+    return [x, grid], {"mode": mode, "padding_mode": padding, "align_corners": int(g.rng.integers(0, 2))}
+
+
+def affine_grid(g):
+    axes = int(g.choose([2, 3]))
+    batch = int(g.rng.integers(1, 3))
+    theta = g.new_value((np.float32,), shape=[batch, axes, axes + 1], open_axes=[0])
+    size = [batch, 1, *(int(n) for n in g.rng.integers(2, 5, axes))]
+    return [theta, g.constant(ints(size))], {"align_corners": int(g.rng.integers(0, 2))}
+
+
+def col2im(g):
+    kernel, strides = g.rng.integers(1, 4, 2).tolist(), g.rng.integers(1, 3, 2).tolist()
+    windows = g.rng.integers(1, 4, 2)
+    sizes = [int((w - 1) * s + k) for w, s, k in zip(windows, strides, kernel)]
+    shape = [int(g.rng.integers(1, 3)), int(g.rng.integers(1, 3)) * kernel[0] * kernel[1], int(windows[0] * windows[1])]
+    x = g.new_value((np.float32,), shape=shape, open_axes=[0])
+    return [x, g.constant(ints(sizes)), g.constant(ints(kernel))], {"strides": strides}
 
 
 def global_pool(g):
@@ -557,30 +652,31 @@ def recurrent(gates, states, **attributes):
 COMPARED = (np.float32, np.float64, np.int32, np.int64, np.float16)
 GENERATORS = {
     "Abs": unary(NUMBERS), "Acos": unary((np.float32,), -0.9, 0.9), "Acosh": unary((np.float32,), 1.1),
-    "Add": binary(), "And": binary((np.bool_,)), "Asin": unary((np.float32,), -0.9, 0.9),
+    "Add": binary(), "AffineGrid": affine_grid, "And": binary((np.bool_,)), "Asin": unary((np.float32,), -0.9, 0.9),
     "Asinh": unary((np.float32,)), "Atan": unary((np.float32,)), "Atanh": unary((np.float32,), -0.9, 0.9),
     "AveragePool": pool(True),
     "BatchNormalization": batch_norm, "BitShift": bit_shift, "BitwiseAnd": binary(SIGNED + UNSIGNED),
     "BitwiseOr": binary(SIGNED + UNSIGNED), "BitwiseXor": binary(SIGNED + UNSIGNED), "Cast": cast, "Ceil": unary(),
-    "Clip": clip, "Concat": concat, "Constant": constant, "Conv": conv, "ConvTranspose": conv_transpose,
+    "Clip": clip, "Col2Im": col2im, "Compress": compress, "Concat": concat, "Constant": constant, "Conv": conv, "ConvTranspose": conv_transpose,
     "Cos": unary((np.float32, np.float64)), "Cosh": unary((np.float32,)),
     "DequantizeLinear": dequantize, "Div": divide, "Dropout": dropout, "Elu": unary(alpha=number(0.5, 2)),
     "Equal": binary(COMPARED + (np.bool_,)), "Erf": unary(), "Exp": unary(), "Expand": expand, "Flatten": flatten,
     "Floor": unary(), "GRU": recurrent(3, 1, linear_before_reset=lambda g, _: int(g.rng.integers(2))), "Gather": gather, "GatherElements": gather_elements, "GatherND": gather_nd, "Gelu": gelu,
     "Gemm": gemm, "GlobalAveragePool": global_pool, "GlobalMaxPool": global_pool,
-    "GroupNormalization": group_norm, "InstanceNormalization": instance_norm, "Greater": binary(COMPARED),
+    "GridSample": grid_sample, "GroupNormalization": group_norm, "InstanceNormalization": instance_norm, "Greater": binary(COMPARED),
     "GreaterOrEqual": binary(COMPARED), "HardSigmoid": unary(alpha=number(0.1, 0.5), beta=number(0.2, 0.8)),
     "HardSwish": unary(), "Identity": unary(ANYTHING), "LSTM": recurrent(4, 2), "LayerNormalization": norm(True),
     "LeakyRelu": unary(alpha=number(0.01, 0.5)), "Less": binary(COMPARED), "LessOrEqual": binary(COMPARED),
-    "Log": unary(low=0.1), "MatMul": matmul, "MatMulInteger": matmul_integer, "Max": variadic(NUMBERS),
-    "MaxPool": pool(False), "Min": variadic(NUMBERS), "Mish": unary(), "Mod": modulo, "Mul": binary(), "Neg": unary(FLOATS + SIGNED),
+    "Log": unary(low=0.1), "LpPool": lp_pool, "MatMul": matmul, "MatMulInteger": matmul_integer, "Max": variadic(NUMBERS),
+    "MaxPool": pool(False), "MaxUnpool": max_unpool, "Min": variadic(NUMBERS), "Mish": unary(), "Mod": modulo, "Mul": binary(), "Neg": unary(FLOATS + SIGNED),
     "Not": unary((np.bool_,)), "Or": binary((np.bool_,)), "PRelu": prelu, "Pad": pad, "Pow": power,
     "RMSNormalization": norm(False), "RNN": recurrent(1, 1, activations=lambda g, n: [g.choose(["Tanh", "Relu"])] * n), "Range": range_, "Reciprocal": unary(low=0.2), "ReduceL1": reduction(),
     "ReduceL2": reduction(FLOATS, 0.1), "ReduceLogSum": reduction(FLOATS, 0.1), "ReduceLogSumExp": reduction(FLOATS),
     "ReduceMax": reduction(), "ReduceMean": reduction(), "ReduceMin": reduction(),
     "ReduceProd": reduction(low=0.5, high=1.5), "ReduceSum": reduction(input_since=13),
     "ReduceSumSquare": reduction(), "Relu": unary(FLOATS + SIGNED), "Reshape": reshape, "Resize": resize,
-    "Round": unary(), "Selu": unary(alpha=number(1, 2), gamma=number(1, 2)), "Shape": shape_of, "Sigmoid": unary(),
+    "Round": unary(), "Scatter": scatter_elements, "ScatterElements": scatter_elements, "ScatterND": scatter_nd,
+    "Selu": unary(alpha=number(1, 2), gamma=number(1, 2)), "Shape": shape_of, "Sigmoid": unary(),
     "Sign": unary(NUMBERS), "Sin": unary((np.float32, np.float64)), "Sinh": unary((np.float32,)),
     "Slice": slice_, "Softmax": softmax, "Softplus": unary(), "Softsign": unary(),
     "Sqrt": unary(low=0.1), "Squeeze": squeeze, "Sub": binary(), "Sum": variadic(FLOATS), "Tan": unary((np.float32,), -1.2, 1.2), "Tanh": unary(),

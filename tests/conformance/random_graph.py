@@ -29,9 +29,9 @@ def same_padding(node):
 # Where onnxruntime 1.31 is wrong or ONNX leaves a choice: (operators, which nodes of them, cause). Such nodes are drawn
 # again.
 DEFECTS = [
-    ("MaxPool AveragePool", lambda n: same_padding(n) and max(n.attributes.get("dilations", [1])) > 1,
+    ("MaxPool AveragePool LpPool", lambda n: same_padding(n) and max(n.attributes.get("dilations", [1])) > 1,
      "with SAME padding it divides the dilated kernel's extent by the stride, not the input's"),
-    ("MaxPool AveragePool Conv", lambda n: same_padding(n) and any(
+    ("MaxPool AveragePool LpPool Conv", lambda n: same_padding(n) and any(
         s > k for s, k in zip(n.attributes["strides"], n.attributes["kernel_shape"])),
      "SAME padding of a stride greater than the kernel is negative, and crops; Forge pads nothing"),
     ("Gelu HardSwish", lambda n: n.inputs[0].array.dtype == np.float64,

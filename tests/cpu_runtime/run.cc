@@ -89,6 +89,9 @@ absl::StatusOr<RunResult> RunOn(const ir::AnyOp& op, std::span<const ir::HostVal
     operands.push_back(memory.back().span());
   }
   FORGE_ASSIGN_OR_RETURN(const ProgramRef program, CompileOne(*device, op, laid, out));
+  if (const auto update = program->update())
+    std::memcpy(operands[in.size()].data(), operands[update->operand].data(),
+                operands[in.size()].size());
   FORGE_RETURN_IF_ERROR(RunProgram(program, operands));
   RunResult r{{}, std::string(program->kernel())};
   for (size_t i = 0; i < out.size(); ++i) {

@@ -140,6 +140,119 @@ def gather_nd(a, x, indices):
     return x[tuple(wrapped(i, extent) for i, extent in zip(indices.unbind(-1), x.shape))]
 
 
+def dropping(x, axis, indices):
+    """x with a slice more along the axis, for the indices that lie outside, and these indices."""
+    extent = x.shape[axis]
+    indices = indices.to(torch.int64)
+    indices = torch.where(indices < 0, indices + extent, indices)
+    indices = torch.where((indices < 0) | (indices >= extent), extent, indices)
+    return torch.cat([x, torch.ones_like(x.narrow(axis, 0, 1))], axis), indices
+
+
+def scatter(a, x, indices, updates):
+    """One update of each column after the other, since the order of duplicates is undefined; dropped ones get a row
+    of their own."""
+    axis = a["axis"] % x.ndim
+    y, indices = dropping(x, axis, indices.broadcast_to(updates.shape))
+    if a["mode"] == "set":
+        for i in range(updates.shape[axis]):
+            y = y.scatter(axis, indices.narrow(axis, i, 1), updates.narrow(axis, i, 1))
+    elif a["mode"] == "add":
+        y = y.scatter_add(axis, indices, updates)
+    else:
+        y = y.scatter_reduce(axis, indices, updates, {"mul": "prod", "min": "amin", "max": "amax"}[a["mode"]])
+    return y.narrow(axis, 0, x.shape[axis])
+
+
+def scatter_reduce(a, x, indices, updates):
+    axis, kinds = a["axis"] % x.ndim, {"max": "amax", "min": "amin"}
+    y, indices = dropping(x, axis, indices.broadcast_to(updates.shape))
+    y = y.scatter_reduce(axis, indices, updates, kinds.get(a["kind"], a["kind"]), include_self=a["include_self"])
+    return y.narrow(axis, 0, x.shape[axis])
+
+
+def index_reduce(a, x, indices, updates):
+    axis, kinds = a["axis"] % x.ndim, {"max": "amax", "min": "amin"}
+    y, indices = dropping(x, axis, indices)
+    kind = kinds.get(a["kind"], a["kind"])
+    return y.index_reduce(axis, indices, updates, kind, include_self=a["include_self"]).narrow(axis, 0, x.shape[axis])
+
+
+def index_add(a, x, indices, updates):
+    y, indices = dropping(x, a["axis"] % x.ndim, indices)
+    return y.index_add(a["axis"], indices, updates, alpha=a["alpha"]).narrow(a["axis"], 0, x.shape[a["axis"]])
+
+
+def unique(indices):
+    require(len(set(indices.reshape(-1).tolist())) == indices.numel())
+
+
+def index_copy(a, x, indices, updates):
+    y, indices = dropping(x, a["axis"] % x.ndim, indices)
+    unique(indices)
+    return y.index_copy(a["axis"], indices, updates).narrow(a["axis"], 0, x.shape[a["axis"]])
+
+
+def index_fill(a, x, indices):
+    y, indices = dropping(x, a["axis"] % x.ndim, indices)
+    value = bool(a["value"]) if x.dtype == torch.bool else a["value"]
+    return y.index_fill(a["axis"], indices, value).narrow(a["axis"], 0, x.shape[a["axis"]])
+
+
+def put(a, x, indices, updates):
+    y, indices = dropping(x.reshape(-1), 0, indices)
+    if not a["accumulate"]:
+        unique(indices)
+    return y.put(indices, updates, a["accumulate"])[:x.numel()].reshape(x.shape)
+
+
+def scatter_nd(a, x, indices, updates):
+    require(a["batch_dims"] == 0)
+    depth = indices.shape[-1]
+    extents = torch.tensor(x.shape[:depth])
+    indices = indices.to(torch.int64)
+    indices = torch.where(indices < 0, indices + extents, indices)
+    inside = ((indices >= 0) & (indices < extents)).all(-1).reshape(-1)
+    indices, updates = indices.reshape(-1, depth)[inside], updates.reshape(-1, *x.shape[depth:])[inside]
+    require(a["mode"] in ("set", "add"))
+    if a["mode"] == "set":
+        require(len({tuple(index) for index in indices.tolist()}) == len(indices))
+    return torch.index_put(x, tuple(indices.unbind(-1)), updates, a["mode"] == "add")
+
+
+def index_key(a, x, indices):
+    axes = a["axes"] or list(range(len(indices)))
+    key = [slice(None)] * x.ndim
+    for axis, one in zip(axes, indices):
+        key[axis] = wrapped(one, x.shape[axis])
+    return key
+
+
+def index_put(a, x, updates, *indices):
+    key = [one if isinstance(one, torch.Tensor) else None for one in index_key(a, x, indices)]
+    if not a["accumulate"]:
+        places = torch.arange(x.numel()).reshape(x.shape)[tuple(index_key(a, x, indices))]
+        unique(places)
+    return torch.ops.aten.index_put(x, key, updates, a["accumulate"])
+
+
+def embedding(a, weight, indices):
+    padding = a["padding"] if a["padding"] >= 0 else None
+    return F.embedding(wrapped(indices, len(weight)), weight, padding, scale_grad_by_freq=a["scale_gradient"])
+
+
+def embedding_bag(a, weight, indices, offsets=None, scale=None):
+    padding = a["padding"] if a["padding"] >= 0 else None
+    return F.embedding_bag(indices.long(), weight, None if offsets is None else offsets.long(), mode=a["kind"],
+                           per_sample_weights=scale, include_last_offset=a["include_last_offset"], padding_idx=padding)
+
+
+def embedding_renorm(a, weight, indices):
+    y = weight.detach().clone()
+    with torch.no_grad():
+        return torch.embedding_renorm_(y, wrapped(indices, len(weight)), a["max_norm"], a["norm"])
+
+
 # ---- sums ---------------------------------------------------------------------------------------
 
 
@@ -203,6 +316,54 @@ def pool(a, x):
     require(before == after and max(a["dilations"] or [1]) == 1)
     function = [F.avg_pool1d, F.avg_pool2d, F.avg_pool3d][axes - 1]
     return function(x, a["kernel"], a["strides"] or 1, before or 0, a["ceil_mode"], a["count_include_pad"])
+
+
+def max_unpool(a, x, indices):
+    indices = wrapped(indices, math.prod(a["sizes"]))
+    for plane in indices.flatten(0, 1):
+        unique(plane)
+    if x.ndim == 5:
+        return torch.ops.aten.max_unpool3d(x, indices, a["sizes"], [1, 1, 1], [0, 0, 0])
+    if x.ndim == 4:
+        return torch.ops.aten.max_unpool2d(x, indices, a["sizes"])
+    return torch.ops.aten.max_unpool2d(x[..., None], indices[..., None], [*a["sizes"], 1])[..., 0]
+
+
+def adaptive(kind):
+    def pooled(a, x):
+        function = getattr(F, f"adaptive_{kind}_pool{x.ndim - 2}d")
+        return function(x, [size or None for size in a["sizes"]] if x.ndim > 3 else a["sizes"][0] or x.shape[2])
+    return pooled
+
+
+def sum_pool(a, x):
+    before, after = halves(a["padding"])
+    require(before == after and x.ndim > 3)
+    function = {4: F.avg_pool2d, 5: F.avg_pool3d}[x.ndim]
+    require(a["divisor"] == int(a["divisor"]))
+    return function(x, a["kernel"], a["strides"] or 1, before or 0, a["ceil_mode"], True, int(a["divisor"]))
+
+
+def lp_pool(a, x):
+    function = {3: F.lp_pool1d, 4: F.lp_pool2d, 5: F.lp_pool3d}[x.ndim]
+    kernel = a["kernel"][0] if x.ndim == 3 else a["kernel"]
+    return function(x, a["p"], kernel, (a["strides"] or [1] * (x.ndim - 2))[0] if x.ndim == 3 else a["strides"] or 1,
+                    a["ceil_mode"])
+
+
+def grid_sample(a, x, grid):
+    mode = {"linear": "bilinear", "cubic": "bicubic"}.get(a["kind"], a["kind"])
+    return F.grid_sample(x, grid, mode, a["padding"], a["align_corners"])
+
+
+def affine_grid(a, theta):
+    return F.affine_grid(theta, [len(theta), 1, *a["sizes"]], a["align_corners"])
+
+
+def folded(a):
+    before, after = halves(a["padding"])
+    require(before == after)
+    return a["kernel"] or 1, a["dilations"] or 1, before or 0, a["strides"] or 1
 
 
 def softmax(a, x):
@@ -446,6 +607,17 @@ OPS = {
     "matmul_integer": matmul_integer, "mul_high": mul_high, "not": lambda a, x: torch.bitwise_not(x),
     "pad": pad, "polygamma": polygamma, "pool": pool, "reduce": reduce,
     "remainder": remainder, "reshape": lambda a, x: x.reshape(a["shape"]), "resize": resize, "rms_norm": rms_norm,
+    "embedding": embedding, "embedding_bag": embedding_bag, "embedding_renorm": embedding_renorm,
+    "index": lambda a, x, *indices: x[tuple(index_key(a, x, indices))], "index_put": index_put,
+    "masked_fill": lambda a, x, mask: torch.masked_fill(x, mask, a["value"]),
+    "adaptive_avg_pool": adaptive("avg"), "adaptive_max_pool": adaptive("max"),
+    "lp_pool": lp_pool, "max_pool": lambda a, x: pool({**a, "kind": "max"}, x), "max_unpool": max_unpool,
+    "sum_pool": sum_pool,
+    "affine_grid": affine_grid, "fold": lambda a, x: F.fold(x, a["sizes"], *folded(a)), "grid_sample": grid_sample,
+    "unfold": lambda a, x: F.unfold(x, *folded(a)),
+    "index_add": index_add, "index_copy": index_copy, "index_fill": index_fill, "index_reduce": index_reduce,
+    "put": put, "scatter": scatter, "scatter_nd": scatter_nd, "scatter_reduce": scatter_reduce,
+    "take": lambda a, x, indices: torch.take(x, wrapped(indices, x.numel())),
     "shape_of": lambda a, x: torch.tensor(x.shape, dtype=torch.int64), "sign": sign, "slice": slice_,
     "softmax": softmax, "strided_gather": strided_gather,
     "transpose": lambda a, x: x.permute(a["permutation"]), "update_slice": update_slice,

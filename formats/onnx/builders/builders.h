@@ -96,6 +96,21 @@ ir::Values BuildGatherElements(OnnxNode& n);
 ir::Values BuildGatherNd(OnnxNode& n);
 ir::Values BuildRange(OnnxNode& n);
 
+// Fails where an index that the file states as operand 1 lies outside the axis of operand 0. Others
+// give 0 where they do, or are dropped.
+void CheckIndicesAlong(OnnxNode& n, int64_t axis);
+
+// scatter.cc
+ir::Values BuildCompress(OnnxNode& n);
+ir::Values BuildMaxUnpool(OnnxNode& n);
+ir::Values BuildScatterElements(OnnxNode& n);
+ir::Values BuildScatterNd(OnnxNode& n);
+
+// sample.cc
+ir::Values BuildAffineGrid(OnnxNode& n);
+ir::Values BuildCol2Im(OnnxNode& n);
+ir::Values BuildGridSample(OnnxNode& n);
+
 // resize.cc
 ir::Values BuildResize10(OnnxNode& n);  // Upsample too
 ir::Values BuildResize11(OnnxNode& n);
@@ -105,6 +120,7 @@ ir::Values BuildUpsample7(OnnxNode& n);  // scales are an attribute
 ir::Values BuildAveragePool(OnnxNode& n);
 ir::Values BuildConv(OnnxNode& n);
 ir::Values BuildConvTranspose(OnnxNode& n);
+ir::Values BuildLpPool(OnnxNode& n);
 ir::Values BuildMaxPool(OnnxNode& n);
 
 // nn.cc

@@ -13,21 +13,13 @@
 namespace forge::formats {
 namespace {
 
-// Fails where an index that the file states lies outside. The others give 0 where they do.
+// Fails where an index that the file states lies outside.
 void CheckIndices(OnnxNode& n, const ir::HostValue& indices, const ir::Dim& extent) {
   if (!extent.is_constant() || !Has(kIntTypes, indices.dtype())) return;
   const int64_t size = extent.constant();
   for (int64_t i = 0; i < indices.elements(); ++i)
     if (indices.i64(i) < -size || indices.i64(i) >= size)
       return n.Fail("index {} is outside an axis of extent {}", indices.i64(i), size);
-}
-
-void CheckIndicesAlong(OnnxNode& n, int64_t axis) {
-  const std::optional<ir::HostValue> indices = n.Constant(1);
-  const ir::Type& x = n.type(0);
-  if (!indices || !x.is_tensor()) return;
-  const absl::StatusOr<int64_t> along = ir::NormalAxis(axis, x.rank());
-  if (along.ok()) CheckIndices(n, *indices, x.shape()[static_cast<size_t>(*along)]);
 }
 
 // start + i * delta in floats.
@@ -62,6 +54,14 @@ ir::Values RangeLate(OnnxNode& n, DType dtype, int64_t step) {
 }
 
 }  // namespace
+
+void CheckIndicesAlong(OnnxNode& n, int64_t axis) {
+  const std::optional<ir::HostValue> indices = n.Constant(1);
+  const ir::Type& x = n.type(0);
+  if (!indices || !x.is_tensor()) return;
+  const absl::StatusOr<int64_t> along = ir::NormalAxis(axis, x.rank());
+  if (along.ok()) CheckIndices(n, *indices, x.shape()[static_cast<size_t>(*along)]);
+}
 
 ir::Values BuildGather(OnnxNode& n) {
   const int64_t axis = n.Int("axis", 0);

@@ -6,10 +6,15 @@
 #include "formats/onnx/builders/builders.h"
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/indexing/index_arithmetic.h"
 #include "ir/ops/movement/pad.h"
+#include "ir/ops/movement/reshape.h"
 #include "ir/ops/spatial/conv.h"
 #include "ir/ops/spatial/conv_transpose.h"
+#include "ir/ops/spatial/max_pool.h"
 #include "ir/ops/spatial/pool.h"
+#include "ir/ops/spatial/sum_pool.h"
 
 namespace forge::formats {
 namespace {
@@ -116,8 +121,43 @@ ir::Value MeanInside(OnnxNode& n, const WindowAttributes& w, const ir::Pool& op,
   return n.fn()(ir::Div{}, {n.fn()(op, {Padded(n, w, x, 0)}), share});
 }
 
+// The place in each plane [n, c] of indices in row-major order, if its last axis came first and so
+// on.
+ir::Value ColumnMajor(ir::Value indices, const ir::Dims& x) {
+  ir::Value rest = indices, out;
+  ir::Dim stride = 1;
+  for (size_t a = x.size(); a-- > 2;) stride = stride * x[a];
+  for (size_t a = x.size(); a-- > 2;) {
+    stride = FloorDiv(stride, x[a]);  // of this axis, where the first is next to itself
+    const ir::Value extent = ir::DimValue(x[a], rest), quotient = div_floor(rest, extent);
+    const ir::Value term = (rest - quotient * extent) * ir::DimValue(stride, rest);
+    out = out ? out + term : term;
+    rest = quotient;
+  }
+  return out;
+}
+
+// MaxPool's second result counts through all of x.
+ir::Values PoolWithIndices(OnnxNode& n, const ir::Pool& op, ir::Value x, bool column_major) {
+  const ir::MaxPool with{op.kernel, op.strides, op.dilations, op.padding, op.ceil_mode};
+  ir::Values y = n.fn().Add(with, std::array{x});
+  if (!n.fn().status().ok()) return y;
+  const ir::Dims shape = x.type().shape();
+  ir::Value& indices = y[1];
+  if (column_major) indices = ColumnMajor(indices, shape);
+  const ir::Dim plane = Product(ir::Dims(shape.begin() + 2, shape.end()));
+  const ir::Value channel = ir::Along(n.fn(), DType::kI64, shape[0] * shape[1], 0, 1);
+  ir::Dims channels(shape.size(), ir::Dim(1));
+  channels[0] = shape[0];
+  channels[1] = shape[1];
+  const ir::Value first = channel * ir::DimValue(plane, channel);
+  indices = indices + n.fn()(ir::Reshape{std::move(channels)}, {first});
+  return y;
+}
+
 ir::Values Pool(OnnxNode& n, ir::PoolKind kind) {
-  n.Ignore("storage_order");  // of the indices, which must have no reader
+  const bool with_indices = kind == ir::PoolKind::kMax && n.HasOutput(1);
+  const bool column_major = n.Int("storage_order", 0) != 0;
   const bool average = kind == ir::PoolKind::kAverage;
   const bool inside_only = average && !n.Flag("count_include_pad");
   if (!n.Has("kernel_shape")) n.Fail("attribute 'kernel_shape' is missing");
@@ -134,6 +174,9 @@ ir::Values Pool(OnnxNode& n, ir::PoolKind kind) {
                     .count_include_pad = average && !inside_only};
   if (!n.status().ok()) return {};
   if (inside_only && !w.before.empty()) return {MeanInside(n, w, op, x)};
+  if (with_indices && !w.before.empty())
+    n.Fail("padding is not known before the model runs, and the indices are read");
+  if (with_indices) return PoolWithIndices(n, op, x, column_major);
   const double around = average ? 0 : -std::numeric_limits<double>::infinity();
   return {n.fn()(op, {Padded(n, w, x, around)})};
 }
@@ -197,6 +240,30 @@ std::vector<int64_t> KernelOf(OnnxNode& n) {
 
 ir::Values BuildAveragePool(OnnxNode& n) { return Pool(n, ir::PoolKind::kAverage); }
 ir::Values BuildMaxPool(OnnxNode& n) { return Pool(n, ir::PoolKind::kMax); }
+
+// (sum |x|^p)^(1 / p), without a share of windows that leave the image.
+ir::Values BuildLpPool(OnnxNode& n) {
+  const double p = n.since() >= 2 ? static_cast<double>(n.Int("p", 2)) : n.Float("p", 2);
+  if (!n.Has("kernel_shape")) n.Fail("attribute 'kernel_shape' is missing");
+  if (!(p > 0)) n.Fail("attribute 'p' is {}", p);
+  const size_t axes = SpatialAxesOf(n);
+  const ir::Value x = n.in(0);
+  if (!n.status().ok()) return {};
+  const WindowAttributes w = ReadWindow(n, ListOf(n, "kernel_shape", axes, 1));
+  const ir::Pool mean{.kind = ir::PoolKind::kAverage,
+                      .kernel = Attribute(w.kernel, 1),
+                      .strides = Attribute(w.strides, 1),
+                      .dilations = Attribute(w.dilations, 1),
+                      .padding = Attribute(w.pads, 0),
+                      .ceil_mode = n.Flag("ceil_mode")};
+  if (!n.status().ok()) return {};
+  const ir::Value wide = Widened(Padded(n, w, x, 0));
+  const auto number = [&](double v) { return n.fn()(ir::Fill{v, wide.type().dtype(), {}}, {}); };
+  const ir::Value power = p == 2 ? wide * wide : p == 1 ? abs(wide) : pow(abs(wide), number(p));
+  const ir::Value sum = ir::SumOfWindows(n.fn(), mean, power);
+  const ir::Value y = p == 2 ? sqrt(sum) : p == 1 ? sum : pow(sum, number(1 / p));
+  return {Narrowed(y, x.type().dtype())};
+}
 
 ir::Values BuildConv(OnnxNode& n) {
   ir::Conv op{.groups = n.Int("group", 1)};

@@ -3,6 +3,12 @@
 
 #include "ir/op/axes.h"
 #include "ir/op/define.h"
+#include "ir/ops/creation/fill.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/indexing/index_arithmetic.h"
+#include "ir/ops/indexing/scatter_nd.h"
+#include "ir/ops/movement/concat.h"
+#include "ir/ops/movement/slice.h"
 
 namespace forge::ir {
 namespace {
@@ -28,6 +34,11 @@ size_t Normal(int64_t axis, int64_t rank) {
   const auto a = NormalAxis(axis, rank);
   FORGE_CHECK(a.ok());
   return static_cast<size_t>(*a);
+}
+
+// The indices of the elements that a gather takes; those of zeros stay outside.
+Value Chosen(Value indices, const Dim& extent, OutOfBounds oob) {
+  return oob == OutOfBounds::kClamp ? Clamped(Wrapped(indices, extent), extent) : indices;
 }
 
 // Clamping needs an element to clamp to.
@@ -60,6 +71,14 @@ IndexMap Gather::map(TypeSpan in, const Dims& at) const {
   from.push_back(index);
   from.insert(from.end(), at.begin() + after, at.end());
   return map;
+}
+
+Values Gather::gradient(const GradArgs& g) const {
+  if (RefuseComplex(g)) return Values(2);
+  const Type& x = g.in[0].type();
+  const size_t a = Normal(axis, x.rank());
+  const Value indices = Chosen(g.in[1], x.shape()[a], oob);
+  return {AddedInto(x.shape(), indices, g.dout[0], static_cast<int64_t>(a)), Value{}};
 }
 
 Cases Gather::cases() {
@@ -101,6 +120,14 @@ IndexMap GatherElements::map(TypeSpan in, const Dims& at) const {
   map.pieces[0].index = at;
   map.pieces[0].index[a] = index;
   return map;
+}
+
+Values GatherElements::gradient(const GradArgs& g) const {
+  if (RefuseComplex(g)) return Values(2);
+  const Type& x = g.in[0].type();
+  const Value zeros = g.fn(Fill{0, x.dtype(), x.shape()}, {});
+  const Value indices = Chosen(g.in[1], x.shape()[Normal(axis, x.rank())], oob);
+  return {g.fn(Scatter{axis, ScatterMode::kAdd}, {zeros, indices, g.dout[0]}), Value{}};
 }
 
 Cases GatherElements::cases() {
@@ -154,6 +181,18 @@ IndexMap GatherNd::map(TypeSpan in, const Dims& at) const {
   from.insert(from.end(), at.begin() + outer, at.end());
   map.pieces[0].index = std::move(from);
   return map;
+}
+
+Values GatherNd::gradient(const GradArgs& g) const {
+  if (RefuseComplex(g)) return Values(2);
+  const Type& x = g.in[0].type();
+  const Value zeros = g.fn(Fill{0, x.dtype(), x.shape()}, {});
+  Values columns;
+  for (int64_t k = 0; k < g.in[1].type().shape().back().constant(); ++k)
+    columns.push_back(Chosen(g.fn(Slice{.begin = {k}, .end = {k + 1}, .axes = {-1}}, {g.in[1]}),
+                             x.shape()[static_cast<size_t>(batch_dims + k)], oob));
+  const Value indices = columns.size() == 1 ? columns[0] : g.fn.Add(Concat{-1}, columns)[0];
+  return {g.fn(ScatterNd{batch_dims, ScatterMode::kAdd}, {zeros, indices, g.dout[0]}), Value{}};
 }
 
 Cases GatherNd::cases() {

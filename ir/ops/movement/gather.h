@@ -27,7 +27,7 @@ struct Gather {
 
   absl::StatusOr<Types> infer(TypeSpan in) const;
   IndexMap map(TypeSpan in, const Dims& at) const;
-  static constexpr Pending gradient{};
+  Values gradient(const GradArgs& g) const;
   [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const Gather*);
@@ -48,7 +48,7 @@ struct GatherElements {
 
   absl::StatusOr<Types> infer(TypeSpan in) const;
   IndexMap map(TypeSpan in, const Dims& at) const;
-  static constexpr Pending gradient{};
+  Values gradient(const GradArgs& g) const;
   [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const GatherElements*);
@@ -71,7 +71,7 @@ struct GatherNd {
 
   absl::StatusOr<Types> infer(TypeSpan in) const;
   IndexMap map(TypeSpan in, const Dims& at) const;
-  static constexpr Pending gradient{};
+  Values gradient(const GradArgs& g) const;
   [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const GatherNd*);

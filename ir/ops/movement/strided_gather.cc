@@ -3,6 +3,10 @@
 
 #include "ir/op/axes.h"
 #include "ir/op/define.h"
+#include "ir/ops/creation/iota.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/indexing/index_arithmetic.h"
 
 namespace forge::ir {
 
@@ -25,6 +29,16 @@ IndexMap StridedGather::map(TypeSpan in, const Dims& at) const {
   const Dim place = FloorDiv(at[a] * step + shift, divisor);
   index[a] = Max(0, Min(place, in[0].shape()[a] - 1));
   return {.pieces = {{.operand = 0, .index = std::move(index)}}};
+}
+
+Values StridedGather::gradient(const GradArgs& g) const {
+  if (RefuseComplex(g)) return {Value{}};
+  const Dims& x = g.in[0].type().shape();
+  const auto along = NormalAxis(axis, g.in[0].type().rank());
+  FORGE_CHECK(along.ok());
+  const Value place = g.fn(Iota{.begin = shift, .step = step, .count = size}, {});
+  const Value index = div_floor(place, DimValue(divisor, place));
+  return {AddedInto(x, Clamped(index, x[static_cast<size_t>(*along)]), g.dout[0], *along)};
 }
 
 Cases StridedGather::cases() {

@@ -25,7 +25,7 @@ struct StridedGather {
 
   absl::StatusOr<Types> infer(TypeSpan in) const;
   IndexMap map(TypeSpan in, const Dims& at) const;
-  static constexpr Pending gradient{};
+  Values gradient(const GradArgs& g) const;
   [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const StridedGather*);

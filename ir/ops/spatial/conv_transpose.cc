@@ -235,9 +235,9 @@ struct WindowTap {
 };
 
 // Adds weight * x to the elements of y that the tap of each window meets.
-class Scatter {
+class Spread {
  public:
-  Scatter(const PerAxis<WindowAxis>& w, const PerAxis<int64_t>& from, const PerAxis<int64_t>& to)
+  Spread(const PerAxis<WindowAxis>& w, const PerAxis<int64_t>& from, const PerAxis<int64_t>& to)
       : w_(w), from_(from), to_(to) {}
 
   void Add(const WindowTap& tap, const double* x, double* y) const {
@@ -314,7 +314,7 @@ absl::Status ConvTranspose::evaluate(Eval& e) const {
   const PerAxis<WindowAxis> window = InVolume(WindowOver(*this, x.shape().size()));
   const PerAxis<int64_t> from = VolumeOf(x.shape()), kernel = VolumeOf(w.shape()),
                          to = VolumeOf(y.shape());
-  const Scatter scatter(window, from, to);
+  const Spread scatter(window, from, to);
   std::vector<double> sums(static_cast<size_t>(y.elements()));
   const int64_t taps = PlacesOf(kernel), places = PlacesOf(to), k = w.dim(1);
   const int64_t per_group = x.dim(1) / groups;

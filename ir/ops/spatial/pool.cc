@@ -8,7 +8,9 @@
 #include "ir/op/define.h"
 #include "ir/op/elements.h"
 #include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/spatial/max_pool.h"
 #include "ir/ops/spatial/window.h"
+#include "ir/ops/spatial/window_taps.h"
 
 namespace forge::ir {
 namespace {
@@ -99,6 +101,26 @@ Values Pool::decompose(Function& f, ValueSpan in) const {
   }
   const DType t = in[0].type().dtype();
   return {y.type().dtype() == t ? y : convert(y, t)};
+}
+
+Values Pool::gradient(const GradArgs& g) const {
+  const Value x = g.in[0];
+  if (kind == PoolKind::kMax) {
+    const MaxPool op{kernel, strides, dilations, padding, ceil_mode};
+    const Value indices = g.fn.Add(op, {{x}})[1];
+    return {AddedIntoPlanes(x.type().shape(), indices, g.dout[0])};
+  }
+  const size_t rank = x.type().shape().size();
+  const Window window = WindowOver(*this, rank);
+  const Value dy = Widened(g.dout[0]);
+  std::vector<int64_t> padded;
+  for (const WindowAxis& w : window) padded.push_back(w.after);
+  if (!count_include_pad) padded.clear();
+  const std::vector<int64_t> size = ForEachAxis(kernel, rank - 2, 1);
+  std::vector<TapAxis> axes = TapAxes(window, size, dy.type().shape());
+  const Value count = max(CountOfTaps(x, axes, dy.type().dtype(), padded), 1.0);
+  for (TapAxis& a : axes) a = Reversed(a, x.type().shape()[static_cast<size_t>(a.axis)]);
+  return {Narrowed(SumOfTaps(dy / count, axes), x.type().dtype())};
 }
 
 absl::Status Pool::evaluate(Eval& e) const {

@@ -41,7 +41,7 @@ struct Pool {
   absl::StatusOr<Types> infer(TypeSpan in) const;
   // Along one axis after the other; nothing where no more than one has a window.
   Values decompose(Function& f, ValueSpan in) const;
-  static constexpr Pending gradient{};
+  Values gradient(const GradArgs& g) const;
   absl::Status evaluate(Eval& e) const;
   Cost cost(TypeSpan in) const;
   [[gnu::cold]] static Cases cases();

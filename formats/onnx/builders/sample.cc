@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sampling at computed places, and images of columns.
+#include "formats/onnx/builders/builders.h"
+#include "ir/ops/spatial/affine_grid.h"
+#include "ir/ops/spatial/fold.h"
+#include "ir/ops/spatial/grid_sample.h"
+
+namespace forge::formats {
+namespace {
+
+// Until version 19 the words end in -linear and -cubic.
+ir::SampleKind SampleKindOf(OnnxNode& n) {
+  const bool old = n.since() < 20;
+  const std::string word = n.String("mode", old ? "bilinear" : "linear");
+  if (word == "nearest") return ir::SampleKind::kNearest;
+  if (word == (old ? "bilinear" : "linear")) return ir::SampleKind::kLinear;
+  if (word == (old ? "bicubic" : "cubic")) return ir::SampleKind::kCubic;
+  n.Fail("attribute 'mode' is '{}'", word);
+  return ir::SampleKind::kLinear;
+}
+
+ir::SamplePadding SamplePaddingOf(OnnxNode& n) {
+  const std::string word = n.String("padding_mode", "zeros");
+  if (word == "zeros") return ir::SamplePadding::kZeros;
+  if (word == "border") return ir::SamplePadding::kBorder;
+  if (word == "reflection") return ir::SamplePadding::kReflection;
+  n.Fail("attribute 'padding_mode' is '{}'", word);
+  return ir::SamplePadding::kZeros;
+}
+
+// A list of numbers that an operand states.
+std::optional<std::vector<int64_t>> StatedInts(OnnxNode& n, size_t i, std::string_view name) {
+  std::optional<std::vector<int64_t>> list = n.ConstantInts(i);
+  if (!list) n.Fail("its {} is not known before the model runs", name);
+  return list;
+}
+
+}  // namespace
+
+ir::Values BuildGridSample(OnnxNode& n) {
+  const ir::GridSample op{SampleKindOf(n), SamplePaddingOf(n), n.Flag("align_corners")};
+  return n.fn().Add(op, std::array{n.in(0), n.in(1)});
+}
+
+ir::Values BuildAffineGrid(OnnxNode& n) {
+  ir::AffineGrid op{.align_corners = n.Flag("align_corners")};
+  const std::optional<ir::Dims> size = n.Contents(1);
+  if (!size || size->size() < 4) n.Fail("its size is not known before the model runs, or short");
+  if (!n.status().ok()) return {};
+  op.sizes.assign(size->begin() + 2, size->end());
+  return n.fn().Add(op, std::array{n.in(0)});
+}
+
+ir::Values BuildCol2Im(OnnxNode& n) {
+  const std::optional<ir::Dims> image = n.Contents(1);
+  if (!image) n.Fail("its image_shape is not known before the model runs");
+  const auto block = StatedInts(n, 2, "block_shape");
+  ir::Fold op{
+      .strides = n.Ints("strides"), .dilations = n.Ints("dilations"), .padding = n.Ints("pads")};
+  if (!n.status().ok()) return {};
+  op.sizes = *image;
+  op.kernel = *block;
+  return n.fn().Add(op, std::array{n.in(0)});
+}
+
+}  // namespace forge::formats

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that write where indices say, and those that select by constants.
+#include "ir/ops/indexing/scatter.h"
+
+#include "formats/onnx/builders/builders.h"
+#include "ir/op/axes.h"
+#include "ir/ops/creation/fill.h"
+#include "ir/ops/indexing/scatter_nd.h"
+#include "ir/ops/movement/gather.h"
+#include "ir/ops/movement/reshape.h"
+
+namespace forge::formats {
+namespace {
+
+// From version 16 on; min and max from 18 on.
+ir::ScatterMode ModeOf(OnnxNode& n) {
+  const std::string word = n.since() >= 16 ? n.String("reduction", "none") : "none";
+  if (word == "none") return ir::ScatterMode::kSet;
+  if (word == "add") return ir::ScatterMode::kAdd;
+  if (word == "mul") return ir::ScatterMode::kMul;
+  if (word == "min" && n.since() >= 18) return ir::ScatterMode::kMin;
+  if (word == "max" && n.since() >= 18) return ir::ScatterMode::kMax;
+  n.Fail("attribute 'reduction' is '{}'", word);
+  return ir::ScatterMode::kSet;
+}
+
+// The shape that MaxUnpool has without its third operand.
+std::optional<ir::Dims> UnpooledShape(OnnxNode& n) {
+  const ir::Type& x = n.type(0);
+  const std::vector<int64_t> kernel = n.Ints("kernel_shape");
+  const size_t axes = kernel.size();
+  if (!x.is_tensor() || axes == 0 || x.shape().size() != axes + 2) {
+    n.Fail("{} for a kernel of {} axes", x.ToText(), axes);
+    return std::nullopt;
+  }
+  const std::vector<int64_t> strides = n.Ints("strides", std::vector<int64_t>(axes, 1));
+  const std::vector<int64_t> pads = n.Ints("pads", std::vector<int64_t>(2 * axes, 0));
+  if (strides.size() != axes || pads.size() != 2 * axes) {
+    n.Fail("{} strides and {} pads for {} axes", strides.size(), pads.size(), axes);
+    return std::nullopt;
+  }
+  ir::Dims shape{x.shape()[0], x.shape()[1]};
+  for (size_t a = 0; a < axes; ++a)
+    shape.push_back((x.shape()[2 + a] - 1) * strides[a] + kernel[a] - pads[a] - pads[axes + a]);
+  return shape;
+}
+
+}  // namespace
+
+ir::Values BuildScatterElements(OnnxNode& n) {
+  const ir::Scatter op{n.Int("axis", 0), ModeOf(n)};
+  CheckIndicesAlong(n, op.axis);
+  return n.fn().Add(op, std::array{n.in(0), n.in(1), n.in(2)});
+}
+
+ir::Values BuildScatterNd(OnnxNode& n) {
+  const ir::ScatterNd op{.mode = ModeOf(n)};
+  return n.fn().Add(op, std::array{n.in(0), n.in(1), n.in(2)});
+}
+
+// Its indices count through all of the result.
+ir::Values BuildMaxUnpool(OnnxNode& n) {
+  std::optional<ir::Dims> shape = UnpooledShape(n);
+  if (!shape) return {};
+  if (n.HasInput(2)) {
+    shape = n.Contents(2);
+    if (!shape) n.Fail("its output_shape is not known before the model runs");
+    if (!n.status().ok()) return {};
+  }
+  ir::Function& f = n.fn();
+  const auto flat = [&](ir::Value v) { return f(ir::Reshape{{v.type().elements()}}, {v}); };
+  const ir::Value zeros = f(ir::Fill{0, n.type(0).dtype(), {Product(*shape)}}, {});
+  const ir::Value y = f(ir::Scatter{}, {zeros, flat(n.in(1)), flat(n.in(0))});
+  return {f(ir::Reshape{*std::move(shape)}, {y})};
+}
+
+// The number of selected slices is a type: the condition must be constant.
+ir::Values BuildCompress(OnnxNode& n) {
+  const std::optional<ir::HostValue> condition = n.Constant(1);
+  const ir::Type& t = n.type(0);
+  if (!condition) n.Fail("its condition is not known before the model runs");
+  if (!t.is_tensor()) n.Fail("an operand of unknown rank");
+  const bool along_axis = n.Has("axis");
+  const int64_t axis = n.Int("axis", 0);
+  if (!n.status().ok()) return {};
+  const ir::Value x = along_axis ? n.in(0) : n.fn()(ir::Reshape{{t.elements()}}, {n.in(0)});
+  std::vector<int64_t> chosen;
+  for (int64_t i = 0; i < condition->elements(); ++i)
+    if (condition->i64(i) != 0) chosen.push_back(i);
+  const auto along = ir::NormalAxis(axis, x.type().rank());
+  if (!along.ok()) n.Fail("{}", Message(along.status()));
+  if (!n.status().ok()) return {};
+  const ir::Dim& extent = x.type().shape()[static_cast<size_t>(*along)];
+  if (!chosen.empty() && extent.max() <= chosen.back())
+    n.Fail("element {} of the condition is beyond {}", chosen.back(), extent.ToText());
+  const std::array shape = {static_cast<int64_t>(chosen.size())};
+  ir::HostValue indices = *ir::HostValue::Zeros(DType::kI64, shape);
+  for (size_t i = 0; i < chosen.size(); ++i) indices.SetI64(static_cast<int64_t>(i), chosen[i]);
+  return {n.fn()(ir::Gather{.axis = *along}, {x, n.MakeConstant(indices)})};
+}
+
+}  // namespace forge::formats

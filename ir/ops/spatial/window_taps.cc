@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/ops/spatial/window_taps.h"
+
+#include <limits>
+
+#include "ir/ops/creation/iota.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/indexing/index_arithmetic.h"
+#include "ir/ops/movement/broadcast_to.h"
+#include "ir/ops/movement/reshape.h"
+#include "ir/ops/movement/strided_gather.h"
+
+namespace forge::ir {
+namespace {
+
+// The numbers begin, begin + step .. along the axis, of which there is one for each window.
+Value ForEachWindow(Function& f, const TapAxis& a, const Iota& numbers, int64_t rank) {
+  Dims shape(static_cast<size_t>(rank), Dim(1));
+  shape[static_cast<size_t>(a.axis)] = a.places;
+  return f(Reshape{std::move(shape)}, {f(numbers, {})});
+}
+
+Iota Dividends(const TapAxis& a, const Dim& begin) {
+  return {.dtype = DType::kI32, .begin = begin, .step = a.step, .count = a.places};
+}
+
+Value Quotients(Function& f, const TapAxis& a, const Dim& begin, int64_t rank) {
+  const Value v = ForEachWindow(f, a, Dividends(a, begin), rank);
+  return a.divisor == Dim(1) ? v : div_floor(v, DimValue(a.divisor, v));
+}
+
+Value BothHold(Value a, Value b) { return (*a.fn)(And{}, {a, b}); }
+Value EitherHolds(Value a, Value b) { return (*a.fn)(Or{}, {a, b}); }
+
+}  // namespace
+
+std::vector<TapAxis> TapAxes(const Window& window, std::span<const int64_t> kernel,
+                             const Dims& places) {
+  std::vector<TapAxis> out;
+  for (size_t a = 0; a < window.size(); ++a)
+    out.push_back({.axis = static_cast<int64_t>(a) + 2,
+                   .places = places[2 + a],
+                   .taps = kernel[a],
+                   .step = window[a].stride,
+                   .spread = window[a].dilation,
+                   .shift = -window[a].before});
+  return out;
+}
+
+TapAxis Reversed(const TapAxis& a, const Dim& extent) {
+  return {.axis = a.axis,
+          .places = extent,
+          .taps = a.taps,
+          .step = 1,
+          .spread = 0 - a.spread,
+          .shift = 0 - a.shift,
+          .divisor = a.step,
+          .whole = true};
+}
+
+Value LoadTap(Value x, const TapAxis& a, int64_t t) {
+  return (*x.fn)(StridedGather{.axis = a.axis,
+                               .size = a.places,
+                               .step = a.step,
+                               .shift = a.shift + a.spread * t,
+                               .divisor = a.divisor},
+                 {x});
+}
+
+Value TapPosition(Function& f, const TapAxis& a, int64_t t, int64_t rank) {
+  return Quotients(f, a, a.shift + a.spread * t, rank);
+}
+
+Value TapExists(Function& f, const TapAxis& a, int64_t t, const Type& x) {
+  const Value position = TapPosition(f, a, t, x.rank());
+  Value exists = IsInside(position, x.shape()[static_cast<size_t>(a.axis)]);
+  if (a.end) exists = BothHold(exists, position < Quotients(f, a, *a.end, x.rank()));
+  if (a.whole && !(a.divisor == Dim(1))) {
+    Iota rests = Dividends(a, a.shift + a.spread * t);
+    rests.modulus = a.divisor;
+    exists = BothHold(exists, ForEachWindow(f, a, rests, x.rank()) < 1.0);
+  }
+  return exists;
+}
+
+Value SumOfTaps(Value x, std::span<const TapAxis> axes) {
+  Function& f = *x.fn;
+  for (size_t k = axes.size(); k-- > 0;) {
+    Value sum;
+    for (int64_t t = 0; t < axes[k].taps; ++t) {
+      const Value tap = select(TapExists(f, axes[k], t, x.type()), LoadTap(x, axes[k], t), 0.0);
+      sum = sum ? sum + tap : tap;
+    }
+    x = sum;
+  }
+  return x;
+}
+
+Value CountOfTaps(Value x, std::span<const TapAxis> axes, DType t,
+                  std::span<const int64_t> padded) {
+  Function& f = *x.fn;
+  Value all;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    Value count;
+    for (int64_t tap = 0; tap < axes[k].taps; ++tap) {
+      const Dim& extent = x.type().shape()[static_cast<size_t>(axes[k].axis)];
+      Value exists;
+      if (padded.empty()) {
+        exists = TapExists(f, axes[k], tap, x.type());
+      } else {
+        const Value position = TapPosition(f, axes[k], tap, x.type().rank());
+        exists = position < DimValue(extent + padded[k], position);
+      }
+      const Value one = convert(exists, t);
+      count = count ? count + one : one;
+    }
+    all = all ? all * count : count;
+  }
+  return all;
+}
+
+LargestTaps LargestOfTaps(Value x, std::span<const TapAxis> axes) {
+  Function& f = *x.fn;
+  const Dims shape = x.type().shape();
+  LargestTaps best{.value = x, .index = {}};
+  Dim stride = 1;
+  for (size_t k = axes.size(); k-- > 0;) {
+    const TapAxis& a = axes[k];
+    const LargestTaps from = best;
+    Value exists_before;
+    for (int64_t t = 0; t < a.taps; ++t) {
+      const Value value = LoadTap(from.value, a, t);
+      const Value exists = TapExists(f, a, t, from.value.type());
+      const Value position = TapPosition(f, a, t, x.type().rank());
+      Value index = stride == Dim(1) ? position : position * DimValue(stride, position);
+      if (from.index) index = index + LoadTap(from.index, a, t);
+      if (t == 0) {
+        best = {select(exists, value, -std::numeric_limits<double>::infinity()), index};
+        exists_before = exists;
+        continue;
+      }
+      const Value is_nan = f(Not{}, {f(Equal{}, {value, value})});
+      const Value wins =
+          EitherHolds(f(Not{}, {exists_before}), EitherHolds(value > best.value, is_nan));
+      const Value takes = BothHold(exists, wins);
+      best = {select(takes, value, best.value), select(takes, index, best.index)};
+      exists_before = EitherHolds(exists_before, exists);
+    }
+    stride = stride * shape[static_cast<size_t>(a.axis)];
+  }
+  Dims out = shape;
+  for (const TapAxis& a : axes) out[static_cast<size_t>(a.axis)] = a.places;
+  const Value index = f(BroadcastTo{std::move(out)}, {best.index});
+  return {best.value, convert(index, DType::kI64)};
+}
+
+}  // namespace forge::ir
