@@ -16,7 +16,8 @@ constexpr const Schedule* kSchedules[] = {
     &kMatmulShuffle,   &kMatmulShared,      &kMatmulSimple,  &kConvDirect,      &kPool,
     &kReduceRows,      &kReduceOutputs,     &kSoftmaxSplit,  &kSoftmaxSubgroup, &kSoftmaxRows,
     &kSoftmaxSerial,   &kLayerNormSubgroup, &kLayerNormRows, &kLayerNormSerial, &kAttentionShuffle,
-    &kAttentionShared, &kWinogradKernels,   &kUpdateSlice,   &kTranspose,       &kElementwise,
+    &kArgReduceRows,   &kArgReduceOutputs,  &kScanRows,      &kScanColumns,     &kAttentionShared,
+    &kWinogradKernels, &kUpdateSlice,       &kTranspose,     &kElementwise,
 };
 
 // Mesa's llvmpipe takes all loops of an invocation for done after 65,535 trips in all

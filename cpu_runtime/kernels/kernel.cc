@@ -51,7 +51,8 @@ bool KeepsAxes(const ir::Function& f, const ir::Node& node) {
 std::span<const Kernel* const> AllKernels() {
   static const Kernel* const kAll[] = {&ConvolutionKernel(), &ConvolutionTransposeKernel(),
                                        &MatMulKernel(),      &PoolKernel(),
-                                       &ReduceKernel(),      &LayerNormKernel(),
+                                       &ReduceKernel(),      &ArgReduceKernel(),
+                                       &ScanKernel(),        &LayerNormKernel(),
                                        &SoftmaxKernel(),     &ShapeKernel(),
                                        &UpdateSliceKernel(), &PackKernel(),
                                        &ElementWiseKernel()};

@@ -34,6 +34,8 @@ const Kernel& ConvolutionTransposeKernel();
 const Kernel& MatMulKernel();
 const Kernel& PoolKernel();
 const Kernel& ReduceKernel();
+const Kernel& ArgReduceKernel();
+const Kernel& ScanKernel();
 const Kernel& LayerNormKernel();
 const Kernel& SoftmaxKernel();
 const Kernel& ShapeKernel();
