@@ -12,12 +12,13 @@ namespace forge::codegen {
 namespace {
 
 constexpr const Schedule* kSchedules[] = {
-    &kConvDepthwise,   &kConvWinograd,      &kMatmulColumns, &kMatmulDots,      &kMatmulMatrix,
-    &kMatmulShuffle,   &kMatmulShared,      &kMatmulSimple,  &kConvDirect,      &kPool,
-    &kReduceRows,      &kReduceOutputs,     &kSoftmaxSplit,  &kSoftmaxSubgroup, &kSoftmaxRows,
-    &kSoftmaxSerial,   &kLayerNormSubgroup, &kLayerNormRows, &kLayerNormSerial, &kAttentionShuffle,
-    &kArgReduceRows,   &kArgReduceOutputs,  &kScanRows,      &kScanColumns,     &kAttentionShared,
-    &kWinogradKernels, &kUpdateSlice,       &kTranspose,     &kElementwise,
+    &kConvDepthwise, &kConvWinograd,      &kMatmulColumns,   &kMatmulDots,      &kMatmulMatrix,
+    &kMatmulShuffle, &kMatmulShared,      &kMatmulSimple,    &kConvDirect,      &kPool,
+    &kReduceRows,    &kReduceOutputs,     &kSoftmaxSplit,    &kSoftmaxSubgroup, &kSoftmaxRows,
+    &kSoftmaxSerial, &kLayerNormSubgroup, &kLayerNormRows,   &kLayerNormSerial, &kAttentionShuffle,
+    &kArgReduceRows, &kArgReduceOutputs,  &kScanRows,        &kScanColumns,     &kSort,
+    &kTopK,          &kAttentionShared,   &kWinogradKernels, &kUpdateSlice,     &kTranspose,
+    &kElementwise,
 };
 
 // Mesa's llvmpipe takes all loops of an invocation for done after 65,535 trips in all

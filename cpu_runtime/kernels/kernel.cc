@@ -52,10 +52,10 @@ std::span<const Kernel* const> AllKernels() {
   static const Kernel* const kAll[] = {&ConvolutionKernel(), &ConvolutionTransposeKernel(),
                                        &MatMulKernel(),      &PoolKernel(),
                                        &ReduceKernel(),      &ArgReduceKernel(),
-                                       &ScanKernel(),        &LayerNormKernel(),
-                                       &SoftmaxKernel(),     &ShapeKernel(),
-                                       &UpdateSliceKernel(), &PackKernel(),
-                                       &ElementWiseKernel()};
+                                       &ScanKernel(),        &SortKernel(),
+                                       &LayerNormKernel(),   &SoftmaxKernel(),
+                                       &ShapeKernel(),       &UpdateSliceKernel(),
+                                       &PackKernel(),        &ElementWiseKernel()};
   return kAll;
 }
 

@@ -36,6 +36,7 @@ const Kernel& PoolKernel();
 const Kernel& ReduceKernel();
 const Kernel& ArgReduceKernel();
 const Kernel& ScanKernel();
+const Kernel& SortKernel();
 const Kernel& LayerNormKernel();
 const Kernel& SoftmaxKernel();
 const Kernel& ShapeKernel();

@@ -15,10 +15,10 @@ NUMBERS = FLOATS + FLOATS + SIGNED + UNSIGNED
 ANYTHING = NUMBERS + (np.bool_, np.bool_)
 
 # Whose result changes by a step where the first operand changes by a little.
-JUMPS = frozenset("Cast Ceil Floor Mod Round Sign".split())
+JUMPS = frozenset("ArgMax ArgMin Cast Ceil Floor Mod Round Sign TopK".split())
 
 # Whose results are rounded; the others move, select or compare, or are made of integers.
-ROUNDS = frozenset("""Acos Acosh Add Asin Asinh Atan Atanh AveragePool BatchNormalization Conv ConvTranspose Cos Cosh DequantizeLinear Div Elu Erf Exp Gelu Gemm
+ROUNDS = frozenset("""Acos Acosh Add Asin Asinh Atan Atanh AveragePool BatchNormalization Conv ConvTranspose Cos Cosh CumProd CumSum DequantizeLinear Div Elu Erf Exp Gelu Gemm
     GlobalAveragePool GroupNormalization HardSigmoid HardSwish InstanceNormalization LayerNormalization LeakyRelu Log MatMul Mish Mul PRelu Pow
     RMSNormalization Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSum
     ReduceSumSquare Resize Selu Sigmoid Sin Sinh Softmax Softplus Softsign Sqrt Sub Sum Tan Tanh Upsample""".split())
@@ -528,16 +528,50 @@ def upsample(g):
     return [x, g.constant(np.array(scales, np.float32))], {"mode": "nearest"}
 
 
+def any_axis(g, x):
+    return int(g.rng.integers(-x.array.ndim, x.array.ndim))
+
+
+def arg_reduce(g):
+    x = g.value((np.float32, np.float64, np.int32), least_rank=1)
+    attributes = {"axis": any_axis(g, x) if g.opset >= 11 else int(g.rng.integers(x.array.ndim)),
+                  "keepdims": int(g.rng.integers(2))}
+    if g.opset >= 12:
+        attributes["select_last_index"] = int(g.rng.integers(2))
+    return [x], attributes
+
+
+def cumulate(dtypes=(np.float32, np.float64, np.int32, np.int64), low=-4, high=4):
+    def generate(g):
+        x = g.value(dtypes, low=low, high=high, least_rank=1)
+        return [x, g.constant(np.array(any_axis(g, x), np.int64))], {
+            "exclusive": int(g.rng.integers(2)), "reverse": int(g.rng.integers(2))}
+
+    return generate
+
+
+def top_k(g):
+    x = g.value((np.float32, np.float64, np.int32, np.int64), least_rank=1)
+    axis = int(g.rng.integers(x.array.ndim))
+    k = int(g.rng.integers(0, x.array.shape[axis] + 1))
+    attributes = {"axis": axis}
+    if g.opset < 10:
+        return [x], {**attributes, "k": k}, 2
+    if g.opset >= 11:
+        attributes |= {"largest": int(g.rng.integers(2)), "sorted": 1}
+    return [x, g.constant(ints([k]))], attributes, 2
+
+
 COMPARED = (np.float32, np.float64, np.int32, np.int64, np.float16)
 GENERATORS = {
     "Abs": unary(NUMBERS), "Acos": unary((np.float32,), -0.9, 0.9), "Acosh": unary((np.float32,), 1.1),
-    "Add": binary(), "And": binary((np.bool_,)), "Asin": unary((np.float32,), -0.9, 0.9),
+    "Add": binary(), "ArgMax": arg_reduce, "ArgMin": arg_reduce, "And": binary((np.bool_,)), "Asin": unary((np.float32,), -0.9, 0.9),
     "Asinh": unary((np.float32,)), "Atan": unary((np.float32,)), "Atanh": unary((np.float32,), -0.9, 0.9),
     "AveragePool": pool(True),
     "BatchNormalization": batch_norm, "BitShift": bit_shift, "BitwiseAnd": binary(SIGNED + UNSIGNED),
     "BitwiseOr": binary(SIGNED + UNSIGNED), "BitwiseXor": binary(SIGNED + UNSIGNED), "Cast": cast, "Ceil": unary(),
     "Clip": clip, "Concat": concat, "Constant": constant, "Conv": conv, "ConvTranspose": conv_transpose,
-    "Cos": unary((np.float32, np.float64)), "Cosh": unary((np.float32,)),
+    "Cos": unary((np.float32, np.float64)), "Cosh": unary((np.float32,)), "CumProd": cumulate((np.float32, np.float64), 0.5, 1.5), "CumSum": cumulate(),
     "DequantizeLinear": dequantize, "Div": divide, "Dropout": dropout, "Elu": unary(alpha=number(0.5, 2)),
     "Equal": binary(COMPARED + (np.bool_,)), "Erf": unary(), "Exp": unary(), "Expand": expand, "Flatten": flatten,
     "Floor": unary(), "Gather": gather, "GatherElements": gather_elements, "GatherND": gather_nd, "Gelu": gelu,
@@ -558,5 +592,5 @@ GENERATORS = {
     "Sign": unary(NUMBERS), "Sin": unary((np.float32, np.float64)), "Sinh": unary((np.float32,)),
     "Slice": slice_, "Softmax": softmax, "Softplus": unary(), "Softsign": unary(),
     "Sqrt": unary(low=0.1), "Squeeze": squeeze, "Sub": binary(), "Sum": variadic(FLOATS), "Tan": unary((np.float32,), -1.2, 1.2), "Tanh": unary(),
-    "Transpose": transpose, "Unsqueeze": unsqueeze, "Upsample": upsample, "Where": where, "Xor": binary((np.bool_,)),
+    "TopK": top_k, "Transpose": transpose, "Unsqueeze": unsqueeze, "Upsample": upsample, "Where": where, "Xor": binary((np.bool_,)),
 }

@@ -156,6 +156,43 @@ def reduce(a, x):
     return functions[a["kind"]](x, axes, keepdim=a["keep_dims"])
 
 
+def backwards(function, x, axis, reverse):
+    return function(x.flip(axis)).flip(axis) if reverse else function(x)
+
+
+def scan(a, x):
+    axis, kind = a["axis"], a["kind"]
+    if kind in ("sum", "prod"):
+        function = torch.cumsum if kind == "sum" else torch.cumprod
+
+        def cumulate(x):
+            y = function(x, axis, dtype=x.dtype)
+            if not a["exclusive"]:
+                return y
+            first = torch.full_like(y.narrow(axis, 0, min(1, y.shape[axis])), kind == "prod")
+            return torch.cat([first, y.narrow(axis, 0, max(y.shape[axis] - 1, 0))], axis)
+
+        return backwards(cumulate, x, axis, a["reverse"])
+    if kind == "log_sum_exp":
+        return backwards(lambda x: torch.logcumsumexp(x, axis), x, axis, a["reverse"])
+    return scan_with_index(a, x)
+
+
+def scan_with_index(a, x):
+    function = torch.cummax if a["kind"] == "max" else torch.cummin
+    return backwards(lambda x: function(x, a["axis"]).values, x, a["axis"], a["reverse"])
+
+
+def arg_reduce(a, x):
+    function = torch.argmax if a["kind"] == "max" else torch.argmin
+    axis, flat = a["axis"], x.reshape(-1) if a["all"] else x
+    if a["all"]:
+        axis = 0
+    y = function(flat.flip(axis) if a["select_last_index"] else flat, axis, keepdim=a["keep_dims"])
+    y = flat.shape[axis] - 1 - y if a["select_last_index"] else y
+    return y.reshape([1] * x.ndim if a["keep_dims"] else []) if a["all"] else y
+
+
 def transposed(a, x, y):
     return (x.mT if a.get("transpose_a") else x), (y.mT if a.get("transpose_b") else y)
 
@@ -337,7 +374,7 @@ def polygamma(a, x):
 
 # Other ops without attributes are the function of PyTorch that their source names.
 OPS = {
-    "attention": attention, "batch_norm": batch_norm,
+    "arg_reduce": arg_reduce, "attention": attention, "batch_norm": batch_norm,
     "broadcast_to": lambda a, x: x.broadcast_to(a["shape"]), "cast": cast, "clamp": clamp,
     "concat": lambda a, *xs: torch.cat(xs, a["axis"]), "conv": conv, "conv_transpose": conv_transpose,
     "digamma": lambda a, x: Digamma.apply(x), "div": divide,
@@ -351,8 +388,12 @@ OPS = {
     "matmul_integer": matmul_integer, "mul_high": mul_high, "not": lambda a, x: torch.bitwise_not(x),
     "pad": pad, "polygamma": polygamma, "pool": pool, "reduce": reduce,
     "remainder": remainder, "reshape": lambda a, x: x.reshape(a["shape"]), "resize": resize, "rms_norm": rms_norm,
+    "scan": scan, "scan_with_index": scan_with_index,
     "shape_of": lambda a, x: torch.tensor(x.shape, dtype=torch.int64), "sign": sign, "slice": slice_,
-    "softmax": softmax, "strided_gather": strided_gather,
+    "softmax": softmax,
+    "sort": lambda a, x: torch.sort(x, dim=a["axis"], descending=a["descending"], stable=True).values,
+    "strided_gather": strided_gather,
+    "top_k": lambda a, x: torch.topk(x, a["k"], a["axis"], a["largest"]).values,
     "transpose": lambda a, x: x.permute(a["permutation"]), "update_slice": update_slice,
 }
 
