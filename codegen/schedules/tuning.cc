@@ -16,8 +16,8 @@ constexpr const Schedule* kSchedules[] = {
     &kMatmulShuffle, &kMatmulShared,      &kMatmulSimple,    &kConvDirect,      &kPool,
     &kReduceRows,    &kReduceOutputs,     &kSoftmaxSplit,    &kSoftmaxSubgroup, &kSoftmaxRows,
     &kSoftmaxSerial, &kLayerNormSubgroup, &kLayerNormRows,   &kLayerNormSerial, &kAttentionShuffle,
-    &kArgReduceRows, &kArgReduceOutputs,  &kScanRows,        &kScanColumns,     &kSort,
-    &kTopK,          &kAttentionShared,   &kWinogradKernels, &kUpdateSlice,     &kTranspose,
+    &kArgReduceRows, &kArgReduceOutputs,  &kScanRows,        &kScanColumns,     &kTopK,
+    &kSort,          &kAttentionShared,   &kWinogradKernels, &kUpdateSlice,     &kTranspose,
     &kElementwise,
 };
 

@@ -65,7 +65,7 @@ class SortCall final : public AnchorCall {
  private:
   using Item = ItemOf<T>;
   using Key = BitsOf<T>;
-  static constexpr int64_t kBlock = 256;
+  static constexpr int64_t kBlock = 64;
 
   struct Row {
     const T* x;
@@ -94,30 +94,45 @@ class SortCall final : public AnchorCall {
     return ParallelRadixSort(items, items + n, n, kBytes, p_.threads);
   }
 
+  // Might one of these elements come before `kth`? Equal ones do not, and NaN is looked at again.
+  bool AnyBefore(const T* x, int64_t n, T kth) const {
+    int any = 0;
+    if (p_.descending) {
+#pragma omp simd reduction(| : any)
+      for (int64_t i = 0; i < n; ++i) any |= !(x[i] <= kth);
+    } else {
+#pragma omp simd reduction(| : any)
+      for (int64_t i = 0; i < n; ++i) any |= !(x[i] >= kth);
+    }
+    return any != 0;
+  }
+
   // The first k of elements begin .. end - 1, sorted. What is beyond the k-th of those kept so far
-  // is not looked at again: later elements of equal keys come after it.
+  // is not kept: later elements of equal keys come after it.
   const Item* Top(const Row& r, int64_t begin, int64_t end, Item* kept) const {
     int64_t count = 0;
-    Key beyond = static_cast<Key>(~Key{0});
     bool full = false;
+    Key beyond = 0;
+    T kth = 0, block[kBlock];
     const auto keep = [&](Key key, int64_t i) {
       if (full && key >= beyond) return;
       kept[count++] = Item(key, static_cast<uint32_t>(i));
-      if (count < 2 * p_.k + kBlock) return;
+      if (count < Room()) return;
       Cut(kept, count);
       count = p_.k;
-      beyond = static_cast<Key>(kept[p_.k - 1].key());
       full = true;
+      beyond = static_cast<Key>(kept[p_.k - 1].key());
+      kth = At(r, kept[p_.k - 1].index());
     };
     for (int64_t first = begin; first < end; first += kBlock) {
       const int64_t n = std::min(kBlock, end - first);
-      Key keys[kBlock];
-      Key least = static_cast<Key>(~Key{0});
-      for (int64_t i = 0; i < n; ++i) keys[i] = KeyOf(At(r, first + i), p_.descending);
-#pragma omp simd reduction(min : least)
-      for (int64_t i = 0; i < n; ++i) least = std::min(least, keys[i]);
-      if (full && least >= beyond) continue;
-      for (int64_t i = 0; i < n; ++i) keep(keys[i], first + i);
+      const T* x = r.x + first;
+      if (p_.rows.inner > 1) {
+        for (int64_t i = 0; i < n; ++i) block[i] = At(r, first + i);
+        x = block;
+      }
+      if (full && !AnyBefore(x, n, kth)) continue;
+      for (int64_t i = 0; i < n; ++i) keep(KeyOf(x[i], p_.descending), first + i);
     }
     Cut(kept, count);
     std::sort(kept, kept + std::min(count, p_.k));

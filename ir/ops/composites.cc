@@ -6,6 +6,11 @@
 #include "ir/ops/norm/group_norm.h"
 #include "ir/ops/norm/instance_norm.h"
 #include "ir/ops/norm/rms_norm.h"
+#include "ir/ops/sorting/arg_sort.h"
+#include "ir/ops/sorting/kth_value.h"
+#include "ir/ops/sorting/median.h"
+#include "ir/ops/sorting/mode.h"
+#include "ir/ops/sorting/quantile.h"
 
 namespace forge::ir {
 

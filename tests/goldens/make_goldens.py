@@ -193,6 +193,15 @@ def arg_reduce(a, x):
     return y.reshape([1] * x.ndim if a["keep_dims"] else []) if a["all"] else y
 
 
+def median(a, x):
+    return (torch.nanmedian if a["skip_nan"] else torch.median)(x, a["axis"], a["keep_dims"]).values
+
+
+def quantile(a, x):
+    function = torch.nanquantile if a["skip_nan"] else torch.quantile
+    return function(x, torch.tensor(a["q"], dtype=x.dtype), a["axis"], a["keep_dims"], interpolation=a["interpolation"])
+
+
 def transposed(a, x, y):
     return (x.mT if a.get("transpose_a") else x), (y.mT if a.get("transpose_b") else y)
 
@@ -374,7 +383,9 @@ def polygamma(a, x):
 
 # Other ops without attributes are the function of PyTorch that their source names.
 OPS = {
-    "arg_reduce": arg_reduce, "attention": attention, "batch_norm": batch_norm,
+    "arg_reduce": arg_reduce,
+    "arg_sort": lambda a, x: torch.argsort(x, dim=a["axis"], descending=a["descending"], stable=True),
+    "attention": attention, "batch_norm": batch_norm,
     "broadcast_to": lambda a, x: x.broadcast_to(a["shape"]), "cast": cast, "clamp": clamp,
     "concat": lambda a, *xs: torch.cat(xs, a["axis"]), "conv": conv, "conv_transpose": conv_transpose,
     "digamma": lambda a, x: Digamma.apply(x), "div": divide,
@@ -385,8 +396,10 @@ OPS = {
     "group_norm": lambda a, x, gamma=None, beta=None: F.group_norm(x, a["groups"], gamma, beta, a["epsilon"]),
     "hard_sigmoid": lambda a, x: torch.clamp(a["alpha"] * x + a["beta"], 0, 1), "hard_swish": hard_swish,
     "instance_norm": instance_norm, "iota": iota, "layer_norm": layer_norm, "matmul": matmul,
-    "matmul_integer": matmul_integer, "mul_high": mul_high, "not": lambda a, x: torch.bitwise_not(x),
-    "pad": pad, "polygamma": polygamma, "pool": pool, "reduce": reduce,
+    "kth_value": lambda a, x: torch.kthvalue(x, a["k"], a["axis"], a["keep_dims"]).values,
+    "matmul_integer": matmul_integer, "median": median,
+    "mode": lambda a, x: torch.mode(x, a["axis"], a["keep_dims"]).values, "mul_high": mul_high, "not": lambda a, x: torch.bitwise_not(x),
+    "pad": pad, "polygamma": polygamma, "pool": pool, "quantile": quantile, "reduce": reduce,
     "remainder": remainder, "reshape": lambda a, x: x.reshape(a["shape"]), "resize": resize, "rms_norm": rms_norm,
     "scan": scan, "scan_with_index": scan_with_index,
     "shape_of": lambda a, x: torch.tensor(x.shape, dtype=torch.int64), "sign": sign, "slice": slice_,

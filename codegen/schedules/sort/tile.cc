@@ -78,10 +78,10 @@ SortForm SortFormOf(const Region& r, int64_t axis, bool descending) {
   return {{r.anchor_inputs()[0].dtype(), descending}, RowSpace(r, std::array{axis})};
 }
 
-SortTiles DefaultSortTiles(const Region& r, const SortForm& f) {
+SortTiles DefaultSortTiles(const Region& r, const SortForm& f, int64_t most) {
   const Caps& caps = r.caps();
   SortTiles t;
-  const int64_t most = std::min(int64_t{2048}, caps.max_shared_bytes / KeyedBytes(f.order));
+  most = std::min(most, caps.max_shared_bytes / KeyedBytes(f.order));
   t.tile = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most)));
   const int64_t longest = std::max<int64_t>(f.space.length().max(), 2);
   if (longest < t.tile)
@@ -94,7 +94,7 @@ SortTiles DefaultSortTiles(const Region& r, const SortForm& f) {
 Verdict SortTilesFit(const Region& r, const SortForm& f, const SortTiles& t) {
   if (f.space.length().when() == ir::When::kStep)
     return Verdict::No("the length of rows changes at each step");
-  if (f.space.length().max() < t.tile / 2 && t.tile > 2) return Verdict::No("rows are short");
+  if (f.space.length().max() <= t.tile / 2 && t.tile > 2) return Verdict::No("rows are short");
   return WorkgroupFits(t.workgroup, r.caps(), SharedOf(f.order, t));
 }
 

@@ -40,11 +40,13 @@ struct SortTiles {
   static constexpr Field kFields[] = {
       FieldOf<&SortTiles::workgroup>("workgroup", "Invocations in a workgroup.", "8|64|128|256"),
       FieldOf<&SortTiles::tile>("tile", "Elements sorted in shared memory.",
-                                "256|512|1024|2048|4096")};
+                                "16|64|256|512|1024|2048|4096")};
   // Elements of all tiles of a workgroup: short rows share it.
   int64_t elements() const { return std::max(tile, 2 * workgroup); }
 };
-SortTiles DefaultSortTiles(const Region& r, const SortForm& f);
+// most: elements of a tile
+SortTiles DefaultSortTiles(const Region& r, const SortForm& f, int64_t most);
+inline constexpr int64_t kLargeTile = 2048;
 Verdict SortTilesFit(const Region& r, const SortForm& f, const SortTiles& t);
 
 // Where the elements of tiles come from and go to. Positions are those in the row of this step,

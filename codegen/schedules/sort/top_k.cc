@@ -20,11 +20,12 @@ std::optional<TopForm> FormOfTop(const Region& r) {
   return TopForm{SortFormOf(r, op->axis, op->largest), op->k};
 }
 
-SortTiles Defaults(const Region& r, const TopForm& f) { return DefaultSortTiles(r, f); }
+SortTiles Defaults(const Region& r, const TopForm& f) { return DefaultSortTiles(r, f, kLargeTile); }
 
 int64_t TilesOf(int64_t elements, const SortTiles& t) { return (elements + t.tile - 1) / t.tile; }
 
 Verdict Fits(const Region& r, const TopForm& f, const SortTiles& t) {
+  if (r.caps().runs_on_cpu) return Verdict::No("merging runs is faster on this device");
   if (Verdict v = SortTilesFit(r, f, t); !v) return v;
   const Dim& length = f.space.length();
   if (length.max() <= t.tile) return Verdict::Yes();

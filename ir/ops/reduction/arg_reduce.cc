@@ -84,7 +84,7 @@ Cases ArgReduce::cases() {
     cases.push_back({ArgReduce{kind, -1}, {"ordered[2,37] edges"}});
     cases.push_back({ArgReduce{kind, 0, false, true, true}, {"ordered[40] edges"}});
     cases.push_back({ArgReduce{kind, 1}, {"f32[3,700] in 0..1"}});
-    cases.push_back({ArgReduce{kind, 0, false, false}, {"i32[9001,4] in -40..40"}});
+    cases.push_back({ArgReduce{kind, 0, false, false}, {"u32[9001,4] in 0..40"}});
     cases.push_back({ArgReduce{kind, 0}, {"f32[70001] in -40..40"}});
     cases.push_back({.op = ArgReduce{kind}, .in = {"f32[16777216]"}, .bench = true});
   }
