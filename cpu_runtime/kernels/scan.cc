@@ -128,21 +128,55 @@ struct PlainScanner {
     for (int64_t i = 0; i < s.n; ++i) all = Merge(all, x[s.first + i * s.step]);
     return all;
   }
+  static T MergeNumbers(T a, T b) {
+    if constexpr (kKind == ir::ScanKind::kMax)
+      return a > b ? a : b;
+    else
+      return a < b ? a : b;
+  }
   // Four elements at a time: each waits for the fourth before it alone.
-  static T Prefixes(const T* from, int64_t step, T* to, int64_t n, T so_far) {
+  template <T (*kMerge)(T, T)>
+  static T PrefixesBy(const T* from, int64_t step, T* to, int64_t n, T so_far) {
     int64_t i = 0;
     for (; i + 4 <= n; i += 4) {
       const T* at = from + i * step;
-      const T a = at[0], b = Merge(a, at[step]), c = Merge(b, at[2 * step]);
-      const T d = Merge(c, at[3 * step]);
+      const T a = at[0], b = kMerge(a, at[step]), c = kMerge(b, at[2 * step]);
+      const T d = kMerge(c, at[3 * step]);
       T* put = to + i * step;
-      put[0] = Merge(so_far, a);
-      put[step] = Merge(so_far, b);
-      put[2 * step] = Merge(so_far, c);
-      put[3 * step] = so_far = Merge(so_far, d);
+      put[0] = kMerge(so_far, a);
+      put[step] = kMerge(so_far, b);
+      put[2 * step] = kMerge(so_far, c);
+      put[3 * step] = so_far = kMerge(so_far, d);
     }
-    for (; i < n; ++i) to[i * step] = so_far = Merge(so_far, from[i * step]);
+    for (; i < n; ++i) to[i * step] = so_far = kMerge(so_far, from[i * step]);
     return so_far;
+  }
+  // Where all elements are numbers, max and min are one instruction.
+  static bool AllNumbers(const T* from, int64_t step, int64_t n, T so_far) {
+    int others = so_far != so_far;
+    if (step == 1) {
+#pragma omp simd reduction(| : others)
+      for (int64_t i = 0; i < n; ++i) others |= from[i] != from[i];
+    } else {
+      for (int64_t i = 0; i < n; ++i) others |= from[i * step] != from[i * step];
+    }
+    return others == 0;
+  }
+  static T Prefixes(const T* from, int64_t step, T* to, int64_t n, T so_far) {
+    constexpr bool kOrder = kKind == ir::ScanKind::kMax || kKind == ir::ScanKind::kMin;
+    if constexpr (!kOrder || !std::is_floating_point_v<T>) {
+      return PrefixesBy<Merge>(from, step, to, n, so_far);
+    } else {
+      for (int64_t i = 0; i < n; i += kBlock) {
+        const int64_t some = std::min(kBlock, n - i);
+        const T* x = from + i * step;
+        T* y = to + i * step;
+        so_far = AllNumbers(x, step, some, so_far)
+                     ? PrefixesBy<MergeNumbers>(x, step, y, some, so_far)
+                     : PrefixesBy<Merge>(x, step, y, some, so_far);
+      }
+      return so_far;
+    }
   }
   void Scan(const Stretch& s, T so_far) const {
     if (!exclusive) {
@@ -347,6 +381,7 @@ struct IndexScanner {
     T value = StartOf<T>(kMost ? ir::ReduceKind::kMax : ir::ReduceKind::kMin);
     int64_t at = -1;  // an element, or none yet
   };
+  using Values = PlainScanner<T, kMost ? ir::ScanKind::kMax : ir::ScanKind::kMin>;
   const T* x;
   T* y;
   int64_t* index;
@@ -357,22 +392,32 @@ struct IndexScanner {
   Found Merge(const Found& a, const Found& b) const {
     return b.at >= 0 && Taken(a.value, b.value) ? b : a;
   }
-  Found Fold(const Stretch& s) const { return Run<false>(s, {}); }
-  void Scan(const Stretch& s, const Found& before) const { Run<true>(s, before); }
-
-  template <bool kStores>
-  Found Run(const Stretch& s, Found so_far) const {
-    for (int64_t i = 0; i < s.n; ++i) {
-      const int64_t at = s.first + i * s.step;
-      const bool taken = Taken(so_far.value, x[at]);
-      so_far.value = taken ? x[at] : so_far.value;
-      so_far.at = taken ? at / inner % along : so_far.at;
-      if (!kStores) continue;
-      y[at] = so_far.value;
-      index[at] = so_far.at;
+  // The extreme, then the last element like it.
+  Found Fold(const Stretch& s) const {
+    Found all{Values{x, y, false}.Fold(s), -1};
+    for (int64_t i = s.n - 1; i >= 0; --i) {
+      const T v = x[s.first + i * s.step];
+      if (!(v == all.value || (v != v && all.value != all.value))) continue;
+      all.at = PlaceOf(s) + (s.step > 0 ? i : -i);
+      break;
     }
-    return so_far;
+    return all;
   }
+  // The values, then where an element is the extreme so far.
+  void Scan(const Stretch& s, Found so_far) const {
+    int64_t place = PlaceOf(s);
+    const int64_t next = s.step > 0 ? 1 : -1;
+    for (int64_t begin = 0; begin < s.n; begin += kBlock) {
+      const Stretch part = s.Part(begin, std::min(s.n, begin + kBlock));
+      so_far.value = Values::Prefixes(x + part.first, s.step, y + part.first, part.n, so_far.value);
+      for (int64_t i = 0; i < part.n; ++i, place += next) {
+        const int64_t at = part.first + i * s.step;
+        const bool taken = (x[at] == y[at]) | (x[at] != x[at]);
+        index[at] = so_far.at = taken ? place : so_far.at;
+      }
+    }
+  }
+  int64_t PlaceOf(const Stretch& s) const { return s.n == 0 ? 0 : s.first / inner % along; }
   void Columns(int64_t first, int64_t step, size_t n) const {
     Found all[kBlock];
     for (int64_t k = 0; k < along; ++k) {

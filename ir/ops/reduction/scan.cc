@@ -214,7 +214,8 @@ Cases Scan::cases() {
   for (const std::string shape : {"f32[70001]", "u64[2,40000]", "f32[2,9000,3]", "f16[5000,8]"})
     cases.push_back({Scan{.axis = shape.size() > 10 ? 1 : 0}, {shape}});
   cases.push_back({Scan{.axis = -1, .exclusive = true, .reverse = true}, {"f32[2,10000]"}});
-  cases.push_back({Scan{ScanKind::kLogSumExp, 0}, {"f32[20000]"}});
+  cases.push_back({Scan{ScanKind::kMin, 0, false, true}, {"f32[30001]"}});
+  cases.push_back({Scan{ScanKind::kLogSumExp, 0}, {"f32[30000]"}});
   for (const int64_t axis : {0, 1})
     cases.push_back({.op = Scan{.axis = axis}, .in = {"f32[4096,4096]"}, .bench = true});
   cases.push_back({Scan{.axis = 2}, {"f32[2,3]"}, "axis 2 is outside rank 2"});
