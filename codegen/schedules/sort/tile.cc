@@ -98,63 +98,100 @@ Verdict SortTilesFit(const Region& r, const SortForm& f, const SortTiles& t) {
   return WorkgroupFits(t.workgroup, r.caps(), SharedOf(f.order, t));
 }
 
+namespace {
+
+// A workgroup that sorts its tiles in shared memory.
+class TileSort {
+ public:
+  TileSort(Emission& m, const SortOrder& order, const SortTiles& t)
+      : m_(m), b_(m.b), order_(order), t_(t), local_(b_.Builtin(BuiltinKind::kLocalX)) {
+    const auto arrays = SharedOf(order, t);
+    keys_ = m.AddShared("keys", arrays[0]);
+    indices_ = m.AddShared("indices", arrays[1]);
+  }
+  int64_t side_by_side() const { return t_.elements() / t_.tile; }
+  Keyed At(Val i) { return {b_.Load(keys_, i), b_.Load(indices_, i)}; }
+  void Put(Val i, const Keyed& v) {
+    b_.Store(keys_, i, v.key);
+    b_.Store(indices_, i, v.index);
+  }
+  // Calls f for the elements of this invocation among the first `count` of each tile of the group
+  // that is below `tiles`.
+  void ForElements(const Dim& group, const Dim& tiles, int64_t count,
+                   absl::FunctionRef<void(Val i, const Dim& tile, const Dim& position)> f);
+  void Network();
+
+ private:
+  void Compare(Val pair, Val k, Val j);
+  Emission& m_;
+  Builder& b_;
+  const SortOrder& order_;
+  const SortTiles& t_;
+  Val local_;
+  uint16_t keys_, indices_;
+};
+
+void TileSort::ForElements(const Dim& group, const Dim& tiles, int64_t count,
+                           absl::FunctionRef<void(Val i, const Dim& tile, const Dim& position)> f) {
+  const int64_t all = side_by_side() * count;
+  const Builder::Range range{local_, b_.Int(all), b_.Int(t_.workgroup), Builder::Range::kNot};
+  b_.For(range, {}, [&](Val n, const Vals&) {
+    const Dim unit = m_.e.Coordinate(n, all - 1);
+    const Dim position = Mod(unit, count), beside = FloorDiv(unit, count);
+    const Position tile = Guard(m_, group * side_by_side() + beside, tiles);
+    IfInside(b_, tile.inside,
+             [&] { f(m_.e.Value(beside * t_.tile + position), tile.at, position); });
+    return Vals{};
+  });
+}
+
+// Orders elements i and i + j of blocks of 2 j; blocks of k ascend and descend in turns, those of a
+// whole tile ascend.
+void TileSort::Compare(Val pair, Val k, Val j) {
+  const Val low = pair & (j - 1.0), i = ((pair ^ low) << 1.0) | low, other = i | j;
+  const Keyed x = At(i), y = At(other);
+  const Val up = (i & k & static_cast<double>(t_.tile - 1)) == 0.0;
+  const Val swap = IsBefore(order_, y, x) ^ ~up;
+  Put(i, Select(swap, y, x));
+  Put(other, Select(swap, x, y));
+}
+
 // Batcher, "Sorting networks and their applications", 1968.
+void TileSort::Network() {
+  const int levels = std::countr_zero(static_cast<uint64_t>(t_.tile));
+  const Builder::Range stages{b_.Int(0), b_.Int(levels * (levels + 1) / 2), b_.Int(1)};
+  const Builder::Range pairs{local_, b_.Int(t_.elements() / 2), b_.Int(t_.workgroup),
+                             Builder::Range::kNot};
+  b_.For(stages, {b_.Int(2), b_.Int(1)}, [&](Val, const Vals& stage) {
+    const Val k = stage[0], j = stage[1];
+    b_.For(pairs, {}, [&](Val pair, const Vals&) {
+      Compare(pair, k, j);
+      return Vals{};
+    });
+    b_.Barrier();
+    const Val next = j == 1.0;
+    return Vals{select(next, k << 1.0, k), select(next, k, j >> 1.0)};
+  });
+}
+
+}  // namespace
+
 Launch EmitTileSort(const Region& r, const SortOrder& order, const SortTiles& t, std::string name,
                     const TileSteps& steps) {
   Emission m(r, std::move(name), {static_cast<uint32_t>(t.workgroup), 1, 1});
-  Builder& b = m.b;
-  const int64_t all = t.elements(), side_by_side = all / t.tile;
-  const auto work = m.Workgroups(CeilDiv(steps.tiles, side_by_side));
-  const auto arrays = SharedOf(order, t);
-  const uint16_t keys = m.AddShared("keys", arrays[0]), indices = m.AddShared("indices", arrays[1]);
-  const auto at = [&](Val i) { return Keyed{b.Load(keys, i), b.Load(indices, i)}; };
-  const auto put = [&](Val i, const Keyed& v) {
-    b.Store(keys, i, v.key);
-    b.Store(indices, i, v.index);
-  };
-  const Val local = b.Builtin(BuiltinKind::kLocalX);
-  // Calls f for the elements of this invocation among the first `count` of each tile that exists.
-  const auto each = [&](const Dim& group, int64_t count,
-                        absl::FunctionRef<void(Val i, const Dim& tile, const Dim& position)> f) {
-    b.For({local, b.Int(side_by_side * count), b.Int(t.workgroup), Builder::Range::kNot}, {},
-          [&](Val n, const Vals&) {
-            const Dim unit = m.e.Coordinate(n, side_by_side * count - 1);
-            const Dim position = Mod(unit, count), beside = FloorDiv(unit, count);
-            const Position tile = Guard(m, group * side_by_side + beside, steps.tiles);
-            IfInside(b, tile.inside,
-                     [&] { f(m.e.Value(beside * t.tile + position), tile.at, position); });
-            return Vals{};
-          });
-  };
-  const auto compare = [&](Val pair, Val k, Val j) {
-    const Val low = pair & (j - 1.0), i = ((pair ^ low) << 1.0) | low, other = i | j;
-    const Keyed x = at(i), y = at(other);
-    const Val up = (i & k & static_cast<double>(t.tile - 1)) == 0.0;
-    const Val swap = IsBefore(order, y, x) ^ ~up;
-    put(i, Select(swap, y, x));
-    put(other, Select(swap, x, y));
-  };
+  const auto work = m.Workgroups(CeilDiv(steps.tiles, t.elements() / t.tile));
+  TileSort sort(m, order, t);
   m.Guarded(work, [&](const Dim& group) {
-    each(group, t.tile, [&](Val i, const Dim& tile, const Dim& position) {
-      put(i, steps.load(m, tile, position));
-    });
-    const int levels = std::countr_zero(static_cast<uint64_t>(t.tile));
-    b.Barrier();
-    b.For({b.Int(0), b.Int(levels * (levels + 1) / 2), b.Int(1)}, {b.Int(2), b.Int(1)},
-          [&](Val, const Vals& stage) {
-            const Val k = stage[0], j = stage[1];
-            b.For({local, b.Int(all / 2), b.Int(t.workgroup), Builder::Range::kNot}, {},
-                  [&](Val pair, const Vals&) {
-                    compare(pair, k, j);
-                    return Vals{};
-                  });
-            b.Barrier();
-            const Val next = j == 1.0;
-            return Vals{select(next, k << 1.0, k), select(next, k, j >> 1.0)};
-          });
-    each(group, steps.stored, [&](Val i, const Dim& tile, const Dim& position) {
-      steps.store(m, tile, position, at(i));
-    });
+    const auto load = [&](Val i, const Dim& tile, const Dim& position) {
+      sort.Put(i, steps.load(m, tile, position));
+    };
+    sort.ForElements(group, steps.tiles, t.tile, load);
+    m.b.Barrier();
+    sort.Network();
+    const auto store = [&](Val i, const Dim& tile, const Dim& position) {
+      steps.store(m, tile, position, sort.At(i));
+    };
+    sort.ForElements(group, steps.tiles, steps.stored, store);
   });
   return std::move(m).Take();
 }
