@@ -82,9 +82,7 @@ Verdict Fits(const Region& r, const MergeForm& f, const SortTiles& t) {
   const KeyedScratch scratch = MergeSort(r, f, t).Scratch();
   if (scratch.elements > kMostElements || scratch.Bytes(1)[0] > r.caps().max_operand_bytes)
     return Verdict::No("rows need too much scratch");
-  if (std::max<int64_t>(r.bindings() + 2, 4) > r.caps().max_operands)
-    return Verdict::No("no room for scratch");
-  return Verdict::Yes();
+  return ScratchBinds(r);
 }
 
 // The sorted tiles of all rows: in scratch, or as results where a tile is a row.
@@ -112,7 +110,7 @@ class MergeLaunch {
   Launch Emit(std::string name) {
     const auto merge = [&](Emission& m, const ir::Dims& at) {
       Merge(m, at[0], at[1] * s_.merged, [&](const Dim& position, const Keyed& v) {
-        if (after_.count() > 1)
+        if (after_.count() > 1 || !FinishesAtOnce(s_.r))
           return scratch_.Store(m, 1 - from_, at[0] * after_.row + position, v);
         const Position place = Guard(m, position, s_.kept);
         IfInside(m.b, place.inside, [&] { FinishKeyed(m, s_.f, at[0], place.at, v.index); });
@@ -175,11 +173,15 @@ class MergeLaunch {
 Program Emit(const Region& r, const MergeForm& f, const SortTiles& t) {
   const MergeSort s(r, f, t);
   Program out = OneLaunch(SortTilesOf(s, fmt::format("{}_{}", f.k ? "top_k" : "sort", t.tile)));
+  if (s.First().count() == 1) return out;
+  Runs runs = s.First();
   int from = 0;
-  for (Runs runs = s.First(); runs.count() > 1; runs = s.After(runs), from = 1 - from)
+  for (; runs.count() > 1; runs = s.After(runs), from = 1 - from)
     out.launches.push_back(MergeLaunch(s, runs, from).Emit(fmt::format("{}_merge", out.kernel)));
-  if (out.launches.size() > 1)
-    out.scratch_bytes = s.Scratch().Bytes(out.launches.size() > 2 ? 2 : 1);
+  if (!FinishesAtOnce(r))
+    out.launches.push_back(
+        EmitKept(r, f, {from, runs.row, s.kept}, fmt::format("{}_finish", out.kernel)));
+  out.scratch_bytes = s.Scratch().Bytes(out.launches.size() > 2 ? 2 : 1);
   return out;
 }
 

@@ -216,6 +216,21 @@ std::vector<int64_t> KeyedScratch::Bytes(int arrays) const {
   return out;
 }
 
+bool FinishesAtOnce(const Region& r) { return r.bindings() + 2 <= r.caps().max_operands; }
+
+Verdict ScratchBinds(const Region& r) {
+  if (std::max<int64_t>(r.bindings() + 1, 4) <= r.caps().max_operands) return Verdict::Yes();
+  return Verdict::No("no room for scratch");
+}
+
+Launch EmitKept(const Region& r, const SortForm& f, const KeptOrder& kept, std::string name) {
+  return ForPlaces(
+      r, std::move(name), 64, {f.space.rows(), kept.count}, [&](Emission& m, const Dims& at) {
+        const Dim place = at[0] * kept.stride + at[1];
+        FinishKeyed(m, f, at[0], at[1], m.e.LoadScratch(2 * kept.which + 1, kI32, place));
+      });
+}
+
 Keyed LoadKeyed(Emission& m, const SortForm& f, const Dim& row, const Dim& position) {
   const Position at = Guard(m, position, f.space.length());
   Val key = f.order.KeyOf(m.e.At(0, f.space.Index(row, at.at)));

@@ -70,6 +70,19 @@ struct KeyedScratch {
   std::vector<int64_t> Bytes(int arrays) const;
 };
 
+// Whether the last launch has room for the results beside the scratch that it reads. If not, it
+// leaves the order in scratch, and a further launch stores results.
+bool FinishesAtOnce(const Region& r);
+// Whether the device binds enough operands for either.
+Verdict ScratchBinds(const Region& r);
+// The launch that stores the first `count` results of each row, of which the order is in scratch,
+// rows `stride` elements apart.
+struct KeptOrder {
+  int which;  // array of the scratch
+  int64_t stride, count;
+};
+Launch EmitKept(const Region& r, const SortForm& f, const KeptOrder& kept, std::string name);
+
 // The element of the row at `position`; what lies beyond the row comes last.
 Keyed LoadKeyed(Emission& m, const SortForm& f, const ir::Dim& row, const ir::Dim& position);
 // Stores both results at `place` of the row: the element that the index names, and the index.

@@ -35,9 +35,7 @@ Verdict Fits(const Region& r, const TopForm& f, const SortTiles& t) {
   const KeyedScratch scratch{f.order, kept};
   if (kept > kMostElements || scratch.Bytes(1)[0] > r.caps().max_operand_bytes)
     return Verdict::No("rows need too much scratch");
-  if (std::max<int64_t>(r.bindings() + 2, 4) > r.caps().max_operands)
-    return Verdict::No("no room for scratch");
-  return Verdict::Yes();
+  return ScratchBinds(r);
 }
 
 Program Emit(const Region& r, const TopForm& f, const SortTiles& t) {
@@ -56,11 +54,15 @@ Program Emit(const Region& r, const TopForm& f, const SortTiles& t) {
       return Select(place.inside, kept, {f.order.LastKey(m.b), m.b.Int(INT32_MAX)});
     };
     const auto store = [&](Emission& m, const Dim& tile, const Dim& position, const Keyed& v) {
-      if (tiles == 1) return FinishKeyed(m, f, tile, position, v.index);
+      if (tiles == 1 && (level == 0 || FinishesAtOnce(r)))
+        return FinishKeyed(m, f, tile, position, v.index);
       scratch.Store(m, level % 2, tile * f.k + position, v);
     };
     const std::string name = level == 0 ? out.kernel : fmt::format("{}_again", out.kernel);
     out.launches.push_back(EmitTileSort(r, f.order, t, name, {rows * tiles, load, store, f.k}));
+    if (tiles == 1 && level > 0 && !FinishesAtOnce(r))
+      out.launches.push_back(
+          EmitKept(r, f, {level % 2, f.k, f.k}, fmt::format("{}_finish", out.kernel)));
     if (tiles == 1) break;
     length = tiles * f.k;
   }
