@@ -116,6 +116,8 @@ constexpr Schedule Reducing(Schedule s) {
 // All schedules.
 extern const Schedule kTranspose, kElementwise;
 extern const Schedule kReduceRows, kReduceOutputs;
+extern const Schedule kArgReduceRows, kArgReduceOutputs, kScanRows, kScanColumns;
+extern const Schedule kSort, kTopK;
 extern const Schedule kSoftmaxSplit, kSoftmaxSubgroup, kSoftmaxRows, kSoftmaxSerial;
 extern const Schedule kLayerNormSubgroup, kLayerNormRows, kLayerNormSerial;
 extern const Schedule kMatmulColumns, kMatmulDots;

@@ -56,7 +56,10 @@ std::span<const Kernel* const> AllKernels() {
                                        &UpdateSliceKernel(), &RecurrentStepsKernel(),
                                        &ScatterKernel(),     &PackKernel(),
                                        &ElementWiseKernel()};
-  return kAll;
+  &ReduceKernel(), &ArgReduceKernel(), &ScanKernel(), &SortKernel(), &LayerNormKernel(),
+      &SoftmaxKernel(), &ShapeKernel(), &UpdateSliceKernel(), &PackKernel(), &ElementWiseKernel()
+};
+return kAll;
 }
 
 const Kernel* FindKernel(const Task& task) {

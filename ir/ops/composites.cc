@@ -15,6 +15,11 @@
 #include "ir/ops/recurrent/gru.h"
 #include "ir/ops/recurrent/lstm.h"
 #include "ir/ops/recurrent/rnn.h"
+#include "ir/ops/sorting/arg_sort.h"
+#include "ir/ops/sorting/kth_value.h"
+#include "ir/ops/sorting/median.h"
+#include "ir/ops/sorting/mode.h"
+#include "ir/ops/sorting/quantile.h"
 #include "ir/ops/spatial/affine_grid.h"
 #include "ir/ops/spatial/sum_pool.h"
 

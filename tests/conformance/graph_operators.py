@@ -15,15 +15,15 @@ NUMBERS = FLOATS + FLOATS + SIGNED + UNSIGNED
 ANYTHING = NUMBERS + (np.bool_, np.bool_)
 
 # Whose result changes by a step where the first operand changes by a little.
-JUMPS = frozenset("Cast Ceil Floor Mod Round Sign".split())
+JUMPS = frozenset("ArgMax ArgMin Cast Ceil Floor Mod Round Sign TopK".split())
 
 # Whose results are rounded; the others move, select or compare, or are made of integers.
 ROUNDS = frozenset("""Acos Acosh Add AffineGrid Asin Asinh Atan Atanh AveragePool BatchNormalization Col2Im Conv ConvTranspose Cos
-    Cosh DequantizeLinear Div Elu Erf Exp GRU Gelu Gemm GlobalAveragePool GridSample GroupNormalization HardSigmoid
-    HardSwish InstanceNormalization LSTM LayerNormalization LeakyRelu Log LpPool MatMul Mish Mul PRelu Pow
-    RMSNormalization RNN Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd
-    ReduceSum ReduceSumSquare Resize ScatterElements ScatterND Selu Sigmoid Sin Sinh Softmax Softplus Softsign Sqrt
-    Sub Sum Tan Tanh Upsample""".split())
+    Cosh CumProd CumSum DequantizeLinear Div Elu Erf Exp GRU Gelu Gemm GlobalAveragePool GridSample
+    GroupNormalization HardSigmoid HardSwish InstanceNormalization LSTM LayerNormalization LeakyRelu Log LpPool
+    MatMul Mish Mul PRelu Pow RMSNormalization RNN Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp
+    ReduceMean ReduceProd ReduceSum ReduceSumSquare Resize ScatterElements ScatterND Selu Sigmoid Sin Sinh Softmax
+    Softplus Softsign Sqrt Sub Sum Tan Tanh Upsample""".split())
 
 
 def ints(values):
@@ -645,40 +645,162 @@ def recurrent(gates, states, **attributes):
         direction = "bidirectional" if directions == 2 else g.choose(["forward", "reverse"])
         given |= {"hidden_size": hidden, "direction": direction}
         return inputs, given | ({"layout": 1} if batch_first else {}), 1 + states
+def any_axis(g, x):
+    return int(g.rng.integers(-x.array.ndim, x.array.ndim))
+
+
+def arg_reduce(g):
+    x = g.value((np.float32, np.float64, np.int32), least_rank=1)
+    attributes = {"axis": any_axis(g, x) if g.opset >= 11 else int(g.rng.integers(x.array.ndim)),
+                  "keepdims": int(g.rng.integers(2))}
+    if g.opset >= 12:
+        attributes["select_last_index"] = int(g.rng.integers(2))
+    return [x], attributes
+
+
+def cumulate(dtypes=(np.float32, np.float64, np.int32, np.int64), low=-4, high=4):
+    def generate(g):
+        x = g.value(dtypes, low=low, high=high, least_rank=1)
+        return [x, g.constant(np.array(any_axis(g, x), np.int64))], {
+            "exclusive": int(g.rng.integers(2)), "reverse": int(g.rng.integers(2))}
 
     return generate
 
 
+def top_k(g):
+    x = g.value((np.float32, np.float64, np.int32, np.int64), least_rank=1)
+    axis = int(g.rng.integers(x.array.ndim))
+    k = int(g.rng.integers(0, x.array.shape[axis] + 1))
+    attributes = {"axis": axis}
+    if g.opset < 10:
+        return [x], {**attributes, "k": k}, 2
+    if g.opset >= 11:
+        attributes |= {"largest": int(g.rng.integers(2)), "sorted": 1}
+    return [x, g.constant(ints([k]))], attributes, 2
+
+
 COMPARED = (np.float32, np.float64, np.int32, np.int64, np.float16)
 GENERATORS = {
-    "Abs": unary(NUMBERS), "Acos": unary((np.float32,), -0.9, 0.9), "Acosh": unary((np.float32,), 1.1),
-    "Add": binary(), "AffineGrid": affine_grid, "And": binary((np.bool_,)), "Asin": unary((np.float32,), -0.9, 0.9),
-    "Asinh": unary((np.float32,)), "Atan": unary((np.float32,)), "Atanh": unary((np.float32,), -0.9, 0.9),
+    "Abs": unary(NUMBERS),
+    "Acos": unary((np.float32,), -0.9, 0.9),
+    "Acosh": unary((np.float32,), 1.1),
+    "Add": binary(),
+    "AffineGrid": affine_grid,
+    "And": binary((np.bool_,)),
+    "ArgMax": arg_reduce,
+    "ArgMin": arg_reduce,
+    "Asin": unary((np.float32,), -0.9, 0.9),
+    "Asinh": unary((np.float32,)),
+    "Atan": unary((np.float32,)),
+    "Atanh": unary((np.float32,), -0.9, 0.9),
     "AveragePool": pool(True),
-    "BatchNormalization": batch_norm, "BitShift": bit_shift, "BitwiseAnd": binary(SIGNED + UNSIGNED),
-    "BitwiseOr": binary(SIGNED + UNSIGNED), "BitwiseXor": binary(SIGNED + UNSIGNED), "Cast": cast, "Ceil": unary(),
-    "Clip": clip, "Col2Im": col2im, "Compress": compress, "Concat": concat, "Constant": constant, "Conv": conv, "ConvTranspose": conv_transpose,
-    "Cos": unary((np.float32, np.float64)), "Cosh": unary((np.float32,)),
-    "DequantizeLinear": dequantize, "Div": divide, "Dropout": dropout, "Elu": unary(alpha=number(0.5, 2)),
-    "Equal": binary(COMPARED + (np.bool_,)), "Erf": unary(), "Exp": unary(), "Expand": expand, "Flatten": flatten,
-    "Floor": unary(), "GRU": recurrent(3, 1, linear_before_reset=lambda g, _: int(g.rng.integers(2))), "Gather": gather, "GatherElements": gather_elements, "GatherND": gather_nd, "Gelu": gelu,
-    "Gemm": gemm, "GlobalAveragePool": global_pool, "GlobalMaxPool": global_pool,
-    "GridSample": grid_sample, "GroupNormalization": group_norm, "InstanceNormalization": instance_norm, "Greater": binary(COMPARED),
-    "GreaterOrEqual": binary(COMPARED), "HardSigmoid": unary(alpha=number(0.1, 0.5), beta=number(0.2, 0.8)),
-    "HardSwish": unary(), "Identity": unary(ANYTHING), "LSTM": recurrent(4, 2), "LayerNormalization": norm(True),
-    "LeakyRelu": unary(alpha=number(0.01, 0.5)), "Less": binary(COMPARED), "LessOrEqual": binary(COMPARED),
-    "Log": unary(low=0.1), "LpPool": lp_pool, "MatMul": matmul, "MatMulInteger": matmul_integer, "Max": variadic(NUMBERS),
-    "MaxPool": pool(False), "MaxUnpool": max_unpool, "Min": variadic(NUMBERS), "Mish": unary(), "Mod": modulo, "Mul": binary(), "Neg": unary(FLOATS + SIGNED),
-    "Not": unary((np.bool_,)), "Or": binary((np.bool_,)), "PRelu": prelu, "Pad": pad, "Pow": power,
-    "RMSNormalization": norm(False), "RNN": recurrent(1, 1, activations=lambda g, n: [g.choose(["Tanh", "Relu"])] * n), "Range": range_, "Reciprocal": unary(low=0.2), "ReduceL1": reduction(),
-    "ReduceL2": reduction(FLOATS, 0.1), "ReduceLogSum": reduction(FLOATS, 0.1), "ReduceLogSumExp": reduction(FLOATS),
-    "ReduceMax": reduction(), "ReduceMean": reduction(), "ReduceMin": reduction(),
-    "ReduceProd": reduction(low=0.5, high=1.5), "ReduceSum": reduction(input_since=13),
-    "ReduceSumSquare": reduction(), "Relu": unary(FLOATS + SIGNED), "Reshape": reshape, "Resize": resize,
-    "Round": unary(), "Scatter": scatter_elements, "ScatterElements": scatter_elements, "ScatterND": scatter_nd,
-    "Selu": unary(alpha=number(1, 2), gamma=number(1, 2)), "Shape": shape_of, "Sigmoid": unary(),
-    "Sign": unary(NUMBERS), "Sin": unary((np.float32, np.float64)), "Sinh": unary((np.float32,)),
-    "Slice": slice_, "Softmax": softmax, "Softplus": unary(), "Softsign": unary(),
-    "Sqrt": unary(low=0.1), "Squeeze": squeeze, "Sub": binary(), "Sum": variadic(FLOATS), "Tan": unary((np.float32,), -1.2, 1.2), "Tanh": unary(),
-    "Transpose": transpose, "Unsqueeze": unsqueeze, "Upsample": upsample, "Where": where, "Xor": binary((np.bool_,)),
+    "BatchNormalization": batch_norm,
+    "BitShift": bit_shift,
+    "BitwiseAnd": binary(SIGNED + UNSIGNED),
+    "BitwiseOr": binary(SIGNED + UNSIGNED),
+    "BitwiseXor": binary(SIGNED + UNSIGNED),
+    "Cast": cast,
+    "Ceil": unary(),
+    "Clip": clip,
+    "Col2Im": col2im,
+    "Compress": compress,
+    "Concat": concat,
+    "Constant": constant,
+    "Conv": conv,
+    "ConvTranspose": conv_transpose,
+    "Cos": unary((np.float32, np.float64)),
+    "Cosh": unary((np.float32,)),
+    "CumProd": cumulate((np.float32, np.float64), 0.5, 1.5),
+    "CumSum": cumulate(),
+    "DequantizeLinear": dequantize,
+    "Div": divide,
+    "Dropout": dropout,
+    "Elu": unary(alpha=number(0.5, 2)),
+    "Equal": binary(COMPARED + (np.bool_,)),
+    "Erf": unary(),
+    "Exp": unary(),
+    "Expand": expand,
+    "Flatten": flatten,
+    "Floor": unary(),
+    "Gather": gather,
+    "GatherElements": gather_elements,
+    "GatherND": gather_nd,
+    "Gelu": gelu,
+    "Gemm": gemm,
+    "GlobalAveragePool": global_pool,
+    "GlobalMaxPool": global_pool,
+    "Greater": binary(COMPARED),
+    "GreaterOrEqual": binary(COMPARED),
+    "GridSample": grid_sample,
+    "GroupNormalization": group_norm,
+    "GRU": recurrent(3, 1, linear_before_reset=lambda g, _: int(g.rng.integers(2))),
+    "HardSigmoid": unary(alpha=number(0.1, 0.5), beta=number(0.2, 0.8)),
+    "HardSwish": unary(),
+    "Identity": unary(ANYTHING),
+    "InstanceNormalization": instance_norm,
+    "LayerNormalization": norm(True),
+    "LeakyRelu": unary(alpha=number(0.01, 0.5)),
+    "Less": binary(COMPARED),
+    "LessOrEqual": binary(COMPARED),
+    "Log": unary(low=0.1),
+    "LpPool": lp_pool,
+    "LSTM": recurrent(4, 2),
+    "MatMul": matmul,
+    "MatMulInteger": matmul_integer,
+    "Max": variadic(NUMBERS),
+    "MaxPool": pool(False),
+    "MaxUnpool": max_unpool,
+    "Min": variadic(NUMBERS),
+    "Mish": unary(),
+    "Mod": modulo,
+    "Mul": binary(),
+    "Neg": unary(FLOATS + SIGNED),
+    "Not": unary((np.bool_,)),
+    "Or": binary((np.bool_,)),
+    "Pad": pad,
+    "Pow": power,
+    "PRelu": prelu,
+    "Range": range_,
+    "Reciprocal": unary(low=0.2),
+    "ReduceL1": reduction(),
+    "ReduceL2": reduction(FLOATS, 0.1),
+    "ReduceLogSum": reduction(FLOATS, 0.1),
+    "ReduceLogSumExp": reduction(FLOATS),
+    "ReduceMax": reduction(),
+    "ReduceMean": reduction(),
+    "ReduceMin": reduction(),
+    "ReduceProd": reduction(low=0.5, high=1.5),
+    "ReduceSum": reduction(input_since=13),
+    "ReduceSumSquare": reduction(),
+    "Relu": unary(FLOATS + SIGNED),
+    "Reshape": reshape,
+    "Resize": resize,
+    "RMSNormalization": norm(False),
+    "RNN": recurrent(1, 1, activations=lambda g, n: [g.choose(["Tanh", "Relu"])] * n),
+    "Round": unary(),
+    "Scatter": scatter_elements,
+    "ScatterElements": scatter_elements,
+    "ScatterND": scatter_nd,
+    "Selu": unary(alpha=number(1, 2), gamma=number(1, 2)),
+    "Shape": shape_of,
+    "Sigmoid": unary(),
+    "Sign": unary(NUMBERS),
+    "Sin": unary((np.float32, np.float64)),
+    "Sinh": unary((np.float32,)),
+    "Slice": slice_,
+    "Softmax": softmax,
+    "Softplus": unary(),
+    "Softsign": unary(),
+    "Sqrt": unary(low=0.1),
+    "Squeeze": squeeze,
+    "Sub": binary(),
+    "Sum": variadic(FLOATS),
+    "Tan": unary((np.float32,), -1.2, 1.2),
+    "Tanh": unary(),
+    "TopK": top_k,
+    "Transpose": transpose,
+    "Unsqueeze": unsqueeze,
+    "Upsample": upsample,
+    "Where": where,
+    "Xor": binary((np.bool_,)),
 }

@@ -112,6 +112,25 @@ std::vector<OpenModel> Models() {
                      m.Ints("axes", {1}, {1});
                      m.Node("Unsqueeze", {"s", "axes"}, {"y"});
                    }),
+      AfterProduct("cum_sum",
+                   [](OnnxModel& m) {
+                     m.Ints("axis", {}, {0});
+                     m.Node("CumSum", {"s", "axis"}, {"c"});
+                     m.Node("Relu", {"c"}, {"y"});
+                   }),
+      AfterProduct("top_k",
+                   [](OnnxModel& m) {
+                     m.Ints("k", {1}, {1});
+                     Set(m.Node("TopK", {"s", "k"}, {"v", "i"}), "axis", int64_t{0});
+                     Set(m.Node("Cast", {"i"}, {"f"}), "to", int64_t{onnx::TensorProto::FLOAT});
+                     m.Node("Relu", {"v"}, {"r"});
+                     m.Node("Add", {"r", "f"}, {"y"});
+                   }),
+      AfterProduct("arg_max",
+                   [](OnnxModel& m) {
+                     m.Node("ArgMax", {"s"}, {"i"});
+                     Set(m.Node("Cast", {"i"}, {"y"}), "to", int64_t{onnx::TensorProto::FLOAT});
+                   }),
       AfterProduct("matmul", [](OnnxModel& m) { m.Node("MatMul", {"s", "b"}, {"y"}); }),
       AfterProduct("conv", [](OnnxModel& m) { AddConvolution(m, "s", "y"); }),
       AfterProduct("conv_transpose",

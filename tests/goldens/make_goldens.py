@@ -270,6 +270,52 @@ def reduce(a, x):
     return functions[a["kind"]](x, axes, keepdim=a["keep_dims"])
 
 
+def backwards(function, x, axis, reverse):
+    return function(x.flip(axis)).flip(axis) if reverse else function(x)
+
+
+def scan(a, x):
+    axis, kind = a["axis"], a["kind"]
+    if kind in ("sum", "prod"):
+        function = torch.cumsum if kind == "sum" else torch.cumprod
+
+        def cumulate(x):
+            y = function(x, axis, dtype=x.dtype)
+            if not a["exclusive"]:
+                return y
+            first = torch.full_like(y.narrow(axis, 0, min(1, y.shape[axis])), kind == "prod")
+            return torch.cat([first, y.narrow(axis, 0, max(y.shape[axis] - 1, 0))], axis)
+
+        return backwards(cumulate, x, axis, a["reverse"])
+    if kind == "log_sum_exp":
+        return backwards(lambda x: torch.logcumsumexp(x, axis), x, axis, a["reverse"])
+    return scan_with_index(a, x)
+
+
+def scan_with_index(a, x):
+    function = torch.cummax if a["kind"] == "max" else torch.cummin
+    return backwards(lambda x: function(x, a["axis"]).values, x, a["axis"], a["reverse"])
+
+
+def arg_reduce(a, x):
+    function = torch.argmax if a["kind"] == "max" else torch.argmin
+    axis, flat = a["axis"], x.reshape(-1) if a["all"] else x
+    if a["all"]:
+        axis = 0
+    y = function(flat.flip(axis) if a["select_last_index"] else flat, axis, keepdim=a["keep_dims"])
+    y = flat.shape[axis] - 1 - y if a["select_last_index"] else y
+    return y.reshape([1] * x.ndim if a["keep_dims"] else []) if a["all"] else y
+
+
+def median(a, x):
+    return (torch.nanmedian if a["skip_nan"] else torch.median)(x, a["axis"], a["keep_dims"]).values
+
+
+def quantile(a, x):
+    function = torch.nanquantile if a["skip_nan"] else torch.quantile
+    return function(x, torch.tensor(a["q"], dtype=x.dtype), a["axis"], a["keep_dims"], interpolation=a["interpolation"])
+
+
 def transposed(a, x, y):
     return (x.mT if a.get("transpose_a") else x), (y.mT if a.get("transpose_b") else y)
 
@@ -589,38 +635,96 @@ def overflowing(function, least=-math.inf):
 
 # Other ops without attributes are the function of PyTorch that their source names.
 OPS = {
-    "attention": attention, "batch_norm": batch_norm,
-    "broadcast_to": lambda a, x: x.broadcast_to(a["shape"]), "cast": cast, "clamp": clamp,
-    "concat": lambda a, *xs: torch.cat(xs, a["axis"]), "conv": conv, "conv_transpose": conv_transpose,
-    "dft": dft, "fft": fourier(torch.fft.fftn, torch.fft.ifftn), "irfft": fourier(None, torch.fft.irfftn),
-    "rfft": fourier(torch.fft.rfftn, None), "sigmoid": overflowing(torch.sigmoid), "silu": overflowing(F.silu, -sys.float_info.max),
-    "digamma": lambda a, x: Digamma.apply(x), "div": divide,
-    "fill": fill, "floor_divide": lambda a, x, y: torch.floor_divide(x.detach(), y.detach()), "fmod": fmod,
-    "gru": layer(lambda a: torch.gru, 1), "gru_steps": steps(gru_cell, 1), "lstm": layer(lambda a: torch.lstm, 2),
-    "lstm_steps": steps(lstm_cell, 2), "rnn": layer(lambda a: getattr(torch, "rnn_" + a["activation"]), 1),
-    "rnn_steps": steps(rnn_cell, 1), "gather": gather, "gather_elements": gather_elements, "gather_nd": gather_nd,
+    "adaptive_avg_pool": adaptive("avg"),
+    "adaptive_max_pool": adaptive("max"),
+    "affine_grid": affine_grid,
+    "arg_reduce": arg_reduce,
+    "arg_sort": lambda a, x: torch.argsort(x, dim=a["axis"], descending=a["descending"], stable=True),
+    "attention": attention,
+    "batch_norm": batch_norm,
+    "broadcast_to": lambda a, x: x.broadcast_to(a["shape"]),
+    "cast": cast,
+    "clamp": clamp,
+    "concat": lambda a, *xs: torch.cat(xs, a["axis"]),
+    "conv": conv,
+    "conv_transpose": conv_transpose,
+    "dft": dft,
+    "digamma": lambda a, x: Digamma.apply(x),
+    "div": divide,
+    "embedding": embedding,
+    "embedding_bag": embedding_bag,
+    "embedding_renorm": embedding_renorm,
+    "fft": fourier(torch.fft.fftn, torch.fft.ifftn),
+    "fill": fill,
+    "floor_divide": lambda a, x, y: torch.floor_divide(x.detach(), y.detach()),
+    "fmod": fmod,
+    "fold": lambda a, x: F.fold(x, a["sizes"], *folded(a)),
+    "gather": gather,
+    "gather_elements": gather_elements,
+    "gather_nd": gather_nd,
     "gelu": lambda a, x: F.gelu(x, approximate="tanh" if a["tanh_form"] else "none"),
     "glu": lambda a, x: F.glu(x, a["axis"]),
+    "grid_sample": grid_sample,
     "group_norm": lambda a, x, gamma=None, beta=None: F.group_norm(x, a["groups"], gamma, beta, a["epsilon"]),
-    "hard_sigmoid": lambda a, x: torch.clamp(a["alpha"] * x + a["beta"], 0, 1), "hard_swish": hard_swish,
-    "instance_norm": instance_norm, "iota": iota, "layer_norm": layer_norm, "matmul": matmul,
-    "matmul_integer": matmul_integer, "mul_high": mul_high, "not": lambda a, x: torch.bitwise_not(x),
-    "pad": pad, "polygamma": polygamma, "pool": pool, "reduce": reduce,
-    "remainder": remainder, "reshape": lambda a, x: x.reshape(a["shape"]), "resize": resize, "rms_norm": rms_norm,
-    "embedding": embedding, "embedding_bag": embedding_bag, "embedding_renorm": embedding_renorm,
-    "index": lambda a, x, *indices: x[tuple(index_key(a, x, indices))], "index_put": index_put,
+    "gru": layer(lambda a: torch.gru, 1),
+    "gru_steps": steps(gru_cell, 1),
+    "hard_sigmoid": lambda a, x: torch.clamp(a["alpha"] * x + a["beta"], 0, 1),
+    "hard_swish": hard_swish,
+    "index": lambda a, x, *indices: x[tuple(index_key(a, x, indices))],
+    "index_add": index_add,
+    "index_copy": index_copy,
+    "index_fill": index_fill,
+    "index_put": index_put,
+    "index_reduce": index_reduce,
+    "instance_norm": instance_norm,
+    "iota": iota,
+    "irfft": fourier(None, torch.fft.irfftn),
+    "kth_value": lambda a, x: torch.kthvalue(x, a["k"], a["axis"], a["keep_dims"]).values,
+    "layer_norm": layer_norm,
+    "lp_pool": lp_pool,
+    "lstm": layer(lambda a: torch.lstm, 2),
+    "lstm_steps": steps(lstm_cell, 2),
     "masked_fill": lambda a, x, mask: torch.masked_fill(x, mask, a["value"]),
-    "adaptive_avg_pool": adaptive("avg"), "adaptive_max_pool": adaptive("max"),
-    "lp_pool": lp_pool, "max_pool": lambda a, x: pool({**a, "kind": "max"}, x), "max_unpool": max_unpool,
+    "matmul": matmul,
+    "matmul_integer": matmul_integer,
+    "max_pool": lambda a, x: pool({**a, "kind": "max"}, x),
+    "max_unpool": max_unpool,
+    "median": median,
+    "mode": lambda a, x: torch.mode(x, a["axis"], a["keep_dims"]).values,
+    "mul_high": mul_high,
+    "not": lambda a, x: torch.bitwise_not(x),
+    "pad": pad,
+    "polygamma": polygamma,
+    "pool": pool,
+    "put": put,
+    "quantile": quantile,
+    "reduce": reduce,
+    "remainder": remainder,
+    "reshape": lambda a, x: x.reshape(a["shape"]),
+    "resize": resize,
+    "rfft": fourier(torch.fft.rfftn, None),
+    "rms_norm": rms_norm,
+    "rnn": layer(lambda a: getattr(torch, "rnn_" + a["activation"]), 1),
+    "rnn_steps": steps(rnn_cell, 1),
+    "scan": scan,
+    "scan_with_index": scan_with_index,
+    "scatter": scatter,
+    "scatter_nd": scatter_nd,
+    "scatter_reduce": scatter_reduce,
+    "shape_of": lambda a, x: torch.tensor(x.shape, dtype=torch.int64),
+    "sigmoid": overflowing(torch.sigmoid),
+    "sign": sign,
+    "silu": overflowing(F.silu, -sys.float_info.max),
+    "slice": slice_,
+    "softmax": softmax,
+    "sort": lambda a, x: tuple(torch.sort(x, dim=a["axis"], descending=a["descending"], stable=True)),
+    "strided_gather": strided_gather,
     "sum_pool": sum_pool,
-    "affine_grid": affine_grid, "fold": lambda a, x: F.fold(x, a["sizes"], *folded(a)), "grid_sample": grid_sample,
-    "unfold": lambda a, x: F.unfold(x, *folded(a)),
-    "index_add": index_add, "index_copy": index_copy, "index_fill": index_fill, "index_reduce": index_reduce,
-    "put": put, "scatter": scatter, "scatter_nd": scatter_nd, "scatter_reduce": scatter_reduce,
     "take": lambda a, x, indices: torch.take(x, wrapped(indices, x.numel())),
-    "shape_of": lambda a, x: torch.tensor(x.shape, dtype=torch.int64), "sign": sign, "slice": slice_,
-    "softmax": softmax, "strided_gather": strided_gather,
-    "transpose": lambda a, x: x.permute(a["permutation"]), "update_slice": update_slice,
+    "top_k": lambda a, x: torch.topk(x, a["k"], a["axis"], a["largest"]).values,
+    "transpose": lambda a, x: x.permute(a["permutation"]),
+    "unfold": lambda a, x: F.unfold(x, *folded(a)),
+    "update_slice": update_slice,
 }
 
 

@@ -472,7 +472,9 @@ absl::Status Machine::ReduceSubgroups(const Inst& i, const Mask& mask) {
       const uint64_t pair[] = {all.value_or(0), At(Arg(i, 0))[n][0]};
       all = all ? codegen::FoldLiterals({kBy[i.aux], t, t}, pair) : pair[1];
       if (!all) return Internal("a reduction of {}", Name(t));
+      if (i.code == Code::kSubgroupScan) At(i.result)[n][0] = *all;
     }
+    if (i.code == Code::kSubgroupScan) continue;
     for (size_t n = first; n < first + subgroup; ++n)
       if (mask[n]) At(i.result)[n][0] = *all;
   }
@@ -485,7 +487,8 @@ absl::Status Machine::RunTogether(const Inst& i, const Mask& mask) {
     return Any(mask) && std::find(mask.begin(), mask.end(), false) != mask.end()
                ? Internal("a barrier that not all invocations reach")
                : absl::OkStatus();
-  if (i.code == Code::kSubgroupReduce) return ReduceSubgroups(i, mask);
+  if (i.code == Code::kSubgroupReduce || i.code == Code::kSubgroupScan)
+    return ReduceSubgroups(i, mask);
   const size_t subgroup = Subgroup();
   const Row in = At(Arg(i, 0));
   for (size_t n = 0; n < size_; ++n) {

@@ -5,6 +5,14 @@
 
 namespace forge::formats {
 
+// along_axis.cc
+ir::Values BuildArgMax(OnnxNode& n);
+ir::Values BuildArgMin(OnnxNode& n);
+ir::Values BuildCumProd(OnnxNode& n);
+ir::Values BuildCumSum(OnnxNode& n);
+ir::Values BuildTopK1(OnnxNode& n);   // k is an attribute
+ir::Values BuildTopK10(OnnxNode& n);  // k is an operand
+
 // elementwise.cc
 ir::Values BuildIdentity(OnnxNode& n);
 ir::Values BuildAdd(OnnxNode& n);

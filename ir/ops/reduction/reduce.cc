@@ -260,6 +260,9 @@ Cases Reduce::cases() {
   for (const int64_t axis : {0, 1})
     cases.push_back(
         {.op = Reduce{ReduceKind::kSum, {axis}}, .in = {"f32[4096,4096]"}, .bench = true});
+  for (const std::vector<int64_t>& axes : {std::vector<int64_t>{1}, {0, 2}, {0, 1, 2}})
+    cases.push_back(
+        {.op = Reduce{ReduceKind::kSum, axes}, .in = {"f32[256,256,256]"}, .bench = true});
   cases.push_back(
       {.op = Reduce{ReduceKind::kMean, {2, 3}}, .in = {"f32[8,512,7,7]"}, .bench = true});
   cases.push_back({Reduce{ReduceKind::kSum, {2}}, {"f32[2,3]"}, "axis 2 is outside rank 2"});

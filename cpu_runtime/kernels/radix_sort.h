@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Radix sort of items by their keys, from the lowest byte to the highest.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cpu_runtime/kernels/sort_keys.h"
+#include "cpu_runtime/parallel.h"
+
+namespace forge::cpu {
+
+inline constexpr int kDigits = 256;
+using Histogram = std::array<uint32_t, kDigits>;
+
+template <class Item>
+size_t DigitOf(const Item& item, int byte) {
+  return static_cast<size_t>(item.key() >> (8 * byte)) % kDigits;
+}
+
+// Turns counts of threads into the places where each begins to write. Returns false if one digit
+// has all items.
+inline bool CountsToPlaces(std::span<Histogram> counts, size_t n) {
+  uint32_t place = 0;
+  for (size_t digit = 0; digit < kDigits; ++digit)
+    for (Histogram& of_thread : counts) {
+      if (of_thread[digit] == n) return false;
+      place += std::exchange(of_thread[digit], place);
+    }
+  return true;
+}
+
+// Sorts `n` items by the lowest `bytes` bytes of their keys; n is below 2^32. Returns where they
+// are: `items`, or `other`, which has room for as many.
+template <class Item>
+Item* RadixSort(Item* items, Item* other, size_t n, int bytes) {
+  constexpr size_t kShort = 128;
+  if (n < kShort) {
+    std::sort(items, items + n);
+    return items;
+  }
+  std::array<Histogram, 8> counts;
+  for (int byte = 0; byte < bytes; ++byte) counts[static_cast<size_t>(byte)].fill(0);
+  for (size_t i = 0; i < n; ++i)
+    for (int byte = 0; byte < bytes; ++byte)
+      ++counts[static_cast<size_t>(byte)][DigitOf(items[i], byte)];
+  for (int byte = 0; byte < bytes; ++byte) {
+    Histogram& places = counts[static_cast<size_t>(byte)];
+    if (!CountsToPlaces({&places, 1}, n)) continue;
+    for (size_t i = 0; i < n; ++i) other[places[DigitOf(items[i], byte)]++] = items[i];
+    std::swap(items, other);
+  }
+  return items;
+}
+
+// The same by several threads.
+template <class Item>
+Item* ParallelRadixSort(Item* items, Item* other, size_t n, int bytes, int threads) {
+  std::vector<Histogram> counts(static_cast<size_t>(threads));
+  const auto begin_of = [&](int64_t part) { return n * static_cast<size_t>(part) / counts.size(); };
+  const auto for_parts = [&](auto f) {
+    ParallelParts({threads, 1, threads}, [&](int, int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part)
+        f(counts[static_cast<size_t>(part)], begin_of(part), begin_of(part + 1));
+    });
+  };
+  for (int byte = 0; byte < bytes; ++byte) {
+    for_parts([&](Histogram& count, size_t begin, size_t end) {
+      count.fill(0);
+      for (size_t i = begin; i < end; ++i) ++count[DigitOf(items[i], byte)];
+    });
+    size_t first = 0;  // of the items with the first one's digit
+    for (const Histogram& count : counts) first += count[DigitOf(items[0], byte)];
+    if (first == n) continue;
+    CountsToPlaces(counts, n + 1);
+    for_parts([&](Histogram& place, size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) other[place[DigitOf(items[i], byte)]++] = items[i];
+    });
+    std::swap(items, other);
+  }
+  return items;
+}
+
+}  // namespace forge::cpu

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times the benchmark cases of reductions, scans and sorts on a device beside PyTorch, in turns, with the same number
+of threads.
+
+  ~/.cache/forge/goldens-venv/bin/python tests/conformance/time_torch.py '^(sort|top_k)'
+
+The virtual environment is the one of tests/goldens/make_goldens.py. A case has the same element types, shapes and range
+of numbers in both; the numbers differ.
+"""
+import argparse
+import json
+import pathlib
+import re
+import statistics
+import subprocess
+import time
+
+import torch
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64, "i32": torch.int32,
+          "i64": torch.int64}
+
+
+def scan(a, x):
+    functions = {"sum": torch.cumsum, "prod": torch.cumprod, "max": torch.cummax, "min": torch.cummin,
+                 "log_sum_exp": torch.logcumsumexp}
+    return functions[a.get("kind", "sum")](x, a.get("axis", -1))
+
+
+def reduce(a, x):
+    functions = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "min": torch.amin}
+    axes = a.get("axes") or list(range(x.ndim))
+    if a.get("kind") == "prod":
+        return torch.prod(x, axes[0], keepdim=True)
+    return functions[a.get("kind", "sum")](x, axes, keepdim=True)
+
+
+FUNCTIONS = {
+    "arg_reduce": lambda a, x: (torch.argmin if a.get("kind") == "min" else torch.argmax)(x, a.get("axis", -1)),
+    "reduce": reduce, "scan": scan,
+    "scan_with_index": lambda a, x: (torch.cummin if a.get("kind") == "min" else torch.cummax)(x, a.get("axis", -1)),
+    "sort": lambda a, x: torch.sort(x, a.get("axis", -1), a.get("descending", False)),
+    "top_k": lambda a, x: torch.topk(x, a["k"], a.get("axis", -1), a.get("largest", True)),
+}
+
+
+def parse(name):
+    """The op, the attributes and the operand of a case as forge-bench names it."""
+    op, attributes, dtype, shape = re.fullmatch(r"(\w+)(?:\{(.*)\})?\((\w+)\[(.*)\]\)", name).groups()
+    values = {}
+    for key, text in re.findall(r"(\w+) = (\[[^]]*\]|[^,]+)", attributes or ""):
+        try:
+            values[key] = json.loads(text)
+        except json.JSONDecodeError:
+            values[key] = text
+    return op, values, DTYPES[dtype], [int(extent) for extent in shape.split(",")]
+
+
+def time_torch(name, seconds):
+    op, attributes, dtype, shape = parse(name)
+    generator = torch.Generator().manual_seed(1)
+    if dtype.is_floating_point:
+        x = (torch.rand(shape, generator=generator) * 8 - 4).to(dtype)
+    else:
+        x = torch.randint(-2**31, 2**31, shape, generator=generator).to(dtype)
+    times = []
+    end = time.perf_counter() + seconds
+    while len(times) < 6 or time.perf_counter() < end:
+        begin = time.perf_counter()
+        FUNCTIONS[op](attributes, x)
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times[1:]) * 1e6
+
+
+def time_forge(options):
+    command = [options.forge_bench, "ops", "--device", options.device, "--threads", str(options.threads), "--filter",
+               options.filter, "--json"]
+    out = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
+    return {case["name"]: case["time_us"] for case in out if re.match(r"\w+", case["name"])[0] in FUNCTIONS}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("filter", help="regular expression of cases, as for forge-bench")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=0.3, help="for each case in each turn with PyTorch")
+    parser.add_argument("--forge-bench", default=str(ROOT / "build/release/bin/forge-bench"))
+    options = parser.parse_args()
+
+    torch.set_num_threads(options.threads)
+    ours, theirs = {}, {}
+    for _ in range(options.turns):
+        for name, us in time_forge(options).items():
+            ours.setdefault(name, []).append(us)
+            theirs.setdefault(name, []).append(time_torch(name, options.seconds))
+    print(f"medians of {options.turns} turns in us, {options.threads} threads")
+    print(f"{'case':60} torch {torch.__version__:12} forge {options.device:8} ratio")
+    for name in ours:
+        a, b = statistics.median(theirs[name]), statistics.median(ours[name])
+        print(f"{name:60} {a:18.0f} {b:14.0f} {b / a:5.2f}")
+
+
+if __name__ == "__main__":
+    main()
