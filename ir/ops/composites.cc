@@ -2,9 +2,12 @@
 // Defines the composites that are whole in their header.
 #include "ir/op/define.h"
 #include "ir/ops/elementwise/glu.h"
+#include "ir/ops/elementwise/prelu.h"
 #include "ir/ops/norm/batch_norm.h"
+#include "ir/ops/norm/batch_norm_training.h"
 #include "ir/ops/norm/group_norm.h"
 #include "ir/ops/norm/instance_norm.h"
+#include "ir/ops/norm/local_response_norm.h"
 #include "ir/ops/norm/rms_norm.h"
 
 namespace forge::ir {
