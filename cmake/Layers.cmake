@@ -13,9 +13,10 @@ function(forge_sources out folder)
     set(sources "${PROJECT_SOURCE_DIR}/cmake/empty.cc")
   endif()
   # Compiled one by one where a build joins sources into larger ones: files that have the same names inside, each with
-  # its own Takes, Fits and Emit, and those that include themselves once for each vector extension.
+  # its own Takes, Fits and Emit; those that include themselves once for each vector extension; those that define the
+  # composites of a folder, which are edited most.
   set(alike ${sources})
-  list(FILTER alike INCLUDE REGEX "/(schedules|kernels)/|_vector[.]cc$")
+  list(FILTER alike INCLUDE REGEX "/(schedules|kernels)/|(_vector|/composites)[.]cc$")
   set_source_files_properties(${alike} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   forge_family_sources(families ${folder})
   set(${out} ${sources} ${families} PARENT_SCOPE)

@@ -84,6 +84,8 @@ class OnnxNode {
     return i < static_cast<size_t>(proto_.output_size()) &&
            !proto_.output(static_cast<int>(i)).empty();
   }
+  // How many results the file lists, named or not.
+  size_t outputs() const { return static_cast<size_t>(proto_.output_size()); }
   ir::Function& fn() { return scope_.fn; }
   // Adds a constant that the node itself gives.
   ir::Value MakeConstant(const ir::HostValue& value);

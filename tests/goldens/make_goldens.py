@@ -631,37 +631,294 @@ def overflowing(function, least=-math.inf):
         return torch.where(y.isnan() & (x.real < -700) & (x.real >= least), torch.zeros_like(y), y)
 
     return run
+def one_sided(a, x):
+    """torch.isinf of the infinities that count."""
+    return (x == math.inf) & bool(a["positive"]) | (x == -math.inf) & bool(a["negative"])
+
+
+def softplus(a, x):
+    """F.softplus, but without overflow above a threshold of infinity."""
+    finite = min(a["threshold"], 500.0)
+    return F.softplus(x, a["beta"], finite)
+
+
+def selu(a, x):
+    if (a["alpha"], a["gamma"]) == (1.6732632423543772, 1.0507009873554805):
+        return F.selu(x)
+    return a["gamma"] * F.elu(x, a["alpha"])
+
+
+def shrink(a, x):
+    require(a["bias"] in (0, a["lambda"]))
+    return (F.softshrink if a["bias"] else F.hardshrink)(x, a["lambda"])
+
+
+def prelu(a, x, slope):
+    """By its formula: F.prelu takes no slopes along other axes than the second."""
+    return torch.where(x > 0, x, x * slope)
+
+
+# ---- losses -------------------------------------------------------------------------------------
+
+
+def reduced(a, losses):
+    return {"none": losses, "mean": losses.mean(), "sum": losses.sum()}[a["reduction"]]
+
+
+def checked(y, own):
+    """A formula that has gradients where PyTorch's function has none, if it agrees with the function."""
+    assert torch.allclose(y, own, rtol=1e-12, atol=1e-12, equal_nan=True), (y, own)
+    return y
+
+
+def detached(*tensors):
+    return [None if t is None else t.detach() for t in tensors]
+
+
+def regression(name, *more):
+    def compute(a, *operands):
+        operands = torch.broadcast_tensors(*operands)
+        return getattr(F, name)(*operands, reduction=a["reduction"], **{n: a[m] for n, m in more})
+
+    return compute
+
+
+def binary_cross_entropy(a, x, target, weight=None):
+    y = -(target * torch.log(x).clamp_min(-100) + (1 - target) * torch.log1p(-x).clamp_min(-100))
+    y = reduced(a, y if weight is None else y * weight)
+    require(bool(((x >= 0) & (x <= 1)).all()))
+    return checked(y, F.binary_cross_entropy(*detached(x, target, weight), reduction=a["reduction"]))
+
+
+def bce_with_logits(a, x, target, weight=None, pos_weight=None):
+    y = (1 - target) * x - F.logsigmoid(x) * (1 if pos_weight is None else 1 + (pos_weight - 1) * target)
+    own = F.binary_cross_entropy_with_logits(*detached(x, target, weight), reduction=a["reduction"],
+                                             pos_weight=detached(pos_weight)[0])
+    return checked(reduced(a, y if weight is None else y * weight), own)
+
+
+def kl_div(a, x, target):
+    return F.kl_div(*torch.broadcast_tensors(x, target), reduction=a["reduction"], log_target=a["log_target"])
+
+
+def poisson_nll_loss(a, x, target):
+    return F.poisson_nll_loss(x, target, log_input=a["log_input"], full=a["full"], eps=a["epsilon"],
+                              reduction=a["reduction"])
+
+
+def gaussian_nll_loss(a, x, target, variance):
+    require(bool((variance >= a["epsilon"]).all()) or not variance.requires_grad)
+    return F.gaussian_nll_loss(x, target, variance if variance.ndim else variance.expand(x.shape), a["full"],
+                               a["epsilon"], a["reduction"])
+
+
+def class_targets(a, x, target):
+    """Targets of no class are ignored, where PyTorch raises."""
+    classes = x.shape[min(1, x.ndim - 1)]
+    return torch.where((target >= 0) & (target < classes), target.long(), a["ignore_index"])
+
+
+def nll_loss(a, x, target, weight=None):
+    y = F.nll_loss(x, class_targets(a, x, target), None if weight is None else weight.detach(),
+                   ignore_index=a["ignore_index"], reduction=a["reduction"])
+    return with_weight_gradient(a, x, target, weight, y)
+
+
+def with_weight_gradient(a, x, target, weight, y):
+    """By the formula where the weights want gradients, which PyTorch's function does not give."""
+    if weight is None or not weight.requires_grad:
+        return y
+    axis = min(1, x.ndim - 1)
+    target = class_targets(a, x, target)
+    counts = (target != a["ignore_index"]).to(x.dtype)
+    index = torch.where(counts > 0, target, 0)
+    weights = weight[index] * counts
+    smoothing = a.get("label_smoothing", 0)
+    losses = -weights * torch.gather(x, axis, index.unsqueeze(axis)).squeeze(axis) * (1 - smoothing)
+    if smoothing:
+        along = weight.reshape([-1] + [1] * (x.ndim - 1 - axis))
+        losses = losses - counts * (x * along).mean(axis) * smoothing
+    formula = losses.sum() / weights.sum() if a["reduction"] == "mean" else reduced(a, losses)
+    return checked(formula, y.detach())
+
+
+def cross_entropy(a, x, target, weight=None):
+    y = F.cross_entropy(x, class_targets(a, x, target), None if weight is None else weight.detach(),
+                        ignore_index=a["ignore_index"], reduction=a["reduction"], label_smoothing=a["label_smoothing"])
+    return with_weight_gradient(a, F.log_softmax(x, min(1, x.ndim - 1)), target, weight, y)
+
+
+def cross_entropy_of_probabilities(a, x, target, weight=None):
+    return F.cross_entropy(x, target, weight, reduction=a["reduction"], label_smoothing=a["label_smoothing"])
+
+
+def soft_margin_loss(a, x, target):
+    """By its formula, which does not overflow."""
+    y = reduced(a, -F.logsigmoid(target * x))
+    own = F.soft_margin_loss(*detached(x, target), reduction=a["reduction"])
+    return y if own.isinf().any() else checked(y, own)
+
+
+def multi_margin_loss(a, x, target, weight=None):
+    y = F.multi_margin_loss(x, target.long(), a["p"], a["margin"], None if weight is None else weight.detach(),
+                            reduction=a["reduction"])
+    if weight is None:
+        return y
+    lack = (a["margin"] - torch.gather(x, 1, target[:, None].long()) + x).clamp_min(0)**a["p"]
+    lack = lack.masked_fill(F.one_hot(target.long(), x.shape[1]).bool(), 0)
+    return checked(reduced(a, lack.mean(1) * weight[target.long()]), y.detach())
+
+
+def multilabel_soft_margin_loss(a, x, target, weight=None):
+    return F.multilabel_soft_margin_loss(x, target, weight, reduction=a["reduction"])
+
+
+def triplet_margin_loss(a, anchor, positive, negative):
+    return F.triplet_margin_loss(anchor, positive, negative, a["margin"], a["p"], a["epsilon"], a["swap"],
+                                 reduction=a["reduction"])
+
+
+def cosine_similarity(a, x, y):
+    """Where F.cosine_similarity limits a norm, its gradient passes by the limit."""
+    axis, least = a["axis"], a["epsilon"]
+    product = x * y
+
+    def norm(v):
+        square = (v.expand(product.shape)**2).sum(axis)
+        return torch.where(square > 0, torch.where(square > 0, square, 1.0).sqrt(), square).clamp_min(least)
+
+    return checked(product.sum(axis) / (norm(x) * norm(y)), F.cosine_similarity(*detached(x, y), axis, least))
+
+
+# ---- reductions ---------------------------------------------------------------------------------
+
+
+def over_axes(function):
+    def compute(a, x):
+        axes = [axis % x.ndim for axis in a["axes"]] or list(range(x.ndim))
+        return function(a, x, axes, a["keep_dims"])
+
+    return compute
+
+
+def truth(function):
+    def compute(a, x, axes, keep):
+        return (function(x, axes, keepdim=keep) if axes else function(x)).to(torch.bool)
+
+    return compute
+
+
+def logsumexp(a, x, axes, keep):
+    return torch.logsumexp(x, axes, keepdim=keep) if axes else torch.logsumexp(x, 0)
+
+
+def spread(moment):
+    def compute(a, x, axes, keep):
+        require(x.ndim > 0)
+        y = moment(x, axes, correction=a["correction"], keepdim=keep)
+        return y
+
+    return compute
+
+
+def standard_deviation(x, axes, correction, keepdim):
+    variance = torch.var(x, axes, correction=correction, keepdim=keepdim)
+    y = torch.where(variance > 0, torch.sqrt(torch.where(variance > 0, variance, 1.0)), variance)
+    return checked(y, torch.std(x.detach(), axes, correction=correction, keepdim=keepdim))
+
+
+def vector_norm(a, x, axes, keep):
+    return torch.linalg.vector_norm(x, a["p"], axes or None, keepdim=keep)
+
+
+def local_response_norm(a, x):
+    require(a["before"] in (-1, a["size"] // 2))
+    return F.local_response_norm(x, a["size"], a["alpha"], a["beta"], a["bias"])
+
+
+def batch_norm_training(a, x, gamma, beta, mean, variance):
+    y = F.batch_norm(x.movedim(a["axis"], 1), None, None, gamma, beta, True, a["momentum"], a["epsilon"])
+    return y.movedim(1, a["axis"])
+
+
+# ---- movement by composites ---------------------------------------------------------------------
+
+
+def diff(a, x, prepend=None, append=None):
+    return torch.diff(x, a["n"], a["axis"], prepend, append)
+
+
+def one_hot(a, indices, values):
+    depth = a["depth"]
+    wrapped_ = torch.where(indices < 0, indices + depth, indices).long()
+    inside = (wrapped_ >= 0) & (wrapped_ < depth)
+    require(depth > 0)
+    hit = F.one_hot(torch.where(inside, wrapped_, 0), depth).bool() & inside[..., None]
+    return torch.where(hit.movedim(-1, a["axis"]), values[1], values[0])
+
+
+def blocks(shuffle, axes):
+    """PyTorch has the order crd; the other is the same of channels in another order."""
+
+    def compute(a, x):
+        if a["order"] == "crd":
+            return shuffle(x, a["block"])
+        n, c, h, w = x.shape
+        b = a["block"]
+        if axes == "down":
+            return shuffle(x, b).reshape(n, c, b * b, h // b, w // b).movedim(1, 2).reshape(n, -1, h // b, w // b)
+        return shuffle(x.reshape(n, b * b, c // b**2, h, w).movedim(1, 2).reshape(n, c, h, w), b)
+
+    return compute
 
 
 # Other ops without attributes are the function of PyTorch that their source names.
 OPS = {
     "adaptive_avg_pool": adaptive("avg"),
     "adaptive_max_pool": adaptive("max"),
+    "add_matmul": lambda a, c, x, y: a["beta"] * (c if a["beta"] else torch.zeros_like(c)) + a["alpha"] * (x @ y),
     "affine_grid": affine_grid,
+    "all": over_axes(truth(torch.all)),
+    "any": over_axes(truth(torch.any)),
     "arg_reduce": arg_reduce,
     "arg_sort": lambda a, x: torch.argsort(x, dim=a["axis"], descending=a["descending"], stable=True),
     "attention": attention,
     "batch_norm": batch_norm,
+    "batch_norm_training": batch_norm_training,
+    "binary_cross_entropy": binary_cross_entropy,
+    "binary_cross_entropy_with_logits": bce_with_logits,
     "broadcast_to": lambda a, x: x.broadcast_to(a["shape"]),
     "cast": cast,
+    "celu": lambda a, x: F.celu(x, a["alpha"]),
     "clamp": clamp,
     "concat": lambda a, *xs: torch.cat(xs, a["axis"]),
     "conv": conv,
     "conv_transpose": conv_transpose,
+    "cosine_embedding_loss": lambda a, x, y, t: F.cosine_embedding_loss(x, y, t, a["margin"], reduction=a["reduction"]),
+    "cosine_similarity": cosine_similarity,
+    "cross_entropy": cross_entropy,
+    "cross_entropy_of_probabilities": cross_entropy_of_probabilities,
+    "depth_to_space": blocks(torch.pixel_shuffle, "up"),
     "dft": dft,
+    "diagonal": lambda a, x: torch.diagonal(x, a["offset"], a["axis1"], a["axis2"]),
+    "diff": diff,
     "digamma": lambda a, x: Digamma.apply(x),
     "div": divide,
+    "einsum": lambda a, *xs: torch.einsum(a["equation"], *xs),
+    "elu": lambda a, x: F.elu(x, a["alpha"]),
     "embedding": embedding,
     "embedding_bag": embedding_bag,
     "embedding_renorm": embedding_renorm,
     "fft": fourier(torch.fft.fftn, torch.fft.ifftn),
     "fill": fill,
+    "flip": lambda a, x: torch.flip(x, a["axes"]),
     "floor_divide": lambda a, x, y: torch.floor_divide(x.detach(), y.detach()),
     "fmod": fmod,
     "fold": lambda a, x: F.fold(x, a["sizes"], *folded(a)),
     "gather": gather,
     "gather_elements": gather_elements,
     "gather_nd": gather_nd,
+    "gaussian_nll_loss": gaussian_nll_loss,
     "gelu": lambda a, x: F.gelu(x, approximate="tanh" if a["tanh_form"] else "none"),
     "glu": lambda a, x: F.glu(x, a["axis"]),
     "grid_sample": grid_sample,
@@ -670,6 +927,8 @@ OPS = {
     "gru_steps": steps(gru_cell, 1),
     "hard_sigmoid": lambda a, x: torch.clamp(a["alpha"] * x + a["beta"], 0, 1),
     "hard_swish": hard_swish,
+    "hinge_embedding_loss": regression("hinge_embedding_loss", ("margin", "margin")),
+    "huber_loss": regression("huber_loss", ("delta", "delta")),
     "index": lambda a, x, *indices: x[tuple(index_key(a, x, indices))],
     "index_add": index_add,
     "index_copy": index_copy,
@@ -679,11 +938,19 @@ OPS = {
     "instance_norm": instance_norm,
     "iota": iota,
     "irfft": fourier(None, torch.fft.irfftn),
+    "is_inf": one_sided,
+    "kl_div": kl_div,
     "kth_value": lambda a, x: torch.kthvalue(x, a["k"], a["axis"], a["keep_dims"]).values,
+    "l1_loss": regression("l1_loss"),
     "layer_norm": layer_norm,
+    "leaky_relu": lambda a, x: F.leaky_relu(x, a["slope"]),
+    "local_response_norm": local_response_norm,
+    "log_softmax": lambda a, x: F.log_softmax(x, a["axis"]),
+    "log_sum_exp": over_axes(logsumexp),
     "lp_pool": lp_pool,
     "lstm": layer(lambda a: torch.lstm, 2),
     "lstm_steps": steps(lstm_cell, 2),
+    "margin_ranking_loss": regression("margin_ranking_loss", ("margin", "margin")),
     "masked_fill": lambda a, x, mask: torch.masked_fill(x, mask, a["value"]),
     "matmul": matmul,
     "matmul_integer": matmul_integer,
@@ -691,11 +958,20 @@ OPS = {
     "max_unpool": max_unpool,
     "median": median,
     "mode": lambda a, x: torch.mode(x, a["axis"], a["keep_dims"]).values,
+    "mse_loss": regression("mse_loss"),
     "mul_high": mul_high,
+    "multi_margin_loss": multi_margin_loss,
+    "multilabel_margin_loss": lambda a, x, t: F.multilabel_margin_loss(x, t.long(), reduction=a["reduction"]),
+    "multilabel_soft_margin_loss": multilabel_soft_margin_loss,
+    "nll_loss": nll_loss,
     "not": lambda a, x: torch.bitwise_not(x),
+    "one_hot": one_hot,
     "pad": pad,
+    "pairwise_distance": lambda a, x, y: F.pairwise_distance(x, y, a["p"], a["epsilon"], a["keep_dims"]),
+    "poisson_nll_loss": poisson_nll_loss,
     "polygamma": polygamma,
     "pool": pool,
+    "prelu": prelu,
     "put": put,
     "quantile": quantile,
     "reduce": reduce,
@@ -706,25 +982,41 @@ OPS = {
     "rms_norm": rms_norm,
     "rnn": layer(lambda a: getattr(torch, "rnn_" + a["activation"]), 1),
     "rnn_steps": steps(rnn_cell, 1),
+    "roll": lambda a, x: torch.roll(x, a["shifts"], a["axes"] or None),
     "scan": scan,
     "scan_with_index": scan_with_index,
     "scatter": scatter,
     "scatter_nd": scatter_nd,
     "scatter_reduce": scatter_reduce,
+    "selu": selu,
     "shape_of": lambda a, x: torch.tensor(x.shape, dtype=torch.int64),
+    "shrink": shrink,
     "sigmoid": overflowing(torch.sigmoid),
     "sign": sign,
     "silu": overflowing(F.silu, -sys.float_info.max),
     "slice": slice_,
+    "smooth_l1_loss": regression("smooth_l1_loss", ("beta", "beta")),
+    "soft_margin_loss": soft_margin_loss,
     "softmax": softmax,
+    "softplus": softplus,
     "sort": lambda a, x: tuple(torch.sort(x, dim=a["axis"], descending=a["descending"], stable=True)),
+    "space_to_depth": blocks(torch.pixel_unshuffle, "down"),
+    "stack": lambda a, *xs: torch.stack(xs, a["axis"]),
+    "standard_deviation": over_axes(spread(standard_deviation)),
     "strided_gather": strided_gather,
     "sum_pool": sum_pool,
     "take": lambda a, x, indices: torch.take(x, wrapped(indices, x.numel())),
+    "tensor_dot": lambda a, x, y: torch.tensordot(x, y, (a["axes_a"], a["axes_b"])),
+    "threshold": lambda a, x: F.threshold(x, a["threshold"], a["value"]),
+    "tile": lambda a, x: torch.tile(x, a["repeats"]),
     "top_k": lambda a, x: torch.topk(x, a["k"], a["axis"], a["largest"]).values,
     "transpose": lambda a, x: x.permute(a["permutation"]),
+    "triangle": lambda a, x: (torch.triu if a["upper"] else torch.tril)(x, a["diagonal"]),
+    "triplet_margin_loss": triplet_margin_loss,
     "unfold": lambda a, x: F.unfold(x, *folded(a)),
     "update_slice": update_slice,
+    "variance": over_axes(spread(torch.var)),
+    "vector_norm": over_axes(vector_norm),
 }
 
 

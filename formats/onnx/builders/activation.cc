@@ -1,71 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations that are short formulas of others.
-#include <numbers>
+#include <limits>
 
 #include "formats/onnx/builders/builders.h"
 #include "ir/ops/elementwise/elementwise.h"
-#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/elementwise/prelu.h"
+#include "ir/ops/movement/reshape.h"
 
 namespace forge::formats {
 namespace {
 
-using ir::Value;
-
-// Formulas of several steps take f16 and bf16 as f32, and round once.
-template <class Formula>
-ir::Values Rounded(Value x, Formula formula) {
-  return {Narrowed(formula(Widened(x)), x.type().dtype())};
-}
-
-Value Softplus(Value x) { return max(x, 0.0) + log1p(exp(-abs(x))); }
-
-// alpha (e^x - 1) below 0
-Value Elu(Value x, double alpha) { return max(x, 0.0) + expm1(min(x, 0.0)) * alpha; }
+ir::Values Of(OnnxNode& n, const ir::AnyOp& op) { return n.fn().Add(op, std::array{n.in(0)}); }
 
 }  // namespace
 
 ir::Values BuildLeakyRelu(OnnxNode& n) {
   constexpr float kAlpha = 0.01f;  // the specification's default is an f32
-  const double alpha = n.Float("alpha", kAlpha);
-  return Rounded(n.in(0), [&](Value x) {
-    const Value positive = max(x, 0.0);
-    return positive + min(x, 0.0) * alpha;
-  });
+  return Of(n, ir::LeakyRelu{.slope = n.Float("alpha", kAlpha)});
 }
 
+// Until version 7 a slope of several elements had one for each channel.
 ir::Values BuildPRelu(OnnxNode& n) {
-  const Value slope = Widened(n.in(1));
-  return Rounded(n.in(0), [&](Value x) {
-    const Value positive = max(x, 0.0);
-    return positive + min(x, 0.0) * slope;
-  });
+  ir::Value slope = n.in(1);
+  const ir::Type x = n.type(0);
+  if (n.since() < 7 && x.is_tensor() && slope.type().is_tensor() && slope.type().rank() == 1) {
+    ir::Dims shape(static_cast<size_t>(std::max<int64_t>(1, x.rank() - 1)), 1);
+    shape[0] = slope.type().shape()[0];
+    if (shape[0] != ir::Dim(1)) slope = n.fn()(ir::Reshape{std::move(shape)}, {slope});
+  }
+  if (n.since() < 6) n.Ignore("consumed_inputs");
+  return {n.fn()(ir::PRelu{}, {n.in(0), slope})};
 }
 
-ir::Values BuildElu(OnnxNode& n) {
-  const double alpha = n.Float("alpha", 1);
-  return Rounded(n.in(0), [&](Value x) { return Elu(x, alpha); });
-}
+ir::Values BuildElu(OnnxNode& n) { return Of(n, ir::Elu{.alpha = n.Float("alpha", 1)}); }
+ir::Values BuildCelu(OnnxNode& n) { return Of(n, ir::Celu{.alpha = n.Float("alpha", 1)}); }
 
 ir::Values BuildSelu(OnnxNode& n) {
   const double alpha = n.Float("alpha", 1.67326319217681884765625);
-  const double gamma = n.Float("gamma", 1.05070102214813232421875);
-  return Rounded(n.in(0), [&](Value x) { return Elu(x, alpha) * gamma; });
+  return Of(n, ir::Selu{.alpha = alpha, .gamma = n.Float("gamma", 1.05070102214813232421875)});
 }
 
-ir::Values BuildSoftplus(OnnxNode& n) { return Rounded(n.in(0), Softplus); }
-
-ir::Values BuildSoftsign(OnnxNode& n) {
-  return Rounded(n.in(0), [](Value x) { return x / (abs(x) + 1.0); });
+ir::Values BuildSoftplus(OnnxNode& n) {
+  return Of(n, ir::Softplus{.threshold = std::numeric_limits<double>::infinity()});
 }
 
-ir::Values BuildMish(OnnxNode& n) {
-  return Rounded(n.in(0), [](Value x) { return x * tanh(Softplus(x)); });
-}
+ir::Values BuildSoftsign(OnnxNode& n) { return Of(n, ir::Softsign{}); }
+ir::Values BuildMish(OnnxNode& n) { return Of(n, ir::Mish{}); }
 
 ir::Values BuildGelu(OnnxNode& n) {
   const std::string how = n.String("approximate", "none");
   if (how != "none" && how != "tanh") n.Fail("unknown approximation '{}'", how);
-  return n.fn().Add(ir::Gelu{.tanh_form = how == "tanh"}, std::array{n.in(0)});
+  return Of(n, ir::Gelu{.tanh_form = how == "tanh"});
+}
+
+ir::Values BuildShrink(OnnxNode& n) {
+  const double lambda = n.Float("lambd", 0.5);
+  return Of(n, ir::Shrink{.lambda = lambda, .bias = n.Float("bias", 0)});
+}
+
+ir::Values BuildThresholdedRelu(OnnxNode& n) {
+  return Of(n, ir::Threshold{.threshold = n.Float("alpha", 1)});
 }
 
 }  // namespace forge::formats

@@ -20,6 +20,7 @@ ir::Values BuildSub(OnnxNode& n);
 ir::Values BuildMul(OnnxNode& n);
 ir::Values BuildDiv(OnnxNode& n);
 ir::Values BuildSum(OnnxNode& n);
+ir::Values BuildMean(OnnxNode& n);
 ir::Values BuildMax(OnnxNode& n);
 ir::Values BuildPow(OnnxNode& n);
 ir::Values BuildNeg(OnnxNode& n);
@@ -66,16 +67,46 @@ ir::Values BuildExp(OnnxNode& n);
 ir::Values BuildSqrt(OnnxNode& n);
 ir::Values BuildCast1(OnnxNode& n);  // the type is a word
 ir::Values BuildCast6(OnnxNode& n);  // the type is a number
+ir::Values BuildCastLike(OnnxNode& n);
+ir::Values BuildIsNan(OnnxNode& n);
+ir::Values BuildIsInf(OnnxNode& n);
+ir::Values BuildBitwiseNot(OnnxNode& n);
 
 // activation.cc
+ir::Values BuildCelu(OnnxNode& n);
 ir::Values BuildElu(OnnxNode& n);
 ir::Values BuildGelu(OnnxNode& n);
 ir::Values BuildLeakyRelu(OnnxNode& n);
 ir::Values BuildMish(OnnxNode& n);
 ir::Values BuildPRelu(OnnxNode& n);
 ir::Values BuildSelu(OnnxNode& n);
+ir::Values BuildShrink(OnnxNode& n);
 ir::Values BuildSoftplus(OnnxNode& n);
 ir::Values BuildSoftsign(OnnxNode& n);
+ir::Values BuildThresholdedRelu(OnnxNode& n);
+
+// creation.cc
+ir::Values BuildConstantOfShape(OnnxNode& n);
+ir::Values BuildEyeLike(OnnxNode& n);
+ir::Values BuildOneHot(OnnxNode& n);
+ir::Values BuildSize(OnnxNode& n);
+
+// loss.cc
+ir::Values BuildNegativeLogLikelihoodLoss(OnnxNode& n);
+ir::Values BuildSoftmaxCrossEntropyLoss(OnnxNode& n);
+
+// movement_composites.cc
+ir::Values BuildDepthToSpace(OnnxNode& n);
+ir::Values BuildSpaceToDepth(OnnxNode& n);
+ir::Values BuildSplit(OnnxNode& n);
+ir::Values BuildTile(OnnxNode& n);
+ir::Values BuildTrilu(OnnxNode& n);
+
+// norm.cc
+ir::Values BuildGlobalLpPool(OnnxNode& n);
+ir::Values BuildLpNormalization(OnnxNode& n);
+ir::Values BuildLrn(OnnxNode& n);
+ir::Values BuildMeanVarianceNormalization(OnnxNode& n);
 
 // constant.cc
 ir::Values BuildConstant(OnnxNode& n);
@@ -143,6 +174,11 @@ ir::Values BuildMatMulInteger(OnnxNode& n);
 ir::Values BuildRmsNormalization(OnnxNode& n);
 ir::Values BuildSoftmax1(OnnxNode& n);  // over all axes from `axis` on
 ir::Values BuildSoftmax13(OnnxNode& n);
+ir::Values BuildLogSoftmax1(OnnxNode& n);  // likewise
+ir::Values BuildLogSoftmax13(OnnxNode& n);
+ir::Values BuildHardmax1(OnnxNode& n);  // likewise
+ir::Values BuildHardmax13(OnnxNode& n);
+ir::Values BuildEinsum(OnnxNode& n);
 
 // reduce.cc
 ir::Values BuildGlobalAveragePool(OnnxNode& n);

@@ -60,6 +60,16 @@ ir::Values BuildSub(OnnxNode& n) { return Binary(n, ir::Sub{}); }
 ir::Values BuildMul(OnnxNode& n) { return Binary(n, ir::Mul{}); }
 ir::Values BuildDiv(OnnxNode& n) { return Binary(n, ir::Div{}); }
 ir::Values BuildSum(OnnxNode& n) { return Variadic(n, ir::Add{}); }
+
+// Narrow floats are added in f32, so that the mean is rounded once.
+ir::Values BuildMean(OnnxNode& n) {
+  ir::Value sum = ir::Widened(n.in(0));
+  for (size_t i = 1; i < n.inputs(); ++i) sum = sum + ir::Widened(n.in(i));
+  if (n.since() < 6) n.Ignore("consumed_inputs");
+  if (!n.fn().status().ok()) return {sum};
+  return {ir::Narrowed(sum / static_cast<double>(n.inputs()), n.type(0).dtype())};
+}
+
 ir::Values BuildMax(OnnxNode& n) { return Variadic(n, ir::Maximum{}); }
 ir::Values BuildMin(OnnxNode& n) { return Variadic(n, ir::Minimum{}); }
 ir::Values BuildRelu(OnnxNode& n) { return Unary(n, ir::Relu{}); }
@@ -175,5 +185,23 @@ ir::Values BuildCast6(OnnxNode& n) {
   constexpr double kLargest = 57344;
   return {n.fn()(ir::Cast{*to}, {n.fn()(ir::Clamp{.low = -kLargest, .high = kLargest}, {x})})};
 }
+
+ir::Values BuildCastLike(OnnxNode& n) {
+  n.Ignore("saturate");    // of 8-bit floats, which it does not make
+  n.Ignore("round_mode");  // of f8e8m0
+  const DType to = n.type(1).dtype();
+  if (to == DType::kF8E4M3 || to == DType::kF8E5M2)
+    n.Fail("casts to {} are not supported", Name(to));
+  return Unary(n, ir::Cast{to});
+}
+
+ir::Values BuildIsNan(OnnxNode& n) { return Unary(n, ir::IsNan{}); }
+
+ir::Values BuildIsInf(OnnxNode& n) {
+  const bool positive = n.Flag("detect_positive", true);
+  return Unary(n, ir::IsInf{.positive = positive, .negative = n.Flag("detect_negative", true)});
+}
+
+ir::Values BuildBitwiseNot(OnnxNode& n) { return Unary(n, ir::BitwiseNot{}); }
 
 }  // namespace forge::formats

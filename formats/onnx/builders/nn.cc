@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/onnx/builders/builders.h"
 #include "ir/op/axes.h"
+#include "ir/ops/creation/iota.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/movement/broadcast_to.h"
 #include "ir/ops/movement/reshape.h"
 #include "ir/ops/norm/batch_norm.h"
+#include "ir/ops/norm/batch_norm_training.h"
 #include "ir/ops/norm/group_norm.h"
 #include "ir/ops/norm/instance_norm.h"
 #include "ir/ops/norm/layer_norm.h"
+#include "ir/ops/product/einsum.h"
 #include "ir/ops/product/matmul.h"
 #include "ir/ops/product/matmul_integer.h"
+#include "ir/ops/reduction/log_softmax.h"
 #include "ir/ops/reduction/reduce.h"
 #include "ir/ops/reduction/softmax.h"
 
@@ -58,16 +62,60 @@ ir::LayerNorm NormOf(OnnxNode& n) {
   return {.axis = n.Int("axis", -1), .epsilon = n.Float("epsilon", 1e-5f)};
 }
 
+// Until version 13 of softmax and its like everything from the axis on was one row.
+ir::Values OnRows(OnnxNode& n, absl::FunctionRef<ir::Value(ir::Value)> make) {
+  const ir::Value x = n.in(0);
+  if (!x.type().is_tensor()) {
+    n.Fail("the rank of its operand is not known before the model runs");
+    return {};
+  }
+  const absl::StatusOr<int64_t> axis = ir::NormalAxis(n.Int("axis", 1), x.type().rank());
+  if (!axis.ok()) {
+    n.Fail("{}", Message(axis.status()));
+    return {};
+  }
+  if (*axis == x.type().rank() - 1) return {make(x)};
+  const ir::Dims shape = x.type().shape();
+  const std::span<const ir::Dim> all(shape);
+  const auto at = static_cast<size_t>(*axis);
+  const ir::Dims rows = {ir::Product(all.first(at)), ir::Product(all.subspan(at))};
+  return {Reshaped(n, make(Reshaped(n, x, rows)), shape)};
+}
+
+// 1 at the first of the greatest elements along the axis, 0 elsewhere.
+ir::Value FirstMaximum(OnnxNode& n, ir::Value x, int64_t axis) {
+  if (!x.type().is_tensor()) n.Fail("the rank of its operand is not known before the model runs");
+  if (!n.status().ok()) return x;
+  const absl::StatusOr<int64_t> along = ir::NormalAxis(axis, x.type().rank());
+  if (!along.ok()) n.Fail("{}", Message(along.status()));
+  if (!along.ok()) return x;
+  const ir::Dim extent = x.type().shape()[static_cast<size_t>(*along)];
+  ir::Dims shape(static_cast<size_t>(x.type().rank()), 1);
+  shape[static_cast<size_t>(*along)] = extent;
+  const ir::Value order =
+      Reshaped(n, n.fn()(ir::Iota{.dtype = DType::kI32, .count = extent}, {}), shape);
+  const ir::Value top = ir::ReduceAxes(ir::ReduceKind::kMax, x, {*along});
+  const ir::Value last = ir::ScalarOf(n.fn(), extent, DType::kI32);
+  const ir::Value at = ir::select(n.fn()(ir::Equal{}, {x, top}), order, last);
+  const ir::Value first = ir::ReduceAxes(ir::ReduceKind::kMin, at, {*along});
+  return ir::convert(n.fn()(ir::Equal{}, {order, first}), x.type().dtype());
+}
+
 }  // namespace
 
+// In training the momentum is the share of the old statistics, and variances are biased.
 ir::Values BuildBatchNormalization(OnnxNode& n) {
-  n.Ignore("momentum");  // of training
+  const double momentum = n.Float("momentum", 0.9f), epsilon = n.Float("epsilon", 1e-5f);
   if (n.since() < 7 && !n.Flag("is_test")) n.Fail("is in training mode");
   if (n.since() < 9 && !n.Flag("spatial", true))
     n.Fail("statistics per position are not supported");
-  if (n.since() >= 14 && n.Flag("training_mode")) n.Fail("is in training mode");
-  const ir::BatchNorm op{.axis = 1, .epsilon = n.Float("epsilon", 1e-5f)};
-  return {n.fn()(op, {n.in(0), n.in(1), n.in(2), n.in(3), n.in(4)})};
+  const std::array in = {n.in(0), n.in(1), n.in(2), n.in(3), n.in(4)};
+  if (n.since() < 14 || !n.Flag("training_mode"))
+    return n.fn().Add(ir::BatchNorm{.axis = 1, .epsilon = epsilon}, in);
+  return n.fn().Add(
+      ir::BatchNormTraining{
+          .axis = 1, .epsilon = epsilon, .momentum = 1 - momentum, .correction = 0},
+      in);
 }
 
 ir::Values BuildInstanceNormalization(OnnxNode& n) {
@@ -161,29 +209,29 @@ ir::Values BuildMatMulInteger(OnnxNode& n) {
   })};
 }
 
-// Everything from the axis on is one row.
 ir::Values BuildSoftmax1(OnnxNode& n) {
-  const ir::Value x = n.in(0);
-  if (!x.type().is_tensor()) {
-    n.Fail("the rank of its operand is not known before the model runs");
-    return {};
-  }
-  const absl::StatusOr<int64_t> axis = ir::NormalAxis(n.Int("axis", 1), x.type().rank());
-  if (!axis.ok()) {
-    n.Fail("{}", Message(axis.status()));
-    return {};
-  }
-  if (*axis == x.type().rank() - 1) return {n.fn()(ir::Softmax{.axis = *axis}, {x})};
-  const ir::Dims shape = x.type().shape();
-  const std::span<const ir::Dim> all(shape);
-  const auto at = static_cast<size_t>(*axis);
-  const ir::Dims rows = {ir::Product(all.first(at)), ir::Product(all.subspan(at))};
-  const ir::Value y = n.fn()(ir::Softmax{.axis = 1}, {Reshaped(n, x, rows)});
-  return {Reshaped(n, y, shape)};
+  return OnRows(n, [&](ir::Value x) { return n.fn()(ir::Softmax{.axis = -1}, {x}); });
 }
-
 ir::Values BuildSoftmax13(OnnxNode& n) {
   return {n.fn()(ir::Softmax{.axis = n.Int("axis", -1)}, {n.in(0)})};
+}
+
+ir::Values BuildLogSoftmax1(OnnxNode& n) {
+  return OnRows(n, [&](ir::Value x) { return n.fn()(ir::LogSoftmax{.axis = -1}, {x}); });
+}
+ir::Values BuildLogSoftmax13(OnnxNode& n) {
+  return {n.fn()(ir::LogSoftmax{.axis = n.Int("axis", -1)}, {n.in(0)})};
+}
+
+ir::Values BuildHardmax1(OnnxNode& n) {
+  return OnRows(n, [&](ir::Value x) { return FirstMaximum(n, x, -1); });
+}
+ir::Values BuildHardmax13(OnnxNode& n) { return {FirstMaximum(n, n.in(0), n.Int("axis", -1))}; }
+
+ir::Values BuildEinsum(OnnxNode& n) {
+  ir::Values in;
+  for (size_t i = 0; i < n.inputs(); ++i) in.push_back(n.in(i));
+  return n.fn().Add(ir::Einsum{n.String("equation", "")}, in);
 }
 
 }  // namespace forge::formats

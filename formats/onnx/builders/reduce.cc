@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/reduction/reduce.h"
 
-#include <limits>
-
 #include "formats/onnx/builders/builders.h"
-#include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/reduction/log_sum_exp.h"
 
 namespace forge::formats {
 namespace {
@@ -20,10 +18,17 @@ class Reduction {
         keep_dims_(n.Flag("keepdims", true)),
         all_by_default_(!n.Flag("noop_with_empty_axes")) {}
 
-  bool keep_dims() const { return keep_dims_; }
-  ir::Value Of(ir::ReduceKind kind, ir::Value x) const { return Of(kind, x, keep_dims_); }
-  ir::Value Of(ir::ReduceKind kind, ir::Value x, bool keep_dims) const {
-    ir::Reduce op{.kind = kind, .axes = axes_, .keep_dims = keep_dims};
+  ir::Value Of(ir::ReduceKind kind, ir::Value x) const {
+    return Add(ir::Reduce{.kind = kind, .axes = axes_, .keep_dims = keep_dims_}, x);
+  }
+  ir::Value LogSumExp(ir::Value x) const {
+    return Add(ir::LogSumExp{.axes = axes_, .keep_dims = keep_dims_}, x);
+  }
+
+ private:
+  // Of no axes the sum is the operand, and log(sum(exp(x))) is, too.
+  template <class Op>
+  ir::Value Add(Op op, ir::Value x) const {
     if (n_.HasInput(1)) {
       const std::optional<std::vector<int64_t>> axes = n_.ConstantInts(1);
       const ir::Function::RuntimeField runtime[] = {{"axes", n_.in(1)}};
@@ -33,7 +38,6 @@ class Reduction {
     return op.axes.empty() && !all_by_default_ ? x : n_.fn()(op, {x});
   }
 
- private:
   OnnxNode& n_;
   const std::vector<int64_t> axes_;
   const bool keep_dims_, all_by_default_;
@@ -75,23 +79,7 @@ ir::Values BuildReduceL2(OnnxNode& n) { return SumOf(n, &Square, &ir::sqrt); }
 ir::Values BuildReduceSumSquare(OnnxNode& n) { return SumOf(n, &Square, &Same); }
 ir::Values BuildReduceLogSum(OnnxNode& n) { return SumOf(n, &Same, &ir::log); }
 
-// log(sum(e^(x - m))) + m with m the greatest element, or the greatest number where that is
-// infinite.
-ir::Values BuildReduceLogSumExp(OnnxNode& n) {
-  const ir::Value x = n.in(0), wide = ir::Widened(x);
-  const double most = wide.type().dtype() == DType::kF64
-                          ? std::numeric_limits<double>::max()
-                          : static_cast<double>(std::numeric_limits<float>::max());
-  const Reduction reduction(n);
-  const auto greatest = [&](bool keep_dims) {
-    const ir::Value m = reduction.Of(ir::ReduceKind::kMax, wide, keep_dims);
-    return n.fn()(ir::Clamp{.low = -most, .high = most}, {m});
-  };
-  const ir::Value sum = reduction.Of(ir::ReduceKind::kSum, ir::exp(wide - greatest(true)));
-  const ir::Value y = ir::log(sum) + greatest(reduction.keep_dims());
-  return {ir::Narrowed(y, x.type().dtype())};
-}
-
+ir::Values BuildReduceLogSumExp(OnnxNode& n) { return {Reduction(n).LogSumExp(n.in(0))}; }
 ir::Values BuildReduceMean(OnnxNode& n) { return Reduce(n, ir::ReduceKind::kMean); }
 ir::Values BuildReduceSum(OnnxNode& n) { return Reduce(n, ir::ReduceKind::kSum); }
 

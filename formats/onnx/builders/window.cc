@@ -54,7 +54,7 @@ std::vector<int64_t> ListOf(OnnxNode& n, std::string_view name, size_t axes, int
 }
 
 // As an op's attribute: a list of what an empty one stands for is empty.
-std::vector<int64_t> Attribute(std::vector<int64_t> list, int64_t fallback) {
+std::vector<int64_t> EmptyIfAll(std::vector<int64_t> list, int64_t fallback) {
   if (std::ranges::all_of(list, [&](int64_t v) { return v == fallback; })) list.clear();
   return list;
 }
@@ -166,10 +166,10 @@ ir::Values Pool(OnnxNode& n, ir::PoolKind kind) {
   if (!n.status().ok()) return {};
   const WindowAttributes w = ReadWindow(n, ListOf(n, "kernel_shape", axes, 1));
   const ir::Pool op{.kind = kind,
-                    .kernel = Attribute(w.kernel, 1),
-                    .strides = Attribute(w.strides, 1),
-                    .dilations = Attribute(w.dilations, 1),
-                    .padding = Attribute(w.pads, 0),
+                    .kernel = EmptyIfAll(w.kernel, 1),
+                    .strides = EmptyIfAll(w.strides, 1),
+                    .dilations = EmptyIfAll(w.dilations, 1),
+                    .padding = EmptyIfAll(w.pads, 0),
                     .ceil_mode = n.Flag("ceil_mode"),
                     .count_include_pad = average && !inside_only};
   if (!n.status().ok()) return {};
@@ -269,9 +269,9 @@ ir::Values BuildConv(OnnxNode& n) {
   ir::Conv op{.groups = n.Int("group", 1)};
   const WindowAttributes w = ReadWindow(n, KernelOf(n));
   if (!n.status().ok()) return {};
-  op.strides = Attribute(w.strides, 1);
-  op.dilations = Attribute(w.dilations, 1);
-  op.padding = Attribute(w.pads, 0);
+  op.strides = EmptyIfAll(w.strides, 1);
+  op.dilations = EmptyIfAll(w.dilations, 1);
+  op.padding = EmptyIfAll(w.pads, 0);
   const ir::Value x = Padded(n, w, n.in(0), 0);
   return {n.fn().Add(op, std::array{x, n.in(1), n.in(2)})[0]};
 }
@@ -292,10 +292,10 @@ ir::Values BuildConvTranspose(OnnxNode& n) {
   // An even total of padding is split evenly; SAME_UPPER puts the odd one at the end.
   if (same || !want.empty()) PadTo(t, want, automatic != AutoPad::kUpper, n);
   if (!n.status().ok()) return {};
-  const ir::ConvTranspose op{.strides = Attribute(t.strides, 1),
-                             .dilations = Attribute(t.dilations, 1),
-                             .padding = Attribute(t.pads, 0),
-                             .output_padding = Attribute(t.output_padding, 0),
+  const ir::ConvTranspose op{.strides = EmptyIfAll(t.strides, 1),
+                             .dilations = EmptyIfAll(t.dilations, 1),
+                             .padding = EmptyIfAll(t.pads, 0),
+                             .output_padding = EmptyIfAll(t.output_padding, 0),
                              .groups = groups};
   return {n.fn().Add(op, std::array{n.in(0), n.in(1), n.in(2)})[0]};
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/creation/iota.h"
 
+#include "ir/graph/module.h"
 #include "ir/op/define.h"
+#include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/row_parts.h"
+#include "ir/ops/movement/reshape.h"
 
 namespace forge::ir {
 
@@ -40,6 +43,11 @@ Cases Iota::cases() {
           {.op = Iota{.dtype = DType::kF32, .count = 1 << 22}, .in = {}, .bench = true},
           {.op = Iota{.count = 3, .modulus = -2}, .in = {}, .refuse = "modulus of -2"},
           {.op = Iota{.dtype = DType::kString, .count = 3}, .in = {}, .refuse = "string"}};
+}
+
+Value ScalarOf(Function& f, const Dim& extent, DType t) {
+  if (extent.is_constant()) return f(Fill{.value = extent.constant(), .dtype = t}, {});
+  return f(Reshape{}, {f(Iota{.dtype = t, .begin = extent, .count = 1}, {})});
 }
 
 FORGE_DEFINE_OP(Iota)

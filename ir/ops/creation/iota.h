@@ -27,4 +27,7 @@ struct Iota {
 };
 const OpDef& DefOf(const Iota*);
 
+// Returns a scalar that holds an extent.
+Value ScalarOf(Function& f, const Dim& extent, DType t);
+
 }  // namespace forge::ir

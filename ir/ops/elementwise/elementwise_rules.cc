@@ -137,6 +137,11 @@ absl::Status CheckBounds(double low, double high, const Type& x) {
   return absl::OkStatus();
 }
 
+absl::Status CheckAbove(std::string_view attribute, double v, double least) {
+  return v > least ? absl::OkStatus()
+                   : InvalidArgument("{} {} is not above {}", attribute, v, least);
+}
+
 absl::Status EvaluateCast(Eval& e) {
   const HostValue& x = *e.in(0);
   HostValue& y = e.out(0);

@@ -55,6 +55,8 @@ uint64_t Saturated<uint64_t>(double v);
 absl::Status CheckNumber(DType t);  // fails unless bool or a number of 8 bits or more
 absl::Status CheckCast(DType to);   // also accepts 8-bit floats
 absl::Status CheckBounds(double low, double high, const Type& x);  // clamp on integers
+// Fails with "beta 0 is not above 0".
+absl::Status CheckAbove(std::string_view attribute, double v, double least);
 absl::Status EvaluateCast(Eval& e);
 
 // Return the dtype word of operand k of a signature. ResolvedWord follows references: for "a:

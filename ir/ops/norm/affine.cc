@@ -16,19 +16,20 @@ Value Spread(Value v, int64_t axis, int64_t rank) {
 
 }  // namespace
 
+void CheckBroadcasts(Value v, const Dims& shape) {
+  const Dims& given = v.type().shape();
+  const size_t skipped = shape.size() - std::min(shape.size(), given.size());
+  bool fits = given.size() <= shape.size();
+  for (size_t i = 0; fits && i < given.size(); ++i)
+    fits = given[i] == Dim(1) || Unify(shape[skipped + i], given[i]).ok();
+  if (!fits)
+    v.fn->Fail(InvalidArgument("{} does not broadcast to {}", v.type().ToText(), ToText(shape)));
+}
+
 Value Affine(Value y, Value gamma, Value beta) {
   if (!y.fn->status().ok()) return y;
-  const Dims shape = y.type().shape();
-  for (const Value& v : {gamma, beta}) {
-    if (!v) continue;
-    const Dims& given = v.type().shape();
-    const size_t skipped = shape.size() - std::min(shape.size(), given.size());
-    bool fits = given.size() <= shape.size();
-    for (size_t i = 0; fits && i < given.size(); ++i)
-      fits = given[i] == Dim(1) || Unify(shape[skipped + i], given[i]).ok();
-    if (!fits)
-      y.fn->Fail(InvalidArgument("{} does not broadcast to {}", v.type().ToText(), ToText(shape)));
-  }
+  for (const Value& v : {gamma, beta})
+    if (v) CheckBroadcasts(v, y.type().shape());
   if (gamma) y = y * Widened(gamma);
   return beta ? y + Widened(beta) : y;
 }

@@ -6,6 +6,8 @@
 
 namespace forge::ir {
 
+// Fails the function of `v` unless `v` broadcasts to a tensor of `shape` without enlarging it.
+void CheckBroadcasts(Value v, const Dims& shape);
 // Returns y * gamma + beta; either may be absent. Both are widened and broadcast to `y`; the
 // function fails if they would enlarge it.
 Value Affine(Value y, Value gamma, Value beta);

@@ -276,6 +276,19 @@ Value ReduceAxes(ReduceKind kind, Value x, std::vector<int64_t> axes) {
   return (*x.fn)(Reduce{kind, std::move(axes)}, {x});
 }
 
+Value WithoutAxes(Value x, const std::vector<int64_t>& axes) {
+  if (!x.fn->status().ok()) return x;
+  const auto reduced = AxesOf(Reduce{.axes = axes}, x.type().rank());
+  if (!reduced.ok()) return x.fn->Fail(reduced.status()), x;
+  return (*x.fn)(Reshape{Reduced(x.type().shape(), *reduced, false)}, {x});
+}
+
+Value WithAxes(Value y, const Dims& shape, const std::vector<int64_t>& axes) {
+  const auto reduced = AxesOf(Reduce{.axes = axes}, static_cast<int64_t>(shape.size()));
+  if (!reduced.ok()) return y.fn->Fail(reduced.status()), y;
+  return (*y.fn)(Reshape{Reduced(shape, *reduced, true)}, {y});
+}
+
 Value SumTo(Value x, Dims shape) {
   const Dims from = x.type().shape();
   if (from.size() < shape.size()) return x;  // only after an error

@@ -40,6 +40,11 @@ const OpDef& DefOf(const Reduce*);
 
 // Appends a reduction that keeps its axes with extent 1.
 Value ReduceAxes(ReduceKind kind, Value x, std::vector<int64_t> axes);
+// Drops `axes`, of extent 1; none means all, negative ones count from the end.
+Value WithoutAxes(Value x, const std::vector<int64_t>& axes);
+// Gives the reduction `y` of a tensor of `shape` over `axes` these axes with extent 1 if it lacks
+// them.
+Value WithAxes(Value y, const Dims& shape, const std::vector<int64_t>& axes);
 // Reverses a broadcast: sums `x` over the axes along which a tensor of `shape` was repeated, and
 // drops the leading axes that it lacks.
 Value SumTo(Value x, Dims shape);
