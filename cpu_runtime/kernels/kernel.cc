@@ -54,12 +54,10 @@ std::span<const Kernel* const> AllKernels() {
                                        &ReduceKernel(),      &LayerNormKernel(),
                                        &SoftmaxKernel(),     &ShapeKernel(),
                                        &UpdateSliceKernel(), &RecurrentStepsKernel(),
-                                       &ScatterKernel(),     &PackKernel(),
-                                       &ElementWiseKernel()};
-  &ReduceKernel(), &ArgReduceKernel(), &ScanKernel(), &SortKernel(), &LayerNormKernel(),
-      &SoftmaxKernel(), &ShapeKernel(), &UpdateSliceKernel(), &PackKernel(), &ElementWiseKernel()
-};
-return kAll;
+                                       &ScatterKernel(),     &ArgReduceKernel(),
+                                       &ScanKernel(),        &SortKernel(),
+                                       &PackKernel(),        &ElementWiseKernel()};
+  return kAll;
 }
 
 const Kernel* FindKernel(const Task& task) {

@@ -251,10 +251,10 @@ ir::Values BuildLpPool(OnnxNode& n) {
   if (!n.status().ok()) return {};
   const WindowAttributes w = ReadWindow(n, ListOf(n, "kernel_shape", axes, 1));
   const ir::Pool mean{.kind = ir::PoolKind::kAverage,
-                      .kernel = Attribute(w.kernel, 1),
-                      .strides = Attribute(w.strides, 1),
-                      .dilations = Attribute(w.dilations, 1),
-                      .padding = Attribute(w.pads, 0),
+                      .kernel = EmptyIfAll(w.kernel, 1),
+                      .strides = EmptyIfAll(w.strides, 1),
+                      .dilations = EmptyIfAll(w.dilations, 1),
+                      .padding = EmptyIfAll(w.pads, 0),
                       .ceil_mode = n.Flag("ceil_mode")};
   if (!n.status().ok()) return {};
   const ir::Value wide = Widened(Padded(n, w, x, 0));

@@ -32,6 +32,7 @@ Value operator>(Value a, Value b) { return (*a.fn)(Greater{}, {a, b}); }
 Value operator>(Value a, double b) { return a > Constant(b, a); }
 Value operator<(Value a, Value b) { return b > a; }
 Value operator<(Value a, double b) { return Constant(b, a) > a; }
+Value operator~(Value x) { return (*x.fn)(Not{}, {x}); }
 Value max(Value a, Value b) { return (*a.fn)(Maximum{}, {a, b}); }
 Value max(Value a, double b) { return max(a, Constant(b, a)); }
 Value min(Value a, Value b) { return (*a.fn)(Minimum{}, {a, b}); }

@@ -24,6 +24,7 @@ Value operator>(Value a, Value b);
 Value operator>(Value a, double b);
 Value operator<(Value a, Value b);
 Value operator<(Value a, double b);
+Value operator~(Value x);
 Value max(Value a, Value b);
 Value max(Value a, double b);
 Value min(Value a, Value b);

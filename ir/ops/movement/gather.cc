@@ -74,7 +74,6 @@ IndexMap Gather::map(TypeSpan in, const Dims& at) const {
 }
 
 Values Gather::gradient(const GradArgs& g) const {
-  if (RefuseComplex(g)) return Values(2);
   const Type& x = g.in[0].type();
   const size_t a = Normal(axis, x.rank());
   const Value indices = Chosen(g.in[1], x.shape()[a], oob);
@@ -123,7 +122,6 @@ IndexMap GatherElements::map(TypeSpan in, const Dims& at) const {
 }
 
 Values GatherElements::gradient(const GradArgs& g) const {
-  if (RefuseComplex(g)) return Values(2);
   const Type& x = g.in[0].type();
   const Value zeros = g.fn(Fill{0, x.dtype(), x.shape()}, {});
   const Value indices = Chosen(g.in[1], x.shape()[Normal(axis, x.rank())], oob);
@@ -184,7 +182,6 @@ IndexMap GatherNd::map(TypeSpan in, const Dims& at) const {
 }
 
 Values GatherNd::gradient(const GradArgs& g) const {
-  if (RefuseComplex(g)) return Values(2);
   const Type& x = g.in[0].type();
   const Value zeros = g.fn(Fill{0, x.dtype(), x.shape()}, {});
   Values columns;

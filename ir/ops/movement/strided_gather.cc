@@ -32,7 +32,6 @@ IndexMap StridedGather::map(TypeSpan in, const Dims& at) const {
 }
 
 Values StridedGather::gradient(const GradArgs& g) const {
-  if (RefuseComplex(g)) return {Value{}};
   const Dims& x = g.in[0].type().shape();
   const auto along = NormalAxis(axis, g.in[0].type().rank());
   FORGE_CHECK(along.ok());

@@ -141,7 +141,6 @@ absl::StatusOr<Types> Scan::infer(TypeSpan in) const {
 }
 
 Values Scan::gradient(const GradArgs& g) const {
-  if (RefuseComplex(g)) return {Value{}};
   const Scan back{.axis = axis, .exclusive = exclusive, .reverse = !reverse};
   switch (kind) {
     case ScanKind::kSum:

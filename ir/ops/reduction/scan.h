@@ -34,6 +34,9 @@ struct Scan {
   Values gradient(const GradArgs& g) const;
   absl::Status evaluate(Eval& e) const;
   Cost cost(TypeSpan in) const;
+  OnComplex on_complex() const {
+    return kind == ScanKind::kSum ? OnComplex::kEach : OnComplex::kNone;
+  }
   [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const Scan*);
