@@ -16,14 +16,16 @@ ANYTHING = NUMBERS + (np.bool_, np.bool_)
 
 # Whose result changes by a step where the first operand changes by a little.
 JUMPS = frozenset("ArgMax ArgMin Cast Ceil Floor Mod Round Sign TopK".split())
+JUMPS = frozenset("Cast CastLike Ceil Floor Hardmax IsInf IsNaN Mod OneHot Round Shrink Sign ThresholdedRelu".split())
 
 # Whose results are rounded; the others move, select or compare, or are made of integers.
-ROUNDS = frozenset("""Acos Acosh Add AffineGrid Asin Asinh Atan Atanh AveragePool BatchNormalization Col2Im Conv ConvTranspose Cos
-    Cosh CumProd CumSum DequantizeLinear Div Elu Erf Exp GRU Gelu Gemm GlobalAveragePool GridSample
-    GroupNormalization HardSigmoid HardSwish InstanceNormalization LSTM LayerNormalization LeakyRelu Log LpPool
-    MatMul Mish Mul PRelu Pow RMSNormalization RNN Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp
-    ReduceMean ReduceProd ReduceSum ReduceSumSquare Resize ScatterElements ScatterND Selu Sigmoid Sin Sinh Softmax
-    Softplus Softsign Sqrt Sub Sum Tan Tanh Upsample""".split())
+ROUNDS = frozenset("""Acos Acosh Add AffineGrid Asin Asinh Atan Atanh AveragePool BatchNormalization Celu Col2Im Conv ConvTranspose
+    Cos Cosh CumProd CumSum DequantizeLinear Div Einsum Elu Erf Exp GRU Gelu Gemm GlobalAveragePool GlobalLpPool
+    GridSample GroupNormalization HardSigmoid HardSwish InstanceNormalization LRN LSTM LayerNormalization LeakyRelu
+    Log LogSoftmax LpNormalization LpPool MatMul Mean MeanVarianceNormalization Mish Mul NegativeLogLikelihoodLoss
+    PRelu Pow RMSNormalization RNN Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean
+    ReduceProd ReduceSum ReduceSumSquare Resize ScatterElements ScatterND Selu Shrink Sigmoid Sin Sinh Softmax
+    SoftmaxCrossEntropyLoss Softplus Softsign Sqrt Sub Sum Tan Tanh Upsample""".split())
 
 
 def ints(values):
@@ -119,6 +121,23 @@ def cast(g):
 
 def gelu(g):
     return [g.value(FLOATS)], {"approximate": g.choose(["none", "tanh"])}
+
+
+def cast_like(g):
+    inputs, attributes = cast(g)
+    like = helper.tensor_dtype_to_np_dtype(attributes["to"])
+    return [inputs[0], g.constant(g.numbers([2], like))], {}
+
+
+def is_inf(g):
+    x = g.new_value((np.float32, np.float64))
+    special = np.where(g.rng.random(x.array.shape) < 0.4, g.rng.choice([np.inf, -np.inf, np.nan], x.array.shape), x.array)
+    x = g.constant(special.astype(x.array.dtype))
+    return [x], {"detect_negative": int(g.rng.integers(0, 2)), "detect_positive": int(g.rng.integers(0, 2))}
+
+
+def is_nan(g):
+    return is_inf(g)[0], {}
 
 
 def dropout(g):
@@ -360,6 +379,72 @@ def pad(g):
     return inputs, attributes
 
 
+def split(g):
+    x = g.value(ANYTHING, least_rank=1)
+    axis = int(g.rng.integers(0, x.array.ndim))
+    extent = x.array.shape[axis]
+    count = int(g.rng.integers(1, 4))
+    attributes = {"axis": axis - (x.array.ndim if g.chance(0.3) and g.opset >= 11 else 0)}
+    if axis in x.static and g.chance(0.5):
+        cuts = sorted(g.rng.integers(0, extent + 1, count - 1).tolist())
+        sizes = np.diff([0, *cuts, extent]).tolist()
+        if g.opset < 13:
+            return [x], attributes | {"split": sizes}, count
+        return [x, g.constant(ints(sizes))], attributes, count
+    if g.opset < 18:
+        count = count if extent % count == 0 else 1
+    else:
+        attributes["num_outputs"] = count
+    return [x], attributes, count
+
+
+def tile(g):
+    x = g.value(ANYTHING)
+    repeats = ints(g.rng.integers(0 if g.chance(0.1) else 1, 4, x.array.ndim))
+    return [x, g.constant(repeats) if g.chance(0.7) else shape_operand(g, repeats)], {}
+
+
+def trilu(g):
+    x = g.new_value((np.float32, np.float64, np.int64), least_rank=2)
+    k = [g.constant(np.array(g.rng.integers(-3, 4), np.int64))] if g.chance(0.7) else []
+    return [x, *k], {"upper": int(g.rng.integers(0, 2))}
+
+
+def one_hot(g):
+    indices = g.rng.integers(-3, 4, g.shape(most_rank=2)).astype(g.choose((np.int32, np.int64)))
+    values = g.constant(g.numbers([2], np.float32 if indices.dtype == np.int32 else np.int64))
+    depth = g.constant(np.array(3, indices.dtype if indices.dtype == np.int64 else np.int32))
+    return [g.index_operand(indices), depth, values], {"axis": int(g.rng.integers(-indices.ndim - 1, indices.ndim + 1))}
+
+
+def constant_of_shape(g):
+    like = g.value(ANYTHING)
+    value = g.numbers([1], g.choose((np.float32, np.int64, np.bool_, np.float64, np.int32)))
+    tensor = helper.make_tensor("", helper.np_dtype_to_tensor_dtype(value.dtype), [1], value.tobytes(), raw=True)
+    return [shape_operand(g, like.array.shape)], ({"value": tensor} if g.chance(0.8) else {})
+
+
+def eye_like(g):
+    x = g.new_value((np.float32, np.int64, np.float64), shape=[int(e) for e in g.rng.integers(1, 6, 2)])
+    attributes = {"k": int(g.rng.integers(-2, 3))}
+    if g.chance(0.5):
+        attributes["dtype"] = helper.np_dtype_to_tensor_dtype(np.dtype(g.choose((np.float32, np.int32, np.float64))))
+    return [x], attributes
+
+
+def depth_to_space(g):
+    block = int(g.rng.integers(1, 4))
+    channels = block * block * int(g.rng.integers(1, 4))
+    x = g.new_value((np.float32, np.float64), shape=[2, channels, *g.rng.integers(1, 5, 2).tolist()], open_axes=[0, 2, 3])
+    return [x], {"blocksize": block} | ({"mode": g.choose(["DCR", "CRD"])} if g.opset >= 11 else {})
+
+
+def space_to_depth(g):
+    block = int(g.rng.integers(1, 4))
+    extents = [block * int(e) for e in g.rng.integers(1, 4, 2)]
+    return [g.new_value((np.float32,), shape=[2, 3, *extents], open_axes=[0])], {"blocksize": block}
+
+
 # ---- reductions and products --------------------------------------------------------------------
 
 
@@ -382,6 +467,60 @@ def softmax(g):
     return [x], {"axis": int(g.rng.integers(-x.array.ndim if g.opset >= 11 else 0, x.array.ndim))}
 
 
+def lp_normalization(g):
+    x = g.new_value((np.float32, np.float64), least_rank=1, low=0.5)
+    return [x], {"axis": int(g.rng.integers(-x.array.ndim, x.array.ndim)), "p": int(g.rng.integers(1, 3))}
+
+
+def mean_variance_normalization(g):
+    # Of few elements that are alike, onnxruntime's difference of squares is below 0, and its root NaN.
+    x = g.new_value((np.float32,), shape=[2, 3, 4, 5], open_axes=[0, 2, 3])
+    return [x], ({"axes": g.choose([[2, 3], [1, 2, 3], [0, 2], [0, 1, 2, 3]])} if g.chance(0.5) else {})
+
+
+def lrn(g):
+    x = image(g, 2, int(g.rng.integers(1, 7)))
+    if x.array.dtype != np.float32:
+        x = g.new_value((np.float32,), shape=[2, 5, 3, 4], open_axes=[0, 2, 3])
+    return [x], {"size": int(g.choose([1, 3, 5])), "alpha": 0.5, "beta": 0.75, "bias": 1.5}
+
+
+def global_lp_pool(g):
+    x = g.new_value((np.float32,), shape=[2, 3, *g.rng.integers(2, 6, 2).tolist()], open_axes=[0, 2, 3])
+    return [x], {"p": int(g.rng.integers(1, 4))}
+
+
+def class_loss(log_of):
+    def generate(g):
+        classes, spatial = int(g.rng.integers(2, 6)), g.shape(most_rank=2)
+        # Of greater differences onnxruntime loses what a sum near 1 lacks.
+        x = g.new_value((np.float32,), shape=[3, classes, *spatial], low=-1, high=1, open_axes=[0])
+        if log_of:
+            x = g.emit("LogSoftmax", [x], {"axis": 1})
+        target = g.index_operand(g.rng.integers(0, classes, [3, *spatial]).astype(g.choose((np.int32, np.int64))))
+        inputs = [x, target]
+        if g.chance(0.5):
+            inputs.append(g.constant(g.numbers([classes], np.float32, 0.5, 2)))
+        attributes = {"reduction": g.choose(["none", "mean", "sum"])}
+        if g.chance(0.3):
+            attributes["ignore_index"] = int(g.rng.integers(0, classes))
+        return inputs, attributes
+
+    return generate
+
+
+def einsum(g):
+    extents = {letter: int(g.rng.integers(1, 6)) for letter in "bijkl"}
+    equation = g.choose(["ij,jk->ik", "bij,bjk->bik", "bij,bkj->bki", "ij->ji", "ij,ij->", "i,j->ij", "bij->bi",
+                         "ij,jk,kl->il", "bij,bj", "...ij,jk->...ik", "ij,jk", "iji->j", "bi..., b...->b..."])
+    operands = []
+    for term in equation.replace(" ", "").split("->")[0].split(","):
+        shape = [extents[letter] for letter in term.replace("...", "kl" if "b..." in equation or "bi" in term else "b")]
+        dtype = operands[0].array.dtype.type if operands else g.choose((np.float32, np.float32, np.float64))
+        operands.append(g.new_value((dtype,), shape=shape, static=True))
+    return operands, {"equation": equation}
+
+
 def matmul_shapes(g):
     """Extents of both operands and whether the first's rows may be open."""
     m, k, n = (int(e) for e in g.rng.integers(1, 9, 3))
@@ -398,7 +537,8 @@ def matmul_shapes(g):
 
 def matmul(g):
     a, b = matmul_shapes(g)
-    x = g.new_value(FLOATS, shape=a, open_axes=range(max(0, len(a) - 1)))
+    types = FLOATS if g.opset < 9 else FLOATS + (np.int32, np.int64)
+    x = g.new_value(types, shape=a, open_axes=range(max(0, len(a) - 1)))
     y = g.numbers(b, x.array.dtype)
     return [x, g.constant(y) if g.chance(0.7) else g.new_value((x.array.dtype.type,), array=y)], {}
 
@@ -697,29 +837,36 @@ GENERATORS = {
     "BatchNormalization": batch_norm,
     "BitShift": bit_shift,
     "BitwiseAnd": binary(SIGNED + UNSIGNED),
+    "BitwiseNot": unary(SIGNED + UNSIGNED),
     "BitwiseOr": binary(SIGNED + UNSIGNED),
     "BitwiseXor": binary(SIGNED + UNSIGNED),
     "Cast": cast,
+    "CastLike": cast_like,
     "Ceil": unary(),
+    "Celu": unary((np.float32,), alpha=number(0.5, 2)),
     "Clip": clip,
     "Col2Im": col2im,
     "Compress": compress,
     "Concat": concat,
     "Constant": constant,
+    "ConstantOfShape": constant_of_shape,
     "Conv": conv,
     "ConvTranspose": conv_transpose,
     "Cos": unary((np.float32, np.float64)),
     "Cosh": unary((np.float32,)),
     "CumProd": cumulate((np.float32, np.float64), 0.5, 1.5),
     "CumSum": cumulate(),
+    "DepthToSpace": depth_to_space,
     "DequantizeLinear": dequantize,
     "Div": divide,
     "Dropout": dropout,
+    "Einsum": einsum,
     "Elu": unary(alpha=number(0.5, 2)),
     "Equal": binary(COMPARED + (np.bool_,)),
     "Erf": unary(),
     "Exp": unary(),
     "Expand": expand,
+    "EyeLike": eye_like,
     "Flatten": flatten,
     "Floor": unary(),
     "Gather": gather,
@@ -728,34 +875,45 @@ GENERATORS = {
     "Gelu": gelu,
     "Gemm": gemm,
     "GlobalAveragePool": global_pool,
+    "GlobalLpPool": global_lp_pool,
     "GlobalMaxPool": global_pool,
     "Greater": binary(COMPARED),
     "GreaterOrEqual": binary(COMPARED),
     "GridSample": grid_sample,
     "GroupNormalization": group_norm,
     "GRU": recurrent(3, 1, linear_before_reset=lambda g, _: int(g.rng.integers(2))),
+    "Hardmax": softmax,
     "HardSigmoid": unary(alpha=number(0.1, 0.5), beta=number(0.2, 0.8)),
     "HardSwish": unary(),
     "Identity": unary(ANYTHING),
     "InstanceNormalization": instance_norm,
+    "IsInf": is_inf,
+    "IsNaN": is_nan,
     "LayerNormalization": norm(True),
     "LeakyRelu": unary(alpha=number(0.01, 0.5)),
     "Less": binary(COMPARED),
     "LessOrEqual": binary(COMPARED),
     "Log": unary(low=0.1),
+    "LogSoftmax": softmax,
+    "LpNormalization": lp_normalization,
     "LpPool": lp_pool,
+    "LRN": lrn,
     "LSTM": recurrent(4, 2),
     "MatMul": matmul,
     "MatMulInteger": matmul_integer,
     "Max": variadic(NUMBERS),
     "MaxPool": pool(False),
     "MaxUnpool": max_unpool,
+    "Mean": variadic((np.float32, np.float64)),
+    "MeanVarianceNormalization": mean_variance_normalization,
     "Min": variadic(NUMBERS),
     "Mish": unary(),
     "Mod": modulo,
     "Mul": binary(),
     "Neg": unary(FLOATS + SIGNED),
+    "NegativeLogLikelihoodLoss": class_loss(True),
     "Not": unary((np.bool_,)),
+    "OneHot": one_hot,
     "Or": binary((np.bool_,)),
     "Pad": pad,
     "Pow": power,
@@ -783,22 +941,30 @@ GENERATORS = {
     "ScatterND": scatter_nd,
     "Selu": unary(alpha=number(1, 2), gamma=number(1, 2)),
     "Shape": shape_of,
+    "Shrink": unary((np.float32,), lambd=number(0.2, 1), bias=number(0, 1)),
     "Sigmoid": unary(),
     "Sign": unary(NUMBERS),
     "Sin": unary((np.float32, np.float64)),
     "Sinh": unary((np.float32,)),
+    "Size": unary(ANYTHING),
     "Slice": slice_,
     "Softmax": softmax,
+    "SoftmaxCrossEntropyLoss": class_loss(False),
     "Softplus": unary(),
     "Softsign": unary(),
+    "SpaceToDepth": space_to_depth,
+    "Split": split,
     "Sqrt": unary(low=0.1),
     "Squeeze": squeeze,
     "Sub": binary(),
     "Sum": variadic(FLOATS),
     "Tan": unary((np.float32,), -1.2, 1.2),
     "Tanh": unary(),
+    "ThresholdedRelu": unary((np.float32,), alpha=number(-1, 2)),
+    "Tile": tile,
     "TopK": top_k,
     "Transpose": transpose,
+    "Trilu": trilu,
     "Unsqueeze": unsqueeze,
     "Upsample": upsample,
     "Where": where,

@@ -178,8 +178,11 @@ ir::Values BuildLayerNormalization(OnnxNode& n) {
 
 // As numpy.matmul: a vector on the left is a row, on the right a column, and the result lacks it.
 ir::Values BuildMatMul(OnnxNode& n) {
-  return {ProductOf(n, n.in(0), n.in(1),
-                    [&](ir::Value a, ir::Value b) { return n.fn()(ir::MatMul{}, {a, b}); })};
+  return {ProductOf(n, n.in(0), n.in(1), [&](ir::Value a, ir::Value b) {
+    const bool integers = Has(kIntTypes, a.type().dtype());
+    const ir::AnyOp op = integers ? ir::AnyOp(ir::Einsum{"...ij,...jk->...ik"}) : ir::MatMul{};
+    return n.fn()(op, {a, b});
+  })};
 }
 
 // The sum over k of (a - a0) (b - b0), as sums of bytes: a b - a0 (b - b0) - b0 a. Zero points are

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/movement/pad.h"
 
+#include <algorithm>
+
 #include "ir/graph/module.h"
 #include "ir/op/define.h"
 #include "ir/op/elements.h"
 #include "ir/ops/complex/parts.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/slice.h"
 
 namespace forge::ir {
 namespace {
@@ -38,6 +42,74 @@ Dim SourceOf(PadMode mode, const Dim& i, const Dim& extent) {
       break;
   }
   return i;
+}
+
+// An axis that a tensor is padded along with its own elements.
+struct Padding {
+  PadMode mode;
+  size_t axis;
+  Dim extent, before, after;
+};
+
+// Elements begin..end of `dy`, from the last to the first where `flip`, at `at` of an axis of zeros
+// of that extent.
+struct Part {
+  int64_t begin, end, at;
+  bool flip = false;
+};
+Value Placed(Value dy, size_t axis, const Dim& extent, const Part& part) {
+  Function& f = *dy.fn;
+  const auto along = static_cast<int64_t>(axis);
+  Value v = f(Slice{.begin = {part.begin}, .end = {part.end}, .axes = {along}}, {dy});
+  if (part.flip) v = f(Slice{{-1}, {INT64_MIN}, {along}, {-1}}, {v});
+  if (!f.status().ok()) return v;
+  Pad zeros{.before = Dims(v.type().shape().size(), 0), .after = {}};
+  zeros.after = zeros.before;
+  zeros.before[axis] = part.at;
+  zeros.after[axis] = extent - part.at - (part.end - part.begin);
+  return f(zeros, {v});
+}
+
+// What stands before and behind the tensor, by where it was taken from.
+std::vector<Part> PartsOf(const Padding& p, int64_t n, int64_t before, int64_t after) {
+  std::vector<Part> parts;
+  if (p.mode == PadMode::kWrap) {
+    const int64_t end = n + before + after;
+    for (int64_t begin = 0; begin < end && n > 0;) {
+      const int64_t at = ((begin - before) % n + n) % n, stop = std::min(end, begin + n - at);
+      parts.push_back({begin, stop, at});
+      begin = stop;
+    }
+    return parts;
+  }
+  const int64_t lead = std::max<int64_t>(before, 0), first = std::max<int64_t>(-before, 0);
+  const int64_t kept = n - first - std::max<int64_t>(-after, 0);
+  parts.push_back({lead, lead + kept, first});
+  if (p.mode == PadMode::kReflect) {
+    if (before > 0) parts.push_back({0, before, 1, true});
+    if (after > 0) parts.push_back({lead + kept, lead + kept + after, n - 1 - after, true});
+    return parts;
+  }
+  for (int64_t i = 0; i < before; ++i) parts.push_back({i, i + 1, 0});
+  for (int64_t i = 0; i < after; ++i)
+    parts.push_back({lead + kept + i, lead + kept + i + 1, n - 1});
+  return parts;
+}
+
+// The gradient of padding along one axis.
+Value Folded(Value dy, const Padding& p) {
+  if (p.before == Dim(0) && p.after == Dim(0)) return dy;
+  if (!p.extent.is_constant() || !p.before.is_constant() || !p.after.is_constant()) {
+    dy.fn->Fail(Unimplemented("pad has a gradient of open extents in mode constant only"));
+    return dy;
+  }
+  Value sum;
+  for (const Part& part :
+       PartsOf(p, p.extent.constant(), p.before.constant(), p.after.constant())) {
+    const Value v = Placed(dy, p.axis, p.extent, part);
+    sum = sum ? sum + v : v;
+  }
+  return sum;
 }
 
 }  // namespace
@@ -82,16 +154,16 @@ Values Pad::decompose(Function& f, ValueSpan in) const {
 }
 
 Values Pad::gradient(const GradArgs& g) const {
-  if (mode != PadMode::kConstant) {
-    g.fn.Fail(Unimplemented("pad has a gradient in mode constant only"));
-    return {Value{}};
+  const Dims& shape = g.in[0].type().shape();
+  Pad crop{.before = Dims(shape.size(), 0), .after = Dims(shape.size(), 0)};
+  Value dx = g.dout[0];
+  for (size_t a = 0; a < shape.size(); ++a) {
+    if (mode != PadMode::kConstant && g.fn.status().ok())
+      dx = Folded(dx, {mode, a, shape[a], before[a], after[a]});
+    else
+      crop.before[a] = 0 - before[a], crop.after[a] = 0 - after[a];
   }
-  Pad crop;
-  for (size_t a = 0; a < before.size(); ++a) {
-    crop.before.push_back(0 - before[a]);
-    crop.after.push_back(0 - after[a]);
-  }
-  return {g.fn(crop, {g.dout[0]})};
+  return {mode == PadMode::kConstant ? g.fn(crop, {dx}) : dx};
 }
 
 Cases Pad::cases() {

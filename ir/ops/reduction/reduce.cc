@@ -12,6 +12,7 @@
 #include "ir/op/define.h"
 #include "ir/op/elements.h"
 #include "ir/ops/creation/fill.h"
+#include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/movement/broadcast_to.h"
 #include "ir/ops/movement/reshape.h"
@@ -158,6 +159,16 @@ void EvaluateFloats(const Reduce& op, std::span<const T> from, std::span<const i
   Store(results, y);
 }
 
+// The product of the other elements over the axes, for each element. A zero is divided by nowhere:
+// beside one, the product of all but zeros is that of its others.
+Value ProductOfOthers(Value x, Value ones, const std::vector<int64_t>& axes) {
+  const Value zero = (*x.fn)(Equal{}, {x, ones - ones});
+  const Value finite = select(zero, ones, x);
+  const Value zeros = ReduceAxes(ReduceKind::kSum, select(zero, ones, 0.0), axes);
+  const Value others = ReduceAxes(ReduceKind::kProd, finite, axes) / finite;
+  return select(zeros - select(zero, ones, 0.0) > 0.5, 0.0, others);
+}
+
 }  // namespace
 
 absl::StatusOr<Types> Reduce::infer(TypeSpan in) const {
@@ -182,11 +193,8 @@ Values Reduce::gradient(const GradArgs& g) const {
   if (kind == ReduceKind::kMean) {
     return {spread(dy / ReduceAxes(ReduceKind::kSum, ones, *reduced))};
   }
+  if (kind == ReduceKind::kProd) return {dy * ProductOfOthers(x, ones, *reduced)};
   const Value y = g.fn(Reshape{kept}, {g.out[0]});
-  if (kind == ReduceKind::kProd) {
-    g.fn.Fail(Unimplemented("reduce has no gradient of prod"));
-    return {Value{}};
-  }
   // Ties share evenly.
   const Value ties = select(x > y, 0.0, select(x < y, 0.0, ones));
   return {dy * ties / ReduceAxes(ReduceKind::kSum, ties, *reduced)};
@@ -257,6 +265,8 @@ Cases Reduce::cases() {
   cases.push_back({Reduce{ReduceKind::kMin, {1}}, {"float[3,37] edges"}});
   cases.push_back({Reduce{ReduceKind::kSum, {0}}, {"int[300] edges"}});
   cases.push_back({Reduce{ReduceKind::kSum, {}, false}, {"float[]"}});
+  cases.push_back({Reduce{ReduceKind::kProd, {1}}, {"float[3,4] in 0..0"}});
+  cases.push_back({Reduce{ReduceKind::kProd, {0}}, {"float[1,3] in 0..0"}});
   for (const int64_t axis : {0, 1})
     cases.push_back(
         {.op = Reduce{ReduceKind::kSum, {axis}}, .in = {"f32[4096,4096]"}, .bench = true});

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that become composites, where onnxruntime does not judge them: old versions, operands
+// that are computed, and refusals.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/support/ir_values.h"
+#include "tests/support/onnx_model.h"
+#include "tests/support/status_matchers.h"
+
+namespace forge {
+namespace {
+
+using absl::StatusCode;
+using testing::ElementsAre;
+using testing::Pointwise;
+
+constexpr int32_t kInt64 = onnx::TensorProto::INT64;
+
+// The numbers of every result of a model whose first operand is "x".
+std::vector<std::vector<double>> ResultsOf(const OnnxModel& m, std::vector<ir::HostValue> in) {
+  const auto out = ImportAndRun(m, std::move(in));
+  EXPECT_TRUE(out.ok()) << out.status();
+  std::vector<std::vector<double>> all;
+  if (!out.ok()) return all;
+  for (const ir::HostValue& v : *out) {
+    all.emplace_back();
+    for (int64_t i = 0; i < v.elements(); ++i) all.back().push_back(v.f64(i));
+  }
+  return all;
+}
+
+auto Near(const std::vector<double>& v) { return Pointwise(testing::DoubleNear(1e-6), v); }
+
+TEST(OnnxCompositesTest, OldPReluHasASlopeForEachChannel) {
+  OnnxModel m(6);
+  m.Input("x", {"1", "2", "2"}).Output("y").Floats("s", {2}, {10, 100});
+  m.Node("PRelu", {"x", "s"}, {"y"});
+  EXPECT_THAT(ResultsOf(m, {FloatTensor({1, 2, 2}, {-1, 1, -2, 2})})[0],
+              ElementsAre(-10, 1, -200, 2));
+}
+
+TEST(OnnxCompositesTest, BatchNormalizationInTrainingUpdatesItsStatistics) {
+  OnnxModel m(15);
+  m.Input("x", {"4", "1"}).Output("y").Output("mean").Output("variance");
+  m.Floats("one", {1}, {1}).Floats("zero", {1}, {0}).Floats("m", {1}, {8}).Floats("v", {1}, {4});
+  onnx::NodeProto& node =
+      m.Node("BatchNormalization", {"x", "one", "zero", "m", "v"}, {"y", "mean", "variance"});
+  Set(node, "training_mode", int64_t{1});
+  Set(node, "momentum", 0.75f);
+  Set(node, "epsilon", 0.0f);
+  const auto out = ResultsOf(m, {FloatTensor({4, 1}, {-1, 1, 3, 5})});
+  ASSERT_EQ(out.size(), 3u);
+  const double step = 1 / std::sqrt(5.0);
+  EXPECT_THAT(out[0], Near({-3 * step, -step, step, 3 * step}));
+  EXPECT_THAT(out[1], ElementsAre(6.5));
+  EXPECT_THAT(out[2], ElementsAre(4.25));
+}
+
+OnnxModel SplitInTwo(int64_t opset, const std::vector<int64_t>& sizes) {
+  OnnxModel m(opset);
+  m.Input("x", {"5"}).Output("a").Output("b");
+  if (!sizes.empty()) m.Ints("sizes", {static_cast<int64_t>(sizes.size())}, sizes);
+  m.Node("Split",
+         sizes.empty() ? std::vector<std::string>{"x"} : std::vector<std::string>{"x", "sizes"},
+         {"a", "b"});
+  return m;
+}
+
+TEST(OnnxCompositesTest, SplitGivesTheLastPartWhatIsLeft) {
+  const auto even = ResultsOf(SplitInTwo(18, {}), {Iota({5})});
+  EXPECT_THAT(even[0], ElementsAre(0, 1, 2));
+  EXPECT_THAT(even[1], ElementsAre(3, 4));
+  EXPECT_THAT(ResultsOf(SplitInTwo(13, {1, 4}), {Iota({5})})[1], ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(SplitInTwo(13, {1, 3}).Import(),
+              Fails(StatusCode::kDataLoss, "its parts have 4 elements of 5"));
+  EXPECT_THAT(SplitInTwo(13, {5}).Import(), Fails(StatusCode::kDataLoss, "1 sizes for 2 results"));
+  EXPECT_THAT(SplitInTwo(13, {6, -1}).Import(),
+              Fails(StatusCode::kDataLoss, "a part of -1 elements"));
+}
+
+TEST(OnnxCompositesTest, TileTakesRepeatsThatAreComputed) {
+  OnnxModel m(13);
+  m.Input("x", {"1", "2"}).Input("r", {"2"}, kInt64).Output("y");
+  m.Node("Tile", {"x", "r"}, {"y"});
+  EXPECT_THAT(ResultsOf(m, {Iota({1, 2}), IntTensor({2}, {2, 2})})[0],
+              ElementsAre(0, 1, 0, 1, 0, 1, 0, 1));
+  OnnxModel few(13);
+  few.Input("x", {"1", "2"}).Output("y").Ints("r", {1}, {2});
+  few.Node("Tile", {"x", "r"}, {"y"});
+  EXPECT_THAT(few.Import(), Fails(StatusCode::kDataLoss, "1 repeats for f32[1, 2]"));
+}
+
+TEST(OnnxCompositesTest, OneHotTakesIndicesOfFloatsAndADepthThatIsComputed) {
+  OnnxModel m(11);
+  m.Input("x", {"3"}).Input("d", {}, kInt64).Output("y").Floats("values", {2}, {5, 7});
+  m.Node("OneHot", {"x", "d", "values"}, {"y"});
+  EXPECT_THAT(ResultsOf(m, {FloatTensor({3}, {1, -1, 9}), IntTensor({}, {2})})[0],
+              ElementsAre(5, 7, 5, 7, 5, 5));
+}
+
+TEST(OnnxCompositesTest, TriluTakesADiagonalThatIsComputed) {
+  OnnxModel m(14);
+  m.Input("x", {"2", "2"}).Input("k", {}, kInt64).Output("y");
+  m.Node("Trilu", {"x", "k"}, {"y"});
+  EXPECT_THAT(ResultsOf(m, {FloatTensor({2, 2}, {1, 2, 3, 4}), IntTensor({}, {1})})[0],
+              ElementsAre(0, 2, 0, 0));
+}
+
+TEST(OnnxCompositesTest, ConstantOfShapeTakesAShapeThatIsComputed) {
+  OnnxModel m(9);
+  m.Input("s", {"2"}, kInt64).Output("y");
+  m.Node("ConstantOfShape", {"s"}, {"y"});
+  EXPECT_THAT(ResultsOf(m, {IntTensor({2}, {1, 3})})[0], ElementsAre(0, 0, 0));
+}
+
+TEST(OnnxCompositesTest, LossesGiveLogarithmsOfProbabilitiesToo) {
+  OnnxModel m(13);
+  m.Input("x", {"1", "2"}).Output("loss").Output("log_p").Ints("t", {1}, {1});
+  Set(m.Node("SoftmaxCrossEntropyLoss", {"x", "t"}, {"loss", "log_p"}), "reduction", "sum");
+  const auto out = ResultsOf(m, {FloatTensor({1, 2}, {0, std::log(3.0f)})});
+  EXPECT_NEAR(out[0][0], std::log(4.0 / 3), 1e-6);
+  EXPECT_THAT(out[1], Near({std::log(0.25), std::log(0.75)}));
+}
+
+TEST(OnnxCompositesTest, LpNormalizationLeavesZeros) {
+  OnnxModel m(1);
+  m.Input("x", {"2", "2"}).Output("y");
+  m.Node("LpNormalization", {"x"}, {"y"});
+  EXPECT_THAT(ResultsOf(m, {FloatTensor({2, 2}, {0, 0, 3, 4})})[0], Near({0, 0, 0.6, 0.8}));
+}
+
+TEST(OnnxCompositesTest, HardmaxTakesTheFirstOfEqualElements) {
+  OnnxModel m(13);
+  m.Input("x", {"2", "3"}).Output("y");
+  m.Node("Hardmax", {"x"}, {"y"});
+  EXPECT_THAT(ResultsOf(m, {FloatTensor({2, 3}, {1, 2, 2, 3, 1, 3})})[0],
+              ElementsAre(0, 1, 0, 1, 0, 0));
+}
+
+TEST(OnnxCompositesTest, MatMulOfIntegersWraps) {
+  OnnxModel m(13);
+  m.Input("x", {"2"}, kInt64).Input("w", {"2", "1"}, kInt64).Output("y");
+  m.Node("MatMul", {"x", "w"}, {"y"});
+  const int64_t large = int64_t{1} << 62;
+  FORGE_ASSERT_OK_AND_ASSIGN(
+      const auto out, ImportAndRun(m, {IntTensor({2}, {3, large}), IntTensor({2, 1}, {large, 4})}));
+  EXPECT_EQ(out[0].i64(0), -large);
+}
+
+TEST(OnnxCompositesTest, WhatIsMalformedIsRefused) {
+  const auto one = [](std::string_view op, int64_t opset, std::vector<std::string> shape) {
+    OnnxModel m(opset);
+    m.Input("x", std::move(shape)).Output("y");
+    m.Node(op, {"x"}, {"y"});
+    return m;
+  };
+  EXPECT_THAT(one("GlobalLpPool", 2, {"2", "3"}).Import(),
+              Fails(StatusCode::kDataLoss, "has no spatial axes"));
+  EXPECT_THAT(one("EyeLike", 9, {"2"}).Import(), Fails(StatusCode::kDataLoss, "is not a matrix"));
+  EXPECT_THAT(one("LRN", 13, {"2"}).Import(), Fails(StatusCode::kDataLoss, "rank"));
+  OnnxModel m = one("DepthToSpace", 13, {"1", "6", "1", "1"});
+  Set(*m.graph().mutable_node(0), "blocksize", int64_t{2});
+  EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "6 channels are no blocks of 2 x 2"));
+}
+
+}  // namespace
+}  // namespace forge
