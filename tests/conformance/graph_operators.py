@@ -21,7 +21,7 @@ JUMPS = frozenset("Cast Ceil Floor Mod Round Sign".split())
 ROUNDS = frozenset("""Acos Acosh Add AffineGrid Asin Asinh Atan Atanh AveragePool BatchNormalization Col2Im Conv ConvTranspose Cos Cosh DequantizeLinear Div Elu Erf Exp Gelu Gemm
     GlobalAveragePool GridSample GroupNormalization HardSigmoid HardSwish InstanceNormalization LayerNormalization LeakyRelu Log LpPool MatMul Mish Mul PRelu Pow
     RMSNormalization Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSum
-    ReduceSumSquare Resize ScatterElements ScatterND Selu Sigmoid Sin Sinh Softmax Softplus Softsign Sqrt Sub Sum Tan Tanh Upsample""".split())
+    ReduceSumSquare Resize RoiAlign ScatterElements ScatterND Selu Sigmoid Sin Sinh Softmax Softplus Softsign Sqrt Sub Sum Tan Tanh Upsample""".split())
 
 
 def ints(values):
@@ -552,6 +552,18 @@ def col2im(g):
     return [x, g.constant(ints(sizes)), g.constant(ints(kernel))], {"strides": strides}
 
 
+def roi_align(g):
+    batch, boxes = int(g.rng.integers(1, 3)), int(g.rng.integers(1, 4))
+    x = g.new_value((np.float32,), shape=[batch, int(g.rng.integers(1, 4)), *g.rng.integers(2, 7, 2)], open_axes=[2, 3])
+    corners = np.sort(g.rng.uniform(-1, 14, (boxes, 2, 2)), 1).reshape(boxes, 4).astype(np.float32)
+    attributes = {"output_height": int(g.rng.integers(1, 4)), "output_width": int(g.rng.integers(1, 4)),
+                  "sampling_ratio": int(g.rng.integers(1, 3)), "spatial_scale": 0.5}
+    if g.opset >= 16 and g.chance(0.5):
+        attributes["coordinate_transformation_mode"] = str(g.choose(["half_pixel", "output_half_pixel"]))
+    batches = g.rng.integers(0, batch, boxes).astype(np.int64)
+    return [x, g.constant(corners), g.constant(batches)], attributes
+
+
 def global_pool(g):
     return [image(g, int(g.choose([1, 2])), int(g.rng.integers(1, 5)))], {}
 
@@ -647,7 +659,7 @@ GENERATORS = {
     "ReduceMax": reduction(), "ReduceMean": reduction(), "ReduceMin": reduction(),
     "ReduceProd": reduction(low=0.5, high=1.5), "ReduceSum": reduction(input_since=13),
     "ReduceSumSquare": reduction(), "Relu": unary(FLOATS + SIGNED), "Reshape": reshape, "Resize": resize,
-    "Round": unary(), "Scatter": scatter_elements, "ScatterElements": scatter_elements, "ScatterND": scatter_nd,
+    "RoiAlign": roi_align, "Round": unary(), "Scatter": scatter_elements, "ScatterElements": scatter_elements, "ScatterND": scatter_nd,
     "Selu": unary(alpha=number(1, 2), gamma=number(1, 2)), "Shape": shape_of, "Sigmoid": unary(),
     "Sign": unary(NUMBERS), "Sin": unary((np.float32, np.float64)), "Sinh": unary((np.float32,)),
     "Slice": slice_, "Softmax": softmax, "Softplus": unary(), "Softsign": unary(),
