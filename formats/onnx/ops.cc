@@ -176,6 +176,8 @@ constexpr OnnxOp kOps[] = {
     {"", "Resize", 10, 2, 2, BuildResize10},
     {"", "Resize", 11, 1, 4, BuildResize11},
     {"", "Resize", 18, 1, 4, BuildResize11},
+    {"", "RoiAlign", 10, 3, 3, BuildRoiAlign},
+    {"", "RoiAlign", 16, 3, 3, BuildRoiAlign},
     {"", "Round", 11, 1, 1, BuildRound},
     {"", "Scatter", 9, 3, 3, BuildScatterElements},
     {"", "ScatterElements", 11, 3, 3, BuildScatterElements},

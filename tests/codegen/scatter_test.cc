@@ -99,6 +99,22 @@ TEST_P(ScatterScheduleTest, SumsOfMixedMagnitudesLoseNothingThatF32Keeps) {
   EXPECT_EQ(run->y, (std::vector<double>{0x1p20 + 49 - 3, odd}));
 }
 
+TEST_P(ScatterScheduleTest, SumsCarryFromWordToWord) {
+  // Beside 1, these numbers are about half of a lower word each; what they lose is below 2^-24.
+  const double small = 0x1p-23 * (1 + 0x1p-10);
+  std::vector<double> updates(100, small);
+  for (size_t i = 1; i < 100; i += 2) updates[i] = -small;
+  updates[40] = 1;
+  updates[41] = -1;
+  const auto run =
+      RunScatter(Scatter{.mode = ScatterMode::kAdd}, caps_,
+                 {Tensor(DType::kF32, {2}, {}), Tensor(DType::kI32, {100}, Counting(100, 2)),
+                  Tensor(DType::kF32, {100}, updates)});
+  ASSERT_THAT(run.status(), Succeeds());
+  EXPECT_EQ(run->kernel, "scatter_sum");
+  EXPECT_EQ(run->y, (std::vector<double>{1 + 49 * 0x1p-23, -1 - 49 * 0x1p-23}));
+}
+
 TEST_P(ScatterScheduleTest, SumsKeepInfinitiesAndNan) {
   const double inf = INFINITY;
   std::vector<double> updates(50, 1.0), at(50, 0.0);

@@ -24,8 +24,8 @@ ROUNDS = frozenset("""Acos Acosh Add AffineGrid Asin Asinh Atan Atanh AveragePoo
     GridSample GroupNormalization HardSigmoid HardSwish InstanceNormalization LRN LSTM LayerNormalization LeakyRelu
     Log LogSoftmax LpNormalization LpPool MatMul Mean MeanVarianceNormalization Mish Mul NegativeLogLikelihoodLoss
     PRelu Pow RMSNormalization RNN Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean
-    ReduceProd ReduceSum ReduceSumSquare Resize ScatterElements ScatterND Selu Shrink Sigmoid Sin Sinh Softmax
-    SoftmaxCrossEntropyLoss Softplus Softsign Sqrt Sub Sum Tan Tanh Upsample""".split())
+    ReduceProd ReduceSum ReduceSumSquare Resize RoiAlign ScatterElements ScatterND Selu Shrink Sigmoid Sin Sinh
+    Softmax SoftmaxCrossEntropyLoss Softplus Softsign Sqrt Sub Sum Tan Tanh Upsample""".split())
 
 
 def ints(values):
@@ -694,6 +694,18 @@ def col2im(g):
     return [x, g.constant(ints(sizes)), g.constant(ints(kernel))], {"strides": strides}
 
 
+def roi_align(g):
+    batch, boxes = int(g.rng.integers(1, 3)), int(g.rng.integers(1, 4))
+    x = g.new_value((np.float32,), shape=[batch, int(g.rng.integers(1, 4)), *g.rng.integers(2, 7, 2)], open_axes=[2, 3])
+    corners = np.sort(g.rng.uniform(-1, 14, (boxes, 2, 2)), 1).reshape(boxes, 4).astype(np.float32)
+    attributes = {"output_height": int(g.rng.integers(1, 4)), "output_width": int(g.rng.integers(1, 4)),
+                  "sampling_ratio": int(g.rng.integers(1, 3)), "spatial_scale": 0.5}
+    if g.opset >= 16 and g.chance(0.5):
+        attributes["coordinate_transformation_mode"] = str(g.choose(["half_pixel", "output_half_pixel"]))
+    batches = g.rng.integers(0, batch, boxes).astype(np.int64)
+    return [x, g.constant(corners), g.constant(batches)], attributes
+
+
 def global_pool(g):
     return [image(g, int(g.choose([1, 2])), int(g.rng.integers(1, 5)))], {}
 
@@ -935,6 +947,7 @@ GENERATORS = {
     "Resize": resize,
     "RMSNormalization": norm(False),
     "RNN": recurrent(1, 1, activations=lambda g, n: [g.choose(["Tanh", "Relu"])] * n),
+    "RoiAlign": roi_align,
     "Round": unary(),
     "Scatter": scatter_elements,
     "ScatterElements": scatter_elements,

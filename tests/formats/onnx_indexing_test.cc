@@ -135,6 +135,19 @@ TEST(OnnxAffineGridTest, PlacesElementsByTheirSize) {
   EXPECT_EQ(ElementsOf(m, {FloatTensor({1, 2, 3}, {2, 0, 1, 0, 1, 3})}), (Reals{0, 3, 2, 3}));
 }
 
+TEST(OnnxRoiAlignTest, MovesBoxesFromVersion16On) {
+  const auto model = [](int64_t opset, int64_t ratio) {
+    OnnxModel m(opset);
+    m.Input("x", {"1", "1", "3", "3"}).Floats("r", {1, 4}, {1, 1, 2, 2}).Ints("b", {1}, {0});
+    m.Output("y");
+    Set(m.Node("RoiAlign", {"x", "r", "b"}, {"y"}), "sampling_ratio", ratio);
+    return m;
+  };
+  EXPECT_EQ(ElementsOf(model(10, 1), {Iota({1, 1, 3, 3})}), (Reals{6}));
+  EXPECT_EQ(ElementsOf(model(16, 1), {Iota({1, 1, 3, 3})}), (Reals{4}));
+  EXPECT_THAT(model(16, 0).Import(), Fails(StatusCode::kDataLoss, "points would depend"));
+}
+
 TEST(OnnxCol2ImTest, AddsWhatOverlaps) {
   OnnxModel m(18);
   m.Input("x", {"1", "2", "2"}).Ints("s", {2}, {1, 3}).Ints("b", {2}, {1, 2}).Output("y");

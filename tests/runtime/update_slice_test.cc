@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/indexing/scatter_nd.h"
 #include "ir/ops/movement/slice.h"
 #include "runtime/backends.h"
 #include "runtime/plan/compare.h"
@@ -130,6 +132,37 @@ TEST_P(UpdateSliceTest, OfAStateWithItsOwnRowsIsRight) {
   f_.Store(cache_, Updated(before, row + Row(), 5));
   f_.Return("y", f_(ir::Exp{}, {before}));
   Run();
+}
+
+TEST_P(UpdateSliceTest, AScatterIntoAStateWritesItsRowsAlone) {
+  const ir::Value place = f_(ir::Fill{5, DType::kI32, {1, 1}}, {});
+  const ir::Value after = f_(ir::Scatter{}, {Cache(), place, Row() * 2.0});
+  f_.Store(cache_, after);
+  f_.Return("sum", f_(ir::Exp{}, {after}));
+  Run();
+  if (!InPlace()) return;
+  EXPECT_EQ(BytesWritten("state cache") + BytesWritten("keep "), 0u);
+  EXPECT_EQ(BytesWritten("scatter"), kRowBytes);
+}
+
+TEST_P(UpdateSliceTest, AScatterThroughFlatIndicesDoesToo) {
+  const ir::Value place = f_(ir::Fill{-3, DType::kI64, {1, 1}}, {});
+  const ir::Value after = f_(ir::ScatterNd{0, ir::ScatterMode::kAdd}, {Cache(), place, Row()});
+  f_.Store(cache_, after);
+  f_.Return("sum", f_(ir::Exp{}, {after}));
+  Run();
+  if (!InPlace()) return;
+  EXPECT_EQ(BytesWritten("state cache") + BytesWritten("keep "), 0u);
+  EXPECT_EQ(BytesWritten("scatter"), kRowBytes);
+}
+
+TEST_P(UpdateSliceTest, AScatterOfWhatIsReadLaterLeavesIt) {
+  const ir::Value before = Cache(), place = f_(ir::Fill{7, DType::kI32, {1, 1}}, {});
+  f_.Store(cache_, f_(ir::Scatter{0, ir::ScatterMode::kMax}, {before, place, Row()}));
+  f_.Return("before", before);
+  Run();
+  if (!InPlace()) return;
+  EXPECT_EQ(BytesWritten("keep "), kAllBytes);
 }
 
 // A token's keys in a cache of 2,048: 2 KiB of 4 MiB, whatever the position.

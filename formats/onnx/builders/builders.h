@@ -149,6 +149,7 @@ ir::Values BuildScatterNd(OnnxNode& n);
 ir::Values BuildAffineGrid(OnnxNode& n);
 ir::Values BuildCol2Im(OnnxNode& n);
 ir::Values BuildGridSample(OnnxNode& n);
+ir::Values BuildRoiAlign(OnnxNode& n);
 
 // resize.cc
 ir::Values BuildResize10(OnnxNode& n);  // Upsample too

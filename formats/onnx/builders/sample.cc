@@ -4,6 +4,7 @@
 #include "ir/ops/spatial/affine_grid.h"
 #include "ir/ops/spatial/fold.h"
 #include "ir/ops/spatial/grid_sample.h"
+#include "ir/ops/spatial/roi_align.h"
 
 namespace forge::formats {
 namespace {
@@ -49,6 +50,26 @@ ir::Values BuildAffineGrid(OnnxNode& n) {
   if (!n.status().ok()) return {};
   op.sizes.assign(size->begin() + 2, size->end());
   return n.fn().Add(op, std::array{n.in(0)});
+}
+
+// Until version 15 boxes are not moved by half an element.
+ir::Values BuildRoiAlign(OnnxNode& n) {
+  const std::string mode = n.String("mode", "avg");
+  if (mode != "avg" && mode != "max") n.Fail("attribute 'mode' is '{}'", mode);
+  ir::RoiAlign op{.sizes = {n.Int("output_height", 1), n.Int("output_width", 1)},
+                  .samples = n.Int("sampling_ratio", 0),
+                  .scale = n.Float("spatial_scale", 1),
+                  .half_pixel = false,
+                  .largest = mode == "max"};
+  if (n.since() >= 16) {
+    const std::string word = n.String("coordinate_transformation_mode", "half_pixel");
+    op.half_pixel = word == "half_pixel";
+    if (!op.half_pixel && word != "output_half_pixel")
+      n.Fail("attribute 'coordinate_transformation_mode' is '{}'", word);
+  }
+  if (op.samples < 1) n.Fail("attribute 'sampling_ratio' of 0: points would depend on the boxes");
+  if (!n.status().ok()) return {};
+  return n.fn().Add(op, std::array{n.in(0), n.in(1), n.in(2)});
 }
 
 ir::Values BuildCol2Im(OnnxNode& n) {

@@ -3,6 +3,7 @@
 
 #include "ir/op/define.h"
 #include "ir/op/elements.h"
+#include "ir/ops/spatial/conv_gradient.h"
 #include "ir/ops/spatial/window.h"
 
 namespace forge::ir {
@@ -57,6 +58,14 @@ absl::StatusOr<Types> Conv::infer(TypeSpan in) const {
   return Types{Type::Tensor(in[0].dtype(), std::move(out))};
 }
 
+Values Conv::gradient(const GradArgs& g) const {
+  const Value x = g.in[0], weight = g.in[1], dy = g.dout[0];
+  Values d{ConvDataGradient(*this, x.type().shape(), weight, dy),
+           ConvWeightGradient(*this, x, weight.type().shape(), dy)};
+  if (g.in.size() > 2) d.push_back(g.in[2] ? ConvBiasGradient(dy) : Value{});
+  return d;
+}
+
 absl::Status Conv::evaluate(Eval& e) const {
   const HostValue &x = *e.in(0), &w = *e.in(1);
   const HostValue* bias = e.in(2);
@@ -106,6 +115,8 @@ namespace {
           {Conv{.strides = {2, 2}, .padding = {2, 2, 2, 2}, .groups = 33},
            {"f32[2,33,11,9]", "f32[33,1,5,5]", "f32[33]"}},
           {Conv{.groups = 3}, {"f32[1,3,6,6]", "f32[6,1,3,3]"}},
+          {Conv{.strides = {3, 2}, .dilations = {1, 2}, .padding = {2, -1, 1, 1}, .groups = 2},
+           {"f64[2,4,4,6]", "f64[6,2,2,2]", "f64[6]"}},
           {Conv{}, {"f32[1,16,14,14]", "f32[33,16,1,1]", "f32[33]"}},
           {Conv{.strides = {2, 2}}, {"f32[3,8,7,9]", "f32[16,8,1,1]"}},
           {Conv{.padding = {1, 1, 1, 1}}, {"f32[1,17,15,17]", "f32[19,17,3,3]", "f32[19]"}},

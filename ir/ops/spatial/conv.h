@@ -27,7 +27,7 @@ struct Conv {
 
   absl::StatusOr<Types> infer(TypeSpan in) const;
   static constexpr Primitive decompose{};
-  static constexpr Pending gradient{};
+  Values gradient(const GradArgs& g) const;
   absl::Status evaluate(Eval& e) const;
   Cost cost(TypeSpan in) const;
   [[gnu::cold]] static Cases cases();

@@ -14,6 +14,7 @@
 #include "ir/ops/movement/slice.h"
 #include "ir/ops/movement/transpose.h"
 #include "ir/ops/spatial/conv.h"
+#include "ir/ops/spatial/conv_gradient.h"
 #include "ir/ops/spatial/window.h"
 
 namespace forge::ir {
@@ -306,6 +307,16 @@ Values ConvTranspose::decompose(Function& f, ValueSpan in) const {
   return {f(conv, {x, filters, in.size() > 2 ? in[2] : Value()})};
 }
 
+Values ConvTranspose::gradient(const GradArgs& g) const {
+  const Value x = g.in[0], weight = g.in[1], dy = g.dout[0];
+  const Conv back{strides, dilations, padding, groups};
+  Value dx = g.fn(back, {dy, weight});
+  if (g.fn.status().ok()) dx = FirstElements(dx, x.type().shape());
+  Values d{dx, ConvWeightGradient(back, dy, weight.type().shape(), x)};
+  if (g.in.size() > 2) d.push_back(g.in[2] ? ConvBiasGradient(dy) : Value{});
+  return d;
+}
+
 absl::Status ConvTranspose::evaluate(Eval& e) const {
   const HostValue &x = *e.in(0), &w = *e.in(1);
   const HostValue* bias = e.inputs() > 2 ? e.in(2) : nullptr;
@@ -354,6 +365,12 @@ Cases ConvTranspose::cases() {
       {Op{.strides = {2, 3}, .dilations = {2, 1}, .padding = {0, 2, 3, 1}},
        {"f32[1,3,5,6]", "f32[3,2,3,4]"}},
       {Op{.strides = {3, 3}}, {"f32[1,2,4,4]", "f32[2,3,2,1]"}},
+      {Op{.strides = {3, 2},
+          .dilations = {2, 1},
+          .padding = {1, 0, 1, 0},
+          .output_padding = {2, 1},
+          .groups = 2},
+       {"f64[2,4,2,3]", "f64[4,3,2,3]", "f64[6]"}},
       {Op{.strides = {2, 1}, .groups = 2}, {"f32[1,4,5,5]", "f32[4,3,3,3]", "f32[6]"}},
       {Op{.strides = {4, 3}, .padding = {2, 0, 1, 2}, .output_padding = {3, 0}, .groups = 2},
        {"f32[2,6,3,4]", "f32[6,2,7,5]", "f32[4]"}},

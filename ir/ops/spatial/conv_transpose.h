@@ -30,7 +30,7 @@ struct ConvTranspose {
 
   absl::StatusOr<Types> infer(TypeSpan in) const;
   Values decompose(Function& f, ValueSpan in) const;
-  static constexpr Pending gradient{};
+  Values gradient(const GradArgs& g) const;
   absl::Status evaluate(Eval& e) const;
   Cost cost(TypeSpan in) const;
   [[gnu::cold]] static Cases cases();

@@ -210,6 +210,20 @@ Cases Pool::cases() {
     cases.push_back(
         {Pool{.kind = kind, .kernel = {2, 3}, .dilations = {3, 2}, .padding = {1, 2, 1, 2}},
          {"f32[1,5,9,11]"}});
+    cases.push_back({Pool{.kind = kind,
+                          .kernel = {3, 2},
+                          .strides = {2, 3},
+                          .dilations = {1, 2},
+                          .padding = {1, 1, 2, 0},
+                          .ceil_mode = true,
+                          .count_include_pad = true},
+                     {"f64[1,2,8,9]"}});
+    cases.push_back({Pool{.kind = kind,
+                          .kernel = {2, 3},
+                          .strides = {3, 2},
+                          .padding = {1, 1, 1, 1},
+                          .ceil_mode = true},
+                     {"f64[1,2,8,9]"}});
     cases.push_back({Pool{.kind = kind, .kernel = {7, 7}}, {"f32[3,17,7,7]"}});
     cases.push_back({Pool{.kind = kind, .kernel = {2, 2}, .strides = {3, 3}}, {"f32[1,1,5,5]"}});
     cases.push_back({Pool{.kind = kind}, {"f32[2,3,4,5]"}});

@@ -46,7 +46,6 @@ struct Resize {
 
   absl::StatusOr<Types> infer(TypeSpan in) const;
   Values decompose(Function& f, ValueSpan in) const;
-  static constexpr Pending gradient{};
   [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const Resize*);

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/ops/spatial/roi_align.h"
+
+#include <array>
+
+#include "ir/op/define.h"
+#include "ir/ops/creation/fill.h"
+#include "ir/ops/decomposing.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/indexing/index_arithmetic.h"
+#include "ir/ops/movement/broadcast_to.h"
+
+namespace forge::ir {
+namespace {
+
+// The points of all boxes along one axis, [r, bins * samples]: the elements below and above, and
+// the shares of both, which are 0 where the point lies too far outside.
+struct AxisPoints {
+  Value low, high, low_share, high_share;
+};
+
+AxisPoints PointsAlong(const RoiAlign& op, Value rois, size_t axis, const Dim& extent) {
+  Function& f = *rois.fn;
+  const auto first = axis == 0 ? int64_t{1} : int64_t{0};  // boxes list the last axis first
+  const auto corner = [&](int64_t k) {
+    return f(Slice{.begin = {k}, .end = {k + 1}, .axes = {1}}, {rois}) * op.scale;
+  };
+  const double offset = op.half_pixel ? 0.5 : 0;
+  const Value begin = corner(first) - offset;
+  const Value given = corner(first + 2) - offset - begin;
+  const Value length = op.half_pixel ? given : max(given, 1.0);
+  const auto steps = static_cast<double>(op.sizes[axis] * op.samples);
+  const DType t = rois.type().dtype();
+  const Value i = Along(f, t, op.sizes[axis] * op.samples, 1, 2);
+  const Value at = begin + (i + 0.5) * (length / steps);
+  const Value size = DimValue(extent, at);
+  const Value counts = f(And{}, {f(Not{}, {at < -1.0}), f(Not{}, {at > size})});
+  const Value inside = min(max(at, 0.0), size - 1);
+  const Value low = f(Floor{}, {inside}), part = inside - low;
+  const auto counted = [&](Value share) { return select(counts, share, 0.0); };
+  return {low, min(low + 1, size - 1), counted(1 - part), counted(part)};
+}
+
+// [r, points] as [r, 1, points, 1] or [r, 1, 1, points].
+Value OnImage(Value v, size_t axis) {
+  const Dims& shape = v.type().shape();
+  Dims out{shape[0], 1, 1, 1};
+  out[2 + axis] = shape[1];
+  return (*v.fn)(Reshape{std::move(out)}, {v});
+}
+
+// The elements of x [r, c, h * w] at rows and columns, times their shares.
+Value SharesOf(Value x, const Dims& image, const std::array<Value, 4>& at) {
+  Function& f = *x.fn;
+  const auto whole = [](Value v, size_t axis) { return OnImage(convert(v, DType::kI32), axis); };
+  const Value row = whole(at[0], 0), column = whole(at[1], 1);
+  const Value flat = row * DimValue(image[1], row) + column;
+  const Dims& shape = flat.type().shape();
+  const Dim points = shape[2] * shape[3];
+  const Dims& planes = x.type().shape();
+  const Value index =
+      f(BroadcastTo{{planes[0], planes[1], points}}, {f(Reshape{{planes[0], 1, points}}, {flat})});
+  const Value taken = f(Reshape{{planes[0], planes[1], shape[2], shape[3]}},
+                        {f(GatherElements{.axis = 2}, {x, index})});
+  return taken * (OnImage(at[2], 0) * OnImage(at[3], 1));
+}
+
+}  // namespace
+
+absl::StatusOr<Types> RoiAlign::infer(TypeSpan in) const {
+  const Dims &x = in[0].shape(), &rois = in[1].shape();
+  if (sizes.size() != 2) return InvalidArgument("{} sizes, not 2", sizes.size());
+  for (const int64_t n : {sizes[0], sizes[1], samples})
+    if (n < 1 || n > (int64_t{1} << 15)) return InvalidArgument("{} bins or samples", n);
+  if (x[2].max() < 1 || x[3].max() < 1) return InvalidArgument("an image without elements");
+  return Types{Type::Tensor(in[0].dtype(), {rois[0], x[1], sizes[0], sizes[1]})};
+}
+
+Values RoiAlign::decompose(Function& f, ValueSpan in) const {
+  const Dims shape = in[0].type().shape(), image{shape[2], shape[3]};
+  const Value rois = Widened(in[1]);
+  const Value planes = f(Reshape{{shape[0], shape[1], shape[2] * shape[3]}}, {Widened(in[0])});
+  const Value x = f(Gather{}, {planes, in[2]});
+  const AxisPoints rows = PointsAlong(*this, rois, 0, image[0]);
+  const AxisPoints columns = PointsAlong(*this, rois, 1, image[1]);
+  Value y;
+  for (const bool below : {false, true})
+    for (const bool right : {false, true}) {
+      const std::array at = {below ? rows.high : rows.low, right ? columns.high : columns.low,
+                             below ? rows.high_share : rows.low_share,
+                             right ? columns.high_share : columns.low_share};
+      const Value term = SharesOf(x, image, at);
+      y = !y ? term : largest ? max(y, term) : y + term;
+    }
+  const Dim boxes = rois.type().shape()[0];
+  y = f(Reshape{{boxes, shape[1], sizes[0], samples, sizes[1], samples}}, {y});
+  y = ReduceAxes(largest ? ReduceKind::kMax : ReduceKind::kMean, y, {3, 5});
+  y = f(Reshape{{boxes, shape[1], sizes[0], sizes[1]}}, {y});
+  return {Narrowed(y, in[0].type().dtype())};
+}
+
+Cases RoiAlign::cases() {
+  return {{RoiAlign{{2, 3}}, {"float[2,3,5,6]", "float[2,4] in 0..5", "i64[2] in 0..1"}},
+          {RoiAlign{.sizes = {2, 2}, .samples = 2, .scale = 0.5, .half_pixel = false},
+           {"f64[1,2,4,4]", "f64[3,4] in -3..12", "i32[3] in 0..0"}},
+          {RoiAlign{.sizes = {1, 2}, .samples = 3, .largest = true},
+           {"f32[2,1,4,5] in 0..4", "f32[2,4] in 0..5", "i64[2] in 0..1"}},
+          {RoiAlign{}, {"f32[1,2,1,1]", "f32[1,4] in 0..1", "i64[1] in 0..0"}},
+          {RoiAlign{}, {"f32[1,2,3,3]", "f32[0,4]", "i64[0]"}},
+          {RoiAlign{.sizes = {2}}, {"f32[1,2,3,3]", "f32[1,4]", "i64[1]"}, "1 sizes, not 2"},
+          {RoiAlign{.samples = 0}, {"f32[1,2,3,3]", "f32[1,4]", "i64[1]"}, "0 bins or samples"},
+          {RoiAlign{}, {"f32[1,2,3,3]", "f32[1,5]", "i64[1]"}, "rois"}};
+}
+
+FORGE_DEFINE_OP(RoiAlign)
+
+}  // namespace forge::ir
