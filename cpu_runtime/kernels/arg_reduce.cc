@@ -43,7 +43,7 @@ class ArgReduceCall final : public AnchorCall {
     return RowLoopsOf<T>().fold[static_cast<size_t>(kind())](x, static_cast<size_t>(n),
                                                              StartOf<T>(kind()));
   }
-  static bool Same(T a, T b) { return a == b || (a != a && b != b); }
+  static bool Same(T a, T b) { return a == b || (IsNan(a) && IsNan(b)); }
 
   // The place of the first or last element like `like`, which there is.
   int64_t PlaceOf(T like, const T* x, int64_t n, int64_t step) const {
@@ -107,8 +107,8 @@ class ArgReduceCall final : public AnchorCall {
 #pragma omp simd
       for (int64_t c = 0; c < n; ++c) {
         const T v = row[c], b = best[c];
-        const bool better = (kMost ? v > b : v < b) | ((v != v) & (b == b));
-        const bool taken = better | (last_ & ((v == b) | ((v != v) & (b != b))));
+        const bool better = (kMost ? v > b : v < b) | (IsNan(v) & !IsNan(b));
+        const bool taken = better | (last_ & ((v == b) | (IsNan(v) & IsNan(b))));
         best[c] = taken ? v : b;
         place[c] = taken ? at : place[c];
       }

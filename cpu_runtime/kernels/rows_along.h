@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows along one axis of a tensor without gaps, for scans, index reductions and sorts.
 #pragma once
+#include <cmath>
+
 #include "cpu_runtime/kernels/kernel.h"
 
 namespace forge::cpu {
@@ -15,6 +17,13 @@ struct RowsAlong {
 absl::StatusOr<RowsAlong> RowsAlongOf(const View& x, std::optional<int64_t> axis);
 // Whether the layout is row-major.
 bool IsRowMajor(const View& v);
+
+// NaN, which integers have not.
+template <class T>
+bool IsNan(T x) {
+  if constexpr (std::is_floating_point_v<T>) return std::isnan(x);
+  return false;
+}
 
 // As WithNumberType; a bool is a byte of 0 or 1.
 template <class F>

@@ -153,12 +153,12 @@ struct PlainScanner {
   }
   // Where all elements are numbers, max and min are one instruction.
   static bool AllNumbers(const T* from, int64_t step, int64_t n, T so_far) {
-    int others = so_far != so_far;
+    int others = IsNan(so_far);
     if (step == 1) {
 #pragma omp simd reduction(| : others)
-      for (int64_t i = 0; i < n; ++i) others |= from[i] != from[i];
+      for (int64_t i = 0; i < n; ++i) others |= IsNan(from[i]);
     } else {
-      for (int64_t i = 0; i < n; ++i) others |= from[i * step] != from[i * step];
+      for (int64_t i = 0; i < n; ++i) others |= IsNan(from[i * step]);
     }
     return others == 0;
   }
@@ -262,9 +262,6 @@ struct LogSumScanner {
   ScalarLoop log = ScalarLoopOf(static_cast<const ir::Log*>(nullptr), kType);
 
   static constexpr DType kType = std::is_same_v<T, double> ? DType::kF64 : DType::kF32;
-  struct Block {
-    alignas(64) T most[kBlock], sum[kBlock], shrink[kBlock], add[kBlock];
-  };
   static void InPlace(ScalarLoop loop, T* v, size_t n) {
     const void* in[] = {v};
     loop(nullptr, in, v, n);
@@ -273,7 +270,7 @@ struct LogSumScanner {
   static T Difference(T a, T b) { return a == b ? T{0} : a - b; }
   // The exponents with which `sum` shrinks and x is added.
   static T Raise(T most, T x, T& shrink, T& add) {
-    const T larger = most != most || most >= x ? most : x;
+    const T larger = IsNan(most) || most >= x ? most : x;
     shrink = Difference(most, larger);
     add = Difference(x, larger);
     return larger;
@@ -308,46 +305,44 @@ struct LogSumScanner {
   }
   template <bool kStores>
   LogSum<T> RunBlock(const Stretch& s, LogSum<T> so_far) const {
-    Block b;
+    alignas(64) T most[kBlock], sum[kBlock], shrink[kBlock], add[kBlock];
     const auto n = static_cast<size_t>(s.n);
-    for (size_t i = 0; i < n; ++i) b.add[i] = x[s.first + static_cast<int64_t>(i) * s.step];
+    for (size_t i = 0; i < n; ++i) add[i] = x[s.first + static_cast<int64_t>(i) * s.step];
     const T before = so_far.most;
-    so_far.most = PlainScanner<T, ir::ScanKind::kMax>::Prefixes(b.add, 1, b.most, s.n, before);
+    so_far.most = PlainScanner<T, ir::ScanKind::kMax>::Prefixes(add, 1, most, s.n, before);
     if (so_far.most == before) {
 #pragma omp simd
-      for (size_t i = 0; i < n; ++i) b.add[i] = Difference(b.add[i], before);
-      InPlace(exp, b.add, n);
-      so_far.sum = PlainScanner<T, ir::ScanKind::kSum>::Prefixes(b.add, 1, b.sum, s.n, so_far.sum);
+      for (size_t i = 0; i < n; ++i) add[i] = Difference(add[i], before);
+      InPlace(exp, add, n);
+      so_far.sum = PlainScanner<T, ir::ScanKind::kSum>::Prefixes(add, 1, sum, s.n, so_far.sum);
     } else {
 #pragma omp simd
       for (size_t i = 0; i < n; ++i) {
-        b.add[i] = Difference(b.add[i], b.most[i]);
-        b.shrink[i] = Difference(i == 0 ? before : b.most[i - 1], b.most[i]);
+        add[i] = Difference(add[i], most[i]);
+        shrink[i] = Difference(i == 0 ? before : most[i - 1], most[i]);
       }
-      InPlace(exp, b.add, n);
-      InPlace(exp, b.shrink, n);
-      for (size_t i = 0; i < n; ++i) b.sum[i] = so_far.sum = so_far.sum * b.shrink[i] + b.add[i];
+      InPlace(exp, add, n);
+      InPlace(exp, shrink, n);
+      for (size_t i = 0; i < n; ++i) sum[i] = so_far.sum = so_far.sum * shrink[i] + add[i];
     }
     if (!kStores) return so_far;
-    InPlace(log, b.sum, n);
-    for (size_t i = 0; i < n; ++i)
-      y[s.first + static_cast<int64_t>(i) * s.step] = b.most[i] + b.sum[i];
+    InPlace(log, sum, n);
+    for (size_t i = 0; i < n; ++i) y[s.first + static_cast<int64_t>(i) * s.step] = most[i] + sum[i];
     return so_far;
   }
   void Columns(int64_t first, int64_t step, int64_t along, size_t n) const {
-    Block b;
-    alignas(64) T logs[kBlock];
-    std::fill_n(b.most, n, LogSum<T>().most);
-    std::fill_n(b.sum, n, T{0});
+    alignas(64) T most[kBlock], sum[kBlock], shrink[kBlock], add[kBlock], logs[kBlock];
+    std::fill_n(most, n, LogSum<T>().most);
+    std::fill_n(sum, n, T{0});
     for (int64_t k = 0; k < along; ++k) {
       const int64_t at = first + k * step;
       for (size_t i = 0; i < n; ++i)
-        b.most[i] = Raise(b.most[i], x[at + static_cast<int64_t>(i)], b.shrink[i], b.add[i]);
-      InPlace(exp, b.shrink, n);
-      InPlace(exp, b.add, n);
-      for (size_t i = 0; i < n; ++i) logs[i] = b.sum[i] = b.sum[i] * b.shrink[i] + b.add[i];
+        most[i] = Raise(most[i], x[at + static_cast<int64_t>(i)], shrink[i], add[i]);
+      InPlace(exp, shrink, n);
+      InPlace(exp, add, n);
+      for (size_t i = 0; i < n; ++i) logs[i] = sum[i] = sum[i] * shrink[i] + add[i];
       InPlace(log, logs, n);
-      for (size_t i = 0; i < n; ++i) y[at + static_cast<int64_t>(i)] = b.most[i] + logs[i];
+      for (size_t i = 0; i < n; ++i) y[at + static_cast<int64_t>(i)] = most[i] + logs[i];
     }
   }
 };
@@ -387,7 +382,7 @@ struct IndexScanner {
   int64_t* index;
   int64_t along, inner;
 
-  static bool Taken(T so_far, T x) { return (kMost ? x >= so_far : x <= so_far) || x != x; }
+  static bool Taken(T so_far, T x) { return (kMost ? x >= so_far : x <= so_far) || IsNan(x); }
   Found Start() const { return {}; }
   Found Merge(const Found& a, const Found& b) const {
     return b.at >= 0 && Taken(a.value, b.value) ? b : a;
@@ -397,7 +392,7 @@ struct IndexScanner {
     Found all{Values{x, y, false}.Fold(s), -1};
     for (int64_t i = s.n - 1; i >= 0; --i) {
       const T v = x[s.first + i * s.step];
-      if (!(v == all.value || (v != v && all.value != all.value))) continue;
+      if (v != all.value && !(IsNan(v) && IsNan(all.value))) continue;
       all.at = PlaceOf(s) + (s.step > 0 ? i : -i);
       break;
     }
@@ -412,7 +407,7 @@ struct IndexScanner {
       so_far.value = Values::Prefixes(x + part.first, s.step, y + part.first, part.n, so_far.value);
       for (int64_t i = 0; i < part.n; ++i, place += next) {
         const int64_t at = part.first + i * s.step;
-        const bool taken = (x[at] == y[at]) | (x[at] != x[at]);
+        const bool taken = (x[at] == y[at]) | IsNan(x[at]);
         index[at] = so_far.at = taken ? place : so_far.at;
       }
     }

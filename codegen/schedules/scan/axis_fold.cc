@@ -117,8 +117,9 @@ Vals AxisWalk::Start(Val vector) { return axis_.rule.Start(m_.b, tile_.across, P
 Vals AxisWalk::Fold(const Dim& first_row, const Builder::Range& vectors) {
   const FoldRule& rule = axis_.rule;
   const int lanes = tile_.lanes();
-  Vals steps;  // from the first element of a vector
-  for (int i = 0; i < lanes; ++i) steps.push_back(m_.b.Int(tile_.along > 1 ? i : 0));
+  Vals steps;  // of the lanes, from the first element of a vector
+  for (int i = 0; i < lanes; ++i)
+    steps.push_back(m_.b.Int(tile_.along == 1 ? 0 : axis_.reverse ? lanes - 1 - i : i));
   const auto positions = [&](Val vector) { return splat(Position(vector), lanes) + Packed(steps); };
   Vals start = rule.Start(m_.b, lanes, Position(vectors.begin));
   if (rule.with_index && !rule.last) start[1] = positions(vectors.begin);
@@ -256,7 +257,7 @@ Vals WorkgroupFold::Select(Val condition, const Vals& a, const Vals& b) {
   return out;
 }
 
-Vals WorkgroupFold::Reduce(Vals mine) {
+Vals WorkgroupFold::Reduce(const Vals& mine) {
   Builder& b = m_.b;
   const Val local = b.Builtin(BuiltinKind::kLocalX);
   Store(local, mine);

@@ -86,7 +86,7 @@ class WorkgroupFold {
  public:
   WorkgroupFold(Emission& m, const FoldRule& rule);
   Val rank();  // the place of this invocation in the order of Scan
-  Vals Reduce(Vals mine);
+  Vals Reduce(const Vals& mine);
   struct Scanned {
     Vals before, all;  // of the invocations before this one, and of all
   };

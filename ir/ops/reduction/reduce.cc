@@ -16,6 +16,8 @@
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/movement/broadcast_to.h"
 #include "ir/ops/movement/reshape.h"
+#include "ir/ops/movement/transpose.h"
+#include "ir/ops/reduction/scan.h"
 
 namespace forge::ir {
 namespace {
@@ -104,6 +106,27 @@ Dim CombineDims(ReduceKind kind, const Dim& sum, const Dim& x) {
   return sum + x;
 }
 
+// For each element the product of the others that are reduced with it, which may be zeros: of those
+// before it and of those after it, with the reduced axes as one.
+Value ProductOfOthers(Value x, std::span<const int64_t> axes) {
+  Function& f = *x.fn;
+  const Dims& shape = x.type().shape();
+  std::vector<int64_t> order, back(shape.size());
+  for (size_t a = 0; a < shape.size(); ++a)
+    if (!Contains(axes, a)) order.push_back(static_cast<int64_t>(a));
+  order.insert(order.end(), axes.begin(), axes.end());
+  for (size_t a = 0; a < order.size(); ++a)
+    back[static_cast<size_t>(order[a])] = static_cast<int64_t>(a);
+  const Value moved = f(Transpose{order}, {Widened(x)});
+  Dims rows = Reduced(shape, axes, false);
+  rows.push_back(CountOf(shape, axes));
+  const Value row = f(Reshape{rows}, {moved});
+  const Scan before{.kind = ScanKind::kProd, .exclusive = true};
+  const Scan after{.kind = ScanKind::kProd, .exclusive = true, .reverse = true};
+  const Value prefix = f(before, {row}), others = prefix * f(after, {row});
+  return f(Transpose{back}, {f(Reshape{moved.type().shape()}, {others})});
+}
+
 // Results in row-major order; `strides` lead from an index of x to its result.
 template <class T>
 std::vector<T> ReduceAll(ReduceKind kind, std::span<const T> x, std::span<const int64_t> shape,
@@ -159,16 +182,6 @@ void EvaluateFloats(const Reduce& op, std::span<const T> from, std::span<const i
   Store(results, y);
 }
 
-// The product of the other elements over the axes, for each element. A zero is divided by nowhere:
-// beside one, the product of all but zeros is that of its others.
-Value ProductOfOthers(Value x, Value ones, const std::vector<int64_t>& axes) {
-  const Value zero = (*x.fn)(Equal{}, {x, ones - ones});
-  const Value finite = select(zero, ones, x);
-  const Value zeros = ReduceAxes(ReduceKind::kSum, select(zero, ones, 0.0), axes);
-  const Value others = ReduceAxes(ReduceKind::kProd, finite, axes) / finite;
-  return select(zeros - select(zero, ones, 0.0) > 0.5, 0.0, others);
-}
-
 }  // namespace
 
 absl::StatusOr<Types> Reduce::infer(TypeSpan in) const {
@@ -193,7 +206,8 @@ Values Reduce::gradient(const GradArgs& g) const {
   if (kind == ReduceKind::kMean) {
     return {spread(dy / ReduceAxes(ReduceKind::kSum, ones, *reduced))};
   }
-  if (kind == ReduceKind::kProd) return {dy * ProductOfOthers(x, ones, *reduced)};
+  if (kind == ReduceKind::kProd)
+    return {Narrowed(Widened(spread(dy)) * ProductOfOthers(x, *reduced), x.type().dtype())};
   const Value y = g.fn(Reshape{kept}, {g.out[0]});
   // Ties share evenly.
   const Value ties = select(x > y, 0.0, select(x < y, 0.0, ones));

@@ -266,6 +266,7 @@ Cases ScanWithIndex::cases() {
           {ScanWithIndex{}, {"f32[2,40] in -inf..-inf"}},
           {ScanWithIndex{min}, {"float[2,300] in -4..4"}},
           {ScanWithIndex{}, {"f32[30001]"}},
+          {ScanWithIndex{min, 0, true}, {"f32[30002]"}},
           {ScanWithIndex{min, 0, true}, {"u64[9000,2]"}},
           {ScanWithIndex{.axis = 0}, {"f32[0,3]"}},
           {ScanWithIndex{.axis = 1}, {"f32[0,3]"}},
