@@ -39,6 +39,8 @@ struct Column {
   std::string title;
   std::map<std::string, std::string> ops, models;
   std::map<std::string, std::string> refused;  // by reason: ops, and how many of their cases
+  // By op: the element types of which every case runs.
+  std::map<std::string, std::set<std::string>> types;
 };
 
 // ---- ops ----------------------------------------------------------------------------------------
@@ -116,12 +118,34 @@ absl::Status AddOp(const ir::OpDef& def, const Device& device, Column& column) {
     ++refused[WhyOf(support)][TypeOf(c)];
   }
   column.ops[std::string(def.info.name)] = types.empty() ? "made by passes" : CellOf(types);
+  for (const auto& [type, counts] : types)
+    if (counts.refused == 0) column.types[std::string(def.info.name)].insert(type);
   for (const auto& [why, count_by_type] : refused) {
     std::string& text = column.refused[why];
     text += fmt::format("{}`{}`", text.empty() ? "" : "; ", def.info.name);
     for (const auto& [type, count] : count_by_type) text += fmt::format(" {} {}", count, type);
   }
   return absl::OkStatus();
+}
+
+// ---- tables -------------------------------------------------------------------------------------
+
+// The rows below the header of a table separated by tabs; lines that begin with # are comments.
+//   errors: NotFound, DataLoss (a row of fewer than `least` cells)
+absl::StatusOr<std::vector<std::vector<std::string>>> RowsOf(const std::string& table,
+                                                             size_t least) {
+  std::ifstream in(table);
+  if (!in) return NotFound("{} cannot be opened", table);
+  std::vector<std::vector<std::string>> rows;
+  bool header = true;
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty() || line[0] == '#' || std::exchange(header, false)) continue;
+    std::istringstream cells(line);
+    std::vector<std::string>& row = rows.emplace_back();
+    for (std::string cell; std::getline(cells, cell, '\t');) row.push_back(cell);
+    if (row.size() < least) return DataLoss("{}: '{}' is not a row of the table", table, line);
+  }
+  return rows;
 }
 
 // ---- models -------------------------------------------------------------------------------------
@@ -134,17 +158,10 @@ struct ModelFile {
 // The models of a table as tools/fetch-models reads it, where that puts them.
 //   errors: NotFound (the table, or a model that was not fetched)
 absl::StatusOr<std::vector<ModelFile>> ModelsOf(const std::string& table) {
-  std::ifstream in(table);
-  if (!in) return NotFound("{} cannot be opened", table);
   std::vector<ModelFile> models;
   const std::filesystem::path folder = CacheFolder() / "models";
-  bool header = true;
-  for (std::string line; std::getline(in, line);) {
-    if (line.empty() || line[0] == '#' || std::exchange(header, false)) continue;
-    std::istringstream cells(line);
-    std::vector<std::string> row;
-    for (std::string cell; std::getline(cells, cell, '\t');) row.push_back(cell);
-    if (row.size() < 2) return DataLoss("{}: '{}' is not a row of the table", table, line);
+  FORGE_ASSIGN_OR_RETURN(const auto rows, RowsOf(table, 2));
+  for (const std::vector<std::string>& row : rows) {
     ModelFile m{row[0], row[1], folder / (row[0] + ".onnx")};
     if (row.size() > 6 && !row[6].empty())
       m.path = folder / row[0] / std::filesystem::path(row[6]).filename();
@@ -179,7 +196,7 @@ std::string ModelCell(const ir::Module& module, const Device& device) {
 
 absl::StatusOr<Column> Ask(std::string_view name, std::span<const ModelFile> models) {
   FORGE_ASSIGN_OR_RETURN(const DeviceRef device, OpenDevice(name, {}));
-  Column column{.title = std::string(name), .ops = {}, .models = {}, .refused = {}};
+  Column column{.title = std::string(name), .ops = {}, .models = {}, .refused = {}, .types = {}};
   for (const ir::OpDef* def : ir::AllOps()) FORGE_RETURN_IF_ERROR(AddOp(*def, *device, column));
   for (const ModelFile& m : models) {
     FORGE_ASSIGN_OR_RETURN(const std::unique_ptr<ir::Module> module, LoadModel(m.path));
@@ -204,7 +221,8 @@ absl::StatusOr<Column> AskPoorest(const std::string& self, const std::string& ta
   return Column{.title = "any vulkan",
                 .ops = json["ops"],
                 .models = json["models"],
-                .refused = json["refused"]};
+                .refused = json["refused"],
+                .types = json["types"]};
 }
 
 absl::Status Models(std::span<const ModelFile> models, std::span<const Column> columns,
@@ -247,6 +265,37 @@ void Refused(std::span<const Column> columns, std::ostream& out) {
       out << fmt::format("| {} | {} | {} |\n", c.title, MarkdownCell(why), cases);
 }
 
+// ---- operators of ATen
+// ---------------------------------------------------------------------------
+
+// "all", or which of the element types that PyTorch takes do not run.
+std::string AtenCell(const std::string& op, const std::string& types, const Column& column) {
+  if (op == "-") return "no";
+  const auto at = column.types.find(op);
+  std::string missing;
+  std::istringstream words(types);
+  for (std::string type; words >> type;)
+    if (at == column.types.end() || !at->second.contains(type)) missing += " " + type;
+  return missing.empty() ? "all" : "not" + missing;
+}
+
+absl::Status Aten(const std::string& table, std::span<const Column> columns, std::ostream& out) {
+  FORGE_ASSIGN_OR_RETURN(const auto rows, RowsOf(table, 5));
+  out << "\n## ATen operators\n\nThe forward operators of PyTorch, and the op that computes each. "
+         "`all`: every test case of the op runs for all element types that PyTorch takes; `not`: "
+         "but for these, which the op does not take or the device refuses (see below). Integers "
+         "that an operator turns into floats are cast first.\n\n| operator | op | as |";
+  for (const Column& c : columns) out << fmt::format(" {} |", c.title);
+  out << "\n|---|---|---|---|---|---|---|\n";
+  for (const auto& row : rows) {
+    const std::string op = row[2] == "-" ? "none" : fmt::format("`{}`", row[2]);
+    out << fmt::format("| {} | {} | {} |", row[0], op, row[3] == "-" ? "" : MarkdownCell(row[3]));
+    for (const Column& c : columns) out << fmt::format(" {} |", AtenCell(row[2], row[4], c));
+    out << "\n";
+  }
+  return absl::OkStatus();
+}
+
 // ---- operators of ONNX --------------------------------------------------------------------------
 
 void Operators(std::ostream& out) {
@@ -271,6 +320,8 @@ absl::StatusOr<std::string> Document(const std::string& self, const std::string&
   out << kIntroduction;
   FORGE_RETURN_IF_ERROR(Models(models, columns, out));
   Ops(columns, out);
+  FORGE_RETURN_IF_ERROR(
+      Aten((std::filesystem::path(table).parent_path() / "aten.tsv").string(), columns, out));
   Refused(columns, out);
   Operators(out);
   return out.str();
@@ -279,8 +330,10 @@ absl::StatusOr<std::string> Document(const std::string& self, const std::string&
 absl::Status PrintColumn(const std::string& device, const std::string& table) {
   FORGE_ASSIGN_OR_RETURN(const std::vector<ModelFile> models, ModelsOf(table));
   FORGE_ASSIGN_OR_RETURN(const Column column, Ask(device, models));
-  const nlohmann::json words{
-      {"ops", column.ops}, {"models", column.models}, {"refused", column.refused}};
+  const nlohmann::json words{{"ops", column.ops},
+                             {"models", column.models},
+                             {"refused", column.refused},
+                             {"types", column.types}};
   std::cout << words.dump() << "\n";
   return absl::OkStatus();
 }
