@@ -283,8 +283,8 @@ absl::Status Aten(const std::string& table, std::span<const Column> columns, std
   FORGE_ASSIGN_OR_RETURN(const auto rows, RowsOf(table, 5));
   out << "\n## ATen operators\n\nThe forward operators of PyTorch, and the op that computes each. "
          "`all`: every test case of the op runs for all element types that PyTorch takes; `not`: "
-         "but for these, which the op does not take or the device refuses (see below). Integers "
-         "that an operator turns into floats are cast first.\n\n| operator | op | as |";
+         "but for these, which the op does not take or the device refuses (see below). Elements "
+         "that an operator promotes are cast first.\n\n| operator | op | as |";
   for (const Column& c : columns) out << fmt::format(" {} |", c.title);
   out << "\n|---|---|---|---|---|---|---|\n";
   for (const auto& row : rows) {
