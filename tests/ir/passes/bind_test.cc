@@ -12,7 +12,6 @@ namespace forge::ir {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 class BindTest : public PassTest {
  protected:
@@ -24,7 +23,7 @@ class BindTest : public PassTest {
       EXPECT_TRUE(f.type(v).is_constant()) << f.type(v).ToText();
     for (const Node& n : f.nodes()) EXPECT_EQ(n.op, n.op.Bind({})) << n.op.ToText();
     for (const Function* body : Bodies(f)) ExpectNoSymbols(*body);
-    EXPECT_THAT(ToText(f), Not(HasSubstr("n *")));
+    EXPECT_THAT(ToText(f), testing::Not(HasSubstr("n *")));
   }
 
   SymbolRef n_ = m_.SymbolNamed("n"), h_ = m_.SymbolNamed("h");

@@ -11,7 +11,6 @@ namespace forge::ir {
 namespace {
 
 using ::testing::Contains;
-using ::testing::Not;
 
 class FashionTest : public PassTest {
  protected:
@@ -74,12 +73,12 @@ class FashionTest : public PassTest {
 TEST_F(FashionTest, EachPassKeepsTheNumbers) {
   Apply([&](const Function& in, Function& out) { return Fold(*model_, in, out); });
   ExpectSameNumbers();
-  EXPECT_THAT(Ops(*at_), Not(Contains("batch_norm")));
+  EXPECT_THAT(Ops(*at_), testing::Not(Contains("batch_norm")));
   Apply(Recognise);
   ExpectSameNumbers();
   Apply([&](const Function& in, Function& out) { return Legalise(in, out, target_); });
   ExpectSameNumbers();
-  EXPECT_THAT(Ops(*at_), Not(Contains("softmax")));
+  EXPECT_THAT(Ops(*at_), testing::Not(Contains("softmax")));
   ApplyHoist();
   ExpectSameNumbers();
   Apply(

@@ -20,7 +20,6 @@ using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 class LegaliseTest : public PassTest {
  protected:
@@ -58,7 +57,7 @@ TEST_F(LegaliseTest, TakesWhatTheTargetLacksApart) {
   f_.Return("y", f_(Softmax{}, {x}) * 2.0);
   Refuse({"softmax"});
   const Function& after = Legalised();
-  EXPECT_THAT(Ops(after), Not(Contains("softmax")));
+  EXPECT_THAT(Ops(after), testing::Not(Contains("softmax")));
   EXPECT_THAT(Ops(after), Contains("reduce"));
   ExpectSame(f_, after, {.tolerance = 1e-6});
 }
@@ -72,7 +71,7 @@ TEST_F(LegaliseTest, TakesBatchNormsApart) {
                                    Constant(f_, "mean", {3}), variance})[0]);
   Refuse({"batch_norm"});
   const Function& after = Legalised();
-  EXPECT_THAT(Ops(after), Not(Contains("batch_norm")));
+  EXPECT_THAT(Ops(after), testing::Not(Contains("batch_norm")));
   ExpectSame(f_, after, {.tolerance = 1e-6});
 }
 
@@ -83,8 +82,8 @@ TEST_F(LegaliseTest, TakesDecompositionsApartInTurn) {
   f_.Return("y", f_(Fused{&body}, {x}));
   Refuse({"fused", "softmax"});
   const Function& after = Legalised();
-  EXPECT_THAT(Ops(after), Not(Contains("fused")));
-  EXPECT_THAT(Ops(after), Not(Contains("softmax")));
+  EXPECT_THAT(Ops(after), testing::Not(Contains("fused")));
+  EXPECT_THAT(Ops(after), testing::Not(Contains("softmax")));
   ExpectSame(f_, after, {.tolerance = 1e-6});
 }
 
