@@ -79,17 +79,34 @@ Labelled ElementByElement(const Labelled& a, const Labelled& b, const Roles& r) 
   return {Spread(a, r) * Spread(b, r), all};
 }
 
+bool IsInOrder(const Labelled& x, std::span<const int> labels) {
+  return std::is_sorted(labels.begin(), labels.end(),
+                        [&](int a, int b) { return AxisOf(x, a) < AxisOf(x, b); });
+}
+
+// An operand as matrices [batch.., rows, summed], or [batch.., summed, rows] where that is how its
+// axes are.
+struct Matrix {
+  Value value;
+  bool summed_first;
+};
+Matrix AsMatrix(const Labelled& x, const Roles& r, const Labels& rows) {
+  const Labels usual = Joined({r.batch, rows, r.summed}), other = Joined({r.batch, r.summed, rows});
+  const bool summed_first = !IsInOrder(x, usual) && IsInOrder(x, other);
+  Dims shape = ExtentsOf(x, r.batch);
+  shape.push_back(Product(ExtentsOf(x, summed_first ? r.summed : rows)));
+  shape.push_back(Product(ExtentsOf(x, summed_first ? rows : r.summed)));
+  const Value ordered = InOrder(x, summed_first ? other : usual);
+  return {(*x.value.fn)(Reshape{std::move(shape)}, {ordered}), summed_first};
+}
+
 Labelled AsMatrices(Labelled a, Labelled b, const Roles& r) {
   Function& f = *a.value.fn;
   Match(a, b, r.summed);
   Match(b, a, r.summed);
-  const auto matrix = [&](const Labelled& x, const Labels& rows) {
-    Dims shape = ExtentsOf(x, r.batch);
-    shape.push_back(Product(ExtentsOf(x, rows)));
-    shape.push_back(Product(ExtentsOf(x, r.summed)));
-    return f(Reshape{std::move(shape)}, {InOrder(x, Joined({r.batch, rows, r.summed}))});
-  };
-  const Value y = f(MatMul{.transpose_b = true}, {matrix(a, r.left), matrix(b, r.right)});
+  const Matrix left = AsMatrix(a, r, r.left), right = AsMatrix(b, r, r.right);
+  const MatMul product{.transpose_a = left.summed_first, .transpose_b = !right.summed_first};
+  const Value y = f(product, {left.value, right.value});
   if (!f.status().ok()) return {y, {}};
   Dims shape(y.type().shape().begin(), y.type().shape().end() - 2);
   for (const Dim& d : ExtentsOf(a, r.left)) shape.push_back(d);
