@@ -143,6 +143,8 @@ Verdict RowsFit(const Region& r, const ArgForm& f, const ArgRows& t) {
   if (space.within.empty() || space.length().max() < kLongRow) return Verdict::No("rows are short");
   if (!space.last() && space.rows().min() >= kFewOutputs)
     return Verdict::No("columns are reduced side by side");
+  if (t.parts > 1 && space.length().max() < t.parts * t.along * t.workgroup)
+    return Verdict::No("parts of rows are short");
   if (Verdict v = FoldTileFits(space, t.tile()); !v) return v;
   if (Verdict v = SplitFits(r, f, t.parts); !v) return v;
   return WorkgroupFits(t.workgroup, r.caps(), WorkgroupFold::Shared(t.workgroup, f.axis.rule));

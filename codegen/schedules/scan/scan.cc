@@ -157,6 +157,8 @@ Verdict RowsFit(const Region& r, const ScanForm& f, const ScanRows& t) {
   if (r.caps().runs_on_cpu) return Verdict::No("barriers are dear");
   if (!space.last()) return Verdict::No("rows lie side by side");
   if (space.length().max() < kLongRow) return Verdict::No("rows are short");
+  if (t.parts > 1 && space.length().max() < t.parts * t.along * t.workgroup)
+    return Verdict::No("parts of rows are short");
   if (Verdict v = FoldTileFits(space, t.tile()); !v) return v;
   if (Verdict v = SplitFits(r, f.axis, t.parts); !v) return v;
   return WorkgroupFits(t.workgroup, r.caps(), WorkgroupFold::Shared(t.workgroup, f.axis.rule));
