@@ -27,6 +27,8 @@ Cases Fill::cases() {
           {Fill{(int64_t{1} << 53) + 1, DType::kI64, {3}}, {}},
           {Fill{UINT64_MAX, DType::kU64, {3}}, {}},
           {Fill{INT64_MIN, DType::kI64, {3}}, {}},
+          {Fill{std::complex(1.0, -2.0), DType::kC64, {3}}, {}},
+          {Fill{3, DType::kC128, {2, 1}}, {}},
           {.op = Fill{.value = std::complex(1.0, 2.0)}, .in = {}, .refuse = "is complex"},
           {.op = Fill{.shape = {-2}}, .in = {}, .refuse = "negative dimension"},
           {.op = Fill{.dtype = DType::kString}, .in = {}, .refuse = "string"}};
