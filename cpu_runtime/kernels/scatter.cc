@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cmath>
+#include <complex>
 #include <cstring>
 
 #include "base/narrow_float.h"
@@ -50,15 +51,29 @@ struct ElementTraits<NarrowElement<DType::kF16>> {
   }
 };
 
+template <class T>
+inline constexpr bool kIsComplex =
+    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+
+template <class T>
+bool IsNan(T v) {
+  if constexpr (std::is_floating_point_v<T>) return std::isnan(v);
+  return false;
+}
+
 // Integers wrap, NaN stays.
 template <ScatterMode kMode, class T>
 T Updated(T y, T update) {
   if constexpr (kMode == ScatterMode::kSet) {
     return update;
+  } else if constexpr (kIsComplex<T>) {
+    if (kMode == ScatterMode::kAdd) return y + update;
+    return {y.real() * update.real() - y.imag() * update.imag(),
+            y.real() * update.imag() + y.imag() * update.real()};
   } else if constexpr (kMode == ScatterMode::kMin) {
-    return y != y || y <= update ? y : update;
+    return IsNan(y) || y <= update ? y : update;
   } else if constexpr (kMode == ScatterMode::kMax) {
-    return y != y || y >= update ? y : update;
+    return IsNan(y) || y >= update ? y : update;
   } else if constexpr (std::is_integral_v<T>) {
     const auto a = static_cast<uint64_t>(y), b = static_cast<uint64_t>(update);
     return static_cast<T>(kMode == ScatterMode::kAdd ? a + b : a * b);
@@ -211,6 +226,8 @@ ShareFunction FunctionFor(ScatterMode mode, DType t, DType indices) {
   if (t == DType::kF16) return of(NarrowElement<DType::kF16>{});
   if (t == DType::kBF16) return of(NarrowElement<DType::kBF16>{});
   if (t == DType::kBool) return of(uint8_t{});
+  if (t == DType::kC64) return of(std::complex<float>{});
+  if (t == DType::kC128) return of(std::complex<double>{});
   return WithNumberType(t, of);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstdlib>
 #include <cstring>
 #include <type_traits>
@@ -306,6 +307,10 @@ void HeldNumber(DType t, const Number& v, uint8_t* out) {
     uint8_t in[sizeof x];
     std::memcpy(in, &x, sizeof x);
     loop(in, out, 1);
+  } else if (t == DType::kC64) {
+    Put<std::complex<float>>(out, 0, std::complex<float>(v.c128()));
+  } else if (t == DType::kC128) {
+    Put<std::complex<double>>(out, 0, v.c128());
   } else {
     std::memset(out, 0, HeldBytes(t));
   }

@@ -103,14 +103,6 @@ int Tape::gathers() const {
   return all;
 }
 
-// Does a movement put a complex number, other than 0, where it reads no operand?
-static bool FillsWithComplex(const ir::Function& body, const ir::Node& node) {
-  const ir::Type& y = body.type(node.first_out);
-  if (!Has(kComplexTypes, y.dtype())) return false;
-  const ir::Dims first(y.shape().size(), 0);
-  return node.op.Map(body.TypesOf(node.in), first).fill.c128() != 0.0;
-}
-
 Verdict TapeTakes(const ir::Function& body, const ir::Node& node) {
   const ir::OpDef& def = node.op.def();
   if (!def.scalar && !def.map)
@@ -121,10 +113,7 @@ Verdict TapeTakes(const ir::Function& body, const ir::Node& node) {
     if (StoredBytes(t.dtype()) == 0)
       return Verdict::No(fmt::format("elements of {} are not whole bytes", Name(t.dtype())));
   }
-  if (def.scalar == nullptr) {
-    if (FillsWithComplex(body, node)) return Verdict::No("complex numbers are no literals");
-    return Verdict::Yes("tape");
-  }
+  if (def.scalar == nullptr) return Verdict::Yes("tape");
   const DType domain = body.type(node.in.back()).dtype();
   const bool cast = def.scalar->info.result == ir::ResultType::kAttribute;
   const bool taken = cast ? FindConvertLoop(domain, body.type(node.first_out).dtype()) != nullptr

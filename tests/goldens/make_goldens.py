@@ -406,6 +406,34 @@ def affine_grid(a, theta):
     return F.affine_grid(theta, [len(theta), 1, *a["sizes"]], a["align_corners"])
 
 
+def roi_align(a, x, rois, batch):
+    """Point by point: PyTorch itself has it in torchvision alone."""
+    offset = 0.5 if a["half_pixel"] else 0.0
+
+    def sample(image, y, x_):
+        values = []
+        for at, extent in ((y, image.shape[1]), (x_, image.shape[2])):
+            if at < -1 or at > extent:
+                return torch.zeros((4, image.shape[0]), dtype=image.dtype)
+            at = at.clamp(0, extent - 1)
+            low = int(at.floor())
+            values.append(((low, 1 - (at - low)), (min(low + 1, extent - 1), at - low)))
+        return torch.stack([image[:, i, j] * (p * q) for i, p in values[0] for j, q in values[1]])
+
+    out = []
+    for box, item in zip(rois * a["scale"] - offset, batch.tolist()):
+        length = box[2:] - box[:2]
+        length = length if a["half_pixel"] else length.clamp(min=1)
+        step = length.flip(0) / torch.tensor(a["sizes"]) / a["samples"]
+        for i, j in np.ndindex(*a["sizes"]):
+            points = [sample(x[item], box[1] + (i * a["samples"] + p + 0.5) * step[0],
+                             box[0] + (j * a["samples"] + q + 0.5) * step[1])
+                      for p, q in np.ndindex(a["samples"], a["samples"])]
+            points = torch.stack(points)
+            out.append(points.amax((0, 1)) if a["largest"] else points.sum(1).mean(0))
+    return torch.stack(out).reshape(len(rois), *a["sizes"], x.shape[1]).permute(0, 3, 1, 2)
+
+
 def folded(a):
     before, after = halves(a["padding"])
     require(before == after)
@@ -982,6 +1010,7 @@ OPS = {
     "rms_norm": rms_norm,
     "rnn": layer(lambda a: getattr(torch, "rnn_" + a["activation"]), 1),
     "rnn_steps": steps(rnn_cell, 1),
+    "roi_align": roi_align,
     "roll": lambda a, x: torch.roll(x, a["shifts"], a["axes"] or None),
     "scan": scan,
     "scan_with_index": scan_with_index,

@@ -81,7 +81,7 @@ class Column {
       absl::FunctionRef<void(const ir::Dims& at, const ir::Dims& to, const ir::Dim& vector)>;
   // Calls `body` in each step of a loop over the updates.
   void ForAll(Body body) const {
-    m_.Loop(s_.count(), {}, [&](const ir::Dim& i, Vals) {
+    m_.Loop(s_.count(), {}, [&](const ir::Dim& i, const Vals&) {
       ir::Dims at = place_;
       at.insert(at.begin() + static_cast<std::ptrdiff_t>(s_.axis), i);
       ForTarget(m_, s_, at, [&](const ir::Dims& to) {

@@ -118,7 +118,7 @@ Cases IndexOp::cases() {
 
 Cases IndexPut::cases() {
   const auto add = [](std::vector<int64_t> axes) { return IndexPut{std::move(axes), true}; };
-  return {{IndexPut{}, {"real[5,3]", "real[4]", "i64[4] in -5..4", "i64[4] in -3..2"}},
+  return {{IndexPut{}, {"number[5,3]", "number[4]", "i64[4] in -5..4", "i64[4] in -3..2"}},
           {add({1}), {"real[2,7,3]", "real[2,2,2,3]", "i32[2,2] in -7..6"}},
           {IndexPut{{1, 2}}, {"f32[2,5,4,3]", "f32[2,1,3]", "i64[2,1] in 0..4", "i32[1] in -4..3"}},
           {add({0, -1}), {"f64[4,2,3]", "f64[5,2]", "i64[5] in 0..3", "i64[1] in 0..2"}},

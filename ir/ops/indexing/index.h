@@ -33,7 +33,7 @@ struct IndexPut {
       .formula =
           "y is x, but what `index` selects is, or grows by, updates; indices as of "
           "`scatter`",
-      .inputs = "x: real|bool[*d]; updates: =x; indices: i32|i64...",
+      .inputs = "x: number|bool[*d]; updates: =x; indices: i32|i64...",
       .outputs = "y: =x",
       .source = "torch.index_put"};
   static constexpr Field kFields[] = {

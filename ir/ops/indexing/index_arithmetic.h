@@ -27,7 +27,7 @@ Value AddedInto(const Dims& shape, Value indices, Value updates, int64_t axis);
 
 struct AxisUpdates {
   Value indices, updates;
-  int64_t axis;
+  int64_t axis = 0;
 };
 // Returns x, with each element that has updates replaced by the reduction of these, and of itself
 // unless `include_self` is false.

@@ -14,7 +14,7 @@ struct IndexAdd {
   static constexpr OpInfo kInfo{
       .name = "index_add",
       .formula = "y is x, and y[a.., indices[i], b..] grows by alpha * updates[a.., i, b..]",
-      .inputs = "x: real[*d]; indices: i32|i64[n]; updates: =x[*u]",
+      .inputs = "x: number[*d]; indices: i32|i64[n]; updates: =x[*u]",
       .outputs = "y: =x",
       .source = "torch.index_add"};
   static constexpr Field kFields[] = {
@@ -30,7 +30,7 @@ struct IndexAdd {
     return {Narrowed(f(add, {x, indices, updates * factor}), in[0].type().dtype())};
   }
   [[gnu::cold]] static Cases cases() {
-    return {{IndexAdd{}, {"real[5,3]", "i64[4] in -5..4", "real[4,3]"}},
+    return {{IndexAdd{}, {"number[5,3]", "i64[4] in -5..4", "number[4,3]"}},
             {IndexAdd{1, 2}, {"real[2,7,3]", "i32[9] in -7..6", "real[2,9,3]"}},
             {IndexAdd{-1, -0.5}, {"float[3,5]", "i64[60] in 0..4", "float[3,60]"}},
             {IndexAdd{}, {"f32[1]", "i64[3] in -1..1", "f32[3]"}},
@@ -47,7 +47,7 @@ struct IndexCopy {
   static constexpr OpInfo kInfo{
       .name = "index_copy",
       .formula = "y is x, but y[a.., indices[i], b..] = updates[a.., i, b..], the last of several",
-      .inputs = "x: real|bool[*d]; indices: i32|i64[n]; updates: =x[*u]",
+      .inputs = "x: number|bool[*d]; indices: i32|i64[n]; updates: =x[*u]",
       .outputs = "y: =x",
       .source = "torch.index_copy"};
   static constexpr Field kFields[] = {FieldOf<&IndexCopy::axis>("axis", "As of `scatter`.")};
@@ -56,7 +56,7 @@ struct IndexCopy {
     return {f(Scatter{axis}, {in[0], OnAxis(in[1], axis, in[0].type().rank()), in[2]})};
   }
   [[gnu::cold]] static Cases cases() {
-    return {{IndexCopy{}, {"real[5,3]", "i64[4] in -5..4", "real[4,3]"}},
+    return {{IndexCopy{}, {"number[5,3]", "i64[4] in -5..4", "number[4,3]"}},
             {IndexCopy{1}, {"bool[2,7,3]", "i32[9] in -9..9", "bool[2,9,3]"}},
             {IndexCopy{-1}, {"float[3,50]", "i64[3] in -50..49", "float[3,3]"}},
             {IndexCopy{}, {"f32[3,2]", "i64[0]", "f32[0,2]"}},
@@ -72,7 +72,7 @@ struct IndexFill {
 
   static constexpr OpInfo kInfo{.name = "index_fill",
                                 .formula = "y is x, but y[a.., indices[i], b..] = value",
-                                .inputs = "x: real|bool[*d]; indices: i32|i64[n]",
+                                .inputs = "x: number|bool[*d]; indices: i32|i64[n]",
                                 .outputs = "y: =x",
                                 .source = "torch.index_fill"};
   static constexpr Field kFields[] = {
@@ -88,7 +88,7 @@ struct IndexFill {
     return {ScatterNumber(in[0], OnAxis(in[1], axis, x.rank()), updates, *along, value)};
   }
   [[gnu::cold]] static Cases cases() {
-    return {{IndexFill{0, 3}, {"real[5,3]", "i64[4] in -5..4"}},
+    return {{IndexFill{0, 3}, {"number[5,3]", "i64[4] in -5..4"}},
             {IndexFill{1, true}, {"bool[2,7,3]", "i32[3] in -9..9"}},
             {IndexFill{-1, -0.5}, {"float[3,5]", "i64[2] in 0..4"}},
             {IndexFill{}, {"f32[3,2]", "i64[0]"}},
@@ -106,7 +106,7 @@ struct Put {
       .formula =
           "y is x, but element indices[i] of it, in row-major order, is or grows by "
           "element i of updates",
-      .inputs = "x: real|bool[*d]; indices: i32|i64[*i]; updates: =x[*i]",
+      .inputs = "x: number|bool[*d]; indices: i32|i64[*i]; updates: =x[*i]",
       .outputs = "y: =x",
       .source = "torch.Tensor.put"};
   static constexpr Field kFields[] = {
@@ -118,7 +118,7 @@ struct Put {
     return {f(Reshape{in[0].type().shape()}, {f(op, {flat(in[0]), flat(in[1]), flat(in[2])})})};
   }
   [[gnu::cold]] static Cases cases() {
-    return {{Put{}, {"real[5,3]", "i64[4,2] in -17..16", "real[4,2]"}},
+    return {{Put{}, {"number[5,3]", "i64[4,2] in -17..16", "number[4,2]"}},
             {Put{true}, {"real[3,4]", "i32[40] in -13..12", "real[40]"}},
             {Put{}, {"bool[2,2]", "i64[3] in -4..3", "bool[3]"}},
             {Put{}, {"f32[30,50]", "i64[9] in -1500..1499", "f32[9]"}},

@@ -10,7 +10,7 @@ struct MaskedFill {
 
   static constexpr OpInfo kInfo{.name = "masked_fill",
                                 .formula = "y = mask ? value : x; both broadcast",
-                                .inputs = "x: real|bool[*d]; mask: bool[*m]",
+                                .inputs = "x: number|bool[*d]; mask: bool[*m]",
                                 .outputs = "y: =x[*y]",
                                 .source = "torch.masked_fill"};
   static constexpr Field kFields[] = {
@@ -20,7 +20,7 @@ struct MaskedFill {
     return {select(in[1], f(Fill{value, in[0].type().dtype(), {}}, {}), in[0])};
   }
   [[gnu::cold]] static Cases cases() {
-    return {{MaskedFill{3}, {"real[5,3]", "bool[5,3]"}},
+    return {{MaskedFill{3}, {"number[5,3]", "bool[5,3]"}},
             {MaskedFill{true}, {"bool[2,1,3]", "bool[4,1]"}},
             {MaskedFill{-std::numeric_limits<double>::infinity()}, {"f32[14] edges", "bool[1]"}},
             {MaskedFill{-0.5}, {"float[]", "bool[]"}},

@@ -2,6 +2,7 @@
 #include "ir/ops/indexing/scatter.h"
 
 #include <cmath>
+#include <complex>
 
 #include "ir/graph/module.h"
 #include "ir/op/axes.h"
@@ -20,22 +21,16 @@ namespace {
 // Integers wrap, NaN stays.
 template <class T>
 T Updated(ScatterMode mode, T y, T update) {
-  switch (mode) {
-    case ScatterMode::kSet:
-      return update;
-    case ScatterMode::kAdd:
-      if constexpr (std::is_integral_v<T>)
-        return static_cast<T>(static_cast<uint64_t>(y) + static_cast<uint64_t>(update));
-      else
-        return y + update;
-    case ScatterMode::kMul:
-      return Product(y, update);
-    case ScatterMode::kMin:
-      return std::isnan(y) || y <= update ? y : update;
-    case ScatterMode::kMax:
-      return std::isnan(y) || y >= update ? y : update;
+  if (mode == ScatterMode::kSet) return update;
+  if (mode == ScatterMode::kMul) return Product(y, update);
+  if constexpr (!std::is_same_v<T, std::complex<double>>) {
+    if (mode == ScatterMode::kMin) return std::isnan(y) || y <= update ? y : update;
+    if (mode == ScatterMode::kMax) return std::isnan(y) || y >= update ? y : update;
   }
-  return update;
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<uint64_t>(y) + static_cast<uint64_t>(update));
+  else
+    return y + update;
 }
 
 // The element of x that each update belongs to, in the order of updates; -1: dropped.
@@ -148,6 +143,9 @@ absl::StatusOr<Types> Scatter::infer(TypeSpan in) const {
   FORGE_ASSIGN_OR_RETURN(const int64_t a, NormalAxis(axis, in[0].rank()));
   if (mode != ScatterMode::kSet && in[0].dtype() == DType::kBool)
     return InvalidArgument("elements of bool are only set");
+  const bool ordered = mode == ScatterMode::kMin || mode == ScatterMode::kMax;
+  if (ordered && !Has(kRealTypes, in[0].dtype()))
+    return InvalidArgument("{} has no order", Name(in[0].dtype()));
   if (updates.size() != x.size())
     return InvalidArgument("updates have {} axes, x has {}", updates.size(), x.size());
   const std::array shapes = {&indices, &updates};
@@ -166,6 +164,7 @@ absl::StatusOr<Types> Scatter::infer(TypeSpan in) const {
 }
 
 Values Scatter::gradient(const GradArgs& g) const {
+  if (RefuseComplex(g)) return Values(3);
   const Selection s(*this, g);
   const Value dy = g.dout[0];
   switch (mode) {
@@ -189,6 +188,9 @@ absl::Status Scatter::evaluate(Eval& e) const {
       TargetsOf(x, *e.in(1), updates.shape(), static_cast<size_t>(a));
   if (Has(kFloatTypes, x.dtype()))
     Store(Scattered<double>(mode, Doubles(x), Doubles(updates), targets), e.out(0));
+  else if (Has(kComplexTypes, x.dtype()))
+    Store(Scattered<std::complex<double>>(mode, Complexes(x), Complexes(updates), targets),
+          e.out(0));
   else if (Has(kUnsignedTypes, x.dtype()))
     ScatterIntegers<uint64_t>(mode, targets, e);
   else
@@ -214,17 +216,17 @@ Cases Scatter::cases() {
   const auto at = [](int64_t axis, ScatterMode mode) { return Scatter{axis, mode}; };
   constexpr auto kSet = ScatterMode::kSet, kAdd = ScatterMode::kAdd, kMul = ScatterMode::kMul;
   constexpr auto kMin = ScatterMode::kMin, kMax = ScatterMode::kMax;
-  return {{at(0, kSet), {"real[5,3]", "i64[4,3] in -7..6", "real[4,3]"}},
+  return {{at(0, kSet), {"number[5,3]", "i64[4,3] in -7..6", "number[4,3]"}},
           {at(1, kSet), {"bool[2,7,3]", "i32[2,9,2] in -7..6", "bool[2,9,2]"}},
           {at(-1, kSet), {"f32[3,5] edges", "i64[2,3] edges", "f32[2,3] edges"}},
           {at(0, kSet), {"f16[9,6]", "i64[4,1] in -9..8", "f16[4,6]"}},
           {at(0, kSet), {"real[7]", "i32[200] in -9..8", "real[200]"}},
-          {at(0, kAdd), {"real[5,3]", "i64[4,3] in -7..6", "real[4,3]"}},
+          {at(0, kAdd), {"number[5,3]", "i64[4,3] in -7..6", "number[4,3]"}},
           {at(0, kAdd), {"real[7]", "i32[200] in -9..8", "real[200]"}},
           {at(0, kAdd), {"float[3]", "i32[500] in 0..3", "float[500] in -1e3..1e3"}},
           {at(1, kAdd), {"f32[2,4,33]", "i64[1,9,1] in 0..3", "f32[2,9,33]"}},
           {at(-2, kAdd), {"f16[2,6,5]", "i64[2,700,1] in -6..5", "f16[2,700,5]"}},
-          {at(0, kMul), {"real[5,3]", "i64[4,3] in -7..6", "real[4,3]"}},
+          {at(0, kMul), {"number[5,3]", "i64[4,3] in -7..6", "number[4,3]"}},
           {at(0, kMul), {"f64[4,2]", "i64[5,1] in 0..2", "f64[5,2] in -1..1"}},
           {at(0, kMul), {"real[9]", "i64[31] in 0..8", "real[31] in -2..2"}},
           {at(1, kMin), {"real[2,7,3]", "i32[2,9,2] in -7..6", "real[2,9,2]"}},
@@ -246,6 +248,7 @@ Cases Scatter::cases() {
            .bench = true},
           {at(2, kSet), {"f32[2,3]", "i64[2,3]", "f32[2,3]"}, "axis 2 is outside rank 2"},
           {at(0, kAdd), {"bool[3]", "i64[2]", "bool[2]"}, "bool are only set"},
+          {at(0, kMax), {"c64[3]", "i64[2]", "c64[2]"}, "c64 has no order"},
           {at(0, kSet), {"f32[2,3]", "i64[2]", "f32[2]"}, "updates have 1 axes, x has 2"},
           {at(0, kSet), {"f32[2,3]", "i64[2,4]", "f32[2,3]"}, "do not broadcast to updates"},
           {at(0, kSet), {"f32[2,3]", "i64[5,4]", "f32[5,4]"}, "axis 1 has 4 updates for 3"},

@@ -3,6 +3,7 @@
 
 #include "ir/op/define.h"
 #include "ir/ops/decomposing.h"
+#include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/indexing/index_arithmetic.h"
 
 namespace forge::ir {
@@ -19,6 +20,9 @@ absl::StatusOr<Types> ScatterNd::infer(TypeSpan in) const {
   const Dims &x = in[0].shape(), &i = in[1].shape(), &u = in[2].shape();
   if (mode != ScatterMode::kSet && in[0].dtype() == DType::kBool)
     return InvalidArgument("elements of bool are only set");
+  const bool ordered = mode == ScatterMode::kMin || mode == ScatterMode::kMax;
+  if (ordered && !Has(kRealTypes, in[0].dtype()))
+    return InvalidArgument("{} has no order", Name(in[0].dtype()));
   if (i.empty()) return InvalidArgument("indices of rank 0 do not say what they select");
   if (!i.back().is_constant()) return Types{Type::Tensor(in[0].dtype(), x)};
   const int64_t depth = i.back().constant(), rank = in[0].rank();
@@ -71,7 +75,7 @@ Cases ScatterNd::cases() {
     return ScatterNd{batch_dims, mode};
   };
   constexpr auto kSet = ScatterMode::kSet, kAdd = ScatterMode::kAdd;
-  return {{in(kSet), {"real[5,3]", "i64[4,2] in -4..3", "real[4]"}},
+  return {{in(kSet), {"number[5,3]", "i64[4,2] in -4..3", "number[4]"}},
           {in(kSet), {"bool[5,3,2]", "i32[4,7,1] in -6..5", "bool[4,7,3,2]"}},
           {in(kAdd), {"real[5,3,2]", "i32[4,2,2] in -4..3", "real[4,2,2]"}},
           {in(kAdd, 1), {"f32[3,5,4]", "i64[3,2,1] in -7..7", "f32[3,2,4]"}},

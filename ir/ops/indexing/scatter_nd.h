@@ -13,7 +13,7 @@ struct ScatterNd {
       .formula =
           "y is x, then for each i.. in order y[n.., indices[n.., i.., 0], indices[n.., i.., 1] "
           ".., b..] becomes mode of itself and updates[n.., i.., b..]; indices as of `scatter`",
-      .inputs = "x: real|bool[*d]; indices: i32|i64[*i]; updates: =x[*u]",
+      .inputs = "x: number|bool[*d]; indices: i32|i64[*i]; updates: =x[*u]",
       .outputs = "y: =x",
       .source = "ONNX ScatterND-18; torch.index_put"};
   static constexpr Field kFields[] = {
