@@ -164,7 +164,6 @@ absl::StatusOr<Types> Scatter::infer(TypeSpan in) const {
 }
 
 Values Scatter::gradient(const GradArgs& g) const {
-  if (RefuseComplex(g)) return Values(3);
   const Selection s(*this, g);
   const Value dy = g.dout[0];
   switch (mode) {
