@@ -10,8 +10,8 @@
 #include "ir/ops/norm/group_norm.h"
 #include "ir/ops/norm/instance_norm.h"
 #include "ir/ops/norm/rms_norm.h"
-#include "ir/ops/spatial/affine_grid.h"
-#include "ir/ops/spatial/sum_pool.h"
+#include "ir/ops/pooling/sum_pool.h"
+#include "ir/ops/sampling/affine_grid.h"
 
 namespace forge::ir {
 

@@ -18,10 +18,12 @@ ANYTHING = NUMBERS + (np.bool_, np.bool_)
 JUMPS = frozenset("Cast Ceil Floor Mod Round Sign".split())
 
 # Whose results are rounded; the others move, select or compare, or are made of integers.
-ROUNDS = frozenset("""Acos Acosh Add AffineGrid Asin Asinh Atan Atanh AveragePool BatchNormalization Col2Im Conv ConvTranspose Cos Cosh DequantizeLinear Div Elu Erf Exp Gelu Gemm
-    GlobalAveragePool GridSample GroupNormalization HardSigmoid HardSwish InstanceNormalization LayerNormalization LeakyRelu Log LpPool MatMul Mish Mul PRelu Pow
+ROUNDS = frozenset("""Acos Acosh Add AffineGrid Asin Asinh Atan Atanh AveragePool BatchNormalization Col2Im Conv
+    ConvTranspose Cos Cosh DequantizeLinear Div Elu Erf Exp Gelu Gemm GlobalAveragePool GridSample GroupNormalization
+    HardSigmoid HardSwish InstanceNormalization LayerNormalization LeakyRelu Log LpPool MatMul Mish Mul PRelu Pow
     RMSNormalization Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSum
-    ReduceSumSquare Resize RoiAlign ScatterElements ScatterND Selu Sigmoid Sin Sinh Softmax Softplus Softsign Sqrt Sub Sum Tan Tanh Upsample""".split())
+    ReduceSumSquare Resize RoiAlign ScatterElements ScatterND Selu Sigmoid Sin Sinh Softmax Softplus Softsign Sqrt Sub
+    Sum Tan Tanh Upsample""".split())
 
 
 def ints(values):
@@ -641,25 +643,30 @@ GENERATORS = {
     "AveragePool": pool(True),
     "BatchNormalization": batch_norm, "BitShift": bit_shift, "BitwiseAnd": binary(SIGNED + UNSIGNED),
     "BitwiseOr": binary(SIGNED + UNSIGNED), "BitwiseXor": binary(SIGNED + UNSIGNED), "Cast": cast, "Ceil": unary(),
-    "Clip": clip, "Col2Im": col2im, "Compress": compress, "Concat": concat, "Constant": constant, "Conv": conv, "ConvTranspose": conv_transpose,
+    "Clip": clip, "Col2Im": col2im, "Compress": compress, "Concat": concat,
+    "Constant": constant, "Conv": conv, "ConvTranspose": conv_transpose,
     "Cos": unary((np.float32, np.float64)), "Cosh": unary((np.float32,)),
     "DequantizeLinear": dequantize, "Div": divide, "Dropout": dropout, "Elu": unary(alpha=number(0.5, 2)),
     "Equal": binary(COMPARED + (np.bool_,)), "Erf": unary(), "Exp": unary(), "Expand": expand, "Flatten": flatten,
     "Floor": unary(), "Gather": gather, "GatherElements": gather_elements, "GatherND": gather_nd, "Gelu": gelu,
     "Gemm": gemm, "GlobalAveragePool": global_pool, "GlobalMaxPool": global_pool,
-    "GridSample": grid_sample, "GroupNormalization": group_norm, "InstanceNormalization": instance_norm, "Greater": binary(COMPARED),
+    "GridSample": grid_sample, "GroupNormalization": group_norm, "InstanceNormalization": instance_norm,
+    "Greater": binary(COMPARED),
     "GreaterOrEqual": binary(COMPARED), "HardSigmoid": unary(alpha=number(0.1, 0.5), beta=number(0.2, 0.8)),
     "HardSwish": unary(), "Identity": unary(ANYTHING), "LayerNormalization": norm(True),
     "LeakyRelu": unary(alpha=number(0.01, 0.5)), "Less": binary(COMPARED), "LessOrEqual": binary(COMPARED),
-    "Log": unary(low=0.1), "LpPool": lp_pool, "MatMul": matmul, "MatMulInteger": matmul_integer, "Max": variadic(NUMBERS),
-    "MaxPool": pool(False), "MaxUnpool": max_unpool, "Min": variadic(NUMBERS), "Mish": unary(), "Mod": modulo, "Mul": binary(), "Neg": unary(FLOATS + SIGNED),
+    "Log": unary(low=0.1), "LpPool": lp_pool, "MatMul": matmul, "MatMulInteger": matmul_integer,
+    "Max": variadic(NUMBERS),
+    "MaxPool": pool(False), "MaxUnpool": max_unpool, "Min": variadic(NUMBERS), "Mish": unary(), "Mod": modulo,
+    "Mul": binary(), "Neg": unary(FLOATS + SIGNED),
     "Not": unary((np.bool_,)), "Or": binary((np.bool_,)), "PRelu": prelu, "Pad": pad, "Pow": power,
     "RMSNormalization": norm(False), "Range": range_, "Reciprocal": unary(low=0.2), "ReduceL1": reduction(),
     "ReduceL2": reduction(FLOATS, 0.1), "ReduceLogSum": reduction(FLOATS, 0.1), "ReduceLogSumExp": reduction(FLOATS),
     "ReduceMax": reduction(), "ReduceMean": reduction(), "ReduceMin": reduction(),
     "ReduceProd": reduction(low=0.5, high=1.5), "ReduceSum": reduction(input_since=13),
     "ReduceSumSquare": reduction(), "Relu": unary(FLOATS + SIGNED), "Reshape": reshape, "Resize": resize,
-    "RoiAlign": roi_align, "Round": unary(), "Scatter": scatter_elements, "ScatterElements": scatter_elements, "ScatterND": scatter_nd,
+    "RoiAlign": roi_align, "Round": unary(), "Scatter": scatter_elements, "ScatterElements": scatter_elements,
+    "ScatterND": scatter_nd,
     "Selu": unary(alpha=number(1, 2), gamma=number(1, 2)), "Shape": shape_of, "Sigmoid": unary(),
     "Sign": unary(NUMBERS), "Sin": unary((np.float32, np.float64)), "Sinh": unary((np.float32,)),
     "Slice": slice_, "Softmax": softmax, "Softplus": unary(), "Softsign": unary(),
