@@ -15,16 +15,16 @@
 #include "ir/ops/norm/instance_norm.h"
 #include "ir/ops/norm/local_response_norm.h"
 #include "ir/ops/norm/rms_norm.h"
+#include "ir/ops/pooling/sum_pool.h"
 #include "ir/ops/recurrent/gru.h"
 #include "ir/ops/recurrent/lstm.h"
 #include "ir/ops/recurrent/rnn.h"
+#include "ir/ops/sampling/affine_grid.h"
 #include "ir/ops/sorting/arg_sort.h"
 #include "ir/ops/sorting/kth_value.h"
 #include "ir/ops/sorting/median.h"
 #include "ir/ops/sorting/mode.h"
 #include "ir/ops/sorting/quantile.h"
-#include "ir/ops/spatial/affine_grid.h"
-#include "ir/ops/spatial/sum_pool.h"
 
 namespace forge::ir {
 

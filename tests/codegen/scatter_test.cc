@@ -175,6 +175,22 @@ TEST_P(ScatterScheduleTest, RefusesWhatFollows) {
   EXPECT_THAT(CanGenerate(*region).text(), ::testing::HasSubstr("others read the tensor"));
 }
 
+TEST(ScatterOnCpuTest, AFewCoresWalkColumnsUnlessTheyAreLong) {
+  const auto kernel = [](int64_t cores, int64_t count) {
+    Caps caps = testing::CpuCaps();
+    caps.cores = cores;
+    const ir::Type x = ir::Type::Tensor(DType::kF32, {8});
+    const ir::Type indices = ir::Type::Tensor(DType::kI32, {count});
+    const auto f =
+        testing::FunctionOf(Scatter{.mode = ScatterMode::kAdd},
+                            std::vector{x, indices, ir::Type::Tensor(DType::kF32, {count})});
+    return CanGenerate(*Region::Of(*f, caps)).text();
+  };
+  EXPECT_EQ(kernel(4, 1 << 20), "scatter_columns");
+  EXPECT_EQ(kernel(4, (1 << 20) + 1), "scatter_sum");
+  EXPECT_EQ(kernel(16, 1000), "scatter_sum");
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, ScatterScheduleTest,
                          ::testing::Values(&testing::GpuCaps, &testing::PoorestCaps));
 

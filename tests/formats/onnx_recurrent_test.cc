@@ -67,10 +67,10 @@ TEST(OnnxRecurrentTest, RefusesWhatIsNotComputed) {
 
 TEST(OnnxRecurrentTest, RefusesWeightsThatDoNotFit) {
   OnnxModel m = Layer("LSTM", 3);
-  EXPECT_THAT(m.Import(), Fails(StatusCode::kInvalidArgument, "columns, not 4 for each"));
+  EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "are not those of 4 gates"));
   m = Layer("GRU", 3);
   Set(NodeOf(m), "direction", std::string("bidirectional"));
-  EXPECT_THAT(m.Import(), Fails(StatusCode::kInvalidArgument, "1 directions, not 2"));
+  EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "1 directions, not 2"));
 }
 
 }  // namespace

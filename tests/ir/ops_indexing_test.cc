@@ -9,7 +9,7 @@
 #include "ir/ops/indexing/embedding_bag.h"
 #include "ir/ops/indexing/index.h"
 #include "ir/ops/indexing/scatter_nd.h"
-#include "ir/ops/spatial/max_pool.h"
+#include "ir/ops/pooling/max_pool.h"
 #include "tests/support/ir_values.h"
 #include "tests/support/status_matchers.h"
 

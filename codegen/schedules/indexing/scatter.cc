@@ -10,6 +10,9 @@ namespace {
 
 // An invocation for each column pays from so many on.
 constexpr int64_t kManyColumns = 4096, kManyColumnsOfCore = 16;
+// On CPUs a core that walks a column of up to a million updates is as fast as several cores whose
+// invocations meet at atomics; longer ones wait for memory.
+constexpr int64_t kCoresOfColumn = 6, kCachedColumn = int64_t{1} << 20;
 // A column of so few updates is quick whatever the number of columns.
 constexpr int64_t kShortColumn = 32;
 
@@ -48,7 +51,10 @@ Verdict ScatterStands(const Region& r) {
 bool HasManyColumns(const Region& r, const ScatterForm& s) {
   if (s.count().max() <= kShortColumn) return true;
   const Caps& caps = r.caps();
-  const int64_t many = caps.runs_on_cpu ? kManyColumnsOfCore * caps.cores : kManyColumns;
+  const bool cached = s.count().max() <= kCachedColumn;
+  const int64_t many = !caps.runs_on_cpu ? kManyColumns
+                       : cached          ? caps.cores / kCoresOfColumn
+                                         : caps.cores * kManyColumnsOfCore;
   return ir::Product(s.columns()).max() >= many;
 }
 

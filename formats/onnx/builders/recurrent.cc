@@ -55,6 +55,11 @@ class Recurrent {
     for (size_t i : {1, 2, 3})
       if (n.type(i) && n.type(i).is_tensor() && n.type(i).rank() < 2)
         n.Fail("weights of type {} have no axis of gates", n.type(i).ToText());
+    const auto count = static_cast<int64_t>(gates_.size());
+    for (size_t i : {1, 2})
+      if (n.status().ok() && n.type(i).shape()[1].is_constant() &&
+          n.type(i).shape()[1].constant() % count != 0)
+        n.Fail("weights of type {} are not those of {} gates", n.type(i).ToText(), count);
   }
   ir::Direction direction() const { return direction_; }
   // The activations of a direction, checked to be the same for both.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sampling at computed places, and images of columns.
 #include "formats/onnx/builders/builders.h"
-#include "ir/ops/spatial/affine_grid.h"
+#include "ir/ops/sampling/affine_grid.h"
+#include "ir/ops/sampling/grid_sample.h"
+#include "ir/ops/sampling/roi_align.h"
 #include "ir/ops/spatial/fold.h"
-#include "ir/ops/spatial/grid_sample.h"
-#include "ir/ops/spatial/roi_align.h"
 
 namespace forge::formats {
 namespace {

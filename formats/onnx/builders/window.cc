@@ -10,11 +10,11 @@
 #include "ir/ops/indexing/index_arithmetic.h"
 #include "ir/ops/movement/pad.h"
 #include "ir/ops/movement/reshape.h"
+#include "ir/ops/pooling/max_pool.h"
+#include "ir/ops/pooling/sum_pool.h"
 #include "ir/ops/spatial/conv.h"
 #include "ir/ops/spatial/conv_transpose.h"
-#include "ir/ops/spatial/max_pool.h"
 #include "ir/ops/spatial/pool.h"
-#include "ir/ops/spatial/sum_pool.h"
 
 namespace forge::formats {
 namespace {

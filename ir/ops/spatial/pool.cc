@@ -8,9 +8,9 @@
 #include "ir/op/define.h"
 #include "ir/op/elements.h"
 #include "ir/ops/elementwise/scalar_math.h"
-#include "ir/ops/spatial/max_pool.h"
+#include "ir/ops/pooling/max_pool.h"
+#include "ir/ops/pooling/window_taps.h"
 #include "ir/ops/spatial/window.h"
-#include "ir/ops/spatial/window_taps.h"
 
 namespace forge::ir {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/ops/spatial/window_taps.h"
+#include "ir/ops/pooling/window_taps.h"
 
 #include <limits>
 

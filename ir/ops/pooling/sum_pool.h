@@ -3,8 +3,8 @@
 #pragma once
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/decomposing.h"
+#include "ir/ops/pooling/window_taps.h"
 #include "ir/ops/spatial/pool.h"
-#include "ir/ops/spatial/window_taps.h"
 
 namespace forge::ir {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/ops/spatial/roi_align.h"
+#include "ir/ops/sampling/roi_align.h"
 
 #include <array>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/ops/spatial/grid_sample.h"
+#include "ir/ops/sampling/grid_sample.h"
 
 #include <array>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ir/ops/spatial/adaptive_pool.h"
+#include "ir/ops/pooling/adaptive_pool.h"
 
 #include <algorithm>
 
 #include "ir/op/define.h"
 #include "ir/ops/decomposing.h"
-#include "ir/ops/spatial/max_pool.h"
-#include "ir/ops/spatial/window_taps.h"
+#include "ir/ops/pooling/max_pool.h"
+#include "ir/ops/pooling/window_taps.h"
 
 namespace forge::ir {
 namespace {
