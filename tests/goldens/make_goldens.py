@@ -818,6 +818,32 @@ def cosine_similarity(a, x, y):
     return checked(product.sum(axis) / (norm(x) * norm(y)), F.cosine_similarity(*detached(x, y), axis, least))
 
 
+def ctc_loss(a, x, target, x_lengths, target_lengths):
+    """One step after another: the gradient of F.ctc_loss is that of the logits that x is a log_softmax of."""
+    losses = []
+    for n in range(x.shape[1]):
+        labels = [a["blank"]]
+        for label in target[n, :int(target_lengths[n])].tolist():
+            labels += [label, a["blank"]]
+        never = x.new_tensor(-math.inf)
+        alpha = [x[0, n, label] if i < 2 else never for i, label in enumerate(labels)]
+        for row in x[1:int(x_lengths[n]), n]:
+            following = []
+            for i, label in enumerate(labels):
+                from_ = [alpha[i], *alpha[max(i - 1, 0):i]]
+                if i > 1 and label != a["blank"] and label != labels[i - 2]:
+                    from_.append(alpha[i - 2])
+                open_ = [v for v in from_ if v != never]
+                following.append(row[label] + torch.logsumexp(torch.stack(open_), 0) if open_ else never)
+            alpha = following
+        ends = [v for v in alpha[-2:] if v != never]
+        loss = -torch.logsumexp(torch.stack(ends), 0) if ends else x.new_tensor(0 if a["zero_infinity"] else math.inf)
+        losses.append(loss / max(int(target_lengths[n]), 1) if a["reduction"] == "mean" else loss)
+    y = reduced(a, torch.stack(losses))
+    return checked(y, F.ctc_loss(x.detach(), target.long(), x_lengths.long(), target_lengths.long(), a["blank"],
+                                 a["reduction"], a["zero_infinity"]))
+
+
 # ---- reductions ---------------------------------------------------------------------------------
 
 
@@ -926,6 +952,7 @@ OPS = {
     "cosine_similarity": cosine_similarity,
     "cross_entropy": cross_entropy,
     "cross_entropy_of_probabilities": cross_entropy_of_probabilities,
+    "ctc_loss": ctc_loss,
     "depth_to_space": blocks(torch.pixel_shuffle, "up"),
     "dft": dft,
     "diagonal": lambda a, x: torch.diagonal(x, a["offset"], a["axis1"], a["axis2"]),

@@ -7,7 +7,7 @@ namespace forge::ir {
 struct PRelu {
   static constexpr OpInfo kInfo{.name = "prelu",
                                 .formula = "y = x above 0, else slope * x",
-                                .inputs = "x: float[*d]; slope: =x[*s]",
+                                .inputs = "x: real[*d]; slope: =x[*s]",
                                 .outputs = "y: =x",
                                 .source = "ONNX PRelu-16; torch.nn.functional.prelu"};
 
@@ -21,6 +21,7 @@ struct PRelu {
     return {{PRelu{}, {"float[2,3,4]", "float[3,1]"}},
             {PRelu{}, {"float[5,7]", "float[5,7]"}},
             {PRelu{}, {"float[19] edges", "float[1]"}},
+            {PRelu{}, {"int[3,14] edges", "int[14]"}},
             {PRelu{}, {"f32[]", "f32[]"}},
             {PRelu{}, {"f32[0,3]", "f32[3]"}},
             {.op = PRelu{}, .in = {"f32[8,64,56,56]", "f32[64,1,1]"}, .bench = true},

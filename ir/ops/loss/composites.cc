@@ -3,6 +3,7 @@
 #include "ir/op/define.h"
 #include "ir/ops/loss/binary.h"
 #include "ir/ops/loss/classification.h"
+#include "ir/ops/loss/ctc_loss.h"
 #include "ir/ops/loss/distance.h"
 #include "ir/ops/loss/distribution.h"
 #include "ir/ops/loss/margin.h"

@@ -17,9 +17,10 @@ struct LogSoftmax {
 
   Values decompose(Function&, ValueSpan in) const {
     const Value x = Widened(in[0]);
-    const Value shifted = x - ReduceAxes(ReduceKind::kMax, x, {axis});
-    const Value sum = ReduceAxes(ReduceKind::kSum, exp(shifted), {axis});
-    return {Narrowed(shifted - log(sum), in[0].type().dtype())};
+    const Value top = ReduceAxes(ReduceKind::kMax, x, {axis});
+    // Spelt otherwise than below, so that it is computed again and not stored in between.
+    const Value sum = ReduceAxes(ReduceKind::kSum, exp(x + -top), {axis});
+    return {Narrowed(x - top - log(sum), in[0].type().dtype())};
   }
   Values gradient(const GradArgs& g) const {
     const Value sum = ReduceAxes(ReduceKind::kSum, g.dout[0], {axis});
