@@ -3,8 +3,8 @@
 // all of them.
 #include "ir/ops/sorting/sort.h"
 
-#include "cpu_runtime/kernels/radix_sort.h"
-#include "cpu_runtime/kernels/rows_along.h"
+#include "cpu_runtime/kernels/axis/radix_sort.h"
+#include "cpu_runtime/kernels/axis/rows_along.h"
 #include "ir/ops/sorting/top_k.h"
 
 namespace forge::cpu {
