@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "cpu_runtime/kernels/rows_along.h"
+#include "cpu_runtime/kernels/axis/rows_along.h"
 #include "cpu_runtime/parallel.h"
 #include "cpu_runtime/rows/row_loops.h"
 

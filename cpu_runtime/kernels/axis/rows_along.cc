@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu_runtime/kernels/rows_along.h"
+#include "cpu_runtime/kernels/axis/rows_along.h"
 
 #include "ir/op/axes.h"
 

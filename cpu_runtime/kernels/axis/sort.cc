@@ -3,8 +3,8 @@
 // all of them.
 #include "ir/ops/sorting/sort.h"
 
-#include "cpu_runtime/kernels/radix_sort.h"
-#include "cpu_runtime/kernels/rows_along.h"
+#include "cpu_runtime/kernels/axis/radix_sort.h"
+#include "cpu_runtime/kernels/axis/rows_along.h"
 #include "ir/ops/sorting/top_k.h"
 
 namespace forge::cpu {
@@ -132,7 +132,9 @@ class SortCall final : public AnchorCall {
         x = block;
       }
       if (full && !AnyBefore(x, n, kth)) continue;
-      for (int64_t i = 0; i < n; ++i) keep(KeyOf(x[i], p_.descending), first + i);
+      for (int64_t i = 0; i < n; ++i)
+        if (!full || !(p_.descending ? x[i] <= kth : x[i] >= kth))
+          keep(KeyOf(x[i], p_.descending), first + i);
     }
     Cut(kept, count);
     std::sort(kept, kept + std::min(count, p_.k));

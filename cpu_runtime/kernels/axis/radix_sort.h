@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "cpu_runtime/kernels/sort_keys.h"
+#include "cpu_runtime/kernels/axis/sort_keys.h"
 #include "cpu_runtime/parallel.h"
 
 namespace forge::cpu {
