@@ -41,8 +41,7 @@ Item* RadixSort(Item* items, Item* other, size_t n, int bytes) {
     std::sort(items, items + n);
     return items;
   }
-  std::array<Histogram, 8> counts;
-  for (int byte = 0; byte < bytes; ++byte) counts[static_cast<size_t>(byte)].fill(0);
+  std::array<Histogram, 8> counts{};
   for (size_t i = 0; i < n; ++i)
     for (int byte = 0; byte < bytes; ++byte)
       ++counts[static_cast<size_t>(byte)][DigitOf(items[i], byte)];

@@ -180,9 +180,9 @@ class SortCall final : public AnchorCall {
 };
 
 struct Order {
-  int64_t axis;
-  bool descending;
-  std::optional<int64_t> k;
+  int64_t axis = -1;
+  bool descending = false;
+  std::optional<int64_t> k = {};
 };
 Order OrderOf(const ir::Node& node) {
   if (const auto* top = node.op.As<ir::TopK>()) return {top->axis, top->largest, top->k};

@@ -3,6 +3,7 @@
 // the index decides between equal ones, so that any sort of items is stable.
 #pragma once
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -24,7 +25,7 @@ BitsOf<T> KeyOf(T x, bool descending) {
   if constexpr (std::is_floating_point_v<T>) {
     const U bits = std::bit_cast<U>(x + T{0});  // -0 + 0 is 0
     const U flips = static_cast<U>(-(bits >> kTop)) | U{1} << kTop;
-    key = x != x ? static_cast<U>(~U{0}) : static_cast<U>(bits ^ flips);
+    key = std::isnan(x) ? static_cast<U>(~U{0}) : static_cast<U>(bits ^ flips);
   } else if constexpr (std::is_signed_v<T>) {
     key = static_cast<U>(static_cast<U>(x) ^ (U{1} << kTop));
   } else {
