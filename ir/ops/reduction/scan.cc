@@ -11,7 +11,7 @@
 #include "ir/op/elements.h"
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/scalar_math.h"
-#include "ir/ops/sorting/scatter_sum.h"
+#include "ir/ops/indexing/scatter.h"
 
 namespace forge::ir {
 namespace {
@@ -93,7 +93,9 @@ void EvaluateWithIndex(const ScanWithIndex& op, std::span<const T> x, int64_t ax
 
 // Appends the gradient of a scan that selects: each dy goes to the element that was selected.
 Value ToSelected(const GradArgs& g, Value index, int64_t axis) {
-  return ScatterSum(g.dout[0], index, axis, g.in[0].type().shape()[static_cast<size_t>(axis)]);
+  const Type& t = g.in[0].type();
+  const Value zeros = g.fn(Fill{0, t.dtype(), t.shape()}, {});
+  return g.fn(Scatter{.axis = axis, .mode = ScatterMode::kAdd}, {zeros, index, g.dout[0]});
 }
 
 // dx[j] = sum of dy[i] y[i] / x[j] over i from j on. At the first zero the other factors stand in
