@@ -79,7 +79,8 @@ std::string BoundText(const ir::OpDef& def) {
 // The nodes that a case becomes.
 absl::Status Decomposition(const ir::OpDef& def, std::ostream& out) {
   if (!def.decompose || def.map) return absl::OkStatus();
-  FORGE_ASSIGN_OR_RETURN(const std::vector<ir::ConcreteCase> cases, ir::ConcreteCases(def));
+  FORGE_ASSIGN_OR_RETURN(std::vector<ir::ConcreteCase> cases, ir::ConcreteCases(def));
+  std::erase_if(cases, [](const ir::ConcreteCase& c) { return !c.refuse.empty(); });
   if (cases.empty()) {
     out << "\nDecomposes into the nodes of its body.\n";
     return absl::OkStatus();
