@@ -56,7 +56,8 @@ OpenModel AfterProduct(std::string name, std::function<void(OnnxModel&)> finish)
 }
 
 // "y", an anchor's result of `a` combined with `b`.
-OpenModel AnchorAnd(std::string name, std::string combine, std::function<void(OnnxModel&)> anchor) {
+OpenModel AnchorAnd(std::string name, const std::string& combine,
+                    std::function<void(OnnxModel&)> anchor) {
   return {std::move(name), [combine, anchor](const Words& d) {
             OnnxModel m = WithInputs(d);
             anchor(m);
@@ -88,30 +89,8 @@ OpenModel Resized(std::string name, std::string_view mode) {
           }};
 }
 
-std::vector<OpenModel> Models() {
+std::vector<OpenModel> AlongAnAxis() {
   return {
-      AfterProduct("expand",
-                   [](OnnxModel& m) {
-                     m.Node("Shape", {"s"}, {"shape"});
-                     m.Floats("c", {1}, {3});
-                     m.Node("Expand", {"c", "shape"}, {"y"});
-                   }),
-      AfterProduct("reshape",
-                   [](OnnxModel& m) {
-                     m.Ints("to", {2}, {0, -1});
-                     m.Node("Reshape", {"s", "to"}, {"y"});
-                   }),
-      AfterProduct("reshape_by_shape",
-                   [](OnnxModel& m) {
-                     m.Node("Shape", {"s"}, {"shape"});
-                     m.Node("Relu", {"s"}, {"r"});
-                     m.Node("Reshape", {"r", "shape"}, {"y"});
-                   }),
-      AfterProduct("unsqueeze",
-                   [](OnnxModel& m) {
-                     m.Ints("axes", {1}, {1});
-                     m.Node("Unsqueeze", {"s", "axes"}, {"y"});
-                   }),
       AfterProduct("cum_sum",
                    [](OnnxModel& m) {
                      m.Ints("axis", {}, {0});
@@ -131,19 +110,11 @@ std::vector<OpenModel> Models() {
                      m.Node("ArgMax", {"s"}, {"i"});
                      Set(m.Node("Cast", {"i"}, {"y"}), "to", int64_t{onnx::TensorProto::FLOAT});
                    }),
-      AfterProduct("matmul", [](OnnxModel& m) { m.Node("MatMul", {"s", "b"}, {"y"}); }),
-      AfterProduct("conv", [](OnnxModel& m) { AddConvolution(m, "s", "y"); }),
-      AfterProduct("conv_transpose",
-                   [](OnnxModel& m) {
-                     m.Floats("w", {4, 2, 3, 3}, Weights(4 * 2 * 9));
-                     Set(m.Node("ConvTranspose", {"s", "w"}, {"y"}), "strides",
-                         std::vector<int64_t>{2, 2});
-                   }),
-      AfterProduct("max_pool",
-                   [](OnnxModel& m) {
-                     Set(m.Node("MaxPool", {"s"}, {"y"}), "kernel_shape",
-                         std::vector<int64_t>{2, 2});
-                   }),
+  };
+}
+
+std::vector<OpenModel> BesideAnAnchor() {
+  return {
       AnchorAnd("matmul_mul", "Mul",
                 [](OnnxModel& m) {
                   m.Floats("w", {4, 4}, Weights(16));
@@ -166,9 +137,52 @@ std::vector<OpenModel> Models() {
                   m.Node("Relu", {"t"}, {"u"});
                   m.Node("Reshape", {"u", "back"}, {"s"});
                 }),
+  };
+}
+
+std::vector<OpenModel> Models() {
+  std::vector<OpenModel> models = {
+      AfterProduct("expand",
+                   [](OnnxModel& m) {
+                     m.Node("Shape", {"s"}, {"shape"});
+                     m.Floats("c", {1}, {3});
+                     m.Node("Expand", {"c", "shape"}, {"y"});
+                   }),
+      AfterProduct("reshape",
+                   [](OnnxModel& m) {
+                     m.Ints("to", {2}, {0, -1});
+                     m.Node("Reshape", {"s", "to"}, {"y"});
+                   }),
+      AfterProduct("reshape_by_shape",
+                   [](OnnxModel& m) {
+                     m.Node("Shape", {"s"}, {"shape"});
+                     m.Node("Relu", {"s"}, {"r"});
+                     m.Node("Reshape", {"r", "shape"}, {"y"});
+                   }),
+      AfterProduct("unsqueeze",
+                   [](OnnxModel& m) {
+                     m.Ints("axes", {1}, {1});
+                     m.Node("Unsqueeze", {"s", "axes"}, {"y"});
+                   }),
+      AfterProduct("matmul", [](OnnxModel& m) { m.Node("MatMul", {"s", "b"}, {"y"}); }),
+      AfterProduct("conv", [](OnnxModel& m) { AddConvolution(m, "s", "y"); }),
+      AfterProduct("conv_transpose",
+                   [](OnnxModel& m) {
+                     m.Floats("w", {4, 2, 3, 3}, Weights(4 * 2 * 9));
+                     Set(m.Node("ConvTranspose", {"s", "w"}, {"y"}), "strides",
+                         std::vector<int64_t>{2, 2});
+                   }),
+      AfterProduct("max_pool",
+                   [](OnnxModel& m) {
+                     Set(m.Node("MaxPool", {"s"}, {"y"}), "kernel_shape",
+                         std::vector<int64_t>{2, 2});
+                   }),
       Resized("resize_linear", "linear"),
       Resized("resize_cubic", "cubic"),
   };
+  for (std::vector<OpenModel> more : {AlongAnAxis(), BesideAnAnchor()})
+    std::move(more.begin(), more.end(), std::back_inserter(models));
+  return models;
 }
 
 std::vector<NamedTensor> InputsOf(OnnxModel& m, const std::map<std::string, int64_t>& dims) {

@@ -19,7 +19,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN(),
                  kInf = std::numeric_limits<double>::infinity();
 
 // A row of numbers in -1..1, many of them equal, with others at some places.
-ir::HostValue Row(int64_t n, std::vector<std::pair<int64_t, double>> others,
+ir::HostValue Row(int64_t n, const std::vector<std::pair<int64_t, double>>& others,
                   DType t = DType::kF32) {
   ir::HostValue v = *ir::HostValue::Zeros(t, std::vector<int64_t>{n});
   for (int64_t i = 0; i < n; ++i) v.Set(i, static_cast<double>(i * 7919 % 2003) / 1001.5 - 1);

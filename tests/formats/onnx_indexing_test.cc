@@ -96,7 +96,7 @@ TEST(OnnxLpPoolTest, SumsPowers) {
 }
 
 TEST(OnnxCompressTest, TakesWhatAConstantSelects) {
-  const auto model = [](std::vector<int64_t> condition, bool along) {
+  const auto model = [](const std::vector<int64_t>& condition, bool along) {
     OnnxModel m(11);
     m.Input("x", {"2", "3"}).Output("y");
     onnx::TensorProto& c =

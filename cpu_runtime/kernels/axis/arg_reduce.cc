@@ -101,14 +101,17 @@ class ArgReduceCall final : public AnchorCall {
     alignas(64) T best[kBlock];
     alignas(64) int32_t place[kBlock] = {};
     std::copy_n(x, n, best);
+    const int last = last_;
     for (int64_t k = 1; k < rows_.along; ++k) {
       const T* row = x + k * rows_.inner;
       const auto at = static_cast<int32_t>(k);
 #pragma omp simd
       for (int64_t c = 0; c < n; ++c) {
         const T v = row[c], b = best[c];
-        const bool better = (kMost ? v > b : v < b) | (IsNan(v) & !IsNan(b));
-        const bool taken = better | (last_ & ((v == b) | (IsNan(v) & IsNan(b))));
+        // In integers, without branches, which the loop's vectors cannot take.
+        const int ahead = kMost ? v > b : v < b, same = v == b;
+        const int v_nan = IsNan(v), b_nan = IsNan(b);
+        const int taken = ahead | (v_nan & (1 - b_nan)) | (last & (same | (v_nan & b_nan)));
         best[c] = taken ? v : b;
         place[c] = taken ? at : place[c];
       }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/creation/fill.h"
 
+#include "ir/graph/module.h"
 #include "ir/op/define.h"
 #include "ir/op/elements.h"
 #include "ir/ops/complex/parts.h"

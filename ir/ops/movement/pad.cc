@@ -46,8 +46,8 @@ Dim SourceOf(PadMode mode, const Dim& i, const Dim& extent) {
 
 // An axis that a tensor is padded along with its own elements.
 struct Padding {
-  PadMode mode;
-  size_t axis;
+  PadMode mode = PadMode::kConstant;
+  size_t axis = 0;
   Dim extent, before, after;
 };
 

@@ -88,7 +88,7 @@ bool IsInOrder(const Labelled& x, std::span<const int> labels) {
 // axes are.
 struct Matrix {
   Value value;
-  bool summed_first;
+  bool summed_first = false;
 };
 Matrix AsMatrix(const Labelled& x, const Roles& r, const Labels& rows) {
   const Labels usual = Joined({r.batch, rows, r.summed}), other = Joined({r.batch, r.summed, rows});
