@@ -19,6 +19,8 @@ namespace {
 
 // Lengths that are one matrix product.
 constexpr int64_t kDirect = 32;
+// The longest: the square of a position, in twice this, is an i64.
+constexpr int64_t kLongest = int64_t{1} << 24;
 // The radix of longer ones, where it divides them.
 constexpr int64_t kRadix = 16;
 
@@ -150,9 +152,11 @@ Values Dft::decompose(Function& f, ValueSpan in) const {
   const Type type = in[0].type();
   const Dims& shape = type.shape();
   const Dim batch = Product(std::span(shape).first(shape.size() - 1));
-  if (!shape.back().is_constant()) {
-    f.Fail(Unimplemented("without a kernel the length of a transform must be known, which is {}",
-                         shape.back().ToText()));
+  if (!shape.back().is_constant() || shape.back().constant() > kLongest) {
+    f.Fail(
+        Unimplemented("a transform of {} elements: without a kernel the length must be known, "
+                      "and at most {}",
+                      shape.back().ToText(), kLongest));
     return {in[0], in[0]};
   }
   const int64_t n = shape.back().constant();

@@ -24,7 +24,7 @@ struct Diff {
     const auto along = NormalAxis(axis, in[0].type().rank());
     if (!along.ok()) f.Fail(along.status());
     if (n < 0) f.Fail(InvalidArgument("diff: n {} is below 0", n));
-    if (!f.status().ok()) return {in[0]};
+    if (!f.status().ok() || !CanWriteOut(f, n)) return {in[0]};
     Values all;
     for (const Value& v : {in[1], in[0], in[2]})
       if (v) all.push_back(v);

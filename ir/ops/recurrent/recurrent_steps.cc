@@ -85,11 +85,7 @@ Values Unrolled::Run(bool reverse, size_t states, Cell cell) const {
   Values state;
   for (size_t i = 0; i < states; ++i)
     state.push_back(given(kHidden + i) ? in_[kHidden + i] : Zeros(state_shape));
-  if (!shape[0].is_constant()) {
-    f_.Fail(Unimplemented("without a kernel the number of steps must be known, which is {}",
-                          shape[0].ToText()));
-    return Values(1 + states, state[0]);
-  }
+  if (!CanWriteOut(f_, shape[0])) return Values(1 + states, state[0]);
   const int64_t steps = shape[0].constant();
   Values y(static_cast<size_t>(steps));
   Value lengths = Of(kLengths);
