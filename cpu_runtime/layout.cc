@@ -30,6 +30,8 @@ View DenseView(DType dtype, std::vector<int64_t> shape) {
   return v;
 }
 
+bool IsDense(const View& v) { return v.strides == DenseView(v.dtype, v.shape).strides; }
+
 absl::StatusOr<View> ViewOf(const ir::Type& t) {
   if (!t.is_tensor()) return Unimplemented("{} is not a tensor", t.ToText());
   if (!t.is_constant()) return Unimplemented("{} has unbound dimensions", t.ToText());

@@ -19,6 +19,8 @@ struct View {
 absl::StatusOr<View> ViewOf(const ir::Type& t);
 // Returns a row-major view.
 View DenseView(DType dtype, std::vector<int64_t> shape);
+// Returns true when the view is row-major.
+bool IsDense(const View& v);
 // Returns the axes in memory order, outermost first; axes with equal strides keep their order.
 std::vector<size_t> MemoryOrder(const View& v);
 // Returns true when the elements have no gaps between them.

@@ -14,7 +14,9 @@ namespace {
 
 using ir::Dim;
 
-enum Operand : int { kGateSums, kWeight, kBias, kLengths, kHidden, kCell, kPeepholes };
+using ir::kFirstCell, ir::kFirstHidden, ir::kGateSums, ir::kPeepholes, ir::kStepBias,
+    ir::kStepLengths, ir::kStepWeight;
+
 constexpr int64_t kMostCells = 16;  // units of rows, of an invocation; sums stay in registers
 
 struct RecurrentSteps {
@@ -183,7 +185,8 @@ Vals RowsOfSteps::Products(uint16_t vectors, Val at, int64_t first, int64_t end)
   Vals sums;
   for (int64_t gate = first; gate < end; ++gate)
     for (size_t i = 0; i < cells(); ++i)
-      sums.push_back(Has(kBias) ? m_.e.At(kBias, {Column(gate, UnitOf(i))}, lanes_) : Zero());
+      sums.push_back(Has(kStepBias) ? m_.e.At(kStepBias, {Column(gate, UnitOf(i))}, lanes_)
+                                    : Zero());
   return m_.Loop(c_.units, std::move(sums), [&](const Dim& k, Vals so_far) {
     Vals x;
     for (size_t row = 0; row < row_.size(); ++row)
@@ -191,7 +194,7 @@ Vals RowsOfSteps::Products(uint16_t vectors, Val at, int64_t first, int64_t end)
     size_t i = 0;
     for (int64_t gate = first; gate < end; ++gate)
       for (size_t cell = 0; cell < cells(); ++cell, ++i) {
-        const Val weight = m_.e.At(kWeight, {k, Column(gate, UnitOf(cell))}, lanes_);
+        const Val weight = m_.e.At(kStepWeight, {k, Column(gate, UnitOf(cell))}, lanes_);
         so_far[i] = fma(splat(x[cell / unit_.size()], lanes_), weight, so_far[i]);
       }
     return so_far;
@@ -285,13 +288,13 @@ void RowsOfSteps::Run(const Dim& rows) {
     row_.push_back(Guard(m_, rows * t_.rows + row, c_.rows));
   for (int64_t first = 0; first < vectors.max(); first += t_.workgroup)
     unit_.push_back(Guard(m_, local + first, vectors));
-  Vals state = StateOf(kHidden);
+  Vals state = StateOf(kFirstHidden);
   StoreShared(hidden_, b_.Int(0), state);
   if (c_.cell == Cell::kLstm)
-    for (const Val& v : StateOf(kCell)) state.push_back(v);
+    for (const Val& v : StateOf(kFirstCell)) state.push_back(v);
   Vals lengths;
   for (const Position& row : row_)
-    if (Has(kLengths)) lengths.push_back(convert(m_.e.At(kLengths, {row.at}), DType::kI32));
+    if (Has(kStepLengths)) lengths.push_back(convert(m_.e.At(kStepLengths, {row.at}), DType::kI32));
   const auto half = static_cast<double>(c_.hidden() * t_.rows);
   b_.Barrier();
   const auto step = [&](Val i, const Vals& before) {

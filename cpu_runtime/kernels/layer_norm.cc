@@ -94,8 +94,6 @@ Affine AffineOf(const AnchorSite& site, size_t i, std::vector<int64_t> row) {
   return f;
 }
 
-bool IsDense(const View& v) { return v.strides == DenseView(v.dtype, v.shape).strides; }
-
 absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
   const ir::Node& node = *site.task.anchor();
   const auto& op = *node.op.As<ir::LayerNorm>();

@@ -13,7 +13,9 @@
 namespace forge::cpu {
 namespace {
 
-enum Operand : size_t { kGateSums, kWeight, kBias, kStepLengths, kHidden, kCell, kPeepholes };
+using ir::kFirstCell, ir::kFirstHidden, ir::kGateSums, ir::kPeepholes, ir::kStepBias,
+    ir::kStepLengths, ir::kStepWeight;
+
 constexpr size_t kOperands = kPeepholes + 1;
 
 // Units whose weights lie together, of all gates: the columns of a panel.
@@ -120,7 +122,7 @@ void StepsCall<T>::Share::Pack(int64_t panel) const {
   const int64_t units = UnitsOf(panel);
   for (int64_t k = 0; k < r().units; ++k)
     for (int64_t gate = 0; gate < r().gates; ++gate, to += kPanel) {
-      const T* from = In(kWeight) + (k * r().gates + gate) * r().units + panel * kPanel;
+      const T* from = In(kStepWeight) + (k * r().gates + gate) * r().units + panel * kPanel;
       std::fill(std::copy_n(from, units, to), to + kPanel, T(0));
     }
 }
@@ -140,7 +142,7 @@ void StepsCall<T>::Share::Copy(const T* from, T* to) const {
 template <class T>
 void StepsCall<T>::Share::Multiply(int64_t panel, const T* x, int64_t first, int64_t last) const {
   T* y = ProductsOf(panel) + first * kPanel;
-  const T* bias = In(kBias);
+  const T* bias = In(kStepBias);
   for (int64_t row = 0; row < r().rows; ++row)
     for (int64_t gate = first; gate < last; ++gate) {
       T* to = ProductsOf(panel) + row * r().columns() + gate * kPanel;
@@ -214,8 +216,8 @@ void StepsCall<T>::Share::Step(int64_t step, bool odd, TeamBarrier& team) const 
 template <class T>
 void StepsCall<T>::Share::Run(TeamBarrier& team) const {
   for (int64_t panel = first_panel; panel < last_panel; ++panel) Pack(panel);
-  Copy(In(kHidden), at.hidden[0]);
-  if (r().lstm) Copy(In(kCell), at.cell);
+  Copy(In(kFirstHidden), at.hidden[0]);
+  if (r().lstm) Copy(In(kFirstCell), at.cell);
   team.Wait();
   for (int64_t i = 0; i < r().steps; ++i)
     Step(r().reverse ? r().steps - 1 - i : i, i % 2 != 0, team);
@@ -232,8 +234,6 @@ std::optional<Recurrence> RecurrenceOf(const ir::AnyOp& op) {
     return Recurrence{.gates = 1, .reverse = rnn->reverse, .activation = rnn->activation};
   return std::nullopt;
 }
-
-bool IsDense(const View& v) { return v.strides == DenseView(v.dtype, v.shape).strides; }
 
 absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
   const ir::Node& node = *site.task.anchor();

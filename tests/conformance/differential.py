@@ -195,7 +195,7 @@ def run(options):
         path = save(small, f"graph{seed}", options.out)
         print(f"graph {seed} (opset {graph.opset}) on {found[0]}: {finding}\n  {small.text()}\n  saved as {path}; "
               f"repeat with: {sys.argv[0]} --graphs 1 --first {seed}", flush=True)
-    never = sorted(name for name in operators if not seen[name])
+    never = sorted({name for name, _ in rows if not seen[name]})
     print(f"{options.graphs} graphs, {sum(seen.values())} nodes of {len(seen)} operators on "
           f"{', '.join(checker.devices)}: {findings} findings, {sum(checker.refusals.values())} known refusals, "
           f"{time.monotonic() - began:.0f} s")

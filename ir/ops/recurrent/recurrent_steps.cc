@@ -10,14 +10,11 @@
 namespace forge::ir {
 namespace {
 
-// The operands that all cells have, at the same places.
-enum Operand : size_t { kGateSums, kWeight, kBias, kLengths, kHidden, kCell, kPeepholes };
-
 bool Given(ValueSpan in, size_t i) { return i < in.size() && in[i]; }
 
 template <class T>
 absl::StatusOr<Types> InferSteps(TypeSpan in) {
-  const Dims &gates = in[kGateSums].shape(), &weight = in[kWeight].shape();
+  const Dims &gates = in[kGateSums].shape(), &weight = in[kStepWeight].shape();
   if (!Unify(weight[0] * T::kGates, weight[1]).ok())
     return InvalidArgument("weight has {} columns, not {} for each of its {} rows",
                            weight[1].ToText(), T::kGates, weight[0].ToText());
@@ -33,7 +30,7 @@ absl::StatusOr<Types> InferSteps(TypeSpan in) {
 
 template <class T>
 Cost CostOfSteps(TypeSpan in) {
-  const Dims &gates = in[kGateSums].shape(), &weight = in[kWeight].shape();
+  const Dims &gates = in[kGateSums].shape(), &weight = in[kStepWeight].shape();
   return {.flops = gates[0] * gates[1] * weight[1] * (2 * weight[0] + 10), .terms = weight[0]};
 }
 
@@ -47,18 +44,18 @@ class Unrolled {
  public:
   Unrolled(Function& f, ValueSpan in) : f_(f), type_(in[kGateSums].type()) {
     for (size_t i = 0; i < in.size(); ++i)
-      in_.push_back(in[i] && i != kLengths ? Widened(in[i]) : in[i]);
-    h_ = in[kWeight].type().shape()[0];
+      in_.push_back(in[i] && i != kStepLengths ? Widened(in[i]) : in[i]);
+    h_ = in[kStepWeight].type().shape()[0];
   }
   const Dim& h() const { return h_; }
   bool given(size_t i) const { return Given(in_, i); }
   Value operand(size_t i) const { return in_[i]; }
-  Value Recurrent(Value hidden) const { return Product(hidden, in_[kWeight], Of(kBias)); }
+  Value Recurrent(Value hidden) const { return Product(hidden, in_[kStepWeight], Of(kStepBias)); }
   // state [n, h] times the columns of one gate.
   Value RecurrentOf(int64_t gate, Value state) const {
-    Value bias = Of(kBias);
+    Value bias = Of(kStepBias);
     if (bias) bias = f_(Slice{.begin = {h_ * gate}, .end = {h_ * (gate + 1)}}, {bias});
-    return Product(state, Gate(in_[kWeight], gate, h_), bias);
+    return Product(state, Gate(in_[kStepWeight], gate, h_), bias);
   }
 
   // cell: the new state from the gates of a step [n, g] and the state before.
@@ -84,11 +81,11 @@ Values Unrolled::Run(bool reverse, size_t states, Cell cell) const {
   const Dims state_shape = {shape[1], h_}, step_shape = {1, shape[1], h_};
   Values state;
   for (size_t i = 0; i < states; ++i)
-    state.push_back(given(kHidden + i) ? in_[kHidden + i] : Zeros(state_shape));
+    state.push_back(given(kFirstHidden + i) ? in_[kFirstHidden + i] : Zeros(state_shape));
   if (!CanWriteOut(f_, shape[0])) return Values(1 + states, state[0]);
   const int64_t steps = shape[0].constant();
   Values y(static_cast<size_t>(steps));
-  Value lengths = Of(kLengths);
+  Value lengths = Of(kStepLengths);
   if (lengths) lengths = f_(Reshape{{shape[1], 1}}, {lengths});
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t t = reverse ? steps - 1 - i : i;

@@ -8,6 +8,17 @@
 
 namespace forge::ir {
 
+// The operands of the three ops, which have them at the same places.
+enum StepOperand : uint8_t {
+  kGateSums,
+  kStepWeight,
+  kStepBias,
+  kStepLengths,
+  kFirstHidden,
+  kFirstCell,
+  kPeepholes
+};
+
 struct LstmSteps {
   static constexpr int64_t kGates = 4, kStates = 2;
   bool reverse = false;

@@ -23,3 +23,5 @@ def recurrent(gates, states, **attributes):
         direction = "bidirectional" if directions == 2 else g.choose(["forward", "reverse"])
         given |= {"hidden_size": hidden, "direction": direction}
         return inputs, given | ({"layout": 1} if batch_first else {}), 1 + states
+
+    return generate
