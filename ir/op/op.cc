@@ -28,12 +28,16 @@ Types TypesOf(ValueSpan in) {
   return types;
 }
 
+bool AnyComplex(const Types& types) {
+  return std::any_of(types.begin(), types.end(),
+                     [](const Type& t) { return t && Has(kComplexTypes, t.dtype()); });
+}
+
 // True when an operand or a result is complex.
-bool TakesComplex(const AnyOp& op, TypeSpan in) {
-  const auto is_complex = [](const Type& t) { return t && Has(kComplexTypes, t.dtype()); };
-  if (std::any_of(in.begin(), in.end(), is_complex)) return true;
+bool TakesComplex(const AnyOp& op, const Types& in) {
+  if (AnyComplex(in)) return true;
   const absl::StatusOr<Types> out = op.Infer(in);
-  return out.ok() && std::any_of(out->begin(), out->end(), is_complex);
+  return out.ok() && AnyComplex(*out);
 }
 
 }  // namespace
@@ -74,7 +78,8 @@ AnyOp AnyOp::Saving(bool with) const {
 
 Values AnyOp::Gradient(const GradArgs& g) const {
   // Gradients of complex numbers are those of their parts, as PyTorch defines them.
-  if (def_->decompose_complex != nullptr && TakesComplex(*this, TypesOf(g.in)))
+  if (def_->decompose_complex != nullptr &&
+      (AnyComplex(TypesOf(g.in)) || AnyComplex(TypesOf(g.out))))
     return GradientByParts(*this, g);
   return def_->gradient != nullptr ? def_->gradient(*this, g) : Values();
 }
