@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tests of the ONNX standard on every device there is. A test that fails is listed in
+// expected_failures.tsv with its cause; one that is listed and passes is a failure, too.
+// With FORGE_ONNX_EXPECT=nothing the list is not read.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/platform.h"
+#include "runtime/backends.h"
+#include "runtime/session.h"
+#include "tests/conformance/onnx/standard_tests.h"
+#include "tests/support/oracle.h"
+
+namespace forge {
+namespace {
+
+struct NodeTestOnDevice {
+  std::string device, suite, name;
+  friend std::ostream& operator<<(std::ostream& out, const NodeTestOnDevice& t) {
+    return out << t.suite << '/' << t.name << " on " << t.device;
+  }
+};
+
+constexpr const char* kSuites[] = {"node", "simple", "pytorch-operator", "pytorch-converted"};
+
+std::vector<NodeTestOnDevice> NodeTests() {
+  std::vector<NodeTestOnDevice> all;
+  for (const char* suite : kSuites)
+    for (const std::string& name : StandardTests(suite))
+      for (const std::string& device : Devices()) all.push_back({device, suite, name});
+  return all;
+}
+
+DeviceRef OpenOnce(const std::string& id) {
+  static std::map<std::string, DeviceRef> open;
+  DeviceRef& device = open[id];
+  if (!device) {
+    auto opened = OpenDevice(id, {});
+    if (opened.ok()) device = *opened;
+  }
+  return device;
+}
+
+const ExpectedFailures& Expected() {
+  static const ExpectedFailures expected =
+      Environment("FORGE_ONNX_EXPECT") == "nothing"
+          ? ExpectedFailures()
+          : ReadExpectedFailures(std::filesystem::path(FORGE_SOURCE_DIR) /
+                                 "tests/conformance/onnx/expected_failures.tsv");
+  return expected;
+}
+
+absl::Status RunSet(Session& session, const StandardData& set) {
+  FORGE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> results, session.Run(set.inputs));
+  for (size_t i = 0; i < results.size(); ++i)
+    if (absl::Status s = CompareAsStandard(set.outputs[i], results[i].value); !s.ok())
+      return Annotate(s, fmt::format("output '{}'", results[i].name));
+  return absl::OkStatus();
+}
+
+absl::Status RunTest(const std::filesystem::path& folder, const DeviceRef& device) {
+  FORGE_ASSIGN_OR_RETURN(const std::vector<StandardData> sets, ReadStandardData(folder));
+  FORGE_ASSIGN_OR_RETURN(auto model, Model::Load(folder / "model.onnx"));
+  FORGE_ASSIGN_OR_RETURN(auto session, Session::Create(std::move(model), device));
+  for (const StandardData& set : sets) FORGE_RETURN_IF_ERROR(RunSet(*session, set));
+  return absl::OkStatus();
+}
+
+class OnnxNodeTest : public testing::TestWithParam<NodeTestOnDevice> {};
+
+TEST_P(OnnxNodeTest, GivesTheResultsOfTheStandard) {
+  const auto& [id, suite, name] = GetParam();
+  const DeviceRef device = OpenOnce(id);
+  ASSERT_TRUE(device);
+  const absl::Status s = RunTest(StandardTestFolder() / suite / name, device);
+  const std::string cause = Expected().CauseOf(suite + "/" + name, id);
+  if (cause.empty()) {
+    EXPECT_TRUE(s.ok()) << s;
+  } else {
+    EXPECT_FALSE(s.ok()) << "it passes, but is expected to fail: " << cause;
+  }
+}
+
+std::string TestName(const testing::TestParamInfo<NodeTestOnDevice>& info) {
+  std::string name =
+      fmt::format("{}_{}_on_{}", info.param.suite, info.param.name, info.param.device);
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Standard, OnnxNodeTest, testing::ValuesIn(NodeTests()), TestName);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OnnxNodeTest);
+
+TEST(OnnxNodeTests, AreThere) {
+  if (!std::filesystem::exists(StandardTestFolder()))
+    GTEST_SKIP() << "tools/fetch-models --onnx-tests has not brought them";
+  EXPECT_EQ(StandardTests("node").size(), 1765U);
+  for (const char* suite : kSuites) EXPECT_FALSE(StandardTests(suite).empty()) << suite;
+  for (const std::string& test : Expected().tests())
+    EXPECT_TRUE(std::filesystem::exists(StandardTestFolder() / test)) << test;
+}
+
+}  // namespace
+}  // namespace forge

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/conformance/onnx/standard_tests.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "absl/strings/str_split.h"
+#include "base/platform.h"
+#include "formats/onnx/tensor.h"
+
+namespace forge {
+namespace {
+
+namespace fs = std::filesystem;
+
+// As onnx.backend.test.runner has them.
+constexpr double kRelative = 1e-3, kAbsolute = 1e-7;
+
+template <class Message>
+absl::StatusOr<Message> ReadMessage(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  Message message;
+  if (!file || !message.ParseFromIstream(&file)) return DataLoss("{} is damaged", path.string());
+  return message;
+}
+
+absl::StatusOr<ir::HostValue> ReadValue(const fs::path& path, const onnx::TypeProto& type) {
+  if (!type.has_tensor_type()) return absl::UnimplementedError("a value that is no tensor");
+  FORGE_ASSIGN_OR_RETURN(onnx::TensorProto tensor, ReadMessage<onnx::TensorProto>(path));
+  if (tensor.data_type() == onnx::TensorProto::STRING)
+    return absl::UnimplementedError("a tensor of strings");
+  formats::ExternalFiles no_files{fs::path()};
+  return formats::TakeOnnxTensor(tensor, no_files);
+}
+
+absl::StatusOr<StandardData> ReadSet(const fs::path& folder, const onnx::GraphProto& graph) {
+  StandardData set;
+  for (int i = 0; i < graph.input_size(); ++i) {
+    const fs::path path = folder / fmt::format("input_{}.pb", i);
+    if (!fs::exists(path)) break;
+    FORGE_ASSIGN_OR_RETURN(ir::HostValue value, ReadValue(path, graph.input(i).type()));
+    set.inputs.push_back({graph.input(i).name(), std::move(value)});
+  }
+  for (int i = 0; i < graph.output_size(); ++i) {
+    const fs::path path = folder / fmt::format("output_{}.pb", i);
+    FORGE_ASSIGN_OR_RETURN(ir::HostValue value, ReadValue(path, graph.output(i).type()));
+    set.outputs.push_back(std::move(value));
+  }
+  return set;
+}
+
+bool Agree(std::complex<double> want, std::complex<double> have) {
+  const auto part = [](double w, double h) {
+    if (std::isnan(w) || std::isnan(h)) return std::isnan(w) && std::isnan(h);
+    return w == h || std::abs(w - h) <= kAbsolute + kRelative * std::abs(w);
+  };
+  return part(want.real(), have.real()) && part(want.imag(), have.imag());
+}
+
+}  // namespace
+
+fs::path StandardTestFolder() { return CacheFolder() / "onnx-tests"; }
+
+std::vector<std::string> StandardTests(const std::string& suite) {
+  std::vector<std::string> names;
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(StandardTestFolder() / suite, absent))
+    if (entry.is_directory()) names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+absl::StatusOr<std::vector<StandardData>> ReadStandardData(const fs::path& folder) {
+  FORGE_ASSIGN_OR_RETURN(const onnx::ModelProto model,
+                         ReadMessage<onnx::ModelProto>(folder / "model.onnx"));
+  std::vector<StandardData> sets;
+  for (int i = 0;; ++i) {
+    const fs::path set = folder / fmt::format("test_data_set_{}", i);
+    if (!fs::exists(set)) return sets;
+    FORGE_ASSIGN_OR_RETURN(StandardData data, ReadSet(set, model.graph()));
+    sets.push_back(std::move(data));
+  }
+}
+
+absl::Status CompareAsStandard(const ir::HostValue& want, const ir::HostValue& have) {
+  if (want.dtype() != have.dtype() || !std::ranges::equal(want.shape(), have.shape()))
+    return absl::FailedPreconditionError(
+        fmt::format("{} instead of {}", have.type().ToText(), want.type().ToText()));
+  for (int64_t i = 0; i < want.elements(); ++i)
+    if (!Agree(want.c128(i), have.c128(i)))
+      return absl::FailedPreconditionError(fmt::format("element {} is {}{:+}i instead of {}{:+}i",
+                                                       i, have.c128(i).real(), have.c128(i).imag(),
+                                                       want.c128(i).real(), want.c128(i).imag()));
+  return absl::OkStatus();
+}
+
+std::string ExpectedFailures::CauseOf(const std::string& test, std::string_view device) const {
+  const auto [begin, end] = rows_.equal_range(test);
+  for (auto row = begin; row != end; ++row)
+    if (row->second.backend == "*" || device.starts_with(row->second.backend))
+      return row->second.cause;
+  return "";
+}
+
+std::vector<std::string> ExpectedFailures::tests() const {
+  std::vector<std::string> out;
+  for (const auto& [test, row] : rows_) out.push_back(test);
+  return out;
+}
+
+ExpectedFailures ReadExpectedFailures(const fs::path& path) {
+  std::ifstream file(path);
+  FORGE_CHECK(file.good());
+  ExpectedFailures out;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with('#')) continue;
+    const std::vector<std::string> fields = absl::StrSplit(line, '\t');
+    FORGE_CHECK(fields.size() == 3 && !fields[2].empty());
+    out.rows_.insert({fields[0], {fields[1], fields[2]}});
+  }
+  return out;
+}
+
+}  // namespace forge
