@@ -8,6 +8,8 @@
 #include "formats/load.h"
 #include "ir/graph/interpreter.h"
 #include "runtime/model_on_device.h"
+#include "runtime/plan/resolve.h"
+#include "runtime/staged_function.h"
 
 namespace forge {
 namespace {
@@ -164,7 +166,7 @@ class Session::Turn {
     if (session.forks_ != ForkCount() || session.caller_ == std::this_thread::get_id()) return;
     lock_ = std::unique_lock(session.turn_);
     session.caller_ = std::this_thread::get_id();
-    session.cancel_ = false;
+    session.cancelled_ = false;
   }
   ~Turn() {
     if (lock_.owns_lock()) session_.caller_ = std::thread::id();
@@ -184,6 +186,21 @@ class Session::Turn {
   std::unique_lock<std::mutex> lock_;
 };
 
+// What the parts of a model share, by device.
+struct Model::Shares {
+  std::mutex mutex;
+  std::map<const Device*, std::weak_ptr<ModelShare>> of;
+
+  std::shared_ptr<ModelShare> Get(const DeviceRef& device) {
+    std::lock_guard lock(mutex);
+    std::erase_if(of, [](const auto& entry) { return entry.second.expired(); });
+    std::weak_ptr<ModelShare>& known = of[device.get()];
+    std::shared_ptr<ModelShare> share = known.lock();
+    if (!share) known = share = std::make_shared<ModelShare>(device);
+    return share;
+  }
+};
+
 struct Model::Shared {
   struct Entry {
     const Device* device;
@@ -192,6 +209,7 @@ struct Model::Shared {
   };
   std::mutex mutex;
   std::vector<Entry> entries;
+  std::shared_ptr<Shares> shares = std::make_shared<Shares>();
 
   // The lowered functions, made at the first use.  errors: those of Lower
   absl::StatusOr<std::shared_ptr<ModelOnDevice>> Get(const ir::Module& module,
@@ -201,6 +219,9 @@ struct Model::Shared {
 
 Model::Model(std::unique_ptr<ir::Module> module)
     : module_(std::move(module)), shared_(std::make_unique<Shared>()) {}
+Model::Model(std::unique_ptr<ir::Module> module, const Model& whole) : Model(std::move(module)) {
+  shared_->shares = whole.shared_->shares;
+}
 Model::~Model() = default;
 
 absl::StatusOr<std::shared_ptr<const Model>> Model::Load(
@@ -254,16 +275,12 @@ absl::StatusOr<std::shared_ptr<ModelOnDevice>> Model::Shared::Get(const ir::Modu
                                                                   const SessionOptions& options) {
   const std::string key = KeyOf(options);
   std::lock_guard lock(mutex);
-  std::shared_ptr<ModelShare> share;
   for (const Entry& e : entries) {
     const std::shared_ptr<ModelOnDevice> made = e.device == device.get() ? e.made.lock() : nullptr;
-    if (!made) continue;
-    if (e.key == key) return made;
-    share = made->shared();
+    if (made && e.key == key) return made;
   }
-  if (!share) share = std::make_shared<ModelShare>(device);
   FORGE_ASSIGN_OR_RETURN(Lowered lowered, Lower(module, device->target(), LoweringFor(options)));
-  auto made = std::make_shared<ModelOnDevice>(std::move(share), std::move(lowered));
+  auto made = std::make_shared<ModelOnDevice>(shares->Get(device), std::move(lowered));
   std::erase_if(entries, [](const auto& e) { return e.made.expired(); });
   entries.push_back({device.get(), key, made});
   return made;
@@ -276,6 +293,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const M
   s->model_ = std::move(model);
   s->device_ = std::move(device);
   s->options_ = std::move(options);
+  FORGE_ASSIGN_OR_RETURN(const bool staged, s->CreateStages());
+  if (staged) return s;
   FORGE_ASSIGN_OR_RETURN(s->shared_,
                          s->model_->shared_->Get(s->model_->module(), s->device_, s->options_));
   for (const ir::Function* f : s->shared_->functions()) {
@@ -293,6 +312,38 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const M
   return s;
 }
 
+// Where types depend on values of a run, all functions are staged.
+absl::StatusOr<bool> Session::CreateStages() {
+  bool any = false;
+  for (const std::string& name : options_.functions) {
+    FORGE_ASSIGN_OR_RETURN(const bool waits,
+                           WaitsForValues(model_->module(), name, options_.freeze));
+    any |= waits;
+  }
+  if (!any) return false;
+  for (const std::string& name : options_.functions) {
+    FORGE_ASSIGN_OR_RETURN(staged_.emplace_back(), StagedFunction::Create(*this, name));
+    const ir::Function& f = *model_->module().Find(name);
+    FunctionPorts& ports = ports_.emplace_back();
+    for (const auto& a : f.arguments()) ports.inputs.push_back({a.name, f.type(a.value)});
+    for (const auto& r : f.results()) ports.outputs.push_back({r.name, f.type(r.value)});
+  }
+  return true;
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Session::CreatePart(std::shared_ptr<const Model> model,
+                                                             const Session& whole,
+                                                             const std::string& function) {
+  SessionOptions options = whole.options_;
+  options.functions = {function};
+  options.outputs.clear();
+  options.dims.clear();
+  FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Session> part,
+                         Create(std::move(model), whole.device_, std::move(options)));
+  part->cancel_ = whole.cancel_;
+  return part;
+}
+
 absl::StatusOr<std::vector<const ir::HostValue*>> Session::Match(
     std::span<const NamedTensor> inputs, size_t function) const {
   const std::vector<Port>& ports = PortsOf(function).inputs;
@@ -305,7 +356,9 @@ absl::StatusOr<std::vector<const ir::HostValue*>> Session::Match(
                              TextOf(ports));
     const size_t at = it - ports.begin();
     if (arguments[at]) return InvalidArgument("input '{}' is given twice", t.name);
-    if (t.value.dtype() != it->type.dtype() || t.value.rank() != it->type.rank()) {
+    const bool ranked = it->type.is_tensor(), typed = it->type.kind() != ir::Type::Kind::kUnknown;
+    if ((typed && t.value.dtype() != it->type.dtype()) ||
+        (ranked && t.value.rank() != it->type.rank())) {
       return InvalidArgument("input '{}' is {}, but the model expects {}", t.name,
                              TypeText(t.value), it->type.ToText());
     }
@@ -423,16 +476,16 @@ absl::StatusOr<std::unique_ptr<Session::Plan>> Session::MakePlanFor(const ir::Bi
   FORGE_RETURN_IF_ERROR(plan->ReadTypes());
   FORGE_ASSIGN_OR_RETURN(plan->weights, shared_->SizesOf(plan->bound));
   if (!options_.debug.compile_only) FORGE_RETURN_IF_ERROR(CheckLimit(*plan));
-  FORGE_RETURN_IF_ERROR(CheckCancelled(&cancel_));
+  FORGE_RETURN_IF_ERROR(CheckCancelled(cancel_));
   // Constants are packed and go up while kernels compile.
   std::future<absl::Status> loading = InBackground([&, plan = plan.get()] {
-    return shared_->LoadConstants(plan->bound, options_, &cancel_, plan->constants);
+    return shared_->LoadConstants(plan->bound, options_, cancel_, plan->constants);
   });
   const VariablePlaces* places[] = {&plan->constants, &states_->places};
   Executable::Options build{.timestamps = options_.debug.timestamps,
                             .stepwise = options_.debug.stepwise,
                             .compile_only = options_.debug.compile_only};
-  build.compile = {.progress = options_.progress, .cancel = &cancel_};
+  build.compile = {.progress = options_.progress, .cancel = cancel_};
   if (!options_.debug.compile_only) {
     build.compile.autotune = options_.autotune;
     build.memory_limit = options_.memory_limit - WeightBytes(plan.get()) - state_bytes_;
@@ -534,7 +587,7 @@ absl::Status Session::Run(std::span<const TensorRef> inputs,
   FORGE_RETURN_IF_ERROR(plan.CheckMemory(inputs, outputs));
   absl::InlinedVector<std::span<const uint8_t>, 16> arguments;
   for (const TensorRef& r : inputs) arguments.push_back(r.bytes);
-  return plan.executable->Run({arguments, outputs, plan.step_values}, &cancel_);
+  return plan.executable->Run({arguments, outputs, plan.step_values}, cancel_);
 }
 
 absl::StatusOr<std::vector<NamedTensor>> Session::Run(std::span<const NamedTensor> inputs,
@@ -545,9 +598,13 @@ absl::StatusOr<std::vector<NamedTensor>> Session::Run(std::span<const NamedTenso
   FORGE_ASSIGN_OR_RETURN(const auto arguments, Match(inputs, function));
   Turn turn(*this);
   FORGE_RETURN_IF_ERROR(turn.status());
+  if (!staged_.empty()) {
+    FORGE_ASSIGN_OR_RETURN(auto results, staged_[function]->Run(arguments));
+    return Name(std::move(results), function);
+  }
   FORGE_RETURN_IF_ERROR(PrepareFor(RefsOf(arguments), function));
   const Plan& plan = *plans_.back();
-  FORGE_ASSIGN_OR_RETURN(auto results, plan.executable->Run(arguments, plan.step_values, &cancel_));
+  FORGE_ASSIGN_OR_RETURN(auto results, plan.executable->Run(arguments, plan.step_values, cancel_));
   return Name(std::move(results), function);
 }
 
@@ -561,7 +618,7 @@ absl::StatusOr<std::vector<NamedTensor>> Session::RunStepwise(
   FORGE_RETURN_IF_ERROR(turn.status());
   FORGE_RETURN_IF_ERROR(PrepareFor(RefsOf(arguments), function));
   FORGE_ASSIGN_OR_RETURN(auto results,
-                         plans_.back()->executable->RunStepwise(arguments, observer, &cancel_));
+                         plans_.back()->executable->RunStepwise(arguments, observer, cancel_));
   return Name(std::move(results), function);
 }
 

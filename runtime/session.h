@@ -23,6 +23,7 @@ namespace forge {
 
 class ModelOnDevice;
 class Executable;
+class StagedFunction;
 struct StepView;
 
 // An immutable model. Sessions of one model on one device share weights and kernels.
@@ -40,6 +41,8 @@ class Model {
   static absl::StatusOr<std::shared_ptr<const Model>> Load(const Bytes& file,
                                                            std::string_view where);
   explicit Model(std::unique_ptr<ir::Module> module);
+  // A part of `whole`; its Sessions share weights and kernels with those of `whole`.
+  Model(std::unique_ptr<ir::Module> module, const Model& whole);
   ~Model();
   const ir::Module& module() const { return *module_; }
   std::string_view Metadata(std::string_view key) const { return module_->Metadata(key); }
@@ -47,6 +50,7 @@ class Model {
  private:
   friend class Session;
   std::unique_ptr<ir::Module> module_;
+  struct Shares;
   struct Shared;
   std::unique_ptr<Shared> shared_;  // state per device, kept while a Session uses it
 };
@@ -145,7 +149,7 @@ class Session {
                                                size_t function = 0);
   // Ends the call in progress, which returns Aborted: a binding between kernels, a run between
   // steps. May be called from any thread. Later calls are not affected.
-  void Cancel() { cancel_ = true; }
+  void Cancel() { cancelled_ = true; }
 
   // Statistics of the newest binding. This function and those below must not be called while
   // another thread binds or runs.
@@ -162,9 +166,13 @@ class Session {
       const std::function<absl::Status(const StepView&)>& observer, size_t function = 0);
 
  private:
+  friend class StagedFunction;  // whose Sessions are parts of one
   struct Plan;
   struct States;
   class Turn;
+  static absl::StatusOr<std::unique_ptr<Session>> CreatePart(std::shared_ptr<const Model> model,
+                                                             const Session& whole,
+                                                             const std::string& function);
   // The inputs and outputs of a function.
   struct FunctionPorts {
     std::vector<Port> inputs, outputs;
@@ -178,6 +186,7 @@ class Session {
                                                           size_t function) const;
   absl::StatusOr<ir::Bindings> BindingsFor(std::span<const TensorRef> inputs,
                                            size_t function) const;
+  absl::StatusOr<bool> CreateStages();
   absl::Status AddStates();
   uint64_t WeightBytes(const Plan* also = nullptr) const;
   absl::Status CheckLimit(const Plan& plan) const;
@@ -200,10 +209,12 @@ class Session {
   std::vector<std::unique_ptr<Plan>> plans_;  // last used last, bounded
   double lower_ms_ = 0, compile_ms_ = 0;
   uint64_t state_bytes_ = 0;
-  const uint32_t forks_ = ForkCount();   // of the process that made it
-  std::mutex turn_;                      // held by the call in progress
-  std::atomic<std::thread::id> caller_;  // of the call in progress
-  std::atomic<bool> cancel_ = false;
+  std::vector<std::unique_ptr<StagedFunction>> staged_;  // by function; null where types are known
+  const uint32_t forks_ = ForkCount();                   // of the process that made it
+  std::mutex turn_;                                      // held by the call in progress
+  std::atomic<std::thread::id> caller_;                  // of the call in progress
+  std::atomic<bool> cancelled_ = false;
+  const std::atomic<bool>* cancel_ = &cancelled_;  // of the whole, in a part
 };
 
 }  // namespace forge

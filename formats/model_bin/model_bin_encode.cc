@@ -116,7 +116,8 @@ uint32_t GraphEncoder::TypeId(const ir::Type& type) {
   std::string text = type.ToText();
   if (const auto at = type_ids_.find(text); at != type_ids_.end()) return at->second;
   const uint32_t element = nested ? TypeId(type.element()) : 0;
-  const auto dtype = nested || !type ? Ref<flatbuffers::String>() : Text(forge::Name(type.dtype()));
+  const bool typed = type && !nested && type.kind() != ir::Type::Kind::kUnknown;
+  const auto dtype = !typed ? Ref<flatbuffers::String>() : Text(forge::Name(type.dtype()));
   const auto shape = type.is_tensor() ? Encode(type.shape()) : Refs<fb::Dim>();
   const auto encoding = type.is_tensor() && type.encoding() != nullptr
                             ? Text(type.encoding()->name())

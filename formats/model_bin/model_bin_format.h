@@ -78,6 +78,7 @@ static_assert(SameNumber(fb::TypeKind::Tensor, ir::Type::Kind::kTensor));
 static_assert(SameNumber(fb::TypeKind::Unranked, ir::Type::Kind::kUnranked));
 static_assert(SameNumber(fb::TypeKind::Sequence, ir::Type::Kind::kSequence));
 static_assert(SameNumber(fb::TypeKind::Optional, ir::Type::Kind::kOptional));
+static_assert(SameNumber(fb::TypeKind::Unknown, ir::Type::Kind::kUnknown));
 static_assert(SameNumber(fb::When::Build, ir::When::kBuild));
 static_assert(SameNumber(fb::When::Bind, ir::When::kBind));
 static_assert(SameNumber(fb::When::Step, ir::When::kStep));

@@ -75,6 +75,7 @@ absl::StatusOr<ir::Dims> TypeTable::Read(const FbList<fb::Dim>* dims) {
 absl::StatusOr<ir::Type> TypeTable::Read(const fb::Type& t, uint32_t id) {
   using Kind = fb::TypeKind;
   if (t.kind() == Kind::Absent) return ir::Type();
+  if (t.kind() == Kind::Unknown) return ir::Type::Unknown();
   if (t.kind() == Kind::Sequence || t.kind() == Kind::Optional) {
     if (t.element() >= id)
       return DataLoss("its element is type {}, which comes later", t.element());

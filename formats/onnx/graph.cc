@@ -44,7 +44,7 @@ absl::Status CycleAt(const onnx::GraphProto& graph, const Producers& producers,
   std::vector<bool> seen(missing.size());
   while (!seen[at]) {
     seen[at] = true;
-    for (const std::string& input : graph.node(at).input()) {
+    for (const std::string& input : ReadNames(graph.node(at))) {
       const auto producer = producers.find(input);
       if (producer == producers.end() || producer->second == kNoNode ||
           missing[producer->second] == 0)
@@ -59,6 +59,8 @@ absl::Status CycleAt(const onnx::GraphProto& graph, const Producers& producers,
 
 }  // namespace
 
+std::string_view NormalDomain(std::string_view domain) { return domain == "ai.onnx" ? "" : domain; }
+
 std::string NameOfNode(const onnx::NodeProto& node) {
   if (!node.name().empty()) return node.name();
   for (const std::string& output : node.output())
@@ -66,14 +68,42 @@ std::string NameOfNode(const onnx::NodeProto& node) {
   return "(unnamed)";
 }
 
-absl::StatusOr<std::vector<int>> OrderNodes(const onnx::GraphProto& graph) {
+std::vector<std::string> FreeNames(const onnx::GraphProto& graph) {
+  absl::flat_hash_set<std::string> known;
+  for (const onnx::ValueInfoProto& input : graph.input()) known.insert(input.name());
+  for (const onnx::TensorProto& tensor : graph.initializer()) known.insert(tensor.name());
+  for (const onnx::NodeProto& node : graph.node())
+    known.insert(node.output().begin(), node.output().end());
+  std::vector<std::string> free;
+  const auto read = [&](const std::string& name) {
+    if (!name.empty() && known.insert(name).second) free.push_back(name);
+  };
+  for (const onnx::NodeProto& node : graph.node())
+    for (const std::string& name : ReadNames(node)) read(name);
+  for (const onnx::ValueInfoProto& output : graph.output()) read(output.name());
+  return free;
+}
+
+std::vector<std::string> ReadNames(const onnx::NodeProto& node) {
+  std::vector<std::string> names(node.input().begin(), node.input().end());
+  for (const onnx::AttributeProto& a : node.attribute()) {
+    if (!a.has_g()) continue;
+    const std::vector<std::string> free = FreeNames(a.g());
+    names.insert(names.end(), free.begin(), free.end());
+  }
+  return names;
+}
+
+absl::StatusOr<std::vector<int>> OrderNodes(const onnx::GraphProto& graph,
+                                            const absl::flat_hash_set<std::string>& outer) {
   FORGE_ASSIGN_OR_RETURN(const Producers producers, ProducersOf(graph));
   std::vector<int> missing(static_cast<size_t>(graph.node_size()));  // operands not yet made
   std::vector<std::vector<int>> readers(missing.size());
   for (int i = 0; i < graph.node_size(); ++i) {
-    for (const std::string& input : graph.node(i).input()) {
+    for (const std::string& input : ReadNames(graph.node(i))) {
       if (input.empty()) continue;
       const auto producer = producers.find(input);
+      if (producer == producers.end() && outer.contains(input)) continue;
       if (producer == producers.end())
         return DataLoss("node '{}' ({}) reads '{}', which is not defined",
                         NameOfNode(graph.node(i)), graph.node(i).op_type(), input);

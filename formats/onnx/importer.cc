@@ -20,8 +20,6 @@ using namespace formats;  // NOLINT: the private half of this file
 
 constexpr int kMaxNesting = 100;  // of messages, as protobuf's own default
 
-std::string_view NormalDomain(std::string_view domain) { return domain == "ai.onnx" ? "" : domain; }
-
 absl::StatusOr<onnx::ModelProto> Parse(const Bytes& file) {
   if (file.size() > INT32_MAX)
     return DataLoss("{} bytes exceed the limit of protobuf; store the weights as external data",
@@ -40,8 +38,6 @@ absl::StatusOr<onnx::ModelProto> Parse(const Bytes& file) {
                     model.ir_version(), kNewestIrVersion);
   return model;
 }
-
-using Opsets = std::map<std::string, int64_t, std::less<>>;
 
 absl::StatusOr<Opsets> OpsetsOf(const onnx::ModelProto& model) {
   Opsets out;
@@ -64,7 +60,7 @@ using Uses = std::map<std::pair<std::string, std::string>, OnnxOperatorUse>;
 
 void Count(const onnx::GraphProto& graph, const Opsets& opsets, Uses& uses) {
   for (const onnx::NodeProto& node : graph.node()) {
-    const std::string domain(NormalDomain(node.domain()));
+    const std::string domain(DomainOf(node));
     OnnxOperatorUse& use = uses[{domain, node.op_type()}];
     if (use.count++ == 0) {
       const auto opset = opsets.find(domain);
@@ -100,6 +96,7 @@ absl::Status CheckSupported(const onnx::GraphProto& graph, const Opsets& opsets)
 
 // ---- the graph ---------------------------------------------------------------------------------
 
+// Imports the graph of a model as the function "main".
 class Importer {
  public:
   Importer(onnx::ModelProto& model, const std::filesystem::path& folder, const OnnxOptions& options)
@@ -107,36 +104,37 @@ class Importer {
         model_(model),
         options_(options),
         fn_(*module_->AddFunction("main")),
+        files_(folder),
+        dims_(fn_),
         scope_{.module = *module_,
                .fn = fn_,
-               .files = ExternalFiles(folder),
+               .opsets = opsets_,
+               .files = files_,
                .values = {},
-               .dims = ir::DimValues(fn_)} {}
+               .dims = dims_} {}
 
   absl::StatusOr<std::unique_ptr<ir::Module>> Run() {
     FORGE_ASSIGN_OR_RETURN(opsets_, OpsetsOf(model_));
     FORGE_RETURN_IF_ERROR(CheckSupported(graph_, opsets_));
-    FORGE_ASSIGN_OR_RETURN(const std::vector<int> order, OrderNodes(graph_));
-    FORGE_RETURN_IF_ERROR(ReadInitializers());
+    FORGE_ASSIGN_OR_RETURN(const std::vector<int> order, OrderNodes(graph_, {}));
+    FORGE_RETURN_IF_ERROR(ReadInitializers(scope_, graph_));
     FORGE_RETURN_IF_ERROR(ReadInputs());
-    CollectReads();
+    CollectReads(scope_, graph_);
     for (size_t i = 0; i < order.size(); ++i) {
-      FORGE_RETURN_IF_ERROR(ReadNode(*graph_.mutable_node(order[i])));
+      FORGE_RETURN_IF_ERROR(ImportNode(scope_, *graph_.mutable_node(order[i])));
       if (options_.progress) options_.progress(i + 1, order.size());
     }
-    FORGE_RETURN_IF_ERROR(ReadOutputs());
+    FORGE_RETURN_IF_ERROR(ReadOutputs(scope_, graph_));
     FORGE_RETURN_IF_ERROR(ReadMetadata());
     return Finish();
   }
 
+  static absl::Status ReadInitializers(OnnxScope& scope, onnx::GraphProto& graph);
+  static void CollectReads(OnnxScope& scope, const onnx::GraphProto& graph);
+  static absl::Status ReadOutputs(OnnxScope& scope, const onnx::GraphProto& graph);
+
  private:
-  absl::Status ReadInitializers();
   absl::Status ReadInputs();
-  void CollectReads();
-  absl::Status ReadNode(onnx::NodeProto& proto);
-  absl::Status CheckOperands(const onnx::NodeProto& proto, const OnnxOp& op) const;
-  absl::Status Bind(const onnx::NodeProto& proto, OnnxNode& node, const ir::Values& results);
-  absl::Status ReadOutputs();
   absl::Status ReadMetadata();
   absl::StatusOr<std::unique_ptr<ir::Module>> Finish();
 
@@ -145,20 +143,21 @@ class Importer {
   onnx::ModelProto& model_;
   const OnnxOptions& options_;
   ir::Function& fn_;
-  OnnxScope scope_;
   Opsets opsets_;
-  absl::flat_hash_set<std::string> read_;  // names that a node or the caller reads
+  ExternalFiles files_;
+  ir::DimValues dims_;
+  OnnxScope scope_;
 };
 
-absl::Status Importer::ReadInitializers() {
-  if (graph_.sparse_initializer_size() > 0)
+absl::Status Importer::ReadInitializers(OnnxScope& scope, onnx::GraphProto& graph) {
+  if (graph.sparse_initializer_size() > 0)
     return DataLoss("initializer '{}' is sparse, which is not supported",
-                    graph_.sparse_initializer(0).values().name());
-  for (onnx::TensorProto& tensor : *graph_.mutable_initializer()) {
-    absl::StatusOr<ir::HostValue> value = TakeOnnxTensor(tensor, scope_.files);
+                    graph.sparse_initializer(0).values().name());
+  for (onnx::TensorProto& tensor : *graph.mutable_initializer()) {
+    absl::StatusOr<ir::HostValue> value = TakeOnnxTensor(tensor, scope.files);
     if (!value.ok())
       return Annotate(value.status(), fmt::format("initializer '{}'", tensor.name()));
-    OnnxValue& entry = scope_.values[tensor.name()];
+    OnnxValue& entry = scope.values[tensor.name()];
     // Integers are indices and shapes: what they decide must be known, and they are not trained.
     if (Has(kIntTypes, value->dtype())) entry.role = ir::Variable::Role::kConstant;
     entry.constant = *std::move(value);
@@ -182,76 +181,28 @@ absl::Status Importer::ReadInputs() {
   return RefusalOf(fn_);
 }
 
-void Importer::CollectReads() {
-  for (const onnx::NodeProto& node : graph_.node())
-    read_.insert(node.input().begin(), node.input().end());
-  for (const onnx::ValueInfoProto& output : graph_.output()) read_.insert(output.name());
+void Importer::CollectReads(OnnxScope& scope, const onnx::GraphProto& graph) {
+  for (const onnx::NodeProto& node : graph.node())
+    for (std::string& name : ReadNames(node)) scope.read.insert(std::move(name));
+  for (const onnx::ValueInfoProto& output : graph.output()) scope.read.insert(output.name());
 }
 
-absl::Status Importer::CheckOperands(const onnx::NodeProto& proto, const OnnxOp& op) const {
-  const int given = proto.input_size();
-  if (given < op.min_inputs || given > op.max_inputs)
-    return DataLoss("it has {} inputs instead of {} to {}", given, op.min_inputs, op.max_inputs);
-  for (int i = 0; i < op.min_inputs; ++i)
-    if (proto.input(i).empty()) return DataLoss("input {} is not given", i);
-  return absl::OkStatus();
-}
-
-absl::Status Importer::ReadNode(onnx::NodeProto& proto) {
-  const std::string_view domain = NormalDomain(proto.domain());
-  const OnnxOp* op = FindOnnxOp(domain, proto.op_type(), opsets_.find(domain)->second);
-  auto from = std::make_shared<ir::Provenance>();
-  from->node = NameOfNode(proto);
-  from->kind = proto.op_type();
-  const ir::Function::Scope at(scope_.fn, std::move(from));
-  OnnxNode node(proto, *op, scope_);
-  absl::Status status = CheckOperands(proto, *op);
-  if (status.ok()) {
-    const ir::Values results = op->build(node);
-    node.CheckAttributes();
-    status = node.status();
-    // The function's own message names the node already.
-    if (status.ok() && !fn_.status().ok()) return RefusalOf(fn_);
-    if (status.ok()) status = Bind(proto, node, results);
-  }
-  return status.ok() ? status : Annotate(status, node.where());
-}
-
-absl::Status Importer::Bind(const onnx::NodeProto& proto, OnnxNode& node,
-                            const ir::Values& results) {
-  for (int i = 0; i < proto.output_size(); ++i) {
-    const std::string& name = proto.output(i);
-    if (name.empty()) continue;
-    const auto at = static_cast<size_t>(i);
-    if (i == 0 && node.defined()) {
-      OnnxValue& value = scope_.values[name];
-      value.constant = *std::move(node.defined());
-      value.role = ir::Variable::Role::kConstant;
-    } else if (at < results.size() && results[at]) {
-      scope_.values[name].value = results[at];
-      fn_.SetName(results[at], name);
-    } else if (read_.contains(name)) {
-      return DataLoss("its output {} ('{}') is not supported", i, name);
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Importer::ReadOutputs() {
-  if (graph_.output_size() == 0) return DataLoss("the graph has no output");
-  for (const onnx::ValueInfoProto& output : graph_.output()) {
-    if (!scope_.values.contains(output.name()))
+absl::Status Importer::ReadOutputs(OnnxScope& scope, const onnx::GraphProto& graph) {
+  if (graph.output_size() == 0) return DataLoss("the graph has no output");
+  for (const onnx::ValueInfoProto& output : graph.output()) {
+    if (!scope.values.contains(output.name()))
       return DataLoss("output '{}' is not defined by any node", output.name());
-    const ir::Value value = ValueOf(scope_, output.name());
+    const ir::Value value = ValueOf(scope, output.name());
     const int32_t code = output.type().tensor_type().elem_type();
-    const absl::StatusOr<DType> stated = code == 0 ? value.type().dtype() : OnnxDType(code);
-    if (!stated.ok()) return Annotate(stated.status(), fmt::format("output '{}'", output.name()));
-    if (*stated != value.type().dtype())
+    const bool stated = code != 0 && value.type().kind() != ir::Type::Kind::kUnknown;
+    const absl::StatusOr<DType> dtype = stated ? OnnxDType(code) : value.type().dtype();
+    if (!dtype.ok()) return Annotate(dtype.status(), fmt::format("output '{}'", output.name()));
+    if (*dtype != value.type().dtype())
       return DataLoss("output '{}' is {}, but the file states {}", output.name(),
-                      value.type().ToText(), Name(*stated));
-    fn_.Return(output.name(), value);
+                      value.type().ToText(), Name(*dtype));
+    scope.fn.Return(output.name(), value);
   }
-  return RefusalOf(fn_);
+  return RefusalOf(scope.fn);
 }
 
 absl::Status Importer::ReadMetadata() {
@@ -274,6 +225,43 @@ absl::StatusOr<std::unique_ptr<ir::Module>> Importer::Finish() {
 }
 
 }  // namespace
+
+absl::StatusOr<ir::Function*> formats::ImportBody(OnnxScope& outer, onnx::GraphProto& graph,
+                                                  const ir::Types& inputs,
+                                                  const std::vector<std::string>& captures) {
+  if (graph.input_size() != static_cast<int>(inputs.size()))
+    return DataLoss("the graph has {} inputs, not {}", graph.input_size(), inputs.size());
+  ir::Function& fn = *outer.module.AddFunction(graph.name().empty() ? "body" : graph.name());
+  ir::DimValues dims(fn);
+  OnnxScope scope{.module = outer.module,
+                  .fn = fn,
+                  .opsets = outer.opsets,
+                  .files = outer.files,
+                  .values = {},
+                  .dims = dims};
+  absl::flat_hash_set<std::string> around;
+  for (const std::string& name : FreeNames(graph)) {
+    const auto at = outer.values.find(name);
+    if (at == outer.values.end()) continue;  // OrderNodes says so
+    around.insert(name);
+    if (at->second.constant)
+      scope.values[name] = {.value = {}, .constant = at->second.constant, .role = at->second.role};
+  }
+  FORGE_ASSIGN_OR_RETURN(const std::vector<int> order, OrderNodes(graph, around));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string& name = graph.input(static_cast<int>(i)).name();
+    scope.values[name].value = fn.Argument(name, inputs[i]);
+  }
+  for (const std::string& name : captures) {
+    const ir::Value argument = fn.Argument("outer." + name, ValueOf(outer, name).type());
+    if (around.contains(name)) scope.values[name].value = argument;
+  }
+  FORGE_RETURN_IF_ERROR(Importer::ReadInitializers(scope, graph));
+  Importer::CollectReads(scope, graph);
+  for (const int node : order) FORGE_RETURN_IF_ERROR(ImportNode(scope, *graph.mutable_node(node)));
+  FORGE_RETURN_IF_ERROR(Importer::ReadOutputs(scope, graph));
+  return &fn;
+}
 
 absl::StatusOr<std::unique_ptr<ir::Module>> ImportOnnx(const std::filesystem::path& path,
                                                        const OnnxOptions& options) {

@@ -141,12 +141,20 @@ const ir::Type& OnnxNode::type(size_t i) {
   return value ? value.type() : kAbsentType;
 }
 
+void OnnxNode::NoteUnknown(size_t operand) {
+  const auto i = static_cast<int64_t>(operand);
+  if (std::ranges::find(unknown_, i) == unknown_.end()) unknown_.push_back(i);
+}
+
 std::optional<ir::HostValue> OnnxNode::Constant(size_t i) {
   if (!HasInput(i)) return std::nullopt;
   const OnnxValue& entry = scope_.values.at(proto_.input(static_cast<int>(i)));
   if (entry.constant || !entry.value) return entry.constant;
   const ir::Variable* v = fn().VariableOf(entry.value.id);  // by way of an Identity
-  if (v == nullptr || !v->init) return std::nullopt;
+  if (v == nullptr || !v->init || v->role == ir::Variable::Role::kState) {
+    NoteUnknown(i);
+    return std::nullopt;
+  }
   absl::StatusOr<ir::HostValue> value =
       ir::HostValue::Of(v->type.dtype(), ir::Constants(v->type.shape()), v->init->bytes);
   return value.ok() ? std::optional(*std::move(value)) : std::nullopt;
@@ -171,7 +179,55 @@ std::optional<ir::Dims> OnnxNode::Contents(size_t i) {
     return ints ? std::optional<ir::Dims>({ints->begin(), ints->end()}) : std::nullopt;
   }
   const ir::Value value = in(i);
-  return value ? scope_.dims.ContentsOf(value.id) : std::nullopt;
+  std::optional<ir::Dims> known = value ? scope_.dims.ContentsOf(value.id) : std::nullopt;
+  if (known) std::erase(unknown_, static_cast<int64_t>(i));
+  return known;
+}
+
+// ---- bodies -----------------------------------------------------------------------------------
+
+std::vector<std::string> OnnxNode::Captures() const {
+  std::vector<std::string> names;
+  for (const Attribute& a : proto_.attribute()) {
+    if (!a.has_g()) continue;
+    for (std::string& name : FreeNames(a.g())) {
+      const auto at = scope_.values.find(name);
+      const bool constant = at != scope_.values.end() && at->second.constant.has_value();
+      if (!constant && std::ranges::find(names, name) == names.end())
+        names.push_back(std::move(name));
+    }
+  }
+  return names;
+}
+
+ir::Values OnnxNode::ValuesOf(std::span<const std::string> names) {
+  ir::Values values;
+  for (const std::string& name : names) {
+    if (!scope_.values.contains(name)) {
+      Fail("its body reads '{}', which is not defined", name);
+      return {};
+    }
+    values.push_back(ValueOf(scope_, name));
+  }
+  return values;
+}
+
+ir::Function* OnnxNode::Body(std::string_view name, const ir::Types& inputs) {
+  Attribute* a = Find(name, Attribute::GRAPH);
+  if (a == nullptr) {
+    Fail("attribute '{}' is missing", name);
+    return nullptr;
+  }
+  absl::StatusOr<ir::Function*> body = ImportBody(scope_, *a->mutable_g(), inputs, Captures());
+  if (body.ok()) return *body;
+  Fail("{}: {}", name, Message(body.status()));
+  return nullptr;
+}
+
+std::pair<int, int> OnnxNode::BodyArity(std::string_view name) const {
+  for (const Attribute& a : proto_.attribute())
+    if (a.name() == name) return {a.g().input_size(), a.g().output_size()};
+  return {0, 0};
 }
 
 }  // namespace forge::formats

@@ -4,6 +4,7 @@
 #pragma once
 #include <onnx/onnx_pb.h>
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "formats/onnx/tensor.h"
 #include "ir/analysis/dim_values.h"
 #include "ir/graph/module.h"
@@ -26,17 +28,32 @@ struct OnnxValue {
   ir::Variable::Role role = ir::Variable::Role::kParameter;
 };
 
-// The state of one import.
+using Opsets = std::map<std::string, int64_t, std::less<>>;  // by domain
+
+// The state of the import of one graph: the model's, or one that is a body of a node.
 struct OnnxScope {
   ir::Module& module;
   ir::Function& fn;
-  ExternalFiles files;
+  const Opsets& opsets;
+  ExternalFiles& files;
   absl::flat_hash_map<std::string, OnnxValue> values;
-  ir::DimValues dims;  // values of dimensions in `fn`
+  ir::DimValues& dims;                         // values of dimensions in `fn`
+  absl::flat_hash_set<std::string> read = {};  // names that a node or the caller reads
 };
 
 // Returns the value of a defined name and adds it to the function if necessary.
 ir::Value ValueOf(OnnxScope& scope, const std::string& name);
+
+// Builds one node and defines its results. A node whose types depend on values that are not known
+// becomes ir::Deferred.
+//   errors: DataLoss naming the node
+absl::Status ImportNode(OnnxScope& scope, onnx::NodeProto& proto);
+// Imports a graph that is a body, as a new function of the module. The first arguments are the
+// graph's inputs, of these types; the others are the values that it takes from `outer`.
+//   captures: the names of those values
+absl::StatusOr<ir::Function*> ImportBody(OnnxScope& outer, onnx::GraphProto& graph,
+                                         const ir::Types& inputs,
+                                         const std::vector<std::string>& captures);
 
 struct OnnxOp;
 
@@ -78,6 +95,18 @@ class OnnxNode {
   // computed of it.
   std::optional<ir::Dims> Contents(size_t i);
 
+  // Operands whose elements a builder asked for in vain.
+  const std::vector<int64_t>& unknown() const { return unknown_; }
+
+  // ---- bodies
+  // The names of values around the node that its bodies take and that no constants are.
+  std::vector<std::string> Captures() const;
+  ir::Values ValuesOf(std::span<const std::string> names);
+  // The graph of that attribute as a function of `inputs` and the captures; null with an error.
+  ir::Function* Body(std::string_view name, const ir::Types& inputs);
+  // How many inputs and outputs that graph has; zeros where the file has none.
+  std::pair<int, int> BodyArity(std::string_view name) const;
+
   // ---- results
   // Returns true when the file names result `i`.
   bool HasOutput(size_t i) const {
@@ -114,7 +143,10 @@ class OnnxNode {
   onnx::NodeProto& proto_;
   const OnnxOp& op_;
   OnnxScope& scope_;
+  void NoteUnknown(size_t operand);
+
   std::vector<bool> asked_;
+  std::vector<int64_t> unknown_;
   std::optional<ir::HostValue> defined_;
   absl::Status status_;
 };

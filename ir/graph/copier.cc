@@ -85,6 +85,20 @@ Values Copier::Append(const Node& node, const AnyOp& op, ValueSpan in, bool infe
   return made;
 }
 
+Values Copier::CopyUntyped(const Node& node, const AnyOp& op) {
+  const Function::Scope scope(out_, node.from);
+  const Values in = OperandsOf(node);
+  Node copy{.op = op,
+            .in = out_.Ids(op, ValueSpan(in).first(node.in.size())),
+            .runtime_attributes = node.runtime_attributes,
+            .from = nullptr};
+  for (size_t i = 0; i < node.runtime_attributes.size(); ++i)
+    copy.runtime_attributes[i].value = in[node.in.size() + i].id;
+  const Values made = out_.Append(std::move(copy), Types(node.outs, Type::Unknown()));
+  for (uint16_t k = 0; k < node.outs; ++k) Map(node.first_out + k, made[k]);
+  return made;
+}
+
 void Copier::Map(uint32_t value, Value made) {
   Set(value, made);
   out_.SetName(made, in_.NameOf(value));

@@ -28,6 +28,8 @@ class Copier {
   // names and encodings. Types are inferred again only if the types of the operands changed.
   Values CopyNode(const Node& node);
   Values CopyNode(const Node& node, const AnyOp& op);
+  // The same with results of unknown type, whatever the op would infer of its operands.
+  Values CopyUntyped(const Node& node, const AnyOp& op);
   // Replaces `value` by `made` from now on. Map also copies the name.
   void Map(uint32_t value, Value made);
   void Set(uint32_t value, Value made) { map_[value] = made; }

@@ -260,6 +260,8 @@ absl::Status BindArguments(const Function& f, Operands arguments, Bindings& bind
     const Function::Input& input = f.arguments()[i];
     const Type& t = f.type(input.value);
     const Type given = arguments[i]->type();
+    if (t.kind() == Type::Kind::kUnknown) continue;
+    if (t.kind() == Type::Kind::kUnranked && t.dtype() == given.dtype()) continue;
     if (!t.is_tensor() || t.dtype() != given.dtype() || t.rank() != given.rank())
       return InvalidArgument("input {} is {}, not {}", input.name, t.ToText(), given.ToText());
     for (size_t a = 0; a < t.shape().size(); ++a) {

@@ -35,6 +35,7 @@ absl::Status CheckType(const Type& t, const Owned& owned) {
     case Type::Kind::kAbsent:
       return Internal("the type is absent");
     case Type::Kind::kUnranked:
+    case Type::Kind::kUnknown:
       return absl::OkStatus();
     case Type::Kind::kSequence:
     case Type::Kind::kOptional:

@@ -111,6 +111,7 @@ absl::StatusOr<Dims> ValueParser::ParseDims() {
 
 absl::StatusOr<Type> ValueParser::ParseType() {
   if (lexer_.TakeIf("none")) return Type();
+  if (lexer_.TakeIf("unknown")) return Type::Unknown();
   const bool sequence = lexer_.At("sequence");
   if (!sequence && !lexer_.At("optional")) return ParseTensor();
   lexer_.Take();

@@ -105,6 +105,12 @@ Type Type::Unranked(DType dtype) {
   return t;
 }
 
+Type Type::Unknown() {
+  Type t;
+  t.kind_ = Kind::kUnknown;
+  return t;
+}
+
 Type Type::Sequence(Type element) {
   Type t;
   t.kind_ = Kind::kSequence;
@@ -162,7 +168,9 @@ Type Type::Bind(const Bindings& values) const {
 
 bool AreRanked(TypeSpan types) {
   return std::none_of(types.begin(), types.end(),
-                      [](const Type& t) { return t.kind() == Type::Kind::kUnranked; });
+                      [](const Type& t) {
+    return t.kind() == Type::Kind::kUnranked || t.kind() == Type::Kind::kUnknown;
+  });
 }
 
 std::string Type::ToText() const {
@@ -173,6 +181,8 @@ std::string Type::ToText() const {
       break;
     case Kind::kUnranked:
       return fmt::format("{}[*]", Name(dtype_));
+    case Kind::kUnknown:
+      return "unknown";
     case Kind::kSequence:
       return fmt::format("sequence<{}>", element_->ToText());
     case Kind::kOptional:
@@ -186,6 +196,7 @@ bool operator==(const Type& a, const Type& b) {
   if (a.kind_ != b.kind_) return false;
   switch (a.kind_) {
     case Type::Kind::kAbsent:
+    case Type::Kind::kUnknown:
       return true;
     case Type::Kind::kTensor:
       break;

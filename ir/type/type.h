@@ -31,10 +31,11 @@ using EncodingRef = std::shared_ptr<const Encoding>;
 
 class Type {
  public:
-  enum class Kind : uint8_t { kAbsent, kTensor, kUnranked, kSequence, kOptional };
+  enum class Kind : uint8_t { kAbsent, kTensor, kUnranked, kSequence, kOptional, kUnknown };
   Type() = default;  // absent: an optional operand that is not given, or a result after an error
   static Type Tensor(DType dtype, Dims shape, EncodingRef encoding = nullptr);
   static Type Unranked(DType dtype);  // only before binding
+  static Type Unknown();                // only before binding: the result of a deferred node
   static Type Sequence(Type element);
   static Type Optional(Type element);
   explicit operator bool() const { return kind_ != Kind::kAbsent; }
@@ -64,7 +65,7 @@ class Type {
 };
 using Types = std::vector<Type>;
 using TypeSpan = std::span<const Type>;
-// True when no type is unranked, so shape() may be called on all tensors.
+// True when no type is unranked or unknown, so shape() may be called on all tensors.
 bool AreRanked(TypeSpan types);
 
 }  // namespace forge::ir

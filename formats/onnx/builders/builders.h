@@ -13,6 +13,10 @@ ir::Values BuildCumSum(OnnxNode& n);
 ir::Values BuildTopK1(OnnxNode& n);   // k is an attribute
 ir::Values BuildTopK10(OnnxNode& n);  // k is an operand
 
+// control.cc
+ir::Values BuildIf(OnnxNode& n);
+ir::Values BuildLoop(OnnxNode& n);
+
 // elementwise.cc
 ir::Values BuildIdentity(OnnxNode& n);
 ir::Values BuildAdd(OnnxNode& n);

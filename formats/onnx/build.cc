@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building one node: at once, or as ir::Deferred where its types depend on values that are not
+// known.
+#include <algorithm>
+#include <charconv>
+
+#include "formats/onnx/deferred.h"
+#include "formats/onnx/graph.h"
+#include "formats/onnx/ops.h"
+#include "formats/untrusted/refusal.h"
+
+namespace forge {
+namespace {
+
+using namespace formats;  // NOLINT: the private half of this file
+
+absl::Status CheckOperands(const onnx::NodeProto& proto, const OnnxOp& op) {
+  const int given = proto.input_size();
+  if (given < op.min_inputs || given > op.max_inputs)
+    return DataLoss("it has {} inputs instead of {} to {}", given, op.min_inputs, op.max_inputs);
+  for (int i = 0; i < op.min_inputs; ++i)
+    if (proto.input(i).empty()) return DataLoss("input {} is not given", i);
+  return absl::OkStatus();
+}
+
+bool HasBody(const onnx::NodeProto& proto) {
+  return std::ranges::any_of(proto.attribute(), [](const auto& a) { return a.has_g(); });
+}
+
+// Is the type of an operand of that kind? Constants are not added to the function for it.
+bool AnyOperand(const OnnxScope& scope, const onnx::NodeProto& proto, ir::Type::Kind kind) {
+  return std::ranges::any_of(proto.input(), [&](const std::string& name) {
+    const auto at = scope.values.find(name);
+    return at != scope.values.end() && at->second.value.type().kind() == kind;
+  });
+}
+
+ir::Values Defer(OnnxScope& scope, const onnx::NodeProto& proto, OnnxNode& node) {
+  ir::Values in;
+  for (size_t i = 0; i < node.inputs(); ++i) in.push_back(node.in(i));
+  const ir::Deferred op{
+      .format = fmt::format("onnx {}", scope.opsets.find(DomainOf(proto))->second),
+      .node = proto.SerializeAsString(),
+      .results = proto.output_size(),
+      .reads = node.unknown()};
+  return scope.fn.Add(op, in);
+}
+
+absl::Status Bind(OnnxScope& scope, const onnx::NodeProto& proto, OnnxNode& node,
+                  const ir::Values& results) {
+  for (int i = 0; i < proto.output_size(); ++i) {
+    const std::string& name = proto.output(i);
+    if (name.empty()) continue;
+    const auto at = static_cast<size_t>(i);
+    if (i == 0 && node.defined()) {
+      OnnxValue& value = scope.values[name];
+      value.constant = *std::move(node.defined());
+      value.role = ir::Variable::Role::kConstant;
+    } else if (at < results.size() && results[at]) {
+      scope.values[name].value = results[at];
+      scope.fn.SetName(results[at], name);
+    } else if (scope.read.contains(name)) {
+      return DataLoss("its output {} ('{}') is not supported", i, name);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> OpsetOf(std::string_view format) {
+  int64_t opset = 0;
+  const std::string_view number = format.starts_with("onnx ") ? format.substr(5) : "";
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), opset);
+  if (number.empty() || error != std::errc() || end != number.data() + number.size())
+    return DataLoss("a deferred node has the unknown format '{}'", format);
+  return opset;
+}
+
+}  // namespace
+
+absl::Status formats::ImportNode(OnnxScope& scope, onnx::NodeProto& proto) {
+  const OnnxOp* op =
+      FindOnnxOp(proto.domain(), proto.op_type(), scope.opsets.find(DomainOf(proto))->second);
+  auto from = std::make_shared<ir::Provenance>();
+  from->node = NameOfNode(proto);
+  from->kind = proto.op_type();
+  const ir::Function::Scope at(scope.fn, std::move(from));
+  OnnxNode node(proto, *op, scope);
+  FORGE_RETURN_IF_ERROR(Annotate(CheckOperands(proto, *op), node.where()));
+  const bool has_body = HasBody(proto);
+  if (!has_body && AnyOperand(scope, proto, ir::Type::Kind::kUnknown))
+    return Annotate(Bind(scope, proto, node, Defer(scope, proto, node)), node.where());
+  const onnx::NodeProto before = has_body ? onnx::NodeProto() : proto;
+  ir::Values results = op->build(node);
+  node.CheckAttributes();
+  const bool open = !node.unknown().empty() || AnyOperand(scope, proto, ir::Type::Kind::kUnranked);
+  // The function's own message names the node already.
+  if (node.status().ok() && !scope.fn.status().ok()) return RefusalOf(scope.fn);
+  if (!node.status().ok() && open && !has_body)
+    results = Defer(scope, before, node);
+  else if (!node.status().ok())
+    return Annotate(node.status(), node.where());
+  return Annotate(Bind(scope, proto, node, results), node.where());
+}
+
+absl::StatusOr<DeferredResult> BuildDeferred(const ir::Deferred& deferred, ir::Function& fn,
+                                             ir::ValueSpan in, ir::DimValues& dims) {
+  FORGE_ASSIGN_OR_RETURN(const int64_t opset, OpsetOf(deferred.format));
+  onnx::NodeProto proto;
+  if (!proto.ParseFromString(deferred.node) || proto.output_size() != deferred.results ||
+      proto.input_size() > static_cast<int>(in.size()) || HasBody(proto))
+    return DataLoss("a deferred node is damaged");
+  const OnnxOp* op = FindOnnxOp(proto.domain(), proto.op_type(), opset);
+  if (op == nullptr)
+    return DataLoss("a deferred node has the unknown operator '{}'", proto.op_type());
+  const Opsets opsets = {{std::string(DomainOf(proto)), opset}};
+  ExternalFiles files{std::filesystem::path()};
+  OnnxScope scope{.module = *fn.module(),
+                  .fn = fn,
+                  .opsets = opsets,
+                  .files = files,
+                  .values = {},
+                  .dims = dims};
+  for (int i = 0; i < proto.input_size(); ++i)
+    if (const ir::Value v = in[static_cast<size_t>(i)]; v) scope.values[proto.input(i)].value = v;
+  OnnxNode node(proto, *op, scope);
+  DeferredResult result;
+  result.status = CheckOperands(proto, *op);
+  if (result.status.ok()) {
+    result.values = op->build(node);
+    node.CheckAttributes();
+    result.status = node.status();
+  }
+  if (result.status.ok() && node.defined()) result.values = {node.MakeConstant(*node.defined())};
+  result.reads = node.unknown();
+  if (!result.status.ok()) {
+    result.values.clear();
+    result.status = Annotate(result.status, node.where());
+  } else {
+    result.values.resize(static_cast<size_t>(deferred.results));
+  }
+  return result;
+}
+
+}  // namespace forge

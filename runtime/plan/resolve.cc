@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/plan/resolve.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "formats/onnx/deferred.h"
+#include "ir/analysis/dim_values.h"
+#include "ir/graph/copier.h"
+#include "ir/graph/interpreter.h"
+#include "ir/op/attributes.h"
+#include "ir/op/elements.h"
+#include "ir/ops/control/deferred.h"
+#include "ir/ops/control/if.h"
+#include "ir/ops/control/loop.h"
+#include "ir/passes/passes.h"
+
+namespace forge {
+namespace {
+
+using ir::Function;
+using ir::HostValue;
+using ir::Node;
+using ir::Value;
+using ir::Values;
+
+constexpr int64_t kMaxEvaluated = 4096;  // elements of a result that is computed while resolving
+constexpr size_t kMaxHostNodes = 1024;
+
+bool IsKnown(const ir::Type& t) { return t.is_tensor(); }
+
+bool IsControl(const ir::AnyOp& op) {
+  return op.Is<ir::If>() || op.Is<ir::Loop>() || op.Is<ir::Deferred>();
+}
+
+bool IsSmall(const ir::Type& t) {
+  if (!t.is_constant() || t.dtype() == DType::kString) return false;
+  const ir::Dim n = t.elements();
+  return n.is_constant() && n.constant() <= kMaxEvaluated;
+}
+
+class Resolver {
+ public:
+  Resolver(ir::Module& m, Function& out, const ir::Bindings& bindings)
+      : module_(m), out_(out), bindings_(bindings), contents_(out) {}
+
+  absl::Status Run(const Function& in, std::span<const ResolveArgument> arguments) {
+    ir::Copier copy(in, out_, {.symbols = &bindings_});
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const Function::Input& input = in.arguments()[i];
+      const ResolveArgument& a = arguments[i];
+      copy.Map(input.value, a.value != nullptr ? Constant(*a.value, input.name)
+                                               : out_.Argument(input.name, a.type));
+    }
+    FORGE_RETURN_IF_ERROR(VisitAll(in, copy));
+    for (const Function::Result& r : in.results()) out_.Return(r.name, copy[r.value]);
+    if (!in.updates().empty())
+      return Unimplemented("a function whose types depend on values changes '{}'",
+                           in.updates()[0].variable->name);
+    return out_.status();
+  }
+
+  absl::StatusOr<Resolved> Finish(Function& f) {
+    Resolved resolved{.function = &f};
+    absl::flat_hash_set<uint32_t> seen;
+    for (const Node& node : f.nodes()) {
+      if (f.type(node.first_out).kind() != ir::Type::Kind::kUnknown || !OperandsAreKnown(f, node))
+        continue;
+      if (node.op.Is<ir::Loop>()) resolved.calls.push_back(&node);
+      for (const uint32_t v : NumbersOf(node))
+        if (seen.insert(v).second) resolved.numbers.push_back(v);
+    }
+    return resolved;
+  }
+
+ private:
+  absl::Status VisitAll(const Function& in, ir::Copier& copy) {
+    for (const Node& node : in.nodes()) {
+      const Function::Scope scope(out_, node.from);
+      const absl::Status s = Visit(copy, node);
+      if (!s.ok()) return node.from != nullptr ? Annotate(s, node.from->ToText()) : s;
+      FORGE_RETURN_IF_ERROR(out_.status());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Visit(ir::Copier& copy, const Node& node) {
+    const Values in = copy.OperandsOf(node);
+    for (const Value& v : in)
+      if (v && !IsKnown(v.type())) return Hold(copy, node, node.op);
+    if (const auto* deferred = node.op.As<ir::Deferred>()) return Build(copy, node, *deferred, in);
+    if (const auto* branch = node.op.As<ir::If>()) return Choose(copy, node, *branch, in);
+    if (node.op.Is<ir::Loop>()) return Hold(copy, node, node.op);
+    ir::AnyOp op = node.op.Bind(bindings_);
+    if (!node.runtime_attributes.empty()) {
+      absl::StatusOr<std::optional<ir::AnyOp>> filled = Filled(node, op, in);
+      FORGE_RETURN_IF_ERROR(filled.status());
+      if (!*filled) return Hold(copy, node, op);
+      op = **filled;
+    }
+    const ir::ValueSpan operands = ir::ValueSpan(in).first(node.in.size());
+    Values made = Evaluated(op, operands);
+    if (made.empty()) made = Known(out_.Add(op, operands));
+    return Define(copy, node, made);
+  }
+
+  static absl::Status Hold(ir::Copier& copy, const Node& node, const ir::AnyOp& op) {
+    copy.CopyUntyped(node, op);
+    return absl::OkStatus();
+  }
+
+  absl::Status Define(ir::Copier& copy, const Node& node, const Values& made) const {
+    FORGE_RETURN_IF_ERROR(out_.status());
+    if (made.size() != node.outs)
+      return Internal("{} has {} results in place of {}", node.op.name(), made.size(), node.outs);
+    for (uint16_t k = 0; k < node.outs; ++k)
+      if (made[k]) copy.Map(node.first_out + k, made[k]);
+    return absl::OkStatus();
+  }
+
+  absl::Status Build(ir::Copier& copy, const Node& node, const ir::Deferred& deferred,
+                     const Values& in) {
+    FORGE_ASSIGN_OR_RETURN(DeferredResult result, BuildDeferred(deferred, out_, in, contents_));
+    FORGE_RETURN_IF_ERROR(out_.status());
+    if (result.status.ok()) return Define(copy, node, Known(std::move(result.values)));
+    if (result.reads.empty()) return result.status;
+    ir::Deferred again = deferred;
+    again.reads = result.reads;
+    return Hold(copy, node, again);
+  }
+
+  absl::Status Choose(ir::Copier& copy, const Node& node, const ir::If& branch, const Values& in) {
+    const HostValue* condition = HostOf(in[0]);
+    if (condition == nullptr) return Hold(copy, node, branch);
+    if (condition->elements() != 1)
+      return InvalidArgument("the condition has {} elements", condition->elements());
+    const Function& body = condition->i64(0) != 0 ? *branch.yes : *branch.no;
+    if (body.arguments().size() + 1 != in.size())
+      return InvalidArgument("the body {} takes {} captures, not {}", body.name(),
+                             body.arguments().size(), in.size() - 1);
+    ir::Copier inner(body, out_, {.symbols = &bindings_});
+    for (size_t i = 0; i < body.arguments().size(); ++i)
+      inner.Set(body.arguments()[i].value, in[i + 1]);
+    FORGE_RETURN_IF_ERROR(VisitAll(body, inner));
+    Values made;
+    for (const Function::Result& r : body.results()) made.push_back(inner[r.value]);
+    return Define(copy, node, made);
+  }
+
+  // The op with its runtime-valued attributes; nullopt while one is unknown.
+  absl::StatusOr<std::optional<ir::AnyOp>> Filled(const Node& node, const ir::AnyOp& op,
+                                                  const Values& in) {
+    const ir::OpDef& def = op.def();
+    std::shared_ptr<void> self = def.make(op.self());
+    for (size_t i = 0; i < node.runtime_attributes.size(); ++i) {
+      const std::optional<ir::Dims> known = ContentsOf(in[node.in.size() + i]);
+      if (!known) return std::nullopt;
+      FORGE_RETURN_IF_ERROR(
+          ir::SetFromDims(def.fields[node.runtime_attributes[i].field], self.get(), *known));
+    }
+    return ir::AnyOp(def, std::move(self));
+  }
+
+  std::optional<ir::Dims> ContentsOf(const Value& v) {
+    if (const HostValue* host = HostOf(v); host != nullptr && Has(kIntTypes, host->dtype())) {
+      const std::vector<int64_t> numbers = ir::Integers(*host);
+      return ir::Dims(numbers.begin(), numbers.end());
+    }
+    return contents_.ContentsOf(v.id);
+  }
+
+  // The value of a small constant; null where it is none.
+  const HostValue* HostOf(const Value& v) {
+    if (const auto at = known_.find(v.id); at != known_.end()) return &at->second;
+    const ir::Variable* variable = out_.VariableOf(v.id);
+    if (variable == nullptr || variable->role == ir::Variable::Role::kState || !variable->init ||
+        !IsSmall(variable->type))
+      return nullptr;
+    absl::StatusOr<HostValue> value = ir::InitialValue(*variable);
+    return value.ok() ? &known_.emplace(v.id, *std::move(value)).first->second : nullptr;
+  }
+
+  // Results computed here: small, of constants. Empty where they are not.
+  Values Evaluated(const ir::AnyOp& op, ir::ValueSpan in) {
+    ir::Types types;
+    std::vector<const HostValue*> operands;
+    for (const Value& v : in) {
+      operands.push_back(v ? HostOf(v) : nullptr);
+      if (v && operands.back() == nullptr) return {};
+      types.push_back(v ? v.type() : ir::Type());
+    }
+    const absl::StatusOr<ir::Types> results = op.Infer(types);
+    if (in.empty() || !results.ok() || !std::ranges::all_of(*results, IsSmall)) return {};
+    absl::StatusOr<std::vector<HostValue>> made = ir::Evaluate(op, operands);
+    if (!made.ok()) return {};
+    Values out;
+    for (const HostValue& v : *made) out.push_back(Constant(v, op.name()));
+    return out;
+  }
+
+  // The same values, as constants where they are known by now.
+  Values Known(Values made) {
+    for (Value& v : made) {
+      if (!v || !out_.status().ok() || !IsKnown(v.type()) || out_.VariableOf(v.id) != nullptr)
+        continue;
+      if (const Value constant = Computed(v)) v = constant;
+    }
+    return made;
+  }
+
+  // What nodes compute from constants and extents; absent where it is not known.
+  Value Computed(const Value& v) {
+    if (!IsSmall(v.type())) return {};
+    if (const std::optional<ir::Dims> dims = contents_.ContentsOf(v.id);
+        dims && ir::AllConstant(*dims)) {
+      absl::StatusOr<HostValue> value =
+          HostValue::Zeros(v.type().dtype(), ir::Constants(v.type().shape()));
+      if (!value.ok()) return {};
+      for (size_t i = 0; i < dims->size(); ++i)
+        value->SetI64(static_cast<int64_t>(i), (*dims)[i].constant());
+      return Constant(*value, "shape");
+    }
+    const Function::Origin& origin = out_.origin(v.id);
+    if (origin.kind != Function::Origin::kNode) return {};
+    const Node& node = out_.nodes()[origin.index];
+    Values in;
+    for (const uint32_t id : node.in) {
+      Value operand = id == ir::kAbsent ? Value() : out_.value(id);
+      if (operand && HostOf(operand) == nullptr) {
+        operand = Computed(operand);
+        if (!operand) return {};
+      }
+      in.push_back(operand);
+    }
+    const Values all = Evaluated(node.op, in);
+    return all.empty() ? Value() : all[v.id - node.first_out];
+  }
+
+  Value Constant(const HostValue& v, std::string_view name) {
+    ir::Variable made;
+    made.name = name;
+    made.type = v.type();
+    made.init = ir::Variable::Storage{v.shared_bytes(), v.type(), {}};
+    const Value value = out_.Read(module_.AddVariable(std::move(made)));
+    if (IsSmall(v.type())) known_.emplace(value.id, v);
+    return value;
+  }
+
+  static bool OperandsAreKnown(const Function& f, const Node& node) {
+    for (const uint32_t v : node.in)
+      if (v != ir::kAbsent && !IsKnown(f.type(v))) return false;
+    return std::ranges::all_of(node.runtime_attributes,
+                               [&](const auto& a) { return IsKnown(f.type(a.value)); });
+  }
+
+  static std::vector<uint32_t> NumbersOf(const Node& node) {
+    std::vector<uint32_t> out;
+    for (const ir::RuntimeAttribute& a : node.runtime_attributes) out.push_back(a.value);
+    if (node.op.Is<ir::If>()) out.push_back(node.in[0]);
+    if (const auto* deferred = node.op.As<ir::Deferred>())
+      for (const int64_t i : deferred->reads)
+        if (static_cast<size_t>(i) < node.in.size() &&
+            node.in[static_cast<size_t>(i)] != ir::kAbsent)
+          out.push_back(node.in[static_cast<size_t>(i)]);
+    return out;
+  }
+
+  ir::Module& module_;
+  Function& out_;
+  const ir::Bindings& bindings_;
+  ir::DimValues contents_;
+  absl::flat_hash_map<uint32_t, HostValue> known_;
+};
+
+// Calls `visit` with each value that `roots` depend on, operands after users; it returns whether to
+// go on to the operands.
+void WalkBack(const Function& f, std::span<const uint32_t> roots,
+              absl::FunctionRef<bool(uint32_t value)> visit) {
+  std::vector<uint32_t> stack(roots.begin(), roots.end());
+  absl::flat_hash_set<uint32_t> seen(roots.begin(), roots.end());
+  while (!stack.empty()) {
+    const uint32_t v = stack.back();
+    stack.pop_back();
+    if (!visit(v) || f.origin(v).kind != Function::Origin::kNode) continue;
+    const Node& node = f.nodes()[f.origin(v).index];
+    const auto push = [&](uint32_t operand) {
+      if (operand != ir::kAbsent && seen.insert(operand).second) stack.push_back(operand);
+    };
+    for (const uint32_t operand : node.in) push(operand);
+    for (const ir::RuntimeAttribute& a : node.runtime_attributes) push(a.value);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<bool> WaitsForValues(const ir::Module& model, const std::string& function,
+                                    bool freeze) {
+  const Function* f = model.Find(function);
+  if (f == nullptr) return false;
+  const auto waits = [](const Function& in) {
+    return std::ranges::any_of(
+        in.nodes(), [](const Node& n) { return IsControl(n.op) || !n.runtime_attributes.empty(); });
+  };
+  const bool unknown_argument = std::ranges::any_of(
+      f->arguments(), [&](const auto& a) { return !IsKnown(f->type(a.value)); });
+  if (unknown_argument) return true;
+  if (!waits(*f)) return false;
+  if (std::ranges::any_of(f->nodes(), [](const Node& n) { return IsControl(n.op); })) return true;
+  const std::unique_ptr<ir::Module> m = ir::Clone(model);
+  if (freeze) ir::Freeze(*m);
+  Function folded(function, m.get());
+  FORGE_RETURN_IF_ERROR(ir::Fold(*m, *m->Find(function), folded));
+  return waits(folded);
+}
+
+absl::StatusOr<Resolved> Resolve(ir::Module& m, const std::string& function,
+                                 std::span<const ResolveArgument> arguments,
+                                 const ir::Bindings& bindings) {
+  const Function& in = *m.Find(function);
+  auto out = std::make_unique<Function>(function, &m);
+  Resolver resolver(m, *out, bindings);
+  FORGE_RETURN_IF_ERROR(resolver.Run(in, arguments));
+  return resolver.Finish(*m.Replace(function, std::move(out)));
+}
+
+absl::Status Extract(ir::Module& m, const std::string& function,
+                     std::span<const uint32_t> arguments, std::span<const uint32_t> results,
+                     std::span<const std::string> names) {
+  const Function& in = *m.Find(function);
+  auto out = std::make_unique<Function>(function, &m);
+  ir::Copier copy(in, *out);
+  const absl::flat_hash_set<uint32_t> given(arguments.begin(), arguments.end());
+  for (const uint32_t v : arguments)
+    copy.Map(v, out->Argument(fmt::format("value.{}", v), in.type(v)));
+  absl::flat_hash_set<uint32_t> needed;
+  WalkBack(in, results, [&](uint32_t v) {
+    if (given.contains(v)) return false;
+    if (in.origin(v).kind == Function::Origin::kNode) needed.insert(in.origin(v).index);
+    return true;
+  });
+  for (uint32_t n = 0; n < in.nodes().size(); ++n) {
+    if (!needed.contains(n)) continue;
+    const Node& node = in.nodes()[n];
+    if (IsKnown(in.type(node.first_out)))
+      copy.CopyNode(node);
+    else
+      copy.CopyUntyped(node, node.op);
+    FORGE_RETURN_IF_ERROR(out->status());
+    for (uint32_t k = 0; k < node.outs; ++k)  // a result of the node may be an argument, too
+      if (given.contains(node.first_out + k))
+        copy.Set(node.first_out + k,
+                 out->value(static_cast<uint32_t>(std::ranges::find(arguments, node.first_out + k) -
+                                                  arguments.begin())));
+  }
+  for (size_t i = 0; i < results.size(); ++i)
+    out->Return(names.empty() ? fmt::format("value.{}", results[i]) : names[i], copy[results[i]]);
+  FORGE_RETURN_IF_ERROR(out->status());
+  m.Replace(function, std::move(out));
+  return absl::OkStatus();
+}
+
+std::vector<uint32_t> LiveValues(const Function& f, std::span<const uint32_t> made) {
+  const absl::flat_hash_set<uint32_t> given(made.begin(), made.end());
+  std::vector<uint32_t> roots, live;
+  for (const Function::Result& r : f.results())
+    if (std::ranges::find(roots, r.value) == roots.end()) roots.push_back(r.value);
+  WalkBack(f, roots, [&](uint32_t v) {
+    const bool known = IsKnown(f.type(v)) || given.contains(v);
+    if (known && f.origin(v).kind != Function::Origin::kVariable) live.push_back(v);
+    return !known;
+  });
+  std::ranges::sort(live);
+  return live;
+}
+
+bool IsHostArithmetic(const Function& f, std::span<const uint32_t> values) {
+  bool little = true;
+  size_t nodes = 0;
+  WalkBack(f, values, [&](uint32_t v) {
+    little &= IsSmall(f.type(v)) && ++nodes <= kMaxHostNodes;
+    return little;
+  });
+  return little;
+}
+
+}  // namespace forge

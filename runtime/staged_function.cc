@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/staged_function.h"
+
+#include <algorithm>
+
+#include "ir/graph/interpreter.h"
+#include "ir/ops/control/loop.h"
+#include "runtime/plan/resolve.h"
+
+namespace forge {
+namespace {
+
+using ir::HostValue;
+using Pointers = std::vector<const HostValue*>;
+
+constexpr size_t kMaxVariants = 16;  // kept of each function
+
+// The rows of all steps, one after the other.
+absl::StatusOr<HostValue> Stacked(std::span<const HostValue> rows) {
+  if (rows.empty()) return HostValue::Zeros(DType::kF32, std::vector<int64_t>{0});
+  std::vector<int64_t> shape = {static_cast<int64_t>(rows.size())};
+  shape.insert(shape.end(), rows[0].shape().begin(), rows[0].shape().end());
+  FORGE_ASSIGN_OR_RETURN(HostValue out, HostValue::Zeros(rows[0].dtype(), shape));
+  if (BitWidth(out.dtype()) < 8)
+    return Unimplemented("rows of {} cannot be stacked", Name(out.dtype()));
+  std::span<uint8_t> to = out.mutable_bytes();
+  for (const HostValue& row : rows) {
+    if (row.dtype() != out.dtype() || !std::ranges::equal(row.shape(), rows[0].shape()))
+      return InvalidArgument("the steps of a loop give rows of {} and {}", rows[0].type().ToText(),
+                             row.type().ToText());
+    std::ranges::copy(row.bytes(), to.begin());
+    to = to.subspan(row.bytes().size());
+  }
+  return out;
+}
+
+absl::StatusOr<int64_t> ScalarOf(const HostValue& v, std::string_view what) {
+  if (v.elements() != 1)
+    return InvalidArgument("{} has {} elements instead of one", what, v.elements());
+  return v.i64(0);
+}
+
+}  // namespace
+
+// The function for arguments of certain shapes, and certain values of those that decide types.
+struct StagedFunction::Variant {
+  // The place of a value that the rest of the function takes.
+  struct Source {
+    enum Kind : uint8_t { kArgument, kConstant, kPart, kCall } kind;
+    size_t index, result = 0;  // of a call: which call, which of its results
+  };
+  // A loop that the host runs.
+  struct Call {
+    std::unique_ptr<StagedFunction> body;
+    bool has_steps = false, has_condition = false;
+    int64_t carried = 0;
+    std::vector<Source> operands;
+  };
+
+  std::vector<size_t> arguments;  // of the function: those that the parts take
+  // The part of the function that can run. Either on the device, or, where it is little arithmetic,
+  // on the host; neither: there is nothing to compute yet.
+  std::unique_ptr<Session> part;
+  std::unique_ptr<ir::Module> host;
+  const ir::Function* host_part = nullptr;
+  std::vector<HostValue> constants;  // that calls take
+  std::vector<Call> calls;
+  std::vector<Source> taken;             // by the rest
+  std::unique_ptr<StagedFunction> rest;  // null: the part gives the results
+
+  absl::StatusOr<std::vector<HostValue>> RunPart(const Pointers& in) const;
+  absl::StatusOr<std::vector<HostValue>> Run(std::span<const HostValue* const> in,
+                                             const std::atomic<bool>* cancel);
+};
+
+namespace {
+
+// Runs a loop.  steps, condition: null where it has none
+absl::StatusOr<std::vector<HostValue>> RunLoop(StagedFunction& body, Pointers operands,
+                                               bool has_steps, bool has_condition, int64_t carried,
+                                               uint64_t most, const std::atomic<bool>* cancel) {
+  size_t at = 0;
+  int64_t steps = INT64_MAX;
+  if (has_steps) {
+    FORGE_ASSIGN_OR_RETURN(steps, ScalarOf(*operands[at++], "the number of steps"));
+  }
+  HostValue condition = *HostValue::Zeros(DType::kBool, std::vector<int64_t>{});
+  condition.SetI64(0, 1);
+  if (has_condition) condition = *operands[at++];
+  std::vector<HostValue> values;
+  for (int64_t i = 0; i < carried; ++i) values.push_back(*operands[at++]);
+  const std::span<const HostValue* const> captures = std::span(operands).subspan(at);
+  std::vector<std::vector<HostValue>> rows;
+  for (int64_t step = 0; step < steps; ++step) {
+    FORGE_ASSIGN_OR_RETURN(const int64_t go_on, ScalarOf(condition, "the condition of a loop"));
+    if (go_on == 0) break;
+    if (static_cast<uint64_t>(step) >= most)
+      return ResourceExhausted("a loop does not end within {} steps", most);
+    if (cancel->load()) return Aborted("cancelled");
+    HostValue number = *HostValue::Zeros(DType::kI64, std::vector<int64_t>{});
+    number.SetI64(0, step);
+    Pointers in = {&number, &condition};
+    for (const HostValue& v : values) in.push_back(&v);
+    in.insert(in.end(), captures.begin(), captures.end());
+    FORGE_ASSIGN_OR_RETURN(std::vector<HostValue> out, body.Run(in));
+    condition = std::move(out[0]);
+    rows.resize(out.size() - 1 - static_cast<size_t>(carried));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = std::move(out[i + 1]);
+    for (size_t i = 0; i < rows.size(); ++i)
+      rows[i].push_back(std::move(out[i + 1 + static_cast<size_t>(carried)]));
+  }
+  for (const std::vector<HostValue>& r : rows) {
+    FORGE_ASSIGN_OR_RETURN(values.emplace_back(), Stacked(r));
+  }
+  return values;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<HostValue>> StagedFunction::Variant::RunPart(const Pointers& in) const {
+  if (host_part != nullptr) {
+    FORGE_ASSIGN_OR_RETURN(ir::Interpretation done, ir::Interpreter().Run(*host_part, in));
+    return std::move(done.results);
+  }
+  if (part == nullptr) return std::vector<HostValue>();
+  std::vector<NamedTensor> named;
+  for (size_t i = 0; i < in.size(); ++i) named.push_back({part->inputs()[i].name, *in[i]});
+  FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> results, part->Run(named));
+  std::vector<HostValue> out;
+  for (NamedTensor& r : results) out.push_back(std::move(r.value));
+  return out;
+}
+
+absl::StatusOr<std::vector<HostValue>> StagedFunction::Variant::Run(
+    std::span<const HostValue* const> in, const std::atomic<bool>* cancel) {
+  Pointers given;
+  for (const size_t i : arguments) given.push_back(in[i]);
+  FORGE_ASSIGN_OR_RETURN(std::vector<HostValue> parts, RunPart(given));
+  if (rest == nullptr) return parts;
+  std::vector<std::vector<HostValue>> results;
+  const auto find = [&](const Source& s) -> const HostValue* {
+    if (s.kind == Source::kArgument) return given[s.index];
+    if (s.kind == Source::kConstant) return &constants[s.index];
+    return s.kind == Source::kPart ? &parts[s.index] : &results[s.index][s.result];
+  };
+  for (Call& call : calls) {
+    Pointers operands;
+    for (const Source& s : call.operands) operands.push_back(find(s));
+    constexpr uint64_t kMostSteps = uint64_t{1} << 24;
+    FORGE_ASSIGN_OR_RETURN(results.emplace_back(),
+                           RunLoop(*call.body, std::move(operands), call.has_steps,
+                                   call.has_condition, call.carried, kMostSteps, cancel));
+  }
+  Pointers next;
+  for (const Source& s : taken) next.push_back(find(s));
+  return rest->Run(next);
+}
+
+StagedFunction::StagedFunction(const Session& whole, std::shared_ptr<const Model> model,
+                               std::string function, std::vector<bool> read, ir::Bindings bindings)
+    : whole_(whole),
+      model_(std::move(model)),
+      function_(std::move(function)),
+      read_(std::move(read)),
+      bindings_(std::move(bindings)) {}
+StagedFunction::~StagedFunction() = default;
+
+absl::StatusOr<std::unique_ptr<StagedFunction>> StagedFunction::Create(
+    const Session& whole, const std::string& function) {
+  const ir::Function& f = *whole.model_->module().Find(function);
+  if (!f.updates().empty() || !whole.options_.freeze)
+    return Unimplemented(
+        "the types of function '{}' depend on values of a run, and it may change variables",
+        function);
+  std::shared_ptr<const Model> model = whole.model_;
+  if (!whole.options_.outputs.empty() && function == whole.options_.functions[0]) {
+    std::unique_ptr<ir::Module> m = ir::Clone(model->module());
+    auto kept = std::make_unique<ir::Function>(function, m.get());
+    FORGE_RETURN_IF_ERROR(KeepResults(*m->Find(function), *kept, whole.options_.outputs));
+    m->Replace(function, std::move(kept));
+    model = std::make_shared<const Model>(std::move(m), *whole.model_);
+  }
+  std::vector<bool> read(f.arguments().size(), false);
+  return std::unique_ptr<StagedFunction>(
+      new StagedFunction(whole, std::move(model), function, std::move(read), whole.fixed_));
+}
+
+std::string StagedFunction::KeyOf(std::span<const HostValue* const> arguments) const {
+  std::string key;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    key += arguments[i]->type().ToText();
+    const std::span<const uint8_t> bytes = arguments[i]->bytes();
+    if (read_[i]) key.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    key += ';';
+  }
+  return key;
+}
+
+absl::StatusOr<std::vector<HostValue>> StagedFunction::Run(
+    std::span<const HostValue* const> arguments) {
+  const std::string key = KeyOf(arguments);
+  auto at = std::ranges::find(variants_, key, [](const auto& v) { return v.first; });
+  if (at == variants_.end()) {
+    FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Variant> made, MakeVariant(arguments));
+    if (variants_.size() == kMaxVariants) variants_.erase(variants_.begin());
+    variants_.emplace_back(key, std::move(made));
+  } else {
+    std::rotate(at, at + 1, variants_.end());
+  }
+  return variants_.back().second->Run(arguments, whole_.cancel_);
+}
+
+// Makes the part of the function that can run, the loops after it, and the rest.
+class StagedFunction::Divider {
+ public:
+  Divider(const StagedFunction& whole, std::unique_ptr<ir::Module> m, const Resolved& resolved,
+          const ir::Bindings& bindings, Variant& variant)
+      : whole_(whole),
+        m_(std::move(m)),
+        f_(*resolved.function),
+        resolved_(resolved),
+        bindings_(bindings),
+        variant_(variant) {
+    for (const auto& a : f_.arguments()) arguments_.push_back(a.value);
+  }
+
+  absl::Status Run() {
+    std::vector<uint32_t> made;
+    for (const ir::Node* call : resolved_.calls)
+      for (uint32_t k = 0; resolved_.numbers.empty() && k < call->outs; ++k)
+        made.push_back(call->first_out + k);
+    const bool on_host = made.empty() && IsHostArithmetic(f_, resolved_.numbers);
+    // Values that the host computes leave the whole function to the rest.
+    std::vector<uint32_t> taken = on_host ? arguments_ : LiveValues(f_, made);
+    Add(taken, resolved_.numbers);
+    std::vector<uint32_t> wanted = taken;
+    if (!made.empty())
+      for (const ir::Node* call : resolved_.calls) Add(wanted, call->in);
+    FORGE_RETURN_IF_ERROR(MakePart(wanted, made));
+    for (size_t i = 0; i < resolved_.calls.size() && !made.empty(); ++i)
+      FORGE_RETURN_IF_ERROR(MakeCall(*resolved_.calls[i], i));
+    return MakeRest(taken);
+  }
+
+ private:
+  using Source = Variant::Source;
+
+  static void Add(std::vector<uint32_t>& to, std::span<const uint32_t> values) {
+    for (const uint32_t v : values)
+      if (v != ir::kAbsent && std::ranges::find(to, v) == to.end()) to.push_back(v);
+  }
+
+  // Computes the values that are neither arguments nor constants nor results of calls.
+  absl::Status MakePart(std::span<const uint32_t> wanted, std::span<const uint32_t> made) {
+    for (size_t i = 0; i < arguments_.size(); ++i) sources_[arguments_[i]] = {Source::kArgument, i};
+    for (size_t i = 0; i < resolved_.calls.size() && !made.empty(); ++i)
+      for (uint32_t k = 0; k < resolved_.calls[i]->outs; ++k)
+        sources_[resolved_.calls[i]->first_out + k] = {Source::kCall, i, k};
+    std::vector<uint32_t> computed;
+    for (const uint32_t v : wanted) {
+      if (sources_.contains(v)) continue;
+      if (const ir::Variable* variable = f_.VariableOf(v)) {
+        FORGE_ASSIGN_OR_RETURN(variant_.constants.emplace_back(), ir::InitialValue(*variable));
+        sources_[v] = {Source::kConstant, variant_.constants.size() - 1};
+        continue;
+      }
+      sources_[v] = {Source::kPart, computed.size()};
+      computed.push_back(v);
+    }
+    if (computed.empty()) return absl::OkStatus();
+    const bool on_host = IsHostArithmetic(f_, computed);
+    std::unique_ptr<ir::Module> part = ir::Clone(*m_);
+    FORGE_RETURN_IF_ERROR(Extract(*part, f_.name(), arguments_, computed));
+    if (on_host) {
+      variant_.host = std::move(part);
+      variant_.host_part = variant_.host->Find(f_.name());
+      return absl::OkStatus();
+    }
+    auto model = std::make_shared<const Model>(std::move(part), *whole_.model_);
+    FORGE_ASSIGN_OR_RETURN(variant_.part,
+                           Session::CreatePart(std::move(model), whole_.whole_, f_.name()));
+    return absl::OkStatus();
+  }
+
+  absl::Status MakeCall(const ir::Node& node, size_t at) {
+    const ir::Loop& loop = *node.op.As<ir::Loop>();
+    Variant::Call& call = variant_.calls.emplace_back();
+    FORGE_CHECK(variant_.calls.size() == at + 1);
+    call.has_steps = node.in[0] != ir::kAbsent;
+    call.has_condition = node.in[1] != ir::kAbsent;
+    call.carried = loop.carried;
+    for (const uint32_t v : node.in)
+      if (v != ir::kAbsent) call.operands.push_back(sources_.at(v));
+    if (static_cast<size_t>(loop.carried) + 2 > node.in.size())
+      return InvalidArgument("a loop has {} operands, too few for {} carried values",
+                             node.in.size(), loop.carried);
+    call.body = Stage(ir::Clone(*m_), loop.body->name(),
+                      std::vector<bool>(loop.body->arguments().size(), false));
+    return absl::OkStatus();
+  }
+
+  absl::Status MakeRest(const std::vector<uint32_t>& taken) {
+    std::vector<bool> read;
+    for (const uint32_t v : taken) {
+      variant_.taken.push_back(sources_.at(v));
+      read.push_back(std::ranges::find(resolved_.numbers, v) != resolved_.numbers.end());
+    }
+    std::vector<uint32_t> results;
+    std::vector<std::string> names;
+    for (const auto& r : f_.results()) {
+      results.push_back(r.value);
+      names.push_back(r.name);
+    }
+    const std::string name = f_.name();
+    FORGE_RETURN_IF_ERROR(Extract(*m_, name, taken, results, names));
+    variant_.rest = Stage(std::move(m_), name, std::move(read));
+    return absl::OkStatus();
+  }
+
+  std::unique_ptr<StagedFunction> Stage(std::unique_ptr<ir::Module> m, std::string function,
+                                        std::vector<bool> read) const {
+    return std::unique_ptr<StagedFunction>(new StagedFunction(
+        whole_.whole_, std::make_shared<const Model>(std::move(m), *whole_.model_),
+        std::move(function), std::move(read), bindings_));
+  }
+
+  const StagedFunction& whole_;
+  std::unique_ptr<ir::Module> m_;
+  const ir::Function& f_;
+  const Resolved& resolved_;
+  const ir::Bindings& bindings_;
+  Variant& variant_;
+  std::vector<uint32_t> arguments_;
+  std::map<uint32_t, Source> sources_;
+};
+
+absl::StatusOr<std::unique_ptr<StagedFunction::Variant>> StagedFunction::MakeVariant(
+    std::span<const HostValue* const> arguments) const {
+  std::unique_ptr<ir::Module> m = ir::Clone(model_->module());
+  ir::Bindings bindings = bindings_;
+  FORGE_RETURN_IF_ERROR(ir::BindArguments(*m->Find(function_), arguments, bindings));
+  auto variant = std::make_unique<Variant>();
+  std::vector<ResolveArgument> given;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    given.push_back({arguments[i]->type(), read_[i] ? arguments[i] : nullptr});
+    if (!read_[i]) variant->arguments.push_back(i);
+  }
+  FORGE_ASSIGN_OR_RETURN(const Resolved resolved, Resolve(*m, function_, given, bindings));
+  if (resolved.complete()) {
+    auto part = std::make_shared<const Model>(std::move(m), *model_);
+    FORGE_ASSIGN_OR_RETURN(variant->part, Session::CreatePart(std::move(part), whole_, function_));
+    return variant;
+  }
+  FORGE_RETURN_IF_ERROR(Divider(*this, std::move(m), resolved, bindings, *variant).Run());
+  return variant;
+}
+
+}  // namespace forge
