@@ -7,6 +7,7 @@
 #include "formats/onnx/deferred.h"
 #include "formats/onnx/graph.h"
 #include "formats/onnx/ops.h"
+#include "formats/onnx/scan.h"
 #include "formats/untrusted/refusal.h"
 
 namespace forge {
@@ -66,6 +67,15 @@ absl::Status Bind(OnnxScope& scope, const onnx::NodeProto& proto, OnnxNode& node
   return absl::OkStatus();
 }
 
+absl::Status ImportScan(OnnxScope& scope, const onnx::NodeProto& scan) {
+  absl::StatusOr<std::vector<onnx::NodeProto>> nodes = ScanAsLoop(scan);
+  const std::string where = fmt::format("node '{}' (Scan)", NameOfNode(scan));
+  if (!nodes.ok()) return Annotate(nodes.status(), where);
+  for (onnx::NodeProto& node : *nodes)
+    FORGE_RETURN_IF_ERROR(Annotate(ImportNode(scope, node), where));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int64_t> OpsetOf(std::string_view format) {
   int64_t opset = 0;
   const std::string_view number = format.starts_with("onnx ") ? format.substr(5) : "";
@@ -78,6 +88,7 @@ absl::StatusOr<int64_t> OpsetOf(std::string_view format) {
 }  // namespace
 
 absl::Status formats::ImportNode(OnnxScope& scope, onnx::NodeProto& proto) {
+  if (DomainOf(proto).empty() && proto.op_type() == "Scan") return ImportScan(scope, proto);
   const OnnxOp* op =
       FindOnnxOp(proto.domain(), proto.op_type(), scope.opsets.find(DomainOf(proto))->second);
   auto from = std::make_shared<ir::Provenance>();
@@ -92,7 +103,7 @@ absl::Status formats::ImportNode(OnnxScope& scope, onnx::NodeProto& proto) {
   const onnx::NodeProto before = has_body ? onnx::NodeProto() : proto;
   ir::Values results = op->build(node);
   node.CheckAttributes();
-  const bool open = !node.unknown().empty() || AnyOperand(scope, proto, ir::Type::Kind::kUnranked);
+  const bool open = scope.is_body || !node.unknown().empty() || AnyOperand(scope, proto, ir::Type::Kind::kUnranked);
   // The function's own message names the node already.
   if (node.status().ok() && !scope.fn.status().ok()) return RefusalOf(scope.fn);
   if (!node.status().ok() && open && !has_body)

@@ -238,7 +238,8 @@ absl::StatusOr<ir::Function*> formats::ImportBody(OnnxScope& outer, onnx::GraphP
                   .opsets = outer.opsets,
                   .files = outer.files,
                   .values = {},
-                  .dims = dims};
+                  .dims = dims,
+                  .is_body = true};
   absl::flat_hash_set<std::string> around;
   for (const std::string& name : FreeNames(graph)) {
     const auto at = outer.values.find(name);

@@ -39,6 +39,7 @@ struct OnnxScope {
   absl::flat_hash_map<std::string, OnnxValue> values;
   ir::DimValues& dims;                         // values of dimensions in `fn`
   absl::flat_hash_set<std::string> read = {};  // names that a node or the caller reads
+  bool is_body = false;  // nodes that cannot be built are deferred: the body may not be called
 };
 
 // Returns the value of a defined name and adds it to the function if necessary.

@@ -8,6 +8,7 @@
 #include "ir/ops/indexing/embedding.h"
 #include "ir/ops/indexing/index_writes.h"
 #include "ir/ops/indexing/masked_fill.h"
+#include "ir/ops/indexing/nonzero.h"
 #include "ir/ops/indexing/scatter_reduce.h"
 #include "ir/ops/norm/batch_norm.h"
 #include "ir/ops/norm/batch_norm_training.h"

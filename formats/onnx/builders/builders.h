@@ -17,6 +17,11 @@ ir::Values BuildTopK10(OnnxNode& n);  // k is an operand
 ir::Values BuildIf(OnnxNode& n);
 ir::Values BuildLoop(OnnxNode& n);
 
+// selection.cc
+ir::Values BuildCompress(OnnxNode& n);
+ir::Values BuildNonZero(OnnxNode& n);
+ir::Values BuildUnique(OnnxNode& n);
+
 // elementwise.cc
 ir::Values BuildIdentity(OnnxNode& n);
 ir::Values BuildAdd(OnnxNode& n);
@@ -144,7 +149,6 @@ ir::Values BuildRange(OnnxNode& n);
 void CheckIndicesAlong(OnnxNode& n, int64_t axis);
 
 // scatter.cc
-ir::Values BuildCompress(OnnxNode& n);
 ir::Values BuildMaxUnpool(OnnxNode& n);
 ir::Values BuildScatterElements(OnnxNode& n);
 ir::Values BuildScatterNd(OnnxNode& n);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // If and Loop.
+#include <algorithm>
+
 #include "formats/onnx/builders/builders.h"
 #include "ir/ops/control/if.h"
 #include "ir/ops/control/loop.h"
@@ -20,7 +22,7 @@ ir::Values BuildIf(OnnxNode& n) {
 
 ir::Values BuildLoop(OnnxNode& n) {
   const auto [inputs, outputs] = n.BodyArity("body");
-  const size_t carried = n.inputs() - 2;
+  const size_t carried = std::max<size_t>(n.inputs(), 2) - 2;
   if (inputs != static_cast<int>(carried) + 2 || outputs < static_cast<int>(carried) + 1) {
     n.Fail("its body has {} inputs and {} outputs, which does not fit {} carried values", inputs,
            outputs, carried);
@@ -29,7 +31,7 @@ ir::Values BuildLoop(OnnxNode& n) {
   ir::Values in;
   // The types of carried values may change from step to step.
   ir::Types types = {ir::Type::Tensor(DType::kI64, {}), ir::Type::Tensor(DType::kBool, {})};
-  for (size_t i = 0; i < n.inputs(); ++i) {
+  for (size_t i = 0; i < carried + 2; ++i) {
     in.push_back(n.in(i));
     if (i >= 2) types.push_back(ir::Type::Unknown());
   }

@@ -32,6 +32,10 @@ class Reduction {
     if (n_.HasInput(1)) {
       const std::optional<std::vector<int64_t>> axes = n_.ConstantInts(1);
       const ir::Function::RuntimeField runtime[] = {{"axes", n_.in(1)}};
+      if (!axes && !all_by_default_) {
+        n_.Fail("its axes are not known before the model runs");
+        return x;
+      }
       if (!axes) return n_.fn().AddRuntimeValued(op, std::array{x}, runtime)[0];
       op.axes = *axes;
     }

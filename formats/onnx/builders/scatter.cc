@@ -74,29 +74,4 @@ ir::Values BuildMaxUnpool(OnnxNode& n) {
   return {f(ir::Reshape{*std::move(shape)}, {y})};
 }
 
-// The number of selected slices is a type: the condition must be constant.
-ir::Values BuildCompress(OnnxNode& n) {
-  const std::optional<ir::HostValue> condition = n.Constant(1);
-  const ir::Type& t = n.type(0);
-  if (!condition) n.Fail("its condition is not known before the model runs");
-  if (!t.is_tensor()) n.Fail("an operand of unknown rank");
-  const bool along_axis = n.Has("axis");
-  const int64_t axis = n.Int("axis", 0);
-  if (!n.status().ok()) return {};
-  const ir::Value x = along_axis ? n.in(0) : n.fn()(ir::Reshape{{t.elements()}}, {n.in(0)});
-  std::vector<int64_t> chosen;
-  for (int64_t i = 0; i < condition->elements(); ++i)
-    if (condition->i64(i) != 0) chosen.push_back(i);
-  const auto along = ir::NormalAxis(axis, x.type().rank());
-  if (!along.ok()) n.Fail("{}", Message(along.status()));
-  if (!n.status().ok()) return {};
-  const ir::Dim& extent = x.type().shape()[static_cast<size_t>(*along)];
-  if (!chosen.empty() && extent.max() <= chosen.back())
-    n.Fail("element {} of the condition is beyond {}", chosen.back(), extent.ToText());
-  const std::array shape = {static_cast<int64_t>(chosen.size())};
-  ir::HostValue indices = *ir::HostValue::Zeros(DType::kI64, shape);
-  for (size_t i = 0; i < chosen.size(); ++i) indices.SetI64(static_cast<int64_t>(i), chosen[i]);
-  return {n.fn()(ir::Gather{.axis = *along}, {x, n.MakeConstant(indices)})};
-}
-
 }  // namespace forge::formats
