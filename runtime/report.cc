@@ -43,9 +43,22 @@ std::string ExplainGaps(const Session& session) {
   return out;
 }
 
+std::string ExplainParts(const Session& session, bool gaps) {
+  const std::vector<SessionPart> parts = session.parts();
+  if (parts.empty()) return "nothing has run yet, and types depend on values of a run\n";
+  std::string out;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    out += fmt::format("part {} of {}; then the host {}\n", i + 1, parts.size(), parts[i].then);
+    out += parts[i].session != nullptr ? Explain(*parts[i].session, gaps)
+                                       : "arithmetic of shapes, on the host\n";
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string Explain(const Session& session, bool gaps) {
+  if (session.runs_in_parts()) return ExplainParts(session, gaps);
   const Executable* e = session.executable();
   if (e == nullptr) return "nothing is bound yet\n";
   const DeviceInfo& d = session.device().info();

@@ -321,6 +321,11 @@ absl::StatusOr<bool> Session::CreateStages() {
     any |= waits;
   }
   if (!any) return false;
+  for (const auto& [name, value] : options_.dims) {
+    const ir::SymbolRef symbol = model_->module().FindSymbol(name);
+    if (!symbol) return InvalidArgument("the model has no dimension '{}'", name);
+    fixed_[symbol] = value;
+  }
   for (const std::string& name : options_.functions) {
     FORGE_ASSIGN_OR_RETURN(staged_.emplace_back(), StagedFunction::Create(*this, name));
     const ir::Function& f = *model_->module().Find(name);
@@ -385,7 +390,15 @@ absl::StatusOr<ir::Bindings> Session::BindingsFor(std::span<const TensorRef> inp
   return bindings;
 }
 
-std::span<const ir::FusionGap> Session::gaps() const { return shared_->gaps(); }
+std::span<const ir::FusionGap> Session::gaps() const {
+  return shared_ ? shared_->gaps() : std::span<const ir::FusionGap>();
+}
+
+std::vector<SessionPart> Session::parts(size_t function) const {
+  std::vector<SessionPart> out;
+  if (runs_in_parts()) staged_[function]->AddParts(out);
+  return out;
+}
 
 const Executable* Session::executable() const {
   return plans_.empty() ? nullptr : plans_.back()->executable.get();
@@ -539,7 +552,7 @@ absl::StatusOr<ir::Types> Session::BoundOutputs(size_t function) const {
 absl::Status Session::SetStepValue(std::string_view name, int64_t value) {
   Turn turn(*this);
   FORGE_RETURN_IF_ERROR(turn.status());
-  const ir::SymbolRef symbol = shared_->module().FindSymbol(name);
+  const ir::SymbolRef symbol = shared_ ? shared_->module().FindSymbol(name) : nullptr;
   if (!symbol || symbol->when != ir::When::kStep)
     return InvalidArgument("the model has no step value '{}'", name);
   FORGE_RETURN_IF_ERROR(CheckBounds(*symbol, value));
@@ -553,7 +566,7 @@ absl::Status Session::Bind(const std::map<std::string, int64_t>& dims, size_t fu
   FORGE_RETURN_IF_ERROR(turn.status());
   ir::Bindings bindings = fixed_;
   for (const auto& [name, value] : dims) {
-    ir::SymbolRef symbol = shared_->module().FindSymbol(name);
+    ir::SymbolRef symbol = (shared_ ? shared_->module() : model_->module()).FindSymbol(name);
     if (!symbol) return InvalidArgument("the model has no dimension '{}'", name);
     bindings[symbol] = value;
   }
@@ -564,6 +577,7 @@ absl::Status Session::Bind(const std::map<std::string, int64_t>& dims, size_t fu
       if (!bindings.contains(s))
         return InvalidArgument("dimension '{}' of input '{}' is not given", s->name, p.name);
   }
+  if (runs_in_parts()) return absl::OkStatus();
   return Prepare(bindings, function);
 }
 
@@ -582,6 +596,7 @@ absl::Status Session::Run(std::span<const TensorRef> inputs,
   FORGE_CHECK(function < functions());
   Turn turn(*this);
   FORGE_RETURN_IF_ERROR(turn.status());
+  if (runs_in_parts()) return RunParts(inputs, outputs, function);
   FORGE_RETURN_IF_ERROR(PrepareFor(inputs, function));
   const Plan& plan = *plans_.back();
   FORGE_RETURN_IF_ERROR(plan.CheckMemory(inputs, outputs));
@@ -608,11 +623,40 @@ absl::StatusOr<std::vector<NamedTensor>> Session::Run(std::span<const NamedTenso
   return Name(std::move(results), function);
 }
 
+// On copies: the sizes of the results are known when they are computed.
+absl::Status Session::RunParts(std::span<const TensorRef> inputs,
+                               std::span<const std::span<uint8_t>> outputs, size_t function) {
+  const FunctionPorts& ports = PortsOf(function);
+  if (inputs.size() != ports.inputs.size() || outputs.size() != ports.outputs.size())
+    return InvalidArgument("the model has {} inputs and {} outputs, not {} and {}",
+                           ports.inputs.size(), ports.outputs.size(), inputs.size(),
+                           outputs.size());
+  std::vector<ir::HostValue> values;
+  for (const TensorRef& r : inputs) {
+    FORGE_ASSIGN_OR_RETURN(values.emplace_back(),
+                           ir::HostValue::Of(r.dtype, r.shape, Bytes(r.bytes, nullptr)));
+  }
+  std::vector<const ir::HostValue*> arguments;
+  for (const ir::HostValue& v : values) arguments.push_back(&v);
+  FORGE_ASSIGN_OR_RETURN(const std::vector<ir::HostValue> results,
+                         staged_[function]->Run(arguments));
+  for (size_t i = 0; i < results.size(); ++i)
+    if (results[i].bytes().size() != outputs[i].size())
+      return InvalidArgument("output {} is {} of {} bytes, but the memory given has {} bytes", i,
+                             TypeText(results[i]), results[i].bytes().size(), outputs[i].size());
+  for (size_t i = 0; i < results.size(); ++i)
+    std::ranges::copy(results[i].bytes(), outputs[i].begin());
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<NamedTensor>> Session::RunStepwise(
     std::span<const NamedTensor> inputs,
     const std::function<absl::Status(const StepView&)>& observer, size_t function) {
   if (!options_.debug.stepwise)
     return InvalidArgument("the Session was created without SessionDebug::stepwise");
+  if (runs_in_parts())
+    return Unimplemented(
+        "the types of the model depend on values of a run: it runs in parts, not step by step");
   FORGE_ASSIGN_OR_RETURN(const auto arguments, Match(inputs, function));
   Turn turn(*this);
   FORGE_RETURN_IF_ERROR(turn.status());

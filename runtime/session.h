@@ -82,12 +82,22 @@ struct SessionOptions {
   // the arena and staging of each binding. A binding that needs more is refused before anything is
   // allocated for it.
   uint64_t memory_limit = UINT64_MAX;
+  // The most steps of a loop whose end depends on data; a run with more fails.
+  uint64_t max_iterations = 1'000'000;
   // Limits of a search for faster kernels at each binding; its results are cached for later runs.
   AutotuneLimits autotune{.seconds = 0};
   // Called from any thread during long work with its name, the number of finished units and their
   // total.
   std::function<void(std::string_view what, size_t done, size_t total)> progress;
   SessionDebug debug;
+};
+
+class Session;
+
+// A part of a function whose types depend on values of a run.
+struct SessionPart {
+  const Session* session = nullptr;  // null: the host computes it
+  std::string then;                  // what the host does after it: "reads 2 values"
 };
 
 // Dense row-major elements in memory of the caller.
@@ -97,7 +107,9 @@ struct TensorRef {
   std::span<const uint8_t> bytes;
 };
 
-// Runs functions of a model on a device. Bind and the run functions may be called from any thread;
+// Runs functions of a model on a device. Where the types of a function depend on values of a run, a
+// run is divided into parts: the host reads what decides the next part, which is planned then and
+// kept for the newest shapes and values. Bind and the run functions may be called from any thread;
 // they wait for each other, in no particular order. Different Sessions run concurrently. Callbacks
 // (of options, and observers) must not call them. After a fork, every call in the child process
 // returns Aborted. States start with the values in the model and belong to the Session.
@@ -128,11 +140,12 @@ class Session {
   // compiles and records nothing; elsewhere each is a binding.
   //   errors: InvalidArgument (unknown, not a step value, outside of its bounds)
   absl::Status SetStepValue(std::string_view name, int64_t value);
-  // Compiles and plans for these extents ahead of the first Run.  errors: as Run;
-  // ResourceExhausted beyond SessionOptions::memory_limit
+  // Compiles and plans for these extents ahead of the first Run. A function that runs in parts is
+  // planned by its runs alone.  errors: as Run; ResourceExhausted beyond
+  // SessionOptions::memory_limit
   absl::Status Bind(const std::map<std::string, int64_t>& dims, size_t function = 0);
   // Returns the types of the outputs at the last binding of `function`.
-  //   errors: InvalidArgument (not bound yet)
+  //   errors: InvalidArgument (not bound yet, or it runs in parts)
   absl::StatusOr<ir::Types> BoundOutputs(size_t function = 0) const;
   // Runs on memory of the caller. There is no copy where the device computes in host memory and the
   // memory is aligned to 16 bytes, and the runtime allocates nothing once these shapes are bound.
@@ -154,13 +167,18 @@ class Session {
   // Statistics of the newest binding. This function and those below must not be called while
   // another thread binds or runs.
   SessionStatistics statistics() const;
+  // True when functions run in parts.
+  bool runs_in_parts() const { return !staged_.empty(); }
+  // The parts of the newest run of `function`; empty where it runs whole, or has not run.
+  std::vector<SessionPart> parts(size_t function = 0) const;
   // The reasons why steps were not fused.
   std::span<const ir::FusionGap> gaps() const;
   // The plan of the newest binding; null before the first.
   const Executable* executable() const;
 
   // Runs step by step and passes each step to `observer`.
-  //   errors: as Run, those of the observer; InvalidArgument (SessionDebug::stepwise is not set)
+  //   errors: as Run, those of the observer; InvalidArgument (SessionDebug::stepwise is not set);
+  //   Unimplemented (the function runs in parts)
   absl::StatusOr<std::vector<NamedTensor>> RunStepwise(
       std::span<const NamedTensor> inputs,
       const std::function<absl::Status(const StepView&)>& observer, size_t function = 0);
@@ -187,6 +205,8 @@ class Session {
   absl::StatusOr<ir::Bindings> BindingsFor(std::span<const TensorRef> inputs,
                                            size_t function) const;
   absl::StatusOr<bool> CreateStages();
+  absl::Status RunParts(std::span<const TensorRef> inputs,
+                        std::span<const std::span<uint8_t>> outputs, size_t function);
   absl::Status AddStates();
   uint64_t WeightBytes(const Plan* also = nullptr) const;
   absl::Status CheckLimit(const Plan& plan) const;

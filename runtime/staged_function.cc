@@ -70,7 +70,7 @@ struct StagedFunction::Variant {
 
   absl::StatusOr<std::vector<HostValue>> RunPart(const Pointers& in) const;
   absl::StatusOr<std::vector<HostValue>> Run(std::span<const HostValue* const> in,
-                                             const std::atomic<bool>* cancel);
+                                             uint64_t most_steps, const std::atomic<bool>* cancel);
 };
 
 namespace {
@@ -132,7 +132,7 @@ absl::StatusOr<std::vector<HostValue>> StagedFunction::Variant::RunPart(const Po
 }
 
 absl::StatusOr<std::vector<HostValue>> StagedFunction::Variant::Run(
-    std::span<const HostValue* const> in, const std::atomic<bool>* cancel) {
+    std::span<const HostValue* const> in, uint64_t most_steps, const std::atomic<bool>* cancel) {
   Pointers given;
   for (const size_t i : arguments) given.push_back(in[i]);
   FORGE_ASSIGN_OR_RETURN(std::vector<HostValue> parts, RunPart(given));
@@ -146,10 +146,9 @@ absl::StatusOr<std::vector<HostValue>> StagedFunction::Variant::Run(
   for (Call& call : calls) {
     Pointers operands;
     for (const Source& s : call.operands) operands.push_back(find(s));
-    constexpr uint64_t kMostSteps = uint64_t{1} << 24;
     FORGE_ASSIGN_OR_RETURN(results.emplace_back(),
                            RunLoop(*call.body, std::move(operands), call.has_steps,
-                                   call.has_condition, call.carried, kMostSteps, cancel));
+                                   call.has_condition, call.carried, most_steps, cancel));
   }
   Pointers next;
   for (const Source& s : taken) next.push_back(find(s));
@@ -185,6 +184,18 @@ absl::StatusOr<std::unique_ptr<StagedFunction>> StagedFunction::Create(
       new StagedFunction(whole, std::move(model), function, std::move(read), whole.fixed_));
 }
 
+void StagedFunction::AddParts(std::vector<SessionPart>& to) const {
+  if (variants_.empty()) return;
+  const Variant& v = *variants_.back().second;
+  const auto reads = std::ranges::count(v.rest ? v.rest->read_ : std::vector<bool>(), true);
+  if (v.part || v.host_part != nullptr)
+    to.push_back({v.part.get(), v.rest == nullptr  ? "returns the results"
+                                : !v.calls.empty() ? "runs a loop"
+                                                   : fmt::format("reads {} values", reads)});
+  for (const Variant::Call& call : v.calls) call.body->AddParts(to);
+  if (v.rest) v.rest->AddParts(to);
+}
+
 std::string StagedFunction::KeyOf(std::span<const HostValue* const> arguments) const {
   std::string key;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -207,7 +218,7 @@ absl::StatusOr<std::vector<HostValue>> StagedFunction::Run(
   } else {
     std::rotate(at, at + 1, variants_.end());
   }
-  return variants_.back().second->Run(arguments, whole_.cancel_);
+  return variants_.back().second->Run(arguments, whole_.options_.max_iterations, whole_.cancel_);
 }
 
 // Makes the part of the function that can run, the loops after it, and the rest.

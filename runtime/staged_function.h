@@ -23,6 +23,9 @@ class StagedFunction {
   //   errors: those of Session::Run; InvalidArgument (a value that makes a type impossible)
   absl::StatusOr<std::vector<ir::HostValue>> Run(std::span<const ir::HostValue* const> arguments);
 
+  // Adds the parts of the newest run, in order.
+  void AddParts(std::vector<SessionPart>& to) const;
+
  private:
   struct Variant;  // for some shapes and values
   class Divider;

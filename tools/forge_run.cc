@@ -28,7 +28,8 @@ struct Options {
   Tolerance tolerance;
   bool print = false, explain = false, check_finite = false, no_cache = false, steps = false,
        no_fuse = false, time_by_op = false;
-  int repeat = 1, warmup = -1, streams = 1, threads = 0, autotune = 0, candidates = 32;
+  int repeat = 1, warmup = -1, streams = 1, threads = 0, autotune = 0, candidates = 32,
+      max_iterations = 1'000'000;
   double duration = -1;
 };
 
@@ -95,6 +96,8 @@ void AddOptions(Tool& tool, Options& o) {
   tool.Option("--threads N", o.threads, {0, 4096}, "Number of host threads; 0: all");
   tool.Option("--memory-limit BYTES", o.memory_limit,
               "Refuse a plan that needs more device memory, for example 300M or 2G");
+  tool.Option("--max-iterations N", o.max_iterations, {1, INT32_MAX},
+              "The most steps of a loop whose end depends on data");
   tool.Option("--autotune SECONDS", o.autotune, {0, 86400},
               "Search for faster kernels first; results are cached for later runs");
   tool.Option("--candidates N", o.candidates, {2, 10000},
@@ -152,6 +155,7 @@ class Runner {
     s.autotune = {.seconds = static_cast<double>(o_.autotune),
                   .candidates = static_cast<size_t>(o_.candidates)};
     s.memory_limit = memory_limit_;
+    s.max_iterations = static_cast<uint64_t>(o_.max_iterations);
     if (!json_)
       s.progress = [this](std::string_view what, size_t done, size_t total) {
         progress_(what, done, total);
@@ -196,11 +200,27 @@ class Runner {
       sessions_.push_back(std::move(session));
     }
     Spent("passes and weights", lowering);
+    FORGE_RETURN_IF_ERROR(CheckParts());
     if (!o_.output_dir.empty()) FORGE_RETURN_IF_ERROR(FileNames(sessions_[0]->outputs()).status());
     const int64_t reading = NowNanoseconds();
     FORGE_ASSIGN_OR_RETURN(
         inputs_, ReadInputs(o_.inputs, sessions_[0]->inputs(), dims_, *model_, o_.presentation));
     Spent("read inputs", reading);
+    return absl::OkStatus();
+  }
+
+  // Options that need the steps of one plan.
+  absl::Status CheckParts() const {
+    if (!sessions_[0]->runs_in_parts()) return absl::OkStatus();
+    for (const auto& [option, given] : {std::pair{"--check-finite", o_.check_finite},
+                                        {"--steps", o_.steps},
+                                        {"--time-by-op", o_.time_by_op},
+                                        {"--profile", !o_.profile.empty()}})
+      if (given)
+        return Unimplemented(
+            "{} needs one plan, but the types of this model depend on values of a run, which is "
+            "divided into parts; --explain shows them",
+            option);
     return absl::OkStatus();
   }
 

@@ -11,6 +11,14 @@
 namespace forge::tools {
 
 nlohmann::json PlanJson(const Session& session, bool gaps) {
+  if (session.runs_in_parts()) {
+    nlohmann::json parts = nlohmann::json::array();
+    for (const SessionPart& part : session.parts())
+      parts.push_back(
+          {{"then", part.then},
+           {"plan", part.session != nullptr ? PlanJson(*part.session, gaps) : nullptr}});
+    return {{"parts", std::move(parts)}};
+  }
   const Executable* e = session.executable();
   if (e == nullptr) return nullptr;
   nlohmann::json steps = nlohmann::json::array();

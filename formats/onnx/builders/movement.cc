@@ -99,11 +99,10 @@ ir::Values ReshapeLate(OnnxNode& n, bool allow_zero) {
   };
   const ir::Value zero = number(0), one = number(1), have = f(ir::ShapeOf{}, {n.in(0)});
   ir::Value to = f(ir::Cast{DType::kI64}, {n.in(1)});
-  const ir::Value open = f(ir::Greater{}, {zero, to});
+  const ir::Value open = f(ir::Equal{}, {to, number(-1)});
   if (!allow_zero) {
     const ir::Value copied = FitLength(n, have, *length);
-    const ir::Value given = f(ir::Greater{}, {to, zero});
-    to = f(ir::Select{}, {given, to, f(ir::Select{}, {open, to, copied})});
+    to = f(ir::Select{}, {f(ir::Equal{}, {to, zero}), copied, to});
   }
   const ir::Value total = f(ir::Reduce{.kind = ir::ReduceKind::kProd}, {have});
   const ir::Value known =

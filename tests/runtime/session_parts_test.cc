@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions of functions whose types depend on values of a run.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "formats/model_bin/model_bin.h"
+#include "runtime/backends.h"
+#include "runtime/report.h"
+#include "runtime/session.h"
+#include "tests/support/onnx_model.h"
+#include "tests/support/oracle.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/temp_folder.h"
+
+namespace forge {
+namespace {
+
+using ::testing::HasSubstr;
+
+absl::StatusOr<std::unique_ptr<Session>> Open(const OnnxModel& m, const std::string& device,
+                                              SessionOptions options = {}) {
+  FORGE_ASSIGN_OR_RETURN(auto module, m.Import());
+  FORGE_ASSIGN_OR_RETURN(DeviceRef opened, OpenDevice(device, {}));
+  return Session::Create(std::make_shared<const Model>(std::move(module)), opened,
+                         std::move(options));
+}
+
+std::vector<double> Numbers(const ir::HostValue& v) {
+  std::vector<double> out;
+  for (int64_t i = 0; i < v.elements(); ++i) out.push_back(v.f64(i));
+  return out;
+}
+
+ir::HostValue Bool(bool value) {
+  ir::HostValue v = *ir::HostValue::Zeros(DType::kBool, std::vector<int64_t>{});
+  v.SetI64(0, value);
+  return v;
+}
+
+std::vector<int64_t> ShapeOf(const ir::HostValue& v) {
+  return {v.shape().begin(), v.shape().end()};
+}
+
+class SessionPartsTest : public ::testing::TestWithParam<std::string> {};
+
+// y = reshape(x, shape) * 2, and shape is an input.
+OnnxModel ReshapeByInput() {
+  OnnxModel m;
+  m.Input("x", {"n"}).Input("shape", {"2"}, onnx::TensorProto::INT64).Output("y");
+  m.Floats("two", {}, {2});
+  m.Node("Reshape", {"x", "shape"}, {"r"});
+  m.Node("Mul", {"r", "two"}, {"y"});
+  return m;
+}
+
+TEST_P(SessionPartsTest, AnInputGivesAShape) {
+  FORGE_ASSERT_OK_AND_ASSIGN(auto session, Open(ReshapeByInput(), GetParam()));
+  ASSERT_TRUE(session->runs_in_parts());
+  for (const auto& shape : {std::vector<int64_t>{2, 3}, {3, 2}, {6, 1}, {2, 3}}) {
+    const NamedTensor in[] = {{"x", Iota({6})}, {"shape", IntTensor({2}, shape)}};
+    FORGE_ASSERT_OK_AND_ASSIGN(auto out, session->Run(in));
+    EXPECT_EQ(ShapeOf(out[0].value), shape);
+    EXPECT_EQ(out[0].value.f64(5), 10);
+  }
+}
+
+TEST_P(SessionPartsTest, AWrongShapeNamesTheNode) {
+  FORGE_ASSERT_OK_AND_ASSIGN(auto session, Open(ReshapeByInput(), GetParam()));
+  for (const auto& shape : {std::vector<int64_t>{4, 2}, {-5, 2}, {INT64_MAX, INT64_MAX}}) {
+    const NamedTensor in[] = {{"x", Iota({6})}, {"shape", IntTensor({2}, shape)}};
+    const auto out = session->Run(in);
+    ASSERT_FALSE(out.ok());
+    EXPECT_THAT(Message(out.status()), HasSubstr("Reshape"));
+  }
+}
+
+TEST_P(SessionPartsTest, DataGiveACount) {
+  OnnxModel m;
+  m.Input("x", {"n", "m"}).Output("places", onnx::TensorProto::INT64).Output("rows");
+  m.Node("Relu", {"x"}, {"positive"});
+  m.Node("NonZero", {"positive"}, {"places"});
+  m.Ints("zero", {1}, {0});
+  m.Node("Gather", {"places", "zero"}, {"row_numbers"});
+  m.Node("Gather", {"x", "row_numbers"}, {"rows"});
+  FORGE_ASSERT_OK_AND_ASSIGN(auto session, Open(m, GetParam()));
+  const NamedTensor in[] = {{"x", FloatTensor({2, 3}, {-1, 2, 0, 4, -5, 6})}};
+  FORGE_ASSERT_OK_AND_ASSIGN(auto out, session->Run(in));
+  EXPECT_EQ(ShapeOf(out[0].value), (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(Numbers(out[0].value), (std::vector<double>{0, 1, 1, 1, 0, 2}));
+  EXPECT_EQ(ShapeOf(out[1].value), (std::vector<int64_t>{1, 3, 3}));
+  const NamedTensor none[] = {{"x", FloatTensor({1, 2}, {-1, -2})}};
+  FORGE_ASSERT_OK_AND_ASSIGN(out, session->Run(none));
+  EXPECT_EQ(ShapeOf(out[0].value), (std::vector<int64_t>{2, 0}));
+}
+
+// Two branches of other shapes, which capture a value around them.
+TEST_P(SessionPartsTest, AConditionChoosesABranch) {
+  OnnxModel m;
+  m.Input("go", {}, onnx::TensorProto::BOOL).Input("x", {"n"}).Output("y");
+  m.Node("Neg", {"x"}, {"minus"});
+  onnx::NodeProto& node = m.Node("If", {"go"}, {"y"});
+  OnnxModel yes, no;
+  yes.Node("Exp", {"minus"}, {"a"});
+  yes.Output("a");
+  no.Node("Concat", {"minus", "x"}, {"b"});
+  Set(*no.graph().mutable_node(0), "axis", int64_t{0});
+  no.Output("b");
+  *Attribute(node, "then_branch", onnx::AttributeProto::GRAPH).mutable_g() = yes.graph();
+  *Attribute(node, "else_branch", onnx::AttributeProto::GRAPH).mutable_g() = no.graph();
+  FORGE_ASSERT_OK_AND_ASSIGN(auto session, Open(m, GetParam()));
+  for (const bool go : {true, false, true}) {
+    const NamedTensor in[] = {{"go", Bool(go)}, {"x", FloatTensor({2}, {0, 1})}};
+    FORGE_ASSERT_OK_AND_ASSIGN(auto out, session->Run(in));
+    ASSERT_EQ(out[0].value.elements(), go ? 2 : 4);
+    EXPECT_NEAR(out[0].value.f64(1), go ? 0.36787944 : -1, 1e-6);
+  }
+}
+
+// Doubles y until it has more than `limit` elements, and records the sum of each step.
+OnnxModel GrowingLoop(bool counted) {
+  OnnxModel m;
+  m.Input("steps", {}, onnx::TensorProto::INT64).Input("y0", {"n"});
+  m.Input("limit", {}, onnx::TensorProto::INT64).Output("y").Output("sums");
+  OnnxModel body;
+  body.Input("i", {}, onnx::TensorProto::INT64).Input("go", {}, onnx::TensorProto::BOOL);
+  body.Input("y_in", {"k"}).Output("go_on").Output("y_out").Output("sum");
+  body.Node("Concat", {"y_in", "y_in"}, {"y_out"});
+  Set(*body.graph().mutable_node(0), "axis", int64_t{0});
+  body.Node("Size", {"y_out"}, {"size"});
+  body.Node("LessOrEqual", {"size", "limit"}, {"go_on"});
+  Set(body.Node("ReduceSum", {"y_out"}, {"sum"}), "keepdims", int64_t{0});
+  onnx::NodeProto& loop = m.Node("Loop", {counted ? "steps" : "", "", "y0"}, {"y", "sums"});
+  *Attribute(loop, "body", onnx::AttributeProto::GRAPH).mutable_g() = body.graph();
+  return m;
+}
+
+std::vector<NamedTensor> LoopInputs(int64_t steps, int64_t limit) {
+  return {{"steps", IntTensor({}, {steps})},
+          {"y0", FloatTensor({2}, {1, 2})},
+          {"limit", IntTensor({}, {limit})}};
+}
+
+TEST_P(SessionPartsTest, ALoopGrowsWhatItCarries) {
+  FORGE_ASSERT_OK_AND_ASSIGN(auto session, Open(GrowingLoop(true), GetParam()));
+  FORGE_ASSERT_OK_AND_ASSIGN(auto out, session->Run(LoopInputs(3, 100)));
+  EXPECT_EQ(out[0].value.elements(), 16);
+  EXPECT_EQ(Numbers(out[1].value), (std::vector<double>{6, 12, 24}));
+  FORGE_ASSERT_OK_AND_ASSIGN(out, session->Run(LoopInputs(100, 10)));
+  EXPECT_EQ(out[0].value.elements(), 16);
+}
+
+TEST_P(SessionPartsTest, ALoopWithoutAnEndFails) {
+  FORGE_ASSERT_OK_AND_ASSIGN(auto session,
+                             Open(GrowingLoop(false), GetParam(), {.max_iterations = 4}));
+  const auto out = session->Run(LoopInputs(0, INT64_MAX));
+  EXPECT_EQ(out.status().code(), absl::StatusCode::kResourceExhausted) << out.status();
+  EXPECT_THAT(Message(out.status()), HasSubstr("4 steps"));
+  EXPECT_TRUE(session->Run(LoopInputs(0, 5)).ok());
+}
+
+TEST_P(SessionPartsTest, RunAfterAModelIsStored) {
+  FORGE_ASSERT_OK_AND_ASSIGN(auto module, GrowingLoop(true).Import());
+  const TempFolder folder;
+  ASSERT_TRUE(WriteModel(*module, folder / "loop.bin").ok());
+  FORGE_ASSERT_OK_AND_ASSIGN(auto model, Model::Load(folder / "loop.bin"));
+  FORGE_ASSERT_OK_AND_ASSIGN(DeviceRef device, OpenDevice(GetParam(), {}));
+  FORGE_ASSERT_OK_AND_ASSIGN(auto session, Session::Create(model, device));
+  FORGE_ASSERT_OK_AND_ASSIGN(auto out, session->Run(LoopInputs(2, 100)));
+  EXPECT_EQ(out[0].value.elements(), 8);
+}
+
+TEST_P(SessionPartsTest, TellsItsParts) {
+  FORGE_ASSERT_OK_AND_ASSIGN(auto session, Open(GrowingLoop(true), GetParam()));
+  EXPECT_TRUE(session->parts().empty());
+  ASSERT_TRUE(session->Run(LoopInputs(2, 100)).ok());
+  EXPECT_FALSE(session->parts().empty());
+  EXPECT_THAT(Explain(*session), HasSubstr("part 1 of"));
+}
+
+TEST_P(SessionPartsTest, RunsOnMemoryOfTheCaller) {
+  FORGE_ASSERT_OK_AND_ASSIGN(auto session, Open(ReshapeByInput(), GetParam()));
+  const ir::HostValue x = Iota({6}), shape = IntTensor({2}, {3, 2});
+  const TensorRef in[] = {{x.dtype(), x.shape(), x.bytes()},
+                          {shape.dtype(), shape.shape(), shape.bytes()}};
+  std::vector<float> y(6);
+  const std::span<uint8_t> out(reinterpret_cast<uint8_t*>(y.data()), 24);
+  const absl::Status ran = session->Run(in, std::span(&out, 1));
+  ASSERT_TRUE(ran.ok()) << ran;
+  EXPECT_EQ(y[5], 10);
+  const std::span<uint8_t> small = out.first(20);
+  EXPECT_THAT(Message(session->Run(in, std::span(&small, 1))), HasSubstr("20 bytes"));
+}
+
+TEST_P(SessionPartsTest, KeepsAFewShapesAndForgetsTheOldest) {
+  FORGE_ASSERT_OK_AND_ASSIGN(auto session, Open(ReshapeByInput(), GetParam()));
+  for (int64_t n = 1; n <= 40; ++n) {
+    const NamedTensor in[] = {{"x", Iota({n})}, {"shape", IntTensor({2}, {n, 1})}};
+    FORGE_ASSERT_OK_AND_ASSIGN(auto out, session->Run(in));
+    EXPECT_EQ(out[0].value.f64(n - 1), 2.0 * static_cast<double>(n - 1));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllDevices, SessionPartsTest, ::testing::ValuesIn(Devices()),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           for (char& c : name)
+                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace forge
