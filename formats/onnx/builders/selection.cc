@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators whose results have as many elements as the data say: the count is a value that a plan
 // reads before it goes on.
+#include <array>
+
 #include "formats/onnx/builders/builders.h"
 #include "ir/op/axes.h"
 #include "ir/ops/creation/fill.h"
@@ -113,6 +115,19 @@ Groups ByFirstRow(const Groups& g) {
           .of = f(ir::Gather{}, {place, g.of})};
 }
 
+// The positions of what a constant selects among `extent`.
+ir::Value ChosenBy(OnnxNode& n, const ir::HostValue& condition, const ir::Dim& extent) {
+  std::vector<int64_t> chosen;
+  for (int64_t i = 0; i < condition.elements(); ++i)
+    if (condition.i64(i) != 0) chosen.push_back(i);
+  if (!chosen.empty() && extent.max() <= chosen.back())
+    n.Fail("element {} of the condition is beyond {}", chosen.back(), extent.ToText());
+  ir::HostValue places =
+      *ir::HostValue::Zeros(DType::kI64, std::array{static_cast<int64_t>(chosen.size())});
+  for (size_t i = 0; i < chosen.size(); ++i) places.SetI64(static_cast<int64_t>(i), chosen[i]);
+  return n.MakeConstant(places);
+}
+
 }  // namespace
 
 ir::Values BuildNonZero(OnnxNode& n) {
@@ -132,13 +147,19 @@ ir::Values BuildCompress(OnnxNode& n) {
   const ir::Value x = along_axis ? n.in(0) : Flat(n.in(0));
   const absl::StatusOr<int64_t> axis = ir::NormalAxis(given, x.type().rank());
   if (!axis.ok()) n.Fail("{}", Message(axis.status()));
-  const ir::Value condition = n.in(1);
-  if (condition.type().rank() != 1) n.Fail("its condition has rank {}", condition.type().rank());
   if (!n.status().ok()) return {};
-  const ir::Dim &extent = x.type().shape()[static_cast<size_t>(*axis)],
-                &length = condition.type().shape()[0];
-  if (length.min() > extent.max())
-    n.Fail("its condition has {} elements for {}", length.ToText(), extent.ToText());
+  const ir::Dim& extent = x.type().shape()[static_cast<size_t>(*axis)];
+  if (const std::optional<ir::HostValue> constant = n.Constant(1)) {
+    const ir::Value places = ChosenBy(n, *constant, extent);
+    if (!n.status().ok()) return {};
+    return {n.fn()(ir::Gather{.axis = *axis}, {x, places})};
+  }
+  const ir::Value condition = n.in(1);
+  if (condition.type().rank() != 1) {
+    n.Fail("its condition has rank {}", condition.type().rank());
+    return {};
+  }
+  // An index beyond the extent is an error of the gather.
   const ir::Value order = n.fn()(ir::ArgSort{.descending = true}, {condition});
   return {n.fn()(ir::Gather{.axis = *axis}, {x, First(order, CountOf(condition))})};
 }
