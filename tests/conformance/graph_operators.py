@@ -8,6 +8,7 @@ Value, or None where it is absent. What onnxruntime refuses is drawn again.
 import numpy as np
 
 from operators.common import ANYTHING, FLOATS, NUMBERS, SIGNED, UNSIGNED
+from operators.control import branch, loop, nonzero, scan, unique
 from operators.elementwise import (
     binary, bit_shift, cast, cast_like, clip, dequantize, divide, dropout, gelu, is_inf, is_nan, modulo, number,
     power, prelu, unary, variadic, where,
@@ -28,16 +29,16 @@ from operators.windows import (
 )
 
 # Whose result changes by a step where the first operand changes by a little.
-JUMPS = frozenset("ArgMax ArgMin Cast Ceil Floor Mod Round Sign TopK".split())
-JUMPS = frozenset("Cast CastLike Ceil Floor Hardmax IsInf IsNaN Mod OneHot Round Shrink Sign ThresholdedRelu".split())
+JUMPS = frozenset("""ArgMax ArgMin Cast CastLike Ceil Floor Hardmax IsInf IsNaN Mod NonZero OneHot Round Shrink Sign
+    ThresholdedRelu TopK Unique""".split())
 
 # Whose results are rounded; the others move, select or compare, or are made of integers.
 ROUNDS = frozenset("""Acos Acosh Add AffineGrid Asin Asinh Atan Atanh AveragePool BatchNormalization Celu Col2Im Conv ConvTranspose
     Cos Cosh CumProd CumSum DequantizeLinear Div Einsum Elu Erf Exp GRU Gelu Gemm GlobalAveragePool GlobalLpPool
     GridSample GroupNormalization HardSigmoid HardSwish InstanceNormalization LRN LSTM LayerNormalization LeakyRelu
-    Log LogSoftmax LpNormalization LpPool MatMul Mean MeanVarianceNormalization Mish Mul NegativeLogLikelihoodLoss
+    Log LogSoftmax Loop LpNormalization LpPool MatMul Mean MeanVarianceNormalization Mish Mul NegativeLogLikelihoodLoss
     PRelu Pow RMSNormalization RNN Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean
-    ReduceProd ReduceSum ReduceSumSquare Resize RoiAlign ScatterElements ScatterND Selu Shrink Sigmoid Sin Sinh
+    ReduceProd ReduceSum ReduceSumSquare Resize RoiAlign Scan ScatterElements ScatterND Selu Shrink Sigmoid Sin Sinh
     Softmax SoftmaxCrossEntropyLoss Softplus Softsign Sqrt Sub Sum Tan Tanh Upsample""".split())
 COMPARED = (np.float32, np.float64, np.int32, np.int64, np.float16)
 GENERATORS = {
@@ -106,6 +107,7 @@ GENERATORS = {
     "HardSigmoid": unary(alpha=number(0.1, 0.5), beta=number(0.2, 0.8)),
     "HardSwish": unary(),
     "Identity": unary(ANYTHING),
+    "If": branch,
     "InstanceNormalization": instance_norm,
     "IsInf": is_inf,
     "IsNaN": is_nan,
@@ -115,6 +117,7 @@ GENERATORS = {
     "LessOrEqual": binary(COMPARED),
     "Log": unary(low=0.1),
     "LogSoftmax": softmax,
+    "Loop": loop,
     "LpNormalization": lp_normalization,
     "LpPool": lp_pool,
     "LRN": lrn,
@@ -131,6 +134,7 @@ GENERATORS = {
     "Mod": modulo,
     "Mul": binary(),
     "Neg": unary(FLOATS + SIGNED),
+    "NonZero": nonzero,
     "NegativeLogLikelihoodLoss": class_loss(True),
     "Not": unary((np.bool_,)),
     "OneHot": one_hot,
@@ -156,6 +160,7 @@ GENERATORS = {
     "RMSNormalization": norm(False),
     "RNN": recurrent(1, 1, activations=lambda g, n: [g.choose(["Tanh", "Relu"])] * n),
     "RoiAlign": roi_align,
+    "Scan": scan,
     "Round": unary(),
     "Scatter": scatter_elements,
     "ScatterElements": scatter_elements,
@@ -186,6 +191,7 @@ GENERATORS = {
     "TopK": top_k,
     "Transpose": transpose,
     "Trilu": trilu,
+    "Unique": unique,
     "Unsqueeze": unsqueeze,
     "Upsample": upsample,
     "Where": where,
