@@ -86,7 +86,7 @@ ComplexParts Transform::Roots(Value turns, int64_t n, int sign) const {
 
 // [re, im] times [[c, s], [-s, c]].
 ComplexParts Transform::Direct(ComplexParts x, int64_t n) const {
-  if (n == 1) return {x.re, x.im ? x.im : x.re * 0.0};
+  if (n == 1) return {x.re, x.im ? x.im : ZeroLike(x.re)};
   const ComplexParts w = Roots(Products(n, n), n, sign_);
   const Value top = f_(Concat{.axis = 1}, {w.re, w.im});
   Value matrix = top, operand = x.re;
@@ -121,7 +121,8 @@ ComplexParts Transform::ByConvolution(ComplexParts x, int64_t n, const Dim& batc
   };
   const Value j = Numbers(n);
   const ComplexParts chirp = Roots(j * j, 2 * n, sign_);
-  ComplexParts scaled = chirp * ComplexParts{x.re, x.im ? x.im : x.re * 0.0};
+  const ComplexParts scaled =
+      x.im ? chirp * x : Each(chirp, [&](Value part) { return x.re * part; });
   // The distance of each place from the first, in a ring.
   const Value at = Numbers(length), back = static_cast<double>(length) - at;
   const Value distance = min(at, back);
@@ -174,6 +175,7 @@ Cases Dft::cases() {
           {Dft{.inverse = true}, {"f64[2,8]", "f64[2,8]"}},
           {Dft{}, {"f32[7]"}},
           {Dft{}, {"f64[1]"}},
+          {Dft{}, {"f64[38,1] edges"}},
           {Dft{}, {"f64[2,3,48]"}},
           {Dft{.inverse = true}, {"f32[2,96]", "f32[2,96]"}},
           {Dft{}, {"f64[1,37]", "f64[1,37]"}},
