@@ -56,7 +56,8 @@ std::span<const Kernel* const> AllKernels() {
                                        &UpdateSliceKernel(), &RecurrentStepsKernel(),
                                        &ScatterKernel(),     &ArgReduceKernel(),
                                        &ScanKernel(),        &SortKernel(),
-                                       &PackKernel(),        &ElementWiseKernel()};
+                                       &FourierKernel(),     &PackKernel(),
+                                       &ElementWiseKernel()};
   return kAll;
 }
 

@@ -8,23 +8,8 @@
 #include "ir/ops/fft/dft.h"
 #include "ir/ops/movement/concat.h"
 #include "ir/ops/movement/pad.h"
-#include "ir/ops/movement/transpose.h"
 
 namespace forge::ir {
-namespace {
-
-// Exchanges an axis with the last one.
-Value WithLast(Value x, int64_t axis) {
-  const int64_t last = x.type().rank() - 1;
-  if (axis == last) return x;
-  Transpose op;
-  for (int64_t a = 0; a <= last; ++a)
-    op.permutation.push_back(a == axis ? last : a == last ? axis : a);
-  return (*x.fn)(op, {x});
-}
-
-}  // namespace
-
 AxisTransform::AxisTransform(Function& f, FftOptions options)
     : f_(f), options_(std::move(options)) {
   if (!options_.sizes.empty() && options_.sizes.size() != options_.axes.size())
@@ -79,17 +64,11 @@ Value AxisTransform::Scaled(Value x, const Dim& size) {
 
 ComplexParts AxisTransform::Along(ComplexParts x, size_t i, const Dim& size) {
   const int64_t axis = options_.axes[i];
-  const auto moved = [&](Value v) {
-    if (!v) return v;
-    const Value resized = Resized(v, axis, size);
-    return WithLast(resized, axis);
-  };
-  const Value re = moved(x.re), im = moved(x.im);
-  const Values y = f_.Add(Dft{.inverse = options_.inverse}, Values{re, im});
+  const Value re = Resized(x.re, axis, size), im = Resized(x.im, axis, size);
+  const Values y = f_.Add(Dft{.axis = axis, .inverse = options_.inverse}, Values{re, im});
   if (!f_.status().ok()) return {y[0], y[0]};
-  const auto back = [&](Value v) { return WithLast(Scaled(v, size), axis); };
-  const Value y_re = back(y[0]);
-  return {y_re, back(y[1])};
+  const Value y_re = Scaled(y[0], size);
+  return {y_re, Scaled(y[1], size)};
 }
 
 ComplexParts AxisTransform::All(ComplexParts x) {

@@ -33,6 +33,8 @@ struct Fft {
             {Fft{.axes = {1}, .sizes = {7}}, {"c64[2,4,3]"}},
             {Fft{.axes = {0}, .sizes = {3}, .inverse = true}, {"c128[5]"}},
             {Fft{.norm = FftNorm::kNone, .inverse = true}, {"c64[4]"}},
+            {.op = Fft{}, .in = {"c64[512,1024]"}, .bench = true},
+            {.op = Fft{.axes = {0, 1}}, .in = {"c64[512,512]"}, .bench = true},
             {Fft{.axes = {2}}, {"c64[2,4]"}, "axis 2 is outside rank 2"},
             {Fft{.sizes = {3, 4}}, {"c64[2,4]"}, "2 sizes for 1 axes"},
             {Fft{}, {"f32[2,4]"}, "complex"}};
@@ -64,6 +66,7 @@ struct Rfft {
             {Rfft{.axes = {0, 1}, .sizes = {3, 8}}, {"f64[4,5,2]"}},
             {Rfft{.axes = {0}, .norm = FftNorm::kForward}, {"f32[9,2]"}},
             {Rfft{}, {"f64[1]"}},
+            {.op = Rfft{}, .in = {"f32[512,1024]"}, .bench = true},
             {Rfft{.axes = {1}}, {"f32[4]"}, "axis 1 is outside rank 1"},
             {Rfft{}, {"c64[2,4]"}, "f32"}};
   }
