@@ -39,4 +39,10 @@ template <class T>
 void RunFourierStage(const FourierStage<T>& stage, const FourierParts<const T>& x,
                      const FourierParts<T>& y, int64_t columns);  // float and double
 
+// Between complex numbers and their parts; the second multiplies by `scale`.
+template <class T>
+void SplitComplex(const T* x, T* re, T* im, int64_t n);  // float and double
+template <class T>
+void JoinComplex(const T* re, const T* im, T scale, T* y, int64_t n);  // float and double
+
 }  // namespace forge::cpu

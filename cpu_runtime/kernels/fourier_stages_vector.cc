@@ -259,6 +259,25 @@ void Run(const FourierStage<T>& s, const FourierParts<const T>& x, const Fourier
   }
 }
 
+template <class T>
+void Split(const T* x, T* re, T* im, int64_t n) {
+  EachVector<T>(n, [&](auto d, int64_t i) HWY_ATTR {
+    hn::Vec<decltype(d)> a, b;
+    hn::LoadInterleaved2(d, x + 2 * i, a, b);
+    hn::StoreU(a, d, re + i);
+    hn::StoreU(b, d, im + i);
+  });
+}
+
+template <class T>
+void Join(const T* re, const T* im, T scale, T* y, int64_t n) {
+  EachVector<T>(n, [&](auto d, int64_t i) HWY_ATTR {
+    const auto factor = hn::Set(d, scale);
+    hn::StoreInterleaved2(hn::Mul(hn::LoadU(d, re + i), factor),
+                          hn::Mul(hn::LoadU(d, im + i), factor), d, y + 2 * i);
+  });
+}
+
 }  // namespace fourier
 
 void RunFourierOfFloats(const FourierStage<float>& stage, const FourierParts<const float>& x,
@@ -269,6 +288,16 @@ void RunFourierOfDoubles(const FourierStage<double>& stage, const FourierParts<c
                          const FourierParts<double>& y, int64_t columns) {
   fourier::Run(stage, x, y, columns);
 }
+void SplitFloats(const float* x, float* re, float* im, int64_t n) { fourier::Split(x, re, im, n); }
+void JoinFloats(const float* re, const float* im, float scale, float* y, int64_t n) {
+  fourier::Join(re, im, scale, y, n);
+}
+void SplitDoubles(const double* x, double* re, double* im, int64_t n) {
+  fourier::Split(x, re, im, n);
+}
+void JoinDoubles(const double* re, const double* im, double scale, double* y, int64_t n) {
+  fourier::Join(re, im, scale, y, n);
+}
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
@@ -277,6 +306,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace forge::cpu {
+HWY_EXPORT(SplitFloats);
+HWY_EXPORT(JoinFloats);
+HWY_EXPORT(SplitDoubles);
+HWY_EXPORT(JoinDoubles);
 HWY_EXPORT(RunFourierOfFloats);
 HWY_EXPORT(RunFourierOfDoubles);
 template <>
@@ -288,6 +321,22 @@ template <>
 void RunFourierStage(const FourierStage<double>& stage, const FourierParts<const double>& x,
                      const FourierParts<double>& y, int64_t columns) {
   HWY_DYNAMIC_DISPATCH(RunFourierOfDoubles)(stage, x, y, columns);
+}
+template <>
+void SplitComplex(const float* x, float* re, float* im, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(SplitFloats)(x, re, im, n);
+}
+template <>
+void JoinComplex(const float* re, const float* im, float scale, float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(JoinFloats)(re, im, scale, y, n);
+}
+template <>
+void SplitComplex(const double* x, double* re, double* im, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(SplitDoubles)(x, re, im, n);
+}
+template <>
+void JoinComplex(const double* re, const double* im, double scale, double* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(JoinDoubles)(re, im, scale, y, n);
 }
 }  // namespace forge::cpu
 #endif

@@ -10,6 +10,11 @@
 #include "ir/ops/movement/pad.h"
 
 namespace forge::ir {
+double FftDivisor(FftNorm norm, bool inverse, double n) {
+  if (norm == FftNorm::kOrtho) return std::sqrt(n);
+  return norm == (inverse ? FftNorm::kBackward : FftNorm::kForward) ? n : 1;
+}
+
 AxisTransform::AxisTransform(Function& f, FftOptions options)
     : f_(f), options_(std::move(options)) {
   if (!options_.sizes.empty() && options_.sizes.size() != options_.axes.size())
@@ -50,16 +55,15 @@ Value AxisTransform::Resized(Value x, int64_t axis, const Dim& size) {
 }
 
 Value AxisTransform::Scaled(Value x, const Dim& size) {
-  const bool inverse = options_.inverse, root = options_.norm == FftNorm::kOrtho;
-  const FftNorm divides = inverse ? FftNorm::kBackward : FftNorm::kForward;
-  if (!root && options_.norm != divides) return x;
   if (size.is_constant()) {
     const auto n = static_cast<double>(size.constant());
-    return x * (1 / (root ? std::sqrt(n) : n));
+    const double divisor = FftDivisor(options_.norm, options_.inverse, n);
+    return divisor == 1 ? x : x * (1 / divisor);
   }
+  if (FftDivisor(options_.norm, options_.inverse, 2) == 1) return x;
   const Value count = f_(Iota{.begin = size, .count = 1}, {});
   const Value n = convert(count, x.type().dtype());
-  return x / (root ? sqrt(n) : n);
+  return x / (options_.norm == FftNorm::kOrtho ? sqrt(n) : n);
 }
 
 ComplexParts AxisTransform::Along(ComplexParts x, size_t i, const Dim& size) {

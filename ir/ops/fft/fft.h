@@ -35,6 +35,10 @@ struct Fft {
             {Fft{.norm = FftNorm::kNone, .inverse = true}, {"c64[4]"}},
             {.op = Fft{}, .in = {"c64[512,1024]"}, .bench = true},
             {.op = Fft{.axes = {0, 1}}, .in = {"c64[512,512]"}, .bench = true},
+            {Fft{.axes = {1, 0, 2}, .inverse = true}, {"c64[6,16,35]"}},
+            {Fft{.axes = {0}, .norm = FftNorm::kOrtho}, {"c128[48,3]"}},
+            {Fft{.axes = {0, 1}}, {"c64[1,37]"}},
+            {Fft{}, {"c64[0,4]"}},
             {Fft{.axes = {2}}, {"c64[2,4]"}, "axis 2 is outside rank 2"},
             {Fft{.sizes = {3, 4}}, {"c64[2,4]"}, "2 sizes for 1 axes"},
             {Fft{}, {"f32[2,4]"}, "complex"}};
