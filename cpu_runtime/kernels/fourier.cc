@@ -185,19 +185,49 @@ absl::StatusOr<MadeAnchor> MakeComplex(const AnchorSite& site) {
                     node.first_out};
 }
 
-// ---- the kernel ---------------------------------------------------------------------------------
+// ---- real signals -------------------------------------------------------------------------------
 
-absl::StatusOr<MadeAnchor> MakeFourier(const AnchorSite& site) {
-  switch (site.out.dtype) {
-    case DType::kC64:
-      return MakeComplex<float>(site);
-    case DType::kC128:
-      return MakeComplex<double>(site);
-    case DType::kF64:
-      return MakeParts<double>(site);
-    default:
-      return MakeParts<float>(site);
+// Rows of an even number of elements: a transform of half as many complex numbers each.
+template <class T>
+class RealCall final : public AnchorCall {
+ public:
+  RealCall(const FourierAxis<T>& half, double scale, uint32_t operand)
+      : half_(half), signal_(half.along()), scale_(scale), operand_(operand) {}
+  std::string_view kernel() const override { return "fourier_real"; }
+  uint64_t scratch_bytes() const override {
+    return static_cast<uint64_t>(half_.ScratchElements()) * sizeof(T);
   }
+  absl::Status Run(const Arguments& a) const override {
+    const auto* x = reinterpret_cast<const T*>(a.operands[operand_]);
+    auto* y = reinterpret_cast<T*>(a.out);
+    half_.EachTile(reinterpret_cast<T*>(a.scratch), [&](int64_t at, int64_t, T* scratch) {
+      const FourierParts<T> from = half_.Copy(scratch, 0, 1);
+      const FourierParts<T> to = half_.Copy(scratch, std::max<size_t>(half_.stages(), 1), 1);
+      SplitComplex(x + 2 * at, from.re, from.im, signal_.half);
+      half_.Transform({from.re, from.im, 1}, to, 1, scratch);
+      const int64_t row = at / signal_.half;
+      signal_.Store(to.re, to.im, static_cast<T>(scale_), y + 2 * row * (signal_.half + 1));
+    });
+    return absl::OkStatus();
+  }
+
+ private:
+  FourierAxis<T> half_;
+  RealSignal<T> signal_;
+  double scale_;
+  uint32_t operand_;
+};
+
+template <class T>
+absl::StatusOr<MadeAnchor> MakeReal(const AnchorSite& site) {
+  const ir::Node& node = *site.task.anchor();
+  const uint32_t operand = *site.task.OperandOf(node.in[0]);
+  FORGE_ASSIGN_OR_RETURN(RowsAlong rows, RowsAlongOf(site.operands[operand], -1));
+  const double divisor =
+      ir::FftDivisor(node.op.As<ir::Rfft>()->norm, false, static_cast<double>(rows.along));
+  rows.along /= 2;
+  const FourierAxis<T> half(rows, site.settings.threads);
+  return MadeAnchor{std::make_unique<RealCall<T>>(half, 1 / divisor, operand), node.first_out};
 }
 
 Verdict TakesLength(const ir::Dim& n) {
@@ -210,9 +240,36 @@ Verdict TakesLength(const ir::Dim& n) {
   return Verdict::Yes("fourier");
 }
 
+Verdict TakesReal(const ir::Rfft& op, const ir::Dims& shape) {
+  const auto last = static_cast<int64_t>(shape.size()) - 1;
+  if (!op.sizes.empty()) return Verdict::No("the signal is cut or filled");
+  if (op.axes.size() != 1 || (op.axes[0] != -1 && op.axes[0] != last))
+    return Verdict::No("the transform is not of rows alone");
+  if (shape.back().divisor() % 2 != 0) return Verdict::No("rows are of odd length");
+  return TakesLength(FloorDiv(shape.back(), 2));
+}
+
+// ---- the kernel ---------------------------------------------------------------------------------
+
+absl::StatusOr<MadeAnchor> MakeFourier(const AnchorSite& site) {
+  if (site.task.anchor()->op.Is<ir::Rfft>())
+    return site.out.dtype == DType::kC128 ? MakeReal<double>(site) : MakeReal<float>(site);
+  switch (site.out.dtype) {
+    case DType::kC64:
+      return MakeComplex<float>(site);
+    case DType::kC128:
+      return MakeComplex<double>(site);
+    case DType::kF64:
+      return MakeParts<double>(site);
+    default:
+      return MakeParts<float>(site);
+  }
+}
+
 Verdict TakesLengths(const Task& task) {
   const ir::Node& node = *task.anchor();
   const ir::Dims& shape = task.body().type(node.in[0]).shape();
+  if (const auto* rfft = node.op.As<ir::Rfft>()) return TakesReal(*rfft, shape);
   std::vector<int64_t> axes;
   if (const auto* fft = node.op.As<ir::Fft>()) {
     if (!fft->sizes.empty()) return Verdict::No("the signal is cut or filled");
@@ -230,7 +287,8 @@ Verdict TakesLengths(const Task& task) {
 class Fourier final : public Kernel {
  public:
   bool Knows(const Task& task) const override {
-    return IsAnchoredBy<ir::Dft>(task) || IsAnchoredBy<ir::Fft>(task);
+    return IsAnchoredBy<ir::Dft>(task) || IsAnchoredBy<ir::Fft>(task) ||
+           IsAnchoredBy<ir::Rfft>(task);
   }
   Verdict Takes(const Task& task) const override {
     if (Verdict v = TakesEpilogue(task); !v) return v;

@@ -58,6 +58,17 @@ std::vector<FourierStage<T>> FourierStagesOf(int64_t n) {
   return stages;
 }
 
+template <class T>
+RealSignal<T>::RealSignal(int64_t half_length) : half(half_length) {
+  for (int64_t k = 0; k < half; ++k) {
+    const double angle = -std::numbers::pi * static_cast<double>(k) / static_cast<double>(half);
+    turns_re.push_back(static_cast<T>(std::cos(angle)));
+    turns_im.push_back(static_cast<T>(std::sin(angle)));
+  }
+}
+
+template RealSignal<float>::RealSignal(int64_t half_length);
+template RealSignal<double>::RealSignal(int64_t half_length);
 template std::vector<FourierStage<float>> FourierStagesOf<float>(int64_t n);
 template std::vector<FourierStage<double>> FourierStagesOf<double>(int64_t n);
 

@@ -45,4 +45,14 @@ void SplitComplex(const T* x, T* re, T* im, int64_t n);  // float and double
 template <class T>
 void JoinComplex(const T* re, const T* im, T scale, T* y, int64_t n);  // float and double
 
+// The first half + 1 elements, times `scale`, of the transform of a real signal of 2 half elements,
+// from the transform z of its elements of even place plus i times those of odd place.
+template <class T>
+struct RealSignal {
+  int64_t half = 0;
+  std::vector<T> turns_re, turns_im;  // exp(-pi i k / half) for k < half
+  explicit RealSignal(int64_t half_length);
+  void Store(const T* re, const T* im, T scale, T* y) const;  // float and double
+};
+
 }  // namespace forge::cpu

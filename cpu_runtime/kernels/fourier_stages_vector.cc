@@ -278,6 +278,25 @@ void Join(const T* re, const T* im, T scale, T* y, int64_t n) {
   });
 }
 
+// y[k] = (a + b) / 2 - i turn (a - b) / 2 of a = z[k] and b the conjugate of z[half - k].
+template <class T>
+void StoreReal(const RealSignal<T>& r, const T* re, const T* im, T scale, T* y) {
+  y[0] = (re[0] + im[0]) * scale, y[1] = T(0) * y[0];
+  y[2 * r.half] = (re[0] - im[0]) * scale, y[2 * r.half + 1] = T(0) * y[2 * r.half];
+  EachVector<T>(r.half - 1, [&](auto d, int64_t i) HWY_ATTR {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const int64_t k = i + 1, mirrored = r.half - k - lanes + 1;
+    const auto factor = hn::Set(d, scale * T(0.5));
+    const Numbers<decltype(d)> a{hn::LoadU(d, re + k), hn::LoadU(d, im + k)};
+    const Numbers<decltype(d)> b{hn::Reverse(d, hn::LoadU(d, re + mirrored)),
+                                 hn::Neg(hn::Reverse(d, hn::LoadU(d, im + mirrored)))};
+    const Numbers<decltype(d)> turn{hn::LoadU(d, r.turns_re.data() + k),
+                                    hn::LoadU(d, r.turns_im.data() + k)};
+    const auto sum = a + b + TimesMinusI((a - b) * turn);
+    hn::StoreInterleaved2(hn::Mul(sum.re, factor), hn::Mul(sum.im, factor), d, y + 2 * k);
+  });
+}
+
 }  // namespace fourier
 
 void RunFourierOfFloats(const FourierStage<float>& stage, const FourierParts<const float>& x,
@@ -298,6 +317,14 @@ void SplitDoubles(const double* x, double* re, double* im, int64_t n) {
 void JoinDoubles(const double* re, const double* im, double scale, double* y, int64_t n) {
   fourier::Join(re, im, scale, y, n);
 }
+void StoreRealOfFloats(const RealSignal<float>& r, const float* re, const float* im, float scale,
+                       float* y) {
+  fourier::StoreReal(r, re, im, scale, y);
+}
+void StoreRealOfDoubles(const RealSignal<double>& r, const double* re, const double* im,
+                        double scale, double* y) {
+  fourier::StoreReal(r, re, im, scale, y);
+}
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
@@ -310,6 +337,8 @@ HWY_EXPORT(SplitFloats);
 HWY_EXPORT(JoinFloats);
 HWY_EXPORT(SplitDoubles);
 HWY_EXPORT(JoinDoubles);
+HWY_EXPORT(StoreRealOfFloats);
+HWY_EXPORT(StoreRealOfDoubles);
 HWY_EXPORT(RunFourierOfFloats);
 HWY_EXPORT(RunFourierOfDoubles);
 template <>
@@ -337,6 +366,14 @@ void SplitComplex(const double* x, double* re, double* im, int64_t n) {
 template <>
 void JoinComplex(const double* re, const double* im, double scale, double* y, int64_t n) {
   HWY_DYNAMIC_DISPATCH(JoinDoubles)(re, im, scale, y, n);
+}
+template <>
+void RealSignal<float>::Store(const float* re, const float* im, float scale, float* y) const {
+  HWY_DYNAMIC_DISPATCH(StoreRealOfFloats)(*this, re, im, scale, y);
+}
+template <>
+void RealSignal<double>::Store(const double* re, const double* im, double scale, double* y) const {
+  HWY_DYNAMIC_DISPATCH(StoreRealOfDoubles)(*this, re, im, scale, y);
 }
 }  // namespace forge::cpu
 #endif

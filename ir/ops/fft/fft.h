@@ -70,6 +70,10 @@ struct Rfft {
             {Rfft{.axes = {0, 1}, .sizes = {3, 8}}, {"f64[4,5,2]"}},
             {Rfft{.axes = {0}, .norm = FftNorm::kForward}, {"f32[9,2]"}},
             {Rfft{}, {"f64[1]"}},
+            {Rfft{}, {"f32[3,2,98]"}},
+            {Rfft{}, {"f64[2]"}},
+            {Rfft{.norm = FftNorm::kForward}, {"f64[2,240]"}},
+            {Rfft{.axes = {1}}, {"f32[2,74]"}},
             {.op = Rfft{}, .in = {"f32[512,1024]"}, .bench = true},
             {Rfft{.axes = {1}}, {"f32[4]"}, "axis 1 is outside rank 1"},
             {Rfft{}, {"c64[2,4]"}, "f32"}};
