@@ -121,7 +121,7 @@ ComplexParts Transform::ByFactors(ComplexParts x, int64_t radix, int64_t rest,
   const ComplexParts inner = Direct(columns, radix);  // [batch, j2, k1]
   const ComplexParts turned = inner * Roots(Products(rest, radix), radix * rest, sign_);
   const ComplexParts rows = Reshaped(Swapped(turned), {batch * radix, rest});
-  const ComplexParts outer = Of(rows, rest, batch * radix);
+  const ComplexParts outer = rest > kDirect ? Other(rows, sign_ > 0) : Direct(rows, rest);
   return Reshaped(Swapped(Reshaped(outer, {batch, radix, rest})), {batch, radix * rest});
 }
 
