@@ -56,8 +56,8 @@ std::span<const Kernel* const> AllKernels() {
                                        &UpdateSliceKernel(), &RecurrentStepsKernel(),
                                        &ScatterKernel(),     &ArgReduceKernel(),
                                        &ScanKernel(),        &SortKernel(),
-                                       &FourierKernel(),     &PackKernel(),
-                                       &ElementWiseKernel()};
+                                       &FourierKernel(),     &GridSampleKernel(),
+                                       &PackKernel(),        &ElementWiseKernel()};
   return kAll;
 }
 

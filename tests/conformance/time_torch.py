@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times the benchmark cases of reductions, scans, sorts and transforms on a device beside PyTorch, in turns, with the
-same number of threads.
+"""Times the benchmark cases of reductions, scans, sorts, transforms and samples on a device beside PyTorch, in turns,
+with the same number of threads.
 
   ~/.cache/forge/goldens-venv/bin/python tests/conformance/time_torch.py '^(sort|top_k)'
 
@@ -48,12 +48,19 @@ def dft(a, x):
     return (torch.fft.ifft if a.get("inverse") else torch.fft.fft)(x, dim=a.get("axis", -1))
 
 
+def grid_sample(a, x, grid):
+    kinds = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
+    return torch.nn.functional.grid_sample(x, grid / 4, kinds[a.get("kind", "linear")], a.get("padding", "zeros"),
+                                           a.get("align_corners", False))
+
+
 # How operands become those of PyTorch's function, outside of what is timed.
 PREPARED = {"dft": lambda re, im=None: [torch.complex(re, torch.zeros_like(re) if im is None else im)]}
 
 FUNCTIONS = {
     "arg_reduce": lambda a, x: (torch.argmin if a.get("kind") == "min" else torch.argmax)(x, a.get("axis", -1)),
-    "dft": dft, "fft": fourier(torch.fft.fftn), "reduce": reduce, "rfft": fourier(torch.fft.rfftn), "scan": scan,
+    "dft": dft, "fft": fourier(torch.fft.fftn), "grid_sample": grid_sample, "reduce": reduce,
+    "rfft": fourier(torch.fft.rfftn), "scan": scan,
     "scan_with_index": lambda a, x: (torch.cummin if a.get("kind") == "min" else torch.cummax)(x, a.get("axis", -1)),
     "sort": lambda a, x: torch.sort(x, a.get("axis", -1), a.get("descending", False)),
     "top_k": lambda a, x: torch.topk(x, a["k"], a.get("axis", -1), a.get("largest", True)),
