@@ -68,6 +68,7 @@ Value AxisTransform::Scaled(Value x, const Dim& size) {
 
 ComplexParts AxisTransform::Along(ComplexParts x, size_t i, const Dim& size) {
   const int64_t axis = options_.axes[i];
+  if (!f_.status().ok()) return x;
   const Value re = Resized(x.re, axis, size), im = Resized(x.im, axis, size);
   const Values y = f_.Add(Dft{.axis = axis, .inverse = options_.inverse}, Values{re, im});
   if (!f_.status().ok()) return {y[0], y[0]};
@@ -87,6 +88,7 @@ ComplexParts AxisTransform::OfReal(Value x) {
   if (!Fits(x)) return y;
   const size_t last = options_.axes.size() - 1;
   const Dim size = SizeOf(last, x);
+  if (!f_.status().ok()) return y;
   y = Along(y, last, size);
   if (!f_.status().ok()) return y;
   const Slice half{.begin = {0}, .end = {FloorDiv(size, 2) + 1}, .axes = {options_.axes[last]}};
@@ -104,6 +106,7 @@ Value AxisTransform::ToReal(ComplexParts x) {
   if (!f_.status().ok()) return x.re;
   const Dim standing = x.re.type().shape()[static_cast<size_t>(axis)];
   const Dim size = SizeOf(last, (standing - 1) * 2), half = FloorDiv(size, 2) + 1;
+  if (!f_.status().ok()) return x.re;
   // The second half has the conjugates of elements size - half down to 1.
   const Slice mirrored{.begin = {size - half}, .end = {0}, .axes = {axis}, .steps = {-1}};
   const auto whole = [&](Value v, bool negative) {

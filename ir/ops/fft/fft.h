@@ -76,6 +76,7 @@ struct Rfft {
             {Rfft{.axes = {1}}, {"f32[2,74]"}},
             {.op = Rfft{}, .in = {"f32[512,1024]"}, .bench = true},
             {Rfft{.axes = {1}}, {"f32[4]"}, "axis 1 is outside rank 1"},
+            {Rfft{}, {"f32[2,0]"}, "axis 1 has 0 elements, not at least one"},
             {Rfft{}, {"c64[2,4]"}, "f32"}};
   }
 };
@@ -107,6 +108,7 @@ struct Irfft {
             {Irfft{.axes = {0, 1}, .sizes = {3, 8}}, {"c128[4,5,2]"}},
             {Irfft{.axes = {0}, .sizes = {7}, .norm = FftNorm::kForward}, {"c64[4,2]"}},
             {Irfft{.axes = {1}}, {"c64[4]"}, "axis 1 is outside rank 1"},
+            {Irfft{}, {"c64[2,0]"}, "axis 1 has -2 elements, not at least one"},
             {Irfft{}, {"f32[2,4]"}, "complex"}};
   }
 };

@@ -29,6 +29,7 @@ struct Diff {
     for (const Value& v : {in[1], in[0], in[2]})
       if (v) all.push_back(v);
     Value y = f.Add(Concat{.axis = *along}, all)[0];
+    if (f.status().ok() && n > 1) y = Widened(y);
     for (int64_t i = 0; i < n && f.status().ok(); ++i) {
       const Dim extent = y.type().shape()[static_cast<size_t>(*along)];
       const auto part = [&](const Dim& begin, const Dim& end) {
@@ -38,11 +39,12 @@ struct Diff {
       const bool truth = in[0].type().dtype() == DType::kBool;
       y = truth ? f(Xor{}, {next, now}) : next - now;
     }
-    return {y};
+    return {f.status().ok() ? Narrowed(y, in[0].type().dtype()) : y};
   }
   [[gnu::cold]] static Cases cases() {
     return {{Diff{}, {"real|bool[3,5]"}},
             {Diff{.n = 2, .axis = 0}, {"float[4,3]"}},
+            {Diff{.n = 2, .axis = 0}, {"float[4,9]"}},
             {Diff{.axis = 1}, {"float[2,3]", "float[2,1]", "float[2,2]"}},
             {Diff{.n = 3}, {"f32[4]", "", "f32[1]"}},
             {Diff{.n = 5}, {"f32[3]"}},
