@@ -19,15 +19,15 @@ struct Diff {
       FieldOf<&Diff::n>("n", "At least 0."),
       FieldOf<&Diff::axis>("axis", "Negative counts from the end.")};
 
-  // The other operands stand before and behind x.
+  // The other operands stand before and behind x, unless n is 0.
   Values decompose(Function& f, ValueSpan in) const {
     const auto along = NormalAxis(axis, in[0].type().rank());
     if (!along.ok()) f.Fail(along.status());
     if (n < 0) f.Fail(InvalidArgument("diff: n {} is below 0", n));
     if (!f.status().ok() || !CanWriteOut(f, n)) return {in[0]};
     Values all;
-    for (const Value& v : {in[1], in[0], in[2]})
-      if (v) all.push_back(v);
+    for (size_t i : {1, 0, 2})
+      if (in[i] && (i == 0 || n > 0)) all.push_back(in[i]);
     Value y = f.Add(Concat{.axis = *along}, all)[0];
     if (f.status().ok() && n > 1) y = Widened(y);
     for (int64_t i = 0; i < n && f.status().ok(); ++i) {
@@ -49,6 +49,7 @@ struct Diff {
             {Diff{.n = 3}, {"f32[4]", "", "f32[1]"}},
             {Diff{.n = 5}, {"f32[3]"}},
             {Diff{.n = 0}, {"f32[3]"}},
+            {Diff{.n = 0}, {"f64[3]", "f64[1]", "f64[2]"}},
             {Diff{}, {"f32[0]"}},
             {Diff{}, {"f32[1,1]"}},
             {Diff{.n = -1}, {"f32[3]"}, "n -1 is below 0"},
