@@ -12,7 +12,7 @@ struct Diff {
   static constexpr OpInfo kInfo{
       .name = "diff",
       .formula = "y[i] = x[i + 1] - x[i] along axis, n times; of bools, whether they differ",
-      .inputs = "x: real|bool[*d]; prepend: =x[*p]?; append: =x[*a]?",
+      .inputs = "x: number|bool[*d]; prepend: =x[*p]?; append: =x[*a]?",
       .outputs = "y: =x[*r]",
       .source = "torch.diff"};
   static constexpr Field kFields[] = {
@@ -42,7 +42,8 @@ struct Diff {
     return {f.status().ok() ? Narrowed(y, in[0].type().dtype()) : y};
   }
   [[gnu::cold]] static Cases cases() {
-    return {{Diff{}, {"real|bool[3,5]"}},
+    return {{Diff{}, {"number|bool[3,5]"}},
+            {Diff{.n = 2}, {"complex[2,5]", "complex[2,1]"}},
             {Diff{.n = 2, .axis = 0}, {"float[4,3]"}},
             {Diff{.n = 2, .axis = 0}, {"float[4,9]"}},
             {Diff{.axis = 1}, {"float[2,3]", "float[2,1]", "float[2,2]"}},
