@@ -104,7 +104,7 @@ absl::Status TimeOps(const CaseFilter& filter, const DeviceRef& d, Report& repor
     FORGE_ASSIGN_OR_RETURN(std::vector<ir::ConcreteCase> cases, ir::ConcreteCases(*def));
     for (const ir::ConcreteCase& c : cases) {
       if (!c.bench || !c.refuse.empty() || !filter.Takes(c)) continue;
-      if (OpOnDevice::Support(*d, c.op, c.types()).way != OpSupport::Way::kKernel) continue;
+      if (OpOnDevice::Support(*d, c.op, c.types()).way == OpSupport::Way::kRefused) continue;
       auto time = TimeOp(d, c, yardstick);
       if (!time.ok()) return Annotate(time.status(), c.ToText());
       report.Add(MakeRow(c, d, *time));

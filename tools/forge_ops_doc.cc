@@ -10,6 +10,7 @@
 #include "ir/cases/case_inputs.h"
 #include "ir/graph/module.h"
 #include "ir/op/attributes.h"
+#include "ir/op/signature.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "tools/support/document.h"
 #include "tools/support/tool.h"
@@ -124,6 +125,19 @@ absl::StatusOr<std::string> Document() {
   return out.str();
 }
 
+// ---- catalogue ----------------------------------------------------------------------------------
+
+nlohmann::json CatalogueEntry(const ir::OpDef& def) {
+  nlohmann::json attributes = nlohmann::json::object();
+  const auto defaults = def.fields.empty() ? nullptr : def.make(nullptr);
+  for (const Field& f : def.fields)
+    attributes[std::string(f.name)] = ir::FieldText(f, defaults.get());
+  return {{"op", def.info.name},
+          {"source", def.info.source},
+          {"attributes", std::move(attributes)},
+          {"results", ir::SignatureOf(def).outputs.size()}};
+}
+
 // ---- cases --------------------------------------------------------------------------------------
 
 // Floats in hexadecimal, which loses nothing and knows NaN and infinities; integers as they are.
@@ -189,11 +203,17 @@ int main(int argc, char** argv) {
   Tool tool("forge-ops-doc", "Prints docs/ops.md, the description of every op.",
             {"forge-ops-doc >docs/ops.md", "forge-ops-doc --check docs/ops.md"});
   std::string path;
-  bool cases = false;
+  bool cases = false, catalogue = false;
   tool.Flag("--cases", cases, "Print the test cases of the ops as JSON, one per line");
+  tool.Flag("--catalogue", catalogue,
+            "Print the source, the default attributes and the number of results of each op as "
+            "JSON, one op per line");
   tool.Option("--check FILE", path, "Compare the document with FILE; fail when they differ");
   return tool.Run(argc, argv, [&]() -> absl::Status {
     if (cases) return PrintCases();
+    for (size_t i = 0; catalogue && i < forge::ir::AllOps().size(); ++i)
+      std::cout << CatalogueEntry(*forge::ir::AllOps()[i]).dump() << "\n";
+    if (catalogue) return absl::OkStatus();
     FORGE_ASSIGN_OR_RETURN(const std::string document, Document());
     return PrintOrCheck(document, path, "forge-ops-doc");
   });

@@ -117,7 +117,7 @@ constexpr Schedule Reducing(Schedule s) {
 extern const Schedule kTranspose, kElementwise;
 extern const Schedule kReduceRows, kReduceOutputs;
 extern const Schedule kArgReduceRows, kArgReduceOutputs, kScanRows, kScanColumns;
-extern const Schedule kSort, kTopK;
+extern const Schedule kSort, kTopK, kFourier;
 extern const Schedule kSoftmaxSplit, kSoftmaxSubgroup, kSoftmaxRows, kSoftmaxSerial;
 extern const Schedule kLayerNormSubgroup, kLayerNormRows, kLayerNormSerial;
 extern const Schedule kMatmulColumns, kMatmulDots;

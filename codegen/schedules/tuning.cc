@@ -45,6 +45,7 @@ constexpr const Schedule* kSchedules[] = {
     &kScanColumns,
     &kTopK,
     &kSort,
+    &kFourier,
     &kTranspose,
     &kElementwise,
 };

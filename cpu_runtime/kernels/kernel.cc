@@ -56,6 +56,7 @@ std::span<const Kernel* const> AllKernels() {
                                        &UpdateSliceKernel(), &RecurrentStepsKernel(),
                                        &ScatterKernel(),     &ArgReduceKernel(),
                                        &ScanKernel(),        &SortKernel(),
+                                       &FourierKernel(),     &GridSampleKernel(),
                                        &PackKernel(),        &ElementWiseKernel()};
   return kAll;
 }

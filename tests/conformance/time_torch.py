@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times the benchmark cases of reductions, scans and sorts on a device beside PyTorch, in turns, with the same number
-of threads.
+"""Times the benchmark cases of reductions, scans, sorts, transforms and samples on a device beside PyTorch, in turns,
+with the same number of threads.
 
   ~/.cache/forge/goldens-venv/bin/python tests/conformance/time_torch.py '^(sort|top_k)'
 
 The virtual environment is the one of tests/goldens/make_goldens.py. A case has the same element types, shapes and range
-of numbers in both; the numbers differ.
+of numbers in both; the numbers differ. Both time the second of two runs after other work.
 """
 import argparse
 import json
@@ -20,7 +20,7 @@ import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64, "i32": torch.int32,
-          "i64": torch.int64}
+          "i64": torch.int64, "c64": torch.complex64, "c128": torch.complex128}
 
 
 def scan(a, x):
@@ -37,9 +37,30 @@ def reduce(a, x):
     return functions[a.get("kind", "sum")](x, axes, keepdim=True)
 
 
+def fourier(function):
+    def run(a, x):
+        return function(x, None, a.get("axes", [-1]))
+
+    return run
+
+
+def dft(a, x):
+    return (torch.fft.ifft if a.get("inverse") else torch.fft.fft)(x, dim=a.get("axis", -1))
+
+
+def grid_sample(a, x, grid):
+    kinds = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
+    return torch.nn.functional.grid_sample(x, grid / 4, kinds[a.get("kind", "linear")], a.get("padding", "zeros"),
+                                           a.get("align_corners", False))
+
+
+# How operands become those of PyTorch's function, outside of what is timed.
+PREPARED = {"dft": lambda re, im=None: [torch.complex(re, torch.zeros_like(re) if im is None else im)]}
+
 FUNCTIONS = {
     "arg_reduce": lambda a, x: (torch.argmin if a.get("kind") == "min" else torch.argmax)(x, a.get("axis", -1)),
-    "reduce": reduce, "scan": scan,
+    "dft": dft, "fft": fourier(torch.fft.fftn), "grid_sample": grid_sample, "reduce": reduce,
+    "rfft": fourier(torch.fft.rfftn), "scan": scan,
     "scan_with_index": lambda a, x: (torch.cummin if a.get("kind") == "min" else torch.cummax)(x, a.get("axis", -1)),
     "sort": lambda a, x: torch.sort(x, a.get("axis", -1), a.get("descending", False)),
     "top_k": lambda a, x: torch.topk(x, a["k"], a.get("axis", -1), a.get("largest", True)),
@@ -47,29 +68,39 @@ FUNCTIONS = {
 
 
 def parse(name):
-    """The op, the attributes and the operand of a case as forge-bench names it."""
-    op, attributes, dtype, shape = re.fullmatch(r"(\w+)(?:\{(.*)\})?\((\w+)\[(.*)\]\)", name).groups()
+    """The op, the attributes and the operands, of type and shape, of a case as forge-bench names it."""
+    op, attributes, operands = re.fullmatch(r"(\w+)(?:\{(.*)\})?\((.*)\)", name).groups()
     values = {}
     for key, text in re.findall(r"(\w+) = (\[[^]]*\]|[^,]+)", attributes or ""):
         try:
             values[key] = json.loads(text)
         except json.JSONDecodeError:
             values[key] = text
-    return op, values, DTYPES[dtype], [int(extent) for extent in shape.split(",")]
+    found = re.findall(r"(\w+)\[([^]]*)\]", operands)
+    return op, values, [(DTYPES[dtype], [int(extent) for extent in shape.split(",")]) for dtype, shape in found]
+
+
+def random(generator, dtype, shape):
+    if dtype.is_complex:
+        return torch.randn(shape, generator=generator, dtype=dtype)
+    if dtype.is_floating_point:
+        return (torch.rand(shape, generator=generator) * 8 - 4).to(dtype)
+    return torch.randint(-2**31, 2**31, shape, generator=generator).to(dtype)
 
 
 def time_torch(name, seconds):
-    op, attributes, dtype, shape = parse(name)
+    op, attributes, operands = parse(name)
     generator = torch.Generator().manual_seed(1)
-    if dtype.is_floating_point:
-        x = (torch.rand(shape, generator=generator) * 8 - 4).to(dtype)
-    else:
-        x = torch.randint(-2**31, 2**31, shape, generator=generator).to(dtype)
+    values = [random(generator, dtype, shape) for dtype, shape in operands]
+    values = PREPARED[op](*values) if op in PREPARED else values
     times = []
+    other = torch.empty(2**24)  # leaves nothing of the op's in the caches
     end = time.perf_counter() + seconds
-    while len(times) < 6 or time.perf_counter() < end:
+    while len(times) < 8 or time.perf_counter() < end:
+        other.fill_(len(times))
+        FUNCTIONS[op](attributes, *values)
         begin = time.perf_counter()
-        FUNCTIONS[op](attributes, x)
+        FUNCTIONS[op](attributes, *values)
         times.append(time.perf_counter() - begin)
     return statistics.median(times[1:]) * 1e6
 

@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "formats/arrays/npy.h"
 #include "ir/cases/bounds.h"
 #include "ir/cases/case_inputs.h"
 #include "ir/graph/interpreter.h"
 #include "ir/graph/module.h"
+#include "tests/goldens/archive.h"
 #include "tests/support/status_matchers.h"
 
 namespace forge::ir {
@@ -18,55 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-// The archive: all numbers, and the index of cases.
-struct Goldens {
-  HostValue f64, i64;
-  json index;
-
-  HostValue At(const json& place) const {
-    const DType t = *ParseDType(place["dtype"].get<std::string>());
-    HostValue v = *HostValue::Zeros(t, place["shape"].get<std::vector<int64_t>>());
-    const int64_t at = place["at"];
-    for (int64_t i = 0; i < v.elements(); ++i)
-      if (t == DType::kC128)
-        v.SetC128(i, {f64.f64(at + 2 * i), f64.f64(at + 2 * i + 1)});
-      else if (t == DType::kF64)
-        v.Set(i, f64.f64(at + i));
-      else
-        v.SetI64(i, i64.i64(at + i));
-    return v;
-  }
-};
-
-absl::StatusOr<Goldens> ReadGoldens() {
-  FORGE_ASSIGN_OR_RETURN(NamedValues values,
-                         ReadNpz(FORGE_SOURCE_DIR "/tests/goldens/goldens.npz"));
-  Goldens g;
-  for (auto& [name, value] : values) {
-    if (name == "f64")
-      g.f64 = std::move(value);
-    else if (name == "i64")
-      g.i64 = std::move(value);
-    else if (name == "index")
-      g.index = json::parse(value.bytes(), nullptr, false);
-  }
-  if (!g.index.is_array()) return DataLoss("the goldens have no index");
-  return g;
-}
-
-struct Operands {
-  std::vector<HostValue> values;
-  std::vector<const HostValue*> pointers;  // null: absent
-  Operands(const Goldens& g, const json& places) {
-    values.reserve(places.size());
-    for (const json& place : places) {
-      pointers.push_back(nullptr);
-      if (place.is_null()) continue;
-      values.push_back(g.At(place));
-      pointers.back() = &values.back();
-    }
-  }
-};
+constexpr char kArchive[] = FORGE_SOURCE_DIR "/tests/goldens/goldens.npz";
 
 // Every case there is, by its text.
 std::map<std::string, ConcreteCase> AllCases() {
@@ -84,7 +36,7 @@ class GoldensTest : public testing::Test {
   // Calls check(case, operands, entry) for each golden whose case there still is.
   template <class Check>
   void ForEach(Check check) {
-    FORGE_ASSERT_OK_AND_ASSIGN(const Goldens goldens, ReadGoldens());
+    FORGE_ASSERT_OK_AND_ASSIGN(const Goldens goldens, ReadGoldens(kArchive));
     const std::map<std::string, ConcreteCase> cases = AllCases();
     std::map<std::string, int> matched;
     int stale = 0;
@@ -126,7 +78,7 @@ TEST_F(GoldensTest, EvaluatorsAgreeWithPyTorch) {
 
 TEST_F(GoldensTest, EveryOpHasAGoldenOrIsNotPyTorchs) {
   const std::set<std::string_view> absent = {"relayout", "fused"};  // made by passes
-  FORGE_ASSERT_OK_AND_ASSIGN(const Goldens goldens, ReadGoldens());
+  FORGE_ASSERT_OK_AND_ASSIGN(const Goldens goldens, ReadGoldens(kArchive));
   std::set<std::string> with;
   for (const json& entry : goldens.index) with.insert(entry["op"]);
   for (const OpDef* def : AllOps())

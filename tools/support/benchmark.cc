@@ -9,7 +9,7 @@
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/product/matmul.h"
 #include "ir/ops/reduction/reduce.h"
-#include "runtime/plan/op_runner.h"
+#include "runtime/op_on_device.h"
 #include "runtime/plan/staging.h"
 #include "tools/support/tensor_io.h"
 
@@ -34,7 +34,8 @@ absl::StatusOr<double> StepSeconds(const Executable& e) {
   return total;
 }
 
-absl::StatusOr<double> OwnSeconds(OpRunner& runner, std::span<const ir::HostValue* const> inputs) {
+template <class Runner>  // of one kernel, or of a plan
+absl::StatusOr<double> OwnSeconds(Runner& runner, std::span<const ir::HostValue* const> inputs) {
   FORGE_RETURN_IF_ERROR(runner.Run(inputs).status());
   return StepSeconds(runner.executable());
 }
@@ -150,8 +151,8 @@ absl::StatusOr<OpTime> TimeOp(const DeviceRef& device, const ir::ConcreteCase& c
   const ir::Types types = c.types();
   FORGE_ASSIGN_OR_RETURN(ir::Types results, c.op.Infer(types));
   FORGE_ASSIGN_OR_RETURN(ir::CaseInputs inputs, ir::MakeInputs(c));
-  FORGE_ASSIGN_OR_RETURN(std::unique_ptr<OpRunner> runner,
-                         OpRunner::Create(device, c.op, types, {.timestamps = true}));
+  FORGE_ASSIGN_OR_RETURN(std::unique_ptr<OpOnDevice> runner,
+                         OpOnDevice::Create(device, c.op, types, {.timestamps = true}));
   OpTime time;
   FORGE_ASSIGN_OR_RETURN(int64_t flops, c.op.Cost(types).flops.Evaluate({}));
   time.flops = static_cast<double>(flops);

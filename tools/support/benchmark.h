@@ -41,6 +41,7 @@ struct OpTime {
   // Medians of the ratios to the rates measured right after each run.
   double of_fma = 0, of_read = 0, of_copy = 0;
 };
+// Times a case as one kernel, or as the plan of its decomposition.
 absl::StatusOr<OpTime> TimeOp(const DeviceRef& device, const ir::ConcreteCase& c,
                               Yardstick& yardstick);
 

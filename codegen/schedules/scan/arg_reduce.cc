@@ -3,7 +3,7 @@
 // rows are long; parts of rows where that is too few.
 #include "ir/ops/reduction/arg_reduce.h"
 
-#include "codegen/schedules/scan/axis_fold.h"
+#include "codegen/schedules/scan/fold_parameters.h"
 
 namespace forge::codegen {
 namespace {
@@ -51,54 +51,21 @@ Program ProgramOf(const Region& r, const ArgForm& f, int64_t parts, Launch fold)
       [&](std::string name) { return CombineLaunch(r, f, parts, std::move(name)); });
 }
 
-Verdict SplitFits(const Region& r, const ArgForm& f, int64_t parts) {
-  return PartsFit(r, parts, FoldScratch(f.axis, parts).Bytes());
-}
-
-// On CPUs few invocations fill the cores.
-SplitRule SplitArgOutputs(const Caps& caps) {
-  if (!caps.runs_on_cpu) return kSplitOutputs;
-  return {.few = 32 * caps.cores,
-          .enough = 64 * caps.cores,
-          .shortest = 1 << 12,
-          .least = 128,
-          .most = 512};
-}
-
 // ---- an invocation for each output --------------------------------------------------------------
 
-struct ArgOutputs {
-  int64_t workgroup = 64;
-  int64_t across = 1;  // neighbouring outputs to an invocation
-  int64_t along = 1;   // elements of a row, loaded at once
-  int64_t parts = 1;   // of a row, each an invocation's
-  FoldTile tile() const { return {static_cast<int>(across), static_cast<int>(along)}; }
-  static constexpr Field kFields[] = {
-      FieldOf<&ArgOutputs::workgroup>("workgroup", "Invocations in a workgroup.", "8|32|64|128"),
-      FieldOf<&ArgOutputs::across>("across", "Neighbours to an invocation.", "1|2|4"),
-      FieldOf<&ArgOutputs::along>("along", "Of a row, loaded at once.", "1|2|4"),
-      FieldOf<&ArgOutputs::parts>("parts", "Invocations to a row.", "1|16|128")};
-};
-
-ArgOutputs OutputsDefaults(const Region& r, const ArgForm& f) {
-  const FoldTile tile = DefaultFoldTile(f.space());
-  ArgOutputs t{.across = tile.across, .along = tile.along};
-  if (r.caps().runs_on_cpu) t.workgroup = 8;
-  t.parts = SplitArgOutputs(r.caps()).PartsOf(f.space().rows().max() / t.across,
-                                              f.space().length().min() / t.along);
-  if (!SplitFits(r, f, t.parts)) t.parts = 1;
-  return t;
+FoldSplit SplitOutputs(const Region& r, const ArgForm& f) {
+  return {r, f.axis, SplitFoldColumns(r.caps(), kSplitOutputs)};
 }
 
-Verdict OutputsFit(const Region& r, const ArgForm& f, const ArgOutputs& t) {
-  if (Verdict v = FoldTileFits(f.space(), t.tile()); !v) return v;
-  if (t.parts > 1 && f.space().length().max() < t.parts * t.along)
-    return Verdict::No("rows are short");
-  if (Verdict v = SplitFits(r, f, t.parts); !v) return v;
-  return WorkgroupFits(t.workgroup, r.caps());
+FoldColumns OutputsDefaults(const Region& r, const ArgForm& f) {
+  return DefaultFoldColumns(SplitOutputs(r, f));
 }
 
-Program OutputsEmit(const Region& r, const ArgForm& f, const ArgOutputs& t) {
+Verdict OutputsFit(const Region& r, const ArgForm& f, const FoldColumns& t) {
+  return FoldColumnsFit(SplitOutputs(r, f), t);
+}
+
+Program OutputsEmit(const Region& r, const ArgForm& f, const FoldColumns& t) {
   const auto body = [&](Emission& m, const Dims& at) {
     AxisWalk walk(m, f.axis, t.tile());
     const Dim row = at[1] * t.across;
@@ -118,39 +85,20 @@ Program OutputsEmit(const Region& r, const ArgForm& f, const ArgOutputs& t) {
 
 // ---- a workgroup for each row -------------------------------------------------------------------
 
-struct ArgRows {
-  int64_t workgroup = 128;
-  int64_t along = 1;  // elements of a row, loaded at once
-  int64_t parts = 1;  // of a row, each a workgroup's
-  FoldTile tile() const { return {1, static_cast<int>(along)}; }
-  static constexpr Field kFields[] = {
-      FieldOf<&ArgRows::workgroup>("workgroup", "Invocations in a workgroup.", "64|128|256"),
-      FieldOf<&ArgRows::along>("along", "Of a row, loaded at once.", "1|2|4"),
-      FieldOf<&ArgRows::parts>("parts", "Workgroups to a row.", "1|16|64")};
-};
-
-ArgRows RowsDefaults(const Region& r, const ArgForm& f) {
-  ArgRows t{.along = DefaultFoldTile(f.space()).along};
-  t.parts = kSplitRows.PartsOf(f.space().rows().max(), f.space().length().min());
-  if (!SplitFits(r, f, t.parts)) t.parts = 1;
-  return t;
+FoldRows RowsDefaults(const Region& r, const ArgForm& f) {
+  return DefaultFoldRows({r, f.axis, kSplitRows});
 }
 
-Verdict RowsFit(const Region& r, const ArgForm& f, const ArgRows& t) {
+Verdict RowsFit(const Region& r, const ArgForm& f, const FoldRows& t) {
   constexpr int64_t kLongRow = 512, kFewOutputs = 32;  // as of reductions
   const RowSpace& space = f.space();
-  if (r.caps().runs_on_cpu) return Verdict::No("barriers are dear");
-  if (space.within.empty() || space.length().max() < kLongRow) return Verdict::No("rows are short");
+  if (space.within.empty()) return Verdict::No("rows are short");
   if (!space.last() && space.rows().min() >= kFewOutputs)
     return Verdict::No("columns are reduced side by side");
-  if (t.parts > 1 && space.length().max() < t.parts * t.along * t.workgroup)
-    return Verdict::No("parts of rows are short");
-  if (Verdict v = FoldTileFits(space, t.tile()); !v) return v;
-  if (Verdict v = SplitFits(r, f, t.parts); !v) return v;
-  return WorkgroupFits(t.workgroup, r.caps(), WorkgroupFold::Shared(t.workgroup, f.axis.rule));
+  return FoldRowsFit({r, f.axis, kSplitRows}, t, kLongRow);
 }
 
-Program RowsEmit(const Region& r, const ArgForm& f, const ArgRows& t) {
+Program RowsEmit(const Region& r, const ArgForm& f, const FoldRows& t) {
   Emission m(r, fmt::format("arg_reduce_rows_{}x{}{}", t.workgroup, t.along, SplitText(t.parts)),
              {static_cast<uint32_t>(t.workgroup), 1, 1});
   m.Guarded(m.Workgroups(f.space().rows() * t.parts), [&](const Dim& at) {
@@ -174,9 +122,9 @@ Program RowsEmit(const Region& r, const ArgForm& f, const ArgRows& t) {
 }  // namespace
 
 const Schedule kArgReduceRows =
-    ScheduleOn<ArgRows, ArgFormOf, RowsDefaults, RowsFit, RowsEmit>("arg_reduce_rows");
+    ScheduleOn<FoldRows, ArgFormOf, RowsDefaults, RowsFit, RowsEmit>("arg_reduce_rows");
 const Schedule kArgReduceOutputs =
-    ScheduleOn<ArgOutputs, ArgFormOf, OutputsDefaults, OutputsFit, OutputsEmit>(
+    ScheduleOn<FoldColumns, ArgFormOf, OutputsDefaults, OutputsFit, OutputsEmit>(
         "arg_reduce_outputs");
 
 }  // namespace forge::codegen

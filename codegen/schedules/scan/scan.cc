@@ -5,7 +5,7 @@
 // before it came to.
 #include "ir/ops/reduction/scan.h"
 
-#include "codegen/schedules/scan/axis_fold.h"
+#include "codegen/schedules/scan/fold_parameters.h"
 
 namespace forge::codegen {
 namespace {
@@ -33,26 +33,14 @@ std::optional<ScanForm> ScanFormOf(const Region& r) {
   return std::nullopt;
 }
 
-// Scans with an invocation for each part of a row, and with a workgroup for it. On CPUs few
-// invocations fill the cores.
-SplitRule SplitColumns(const Caps& caps) {
-  if (caps.runs_on_cpu)
-    return {.few = 32 * caps.cores,
-            .enough = 64 * caps.cores,
-            .shortest = 1 << 12,
-            .least = 128,
-            .most = 512};
-  return {.few = 1 << 11, .enough = 1 << 14, .shortest = 1 << 12, .least = 64, .most = 512};
-}
+// Scans with an invocation for each part of a row, and with a workgroup for it.
+constexpr SplitRule kSplitScanColumns{
+    .few = 1 << 11, .enough = 1 << 14, .shortest = 1 << 12, .least = 64, .most = 512};
 constexpr SplitRule kSplitScanRows{
     .few = 64, .enough = 512, .shortest = 1 << 14, .least = 1 << 11, .most = 256};
 
-// The second launch reads again what the first does.
-Verdict SplitFits(const Region& r, const FoldedAxis& axis, int64_t parts) {
-  if (parts == 1) return Verdict::Yes();
-  SplitOperands bound(r);
-  bound.after = r.bindings();
-  return ScratchFits(r, FoldScratch(axis, parts).Bytes(), bound);
+FoldSplit SplitScan(const Region& r, const ScanForm& f, const SplitRule& rule) {
+  return {r, f.axis, rule, true};
 }
 
 // The results of a vector's elements, from what comes before it.
@@ -68,38 +56,19 @@ std::vector<Vals> Results(const ScanForm& f, Vals& so_far, const std::vector<Val
 
 // ---- an invocation for each row -----------------------------------------------------------------
 
-struct ScanColumns {
-  int64_t workgroup = 64;
-  int64_t across = 1;  // neighbouring rows to an invocation
-  int64_t along = 1;   // elements of a row, loaded at once
-  int64_t parts = 1;   // of a row, each an invocation's
-  FoldTile tile() const { return {static_cast<int>(across), static_cast<int>(along)}; }
-  static constexpr Field kFields[] = {
-      FieldOf<&ScanColumns::workgroup>("workgroup", "Invocations in a workgroup.", "8|32|64|128"),
-      FieldOf<&ScanColumns::across>("across", "Neighbouring rows to an invocation.", "1|2|4"),
-      FieldOf<&ScanColumns::along>("along", "Of a row, loaded at once.", "1|2|4"),
-      FieldOf<&ScanColumns::parts>("parts", "Invocations to a row.", "1|16|64|256")};
-};
-
-ScanColumns ColumnsDefaults(const Region& r, const ScanForm& f) {
-  const FoldTile tile = DefaultFoldTile(f.axis.space);
-  ScanColumns t{.across = tile.across, .along = tile.along};
-  const RowSpace& space = f.axis.space;
-  if (r.caps().runs_on_cpu) t.workgroup = 8;
-  t.parts = SplitColumns(r.caps()).PartsOf(space.rows().max() / t.across, space.length().min());
-  if (!SplitFits(r, f.axis, t.parts)) t.parts = 1;
-  return t;
+FoldSplit SplitIntoColumns(const Region& r, const ScanForm& f) {
+  return SplitScan(r, f, SplitFoldColumns(r.caps(), kSplitScanColumns));
 }
 
-Verdict ColumnsFit(const Region& r, const ScanForm& f, const ScanColumns& t) {
-  if (Verdict v = FoldTileFits(f.axis.space, t.tile()); !v) return v;
-  if (t.parts > 1 && f.axis.space.length().max() < t.parts * t.along)
-    return Verdict::No("rows are short");
-  if (Verdict v = SplitFits(r, f.axis, t.parts); !v) return v;
-  return WorkgroupFits(t.workgroup, r.caps());
+FoldColumns ColumnsDefaults(const Region& r, const ScanForm& f) {
+  return DefaultFoldColumns(SplitIntoColumns(r, f));
 }
 
-Launch ColumnsLaunch(const Region& r, const ScanForm& f, const ScanColumns& t, std::string name,
+Verdict ColumnsFit(const Region& r, const ScanForm& f, const FoldColumns& t) {
+  return FoldColumnsFit(SplitIntoColumns(r, f), t);
+}
+
+Launch ColumnsLaunch(const Region& r, const ScanForm& f, const FoldColumns& t, std::string name,
                      bool totals) {
   const FoldScratch scratch(f.axis, t.parts);
   const auto body = [&](Emission& m, const ir::Dims& at) {
@@ -121,7 +90,7 @@ Launch ColumnsLaunch(const Region& r, const ScanForm& f, const ScanColumns& t, s
                    {t.parts, FloorDiv(f.axis.space.rows(), t.across)}, body);
 }
 
-Program ColumnsEmit(const Region& r, const ScanForm& f, const ScanColumns& t) {
+Program ColumnsEmit(const Region& r, const ScanForm& f, const FoldColumns& t) {
   const std::string name =
       fmt::format("scan_columns_{}x{}{}", t.across, t.along, SplitText(t.parts));
   if (t.parts == 1) return OneLaunch(ColumnsLaunch(r, f, t, name, false));
@@ -132,40 +101,18 @@ Program ColumnsEmit(const Region& r, const ScanForm& f, const ScanColumns& t) {
 
 // ---- a workgroup for each row -------------------------------------------------------------------
 
-struct ScanRows {
-  int64_t workgroup = 128;
-  int64_t along = 1;  // elements of a row, loaded at once
-  int64_t parts = 1;  // of a row, each a workgroup's
-  FoldTile tile() const { return {1, static_cast<int>(along)}; }
-  static constexpr Field kFields[] = {
-      FieldOf<&ScanRows::workgroup>("workgroup", "Invocations in a workgroup.", "64|128|256"),
-      FieldOf<&ScanRows::along>("along", "Of a row, loaded at once.", "1|2|4"),
-      FieldOf<&ScanRows::parts>("parts", "Workgroups to a row.", "1|16|64|256")};
-};
-
-ScanRows RowsDefaults(const Region& r, const ScanForm& f) {
-  const RowSpace& space = f.axis.space;
-  ScanRows t{.along = DefaultFoldTile(space).along};
-  t.parts = kSplitScanRows.PartsOf(space.rows().max(), space.length().min());
-  if (!SplitFits(r, f.axis, t.parts)) t.parts = 1;
-  return t;
+FoldRows RowsDefaults(const Region& r, const ScanForm& f) {
+  return DefaultFoldRows(SplitScan(r, f, kSplitScanRows));
 }
 
-Verdict RowsFit(const Region& r, const ScanForm& f, const ScanRows& t) {
+Verdict RowsFit(const Region& r, const ScanForm& f, const FoldRows& t) {
   constexpr int64_t kLongRow = 256;
-  const RowSpace& space = f.axis.space;
-  if (r.caps().runs_on_cpu) return Verdict::No("barriers are dear");
-  if (!space.last()) return Verdict::No("rows lie side by side");
-  if (space.length().max() < kLongRow) return Verdict::No("rows are short");
-  if (t.parts > 1 && space.length().max() < t.parts * t.along * t.workgroup)
-    return Verdict::No("parts of rows are short");
-  if (Verdict v = FoldTileFits(space, t.tile()); !v) return v;
-  if (Verdict v = SplitFits(r, f.axis, t.parts); !v) return v;
-  return WorkgroupFits(t.workgroup, r.caps(), WorkgroupFold::Shared(t.workgroup, f.axis.rule));
+  if (!f.axis.space.last()) return Verdict::No("rows lie side by side");
+  return FoldRowsFit(SplitScan(r, f, kSplitScanRows), t, kLongRow);
 }
 
 // Tiles of one vector to an invocation, one after the other.
-void EmitTiles(Emission& m, const ScanForm& f, const ScanRows& t, const Dim& row,
+void EmitTiles(Emission& m, const ScanForm& f, const FoldRows& t, const Dim& row,
                const Builder::Range& range, const Vals& start) {
   AxisWalk walk(m, f.axis, t.tile());
   WorkgroupFold together(m, f.axis.rule);
@@ -187,7 +134,7 @@ void EmitTiles(Emission& m, const ScanForm& f, const ScanRows& t, const Dim& row
   });
 }
 
-Launch RowsLaunch(const Region& r, const ScanForm& f, const ScanRows& t, std::string name,
+Launch RowsLaunch(const Region& r, const ScanForm& f, const FoldRows& t, std::string name,
                   bool totals) {
   const FoldScratch scratch(f.axis, t.parts);
   Emission m(r, std::move(name), {static_cast<uint32_t>(t.workgroup), 1, 1});
@@ -208,7 +155,7 @@ Launch RowsLaunch(const Region& r, const ScanForm& f, const ScanRows& t, std::st
   return std::move(m).Take();
 }
 
-Program RowsEmit(const Region& r, const ScanForm& f, const ScanRows& t) {
+Program RowsEmit(const Region& r, const ScanForm& f, const FoldRows& t) {
   const std::string name =
       fmt::format("scan_rows_{}x{}{}", t.workgroup, t.along, SplitText(t.parts));
   if (t.parts == 1) return OneLaunch(RowsLaunch(r, f, t, name, false));
@@ -220,8 +167,8 @@ Program RowsEmit(const Region& r, const ScanForm& f, const ScanRows& t) {
 }  // namespace
 
 const Schedule kScanRows =
-    ScheduleOn<ScanRows, ScanFormOf, RowsDefaults, RowsFit, RowsEmit>("scan_rows");
+    ScheduleOn<FoldRows, ScanFormOf, RowsDefaults, RowsFit, RowsEmit>("scan_rows");
 const Schedule kScanColumns =
-    ScheduleOn<ScanColumns, ScanFormOf, ColumnsDefaults, ColumnsFit, ColumnsEmit>("scan_columns");
+    ScheduleOn<FoldColumns, ScanFormOf, ColumnsDefaults, ColumnsFit, ColumnsEmit>("scan_columns");
 
 }  // namespace forge::codegen

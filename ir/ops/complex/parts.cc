@@ -20,11 +20,6 @@ Value Both(Value a, Value b) { return (*a.fn)(And{}, {a, b}); }
 Value Either(Value a, Value b) { return (*a.fn)(Or{}, {a, b}); }
 Value AtLeast(Value a, Value b) { return (*a.fn)(GreaterEqual{}, {a, b}); }
 
-// Zeros of the shape of `v`, whatever its elements are.
-Value ZeroLike(Value v) {
-  return (*v.fn)(Fill{.value = 0, .dtype = v.type().dtype(), .shape = v.type().shape()}, {});
-}
-
 // a cosh(y) and a sinh(y), finite also where these are but cosh(y) is not. From 40 on the smaller
 // exponential is below the last place of the larger one.
 Value TimesGrowing(Value a, Value y) {
@@ -102,6 +97,10 @@ ComplexParts PartsOf(Value x) {
   if (!IsComplex(x)) return {x, {}};
   const Value re = (*x.fn)(Real{}, {x});
   return {re, (*x.fn)(Imag{}, {x})};
+}
+
+Value ZeroLike(Value v) {
+  return (*v.fn)(Fill{.value = 0, .dtype = v.type().dtype(), .shape = v.type().shape()}, {});
 }
 
 Value Joined(ComplexParts z) { return z.im ? (*z.re.fn)(MakeComplex{}, {z.re, z.im}) : z.re; }

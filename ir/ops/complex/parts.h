@@ -16,6 +16,8 @@ Value PartOf(Value x, int64_t part);
 Value FromParts(Value re, Value im);
 // The parts of a complex value; a real value has no imaginary part.
 ComplexParts PartsOf(Value x);
+// Zeros of the shape of `v`, whatever its elements are.
+Value ZeroLike(Value v);
 // A `complex` node; real numbers stay real.
 Value Joined(ComplexParts z);
 inline Value Joined(Value x) { return x; }

@@ -8,22 +8,12 @@
 #include "ir/ops/fft/dft.h"
 #include "ir/ops/movement/concat.h"
 #include "ir/ops/movement/pad.h"
-#include "ir/ops/movement/transpose.h"
 
 namespace forge::ir {
-namespace {
-
-// Exchanges an axis with the last one.
-Value WithLast(Value x, int64_t axis) {
-  const int64_t last = x.type().rank() - 1;
-  if (axis == last) return x;
-  Transpose op;
-  for (int64_t a = 0; a <= last; ++a)
-    op.permutation.push_back(a == axis ? last : a == last ? axis : a);
-  return (*x.fn)(op, {x});
+double FftDivisor(FftNorm norm, bool inverse, double n) {
+  if (norm == FftNorm::kOrtho) return std::sqrt(n);
+  return norm == (inverse ? FftNorm::kBackward : FftNorm::kForward) ? n : 1;
 }
-
-}  // namespace
 
 AxisTransform::AxisTransform(Function& f, FftOptions options)
     : f_(f), options_(std::move(options)) {
@@ -65,31 +55,25 @@ Value AxisTransform::Resized(Value x, int64_t axis, const Dim& size) {
 }
 
 Value AxisTransform::Scaled(Value x, const Dim& size) {
-  const bool inverse = options_.inverse, root = options_.norm == FftNorm::kOrtho;
-  const FftNorm divides = inverse ? FftNorm::kBackward : FftNorm::kForward;
-  if (!root && options_.norm != divides) return x;
   if (size.is_constant()) {
     const auto n = static_cast<double>(size.constant());
-    return x * (1 / (root ? std::sqrt(n) : n));
+    const double divisor = FftDivisor(options_.norm, options_.inverse, n);
+    return divisor == 1 ? x : x * (1 / divisor);
   }
+  if (FftDivisor(options_.norm, options_.inverse, 2) == 1) return x;
   const Value count = f_(Iota{.begin = size, .count = 1}, {});
   const Value n = convert(count, x.type().dtype());
-  return x / (root ? sqrt(n) : n);
+  return x / (options_.norm == FftNorm::kOrtho ? sqrt(n) : n);
 }
 
 ComplexParts AxisTransform::Along(ComplexParts x, size_t i, const Dim& size) {
   const int64_t axis = options_.axes[i];
-  const auto moved = [&](Value v) {
-    if (!v) return v;
-    const Value resized = Resized(v, axis, size);
-    return WithLast(resized, axis);
-  };
-  const Value re = moved(x.re), im = moved(x.im);
-  const Values y = f_.Add(Dft{.inverse = options_.inverse}, Values{re, im});
+  if (!f_.status().ok()) return x;
+  const Value re = Resized(x.re, axis, size), im = Resized(x.im, axis, size);
+  const Values y = f_.Add(Dft{.axis = axis, .inverse = options_.inverse}, Values{re, im});
   if (!f_.status().ok()) return {y[0], y[0]};
-  const auto back = [&](Value v) { return WithLast(Scaled(v, size), axis); };
-  const Value y_re = back(y[0]);
-  return {y_re, back(y[1])};
+  const Value y_re = Scaled(y[0], size);
+  return {y_re, Scaled(y[1], size)};
 }
 
 ComplexParts AxisTransform::All(ComplexParts x) {
@@ -104,6 +88,7 @@ ComplexParts AxisTransform::OfReal(Value x) {
   if (!Fits(x)) return y;
   const size_t last = options_.axes.size() - 1;
   const Dim size = SizeOf(last, x);
+  if (!f_.status().ok()) return y;
   y = Along(y, last, size);
   if (!f_.status().ok()) return y;
   const Slice half{.begin = {0}, .end = {FloorDiv(size, 2) + 1}, .axes = {options_.axes[last]}};
@@ -121,6 +106,7 @@ Value AxisTransform::ToReal(ComplexParts x) {
   if (!f_.status().ok()) return x.re;
   const Dim standing = x.re.type().shape()[static_cast<size_t>(axis)];
   const Dim size = SizeOf(last, (standing - 1) * 2), half = FloorDiv(size, 2) + 1;
+  if (!f_.status().ok()) return x.re;
   // The second half has the conjugates of elements size - half down to 1.
   const Slice mirrored{.begin = {size - half}, .end = {0}, .axes = {axis}, .steps = {-1}};
   const auto whole = [&](Value v, bool negative) {

@@ -15,6 +15,9 @@ inline constexpr std::string_view kFftAxesHelp = "Negative ones count from the e
 inline constexpr std::string_view kFftSizesHelp =
     "Of the axes, which are cut or filled with zeros at their ends; none means as they are.";
 
+// What a transform of n elements is divided by.
+double FftDivisor(FftNorm norm, bool inverse, double n);
+
 struct FftOptions {
   std::vector<int64_t> axes;
   Dims sizes;  // empty, or one for each axis

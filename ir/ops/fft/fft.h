@@ -33,6 +33,12 @@ struct Fft {
             {Fft{.axes = {1}, .sizes = {7}}, {"c64[2,4,3]"}},
             {Fft{.axes = {0}, .sizes = {3}, .inverse = true}, {"c128[5]"}},
             {Fft{.norm = FftNorm::kNone, .inverse = true}, {"c64[4]"}},
+            {.op = Fft{}, .in = {"c64[512,1024]"}, .bench = true},
+            {.op = Fft{.axes = {0, 1}}, .in = {"c64[512,512]"}, .bench = true},
+            {Fft{.axes = {1, 0, 2}, .inverse = true}, {"c64[6,16,35]"}},
+            {Fft{.axes = {0}, .norm = FftNorm::kOrtho}, {"c128[48,3]"}},
+            {Fft{.axes = {0, 1}}, {"c64[1,37]"}},
+            {Fft{}, {"c64[0,4]"}},
             {Fft{.axes = {2}}, {"c64[2,4]"}, "axis 2 is outside rank 2"},
             {Fft{.sizes = {3, 4}}, {"c64[2,4]"}, "2 sizes for 1 axes"},
             {Fft{}, {"f32[2,4]"}, "complex"}};
@@ -64,7 +70,13 @@ struct Rfft {
             {Rfft{.axes = {0, 1}, .sizes = {3, 8}}, {"f64[4,5,2]"}},
             {Rfft{.axes = {0}, .norm = FftNorm::kForward}, {"f32[9,2]"}},
             {Rfft{}, {"f64[1]"}},
+            {Rfft{}, {"f32[3,2,98]"}},
+            {Rfft{}, {"f64[2]"}},
+            {Rfft{.norm = FftNorm::kForward}, {"f64[2,240]"}},
+            {Rfft{.axes = {1}}, {"f32[2,74]"}},
+            {.op = Rfft{}, .in = {"f32[512,1024]"}, .bench = true},
             {Rfft{.axes = {1}}, {"f32[4]"}, "axis 1 is outside rank 1"},
+            {Rfft{}, {"f32[2,0]"}, "axis 1 has 0 elements, not at least one"},
             {Rfft{}, {"c64[2,4]"}, "f32"}};
   }
 };
@@ -96,6 +108,7 @@ struct Irfft {
             {Irfft{.axes = {0, 1}, .sizes = {3, 8}}, {"c128[4,5,2]"}},
             {Irfft{.axes = {0}, .sizes = {7}, .norm = FftNorm::kForward}, {"c64[4,2]"}},
             {Irfft{.axes = {1}}, {"c64[4]"}, "axis 1 is outside rank 1"},
+            {Irfft{}, {"c64[2,0]"}, "axis 1 has -2 elements, not at least one"},
             {Irfft{}, {"f32[2,4]"}, "complex"}};
   }
 };

@@ -55,7 +55,7 @@ struct Diagonal {
 
   static constexpr OpInfo kInfo{.name = "diagonal",
                                 .formula = "y[.., i] = x at i of axis1 and i + offset of axis2",
-                                .inputs = "x: real|bool[*d]",
+                                .inputs = "x: number|bool[*d]",
                                 .outputs = "y: =x[*r]",
                                 .source = "torch.diagonal"};
   static constexpr Field kFields[] = {
@@ -96,7 +96,7 @@ struct Diagonal {
     return {f(Reshape{with({n})}, {column})};
   }
   [[gnu::cold]] static Cases cases() {
-    return {{Diagonal{}, {"real|bool[3,4]"}},
+    return {{Diagonal{}, {"number|bool[3,4]"}},
             {Diagonal{.offset = 1}, {"float[5,3]"}},
             {Diagonal{.offset = -2, .axis1 = -1, .axis2 = 0}, {"float[4,2,5]"}},
             {Diagonal{.axis1 = 1, .axis2 = 3}, {"f32[2,3,1,4,2]"}},

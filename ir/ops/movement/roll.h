@@ -11,7 +11,7 @@ struct Roll {
 
   static constexpr OpInfo kInfo{.name = "roll",
                                 .formula = "y[i + shift] = x[i] along each axis, modulo its extent",
-                                .inputs = "x: real|bool[*d]",
+                                .inputs = "x: number|bool[*d]",
                                 .outputs = "y: =x",
                                 .source = "torch.roll"};
   static constexpr Field kFields[] = {
@@ -45,7 +45,7 @@ struct Roll {
     return {g.fn(back, {g.dout[0]})};
   }
   [[gnu::cold]] static Cases cases() {
-    return {{Roll{{1}, {0}}, {"real|bool[5,2]"}},
+    return {{Roll{{1}, {0}}, {"number|bool[5,2]"}},
             {Roll{{-2, 7}, {-1, 0}}, {"float[3,4]"}},
             {Roll{{5}, {}}, {"float[2,3,4]"}},
             {Roll{{1, 1}, {1, -1}}, {"f32[2,5]"}},

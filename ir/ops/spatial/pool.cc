@@ -86,6 +86,9 @@ Values Pool::decompose(Function& f, ValueSpan in) const {
   const Window window = WindowOver(*this, axes + 2);
   const std::vector<int64_t> size = ForEachAxis(kernel, axes, 1);
   if (std::count_if(size.begin(), size.end(), [](int64_t k) { return k > 1; }) < 2) return {};
+  // A window of padding alone is none of one axis.
+  for (size_t a = 0; a < axes; ++a)
+    if (in[0].type().shape()[2 + a] == Dim(0)) return {};
   Value y = kind == PoolKind::kAverage ? Widened(in[0]) : in[0];
   for (size_t a = axes; a-- > 0;) {
     Pool along{.kind = kind, .ceil_mode = ceil_mode, .count_include_pad = count_include_pad};
@@ -230,6 +233,8 @@ Cases Pool::cases() {
     AddOtherRanks(kind, cases);
     cases.push_back({Pool{.kind = kind, .kernel = {300, 301}}, {"f32[1,1,301,302]"}});
     cases.push_back({Pool{.kind = kind, .kernel = {2, 2}}, {"f32[0,3,4,5]"}});
+    cases.push_back(
+        {Pool{.kind = kind, .kernel = {3, 2}, .padding = {1, 0, 2, 1}}, {"f32[2,3,0,5]"}});
     cases.push_back(
         {.op = Pool{.kind = kind, .kernel = {3, 3}, .strides = {2, 2}, .padding = {1, 1, 1, 1}},
          .in = {"f32[1,64,112,112]"},

@@ -8,7 +8,8 @@ import torch
 
 def dft(a, re, im=None):
     y = (torch.fft.ifft if a["inverse"] else torch.fft.fft)(
-        torch.complex(re, torch.zeros_like(re) if im is None else im), norm="forward" if a["inverse"] else "backward")
+        torch.complex(re, torch.zeros_like(re) if im is None else im), dim=a["axis"],
+        norm="forward" if a["inverse"] else "backward")
     return y.real, y.imag
 
 
