@@ -13,6 +13,7 @@ from .. import _arrays
 from .._graph import Graph, Value
 from .._model import Model
 from .rules import RULES
+from .rules.quantization import Quantised
 from .translator import Translator
 from .unsupported import Unsupported, UnsupportedError
 
@@ -22,15 +23,23 @@ INT32_LIKE_INFINITY = 2**62  # bounds above stand for none
 
 def export(module, args=(), kwargs=None, *, dynamic_shapes=None, path=None) -> Model:
     """See forge.export."""
-    if isinstance(module, torch.export.ExportedProgram):
-        program = module
-    else:
-        program = torch.export.export(module, tuple(args), kwargs or {}, dynamic_shapes=dynamic_shapes, strict=False)
+    program = module if isinstance(module, torch.export.ExportedProgram) else traced(
+        module, tuple(args), kwargs or {}, dynamic_shapes)
     names = given_names(program, tuple(args), kwargs or {}, dynamic_shapes)
     model = Exporter(functional(program), names).model()
     if path is not None:
         model.save(path)
     return model
+
+
+def traced(module, args, kwargs, dynamic_shapes):
+    """The program of a module, with attention layers written out: their fast path is one opaque call."""
+    fast = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        return torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
 
 
 def functional(program):
@@ -166,6 +175,8 @@ class Exporter:
         mutated = []
         results = []
         for spec, value in zip(self.signature.output_specs, node.args[0]):
+            if spec.kind == OutputKind.PARAMETER_MUTATION and self._renormalises(value):
+                continue  # what is read of the table is the same in each run
             if spec.kind == OutputKind.BUFFER_MUTATION:
                 mutated.append((spec.target, self.translator.operand(value)))
             elif spec.kind == OutputKind.USER_OUTPUT:
@@ -181,11 +192,16 @@ class Exporter:
             if not self.translator.problems and state.id != value.id:
                 self.graph.store(state, value)
 
+    @staticmethod
+    def _renormalises(node):
+        return isinstance(node, torch.fx.Node) and node.target is torch.ops.aten.embedding_renorm.default
+
     def _output(self, name, value):
         if value is None:
             return
         try:
             self.graph.source = (name, "output")
+            value = value.integers if isinstance(value, Quantised) else value
             tensor = value if isinstance(value, Value) else self.translator.full(value, _type_of_number(value))
             self.graph.output(name, tensor)
         except Unsupported as reason:

@@ -23,6 +23,7 @@ CHECKS = {"aten._assert_scalar", "aten._assert_async", "aten._assert_tensor_meta
           "aten.sym_constrain_range_for_size", "aten._functional_assert_async", "aten._make_dep_token"}
 
 
+
 class Translator:
     """Appends the calls of a graph to a `Graph`. Rules use its methods.
 
@@ -35,6 +36,7 @@ class Translator:
         self.problems = {}  # see UnsupportedError
         self.node = None  # the call that is translated
         self._types = _arrays.torch_dtypes()
+        self._named = set()  # values that have the name of a call
 
     # ---- the program
 
@@ -64,10 +66,6 @@ class Translator:
             self.graph.name(result, node.name)
         return result
 
-    @property
-    def _named(self):
-        return self.__dict__.setdefault("named", set())
-
     def operand(self, argument):
         """An argument of a call with nodes replaced by what they became."""
         if isinstance(argument, torch.fx.Node):
@@ -80,7 +78,8 @@ class Translator:
 
     def used(self, index):
         """Does anything read this result of the call?"""
-        return any(user.target is not operator.getitem or user.args[1] == index for user in self.node.users)
+        return any(user.target is not operator.getitem or user.args[1] == index and user.users
+                   for user in self.node.users)
 
     def meta(self, index=None):
         """The tensor that PyTorch computes without data: its shape and element type."""

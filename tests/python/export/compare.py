@@ -27,8 +27,9 @@ class Outcome:
 
 
 def tensors_of(result):
-    """The tensors of a module's result, and numbers as tensors."""
-    return [torch.as_tensor(leaf) for leaf in pytree.tree_leaves(result) if leaf is not None]
+    """The tensors of a module's result, and numbers as tensors; the integers of quantised ones."""
+    tensors = [torch.as_tensor(leaf) for leaf in pytree.tree_leaves(result) if leaf is not None]
+    return [tensor.int_repr() if tensor.is_quantized else tensor for tensor in tensors]
 
 
 def difference(got, expected):

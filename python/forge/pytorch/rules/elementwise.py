@@ -445,7 +445,6 @@ RULES = {
     "aten.addcmul": addcmul("mul"),
     "aten.addcdiv": addcmul("div"),
     "aten.lerp": lerp,
-    "aten.relu": lambda t, x: t.op("relu", x) if x.dtype != "bool" else x,
     "aten.relu6": relu6,
     "aten.leaky_relu": lambda t, x, slope=0.01: t.op("leaky_relu", x, slope=slope),
     "aten.elu": elu,
