@@ -34,6 +34,7 @@ class Translator:
         self.graph, self.names = graph, names
         self.values = {}  # what each node of the program became: a Value, a tuple of them, or a size
         self.problems = {}  # see UnsupportedError
+        self.failed = []  # the calls that have them
         self.node = None  # the call that is translated
         self._types = _arrays.torch_dtypes()
         self._named = set()  # values that have the name of a call
@@ -49,6 +50,7 @@ class Translator:
             self._check(node, self.values[node])
         except (Unsupported, Error) as reason:
             self.problems.setdefault((_operator(node), str(reason)), []).append(_path(node))
+            self.failed.append(node)
             self.values[node] = self._stand_in(node.meta.get("val"))
 
     def _translate(self, node, rules):

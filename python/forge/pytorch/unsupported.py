@@ -16,10 +16,11 @@ class UnsupportedError(RefusedError):
     """The program calls operators that have no counterpart.
 
     problems: {(operator, reason): modules that call it, once for each call}
+    nodes: the calls
     """
 
-    def __init__(self, problems: dict[tuple[str, str], list[str]]):
-        self.problems = problems
+    def __init__(self, problems: dict[tuple[str, str], list[str]], nodes=()):
+        self.problems, self.nodes = problems, list(nodes)
         lines = []
         for (operator, reason), modules in sorted(problems.items(), key=lambda item: (-len(item[1]), item[0])):
             counts = collections.Counter(modules)
