@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from dataclasses import dataclass
 
@@ -16,8 +17,7 @@ from .. import _arrays
 from .._errors import RefusedError
 from .._graph import Graph, Value
 from . import dims
-from .rules import RULES
-from .translator import Translator
+from .translator import Translator, rule_of
 from .unsupported import UnsupportedError
 
 
@@ -59,8 +59,14 @@ def forge_backend(graph_module, example_inputs, *, options=None, **_):
         raise RefusedError("the backend forge computes no gradients: compile for inference, under torch.no_grad() or "
                            "with requires_grad_(False)")
 
-    return aot_autograd(fw_compiler=training, inference_compiler=inference, decompositions={})(
+    return aot_autograd(fw_compiler=training, inference_compiler=inference, decompositions=_decompositions())(
         graph_module, example_inputs)
+
+
+@functools.cache
+def _decompositions():
+    """Of the operators that have no rule."""
+    return {call: known for call, known in torch.export.default_decompositions().items() if rule_of(call) is None}
 
 
 def _program(program, weights, options):
@@ -169,7 +175,7 @@ class Compiled:
                 tensor = getattr(self.module, node.target)
                 translator.values[node] = graph.variable(node.target, _arrays.view_of_torch(tensor), "constant")
             elif node.op == "call_function":
-                translator.call(node, RULES)
+                translator.call(node)
         self.plan = [self._plan(i, result, graph, translator) for i, result in enumerate(self.results)]
         if translator.problems:
             raise UnsupportedError(translator.problems, translator.failed)

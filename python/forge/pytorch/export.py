@@ -12,13 +12,13 @@ from torch.utils import _pytree as pytree
 from .. import _arrays
 from .._graph import Graph, Value
 from .._model import Model
-from .rules import RULES
 from .rules.quantization import Quantised
-from .translator import Translator
+from .translator import Translator, rule_of
 from .unsupported import Unsupported, UnsupportedError
 
 WEIGHTS = {InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR}
-INT32_LIKE_INFINITY = 2**62  # bounds above stand for none
+INFINITY = 2**62  # bounds above stand for none
+MOST_ROUNDS = 4  # of decomposing, since what an operator becomes may have no rule either
 
 
 def export(module, args=(), kwargs=None, *, dynamic_shapes=None, path=None) -> Model:
@@ -43,11 +43,15 @@ def traced(module, args, kwargs, dynamic_shapes):
 
 
 def functional(program):
-    """The program without calls that change their operands; nothing else is decomposed."""
-    for node in program.graph.nodes:
-        schema = getattr(node.target, "_schema", None)
-        if schema is not None and schema.is_mutable:
-            return program.run_decompositions({})
+    """The program without calls that change their operands. Calls that have no rule are decomposed where PyTorch can;
+    nothing else is."""
+    for _ in range(MOST_ROUNDS):
+        calls = {node.target for node in program.graph.nodes if isinstance(node.target, torch._ops.OpOverload)}
+        known = torch.export.default_decompositions()
+        missing = {call: known[call] for call in calls if rule_of(call) is None and call in known}
+        if not missing and not any(call._schema.is_mutable for call in calls):
+            return program
+        program = program.run_decompositions(missing)
     return program
 
 
@@ -114,7 +118,7 @@ class Exporter:
             elif node.op == "get_attr":
                 self.translator.values[node] = self._attribute(node)
             elif node.op == "call_function":
-                self.translator.call(node, RULES)
+                self.translator.call(node)
             elif node.op == "output":
                 self._outputs(node)
         if self.translator.problems:
@@ -133,7 +137,7 @@ class Exporter:
             names[symbol] = name
             # PyTorch takes sizes of 0 and 1 for numbers; programs run with 1 all the same.
             low = int(bounds.lower) if bounds.lower.is_finite else 0
-            high = int(bounds.upper) if bounds.upper.is_finite and bounds.upper < INT32_LIKE_INFINITY else None
+            high = int(bounds.upper) if bounds.upper.is_finite and bounds.upper < INFINITY else None
             self.graph.symbol(name, 1 if low == 2 else low, high)
         return names
 
@@ -144,6 +148,8 @@ class Exporter:
         if spec.kind == InputKind.USER_INPUT and isinstance(value, torch.Tensor):
             translator = self.translator
             return self.graph.input(node.name, translator.dtype(value.dtype), translator.shape(value.shape))
+        if spec.kind == InputKind.TOKEN:
+            return None  # orders checks, which become nothing
         if spec.kind == InputKind.USER_INPUT:
             return value if isinstance(value, torch.SymInt) else getattr(spec.arg, "value", value)
         raise UnsupportedError({(str(spec.kind), f"input {node.name} is no tensor"): [""]})
@@ -175,6 +181,8 @@ class Exporter:
         mutated = []
         results = []
         for spec, value in zip(self.signature.output_specs, node.args[0]):
+            if spec.kind == OutputKind.TOKEN:
+                continue
             if spec.kind == OutputKind.PARAMETER_MUTATION and self._renormalises(value):
                 continue  # what is read of the table is the same in each run
             if spec.kind == OutputKind.BUFFER_MUTATION:

@@ -14,6 +14,7 @@ from .. import _arrays
 from .._errors import Error
 from .._graph import Graph, Value
 from . import dims
+from .rules import RULES
 from .unsupported import Unsupported, UnsupportedError
 
 __all__ = ["Translator", "Unsupported", "UnsupportedError"]
@@ -41,25 +42,27 @@ class Translator:
 
     # ---- the program
 
-    def call(self, node, rules):
+    def call(self, node):
         """Translates a call; what cannot be is noted, and stands in for its results."""
         self.node = node
-        self.graph.source = (_path(node) or node.name, _operator(node))
+        self.graph.source = (_path(node) or node.name, operator_name(node.target))
         try:
-            self.values[node] = self._translate(node, rules)
+            self.values[node] = self._translate(node)
             self._check(node, self.values[node])
-        except (Unsupported, Error) as reason:
-            self.problems.setdefault((_operator(node), str(reason)), []).append(_path(node))
+        except (Unsupported, Error, TypeError, ValueError, LookupError, AttributeError, ZeroDivisionError) as reason:
+            known = isinstance(reason, (Unsupported, Error))
+            text = str(reason) if known else f"its rule does not take these arguments: {reason}"
+            self.problems.setdefault((operator_name(node.target), text), []).append(_path(node))
             self.failed.append(node)
             self.values[node] = self._stand_in(node.meta.get("val"))
 
-    def _translate(self, node, rules):
+    def _translate(self, node):
         value = node.meta.get("val")
-        if isinstance(value, (torch.SymInt, torch.SymBool, torch.SymFloat)) or _packet(node) in CHECKS:
+        if isinstance(value, (torch.SymInt, torch.SymBool, torch.SymFloat)):
             return value
         if node.target is operator.getitem:
             return self.values[node.args[0]][node.args[1]]
-        rule = rules.get(_operator(node)) or rules.get(_packet(node))
+        rule = rule_of(node.target)
         if rule is None:
             raise Unsupported("there is no rule for it")
         result = rule(self, *self.operand(node.args), **self.operand(node.kwargs))
@@ -252,16 +255,35 @@ class Translator:
         return 1.0 if isinstance(operand, torch.SymFloat) else operand
 
 
-def _operator(node):
+def operator_name(target):
     """aten.add.Tensor, aten.relu; the names that rules have."""
-    name = str(node.target) if isinstance(node.target, torch._ops.OpOverload) else getattr(
-        node.target, "__name__", str(node.target))
+    name = str(target) if isinstance(target, torch._ops.OpOverload) else getattr(target, "__name__", str(target))
     return name.removesuffix(".default")
 
 
-def _packet(node):
+def _packet(target):
     """aten.add"""
-    return ".".join(_operator(node).split(".")[:2])
+    return ".".join(operator_name(target).split(".")[:2])
+
+
+def rule_of(target):
+    """The rule for an operator; None where there is none. Checks have one, which does nothing."""
+    if _packet(target) in CHECKS:
+        return _check
+    if operator_name(target) == "with_effects":
+        return _ordered
+    return RULES.get(operator_name(target)) or RULES.get(_packet(target))
+
+
+def _check(*_, **__):
+    return None
+
+
+def _ordered(t, token, call, *arguments, **named):
+    """A call that keeps its place: only checks are known"""
+    if _packet(call) not in CHECKS:
+        raise Unsupported(f"{operator_name(call)} has effects")
+    return (None, None)
 
 
 def _path(node):

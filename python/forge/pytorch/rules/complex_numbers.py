@@ -93,7 +93,7 @@ RULES = {
     "aten._conj_physical": only_complex("conj"),
     "aten.angle": angle,
     "aten.complex": lambda t, re, im: t.op("complex", *(t.expand(x, t.out_shape()) for x in (re, im))),
-    "aten.polar": lambda t, modulus, argument: t.op("polar", modulus, argument),
+    "aten.polar": lambda t, re, argument: t.op("polar", *(t.expand(x, t.out_shape()) for x in (re, argument))),
     "aten.view_as_real": lambda t, x: t.op("view_as_real", x),
     "aten.view_as_complex": lambda t, x: t.op("view_as_complex", x),
     **_each("", None),

@@ -255,7 +255,8 @@ def logit(t, x, eps=None):
     """log(x / (1 - x))"""
     x, = t.promoted(x, kind="float")
     if eps is not None:
-        x = t.op("clamp", x, low=eps, high=1 - eps)
+        below = t.op("greater", t.full(eps, x.dtype), x)
+        x = t.op("select", below, t.full(eps, x.dtype), t.op("clamp", x, high=1 - eps))
     return t.op("log", t.op("div", x, t.op("sub", t.full(1, x.dtype), x)))
 
 

@@ -114,6 +114,10 @@ def index_write(op):
     """aten.index_add and index_copy"""
 
     def rule(t, x, dim, index, source, *, alpha=None):
+        if x.rank == 0:
+            row = rule(t, t.reshape(x, [1]), 0, t.reshape(index, [1]), t.reshape(source, [1]), alpha=alpha)
+            return t.reshape(row, [])
+        index = t.reshape(index, index.shape or [1])
         attributes = {"alpha": alpha} if alpha is not None else {}
         return t.op(op, x, indices_of(t, index), t.cast(source, x.dtype), axis=dim, **attributes)
 
@@ -122,6 +126,9 @@ def index_write(op):
 
 def index_fill(t, x, dim, index, value):
     """aten.index_fill"""
+    if x.rank == 0:
+        return t.reshape(index_fill(t, t.reshape(x, [1]), 0, index, value), [])
+    index = t.reshape(index, index.shape or [1])
     if isinstance(value, Value):
         n = index.shape[0]
         axis = dim % x.rank
@@ -137,7 +144,10 @@ def take(t, x, index):
 
 def put(t, x, index, source, accumulate=False):
     """aten.put"""
-    return t.op("put", x, indices_of(t, index), source, accumulate=accumulate)
+    whole = t.reshape(x, x.shape or [1])
+    index, source = t.reshape(index, index.shape or [1]), t.reshape(source, source.shape or [1])
+    source = t.reshape(source, index.shape)
+    return t.reshape(t.op("put", whole, indices_of(t, index), source, accumulate=accumulate), x.shape)
 
 
 def embedding(t, weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):

@@ -146,6 +146,8 @@ def repeat_interleave(t, x, repeats, dim=None, output_size=None):
         raise Unsupported("numbers of repetitions that are data")
     if dim is None:
         x, dim = t.reshape(x, [" * ".join(f"({d})" for d in x.shape)]), 0
+    if x.rank == 0:
+        x = t.reshape(x, [1])
     axis, count = dim % x.rank, t.dim(repeats)
     x = t.reshape(x, [*x.shape[:axis + 1], 1, *x.shape[axis + 1:]])
     x = t.expand(x, [*x.shape[:axis + 1], count, *x.shape[axis + 2:]])
@@ -248,7 +250,7 @@ def meshgrid(t, xs, indexing="ij"):
     """Coordinates of a grid"""
     out = []
     for i, x in enumerate(xs):
-        axis = i if indexing == "ij" or i > 1 else 1 - i
+        axis = i if indexing == "ij" or i > 1 or len(xs) < 2 else 1 - i
         shape = [1] * len(xs)
         shape[axis] = x.shape[0] if x.rank else 1
         out.append(t.expand(t.reshape(x, shape), t.out_shape(i)))
@@ -292,7 +294,7 @@ def split_along(axis):
 
 
 SHAPED = ("view", "reshape", "_unsafe_view", "flatten", "unflatten", "ravel", "squeeze", "unsqueeze", "view_copy",
-          "atleast_1d", "atleast_2d", "_reshape_alias", "unsafe_view")
+          "_reshape_alias", "unsafe_view")
 
 RULES = {
     **{f"aten.{name}": as_shaped for name in SHAPED},

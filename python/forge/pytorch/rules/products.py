@@ -8,6 +8,9 @@ from ..unsupported import Unsupported
 
 def linear(t, x, weight, bias=None):
     """x weight^T + bias"""
+    if weight.rank == 1:
+        y = matmul(t, x, weight)
+        return y if bias is None else t.op("add", y, bias)
     if x.rank == 1:
         return t.reshape(t.op("linear", t.reshape(x, [1, *x.shape]), weight, bias), t.out_shape())
     return t.op("linear", x, weight, bias)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ..unsupported import Unsupported
-from .elementwise import is_integer, truth
+from .elementwise import truth
 
 
 def axes_of(x, dim):
@@ -122,12 +122,16 @@ def softmax(op):
 
 def log_sum_exp(t, x, dim, keepdim=False):
     """log(sum(exp(x)))"""
+    if x.rank == 0:
+        return t.cast(x, t.out_dtype())
     return t.op("log_sum_exp", t.cast(x, t.out_dtype()), axes=axes_of(x, dim), keep_dims=keepdim)
 
 
 def vector_norm(t, x, ord=2, dim=None, keepdim=False, dtype=None):  # noqa: A002 (PyTorch's name)
     """The p-norm"""
     x = t.cast(x, t.out_dtype())
+    if x.rank == 0:
+        return t.reshape(t.op("vector_norm", t.reshape(x, [1]), p=2 if ord is None else ord, axes=[0]), [])
     return t.op("vector_norm", x, p=2 if ord is None else ord, axes=axes_of(x, dim), keep_dims=keepdim)
 
 
@@ -201,7 +205,7 @@ def median(skip_nan):
         if dim is None:
             flat = t.op("reshape", x, shape=[_count(x)])
             return t.ops("median", flat, axis=0, skip_nan=skip_nan)[0]
-        return tuple(t.ops("median", x, axis=dim, keep_dims=keepdim, skip_nan=skip_nan))
+        return ordered(t, x, lambda y: t.ops("median", y, axis=dim, keep_dims=keepdim, skip_nan=skip_nan))
 
     return rule
 
@@ -221,8 +225,9 @@ def count_nonzero(t, x, dim=None):
 
 
 def diff(t, x, n=1, dim=-1, prepend=None, append=None):
-    """n-th differences"""
-    return t.op("diff", x, prepend, append, n=n, axis=dim)
+    """n-th differences; an operand of none is not joined"""
+    ends = [None if end is None or end.shape[dim] == 0 else end for end in (prepend, append)]
+    return t.op("diff", x, *ends, n=n, axis=dim)
 
 
 def all_extreme(kind):
@@ -233,11 +238,6 @@ def all_extreme(kind):
 def aminmax(t, x, *, dim=None, keepdim=False):
     """min and max"""
     return extreme("min")(t, x, dim, keepdim), extreme("max")(t, x, dim, keepdim)
-
-
-def standardised_int(t, x):
-    """x as floats where it is integers"""
-    return t.cast(x, "f32") if is_integer(x.dtype) else x
 
 
 RULES = {
