@@ -74,20 +74,36 @@ def view_of_torch(tensor, writable=False):
     return View(dtype, tensor.shape, tensor.data_ptr(), tensor.numel() * tensor.element_size(), tensor)
 
 
+def is_numpy(value):
+    """Is this an array of numpy? Does not import numpy."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.ndarray)
+
+
+_of_numpy = {}  # names of element types; numpy makes theirs anew at each call
+
+
+def _name_of_numpy(dtype):
+    if dtype not in _of_numpy:
+        name = FROM_NUMPY.get(dtype.name)
+        if name is None:
+            raise UsageError(f"there is no element type {dtype}")
+        _of_numpy[dtype] = name
+    return _of_numpy[dtype]
+
+
 def view_of_numpy(array, writable=False):
     """The memory of an array; a dense copy where it is strided or byte-swapped and need not be written."""
     import numpy as np  # noqa: PLC0415
 
-    dtype = FROM_NUMPY.get(array.dtype.name)
-    if dtype is None:
-        raise UsageError(f"there is no element type {array.dtype}")
+    dtype = _name_of_numpy(array.dtype)
     if not array.dtype.isnative or not array.flags.c_contiguous:
         if writable:
             raise UsageError("an output array must be dense and row-major, in the byte order of the host")
         array = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
     if writable and not array.flags.writeable:
         raise UsageError("an output array must be writable")
-    return View(dtype, array.shape, array.ctypes.data, array.nbytes, array)
+    return View(dtype, array.shape, array.__array_interface__["data"][0], array.nbytes, array)
 
 
 class _DLTensor(Structure):
@@ -133,7 +149,7 @@ def view_of(value, dtype):
     """The elements of an input.  dtype: what Python numbers and lists become"""
     if is_torch(value):
         return view_of_torch(value)
-    if type(value).__module__ == "numpy" and hasattr(value, "ctypes"):
+    if is_numpy(value):
         return view_of_numpy(value)
     if hasattr(value, "__dlpack__") and not hasattr(value, "__array_interface__"):
         return view_of_dlpack(value)
@@ -150,7 +166,7 @@ def view_for_output(value):
     """The memory of an array that the library may write."""
     if is_torch(value):
         return view_of_torch(value, writable=True)
-    if hasattr(value, "ctypes"):
+    if is_numpy(value):
         return view_of_numpy(value, writable=True)
     raise UsageError(f"an output array is one of numpy or torch, not {type(value).__name__}")
 

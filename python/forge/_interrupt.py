@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import threading
@@ -62,8 +63,6 @@ def interruptible(work, cancel):
     global _watcher, _process  # noqa: PLW0603 (one thread for each process)
     if threading.current_thread() is not threading.main_thread():
         return work()
-    import os  # noqa: PLC0415
-
     if _watcher is None or _process != os.getpid():
         _watcher, _process = _Watcher(), os.getpid()
     return _watcher.call(work, cancel)

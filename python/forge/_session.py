@@ -86,6 +86,7 @@ class Session:
         self.inputs: list[Port] = _ports(self._handle.pointer, "input")
         self.outputs: list[Port] = _ports(self._handle.pointer, "output")
         self.device: str = call("session_device_name")(self._handle.pointer).decode()
+        self._names = [port.name for port in self.inputs]
         self._inputs = (Input * len(self.inputs))()
         self._outputs = (Output * len(self.outputs))()
 
@@ -156,6 +157,8 @@ class Session:
 
     def _match(self, inputs, named):
         """Inputs by name, of which none is missing or unknown."""
+        if len(inputs) == len(self._names) and not named and not (inputs and isinstance(inputs[0], Mapping)):
+            return dict(zip(self._names, inputs))
         if len(inputs) == 1 and isinstance(inputs[0], Mapping):
             given = dict(inputs[0])
         elif len(inputs) > len(self.inputs):
@@ -164,7 +167,7 @@ class Session:
             given = {port.name: value for port, value in zip(self.inputs, inputs)}
         twice = given.keys() & named.keys()
         given.update(named)
-        names = [port.name for port in self.inputs]
+        names = self._names
         wrong = [name for name in given if name not in names] or sorted(twice)
         if wrong or len(given) < len(names):
             problem = (f"input '{wrong[0]}' is {'given twice' if twice else 'unknown'}" if wrong else
@@ -198,7 +201,7 @@ class Session:
 
     def _arrays(self, out, as_torch):
         """An array and its view for each output."""
-        unknown = [name for name in out if name not in [port.name for port in self.outputs]]
+        unknown = [name for name in out if all(name != port.name for port in self.outputs)]
         if unknown:
             raise UsageError(f"output '{unknown[0]}' is unknown; the model has {', '.join(map(str, self.outputs))}")
         arrays = []
