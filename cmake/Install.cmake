@@ -3,14 +3,15 @@
 
 include(CMakePackageConfigHelpers)
 
-install(TARGETS forge EXPORT ForgeTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# The component "runtime" is what the Python wheel holds.
+install(TARGETS forge EXPORT ForgeTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
 get_property(plugins GLOBAL PROPERTY FORGE_PLUGINS)
 get_property(tools GLOBAL PROPERTY FORGE_TOOLS)
 get_property(helpers GLOBAL PROPERTY FORGE_HELPERS)
-install(TARGETS ${plugins} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS ${helpers} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS ${plugins} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
+install(TARGETS ${helpers} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
 if(tools)
-  install(TARGETS ${tools} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS ${tools} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
 endif()
 
 foreach(layer IN ITEMS base ir formats runtime)
@@ -29,7 +30,7 @@ endif()
 get_target_property(dnnl_location DNNL::dnnl IMPORTED_LOCATION_RELEASE)
 cmake_path(IS_PREFIX FORGE_DEPS_DIR "${dnnl_location}" NORMALIZE private_dnnl)
 if(private_dnnl)
-  install(FILES "${dnnl_location}" RENAME libdnnl.so.3 DESTINATION ${CMAKE_INSTALL_LIBDIR}/forge)
+  install(FILES "${dnnl_location}" RENAME libdnnl.so.3 DESTINATION ${CMAKE_INSTALL_LIBDIR}/forge COMPONENT runtime)
 endif()
 
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Forge)

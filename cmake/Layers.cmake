@@ -88,9 +88,12 @@ function(forge_library name)
   cmake_parse_arguments(arg "" "" "LAYERS" ${ARGN})
   add_library(${name} SHARED)
   add_library(Forge::${name} ALIAS ${name})
-  set_target_properties(${name} PROPERTIES VERSION ${PROJECT_VERSION}
-                        SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
-                        LINKER_LANGUAGE CXX)
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  # A wheel is an archive without links: each name of a library would be a copy of it.
+  if(NOT SKBUILD)
+    set_target_properties(${name} PROPERTIES VERSION ${PROJECT_VERSION}
+                          SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  endif()
   target_link_options(${name} PRIVATE -Wl,--no-undefined)
   target_compile_features(${name} PUBLIC cxx_std_20)
   foreach(layer IN LISTS arg_LAYERS)

@@ -144,7 +144,7 @@ endfunction()
 file(GLOB folders CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/tests/*")
 foreach(folder IN LISTS folders)
   if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/tests/${folder}" AND
-     NOT folder MATCHES "^(support|data|lab|installed|fuzz)$")
+     NOT folder MATCHES "^(support|data|lab|installed|fuzz|python)$")
     forge_test_folder(${folder})
   endif()
 endforeach()
@@ -159,6 +159,10 @@ if(NOT FORGE_SANITIZE AND TARGET forge_model_files)
   add_test(NAME ctypes COMMAND "${FORGE_python3}" "${PROJECT_SOURCE_DIR}/tests/runtime/ctypes_test.py" $<TARGET_FILE:forge>
            "${PROJECT_BINARY_DIR}/share/forge/models/fashion.bin" "${PROJECT_SOURCE_DIR}/runtime/forge.h")
   set_tests_properties(ctypes PROPERTIES LABELS fast TIMEOUT 300)
+
+  # The Python package, where tools/fetch-models --oracle has brought numpy.
+  add_test(NAME python COMMAND "${FORGE_python3}" "${PROJECT_SOURCE_DIR}/tests/python/package_test.py" $<TARGET_FILE:forge>)
+  set_tests_properties(python PROPERTIES LABELS fast TIMEOUT 300 SKIP_RETURN_CODE 77)
 
   # Random graphs against onnxruntime, where tools/fetch-models --oracle has brought it.
   add_test(NAME differential COMMAND "${FORGE_python3}" "${PROJECT_SOURCE_DIR}/tests/conformance/differential.py"

@@ -13,7 +13,7 @@
  * be called from one thread at a time. After a fork the child process creates new sessions; calls
  * on older ones fail.
  *
- * [2] marks additions of version 2 of the interface.
+ * [2] and [3] mark additions of these versions of the interface.
  */
 /* NOLINTBEGIN(readability-identifier-naming): C's names. */
 #ifndef FORGE_RUNTIME_FORGE_H_
@@ -31,7 +31,7 @@ extern "C" {
 /* The version of the interface. It grows when functions are added; none is changed or removed. A
  * program compiled with this header runs with every library whose forge_interface() is at least
  * FORGE_INTERFACE. */
-#define FORGE_INTERFACE 2
+#define FORGE_INTERFACE 3
 /* The version of the interface that the library provides. */
 int forge_interface(void);
 
@@ -71,7 +71,83 @@ forge_error* forge_model_load_memory(const void* data, size_t bytes, forge_model
 const char* forge_model_metadata(const forge_model* model, const char* key);
 /* Returns the metadata keys in alphabetical order; NULL beyond the last. */
 const char* forge_model_metadata_key(const forge_model* model, size_t index);
+/* [3] Writes model.bin.  errors: FORGE_FAILED (cannot write) */
+forge_error* forge_model_save(const forge_model* model, const char* path);
 void forge_model_free(forge_model* model);
+
+/* ---- ops and graphs [3] -------------------------------------------------------------------- */
+
+/* Describes every op as JSON: an array of objects with "name", "inputs" and "outputs" (the
+ * signature, as docs/ops.md explains it), and "attributes", an array of objects with "name", "type"
+ * ("bool", "int", "float", "string", "ints", "floats", "dtype", "choice", "dim", "dims", "type",
+ * "function" or "number"), "default" (as forge_node::attributes states it) and, for a choice,
+ * "choices". The string belongs to the library. */
+const char* forge_ops_json(void);
+
+/* A graph under construction: the function "main" of a new model. It is used by one thread at a
+ * time. A node that fails leaves the graph as it was. */
+typedef struct forge_graph forge_graph;
+/* A value of a graph. */
+typedef int64_t forge_value;
+/* An optional operand that is not given. */
+#define FORGE_ABSENT ((forge_value) - 1)
+
+forge_error* forge_graph_create(forge_graph** graph);
+void forge_graph_free(forge_graph* graph);
+/* Declares a symbol for dimensions. Values of it lie within min..max and are multiples of
+ * `divisor`. A symbol that types mention without a declaration has any value from 0.
+ *   errors: FORGE_USAGE (declared twice, without values) */
+forge_error* forge_graph_symbol(forge_graph* graph, const char* name, int64_t min, int64_t max,
+                                int64_t divisor);
+/* Adds an input.  type: "f32[n, 3]", with symbols and expressions of them as extents */
+forge_error* forge_graph_input(forge_graph* graph, const char* name, const char* type,
+                               forge_value* value);
+
+/* A tensor of the model: weights, or a state that runs change. */
+typedef struct {
+  const char* name; /* one in use gets ".1", ".2" ... */
+  const char* role; /* "constant", "parameter" or "state" */
+  const char* type; /* of fixed extents: "f32[10, 4]" */
+  const void* data; /* [bytes], dense and row-major */
+  size_t bytes;
+  /* Not NULL: `data` is used in place and stays valid until release(context) is called, once, from
+   * any thread, when the graph, its model and their sessions no longer need it. NULL: a copy. */
+  void (*release)(void* context);
+  void* context;
+} forge_variable;
+/* Adds a tensor and returns its value at the start of a run.
+ *   errors: FORGE_USAGE (a size that does not fit the type), after `release` */
+forge_error* forge_graph_variable(forge_graph* graph, const forge_variable* variable,
+                                  forge_value* value);
+
+/* A node: an op applied to values. */
+typedef struct {
+  const char* op;              /* a name of forge_ops_json: "softmax" */
+  const forge_value* operands; /* [operand_count], or FORGE_ABSENT */
+  size_t operand_count;
+  const char* attributes;  /* "axis = 1, shape = [n, 3]"; NULL: none. Left out: the defaults */
+  const char* source;      /* the source's name of the node, for messages and plans; may be NULL */
+  const char* source_kind; /* the source's operator; may be NULL */
+} forge_node;
+/* Adds a node and infers the types of its results.
+ *   results: [capacity]; NULL where capacity is 0    count: how many results there are
+ *   errors: FORGE_USAGE with op and types (an unknown op or attribute, operands that do not fit) */
+forge_error* forge_graph_node(forge_graph* graph, const forge_node* node, forge_value* results,
+                              size_t capacity, size_t* count);
+/* Names an inner value, so that forge_options_add_output and the tools know it; the first name of a
+ * value stays. */
+forge_error* forge_graph_name(forge_graph* graph, forge_value value, const char* name);
+/* Returns the type of a value: "f32[n, 3]"; NULL where there is no such value. */
+const char* forge_graph_type(forge_graph* graph, forge_value value);
+/* Adds an output. */
+forge_error* forge_graph_output(forge_graph* graph, const char* name, forge_value value);
+/* Replaces a state at the end of each run.
+ *   variable: as forge_graph_variable returned it */
+forge_error* forge_graph_store(forge_graph* graph, forge_value variable, forge_value value);
+/* Adds metadata, which forge_model_metadata returns. */
+forge_error* forge_graph_metadata(forge_graph* graph, const char* key, const char* value);
+/* Makes a model of the graph, which can then only be freed. */
+forge_error* forge_graph_finish(forge_graph* graph, forge_model** model);
 
 /* ---- tensors ------------------------------------------------------------------------------- */
 
@@ -212,6 +288,12 @@ typedef struct {
 forge_error* forge_session_run_into(forge_session* session, const forge_input* inputs,
                                     size_t input_count, const forge_output* outputs,
                                     size_t output_count);
+/* [3] Binds the extents of these inputs, so that forge_session_bound_output_bytes tells what a run
+ * on them needs.
+ *   inputs: as forge_session_run_into takes them; elements are not read
+ *   errors: as forge_session_bind */
+forge_error* forge_session_bind_inputs(forge_session* session, const forge_input* inputs,
+                                       size_t input_count);
 /* Ends the binding or run in progress, which fails with FORGE_FAILED; does nothing when there is
  * none. May be called from any thread. */
 void forge_session_cancel(forge_session* session);

@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstring>
-#include <exception>
+#include "runtime/forge_c.h"
+
 #include <mutex>
-#include <new>
 #include <optional>
 
 #include "base/platform.h"
 #include "base/utf8.h"
+#include "formats/model_bin/model_bin.h"
 #include "runtime/backends.h"
 #include "runtime/forge.h"
 #include "runtime/plan/memory_plan.h"
 #include "runtime/session.h"
 
-struct forge_error {
-  forge_code code;
-  std::string message;
-};
-struct forge_model {
-  std::shared_ptr<const forge::Model> model;
-  std::map<std::string, std::string> metadata;
-};
 struct forge_tensor {
   forge::NamedTensor tensor;
   std::string dtype;
@@ -53,24 +45,8 @@ struct forge_session {
 
 namespace {
 
+using forge::ErrorOf;
 using Port = forge_session::Port;
-
-// The error that `work`, which returns a Status, ends with. What the standard library throws ends
-// here too: an exception must not leave through C.
-template <class Work>
-forge_error* ErrorOf(Work work) {
-  absl::Status status;
-  try {
-    status = work();
-  } catch (const std::bad_alloc&) {
-    status = forge::ResourceExhausted("out of memory");
-  } catch (const std::exception& e) {
-    status = forge::Internal("{}", e.what());
-  }
-  if (status.ok()) return nullptr;
-  return new forge_error{static_cast<forge_code>(forge::ExitStatus(status)),
-                         forge::WellFormedUtf8(forge::Message(status))};
-}
 
 std::unique_ptr<forge_tensor> Wrap(forge::NamedTensor t) {
   std::string dtype(forge::Name(t.value.dtype()));
@@ -125,18 +101,11 @@ const char* SymbolAt(const std::vector<Port>& ports, size_t index, size_t axis) 
   return p->symbols[axis].c_str();
 }
 
-forge_model* Wrap(std::shared_ptr<const forge::Model> loaded) {
-  auto made = std::make_unique<forge_model>();
-  for (const auto& [key, value] : loaded->module().metadata) made->metadata[key] = value;
-  made->model = std::move(loaded);
-  return made.release();
-}
-
 absl::Status LoadModel(const char* path, forge_model** model) {
   if (path == nullptr || model == nullptr)
     return forge::InvalidArgument("path and model must not be NULL");
   FORGE_ASSIGN_OR_RETURN(auto loaded, forge::Model::Load(path));
-  *model = Wrap(std::move(loaded));
+  *model = forge::WrapModel(std::move(loaded));
   return absl::OkStatus();
 }
 
@@ -146,7 +115,7 @@ absl::Status LoadModelInMemory(const void* data, size_t bytes, forge_model** mod
   const auto* begin = static_cast<const uint8_t*>(data);
   const forge::Bytes copy(std::vector<uint8_t>(begin, begin + bytes));
   FORGE_ASSIGN_OR_RETURN(auto loaded, forge::Model::Load(copy, "a model in memory"));
-  *model = Wrap(std::move(loaded));
+  *model = forge::WrapModel(std::move(loaded));
   return absl::OkStatus();
 }
 
@@ -232,22 +201,29 @@ struct Memories {
   size_t output_count = 0;
 };
 
-absl::Status RunInto(forge_session* session, const Memories& m) {
-  if (session == nullptr || (m.inputs == nullptr && m.input_count > 0) ||
-      (m.outputs == nullptr && m.output_count > 0))
-    return forge::InvalidArgument("session, inputs and outputs must not be NULL");
-  if (m.input_count != session->inputs.size())
+using TensorRefs = absl::InlinedVector<forge::TensorRef, 16>;
+
+absl::StatusOr<TensorRefs> RefsOf(const forge_session& session, const Memories& m) {
+  if (m.input_count != session.inputs.size())
     return forge::InvalidArgument("the model has {} inputs, but {} are given",
-                                  session->inputs.size(), m.input_count);
-  absl::InlinedVector<forge::TensorRef, 16> inputs;
+                                  session.inputs.size(), m.input_count);
+  TensorRefs inputs;
   for (size_t i = 0; i < m.input_count; ++i) {
     const forge_input& in = m.inputs[i];
     if ((in.shape == nullptr && in.rank > 0) || (in.data == nullptr && in.bytes > 0))
       return forge::InvalidArgument("shape and data of input {} must not be NULL", i);
-    inputs.push_back({session->input_types[i],
+    inputs.push_back({session.input_types[i],
                       {in.shape, in.rank},
                       {static_cast<const uint8_t*>(in.data), in.bytes}});
   }
+  return inputs;
+}
+
+absl::Status RunInto(forge_session* session, const Memories& m) {
+  if (session == nullptr || (m.inputs == nullptr && m.input_count > 0) ||
+      (m.outputs == nullptr && m.output_count > 0))
+    return forge::InvalidArgument("session, inputs and outputs must not be NULL");
+  FORGE_ASSIGN_OR_RETURN(const TensorRefs inputs, RefsOf(*session, m));
   absl::InlinedVector<std::span<uint8_t>, 16> outputs;
   for (size_t i = 0; i < m.output_count; ++i) {
     if (m.outputs[i].data == nullptr && m.outputs[i].bytes > 0)
@@ -255,6 +231,13 @@ absl::Status RunInto(forge_session* session, const Memories& m) {
     outputs.emplace_back(static_cast<uint8_t*>(m.outputs[i].data), m.outputs[i].bytes);
   }
   return session->session->Run(inputs, outputs);
+}
+
+absl::Status BindInputs(forge_session* session, const Memories& m) {
+  if (session == nullptr || (m.inputs == nullptr && m.input_count > 0))
+    return forge::InvalidArgument("session and inputs must not be NULL");
+  FORGE_ASSIGN_OR_RETURN(const TensorRefs inputs, RefsOf(*session, m));
+  return session->session->BindFor(inputs);
 }
 
 absl::Status BindSession(forge_session* session, const char* const* names, const int64_t* extents,
@@ -346,6 +329,13 @@ const char* forge_model_metadata(const forge_model* model, const char* key) {
 const char* forge_model_metadata_key(const forge_model* model, size_t index) {
   if (index >= model->metadata.size()) return nullptr;
   return std::next(model->metadata.begin(), static_cast<ptrdiff_t>(index))->first.c_str();
+}
+forge_error* forge_model_save(const forge_model* model, const char* path) {
+  return ErrorOf([&]() -> absl::Status {
+    if (model == nullptr || path == nullptr)
+      return forge::InvalidArgument("model and path must not be NULL");
+    return forge::WriteModel(model->model->module(), path);
+  });
 }
 void forge_model_free(forge_model* model) { delete model; }
 
@@ -494,6 +484,10 @@ forge_error* forge_session_run_into(forge_session* session, const forge_input* i
                                     size_t input_count, const forge_output* outputs,
                                     size_t output_count) {
   return ErrorOf([&] { return RunInto(session, {inputs, input_count, outputs, output_count}); });
+}
+forge_error* forge_session_bind_inputs(forge_session* session, const forge_input* inputs,
+                                       size_t input_count) {
+  return ErrorOf([&] { return BindInputs(session, {inputs, input_count, nullptr, 0}); });
 }
 void forge_session_cancel(forge_session* session) { session->session->Cancel(); }
 void forge_session_free(forge_session* session) { delete session; }

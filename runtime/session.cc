@@ -581,6 +581,13 @@ absl::Status Session::Bind(const std::map<std::string, int64_t>& dims, size_t fu
   return Prepare(bindings, function);
 }
 
+absl::Status Session::BindFor(std::span<const TensorRef> inputs, size_t function) {
+  FORGE_CHECK(function < functions());
+  Turn turn(*this);
+  FORGE_RETURN_IF_ERROR(turn.status());
+  return PrepareFor(inputs, function);
+}
+
 std::vector<NamedTensor> Session::Name(std::vector<ir::HostValue> results, size_t function) const {
   std::vector<NamedTensor> named;
   for (size_t i = 0; i < results.size(); ++i)

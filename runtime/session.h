@@ -144,6 +144,8 @@ class Session {
   // planned by its runs alone.  errors: as Run; ResourceExhausted beyond
   // SessionOptions::memory_limit
   absl::Status Bind(const std::map<std::string, int64_t>& dims, size_t function = 0);
+  // The same for the extents of these inputs, whose elements are not read.
+  absl::Status BindFor(std::span<const TensorRef> inputs, size_t function = 0);
   // Returns the types of the outputs at the last binding of `function`.
   //   errors: InvalidArgument (not bound yet, or it runs in parts)
   absl::StatusOr<ir::Types> BoundOutputs(size_t function = 0) const;

@@ -109,6 +109,7 @@ class BoxBuilder {
   std::map<ir::SymbolRef, Register> loaded_;         // symbols that have a register
   std::unique_ptr<BoxBuilder> rows_;                 // created on first use
   bool are_rows_ = false;                            // true for the builder in rows_ of another
+  std::vector<Register> kept_;                       // of rows: read by the box, after all of rows
   std::vector<DType> types_;                         // of registers, as held
   BoxProgram program_;
   std::vector<ir::AnyOp> ops_;

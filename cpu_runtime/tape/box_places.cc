@@ -113,6 +113,7 @@ void BoxBuilder::PlaceInScratch() {
   std::vector<size_t> last(types_.size(), 0);
   for (size_t i = 0; i < body.size(); ++i)
     ForEachInput(body[i], [&](const Register& r) { last[r] = i; });
+  for (const Register r : kept_) last[r] = kNever;
   std::vector<std::pair<uint32_t, uint32_t>> free;  // bytes, offset
   auto take = [&](Register r) {
     const auto bytes = static_cast<uint32_t>(HeldBytes(types_[r]) * kBlock);

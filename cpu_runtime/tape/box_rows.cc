@@ -46,6 +46,7 @@ Register BoxBuilder::RepeatRows(DType t, absl::FunctionRef<Register(BoxBuilder&)
   BoxBuilder& rows = Rows();
   const Register value = compute(rows);
   if (!rows.status_.ok()) Fail(rows.status_);
+  rows.kept_.push_back(value);
   return Emit(RowRepeatInstruction{New(t), value, HeldBytes(t)});
 }
 
@@ -59,6 +60,7 @@ std::optional<Register> BoxBuilder::LoadRows(const Placed& source, const ir::Dim
   if (!IsOfRows(start)) return std::nullopt;
   const Register row_address = Rows().IndexOf(start);
   if (!rows_->status_.ok()) Fail(rows_->status_);
+  rows_->kept_.push_back(row_address);
   const DType t = source.view.dtype;
   return Emit(RowGatherInstruction{New(t), row_address, stride.constant(), source.operand, t,
                                    static_cast<uint64_t>(source.view.limit())});

@@ -56,13 +56,17 @@ std::string Provenance::ToText() const {
   constexpr size_t kMost = 6;
   if (parts.empty()) return node.empty() ? pass : LeafText(*this);
   if (parts.size() == 1) return parts[0]->ToText();
-  std::string out;
-  for (size_t i = 0; i < std::min(parts.size(), kMost); ++i) {
-    const Provenance& p = *parts[i];
-    out += (i > 0 ? " + " : "") + (p.parts.empty() ? p.node : p.ToText());
+  // Nodes of one name, such as those of a module that called several operators, are named once.
+  std::vector<std::string> names;
+  for (const ProvenanceRef& p : parts) {
+    std::string name = p->parts.empty() ? p->node : p->ToText();
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(std::move(name));
   }
-  if (parts.size() > kMost) out += fmt::format(" + {} more", parts.size() - kMost);
-  return out;
+  const size_t more = names.size() - std::min(names.size(), kMost);
+  names.resize(names.size() - more);
+  const std::string out = fmt::format("{}", fmt::join(names, " + "));
+  return more > 0 ? fmt::format("{} + {} more", out, more) : out;
 }
 
 bool HasEffects(const Node& node) { return node.op.def().info.ordered || node.outs == 0; }

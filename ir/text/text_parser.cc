@@ -343,29 +343,16 @@ absl::StatusOr<Values> FunctionParser::ParseOperands() {
 }
 
 absl::Status FunctionParser::ParseAttributes(const OpDef& def, void* self, NodeText& node) {
-  std::vector<bool> seen(def.fields.size());
-  while (!lexer_.TakeIf("}")) {
-    if (std::find(seen.begin(), seen.end(), true) != seen.end())
-      FORGE_RETURN_IF_ERROR(lexer_.Expect(","));
-    const Token at = lexer_.next();
-    FORGE_ASSIGN_OR_RETURN(const std::string name, lexer_.TakeName("an attribute"));
-    const Field* field = FindField(def.fields, name);
-    if (field == nullptr)
-      return Lexer::ErrorAt(at, fmt::format("{} has no attribute '{}'", def.info.name, name));
-    const auto index = static_cast<size_t>(field - def.fields.data());
-    if (seen[index]) return Lexer::ErrorAt(at, fmt::format("'{}' stands twice", name));
-    seen[index] = true;
-    FORGE_RETURN_IF_ERROR(lexer_.Expect("="));
-    const Token use = lexer_.next();
-    if (lexer_.At("%") || (lexer_.At("@") && field->kind != FieldKind::kFunction)) {
-      FORGE_ASSIGN_OR_RETURN(const Value runtime, ParseValue());
-      node.runtime_attributes.push_back({field->name, runtime});
-      continue;
-    }
-    const auto body = [&](const std::string& f) { return parent_.Define(f, use); };
-    if (absl::Status s = values_parser_.ParseAttribute(*field, self, body); !s.ok()) return s;
-  }
-  return absl::OkStatus();
+  Token use;
+  const auto body = [&](const std::string& f) { return parent_.Define(f, use); };
+  const auto runtime = [&](const Field& field) -> absl::StatusOr<bool> {
+    use = lexer_.next();
+    if (!lexer_.At("%") && (!lexer_.At("@") || field.kind == FieldKind::kFunction)) return false;
+    FORGE_ASSIGN_OR_RETURN(const Value value, ParseValue());
+    node.runtime_attributes.push_back({field.name, value});
+    return true;
+  };
+  return values_parser_.ParseAttributes(def, self, "}", body, runtime);
 }
 
 absl::Status FunctionParser::ParseTypes(NodeText& node) {

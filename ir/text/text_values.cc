@@ -2,6 +2,7 @@
 #include "ir/text/text_values.h"
 
 #include "ir/op/attributes.h"
+#include "ir/text/parts.h"
 #include "ir/type/encodings.h"
 #include "ir/type/host_value.h"
 
@@ -173,6 +174,51 @@ absl::Status ValueParser::ParseAttribute(const Field& field, void* record, Body 
   FORGE_RETURN_IF_ERROR(lexer_.Expect("@"));
   FORGE_ASSIGN_OR_RETURN(const std::string name, lexer_.TakeName("the name of a function"));
   return SetIn(field, record, body(name));
+}
+
+absl::Status ValueParser::ParseAttributes(const OpDef& def, void* self, std::string_view end,
+                                          Body body, Taken taken) {
+  const auto ended = [&] {
+    return end.empty() ? lexer_.next().kind == Token::kEnd : lexer_.TakeIf(end);
+  };
+  std::vector<bool> seen(def.fields.size());
+  for (bool first = true; !ended(); first = false) {
+    if (!first) FORGE_RETURN_IF_ERROR(lexer_.Expect(","));
+    const Token at = lexer_.next();
+    FORGE_ASSIGN_OR_RETURN(const std::string name, lexer_.TakeName("an attribute"));
+    const Field* field = FindField(def.fields, name);
+    if (field == nullptr)
+      return Lexer::ErrorAt(at, fmt::format("{} has no attribute '{}'", def.info.name, name));
+    const auto index = static_cast<size_t>(field - def.fields.data());
+    if (seen[index]) return Lexer::ErrorAt(at, fmt::format("'{}' stands twice", name));
+    seen[index] = true;
+    FORGE_RETURN_IF_ERROR(lexer_.Expect("="));
+    FORGE_ASSIGN_OR_RETURN(const bool done, taken(*field));
+    if (!done) FORGE_RETURN_IF_ERROR(ParseAttribute(*field, self, body));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Type> ParseType(std::string_view text, Module& module) {
+  Lexer lexer(text);
+  FORGE_ASSIGN_OR_RETURN(Type type, ValueParser(lexer, module).ParseType());
+  if (lexer.next().kind != Token::kEnd) return lexer.Expected("the end of the type");
+  return type;
+}
+
+absl::StatusOr<AnyOp> ParseOp(std::string_view name, std::string_view attributes, Module& module) {
+  const OpDef* def = FindOp(name);
+  if (def == nullptr) return InvalidArgument("'{}' is no op", name);
+  std::shared_ptr<void> self = def->make != nullptr ? def->make(nullptr) : nullptr;
+  Lexer lexer(attributes);
+  const auto body = [&](const std::string& f) -> absl::StatusOr<Function*> {
+    if (Function* found = module.Find(f)) return found;
+    return lexer.Error(fmt::format("no function '{}'", f));
+  };
+  const auto nothing = [](const Field&) -> absl::StatusOr<bool> { return false; };
+  FORGE_RETURN_IF_ERROR(
+      ValueParser(lexer, module).ParseAttributes(*def, self.get(), "", body, nothing));
+  return AnyOp(*def, std::move(self));
 }
 
 }  // namespace forge::ir

@@ -19,6 +19,11 @@ class ValueParser {
   // Returns a function by name.
   using Body = absl::FunctionRef<absl::StatusOr<Function*>(const std::string& name)>;
   absl::Status ParseAttribute(const Field& field, void* record, Body body);
+  // Parses "axis = 1, groups = 4" up to and including `end`; "" stands for the end of the text.
+  //   taken: parses a value in another way and returns true, or returns false
+  using Taken = absl::FunctionRef<absl::StatusOr<bool>(const Field& field)>;
+  absl::Status ParseAttributes(const OpDef& def, void* self, std::string_view end, Body body,
+                               Taken taken);
 
  private:
   absl::StatusOr<Dim> ParseProduct(bool negative);

@@ -140,6 +140,15 @@ TEST_F(TapeTest, SlicesWithAStepAcrossTheEndOfAnOperand) {
   Expect();
 }
 
+// The place of each row in the operand is also where the reversed rows' places are counted from.
+TEST_F(TapeTest, TurnsAnOperandJoinedWithItsReverse) {
+  const ir::Value a = Argument({15});
+  const ir::Value reverse = f()(ir::Slice{{14}, {-16}, {0}, {-1}}, {a});
+  const ir::Value both = f()(ir::Concat{0}, {a, reverse});
+  region_.Return(f()(ir::Transpose{{1, 0}}, {f()(ir::Reshape{{2, 15}}, {both})}));
+  Expect();
+}
+
 TEST_F(TapeTest, SamplesBetweenElementsByStrides) {
   // The upper neighbours of a linear resize by 2, which begin in the middle of a period.
   const ir::Value a = Argument({3, 40});

@@ -30,6 +30,10 @@ TEST(ProvenanceTest, SpeaksTheModelsNames) {
   std::vector<ProvenanceRef> many;
   for (int i = 0; i < 9; ++i) many.push_back(From(fmt::format("n{}", i), "Add"));
   EXPECT_EQ(MadeBy("fuse", many)->ToText(), "n0 + n1 + n2 + n3 + n4 + n5 + 3 more");
+
+  const std::vector<ProvenanceRef> alike = {From("norm", "Mul"), From("norm", "Add"),
+                                            From("head", "Add")};
+  EXPECT_EQ(MadeBy("fuse", alike)->ToText(), "norm + head") << "each name once";
 }
 
 TEST(FunctionTest, BuildsAndKnowsEachValue) {

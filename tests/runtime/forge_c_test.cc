@@ -131,6 +131,21 @@ TEST_F(ForgeCTest, SetsStepValues) {
   EXPECT_EQ(CodeOf(forge_session_set_step_value(nullptr, "n", 1)), FORGE_USAGE);
 }
 
+TEST_F(ForgeCTest, BindsTheExtentsOfInputs) {
+  const int64_t shape[] = {5, 3}, wrong[] = {5, 4};
+  const float x[20] = {};
+  const forge_input in = {shape, 2, x, 60}, unfit = {wrong, 2, x, 80};
+  ASSERT_EQ(CodeOf(forge_session_bind_inputs(session_, &in, 1)), 0);
+  EXPECT_EQ(forge_session_bound_output_shape(session_, 0)[0], 5);
+  EXPECT_EQ(forge_session_bound_output_bytes(session_, 0), 60u);
+  std::string message;
+  EXPECT_EQ(CodeOf(forge_session_bind_inputs(session_, &unfit, 1), &message), FORGE_USAGE);
+  EXPECT_NE(message.find("axis 1"), std::string::npos) << message;
+  EXPECT_EQ(CodeOf(forge_session_bind_inputs(session_, &in, 0)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_session_bind_inputs(session_, nullptr, 1)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_session_bind_inputs(nullptr, &in, 1)), FORGE_USAGE);
+}
+
 TEST_F(ForgeCTest, BindsAheadOfARun) {
   const char* const names[] = {"n", "m", nullptr, "n"};
   const int64_t extents[] = {2, 2, 2, 3};

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models and devices."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from ._errors import UsageError
+from ._library import Handle, call, check
+from ._session import Session, make_options
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device.
+
+    id: what `Model.session` accepts, such as "vulkan:0"
+    problem: why it cannot be used; None where it can
+    """
+
+    id: str
+    name: str
+    problem: str | None
+
+
+def devices() -> list[Device]:
+    """Lists the devices of every backend, also those that cannot be used."""
+    found = Handle(call("devices_list"), free=call("devices_free"))
+
+    def text(what, index):
+        value = call(f"devices_{what}")(found.pointer, index)
+        return None if value is None else value.decode()
+
+    count = call("devices_count")(found.pointer)
+    return [Device(text("id", i), text("name", i), text("problem", i)) for i in range(count)]
+
+
+class Model:
+    """An immutable model. Sessions of one model on one device share weights and kernels."""
+
+    def __init__(self, handle: Handle):
+        self._handle = handle
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What the model says of itself, such as its labels."""
+        keys = []
+        while (key := call("model_metadata_key")(self._handle.pointer, len(keys))) is not None:
+            keys.append(key)
+        return {key.decode(): call("model_metadata")(self._handle.pointer, key).decode() for key in keys}
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the model as model.bin. Raises Error where the file cannot be written."""
+        check(call("model_save")(self._handle.pointer, os.fsencode(path)))
+
+    def session(self, device: str = "auto", *, function: str = "main", outputs: list[str] | None = None,
+                dims: dict[str, int] | None = None, memory_limit: int | None = None, threads: int | None = None,
+                autotune: float | None = None) -> Session:
+        """Prepares the model for a device.
+
+        device: "auto", "cpu", "vulkan", "vulkan:1", "vulkan:NAME-PART", "reference" ...; see `devices`
+        outputs: names of the values to return, which may be inner ones; None: the model's outputs
+        dims: extents of dimensions that are the same in all runs
+        memory_limit: bytes of device memory for weights, states and the memory of runs
+        threads: of the host; None or 0: all
+        autotune: seconds to search for faster kernels each time that shapes are new
+
+        Raises DeviceError, RefusedError with every op that cannot run there, UsageError.
+        """
+        options = make_options(function=function, outputs=outputs, dims=dims, memory_limit=memory_limit,
+                               threads=threads, autotune=autotune)
+        return Session(self._handle, device, options)
+
+
+def load(model: str | os.PathLike | bytes | bytearray | memoryview) -> Model:
+    """Reads a model.bin or an ONNX model, from a path or from the content of such a file.
+
+    Raises FileError with the place in the file.
+    """
+    if isinstance(model, (str, os.PathLike)):
+        return Model(Handle(call("model_load"), os.fsencode(model), free=call("model_free")))
+    if not isinstance(model, (bytes, bytearray, memoryview)):
+        raise UsageError(f"a model is a path or bytes, not {type(model).__name__}")
+    content = bytes(model)
+    return Model(Handle(call("model_load_memory"), content, len(content), free=call("model_free")))

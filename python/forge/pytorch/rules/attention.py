@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention, whole: causal masks and groups of heads are attributes and broadcasts of one op."""
+
+from __future__ import annotations
+
+from ..unsupported import Unsupported
+
+
+def attention(t, q, k, v, mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False):
+    """aten.scaled_dot_product_attention"""
+    if dropout_p:
+        raise Unsupported("dropout in training mode: export the module in evaluation mode")
+    if mask is not None and mask.dtype != "bool":
+        mask = t.cast(mask, q.dtype)
+    attributes = {"scale": 0 if scale is None else float(scale), "causal": "top_left" if is_causal else "none"}
+    if not enable_gqa or q.shape[-3] == k.shape[-3]:
+        return t.op("attention", q, k, v, mask, **attributes)
+    return _grouped(t, (q, k, v, mask), attributes)
+
+
+def _grouped(t, operands, attributes):
+    """Query heads in groups that share a head of k and v, by an axis of extent 1 in these"""
+    q, k, v, mask = operands
+    heads, shared = (t.fixed(x.shape[-3], "the number of heads") for x in (q, k))
+    grouped = t.reshape(q, [*q.shape[:-3], shared, heads // shared, *q.shape[-2:]])
+    k, v = (t.reshape(x, [*x.shape[:-2], 1, *x.shape[-2:]]) for x in (k, v))
+    if mask is not None and mask.rank > 2:
+        of = [1, 1] if mask.shape[-3] == 1 else [shared, heads // shared]
+        mask = t.reshape(mask, [*mask.shape[:-3], *of, *mask.shape[-2:]])
+    y = t.op("attention", grouped, k, v, mask, **attributes)
+    return t.reshape(y, [*q.shape[:-1], v.shape[-1]])
+
+
+def with_more(t, q, k, v, *arguments, attn_mask=None, scale=None, attn_bias=None, compute_log_sumexp=None):
+    """The fused overloads, of which only the first result is computed"""
+    if any(t.used(i) for i in range(1, len(t.meta()))):
+        raise Unsupported("its further results")
+    mask = attn_mask
+    arguments = list(arguments)
+    if arguments and not isinstance(arguments[0], (int, float)):
+        mask = arguments.pop(0)
+    dropout, causal = ([*arguments, 0.0, False])[:2] if arguments else (0.0, False)
+    y = attention(t, q, k, v, mask, dropout, bool(causal), scale=scale)
+    return (y, *[None] * (len(t.meta()) - 1))
+
+
+RULES = {
+    "aten.scaled_dot_product_attention": attention,
+    "aten._scaled_dot_product_flash_attention_for_cpu": with_more,
+    "aten._scaled_dot_product_flash_attention": with_more,
+    "aten._scaled_dot_product_attention_math": with_more,
+}

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads and writes at indices."""
+
+from __future__ import annotations
+
+import torch
+
+from ..._graph import Value
+from ..unsupported import Unsupported
+from .creation import constant
+from .elementwise import truth
+
+
+def indices_of(t, index):
+    """An index as i64, unless it is i32"""
+    return index if index.dtype == "i32" else t.cast(index, "i64")
+
+
+def gather_axis(t, x, dim, index):
+    """aten.index_select"""
+    scalar = x.rank == 0
+    y = t.op("gather", t.reshape(x, [1]) if scalar else x, indices_of(t, t.reshape(index, index.shape or [1])),
+             axis=dim)
+    return t.reshape(y, []) if scalar else y
+
+
+def gather_elements(t, x, dim, index, *, sparse_grad=False):
+    """aten.gather"""
+    scalar = x.rank == 0
+    x = t.reshape(x, [1]) if scalar else x
+    y = t.op("gather_elements", x, indices_of(t, t.reshape(index, index.shape or [1])), axis=dim)
+    return t.reshape(y, index.shape)
+
+
+def _split_indices(t, indices):
+    """Axes and their indices; a mask selects as many elements as it has ones, which is not known."""
+    axes, given = [], []
+    for axis, index in enumerate(indices):
+        if index is None:
+            continue
+        if index.dtype == "bool" or (index.dtype == "u8"):
+            raise Unsupported("a mask as an index, whose size depends on data")
+        axes.append(axis)
+        given.append(indices_of(t, index))
+    dtype = given[0].dtype if given and len({i.dtype for i in given}) == 1 else "i64"
+    return axes, [t.cast(i, dtype) for i in given]
+
+
+def index(t, x, indices):
+    """aten.index"""
+    axes, given = _split_indices(t, indices)
+    return t.op("index", x, *given, axes=axes)
+
+
+def index_put(t, x, indices, values, accumulate=False, unsafe=False):
+    """aten.index_put; one value where a mask holds is a selection"""
+    masks = [i for i in indices if i is not None and i.dtype == "bool"]
+    values = t.cast(values, x.dtype)
+    if masks:
+        whole = len(masks) == 1 and len([i for i in indices if i is not None]) == 1 and indices[0] is not None
+        if not whole or any(extent != 1 for extent in values.shape) or accumulate:
+            raise Unsupported("a mask as an index, whose size depends on data")
+        mask = t.reshape(masks[0], [*masks[0].shape, *[1] * (x.rank - masks[0].rank)])
+        return t.op("select", mask, t.reshape(values, []), x)
+    axes, given = _split_indices(t, indices)
+    selected = t.op("index", x, *given, axes=axes)
+    return t.op("index_put", x, t.expand(values, selected.shape), *given, axes=axes, accumulate=accumulate)
+
+
+def _updates(t, x, index, source):
+    """Updates at the indices' places: those of a larger source are not used."""
+    if not isinstance(source, Value):
+        return t.full(source, x.dtype, index.shape)
+    source = t.cast(source, x.dtype)
+    if source.rank == 0:
+        return t.expand(source, index.shape)
+    if list(source.shape) != list(index.shape):
+        source = t.op("slice", source, begin=[0] * source.rank, end=list(index.shape))
+    return source
+
+
+def scatter(mode):
+    """aten.scatter with set, add or multiply"""
+
+    def rule(t, x, dim, index, source=None, *, value=None, src=None, reduce=None):
+        source = next((s for s in (source, src, value) if s is not None), None)
+        modes = {None: mode, "add": "add", "multiply": "mul"}
+        if x.rank == 0:
+            x, index = t.reshape(x, [1]), t.reshape(index, [1])
+            return t.reshape(rule(t, x, 0, index, source, reduce=reduce), [])
+        if index.rank == 0:
+            index = t.reshape(index, [1])
+        return t.op("scatter", x, indices_of(t, index), _updates(t, x, index, source), axis=dim, mode=modes[reduce])
+
+    return rule
+
+
+KINDS = {"sum": "sum", "prod": "prod", "mean": "mean", "amax": "max", "amin": "min"}
+
+
+def scatter_reduce(t, x, dim, index, src, reduce, *, include_self=True):
+    """aten.scatter_reduce"""
+    return t.op("scatter_reduce", x, indices_of(t, index), _updates(t, x, index, src), axis=dim, kind=KINDS[reduce],
+                include_self=include_self)
+
+
+def index_reduce(t, x, dim, index, source, reduce, *, include_self=True):
+    """aten.index_reduce"""
+    return t.op("index_reduce", x, indices_of(t, index), source, axis=dim, kind=KINDS[reduce],
+                include_self=include_self)
+
+
+def index_write(op):
+    """aten.index_add and index_copy"""
+
+    def rule(t, x, dim, index, source, *, alpha=None):
+        if x.rank == 0:
+            row = rule(t, t.reshape(x, [1]), 0, t.reshape(index, [1]), t.reshape(source, [1]), alpha=alpha)
+            return t.reshape(row, [])
+        index = t.reshape(index, index.shape or [1])
+        attributes = {"alpha": alpha} if alpha is not None else {}
+        return t.op(op, x, indices_of(t, index), t.cast(source, x.dtype), axis=dim, **attributes)
+
+    return rule
+
+
+def index_fill(t, x, dim, index, value):
+    """aten.index_fill"""
+    if x.rank == 0:
+        return t.reshape(index_fill(t, t.reshape(x, [1]), 0, index, value), [])
+    index = t.reshape(index, index.shape or [1])
+    if isinstance(value, Value):
+        n = index.shape[0]
+        axis = dim % x.rank
+        shape = [*x.shape[:axis], n, *x.shape[axis + 1:]]
+        return t.op("index_copy", x, indices_of(t, index), t.expand(t.cast(value, x.dtype), shape), axis=dim)
+    return t.op("index_fill", x, indices_of(t, index), axis=dim, value=value)
+
+
+def take(t, x, index):
+    """aten.take"""
+    return t.op("take", x, indices_of(t, index))
+
+
+def put(t, x, index, source, accumulate=False):
+    """aten.put"""
+    whole = t.reshape(x, x.shape or [1])
+    index, source = t.reshape(index, index.shape or [1]), t.reshape(source, source.shape or [1])
+    source = t.reshape(source, index.shape)
+    return t.reshape(t.op("put", whole, indices_of(t, index), source, accumulate=accumulate), x.shape)
+
+
+def embedding(t, weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
+    """Rows of a table"""
+    return t.op("embedding", weight, indices_of(t, indices), padding=padding_idx, scale_gradient=scale_grad_by_freq)
+
+
+def embedding_renorm(t, weight, indices, max_norm, norm_type):
+    """The table with its used rows shortened"""
+    return t.op("embedding_renorm", weight, indices_of(t, indices), max_norm=max_norm, norm=norm_type)
+
+
+def embedding_bag(t, weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None,
+                  include_last_offset=False, padding_idx=-1):
+    """Sums, means or extremes of rows; of four results only the first is computed"""
+    if any(t.used(i) for i in (1, 2, 3)):
+        raise Unsupported("its further results")
+    bags = t.op("embedding_bag", weight, indices_of(t, indices), t.cast(offsets, indices_of(t, indices).dtype),
+                per_sample_weights, kind=("sum", "mean", "max")[mode], include_last_offset=include_last_offset,
+                padding=-1 if padding_idx is None else padding_idx)
+    return bags, None, None, None
+
+
+def one_hot(t, indices, num_classes=-1):
+    """1 at the index, else 0"""
+    if num_classes == -1:
+        raise Unsupported("as many classes as data tell")
+    return t.op("one_hot", indices_of(t, indices), constant(t, torch.tensor([0, 1])), depth=t.dim(num_classes))
+
+
+def slice_scatter(t, x, source, dim=0, start=None, end=None, step=1):
+    """x with a range of an axis replaced"""
+    axis, size = dim % x.rank, x.shape[dim % x.rank]
+    begin = 0 if start is None else t.dim(start)
+    stop = size if end is None or end == 2**63 - 1 else t.dim(end)
+    numbers = all(isinstance(n, int) for n in (begin, size))
+    if step == 1 and numbers:
+        begin = min(begin + size if begin < 0 else begin, size)
+        return t.op("update_slice", x, t.cast(source, x.dtype),
+                    begin=[begin if a == axis else 0 for a in range(x.rank)])
+    if not numbers and (not isinstance(begin, int) or begin < 0 or (isinstance(stop, int) and stop < 0)):
+        raise Unsupported("a range whose place varies")
+    index = t.op("iota", dtype="i64", begin=begin, step=t.fixed(step, "the step"), count=source.shape[axis])
+    return t.op("index_copy", x, index, t.cast(source, x.dtype), axis=axis)
+
+
+def select_scatter(t, x, source, dim, index):
+    """x with one index of an axis replaced"""
+    axis = dim % x.rank
+    at = t.dim(index)
+    if isinstance(at, int) and at < 0:
+        at = x.shape[axis] + at if isinstance(x.shape[axis], int) else f"{x.shape[axis]} - {-at}"
+    row = t.reshape(t.cast(source, x.dtype), [*x.shape[:axis], 1, *x.shape[axis + 1:]])
+    return t.op("update_slice", x, row, begin=[at if a == axis else 0 for a in range(x.rank)])
+
+
+def bucketize(t, x, boundaries, *, out_int32=False, right=False):
+    """How many boundaries lie below x; where `right`, at it too"""
+    x, boundaries = t.promoted(t.reshape(x, [*x.shape, 1]), boundaries)
+    below = t.op("greater_equal" if right else "greater", x, boundaries)
+    count = t.op("reduce", t.cast(below, "i32" if out_int32 else "i64"), kind="sum", axes=[-1], keep_dims=False)
+    return count
+
+
+def copy(t, x, source, non_blocking=False):
+    """The source in the shape and the element type of x"""
+    return t.expand(t.cast(source, x.dtype), x.shape)
+
+
+def masked_scatter(t, x, mask, source):
+    """Elements of the source, in order, where the mask holds"""
+    shape = t.out_shape()
+    x, mask = t.expand(x, shape), t.expand(truth(t, mask), shape)
+    count = " * ".join(f"({extent})" for extent in shape) or 1
+    flat = t.reshape(t.cast(mask, "i64"), [count])
+    place = t.op("sub", t.op("scan", flat, kind="sum", axis=0), t.full(1, "i64"))
+    place = t.op("maximum", place, t.full(0, "i64"))
+    return t.op("select", mask, t.op("take", t.cast(source, x.dtype), t.reshape(place, shape)), x)
+
+
+RULES = {
+    "aten.index_select": gather_axis,
+    "aten.gather": gather_elements,
+    "aten.take_along_dim": lambda t, x, index, dim: gather_elements(
+        t, t.expand(x, [b if a == 1 and i != dim % x.rank else a for i, (a, b) in enumerate(zip(x.shape, index.shape))]),
+        dim, t.expand(index, [a if b == 1 and i != dim % x.rank else b
+                              for i, (a, b) in enumerate(zip(x.shape, index.shape))])),
+    "aten.index": index,
+    "aten._unsafe_index": index,
+    "aten.index_put": index_put,
+    "aten._unsafe_index_put": index_put,
+    "aten._index_put_impl": index_put,
+    "aten.scatter": scatter("set"),
+    "aten.scatter_add": scatter("add"),
+    "aten.scatter_reduce": scatter_reduce,
+    "aten.index_reduce": index_reduce,
+    "aten.index_add": index_write("index_add"),
+    "aten.index_copy": index_write("index_copy"),
+    "aten.index_fill": index_fill,
+    "aten.take": take,
+    "aten.put": put,
+    "aten.embedding": embedding,
+    "aten.embedding_renorm": embedding_renorm,
+    "aten.embedding_bag": embedding_bag,
+    "aten._embedding_bag": embedding_bag,
+    "aten._embedding_bag_forward_only": embedding_bag,
+    "aten.one_hot": one_hot,
+    "aten.slice_scatter": slice_scatter,
+    "aten.select_scatter": select_scatter,
+    "aten.bucketize.Tensor": bucketize,
+    "aten.searchsorted.Tensor": lambda t, boundaries, x, *, out_int32=False, right=False, side=None, sorter=None:
+        _searchsorted(t, boundaries, x, out_int32, right or side == "right", sorter),
+    "aten.copy": copy,
+    "aten.masked_scatter": masked_scatter,
+}
+
+
+def _searchsorted(t, boundaries, x, out_int32, right, sorter):
+    if sorter is not None:
+        raise Unsupported("a sorter")
+    if boundaries.rank > 1:
+        boundaries = t.reshape(boundaries, [*boundaries.shape[:-1], 1, boundaries.shape[-1]])
+    return bucketize(t, x, boundaries, out_int32=out_int32, right=right)

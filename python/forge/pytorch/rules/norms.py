@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Normalisations."""
+
+from __future__ import annotations
+
+from ..unsupported import Unsupported
+
+
+def layer_norm(t, x, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
+    """Over the last axes"""
+    return t.op("layer_norm", x, weight, bias, axis=-len(normalized_shape), epsilon=eps)
+
+
+def native_layer_norm(t, x, normalized_shape, weight, bias, eps):
+    """With the mean and the inverse deviation of each row"""
+    axis = -len(normalized_shape)
+    if not (t.used(1) or t.used(2)):
+        return t.op("layer_norm", x, weight, bias, axis=axis, epsilon=eps), None, None
+    return tuple(t.ops("layer_norm", x, weight, bias, axis=axis, epsilon=eps, statistics=True))
+
+
+def rms_norm(t, x, normalized_shape, weight=None, eps=None):
+    """Without the mean; no epsilon means the smallest step at 1"""
+    import torch  # noqa: PLC0415
+
+    eps = torch.finfo(t.torch_dtype(x.dtype)).eps if eps is None else eps
+    return t.op("layer_norm", x, weight, None, axis=-len(normalized_shape), epsilon=eps, subtract_mean=False)
+
+
+def _or(t, x, value, number):
+    return t.full(number, x.dtype, [x.shape[1]]) if value is None else t.cast(value, x.dtype)
+
+
+def batch_norm(t, x, weight, bias, mean, variance, training, momentum=0.1, eps=1e-5, cudnn_enabled=True):
+    """With the running statistics"""
+    if training or mean is None:
+        raise Unsupported("statistics of the batch: export the module in evaluation mode")
+    scale, shift = _or(t, x, weight, 1), _or(t, x, bias, 0)
+    return t.op("batch_norm", x, scale, shift, t.cast(mean, x.dtype), t.cast(variance, x.dtype), epsilon=eps)
+
+
+def native_batch_norm(t, x, weight, bias, mean, variance, momentum, eps):
+    """aten._native_batch_norm_legit_no_training"""
+    return batch_norm(t, x, weight, bias, mean, variance, False, momentum, eps), None, None
+
+
+def batch_norm_training(t, x, weight, bias, mean, variance, training, momentum, eps):
+    """aten._native_batch_norm_legit_functional: the batch's statistics, and the running ones after it"""
+    if not training:
+        return batch_norm(t, x, weight, bias, mean, variance, False, momentum, eps), None, None, mean, variance
+    y, new_mean, new_variance = t.ops("batch_norm_training", x, _or(t, x, weight, 1), _or(t, x, bias, 0), mean,
+                                      variance, epsilon=eps, momentum=momentum)
+    return y, None, None, new_mean, new_variance
+
+
+def instance_norm(t, x, weight, bias, mean, variance, use_input_stats, momentum, eps, cudnn_enabled):
+    """Over each channel"""
+    if not use_input_stats:
+        return batch_norm(t, x, weight, bias, mean, variance, False, momentum, eps)
+    return t.op("instance_norm", x, weight, bias, epsilon=eps)
+
+
+def group_norm(t, x, groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
+    """Over groups of channels"""
+    return t.op("group_norm", x, weight, bias, groups=groups, epsilon=eps)
+
+
+def native_group_norm(t, x, weight, bias, n, c, hxw, groups, eps):
+    """aten.native_group_norm"""
+    if t.used(1) or t.used(2):
+        raise Unsupported("its statistics")
+    return group_norm(t, x, groups, weight, bias, eps), None, None
+
+
+RULES = {
+    "aten.layer_norm": layer_norm,
+    "aten.native_layer_norm": native_layer_norm,
+    "aten.rms_norm": rms_norm,
+    "aten.batch_norm": batch_norm,
+    "aten._native_batch_norm_legit_no_training": native_batch_norm,
+    "aten._native_batch_norm_legit_functional": batch_norm_training,
+    "aten.instance_norm": instance_norm,
+    "aten.group_norm": group_norm,
+    "aten.native_group_norm": native_group_norm,
+}

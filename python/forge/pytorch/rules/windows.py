@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions, pools, resampling."""
+
+from __future__ import annotations
+
+import fractions
+
+from ..unsupported import Unsupported
+from .indexing import indices_of
+
+
+def each(value, axes):
+    """A number or a list of one as a list of one for each axis"""
+    value = list(value) if isinstance(value, (list, tuple)) else [value]
+    return value * axes if len(value) == 1 else value
+
+
+def batched(t, x, axes, work):
+    """Adds the batch that PyTorch lets one leave out"""
+    if x.rank == axes + 2:
+        return work(x)
+    if x.rank != axes + 1:
+        raise Unsupported(f"a tensor of {x.rank} axes")
+    y = work(t.reshape(x, [1, *x.shape]))
+    whole = [t.reshape(v, v.shape[1:]) for v in (y if isinstance(y, tuple) else (y,))]
+    return tuple(whole) if isinstance(y, tuple) else whole[0]
+
+
+def conv(axes):
+    """conv1d, conv2d, conv3d"""
+
+    def rule(t, x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+        dilations = each(dilation, axes)
+        if padding == "valid":
+            before = after = [0] * axes
+        elif padding == "same":
+            total = [d * (t.fixed(k, "a kernel") - 1) for d, k in zip(dilations, weight.shape[2:])]
+            before, after = [n // 2 for n in total], [n - n // 2 for n in total]
+        else:
+            before = after = each(padding, axes)
+        return batched(t, x, axes, lambda y: t.op(
+            "conv", y, weight, bias, strides=each(stride, axes), dilations=dilations, padding=[*before, *after],
+            groups=groups))
+
+    return rule
+
+
+def conv_transpose(axes):
+    """conv_transpose1d, 2d, 3d"""
+
+    def rule(t, x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+        return batched(t, x, axes, lambda y: t.op(
+            "conv_transpose", y, weight, bias, strides=each(stride, axes), dilations=each(dilation, axes),
+            padding=each(padding, axes) * 2, output_padding=each(output_padding, axes), groups=groups))
+
+    return rule
+
+
+def convolution(t, x, weight, bias, stride, padding, dilation, transposed, output_padding, groups, *_):
+    """aten.convolution"""
+    axes = weight.rank - 2
+    if transposed:
+        return conv_transpose(axes)(t, x, weight, bias, stride, padding, output_padding, groups, dilation)
+    return conv(axes)(t, x, weight, bias, stride, padding, dilation, groups)
+
+
+def max_pool(axes, indices):
+    """max_pool1d, 2d, 3d, also with indices"""
+
+    def rule(t, x, kernel, stride=(), padding=0, dilation=1, ceil_mode=False):
+        attributes = {"kernel": each(kernel, axes), "strides": each(stride or kernel, axes),
+                      "padding": each(padding, axes) * 2, "dilations": each(dilation, axes), "ceil_mode": ceil_mode}
+        if not indices:
+            return batched(t, x, axes, lambda y: t.op("pool", y, kind="max", **attributes))
+        if not t.used(1):
+            return batched(t, x, axes, lambda y: t.op("pool", y, kind="max", **attributes)), None
+        return batched(t, x, axes, lambda y: tuple(t.ops("max_pool", y, **attributes)))
+
+    return rule
+
+
+def avg_pool(axes):
+    """avg_pool1d, 2d, 3d"""
+
+    def rule(t, x, kernel, stride=(), padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+        attributes = {"kernel": each(kernel, axes), "strides": each(stride or kernel, axes),
+                      "padding": each(padding, axes) * 2, "ceil_mode": ceil_mode}
+        if divisor_override is not None:
+            return batched(t, x, axes, lambda y: t.op("sum_pool", y, divisor=divisor_override, **attributes))
+        return batched(t, x, axes, lambda y: t.op("pool", y, kind="average", count_include_pad=count_include_pad,
+                                                  **attributes))
+
+    return rule
+
+
+def adaptive(axes, op, indices):
+    """adaptive_avg_pool1d and its kin"""
+
+    def rule(t, x, output_size):
+        sizes = [0 if n is None else t.fixed(n, "a size") for n in each(output_size, axes)]
+        if not indices:
+            if sizes == [1] * axes:
+                spatial = list(range(x.rank - axes, x.rank))
+                return t.op("reduce", x, kind="mean", axes=spatial, keep_dims=True)
+            return batched(t, x, axes, lambda y: t.op(op, y, sizes=sizes))
+        return batched(t, x, axes, lambda y: tuple(t.ops(op, y, sizes=sizes)))
+
+    return rule
+
+
+def max_unpool(axes):
+    """max_unpool2d, 3d"""
+
+    def rule(t, x, indices, output_size, *_):
+        return t.op("max_unpool", x, indices_of(t, indices), sizes=t.shape(output_size))
+
+    return rule
+
+
+def lp_pool(t, x, norm, kernel, stride, axes, ceil_mode):
+    """lp_pool1d, 2d"""
+    return batched(t, x, axes, lambda y: t.op("lp_pool", y, p=norm, kernel=each(kernel, axes),
+                                              strides=each(stride or kernel, axes), ceil_mode=ceil_mode))
+
+
+def unfold(t, x, kernel, dilation, padding, stride):
+    """aten.im2col"""
+    return batched(t, x, 2, lambda y: t.op("unfold", y, kernel=each(kernel, 2), dilations=each(dilation, 2),
+                                           padding=each(padding, 2) * 2, strides=each(stride, 2)))
+
+
+def fold(t, x, output_size, kernel, dilation, padding, stride):
+    """aten.col2im"""
+    return batched(t, x, 1, lambda y: t.op("fold", y, sizes=t.shape(output_size), kernel=each(kernel, 2),
+                                           dilations=each(dilation, 2), padding=each(padding, 2) * 2,
+                                           strides=each(stride, 2)))
+
+
+def resize(t, x, axes, scales, **attributes):
+    """Resamples the last axes to the size that PyTorch computed"""
+    spatial = list(range(x.rank - axes, x.rank))
+    ratios = {}
+    if scales and all(s is not None for s in scales):
+        exact = [fractions.Fraction(float(s)).limit_denominator(2**20) for s in scales]
+        ratios = {"numerators": [f.numerator for f in exact], "denominators": [f.denominator for f in exact]}
+    return t.op("resize", x, axes=spatial, sizes=t.out_shape()[-axes:], **attributes, **ratios)
+
+
+def nearest(axes, exact=False):
+    """upsample_nearest1d and its kin"""
+    how = ({"coordinates": "half_pixel", "rounding": "prefer_ceil"} if exact
+           else {"coordinates": "asymmetric", "rounding": "floor"})
+
+    def rule(t, x, output_size, *scales):
+        factors = scales[0] if len(scales) == 1 and isinstance(scales[0], (list, tuple)) else scales
+        return resize(t, x, axes, factors, kind="nearest", **how)
+
+    return rule
+
+
+def interpolated(axes, kind):
+    """upsample_bilinear2d and its kin"""
+
+    def rule(t, x, output_size, align_corners, *scales):
+        factors = scales[0] if len(scales) == 1 and isinstance(scales[0], (list, tuple)) else scales
+        coordinates = "align_corners" if align_corners else "half_pixel"
+        return resize(t, x, axes, None if align_corners else factors, kind=kind, coordinates=coordinates)
+
+    return rule
+
+
+def grid_sample(t, x, grid, interpolation_mode=0, padding_mode=0, align_corners=False):
+    """aten.grid_sampler"""
+    return t.op("grid_sample", x, grid, kind=("linear", "nearest", "cubic")[interpolation_mode],
+                padding=("zeros", "border", "reflection")[padding_mode], align_corners=bool(align_corners))
+
+
+def affine_grid(t, theta, size, align_corners=False):
+    """aten.affine_grid_generator"""
+    return t.op("affine_grid", theta, sizes=t.shape(size)[2:], align_corners=align_corners)
+
+
+def roi_align(t, x, rois, spatial_scale, height, width, sampling_ratio, aligned):
+    """torchvision's roi_align"""
+    if sampling_ratio <= 0:
+        raise Unsupported("as many samples as the size of a box tells")
+    boxes, batch = t.slice(rois, 1, 1, 5), t.cast(t.select(rois, 1, 0), "i64")
+    return t.op("roi_align", x, boxes, batch, sizes=[t.fixed(height, "a height"), t.fixed(width, "a width")],
+                samples=sampling_ratio, scale=spatial_scale, half_pixel=aligned)
+
+
+RULES = {
+    "aten.convolution": convolution,
+    "aten._convolution": convolution,
+    **{f"aten.conv{n}d": conv(n) for n in (1, 2, 3)},
+    **{f"aten.conv_transpose{n}d": conv_transpose(n) for n in (1, 2, 3)},
+    **{f"aten.max_pool{n}d": max_pool(n, False) for n in (1, 2, 3)},
+    **{f"aten.max_pool{n}d_with_indices": max_pool(n, True) for n in (1, 2, 3)},
+    **{f"aten.avg_pool{n}d": avg_pool(n) for n in (1, 2, 3)},
+    **{f"aten.{prefix}adaptive_avg_pool{n}d": adaptive(n, "adaptive_avg_pool", False) for n in (1, 2, 3)
+       for prefix in ("", "_")},
+    **{f"aten.adaptive_max_pool{n}d": adaptive(n, "adaptive_max_pool", True) for n in (1, 2, 3)},
+    **{f"aten.max_unpool{n}d": max_unpool(n) for n in (2, 3)},
+    "aten.lp_pool1d": lambda t, x, norm, kernel, stride=(), ceil_mode=False: lp_pool(
+        t, x, norm, kernel, stride, 1, ceil_mode),
+    "aten.lp_pool2d": lambda t, x, norm, kernel, stride=(), ceil_mode=False: lp_pool(
+        t, x, norm, kernel, stride, 2, ceil_mode),
+    "aten.im2col": unfold,
+    "aten.col2im": fold,
+    **{f"aten.upsample_nearest{n}d": nearest(n) for n in (1, 2, 3)},
+    **{f"aten._upsample_nearest_exact{n}d": nearest(n, exact=True) for n in (1, 2, 3)},
+    "aten.upsample_linear1d": interpolated(1, "linear"),
+    "aten.upsample_bilinear2d": interpolated(2, "linear"),
+    "aten.upsample_trilinear3d": interpolated(3, "linear"),
+    "aten.upsample_bicubic2d": interpolated(2, "cubic"),
+    "aten.grid_sampler": grid_sample,
+    "aten.grid_sampler_2d": grid_sample,
+    "aten.grid_sampler_3d": grid_sample,
+    "aten.affine_grid_generator": affine_grid,
+    "torchvision.roi_align": roi_align,
+}

@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The package forge: package_test.py LIBFORGE [unittest options]"""
+
+import ast
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+import in_oracle  # isort: skip
+
+LIBRARY = sys.argv.pop(1)
+os.environ["FORGE_LIBRARY"] = LIBRARY
+
+import numpy as np  # noqa: E402
+
+import forge  # noqa: E402
+from forge import _library  # noqa: E402
+
+DATA = pathlib.Path(__file__).resolve().parent / "data"
+DEVICES = ("reference", "cpu", "vulkan")
+
+
+def adding():
+    """A model: y = x + bias, of f32[n, 3]"""
+    graph = forge.Graph()
+    graph.symbol("n", 1)
+    x = graph.input("x", "f32", ["n", 3])
+    bias = graph.variable("bias", forge._arrays.view_of_numpy(np.array([10, 20, 30], "f")))
+    total, = graph.node("add", x, bias)
+    graph.name(total, "total")
+    graph.output("y", total)
+    return graph.finish()
+
+
+class SessionTest(unittest.TestCase):
+    def setUp(self):
+        self.model = adding()
+        self.session = self.model.session(device="reference")
+        self.x = np.arange(6, dtype="f").reshape(2, 3)
+        self.y = self.x + np.array([10, 20, 30], "f")
+
+    def test_runs_by_position_and_by_name(self):
+        for outputs in (self.session.run(self.x), self.session.run(x=self.x), self.session.run({"x": self.x})):
+            self.assertEqual(list(outputs), ["y"])
+            np.testing.assert_array_equal(outputs["y"], self.y)
+
+    def test_tells_what_the_model_takes(self):
+        self.assertEqual([str(p) for p in self.session.inputs + self.session.outputs], ["x: f32[n, 3]", "y: f32[n, 3]"])
+        self.assertEqual(self.session.device, "reference evaluators")
+
+    def test_runs_other_shapes(self):
+        for n in (1, 4, 2):
+            np.testing.assert_array_equal(self.session.run(np.ones((n, 3), "f"))["y"], [[11, 21, 31]] * n)
+
+    def test_takes_strided_arrays_lists_and_what_speaks_dlpack(self):
+        class Lent:
+            def __init__(self, array):
+                self.array = array
+
+            def __dlpack__(self, **_):
+                return self.array.__dlpack__()
+
+            def __dlpack_device__(self):
+                return self.array.__dlpack_device__()
+
+        wide = np.zeros((2, 6), "f")
+        wide[:, ::2] = self.x
+        for x in (wide[:, ::2], self.x[::-1][::-1], self.x.tolist(), Lent(self.x), Lent(wide[:, ::2]),
+                  self.x.astype(">f4")):
+            np.testing.assert_array_equal(self.session.run(x)["y"], self.y)
+
+    def test_writes_into_given_arrays(self):
+        y = np.empty((2, 3), "f")
+        self.assertIs(self.session.run(self.x, out={"y": y})["y"], y)
+        np.testing.assert_array_equal(y, self.y)
+        for wrong in (np.empty((2, 4), "f"), np.empty((2, 3)), np.empty((3, 2), "f").T):
+            with self.assertRaises(forge.UsageError):
+                self.session.run(self.x, out={"y": wrong})
+        y.flags.writeable = False
+        with self.assertRaises(forge.UsageError):
+            self.session.run(self.x, out={"y": y})
+
+    def test_outputs_go_on_through_dlpack(self):
+        y = self.session.run(self.x)["y"]
+        again = np.from_dlpack(y)
+        self.assertEqual(again.ctypes.data, y.ctypes.data)
+
+    def test_errors_say_what_was_expected(self):
+        for says, kind, work in (
+            ("x: f32[n, 3]", forge.UsageError, self.session.run),
+            ("f64[2, 3]", forge.UsageError, lambda: self.session.run(self.x.astype("d"))),
+            ("axis 1", forge.UsageError, lambda: self.session.run(np.ones((2, 4), "f"))),
+            ("'w'", forge.UsageError, lambda: self.session.run(w=self.x)),
+            ("twice", forge.UsageError, lambda: self.session.run(self.x, x=self.x)),
+            ("2 are given", forge.UsageError, lambda: self.session.run(self.x, self.x)),
+            ("'z'", forge.UsageError, lambda: self.session.run(self.x, out={"z": self.x})),
+            ("datetime64", forge.UsageError, lambda: self.session.run(np.zeros((2, 3), "M8[s]"))),
+            ("metal", forge.UsageError, lambda: self.model.session("metal")),
+            ("'9'", forge.DeviceError, lambda: self.model.session("reference:9")),
+            ("nowhere", forge.FileError, lambda: forge.load("/nowhere.bin")),
+            ("neither", forge.FileError, lambda: forge.load(b"nothing of that kind")),
+            ("path or bytes", forge.UsageError, lambda: forge.load(7)),
+            ("memory limit", forge.RefusedError, lambda: self.model.session("cpu", memory_limit=1).run(self.x)),
+            ("no dimension 'm'", forge.UsageError, lambda: self.session.bind(m=1)),
+        ):
+            with self.subTest(says), self.assertRaises(kind) as caught:
+                work()
+            self.assertIn(says, str(caught.exception))
+            self.assertIsInstance(caught.exception, forge.Error)
+        np.testing.assert_array_equal(self.session.run(self.x)["y"], self.y)
+
+    def test_a_closed_session_says_so(self):
+        with self.session:
+            pass
+        with self.assertRaisesRegex(forge.UsageError, "closed"):
+            self.session.run(self.x)
+
+    def test_a_model_may_go_before_its_session(self):
+        del self.model
+        np.testing.assert_array_equal(self.session.run(self.x)["y"], self.y)
+
+    def test_binds_ahead_and_returns_inner_values(self):
+        session = self.model.session("reference", outputs=["total"], dims={"n": 2})
+        session.bind()
+        np.testing.assert_array_equal(session.run(self.x)["total"], self.y)
+
+    def test_saves_and_loads(self):
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "adding.bin"
+            self.model.save(path)
+            for model in (forge.load(path), forge.load(path.read_bytes())):
+                np.testing.assert_array_equal(model.session("cpu").run(self.x)["y"], self.y)
+
+    def test_threads_share_a_session(self):
+        import threading
+
+        failures = []
+
+        def work(n):
+            try:
+                for _ in range(20):
+                    x = np.full((n, 3), n, "f")
+                    np.testing.assert_array_equal(self.session.run(x)["y"], x + np.array([10, 20, 30], "f"))
+            except Exception as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in (1, 2, 3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+    def test_ctrl_c_ends_a_run(self):
+        script = """
+import os, signal, sys, threading, time
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+import forge
+graph = forge.Graph()
+x = graph.input("x", "f32", [600, 600])
+y = x
+for _ in range(400):
+    y, = graph.node("matmul", y, x)
+graph.output("y", y)
+session = graph.finish().session("reference")
+threading.Timer(1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+began = time.monotonic()
+try:
+    session.run(np.zeros((600, 600), "f"))
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic() - began < 30)
+"""
+        done = subprocess.run([sys.executable, "-c", script, str(in_oracle.ROOT / "python")], capture_output=True,
+                              text=True, timeout=120, check=False)
+        self.assertEqual(done.stdout.strip(), "interrupted True", done.stderr)
+
+
+class ExportedTest(unittest.TestCase):
+    """A layer of a transformer that forge.export wrote."""
+
+    def test_is_what_pytorch_computes(self):
+        expected = np.load(DATA / "encoder.npz")
+        model = forge.load(DATA / "encoder.bin")
+        self.assertIn("torch", model.metadata["source"])
+        for device in DEVICES:
+            with model.session(device) as session:
+                self.assertEqual(session.inputs[0].shape, ("batch", "sequence", 16))
+                for i in range(2):
+                    got = session.run(expected[f"x{i}"])[session.outputs[0].name]
+                    np.testing.assert_allclose(got, expected[f"y{i}"], rtol=1e-4, atol=1e-5, err_msg=device)
+
+
+class PackageTest(unittest.TestCase):
+    def test_imports_neither_numpy_nor_torch(self):
+        script = "import sys, forge; forge.devices(); print('numpy' in sys.modules, 'torch' in sys.modules)"
+        environment = os.environ | {"PYTHONPATH": str(in_oracle.ROOT / "python")}
+        said = subprocess.check_output([sys.executable, "-c", script], text=True, env=environment)
+        self.assertEqual(said.strip(), "False False")
+
+    def test_lists_devices(self):
+        ids = {device.id: device for device in forge.devices()}
+        self.assertIsNone(ids["reference:0"].problem)
+
+    def test_declares_functions_of_the_header(self):
+        header = (in_oracle.ROOT / "runtime" / "forge.h").read_text(encoding="utf-8")
+        text = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
+        declared = {name: parameters for name, parameters in
+                    re.findall(r"^[a-z][\w ]*\*?\s*forge_(\w+)\(([^)]*)\)", text, flags=re.M)}
+        for name, (_, *parameters) in _library.FUNCTIONS.items():
+            given = declared[name].strip()
+            self.assertEqual(0 if given == "void" else given.count(",") + 1, len(parameters), name)
+        self.assertIn(f"#define FORGE_INTERFACE {_library.INTERFACE}\n", header)
+
+    def test_an_older_library_is_refused(self):
+        done = subprocess.run([sys.executable, "-c", "import forge"], capture_output=True, text=True, check=False,
+                              env=os.environ | {"PYTHONPATH": str(in_oracle.ROOT / "python"), "FORGE_LIBRARY": "/no.so"})
+        self.assertIn("ImportError", done.stderr)
+        self.assertIn("/no.so", done.stderr)
+
+    def test_rules_name_ops_and_attributes_that_exist(self):
+        known, calls = forge.ops(), 0
+        for path in sorted((in_oracle.ROOT / "python/forge/pytorch").rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+                        and node.func.attr in ("op", "ops") and node.args and isinstance(node.args[0], ast.Constant)):
+                    continue
+                name, calls = node.args[0].value, calls + 1
+                self.assertIn(name, known, path)
+                attributes = {a["name"] for a in known[name]["attributes"]}
+                for keyword in node.keywords:
+                    self.assertTrue(keyword.arg is None or keyword.arg in attributes, (path.name, name, keyword.arg))
+        self.assertGreater(calls, 150)
+
+    def test_attributes_have_the_text_form(self):
+        text = forge._graph.attributes_text
+        self.assertEqual(text("fill", {"value": True, "dtype": "f32", "shape": ["n", 2]}),
+                         "value = 1, dtype = f32, shape = [n, 2]")
+        self.assertEqual(text("clamp", {"low": 0, "high": None}), "low = 0.0")
+        self.assertEqual(text("einsum", {"equation": "ij->ji"}), 'equation = "ij->ji"')
+        with self.assertRaises(forge.UsageError):
+            text("clamp", {"lower": 0})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs that are built through the C interface.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "runtime/forge.h"
+#include "tests/support/temp_folder.h"
+
+namespace forge {
+namespace {
+
+// Takes the error's code and message; 0 for none.
+int CodeOfError(forge_error* error, std::string* message = nullptr) {
+  if (error == nullptr) return 0;
+  const int code = forge_error_code(error);
+  if (message) *message = forge_error_message(error);
+  forge_error_free(error);
+  return code;
+}
+
+class ForgeGraphTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(CodeOfError(forge_graph_create(&graph_)), 0); }
+  void TearDown() override { forge_graph_free(graph_); }
+
+  forge_value Input(const char* name, const char* type) {
+    forge_value value = FORGE_ABSENT;
+    EXPECT_EQ(CodeOfError(forge_graph_input(graph_, name, type, &value)), 0);
+    return value;
+  }
+  // Adds a node of one result.
+  int Node(const char* op, const std::vector<forge_value>& operands, const char* attributes,
+           forge_value* result, std::string* message = nullptr) {
+    const forge_node node = {op, operands.data(), operands.size(), attributes, "layer.0", "aten"};
+    size_t count = 0;
+    const int code = CodeOfError(forge_graph_node(graph_, &node, result, 1, &count), message);
+    EXPECT_EQ(count, code == 0 ? 1u : 0u);
+    return code;
+  }
+  // Runs the model on the reference: one input x of [2, 3], one output.
+  std::vector<float> Run(const forge_model* model, std::vector<float> x) {
+    forge_session* session = nullptr;
+    EXPECT_EQ(CodeOfError(forge_session_create(model, "reference", &session)), 0);
+    const int64_t shape[] = {2, 3};
+    forge_tensor *in = nullptr, *out = nullptr;
+    EXPECT_EQ(CodeOfError(forge_tensor_create("x", "f32", shape, 2, x.data(), 24, &in)), 0);
+    EXPECT_EQ(CodeOfError(forge_session_run(session, &in, 1, &out, 1)), 0);
+    std::vector<float> result(forge_tensor_bytes(out) / sizeof(float));
+    std::memcpy(result.data(), forge_tensor_data(out), forge_tensor_bytes(out));
+    forge_tensor_free(in);
+    forge_tensor_free(out);
+    forge_session_free(session);
+    return result;
+  }
+  forge_graph* graph_ = nullptr;
+  TempFolder folder_;
+};
+
+alignas(16) float g_weights[] = {10, 20, 30, 40};
+int g_released = 0;
+void Release(void* context) { g_released += *static_cast<int*>(context); }
+
+TEST_F(ForgeGraphTest, BuildsRunsAndSavesAModel) {
+  ASSERT_EQ(CodeOfError(forge_graph_symbol(graph_, "n", 1, 8, 1)), 0);
+  const forge_value x = Input("x", "f32[n, 3]");
+  int one = 1;
+  g_released = 0;
+  const forge_variable bias = {"bias", "parameter", "f32[3]", g_weights, 12, Release, &one};
+  forge_value b = FORGE_ABSENT, sum = FORGE_ABSENT, top = FORGE_ABSENT;
+  ASSERT_EQ(CodeOfError(forge_graph_variable(graph_, &bias, &b)), 0);
+  ASSERT_EQ(Node("add", {x, b}, nullptr, &sum), 0);
+  EXPECT_STREQ(forge_graph_type(graph_, sum), "f32[n, 3]");
+  ASSERT_EQ(CodeOfError(forge_graph_name(graph_, sum, "inner")), 0);
+  ASSERT_EQ(Node("reduce", {sum}, "kind = max, axes = [1], keep_dims = false", &top), 0);
+  EXPECT_STREQ(forge_graph_type(graph_, top), "f32[n]");
+  ASSERT_EQ(CodeOfError(forge_graph_output(graph_, "y", top)), 0);
+  ASSERT_EQ(CodeOfError(forge_graph_metadata(graph_, "source", "a test")), 0);
+  forge_model* model = nullptr;
+  ASSERT_EQ(CodeOfError(forge_graph_finish(graph_, &model)), 0);
+  EXPECT_EQ(Run(model, {1, 2, 3, 40, 50, -60}), (std::vector<float>{33, 70}));
+  EXPECT_STREQ(forge_model_metadata(model, "source"), "a test");
+
+  const auto path = folder_ / "built.bin";
+  ASSERT_EQ(CodeOfError(forge_model_save(model, path.c_str())), 0);
+  EXPECT_EQ(g_released, 0) << "the model uses the bytes";
+  forge_model_free(model);
+  EXPECT_EQ(g_released, 1);
+  forge_model* read = nullptr;
+  ASSERT_EQ(CodeOfError(forge_model_load(path.c_str(), &read)), 0);
+  EXPECT_EQ(Run(read, {1, 2, 3, 40, 50, -60}), (std::vector<float>{33, 70}));
+  forge_model_free(read);
+  std::string message;
+  EXPECT_EQ(CodeOfError(forge_graph_output(graph_, "z", top), &message), FORGE_USAGE);
+  EXPECT_NE(message.find("finished"), std::string::npos) << message;
+}
+
+// A state that each run adds x to.
+TEST_F(ForgeGraphTest, StoresStates) {
+  const forge_value x = Input("x", "f32[2, 3]");
+  const std::vector<float> zeros(6);
+  const forge_variable total = {"total", "state", "f32[2, 3]", zeros.data(), 24, nullptr, nullptr};
+  forge_value before = FORGE_ABSENT, after = FORGE_ABSENT;
+  ASSERT_EQ(CodeOfError(forge_graph_variable(graph_, &total, &before)), 0);
+  ASSERT_EQ(Node("add", {x, before}, "", &after), 0);
+  ASSERT_EQ(CodeOfError(forge_graph_store(graph_, before, after)), 0);
+  ASSERT_EQ(CodeOfError(forge_graph_output(graph_, "y", after)), 0);
+  forge_model* model = nullptr;
+  ASSERT_EQ(CodeOfError(forge_graph_finish(graph_, &model)), 0);
+  forge_session* session = nullptr;
+  ASSERT_EQ(CodeOfError(forge_session_create(model, "reference", &session)), 0);
+  forge_model_free(model);
+  const std::vector<float> ones(6, 1.f);
+  const int64_t shape[] = {2, 3};
+  const forge_input in = {shape, 2, ones.data(), 24};
+  std::vector<float> y(6);
+  const forge_output out = {y.data(), 24};
+  for (float runs = 1; runs <= 3; ++runs) {
+    ASSERT_EQ(CodeOfError(forge_session_run_into(session, &in, 1, &out, 1)), 0);
+    EXPECT_EQ(y, std::vector<float>(6, runs));
+  }
+  forge_session_free(session);
+}
+
+TEST_F(ForgeGraphTest, SaysWhatIsWrongWithANode) {
+  const forge_value x = Input("x", "f32[2, 3]"), y = Input("y", "f32[2, 4]");
+  forge_value z = FORGE_ABSENT;
+  std::string message;
+  EXPECT_EQ(Node("add", {x, y}, nullptr, &z, &message), FORGE_USAGE);
+  EXPECT_NE(message.find("f32[2, 4]"), std::string::npos) << message;
+  EXPECT_NE(message.find("layer.0"), std::string::npos) << message;
+  EXPECT_EQ(z, FORGE_ABSENT);
+  EXPECT_EQ(Node("add", {x, x}, nullptr, &z), 0) << "the graph is as it was";
+  EXPECT_STREQ(forge_graph_type(graph_, z), "f32[2, 3]");
+}
+
+TEST_F(ForgeGraphTest, RefusesWhatDoesNotExist) {
+  struct Wrong {
+    const char *op, *attributes, *says;
+    forge_value operand;
+  };
+  Input("x", "f32[2, 3]");
+  for (const Wrong& w :
+       {Wrong{"frobnicate", "", "frobnicate", 0}, Wrong{"softmax", "axes = 1", "axes", 0},
+        Wrong{"softmax", "axis = x", "axis", 0}, Wrong{"softmax", "axis = 1,", "attribute", 0},
+        Wrong{"softmax", "", "no value 7", 7}, Wrong{"softmax", "", "no value -2", -2}}) {
+    forge_value z = FORGE_ABSENT;
+    std::string message;
+    EXPECT_EQ(Node(w.op, {w.operand}, w.attributes, &z, &message), FORGE_USAGE);
+    EXPECT_NE(message.find(w.says), std::string::npos) << message;
+  }
+}
+
+TEST_F(ForgeGraphTest, RefusesVariablesThatDoNotFit) {
+  int one = 1;
+  forge_value v = FORGE_ABSENT;
+  for (const forge_variable& wrong :
+       {forge_variable{"w", "parameter", "f32[4]", g_weights, 12, Release, &one},
+        forge_variable{"w", "thing", "f32[4]", g_weights, 16, Release, &one},
+        forge_variable{"w", "parameter", "f32[n]", g_weights, 16, Release, &one},
+        forge_variable{"w", "parameter", "f33[4]", g_weights, 16, Release, &one},
+        forge_variable{nullptr, "parameter", "f32[4]", g_weights, 16, Release, &one}}) {
+    g_released = 0;
+    EXPECT_EQ(CodeOfError(forge_graph_variable(graph_, &wrong, &v)), FORGE_USAGE);
+    EXPECT_EQ(g_released, 1);
+    EXPECT_EQ(CodeOfError(forge_graph_variable(graph_, &wrong, &v)), FORGE_USAGE);
+    EXPECT_EQ(g_released, 2);
+  }
+}
+
+TEST_F(ForgeGraphTest, RefusesSymbolsWithoutValues) {
+  EXPECT_EQ(CodeOfError(forge_graph_symbol(graph_, "n", 3, 2, 1)), FORGE_USAGE);
+  EXPECT_EQ(forge_graph_type(graph_, 0), nullptr);
+  EXPECT_EQ(CodeOfError(forge_graph_input(nullptr, "x", "f32[]", nullptr)), FORGE_USAGE);
+}
+
+TEST(ForgeOpsTest, DescribesEveryOp) {
+  const auto ops = nlohmann::json::parse(forge_ops_json());
+  EXPECT_GT(ops.size(), 200u);
+  const auto reduce =
+      std::find_if(ops.begin(), ops.end(), [](const auto& op) { return op["name"] == "reduce"; });
+  ASSERT_NE(reduce, ops.end());
+  EXPECT_EQ((*reduce)["inputs"], "x: number[*d]");
+  const auto& kind = (*reduce)["attributes"][0];
+  EXPECT_EQ(kind["name"], "kind");
+  EXPECT_EQ(kind["type"], "choice");
+  EXPECT_EQ(kind["default"], "sum");
+  EXPECT_EQ(kind["choices"][1], "mean");
+}
+
+}  // namespace
+}  // namespace forge
