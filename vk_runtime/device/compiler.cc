@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vk_runtime/device/compiler.h"
 
-#include <thread>
-
 #include "base/hash.h"
 #include "codegen/region/storage.h"
 #include "codegen/schedules/tuning.h"
@@ -45,22 +43,6 @@ std::vector<Artifact> ArtifactsOf(std::span<const LaunchedKernel> launched,
 }
 
 }  // namespace
-
-void ParallelFor(size_t n, int threads, absl::FunctionRef<void(size_t)> body) {
-  std::atomic<size_t> next{0};
-  const auto work = [&] {
-    for (size_t i = next++; i < n; i = next++) body(i);
-  };
-  const size_t helpers = std::min(n, static_cast<size_t>(std::max(threads, 1)));
-  std::vector<std::thread> pool;
-  try {
-    for (size_t i = 1; i < helpers; ++i) pool.emplace_back(work);
-  } catch (const std::system_error&) {
-    // The system starts no more threads: those that there are do the work.
-  }
-  work();
-  for (std::thread& t : pool) t.join();
-}
 
 absl::StatusOr<KernelCode> Compiler::CodeOf(const codegen::Kernel& kernel, uint32_t operands,
                                             uint64_t hash) {

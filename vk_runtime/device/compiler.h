@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiles requests to programs: kernels, SPIR-V, pipelines; on all cores.
 #pragma once
+#include "base/parallel.h"
 #include "codegen/lower/sharing.h"
 #include "codegen/target/step_plan.h"
 #include "codegen/target/tuned.h"
@@ -8,10 +9,6 @@
 #include "vk_runtime/pipelines/spirv_file.h"
 
 namespace forge::vk {
-
-// Calls body(0) .. body(n - 1) on up to `threads` threads, including the calling one, and waits for
-// them.
-void ParallelFor(size_t n, int threads, absl::FunctionRef<void(size_t)> body);
 
 // Compiles programs for one device.
 class Compiler {
