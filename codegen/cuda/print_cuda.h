@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels as CUDA C++.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "codegen/kernel/kernel_ir.h"
+
+namespace forge::codegen {
+
+// A kernel as CUDA C++ for NVRTC, without headers. Arguments of a launch: a pointer for each of the
+// `operands`, then the scalars, each an i32. Compilers must not contract: --fmad=false.
+struct CudaCode {
+  std::string entry;  // the name of the function
+  std::string text;
+  int operands = 0;
+};
+// Prints a verified kernel; cannot fail. Views have one chunk each, and subgroups 32 invocations.
+//   description: op and shapes, for the name of the function and its comment
+CudaCode PrintCuda(const Kernel& k, const Caps& caps, std::string_view description);
+
+}  // namespace forge::codegen
