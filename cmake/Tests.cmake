@@ -149,6 +149,11 @@ foreach(folder IN LISTS folders)
   endif()
 endforeach()
 
+# ctest -L cuda-compile: printed CUDA kernels through NVRTC, where tests/lab/fetch-cuda has brought it.
+if(TEST cuda_slow)
+  set_property(TEST cuda_slow APPEND PROPERTY LABELS cuda-compile)
+endif()
+
 # A sanitizer would have to be linked into the programs of strangers, too.
 if(NOT FORGE_SANITIZE AND TARGET forge_model_files)
   add_test(NAME installed COMMAND "${PROJECT_SOURCE_DIR}/tests/installed/run" "${PROJECT_BINARY_DIR}")

@@ -15,6 +15,7 @@ DeviceInfo Describe(const DeviceFacts& f, size_t index, const absl::Status& nvrt
   info.driver = f.has_driver ? fmt::format("NVIDIA, CUDA {}.{}", f.driver_version / 1000,
                                            f.driver_version % 1000 / 10)
                              : std::string(kCompileFor);
+  info.is_cpu = !f.has_driver;  // "auto" prefers what can run
   info.api = fmt::format("compute capability {}.{}", f.capability / 10, f.capability % 10);
   info.memory_bytes = f.memory_bytes;
   const codegen::Caps caps = CapsOf(f);

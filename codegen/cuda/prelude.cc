@@ -51,27 +51,17 @@ __device__ inline i32 mixed_dot4(u32 a, u32 b, i32 c) {
 }
 )";
 
-// The hardware exchanges words of 32 bits among the lanes of a full warp.
+// All lanes of a warp take part; narrow integers travel as i32.
 constexpr std::string_view kShuffle = R"(
-template <class T, class Exchange>
-__device__ inline T by_words(T x, Exchange exchange) {
-  struct Words { u32 w[(sizeof(T) + 3) / 4]; } words = {};
-  __builtin_memcpy(&words, &x, sizeof(T));
-  for (int n = 0; n < int(sizeof(words) / 4); ++n) words.w[n] = exchange(words.w[n]);
-  __builtin_memcpy(&x, &words, sizeof(T));
-  return x;
-}
 template <class T>
-__device__ inline T shuffle(T x, i32 lane) {
-  return by_words(x, [=](u32 w) { return __shfl_sync(0xffffffffu, w, lane); });
-}
+__device__ inline T shuffle(T x, i32 lane) { return T(__shfl_sync(0xffffffffu, x, lane)); }
 template <class T>
 __device__ inline T shuffle_xor(T x, i32 mask) {
-  return by_words(x, [=](u32 w) { return __shfl_xor_sync(0xffffffffu, w, mask); });
+  return T(__shfl_xor_sync(0xffffffffu, x, mask));
 }
 template <class T>
 __device__ inline T shuffle_up(T x, i32 distance) {
-  return by_words(x, [=](u32 w) { return __shfl_up_sync(0xffffffffu, w, distance); });
+  return T(__shfl_up_sync(0xffffffffu, x, distance));
 }
 struct Sum { template <class T> __device__ T operator()(T a, T b) const { return T(a + b); } };
 struct Prod { template <class T> __device__ T operator()(T a, T b) const { return T(a * b); } };
@@ -110,18 +100,16 @@ __device__ inline i32 lane_of_warp() {
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
   return i32(lane);
 }
+__device__ inline u32 bits_of(f16 x) { return x.bits; }
+__device__ inline u32 bits_of(u8 x) { return x; }
+__device__ inline u32 bits_of(i8 x) { return u8(x); }
 // Neighbours along k: `next` elements apart.
 template <class E>
 __device__ inline u32 along_k(const E* p, i32 next) {
   if (next == 1) return *reinterpret_cast<const u32*>(p);
   constexpr int kCount = 4 / sizeof(E);
   u32 word = 0;
-  for (int n = 0; n < kCount; ++n) {
-    u32 bits = 0;
-    const E e = p[n * next];
-    __builtin_memcpy(&bits, &e, sizeof(E));
-    word |= bits << (n * 8 * int(sizeof(E)));
-  }
+  for (int n = 0; n < kCount; ++n) word |= bits_of(p[n * next]) << (n * 8 * int(sizeof(E)));
   return word;
 }
 template <class E, int N>

@@ -27,6 +27,8 @@ struct CudaPrinter {
   void PrintMatrixInst(const Inst& i);  // load, store, product
   void PrintTogether(const Inst& i);    // of subgroups and workgroups
   void PrintSubgroup(const Inst& i);    // reductions and scans
+  std::string Exchanged(const Inst& i, const std::string& x);
+  std::string Combined(const Inst& i, const std::string& x);
   void PrintDot4(const Inst& i);
   void PrintMemory(const Inst& i);               // loads, stores, atomics
   std::string Element(const Inst& i, int lane);  // of the result of a pure instruction

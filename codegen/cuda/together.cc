@@ -75,11 +75,7 @@ void CudaPrinter::PrintTogether(const Inst& i) {
     case Code::kBarrier:
       return Line("__syncthreads();");
     case Code::kShuffle:
-      prelude.Need(Helper::kShuffle);
-      return Define(i.result, fmt::format("shuffle({}, {})", Arg(i, 0), Arg(i, 1)));
     case Code::kShuffleXor:
-      prelude.Need(Helper::kShuffle);
-      return Define(i.result, fmt::format("shuffle_xor({}, {})", Arg(i, 0), i.aux));
     case Code::kSubgroupReduce:
     case Code::kSubgroupScan:
       return PrintSubgroup(i);
@@ -93,23 +89,39 @@ void CudaPrinter::PrintTogether(const Inst& i) {
   }
 }
 
-// Combines lane by lane: halves in f32, vectors one component at a time.
+// Of each lane of the value. Halves are exchanged as their bits, and combined in f32.
 void CudaPrinter::PrintSubgroup(const Inst& i) {
-  const bool scans = i.code == Code::kSubgroupScan;
-  prelude.Need(scans ? Helper::kScan : Helper::kReduce);
   const Type& t = k.TypeOf(i.result);
-  const std::string lane = scans ? Builtin(BuiltinKind::kLane) + ", " : "";
+  const bool half = t.elem == DType::kF16;
   std::string all;
   for (int n = 0; n < t.lanes; ++n) {
     const std::string x = Text(k.ArgsOf(i)[0], n);
-    const bool half = t.elem == DType::kF16;
-    const std::string made =
-        fmt::format("subgroup_{}({}, {}{}{{}})", scans ? "scan" : "reduce",
-                    half ? Converted(t.elem, DType::kF32, x) : x, lane, kCombine[i.aux]);
     if (n > 0) all += ", ";
-    all += half ? Converted(DType::kF32, t.elem, made) : made;
+    if (IsOneOf(i.code, {Code::kShuffle, Code::kShuffleXor})) {
+      const std::string made = Exchanged(i, half ? x + ".bits" : x);
+      all += half ? fmt::format("f16{{{}}}", made) : made;
+    } else {
+      const std::string made = Combined(i, half ? Converted(t.elem, DType::kF32, x) : x);
+      all += half ? Converted(DType::kF32, t.elem, made) : made;
+    }
   }
   Define(i.result, t.lanes == 1 ? all : "{" + all + "}");
+}
+
+std::string CudaPrinter::Exchanged(const Inst& i, const std::string& x) {
+  prelude.Need(Helper::kShuffle);
+  if (i.code == Code::kShuffle) return fmt::format("shuffle({}, {})", x, Arg(i, 1));
+  return fmt::format("shuffle_xor({}, {})", x, i.aux);
+}
+
+std::string CudaPrinter::Combined(const Inst& i, const std::string& x) {
+  if (i.code == Code::kSubgroupReduce) {
+    prelude.Need(Helper::kReduce);
+    return fmt::format("subgroup_reduce({}, {}{{}})", x, kCombine[i.aux]);
+  }
+  prelude.Need(Helper::kScan);
+  return fmt::format("subgroup_scan({}, {}, {}{{}})", x, Builtin(BuiltinKind::kLane),
+                     kCombine[i.aux]);
 }
 
 void CudaPrinter::PrintDot4(const Inst& i) {
