@@ -41,7 +41,6 @@ CudaCode CudaPrinter::Print() {
   PrintBlock(0);
   CudaCode code;
   code.entry = Identifier(fmt::format("forge_{} {}", k.name, description));
-  code.operands = OperandsOf(k);
   const std::string locals = Locals(), parameters = Parameters();
   const auto& w = k.workgroup;
   code.text = fmt::format(

@@ -74,7 +74,5 @@ struct CudaPrinter {
 
 // The text of a literal element.
 std::string LiteralText(DType t, uint64_t bits);
-// The kernel binds operands 0 .. this - 1.
-int OperandsOf(const Kernel& k);
 
 }  // namespace forge::codegen

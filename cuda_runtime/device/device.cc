@@ -16,15 +16,28 @@ struct Described {
   std::string what;
 };
 
-std::vector<Artifact> ArtifactsOf(std::span<const Described> kernels, const codegen::Caps& caps) {
+std::vector<Artifact> ArtifactsOf(std::span<const Described> kernels, KernelStore& store) {
   std::vector<Artifact> all;
   for (const auto& [kernel, what] : kernels) {
     const std::string text = codegen::ToText(kernel);
     all.push_back({kernel.name + ".kernel", {text.begin(), text.end()}});
-    const std::string source = codegen::PrintCuda(kernel, caps, what).text;
+    const std::string source = codegen::PrintCuda(kernel, store.caps(), what).text;
     all.push_back({kernel.name + ".cu", {source.begin(), source.end()}});
+    if (const auto image = store.Image(kernel, what); image.ok())
+      all.push_back({kernel.name + (IsCubin(*image) ? ".cubin" : ".ptx"),
+                     {image->image.begin(), image->image.end()}});
   }
   return all;
+}
+
+// "matmul: f32[2, 3], f32[3, 4] -> f32[2, 4]"
+std::string DescriptionOf(const CompileRequest& request) {
+  const auto list = [](ir::TypeSpan types) {
+    std::string out;
+    for (const ir::Type& t : types) out += (out.empty() ? "" : ", ") + (t ? t.ToText() : "-");
+    return out;
+  };
+  return fmt::format("{}: {} -> {}", request.name, list(request.in), list(request.out));
 }
 
 std::filesystem::path TunedFile(const DeviceFacts& facts, bool cache) {
@@ -54,7 +67,7 @@ absl::StatusOr<std::shared_ptr<CudaDevice>> CudaDevice::Open(
       fmt::format("forge cuda tuned 1, {}, driver {}", facts.name, facts.driver_version));
   const int threads = options.threads > 0 ? options.threads : CpuCount();
   std::shared_ptr<CudaDevice> d(new CudaDevice(context, std::move(info), tuned, threads));
-  d->kernels_ = std::make_unique<KernelStore>(context, std::move(nvrtc), options.cache);
+  d->kernels_ = std::make_shared<KernelStore>(context, std::move(nvrtc), options.cache);
   FORGE_ASSIGN_OR_RETURN(d->queue_, Queue::Create(context));
   return d;
 }
@@ -116,14 +129,15 @@ absl::StatusOr<ProgramRef> CudaDevice::CompileOne(const CompileRequest& request)
   parts.scalars = std::move(planned.steps.scalars);
   parts.scratch_bytes = planned.steps.scratch_bytes;
   parts.seconds = context_->rates().Seconds(node);
+  const std::string what = DescriptionOf(request);
   std::vector<Described> kernels;
   for (size_t i = 0; i < planned.made.launches.size(); ++i) {
     PlannedLaunch one;
     static_cast<codegen::LaunchPlan&>(one) = std::move(planned.steps.launches[i]);
     codegen::Kernel& kernel = planned.made.launches[i].kernel;
-    FORGE_ASSIGN_OR_RETURN(one.loaded, kernels_->Get(kernel, request.name));
+    FORGE_ASSIGN_OR_RETURN(one.loaded, kernels_->Get(kernel, what));
     parts.launches.push_back(std::move(one));
-    kernels.push_back({std::move(kernel), request.name});
+    kernels.push_back({std::move(kernel), what});
   }
   const ir::Function& body = *planned.body.function;
   // Absent operands would number the others anew.
@@ -133,8 +147,8 @@ absl::StatusOr<ProgramRef> CudaDevice::CompileOne(const CompileRequest& request)
     FORGE_ASSIGN_OR_RETURN(const ir::Dim bytes, update->written.bytes());
     parts.update = Program::Update{update->operand, static_cast<uint64_t>(bytes.max())};
   }
-  parts.artifacts = [kernels = std::move(kernels), context = context_] {
-    return ArtifactsOf(kernels, context->caps());
+  parts.artifacts = [kernels = std::move(kernels), store = kernels_] {
+    return ArtifactsOf(kernels, *store);
   };
   return ProgramRef(std::make_shared<CudaProgram>(std::move(parts)));
 }

@@ -45,7 +45,7 @@ class CudaDevice final : public Device {
   codegen::GpuTarget target_;
   codegen::Planner planner_;
   const int threads_;
-  std::unique_ptr<KernelStore> kernels_;
+  std::shared_ptr<KernelStore> kernels_;
   std::shared_ptr<Queue> queue_;
 };
 

@@ -95,17 +95,21 @@ absl::StatusOr<KernelImage> KernelStore::Compile(const codegen::CudaCode& code) 
                      .log = std::move(out.log)};
 }
 
-absl::StatusOr<KernelImage> KernelStore::ImageOf(const codegen::CudaCode& code, uint64_t key) {
+absl::StatusOr<KernelImage> KernelStore::Image(const codegen::Kernel& kernel,
+                                               std::string_view description) {
   if (!nvrtc_.ok()) return nvrtc_.status();
   if (architecture_.empty())
     return Unavailable("NVRTC {} compiles for no architecture as old as {}", (*nvrtc_)->version(),
                        context_->facts().capability);
-  const std::filesystem::path path = FileOf(key);
+  // Kernels of other nodes may be the same but for the description.
+  const std::string bare = codegen::PrintCuda(kernel, caps(), "").text;
+  const std::filesystem::path path = FileOf(XXH3_64bits(bare.data(), bare.size()));
   if (auto image = ReadKernelImage(path, Title())) {
     ++cached_;
     return *std::move(image);
   }
-  FORGE_ASSIGN_OR_RETURN(KernelImage image, Compile(code));
+  FORGE_ASSIGN_OR_RETURN(KernelImage image,
+                         Compile(codegen::PrintCuda(kernel, caps(), description)));
   // A file that cannot be written costs later runs time and this one nothing.
   WriteKernelImage(path, Title(), image).IgnoreError();
   return image;
@@ -125,22 +129,17 @@ absl::StatusOr<OwnedModule> KernelStore::Load(const KernelImage& image) {
 
 absl::StatusOr<LoadedKernelRef> KernelStore::Make(const codegen::Kernel& kernel,
                                                   std::string_view description) {
-  FORGE_RETURN_IF_ERROR(codegen::Verify(kernel, context_->caps()));
-  const auto& caps = context_->caps();
-  // Kernels of other nodes may be the same but for the description.
-  const codegen::CudaCode bare = codegen::PrintCuda(kernel, caps, "");
-  const uint64_t key = XXH3_64bits(bare.text.data(), bare.text.size());
-  const codegen::CudaCode code = codegen::PrintCuda(kernel, caps, description);
+  FORGE_RETURN_IF_ERROR(codegen::Verify(kernel, caps()));
   auto loaded = std::make_shared<LoadedKernel>();
   loaded->kernel = std::make_shared<const codegen::Kernel>(kernel);
-  loaded->operands = code.operands;
-  FORGE_ASSIGN_OR_RETURN(KernelImage image, ImageOf(code, key));
+  loaded->operands = codegen::OperandsOf(kernel);
+  FORGE_ASSIGN_OR_RETURN(KernelImage image, Image(kernel, description));
   loaded->statistics = StatisticsIn(image.log, kernel.name);
   if (!context_->facts().has_driver) return loaded;
   absl::StatusOr<OwnedModule> module = Load(image);
   if (absl::IsUnimplemented(module.status())) {
     takes_cubin_ = false;
-    FORGE_ASSIGN_OR_RETURN(image, ImageOf(code, key));
+    FORGE_ASSIGN_OR_RETURN(image, Image(kernel, description));
     module = Load(image);
   }
   if (!module.ok()) return module.status();

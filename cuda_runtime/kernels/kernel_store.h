@@ -35,6 +35,11 @@ class KernelStore {
   //   description: op and shapes     errors: of NVRTC and of the driver, naming the kernel
   absl::StatusOr<LoadedKernelRef> Get(const codegen::Kernel& kernel, std::string_view description);
 
+  // Returns what the driver loads, or would load.
+  //   errors: those of NVRTC
+  absl::StatusOr<KernelImage> Image(const codegen::Kernel& kernel, std::string_view description);
+
+  const codegen::Caps& caps() const { return context_->caps(); }
   int compiled() const { return compiled_; }
   int cached() const { return cached_; }
 
@@ -45,7 +50,6 @@ class KernelStore {
     LoadedKernelRef loaded;
   };
   absl::StatusOr<LoadedKernelRef> Make(const codegen::Kernel& kernel, std::string_view description);
-  absl::StatusOr<KernelImage> ImageOf(const codegen::CudaCode& code, uint64_t key);
   absl::StatusOr<KernelImage> Compile(const codegen::CudaCode& code);
   absl::StatusOr<OwnedModule> Load(const KernelImage& image);
   std::string Title() const;

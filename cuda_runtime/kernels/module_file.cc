@@ -11,6 +11,13 @@
 
 namespace forge::cuda {
 
+// Cubins are ELF files.
+bool IsCubin(const KernelImage& image) {
+  return image.image.starts_with(
+      "\x7f"
+      "ELF");
+}
+
 // A line: title; a line: hash of the rest and the sizes of its three texts; the texts.
 std::optional<KernelImage> ReadKernelImage(const std::filesystem::path& path,
                                            std::string_view title) {

@@ -16,6 +16,8 @@ struct KernelImage {
   std::string log;    // of the compiler
 };
 
+bool IsCubin(const KernelImage& image);  // rather than PTX
+
 // Reads a file that was written for `title`. An absent, foreign, damaged or truncated file reads as
 // nothing, and is replaced by the next write.
 std::optional<KernelImage> ReadKernelImage(const std::filesystem::path& path,

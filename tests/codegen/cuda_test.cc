@@ -18,7 +18,7 @@ TEST(CudaTest, NamesTheFunctionAfterKernelAndDescription) {
   const Kernel k = MapKernel("double", kF32, kF32, [](Val x) { return x + x; });
   const CudaCode code = PrintCuda(k, RichCaps(), "add f32[200]\n#include \"x\"");
   EXPECT_EQ(code.entry, "forge_double_add_f32_200_include_x");
-  EXPECT_EQ(code.operands, 2);
+  EXPECT_EQ(OperandsOf(k), 2);
   EXPECT_THAT(code.text, HasSubstr("// add f32[200] #include \"x\"\n"));
   EXPECT_THAT(code.text, HasSubstr("__launch_bounds__(64)"));
   EXPECT_THAT(code.text, HasSubstr("\n" + code.entry + "("));

@@ -52,7 +52,7 @@ std::vector<ir::ConcreteCase> Representatives(const ir::Target& target) {
   return some;
 }
 
-class CudaCompileTest : public testing::TestWithParam<const char*> {
+class SlowCudaCompileTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     nvrtc_ = FetchedNvrtc();
@@ -79,7 +79,7 @@ class CudaCompileTest : public testing::TestWithParam<const char*> {
   std::shared_ptr<CudaDevice> device_;
 };
 
-TEST_P(CudaCompileTest, CompilesRepresentativeKernels) {
+TEST_P(SlowCudaCompileTest, CompilesRepresentativeKernels) {
   const std::vector<ir::ConcreteCase> cases = Representatives(device_->target());
   ASSERT_EQ(cases.size(), kMostKernels);
   std::vector<ir::Types> in, out;
@@ -103,7 +103,7 @@ TEST_P(CudaCompileTest, CompilesRepresentativeKernels) {
   }
 }
 
-TEST_P(CudaCompileTest, CompilesEveryInstruction) {
+TEST_P(SlowCudaCompileTest, CompilesEveryInstruction) {
   for (const DType t : {DType::kF16, DType::kF32, DType::kF64, DType::kI8, DType::kU8, DType::kI16,
                         DType::kU16, DType::kI32, DType::kU32, DType::kI64, DType::kU64}) {
     SCOPED_TRACE(Name(t));
@@ -116,7 +116,8 @@ TEST_P(CudaCompileTest, CompilesEveryInstruction) {
 }
 
 std::string NameOf(const testing::TestParamInfo<const char*>& info) { return info.param; }
-INSTANTIATE_TEST_SUITE_P(Slow, CudaCompileTest, testing::ValuesIn(kArchitectures), NameOf);
+INSTANTIATE_TEST_SUITE_P(Architectures, SlowCudaCompileTest, testing::ValuesIn(kArchitectures),
+                         NameOf);
 
 }  // namespace
 }  // namespace forge::cuda
