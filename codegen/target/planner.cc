@@ -29,8 +29,6 @@ absl::StatusOr<PlannedNode> Planner::Plan(const ir::Candidate& node,
   PlannedNode planned;
   FORGE_ASSIGN_OR_RETURN(planned.body, BodyOf(node, caps_));
   FORGE_ASSIGN_OR_RETURN(planned.made, Make(*planned.body.region, options));
-  const auto operands = static_cast<uint32_t>(node.in.size() + node.out.size());
-  FORGE_ASSIGN_OR_RETURN(planned.steps, PlanStep(planned.body, operands, planned.made));
   return planned;
 }
 

@@ -2,7 +2,8 @@
 // From a node to the kernels of its program: by the choice that is asked for, the preferred one, or
 // the default. A backend compiles the kernels.
 #pragma once
-#include "codegen/target/step_plan.h"
+#include "codegen/region/schedule.h"
+#include "codegen/target/node_body.h"
 #include "codegen/target/tuned.h"
 
 namespace forge::codegen {
@@ -17,7 +18,6 @@ struct PlanOptions {
 struct PlannedNode {
   NodeBody body;
   Program made;
-  StepPlan steps;  // of `made`
 };
 
 // May be used from any thread.

@@ -124,16 +124,19 @@ absl::StatusOr<ProgramRef> CudaDevice::CompileOne(const CompileRequest& request)
   const ir::Candidate node = NodeOf(request);
   FORGE_ASSIGN_OR_RETURN(codegen::PlannedNode planned,
                          planner_.Plan(node, {.choice = request.choice, .once = request.once}));
+  const auto operands = static_cast<uint32_t>(request.in.size() + request.out.size());
+  FORGE_ASSIGN_OR_RETURN(codegen::StepPlan steps,
+                         codegen::PlanStep(planned.body, operands, planned.made));
   CudaProgram::Parts parts;
   parts.kernel = planned.made.kernel;
-  parts.scalars = std::move(planned.steps.scalars);
-  parts.scratch_bytes = planned.steps.scratch_bytes;
+  parts.scalars = std::move(steps.scalars);
+  parts.scratch_bytes = steps.scratch_bytes;
   parts.seconds = context_->rates().Seconds(node);
   const std::string what = DescriptionOf(request);
   std::vector<Described> kernels;
   for (size_t i = 0; i < planned.made.launches.size(); ++i) {
     PlannedLaunch one;
-    static_cast<codegen::LaunchPlan&>(one) = std::move(planned.steps.launches[i]);
+    static_cast<codegen::LaunchPlan&>(one) = std::move(steps.launches[i]);
     codegen::Kernel& kernel = planned.made.launches[i].kernel;
     FORGE_ASSIGN_OR_RETURN(one.loaded, kernels_->Get(kernel, what));
     parts.launches.push_back(std::move(one));
