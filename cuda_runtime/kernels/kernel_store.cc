@@ -120,7 +120,7 @@ absl::StatusOr<OwnedModule> KernelStore::Load(const KernelImage& image) {
   const Context::Current current(*context_);
   const CuResult r = context_->api().load_module(&module, image.image.c_str(), 0, nullptr, nullptr);
   if (r == kCuSuccess) return OwnedModule(context_, module);
-  if (Refuses(r) && takes_cubin_) return Unimplemented("the driver takes no machine code");
+  if (Refuses(r) && IsCubin(image)) return Unimplemented("the driver takes no machine code");
   if (r == kCuUnsupportedPtxVersion)
     return Unavailable("the NVIDIA driver is older than NVRTC {} and does not know its PTX",
                        (*nvrtc_)->version());

@@ -24,7 +24,8 @@ class CudaDeviceTest : public FakeDriverTest {
     facts.memory_bytes = 1 << 20;
     const auto context = Context::Create(FakeApi(), facts);
     ASSERT_TRUE(context.ok());
-    auto device = CudaDevice::Open(*context, {.name = "fake"}, FetchedNvrtc(), {.cache = false});
+    auto device = CudaDevice::Open(*context, {.name = "fake"}, FetchedNvrtc(),
+                                   {.threads = 4, .cache = false});
     ASSERT_TRUE(device.ok()) << device.status();
     device_ = *device;
     live_ = driver_.live;
@@ -192,6 +193,19 @@ TEST_F(CudaDeviceTest, LoadsPtxWhereTheDriverRefusesMachineCode) {
   if (!FetchedNvrtc().ok()) GTEST_SKIP() << sum.status();
   EXPECT_TRUE(sum.ok()) << sum.status();
   EXPECT_THAT(driver_.images, ElementsAre("cubin", "ptx"));
+}
+
+TEST_F(CudaDeviceTest, LoadsPtxOnEveryThread) {
+  if (!FetchedNvrtc().ok()) GTEST_SKIP() << FetchedNvrtc().status();
+  driver_.load_cubin = kCuNoBinaryForGpu;
+  const ir::AnyOp add = ir::Add{};
+  std::vector<ir::Types> types;
+  for (int64_t n = 1; n <= 16; ++n) types.emplace_back(2, ir::Type::Tensor(DType::kF32, {n, 7}));
+  std::vector<CompileRequest> requests;
+  for (const ir::Types& t : types)
+    requests.push_back({.op = &add, .in = t, .out = {t.data(), 1}, .name = "sum"});
+  for (const auto& program : device_->Compile(requests, [](size_t) { return true; }))
+    EXPECT_TRUE(program.ok()) << program.status();
 }
 
 TEST_F(CudaDeviceTest, SaysThatTheDriverIsOlderThanTheCompiler) {

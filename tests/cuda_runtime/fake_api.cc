@@ -2,6 +2,7 @@
 #include "tests/cuda_runtime/fake_api.h"
 
 #include <cstring>
+#include <mutex>
 
 namespace forge::cuda {
 namespace {
@@ -20,6 +21,8 @@ CuResult DropHandle(Handle h) {
 }
 
 CuResult Load(CuModule* module, const void* image, unsigned, int*, void**) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
   FakeDriver& d = TheFakeDriver();
   const bool cubin = std::memcmp(image,
                                  "\x7f"
