@@ -73,6 +73,14 @@ endif()
 # It computes under other rounding modes.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/ptx/machine/directed.cc" PROPERTIES COMPILE_OPTIONS -frounding-math)
 
+file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cuda/driver/*.cc")
+add_library(forge_emulated_cuda SHARED ${sources} $<TARGET_OBJECTS:forge_base>)
+target_link_libraries(forge_emulated_cuda PRIVATE forge_ptx_machine Threads::Threads ${CMAKE_DL_LIBS})
+# Its own copies of what libforge has, too, are not to be mixed with those.
+target_link_options(forge_emulated_cuda PRIVATE "-Wl,--version-script=${PROJECT_SOURCE_DIR}/tests/cuda/driver/exports.map")
+set_target_properties(forge_emulated_cuda PROPERTIES OUTPUT_NAME cuda SOVERSION 1
+                      LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/emulated_cuda")
+
 # Adds COUNT ctest entries for PROGRAM's tests that FILTER selects.
 function(forge_add_test name program filter count)
   foreach(entry RANGE 1 ${count})
@@ -130,6 +138,10 @@ function(forge_test_folder folder)
   get_property(tools GLOBAL PROPERTY FORGE_TOOLS)
   if(folder MATCHES "^(runtime|vk_runtime|conformance|tools|models|examples)$")
     add_dependencies(${program} ${plugins} ${helpers} forge_fault_injection_layer)
+  endif()
+  if(folder STREQUAL "cuda")
+    add_dependencies(${program} forge_emulated_cuda)
+    target_link_libraries(${program} PRIVATE ${CMAKE_DL_LIBS})
   endif()
   if(folder STREQUAL "ptx")
     target_link_libraries(${program} PRIVATE forge_ptx_machine)
