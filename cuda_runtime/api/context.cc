@@ -6,11 +6,11 @@
 namespace forge::cuda {
 namespace {
 
-// Results that leave a context unusable; 0 ends the list. Source: CUDA Driver API, CUresult:
+// Results that leave a context unusable. Source: CUDA Driver API, CUresult:
 // illegal address, launch timeout, hardware stack error, illegal instruction, misaligned address,
 // invalid address space, invalid program counter, launch failed, uncorrectable ECC error, NVLink
-// error, context destroyed, device lost.
-constexpr CuResult kFatal[] = {700, 702, 714, 715, 716, 717, 718, 719, 214, 220, 709, 910};
+// error, context destroyed.
+constexpr CuResult kFatal[] = {700, 702, 714, 715, 716, 717, 718, 719, 214, 220, 709};
 
 }  // namespace
 

@@ -37,3 +37,13 @@ CU_API cuGetProcAddress_v2(const char* name, void** function, int version, uint6
 CU_API cuGetProcAddress(const char* name, void** function, int version, uint64_t flags) {
   return cuGetProcAddress_v2(name, function, version, flags, nullptr);
 }
+
+// NVRTC looks for private functions of the driver, and takes it as given that it may ask for them.
+CU_API cuGetExportTable(const void** table, const void* id) {
+  if (const CUresult failed = forge::emulated::Device::Get().Enter("cuGetExportTable");
+      failed != CUDA_SUCCESS)
+    return failed;
+  if (table == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *table = nullptr;
+  return CUDA_ERROR_NOT_FOUND;
+}
