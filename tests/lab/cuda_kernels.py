@@ -187,6 +187,14 @@ def committed():
                 for r in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)}
 
 
+def write(rows, table):
+    """Puts rows into the committed table."""
+    table.update({(r[0], r[1]): dict(zip(COLUMNS, r)) for r in rows})
+    order = {a: i for i, a in enumerate(ARCHITECTURES)}
+    kept = sorted(table.values(), key=lambda r: order[r["architecture"]])
+    TABLE.write_text("\n".join(["\t".join(COLUMNS), *("\t".join(str(r[c]) for c in COLUMNS) for r in kept)]) + "\n")
+
+
 def compare(rows, table):
     """What differs from the committed table."""
     wrong = []
@@ -237,11 +245,8 @@ def main():
             continue
         rows += made
         wrong += problems + ([] if options.write else compare(made, table))
-    if options.write:
-        table.update({(r[0], r[1]): dict(zip(COLUMNS, r)) for r in rows})
-        order = {a: i for i, a in enumerate(ARCHITECTURES)}
-        kept = sorted(table.values(), key=lambda r: order[r["architecture"]])
-        TABLE.write_text("\n".join(["\t".join(COLUMNS), *("\t".join(str(r[c]) for c in COLUMNS) for r in kept)]) + "\n")
+        if options.write:
+            write(made, table)
     for problem in wrong:
         print(problem, file=sys.stderr)
     if not options.all_ops:
