@@ -53,6 +53,34 @@ target_link_libraries(forge_fault_injection_layer PRIVATE Vulkan::Headers SPIRV-
 set_target_properties(forge_fault_injection_layer PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${FORGE_LAYER_DIR}")
 configure_file("${PROJECT_SOURCE_DIR}/tests/lab/fault_injection_layer.json.in" "${FORGE_LAYER_DIR}/fault_injection_layer.json" COPYONLY)
 
+# A machine that runs PTX, and a libcuda.so.1 over it, which is found where LD_LIBRARY_PATH names its folder.
+file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/ptx/machine/*.cc")
+add_library(forge_ptx_machine OBJECT ${sources})
+target_include_directories(forge_ptx_machine PUBLIC "${PROJECT_SOURCE_DIR}")
+target_link_libraries(forge_ptx_machine PUBLIC absl::status absl::statusor absl::strings fmt::fmt)
+# Products and sums are rounded separately unless a kernel asks for fma. The tests run where they are built, so the
+# machine may use what that processor has.
+target_compile_options(forge_ptx_machine PRIVATE $<$<CONFIG:Release>:-O3> -ffp-contract=off -fno-math-errno
+                       -fno-trapping-math)
+include(CheckCXXSourceRuns)
+set(CMAKE_REQUIRED_FLAGS "-march=x86-64-v3")
+check_cxx_source_runs("int main() { return __builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"fma\") ? 0 : 1; }"
+                      FORGE_HOST_IS_X86_64_V3)
+unset(CMAKE_REQUIRED_FLAGS)
+if(FORGE_HOST_IS_X86_64_V3)
+  target_compile_options(forge_ptx_machine PRIVATE -march=x86-64-v3)
+endif()
+# It computes under other rounding modes.
+set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/ptx/machine/directed.cc" PROPERTIES COMPILE_OPTIONS -frounding-math)
+
+file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cuda/driver/*.cc")
+add_library(forge_emulated_cuda SHARED ${sources} $<TARGET_OBJECTS:forge_base>)
+target_link_libraries(forge_emulated_cuda PRIVATE forge_ptx_machine Threads::Threads ${CMAKE_DL_LIBS})
+# Its own copies of what libforge has, too, are not to be mixed with those.
+target_link_options(forge_emulated_cuda PRIVATE "-Wl,--version-script=${PROJECT_SOURCE_DIR}/tests/cuda/driver/exports.map")
+set_target_properties(forge_emulated_cuda PROPERTIES OUTPUT_NAME cuda SOVERSION 1
+                      LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/emulated_cuda")
+
 # Adds COUNT ctest entries for PROGRAM's tests that FILTER selects.
 function(forge_add_test name program filter count)
   foreach(entry RANGE 1 ${count})
@@ -84,10 +112,12 @@ function(forge_test_folder folder)
   if(NOT sources)
     return()
   endif()
+  list(FILTER sources EXCLUDE REGEX "/tests/(ptx/machine|cuda/driver)/")
   forge_tell_folders(${sources})
   forge_family_sources(families tests/${folder})
   list(APPEND sources ${families})
-  string(REGEX REPLACE "_runtime$" "" name "${folder}")
+  string(REGEX REPLACE "^cuda$" "emulated_cuda" name "${folder}")
+  string(REGEX REPLACE "_runtime$" "" name "${name}")
   string(REGEX REPLACE "^vk$" "vulkan" name "${name}")
   set(program forge_${name}_test)
   add_executable(${program} ${sources})
@@ -106,8 +136,15 @@ function(forge_test_folder folder)
   get_property(plugins GLOBAL PROPERTY FORGE_PLUGINS)
   get_property(helpers GLOBAL PROPERTY FORGE_HELPERS)
   get_property(tools GLOBAL PROPERTY FORGE_TOOLS)
-  if(folder MATCHES "^(runtime|vk_runtime|conformance|tools|models|examples)$")
+  if(folder MATCHES "^(runtime|vk_runtime|cuda_runtime|conformance|tools|models|examples)$")
     add_dependencies(${program} ${plugins} ${helpers} forge_fault_injection_layer)
+  endif()
+  if(folder STREQUAL "cuda")
+    add_dependencies(${program} forge_emulated_cuda)
+    target_link_libraries(${program} PRIVATE ${CMAKE_DL_LIBS})
+  endif()
+  if(folder STREQUAL "ptx")
+    target_link_libraries(${program} PRIVATE forge_ptx_machine)
   endif()
   if(folder STREQUAL "examples")
     add_dependencies(${program} read_text)
@@ -148,6 +185,11 @@ foreach(folder IN LISTS folders)
     forge_test_folder(${folder})
   endif()
 endforeach()
+
+# ctest -L cuda-compile: printed CUDA kernels through NVRTC, where tests/lab/fetch-cuda has brought it.
+if(TEST cuda_slow)
+  set_property(TEST cuda_slow APPEND PROPERTY LABELS cuda-compile)
+endif()
 
 # A sanitizer would have to be linked into the programs of strangers, too.
 if(NOT FORGE_SANITIZE AND TARGET forge_model_files)

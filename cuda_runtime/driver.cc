@@ -4,58 +4,76 @@
 namespace forge::cuda {
 namespace {
 
-constexpr char kNoKernels[] =
-    "Forge has no kernels for CUDA yet; its Vulkan device runs on this GPU";
+// Names an architecture that a device without a driver compiles for.
+constexpr const char* kCompileFor = "FORGE_CUDA_COMPILE_FOR";
 
-absl::StatusOr<DeviceInfo> Describe(const DriverApi& api, int ordinal) {
-  CuDevice device = 0;
-  FORGE_RETURN_IF_ERROR(api.Check(api.device(&device, ordinal), "cuDeviceGet"));
-  char name[256] = {};
-  FORGE_RETURN_IF_ERROR(
-      api.Check(api.device_name(name, sizeof(name) - 1, device), "cuDeviceGetName"));
-  size_t bytes = 0;
-  FORGE_RETURN_IF_ERROR(api.Check(api.device_memory(&bytes, device), "cuDeviceTotalMem"));
-  const auto attribute = [&](int which) {
-    int value = 0;
-    return api.device_attribute(&value, which, device) == 0 ? value : 0;
-  };
-  int version = 0;
-  FORGE_RETURN_IF_ERROR(api.Check(api.driver_version(&version), "cuDriverGetVersion"));
+DeviceInfo Describe(const DeviceFacts& f, size_t index, const absl::Status& nvrtc) {
   DeviceInfo info;
-  info.id = fmt::format("cuda:{}", ordinal);
-  info.name = name;
+  info.id = fmt::format("cuda:{}", index);
+  info.name = f.name;
   info.backend = "cuda";
-  info.driver = fmt::format("NVIDIA, CUDA {}.{}", version / 1000, version % 1000 / 10);
-  info.api = fmt::format("compute capability {}.{}", attribute(kComputeCapabilityMajor),
-                         attribute(kComputeCapabilityMinor));
-  info.memory_bytes = bytes;
-  info.limits = {{"multiprocessors", std::to_string(attribute(kMultiprocessorCount))},
-                 {"max_shared_bytes", std::to_string(attribute(kMaxSharedPerBlockOptin))}};
-  info.usable = Verdict::No(kNoKernels);
+  info.driver = f.has_driver ? fmt::format("NVIDIA, CUDA {}.{}", f.driver_version / 1000,
+                                           f.driver_version % 1000 / 10)
+                             : std::string(kCompileFor);
+  info.is_cpu = !f.has_driver;  // "auto" prefers what can run
+  info.api = fmt::format("compute capability {}.{}", f.capability / 10, f.capability % 10);
+  info.memory_bytes = f.memory_bytes;
+  const codegen::Caps caps = CapsOf(f);
+  for (const Field& field : codegen::Caps::kFields)
+    if (field.kind == FieldKind::kInt)
+      info.limits.emplace_back(field.name,
+                               std::to_string(*static_cast<const int64_t*>(field.at_const(&caps))));
+  info.limits.emplace_back("multiprocessors", std::to_string(f.multiprocessors));
+  info.limits.emplace_back("max_shared_bytes_optin", std::to_string(f.max_shared_bytes_optin));
+  for (const codegen::MatrixShape& m : caps.matrices)
+    info.features.push_back({.name = "matrix_" + m.ToText(), .present = true, .note = {}});
+  info.usable = Usable(f);
+  if (info.usable && !nvrtc.ok()) info.usable = Verdict::No(std::string(Message(nvrtc)));
   return info;
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<DeviceInfo>> CudaDriver::Ask() {
-  std::lock_guard lock(mutex_);
-  if (!api_) api_ = DriverApi::Load(library_);
+absl::StatusOr<std::vector<DeviceFacts>> CudaDriver::AskDriver() {
+  if (!api_) {
+    absl::StatusOr<DriverApi> loaded = DriverApi::Load(library_);
+    if (loaded.ok())
+      api_ = std::make_shared<const DriverApi>(*std::move(loaded));
+    else
+      api_ = loaded.status();
+  }
   if (!api_->ok()) return api_->status();
-  const DriverApi& api = **api_;
+  const DriverApi& api = ***api_;
   int count = 0;
   FORGE_RETURN_IF_ERROR(api.Check(api.device_count(&count), "cuDeviceGetCount"));
   if (count <= 0) return Unavailable("the NVIDIA driver found no CUDA device");
-  std::vector<DeviceInfo> all;
+  std::vector<DeviceFacts> all;
   for (int i = 0; i < count; ++i) {
-    FORGE_ASSIGN_OR_RETURN(DeviceInfo info, Describe(api, i));
-    all.push_back(std::move(info));
+    FORGE_ASSIGN_OR_RETURN(DeviceFacts facts, QueryFacts(api, i));
+    all.push_back(std::move(facts));
   }
   return all;
 }
 
+absl::StatusOr<std::vector<DeviceFacts>> CudaDriver::Ask() {
+  absl::StatusOr<std::vector<DeviceFacts>> all = AskDriver();
+  if (const auto architecture = Environment(kCompileFor)) {
+    FORGE_ASSIGN_OR_RETURN(DeviceFacts facts, FactsOfArchitecture(*architecture));
+    if (!all.ok()) all.emplace();
+    all->push_back(std::move(facts));
+  }
+  if (all.ok() && !nvrtc_) nvrtc_ = Nvrtc::Load();
+  return all;
+}
+
 std::vector<DeviceInfo> CudaDriver::List() {
-  absl::StatusOr<std::vector<DeviceInfo>> all = Ask();
-  if (all.ok()) return *std::move(all);
+  const std::lock_guard lock(mutex_);
+  const absl::StatusOr<std::vector<DeviceFacts>> all = Ask();
+  std::vector<DeviceInfo> infos;
+  if (all.ok()) {
+    for (const DeviceFacts& f : *all) infos.push_back(Describe(f, infos.size(), nvrtc_->status()));
+    return infos;
+  }
   DeviceInfo none;
   none.id = none.backend = "cuda";
   none.name = "no CUDA device";
@@ -63,11 +81,20 @@ std::vector<DeviceInfo> CudaDriver::List() {
   return {none};
 }
 
-absl::StatusOr<DeviceRef> CudaDriver::Open(size_t index, const DeviceOptions&) {
-  FORGE_ASSIGN_OR_RETURN(const std::vector<DeviceInfo> all, Ask());
+absl::StatusOr<DeviceRef> CudaDriver::Open(size_t index, const DeviceOptions& options) {
+  const std::lock_guard lock(mutex_);
+  FORGE_ASSIGN_OR_RETURN(const std::vector<DeviceFacts> all, Ask());
   if (index >= all.size())
     return Unavailable("there is no CUDA device {}; {} found", index, all.size());
-  return Unimplemented("{}: {}", all[index].name, kNoKernels);
+  const DeviceFacts& facts = all[index];
+  DeviceInfo info = Describe(facts, index, nvrtc_->status());
+  if (!info.usable) return Unavailable("{} cannot be used: {}", facts.name, info.usable.text());
+  FORGE_ASSIGN_OR_RETURN(
+      const ContextRef context,
+      Context::Create(facts.has_driver ? **api_ : std::shared_ptr<const DriverApi>(), facts));
+  FORGE_ASSIGN_OR_RETURN(std::shared_ptr<CudaDevice> device,
+                         CudaDevice::Open(context, std::move(info), *nvrtc_, options));
+  return DeviceRef(std::move(device));
 }
 
 }  // namespace forge::cuda

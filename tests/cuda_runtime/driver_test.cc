@@ -21,14 +21,17 @@ TEST(CudaDriverTest, RefusesALibraryThatIsAnother) {
   EXPECT_NE(driver.List().at(0).usable.text().find("cuInit"), std::string::npos);
 }
 
-TEST(CudaDriverTest, ListsWhatTheMachineHas) {
+TEST(CudaDriverTest, OpensTheDevicesThatItListsAsUsable) {
   CudaDriver driver;
-  for (const DeviceInfo& info : driver.List()) {
-    EXPECT_EQ(info.backend, "cuda");
-    EXPECT_FALSE(info.usable.text().empty());
+  const std::vector<DeviceInfo> all = driver.List();
+  ASSERT_FALSE(all.empty());
+  for (size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(all[i].backend, "cuda");
+    const absl::Status opened = driver.Open(i, {.cache = false}).status();
+    EXPECT_EQ(opened.ok(), bool{all[i].usable}) << opened;
+    EXPECT_TRUE(opened.ok() || absl::IsUnavailable(opened)) << opened;
+    EXPECT_TRUE(all[i].usable || !all[i].usable.text().empty());
   }
-  const absl::Status opened = driver.Open(0, {}).status();
-  EXPECT_TRUE(absl::IsUnimplemented(opened) || absl::IsUnavailable(opened));
 }
 
 }  // namespace

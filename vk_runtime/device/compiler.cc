@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vk_runtime/device/compiler.h"
 
-#include <thread>
-
 #include "base/hash.h"
-#include "codegen/region/storage.h"
-#include "codegen/schedules/tuning.h"
 #include "ir/analysis/in_place.h"
 #include "vk_runtime/device/pipeline_warm_up.h"
 #include "vk_runtime/pipelines/fixed_launch.h"
@@ -46,22 +42,6 @@ std::vector<Artifact> ArtifactsOf(std::span<const LaunchedKernel> launched,
 
 }  // namespace
 
-void ParallelFor(size_t n, int threads, absl::FunctionRef<void(size_t)> body) {
-  std::atomic<size_t> next{0};
-  const auto work = [&] {
-    for (size_t i = next++; i < n; i = next++) body(i);
-  };
-  const size_t helpers = std::min(n, static_cast<size_t>(std::max(threads, 1)));
-  std::vector<std::thread> pool;
-  try {
-    for (size_t i = 1; i < helpers; ++i) pool.emplace_back(work);
-  } catch (const std::system_error&) {
-    // The system starts no more threads: those that there are do the work.
-  }
-  work();
-  for (std::thread& t : pool) t.join();
-}
-
 absl::StatusOr<KernelCode> Compiler::CodeOf(const codegen::Kernel& kernel, uint32_t operands,
                                             uint64_t hash) {
   if (auto words = spirv_.Find(hash)) return CodeWith(kernel, operands, std::move(*words));
@@ -97,40 +77,13 @@ absl::StatusOr<Compiler::SlotRef> Compiler::KernelFor(const codegen::Kernel& ker
   return slot;
 }
 
-absl::StatusOr<codegen::Program> Compiler::Generate(const codegen::Region& region,
-                                                    const CompileRequest& request) const {
-  if (!request.choice.empty()) {
-    FORGE_ASSIGN_OR_RETURN(const codegen::Choice chosen,
-                           codegen::ParseChoice(region, request.choice));
-    return codegen::Generate(region, chosen);
-  }
-  // With an anchor the difference may be one in the order of work, not of bandwidth.
-  if (request.once && region.anchor() == nullptr) {
-    FORGE_ASSIGN_OR_RETURN(const codegen::Choice simplest, codegen::SimplestChoice(region));
-    return codegen::Generate(region, simplest);
-  }
-  const std::optional<codegen::Choice> preferred = tuned_->Preferred(region);
-  return preferred ? codegen::Generate(region, *preferred) : codegen::Generate(region);
-}
-
 std::vector<std::string> Compiler::Choices(const CompileRequest& request, size_t most) const {
-  std::vector<std::string> words;
-  if (FindHandWritten(*request.op, request.in, context_->caps())) return words;
-  const absl::StatusOr<codegen::NodeBody> body = codegen::BodyOf(NodeOf(request), context_->caps());
-  if (!body.ok()) return words;
-  for (const codegen::Choice& c : codegen::ChoicesFor(*body->region, most))
-    words.push_back(c.ToText());
-  return words;
+  if (FindHandWritten(*request.op, request.in, context_->caps())) return {};
+  return planner_.Choices(NodeOf(request), most);
 }
 
 absl::Status Compiler::Prefer(const CompileRequest& request) {
-  FORGE_ASSIGN_OR_RETURN(const codegen::NodeBody body,
-                         codegen::BodyOf(NodeOf(request), context_->caps()));
-  FORGE_RETURN_IF_ERROR(codegen::ParseChoice(*body.region, request.choice).status());
-  FORGE_ASSIGN_OR_RETURN(const uint64_t key, codegen::TuningKey(*body.region));
-  // A file that cannot be written costs later runs time and this one nothing.
-  tuned_->Put(key, request.choice).IgnoreError();
-  return absl::OkStatus();
+  return planner_.Prefer(NodeOf(request), request.choice);
 }
 
 absl::StatusOr<Compiler::Planned> Compiler::Plan(const CompileRequest& request) {
@@ -140,21 +93,16 @@ absl::StatusOr<Compiler::Planned> Compiler::Plan(const CompileRequest& request) 
     FORGE_ASSIGN_OR_RETURN(planned.program, MakeProgram(*shader, *pipelines_));
     return planned;
   }
-  // What is compiled open must serve all values.
-  for (const ir::TypeSpan types : {request.in, request.out})
-    for (const ir::Type& t : types)
-      if (t && t.is_tensor())
-        if (const Verdict v = codegen::CanNumber(t); !v) return Unimplemented("{}", v.text());
-  FORGE_ASSIGN_OR_RETURN(planned.body, codegen::BodyOf(NodeOf(request), context_->caps()));
-  FORGE_ASSIGN_OR_RETURN(planned.made, Generate(*planned.body.region, request));
+  FORGE_ASSIGN_OR_RETURN(planned.node, planner_.Plan(NodeOf(request), {.choice = request.choice,
+                                                                       .once = request.once}));
   return planned;
 }
 
 absl::StatusOr<ProgramRef> Compiler::Compile(const CompileRequest& request,
                                              const Planned& planned) {
   if (planned.program) return planned.program;
-  const codegen::NodeBody& body = planned.body;
-  const codegen::Program& made = planned.made;
+  const codegen::NodeBody& body = planned.node.body;
+  const codegen::Program& made = planned.node.made;
   const auto operands = static_cast<uint32_t>(request.in.size() + request.out.size());
   FORGE_ASSIGN_OR_RETURN(codegen::StepPlan plan, codegen::PlanStep(body, operands, made));
   VulkanProgram::Parts parts;
@@ -196,7 +144,7 @@ void Compiler::Share(std::span<const CompileRequest> requests,
   std::vector<codegen::Kernel*> kernels;
   for (size_t i = 0; i < planned.size(); ++i)
     if (planned[i].ok() && requests[i].choice.empty())
-      for (codegen::Launch& launch : planned[i]->made.launches)
+      for (codegen::Launch& launch : planned[i]->node.made.launches)
         if (!codegen::ReadsStepValues(launch.kernel)) kernels.push_back(&launch.kernel);
   const std::lock_guard lock(sharing_mutex_);
   sharing_.Share(kernels);

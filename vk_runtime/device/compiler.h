@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiles requests to programs: kernels, SPIR-V, pipelines; on all cores.
 #pragma once
+#include "base/parallel.h"
 #include "codegen/lower/sharing.h"
-#include "codegen/target/step_plan.h"
-#include "codegen/target/tuned.h"
+#include "codegen/target/planner.h"
 #include "vk_runtime/pipelines/program.h"
 #include "vk_runtime/pipelines/spirv_file.h"
 
 namespace forge::vk {
-
-// Calls body(0) .. body(n - 1) on up to `threads` threads, including the calling one, and waits for
-// them.
-void ParallelFor(size_t n, int threads, absl::FunctionRef<void(size_t)> body);
 
 // Compiles programs for one device.
 class Compiler {
@@ -21,7 +17,7 @@ class Compiler {
            std::shared_ptr<codegen::TunedChoices> tuned, bool use_file, int threads)
       : context_(context),
         pipelines_(std::move(pipelines)),
-        tuned_(std::move(tuned)),
+        planner_(context->caps(), std::move(tuned)),
         spirv_(*context, use_file),
         threads_(threads),
         sharing_(static_cast<size_t>(context->caps().max_scalar_bytes) / sizeof(int32_t)) {}
@@ -47,8 +43,7 @@ class Compiler {
 
   // The kernels of a request.
   struct Planned {
-    codegen::NodeBody body;
-    codegen::Program made;
+    codegen::PlannedNode node;
     ProgramRef program;  // set for shaders written by hand
   };
 
@@ -56,8 +51,6 @@ class Compiler {
   void Share(std::span<const CompileRequest> requests, std::span<absl::StatusOr<Planned>> planned);
   absl::StatusOr<Planned> Plan(const CompileRequest& request);
   absl::StatusOr<ProgramRef> Compile(const CompileRequest& request, const Planned& planned);
-  absl::StatusOr<codegen::Program> Generate(const codegen::Region& region,
-                                            const CompileRequest& request) const;
   absl::StatusOr<SlotRef> KernelFor(const codegen::Kernel& kernel, uint32_t operands);
   // Returns the SPIR-V of a kernel with this hash, printed now or in an earlier run.
   absl::StatusOr<KernelCode> CodeOf(const codegen::Kernel& kernel, uint32_t operands,
@@ -67,7 +60,7 @@ class Compiler {
 
   ContextRef context_;
   PipelineStoreRef pipelines_;
-  std::shared_ptr<codegen::TunedChoices> tuned_;
+  codegen::Planner planner_;
   SpirvFile spirv_;
   int threads_;
   std::mutex sharing_mutex_;

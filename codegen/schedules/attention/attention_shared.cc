@@ -245,10 +245,12 @@ void Tile::AddValues(const Dim& first, OnlineRows& rows) {
 // Those of the keys in shared memory, which begin at `begin` of the block.
 void Tile::AddPart(const Dim& begin, OnlineRows& rows) {
   Builder& b = m_.b;
+  Dims columns;  // beyond the width, its last one: only what is there was written
+  for (size_t c = 0; c < own_columns_; ++c) columns.push_back(Guard(m_, OwnColumn(c), a_.width).at);
   const auto add = [&](const Dim& key, OnlineRows& to) {
     Vals values;
     for (size_t c = 0; c < own_columns_; ++c)
-      values.push_back(LoadAt(block_, key * value_pitch() + OwnColumn(c)));
+      values.push_back(LoadAt(block_, key * value_pitch() + columns[c]));
     for (size_t r = 0; r < own_rows_; ++r) {
       const Val w = LoadAt(weights_, OwnRow(r) * Pitch(t_.keys) + begin + key);
       to.sum(r) = to.sum(r) + w;

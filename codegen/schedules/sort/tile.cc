@@ -115,10 +115,9 @@ class TileSort {
     b_.Store(keys_, i, v.key);
     b_.Store(indices_, i, v.index);
   }
-  // Calls f for the elements of this invocation among the first `count` of each tile of the group
-  // that is below `tiles`.
-  void ForElements(const Dim& group, const Dim& tiles, int64_t count,
-                   absl::FunctionRef<void(Val i, const Dim& tile, const Dim& position)> f);
+  using ForElement = absl::FunctionRef<void(Val i, const Position& tile, const Dim& position)>;
+  // Calls f for the elements of this invocation among the first `count` of each tile of the group.
+  void ForElements(const Dim& group, const Dim& tiles, int64_t count, ForElement f);
   void Network();
 
  private:
@@ -131,16 +130,14 @@ class TileSort {
   uint16_t keys_, indices_;
 };
 
-void TileSort::ForElements(const Dim& group, const Dim& tiles, int64_t count,
-                           absl::FunctionRef<void(Val i, const Dim& tile, const Dim& position)> f) {
+void TileSort::ForElements(const Dim& group, const Dim& tiles, int64_t count, ForElement f) {
   const int64_t all = side_by_side() * count;
   const Builder::Range range{local_, b_.Int(all), b_.Int(t_.workgroup), Builder::Range::kNot};
   b_.For(range, {}, [&](Val n, const Vals&) {
     const Dim unit = m_.e.Coordinate(n, all - 1);
     const Dim position = Mod(unit, count), beside = FloorDiv(unit, count);
     const Position tile = Guard(m_, group * side_by_side() + beside, tiles);
-    IfInside(b_, tile.inside,
-             [&] { f(m_.e.Value(beside * t_.tile + position), tile.at, position); });
+    f(m_.e.Value(beside * t_.tile + position), tile, position);
     return Vals{};
   });
 }
@@ -182,14 +179,16 @@ Launch EmitTileSort(const Region& r, const SortOrder& order, const SortTiles& t,
   const auto work = m.Workgroups(CeilDiv(steps.tiles, t.elements() / t.tile));
   TileSort sort(m, order, t);
   m.Guarded(work, [&](const Dim& group) {
-    const auto load = [&](Val i, const Dim& tile, const Dim& position) {
-      sort.Put(i, steps.load(m, tile, position));
+    // Tiles beyond the last one sort it again, so that no shared memory is read before it is
+    // written.
+    const auto load = [&](Val i, const Position& tile, const Dim& position) {
+      sort.Put(i, steps.load(m, tile.at, position));
     };
     sort.ForElements(group, steps.tiles, t.tile, load);
     m.b.Barrier();
     sort.Network();
-    const auto store = [&](Val i, const Dim& tile, const Dim& position) {
-      steps.store(m, tile, position, sort.At(i));
+    const auto store = [&](Val i, const Position& tile, const Dim& position) {
+      IfInside(m.b, tile.inside, [&] { steps.store(m, tile.at, position, sort.At(i)); });
     };
     sort.ForElements(group, steps.tiles, steps.stored, store);
   });

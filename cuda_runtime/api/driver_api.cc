@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda_runtime/driver_api.h"
+#include "cuda_runtime/api/driver_api.h"
 
 namespace forge::cuda {
 namespace {
@@ -20,23 +20,20 @@ absl::StatusOr<DriverApi> DriverApi::Load(const std::string& path) {
   if (!library.ok())
     return Unavailable("no NVIDIA driver is installed ({} could not be opened)", path);
   api.library = *std::move(library);
-  const SharedLibrary& l = *api.library;
-  FORGE_RETURN_IF_ERROR(Resolve(l, "cuInit", api.init));
-  FORGE_RETURN_IF_ERROR(Resolve(l, "cuDriverGetVersion", api.driver_version));
-  FORGE_RETURN_IF_ERROR(Resolve(l, "cuDeviceGetCount", api.device_count));
-  FORGE_RETURN_IF_ERROR(Resolve(l, "cuDeviceGet", api.device));
-  FORGE_RETURN_IF_ERROR(Resolve(l, "cuDeviceGetName", api.device_name));
-  FORGE_RETURN_IF_ERROR(Resolve(l, "cuDeviceTotalMem_v2", api.device_memory));
-  FORGE_RETURN_IF_ERROR(Resolve(l, "cuDeviceGetAttribute", api.device_attribute));
-  FORGE_RETURN_IF_ERROR(Resolve(l, "cuGetErrorName", api.error_name));
+#define X(member, symbol, parameters) \
+  FORGE_RETURN_IF_ERROR(Resolve(*api.library, symbol, api.member));
+  FORGE_CUDA_DRIVER_API(X)
+#undef X
   FORGE_RETURN_IF_ERROR(api.Check(api.init(0), "cuInit"));
   return api;
 }
 
 absl::Status DriverApi::Check(CuResult r, std::string_view call) const {
-  if (r == 0) return absl::OkStatus();
+  if (r == kCuSuccess) return absl::OkStatus();
   const char* name = nullptr;
   if (error_name(r, &name) != 0 || name == nullptr) name = "an unknown error";
+  if (r == kCuOutOfMemory)
+    return ResourceExhausted("the GPU has no memory left: {} returned {}", call, name);
   return Unavailable("the NVIDIA driver failed: {} returned {} ({})", call, name, r);
 }
 

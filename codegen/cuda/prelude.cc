@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cuda/prelude.h"
+
+#include <algorithm>
+
+namespace forge::codegen {
+namespace {
+
+constexpr std::string_view kTypes = R"(typedef signed char i8;
+typedef unsigned char u8;
+typedef short i16;
+typedef unsigned short u16;
+typedef int i32;
+typedef unsigned int u32;
+typedef long long i64;
+typedef unsigned long long u64;
+typedef float f32;
+typedef double f64;
+struct f16 { u16 bits; };
+)";
+
+constexpr std::string_view kHalves = R"(
+__device__ inline f32 to_f32(f16 x) {
+  f32 y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+  return y;
+}
+__device__ inline f16 to_f16(f32 x) {
+  f16 y;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+  return y;
+}
+__device__ inline f16 to_f16(f64 x) {
+  f16 y;
+  asm("cvt.rn.f16.f64 %0, %1;" : "=h"(y.bits) : "d"(x));
+  return y;
+}
+)";
+
+constexpr std::string_view kBitcast = R"(
+template <class T, class F>
+__device__ inline T bitcast(F x) { return __builtin_bit_cast(T, x); }
+)";
+
+constexpr std::string_view kMixedDot = R"(
+// Of four signed and four unsigned bytes.
+__device__ inline i32 mixed_dot4(u32 a, u32 b, i32 c) {
+  i32 d;
+  asm("dp4a.s32.u32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+  return d;
+}
+)";
+
+// All lanes of a warp take part; narrow integers travel as i32.
+constexpr std::string_view kShuffle = R"(
+template <class T>
+__device__ inline T shuffle(T x, i32 lane) { return T(__shfl_sync(0xffffffffu, x, lane)); }
+template <class T>
+__device__ inline T shuffle_xor(T x, i32 mask) {
+  return T(__shfl_xor_sync(0xffffffffu, x, mask));
+}
+template <class T>
+__device__ inline T shuffle_up(T x, i32 distance) {
+  return T(__shfl_up_sync(0xffffffffu, x, distance));
+}
+struct Sum { template <class T> __device__ T operator()(T a, T b) const { return T(a + b); } };
+struct Prod { template <class T> __device__ T operator()(T a, T b) const { return T(a * b); } };
+struct Min { template <class T> __device__ T operator()(T a, T b) const { return b < a ? b : a; } };
+struct Max { template <class T> __device__ T operator()(T a, T b) const { return a < b ? b : a; } };
+)";
+
+constexpr std::string_view kReduce = R"(
+template <class T, class Combine>
+__device__ inline T subgroup_reduce(T x, Combine combine) {
+  for (i32 mask = 16; mask > 0; mask /= 2) x = combine(x, shuffle_xor(x, mask));
+  return x;
+}
+)";
+
+constexpr std::string_view kScan = R"(
+template <class T, class Combine>
+__device__ inline T subgroup_scan(T x, i32 lane, Combine combine) {
+  for (i32 distance = 1; distance < 32; distance *= 2) {
+    const T before = shuffle_up(x, distance);
+    if (lane >= distance) x = combine(before, x);
+  }
+  return x;
+}
+)";
+
+// Source: PTX ISA, "Matrix Fragments for mma.m16n8k*". A register of A or B holds neighbours along
+// k; registers of A alternate between rows 0 .. 7 and 8 .. 15, then go on along k.
+constexpr std::string_view kMatrices = R"(
+template <class E, int N>
+struct fragment { u32 r[N]; };  // of A or B, held by a warp
+template <class T>
+struct sums { T r[4]; };        // of C, 16 x 8
+__device__ inline i32 lane_of_warp() {
+  u32 lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return i32(lane);
+}
+__device__ inline u32 bits_of(f16 x) { return x.bits; }
+__device__ inline u32 bits_of(u8 x) { return x; }
+__device__ inline u32 bits_of(i8 x) { return u8(x); }
+// Neighbours along k: `next` elements apart.
+template <class E>
+__device__ inline u32 along_k(const E* p, i32 next) {
+  if (next == 1) return *reinterpret_cast<const u32*>(p);
+  constexpr int kCount = 4 / sizeof(E);
+  u32 word = 0;
+  for (int n = 0; n < kCount; ++n) word |= bits_of(p[n * next]) << (n * 8 * int(sizeof(E)));
+  return word;
+}
+template <class E, int N>
+__device__ inline void load_a(fragment<E, N>& a, const E* p, i32 row_step, i32 k_step) {
+  constexpr int kCount = 4 / sizeof(E);
+  const i32 lane = lane_of_warp(), row = lane / 4, k = lane % 4 * kCount;
+#pragma unroll
+  for (int n = 0; n < N; ++n)
+    a.r[n] = along_k(p + (row + n % 2 * 8) * row_step + (k + n / 2 * 4 * kCount) * k_step, k_step);
+}
+template <class E, int N>
+__device__ inline void load_b(fragment<E, N>& b, const E* p, i32 k_step, i32 column_step) {
+  constexpr int kCount = 4 / sizeof(E);
+  const i32 lane = lane_of_warp(), column = lane / 4, k = lane % 4 * kCount;
+#pragma unroll
+  for (int n = 0; n < N; ++n)
+    b.r[n] = along_k(p + column * column_step + (k + n * 4 * kCount) * k_step, k_step);
+}
+// The same from shared memory, where neighbours along k are contiguous and rows begin at multiples
+// of 16 bytes.
+__device__ inline void load_matrices(u32 (&r)[4], const void* row) {
+  const u32 at = u32(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");
+}
+__device__ inline void load_matrices(u32 (&r)[2], const void* row) {
+  const u32 at = u32(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+               : "=r"(r[0]), "=r"(r[1]) : "r"(at) : "memory");
+}
+__device__ inline void load_matrices(u32 (&r)[1], const void* row) {
+  const u32 at = u32(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
+               : "=r"(r[0]) : "r"(at) : "memory");
+}
+template <class E, int N>
+__device__ inline void load_a_shared(fragment<E, N>& a, const E* p, i32 row_step) {
+  const i32 lane = lane_of_warp() % (8 * N);
+  load_matrices(a.r, p + lane % 16 * row_step + lane / 16 * i32(16 / sizeof(E)));
+}
+template <class E, int N>
+__device__ inline void load_b_shared(fragment<E, N>& b, const E* p, i32 column_step) {
+  const i32 lane = lane_of_warp() % (8 * N);
+  load_matrices(b.r, p + lane % 8 * column_step + lane / 8 * i32(16 / sizeof(E)));
+}
+template <class T>
+__device__ inline void load_c(sums<T>& c, const T* p, i32 row_step, i32 column_step) {
+  const i32 lane = lane_of_warp();
+#pragma unroll
+  for (int n = 0; n < 4; ++n)
+    c.r[n] = p[(lane / 4 + n / 2 * 8) * row_step + (lane % 4 * 2 + n % 2) * column_step];
+}
+template <class T>
+__device__ inline void store_c(T* p, i32 row_step, const sums<T>& c) {
+  const i32 lane = lane_of_warp();
+#pragma unroll
+  for (int n = 0; n < 4; ++n)
+    p[(lane / 4 + n / 2 * 8) * row_step + lane % 4 * 2 + n % 2] = c.r[n];
+}
+)";
+
+constexpr std::string_view kHalfMma = R"(
+__device__ inline sums<f32> multiply_add(const fragment<f16, 4>& a, const fragment<f16, 2>& b,
+                                         sums<f32> c) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(c.r[0]), "+f"(c.r[1]), "+f"(c.r[2]), "+f"(c.r[3])
+               : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[0]), "r"(b.r[1]));
+  return c;
+}
+__device__ inline sums<f32> multiply_add(const fragment<f16, 2>& a, const fragment<f16, 1>& b,
+                                         sums<f32> c) {
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+               "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+               : "+f"(c.r[0]), "+f"(c.r[1]), "+f"(c.r[2]), "+f"(c.r[3])
+               : "r"(a.r[0]), "r"(a.r[1]), "r"(b.r[0]));
+  return c;
+}
+)";
+
+constexpr std::string_view kByteMma = R"(
+#define FORGE_MULTIPLY_ADD(A, B, C, TYPES)                                                     \
+  __device__ inline sums<C> multiply_add(const fragment<A, 4>& a, const fragment<B, 2>& b,     \
+                                         sums<C> c) {                                          \
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." TYPES ".s32 "                        \
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"             \
+                 : "+r"(c.r[0]), "+r"(c.r[1]), "+r"(c.r[2]), "+r"(c.r[3])                      \
+                 : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[0]),            \
+                   "r"(b.r[1]));                                                               \
+    return c;                                                                                  \
+  }
+FORGE_MULTIPLY_ADD(i8, i8, i32, "s8.s8")
+FORGE_MULTIPLY_ADD(i8, u8, i32, "s8.u8")
+FORGE_MULTIPLY_ADD(u8, i8, i32, "u8.s8")
+FORGE_MULTIPLY_ADD(u8, u8, u32, "u8.u8")
+#undef FORGE_MULTIPLY_ADD
+)";
+
+// Of Helper.
+constexpr std::string_view kTexts[] = {kHalves, kBitcast,  kMixedDot, kShuffle, kReduce,
+                                       kScan,   kMatrices, kHalfMma,  kByteMma};
+static_assert(std::size(kTexts) == static_cast<size_t>(Helper::kCount));
+
+}  // namespace
+
+std::string_view ElementName(DType t) { return t == DType::kBool ? "bool" : Name(t); }
+
+void Prelude::Need(Helper h) {
+  helpers_[static_cast<size_t>(h)] = true;
+  if (h == Helper::kReduce || h == Helper::kScan) Need(Helper::kShuffle);
+  if (h == Helper::kHalfMma || h == Helper::kByteMma) Need(Helper::kMatrices);
+}
+
+std::string Prelude::TypeName(const Type& t) {
+  const std::string element(ElementName(t.elem));
+  if (t.lanes == 1) return element;
+  if (std::find(vectors_.begin(), vectors_.end(), t) == vectors_.end()) vectors_.push_back(t);
+  return fmt::format("{}x{}", element, t.lanes);
+}
+
+std::string Prelude::Text() const {
+  std::string out(kTypes);
+  for (const Type& t : vectors_) {
+    const int64_t bytes = t.elem == DType::kBool ? t.lanes : ElementBytes(t);
+    const std::string_view element = ElementName(t.elem);
+    out += fmt::format("struct alignas({}) {}x{} {{ {} {}; }};\n", bytes, element, t.lanes, element,
+                       t.lanes == 2 ? "x, y" : "x, y, z, w");
+  }
+  for (size_t h = 0; h < helpers_.size(); ++h)
+    if (helpers_[h]) out += kTexts[h];
+  return out;
+}
+
+}  // namespace forge::codegen

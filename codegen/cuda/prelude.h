@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The declarations that a printed kernel begins with: element and vector types, and the functions
+// it calls. A kernel declares what it uses, so that it needs no header.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "codegen/kernel/kernel_ir.h"
+
+namespace forge::codegen {
+
+// The functions, in an order in which each needs only earlier ones.
+enum class Helper : uint8_t {
+  kHalves,    // conversions of f16
+  kBitcast,   // bitcast<T>(x)
+  kMixedDot,  // mixed_dot4
+  kShuffle,   // shuffle, shuffle_xor, shuffle_up: of 1 to 8 bytes
+  kReduce,    // subgroup_sum ...
+  kScan,      // subgroup_scan_sum ...
+  kMatrices,  // fragments, load_a, load_b, load_c, store_c
+  kHalfMma,   // multiply_add of f16
+  kByteMma,   // multiply_add of bytes
+  kCount
+};
+
+class Prelude {
+ public:
+  void Need(Helper h);
+  // Notes that a vector type is used, and returns its name, or that of a scalar.
+  std::string TypeName(const Type& t);
+  std::string Text() const;
+
+ private:
+  std::array<bool, static_cast<size_t>(Helper::kCount)> helpers_{};
+  std::vector<Type> vectors_;  // in order of their first use
+};
+
+// The name of an element type: "f32".
+std::string_view ElementName(DType t);
+
+}  // namespace forge::codegen

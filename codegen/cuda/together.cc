@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory, and what the invocations of a warp or a block do together.
+#include "base/status.h"
+#include "codegen/cuda/printer.h"
+#include "codegen/kernel/literal.h"
+
+namespace forge::codegen {
+namespace {
+
+// Of ReduceKind, AtomicKind, DotKind.
+constexpr std::string_view kCombine[] = {"Sum", "Min", "Max", "Prod"};
+constexpr std::string_view kAtomics[] = {"Add", "Min", "Max", "And", "Or", "Exch"};
+
+}  // namespace
+
+std::string CudaPrinter::Place(const Inst& i) const {
+  return fmt::format("{}[{}]", views[i.view], Arg(i, 0));
+}
+
+void CudaPrinter::PrintMemory(const Inst& i) {
+  switch (i.code) {
+    case Code::kLoad:
+      return Define(i.result, Place(i));
+    case Code::kStore:
+      return Line("{} = {};", Place(i), Arg(i, 1));
+    case Code::kAtomic:
+      return Define(i.result,
+                    fmt::format("atomic{}(&{}, {})", kAtomics[i.aux], Place(i), Arg(i, 1)));
+    default:
+      return Define(i.result,
+                    fmt::format("atomicCAS(&{}, {}, {})", Place(i), Arg(i, 1), Arg(i, 2)));
+  }
+}
+
+// Index and stride count elements of the view, which may be vectors.
+void CudaPrinter::PrintMatrixInst(const Inst& i) {
+  if (i.code == Code::kMatrixMulAdd) {
+    prelude.Need(ArgType(i, 0).elem == DType::kF16 ? Helper::kHalfMma : Helper::kByteMma);
+    return Define(i.result,
+                  fmt::format("multiply_add({}, {}, {})", Arg(i, 0), Arg(i, 1), Arg(i, 2)));
+  }
+  prelude.Need(Helper::kMatrices);
+  const View& v = k.views[i.view];
+  const std::string stride =
+      v.elem.lanes == 1 ? Arg(i, 1) : fmt::format("{} * {}", Arg(i, 1), v.elem.lanes);
+  const std::string_view element = ElementName(v.elem.elem);
+  const auto pointer = [&](std::string_view constness) {
+    if (v.elem.lanes == 1) return fmt::format("&{}", Place(i));
+    return fmt::format("reinterpret_cast<{}{}*>(&{})", constness, element, Place(i));
+  };
+  if (i.code == Code::kMatrixStore)
+    return Line("store_c({}, {}, {});", pointer(""), stride, Arg(i, 2));
+  const Type& t = k.TypeOf(i.result);
+  texts[i.result] = NewName();
+  Line("{} {};", TypeName(t), texts[i.result]);
+  const bool by_columns = (i.aux & kColumnMajor) != 0;
+  const std::string p = pointer("const ");
+  if (t.use == MatrixUse::kAccumulator)
+    return Line("load_c({}, {}, {}, {});", texts[i.result], p, by_columns ? "1" : stride,
+                by_columns ? stride : "1");
+  const std::string_view letter = t.use == MatrixUse::kA ? "a" : "b";
+  // Neighbours along k are contiguous in the rows of A and in the columns of B.
+  if (v.space == Space::kShared && by_columns == (t.use == MatrixUse::kB))
+    return Line("load_{}_shared({}, {}, {});", letter, texts[i.result], p, stride);
+  Line("load_{}({}, {}, {}, {});", letter, texts[i.result], p, by_columns ? "1" : stride,
+       by_columns ? stride : "1");
+}
+
+void CudaPrinter::PrintTogether(const Inst& i) {
+  switch (i.code) {
+    case Code::kMatrixLoad:
+    case Code::kMatrixStore:
+    case Code::kMatrixMulAdd:
+      return PrintMatrixInst(i);
+    case Code::kBarrier:
+      return Line("__syncthreads();");
+    case Code::kShuffle:
+    case Code::kShuffleXor:
+    case Code::kSubgroupReduce:
+    case Code::kSubgroupScan:
+      return PrintSubgroup(i);
+    case Code::kBallot:
+      return Define(i.result,
+                    fmt::format("{{__ballot_sync(0xffffffffu, {}), 0, 0, 0}}", Arg(i, 0)));
+    case Code::kDot4:
+      return PrintDot4(i);
+    default:
+      return PrintMemory(i);
+  }
+}
+
+// Of each lane of the value. Halves are exchanged as their bits, and combined in f32.
+void CudaPrinter::PrintSubgroup(const Inst& i) {
+  const Type& t = k.TypeOf(i.result);
+  const bool half = t.elem == DType::kF16;
+  std::string all;
+  for (int n = 0; n < t.lanes; ++n) {
+    const std::string x = Text(k.ArgsOf(i)[0], n);
+    if (n > 0) all += ", ";
+    if (IsOneOf(i.code, {Code::kShuffle, Code::kShuffleXor})) {
+      const std::string made = Exchanged(i, half ? x + ".bits" : x);
+      all += half ? fmt::format("f16{{{}}}", made) : made;
+    } else {
+      const std::string made = Combined(i, half ? Converted(t.elem, DType::kF32, x) : x);
+      all += half ? Converted(DType::kF32, t.elem, made) : made;
+    }
+  }
+  Define(i.result, t.lanes == 1 ? all : "{" + all + "}");
+}
+
+std::string CudaPrinter::Exchanged(const Inst& i, const std::string& x) {
+  prelude.Need(Helper::kShuffle);
+  if (i.code == Code::kShuffle) return fmt::format("shuffle({}, {})", x, Arg(i, 1));
+  return fmt::format("shuffle_xor({}, {})", x, i.aux);
+}
+
+std::string CudaPrinter::Combined(const Inst& i, const std::string& x) {
+  if (i.code == Code::kSubgroupReduce) {
+    prelude.Need(Helper::kReduce);
+    return fmt::format("subgroup_reduce({}, {}{{}})", x, kCombine[i.aux]);
+  }
+  prelude.Need(Helper::kScan);
+  return fmt::format("subgroup_scan({}, {}, {}{{}})", x, Builtin(BuiltinKind::kLane),
+                     kCombine[i.aux]);
+}
+
+void CudaPrinter::PrintDot4(const Inst& i) {
+  const std::string_view type = ElementName(k.TypeOf(i.result).elem);
+  const auto call = [&](std::string_view name, std::string_view of) {
+    return fmt::format("{}({}({}({}), {}({}), {}({})))", type, name, of, Arg(i, 0), of, Arg(i, 1),
+                       of, Arg(i, 2));
+  };
+  switch (static_cast<DotKind>(i.aux)) {
+    case DotKind::kSigned:
+      return Define(i.result, call("__dp4a", "i32"));
+    case DotKind::kUnsigned:
+      return Define(i.result, call("__dp4a", "u32"));
+    default:
+      prelude.Need(Helper::kMixedDot);
+      return Define(i.result, fmt::format("{}(mixed_dot4({}, {}, i32({})))", type, Arg(i, 0),
+                                          Arg(i, 1), Arg(i, 2)));
+  }
+}
+
+}  // namespace forge::codegen

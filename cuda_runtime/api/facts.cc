@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda_runtime/api/facts.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "absl/strings/numbers.h"
+
+namespace forge::cuda {
+namespace {
+
+using codegen::MatrixShape;
+
+constexpr int kOldest = 75;     // NVRTC compiles for no older one
+constexpr int kHalfTiles = 80;  // mma.sync of f16 with k = 16, and of bytes with k = 32
+constexpr int kWarp = 32;       // printed kernels have warps of this size
+constexpr double kSomeHertz = 1.2e9, kSomeBytesPerSecond = 300e9;
+constexpr int64_t kMostOperands = 64;
+constexpr int64_t kMostScalarBytes = 1024;  // with the operands, less than the 4 KB of a launch
+constexpr int64_t kNoLimit = int64_t{1} << 40;
+
+int LanesOfMultiprocessor(int capability) { return capability <= 80 ? 64 : 128; }
+
+}  // namespace
+
+absl::StatusOr<DeviceFacts> QueryFacts(const DriverApi& api, int ordinal) {
+  DeviceFacts f;
+  FORGE_RETURN_IF_ERROR(api.Check(api.device(&f.device, ordinal), "cuDeviceGet"));
+  char name[256] = {};
+  FORGE_RETURN_IF_ERROR(
+      api.Check(api.device_name(name, sizeof(name) - 1, f.device), "cuDeviceGetName"));
+  f.name = name;
+  size_t bytes = 0;
+  FORGE_RETURN_IF_ERROR(api.Check(api.device_memory(&bytes, f.device), "cuDeviceTotalMem"));
+  f.memory_bytes = bytes;
+  FORGE_RETURN_IF_ERROR(api.Check(api.driver_version(&f.driver_version), "cuDriverGetVersion"));
+  const auto attribute = [&](int which, int otherwise = 0) {
+    int value = 0;
+    const bool told = api.device_attribute(&value, which, f.device) == kCuSuccess && value > 0;
+    return told ? value : otherwise;
+  };
+  f.capability = 10 * attribute(kComputeCapabilityMajor) + attribute(kComputeCapabilityMinor);
+  f.multiprocessors = attribute(kMultiprocessorCount, 1);
+  f.max_threads = attribute(kMaxThreadsPerBlock, f.max_threads);
+  f.max_block_x = attribute(kMaxBlockX, f.max_block_x);
+  f.max_block_y = attribute(kMaxBlockY, f.max_block_y);
+  f.max_block_z = attribute(kMaxBlockZ, f.max_block_z);
+  f.max_grid_x = attribute(kMaxGridX, f.max_grid_x);
+  f.max_grid_y = attribute(kMaxGridY, f.max_grid_y);
+  f.max_grid_z = attribute(kMaxGridZ, f.max_grid_z);
+  f.max_shared_bytes = attribute(kMaxSharedPerBlock, f.max_shared_bytes);
+  f.max_shared_bytes_optin = attribute(kMaxSharedPerBlockOptin, f.max_shared_bytes);
+  f.warp_size = attribute(kWarpSize, kWarp);
+  f.l2_bytes = attribute(kL2Bytes);
+  f.clock_hertz = 1e3 * attribute(kClockKilohertz);
+  // Memory transfers twice in each cycle.
+  f.memory_bytes_per_second =
+      2e3 * attribute(kMemoryClockKilohertz) * attribute(kMemoryBusBits) / 8;
+  return f;
+}
+
+absl::StatusOr<DeviceFacts> FactsOfArchitecture(std::string_view architecture) {
+  DeviceFacts f;
+  constexpr std::string_view kPrefix = "sm_";
+  if (!architecture.starts_with(kPrefix) ||
+      !absl::SimpleAtoi(std::string(architecture.substr(kPrefix.size())), &f.capability))
+    return InvalidArgument("'{}' is no architecture such as sm_80", architecture);
+  f.name = fmt::format("compiler for {}", architecture);
+  f.has_driver = false;
+  f.multiprocessors = 64;
+  f.l2_bytes = int64_t{4} << 20;
+  return f;
+}
+
+Verdict Usable(const DeviceFacts& f) {
+  if (f.capability < kOldest)
+    return Verdict::No(fmt::format("its compute capability is {}.{}; Forge needs {}.{}",
+                                   f.capability / 10, f.capability % 10, kOldest / 10,
+                                   kOldest % 10));
+  if (f.warp_size != kWarp) return Verdict::No(fmt::format("its warps have {} lanes", f.warp_size));
+  return Verdict::Yes();
+}
+
+codegen::Rates RatesOf(const DeviceFacts& f) {
+  const double hertz = f.clock_hertz > 0 ? f.clock_hertz : kSomeHertz;
+  const double bytes =
+      f.memory_bytes_per_second > 0 ? f.memory_bytes_per_second : kSomeBytesPerSecond;
+  return {.flops = 2.0 * f.multiprocessors * LanesOfMultiprocessor(f.capability) * hertz,
+          .bytes = bytes / 2,
+          .cache_bytes = f.l2_bytes > 0 ? static_cast<int64_t>(
+                                              std::bit_floor(static_cast<uint64_t>(f.l2_bytes)))
+                                        : 0};
+}
+
+codegen::Caps CapsOf(const DeviceFacts& f) {
+  codegen::Caps c;
+  c.max_workgroup_invocations = f.max_threads;
+  c.max_workgroup_x = f.max_block_x;
+  c.max_workgroup_y = f.max_block_y;
+  c.max_workgroup_z = f.max_block_z;
+  c.max_grid_x = f.max_grid_x;
+  c.max_grid_y = f.max_grid_y;
+  c.max_grid_z = f.max_grid_z;
+  c.max_shared_bytes = f.max_shared_bytes;
+  c.max_operands = kMostOperands;
+  c.max_operand_bytes = kNoLimit;
+  c.max_scalar_bytes = kMostScalarBytes;
+  c.subgroup_size = c.min_subgroup_size = c.max_subgroup_size = kWarp;
+  const codegen::Rates rates = RatesOf(f);
+  c.cache_bytes = rates.cache_bytes;
+  c.flops_per_byte = rates.FlopsPerByte();
+  // Exchanges among lanes name all lanes of the warp, which meet there.
+  c.subgroup_arithmetic = c.subgroup_shuffle = c.subgroup_ballot = c.subgroup_reconvergence = true;
+  c.f16 = c.f64 = c.i8 = c.i16 = c.i64 = c.storage8 = c.storage16 = true;
+  c.int_dot = c.int_dot_signed_accelerated = c.int_dot_unsigned_accelerated =
+      c.int_dot_mixed_accelerated = true;
+  c.signed_zero_inf_nan = c.memory_model = c.f32_atomic_add = true;
+  const uint16_t depth = f.capability >= kHalfTiles ? 16 : 8;
+  c.matrices.push_back(
+      {.a = DType::kF16, .b = DType::kF16, .c = DType::kF32, .m = 16, .n = 8, .k = depth});
+  if (f.capability >= kHalfTiles)
+    for (const DType a : {DType::kI8, DType::kU8})
+      for (const DType b : {DType::kI8, DType::kU8}) {
+        const bool sign = a == DType::kI8 || b == DType::kI8;
+        c.matrices.push_back(
+            {.a = a, .b = b, .c = sign ? DType::kI32 : DType::kU32, .m = 16, .n = 8, .k = 32});
+      }
+  c.matrix_elements = true;
+  return c;
+}
+
+}  // namespace forge::cuda
