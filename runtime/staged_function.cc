@@ -6,6 +6,7 @@
 #include "ir/graph/interpreter.h"
 #include "ir/ops/control/loop.h"
 #include "runtime/plan/resolve.h"
+#include "runtime/staged_loop.h"
 
 namespace forge {
 namespace {
@@ -14,31 +15,6 @@ using ir::HostValue;
 using Pointers = std::vector<const HostValue*>;
 
 constexpr size_t kMaxVariants = 16;  // kept of each function
-
-// The rows of all steps, one after the other.
-absl::StatusOr<HostValue> Stacked(std::span<const HostValue> rows) {
-  if (rows.empty()) return HostValue::Zeros(DType::kF32, std::vector<int64_t>{0});
-  std::vector<int64_t> shape = {static_cast<int64_t>(rows.size())};
-  shape.insert(shape.end(), rows[0].shape().begin(), rows[0].shape().end());
-  FORGE_ASSIGN_OR_RETURN(HostValue out, HostValue::Zeros(rows[0].dtype(), shape));
-  if (BitWidth(out.dtype()) < 8)
-    return Unimplemented("rows of {} cannot be stacked", Name(out.dtype()));
-  std::span<uint8_t> to = out.mutable_bytes();
-  for (const HostValue& row : rows) {
-    if (row.dtype() != out.dtype() || !std::ranges::equal(row.shape(), rows[0].shape()))
-      return InvalidArgument("the steps of a loop give rows of {} and {}", rows[0].type().ToText(),
-                             row.type().ToText());
-    std::ranges::copy(row.bytes(), to.begin());
-    to = to.subspan(row.bytes().size());
-  }
-  return out;
-}
-
-absl::StatusOr<int64_t> ScalarOf(const HostValue& v, std::string_view what) {
-  if (v.elements() != 1)
-    return InvalidArgument("{} has {} elements instead of one", what, v.elements());
-  return v.i64(0);
-}
 
 }  // namespace
 
@@ -49,11 +25,8 @@ struct StagedFunction::Variant {
     enum Kind : uint8_t { kArgument, kConstant, kPart, kCall } kind;
     size_t index, result = 0;  // of a call: which call, which of its results
   };
-  // A loop that the host runs.
   struct Call {
-    std::unique_ptr<StagedFunction> body;
-    bool has_steps = false, has_condition = false;
-    int64_t carried = 0;
+    std::unique_ptr<StagedLoop> loop;
     std::vector<Source> operands;
   };
 
@@ -72,50 +45,6 @@ struct StagedFunction::Variant {
   absl::StatusOr<std::vector<HostValue>> Run(std::span<const HostValue* const> in,
                                              uint64_t most_steps, const std::atomic<bool>* cancel);
 };
-
-namespace {
-
-// Runs a loop.  steps, condition: null where it has none
-absl::StatusOr<std::vector<HostValue>> RunLoop(StagedFunction& body, Pointers operands,
-                                               bool has_steps, bool has_condition, int64_t carried,
-                                               uint64_t most, const std::atomic<bool>* cancel) {
-  size_t at = 0;
-  int64_t steps = INT64_MAX;
-  if (has_steps) {
-    FORGE_ASSIGN_OR_RETURN(steps, ScalarOf(*operands[at++], "the number of steps"));
-  }
-  HostValue condition = *HostValue::Zeros(DType::kBool, std::vector<int64_t>{});
-  condition.SetI64(0, 1);
-  if (has_condition) condition = *operands[at++];
-  std::vector<HostValue> values;
-  for (int64_t i = 0; i < carried; ++i) values.push_back(*operands[at++]);
-  const std::span<const HostValue* const> captures = std::span(operands).subspan(at);
-  std::vector<std::vector<HostValue>> rows;
-  for (int64_t step = 0; step < steps; ++step) {
-    FORGE_ASSIGN_OR_RETURN(const int64_t go_on, ScalarOf(condition, "the condition of a loop"));
-    if (go_on == 0) break;
-    if (static_cast<uint64_t>(step) >= most)
-      return ResourceExhausted("a loop does not end within {} steps", most);
-    if (cancel->load()) return Aborted("cancelled");
-    HostValue number = *HostValue::Zeros(DType::kI64, std::vector<int64_t>{});
-    number.SetI64(0, step);
-    Pointers in = {&number, &condition};
-    for (const HostValue& v : values) in.push_back(&v);
-    in.insert(in.end(), captures.begin(), captures.end());
-    FORGE_ASSIGN_OR_RETURN(std::vector<HostValue> out, body.Run(in));
-    condition = std::move(out[0]);
-    rows.resize(out.size() - 1 - static_cast<size_t>(carried));
-    for (size_t i = 0; i < values.size(); ++i) values[i] = std::move(out[i + 1]);
-    for (size_t i = 0; i < rows.size(); ++i)
-      rows[i].push_back(std::move(out[i + 1 + static_cast<size_t>(carried)]));
-  }
-  for (const std::vector<HostValue>& r : rows) {
-    FORGE_ASSIGN_OR_RETURN(values.emplace_back(), Stacked(r));
-  }
-  return values;
-}
-
-}  // namespace
 
 absl::StatusOr<std::vector<HostValue>> StagedFunction::Variant::RunPart(const Pointers& in) const {
   if (host_part != nullptr) {
@@ -146,9 +75,7 @@ absl::StatusOr<std::vector<HostValue>> StagedFunction::Variant::Run(
   for (Call& call : calls) {
     Pointers operands;
     for (const Source& s : call.operands) operands.push_back(find(s));
-    FORGE_ASSIGN_OR_RETURN(results.emplace_back(),
-                           RunLoop(*call.body, std::move(operands), call.has_steps,
-                                   call.has_condition, call.carried, most_steps, cancel));
+    FORGE_ASSIGN_OR_RETURN(results.emplace_back(), call.loop->Run(operands, most_steps, cancel));
   }
   Pointers next;
   for (const Source& s : taken) next.push_back(find(s));
@@ -192,7 +119,7 @@ void StagedFunction::AddParts(std::vector<SessionPart>& to) const {
     to.push_back({v.part.get(), v.rest == nullptr  ? "returns the results"
                                 : !v.calls.empty() ? "runs a loop"
                                                    : fmt::format("reads {} values", reads)});
-  for (const Variant::Call& call : v.calls) call.body->AddParts(to);
+  for (const Variant::Call& call : v.calls) call.loop->body().AddParts(to);
   if (v.rest) v.rest->AddParts(to);
 }
 
@@ -295,18 +222,26 @@ class StagedFunction::Divider {
 
   absl::Status MakeCall(const ir::Node& node, size_t at) {
     const ir::Loop& loop = *node.op.As<ir::Loop>();
-    Variant::Call& call = variant_.calls.emplace_back();
-    FORGE_CHECK(variant_.calls.size() == at + 1);
-    call.has_steps = node.in[0] != ir::kAbsent;
-    call.has_condition = node.in[1] != ir::kAbsent;
-    call.carried = loop.carried;
-    for (const uint32_t v : node.in)
-      if (v != ir::kAbsent) call.operands.push_back(sources_.at(v));
-    if (static_cast<size_t>(loop.carried) + 2 > node.in.size())
+    FORGE_CHECK(variant_.calls.size() == at);
+    StagedLoop::Form form{.has_steps = node.in[0] != ir::kAbsent,
+                          .has_condition = node.in[1] != ir::kAbsent,
+                          .carried = static_cast<size_t>(loop.carried)};
+    const ir::Function& body = *loop.body;
+    for (size_t i = form.carried + 1; i < body.results().size(); ++i)
+      form.rows.push_back(body.type(body.results()[i].value));
+    if (form.carried + 2 > node.in.size())
       return InvalidArgument("a loop has {} operands, too few for {} carried values",
-                             node.in.size(), loop.carried);
-    call.body = Stage(ir::Clone(*m_), loop.body->name(),
-                      std::vector<bool>(loop.body->arguments().size(), false));
+                             node.in.size(), form.carried);
+    Variant::Call& call = variant_.calls.emplace_back();
+    for (size_t i = 0; i < node.in.size(); ++i) {
+      if (node.in[i] != ir::kAbsent)
+        call.operands.push_back(sources_.at(node.in[i]));
+      else if (i >= 2)
+        return InvalidArgument("operand {} of a loop is missing", i);
+    }
+    call.loop = std::make_unique<StagedLoop>(
+        Stage(ir::Clone(*m_), body.name(), std::vector<bool>(body.arguments().size(), false)),
+        std::move(form));
     return absl::OkStatus();
   }
 

@@ -103,7 +103,8 @@ absl::Status formats::ImportNode(OnnxScope& scope, onnx::NodeProto& proto) {
   const onnx::NodeProto before = has_body ? onnx::NodeProto() : proto;
   ir::Values results = op->build(node);
   node.CheckAttributes();
-  const bool open = scope.is_body || !node.unknown().empty() || AnyOperand(scope, proto, ir::Type::Kind::kUnranked);
+  const bool open = scope.is_body || !node.unknown().empty() ||
+                    AnyOperand(scope, proto, ir::Type::Kind::kUnranked);
   // The function's own message names the node already.
   if (node.status().ok() && !scope.fn.status().ok()) return RefusalOf(scope.fn);
   if (!node.status().ok() && open && !has_body)
@@ -131,8 +132,12 @@ absl::StatusOr<DeferredResult> BuildDeferred(const ir::Deferred& deferred, ir::F
                   .files = files,
                   .values = {},
                   .dims = dims};
-  for (int i = 0; i < proto.input_size(); ++i)
-    if (const ir::Value v = in[static_cast<size_t>(i)]; v) scope.values[proto.input(i)].value = v;
+  for (int i = 0; i < proto.input_size(); ++i) {
+    const ir::Value v = in[static_cast<size_t>(i)];
+    if (proto.input(i).empty() == static_cast<bool>(v))
+      return DataLoss("a deferred node is damaged");
+    if (v) scope.values[proto.input(i)].value = v;
+  }
   OnnxNode node(proto, *op, scope);
   DeferredResult result;
   result.status = CheckOperands(proto, *op);

@@ -149,6 +149,13 @@ TEST_P(SessionPartsTest, ALoopGrowsWhatItCarries) {
   EXPECT_EQ(out[0].value.elements(), 16);
 }
 
+TEST_P(SessionPartsTest, ALoopOfNoStepsReturnsWhatItGot) {
+  FORGE_ASSERT_OK_AND_ASSIGN(auto session, Open(GrowingLoop(true), GetParam()));
+  FORGE_ASSERT_OK_AND_ASSIGN(auto out, session->Run(LoopInputs(0, 100)));
+  EXPECT_EQ(Numbers(out[0].value), (std::vector<double>{1, 2}));
+  EXPECT_EQ(out[1].value.elements(), 0);
+}
+
 TEST_P(SessionPartsTest, ALoopWithoutAnEndFails) {
   FORGE_ASSERT_OK_AND_ASSIGN(auto session,
                              Open(GrowingLoop(false), GetParam(), {.max_iterations = 4}));
