@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times the benchmark cases of reductions, scans, sorts, transforms and samples on a device beside PyTorch, in turns,
-with the same number of threads.
+"""Times the benchmark cases of reductions, scans, sorts, transforms, samples and LSTMs on a device beside PyTorch, in
+turns, with the same number of threads.
 
   ~/.cache/forge/goldens-venv/bin/python tests/conformance/time_torch.py '^(sort|top_k)'
 
@@ -54,12 +54,18 @@ def grid_sample(a, x, grid):
                                            a.get("align_corners", False))
 
 
+def lstm_of(x, weight_x, weight_h, bias):
+    return [torch.nn.LSTM(x.shape[2], weight_h.shape[2]), x]
+
+
 # How operands become those of PyTorch's function, outside of what is timed.
-PREPARED = {"dft": lambda re, im=None: [torch.complex(re, torch.zeros_like(re) if im is None else im)]}
+PREPARED = {"lstm": lstm_of,
+            "dft": lambda re, im=None: [torch.complex(re, torch.zeros_like(re) if im is None else im)]}
 
 FUNCTIONS = {
     "arg_reduce": lambda a, x: (torch.argmin if a.get("kind") == "min" else torch.argmax)(x, a.get("axis", -1)),
-    "dft": dft, "fft": fourier(torch.fft.fftn), "grid_sample": grid_sample, "reduce": reduce,
+    "dft": dft, "fft": fourier(torch.fft.fftn), "grid_sample": grid_sample, "lstm": lambda a, layer, x: layer(x),
+    "reduce": reduce,
     "rfft": fourier(torch.fft.rfftn), "scan": scan,
     "scan_with_index": lambda a, x: (torch.cummin if a.get("kind") == "min" else torch.cummax)(x, a.get("axis", -1)),
     "sort": lambda a, x: torch.sort(x, a.get("axis", -1), a.get("descending", False)),
@@ -123,6 +129,7 @@ def main():
     options = parser.parse_args()
 
     torch.set_num_threads(options.threads)
+    torch.set_grad_enabled(False)
     ours, theirs = {}, {}
     for _ in range(options.turns):
         for name, us in time_forge(options).items():
