@@ -9,7 +9,7 @@ namespace forge::ptx {
 void Addresses(const Warp& w, const Op& op, uint64_t (&out)[kLanes]) {
   if ((op.flags & kAddress32) != 0) {
     const uint32_t* const a = w.In<uint32_t>(op.a);
-    for (int i = 0; i < kLanes; ++i) out[i] = a[i] + static_cast<uint64_t>(op.offset);
+    for (int i = 0; i < kLanes; ++i) out[i] = a[i] + static_cast<uint32_t>(op.offset);
   } else {
     const uint64_t* const a = w.In<uint64_t>(op.a);
     for (int i = 0; i < kLanes; ++i) out[i] = a[i] + static_cast<uint64_t>(op.offset);
