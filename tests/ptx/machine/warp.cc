@@ -98,6 +98,7 @@ bool Warp::Run(uint64_t steps) {
     ++s.instructions;
     s.lanes += std::popcount(lanes);
     s.divergent += lanes != existing;
+    s.matrix += op.kind == Kind::kMatrix;
     if (op.control == Control::kPlain) {
       if (lanes != 0) op.run(*this, op, lanes);
       if (failed) return false;
