@@ -53,6 +53,7 @@ constexpr Fault kFaults[] = {
     {"product_misaligned_rows", "product_ok", "is no multiple of 16"},
     {"product_swapped_sums", "product_ok", ""},
     {"local_out_of_bounds", "local_ok", "of local memory, out of bounds"},
+    {"overwrite_before_others_read", "overwrite_ok", "race: "},
     {"flag_never_set", "flag_ok", "runs for more than"},
 };
 
@@ -98,7 +99,7 @@ TEST_P(FaultsTest, RightKernelsHaveNoFindingAndOneResultInAllOrders) {
   for (const char* kernel :
        {"neighbour_ok", "rounds_ok", "rounds_two_buffers_ok", "reduce_ok", "bounds_ok", "shared_ok",
         "shuffle_ok", "async_ok", "histogram_ok", "global_sum_ok", "across_blocks_ok", "product_ok",
-        "local_ok", "flag_ok"}) {
+        "local_ok", "overwrite_ok", "flag_ok"}) {
     const Outcome first = RunFault(text, kernel, Order::kForward, 1);
     EXPECT_TRUE(first.status.ok()) << first.status.message();
     for (uint64_t seed = 0; seed < 5; ++seed) {

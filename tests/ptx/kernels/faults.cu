@@ -280,3 +280,20 @@ __device__ void flag(const float* x, float* y, int n) {
 }
 KERNEL(flag_ok, flag<0>)
 KERNEL(flag_never_set, flag<1>)
+
+// One warp reads what the other overwrites.
+template <int F>
+__device__ void overwrite(const float* x, float* y, int n) {
+  __shared__ float t[64];
+  const int i = threadIdx.x, at = blockIdx.x * 64 + i;
+  t[i] = x[at];
+  __syncthreads();
+  float v = 0;
+  if (i < 32) v = t[i + 32];
+  if (F == 0) __syncthreads();
+  if (i >= 32) t[i] = 1;
+  __syncthreads();
+  y[at] = v + t[i];
+}
+KERNEL(overwrite_ok, overwrite<0>)
+KERNEL(overwrite_before_others_read, overwrite<1>)
