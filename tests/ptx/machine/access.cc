@@ -132,33 +132,41 @@ void CountGlobal(Warp& w, const uint64_t (&at)[kLanes], uint32_t lanes, uint32_t
   s.global_sectors += std::unique(sectors, sectors + n) - sectors;
 }
 
-// Lanes are served 128 bytes at a time: all of them for 4 bytes each, halves for 8, quarters
-// for 16. A pass serves one word of each of 32 banks, to any number of lanes.
+namespace {
+
+// The words that lanes ask of each bank: the first in an array, the rare others in a list.
+struct Banks {
+  void Ask(uint64_t word) {
+    const auto bank = static_cast<int>(word & 31);
+    if ((used >> bank & 1) == 0) {
+      used |= uint32_t{1} << bank;
+      first[bank] = word;
+    } else if (first[bank] != word && std::find(more, more + others, word) == more + others) {
+      more[others++] = word;
+      most = std::max(most, ++waits[bank]);
+    }
+  }
+  uint64_t first[32] = {}, more[kLanes * 8] = {};
+  uint32_t used = 0;
+  int others = 0, waits[32] = {}, most = 0;
+};
+
+}  // namespace
+
+// Lanes are served 128 bytes at a time: all of them for 4 bytes each, halves for 8, quarters for
+// 16. A pass serves one word of each of 32 banks, to any number of lanes.
 void CountShared(Warp& w, const uint64_t (&at)[kLanes], uint32_t lanes, uint32_t bytes) {
   Statistics& s = w.block->statistics;
   ++s.shared_requests;
   const int words = bytes <= 4 ? 1 : static_cast<int>(bytes / 4), together = kLanes / words;
   for (int start = 0; start < kLanes; start += together) {
-    // The words of each bank: the first in an array, the rare others in a list.
-    uint64_t first[32], more[kLanes * 8];
-    uint32_t used = 0;
-    int others = 0, waits[32] = {}, most = 0;
-    for (int i = start; i < start + together; ++i) {
-      if ((lanes >> i & 1) == 0) continue;
-      for (int k = 0; k < words; ++k) {
-        const uint64_t word = at[i] / 4 + k;
-        const auto bank = static_cast<int>(word & 31);
-        if ((used >> bank & 1) == 0) {
-          used |= uint32_t{1} << bank;
-          first[bank] = word;
-        } else if (first[bank] != word && std::find(more, more + others, word) == more + others) {
-          more[others++] = word;
-          most = std::max(most, ++waits[bank]);
-        }
-      }
-    }
-    s.shared_wavefronts += used != 0 ? 1 + most : 0;
-    s.bank_conflicts += most;
+    const uint32_t part = together == kLanes ? kAllLanes : ((uint32_t{1} << together) - 1) << start;
+    Banks banks;
+    ForLanes(lanes & part, [&](int i) {
+      for (int k = 0; k < words; ++k) banks.Ask(at[i] / 4 + k);
+    });
+    s.shared_wavefronts += banks.used != 0 ? 1 + banks.most : 0;
+    s.bank_conflicts += banks.most;
   }
 }
 

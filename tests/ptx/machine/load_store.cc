@@ -12,7 +12,7 @@ constexpr uint8_t kSigned = 2;
 template <class T, class R>
 void ToRegisters(Warp& w, const Op& op, int lane, const uint8_t* from) {
   for (int k = 0; k < op.count; ++k) {
-    T v;
+    T v{};
     std::memcpy(&v, from + k * sizeof(T), sizeof(T));
     R& to = w.Register<R>(w.program->lists[op.list + k])[lane];
     to = static_cast<R>(v);
