@@ -26,8 +26,15 @@ target_include_directories(forge_fuzz_support PUBLIC "${PROJECT_SOURCE_DIR}")
 target_link_libraries(forge_fuzz_support PUBLIC forge_fuzzed ZLIB::ZLIB)
 
 add_executable(fuzz-seeds ${seeds} "${PROJECT_SOURCE_DIR}/tests/support/onnx_model.cc")
+target_compile_definitions(fuzz-seeds PRIVATE "FORGE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")
 target_include_directories(fuzz-seeds PRIVATE "${PROJECT_SOURCE_DIR}")
 target_link_libraries(fuzz-seeds PRIVATE forge_fuzzed ZLIB::ZLIB)
+
+# The machine that runs PTX in the tests.
+file(GLOB machine CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/ptx/machine/*.cc")
+add_library(forge_fuzzed_ptx STATIC ${machine})
+target_include_directories(forge_fuzzed_ptx PUBLIC "${PROJECT_SOURCE_DIR}")
+target_link_libraries(forge_fuzzed_ptx PUBLIC forge_fuzzed)
 
 set(programs "")
 foreach(source IN LISTS fuzzers)
@@ -38,4 +45,5 @@ foreach(source IN LISTS fuzzers)
   target_link_options(fuzz-${name} PRIVATE -fsanitize=fuzzer)
   list(APPEND programs fuzz-${name})
 endforeach()
+target_link_libraries(fuzz-ptx PRIVATE forge_fuzzed_ptx)
 add_custom_target(forge_fuzz DEPENDS ${programs} fuzz-seeds)

@@ -12,8 +12,11 @@ namespace {
 
 absl::Status WriteAll(const std::filesystem::path& folder) {
   using namespace forge::fuzz;
-  const std::pair<const char*, Files (*)()> targets[] = {
-      {"model_bin", ModelBinSeeds}, {"onnx", OnnxSeeds}, {"npy", NpySeeds}, {"image", ImageSeeds}};
+  const std::pair<const char*, Files (*)()> targets[] = {{"model_bin", ModelBinSeeds},
+                                                         {"onnx", OnnxSeeds},
+                                                         {"npy", NpySeeds},
+                                                         {"image", ImageSeeds},
+                                                         {"ptx", PtxSeeds}};
   for (const auto& [target, seeds] : targets) {
     std::error_code error;
     std::filesystem::create_directories(folder / target, error);

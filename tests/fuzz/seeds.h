@@ -16,5 +16,7 @@ Files OnnxSeeds();
 Files NpySeeds();
 // PNG of every kind of pixel, interlaced too; JPEG in grey and colour, baseline and progressive.
 Files ImageSeeds();
+// Each kernel of tests/ptx/kernels as a module of its own.
+Files PtxSeeds();
 
 }  // namespace forge::fuzz

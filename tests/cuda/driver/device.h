@@ -15,7 +15,7 @@
 #include <set>
 #include <string>
 
-#include "tests/cuda/driver/types.h"
+#include "tests/cuda/driver/work.h"
 #include "tests/ptx/machine/machine.h"
 
 namespace forge::emulated {

@@ -15,7 +15,7 @@ CUresult CodeOf(const absl::Status& finding) {
   return absl::IsAborted(finding) ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_ERROR_LAUNCH_FAILED;
 }
 
-CUresult RunKernel(ptx::Launch launch) {
+CUresult RunKernel(const ptx::Launch& launch) {
   Device& device = Device::Get();
   ptx::Statistics statistics;
   const absl::Status status = ptx::RunLaunch(launch, kHostThreads, &statistics);

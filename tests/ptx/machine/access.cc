@@ -9,7 +9,7 @@ namespace forge::ptx {
 void Addresses(const Warp& w, const Op& op, uint64_t (&out)[kLanes]) {
   if ((op.flags & kAddress32) != 0) {
     const uint32_t* const a = w.In<uint32_t>(op.a);
-    for (int i = 0; i < kLanes; ++i) out[i] = a[i] + static_cast<uint64_t>(op.offset);
+    for (int i = 0; i < kLanes; ++i) out[i] = a[i] + static_cast<uint32_t>(op.offset);
   } else {
     const uint64_t* const a = w.In<uint64_t>(op.a);
     for (int i = 0; i < kLanes; ++i) out[i] = a[i] + static_cast<uint64_t>(op.offset);
@@ -59,6 +59,24 @@ uint8_t* SharedBytes(Warp& w, int lane, uint64_t& at, uint32_t bytes) {
   }
   at = offset;
   return block.shared.data() + offset;
+}
+
+bool GlobalDelta(Warp& w, const uint64_t (&at)[kLanes], uint32_t lanes, uint32_t bytes,
+                 uint64_t& delta) {
+  uint64_t least = ~uint64_t{0}, most = 0;
+  for (int i = 0; i < kLanes; ++i) {
+    least = (lanes >> i & 1) != 0 ? std::min(least, at[i]) : least;
+    most = (lanes >> i & 1) != 0 ? std::max(most, at[i]) : most;
+  }
+  Block& block = *w.block;
+  const uint64_t span = most - least + bytes;
+  if (block.recent == nullptr || !block.recent->Contains(least, span)) {
+    const Allocation* const found = FindIn(*block.table, least, span);
+    if (found == nullptr) return false;
+    block.recent = found;
+  }
+  delta = reinterpret_cast<uint64_t>(block.recent->host.get()) - block.recent->base;
+  return true;
 }
 
 uint8_t* GenericBytes(Warp& w, int lane, uint64_t& at, uint32_t bytes, bool write, Space& space) {
@@ -114,29 +132,41 @@ void CountGlobal(Warp& w, const uint64_t (&at)[kLanes], uint32_t lanes, uint32_t
   s.global_sectors += std::unique(sectors, sectors + n) - sectors;
 }
 
-// Lanes are served 128 bytes at a time: all of them for 4 bytes each, halves for 8, quarters
-// for 16. A pass serves one word of each of 32 banks, to any number of lanes.
+namespace {
+
+// The words that lanes ask of each bank: the first in an array, the rare others in a list.
+struct Banks {
+  void Ask(uint64_t word) {
+    const auto bank = static_cast<int>(word & 31);
+    if ((used >> bank & 1) == 0) {
+      used |= uint32_t{1} << bank;
+      first[bank] = word;
+    } else if (first[bank] != word && std::find(more, more + others, word) == more + others) {
+      more[others++] = word;
+      most = std::max(most, ++waits[bank]);
+    }
+  }
+  uint64_t first[32] = {}, more[kLanes * 8] = {};
+  uint32_t used = 0;
+  int others = 0, waits[32] = {}, most = 0;
+};
+
+}  // namespace
+
+// Lanes are served 128 bytes at a time: all of them for 4 bytes each, halves for 8, quarters for
+// 16. A pass serves one word of each of 32 banks, to any number of lanes.
 void CountShared(Warp& w, const uint64_t (&at)[kLanes], uint32_t lanes, uint32_t bytes) {
   Statistics& s = w.block->statistics;
   ++s.shared_requests;
   const int words = bytes <= 4 ? 1 : static_cast<int>(bytes / 4), together = kLanes / words;
   for (int start = 0; start < kLanes; start += together) {
-    uint64_t seen[32][kLanes];
-    uint8_t count[32] = {};
-    int passes = 0;
-    for (int i = start; i < start + together; ++i) {
-      if ((lanes >> i & 1) == 0) continue;
-      for (int k = 0; k < words; ++k) {
-        const uint64_t word = at[i] / 4 + k;
-        const int bank = static_cast<int>(word & 31);
-        if (std::find(seen[bank], seen[bank] + count[bank], word) != seen[bank] + count[bank])
-          continue;
-        seen[bank][count[bank]++] = word;
-        passes = std::max<int>(passes, count[bank]);
-      }
-    }
-    s.shared_wavefronts += passes;
-    s.bank_conflicts += passes > 1 ? passes - 1 : 0;
+    const uint32_t part = together == kLanes ? kAllLanes : ((uint32_t{1} << together) - 1) << start;
+    Banks banks;
+    ForLanes(lanes & part, [&](int i) {
+      for (int k = 0; k < words; ++k) banks.Ask(at[i] / 4 + k);
+    });
+    s.shared_wavefronts += banks.used != 0 ? 1 + banks.most : 0;
+    s.bank_conflicts += banks.most;
   }
 }
 

@@ -14,6 +14,9 @@ bool CheckAligned(Warp& w, const uint64_t (&at)[kLanes], uint32_t lanes, uint32_
 // The host bytes of global memory at an address; null, and the warp has failed, outside of all
 // allocations.
 uint8_t* GlobalBytes(Warp& w, int lane, uint64_t address, uint32_t bytes, bool write);
+// Whether all lanes read one allocation; `delta`: its host memory less its address.
+bool GlobalDelta(Warp& w, const uint64_t (&at)[kLanes], uint32_t lanes, uint32_t bytes,
+                 uint64_t& delta);
 // The host bytes of the block's shared memory; `at` becomes an offset into it.
 uint8_t* SharedBytes(Warp& w, int lane, uint64_t& at, uint32_t bytes);
 // The host bytes of a generic address; `space` tells where it lies.

@@ -10,7 +10,7 @@ namespace forge::ptx {
 namespace {
 
 constexpr size_t kMostOps = 1 << 22;
-constexpr size_t kMostRegisterBytes = size_t{1} << 28;  // of a warp
+constexpr size_t kMostRegisterBytes = size_t{1} << 24;  // of a warp
 
 uint64_t Align(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 

@@ -12,7 +12,7 @@ constexpr uint8_t kSigned = 2;
 template <class T, class R>
 void ToRegisters(Warp& w, const Op& op, int lane, const uint8_t* from) {
   for (int k = 0; k < op.count; ++k) {
-    T v;
+    T v{};
     std::memcpy(&v, from + k * sizeof(T), sizeof(T));
     R& to = w.Register<R>(w.program->lists[op.list + k])[lane];
     to = static_cast<R>(v);
@@ -37,6 +37,13 @@ void LoadGlobal(Warp& w, const Op& op, uint32_t lanes) {
   const auto bytes = static_cast<uint32_t>(sizeof(T) * op.count);
   if (!CheckAligned(w, at, lanes, bytes)) return;
   CountGlobal(w, at, lanes, bytes);
+  uint64_t delta = 0;
+  if (GlobalDelta(w, at, lanes, bytes, delta)) {
+    ForLanes(lanes, [&](int i) {
+      ToRegisters<T, R>(w, op, i, reinterpret_cast<const uint8_t*>(at[i] + delta));
+    });
+    return;
+  }
   ForLanes(lanes, [&](int i) {
     const uint8_t* const from = w.failed ? nullptr : GlobalBytes(w, i, at[i], bytes, false);
     if (from != nullptr) ToRegisters<T, R>(w, op, i, from);
@@ -64,13 +71,11 @@ void LoadShared(Warp& w, const Op& op, uint32_t lanes) {
   if (!CheckAligned(w, at, lanes, bytes)) return;
   CountShared(w, at, lanes, bytes);
   ForLanes(lanes, [&](int i) {
-    if (w.failed) return;
-    const uint8_t* const from = SharedBytes(w, i, at[i], bytes);
-    if (from == nullptr ||
-        !w.block->shadow.Note(w, i, at[i], bytes, SharedShadow::Access::kRead, nullptr))
-      return;
-    ToRegisters<T, R>(w, op, i, from);
+    if (!w.failed) SharedBytes(w, i, at[i], bytes);
   });
+  if (w.failed || !w.block->shadow.NoteReads(w, at, lanes, bytes)) return;
+  const uint8_t* const shared = w.block->shared.data();
+  ForLanes(lanes, [&](int i) { ToRegisters<T, R>(w, op, i, shared + at[i]); });
 }
 
 template <class T, class R>

@@ -102,6 +102,29 @@ bool SharedShadow::CheckCell(Warp& w, int lane, const Cell& cell, uint64_t at, A
   return true;
 }
 
+// The common case: written before the last barrier, and read by this warp alone since then.
+inline bool SharedShadow::ReadsPlainly(const Warp& w, int lane, Cell& cell) const {
+  if (!cell.written || cell.pending || cell.outside) return false;
+  if (!races_) return true;
+  const uint32_t ordered = cell.write_warp == w.index ? w.lane_floor : w.warp_sync[cell.write_warp];
+  if (cell.write_time >= ordered) return false;
+  Reader& first = cell.readers[0];
+  if (first.lanes != 0 && (first.warp != w.index || first.time != w.now)) return false;
+  first = {w.now, first.lanes | uint32_t{1} << lane, static_cast<uint8_t>(w.index)};
+  return true;
+}
+
+bool SharedShadow::NoteReads(Warp& w, const uint64_t* at, uint32_t lanes, uint32_t bytes) {
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const int lane = __builtin_ctz(lanes);
+    const uint64_t last = (at[lane] + bytes - 1) >> shift_;
+    uint64_t i = at[lane] >> shift_;
+    while (i <= last && ReadsPlainly(w, lane, cells_[i])) ++i;
+    if (i <= last && !Note(w, lane, at[lane], bytes, Access::kRead, nullptr)) return false;
+  }
+  return true;
+}
+
 bool SharedShadow::Note(Warp& w, int lane, uint64_t at, uint32_t bytes, Access access,
                         const uint8_t* value) {
   const uint64_t last = (at + bytes - 1) >> shift_;

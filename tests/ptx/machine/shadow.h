@@ -25,6 +25,8 @@ class SharedShadow {
   // Checks and notes an access of `lane` to [at, at + bytes). `value`: the bytes written, or null;
   // equal values may be written by several threads. A finding fails the warp; returns false then.
   bool Note(Warp& w, int lane, uint64_t at, uint32_t bytes, Access access, const uint8_t* value);
+  // The same for a load of each of the lanes, of `bytes` at its offset.
+  bool NoteReads(Warp& w, const uint64_t* at, uint32_t lanes, uint32_t bytes);
   // A cp.async to the bytes begins or, where `landed`, has ended.
   bool Async(Warp& w, int lane, uint64_t at, uint32_t bytes, bool landed);
 
@@ -43,6 +45,7 @@ class SharedShadow {
   bool CheckWriter(Warp& w, int lane, const Cell& cell, uint64_t at, Access access);
   bool CheckReaders(Warp& w, int lane, const Cell& cell, uint64_t at);
   void NoteReader(const Warp& w, int lane, Cell& cell);
+  bool ReadsPlainly(const Warp& w, int lane, Cell& cell) const;
   uint32_t shift_ = 2;
   bool races_ = true;
   std::vector<Cell> fresh_, cells_;

@@ -98,6 +98,7 @@ bool Warp::Run(uint64_t steps) {
     ++s.instructions;
     s.lanes += std::popcount(lanes);
     s.divergent += lanes != existing;
+    s.matrix += op.kind == Kind::kMatrix;
     if (op.control == Control::kPlain) {
       if (lanes != 0) op.run(*this, op, lanes);
       if (failed) return false;
@@ -119,7 +120,7 @@ bool Warp::Step(const Op& op, uint32_t lanes) {
       return !failed;
     case Control::kExit:
       Exit(lanes);
-      return true;
+      return !failed;
     case Control::kWarpSync:
       return SyncWarp(op, lanes);
     case Control::kBarrier:
@@ -154,8 +155,25 @@ void Warp::BranchIndexed(const Op& op, uint32_t lanes) {
   ++pc;
 }
 
+// Lanes that a waiting shuffle or vote names must execute it, too.
+bool Warp::CheckNobodyWaitsFor(uint32_t lanes) {
+  for (const Group& g : others) {
+    const Op& op = program->ops[g.pc];
+    if (op.control != Control::kWarpSync) continue;
+    uint32_t missed = 0;
+    ForLanes(g.lanes, [&](int i) { missed |= In<uint32_t>(op.mask)[i] & lanes; });
+    if (missed == 0) continue;
+    pc = g.pc;
+    Fail(std::countr_zero(g.lanes),
+         fmt::format("lanes {:#010x} end without it, which the mask names", missed));
+    return false;
+  }
+  return true;
+}
+
 void Warp::Exit(uint32_t lanes) {
   if (lanes != 0) {
+    if (!CheckNobodyWaitsFor(lanes)) return;
     live &= ~lanes;
     active &= ~lanes;
     // Masks that name the lanes are asked of the others only, from now on.

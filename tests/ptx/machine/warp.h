@@ -91,6 +91,7 @@ struct Warp {
   void Branch(const Op& op, uint32_t taken);
   void BranchIndexed(const Op& op, uint32_t lanes);
   void Exit(uint32_t lanes);
+  bool CheckNobodyWaitsFor(uint32_t lanes);
   bool SyncWarp(const Op& op, uint32_t lanes);
   bool Arrive(const Op& op, uint32_t lanes);
   void Suspend(int at, uint32_t lanes, bool waiting);
