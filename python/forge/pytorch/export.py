@@ -13,6 +13,7 @@ from .. import _arrays
 from .._graph import Graph, Value
 from .._model import Model
 from .rules.quantization import Quantised
+from .rules.sparse import Sparse
 from .translator import Translator, rule_of
 from .unsupported import Unsupported, UnsupportedError
 
@@ -210,6 +211,8 @@ class Exporter:
         try:
             self.graph.source = (name, "output")
             value = value.integers if isinstance(value, Quantised) else value
+            if isinstance(value, Sparse):
+                raise Unsupported("a sparse tensor as a result")
             tensor = value if isinstance(value, Value) else self.translator.full(value, _type_of_number(value))
             self.graph.output(name, tensor)
         except Unsupported as reason:

@@ -372,6 +372,8 @@ RULES = {
     "aten.sgn": sign_of_bool,
     "aten.frac": frac,
     "aten.square": square,
+    "aten.deg2rad": lambda t, x: multiply(t, x, math.pi / 180),
+    "aten.rad2deg": lambda t, x: multiply(t, x, 180 / math.pi),
     "aten.reciprocal": reciprocal,
     "aten.polygamma": lambda t, n, x: t.op("polygamma", x, order=n),
     "aten.add": add("add"),
@@ -479,4 +481,3 @@ RULES = {
                                              "bool", "bfloat16")},
     "prims.convert_element_type": to_dtype,
 }
-RULES["aten.view_as"] = lambda t, x, other: t.reshape(x, other.shape)

@@ -288,13 +288,31 @@ def block_diag(t, xs):
     return out
 
 
+def at_least(t, x):
+    """aten.atleast_1d and its kin, of one tensor or several"""
+    if isinstance(x, list):
+        return tuple(t.reshape(one, t.out_shape(i)) for i, one in enumerate(x))
+    return t.reshape(x, t.out_shape())
+
+
+def side_by_side(t, xs):
+    """aten.hstack: vectors along their axis, others along the second"""
+    xs = [t.reshape(x, x.shape or [1]) for x in xs]
+    return concat(t, xs, 0 if xs[0].rank == 1 else 1)
+
+
+def one_above_another(t, xs):
+    """aten.vstack: vectors are rows"""
+    return concat(t, [x if x.rank > 1 else t.reshape(x, [1, *(x.shape or [1])]) for x in xs], 0)
+
+
 def split_along(axis):
     """hsplit and its kin"""
     return lambda t, x, _: pieces(t, x, axis if x.rank > 1 or axis != 1 else 0)
 
 
 SHAPED = ("view", "reshape", "_unsafe_view", "flatten", "unflatten", "ravel", "squeeze", "unsqueeze", "view_copy",
-          "_reshape_alias", "unsafe_view")
+          "_reshape_alias", "reshape_as", "view_as")
 
 RULES = {
     **{f"aten.{name}": as_shaped for name in SHAPED},
@@ -329,6 +347,9 @@ RULES = {
     "aten.concat": concat,
     "aten.concatenate": concat,
     "aten.stack": stack,
+    **{f"aten.atleast_{n}d": at_least for n in (1, 2, 3)},
+    "aten.hstack": side_by_side,
+    "aten.vstack": one_above_another,
     "aten.flip": flip,
     "aten.fliplr": lambda t, x: flip(t, x, [1]),
     "aten.flipud": lambda t, x: flip(t, x, [0]),

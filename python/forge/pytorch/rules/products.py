@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from ..unsupported import Unsupported
-
 
 def linear(t, x, weight, bias=None):
     """x weight^T + bias"""
@@ -119,11 +117,6 @@ def bilinear(t, a, b, weight, bias=None):
     return y if bias is None else t.op("add", y, bias)
 
 
-def dense_only(t, *_, **__):
-    """Refuses"""
-    raise Unsupported("tensors that are not dense")
-
-
 RULES = {
     "aten.linear": linear,
     "aten.matmul": matmul,
@@ -153,8 +146,4 @@ RULES = {
     "aten.cdist": cdist,
     "aten._cdist_forward": cdist,
     "aten.bilinear": bilinear,
-    **{f"aten.{name}": dense_only for name in (
-        "to_sparse", "_to_sparse", "to_sparse_csr", "to_sparse_bsr", "_to_sparse_csr", "_to_sparse_bsr", "to_dense",
-        "sparse_coo_tensor", "sparse_csr_tensor", "sparse_compressed_tensor", "_sparse_mm", "_sparse_softmax",
-        "_sparse_sum", "sparse_mask", "coalesce", "values", "indices")},
 }
