@@ -126,10 +126,11 @@ std::string CudaPrinter::Locals() {
                              : fmt::format("  {}{}* __restrict__ const {} = {};\n", constness, type,
                                            views[n], from);
     } else {
-      // The widest loads of any printed kernel have 16 bytes.
-      out += fmt::format("  {}{} {}[{}];\n",
-                         v.space == Space::kShared ? "__shared__ alignas(16) " : "", type, views[n],
-                         v.extent);
+      // Vectors of 16 bytes and more are loaded whole.
+      const std::string shared =
+          fmt::format("__shared__ alignas({}) ", std::max<int64_t>(16, ElementBytes(v.elem)));
+      out += fmt::format("  {}{} {}[{}];\n", v.space == Space::kShared ? shared : "", type,
+                         views[n], v.extent);
     }
   }
   for (size_t n = 0; n < std::size(kBuiltinTexts); ++n)

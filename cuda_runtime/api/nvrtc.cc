@@ -50,7 +50,8 @@ int Nvrtc::NewestUpTo(int capability) const {
 }
 
 absl::StatusOr<NvrtcOutput> Nvrtc::Compile(const std::string& source,
-                                           const std::string& architecture) const {
+                                           const std::string& architecture,
+                                           std::span<const char* const> more) const {
   NvrtcProgram made = nullptr;
   if (const NvrtcResult r = create_(&made, source.c_str(), "forge.cu", 0, nullptr, nullptr); r != 0)
     return Internal("NVRTC failed: nvrtcCreateProgram: {}", error_text_(r));
@@ -58,9 +59,10 @@ absl::StatusOr<NvrtcOutput> Nvrtc::Compile(const std::string& source,
   const std::unique_ptr<NvrtcProgramObject, decltype(destroy)> program(made, destroy);
   const std::string target = "--gpu-architecture=" + architecture;
   // Kernels say themselves what is fused.
-  const char* options[] = {target.c_str(), "--fmad=false", "--std=c++17",
-                           "--ptxas-options=--verbose"};
-  const NvrtcResult r = compile_(made, static_cast<int>(std::size(options)), options);
+  std::vector<const char*> options = {target.c_str(), "--fmad=false", "--std=c++17",
+                                      "--ptxas-options=--verbose"};
+  options.insert(options.end(), more.begin(), more.end());
+  const NvrtcResult r = compile_(made, static_cast<int>(options.size()), options.data());
   const auto text = [&](auto size, auto get) {
     size_t bytes = 0;
     std::string out;

@@ -56,9 +56,10 @@ class Nvrtc {
   int NewestUpTo(int capability) const;
   // Compiles a source. An architecture is "sm_80" (PTX and cubin) or "compute_80" (PTX alone). May
   // be called from any thread.
+  //   more: further options
   //   errors: Internal (with the compiler's log), Unavailable (its builtins library is missing)
-  absl::StatusOr<NvrtcOutput> Compile(const std::string& source,
-                                      const std::string& architecture) const;
+  absl::StatusOr<NvrtcOutput> Compile(const std::string& source, const std::string& architecture,
+                                      std::span<const char* const> more = {}) const;
 
  private:
   Nvrtc() = default;

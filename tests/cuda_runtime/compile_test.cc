@@ -111,6 +111,16 @@ TEST_P(SlowCudaCompileTest, CompilesEveryInstruction) {
     for (const DType to : {DType::kF16, DType::kF64, DType::kI8, DType::kU32, DType::kI64})
       Compile(codegen::Conversion(Type{t}, Type{to}));
   }
+  Compile(codegen::MakeKernel("wide_shared", [](codegen::Builder& b, Val i) {
+    const Type wide = Type{DType::kF64}.Lanes(4);
+    const uint16_t x = b.AddView(codegen::Reads("x", wide, 0)),
+                   y = b.AddView(codegen::Writes("y", wide, 1)),
+                   tile = b.AddView(codegen::Shared("tile", wide, 64));
+    const Val local = b.Builtin(codegen::BuiltinKind::kLocalX);
+    b.Store(tile, local, b.Load(x, i));
+    b.Barrier();
+    b.Store(y, i, b.Load(tile, b.Int(63) - local));
+  }));
   Compile(codegen::TreeSum());
   Compile(codegen::SumBehindLoop());
 }
