@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/prelu.h"
 #include "ir/ops/movement/reshape.h"
@@ -10,8 +10,6 @@ namespace forge::formats {
 namespace {
 
 ir::Values Of(OnnxNode& n, const ir::AnyOp& op) { return n.fn().Add(op, std::array{n.in(0)}); }
-
-}  // namespace
 
 ir::Values BuildLeakyRelu(OnnxNode& n) {
   constexpr float kAlpha = 0.01f;  // the specification's default is an f32
@@ -60,5 +58,25 @@ ir::Values BuildShrink(OnnxNode& n) {
 ir::Values BuildThresholdedRelu(OnnxNode& n) {
   return Of(n, ir::Threshold{.threshold = n.Float("alpha", 1)});
 }
+
+constexpr OnnxOp kActivationOps[] = {
+    {"", "Celu", 12, 1, 1, BuildCelu},
+    {"", "Elu", 1, 1, 1, BuildElu},
+    {"", "Gelu", 20, 1, 1, BuildGelu},
+    {"", "LeakyRelu", 1, 1, 1, BuildLeakyRelu},
+    {"", "Mish", 18, 1, 1, BuildMish},
+    {"", "PRelu", 1, 2, 2, BuildPRelu},
+    {"", "PRelu", 6, 2, 2, BuildPRelu},
+    {"", "PRelu", 7, 2, 2, BuildPRelu},
+    {"", "Selu", 1, 1, 1, BuildSelu},
+    {"", "Shrink", 9, 1, 1, BuildShrink},
+    {"", "Softplus", 1, 1, 1, BuildSoftplus},
+    {"", "Softsign", 1, 1, 1, BuildSoftsign},
+    {"", "ThresholdedRelu", 10, 1, 1, BuildThresholdedRelu},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> ActivationOps() { return kActivationOps; }
 
 }  // namespace forge::formats

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/elementwise/elementwise.h"
 
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/movement/reshape.h"
 
@@ -46,20 +46,30 @@ ir::Values Variadic(OnnxNode& n, const ir::AnyOp& op) {
   return {out};
 }
 
+template <class Op>
+ir::Values UnaryOf(OnnxNode& n) {
+  return Unary(n, Op{});
+}
+template <class Op>
+ir::Values BinaryOf(OnnxNode& n) {
+  return Binary(n, Op{});
+}
+template <class Op>
+ir::Values ExchangedOf(OnnxNode& n) {
+  return Exchanged(n, Op{});
+}
+template <class Op>
+ir::Values VariadicOf(OnnxNode& n) {
+  return Variadic(n, Op{});
+}
+
 // Can `clamp`, whose bounds are f64, hold the bound exactly?
 bool FitsDouble(const std::optional<Number>& bound, DType dtype) {
   constexpr double kExact = 9007199254740992.0;  // 2^53
   return bound && (Has(kFloatTypes, dtype) || std::abs(bound->f64()) < kExact);
 }
 
-}  // namespace
-
 ir::Values BuildIdentity(OnnxNode& n) { return {n.in(0)}; }
-ir::Values BuildAdd(OnnxNode& n) { return Binary(n, ir::Add{}); }
-ir::Values BuildSub(OnnxNode& n) { return Binary(n, ir::Sub{}); }
-ir::Values BuildMul(OnnxNode& n) { return Binary(n, ir::Mul{}); }
-ir::Values BuildDiv(OnnxNode& n) { return Binary(n, ir::Div{}); }
-ir::Values BuildSum(OnnxNode& n) { return Variadic(n, ir::Add{}); }
 
 // Narrow floats are added in f32, so that the mean is rounded once.
 ir::Values BuildMean(OnnxNode& n) {
@@ -69,42 +79,6 @@ ir::Values BuildMean(OnnxNode& n) {
   if (!n.fn().status().ok()) return {sum};
   return {ir::Narrowed(sum / static_cast<double>(n.inputs()), n.type(0).dtype())};
 }
-
-ir::Values BuildMax(OnnxNode& n) { return Variadic(n, ir::Maximum{}); }
-ir::Values BuildMin(OnnxNode& n) { return Variadic(n, ir::Minimum{}); }
-ir::Values BuildRelu(OnnxNode& n) { return Unary(n, ir::Relu{}); }
-ir::Values BuildExp(OnnxNode& n) { return Unary(n, ir::Exp{}); }
-ir::Values BuildSqrt(OnnxNode& n) { return Unary(n, ir::Sqrt{}); }
-ir::Values BuildNeg(OnnxNode& n) { return Unary(n, ir::Neg{}); }
-ir::Values BuildAbs(OnnxNode& n) { return Unary(n, ir::Abs{}); }
-ir::Values BuildSign(OnnxNode& n) { return Unary(n, ir::Sign{}); }
-ir::Values BuildFloor(OnnxNode& n) { return Unary(n, ir::Floor{}); }
-ir::Values BuildCeil(OnnxNode& n) { return Unary(n, ir::Ceil{}); }
-ir::Values BuildRound(OnnxNode& n) { return Unary(n, ir::Round{}); }
-ir::Values BuildLog(OnnxNode& n) { return Unary(n, ir::Log{}); }
-ir::Values BuildTanh(OnnxNode& n) { return Unary(n, ir::Tanh{}); }
-ir::Values BuildSigmoid(OnnxNode& n) { return Unary(n, ir::Sigmoid{}); }
-ir::Values BuildSin(OnnxNode& n) { return Unary(n, ir::Sin{}); }
-ir::Values BuildCos(OnnxNode& n) { return Unary(n, ir::Cos{}); }
-ir::Values BuildTan(OnnxNode& n) { return Unary(n, ir::Tan{}); }
-ir::Values BuildAsin(OnnxNode& n) { return Unary(n, ir::Asin{}); }
-ir::Values BuildAcos(OnnxNode& n) { return Unary(n, ir::Acos{}); }
-ir::Values BuildAtan(OnnxNode& n) { return Unary(n, ir::Atan{}); }
-ir::Values BuildSinh(OnnxNode& n) { return Unary(n, ir::Sinh{}); }
-ir::Values BuildCosh(OnnxNode& n) { return Unary(n, ir::Cosh{}); }
-ir::Values BuildAsinh(OnnxNode& n) { return Unary(n, ir::Asinh{}); }
-ir::Values BuildAcosh(OnnxNode& n) { return Unary(n, ir::Acosh{}); }
-ir::Values BuildAtanh(OnnxNode& n) { return Unary(n, ir::Atanh{}); }
-ir::Values BuildErf(OnnxNode& n) { return Unary(n, ir::Erf{}); }
-ir::Values BuildEqual(OnnxNode& n) { return Binary(n, ir::Equal{}); }
-ir::Values BuildGreater(OnnxNode& n) { return Binary(n, ir::Greater{}); }
-ir::Values BuildGreaterOrEqual(OnnxNode& n) { return Binary(n, ir::GreaterEqual{}); }
-ir::Values BuildLess(OnnxNode& n) { return Exchanged(n, ir::Greater{}); }
-ir::Values BuildLessOrEqual(OnnxNode& n) { return Exchanged(n, ir::GreaterEqual{}); }
-ir::Values BuildAnd(OnnxNode& n) { return Binary(n, ir::And{}); }
-ir::Values BuildOr(OnnxNode& n) { return Binary(n, ir::Or{}); }
-ir::Values BuildXor(OnnxNode& n) { return Binary(n, ir::Xor{}); }
-ir::Values BuildNot(OnnxNode& n) { return Unary(n, ir::Not{}); }
 
 ir::Values BuildMod(OnnxNode& n) {
   const bool truncated = n.Int("fmod", 0) != 0;
@@ -131,8 +105,6 @@ ir::Values BuildPow(OnnxNode& n) {
   if (b.type().dtype() != a.type().dtype()) b = n.fn()(ir::Cast{a.type().dtype()}, {b});
   return {n.fn()(ir::Pow{}, {a, b})};
 }
-
-ir::Values BuildHardSwish(OnnxNode& n) { return Unary(n, ir::HardSwish{}); }
 
 ir::Values BuildHardSigmoid(OnnxNode& n) {
   constexpr float kAlpha = 0.2f;  // the specification's default is an f32
@@ -195,13 +167,88 @@ ir::Values BuildCastLike(OnnxNode& n) {
   return Unary(n, ir::Cast{to});
 }
 
-ir::Values BuildIsNan(OnnxNode& n) { return Unary(n, ir::IsNan{}); }
-
 ir::Values BuildIsInf(OnnxNode& n) {
   const bool positive = n.Flag("detect_positive", true);
   return Unary(n, ir::IsInf{.positive = positive, .negative = n.Flag("detect_negative", true)});
 }
 
-ir::Values BuildBitwiseNot(OnnxNode& n) { return Unary(n, ir::BitwiseNot{}); }
+constexpr OnnxOp kElementwiseOps[] = {
+    {"", "Abs", 1, 1, 1, UnaryOf<ir::Abs>},
+    {"", "Acos", 7, 1, 1, UnaryOf<ir::Acos>},
+    {"", "Acosh", 9, 1, 1, UnaryOf<ir::Acosh>},
+    {"", "Add", 1, 2, 2, BinaryOf<ir::Add>},
+    {"", "Add", 7, 2, 2, BinaryOf<ir::Add>},
+    {"", "And", 1, 2, 2, BinaryOf<ir::And>},
+    {"", "And", 7, 2, 2, BinaryOf<ir::And>},
+    {"", "Asin", 7, 1, 1, UnaryOf<ir::Asin>},
+    {"", "Asinh", 9, 1, 1, UnaryOf<ir::Asinh>},
+    {"", "Atan", 7, 1, 1, UnaryOf<ir::Atan>},
+    {"", "Atanh", 9, 1, 1, UnaryOf<ir::Atanh>},
+    {"", "BitShift", 11, 2, 2, BuildBitShift},
+    {"", "BitwiseAnd", 18, 2, 2, BinaryOf<ir::And>},
+    {"", "BitwiseNot", 18, 1, 1, UnaryOf<ir::BitwiseNot>},
+    {"", "BitwiseOr", 18, 2, 2, BinaryOf<ir::Or>},
+    {"", "BitwiseXor", 18, 2, 2, BinaryOf<ir::Xor>},
+    {"", "Cast", 1, 1, 1, BuildCast1},
+    {"", "Cast", 6, 1, 1, BuildCast6},
+    {"", "CastLike", 15, 2, 2, BuildCastLike},
+    {"", "Ceil", 1, 1, 1, UnaryOf<ir::Ceil>},
+    {"", "Clip", 1, 1, 1, BuildClip1},
+    {"", "Clip", 11, 1, 3, BuildClip11},
+    {"", "Cos", 7, 1, 1, UnaryOf<ir::Cos>},
+    {"", "Cosh", 9, 1, 1, UnaryOf<ir::Cosh>},
+    {"", "Div", 1, 2, 2, BinaryOf<ir::Div>},
+    {"", "Div", 7, 2, 2, BinaryOf<ir::Div>},
+    {"", "Equal", 1, 2, 2, BinaryOf<ir::Equal>},
+    {"", "Equal", 7, 2, 2, BinaryOf<ir::Equal>},
+    {"", "Erf", 9, 1, 1, UnaryOf<ir::Erf>},
+    {"", "Exp", 1, 1, 1, UnaryOf<ir::Exp>},
+    {"", "Floor", 1, 1, 1, UnaryOf<ir::Floor>},
+    {"", "Greater", 1, 2, 2, BinaryOf<ir::Greater>},
+    {"", "Greater", 7, 2, 2, BinaryOf<ir::Greater>},
+    {"", "GreaterOrEqual", 12, 2, 2, BinaryOf<ir::GreaterEqual>},
+    {"", "HardSigmoid", 1, 1, 1, BuildHardSigmoid},
+    {"", "HardSwish", 14, 1, 1, UnaryOf<ir::HardSwish>},
+    {"", "Identity", 1, 1, 1, BuildIdentity},
+    {"", "IsInf", 10, 1, 1, BuildIsInf},
+    {"", "IsNaN", 9, 1, 1, UnaryOf<ir::IsNan>},
+    {"", "Less", 1, 2, 2, ExchangedOf<ir::Greater>},
+    {"", "Less", 7, 2, 2, ExchangedOf<ir::Greater>},
+    {"", "LessOrEqual", 12, 2, 2, ExchangedOf<ir::GreaterEqual>},
+    {"", "Log", 1, 1, 1, UnaryOf<ir::Log>},
+    {"", "Max", 1, 1, kAnyNumber, VariadicOf<ir::Maximum>},
+    {"", "Mean", 1, 1, kAnyNumber, BuildMean},
+    {"", "Min", 1, 1, kAnyNumber, VariadicOf<ir::Minimum>},
+    {"", "Mod", 10, 2, 2, BuildMod},
+    {"", "Mod", 13, 2, 2, BuildMod},
+    {"", "Mul", 1, 2, 2, BinaryOf<ir::Mul>},
+    {"", "Mul", 7, 2, 2, BinaryOf<ir::Mul>},
+    {"", "Neg", 1, 1, 1, UnaryOf<ir::Neg>},
+    {"", "Not", 1, 1, 1, UnaryOf<ir::Not>},
+    {"", "Or", 1, 2, 2, BinaryOf<ir::Or>},
+    {"", "Or", 7, 2, 2, BinaryOf<ir::Or>},
+    {"", "Pow", 1, 2, 2, BuildPow},
+    {"", "Pow", 7, 2, 2, BuildPow},
+    {"", "Reciprocal", 1, 1, 1, BuildReciprocal},
+    {"", "Relu", 1, 1, 1, UnaryOf<ir::Relu>},
+    {"", "Round", 11, 1, 1, UnaryOf<ir::Round>},
+    {"", "Sigmoid", 1, 1, 1, UnaryOf<ir::Sigmoid>},
+    {"", "Sign", 9, 1, 1, UnaryOf<ir::Sign>},
+    {"", "Sin", 7, 1, 1, UnaryOf<ir::Sin>},
+    {"", "Sinh", 9, 1, 1, UnaryOf<ir::Sinh>},
+    {"", "Sqrt", 1, 1, 1, UnaryOf<ir::Sqrt>},
+    {"", "Sub", 1, 2, 2, BinaryOf<ir::Sub>},
+    {"", "Sub", 7, 2, 2, BinaryOf<ir::Sub>},
+    {"", "Sum", 1, 1, kAnyNumber, VariadicOf<ir::Add>},
+    {"", "Tan", 7, 1, 1, UnaryOf<ir::Tan>},
+    {"", "Tanh", 1, 1, 1, UnaryOf<ir::Tanh>},
+    {"", "Where", 9, 3, 3, BuildWhere},
+    {"", "Xor", 1, 2, 2, BinaryOf<ir::Xor>},
+    {"", "Xor", 7, 2, 2, BinaryOf<ir::Xor>},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> ElementwiseOps() { return kElementwiseOps; }
 
 }  // namespace forge::formats

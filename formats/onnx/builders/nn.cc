@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "ir/op/axes.h"
 #include "ir/ops/creation/iota.h"
 #include "ir/ops/elementwise/elementwise.h"
@@ -100,8 +100,6 @@ ir::Value FirstMaximum(OnnxNode& n, ir::Value x, int64_t axis) {
   const ir::Value first = ir::ReduceAxes(ir::ReduceKind::kMin, at, {*along});
   return ir::convert(n.fn()(ir::Equal{}, {order, first}), x.type().dtype());
 }
-
-}  // namespace
 
 // In training the momentum is the share of the old statistics, and variances are biased.
 ir::Values BuildBatchNormalization(OnnxNode& n) {
@@ -236,5 +234,36 @@ ir::Values BuildEinsum(OnnxNode& n) {
   for (size_t i = 0; i < n.inputs(); ++i) in.push_back(n.in(i));
   return n.fn().Add(ir::Einsum{n.String("equation", "")}, in);
 }
+
+constexpr OnnxOp kNnOps[] = {
+    {"", "BatchNormalization", 1, 5, 5, BuildBatchNormalization},
+    {"", "BatchNormalization", 7, 5, 5, BuildBatchNormalization},
+    {"", "BatchNormalization", 9, 5, 5, BuildBatchNormalization},
+    {"", "BatchNormalization", 14, 5, 5, BuildBatchNormalization},
+    {"", "Dropout", 1, 1, 1, BuildDropout},
+    {"", "Dropout", 7, 1, 1, BuildDropout},
+    {"", "Dropout", 12, 1, 3, BuildDropout},
+    {"", "Einsum", 12, 1, kAnyNumber, BuildEinsum},
+    {"", "Gemm", 1, 3, 3, BuildGemm},
+    {"", "Gemm", 11, 2, 3, BuildGemm},
+    {"", "GroupNormalization", 18, 3, 3, BuildGroupNormalization},
+    {"", "GroupNormalization", 21, 3, 3, BuildGroupNormalization},
+    {"", "Hardmax", 1, 1, 1, BuildHardmax1},
+    {"", "Hardmax", 13, 1, 1, BuildHardmax13},
+    {"", "InstanceNormalization", 1, 3, 3, BuildInstanceNormalization},
+    {"", "InstanceNormalization", 6, 3, 3, BuildInstanceNormalization},
+    {"", "LayerNormalization", 17, 2, 3, BuildLayerNormalization},
+    {"", "LogSoftmax", 1, 1, 1, BuildLogSoftmax1},
+    {"", "LogSoftmax", 13, 1, 1, BuildLogSoftmax13},
+    {"", "MatMul", 1, 2, 2, BuildMatMul},
+    {"", "MatMulInteger", 10, 2, 4, BuildMatMulInteger},
+    {"", "RMSNormalization", 23, 2, 2, BuildRmsNormalization},
+    {"", "Softmax", 1, 1, 1, BuildSoftmax1},
+    {"", "Softmax", 13, 1, 1, BuildSoftmax13},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> NnOps() { return kNnOps; }
 
 }  // namespace forge::formats

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "ir/op/axes.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
@@ -43,8 +43,6 @@ ir::Value AlongAxis(OnnxNode& n, ir::Value v, const ir::Type& x, int64_t axis) {
   return n.fn()(ir::Reshape{.shape = std::move(shape)}, {v});
 }
 
-}  // namespace
-
 // (x - zero point) * scale, computed in f32.
 ir::Values BuildDequantizeLinear(OnnxNode& n) {
   const int64_t axis = n.since() < 13 ? 0 : n.Int("axis", 1);
@@ -74,5 +72,14 @@ ir::Values BuildDequantizeLinear(OnnxNode& n) {
   const ir::Value y = number * (narrow ? wide(factor) : factor);
   return {result == DType::kF32 ? y : n.fn()(ir::Cast{result}, {y})};
 }
+
+constexpr OnnxOp kQuantiseOps[] = {
+    {"", "DequantizeLinear", 10, 2, 3, BuildDequantizeLinear},
+    {"", "DequantizeLinear", 13, 2, 3, BuildDequantizeLinear},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> QuantiseOps() { return kQuantiseOps; }
 
 }  // namespace forge::formats

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/spatial/resize.h"
 
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "ir/op/axes.h"
 
 namespace forge::formats {
@@ -139,8 +139,6 @@ void ByScalesOperand(OnnxNode& n, size_t i, ir::Resize& op) {
   ByScales(n, list, op);
 }
 
-}  // namespace
-
 ir::Values BuildResize10(OnnxNode& n) {
   ir::Resize op;
   if (!n.type(0).is_tensor()) n.Fail("the rank of its operand is not known");
@@ -173,5 +171,15 @@ ir::Values BuildUpsample7(OnnxNode& n) {
   if (n.status().ok()) ByScales(n, n.Floats("scales"), op);
   return Resized(n, op);
 }
+
+constexpr OnnxOp kResizeOps[] = {
+    {"", "Resize", 10, 2, 2, BuildResize10},  {"", "Resize", 11, 1, 4, BuildResize11},
+    {"", "Resize", 18, 1, 4, BuildResize11},  {"", "Upsample", 7, 1, 1, BuildUpsample7},
+    {"", "Upsample", 9, 2, 2, BuildResize10},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> ResizeOps() { return kResizeOps; }
 
 }  // namespace forge::formats

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sampling at computed places, and images of columns.
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "ir/ops/sampling/affine_grid.h"
 #include "ir/ops/sampling/grid_sample.h"
 #include "ir/ops/sampling/roi_align.h"
@@ -35,8 +35,6 @@ std::optional<std::vector<int64_t>> StatedInts(OnnxNode& n, size_t i, std::strin
   if (!list) n.Fail("its {} is not known before the model runs", name);
   return list;
 }
-
-}  // namespace
 
 ir::Values BuildGridSample(OnnxNode& n) {
   const ir::GridSample op{SampleKindOf(n), SamplePaddingOf(n), n.Flag("align_corners")};
@@ -83,5 +81,15 @@ ir::Values BuildCol2Im(OnnxNode& n) {
   op.kernel = *block;
   return n.fn().Add(op, std::array{n.in(0)});
 }
+
+constexpr OnnxOp kSampleOps[] = {
+    {"", "AffineGrid", 20, 2, 2, BuildAffineGrid}, {"", "Col2Im", 18, 3, 3, BuildCol2Im},
+    {"", "GridSample", 16, 2, 2, BuildGridSample}, {"", "GridSample", 20, 2, 2, BuildGridSample},
+    {"", "RoiAlign", 10, 3, 3, BuildRoiAlign},     {"", "RoiAlign", 16, 3, 3, BuildRoiAlign},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> SampleOps() { return kSampleOps; }
 
 }  // namespace forge::formats

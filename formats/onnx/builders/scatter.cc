@@ -2,7 +2,7 @@
 // Operators that write where indices say, and those that select by constants.
 #include "ir/ops/indexing/scatter.h"
 
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "ir/op/axes.h"
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/indexing/scatter_nd.h"
@@ -44,8 +44,6 @@ std::optional<ir::Dims> UnpooledShape(OnnxNode& n) {
     shape.push_back((x.shape()[2 + a] - 1) * strides[a] + kernel[a] - pads[a] - pads[axes + a]);
   return shape;
 }
-
-}  // namespace
 
 ir::Values BuildScatterElements(OnnxNode& n) {
   const ir::Scatter op{n.Int("axis", 0), ModeOf(n)};
@@ -98,5 +96,21 @@ ir::Values BuildCompress(OnnxNode& n) {
   for (size_t i = 0; i < chosen.size(); ++i) indices.SetI64(static_cast<int64_t>(i), chosen[i]);
   return {n.fn()(ir::Gather{.axis = *along}, {x, n.MakeConstant(indices)})};
 }
+
+constexpr OnnxOp kScatterOps[] = {
+    {"", "Compress", 9, 2, 2, BuildCompress},
+    {"", "MaxUnpool", 9, 2, 3, BuildMaxUnpool},
+    {"", "Scatter", 9, 3, 3, BuildScatterElements},
+    {"", "ScatterElements", 11, 3, 3, BuildScatterElements},
+    {"", "ScatterElements", 16, 3, 3, BuildScatterElements},
+    {"", "ScatterElements", 18, 3, 3, BuildScatterElements},
+    {"", "ScatterND", 11, 3, 3, BuildScatterNd},
+    {"", "ScatterND", 16, 3, 3, BuildScatterNd},
+    {"", "ScatterND", 18, 3, 3, BuildScatterNd},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> ScatterOps() { return kScatterOps; }
 
 }  // namespace forge::formats

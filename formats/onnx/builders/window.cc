@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
@@ -236,8 +236,6 @@ std::vector<int64_t> KernelOf(OnnxNode& n) {
   return kernel;
 }
 
-}  // namespace
-
 ir::Values BuildAveragePool(OnnxNode& n) { return Pool(n, ir::PoolKind::kAverage); }
 ir::Values BuildMaxPool(OnnxNode& n) { return Pool(n, ir::PoolKind::kMax); }
 
@@ -299,5 +297,19 @@ ir::Values BuildConvTranspose(OnnxNode& n) {
                              .groups = groups};
   return {n.fn().Add(op, std::array{n.in(0), n.in(1), n.in(2)})[0]};
 }
+
+constexpr OnnxOp kWindowOps[] = {
+    {"", "AveragePool", 1, 1, 1, BuildAveragePool},
+    {"", "Conv", 1, 2, 3, BuildConv},
+    {"", "ConvTranspose", 1, 2, 3, BuildConvTranspose},
+    {"", "LpPool", 1, 1, 1, BuildLpPool},
+    {"", "LpPool", 2, 1, 1, BuildLpPool},
+    {"", "LpPool", 18, 1, 1, BuildLpPool},
+    {"", "MaxPool", 1, 1, 1, BuildMaxPool},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> WindowOps() { return kWindowOps; }
 
 }  // namespace forge::formats
