@@ -56,7 +56,8 @@ std::span<const Kernel* const> AllKernels() {
                                        &UpdateSliceKernel(), &RecurrentStepsKernel(),
                                        &ScatterKernel(),     &ArgReduceKernel(),
                                        &ScanKernel(),        &SortKernel(),
-                                       &PackKernel(),        &ElementWiseKernel()};
+                                       &PackKernel(),        &TinyCastKernel(),
+                                       &ElementWiseKernel()};
   return kAll;
 }
 

@@ -43,6 +43,7 @@ const Kernel& ShapeKernel();
 const Kernel& UpdateSliceKernel();
 const Kernel& RecurrentStepsKernel();
 const Kernel& ScatterKernel();
+const Kernel& TinyCastKernel();
 std::span<const Kernel* const> AllKernels();
 
 // Returns the first kernel that knows the task; null when there is none.
