@@ -4,6 +4,7 @@
 #include "formats/onnx/builders/families.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/prelu.h"
+#include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/movement/reshape.h"
 
 namespace forge::formats {
@@ -50,6 +51,22 @@ ir::Values BuildGelu(OnnxNode& n) {
   return Of(n, ir::Gelu{.tanh_form = how == "tanh"});
 }
 
+// x sigmoid(alpha x)
+ir::Value Swished(OnnxNode& n, ir::Value x, double alpha) {
+  if (alpha == 1) return n.fn()(ir::Silu{}, {x});
+  return x * n.fn()(ir::Sigmoid{}, {x * alpha});
+}
+
+ir::Values BuildSwish(OnnxNode& n) {
+  const ir::Value y = Swished(n, ir::Widened(n.in(0)), n.Float("alpha", 1));
+  return {ir::Narrowed(y, n.type(0).dtype())};
+}
+
+ir::Values BuildSwiGlu(OnnxNode& n) {
+  const ir::Value y = Swished(n, ir::Widened(n.in(0)), n.Float("alpha", 1));
+  return {ir::Narrowed(y * ir::Widened(n.in(1)), n.type(0).dtype())};
+}
+
 ir::Values BuildShrink(OnnxNode& n) {
   const double lambda = n.Float("lambd", 0.5);
   return Of(n, ir::Shrink{.lambda = lambda, .bias = n.Float("bias", 0)});
@@ -72,6 +89,8 @@ constexpr OnnxOp kActivationOps[] = {
     {"", "Shrink", 9, 1, 1, BuildShrink},
     {"", "Softplus", 1, 1, 1, BuildSoftplus},
     {"", "Softsign", 1, 1, 1, BuildSoftsign},
+    {"", "SwiGLU", 28, 2, 2, BuildSwiGlu},
+    {"", "Swish", 24, 1, 1, BuildSwish},
     {"", "ThresholdedRelu", 10, 1, 1, BuildThresholdedRelu},
 };
 

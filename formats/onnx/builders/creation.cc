@@ -58,7 +58,7 @@ ir::Values BuildOneHot(OnnxNode& n) {
   } else if (depth && depth->size() == 1) {
     op.depth = depth->front();
   } else {
-    const ir::Function::RuntimeField runtime[] = {{"depth", n.in(1)}};
+    const ir::Function::RuntimeField runtime[] = {{"depth", ir::convert(n.in(1), DType::kI64)}};
     return n.fn().AddRuntimeValued(op, std::array{indices, n.in(2)}, runtime);
   }
   return {n.fn()(op, {indices, n.in(2)})};

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/elementwise/elementwise.h"
 
+#include <cmath>
+
 #include "formats/onnx/builders/families.h"
+#include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/movement/reshape.h"
 
@@ -98,11 +101,37 @@ ir::Values BuildReciprocal(OnnxNode& n) { return {1.0 / n.in(0)}; }
 
 ir::Values BuildWhere(OnnxNode& n) { return {n.fn()(ir::Select{}, {n.in(0), n.in(1), n.in(2)})}; }
 
+// By repeated squares; a negative exponent gives 1 / x^n, truncated.
+ir::Value IntegerPower(OnnxNode& n, ir::Value x, ir::Value exponent) {
+  constexpr int kBits = 31;
+  const DType t = x.type().dtype();
+  ir::Value rest = ir::convert(exponent, DType::kI32);
+  const ir::Value is_negative = rest < 0.0;
+  const auto number = [&](double v, DType of) {
+    return n.fn()(ir::Fill{.value = v, .dtype = of}, {});
+  };
+  const ir::Value one = number(1, DType::kI32);
+  rest = ir::abs(rest);
+  ir::Value y = number(1, t), square = x;
+  for (int bit = 0; bit < kBits; ++bit) {
+    const ir::Value is_set = n.fn()(ir::And{}, {rest, one}) > 0.0;
+    y = ir::select(is_set, y * square, y);
+    square = square * square;
+    rest = n.fn()(ir::ShiftRight{}, {rest, one});
+  }
+  const ir::Value divisor = ir::select(n.fn()(ir::Equal{}, {y, number(0, t)}), 1.0, y);
+  return ir::select(is_negative, number(1, t) / divisor, y);
+}
+
 // Since opset 12 the exponent may be of another type.
 ir::Values BuildPow(OnnxNode& n) {
   const ir::Value a = n.in(0);
   ir::Value b = n.since() < 7 ? LegacyOperand(n, a, n.in(1)) : n.in(1);
-  if (b.type().dtype() != a.type().dtype()) b = n.fn()(ir::Cast{a.type().dtype()}, {b});
+  const DType base = a.type().dtype(), exponent = b.type().dtype();
+  if (Has(kIntTypes, base) && Has(kIntTypes, exponent)) return {IntegerPower(n, a, b)};
+  if (Has(kIntTypes, base))  // as numpy: in floats, then back
+    return {ir::convert(ir::pow(ir::convert(a, DType::kF32), ir::convert(b, DType::kF32)), base)};
+  if (exponent != base) b = n.fn()(ir::Cast{a.type().dtype()}, {b});
   return {n.fn()(ir::Pow{}, {a, b})};
 }
 
@@ -135,38 +164,6 @@ ir::Values BuildClip11(OnnxNode& n) {
   return {out};
 }
 
-ir::Values BuildCast1(OnnxNode& n) {
-  const absl::StatusOr<DType> to = OnnxDType(std::string_view(n.String("to", "")));
-  if (!to.ok()) n.Fail("attribute 'to': {}", Message(to.status()));
-  return to.ok() ? Unary(n, ir::Cast{*to}) : ir::Values();
-}
-
-ir::Values BuildCast6(OnnxNode& n) {
-  const bool saturate = n.Int("saturate", 1) != 0;  // of 8-bit floats
-  n.Ignore("round_mode");                           // of f8e8m0, which Cast does not make
-  const int64_t code = n.Int("to", 0);
-  const absl::StatusOr<DType> to =
-      OnnxDType(code == static_cast<int32_t>(code) ? static_cast<int32_t>(code) : 0);
-  if (!to.ok()) n.Fail("attribute 'to': {}", Message(to.status()));
-  if (!to.ok()) return {};
-  if (*to == DType::kF8E4M3 && !saturate)
-    n.Fail("attribute 'saturate' is 0, which is not supported: casts to {} saturate", Name(*to));
-  if (*to != DType::kF8E5M2 || !saturate) return Unary(n, ir::Cast{*to});
-  ir::Value x = n.in(0);
-  if (!Has(kFloatTypes, n.type(0).dtype())) x = n.fn()(ir::Cast{DType::kF32}, {x});
-  constexpr double kLargest = 57344;
-  return {n.fn()(ir::Cast{*to}, {n.fn()(ir::Clamp{.low = -kLargest, .high = kLargest}, {x})})};
-}
-
-ir::Values BuildCastLike(OnnxNode& n) {
-  n.Ignore("saturate");    // of 8-bit floats, which it does not make
-  n.Ignore("round_mode");  // of f8e8m0
-  const DType to = n.type(1).dtype();
-  if (to == DType::kF8E4M3 || to == DType::kF8E5M2)
-    n.Fail("casts to {} are not supported", Name(to));
-  return Unary(n, ir::Cast{to});
-}
-
 ir::Values BuildIsInf(OnnxNode& n) {
   const bool positive = n.Flag("detect_positive", true);
   return Unary(n, ir::IsInf{.positive = positive, .negative = n.Flag("detect_negative", true)});
@@ -189,9 +186,6 @@ constexpr OnnxOp kElementwiseOps[] = {
     {"", "BitwiseNot", 18, 1, 1, UnaryOf<ir::BitwiseNot>},
     {"", "BitwiseOr", 18, 2, 2, BinaryOf<ir::Or>},
     {"", "BitwiseXor", 18, 2, 2, BinaryOf<ir::Xor>},
-    {"", "Cast", 1, 1, 1, BuildCast1},
-    {"", "Cast", 6, 1, 1, BuildCast6},
-    {"", "CastLike", 15, 2, 2, BuildCastLike},
     {"", "Ceil", 1, 1, 1, UnaryOf<ir::Ceil>},
     {"", "Clip", 1, 1, 1, BuildClip1},
     {"", "Clip", 11, 1, 3, BuildClip11},

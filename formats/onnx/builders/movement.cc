@@ -245,7 +245,7 @@ ir::Values BuildExpand(OnnxNode& n) {
 }
 
 ir::Values BuildPad2(OnnxNode& n) {
-  const std::vector<int64_t> widths = n.Ints("pads");
+  const std::vector<int64_t> widths = n.Ints(n.since() < 2 ? "paddings" : "pads");
   return PadBy(n, {widths.begin(), widths.end()}, AllAxes(n), n.Float("value", 0));
 }
 
@@ -368,6 +368,7 @@ constexpr OnnxOp kMovementOps[] = {
     {"", "Concat", 4, 1, kAnyNumber, BuildConcat},
     {"", "Expand", 8, 2, 2, BuildExpand},
     {"", "Flatten", 1, 1, 1, BuildFlatten},
+    {"", "Pad", 1, 1, 1, BuildPad2},
     {"", "Pad", 2, 1, 1, BuildPad2},
     {"", "Pad", 11, 2, 3, BuildPad11},
     {"", "Pad", 18, 2, 4, BuildPad11},

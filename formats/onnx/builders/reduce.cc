@@ -43,7 +43,11 @@ class Reduction {
   const bool keep_dims_, all_by_default_;
 };
 
-ir::Values Reduce(OnnxNode& n, ir::ReduceKind kind) { return {Reduction(n).Of(kind, n.in(0))}; }
+ir::Values Reduce(OnnxNode& n, ir::ReduceKind kind) {
+  const ir::Value x = n.in(0);
+  if (x.type().dtype() != DType::kBool) return {Reduction(n).Of(kind, x)};
+  return {ir::convert(Reduction(n).Of(kind, ir::convert(x, DType::kU8)), DType::kBool)};
+}
 
 // The sum of what `term` makes of the elements; narrow floats are widened first, and the sum
 // narrowed after `finish`.
