@@ -167,13 +167,17 @@ ir::Values BuildStft(OnnxNode& n) {
     const ir::Dim& taps = n.type(2).shape()[0];
     if (taps.is_constant()) length = taps.constant();
   }
-  if (!n.status().ok() || !HasRank(n, 0, 3, 3) || !HasParts(n, 0)) return {};
+  if (!n.status().ok() || !HasRank(n, 0, 2, 3)) return {};
+  const ir::Dims shape = n.type(0).shape();
+  const bool is_real = shape.size() == 2;  // without an axis for the parts of numbers
+  if (!is_real && !HasParts(n, 0)) return {};
   if (!length || *length < 1 || step < 1) {
     n.Fail("it has no frames of a length known before the model runs");
     return {};
   }
   const DType dtype = n.type(0).dtype();
-  Spectrum x = PartsAlong(n, ir::Widened(n.in(0)), 1);
+  Spectrum x =
+      is_real ? Spectrum{ir::Widened(n.in(0)), {}} : PartsAlong(n, ir::Widened(n.in(0)), 1);
   if (t.onesided && x.im) n.Fail("onesided is set, but its numbers are complex");
   x = {Framed(n, x.re, step, *length), Framed(n, x.im, step, *length)};
   if (n.HasInput(2)) {
