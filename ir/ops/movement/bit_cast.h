@@ -8,12 +8,13 @@ namespace forge::ir {
 struct BitCast {
   DType to = DType::kI32;
 
-  static constexpr OpInfo kInfo{.name = "bit_cast",
-                                .formula = "the bits of x as an element of `to`, as wide as x is",
-                                .inputs = "x: any[*d]",
-                                .outputs = "y: =to[*d]",
-                                .source = "ONNX BitCast-26; torch.Tensor.view(dtype)",
-                                .keeps_order = true};
+  static constexpr OpInfo kInfo{
+      .name = "bit_cast",
+      .formula = "the bits of x as an element of another type of the same width",
+      .inputs = "x: any[*d]",
+      .outputs = "y: =to[*d]",
+      .source = "ONNX BitCast-26; torch.Tensor.view(dtype)",
+      .keeps_order = true};
   static constexpr Field kFields[] = {FieldOf<&BitCast::to>("to", "Element type of the result.")};
 
   absl::StatusOr<Types> infer(TypeSpan in) const;
