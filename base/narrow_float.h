@@ -7,9 +7,15 @@
 
 namespace forge {
 
-// The 8-bit floats that casts and movement ops accept.
-inline constexpr DTypes kFloat8Types = Bit(DType::kF8E4M3) | Bit(DType::kF8E5M2);
-inline constexpr DTypes kAllFloatTypes = kFloatTypes | kFloat8Types;
+// The 8-bit floats, which are stored, moved and converted, not computed with; so is f4e2m1.
+inline constexpr DTypes kFloat8Types =
+    Bit(DType::kF8E4M3) | Bit(DType::kF8E5M2) | Bit(DType::kF8E4M3Fnuz) | Bit(DType::kF8E5M2Fnuz);
+inline constexpr DTypes kAllFloatTypes = kFloatTypes | kFloat8Types | Bit(DType::kF4E2M1);
+// Integers of less than a byte, of which the same is true.
+inline constexpr DTypes kTinyIntTypes =
+    Bit(DType::kU2) | Bit(DType::kU4) | Bit(DType::kI2) | Bit(DType::kI4);
+// What casts take and give besides numbers and bool.
+inline constexpr DTypes kStoredOnlyTypes = kFloat8Types | Bit(DType::kF4E2M1) | kTinyIntTypes;
 // Returns true for f4e2m1, the 8-bit floats, bf16 and f16.
 bool IsNarrowFloat(DType t);
 // Returns the value of `bits`, exactly.

@@ -188,7 +188,8 @@ std::optional<uint64_t> FoldLiterals(const Folding& f, std::span<const uint64_t>
 
 DType ComputeType(DType t) {
   if (Has(kAllFloatTypes, t) && BitWidth(t) < 32) return DType::kF32;
-  if (Has(kIntTypes, t) && BitWidth(t) < 32) return IsSigned(t) ? DType::kI32 : DType::kU32;
+  if (Has(kIntTypes | kTinyIntTypes, t) && BitWidth(t) < 32)
+    return IsSigned(t) ? DType::kI32 : DType::kU32;
   return t;
 }
 

@@ -11,7 +11,9 @@
 namespace forge::codegen {
 
 constexpr bool IsFloat(DType t) { return Has(kFloatTypes, t); }
-constexpr bool IsSigned(DType t) { return Has(kSignedTypes, t); }
+constexpr bool IsSigned(DType t) {
+  return Has(kSignedTypes | Bit(DType::kI2) | Bit(DType::kI4), t);
+}
 constexpr bool IsInt(DType t) { return Has(kIntTypes, t); }
 
 // Converts to the bits of `t`: floats round half to even; integers truncate and saturate, NaN gives

@@ -15,15 +15,16 @@
 namespace forge::codegen {
 namespace {
 
-constexpr DTypes kNarrowFloats = Bit(DType::kF16) | Bit(DType::kBF16) | kFloat8Types;
-bool IsNarrowInt(DType t) { return Has(kIntTypes, t) && BitWidth(t) < 32; }
+constexpr DTypes kNarrowFloats = kAllFloatTypes & ~(Bit(DType::kF32) | Bit(DType::kF64));
+constexpr DTypes kAllIntTypes = kIntTypes | kTinyIntTypes;
+bool IsNarrowInt(DType t) { return Has(kAllIntTypes, t) && BitWidth(t) < 32; }
 int StoredBits(DType t) { return t == DType::kBool ? 8 : BitWidth(t); }
 // Are `lanes` elements reached through words? Those narrower than what the device loads are; and
 // vectors of narrow ones on CPUs, whose drivers load each element of each invocation by itself.
 bool InWords(DType t, int lanes, const Caps& caps) {
   const int bits = StoredBits(t);
   if (caps.runs_on_cpu && bits < 32 && lanes * bits >= 32) return true;
-  return (bits == 8 && !caps.storage8) || (bits == 16 && !caps.storage16);
+  return bits < 8 || (bits == 8 && !caps.storage8) || (bits == 16 && !caps.storage16);
 }
 
 Val U32(Val like, uint32_t bits) { return like.b->Bits(kU32.Lanes(like.type().lanes), bits); }
@@ -35,6 +36,7 @@ struct NarrowFloat {
   int bits, fraction, bias;
   uint32_t special, nan;  // codes: the first that is no number, and a quiet NaN
   double beyond, large;   // what rounds to `beyond` or more is `large`
+  bool has_nan = true, has_minus_zero = true;  // without minus zero its code is NaN
 
   int drop() const { return 23 - fraction; }  // of f32's fraction
   uint32_t sign() const { return 1u << (bits - 1); }
@@ -45,6 +47,9 @@ struct NarrowFloat {
 NarrowFloat FormatOf(DType t) {
   if (t == DType::kF8E4M3) return {8, 3, 7, 0x7f, 0x7f, 480, 448};
   if (t == DType::kF8E5M2) return {8, 2, 15, 0x7c, 0x7e, 0x1p16, INFINITY};
+  if (t == DType::kF8E4M3Fnuz) return {8, 3, 8, 0x80, 0x80, 256, 240, true, false};
+  if (t == DType::kF8E5M2Fnuz) return {8, 2, 16, 0x80, 0x80, 0x1p16, 57344, true, false};
+  if (t == DType::kF4E2M1) return {4, 1, 1, 8, 0, 8, 6, false};
   FORGE_CHECK(t == DType::kF16);
   return {16, 10, 15, 0x7c00, 0x7e00, 0x1p16, INFINITY};
 }
@@ -77,7 +82,9 @@ Val FromCode(const NarrowFloat& f, Val bits) {
   Val finite = select(magnitude < U32(bits, 1u << f.fraction), denormal,
                       shifted + U32(bits, f.normal() - (1u << 23)));
   Val any = select(magnitude < U32(bits, f.special), finite, shifted | U32(bits, kInfinity));
-  return bitcast(any | ((bits & U32(bits, f.sign())) << (32 - f.bits)), DType::kF32);
+  Val all = any | ((bits & U32(bits, f.sign())) << (32 - f.bits));
+  if (!f.has_minus_zero) all = select(bits == U32(bits, f.sign()), U32(bits, 0x7fc00000u), all);
+  return bitcast(all, DType::kF32);
 }
 
 // Float to an integer of `to` held in its compute type.
@@ -109,7 +116,7 @@ Val Encode(DType t, Val value) {
 }  // namespace
 
 Verdict CanCompute(DType t, const Caps& caps) {
-  constexpr DTypes kKnown = kAllFloatTypes | kIntTypes | Bit(DType::kBool);
+  constexpr DTypes kKnown = kAllFloatTypes | kAllIntTypes | Bit(DType::kBool);
   if (!Has(kKnown, t)) return Verdict::No(fmt::format("no kernels for {}", Name(t)));
   if (t == DType::kF64 && !caps.f64) return Verdict::No("the device has no f64");
   return Verdict::Yes();
@@ -151,10 +158,14 @@ Val RoundTo(DType t, Val v) {
   Val rounded = RoundBits(magnitude, f.drop());
   Val infinite = f32(f.beyond) <= rounded;
   Val nan = U32(bits, kInfinity) < rounded;
-  Val large = select(nan, rounded, f32(f.large));
+  Val large = select(nan, f.has_nan ? rounded : U32(bits, 0), f32(f.large));
   Val denormal = round_even(bitcast(magnitude, DType::kF32) * f.steps()) * (1 / f.steps());
   Val tiny = magnitude < U32(bits, f.normal());
-  return with_sign(select(infinite, large, select(tiny, bitcast(denormal, DType::kU32), rounded)));
+  Val number = select(infinite, large, select(tiny, bitcast(denormal, DType::kU32), rounded));
+  if (f.has_nan && f.has_minus_zero) return with_sign(number);
+  // Neither a zero without sign nor what stands for NaN takes the sign.
+  Val unsigned_zero = f.has_minus_zero ? nan : number == U32(bits, 0);
+  return select(unsigned_zero, 0, with_sign(number));
 }
 
 Val ConvertElement(Val v, DType from, DType to) {
@@ -162,7 +173,7 @@ Val ConvertElement(Val v, DType from, DType to) {
   if (to == DType::kBool) return v != 0;
   const Type wide = v.type().With(ComputeType(to));
   if (from == DType::kBool) return select(v, v.b->Literal(wide, 1), v.b->Literal(wide, 0));
-  if (IsFloat(ComputeType(from)) && Has(kIntTypes, to)) return FloatToInt(v, to);
+  if (IsFloat(ComputeType(from)) && Has(kAllIntTypes, to)) return FloatToInt(v, to);
   if (v.type().elem != wide.elem) v = convert(v, wide.elem);
   return Has(kNarrowFloats, to) ? RoundTo(to, v) : Wrap(to, v);
 }

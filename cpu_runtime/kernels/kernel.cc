@@ -57,7 +57,8 @@ std::span<const Kernel* const> AllKernels() {
                                        &ScatterKernel(),     &ArgReduceKernel(),
                                        &ScanKernel(),        &SortKernel(),
                                        &FourierKernel(),     &GridSampleKernel(),
-                                       &PackKernel(),        &ElementWiseKernel()};
+                                       &PackKernel(),        &TinyCastKernel(),
+                                       &ElementWiseKernel()};
   return kAll;
 }
 

@@ -45,6 +45,7 @@ const Kernel& RecurrentStepsKernel();
 const Kernel& ScatterKernel();
 const Kernel& FourierKernel();
 const Kernel& GridSampleKernel();
+const Kernel& TinyCastKernel();
 std::span<const Kernel* const> AllKernels();
 
 // Returns the first kernel that knows the task; null when there is none.

@@ -132,6 +132,10 @@ ConvertLoop ConvertFrom(DType to) {
       return &ConvertNarrow<From, DType::kF8E4M3>;
     case DType::kF8E5M2:
       return &ConvertNarrow<From, DType::kF8E5M2>;
+    case DType::kF8E4M3Fnuz:
+      return &ConvertNarrow<From, DType::kF8E4M3Fnuz>;
+    case DType::kF8E5M2Fnuz:
+      return &ConvertNarrow<From, DType::kF8E5M2Fnuz>;
     case DType::kF32:
       return &Convert<From, float>;
     case DType::kF64:

@@ -47,7 +47,8 @@ absl::StatusOr<Opsets> OpsetsOf(const onnx::ModelProto& model) {
   // Before IR version 3 there was one opset only.
   if (out.empty() && model.ir_version() < 3) out.emplace("", 1);
   const auto standard = out.find("");
-  if (standard == out.end()) return DataLoss("it has no opset");
+  if (out.empty()) return DataLoss("it has no opset");
+  if (standard == out.end()) return out;  // of operators of other domains alone
   if (standard->second < 1 || standard->second > kNewestOpset)
     return DataLoss("opset {} is not supported; Forge reads opsets 1 to {}", standard->second,
                     kNewestOpset);

@@ -1,249 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/onnx/ops.h"
 
-#include "formats/onnx/builders/builders.h"
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "formats/onnx/builders/families.h"
 
 namespace forge::formats {
 namespace {
 
-// Sorted by name, then version. A version that only widens types has no entry of its own: the one
-// before it serves, and the op refuses what it cannot compute.
-constexpr OnnxOp kOps[] = {
-    {"", "Abs", 1, 1, 1, BuildAbs},
-    {"", "Acos", 7, 1, 1, BuildAcos},
-    {"", "Acosh", 9, 1, 1, BuildAcosh},
-    {"", "Add", 1, 2, 2, BuildAdd},
-    {"", "Add", 7, 2, 2, BuildAdd},
-    {"", "AffineGrid", 20, 2, 2, BuildAffineGrid},
-    {"", "And", 1, 2, 2, BuildAnd},
-    {"", "And", 7, 2, 2, BuildAnd},
-    {"", "ArgMax", 1, 1, 1, BuildArgMax},
-    {"", "ArgMax", 12, 1, 1, BuildArgMax},
-    {"", "ArgMin", 1, 1, 1, BuildArgMin},
-    {"", "ArgMin", 12, 1, 1, BuildArgMin},
-    {"", "Asin", 7, 1, 1, BuildAsin},
-    {"", "Asinh", 9, 1, 1, BuildAsinh},
-    {"", "Atan", 7, 1, 1, BuildAtan},
-    {"", "Atanh", 9, 1, 1, BuildAtanh},
-    {"", "AveragePool", 1, 1, 1, BuildAveragePool},
-    {"", "BatchNormalization", 1, 5, 5, BuildBatchNormalization},
-    {"", "BatchNormalization", 7, 5, 5, BuildBatchNormalization},
-    {"", "BatchNormalization", 9, 5, 5, BuildBatchNormalization},
-    {"", "BatchNormalization", 14, 5, 5, BuildBatchNormalization},
-    {"", "BitShift", 11, 2, 2, BuildBitShift},
-    {"", "BitwiseAnd", 18, 2, 2, BuildAnd},
-    {"", "BitwiseNot", 18, 1, 1, BuildBitwiseNot},
-    {"", "BitwiseOr", 18, 2, 2, BuildOr},
-    {"", "BitwiseXor", 18, 2, 2, BuildXor},
-    {"", "Cast", 1, 1, 1, BuildCast1},
-    {"", "Cast", 6, 1, 1, BuildCast6},
-    {"", "CastLike", 15, 2, 2, BuildCastLike},
-    {"", "Ceil", 1, 1, 1, BuildCeil},
-    {"", "Celu", 12, 1, 1, BuildCelu},
-    {"", "Clip", 1, 1, 1, BuildClip1},
-    {"", "Clip", 11, 1, 3, BuildClip11},
-    {"", "Col2Im", 18, 3, 3, BuildCol2Im},
-    {"", "Compress", 9, 2, 2, BuildCompress},
-    {"", "Concat", 1, 1, kAnyNumber, BuildConcat},
-    {"", "Concat", 4, 1, kAnyNumber, BuildConcat},
-    {"", "Constant", 1, 0, 0, BuildConstant},
-    {"", "ConstantOfShape", 9, 1, 1, BuildConstantOfShape},
-    {"", "Conv", 1, 2, 3, BuildConv},
-    {"", "ConvTranspose", 1, 2, 3, BuildConvTranspose},
-    {"", "Cos", 7, 1, 1, BuildCos},
-    {"", "Cosh", 9, 1, 1, BuildCosh},
-    {"", "CumProd", 26, 2, 2, BuildCumProd},
-    {"", "CumSum", 11, 2, 2, BuildCumSum},
-    {"", "DepthToSpace", 1, 1, 1, BuildDepthToSpace},
-    {"", "DepthToSpace", 11, 1, 1, BuildDepthToSpace},
-    {"", "DequantizeLinear", 10, 2, 3, BuildDequantizeLinear},
-    {"", "DequantizeLinear", 13, 2, 3, BuildDequantizeLinear},
-    {"", "Div", 1, 2, 2, BuildDiv},
-    {"", "Div", 7, 2, 2, BuildDiv},
-    {"", "Dropout", 1, 1, 1, BuildDropout},
-    {"", "Dropout", 7, 1, 1, BuildDropout},
-    {"", "Dropout", 12, 1, 3, BuildDropout},
-    {"", "Einsum", 12, 1, kAnyNumber, BuildEinsum},
-    {"", "Elu", 1, 1, 1, BuildElu},
-    {"", "Equal", 1, 2, 2, BuildEqual},
-    {"", "Equal", 7, 2, 2, BuildEqual},
-    {"", "Erf", 9, 1, 1, BuildErf},
-    {"", "Exp", 1, 1, 1, BuildExp},
-    {"", "Expand", 8, 2, 2, BuildExpand},
-    {"", "EyeLike", 9, 1, 1, BuildEyeLike},
-    {"", "Flatten", 1, 1, 1, BuildFlatten},
-    {"", "Floor", 1, 1, 1, BuildFloor},
-    {"", "GRU", 1, 3, 6, BuildGru},
-    {"", "GRU", 14, 3, 6, BuildGru},
-    {"", "Gather", 1, 2, 2, BuildGather},
-    {"", "GatherElements", 11, 2, 2, BuildGatherElements},
-    {"", "GatherND", 11, 2, 2, BuildGatherNd},
-    {"", "GatherND", 12, 2, 2, BuildGatherNd},
-    {"", "Gelu", 20, 1, 1, BuildGelu},
-    {"", "Gemm", 1, 3, 3, BuildGemm},
-    {"", "Gemm", 11, 2, 3, BuildGemm},
-    {"", "GlobalAveragePool", 1, 1, 1, BuildGlobalAveragePool},
-    {"", "GlobalLpPool", 1, 1, 1, BuildGlobalLpPool},
-    {"", "GlobalLpPool", 2, 1, 1, BuildGlobalLpPool},
-    {"", "GlobalMaxPool", 1, 1, 1, BuildGlobalMaxPool},
-    {"", "Greater", 1, 2, 2, BuildGreater},
-    {"", "Greater", 7, 2, 2, BuildGreater},
-    {"", "GreaterOrEqual", 12, 2, 2, BuildGreaterOrEqual},
-    {"", "GridSample", 16, 2, 2, BuildGridSample},
-    {"", "GridSample", 20, 2, 2, BuildGridSample},
-    {"", "GroupNormalization", 18, 3, 3, BuildGroupNormalization},
-    {"", "GroupNormalization", 21, 3, 3, BuildGroupNormalization},
-    {"", "HardSigmoid", 1, 1, 1, BuildHardSigmoid},
-    {"", "HardSwish", 14, 1, 1, BuildHardSwish},
-    {"", "Hardmax", 1, 1, 1, BuildHardmax1},
-    {"", "Hardmax", 13, 1, 1, BuildHardmax13},
-    {"", "Identity", 1, 1, 1, BuildIdentity},
-    {"", "If", 1, 1, 1, BuildIf},
-    {"", "InstanceNormalization", 1, 3, 3, BuildInstanceNormalization},
-    {"", "InstanceNormalization", 6, 3, 3, BuildInstanceNormalization},
-    {"", "IsInf", 10, 1, 1, BuildIsInf},
-    {"", "IsNaN", 9, 1, 1, BuildIsNan},
-    {"", "LRN", 1, 1, 1, BuildLrn},
-    {"", "LSTM", 1, 3, 8, BuildLstm},
-    {"", "LSTM", 14, 3, 8, BuildLstm},
-    {"", "LayerNormalization", 17, 2, 3, BuildLayerNormalization},
-    {"", "LeakyRelu", 1, 1, 1, BuildLeakyRelu},
-    {"", "Less", 1, 2, 2, BuildLess},
-    {"", "Less", 7, 2, 2, BuildLess},
-    {"", "LessOrEqual", 12, 2, 2, BuildLessOrEqual},
-    {"", "Log", 1, 1, 1, BuildLog},
-    {"", "LogSoftmax", 1, 1, 1, BuildLogSoftmax1},
-    {"", "LogSoftmax", 13, 1, 1, BuildLogSoftmax13},
-    {"", "Loop", 1, 0, kAnyNumber, BuildLoop},
-    {"", "LpNormalization", 1, 1, 1, BuildLpNormalization},
-    {"", "LpPool", 1, 1, 1, BuildLpPool},
-    {"", "LpPool", 2, 1, 1, BuildLpPool},
-    {"", "LpPool", 18, 1, 1, BuildLpPool},
-    {"", "MatMul", 1, 2, 2, BuildMatMul},
-    {"", "MatMulInteger", 10, 2, 4, BuildMatMulInteger},
-    {"", "Max", 1, 1, kAnyNumber, BuildMax},
-    {"", "MaxPool", 1, 1, 1, BuildMaxPool},
-    {"", "MaxUnpool", 9, 2, 3, BuildMaxUnpool},
-    {"", "Mean", 1, 1, kAnyNumber, BuildMean},
-    {"", "MeanVarianceNormalization", 9, 1, 1, BuildMeanVarianceNormalization},
-    {"", "Min", 1, 1, kAnyNumber, BuildMin},
-    {"", "Mish", 18, 1, 1, BuildMish},
-    {"", "Mod", 10, 2, 2, BuildMod},
-    {"", "Mod", 13, 2, 2, BuildMod},
-    {"", "Mul", 1, 2, 2, BuildMul},
-    {"", "Mul", 7, 2, 2, BuildMul},
-    {"", "Neg", 1, 1, 1, BuildNeg},
-    {"", "NegativeLogLikelihoodLoss", 12, 2, 3, BuildNegativeLogLikelihoodLoss},
-    {"", "NonZero", 9, 1, 1, BuildNonZero},
-    {"", "Not", 1, 1, 1, BuildNot},
-    {"", "OneHot", 9, 3, 3, BuildOneHot},
-    {"", "OneHot", 11, 3, 3, BuildOneHot},
-    {"", "Or", 1, 2, 2, BuildOr},
-    {"", "Or", 7, 2, 2, BuildOr},
-    {"", "PRelu", 1, 2, 2, BuildPRelu},
-    {"", "PRelu", 6, 2, 2, BuildPRelu},
-    {"", "PRelu", 7, 2, 2, BuildPRelu},
-    {"", "Pad", 2, 1, 1, BuildPad2},
-    {"", "Pad", 11, 2, 3, BuildPad11},
-    {"", "Pad", 18, 2, 4, BuildPad11},
-    {"", "Pow", 1, 2, 2, BuildPow},
-    {"", "Pow", 7, 2, 2, BuildPow},
-    {"", "RMSNormalization", 23, 2, 2, BuildRmsNormalization},
-    {"", "RNN", 1, 3, 6, BuildRnn},
-    {"", "RNN", 14, 3, 6, BuildRnn},
-    {"", "Range", 11, 3, 3, BuildRange},
-    {"", "Reciprocal", 1, 1, 1, BuildReciprocal},
-    {"", "ReduceL1", 1, 1, 1, BuildReduceL1},
-    {"", "ReduceL1", 18, 1, 2, BuildReduceL1},
-    {"", "ReduceL2", 1, 1, 1, BuildReduceL2},
-    {"", "ReduceL2", 18, 1, 2, BuildReduceL2},
-    {"", "ReduceLogSum", 1, 1, 1, BuildReduceLogSum},
-    {"", "ReduceLogSum", 18, 1, 2, BuildReduceLogSum},
-    {"", "ReduceLogSumExp", 1, 1, 1, BuildReduceLogSumExp},
-    {"", "ReduceLogSumExp", 18, 1, 2, BuildReduceLogSumExp},
-    {"", "ReduceMax", 1, 1, 1, BuildReduceMax},
-    {"", "ReduceMax", 18, 1, 2, BuildReduceMax},
-    {"", "ReduceMean", 1, 1, 1, BuildReduceMean},
-    {"", "ReduceMean", 18, 1, 2, BuildReduceMean},
-    {"", "ReduceMin", 1, 1, 1, BuildReduceMin},
-    {"", "ReduceMin", 18, 1, 2, BuildReduceMin},
-    {"", "ReduceProd", 1, 1, 1, BuildReduceProd},
-    {"", "ReduceProd", 18, 1, 2, BuildReduceProd},
-    {"", "ReduceSum", 1, 1, 1, BuildReduceSum},
-    {"", "ReduceSum", 13, 1, 2, BuildReduceSum},
-    {"", "ReduceSumSquare", 1, 1, 1, BuildReduceSumSquare},
-    {"", "ReduceSumSquare", 18, 1, 2, BuildReduceSumSquare},
-    {"", "Relu", 1, 1, 1, BuildRelu},
-    {"", "Reshape", 1, 1, 1, BuildReshape1},
-    {"", "Reshape", 5, 2, 2, BuildReshape5},
-    {"", "Resize", 10, 2, 2, BuildResize10},
-    {"", "Resize", 11, 1, 4, BuildResize11},
-    {"", "Resize", 18, 1, 4, BuildResize11},
-    {"", "RoiAlign", 10, 3, 3, BuildRoiAlign},
-    {"", "RoiAlign", 16, 3, 3, BuildRoiAlign},
-    {"", "Round", 11, 1, 1, BuildRound},
-    {"", "Scan", 9, 1, kAnyNumber, nullptr},  // see scan.h
-    {"", "Scatter", 9, 3, 3, BuildScatterElements},
-    {"", "ScatterElements", 11, 3, 3, BuildScatterElements},
-    {"", "ScatterElements", 16, 3, 3, BuildScatterElements},
-    {"", "ScatterElements", 18, 3, 3, BuildScatterElements},
-    {"", "ScatterND", 11, 3, 3, BuildScatterNd},
-    {"", "ScatterND", 16, 3, 3, BuildScatterNd},
-    {"", "ScatterND", 18, 3, 3, BuildScatterNd},
-    {"", "Selu", 1, 1, 1, BuildSelu},
-    {"", "Shape", 1, 1, 1, BuildShape},
-    {"", "Shrink", 9, 1, 1, BuildShrink},
-    {"", "Sigmoid", 1, 1, 1, BuildSigmoid},
-    {"", "Sign", 9, 1, 1, BuildSign},
-    {"", "Sin", 7, 1, 1, BuildSin},
-    {"", "Sinh", 9, 1, 1, BuildSinh},
-    {"", "Size", 1, 1, 1, BuildSize},
-    {"", "Slice", 1, 1, 1, BuildSlice1},
-    {"", "Slice", 10, 3, 5, BuildSlice10},
-    {"", "Softmax", 1, 1, 1, BuildSoftmax1},
-    {"", "Softmax", 13, 1, 1, BuildSoftmax13},
-    {"", "SoftmaxCrossEntropyLoss", 12, 2, 3, BuildSoftmaxCrossEntropyLoss},
-    {"", "Softplus", 1, 1, 1, BuildSoftplus},
-    {"", "Softsign", 1, 1, 1, BuildSoftsign},
-    {"", "SpaceToDepth", 1, 1, 1, BuildSpaceToDepth},
-    {"", "Split", 1, 1, 2, BuildSplit},
-    {"", "Split", 2, 1, 1, BuildSplit},
-    {"", "Split", 13, 1, 2, BuildSplit},
-    {"", "Split", 18, 1, 2, BuildSplit},
-    {"", "Sqrt", 1, 1, 1, BuildSqrt},
-    {"", "Squeeze", 1, 1, 1, BuildSqueeze},
-    {"", "Squeeze", 13, 1, 2, BuildSqueeze},
-    {"", "Sub", 1, 2, 2, BuildSub},
-    {"", "Sub", 7, 2, 2, BuildSub},
-    {"", "Sum", 1, 1, kAnyNumber, BuildSum},
-    {"", "Tan", 7, 1, 1, BuildTan},
-    {"", "Tanh", 1, 1, 1, BuildTanh},
-    {"", "ThresholdedRelu", 10, 1, 1, BuildThresholdedRelu},
-    {"", "Tile", 6, 2, 2, BuildTile},
-    {"", "TopK", 1, 1, 1, BuildTopK1},
-    {"", "TopK", 10, 2, 2, BuildTopK10},
-    {"", "TopK", 11, 2, 2, BuildTopK10},
-    {"", "Transpose", 1, 1, 1, BuildTranspose},
-    {"", "Trilu", 14, 1, 2, BuildTrilu},
-    {"", "Unique", 11, 1, 1, BuildUnique},
-    {"", "Unsqueeze", 1, 1, 1, BuildUnsqueeze},
-    {"", "Unsqueeze", 13, 2, 2, BuildUnsqueeze},
-    {"", "Upsample", 7, 1, 1, BuildUpsample7},
-    {"", "Upsample", 9, 2, 2, BuildResize10},
-    {"", "Where", 9, 3, 3, BuildWhere},
-    {"", "Xor", 1, 2, 2, BuildXor},
-    {"", "Xor", 7, 2, 2, BuildXor},
+using OperatorName = std::pair<std::string_view, std::string_view>;  // domain, name
+
+constexpr std::span<const OnnxOp> (*kFamilies[])() = {
+    ActivationOps,
+    AlongAxisOps,
+    AttentionOps,
+    CastOps,
+    ConstantOps,
+    ControlOps,
+    CreationOps,
+    DeformConvOps,
+    ElementwiseOps,
+    GatherOps,
+    LossOps,
+    MicrosoftOps,
+    MlOps,
+    MovementCompositesOps,
+    MovementOps,
+    NnOps,
+    NormOps,
+    PlacementOps,
+    QuantiseOps,
+    QuantisedProductsOps,
+    RecurrentOps,
+    ReduceOps,
+    ResizeOps,
+    SampleOps,
+    ScatterOps,
+    SelectionOps,
+    SignalOps,
+    TrainingOps,
+    WindowOps,
 };
+
+std::vector<OnnxOp> SortedOnnxOps() {
+  std::vector<OnnxOp> all;
+  for (const auto family : kFamilies) all.insert(all.end(), family().begin(), family().end());
+  std::ranges::sort(all, {},
+                    [](const OnnxOp& op) { return std::tie(op.domain, op.name, op.since); });
+  return all;
+}
+
+// The versions of each operator, oldest first.
+const auto& VersionsByName() {
+  static const auto& versions = *[] {
+    auto* out = new absl::flat_hash_map<OperatorName, std::span<const OnnxOp>>;
+    const std::span<const OnnxOp> all = OnnxOps();
+    for (size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+      const OperatorName name{all[begin].domain, all[begin].name};
+      while (end < all.size() && OperatorName{all[end].domain, all[end].name} == name) ++end;
+      out->emplace(name, all.subspan(begin, end - begin));
+    }
+    return out;
+  }();
+  return versions;
+}
 
 }  // namespace
 
-std::span<const OnnxOp> OnnxOps() { return kOps; }
+std::span<const OnnxOp> OnnxOps() {
+  static const auto& all = *new std::vector<OnnxOp>(SortedOnnxOps());
+  return all;
+}
 
 const OnnxOp* FindOnnxOp(std::string_view domain, std::string_view name, int64_t opset) {
   if (domain == "ai.onnx") domain = "";
+  const auto versions = VersionsByName().find(OperatorName{domain, name});
+  if (versions == VersionsByName().end()) return nullptr;
   const OnnxOp* found = nullptr;
-  for (const OnnxOp& op : kOps)
-    if (op.name == name && op.domain == domain && op.since <= opset) found = &op;
+  for (const OnnxOp& op : versions->second)
+    if (op.since <= opset) found = &op;
   return found;
 }
 

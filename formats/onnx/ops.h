@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of supported operators, with their builders.
+// The supported operators, with their builders; builders/families.h lists the tables.
 #pragma once
 #include <span>
 #include <string_view>
@@ -23,6 +23,8 @@ struct OnnxOp {
   OnnxBuilder build;
 };
 
+// All operators, by domain, name and version. A version that only widens types has no entry of its
+// own: the one before it serves, and the op refuses what it cannot compute.
 std::span<const OnnxOp> OnnxOps();
 // Returns the entry with the greatest `since` up to `opset`; null when there is none. The domains
 // "ai.onnx" and "" are equal.

@@ -31,6 +31,12 @@ Format FormatOf(DType t) {
       return {4, -6};
     case DType::kF8E5M2:
       return {3, -14};
+    case DType::kF8E4M3Fnuz:
+      return {4, -7};
+    case DType::kF8E5M2Fnuz:
+      return {3, -15};
+    case DType::kF4E2M1:
+      return {2, 0};
     case DType::kF64:
       return {53, -1022};
     default:

@@ -120,6 +120,12 @@ std::pair<double, double> LimitsOf(DType t) {
       return {0x1p-6, 448};
     case DType::kF8E5M2:
       return {0x1p-14, 57344};
+    case DType::kF8E4M3Fnuz:
+      return {0x1p-7, 240};
+    case DType::kF8E5M2Fnuz:
+      return {0x1p-15, 57344};
+    case DType::kF4E2M1:
+      return {1, 6};
     default:
       return {0x1p-1022, std::numeric_limits<double>::max()};
   }

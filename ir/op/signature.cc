@@ -6,6 +6,7 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "base/narrow_float.h"
 #include "base/quote.h"
 
 namespace forge::ir {
@@ -15,10 +16,11 @@ struct DTypeClass {
   std::string_view name;
   DTypes types;
 };
-constexpr DTypeClass kClasses[] = {
-    {"float", kFloatTypes},       {"int", kIntTypes},         {"signed", kSignedTypes},
-    {"unsigned", kUnsignedTypes}, {"complex", kComplexTypes}, {"real", kRealTypes},
-    {"ordered", kOrderedTypes},   {"number", kNumberTypes},   {"any", kAnyTypes}};
+constexpr DTypeClass kClasses[] = {{"float", kFloatTypes},     {"int", kIntTypes},
+                                   {"signed", kSignedTypes},   {"unsigned", kUnsignedTypes},
+                                   {"complex", kComplexTypes}, {"real", kRealTypes},
+                                   {"ordered", kOrderedTypes}, {"number", kNumberTypes},
+                                   {"any", kAnyTypes},         {"narrow", kStoredOnlyTypes}};
 
 std::string ClassNames() {
   std::string out;

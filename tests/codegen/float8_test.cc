@@ -46,6 +46,19 @@ TEST_P(Float8Test, CodesOfOneFormatAreCastToTheOther) {
   ExpectCast(testing::AllCodes(DType::kF8E5M2), DType::kF8E4M3);
 }
 
+// Several share a word, of which an odd number leaves a part; a store leaves its neighbours alone.
+TEST_P(Float8Test, ElementsOfLessThanAByteAreCast) {
+  for (const DType t : {DType::kU2, DType::kU4, DType::kI2, DType::kI4, DType::kF4E2M1}) {
+    ir::HostValue x = *ir::HostValue::Zeros(DType::kF32, std::vector<int64_t>{43});
+    for (int64_t i = 0; i < 43; ++i) x.Set(i, 0.75 * static_cast<double>(i) - 16);
+    ExpectCast(x, t);
+    ir::HostValue codes = *ir::HostValue::Zeros(t, std::vector<int64_t>{19});
+    for (uint8_t& byte : codes.mutable_bytes())
+      byte = static_cast<uint8_t>(&byte - codes.bytes().data()) * 29 + 0x1b;
+    for (const DType to : {DType::kF32, DType::kI32, DType::kU8}) ExpectCast(codes, to);
+  }
+}
+
 std::string DeviceName(const ::testing::TestParamInfo<Caps (*)()>& info) {
   constexpr const char* kNames[] = {"poorest", "cpu", "gpu"};
   return kNames[info.index];

@@ -160,14 +160,27 @@ TEST(OnnxResizeTest, ReadsThirdsAsThirds) {
   EXPECT_EQ(RunModel(m, {Iota({9})}), (Doubles{0, 3, 6}));
 }
 
+// The triangle is as wide as two elements of the result.
+TEST(OnnxResizeTest, SmoothsWhatItShrinks) {
+  OnnxModel m(18);
+  m.Input("x", {"4"}).Floats("scales", {1}, {0.5}).Output("y");
+  onnx::NodeProto& node = m.Node("Resize", {"x", "", "scales"}, {"y"});
+  Set(node, "antialias", int64_t{1});
+  Set(node, "mode", "linear");
+  // Weights 1/8, 3/8, 3/8, 1/8; the outermost element continues.
+  EXPECT_EQ(RunModel(m, {FloatTensor({4}, {0, 8, 16, 24})}), (Doubles{5, 19}));
+}
+
 TEST(OnnxResizeTest, RefusesWhatItDoesNotDo) {
   OnnxModel m = Resizing({2}, {"2"});
   Set(*m.graph().mutable_node(0), "coordinate_transformation_mode", "tf_crop_and_resize");
-  EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "tf_crop_and_resize"));
+  EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "its region is not known"));
   OnnxModel smooth(18);
-  smooth.Input("x", {"4"}).Floats("scales", {1}, {0.5}).Output("y");
-  Set(smooth.Node("Resize", {"x", "", "scales"}, {"y"}), "antialias", int64_t{1});
-  EXPECT_THAT(smooth.Import(), Fails(StatusCode::kDataLoss, "antialias"));
+  smooth.Input("x", {"n"}).Floats("scales", {1}, {0.5}).Output("y");
+  onnx::NodeProto& node = smooth.Node("Resize", {"x", "", "scales"}, {"y"});
+  Set(node, "antialias", int64_t{1});
+  Set(node, "mode", "linear");
+  EXPECT_THAT(smooth.Import(), Fails(StatusCode::kDataLoss, "its weights for"));
   EXPECT_THAT(Resizing({-1}, {"2"}).Import(), Fails(StatusCode::kDataLoss, "scale -1"));
   EXPECT_THAT(Resizing({1, 2}, {"2"}).Import(), Fails(StatusCode::kDataLoss, "2 scales"));
 }

@@ -79,7 +79,7 @@ TEST(SignatureTest, AnUnknownClassIsRefusedWithThoseThereAre) {
   EXPECT_THAT(ParseSignature("x: flaot", "").status(),
               Fails(kInvalid,
                     "'flaot' is neither a dtype nor a class of them (float, int, signed, "
-                    "unsigned, complex, real, ordered, number, any)"));
+                    "unsigned, complex, real, ordered, number, any, narrow)"));
 }
 
 TEST(SignatureTest, EveryOpHasOne) {

@@ -53,6 +53,7 @@ inline void ExpectSameNumbers(const ir::HostValue& from, const ir::HostValue& wa
   }
 }
 
-inline constexpr DType kFloat8s[] = {DType::kF8E4M3, DType::kF8E5M2};
+inline constexpr DType kFloat8s[] = {DType::kF8E4M3, DType::kF8E5M2, DType::kF8E4M3Fnuz,
+                                     DType::kF8E5M2Fnuz};
 
 }  // namespace forge::testing

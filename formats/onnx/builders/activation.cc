@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/prelu.h"
+#include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/movement/reshape.h"
 
 namespace forge::formats {
 namespace {
 
 ir::Values Of(OnnxNode& n, const ir::AnyOp& op) { return n.fn().Add(op, std::array{n.in(0)}); }
-
-}  // namespace
 
 ir::Values BuildLeakyRelu(OnnxNode& n) {
   constexpr float kAlpha = 0.01f;  // the specification's default is an f32
@@ -52,6 +51,22 @@ ir::Values BuildGelu(OnnxNode& n) {
   return Of(n, ir::Gelu{.tanh_form = how == "tanh"});
 }
 
+// x sigmoid(alpha x)
+ir::Value Swished(OnnxNode& n, ir::Value x, double alpha) {
+  if (alpha == 1) return n.fn()(ir::Silu{}, {x});
+  return x * n.fn()(ir::Sigmoid{}, {x * alpha});
+}
+
+ir::Values BuildSwish(OnnxNode& n) {
+  const ir::Value y = Swished(n, ir::Widened(n.in(0)), n.Float("alpha", 1));
+  return {ir::Narrowed(y, n.type(0).dtype())};
+}
+
+ir::Values BuildSwiGlu(OnnxNode& n) {
+  const ir::Value y = Swished(n, ir::Widened(n.in(0)), n.Float("alpha", 1));
+  return {ir::Narrowed(y * ir::Widened(n.in(1)), n.type(0).dtype())};
+}
+
 ir::Values BuildShrink(OnnxNode& n) {
   const double lambda = n.Float("lambd", 0.5);
   return Of(n, ir::Shrink{.lambda = lambda, .bias = n.Float("bias", 0)});
@@ -60,5 +75,27 @@ ir::Values BuildShrink(OnnxNode& n) {
 ir::Values BuildThresholdedRelu(OnnxNode& n) {
   return Of(n, ir::Threshold{.threshold = n.Float("alpha", 1)});
 }
+
+constexpr OnnxOp kActivationOps[] = {
+    {"", "Celu", 12, 1, 1, BuildCelu},
+    {"", "Elu", 1, 1, 1, BuildElu},
+    {"", "Gelu", 20, 1, 1, BuildGelu},
+    {"", "LeakyRelu", 1, 1, 1, BuildLeakyRelu},
+    {"", "Mish", 18, 1, 1, BuildMish},
+    {"", "PRelu", 1, 2, 2, BuildPRelu},
+    {"", "PRelu", 6, 2, 2, BuildPRelu},
+    {"", "PRelu", 7, 2, 2, BuildPRelu},
+    {"", "Selu", 1, 1, 1, BuildSelu},
+    {"", "Shrink", 9, 1, 1, BuildShrink},
+    {"", "Softplus", 1, 1, 1, BuildSoftplus},
+    {"", "Softsign", 1, 1, 1, BuildSoftsign},
+    {"", "SwiGLU", 28, 2, 2, BuildSwiGlu},
+    {"", "Swish", 24, 1, 1, BuildSwish},
+    {"", "ThresholdedRelu", 10, 1, 1, BuildThresholdedRelu},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> ActivationOps() { return kActivationOps; }
 
 }  // namespace forge::formats

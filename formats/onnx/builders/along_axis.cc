@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that read an axis in order, or put it in order.
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "ir/ops/reduction/arg_reduce.h"
 #include "ir/ops/reduction/scan.h"
 #include "ir/ops/sorting/top_k.h"
@@ -35,8 +35,6 @@ ir::Values ArgReduce(OnnxNode& n, ir::ArgReduceKind kind) {
                  {n.in(0)})};
 }
 
-}  // namespace
-
 ir::Values BuildCumSum(OnnxNode& n) { return Cumulate(n, ir::ScanKind::kSum); }
 ir::Values BuildCumProd(OnnxNode& n) { return Cumulate(n, ir::ScanKind::kProd); }
 ir::Values BuildArgMax(OnnxNode& n) { return ArgReduce(n, ir::ArgReduceKind::kMax); }
@@ -55,5 +53,17 @@ ir::Values BuildTopK10(OnnxNode& n) {
   ir::Values out = WithOperand(n, op, op.k, "k");
   return out.empty() && n.status().ok() ? n.fn().Add(op, std::array{n.in(0)}) : out;
 }
+
+constexpr OnnxOp kAlongAxisOps[] = {
+    {"", "ArgMax", 1, 1, 1, BuildArgMax},    {"", "ArgMax", 12, 1, 1, BuildArgMax},
+    {"", "ArgMin", 1, 1, 1, BuildArgMin},    {"", "ArgMin", 12, 1, 1, BuildArgMin},
+    {"", "CumProd", 26, 2, 2, BuildCumProd}, {"", "CumSum", 11, 2, 2, BuildCumSum},
+    {"", "TopK", 1, 1, 1, BuildTopK1},       {"", "TopK", 10, 2, 2, BuildTopK10},
+    {"", "TopK", 11, 2, 2, BuildTopK10},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> AlongAxisOps() { return kAlongAxisOps; }
 
 }  // namespace forge::formats

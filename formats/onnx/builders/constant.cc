@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 
 namespace forge::formats {
 namespace {
@@ -19,8 +19,6 @@ void DefineList(OnnxNode& n, const std::vector<double>& list) {
   const std::vector<float> narrow(list.begin(), list.end());
   Define(n, DType::kF32, std::array{static_cast<int64_t>(list.size())}, narrow);
 }
-
-}  // namespace
 
 // Exactly one attribute holds the value.
 ir::Values BuildConstant(OnnxNode& n) {
@@ -45,5 +43,13 @@ ir::Values BuildConstant(OnnxNode& n) {
   }
   return {};
 }
+
+constexpr OnnxOp kConstantOps[] = {
+    {"", "Constant", 1, 0, 0, BuildConstant},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> ConstantOps() { return kConstantOps; }
 
 }  // namespace forge::formats

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// If and Loop.
+// If, Loop and Scan.
 #include <algorithm>
 
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "ir/ops/control/if.h"
 #include "ir/ops/control/loop.h"
 
 namespace forge::formats {
+namespace {
 
 ir::Values BuildIf(OnnxNode& n) {
   ir::Values in = {n.in(0)};
@@ -41,5 +42,15 @@ ir::Values BuildLoop(OnnxNode& n) {
   if (body == nullptr) return {};
   return n.fn().Add(ir::Loop{.body = body, .carried = static_cast<int64_t>(carried)}, in);
 }
+
+constexpr OnnxOp kControlOps[] = {
+    {"", "If", 1, 1, 1, BuildIf},
+    {"", "Loop", 1, 0, kAnyNumber, BuildLoop},
+    {"", "Scan", 9, 1, kAnyNumber, nullptr},  // rewritten before it is built: see scan.h
+};
+
+}  // namespace
+
+std::span<const OnnxOp> ControlOps() { return kControlOps; }
 
 }  // namespace forge::formats

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors made of shapes and indices.
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "formats/onnx/tensor.h"
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/creation/iota.h"
@@ -12,6 +12,7 @@
 #include "ir/ops/reduction/reduce.h"
 
 namespace forge::formats {
+namespace {
 
 ir::Values BuildConstantOfShape(OnnxNode& n) {
   ir::Fill op;
@@ -57,7 +58,7 @@ ir::Values BuildOneHot(OnnxNode& n) {
   } else if (depth && depth->size() == 1) {
     op.depth = depth->front();
   } else {
-    const ir::Function::RuntimeField runtime[] = {{"depth", n.in(1)}};
+    const ir::Function::RuntimeField runtime[] = {{"depth", ir::convert(n.in(1), DType::kI64)}};
     return n.fn().AddRuntimeValued(op, std::array{indices, n.in(2)}, runtime);
   }
   return {n.fn()(op, {indices, n.in(2)})};
@@ -67,5 +68,17 @@ ir::Values BuildSize(OnnxNode& n) {
   const ir::Reduce product{.kind = ir::ReduceKind::kProd, .axes = {}, .keep_dims = false};
   return {n.fn()(product, {n.fn()(ir::ShapeOf{}, {n.in(0)})})};
 }
+
+constexpr OnnxOp kCreationOps[] = {
+    {"", "ConstantOfShape", 9, 1, 1, BuildConstantOfShape},
+    {"", "EyeLike", 9, 1, 1, BuildEyeLike},
+    {"", "OneHot", 9, 3, 3, BuildOneHot},
+    {"", "OneHot", 11, 3, 3, BuildOneHot},
+    {"", "Size", 1, 1, 1, BuildSize},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> CreationOps() { return kCreationOps; }
 
 }  // namespace forge::formats

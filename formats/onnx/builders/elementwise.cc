@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/elementwise/elementwise.h"
 
-#include "formats/onnx/builders/builders.h"
+#include <cmath>
+
+#include "formats/onnx/builders/families.h"
+#include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/movement/reshape.h"
 
@@ -46,20 +49,30 @@ ir::Values Variadic(OnnxNode& n, const ir::AnyOp& op) {
   return {out};
 }
 
+template <class Op>
+ir::Values UnaryOf(OnnxNode& n) {
+  return Unary(n, Op{});
+}
+template <class Op>
+ir::Values BinaryOf(OnnxNode& n) {
+  return Binary(n, Op{});
+}
+template <class Op>
+ir::Values ExchangedOf(OnnxNode& n) {
+  return Exchanged(n, Op{});
+}
+template <class Op>
+ir::Values VariadicOf(OnnxNode& n) {
+  return Variadic(n, Op{});
+}
+
 // Can `clamp`, whose bounds are f64, hold the bound exactly?
 bool FitsDouble(const std::optional<Number>& bound, DType dtype) {
   constexpr double kExact = 9007199254740992.0;  // 2^53
   return bound && (Has(kFloatTypes, dtype) || std::abs(bound->f64()) < kExact);
 }
 
-}  // namespace
-
 ir::Values BuildIdentity(OnnxNode& n) { return {n.in(0)}; }
-ir::Values BuildAdd(OnnxNode& n) { return Binary(n, ir::Add{}); }
-ir::Values BuildSub(OnnxNode& n) { return Binary(n, ir::Sub{}); }
-ir::Values BuildMul(OnnxNode& n) { return Binary(n, ir::Mul{}); }
-ir::Values BuildDiv(OnnxNode& n) { return Binary(n, ir::Div{}); }
-ir::Values BuildSum(OnnxNode& n) { return Variadic(n, ir::Add{}); }
 
 // Narrow floats are added in f32, so that the mean is rounded once.
 ir::Values BuildMean(OnnxNode& n) {
@@ -69,42 +82,6 @@ ir::Values BuildMean(OnnxNode& n) {
   if (!n.fn().status().ok()) return {sum};
   return {ir::Narrowed(sum / static_cast<double>(n.inputs()), n.type(0).dtype())};
 }
-
-ir::Values BuildMax(OnnxNode& n) { return Variadic(n, ir::Maximum{}); }
-ir::Values BuildMin(OnnxNode& n) { return Variadic(n, ir::Minimum{}); }
-ir::Values BuildRelu(OnnxNode& n) { return Unary(n, ir::Relu{}); }
-ir::Values BuildExp(OnnxNode& n) { return Unary(n, ir::Exp{}); }
-ir::Values BuildSqrt(OnnxNode& n) { return Unary(n, ir::Sqrt{}); }
-ir::Values BuildNeg(OnnxNode& n) { return Unary(n, ir::Neg{}); }
-ir::Values BuildAbs(OnnxNode& n) { return Unary(n, ir::Abs{}); }
-ir::Values BuildSign(OnnxNode& n) { return Unary(n, ir::Sign{}); }
-ir::Values BuildFloor(OnnxNode& n) { return Unary(n, ir::Floor{}); }
-ir::Values BuildCeil(OnnxNode& n) { return Unary(n, ir::Ceil{}); }
-ir::Values BuildRound(OnnxNode& n) { return Unary(n, ir::Round{}); }
-ir::Values BuildLog(OnnxNode& n) { return Unary(n, ir::Log{}); }
-ir::Values BuildTanh(OnnxNode& n) { return Unary(n, ir::Tanh{}); }
-ir::Values BuildSigmoid(OnnxNode& n) { return Unary(n, ir::Sigmoid{}); }
-ir::Values BuildSin(OnnxNode& n) { return Unary(n, ir::Sin{}); }
-ir::Values BuildCos(OnnxNode& n) { return Unary(n, ir::Cos{}); }
-ir::Values BuildTan(OnnxNode& n) { return Unary(n, ir::Tan{}); }
-ir::Values BuildAsin(OnnxNode& n) { return Unary(n, ir::Asin{}); }
-ir::Values BuildAcos(OnnxNode& n) { return Unary(n, ir::Acos{}); }
-ir::Values BuildAtan(OnnxNode& n) { return Unary(n, ir::Atan{}); }
-ir::Values BuildSinh(OnnxNode& n) { return Unary(n, ir::Sinh{}); }
-ir::Values BuildCosh(OnnxNode& n) { return Unary(n, ir::Cosh{}); }
-ir::Values BuildAsinh(OnnxNode& n) { return Unary(n, ir::Asinh{}); }
-ir::Values BuildAcosh(OnnxNode& n) { return Unary(n, ir::Acosh{}); }
-ir::Values BuildAtanh(OnnxNode& n) { return Unary(n, ir::Atanh{}); }
-ir::Values BuildErf(OnnxNode& n) { return Unary(n, ir::Erf{}); }
-ir::Values BuildEqual(OnnxNode& n) { return Binary(n, ir::Equal{}); }
-ir::Values BuildGreater(OnnxNode& n) { return Binary(n, ir::Greater{}); }
-ir::Values BuildGreaterOrEqual(OnnxNode& n) { return Binary(n, ir::GreaterEqual{}); }
-ir::Values BuildLess(OnnxNode& n) { return Exchanged(n, ir::Greater{}); }
-ir::Values BuildLessOrEqual(OnnxNode& n) { return Exchanged(n, ir::GreaterEqual{}); }
-ir::Values BuildAnd(OnnxNode& n) { return Binary(n, ir::And{}); }
-ir::Values BuildOr(OnnxNode& n) { return Binary(n, ir::Or{}); }
-ir::Values BuildXor(OnnxNode& n) { return Binary(n, ir::Xor{}); }
-ir::Values BuildNot(OnnxNode& n) { return Unary(n, ir::Not{}); }
 
 ir::Values BuildMod(OnnxNode& n) {
   const bool truncated = n.Int("fmod", 0) != 0;
@@ -124,15 +101,39 @@ ir::Values BuildReciprocal(OnnxNode& n) { return {1.0 / n.in(0)}; }
 
 ir::Values BuildWhere(OnnxNode& n) { return {n.fn()(ir::Select{}, {n.in(0), n.in(1), n.in(2)})}; }
 
+// By repeated squares; a negative exponent gives 1 / x^n, truncated.
+ir::Value IntegerPower(OnnxNode& n, ir::Value x, ir::Value exponent) {
+  constexpr int kBits = 31;
+  const DType t = x.type().dtype();
+  ir::Value rest = ir::convert(exponent, DType::kI32);
+  const ir::Value is_negative = rest < 0.0;
+  const auto number = [&](double v, DType of) {
+    return n.fn()(ir::Fill{.value = v, .dtype = of}, {});
+  };
+  const ir::Value one = number(1, DType::kI32);
+  rest = ir::abs(rest);
+  ir::Value y = number(1, t), square = x;
+  for (int bit = 0; bit < kBits; ++bit) {
+    const ir::Value is_set = n.fn()(ir::And{}, {rest, one}) > 0.0;
+    y = ir::select(is_set, y * square, y);
+    square = square * square;
+    rest = n.fn()(ir::ShiftRight{}, {rest, one});
+  }
+  const ir::Value divisor = ir::select(n.fn()(ir::Equal{}, {y, number(0, t)}), 1.0, y);
+  return ir::select(is_negative, number(1, t) / divisor, y);
+}
+
 // Since opset 12 the exponent may be of another type.
 ir::Values BuildPow(OnnxNode& n) {
   const ir::Value a = n.in(0);
   ir::Value b = n.since() < 7 ? LegacyOperand(n, a, n.in(1)) : n.in(1);
-  if (b.type().dtype() != a.type().dtype()) b = n.fn()(ir::Cast{a.type().dtype()}, {b});
+  const DType base = a.type().dtype(), exponent = b.type().dtype();
+  if (Has(kIntTypes, base) && Has(kIntTypes, exponent)) return {IntegerPower(n, a, b)};
+  if (Has(kIntTypes, base))  // as numpy: in floats, then back
+    return {ir::convert(ir::pow(ir::convert(a, DType::kF32), ir::convert(b, DType::kF32)), base)};
+  if (exponent != base) b = n.fn()(ir::Cast{a.type().dtype()}, {b});
   return {n.fn()(ir::Pow{}, {a, b})};
 }
-
-ir::Values BuildHardSwish(OnnxNode& n) { return Unary(n, ir::HardSwish{}); }
 
 ir::Values BuildHardSigmoid(OnnxNode& n) {
   constexpr float kAlpha = 0.2f;  // the specification's default is an f32
@@ -163,45 +164,85 @@ ir::Values BuildClip11(OnnxNode& n) {
   return {out};
 }
 
-ir::Values BuildCast1(OnnxNode& n) {
-  const absl::StatusOr<DType> to = OnnxDType(std::string_view(n.String("to", "")));
-  if (!to.ok()) n.Fail("attribute 'to': {}", Message(to.status()));
-  return to.ok() ? Unary(n, ir::Cast{*to}) : ir::Values();
-}
-
-ir::Values BuildCast6(OnnxNode& n) {
-  const bool saturate = n.Int("saturate", 1) != 0;  // of 8-bit floats
-  n.Ignore("round_mode");                           // of f8e8m0, which Cast does not make
-  const int64_t code = n.Int("to", 0);
-  const absl::StatusOr<DType> to =
-      OnnxDType(code == static_cast<int32_t>(code) ? static_cast<int32_t>(code) : 0);
-  if (!to.ok()) n.Fail("attribute 'to': {}", Message(to.status()));
-  if (!to.ok()) return {};
-  if (*to == DType::kF8E4M3 && !saturate)
-    n.Fail("attribute 'saturate' is 0, which is not supported: casts to {} saturate", Name(*to));
-  if (*to != DType::kF8E5M2 || !saturate) return Unary(n, ir::Cast{*to});
-  ir::Value x = n.in(0);
-  if (!Has(kFloatTypes, n.type(0).dtype())) x = n.fn()(ir::Cast{DType::kF32}, {x});
-  constexpr double kLargest = 57344;
-  return {n.fn()(ir::Cast{*to}, {n.fn()(ir::Clamp{.low = -kLargest, .high = kLargest}, {x})})};
-}
-
-ir::Values BuildCastLike(OnnxNode& n) {
-  n.Ignore("saturate");    // of 8-bit floats, which it does not make
-  n.Ignore("round_mode");  // of f8e8m0
-  const DType to = n.type(1).dtype();
-  if (to == DType::kF8E4M3 || to == DType::kF8E5M2)
-    n.Fail("casts to {} are not supported", Name(to));
-  return Unary(n, ir::Cast{to});
-}
-
-ir::Values BuildIsNan(OnnxNode& n) { return Unary(n, ir::IsNan{}); }
-
 ir::Values BuildIsInf(OnnxNode& n) {
   const bool positive = n.Flag("detect_positive", true);
   return Unary(n, ir::IsInf{.positive = positive, .negative = n.Flag("detect_negative", true)});
 }
 
-ir::Values BuildBitwiseNot(OnnxNode& n) { return Unary(n, ir::BitwiseNot{}); }
+constexpr OnnxOp kElementwiseOps[] = {
+    {"", "Abs", 1, 1, 1, UnaryOf<ir::Abs>},
+    {"", "Acos", 7, 1, 1, UnaryOf<ir::Acos>},
+    {"", "Acosh", 9, 1, 1, UnaryOf<ir::Acosh>},
+    {"", "Add", 1, 2, 2, BinaryOf<ir::Add>},
+    {"", "Add", 7, 2, 2, BinaryOf<ir::Add>},
+    {"", "And", 1, 2, 2, BinaryOf<ir::And>},
+    {"", "And", 7, 2, 2, BinaryOf<ir::And>},
+    {"", "Asin", 7, 1, 1, UnaryOf<ir::Asin>},
+    {"", "Asinh", 9, 1, 1, UnaryOf<ir::Asinh>},
+    {"", "Atan", 7, 1, 1, UnaryOf<ir::Atan>},
+    {"", "Atanh", 9, 1, 1, UnaryOf<ir::Atanh>},
+    {"", "BitShift", 11, 2, 2, BuildBitShift},
+    {"", "BitwiseAnd", 18, 2, 2, BinaryOf<ir::And>},
+    {"", "BitwiseNot", 18, 1, 1, UnaryOf<ir::BitwiseNot>},
+    {"", "BitwiseOr", 18, 2, 2, BinaryOf<ir::Or>},
+    {"", "BitwiseXor", 18, 2, 2, BinaryOf<ir::Xor>},
+    {"", "Ceil", 1, 1, 1, UnaryOf<ir::Ceil>},
+    {"", "Clip", 1, 1, 1, BuildClip1},
+    {"", "Clip", 11, 1, 3, BuildClip11},
+    {"", "Cos", 7, 1, 1, UnaryOf<ir::Cos>},
+    {"", "Cosh", 9, 1, 1, UnaryOf<ir::Cosh>},
+    {"", "Div", 1, 2, 2, BinaryOf<ir::Div>},
+    {"", "Div", 7, 2, 2, BinaryOf<ir::Div>},
+    {"", "Equal", 1, 2, 2, BinaryOf<ir::Equal>},
+    {"", "Equal", 7, 2, 2, BinaryOf<ir::Equal>},
+    {"", "Erf", 9, 1, 1, UnaryOf<ir::Erf>},
+    {"", "Exp", 1, 1, 1, UnaryOf<ir::Exp>},
+    {"", "Floor", 1, 1, 1, UnaryOf<ir::Floor>},
+    {"", "Greater", 1, 2, 2, BinaryOf<ir::Greater>},
+    {"", "Greater", 7, 2, 2, BinaryOf<ir::Greater>},
+    {"", "GreaterOrEqual", 12, 2, 2, BinaryOf<ir::GreaterEqual>},
+    {"", "HardSigmoid", 1, 1, 1, BuildHardSigmoid},
+    {"", "HardSwish", 14, 1, 1, UnaryOf<ir::HardSwish>},
+    {"", "Identity", 1, 1, 1, BuildIdentity},
+    {"", "IsInf", 10, 1, 1, BuildIsInf},
+    {"", "IsNaN", 9, 1, 1, UnaryOf<ir::IsNan>},
+    {"", "Less", 1, 2, 2, ExchangedOf<ir::Greater>},
+    {"", "Less", 7, 2, 2, ExchangedOf<ir::Greater>},
+    {"", "LessOrEqual", 12, 2, 2, ExchangedOf<ir::GreaterEqual>},
+    {"", "Log", 1, 1, 1, UnaryOf<ir::Log>},
+    {"", "Max", 1, 1, kAnyNumber, VariadicOf<ir::Maximum>},
+    {"", "Mean", 1, 1, kAnyNumber, BuildMean},
+    {"", "Min", 1, 1, kAnyNumber, VariadicOf<ir::Minimum>},
+    {"", "Mod", 10, 2, 2, BuildMod},
+    {"", "Mod", 13, 2, 2, BuildMod},
+    {"", "Mul", 1, 2, 2, BinaryOf<ir::Mul>},
+    {"", "Mul", 7, 2, 2, BinaryOf<ir::Mul>},
+    {"", "Neg", 1, 1, 1, UnaryOf<ir::Neg>},
+    {"", "Not", 1, 1, 1, UnaryOf<ir::Not>},
+    {"", "Or", 1, 2, 2, BinaryOf<ir::Or>},
+    {"", "Or", 7, 2, 2, BinaryOf<ir::Or>},
+    {"", "Pow", 1, 2, 2, BuildPow},
+    {"", "Pow", 7, 2, 2, BuildPow},
+    {"", "Reciprocal", 1, 1, 1, BuildReciprocal},
+    {"", "Relu", 1, 1, 1, UnaryOf<ir::Relu>},
+    {"", "Round", 11, 1, 1, UnaryOf<ir::Round>},
+    {"", "Sigmoid", 1, 1, 1, UnaryOf<ir::Sigmoid>},
+    {"", "Sign", 9, 1, 1, UnaryOf<ir::Sign>},
+    {"", "Sin", 7, 1, 1, UnaryOf<ir::Sin>},
+    {"", "Sinh", 9, 1, 1, UnaryOf<ir::Sinh>},
+    {"", "Sqrt", 1, 1, 1, UnaryOf<ir::Sqrt>},
+    {"", "Sub", 1, 2, 2, BinaryOf<ir::Sub>},
+    {"", "Sub", 7, 2, 2, BinaryOf<ir::Sub>},
+    {"", "Sum", 1, 1, kAnyNumber, VariadicOf<ir::Add>},
+    {"", "Tan", 7, 1, 1, UnaryOf<ir::Tan>},
+    {"", "Tanh", 1, 1, 1, UnaryOf<ir::Tanh>},
+    {"", "Where", 9, 3, 3, BuildWhere},
+    {"", "Xor", 1, 2, 2, BinaryOf<ir::Xor>},
+    {"", "Xor", 7, 2, 2, BinaryOf<ir::Xor>},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> ElementwiseOps() { return kElementwiseOps; }
 
 }  // namespace forge::formats

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "ir/op/axes.h"
 #include "ir/ops/creation/iota.h"
 #include "ir/ops/elementwise/elementwise.h"
@@ -63,6 +63,8 @@ void CheckIndicesAlong(OnnxNode& n, int64_t axis) {
   if (along.ok()) CheckIndices(n, *indices, x.shape()[static_cast<size_t>(*along)]);
 }
 
+namespace {
+
 ir::Values BuildGather(OnnxNode& n) {
   const int64_t axis = n.Int("axis", 0);
   CheckIndicesAlong(n, axis);
@@ -100,5 +102,17 @@ ir::Values BuildRange(OnnxNode& n) {
   return {
       n.fn()(ir::Iota{.dtype = dtype, .begin = begin, .step = step, .count = Max(0, count)}, {})};
 }
+
+constexpr OnnxOp kGatherOps[] = {
+    {"", "Gather", 1, 2, 2, BuildGather},
+    {"", "GatherElements", 11, 2, 2, BuildGatherElements},
+    {"", "GatherND", 11, 2, 2, BuildGatherNd},
+    {"", "GatherND", 12, 2, 2, BuildGatherNd},
+    {"", "Range", 11, 3, 3, BuildRange},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> GatherOps() { return kGatherOps; }
 
 }  // namespace forge::formats

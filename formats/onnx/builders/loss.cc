@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "ir/ops/loss/classification.h"
 
 namespace forge::formats {
@@ -16,8 +16,6 @@ ir::LossReduction ReductionOf(OnnxNode& n) {
 // Without the attribute none is ignored: no class has this index.
 int64_t IgnoredOf(OnnxNode& n) { return n.Int("ignore_index", -1); }
 
-}  // namespace
-
 ir::Values BuildNegativeLogLikelihoodLoss(OnnxNode& n) {
   const ir::NllLoss op{.reduction = ReductionOf(n), .ignore_index = IgnoredOf(n)};
   return {n.fn()(op, {n.in(0), n.in(1), n.in(2)})};
@@ -29,5 +27,14 @@ ir::Values BuildSoftmaxCrossEntropyLoss(OnnxNode& n) {
   if (n.HasOutput(1)) out.push_back(n.fn()(ir::LogSoftmax{.axis = 1}, {n.in(0)}));
   return out;
 }
+
+constexpr OnnxOp kLossOps[] = {
+    {"", "NegativeLogLikelihoodLoss", 12, 2, 3, BuildNegativeLogLikelihoodLoss},
+    {"", "SoftmaxCrossEntropyLoss", 12, 2, 3, BuildSoftmaxCrossEntropyLoss},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> LossOps() { return kLossOps; }
 
 }  // namespace forge::formats

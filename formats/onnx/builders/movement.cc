@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "ir/op/axes.h"
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/creation/shape_of.h"
@@ -221,8 +221,6 @@ ir::Values SliceBy(OnnxNode& n, ir::Slice op) {
   return runtime.empty() ? n.fn().Add(op, in) : n.fn().AddRuntimeValued(op, in, runtime);
 }
 
-}  // namespace
-
 ir::Values BuildConcat(OnnxNode& n) {
   if (n.since() >= 4 && !n.Has("axis")) n.Fail("attribute 'axis' is missing");
   const int64_t axis = n.Int("axis", 1);
@@ -246,7 +244,7 @@ ir::Values BuildExpand(OnnxNode& n) {
 }
 
 ir::Values BuildPad2(OnnxNode& n) {
-  const std::vector<int64_t> widths = n.Ints("pads");
+  const std::vector<int64_t> widths = n.Ints(n.since() < 2 ? "paddings" : "pads");
   return PadBy(n, {widths.begin(), widths.end()}, AllAxes(n), n.Float("value", 0));
 }
 
@@ -363,5 +361,30 @@ ir::Values BuildUnsqueeze(OnnxNode& n) {
   }
   return ReshapeTo(n, std::move(out));
 }
+
+constexpr OnnxOp kMovementOps[] = {
+    {"", "Concat", 1, 1, kAnyNumber, BuildConcat},
+    {"", "Concat", 4, 1, kAnyNumber, BuildConcat},
+    {"", "Expand", 8, 2, 2, BuildExpand},
+    {"", "Flatten", 1, 1, 1, BuildFlatten},
+    {"", "Pad", 1, 1, 1, BuildPad2},
+    {"", "Pad", 2, 1, 1, BuildPad2},
+    {"", "Pad", 11, 2, 3, BuildPad11},
+    {"", "Pad", 18, 2, 4, BuildPad11},
+    {"", "Reshape", 1, 1, 1, BuildReshape1},
+    {"", "Reshape", 5, 2, 2, BuildReshape5},
+    {"", "Shape", 1, 1, 1, BuildShape},
+    {"", "Slice", 1, 1, 1, BuildSlice1},
+    {"", "Slice", 10, 3, 5, BuildSlice10},
+    {"", "Squeeze", 1, 1, 1, BuildSqueeze},
+    {"", "Squeeze", 13, 1, 2, BuildSqueeze},
+    {"", "Transpose", 1, 1, 1, BuildTranspose},
+    {"", "Unsqueeze", 1, 1, 1, BuildUnsqueeze},
+    {"", "Unsqueeze", 13, 2, 2, BuildUnsqueeze},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> MovementOps() { return kMovementOps; }
 
 }  // namespace forge::formats

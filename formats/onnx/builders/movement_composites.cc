@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that move elements in several steps.
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "ir/op/axes.h"
 #include "ir/ops/movement/blocks.h"
 #include "ir/ops/movement/diagonal.h"
@@ -35,8 +35,6 @@ ir::BlockOrder OrderOf(OnnxNode& n) {
   if (mode != "DCR" && mode != "CRD") n.Fail("unknown mode '{}'", mode);
   return mode == "CRD" ? ir::BlockOrder::kChannelFirst : ir::BlockOrder::kChannelLast;
 }
-
-}  // namespace
 
 ir::Values BuildSplit(OnnxNode& n) {
   const ir::Type x = n.type(0);
@@ -91,5 +89,21 @@ ir::Values BuildTrilu(OnnxNode& n) {
   const ir::Function::RuntimeField runtime[] = {{"diagonal", n.in(1)}};
   return n.fn().AddRuntimeValued(op, std::array{n.in(0)}, runtime);
 }
+
+constexpr OnnxOp kMovementCompositesOps[] = {
+    {"", "DepthToSpace", 1, 1, 1, BuildDepthToSpace},
+    {"", "DepthToSpace", 11, 1, 1, BuildDepthToSpace},
+    {"", "SpaceToDepth", 1, 1, 1, BuildSpaceToDepth},
+    {"", "Split", 1, 1, 2, BuildSplit},
+    {"", "Split", 2, 1, 1, BuildSplit},
+    {"", "Split", 13, 1, 2, BuildSplit},
+    {"", "Split", 18, 1, 2, BuildSplit},
+    {"", "Tile", 6, 2, 2, BuildTile},
+    {"", "Trilu", 14, 1, 2, BuildTrilu},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> MovementCompositesOps() { return kMovementCompositesOps; }
 
 }  // namespace forge::formats

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
+#include "formats/onnx/builders/steps.h"
 #include "ir/op/axes.h"
+#include "ir/ops/creation/fill.h"
 #include "ir/ops/creation/iota.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
@@ -13,7 +15,6 @@
 #include "ir/ops/norm/layer_norm.h"
 #include "ir/ops/product/einsum.h"
 #include "ir/ops/product/matmul.h"
-#include "ir/ops/product/matmul_integer.h"
 #include "ir/ops/reduction/log_softmax.h"
 #include "ir/ops/reduction/reduce.h"
 #include "ir/ops/reduction/softmax.h"
@@ -30,21 +31,6 @@ ir::Value Scaled(OnnxNode& n, double factor, ir::Value x) {
 
 ir::Value Reshaped(OnnxNode& n, ir::Value x, ir::Dims shape) {
   return n.fn()(ir::Reshape{std::move(shape)}, {x});
-}
-
-// `make` of two operands of which each may be a vector.
-ir::Value ProductOf(OnnxNode& n, ir::Value a, ir::Value b,
-                    absl::FunctionRef<ir::Value(ir::Value, ir::Value)> make) {
-  const auto is_vector = [](ir::Value v) { return v.type().is_tensor() && v.type().rank() == 1; };
-  const bool row = is_vector(a), column = is_vector(b);
-  if (row) a = Reshaped(n, a, {1, a.type().shape()[0]});
-  if (column) b = Reshaped(n, b, {b.type().shape()[0], 1});
-  const ir::Value y = make(a, b);
-  if ((!row && !column) || !y.type().is_tensor()) return y;
-  ir::Dims shape = y.type().shape();
-  if (column) shape.pop_back();
-  if (row) shape.erase(shape.end() - (column ? 1 : 2));
-  return Reshaped(n, y, std::move(shape));
 }
 
 // `v` [groups], each element repeated for the channels of its group.
@@ -101,8 +87,6 @@ ir::Value FirstMaximum(OnnxNode& n, ir::Value x, int64_t axis) {
   return ir::convert(n.fn()(ir::Equal{}, {order, first}), x.type().dtype());
 }
 
-}  // namespace
-
 // In training the momentum is the share of the old statistics, and variances are biased.
 ir::Values BuildBatchNormalization(OnnxNode& n) {
   const double momentum = n.Float("momentum", 0.9f), epsilon = n.Float("epsilon", 1e-5f);
@@ -149,7 +133,13 @@ ir::Values BuildDropout(OnnxNode& n) {
   if (n.since() < 7 && !n.Flag("is_test")) n.Fail("is in training mode");
   if (n.HasInput(2) && n.ConstantNumber(2).value_or(1) != 0)
     n.Fail("is in training mode, or may be");
-  return {n.in(0)};
+  if (!n.HasOutput(1)) return {n.in(0)};
+  const ir::Type& x = n.type(0);
+  if (!x.is_tensor()) n.Fail("the shape of its operand is not known");
+  if (!n.status().ok()) return {};
+  // Until version 10 the mask had the type of x.
+  const DType mask = n.since() < 10 ? x.dtype() : DType::kBool;
+  return {n.in(0), n.fn()(ir::Fill{.value = 1, .dtype = mask, .shape = x.shape()}, {})};
 }
 
 ir::Values BuildGemm(OnnxNode& n) {
@@ -185,33 +175,6 @@ ir::Values BuildMatMul(OnnxNode& n) {
   })};
 }
 
-// The sum over k of (a - a0) (b - b0), as sums of bytes: a b - a0 (b - b0) - b0 a. Zero points are
-// numbers, vectors of one for each row of a and column of b, or tensors of such rows and columns.
-ir::Values BuildMatMulInteger(OnnxNode& n) {
-  const auto sums = [](ir::Value x, int64_t axis) {
-    return ir::ReduceAxes(ir::ReduceKind::kSum, x, {axis});
-  };
-  const auto wide = [&](ir::Value x) { return n.fn()(ir::Cast{DType::kI32}, {x}); };
-  const auto zero_point = [&](size_t i) -> ir::Value {
-    if (!n.HasInput(i) || n.ConstantNumber(i) == 0) return {};
-    ir::Value zero = wide(n.in(i));
-    if (i == 2 && zero.type().is_tensor() && zero.type().rank() == 1)
-      zero = Reshaped(n, zero, {zero.type().shape()[0], 1});
-    return zero;
-  };
-  const ir::Value a0 = zero_point(2), b0 = zero_point(3);
-  return {ProductOf(n, n.in(0), n.in(1), [&](ir::Value a, ir::Value b) {
-    const ir::Value product = n.fn()(ir::MatMulInteger{}, {a, b});
-    ir::Value y = product;
-    if (a0) y = y - a0 * sums(b0 ? wide(b) - b0 : wide(b), -2);
-    if (b0) y = y - b0 * sums(wide(a), -1);
-    if (y.type().is_tensor() && product.type().is_tensor() &&
-        !(y.type().shape() == product.type().shape()))
-      n.Fail("the zero points do not match the rows of a and the columns of b");
-    return y;
-  })};
-}
-
 ir::Values BuildSoftmax1(OnnxNode& n) {
   return OnRows(n, [&](ir::Value x) { return n.fn()(ir::Softmax{.axis = -1}, {x}); });
 }
@@ -236,5 +199,36 @@ ir::Values BuildEinsum(OnnxNode& n) {
   for (size_t i = 0; i < n.inputs(); ++i) in.push_back(n.in(i));
   return n.fn().Add(ir::Einsum{n.String("equation", "")}, in);
 }
+
+constexpr OnnxOp kNnOps[] = {
+    {"", "BatchNormalization", 1, 5, 5, BuildBatchNormalization},
+    {"", "BatchNormalization", 7, 5, 5, BuildBatchNormalization},
+    {"", "BatchNormalization", 9, 5, 5, BuildBatchNormalization},
+    {"", "BatchNormalization", 14, 5, 5, BuildBatchNormalization},
+    {"", "Dropout", 1, 1, 1, BuildDropout},
+    {"", "Dropout", 7, 1, 1, BuildDropout},
+    {"", "Dropout", 10, 1, 1, BuildDropout},
+    {"", "Dropout", 12, 1, 3, BuildDropout},
+    {"", "Einsum", 12, 1, kAnyNumber, BuildEinsum},
+    {"", "Gemm", 1, 3, 3, BuildGemm},
+    {"", "Gemm", 11, 2, 3, BuildGemm},
+    {"", "GroupNormalization", 18, 3, 3, BuildGroupNormalization},
+    {"", "GroupNormalization", 21, 3, 3, BuildGroupNormalization},
+    {"", "Hardmax", 1, 1, 1, BuildHardmax1},
+    {"", "Hardmax", 13, 1, 1, BuildHardmax13},
+    {"", "InstanceNormalization", 1, 3, 3, BuildInstanceNormalization},
+    {"", "InstanceNormalization", 6, 3, 3, BuildInstanceNormalization},
+    {"", "LayerNormalization", 17, 2, 3, BuildLayerNormalization},
+    {"", "LogSoftmax", 1, 1, 1, BuildLogSoftmax1},
+    {"", "LogSoftmax", 13, 1, 1, BuildLogSoftmax13},
+    {"", "MatMul", 1, 2, 2, BuildMatMul},
+    {"", "RMSNormalization", 23, 2, 2, BuildRmsNormalization},
+    {"", "Softmax", 1, 1, 1, BuildSoftmax1},
+    {"", "Softmax", 13, 1, 1, BuildSoftmax13},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> NnOps() { return kNnOps; }
 
 }  // namespace forge::formats

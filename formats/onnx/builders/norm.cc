@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Norms by their formula.
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/norm/local_response_norm.h"
@@ -19,8 +19,6 @@ std::vector<int64_t> SpatialAxes(OnnxNode& n) {
     for (int64_t axis = 2; axis < type.rank(); ++axis) axes.push_back(axis);
   return axes;
 }
-
-}  // namespace
 
 ir::Values BuildLrn(OnnxNode& n) {
   const int64_t size = n.Int("size", 1);
@@ -58,5 +56,17 @@ ir::Values BuildGlobalLpPool(OnnxNode& n) {
   if (axes.empty()) return {};
   return {n.fn()(ir::VectorNorm{.p = p, .axes = axes}, {n.in(0)})};
 }
+
+constexpr OnnxOp kNormOps[] = {
+    {"", "GlobalLpPool", 1, 1, 1, BuildGlobalLpPool},
+    {"", "GlobalLpPool", 2, 1, 1, BuildGlobalLpPool},
+    {"", "LRN", 1, 1, 1, BuildLrn},
+    {"", "LpNormalization", 1, 1, 1, BuildLpNormalization},
+    {"", "MeanVarianceNormalization", 9, 1, 1, BuildMeanVarianceNormalization},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> NormOps() { return kNormOps; }
 
 }  // namespace forge::formats

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "absl/strings/match.h"
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "ir/ops/movement/concat.h"
 #include "ir/ops/movement/reshape.h"
 #include "ir/ops/movement/slice.h"
@@ -122,8 +122,6 @@ class Recurrent {
   ir::Direction direction_ = ir::Direction::kForward;
 };
 
-}  // namespace
-
 ir::Values BuildLstm(OnnxNode& n) {
   Recurrent layer(n, {0, 2, 3, 1});  // of input, output, forget and cell gate
   layer.Require({"Sigmoid", "Tanh", "Tanh"});
@@ -155,5 +153,15 @@ ir::Values BuildRnn(OnnxNode& n) {
   return layer.Results(ir::Rnn{.direction = layer.direction(), .activation = kind},
                        layer.Operands());
 }
+
+constexpr OnnxOp kRecurrentOps[] = {
+    {"", "GRU", 1, 3, 6, BuildGru},   {"", "GRU", 14, 3, 6, BuildGru},
+    {"", "LSTM", 1, 3, 8, BuildLstm}, {"", "LSTM", 14, 3, 8, BuildLstm},
+    {"", "RNN", 1, 3, 6, BuildRnn},   {"", "RNN", 14, 3, 6, BuildRnn},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> RecurrentOps() { return kRecurrentOps; }
 
 }  // namespace forge::formats

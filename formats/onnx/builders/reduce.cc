@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/reduction/reduce.h"
 
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/reduction/log_sum_exp.h"
 
@@ -47,7 +47,11 @@ class Reduction {
   const bool keep_dims_, all_by_default_;
 };
 
-ir::Values Reduce(OnnxNode& n, ir::ReduceKind kind) { return {Reduction(n).Of(kind, n.in(0))}; }
+ir::Values Reduce(OnnxNode& n, ir::ReduceKind kind) {
+  const ir::Value x = n.in(0);
+  if (x.type().dtype() != DType::kBool) return {Reduction(n).Of(kind, x)};
+  return {ir::convert(Reduction(n).Of(kind, ir::convert(x, DType::kU8)), DType::kBool)};
+}
 
 // The sum of what `term` makes of the elements; narrow floats are widened first, and the sum
 // narrowed after `finish`.
@@ -71,8 +75,6 @@ ir::Values GlobalPool(OnnxNode& n, ir::ReduceKind kind) {
   return {n.fn()(op, {n.in(0)})};
 }
 
-}  // namespace
-
 ir::Values BuildGlobalAveragePool(OnnxNode& n) { return GlobalPool(n, ir::ReduceKind::kMean); }
 ir::Values BuildGlobalMaxPool(OnnxNode& n) { return GlobalPool(n, ir::ReduceKind::kMax); }
 ir::Values BuildReduceMax(OnnxNode& n) { return Reduce(n, ir::ReduceKind::kMax); }
@@ -86,5 +88,34 @@ ir::Values BuildReduceLogSum(OnnxNode& n) { return SumOf(n, &Same, &ir::log); }
 ir::Values BuildReduceLogSumExp(OnnxNode& n) { return {Reduction(n).LogSumExp(n.in(0))}; }
 ir::Values BuildReduceMean(OnnxNode& n) { return Reduce(n, ir::ReduceKind::kMean); }
 ir::Values BuildReduceSum(OnnxNode& n) { return Reduce(n, ir::ReduceKind::kSum); }
+
+constexpr OnnxOp kReduceOps[] = {
+    {"", "GlobalAveragePool", 1, 1, 1, BuildGlobalAveragePool},
+    {"", "GlobalMaxPool", 1, 1, 1, BuildGlobalMaxPool},
+    {"", "ReduceL1", 1, 1, 1, BuildReduceL1},
+    {"", "ReduceL1", 18, 1, 2, BuildReduceL1},
+    {"", "ReduceL2", 1, 1, 1, BuildReduceL2},
+    {"", "ReduceL2", 18, 1, 2, BuildReduceL2},
+    {"", "ReduceLogSum", 1, 1, 1, BuildReduceLogSum},
+    {"", "ReduceLogSum", 18, 1, 2, BuildReduceLogSum},
+    {"", "ReduceLogSumExp", 1, 1, 1, BuildReduceLogSumExp},
+    {"", "ReduceLogSumExp", 18, 1, 2, BuildReduceLogSumExp},
+    {"", "ReduceMax", 1, 1, 1, BuildReduceMax},
+    {"", "ReduceMax", 18, 1, 2, BuildReduceMax},
+    {"", "ReduceMean", 1, 1, 1, BuildReduceMean},
+    {"", "ReduceMean", 18, 1, 2, BuildReduceMean},
+    {"", "ReduceMin", 1, 1, 1, BuildReduceMin},
+    {"", "ReduceMin", 18, 1, 2, BuildReduceMin},
+    {"", "ReduceProd", 1, 1, 1, BuildReduceProd},
+    {"", "ReduceProd", 18, 1, 2, BuildReduceProd},
+    {"", "ReduceSum", 1, 1, 1, BuildReduceSum},
+    {"", "ReduceSum", 13, 1, 2, BuildReduceSum},
+    {"", "ReduceSumSquare", 1, 1, 1, BuildReduceSumSquare},
+    {"", "ReduceSumSquare", 18, 1, 2, BuildReduceSumSquare},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> ReduceOps() { return kReduceOps; }
 
 }  // namespace forge::formats

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sampling at computed places, and images of columns.
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
+#include "formats/onnx/builders/steps.h"
+#include "ir/ops/creation/iota.h"
+#include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/sampling/affine_grid.h"
 #include "ir/ops/sampling/grid_sample.h"
 #include "ir/ops/sampling/roi_align.h"
+#include "ir/ops/spatial/conv_transpose.h"
 #include "ir/ops/spatial/fold.h"
 
 namespace forge::formats {
@@ -35,8 +39,6 @@ std::optional<std::vector<int64_t>> StatedInts(OnnxNode& n, size_t i, std::strin
   if (!list) n.Fail("its {} is not known before the model runs", name);
   return list;
 }
-
-}  // namespace
 
 ir::Values BuildGridSample(OnnxNode& n) {
   const ir::GridSample op{SampleKindOf(n), SamplePaddingOf(n), n.Flag("align_corners")};
@@ -72,6 +74,53 @@ ir::Values BuildRoiAlign(OnnxNode& n) {
   return n.fn().Add(op, std::array{n.in(0), n.in(1), n.in(2)});
 }
 
+// The numbers of an attribute, one for each axis.
+std::vector<int64_t> OfAxes(std::vector<int64_t> list, size_t count, int64_t fallback) {
+  if (list.empty()) list.assign(count, fallback);
+  return list;
+}
+
+// What `fold` does on two axes, on one or three: a transposed convolution in which each row of the
+// blocks is a channel with a single tap.
+ir::Value FoldedByTaps(OnnxNode& n, const ir::Fold& op) {
+  const size_t axes = op.kernel.size();
+  const ir::Type& x = n.type(0);
+  int64_t taps = 1;
+  constexpr int64_t kMostTaps = 1 << 16;
+  for (int64_t k : op.kernel) taps = k < 1 || k > kMostTaps ? 0 : std::min(taps * k, kMostTaps);
+  const bool fits = (axes == 1 || axes == 3) && op.sizes.size() == axes && taps > 0 &&
+                    x.is_tensor() && x.rank() == 3 && x.shape()[1].is_constant() &&
+                    x.shape()[1].constant() % taps == 0 && ir::AllConstant(op.sizes);
+  if (!fits) {
+    n.Fail("blocks [{}] of {} give no image [{}]", fmt::join(op.kernel, ", "), x.ToText(),
+           ir::ToText(op.sizes));
+    return n.in(0);
+  }
+  const std::vector<int64_t> strides = OfAxes(op.strides, axes, 1);
+  const std::vector<int64_t> dilations = OfAxes(op.dilations, axes, 1);
+  const std::vector<int64_t> pads = OfAxes(op.padding, 2 * axes, 0);
+  if (strides.size() != axes || dilations.size() != axes || pads.size() != 2 * axes)
+    n.Fail("its attributes have not one number for each axis");
+  ir::ConvTranspose product{.strides = strides, .dilations = dilations, .padding = pads};
+  ir::Dims grid = {x.shape()[0], x.shape()[1]}, weight = {x.shape()[1], 1};
+  for (size_t a = 0; a < axes && n.status().ok(); ++a) {
+    const int64_t reach = dilations[a] * (op.kernel[a] - 1) + 1;
+    const int64_t room = op.sizes[a].constant() + pads[a] + pads[axes + a] - reach;
+    if (room < 0 || strides[a] < 1) n.Fail("the image is smaller than a block");
+    if (!n.status().ok()) break;
+    grid.emplace_back(room / strides[a] + 1);
+    product.output_padding.push_back(room % strides[a]);
+    weight.emplace_back(op.kernel[a]);
+  }
+  if (!n.status().ok()) return n.in(0);
+  product.groups = x.shape()[1].constant() / taps;
+  const ir::Value row = n.fn()(
+      ir::Remainder{}, {Places(n, x.shape()[1], 0, 2), ir::ScalarOf(n.fn(), taps, DType::kI32)});
+  const ir::Value is_tap = n.fn()(ir::Equal{}, {row, Places(n, taps, 1, 2)});
+  const ir::Value ones = ReshapedTo(n, Converted(n, is_tap, x.dtype()), weight);
+  return n.fn().Add(product, std::array{ReshapedTo(n, n.in(0), grid), ones, ir::Value()})[0];
+}
+
 ir::Values BuildCol2Im(OnnxNode& n) {
   const std::optional<ir::Dims> image = n.Contents(1);
   if (!image) n.Fail("its image_shape is not known before the model runs");
@@ -81,7 +130,18 @@ ir::Values BuildCol2Im(OnnxNode& n) {
   if (!n.status().ok()) return {};
   op.sizes = *image;
   op.kernel = *block;
+  if (block->size() != 2) return {FoldedByTaps(n, op)};
   return n.fn().Add(op, std::array{n.in(0)});
 }
+
+constexpr OnnxOp kSampleOps[] = {
+    {"", "AffineGrid", 20, 2, 2, BuildAffineGrid}, {"", "Col2Im", 18, 3, 3, BuildCol2Im},
+    {"", "GridSample", 16, 2, 2, BuildGridSample}, {"", "GridSample", 20, 2, 2, BuildGridSample},
+    {"", "RoiAlign", 10, 3, 3, BuildRoiAlign},     {"", "RoiAlign", 16, 3, 3, BuildRoiAlign},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> SampleOps() { return kSampleOps; }
 
 }  // namespace forge::formats

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that write where indices say, and those that select by constants.
+// Operators that write where indices say.
 #include "ir/ops/indexing/scatter.h"
 
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "ir/op/axes.h"
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/indexing/scatter_nd.h"
@@ -45,8 +45,6 @@ std::optional<ir::Dims> UnpooledShape(OnnxNode& n) {
   return shape;
 }
 
-}  // namespace
-
 ir::Values BuildScatterElements(OnnxNode& n) {
   const ir::Scatter op{n.Int("axis", 0), ModeOf(n)};
   CheckIndicesAlong(n, op.axis);
@@ -73,5 +71,20 @@ ir::Values BuildMaxUnpool(OnnxNode& n) {
   const ir::Value y = f(ir::Scatter{}, {zeros, flat(n.in(1)), flat(n.in(0))});
   return {f(ir::Reshape{*std::move(shape)}, {y})};
 }
+
+constexpr OnnxOp kScatterOps[] = {
+    {"", "MaxUnpool", 9, 2, 3, BuildMaxUnpool},
+    {"", "Scatter", 9, 3, 3, BuildScatterElements},
+    {"", "ScatterElements", 11, 3, 3, BuildScatterElements},
+    {"", "ScatterElements", 16, 3, 3, BuildScatterElements},
+    {"", "ScatterElements", 18, 3, 3, BuildScatterElements},
+    {"", "ScatterND", 11, 3, 3, BuildScatterNd},
+    {"", "ScatterND", 16, 3, 3, BuildScatterNd},
+    {"", "ScatterND", 18, 3, 3, BuildScatterNd},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> ScatterOps() { return kScatterOps; }
 
 }  // namespace forge::formats

@@ -3,7 +3,7 @@
 // reads before it goes on.
 #include <array>
 
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "ir/op/axes.h"
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/creation/iota.h"
@@ -128,8 +128,6 @@ ir::Value ChosenBy(OnnxNode& n, const ir::HostValue& condition, const ir::Dim& e
   return n.MakeConstant(places);
 }
 
-}  // namespace
-
 ir::Values BuildNonZero(OnnxNode& n) {
   if (!n.type(0).is_tensor()) n.Fail("an operand of unknown rank");
   if (!n.status().ok()) return {};
@@ -187,5 +185,15 @@ ir::Values BuildUnique(OnnxNode& n) {
   return {n.fn()(ir::Gather{.axis = *axis}, {x, first}), first, groups.of,
           First(groups.sizes, groups.count)};
 }
+
+constexpr OnnxOp kSelectionOps[] = {
+    {"", "Compress", 9, 2, 2, BuildCompress},
+    {"", "NonZero", 9, 1, 1, BuildNonZero},
+    {"", "Unique", 11, 1, 1, BuildUnique},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> SelectionOps() { return kSelectionOps; }
 
 }  // namespace forge::formats

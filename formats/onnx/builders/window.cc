@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution and pooling over one to three spatial axes.
+#include "formats/onnx/builders/window.h"
+
 #include <algorithm>
 #include <limits>
 
-#include "formats/onnx/builders/builders.h"
+#include "formats/onnx/builders/families.h"
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
@@ -162,7 +164,10 @@ ir::Values Pool(OnnxNode& n, ir::PoolKind kind) {
   const bool inside_only = average && !n.Flag("count_include_pad");
   if (!n.Has("kernel_shape")) n.Fail("attribute 'kernel_shape' is missing");
   const size_t axes = SpatialAxesOf(n);
-  const ir::Value x = n.in(0);
+  // f32 holds the bytes whose largest is taken.
+  const DType dtype = n.type(0).dtype();
+  const bool is_byte = kind == ir::PoolKind::kMax && (dtype == DType::kU8 || dtype == DType::kI8);
+  const ir::Value x = is_byte ? ir::convert(n.in(0), DType::kF32) : n.in(0);
   if (!n.status().ok()) return {};
   const WindowAttributes w = ReadWindow(n, ListOf(n, "kernel_shape", axes, 1));
   const ir::Pool op{.kind = kind,
@@ -176,9 +181,14 @@ ir::Values Pool(OnnxNode& n, ir::PoolKind kind) {
   if (inside_only && !w.before.empty()) return {MeanInside(n, w, op, x)};
   if (with_indices && !w.before.empty())
     n.Fail("padding is not known before the model runs, and the indices are read");
-  if (with_indices) return PoolWithIndices(n, op, x, column_major);
+  if (with_indices) {
+    ir::Values y = PoolWithIndices(n, op, x, column_major);
+    if (is_byte && n.fn().status().ok()) y[0] = ir::convert(y[0], dtype);
+    return y;
+  }
   const double around = average ? 0 : -std::numeric_limits<double>::infinity();
-  return {n.fn()(op, {Padded(n, w, x, around)})};
+  const ir::Value y = n.fn()(op, {Padded(n, w, x, around)});
+  return {is_byte ? ir::convert(y, dtype) : y};
 }
 
 // The attributes of a transposed convolution, with a number for each axis.
@@ -220,9 +230,9 @@ std::vector<int64_t> SizesOf(OnnxNode& n, std::string_view name, size_t axes) {
 }
 
 // The kernel of a convolution's weights; fails where the attribute differs or it is not known.
-std::vector<int64_t> KernelOf(OnnxNode& n) {
+std::vector<int64_t> KernelOf(OnnxNode& n, size_t w = 1) {
   const size_t axes = SpatialAxesOf(n);
-  const ir::Type& weight = n.type(1);
+  const ir::Type& weight = n.type(w);
   ir::Dims taps;
   if (weight.is_tensor() && weight.shape().size() == axes + 2)
     taps.assign(weight.shape().begin() + 2, weight.shape().end());
@@ -235,8 +245,6 @@ std::vector<int64_t> KernelOf(OnnxNode& n) {
     n.Fail("attribute 'kernel_shape' does not match weights {}", weight.ToText());
   return kernel;
 }
-
-}  // namespace
 
 ir::Values BuildAveragePool(OnnxNode& n) { return Pool(n, ir::PoolKind::kAverage); }
 ir::Values BuildMaxPool(OnnxNode& n) { return Pool(n, ir::PoolKind::kMax); }
@@ -265,15 +273,25 @@ ir::Values BuildLpPool(OnnxNode& n) {
   return {Narrowed(y, x.type().dtype())};
 }
 
+}  // namespace
+
+std::optional<PlacedConv> ReadConv(OnnxNode& n, size_t w) {
+  PlacedConv out{.op = {.groups = n.Int("group", 1)}, .padded = {}};
+  const WindowAttributes window = ReadWindow(n, KernelOf(n, w));
+  if (!n.status().ok()) return std::nullopt;
+  out.op.strides = EmptyIfAll(window.strides, 1);
+  out.op.dilations = EmptyIfAll(window.dilations, 1);
+  out.op.padding = EmptyIfAll(window.pads, 0);
+  out.padded = [&n, window](ir::Value v) { return Padded(n, window, v, 0); };
+  return out;
+}
+
+namespace {
+
 ir::Values BuildConv(OnnxNode& n) {
-  ir::Conv op{.groups = n.Int("group", 1)};
-  const WindowAttributes w = ReadWindow(n, KernelOf(n));
-  if (!n.status().ok()) return {};
-  op.strides = EmptyIfAll(w.strides, 1);
-  op.dilations = EmptyIfAll(w.dilations, 1);
-  op.padding = EmptyIfAll(w.pads, 0);
-  const ir::Value x = Padded(n, w, n.in(0), 0);
-  return {n.fn().Add(op, std::array{x, n.in(1), n.in(2)})[0]};
+  const std::optional<PlacedConv> conv = ReadConv(n, 1);
+  if (!conv) return {};
+  return {n.fn().Add(conv->op, std::array{conv->padded(n.in(0)), n.in(1), n.in(2)})[0]};
 }
 
 ir::Values BuildConvTranspose(OnnxNode& n) {
@@ -299,5 +317,19 @@ ir::Values BuildConvTranspose(OnnxNode& n) {
                              .groups = groups};
   return {n.fn().Add(op, std::array{n.in(0), n.in(1), n.in(2)})[0]};
 }
+
+constexpr OnnxOp kWindowOps[] = {
+    {"", "AveragePool", 1, 1, 1, BuildAveragePool},
+    {"", "Conv", 1, 2, 3, BuildConv},
+    {"", "ConvTranspose", 1, 2, 3, BuildConvTranspose},
+    {"", "LpPool", 1, 1, 1, BuildLpPool},
+    {"", "LpPool", 2, 1, 1, BuildLpPool},
+    {"", "LpPool", 18, 1, 1, BuildLpPool},
+    {"", "MaxPool", 1, 1, 1, BuildMaxPool},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> WindowOps() { return kWindowOps; }
 
 }  // namespace forge::formats

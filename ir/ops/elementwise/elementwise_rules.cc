@@ -114,7 +114,7 @@ uint64_t Saturated<uint64_t>(double v) {
 }
 
 absl::Status CheckCast(DType to) {
-  return Has(kFloat8Types, to) ? absl::OkStatus() : CheckNumber(to);
+  return Has(kStoredOnlyTypes, to) ? absl::OkStatus() : CheckNumber(to);
 }
 
 absl::Status CheckNumber(DType t) {

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators of the domain com.microsoft, which onnxruntime puts into models that it optimises.
+#include <array>
+
+#include "formats/onnx/builders/families.h"
+#include "formats/onnx/builders/quantise.h"
+#include "formats/onnx/builders/steps.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/gather.h"
+#include "ir/ops/norm/layer_norm.h"
+#include "ir/ops/product/matmul.h"
+
+namespace forge::formats {
+namespace {
+
+ir::Value TimesFactor(ir::Value x, double factor) { return factor == 1 ? x : x * factor; }
+
+ir::Values BuildFusedMatMul(OnnxNode& n) {
+  for (const char* name : {"transBatchA", "transBatchB"})
+    if (n.Flag(name)) n.Fail("attribute '{}' is not supported", name);
+  const ir::MatMul op{.transpose_a = n.Flag("transA"), .transpose_b = n.Flag("transB")};
+  return {TimesFactor(n.fn()(op, {n.in(0), n.in(1)}), n.Float("alpha", 1))};
+}
+
+ir::Value GeluOf(OnnxNode& n, bool tanh_form) {
+  const ir::Value x = n.HasInput(1) ? n.in(0) + n.in(1) : n.in(0);
+  return n.fn()(ir::Gelu{.tanh_form = tanh_form}, {x});
+}
+
+ir::Values BuildExactGelu(OnnxNode& n) { return {GeluOf(n, false)}; }
+ir::Values BuildFastGelu(OnnxNode& n) { return {GeluOf(n, true)}; }
+
+ir::Values BuildQuickGelu(OnnxNode& n) {
+  constexpr float kAlpha = 1.702f;
+  const ir::Value x = ir::Widened(n.in(0));
+  const ir::Value y = x * n.fn()(ir::Sigmoid{}, {x * n.Float("alpha", kAlpha)});
+  return {ir::Narrowed(y, n.type(0).dtype())};
+}
+
+ir::Values BuildSimplifiedLayerNormalization(OnnxNode& n) {
+  if (n.Int("stash_type", 1) != 1) n.Fail("only f32 statistics are supported");
+  if (n.HasOutput(1)) n.Fail("its statistics are not supported");
+  const ir::LayerNorm op{
+      .axis = n.Int("axis", -1), .epsilon = n.Float("epsilon", 1e-5f), .subtract_mean = false};
+  return n.fn().Add(op, std::array{n.in(0), n.in(1)});
+}
+
+// The norm of x + skip + bias, and that sum as output 3. Operand `bias` may be absent.
+ir::Values SkipNorm(OnnxNode& n, bool subtract_mean, size_t beta, size_t bias) {
+  if (n.HasOutput(1) || n.HasOutput(2)) n.Fail("its statistics are not supported");
+  const ir::LayerNorm op{
+      .axis = -1, .epsilon = n.Float("epsilon", 1e-12f), .subtract_mean = subtract_mean};
+  ir::Value sum = ir::Widened(n.in(0)) + ir::Widened(n.in(1));
+  if (n.HasInput(bias)) sum = sum + ir::Widened(n.in(bias));
+  if (!n.status().ok() || !n.fn().status().ok()) return {};
+  const ir::Value x = ir::Narrowed(sum, n.type(0).dtype());
+  std::vector<ir::Value> in = {x, n.in(2)};
+  if (subtract_mean) in.push_back(n.in(beta));
+  return {n.fn().Add(op, in)[0], {}, {}, x};
+}
+
+ir::Values BuildSkipLayerNormalization(OnnxNode& n) { return SkipNorm(n, true, 3, 4); }
+ir::Values BuildSkipSimplifiedLayerNormalization(OnnxNode& n) { return SkipNorm(n, false, 4, 3); }
+
+// The product of what x is quantised to with b, back in floats.
+ir::Values BuildMatMulIntegerToFloat(OnnxNode& n) {
+  const auto zero_point = [&](size_t i) -> ir::Value {
+    if (!n.HasInput(i) || n.ConstantNumber(i) == 0) return {};
+    return n.fn()(ir::Cast{DType::kI32}, {n.in(i)});
+  };
+  const ir::Value sum = IntegerProduct(n, n.in(0), n.in(1), zero_point(4), zero_point(5));
+  ir::Value y = Converted(n, sum, DType::kF32) * (n.in(2) * n.in(3));
+  if (n.HasInput(6)) y = y + n.in(6);
+  return {y};
+}
+
+// What an element-wise operator makes of dequantised operands, quantised again.
+ir::Value QuantisedAgain(OnnxNode& n, ir::Value y, size_t scale, size_t zero, DType to) {
+  const ir::Value by = Converted(n, n.in(scale), DType::kF32);
+  return Quantised(n, y / by, n.HasInput(zero) ? n.in(zero) : ir::Value(), to);
+}
+
+ir::Value DequantisedOperand(OnnxNode& n, size_t i) {
+  return Dequantised(n, n.in(i), n.in(i + 1), n.HasInput(i + 2) ? n.in(i + 2) : ir::Value());
+}
+
+ir::Values BuildQLinearAdd(OnnxNode& n) {
+  return {QuantisedAgain(n, DequantisedOperand(n, 0) + DequantisedOperand(n, 3), 6, 7,
+                         n.type(0).dtype())};
+}
+ir::Values BuildQLinearMul(OnnxNode& n) {
+  return {QuantisedAgain(n, DequantisedOperand(n, 0) * DequantisedOperand(n, 3), 6, 7,
+                         n.type(0).dtype())};
+}
+ir::Values BuildQLinearSigmoid(OnnxNode& n) {
+  const ir::Value y = n.fn()(ir::Sigmoid{}, {DequantisedOperand(n, 0)});
+  return {QuantisedAgain(n, y, 3, 4, n.type(0).dtype())};
+}
+ir::Values BuildQLinearLeakyRelu(OnnxNode& n) {
+  constexpr float kAlpha = 0.01f;
+  const ir::Value y =
+      n.fn()(ir::LeakyRelu{.slope = n.Float("alpha", kAlpha)}, {DequantisedOperand(n, 0)});
+  return {QuantisedAgain(n, y, 3, 4, n.type(0).dtype())};
+}
+
+// Weights [n, blocks, bytes] of `bits` bits, low bits first, as [n, k] in f32.
+ir::Value UnpackedWeights(OnnxNode& n, ir::Value packed, int64_t bits, ir::Dims shape) {
+  ir::Values parts;
+  const ir::Dims stored = packed.type().shape();
+  ir::Dims apart = stored;
+  apart.push_back(1);
+  const auto number = [&](double v) {
+    return n.MakeConstant(ir::HostValue::Scalar(DType::kU8, v));
+  };
+  for (int64_t shift = 0; shift < 8; shift += bits) {
+    ir::Value v = n.fn()(ir::ShiftRight{}, {packed, number(static_cast<double>(shift))});
+    if (bits < 8) v = n.fn()(ir::And{}, {v, number(static_cast<double>((int64_t{1} << bits) - 1))});
+    parts.push_back(ReshapedTo(n, v, apart));
+  }
+  const auto last = static_cast<int64_t>(stored.size());
+  const ir::Value all = parts.size() == 1 ? parts[0] : Joined(n, parts, last);
+  return Converted(n, ReshapedTo(n, all, std::move(shape)), DType::kF32);
+}
+
+// a times the transpose of b, which has blocks of `block` weights with a scale and a zero point.
+ir::Values BuildMatMulNBits(OnnxNode& n) {
+  const int64_t k = n.Int("K", 0), rows = n.Int("N", 0), bits = n.Int("bits", 4);
+  const int64_t block = n.Int("block_size", 0);
+  n.Ignore("accuracy_level");  // a hint
+  if (bits != 2 && bits != 4 && bits != 8) n.Fail("weights of {} bits are not supported", bits);
+  if (k < 1 || rows < 1 || block < 16 || block > (1 << 20))
+    n.Fail("K {}, N {}, block_size {}", k, rows, block);
+  if (n.HasInput(4)) n.Fail("g_idx is not supported");
+  if (!n.status().ok() || !HasRank(n, 1, 3, 3)) return {};
+  const int64_t blocks = (k + block - 1) / block, bytes = block * bits / 8;
+  if (!(n.type(1).shape() == ir::Dims{rows, blocks, bytes}) || n.type(1).dtype() != DType::kU8) {
+    n.Fail("the weights are {}, not u8[{}, {}, {}]", n.type(1).ToText(), rows, blocks, bytes);
+    return {};
+  }
+  const ir::Value weights = UnpackedWeights(n, n.in(1), bits, {rows, blocks, block});
+  const ir::Value scale = ReshapedTo(n, Converted(n, n.in(2), DType::kF32), {rows, blocks, 1});
+  ir::Value shifted;
+  if (!n.HasInput(3)) {
+    shifted = weights - static_cast<double>(int64_t{1} << (bits - 1));
+  } else if (n.type(3).dtype() == DType::kU8) {
+    const int64_t each = (blocks * bits + 7) / 8;
+    const ir::Value packed = ReshapedTo(n, n.in(3), {rows, each});
+    const ir::Value zero = UnpackedWeights(n, packed, bits, {rows, each * 8 / bits});
+    shifted = weights - ReshapedTo(n, Part(n, zero, 1, 0, blocks), {rows, blocks, 1});
+  } else {
+    shifted = weights - ReshapedTo(n, Converted(n, n.in(3), DType::kF32), {rows, blocks, 1});
+  }
+  const ir::Value whole = ReshapedTo(n, shifted * scale, {rows, blocks * block});
+  const DType dtype = n.type(0).dtype();
+  const ir::Value b = Converted(n, Part(n, whole, 1, 0, k), dtype);
+  ir::Value y = n.fn()(ir::MatMul{.transpose_b = true}, {n.in(0), b});
+  if (n.HasInput(5)) y = y + n.in(5);
+  return {y};
+}
+
+constexpr std::string_view kMicrosoft = "com.microsoft";
+constexpr OnnxOp kMicrosoftOps[] = {
+    {kMicrosoft, "BiasGelu", 1, 2, 2, BuildExactGelu},
+    {kMicrosoft, "FastGelu", 1, 1, 2, BuildFastGelu},
+    {kMicrosoft, "FusedMatMul", 1, 2, 2, BuildFusedMatMul},
+    {kMicrosoft, "Gelu", 1, 1, 1, BuildExactGelu},
+    {kMicrosoft, "MatMulIntegerToFloat", 1, 4, 7, BuildMatMulIntegerToFloat},
+    {kMicrosoft, "MatMulNBits", 1, 3, 6, BuildMatMulNBits},
+    {kMicrosoft, "QLinearAdd", 1, 7, 8, BuildQLinearAdd},
+    {kMicrosoft, "QLinearLeakyRelu", 1, 4, 5, BuildQLinearLeakyRelu},
+    {kMicrosoft, "QLinearMul", 1, 7, 8, BuildQLinearMul},
+    {kMicrosoft, "QLinearSigmoid", 1, 4, 5, BuildQLinearSigmoid},
+    {kMicrosoft, "QuickGelu", 1, 1, 1, BuildQuickGelu},
+    {kMicrosoft, "SimplifiedLayerNormalization", 1, 2, 2, BuildSimplifiedLayerNormalization},
+    {kMicrosoft, "SkipLayerNormalization", 1, 3, 5, BuildSkipLayerNormalization},
+    {kMicrosoft, "SkipSimplifiedLayerNormalization", 1, 3, 4,
+     BuildSkipSimplifiedLayerNormalization},
+};
+
+}  // namespace
+
+std::span<const OnnxOp> MicrosoftOps() { return kMicrosoftOps; }
+
+}  // namespace forge::formats
