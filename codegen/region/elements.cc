@@ -268,6 +268,8 @@ struct Elements::State {
 
   Element Load(int operand, const ir::Type& type, const Dims& index) {
     const DType t = type.dtype();
+    // Only conditions that never hold ask for an element where there is none.
+    if (type.elements() == Dim(0)) return {StoredLiteral(b, t, 0), t};
     const Dim flat = Flatten(index, type.shape());
     if (!Varies(flat)) return {LoadOne(operand, t, flat), t};
     if (const auto vector = VectorOf(t, flat, lanes))

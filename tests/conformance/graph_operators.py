@@ -7,39 +7,47 @@ Value, or None where it is absent. What onnxruntime refuses is drawn again.
 
 import numpy as np
 
+from operators.attention import (
+    attention, causal_conv_with_state, linear_attention, rotary_embedding, tensor_scatter,
+)
 from operators.common import ANYTHING, FLOATS, NUMBERS, SIGNED, UNSIGNED
 from operators.control import branch, loop, nonzero, scan, unique
 from operators.elementwise import (
-    binary, bit_shift, cast, cast_like, clip, dequantize, divide, dropout, gelu, is_inf, is_nan, modulo, number,
-    power, prelu, unary, variadic, where,
+    binary, bit_cast, bit_shift, cast, cast_like, clip, dequantize, divide, dropout, gelu, is_inf, is_nan, modulo,
+    number, power, prelu, swiglu, swish, unary, variadic, where,
 )
 from operators.movement import (
-    compress, concat, constant, constant_of_shape, depth_to_space, expand, eye_like, flatten, gather,
-    gather_elements, gather_nd, one_hot, pad, range_, reshape, scatter_elements, scatter_nd, shape_of, slice_,
-    space_to_depth, split, squeeze, tile, transpose, trilu, unsqueeze,
+    center_crop_pad, compress, concat, constant, constant_of_shape, depth_to_space, expand, eye_like, flatten, gather,
+    gather_elements, gather_nd, one_hot, pad, range_, reshape, reverse_sequence, scatter_elements, scatter_nd, shape_of,
+    slice_, space_to_depth, split, squeeze, tile, transpose, trilu, unsqueeze,
 )
 from operators.products import (
-    arg_reduce, class_loss, cumulate, einsum, gemm, global_lp_pool, lp_normalization, lrn, matmul, matmul_integer,
-    mean_variance_normalization, reduction, softmax, top_k,
+    arg_reduce, class_loss, cumulate, determinant, einsum, gemm, global_lp_pool, lp_normalization, lrn, matmul,
+    matmul_integer, mean_variance_normalization, reduction, softmax, top_k,
 )
+from operators.quantised import conv_integer, dynamic_quantize, qlinear_conv, qlinear_matmul, quantize
 from operators.recurrent import recurrent
+from operators.signal import dft, mel_weight_matrix, stft, window
 from operators.windows import (
-    affine_grid, batch_norm, col2im, conv, conv_transpose, global_pool, grid_sample, group_norm, instance_norm,
-    lp_pool, max_unpool, norm, pool, resize, roi_align, upsample,
+    affine_grid, batch_norm, col2im, conv, conv_transpose, deform_conv, global_pool, grid_sample, group_norm,
+    instance_norm, lp_pool, max_unpool, norm, pool, resize, roi_align, upsample,
 )
 
 # Whose result changes by a step where the first operand changes by a little.
-JUMPS = frozenset("""ArgMax ArgMin Cast CastLike Ceil Floor Hardmax IsInf IsNaN Mod NonZero OneHot Round Shrink Sign
-    ThresholdedRelu TopK Unique""".split())
+JUMPS = frozenset("""ArgMax ArgMin Cast CastLike Ceil DynamicQuantizeLinear Floor Hardmax IsInf IsNaN Mod
+    NonZero OneHot QLinearConv QLinearMatMul QuantizeLinear Round Shrink Sign ThresholdedRelu TopK Unique""".split())
 
 # Whose results are rounded; the others move, select or compare, or are made of integers.
-ROUNDS = frozenset("""Acos Acosh Add AffineGrid Asin Asinh Atan Atanh AveragePool BatchNormalization Celu Col2Im Conv ConvTranspose
-    Cos Cosh CumProd CumSum DequantizeLinear Div Einsum Elu Erf Exp GRU Gelu Gemm GlobalAveragePool GlobalLpPool
-    GridSample GroupNormalization HardSigmoid HardSwish InstanceNormalization LRN LSTM LayerNormalization LeakyRelu
-    Log LogSoftmax Loop LpNormalization LpPool MatMul Mean MeanVarianceNormalization Mish Mul NegativeLogLikelihoodLoss
-    PRelu Pow RMSNormalization RNN Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean
-    ReduceProd ReduceSum ReduceSumSquare Resize RoiAlign Scan ScatterElements ScatterND Selu Shrink Sigmoid Sin Sinh
-    Softmax SoftmaxCrossEntropyLoss Softplus Softsign Sqrt Sub Sum Tan Tanh Upsample""".split())
+ROUNDS = frozenset("""Acos Acosh Add AffineGrid Asin Asinh Atan Atanh Attention AveragePool
+    BatchNormalization BlackmanWindow CausalConvWithState Celu Col2Im Conv ConvTranspose Cos Cosh CumProd
+    CumSum DFT DeformConv DequantizeLinear Det Div DynamicQuantizeLinear Einsum Elu Erf Exp GRU Gelu Gemm
+    GlobalAveragePool GlobalLpPool GridSample GroupNormalization HammingWindow HannWindow HardSigmoid
+    HardSwish InstanceNormalization LRN LSTM LayerNormalization LeakyRelu LinearAttention Log LogSoftmax
+    Loop LpNormalization LpPool MatMul Mean MeanVarianceNormalization MelWeightMatrix Mish Mul
+    NegativeLogLikelihoodLoss PRelu Pow QuantizeLinear RMSNormalization RNN Range Reciprocal ReduceL1
+    ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSum ReduceSumSquare Resize RoiAlign
+    RotaryEmbedding STFT Scan ScatterElements ScatterND Selu Shrink Sigmoid Sin Sinh Softmax
+    SoftmaxCrossEntropyLoss Softplus Softsign Sqrt Sub Sum SwiGLU Swish Tan Tanh Upsample""".split())
 COMPARED = (np.float32, np.float64, np.int32, np.int64, np.float16)
 GENERATORS = {
     "Abs": unary(NUMBERS),
@@ -54,17 +62,22 @@ GENERATORS = {
     "Asinh": unary((np.float32,)),
     "Atan": unary((np.float32,)),
     "Atanh": unary((np.float32,), -0.9, 0.9),
+    "Attention": attention,
     "AveragePool": pool(True),
     "BatchNormalization": batch_norm,
+    "BitCast": bit_cast,
     "BitShift": bit_shift,
     "BitwiseAnd": binary(SIGNED + UNSIGNED),
     "BitwiseNot": unary(SIGNED + UNSIGNED),
     "BitwiseOr": binary(SIGNED + UNSIGNED),
     "BitwiseXor": binary(SIGNED + UNSIGNED),
+    "BlackmanWindow": window,
     "Cast": cast,
     "CastLike": cast_like,
+    "CausalConvWithState": causal_conv_with_state,
     "Ceil": unary(),
     "Celu": unary((np.float32,), alpha=number(0.5, 2)),
+    "CenterCropPad": center_crop_pad,
     "Clip": clip,
     "Col2Im": col2im,
     "Compress": compress,
@@ -72,15 +85,20 @@ GENERATORS = {
     "Constant": constant,
     "ConstantOfShape": constant_of_shape,
     "Conv": conv,
+    "ConvInteger": conv_integer,
     "ConvTranspose": conv_transpose,
     "Cos": unary((np.float32, np.float64)),
     "Cosh": unary((np.float32,)),
     "CumProd": cumulate((np.float32, np.float64), 0.5, 1.5),
     "CumSum": cumulate(),
+    "DeformConv": deform_conv,
     "DepthToSpace": depth_to_space,
     "DequantizeLinear": dequantize,
+    "Det": determinant,
+    "DFT": dft,
     "Div": divide,
     "Dropout": dropout,
+    "DynamicQuantizeLinear": dynamic_quantize,
     "Einsum": einsum,
     "Elu": unary(alpha=number(0.5, 2)),
     "Equal": binary(COMPARED + (np.bool_,)),
@@ -103,6 +121,8 @@ GENERATORS = {
     "GridSample": grid_sample,
     "GroupNormalization": group_norm,
     "GRU": recurrent(3, 1, linear_before_reset=lambda g, _: int(g.rng.integers(2))),
+    "HammingWindow": window,
+    "HannWindow": window,
     "Hardmax": softmax,
     "HardSigmoid": unary(alpha=number(0.1, 0.5), beta=number(0.2, 0.8)),
     "HardSwish": unary(),
@@ -115,6 +135,7 @@ GENERATORS = {
     "LeakyRelu": unary(alpha=number(0.01, 0.5)),
     "Less": binary(COMPARED),
     "LessOrEqual": binary(COMPARED),
+    "LinearAttention": linear_attention,
     "Log": unary(low=0.1),
     "LogSoftmax": softmax,
     "Loop": loop,
@@ -129,6 +150,7 @@ GENERATORS = {
     "MaxUnpool": max_unpool,
     "Mean": variadic((np.float32, np.float64)),
     "MeanVarianceNormalization": mean_variance_normalization,
+    "MelWeightMatrix": mel_weight_matrix,
     "Min": variadic(NUMBERS),
     "Mish": unary(),
     "Mod": modulo,
@@ -142,6 +164,9 @@ GENERATORS = {
     "Pad": pad,
     "Pow": power,
     "PRelu": prelu,
+    "QLinearConv": qlinear_conv,
+    "QLinearMatMul": qlinear_matmul,
+    "QuantizeLinear": quantize,
     "Range": range_,
     "Reciprocal": unary(low=0.2),
     "ReduceL1": reduction(),
@@ -157,9 +182,11 @@ GENERATORS = {
     "Relu": unary(FLOATS + SIGNED),
     "Reshape": reshape,
     "Resize": resize,
+    "ReverseSequence": reverse_sequence,
     "RMSNormalization": norm(False),
     "RNN": recurrent(1, 1, activations=lambda g, n: [g.choose(["Tanh", "Relu"])] * n),
     "RoiAlign": roi_align,
+    "RotaryEmbedding": rotary_embedding,
     "Scan": scan,
     "Round": unary(),
     "Scatter": scatter_elements,
@@ -182,10 +209,14 @@ GENERATORS = {
     "Split": split,
     "Sqrt": unary(low=0.1),
     "Squeeze": squeeze,
+    "STFT": stft,
     "Sub": binary(),
     "Sum": variadic(FLOATS),
+    "SwiGLU": swiglu,
+    "Swish": swish,
     "Tan": unary((np.float32,), -1.2, 1.2),
     "Tanh": unary(),
+    "TensorScatter": tensor_scatter,
     "ThresholdedRelu": unary((np.float32,), alpha=number(-1, 2)),
     "Tile": tile,
     "TopK": top_k,

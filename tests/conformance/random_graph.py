@@ -22,6 +22,12 @@ LARGEST = 1 << 14  # elements of a value
 
 
 
+def masked(node):
+    """Whether keys are hidden from an Attention, by truths or by their places."""
+    hides = any(v is not None and v.array.dtype.kind == "b" for v in node.inputs[3:4])
+    return hides or node.attributes.get("is_causal", 0) or len(node.inputs) > 6
+
+
 def same_padding(node):
     return str(node.attributes.get("auto_pad", "")).startswith("SAME")
 
@@ -42,6 +48,14 @@ DEFECTS = [
      "over an axis without elements it returns its operand's shape"),
     ("GroupNormalization", lambda n: n.inputs[0].array.dtype == np.float64,
      "it expands it by its ONNX function, which normalises in f32 (stash_type = 1); Forge keeps f64"),
+    ("Attention", lambda n: n.inputs[0].array.dtype == np.float64,
+     "it expands it by its ONNX function, whose scale is the square root of a number of f32"),
+    ("Attention", lambda n: n.attributes.get("qk_matmul_output_mode") in (1, 2) and masked(n),
+     "the scores of hidden keys are the type's lowest number; ONNX, and Forge, have the negative infinity"),
+    ("HammingWindow BlackmanWindow", lambda n: n.attributes["output_datatype"] == onnx.TensorProto.DOUBLE,
+     "it computes them in f32 for f64, too"),
+    ("DFT", lambda n: n.inputs[0].array.dtype == np.float64 and n.attributes["inverse"],
+     "it divides by the length in f32 for f64, too"),
 ]
 
 settings = onnxruntime.SessionOptions()

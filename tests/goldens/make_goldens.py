@@ -30,7 +30,9 @@ import torch.nn.functional as F
 
 from torch_ops.common import DTYPES, NotInTorch, parse, require
 from torch_ops.composites import blocks, diff, one_hot
-from torch_ops.elementwise import cast, clamp, divide, hard_swish, one_sided, prelu, selu, shrink, sign, softplus
+from torch_ops.elementwise import (
+    bit_cast, cast, clamp, divide, hard_swish, one_sided, prelu, selu, shrink, sign, softplus,
+)
 from torch_ops.fourier import dft, fourier, overflowing
 from torch_ops.losses import (
     bce_with_logits, binary_cross_entropy, cosine_similarity, cross_entropy, cross_entropy_of_probabilities,
@@ -39,7 +41,8 @@ from torch_ops.losses import (
 )
 from torch_ops.movement import (
     embedding, embedding_bag, embedding_renorm, gather, gather_elements, gather_nd, index_add, index_copy,
-    index_fill, index_key, index_put, index_reduce, pad, put, scatter, scatter_nd, scatter_reduce, slice_, wrapped,
+    index_fill, index_key, index_put, index_reduce, nonzero, pad, put, scatter, scatter_nd, scatter_reduce, slice_,
+    wrapped,
 )
 from torch_ops.recurrent import gru_cell, layer, lstm_cell, rnn_cell, steps
 from torch_ops.reductions import (
@@ -70,6 +73,7 @@ OPS = {
     "binary_cross_entropy": binary_cross_entropy,
     "binary_cross_entropy_with_logits": bce_with_logits,
     "broadcast_to": lambda a, x: x.broadcast_to(a["shape"]),
+    "bit_cast": bit_cast,
     "cast": cast,
     "celu": lambda a, x: F.celu(x, a["alpha"]),
     "clamp": clamp,
@@ -147,6 +151,7 @@ OPS = {
     "multilabel_margin_loss": lambda a, x, t: F.multilabel_margin_loss(x, t.long(), reduction=a["reduction"]),
     "multilabel_soft_margin_loss": multilabel_soft_margin_loss,
     "nll_loss": nll_loss,
+    "nonzero": nonzero,
     "not": lambda a, x: torch.bitwise_not(x),
     "one_hot": one_hot,
     "pad": pad,

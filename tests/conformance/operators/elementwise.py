@@ -4,7 +4,7 @@
 from onnx import helper
 import numpy as np
 
-from operators.common import ANYTHING, FLOATS, NUMBERS, UNSIGNED
+from operators.common import ANYTHING, FLOATS, NUMBERS, SIGNED, UNSIGNED
 
 
 def unary(dtypes=FLOATS, low=-4, high=4, **attributes):
@@ -126,3 +126,22 @@ def dequantize(g):
     if g.chance(0.7):
         inputs.append(g.constant(g.numbers(shape, x.array.dtype, 0, 9)))
     return inputs, ({"axis": axis - (x.array.ndim if g.chance(0.3) else 0)} if per_axis else {})
+
+
+def swish(g):
+    return [g.value(FLOATS)], ({"alpha": number(0.5, 2)(g)} if g.chance(0.7) else {})
+
+
+def swiglu(g):
+    x = g.value(FLOATS)
+    partner = g.new_value((x.array.dtype.type,), shape=x.array.shape)
+    return [x, partner], ({"alpha": number(0.5, 2)(g)} if g.chance(0.7) else {})
+
+
+def bit_cast(g):
+    """To another type of elements of as many bits."""
+    x = g.value(NUMBERS)
+    bytes_each = x.array.dtype.itemsize
+    floats = (np.float16, np.float32, np.float64) if x.array.dtype.kind == "f" else ()  # integers may be NaN
+    alike = [t for t in SIGNED + UNSIGNED + floats if np.dtype(t).itemsize == bytes_each]
+    return [x], {"to": helper.np_dtype_to_tensor_dtype(np.dtype(g.choose(alike)))}

@@ -291,3 +291,25 @@ def space_to_depth(g):
     block = int(g.rng.integers(1, 4))
     extents = [block * int(e) for e in g.rng.integers(1, 4, 2)]
     return [g.new_value((np.float32,), shape=[2, 3, *extents], open_axes=[0])], {"blocksize": block}
+
+
+def center_crop_pad(g):
+    x = g.value(ANYTHING, least_rank=1)
+    rank = x.array.ndim
+    axes = g.rng.permutation(g.axes(rank)).tolist() if g.chance(0.6) else list(range(rank))
+    target = ints([max(1, x.array.shape[a] + int(g.rng.integers(-3, 4))) for a in axes])
+    attributes = {}
+    if len(axes) < rank or g.chance(0.3):
+        attributes["axes"] = [int(a) - (rank if g.chance(0.3) else 0) for a in axes]
+    elif axes != list(range(rank)):
+        attributes["axes"] = [int(a) for a in axes]
+    return [x, g.constant(target)], attributes
+
+
+def reverse_sequence(g):
+    x = g.value(ANYTHING, least_rank=2)
+    time = int(g.rng.integers(0, 2))
+    most = x.array.shape[time]
+    lengths = g.rng.integers(1, most + 1, x.array.shape[1 - time]) if most else np.zeros(x.array.shape[1 - time])
+    attributes = {"time_axis": time, "batch_axis": 1 - time} if time or g.chance(0.6) else {}
+    return [x, g.index_operand(lengths.astype(np.int64))], attributes

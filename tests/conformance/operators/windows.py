@@ -210,3 +210,28 @@ def upsample(g):
     if g.opset < 9:
         return [x], {"mode": "nearest", "scales": scales}
     return [x, g.constant(np.array(scales, np.float32))], {"mode": "nearest"}
+
+
+def deform_conv(g):
+    axes = 2
+    kernel = g.rng.integers(1, 4, axes).tolist()
+    attributes, least = window_attributes(g, kernel, g.chance(0.3))
+    if attributes.pop("auto_pad", None):
+        attributes["pads"] = [0] * (2 * axes)
+    group, parts = int(g.choose([1, 1, 2])), int(g.choose([1, 1, 2]))
+    channels, outer = 2 * int(g.rng.integers(1, 3)), 2 * int(g.rng.integers(1, 3))
+    batch, extents = int(g.rng.integers(1, 3)), [int(e) for e in g.rng.integers(max(least, 3), 9, axes)]
+    x = g.new_value((np.float32, np.float32, np.float64), shape=[batch, channels, *extents], static=True)
+    dtype, points = x.array.dtype.type, kernel[0] * kernel[1]
+    dilations = attributes.get("dilations", [1] * axes)
+    out = [(e + attributes["pads"][i] + attributes["pads"][i + axes] - (kernel[i] - 1) * dilations[i] - 1)
+           // attributes["strides"][i] + 1 for i, e in enumerate(extents)]
+    offset = g.new_value((dtype,), shape=[batch, parts * points * 2, *out], low=-1.7, high=1.7, static=True)
+    inputs = [x, g.constant(g.numbers([outer, channels // group, *kernel], dtype)), offset]
+    bias = g.constant(g.numbers([outer], dtype)) if g.chance(0.5) else None
+    mask = g.new_value((dtype,), shape=[batch, parts * points, *out], low=0, high=1, static=True)
+    if g.chance(0.5):
+        inputs += [bias, mask]
+    elif bias is not None:
+        inputs.append(bias)
+    return inputs, attributes | {"group": group, "offset_group": parts}

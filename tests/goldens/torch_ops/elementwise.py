@@ -43,6 +43,12 @@ def cast(a, x):
     return x.to(to)
 
 
+def bit_cast(a, x):
+    to = DTYPES.get(a.get("to", "i32"))
+    require(to is not None and to.itemsize == x.dtype.itemsize and torch.bool not in (to, x.dtype))
+    return x.view(to)
+
+
 def one_sided(a, x):
     """torch.isinf of the infinities that count."""
     return (x == math.inf) & bool(a["positive"]) | (x == -math.inf) & bool(a["negative"])

@@ -165,3 +165,9 @@ def embedding_renorm(a, weight, indices):
     y = weight.detach().clone()
     with torch.no_grad():
         return torch.embedding_renorm_(y, wrapped(indices, len(weight)), a["max_norm"], a["norm"])
+
+
+def nonzero(a, x):
+    """The first of the places that torch.nonzero gives; where there are fewer, those of zeros follow."""
+    places = torch.cat([torch.nonzero(x), torch.nonzero(x == 0)])
+    return places[:a["count"]].T.contiguous()
