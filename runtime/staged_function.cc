@@ -5,6 +5,7 @@
 
 #include "ir/graph/interpreter.h"
 #include "ir/ops/control/loop.h"
+#include "runtime/plan/lower.h"
 #include "runtime/plan/resolve.h"
 #include "runtime/staged_loop.h"
 
@@ -22,8 +23,8 @@ constexpr size_t kMaxVariants = 16;  // kept of each function
 struct StagedFunction::Variant {
   // The place of a value that the rest of the function takes.
   struct Source {
-    enum Kind : uint8_t { kArgument, kConstant, kPart, kCall } kind;
-    size_t index, result = 0;  // of a call: which call, which of its results
+    enum Kind : uint8_t { kArgument, kConstant, kPart, kCall } kind = kArgument;
+    size_t index = 0, result = 0;  // of a call: which call, which of its results
   };
   struct Call {
     std::unique_ptr<StagedLoop> loop;

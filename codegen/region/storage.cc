@@ -33,9 +33,9 @@ constexpr uint32_t kMagnitude = 0x7fffffffu, kInfinity = 0x7f800000u;
 
 // A float with exponents of its own; bf16 has those of f32.
 struct NarrowFloat {
-  int bits, fraction, bias;
-  uint32_t special, nan;  // codes: the first that is no number, and a quiet NaN
-  double beyond, large;   // what rounds to `beyond` or more is `large`
+  int bits = 8, fraction = 0, bias = 0;
+  uint32_t special = 0, nan = 0;  // codes: the first that is no number, and a quiet NaN
+  double beyond = 0, large = 0;   // what rounds to `beyond` or more is `large`
   bool has_nan = true, has_minus_zero = true;  // without minus zero its code is NaN
 
   int drop() const { return 23 - fraction; }  // of f32's fraction

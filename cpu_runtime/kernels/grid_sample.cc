@@ -126,7 +126,7 @@ class SampleBlock {
   }
 
   const SampleShape& s_;
-  int32_t places_[kMostTerms * kSampledBlock];
+  int32_t places_[kMostTerms * kSampledBlock] = {};
   T weights_[kMostTerms * kSampledBlock];
 };
 

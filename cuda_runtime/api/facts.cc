@@ -9,8 +9,6 @@
 namespace forge::cuda {
 namespace {
 
-using codegen::MatrixShape;
-
 constexpr int kOldest = 75;     // NVRTC compiles for no older one
 constexpr int kHalfTiles = 80;  // mma.sync of f16 with k = 16, and of bytes with k = 32
 constexpr int kWarp = 32;       // printed kernels have warps of this size

@@ -167,8 +167,7 @@ Type Type::Bind(const Bindings& values) const {
 }
 
 bool AreRanked(TypeSpan types) {
-  return std::none_of(types.begin(), types.end(),
-                      [](const Type& t) {
+  return std::none_of(types.begin(), types.end(), [](const Type& t) {
     return t.kind() == Type::Kind::kUnranked || t.kind() == Type::Kind::kUnknown;
   });
 }

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/container/node_hash_map.h"
 #include "formats/onnx/deferred.h"
 #include "ir/analysis/dim_values.h"
 #include "ir/graph/copier.h"
@@ -270,7 +270,7 @@ class Resolver {
   Function& out_;
   const ir::Bindings& bindings_;
   ir::DimValues contents_;
-  absl::flat_hash_map<uint32_t, HostValue> known_;
+  absl::node_hash_map<uint32_t, HostValue> known_;  // by value; references stay valid
 };
 
 // Calls `visit` with each value that `roots` depend on, operands after users; it returns whether to

@@ -48,14 +48,23 @@ DEFECTS = [
      "over an axis without elements it returns its operand's shape"),
     ("GroupNormalization", lambda n: n.inputs[0].array.dtype == np.float64,
      "it expands it by its ONNX function, which normalises in f32 (stash_type = 1); Forge keeps f64"),
+    ("Resize", lambda n: n.attributes.get("coordinate_transformation_mode") == "align_corners" and len(n.inputs) == 3
+     and (np.array(n.inputs[0].array.shape) * n.inputs[2].array % 1).any(),
+     "it aligns the corners of whole elements; ONNX, and Forge, those of extents that are not whole"),
     ("Attention", lambda n: n.inputs[0].array.dtype == np.float64,
      "it expands it by its ONNX function, whose scale is the square root of a number of f32"),
     ("Attention", lambda n: n.attributes.get("qk_matmul_output_mode") in (1, 2) and masked(n),
      "the scores of hidden keys are the type's lowest number; ONNX, and Forge, have the negative infinity"),
-    ("HammingWindow BlackmanWindow", lambda n: n.attributes["output_datatype"] == onnx.TensorProto.DOUBLE,
-     "it computes them in f32 for f64, too"),
+    ("Attention", lambda n: n.attributes.get("is_causal", 0) and n.inputs[0].array.shape[-2] == 1 and len(n.inputs) > 5,
+     "of a single query after a cache it hides no key; ONNX hides those after its place"),
+    ("HammingWindow", lambda n: n.attributes["output_datatype"] == onnx.TensorProto.DOUBLE,
+     "it computes it in f32 for f64, too"),
     ("DFT", lambda n: n.inputs[0].array.dtype == np.float64 and n.attributes["inverse"],
      "it divides by the length in f32 for f64, too"),
+    ("ReduceSumSquare", lambda n: n.inputs[0].array.dtype == np.int32 and np.square(
+        n.inputs[0].array.astype(np.float64)).sum() >= 2**31, "it saturates sums that i32 does not hold; Forge wraps"),
+    ("NonZero Unique", lambda n: n.inputs[0].made_by in ("DFT", "STFT"),
+     "imaginary parts are 0 or what rounding leaves of it"),
 ]
 
 settings = onnxruntime.SessionOptions()
@@ -319,7 +328,7 @@ class Graph:
         nodes, wanted = self.needed()
         for node in nodes[:-1]:  # its results become inputs
             yield self._with_inputs(node)
-        for node in nodes[::-1]:  # an inner result in place of what follows
+        for node in nodes[-2::-1]:  # an inner result in place of what follows
             for value in node.outputs:
                 if len(self.kept) == 1 and value is not self.kept[0]:
                     other = self._like()

@@ -206,8 +206,7 @@ TEST(EmulatedDriverTest, QueriesAreNotReadyUntilTheWorkIsDone) {
   addition.Upload(stream);
   addition.Launch(stream, 1000);
   client.Call("cuEventRecord", event, stream);
-  int polls = 0;
-  while (client.Call("cuEventQuery", event) == CUDA_ERROR_NOT_READY) ++polls;
+  while (client.Call("cuEventQuery", event) == CUDA_ERROR_NOT_READY) continue;
   EXPECT_EQ(client.Call("cuEventQuery", event), CUDA_SUCCESS);
   addition.Download();
   EXPECT_TRUE(addition.Right());

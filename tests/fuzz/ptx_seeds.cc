@@ -6,6 +6,10 @@
 
 #include "tests/fuzz/seeds.h"
 
+#ifndef FORGE_SOURCE_DIR  // for tools that read the source without its build
+#define FORGE_SOURCE_DIR "."
+#endif
+
 namespace forge::fuzz {
 
 Files PtxSeeds() {

@@ -93,6 +93,23 @@ TEST_P(SessionPartsTest, DataGiveACount) {
   EXPECT_EQ(ShapeOf(out[0].value), (std::vector<int64_t>{2, 0}));
 }
 
+// Constants are computed while types are resolved, several of one operator.
+TEST_P(SessionPartsTest, ConstantsBroadcast) {
+  OnnxModel m;
+  m.Input("x", {"n"}).Output("places", onnx::TensorProto::INT64).Output("sum");
+  m.Floats("a", {2, 3}, {0, 1, 2, 3, 4, 5})
+      .Floats("b", {3}, {10, 20, 30})
+      .Floats("c", {2, 1}, {1, 2});
+  m.Node("NonZero", {"x"}, {"places"});
+  m.Node("Add", {"a", "b"}, {"ab"});
+  m.Node("Mul", {"ab", "c"}, {"sum"});
+  FORGE_ASSERT_OK_AND_ASSIGN(auto session, Open(m, GetParam()));
+  const NamedTensor in[] = {{"x", FloatTensor({2}, {0, 1})}};
+  FORGE_ASSERT_OK_AND_ASSIGN(auto out, session->Run(in));
+  EXPECT_EQ(ShapeOf(out[1].value), (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(Numbers(out[1].value), (std::vector<double>{10, 21, 32, 26, 48, 70}));
+}
+
 // Two branches of other shapes, which capture a value around them.
 TEST_P(SessionPartsTest, AConditionChoosesABranch) {
   OnnxModel m;

@@ -172,7 +172,7 @@ class FourierGroup {
  private:
   // The transform of a few numbers: the `at`-th of a row that begins at `first` in shared memory.
   struct Site {
-    size_t index;  // of the step
+    size_t index = 0;  // of the step
     Position row;
     Dim first, at;
   };

@@ -35,7 +35,7 @@ struct FoldRows {
 struct FoldSplit {
   const Region& region;
   const FoldedAxis& axis;
-  SplitRule rule;
+  SplitRule rule = {};
   bool reads_twice = false;  // the second launch reads what the first does
 
   Verdict Fits(int64_t parts) const;

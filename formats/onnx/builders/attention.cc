@@ -279,7 +279,7 @@ ir::Values BuildTensorScatter(OnnxNode& n) {
   const int64_t rank = cache.type().rank();
   const ir::Dims shape = cache.type().shape();
   const auto at = static_cast<size_t>(*axis);
-  const ir::Dim places = shape[at], length = update.type().shape()[at];
+  const ir::Dim &places = shape[at], &length = update.type().shape()[at];
   ir::Value source = Places(n, places, *axis, rank);
   if (n.HasInput(2)) {
     ir::Dims along(static_cast<size_t>(rank), 1);

@@ -92,7 +92,7 @@ ir::Values BuildDet(OnnxNode& n) {
   constexpr int64_t kMostRows = 64;  // each is a step of some nodes
   if (!HasRank(n, 0, 2, 64)) return {};
   const ir::Dims shape = n.type(0).shape();
-  const ir::Dim rows = shape.back();
+  const ir::Dim& rows = shape.back();
   if (!rows.is_constant() || rows.constant() < 1 || rows.constant() > kMostRows ||
       !(shape[shape.size() - 2] == rows)) {
     n.Fail("{} are no square matrices of 1 to {} rows", n.type(0).ToText(), kMostRows);

@@ -7,6 +7,7 @@
 #include "ir/op/axes.h"
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/creation/iota.h"
+#include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/indexing/nonzero.h"
 #include "ir/ops/indexing/scatter.h"

@@ -187,6 +187,13 @@ namespace {
                    .bench = true});
 }
 
+void AddLargeAndEmpty(PoolKind kind, Cases& cases) {
+  cases.push_back({Pool{.kind = kind, .kernel = {300, 301}}, {"f32[1,1,301,302]"}});
+  cases.push_back({Pool{.kind = kind, .kernel = {2, 2}}, {"f32[0,3,4,5]"}});
+  cases.push_back(
+      {Pool{.kind = kind, .kernel = {3, 2}, .padding = {1, 0, 2, 1}}, {"f32[2,3,0,5]"}});
+}
+
 }  // namespace
 
 Cases Pool::cases() {
@@ -231,10 +238,7 @@ Cases Pool::cases() {
     cases.push_back({Pool{.kind = kind, .kernel = {2, 2}, .strides = {3, 3}}, {"f32[1,1,5,5]"}});
     cases.push_back({Pool{.kind = kind}, {"f32[2,3,4,5]"}});
     AddOtherRanks(kind, cases);
-    cases.push_back({Pool{.kind = kind, .kernel = {300, 301}}, {"f32[1,1,301,302]"}});
-    cases.push_back({Pool{.kind = kind, .kernel = {2, 2}}, {"f32[0,3,4,5]"}});
-    cases.push_back(
-        {Pool{.kind = kind, .kernel = {3, 2}, .padding = {1, 0, 2, 1}}, {"f32[2,3,0,5]"}});
+    AddLargeAndEmpty(kind, cases);
     cases.push_back(
         {.op = Pool{.kind = kind, .kernel = {3, 3}, .strides = {2, 2}, .padding = {1, 1, 1, 1}},
          .in = {"f32[1,64,112,112]"},

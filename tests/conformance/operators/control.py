@@ -54,8 +54,8 @@ def nonzero(g):
 
 
 def unique(g):
-    x = g.new_value((np.int64, np.float32, np.int8), least_rank=1)
-    attributes = {"sorted": int(g.chance(0.6))}
+    shape, attributes, open_axes = g.shape(1), {"sorted": int(g.chance(0.6))}, None
     if g.chance(0.5):
-        attributes["axis"] = int(g.rng.integers(0, x.array.ndim))
-    return [x], attributes, 4
+        axis = attributes["axis"] = int(g.rng.integers(0, len(shape)))
+        open_axes = [axis]  # slices have a known number of elements
+    return [g.new_value((np.int64, np.float32, np.int8), shape=shape, open_axes=open_axes)], attributes, 4

@@ -94,6 +94,8 @@ def qlinear_matmul(g):
     y = words(g, b_type, b)
     per_column = [b[-1]] if len(b) == 2 and g.chance(0.3) else []
     depth = float(a[-1]) ** 0.5
-    return [x, scale(g), zero_point(g, a_type), g.constant(y) if g.chance(0.7) else g.new_value((), array=y),
+    # Scales of columns must not repeat an open extent.
+    second = g.constant(y) if g.chance(0.7) else g.new_value((), array=y, static=bool(per_column))
+    return [x, scale(g), zero_point(g, a_type), second,
             scale(g, per_column), zero_point(g, b_type, per_column),
             scale(g, (), np.float32, 5 * depth, 20 * depth), zero_point(g, a_type)], {}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Windows of signals, and their transforms."""
 
+from onnx import helper
 import numpy as np
 
 
@@ -8,10 +9,13 @@ def scalar(value, dtype=np.int64):
     return np.array(value, dtype)
 
 
-def window(g):
-    size = scalar(g.rng.integers(2, 20), g.choose((np.int64, np.int32)))  # of 1, onnxruntime divides 0 by 0
-    kind = int(g.choose([1, 1, 11, 10]))  # f32, f64, f16
-    return [g.constant(size)], {"periodic": int(g.rng.integers(0, 2)), "output_datatype": kind}
+def window(*dtypes):
+    def generate(g):
+        size = scalar(g.rng.integers(2, 20), g.choose((np.int64, np.int32)))  # of 1, onnxruntime divides 0 by 0
+        kind = helper.np_dtype_to_tensor_dtype(np.dtype(g.choose(dtypes)))
+        return [g.constant(size)], {"periodic": int(g.rng.integers(0, 2)), "output_datatype": kind}
+
+    return generate
 
 
 def mel_weight_matrix(g):

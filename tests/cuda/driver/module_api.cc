@@ -18,7 +18,7 @@ using forge::emulated::Module;
 using forge::emulated::Schedule;
 using forge::emulated::ValidStream;
 
-constexpr int kInfoLog = 3, kInfoLogBytes = 4, kErrorLog = 5, kErrorLogBytes = 6;  // CUjit_option
+constexpr int kErrorLog = 5, kErrorLogBytes = 6;  // CUjit_option
 
 void WriteLog(const std::string& text, unsigned count, const int* options, void** values) {
   char* buffer = nullptr;
@@ -184,6 +184,7 @@ CU_API cuFuncSetCacheConfig(CUfunction function, int) {
   return function == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
 }
 
+// NOLINTNEXTLINE(readability-function-size): the signature is the driver's
 CU_API cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                       CUstream stream, void** params, void** extra) {
