@@ -25,7 +25,8 @@ enum class Relation : uint8_t {
 
 template <class T, Relation kR>
 bool Holds(T a, T b) {
-  const bool nan = a != a || b != b;
+  bool nan = false;
+  if constexpr (std::is_floating_point_v<T>) nan = std::isnan(a) || std::isnan(b);
   switch (kR) {
     case Relation::kEq:
       return a == b;

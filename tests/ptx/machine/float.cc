@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // f32 and f64 arithmetic rounded to nearest even. Source: PTX ISA 9.5, "Floating-Point
 // Instructions".
+#include <cmath>
 #include <limits>
 
 #include "tests/ptx/machine/lanewise.h"
@@ -43,9 +44,9 @@ template <bool kMax, bool kNan>
 struct FMinMax {
   template <class T>
   static T Do(T a, T b) {
-    if (a != a || b != b) {
-      if (kNan || (a != a && b != b)) return std::numeric_limits<T>::quiet_NaN();
-      return a != a ? b : a;
+    if (std::isnan(a) || std::isnan(b)) {
+      if (kNan || (std::isnan(a) && std::isnan(b))) return std::numeric_limits<T>::quiet_NaN();
+      return std::isnan(a) ? b : a;
     }
     if (a == b) return std::signbit(a) == kMax ? b : a;  // -0 lies below +0
     return (a < b) == kMax ? b : a;
@@ -56,7 +57,7 @@ struct FMinMaxMagnitude {  // .xorsign.abs
   template <class T>
   static T Do(T a, T b) {
     const T r = FMinMax<kMax, false>::Do(std::fabs(a), std::fabs(b));
-    return r != r ? r : std::signbit(a) != std::signbit(b) ? -r : r;
+    return std::isnan(r) ? r : std::signbit(a) != std::signbit(b) ? -r : r;
   }
 };
 struct FAbs {

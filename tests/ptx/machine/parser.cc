@@ -131,6 +131,15 @@ absl::Status Parser::ModuleItem() {
   return Expect(';');
 }
 
+// What a pointer points to, with an alignment that is not the parameter's.
+absl::Status Parser::SkipPointee() {
+  while (token_.kind == Token::Kind::kDirective) {
+    FORGE_RETURN_IF_ERROR(Advance());
+    if (token_.kind == Token::Kind::kInteger) FORGE_RETURN_IF_ERROR(Advance());
+  }
+  return absl::OkStatus();
+}
+
 // After the state space: ".align 4 .b8 name[16] = {...}".
 absl::StatusOr<Variable> Parser::VariableAfter(Space space, bool external) {
   Variable v;
@@ -150,11 +159,7 @@ absl::StatusOr<Variable> Parser::VariableAfter(Space space, bool external) {
     } else if (TypeBytes(word) > 0) {
       element = TypeBytes(word);
     } else if (word == "ptr") {
-      // What a pointer points to, with an alignment that is not the parameter's.
-      while (token_.kind == Token::Kind::kDirective) {
-        FORGE_RETURN_IF_ERROR(Advance());
-        if (token_.kind == Token::Kind::kInteger) FORGE_RETURN_IF_ERROR(Advance());
-      }
+      FORGE_RETURN_IF_ERROR(SkipPointee());
     } else if (word == "attribute") {
       FORGE_RETURN_IF_ERROR(SkipTo(')'));
     } else {

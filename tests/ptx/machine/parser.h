@@ -42,6 +42,7 @@ class Parser {
   absl::Status Header();
   absl::Status ModuleItem();
   absl::Status SkipLine();
+  absl::Status SkipPointee();
   absl::StatusOr<Variable> VariableAfter(Space space, bool external);
   absl::Status Initial(Variable& v, uint64_t element_bytes, bool sized);
   absl::Status InitialValue(Variable& v, uint64_t element_bytes);
