@@ -35,7 +35,7 @@ class Type {
   Type() = default;  // absent: an optional operand that is not given, or a result after an error
   static Type Tensor(DType dtype, Dims shape, EncodingRef encoding = nullptr);
   static Type Unranked(DType dtype);  // only before binding
-  static Type Unknown();                // only before binding: the result of a deferred node
+  static Type Unknown();              // only before binding: the result of a deferred node
   static Type Sequence(Type element);
   static Type Optional(Type element);
   explicit operator bool() const { return kind_ != Kind::kAbsent; }
