@@ -6,6 +6,7 @@
 #include "ir/ops/fft/dft.h"
 #include "ir/ops/loss/ctc_loss.h"
 #include "ir/ops/movement/diff.h"
+#include "ir/ops/pooling/adaptive_pool.h"
 #include "ir/ops/recurrent/recurrent_steps.h"
 #include "tests/support/status_matchers.h"
 
@@ -32,6 +33,11 @@ TEST(WrittenOutTest, StepsAreLimited) {
                 Fails(StatusCode::kUnimplemented, "steps cannot be written out"));
     EXPECT_THAT(StatusOfParts(Diff{.n = steps}, {{3}}),
                 Fails(StatusCode::kUnimplemented, "steps cannot be written out"));
+    EXPECT_THAT(StatusOfParts(AdaptiveAvgPool{{2}}, {{1, 1, 2 * steps}}),
+                Fails(StatusCode::kUnimplemented, "steps cannot be written out"));
+    EXPECT_THAT(StatusOfParts(AdaptiveMaxPool{{2}}, {{1, 1, 2 * steps}}),
+                Fails(StatusCode::kUnimplemented, "steps cannot be written out"));
+    EXPECT_TRUE(StatusOfParts(AdaptiveAvgPool{{1}}, {{1, 1, steps}}).ok());
     EXPECT_THAT(StatusOfParts(CtcLoss{}, {{steps, 1, 2}, {1, 1}, {1}, {1}}),
                 Fails(StatusCode::kUnimplemented, "steps cannot be written out"));
   }

@@ -58,6 +58,12 @@ std::vector<TapAxis> AllAxes(const Type& x, std::vector<TapAxis> axes) {
   return axes;
 }
 
+std::vector<int64_t> SpatialAxes(const Type& x) {
+  std::vector<int64_t> axes;
+  for (int64_t a = 2; a < x.rank(); ++a) axes.push_back(a);
+  return axes;
+}
+
 }  // namespace
 
 absl::StatusOr<Types> AdaptiveAvgPool::infer(TypeSpan in) const {
@@ -74,6 +80,8 @@ Values AdaptiveAvgPool::decompose(Function& f, ValueSpan in) const {
   const auto axes = AdaptiveAxes(in[0].type(), sizes);
   if (!axes.ok()) return f.Fail(axes.status()), Values{in[0]};
   if (axes->empty()) return {in[0]};
+  if (std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size == 1; }))
+    return {f(Reduce{.kind = ReduceKind::kMean, .axes = SpatialAxes(in[0].type())}, {in[0]})};
   const Value x = Widened(in[0]);
   const Value y = SumOfTaps(x, *axes) / CountOfTaps(x, *axes, x.type().dtype());
   return {Narrowed(y, in[0].type().dtype())};

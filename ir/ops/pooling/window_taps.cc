@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ir/ops/creation/iota.h"
+#include "ir/ops/decomposing.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/indexing/index_arithmetic.h"
@@ -86,6 +87,8 @@ Value TapExists(Function& f, const TapAxis& a, int64_t t, const Type& x) {
 
 Value SumOfTaps(Value x, std::span<const TapAxis> axes) {
   Function& f = *x.fn;
+  for (const TapAxis& a : axes)
+    if (!CanWriteOut(f, a.taps)) return x;
   for (size_t k = axes.size(); k-- > 0;) {
     Value sum;
     for (int64_t t = 0; t < axes[k].taps; ++t) {
@@ -101,6 +104,8 @@ Value CountOfTaps(Value x, std::span<const TapAxis> axes, DType t,
                   std::span<const int64_t> padded) {
   Function& f = *x.fn;
   Value all;
+  for (const TapAxis& a : axes)
+    if (!CanWriteOut(f, a.taps)) return x;
   for (size_t k = 0; k < axes.size(); ++k) {
     Value count;
     for (int64_t tap = 0; tap < axes[k].taps; ++tap) {
@@ -125,6 +130,8 @@ LargestTaps LargestOfTaps(Value x, std::span<const TapAxis> axes) {
   const Dims shape = x.type().shape();
   LargestTaps best{.value = x, .index = {}};
   Dim stride = 1;
+  for (const TapAxis& a : axes)
+    if (!CanWriteOut(f, a.taps)) return {x, x};
   for (size_t k = axes.size(); k-- > 0;) {
     const TapAxis& a = axes[k];
     const LargestTaps from = best;
