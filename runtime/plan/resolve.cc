@@ -4,16 +4,12 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/container/node_hash_map.h"
 #include "formats/onnx/deferred.h"
-#include "ir/analysis/dim_values.h"
 #include "ir/graph/copier.h"
-#include "ir/graph/interpreter.h"
-#include "ir/op/attributes.h"
-#include "ir/op/elements.h"
 #include "ir/ops/control/deferred.h"
 #include "ir/ops/control/if.h"
 #include "ir/ops/control/loop.h"
+#include "ir/passes/constant_table.h"
 #include "ir/passes/passes.h"
 
 namespace forge {
@@ -25,7 +21,6 @@ using ir::Node;
 using ir::Value;
 using ir::Values;
 
-constexpr int64_t kMaxEvaluated = 4096;  // elements of a result that is computed while resolving
 constexpr size_t kMaxHostNodes = 1024;
 
 bool IsKnown(const ir::Type& t) { return t.is_tensor(); }
@@ -34,23 +29,17 @@ bool IsControl(const ir::AnyOp& op) {
   return op.Is<ir::If>() || op.Is<ir::Loop>() || op.Is<ir::Deferred>();
 }
 
-bool IsSmall(const ir::Type& t) {
-  if (!t.is_constant() || t.dtype() == DType::kString) return false;
-  const ir::Dim n = t.elements();
-  return n.is_constant() && n.constant() <= kMaxEvaluated;
-}
-
 class Resolver {
  public:
   Resolver(ir::Module& m, Function& out, const ir::Bindings& bindings)
-      : module_(m), out_(out), bindings_(bindings), contents_(out) {}
+      : out_(out), bindings_(bindings), constants_(m, out) {}
 
   absl::Status Run(const Function& in, std::span<const ResolveArgument> arguments) {
     ir::Copier copy(in, out_, {.symbols = &bindings_});
     for (size_t i = 0; i < arguments.size(); ++i) {
       const Function::Input& input = in.arguments()[i];
       const ResolveArgument& a = arguments[i];
-      copy.Map(input.value, a.value != nullptr ? Constant(*a.value, input.name)
+      copy.Map(input.value, a.value != nullptr ? constants_.Add(*a.value, input.name)
                                                : out_.Argument(input.name, a.type));
     }
     FORGE_RETURN_IF_ERROR(VisitAll(in, copy));
@@ -68,7 +57,12 @@ class Resolver {
       if (f.type(node.first_out).kind() != ir::Type::Kind::kUnknown || !OperandsAreKnown(f, node))
         continue;
       if (node.op.Is<ir::Loop>()) resolved.calls.push_back(&node);
-      for (const uint32_t v : NumbersOf(node))
+      std::vector<uint32_t> numbers = NumbersOf(node);
+      std::erase_if(numbers, [&](uint32_t v) { return f.VariableOf(v) != nullptr; });
+      if (numbers.empty() && !node.op.Is<ir::Loop>())  // to read constants would tell nothing new
+        return InvalidArgument("{}: its types depend on constants that cannot be read",
+                               node.from != nullptr ? node.from->ToText() : node.op.name());
+      for (const uint32_t v : numbers)
         if (seen.insert(v).second) resolved.numbers.push_back(v);
     }
     return resolved;
@@ -94,15 +88,16 @@ class Resolver {
     if (node.op.Is<ir::Loop>()) return Hold(copy, node, node.op);
     ir::AnyOp op = node.op.Bind(bindings_);
     if (!node.runtime_attributes.empty()) {
-      absl::StatusOr<std::optional<ir::AnyOp>> filled = Filled(node, op, in);
-      FORGE_RETURN_IF_ERROR(filled.status());
-      if (!*filled) return Hold(copy, node, op);
-      op = **filled;
+      FORGE_ASSIGN_OR_RETURN(
+          const std::optional<ir::AnyOp> filled,
+          constants_.Filled(node, op, ir::ValueSpan(in).subspan(node.in.size())));
+      if (!filled) return Hold(copy, node, op);
+      op = *filled;
     }
     const ir::ValueSpan operands = ir::ValueSpan(in).first(node.in.size());
-    Values made = Evaluated(op, operands);
-    if (made.empty()) made = Known(out_.Add(op, operands));
-    return Define(copy, node, made);
+    if (const std::optional<Values> made = Evaluated(op, operands))
+      return Define(copy, node, *made);
+    return Define(copy, node, Known(out_.Add(op, operands)));
   }
 
   static absl::Status Hold(ir::Copier& copy, const Node& node, const ir::AnyOp& op) {
@@ -121,7 +116,8 @@ class Resolver {
 
   absl::Status Build(ir::Copier& copy, const Node& node, const ir::Deferred& deferred,
                      const Values& in) {
-    FORGE_ASSIGN_OR_RETURN(DeferredResult result, BuildDeferred(deferred, out_, in, contents_));
+    FORGE_ASSIGN_OR_RETURN(DeferredResult result,
+                           BuildDeferred(deferred, out_, in, constants_.contents()));
     FORGE_RETURN_IF_ERROR(out_.status());
     if (result.status.ok()) return Define(copy, node, Known(std::move(result.values)));
     if (result.reads.empty()) return result.status;
@@ -131,8 +127,8 @@ class Resolver {
   }
 
   absl::Status Choose(ir::Copier& copy, const Node& node, const ir::If& branch, const Values& in) {
-    const HostValue* condition = HostOf(in[0]);
-    if (condition == nullptr) return Hold(copy, node, branch);
+    const std::optional<HostValue> condition = constants_.HostOf(in[0]);
+    if (!condition) return Hold(copy, node, branch);
     if (condition->elements() != 1)
       return InvalidArgument("the condition has {} elements", condition->elements());
     const Function& body = condition->i64(0) != 0 ? *branch.yes : *branch.no;
@@ -148,55 +144,12 @@ class Resolver {
     return Define(copy, node, made);
   }
 
-  // The op with its runtime-valued attributes; nullopt while one is unknown.
-  absl::StatusOr<std::optional<ir::AnyOp>> Filled(const Node& node, const ir::AnyOp& op,
-                                                  const Values& in) {
-    const ir::OpDef& def = op.def();
-    std::shared_ptr<void> self = def.make(op.self());
-    for (size_t i = 0; i < node.runtime_attributes.size(); ++i) {
-      const std::optional<ir::Dims> known = ContentsOf(in[node.in.size() + i]);
-      if (!known) return std::nullopt;
-      FORGE_RETURN_IF_ERROR(
-          ir::SetFromDims(def.fields[node.runtime_attributes[i].field], self.get(), *known));
-    }
-    return ir::AnyOp(def, std::move(self));
-  }
-
-  std::optional<ir::Dims> ContentsOf(const Value& v) {
-    if (const HostValue* host = HostOf(v); host != nullptr && Has(kIntTypes, host->dtype())) {
-      const std::vector<int64_t> numbers = ir::Integers(*host);
-      return ir::Dims(numbers.begin(), numbers.end());
-    }
-    return contents_.ContentsOf(v.id);
-  }
-
-  // The value of a small constant; null where it is none.
-  const HostValue* HostOf(const Value& v) {
-    if (const auto at = known_.find(v.id); at != known_.end()) return &at->second;
-    const ir::Variable* variable = out_.VariableOf(v.id);
-    if (variable == nullptr || variable->role == ir::Variable::Role::kState || !variable->init ||
-        !IsSmall(variable->type))
-      return nullptr;
-    absl::StatusOr<HostValue> value = ir::InitialValue(*variable);
-    return value.ok() ? &known_.emplace(v.id, *std::move(value)).first->second : nullptr;
-  }
-
-  // Results computed here: small, of constants. Empty where they are not.
-  Values Evaluated(const ir::AnyOp& op, ir::ValueSpan in) {
+  // Results computed here; nullopt where they are not.
+  std::optional<Values> Evaluated(const ir::AnyOp& op, ir::ValueSpan in) {
     ir::Types types;
-    std::vector<const HostValue*> operands;
-    for (const Value& v : in) {
-      operands.push_back(v ? HostOf(v) : nullptr);
-      if (v && operands.back() == nullptr) return {};
-      types.push_back(v ? v.type() : ir::Type());
-    }
+    for (const Value& v : in) types.push_back(v.type());
     const absl::StatusOr<ir::Types> results = op.Infer(types);
-    if (in.empty() || !results.ok() || !std::ranges::all_of(*results, IsSmall)) return {};
-    absl::StatusOr<std::vector<HostValue>> made = ir::Evaluate(op, operands);
-    if (!made.ok()) return {};
-    Values out;
-    for (const HostValue& v : *made) out.push_back(Constant(v, op.name()));
-    return out;
+    return results.ok() ? constants_.Evaluated(op, in, *results) : std::nullopt;
   }
 
   // The same values, as constants where they are known by now.
@@ -211,40 +164,22 @@ class Resolver {
 
   // What nodes compute from constants and extents; absent where it is not known.
   Value Computed(const Value& v) {
-    if (!IsSmall(v.type())) return {};
-    if (const std::optional<ir::Dims> dims = contents_.ContentsOf(v.id);
-        dims && ir::AllConstant(*dims)) {
-      absl::StatusOr<HostValue> value =
-          HostValue::Zeros(v.type().dtype(), ir::Constants(v.type().shape()));
-      if (!value.ok()) return {};
-      for (size_t i = 0; i < dims->size(); ++i)
-        value->SetI64(static_cast<int64_t>(i), (*dims)[i].constant());
-      return Constant(*value, "shape");
-    }
+    if (!ir::IsSmallConstant(v.type())) return {};
+    if (const std::optional<Value> numbers = constants_.FromContents(v)) return *numbers;
     const Function::Origin& origin = out_.origin(v.id);
     if (origin.kind != Function::Origin::kNode) return {};
     const Node& node = out_.nodes()[origin.index];
     Values in;
     for (const uint32_t id : node.in) {
       Value operand = id == ir::kAbsent ? Value() : out_.value(id);
-      if (operand && HostOf(operand) == nullptr) {
+      if (operand && !constants_.HostOf(operand)) {
         operand = Computed(operand);
         if (!operand) return {};
       }
       in.push_back(operand);
     }
-    const Values all = Evaluated(node.op, in);
-    return all.empty() ? Value() : all[v.id - node.first_out];
-  }
-
-  Value Constant(const HostValue& v, std::string_view name) {
-    ir::Variable made;
-    made.name = name;
-    made.type = v.type();
-    made.init = ir::Variable::Storage{v.shared_bytes(), v.type(), {}};
-    const Value value = out_.Read(module_.AddVariable(std::move(made)));
-    if (IsSmall(v.type())) known_.emplace(value.id, v);
-    return value;
+    const std::optional<Values> all = Evaluated(node.op, in);
+    return all ? (*all)[v.id - node.first_out] : Value();
   }
 
   static bool OperandsAreKnown(const Function& f, const Node& node) {
@@ -266,11 +201,9 @@ class Resolver {
     return out;
   }
 
-  ir::Module& module_;
   Function& out_;
   const ir::Bindings& bindings_;
-  ir::DimValues contents_;
-  absl::node_hash_map<uint32_t, HostValue> known_;  // by value; references stay valid
+  ir::ConstantTable constants_;
 };
 
 // Calls `visit` with each value that `roots` depend on, operands after users; it returns whether to
@@ -299,14 +232,14 @@ absl::StatusOr<bool> WaitsForValues(const ir::Module& model, const std::string& 
   const Function* f = model.Find(function);
   if (f == nullptr) return false;
   const auto waits = [](const Function& in) {
-    return std::ranges::any_of(
-        in.nodes(), [](const Node& n) { return IsControl(n.op) || !n.runtime_attributes.empty(); });
+    return std::ranges::any_of(in.nodes(),
+                               [](const Node& n) { return !n.runtime_attributes.empty(); });
   };
-  const bool unknown_argument = std::ranges::any_of(
-      f->arguments(), [&](const auto& a) { return !IsKnown(f->type(a.value)); });
-  if (unknown_argument) return true;
-  if (!waits(*f)) return false;
+  if (std::ranges::any_of(f->arguments(),
+                          [&](const auto& a) { return !IsKnown(f->type(a.value)); }))
+    return true;
   if (std::ranges::any_of(f->nodes(), [](const Node& n) { return IsControl(n.op); })) return true;
+  if (!waits(*f)) return false;
   const std::unique_ptr<ir::Module> m = ir::Clone(model);
   if (freeze) ir::Freeze(*m);
   Function folded(function, m.get());
@@ -378,7 +311,7 @@ bool IsHostArithmetic(const Function& f, std::span<const uint32_t> values) {
   bool little = true;
   size_t nodes = 0;
   WalkBack(f, values, [&](uint32_t v) {
-    little &= IsSmall(f.type(v)) && ++nodes <= kMaxHostNodes;
+    little &= ir::IsSmallConstant(f.type(v)) && ++nodes <= kMaxHostNodes;
     return little;
   });
   return little;

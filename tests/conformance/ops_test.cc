@@ -4,14 +4,13 @@
 // refuses.
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "ir/cases/bounds.h"
 #include "ir/graph/interpreter.h"
 #include "runtime/backends.h"
 #include "runtime/op_on_device.h"
 #include "tests/support/case_seeds.h"
 #include "tests/support/metal_check.h"
+#include "tests/support/oracle.h"
 #include "tests/support/spirv_check.h"
 
 namespace forge {
@@ -31,21 +30,11 @@ std::vector<OpAndDevice> Everything() {
   return all;
 }
 
-DeviceRef Open(const std::string& id) {
-  static std::map<std::string, DeviceRef> open;
-  DeviceRef& device = open[id];
-  if (!device) {
-    auto opened = OpenDevice(id, {});
-    if (opened.ok()) device = *opened;
-  }
-  return device;
-}
-
 class OpsTest : public testing::TestWithParam<OpAndDevice> {
  protected:
   // Opens the device and finds the op's cases, without those that inference refuses.
   void SetUp() override {
-    device_ = Open(GetParam().device);
+    device_ = OpenOnce(GetParam().device);
     ASSERT_TRUE(device_);
     auto cases = ir::ConcreteCases(*GetParam().op);
     ASSERT_TRUE(cases.ok()) << cases.status();

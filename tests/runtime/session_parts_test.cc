@@ -74,6 +74,19 @@ TEST_P(SessionPartsTest, AWrongShapeNamesTheNode) {
   }
 }
 
+TEST_P(SessionPartsTest, ShapesBeyondWhatIsReadAreErrors) {
+  OnnxModel m;
+  m.Input("x", {"n"}).Input("shape", {"5000"}, onnx::TensorProto::INT64).Output("y");
+  m.Node("ConstantOfShape", {"shape"}, {"y"});
+  m.Node("Identity", {"x"}, {"z"});
+  FORGE_ASSERT_OK_AND_ASSIGN(auto session, Open(m, GetParam()));
+  const NamedTensor in[] = {{"x", Iota({1})},
+                            {"shape", IntTensor({5000}, std::vector<int64_t>(5000, 1))}};
+  const auto out = session->Run(in);
+  ASSERT_FALSE(out.ok());
+  EXPECT_THAT(Message(out.status()), HasSubstr("ConstantOfShape"));
+}
+
 TEST_P(SessionPartsTest, DataGiveACount) {
   OnnxModel m;
   m.Input("x", {"n", "m"}).Output("places", onnx::TensorProto::INT64).Output("rows");

@@ -2,6 +2,7 @@
 #include "tests/support/oracle.h"
 
 #include <cctype>
+#include <map>
 
 #include "base/platform.h"
 #include "runtime/backends.h"
@@ -14,6 +15,16 @@ std::vector<std::string> Devices() {
     for (const DeviceInfo& d : b.devices)
       if (d.usable) ids.push_back(d.id);
   return ids;
+}
+
+DeviceRef OpenOnce(const std::string& id) {
+  static std::map<std::string, DeviceRef> open;
+  DeviceRef& device = open[id];
+  if (!device) {
+    auto opened = OpenDevice(id, {});
+    if (opened.ok()) device = *opened;
+  }
+  return device;
 }
 
 std::filesystem::path CachedModel(const std::string& name) {

@@ -6,11 +6,14 @@
 #include <vector>
 
 #include "ir/type/host_value.h"
+#include "runtime/device/device.h"
 
 namespace forge {
 
 // The devices that can be opened here, "reference" among them.
 std::vector<std::string> Devices();
+// The device of that id, opened at its first use and kept; null where it cannot be opened.
+DeviceRef OpenOnce(const std::string& id);
 
 // Where tools/fetch-models puts a model of tests/models.tsv, whether or not it has run.
 std::filesystem::path CachedModel(const std::string& name);

@@ -4,8 +4,6 @@
 // With FORGE_ONNX_EXPECT=nothing the list is not read.
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "base/platform.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "runtime/backends.h"
@@ -32,16 +30,6 @@ std::vector<NodeTestOnDevice> NodeTests() {
     for (const std::string& name : StandardTests(suite))
       for (const std::string& device : Devices()) all.push_back({device, suite, name});
   return all;
-}
-
-DeviceRef OpenOnce(const std::string& id) {
-  static std::map<std::string, DeviceRef> open;
-  DeviceRef& device = open[id];
-  if (!device) {
-    auto opened = OpenDevice(id, {});
-    if (opened.ok()) device = *opened;
-  }
-  return device;
 }
 
 const ExpectedFailures& Expected() {
