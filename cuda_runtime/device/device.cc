@@ -3,6 +3,7 @@
 
 #include "base/parallel.h"
 #include "ir/analysis/in_place.h"
+#include "runtime/device/segment_checks.h"
 
 namespace forge::cuda {
 namespace {
@@ -185,15 +186,7 @@ absl::Status CudaDevice::Prefer(const CompileRequest& request) {
 
 absl::StatusOr<SegmentRef> CudaDevice::Record(const SegmentSpec& spec) {
   FORGE_RETURN_IF_ERROR(context_->CanRun());
-  for (const Step& s : spec.steps) {
-    if (s.program && dynamic_cast<const CudaProgram*>(s.program.get()) == nullptr)
-      return Annotate(InvalidArgument("its program belongs to another device"), s.label);
-    for (const Operand& o : s.operands)
-      if (o.slot != Operand::kNoSlot && o.slot >= spec.slots.size())
-        return Annotate(
-            OutOfRange("it refers to slot {}, but there are {} slots", o.slot, spec.slots.size()),
-            s.label);
-  }
+  FORGE_RETURN_IF_ERROR(CheckSteps<CudaProgram>(spec));
   return SegmentRef(std::make_shared<CudaSegment>(spec, context_));
 }
 

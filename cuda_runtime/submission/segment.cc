@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "runtime/device/segment_checks.h"
+
 namespace forge::cuda {
 namespace {
 
@@ -17,26 +19,6 @@ CudaSegment::CudaSegment(const SegmentSpec& spec, ContextRef context)
       slots_(spec.slots.begin(), spec.slots.end()),
       step_symbols_(spec.step_symbols.begin(), spec.step_symbols.end()),
       timestamps_(spec.timestamps) {}
-
-absl::StatusOr<std::vector<CudaBufferRef>> CudaSegment::CheckSlots(const SubmitArgs& args) const {
-  if (args.slots.size() != slots_.size())
-    return InvalidArgument("the segment has {} slots, but {} buffers are given", slots_.size(),
-                           args.slots.size());
-  if (args.step_values.size() != step_symbols_.size())
-    return InvalidArgument("the segment reads {} step values, but {} are given",
-                           step_symbols_.size(), args.step_values.size());
-  std::vector<CudaBufferRef> slots;
-  for (size_t i = 0; i < slots_.size(); ++i) {
-    auto buffer = std::dynamic_pointer_cast<CudaBuffer>(args.slots[i]);
-    if (args.slots[i] && (!buffer || buffer->context() != context_.get()))
-      return InvalidArgument("the buffer of slot {} belongs to another device", i);
-    if (buffer && buffer->size() < slots_[i].bytes)
-      return InvalidArgument("the buffer of slot {} has {} bytes, but the segment needs {}", i,
-                             buffer->size(), slots_[i].bytes);
-    slots.push_back(std::move(buffer));
-  }
-  return slots;
-}
 
 absl::StatusOr<LaunchListRef> CudaSegment::Find(const std::vector<CudaBufferRef>& slots,
                                                 std::span<const int64_t> values) {
@@ -62,7 +44,9 @@ absl::StatusOr<LaunchListRef> CudaSegment::Find(const std::vector<CudaBufferRef>
 }
 
 absl::StatusOr<Job> CudaSegment::Prepare(const SubmitArgs& args, Queue& queue) {
-  FORGE_ASSIGN_OR_RETURN(std::vector<CudaBufferRef> slots, CheckSlots(args));
+  FORGE_ASSIGN_OR_RETURN(
+      std::vector<CudaBufferRef> slots,
+      OwnSlots<CudaBuffer>(args, {slots_, step_symbols_.size()}, context_.get()));
   Job job;
   FORGE_ASSIGN_OR_RETURN(job.list, Find(slots, args.step_values));
   job.cancel = args.cancel;

@@ -26,7 +26,6 @@ class CudaSegment final : public Segment {
     std::vector<uint64_t> key;  // ids of the buffers in the slots, then step values
     LaunchListRef list;
   };
-  absl::StatusOr<std::vector<CudaBufferRef>> CheckSlots(const SubmitArgs& args) const;
   absl::StatusOr<LaunchListRef> Find(const std::vector<CudaBufferRef>& slots,
                                      std::span<const int64_t> values);
 

@@ -2,6 +2,7 @@
 #include "vk_runtime/device/device.h"
 
 #include "base/platform.h"
+#include "runtime/device/segment_checks.h"
 
 namespace forge::vk {
 namespace {
@@ -86,15 +87,7 @@ CompileCounts VulkanDevice::compile_counts() const {
 
 absl::StatusOr<SegmentRef> VulkanDevice::Record(const SegmentSpec& spec) {
   FORGE_RETURN_IF_ERROR(context_->Health());
-  for (const Step& s : spec.steps) {
-    if (s.program && dynamic_cast<const VulkanProgram*>(s.program.get()) == nullptr)
-      return Annotate(InvalidArgument("its program belongs to another device"), s.label);
-    for (const Operand& o : s.operands)
-      if (o.slot != Operand::kNoSlot && o.slot >= spec.slots.size())
-        return Annotate(
-            OutOfRange("it refers to slot {}, but there are {} slots", o.slot, spec.slots.size()),
-            s.label);
-  }
+  FORGE_RETURN_IF_ERROR(CheckSteps<VulkanProgram>(spec));
   FORGE_ASSIGN_OR_RETURN(VulkanBufferRef nothing, Nothing());
   return SegmentRef(std::make_shared<VulkanSegment>(spec, heap_, std::move(nothing)));
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Vulkan program: pipelines, their bindings and grids.
 #pragma once
-#include <functional>
-
 #include "codegen/target/step_plan.h"
+#include "runtime/device/launched_program.h"
 #include "vk_runtime/pipelines/pipeline.h"
 
 namespace forge::vk {
@@ -15,6 +14,7 @@ using codegen::LaunchOperand;
 struct PlannedLaunch : codegen::LaunchPlan {
   PipelineRef pipeline;
   double seconds = 0;  // estimated; 0: unknown
+  std::span<const KernelStatistic> statistics() const { return pipeline->statistics; }
 };
 
 // The SPIR-V of a kernel as an artifact.
@@ -24,39 +24,6 @@ inline Artifact SpirvArtifact(const std::string& kernel, std::span<const uint32_
 }
 
 // A program of one or more launches.
-class VulkanProgram final : public Program {
- public:
-  struct Parts {
-    std::string kernel;
-    std::vector<PlannedLaunch> launches;
-    std::vector<ir::Dim> scalars;
-    uint64_t scratch_bytes = 0;
-    std::vector<uint32_t> overwritable;
-    std::optional<Update> update;
-    double seconds = 0;
-    std::function<std::vector<Artifact>()> artifacts;  // created on request
-  };
-  explicit VulkanProgram(Parts parts) : parts_(std::move(parts)) {}
-  std::string_view kernel() const override { return parts_.kernel; }
-  uint64_t scratch_bytes() const override { return parts_.scratch_bytes; }
-  std::span<const ir::Dim> scalars() const override { return parts_.scalars; }
-  std::span<const uint32_t> overwritable() const override { return parts_.overwritable; }
-  std::optional<Update> update() const override { return parts_.update; }
-  int dispatches() const override { return static_cast<int>(parts_.launches.size()); }
-  double seconds() const override { return parts_.seconds; }
-  std::vector<KernelStatistic> statistics() const override {
-    std::vector<KernelStatistic> all;
-    for (const PlannedLaunch& l : parts_.launches)
-      all.insert(all.end(), l.pipeline->statistics.begin(), l.pipeline->statistics.end());
-    return all;
-  }
-  std::vector<Artifact> artifacts() const override {
-    return parts_.artifacts ? parts_.artifacts() : std::vector<Artifact>();
-  }
-  std::span<const PlannedLaunch> launches() const { return parts_.launches; }
-
- private:
-  Parts parts_;
-};
+using VulkanProgram = LaunchedProgram<PlannedLaunch>;
 
 }  // namespace forge::vk

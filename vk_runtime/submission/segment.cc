@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "runtime/device/segment_checks.h"
+
 namespace forge::vk {
 namespace {
 
@@ -25,27 +27,6 @@ VulkanSegment::VulkanSegment(const SegmentSpec& spec, HeapRef heap, VulkanBuffer
   for (const Step& s : steps_)
     for (const Operand& o : s.operands)
       if (o.writes && o.slot < written_.size()) written_[o.slot] = true;
-}
-
-absl::StatusOr<std::vector<VulkanBufferRef>> VulkanSegment::CheckSlots(
-    const SubmitArgs& args) const {
-  if (args.slots.size() != slots_.size())
-    return InvalidArgument("the segment has {} slots, but {} buffers are given", slots_.size(),
-                           args.slots.size());
-  if (args.step_values.size() != step_symbols_.size())
-    return InvalidArgument("the segment reads {} step values, but {} are given",
-                           step_symbols_.size(), args.step_values.size());
-  std::vector<VulkanBufferRef> slots;
-  for (size_t i = 0; i < slots_.size(); ++i) {
-    auto buffer = std::dynamic_pointer_cast<VulkanBuffer>(args.slots[i]);
-    if (args.slots[i] && (!buffer || buffer->context() != context_))
-      return InvalidArgument("the buffer of slot {} belongs to another device", i);
-    if (buffer && buffer->size() < slots_[i].bytes)
-      return InvalidArgument("the buffer of slot {} has {} bytes, but the segment needs {}", i,
-                             buffer->size(), slots_[i].bytes);
-    slots.push_back(std::move(buffer));
-  }
-  return slots;
 }
 
 ir::Bindings VulkanSegment::Bindings(std::span<const int64_t> values) const {
@@ -117,7 +98,8 @@ absl::StatusOr<RecordingRef> VulkanSegment::WriteParameters(const Entry& entry,
 }
 
 absl::StatusOr<Job> VulkanSegment::Prepare(const SubmitArgs& args, Queue& queue) {
-  FORGE_ASSIGN_OR_RETURN(std::vector<VulkanBufferRef> slots, CheckSlots(args));
+  FORGE_ASSIGN_OR_RETURN(std::vector<VulkanBufferRef> slots,
+                         OwnSlots<VulkanBuffer>(args, {slots_, step_symbols_.size()}, context_));
   Job job;
   FORGE_RETURN_IF_ERROR(Find(slots, args.step_values, queue));
   const Entry& entry = entries_.back();

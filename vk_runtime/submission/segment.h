@@ -32,7 +32,6 @@ class VulkanSegment final : public Segment {
     bool overlaps = false;
     uint64_t last = 0;  // value of its last submission
   };
-  absl::StatusOr<std::vector<VulkanBufferRef>> CheckSlots(const SubmitArgs& args) const;
   // Moves the entry for these arguments to the end of entries_, and records it where no reusable
   // entry exists.
   absl::Status Find(const std::vector<VulkanBufferRef>& slots, std::span<const int64_t> values,
