@@ -129,9 +129,11 @@ constexpr OpDef MakeDef() {
     d.cost = &CostOfMovement;
     d.on_complex = [](const AnyOp&) { return OnComplex::kEach; };
   }
-  if constexpr (requires(const T op) { op.on_complex(); })
+  constexpr bool kOnComplex = requires(const T op) { op.on_complex(); };
+  if constexpr (kOnComplex)
     d.on_complex = [](const AnyOp& op) { return Self<T>(op).on_complex(); };
-  if (d.on_complex != nullptr) d.decompose_complex = &DecomposeComplex;
+  // Not a test of the pointer: with sanitizers GCC 12 does not take one as a constant expression.
+  if constexpr (kOnComplex || Movement<T>) d.decompose_complex = &DecomposeComplex;
   if constexpr (requires(const T op, TypeSpan in) { op.cost(in); })
     d.cost = [](const AnyOp& op, TypeSpan in) { return Self<T>(op).cost(in); };
   else if constexpr (!Movement<T>)

@@ -26,6 +26,12 @@ def words(g, dtype, shape):
     return g.rng.integers(info.min, info.max + 1, shape).astype(dtype)
 
 
+def weights(g, dtype, shape):
+    """Second operands of products. On processors without VNNI, onnxruntime adds pairs of products of bytes in 16 bits
+    that saturate, which its quantiser avoids by signed weights of seven bits (reduce_range)."""
+    return g.rng.integers(-64, 65, shape).astype(dtype) if dtype == np.int8 else words(g, dtype, shape)
+
+
 def quantize(g):
     x = g.value((np.float32, np.float32, np.float16) if g.opset >= 19 else (np.float32,))
     rank = x.array.ndim
@@ -59,7 +65,7 @@ def convolution(g, x_type, w_type):
     inner, outer = int(g.rng.integers(1, 4)), group * int(g.rng.integers(1, 4))
     shape = [int(g.rng.integers(1, 3)), group * inner, *(int(e) for e in g.rng.integers(max(least, 3), 12, axes))]
     x = g.new_value((), array=words(g, x_type, shape), open_axes=[0, *range(2, axes + 2)])
-    return attributes | {"group": group}, x, g.constant(words(g, w_type, [outer, inner, *kernel])), outer
+    return attributes | {"group": group}, x, g.constant(weights(g, w_type, [outer, inner, *kernel])), outer
 
 
 def conv_integer(g):
@@ -91,7 +97,7 @@ def qlinear_matmul(g):
     a, b = matmul_shapes(g)
     a_type, b_type = g.choose(PAIRS)
     x = g.new_value((), array=words(g, a_type, a), open_axes=range(max(0, len(a) - 1)))
-    y = words(g, b_type, b)
+    y = weights(g, b_type, b)
     per_column = [b[-1]] if len(b) == 2 and g.chance(0.3) else []
     depth = float(a[-1]) ** 0.5
     # Scales of columns must not repeat an open extent.
