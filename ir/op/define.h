@@ -131,7 +131,12 @@ constexpr OpDef MakeDef() {
   }
   if constexpr (requires(const T op) { op.on_complex(); })
     d.on_complex = [](const AnyOp& op) { return Self<T>(op).on_complex(); };
-  if (d.on_complex != nullptr) d.decompose_complex = &DecomposeComplex;
+  if constexpr (requires(const T op, Function& f, ValueSpan in) { op.decompose_complex(f, in); })
+    d.decompose_complex = [](const AnyOp& op, Function& f, ValueSpan in) {
+      return Self<T>(op).decompose_complex(f, in);
+    };
+  else if (d.on_complex != nullptr)
+    d.decompose_complex = &DecomposeComplex;
   if constexpr (requires(const T op, TypeSpan in) { op.cost(in); })
     d.cost = [](const AnyOp& op, TypeSpan in) { return Self<T>(op).cost(in); };
   else if constexpr (!Movement<T>)

@@ -50,6 +50,23 @@ std::complex<double> SigmoidOf(std::complex<double> x) {
   return (x.real() >= 0 ? 1.0 : e) / (1.0 + e);
 }
 
+double PowerOf(double a, double b) { return std::pow(a, b); }
+
+uint64_t PowerOf(uint64_t a, uint64_t b) {
+  uint64_t power = 1;
+  for (; b != 0; b /= 2, a *= a)
+    if (b % 2 == 1) power *= a;
+  return power;
+}
+
+int64_t PowerOf(int64_t a, int64_t b) {
+  if (b >= 0)
+    return static_cast<int64_t>(PowerOf(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
+  if (a == 1) return 1;
+  if (a == -1) return b % 2 == 0 ? 1 : -1;
+  return 0;
+}
+
 double TruncatedRemainder(double a, double b) { return std::fmod(a, b); }
 
 int64_t TruncatedRemainder(int64_t a, int64_t b) { return b == 0 ? a : b == -1 ? 0 : a % b; }
