@@ -334,6 +334,7 @@ Values ConvTranspose::decompose(Function& f, ValueSpan in) const {
 }
 
 Values ConvTranspose::gradient(const GradArgs& g) const {
+  if (Has(kComplexTypes, g.in[0].type().dtype())) return GradientByParts(*this, g);
   const Value x = g.in[0], weight = g.in[1], dy = g.dout[0];
   const Conv back{strides, dilations, padding, groups};
   Value dx = g.fn(back, {dy, weight});
