@@ -13,6 +13,8 @@ namespace {
 
 using ir::ReduceKind;
 
+// Rows that are fetched ahead of the one that is added, and bytes of each.
+constexpr int64_t kAhead = 16, kMostAhead = 1024;
 constexpr uint32_t kNoOperand = UINT32_MAX;
 
 struct BagShape {
@@ -77,6 +79,7 @@ class BagCall final : public AnchorCall {
     for (int64_t i = 0; i < s_.indices; ++i) {
       const int64_t of = bag[static_cast<size_t>(i)];
       if (of < begin || of >= end) continue;
+      Prefetch(a, std::min(i + kAhead, s_.indices - 1));
       AddRow(a, i, y + of * d, sizes[static_cast<size_t>(of - begin)]++ == 0);
     }
     if (s_.op.kind != ReduceKind::kMean) return;
@@ -84,6 +87,15 @@ class BagCall final : public AnchorCall {
       const T n = static_cast<T>(std::max<int64_t>(sizes[static_cast<size_t>(of - begin)], 1));
       for (int64_t j = 0; j < d; ++j) y[of * d + j] /= n;
     }
+  }
+  // Rows lie anywhere in the table, so no hardware expects them.
+  void Prefetch(const Arguments& a, int64_t i) const {
+    constexpr int64_t kLine = 64;
+    const int64_t row = RowAt(a, i), bytes = s_.columns * static_cast<int64_t>(sizeof(T));
+    if (row < 0 || row >= s_.rows) return;
+    const uint8_t* from = a.operands[s_.weight] + row * bytes;
+    for (int64_t at = 0; at < std::min(bytes, kMostAhead); at += kLine)
+      __builtin_prefetch(from + at);
   }
   // A row outside of the table is zeros.
   void AddRow(const Arguments& a, int64_t i, T* to, bool first) const {
@@ -98,8 +110,10 @@ class BagCall final : public AnchorCall {
         to[j] = first || std::isnan(v) || v > to[j] ? v : to[j];
       }
     } else if (s_.scale != kNoOperand) {
+#pragma omp simd
       for (int64_t j = 0; j < d; ++j) to[j] += (inside ? from[j] : T(0)) * factor;
     } else if (inside) {
+#pragma omp simd
       for (int64_t j = 0; j < d; ++j) to[j] += from[j];
     }
   }

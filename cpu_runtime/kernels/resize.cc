@@ -91,12 +91,13 @@ class ResizeBlock {
   explicit ResizeBlock(const ResizeShape<T>& shape) : s_(shape) {}
   // Computes what the elements first .. first + n - 1 of a plane of the result read.
   void Set(int64_t first, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) {
-      std::array<int64_t, kMostResizedAxes> at = {};
-      int64_t rest = first + i;
-      for (size_t a = s_.axes.size(); a-- > 0; rest /= s_.axes[a].size)
-        at[a] = rest % s_.axes[a].size;
-      for (size_t term = 0; term < s_.terms; ++term) SetTerm(i, term, at);
+    const int64_t width = s_.axes.back().size;
+    for (int64_t i = 0; i < n;) {
+      const int64_t row = (first + i) / width, column = (first + i) % width;
+      const int64_t count = std::min(n - i, width - column);
+      for (size_t t = 0; t < s_.terms / s_.axes.back().taps; ++t)
+        SetRow(i, Along(row, t), t, {column, count});
+      i += count;
     }
   }
   GatheredSum<T> Sum(int64_t n, const T* x, T* y) const {
@@ -110,20 +111,41 @@ class ResizeBlock {
   }
 
  private:
-  void SetTerm(int64_t i, size_t term, const std::array<int64_t, kMostResizedAxes>& at) {
-    const size_t to = term * kResizedBlock + static_cast<size_t>(i);
-    int64_t flat = 0;
+  // What term `term` of a row reads along all axes but the last.
+  struct RowTerm {
+    int64_t begin = 0;  // of the row of the operand; -1: none
     T weight = 1;
-    for (size_t a = 0; a < s_.axes.size(); ++a) {
+  };
+  struct Columns {
+    int64_t first, count;
+  };
+  RowTerm Along(int64_t row, size_t term) const {
+    RowTerm out;
+    int64_t stride = s_.axes.back().extent;
+    for (size_t a = s_.axes.size() - 1; a-- > 0;) {
       const AxisTaps<T>& axis = s_.axes[a];
-      const size_t entry = static_cast<size_t>(at[a]) * axis.taps + term % axis.taps;
-      term /= axis.taps;
+      const size_t entry = static_cast<size_t>(row % axis.size) * axis.taps + term % axis.taps;
       const int64_t place = axis.places[entry];
-      flat = flat < 0 || place < 0 ? -1 : flat * axis.extent + place;
-      weight *= axis.weights[entry];
+      out.begin = out.begin < 0 || place < 0 ? -1 : out.begin + place * stride;
+      out.weight *= axis.weights[entry];
+      row /= axis.size;
+      term /= axis.taps;
+      stride *= axis.extent;
     }
-    places_[to] = static_cast<int32_t>(flat);
-    weights_[to] = weight;
+    return out;
+  }
+  void SetRow(int64_t i, const RowTerm& row, size_t term, Columns columns) {
+    const AxisTaps<T>& last = s_.axes.back();
+    for (size_t k = 0; k < last.taps; ++k) {
+      const size_t to = (term * last.taps + k) * kResizedBlock + static_cast<size_t>(i);
+      for (int64_t c = 0; c < columns.count; ++c) {
+        const size_t entry = static_cast<size_t>(columns.first + c) * last.taps + k;
+        const int64_t place = last.places[entry];
+        const bool read = row.begin >= 0 && place >= 0;
+        places_[to + static_cast<size_t>(c)] = static_cast<int32_t>(read ? row.begin + place : -1);
+        weights_[to + static_cast<size_t>(c)] = row.weight * last.weights[entry];
+      }
+    }
   }
 
   const ResizeShape<T>& s_;

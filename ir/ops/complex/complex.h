@@ -86,11 +86,11 @@ struct Angle {
                                 .inputs = "x: float|complex",
                                 .outputs = "y: real(x)",
                                 .source = "torch.angle"};
-  Values decompose(Function&, ValueSpan in) const {
+  Values decompose(Function& f, ValueSpan in) const {
     const ComplexParts x = PartsOf(in[0]);
     if (x.im) return {atan2(x.im, x.re)};
-    const Value turned = select(x.re < 0.0, std::numbers::pi, x.re * 0.0);
-    return {select(x.re > 0.0, 0.0, turned)};
+    const Value turned = select(x.re < 0.0, std::numbers::pi, ZeroLike(x.re));
+    return {select(f(IsNan{}, {x.re}), x.re, turned)};
   }
   [[gnu::cold]] static Cases cases() {
     return {{Angle{}, {"complex[2,3]"}},
