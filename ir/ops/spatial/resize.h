@@ -52,7 +52,7 @@ const OpDef& DefOf(const Resize*);
 
 // Element i of an axis of y lies at (i * step + shift) / divisor of x: exact, unlike floats.
 struct ResizeRatio {
-  size_t axis;
+  size_t axis = 0;
   Dim extent, size, step, shift, divisor;
 };
 // Those of the axes that a resize names, for an operand of this shape.
