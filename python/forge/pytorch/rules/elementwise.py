@@ -119,7 +119,8 @@ def reciprocal(t, x):
 
 
 def square(t, x):
-    """x x"""
+    """x x; booleans become integers"""
+    x = t.cast(x, t.out_dtype())
     return multiply(t, x, x)
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from .elementwise import multiply
+
 
 def linear(t, x, weight, bias=None):
     """x weight^T + bias"""
@@ -58,8 +60,7 @@ def add_batches(t, c, a, b, *, beta=1, alpha=1):
 
 def outer(t, a, b):
     """a b^T of vectors"""
-    a, b = t.promoted(a, b)
-    return t.op("mul", t.reshape(a, [*a.shape, 1]), t.reshape(b, [1, *b.shape]))
+    return multiply(t, t.reshape(a, [*a.shape, 1]), t.reshape(b, [1, *b.shape]))
 
 
 def einsum(t, equation, operands, path=None):
