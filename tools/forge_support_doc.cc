@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -39,8 +40,9 @@ struct Column {
   std::string title;
   std::map<std::string, std::string> ops, models;
   std::map<std::string, std::string> refused;  // by reason: ops, and how many of their cases
-  // By op: the element types of which every case runs.
-  std::map<std::string, std::set<std::string>> types;
+  // By op: the element types of its cases, with the reason for each that does not run; empty: every
+  // case of it runs.
+  std::map<std::string, std::map<std::string, std::string>> types;
 };
 
 // ---- ops ----------------------------------------------------------------------------------------
@@ -101,25 +103,81 @@ std::string WhyOf(const OpSupport& support) {
   return fmt::format("{}", fmt::join(reasons, "; "));
 }
 
+// A case and why it is refused; empty: it is not.
+struct Answer {
+  ir::ConcreteCase c;
+  std::string why;
+};
+
+// The operand of an op that has the most element types: what its cases are about. -1: no operands.
+int MainOperand(std::span<const Answer> answers) {
+  std::map<int, std::set<DType>> types;
+  for (const Answer& a : answers)
+    for (size_t i = 0; i < a.c.in.size(); ++i)
+      if (a.c.in[i].type) types[static_cast<int>(i)].insert(a.c.in[i].type.dtype());
+  const auto most = std::ranges::max_element(
+      types, {}, [](const auto& operand) { return operand.second.size(); });
+  return most == types.end() ? -1 : most->first;
+}
+
+// The names of the element types of a case's operands and results.
+std::set<std::string> TypesIn(const ir::ConcreteCase& c) {
+  std::set<std::string> names;
+  for (const ir::CaseOperand& o : c.in)
+    if (o.type) names.emplace(Name(o.type.dtype()));
+  if (const auto out = c.op.Infer(c.types()); out.ok())
+    for (const ir::Type& t : *out)
+      if (t) names.emplace(Name(t.dtype()));
+  return names;
+}
+
+// Column::types of one op. A refusal is about those types of the case that no case that runs has;
+// where there are none, about the type of the main operand.
+std::map<std::string, std::string> ReasonsByType(std::span<const Answer> answers) {
+  std::set<std::string> running;
+  for (const Answer& a : answers)
+    if (a.why.empty()) running.merge(TypesIn(a.c));
+  const int main = MainOperand(answers);
+  std::map<std::string, std::string> reasons;
+  for (const Answer& a : answers) {
+    std::string about = TypeOf(a.c);
+    if (main >= 0 && a.c.in.size() > static_cast<size_t>(main) &&
+        a.c.in[static_cast<size_t>(main)].type)
+      about = Name(a.c.in[static_cast<size_t>(main)].type.dtype());
+    std::string& reason = reasons[about];
+    if (a.why.empty()) continue;
+    bool blamed = false;
+    for (const std::string& type : TypesIn(a.c)) {
+      if (running.contains(type)) continue;
+      reasons[type] = a.why;
+      blamed = true;
+    }
+    if (!blamed) reason = a.why;
+  }
+  return reasons;
+}
+
 // Adds the op's cell and its refused cases to the column.
 absl::Status AddOp(const ir::OpDef& def, const Device& device, Column& column) {
   FORGE_ASSIGN_OR_RETURN(const std::vector<ir::ConcreteCase> cases, ir::ConcreteCases(def));
   std::map<std::string, Counts> types;
   std::map<std::string, std::map<std::string, int>> refused;  // by reason and element type
+  std::vector<Answer> answers;
   for (const ir::ConcreteCase& c : cases) {
     if (!c.refuse.empty()) continue;
     Counts& counts = types[TypeOf(c)];
     const OpSupport support = OpOnDevice::Support(device, c.op, c.types());
-    if (support.way != OpSupport::Way::kRefused) {
+    const bool runs = support.way != OpSupport::Way::kRefused;
+    answers.push_back({c, runs ? "" : WhyOf(support)});
+    if (runs) {
       ++(support.way == OpSupport::Way::kKernel ? counts.kernel : counts.parts);
       continue;
     }
     ++counts.refused;
-    ++refused[WhyOf(support)][TypeOf(c)];
+    ++refused[answers.back().why][TypeOf(c)];
   }
   column.ops[std::string(def.info.name)] = types.empty() ? "made by passes" : CellOf(types);
-  for (const auto& [type, counts] : types)
-    if (counts.refused == 0) column.types[std::string(def.info.name)].insert(type);
+  column.types[std::string(def.info.name)] = ReasonsByType(answers);
   for (const auto& [why, count_by_type] : refused) {
     std::string& text = column.refused[why];
     text += fmt::format("{}`{}`", text.empty() ? "" : "; ", def.info.name);
@@ -265,33 +323,116 @@ void Refused(std::span<const Column> columns, std::ostream& out) {
       out << fmt::format("| {} | {} | {} |\n", c.title, MarkdownCell(why), cases);
 }
 
-// ---- operators of ATen
-// ---------------------------------------------------------------------------
+// ---- operators of ATen and kinds of RLX ---------------------------------------------------------
 
-// "all", or which of the element types that PyTorch takes do not run.
-std::string AtenCell(const std::string& op, const std::string& types, const Column& column) {
-  if (op == "-") return "no";
-  const auto at = column.types.find(op);
-  std::string missing;
-  std::istringstream words(types);
-  for (std::string type; words >> type;)
-    if (at == column.types.end() || !at->second.contains(type)) missing += " " + type;
-  return missing.empty() ? "all" : "not" + missing;
+struct TypeClass {
+  std::string_view title, types;
+};
+constexpr TypeClass kClasses[] = {{"float", "f32 f16 bf16"},
+                                  {"f64", "f64"},
+                                  {"int", "i32 i64 i8 u8"},
+                                  {"bool", "bool"},
+                                  {"complex", "c64 c128"}};
+
+std::vector<std::string> WordsOf(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  return {std::istream_iterator<std::string>(in), {}};
 }
+
+// What computes an operator of elements of one type: see the head of tests/aten.tsv.
+struct Route {
+  std::string op, type;  // op "self": the operand is the result
+};
+Route RouteOf(std::string_view ops, const std::string& type) {
+  const std::vector<std::string> words = WordsOf(ops);
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const size_t to = word.find('=');
+    if (to == std::string::npos || word.substr(0, to) != type) continue;
+    if (word[to + 1] == '>') return {words[0], word.substr(to + 2)};
+    return {word.substr(to + 1), type};
+  }
+  return {words[0], type};
+}
+
+// Why an operator does not run for elements of a type; empty: it runs.
+std::string HoleOf(std::string_view ops, const std::string& type, const Column& column) {
+  const Route route = RouteOf(ops, type);
+  if (route.op == "self") return {};
+  if (route.op == "-") return "no op";
+  const auto op = column.types.find(route.op);
+  if (op == column.types.end()) return fmt::format("there is no op {}", route.op);
+  const auto at = op->second.find(route.type);
+  if (at == op->second.end()) return fmt::format("`{}` takes no {}", route.op, route.type);
+  return at->second;
+}
+
+// The cells of a device: "yes", "no", or the types of the class that run; empty: PyTorch takes
+// none. Adds what does not run to `holes`, by reason.
+std::string AtenCells(const std::vector<std::string>& row, const Column& column,
+                      std::map<std::string, std::set<std::string>>& holes) {
+  const std::vector<std::string> taken = WordsOf(row[4]);
+  std::string cells;
+  for (const TypeClass& c : kClasses) {
+    std::string run;
+    int of = 0, running = 0;
+    for (const std::string& type : WordsOf(c.types)) {
+      if (std::ranges::find(taken, type) == taken.end()) continue;
+      ++of;
+      const std::string hole = HoleOf(row[2], type, column);
+      if (hole.empty())
+        run += (running++ == 0 ? "" : " ") + type;
+      else
+        holes[hole].insert(fmt::format("{} {}", column.title, type));
+    }
+    cells += fmt::format(" {} |", of == 0 ? "" : running == of ? "yes" : running == 0 ? "no" : run);
+  }
+  return cells;
+}
+
+std::string HolesText(const std::map<std::string, std::set<std::string>>& holes) {
+  std::string text;
+  for (const auto& [why, where] : holes)
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", fmt::join(where, ", "), why);
+  return text;
+}
+
+constexpr std::string_view kAtenIntroduction =
+    R"(
+## ATen operators
+
+The forward operators of PyTorch, the op that computes each, and what runs where by class of element types: `yes` where every test case of the op runs, `no`, or those types of the class that run; empty where PyTorch takes none. `bool=or` behind an op: elements of bool are computed by `or`; `bool=>u8`: they are cast to u8 first; `i32=self`: the result is the operand. Elements that an operator promotes are cast first.
+
+)";
 
 absl::Status Aten(const std::string& table, std::span<const Column> columns, std::ostream& out) {
   FORGE_ASSIGN_OR_RETURN(const auto rows, RowsOf(table, 5));
-  out << "\n## ATen operators\n\nThe forward operators of PyTorch, and the op that computes each. "
-         "`all`: every test case of the op runs for all element types that PyTorch takes; `not`: "
-         "but for these, which the op does not take or the device refuses (see below). Elements "
-         "that an operator promotes are cast first.\n\n| operator | op | as |";
-  for (const Column& c : columns) out << fmt::format(" {} |", c.title);
-  out << "\n|---|---|---|---|---|---|---|\n";
+  out << kAtenIntroduction << "| operator | op | as |";
+  for (const Column& c : columns)
+    for (const TypeClass& k : kClasses) out << fmt::format(" {} {} |", c.title, k.title);
+  out << " why not |\n|---|---|---|---|";
+  for (size_t i = 0; i < columns.size() * std::size(kClasses); ++i) out << "---|";
+  out << "\n";
   for (const auto& row : rows) {
     const std::string op = row[2] == "-" ? "none" : fmt::format("`{}`", row[2]);
+    std::map<std::string, std::set<std::string>> holes;
     out << fmt::format("| {} | {} | {} |", row[0], op, row[3] == "-" ? "" : MarkdownCell(row[3]));
-    for (const Column& c : columns) out << fmt::format(" {} |", AtenCell(row[2], row[4], c));
-    out << "\n";
+    for (const Column& c : columns) out << AtenCells(row, c, holes);
+    out << fmt::format(" {} |\n", MarkdownCell(HolesText(holes)));
+  }
+  return absl::OkStatus();
+}
+
+// The kinds of node of RLX, and the op or ops that compute each.
+absl::Status Rlx(const std::string& table, std::ostream& out) {
+  FORGE_ASSIGN_OR_RETURN(const auto rows, RowsOf(table, 3));
+  out << "\n## Kinds of RLX\n\nThe forward kinds of node of the runtime RLX, and what computes "
+         "each; `none` with the reason where nothing does.\n\n| kind | op | as |\n|---|---|---|\n";
+  for (const auto& row : rows) {
+    const std::string op = row[1] == "-" ? "none" : fmt::format("`{}`", row[1]);
+    if (row[1] != "-" && ir::FindOp(row[1]) == nullptr)
+      return DataLoss("{}: there is no op {}", table, row[1]);
+    out << fmt::format("| {} | {} | {} |\n", row[0], op, row[2] == "-" ? "" : MarkdownCell(row[2]));
   }
   return absl::OkStatus();
 }
@@ -320,8 +461,9 @@ absl::StatusOr<std::string> Document(const std::string& self, const std::string&
   out << kIntroduction;
   FORGE_RETURN_IF_ERROR(Models(models, columns, out));
   Ops(columns, out);
-  FORGE_RETURN_IF_ERROR(
-      Aten((std::filesystem::path(table).parent_path() / "aten.tsv").string(), columns, out));
+  const std::filesystem::path folder = std::filesystem::path(table).parent_path();
+  FORGE_RETURN_IF_ERROR(Aten((folder / "aten.tsv").string(), columns, out));
+  FORGE_RETURN_IF_ERROR(Rlx((folder / "rlx.tsv").string(), out));
   Refused(columns, out);
   Operators(out);
   return out.str();

@@ -49,16 +49,17 @@ bool KeepsAxes(const ir::Function& f, const ir::Node& node) {
 }  // namespace
 
 std::span<const Kernel* const> AllKernels() {
-  static const Kernel* const kAll[] = {&ConvolutionKernel(), &ConvolutionTransposeKernel(),
-                                       &MatMulKernel(),      &PoolKernel(),
-                                       &ReduceKernel(),      &LayerNormKernel(),
-                                       &SoftmaxKernel(),     &ShapeKernel(),
-                                       &UpdateSliceKernel(), &RecurrentStepsKernel(),
-                                       &ScatterKernel(),     &ArgReduceKernel(),
-                                       &ScanKernel(),        &SortKernel(),
-                                       &FourierKernel(),     &GridSampleKernel(),
-                                       &PackKernel(),        &TinyCastKernel(),
-                                       &ElementWiseKernel()};
+  static const Kernel* const kAll[] = {&ConvolutionKernel(),  &ConvolutionTransposeKernel(),
+                                       &MatMulKernel(),       &PoolKernel(),
+                                       &ReduceKernel(),       &LayerNormKernel(),
+                                       &SoftmaxKernel(),      &ShapeKernel(),
+                                       &UpdateSliceKernel(),  &RecurrentStepsKernel(),
+                                       &ScatterKernel(),      &ArgReduceKernel(),
+                                       &ScanKernel(),         &SortKernel(),
+                                       &FourierKernel(),      &GridSampleKernel(),
+                                       &ResizeKernel(),       &HistogramKernel(),
+                                       &EmbeddingBagKernel(), &PackKernel(),
+                                       &TinyCastKernel(),     &ElementWiseKernel()};
   return kAll;
 }
 

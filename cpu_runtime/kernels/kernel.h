@@ -45,6 +45,9 @@ const Kernel& RecurrentStepsKernel();
 const Kernel& ScatterKernel();
 const Kernel& FourierKernel();
 const Kernel& GridSampleKernel();
+const Kernel& ResizeKernel();
+const Kernel& HistogramKernel();
+const Kernel& EmbeddingBagKernel();
 const Kernel& TinyCastKernel();
 std::span<const Kernel* const> AllKernels();
 

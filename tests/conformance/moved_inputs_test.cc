@@ -87,7 +87,9 @@ class MovedInputsTest : public testing::TestWithParam<std::string> {
   void Check(const ir::ConcreteCase& c) {
     SCOPED_TRACE(c.ToText());
     const auto in_bytes = [](const ir::Type& t) { return !t || BitWidth(t.dtype()) >= 8; };
-    if (!std::ranges::all_of(c.types(), in_bytes)) return;  // they need not be movable
+    FORGE_ASSERT_OK_AND_ASSIGN(const ir::Types results, c.op.Infer(c.types()));
+    for (const ir::Types& types : {c.types(), results})
+      if (!std::ranges::all_of(types, in_bytes)) return;  // they need not be movable
     if (OpOnDevice::Support(*device_, c.op, c.types()).way == OpSupport::Way::kRefused) return;
     FORGE_ASSERT_OK_AND_ASSIGN(const ir::CaseInputs inputs, ir::MakeInputs(c));
     FORGE_ASSERT_OK_AND_ASSIGN(const auto want, ir::Evaluate(c.op, inputs.pointers()));

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times the benchmark cases of reductions, scans, sorts, transforms, samples and LSTMs on a device beside PyTorch, in
-turns, with the same number of threads.
+"""Times the benchmark cases of reductions, scans, sorts, transforms, samples, resizes, histograms, embedding bags and
+LSTMs on a device beside PyTorch, in turns, with the same number of threads.
 
   ~/.cache/forge/goldens-venv/bin/python tests/conformance/time_torch.py '^(sort|top_k)'
 
@@ -54,18 +54,31 @@ def grid_sample(a, x, grid):
                                            a.get("align_corners", False))
 
 
+def embedding_bag(a, weight, indices):
+    return torch.nn.functional.embedding_bag(indices, weight, mode=a.get("kind", "mean"))
+
+
+def resize(a, x):
+    modes = {"linear": {3: "linear", 4: "bilinear", 5: "trilinear"}[x.ndim], "cubic": "bicubic", "nearest": "nearest"}
+    kind = a.get("kind", "nearest")
+    corners = None if kind == "nearest" else a.get("coordinates") == "align_corners"
+    return torch.nn.functional.interpolate(x, a["sizes"], mode=modes[kind], align_corners=corners)
+
+
 def lstm_of(x, weight_x, weight_h, bias):
     return [torch.nn.LSTM(x.shape[2], weight_h.shape[2]), x]
 
 
 # How operands become those of PyTorch's function, outside of what is timed.
-PREPARED = {"lstm": lstm_of,
+PREPARED = {"lstm": lstm_of, "embedding_bag": lambda weight, indices: [weight, indices % weight.shape[0]],
             "dft": lambda re, im=None: [torch.complex(re, torch.zeros_like(re) if im is None else im)]}
 
 FUNCTIONS = {
     "arg_reduce": lambda a, x: (torch.argmin if a.get("kind") == "min" else torch.argmax)(x, a.get("axis", -1)),
-    "dft": dft, "fft": fourier(torch.fft.fftn), "grid_sample": grid_sample, "lstm": lambda a, layer, x: layer(x),
-    "reduce": reduce,
+    "dft": dft, "embedding_bag": embedding_bag,
+    "histogram": lambda a, x: torch.histc(x, a["bins"], a["low"], a["high"]),
+    "fft": fourier(torch.fft.fftn), "grid_sample": grid_sample, "lstm": lambda a, layer, x: layer(x),
+    "reduce": reduce, "resize": resize,
     "rfft": fourier(torch.fft.rfftn), "scan": scan,
     "scan_with_index": lambda a, x: (torch.cummin if a.get("kind") == "min" else torch.cummax)(x, a.get("axis", -1)),
     "sort": lambda a, x: torch.sort(x, a.get("axis", -1), a.get("descending", False)),

@@ -33,7 +33,7 @@ from torch_ops.composites import blocks, diff, one_hot
 from torch_ops.elementwise import (
     bit_cast, cast, clamp, divide, hard_swish, one_sided, prelu, selu, shrink, sign, softplus,
 )
-from torch_ops.fourier import dft, fourier, overflowing
+from torch_ops.fourier import dft, fourier, nan_in_both, overflowing
 from torch_ops.losses import (
     bce_with_logits, binary_cross_entropy, cosine_similarity, cross_entropy, cross_entropy_of_probabilities,
     ctc_loss, gaussian_nll_loss, kl_div, multi_margin_loss, multilabel_soft_margin_loss, nll_loss, poisson_nll_loss,
@@ -54,6 +54,9 @@ from torch_ops.sums import (
     polygamma, pool, quantile, reduce, remainder, resize, rms_norm, roi_align, scan, scan_with_index, softmax,
     strided_gather, sum_pool, update_slice,
 )
+from torch_ops.tokens import (
+    axial_rotary_embedding, grouped_matmul, histogram, log_mel, random_uniform, rotary_embedding, sample_token,
+)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -67,7 +70,10 @@ OPS = {
     "any": over_axes(truth(torch.any)),
     "arg_reduce": arg_reduce,
     "arg_sort": lambda a, x: torch.argsort(x, dim=a["axis"], descending=a["descending"], stable=True),
+    "atan": nan_in_both(torch.atan),
+    "atanh": nan_in_both(torch.atanh),
     "attention": attention,
+    "axial_rotary_embedding": axial_rotary_embedding,
     "batch_norm": batch_norm,
     "batch_norm_training": batch_norm_training,
     "binary_cross_entropy": binary_cross_entropy,
@@ -110,11 +116,13 @@ OPS = {
     "glu": lambda a, x: F.glu(x, a["axis"]),
     "grid_sample": grid_sample,
     "group_norm": lambda a, x, gamma=None, beta=None: F.group_norm(x, a["groups"], gamma, beta, a["epsilon"]),
+    "grouped_matmul": grouped_matmul,
     "gru": layer(lambda a: torch.gru, 1),
     "gru_steps": steps(gru_cell, 1),
     "hard_sigmoid": lambda a, x: torch.clamp(a["alpha"] * x + a["beta"], 0, 1),
     "hard_swish": hard_swish,
     "hinge_embedding_loss": regression("hinge_embedding_loss", ("margin", "margin")),
+    "histogram": histogram,
     "huber_loss": regression("huber_loss", ("delta", "delta")),
     "index": lambda a, x, *indices: x[tuple(index_key(a, x, indices))],
     "index_add": index_add,
@@ -132,6 +140,7 @@ OPS = {
     "layer_norm": layer_norm,
     "leaky_relu": lambda a, x: F.leaky_relu(x, a["slope"]),
     "local_response_norm": local_response_norm,
+    "log_mel": log_mel,
     "log_softmax": lambda a, x: F.log_softmax(x, a["axis"]),
     "log_sum_exp": over_axes(logsumexp),
     "lp_pool": lp_pool,
@@ -162,6 +171,7 @@ OPS = {
     "prelu": prelu,
     "put": put,
     "quantile": quantile,
+    "random_uniform": random_uniform,
     "reduce": reduce,
     "remainder": remainder,
     "reshape": lambda a, x: x.reshape(a["shape"]),
@@ -172,6 +182,8 @@ OPS = {
     "rnn_steps": steps(rnn_cell, 1),
     "roi_align": roi_align,
     "roll": lambda a, x: torch.roll(x, a["shifts"], a["axes"] or None),
+    "rotary_embedding": rotary_embedding,
+    "sample_token": sample_token,
     "scan": scan,
     "scan_with_index": scan_with_index,
     "scatter": scatter,

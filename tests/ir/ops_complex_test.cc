@@ -16,6 +16,7 @@
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/product/matmul.h"
 #include "ir/ops/reduction/reduce.h"
+#include "ir/ops/reduction/scan.h"
 #include "ir/passes/passes.h"
 #include "tests/support/status_matchers.h"
 
@@ -73,6 +74,54 @@ TEST(ComplexTest, AModulusIsReal) {
   EXPECT_NEAR(y.f64(1) / 1e300, std::sqrt(2), 1e-15);
   EXPECT_EQ(y.f64(2), kInf);
   EXPECT_EQ(Computed(Abs{}, {ComplexTensor({{3, -4}}, DType::kC64)}).dtype(), DType::kF32);
+}
+
+// The decomposition of an op on complex numbers, computed.
+std::vector<Complex> ByParts(const AnyOp& op, const std::vector<Complex>& points) {
+  Function f("f");
+  const Value z =
+      f.Argument("z", Type::Tensor(DType::kC128, {static_cast<int64_t>(points.size())}));
+  const Values in{z};
+  f.Return("y", op.Decompose(f, in)[0]);
+  const HostValue at = ComplexTensor(points);
+  const HostValue* arguments[] = {&at};
+  auto got = Interpreter{}.Run(f, arguments);
+  EXPECT_TRUE(got.ok()) << got.status();
+  return Complexes(got->results[0]);
+}
+
+// Zeros of either sign stand for the two sides of a cut.
+TEST(ComplexTest, InverseFunctionsContinueAtTheirBranchCuts) {
+  const std::vector<Complex> points{{2, 0.0},  {2, -0.0},  {-2, 0.0},  {-2, -0.0}, {0.0, 2},
+                                    {-0.0, 2}, {0.0, -2},  {-0.0, -2}, {0.5, 0.0}, {-0.5, -0.0},
+                                    {1e-9, 3}, {3, 1e-12}, {-0.75, -1}};
+  const auto check = [&](const AnyOp& op, Complex (*expected)(const Complex&)) {
+    const std::vector<Complex> got = ByParts(op, points);
+    for (size_t i = 0; i < points.size(); ++i)
+      EXPECT_LT(std::abs(got[i] - expected(points[i])), 4e-15) << op.name() << " " << points[i];
+  };
+  check(Asin{}, &std::asin<double>);
+  check(Acos{}, &std::acos<double>);
+  check(Atan{}, &std::atan<double>);
+  check(Asinh{}, &std::asinh<double>);
+  check(Acosh{}, &std::acosh<double>);
+  check(Atanh{}, &std::atanh<double>);
+}
+
+TEST(ComplexTest, ProductsAlongAnAxisAreThoseOfComplexNumbers) {
+  const std::vector<Complex> points{{1, 2}, {0.5, -1}, {-2, 0}, {0, 3}, {1, 1}};
+  Complex product = 1;
+  std::vector<Complex> running;
+  for (const Complex& z : points) running.push_back(product *= z);
+  const auto near = [](const std::vector<Complex>& got, const std::vector<Complex>& want) {
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_LT(std::abs(got[i] - want[i]), 1e-13) << i;
+  };
+  near(ByParts(Reduce{ReduceKind::kProd, {0}}, points), {product});
+  near(ByParts(Scan{.kind = ScanKind::kProd}, points), running);
+  running.insert(running.begin(), 1);
+  running.pop_back();
+  near(ByParts(Scan{.kind = ScanKind::kProd, .exclusive = true}, points), running);
 }
 
 TEST(ComplexTest, EqualLooksAtBothParts) {

@@ -106,6 +106,39 @@ TEST_P(SessionPartsTest, DataGiveACount) {
   EXPECT_EQ(ShapeOf(out[0].value), (std::vector<int64_t>{2, 0}));
 }
 
+// torch.masked_select.
+TEST_P(SessionPartsTest, AMaskSelectsElements) {
+  OnnxModel m;
+  m.Input("x", {"n", "m"}).Input("mask", {"n", "m"}, onnx::TensorProto::BOOL).Output("y");
+  m.Ints("flat", {1}, {-1});
+  m.Node("Reshape", {"mask", "flat"}, {"condition"});
+  m.Node("Compress", {"x", "condition"}, {"y"});
+  FORGE_ASSERT_OK_AND_ASSIGN(auto session, Open(m, GetParam()));
+  ir::HostValue mask = *ir::HostValue::Zeros(DType::kBool, std::vector<int64_t>{2, 3});
+  const NamedTensor none[] = {{"x", Iota({2, 3})}, {"mask", mask}};
+  FORGE_ASSERT_OK_AND_ASSIGN(auto out, session->Run(none));
+  EXPECT_EQ(ShapeOf(out[0].value), (std::vector<int64_t>{0}));
+  for (const int64_t at : {1, 2, 5}) mask.SetI64(at, 1);
+  const NamedTensor in[] = {{"x", Iota({2, 3})}, {"mask", mask}};
+  FORGE_ASSERT_OK_AND_ASSIGN(out, session->Run(in));
+  EXPECT_EQ(Numbers(out[0].value), (std::vector<double>{1, 2, 5}));
+}
+
+// torch.nn.functional.one_hot without num_classes.
+TEST_P(SessionPartsTest, DataGiveTheClassesOfAOneHot) {
+  OnnxModel m;
+  m.Input("x", {"n"}, onnx::TensorProto::INT64).Output("y");
+  m.Ints("one", {1}, {1}).Floats("values", {2}, {0, 1});
+  m.Node("ReduceMax", {"x"}, {"last"});
+  m.Node("Add", {"last", "one"}, {"depth"});
+  m.Node("OneHot", {"x", "depth", "values"}, {"y"});
+  FORGE_ASSERT_OK_AND_ASSIGN(auto session, Open(m, GetParam()));
+  const NamedTensor in[] = {{"x", IntTensor({3}, {2, 0, 1})}};
+  FORGE_ASSERT_OK_AND_ASSIGN(auto out, session->Run(in));
+  EXPECT_EQ(ShapeOf(out[0].value), (std::vector<int64_t>{3, 3}));
+  EXPECT_EQ(Numbers(out[0].value), (std::vector<double>{0, 0, 1, 1, 0, 0, 0, 1, 0}));
+}
+
 // Constants are computed while types are resolved, several of one operator.
 TEST_P(SessionPartsTest, ConstantsBroadcast) {
   OnnxModel m;

@@ -2,6 +2,8 @@
 // Complex numbers and their parts. Element-wise functions of complex numbers are rows of
 // ir/ops/elementwise/families.
 #pragma once
+#include <numbers>
+
 #include "ir/ops/complex/parts.h"
 #include "ir/ops/decomposing.h"
 #include "ir/ops/elementwise/elementwise.h"
@@ -80,20 +82,24 @@ const OpDef& DefOf(const Conj*);
 
 struct Angle {
   static constexpr OpInfo kInfo{.name = "angle",
-                                .formula = "y = atan2(im x, re x)",
-                                .inputs = "x: complex",
+                                .formula = "y = atan2(im x, re x); of a real x pi below 0, else 0",
+                                .inputs = "x: float|complex",
                                 .outputs = "y: real(x)",
                                 .source = "torch.angle"};
-  Values decompose(Function&, ValueSpan in) const {
+  Values decompose(Function& f, ValueSpan in) const {
     const ComplexParts x = PartsOf(in[0]);
-    return {atan2(x.im, x.re)};
+    if (x.im) return {atan2(x.im, x.re)};
+    const Value turned = select(x.re < 0.0, std::numbers::pi, ZeroLike(x.re));
+    return {select(f(IsNan{}, {x.re}), x.re, turned)};
   }
   [[gnu::cold]] static Cases cases() {
     return {{Angle{}, {"complex[2,3]"}},
             {Angle{}, {"c128[0,3]"}},
             {Angle{}, {"c64[]"}},
             {Angle{}, {"complex[37] in -1e-3..1e-3"}},
-            {Angle{}, {"f32[3]"}, "complex"}};
+            {Angle{}, {"float[19] edges"}},
+            {Angle{}, {"float[2,3]"}},
+            {Angle{}, {"i32[3]"}, "complex"}};
   }
 };
 const OpDef& DefOf(const Angle*);

@@ -49,6 +49,13 @@ ComplexParts tan(ComplexParts z);
 ComplexParts sinh(ComplexParts z);
 ComplexParts cosh(ComplexParts z);
 ComplexParts tanh(ComplexParts z);
+// Inverse functions, with the branch cuts of C; in ir/ops/complex/inverse_functions.cc.
+ComplexParts asin(ComplexParts z);
+ComplexParts acos(ComplexParts z);
+ComplexParts atan(ComplexParts z);
+ComplexParts asinh(ComplexParts z);
+ComplexParts acosh(ComplexParts z);
+ComplexParts atanh(ComplexParts z);
 
 // The decomposition of an op on complex operands by its OpDef::on_complex or its scalar
 // expression; empty without either.

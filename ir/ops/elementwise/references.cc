@@ -6,14 +6,14 @@ namespace forge::ir {
 namespace {
 
 // The sum of (x + k)^-s over k >= 0 for x > 0; what is beyond 40 by Euler's and Maclaurin's
-// formula.
-double Zeta(double s, double x) {
-  double sum = 0;
+// formula. Sums of both signs are formed of it, so it has digits beyond those of a double.
+long double Zeta(long double s, long double x) {
+  long double sum = 0;
   for (; x < 40; x += 1) sum += std::pow(x, -s);
-  constexpr double kBernoulli[] = {1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66};
-  const double power = std::pow(x, -s);
-  sum += power * (x / (s - 1) + 0.5);
-  double term = power * s / x / 2;  // s (s + 1) ... x^(1 - s - 2 j) / (2 j)!
+  constexpr long double kBernoulli[] = {1.0L / 6, -1.0L / 30, 1.0L / 42, -1.0L / 30, 5.0L / 66};
+  const long double power = std::pow(x, -s);
+  sum += power * (x / (s - 1) + 0.5L);
+  long double term = power * s / x / 2;  // s (s + 1) ... x^(1 - s - 2 j) / (2 j)!
   for (int j = 1; j <= 5; ++j) {
     sum += kBernoulli[j - 1] * term;
     term *= (s + 2 * j - 1) / x * (s + 2 * j) / x / ((2 * j + 1) * (2 * j + 2));
@@ -48,6 +48,23 @@ double SigmoidOf(double x) { return 1 / (1 + std::exp(-x)); }
 std::complex<double> SigmoidOf(std::complex<double> x) {
   const std::complex<double> e = std::exp(x.real() >= 0 ? -x : x);
   return (x.real() >= 0 ? 1.0 : e) / (1.0 + e);
+}
+
+double PowerOf(double a, double b) { return std::pow(a, b); }
+
+uint64_t PowerOf(uint64_t a, uint64_t b) {
+  uint64_t power = 1;
+  for (; b != 0; b /= 2, a *= a)
+    if (b % 2 == 1) power *= a;
+  return power;
+}
+
+int64_t PowerOf(int64_t a, int64_t b) {
+  if (b >= 0)
+    return static_cast<int64_t>(PowerOf(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
+  if (a == 1) return 1;
+  if (a == -1) return b % 2 == 0 ? 1 : -1;
+  return 0;
 }
 
 double TruncatedRemainder(double a, double b) { return std::fmod(a, b); }
@@ -85,12 +102,14 @@ double DigammaOf(double x) {
 }
 
 double PolygammaOf(int64_t order, double x) {
-  const double s = static_cast<double>(order) + 1, sign = order % 2 != 0 ? 1 : -1;
+  const double sign = order % 2 != 0 ? 1 : -1;
   if (std::isinf(x)) return x > 0 ? sign * 0.0 : std::numeric_limits<double>::quiet_NaN();
   if (x <= 0 && x == std::floor(x)) return sign * std::numeric_limits<double>::infinity();
-  const double f = x - std::floor(x);  // terms of both signs below 0
-  const double zeta = x > 0 ? Zeta(s, x) : Zeta(s, f) + sign * (Zeta(s, 1 - f) - Zeta(s, 1 - x));
-  return sign * std::tgamma(s) * zeta;
+  const long double s = static_cast<long double>(order) + 1, wide = x;
+  const long double f = wide - std::floor(wide);  // terms of both signs below 0
+  const long double zeta =
+      x > 0 ? Zeta(s, wide) : Zeta(s, f) + sign * (Zeta(s, 1 - f) - Zeta(s, 1 - wide));
+  return static_cast<double>(sign * std::tgamma(s) * zeta);
 }
 
 }  // namespace forge::ir

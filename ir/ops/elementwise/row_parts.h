@@ -39,6 +39,10 @@ uint64_t TruncatedRemainder(uint64_t a, uint64_t b);
 double FloorOfQuotient(double a, double b);
 int64_t FloorOfQuotient(int64_t a, int64_t b);
 uint64_t FloorOfQuotient(uint64_t a, uint64_t b);
+// a^b; of integers wrapping, for b < 0 1 / a^-b truncated, and 0 for a = 0.
+double PowerOf(double a, double b);
+int64_t PowerOf(int64_t a, int64_t b);
+uint64_t PowerOf(uint64_t a, uint64_t b);
 // The derivative of log |gamma(x)|, and the derivative of that of the given order, which is above
 // 0.
 double DigammaOf(double x);

@@ -86,6 +86,7 @@ Cases EmbeddingBag::cases() {
           {EmbeddingBag{.kind = ReduceKind::kSum, .include_last_offset = true},
            {"f32[9,3]", "i64[7] in 0..8", "i64[2] in 0..0"}},
           {sum, {"f16[9,3]", "i64[7] in 0..8", "i64[1] in 0..0", "f16[7]"}},
+          {.op = sum, .in = {"f32[100000,128]", "i64[4096,32] in 0..99999"}, .bench = true},
           {EmbeddingBag{}, {"f32[4,3]", "i64[3,0]"}},
           {EmbeddingBag{}, {"f32[4,3]", "i64[0]", "i64[2] in 0..0"}},
           {EmbeddingBag{}, {"f32[4,3]", "i64[3]"}, "indices of rank 1 without offsets"},

@@ -39,19 +39,21 @@ struct L1Loss {
 
   static constexpr OpInfo kInfo{.name = "l1_loss",
                                 .formula = "y = |x - target|, reduced",
-                                .inputs = "x: float[*d]; target: =x[*e]",
-                                .outputs = "y: =x[*r]",
+                                .inputs = "x: float|complex[*d]; target: =x[*e]",
+                                .outputs = "y: real(x)[*r]",
                                 .source = "torch.nn.functional.l1_loss"};
   static constexpr Field kFields[] = {
       FieldOf<&L1Loss::reduction>("reduction", kLossReductionDoc, kLossReductions)};
 
   Values decompose(Function&, ValueSpan in) const {
-    return {Reduced(reduction, abs(Widened(in[0]) - Widened(in[1])), in[0].type().dtype())};
+    const Value distance = abs(Widened(in[0]) - Widened(in[1]));
+    return {Reduced(reduction, distance, RealOf(in[0].type().dtype()))};
   }
   [[gnu::cold]] static Cases cases() {
     return {{L1Loss{}, {"float[4,5]", "float[4,5]"}},
             {L1Loss{LossReduction::kSum}, {"float[3,7]", "float[7]"}},
             {L1Loss{LossReduction::kNone}, {"float[19] edges", "float[19]"}},
+            {L1Loss{}, {"complex[4,5]", "complex[5]"}},
             {L1Loss{}, {"f32[0]", "f32[0]"}},
             {L1Loss{}, {"f32[]", "f32[3,1]"}},
             {L1Loss{}, {"f32[2,3]", "f32[2]"}, "do not broadcast"},

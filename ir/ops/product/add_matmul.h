@@ -12,7 +12,7 @@ struct AddMatMul {
   static constexpr OpInfo kInfo{
       .name = "add_matmul",
       .formula = "y = beta * c + alpha * matmul(a, b), without c for beta 0",
-      .inputs = "c: float[*t]; a: =c[*d, m, k]; b: =c[*e, k, n]",
+      .inputs = "c: float|complex[*t]; a: =c[*d, m, k]; b: =c[*e, k, n]",
       .outputs = "y: =c[*f, p, q]",
       .source = "torch.addmm, torch.baddbmm"};
   static constexpr Field kFields[] = {
@@ -32,6 +32,7 @@ struct AddMatMul {
     return {{AddMatMul{}, {"float[3,5]", "float[3,4]", "float[4,5]"}},
             {AddMatMul{.alpha = 0.5, .beta = -2}, {"float[5]", "float[3,4]", "float[4,5]"}},
             {AddMatMul{.alpha = 2}, {"float[2,3,5]", "float[2,3,4]", "float[2,4,5]"}},
+            {AddMatMul{.alpha = 0.5}, {"complex[5]", "complex[3,4]", "complex[4,5]"}},
             {AddMatMul{.beta = 0}, {"f32[3,5] edges", "f32[3,4]", "f32[4,5]"}},
             {AddMatMul{}, {"f32[3,1]", "f32[3,0]", "f32[0,5]"}},
             {AddMatMul{}, {"f32[]", "f32[1,1]", "f32[1,1]"}},
@@ -46,7 +47,7 @@ struct Linear {
   static constexpr OpInfo kInfo{
       .name = "linear",
       .formula = "y[.., o] = sum over i of x[.., i] * weight[o, i] + bias[o]",
-      .inputs = "x: float[*d, i]; weight: =x[o, i]; bias: =x[o]?",
+      .inputs = "x: float|complex[*d, i]; weight: =x[o, i]; bias: =x[o]?",
       .outputs = "y: =x[*d, o]",
       .source = "torch.nn.functional.linear"};
 
@@ -64,6 +65,7 @@ struct Linear {
     return {{Linear{}, {"float[3,4]", "float[5,4]", "float[5]"}},
             {Linear{}, {"float[2,3,4]", "float[5,4]"}},
             {Linear{}, {"float[4]", "float[5,4]", "float[5]"}},
+            {Linear{}, {"complex[3,4]", "complex[5,4]", "complex[5]"}},
             {Linear{}, {"f32[4]", "f32[1,4]"}},
             {Linear{}, {"f32[0,4]", "f32[5,4]", "f32[5]"}},
             {.op = Linear{}, .in = {"f32[512,1024]", "f32[1024,1024]", "f32[1024]"}, .bench = true},

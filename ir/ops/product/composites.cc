@@ -3,6 +3,8 @@
 #include "ir/op/define.h"
 #include "ir/ops/product/add_matmul.h"
 #include "ir/ops/product/einsum.h"
+#include "ir/ops/product/grouped_matmul.h"
+#include "ir/ops/product/rotary_embedding.h"
 #include "ir/ops/product/tensor_dot.h"
 
 namespace forge::ir {

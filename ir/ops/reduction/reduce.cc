@@ -11,6 +11,7 @@
 #include "ir/op/axes.h"
 #include "ir/op/define.h"
 #include "ir/op/elements.h"
+#include "ir/ops/complex/products.h"
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
@@ -106,21 +107,33 @@ Dim CombineDims(ReduceKind kind, const Dim& sum, const Dim& x) {
   return sum + x;
 }
 
+// The axes in an order with the reduced ones last.
+std::vector<int64_t> ReducedLast(size_t rank, std::span<const int64_t> axes) {
+  std::vector<int64_t> order;
+  for (size_t a = 0; a < rank; ++a)
+    if (!Contains(axes, a)) order.push_back(static_cast<int64_t>(a));
+  order.insert(order.end(), axes.begin(), axes.end());
+  return order;
+}
+
+// `moved`, of `shape` in the order of ReducedLast, with the reduced axes as one.
+Value AsRows(Value moved, const Dims& shape, std::span<const int64_t> axes) {
+  Dims rows = Reduced(shape, axes, false);
+  rows.push_back(CountOf(shape, axes));
+  return (*moved.fn)(Reshape{rows}, {moved});
+}
+
 // For each element the product of the others that are reduced with it, which may be zeros: of those
 // before it and of those after it, with the reduced axes as one.
 Value ProductOfOthers(Value x, std::span<const int64_t> axes) {
   Function& f = *x.fn;
   const Dims& shape = x.type().shape();
-  std::vector<int64_t> order, back(shape.size());
-  for (size_t a = 0; a < shape.size(); ++a)
-    if (!Contains(axes, a)) order.push_back(static_cast<int64_t>(a));
-  order.insert(order.end(), axes.begin(), axes.end());
+  const std::vector<int64_t> order = ReducedLast(shape.size(), axes);
+  std::vector<int64_t> back(shape.size());
   for (size_t a = 0; a < order.size(); ++a)
     back[static_cast<size_t>(order[a])] = static_cast<int64_t>(a);
   const Value moved = f(Transpose{order}, {Widened(x)});
-  Dims rows = Reduced(shape, axes, false);
-  rows.push_back(CountOf(shape, axes));
-  const Value row = f(Reshape{rows}, {moved});
+  const Value row = AsRows(moved, shape, axes);
   const Scan before{.kind = ScanKind::kProd, .exclusive = true};
   const Scan after{.kind = ScanKind::kProd, .exclusive = true, .reverse = true};
   const Value prefix = f(before, {row}), others = prefix * f(after, {row});
@@ -212,6 +225,18 @@ Values Reduce::gradient(const GradArgs& g) const {
   // Ties share evenly.
   const Value ties = select(x > y, 0.0, select(x < y, 0.0, ones));
   return {dy * ties / ReduceAxes(ReduceKind::kSum, ties, *reduced)};
+}
+
+Values Reduce::decompose_complex(Function& f, ValueSpan in) const {
+  if (kind != ReduceKind::kProd) return DecomposeComplex(*this, f, in);
+  const Dims shape = in[0].type().shape();
+  const auto reduced = AxesOf(*this, in[0].type().rank());
+  if (!reduced.ok()) return f.Fail(reduced.status()), Values{in[0]};
+  const Transpose last{ReducedLast(shape.size(), *reduced)};
+  const ComplexParts x = PartsOf(in[0]);
+  const Value re = AsRows(f(last, {x.re}), shape, *reduced);
+  const ComplexParts y = ProductAlongLast({re, AsRows(f(last, {x.im}), shape, *reduced)});
+  return {f(Reshape{Reduced(shape, *reduced, keep_dims)}, {Joined(y)})};
 }
 
 absl::Status Reduce::evaluate(Eval& e) const {

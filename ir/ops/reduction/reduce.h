@@ -33,6 +33,7 @@ struct Reduce {
     const bool sums = kind == ReduceKind::kSum || kind == ReduceKind::kMean;
     return sums ? OnComplex::kEach : OnComplex::kNone;
   }
+  Values decompose_complex(Function& f, ValueSpan in) const;
   std::optional<Dims> contents(TypeSpan in, std::span<const std::optional<Dims>> known) const;
   [[gnu::cold]] static Cases cases();
 };

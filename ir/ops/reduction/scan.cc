@@ -9,9 +9,11 @@
 #include "ir/op/axes.h"
 #include "ir/op/define.h"
 #include "ir/op/elements.h"
+#include "ir/ops/complex/products.h"
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/indexing/scatter.h"
+#include "ir/ops/movement/transpose.h"
 
 namespace forge::ir {
 namespace {
@@ -159,6 +161,19 @@ Values Scan::gradient(const GradArgs& g) const {
   if (!along.ok()) return {Value{}};
   const ScanWithIndex selecting{.kind = kind, .axis = axis, .reverse = reverse};
   return {ToSelected(g, g.fn.Add(selecting, g.in)[1], *along)};
+}
+
+Values Scan::decompose_complex(Function& f, ValueSpan in) const {
+  if (kind != ScanKind::kProd) return DecomposeComplex(*this, f, in);
+  const auto normal = NormalAxis(axis, in[0].type().rank());
+  if (!normal.ok()) return f.Fail(normal.status()), Values{in[0]};
+  Transpose swap;
+  for (int64_t a = 0; a < in[0].type().rank(); ++a) swap.permutation.push_back(a);
+  std::swap(swap.permutation[static_cast<size_t>(*normal)], swap.permutation.back());
+  const ComplexParts x = PartsOf(in[0]);
+  const Value re = f(swap, {x.re});
+  const ComplexParts y = ProductsAlongLast({re, f(swap, {x.im})}, {exclusive, reverse});
+  return {f(swap, {Joined(y)})};
 }
 
 absl::Status Scan::evaluate(Eval& e) const {

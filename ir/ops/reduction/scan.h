@@ -37,6 +37,7 @@ struct Scan {
   OnComplex on_complex() const {
     return kind == ScanKind::kSum ? OnComplex::kEach : OnComplex::kNone;
   }
+  Values decompose_complex(Function& f, ValueSpan in) const;
   [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const Scan*);

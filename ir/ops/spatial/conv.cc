@@ -10,32 +10,58 @@ namespace forge::ir {
 namespace {
 
 // What slides over one channel: its places, and their elements.
+template <class T>
 struct Volume {
   PerAxis<int64_t> extent;
-  const double* data;
+  const T* data;
 };
 
 // A place of the kernel and its weight.
-struct Tap {
+template <class T>
+struct WeighedPlace {
   PerAxis<int64_t> at;
-  double weight;
+  T weight;
 };
 
 // Adds weight * (the elements that the tap meets) to results of the extents `size`.
-void AddTap(const PerAxis<WindowAxis>& w, const Tap& tap, const Volume& x,
-            const PerAxis<int64_t>& size, double* y) {
+template <class T>
+void AddTap(const PerAxis<WindowAxis>& w, const WeighedPlace<T>& tap, const Volume<T>& x,
+            const PerAxis<int64_t>& size, T* y) {
   PerAxis<Span> inside;
   for (size_t a = 0; a < inside.size(); ++a)
     inside[a] = InsideOf(w[a], tap.at[a], x.extent[a], size[a]);
   for (int64_t o = inside[0].begin; o < inside[0].end; ++o)
     for (int64_t p = inside[1].begin; p < inside[1].end; ++p) {
       const int64_t row = w[0].PlaceOf(o, tap.at[0]) * x.extent[1] + w[1].PlaceOf(p, tap.at[1]);
-      const double* from = x.data + row * x.extent[2];
+      const T* from = x.data + row * x.extent[2];
       const int64_t first = w[2].PlaceOf(0, tap.at[2]);
-      double* to = y + (o * size[1] + p) * size[2];
+      T* to = y + (o * size[1] + p) * size[2];
       for (int64_t q = inside[2].begin; q < inside[2].end; ++q)
-        to[q] += tap.weight * from[first + q * w[2].stride];
+        to[q] += Product(tap.weight, from[first + q * w[2].stride]);
     }
+}
+
+template <class T>
+std::vector<T> Convolved(const Conv& op, const ConvElements<T>& in, Eval& e) {
+  const HostValue &x = *e.in(0), &w = *e.in(1), &y = e.out(0);
+  const PerAxis<WindowAxis> window = InVolume(WindowOver(op, x.shape().size()));
+  const PerAxis<int64_t> from = VolumeOf(x.shape()), kernel = VolumeOf(w.shape()),
+                         to = VolumeOf(y.shape());
+  const int64_t taps = PlacesOf(kernel), places = PlacesOf(to), depth = w.dim(1);
+  const int64_t per_group = std::max<int64_t>(w.dim(0) / op.groups, 1);
+  std::vector<T> sums(static_cast<size_t>(y.elements()));
+  for (int64_t nm = 0; places > 0 && nm < y.dim(0) * y.dim(1); ++nm) {
+    const int64_t n = nm / y.dim(1), m = nm % y.dim(1);
+    T* out = sums.data() + nm * places;
+    if (!in.bias.empty()) std::fill(out, out + places, in.bias[static_cast<size_t>(m)]);
+    for (int64_t i = 0; i < depth * taps; ++i) {
+      const int64_t channel = n * x.dim(1) + m / per_group * depth + i / taps;
+      const T weight = in.weights[static_cast<size_t>(m * depth * taps + i)];
+      const Volume<T> volume{from, in.image.data() + channel * PlacesOf(from)};
+      AddTap(window, WeighedPlace<T>{PlaceIn(kernel, i % taps), weight}, volume, to, out);
+    }
+  }
+  return sums;
 }
 
 }  // namespace
@@ -69,25 +95,15 @@ Values Conv::gradient(const GradArgs& g) const {
 absl::Status Conv::evaluate(Eval& e) const {
   const HostValue &x = *e.in(0), &w = *e.in(1);
   const HostValue* bias = e.in(2);
-  HostValue& y = e.out(0);
-  const std::vector<double> image = Doubles(x), weights = Doubles(w);
-  const PerAxis<WindowAxis> window = InVolume(WindowOver(*this, x.shape().size()));
-  const PerAxis<int64_t> from = VolumeOf(x.shape()), kernel = VolumeOf(w.shape()),
-                         to = VolumeOf(y.shape());
-  const int64_t taps = PlacesOf(kernel), places = PlacesOf(to), depth = w.dim(1);
-  const int64_t per_group = std::max<int64_t>(w.dim(0) / groups, 1);
-  std::vector<double> sums(static_cast<size_t>(y.elements()));
-  for (int64_t nm = 0; places > 0 && nm < y.dim(0) * y.dim(1); ++nm) {
-    const int64_t n = nm / y.dim(1), m = nm % y.dim(1);
-    double* out = sums.data() + nm * places;
-    if (bias) std::fill(out, out + places, bias->f64(m));
-    for (int64_t i = 0; i < depth * taps; ++i) {
-      const int64_t channel = n * x.dim(1) + m / per_group * depth + i / taps;
-      const Tap tap{PlaceIn(kernel, i % taps), weights[static_cast<size_t>(m * depth * taps + i)]};
-      AddTap(window, tap, {from, image.data() + channel * PlacesOf(from)}, to, out);
-    }
+  if (Has(kComplexTypes, x.dtype())) {
+    const ConvElements<std::complex<double>> in{
+        Complexes(x), Complexes(w), bias ? Complexes(*bias) : std::vector<std::complex<double>>{}};
+    Store(Convolved(*this, in, e), e.out(0));
+  } else {
+    const ConvElements<double> in{Doubles(x), Doubles(w),
+                                  bias ? Doubles(*bias) : std::vector<double>{}};
+    Store(Convolved(*this, in, e), e.out(0));
   }
-  Store(sums, y);
   return absl::OkStatus();
 }
 
@@ -110,6 +126,7 @@ namespace {
            {"f32[1,7,13,10]", "f32[5,7,2,5]", "f32[5]"}},
           {Conv{.padding = {-1, 1, 0, -2}}, {"f32[1,3,8,8]", "f32[2,3,3,3]"}},
           {Conv{.groups = 2}, {"float[1,6,5,5]", "float[4,3,3,3]", "float[4]"}},
+          {Conv{.padding = {1, 0, 1, 2}}, {"complex[1,3,6,5]", "complex[4,3,3,2]"}},
           {Conv{.padding = {1, 1, 1, 1}, .groups = 4},
            {"float[1,4,6,6]", "float[4,1,3,3]", "float[4]"}},
           {Conv{.strides = {2, 2}, .padding = {2, 2, 2, 2}, .groups = 33},
@@ -135,8 +152,11 @@ namespace {
           {Conv{.padding = {2, -3}, .groups = 5}, {"f32[2,5,20]", "f32[5,1,4]", "f32[5]"}},
           {Conv{.padding = {1, 1}}, {"f32[1,33,40]", "f32[24,33,3]", "f32[24]"}},
           {Conv{}, {"f32[1,4,1]", "f32[3,4,1]"}},
+          {Conv{.strides = {2}, .padding = {1, 2}, .groups = 2},
+           {"complex[2,4,9]", "complex[6,2,3]", "complex[6]"}},
           {Conv{.padding = {1, 1}}, {"f32[0,3,8]", "f32[4,3,3]"}},
           {Conv{}, {"float[1,2,5,6,7]", "float[3,2,2,3,1]", "float[3]"}},
+          {Conv{}, {"complex[1,2,4,3,5]", "complex[2,2,2,3,1]", "complex[2]"}},
           {Conv{.strides = {2, 1, 3},
                 .dilations = {1, 3, 2},
                 .padding = {1, 0, 2, 0, 3, 1},

@@ -13,7 +13,7 @@ struct Conv {
       .formula =
           "y[n,m,p...] = bias[m] + sum over c,r... of w[m,c,r...] * "
           "x[n, m / (M / groups) * K + c, p * stride + r * dilation - padding, ...]",
-      .inputs = "x: float[n, c, *d]; weight: =x[m, k, *r]; bias: =x[m]?",
+      .inputs = "x: float|complex[n, c, *d]; weight: =x[m, k, *r]; bias: =x[m]?",
       .outputs = "y: =x[n, m, *p]",
       .source = "ONNX Conv-11; torch.nn.functional.conv1d to 3d"};
   static constexpr Field kFields[] = {
@@ -30,6 +30,7 @@ struct Conv {
   Values gradient(const GradArgs& g) const;
   absl::Status evaluate(Eval& e) const;
   Cost cost(TypeSpan in) const;
+  OnComplex on_complex() const { return OnComplex::kProduct; }
   [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const Conv*);

@@ -230,9 +230,10 @@ Value GatherFilters(const Transposed& t, Function& f, Value weight) {
 }
 
 // One element of a window.
+template <class T>
 struct WindowTap {
   PerAxis<int64_t> at;
-  double weight;
+  T weight;
 };
 
 // Adds weight * x to the elements of y that the tap of each window meets.
@@ -241,7 +242,8 @@ class Spread {
   Spread(const PerAxis<WindowAxis>& w, const PerAxis<int64_t>& from, const PerAxis<int64_t>& to)
       : w_(w), from_(from), to_(to) {}
 
-  void Add(const WindowTap& tap, const double* x, double* y) const {
+  template <class T>
+  void Add(const WindowTap<T>& tap, const T* x, T* y) const {
     for (int64_t i = 0; i < PlacesOf(from_); ++i) {
       const PerAxis<int64_t> o = PlaceIn(from_, i);
       int64_t at = 0;
@@ -251,7 +253,7 @@ class Spread {
         inside = inside && place >= 0 && place < to_[a];
         at = at * to_[a] + place;
       }
-      if (inside) y[at] += tap.weight * x[i];
+      if (inside) y[at] += Product(tap.weight, x[i]);
     }
   }
 
@@ -259,6 +261,30 @@ class Spread {
   const PerAxis<WindowAxis>& w_;
   const PerAxis<int64_t>&from_, &to_;
 };
+
+template <class T>
+std::vector<T> SpreadAll(const ConvTranspose& op, const ConvElements<T>& in, Eval& e) {
+  const HostValue &x = *e.in(0), &w = *e.in(1), &y = e.out(0);
+  const PerAxis<WindowAxis> window = InVolume(WindowOver(op, x.shape().size()));
+  const PerAxis<int64_t> from = VolumeOf(x.shape()), kernel = VolumeOf(w.shape()),
+                         to = VolumeOf(y.shape());
+  const Spread scatter(window, from, to);
+  std::vector<T> sums(static_cast<size_t>(y.elements()));
+  const int64_t taps = PlacesOf(kernel), places = PlacesOf(to), k = w.dim(1);
+  const int64_t per_group = x.dim(1) / op.groups;
+  for (int64_t nm = 0; places > 0 && nm < y.dim(0) * y.dim(1); ++nm) {
+    const int64_t n = nm / y.dim(1), m = nm % y.dim(1);
+    T* out = sums.data() + nm * places;
+    if (!in.bias.empty()) std::fill(out, out + places, in.bias[static_cast<size_t>(m)]);
+    for (int64_t i = 0; i < per_group * taps; ++i) {
+      const int64_t c = m / k * per_group + i / taps;
+      const T weight = in.weights[static_cast<size_t>((c * k + m % k) * taps + i % taps)];
+      const T* channel = in.image.data() + (n * x.dim(1) + c) * PlacesOf(from);
+      scatter.Add(WindowTap<T>{PlaceIn(kernel, i % taps), weight}, channel, out);
+    }
+  }
+  return sums;
+}
 
 }  // namespace
 
@@ -308,6 +334,7 @@ Values ConvTranspose::decompose(Function& f, ValueSpan in) const {
 }
 
 Values ConvTranspose::gradient(const GradArgs& g) const {
+  if (Has(kComplexTypes, g.in[0].type().dtype())) return GradientByParts(*this, g);
   const Value x = g.in[0], weight = g.in[1], dy = g.dout[0];
   const Conv back{strides, dilations, padding, groups};
   Value dx = g.fn(back, {dy, weight});
@@ -320,27 +347,15 @@ Values ConvTranspose::gradient(const GradArgs& g) const {
 absl::Status ConvTranspose::evaluate(Eval& e) const {
   const HostValue &x = *e.in(0), &w = *e.in(1);
   const HostValue* bias = e.inputs() > 2 ? e.in(2) : nullptr;
-  HostValue& y = e.out(0);
-  const std::vector<double> image = Doubles(x), weights = Doubles(w);
-  const PerAxis<WindowAxis> window = InVolume(WindowOver(*this, x.shape().size()));
-  const PerAxis<int64_t> from = VolumeOf(x.shape()), kernel = VolumeOf(w.shape()),
-                         to = VolumeOf(y.shape());
-  const Spread scatter(window, from, to);
-  std::vector<double> sums(static_cast<size_t>(y.elements()));
-  const int64_t taps = PlacesOf(kernel), places = PlacesOf(to), k = w.dim(1);
-  const int64_t per_group = x.dim(1) / groups;
-  for (int64_t nm = 0; places > 0 && nm < y.dim(0) * y.dim(1); ++nm) {
-    const int64_t n = nm / y.dim(1), m = nm % y.dim(1);
-    double* out = sums.data() + nm * places;
-    if (bias) std::fill(out, out + places, bias->f64(m));
-    for (int64_t i = 0; i < per_group * taps; ++i) {
-      const int64_t c = m / k * per_group + i / taps;
-      const double weight = weights[static_cast<size_t>((c * k + m % k) * taps + i % taps)];
-      const double* channel = image.data() + (n * x.dim(1) + c) * PlacesOf(from);
-      scatter.Add({PlaceIn(kernel, i % taps), weight}, channel, out);
-    }
+  if (Has(kComplexTypes, x.dtype())) {
+    const ConvElements<std::complex<double>> in{
+        Complexes(x), Complexes(w), bias ? Complexes(*bias) : std::vector<std::complex<double>>{}};
+    Store(SpreadAll(*this, in, e), e.out(0));
+  } else {
+    const ConvElements<double> in{Doubles(x), Doubles(w),
+                                  bias ? Doubles(*bias) : std::vector<double>{}};
+    Store(SpreadAll(*this, in, e), e.out(0));
   }
-  Store(sums, y);
   return absl::OkStatus();
 }
 
@@ -380,6 +395,8 @@ Cases ConvTranspose::cases() {
        {"f32[1,2,9,8] edges", "f32[2,5,3,3] in 0.01..0.1", "f32[5]"}},
       {Op{.strides = {3, 3}}, {"f32[1,2,9,8] edges", "f32[2,5,2,4] in 0.01..0.1"}},
       {Op{}, {"float[2,3,7]", "float[3,2,3]", "float[2]"}},
+      {Op{}, {"complex[2,3,7]", "complex[3,2,3]", "complex[2]"}},
+      {Op{.strides = {2, 1}, .groups = 2}, {"complex[1,4,3,5]", "complex[4,3,3,2]"}},
       {Op{.strides = {2}, .padding = {3, 3}, .groups = 2},
        {"float[1,6,9]", "float[6,4,8]", "float[8]"}},
       {Op{.strides = {4}, .padding = {2, 1}, .output_padding = {3}}, {"f32[2,3,5]", "f32[3,2,7]"}},

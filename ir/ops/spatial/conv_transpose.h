@@ -14,7 +14,7 @@ struct ConvTranspose {
       .formula =
           "y[n, m, p * stride + r * dilation - padding, ...] = bias[m] + the sum of "
           "w[c,m,r...] * x[n,c,p...]",
-      .inputs = "x: float[n, c, *d]; weight: =x[c, k, *r]; bias: =x[m]?",
+      .inputs = "x: float|complex[n, c, *d]; weight: =x[c, k, *r]; bias: =x[m]?",
       .outputs = "y: =x[n, m, *p]",
       .source = "ONNX ConvTranspose-11; torch.nn.functional.conv_transpose1d to 3d"};
   static constexpr Field kFields[] = {

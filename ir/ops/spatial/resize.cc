@@ -12,11 +12,7 @@
 namespace forge::ir {
 namespace {
 
-// Element i of an axis of y lies at (i * step + shift) / divisor of x: exact, unlike floats.
-struct Ratio {
-  size_t axis;
-  Dim extent, size, step, shift, divisor;
-};
+using Ratio = ResizeRatio;
 
 Ratio RatioOf(const Resize& op, size_t axis, size_t entry, const Dim& extent) {
   const Dim& size = op.sizes[entry];
@@ -34,32 +30,6 @@ Ratio RatioOf(const Resize& op, size_t axis, size_t entry, const Dim& extent) {
   }
   r.divisor = Max(r.divisor, 1);
   return r;
-}
-
-// Those that change anything, outermost first.
-absl::StatusOr<std::vector<Ratio>> RatiosOf(const Resize& op, const Dims& shape) {
-  const auto rank = static_cast<int64_t>(shape.size());
-  const size_t n = op.sizes.size();
-  if ((!op.axes.empty() && op.axes.size() != n) || n > shape.size() ||
-      op.numerators.size() != op.denominators.size() ||
-      (!op.numerators.empty() && op.numerators.size() != n))
-    return InvalidArgument("{} sizes, {} axes and {} scales do not match rank {}", n,
-                           op.axes.size(), op.numerators.size(), rank);
-  FORGE_RETURN_IF_ERROR(NormalAxes(op.axes, rank).status());
-  std::vector<Ratio> out;
-  for (size_t i = 0; i < n; ++i) {
-    const int64_t given = op.axes.empty() ? static_cast<int64_t>(i) : op.axes[i];
-    FORGE_ASSIGN_OR_RETURN(const int64_t along, NormalAxis(given, rank));
-    const size_t a = static_cast<size_t>(along);
-    const bool scaled = !op.numerators.empty();
-    if (op.sizes[i].max() < 0) return InvalidArgument("a size of {}", op.sizes[i].ToText());
-    if (scaled && (op.numerators[i].max() < 1 || op.denominators[i].max() < 1))
-      return InvalidArgument("a scale of {} / {}", op.numerators[i].ToText(),
-                             op.denominators[i].ToText());
-    if (shape[a].max() < 1 && op.sizes[i].min() > 0) return InvalidArgument("nothing to resize");
-    out.push_back(RatioOf(op, a, i, shape[a]));
-  }
-  return out;
 }
 
 // ---- decomposition ------------------------------------------------------------------------------
@@ -126,6 +96,31 @@ Value Cubic(Function& f, Value x, const Ratio& r, double a) {
 
 }  // namespace
 
+absl::StatusOr<std::vector<ResizeRatio>> RatiosOf(const Resize& op, const Dims& shape) {
+  const auto rank = static_cast<int64_t>(shape.size());
+  const size_t n = op.sizes.size();
+  if ((!op.axes.empty() && op.axes.size() != n) || n > shape.size() ||
+      op.numerators.size() != op.denominators.size() ||
+      (!op.numerators.empty() && op.numerators.size() != n))
+    return InvalidArgument("{} sizes, {} axes and {} scales do not match rank {}", n,
+                           op.axes.size(), op.numerators.size(), rank);
+  FORGE_RETURN_IF_ERROR(NormalAxes(op.axes, rank).status());
+  std::vector<ResizeRatio> out;
+  for (size_t i = 0; i < n; ++i) {
+    const int64_t given = op.axes.empty() ? static_cast<int64_t>(i) : op.axes[i];
+    FORGE_ASSIGN_OR_RETURN(const int64_t along, NormalAxis(given, rank));
+    const size_t a = static_cast<size_t>(along);
+    const bool scaled = !op.numerators.empty();
+    if (op.sizes[i].max() < 0) return InvalidArgument("a size of {}", op.sizes[i].ToText());
+    if (scaled && (op.numerators[i].max() < 1 || op.denominators[i].max() < 1))
+      return InvalidArgument("a scale of {} / {}", op.numerators[i].ToText(),
+                             op.denominators[i].ToText());
+    if (shape[a].max() < 1 && op.sizes[i].min() > 0) return InvalidArgument("nothing to resize");
+    out.push_back(RatioOf(op, a, i, shape[a]));
+  }
+  return out;
+}
+
 absl::StatusOr<Types> Resize::infer(TypeSpan in) const {
   if (kind != ResizeKind::kNearest && !Has(kFloatTypes, in[0].dtype()))
     return InvalidArgument("{} is interpolated only as floats", Name(in[0].dtype()));
@@ -182,6 +177,9 @@ Cases Resize::cases() {
       {Resize{.sizes = {3, 9}}, {"f32[4,5,2]"}},
       {Resize{}, {"f32[4,5]"}},
       {.op = Resize{.kind = K::kLinear, .axes = {2, 3}, .sizes = {320, 320}},
+       .in = {"f32[1,24,160,160]"},
+       .bench = true},
+      {.op = Resize{.kind = K::kCubic, .axes = {2, 3}, .sizes = {320, 320}},
        .in = {"f32[1,24,160,160]"},
        .bench = true},
       {Resize{.kind = K::kLinear, .sizes = {3}}, {"i32[4]"}, "only as floats"},

@@ -50,4 +50,13 @@ struct Resize {
 };
 const OpDef& DefOf(const Resize*);
 
+// Element i of an axis of y lies at (i * step + shift) / divisor of x: exact, unlike floats.
+struct ResizeRatio {
+  size_t axis = 0;
+  Dim extent, size, step, shift, divisor;
+};
+// Those of the axes that a resize names, for an operand of this shape.
+//   errors: InvalidArgument (attributes that do not fit the shape)
+absl::StatusOr<std::vector<ResizeRatio>> RatiosOf(const Resize& op, const Dims& shape);
+
 }  // namespace forge::ir

@@ -76,4 +76,10 @@ inline PerAxis<int64_t> PlaceIn(const PerAxis<int64_t>& v, int64_t i) {
   return {i / (v[1] * v[2]), i / v[2] % v[1], i % v[2]};
 }
 
+// The elements of a convolution's operands, real or complex; no bias, or one for each channel.
+template <class T>
+struct ConvElements {
+  std::vector<T> image, weights, bias;
+};
+
 }  // namespace forge::ir

@@ -12,6 +12,7 @@ from torch.utils import _pytree as pytree
 from .. import _arrays
 from .._graph import Graph, Value
 from .._model import Model
+from .functions import Traceable
 from .rules.quantization import Quantised
 from .rules.sparse import Sparse
 from .translator import Translator, rule_of
@@ -34,11 +35,13 @@ def export(module, args=(), kwargs=None, *, dynamic_shapes=None, path=None) -> M
 
 
 def traced(module, args, kwargs, dynamic_shapes):
-    """The program of a module, with attention layers written out: their fast path is one opaque call."""
+    """The program of a module, with attention layers written out, whose fast path is one opaque call, and without
+    functions that look at data."""
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
-        return torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
+        with Traceable():
+            return torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=False)
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
 

@@ -22,6 +22,16 @@ def fourier(forward, inverse):
     return run
 
 
+def nan_in_both(function):
+    """NaN where a part of the operand is; C gives numbers for a NaN beside an infinity."""
+
+    def run(a, x):
+        y = function(x)
+        return torch.where(x.isnan(), torch.full_like(y, math.nan), y) if x.is_complex() else y
+
+    return run
+
+
 def overflowing(function, least=-math.inf):
     """0 for complex numbers of which PyTorch's formula overflows on the way, to NaN."""
 

@@ -16,12 +16,7 @@ def only_complex(op):
 
 def angle(t, x):
     """The argument; of a real number 0 or pi"""
-    if x.dtype in COMPLEX:
-        return t.op("angle", x)
-    x, = t.promoted(x, kind="float")
-    turned = t.op("select", t.op("greater", t.full(0, x.dtype), x), t.full(3.141592653589793, x.dtype),
-                  t.full(0, x.dtype))
-    return t.op("select", t.op("is_nan", x), x, turned)
+    return t.op("angle", *t.promoted(x, kind="float"))
 
 
 def _as_float(t, x):

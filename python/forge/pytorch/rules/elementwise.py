@@ -92,9 +92,13 @@ def divide(t, a, b, rounding_mode=None):
 def power(t, a, b):
     """a to the power of b"""
     a, b = t.promoted(a, b)
-    if not is_integer(a.dtype) and a.dtype not in COMPLEX:
+    if a.dtype not in COMPLEX:
         return t.op("pow", a, b)
-    raise Unsupported(f"powers of {a.dtype}")
+    # 0 to a power with a positive real part is 0; on the way its logarithm is infinite.
+    y = t.op("exp", t.op("mul", b, t.op("log", a)))
+    real = t.op("real", b)
+    is_zero = t.op("and", t.op("equal", a, t.full(0, a.dtype)), t.op("greater", real, t.full(0, real.dtype)))
+    return t.op("select", is_zero, t.full(0, a.dtype), y)
 
 
 def power_of_number(t, a, exponent):
@@ -115,7 +119,8 @@ def reciprocal(t, x):
 
 
 def square(t, x):
-    """x x"""
+    """x x; booleans become integers"""
+    x = t.cast(x, t.out_dtype())
     return multiply(t, x, x)
 
 

@@ -119,6 +119,9 @@ def index_write(op):
             return t.reshape(row, [])
         index = t.reshape(index, index.shape or [1])
         attributes = {"alpha": alpha} if alpha is not None else {}
+        if x.dtype == "bool" and op == "index_add":  # a sum is true where a term is
+            sums = rule(t, t.cast(x, "i32"), dim, index, t.cast(source, "i32"), alpha=alpha)
+            return t.cast(sums, "bool")
         return t.op(op, x, indices_of(t, index), t.cast(source, x.dtype), axis=dim, **attributes)
 
     return rule

@@ -109,6 +109,11 @@ def ctc(t, x, target, x_lengths, target_lengths, blank=0, reduction=1, zero_infi
                 zero_infinity=zero_infinity)
 
 
+def ctc_losses(t, x, target, x_lengths, target_lengths, blank, zero_infinity):
+    """forge.ctc_losses: see functions.py"""
+    return ctc(t, x, target, x_lengths, target_lengths, blank, 0, zero_infinity)
+
+
 def _lengths(t, lengths):
     import torch  # noqa: PLC0415
 
@@ -143,4 +148,5 @@ RULES = {
     "aten.multilabel_margin_loss": multilabel_margin,
     "aten.multilabel_margin_loss_forward": multilabel_margin_forward,
     "aten.ctc_loss": ctc,
+    "forge.ctc_losses": ctc_losses,
 }

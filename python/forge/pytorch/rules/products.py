@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from .elementwise import multiply
+
 
 def linear(t, x, weight, bias=None):
     """x weight^T + bias"""
-    if weight.rank == 1:
-        y = matmul(t, x, weight)
+    if weight.rank == 1 or x.dtype[0] in "iu":
+        y = matmul(t, x, weight if weight.rank == 1 else t.swap(weight, 0, 1))
         return y if bias is None else t.op("add", y, bias)
     if x.rank == 1:
         return t.reshape(t.op("linear", t.reshape(x, [1, *x.shape]), weight, bias), t.out_shape())
@@ -31,7 +33,11 @@ def _integers(t, a, b):
 
 def add_product(t, c, a, b, *, beta=1, alpha=1):
     """beta c + alpha a b"""
-    return t.op("add_matmul", c, a, b, alpha=alpha, beta=beta)
+    if a.dtype[0] not in "iu":
+        return t.op("add_matmul", c, a, b, alpha=alpha, beta=beta)
+    y = _integers(t, a, b)
+    y = y if alpha == 1 else t.op("mul", y, t.full(alpha, y.dtype))
+    return y if beta == 0 else t.op("add", c if beta == 1 else t.op("mul", c, t.full(beta, c.dtype)), y)
 
 
 def add_outer(t, c, a, b, *, beta=1, alpha=1):
@@ -54,8 +60,7 @@ def add_batches(t, c, a, b, *, beta=1, alpha=1):
 
 def outer(t, a, b):
     """a b^T of vectors"""
-    a, b = t.promoted(a, b)
-    return t.op("mul", t.reshape(a, [*a.shape, 1]), t.reshape(b, [1, *b.shape]))
+    return multiply(t, t.reshape(a, [*a.shape, 1]), t.reshape(b, [1, *b.shape]))
 
 
 def einsum(t, equation, operands, path=None):

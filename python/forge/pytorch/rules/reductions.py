@@ -35,8 +35,8 @@ def extreme(kind):
     """amax or amin"""
 
     def rule(t, x, dim=None, keepdim=False):
-        if x.dtype == "bool":
-            return quantifier("any" if kind == "max" else "all")(t, x, dim, keepdim)
+        if x.dtype == "bool" and x.rank:
+            return t.op("any" if kind == "max" else "all", x, axes=axes_of(x, dim), keep_dims=keepdim)
         return reduce_over(t, x, kind, dim, keepdim)
 
     return rule
@@ -240,7 +240,15 @@ def aminmax(t, x, *, dim=None, keepdim=False):
     return extreme("min")(t, x, dim, keepdim), extreme("max")(t, x, dim, keepdim)
 
 
+def histogram(t, x, bins=100, min=0, max=0):
+    """Counts by bin, as floats"""
+    if min == max:
+        raise Unsupported("a histogram between the least and the largest element")
+    return t.cast(t.op("histogram", x, bins=bins, low=min, high=max), x.dtype)
+
+
 RULES = {
+    "aten.histc": histogram,
     "aten.sum": total("sum"),
     "aten.mean": total("mean"),
     "aten.prod": total("prod"),
