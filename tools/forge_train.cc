@@ -22,6 +22,7 @@ struct Options {
   std::string model, data, validate, loss = "cross_entropy", optimizer = "adam",
                                      schedule = "constant", augment, device = "auto", out,
                                      weights_out, checkpoint, resume, log, preprocess;
+  bool time_by_op = false;
   int epochs = 1, batch = 64, seed = 0, threads = 0, warmup = 0;
   double lr = 1e-3, momentum = 0, weight_decay = 0, clip_norm = 0;
 };
@@ -54,6 +55,7 @@ void AddOptions(Tool& tool, Options& o) {
   tool.Option("--checkpoint DIR", o.checkpoint,
               "Write a checkpoint after each epoch, and on Ctrl-C");
   tool.Option("--resume CHECKPOINT", o.resume, "Continue from a checkpoint, to the same bits");
+  tool.Flag("--time-by-op", o.time_by_op, "Show the time of a step by op, and its slowest parts");
   tool.Option("--log FILE", o.log, "Append a line of JSON for each epoch");
 }
 
@@ -88,10 +90,14 @@ class Run {
     FORGE_RETURN_IF_ERROR(Prepare());
     FORGE_RETURN_IF_ERROR(Train());
     FORGE_RETURN_IF_ERROR(WriteResults(onnx));
-    if (!tool_.json()) return absl::OkStatus();
+    if (!tool_.json()) {
+      if (o_.time_by_op) std::cout << trainer_->times().Text();
+      return absl::OkStatus();
+    }
     nlohmann::json result = {{"device", device_->info().name}, {"epochs", epochs_}};
     result["validation"] = validation_;
     result["output"] = o_.out.empty() ? nlohmann::json() : nlohmann::json(o_.out);
+    if (o_.time_by_op) result["ops"] = trainer_->times().ByOp();
     tool_.SetResult(std::move(result));
     return absl::OkStatus();
   }
@@ -112,6 +118,7 @@ class Run {
     t.seed = static_cast<uint64_t>(o_.seed);
     FORGE_ASSIGN_OR_RETURN(t.augment, ParseAugment(o_.augment));
     t.checkpoint = o_.checkpoint;
+    t.time_steps = o_.time_by_op;
     t.options = {{"--loss", o_.loss},
                  {"--optimizer", o_.optimizer},
                  {"--lr", fmt::format("{}", o_.lr)},

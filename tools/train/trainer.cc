@@ -41,6 +41,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(std::unique_ptr<ir::Mod
   SessionOptions session;
   session.functions = {"train", "evaluate", "read_variables", "write_variables"};
   session.freeze = false;
+  session.debug.timestamps = out->o_.time_steps;
   FORGE_ASSIGN_OR_RETURN(out->session_, Session::Create(model, std::move(device), session));
   for (const Session::Port& p : out->session_->inputs(kEvaluate)) {
     if (p.name == "label")
@@ -90,6 +91,10 @@ absl::Status Trainer::Step(const DataSet& data, std::span<const int64_t> at) {
                          MakeBatch(data, ports_, {at, o_.augment, o_.seed, at_.epoch}));
   batch.push_back({"learning_rate", ir::HostValue::Scalar(DType::kF32, o_.schedule.At(at_.step))});
   FORGE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> results, session_->Run(batch, kTrain));
+  // A last batch that is smaller has a plan of its own.
+  if (o_.time_steps && at.size() == static_cast<size_t>(o_.batch) &&
+      session_->executable() != nullptr)
+    FORGE_RETURN_IF_ERROR(times_.Add(*session_->executable()));
   const double loss = ResultNamed(results, "loss");
   if (!std::isfinite(loss))
     return Internal("the loss is {} at step {} of epoch {}: lower --lr or give --clip-norm", loss,

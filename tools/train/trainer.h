@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/training/step.h"
+#include "tools/run/step_times.h"
 #include "tools/train/batches.h"
 #include "tools/train/checkpoint.h"
 #include "tools/train/schedule.h"
@@ -19,6 +20,7 @@ struct TrainerOptions {
   int epochs = 1, batch = 64, warmup = 0;
   uint64_t seed = 0;
   Augment augment;
+  bool time_steps = false;                     // fills times()
   std::string checkpoint;                      // folder; empty: none
   std::map<std::string, std::string> options;  // stored in checkpoints
 };
@@ -57,6 +59,8 @@ class Trainer {
   absl::StatusOr<EpochResult> Evaluate(const DataSet& data);
   // The trained parameters, as the device has them.
   absl::StatusOr<std::vector<NamedTensor>> Parameters();
+  // The times of the steps of whole batches.
+  const StepTimes& times() const { return times_; }
 
  private:
   Trainer() = default;
@@ -69,6 +73,7 @@ class Trainer {
   size_t parameters_ = 0;  // the first of the variables
   std::unique_ptr<Session> session_;
   Position at_;
+  StepTimes times_;
 };
 
 }  // namespace forge::tools
