@@ -32,6 +32,22 @@ std::string IdxOf(std::vector<int> shape, const std::function<int(int)>& element
   return out;
 }
 
+// Writes two archives with the standard library alone: y = 2 a - 3 b, and the same without y.
+constexpr const char* kWriteArchives = R"(
+import struct, sys, zipfile
+def npy(shape, values):
+    head = "{'descr': '<f4', 'fortran_order': False, 'shape': %r, }" % (shape,)
+    head = head.ljust(117) + "\n"
+    data = struct.pack("<%df" % len(values), *values)
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data
+x = [1, 0, 0, 1, 1, 1, 1, -1]
+y = [2 * a - 3 * b for a, b in zip(x[::2], x[1::2])]
+for path, label in ((sys.argv[1], "label.npy"), (sys.argv[2], "other.npy")):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x.npy", npy((4, 2), x))
+        archive.writestr(label, npy((4, 1), y))
+)";
+
 // Forty pictures of 28x28: class c is a bright row, row c.
 class ForgeTrainTest : public ::testing::Test {
  protected:
@@ -135,6 +151,44 @@ TEST_F(ForgeTrainTest, WritesTrainedOnnxModels) {
       Shell("forge-train " + Path("t.onnx") + " --device cpu --lr 0 --data " + Data() + " --json");
   ASSERT_EQ(again.status, 0) << again.err;
   EXPECT_EQ(nlohmann::json::parse(again.out)["epochs"][0]["accuracy"], 1.0);
+}
+
+TEST_F(ForgeTrainTest, LearnsFromFoldersOfPictures) {
+  const std::filesystem::path pictures = kSource + "/examples/fashion/pictures";
+  for (const char* name : {"bag", "coat", "sandal"}) {
+    std::filesystem::create_directories(folder_ / "p" / name);
+    std::filesystem::copy_file(pictures / (std::string(name) + ".png"),
+                               folder_ / "p" / name / "1.png");
+  }
+  const std::string train = "forge-train mnist-cnn --device cpu --json --data " + Path("p");
+  const Outcome o = Shell(train + " --preprocess color=gray --epochs 15 --lr 0.003");
+  ASSERT_EQ(o.status, 0) << o.err;
+  const auto json = nlohmann::json::parse(o.out, nullptr, false);
+  EXPECT_EQ(json["epochs"][14]["accuracy"], 1.0);
+  const Outcome colour = Shell(train);
+  EXPECT_EQ(colour.status, 2) << colour.err;
+  EXPECT_NE(colour.err.find("input 'image'"), std::string::npos) << colour.err;
+}
+
+TEST_F(ForgeTrainTest, LearnsRegressionsFromArchives) {
+  OnnxModel model;
+  model.Input("x", {"N", "2"}).Output("y");
+  model.Floats("w", {2, 1}, {0, 0});
+  model.Node("MatMul", {"x", "w"}, {"y"});
+  Write(folder_ / "m.onnx", model.File());
+  const std::string python =
+      "python3 - " + Path("d.npz") + " " + Path("bad.npz") + " <<'E'\n" + kWriteArchives + "E\n";
+  ASSERT_EQ(std::system(python.c_str()), 0);
+  const std::string train = "forge-train " + Path("m.onnx") + " --device cpu --loss mse --data ";
+  const Outcome o =
+      Shell(train + Path("d.npz") + " --optimizer sgd --lr 0.2 --batch 4 --epochs 80" +
+            " --weights-out " + Path("w"));
+  ASSERT_EQ(o.status, 0) << o.err;
+  FORGE_ASSERT_OK_AND_ASSIGN(const Safetensors weights, ReadSafetensors(folder_ / "w"));
+  ASSERT_EQ(weights.tensors.size(), 1U);
+  EXPECT_NEAR(weights.tensors[0].second.f64(0), 2, 1e-3);
+  EXPECT_NEAR(weights.tensors[0].second.f64(1), -3, 1e-3);
+  ExpectError(train + Path("bad.npz"), 3, "has no array 'label'");
 }
 
 TEST_F(ForgeTrainTest, WritesACheckpointWhenInterrupted) {

@@ -40,6 +40,23 @@ absl::StatusOr<ir::HostValue> ClassLabels(const ir::HostValue& labels, const Dat
   return out;
 }
 
+// Checks the extents of one sample against those of the input, where these are numbers.
+absl::Status CheckSample(const DataSet& set, const DataPorts& ports) {
+  for (size_t i = 0; set.normalised && i < set.inputs.size(); ++i) {
+    const ir::HostValue& value = set.inputs[i].value;
+    const ir::Type& type = ports.inputs[i].type;
+    bool fits = value.rank() == type.rank();
+    for (int axis = 1; fits && axis < type.rank(); ++axis) {
+      const ir::Dim& d = type.shape()[axis];
+      fits = !d.is_constant() || d.constant() == value.dim(axis);
+    }
+    if (!fits)
+      return InvalidArgument("{}: samples are {}, and input '{}' is {}", set.name,
+                             value.type().ToText(), set.inputs[i].name, type.ToText());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckLengths(const DataSet& set) {
   if (set.labels.rank() == 0 || set.size() == 0)
     return DataLoss("{}: there is no sample", set.name);
@@ -177,7 +194,9 @@ absl::StatusOr<DataSet> ReadDataSet(const std::string& what, const DataPorts& po
                                           "'{}' is not IMAGES.idx,LABELS.idx, a .npz or a "
                                           "folder with one sub-folder a class",
                                           what));
-  if (out.ok()) FORGE_RETURN_IF_ERROR(CheckLengths(*out));
+  if (!out.ok()) return out;
+  FORGE_RETURN_IF_ERROR(CheckLengths(*out));
+  FORGE_RETURN_IF_ERROR(CheckSample(*out, ports));
   return out;
 }
 
