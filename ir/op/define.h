@@ -130,14 +130,13 @@ constexpr OpDef MakeDef() {
     d.on_complex = [](const AnyOp&) { return OnComplex::kEach; };
   }
   constexpr bool kOnComplex = requires(const T op) { op.on_complex(); };
-  if constexpr (kOnComplex)
-    d.on_complex = [](const AnyOp& op) { return Self<T>(op).on_complex(); };
+  if constexpr (kOnComplex) d.on_complex = [](const AnyOp& op) { return Self<T>(op).on_complex(); };
   if constexpr (requires(const T op, Function& f, ValueSpan in) { op.decompose_complex(f, in); })
     d.decompose_complex = [](const AnyOp& op, Function& f, ValueSpan in) {
       return Self<T>(op).decompose_complex(f, in);
     };
-  // Not a test of the pointer: with sanitizers GCC 12 does not take one as a constant expression.
-  else if constexpr (kOnComplex || Movement<T>)
+  else if constexpr (kOnComplex ||
+                     Movement<T>)  // GCC 12 with sanitizers takes no test of a pointer.
     d.decompose_complex = &DecomposeComplex;
   if constexpr (requires(const T op, TypeSpan in) { op.cost(in); })
     d.cost = [](const AnyOp& op, TypeSpan in) { return Self<T>(op).cost(in); };

@@ -27,7 +27,8 @@ Progress::~Progress() {
   if (drawn_) std::fputs("\r\033[K", stderr);
 }
 
-void Progress::operator()(std::string_view what, size_t done, size_t total) {
+void Progress::operator()(std::string_view what, size_t done, size_t total,
+                          std::string_view detail) {
   const std::lock_guard lock(mutex_);
   const int64_t now = NowNanoseconds();
   if (what != what_) {
@@ -38,7 +39,8 @@ void Progress::operator()(std::string_view what, size_t done, size_t total) {
   if (now < next_ && !(finished && drawn_)) return;
   if (!IsTerminal(kStderr)) {
     next_ = now + kBetweenLines;
-    std::fprintf(stderr, "%s: %zu of %zu\n", what_.c_str(), done, total);
+    std::fprintf(stderr, "%s: %zu of %zu%s\n", what_.c_str(), done, total,
+                 std::string(detail).c_str());
     return;
   }
   next_ = now + kBetweenFrames;
@@ -47,9 +49,9 @@ void Progress::operator()(std::string_view what, size_t done, size_t total) {
   if (finished)
     std::fputs("\r\033[K", stderr);
   else
-    std::fprintf(stderr, "\r\033[K%s [%s%s] %zu/%zu", what_.c_str(),
+    std::fprintf(stderr, "\r\033[K%s [%s%s] %zu/%zu%s", what_.c_str(),
                  std::string(filled, '#').c_str(), std::string(24 - filled, ' ').c_str(), done,
-                 total);
+                 total, std::string(detail).c_str());
   std::fflush(stderr);
 }
 

@@ -23,7 +23,8 @@ class Table : public forge::Table {
 class Progress {
  public:
   ~Progress();
-  void operator()(std::string_view what, size_t done, size_t total);
+  // detail: changes while the work goes on, unlike `what`; shown after the counts
+  void operator()(std::string_view what, size_t done, size_t total, std::string_view detail = {});
 
  private:
   std::mutex mutex_;

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/training/differentiate.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "ir/ops/creation/fill.h"
+#include "ir/ops/elementwise/scalar_math.h"
+
+namespace forge::ir {
+namespace {
+
+Values ValuesOf(Function& f, std::span<const uint32_t> ids) {
+  Values out;
+  for (const uint32_t v : ids) out.push_back(v == kAbsent ? Value{} : f.value(v));
+  return out;
+}
+
+// One sweep over the nodes of a function, from its last to its first.
+class Sweep {
+ public:
+  Sweep(Function& f, ValueSpan with) : f_(f) {
+    for (const Value& v : with) depends_.insert(v.id);
+    for (const Node& node : f.nodes()) {
+      if (std::ranges::none_of(node.in, [&](uint32_t v) { return depends_.contains(v); })) continue;
+      for (uint32_t k = 0; k < node.outs; ++k) depends_.insert(node.first_out + k);
+    }
+  }
+
+  absl::Status Run(Value of) {
+    const size_t nodes = f_.nodes().size();
+    Add(of, f_(Fill{.value = 1, .dtype = of.type().dtype()}, {}));
+    for (size_t i = nodes; i-- > 0;) FORGE_RETURN_IF_ERROR(Visit(f_.nodes()[i]));
+    return f_.status();
+  }
+
+  Value Gradient(Value v) const {
+    const auto found = gradients_.find(v.id);
+    return found == gradients_.end() ? Value{} : found->second;
+  }
+
+ private:
+  void Add(Value to, Value gradient) {
+    if (!to || !gradient || !depends_.contains(to.id)) return;
+    Value& sum = gradients_[to.id];
+    sum = sum ? sum + gradient : gradient;
+  }
+
+  absl::Status Visit(const Node& node) {
+    Values out, dout;
+    bool flows = false;
+    for (uint32_t v = node.first_out; v < node.first_out + node.outs; ++v) {
+      out.push_back(f_.value(v));
+      dout.push_back(Gradient(out.back()));
+      flows = flows || bool(dout.back());
+    }
+    if (!flows) return absl::OkStatus();
+    const OpDef& def = node.op.def();
+    if (def.gradient == nullptr) {
+      if (def.no_gradient == "zero") return absl::OkStatus();
+      return Unimplemented("node '{}' ({}) has no gradient: {}",
+                           node.from ? node.from->ToText() : "", node.op.name(), def.no_gradient);
+    }
+    const Function::Scope scope(f_, MadeBy("differentiate", {&node.from, 1}));
+    const Values in = ValuesOf(f_, node.in), dx = node.op.Gradient({f_, in, out, dout});
+    FORGE_RETURN_IF_ERROR(f_.status());
+    for (size_t k = 0; k < dx.size() && k < in.size(); ++k) Add(in[k], dx[k]);
+    return f_.status();
+  }
+
+  Function& f_;
+  absl::flat_hash_set<uint32_t> depends_;  // values that depend on one of `with`
+  absl::flat_hash_map<uint32_t, Value> gradients_;
+};
+
+}  // namespace
+
+absl::StatusOr<Values> Differentiate(Function& f, Value of, ValueSpan with) {
+  FORGE_RETURN_IF_ERROR(f.status());
+  const Type& type = of.type();
+  if (!type.is_tensor() || type.rank() != 0 || !Has(kFloatTypes, type.dtype()))
+    return InvalidArgument("only a scalar float can be differentiated, not {}", type.ToText());
+  Sweep sweep(f, with);
+  FORGE_RETURN_IF_ERROR(sweep.Run(of));
+  Values out;
+  for (const Value& v : with) {
+    const Value gradient = sweep.Gradient(v);
+    out.push_back(
+        gradient ? gradient
+                 : f(Fill{.value = 0, .dtype = v.type().dtype(), .shape = v.type().shape()}, {}));
+  }
+  FORGE_RETURN_IF_ERROR(f.status());
+  return out;
+}
+
+}  // namespace forge::ir

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// forge-train as a person meets it.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "formats/arrays/safetensors.h"
+#include "tests/support/onnx_model.h"
+#include "tests/support/status_matchers.h"
+#include "tests/tools/shell.h"
+#include "tools/train/batches.h"
+
+namespace forge {
+namespace {
+
+using namespace testing;  // NOLINT: how programs are run
+
+// Bytes in the IDX format.
+std::string IdxOf(std::vector<int> shape, const std::function<int(int)>& element) {
+  std::string out{'\0', '\0', '\x08', static_cast<char>(shape.size())};
+  int n = 1;
+  for (const int d : shape) {
+    n *= d;
+    for (const int shift : {24, 16, 8, 0}) out += static_cast<char>(d >> shift);
+  }
+  for (int i = 0; i < n; ++i) out += static_cast<char>(element(i));
+  return out;
+}
+
+// Writes two archives with the standard library alone: y = 2 a - 3 b, and the same without y.
+constexpr const char* kWriteArchives = R"(
+import struct, sys, zipfile
+def npy(shape, values):
+    head = "{'descr': '<f4', 'fortran_order': False, 'shape': %r, }" % (shape,)
+    head = head.ljust(117) + "\n"
+    data = struct.pack("<%df" % len(values), *values)
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data
+x = [1, 0, 0, 1, 1, 1, 1, -1]
+y = [2 * a - 3 * b for a, b in zip(x[::2], x[1::2])]
+for path, label in ((sys.argv[1], "label.npy"), (sys.argv[2], "other.npy")):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x.npy", npy((4, 2), x))
+        archive.writestr(label, npy((4, 1), y))
+)";
+
+// Forty pictures of 28x28: class c is a bright row, row c.
+class ForgeTrainTest : public ::testing::Test {
+ protected:
+  ForgeTrainTest() {
+    Write(folder_ / "x", IdxOf({40, 28, 28}, [](int i) {
+            return i / 28 % 28 == i / 784 % 10 ? 200 + i % 50 : 0;
+          }));
+    Write(folder_ / "y", IdxOf({40}, [](int i) { return i % 10; }));
+  }
+  std::string Data() const {
+    return Quoted((folder_ / "x").string() + "," + (folder_ / "y").string());
+  }
+  std::string Path(const std::string& name) const { return Quoted(folder_ / name); }
+  std::string Command(const std::string& more) const {
+    return "forge-train mnist-mlp --device cpu --batch 16 --data " + Data() + " " + more;
+  }
+  TempFolder folder_;
+};
+
+TEST_F(ForgeTrainTest, TrainsAModelThatForgeRunRuns) {
+  const Outcome o = Shell(Command("--json --epochs 15 --validate " + Data() + " -o " +
+                                  Path("t.bin") + " --log " + Path("log")));
+  ASSERT_EQ(o.status, 0) << o.err;
+  const auto json = nlohmann::json::parse(o.out, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << o.out;
+  ASSERT_EQ(json["epochs"].size(), 15U);
+  EXPECT_GT(json["epochs"][0]["loss"], json["epochs"][14]["loss"]);
+  EXPECT_EQ(json["validation"]["accuracy"], 1.0);
+  EXPECT_TRUE(json["device"].is_string());
+  const std::string log = Slurp(folder_ / "log");
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 15);
+  const Outcome run =
+      Shell("forge-run --device reference " + Path("t.bin") + " --input image=random --dim N=2");
+  EXPECT_EQ(run.status, 0) << run.err;
+}
+
+TEST_F(ForgeTrainTest, ResumesToTheSameBits) {
+  const std::string options = "--optimizer adamw --weight-decay 0.1 --augment flip,shift=2 ";
+  const std::string whole = "--epochs 4 --weights-out " + Path("whole");
+  ASSERT_EQ(Shell(Command(options + whole)).status, 0);
+  ASSERT_EQ(Shell(Command(options + "--epochs 2 --checkpoint " + Path("c"))).status, 0);
+  const Outcome rest = Shell(
+      Command(options + "--epochs 4 --resume " + Path("c") + " --weights-out " + Path("rest")));
+  ASSERT_EQ(rest.status, 0) << rest.err;
+  EXPECT_EQ(Slurp(folder_ / "whole"), Slurp(folder_ / "rest"));
+  ExpectError(Command("--resume " + Path("c")), 2, "belongs to a training with");
+}
+
+TEST_F(ForgeTrainTest, RefusesDamagedAndForeignCheckpoints) {
+  ASSERT_EQ(Shell(Command("--checkpoint " + Path("c"))).status, 0);
+  const auto file = folder_ / "c/checkpoint.safetensors";
+  const std::string content = Slurp(file);
+  std::string damaged = content;
+  damaged[damaged.size() - 5] ^= 1;
+  Write(file, damaged);
+  ExpectError(Command("--resume " + Path("c")), 3, "the checkpoint is damaged");
+  Write(file, content.substr(0, content.size() / 2));
+  ExpectError(Command("--resume " + Path("c")), 3, "checkpoint.safetensors");
+  ASSERT_TRUE(WriteSafetensors(file, {}).ok());
+  ExpectError(Command("--resume " + Path("c")), 3, "not a checkpoint of forge-train");
+  ExpectError(Command("--resume " + Path("none")), 3, "none");
+}
+
+TEST_F(ForgeTrainTest, NamesWhatIsWrongWithTheData) {
+  const std::string train = "forge-train mnist-mlp --device cpu --data ";
+  const std::string x = (folder_ / "x").string() + ",", z = (folder_ / "z").string();
+  ExpectError(train + "nothing", 2, "is not IMAGES.idx,LABELS.idx");
+  ExpectError(train + Quoted(x + "none"), 3, "none");
+  Write(z, IdxOf({40}, [](int i) { return i == 7 ? 10 : 0; }));
+  ExpectError(train + Quoted(x + z), 3, "label 10 of sample 7 is not one of the model's 10");
+  Write(z, IdxOf({39}, [](int) { return 0; }));
+  ExpectError(train + Quoted(x + z), 3, "there are 39 labels");
+  Write(z, IdxOf({0}, [](int) { return 0; }));
+  ExpectError(train + Quoted(x + z), 3, "there is no sample");
+  std::filesystem::create_directories(folder_ / "p");
+  ExpectError(train + Path("p"), 3, "no sub-folder");
+  ExpectError(Command("--optimizer lbfgs"), 2, "is not sgd, adam or adamw");
+  ExpectError(Command("--augment blur"), 2, "'blur' is not flip or shift=N");
+  ExpectError(Command("--loss hinge"), 2, "is not cross_entropy or mse");
+  ExpectError(Command("-o t.onnx"), 2, "only a model of an .onnx");
+}
+
+TEST_F(ForgeTrainTest, StopsWhereTheLossIsNotFinite) {
+  ExpectFailure(Command("--optimizer sgd --lr 1e20 --epochs 3"), "the loss is");
+}
+
+TEST_F(ForgeTrainTest, WritesTrainedOnnxModels) {
+  OnnxModel model;
+  model.Input("image", {"N", "784"}).Output("scores");
+  model.Floats("w", {784, 10}, std::vector<float>(7840, 0.01F));
+  model.Node("MatMul", {"image", "w"}, {"h"});
+  Attribute(model.Node("Softmax", {"h"}, {"scores"}), "axis", onnx::AttributeProto::INT).set_i(1);
+  Write(folder_ / "m.onnx", model.File());
+  const Outcome o = Shell("forge-train " + Path("m.onnx") + " --device cpu --lr 0.01 --epochs 10 " +
+                          "--data " + Data() + " --json -o " + Path("t.onnx"));
+  ASSERT_EQ(o.status, 0) << o.err;
+  const auto json = nlohmann::json::parse(o.out, nullptr, false);
+  EXPECT_GT(json["epochs"][9]["accuracy"], 0.9);
+  // Trained on: it begins where the first training ended.
+  const Outcome again =
+      Shell("forge-train " + Path("t.onnx") + " --device cpu --lr 0 --data " + Data() + " --json");
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(nlohmann::json::parse(again.out)["epochs"][0]["accuracy"], 1.0);
+}
+
+TEST_F(ForgeTrainTest, LearnsFromFoldersOfPictures) {
+  const std::filesystem::path pictures = kSource + "/examples/fashion/pictures";
+  for (const char* name : {"bag", "coat", "sandal"}) {
+    std::filesystem::create_directories(folder_ / "p" / name);
+    std::filesystem::copy_file(pictures / (std::string(name) + ".png"),
+                               folder_ / "p" / name / "1.png");
+  }
+  const std::string train = "forge-train mnist-cnn --device cpu --json --data " + Path("p");
+  const Outcome o = Shell(train + " --preprocess color=gray --epochs 15 --lr 0.003");
+  ASSERT_EQ(o.status, 0) << o.err;
+  const auto json = nlohmann::json::parse(o.out, nullptr, false);
+  EXPECT_EQ(json["epochs"][14]["accuracy"], 1.0);
+  const Outcome colour = Shell(train);
+  EXPECT_EQ(colour.status, 2) << colour.err;
+  EXPECT_NE(colour.err.find("input 'image'"), std::string::npos) << colour.err;
+}
+
+TEST_F(ForgeTrainTest, LearnsRegressionsFromArchives) {
+  OnnxModel model;
+  model.Input("x", {"N", "2"}).Output("y");
+  model.Floats("w", {2, 1}, {0, 0});
+  model.Node("MatMul", {"x", "w"}, {"y"});
+  Write(folder_ / "m.onnx", model.File());
+  const std::string python =
+      "python3 - " + Path("d.npz") + " " + Path("bad.npz") + " <<'E'\n" + kWriteArchives + "E\n";
+  ASSERT_EQ(std::system(python.c_str()), 0);
+  const std::string train = "forge-train " + Path("m.onnx") + " --device cpu --loss mse --data ";
+  const Outcome o =
+      Shell(train + Path("d.npz") + " --optimizer sgd --lr 0.2 --batch 4 --epochs 80" +
+            " --weights-out " + Path("w"));
+  ASSERT_EQ(o.status, 0) << o.err;
+  FORGE_ASSERT_OK_AND_ASSIGN(const Safetensors weights, ReadSafetensors(folder_ / "w"));
+  ASSERT_EQ(weights.tensors.size(), 1U);
+  EXPECT_NEAR(weights.tensors[0].second.f64(0), 2, 1e-3);
+  EXPECT_NEAR(weights.tensors[0].second.f64(1), -3, 1e-3);
+  ExpectError(train + Path("bad.npz"), 3, "has no array 'label'");
+}
+
+TEST_F(ForgeTrainTest, WritesACheckpointWhenInterrupted) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::signal(SIGINT, SIG_DFL);
+    const std::string command =
+        "exec " + kBin + Command("--epochs 1000000 --checkpoint " + Path("c")) + " >/dev/null 2>&1";
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    ::_exit(127);
+  }
+  for (int i = 0; i < 600 && !std::filesystem::exists(folder_ / "c/checkpoint.safetensors"); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ::kill(child, SIGINT);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGINT);
+  EXPECT_EQ(Shell(Command("--epochs 1 --resume " + Path("c"))).status, 0);
+}
+
+TEST(BatchesTest, OrderDependsOnSeedAndEpochAlone) {
+  using tools::Shuffled;
+  EXPECT_EQ(Shuffled(100, 1, 2), Shuffled(100, 1, 2));
+  EXPECT_NE(Shuffled(100, 1, 2), Shuffled(100, 1, 3));
+  EXPECT_NE(Shuffled(100, 1, 2), Shuffled(100, 2, 2));
+  std::vector<int64_t> sorted = Shuffled(100, 1, 2);
+  std::sort(sorted.begin(), sorted.end());
+  for (int64_t i = 0; i < 100; ++i) EXPECT_EQ(sorted[static_cast<size_t>(i)], i);
+}
+
+}  // namespace
+}  // namespace forge

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// forge-train: trains a model on a device.
+#include <atomic>
+#include <csignal>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "formats/arrays/safetensors.h"
+#include "formats/model_bin/model_bin.h"
+#include "formats/onnx/replace_weights.h"
+#include "runtime/backends.h"
+#include "tools/support/terminal.h"
+#include "tools/support/tool.h"
+#include "tools/train/models.h"
+#include "tools/train/trainer.h"
+
+namespace forge::tools {
+namespace {
+
+struct Options {
+  std::string model, data, validate, loss = "cross_entropy", optimizer = "adam",
+                                     schedule = "constant", augment, device = "auto", out,
+                                     weights_out, checkpoint, resume, log, preprocess;
+  bool time_by_op = false;
+  int epochs = 1, batch = 64, seed = 0, threads = 0, warmup = 0;
+  double lr = 1e-3, momentum = 0, weight_decay = 0, clip_norm = 0;
+};
+
+void AddOptions(Tool& tool, Options& o) {
+  tool.Argument("model", o.model, "model.bin, .onnx, mnist-mlp or mnist-cnn");
+  tool.Option("--data WHAT", o.data,
+              "IMAGES.idx,LABELS.idx, a .npz with an array for each input and `label`, or a folder "
+              "with one sub-folder of pictures for each class");
+  tool.Option("--validate WHAT", o.validate, "Data to evaluate after each epoch");
+  tool.Option("--preprocess SPEC", o.preprocess,
+              "For pictures: resize=HxW,mean=..,std=..,layout=nchw|nhwc,color=rgb|bgr|gray");
+  tool.Option("--loss NAME", o.loss, "cross_entropy or mse");
+  tool.Option("--optimizer NAME", o.optimizer, "sgd, adam or adamw");
+  tool.Option("--lr X", o.lr, "Learning rate");
+  tool.Option("--momentum X", o.momentum, "Momentum of sgd");
+  tool.Option("--weight-decay X", o.weight_decay, "Weight decay");
+  tool.Option("--clip-norm X", o.clip_norm, "Largest norm of all gradients together; 0: no limit");
+  tool.Option("--schedule NAME", o.schedule, "constant, cosine, step or one-cycle");
+  tool.Option("--warmup N", o.warmup, {0, INT32_MAX}, "Steps of a linear rise of the rate");
+  tool.Option("--epochs N", o.epochs, {1, 1'000'000}, "Passes over the data");
+  tool.Option("--batch N", o.batch, {1, 1'000'000}, "Samples of a step");
+  tool.Option("--seed N", o.seed, {0, INT32_MAX}, "Of shuffling, augmentation and initial weights");
+  tool.Option("--augment SPEC", o.augment, "Random changes of pictures: flip,shift=PIXELS");
+  tool.Device(o.device, "auto, cpu, vulkan, cuda or reference, optionally with :N or :NAME-PART");
+  tool.Option("--threads N", o.threads, {0, 4096}, "Number of host threads; 0: all");
+  tool.Option("-o,--out FILE", o.out,
+              "The trained model: model.bin, or .onnx where MODEL is an .onnx");
+  tool.Option("--weights-out FILE", o.weights_out, "The trained parameters as safetensors");
+  tool.Option("--checkpoint DIR", o.checkpoint,
+              "Write a checkpoint after each epoch, and on Ctrl-C");
+  tool.Option("--resume CHECKPOINT", o.resume, "Continue from a checkpoint, to the same bits");
+  tool.Flag("--time-by-op", o.time_by_op, "Show the time of a step by op, and its slowest parts");
+  tool.Option("--log FILE", o.log, "Append a line of JSON for each epoch");
+}
+
+// The first interrupt lets the step finish; a second one ends the program.
+std::atomic<bool> interrupted = false;  // NOLINT: a handler has no other way
+void (*before)(int) = SIG_DFL;          // NOLINT
+extern "C" void OnInterrupt(int signal) {
+  interrupted = true;
+  std::signal(signal, before);
+}
+
+nlohmann::json ToJson(const EpochResult& r) {
+  nlohmann::json out = {{"loss", r.loss}, {"seconds", r.seconds}};
+  if (r.accuracy >= 0) out["accuracy"] = r.accuracy;
+  return out;
+}
+
+std::string ToText(const EpochResult& r) {
+  return fmt::format("loss {:.4f}{}", r.loss,
+                     r.accuracy < 0 ? "" : fmt::format("  accuracy {:.2f} %", 100 * r.accuracy));
+}
+
+class Run {
+ public:
+  Run(const Options& o, Tool& tool) : o_(o), tool_(tool) {}
+
+  absl::Status operator()() {
+    if (o_.data.empty()) return InvalidArgument("no data: give --data");
+    const bool onnx = o_.out.ends_with(".onnx");
+    if (onnx && !o_.model.ends_with(".onnx"))
+      return InvalidArgument("-o {}: only a model of an .onnx can be written as one", o_.out);
+    FORGE_RETURN_IF_ERROR(Prepare());
+    FORGE_RETURN_IF_ERROR(Train());
+    FORGE_RETURN_IF_ERROR(WriteResults(onnx));
+    if (!tool_.json()) {
+      if (o_.time_by_op) std::cout << trainer_->times().Text();
+      return absl::OkStatus();
+    }
+    nlohmann::json result = {{"device", device_->info().name}, {"epochs", epochs_}};
+    result["validation"] = validation_;
+    result["output"] = o_.out.empty() ? nlohmann::json() : nlohmann::json(o_.out);
+    if (o_.time_by_op) result["ops"] = trainer_->times().ByOp();
+    tool_.SetResult(std::move(result));
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::StatusOr<TrainerOptions> Settings() const {
+    TrainerOptions t;
+    t.training.loss = o_.loss;
+    t.training.clip_norm = o_.clip_norm;
+    FORGE_ASSIGN_OR_RETURN(t.training.optimizer.kind, ir::ParseOptimizer(o_.optimizer));
+    t.training.optimizer.momentum = o_.momentum;
+    t.training.optimizer.weight_decay = o_.weight_decay;
+    FORGE_ASSIGN_OR_RETURN(t.schedule.kind, ParseSchedule(o_.schedule));
+    t.schedule.peak = o_.lr;
+    t.epochs = o_.epochs;
+    t.batch = o_.batch;
+    t.warmup = o_.warmup;
+    t.seed = static_cast<uint64_t>(o_.seed);
+    FORGE_ASSIGN_OR_RETURN(t.augment, ParseAugment(o_.augment));
+    t.checkpoint = o_.checkpoint;
+    t.time_steps = o_.time_by_op;
+    t.options = {{"--loss", o_.loss},
+                 {"--optimizer", o_.optimizer},
+                 {"--lr", fmt::format("{}", o_.lr)},
+                 {"--momentum", fmt::format("{}", o_.momentum)},
+                 {"--weight-decay", fmt::format("{}", o_.weight_decay)},
+                 {"--clip-norm", fmt::format("{}", o_.clip_norm)},
+                 {"--schedule", o_.schedule},
+                 {"--warmup", std::to_string(o_.warmup)},
+                 {"--batch", std::to_string(o_.batch)},
+                 {"--seed", std::to_string(o_.seed)},
+                 {"--augment", o_.augment}};
+    // The rate of these depends on the number of steps.
+    if (o_.schedule != "constant") t.options["--epochs"] = std::to_string(o_.epochs);
+    return t;
+  }
+
+  absl::Status Prepare() {
+    FORGE_ASSIGN_OR_RETURN(TrainerOptions settings, Settings());
+    FORGE_ASSIGN_OR_RETURN(std::unique_ptr<ir::Module> module,
+                           ModelToTrain(o_.model, settings.seed));
+    const std::string preprocess =
+        o_.preprocess.empty() ? std::string(module->Metadata("preprocess")) : o_.preprocess;
+    FORGE_ASSIGN_OR_RETURN(device_, OpenDevice(o_.device, {.threads = o_.threads}));
+    FORGE_ASSIGN_OR_RETURN(trainer_,
+                           Trainer::Create(std::move(module), device_, std::move(settings)));
+    DataPorts ports = trainer_->Ports();
+    ports.preprocess = preprocess;
+    FORGE_ASSIGN_OR_RETURN(data_, ReadDataSet(o_.data, ports));
+    if (!o_.validate.empty()) {
+      FORGE_ASSIGN_OR_RETURN(held_, ReadDataSet(o_.validate, ports));
+    }
+    if (!o_.resume.empty()) FORGE_RETURN_IF_ERROR(trainer_->Resume(o_.resume));
+    return absl::OkStatus();
+  }
+
+  absl::Status Train() {
+    before = std::signal(SIGINT, OnInterrupt);
+    Progress progress;
+    const Trainer::Watch watch{
+        .stop = [] { return interrupted.load(); },
+        .progress =
+            [&](const Trainer::Moment& m) {
+              progress(fmt::format("epoch {}", m.epoch), static_cast<size_t>(m.done),
+                       static_cast<size_t>(m.total),
+                       fmt::format("  loss {:.4f}  {:.0f} samples/s", m.loss, m.rate));
+            },
+        .after = [&](const EpochResult& r) { return Report(r); }};
+    const absl::Status s = trainer_->Train(data_, watch);
+    if (!interrupted) std::signal(SIGINT, before);
+    return s;
+  }
+
+  absl::Status Report(const EpochResult& r) {
+    epochs_.push_back(ToJson(r));
+    std::string line = fmt::format("epoch {}/{}  {}", r.epoch, o_.epochs, ToText(r));
+    if (!o_.validate.empty()) {
+      FORGE_ASSIGN_OR_RETURN(const EpochResult held, trainer_->Evaluate(held_));
+      validation_ = ToJson(held);
+      line += "  validation: " + ToText(held);
+    }
+    if (!tool_.json())
+      std::cout << fmt::format("{}  {}  {:.0f} samples/s\n", line, Duration(r.seconds),
+                               r.samples_per_second)
+                << std::flush;
+    if (o_.log.empty()) return absl::OkStatus();
+    nlohmann::json entry = epochs_.back();
+    entry["epoch"] = r.epoch;
+    if (!o_.validate.empty()) entry["validation"] = validation_;
+    std::ofstream log(o_.log, std::ios::app);
+    log << entry.dump() << "\n" << std::flush;
+    return log.good() ? absl::OkStatus() : Internal("cannot write {}", o_.log);
+  }
+
+  absl::Status WriteResults(bool onnx) {
+    if (o_.out.empty() && o_.weights_out.empty()) return absl::OkStatus();
+    FORGE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> parameters, trainer_->Parameters());
+    NamedValues weights;
+    for (const NamedTensor& p : parameters) weights.emplace_back(p.name, p.value);
+    if (!o_.weights_out.empty()) FORGE_RETURN_IF_ERROR(WriteSafetensors(o_.weights_out, {weights}));
+    if (onnx) return ReplaceOnnxWeights(o_.model, weights, o_.out);
+    if (o_.out.empty()) return absl::OkStatus();
+    FORGE_ASSIGN_OR_RETURN(const std::unique_ptr<ir::Module> module,
+                           ModelToTrain(o_.model, static_cast<uint64_t>(o_.seed)));
+    for (const auto& [name, value] : weights) {
+      ir::Variable* const v = module->FindVariable(name);
+      FORGE_CHECK(v != nullptr);
+      v->init = ir::Variable::Storage{value.shared_bytes(), v->type, {}};
+    }
+    if (!o_.preprocess.empty()) SetPreprocess(*module);
+    return WriteModel(*module, o_.out);
+  }
+
+  // The trained model takes pictures as it was trained on them.
+  void SetPreprocess(ir::Module& module) const {
+    std::erase_if(module.metadata, [](const auto& entry) { return entry.first == "preprocess"; });
+    module.metadata.emplace_back("preprocess", o_.preprocess);
+  }
+
+  const Options& o_;
+  Tool& tool_;
+  DeviceRef device_;
+  std::unique_ptr<Trainer> trainer_;
+  DataSet data_, held_;
+  nlohmann::json epochs_ = nlohmann::json::array(), validation_;
+};
+
+}  // namespace
+}  // namespace forge::tools
+
+int main(int argc, char** argv) {
+  using namespace forge::tools;
+  Tool tool("forge-train", "Trains a model on any device.",
+            {"forge-train mnist-cnn --data train-images-idx3-ubyte.gz,train-labels-idx1-ubyte.gz "
+             "--epochs 5 --device vulkan -o trained.bin",
+             "forge-train net.onnx --data train.npz --validate test.npz --loss mse --optimizer sgd "
+             "--lr 0.01 --momentum 0.9 -o trained.onnx --checkpoint state"});
+  tool.AddJson();
+  Options o;
+  AddOptions(tool, o);
+  const int status = tool.Run(argc, argv, [&] { return Run(o, tool)(); });
+  // As the signal itself would have ended the program.
+  if (interrupted && status != 0) std::raise(SIGINT);
+  return status;
+}

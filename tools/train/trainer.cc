@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/train/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/platform.h"
+
+namespace forge::tools {
+namespace {
+
+enum FunctionIndex : uint8_t { kTrain, kEvaluate, kRead, kWrite };
+
+// The number of a result by its name; 0 where there is none.
+double ResultNamed(std::span<const NamedTensor> results, std::string_view name) {
+  const auto found = std::ranges::find(results, name, &NamedTensor::name);
+  return found == results.end() ? 0 : found->value.f64(0);
+}
+
+double SecondsSince(int64_t begin) { return static_cast<double>(NowNanoseconds() - begin) * 1e-9; }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(std::unique_ptr<ir::Module> module,
+                                                         DeviceRef device, TrainerOptions options) {
+  std::unique_ptr<Trainer> out(new Trainer());
+  out->o_ = std::move(options);
+  const ir::TrainingOptions& training = out->o_.training;
+  FORGE_ASSIGN_OR_RETURN(const ir::TrainingVariables variables, AddTraining(*module, training));
+  out->parameters_ = variables.parameters.size();
+  const ir::Function& main = *module->Find(training.function);
+  const ir::Type prediction = main.type(main.results()[0].value);
+  if (training.loss == "cross_entropy") {
+    const ir::Dim& classes = prediction.shape()[1];
+    if (!classes.is_constant())
+      return InvalidArgument("the number of classes, {}, is not known", classes.ToText());
+    out->ports_.classes = classes.constant();
+  }
+  auto model = std::make_shared<const Model>(std::move(module));
+  SessionOptions session;
+  session.functions = {"train", "evaluate", "read_variables", "write_variables"};
+  session.freeze = false;
+  session.debug.timestamps = out->o_.time_steps;
+  FORGE_ASSIGN_OR_RETURN(out->session_, Session::Create(model, std::move(device), session));
+  for (const Session::Port& p : out->session_->inputs(kEvaluate)) {
+    if (p.name == "label")
+      out->ports_.label = p.type;
+    else
+      out->ports_.inputs.push_back(p);
+    if (!p.type.is_tensor() || p.type.rank() == 0)
+      return InvalidArgument("input '{}' is {}, without a batch", p.name, p.type.ToText());
+    const ir::Dim& batch = p.type.shape()[0];
+    if (batch.is_constant() && batch.constant() != out->o_.batch)
+      return InvalidArgument("input '{}' is {}: the batch is not open, give --batch {}", p.name,
+                             p.type.ToText(), batch.constant());
+  }
+  return out;
+}
+
+DataPorts Trainer::Ports() const { return ports_; }
+
+absl::Status Trainer::Resume(const std::string& path) {
+  FORGE_ASSIGN_OR_RETURN(Checkpoint c, ReadCheckpoint(path, o_.options));
+  const auto written = session_->Run(c.variables, kWrite);
+  if (!written.ok())
+    return InvalidArgument("{} does not fit the model: {}", path, Message(written.status()));
+  at_ = c.at;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<NamedTensor>> Trainer::Parameters() {
+  FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> out, session_->Run({}, kRead));
+  out.resize(parameters_);
+  return out;
+}
+
+absl::Status Trainer::Save() {
+  if (o_.checkpoint.empty()) return absl::OkStatus();
+  FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> variables, session_->Run({}, kRead));
+  return WriteCheckpoint(o_.checkpoint, {at_, o_.options, std::move(variables)});
+}
+
+EpochResult Trainer::ResultOf(int64_t samples, double loss, double correct) const {
+  const auto n = static_cast<double>(samples);
+  return {.epoch = at_.epoch, .loss = loss / n, .accuracy = ports_.classes > 0 ? correct / n : -1};
+}
+
+absl::Status Trainer::Step(const DataSet& data, std::span<const int64_t> at) {
+  FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> batch,
+                         MakeBatch(data, ports_, {at, o_.augment, o_.seed, at_.epoch}));
+  batch.push_back({"learning_rate", ir::HostValue::Scalar(DType::kF32, o_.schedule.At(at_.step))});
+  FORGE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> results, session_->Run(batch, kTrain));
+  // A last batch that is smaller has a plan of its own.
+  if (o_.time_steps && at.size() == static_cast<size_t>(o_.batch) &&
+      session_->executable() != nullptr)
+    FORGE_RETURN_IF_ERROR(times_.Add(*session_->executable()));
+  const double loss = ResultNamed(results, "loss");
+  if (!std::isfinite(loss))
+    return Internal("the loss is {} at step {} of epoch {}: lower --lr or give --clip-norm", loss,
+                    at_.step + 1, at_.epoch + 1);
+  at_.loss += loss * static_cast<double>(at.size());
+  at_.correct += ResultNamed(results, "correct");
+  at_.sample += static_cast<int64_t>(at.size());
+  ++at_.step;
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::Train(const DataSet& data, const Watch& watch) {
+  const int64_t batch = o_.batch;
+  const bool open = !ports_.inputs[0].type.shape()[0].is_constant();
+  const int64_t used = open ? data.size() : data.size() / batch * batch;
+  if (used == 0)
+    return InvalidArgument("{}: {} samples do not fill a batch of {}", data.name, data.size(),
+                           batch);
+  o_.schedule.steps = o_.epochs * ((used + batch - 1) / batch);
+  o_.schedule.warmup = o_.warmup;
+  while (at_.epoch < o_.epochs) {
+    const int64_t begin = NowNanoseconds(), first = at_.sample;
+    const std::vector<int64_t> order = Shuffled(data.size(), o_.seed, at_.epoch);
+    while (at_.sample < used) {
+      if (watch.stop()) {
+        FORGE_RETURN_IF_ERROR(Save());
+        return Aborted("interrupted after step {}", at_.step);
+      }
+      const auto n = static_cast<size_t>(std::min(batch, used - at_.sample));
+      FORGE_RETURN_IF_ERROR(
+          Step(data, std::span(order).subspan(static_cast<size_t>(at_.sample), n)));
+      watch.progress({at_.epoch + 1, at_.sample, used, at_.loss / static_cast<double>(at_.sample),
+                      static_cast<double>(at_.sample - first) / SecondsSince(begin)});
+    }
+    ++at_.epoch;
+    EpochResult result = ResultOf(used, at_.loss, at_.correct);
+    result.seconds = SecondsSince(begin);
+    result.samples_per_second = static_cast<double>(used - first) / result.seconds;
+    at_.sample = 0;
+    at_.loss = at_.correct = 0;
+    FORGE_RETURN_IF_ERROR(Save());
+    FORGE_RETURN_IF_ERROR(watch.after(result));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<EpochResult> Trainer::Evaluate(const DataSet& data) {
+  const int64_t begin = NowNanoseconds(), batch = o_.batch;
+  const bool open = !ports_.inputs[0].type.shape()[0].is_constant();
+  const int64_t used = open ? data.size() : data.size() / batch * batch;
+  if (used == 0)
+    return InvalidArgument("{}: {} samples do not fill a batch of {}", data.name, data.size(),
+                           batch);
+  std::vector<int64_t> order(static_cast<size_t>(used));
+  std::iota(order.begin(), order.end(), 0);
+  double loss = 0, correct = 0;
+  for (int64_t done = 0; done < used; done += batch) {
+    const auto n = static_cast<size_t>(std::min(batch, used - done));
+    FORGE_ASSIGN_OR_RETURN(
+        const std::vector<NamedTensor> inputs,
+        MakeBatch(data, ports_, {std::span(order).subspan(static_cast<size_t>(done), n)}));
+    FORGE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> results,
+                           session_->Run(inputs, kEvaluate));
+    loss += ResultNamed(results, "loss") * static_cast<double>(n);
+    correct += ResultNamed(results, "correct");
+  }
+  EpochResult out = ResultOf(used, loss, correct);
+  out.seconds = SecondsSince(begin);
+  out.samples_per_second = static_cast<double>(used) / out.seconds;
+  return out;
+}
+
+}  // namespace forge::tools

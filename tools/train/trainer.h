@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trains a model on a device: steps, epochs, evaluation, checkpoints.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/training/step.h"
+#include "tools/run/step_times.h"
+#include "tools/train/batches.h"
+#include "tools/train/checkpoint.h"
+#include "tools/train/schedule.h"
+
+namespace forge::tools {
+
+struct TrainerOptions {
+  ir::TrainingOptions training;
+  Schedule schedule;  // its number of steps is set by the trainer
+  int epochs = 1, batch = 64, warmup = 0;
+  uint64_t seed = 0;
+  Augment augment;
+  bool time_steps = false;                     // fills times()
+  std::string checkpoint;                      // folder; empty: none
+  std::map<std::string, std::string> options;  // stored in checkpoints
+};
+
+// Means over the samples of an epoch, or of an evaluation.
+struct EpochResult {
+  int64_t epoch = 0;                                                    // counted from 1
+  double loss = 0, accuracy = -1, seconds = 0, samples_per_second = 0;  // accuracy below 0: none
+};
+
+class Trainer {
+ public:
+  // Adds the training functions to `module` and opens a Session.
+  //   errors: those of AddTraining and Session::Create
+  static absl::StatusOr<std::unique_ptr<Trainer>> Create(std::unique_ptr<ir::Module> module,
+                                                         DeviceRef device, TrainerOptions options);
+  // What the data must fit.
+  DataPorts Ports() const;
+  // Continues where a checkpoint was written.
+  //   errors: those of ReadCheckpoint; InvalidArgument (variables of another model)
+  absl::Status Resume(const std::string& checkpoint);
+  // Trains until the last epoch, or until `stop` returns true between two steps; a checkpoint is
+  // written after each epoch and before stopping.
+  //   after: called after each epoch     progress: called after each step
+  //   errors: Aborted (stopped), Internal (a loss that is not finite, with the step), those of Run
+  struct Moment {
+    int64_t epoch, done, total;  // samples of the epoch
+    double loss, rate;           // the mean so far; samples in a second
+  };
+  struct Watch {
+    std::function<bool()> stop;
+    std::function<void(const Moment&)> progress;
+    std::function<absl::Status(const EpochResult&)> after;
+  };
+  absl::Status Train(const DataSet& data, const Watch& watch);
+  absl::StatusOr<EpochResult> Evaluate(const DataSet& data);
+  // The trained parameters, as the device has them.
+  absl::StatusOr<std::vector<NamedTensor>> Parameters();
+  // The times of the steps of whole batches.
+  const StepTimes& times() const { return times_; }
+
+ private:
+  Trainer() = default;
+  absl::Status Step(const DataSet& data, std::span<const int64_t> at);
+  absl::Status Save();
+  EpochResult ResultOf(int64_t samples, double loss, double correct) const;
+
+  TrainerOptions o_;
+  DataPorts ports_;
+  size_t parameters_ = 0;  // the first of the variables
+  std::unique_ptr<Session> session_;
+  Position at_;
+  StepTimes times_;
+};
+
+}  // namespace forge::tools
