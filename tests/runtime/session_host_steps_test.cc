@@ -19,22 +19,22 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Strings = std::vector<std::string>;
 
-absl::StatusOr<std::vector<NamedTensor>> RunModel(std::unique_ptr<ir::Module> module,
-                                                  const std::string& device,
-                                                  std::span<const NamedTensor> in) {
+absl::StatusOr<std::vector<NamedTensor>> RunOnDevice(std::unique_ptr<ir::Module> module,
+                                                     const std::string& device,
+                                                     std::span<const NamedTensor> in) {
   FORGE_ASSIGN_OR_RETURN(DeviceRef opened, OpenDevice(device, {}));
   FORGE_ASSIGN_OR_RETURN(auto session,
                          Session::Create(std::make_shared<const Model>(std::move(module)), opened));
   return session->Run(in);
 }
 
-absl::StatusOr<std::vector<NamedTensor>> RunModel(const OnnxModel& m, const std::string& device,
-                                                  std::span<const NamedTensor> in) {
+absl::StatusOr<std::vector<NamedTensor>> RunOnDevice(const OnnxModel& m, const std::string& device,
+                                                     std::span<const NamedTensor> in) {
   FORGE_ASSIGN_OR_RETURN(auto module, m.Import());
-  return RunModel(std::move(module), device, in);
+  return RunOnDevice(std::move(module), device, in);
 }
 
-std::vector<double> Numbers(const ir::HostValue& v) {
+std::vector<double> NumbersIn(const ir::HostValue& v) {
   std::vector<double> out;
   for (int64_t i = 0; i < v.elements(); ++i) out.push_back(v.f64(i));
   return out;
@@ -82,16 +82,16 @@ std::vector<NamedTensor> SequenceInputs(int64_t at) {
 TEST_P(SessionHostStepsTest, AnItemOfASequenceIsComputedWith) {
   for (const auto& [at, want] :
        {std::pair<int64_t, std::vector<double>>{0, {1, 0}}, {-1, {0, 5, 6}}}) {
-    FORGE_ASSERT_OK_AND_ASSIGN(auto out, RunModel(Sequences(), GetParam(), SequenceInputs(at)));
-    EXPECT_EQ(Numbers(out[0].value), want);
+    FORGE_ASSERT_OK_AND_ASSIGN(auto out, RunOnDevice(Sequences(), GetParam(), SequenceInputs(at)));
+    EXPECT_EQ(NumbersIn(out[0].value), want);
     ASSERT_EQ(out[1].value.items().size(), 3U);
-    EXPECT_EQ(Numbers(out[1].value.items()[2]), want);
+    EXPECT_EQ(NumbersIn(out[1].value.items()[2]), want);
   }
 }
 
 TEST_P(SessionHostStepsTest, APositionOutsideOfASequenceIsAnErrorOfItsNode) {
   for (const int64_t at : {int64_t{2}, int64_t{-3}, INT64_MIN, INT64_MAX}) {
-    const absl::Status s = RunModel(Sequences(), GetParam(), SequenceInputs(at)).status();
+    const absl::Status s = RunOnDevice(Sequences(), GetParam(), SequenceInputs(at)).status();
     EXPECT_THAT(Message(s), HasSubstr("outside of a sequence")) << at;
     EXPECT_THAT(Message(s), HasSubstr("item (SequenceAt)"));
   }
@@ -100,10 +100,10 @@ TEST_P(SessionHostStepsTest, APositionOutsideOfASequenceIsAnErrorOfItsNode) {
 TEST_P(SessionHostStepsTest, ATensorIsNoSequence) {
   std::vector<NamedTensor> in = SequenceInputs(0);
   in[0].value = FloatTensor({2}, {1, 2});
-  EXPECT_FALSE(RunModel(Sequences(), GetParam(), in).ok());
+  EXPECT_FALSE(RunOnDevice(Sequences(), GetParam(), in).ok());
   in = SequenceInputs(0);
   std::swap(in[0].value, in[1].value);
-  EXPECT_FALSE(RunModel(Sequences(), GetParam(), in).ok());
+  EXPECT_FALSE(RunOnDevice(Sequences(), GetParam(), in).ok());
 }
 
 // Strings: joined, moved, compared; the comparison chooses among numbers on the device.
@@ -131,9 +131,9 @@ const std::vector<NamedTensor>& TextInputs() {
 }
 
 TEST_P(SessionHostStepsTest, StringsAreJoinedMovedAndCompared) {
-  FORGE_ASSERT_OK_AND_ASSIGN(auto out, RunModel(Text(), GetParam(), TextInputs()));
+  FORGE_ASSERT_OK_AND_ASSIGN(auto out, RunOnDevice(Text(), GetParam(), TextInputs()));
   EXPECT_THAT(StringsIn(out[0].value), ElementsAre("größer!", "tea!"));
-  EXPECT_THAT(Numbers(out[1].value), ElementsAre(7, 0));
+  EXPECT_THAT(NumbersIn(out[1].value), ElementsAre(7, 0));
 }
 
 TEST_P(SessionHostStepsTest, AStoredModelKeepsItsStrings) {
@@ -169,10 +169,10 @@ TEST_P(SessionHostStepsTest, AnOptionalIsAskedWhenItIsGiven) {
   m.Output("has");
   m.Node("OptionalHasElement", {"o"}, {"has"});
   const NamedTensor nothing[] = {{"o", ir::HostValue::Nothing(ir::Type::Unknown())}};
-  FORGE_ASSERT_OK_AND_ASSIGN(auto out, RunModel(m, GetParam(), nothing));
+  FORGE_ASSERT_OK_AND_ASSIGN(auto out, RunOnDevice(m, GetParam(), nothing));
   EXPECT_EQ(out[0].value.i64(0), 0);
   const NamedTensor given[] = {{"o", FloatTensor({2}, {1, 2})}};
-  FORGE_ASSERT_OK_AND_ASSIGN(out, RunModel(m, GetParam(), given));
+  FORGE_ASSERT_OK_AND_ASSIGN(out, RunOnDevice(m, GetParam(), given));
   EXPECT_EQ(out[0].value.i64(0), 1);
 }
 
@@ -185,8 +185,8 @@ TEST_P(SessionHostStepsTest, OverlappingBoxesGoAndTheRestIsComputedWith) {
   const NamedTensor in[] = {
       {"boxes", FloatTensor({1, 3, 4}, {0, 0, 1, 1, 0, 0.1F, 1, 1.1F, 0, 5, 1, 6})},
       {"scores", FloatTensor({1, 1, 3}, {0.5F, 0.9F, 0.7F})}};
-  FORGE_ASSERT_OK_AND_ASSIGN(auto out, RunModel(m, GetParam(), in));
-  EXPECT_THAT(Numbers(out[0].value), ElementsAre(1, 2));
+  FORGE_ASSERT_OK_AND_ASSIGN(auto out, RunOnDevice(m, GetParam(), in));
+  EXPECT_THAT(NumbersIn(out[0].value), ElementsAre(1, 2));
 }
 
 TEST_P(SessionHostStepsTest, EachDeviceDrawsTheSameNumbers) {
@@ -197,11 +197,11 @@ TEST_P(SessionHostStepsTest, EachDeviceDrawsTheSameNumbers) {
     Set(node, "shape", std::vector<int64_t>{64, 64});
     Set(node, "seed", 3.0F);
   }
-  FORGE_ASSERT_OK_AND_ASSIGN(const auto want, RunModel(m, "reference", {}));
-  FORGE_ASSERT_OK_AND_ASSIGN(const auto out, RunModel(m, GetParam(), {}));
-  EXPECT_EQ(Numbers(out[0].value), Numbers(want[0].value));
+  FORGE_ASSERT_OK_AND_ASSIGN(const auto want, RunOnDevice(m, "reference", {}));
+  FORGE_ASSERT_OK_AND_ASSIGN(const auto out, RunOnDevice(m, GetParam(), {}));
+  EXPECT_EQ(NumbersIn(out[0].value), NumbersIn(want[0].value));
   double sum = 0, squares = 0;
-  for (const double v : Numbers(out[1].value)) sum += v, squares += v * v;
+  for (const double v : NumbersIn(out[1].value)) sum += v, squares += v * v;
   EXPECT_NEAR(sum / 4096, 0, 0.06);  // four deviations of the mean
   EXPECT_NEAR(squares / 4096, 1, 0.1);
 }
@@ -213,7 +213,7 @@ TEST_P(SessionHostStepsTest, WhatDropoutKeepsIsScaled) {
   m.Initializer("training", onnx::TensorProto::BOOL, {}).add_int32_data(1);
   m.Node("Dropout", {"x", "ratio", "training"}, {"y", "mask"});
   const NamedTensor in[] = {{"x", FloatTensor({1000}, std::vector<float>(1000, 3))}};
-  FORGE_ASSERT_OK_AND_ASSIGN(const auto out, RunModel(m, GetParam(), in));
+  FORGE_ASSERT_OK_AND_ASSIGN(const auto out, RunOnDevice(m, GetParam(), in));
   int kept = 0;
   for (int64_t i = 0; i < 1000; ++i) {
     const bool keeps = out[1].value.i64(i) != 0;
