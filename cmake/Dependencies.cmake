@@ -51,6 +51,16 @@ pkg_check_modules(xxhash REQUIRED QUIET IMPORTED_TARGET libxxhash)
 add_library(forge_xxhash INTERFACE)
 target_link_libraries(forge_xxhash INTERFACE PkgConfig::xxhash)
 
+# Optional: without it, the op regex_full_match is refused when it runs.
+pkg_check_modules(re2 QUIET re2)
+add_library(forge_re2 INTERFACE)
+if(re2_FOUND)
+  target_link_libraries(forge_re2 INTERFACE ${re2_LINK_LIBRARIES})
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/ir/ops/host/regex.cc" PROPERTIES
+    COMPILE_DEFINITIONS FORGE_HAS_RE2
+    SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
+endif()
+
 # By pkg-config: Debian's CMake file for it also asks for programs of another package.
 pkg_check_modules(libzip REQUIRED QUIET IMPORTED_TARGET libzip)
 

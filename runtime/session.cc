@@ -361,8 +361,9 @@ absl::StatusOr<std::vector<const ir::HostValue*>> Session::Match(
                              TextOf(ports));
     const size_t at = it - ports.begin();
     if (arguments[at]) return InvalidArgument("input '{}' is given twice", t.name);
-    const bool ranked = it->type.is_tensor(), typed = it->type.kind() != ir::Type::Kind::kUnknown;
-    if ((typed && t.value.dtype() != it->type.dtype()) ||
+    const bool ranked = it->type.is_tensor();
+    const bool typed = ranked || it->type.kind() == ir::Type::Kind::kUnranked;
+    if ((typed && (!t.value.is_tensor() || t.value.dtype() != it->type.dtype())) ||
         (ranked && t.value.rank() != it->type.rank())) {
       return InvalidArgument("input '{}' is {}, but the model expects {}", t.name,
                              TypeText(t.value), it->type.ToText());
@@ -647,6 +648,8 @@ absl::Status Session::RunParts(std::span<const TensorRef> inputs,
   for (const ir::HostValue& v : values) arguments.push_back(&v);
   FORGE_ASSIGN_OR_RETURN(const std::vector<ir::HostValue> results,
                          staged_[function]->Run(arguments));
+  for (const ir::HostValue& v : results)
+    if (!v.is_tensor()) return Unimplemented("an output is {}, no tensor", TypeText(v));
   for (size_t i = 0; i < results.size(); ++i)
     if (results[i].bytes().size() != outputs[i].size())
       return InvalidArgument("output {} is {} of {} bytes, but the memory given has {} bytes", i,

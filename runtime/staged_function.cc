@@ -27,12 +27,18 @@ struct StagedFunction::Variant {
     enum Kind : uint8_t { kArgument, kConstant, kPart, kCall } kind = kArgument;
     size_t index = 0, result = 0;  // of a call: which call, which of its results
   };
+  // A loop, or a host step.
   struct Call {
     std::unique_ptr<StagedLoop> loop;
-    std::vector<Source> operands;
+    std::optional<ir::AnyOp> step;
+    std::string where;  // the node of a host step, for messages
+    std::vector<std::optional<Source>> operands;
+    absl::StatusOr<std::vector<HostValue>> Run(const Pointers& in, uint64_t most_steps,
+                                               const std::atomic<bool>* cancel) const;
   };
 
-  std::vector<size_t> arguments;  // of the function: those that the parts take
+  std::vector<size_t> arguments;       // of the function: those that the parts take
+  std::vector<size_t> part_arguments;  // of these: those that the part takes
   // The part of the function that can run. Either on the device, or, where it is little arithmetic,
   // on the host; neither: there is nothing to compute yet.
   std::unique_ptr<Session> part;
@@ -40,8 +46,8 @@ struct StagedFunction::Variant {
   const ir::Function* host_part = nullptr;
   std::vector<HostValue> constants;  // that calls take
   std::vector<Call> calls;
-  std::vector<Source> taken;             // by the rest
-  std::unique_ptr<StagedFunction> rest;  // null: the part gives the results
+  std::vector<Source> taken;             // by the rest; without one, the results
+  std::unique_ptr<StagedFunction> rest;  // may be null
 
   absl::StatusOr<std::vector<HostValue>> RunPart(const Pointers& in) const;
   absl::StatusOr<std::vector<HostValue>> Run(std::span<const HostValue* const> in,
@@ -62,12 +68,23 @@ absl::StatusOr<std::vector<HostValue>> StagedFunction::Variant::RunPart(const Po
   return out;
 }
 
+absl::StatusOr<std::vector<HostValue>> StagedFunction::Variant::Call::Run(
+    const Pointers& in, uint64_t most_steps, const std::atomic<bool>* cancel) const {
+  if (loop) return loop->Run(in, most_steps, cancel);
+  if (cancel->load()) return Aborted("cancelled");
+  absl::StatusOr<std::vector<HostValue>> results = ir::Evaluate(*step, in);
+  if (!results.ok() && !where.empty()) return Annotate(results.status(), where);
+  return results;
+}
+
 absl::StatusOr<std::vector<HostValue>> StagedFunction::Variant::Run(
     std::span<const HostValue* const> in, uint64_t most_steps, const std::atomic<bool>* cancel) {
   Pointers given;
   for (const size_t i : arguments) given.push_back(in[i]);
-  FORGE_ASSIGN_OR_RETURN(std::vector<HostValue> parts, RunPart(given));
-  if (rest == nullptr) return parts;
+  Pointers to_part;
+  for (const size_t i : part_arguments) to_part.push_back(given[i]);
+  FORGE_ASSIGN_OR_RETURN(std::vector<HostValue> parts, RunPart(to_part));
+  if (taken.empty() && rest == nullptr) return parts;
   std::vector<std::vector<HostValue>> results;
   const auto find = [&](const Source& s) -> const HostValue* {
     if (s.kind == Source::kArgument) return given[s.index];
@@ -76,12 +93,15 @@ absl::StatusOr<std::vector<HostValue>> StagedFunction::Variant::Run(
   };
   for (Call& call : calls) {
     Pointers operands;
-    for (const Source& s : call.operands) operands.push_back(find(s));
-    FORGE_ASSIGN_OR_RETURN(results.emplace_back(), call.loop->Run(operands, most_steps, cancel));
+    for (const std::optional<Source>& s : call.operands) operands.push_back(s ? find(*s) : nullptr);
+    FORGE_ASSIGN_OR_RETURN(results.emplace_back(), call.Run(operands, most_steps, cancel));
   }
   Pointers next;
   for (const Source& s : taken) next.push_back(find(s));
-  return rest->Run(next);
+  if (rest != nullptr) return rest->Run(next);
+  std::vector<HostValue> all;
+  for (const HostValue* v : next) all.push_back(*v);
+  return all;
 }
 
 StagedFunction::StagedFunction(const Session& whole, std::shared_ptr<const Model> model,
@@ -119,9 +139,13 @@ void StagedFunction::AddParts(std::vector<SessionPart>& to) const {
   const auto reads = std::ranges::count(v.rest ? v.rest->read_ : std::vector<bool>(), true);
   if (v.part || v.host_part != nullptr)
     to.push_back({v.part.get(), v.rest == nullptr  ? "returns the results"
-                                : !v.calls.empty() ? "runs a loop"
+                                : !v.calls.empty() ? "hands them to the host"
                                                    : fmt::format("reads {} values", reads)});
-  for (const Variant::Call& call : v.calls) call.loop->body().AddParts(to);
+  for (const Variant::Call& call : v.calls) {
+    if (call.step) to.push_back({nullptr, call.where + call.step->ToText()});
+    if (call.loop) to.push_back({nullptr, "runs a loop"});
+    if (call.loop) call.loop->body().AddParts(to);
+  }
   if (v.rest) v.rest->AddParts(to);
 }
 
@@ -161,10 +185,17 @@ class StagedFunction::Divider {
         resolved_(resolved),
         bindings_(bindings),
         variant_(variant) {
-    for (const auto& a : f_.arguments()) arguments_.push_back(a.value);
+    for (size_t i = 0; i < f_.arguments().size(); ++i) {
+      const uint32_t v = f_.arguments()[i].value;
+      arguments_.push_back(v);
+      if (IsHostType(f_.type(v))) continue;
+      on_device_.push_back(v);
+      variant_.part_arguments.push_back(i);
+    }
   }
 
   absl::Status Run() {
+    if (resolved_.complete()) return MakeResults();
     std::vector<uint32_t> made;
     for (const ir::Node* call : resolved_.calls)
       for (uint32_t k = 0; resolved_.numbers.empty() && k < call->outs; ++k)
@@ -178,12 +209,23 @@ class StagedFunction::Divider {
       for (const ir::Node* call : resolved_.calls) Add(wanted, call->in);
     FORGE_RETURN_IF_ERROR(MakePart(wanted, made));
     for (size_t i = 0; i < resolved_.calls.size() && !made.empty(); ++i)
-      FORGE_RETURN_IF_ERROR(MakeCall(*resolved_.calls[i], i));
+      FORGE_RETURN_IF_ERROR(MakeCall(*resolved_.calls[i]));
     return MakeRest(taken);
   }
 
  private:
   using Source = Variant::Source;
+
+  // What is left takes values of the host along.
+  absl::Status MakeResults() {
+    std::vector<uint32_t> results;
+    for (const auto& r : f_.results()) results.push_back(r.value);
+    std::vector<uint32_t> wanted;
+    Add(wanted, results);
+    FORGE_RETURN_IF_ERROR(MakePart(wanted, {}));
+    for (const uint32_t v : results) variant_.taken.push_back(sources_.at(v));
+    return absl::OkStatus();
+  }
 
   static void Add(std::vector<uint32_t>& to, std::span<const uint32_t> values) {
     for (const uint32_t v : values)
@@ -210,7 +252,7 @@ class StagedFunction::Divider {
     if (computed.empty()) return absl::OkStatus();
     const bool on_host = IsHostArithmetic(f_, computed);
     std::unique_ptr<ir::Module> part = ir::Clone(*m_);
-    FORGE_RETURN_IF_ERROR(Extract(*part, f_.name(), arguments_, computed));
+    FORGE_RETURN_IF_ERROR(Extract(*part, f_.name(), on_device_, computed));
     if (on_host) {
       variant_.host = std::move(part);
       variant_.host_part = variant_.host->Find(f_.name());
@@ -222,9 +264,20 @@ class StagedFunction::Divider {
     return absl::OkStatus();
   }
 
-  absl::Status MakeCall(const ir::Node& node, size_t at) {
+  absl::Status MakeCall(const ir::Node& node) {
+    if (node.op.Is<ir::Loop>()) return MakeLoop(node);
+    Variant::Call& call = variant_.calls.emplace_back();
+    call.step = node.op;
+    if (node.from != nullptr) call.where = node.from->ToText();
+    for (const uint32_t v : node.in) {
+      std::optional<Source>& source = call.operands.emplace_back();
+      if (v != ir::kAbsent) source = sources_.at(v);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status MakeLoop(const ir::Node& node) {
     const ir::Loop& loop = *node.op.As<ir::Loop>();
-    FORGE_CHECK(variant_.calls.size() == at);
     StagedLoop::Form form{.has_steps = node.in[0] != ir::kAbsent,
                           .has_condition = node.in[1] != ir::kAbsent,
                           .carried = static_cast<size_t>(loop.carried)};
@@ -237,7 +290,7 @@ class StagedFunction::Divider {
     Variant::Call& call = variant_.calls.emplace_back();
     for (size_t i = 0; i < node.in.size(); ++i) {
       if (node.in[i] != ir::kAbsent)
-        call.operands.push_back(sources_.at(node.in[i]));
+        call.operands.emplace_back(sources_.at(node.in[i]));
       else if (i >= 2)
         return InvalidArgument("operand {} of a loop is missing", i);
     }
@@ -279,6 +332,7 @@ class StagedFunction::Divider {
   const ir::Bindings& bindings_;
   Variant& variant_;
   std::vector<uint32_t> arguments_;
+  std::vector<uint32_t> on_device_;  // those that the part can take
   std::map<uint32_t, Source> sources_;
 };
 
@@ -295,7 +349,12 @@ absl::StatusOr<std::unique_ptr<StagedFunction::Variant>> StagedFunction::MakeVar
     if (!read_[i]) variant->arguments.push_back(i);
   }
   FORGE_ASSIGN_OR_RETURN(const Resolved resolved, Resolve(*m, function_, given, bindings));
-  if (resolved.complete()) {
+  const ir::Function& f = *resolved.function;
+  const auto on_host = [&](const auto& v) { return IsHostType(f.type(v.value)); };
+  const bool mixed =
+      std::ranges::any_of(f.arguments(), on_host) || std::ranges::any_of(f.results(), on_host);
+  if (resolved.complete() && !mixed) {
+    for (size_t i = 0; i < variant->arguments.size(); ++i) variant->part_arguments.push_back(i);
     auto part = std::make_shared<const Model>(std::move(m), *model_);
     FORGE_ASSIGN_OR_RETURN(variant->part, Session::CreatePart(std::move(part), whole_, function_));
     return variant;

@@ -30,6 +30,8 @@ absl::StatusOr<HostValue> NoRows(const ir::Type& type) {
 
 // The rows of all steps, one after the other.
 absl::StatusOr<HostValue> Stacked(std::span<const HostValue> rows) {
+  if (!rows[0].is_tensor())
+    return InvalidArgument("the steps of a loop give rows of {}", rows[0].type().ToText());
   std::vector<int64_t> shape = {static_cast<int64_t>(rows.size())};
   shape.insert(shape.end(), rows[0].shape().begin(), rows[0].shape().end());
   FORGE_ASSIGN_OR_RETURN(HostValue out, HostValue::Zeros(rows[0].dtype(), shape));

@@ -2,9 +2,11 @@
 #include "formats/arrays/npy.h"
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "base/platform.h"
+#include "formats/arrays/npy_text.h"
 #include "formats/arrays/zip.h"
 #include "formats/untrusted/byte_reader.h"
 
@@ -28,6 +30,7 @@ constexpr NpyType kTypes[] = {{"b1", DType::kBool}, {"u1", DType::kU8},   {"u2",
 struct Header {
   DType dtype = DType::kF32;
   bool big_endian = false, fortran = false;
+  uint64_t characters = 0;  // of a string
   std::vector<int64_t> shape;
 };
 
@@ -104,6 +107,14 @@ class HeaderParser {
       h.big_endian = descr[0] == '>';
       descr.remove_prefix(1);
     }
+    if (descr.starts_with('U')) {
+      constexpr uint64_t kMost = uint64_t{1} << 24;
+      const auto [end, error] =
+          std::from_chars(descr.data() + 1, descr.data() + descr.size(), h.characters);
+      h.dtype = DType::kString;
+      if (error == std::errc() && end == descr.data() + descr.size() && h.characters <= kMost)
+        return absl::OkStatus();
+    }
     const auto* type = std::ranges::find(kTypes, descr, &NpyType::code);
     if (type == std::end(kTypes)) return Bad(fmt::format("element type '{}' is not read", whole));
     h.dtype = type->dtype;
@@ -144,8 +155,9 @@ class HeaderParser {
   unsigned found_ = 0;
 };
 
-// Bytes of one number, complex halves apart: the unit of byte order.
+// Bytes of one number, complex halves and characters apart: the unit of byte order.
 uint64_t NumberBytes(DType t) {
+  if (t == DType::kString) return sizeof(uint32_t);
   const auto bytes = static_cast<uint64_t>(BitWidth(t) / 8);
   return Has(kComplexTypes, t) ? bytes / 2 : bytes;
 }
@@ -185,6 +197,12 @@ absl::StatusOr<uint64_t> ElementCount(std::span<const int64_t> shape, std::strin
     if (__builtin_mul_overflow(n, static_cast<uint64_t>(extent), &n))
       return DataLoss("{}: the product of its dimensions exceeds 64 bits", where);
   return n;
+}
+
+std::optional<uint64_t> SizeOf(uint64_t element, uint64_t elements) {
+  uint64_t size = 0;
+  if (__builtin_mul_overflow(element, elements, &size)) return std::nullopt;
+  return size;
 }
 
 struct HeaderAt {
@@ -274,10 +292,14 @@ absl::StatusOr<ir::HostValue> Reinterpret(const ir::HostValue& raw, DType dtype,
   return ir::HostValue::Of(dtype, raw.shape(), std::move(bytes));
 }
 
-std::string HeaderText(DType dtype, std::span<const int64_t> shape) {
+std::string CodeOf(DType dtype) {
   const auto* type = std::ranges::find(kTypes, dtype, &NpyType::dtype);
-  std::string text = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': (",
-                                 NumberBytes(dtype) > 1 ? '<' : '|', type->code);
+  return fmt::format("{}{}", NumberBytes(dtype) > 1 ? '<' : '|', type->code);
+}
+
+// code: "<f4"
+std::string HeaderText(std::string_view code, std::span<const int64_t> shape) {
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': (", code);
   for (int64_t extent : shape) text += fmt::format("{}, ", extent);
   if (shape.size() > 1) text.resize(text.size() - 2);
   if (shape.size() == 1) text.resize(text.size() - 1);
@@ -308,7 +330,9 @@ absl::StatusOr<ir::HostValue> ParseNpy(const Bytes& file, std::string_view where
   FORGE_ASSIGN_OR_RETURN(const HeaderAt at, LocateHeader(file, where));
   FORGE_ASSIGN_OR_RETURN(const Header h, HeaderParser(at.text, at.begin, where).Parse());
   FORGE_ASSIGN_OR_RETURN(const uint64_t elements, ElementCount(h.shape, where));
-  const std::optional<uint64_t> size = BytesOf(h.dtype, elements);
+  const bool text = h.dtype == DType::kString;
+  const uint64_t element = text ? h.characters * NumberBytes(h.dtype) : BitWidth(h.dtype) / 8;
+  const std::optional<uint64_t> size = SizeOf(element, elements);
   if (!size || *size != file.size() - at.data)
     return DataLoss("{}: {} elements of {} do not match the {} bytes from byte {}", where, elements,
                     Name(h.dtype), file.size() - at.data, at.data);
@@ -317,8 +341,8 @@ absl::StatusOr<ir::HostValue> ParseNpy(const Bytes& file, std::string_view where
   const uint64_t number = NumberBytes(h.dtype);
   if (h.big_endian && number > 1) bytes = Bytes(SwappedBytes(bytes.span(), number));
   if (h.fortran && h.shape.size() > 1)
-    bytes = Bytes(
-        RowMajorOfFortran(bytes.span(), h.shape, static_cast<uint64_t>(BitWidth(h.dtype) / 8)));
+    bytes = Bytes(RowMajorOfFortran(bytes.span(), h.shape, std::max<uint64_t>(element, 1)));
+  if (text) return StringsOfUtf32(bytes.span(), h.characters, h.shape, where);
   return ir::HostValue::Of(h.dtype, h.shape, std::move(bytes));
 }
 
@@ -333,19 +357,31 @@ absl::StatusOr<ir::HostValue> ReadNpy(const std::filesystem::path& path) {
 }
 
 absl::Status WriteNpy(const std::filesystem::path& path, const ir::HostValue& value) {
-  const int bits = BitWidth(value.dtype());
-  if (bits == 0) return InvalidArgument("{}: strings cannot be written as .npy", path.string());
-  const std::string text =
-      HeaderText(CarrierOf(value.dtype()).value_or(value.dtype()), value.shape());
+  if (!value.is_tensor())
+    return InvalidArgument("{}: {} cannot be written as .npy", path.string(),
+                           value.type().ToText());
+  std::vector<uint8_t> converted;
+  std::string code;
+  if (value.dtype() == DType::kString) {
+    absl::StatusOr<Utf32> words = Utf32Of(value);
+    if (!words.ok()) return Annotate(words.status(), path.string());
+    converted = std::move(words->bytes);
+    code = fmt::format("<U{}", words->characters);
+  } else {
+    const int bits = BitWidth(value.dtype());
+    if (bits < 8) converted = Unpack(value.bytes(), value.elements(), bits);
+    code = CodeOf(CarrierOf(value.dtype()).value_or(value.dtype()));
+  }
+  const std::string text = HeaderText(code, value.shape());
   std::vector<uint8_t> header(kMagic.begin(), kMagic.end());
   header.insert(header.end(),
                 {1, 0, static_cast<uint8_t>(text.size()), static_cast<uint8_t>(text.size() >> 8)});
   header.insert(header.end(), text.begin(), text.end());
-  std::vector<uint8_t> unpacked;
-  if (bits < 8) unpacked = Unpack(value.bytes(), value.elements(), bits);
-  std::vector<FileContent> files = {{path, {header, unpacked.empty() ? value.bytes() : unpacked}}};
+  const bool as_is = converted.empty() && value.dtype() != DType::kString;
+  std::vector<FileContent> files = {
+      {path, {header, as_is ? value.bytes() : std::span<const uint8_t>(converted)}}};
   const std::string description = DescriptionText(value.dtype());
-  if (CarrierOf(value.dtype())) {
+  if (value.dtype() != DType::kString && CarrierOf(value.dtype())) {
     files.push_back({DescriptionOf(path),
                      {{reinterpret_cast<const uint8_t*>(description.data()), description.size()}}});
   } else {

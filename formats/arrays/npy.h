@@ -15,8 +15,8 @@ namespace forge {
 // row-major and in the byte order of the host; it is a view of `file` where no conversion is
 // needed.
 //   where: the name used in messages
-//   errors: DataLoss with the byte position (also for object, text, date and structured types)
-//   source: numpy.lib.format, versions 1.0 to 3.0
+//   errors: DataLoss with the byte position (also for object, byte string, date and structured
+//   types) source: numpy.lib.format, versions 1.0 to 3.0
 absl::StatusOr<ir::HostValue> ParseNpy(const Bytes& file, std::string_view where);
 
 // Reads a .npy file. If `NAME.json` exists beside an unsigned `NAME.npy` and gives a "dtype" that
@@ -27,7 +27,8 @@ absl::StatusOr<ir::HostValue> ReadNpy(const std::filesystem::path& path);
 
 // Writes a .npy file (version 1.0) atomically; element types that NumPy does not have are written
 // as ReadNpy reads them. Removes a `.json` beside it whose "dtype" no longer applies.
-//   errors: Internal (cannot write), InvalidArgument (strings)
+// Strings are written as text of the length of the longest.
+//   errors: Internal (cannot write), InvalidArgument (no tensor, a string that is no UTF-8)
 absl::Status WriteNpy(const std::filesystem::path& path, const ir::HostValue& value);
 
 // The arrays of a .npz archive in its order; names without ".npy".

@@ -19,7 +19,12 @@ absl::StatusOr<ir::HostValue> DecodeImage(const Bytes& file, std::string_view wh
   const std::string_view all(reinterpret_cast<const char*>(file.data()), file.size());
   if (all.starts_with("\x89PNG\r\n\x1a\n")) return DecodePng(file, where);
   if (all.starts_with("\xff\xd8\xff")) return DecodeJpeg(file, where);
-  return DataLoss("{}: neither a PNG nor a JPEG picture", where);
+  if (all.starts_with("BM")) return DecodeBmp(file, where);
+  if (all.starts_with("P5") || all.starts_with("P6")) return DecodePnm(file, where);
+  if (all.starts_with(std::string_view("II*\0", 4)) ||
+      all.starts_with(std::string_view("MM\0*", 4)))
+    return DecodeTiff(file, where);
+  return DataLoss("{}: not a PNG, JPEG, BMP, PNM or TIFF picture", where);
 }
 
 absl::StatusOr<ir::HostValue> ReadImage(const std::filesystem::path& path) {

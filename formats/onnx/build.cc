@@ -5,9 +5,11 @@
 #include <charconv>
 
 #include "formats/onnx/deferred.h"
+#include "formats/onnx/functions.h"
 #include "formats/onnx/graph.h"
 #include "formats/onnx/ops.h"
 #include "formats/onnx/scan.h"
+#include "formats/onnx/sequence_map.h"
 #include "formats/untrusted/refusal.h"
 
 namespace forge {
@@ -36,14 +38,19 @@ bool AnyOperand(const OnnxScope& scope, const onnx::NodeProto& proto, ir::Type::
   });
 }
 
+// 0 where the file imports no operators of that domain.
+int64_t OpsetOf(const OnnxScope& scope, const onnx::NodeProto& proto) {
+  const auto at = scope.opsets->find(DomainOf(proto));
+  return at == scope.opsets->end() ? 0 : at->second;
+}
+
 ir::Values Defer(OnnxScope& scope, const onnx::NodeProto& proto, OnnxNode& node) {
   ir::Values in;
   for (size_t i = 0; i < node.inputs(); ++i) in.push_back(node.in(i));
-  const ir::Deferred op{
-      .format = fmt::format("onnx {}", scope.opsets.find(DomainOf(proto))->second),
-      .node = proto.SerializeAsString(),
-      .results = proto.output_size(),
-      .reads = node.unknown()};
+  const ir::Deferred op{.format = fmt::format("onnx {}", OpsetOf(scope, proto)),
+                        .node = proto.SerializeAsString(),
+                        .results = proto.output_size(),
+                        .reads = node.unknown()};
   return scope.fn.Add(op, in);
 }
 
@@ -67,16 +74,40 @@ absl::Status Bind(OnnxScope& scope, const onnx::NodeProto& proto, OnnxNode& node
   return absl::OkStatus();
 }
 
-absl::Status ImportScan(OnnxScope& scope, const onnx::NodeProto& scan) {
-  absl::StatusOr<std::vector<onnx::NodeProto>> nodes = ScanAsLoop(scan);
-  const std::string where = fmt::format("node '{}' (Scan)", NameOfNode(scan));
+using Rewrite = absl::StatusOr<std::vector<onnx::NodeProto>> (*)(const onnx::NodeProto&);
+
+// How other nodes express one; null: it is built itself.
+Rewrite RewriteOf(const OnnxScope& scope, const onnx::NodeProto& node) {
+  if (!DomainOf(node).empty()) return nullptr;
+  if (node.op_type() == "Scan") return OpsetOf(scope, node) < 9 ? &BatchedScanAsLoop : &ScanAsLoop;
+  return node.op_type() == "SequenceMap" ? &SequenceMapAsLoop : nullptr;
+}
+
+absl::Status ImportRewritten(OnnxScope& scope, const onnx::NodeProto& node, Rewrite rewrite) {
+  absl::StatusOr<std::vector<onnx::NodeProto>> nodes = rewrite(node);
+  const std::string where = fmt::format("node '{}' ({})", NameOfNode(node), node.op_type());
   if (!nodes.ok()) return Annotate(nodes.status(), where);
-  for (onnx::NodeProto& node : *nodes)
-    FORGE_RETURN_IF_ERROR(Annotate(ImportNode(scope, node), where));
+  for (onnx::NodeProto& made : *nodes)
+    FORGE_RETURN_IF_ERROR(Annotate(ImportNode(scope, made), where));
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> OpsetOf(std::string_view format) {
+// The nodes of a call, with the opsets of its function.
+absl::Status ImportCall(OnnxScope& scope, const onnx::NodeProto& call, const OnnxFunction& f) {
+  FORGE_ASSIGN_OR_RETURN(onnx::GraphProto graph, scope.functions->NodesOf(call, f));
+  const absl::flat_hash_set<std::string> given(call.input().begin(), call.input().end());
+  FORGE_ASSIGN_OR_RETURN(const std::vector<int> order, OrderNodes(graph, given));
+  for (const onnx::NodeProto& node : graph.node())
+    for (std::string& name : ReadNames(node)) scope.read.insert(std::move(name));
+  const Opsets* outside = std::exchange(scope.opsets, f.opsets.empty() ? scope.opsets : &f.opsets);
+  absl::Status status;
+  for (size_t i = 0; i < order.size() && status.ok(); ++i)
+    status = ImportNode(scope, *graph.mutable_node(order[i]));
+  scope.opsets = outside;
+  return status;
+}
+
+absl::StatusOr<int64_t> OpsetIn(std::string_view format) {
   int64_t opset = 0;
   const std::string_view number = format.starts_with("onnx ") ? format.substr(5) : "";
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), opset);
@@ -88,9 +119,16 @@ absl::StatusOr<int64_t> OpsetOf(std::string_view format) {
 }  // namespace
 
 absl::Status formats::ImportNode(OnnxScope& scope, onnx::NodeProto& proto) {
-  if (DomainOf(proto).empty() && proto.op_type() == "Scan") return ImportScan(scope, proto);
-  const OnnxOp* op =
-      FindOnnxOp(proto.domain(), proto.op_type(), scope.opsets.find(DomainOf(proto))->second);
+  if (scope.functions != nullptr)
+    if (const OnnxFunction* f = scope.functions->Find(proto))
+      return Annotate(ImportCall(scope, proto, *f),
+                      fmt::format("node '{}' ({})", NameOfNode(proto), proto.op_type()));
+  if (const Rewrite rewrite = RewriteOf(scope, proto))
+    return ImportRewritten(scope, proto, rewrite);
+  const OnnxOp* op = FindOnnxOp(proto.domain(), proto.op_type(), OpsetOf(scope, proto));
+  if (op == nullptr)
+    return DataLoss("node '{}' ({}): opset {} of '{}' has no such operator", NameOfNode(proto),
+                    proto.op_type(), OpsetOf(scope, proto), DomainOf(proto));
   auto from = std::make_shared<ir::Provenance>();
   from->node = NameOfNode(proto);
   from->kind = proto.op_type();
@@ -98,7 +136,8 @@ absl::Status formats::ImportNode(OnnxScope& scope, onnx::NodeProto& proto) {
   OnnxNode node(proto, *op, scope);
   FORGE_RETURN_IF_ERROR(Annotate(CheckOperands(proto, *op), node.where()));
   const bool has_body = HasBody(proto);
-  if (!has_body && AnyOperand(scope, proto, ir::Type::Kind::kUnknown))
+  if (!has_body && (AnyOperand(scope, proto, ir::Type::Kind::kUnknown) ||
+                    AnyOperand(scope, proto, ir::Type::Kind::kOptional)))
     return Annotate(Bind(scope, proto, node, Defer(scope, proto, node)), node.where());
   const onnx::NodeProto before = has_body ? onnx::NodeProto() : proto;
   ir::Values results = op->build(node);
@@ -116,7 +155,7 @@ absl::Status formats::ImportNode(OnnxScope& scope, onnx::NodeProto& proto) {
 
 absl::StatusOr<DeferredResult> BuildDeferred(const ir::Deferred& deferred, ir::Function& fn,
                                              ir::ValueSpan in, ir::DimValues& dims) {
-  FORGE_ASSIGN_OR_RETURN(const int64_t opset, OpsetOf(deferred.format));
+  FORGE_ASSIGN_OR_RETURN(const int64_t opset, OpsetIn(deferred.format));
   onnx::NodeProto proto;
   if (!proto.ParseFromString(deferred.node) || proto.output_size() != deferred.results ||
       proto.input_size() > static_cast<int>(in.size()) || HasBody(proto))
@@ -128,7 +167,7 @@ absl::StatusOr<DeferredResult> BuildDeferred(const ir::Deferred& deferred, ir::F
   ExternalFiles files{std::filesystem::path()};
   OnnxScope scope{.module = *fn.module(),
                   .fn = fn,
-                  .opsets = opsets,
+                  .opsets = &opsets,
                   .files = files,
                   .values = {},
                   .dims = dims};

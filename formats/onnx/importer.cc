@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "base/platform.h"
+#include "formats/onnx/functions.h"
 #include "formats/onnx/graph.h"
 #include "formats/onnx/input.h"
 #include "formats/onnx/ops.h"
@@ -59,30 +60,61 @@ absl::StatusOr<Opsets> OpsetsOf(const onnx::ModelProto& model) {
 
 using Uses = std::map<std::pair<std::string, std::string>, OnnxOperatorUse>;
 
-void Count(const onnx::GraphProto& graph, const Opsets& opsets, Uses& uses) {
-  for (const onnx::NodeProto& node : graph.node()) {
-    const std::string domain(DomainOf(node));
-    OnnxOperatorUse& use = uses[{domain, node.op_type()}];
-    if (use.count++ == 0) {
-      const auto opset = opsets.find(domain);
-      use.domain = domain;
-      use.name = node.op_type();
-      use.opset = opset == opsets.end() ? 0 : opset->second;
-      const OnnxOp* op = FindOnnxOp(domain, node.op_type(), use.opset);
-      use.since = op == nullptr ? 0 : op->since;
-      use.first_node = NameOfNode(node);
+// Counts the operators of graphs, and once those of each function that they call.
+class Counter {
+ public:
+  explicit Counter(const OnnxFunctions& functions) : functions_(functions) {}
+
+  Uses Run(const onnx::GraphProto& graph, const Opsets& opsets) {
+    Count(graph.node(), opsets);
+    while (!called_.empty()) {
+      const OnnxFunction* f = called_.back();
+      called_.pop_back();
+      Count(f->proto.node(), f->opsets.empty() ? opsets : f->opsets);
     }
-    // Bodies nest no deeper than the parser let messages nest.
-    for (const onnx::AttributeProto& a : node.attribute()) {
-      if (a.has_g()) Count(a.g(), opsets, uses);
-      for (const onnx::GraphProto& g : a.graphs()) Count(g, opsets, uses);
+    return std::move(uses_);
+  }
+
+ private:
+  using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
+
+  void Count(const Nodes& nodes, const Opsets& opsets) {
+    for (const onnx::NodeProto& node : nodes) {
+      if (const OnnxFunction* f = functions_.Find(node)) {
+        if (seen_.insert(f).second) called_.push_back(f);
+      } else {
+        Count(node, opsets);
+      }
+      // Bodies nest no deeper than the parser let messages nest.
+      for (const onnx::AttributeProto& a : node.attribute()) {
+        if (a.has_g()) Count(a.g().node(), opsets);
+        for (const onnx::GraphProto& g : a.graphs()) Count(g.node(), opsets);
+      }
     }
   }
-}
 
-absl::Status CheckSupported(const onnx::GraphProto& graph, const Opsets& opsets) {
-  Uses uses;
-  Count(graph, opsets, uses);
+  void Count(const onnx::NodeProto& node, const Opsets& opsets) {
+    const std::string domain(DomainOf(node));
+    OnnxOperatorUse& use = uses_[{domain, node.op_type()}];
+    if (use.count++ != 0) return;
+    const auto opset = opsets.find(domain);
+    use.domain = domain;
+    use.name = node.op_type();
+    use.opset = opset == opsets.end() ? 0 : opset->second;
+    const OnnxOp* op = FindOnnxOp(domain, node.op_type(), use.opset);
+    use.since = op == nullptr ? 0 : op->since;
+    use.first_node = NameOfNode(node);
+  }
+
+  const OnnxFunctions& functions_;
+  absl::flat_hash_set<const OnnxFunction*> seen_;
+  std::vector<const OnnxFunction*> called_;
+  Uses uses_;
+};
+
+absl::Status CheckSupported(const onnx::GraphProto& graph, const Opsets& opsets,
+                            const OnnxFunctions& functions) {
+  const Uses uses = Counter(functions).Run(graph, opsets);
   std::vector<std::string> missing;
   for (const auto& [key, use] : uses) {
     if (use.since != 0) continue;
@@ -109,14 +141,17 @@ class Importer {
         dims_(fn_),
         scope_{.module = *module_,
                .fn = fn_,
-               .opsets = opsets_,
+               .opsets = &opsets_,
                .files = files_,
                .values = {},
-               .dims = dims_} {}
+               .dims = dims_,
+               .functions = &functions_} {}
 
   absl::StatusOr<std::unique_ptr<ir::Module>> Run() {
     FORGE_ASSIGN_OR_RETURN(opsets_, OpsetsOf(model_));
-    FORGE_RETURN_IF_ERROR(CheckSupported(graph_, opsets_));
+    FORGE_RETURN_IF_ERROR(functions_.Read(model_));
+    FORGE_RETURN_IF_ERROR(functions_.CheckCalls(graph_));
+    FORGE_RETURN_IF_ERROR(CheckSupported(graph_, opsets_, functions_));
     FORGE_ASSIGN_OR_RETURN(const std::vector<int> order, OrderNodes(graph_, {}));
     FORGE_RETURN_IF_ERROR(ReadInitializers(scope_, graph_));
     FORGE_RETURN_IF_ERROR(ReadInputs());
@@ -146,6 +181,7 @@ class Importer {
   ir::Function& fn_;
   Opsets opsets_;
   ExternalFiles files_;
+  OnnxFunctions functions_;
   ir::DimValues dims_;
   OnnxScope scope_;
 };
@@ -240,6 +276,7 @@ absl::StatusOr<ir::Function*> formats::ImportBody(OnnxScope& outer, onnx::GraphP
                   .files = outer.files,
                   .values = {},
                   .dims = dims,
+                  .functions = outer.functions,
                   .is_body = true};
   absl::flat_hash_set<std::string> around;
   for (const std::string& name : FreeNames(graph)) {
@@ -295,12 +332,13 @@ std::vector<OnnxOperator> KnownOnnxOperators() {
 
 absl::StatusOr<std::vector<OnnxOperatorUse>> ListOnnxOperators(const std::filesystem::path& path) {
   FORGE_ASSIGN_OR_RETURN(const Bytes file, MapFile(path));
-  const absl::StatusOr<onnx::ModelProto> model = Parse(file);
+  absl::StatusOr<onnx::ModelProto> model = Parse(file);
   if (!model.ok()) return Annotate(model.status(), path.string());
   const absl::StatusOr<Opsets> opsets = OpsetsOf(*model);
   if (!opsets.ok()) return Annotate(opsets.status(), path.string());
-  Uses uses;
-  Count(model->graph(), *opsets, uses);
+  OnnxFunctions functions;
+  if (absl::Status s = functions.Read(*model); !s.ok()) return Annotate(s, path.string());
+  Uses uses = Counter(functions).Run(model->graph(), *opsets);
   std::vector<OnnxOperatorUse> out;
   for (auto& [key, use] : uses) out.push_back(std::move(use));
   return out;

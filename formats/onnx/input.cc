@@ -70,9 +70,29 @@ absl::Status CheckSize(const std::string& input, DType dtype, const ir::Dims& sh
   for (const ir::Dim& d : shape)
     if (d.is_constant() && d.constant() != 0)
       overflow |= __builtin_mul_overflow(elements, static_cast<uint64_t>(d.constant()), &elements);
-  const std::optional<uint64_t> bytes = BytesOf(dtype, elements);
+  const std::optional<uint64_t> bytes =
+      BytesOf(dtype == DType::kString ? DType::kU64 : dtype, elements);
   if (!overflow && bytes && *bytes <= INT64_MAX) return absl::OkStatus();
   return DataLoss("input '{}': the size of {} exceeds 64 bits", input, ir::ToText(shape));
+}
+
+// A sequence of tensors, or an optional tensor or sequence. The shapes of items may differ.
+absl::StatusOr<ir::Type> TypeOfCollection(const std::string& name, const onnx::TypeProto& type) {
+  if (type.has_tensor_type()) {
+    const absl::StatusOr<DType> dtype = OnnxDType(type.tensor_type().elem_type());
+    if (!dtype.ok()) return Annotate(dtype.status(), fmt::format("input '{}'", name));
+    return ir::Type::Unranked(*dtype);
+  }
+  if (type.has_sequence_type() && type.sequence_type().elem_type().has_tensor_type()) {
+    FORGE_ASSIGN_OR_RETURN(ir::Type item, TypeOfCollection(name, type.sequence_type().elem_type()));
+    return ir::Type::Sequence(std::move(item));
+  }
+  if (type.has_optional_type() && !type.optional_type().elem_type().has_optional_type()) {
+    FORGE_ASSIGN_OR_RETURN(ir::Type held, TypeOfCollection(name, type.optional_type().elem_type()));
+    return ir::Type::Optional(std::move(held));
+  }
+  return DataLoss("input '{}' is neither a tensor, nor a sequence of tensors, nor an optional one",
+                  name);
 }
 
 }  // namespace
@@ -80,11 +100,10 @@ absl::Status CheckSize(const std::string& input, DType dtype, const ir::Dims& sh
 absl::StatusOr<ir::Type> TypeOfInput(const onnx::ValueInfoProto& input, const OnnxOptions& options,
                                      ir::Module& module) {
   const std::string& name = input.name();
-  if (!input.type().has_tensor_type()) return DataLoss("input '{}' is not a dense tensor", name);
+  if (!input.type().has_tensor_type()) return TypeOfCollection(name, input.type());
   const onnx::TypeProto::Tensor& tensor = input.type().tensor_type();
   const absl::StatusOr<DType> dtype = OnnxDType(tensor.elem_type());
   if (!dtype.ok()) return Annotate(dtype.status(), fmt::format("input '{}'", name));
-  if (*dtype == DType::kString) return DataLoss("input '{}': strings are not supported", name);
   ir::Dims shape;
   if (const auto given = options.shapes.find(name); given != options.shapes.end()) {
     FORGE_ASSIGN_OR_RETURN(shape, GivenShape(name, given->second, module));

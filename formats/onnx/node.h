@@ -30,15 +30,18 @@ struct OnnxValue {
 
 using Opsets = std::map<std::string, int64_t, std::less<>>;  // by domain
 
+class OnnxFunctions;
+
 // The state of the import of one graph: the model's, or one that is a body of a node.
 struct OnnxScope {
   ir::Module& module;
   ir::Function& fn;
-  const Opsets& opsets;
+  const Opsets* opsets;  // of the model, or of the function whose nodes are imported
   ExternalFiles& files;
   absl::flat_hash_map<std::string, OnnxValue> values;
   ir::DimValues& dims;                         // values of dimensions in `fn`
   absl::flat_hash_set<std::string> read = {};  // names that a node or the caller reads
+  OnnxFunctions* functions = nullptr;          // of the model; may be null
   bool is_body = false;  // nodes that cannot be built are deferred: the body may not be called
 };
 

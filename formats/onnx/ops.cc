@@ -12,11 +12,23 @@ namespace {
 using OperatorName = std::pair<std::string_view, std::string_view>;  // domain, name
 
 constexpr std::span<const OnnxOp> (*kFamilies[])() = {
-    ActivationOps, AlongAxisOps,          AttentionOps,   CastOps,     ConstantOps, ControlOps,
-    CreationOps,   DeformConvOps,         ElementwiseOps, GatherOps,   LossOps,     MicrosoftOps,
-    MlOps,         MovementCompositesOps, MovementOps,    NnOps,       NormOps,     PlacementOps,
-    QuantiseOps,   QuantisedProductsOps,  RecurrentOps,   ReduceOps,   ResizeOps,   SampleOps,
-    ScatterOps,    SelectionOps,          SignalOps,      TrainingOps, WindowOps,
+    ActivationOps,  AlongAxisOps,
+    AttentionOps,   CastOps,
+    ConstantOps,    ControlOps,
+    CreationOps,    DeformConvOps,
+    ElementwiseOps, GatherOps,
+    LossOps,        MicrosoftOps,
+    MlOps,          MovementCompositesOps,
+    MovementOps,    NnOps,
+    NormOps,        PlacementOps,
+    QuantiseOps,    QuantisedProductsOps,
+    RecurrentOps,   ReduceOps,
+    ResizeOps,      SampleOps,
+    ScatterOps,     SelectionOps,
+    SignalOps,      TrainingOps,
+    WindowOps,      SequenceOps,
+    TextOps,        RandomOps,
+    TreeOps,
 };
 
 std::vector<OnnxOp> SortedOnnxOps() {

@@ -3,37 +3,13 @@
 
 #include <string>
 
+#include "formats/onnx/new_node.h"
+
 namespace forge::formats {
 namespace {
 
 using onnx::AttributeProto;
 using onnx::NodeProto;
-
-AttributeProto& AddAttribute(NodeProto& node, const std::string& name,
-                             AttributeProto::AttributeType type) {
-  AttributeProto& a = *node.add_attribute();
-  a.set_name(name);
-  a.set_type(type);
-  return a;
-}
-
-NodeProto NodeOf(const std::string& op, const std::vector<std::string>& in,
-                 const std::string& out) {
-  NodeProto node;
-  node.set_op_type(op);
-  for (const std::string& name : in) node.add_input(name);
-  if (!out.empty()) node.add_output(out);
-  return node;
-}
-
-NodeProto ConstantInts(const std::vector<int64_t>& values, bool scalar, const std::string& out) {
-  NodeProto node = NodeOf("Constant", {}, out);
-  onnx::TensorProto& t = *AddAttribute(node, "value", AttributeProto::TENSOR).mutable_t();
-  t.set_data_type(onnx::TensorProto::INT64);
-  if (!scalar) t.add_dims(static_cast<int64_t>(values.size()));
-  for (const int64_t v : values) t.add_int64_data(v);
-  return node;
-}
 
 // The attributes and the parts of the node's lists.
 struct ScanParts {
@@ -104,7 +80,7 @@ class Rewriting {
 
   std::vector<NodeProto> Run() {
     CountSteps();
-    NodeProto loop = NodeOf("Loop", {Name("steps"), ""}, "");
+    NodeProto loop = NewNode("Loop", {Name("steps"), ""}, "");
     loop.set_name(scan_.name());
     for (int i = 0; i < parts_.states; ++i) loop.add_input(scan_.input(i));
     *AddAttribute(loop, "body", AttributeProto::GRAPH).mutable_g() = Body();
@@ -120,11 +96,11 @@ class Rewriting {
 
   // The extent of the first scanned input, and the last index.
   void CountSteps() {
-    nodes_.push_back(NodeOf("Shape", {scan_.input(parts_.states)}, Name("shape")));
-    nodes_.push_back(ConstantInts({parts_.in_axes[0]}, true, Name("axis")));
-    nodes_.push_back(NodeOf("Gather", {Name("shape"), Name("axis")}, Name("steps")));
-    nodes_.push_back(ConstantInts({1}, true, Name("one")));
-    nodes_.push_back(NodeOf("Sub", {Name("steps"), Name("one")}, Name("last")));
+    nodes_.push_back(NewNode("Shape", {scan_.input(parts_.states)}, Name("shape")));
+    nodes_.push_back(NewConstant({parts_.in_axes[0]}, true, Name("axis")));
+    nodes_.push_back(NewNode("Gather", {Name("shape"), Name("axis")}, Name("steps")));
+    nodes_.push_back(NewConstant({1}, true, Name("one")));
+    nodes_.push_back(NewNode("Sub", {Name("steps"), Name("one")}, Name("last")));
   }
 
   onnx::GraphProto Body() const {
@@ -133,15 +109,15 @@ class Rewriting {
     body.add_input()->set_name(Name("step"));
     body.add_input()->set_name(Name("go_on"));
     for (int i = 0; i < parts_.states; ++i) *body.add_input() = parts_.body->input(i);
-    *body.add_node() = NodeOf("Identity", {Name("go_on")}, Name("go_on.next"));
-    *body.add_node() = NodeOf("Sub", {Name("last"), Name("step")}, Name("step.back"));
+    *body.add_node() = NewNode("Identity", {Name("go_on")}, Name("go_on.next"));
+    *body.add_node() = NewNode("Sub", {Name("last"), Name("step")}, Name("step.back"));
     for (int i = 0; i < parts_.rows_in; ++i) {
       const auto at = static_cast<size_t>(i);
       NodeProto& row = *body.add_node() =
-          NodeOf("Gather",
-                 {scan_.input(parts_.states + i),
-                  Name(parts_.in_directions[at] != 0 ? "step.back" : "step")},
-                 parts_.body->input(parts_.states + i).name());
+          NewNode("Gather",
+                  {scan_.input(parts_.states + i),
+                   Name(parts_.in_directions[at] != 0 ? "step.back" : "step")},
+                  parts_.body->input(parts_.states + i).name());
       AddAttribute(row, "axis", AttributeProto::INT).set_i(parts_.in_axes[at]);
     }
     for (const NodeProto& node : parts_.body->node()) *body.add_node() = node;
@@ -158,18 +134,18 @@ class Rewriting {
     const std::string& out = scan_.output(parts_.states + i);
     if (parts_.out_directions[at] != 0) {
       const std::string back = Name(fmt::format("back{}", i));
-      nodes_.push_back(ConstantInts({-1}, false, back + ".minus"));
-      nodes_.push_back(ConstantInts({INT64_MIN + 1}, false, back + ".end"));
-      nodes_.push_back(ConstantInts({0}, false, back + ".axis"));
-      nodes_.push_back(NodeOf(
+      nodes_.push_back(NewConstant({-1}, false, back + ".minus"));
+      nodes_.push_back(NewConstant({INT64_MIN + 1}, false, back + ".end"));
+      nodes_.push_back(NewConstant({0}, false, back + ".axis"));
+      nodes_.push_back(NewNode(
           "Slice", {rows, back + ".minus", back + ".end", back + ".axis", back + ".minus"}, back));
       rows = back;
     }
     if (parts_.out_axes[at] == 0) {
-      nodes_.push_back(NodeOf("Identity", {rows}, out));
+      nodes_.push_back(NewNode("Identity", {rows}, out));
       return;
     }
-    NodeProto move = NodeOf("Transpose", {rows}, out);
+    NodeProto move = NewNode("Transpose", {rows}, out);
     AttributeProto& order = AddAttribute(move, "perm", AttributeProto::INTS);
     const int64_t rank = RankOfRow(*parts_.body, parts_.states + i) + 1;
     const int64_t axis = parts_.out_axes[at] + (parts_.out_axes[at] < 0 ? rank : 0);
@@ -190,6 +166,35 @@ absl::StatusOr<std::vector<NodeProto>> ScanAsLoop(const NodeProto& scan) {
   if (scan.output_size() == 0 || scan.output(0).empty())
     return DataLoss("its output 0 has no name");
   return Rewriting(scan, parts).Run();
+}
+
+// A Scan over the batch, of a Scan of one item.
+absl::StatusOr<std::vector<NodeProto>> BatchedScanAsLoop(const NodeProto& scan) {
+  if (scan.input_size() < 2 || scan.output_size() == 0 || scan.output(0).empty())
+    return DataLoss("it has {} inputs, and {} outputs", scan.input_size(), scan.output_size());
+  if (!scan.input(0).empty()) return DataLoss("sequence_lens is not supported");
+  const std::string prefix = scan.output(0) + ".item.";
+  NodeProto one = NewNode("Scan", {}, ""), all = NewNode("Scan", {}, "");
+  for (const AttributeProto& a : scan.attribute()) {
+    *one.add_attribute() = a;
+    if (a.name() == "directions")
+      one.mutable_attribute()->rbegin()->set_name("scan_input_directions");
+  }
+  AddAttribute(all, "num_scan_inputs", AttributeProto::INT).set_i(scan.input_size() - 1);
+  onnx::GraphProto& body = *AddAttribute(all, "body", AttributeProto::GRAPH).mutable_g();
+  for (int i = 1; i < scan.input_size(); ++i) {
+    all.add_input(scan.input(i));
+    one.add_input(fmt::format("{}in{}", prefix, i));
+    body.add_input()->set_name(one.input(i - 1));
+  }
+  for (int i = 0; i < scan.output_size(); ++i) {
+    all.add_output(scan.output(i));
+    one.add_output(fmt::format("{}out{}", prefix, i));
+    body.add_output()->set_name(one.output(i));
+  }
+  FORGE_ASSIGN_OR_RETURN(const std::vector<NodeProto> nodes, ScanAsLoop(one));
+  for (const NodeProto& node : nodes) *body.add_node() = node;
+  return ScanAsLoop(all);
 }
 
 }  // namespace forge::formats

@@ -14,4 +14,7 @@ namespace forge::formats {
 //   errors: DataLoss (attributes that do not fit)
 absl::StatusOr<std::vector<onnx::NodeProto>> ScanAsLoop(const onnx::NodeProto& scan);
 
+// The same of a Scan of opset 8, whose operands have a batch first.
+absl::StatusOr<std::vector<onnx::NodeProto>> BatchedScanAsLoop(const onnx::NodeProto& scan);
+
 }  // namespace forge::formats

@@ -52,7 +52,6 @@ struct Layout {
 
 absl::StatusOr<Layout> LayoutOf(const onnx::TensorProto& tensor) {
   FORGE_ASSIGN_OR_RETURN(const DType dtype, OnnxDType(tensor.data_type()));
-  if (dtype == DType::kString) return DataLoss("string tensors are not supported");
   if (tensor.has_segment()) return DataLoss("tensors in segments are not supported");
   Layout out{dtype, {tensor.dims().begin(), tensor.dims().end()}, 0};
   uint64_t elements = 1;
@@ -61,7 +60,8 @@ absl::StatusOr<Layout> LayoutOf(const onnx::TensorProto& tensor) {
     if (__builtin_mul_overflow(elements, static_cast<uint64_t>(extent), &elements))
       return DataLoss("the product of its dimensions exceeds 64 bits");
   }
-  const std::optional<uint64_t> bytes = BytesOf(dtype, elements);
+  const std::optional<uint64_t> bytes =
+      dtype == DType::kString ? std::optional<uint64_t>(0) : BytesOf(dtype, elements);
   if (!bytes || elements > INT64_MAX) return DataLoss("its size in bytes exceeds 64 bits");
   out.bytes = *bytes;
   return out;
@@ -206,6 +206,15 @@ absl::StatusOr<Bytes> DataOf(onnx::TensorProto& tensor, const Layout& layout,
   return tensor.has_raw_data() ? RawBytes(tensor, layout) : TypedBytes(tensor, layout);
 }
 
+absl::StatusOr<ir::HostValue> StringsOf(const onnx::TensorProto& tensor, const Layout& layout) {
+  if (tensor.has_raw_data() || tensor.data_location() == onnx::TensorProto::EXTERNAL)
+    return DataLoss("strings are neither raw nor external data");
+  const std::vector<std::string> all(tensor.string_data().begin(), tensor.string_data().end());
+  absl::StatusOr<ir::HostValue> value = ir::HostValue::Strings(layout.shape, all);
+  if (!value.ok()) return DataLoss("string_data: {}", Message(value.status()));
+  return value;
+}
+
 }  // namespace
 
 absl::StatusOr<Bytes> ExternalFiles::Find(const std::string& location) {
@@ -244,6 +253,7 @@ absl::StatusOr<DType> OnnxDType(std::string_view name) {
 
 absl::StatusOr<ir::HostValue> TakeOnnxTensor(onnx::TensorProto& tensor, ExternalFiles& files) {
   FORGE_ASSIGN_OR_RETURN(const Layout layout, LayoutOf(tensor));
+  if (layout.dtype == DType::kString) return StringsOf(tensor, layout);
   FORGE_ASSIGN_OR_RETURN(Bytes bytes, DataOf(tensor, layout, files));
   if (layout.dtype == DType::kBool) bytes = Booleans(std::move(bytes));
   return ir::HostValue::Of(layout.dtype, layout.shape, std::move(bytes));

@@ -35,7 +35,7 @@ absl::StatusOr<DType> OnnxDType(std::string_view name);
 
 // Returns the elements of `tensor` and takes its raw data; external data is a view of the mapped
 // file.
-//   errors: DataLoss (inconsistent sizes, overflow, strings); the caller adds the name of the
+//   errors: DataLoss (inconsistent sizes, overflow); the caller adds the name of the
 //   tensor
 absl::StatusOr<ir::HostValue> TakeOnnxTensor(onnx::TensorProto& tensor, ExternalFiles& files);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/graph/string_ranks.h"
 #include "ir/op/attributes.h"
 #include "ir/op/elements.h"
 #include "ir/op/signature.h"
@@ -62,22 +63,50 @@ class HostEval : public Eval {
   const Context context_;
 };
 
-// Runs one of the above on results allocated as inferred.
+absl::StatusOr<std::vector<HostValue>> EvaluateBy(absl::Status (AnyOp::*call)(Eval&) const,
+                                                  const AnyOp& op, Operands in,
+                                                  const Context& context);
+
+// Evaluates an op that takes any elements on the ranks of strings.
+absl::StatusOr<std::vector<HostValue>> EvaluateOnRanks(const AnyOp& op, Operands in,
+                                                       TypeSpan results, const Context& context) {
+  const StringRanks ranks(in);
+  std::vector<HostValue> encoded(in.size());
+  std::vector<const HostValue*> operands(in.begin(), in.end());
+  for (size_t i = 0; i < in.size(); ++i) {
+    if (!HasStrings(in.subspan(i, 1))) continue;
+    FORGE_ASSIGN_OR_RETURN(encoded[i], ranks.Encode(*in[i]));
+    operands[i] = &encoded[i];
+  }
+  FORGE_ASSIGN_OR_RETURN(std::vector<HostValue> out,
+                         EvaluateBy(&AnyOp::Evaluate, op, operands, context));
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (results[i].dtype() != DType::kString) continue;
+    FORGE_ASSIGN_OR_RETURN(out[i], ranks.Decode(out[i]));
+  }
+  return out;
+}
+
+// Runs one of the above on results allocated as inferred; a host step makes its results itself.
 absl::StatusOr<std::vector<HostValue>> EvaluateBy(absl::Status (AnyOp::*call)(Eval&) const,
                                                   const AnyOp& op, Operands in,
                                                   const Context& context) {
   Types types;
   for (const HostValue* v : in) types.push_back(v ? v->type() : Type());
   FORGE_ASSIGN_OR_RETURN(const Types out_types, op.Infer(types));
+  const bool host = op.def().info.host;
+  if (!host && HasStrings(in)) return EvaluateOnRanks(op, in, out_types, context);
   std::vector<HostValue> out;
+  if (host) out.resize(out_types.size());
   for (const Type& t : out_types) {
+    if (host) break;
     if (!t.is_constant())
       return InvalidArgument("{}: the type {} of a result is not bound", op.name(), t.ToText());
     FORGE_ASSIGN_OR_RETURN(HostValue v, HostValue::Zeros(t.dtype(), Constants(t.shape())));
     out.push_back(std::move(v));
   }
   // Evaluators go row by row, and of empty rows there may be any number.
-  if (!out.empty() &&
+  if (!host && !out.empty() &&
       std::all_of(out.begin(), out.end(), [](const HostValue& v) { return v.elements() == 0; }))
     return out;
   HostEval eval(in, std::move(out), context);
@@ -193,6 +222,16 @@ absl::Status BindDim(const Dim& d, int64_t n, Bindings& bindings) {
   return absl::OkStatus();
 }
 
+// Has `given` a type that binds no symbols?
+bool FitsUnbound(const Type& t, const Type& given) {
+  if (t.kind() == Type::Kind::kUnknown) return true;
+  if (t.kind() == Type::Kind::kUnranked) return given.is_tensor() && t.dtype() == given.dtype();
+  if (t.kind() != Type::Kind::kSequence || given.kind() != Type::Kind::kSequence) return false;
+  const Type &item = t.element(), &have = given.element();
+  return item.kind() == Type::Kind::kUnknown || have.kind() == Type::Kind::kUnknown ||
+         item.dtype() == have.dtype();
+}
+
 // Copies the box of `whole` that begins at `begin` to `box`.
 absl::Status CopyBox(const HostValue& whole, std::span<const int64_t> begin, HostValue& box) {
   if (begin.size() != whole.shape().size() || whole.rank() != box.rank())
@@ -258,11 +297,12 @@ absl::Status BindArguments(const Function& f, Operands arguments, Bindings& bind
                            arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Function::Input& input = f.arguments()[i];
-    const Type& t = f.type(input.value);
-    const Type given = arguments[i]->type();
-    if (t.kind() == Type::Kind::kUnknown) continue;
-    if (t.kind() == Type::Kind::kUnranked && t.dtype() == given.dtype()) continue;
-    if (!t.is_tensor() || t.dtype() != given.dtype() || t.rank() != given.rank())
+    const Type &stated = f.type(input.value), given = arguments[i]->type();
+    const bool optional = stated.kind() == Type::Kind::kOptional;
+    const Type& t = optional ? stated.element() : stated;
+    if (FitsUnbound(t, given) || (optional && given.kind() == Type::Kind::kOptional)) continue;
+    if (!t.is_tensor() || !given.is_tensor() || t.dtype() != given.dtype() ||
+        t.rank() != given.rank())
       return InvalidArgument("input {} is {}, not {}", input.name, t.ToText(), given.ToText());
     for (size_t a = 0; a < t.shape().size(); ++a) {
       const absl::Status s =

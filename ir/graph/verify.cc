@@ -3,6 +3,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "ir/graph/module.h"
 #include "ir/op/attributes.h"
+#include "ir/type/host_value.h"
 
 namespace forge::ir {
 namespace {
@@ -51,6 +52,8 @@ absl::Status CheckType(const Type& t, const Owned& owned) {
 absl::Status CheckStorage(const Variable& v) {
   const Type& whole = v.init->whole;
   if (!whole.is_constant()) return Internal("its storage has the type {}", whole.ToText());
+  if (whole.dtype() == DType::kString)
+    return HostValue::Of(whole.dtype(), Constants(whole.shape()), v.init->bytes).status();
   const auto bytes = whole.bytes();
   if (!bytes.ok()) return Internal("{}", Message(bytes.status()));
   if (!bytes->is_constant() || static_cast<uint64_t>(bytes->constant()) != v.init->bytes.size())

@@ -28,9 +28,11 @@ absl::StatusOr<int64_t> CountElements(std::span<const int64_t> shape) {
   return empty ? 0 : n;
 }
 
+// Of strings: the bytes without their characters.
 absl::StatusOr<uint64_t> CountBytes(DType dtype, int64_t elements) {
-  if (dtype == DType::kString) return InvalidArgument("strings have no size in bytes");
-  const auto bytes = BytesOf(dtype, static_cast<uint64_t>(elements));
+  const auto bytes = dtype == DType::kString
+                         ? std::optional((static_cast<uint64_t>(elements) + 1) * sizeof(uint64_t))
+                         : BytesOf(dtype, static_cast<uint64_t>(elements));
   if (!bytes || *bytes > kMaxBytes)
     return ResourceExhausted("{} elements of {} are more than 2^40 bytes", elements, Name(dtype));
   return *bytes;
@@ -41,6 +43,24 @@ T Load(std::span<const uint8_t> bytes, int64_t i) {
   T v;
   std::memcpy(&v, bytes.data() + static_cast<size_t>(i) * sizeof(T), sizeof(T));
   return v;
+}
+
+// The offsets of packed strings begin at 0, never fall, and end with the characters.
+absl::Status CheckStrings(std::span<const uint8_t> bytes, int64_t elements, uint64_t header) {
+  if (bytes.size() < header)
+    return InvalidArgument("{} strings take at least {} bytes, not {}", elements, header,
+                           bytes.size());
+  uint64_t before = 0;
+  for (int64_t i = 0; i <= elements; ++i) {
+    const auto at = Load<uint64_t>(bytes, i);
+    if (at < before || at > bytes.size() - header || (i == 0 && at != 0))
+      return InvalidArgument("the offset of string {} is {}", i, at);
+    before = at;
+  }
+  if (before != bytes.size() - header)
+    return InvalidArgument("{} bytes of strings, of which {} are used", bytes.size() - header,
+                           before);
+  return absl::OkStatus();
 }
 
 template <class T>
@@ -179,7 +199,9 @@ absl::StatusOr<HostValue> HostValue::Zeros(DType dtype, std::span<const int64_t>
 absl::StatusOr<HostValue> HostValue::Of(DType dtype, std::span<const int64_t> shape, Bytes bytes) {
   FORGE_ASSIGN_OR_RETURN(const int64_t elements, CountElements(shape));
   FORGE_ASSIGN_OR_RETURN(const uint64_t wanted, CountBytes(dtype, elements));
-  if (bytes.size() != wanted)
+  if (dtype == DType::kString)
+    FORGE_RETURN_IF_ERROR(CheckStrings(bytes.span(), elements, wanted));
+  else if (bytes.size() != wanted)
     return InvalidArgument("{}[{}] takes {} bytes, not {}", Name(dtype), fmt::join(shape, ", "),
                            wanted, bytes.size());
   HostValue v;
@@ -197,7 +219,54 @@ HostValue HostValue::Scalar(DType dtype, const Number& x) {
   return *std::move(v);
 }
 
-Type HostValue::type() const { return Type::Tensor(dtype_, Dims(shape_.begin(), shape_.end())); }
+struct HostValue::Items {
+  Type element;
+  std::vector<HostValue> all;
+};
+
+absl::StatusOr<HostValue> HostValue::Strings(std::span<const int64_t> shape,
+                                             std::span<const std::string> all) {
+  std::vector<uint8_t> bytes((all.size() + 1) * sizeof(uint64_t));
+  uint64_t end = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    end += all[i].size();
+    Put(bytes, static_cast<int64_t>(i) + 1, end);
+  }
+  bytes.reserve(bytes.size() + end);
+  for (const std::string& s : all) bytes.insert(bytes.end(), s.begin(), s.end());
+  return Of(DType::kString, shape, Bytes(std::move(bytes)));
+}
+
+HostValue HostValue::Sequence(Type element, std::vector<HostValue> items) {
+  HostValue v;
+  v.kind_ = Type::Kind::kSequence;
+  v.items_ = std::make_shared<const Items>(Items{std::move(element), std::move(items)});
+  return v;
+}
+
+HostValue HostValue::Nothing(Type element) {
+  HostValue v;
+  v.kind_ = Type::Kind::kOptional;
+  v.items_ = std::make_shared<const Items>(Items{std::move(element), {}});
+  return v;
+}
+
+std::span<const HostValue> HostValue::items() const {
+  return items_ == nullptr ? std::span<const HostValue>() : items_->all;
+}
+
+std::string_view HostValue::string(int64_t flat) const {
+  FORGE_CHECK(dtype_ == DType::kString && is_tensor() && flat >= 0 && flat < elements_);
+  const auto begin = Load<uint64_t>(bytes(), flat), end = Load<uint64_t>(bytes(), flat + 1);
+  const size_t header = static_cast<size_t>(elements_ + 1) * sizeof(uint64_t);
+  return {reinterpret_cast<const char*>(bytes().data()) + header + begin, end - begin};
+}
+
+Type HostValue::type() const {
+  if (kind_ == Type::Kind::kSequence) return Type::Sequence(items_->element);
+  if (kind_ == Type::Kind::kOptional) return Type::Optional(items_->element);
+  return Type::Tensor(dtype_, Dims(shape_.begin(), shape_.end()));
+}
 
 std::span<uint8_t> HostValue::mutable_bytes() {
   constexpr long kOnlyOurs = 2;  // own_ and the owner within bytes_

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors in host memory, for evaluators, importers, comparisons and tools.
+// Tensors in host memory, for evaluators, importers, comparisons and tools; sequences of them and
+// optionals without a value.
 #pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "absl/container/inlined_vector.h"
 #include "base/bytes.h"
 #include "base/number.h"
@@ -12,6 +17,8 @@ using Index = absl::InlinedVector<int64_t, 8>;
 
 // A dense row-major tensor. Loads convert to f64, i64 or c128, exactly where the element type
 // allows; stores round half to even (floats) and wrap (integers). See docs/semantics.md.
+// Strings are packed: elements() + 1 offsets of 64 bits, then the characters. A sequence has
+// items() and neither shape nor elements. An optional that holds a value is that value.
 class HostValue {
  public:
   HostValue() = default;
@@ -21,7 +28,17 @@ class HostValue {
   // Returns a view of `bytes`. errors: InvalidArgument (another size)
   static absl::StatusOr<HostValue> Of(DType dtype, std::span<const int64_t> shape, Bytes bytes);
   static HostValue Scalar(DType dtype, const Number& v);
+  // Returns a tensor of strings. errors: InvalidArgument (another number of them than the shape
+  // has)
+  static absl::StatusOr<HostValue> Strings(std::span<const int64_t> shape,
+                                           std::span<const std::string> all);
+  // Returns a sequence; `element` is what is known of the type of each item.
+  static HostValue Sequence(Type element, std::vector<HostValue> items);
+  // Returns the optional of that type that holds no value.
+  static HostValue Nothing(Type element);
 
+  bool is_tensor() const { return kind_ == Type::Kind::kTensor; }
+  Type::Kind kind() const { return kind_; }
   DType dtype() const { return dtype_; }
   std::span<const int64_t> shape() const { return shape_; }
   int rank() const { return static_cast<int>(shape_.size()); }
@@ -47,6 +64,10 @@ class HostValue {
   Number number(int64_t flat) const;
   void SetNumber(int64_t flat, const Number& v);
   void Set(const Index& i, double v) { Set(Flat(i), v); }
+  // An element of a tensor of strings; valid while the value is.
+  std::string_view string(int64_t flat) const;
+  // The items of a sequence; empty for other values.
+  std::span<const HostValue> items() const;
 
  private:
   DType dtype_ = DType::kF32;
@@ -54,6 +75,9 @@ class HostValue {
   int64_t elements_ = 0;
   Bytes bytes_;
   std::shared_ptr<std::vector<uint8_t>> own_;
+  Type::Kind kind_ = Type::Kind::kTensor;
+  struct Items;
+  std::shared_ptr<const Items> items_;  // of what is no tensor
 };
 
 // Iterates over the indices of a box in row-major order: for (Box b(extents); b; b.Next()) use(*b).

@@ -23,10 +23,21 @@ using ir::Values;
 
 constexpr size_t kMaxHostNodes = 1024;
 
-bool IsKnown(const ir::Type& t) { return t.is_tensor(); }
-
 bool IsControl(const ir::AnyOp& op) {
   return op.Is<ir::If>() || op.Is<ir::Loop>() || op.Is<ir::Deferred>();
+}
+
+bool IsKnown(const ir::Type& t) {
+  return t.is_tensor() || t.kind() == ir::Type::Kind::kSequence ||
+         t.kind() == ir::Type::Kind::kOptional;
+}
+
+// A host step, or an op that moves or compares strings.
+bool RunsOnHost(const Function& f, const Node& node) {
+  if (node.op.def().info.host) return true;
+  if (IsControl(node.op)) return false;
+  return std::ranges::any_of(node.in,
+                             [&](uint32_t v) { return v != ir::kAbsent && IsHostType(f.type(v)); });
 }
 
 class Resolver {
@@ -50,16 +61,21 @@ class Resolver {
     return out_.status();
   }
 
-  absl::StatusOr<Resolved> Finish(Function& f) {
+  static absl::StatusOr<Resolved> Finish(Function& f) {
     Resolved resolved{.function = &f};
-    absl::flat_hash_set<uint32_t> seen;
+    absl::flat_hash_set<uint32_t> seen, made;  // made: by calls
     for (const Node& node : f.nodes()) {
-      if (f.type(node.first_out).kind() != ir::Type::Kind::kUnknown || !OperandsAreKnown(f, node))
-        continue;
-      if (node.op.Is<ir::Loop>()) resolved.calls.push_back(&node);
+      if (f.type(node.first_out).kind() != ir::Type::Kind::kUnknown) continue;
       std::vector<uint32_t> numbers = NumbersOf(node);
+      const bool calls = numbers.empty() && (node.op.Is<ir::Loop>() || RunsOnHost(f, node));
+      if (!OperandsAreKnown(f, node, calls ? &made : nullptr)) continue;
+      if (calls) {
+        resolved.calls.push_back(&node);
+        for (uint32_t k = 0; k < node.outs; ++k) made.insert(node.first_out + k);
+        continue;
+      }
       std::erase_if(numbers, [&](uint32_t v) { return f.VariableOf(v) != nullptr; });
-      if (numbers.empty() && !node.op.Is<ir::Loop>())  // to read constants would tell nothing new
+      if (numbers.empty())  // to read constants would tell nothing new
         return InvalidArgument("{}: its types depend on constants that cannot be read",
                                node.from != nullptr ? node.from->ToText() : node.op.name());
       for (const uint32_t v : numbers)
@@ -83,6 +99,7 @@ class Resolver {
     const Values in = copy.OperandsOf(node);
     for (const Value& v : in)
       if (v && !IsKnown(v.type())) return Hold(copy, node, node.op);
+    if (node.op.def().info.host) return Hold(copy, node, node.op);
     if (const auto* deferred = node.op.As<ir::Deferred>()) return Build(copy, node, *deferred, in);
     if (const auto* branch = node.op.As<ir::If>()) return Choose(copy, node, *branch, in);
     if (node.op.Is<ir::Loop>()) return Hold(copy, node, node.op);
@@ -95,6 +112,8 @@ class Resolver {
       op = *filled;
     }
     const ir::ValueSpan operands = ir::ValueSpan(in).first(node.in.size());
+    if (std::ranges::any_of(operands, [](Value v) { return v && IsHostType(v.type()); }))
+      return Define(copy, node, out_.Add(op, operands));  // see WithHostSteps
     if (const std::optional<Values> made = Evaluated(op, operands))
       return Define(copy, node, *made);
     return Define(copy, node, Known(out_.Add(op, operands)));
@@ -182,9 +201,12 @@ class Resolver {
     return all ? (*all)[v.id - node.first_out] : Value();
   }
 
-  static bool OperandsAreKnown(const Function& f, const Node& node) {
+  // made: values that count as known; may be null
+  static bool OperandsAreKnown(const Function& f, const Node& node,
+                               const absl::flat_hash_set<uint32_t>* made) {
     for (const uint32_t v : node.in)
-      if (v != ir::kAbsent && !IsKnown(f.type(v))) return false;
+      if (v != ir::kAbsent && !IsKnown(f.type(v)) && (made == nullptr || !made->contains(v)))
+        return false;
     return std::ranges::all_of(node.runtime_attributes,
                                [&](const auto& a) { return IsKnown(f.type(a.value)); });
   }
@@ -205,6 +227,30 @@ class Resolver {
   const ir::Bindings& bindings_;
   ir::ConstantTable constants_;
 };
+
+// The same function, where what host steps compute, and what depends on it, has no type yet.
+absl::StatusOr<std::unique_ptr<Function>> WithHostSteps(ir::Module& m,
+                                                        std::unique_ptr<Function> f) {
+  const auto typed = [&](const Node& node) {
+    return IsKnown(f->type(node.first_out)) && RunsOnHost(*f, node);
+  };
+  if (std::ranges::none_of(f->nodes(), typed)) return f;
+  auto out = std::make_unique<Function>(f->name(), &m);
+  ir::Copier copy(*f, *out);
+  copy.CopyArguments();
+  for (const Node& node : f->nodes()) {
+    const Values in = copy.OperandsOf(node);
+    const bool waits = RunsOnHost(*f, node) || std::ranges::any_of(in, [](const Value& v) {
+                         return v && !IsKnown(v.type());
+                       });
+    if (waits)
+      copy.CopyUntyped(node, node.op);
+    else
+      copy.CopyNode(node);
+  }
+  FORGE_RETURN_IF_ERROR(copy.Finish());
+  return out;
+}
 
 // Calls `visit` with each value that `roots` depend on, operands after users; it returns whether to
 // go on to the operands.
@@ -227,6 +273,11 @@ void WalkBack(const Function& f, std::span<const uint32_t> roots,
 
 }  // namespace
 
+bool IsHostType(const ir::Type& t) {
+  return t.kind() == ir::Type::Kind::kSequence || t.kind() == ir::Type::Kind::kOptional ||
+         (t.is_tensor() && t.dtype() == DType::kString);
+}
+
 absl::StatusOr<bool> WaitsForValues(const ir::Module& model, const std::string& function,
                                     bool freeze) {
   const Function* f = model.Find(function);
@@ -235,10 +286,16 @@ absl::StatusOr<bool> WaitsForValues(const ir::Module& model, const std::string& 
     return std::ranges::any_of(in.nodes(),
                                [](const Node& n) { return !n.runtime_attributes.empty(); });
   };
-  if (std::ranges::any_of(f->arguments(),
-                          [&](const auto& a) { return !IsKnown(f->type(a.value)); }))
+  if (std::ranges::any_of(f->arguments(), [&](const auto& a) {
+        return !IsKnown(f->type(a.value)) || IsHostType(f->type(a.value));
+      }))
     return true;
-  if (std::ranges::any_of(f->nodes(), [](const Node& n) { return IsControl(n.op); })) return true;
+  if (std::ranges::any_of(f->results(),
+                          [&](const auto& r) { return IsHostType(f->type(r.value)); }))
+    return true;
+  if (std::ranges::any_of(f->nodes(),
+                          [&](const Node& n) { return IsControl(n.op) || RunsOnHost(*f, n); }))
+    return true;
   if (!waits(*f)) return false;
   const std::unique_ptr<ir::Module> m = ir::Clone(model);
   if (freeze) ir::Freeze(*m);
@@ -254,7 +311,8 @@ absl::StatusOr<Resolved> Resolve(ir::Module& m, const std::string& function,
   auto out = std::make_unique<Function>(function, &m);
   Resolver resolver(m, *out, bindings);
   FORGE_RETURN_IF_ERROR(resolver.Run(in, arguments));
-  return resolver.Finish(*m.Replace(function, std::move(out)));
+  FORGE_ASSIGN_OR_RETURN(out, WithHostSteps(m, std::move(out)));
+  return Resolver::Finish(*m.Replace(function, std::move(out)));
 }
 
 absl::Status Extract(ir::Module& m, const std::string& function,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions whose types depend on values of a run: attributes that values give, nodes that their
-// importer deferred, branches and loops. A run resolves them step by step, as it learns the values.
+// importer deferred, branches and loops, host steps. A run resolves them step by step, as it learns
+// the values.
 #pragma once
 #include <map>
 #include <memory>
@@ -12,7 +13,10 @@
 
 namespace forge {
 
-// True when nodes of `function` still wait for values of a run after folding.
+// True when the host holds values of the type on every device: strings, sequences, optionals.
+bool IsHostType(const ir::Type& t);
+
+// True when nodes of `function` still wait for values of a run after folding, or run on the host.
 //   freeze: parameters count as constants
 absl::StatusOr<bool> WaitsForValues(const ir::Module& model, const std::string& function,
                                     bool freeze);
@@ -23,7 +27,8 @@ struct Resolved {
   ir::Function* function = nullptr;
   // Values to read before the next nodes can be built. If there are none, `calls` come next.
   std::vector<uint32_t> numbers;
-  std::vector<const ir::Node*> calls;  // loops whose operands are known
+  // Loops and host steps, in order; their operands are known, or results of those before them.
+  std::vector<const ir::Node*> calls;
   bool complete() const { return numbers.empty() && calls.empty(); }
 };
 

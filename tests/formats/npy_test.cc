@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "base/platform.h"
 #include "tests/support/ir_values.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_folder.h"
@@ -144,7 +145,13 @@ TEST(NpyTest, RefusesDamagedFiles) {
       {NpyFile("{'descr': '<f4', 'shape': (1,)}", "1234"), "missing"},
       {NpyFile("{'descr': '<f4', 'descr': '<f4'}", ""), "unexpected key 'descr'"},
       {NpyFile("{'descr': '|O', 'fortran_order': False, 'shape': ()}", ""), "'|O' is not read"},
-      {NpyFile("{'descr': '<U3', 'fortran_order': False, 'shape': ()}", ""), "'<U3'"},
+      {NpyFile("{'descr': '<M8[s]', 'fortran_order': False, 'shape': ()}", ""), "'<M8[s]'"},
+      {NpyFile("{'descr': '<U3', 'fortran_order': False, 'shape': ()}", "12345678"),
+       "do not match the 8 bytes"},
+      {NpyFile("{'descr': '<U99999999999999999999', 'fortran_order': False}", ""), "'<U9999"},
+      {NpyFile("{'descr': '<U1', 'fortran_order': False, 'shape': ()}",
+               std::string("\0\0\x11\0", 4)),
+       "no character"},
       {NpyFile("{'descr': [('a', '<f4')], 'fortran_order': False}", ""), "structured"},
       {NpyFile("{'descr': '<f4', 'fortran_order': 0, 'shape': ()}", ""), "True or False"},
       {NpyFile("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", ""), "expected a dim"},
@@ -162,6 +169,29 @@ TEST(NpyTest, RefusesDamagedFiles) {
   };
   for (const auto& [file, message] : cases)
     EXPECT_THAT(Parse(file), Fails(StatusCode::kDataLoss, message));
+}
+
+// NumPy writes the same bytes: np.save(f, np.array([["tea", "größer"], ["", "\N{DUCK}"]]))
+TEST(NpyTest, WritesStringsAsText) {
+  const TempFolder folder;
+  const std::string all[] = {"tea", "größer", "", "\xf0\x9f\xa6\x86"};
+  FORGE_ASSERT_OK_AND_ASSIGN(const HostValue v,
+                             HostValue::Strings(std::array<int64_t, 2>{2, 2}, all));
+  ASSERT_TRUE(WriteNpy(folder / "v.npy", v).ok());
+  FORGE_ASSERT_OK_AND_ASSIGN(const Bytes file, MapFile(folder / "v.npy"));
+  EXPECT_EQ(file.size(), 128 + 4 * 6 * 4U);
+  FORGE_ASSERT_OK_AND_ASSIGN(const HostValue back, ReadNpy(folder / "v.npy"));
+  EXPECT_EQ(back.type().ToText(), "string[2, 2]");
+  for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(back.string(i), all[i]);
+}
+
+TEST(NpyTest, RefusesToWriteStringsThatAreNoUtf8) {
+  const TempFolder folder;
+  for (const char* bad : {"\xff", "\xc3", "\xed\xa0\x80", "\xc0\x80"}) {
+    FORGE_ASSERT_OK_AND_ASSIGN(const HostValue v,
+                               HostValue::Strings({}, std::array{std::string(bad)}));
+    EXPECT_THAT(WriteNpy(folder / "v.npy", v), Fails(StatusCode::kInvalidArgument, "no UTF-8"));
+  }
 }
 
 TEST(NpyTest, SaysWhichFileIsMissing) {

@@ -24,7 +24,7 @@ OnnxModel Layer(std::string_view op, int64_t gates, int64_t opset = 14) {
   m.Node(op, {"x", "w", "r"}, {"y"});
   return m;
 }
-onnx::NodeProto& OnlyNode(OnnxModel& m) { return *m.graph().mutable_node(0); }
+onnx::NodeProto& RecurrentNodeOf(OnnxModel& m) { return *m.graph().mutable_node(0); }
 
 void SetStrings(onnx::NodeProto& node, std::string_view name, std::vector<std::string> values) {
   onnx::AttributeProto& a = Attribute(node, name, onnx::AttributeProto::STRINGS);
@@ -46,22 +46,22 @@ TEST(OnnxRecurrentTest, LstmHasTheGatesOfTheFile) {
 
 TEST(OnnxRecurrentTest, RefusesWhatIsNotComputed) {
   OnnxModel m = Layer("GRU", 3);
-  Set(OnlyNode(m), "clip", 1.0f);
+  Set(RecurrentNodeOf(m), "clip", 1.0f);
   EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "clipping"));
   m = Layer("LSTM", 4);
-  Set(OnlyNode(m), "input_forget", int64_t{1});
+  Set(RecurrentNodeOf(m), "input_forget", int64_t{1});
   EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "coupled input and forget gates"));
   m = Layer("LSTM", 4);
-  SetStrings(OnlyNode(m), "activations", {"Sigmoid", "Tanh", "Relu"});
+  SetStrings(RecurrentNodeOf(m), "activations", {"Sigmoid", "Tanh", "Relu"});
   EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "Relu is not supported in place of Tanh"));
   m = Layer("GRU", 3);
-  SetStrings(OnlyNode(m), "activations", {"Sigmoid"});
+  SetStrings(RecurrentNodeOf(m), "activations", {"Sigmoid"});
   EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "1 activations, not 2"));
   m = Layer("RNN", 1);
-  SetStrings(OnlyNode(m), "activations", {"Affine"});
+  SetStrings(RecurrentNodeOf(m), "activations", {"Affine"});
   EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "the activation Affine"));
   m = Layer("RNN", 1);
-  Set(OnlyNode(m), "direction", std::string("sideways"));
+  Set(RecurrentNodeOf(m), "direction", std::string("sideways"));
   EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "'sideways'"));
 }
 
@@ -69,7 +69,7 @@ TEST(OnnxRecurrentTest, RefusesWeightsThatDoNotFit) {
   OnnxModel m = Layer("LSTM", 3);
   EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "are not those of 4 gates"));
   m = Layer("GRU", 3);
-  Set(OnlyNode(m), "direction", std::string("bidirectional"));
+  Set(RecurrentNodeOf(m), "direction", std::string("bidirectional"));
   EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "1 directions, not 2"));
 }
 

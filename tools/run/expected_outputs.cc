@@ -22,7 +22,10 @@ double Excess(double x, double r, const Tolerance& t) {
 ExpectedOutput CompareOne(const NamedTensor& output, const ir::HostValue& expected, Tolerance t) {
   ExpectedOutput out{.name = output.name, .elements = expected.elements()};
   double furthest = 0;
-  for (int64_t i = 0; i < expected.elements(); ++i) {
+  const bool text = expected.dtype() == DType::kString;
+  for (int64_t i = 0; text && i < expected.elements(); ++i)
+    out.outside += output.value.string(i) != expected.string(i);
+  for (int64_t i = 0; !text && i < expected.elements(); ++i) {
     const double x = output.value.f64(i), r = expected.f64(i);
     if (std::isfinite(x) && std::isfinite(r)) {
       out.max_abs = std::max(out.max_abs, std::abs(x - r));

@@ -89,6 +89,9 @@ absl::StatusOr<ir::HostValue> ReadOne(const std::string& what, const Session::Po
     return RandomTensor(port.type.dtype(), shape, seed);
   }
   if (EndsWith(what, ".npy")) return ReadNpy(what);
+  if (port.type.is_tensor() && port.type.dtype() == DType::kString)
+    return ir::HostValue::Strings(std::vector<int64_t>(static_cast<size_t>(port.type.rank()), 1),
+                                  std::array{what});
   if (IsPicture(what)) return ReadPicture(what, model, p);
   double number = 0;
   const auto r = std::from_chars(what.data(), what.data() + what.size(), number);
@@ -121,6 +124,7 @@ absl::StatusOr<ir::HostValue> Stack(const ir::HostValue& a, const ir::HostValue&
 
 absl::StatusOr<ir::HostValue> RandomTensor(DType dtype, std::span<const int64_t> shape,
                                            uint64_t seed) {
+  if (dtype == DType::kString) return InvalidArgument("strings are not drawn at random");
   FORGE_ASSIGN_OR_RETURN(ir::HostValue v, ir::HostValue::Zeros(dtype, shape));
   const bool is_float = Has(kFloatTypes, dtype);
   for (int64_t i = 0; i < v.elements(); ++i) {
@@ -189,7 +193,15 @@ absl::StatusOr<std::vector<NamedTensor>> ReadInputs(const std::vector<std::strin
     FORGE_ASSIGN_OR_RETURN(ir::HostValue value, ReadOne(what, *port, dims, model, p));
     auto given = std::find_if(inputs.begin(), inputs.end(),
                               [&](const NamedTensor& t) { return t.name == port->name; });
-    if (given == inputs.end()) {
+    if (port->type.kind() == ir::Type::Kind::kSequence) {
+      // Each is an item.
+      if (given == inputs.end())
+        given =
+            inputs.insert(given, {port->name, ir::HostValue::Sequence(port->type.element(), {})});
+      std::vector<ir::HostValue> items(given->value.items().begin(), given->value.items().end());
+      items.push_back(std::move(value));
+      given->value = ir::HostValue::Sequence(port->type.element(), std::move(items));
+    } else if (given == inputs.end()) {
       inputs.push_back({port->name, std::move(value)});
     } else {
       FORGE_ASSIGN_OR_RETURN(given->value, Stack(given->value, value, port->name));
@@ -221,8 +233,24 @@ absl::StatusOr<std::vector<std::string>> FileNames(std::span<const Session::Port
   return out;
 }
 
+namespace {
+
+// The items of sequences as outputs of their own, NAME.0, NAME.1 ...
+std::vector<NamedTensor> TensorsOf(const std::vector<NamedTensor>& outputs) {
+  std::vector<NamedTensor> tensors;
+  for (const NamedTensor& t : outputs) {
+    if (t.value.is_tensor()) tensors.push_back(t);
+    for (size_t i = 0; i < t.value.items().size(); ++i)
+      tensors.push_back({fmt::format("{}.{}", t.name, i), t.value.items()[i]});
+  }
+  return tensors;
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<std::filesystem::path>> WriteOutputs(
-    const std::vector<NamedTensor>& outputs, const std::filesystem::path& folder) {
+    const std::vector<NamedTensor>& results, const std::filesystem::path& folder) {
+  const std::vector<NamedTensor> outputs = TensorsOf(results);
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return Internal("cannot create the folder {}: {}", folder.string(), error.message());
@@ -244,6 +272,14 @@ absl::StatusOr<std::vector<std::filesystem::path>> WriteOutputs(
 std::string Summary(const NamedTensor& t) {
   const int64_t n = t.value.elements();
   std::string out = fmt::format("{}: {}", t.name, t.value.type().ToText());
+  for (size_t i = 0; i < t.value.items().size(); ++i)
+    out += "\n  " + Summary({fmt::format("{}.{}", t.name, i), t.value.items()[i]});
+  if (t.value.is_tensor() && t.value.dtype() == DType::kString) {
+    out += "\n  ";
+    for (int64_t i = 0; i < std::min<int64_t>(n, 8); ++i)
+      out += fmt::format("'{}' ", t.value.string(i));
+    return out + (n > 8 ? "..." : "");
+  }
   if (n == 0 || !Has(kRealTypes | Bit(DType::kBool), t.value.dtype())) return out;
   double low = INFINITY, high = -INFINITY, sum = 0;
   int64_t odd = 0;

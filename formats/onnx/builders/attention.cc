@@ -7,6 +7,7 @@
 
 #include "formats/onnx/builders/families.h"
 #include "formats/onnx/builders/steps.h"
+#include "ir/graph/copier.h"
 #include "ir/op/axes.h"
 #include "ir/ops/creation/iota.h"
 #include "ir/ops/elementwise/elementwise.h"
@@ -192,10 +193,24 @@ ir::Values BuildAttention(OnnxNode& n) {
   return {a.packed ? HeadsTogether(n, y) : y, present_k, present_v, qk};
 }
 
-// Attention whose scores and probabilities a body may change; bodies are not supported.
+// What a body makes of scores or probabilities.
+ir::Value Modified(OnnxNode& n, std::string_view body, ir::Value x) {
+  if (!n.Has(body) || !n.status().ok() || !n.fn().status().ok()) return x;
+  ir::Values in = {x};
+  const ir::Values captured = n.ValuesOf(n.Captures());
+  in.insert(in.end(), captured.begin(), captured.end());
+  const ir::Function* f = n.Body(body, {x.type()});
+  if (f == nullptr) return x;
+  const ir::Values out = ir::Inline(*f, n.fn(), in);
+  if (out.size() == 1 && out[0].type() == x.type()) return out[0];
+  n.Fail("{} gives {} instead of {}", body,
+         out.size() == 1 ? out[0].type().ToText() : fmt::format("{} results", out.size()),
+         x.type().ToText());
+  return x;
+}
+
+// Attention whose scores and probabilities bodies may change.
 ir::Values BuildFlexAttention(OnnxNode& n) {
-  for (const char* body : {"score_mod", "prob_mod"})
-    if (n.Has(body)) n.Fail("attribute '{}': bodies are not supported", body);
   for (size_t i = 0; i < 3; ++i)
     if (!HasRank(n, i, 4, 4)) return {};
   AttentionNode a;
@@ -203,8 +218,14 @@ ir::Values BuildFlexAttention(OnnxNode& n) {
   ReadMore(n, a);
   const std::optional<int64_t> group = HeadsPerKeyHead(n, a);
   if (!group || !n.status().ok()) return {};
-  return n.fn().Add(ir::Attention{.scale = a.scale},
-                    std::array{a.q, RepeatedHeads(n, a.k, *group), RepeatedHeads(n, a.v, *group)});
+  const ir::Value k = RepeatedHeads(n, a.k, *group), v = RepeatedHeads(n, a.v, *group);
+  if (!n.Has("score_mod") && !n.Has("prob_mod"))
+    return n.fn().Add(ir::Attention{.scale = a.scale}, std::array{a.q, k, v});
+  const ir::Value products = n.fn()(ir::MatMul{.transpose_b = true}, {a.q, k});
+  const ir::Value scores = Modified(n, "score_mod", products * a.scale);
+  const ir::Value probabilities =
+      Modified(n, "prob_mod", n.fn()(ir::Softmax{.axis = -1}, {scores}));
+  return {n.fn()(ir::MatMul{}, {probabilities, v})};
 }
 
 // ---- positions and caches ----------------------------------------------------------------------

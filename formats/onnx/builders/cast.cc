@@ -7,6 +7,7 @@
 #include "formats/onnx/builders/steps.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/host/strings.h"
 #include "ir/ops/movement/bit_cast.h"
 
 namespace forge::formats {
@@ -26,6 +27,8 @@ ir::Value NanBeyond(OnnxNode& n, ir::Value x, DType to) {
 }  // namespace
 
 ir::Value CastTo(OnnxNode& n, ir::Value x, DType to, bool saturate) {
+  if (to == DType::kString || x.type().dtype() == DType::kString)
+    return n.fn()(ir::StringCast{to}, {x});
   const bool is_float = Has(kAllFloatTypes, x.type().dtype());
   if (Has(kTinyIntTypes, to) && is_float) x = n.fn()(ir::Cast{DType::kI32}, {x});
   if (!Has(kFloat8Types, to)) return n.fn()(ir::Cast{to}, {x});
@@ -41,7 +44,7 @@ namespace {
 ir::Values BuildCast1(OnnxNode& n) {
   const absl::StatusOr<DType> to = OnnxDType(std::string_view(n.String("to", "")));
   if (!to.ok()) n.Fail("attribute 'to': {}", Message(to.status()));
-  return to.ok() ? ir::Values{n.fn()(ir::Cast{*to}, {n.in(0)})} : ir::Values();
+  return to.ok() ? ir::Values{CastTo(n, n.in(0), *to, true)} : ir::Values();
 }
 
 ir::Values BuildCast6(OnnxNode& n) {

@@ -36,8 +36,11 @@ ir::Values BuildConstant(OnnxNode& n) {
     Define(n, DType::kI64, std::array{static_cast<int64_t>(list.size())}, list);
   } else if (n.Has("sparse_value")) {
     n.Fail("sparse constants are not supported");
-  } else if (n.Has("value_string") || n.Has("value_strings")) {
-    n.Fail("string constants are not supported");
+  } else if (n.Has("value_string")) {
+    n.Define(*ir::HostValue::Strings({}, std::array{n.String("value_string", "")}));
+  } else if (n.Has("value_strings")) {
+    const std::vector<std::string> list = n.Strings("value_strings");
+    n.Define(*ir::HostValue::Strings(std::array{static_cast<int64_t>(list.size())}, list));
   } else {
     n.Fail("no value is given");
   }

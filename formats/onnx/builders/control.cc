@@ -46,6 +46,7 @@ ir::Values BuildLoop(OnnxNode& n) {
 constexpr OnnxOp kControlOps[] = {
     {"", "If", 1, 1, 1, BuildIf},
     {"", "Loop", 1, 0, kAnyNumber, BuildLoop},
+    {"", "Scan", 8, 2, kAnyNumber, nullptr},
     {"", "Scan", 9, 1, kAnyNumber, nullptr},  // rewritten before it is built: see scan.h
 };
 

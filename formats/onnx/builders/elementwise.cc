@@ -6,6 +6,7 @@
 #include "formats/onnx/builders/families.h"
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/host/strings.h"
 #include "ir/ops/movement/reshape.h"
 
 namespace forge::formats {
@@ -70,6 +71,12 @@ ir::Values VariadicOf(OnnxNode& n) {
 bool FitsDouble(const std::optional<Number>& bound, DType dtype) {
   constexpr double kExact = 9007199254740992.0;  // 2^53
   return bound && (Has(kFloatTypes, dtype) || std::abs(bound->f64()) < kExact);
+}
+
+ir::Values BuildEqual(OnnxNode& n) {
+  if (n.type(0).dtype() == DType::kString)
+    return n.fn().Add(ir::StringEqual{}, std::array{n.in(0), n.in(1)});
+  return Binary(n, ir::Equal{});
 }
 
 ir::Values BuildIdentity(OnnxNode& n) { return {n.in(0)}; }
@@ -194,7 +201,7 @@ constexpr OnnxOp kElementwiseOps[] = {
     {"", "Div", 1, 2, 2, BinaryOf<ir::Div>},
     {"", "Div", 7, 2, 2, BinaryOf<ir::Div>},
     {"", "Equal", 1, 2, 2, BinaryOf<ir::Equal>},
-    {"", "Equal", 7, 2, 2, BinaryOf<ir::Equal>},
+    {"", "Equal", 7, 2, 2, BuildEqual},
     {"", "Erf", 9, 1, 1, UnaryOf<ir::Erf>},
     {"", "Exp", 1, 1, 1, UnaryOf<ir::Exp>},
     {"", "Floor", 1, 1, 1, UnaryOf<ir::Floor>},

@@ -29,13 +29,17 @@ std::span<const OnnxOp> PlacementOps();
 std::span<const OnnxOp> QuantiseOps();
 std::span<const OnnxOp> QuantisedProductsOps();
 std::span<const OnnxOp> RecurrentOps();
+std::span<const OnnxOp> RandomOps();
 std::span<const OnnxOp> ReduceOps();
 std::span<const OnnxOp> ResizeOps();
 std::span<const OnnxOp> SampleOps();
 std::span<const OnnxOp> ScatterOps();
 std::span<const OnnxOp> SelectionOps();
+std::span<const OnnxOp> SequenceOps();
 std::span<const OnnxOp> SignalOps();
+std::span<const OnnxOp> TextOps();
 std::span<const OnnxOp> TrainingOps();
+std::span<const OnnxOp> TreeOps();
 std::span<const OnnxOp> WindowOps();
 
 // Fails where an index that the file states as operand 1 lies outside the axis of operand 0. Others

@@ -6,6 +6,7 @@
 #include "formats/onnx/builders/steps.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/host/strings.h"
 #include "ir/ops/movement/gather.h"
 #include "ir/ops/product/matmul.h"
 #include "ir/ops/reduction/reduce.h"
@@ -132,27 +133,57 @@ ir::Values Encoded(OnnxNode& n, ir::Value keys, ir::Value values, int64_t count)
   return {n.fn()(ir::Gather{.axis = 0}, {values, n.fn()(first, {place})})};
 }
 
+// A list that an attribute of LabelEncoder states, in one of four forms.
+std::optional<ir::HostValue> LabelList(OnnxNode& n, const std::string& what) {
+  const auto as = [&](const std::string& kind) { return what + kind; };
+  if (n.Has(as("_tensor"))) return n.Tensor(as("_tensor"));
+  const std::vector<std::string> strings = n.Strings(as("_strings"));
+  const std::vector<int64_t> ints = n.Ints(as("_int64s"));
+  const std::vector<double> floats = n.Floats(as("_floats"));
+  const std::vector<int64_t> shape = {
+      static_cast<int64_t>(strings.size() + ints.size() + floats.size())};
+  if (!strings.empty()) return *ir::HostValue::Strings(shape, strings);
+  if (ints.empty() && floats.empty()) return std::nullopt;
+  ir::HostValue list = *ir::HostValue::Zeros(ints.empty() ? DType::kF32 : DType::kI64, shape);
+  for (size_t i = 0; i < ints.size(); ++i) list.SetI64(static_cast<int64_t>(i), ints[i]);
+  for (size_t i = 0; i < floats.size(); ++i) list.Set(static_cast<int64_t>(i), floats[i]);
+  return list;
+}
+
+// What labels without a key become.
+ir::HostValue DefaultLabel(OnnxNode& n, DType t) {
+  const std::string text = n.String("default_string", "_Unused");
+  const double number = n.Float("default_float", -0.0);
+  const int64_t whole = n.Int("default_int64", -1);
+  if (n.Has("default_tensor"))
+    if (std::optional<ir::HostValue> given = n.Tensor("default_tensor")) return *std::move(given);
+  if (t == DType::kString) return *ir::HostValue::Strings({}, std::array{text});
+  return Has(kFloatTypes, t) ? ir::HostValue::Scalar(t, number) : ir::HostValue::Scalar(t, whole);
+}
+
+// On the device where labels are numbers, on the host where strings are among them.
 ir::Values BuildLabelEncoder(OnnxNode& n) {
-  for (const char* name : {"keys_strings", "values_strings", "keys_tensor", "values_tensor"})
-    if (n.Has(name)) n.Fail("attribute '{}' is not supported, but integers and floats are", name);
-  n.Ignore("default_string");
-  const std::vector<int64_t> key_ints = n.Ints("keys_int64s"), value_ints = n.Ints("values_int64s");
-  const std::vector<double> key_floats = n.Floats("keys_floats");
-  std::vector<double> value_floats = n.Floats("values_floats");
-  std::vector<int64_t> ints = value_ints;
-  ints.push_back(n.Int("default_int64", -1));
-  const size_t count = key_ints.empty() ? key_floats.size() : key_ints.size();
-  const bool to_floats = value_ints.empty();
-  value_floats.push_back(n.Float("default_float", -0.0));
-  const size_t values = (to_floats ? value_floats.size() : ints.size()) - 1;
-  if (count == 0 || count != values) n.Fail("{} keys, {} values", count, values);
-  if (!n.status().ok() || !HasRank(n, 0, 0, 63)) return {};
-  const DType t = n.type(0).dtype();
-  const ir::Value keys =
-      key_ints.empty() ? ListConstant(n, t, key_floats) : ListConstant(n, t, key_ints);
-  const ir::Value by =
-      to_floats ? ListConstant(n, DType::kF32, value_floats) : ListConstant(n, DType::kI64, ints);
-  return Encoded(n, keys, by, static_cast<int64_t>(count));
+  const std::optional<ir::HostValue> keys = LabelList(n, "keys"), values = LabelList(n, "values");
+  if (!keys || !values || keys->elements() == 0 || keys->elements() != values->elements())
+    n.Fail("{} keys, {} values", keys ? keys->elements() : 0, values ? values->elements() : 0);
+  if (!n.status().ok()) return {};
+  const ir::HostValue otherwise = DefaultLabel(n, values->dtype());
+  if (otherwise.elements() != 1 || otherwise.dtype() != values->dtype())
+    n.Fail("the default is {} for values of {}", otherwise.type().ToText(), Name(values->dtype()));
+  if (!n.status().ok()) return {};
+  const bool text = keys->dtype() == DType::kString || values->dtype() == DType::kString;
+  if (text)
+    return n.fn().Add(ir::MapLabels{},
+                      std::array{n.in(0), n.MakeConstant(*keys), n.MakeConstant(*values),
+                                 n.MakeConstant(otherwise)});
+  if (!HasRank(n, 0, 0, 63)) return {};
+  const int64_t count = keys->elements();
+  ir::HostValue all = *ir::HostValue::Zeros(values->dtype(), std::array{count + 1});
+  for (int64_t i = 0; i < count; ++i) all.SetNumber(i, values->number(i));
+  all.SetNumber(count, otherwise.number(0));
+  ir::HostValue typed = *ir::HostValue::Zeros(n.type(0).dtype(), std::array{count});
+  for (int64_t i = 0; i < count; ++i) typed.SetNumber(i, keys->number(i));
+  return Encoded(n, n.MakeConstant(typed), n.MakeConstant(all), count);
 }
 
 // What a model makes of its scores in the end.

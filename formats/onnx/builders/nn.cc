@@ -126,22 +126,6 @@ ir::Values BuildGroupNormalization(OnnxNode& n) {
   return {n.fn()(op, {n.in(0), gamma, beta})};
 }
 
-// Nothing is dropped when a model is used.
-ir::Values BuildDropout(OnnxNode& n) {
-  n.Ignore("ratio");
-  n.Ignore("seed");
-  if (n.since() < 7 && !n.Flag("is_test")) n.Fail("is in training mode");
-  if (n.HasInput(2) && n.ConstantNumber(2).value_or(1) != 0)
-    n.Fail("is in training mode, or may be");
-  if (!n.HasOutput(1)) return {n.in(0)};
-  const ir::Type& x = n.type(0);
-  if (!x.is_tensor()) n.Fail("the shape of its operand is not known");
-  if (!n.status().ok()) return {};
-  // Until version 10 the mask had the type of x.
-  const DType mask = n.since() < 10 ? x.dtype() : DType::kBool;
-  return {n.in(0), n.fn()(ir::Fill{.value = 1, .dtype = mask, .shape = x.shape()}, {})};
-}
-
 ir::Values BuildGemm(OnnxNode& n) {
   n.Ignore("broadcast");  // the bias broadcasts anyway; gone since opset 7
   const ir::MatMul op{.transpose_a = n.Flag("transA"), .transpose_b = n.Flag("transB")};
@@ -205,10 +189,6 @@ constexpr OnnxOp kNnOps[] = {
     {"", "BatchNormalization", 7, 5, 5, BuildBatchNormalization},
     {"", "BatchNormalization", 9, 5, 5, BuildBatchNormalization},
     {"", "BatchNormalization", 14, 5, 5, BuildBatchNormalization},
-    {"", "Dropout", 1, 1, 1, BuildDropout},
-    {"", "Dropout", 7, 1, 1, BuildDropout},
-    {"", "Dropout", 10, 1, 1, BuildDropout},
-    {"", "Dropout", 12, 1, 3, BuildDropout},
     {"", "Einsum", 12, 1, kAnyNumber, BuildEinsum},
     {"", "Gemm", 1, 3, 3, BuildGemm},
     {"", "Gemm", 11, 2, 3, BuildGemm},

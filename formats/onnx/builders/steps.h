@@ -26,5 +26,8 @@ ir::Value ProductOf(OnnxNode& n, ir::Value a, ir::Value b,
                     absl::FunctionRef<ir::Value(ir::Value, ir::Value)> make);
 // The element type that attribute `name` states; `fallback` where it is absent or 0.
 DType TypeAttribute(OnnxNode& n, std::string_view name, DType fallback);
+// Lists that the node itself gives, as constants.
+ir::Value StringsConstant(OnnxNode& n, const std::vector<std::string>& list);
+ir::Value IntsConstant(OnnxNode& n, const std::vector<int64_t>& list);
 
 }  // namespace forge::formats

@@ -25,13 +25,20 @@ struct StandardData {
 };
 
 // Reads the data sets of the test in `folder`.
-//   errors: DataLoss (damaged), Unimplemented (values that are no tensors of numbers)
+//   errors: DataLoss (damaged)
 absl::StatusOr<std::vector<StandardData>> ReadStandardData(const std::filesystem::path& folder);
 
+// Does a test draw random numbers? The standard leaves them to the implementation, with or without
+// a seed ("the generator operator is non-deterministic"), and the files hold those of NumPy.
+bool DrawsNumbers(std::string_view test);
+
 // Compares a result as the standard's own runner does: equal element type and shape, and elements
-// that differ by at most atol + rtol |want|; NaN equals NaN.
+// that differ by at most atol + rtol |want|; NaN equals NaN. Strings are equal; so are sequences
+// item by item.
 //   errors: FailedPrecondition naming the first element that differs
 absl::Status CompareAsStandard(const ir::HostValue& want, const ir::HostValue& have);
+// Compares kind, element type and shape alone.
+absl::Status CompareTypes(const ir::HostValue& want, const ir::HostValue& have);
 
 // The tests that fail, each with its cause.
 class ExpectedFailures {

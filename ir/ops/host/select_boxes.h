@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "ir/ops/host/host_step.h"
+
+namespace forge::ir {
+
+// Non-maximum suppression with as many rows as boxes are kept.
+struct SelectBoxes {
+  bool centers = false;
+
+  static constexpr OpInfo kInfo{
+      .name = "select_boxes",
+      .formula =
+          "the boxes of each class by falling score, without those whose intersection over "
+          "union with one before exceeds `overlap`: rows of batch, class, box",
+      .inputs = "boxes: value; scores: value; most: value?; overlap: value?; least: value?",
+      .outputs = "rows: value",
+      .source = "ONNX NonMaxSuppression-11",
+      .host = true};
+  static constexpr Field kFields[] = {
+      FieldOf<&SelectBoxes::centers>("centers",
+                                     "Boxes are x, y of the centre, width, height; "
+                                     "else y, x of two corners.")};
+  FORGE_HOST_STEP(1)
+};
+const OpDef& DefOf(const SelectBoxes*);
+
+}  // namespace forge::ir
