@@ -42,6 +42,8 @@ DEFECTS = [
      "SAME padding of a stride greater than the kernel is negative, and crops; Forge pads nothing"),
     ("Gelu HardSwish", lambda n: n.inputs[0].array.dtype == np.float64,
      "it expands them by their ONNX function, whose constants are of f32 for f64, too"),
+    ("Gelu", lambda n: n.attributes["approximate"] == "none" and n.inputs[0].array.min(initial=0) < -2,
+     "of x below 0 it adds erf(x / sqrt(2)) to 1, which loses what 1 swallows; Forge takes erfc"),
     ("Sigmoid", lambda n: n.inputs[0].array.dtype == np.float64,
      "of x below 0 it is 1 - sigmoid(-x), which loses what 1 swallows"),
     ("ReduceMax ReduceMin", lambda n: n.inputs[0].array.size == 0,
