@@ -15,6 +15,8 @@ import onnxruntime
 from onnx import helper, numpy_helper
 
 from graph_operators import GENERATORS, JUMPS, ROUNDS
+from operators.common import Chain
+from operators.random import RANDOM
 
 NOISY = 3  # evaluations with noise, besides the exact one
 UNITS = 4  # of the last place, of noise
@@ -113,10 +115,16 @@ class Node:
     inputs: list  # of Value, or None
     attributes: dict
     outputs: list  # of Value
+    chain: list = None  # the nodes that stand for this one, which read inputs by name
 
-    def proto(self):
+    def protos(self):
+        if self.chain:
+            return self.chain
         names = ["" if v is None else v.name for v in self.inputs]
-        return helper.make_node(self.op, names, [v.name for v in self.outputs], **self.attributes)
+        return [helper.make_node(self.op, names, [v.name for v in self.outputs], **self.attributes)]
+
+    def operators(self):
+        return [n.op_type for n in self.chain] if self.chain else [self.op]
 
 
 def tensor_info(name, array, dims=None):
@@ -239,17 +247,21 @@ class Graph:
         for _ in range(8):
             marks = [len(part) for part in (self.values, self.nodes, self.inputs, self.constants)]
             try:
-                self.emit(operator, *GENERATORS[operator](self))
+                made = GENERATORS[operator](self)
+                if isinstance(made, Chain):
+                    self.emit(operator, made.inputs, {}, chain=made.nodes)
+                else:
+                    self.emit(operator, *made)
                 return True
             except Refused:
                 for part, mark in zip((self.values, self.nodes, self.inputs, self.constants), marks):
                     del part[mark:]
         return False
 
-    def emit(self, op, inputs, attributes, outputs=1):
+    def emit(self, op, inputs, attributes, outputs=1, chain=None):
         """Adds a node and computes it; its first output.  errors: Refused, by onnxruntime"""
         made = [Value(f"v{len(self.nodes)}_{i}", [], set(), op, []) for i in range(outputs)]
-        node = Node(op, list(inputs), attributes, made)
+        node = Node(op, list(inputs), attributes, made, chain)
         for operators, applies, cause in DEFECTS:
             if op in operators.split() and applies(node):
                 raise Refused(cause)
@@ -258,7 +270,11 @@ class Graph:
             raise Refused("too large")
         self._note_static(node)
         self.nodes.append(node)
-        self.values += made
+        if op in RANDOM:  # known by type and shape alone, so nothing reads it
+            for value in made:
+                value.jumps = np.ones(value.array.shape, bool)
+        else:
+            self.values += made
         return made[0]
 
     def _note_static(self, node):
@@ -301,7 +317,7 @@ class Graph:
         inputs = [tensor_info(v.name, v.array, v.dims) for v in self.inputs if id(v) in wanted]
         constants = [(v.name, v.array) for v in self.constants if id(v) in wanted]
         outputs = [tensor_info(v.name, v.array, [None] * v.array.ndim) for v in self.kept]
-        return model_of([n.proto() for n in nodes], inputs, constants, outputs, self.opset)
+        return model_of([p for n in nodes for p in n.protos()], inputs, constants, outputs, self.opset)
 
     def text(self):
         nodes, _ = self.needed()
@@ -309,7 +325,7 @@ class Graph:
             if v is None:
                 return "-"
             return f"{v.name}:{v.array.dtype}{v.dims if v.made_by == 'input' else list(v.array.shape)}"
-        return "; ".join(f"{', '.join(v.name for v in n.outputs)} = {n.op}({', '.join(map(show, n.inputs))})"
+        return "; ".join(f"{', '.join(v.name for v in n.outputs)} = {'.'.join(n.operators())}({', '.join(map(show, n.inputs))})"
                          f"{plain(n.attributes) or ''}" for n in nodes)
 
     # ---- cutting down ----
@@ -389,7 +405,7 @@ def compute(node, opset, rng):
     constants = [(v.name, v.array) for v in given.values() if v.made_by == "constant"]
     inputs = [v for v in given.values() if v.made_by != "constant"]
     outputs = [onnx.ValueInfoProto(name=v.name) for v in node.outputs]
-    model = model_of([node.proto()], [tensor_info(v.name, v.array) for v in inputs], constants, outputs, opset)
+    model = model_of(node.protos(), [tensor_info(v.name, v.array) for v in inputs], constants, outputs, opset)
     try:
         session = onnxruntime.InferenceSession(model.SerializeToString(), settings, providers=["CPUExecutionProvider"])
         for turn in range(NOISY + 1):
