@@ -234,6 +234,9 @@ absl::Status Run(const Options& o, Tool& tool) {
   std::vector<DeviceRef> devices;
   for (const std::string& name : o.devices) {
     FORGE_ASSIGN_OR_RETURN(DeviceRef d, OpenDevice(name, {.threads = o.threads, .cache = true}));
+    if (d->info().backend == "reference" && (o.what == "peak" || o.what == "ops"))
+      return InvalidArgument(
+          "{} on the reference, which has no rates to compare with: choose another device", o.what);
     devices.push_back(std::move(d));
   }
   if (o.what == "tune") return BenchTune(o, devices, tool);

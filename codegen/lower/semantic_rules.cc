@@ -130,6 +130,13 @@ Val SubgroupExtreme(const Caps& caps, const Inst& i, Val x) {
   return bitcast(in_order(x.b->Add(i, key.type(), {key})), DType::kF32);
 }
 
+// Of f64: a driver truncates those that lie between two integers.
+Val SpelledRoundEven(Val x) {
+  const Val below = floor(x), part = x - below, half = below * 0.5;
+  const Val up = (part > 0.5) | ((part == Like(0.5, x)) & (half > floor(half)));
+  return copysign(select(up, below + 1.0, below), x);
+}
+
 Val SpelledDot4(DotKind kind, std::span<const Val> x) {
   const auto byte = [&](Val word, int n, bool is_signed) {
     const Val high = word << (24.0 - 8 * n);
@@ -156,6 +163,8 @@ Val SemanticRule(const Caps& caps, const Inst& i, const Type& type, std::span<co
     case Code::kMin:
     case Code::kMax:
       return floats && (i.aux & kPrecise) ? Extreme(caps, i.code, x[0], x[1]) : Val{};
+    case Code::kRoundEven:
+      return type.elem == DType::kF64 ? SpelledRoundEven(x[0]) : Val{};
     case Code::kEq:
       return floats && x[0].id == x[1].id ? ~IsNan(caps, x[0]) : Val{};
     case Code::kConvert:

@@ -70,6 +70,20 @@ TEST_P(LowerTest, ExtremesPropagateNaN) {
   EXPECT_EQ(extreme(Code::kMin, -kInf, 2), -kInf);
 }
 
+TEST_P(LowerTest, RoundsTiesOfF64ToEven) {
+  const auto round = [&](double v) {
+    const Vals x = {b.Literal({DType::kF64}, v)};
+    return F(Whole({.code = Code::kRoundEven}, DType::kF64, x));
+  };
+  for (double v : {0.5, 1.5, 2.5, 3.5, -0.5, -1.5, -2.5, -0.25, 0.0, -0.0, 0x1p52 + 1,
+                   0.5 - 0x1p-54, 3.75, -7.2, kInf, -kInf}) {
+    const double rounded = round(v);
+    EXPECT_EQ(rounded, std::nearbyint(v)) << v;
+    EXPECT_EQ(std::signbit(rounded), std::signbit(v)) << v;
+  }
+  EXPECT_TRUE(std::isnan(round(kNan)));
+}
+
 // All that a factor can be beside a literal 0, by what the host computes.
 TEST_P(LowerTest, ProductsWithZeroKeepNaNAndSigns) {
   const double values[] = {1, -1, kInf, -kInf, 0.0, -0.0, kNan, 1e-40, -3e38};

@@ -35,6 +35,7 @@ TEST(OptionsTest, WhatHasNoEffectIsRefused) {
   ExpectError("forge-parity " + kModel + " --filter add", 2, "--filter has no effect on a model");
   ExpectError("forge-parity " + kModel + " --stats f.tsv", 2, "without --compile-only");
   ExpectError("forge-bench peak --filter add", 2, "--filter has no effect on peak");
+  ExpectError("forge-bench ops --device cpu --device reference", 2, "choose another device");
   ExpectError("forge-bench ops --repeat 3", 2, "--repeat has no effect on ops");
   ExpectError("forge-bench " + kModel + " --seconds 3", 2, "--seconds has no effect on a model");
   ExpectError("forge-convert --opset-report -o x.bin " + kModel, 2, "--out has no effect");

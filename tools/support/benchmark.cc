@@ -86,11 +86,11 @@ absl::StatusOr<Yardstick> Yardstick::Create(const DeviceRef& device) {
     forms.push_back(std::make_shared<Form>(std::move(runner), std::move(input), operands, work));
     return forms.back()->Rate().status();  // the first run warms up
   };
-  ir::Function chains("chains");
-  AddChains(chains);
-  FORGE_RETURN_IF_ERROR(chains.status());
+  y.chains_ = std::make_shared<ir::Function>("chains");
+  AddChains(*y.chains_);
+  FORGE_RETURN_IF_ERROR(y.chains_->status());
   FORGE_RETURN_IF_ERROR(
-      add(y.fma_, ir::Fused{.body = &chains}, {kChainElements}, 1, kChainsFlops * 1e-9));
+      add(y.fma_, ir::Fused{.body = y.chains_.get()}, {kChainElements}, 1, kChainsFlops * 1e-9));
   // Where element-wise ops are no way to the peak, as on processors with a matrix library.
   constexpr double kFlops = 2.0 * kProductExtent * kProductExtent * kProductExtent;
   FORGE_RETURN_IF_ERROR(

@@ -29,6 +29,7 @@ class Yardstick {
 
  private:
   struct Form;
+  std::shared_ptr<ir::Function> chains_;  // the body of an op of fma_
   std::vector<std::shared_ptr<Form>> fma_, read_, copy_;
 };
 
