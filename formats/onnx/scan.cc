@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/onnx/scan.h"
 
+#include <algorithm>
 #include <string>
 
 #include "formats/onnx/new_node.h"
@@ -86,6 +87,7 @@ class Rewriting {
     *AddAttribute(loop, "body", AttributeProto::GRAPH).mutable_g() = Body();
     for (int i = 0; i < parts_.states; ++i) loop.add_output(scan_.output(i));
     for (int i = 0; i < parts_.rows_out; ++i) loop.add_output(Name(fmt::format("rows{}", i)));
+    if (AnyBackwards()) loop.add_output(Name("backwards"));
     nodes_.push_back(std::move(loop));
     for (int i = 0; i < parts_.rows_out; ++i) PlaceRows(i);
     return std::move(nodes_);
@@ -93,6 +95,9 @@ class Rewriting {
 
  private:
   std::string Name(const std::string& what) const { return prefix_ + what; }
+  bool AnyBackwards() const {
+    return std::ranges::any_of(parts_.out_directions, [](int64_t d) { return d != 0; });
+  }
 
   // The extent of the first scanned input, and the last index.
   void CountSteps() {
@@ -124,6 +129,7 @@ class Rewriting {
     *body.mutable_initializer() = parts_.body->initializer();
     body.add_output()->set_name(Name("go_on.next"));
     for (const onnx::ValueInfoProto& output : parts_.body->output()) *body.add_output() = output;
+    if (AnyBackwards()) body.add_output()->set_name(Name("step.back"));
     return body;
   }
 
@@ -134,11 +140,8 @@ class Rewriting {
     const std::string& out = scan_.output(parts_.states + i);
     if (parts_.out_directions[at] != 0) {
       const std::string back = Name(fmt::format("back{}", i));
-      nodes_.push_back(NewConstant({-1}, false, back + ".minus"));
-      nodes_.push_back(NewConstant({INT64_MIN + 1}, false, back + ".end"));
-      nodes_.push_back(NewConstant({0}, false, back + ".axis"));
-      nodes_.push_back(NewNode(
-          "Slice", {rows, back + ".minus", back + ".end", back + ".axis", back + ".minus"}, back));
+      // Slice has no steps before opset 10.
+      nodes_.push_back(NewNode("Gather", {rows, Name("backwards")}, back));
       rows = back;
     }
     if (parts_.out_axes[at] == 0) {

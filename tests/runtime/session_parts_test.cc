@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "formats/model_bin/model_bin.h"
+#include "formats/onnx/new_node.h"
 #include "runtime/backends.h"
 #include "runtime/report.h"
 #include "runtime/session.h"
@@ -15,6 +16,8 @@
 namespace forge {
 namespace {
 
+using formats::NewNode;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 absl::StatusOr<std::unique_ptr<Session>> Open(const OnnxModel& m, const std::string& device,
@@ -226,6 +229,26 @@ TEST_P(SessionPartsTest, ALoopWithoutAnEndFails) {
   EXPECT_EQ(out.status().code(), absl::StatusCode::kResourceExhausted) << out.status();
   EXPECT_THAT(Message(out.status()), HasSubstr("4 steps"));
   EXPECT_TRUE(session->Run(LoopInputs(0, 5)).ok());
+}
+
+// Running sums of rows, of which the last comes first; an opset before Slice has steps.
+TEST_P(SessionPartsTest, AScanStoresItsRowsBackwards) {
+  OnnxModel m(9);
+  m.Input("x", {"n", "2"}).Output("sum").Output("rows");
+  m.Floats("zero", {2}, {0, 0});
+  onnx::NodeProto& scan = m.Node("Scan", {"zero", "x"}, {"sum", "rows"});
+  Set(scan, "num_scan_inputs", int64_t{1});
+  Set(scan, "scan_output_directions", std::vector<int64_t>{1});
+  onnx::GraphProto& body = *Attribute(scan, "body", onnx::AttributeProto::GRAPH).mutable_g();
+  for (const char* name : {"carried", "row"}) body.add_input()->set_name(name);
+  for (const char* name : {"next", "kept"}) body.add_output()->set_name(name);
+  *body.add_node() = NewNode("Add", {"carried", "row"}, "next");
+  *body.add_node() = NewNode("Identity", {"next"}, "kept");
+  FORGE_ASSERT_OK_AND_ASSIGN(auto session, Open(m, GetParam()));
+  const NamedTensor in[] = {{"x", Iota({3, 2})}};
+  FORGE_ASSERT_OK_AND_ASSIGN(auto out, session->Run(in));
+  EXPECT_THAT(Numbers(out[0].value), ElementsAre(6, 9));
+  EXPECT_THAT(Numbers(out[1].value), ElementsAre(6, 9, 2, 4, 0, 1));
 }
 
 TEST_P(SessionPartsTest, RunAfterAModelIsStored) {
