@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/product/matmul.h"
 
+#include <optional>
+
 #include "cpu_runtime/kernels/byte_products.h"
 #include "cpu_runtime/kernels/kernel.h"
 #include "cpu_runtime/onednn/library_call.h"
@@ -64,6 +66,22 @@ bool JoinBatch(Product& p) {
   return true;
 }
 
+// An operand of a post-op with the axes before its last one joined; nothing where memory does not
+// hold them as one axis.
+std::optional<View> JoinRows(const dnnl::memory::desc& operand) {
+  const dnnl::memory::dims dims = operand.get_dims(), strides = operand.get_strides();
+  int64_t rows = 1, stride = dims.back();
+  for (size_t a = dims.size() - 1; a-- > 0;) {
+    if (dims[a] == 1) continue;
+    if (rows != 1 && strides[a] != stride * rows) return {};
+    if (rows == 1) stride = strides[a];
+    rows *= dims[a];
+  }
+  View v = DenseView(DType::kF32, {rows, dims.back()});
+  v.strides = {stride, dims.back() == 1 ? 1 : strides.back()};
+  return v;
+}
+
 // The operands of post-ops for joined rows; false where one varies along the batch alone.
 bool JoinPostOps(const Product& joined, PostOps& post_ops) {
   dnnl::post_ops rebuilt;
@@ -77,15 +95,11 @@ bool JoinPostOps(const Product& joined, PostOps& post_ops) {
     }
     dnnl::memory::desc desc;
     post_ops.ops.get_params_binary(i, algorithm, desc);
-    const dnnl::memory::dims dims = desc.get_dims();
-    int64_t rows = 1;
-    for (size_t a = 0; a + 1 < dims.size(); ++a) rows *= dims[a];
-    if (rows != 1 && rows != joined.y.shape[0]) return false;
-    View v = DenseView(DType::kF32, {rows, dims.back()});
-    if (rows != 1) v.strides = joined.y.strides;
-    rebuilt.append_binary(algorithm, DescOf(v));
+    const std::optional<View> v = JoinRows(desc);
+    if (!v || (v->shape[0] != 1 && v->shape[0] != joined.y.shape[0])) return false;
+    rebuilt.append_binary(algorithm, DescOf(*v));
     for (auto& [position, operand] : post_ops.operands)
-      if (position == i) operand.desc = DescOf(v);
+      if (position == i) operand.desc = DescOf(*v);
   }
   post_ops.ops = rebuilt;
   return true;

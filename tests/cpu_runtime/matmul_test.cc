@@ -2,7 +2,7 @@
 #include "ir/ops/product/matmul.h"
 
 #include "ir/ops/product/matmul_integer.h"
-#include "tests/cpu_runtime/run.h"
+#include "tests/cpu_runtime/regions.h"
 
 namespace forge::cpu {
 namespace {
@@ -45,6 +45,25 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& p) {
       return std::string(Name(p.param.first)) + "_" + std::string(Name(p.param.second));
     });
+
+// Whose batch is joined with the rows where the addend allows it.
+TEST(MatMulTest, AddsWhatBroadcasts) {
+  for (const std::vector<int64_t>& addend : std::vector<std::vector<int64_t>>{
+           {5}, {1}, {4, 1}, {1, 5}, {4, 5}, {3, 1, 1}, {3, 4, 1}, {3, 1, 5}, {3, 4, 5}, {1, 4, 5}})
+    for (const int64_t batch : {1, 3}) {
+      if (batch == 1 && addend.size() == 3 && addend[0] != 1) continue;
+      Region region;
+      const std::vector<int64_t> shape = {batch, 4, 7};
+      const ir::Value a = region.Argument(ir::Type::Tensor(DType::kF32, {batch, 4, 7}));
+      const ir::Value b = region.Argument(ir::Type::Tensor(DType::kF32, {7, 5}));
+      const ir::Dims dims(addend.begin(), addend.end());
+      const ir::Value c = region.Argument(ir::Type::Tensor(DType::kF32, dims));
+      region.Return(region.body()(ir::MatMul{}, {a, b}) + c);
+      SCOPED_TRACE(fmt::format("batch {}, addend {}", batch, fmt::join(addend, "x")));
+      ExpectAgrees(region, {Random(DType::kF32, shape, 1), Random(DType::kF32, {7, 5}, 2),
+                            Random(DType::kF32, addend, 3)});
+    }
+}
 
 }  // namespace
 }  // namespace forge::cpu
