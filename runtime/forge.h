@@ -230,9 +230,9 @@ size_t forge_session_input_count(const forge_session* session);
 size_t forge_session_output_count(const forge_session* session);
 const char* forge_session_input_name(const forge_session* session, size_t index);
 const char* forge_session_output_name(const forge_session* session, size_t index);
+/* An element type that is known only after a run is an empty string, such a rank -1. */
 const char* forge_session_input_dtype(const forge_session* session, size_t index);
 const char* forge_session_output_dtype(const forge_session* session, size_t index);
-/* The rank; -1 also where it is known only after a run. */
 int forge_session_input_rank(const forge_session* session, size_t index);
 int forge_session_output_rank(const forge_session* session, size_t index);
 /* The extents, [rank]; -1 for a dynamic extent. */
@@ -294,6 +294,9 @@ forge_error* forge_session_run_into(forge_session* session, const forge_input* i
  *   errors: as forge_session_bind */
 forge_error* forge_session_bind_inputs(forge_session* session, const forge_input* inputs,
                                        size_t input_count);
+/* [3] 1 where the types of the model depend on values of a run, otherwise 0. Binding such a session
+ * does nothing, and the shapes of its outputs are known when forge_session_run returns them. */
+int forge_session_runs_in_parts(const forge_session* session);
 /* Ends the binding or run in progress, which fails with FORGE_FAILED; does nothing when there is
  * none. May be called from any thread. */
 void forge_session_cancel(forge_session* session);

@@ -65,8 +65,8 @@ std::vector<Port> PortsOf(const std::vector<forge::Session::Port>& ports) {
   for (const forge::Session::Port& port : ports) {
     Port& p = out.emplace_back();
     p.name = port.name;
-    p.dtype = forge::Name(port.type.dtype());
     if (!port.type.is_tensor()) continue;
+    p.dtype = forge::Name(port.type.dtype());
     p.rank = static_cast<int>(port.type.rank());
     for (const forge::ir::Dim& d : port.type.shape()) {
       p.shape.push_back(d.is_constant() ? d.constant() : -1);
@@ -274,6 +274,10 @@ absl::Status RunSession(forge_session* session, const Tensors& tensors) {
   }
   FORGE_ASSIGN_OR_RETURN(auto results, session->session->Run(given));
   std::vector<std::unique_ptr<forge_tensor>> made;
+  for (const forge::NamedTensor& t : results)
+    if (!t.value.is_tensor() || t.value.dtype() == forge::DType::kString)
+      return forge::Unimplemented("output '{}' is {}, which the C interface does not have", t.name,
+                                  t.value.type().ToText());
   for (forge::NamedTensor& t : results) made.push_back(Wrap(std::move(t)));
   for (size_t i = 0; i < wanted; ++i) tensors.outputs[i] = made[i].release();
   return absl::OkStatus();
@@ -488,6 +492,9 @@ forge_error* forge_session_run_into(forge_session* session, const forge_input* i
 forge_error* forge_session_bind_inputs(forge_session* session, const forge_input* inputs,
                                        size_t input_count) {
   return ErrorOf([&] { return BindInputs(session, {inputs, input_count, nullptr, 0}); });
+}
+int forge_session_runs_in_parts(const forge_session* session) {
+  return session->session->runs_in_parts() ? 1 : 0;
 }
 void forge_session_cancel(forge_session* session) { session->session->Cancel(); }
 void forge_session_free(forge_session* session) { delete session; }

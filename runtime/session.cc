@@ -297,11 +297,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const M
   if (staged) return s;
   FORGE_ASSIGN_OR_RETURN(s->shared_,
                          s->model_->shared_->Get(s->model_->module(), s->device_, s->options_));
-  for (const ir::Function* f : s->shared_->functions()) {
-    FunctionPorts& ports = s->ports_.emplace_back();
-    for (const auto& a : f->arguments()) ports.inputs.push_back({a.name, f->type(a.value)});
-    for (const auto& r : f->results()) ports.outputs.push_back({r.name, f->type(r.value)});
-  }
+  for (const ir::Function* f : s->shared_->functions()) s->AddPorts(*f);
   for (const auto& [name, value] : s->options_.dims) {
     ir::SymbolRef symbol = s->shared_->module().FindSymbol(name);
     if (!symbol) return InvalidArgument("the model has no dimension '{}'", name);
@@ -328,12 +324,15 @@ absl::StatusOr<bool> Session::CreateStages() {
   }
   for (const std::string& name : options_.functions) {
     FORGE_ASSIGN_OR_RETURN(staged_.emplace_back(), StagedFunction::Create(*this, name));
-    const ir::Function& f = *model_->module().Find(name);
-    FunctionPorts& ports = ports_.emplace_back();
-    for (const auto& a : f.arguments()) ports.inputs.push_back({a.name, f.type(a.value)});
-    for (const auto& r : f.results()) ports.outputs.push_back({r.name, f.type(r.value)});
+    AddPorts(staged_.back()->function());
   }
   return true;
+}
+
+void Session::AddPorts(const ir::Function& f) {
+  FunctionPorts& ports = ports_.emplace_back();
+  for (const auto& a : f.arguments()) ports.inputs.push_back({a.name, f.type(a.value)});
+  for (const auto& r : f.results()) ports.outputs.push_back({r.name, f.type(r.value)});
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::CreatePart(std::shared_ptr<const Model> model,
@@ -586,7 +585,7 @@ absl::Status Session::BindFor(std::span<const TensorRef> inputs, size_t function
   FORGE_CHECK(function < functions());
   Turn turn(*this);
   FORGE_RETURN_IF_ERROR(turn.status());
-  return PrepareFor(inputs, function);
+  return runs_in_parts() ? absl::OkStatus() : PrepareFor(inputs, function);
 }
 
 std::vector<NamedTensor> Session::Name(std::vector<ir::HostValue> results, size_t function) const {

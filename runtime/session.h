@@ -198,6 +198,7 @@ class Session {
     std::vector<Port> inputs, outputs;
   };
   Session() = default;
+  void AddPorts(const ir::Function& f);
   const FunctionPorts& PortsOf(size_t function) const {
     FORGE_CHECK(function < ports_.size());
     return ports_[function];

@@ -23,6 +23,8 @@ class StagedFunction {
   //   errors: those of Session::Run; InvalidArgument (a value that makes a type impossible)
   absl::StatusOr<std::vector<ir::HostValue>> Run(std::span<const ir::HostValue* const> arguments);
 
+  // With the results that are wanted.
+  const ir::Function& function() const { return *model_->module().Find(function_); }
   // Adds the parts of the newest run, in order.
   void AddParts(std::vector<SessionPart>& to) const;
 

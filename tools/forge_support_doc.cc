@@ -176,7 +176,9 @@ absl::Status AddOp(const ir::OpDef& def, const Device& device, Column& column) {
     ++counts.refused;
     ++refused[answers.back().why][TypeOf(c)];
   }
-  column.ops[std::string(def.info.name)] = types.empty() ? "made by passes" : CellOf(types);
+  column.ops[std::string(def.info.name)] = def.info.host   ? "host step"
+                                           : types.empty() ? "made by passes"
+                                                           : CellOf(types);
   column.types[std::string(def.info.name)] = ReasonsByType(answers);
   for (const auto& [why, count_by_type] : refused) {
     std::string& text = column.refused[why];

@@ -67,6 +67,7 @@ std::optional<Value> ConstantTable::FromContents(Value v) {
   if (!known || !AllConstant(*known)) return std::nullopt;
   auto value = HostValue::Zeros(type.dtype(), Constants(type.shape()));
   if (!value.ok()) return std::nullopt;
+  FORGE_CHECK(value->elements() == static_cast<int64_t>(known->size()));
   for (size_t i = 0; i < known->size(); ++i)
     value->SetI64(static_cast<int64_t>(i), (*known)[i].constant());
   return Add(*value, "shape");

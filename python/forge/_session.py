@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from ctypes import c_char_p, c_int64
+from ctypes import c_char_p, c_int64, c_void_p, memmove
 from dataclasses import dataclass
 
 from ._arrays import View, is_torch, new_array, view_for_output, view_of
@@ -87,6 +87,7 @@ class Session:
         self.outputs: list[Port] = _ports(self._handle.pointer, "output")
         self.device: str = call("session_device_name")(self._handle.pointer).decode()
         self._names = [port.name for port in self.inputs]
+        self._in_parts = bool(call("session_runs_in_parts")(self._handle.pointer))
         self._inputs = (Input * len(self.inputs))()
         self._outputs = (Output * len(self.outputs))()
 
@@ -106,13 +107,34 @@ class Session:
         as_torch = any(is_torch(value) for value in given.values())
         with self._lock:
             pointer = self._open()
+            if self._in_parts:
+                return self._run_in_parts(pointer, views, out or {}, as_torch)
             for slot, view in zip(self._inputs, views):
                 slot.shape, slot.rank, slot.data, slot.bytes = view.extents, len(view.shape), view.address, view.bytes
             self._bind_for(pointer, tuple(view.shape for view in views))
-            arrays = self._arrays(out or {}, as_torch)
+            arrays = self._arrays(out or {}, as_torch, [port.dtype for port in self.outputs])
             for slot, (_, view) in zip(self._outputs, arrays):
                 slot.data, slot.bytes = view.address, view.bytes
             self._call(pointer, "session_run_into", self._inputs, len(views), self._outputs, len(arrays))
+        return {port.name: array for port, (array, _) in zip(self.outputs, arrays)}
+
+    def _run_in_parts(self, pointer, views, out, as_torch):
+        """Runs a model whose outputs have shapes only when they are there."""
+        tensors = [Handle(call("tensor_create"), port.name.encode(), view.dtype.encode(), view.extents, len(view.shape),
+                          view.address, view.bytes, free=call("tensor_free"))
+                   for port, view in zip(self.inputs, views)]
+        given = (c_void_p * len(tensors))(*(tensor.pointer for tensor in tensors))
+        made = (c_void_p * len(self.outputs))()
+        self._call(pointer, "session_run", given, len(tensors), made, len(made))
+        try:
+            self._shapes = [tuple(call("tensor_shape")(t)[:call("tensor_rank")(t)]) for t in made]
+            dtypes = [call("tensor_dtype")(t).decode() for t in made]
+            arrays = self._arrays(out, as_torch, dtypes)
+            for tensor, (_, view) in zip(made, arrays):
+                memmove(view.address, call("tensor_data")(tensor), view.bytes)
+        finally:
+            for tensor in made:
+                call("tensor_free")(tensor)
         return {port.name: array for port, (array, _) in zip(self.outputs, arrays)}
 
     def bind(self, **extents: int) -> None:
@@ -191,27 +213,24 @@ class Session:
         self._bound = None
         self._call(pointer, "session_bind_inputs", self._inputs, len(shapes))
         self._shapes = []
-        for i, port in enumerate(self.outputs):
+        for i in range(len(self.outputs)):
             shape = call("session_bound_output_shape")(pointer, i)
-            rank = call("session_output_rank")(pointer, i)
-            if rank < 0:
-                raise UsageError(f"the rank of output '{port.name}' is not known before a run")
-            self._shapes.append(tuple(shape[:rank]))
+            self._shapes.append(tuple(shape[:call("session_output_rank")(pointer, i)]))
         self._bound = shapes
 
-    def _arrays(self, out, as_torch):
+    def _arrays(self, out, as_torch, dtypes):
         """An array and its view for each output."""
         unknown = [name for name in out if all(name != port.name for port in self.outputs)]
         if unknown:
             raise UsageError(f"output '{unknown[0]}' is unknown; the model has {', '.join(map(str, self.outputs))}")
         arrays = []
-        for port, shape in zip(self.outputs, self._shapes):
+        for port, shape, dtype in zip(self.outputs, self._shapes, dtypes):
             if port.name not in out:
-                arrays.append(new_array(port.dtype, shape, as_torch))
+                arrays.append(new_array(dtype, shape, as_torch))
                 continue
             view = view_for_output(out[port.name])
-            if view.dtype != port.dtype or view.shape != shape:
-                wanted = View(port.dtype, shape, 0, 0, None).type()
+            if view.dtype != dtype or view.shape != shape:
+                wanted = View(dtype, shape, 0, 0, None).type()
                 raise UsageError(f"output '{port.name}' is {wanted}, but the array for it is {view.type()}")
             arrays.append((out[port.name], view))
         return arrays

@@ -137,6 +137,23 @@ class SessionTest(unittest.TestCase):
             for model in (forge.load(path), forge.load(path.read_bytes())):
                 np.testing.assert_array_equal(model.session("cpu").run(self.x)["y"], self.y)
 
+    def test_runs_models_whose_shapes_depend_on_data(self):
+        from onnx import TensorProto, helper
+
+        x, at = (helper.make_tensor_value_info(name, kind, None if name == "at" else ["n"])
+                 for name, kind in (("x", TensorProto.FLOAT), ("at", TensorProto.INT64)))
+        graph = helper.make_graph([helper.make_node("NonZero", ["x"], ["at"])], "some", [x], [at])
+        file = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        for device in DEVICES:
+            session = forge.load(file.SerializeToString()).session(device)
+            session.bind(n=3)
+            for x in (np.array([0, 2, 1], "f"), np.zeros(4, "f"), np.ones(2, "f")):
+                np.testing.assert_array_equal(session.run(x)["at"], x.nonzero())
+            given = np.empty((1, 2), np.int64)
+            self.assertIs(session.run(np.ones(2, "f"), out={"at": given})["at"], given)
+            with self.assertRaisesRegex(forge.UsageError, r"i64\[1, 1\]"):
+                session.run(np.ones(1, "f"), out={"at": given})
+
     def test_threads_share_a_session(self):
         import threading
 

@@ -10,6 +10,7 @@
 #include "ir/ops/movement/update_slice.h"
 #include "runtime/forge.h"
 #include "tests/runtime/models.h"
+#include "tests/support/onnx_model.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_folder.h"
 
@@ -230,6 +231,43 @@ TEST_F(ForgeCTest, RunsOnCallersMemory) {
   EXPECT_EQ(CodeOf(forge_session_run_into(session_, nullptr, 1, &out, 1)), FORGE_USAGE);
   EXPECT_EQ(CodeOf(forge_session_run_into(session_, &in, 1, nullptr, 1)), FORGE_USAGE);
   EXPECT_EQ(CodeOf(forge_session_run_into(nullptr, &in, 1, &out, 1)), FORGE_USAGE);
+}
+
+// Of a file: how many elements are not 0 is known after a run.
+TEST_F(ForgeCTest, RunsInParts) {
+  EXPECT_EQ(forge_session_runs_in_parts(session_), 0);
+  OnnxModel onnx;
+  onnx.Input("x", {"n"}).Output("at").Node("NonZero", {"x"}, {"at"});
+  onnx.Output("words").Node("Cast", {"x"}, {"words"});
+  Set(*onnx.graph().mutable_node(1), "to", int64_t{onnx::TensorProto::STRING});
+  const std::string file = onnx.File();
+  forge_model* model = nullptr;
+  ASSERT_EQ(CodeOf(forge_model_load_memory(file.data(), file.size(), &model)), 0);
+  forge_options* options = nullptr;
+  ASSERT_EQ(CodeOf(forge_options_create(&options)), 0);
+  ASSERT_EQ(CodeOf(forge_options_add_output(options, "at")), 0);
+  forge_session *session = nullptr, *with_words = nullptr;
+  ASSERT_EQ(CodeOf(forge_session_create_with(model, "reference", options, &session)), 0);
+  ASSERT_EQ(CodeOf(forge_session_create(model, "reference", &with_words)), 0);
+  EXPECT_EQ(forge_session_runs_in_parts(session), 1);
+
+  const float x[] = {0, 3, 0, 1};
+  const int64_t shape[] = {4};
+  const forge_input in = {shape, 1, x, sizeof(x)};
+  EXPECT_EQ(CodeOf(forge_session_bind_inputs(session, &in, 1)), 0);
+  EXPECT_EQ(forge_session_bound_output_shape(session, 0), nullptr);
+  forge_tensor* const tensor = Tensor("x", {4}, {0, 3, 0, 1});
+  forge_tensor *out = nullptr, *all[2] = {};
+  ASSERT_EQ(CodeOf(forge_session_run(session, &tensor, 1, &out, 1)), 0);
+  EXPECT_EQ(forge_tensor_shape(out)[1], 2);
+  EXPECT_EQ(static_cast<const int64_t*>(forge_tensor_data(out))[1], 3);
+  std::string message;
+  EXPECT_EQ(CodeOf(forge_session_run(with_words, &tensor, 1, all, 2), &message), FORGE_REFUSED);
+  EXPECT_NE(message.find("'words'"), std::string::npos) << message;
+  for (forge_tensor* t : {tensor, out}) forge_tensor_free(t);
+  for (forge_session* s : {session, with_words}) forge_session_free(s);
+  forge_options_free(options);
+  forge_model_free(model);
 }
 
 TEST_F(ForgeCTest, LoadsFromMemory) {

@@ -93,7 +93,7 @@ TEST_P(SessionHostStepsTest, APositionOutsideOfASequenceIsAnErrorOfItsNode) {
   for (const int64_t at : {int64_t{2}, int64_t{-3}, INT64_MIN, INT64_MAX}) {
     const absl::Status s = RunOnDevice(Sequences(), GetParam(), SequenceInputs(at)).status();
     EXPECT_THAT(Message(s), HasSubstr("outside of a sequence")) << at;
-    EXPECT_THAT(Message(s), HasSubstr("item (SequenceAt)"));
+    EXPECT_THAT(Message(s), HasSubstr("SequenceAt_0 (SequenceAt)"));
   }
 }
 

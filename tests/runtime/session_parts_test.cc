@@ -231,6 +231,18 @@ TEST_P(SessionPartsTest, ALoopWithoutAnEndFails) {
   EXPECT_TRUE(session->Run(LoopInputs(0, 5)).ok());
 }
 
+TEST_P(SessionPartsTest, AScalarHasOneElement) {
+  OnnxModel m;
+  m.Input("x", {"n"}).Output("size");
+  m.Node("SequenceConstruct", {"x"}, {"sequence"});
+  m.Node("SequenceLength", {"sequence"}, {"length"});
+  m.Node("Size", {"length"}, {"size"});
+  FORGE_ASSERT_OK_AND_ASSIGN(auto session, Open(m, GetParam()));
+  const NamedTensor in[] = {{"x", Iota({3})}};
+  FORGE_ASSERT_OK_AND_ASSIGN(auto out, session->Run(in));
+  EXPECT_THAT(Numbers(out[0].value), ElementsAre(1));
+}
+
 // Running sums of rows, of which the last comes first; an opset before Slice has steps.
 TEST_P(SessionPartsTest, AScanStoresItsRowsBackwards) {
   OnnxModel m(9);

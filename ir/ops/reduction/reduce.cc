@@ -263,6 +263,7 @@ Cost Reduce::cost(TypeSpan in) const {
 std::optional<Dims> Reduce::contents(TypeSpan in, Known known) const {
   const auto reduced = AxesOf(*this, in[0].rank());
   if (!known[0] || !reduced.ok()) return std::nullopt;
+  if (known[0]->empty()) return std::nullopt;  // results of nothing are no elements of it
   const std::vector<int64_t> shape = Constants(in[0].shape());
   const Index strides = ResultStrides(shape, *reduced);
   std::vector<std::optional<Dim>> results;
