@@ -19,6 +19,7 @@
 #include "runtime/backends.h"
 #include "runtime/op_on_device.h"
 #include "runtime/plan/lower.h"
+#include "runtime/plan/resolve.h"
 #include "tools/support/document.h"
 #include "tools/support/tool.h"
 
@@ -241,8 +242,10 @@ std::string InputsOf(const ir::Module& module) {
   return out;
 }
 
-// "runs", or how many nodes are refused for which reasons.
-std::string ModelCell(const ir::Module& module, const Device& device) {
+// "runs", "in parts", or how many nodes are refused for which reasons.
+absl::StatusOr<std::string> ModelCell(const ir::Module& module, const Device& device) {
+  FORGE_ASSIGN_OR_RETURN(const bool waits, WaitsForValues(module, "main", /*freeze=*/true));
+  if (waits) return "in parts";
   const auto lowered = Lower(module, device.target(), {});
   if (lowered.ok()) return "runs";
   std::istringstream lines((std::string(Message(lowered.status()))));
@@ -260,7 +263,7 @@ absl::StatusOr<Column> Ask(std::string_view name, std::span<const ModelFile> mod
   for (const ir::OpDef* def : ir::AllOps()) FORGE_RETURN_IF_ERROR(AddOp(*def, *device, column));
   for (const ModelFile& m : models) {
     FORGE_ASSIGN_OR_RETURN(const std::unique_ptr<ir::Module> module, LoadModel(m.path));
-    column.models[m.name] = ModelCell(*module, *device);
+    FORGE_ASSIGN_OR_RETURN(column.models[m.name], ModelCell(*module, *device));
   }
   return column;
 }
@@ -289,7 +292,9 @@ absl::Status Models(std::span<const ModelFile> models, std::span<const Column> c
                     std::ostream& out) {
   out << "\n## Models\n\nThe models of tests/models.tsv, as they are published. `runs`: every "
          "operator is imported, and every node has a kernel there or is made of ops that have, for "
-         "any size of the open dimensions.\n\n| model | from | inputs | operators |";
+         "any size of the open dimensions. `in parts`: types depend on values of a run, which "
+         "plans "
+         "the model part by part.\n\n| model | from | inputs | operators |";
   for (const Column& c : columns) out << fmt::format(" {} |", c.title);
   out << "\n|---|---|---|---|---|---|---|---|\n";
   for (const ModelFile& m : models) {
