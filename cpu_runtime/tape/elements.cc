@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "base/narrow_float.h"
+#include "cpu_runtime/tape/bytes.h"
 #include "cpu_runtime/tape/half_floats.h"
 #include "cpu_runtime/tape/plain_scalar.h"
 
@@ -321,7 +322,12 @@ void HeldNumber(DType t, const Number& v, uint8_t* out) {
 }
 
 ConvertLoop FindConvertLoop(DType from, DType to) {
-  switch (HeldAs(from)) {
+  const DType held = HeldAs(from);
+  if (held == DType::kF32 && to == DType::kU8) return &F32ToU8;
+  if (held == DType::kF32 && to == DType::kI8) return &F32ToI8;
+  if (held == DType::kU8 && to == DType::kF32) return &U8ToF32;
+  if (held == DType::kI8 && to == DType::kF32) return &I8ToF32;
+  switch (held) {
     case DType::kBool:
       return ConvertFrom<bool>(to);
     case DType::kU8:

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vector conversion between f32 and 8-bit integers.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace forge::cpu {
+
+// Convert n elements as `cast` does: towards 0, with saturation, NaN to 0. `out` overlaps nothing.
+void F32ToU8(const uint8_t* f32, uint8_t* out, size_t n);
+void F32ToI8(const uint8_t* f32, uint8_t* out, size_t n);
+void U8ToF32(const uint8_t* in, uint8_t* f32, size_t n);
+void I8ToF32(const uint8_t* in, uint8_t* f32, size_t n);
+
+}  // namespace forge::cpu
