@@ -19,8 +19,11 @@ struct Samples {
 };
 
 absl::StatusOr<ir::HostValue> Copied(const Bytes& file, const Samples& s, std::string_view where) {
-  FORGE_ASSIGN_OR_RETURN(ir::HostValue image, EmptyImage(s.height, s.width, s.channels, where));
   const uint64_t row = s.width * static_cast<uint64_t>(s.stored);
+  if (row > 0 && s.height > file.size() / row)  // before the picture is allocated
+    return DataLoss("{}: a file of {} bytes holds no {} rows of {} pixels", where, file.size(),
+                    s.height, s.width);
+  FORGE_ASSIGN_OR_RETURN(ir::HostValue image, EmptyImage(s.height, s.width, s.channels, where));
   const std::span<uint8_t> to = image.mutable_bytes();
   for (uint64_t r = 0, at = 0; r < s.height; ++r) {
     const int64_t begin = s.first + static_cast<int64_t>(r) * s.pitch;

@@ -134,8 +134,25 @@ TEST(ImageTest, HasPixels) {
 }
 
 TEST(ImageTest, RefusesWhatIsNoPicture) {
-  for (const char* content : {"", "P5 1 1 255 a", "GIF89a", "\x89PN", "\xff\xd8"})
+  for (const char* content : {"", "P9 1 1 255 a", "GIF89a", "\x89PN", "\xff\xd8"})
     EXPECT_THAT(Decode(content), Fails(StatusCode::kDataLoss, "not a PNG, JPEG"));
+}
+
+TEST(ImageTest, ReadsPnm) {
+  FORGE_ASSERT_OK_AND_ASSIGN(const ir::HostValue grey, Decode("P5 # a comment\n2 1\n255\nab"));
+  EXPECT_THAT(grey.shape(), ::testing::ElementsAre(1, 2, 1));
+  EXPECT_THAT(grey.bytes(), ::testing::ElementsAre('a', 'b'));
+  FORGE_ASSERT_OK_AND_ASSIGN(const ir::HostValue color, Decode("P6 1 1 255 abc"));
+  EXPECT_THAT(color.shape(), ::testing::ElementsAre(1, 1, 3));
+}
+
+// Sizes that would be allocated before a row is missed.
+TEST(ImageTest, RefusesPlainPicturesThatTheFileDoesNotHold) {
+  const std::string bmp(
+      "BM\0\0\0\0\0\0\0\0\x1a\0\0\0\x28\0\0\0\x10\x27\0\0\x10\x27\0\0\1\0\x18\0\0\0\0\0", 34);
+  EXPECT_THAT(Decode(bmp), Fails(StatusCode::kDataLoss, "holds no 10000 rows of 10000 pixels"));
+  EXPECT_THAT(Decode("P6 9000 9000 255 abc"), Fails(StatusCode::kDataLoss, "holds no 9000 rows"));
+  EXPECT_THAT(Decode("P5 2 2 65535 abc"), Fails(StatusCode::kDataLoss, "header is damaged"));
 }
 
 TEST(ImageTest, SaysWhichFileIsMissing) {

@@ -321,7 +321,7 @@ TEST(OnnxTensorTest, RefusesDataThatDoesNotFit) {
       "element 0 is 300, outside the range of i8");
   refuses(T::INT8, {1}, [](T& t) { t.add_int32_data(-300); }, "outside the range of i8");
   refuses(T::INT64, {1}, [](T& t) { t.add_int32_data(3); }, "has 0 bytes");
-  refuses(T::STRING, {1}, [](T& t) { t.add_string_data("a"); }, "string");
+  refuses(T::STRING, {1}, [](T& t) { t.set_raw_data("a"); }, "neither raw nor external");
   refuses(T::UNDEFINED, {1}, none, "unknown element type 0");
   refuses(999, {1}, none, "unknown element type 999");
   refuses(24, {1}, none, "unknown element type 24");
@@ -465,13 +465,13 @@ TEST(OnnxTest, RefusesInconsistentGraphs) {
   refuses([](OnnxModel& m) { m.proto().set_ir_version(15); }, "IR version 15");
   refuses([](OnnxModel& m) { m.proto().clear_graph(); }, "it has no graph");
   refuses([](OnnxModel& m) { m.graph().mutable_input(0)->mutable_type()->mutable_sequence_type(); },
-          "is not a dense tensor");
+          "neither a tensor, nor a sequence");
   refuses(
       [](OnnxModel& m) {
         m.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(
             onnx::TensorProto::STRING);
       },
-      "strings");
+      "operand x is string");
 }
 
 TEST(OnnxTest, ListsEveryOperatorThatIsNotSupported) {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "formats/onnx/builders/families.h"
+#include "formats/onnx/builders/heads.h"
 #include "formats/onnx/builders/steps.h"
 #include "ir/graph/copier.h"
 #include "ir/op/axes.h"
@@ -23,27 +24,6 @@ namespace forge::formats {
 namespace {
 
 constexpr double kNoScore = -std::numeric_limits<double>::infinity();
-
-// [b, s, heads * e] as [b, heads, s, e].
-ir::Value HeadsOf(OnnxNode& n, ir::Value x, int64_t heads) {
-  const ir::Dims shape = x.type().shape();
-  const ir::Dim each = ir::FloorDiv(shape[2], heads);
-  return Permuted(n, ReshapedTo(n, x, {shape[0], shape[1], heads, each}), {0, 2, 1, 3});
-}
-
-ir::Value HeadsTogether(OnnxNode& n, ir::Value x) {
-  const ir::Dims s = x.type().shape();
-  return ReshapedTo(n, Permuted(n, x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
-}
-
-// Each head of [b, h, s, e] `times` times in a row.
-ir::Value RepeatedHeads(OnnxNode& n, ir::Value x, int64_t times) {
-  if (times == 1) return x;
-  const ir::Dims s = x.type().shape();
-  const ir::Value one = ReshapedTo(n, x, {s[0], s[1], 1, s[2], s[3]});
-  const ir::Value all = n.fn()(ir::BroadcastTo{{s[0], s[1], times, s[2], s[3]}}, {one});
-  return ReshapedTo(n, all, {s[0], s[1] * times, s[2], s[3]});
-}
 
 // What an Attention node says, with heads as an axis of their own.
 struct AttentionNode {
@@ -241,30 +221,6 @@ ir::Value Angles(OnnxNode& n, ir::Value cache, ir::Value positions) {
   return ReshapedTo(n, cache, {s[0], 1, s[1], s[2]});
 }
 
-// The first `size` elements of each head [b, h, s, e], turned in pairs.
-ir::Value Rotated(OnnxNode& n, ir::Value x, const ir::Dim& size, bool interleaved) {
-  const ir::Value cos = Angles(n, n.in(1), n.in(3)), sin = Angles(n, n.in(2), n.in(3));
-  if (!n.status().ok() || !n.fn().status().ok()) return x;
-  const ir::Dim half = ir::FloorDiv(size, 2), all = x.type().shape()[3];
-  const ir::Value turned = Part(n, x, 3, 0, size);
-  const ir::Value a = interleaved ? Part(n, turned, 3, 0, size, 2) : Part(n, turned, 3, 0, half);
-  const ir::Value b = interleaved ? Part(n, turned, 3, 1, size, 2) : Part(n, turned, 3, half, size);
-  const ir::Value re = a * cos - b * sin, im = a * sin + b * cos;
-  if (!n.fn().status().ok()) return x;
-  ir::Dims shape = re.type().shape();
-  ir::Value y;
-  if (interleaved) {
-    shape.push_back(1);
-    y = Joined(n, {ReshapedTo(n, re, shape), ReshapedTo(n, im, shape)}, 4);
-    shape.pop_back();
-    shape[3] = size;
-    y = ReshapedTo(n, y, shape);
-  } else {
-    y = Joined(n, {re, im}, 3);
-  }
-  return size == all ? y : Joined(n, {y, Part(n, x, 3, size, all)}, 3);
-}
-
 ir::Values BuildRotaryEmbedding(OnnxNode& n) {
   const int64_t heads = n.Int("num_heads", 0), given = n.Int("rotary_embedding_dim", 0);
   const bool interleaved = n.Flag("interleaved");
@@ -280,7 +236,9 @@ ir::Values BuildRotaryEmbedding(OnnxNode& n) {
   if (given < 0 || given % 2 != 0 || given > most)
     n.Fail("rotary_embedding_dim {} of heads of {} elements", given, head.ToText());
   const DType dtype = x.type().dtype();
-  const ir::Value y = Rotated(n, x, size, interleaved);
+  const ir::Value cos = Angles(n, n.in(1), n.in(3)), sin = Angles(n, n.in(2), n.in(3));
+  if (!n.status().ok() || !n.fn().status().ok()) return {};
+  const ir::Value y = Rotated(n, x, {cos, sin, size, interleaved});
   if (!n.status().ok() || !n.fn().status().ok()) return {};
   return {Converted(n, packed ? HeadsTogether(n, y) : y, dtype)};
 }

@@ -2,11 +2,14 @@
 // The families of operators. Each source file here defines one, with its table of versions.
 #pragma once
 #include <span>
+#include <string_view>
 
 #include "formats/onnx/node.h"
 #include "formats/onnx/ops.h"
 
 namespace forge::formats {
+
+inline constexpr std::string_view kMicrosoft = "com.microsoft";
 
 std::span<const OnnxOp> ActivationOps();
 std::span<const OnnxOp> AlongAxisOps();
@@ -19,7 +22,9 @@ std::span<const OnnxOp> DeformConvOps();
 std::span<const OnnxOp> ElementwiseOps();
 std::span<const OnnxOp> GatherOps();
 std::span<const OnnxOp> LossOps();
+std::span<const OnnxOp> MicrosoftAttentionOps();
 std::span<const OnnxOp> MicrosoftOps();
+std::span<const OnnxOp> MicrosoftQuantisedOps();
 std::span<const OnnxOp> MlOps();
 std::span<const OnnxOp> MovementCompositesOps();
 std::span<const OnnxOp> MovementOps();

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators of the domain com.microsoft, which onnxruntime puts into models that it optimises.
 #include <array>
+#include <limits>
 
 #include "formats/onnx/builders/families.h"
-#include "formats/onnx/builders/quantise.h"
 #include "formats/onnx/builders/steps.h"
+#include "formats/onnx/builders/window.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/movement/gather.h"
 #include "ir/ops/norm/layer_norm.h"
 #include "ir/ops/product/matmul.h"
+#include "ir/ops/reduction/reduce.h"
 
 namespace forge::formats {
 namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 ir::Value TimesFactor(ir::Value x, double factor) { return factor == 1 ? x : x * factor; }
 
@@ -62,47 +66,6 @@ ir::Values SkipNorm(OnnxNode& n, bool subtract_mean, size_t beta, size_t bias) {
 
 ir::Values BuildSkipLayerNormalization(OnnxNode& n) { return SkipNorm(n, true, 3, 4); }
 ir::Values BuildSkipSimplifiedLayerNormalization(OnnxNode& n) { return SkipNorm(n, false, 4, 3); }
-
-// The product of what x is quantised to with b, back in floats.
-ir::Values BuildMatMulIntegerToFloat(OnnxNode& n) {
-  const auto zero_point = [&](size_t i) -> ir::Value {
-    if (!n.HasInput(i) || n.ConstantNumber(i) == 0) return {};
-    return n.fn()(ir::Cast{DType::kI32}, {n.in(i)});
-  };
-  const ir::Value sum = IntegerProduct(n, n.in(0), n.in(1), zero_point(4), zero_point(5));
-  ir::Value y = Converted(n, sum, DType::kF32) * (n.in(2) * n.in(3));
-  if (n.HasInput(6)) y = y + n.in(6);
-  return {y};
-}
-
-// What an element-wise operator makes of dequantised operands, quantised again.
-ir::Value QuantisedAgain(OnnxNode& n, ir::Value y, size_t scale, size_t zero, DType to) {
-  const ir::Value by = Converted(n, n.in(scale), DType::kF32);
-  return Quantised(n, y / by, n.HasInput(zero) ? n.in(zero) : ir::Value(), to);
-}
-
-ir::Value DequantisedOperand(OnnxNode& n, size_t i) {
-  return Dequantised(n, n.in(i), n.in(i + 1), n.HasInput(i + 2) ? n.in(i + 2) : ir::Value());
-}
-
-ir::Values BuildQLinearAdd(OnnxNode& n) {
-  return {QuantisedAgain(n, DequantisedOperand(n, 0) + DequantisedOperand(n, 3), 6, 7,
-                         n.type(0).dtype())};
-}
-ir::Values BuildQLinearMul(OnnxNode& n) {
-  return {QuantisedAgain(n, DequantisedOperand(n, 0) * DequantisedOperand(n, 3), 6, 7,
-                         n.type(0).dtype())};
-}
-ir::Values BuildQLinearSigmoid(OnnxNode& n) {
-  const ir::Value y = n.fn()(ir::Sigmoid{}, {DequantisedOperand(n, 0)});
-  return {QuantisedAgain(n, y, 3, 4, n.type(0).dtype())};
-}
-ir::Values BuildQLinearLeakyRelu(OnnxNode& n) {
-  constexpr float kAlpha = 0.01f;
-  const ir::Value y =
-      n.fn()(ir::LeakyRelu{.slope = n.Float("alpha", kAlpha)}, {DequantisedOperand(n, 0)});
-  return {QuantisedAgain(n, y, 3, 4, n.type(0).dtype())};
-}
 
 // Weights [n, blocks, bytes] of `bits` bits, low bits first, as [n, k] in f32.
 ir::Value UnpackedWeights(OnnxNode& n, ir::Value packed, int64_t bits, ir::Dims shape) {
@@ -159,18 +122,67 @@ ir::Values BuildMatMulNBits(OnnxNode& n) {
   return {y};
 }
 
-constexpr std::string_view kMicrosoft = "com.microsoft";
+// ---- convolutions ------------------------------------------------------------------------------
+
+// The activation that attribute `activation` names.
+ir::Value Activated(OnnxNode& n, ir::Value x) {
+  const std::string kind = n.String("activation", "");
+  const std::vector<double> given = n.Floats("activation_params");
+  const auto parameter = [&](size_t i, double fallback) {
+    return i < given.size() ? given[i] : fallback;
+  };
+  if (kind.empty()) return x;
+  if (kind == "Relu") return n.fn()(ir::Relu{}, {x});
+  if (kind == "Tanh") return ir::tanh(x);
+  if (kind == "Sigmoid") return n.fn()(ir::Sigmoid{}, {x});
+  if (kind == "LeakyRelu") return n.fn()(ir::LeakyRelu{.slope = parameter(0, 0.01)}, {x});
+  if (kind == "Clip") return ir::min(ir::max(x, parameter(0, -kInfinite)), parameter(1, kInfinite));
+  if (kind == "HardSigmoid")
+    return ir::min(ir::max(x * parameter(0, 0.2) + parameter(1, 0.5), 0.0), 1.0);
+  n.Fail("the activation {} is not supported", kind);
+  return x;
+}
+
+ir::Values BuildFusedConv(OnnxNode& n) {
+  const std::optional<PlacedConv> conv = ReadConv(n, 1);
+  if (!conv) return {};
+  ir::Value y = n.fn().Add(conv->op, std::array{conv->padded(n.in(0)), n.in(1), n.in(2)})[0];
+  if (n.HasInput(3)) y = y + n.in(3);
+  return {Activated(n, y)};
+}
+
+// ---- embeddings --------------------------------------------------------------------------------
+
+// The norm of the sum of each token's rows of two or three tables.
+ir::Values BuildEmbedLayerNormalization(OnnxNode& n) {
+  const ir::LayerNorm norm{.axis = -1, .epsilon = n.Float("epsilon", 1e-12f)};
+  const int64_t mask_type = n.Int("mask_index_type", n.HasInput(7) ? 1 : 0);
+  if (!HasRank(n, 0, 2, 2) || !HasRank(n, 3, 2, 2)) return {};
+  const auto rows = [&](size_t table, ir::Value ids) {
+    return n.fn()(ir::Gather{.axis = 0}, {n.in(table), ids});
+  };
+  const ir::Dims ids = n.type(0).shape();
+  const ir::Value positions = n.HasInput(8) ? rows(3, n.in(8)) : Part(n, n.in(3), 0, 0, ids[1]);
+  ir::Value sum = rows(2, n.in(0)) + positions;
+  if (n.HasInput(4)) sum = sum + rows(4, n.in(1));
+  const ir::Value y = n.fn().Add(norm, std::array{sum, n.in(5), n.in(6)})[0];
+  ir::Value lengths;  // of the sequences
+  if (n.HasOutput(1) && n.HasInput(7) && mask_type == 1)
+    lengths =
+        n.fn()(ir::Reduce{.axes = {1}, .keep_dims = false}, {Converted(n, n.in(7), DType::kI32)});
+  else if (n.HasOutput(1))
+    lengths = Zeros(n, DType::kI32, {ids[0]});
+  return {y, lengths, n.HasOutput(2) ? sum : ir::Value()};
+}
+
 constexpr OnnxOp kMicrosoftOps[] = {
     {kMicrosoft, "BiasGelu", 1, 2, 2, BuildExactGelu},
+    {kMicrosoft, "EmbedLayerNormalization", 1, 7, 9, BuildEmbedLayerNormalization},
     {kMicrosoft, "FastGelu", 1, 1, 2, BuildFastGelu},
+    {kMicrosoft, "FusedConv", 1, 2, 4, BuildFusedConv},
     {kMicrosoft, "FusedMatMul", 1, 2, 2, BuildFusedMatMul},
     {kMicrosoft, "Gelu", 1, 1, 1, BuildExactGelu},
-    {kMicrosoft, "MatMulIntegerToFloat", 1, 4, 7, BuildMatMulIntegerToFloat},
     {kMicrosoft, "MatMulNBits", 1, 3, 6, BuildMatMulNBits},
-    {kMicrosoft, "QLinearAdd", 1, 7, 8, BuildQLinearAdd},
-    {kMicrosoft, "QLinearLeakyRelu", 1, 4, 5, BuildQLinearLeakyRelu},
-    {kMicrosoft, "QLinearMul", 1, 7, 8, BuildQLinearMul},
-    {kMicrosoft, "QLinearSigmoid", 1, 4, 5, BuildQLinearSigmoid},
     {kMicrosoft, "QuickGelu", 1, 1, 1, BuildQuickGelu},
     {kMicrosoft, "SimplifiedLayerNormalization", 1, 2, 2, BuildSimplifiedLayerNormalization},
     {kMicrosoft, "SkipLayerNormalization", 1, 3, 5, BuildSkipLayerNormalization},

@@ -91,6 +91,17 @@ ir::Value Dequantised(OnnxNode& n, ir::Value x, ir::Value scale, ir::Value zero)
   return number * Converted(n, scale, DType::kF32);
 }
 
+DynamicallyQuantised QuantisedOnItsRange(OnnxNode& n, ir::Value x) {
+  const auto bound = [&](ir::ReduceKind kind) {
+    return n.fn()(ir::Reduce{.kind = kind, .keep_dims = false}, {x});
+  };
+  const ir::Value low = ir::min(bound(ir::ReduceKind::kMin), 0.0);
+  const ir::Value range = ir::max(bound(ir::ReduceKind::kMax), 0.0) - low;
+  const ir::Value scale = ir::select(range > 0.0, range / 255.0, 1.0);
+  const ir::Value zero = n.fn()(ir::Cast{DType::kU8}, {n.fn()(ir::Round{}, {0.0 - low / scale})});
+  return {Quantised(n, x / scale, zero, DType::kU8), scale, zero};
+}
+
 namespace {
 
 // (x - zero point) * scale, computed in f32.
@@ -132,17 +143,9 @@ ir::Values BuildQuantizeLinear(OnnxNode& n) {
   return {Quantised(n, v, zero, to, saturate)};
 }
 
-// The range of x, widened to contain 0, on 0 to 255.
 ir::Values BuildDynamicQuantizeLinear(OnnxNode& n) {
-  const ir::Value x = n.in(0);
-  const auto bound = [&](ir::ReduceKind kind) {
-    return n.fn()(ir::Reduce{.kind = kind, .keep_dims = false}, {x});
-  };
-  const ir::Value low = ir::min(bound(ir::ReduceKind::kMin), 0.0);
-  const ir::Value range = ir::max(bound(ir::ReduceKind::kMax), 0.0) - low;
-  const ir::Value scale = ir::select(range > 0.0, range / 255.0, 1.0);
-  const ir::Value zero = n.fn()(ir::Cast{DType::kU8}, {n.fn()(ir::Round{}, {0.0 - low / scale})});
-  return {Quantised(n, x / scale, zero, DType::kU8), scale, zero};
+  const DynamicallyQuantised y = QuantisedOnItsRange(n, n.in(0));
+  return {y.value, y.scale, y.zero};
 }
 
 constexpr OnnxOp kQuantiseOps[] = {

@@ -16,4 +16,12 @@ ir::Value Dequantised(OnnxNode& n, ir::Value x, ir::Value scale, ir::Value zero)
 // The sum over k of (a - a0) (b - b0) in i32, as numpy.matmul; zero points may be absent.
 ir::Value IntegerProduct(OnnxNode& n, ir::Value a, ir::Value b, ir::Value a0, ir::Value b0);
 
+// Operand `i`, a zero point, in i32; absent where it is 0 or not given.
+ir::Value IntegerZeroPoint(OnnxNode& n, size_t i);
+// x on 0 to 255, which stand for its range widened to contain 0; scale and zero point.
+struct DynamicallyQuantised {
+  ir::Value value, scale, zero;
+};
+DynamicallyQuantised QuantisedOnItsRange(OnnxNode& n, ir::Value x);
+
 }  // namespace forge::formats

@@ -30,6 +30,11 @@ ir::Value IntegerProduct(OnnxNode& n, ir::Value a, ir::Value b, ir::Value a0, ir
   });
 }
 
+ir::Value IntegerZeroPoint(OnnxNode& n, size_t i) {
+  if (!n.HasInput(i) || n.ConstantNumber(i) == 0) return {};
+  return n.fn()(ir::Cast{DType::kI32}, {n.in(i)});
+}
+
 namespace {
 
 // A list with one element for each row of a matrix, as a column; numbers and tensors as they are.
@@ -38,25 +43,19 @@ ir::Value AsColumn(OnnxNode& n, ir::Value v) {
   return ReshapedTo(n, v, {v.type().shape()[0], 1});
 }
 
-// A zero point in i32; absent where it is 0.
-ir::Value ZeroPoint(OnnxNode& n, size_t i) {
-  if (!n.HasInput(i) || n.ConstantNumber(i) == 0) return {};
-  return n.fn()(ir::Cast{DType::kI32}, {n.in(i)});
-}
-
 // Zero points are numbers, vectors of one for each row of a and column of b, or tensors of such
 // rows and columns.
 ir::Values BuildMatMulInteger(OnnxNode& n) {
-  ir::Value a0 = ZeroPoint(n, 2);
+  ir::Value a0 = IntegerZeroPoint(n, 2);
   if (a0) a0 = AsColumn(n, a0);
-  return {IntegerProduct(n, n.in(0), n.in(1), a0, ZeroPoint(n, 3))};
+  return {IntegerProduct(n, n.in(0), n.in(1), a0, IntegerZeroPoint(n, 3))};
 }
 
 ir::Values BuildQLinearMatMul(OnnxNode& n) {
   const auto f32 = [&](size_t i) { return Converted(n, n.in(i), DType::kF32); };
-  ir::Value a0 = ZeroPoint(n, 2);
+  ir::Value a0 = IntegerZeroPoint(n, 2);
   if (a0) a0 = AsColumn(n, a0);
-  const ir::Value sum = IntegerProduct(n, n.in(0), n.in(3), a0, ZeroPoint(n, 5));
+  const ir::Value sum = IntegerProduct(n, n.in(0), n.in(3), a0, IntegerZeroPoint(n, 5));
   if (!n.status().ok() || !n.fn().status().ok()) return {};
   const ir::Value factor = AsColumn(n, f32(1)) * f32(4) / AsColumn(n, f32(6));
   const ir::Value scaled = Converted(n, sum, DType::kF32) * factor;

@@ -157,7 +157,7 @@ ir::Values PoolWithIndices(OnnxNode& n, const ir::Pool& op, ir::Value x, bool co
   return y;
 }
 
-ir::Values Pool(OnnxNode& n, ir::PoolKind kind) {
+ir::Values Pool(OnnxNode& n, ir::PoolKind kind, ir::Value operand) {
   const bool with_indices = kind == ir::PoolKind::kMax && n.HasOutput(1);
   const bool column_major = n.Int("storage_order", 0) != 0;
   const bool average = kind == ir::PoolKind::kAverage;
@@ -165,10 +165,10 @@ ir::Values Pool(OnnxNode& n, ir::PoolKind kind) {
   if (!n.Has("kernel_shape")) n.Fail("attribute 'kernel_shape' is missing");
   const size_t axes = SpatialAxesOf(n);
   // f32 holds the bytes whose largest is taken.
-  const DType dtype = n.type(0).dtype();
-  const bool is_byte = kind == ir::PoolKind::kMax && (dtype == DType::kU8 || dtype == DType::kI8);
-  const ir::Value x = is_byte ? ir::convert(n.in(0), DType::kF32) : n.in(0);
   if (!n.status().ok()) return {};
+  const DType dtype = operand.type().dtype();
+  const bool is_byte = kind == ir::PoolKind::kMax && (dtype == DType::kU8 || dtype == DType::kI8);
+  const ir::Value x = is_byte ? ir::convert(operand, DType::kF32) : operand;
   const WindowAttributes w = ReadWindow(n, ListOf(n, "kernel_shape", axes, 1));
   const ir::Pool op{.kind = kind,
                     .kernel = EmptyIfAll(w.kernel, 1),
@@ -246,8 +246,8 @@ std::vector<int64_t> KernelOf(OnnxNode& n, size_t w = 1) {
   return kernel;
 }
 
-ir::Values BuildAveragePool(OnnxNode& n) { return Pool(n, ir::PoolKind::kAverage); }
-ir::Values BuildMaxPool(OnnxNode& n) { return Pool(n, ir::PoolKind::kMax); }
+ir::Values BuildAveragePool(OnnxNode& n) { return Pool(n, ir::PoolKind::kAverage, n.in(0)); }
+ir::Values BuildMaxPool(OnnxNode& n) { return Pool(n, ir::PoolKind::kMax, n.in(0)); }
 
 // (sum |x|^p)^(1 / p), without a share of windows that leave the image.
 ir::Values BuildLpPool(OnnxNode& n) {
@@ -274,6 +274,11 @@ ir::Values BuildLpPool(OnnxNode& n) {
 }
 
 }  // namespace
+
+ir::Value AveragePool(OnnxNode& n, ir::Value x) {
+  const ir::Values y = Pool(n, ir::PoolKind::kAverage, x);
+  return y.empty() ? x : y[0];
+}
 
 std::optional<PlacedConv> ReadConv(OnnxNode& n, size_t w) {
   PlacedConv out{.op = {.groups = n.Int("group", 1)}, .padded = {}};

@@ -14,4 +14,7 @@ struct PlacedConv {
 // where the sizes of the kernel are not known or do not match.
 std::optional<PlacedConv> ReadConv(OnnxNode& n, size_t w);
 
+// The average pool that the node's attributes say, of `x`, which has the shape of operand 0.
+ir::Value AveragePool(OnnxNode& n, ir::Value x);
+
 }  // namespace forge::formats
