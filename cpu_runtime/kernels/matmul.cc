@@ -63,6 +63,7 @@ bool JoinBatch(Product& p) {
   }
   p.a.shape[0] *= rows;
   p.y.shape[0] *= rows;
+  if (p.a.shape[1] == 1) p.a.strides[1] = std::max<int64_t>(p.a.limit(), 1);  // see MatrixView
   return true;
 }
 

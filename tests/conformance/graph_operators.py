@@ -17,6 +17,7 @@ from operators.elementwise import (
     number, power, prelu, swiglu, swish, unary, variadic, where,
 )
 from operators.host import optional, select_boxes, sequence, strings, tf_idf
+from operators.microsoft import MICROSOFT
 from operators.movement import (
     center_crop_pad, compress, concat, constant, constant_of_shape, depth_to_space, expand, eye_like, flatten, gather,
     gather_elements, gather_nd, one_hot, pad, range_, reshape, reverse_sequence, scatter_elements, scatter_nd, shape_of,
@@ -254,3 +255,8 @@ GENERATORS = {
     "Where": where,
     "Xor": binary((np.bool_,)),
 }
+# Other domains in front of the name.
+PREFIX = "com.microsoft."
+GENERATORS |= {PREFIX + name: generate for name, generate in MICROSOFT.items()}
+ROUNDS |= {PREFIX + name for name in MICROSOFT if not name.startswith(("QLinearConcat", "QLinearWhere"))}
+JUMPS |= {PREFIX + name for name in MICROSOFT if name.startswith("QLinear")} | {PREFIX + "QGemm"}

@@ -65,5 +65,25 @@ TEST(MatMulTest, AddsWhatBroadcasts) {
     }
 }
 
+// Of one term and of one column, with rows and depth either way around.
+TEST(MatMulTest, TakesMatricesOfOneColumn) {
+  for (const auto& [depth, columns] : {std::pair<int64_t, int64_t>(1, 5), {6, 1}, {1, 1}})
+    for (const bool transposed : {false, true}) {
+      Region region;
+      const std::vector<int64_t> shape =
+          transposed ? std::vector<int64_t>{7, depth, 2} : std::vector<int64_t>{7, 2, depth};
+      const ir::Value a =
+          region.Argument(ir::Type::Tensor(DType::kF32, ir::Dims(shape.begin(), shape.end())));
+      const ir::Value b = region.Argument(ir::Type::Tensor(DType::kF32, {columns, depth}));
+      const ir::MatMul op{.transpose_a = transposed, .transpose_b = true};
+      region.Return(region.body()(op, {a, b}) * 1.5);
+      SCOPED_TRACE(fmt::format("depth {}, columns {}, {}", depth, columns, transposed));
+      const std::vector<ir::HostValue> in = {Random(DType::kF32, shape, 1),
+                                             Random(DType::kF32, {columns, depth}, 2)};
+      ExpectAgrees(region, in);
+      ExpectAgrees(region, in, BestLayouts(region, in));
+    }
+}
+
 }  // namespace
 }  // namespace forge::cpu

@@ -23,8 +23,15 @@ ir::Value TimesFactor(ir::Value x, double factor) { return factor == 1 ? x : x *
 ir::Values BuildFusedMatMul(OnnxNode& n) {
   for (const char* name : {"transBatchA", "transBatchB"})
     if (n.Flag(name)) n.Fail("attribute '{}' is not supported", name);
-  const ir::MatMul op{.transpose_a = n.Flag("transA"), .transpose_b = n.Flag("transB")};
-  return {TimesFactor(n.fn()(op, {n.in(0), n.in(1)}), n.Float("alpha", 1))};
+  const bool transpose_a = n.Flag("transA"), transpose_b = n.Flag("transB");
+  const double alpha = n.Float("alpha", 1);
+  // A vector has nothing to transpose.
+  const ir::Value y = ProductOf(n, n.in(0), n.in(1), [&](ir::Value a, ir::Value b) {
+    const ir::MatMul op{.transpose_a = transpose_a && n.type(0).rank() > 1,
+                        .transpose_b = transpose_b && n.type(1).rank() > 1};
+    return n.fn()(op, {a, b});
+  });
+  return {TimesFactor(y, alpha)};
 }
 
 ir::Value GeluOf(OnnxNode& n, bool tanh_form) {
@@ -157,7 +164,10 @@ ir::Values BuildFusedConv(OnnxNode& n) {
 ir::Values BuildEmbedLayerNormalization(OnnxNode& n) {
   const ir::LayerNorm norm{.axis = -1, .epsilon = n.Float("epsilon", 1e-12f)};
   const int64_t mask_type = n.Int("mask_index_type", n.HasInput(7) ? 1 : 0);
-  if (!HasRank(n, 0, 2, 2) || !HasRank(n, 3, 2, 2)) return {};
+  for (const size_t i : {2u, 3u, 5u, 6u})
+    if (!n.HasInput(i)) n.Fail("input {} is not given", i);
+  if (n.HasInput(4) && !n.HasInput(1)) n.Fail("input 1 is not given");
+  if (!n.status().ok() || !HasRank(n, 0, 2, 2) || !HasRank(n, 3, 2, 2)) return {};
   const auto rows = [&](size_t table, ir::Value ids) {
     return n.fn()(ir::Gather{.axis = 0}, {n.in(table), ids});
   };
@@ -177,7 +187,7 @@ ir::Values BuildEmbedLayerNormalization(OnnxNode& n) {
 
 constexpr OnnxOp kMicrosoftOps[] = {
     {kMicrosoft, "BiasGelu", 1, 2, 2, BuildExactGelu},
-    {kMicrosoft, "EmbedLayerNormalization", 1, 7, 9, BuildEmbedLayerNormalization},
+    {kMicrosoft, "EmbedLayerNormalization", 1, 1, 9, BuildEmbedLayerNormalization},
     {kMicrosoft, "FastGelu", 1, 1, 2, BuildFastGelu},
     {kMicrosoft, "FusedConv", 1, 2, 4, BuildFusedConv},
     {kMicrosoft, "FusedMatMul", 1, 2, 2, BuildFusedMatMul},

@@ -212,7 +212,7 @@ struct Sequences {
   ir::Dim keys;      // places of the cache that is the result
 };
 
-// The new keys or values behind those of the cache, each sequence at its place.
+// The new keys or values behind those of the cache, each sequence at its place; zeros behind them.
 ir::Value Cached(OnnxNode& n, const Sequences& s, size_t past, ir::Value x) {
   const ir::Dims shape = x.type().shape();
   const ir::Dim places = n.HasInput(past) ? n.type(past).shape()[2] : ir::Dim(0);
@@ -226,7 +226,8 @@ ir::Value Cached(OnnxNode& n, const Sequences& s, size_t past, ir::Value x) {
   ir::Dims result = shape;
   result[2] = s.keys;
   const ir::Value index = n.fn()(ir::BroadcastTo{result}, {from});
-  return n.fn()(ir::GatherElements{.axis = 2}, {all, index});
+  const ir::Value held = n.fn()(ir::GatherElements{.axis = 2}, {all, index});
+  return ir::select(n.fn()(ir::Or{}, {is_new, own < 0.0}), held, 0.0);
 }
 
 // True where a row sees a key: [b, 1, rows, keys].
@@ -277,6 +278,10 @@ ir::Values BuildGroupQueryAttention(OnnxNode& n) {
     n.Fail("{} heads of queries for {} of keys", heads, kv_heads);
   if (n.Flag("smooth_softmax") || n.HasInput(11)) n.Fail("smooth_softmax is not supported");
   if (n.HasInput(10)) n.Fail("attention_bias is not supported");
+  for (const size_t i : {5u, 6u})
+    if (!n.HasInput(i)) n.Fail("input {} is not given", i);
+  if (n.HasInput(1) != n.HasInput(2) || n.HasInput(3) != n.HasInput(4))
+    n.Fail("one of keys and values is not given");
   if (!n.status().ok() || !ReadGroups(n, heads, kv_heads, a)) return {};
   const std::optional<ir::Dims> total = n.Contents(6);
   if (!total || total->size() != 1) {
@@ -303,7 +308,7 @@ ir::Values BuildGroupQueryAttention(OnnxNode& n) {
 
 constexpr OnnxOp kMicrosoftAttentionOps[] = {
     {kMicrosoft, "Attention", 1, 2, 7, BuildMicrosoftAttention},
-    {kMicrosoft, "GroupQueryAttention", 1, 7, 12, BuildGroupQueryAttention},
+    {kMicrosoft, "GroupQueryAttention", 1, 1, 12, BuildGroupQueryAttention},
     {kMicrosoft, "MultiHeadAttention", 1, 1, 10, BuildMultiHeadAttention},
     {kMicrosoft, "RotaryEmbedding", 1, 4, 4, BuildMicrosoftRotaryEmbedding},
 };
