@@ -36,7 +36,7 @@ class OnnxFunctions;
 struct OnnxScope {
   ir::Module& module;
   ir::Function& fn;
-  const Opsets* opsets;  // of the model, or of the function whose nodes are imported
+  const Opsets* opsets = nullptr;  // of the model, or of the function whose nodes are imported
   ExternalFiles& files;
   absl::flat_hash_map<std::string, OnnxValue> values;
   ir::DimValues& dims;                         // values of dimensions in `fn`
