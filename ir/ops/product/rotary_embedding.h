@@ -22,7 +22,8 @@ struct RotaryEmbedding {
 
   Values decompose(Function& f, ValueSpan in) const {
     const Dims shape = in[0].type().shape();
-    const Dim n = in[1].type().shape().back(), head = shape.back();
+    const Dim n = in[1].type().shape().back();
+    const Dim& head = shape.back();
     if ((head - n * 2).max() < 0)
       return f.Fail(
                  InvalidArgument("pairs of {} angles in {} elements", n.ToText(), head.ToText())),
@@ -77,7 +78,7 @@ struct AxialRotaryEmbedding {
 
   Values decompose(Function& f, ValueSpan in) const {
     const Dims shape = in[0].type().shape();
-    const Dim s = shape[shape.size() - 2], c = shape.back();
+    const Dim &s = shape[shape.size() - 2], &c = shape.back();
     if (const absl::Status valid = Check(s, c); !valid.ok()) return f.Fail(valid), Values{in[0]};
     const Dim tokens = FloorDiv(s, repeats), head = FloorDiv(c, heads), pairs = FloorDiv(head, 4);
     Dims apart(shape.begin(), shape.end() - 2);

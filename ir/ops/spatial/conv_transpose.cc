@@ -366,9 +366,25 @@ Cost ConvTranspose::cost(TypeSpan in) const {
   return {.flops = in[0].elements() * w[1] * taps * 2, .terms = terms + 1};
 }
 
+namespace {
+
+[[gnu::cold]] Cases RefusedTransposed() {
+  using Op = ConvTranspose;
+  return {{Op{}, {"f32[1,3]", "f32[3,2]"}, "0 spatial axes"},
+          {Op{}, {"f32[1,3,4]", "f32[3,2,3,3]"}, "weights [3, 2, 3, 3] for [1, 3, 4]"},
+          {Op{.groups = 2}, {"f32[1,3,4,4]", "f32[3,2,3,3]"}, "groups 2 does not divide 3"},
+          {Op{}, {"f32[1,3,4,4]", "f32[3,2,3,3]", "f32[4]"}, "bias"},
+          {Op{.output_padding = {-1, 0}}, {"f32[1,3,4,4]", "f32[3,2,3,3]"}, "output_padding of -1"},
+          {Op{.output_padding = {1}}, {"f32[1,3,4,4]", "f32[3,2,3,3]"}, "1 numbers"},
+          {Op{.padding = {4, 0, 4, 0}}, {"f32[1,3,4,4]", "f32[3,2,3,3]"}, "nothing is left"},
+          {Op{.strides = {0, 1}}, {"f32[1,3,4,4]", "f32[3,2,3,3]"}, "strides of 0"}};
+}
+
+}  // namespace
+
 Cases ConvTranspose::cases() {
   using Op = ConvTranspose;
-  return {
+  Cases cases = {
       {Op{.strides = {2, 2}}, {"float[1,3,4,5]", "float[3,4,2,2]", "float[4]"}},
       {Op{.strides = {2, 2}}, {"f32[2,24,7,9]", "f32[24,1,2,2]"}},
       {Op{.strides = {3, 2}, .padding = {1, 0, 1, 1}, .output_padding = {0, 1}},
@@ -419,15 +435,9 @@ Cases ConvTranspose::cases() {
        .bench = true},
       {.op = Op{.strides = {2, 2, 2}},
        .in = {"f32[1,64,8,28,28]", "f32[64,32,2,2,2]", "f32[32]"},
-       .bench = true},
-      {Op{}, {"f32[1,3]", "f32[3,2]"}, "0 spatial axes"},
-      {Op{}, {"f32[1,3,4]", "f32[3,2,3,3]"}, "weights [3, 2, 3, 3] for [1, 3, 4]"},
-      {Op{.groups = 2}, {"f32[1,3,4,4]", "f32[3,2,3,3]"}, "groups 2 does not divide 3"},
-      {Op{}, {"f32[1,3,4,4]", "f32[3,2,3,3]", "f32[4]"}, "bias"},
-      {Op{.output_padding = {-1, 0}}, {"f32[1,3,4,4]", "f32[3,2,3,3]"}, "output_padding of -1"},
-      {Op{.output_padding = {1}}, {"f32[1,3,4,4]", "f32[3,2,3,3]"}, "1 numbers"},
-      {Op{.padding = {4, 0, 4, 0}}, {"f32[1,3,4,4]", "f32[3,2,3,3]"}, "nothing is left"},
-      {Op{.strides = {0, 1}}, {"f32[1,3,4,4]", "f32[3,2,3,3]"}, "strides of 0"}};
+       .bench = true}};
+  for (Case& c : RefusedTransposed()) cases.push_back(std::move(c));
+  return cases;
 }
 
 FORGE_DEFINE_OP(ConvTranspose)
