@@ -59,15 +59,6 @@ class LibraryConvolution {
             /*allow_empty=*/true};
   }
 
-  // Without the post-ops where the library has no kernel with them.
-  Primitive::primitive_desc DescribeBest(const dnnl::memory::desc& weights, bool bias,
-                                         uint32_t value, PostOps& post_ops) const {
-    auto d = Describe(weights, bias, post_ops.ops);
-    if (d.get(true) || post_ops.empty()) return d;
-    post_ops = PostOps{.value = value};
-    return Describe(weights, bias, post_ops.ops);
-  }
-
  private:
   const ir::Conv& op_;
   const LibraryWindow window_;

@@ -10,13 +10,6 @@ namespace {
 
 using Description = dnnl::deconvolution_forward::primitive_desc;
 
-// The library's plain loops, which only its own tests should meet.
-bool IsFast(const Description& d) {
-  if (!d.get(true)) return false;
-  const std::string_view name = d.impl_info_str();
-  return name.find("ref") == name.npos && name.find("any") == name.npos;
-}
-
 // As the library describes it. Its functions throw dnnl::error.
 class LibraryTransposed {
  public:
@@ -64,16 +57,6 @@ class LibraryTransposed {
             window_.after,
             attributes,
             /*allow_empty=*/true};
-  }
-
-  // Without the post-ops, of which none is left then, where they would bring plain loops.
-  // value: the result without them
-  Description DescribeBest(const dnnl::memory::desc& weights, bool bias, uint32_t value,
-                           PostOps& post_ops) const {
-    Description d = Describe(weights, bias, post_ops.ops);
-    if (post_ops.empty() || IsFast(d)) return d;
-    post_ops = PostOps{.value = value};
-    return Describe(weights, bias, {});
   }
 
  private:

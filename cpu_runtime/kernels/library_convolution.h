@@ -4,9 +4,8 @@
 //   Library(const Op&, const View& image, const View& result);
 //   bool possible() const;
 //   dnnl::memory::desc PlainWeights(const View&) const;
-//   Primitive::primitive_desc DescribeBest(weights, bias, value, PostOps&) const;
-// DescribeBest may drop post-ops; the call then computes `value`. Functions that return no Status
-// throw dnnl::error.
+//   Primitive::primitive_desc Describe(weights, bias, dnnl::post_ops) const;
+// Functions that return no Status throw dnnl::error.
 #pragma once
 #include "cpu_runtime/kernels/kernel.h"
 #include "cpu_runtime/onednn/library_call.h"
@@ -33,6 +32,15 @@ inline bool HasBias(const ir::Node& node) {
   return node.in.size() > kBias && node.in[kBias] != ir::kAbsent;
 }
 
+template <class Library>
+auto DescribeBest(const Library& library, const dnnl::memory::desc& weights, const Task& task,
+                  PostOps& post_ops) {
+  const ir::Node& node = *task.anchor();
+  return DescribeFast(task, node.first_out, post_ops, [&](const PostOps& p) {
+    return library.Describe(weights, HasBias(node), p.ops);
+  });
+}
+
 // Creates the call of the primitive; null where oneDNN has no implementation.
 template <class Library>
 MadeAnchor MakeLibraryConvolution(const AnchorSite& site, const Library& library) {
@@ -44,7 +52,7 @@ MadeAnchor MakeLibraryConvolution(const AnchorSite& site, const Library& library
   const dnnl::memory::desc plain =
       packed ? packed->plain() : library.PlainWeights(site.operands[operand(kWeights)]);
   const dnnl::memory::desc weights = packed ? packed->packed() : AnyLayout(plain);
-  const auto d = library.DescribeBest(weights, bias, node.first_out, post_ops);
+  const auto d = DescribeBest(library, weights, site.task, post_ops);
   if (!d.get(true)) return {nullptr, node.first_out};
   auto call = std::make_unique<LibraryCall>(d.impl_info_str());
   call->AddOperand(DNNL_ARG_SRC, d.src_desc(), operand(kImage));
@@ -75,7 +83,7 @@ ir::EncodingRef PackedWeights(const Task& task, const ir::EncodingChoice& choice
   const absl::Status s = Guarded(Library::kName, [&] {
     const dnnl::memory::desc plain = library.PlainWeights(*weights);
     PostOps post_ops = PlanPostOps(task, node.first_out);
-    const auto d = library.DescribeBest(AnyLayout(plain), HasBias(node), node.first_out, post_ops);
+    const auto d = DescribeBest(library, AnyLayout(plain), task, post_ops);
     if (d.get(true) && d.weights_desc() != plain)
       packed = PackedEncoding::Make(plain, d.weights_desc());
   });

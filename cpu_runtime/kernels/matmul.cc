@@ -286,18 +286,13 @@ class MatMulMaker {
   MadeAnchor MakeLibraryCall(Product p, const PackedEncoding* packed) {
     PostOps post_ops = PlanPostOps(site_.task, node_.first_out);
     Product joined = p;
-    PostOps joined_ops = post_ops;
-    if (JoinBatch(joined)) {
-      p = std::move(joined);
-      post_ops =
-          JoinPostOps(p, joined_ops) ? std::move(joined_ops) : PostOps{.value = node_.first_out};
-    }
+    const bool joins = JoinBatch(joined);
+    if (joins) p = std::move(joined);
     const dnnl::memory::desc b = packed ? packed->packed() : DescOf(p.b);
-    auto d = Describe(p, b, post_ops.ops);
-    if (!d.get(true) && !post_ops.empty()) {
-      post_ops = PostOps{.value = node_.first_out};
-      d = Describe(p, b, {});
-    }
+    const auto d = DescribeFast(site_.task, node_.first_out, post_ops, [&](PostOps& chain) {
+      if (joins && !JoinPostOps(p, chain)) chain = PostOps{.value = node_.first_out};
+      return Describe(p, b, chain.ops);
+    });
     if (!d.get(true)) return {nullptr, node_.first_out};
     auto call = std::make_unique<LibraryCall>(d.impl_info_str());
     call->AddOperand(DNNL_ARG_SRC, d.src_desc(), a_);

@@ -227,10 +227,10 @@ MadeAnchor MakeLibraryCall(const AnchorSite& site, const ir::Pool& op, uint32_t 
   // of binary post-ops.
   const View& x = site.operands[operand];
   if (!post_ops.operands.empty() && x.strides[1] != 1) post_ops = PostOps{.value = node.first_out};
-  const auto describe = [&](const dnnl::post_ops& ops) {
+  const auto describe = [&](const PostOps& chain) {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    attributes.set_post_ops(ops);
+    attributes.set_post_ops(chain.ops);
     return dnnl::pooling_forward::primitive_desc(
         Engine(), dnnl::prop_kind::forward_inference,
         op.count_include_pad ? dnnl::algorithm::pooling_avg_include_padding
@@ -238,11 +238,7 @@ MadeAnchor MakeLibraryCall(const AnchorSite& site, const ir::Pool& op, uint32_t 
         ImageDescOf(site.operands[operand]), ImageDescOf(site.out), window.strides, kernel,
         window.dilations, window.before, window.after, attributes, /*allow_empty=*/true);
   };
-  auto d = describe(post_ops.ops);
-  if (!d.get(true) && !post_ops.empty()) {
-    post_ops = PostOps{.value = node.first_out};
-    d = describe({});
-  }
+  const auto d = DescribeFast(site.task, node.first_out, post_ops, describe);
   if (!d.get(true)) return {nullptr, node.first_out};
   auto call = std::make_unique<LibraryCall>(d.impl_info_str());
   call->AddOperand(DNNL_ARG_SRC, d.src_desc(), operand);

@@ -6,14 +6,12 @@
 namespace forge::cpu {
 namespace {
 
-constexpr int kMostPostOps = 32;  // DNNL_MAX_POST_OPS of 3.2
-
 class Planner {
  public:
   Planner(const Task& task, uint32_t value) : task_(task) { plan_.value = value; }
 
-  PostOps Plan() {
-    while (plan_.ops.len() < kMostPostOps && Next()) {
+  PostOps Plan(int most) {
+    while (plan_.ops.len() < most && Next()) {
     }
     return std::move(plan_);
   }
@@ -104,8 +102,8 @@ class Planner {
 
 }  // namespace
 
-PostOps PlanPostOps(const Task& task, uint32_t value) {
-  if (task.body().type(value).dtype() == DType::kF32) return Planner(task, value).Plan();
+PostOps PlanPostOps(const Task& task, uint32_t value, int most) {
+  if (task.body().type(value).dtype() == DType::kF32) return Planner(task, value).Plan(most);
   return {.value = value};
 }
 

@@ -21,7 +21,30 @@ struct PostOps {
   bool empty() const { return ops.len() == 0; }
 };
 
-// Returns the longest chain of post-ops after `value`. Throws dnnl::error.
-PostOps PlanPostOps(const Task& task, uint32_t value);
+constexpr int kMostPostOps = 32;  // DNNL_MAX_POST_OPS of 3.2
+
+// Returns the longest chain of at most `most` post-ops after `value`. Throws dnnl::error.
+PostOps PlanPostOps(const Task& task, uint32_t value, int most = kMostPostOps);
+
+// Is it there, and none of the library's plain loops, which only its own tests should meet?
+template <class Description>
+bool IsFast(const Description& d) {
+  if (!d.get(true)) return false;
+  const std::string_view name = d.impl_info_str();
+  return name.find("ref") == name.npos && name.find("any") == name.npos;
+}
+
+// What `describe` makes of the longest chain after `value` that brings no plain loops; `post_ops`
+// becomes that chain. Most kernels of the library take only some broadcasts of an operand.
+template <class Describe>
+auto DescribeFast(const Task& task, uint32_t value, PostOps& post_ops, Describe describe) {
+  auto d = describe(post_ops);
+  while (!post_ops.empty() && !IsFast(d)) {
+    const int before_last = post_ops.operands.empty() ? 0 : post_ops.operands.back().first;
+    post_ops = PlanPostOps(task, value, before_last);
+    d = describe(post_ops);
+  }
+  return d;
+}
 
 }  // namespace forge::cpu

@@ -75,6 +75,20 @@ TEST_F(ConvolutionTest, TakesScaleResidualAndActivation) {
   ExpectAgrees(region_, in_, BestLayouts(region_, in_));
 }
 
+// A mask of columns, which no fast kernel of the library multiplies by.
+TEST_F(ConvolutionTest, LeavesOutWhatBringsPlainLoops) {
+  Region region;
+  const ir::Value x = region.Argument(F32({1, 32, 60})), w = region.Argument(F32({48, 32, 3}));
+  const ir::Value mask = region.Argument(F32({1, 1, 58})), rest = region.Argument(F32({1, 48, 58}));
+  region.Return(region.body()(ir::Conv{}, {x, w}) * mask + rest);
+  const std::vector<ir::HostValue> in = {
+      Random(DType::kF32, {1, 32, 60}, 1), Random(DType::kF32, {48, 32, 3}, 2),
+      Random(DType::kF32, {1, 1, 58}, 3), Random(DType::kF32, {1, 48, 58}, 4)};
+  EXPECT_THAT(ExpectAgrees(region, in), testing::Not(testing::HasSubstr("ref")));
+  EXPECT_THAT(ExpectAgrees(region, in, BestLayouts(region, in)),
+              testing::Not(testing::HasSubstr("ref")));
+}
+
 TEST_F(ConvolutionTest, GivesItsOwnResultBesideTheActivated) {
   const ir::Value y = Convolve();
   region_.Return(y);

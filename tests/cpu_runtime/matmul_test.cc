@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/product/matmul.h"
 
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/product/matmul_integer.h"
 #include "tests/cpu_runtime/regions.h"
 
