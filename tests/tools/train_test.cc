@@ -21,7 +21,7 @@ namespace {
 using namespace testing;  // NOLINT: how programs are run
 
 // Bytes in the IDX format.
-std::string IdxOf(std::vector<int> shape, const std::function<int(int)>& element) {
+std::string IdxOf(const std::vector<int>& shape, const std::function<int(int)>& element) {
   std::string out{'\0', '\0', '\x08', static_cast<char>(shape.size())};
   int n = 1;
   for (const int d : shape) {

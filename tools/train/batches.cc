@@ -62,7 +62,7 @@ struct Gather {
   Move MoveOf(int64_t sample) const {
     Generator g(request.seed,
                 static_cast<uint64_t>(request.epoch) << 40 | static_cast<uint64_t>(sample));
-    const auto reach = static_cast<uint64_t>(2 * request.augment.shift + 1);
+    const uint64_t reach = 2 * static_cast<uint64_t>(request.augment.shift) + 1;
     Move out;
     out.flip = request.augment.flip && (g.Next() >> 63) != 0;
     out.down = static_cast<int64_t>(g.Below(reach)) - request.augment.shift;

@@ -106,48 +106,49 @@ absl::Status Trainer::Step(const DataSet& data, std::span<const int64_t> at) {
   return absl::OkStatus();
 }
 
-absl::Status Trainer::Train(const DataSet& data, const Watch& watch) {
-  const int64_t batch = o_.batch;
+absl::StatusOr<int64_t> Trainer::SamplesUsed(const DataSet& data) const {
   const bool open = !ports_.inputs[0].type.shape()[0].is_constant();
-  const int64_t used = open ? data.size() : data.size() / batch * batch;
+  const int64_t used = open ? data.size() : data.size() / o_.batch * o_.batch;
   if (used == 0)
     return InvalidArgument("{}: {} samples do not fill a batch of {}", data.name, data.size(),
-                           batch);
-  o_.schedule.steps = o_.epochs * ((used + batch - 1) / batch);
-  o_.schedule.warmup = o_.warmup;
-  while (at_.epoch < o_.epochs) {
-    const int64_t begin = NowNanoseconds(), first = at_.sample;
-    const std::vector<int64_t> order = Shuffled(data.size(), o_.seed, at_.epoch);
-    while (at_.sample < used) {
-      if (watch.stop()) {
-        FORGE_RETURN_IF_ERROR(Save());
-        return Aborted("interrupted after step {}", at_.step);
-      }
-      const auto n = static_cast<size_t>(std::min(batch, used - at_.sample));
-      FORGE_RETURN_IF_ERROR(
-          Step(data, std::span(order).subspan(static_cast<size_t>(at_.sample), n)));
-      watch.progress({at_.epoch + 1, at_.sample, used, at_.loss / static_cast<double>(at_.sample),
-                      static_cast<double>(at_.sample - first) / SecondsSince(begin)});
+                           o_.batch);
+  return used;
+}
+
+absl::Status Trainer::TrainEpoch(const DataSet& data, int64_t used, const Watch& watch) {
+  const int64_t begin = NowNanoseconds(), first = at_.sample;
+  const std::vector<int64_t> order = Shuffled(data.size(), o_.seed, at_.epoch);
+  while (at_.sample < used) {
+    if (watch.stop()) {
+      FORGE_RETURN_IF_ERROR(Save());
+      return Aborted("interrupted after step {}", at_.step);
     }
-    ++at_.epoch;
-    EpochResult result = ResultOf(used, at_.loss, at_.correct);
-    result.seconds = SecondsSince(begin);
-    result.samples_per_second = static_cast<double>(used - first) / result.seconds;
-    at_.sample = 0;
-    at_.loss = at_.correct = 0;
-    FORGE_RETURN_IF_ERROR(Save());
-    FORGE_RETURN_IF_ERROR(watch.after(result));
+    const auto n = static_cast<size_t>(std::min<int64_t>(o_.batch, used - at_.sample));
+    FORGE_RETURN_IF_ERROR(Step(data, std::span(order).subspan(static_cast<size_t>(at_.sample), n)));
+    watch.progress({at_.epoch + 1, at_.sample, used, at_.loss / static_cast<double>(at_.sample),
+                    static_cast<double>(at_.sample - first) / SecondsSince(begin)});
   }
+  ++at_.epoch;
+  EpochResult result = ResultOf(used, at_.loss, at_.correct);
+  result.seconds = SecondsSince(begin);
+  result.samples_per_second = static_cast<double>(used - first) / result.seconds;
+  at_.sample = 0;
+  at_.loss = at_.correct = 0;
+  FORGE_RETURN_IF_ERROR(Save());
+  return watch.after(result);
+}
+
+absl::Status Trainer::Train(const DataSet& data, const Watch& watch) {
+  FORGE_ASSIGN_OR_RETURN(const int64_t used, SamplesUsed(data));
+  o_.schedule.steps = o_.epochs * ((used + o_.batch - 1) / o_.batch);
+  o_.schedule.warmup = o_.warmup;
+  while (at_.epoch < o_.epochs) FORGE_RETURN_IF_ERROR(TrainEpoch(data, used, watch));
   return absl::OkStatus();
 }
 
 absl::StatusOr<EpochResult> Trainer::Evaluate(const DataSet& data) {
   const int64_t begin = NowNanoseconds(), batch = o_.batch;
-  const bool open = !ports_.inputs[0].type.shape()[0].is_constant();
-  const int64_t used = open ? data.size() : data.size() / batch * batch;
-  if (used == 0)
-    return InvalidArgument("{}: {} samples do not fill a batch of {}", data.name, data.size(),
-                           batch);
+  FORGE_ASSIGN_OR_RETURN(const int64_t used, SamplesUsed(data));
   std::vector<int64_t> order(static_cast<size_t>(used));
   std::iota(order.begin(), order.end(), 0);
   double loss = 0, correct = 0;

@@ -64,6 +64,9 @@ class Trainer {
 
  private:
   Trainer() = default;
+  // Fewer than there are where the model takes whole batches only.
+  absl::StatusOr<int64_t> SamplesUsed(const DataSet& data) const;
+  absl::Status TrainEpoch(const DataSet& data, int64_t used, const Watch& watch);
   absl::Status Step(const DataSet& data, std::span<const int64_t> at);
   absl::Status Save();
   EpochResult ResultOf(int64_t samples, double loss, double correct) const;
