@@ -147,6 +147,13 @@ void OnnxNode::NoteUnknown(size_t operand) {
 }
 
 std::optional<ir::HostValue> OnnxNode::Constant(size_t i) {
+  std::optional<ir::HostValue> value = ConstantOf(i);
+  if (!value || (value->is_tensor() && value->dtype() != DType::kString)) return value;
+  Fail("input {} is {}, where numbers are needed", i, value->type().ToText());
+  return std::nullopt;
+}
+
+std::optional<ir::HostValue> OnnxNode::ConstantOf(size_t i) {
   if (!HasInput(i)) return std::nullopt;
   const OnnxValue& entry = scope_.values.at(proto_.input(static_cast<int>(i)));
   if (entry.constant || !entry.value) return entry.constant;

@@ -91,7 +91,7 @@ class OnnxNode {
   }
   ir::Value in(size_t i);          // absent where the file gives none
   const ir::Type& type(size_t i);  // an absent type where the file gives none
-  // Elements of an operand that is constant in the file; nullopt for computed or absent operands.
+  // Numbers of an operand that is constant in the file; nullopt for computed or absent operands.
   std::optional<ir::HostValue> Constant(size_t i);
   std::optional<std::vector<int64_t>> ConstantInts(size_t i);
   std::optional<Number> ConstantNumber(size_t i);  // of one element
@@ -148,6 +148,7 @@ class OnnxNode {
   const OnnxOp& op_;
   OnnxScope& scope_;
   void NoteUnknown(size_t operand);
+  std::optional<ir::HostValue> ConstantOf(size_t i);
 
   std::vector<bool> asked_;
   std::vector<int64_t> unknown_;

@@ -88,10 +88,12 @@ struct Groups {
   ir::Value of;  // the group of each row
 };
 
+// Without values where `rows` have no order, which the function's status says.
 Groups GroupsOf(ir::Value rows) {
   ir::Function& f = *rows.fn;
   const ir::Dim n = rows.type().shape()[0];
   const ir::Value order = OrderOfRows(rows);
+  if (!f.status().ok()) return {};  // of elements without an order
   const ir::Value starts = StartsOfRuns(f(ir::Gather{}, {rows, order}));
   const ir::Value one = f(ir::Fill{1, DType::kI64, {}}, {});
   const ir::Value group = f(ir::Sub{}, {f(ir::Scan{}, {starts}), one});
@@ -181,6 +183,7 @@ ir::Values BuildUnique(OnnxNode& n) {
            kMostColumns);
   if (!n.status().ok()) return {};
   Groups groups = GroupsOf(rows);
+  if (!n.fn().status().ok()) return {};
   if (!sorted) groups = ByFirstRow(groups);
   const ir::Value first = First(groups.first, groups.count);
   return {n.fn()(ir::Gather{.axis = *axis}, {x, first}), first, groups.of,
