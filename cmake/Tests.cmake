@@ -210,6 +210,11 @@ if(NOT FORGE_SANITIZE AND TARGET forge_model_files)
   add_test(NAME differential COMMAND "${FORGE_python3}" "${PROJECT_SOURCE_DIR}/tests/conformance/differential.py"
            --library $<TARGET_FILE:forge> --out "${PROJECT_BINARY_DIR}/differential")
   set_tests_properties(differential PROPERTIES LABELS slow TIMEOUT 600 SKIP_RETURN_CODE 77)
+  # Operands of kinds that an operator may not take.
+  add_test(NAME operand_kinds COMMAND "${FORGE_python3}" "${PROJECT_SOURCE_DIR}/tests/conformance/operand_kinds.py"
+           --device cpu)
+  set_tests_properties(operand_kinds PROPERTIES LABELS fast TIMEOUT 300 SKIP_RETURN_CODE 77
+    ENVIRONMENT "FORGE_LIBRARY=$<TARGET_FILE:forge>")
 endif()
 
 # The programs that tests/lab/run-tests starts, one a line.
