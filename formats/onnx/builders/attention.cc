@@ -60,6 +60,7 @@ bool ReadHeads(OnnxNode& n, AttentionNode& a) {
 
 // How many heads of queries share one of keys.
 std::optional<int64_t> HeadsPerKeyHead(OnnxNode& n, const AttentionNode& a) {
+  if (!n.status().ok() || !n.fn().status().ok()) return std::nullopt;
   const ir::Dim& q = a.q.type().shape()[1];
   const ir::Dim& k = a.k.type().shape()[1];
   if (!q.is_constant() || !k.is_constant() || k.constant() < 1 ||
@@ -137,8 +138,9 @@ void ReadMore(OnnxNode& n, AttentionNode& a) {
     a.window_right = n.Int("right_window_size", -1);
   }
   n.Ignore("softmax_precision");  // f32 or wider is what every device uses
-  if (n.HasInput(3)) a.mask = FullMask(n, n.in(3), a.keys());
-  if (n.since() >= 24 && n.HasInput(6)) a.valid_keys = Converted(n, n.in(6), DType::kI32);
+  if (n.HasInput(3) && HasRank(n, 3, 1, 4)) a.mask = FullMask(n, n.in(3), a.keys());
+  if (n.since() >= 24 && n.HasInput(6) && HasRank(n, 6, 1, 1))
+    a.valid_keys = Converted(n, n.in(6), DType::kI32);
 }
 
 ir::Values BuildAttention(OnnxNode& n) {
@@ -148,6 +150,7 @@ ir::Values BuildAttention(OnnxNode& n) {
   if (n.HasInput(4) != n.HasInput(5)) n.Fail("one of past_key and past_value is not given");
   if (!ReadHeads(n, a) || !n.status().ok()) return {};
   if (n.HasInput(4)) {
+    if (!HasRank(n, 4, 4, 4) || !HasRank(n, 5, 4, 4)) return {};
     a.past = n.in(4);
     a.k = Joined(n, {n.in(4), a.k}, 2);
     a.v = Joined(n, {n.in(5), a.v}, 2);

@@ -5,6 +5,8 @@
 
 namespace forge::formats {
 
+// These return their operand where an error, of the node or its function, forbids to go on.
+
 // [b, s, heads * e] as [b, heads, s, e], and back.
 ir::Value HeadsOf(OnnxNode& n, ir::Value x, int64_t heads);
 ir::Value HeadsTogether(OnnxNode& n, ir::Value x);

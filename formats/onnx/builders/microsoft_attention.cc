@@ -63,7 +63,7 @@ ir::Value Together(ir::Value a, ir::Value b) { return !a ? b : !b ? a : a + b; }
 
 // Operands with a past before them, along the axis of keys.
 ir::Value Behind(OnnxNode& n, size_t past, ir::Value x) {
-  return n.HasInput(past) ? Joined(n, {n.in(past), x}, 2) : x;
+  return n.HasInput(past) && HasRank(n, past, 4, 4) ? Joined(n, {n.in(past), x}, 2) : x;
 }
 
 // x w + bias holds queries, keys and values side by side.
@@ -158,7 +158,7 @@ ir::Values BuildMultiHeadAttention(OnnxNode& n) {
   if (n.HasOutput(3)) n.Fail("its scores as a result are not supported");
   if (!n.status().ok() || !ReadQueries(n, heads, a)) return {};
   a.k = Behind(n, 6, a.k), a.v = Behind(n, 7, a.v);
-  if (!n.fn().status().ok()) return {};
+  if (!n.status().ok() || !n.fn().status().ok()) return {};
   a.mask = Together(MaskOf(n, 4, a.q.type().shape(), a.k.type().shape()[2]), n.in(5));
   if (!n.status().ok()) return {};
   return {Attended(n, a), a.k, a.v};
@@ -179,7 +179,8 @@ ir::Values BuildMicrosoftRotaryEmbedding(OnnxNode& n) {
   const bool interleaved = n.Flag("interleaved");
   if (n.Flag("is_packed_batching")) n.Fail("is_packed_batching is not supported");
   if (n.Float("scale", 1) != 1) n.Fail("attribute 'scale' is not supported");
-  if (!n.status().ok() || !HasRank(n, 0, 3, 4) || !HasRank(n, 1, 1, 2) || !HasRank(n, 2, 2, 2))
+  if (!n.status().ok() || !HasRank(n, 0, 3, 4) || !HasRank(n, 1, 1, 2) || !HasRank(n, 2, 2, 2) ||
+      !HasRank(n, 3, 2, 2))
     return {};
   const ir::Dim half = n.type(2).shape()[1];
   const bool packed = n.type(0).rank() == 3;
@@ -291,7 +292,7 @@ ir::Values BuildGroupQueryAttention(OnnxNode& n) {
   const ir::Dims q = a.q.type().shape();
   Sequences s{.keys = (*total)[0]};
   if (n.HasInput(3)) {
-    if (!HasRank(n, 3, 4, 4)) return {};
+    if (!HasRank(n, 3, 4, 4) || !HasRank(n, 4, 4, 4)) return {};
     s.keys = ir::Max(n.type(3).shape()[2], s.keys);
   }
   const ir::Value length = ReshapedTo(n, Converted(n, n.in(5), DType::kI32), {q[0], 1, 1, 1}) + 1.0;
