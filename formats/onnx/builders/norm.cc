@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Norms by their formula.
 #include "formats/onnx/builders/families.h"
+#include "formats/onnx/builders/steps.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/norm/local_response_norm.h"
@@ -43,6 +44,7 @@ ir::Values BuildLpNormalization(OnnxNode& n) {
 ir::Values BuildMeanVarianceNormalization(OnnxNode& n) {
   constexpr double kLeast = 1e-9;  // added to the deviation, by the specification
   const std::vector<int64_t> axes = n.Ints("axes", {0, 2, 3});
+  if (!HasRank(n, 0, 1, 64)) return {};
   const ir::Value x = ir::Widened(n.in(0));
   const ir::Value d = x - ir::ReduceAxes(ir::ReduceKind::kMean, x, axes);
   if (!n.fn().status().ok()) return {d};

@@ -9,6 +9,14 @@ namespace forge::ir {
 // What counts fastest in the larger number of channels.
 enum class BlockOrder : uint8_t { kChannelLast, kChannelFirst };
 
+// Fails where a block has no elements, or more than a product of 64 bits counts.
+inline bool IsBlock(Function& f, int64_t block) {
+  constexpr int64_t kMost = 1 << 15;
+  if (block < 1) f.Fail(InvalidArgument("block {} is below 1", block));
+  if (block > kMost) f.Fail(InvalidArgument("block {} is above {}", block, kMost));
+  return f.status().ok();
+}
+
 struct DepthToSpace {
   int64_t block = 1;
   BlockOrder order = BlockOrder::kChannelLast;
@@ -27,8 +35,8 @@ struct DepthToSpace {
 
   Values decompose(Function& f, ValueSpan in) const {
     const Dims& d = in[0].type().shape();
-    if (block < 1) f.Fail(InvalidArgument("depth_to_space: block {} is below 1", block));
-    if (block >= 1 && d[1].is_constant() && d[1].constant() % (block * block) != 0)
+    if (!IsBlock(f, block)) return {in[0]};
+    if (d[1].is_constant() && d[1].constant() % (block * block) != 0)
       f.Fail(InvalidArgument("{} channels are no blocks of {} x {}", d[1].ToText(), block, block));
     if (!f.status().ok()) return {in[0]};
     const Dim c = FloorDiv(d[1], block * block);
@@ -47,7 +55,8 @@ struct DepthToSpace {
             {DepthToSpace{.block = 2}, {"f32[0,4,3,3]"}},
             {.op = DepthToSpace{.block = 2}, .in = {"f32[8,64,56,56]"}, .bench = true},
             {DepthToSpace{.block = 2}, {"f32[1,6,2,2]"}, "6 channels are no blocks of 2 x 2"},
-            {DepthToSpace{.block = 0}, {"f32[1,6,2,2]"}, "block 0 is below 1"}};
+            {DepthToSpace{.block = 0}, {"f32[1,6,2,2]"}, "block 0 is below 1"},
+            {DepthToSpace{.block = int64_t{1} << 62}, {"f32[1,6,2,2]"}, "is above 32768"}};
   }
 };
 const OpDef& DefOf(const DepthToSpace*);
@@ -67,9 +76,9 @@ struct SpaceToDepth {
 
   Values decompose(Function& f, ValueSpan in) const {
     const Dims& d = in[0].type().shape();
-    if (block < 1) f.Fail(InvalidArgument("space_to_depth: block {} is below 1", block));
+    if (!IsBlock(f, block)) return {in[0]};
     for (const Dim& extent : {d[2], d[3]})
-      if (block >= 1 && extent.is_constant() && extent.constant() % block != 0)
+      if (extent.is_constant() && extent.constant() % block != 0)
         f.Fail(InvalidArgument("{} elements are no blocks of {}", extent.ToText(), block));
     if (!f.status().ok()) return {in[0]};
     const Dim h = FloorDiv(d[2], block), w = FloorDiv(d[3], block);
