@@ -14,8 +14,8 @@ std::string ReadCacheFile(const std::filesystem::path& path);
 // Returns the lines after the first one, which must equal `title`; empty when it does not. An
 // incomplete last line is left out.
 std::vector<std::string> LinesBehind(std::string_view title, const std::string& text);
-// Replaces the file atomically; does nothing when `path` is empty. errors: Internal with path and
-// reason
+// Replaces the file atomically, without waiting for the disk; does nothing when `path` is empty.
+//   errors: Internal with path and reason
 absl::Status WriteCacheFile(const std::filesystem::path& path, std::string_view content);
 
 }  // namespace forge

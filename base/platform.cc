@@ -202,12 +202,13 @@ class WholeFile {
     Descriptor d(::open(file_.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (!d.ok()) return CannotWrite(content_, ErrorText(errno));
     FORGE_RETURN_IF_ERROR(WriteAll(d.get(), content_, progress));
-    if (::fsync(d.get()) != 0 || d.Close() != 0) return CannotWrite(content_, ErrorText(errno));
+    if ((content_.flushed && ::fsync(d.get()) != 0) || d.Close() != 0)
+      return CannotWrite(content_, ErrorText(errno));
     return absl::OkStatus();
   }
   absl::Status Publish() {
     if (file_.RenameTo(content_.path) != 0) return CannotWrite(content_, ErrorText(errno));
-    FlushFolder(FolderOfFile(content_.path));
+    if (content_.flushed) FlushFolder(FolderOfFile(content_.path));
     return absl::OkStatus();
   }
 
@@ -262,6 +263,19 @@ absl::Status WriteFiles(std::span<const FileContent> files, const WriteProgress&
   const SignalsHeld until_all_are_renamed;
   for (WholeFile& f : written) FORGE_RETURN_IF_ERROR(f.Publish());
   return absl::OkStatus();
+}
+
+absl::Status AppendToFile(const std::filesystem::path& path, std::span<const uint8_t> content) {
+  const FileContent file{path, {content}};
+  // Opening a pipe without a reader would wait.
+  Descriptor d(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK));
+  struct stat info{};
+  if (!d.ok() || ::fstat(d.get(), &info) != 0) return CannotWrite(file, ErrorText(errno));
+  if (!S_ISREG(info.st_mode)) return CannotWrite(file, "is no regular file");
+  const WriteProgress tell;
+  Progress progress({&file, 1}, tell);
+  FORGE_RETURN_IF_ERROR(WriteAll(d.get(), file, progress));
+  return d.Close() == 0 ? absl::OkStatus() : CannotWrite(file, ErrorText(errno));
 }
 
 void RemoveUnfinishedFilesOnSignal() {

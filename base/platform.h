@@ -29,12 +29,17 @@ absl::Status WriteFile(const std::filesystem::path& path, std::span<const uint8_
 struct FileContent {
   std::filesystem::path path;
   std::vector<std::span<const uint8_t>> parts;  // written one after another
+  bool flushed = true;  // false: faster, but a crash of the machine may leave any content
 };
 using WriteProgress = std::function<void(uint64_t done, uint64_t total)>;  // bytes
 // Writes files that belong together. They are renamed, in order, after all are written; signals
 // that would end the program are blocked during the renames.
 //   progress: called every few MiB, with the bytes of all files; may be null
 absl::Status WriteFiles(std::span<const FileContent> files, const WriteProgress& progress = {});
+
+// Adds to the end of a regular file that exists, in as few writes as the system takes.
+//   errors: Internal with path and reason; a part of the content may have been added
+absl::Status AppendToFile(const std::filesystem::path& path, std::span<const uint8_t> content);
 
 // Makes SIGINT, SIGTERM and SIGHUP remove the unfinished files of WriteFiles before they end the
 // program. Ignored signals stay ignored. For programs, not libraries.

@@ -308,18 +308,53 @@ TEST_F(SpirvFileTest, PrintsAgainWhatIsDamaged) {
 }
 
 TEST_F(SpirvFileTest, StaysSmall) {
-  const std::vector<uint32_t> words(1 << 20, 7);
-  for (uint64_t first : {0, 2}) {
+  const std::vector<uint32_t> words(1 << 20, 7);  // 4 MiB, of which a file has room for three
+  for (uint64_t first : {0, 2, 4}) {
     SpirvFile file(*device_->context(), true);
     for (uint64_t hash = first; hash < first + 3; ++hash)
       if (!file.Find(hash)) file.Put(hash, words);
     ASSERT_OK(file.Save());
-    EXPECT_LE(std::filesystem::file_size(Path()), 9u << 20);
+    EXPECT_LE(std::filesystem::file_size(Path()), 17u << 20);
   }
   SpirvFile file(*device_->context(), true);
   // What was asked for last has stayed, as far as there is room.
-  EXPECT_FALSE(file.Find(0));
-  EXPECT_FALSE(file.Find(1));
+  for (uint64_t hash = 0; hash < 4; ++hash) EXPECT_FALSE(file.Find(hash));
+  EXPECT_TRUE(file.Find(4) || file.Find(5) || file.Find(6));
+}
+
+// Open files stand for processes.
+TEST_F(SpirvFileTest, KeepsWhatTwoProcessesAdd) {
+  SpirvFile one(*device_->context(), true), other(*device_->context(), true);
+  for (uint32_t round = 0; round < 3; ++round) {
+    one.Put(2 * round, std::vector<uint32_t>{round});
+    ASSERT_OK(one.Save());
+    other.Put(2 * round + 1, std::vector<uint32_t>(round, 5));
+    ASSERT_OK(other.Save());
+  }
+  SpirvFile file(*device_->context(), true);
+  for (uint32_t round = 0; round < 3; ++round) {
+    EXPECT_EQ(file.Find(2 * round), std::vector<uint32_t>{round});
+    EXPECT_EQ(file.Find(2 * round + 1), std::vector<uint32_t>(round, 5));
+  }
+}
+
+TEST_F(SpirvFileTest, MendsAFileThatEndsEarly) {
+  SpirvFile one(*device_->context(), true);
+  for (uint64_t hash = 0; hash < 3; ++hash) {
+    one.Put(hash, std::vector<uint32_t>(9, 7));
+    ASSERT_OK(one.Save());
+  }
+  std::filesystem::resize_file(Path(), std::filesystem::file_size(Path()) - 3);
+  SpirvFile other(*device_->context(), true);
+  EXPECT_TRUE(other.Find(1));
+  EXPECT_FALSE(other.Find(2));
+  other.Put(3, std::vector<uint32_t>(2, 1));
+  ASSERT_OK(other.Save());
+  SpirvFile file(*device_->context(), true);
+  EXPECT_TRUE(file.Find(0) && file.Find(1) && file.Find(3));
+  one.Put(4, std::vector<uint32_t>(2, 1));  // its file was written anew by another
+  ASSERT_OK(one.Save());
+  EXPECT_TRUE(SpirvFile(*device_->context(), true).Find(4));
 }
 
 class AutotuneTest : public VulkanRunTest {

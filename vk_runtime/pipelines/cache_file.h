@@ -3,8 +3,8 @@
 // file of compiled pipelines.
 #pragma once
 #include <filesystem>
-#include <set>
 
+#include "absl/container/flat_hash_set.h"
 #include "base/cache_file.h"
 #include "vk_runtime/api/queries.h"
 
@@ -16,8 +16,8 @@ std::filesystem::path CacheFile(const Queries& q, std::string_view extension);
 std::string CacheTitle(const Queries& q, std::string_view what);
 // The pipeline cache of a driver, and the kernels that it contains.
 struct PipelineFile {
-  std::set<uint64_t> kernels;  // hashes of their SPIR-V
-  std::vector<uint8_t> blob;   // data of vkGetPipelineCacheData
+  absl::flat_hash_set<uint64_t> kernels;  // hashes of their SPIR-V
+  std::vector<uint8_t> blob;              // data of vkGetPipelineCacheData
 };
 // Reads a file that this driver wrote. An absent, foreign, damaged or truncated file reads as empty
 // and is replaced by the next write.

@@ -174,7 +174,7 @@ absl::StatusOr<PipelineRef> PipelineStore::Get(const KernelCode& code) {
 // that kernels are compiled with may be in use.
 absl::StatusOr<PipelineFile> PipelineStore::Merged(PipelineFile others) const {
   const bool has_all =
-      std::includes(on_disk_.begin(), on_disk_.end(), others.kernels.begin(), others.kernels.end());
+      std::ranges::all_of(others.kernels, [this](uint64_t k) { return on_disk_.contains(k); });
   auto info = Typed<VkPipelineCacheCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO);
   info.initialDataSize = others.blob.size();
   info.pInitialData = others.blob.data();

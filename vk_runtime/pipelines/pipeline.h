@@ -60,7 +60,7 @@ class PipelineStore {
   std::mutex mutex_;                                   // protects the members below
   std::map<std::array<uint32_t, 3>, Layout> layouts_;  // by operands, scalars, parameters
   absl::flat_hash_map<uint64_t, PipelineRef> pipelines_;
-  std::set<uint64_t> on_disk_;
+  absl::flat_hash_set<uint64_t> on_disk_;
   bool dirty_ = false;
   std::atomic<int64_t> compiled_{0}, cached_{0};
 };

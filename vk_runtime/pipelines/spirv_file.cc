@@ -12,11 +12,13 @@
 namespace forge::vk {
 namespace {
 
-constexpr size_t kMostBytes = 8 << 20;  // of one file: some hundreds of kernels
+// Of one file: about a thousand kernels. A file that grows beyond it is cut to half of it.
+constexpr size_t kMostBytes = 16 << 20;
 
-// What an entry begins with; its words follow.
+// What an entry begins with; its words follow. After the title line, a file has a number that says
+// when it was written anew, then entries.
 struct EntryHead {
-  uint64_t hash, words;
+  uint64_t hash, words, checksum;
 };
 
 uint64_t HashOfDevice(const Context& context) {
@@ -28,19 +30,22 @@ uint64_t HashOfDevice(const Context& context) {
   return h;
 }
 
-uint64_t ChecksumOf(std::string_view content) { return XXH64(content.data(), content.size(), 0); }
-
-template <class T>
-void Append(std::string& to, const T* values, size_t n) {
-  to.append(reinterpret_cast<const char*>(values), n * sizeof(T));
+uint64_t ChecksumOf(uint64_t generation, uint64_t hash, std::span<const uint32_t> words) {
+  return XXH64(words.data(), words.size_bytes(), HashMix(generation, hash));
 }
 
-// Takes a value off the front; false: there is none.
+void AppendEntry(std::string& to, uint64_t generation, uint64_t hash,
+                 std::span<const uint32_t> words) {
+  const EntryHead head = {hash, words.size(), ChecksumOf(generation, hash, words)};
+  to.append(reinterpret_cast<const char*>(&head), sizeof(head));
+  to.append(reinterpret_cast<const char*>(words.data()), words.size_bytes());
+}
+
+// Reads values at a place of a file; false: they would end beyond it.
 template <class T>
-bool Take(std::string_view& from, T* to, size_t n) {
-  if (from.size() / sizeof(T) < n) return false;
-  std::memcpy(to, from.data(), n * sizeof(T));
-  from.remove_prefix(n * sizeof(T));
+bool ReadAt(std::span<const uint8_t> file, size_t at, T* to, size_t n) {
+  if (at > file.size() || (file.size() - at) / sizeof(T) < n) return false;
+  std::memcpy(to, file.data() + at, n * sizeof(T));
   return true;
 }
 
@@ -48,24 +53,32 @@ bool Take(std::string_view& from, T* to, size_t n) {
 
 SpirvFile::SpirvFile(const Context& context, bool use_file)
     : path_(use_file ? CacheFile(context.queries(), ".spirv") : ""),
-      title_(fmt::format("{}, generator {}\n", CacheTitle(context.queries(), "spirv 1"),
+      title_(fmt::format("{}, generator {}\n", CacheTitle(context.queries(), "spirv 2"),
                          codegen::Revision())),
       device_(HashOfDevice(context)) {
   Load();
 }
 
 void SpirvFile::Load() {
-  const std::string content = ReadCacheFile(path_);
-  if (!content.starts_with(title_)) return;
-  std::string_view rest = std::string_view(content).substr(title_.size());
-  uint64_t checksum = 0;
-  if (!Take(rest, &checksum, 1) || checksum != ChecksumOf(rest)) return;
-  for (EntryHead head{}; Take(rest, &head, 1);) {
-    if (head.words > rest.size() / sizeof(uint32_t)) return;
+  whole_ = false;
+  const absl::StatusOr<Bytes> mapped = path_.empty() ? Bytes() : MapFile(path_);
+  if (!mapped.ok()) return;
+  const std::span file(mapped->data(), mapped->size());
+  uint64_t generation = 0;
+  if (!std::ranges::equal(title_, file.first(std::min(title_.size(), file.size()))) ||
+      !ReadAt(file, title_.size(), &generation, 1))
+    return;
+  if (read_ == 0 || generation != generation_) read_ = title_.size() + sizeof(generation);
+  generation_ = generation;
+  EntryHead head{};
+  while (ReadAt(file, read_, &head, 1) && head.words <= file.size() / sizeof(uint32_t)) {
     std::vector<uint32_t> words(head.words);
-    Take(rest, words.data(), words.size());
+    if (!ReadAt(file, read_ + sizeof(head), words.data(), words.size())) break;
+    if (head.checksum != ChecksumOf(generation, head.hash, words)) break;
+    read_ += sizeof(head) + words.size() * sizeof(uint32_t);
     entries_.try_emplace(head.hash, Entry{std::move(words)});
   }
+  whole_ = read_ == file.size();
 }
 
 std::optional<std::vector<uint32_t>> SpirvFile::Find(uint64_t hash) {
@@ -80,29 +93,43 @@ void SpirvFile::Put(uint64_t hash, std::span<const uint32_t> words) {
   ++printed_;
   if (path_.empty()) return;
   const std::lock_guard lock(mutex_);
-  entries_.insert_or_assign(HashMix(device_, hash), Entry{{words.begin(), words.end()}, true});
-  dirty_ = true;
+  const uint64_t key = HashMix(device_, hash);
+  entries_.insert_or_assign(key, Entry{{words.begin(), words.end()}, true});
+  unsaved_.push_back(key);
 }
 
 absl::Status SpirvFile::Save() {
   const std::lock_guard lock(mutex_);
-  if (!dirty_) return absl::OkStatus();
+  if (unsaved_.empty()) return absl::OkStatus();
   const FolderLock alone(path_.parent_path());
   Load();
-  std::string content;
+  std::string added;
+  for (const uint64_t hash : unsaved_)
+    AppendEntry(added, generation_, hash, entries_.at(hash).words);
+  if (whole_ && read_ + added.size() <= kMostBytes) {
+    FORGE_RETURN_IF_ERROR(AppendToFile(
+        path_, std::span(reinterpret_cast<const uint8_t*>(added.data()), added.size())));
+    read_ += added.size();
+  } else {
+    FORGE_RETURN_IF_ERROR(Rewrite());
+  }
+  unsaved_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status SpirvFile::Rewrite() {
+  const auto generation = static_cast<uint64_t>(NowNanoseconds());
+  std::string file = title_;
+  file.append(reinterpret_cast<const char*>(&generation), sizeof(generation));
   for (const bool used : {true, false})
     for (const auto& [hash, entry] : entries_) {
-      const EntryHead head = {.hash = hash, .words = entry.words.size()};
-      const size_t bytes = sizeof(head) + entry.words.size() * sizeof(uint32_t);
-      if (entry.used != used || content.size() + bytes > kMostBytes) continue;
-      Append(content, &head, 1);
-      Append(content, entry.words.data(), entry.words.size());
+      const size_t bytes = sizeof(EntryHead) + entry.words.size() * sizeof(uint32_t);
+      if (entry.used == used && file.size() + bytes <= kMostBytes / 2)
+        AppendEntry(file, generation, hash, entry.words);
     }
-  const uint64_t checksum = ChecksumOf(content);
-  std::string file = title_;
-  Append(file, &checksum, 1);
-  FORGE_RETURN_IF_ERROR(WriteCacheFile(path_, file + content));
-  dirty_ = false;
+  FORGE_RETURN_IF_ERROR(WriteCacheFile(path_, file));
+  generation_ = generation;
+  read_ = file.size();
   return absl::OkStatus();
 }
 

@@ -20,9 +20,9 @@ class SpirvFile {
   std::optional<std::vector<uint32_t>> Find(uint64_t hash);
   // Adds words that were printed because Find returned none.
   void Put(uint64_t hash, std::span<const uint32_t> words);
-  // Writes the file if words were added, merged with what other processes have written meanwhile.
-  // When the file would become too large, kernels that this process did not request are dropped.
-  //   errors: as WriteCacheFile
+  // Adds what was put since the last call to the file. A file that would become too large, or that
+  // is damaged, is written anew, preferring kernels that this process has requested.
+  //   errors: as WriteCacheFile and AppendToFile
   absl::Status Save();
   int64_t printed() const { return printed_; }  // number of calls of Put
 
@@ -31,13 +31,17 @@ class SpirvFile {
     std::vector<uint32_t> words;
     bool used = false;
   };
-  void Load();                  // under mutex_
+  void Load();                  // reads what the file has beyond read_; under mutex_
+  absl::Status Rewrite();       // under mutex_ and the folder's lock
   std::filesystem::path path_;  // empty: no file
   std::string title_;           // its first line
   uint64_t device_;             // a hash of the features and limits that kernels are made for
   std::mutex mutex_;
-  absl::flat_hash_map<uint64_t, Entry> entries_;  // under mutex_
-  bool dirty_ = false;                            // under mutex_
+  absl::flat_hash_map<uint64_t, Entry> entries_;  // under mutex_, as all below
+  std::vector<uint64_t> unsaved_;                 // of entries_
+  uint64_t generation_ = 0;                       // of the file that was read
+  size_t read_ = 0;                               // bytes of it, all of them sound
+  bool whole_ = false;                            // it had no others
   std::atomic<int64_t> printed_{0};
 };
 
