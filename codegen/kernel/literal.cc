@@ -105,6 +105,20 @@ std::optional<uint64_t> FoldIntegers(Code code, T a, T b) {
   return fold != nullptr ? std::optional<uint64_t>(fold(a, b)) : std::nullopt;
 }
 
+// Of integers and bool.
+std::optional<uint64_t> FoldBits(const Folding& f, std::span<const uint64_t> bits) {
+  const uint64_t a = bits[0], b = bits.size() > 1 ? bits[1] : 0;
+  if ((f.code == Code::kShl || f.code == Code::kShr) && b >= static_cast<uint64_t>(BitWidth(f.arg)))
+    return std::nullopt;
+  std::optional<uint64_t> made;
+  if (kBitFolds[f.code] != nullptr)
+    made = kBitFolds[f.code](a, b);
+  else
+    made = IsSigned(f.arg) ? FoldIntegers(f.code, IntegerOf(f.arg, a), IntegerOf(f.arg, b))
+                           : FoldIntegers(f.code, a, b);
+  return made ? std::optional(Masked(f.result, *made)) : std::nullopt;
+}
+
 }  // namespace
 
 double LowestOf(DType t) {
@@ -166,24 +180,31 @@ int64_t IntegerOf(DType t, uint64_t bits) {
   return static_cast<int64_t>(bits << shift) >> shift;
 }
 
-std::optional<uint64_t> FoldLiterals(const Folding& f, std::span<const uint64_t> bits) {
-  if (f.code == Code::kSelect) return bits[0] != 0 ? bits[1] : bits[2];
-  if (f.code == Code::kConvert) return FoldConvert(f.result, f.arg, bits[0]);
-  if (f.code == Code::kBitcast) return bits[0];
+Folder::Folder(const Folding& f) : f_(f) {
+  using Bits = std::span<const uint64_t>;
   const bool compares = Info(f.code).rule == TypeRule::kCompare;
-  if (f.arg == DType::kF32) return FoldFloats<float>(f, bits);
-  if (f.arg == DType::kF64 || (IsFloat(f.arg) && compares)) return FoldFloats<double>(f, bits);
-  if (IsFloat(f.arg) || (f.code == Code::kMulHigh && BitWidth(f.arg) != 32)) return std::nullopt;
-  const uint64_t a = bits[0], b = bits.size() > 1 ? bits[1] : 0;
-  if (IsOneOf(f.code, {Code::kShl, Code::kShr}) && b >= static_cast<uint64_t>(BitWidth(f.arg)))
-    return std::nullopt;
-  std::optional<uint64_t> made;
-  if (kBitFolds[f.code] != nullptr)
-    made = kBitFolds[f.code](a, b);
+  if (f.code == Code::kSelect)
+    fold_ = [](const Folding&, Bits bits) {
+      return std::optional(bits[0] != 0 ? bits[1] : bits[2]);
+    };
+  else if (f.code == Code::kConvert)
+    fold_ = [](const Folding& c, Bits bits) {
+      return std::optional(FoldConvert(c.result, c.arg, bits[0]));
+    };
+  else if (f.code == Code::kBitcast)
+    fold_ = [](const Folding&, Bits bits) { return std::optional(bits[0]); };
+  else if (f.arg == DType::kF32)
+    fold_ = FoldFloats<float>;
+  else if (f.arg == DType::kF64 || (IsFloat(f.arg) && compares))
+    fold_ = FoldFloats<double>;
+  else if (IsFloat(f.arg) || (f.code == Code::kMulHigh && BitWidth(f.arg) != 32))
+    fold_ = [](const Folding&, Bits) -> std::optional<uint64_t> { return std::nullopt; };
   else
-    made = IsSigned(f.arg) ? FoldIntegers(f.code, IntegerOf(f.arg, a), IntegerOf(f.arg, b))
-                           : FoldIntegers(f.code, a, b);
-  return made ? std::optional(Masked(f.result, *made)) : std::nullopt;
+    fold_ = FoldBits;
+}
+
+std::optional<uint64_t> FoldLiterals(const Folding& f, std::span<const uint64_t> bits) {
+  return Folder(f)(bits);
 }
 
 DType ComputeType(DType t) {

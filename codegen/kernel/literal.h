@@ -39,6 +39,18 @@ struct Folding {
   DType result, arg;
 };
 std::optional<uint64_t> FoldLiterals(const Folding& f, std::span<const uint64_t> bits);
+// FoldLiterals of one instruction, for many elements.
+class Folder {
+ public:
+  explicit Folder(const Folding& f);
+  std::optional<uint64_t> operator()(std::span<const uint64_t> bits) const {
+    return fold_(f_, bits);
+  }
+
+ private:
+  Folding f_;
+  std::optional<uint64_t> (*fold_)(const Folding& f, std::span<const uint64_t> bits);
+};
 
 // The type in which kernels compute `t`: f32 for narrow floats, i32 or u32 for narrow integers.
 DType ComputeType(DType t);

@@ -19,11 +19,30 @@ using codegen::Space;
 using codegen::Type;
 using codegen::View;
 
-using Bits = std::array<uint64_t, 4>;
-using Row = std::vector<Bits>;  // a value in each invocation
-using Mask = std::vector<bool>;
+using Mask = std::vector<uint8_t>;  // of each invocation: 1 or 0
 
-bool Any(const Mask& m) { return std::find(m.begin(), m.end(), true) != m.end(); }
+// A value in each invocation: the bits of its lanes.
+class Row {
+ public:
+  Row() = default;
+  Row(size_t invocations, size_t lanes) : lanes_(lanes), bits_(invocations * lanes) {}
+  std::span<uint64_t> operator[](size_t n) { return {&bits_[n * lanes_], lanes_}; }
+  std::span<const uint64_t> operator[](size_t n) const { return {&bits_[n * lanes_], lanes_}; }
+  void Set(size_t n, std::span<const uint64_t> lanes) {
+    std::copy_n(lanes.begin(), lanes_, &bits_[n * lanes_]);
+  }
+  // Takes the invocations of the mask from a row of as many lanes.
+  void Copy(const Row& from, const Mask& mask) {
+    for (size_t n = 0; n < mask.size(); ++n)
+      if (mask[n]) Set(n, from[n]);
+  }
+
+ private:
+  size_t lanes_ = 1;
+  std::vector<uint64_t> bits_;
+};
+
+bool Any(const Mask& m) { return std::find(m.begin(), m.end(), 1) != m.end(); }
 int BytesOfElement(DType t) { return t == DType::kBool ? 1 : BitWidth(t) / 8; }
 
 class Machine {
@@ -49,7 +68,7 @@ class Machine {
   absl::Status AccessMatrix(const Inst& i, size_t n, const Type& type, std::vector<double>& matrix);
   std::vector<double> MultiplyMatrices(const Inst& i, size_t n);
   absl::StatusOr<std::span<uint8_t>> Place(const View& v, size_t invocation, int64_t index);
-  absl::StatusOr<uint64_t> Fold(const Inst& i, size_t invocation, int lane) const;
+  absl::Status RunFold(const Inst& i, const Mask& mask);
   uint64_t Builtin(BuiltinKind which, size_t invocation) const;
   size_t Subgroup() const {
     return k_.subgroup != 0 ? k_.subgroup : static_cast<size_t>(options_.subgroup);
@@ -58,7 +77,6 @@ class Machine {
   const Type& TypeOf(Id id) const { return k_.values[id].type; }
   Id Arg(const Inst& i, int n) const { return k_.ArgsOf(i)[n]; }
   const Inst& YieldOf(codegen::BlockId b) const { return k_.blocks[b].insts.back(); }
-  void Copy(Id to, Id from, const Mask& mask);
 
   const Kernel& k_;
   std::span<std::vector<uint8_t>* const> operands_;
@@ -90,7 +108,7 @@ absl::Status Machine::Run() {
   for (int i = 0; i < 3; ++i) {
     FORGE_ASSIGN_OR_RETURN(grid[i], k_.grid[i].Evaluate(options_.scalars));
   }
-  values_.assign(k_.values.size(), Row(size_));
+  for (const auto& v : k_.values) values_.emplace_back(size_, std::max<size_t>(v.type.lanes, 1));
   for (group_[2] = 0; group_[2] < grid[2]; ++group_[2])
     for (group_[1] = 0; group_[1] < grid[1]; ++group_[1])
       for (group_[0] = 0; group_[0] < grid[0]; ++group_[0]) {
@@ -145,11 +163,6 @@ absl::Status Machine::RunInst(const Inst& i, const Mask& mask) {
   }
 }
 
-void Machine::Copy(Id to, Id from, const Mask& mask) {
-  for (size_t n = 0; n < size_; ++n)
-    if (mask[n]) At(to)[n] = At(from)[n];
-}
-
 absl::Status Machine::RunIf(const Inst& i, const Mask& mask) {
   Mask sides[2] = {mask, mask};
   for (size_t n = 0; n < size_; ++n) {
@@ -161,7 +174,7 @@ absl::Status Machine::RunIf(const Inst& i, const Mask& mask) {
     const codegen::BlockId b = i.block + static_cast<uint32_t>(side);
     FORGE_RETURN_IF_ERROR(RunBlock(b, sides[side]));
     for (int r = 0; r < i.result_count; ++r)
-      Copy(i.result + static_cast<Id>(r), Arg(YieldOf(b), r), sides[side]);
+      At(i.result + static_cast<Id>(r)).Copy(At(Arg(YieldOf(b), r)), sides[side]);
   }
   return absl::OkStatus();
 }
@@ -181,8 +194,7 @@ absl::Status Machine::RunFor(const Inst& i, const Mask& mask) {
     for (size_t r = 0; r < carried.size(); ++r) At(body.arguments[1 + r]) = carried[r];
     FORGE_RETURN_IF_ERROR(RunBlock(i.block, going));
     for (size_t r = 0; r < carried.size(); ++r)
-      for (size_t n = 0; n < size_; ++n)
-        if (going[n]) carried[r][n] = At(Arg(YieldOf(i.block), static_cast<int>(r)))[n];
+      carried[r].Copy(At(Arg(YieldOf(i.block), static_cast<int>(r))), going);
     for (size_t n = 0; n < size_; ++n)
       counter[n][0] = static_cast<uint32_t>(counter[n][0] + step[n][0]);
   }
@@ -202,8 +214,7 @@ absl::Status Machine::RunWhile(const Inst& i, const Mask& mask) {
       for (size_t n = 0; n < size_; ++n) going[n] = going[n] && At(Arg(YieldOf(b), 0))[n][0] != 0;
     }
     for (size_t r = 0; r < carried.size(); ++r)
-      for (size_t n = 0; n < size_; ++n)
-        if (going[n]) carried[r][n] = At(Arg(YieldOf(i.block + 1), static_cast<int>(r)))[n];
+      carried[r].Copy(At(Arg(YieldOf(i.block + 1), static_cast<int>(r))), going);
   }
   for (size_t r = 0; r < carried.size(); ++r) At(i.result + static_cast<Id>(r)) = carried[r];
   return absl::OkStatus();
@@ -232,7 +243,7 @@ uint64_t Machine::Builtin(BuiltinKind which, size_t n) const {
 }
 
 // The bytes of two words, each with its own sign, multiplied and added to a third.
-uint64_t DotOfBytes(DotKind kind, std::span<const uint64_t> words) {
+std::optional<uint64_t> DotOfBytes(DotKind kind, std::span<const uint64_t> words) {
   const auto byte = [](uint64_t word, int n, bool is_signed) {
     const auto bits = static_cast<uint8_t>(word >> (8 * n));
     return is_signed ? int64_t{static_cast<int8_t>(bits)} : int64_t{bits};
@@ -244,49 +255,55 @@ uint64_t DotOfBytes(DotKind kind, std::span<const uint64_t> words) {
   return static_cast<uint32_t>(sum);
 }
 
-absl::StatusOr<uint64_t> Machine::Fold(const Inst& i, size_t n, int lane) const {
-  std::array<uint64_t, 3> args{};
+absl::Status Machine::RunFold(const Inst& i, const Mask& mask) {
   const auto ids = k_.ArgsOf(i);
-  for (size_t a = 0; a < ids.size() && a < 3; ++a)
-    args[a] = values_[ids[a]][n][TypeOf(ids[a]).lanes == 1 ? 0 : static_cast<size_t>(lane)];
-  if (i.code == Code::kDot4) return DotOfBytes(static_cast<DotKind>(i.aux), args);
+  const auto lanes = static_cast<size_t>(TypeOf(i.result).lanes);
   const DType arg = TypeOf(ids[0]).elem, result = TypeOf(i.result).elem;
-  if (auto v = codegen::FoldLiterals({i.code, result, arg}, std::span(args).first(ids.size())))
-    return *v;
-  return Internal("{} of {} is undefined or unknown: {} {}", codegen::Info(i.code).name, Name(arg),
-                  args[0], args[1]);
+  const codegen::Folder fold({i.code, result, arg});
+  std::array<uint64_t, 3> args{};
+  for (size_t n = 0; n < size_; ++n)
+    for (size_t l = 0; l < lanes && mask[n]; ++l) {
+      for (size_t a = 0; a < std::min<size_t>(ids.size(), 3); ++a)
+        args[a] = At(ids[a])[n][TypeOf(ids[a]).lanes == 1 ? 0 : l];
+      const auto made = i.code == Code::kDot4
+                            ? DotOfBytes(static_cast<DotKind>(i.aux), args)
+                            : fold(std::span(args).first(std::min<size_t>(ids.size(), 3)));
+      if (!made)
+        return Internal("{} of {} is undefined or unknown: {} {}", codegen::Info(i.code).name,
+                        Name(arg), args[0], args[1]);
+      At(i.result)[n][l] = *made;
+    }
+  return absl::OkStatus();
 }
 
 absl::Status Machine::RunPure(const Inst& i, const Mask& mask) {
-  const int lanes = TypeOf(i.result).lanes;
-  uint64_t scalar = 0;
-  if (i.code == Code::kScalar) {
-    FORGE_ASSIGN_OR_RETURN(const int64_t v, k_.scalars[i.literal].Evaluate(options_.scalars));
-    scalar = static_cast<uint32_t>(v);
-  }
-  for (size_t n = 0; n < size_; ++n) {
-    if (!mask[n]) continue;
-    Bits& out = At(i.result)[n];
-    for (int l = 0; l < lanes; ++l) {
-      const auto at = static_cast<size_t>(l);
-      if (i.code == Code::kLiteral) {
-        out[at] = i.literal;
-      } else if (i.code == Code::kScalar) {
-        out[at] = scalar;
-      } else if (i.code == Code::kBuiltin) {
-        out[at] = Builtin(static_cast<BuiltinKind>(i.aux), n);
-      } else if (i.code == Code::kPack) {
-        out[at] = At(k_.ArgsOf(i)[at])[n][0];
-      } else if (i.code == Code::kExtract) {
-        out[at] = At(Arg(i, 0))[n][i.aux];
-      } else if (i.code == Code::kInsert) {
-        out[at] = i.aux == l ? At(Arg(i, 1))[n][0] : At(Arg(i, 0))[n][at];
-      } else {
-        FORGE_ASSIGN_OR_RETURN(out[at], Fold(i, n, l));
-      }
+  Row& result = At(i.result);
+  // Calls make(n, l) for each lane of each invocation.
+  const auto each = [&](auto make) {
+    for (size_t n = 0; n < size_; ++n)
+      for (size_t l = 0; mask[n] && l < result[n].size(); ++l) result[n][l] = make(n, l);
+    return absl::OkStatus();
+  };
+  switch (i.code) {
+    case Code::kLiteral:
+      return each([&](size_t, size_t) { return i.literal; });
+    case Code::kScalar: {
+      FORGE_ASSIGN_OR_RETURN(const int64_t v, k_.scalars[i.literal].Evaluate(options_.scalars));
+      return each([&](size_t, size_t) { return static_cast<uint32_t>(v); });
     }
+    case Code::kBuiltin:
+      return each([&](size_t n, size_t) { return Builtin(static_cast<BuiltinKind>(i.aux), n); });
+    case Code::kPack:
+      return each([&](size_t n, size_t l) { return At(k_.ArgsOf(i)[l])[n][0]; });
+    case Code::kExtract:
+      return each([&](size_t n, size_t) { return At(Arg(i, 0))[n][i.aux]; });
+    case Code::kInsert:
+      return each([&](size_t n, size_t l) {
+        return i.aux == l ? At(Arg(i, 1))[n][0] : At(Arg(i, 0))[n][l];
+      });
+    default:
+      return RunFold(i, mask);
   }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<std::span<uint8_t>> Machine::Place(const View& v, size_t n, int64_t index) {
@@ -361,21 +378,17 @@ absl::Status Machine::RunMemory(const Inst& i, const Mask& mask) {
     FORGE_ASSIGN_OR_RETURN(const std::span<uint8_t> place, Place(v, n, index));
     if (codegen::IsOneOf(i.code, {Code::kLoad, Code::kStore}))
       FORGE_RETURN_IF_ERROR(Touch(v, index, n, i.code == Code::kStore));
-    Bits old{};
-    for (size_t l = 0; l < v.elem.lanes; ++l) std::memcpy(&old[l], &place[l * width], width);
-    if (i.code == Code::kLoad) {
-      At(i.result)[n] = old;
-      continue;
-    }
-    Bits next = At(Arg(i, 1))[n];
-    if (i.code == Code::kAtomic) {
-      At(i.result)[n] = old;
+    const size_t lanes = v.elem.lanes;
+    std::array<uint64_t, 4> old{}, next{};
+    for (size_t l = 0; l < lanes; ++l) std::memcpy(&old[l], &place[l * width], width);
+    if (i.code != Code::kStore) At(i.result).Set(n, old);
+    if (i.code == Code::kLoad) continue;
+    std::ranges::copy(At(Arg(i, 1))[n], next.begin());
+    if (i.code == Code::kAtomic)
       next[0] = Combined(static_cast<codegen::AtomicKind>(i.aux), v.elem.elem, old[0], next[0]);
-    } else if (i.code == Code::kCompareExchange) {
-      At(i.result)[n] = old;
-      next = old[0] == next[0] ? At(Arg(i, 2))[n] : old;
-    }
-    for (size_t l = 0; l < v.elem.lanes; ++l) std::memcpy(&place[l * width], &next[l], width);
+    else if (i.code == Code::kCompareExchange)
+      next[0] = old[0] == next[0] ? At(Arg(i, 2))[n][0] : old[0];
+    for (size_t l = 0; l < lanes; ++l) std::memcpy(&place[l * width], &next[l], width);
   }
   return absl::OkStatus();
 }
@@ -420,7 +433,7 @@ absl::Status Machine::RunMatrix(const Inst& i, const Mask& mask) {
   const size_t subgroup = Subgroup();
   for (size_t n = 0; n < size_; n += subgroup) {
     const auto from = mask.begin() + static_cast<ptrdiff_t>(n);
-    const auto active = std::count(from, from + static_cast<ptrdiff_t>(subgroup), true);
+    const auto active = std::count(from, from + static_cast<ptrdiff_t>(subgroup), 1);
     if (active == 0) continue;
     if (active != static_cast<ptrdiff_t>(subgroup))
       return Internal("a matrix that not all of the subgroup hold");
@@ -484,7 +497,7 @@ absl::Status Machine::ReduceSubgroups(const Inst& i, const Mask& mask) {
 absl::Status Machine::RunTogether(const Inst& i, const Mask& mask) {
   if (i.code == Code::kBarrier) ++epoch_;
   if (i.code == Code::kBarrier)
-    return Any(mask) && std::find(mask.begin(), mask.end(), false) != mask.end()
+    return Any(mask) && std::find(mask.begin(), mask.end(), 0) != mask.end()
                ? Internal("a barrier that not all invocations reach")
                : absl::OkStatus();
   if (i.code == Code::kSubgroupReduce || i.code == Code::kSubgroupScan)
@@ -500,7 +513,7 @@ absl::Status Machine::RunTogether(const Inst& i, const Mask& mask) {
         i.code == Code::kShuffle ? At(Arg(i, 1))[n][0] : (n - first) ^ size_t { i.aux };
     if (first + lane >= size_ || lane >= subgroup || !mask[first + lane])
       return Internal("a shuffle from lane {}, which is not there", lane);
-    At(i.result)[n] = in[first + lane];
+    At(i.result).Set(n, in[first + lane]);
   }
   return absl::OkStatus();
 }

@@ -4,6 +4,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
+#include "base/hash.h"
+#include "ir/op/signature.h"
 #include "ir/ops/elementwise/elementwise_rules.h"
 
 namespace forge::ir {
@@ -31,18 +33,41 @@ std::string OneOf(const std::string& word) {
   return offers("bool") ? "bool" : "i32";
 }
 
+// The element types that cases of a word have.
+std::vector<DType> TypesOf(const std::string& word) {
+  const absl::StatusOr<Signature> s = ParseSignature("x: " + word, "");
+  FORGE_CHECK(s.ok());
+  std::vector<DType> types;
+  for (int t = 0; t < kDTypeCount; ++t)
+    if (Has(s->inputs[0].dtypes & (kNumberTypes | Bit(DType::kBool)), static_cast<DType>(t)))
+      types.push_back(static_cast<DType>(t));
+  return types;
+}
+
 class CaseMaker {
  public:
-  CaseMaker(const ScalarInfo& info, Cases& cases)
-      : words_(Words(info.inputs)),
-        range_(fmt::format(" in {}..{}", info.low, info.high)),
+  CaseMaker(const OpDef& def, Cases& cases)
+      : words_(Words(def.scalar->info.inputs)),
+        range_(fmt::format(" in {}..{}", def.scalar->info.low, def.scalar->info.high)),
+        turn_(HashText(def.info.name)),
         cases_(cases) {}
 
-  // Shapes beyond the arity are not used; a lacking one is the first.
+  // A case for each element type. Shapes beyond the arity are not used; a lacking one is the first.
   void Add(const AnyOp& op, const std::vector<std::string>& shapes, std::string_view suffix = {}) {
     Case c{.op = op};
     for (size_t i = 0; i < words_.size(); ++i)
       c.in.push_back(words_[i] + ShapeAt(shapes, i) + range_ + std::string(suffix));
+    cases_.push_back(std::move(c));
+  }
+  // A case of one element type. They take turns, from another one for each op: of all ops together
+  // each shape meets each type.
+  void AddOne(const AnyOp& op, const std::vector<std::string>& shapes) {
+    ++turn_;
+    Case c{.op = op};
+    for (size_t i = 0; i < words_.size(); ++i) {
+      const std::vector<DType> types = TypesOf(words_[i]);
+      c.in.push_back(std::string(Name(types[turn_ % types.size()])) + ShapeAt(shapes, i) + range_);
+    }
     cases_.push_back(std::move(c));
   }
   void AddBench(const AnyOp& op, std::string_view shape) {
@@ -65,6 +90,7 @@ class CaseMaker {
   }
   std::vector<std::string> words_;
   std::string range_;
+  uint64_t turn_;
   Cases& cases_;
 };
 
@@ -72,9 +98,8 @@ class CaseMaker {
 
 Cases ElementWiseCases(const OpDef& def, std::span<const AnyOp> samples) {
   Cases cases;
-  CaseMaker make(def.scalar->info, cases);
+  CaseMaker make(def, cases);
   for (const AnyOp& op : samples) {
-    make.Add(op, {"[2,3,5]"});
     if (make.arity() == 1) {
       make.Add(op, {"[37]"}, " edges");
     } else {
@@ -82,16 +107,17 @@ Cases ElementWiseCases(const OpDef& def, std::span<const AnyOp> samples) {
     }
   }
   const AnyOp& op = samples[0];
-  make.Add(op, {"[]"});
-  make.Add(op, {"[2,0,3]"});
-  make.Add(op, {"[1,7,1,1,9]"});
   make.Add(op, {"[1031]"});
+  make.AddOne(op, {"[2,3,5]"});
+  make.AddOne(op, {"[]"});
+  make.AddOne(op, {"[2,0,3]"});
+  make.AddOne(op, {"[1,7,1,1,9]"});
   if (make.arity() > 1) {
-    make.Add(op, {"[2,3,4]", "[4]", "[3,1]"});
-    make.Add(op, {"[]", "[3,5]", "[5]"});
-    make.Add(op, {"[2,1,4,1]", "[3,1,5]", "[1]"});
-    make.Add(op, {"[0,3]", "[1,3]", "[1]"});
-    make.Add(op, {"[2,3,1,5]", "[1,3,1,1]", "[]"});
+    make.AddOne(op, {"[2,3,4]", "[4]", "[3,1]"});
+    make.AddOne(op, {"[]", "[3,5]", "[5]"});
+    make.AddOne(op, {"[2,1,4,1]", "[3,1,5]", "[1]"});
+    make.AddOne(op, {"[0,3]", "[1,3]", "[1]"});
+    make.AddOne(op, {"[2,3,1,5]", "[1,3,1,1]", "[]"});
     make.AddRefusal(op, {"[2,3]", "[4]", "[1]"}, "do not broadcast");
   }
   make.AddBench(op, "[8,64,56,56]");
