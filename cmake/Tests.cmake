@@ -86,6 +86,11 @@ function(forge_add_test name program filter count)
   foreach(entry RANGE 1 ${count})
     set(entry_name ${name})
     set(environment "GTEST_BRIEF=1")
+    if(fast IN_LIST ARGN)
+      # Kernels run once here, and lavapipe would spend a third of the time in LLVM's passes. tests/lab/run-tests
+      # and the slow tests have it run them.
+      list(APPEND environment "GALLIVM_PERF=nopt")
+    endif()
     if(count GREATER 1)
       set(entry_name ${name}_${entry})
       math(EXPR index "${entry} - 1")

@@ -22,9 +22,9 @@ struct Options {
   std::string model, data, validate, loss = "cross_entropy", optimizer = "adam",
                                      schedule = "constant", augment, device = "auto", out,
                                      weights_out, checkpoint, resume, log, preprocess;
-  bool time_by_op = false;
-  int epochs = 1, batch = 64, seed = 0, threads = 0, warmup = 0;
-  double lr = 1e-3, momentum = 0, weight_decay = 0, clip_norm = 0;
+  bool time_by_op = false, nesterov = false;
+  int epochs = 1, batch = 64, accumulate = 1, seed = 0, threads = 0, warmup = 0;
+  double lr = 1e-3, momentum = 0, weight_decay = 0, clip_norm = 0, clip_value = 0, average = 0;
 };
 
 void AddOptions(Tool& tool, Options& o) {
@@ -35,16 +35,24 @@ void AddOptions(Tool& tool, Options& o) {
   tool.Option("--validate WHAT", o.validate, "Data to evaluate after each epoch");
   tool.Option("--preprocess SPEC", o.preprocess,
               "For pictures: resize=HxW,mean=..,std=..,layout=nchw|nhwc,color=rgb|bgr|gray");
-  tool.Option("--loss NAME", o.loss, "cross_entropy or mse");
-  tool.Option("--optimizer NAME", o.optimizer, "sgd, adam or adamw");
+  tool.Option("--loss NAME", o.loss, ir::LossNames());
+  tool.Option("--optimizer NAME", o.optimizer, std::string(ir::kOptimizerNames));
   tool.Option("--lr X", o.lr, "Learning rate");
-  tool.Option("--momentum X", o.momentum, "Momentum of sgd");
+  tool.Option("--momentum X", o.momentum, "Momentum of sgd and rmsprop");
+  tool.Flag("--nesterov", o.nesterov, "Nesterov's momentum, of sgd");
   tool.Option("--weight-decay X", o.weight_decay, "Weight decay");
+  tool.Option("--clip-value X", o.clip_value,
+              "Largest size of an element of a gradient; 0: no limit");
   tool.Option("--clip-norm X", o.clip_norm, "Largest norm of all gradients together; 0: no limit");
   tool.Option("--schedule NAME", o.schedule, "constant, cosine, step or one-cycle");
   tool.Option("--warmup N", o.warmup, {0, INT32_MAX}, "Steps of a linear rise of the rate");
   tool.Option("--epochs N", o.epochs, {1, 1'000'000}, "Passes over the data");
   tool.Option("--batch N", o.batch, {1, 1'000'000}, "Samples of a step");
+  tool.Option("--accumulate N", o.accumulate, {1, 1'000'000},
+              "Steps whose gradients make one update of the weights");
+  tool.Option("--average DECAY", o.average,
+              "Evaluate and write the moving average of the weights, which keeps DECAY of itself "
+              "in each update: 0.999; 0: the weights");
   tool.Option("--seed N", o.seed, {0, INT32_MAX}, "Of shuffling, augmentation and initial weights");
   tool.Option("--augment SPEC", o.augment, "Random changes of pictures: flip,shift=PIXELS");
   tool.Device(o.device, "auto, cpu, vulkan, cuda or reference, optionally with :N or :NAME-PART");
@@ -87,6 +95,7 @@ class Run {
     const bool onnx = o_.out.ends_with(".onnx");
     if (onnx && !o_.model.ends_with(".onnx"))
       return InvalidArgument("-o {}: only a model of an .onnx can be written as one", o_.out);
+    FORGE_RETURN_IF_ERROR(CheckNumbers());
     FORGE_RETURN_IF_ERROR(Prepare());
     FORGE_RETURN_IF_ERROR(Train());
     FORGE_RETURN_IF_ERROR(WriteResults(onnx));
@@ -103,11 +112,34 @@ class Run {
   }
 
  private:
+  absl::Status CheckNumbers() const {
+    if (!(o_.average >= 0 && o_.average < 1))
+      return InvalidArgument("--average {} is not at least 0 and below 1", o_.average);
+    const std::pair<const char*, double> amounts[] = {{"--lr", o_.lr},
+                                                      {"--momentum", o_.momentum},
+                                                      {"--weight-decay", o_.weight_decay},
+                                                      {"--clip-value", o_.clip_value},
+                                                      {"--clip-norm", o_.clip_norm}};
+    for (const auto& [name, value] : amounts)
+      if (!std::isfinite(value) || value < 0)
+        return InvalidArgument("{} {} is not a number of at least 0", name, value);
+    if (o_.nesterov && (o_.optimizer != "sgd" || o_.momentum == 0))
+      return InvalidArgument("--nesterov needs --optimizer sgd and --momentum");
+    if (o_.momentum != 0 && o_.optimizer != "sgd" && o_.optimizer != "rmsprop")
+      return InvalidArgument("--momentum is of sgd and rmsprop, not of {}", o_.optimizer);
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<TrainerOptions> Settings() const {
     TrainerOptions t;
     t.training.loss = o_.loss;
     t.training.clip_norm = o_.clip_norm;
-    FORGE_ASSIGN_OR_RETURN(t.training.optimizer.kind, ir::ParseOptimizer(o_.optimizer));
+    t.training.clip_value = o_.clip_value;
+    t.training.accumulate = o_.accumulate;
+    t.training.average_decay = o_.average;
+    FORGE_ASSIGN_OR_RETURN(const ir::OptimizerKind kind, ir::ParseOptimizer(o_.optimizer));
+    t.training.optimizer = ir::DefaultsOf(kind);
+    t.training.optimizer.nesterov = o_.nesterov;
     t.training.optimizer.momentum = o_.momentum;
     t.training.optimizer.weight_decay = o_.weight_decay;
     FORGE_ASSIGN_OR_RETURN(t.schedule.kind, ParseSchedule(o_.schedule));
@@ -124,7 +156,11 @@ class Run {
                  {"--lr", fmt::format("{}", o_.lr)},
                  {"--momentum", fmt::format("{}", o_.momentum)},
                  {"--weight-decay", fmt::format("{}", o_.weight_decay)},
+                 {"--nesterov", o_.nesterov ? "true" : "false"},
+                 {"--clip-value", fmt::format("{}", o_.clip_value)},
                  {"--clip-norm", fmt::format("{}", o_.clip_norm)},
+                 {"--accumulate", std::to_string(o_.accumulate)},
+                 {"--average", fmt::format("{}", o_.average)},
                  {"--schedule", o_.schedule},
                  {"--warmup", std::to_string(o_.warmup)},
                  {"--batch", std::to_string(o_.batch)},

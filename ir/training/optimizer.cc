@@ -14,11 +14,21 @@ Variable* State(Function& f, std::string name, const Type& type) {
       {.name = std::move(name), .role = Variable::Role::kState, .type = type});
 }
 
+struct Named {
+  std::string_view name;
+  OptimizerKind kind;
+};
+constexpr Named kOptimizers[] = {
+    {"sgd", OptimizerKind::kSgd},         {"adam", OptimizerKind::kAdam},
+    {"adamw", OptimizerKind::kAdamW},     {"adagrad", OptimizerKind::kAdagrad},
+    {"rmsprop", OptimizerKind::kRmsprop}, {"lion", OptimizerKind::kLion},
+};
+
 class Step {
  public:
   Step(Function& f, const OptimizerOptions& options, Value learning_rate)
       : f_(f), o_(options), rate_(learning_rate) {
-    if (o_.kind == OptimizerKind::kSgd) return;
+    if (o_.kind != OptimizerKind::kAdam && o_.kind != OptimizerKind::kAdamW) return;
     Variable* const count = State(f, "optimizer.step", Type::Tensor(DType::kF32, {}));
     const Value t = f.Read(count) + 1.0;
     f.Store(count, t);
@@ -29,31 +39,63 @@ class Step {
 
   void Update(Variable* parameter, Value gradient) {
     Value p = f_.Read(parameter);
-    if (o_.weight_decay != 0 && o_.kind != OptimizerKind::kAdamW)
-      gradient = gradient + p * o_.weight_decay;
-    if (o_.weight_decay != 0 && o_.kind == OptimizerKind::kAdamW)
-      p = p - p * (rate_ * o_.weight_decay);
-    f_.Store(parameter, o_.kind == OptimizerKind::kSgd ? Sgd(parameter, p, gradient)
-                                                       : Adam(parameter, p, gradient));
+    const bool shrinks = o_.kind == OptimizerKind::kAdamW || o_.kind == OptimizerKind::kLion;
+    if (o_.weight_decay != 0 && !shrinks) gradient = gradient + p * o_.weight_decay;
+    if (o_.weight_decay != 0 && shrinks) p = p - p * (rate_ * o_.weight_decay);
+    f_.Store(parameter, p - Change(parameter, gradient));
   }
 
  private:
-  Value Sgd(const Variable* parameter, Value p, Value gradient) {
-    if (o_.momentum == 0) return p - gradient * rate_;
-    Variable* const state = State(f_, parameter->name + ".momentum", parameter->type);
-    const Value velocity = f_.Read(state) * o_.momentum + gradient;
-    f_.Store(state, velocity);
-    return p - (o_.nesterov ? gradient + velocity * o_.momentum : velocity) * rate_;
+  Value Change(const Variable* parameter, Value gradient) {
+    switch (o_.kind) {
+      case OptimizerKind::kSgd:
+        return Sgd(parameter, gradient) * rate_;
+      case OptimizerKind::kAdam:
+      case OptimizerKind::kAdamW:
+        return Adam(parameter, gradient);
+      case OptimizerKind::kAdagrad: {
+        const Value sum = Updated(parameter, ".sum", 1, gradient * gradient, 1);
+        return gradient * rate_ / (sqrt(sum) + o_.epsilon);
+      }
+      case OptimizerKind::kRmsprop: {
+        const Value mean = Updated(parameter, ".square_avg", o_.alpha, gradient * gradient);
+        const Value scaled = gradient / (sqrt(mean) + o_.epsilon);
+        if (o_.momentum == 0) return scaled * rate_;
+        return Updated(parameter, ".momentum", o_.momentum, scaled, 1) * rate_;
+      }
+      case OptimizerKind::kLion: {
+        Variable* const state = State(f_, parameter->name + ".exp_avg", parameter->type);
+        const Value m = f_.Read(state);
+        f_.Store(state, m * o_.beta2 + gradient * (1 - o_.beta2));
+        return f_(Sign{}, {m * o_.beta1 + gradient * (1 - o_.beta1)}) * rate_;
+      }
+    }
+    return {};
   }
 
-  Value Adam(const Variable* parameter, Value p, Value gradient) {
-    Variable* const first = State(f_, parameter->name + ".exp_avg", parameter->type);
-    Variable* const second = State(f_, parameter->name + ".exp_avg_sq", parameter->type);
-    const Value m = f_.Read(first) * o_.beta1 + gradient * (1 - o_.beta1);
-    const Value v = f_.Read(second) * o_.beta2 + gradient * gradient * (1 - o_.beta2);
-    f_.Store(first, m);
-    f_.Store(second, v);
-    return p - m * (rate_ / correction1_) / (sqrt(v) / correction2_ + o_.epsilon);
+  // A state of the parameter after this step: state * decay + value * share.
+  Value Updated(const Variable* parameter, std::string_view name, double decay, Value value,
+                double share) {
+    Variable* const state = State(f_, parameter->name + std::string(name), parameter->type);
+    const Value kept = decay == 1 ? f_.Read(state) : f_.Read(state) * decay;
+    const Value next = kept + (share == 1 ? value : value * share);
+    f_.Store(state, next);
+    return next;
+  }
+  Value Updated(const Variable* parameter, std::string_view name, double decay, Value value) {
+    return Updated(parameter, name, decay, value, 1 - decay);
+  }
+
+  Value Sgd(const Variable* parameter, Value gradient) {
+    if (o_.momentum == 0) return gradient;
+    const Value velocity = Updated(parameter, ".momentum", o_.momentum, gradient, 1);
+    return o_.nesterov ? gradient + velocity * o_.momentum : velocity;
+  }
+
+  Value Adam(const Variable* parameter, Value gradient) {
+    const Value m = Updated(parameter, ".exp_avg", o_.beta1, gradient);
+    const Value v = Updated(parameter, ".exp_avg_sq", o_.beta2, gradient * gradient);
+    return m * (rate_ / correction1_) / (sqrt(v) / correction2_ + o_.epsilon);
   }
 
   Function& f_;
@@ -64,11 +106,17 @@ class Step {
 
 }  // namespace
 
+OptimizerOptions DefaultsOf(OptimizerKind kind) {
+  OptimizerOptions o{.kind = kind};
+  if (kind == OptimizerKind::kAdagrad) o.epsilon = 1e-10;
+  if (kind == OptimizerKind::kLion) o.beta2 = 0.99;
+  return o;
+}
+
 absl::StatusOr<OptimizerKind> ParseOptimizer(std::string_view name) {
-  if (name == "sgd") return OptimizerKind::kSgd;
-  if (name == "adam") return OptimizerKind::kAdam;
-  if (name == "adamw") return OptimizerKind::kAdamW;
-  return InvalidArgument("optimizer '{}' is not sgd, adam or adamw", name);
+  for (const Named& o : kOptimizers)
+    if (o.name == name) return o.kind;
+  return InvalidArgument("optimizer '{}' is not {}", name, kOptimizerNames);
 }
 
 absl::Status AppendStep(Function& f, const OptimizerOptions& options, Value learning_rate,

@@ -7,25 +7,31 @@
 
 namespace forge::ir {
 
-enum class OptimizerKind : uint8_t { kSgd, kAdam, kAdamW };
+enum class OptimizerKind : uint8_t { kSgd, kAdam, kAdamW, kAdagrad, kRmsprop, kLion };
 
-// The options of torch.optim's SGD, Adam and AdamW.
+// The options of torch.optim's optimisers, and of Lion.
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::kSgd;
-  double momentum = 0;  // SGD
-  bool nesterov = false;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // Adam, AdamW
-  double weight_decay = 0;  // SGD and Adam: added to the gradient; AdamW: shrinks the parameter
+  double momentum = 0;                // SGD, RMSprop
+  bool nesterov = false;              // SGD
+  double beta1 = 0.9, beta2 = 0.999;  // Adam, AdamW, Lion
+  double alpha = 0.99;                // RMSprop
+  double epsilon = 1e-8;              // all but SGD and Lion
+  // AdamW and Lion: shrinks the parameter; others: added to the gradient.
+  double weight_decay = 0;
 };
 
+// Returns the options that the source of an optimiser has by default.
+OptimizerOptions DefaultsOf(OptimizerKind kind);
 // errors: InvalidArgument (lists the names)
 absl::StatusOr<OptimizerKind> ParseOptimizer(std::string_view name);
+inline constexpr std::string_view kOptimizerNames = "sgd, adam, adamw, adagrad, rmsprop or lion";
 
 // Appends one step to `f`: stores each parameter and the optimiser's states, which are variables
-// of f.module() named "PARAMETER.momentum", "PARAMETER.exp_avg", "PARAMETER.exp_avg_sq" and
-// "optimizer.step".
+// of f.module() named as torch names them: "PARAMETER.momentum", "PARAMETER.exp_avg",
+// "PARAMETER.exp_avg_sq", "PARAMETER.sum", "PARAMETER.square_avg" and "optimizer.step".
 //   learning_rate: f32 scalar     gradients: of the types of the parameters, f32
-//   source: torch.optim
+//   source: torch.optim; Chen et al., "Symbolic discovery of optimization algorithms", 2023 (Lion)
 absl::Status AppendStep(Function& f, const OptimizerOptions& options, Value learning_rate,
                         std::span<Variable* const> parameters, ValueSpan gradients);
 

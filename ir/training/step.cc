@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/container/flat_hash_map.h"
 #include "ir/graph/copier.h"
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/loss/binary.h"
 #include "ir/ops/loss/classification.h"
+#include "ir/ops/loss/distribution.h"
 #include "ir/ops/loss/regression.h"
 #include "ir/ops/norm/batch_norm.h"
 #include "ir/ops/reduction/arg_reduce.h"
@@ -69,52 +72,132 @@ absl::StatusOr<Graded> GradeClasses(Function& f, Value scores) {
   return Graded{loss, correct};
 }
 
+// A loss of a prediction and a target of the same type.
+template <class Op>
+Value LossOf(Function& f, Value prediction, Value target) {
+  return f(Op{}, {prediction, target});
+}
+struct NamedLoss {
+  std::string_view name;
+  Value (*make)(Function& f, Value prediction, Value target);
+};
+constexpr std::string_view kOfClasses = "cross_entropy";
+constexpr NamedLoss kLosses[] = {
+    {"mse", LossOf<MseLoss>},
+    {"l1", LossOf<L1Loss>},
+    {"smooth_l1", LossOf<SmoothL1Loss>},
+    {"huber", LossOf<HuberLoss>},
+    {"binary_cross_entropy", LossOf<BinaryCrossEntropy>},
+    {"binary_cross_entropy_with_logits", LossOf<BinaryCrossEntropyWithLogits>},
+    {"kl_div", LossOf<KlDivergence>},
+    {"poisson_nll", LossOf<PoissonNllLoss>},
+};
+
+// The averages of parameters in place of the parameters.
+using Averages = absl::flat_hash_map<const Variable*, Variable*>;
+
 // Copies `main` into `f` and appends its loss.
-absl::StatusOr<Graded> AppendLoss(const Function& main, Function& f, const TrainingOptions& o) {
+absl::StatusOr<Graded> AppendLoss(const Function& main, Function& f, const TrainingOptions& o,
+                                  const Averages& averages = {}) {
   if (main.results().empty()) return InvalidArgument("'{}' has no result", main.name());
   Copier copy(main, f);
+  for (const Function::VariableRead& read : main.reads())
+    if (const auto at = averages.find(read.variable); at != averages.end())
+      copy.Set(read.value, f.Read(at->second));
   copy.CopyArguments();
   for (const Node& node : main.nodes()) copy.CopyNode(node);
   FORGE_RETURN_IF_ERROR(f.status());
   const uint32_t prediction = main.results()[0].value;
-  if (o.loss == "cross_entropy") return GradeClasses(f, copy[ScoresOf(main, prediction)]);
-  if (o.loss != "mse") return InvalidArgument("loss '{}' is not cross_entropy or mse", o.loss);
+  if (o.loss == kOfClasses) return GradeClasses(f, copy[ScoresOf(main, prediction)]);
+  const auto* const known = std::ranges::find(kLosses, o.loss, &NamedLoss::name);
+  if (known == std::end(kLosses))
+    return InvalidArgument("loss '{}' is not {}", o.loss, LossNames());
   const Value y = copy[prediction], label = f.Argument("label", y.type());
-  const Value loss = f(MseLoss{}, {y, label});
+  const Value loss = known->make(f, y, label);
   FORGE_RETURN_IF_ERROR(f.status());
   return Graded{loss, {}};
 }
 
-absl::Status AddTrain(Module& m, const Function& main, const TrainingOptions& o,
-                      std::span<Variable* const> parameters) {
-  Function& f = *m.AddFunction("train");
+// A loss and its gradients for the parameters.
+struct Differentiated {
+  Graded graded;
+  Values gradients;
+};
+
+// `sums`: what earlier batches left of each gradient; empty: nothing.
+absl::StatusOr<Differentiated> AppendGradients(const Function& main, Function& f,
+                                               const TrainingOptions& o,
+                                               std::span<Variable* const> parameters,
+                                               std::span<Variable* const> sums) {
   FORGE_ASSIGN_OR_RETURN(const Graded graded, AppendLoss(main, f, o));
-  const Value rate = f.Argument("learning_rate", Type::Tensor(DType::kF32, {}));
   Values with;
   for (Variable* v : parameters) with.push_back(f.Read(v));
   FORGE_ASSIGN_OR_RETURN(Values gradients, Differentiate(f, graded.loss, with));
+  for (size_t i = 0; i < sums.size(); ++i)
+    gradients[i] = f.Read(sums[i]) + gradients[i] * (1.0 / o.accumulate);
+  return Differentiated{graded, std::move(gradients)};
+}
+
+void ReturnGrades(Function& f, const Graded& graded) {
+  f.Return("loss", graded.loss);
+  if (graded.correct) f.Return("correct", graded.correct);
+}
+
+absl::Status AddAccumulate(Module& m, const Function& main, const TrainingOptions& o,
+                           std::span<Variable* const> parameters, std::span<Variable* const> sums) {
+  Function& f = *m.AddFunction("accumulate");
+  FORGE_ASSIGN_OR_RETURN(const Differentiated d, AppendGradients(main, f, o, parameters, sums));
+  for (size_t i = 0; i < sums.size(); ++i) f.Store(sums[i], d.gradients[i]);
+  ReturnGrades(f, d.graded);
+  return f.status();
+}
+
+// Limits the gradients as the options say.  Returns their norm before it is limited.
+Value Clip(Function& f, const TrainingOptions& o, Values& gradients) {
+  const auto number = [&](double v) { return f(Fill{.value = v, .dtype = DType::kF32}, {}); };
+  for (Value& g : gradients)
+    if (o.clip_value > 0) g = f(Clamp{.low = -o.clip_value, .high = o.clip_value}, {g});
   Value squares;
   for (const Value& g : gradients) squares = squares ? squares + Sum(g * g) : Sum(g * g);
   const Value norm = sqrt(squares);
-  if (o.clip_norm > 0) {
-    const Value limit = f(Fill{.value = o.clip_norm, .dtype = DType::kF32}, {});
-    // As torch.nn.utils.clip_grad_norm_.
-    const Value factor =
-        f(Minimum{}, {limit / (norm + 1e-6), f(Fill{.value = 1, .dtype = DType::kF32}, {})});
-    for (Value& g : gradients) g = g * factor;
-  }
-  FORGE_RETURN_IF_ERROR(AppendStep(f, o.optimizer, rate, parameters, gradients));
-  f.Return("loss", graded.loss);
-  if (graded.correct) f.Return("correct", graded.correct);
+  if (o.clip_norm <= 0) return norm;
+  // As torch.nn.utils.clip_grad_norm_.
+  const Value factor = f(Minimum{}, {number(o.clip_norm) / (norm + 1e-6), number(1)});
+  for (Value& g : gradients) g = g * factor;
+  return norm;
+}
+
+// The value of a variable at the end of the run.
+Value AfterRun(Function& f, Variable* v) {
+  for (const Function::Update& u : f.updates())
+    if (u.variable == v) return f.value(u.value);
+  return f.Read(v);
+}
+
+absl::Status AddTrain(Module& m, const Function& main, const TrainingOptions& o,
+                      std::span<Variable* const> parameters, std::span<Variable* const> sums,
+                      const Averages& averages) {
+  Function& f = *m.AddFunction("train");
+  FORGE_ASSIGN_OR_RETURN(Differentiated d, AppendGradients(main, f, o, parameters, sums));
+  const Value rate = f.Argument("learning_rate", Type::Tensor(DType::kF32, {}));
+  const Value norm = Clip(f, o, d.gradients);
+  FORGE_RETURN_IF_ERROR(AppendStep(f, o.optimizer, rate, parameters, d.gradients));
+  for (Variable* v : sums)
+    f.Store(v, f(Fill{.value = 0, .dtype = DType::kF32, .shape = v->type.shape()}, {}));
+  for (Variable* v : parameters)
+    if (const auto at = averages.find(v); at != averages.end())
+      f.Store(at->second,
+              f.Read(at->second) * o.average_decay + AfterRun(f, v) * (1 - o.average_decay));
+  ReturnGrades(f, d.graded);
   f.Return("gradient_norm", norm);
   return f.status();
 }
 
-absl::Status AddEvaluate(Module& m, const Function& main, const TrainingOptions& o) {
+absl::Status AddEvaluate(Module& m, const Function& main, const TrainingOptions& o,
+                         const Averages& averages) {
   Function& f = *m.AddFunction("evaluate");
-  FORGE_ASSIGN_OR_RETURN(const Graded graded, AppendLoss(main, f, o));
-  f.Return("loss", graded.loss);
-  if (graded.correct) f.Return("correct", graded.correct);
+  FORGE_ASSIGN_OR_RETURN(const Graded graded, AppendLoss(main, f, o, averages));
+  ReturnGrades(f, graded);
   return f.status();
 }
 
@@ -133,18 +216,36 @@ absl::Status AddAccess(Module& m, const TrainingVariables& variables) {
 
 }  // namespace
 
+std::string LossNames() {
+  std::string text(kOfClasses);
+  for (const NamedLoss& loss : kLosses)
+    text += fmt::format("{}{}", &loss == std::end(kLosses) - 1 ? " or " : ", ", loss.name);
+  return text;
+}
+
 absl::StatusOr<TrainingVariables> AddTraining(Module& m, const TrainingOptions& o) {
   const Function* const main = m.Find(o.function);
   if (main == nullptr) return InvalidArgument("the model has no function '{}'", o.function);
-  for (const char* name : {"train", "evaluate", "read_variables", "write_variables"})
+  for (const char* name : {"train", "accumulate", "evaluate", "read_variables", "write_variables"})
     if (m.Find(name) != nullptr) return InvalidArgument("the model has a function '{}'", name);
   TrainingVariables out{.parameters = ParametersOf(*main)};
   if (out.parameters.empty()) return InvalidArgument("the model has no f32 parameter to train");
-  for (Variable* v : out.parameters) v->trainable = true;
   const size_t before = m.variables().size();
-  FORGE_RETURN_IF_ERROR(AddTrain(m, *main, o, out.parameters));
+  std::vector<Variable*> sums;
+  Averages averages;
+  for (Variable* v : out.parameters) {
+    v->trainable = true;
+    Variable state{.name = v->name + ".gradient", .role = Variable::Role::kState, .type = v->type};
+    if (o.accumulate > 1) sums.push_back(m.AddVariable(state));
+    if (o.average_decay <= 0) continue;
+    state.name = v->name + ".average";
+    state.init = v->init;
+    out.averages.push_back(averages[v] = m.AddVariable(std::move(state)));
+  }
+  FORGE_RETURN_IF_ERROR(AddTrain(m, *main, o, out.parameters, sums, averages));
+  if (o.accumulate > 1) FORGE_RETURN_IF_ERROR(AddAccumulate(m, *main, o, out.parameters, sums));
   for (const auto& v : m.variables().subspan(before)) out.states.push_back(v.get());
-  FORGE_RETURN_IF_ERROR(AddEvaluate(m, *main, o));
+  FORGE_RETURN_IF_ERROR(AddEvaluate(m, *main, o, averages));
   FORGE_RETURN_IF_ERROR(AddAccess(m, out));
   FORGE_RETURN_IF_ERROR(Verify(m));
   return out;

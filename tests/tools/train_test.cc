@@ -32,7 +32,8 @@ std::string IdxOf(const std::vector<int>& shape, const std::function<int(int)>& 
   return out;
 }
 
-// Writes two archives with the standard library alone: y = 2 a - 3 b, and the same without y.
+// Writes archives with the standard library alone: y = 2 a - 3 b, the same without y, and y in
+// 0..1.
 constexpr const char* kWriteArchives = R"(
 import struct, sys, zipfile
 def npy(shape, values):
@@ -42,10 +43,11 @@ def npy(shape, values):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data
 x = [1, 0, 0, 1, 1, 1, 1, -1]
 y = [2 * a - 3 * b for a, b in zip(x[::2], x[1::2])]
-for path, label in ((sys.argv[1], "label.npy"), (sys.argv[2], "other.npy")):
+unit = [0.25, 0.5, 1, 0.75]
+for path, label, values in zip(sys.argv[1:], ("label.npy", "other.npy", "label.npy"), (y, y, unit)):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("x.npy", npy((4, 2), x))
-        archive.writestr(label, npy((4, 1), y))
+        archive.writestr(label, npy((4, 1), values))
 )";
 
 // Forty pictures of 28x28: class c is a bright row, row c.
@@ -96,6 +98,32 @@ TEST_F(ForgeTrainTest, ResumesToTheSameBits) {
   ExpectError(Command("--resume " + Path("c")), 2, "belongs to a training with");
 }
 
+// Forty pictures are two and a half batches, so the last update has fewer.
+TEST_F(ForgeTrainTest, AccumulatesGradientsAcrossInterruptions) {
+  const std::string options = "--optimizer rmsprop --accumulate 2 --average 0.5 ";
+  ASSERT_EQ(Shell(Command(options + "--epochs 3 --weights-out " + Path("whole"))).status, 0);
+  ASSERT_EQ(Shell(Command(options + "--epochs 1 --checkpoint " + Path("c"))).status, 0);
+  const Outcome rest = Shell(
+      Command(options + "--epochs 3 --resume " + Path("c") + " --weights-out " + Path("rest")));
+  ASSERT_EQ(rest.status, 0) << rest.err;
+  EXPECT_EQ(Slurp(folder_ / "whole"), Slurp(folder_ / "rest"));
+}
+
+// With the whole data in one batch, the mean of the halves' gradients is the gradient.
+TEST_F(ForgeTrainTest, TwoHalvesMakeTheUpdateOfAWhole) {
+  const std::string sgd =
+      "forge-train mnist-mlp --device cpu --optimizer sgd --lr 0.1 --epochs 4 "
+      "--data " +
+      Data() + " --weights-out ";
+  ASSERT_EQ(Shell(sgd + Path("whole") + " --batch 40").status, 0);
+  ASSERT_EQ(Shell(sgd + Path("halves") + " --batch 20 --accumulate 2").status, 0);
+  FORGE_ASSERT_OK_AND_ASSIGN(const Safetensors whole, ReadSafetensors(folder_ / "whole"));
+  FORGE_ASSERT_OK_AND_ASSIGN(const Safetensors halves, ReadSafetensors(folder_ / "halves"));
+  for (size_t t = 0; t < whole.tensors.size(); ++t)
+    for (int64_t i = 0; i < whole.tensors[t].second.elements(); ++i)
+      ASSERT_NEAR(whole.tensors[t].second.f64(i), halves.tensors[t].second.f64(i), 1e-5);
+}
+
 TEST_F(ForgeTrainTest, RefusesDamagedAndForeignCheckpoints) {
   ASSERT_EQ(Shell(Command("--checkpoint " + Path("c"))).status, 0);
   const auto file = folder_ / "c/checkpoint.safetensors";
@@ -124,9 +152,13 @@ TEST_F(ForgeTrainTest, NamesWhatIsWrongWithTheData) {
   ExpectError(train + Quoted(x + z), 3, "there is no sample");
   std::filesystem::create_directories(folder_ / "p");
   ExpectError(train + Path("p"), 3, "no sub-folder");
-  ExpectError(Command("--optimizer lbfgs"), 2, "is not sgd, adam or adamw");
+  ExpectError(Command("--optimizer lbfgs"), 2, "is not sgd, adam, adamw, adagrad, rmsprop or lion");
+  ExpectError(Command("--nesterov"), 2, "needs --optimizer sgd and --momentum");
+  ExpectError(Command("--momentum 0.9"), 2, "not of adam");
+  ExpectError(Command("--average 1"), 2, "--average 1 is not at least 0 and below 1");
+  ExpectError(Command("--lr nan"), 2, "--lr nan is not a number of at least 0");
   ExpectError(Command("--augment blur"), 2, "'blur' is not flip or shift=N");
-  ExpectError(Command("--loss hinge"), 2, "is not cross_entropy or mse");
+  ExpectError(Command("--loss hinge"), 2, "is not cross_entropy, mse, l1");
   ExpectError(Command("-o t.onnx"), 2, "only a model of an .onnx");
 }
 
@@ -170,15 +202,40 @@ TEST_F(ForgeTrainTest, LearnsFromFoldersOfPictures) {
   EXPECT_NE(colour.err.find("input 'image'"), std::string::npos) << colour.err;
 }
 
-TEST_F(ForgeTrainTest, LearnsRegressionsFromArchives) {
-  OnnxModel model;
-  model.Input("x", {"N", "2"}).Output("y");
-  model.Floats("w", {2, 1}, {0, 0});
-  model.Node("MatMul", {"x", "w"}, {"y"});
-  Write(folder_ / "m.onnx", model.File());
-  const std::string python =
-      "python3 - " + Path("d.npz") + " " + Path("bad.npz") + " <<'E'\n" + kWriteArchives + "E\n";
-  ASSERT_EQ(std::system(python.c_str()), 0);
+// A regression of y from two numbers; sigmoids of the sum for labels in 0..1.
+class RegressionTest : public ForgeTrainTest {
+ protected:
+  void SetUp() override {
+    OnnxModel line, share;
+    for (OnnxModel* m : {&line, &share}) {
+      m->Input("x", {"N", "2"}).Output("y");
+      m->Floats("w", {2, 1}, {0, 0});
+    }
+    line.Node("MatMul", {"x", "w"}, {"y"});
+    Write(folder_ / "m.onnx", line.File());
+    share.Node("MatMul", {"x", "w"}, {"h"});
+    share.Node("Sigmoid", {"h"}, {"y"});
+    Write(folder_ / "share.onnx", share.File());
+    const std::string python = "python3 - " + Path("d.npz") + " " + Path("bad.npz") + " " +
+                               Path("unit.npz") + " <<'E'\n" + kWriteArchives + "E\n";
+    ASSERT_EQ(std::system(python.c_str()), 0);
+  }
+};
+
+TEST_F(RegressionTest, EveryLossFalls) {
+  for (const std::string loss : {"mse", "l1", "smooth_l1", "huber", "binary_cross_entropy",
+                                 "binary_cross_entropy_with_logits", "kl_div", "poisson_nll"}) {
+    const bool of_shares = loss == "binary_cross_entropy";
+    const Outcome o = Shell("forge-train " + Path(of_shares ? "share.onnx" : "m.onnx") +
+                            " --device cpu --json --epochs 9 --optimizer sgd --lr 0.05 --loss " +
+                            loss + " --data " + Path("unit.npz"));
+    ASSERT_EQ(o.status, 0) << loss << o.err;
+    const auto json = nlohmann::json::parse(o.out, nullptr, false);
+    EXPECT_LT(json["epochs"][8]["loss"], json["epochs"][0]["loss"]) << loss;
+  }
+}
+
+TEST_F(RegressionTest, FindsTheCoefficients) {
   const std::string train = "forge-train " + Path("m.onnx") + " --device cpu --loss mse --data ";
   const Outcome o =
       Shell(train + Path("d.npz") + " --optimizer sgd --lr 0.2 --batch 4 --epochs 80" +

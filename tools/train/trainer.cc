@@ -10,7 +10,7 @@
 namespace forge::tools {
 namespace {
 
-enum FunctionIndex : uint8_t { kTrain, kEvaluate, kRead, kWrite };
+enum FunctionIndex : uint8_t { kTrain, kEvaluate, kRead, kWrite, kAccumulate };
 
 // The number of a result by its name; 0 where there is none.
 double ResultNamed(std::span<const NamedTensor> results, std::string_view name) {
@@ -28,7 +28,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(std::unique_ptr<ir::Mod
   out->o_ = std::move(options);
   const ir::TrainingOptions& training = out->o_.training;
   FORGE_ASSIGN_OR_RETURN(const ir::TrainingVariables variables, AddTraining(*module, training));
-  out->parameters_ = variables.parameters.size();
+  for (const ir::Variable* v : variables.parameters) out->parameters_.push_back(v->name);
   const ir::Function& main = *module->Find(training.function);
   const ir::Type prediction = main.type(main.results()[0].value);
   if (training.loss == "cross_entropy") {
@@ -40,6 +40,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(std::unique_ptr<ir::Mod
   auto model = std::make_shared<const Model>(std::move(module));
   SessionOptions session;
   session.functions = {"train", "evaluate", "read_variables", "write_variables"};
+  if (training.accumulate > 1) session.functions.emplace_back("accumulate");
   session.freeze = false;
   session.debug.timestamps = out->o_.time_steps;
   FORGE_ASSIGN_OR_RETURN(out->session_, Session::Create(model, std::move(device), session));
@@ -70,8 +71,15 @@ absl::Status Trainer::Resume(const std::string& path) {
 }
 
 absl::StatusOr<std::vector<NamedTensor>> Trainer::Parameters() {
-  FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> out, session_->Run({}, kRead));
-  out.resize(parameters_);
+  FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> all, session_->Run({}, kRead));
+  std::vector<NamedTensor> out;
+  for (const std::string& name : parameters_) {
+    const auto average = std::ranges::find(all, name + ".average", &NamedTensor::name);
+    const auto found =
+        average != all.end() ? average : std::ranges::find(all, name, &NamedTensor::name);
+    FORGE_CHECK(found != all.end());
+    out.push_back({name, std::move(found->value)});
+  }
   return out;
 }
 
@@ -86,11 +94,14 @@ EpochResult Trainer::ResultOf(int64_t samples, double loss, double correct) cons
   return {.epoch = at_.epoch, .loss = loss / n, .accuracy = ports_.classes > 0 ? correct / n : -1};
 }
 
-absl::Status Trainer::Step(const DataSet& data, std::span<const int64_t> at) {
+absl::Status Trainer::Step(const DataSet& data, std::span<const int64_t> at, bool updates) {
   FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> batch,
                          MakeBatch(data, ports_, {at, o_.augment, o_.seed, at_.epoch}));
-  batch.push_back({"learning_rate", ir::HostValue::Scalar(DType::kF32, o_.schedule.At(at_.step))});
-  FORGE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> results, session_->Run(batch, kTrain));
+  if (updates)
+    batch.push_back(
+        {"learning_rate", ir::HostValue::Scalar(DType::kF32, o_.schedule.At(at_.step))});
+  FORGE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> results,
+                         session_->Run(batch, updates ? kTrain : kAccumulate));
   // A last batch that is smaller has a plan of its own.
   if (o_.time_steps && at.size() == static_cast<size_t>(o_.batch) &&
       session_->executable() != nullptr)
@@ -102,7 +113,7 @@ absl::Status Trainer::Step(const DataSet& data, std::span<const int64_t> at) {
   at_.loss += loss * static_cast<double>(at.size());
   at_.correct += ResultNamed(results, "correct");
   at_.sample += static_cast<int64_t>(at.size());
-  ++at_.step;
+  at_.step += updates ? 1 : 0;
   return absl::OkStatus();
 }
 
@@ -124,7 +135,11 @@ absl::Status Trainer::TrainEpoch(const DataSet& data, int64_t used, const Watch&
       return Aborted("interrupted after step {}", at_.step);
     }
     const auto n = static_cast<size_t>(std::min<int64_t>(o_.batch, used - at_.sample));
-    FORGE_RETURN_IF_ERROR(Step(data, std::span(order).subspan(static_cast<size_t>(at_.sample), n)));
+    const int64_t batches = at_.sample / o_.batch + 1;
+    const bool updates =
+        batches % o_.training.accumulate == 0 || at_.sample + static_cast<int64_t>(n) == used;
+    FORGE_RETURN_IF_ERROR(
+        Step(data, std::span(order).subspan(static_cast<size_t>(at_.sample), n), updates));
     watch.progress({at_.epoch + 1, at_.sample, used, at_.loss / static_cast<double>(at_.sample),
                     static_cast<double>(at_.sample - first) / SecondsSince(begin)});
   }
@@ -140,7 +155,8 @@ absl::Status Trainer::TrainEpoch(const DataSet& data, int64_t used, const Watch&
 
 absl::Status Trainer::Train(const DataSet& data, const Watch& watch) {
   FORGE_ASSIGN_OR_RETURN(const int64_t used, SamplesUsed(data));
-  o_.schedule.steps = o_.epochs * ((used + o_.batch - 1) / o_.batch);
+  const int64_t samples = int64_t{o_.batch} * o_.training.accumulate;  // of an update
+  o_.schedule.steps = o_.epochs * ((used + samples - 1) / samples);
   o_.schedule.warmup = o_.warmup;
   while (at_.epoch < o_.epochs) FORGE_RETURN_IF_ERROR(TrainEpoch(data, used, watch));
   return absl::OkStatus();

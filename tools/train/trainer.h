@@ -57,7 +57,7 @@ class Trainer {
   };
   absl::Status Train(const DataSet& data, const Watch& watch);
   absl::StatusOr<EpochResult> Evaluate(const DataSet& data);
-  // The trained parameters, as the device has them.
+  // The trained parameters, as the device has them, or their averages where those are kept.
   absl::StatusOr<std::vector<NamedTensor>> Parameters();
   // The times of the steps of whole batches.
   const StepTimes& times() const { return times_; }
@@ -67,13 +67,14 @@ class Trainer {
   // Fewer than there are where the model takes whole batches only.
   absl::StatusOr<int64_t> SamplesUsed(const DataSet& data) const;
   absl::Status TrainEpoch(const DataSet& data, int64_t used, const Watch& watch);
-  absl::Status Step(const DataSet& data, std::span<const int64_t> at);
+  //   updates: false: it only adds to the gradients of the next step that does
+  absl::Status Step(const DataSet& data, std::span<const int64_t> at, bool updates);
   absl::Status Save();
   EpochResult ResultOf(int64_t samples, double loss, double correct) const;
 
   TrainerOptions o_;
   DataPorts ports_;
-  size_t parameters_ = 0;  // the first of the variables
+  std::vector<std::string> parameters_;  // their names
   std::unique_ptr<Session> session_;
   Position at_;
   StepTimes times_;

@@ -36,6 +36,14 @@ ROWS = (
     ("mnist-mlp", "adam", 1e-3, {"weight-decay": 0.1}),
     ("mnist-mlp", "adamw", 1e-3, {"weight-decay": 0.1}),
     ("mnist-mlp", "sgd", 0.1, {"clip-norm": 0.5}),
+    ("mnist-mlp", "sgd", 0.1, {"clip-value": 0.003}),
+    ("mnist-mlp", "sgd", 0.05, {"momentum": 0.9, "nesterov": True}),
+    ("mnist-mlp", "adagrad", 0.01, {"weight-decay": 0.01}),
+    ("mnist-mlp", "rmsprop", 1e-3, {}),
+    ("mnist-mlp", "rmsprop", 1e-3, {"momentum": 0.5}),
+    ("mnist-mlp", "lion", 1e-4, {"weight-decay": 0.1}),
+    ("mnist-mlp", "sgd", 0.1, {"accumulate": 4, "batch": 16}),
+    ("mnist-mlp", "sgd", 0.1, {"average": 0.9}),
     ("mnist-cnn", "sgd", 0.05, {"momentum": 0.9}),
     ("mnist-cnn", "adam", 1e-3, {}),
 )
@@ -71,17 +79,39 @@ class Net(nn.Module):
         return self.fc2(torch.relu(self.fc1(x)))
 
 
+class Lion(torch.optim.Optimizer):
+    """Algorithm 2 of Chen et al., "Symbolic discovery of optimization algorithms", 2023, which torch does not have."""
+
+    def __init__(self, parameters, lr, weight_decay):
+        super().__init__(parameters, {"lr": lr, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                m = self.state[p].setdefault("m", torch.zeros_like(p))
+                p.mul_(1 - group["lr"] * group["weight_decay"])
+                p.sub_(group["lr"] * torch.sign(0.9 * m + 0.1 * p.grad))
+                m.mul_(0.99).add_(0.01 * p.grad)
+
+
 def optimizer_of(net, name, lr, options):
     kwargs = {"lr": lr, "weight_decay": options.get("weight-decay", 0)}
+    if name in ("sgd", "rmsprop"):
+        kwargs["momentum"] = options.get("momentum", 0)
     if name == "sgd":
-        return torch.optim.SGD(net.parameters(), momentum=options.get("momentum", 0), **kwargs)
-    return {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[name](net.parameters(), **kwargs)
+        kwargs["nesterov"] = options.get("nesterov", False)
+    kinds = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW,
+             "adagrad": torch.optim.Adagrad, "rmsprop": torch.optim.RMSprop, "lion": Lion}
+    return kinds[name](net.parameters(), **kwargs)
 
 
 def torch_step(net, optimizer, x, y, options):
     optimizer.zero_grad()
     loss = nn.functional.cross_entropy(net(x), y)
     loss.backward()
+    if "clip-value" in options:
+        nn.utils.clip_grad_value_(net.parameters(), options["clip-value"])
     if "clip-norm" in options:
         nn.utils.clip_grad_norm_(net.parameters(), options["clip-norm"])
     optimizer.step()
@@ -113,9 +143,13 @@ def torch_weights(model, weights, x, y, optimizer, dtype):
     net.load_state_dict(weights)
     net, x = net.to(dtype), torch.from_numpy(x).to(dtype)
     made = optimizer_of(net, *optimizer)
+    decay = optimizer[2].get("average", 0)
+    average = {name: p.detach().clone() for name, p in net.named_parameters()}
     for _ in range(20):
         torch_step(net, made, x, torch.from_numpy(y), optimizer[2])
-    return net.state_dict()
+        for name, p in net.named_parameters():
+            average[name].mul_(decay).add_(p.detach(), alpha=1 - decay)
+    return average
 
 
 def distance(have, want):
@@ -137,7 +171,8 @@ def compare_steps(args):
             weights = read_weights(folder / "a")
             own, exact = (torch_weights(model, weights, x, y, (name, lr, options), t)
                           for t in (torch.float32, torch.float64))
-            more = [word for key, value in options.items() for word in (f"--{key}", value)]
+            more = [word for key, value in options.items()
+                    for word in ((f"--{key}",) if value is True else (f"--{key}", value))]
             more += ["--optimizer", name, "--epochs", 20, "--weights-out", folder / "b"]
             forge(args, model, folder / "d.npz", lr, *more)
             here, there = distance(read_weights(folder / "b"), exact), distance(own, exact)
