@@ -6,6 +6,7 @@
 #include "ir/ops/movement/diff.h"
 #include "ir/ops/movement/one_hot.h"
 #include "ir/ops/movement/roll.h"
+#include "ir/ops/movement/stop_gradient.h"
 #include "ir/ops/movement/tile.h"
 
 namespace forge::ir {

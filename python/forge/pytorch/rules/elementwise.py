@@ -335,7 +335,7 @@ def glu(t, x, dim=-1):
     return t.op("glu", x, axis=dim)
 
 
-def gradientless(t, x, *_, **__):
+def itself(t, x, *_, **__):
     """The operand"""
     return x
 
@@ -372,7 +372,7 @@ RULES = {
     "aten.negative": same("neg"),
     "aten.abs": same("abs"),
     "aten.absolute": same("abs"),
-    "aten.positive": gradientless,
+    "aten.positive": itself,
     "aten.sign": sign_of_bool,
     "aten.sgn": sign_of_bool,
     "aten.frac": frac,
@@ -479,8 +479,9 @@ RULES = {
     "aten.alpha_dropout": dropout,
     "aten.feature_alpha_dropout": dropout,
     "aten.native_dropout": lambda t, x, p, train: (dropout(t, x, p, bool(train)), t.full(True, "bool", x.shape)),
-    **{f"aten.{name}": gradientless for name in (
-        "alias", "clone", "contiguous", "detach", "lift_fresh", "lift_fresh_copy", "lift", "requires_grad",
+    "aten.detach": same("stop_gradient"),
+    **{f"aten.{name}": itself for name in (
+        "alias", "clone", "contiguous", "lift_fresh", "lift_fresh_copy", "lift", "requires_grad",
         "resolve_conj", "resolve_neg", "pin_memory")},
     **{f"aten.{name}": to_dtype for name in ("to", "_to_copy", "type_as", "float", "half", "double", "int", "long",
                                              "bool", "bfloat16")},

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of functions and the steps of optimisers. Every op's own gradient is tested with its
+// cases; the numbers of optimisers are those of torch.optim in f64.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "ir/graph/interpreter.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/stop_gradient.h"
+#include "ir/ops/reduction/reduce.h"
+#include "ir/training/differentiate.h"
+#include "ir/training/step.h"
+#include "tests/support/ir_values.h"
+#include "tests/support/status_matchers.h"
+
+namespace forge::ir {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::Pointwise;
+
+Value Sum(Value x) {
+  return (*x.fn)(Reduce{.kind = ReduceKind::kSum, .axes = {}, .keep_dims = false}, {x});
+}
+
+class DifferentiateTest : public ::testing::Test {
+ protected:
+  // The gradient of the sum of y for x at 3, -2.
+  std::vector<double> GradientOf(Value y) {
+    auto gradients = Differentiate(f_, Sum(y), {{x_}});
+    EXPECT_TRUE(gradients.ok()) << gradients.status();
+    if (!gradients.ok()) return {};
+    f_.Return("gradient", gradients->front());
+    const HostValue at = Tensor({2}, {3, -2});
+    const HostValue* arguments[] = {&at};
+    const auto out = Interpreter{}.Run(f_, arguments);
+    EXPECT_TRUE(out.ok()) << out.status();
+    return out.ok() ? Numbers(out->results.front()) : std::vector<double>();
+  }
+
+  Module module_;
+  Function& f_ = *module_.AddFunction("main");
+  const Value x_ = f_.Argument("x", F32({2}));
+};
+
+TEST_F(DifferentiateTest, AddsWhatFlowsAlongEachPath) {
+  EXPECT_THAT(GradientOf(x_ * x_ + x_), ElementsAre(7, -3));
+}
+
+TEST_F(DifferentiateTest, IsZeroWhereNothingDepends) {
+  EXPECT_THAT(GradientOf(f_.Read(module_.AddVariable({.name = "w", .type = F32({2})}))),
+              ElementsAre(0, 0));
+}
+
+TEST_F(DifferentiateTest, GradientsHaveGradients) {
+  const auto first = Differentiate(f_, Sum(x_ * x_ * x_), {{x_}});
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_THAT(GradientOf(first->front()), ElementsAre(18, -12));
+}
+
+TEST_F(DifferentiateTest, NothingFlowsThroughAStoppedValue) {
+  EXPECT_THAT(GradientOf(x_ * f_(StopGradient{}, {x_})), ElementsAre(3, -2));
+}
+
+TEST_F(DifferentiateTest, RefusesWhatIsNoScalar) {
+  EXPECT_THAT(Differentiate(f_, x_, {{x_}}), Fails(absl::StatusCode::kInvalidArgument,
+                                                   "only a scalar float can be differentiated"));
+}
+
+// The parameter 1, -2, 0.5 after two steps with the rate 0.1.
+std::vector<double> AfterTwoSteps(const OptimizerOptions& options) {
+  Module m;
+  Function& f = *m.AddFunction("train");
+  const HostValue begin = Tensor({3}, {1, -2, 0.5});
+  Variable* const p = m.AddVariable({.name = "p", .type = F32({3})});
+  p->init = Variable::Storage{begin.shared_bytes(), p->type, {}};
+  const Value gradient = f.Argument("g", p->type), rate = f.Argument("rate", F32({}));
+  EXPECT_TRUE(AppendStep(f, options, rate, {{p}}, {{gradient}}).ok());
+  std::map<std::string, HostValue> now;
+  const Interpreter how{.read = [&](const Variable& v) -> absl::StatusOr<HostValue> {
+    const auto found = now.find(v.name);
+    return found == now.end() ? InitialValue(v) : found->second;
+  }};
+  const HostValue tenth = Tensor({}, {0.1});
+  for (const HostValue& g : {Tensor({3}, {0.5, -1, 0.25}), Tensor({3}, {-0.125, 2, 0})}) {
+    const HostValue* arguments[] = {&g, &tenth};
+    const auto out = how.Run(f, arguments);
+    EXPECT_TRUE(out.ok()) << out.status();
+    if (!out.ok()) return {};
+    for (const auto& [v, value] : out->updates) now.insert_or_assign(v->name, value);
+  }
+  return Numbers(now.at("p"));
+}
+
+struct Steps {
+  const char* optimizer;
+  double momentum, weight_decay;
+  bool nesterov;
+  std::vector<double> parameter;
+};
+
+TEST(OptimizerTest, StepsAsTorchDoes) {
+  const Steps all[] = {
+      {"sgd", 0.9, 0.1, true, {0.844316, -2.021132, 0.410283}},
+      {"adam", 0, 0.1, false, {0.837443597, -1.92501788, 0.32374292}},
+      {"adamw", 0, 0.1, false, {0.834153186, -1.89781035, 0.324044182}},
+      {"adagrad", 0, 0.1, false, {0.905823434, -1.98334644, 0.386783628}},
+      {"rmsprop", 0.5, 0, false, {-0.256314658, -1.39532307, -0.9999994}},
+      {"lion", 0, 0.1, false, {0.9811, -1.9612, 0.29105}},
+  };
+  for (const Steps& s : all) {
+    SCOPED_TRACE(s.optimizer);
+    const auto kind = ParseOptimizer(s.optimizer);
+    ASSERT_TRUE(kind.ok()) << kind.status();
+    OptimizerOptions options = DefaultsOf(*kind);
+    options.momentum = s.momentum;
+    options.weight_decay = s.weight_decay;
+    options.nesterov = s.nesterov;
+    EXPECT_THAT(AfterTwoSteps(options), Pointwise(DoubleNear(1e-6), s.parameter));
+  }
+}
+
+TEST(OptimizerTest, NamesThoseThereAre) {
+  EXPECT_THAT(ParseOptimizer("lbfgs"),
+              Fails(absl::StatusCode::kInvalidArgument, "is not sgd, adam, adamw"));
+}
+
+}  // namespace
+}  // namespace forge::ir
