@@ -21,6 +21,7 @@ from operators.random import RANDOM
 NOISY = 3  # evaluations with noise, besides the exact one
 UNITS = 4  # of the last place, of noise
 LARGEST = 1 << 14  # elements of a value
+CANCELS = ("DFT", "STFT")  # sums whose terms cancel, so that a 0 is what rounding of others leaves
 
 
 
@@ -147,12 +148,14 @@ def model_of(nodes, inputs, constants, outputs, opset):
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
-def with_noise(array, rng):
+def with_noise(array, rng, of_largest=False):
+    """of_largest: each element is off by a share of the largest, not of itself"""
     if array.dtype.kind != "f":
         return array
-    eps = np.finfo(array.dtype).eps
-    noise = 1 + UNITS * eps * rng.uniform(-1, 1, array.shape)
-    return np.asarray(array * noise, array.dtype)
+    noise = UNITS * np.finfo(array.dtype).eps * rng.uniform(-1, 1, array.shape)
+    if of_largest:
+        return np.asarray(array + np.abs(array[np.isfinite(array)]).max(initial=0) * noise, array.dtype)
+    return np.asarray(array * (1 + noise), array.dtype)
 
 
 class Graph:
@@ -422,8 +425,9 @@ def compute(node, opset, rng):
         for turn in range(NOISY + 1):
             noisy = turn > 0 and node.op in ROUNDS
             feeds = {v.name: with_noise(v.arrays[turn], rng) if noisy else v.arrays[turn] for v in inputs}
+            cancels = turn > 0 and node.op in CANCELS
             for value, array in zip(node.outputs, session.run(None, feeds)):
-                value.arrays.append(with_noise(array, rng) if noisy else array)
+                value.arrays.append(with_noise(array, rng, cancels) if noisy or cancels else array)
         if node.op in JUMPS and node.outputs[0].array.shape == node.inputs[0].array.shape:
             node.outputs[0].jumps = find_jumps(node.inputs[0], session, inputs)
     except Exception as error:  # onnxruntime's exceptions have no common public base
