@@ -12,6 +12,7 @@
 #include "runtime/backends.h"
 #include "tools/support/terminal.h"
 #include "tools/support/tool.h"
+#include "tools/train/curve.h"
 #include "tools/train/models.h"
 #include "tools/train/trainer.h"
 
@@ -21,7 +22,7 @@ namespace {
 struct Options {
   std::string model, data, validate, loss = "cross_entropy", optimizer = "adam",
                                      schedule = "constant", augment, device = "auto", out,
-                                     weights_out, checkpoint, resume, log, preprocess;
+                                     weights_out, checkpoint, resume, log, curve, preprocess;
   bool time_by_op = false, nesterov = false;
   int epochs = 1, batch = 64, accumulate = 1, seed = 0, threads = 0, warmup = 0;
   double lr = 1e-3, momentum = 0, weight_decay = 0, clip_norm = 0, clip_value = 0, average = 0;
@@ -65,6 +66,7 @@ void AddOptions(Tool& tool, Options& o) {
   tool.Option("--resume CHECKPOINT", o.resume, "Continue from a checkpoint, to the same bits");
   tool.Flag("--time-by-op", o.time_by_op, "Show the time of a step by op, and its slowest parts");
   tool.Option("--log FILE", o.log, "Append a line of JSON for each epoch");
+  tool.Option("--curve FILE", o.curve, "Draw the losses as a PNG, after each epoch");
 }
 
 // The first interrupt lets the step finish; a second one ends the program.
@@ -100,6 +102,8 @@ class Run {
     FORGE_RETURN_IF_ERROR(Train());
     FORGE_RETURN_IF_ERROR(WriteResults(onnx));
     if (!tool_.json()) {
+      if (const std::string curve = curve_.Text(60); !curve.empty())
+        std::cout << "loss " << curve << "\n";
       if (o_.time_by_op) std::cout << trainer_->times().Text();
       return absl::OkStatus();
     }
@@ -200,6 +204,7 @@ class Run {
               progress(fmt::format("epoch {}", m.epoch), static_cast<size_t>(m.done),
                        static_cast<size_t>(m.total),
                        fmt::format("  loss {:.4f}  {:.0f} samples/s", m.loss, m.rate));
+              curve_.Add(step_ = m.step, m.batch_loss);
             },
         .after = [&](const EpochResult& r) { return Report(r); }};
     const absl::Status s = trainer_->Train(data_, watch);
@@ -213,12 +218,14 @@ class Run {
     if (!o_.validate.empty()) {
       FORGE_ASSIGN_OR_RETURN(const EpochResult held, trainer_->Evaluate(held_));
       validation_ = ToJson(held);
+      curve_.AddValidation(step_, held.loss);
       line += "  validation: " + ToText(held);
     }
     if (!tool_.json())
       std::cout << fmt::format("{}  {}  {:.0f} samples/s\n", line, Duration(r.seconds),
                                r.samples_per_second)
                 << std::flush;
+    if (!o_.curve.empty()) FORGE_RETURN_IF_ERROR(curve_.WritePng(o_.curve));
     if (o_.log.empty()) return absl::OkStatus();
     nlohmann::json entry = epochs_.back();
     entry["epoch"] = r.epoch;
@@ -259,6 +266,8 @@ class Run {
   std::unique_ptr<Trainer> trainer_;
   DataSet data_, held_;
   nlohmann::json epochs_ = nlohmann::json::array(), validation_;
+  LossCurve curve_;
+  int64_t step_ = 0;
 };
 
 }  // namespace

@@ -10,10 +10,12 @@
 #include <thread>
 
 #include "formats/arrays/safetensors.h"
+#include "formats/images/image.h"
 #include "tests/support/onnx_model.h"
 #include "tests/support/status_matchers.h"
 #include "tests/tools/shell.h"
 #include "tools/train/batches.h"
+#include "tools/train/curve.h"
 
 namespace forge {
 namespace {
@@ -265,6 +267,46 @@ TEST_F(ForgeTrainTest, WritesACheckpointWhenInterrupted) {
   ASSERT_TRUE(WIFSIGNALED(status));
   EXPECT_EQ(WTERMSIG(status), SIGINT);
   EXPECT_EQ(Shell(Command("--epochs 1 --resume " + Path("c"))).status, 0);
+}
+
+TEST_F(ForgeTrainTest, DrawsTheLosses) {
+  const Outcome o = Shell(Command("--epochs 3 --validate " + Data() + " --curve " + Path("c.png")));
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_THAT(o.out, ::testing::ContainsRegex("\nloss [0-9.]+ .+ [0-9.]+\n$"));
+  FORGE_ASSERT_OK_AND_ASSIGN(const ir::HostValue picture, ReadImage(folder_ / "c.png"));
+  EXPECT_THAT(picture.shape(), ::testing::ElementsAre(480, 800, 3));
+  ExpectFailure(Command("--curve " + Path("no/such/folder.png")), "no/such/folder.png");
+}
+
+// Where the line is in a column of a picture: 0 at the top; -1: nowhere.
+int RowOfLine(const ir::HostValue& picture, int64_t column) {
+  for (int64_t y = 31; y < 480; ++y)
+    if (picture.f64((y * 800 + column) * 3) == 0x1f) return static_cast<int>(y);
+  return -1;
+}
+
+TEST(LossCurveTest, FallsAsTheLossDoes) {
+  tools::LossCurve curve;
+  EXPECT_EQ(curve.Text(4), "");
+  for (int step = 1; step <= 65'536; ++step) curve.Add(step, 3 - step / 32768.0);
+  EXPECT_EQ(curve.Text(4), "2.7500 █▆▃▁ 1.2500");
+  const TempFolder folder;
+  ASSERT_TRUE(curve.WritePng(folder / "c.png").ok());
+  FORGE_ASSERT_OK_AND_ASSIGN(const ir::HostValue picture, ReadImage(folder / "c.png"));
+  const int left = RowOfLine(picture, 100), middle = RowOfLine(picture, 430),
+            right = RowOfLine(picture, 760);
+  EXPECT_GE(left, 0);
+  EXPECT_NEAR(middle, (left + right) / 2, 2);
+  EXPECT_LT(left, middle);
+}
+
+TEST(LossCurveTest, DrawsASinglePoint) {
+  tools::LossCurve curve;
+  curve.Add(1, 0.5);
+  curve.AddValidation(1, 0.5);
+  EXPECT_EQ(curve.Text(4), "0.5000 ▁ 0.5000");
+  const TempFolder folder;
+  EXPECT_TRUE(curve.WritePng(folder / "c.png").ok());
 }
 
 TEST(BatchesTest, OrderDependsOnSeedAndEpochAlone) {

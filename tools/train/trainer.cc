@@ -110,6 +110,7 @@ absl::Status Trainer::Step(const DataSet& data, std::span<const int64_t> at, boo
   if (!std::isfinite(loss))
     return Internal("the loss is {} at step {} of epoch {}: lower --lr or give --clip-norm", loss,
                     at_.step + 1, at_.epoch + 1);
+  batch_loss_ = loss;
   at_.loss += loss * static_cast<double>(at.size());
   at_.correct += ResultNamed(results, "correct");
   at_.sample += static_cast<int64_t>(at.size());
@@ -141,7 +142,8 @@ absl::Status Trainer::TrainEpoch(const DataSet& data, int64_t used, const Watch&
     FORGE_RETURN_IF_ERROR(
         Step(data, std::span(order).subspan(static_cast<size_t>(at_.sample), n), updates));
     watch.progress({at_.epoch + 1, at_.sample, used, at_.loss / static_cast<double>(at_.sample),
-                    static_cast<double>(at_.sample - first) / SecondsSince(begin)});
+                    static_cast<double>(at_.sample - first) / SecondsSince(begin), at_.step,
+                    batch_loss_});
   }
   ++at_.epoch;
   EpochResult result = ResultOf(used, at_.loss, at_.correct);

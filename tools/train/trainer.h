@@ -49,6 +49,8 @@ class Trainer {
   struct Moment {
     int64_t epoch, done, total;  // samples of the epoch
     double loss, rate;           // the mean so far; samples in a second
+    int64_t step;                // updates of the whole training
+    double batch_loss;
   };
   struct Watch {
     std::function<bool()> stop;
@@ -77,6 +79,7 @@ class Trainer {
   std::vector<std::string> parameters_;  // their names
   std::unique_ptr<Session> session_;
   Position at_;
+  double batch_loss_ = 0;
   StepTimes times_;
 };
 
