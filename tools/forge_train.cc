@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "formats/arrays/safetensors.h"
 #include "formats/model_bin/model_bin.h"
@@ -20,9 +21,9 @@ namespace forge::tools {
 namespace {
 
 struct Options {
-  std::string model, data, validate, loss = "cross_entropy", optimizer = "adam",
-                                     schedule = "constant", augment, device = "auto", out,
-                                     weights_out, checkpoint, resume, log, curve, preprocess;
+  std::string model, data, validate,
+      loss = "cross_entropy", optimizer = "adam", schedule = "constant", augment, device = "auto",
+      out, weights_out, checkpoint, resume, log, curve, preprocess, no_decay;
   bool time_by_op = false, nesterov = false;
   int epochs = 1, batch = 64, accumulate = 1, seed = 0, threads = 0, warmup = 0;
   double lr = 1e-3, momentum = 0, weight_decay = 0, clip_norm = 0, clip_value = 0, average = 0;
@@ -42,6 +43,8 @@ void AddOptions(Tool& tool, Options& o) {
   tool.Option("--momentum X", o.momentum, "Momentum of sgd and rmsprop");
   tool.Flag("--nesterov", o.nesterov, "Nesterov's momentum, of sgd");
   tool.Option("--weight-decay X", o.weight_decay, "Weight decay");
+  tool.Option("--no-decay REGEX", o.no_decay,
+              "Parameters without weight decay, by a part of their names: 'bias|norm'");
   tool.Option("--clip-value X", o.clip_value,
               "Largest size of an element of a gradient; 0: no limit");
   tool.Option("--clip-norm X", o.clip_norm, "Largest norm of all gradients together; 0: no limit");
@@ -86,6 +89,14 @@ nlohmann::json ToJson(const EpochResult& r) {
 std::string ToText(const EpochResult& r) {
   return fmt::format("loss {:.4f}{}", r.loss,
                      r.accuracy < 0 ? "" : fmt::format("  accuracy {:.2f} %", 100 * r.accuracy));
+}
+
+absl::StatusOr<std::regex> ParseRegex(const std::string& text) {
+  try {
+    return std::regex(text);
+  } catch (const std::regex_error& e) {
+    return InvalidArgument("--no-decay '{}' is no regular expression: {}", text, e.what());
+  }
 }
 
 class Run {
@@ -144,6 +155,12 @@ class Run {
     FORGE_ASSIGN_OR_RETURN(const ir::OptimizerKind kind, ir::ParseOptimizer(o_.optimizer));
     t.training.optimizer = ir::DefaultsOf(kind);
     t.training.optimizer.nesterov = o_.nesterov;
+    if (!o_.no_decay.empty()) {
+      FORGE_ASSIGN_OR_RETURN(const std::regex without, ParseRegex(o_.no_decay));
+      t.training.optimizer.decays = [without](const ir::Variable& v) {
+        return !std::regex_search(v.name, without);
+      };
+    }
     t.training.optimizer.momentum = o_.momentum;
     t.training.optimizer.weight_decay = o_.weight_decay;
     FORGE_ASSIGN_OR_RETURN(t.schedule.kind, ParseSchedule(o_.schedule));
@@ -160,6 +177,7 @@ class Run {
                  {"--lr", fmt::format("{}", o_.lr)},
                  {"--momentum", fmt::format("{}", o_.momentum)},
                  {"--weight-decay", fmt::format("{}", o_.weight_decay)},
+                 {"--no-decay", o_.no_decay},
                  {"--nesterov", o_.nesterov ? "true" : "false"},
                  {"--clip-value", fmt::format("{}", o_.clip_value)},
                  {"--clip-norm", fmt::format("{}", o_.clip_norm)},

@@ -40,8 +40,9 @@ class Step {
   void Update(Variable* parameter, Value gradient) {
     Value p = f_.Read(parameter);
     const bool shrinks = o_.kind == OptimizerKind::kAdamW || o_.kind == OptimizerKind::kLion;
-    if (o_.weight_decay != 0 && !shrinks) gradient = gradient + p * o_.weight_decay;
-    if (o_.weight_decay != 0 && shrinks) p = p - p * (rate_ * o_.weight_decay);
+    const double decay = o_.decays == nullptr || o_.decays(*parameter) ? o_.weight_decay : 0;
+    if (decay != 0 && !shrinks) gradient = gradient + p * decay;
+    if (decay != 0 && shrinks) p = p - p * (rate_ * decay);
     f_.Store(parameter, p - Change(parameter, gradient));
   }
 

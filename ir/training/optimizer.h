@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optimisers as nodes of a function, with their state in variables of the module.
 #pragma once
+#include <functional>
 #include <string_view>
 
 #include "ir/graph/module.h"
@@ -19,6 +20,7 @@ struct OptimizerOptions {
   double epsilon = 1e-8;              // all but SGD and Lion
   // AdamW and Lion: shrinks the parameter; others: added to the gradient.
   double weight_decay = 0;
+  std::function<bool(const Variable&)> decays;  // the parameters with weight decay; null: all
 };
 
 // Returns the options that the source of an optimiser has by default.

@@ -158,6 +158,7 @@ TEST_F(ForgeTrainTest, NamesWhatIsWrongWithTheData) {
   ExpectError(Command("--nesterov"), 2, "needs --optimizer sgd and --momentum");
   ExpectError(Command("--momentum 0.9"), 2, "not of adam");
   ExpectError(Command("--average 1"), 2, "--average 1 is not at least 0 and below 1");
+  ExpectError(Command("--no-decay '('"), 2, "--no-decay '(' is no regular expression");
   ExpectError(Command("--lr nan"), 2, "--lr nan is not a number of at least 0");
   ExpectError(Command("--augment blur"), 2, "'blur' is not flip or shift=N");
   ExpectError(Command("--loss hinge"), 2, "is not cross_entropy, mse, l1");
@@ -267,6 +268,23 @@ TEST_F(ForgeTrainTest, WritesACheckpointWhenInterrupted) {
   ASSERT_TRUE(WIFSIGNALED(status));
   EXPECT_EQ(WTERMSIG(status), SIGINT);
   EXPECT_EQ(Shell(Command("--epochs 1 --resume " + Path("c"))).status, 0);
+}
+
+TEST_F(ForgeTrainTest, LeavesParametersOutOfTheDecay) {
+  const std::string train =
+      "forge-train mnist-mlp --device cpu --optimizer adamw --batch 40 --data " + Data() + " ";
+  ASSERT_EQ(Shell(train + "--weight-decay 0 --weights-out " + Path("none")).status, 0);
+  ASSERT_EQ(
+      Shell(train + "--weight-decay 9 --no-decay 'fc2|bias' --weights-out " + Path("some")).status,
+      0);
+  FORGE_ASSERT_OK_AND_ASSIGN(const Safetensors none, ReadSafetensors(folder_ / "none"));
+  FORGE_ASSERT_OK_AND_ASSIGN(const Safetensors some, ReadSafetensors(folder_ / "some"));
+  for (size_t t = 0; t < none.tensors.size(); ++t) {
+    const auto& [name, without] = none.tensors[t];
+    const ir::HostValue& with = some.tensors[t].second;
+    const bool same = std::ranges::equal(without.bytes(), with.bytes());
+    EXPECT_EQ(same, name != "fc1.weight") << name;
+  }
 }
 
 TEST_F(ForgeTrainTest, DrawsTheLosses) {

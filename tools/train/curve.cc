@@ -42,7 +42,7 @@ class Canvas {
     for (int j = y; j < y + size; ++j)
       for (int i = x; i < x + size; ++i)
         if (i >= 0 && i < kWidth && j >= 0 && j < kHeight)
-          pixels_[static_cast<size_t>(j * kWidth + i)] = c;
+          pixels_[static_cast<size_t>(j) * kWidth + static_cast<size_t>(i)] = c;
   }
   void Line(double x0, double y0, double x1, double y1, Colour c, int size = 1) {
     const int n = std::max(1, static_cast<int>(std::max(std::abs(x1 - x0), std::abs(y1 - y0))));
