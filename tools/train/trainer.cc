@@ -28,7 +28,9 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(std::unique_ptr<ir::Mod
   out->o_ = std::move(options);
   const ir::TrainingOptions& training = out->o_.training;
   FORGE_ASSIGN_OR_RETURN(const ir::TrainingVariables variables, AddTraining(*module, training));
-  for (const ir::Variable* v : variables.parameters) out->parameters_.push_back(v->name);
+  const auto& trained = variables.averages.empty() ? variables.parameters : variables.averages;
+  for (size_t i = 0; i < trained.size(); ++i)
+    out->parameters_.push_back({variables.parameters[i]->name, trained[i]->name});
   const ir::Function& main = *module->Find(training.function);
   const ir::Type prediction = main.type(main.results()[0].value);
   if (training.loss == "cross_entropy") {
@@ -73,12 +75,10 @@ absl::Status Trainer::Resume(const std::string& path) {
 absl::StatusOr<std::vector<NamedTensor>> Trainer::Parameters() {
   FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> all, session_->Run({}, kRead));
   std::vector<NamedTensor> out;
-  for (const std::string& name : parameters_) {
-    const auto average = std::ranges::find(all, name + ".average", &NamedTensor::name);
-    const auto found =
-        average != all.end() ? average : std::ranges::find(all, name, &NamedTensor::name);
+  for (const Parameter& p : parameters_) {
+    const auto found = std::ranges::find(all, p.read, &NamedTensor::name);
     FORGE_CHECK(found != all.end());
-    out.push_back({name, std::move(found->value)});
+    out.push_back({p.name, std::move(found->value)});
   }
   return out;
 }

@@ -76,7 +76,10 @@ class Trainer {
 
   TrainerOptions o_;
   DataPorts ports_;
-  std::vector<std::string> parameters_;  // their names
+  struct Parameter {
+    std::string name, read;  // read: the variable that has its trained value
+  };
+  std::vector<Parameter> parameters_;
   std::unique_ptr<Session> session_;
   Position at_;
   double batch_loss_ = 0;
