@@ -17,7 +17,7 @@ from operators.elementwise import (
     number, power, prelu, swiglu, swish, unary, variadic, where,
 )
 from operators.host import optional, select_boxes, sequence, strings, tf_idf
-from operators.microsoft import MICROSOFT
+from operators.microsoft import MICROSOFT, simplified_norm
 from operators.movement import (
     center_crop_pad, compress, concat, constant, constant_of_shape, depth_to_space, expand, eye_like, flatten, gather,
     gather_elements, gather_nd, one_hot, pad, range_, reshape, reverse_sequence, scatter_elements, scatter_nd, shape_of,
@@ -49,7 +49,7 @@ ROUNDS = frozenset("""Acos Acosh Add AffineGrid Asin Asinh Atan Atanh Attention 
     Loop LpNormalization LpPool MatMul Mean MeanVarianceNormalization MelWeightMatrix Mish Mul
     NegativeLogLikelihoodLoss PRelu Pow QuantizeLinear RMSNormalization RNN Range Reciprocal ReduceL1
     ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSum ReduceSumSquare Resize RoiAlign
-    RotaryEmbedding STFT Scan ScatterElements ScatterND Selu Shrink Sigmoid Sin Sinh Softmax
+    RotaryEmbedding STFT Scan ScatterElements ScatterND Selu Shrink Sigmoid SimplifiedLayerNormalization Sin Sinh Softmax
     SoftmaxCrossEntropyLoss Softplus Softsign Sqrt Sub Sum SwiGLU Swish Tan Tanh Upsample""".split())
 COMPARED = (np.float32, np.float64, np.int32, np.int64, np.float16)
 GENERATORS = {
@@ -219,6 +219,7 @@ GENERATORS = {
     "Shrink": unary((np.float32,), lambd=number(0.2, 1), bias=number(0, 1)),
     "Sigmoid": unary(),
     "Sign": unary(NUMBERS),
+    "SimplifiedLayerNormalization": simplified_norm,
     "Sin": unary((np.float32, np.float64)),
     "Sinh": unary((np.float32,)),
     "Size": unary(ANYTHING),

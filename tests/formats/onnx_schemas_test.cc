@@ -57,6 +57,7 @@ TEST(OnnxSchemasTest, EveryRowOfAStandardDomainIsAVersion) {
   }
   for (const OnnxOp& op : OnnxOps()) {
     if (!domains.contains(std::string(op.domain))) continue;
+    if (op.name == "SimplifiedLayerNormalization") continue;  // onnxruntime's, in this domain
     EXPECT_TRUE(versions.contains({std::string(op.domain), std::string(op.name), op.since}))
         << op.domain << " " << op.name << " " << op.since;
   }

@@ -194,7 +194,8 @@ constexpr OnnxOp kMicrosoftOps[] = {
     {kMicrosoft, "Gelu", 1, 1, 1, BuildExactGelu},
     {kMicrosoft, "MatMulNBits", 1, 3, 6, BuildMatMulNBits},
     {kMicrosoft, "QuickGelu", 1, 1, 1, BuildQuickGelu},
-    {kMicrosoft, "SimplifiedLayerNormalization", 1, 2, 2, BuildSimplifiedLayerNormalization},
+    // onnxruntime has it in the standard's domain.
+    {"", "SimplifiedLayerNormalization", 1, 2, 2, BuildSimplifiedLayerNormalization},
     {kMicrosoft, "SkipLayerNormalization", 1, 3, 5, BuildSkipLayerNormalization},
     {kMicrosoft, "SkipSimplifiedLayerNormalization", 1, 3, 4,
      BuildSkipSimplifiedLayerNormalization},

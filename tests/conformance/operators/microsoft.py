@@ -239,11 +239,6 @@ def qlinear_global_average_pool(g):
     return quantised(g, dtype, shape, [0, 2, 3]) + result(g, dtype), {"channels_last": 0}
 
 
-def qlinear_reduce_mean(g):
-    dtype, shape = g.choose(BYTES), g.shape(1)
-    return quantised(g, dtype, shape) + result(g, dtype), {"axes": g.axes(len(shape)), "keepdims": int(g.chance(0.5))}
-
-
 def qlinear_concat(g):
     dtype, shape = g.choose(BYTES), g.shape(1)
     axis = int(g.rng.integers(0, len(shape)))
@@ -309,13 +304,11 @@ MICROSOFT = {
     "QLinearGlobalAveragePool": qlinear_global_average_pool,
     "QLinearLeakyRelu": qlinear_unary(alpha=lambda g: float(np.float32(g.rng.uniform(0.01, 0.5)))),
     "QLinearMul": qlinear_binary,
-    "QLinearReduceMean": qlinear_reduce_mean,
     "QLinearSigmoid": qlinear_unary(),
     "QLinearSoftmax": qlinear_softmax,
     "QLinearWhere": qlinear_where,
     "QuickGelu": quick_gelu,
     "RotaryEmbedding": rotary_embedding,
-    "SimplifiedLayerNormalization": simplified_norm,
     "SkipLayerNormalization": skip_norm(True),
     "SkipSimplifiedLayerNormalization": skip_norm(False),
 }
