@@ -27,8 +27,7 @@ absl::Status WriteCacheFile(const std::filesystem::path& path, std::string_view 
     return Internal("{}: is no regular file", path.string());
   std::filesystem::create_directories(path.parent_path(), error);
   if (error) return Internal("{}: {}", path.parent_path().string(), error.message());
-  const std::span bytes(reinterpret_cast<const uint8_t*>(content.data()), content.size());
-  const FileContent file{.path = path, .parts = {bytes}, .flushed = false};
+  const FileContent file{.path = path, .parts = {AsBytes(content)}, .flushed = false};
   return WriteFiles({&file, 1});
 }
 

@@ -382,8 +382,7 @@ absl::Status WriteNpy(const std::filesystem::path& path, const ir::HostValue& va
       {path, {header, as_is ? value.bytes() : std::span<const uint8_t>(converted)}}};
   const std::string description = DescriptionText(value.dtype());
   if (value.dtype() != DType::kString && CarrierOf(value.dtype())) {
-    files.push_back({DescriptionOf(path),
-                     {{reinterpret_cast<const uint8_t*>(description.data()), description.size()}}});
+    files.push_back({DescriptionOf(path), {AsBytes(description)}});
   } else {
     FORGE_RETURN_IF_ERROR(RemoveDescription(path));
   }

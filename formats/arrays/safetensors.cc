@@ -127,7 +127,7 @@ absl::Status WriteSafetensors(const std::filesystem::path& path, const Safetenso
   text.resize(AlignUp(text.size(), 8), ' ');
   const uint64_t size = text.size();
   parts[0] = {reinterpret_cast<const uint8_t*>(&size), sizeof(size)};
-  parts[1] = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+  parts[1] = AsBytes(text);
   const FileContent file{path, std::move(parts)};
   return WriteFiles({&file, 1});
 }

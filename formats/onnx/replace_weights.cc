@@ -55,8 +55,7 @@ absl::Status ReplaceOnnxWeights(const std::filesystem::path& from, const NamedVa
                            from.string(), to.filename().string());
   if (model.ByteSizeLong() > INT32_MAX)
     return InvalidArgument("{}: more than 2 GiB, the limit of protobuf", to.string());
-  const std::string content = model.SerializeAsString();
-  return WriteFile(to, {reinterpret_cast<const uint8_t*>(content.data()), content.size()});
+  return WriteFile(to, AsBytes(model.SerializeAsString()));
 }
 
 }  // namespace forge

@@ -16,7 +16,7 @@ std::string MarkdownCell(std::string_view text) {
 }
 
 absl::Status WriteText(const std::string& path, std::string_view text) {
-  return WriteFile(path, std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
+  return WriteFile(path, AsBytes(text));
 }
 
 absl::Status PrintOrCheck(std::string_view document, const std::string& file,

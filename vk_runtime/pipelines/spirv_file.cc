@@ -107,8 +107,7 @@ absl::Status SpirvFile::Save() {
   for (const uint64_t hash : unsaved_)
     AppendEntry(added, generation_, hash, entries_.at(hash).words);
   if (whole_ && read_ + added.size() <= kMostBytes) {
-    FORGE_RETURN_IF_ERROR(AppendToFile(
-        path_, std::span(reinterpret_cast<const uint8_t*>(added.data()), added.size())));
+    FORGE_RETURN_IF_ERROR(AppendToFile(path_, AsBytes(added)));
     read_ += added.size();
   } else {
     FORGE_RETURN_IF_ERROR(Rewrite());
