@@ -5,12 +5,12 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <regex>
 
 #include "formats/arrays/safetensors.h"
 #include "formats/model_bin/model_bin.h"
 #include "formats/onnx/replace_weights.h"
 #include "runtime/backends.h"
+#include "tools/support/regex.h"
 #include "tools/support/terminal.h"
 #include "tools/support/tool.h"
 #include "tools/train/curve.h"
@@ -38,7 +38,7 @@ void AddOptions(Tool& tool, Options& o) {
   tool.Option("--preprocess SPEC", o.preprocess,
               "For pictures: resize=HxW,mean=..,std=..,layout=nchw|nhwc,color=rgb|bgr|gray");
   tool.Option("--loss NAME", o.loss, ir::LossNames());
-  tool.Option("--optimizer NAME", o.optimizer, std::string(ir::kOptimizerNames));
+  tool.Option("--optimizer NAME", o.optimizer, ir::OptimizerNames());
   tool.Option("--lr X", o.lr, "Learning rate");
   tool.Option("--momentum X", o.momentum, "Momentum of sgd and rmsprop");
   tool.Flag("--nesterov", o.nesterov, "Nesterov's momentum, of sgd");
@@ -89,14 +89,6 @@ nlohmann::json ToJson(const EpochResult& r) {
 std::string ToText(const EpochResult& r) {
   return fmt::format("loss {:.4f}{}", r.loss,
                      r.accuracy < 0 ? "" : fmt::format("  accuracy {:.2f} %", 100 * r.accuracy));
-}
-
-absl::StatusOr<std::regex> ParseRegex(const std::string& text) {
-  try {
-    return std::regex(text);
-  } catch (const std::regex_error& e) {
-    return InvalidArgument("--no-decay '{}' is no regular expression: {}", text, e.what());
-  }
 }
 
 class Run {
@@ -156,8 +148,9 @@ class Run {
     t.training.optimizer = ir::DefaultsOf(kind);
     t.training.optimizer.nesterov = o_.nesterov;
     if (!o_.no_decay.empty()) {
-      FORGE_ASSIGN_OR_RETURN(const std::regex without, ParseRegex(o_.no_decay));
-      t.training.optimizer.decays = [without](const ir::Variable& v) {
+      const absl::StatusOr<std::regex> without = ParseRegex(o_.no_decay);
+      if (!without.ok()) return InvalidArgument("--no-decay {}", Message(without.status()));
+      t.training.optimizer.decays = [without = *without](const ir::Variable& v) {
         return !std::regex_search(v.name, without);
       };
     }

@@ -5,6 +5,7 @@
 
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
+#include "ir/training/alternatives.h"
 
 namespace forge::ir {
 namespace {
@@ -37,13 +38,16 @@ class Step {
     correction2_ = sqrt(-f(Expm1{}, {t * std::log(o_.beta2)}));
   }
 
-  void Update(Variable* parameter, Value gradient) {
+  // Returns the parameter after the step.
+  Value Update(Variable* parameter, Value gradient) {
     Value p = f_.Read(parameter);
     const bool shrinks = o_.kind == OptimizerKind::kAdamW || o_.kind == OptimizerKind::kLion;
     const double decay = o_.decays == nullptr || o_.decays(*parameter) ? o_.weight_decay : 0;
     if (decay != 0 && !shrinks) gradient = gradient + p * decay;
     if (decay != 0 && shrinks) p = p - p * (rate_ * decay);
-    f_.Store(parameter, p - Change(parameter, gradient));
+    const Value after = p - Change(parameter, gradient);
+    f_.Store(parameter, after);
+    return after;
   }
 
  private:
@@ -117,14 +121,19 @@ OptimizerOptions DefaultsOf(OptimizerKind kind) {
 absl::StatusOr<OptimizerKind> ParseOptimizer(std::string_view name) {
   for (const Named& o : kOptimizers)
     if (o.name == name) return o.kind;
-  return InvalidArgument("optimizer '{}' is not {}", name, kOptimizerNames);
+  return InvalidArgument("optimizer '{}' is not {}", name, OptimizerNames());
 }
 
-absl::Status AppendStep(Function& f, const OptimizerOptions& options, Value learning_rate,
-                        std::span<Variable* const> parameters, ValueSpan gradients) {
+std::string OptimizerNames() { return Alternatives(kOptimizers, &Named::name); }
+
+absl::StatusOr<Values> AppendStep(Function& f, const OptimizerOptions& options, Value learning_rate,
+                                  std::span<Variable* const> parameters, ValueSpan gradients) {
   Step step(f, options, learning_rate);
-  for (size_t i = 0; i < parameters.size(); ++i) step.Update(parameters[i], gradients[i]);
-  return f.status();
+  Values after;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    after.push_back(step.Update(parameters[i], gradients[i]));
+  FORGE_RETURN_IF_ERROR(f.status());
+  return after;
 }
 
 }  // namespace forge::ir

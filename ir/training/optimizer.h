@@ -2,6 +2,7 @@
 // Optimisers as nodes of a function, with their state in variables of the module.
 #pragma once
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "ir/graph/module.h"
@@ -27,14 +28,15 @@ struct OptimizerOptions {
 OptimizerOptions DefaultsOf(OptimizerKind kind);
 // errors: InvalidArgument (lists the names)
 absl::StatusOr<OptimizerKind> ParseOptimizer(std::string_view name);
-inline constexpr std::string_view kOptimizerNames = "sgd, adam, adamw, adagrad, rmsprop or lion";
+std::string OptimizerNames();  // "sgd, adam ... or lion"
 
-// Appends one step to `f`: stores each parameter and the optimiser's states, which are variables
-// of f.module() named as torch names them: "PARAMETER.momentum", "PARAMETER.exp_avg",
-// "PARAMETER.exp_avg_sq", "PARAMETER.sum", "PARAMETER.square_avg" and "optimizer.step".
+// Appends one step to `f` and returns the parameters after it: stores each parameter and the
+// optimiser's states, which are variables of f.module() named as torch names them:
+// "PARAMETER.momentum", "PARAMETER.exp_avg", "PARAMETER.exp_avg_sq", "PARAMETER.sum",
+// "PARAMETER.square_avg" and "optimizer.step".
 //   learning_rate: f32 scalar     gradients: of the types of the parameters, f32
 //   source: torch.optim; Chen et al., "Symbolic discovery of optimization algorithms", 2023 (Lion)
-absl::Status AppendStep(Function& f, const OptimizerOptions& options, Value learning_rate,
-                        std::span<Variable* const> parameters, ValueSpan gradients);
+absl::StatusOr<Values> AppendStep(Function& f, const OptimizerOptions& options, Value learning_rate,
+                                  std::span<Variable* const> parameters, ValueSpan gradients);
 
 }  // namespace forge::ir

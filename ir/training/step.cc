@@ -17,6 +17,7 @@
 #include "ir/ops/reduction/arg_reduce.h"
 #include "ir/ops/reduction/reduce.h"
 #include "ir/ops/reduction/softmax.h"
+#include "ir/training/alternatives.h"
 #include "ir/training/differentiate.h"
 
 namespace forge::ir {
@@ -81,8 +82,8 @@ struct NamedLoss {
   std::string_view name;
   Value (*make)(Function& f, Value prediction, Value target);
 };
-constexpr std::string_view kOfClasses = "cross_entropy";
 constexpr NamedLoss kLosses[] = {
+    {"cross_entropy", nullptr},  // of classes: GradeClasses
     {"mse", LossOf<MseLoss>},
     {"l1", LossOf<L1Loss>},
     {"smooth_l1", LossOf<SmoothL1Loss>},
@@ -108,10 +109,10 @@ absl::StatusOr<Graded> AppendLoss(const Function& main, Function& f, const Train
   for (const Node& node : main.nodes()) copy.CopyNode(node);
   FORGE_RETURN_IF_ERROR(f.status());
   const uint32_t prediction = main.results()[0].value;
-  if (o.loss == kOfClasses) return GradeClasses(f, copy[ScoresOf(main, prediction)]);
   const auto* const known = std::ranges::find(kLosses, o.loss, &NamedLoss::name);
   if (known == std::end(kLosses))
     return InvalidArgument("loss '{}' is not {}", o.loss, LossNames());
+  if (known->make == nullptr) return GradeClasses(f, copy[ScoresOf(main, prediction)]);
   const Value y = copy[prediction], label = f.Argument("label", y.type());
   const Value loss = known->make(f, y, label);
   FORGE_RETURN_IF_ERROR(f.status());
@@ -167,27 +168,19 @@ Value Clip(Function& f, const TrainingOptions& o, Values& gradients) {
   return norm;
 }
 
-// The value of a variable at the end of the run.
-Value AfterRun(Function& f, Variable* v) {
-  for (const Function::Update& u : f.updates())
-    if (u.variable == v) return f.value(u.value);
-  return f.Read(v);
-}
-
 absl::Status AddTrain(Module& m, const Function& main, const TrainingOptions& o,
                       std::span<Variable* const> parameters, std::span<Variable* const> sums,
-                      const Averages& averages) {
+                      std::span<Variable* const> averages) {
   Function& f = *m.AddFunction("train");
   FORGE_ASSIGN_OR_RETURN(Differentiated d, AppendGradients(main, f, o, parameters, sums));
   const Value rate = f.Argument("learning_rate", Type::Tensor(DType::kF32, {}));
   const Value norm = Clip(f, o, d.gradients);
-  FORGE_RETURN_IF_ERROR(AppendStep(f, o.optimizer, rate, parameters, d.gradients));
+  FORGE_ASSIGN_OR_RETURN(const Values after,
+                         AppendStep(f, o.optimizer, rate, parameters, d.gradients));
   for (Variable* v : sums)
     f.Store(v, f(Fill{.value = 0, .dtype = DType::kF32, .shape = v->type.shape()}, {}));
-  for (Variable* v : parameters)
-    if (const auto at = averages.find(v); at != averages.end())
-      f.Store(at->second,
-              f.Read(at->second) * o.average_decay + AfterRun(f, v) * (1 - o.average_decay));
+  for (size_t i = 0; i < averages.size(); ++i)
+    f.Store(averages[i], f.Read(averages[i]) * o.average_decay + after[i] * (1 - o.average_decay));
   ReturnGrades(f, d.graded);
   f.Return("gradient_norm", norm);
   return f.status();
@@ -216,12 +209,7 @@ absl::Status AddAccess(Module& m, const TrainingVariables& variables) {
 
 }  // namespace
 
-std::string LossNames() {
-  std::string text(kOfClasses);
-  for (const NamedLoss& loss : kLosses)
-    text += fmt::format("{}{}", &loss == std::end(kLosses) - 1 ? " or " : ", ", loss.name);
-  return text;
-}
+std::string LossNames() { return Alternatives(kLosses, &NamedLoss::name); }
 
 absl::StatusOr<TrainingVariables> AddTraining(Module& m, const TrainingOptions& o) {
   const Function* const main = m.Find(o.function);
@@ -232,7 +220,7 @@ absl::StatusOr<TrainingVariables> AddTraining(Module& m, const TrainingOptions& 
   if (out.parameters.empty()) return InvalidArgument("the model has no f32 parameter to train");
   const size_t before = m.variables().size();
   std::vector<Variable*> sums;
-  Averages averages;
+  Averages averages;  // those of `out`, by parameter
   for (Variable* v : out.parameters) {
     v->trainable = true;
     Variable state{.name = v->name + ".gradient", .role = Variable::Role::kState, .type = v->type};
@@ -242,7 +230,7 @@ absl::StatusOr<TrainingVariables> AddTraining(Module& m, const TrainingOptions& 
     state.init = v->init;
     out.averages.push_back(averages[v] = m.AddVariable(std::move(state)));
   }
-  FORGE_RETURN_IF_ERROR(AddTrain(m, *main, o, out.parameters, sums, averages));
+  FORGE_RETURN_IF_ERROR(AddTrain(m, *main, o, out.parameters, sums, out.averages));
   if (o.accumulate > 1) FORGE_RETURN_IF_ERROR(AddAccumulate(m, *main, o, out.parameters, sums));
   for (const auto& v : m.variables().subspan(before)) out.states.push_back(v.get());
   FORGE_RETURN_IF_ERROR(AddEvaluate(m, *main, o, averages));
