@@ -49,8 +49,8 @@ ROUNDS = frozenset("""Acos Acosh Add AffineGrid Asin Asinh Atan Atanh Attention 
     Loop LpNormalization LpPool MatMul Mean MeanVarianceNormalization MelWeightMatrix Mish Mul
     NegativeLogLikelihoodLoss PRelu Pow QuantizeLinear RMSNormalization RNN Range Reciprocal ReduceL1
     ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSum ReduceSumSquare Resize RoiAlign
-    RotaryEmbedding STFT Scan ScatterElements ScatterND Selu Shrink Sigmoid SimplifiedLayerNormalization Sin Sinh Softmax
-    SoftmaxCrossEntropyLoss Softplus Softsign Sqrt Sub Sum SwiGLU Swish Tan Tanh Upsample""".split())
+    RotaryEmbedding STFT Scan ScatterElements ScatterND Selu Shrink Sigmoid SimplifiedLayerNormalization Sin Sinh
+    Softmax SoftmaxCrossEntropyLoss Softplus Softsign Sqrt Sub Sum SwiGLU Swish Tan Tanh Upsample""".split())
 COMPARED = (np.float32, np.float64, np.int32, np.int64, np.float16)
 GENERATORS = {
     "Abs": unary(NUMBERS),

@@ -261,13 +261,13 @@ absl::Status Machine::RunFold(const Inst& i, const Mask& mask) {
   const DType arg = TypeOf(ids[0]).elem, result = TypeOf(i.result).elem;
   const codegen::Folder fold({i.code, result, arg});
   std::array<uint64_t, 3> args{};
+  const size_t operands = std::min(ids.size(), args.size());
   for (size_t n = 0; n < size_; ++n)
     for (size_t l = 0; l < lanes && mask[n]; ++l) {
-      for (size_t a = 0; a < std::min<size_t>(ids.size(), 3); ++a)
+      for (size_t a = 0; a < operands; ++a)
         args[a] = At(ids[a])[n][TypeOf(ids[a]).lanes == 1 ? 0 : l];
-      const auto made = i.code == Code::kDot4
-                            ? DotOfBytes(static_cast<DotKind>(i.aux), args)
-                            : fold(std::span(args).first(std::min<size_t>(ids.size(), 3)));
+      const auto made = i.code == Code::kDot4 ? DotOfBytes(static_cast<DotKind>(i.aux), args)
+                                              : fold(std::span(args).first(operands));
       if (!made)
         return Internal("{} of {} is undefined or unknown: {} {}", codegen::Info(i.code).name,
                         Name(arg), args[0], args[1]);

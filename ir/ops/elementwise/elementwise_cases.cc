@@ -2,8 +2,6 @@
 // The cases of element-wise ops, made from their signature and range.
 #include <fmt/format.h>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/str_split.h"
 #include "base/hash.h"
 #include "ir/op/signature.h"
 #include "ir/ops/elementwise/elementwise_rules.h"
@@ -11,19 +9,23 @@
 namespace forge::ir {
 namespace {
 
-// The dtype word of each operand: "a: number; b: =a" gives number, number.
-std::vector<std::string> Words(std::string_view signature) {
-  std::vector<std::string> names, words;
-  for (absl::string_view operand :
-       absl::StrSplit(absl::string_view(signature.data(), signature.size()), ';')) {
-    const std::vector<std::string> parts = absl::StrSplit(operand, ':');
-    std::string word(absl::StripAsciiWhitespace(parts[1]));
-    for (size_t i = 0; i < names.size(); ++i)
-      if (word == "=" + names[i]) word = words[i];
-    names.emplace_back(absl::StripAsciiWhitespace(parts[0]));
-    words.push_back(std::move(word));
+struct Operand {
+  std::string word;  // its element types as the signature has them
+  DTypes dtypes;
+};
+
+// The operands of a signature; one that is like another has its element types.
+std::vector<Operand> OperandsOf(const OpDef& def) {
+  std::vector<Operand> operands;
+  const Signature& s = SignatureOf(def);
+  for (const Parameter& p : s.inputs) {
+    const auto like = std::ranges::find(s.inputs, p.like, &Parameter::name);
+    if (like == s.inputs.end())
+      operands.push_back({p.dtype_text, p.dtypes});
+    else
+      operands.push_back(operands[static_cast<size_t>(like - s.inputs.begin())]);
   }
-  return words;
+  return operands;
 }
 
 // One element type of a word: f32 where it may be.
@@ -33,13 +35,11 @@ std::string OneOf(const std::string& word) {
   return offers("bool") ? "bool" : "i32";
 }
 
-// The element types that cases of a word have.
-std::vector<DType> TypesOf(const std::string& word) {
-  const absl::StatusOr<Signature> s = ParseSignature("x: " + word, "");
-  FORGE_CHECK(s.ok());
+// The element types that cases have of those of an operand.
+std::vector<DType> TypesOf(const Operand& operand) {
   std::vector<DType> types;
   for (int t = 0; t < kDTypeCount; ++t)
-    if (Has(s->inputs[0].dtypes & (kNumberTypes | Bit(DType::kBool)), static_cast<DType>(t)))
+    if (Has(operand.dtypes & (kNumberTypes | Bit(DType::kBool)), static_cast<DType>(t)))
       types.push_back(static_cast<DType>(t));
   return types;
 }
@@ -47,7 +47,7 @@ std::vector<DType> TypesOf(const std::string& word) {
 class CaseMaker {
  public:
   CaseMaker(const OpDef& def, Cases& cases)
-      : words_(Words(def.scalar->info.inputs)),
+      : operands_(OperandsOf(def)),
         range_(fmt::format(" in {}..{}", def.scalar->info.low, def.scalar->info.high)),
         turn_(HashText(def.info.name)),
         cases_(cases) {}
@@ -55,8 +55,8 @@ class CaseMaker {
   // A case for each element type. Shapes beyond the arity are not used; a lacking one is the first.
   void Add(const AnyOp& op, const std::vector<std::string>& shapes, std::string_view suffix = {}) {
     Case c{.op = op};
-    for (size_t i = 0; i < words_.size(); ++i)
-      c.in.push_back(words_[i] + ShapeAt(shapes, i) + range_ + std::string(suffix));
+    for (size_t i = 0; i < operands_.size(); ++i)
+      c.in.push_back(operands_[i].word + ShapeAt(shapes, i) + range_ + std::string(suffix));
     cases_.push_back(std::move(c));
   }
   // A case of one element type. They take turns, from another one for each op: of all ops together
@@ -64,31 +64,31 @@ class CaseMaker {
   void AddOne(const AnyOp& op, const std::vector<std::string>& shapes) {
     ++turn_;
     Case c{.op = op};
-    for (size_t i = 0; i < words_.size(); ++i) {
-      const std::vector<DType> types = TypesOf(words_[i]);
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      const std::vector<DType> types = TypesOf(operands_[i]);
       c.in.push_back(std::string(Name(types[turn_ % types.size()])) + ShapeAt(shapes, i) + range_);
     }
     cases_.push_back(std::move(c));
   }
   void AddBench(const AnyOp& op, std::string_view shape) {
     Case c{.op = op, .bench = true};
-    for (const std::string& word : words_)
-      c.in.push_back(fmt::format("{}{}{}", OneOf(word), shape, range_));
+    for (const Operand& o : operands_)
+      c.in.push_back(fmt::format("{}{}{}", OneOf(o.word), shape, range_));
     cases_.push_back(std::move(c));
   }
   void AddRefusal(const AnyOp& op, const std::vector<std::string>& shapes, std::string why) {
     Case c{.op = op, .refuse = std::move(why)};
-    for (size_t i = 0; i < words_.size(); ++i)
-      c.in.push_back(OneOf(words_[i]) + ShapeAt(shapes, i));
+    for (size_t i = 0; i < operands_.size(); ++i)
+      c.in.push_back(OneOf(operands_[i].word) + ShapeAt(shapes, i));
     cases_.push_back(std::move(c));
   }
-  size_t arity() const { return words_.size(); }
+  size_t arity() const { return operands_.size(); }
 
  private:
   static const std::string& ShapeAt(const std::vector<std::string>& shapes, size_t i) {
     return i < shapes.size() ? shapes[i] : shapes[0];
   }
-  std::vector<std::string> words_;
+  std::vector<Operand> operands_;
   std::string range_;
   uint64_t turn_;
   Cases& cases_;
