@@ -13,6 +13,7 @@ class CpuTarget final : public ir::Target {
   std::string_view name() const override { return name_; }
   Verdict Supports(const ir::Candidate& node) const override;
   Verdict Fuses(const ir::Function& body) const override;
+  bool MultipliesBytes() const override { return true; }
   std::vector<ir::EncodingChoice> Encodings(const ir::Candidate& node) const override;
   double Seconds(const ir::Candidate& node) const override;
 

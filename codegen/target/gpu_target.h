@@ -18,6 +18,9 @@ class GpuTarget final : public ir::Target {
   Verdict Supports(const ir::Candidate& node) const override;
   Verdict Fuses(const ir::Function& body) const override;
   Verdict FusesAnchors(const ir::Function& body) const override;
+  bool MultipliesBytes() const override {
+    return caps_.int_dot && caps_.int_dot_mixed_accelerated && caps_.int_dot_signed_accelerated;
+  }
   // Returns dense, and the encoding of constant operands that the schedule of the node prefers.
   std::vector<ir::EncodingChoice> Encodings(const ir::Candidate& node) const override;
   double Seconds(const ir::Candidate& node) const override { return rates_.Seconds(node); }

@@ -58,8 +58,8 @@ std::span<const Kernel* const> AllKernels() {
                                        &ScanKernel(),         &SortKernel(),
                                        &FourierKernel(),      &GridSampleKernel(),
                                        &ResizeKernel(),       &HistogramKernel(),
-                                       &EmbeddingBagKernel(), &PackKernel(),
-                                       &TinyCastKernel(),     &ElementWiseKernel()};
+                                       &EmbeddingBagKernel(), &ConvolutionIntegerKernel(),
+                                       &PackKernel(), &TinyCastKernel(),     &ElementWiseKernel()};
   return kAll;
 }
 

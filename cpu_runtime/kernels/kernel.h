@@ -30,6 +30,7 @@ bool IsAnchoredBy(const Task& task) {
 const Kernel& PackKernel();
 const Kernel& ElementWiseKernel();
 const Kernel& ConvolutionKernel();
+const Kernel& ConvolutionIntegerKernel();
 const Kernel& ConvolutionTransposeKernel();
 const Kernel& MatMulKernel();
 const Kernel& PoolKernel();

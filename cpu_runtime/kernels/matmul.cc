@@ -130,9 +130,8 @@ int64_t RowsOf(const Product& p) {
   return columns == 0 ? 0 : p.y.elements() / columns;
 }
 
-// For f64, for what the library refuses, for integers whose columns are not contiguous, and for
-// products over nothing.
-template <class A, class B = A, class Y = A>
+// For f64, for what the library refuses, and for products over nothing.
+template <class T>
 class Loops final : public AnchorCall {
  public:
   Loops(Product p, uint32_t a, uint32_t b, int threads)
@@ -140,9 +139,9 @@ class Loops final : public AnchorCall {
   std::string_view kernel() const override { return "matmul_loops"; }
 
   absl::Status Run(const Arguments& args) const override {
-    const auto* a = reinterpret_cast<const A*>(args.operands[a_]);
-    const auto* b = reinterpret_cast<const B*>(args.operands[b_]);
-    auto* y = reinterpret_cast<Y*>(args.out);
+    const auto* a = reinterpret_cast<const T*>(args.operands[a_]);
+    const auto* b = reinterpret_cast<const T*>(args.operands[b_]);
+    auto* y = reinterpret_cast<T*>(args.out);
     ParallelParts({RowsOf(p_), 1, threads_}, [&](int, int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row)
         Row(a + ElementsBefore(p_, p_.a, row, true), b + ElementsBefore(p_, p_.b, row, false),
@@ -152,90 +151,59 @@ class Loops final : public AnchorCall {
   }
 
  private:
-  void Row(const A* a, const B* b, Y* y) const {
+  void Row(const T* a, const T* b, T* y) const {
     const size_t r = p_.y.shape.size() - 2, c = r + 1;
     if (p_.b.strides[c] == 1 && p_.y.strides[c] == 1) return AddRows(a, b, y);
     for (int64_t j = 0; j < p_.y.shape[c]; ++j) {
-      Sum sum = 0;
+      T sum = 0;
       for (int64_t k = 0; k < p_.a.shape[c]; ++k)
-        sum += static_cast<Sum>(a[k * p_.a.strides[c]]) *
-               static_cast<Sum>(b[k * p_.b.strides[r] + j * p_.b.strides[c]]);
-      y[j * p_.y.strides[c]] = static_cast<Y>(sum);
+        sum += a[k * p_.a.strides[c]] * b[k * p_.b.strides[r] + j * p_.b.strides[c]];
+      y[j * p_.y.strides[c]] = sum;
     }
   }
 
   // The same in an order that vectors suit.
-  void AddRows(const A* a, const B* b, Y* y) const {
+  void AddRows(const T* a, const T* b, T* y) const {
     const size_t r = p_.y.shape.size() - 2, c = r + 1;
-    auto* sums = reinterpret_cast<Sum*>(y);
-    std::fill_n(sums, p_.y.shape[c], Sum{0});
+    std::fill_n(y, p_.y.shape[c], T{0});
     for (int64_t k = 0; k < p_.a.shape[c]; ++k) {
-      const auto factor = static_cast<Sum>(a[k * p_.a.strides[c]]);
-      const B* from = b + k * p_.b.strides[r];
-      for (int64_t j = 0; j < p_.y.shape[c]; ++j) sums[j] += factor * static_cast<Sum>(from[j]);
+      const T factor = a[k * p_.a.strides[c]];
+      const T* from = b + k * p_.b.strides[r];
+      for (int64_t j = 0; j < p_.y.shape[c]; ++j) y[j] += factor * from[j];
     }
   }
 
-  // Sums of integers wrap.
-  using Sum = std::conditional_t<std::is_integral_v<Y>, uint32_t, Y>;
   Product p_;
   uint32_t a_, b_;
   int threads_;
 };
 
-// For 8-bit integers. The library's sums are not exact: it rounds some in f32, and without VNNI
-// saturates pairs of products in 16 bits.
-class ByteLoops final : public AnchorCall {
- public:
-  ByteLoops(Product p, uint32_t a, uint32_t b, int threads)
-      : p_(std::move(p)), a_(a), b_(b), threads_(threads) {}
-  std::string_view kernel() const override { return "matmul_bytes"; }
-  // Some rows of `a` in f32 for each thread.
-  uint64_t scratch_bytes() const override {
-    return static_cast<uint64_t>(threads_ * ByteProduct::kMaxRows * depth()) * sizeof(float);
-  }
+// 0, step, 2 * step ..
+std::vector<int64_t> Steps(int64_t count, int64_t step) {
+  std::vector<int64_t> steps(static_cast<size_t>(count));
+  for (size_t i = 0; i < steps.size(); ++i) steps[i] = static_cast<int64_t>(i) * step;
+  return steps;
+}
 
-  absl::Status Run(const Arguments& args) const override {
-    auto* rows = reinterpret_cast<float*>(args.scratch);
-    const int64_t height = p_.y.shape[p_.y.shape.size() - 2];
-    ParallelParts({RowsOf(p_), 1, threads_}, [&](int thread, int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end;) {
-        const int64_t count = std::min({ByteProduct::kMaxRows, end - row, height - row % height});
-        Multiply(args, row, count, rows + thread * ByteProduct::kMaxRows * depth());
-        row += count;
-      }
-    });
-    return absl::OkStatus();
-  }
-
- private:
-  int64_t depth() const { return p_.a.shape.back(); }
-
-  // `count` rows of one matrix.
-  void Multiply(const Arguments& args, int64_t row, int64_t count, float* rows) const {
-    const size_t r = p_.y.shape.size() - 2;
-    const int64_t first = ElementsBefore(p_, p_.a, row, true);
-    for (int64_t i = 0; i < count; ++i)
-      for (int64_t k = 0; k < depth(); ++k) {
-        const uint8_t byte =
-            args.operands[a_][first + i * p_.a.strides[r] + k * p_.a.strides[r + 1]];
-        rows[i * depth() + k] = p_.a.dtype == DType::kU8 ? byte : static_cast<int8_t>(byte);
-      }
-    MultiplyBytes({.rows = count,
-                   .depth = depth(),
-                   .columns = p_.y.shape.back(),
-                   .a = rows,
-                   .b = args.operands[b_] + ElementsBefore(p_, p_.b, row, false),
-                   .b_type = p_.b.dtype,
-                   .b_stride = p_.b.strides[r],
-                   .y = reinterpret_cast<int32_t*>(args.out) + ElementsBefore(p_, p_.y, row, true),
-                   .y_stride = p_.y.strides[r]});
-  }
-
-  Product p_;
-  uint32_t a_, b_;
-  int threads_;
-};
+ByteProducts BytesOf(const Product& p, uint32_t a, uint32_t b, int threads) {
+  const size_t r = p.y.shape.size() - 2, c = r + 1;
+  ByteProducts bytes{.kernel = "matmul_bytes",
+                     .rows = p.y.shape[r],
+                     .columns = p.y.shape[c],
+                     .a = {p.a.dtype, nullptr, p.a.strides[r], p.a.strides[c]},
+                     .b = p.b.dtype,
+                     .b_rows = Steps(p.a.shape[c], p.b.strides[r]),
+                     .b_columns = Steps(p.y.shape[c], p.b.strides[c]),
+                     .y_row_stride = p.y.strides[r],
+                     .y_column_stride = p.y.strides[c],
+                     .a_operand = a,
+                     .b_operand = b,
+                     .threads = threads};
+  for (int64_t row = 0; row < RowsOf(p); row += bytes.rows)
+    bytes.matrices.push_back({ElementsBefore(p, p.a, row, true), ElementsBefore(p, p.b, row, false),
+                              ElementsBefore(p, p.y, row, true)});
+  return bytes;
+}
 
 class MatMulMaker {
  public:
@@ -261,20 +229,14 @@ class MatMulMaker {
   }
 
  private:
-  template <class A, class B = A, class Y = A>
-  std::unique_ptr<AnchorCall> LoopsOf(const Product& p) const {
-    return std::make_unique<Loops<A, B, Y>>(p, a_, b_, site_.settings.threads);
-  }
-  std::unique_ptr<AnchorCall> MakeLoops(const Product& p) const {
-    if (site_.out.dtype == DType::kF64) return LoopsOf<double>(p);
-    if (site_.out.dtype == DType::kF32) return LoopsOf<float>(p);
-    if (p.b.strides.back() == 1 && p.y.strides.back() == 1)
-      return std::make_unique<ByteLoops>(p, a_, b_, site_.settings.threads);
-    const bool unsigned_b = p.b.dtype == DType::kU8;
-    if (p.a.dtype == DType::kU8)
-      return unsigned_b ? LoopsOf<uint8_t, uint8_t, int32_t>(p)
-                        : LoopsOf<uint8_t, int8_t, int32_t>(p);
-    return unsigned_b ? LoopsOf<int8_t, uint8_t, int32_t>(p) : LoopsOf<int8_t, int8_t, int32_t>(p);
+  std::unique_ptr<AnchorCall> MakeLoops(Product p) const {
+    const int threads = site_.settings.threads;
+    if (site_.out.dtype == DType::kF64)
+      return std::make_unique<Loops<double>>(std::move(p), a_, b_, threads);
+    if (site_.out.dtype == DType::kF32)
+      return std::make_unique<Loops<float>>(std::move(p), a_, b_, threads);
+    Product joined = p;
+    return MakeByteProducts(BytesOf(JoinBatch(joined) ? joined : p, a_, b_, threads));
   }
 
   absl::Status SetUnpackedView() {

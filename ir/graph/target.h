@@ -40,6 +40,8 @@ class Target {
     return Verdict::No("kernels have one anchor");
   }
   virtual Recomputation Recomputes() const { return {}; }
+  // Whether products of 8-bit integers are faster than products of f32.
+  virtual bool MultipliesBytes() const { return false; }
   // Encodings of operands and results, best first; empty: dense only. Types are bound.
   virtual std::vector<EncodingChoice> Encodings(const Candidate& node) const = 0;
   // Estimated seconds of a node or region; used to choose encodings, submissions and threads.

@@ -18,6 +18,10 @@ absl::Status Fold(Module& m, const Function& in, Function& out);
 // Replaces groups of nodes that exporters write for an op, such as GELU or softmax, by the op.
 absl::Status Recognise(const Function& in, Function& out);
 
+// Replaces products and convolutions of dequantised numbers with dequantised constants by those of
+// the numbers themselves, where `target` multiplies bytes.
+absl::Status MultiplyIntegers(const Function& in, Function& out, const Target& target);
+
 // A node for which a target has neither a kernel nor a decomposition it supports.
 struct Refusal {
   std::string op;

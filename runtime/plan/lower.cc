@@ -11,9 +11,9 @@
 namespace forge {
 namespace {
 
-constexpr std::array<std::string_view, 12> kPassNames = {
-    "import", "fold", "recognise", "legalise", "simplify", "join",
-    "hoist",  "fuse", "bind",      "split",    "encode",   "pack"};
+constexpr std::array<std::string_view, 13> kPassNames = {
+    "import", "fold",  "recognise", "integers", "legalise", "simplify", "join",
+    "hoist",  "fuse",  "bind",      "split",    "encode",   "pack"};
 
 // The value of that name: a result's, else an inner value's.
 uint32_t ValueNamed(const ir::Function& f, std::string_view name) {
@@ -68,6 +68,9 @@ class Lowering {
     FORGE_RETURN_IF_ERROR(
         d.Run("fold", [&](const auto& in, auto& out) { return ir::Fold(module_, in, out); }));
     FORGE_RETURN_IF_ERROR(d.Run("recognise", ir::Recognise));
+    FORGE_RETURN_IF_ERROR(d.Run("integers", [&](const auto& in, auto& out) {
+      return ir::MultiplyIntegers(in, out, target_);
+    }));
     FORGE_RETURN_IF_ERROR(d.Run(
         "legalise", [&](const auto& in, auto& out) { return ir::Legalise(in, out, target_); }));
     FORGE_RETURN_IF_ERROR(d.Run("simplify", ir::Simplify));

@@ -45,7 +45,7 @@ TEST_P(PassesTest, LeaveFunctionsThatVerify) {
     EXPECT_EQ(bound.module->base(), lowered.module.get());
     EXPECT_THAT(ir::Verify(*bound.module), Succeeds());
   }
-  EXPECT_THAT(seen, ElementsAre("import", "fold", "recognise", "legalise", "simplify", "join",
+  EXPECT_THAT(seen, ElementsAre("import", "fold", "recognise", "integers", "legalise", "simplify", "join",
                                 "hoist", "fuse", "fuse load", "bind", "split", "encode", "pack",
                                 "bind", "split", "encode", "pack"));
 }

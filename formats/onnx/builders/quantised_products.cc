@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of 8-bit integers.
+#include <numeric>
+
 #include "formats/onnx/builders/families.h"
 #include "formats/onnx/builders/quantise.h"
 #include "formats/onnx/builders/steps.h"
 #include "formats/onnx/builders/window.h"
+#include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/broadcast_to.h"
+#include "ir/ops/movement/pad.h"
 #include "ir/ops/product/matmul_integer.h"
 #include "ir/ops/reduction/reduce.h"
-#include "ir/ops/spatial/conv.h"
+#include "ir/ops/spatial/conv_integer.h"
 
 namespace forge::formats {
 
@@ -65,66 +70,76 @@ ir::Values BuildQLinearMatMul(OnnxNode& n) {
   return {Quantised(n, scaled, AsColumn(n, n.in(7)), n.type(7).dtype())};
 }
 
-// The channels of each group from `begin` to `end`.
-ir::Value ChannelsOfGroups(OnnxNode& n, ir::Value x, int64_t groups, int64_t begin, int64_t end) {
-  if (groups == 1) return Part(n, x, 1, begin, end);
-  ir::Dims shape = x.type().shape();
-  ir::Dims apart = shape;
-  apart[1] = groups;
-  apart.insert(apart.begin() + 2, ir::FloorDiv(shape[1], groups));
-  shape[1] = groups * (end - begin);
-  return ReshapedTo(n, Part(n, ReshapedTo(n, x, apart), 2, begin, end), shape);
+// Which operands are the factors of a convolution, and their zero points.
+struct ConvOperands {
+  size_t x, x0, w, w0;
+};
+
+// The image with its zero point around it.
+ir::Value PaddedImage(OnnxNode& n, const PlacedConv& conv, const ConvOperands& of) {
+  ir::Pad pad{.before = {0, 0}, .after = {0, 0}};
+  pad.before.insert(pad.before.end(), conv.before.begin(), conv.before.end());
+  pad.after.insert(pad.after.end(), conv.after.begin(), conv.after.end());
+  const ir::Value x = n.in(of.x);
+  if (!n.HasInput(of.x0)) return n.fn()(pad, {x});
+  if (const std::optional<Number> zero = n.ConstantNumber(of.x0)) {
+    pad.value = *zero;
+    return n.fn()(pad, {x});
+  }
+  const ir::Value inside = n.fn()(ir::Fill{1, DType::kBool, x.type().shape()}, {});
+  return n.fn()(ir::Select{}, {n.fn()(pad, {inside}), n.fn()(pad, {x}), ReshapedTo(n, n.in(of.x0), {})});
 }
 
-// A convolution of integers of at most 8 bits and a sign, exact in i32: f32 adds so few channels at
-// a time that each sum is below 2^24.
-ir::Value IntegerConvolution(OnnxNode& n, const ir::Conv& op, ir::Value x, ir::Value w) {
-  constexpr int64_t kMostTerms = (int64_t{1} << 24) / (255 * 255);
-  const ir::Dims shape = w.type().shape();
-  int64_t taps = 1;
-  for (size_t a = 2; a < shape.size(); ++a) taps *= std::max<int64_t>(1, shape[a].constant());
-  if (!shape[1].is_constant() || taps > kMostTerms || op.groups < 1) {
-    n.Fail("weights {} in {} groups; at most {} taps are supported", w.type().ToText(), op.groups,
-           kMostTerms);
-    return x;
-  }
-  const int64_t channels = shape[1].constant(), each = kMostTerms / taps;
-  ir::Value sum;
-  for (int64_t c = 0; c < channels; c += each) {
-    const int64_t end = std::min(c + each, channels);
-    const bool all = end - c == channels;
-    const ir::Value part = all ? x : ChannelsOfGroups(n, x, op.groups, c, end);
-    const ir::Value y = n.fn()(op, {part, all ? w : Part(n, w, 1, c, end)});
-    const ir::Value whole = n.fn()(ir::Cast{DType::kI32}, {y});
-    sum = sum ? sum + whole : whole;
-  }
-  if (!sum) n.Fail("weights {} have no channels", w.type().ToText());
-  return sum ? sum : x;
+// The sums of the windows of `x`, for each of `channels` results.
+ir::Value WindowSums(OnnxNode& n, const ir::ConvInteger& op, ir::Value x, const ir::Type& w) {
+  ir::Dims ones = w.shape();
+  const ir::Dim channels = ones[0];
+  ones[0] = op.groups;
+  const ir::Value sums = n.fn()(op, {x, n.fn()(ir::Fill{1, DType::kU8, ones}, {})});
+  if (op.groups == 1 || !n.fn().status().ok()) return sums;
+  ir::Dims shape = sums.type().shape(), apart = shape;
+  apart.insert(apart.begin() + 2, 1);
+  const ir::Value each = ReshapedTo(n, sums, apart);
+  apart[2] = ir::FloorDiv(channels, op.groups);
+  shape[1] = channels;
+  return ReshapedTo(n, n.fn()(ir::BroadcastTo{apart}, {each}), shape);
 }
 
-// (x - x0) as f32, where a list has one zero point for each slice of `axis`.
-ir::Value Shifted(OnnxNode& n, size_t x, size_t zero, int64_t axis) {
-  const ir::Value wide = Converted(n, n.in(x), DType::kF32);
-  if (!n.HasInput(zero) || n.ConstantNumber(zero) == 0) return wide;
-  return wide - Converted(n, AlongAxis(n, n.in(zero), n.type(x), axis), DType::kF32);
+// The sum of (x - x0) (w - w0) in i32, as that of x w - x0 (w - w0) - w0 x.
+ir::Value IntegerConvolution(OnnxNode& n, const PlacedConv& conv, const ConvOperands& of) {
+  const auto wide = [&](ir::Value v) { return n.fn()(ir::Cast{DType::kI32}, {v}); };
+  const ir::ConvInteger op{conv.op.strides, conv.op.dilations, conv.op.groups};
+  const ir::Value x = PaddedImage(n, conv, of);
+  ir::Value weights = n.in(of.w), sum = n.fn()(op, {x, weights});
+  if (!n.status().ok() || !n.fn().status().ok()) return sum;
+  const ir::Value x0 = IntegerZeroPoint(n, of.x0), w0 = IntegerZeroPoint(n, of.w0);
+  if (x0 && !(x0.type().elements() == ir::Dim(1)))
+    n.Fail("the zero point of x is {}, not one number", x0.type().ToText());
+  if (w0) {
+    sum = sum - AlongAxis(n, w0, sum.type(), 1) * WindowSums(n, op, x, weights.type());
+    weights = wide(weights) - AlongAxis(n, w0, weights.type(), 0);
+  }
+  if (!x0 || !n.status().ok() || !n.fn().status().ok()) return sum;
+  std::vector<int64_t> axes(static_cast<size_t>(weights.type().rank() - 1));
+  std::iota(axes.begin(), axes.end(), 1);
+  ir::Dims channels(axes.size(), 1);
+  channels[0] = weights.type().shape()[0];
+  const ir::Value of_weights = ir::ReduceAxes(ir::ReduceKind::kSum, wide(weights), axes);
+  return sum - ReshapedTo(n, x0, {}) * ReshapedTo(n, of_weights, channels);
 }
 
 ir::Values BuildConvInteger(OnnxNode& n) {
   const std::optional<PlacedConv> conv = ReadConv(n, 1);
   if (!conv) return {};
-  const ir::Value x = conv->padded(Shifted(n, 0, 2, 0)), w = Shifted(n, 1, 3, 0);
-  if (!n.status().ok()) return {};
-  return {IntegerConvolution(n, conv->op, x, w)};
+  return {IntegerConvolution(n, *conv, {.x = 0, .x0 = 2, .w = 1, .w0 = 3})};
 }
 
 ir::Values BuildQLinearConv(OnnxNode& n) {
   const std::optional<PlacedConv> conv = ReadConv(n, 3);
   if (!conv) return {};
-  const ir::Value x = conv->padded(Shifted(n, 0, 2, 0)), w = Shifted(n, 3, 5, 0);
-  if (!n.status().ok()) return {};
-  ir::Value sum = IntegerConvolution(n, conv->op, x, w);
-  const ir::Type& y = sum.type();
+  ir::Value sum = IntegerConvolution(n, *conv, {.x = 0, .x0 = 2, .w = 3, .w0 = 5});
   if (!n.status().ok() || !n.fn().status().ok()) return {};
+  const ir::Type& y = sum.type();
   const auto channels = [&](size_t i) { return AlongAxis(n, n.in(i), y, 1); };
   const auto f32 = [&](ir::Value v) { return Converted(n, v, DType::kF32); };
   if (n.HasInput(8)) sum = sum + channels(8);

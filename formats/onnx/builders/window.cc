@@ -281,9 +281,17 @@ ir::Value AveragePool(OnnxNode& n, ir::Value x) {
 }
 
 std::optional<PlacedConv> ReadConv(OnnxNode& n, size_t w) {
-  PlacedConv out{.op = {.groups = n.Int("group", 1)}, .padded = {}};
   const WindowAttributes window = ReadWindow(n, KernelOf(n, w));
   if (!n.status().ok()) return std::nullopt;
+  PlacedConv out{.op = {.groups = n.Int("group", 1)},
+                 .before = window.before,
+                 .after = window.after,
+                 .padded = {}};
+  if (window.before.empty()) {
+    const auto middle = window.pads.begin() + static_cast<std::ptrdiff_t>(window.kernel.size());
+    out.before.assign(window.pads.begin(), middle);
+    out.after.assign(middle, window.pads.end());
+  }
   out.op.strides = EmptyIfAll(window.strides, 1);
   out.op.dilations = EmptyIfAll(window.dilations, 1);
   out.op.padding = EmptyIfAll(window.pads, 0);

@@ -8,6 +8,7 @@ namespace forge::formats {
 
 struct PlacedConv {
   ir::Conv op;
+  ir::Dims before, after;                        // all the padding of each spatial axis
   std::function<ir::Value(ir::Value)> padded;  // adds the padding that no attribute can hold
 };
 // Reads the attributes of a convolution of operand 0 with the weights that operand `w` is; fails
