@@ -45,8 +45,8 @@ class ByteProductsCall final : public AnchorCall {
                         .a = p_.a,
                         .b = {p_.b, args.operands[p_.b_operand] + from.b, p_.b_rows.data(),
                               p_.b_columns.data() + column},
-                        .y = reinterpret_cast<int32_t*>(args.out) + from.y +
-                             row * p_.y_row_stride + column * p_.y_column_stride,
+                        .y = reinterpret_cast<int32_t*>(args.out) + from.y + row * p_.y_row_stride +
+                             column * p_.y_column_stride,
                         .y_row_stride = p_.y_row_stride,
                         .y_column_stride = p_.y_column_stride,
                         .scratch = scratch};

@@ -40,15 +40,15 @@ void MultiplyBytes(const ByteProduct& p);
 // Products of many matrices of one shape.
 struct ByteProducts {
   std::string_view kernel;
-  int64_t rows = 0, columns = 0;             // of y
-  ByteMatrix a;                              // `data` is absent
-  DType b = DType::kI8;                      // of b's elements
-  std::vector<int64_t> b_rows, b_columns;    // as in ByteTable; b_rows has the depth
+  int64_t rows = 0, columns = 0;           // of y
+  ByteMatrix a;                            // `data` is absent
+  DType b = DType::kI8;                    // of b's elements
+  std::vector<int64_t> b_rows, b_columns;  // as in ByteTable; b_rows has the depth
   int64_t y_row_stride = 0, y_column_stride = 0;
   struct Offsets {
     int64_t a, b, y;
   };
-  std::vector<Offsets> matrices;             // where each begins, in elements
+  std::vector<Offsets> matrices;  // where each begins, in elements
   uint32_t a_operand = 0, b_operand = 0;
   int threads = 1;
 };

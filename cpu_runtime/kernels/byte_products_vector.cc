@@ -60,9 +60,21 @@ struct Depth {
 // The rows of a one after another.
 template <class T>
 void PackRows(const ByteProduct& p, const Depth& depth, Pair* to) {
-  for (int64_t i = 0; i < p.rows; ++i)
-    for (int64_t k = depth.begin; k < depth.end; k += 2)
+  const hn::ScalableTag<int16_t> halves;
+  const hn::Rebind<T, decltype(halves)> bytes;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(halves));
+  for (int64_t i = 0; i < p.rows; ++i) {
+    int64_t k = depth.begin;
+    // Neighbours in memory are pairs as they are.
+    const T* row = reinterpret_cast<const T*>(p.a.data) + i * p.a.row_stride;
+    for (; p.a.column_stride == 1 && lanes % 2 == 0 && k + lanes <= depth.end; k += lanes) {
+      hn::StoreU(hn::PromoteTo(halves, hn::LoadU(bytes, row + k)), halves,
+                 reinterpret_cast<int16_t*>(to));
+      to += lanes / 2;
+    }
+    for (; k < depth.end; k += 2)
       *to++ = PairOf(At<T>(p.a, i, k), k + 1 < depth.end ? At<T>(p.a, i, k + 1) : 0);
+  }
 }
 
 // The columns from `column` on, as many as the vectors of a panel hold; 0 behind the last one.
@@ -77,9 +89,9 @@ void PackPanel(const ByteProduct& p, const Depth& depth, int64_t column, Pair* t
     const bool pair = k + 1 < depth.end;
     if (!whole) {
       for (int64_t j = 0; j < width; ++j)
-        to[j] = j >= columns ? 0
-                             : PairOf(At<T>(p.b, k, column + j),
-                                      pair ? At<T>(p.b, k + 1, column + j) : 0);
+        to[j] = j >= columns
+                    ? 0
+                    : PairOf(At<T>(p.b, k, column + j), pair ? At<T>(p.b, k + 1, column + j) : 0);
       continue;
     }
     const T* base = reinterpret_cast<const T*>(p.b.data) + p.b.columns[column];

@@ -59,7 +59,8 @@ std::span<const Kernel* const> AllKernels() {
                                        &FourierKernel(),      &GridSampleKernel(),
                                        &ResizeKernel(),       &HistogramKernel(),
                                        &EmbeddingBagKernel(), &ConvolutionIntegerKernel(),
-                                       &PackKernel(), &TinyCastKernel(),     &ElementWiseKernel()};
+                                       &LookupKernel(),       &PackKernel(),
+                                       &TinyCastKernel(),     &ElementWiseKernel()};
   return kAll;
 }
 

@@ -10,6 +10,7 @@
 #include "ir/ops/indexing/embedding.h"
 #include "ir/ops/indexing/histogram.h"
 #include "ir/ops/indexing/index_writes.h"
+#include "ir/ops/indexing/lookup.h"
 #include "ir/ops/indexing/masked_fill.h"
 #include "ir/ops/indexing/nonzero.h"
 #include "ir/ops/indexing/scatter_reduce.h"

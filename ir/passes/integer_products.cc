@@ -21,7 +21,7 @@
 namespace forge::ir {
 namespace {
 
-constexpr int64_t kMostTerms = INT32_MAX / (255 * 128);  // that i32 holds
+constexpr int64_t kMostTerms = INT32_MAX / (255 * 255);  // that i32 holds
 
 // (number - zero) * scale, where number is i8 or u8.
 struct Dequantised {
@@ -49,33 +49,32 @@ std::optional<Dequantised> DequantisedOf(Function& f, Value v) {
 
 bool IsOneNumber(const Type& t) { return t.is_tensor() && t.elements() == Dim(1); }
 
-// Weights of a symmetric range that no run changes.
-std::optional<Dequantised> WeightsOf(Function& f, Value v) {
-  auto w = DequantisedOf(f, v);
-  const Variable* constant = w ? f.VariableOf(w->number.id) : nullptr;
-  if (constant == nullptr || constant->role != Variable::Role::kConstant || w->zero != 0 ||
-      w->number.type().dtype() != DType::kI8 || !w->number.type().is_constant())
-    return std::nullopt;
-  return w;
-}
-
 struct Factors {
   Dequantised x, w;
 };
 
-// Both factors, where the first one has one scale.
+// Both factors, where the first one has one scale, and the second one no zero point and a known
+// shape: sums of runs' numbers would cost what products of bytes gain.
 std::optional<Factors> FactorsOf(Function& f, ValueSpan in) {
-  auto x = DequantisedOf(f, in[0]);
-  auto w = WeightsOf(f, in[1]);
-  if (!x || !w || !IsOneNumber(x->scale.type())) return std::nullopt;
+  auto x = DequantisedOf(f, in[0]), w = DequantisedOf(f, in[1]);
+  if (!x || !w || !IsOneNumber(x->scale.type()) || w->zero != 0 || !w->number.type().is_constant())
+    return std::nullopt;
   return Factors{*x, *w};
 }
 
-// The sum of products as f32: `sum` without what the zero point adds.
+Value SumOf(const Dequantised& w, std::vector<int64_t> axes) {
+  return ReduceAxes(ReduceKind::kSum, (*w.number.fn)(Cast{DType::kI32}, {w.number}),
+                    std::move(axes));
+}
+
+// The sum of products as f32: `sum` without what the zero point of x adds to it.
 Value Scaled(const Factors& by, Value sum, Value of_weights, Value scale) {
   Function& f = *sum.fn;
   if (by.x.zero != 0) sum = sum - of_weights * by.x.zero;
-  return f(Cast{DType::kF32}, {sum}) * (f(Reshape{{}}, {by.x.scale}) * scale);
+  const Value y = f(Cast{DType::kF32}, {sum});
+  const std::optional<double> of_x = NumberOf(f, by.x.scale.id), of_w = NumberOf(f, scale.id);
+  if (of_x && of_w) return y * static_cast<float>(*of_x * *of_w);
+  return y * (of_x ? scale * *of_x : scale * f(Reshape{{}}, {by.x.scale}));
 }
 
 std::optional<Values> Product(Function& f, const MatMul& op, ValueSpan in) {
@@ -87,13 +86,11 @@ std::optional<Values> Product(Function& f, const MatMul& op, ValueSpan in) {
                           by->w.scale.type().elements() == b[1];
   if (b[depth].constant() > kMostTerms || (!of_columns && !IsOneNumber(by->w.scale.type())))
     return std::nullopt;
-  const Value sum =
-      f(MatMulInteger{op.transpose_a, op.transpose_b}, {by->x.number, by->w.number});
-  const Value of_weights = ReduceAxes(ReduceKind::kSum, f(Cast{DType::kI32}, {by->w.number}),
-                                      {static_cast<int64_t>(depth)});
+  const Value sum = f(MatMulInteger{op.transpose_a, op.transpose_b}, {by->x.number, by->w.number});
   const Dims columns{b[1 - depth]};
-  return Values{Scaled(*by, sum, f(Reshape{columns}, {of_weights}),
-                       f(Reshape{of_columns ? columns : Dims{}}, {by->w.scale}))};
+  const Value of_weights = f(Reshape{columns}, {SumOf(by->w, {static_cast<int64_t>(depth)})});
+  return Values{
+      Scaled(*by, sum, of_weights, of_columns ? f(Reshape{columns}, {by->w.scale}) : by->w.scale)};
 }
 
 // x, padded with what stands for 0.
@@ -106,13 +103,12 @@ Value PaddedImage(Function& f, const Dequantised& x, std::span<const int64_t> pa
   return f(pad, {x.number});
 }
 
-std::optional<Values> Convolution(Function& f, const Conv& op, ValueSpan in,
-                                  const Target& target) {
+std::optional<Values> Convolution(Function& f, const Conv& op, ValueSpan in, const Target& target) {
   const auto by = FactorsOf(f, in);
   if (!by) return std::nullopt;
   const Dims &w = by->w.number.type().shape(), &scale = by->w.scale.type().shape();
-  const bool of_channels = scale.size() == w.size() && scale[0] == w[0] &&
-                           by->w.scale.type().elements() == w[0];
+  const bool of_channels =
+      scale.size() == w.size() && scale[0] == w[0] && by->w.scale.type().elements() == w[0];
   if (by->w.number.type().elements().constant() / std::max<int64_t>(w[0].constant(), 1) >
           kMostTerms ||
       (!of_channels && !IsOneNumber(by->w.scale.type())))
@@ -126,12 +122,11 @@ std::optional<Values> Convolution(Function& f, const Conv& op, ValueSpan in,
   if (!y.ok() || !target.Supports({any, types, *y})) return std::nullopt;
   std::vector<int64_t> axes(w.size() - 1);
   std::iota(axes.begin(), axes.end(), 1);
-  const Value of_weights =
-      ReduceAxes(ReduceKind::kSum, f(Cast{DType::kI32}, {by->w.number}), axes);
+  const Value of_weights = SumOf(by->w, axes);
   Dims channels(w.size() - 1, Dim(1));
   channels[0] = w[0];
   Value sum = Scaled(*by, f(any, {x, by->w.number}), f(Reshape{channels}, {of_weights}),
-                     f(Reshape{of_channels ? channels : Dims{}}, {by->w.scale}));
+                     of_channels ? f(Reshape{channels}, {by->w.scale}) : by->w.scale);
   if (in.size() > 2 && in[2]) sum = sum + f(Reshape{channels}, {in[2]});
   return Values{sum};
 }
@@ -140,7 +135,9 @@ std::optional<Values> Convolution(Function& f, const Conv& op, ValueSpan in,
 
 absl::Status MultiplyIntegers(const Function& in, Function& out, const Target& target) {
   if (!target.MultipliesBytes()) return Rewriter{.pass = "integers"}.Run(in, out);
+  const std::vector<bool> is_static = StaticValuesOf(in);
   auto rule = [&](Function& f, const Node& node, ValueSpan operands) -> std::optional<Values> {
+    if (node.in.size() < 2 || node.in[1] == kAbsent || !is_static[node.in[1]]) return std::nullopt;
     if (const auto* op = node.op.As<MatMul>()) return Product(f, *op, operands);
     if (const auto* op = node.op.As<Conv>()) return Convolution(f, *op, operands, target);
     return std::nullopt;

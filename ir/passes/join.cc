@@ -8,6 +8,7 @@
 #include "ir/ops/movement/slice.h"
 #include "ir/ops/product/matmul.h"
 #include "ir/passes/passes.h"
+#include "ir/passes/patterns.h"
 
 namespace forge::ir {
 namespace {
@@ -27,19 +28,12 @@ class Joiner {
       : in_(in),
         uses_(in.UseCounts()),
         readers_(in.value_count()),
-        static_(in.value_count()),
+        static_(StaticValuesOf(in)),
         copy_(in, out),
         out_(out) {
-    for (const auto& r : in.reads())
-      static_[r.value] = r.variable->role == Variable::Role::kConstant;
-    for (const Node& node : in.nodes()) {
-      bool all = node.runtime_attributes.empty() && !node.in.empty() && !HasEffects(node);
-      for (uint32_t v : node.in) {
-        all &= v != kAbsent && static_[v];
+    for (const Node& node : in.nodes())
+      for (uint32_t v : node.in)
         if (v != kAbsent) readers_[v].push_back(&node);
-      }
-      for (uint16_t k = 0; k < node.outs; ++k) static_[node.first_out + k] = all;
-    }
   }
 
   absl::Status Run() {
@@ -136,7 +130,7 @@ class Joiner {
   const Function& in_;
   const std::vector<int> uses_;
   std::vector<std::vector<const Node*>> readers_;
-  std::vector<bool> static_;  // by value: depends on constants alone
+  const std::vector<bool> static_;
   absl::flat_hash_set<const Node*> copied_;
   Copier copy_;
   Function& out_;

@@ -22,6 +22,10 @@ absl::Status Recognise(const Function& in, Function& out);
 // the numbers themselves, where `target` multiplies bytes.
 absl::Status MultiplyIntegers(const Function& in, Function& out, const Target& target);
 
+// Replaces what is computed element by element of one 8-bit number by a table, where `target` has a
+// kernel for `lookup`.
+absl::Status Tabulate(const Function& in, Function& out, const Target& target);
+
 // A node for which a target has neither a kernel nor a decomposition it supports.
 struct Refusal {
   std::string op;

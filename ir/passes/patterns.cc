@@ -45,6 +45,18 @@ uint32_t Operand(const Function& f, uint32_t value) {
   return node && !node->in.empty() ? node->in[0] : kAbsent;
 }
 
+std::vector<bool> StaticValuesOf(const Function& f) {
+  std::vector<bool> is_static(f.value_count());
+  for (const auto& r : f.reads())
+    is_static[r.value] = r.variable->role == Variable::Role::kConstant;
+  for (const Node& node : f.nodes()) {
+    bool all = node.runtime_attributes.empty() && !node.in.empty() && !HasEffects(node);
+    for (uint32_t v : node.in) all &= v != kAbsent && (is_static[v] || NumberOf(f, v));
+    for (uint16_t k = 0; k < node.outs; ++k) is_static[node.first_out + k] = all;
+  }
+  return is_static;
+}
+
 std::optional<double> NumberOf(const Function& f, uint32_t value) {
   const Fill* fill = OpOf<Fill>(f, value);
   if (fill == nullptr || fill->value != Number(fill->value.f64())) return std::nullopt;

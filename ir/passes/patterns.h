@@ -27,6 +27,8 @@ const T* OpOf(const Function& f, uint32_t value) {
 // Returns the first operand of the defining node.
 uint32_t Operand(const Function& f, uint32_t value);
 
+// By value: whether it depends on constants alone.
+std::vector<bool> StaticValuesOf(const Function& f);
 // Returns the literal that all elements of a value equal; nullopt otherwise.
 std::optional<double> NumberOf(const Function& f, uint32_t value);
 // True when two numbers are equal within the precision of f32, in which model files store them.

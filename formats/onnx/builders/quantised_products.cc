@@ -87,7 +87,8 @@ ir::Value PaddedImage(OnnxNode& n, const PlacedConv& conv, const ConvOperands& o
     return n.fn()(pad, {x});
   }
   const ir::Value inside = n.fn()(ir::Fill{1, DType::kBool, x.type().shape()}, {});
-  return n.fn()(ir::Select{}, {n.fn()(pad, {inside}), n.fn()(pad, {x}), ReshapedTo(n, n.in(of.x0), {})});
+  return n.fn()(ir::Select{},
+                {n.fn()(pad, {inside}), n.fn()(pad, {x}), ReshapedTo(n, n.in(of.x0), {})});
 }
 
 // The sums of the windows of `x`, for each of `channels` results.

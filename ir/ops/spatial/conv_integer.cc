@@ -21,7 +21,8 @@ Dims Spatial(const Type& t) { return Dims(t.shape().begin() + 2, t.shape().end()
 // The elements along axis `at` that each tap of each window meets: taps * windows of them.
 Value Windows(Value x, int64_t at, const WindowAxis& w, const Dim& taps, const Dim& windows) {
   Function& f = *x.fn;
-  const Value tap = Along(f, DType::kI32, taps, 0, 2), window = Along(f, DType::kI32, windows, 1, 2);
+  const Value tap = Along(f, DType::kI32, taps, 0, 2),
+              window = Along(f, DType::kI32, windows, 1, 2);
   const Value places =
       tap * static_cast<double>(w.dilation) + window * static_cast<double>(w.stride);
   return f(Gather{.axis = at}, {x, f(Reshape{{taps * windows}}, {places})});
@@ -75,24 +76,23 @@ Values ConvInteger::decompose(Function& f, ValueSpan in) const {
 }
 
 Cases ConvInteger::cases() {
-  return {
-      {ConvInteger{}, {"u8[1,3,8,9]", "i8[4,3,3,3]"}},
-      {ConvInteger{}, {"u8[2,80,4,5]", "i8[6,80,3,3]"}},
-      {ConvInteger{}, {"i8[2,300,3,5]", "u8[50,300,1,1]"}},
-      {ConvInteger{.strides = {2, 1}, .dilations = {1, 2}}, {"u8[1,64,9,23]", "u8[5,64,3,3]"}},
-      {ConvInteger{.strides = {3, 2}}, {"u8[1,300,7,8]", "i8[4,300,1,1]"}},
-      {ConvInteger{.groups = 2}, {"i8[2,260,5,19]", "i8[14,130,2,2]"}},
-      {ConvInteger{.groups = 5}, {"u8[1,5,11,9]", "i8[5,1,5,5]"}},
-      {ConvInteger{.strides = {2}, .dilations = {3}}, {"u8[2,150,40]", "i8[7,150,4]"}},
-      {ConvInteger{}, {"u8[1,40,4,5,18]", "i8[3,40,2,2,2]"}},
-      {ConvInteger{}, {"u8[1,700,3,3]", "i8[1,700,3,3]"}},
-      {ConvInteger{}, {"u8[0,3,8,8]", "i8[4,3,3,3]"}},
-      {ConvInteger{}, {"u8[1,0,4,4]", "i8[2,0,3,3]"}},
-      {.op = ConvInteger{}, .in = {"u8[1,64,58,58]", "i8[64,64,3,3]"}, .bench = true},
-      {.op = ConvInteger{}, .in = {"u8[1,256,14,14]", "i8[256,256,1,1]"}, .bench = true},
-      {ConvInteger{}, {"u8[1,3,8,8]", "i8[4,2,3,3]"}, "3 channels are not 1 groups of 2"},
-      {ConvInteger{}, {"u8[1,3,8,8]", "i8[4,3,9,3]"}, "does not fit"},
-      {ConvInteger{}, {"f32[1,3,8,8]", "f32[4,3,3,3]"}, "f32"}};
+  return {{ConvInteger{}, {"u8[1,3,8,9]", "i8[4,3,3,3]"}},
+          {ConvInteger{}, {"u8[2,80,4,5]", "i8[6,80,3,3]"}},
+          {ConvInteger{}, {"i8[2,300,3,5]", "u8[50,300,1,1]"}},
+          {ConvInteger{.strides = {2, 1}, .dilations = {1, 2}}, {"u8[1,64,9,23]", "u8[5,64,3,3]"}},
+          {ConvInteger{.strides = {3, 2}}, {"u8[1,300,7,8]", "i8[4,300,1,1]"}},
+          {ConvInteger{.groups = 2}, {"i8[2,260,5,19]", "i8[14,130,2,2]"}},
+          {ConvInteger{.groups = 5}, {"u8[1,5,11,9]", "i8[5,1,5,5]"}},
+          {ConvInteger{.strides = {2}, .dilations = {3}}, {"u8[2,150,40]", "i8[7,150,4]"}},
+          {ConvInteger{}, {"u8[1,40,4,5,18]", "i8[3,40,2,2,2]"}},
+          {ConvInteger{}, {"u8[1,700,3,3]", "i8[1,700,3,3]"}},
+          {ConvInteger{}, {"u8[0,3,8,8]", "i8[4,3,3,3]"}},
+          {ConvInteger{}, {"u8[1,0,4,4]", "i8[2,0,3,3]"}},
+          {.op = ConvInteger{}, .in = {"u8[1,64,58,58]", "i8[64,64,3,3]"}, .bench = true},
+          {.op = ConvInteger{}, .in = {"u8[1,256,14,14]", "i8[256,256,1,1]"}, .bench = true},
+          {ConvInteger{}, {"u8[1,3,8,8]", "i8[4,2,3,3]"}, "3 channels are not 1 groups of 2"},
+          {ConvInteger{}, {"u8[1,3,8,8]", "i8[4,3,9,3]"}, "does not fit"},
+          {ConvInteger{}, {"f32[1,3,8,8]", "f32[4,3,3,3]"}, "f32"}};
 }
 
 FORGE_DEFINE_OP(ConvInteger)

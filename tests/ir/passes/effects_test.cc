@@ -68,6 +68,14 @@ constexpr PassUnderTest kPasses[] = {
      [](Module& m, const Function& in, Function&, Function& out) { return Fold(m, in, out); }},
     {"recognise",
      [](Module&, const Function& in, Function&, Function& out) { return Recognise(in, out); }},
+    {"integers",
+     [](Module&, const Function& in, Function&, Function& out) {
+       FakeTarget target;
+       target.multiplies_bytes = true;
+       return MultiplyIntegers(in, out, target);
+     }},
+    {"tabulate", [](Module&, const Function& in, Function&,
+                    Function& out) { return Tabulate(in, out, FakeTarget()); }},
     {"legalise",
      [](Module&, const Function& in, Function&, Function& out) {
        FakeTarget target;

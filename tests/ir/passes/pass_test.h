@@ -35,6 +35,7 @@ struct FakeTarget final : Target {
     return std::vector<EncodingChoice>();
   };
   Recomputation recomputation = {};
+  bool multiplies_bytes = false;
   std::function<double(const Candidate&)> seconds = [](const Candidate&) { return 1.0; };
 
   std::string_view name() const override { return "fake"; }
@@ -42,6 +43,7 @@ struct FakeTarget final : Target {
   Verdict Fuses(const Function& body) const override { return fuses(body); }
   Verdict FusesAnchors(const Function& body) const override { return fuses_anchors(body); }
   Recomputation Recomputes() const override { return recomputation; }
+  bool MultipliesBytes() const override { return multiplies_bytes; }
   std::vector<EncodingChoice> Encodings(const Candidate& node) const override {
     return encodings(node);
   }
