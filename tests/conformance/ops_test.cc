@@ -13,6 +13,7 @@
 #include "tests/support/metal_check.h"
 #include "tests/support/oracle.h"
 #include "tests/support/spirv_check.h"
+#include "tests/support/status_matchers.h"
 
 namespace forge {
 namespace {
@@ -46,15 +47,9 @@ std::vector<OpAndDevice> EverythingOnlyCompiled() {
 
 class OpsTest : public testing::TestWithParam<OpAndDevice> {
  protected:
-  // Opens the device and finds the op's cases, without those that inference refuses.
   void SetUp() override {
     device_ = OpenOnce(GetParam().device);
     ASSERT_TRUE(device_);
-    auto cases = ir::ConcreteCases(*GetParam().op);
-    ASSERT_TRUE(cases.ok()) << cases.status();
-    for (ir::ConcreteCase& c : *cases)
-      if (c.refuse.empty()) cases_.push_back(std::move(c));
-    if (cases_.empty()) GTEST_SKIP() << GetParam().op->info.name << " has no cases";
   }
   // A runner of the case, whose shaders are valid; null where the device refuses it, saying why.
   std::unique_ptr<OpOnDevice> MakeRunner(const ir::ConcreteCase& c,
@@ -77,7 +72,6 @@ class OpsTest : public testing::TestWithParam<OpAndDevice> {
   }
 
   DeviceRef device_;
-  std::vector<ir::ConcreteCase> cases_;
   size_t refused_ = 0;
 };
 
@@ -98,24 +92,28 @@ void CheckResults(OpOnDevice& runner, const ir::ConcreteCase& c, uint64_t seed) 
 }
 
 TEST_P(OpsTest, AgreesWithItsEvaluator) {
-  std::erase_if(cases_, [](const ir::ConcreteCase& c) { return c.bench; });
-  ASSERT_FALSE(cases_.empty()) << "all cases are for benchmarks";
+  size_t cases = 0;
   for (const uint64_t seed : CaseSeeds()) {
-    refused_ = 0;
-    for (const ir::ConcreteCase& c : cases_) {
+    FORGE_ASSERT_OK_AND_ASSIGN(const auto in_turns, CasesInTurns(*GetParam().op, seed));
+    if (in_turns.empty()) GTEST_SKIP() << GetParam().op->info.name << " has no cases";
+    for (const ir::ConcreteCase& c : in_turns) {
+      if (c.bench) continue;
       SCOPED_TRACE(c.ToText());
       if (const auto runner = MakeRunner(c, {})) CheckResults(*runner, c, seed);
+      ++cases;
     }
   }
-  RecordProperty("ran", static_cast<int>(cases_.size() - refused_));
+  ASSERT_GT(cases, 0u) << "all cases are for benchmarks";
+  RecordProperty("ran", static_cast<int>(cases - refused_));
   RecordProperty("refused", static_cast<int>(refused_));
-  if (refused_ == cases_.size()) GTEST_SKIP() << "all " << refused_ << " cases are refused";
+  if (refused_ == cases) GTEST_SKIP() << "all " << refused_ << " cases are refused";
 }
 
 class OpsCompileTest : public OpsTest {};
 
 TEST_P(OpsCompileTest, Compiles) {
-  for (const ir::ConcreteCase& c : cases_) {
+  FORGE_ASSERT_OK_AND_ASSIGN(const auto cases, CasesInTurns(*GetParam().op, 0));
+  for (const ir::ConcreteCase& c : cases) {
     SCOPED_TRACE(c.ToText());
     if (IsOnlyCompiled(c.bench)) MakeRunner(c, {.compile_only = true});
   }

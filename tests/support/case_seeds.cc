@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/case_seeds.h"
 
+#include <algorithm>
 #include <charconv>
 #include <numeric>
 #include <string_view>
@@ -23,6 +24,24 @@ std::vector<uint64_t> CaseSeeds() {
   std::vector<uint64_t> seeds(last - first + 1);
   std::iota(seeds.begin(), seeds.end(), first);
   return seeds;
+}
+
+absl::StatusOr<std::vector<ir::ConcreteCase>> CasesInTurns(const ir::OpDef& def, uint64_t seed) {
+  std::vector<ir::ConcreteCase> out;
+  uint64_t turn = seed;
+  for (const ir::Case& c : def.cases(def)) {
+    if (!c.refuse.empty()) continue;
+    FORGE_ASSIGN_OR_RETURN(std::vector<ir::ConcreteCase> types, ir::Concretize(c));
+    const auto is_f32 = [](const ir::ConcreteCase& one) {
+      return std::ranges::any_of(
+          one.in, [](const ir::CaseOperand& o) { return o.type && o.type.dtype() == DType::kF32; });
+    };
+    const auto first = std::ranges::find_if(types, is_f32);
+    if (first != types.end()) std::iter_swap(types.begin(), first);
+    out.push_back(std::move(types[0]));
+    if (types.size() > 1) out.push_back(std::move(types[1 + turn++ % (types.size() - 1)]));
+  }
+  return out;
 }
 
 }  // namespace forge
