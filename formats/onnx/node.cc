@@ -211,7 +211,7 @@ ir::Values OnnxNode::ValuesOf(std::span<const std::string> names) {
   ir::Values values;
   for (const std::string& name : names) {
     if (!scope_.values.contains(name)) {
-      Fail("its body reads '{}', which is not defined", name);
+      Fail("it reads '{}', which is not defined", name);
       return {};
     }
     values.push_back(ValueOf(scope_, name));

@@ -48,7 +48,7 @@ REFUSALS = [
 ]
 
 # Of which onnxruntime has no kernel.
-NO_ORACLE = {"ImageDecoder", "com.microsoft.QLinearReduceMean"}
+NO_ORACLE = {"ImageDecoder", "com.microsoft.NhwcConv", "com.microsoft.QLinearReduceMean"}
 
 
 def imported_operators():

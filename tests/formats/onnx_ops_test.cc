@@ -105,6 +105,53 @@ TEST(OnnxOpsTest, MatMulIntegerTakesZeroPointsAway) {
   EXPECT_FALSE(MatMulInteger({}, {1, 2, 3}).Import().ok());
 }
 
+TEST(OnnxOpsTest, NhwcConvHasChannelsBehindThePixels) {
+  const auto run = [](std::vector<std::string> x, std::vector<int64_t> w) {
+    OnnxModel m(17);
+    m.Input("x", x).Floats("w", w, {1, 10}).Output("y");
+    auto* microsoft = m.proto().add_opset_import();
+    microsoft->set_domain("com.microsoft");
+    microsoft->set_version(1);
+    m.Node("NhwcConv", {"x", "w"}, {"y"}).set_domain("com.microsoft");
+    std::vector<int64_t> shape;
+    for (const std::string& extent : x) shape.push_back(std::stoll(extent));
+    return RunOne(m, Iota(shape));
+  };
+  EXPECT_THAT(run({"1", "2", "2", "2"}, {1, 2, 1, 1}), ElementsAre(10, 32, 54, 76));
+  EXPECT_THAT(run({"1", "3", "2", "1"}, {1, 1, 2, 1}), ElementsAre(20, 31, 42, 53));
+  EXPECT_THAT(run({"1", "2", "3", "1"}, {1, 1, 1, 2}), ElementsAre(10, 21, 43, 54));
+}
+
+// d(x * x * w) = 2 x w dx.
+OnnxModel GradientOfAProduct(const std::vector<std::string>& operands, const std::string& of) {
+  OnnxModel m(17);
+  m.Input("x", {"3"}).Floats("w", {3}, {1, 2, 4}).Output("dx");
+  auto* training = m.proto().add_opset_import();
+  training->set_domain("ai.onnx.preview.training");
+  training->set_version(1);
+  m.Node("Mul", {"x", "x"}, {"square"});
+  m.Node("Mul", {"square", "w"}, {"y"});
+  onnx::NodeProto& node = m.Node("Gradient", operands, {"dx"});
+  node.set_domain("ai.onnx.preview.training");
+  for (const char* list : {"xs", "zs"})
+    Attribute(node, list, onnx::AttributeProto::STRINGS).add_strings(*list == 'x' ? "x" : "w");
+  Set(node, "y", of);
+  return m;
+}
+
+TEST(OnnxOpsTest, GradientWithRespectToSomeOfTheTensors) {
+  EXPECT_THAT(RunOne(GradientOfAProduct({"x", "w"}, "y"), Iota({3})), ElementsAre(0, 4, 16));
+}
+
+TEST(OnnxOpsTest, GradientRefusesOtherValuesAndUnknownTensors) {
+  EXPECT_THAT(GradientOfAProduct({"square", "w"}, "y").Import(),
+              Fails(StatusCode::kDataLoss, "input 0 is not 'x'"));
+  EXPECT_THAT(GradientOfAProduct({"x"}, "y").Import(),
+              Fails(StatusCode::kDataLoss, "1 inputs for 2 tensors"));
+  EXPECT_THAT(GradientOfAProduct({"x", "w"}, "z").Import(),
+              Fails(StatusCode::kDataLoss, "'z', which is not defined"));
+}
+
 // Bytes x = [[0, 1, 2], [3, 4, 5]] with these scales and zero points (none: empty).
 OnnxModel Dequantized(int64_t opset, const std::vector<float>& scales,
                       const std::vector<int>& zero_points, int64_t axis = 1) {

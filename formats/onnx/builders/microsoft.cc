@@ -158,6 +158,16 @@ ir::Values BuildFusedConv(OnnxNode& n) {
   return {Activated(n, y)};
 }
 
+// The weights have their channels second as those of any convolution.
+ir::Values BuildNhwcConv(OnnxNode& n) {
+  const std::optional<PlacedConv> conv = ReadConv(n, 1, ChannelAxis::kLast);
+  if (!conv) return {};
+  const ir::Value x = conv->padded(ChannelsFirst(n, n.in(0)));
+  const ir::Value y = n.fn().Add(conv->op, std::array{x, n.in(1), n.in(2)})[0];
+  if (!n.fn().status().ok()) return {};
+  return {ChannelsLast(n, y)};
+}
+
 // ---- embeddings --------------------------------------------------------------------------------
 
 // The norm of the sum of each token's rows of two or three tables.
@@ -193,6 +203,7 @@ constexpr OnnxOp kMicrosoftOps[] = {
     {kMicrosoft, "FusedMatMul", 1, 2, 2, BuildFusedMatMul},
     {kMicrosoft, "Gelu", 1, 1, 1, BuildExactGelu},
     {kMicrosoft, "MatMulNBits", 1, 3, 6, BuildMatMulNBits},
+    {kMicrosoft, "NhwcConv", 1, 2, 3, BuildNhwcConv},
     {kMicrosoft, "QuickGelu", 1, 1, 1, BuildQuickGelu},
     // onnxruntime has it in the standard's domain.
     {"", "SimplifiedLayerNormalization", 1, 2, 2, BuildSimplifiedLayerNormalization},

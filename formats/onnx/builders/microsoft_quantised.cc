@@ -2,6 +2,7 @@
 // Operators of the domain com.microsoft on quantised tensors: what an operator makes of dequantised
 // operands, quantised again.
 #include <array>
+#include <numeric>
 
 #include "formats/onnx/builders/families.h"
 #include "formats/onnx/builders/quantise.h"
@@ -64,20 +65,20 @@ ir::Values OnDequantised(OnnxNode& n, Make make) {
   return {QuantisedAgain(n, make(x), 3, 4, n.type(0).dtype())};
 }
 
-void RefuseChannelsLast(OnnxNode& n) {
-  if (n.Flag("channels_last")) n.Fail("channels_last is not supported");
-}
-
 ir::Values BuildQLinearAveragePool(OnnxNode& n) {
-  RefuseChannelsLast(n);
-  return OnDequantised(n, [&](ir::Value x) { return AveragePool(n, x); });
+  const bool last = n.Flag("channels_last");
+  if (!HasRank(n, 0, 3, 5)) return {};
+  return OnDequantised(n, [&](ir::Value x) {
+    if (!last) return AveragePool(n, x);
+    const ir::Value y = AveragePool(n, ChannelsFirst(n, x), ChannelAxis::kLast);
+    return n.status().ok() && n.fn().status().ok() ? ChannelsLast(n, y) : y;
+  });
 }
 
 ir::Values BuildQLinearGlobalAveragePool(OnnxNode& n) {
-  RefuseChannelsLast(n);
   if (!HasRank(n, 0, 3, 64)) return {};
-  std::vector<int64_t> axes;
-  for (int64_t a = 2; a < n.type(0).rank(); ++a) axes.push_back(a);
+  std::vector<int64_t> axes(static_cast<size_t>(n.type(0).rank() - 2));
+  std::iota(axes.begin(), axes.end(), n.Flag("channels_last") ? 1 : 2);
   return OnDequantised(n,
                        [&](ir::Value x) { return ir::ReduceAxes(ir::ReduceKind::kMean, x, axes); });
 }

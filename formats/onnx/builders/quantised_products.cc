@@ -70,9 +70,10 @@ ir::Values BuildQLinearMatMul(OnnxNode& n) {
   return {Quantised(n, scaled, AsColumn(n, n.in(7)), n.type(7).dtype())};
 }
 
-// Which operands are the factors of a convolution, and their zero points.
+// The image, its channels first, and which operands are its zero point, the weights and theirs.
 struct ConvOperands {
-  size_t x, x0, w, w0;
+  ir::Value x;
+  size_t x0, w, w0;
 };
 
 // The image with its zero point around it.
@@ -80,7 +81,7 @@ ir::Value PaddedImage(OnnxNode& n, const PlacedConv& conv, const ConvOperands& o
   ir::Pad pad{.before = {0, 0}, .after = {0, 0}};
   pad.before.insert(pad.before.end(), conv.before.begin(), conv.before.end());
   pad.after.insert(pad.after.end(), conv.after.begin(), conv.after.end());
-  const ir::Value x = n.in(of.x);
+  const ir::Value x = of.x;
   if (!n.HasInput(of.x0)) return n.fn()(pad, {x});
   if (const std::optional<Number> zero = n.ConstantNumber(of.x0)) {
     pad.value = *zero;
@@ -132,26 +133,34 @@ ir::Value IntegerConvolution(OnnxNode& n, const PlacedConv& conv, const ConvOper
 ir::Values BuildConvInteger(OnnxNode& n) {
   const std::optional<PlacedConv> conv = ReadConv(n, 1);
   if (!conv) return {};
-  return {IntegerConvolution(n, *conv, {.x = 0, .x0 = 2, .w = 1, .w0 = 3})};
+  return {IntegerConvolution(n, *conv, {.x = n.in(0), .x0 = 2, .w = 1, .w0 = 3})};
 }
 
-ir::Values BuildQLinearConv(OnnxNode& n) {
-  const std::optional<PlacedConv> conv = ReadConv(n, 3);
+ir::Values QLinearConv(OnnxNode& n, ChannelAxis axis) {
+  const std::optional<PlacedConv> conv = ReadConv(n, 3, axis);
   if (!conv) return {};
-  ir::Value sum = IntegerConvolution(n, *conv, {.x = 0, .x0 = 2, .w = 3, .w0 = 5});
+  const ir::Value x = axis == ChannelAxis::kFirst ? n.in(0) : ChannelsFirst(n, n.in(0));
+  ir::Value sum = IntegerConvolution(n, *conv, {.x = x, .x0 = 2, .w = 3, .w0 = 5});
   if (!n.status().ok() || !n.fn().status().ok()) return {};
   const ir::Type& y = sum.type();
   const auto channels = [&](size_t i) { return AlongAxis(n, n.in(i), y, 1); };
   const auto f32 = [&](ir::Value v) { return Converted(n, v, DType::kF32); };
   if (n.HasInput(8)) sum = sum + channels(8);
   const ir::Value factor = f32(channels(1)) * f32(channels(4)) / f32(channels(6));
-  return {Quantised(n, f32(sum) * factor, channels(7), n.type(7).dtype())};
+  const ir::Value result = Quantised(n, f32(sum) * factor, channels(7), n.type(7).dtype());
+  return {axis == ChannelAxis::kFirst ? result : ChannelsLast(n, result)};
+}
+
+ir::Values BuildQLinearConv(OnnxNode& n) { return QLinearConv(n, ChannelAxis::kFirst); }
+ir::Values BuildQLinearConvOfEitherLayout(OnnxNode& n) {
+  return QLinearConv(n, n.Flag("channels_last") ? ChannelAxis::kLast : ChannelAxis::kFirst);
 }
 
 constexpr OnnxOp kQuantisedProductsOps[] = {
     {"", "ConvInteger", 10, 2, 4, BuildConvInteger},
     {"", "MatMulInteger", 10, 2, 4, BuildMatMulInteger},
     {"", "QLinearConv", 10, 8, 9, BuildQLinearConv},
+    {kMicrosoft, "QLinearConv", 1, 8, 9, BuildQLinearConvOfEitherLayout},
     {"", "QLinearMatMul", 10, 8, 8, BuildQLinearMatMul},
 };
 

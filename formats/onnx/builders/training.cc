@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of optimisers. Operands are the rate, the step count, then tensors, gradients and
-// states, as many of each as there are tensors.
+// Gradients, and the steps of optimisers. Their operands are the rate, the step count, then
+// tensors, gradients and states, as many of each as there are tensors.
 #include "formats/onnx/builders/families.h"
 #include "formats/onnx/builders/steps.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/reduction/reduce.h"
+#include "ir/training/differentiate.h"
 
 namespace forge::formats {
 namespace {
@@ -96,10 +98,35 @@ ir::Values BuildMomentum(OnnxNode& n) {
   return ListAfterList(out);
 }
 
+// The gradients of the tensor named by `y` with respect to those that `xs` names, where those of
+// `zs` are constants. Operands are the values of xs and zs.
+ir::Values BuildGradient(OnnxNode& n) {
+  const std::vector<std::string> xs = n.Strings("xs");
+  std::vector<std::string> names = xs;
+  for (std::string& z : n.Strings("zs")) names.push_back(std::move(z));
+  const std::string y = n.String("y", "");
+  names.push_back(y);
+  const ir::Values named = n.ValuesOf(names);
+  if (!n.status().ok()) return {};
+  if (names.size() != n.inputs() + 1)
+    n.Fail("{} inputs for {} tensors in xs and zs", n.inputs(), names.size() - 1);
+  for (size_t i = 0; i < n.inputs() && n.status().ok(); ++i)
+    if (n.in(i).id != named[i].id)
+      n.Fail("input {} is not '{}': gradients at other values are not supported", i, names[i]);
+  if (!n.status().ok() || !n.fn().status().ok()) return {};
+  const ir::Value sum = n.fn()(ir::Reduce{.keep_dims = false}, {named.back()});
+  if (!n.fn().status().ok()) return {};
+  const auto with = std::span(named).first(xs.size());
+  absl::StatusOr<ir::Values> gradients = ir::Differentiate(n.fn(), sum, with);
+  if (!gradients.ok()) n.Fail("{}", Message(gradients.status()));
+  return gradients.ok() ? *std::move(gradients) : ir::Values();
+}
+
 constexpr std::string_view kTraining = "ai.onnx.preview.training";
 constexpr OnnxOp kTrainingOps[] = {
     {kTraining, "Adagrad", 1, 3, kAnyNumber, BuildAdagrad},
     {kTraining, "Adam", 1, 3, kAnyNumber, BuildAdam},
+    {kTraining, "Gradient", 1, 1, kAnyNumber, BuildGradient},
     {kTraining, "Momentum", 1, 3, kAnyNumber, BuildMomentum},
 };
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "formats/onnx/builders/families.h"
+#include "formats/onnx/builders/steps.h"
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
@@ -89,7 +90,8 @@ size_t SpatialAxesOf(OnnxNode& n) {
   return 1;
 }
 
-WindowAttributes ReadWindow(OnnxNode& n, std::vector<int64_t> kernel) {
+WindowAttributes ReadWindow(OnnxNode& n, std::vector<int64_t> kernel,
+                            ChannelAxis channels = ChannelAxis::kFirst) {
   WindowAttributes w;
   const size_t axes = kernel.size();
   w.kernel = std::move(kernel);
@@ -99,8 +101,9 @@ WindowAttributes ReadWindow(OnnxNode& n, std::vector<int64_t> kernel) {
   const AutoPad automatic = AutoPadOf(n);
   if (automatic == AutoPad::kNone || !n.status().ok()) return w;
   w.pads.assign(2 * axes, 0);
+  const size_t first = channels == ChannelAxis::kFirst ? 2 : 1;
   if (automatic != AutoPad::kValid)
-    PadSame(w, std::span(n.type(0).shape()).subspan(2), automatic == AutoPad::kLower);
+    PadSame(w, std::span(n.type(0).shape()).subspan(first, axes), automatic == AutoPad::kLower);
   return w;
 }
 
@@ -157,7 +160,8 @@ ir::Values PoolWithIndices(OnnxNode& n, const ir::Pool& op, ir::Value x, bool co
   return y;
 }
 
-ir::Values Pool(OnnxNode& n, ir::PoolKind kind, ir::Value operand) {
+ir::Values Pool(OnnxNode& n, ir::PoolKind kind, ir::Value operand,
+                ChannelAxis channels = ChannelAxis::kFirst) {
   const bool with_indices = kind == ir::PoolKind::kMax && n.HasOutput(1);
   const bool column_major = n.Int("storage_order", 0) != 0;
   const bool average = kind == ir::PoolKind::kAverage;
@@ -169,7 +173,7 @@ ir::Values Pool(OnnxNode& n, ir::PoolKind kind, ir::Value operand) {
   const DType dtype = operand.type().dtype();
   const bool is_byte = kind == ir::PoolKind::kMax && (dtype == DType::kU8 || dtype == DType::kI8);
   const ir::Value x = is_byte ? ir::convert(operand, DType::kF32) : operand;
-  const WindowAttributes w = ReadWindow(n, ListOf(n, "kernel_shape", axes, 1));
+  const WindowAttributes w = ReadWindow(n, ListOf(n, "kernel_shape", axes, 1), channels);
   const ir::Pool op{.kind = kind,
                     .kernel = EmptyIfAll(w.kernel, 1),
                     .strides = EmptyIfAll(w.strides, 1),
@@ -275,13 +279,28 @@ ir::Values BuildLpPool(OnnxNode& n) {
 
 }  // namespace
 
-ir::Value AveragePool(OnnxNode& n, ir::Value x) {
-  const ir::Values y = Pool(n, ir::PoolKind::kAverage, x);
+ir::Value ChannelsFirst(OnnxNode& n, ir::Value x) {
+  const int rank = x.type().rank();
+  std::vector<int64_t> order{0, rank - 1};
+  for (int64_t a = 1; a < rank - 1; ++a) order.push_back(a);
+  return Permuted(n, x, std::move(order));
+}
+
+ir::Value ChannelsLast(OnnxNode& n, ir::Value x) {
+  const int rank = x.type().rank();
+  std::vector<int64_t> order{0};
+  for (int64_t a = 2; a < rank; ++a) order.push_back(a);
+  order.push_back(1);
+  return Permuted(n, x, std::move(order));
+}
+
+ir::Value AveragePool(OnnxNode& n, ir::Value x, ChannelAxis channels) {
+  const ir::Values y = Pool(n, ir::PoolKind::kAverage, x, channels);
   return y.empty() ? x : y[0];
 }
 
-std::optional<PlacedConv> ReadConv(OnnxNode& n, size_t w) {
-  const WindowAttributes window = ReadWindow(n, KernelOf(n, w));
+std::optional<PlacedConv> ReadConv(OnnxNode& n, size_t w, ChannelAxis channels) {
+  const WindowAttributes window = ReadWindow(n, KernelOf(n, w), channels);
   if (!n.status().ok()) return std::nullopt;
   PlacedConv out{.op = {.groups = n.Int("group", 1)},
                  .before = window.before,

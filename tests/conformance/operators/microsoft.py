@@ -229,14 +229,43 @@ def qlinear_average_pool(g):
     if g.chance(0.5):
         made["pads"] = [int(g.rng.integers(0, k)) for k in kernel * 2]
         made["count_include_pad"] = int(g.chance(0.5))
+    made["channels_last"] = int(g.chance(0.5))
     dtype = np.uint8
-    return quantised(g, dtype, shape, [0, 2, 3]) + result(g, dtype), made
+    return quantised(g, dtype, placed(shape, made), open_axes(made)) + result(g, dtype), made
+
+
+def open_axes(made):
+    return [0] if made["channels_last"] else [0, 2, 3]
+
+
+def placed(shape, made):
+    """[n, c, h, w], or [n, h, w, c] where the attributes say so."""
+    return [shape[0], *shape[2:], shape[1]] if made["channels_last"] else shape
+
+
+def qlinear_conv(g):
+    kernel = [int(e) for e in g.rng.integers(1, 4, 2)]
+    made, least = window_attributes(g, kernel, g.chance(0.3))
+    made["channels_last"] = int(g.chance(0.5))
+    made["group"], each, outer = (int(e) for e in g.rng.integers(1, 4, 3))
+    shape = [int(g.rng.integers(1, 3)), made["group"] * each, *(int(e) for e in g.rng.integers(max(least, 3), 10, 2))]
+    outer *= made["group"]
+    x_type, w_type = g.choose([(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)])
+    w = g.constant(weights(g, w_type, [outer, each, *kernel]))
+    zero = zero_point(g, w_type) if g.chance(0.5) else g.constant(np.full([], 0 if w_type == np.int8 else 128, w_type))
+    depth = float(each * kernel[0] * kernel[1]) ** 0.5
+    inputs = [*quantised(g, x_type, placed(shape, made), [0]), w, scale(g), zero,
+              scale(g, (), np.float32, 5 * depth, 20 * depth), zero_point(g, x_type)]
+    if g.chance(0.5):
+        inputs.append(g.constant(g.rng.integers(-2000, 2000, outer).astype(np.int32)))
+    return inputs, made
 
 
 def qlinear_global_average_pool(g):
     dtype = g.choose(BYTES)
     shape = [int(g.rng.integers(1, 3)), int(g.rng.integers(1, 4)), *(int(e) for e in g.rng.integers(2, 9, 2))]
-    return quantised(g, dtype, shape, [0, 2, 3]) + result(g, dtype), {"channels_last": 0}
+    made = {"channels_last": int(g.chance(0.5))}
+    return quantised(g, dtype, placed(shape, made), open_axes(made)) + result(g, dtype), made
 
 
 def qlinear_concat(g):
@@ -301,6 +330,7 @@ MICROSOFT = {
     "QLinearAdd": qlinear_binary,
     "QLinearAveragePool": qlinear_average_pool,
     "QLinearConcat": qlinear_concat,
+    "QLinearConv": qlinear_conv,
     "QLinearGlobalAveragePool": qlinear_global_average_pool,
     "QLinearLeakyRelu": qlinear_unary(alpha=lambda g: float(np.float32(g.rng.uniform(0.01, 0.5)))),
     "QLinearMul": qlinear_binary,
