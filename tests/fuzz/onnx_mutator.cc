@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/fuzz/enclose_node.h"
 #include "tests/fuzz/fuzzer.h"
 
 namespace forge::fuzz {
@@ -29,6 +30,7 @@ class Mutator {
     messages_.clear();
     texts_.clear();
     Collect(model_);
+    if (Below(16) == 0) return Enclose();
     Message& m = *messages_[Below(messages_.size())];
     const int fields = m.GetDescriptor()->field_count();
     if (fields == 0) return;
@@ -61,6 +63,19 @@ class Mutator {
           texts_.push_back(f->is_repeated() ? r.GetRepeatedString(m, f, i) : r.GetString(m, f));
       }
     }
+  }
+
+  // Some node, with what is around it left as it is.
+  void Enclose() {
+    std::vector<onnx::GraphProto*> graphs;
+    for (Message* m : messages_)
+      if (auto* graph = dynamic_cast<onnx::GraphProto*>(m); graph && graph->node_size() > 0)
+        graphs.push_back(graph);
+    if (graphs.empty()) return;
+    onnx::GraphProto& graph = *graphs[Below(graphs.size())];
+    constexpr Enclosure kAll[] = {Enclosure::kBranch, Enclosure::kLoop, Enclosure::kFunction};
+    EncloseNode(model_, graph, static_cast<int>(Below(static_cast<size_t>(graph.node_size()))),
+                kAll[Below(std::size(kAll))]);
   }
 
   template <class T>

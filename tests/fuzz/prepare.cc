@@ -29,6 +29,7 @@ class PrimitiveTarget final : public ir::Target {
     if (body.nodes().size() <= kMaxNodes) return Verdict::Yes("fused");
     return Verdict::No("too many nodes");
   }
+  bool MultipliesBytes() const override { return true; }
   std::vector<ir::EncodingChoice> Encodings(const ir::Candidate&) const override { return {}; }
   double Seconds(const ir::Candidate&) const override { return 0; }
 

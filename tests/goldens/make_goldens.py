@@ -49,10 +49,10 @@ from torch_ops.reductions import (
     batch_norm_training, local_response_norm, logsumexp, over_axes, spread, standard_deviation, truth, vector_norm,
 )
 from torch_ops.sums import (
-    Digamma, adaptive, affine_grid, arg_reduce, attention, batch_norm, conv, conv_transpose, fill, fmod, folded,
-    grid_sample, instance_norm, iota, layer_norm, lp_pool, matmul, matmul_integer, max_unpool, median, mul_high,
-    polygamma, pool, quantile, reduce, remainder, resize, rms_norm, roi_align, scan, scan_with_index, softmax,
-    strided_gather, sum_pool, update_slice,
+    Digamma, adaptive, affine_grid, arg_reduce, attention, batch_norm, conv, conv_integer, conv_transpose, fill, fmod,
+    folded, grid_sample, instance_norm, iota, layer_norm, lp_pool, matmul, matmul_integer, max_unpool, median,
+    mul_high, polygamma, pool, quantile, reduce, remainder, resize, rms_norm, roi_align, scan, scan_with_index,
+    softmax, strided_gather, sum_pool, update_slice,
 )
 from torch_ops.tokens import (
     axial_rotary_embedding, grouped_matmul, histogram, log_mel, random_uniform, rotary_embedding, sample_token,
@@ -85,6 +85,7 @@ OPS = {
     "clamp": clamp,
     "concat": lambda a, *xs: torch.cat(xs, a["axis"]),
     "conv": conv,
+    "conv_integer": conv_integer,
     "conv_transpose": conv_transpose,
     "cosine_embedding_loss": lambda a, x, y, t: F.cosine_embedding_loss(x, y, t, a["margin"], reduction=a["reduction"]),
     "cosine_similarity": cosine_similarity,
@@ -146,6 +147,7 @@ OPS = {
     "lp_pool": lp_pool,
     "lstm": layer(lambda a: torch.lstm, 2),
     "lstm_steps": steps(lstm_cell, 2),
+    "lookup": lambda a, x, table: table[x.long()],
     "margin_ranking_loss": regression("margin_ranking_loss", ("margin", "margin")),
     "masked_fill": lambda a, x, mask: torch.masked_fill(x, mask, a["value"]),
     "matmul": matmul,

@@ -300,7 +300,7 @@ std::optional<int> CheckGradient(const ConcreteCase& c) {
 // The op's cases of f64 that are small enough for a slope of each element. Infinities and limits
 // have no slope, so numbers are drawn in their place.
 std::vector<ConcreteCase> GradientCases(const OpDef& def) {
-  constexpr int64_t kLargest = 200;  // elements of an operand
+  constexpr int64_t kLargest = 256;  // elements of an operand
   std::vector<ConcreteCase> out;
   for (ConcreteCase& c : RunnableCases(def)) {
     bool chosen = (*c.op.Infer(c.types()))[0].dtype() == DType::kF64;

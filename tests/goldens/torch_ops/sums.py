@@ -97,6 +97,11 @@ def conv(a, x, weight, bias=None):
     return function(padded(x, a["padding"]), weight, bias, a["strides"] or 1, 0, a["dilations"] or 1, a["groups"])
 
 
+def conv_integer(a, x, weight):
+    require(weight.numel() > 0)
+    return conv({**a, "padding": []}, x.double(), weight.double()).to(torch.int32)
+
+
 def conv_transpose(a, x, weight, bias=None):
     before, after = halves(a["padding"])
     require(before == after)
