@@ -77,7 +77,16 @@ Value Scaled(const Factors& by, Value sum, Value of_weights, Value scale) {
   return y * (of_x ? scale * *of_x : scale * f(Reshape{{}}, {by.x.scale}));
 }
 
-std::optional<Values> Product(Function& f, const MatMul& op, ValueSpan in) {
+// The sum of products, where the target has a kernel for it.
+std::optional<Value> SumOfProducts(Function& f, const AnyOp& op, Value x, Value w,
+                                   const Target& target) {
+  const Types in{x.type(), w.type()};
+  const auto y = op.Infer(in);
+  if (!y.ok() || !target.Supports({op, in, *y})) return std::nullopt;
+  return f(op, {x, w});
+}
+
+std::optional<Values> Product(Function& f, const MatMul& op, ValueSpan in, const Target& target) {
   const auto by = FactorsOf(f, in);
   if (!by || by->w.number.type().rank() != 2) return std::nullopt;
   const Dims &b = by->w.number.type().shape(), &scale = by->w.scale.type().shape();
@@ -86,11 +95,13 @@ std::optional<Values> Product(Function& f, const MatMul& op, ValueSpan in) {
                           by->w.scale.type().elements() == b[1];
   if (b[depth].constant() > kMostTerms || (!of_columns && !IsOneNumber(by->w.scale.type())))
     return std::nullopt;
-  const Value sum = f(MatMulInteger{op.transpose_a, op.transpose_b}, {by->x.number, by->w.number});
+  const auto sum = SumOfProducts(f, MatMulInteger{op.transpose_a, op.transpose_b}, by->x.number,
+                                 by->w.number, target);
+  if (!sum) return std::nullopt;
   const Dims columns{b[1 - depth]};
   const Value of_weights = f(Reshape{columns}, {SumOf(by->w, {static_cast<int64_t>(depth)})});
   return Values{
-      Scaled(*by, sum, of_weights, of_columns ? f(Reshape{columns}, {by->w.scale}) : by->w.scale)};
+      Scaled(*by, *sum, of_weights, of_columns ? f(Reshape{columns}, {by->w.scale}) : by->w.scale)};
 }
 
 // x, padded with what stands for 0.
@@ -116,19 +127,17 @@ std::optional<Values> Convolution(Function& f, const Conv& op, ValueSpan in, con
   const ConvInteger made{.strides = op.strides, .dilations = op.dilations, .groups = op.groups};
   const Value x = PaddedImage(f, by->x, op.padding);
   if (!f.status().ok()) return std::nullopt;
-  const AnyOp any(made);
-  const Types types{x.type(), by->w.number.type()};
-  const auto y = any.Infer(types);
-  if (!y.ok() || !target.Supports({any, types, *y})) return std::nullopt;
+  const auto sum = SumOfProducts(f, made, x, by->w.number, target);
+  if (!sum) return std::nullopt;
   std::vector<int64_t> axes(w.size() - 1);
   std::iota(axes.begin(), axes.end(), 1);
   const Value of_weights = SumOf(by->w, axes);
   Dims channels(w.size() - 1, Dim(1));
   channels[0] = w[0];
-  Value sum = Scaled(*by, f(any, {x, by->w.number}), f(Reshape{channels}, {of_weights}),
-                     of_channels ? f(Reshape{channels}, {by->w.scale}) : by->w.scale);
-  if (in.size() > 2 && in[2]) sum = sum + f(Reshape{channels}, {in[2]});
-  return Values{sum};
+  Value y = Scaled(*by, *sum, f(Reshape{channels}, {of_weights}),
+                   of_channels ? f(Reshape{channels}, {by->w.scale}) : by->w.scale);
+  if (in.size() > 2 && in[2]) y = y + f(Reshape{channels}, {in[2]});
+  return Values{y};
 }
 
 }  // namespace
@@ -138,7 +147,7 @@ absl::Status MultiplyIntegers(const Function& in, Function& out, const Target& t
   const std::vector<bool> is_static = StaticValuesOf(in);
   auto rule = [&](Function& f, const Node& node, ValueSpan operands) -> std::optional<Values> {
     if (node.in.size() < 2 || node.in[1] == kAbsent || !is_static[node.in[1]]) return std::nullopt;
-    if (const auto* op = node.op.As<MatMul>()) return Product(f, *op, operands);
+    if (const auto* op = node.op.As<MatMul>()) return Product(f, *op, operands, target);
     if (const auto* op = node.op.As<Conv>()) return Convolution(f, *op, operands, target);
     return std::nullopt;
   };
