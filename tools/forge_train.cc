@@ -6,6 +6,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
 #include "formats/arrays/safetensors.h"
 #include "formats/model_bin/model_bin.h"
 #include "formats/onnx/replace_weights.h"
@@ -23,8 +25,9 @@ namespace {
 struct Options {
   std::string model, data, validate,
       loss = "cross_entropy", optimizer = "adam", schedule = "constant", augment, device = "auto",
-      out, weights_out, checkpoint, resume, log, curve, preprocess, no_decay;
-  bool time_by_op = false, nesterov = false;
+      out, weights_out, checkpoint, resume, log, curve, preprocess, no_decay, freeze;
+  std::vector<std::string> rates;
+  bool time_by_op = false, check_nan = false, nesterov = false;
   int epochs = 1, batch = 64, accumulate = 1, seed = 0, threads = 0, warmup = 0;
   double lr = 1e-3, momentum = 0, weight_decay = 0, clip_norm = 0, clip_value = 0, average = 0;
 };
@@ -45,6 +48,10 @@ void AddOptions(Tool& tool, Options& o) {
   tool.Option("--weight-decay X", o.weight_decay, "Weight decay");
   tool.Option("--no-decay REGEX", o.no_decay,
               "Parameters without weight decay, by a part of their names: 'bias|norm'");
+  tool.List("--rate REGEX=FACTOR", o.rates,
+            "Multiply the rate of the parameters with that in their names; repeatable, the first "
+            "one counts");
+  tool.Option("--freeze REGEX", o.freeze, "Parameters that are not trained");
   tool.Option("--clip-value X", o.clip_value,
               "Largest size of an element of a gradient; 0: no limit");
   tool.Option("--clip-norm X", o.clip_norm, "Largest norm of all gradients together; 0: no limit");
@@ -68,6 +75,8 @@ void AddOptions(Tool& tool, Options& o) {
               "Write a checkpoint after each epoch, and on Ctrl-C");
   tool.Option("--resume CHECKPOINT", o.resume, "Continue from a checkpoint, to the same bits");
   tool.Flag("--time-by-op", o.time_by_op, "Show the time of a step by op, and its slowest parts");
+  tool.Flag("--check-nan", o.check_nan,
+            "Run op by op, and stop at the op that makes the first NaN");
   tool.Option("--log FILE", o.log, "Append a line of JSON for each epoch");
   tool.Option("--curve FILE", o.curve, "Draw the losses as a PNG, after each epoch");
 }
@@ -130,11 +139,34 @@ class Run {
     for (const auto& [name, value] : amounts)
       if (!std::isfinite(value) || value < 0)
         return InvalidArgument("{} {} is not a number of at least 0", name, value);
+    if (o_.check_nan && o_.time_by_op)
+      return InvalidArgument("--check-nan and --time-by-op run in different ways");
     if (o_.nesterov && (o_.optimizer != "sgd" || o_.momentum == 0))
       return InvalidArgument("--nesterov needs --optimizer sgd and --momentum");
     if (o_.momentum != 0 && o_.optimizer != "sgd" && o_.optimizer != "rmsprop")
       return InvalidArgument("--momentum is of sgd and rmsprop, not of {}", o_.optimizer);
     return absl::OkStatus();
+  }
+
+  // Null without --rate.
+  absl::StatusOr<std::function<double(const ir::Variable&)>> RateFactors() const {
+    std::vector<std::pair<std::regex, double>> factors;
+    for (const std::string& text : o_.rates) {
+      const size_t equals = text.rfind('=');
+      double factor = -1;
+      if (equals == std::string::npos || !absl::SimpleAtod(text.substr(equals + 1), &factor) ||
+          !std::isfinite(factor) || factor < 0)
+        return InvalidArgument("--rate {} is not REGEX=FACTOR with a factor of at least 0", text);
+      const absl::StatusOr<std::regex> name = ParseRegex(text.substr(0, equals));
+      if (!name.ok()) return InvalidArgument("--rate {}", Message(name.status()));
+      factors.emplace_back(*name, factor);
+    }
+    if (factors.empty()) return nullptr;
+    return [factors](const ir::Variable& v) {
+      for (const auto& [name, factor] : factors)
+        if (std::regex_search(v.name, name)) return factor;
+      return 1.0;
+    };
   }
 
   absl::StatusOr<TrainerOptions> Settings() const {
@@ -154,6 +186,14 @@ class Run {
         return !std::regex_search(v.name, without);
       };
     }
+    if (!o_.freeze.empty()) {
+      const absl::StatusOr<std::regex> frozen = ParseRegex(o_.freeze);
+      if (!frozen.ok()) return InvalidArgument("--freeze {}", Message(frozen.status()));
+      t.training.trains = [frozen = *frozen](const ir::Variable& v) {
+        return !std::regex_search(v.name, frozen);
+      };
+    }
+    FORGE_ASSIGN_OR_RETURN(t.training.optimizer.rate_factor, RateFactors());
     t.training.optimizer.momentum = o_.momentum;
     t.training.optimizer.weight_decay = o_.weight_decay;
     FORGE_ASSIGN_OR_RETURN(t.schedule.kind, ParseSchedule(o_.schedule));
@@ -165,12 +205,15 @@ class Run {
     FORGE_ASSIGN_OR_RETURN(t.augment, ParseAugment(o_.augment));
     t.checkpoint = o_.checkpoint;
     t.time_steps = o_.time_by_op;
+    t.check_nan = o_.check_nan;
     t.options = {{"--loss", o_.loss},
                  {"--optimizer", o_.optimizer},
                  {"--lr", fmt::format("{}", o_.lr)},
                  {"--momentum", fmt::format("{}", o_.momentum)},
                  {"--weight-decay", fmt::format("{}", o_.weight_decay)},
                  {"--no-decay", o_.no_decay},
+                 {"--rate", absl::StrJoin(o_.rates, ",")},
+                 {"--freeze", o_.freeze},
                  {"--nesterov", o_.nesterov ? "true" : "false"},
                  {"--clip-value", fmt::format("{}", o_.clip_value)},
                  {"--clip-norm", fmt::format("{}", o_.clip_norm)},
@@ -256,11 +299,7 @@ class Run {
     if (o_.out.empty()) return absl::OkStatus();
     FORGE_ASSIGN_OR_RETURN(const std::unique_ptr<ir::Module> module,
                            ModelToTrain(o_.model, static_cast<uint64_t>(o_.seed)));
-    for (const auto& [name, value] : weights) {
-      ir::Variable* const v = module->FindVariable(name);
-      FORGE_CHECK(v != nullptr);
-      v->init = ir::Variable::Storage{value.shared_bytes(), v->type, {}};
-    }
+    FORGE_RETURN_IF_ERROR(SetInitialValues(*module, parameters));
     if (!o_.preprocess.empty()) SetPreprocess(*module);
     return WriteModel(*module, o_.out);
   }

@@ -28,7 +28,7 @@ constexpr Named kOptimizers[] = {
 class Step {
  public:
   Step(Function& f, const OptimizerOptions& options, Value learning_rate)
-      : f_(f), o_(options), rate_(learning_rate) {
+      : f_(f), o_(options), whole_rate_(learning_rate) {
     if (o_.kind != OptimizerKind::kAdam && o_.kind != OptimizerKind::kAdamW) return;
     Variable* const count = State(f, "optimizer.step", Type::Tensor(DType::kF32, {}));
     const Value t = f.Read(count) + 1.0;
@@ -41,6 +41,8 @@ class Step {
   // Returns the parameter after the step.
   Value Update(Variable* parameter, Value gradient) {
     Value p = f_.Read(parameter);
+    const double factor = o_.rate_factor == nullptr ? 1 : o_.rate_factor(*parameter);
+    rate_ = factor == 1 ? whole_rate_ : whole_rate_ * factor;
     const bool shrinks = o_.kind == OptimizerKind::kAdamW || o_.kind == OptimizerKind::kLion;
     const double decay = o_.decays == nullptr || o_.decays(*parameter) ? o_.weight_decay : 0;
     if (decay != 0 && !shrinks) gradient = gradient + p * decay;
@@ -105,7 +107,8 @@ class Step {
 
   Function& f_;
   const OptimizerOptions o_;
-  const Value rate_;
+  const Value whole_rate_;
+  Value rate_;                       // of the parameter that is being updated
   Value correction1_, correction2_;  // Adam: 1 - beta1^t, sqrt(1 - beta2^t)
 };
 

@@ -22,6 +22,8 @@ struct OptimizerOptions {
   // AdamW and Lion: shrinks the parameter; others: added to the gradient.
   double weight_decay = 0;
   std::function<bool(const Variable&)> decays;  // the parameters with weight decay; null: all
+  // What the learning rate is multiplied by for a parameter; null: 1 for all.
+  std::function<double(const Variable&)> rate_factor;
 };
 
 // Returns the options that the source of an optimiser has by default.

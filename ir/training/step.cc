@@ -29,7 +29,7 @@ struct Graded {
 };
 
 // The variables that a training of `f` updates.
-std::vector<Variable*> ParametersOf(const Function& f) {
+std::vector<Variable*> ParametersOf(const Function& f, const TrainingOptions& o) {
   std::set<const Variable*> statistics;
   for (const Node& node : f.nodes()) {
     if (!node.op.Is<BatchNorm>()) continue;
@@ -39,7 +39,7 @@ std::vector<Variable*> ParametersOf(const Function& f) {
   for (const Function::VariableRead& r : f.reads()) {
     Variable* const v = r.variable;
     if (v->role == Variable::Role::kParameter && v->type.dtype() == DType::kF32 &&
-        !statistics.contains(v))
+        !statistics.contains(v) && (o.trains == nullptr || o.trains(*v)))
       out.push_back(v);
   }
   return out;
@@ -216,7 +216,7 @@ absl::StatusOr<TrainingVariables> AddTraining(Module& m, const TrainingOptions& 
   if (main == nullptr) return InvalidArgument("the model has no function '{}'", o.function);
   for (const char* name : {"train", "accumulate", "evaluate", "read_variables", "write_variables"})
     if (m.Find(name) != nullptr) return InvalidArgument("the model has a function '{}'", name);
-  TrainingVariables out{.parameters = ParametersOf(*main)};
+  TrainingVariables out{.parameters = ParametersOf(*main, o)};
   if (out.parameters.empty()) return InvalidArgument("the model has no f32 parameter to train");
   const size_t before = m.variables().size();
   std::vector<Variable*> sums;

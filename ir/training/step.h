@@ -12,6 +12,7 @@ struct TrainingOptions {
   std::string function = "main";       // its first result is the prediction
   std::string loss = "cross_entropy";  // one of LossNames()
   OptimizerOptions optimizer;
+  std::function<bool(const Variable&)> trains;  // the parameters that are updated; null: all
   double clip_value = 0;  // the largest size of an element of a gradient; 0: no limit
   double clip_norm = 0;   // the largest norm of all gradients together; 0: no limit
   int accumulate = 1;     // batches whose gradients make one update
@@ -46,7 +47,7 @@ std::string LossNames();
 // Parameters are the f32 variables of role kParameter that `function` reads, except the statistics
 // of batch norms.
 //   errors: InvalidArgument (no such function or loss, a prediction that does not fit the loss, no
-//   parameter), Unimplemented (an op without a gradient)
+//   parameter that is updated), Unimplemented (an op without a gradient)
 absl::StatusOr<TrainingVariables> AddTraining(Module& m, const TrainingOptions& options);
 
 }  // namespace forge::ir

@@ -161,12 +161,16 @@ TEST_F(ForgeTrainTest, NamesWhatIsWrongWithTheData) {
   ExpectError(Command("--no-decay '('"), 2, "--no-decay '(' is no regular expression");
   ExpectError(Command("--lr nan"), 2, "--lr nan is not a number of at least 0");
   ExpectError(Command("--augment blur"), 2, "'blur' is not flip or shift=N");
+  ExpectError(Command("--check-nan --time-by-op"), 2, "--check-nan and --time-by-op");
   ExpectError(Command("--loss hinge"), 2, "is not cross_entropy, mse, l1");
   ExpectError(Command("-o t.onnx"), 2, "only a model of an .onnx");
 }
 
 TEST_F(ForgeTrainTest, StopsWhereTheLossIsNotFinite) {
   ExpectFailure(Command("--optimizer sgd --lr 1e20 --epochs 3"), "the loss is");
+  ExpectFailure(Command("--optimizer sgd --lr 1e20 --epochs 3 --check-nan"),
+                "makes a NaN, element");
+  EXPECT_EQ(Shell(Command("--optimizer sgd --lr 0.1 --check-nan")).status, 0);
 }
 
 TEST_F(ForgeTrainTest, WritesTrainedOnnxModels) {
@@ -285,6 +289,33 @@ TEST_F(ForgeTrainTest, LeavesParametersOutOfTheDecay) {
     const bool same = std::ranges::equal(without.bytes(), with.bytes());
     EXPECT_EQ(same, name != "fc1.weight") << name;
   }
+}
+
+TEST_F(ForgeTrainTest, GivesParametersRatesOfTheirOwn) {
+  const std::string train = "forge-train mnist-mlp --device cpu --batch 40 --data " + Data() + " ";
+  const auto trained = [&](const std::string& options, const char* file) {
+    EXPECT_EQ(Shell(train + options + " --weights-out " + Path(file)).status, 0);
+    auto weights = ReadSafetensors(folder_ / file);
+    EXPECT_TRUE(weights.ok()) << weights.status();
+    std::map<std::string, std::vector<uint8_t>> bytes;
+    for (const auto& [name, value] : weights->tensors)
+      bytes[name].assign(value.bytes().begin(), value.bytes().end());
+    return bytes;
+  };
+  const auto first = trained("--lr 0", "first"), all = trained("", "all");
+  const auto some = trained("--rate 'weight$=0' --rate fc2=1", "some");
+  for (const auto& [name, bytes] : some) {
+    const bool still = name.ends_with("weight");
+    EXPECT_EQ(bytes == first.at(name), still) << name;
+    EXPECT_EQ(bytes == all.at(name), !still) << name;
+  }
+  const auto rest = trained("--freeze fc1", "rest");
+  EXPECT_EQ(rest.size(), 2u);
+  EXPECT_EQ(rest.at("fc2.bias"), all.at("fc2.bias"));
+  ExpectError(train + "--freeze .", 2, "no f32 parameter to train");
+  ExpectError(train + "--rate fc1", 2, "--rate fc1 is not REGEX=FACTOR");
+  ExpectError(train + "--rate fc1=-1", 2, "with a factor of at least 0");
+  ExpectError(train + "--rate '(=1'", 2, "--rate '(' is no regular expression");
 }
 
 TEST_F(ForgeTrainTest, DrawsTheLosses) {

@@ -10,7 +10,7 @@
 namespace forge::tools {
 namespace {
 
-enum FunctionIndex : uint8_t { kTrain, kEvaluate, kRead, kWrite, kAccumulate };
+using enum TrainingSession::Function;
 
 // The number of a result by its name; 0 where there is none.
 double ResultNamed(std::span<const NamedTensor> results, std::string_view name) {
@@ -27,26 +27,19 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(std::unique_ptr<ir::Mod
   std::unique_ptr<Trainer> out(new Trainer());
   out->o_ = std::move(options);
   const ir::TrainingOptions& training = out->o_.training;
-  FORGE_ASSIGN_OR_RETURN(const ir::TrainingVariables variables, AddTraining(*module, training));
-  const auto& trained = variables.averages.empty() ? variables.parameters : variables.averages;
-  for (size_t i = 0; i < trained.size(); ++i)
-    out->parameters_.push_back({variables.parameters[i]->name, trained[i]->name});
-  const ir::Function& main = *module->Find(training.function);
-  const ir::Type prediction = main.type(main.results()[0].value);
+  SessionOptions session;
+  session.debug.timestamps = out->o_.time_steps;
+  session.debug.stepwise = out->o_.check_nan;
+  FORGE_ASSIGN_OR_RETURN(
+      out->training_,
+      TrainingSession::Create(std::move(module), std::move(device), training, session));
   if (training.loss == "cross_entropy") {
-    const ir::Dim& classes = prediction.shape()[1];
+    const ir::Dim& classes = out->training_->prediction().shape()[1];
     if (!classes.is_constant())
       return InvalidArgument("the number of classes, {}, is not known", classes.ToText());
     out->ports_.classes = classes.constant();
   }
-  auto model = std::make_shared<const Model>(std::move(module));
-  SessionOptions session;
-  session.functions = {"train", "evaluate", "read_variables", "write_variables"};
-  if (training.accumulate > 1) session.functions.emplace_back("accumulate");
-  session.freeze = false;
-  session.debug.timestamps = out->o_.time_steps;
-  FORGE_ASSIGN_OR_RETURN(out->session_, Session::Create(model, std::move(device), session));
-  for (const Session::Port& p : out->session_->inputs(kEvaluate)) {
+  for (const Session::Port& p : out->session().inputs(kEvaluate)) {
     if (p.name == "label")
       out->ports_.label = p.type;
     else
@@ -65,33 +58,37 @@ DataPorts Trainer::Ports() const { return ports_; }
 
 absl::Status Trainer::Resume(const std::string& path) {
   FORGE_ASSIGN_OR_RETURN(Checkpoint c, ReadCheckpoint(path, o_.options));
-  const auto written = session_->Run(c.variables, kWrite);
-  if (!written.ok())
-    return InvalidArgument("{} does not fit the model: {}", path, Message(written.status()));
+  if (const absl::Status s = training_->SetVariables(c.variables); !s.ok())
+    return InvalidArgument("{} does not fit the model: {}", path, Message(s));
   at_ = c.at;
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<NamedTensor>> Trainer::Parameters() {
-  FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> all, session_->Run({}, kRead));
-  std::vector<NamedTensor> out;
-  for (const Parameter& p : parameters_) {
-    const auto found = std::ranges::find(all, p.read, &NamedTensor::name);
-    FORGE_CHECK(found != all.end());
-    out.push_back({p.name, std::move(found->value)});
-  }
-  return out;
-}
-
 absl::Status Trainer::Save() {
   if (o_.checkpoint.empty()) return absl::OkStatus();
-  FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> variables, session_->Run({}, kRead));
+  FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> variables, training_->Variables());
   return WriteCheckpoint(o_.checkpoint, {at_, o_.options, std::move(variables)});
 }
 
 EpochResult Trainer::ResultOf(int64_t samples, double loss, double correct) const {
   const auto n = static_cast<double>(samples);
   return {.epoch = at_.epoch, .loss = loss / n, .accuracy = ports_.classes > 0 ? correct / n : -1};
+}
+
+// Infinities are no fault: masks and the padding of pools hold them.
+absl::StatusOr<std::vector<NamedTensor>> Trainer::RunStep(std::span<const NamedTensor> batch,
+                                                          size_t function) {
+  if (!o_.check_nan) return session().Run(batch, function);
+  const auto check = [&](const StepView& step) -> absl::Status {
+    for (const ir::HostValue& v : step.out)
+      for (int64_t i = 0; Has(kFloatTypes, v.dtype()) && i < v.elements(); ++i)
+        if (std::isnan(v.f64(i)))
+          return Internal("step {} of epoch {}: {} ({}) makes a NaN, element {} of {}",
+                          at_.step + 1, at_.epoch + 1, step.info.label, step.info.kernel, i,
+                          v.type().ToText());
+    return absl::OkStatus();
+  };
+  return session().RunStepwise(batch, check, function);
 }
 
 absl::Status Trainer::Step(const DataSet& data, std::span<const int64_t> at, bool updates) {
@@ -101,15 +98,17 @@ absl::Status Trainer::Step(const DataSet& data, std::span<const int64_t> at, boo
     batch.push_back(
         {"learning_rate", ir::HostValue::Scalar(DType::kF32, o_.schedule.At(at_.step))});
   FORGE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> results,
-                         session_->Run(batch, updates ? kTrain : kAccumulate));
+                         RunStep(batch, updates ? kTrain : kAccumulate));
   // A last batch that is smaller has a plan of its own.
   if (o_.time_steps && at.size() == static_cast<size_t>(o_.batch) &&
-      session_->executable() != nullptr)
-    FORGE_RETURN_IF_ERROR(times_.Add(*session_->executable()));
+      session().executable() != nullptr)
+    FORGE_RETURN_IF_ERROR(times_.Add(*session().executable()));
   const double loss = ResultNamed(results, "loss");
   if (!std::isfinite(loss))
-    return Internal("the loss is {} at step {} of epoch {}: lower --lr or give --clip-norm", loss,
-                    at_.step + 1, at_.epoch + 1);
+    return Internal(
+        "the loss is {} at step {} of epoch {}: lower --lr or give --clip-norm; --check-nan shows "
+        "the op that makes the first NaN",
+        loss, at_.step + 1, at_.epoch + 1);
   batch_loss_ = loss;
   at_.loss += loss * static_cast<double>(at.size());
   at_.correct += ResultNamed(results, "correct");
@@ -176,7 +175,7 @@ absl::StatusOr<EpochResult> Trainer::Evaluate(const DataSet& data) {
         const std::vector<NamedTensor> inputs,
         MakeBatch(data, ports_, {std::span(order).subspan(static_cast<size_t>(done), n)}));
     FORGE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> results,
-                           session_->Run(inputs, kEvaluate));
+                           session().Run(inputs, kEvaluate));
     loss += ResultNamed(results, "loss") * static_cast<double>(n);
     correct += ResultNamed(results, "correct");
   }

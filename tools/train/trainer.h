@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/training/step.h"
+#include "runtime/training_session.h"
 #include "tools/run/step_times.h"
 #include "tools/train/batches.h"
 #include "tools/train/checkpoint.h"
@@ -21,6 +21,7 @@ struct TrainerOptions {
   uint64_t seed = 0;
   Augment augment;
   bool time_steps = false;                     // fills times()
+  bool check_nan = false;                      // runs op by op, and stops at the first NaN
   std::string checkpoint;                      // folder; empty: none
   std::map<std::string, std::string> options;  // stored in checkpoints
 };
@@ -45,7 +46,8 @@ class Trainer {
   // Trains until the last epoch, or until `stop` returns true between two steps; a checkpoint is
   // written after each epoch and before stopping.
   //   after: called after each epoch     progress: called after each step
-  //   errors: Aborted (stopped), Internal (a loss that is not finite, with the step), those of Run
+  //   errors: Aborted (stopped), Internal (a loss that is not finite, or a NaN, with the step),
+  //   those of Run
   struct Moment {
     int64_t epoch, done, total;  // samples of the epoch
     double loss, rate;           // the mean so far; samples in a second
@@ -60,27 +62,26 @@ class Trainer {
   absl::Status Train(const DataSet& data, const Watch& watch);
   absl::StatusOr<EpochResult> Evaluate(const DataSet& data);
   // The trained parameters, as the device has them, or their averages where those are kept.
-  absl::StatusOr<std::vector<NamedTensor>> Parameters();
+  absl::StatusOr<std::vector<NamedTensor>> Parameters() { return training_->Parameters(); }
   // The times of the steps of whole batches.
   const StepTimes& times() const { return times_; }
 
  private:
   Trainer() = default;
+  Session& session() { return training_->session(); }
   // Fewer than there are where the model takes whole batches only.
   absl::StatusOr<int64_t> SamplesUsed(const DataSet& data) const;
   absl::Status TrainEpoch(const DataSet& data, int64_t used, const Watch& watch);
   //   updates: false: it only adds to the gradients of the next step that does
   absl::Status Step(const DataSet& data, std::span<const int64_t> at, bool updates);
+  absl::StatusOr<std::vector<NamedTensor>> RunStep(std::span<const NamedTensor> batch,
+                                                   size_t function);
   absl::Status Save();
   EpochResult ResultOf(int64_t samples, double loss, double correct) const;
 
   TrainerOptions o_;
   DataPorts ports_;
-  struct Parameter {
-    std::string name, read;  // read: the variable that has its trained value
-  };
-  std::vector<Parameter> parameters_;
-  std::unique_ptr<Session> session_;
+  std::unique_ptr<TrainingSession> training_;
   Position at_;
   double batch_loss_ = 0;
   StepTimes times_;
