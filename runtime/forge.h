@@ -13,7 +13,7 @@
  * be called from one thread at a time. After a fork the child process creates new sessions; calls
  * on older ones fail.
  *
- * [2] and [3] mark additions of these versions of the interface.
+ * [2], [3] and [4] mark additions of these versions of the interface.
  */
 /* NOLINTBEGIN(readability-identifier-naming): C's names. */
 #ifndef FORGE_RUNTIME_FORGE_H_
@@ -31,7 +31,7 @@ extern "C" {
 /* The version of the interface. It grows when functions are added; none is changed or removed. A
  * program compiled with this header runs with every library whose forge_interface() is at least
  * FORGE_INTERFACE. */
-#define FORGE_INTERFACE 3
+#define FORGE_INTERFACE 4
 /* The version of the interface that the library provides. */
 int forge_interface(void);
 
@@ -90,7 +90,7 @@ typedef struct forge_graph forge_graph;
 /* A value of a graph. */
 typedef int64_t forge_value;
 /* An optional operand that is not given. */
-#define FORGE_ABSENT ((forge_value) - 1)
+#define FORGE_ABSENT ((forge_value)-1)
 
 forge_error* forge_graph_create(forge_graph** graph);
 void forge_graph_free(forge_graph* graph);
@@ -301,6 +301,52 @@ int forge_session_runs_in_parts(const forge_session* session);
  * none. May be called from any thread. */
 void forge_session_cancel(forge_session* session);
 void forge_session_free(forge_session* session);
+
+/* ---- training [4] -------------------------------------------------------------------------- */
+
+/* A model in training on a device. Calls on one wait for each other. */
+typedef struct forge_training forge_training;
+
+/* What a batch gave: means over its samples. */
+typedef struct {
+  double loss;
+  double correct;       /* how many samples, with cross_entropy; otherwise -1 */
+  double gradient_norm; /* of a step that updates the parameters; otherwise -1 */
+} forge_grades;
+
+/* Prepares a copy of the model for training. Its first output is the prediction; its f32 variables
+ * of role "parameter", those of an ONNX model's initializers, are trained.
+ *   options: a JSON object, or NULL for none: "loss" ("cross_entropy", "mse", "l1" ...),
+ *   "optimizer" ("sgd", "adam", "adamw", "adagrad", "rmsprop", "lion"), "momentum", "nesterov",
+ *   "beta1", "beta2", "alpha", "epsilon", "weight_decay", "clip_value", "clip_norm", "accumulate"
+ *   (batches of an update), "average_decay", "frozen" and "no_decay" (lists of variables), "rates"
+ *   (factors of the learning rate by variable), "function", "threads"
+ *   errors: FORGE_USAGE (an option, a prediction that does not fit the loss), FORGE_DEVICE,
+ *   FORGE_REFUSED (an op without a gradient, or that cannot run on the device) */
+forge_error* forge_training_create(const forge_model* model, const char* device,
+                                   const char* options, forge_training** training);
+/* Trains on a batch.
+ *   batch: [count] the inputs of the model, and "label": i64[n] with cross_entropy, otherwise of
+ * the type of the prediction     errors: as forge_session_run */
+forge_error* forge_training_step(forge_training* training, const forge_tensor* const* batch,
+                                 size_t count, double learning_rate, forge_grades* grades);
+/* Grades a batch by the parameters, or by their averages where those are kept; changes nothing. */
+forge_error* forge_training_evaluate(forge_training* training, const forge_tensor* const* batch,
+                                     size_t count, forge_grades* grades);
+/* How many parameters and states of the optimizer there are. */
+size_t forge_training_variable_count(const forge_training* training);
+/* Reads them.
+ *   variables: [count] created by the call, named, freed by the caller; count must be at least
+ *   forge_training_variable_count */
+forge_error* forge_training_read(forge_training* training, forge_tensor** variables, size_t count);
+/* Sets all of them, in any order, so that a training continues where they were read. */
+forge_error* forge_training_write(forge_training* training, const forge_tensor* const* variables,
+                                  size_t count);
+/* Returns the model with the trained parameters, or with their averages where those are kept. */
+forge_error* forge_training_model(forge_training* training, forge_model** model);
+/* Ends the call in progress, as forge_session_cancel does. */
+void forge_training_cancel(forge_training* training);
+void forge_training_free(forge_training* training);
 
 #ifdef __cplusplus
 }

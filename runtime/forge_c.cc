@@ -12,11 +12,6 @@
 #include "runtime/plan/memory_plan.h"
 #include "runtime/session.h"
 
-struct forge_tensor {
-  forge::NamedTensor tensor;
-  std::string dtype;
-};
-
 struct forge_devices {
   struct Entry {
     std::string id, name;
@@ -43,15 +38,28 @@ struct forge_session {
   std::vector<std::vector<int64_t>> bound_outputs;  // what was told last
 };
 
+namespace forge {
+
+absl::StatusOr<DeviceRef> SharedDevice(const std::string& name, const DeviceOptions& options) {
+  static auto* const mutex = new std::mutex;
+  static auto* const open = new std::map<std::string, std::weak_ptr<Device>>;
+  // After a fork the devices of the other process are of no use.
+  const std::string key = fmt::format("{} {} {}", ForkCount(), options.threads, name);
+  std::lock_guard lock(*mutex);
+  const auto known = open->find(key);
+  if (known != open->end())
+    if (DeviceRef device = known->second.lock()) return device;
+  FORGE_ASSIGN_OR_RETURN(DeviceRef device, OpenDevice(name, options));
+  (*open)[key] = device;
+  return device;
+}
+
+}  // namespace forge
+
 namespace {
 
 using forge::ErrorOf;
 using Port = forge_session::Port;
-
-std::unique_ptr<forge_tensor> Wrap(forge::NamedTensor t) {
-  std::string dtype(forge::Name(t.value.dtype()));
-  return std::unique_ptr<forge_tensor>(new forge_tensor{std::move(t), std::move(dtype)});
-}
 
 // A symbol's own name, as Bind takes it, or an expression as text; empty for a number.
 std::string SymbolText(const forge::ir::Dim& d) {
@@ -144,29 +152,12 @@ forge_error* Set(forge_options* options, const char* name, Change change) {
   });
 }
 
-// The device of that name, shared by all who hold it now: Sessions of one model on one device share
-// weights and kernels.
-absl::StatusOr<forge::DeviceRef> SharedDevice(const std::string& name,
-                                              const forge::DeviceOptions& options) {
-  static auto* const mutex = new std::mutex;
-  static auto* const open = new std::map<std::string, std::weak_ptr<forge::Device>>;
-  // After a fork the devices of the other process are of no use.
-  const std::string key = fmt::format("{} {} {}", forge::ForkCount(), options.threads, name);
-  std::lock_guard lock(*mutex);
-  const auto known = open->find(key);
-  if (known != open->end())
-    if (forge::DeviceRef device = known->second.lock()) return device;
-  FORGE_ASSIGN_OR_RETURN(forge::DeviceRef device, forge::OpenDevice(name, options));
-  (*open)[key] = device;
-  return device;
-}
-
 absl::Status CreateSession(const forge_model* model, const char* device,
                            const forge_options& options, forge_session** session) {
   if (model == nullptr || session == nullptr)
     return forge::InvalidArgument("model and session must not be NULL");
   FORGE_ASSIGN_OR_RETURN(forge::DeviceRef opened,
-                         SharedDevice(device ? device : "auto", options.device));
+                         forge::SharedDevice(device ? device : "auto", options.device));
   auto made = std::make_unique<forge_session>();
   FORGE_ASSIGN_OR_RETURN(made->session,
                          forge::Session::Create(model->model, std::move(opened), options.session));
@@ -278,7 +269,7 @@ absl::Status RunSession(forge_session* session, const Tensors& tensors) {
     if (!t.value.is_tensor() || t.value.dtype() == forge::DType::kString)
       return forge::Unimplemented("output '{}' is {}, which the C interface does not have", t.name,
                                   t.value.type().ToText());
-  for (forge::NamedTensor& t : results) made.push_back(Wrap(std::move(t)));
+  for (forge::NamedTensor& t : results) made.push_back(forge::WrapTensor(std::move(t)));
   for (size_t i = 0; i < wanted; ++i) tensors.outputs[i] = made[i].release();
   return absl::OkStatus();
 }
@@ -305,7 +296,7 @@ absl::Status CreateTensor(const TensorParts& p, forge_tensor** tensor) {
       forge::ir::HostValue::Of(*type, shape, forge::Bytes(data, nullptr)).status());
   forge::Bytes copy(std::vector<uint8_t>(data.begin(), data.end()));
   FORGE_ASSIGN_OR_RETURN(auto value, forge::ir::HostValue::Of(*type, shape, std::move(copy)));
-  *tensor = Wrap({p.name, std::move(value)}).release();
+  *tensor = forge::WrapTensor({p.name, std::move(value)}).release();
   return absl::OkStatus();
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/utf8.h"
+#include "runtime/backends.h"
 #include "runtime/forge.h"
 #include "runtime/session.h"
 
@@ -18,6 +19,10 @@ struct forge_error {
 struct forge_model {
   std::shared_ptr<const forge::Model> model;
   std::map<std::string, std::string> metadata;
+};
+struct forge_tensor {
+  forge::NamedTensor tensor;
+  std::string dtype;
 };
 
 namespace forge {
@@ -46,5 +51,15 @@ inline forge_model* WrapModel(std::shared_ptr<const Model> loaded) {
   made->model = std::move(loaded);
   return made.release();
 }
+
+// A tensor as C holds it.
+inline std::unique_ptr<forge_tensor> WrapTensor(NamedTensor t) {
+  std::string dtype(Name(t.value.dtype()));
+  return std::unique_ptr<forge_tensor>(new forge_tensor{std::move(t), std::move(dtype)});
+}
+
+// The device of that name, shared by all who hold it now: Sessions of one model on one device share
+// weights and kernels.
+absl::StatusOr<DeviceRef> SharedDevice(const std::string& name, const DeviceOptions& options);
 
 }  // namespace forge

@@ -15,10 +15,11 @@ from ._graph import Graph, Value, ops
 from ._library import version
 from ._model import Device, Model, devices, load
 from ._session import Port, Session
+from ._training import Grades, Training
 
 __version__ = version()
-__all__ = ["Device", "DeviceError", "Error", "FileError", "Graph", "Model", "Port", "RefusedError", "Session",
-           "UsageError", "Value", "devices", "export", "load", "ops"]
+__all__ = ["Device", "DeviceError", "Error", "FileError", "Grades", "Graph", "Model", "Port", "RefusedError", "Session",
+           "Training", "UsageError", "Value", "devices", "export", "load", "ops"]
 
 
 def export(module, args=(), kwargs=None, *, dynamic_shapes=None, path=None):

@@ -10,7 +10,7 @@ from ctypes import POINTER, Structure, c_char_p, c_double, c_int, c_int64, c_siz
 
 from ._errors import OF_CODE, Error
 
-INTERFACE = 3  # the version of the C interface that this package needs
+INTERFACE = 4  # the version of the C interface that this package needs
 RELEASE = ctypes.CFUNCTYPE(None, c_void_p)
 
 
@@ -25,6 +25,10 @@ class Output(Structure):
 class Variable(Structure):
     _fields_ = [("name", c_char_p), ("role", c_char_p), ("type", c_char_p), ("data", c_void_p), ("bytes", c_size_t),
                 ("release", RELEASE), ("context", c_void_p)]
+
+
+class Grades(Structure):
+    _fields_ = [("loss", c_double), ("correct", c_double), ("gradient_norm", c_double)]
 
 
 class Node(Structure):
@@ -60,6 +64,7 @@ FUNCTIONS = {
     "graph_metadata": (ERROR, c_void_p, c_char_p, c_char_p),
     "graph_finish": (ERROR, c_void_p, HANDLE),
     "tensor_create": (ERROR, c_char_p, c_char_p, POINTER(c_int64), c_size_t, c_void_p, c_size_t, HANDLE),
+    "tensor_name": (c_char_p, c_void_p),
     "tensor_dtype": (c_char_p, c_void_p),
     "tensor_rank": (c_size_t, c_void_p),
     "tensor_shape": (POINTER(c_int64), c_void_p),
@@ -102,6 +107,15 @@ FUNCTIONS = {
     "session_run_into": (ERROR, c_void_p, POINTER(Input), c_size_t, POINTER(Output), c_size_t),
     "session_cancel": (None, c_void_p),
     "session_free": (None, c_void_p),
+    "training_create": (ERROR, c_void_p, c_char_p, c_char_p, HANDLE),
+    "training_step": (ERROR, c_void_p, POINTER(c_void_p), c_size_t, c_double, POINTER(Grades)),
+    "training_evaluate": (ERROR, c_void_p, POINTER(c_void_p), c_size_t, POINTER(Grades)),
+    "training_variable_count": (c_size_t, c_void_p),
+    "training_read": (ERROR, c_void_p, POINTER(c_void_p), c_size_t),
+    "training_write": (ERROR, c_void_p, POINTER(c_void_p), c_size_t),
+    "training_model": (ERROR, c_void_p, HANDLE),
+    "training_cancel": (None, c_void_p),
+    "training_free": (None, c_void_p),
 }
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ._errors import UsageError
 from ._library import Handle, call, check
 from ._session import Session, make_options
+from ._training import Training
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,23 @@ class Model:
         options = make_options(function=function, outputs=outputs, dims=dims, memory_limit=memory_limit,
                                threads=threads, autotune=autotune)
         return Session(self._handle, device, options)
+
+    def training(self, device: str = "auto", *, loss: str = "cross_entropy", optimizer: str = "adam",
+                 **options) -> Training:
+        """Prepares a copy of the model for training: of its first output, by its parameters.
+
+        loss: "cross_entropy", "mse", "l1", "smooth_l1", "huber", "binary_cross_entropy",
+            "binary_cross_entropy_with_logits", "kl_div" or "poisson_nll"
+        optimizer: "sgd", "adam", "adamw", "adagrad", "rmsprop" or "lion"
+        options: momentum, nesterov, beta1, beta2, alpha, epsilon, weight_decay: of the optimizer, as in torch.optim;
+            clip_value, clip_norm: of the gradients; accumulate: batches of an update; average_decay: of an average of
+            the parameters; frozen, no_decay: lists of parameters; rates: factors of the learning rate by parameter;
+            function, threads
+
+        Raises UsageError (an option, a prediction that does not fit the loss), DeviceError, RefusedError with the op
+        that has no gradient or cannot run there.
+        """
+        return Training(self._handle, device, {"loss": loss, "optimizer": optimizer, **options})
 
 
 def load(model: str | os.PathLike | bytes | bytearray | memoryview) -> Model:

@@ -199,6 +199,84 @@ except KeyboardInterrupt:
         self.assertEqual(done.stdout.strip(), "interrupted True", done.stderr)
 
 
+def line():
+    """A model with parameters: y = x w + b, of f32[n, 3]"""
+    graph = forge.Graph()
+    graph.symbol("n", 1)
+    x = graph.input("x", "f32", ["n", 3])
+    w = graph.variable("w", forge._arrays.view_of_numpy(np.zeros((3, 1), "f")))
+    b = graph.variable("b", forge._arrays.view_of_numpy(np.zeros(1, "f")))
+    product, = graph.node("matmul", x, w)
+    total, = graph.node("add", product, b)
+    graph.output("y", total)
+    return graph.finish()
+
+
+class TrainingTest(unittest.TestCase):
+    def setUp(self):
+        self.x = np.random.default_rng(1).normal(size=(40, 3)).astype("f")
+        self.label = self.x @ np.array([[1], [2], [3]], "f") + 4
+        self.batch = {"x": self.x, "label": self.label}
+
+    def test_fits_a_line(self):
+        for device in DEVICES:
+            model = line()
+            training = model.training(device, loss="mse", optimizer="adam")
+            first = training.step(0.1, **self.batch)
+            for _ in range(300):
+                last = training.step(0.1, **self.batch)
+            self.assertGreater(first.loss, 10)
+            self.assertLess(last.loss, 1e-3)
+            self.assertIsNone(last.correct)
+            self.assertGreater(first.gradient_norm, last.gradient_norm)
+            trained = training.model().session(device).run(self.x)["y"]
+            np.testing.assert_allclose(trained, self.label, atol=0.1)
+            np.testing.assert_array_equal(model.session(device).run(self.x)["y"], np.zeros((40, 1)))
+            self.assertAlmostEqual(training.evaluate(**self.batch).loss, last.loss, delta=1e-3)
+
+    def test_continues_to_the_same_bits(self):
+        trainings = [line().training("cpu", loss="mse", optimizer="adam", accumulate=2) for _ in range(2)]
+        for _ in range(4):
+            trainings[0].step(0.1, **self.batch)
+        trainings[1].load(trainings[0].variables())
+        for training in trainings:
+            training.step(0.1, **self.batch)
+            training.step(0.1, **self.batch)
+        one, other = (training.variables() for training in trainings)
+        self.assertEqual(set(one), {"w", "b", "w.exp_avg", "w.exp_avg_sq", "b.exp_avg", "b.exp_avg_sq", "w.gradient",
+                                    "b.gradient", "optimizer.step"})
+        for name, value in one.items():
+            np.testing.assert_array_equal(value, other[name])
+
+    def test_parameters_have_rates_of_their_own(self):
+        frozen = line().training("cpu", loss="mse", optimizer="sgd", frozen=["w"])
+        slow = line().training("cpu", loss="mse", optimizer="sgd", rates={"w": 0.5})
+        plain = line().training("cpu", loss="mse", optimizer="sgd")
+        for training in (frozen, slow, plain):
+            training.step(0.1, **self.batch)
+        self.assertEqual(set(frozen.variables()), {"b"})
+        np.testing.assert_allclose(2 * slow.variables()["w"], plain.variables()["w"], rtol=1e-6)
+        np.testing.assert_array_equal(frozen.variables()["b"], plain.variables()["b"])
+
+    def test_errors_say_what_was_expected(self):
+        training = line().training("cpu", loss="mse")
+        for text, wrong in {
+            "no option 'learning'": lambda: line().training("cpu", learning=1),
+            "'lbfgs' is not sgd": lambda: line().training("cpu", optimizer="lbfgs"),
+            "'hinge' is not cross_entropy": lambda: line().training("cpu", loss="hinge"),
+            "no option 'momentum', or -1": lambda: line().training("cpu", momentum=-1),
+            "frozen: the model has no variable 'v'": lambda: line().training("cpu", loss="mse", frozen=["v"]),
+            "no f32 parameter to train": lambda: line().training("cpu", loss="mse", frozen=["w", "b"]),
+            "'label'": lambda: training.step(0.1, x=self.x),
+            "'z'": lambda: training.step(0.1, z=1.0, **self.batch),
+            "n is 40, not 2": lambda: training.step(0.1, x=self.x, label=np.zeros((2, 1), "f")),
+            "'w'": lambda: training.load({"b": np.zeros(1, "f")}),
+        }.items():
+            with self.assertRaises(forge.UsageError) as caught:
+                wrong()
+            self.assertIn(text, str(caught.exception))
+
+
 class ExportedTest(unittest.TestCase):
     """A layer of a transformer that forge.export wrote."""
 

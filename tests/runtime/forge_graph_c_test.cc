@@ -155,6 +155,57 @@ TEST_F(ForgeGraphTest, RefusesWhatDoesNotExist) {
   }
 }
 
+// y = x + bias, trained to give zeros.
+TEST_F(ForgeGraphTest, TrainsWhatItBuilds) {
+  const forge_value x = Input("x", "f32[2, 3]");
+  const forge_variable bias = {"bias", "parameter", "f32[3]", g_weights, 12, nullptr, nullptr};
+  forge_value b = FORGE_ABSENT, sum = FORGE_ABSENT;
+  ASSERT_EQ(CodeOfError(forge_graph_variable(graph_, &bias, &b)), 0);
+  ASSERT_EQ(Node("add", {x, b}, nullptr, &sum), 0);
+  ASSERT_EQ(CodeOfError(forge_graph_output(graph_, "y", sum)), 0);
+  forge_model* model = nullptr;
+  ASSERT_EQ(CodeOfError(forge_graph_finish(graph_, &model)), 0);
+
+  forge_training* training = nullptr;
+  const char* const options = R"({"loss": "mse", "optimizer": "sgd", "momentum": 0.5})";
+  ASSERT_EQ(CodeOfError(forge_training_create(model, "reference", options, &training)), 0);
+  EXPECT_EQ(forge_training_variable_count(training), 2u);
+  const std::vector<float> zeros(6);
+  const int64_t shape[] = {2, 3};
+  forge_tensor* batch[2] = {};
+  for (int i = 0; i < 2; ++i)
+    ASSERT_EQ(CodeOfError(forge_tensor_create(i == 0 ? "x" : "label", "f32", shape, 2, zeros.data(),
+                                              24, &batch[i])),
+              0);
+  forge_grades grades = {};
+  for (int step = 0; step < 60; ++step)
+    ASSERT_EQ(CodeOfError(forge_training_step(training, batch, 2, 0.5, &grades)), 0);
+  EXPECT_LT(grades.loss, 1e-6);
+  EXPECT_EQ(grades.correct, -1);
+  ASSERT_EQ(CodeOfError(forge_training_evaluate(training, batch, 2, &grades)), 0);
+  EXPECT_EQ(grades.gradient_norm, -1);
+
+  forge_tensor* variables[2] = {};
+  EXPECT_EQ(CodeOfError(forge_training_read(training, variables, 1)), FORGE_USAGE);
+  ASSERT_EQ(CodeOfError(forge_training_read(training, variables, 2)), 0);
+  EXPECT_STREQ(forge_tensor_name(variables[0]), "bias");
+  EXPECT_STREQ(forge_tensor_name(variables[1]), "bias.momentum");
+  EXPECT_EQ(CodeOfError(forge_training_write(training, variables, 2)), 0);
+  EXPECT_EQ(CodeOfError(forge_training_write(training, variables, 1)), FORGE_USAGE);
+  forge_model* trained = nullptr;
+  ASSERT_EQ(CodeOfError(forge_training_model(training, &trained)), 0);
+  for (forge_tensor* t : {batch[0], batch[1], variables[0], variables[1]}) forge_tensor_free(t);
+  forge_training_free(training);
+
+  std::string message;
+  EXPECT_EQ(CodeOfError(forge_training_create(model, nullptr, "[", &training), &message),
+            FORGE_USAGE);
+  EXPECT_NE(message.find("no JSON object"), std::string::npos) << message;
+  EXPECT_EQ(CodeOfError(forge_training_create(nullptr, nullptr, nullptr, &training)), FORGE_USAGE);
+  forge_model_free(trained);
+  forge_model_free(model);
+}
+
 TEST_F(ForgeGraphTest, RefusesVariablesThatDoNotFit) {
   int one = 1;
   forge_value v = FORGE_ABSENT;
