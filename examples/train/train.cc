@@ -6,9 +6,8 @@
 
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/product/matmul.h"
-#include "ir/training/step.h"
 #include "runtime/backends.h"
-#include "runtime/session.h"
+#include "runtime/training_session.h"
 
 namespace {
 
@@ -52,28 +51,22 @@ absl::Status Train(const char* device_name) {
   x = tanh(f(forge::ir::MatMul{}, {x, Weights(f, "w1", 2, 64)}));
   x = tanh(f(forge::ir::MatMul{}, {x, Weights(f, "w2", 64, 64)}));
   f.Return("scores", f(forge::ir::MatMul{}, {x, Weights(f, "w3", 64, 2)}));
-  auto added = AddTraining(*module, {.optimizer = {.kind = forge::ir::OptimizerKind::kAdam}});
-  if (!added.ok()) return added.status();
 
   auto device = forge::OpenDevice(device_name, {});
   if (!device.ok()) return device.status();
-  forge::SessionOptions options;
-  options.functions = {"train", "read_variables"};
-  options.freeze = false;  // the parameters change
-  auto session = forge::Session::Create(std::make_shared<const forge::Model>(std::move(module)),
-                                        *device, options);
-  if (!session.ok()) return session.status();
+  auto training = forge::TrainingSession::Create(
+      std::move(module), *device, {.optimizer = {.kind = forge::ir::OptimizerKind::kAdam}});
+  if (!training.ok()) return training.status();
 
-  std::vector<NamedTensor> inputs = Spirals();
-  inputs.push_back({"learning_rate", HostValue::Scalar(DType::kF32, 0.01)});
+  const std::vector<NamedTensor> spirals = Spirals();
   for (int step = 1; step <= 200; ++step) {
-    auto results = (*session)->Run(inputs, 0);  // "loss", "correct", "gradient_norm"
-    if (!results.ok()) return results.status();
+    const auto grades = (*training)->Step(spirals, 0.01);
+    if (!grades.ok()) return grades.status();
     if (step % 50 == 0)
-      std::printf("step %d: loss %.4f, %.0f of %d right\n", step, (*results)[0].value.f64(0),
-                  (*results)[1].value.f64(0), static_cast<int>(kPoints));
+      std::printf("step %d: loss %.4f, %.0f of %d right\n", step, grades->loss, grades->correct,
+                  static_cast<int>(kPoints));
   }
-  auto trained = (*session)->Run({}, 1);
+  const auto trained = (*training)->Parameters();
   if (!trained.ok()) return trained.status();
   std::printf("w1[0, 0] is %.4f on %s\n", (*trained)[0].value.f64(0),
               (*device)->info().name.c_str());
