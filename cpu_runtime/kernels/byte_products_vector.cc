@@ -3,6 +3,7 @@
 // instruction sums in 32 bits. oneDNN's sums are not exact: it rounds some in f32, and without VNNI
 // it saturates pairs of products in 16 bits.
 #include <algorithm>
+#include <cstring>
 
 #include "cpu_runtime/kernels/byte_products.h"
 #include "cpu_runtime/vector_targets.h"
@@ -39,17 +40,46 @@ template <class T>
 int32_t At(const ByteMatrix& m, int64_t row, int64_t column) {
   return reinterpret_cast<const T*>(m.data)[row * m.row_stride + column * m.column_stride];
 }
-template <class T>
-int32_t At(const ByteTable& m, int64_t row, int64_t column) {
-  return reinterpret_cast<const T*>(m.data)[m.rows[row] + m.columns[column]];
-}
 
-// Whether columns lie one behind another in memory.
-bool AreAdjacent(const int64_t* columns, int64_t count) {
-  for (int64_t j = 1; j < count; ++j)
-    if (columns[j] != columns[0] + j) return false;
-  return true;
-}
+// Columns of a matrix, as many as the vectors of a panel hold, in runs that lie one behind another
+// in memory: windows of an image lie so along each of its rows.
+template <class T>
+class PanelColumns {
+ public:
+  // `count` columns, or zeros behind the last one of `width`.
+  PanelColumns(const ByteTable& b, const int64_t* columns, int64_t count, int64_t width)
+      : rows_(b.rows), data_(reinterpret_cast<const T*>(b.data)) {
+    for (int64_t j = 0; j < count; ++j) {
+      if (j == 0 || columns[j] != columns[j - 1] + 1) runs_[used_++] = {columns[j], 0};
+      ++runs_[used_ - 1].count;
+    }
+    whole_ = used_ == 1 && count == width;
+  }
+  // The elements of a row; `copy` has room for them, and zeros behind them.
+  HWY_INLINE const T* Row(int64_t row, T* copy) const {
+    const T* from = data_ + rows_[row];
+    if (whole_) return from + runs_[0].from;
+    T* to = copy;
+    for (int i = 0; i < used_; ++i) {
+      if (runs_[i].count == 1)
+        *to = from[runs_[i].from];
+      else
+        std::memcpy(to, from + runs_[i].from, static_cast<size_t>(runs_[i].count));
+      to += runs_[i].count;
+    }
+    return copy;
+  }
+
+ private:
+  struct Run {
+    int64_t from, count;
+  };
+  const int64_t* rows_;
+  const T* data_;
+  Run runs_[kVectors * kMostLanes];
+  int used_ = 0;
+  bool whole_;
+};
 
 // Part of the depth, and its numbers in pairs. The last one of an odd depth is followed by 0.
 struct Depth {
@@ -83,23 +113,17 @@ void PackPanel(const ByteProduct& p, const Depth& depth, int64_t column, Pair* t
   const D d;
   const hn::Rebind<T, D> bytes;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d)), width = kVectors * lanes;
-  const int64_t columns = std::min(width, p.columns - column);
-  const bool whole = columns == width && AreAdjacent(p.b.columns + column, width);
+  const PanelColumns<T> columns(p.b, p.b.columns + column, std::min(width, p.columns - column),
+                                width);
+  T first_copy[kVectors * kMostLanes] = {}, second_copy[kVectors * kMostLanes] = {};
+  const T zeros[kVectors * kMostLanes] = {};  // what an odd depth ends with
   for (int64_t k = depth.begin; k < depth.end; k += 2, to += width) {
-    const bool pair = k + 1 < depth.end;
-    if (!whole) {
-      for (int64_t j = 0; j < width; ++j)
-        to[j] = j >= columns
-                    ? 0
-                    : PairOf(At<T>(p.b, k, column + j), pair ? At<T>(p.b, k + 1, column + j) : 0);
-      continue;
-    }
-    const T* base = reinterpret_cast<const T*>(p.b.data) + p.b.columns[column];
+    const T* first = columns.Row(k, first_copy);
+    const T* second = k + 1 < depth.end ? columns.Row(k + 1, second_copy) : zeros;
     for (int64_t j = 0; j < width; j += lanes) {
-      const auto first = hn::PromoteTo(d, hn::LoadU(bytes, base + p.b.rows[k] + j));
-      const auto second =
-          pair ? hn::PromoteTo(d, hn::LoadU(bytes, base + p.b.rows[k + 1] + j)) : hn::Zero(d);
-      hn::Store(hn::Or(hn::And(first, hn::Set(d, 0xffff)), hn::ShiftLeft<16>(second)), d, to + j);
+      const auto low = hn::And(hn::PromoteTo(d, hn::LoadU(bytes, first + j)), hn::Set(d, 0xffff));
+      const auto high = hn::ShiftLeft<16>(hn::PromoteTo(d, hn::LoadU(bytes, second + j)));
+      hn::Store(hn::Or(low, high), d, to + j);
     }
   }
 }
