@@ -106,7 +106,7 @@ TEST(OnnxOpsTest, MatMulIntegerTakesZeroPointsAway) {
 }
 
 TEST(OnnxOpsTest, NhwcConvHasChannelsBehindThePixels) {
-  const auto run = [](std::vector<std::string> x, std::vector<int64_t> w) {
+  const auto run = [](const std::vector<std::string>& x, const std::vector<int64_t>& w) {
     OnnxModel m(17);
     m.Input("x", x).Floats("w", w, {1, 10}).Output("y");
     auto* microsoft = m.proto().add_opset_import();

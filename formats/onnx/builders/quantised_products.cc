@@ -73,7 +73,7 @@ ir::Values BuildQLinearMatMul(OnnxNode& n) {
 // The image, its channels first, and which operands are its zero point, the weights and theirs.
 struct ConvOperands {
   ir::Value x;
-  size_t x0, w, w0;
+  size_t x0 = 0, w = 0, w0 = 0;
 };
 
 // The image with its zero point around it.

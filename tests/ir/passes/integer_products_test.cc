@@ -26,7 +26,7 @@ class IntegerProductsTest : public PassTest {
     return Dequantised(f_(Cast{DType::kU8}, {level}), zero);
   }
   // Each element of a constant is another one.
-  Value Bytes(Dims shape, DType dtype = DType::kI8) {
+  Value Bytes(const Dims& shape, DType dtype = DType::kI8) {
     HostValue v = *HostValue::Zeros(dtype, Constants(shape));
     for (int64_t i = 0; i < v.elements(); ++i) v.SetI64(i, (i * 37 + 11) % 120);
     return f_.Read(Add("weights", v));
