@@ -8,6 +8,7 @@
 #include "ir/ops/spatial/pool.h"
 #include "runtime/backends.h"
 #include "runtime/plan/lower.h"
+#include "runtime/plan/resolve.h"
 #include "runtime/session.h"
 
 namespace forge::fuzz {
@@ -115,6 +116,16 @@ void Prepare(std::unique_ptr<ir::Module> module) {
   if (module->functions().empty()) return;
   LowerOptions lower{.verify = true};
   lower.functions = {module->Find("main") ? "main" : module->functions()[0]->name()};
+  // A function whose types depend on values of a run is lowered in parts, as it runs; a run of a
+  // loop may take any time.
+  const absl::StatusOr<bool> waits = WaitsForValues(*module, lower.functions[0], /*freeze=*/true);
+  if (!Accepted(waits.status())) return;
+  if (*waits) {
+    const auto session = Session::Create(std::make_shared<const Model>(std::move(module)), device,
+                                         {.functions = lower.functions});
+    Accepted(session.status());
+    return;
+  }
   LowerFor(*module, PrimitiveTarget(), lower);
   const Size size = LowerFor(*module, device->target(), lower);
   if (size.accepted && size.small)
