@@ -90,7 +90,7 @@ typedef struct forge_graph forge_graph;
 /* A value of a graph. */
 typedef int64_t forge_value;
 /* An optional operand that is not given. */
-#define FORGE_ABSENT ((forge_value)-1)
+#define FORGE_ABSENT ((forge_value) - 1)
 
 forge_error* forge_graph_create(forge_graph** graph);
 void forge_graph_free(forge_graph* graph);
