@@ -148,6 +148,15 @@ class Run {
     return absl::OkStatus();
   }
 
+  // The parameters whose names do not match the value of the option; null where it is not given.
+  static absl::StatusOr<std::function<bool(const ir::Variable&)>> AllBut(const char* option,
+                                                                         const std::string& text) {
+    if (text.empty()) return nullptr;
+    const absl::StatusOr<std::regex> regex = ParseRegex(text);
+    if (!regex.ok()) return InvalidArgument("{} {}", option, Message(regex.status()));
+    return [regex = *regex](const ir::Variable& v) { return !std::regex_search(v.name, regex); };
+  }
+
   // Null without --rate.
   absl::StatusOr<std::function<double(const ir::Variable&)>> RateFactors() const {
     std::vector<std::pair<std::regex, double>> factors;
@@ -179,20 +188,8 @@ class Run {
     FORGE_ASSIGN_OR_RETURN(const ir::OptimizerKind kind, ir::ParseOptimizer(o_.optimizer));
     t.training.optimizer = ir::DefaultsOf(kind);
     t.training.optimizer.nesterov = o_.nesterov;
-    if (!o_.no_decay.empty()) {
-      const absl::StatusOr<std::regex> without = ParseRegex(o_.no_decay);
-      if (!without.ok()) return InvalidArgument("--no-decay {}", Message(without.status()));
-      t.training.optimizer.decays = [without = *without](const ir::Variable& v) {
-        return !std::regex_search(v.name, without);
-      };
-    }
-    if (!o_.freeze.empty()) {
-      const absl::StatusOr<std::regex> frozen = ParseRegex(o_.freeze);
-      if (!frozen.ok()) return InvalidArgument("--freeze {}", Message(frozen.status()));
-      t.training.trains = [frozen = *frozen](const ir::Variable& v) {
-        return !std::regex_search(v.name, frozen);
-      };
-    }
+    FORGE_ASSIGN_OR_RETURN(t.training.optimizer.decays, AllBut("--no-decay", o_.no_decay));
+    FORGE_ASSIGN_OR_RETURN(t.training.trains, AllBut("--freeze", o_.freeze));
     FORGE_ASSIGN_OR_RETURN(t.training.optimizer.rate_factor, RateFactors());
     t.training.optimizer.momentum = o_.momentum;
     t.training.optimizer.weight_decay = o_.weight_decay;
