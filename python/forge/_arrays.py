@@ -8,6 +8,7 @@ import sys
 from ctypes import POINTER, Structure, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
 
 from ._errors import UsageError
+from ._library import Handle, call
 
 CPU_DEVICES = (1, 3)  # kDLCPU, kDLCUDAHost
 DLPACK_NAMES = {(0, 8): "i8", (0, 16): "i16", (0, 32): "i32", (0, 64): "i64", (1, 8): "u8", (1, 16): "u16",
@@ -190,3 +191,15 @@ def new_array(dtype, shape, as_torch):
     else:
         raise UsageError(f"numpy has no {dtype}")
     return made, view_of_numpy(made, writable=True)
+
+
+def named_tensors(views):
+    """Tensors of the library made of views by name, and the array of their handles."""
+    made = [Handle(call("tensor_create"), name.encode(), view.dtype.encode(), view.extents, len(view.shape),
+                   view.address, view.bytes, free=call("tensor_free")) for name, view in views.items()]
+    return made, (c_void_p * len(made))(*(tensor.pointer for tensor in made))
+
+
+def shape_of(tensor):
+    """The extents of a tensor of the library."""
+    return tuple(call("tensor_shape")(tensor)[:call("tensor_rank")(tensor)])

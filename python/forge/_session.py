@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ctypes import c_char_p, c_int64, c_void_p, memmove
 from dataclasses import dataclass
 
-from ._arrays import View, is_torch, new_array, view_for_output, view_of
+from ._arrays import View, is_torch, named_tensors, new_array, shape_of, view_for_output, view_of
 from ._errors import UsageError
 from ._interrupt import interruptible
 from ._library import Handle, Input, Output, call, check
@@ -120,14 +120,11 @@ class Session:
 
     def _run_in_parts(self, pointer, views, out, as_torch):
         """Runs a model whose outputs have shapes only when they are there."""
-        tensors = [Handle(call("tensor_create"), port.name.encode(), view.dtype.encode(), view.extents, len(view.shape),
-                          view.address, view.bytes, free=call("tensor_free"))
-                   for port, view in zip(self.inputs, views)]
-        given = (c_void_p * len(tensors))(*(tensor.pointer for tensor in tensors))
+        tensors, given = named_tensors({port.name: view for port, view in zip(self.inputs, views)})
         made = (c_void_p * len(self.outputs))()
         self._call(pointer, "session_run", given, len(tensors), made, len(made))
         try:
-            self._shapes = [tuple(call("tensor_shape")(t)[:call("tensor_rank")(t)]) for t in made]
+            self._shapes = [shape_of(t) for t in made]
             dtypes = [call("tensor_dtype")(t).decode() for t in made]
             arrays = self._arrays(out, as_torch, dtypes)
             for tensor, (_, view) in zip(made, arrays):

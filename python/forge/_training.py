@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from ctypes import byref, c_void_p, memmove
 from dataclasses import dataclass
 
-from ._arrays import new_array, view_of
+from ._arrays import named_tensors, new_array, shape_of, view_of
 from ._errors import UsageError
 from ._interrupt import interruptible
 from ._library import Grades as RawGrades
@@ -31,15 +31,13 @@ class Grades:
 
 def _tensors(arrays):
     """Tensors of the library, named."""
-    made = []
+    views = {}
     for name, value in arrays.items():
         try:
-            view = view_of(value, "f32")
+            views[name] = view_of(value, "f32")
         except (UsageError, TypeError, ValueError, BufferError) as error:
             raise UsageError(f"'{name}': {error}") from error
-        made.append(Handle(call("tensor_create"), name.encode(), view.dtype.encode(), view.extents, len(view.shape),
-                           view.address, view.bytes, free=call("tensor_free")))
-    return made, (c_void_p * len(made))(*(tensor.pointer for tensor in made))
+    return named_tensors(views)
 
 
 class Training:
@@ -105,7 +103,6 @@ class Training:
 
 
 def _array_of(tensor):
-    shape = tuple(call("tensor_shape")(tensor)[:call("tensor_rank")(tensor)])
-    array, view = new_array(call("tensor_dtype")(tensor).decode(), shape, as_torch=False)
+    array, view = new_array(call("tensor_dtype")(tensor).decode(), shape_of(tensor), as_torch=False)
     memmove(view.address, call("tensor_data")(tensor), view.bytes)
     return array
