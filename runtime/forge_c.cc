@@ -40,6 +40,17 @@ struct forge_session {
 
 namespace forge {
 
+absl::StatusOr<std::vector<NamedTensor>> TensorsOf(const forge_tensor* const* tensors,
+                                                   size_t count) {
+  if (tensors == nullptr && count > 0) return InvalidArgument("the tensors must not be NULL");
+  std::vector<NamedTensor> out;
+  for (size_t i = 0; i < count; ++i) {
+    if (tensors[i] == nullptr) return InvalidArgument("input {} is NULL", i);
+    out.push_back(tensors[i]->tensor);
+  }
+  return out;
+}
+
 absl::StatusOr<DeviceRef> SharedDevice(const std::string& name, const DeviceOptions& options) {
   static auto* const mutex = new std::mutex;
   static auto* const open = new std::map<std::string, std::weak_ptr<Device>>;
@@ -258,11 +269,8 @@ absl::Status RunSession(forge_session* session, const Tensors& tensors) {
   if (wanted > 0 && (tensors.outputs == nullptr || tensors.output_count < wanted))
     return forge::InvalidArgument("the model has {} outputs, but output_count is {}", wanted,
                                   tensors.outputs ? tensors.output_count : 0);
-  std::vector<forge::NamedTensor> given;
-  for (size_t i = 0; i < tensors.input_count; ++i) {
-    if (tensors.inputs[i] == nullptr) return forge::InvalidArgument("input {} is NULL", i);
-    given.push_back(tensors.inputs[i]->tensor);
-  }
+  FORGE_ASSIGN_OR_RETURN(const std::vector<forge::NamedTensor> given,
+                         forge::TensorsOf(tensors.inputs, tensors.input_count));
   FORGE_ASSIGN_OR_RETURN(auto results, session->session->Run(given));
   std::vector<std::unique_ptr<forge_tensor>> made;
   for (const forge::NamedTensor& t : results)

@@ -58,6 +58,10 @@ inline std::unique_ptr<forge_tensor> WrapTensor(NamedTensor t) {
   return std::unique_ptr<forge_tensor>(new forge_tensor{std::move(t), std::move(dtype)});
 }
 
+// The tensors that C gives.  errors: InvalidArgument (NULL)
+absl::StatusOr<std::vector<NamedTensor>> TensorsOf(const forge_tensor* const* tensors,
+                                                   size_t count);
+
 // The device of that name, shared by all who hold it now: Sessions of one model on one device share
 // weights and kernels.
 absl::StatusOr<DeviceRef> SharedDevice(const std::string& name, const DeviceOptions& options);

@@ -11,7 +11,6 @@
 struct forge_training {
   std::shared_ptr<const forge::Model> model;
   std::unique_ptr<forge::TrainingSession> training;
-  size_t variables = 0;
 };
 
 namespace {
@@ -131,7 +130,6 @@ absl::Status Create(const forge_model* model, const char* device, const char* op
   FORGE_ASSIGN_OR_RETURN(made->training,
                          forge::TrainingSession::Create(forge::ir::Clone(model->model->module()),
                                                         std::move(opened), settings.training));
-  made->variables = made->training->session().outputs(forge::TrainingSession::kRead).size();
   *training = made.release();
   return absl::OkStatus();
 }
@@ -141,24 +139,14 @@ struct Given {
   size_t count = 0;
 };
 
-absl::StatusOr<std::vector<NamedTensor>> TensorsOf(const Given& given) {
-  if (given.tensors == nullptr && given.count > 0)
-    return InvalidArgument("the tensors must not be NULL");
-  std::vector<NamedTensor> out;
-  for (size_t i = 0; i < given.count; ++i) {
-    if (given.tensors[i] == nullptr) return InvalidArgument("tensor {} is NULL", i);
-    out.push_back(given.tensors[i]->tensor);
-  }
-  return out;
-}
-
 // Grades a batch by `run`.
 template <class Run>
 forge_error* Grade(forge_training* training, const Given& batch, forge_grades* grades, Run run) {
   return ErrorOf([&]() -> absl::Status {
     if (training == nullptr || grades == nullptr)
       return InvalidArgument("training and grades must not be NULL");
-    FORGE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> tensors, TensorsOf(batch));
+    FORGE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> tensors,
+                           forge::TensorsOf(batch.tensors, batch.count));
     FORGE_ASSIGN_OR_RETURN(const forge::TrainingSession::Grades g, run(tensors));
     *grades = {g.loss, g.correct, g.gradient_norm};
     return absl::OkStatus();
@@ -187,11 +175,13 @@ forge_error* forge_training_evaluate(forge_training* training, const forge_tenso
                [&](const auto& tensors) { return training->training->Evaluate(tensors); });
 }
 
-size_t forge_training_variable_count(const forge_training* training) { return training->variables; }
+size_t forge_training_variable_count(const forge_training* training) {
+  return training->training->variables();
+}
 
 forge_error* forge_training_read(forge_training* training, forge_tensor** variables, size_t count) {
   return ErrorOf([&]() -> absl::Status {
-    if (training == nullptr || variables == nullptr || count < training->variables)
+    if (training == nullptr || variables == nullptr || count < training->training->variables())
       return InvalidArgument("training and variables must not be NULL, and as many as there are");
     FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> all, training->training->Variables());
     std::vector<std::unique_ptr<forge_tensor>> made;
@@ -205,7 +195,7 @@ forge_error* forge_training_write(forge_training* training, const forge_tensor* 
                                   size_t count) {
   return ErrorOf([&]() -> absl::Status {
     if (training == nullptr) return InvalidArgument("training must not be NULL");
-    FORGE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> all, TensorsOf({variables, count}));
+    FORGE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> all, forge::TensorsOf(variables, count));
     return training->training->SetVariables(all);
   });
 }

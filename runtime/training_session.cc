@@ -21,12 +21,11 @@ TrainingSession::Grades GradesOf(std::span<const NamedTensor> results) {
 absl::StatusOr<std::unique_ptr<TrainingSession>> TrainingSession::Create(
     std::unique_ptr<ir::Module> module, DeviceRef device, const ir::TrainingOptions& training,
     SessionOptions options) {
-  std::unique_ptr<TrainingSession> out(new TrainingSession());
+  std::unique_ptr<TrainingSession> out(new TrainingSession(training.accumulate));
   FORGE_ASSIGN_OR_RETURN(const ir::TrainingVariables variables, AddTraining(*module, training));
   const auto& trained = variables.averages.empty() ? variables.parameters : variables.averages;
   for (size_t i = 0; i < trained.size(); ++i)
     out->parameters_.push_back({variables.parameters[i]->name, trained[i]->name});
-  out->accumulate_ = training.accumulate;
   const ir::Function& main = *module->Find(training.function);
   out->prediction_ = main.type(main.results()[0].value);
   options.functions = {"train", "evaluate", "read_variables", "write_variables"};
@@ -40,13 +39,31 @@ absl::StatusOr<std::unique_ptr<TrainingSession>> TrainingSession::Create(
 
 absl::StatusOr<TrainingSession::Grades> TrainingSession::Step(std::span<const NamedTensor> batch,
                                                               double learning_rate) {
+  const std::lock_guard lock(mutex_);
   const bool updates = (batches_ + 1) % accumulate_ == 0;
-  std::vector<NamedTensor> inputs(batch.begin(), batch.end());
-  if (updates)
-    inputs.push_back({"learning_rate", ir::HostValue::Scalar(DType::kF32, learning_rate)});
-  FORGE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> results,
-                         session_->Run(inputs, updates ? kTrain : kAccumulate));
+  FORGE_ASSIGN_OR_RETURN(const Grades grades,
+                         updates ? Update(batch, learning_rate) : Accumulate(batch));
   ++batches_;
+  return grades;
+}
+
+absl::StatusOr<TrainingSession::Grades> TrainingSession::Update(std::span<const NamedTensor> batch,
+                                                                double learning_rate) {
+  std::vector<NamedTensor> inputs(batch.begin(), batch.end());
+  inputs.push_back({"learning_rate", ir::HostValue::Scalar(DType::kF32, learning_rate)});
+  return Train(inputs, kTrain);
+}
+
+absl::StatusOr<TrainingSession::Grades> TrainingSession::Accumulate(
+    std::span<const NamedTensor> batch) {
+  return Train(batch, kAccumulate);
+}
+
+absl::StatusOr<TrainingSession::Grades> TrainingSession::Train(std::span<const NamedTensor> inputs,
+                                                               Function function) {
+  FORGE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> results,
+                         observer_ == nullptr ? session_->Run(inputs, function)
+                                              : session_->RunStepwise(inputs, observer_, function));
   return GradesOf(results);
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model in training on a device: each step changes its parameters and the optimiser's states.
 #pragma once
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -12,9 +14,6 @@ namespace forge {
 
 class TrainingSession {
  public:
-  // The functions of session(), as ir::AddTraining describes them.
-  enum Function : uint8_t { kTrain, kEvaluate, kRead, kWrite, kAccumulate };
-
   // Adds the functions that train `module`.
   //   options: `functions` and `freeze` are set here
   //   errors: those of ir::AddTraining and Session::Create
@@ -28,10 +27,19 @@ class TrainingSession {
     double correct = -1;        // how many samples, with cross_entropy
     double gradient_norm = -1;  // of a step that updates
   };
-  // Trains on a batch: every TrainingOptions::accumulate-th call updates the parameters.
+  // Trains on a batch: every TrainingOptions::accumulate-th call updates the parameters. Threads
+  // may share it.
   //   batch: the inputs of the model, and "label"     errors: as Session::Run
   absl::StatusOr<Grades> Step(std::span<const NamedTensor> batch, double learning_rate);
+  // The same where the caller says which batches update; the others need `accumulate` above 1.
+  absl::StatusOr<Grades> Update(std::span<const NamedTensor> batch, double learning_rate);
+  absl::StatusOr<Grades> Accumulate(std::span<const NamedTensor> batch);
   absl::StatusOr<Grades> Evaluate(std::span<const NamedTensor> batch);
+  // Has updates and accumulations run step by step, and passes each step to `observer`. Needs
+  // SessionDebug::stepwise.
+  void Observe(std::function<absl::Status(const StepView&)> observer) {
+    observer_ = std::move(observer);
+  }
 
   // The parameters, then the optimiser's states.
   absl::StatusOr<std::vector<NamedTensor>> Variables();
@@ -42,19 +50,28 @@ class TrainingSession {
   absl::StatusOr<std::vector<NamedTensor>> Parameters();
 
   Session& session() { return *session_; }
+  // The inputs of a batch, with "label" among them.
+  const std::vector<Session::Port>& batch() const { return session_->inputs(kEvaluate); }
+  size_t variables() const { return session_->outputs(kRead).size(); }  // of Variables()
   // The type of what the loss compares with the label.
   const ir::Type& prediction() const { return prediction_; }
 
  private:
-  TrainingSession() = default;
+  // The functions of the Session, as ir::AddTraining describes them.
+  enum Function : uint8_t { kTrain, kEvaluate, kRead, kWrite, kAccumulate };
+
+  explicit TrainingSession(int accumulate) : accumulate_(accumulate) {}
+  absl::StatusOr<Grades> Train(std::span<const NamedTensor> inputs, Function function);
   std::unique_ptr<Session> session_;
   ir::Type prediction_;
   struct Parameter {
     std::string name, read;  // read: the variable that has its trained value
   };
   std::vector<Parameter> parameters_;
-  int accumulate_ = 1;
-  int64_t batches_ = 0;
+  std::function<absl::Status(const StepView&)> observer_;
+  const int accumulate_;
+  std::mutex mutex_;
+  int64_t batches_ = 0;  // of Step()
 };
 
 // Gives variables of a module other initial values.

@@ -10,14 +10,6 @@
 namespace forge::tools {
 namespace {
 
-using enum TrainingSession::Function;
-
-// The number of a result by its name; 0 where there is none.
-double ResultNamed(std::span<const NamedTensor> results, std::string_view name) {
-  const auto found = std::ranges::find(results, name, &NamedTensor::name);
-  return found == results.end() ? 0 : found->value.f64(0);
-}
-
 double SecondsSince(int64_t begin) { return static_cast<double>(NowNanoseconds() - begin) * 1e-9; }
 
 }  // namespace
@@ -33,13 +25,16 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(std::unique_ptr<ir::Mod
   FORGE_ASSIGN_OR_RETURN(
       out->training_,
       TrainingSession::Create(std::move(module), std::move(device), training, session));
+  if (out->o_.check_nan)
+    out->training_->Observe(
+        [trainer = out.get()](const StepView& step) { return trainer->RefuseNan(step); });
   if (training.loss == "cross_entropy") {
     const ir::Dim& classes = out->training_->prediction().shape()[1];
     if (!classes.is_constant())
       return InvalidArgument("the number of classes, {}, is not known", classes.ToText());
     out->ports_.classes = classes.constant();
   }
-  for (const Session::Port& p : out->session().inputs(kEvaluate)) {
+  for (const Session::Port& p : out->training_->batch()) {
     if (p.name == "label")
       out->ports_.label = p.type;
     else
@@ -76,34 +71,26 @@ EpochResult Trainer::ResultOf(int64_t samples, double loss, double correct) cons
 }
 
 // Infinities are no fault: masks and the padding of pools hold them.
-absl::StatusOr<std::vector<NamedTensor>> Trainer::RunStep(std::span<const NamedTensor> batch,
-                                                          size_t function) {
-  if (!o_.check_nan) return session().Run(batch, function);
-  const auto check = [&](const StepView& step) -> absl::Status {
-    for (const ir::HostValue& v : step.out)
-      for (int64_t i = 0; Has(kFloatTypes, v.dtype()) && i < v.elements(); ++i)
-        if (std::isnan(v.f64(i)))
-          return Internal("step {} of epoch {}: {} ({}) makes a NaN, element {} of {}",
-                          at_.step + 1, at_.epoch + 1, step.info.label, step.info.kernel, i,
-                          v.type().ToText());
-    return absl::OkStatus();
-  };
-  return session().RunStepwise(batch, check, function);
+absl::Status Trainer::RefuseNan(const StepView& step) const {
+  for (const ir::HostValue& v : step.out)
+    for (int64_t i = 0; Has(kFloatTypes, v.dtype()) && i < v.elements(); ++i)
+      if (std::isnan(v.f64(i)))
+        return Internal("step {} of epoch {}: {} ({}) makes a NaN, element {} of {}", at_.step + 1,
+                        at_.epoch + 1, step.info.label, step.info.kernel, i, v.type().ToText());
+  return absl::OkStatus();
 }
 
 absl::Status Trainer::Step(const DataSet& data, std::span<const int64_t> at, bool updates) {
-  FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> batch,
+  FORGE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> batch,
                          MakeBatch(data, ports_, {at, o_.augment, o_.seed, at_.epoch}));
-  if (updates)
-    batch.push_back(
-        {"learning_rate", ir::HostValue::Scalar(DType::kF32, o_.schedule.At(at_.step))});
-  FORGE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> results,
-                         RunStep(batch, updates ? kTrain : kAccumulate));
+  FORGE_ASSIGN_OR_RETURN(
+      const TrainingSession::Grades grades,
+      updates ? training_->Update(batch, o_.schedule.At(at_.step)) : training_->Accumulate(batch));
   // A last batch that is smaller has a plan of its own.
   if (o_.time_steps && at.size() == static_cast<size_t>(o_.batch) &&
       session().executable() != nullptr)
     FORGE_RETURN_IF_ERROR(times_.Add(*session().executable()));
-  const double loss = ResultNamed(results, "loss");
+  const double loss = grades.loss;
   if (!std::isfinite(loss))
     return Internal(
         "the loss is {} at step {} of epoch {}: lower --lr or give --clip-norm; --check-nan shows "
@@ -111,7 +98,7 @@ absl::Status Trainer::Step(const DataSet& data, std::span<const int64_t> at, boo
         loss, at_.step + 1, at_.epoch + 1);
   batch_loss_ = loss;
   at_.loss += loss * static_cast<double>(at.size());
-  at_.correct += ResultNamed(results, "correct");
+  at_.correct += std::max(grades.correct, 0.0);
   at_.sample += static_cast<int64_t>(at.size());
   at_.step += updates ? 1 : 0;
   return absl::OkStatus();
@@ -174,10 +161,9 @@ absl::StatusOr<EpochResult> Trainer::Evaluate(const DataSet& data) {
     FORGE_ASSIGN_OR_RETURN(
         const std::vector<NamedTensor> inputs,
         MakeBatch(data, ports_, {std::span(order).subspan(static_cast<size_t>(done), n)}));
-    FORGE_ASSIGN_OR_RETURN(const std::vector<NamedTensor> results,
-                           session().Run(inputs, kEvaluate));
-    loss += ResultNamed(results, "loss") * static_cast<double>(n);
-    correct += ResultNamed(results, "correct");
+    FORGE_ASSIGN_OR_RETURN(const TrainingSession::Grades grades, training_->Evaluate(inputs));
+    loss += grades.loss * static_cast<double>(n);
+    correct += std::max(grades.correct, 0.0);
   }
   EpochResult out = ResultOf(used, loss, correct);
   out.seconds = SecondsSince(begin);

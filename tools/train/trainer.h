@@ -74,8 +74,7 @@ class Trainer {
   absl::Status TrainEpoch(const DataSet& data, int64_t used, const Watch& watch);
   //   updates: false: it only adds to the gradients of the next step that does
   absl::Status Step(const DataSet& data, std::span<const int64_t> at, bool updates);
-  absl::StatusOr<std::vector<NamedTensor>> RunStep(std::span<const NamedTensor> batch,
-                                                   size_t function);
+  absl::Status RefuseNan(const StepView& step) const;
   absl::Status Save();
   EpochResult ResultOf(int64_t samples, double loss, double correct) const;
 
