@@ -31,7 +31,7 @@ target_include_directories(fuzz-seeds PRIVATE "${PROJECT_SOURCE_DIR}")
 target_link_libraries(fuzz-seeds PRIVATE forge_fuzzed ZLIB::ZLIB)
 
 # The machine that runs PTX in the tests.
-file(GLOB machine CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/ptx/machine/*.cc")
+file(GLOB_RECURSE machine CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/ptx/machine/*.cc")
 add_library(forge_fuzzed_ptx STATIC ${machine})
 target_include_directories(forge_fuzzed_ptx PUBLIC "${PROJECT_SOURCE_DIR}")
 target_link_libraries(forge_fuzzed_ptx PUBLIC forge_fuzzed)

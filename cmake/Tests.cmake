@@ -54,7 +54,7 @@ set_target_properties(forge_fault_injection_layer PROPERTIES LIBRARY_OUTPUT_DIRE
 configure_file("${PROJECT_SOURCE_DIR}/tests/lab/fault_injection_layer.json.in" "${FORGE_LAYER_DIR}/fault_injection_layer.json" COPYONLY)
 
 # A machine that runs PTX, and a libcuda.so.1 over it, which is found where LD_LIBRARY_PATH names its folder.
-file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/ptx/machine/*.cc")
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/ptx/machine/*.cc")
 add_library(forge_ptx_machine OBJECT ${sources})
 target_include_directories(forge_ptx_machine PUBLIC "${PROJECT_SOURCE_DIR}")
 target_link_libraries(forge_ptx_machine PUBLIC absl::status absl::statusor absl::strings fmt::fmt)
@@ -71,7 +71,7 @@ if(FORGE_HOST_IS_X86_64_V3)
   target_compile_options(forge_ptx_machine PRIVATE -march=x86-64-v3)
 endif()
 # It computes under other rounding modes.
-set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/ptx/machine/directed.cc" PROPERTIES COMPILE_OPTIONS -frounding-math)
+set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/ptx/machine/instructions/directed.cc" PROPERTIES COMPILE_OPTIONS -frounding-math)
 
 file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cuda/driver/*.cc")
 add_library(forge_emulated_cuda SHARED ${sources} $<TARGET_OBJECTS:forge_base>)

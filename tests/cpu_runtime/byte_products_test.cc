@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu_runtime/kernels/byte_products.h"
+#include "cpu_runtime/kernels/product/byte_products.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "tests/ptx/machine/narrow.h"
+#include "tests/ptx/machine/instructions/narrow.h"
 #include "tests/ptx/runner.h"
 
 namespace forge::ptx {

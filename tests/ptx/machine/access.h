@@ -2,7 +2,7 @@
 // Where the lanes of a warp access memory: addresses, checks, and what it costs.
 #pragma once
 #include "tests/ptx/machine/block.h"
-#include "tests/ptx/machine/decoder.h"
+#include "tests/ptx/machine/decode/decoder.h"
 
 namespace forge::ptx {
 

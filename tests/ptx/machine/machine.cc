@@ -6,7 +6,7 @@
 #include <numeric>
 #include <thread>
 
-#include "tests/ptx/machine/decoder.h"
+#include "tests/ptx/machine/decode/decoder.h"
 
 namespace forge::ptx {
 namespace {

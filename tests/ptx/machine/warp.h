@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "tests/ptx/machine/program.h"
+#include "tests/ptx/machine/decode/program.h"
 #include "tests/ptx/machine/statistics.h"
 
 namespace forge::ptx {

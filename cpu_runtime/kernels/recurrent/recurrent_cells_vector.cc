@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu_runtime/kernels/recurrent/recurrent_cells.h"
+#include "cpu_runtime/vector_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu_runtime/kernels/recurrent/recurrent_cells_vector.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, which decides what highway.h declares.
+#include "cpu_runtime/lanes-inl.h"
+#include "hwy/highway.h"
+#include "ir/ops/elementwise/row_parts.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace forge::cpu {
+namespace HWY_NAMESPACE {
+
+// Rows compiled for this instruction set: code of forge::ir could not be inlined here.
+namespace rows {
+using namespace forge::ir;  // NOLINT: what rows expect
+#include "ir/ops/elementwise/families/hyperbolic_rows.inc"
+}  // namespace rows
+
+namespace recurrent {
+
+#include "cpu_runtime/kernels/recurrent/recurrent_cells.inc"
+
+using Whole = hn::ScalableTag<float>;
+using Single = hn::CappedTag<float, 1>;
+
+template <class D>
+struct Place {
+  size_t i;
+  HWY_INLINE Lanes<D> operator()(const float* p) const { return Lanes<D>(hn::LoadU(D(), p + i)); }
+  HWY_INLINE void Put(float* p, Lanes<D> v) const { hn::StoreU(v.v, D(), p + i); }
+};
+
+// Calls units(place) for whole vectors, then for what is left unit by unit.
+template <class F>
+HWY_INLINE void EachUnit(size_t n, F units) {
+  const size_t lanes = hn::Lanes(Whole());
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) units(Place<Whole>{i});
+  for (; i < n; ++i) units(Place<Single>{i});
+}
+
+void Lstm(const CellStep<float>& s) {
+  EachUnit(s.units, [&](auto at) { LstmUnits(s, at); });
+}
+void Gru(const CellStep<float>& s) {
+  EachUnit(s.units, [&](auto at) { GruUnits(s, at); });
+}
+void GruReset(const CellStep<float>& s) {
+  EachUnit(s.units, [&](auto at) { GruResetUnits(s, at); });
+}
+void RnnTanh(const CellStep<float>& s) {
+  EachUnit(s.units, [&](auto at) { RnnTanhUnits(s, at); });
+}
+void RnnRelu(const CellStep<float>& s) {
+  EachUnit(s.units, [&](auto at) { RnnReluUnits(s, at); });
+}
+
+// kRows rows and kVectors vectors of columns from j on: their sums stay in registers.
+template <int kRows, int kVectors, class D>
+HWY_INLINE void Block(const RowProducts<float>& p, D d, size_t row, size_t j) {
+  const size_t lanes = hn::Lanes(d);
+  hn::Vec<D> sums[kRows][kVectors];
+#pragma GCC unroll 4
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v)
+      sums[i][v] = hn::LoadU(d, p.y + (row + i) * p.y_stride + j + v * lanes);
+  const float* w = p.w + j;
+  for (size_t k = 0; k < p.depth; ++k, w += p.w_stride) {
+    hn::Vec<D> weights[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) weights[v] = hn::LoadU(d, w + v * lanes);
+#pragma GCC unroll 4
+    for (int i = 0; i < kRows; ++i) {
+      const auto x = hn::Set(d, p.x[(row + i) * p.depth + k]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::MulAdd(x, weights[v], sums[i][v]);
+    }
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v)
+      hn::StoreU(sums[i][v], d, p.y + (row + i) * p.y_stride + j + v * lanes);
+}
+
+template <int kRows, int kVectors>
+HWY_INLINE void Columns(const RowProducts<float>& p, size_t row) {
+  const Whole d;
+  const size_t lanes = hn::Lanes(d);
+  size_t j = 0;
+  for (; j + kVectors * lanes <= p.columns; j += kVectors * lanes)
+    Block<kRows, kVectors>(p, d, row, j);
+  for (; j + lanes <= p.columns; j += lanes) Block<kRows, 1>(p, d, row, j);
+  for (; j < p.columns; ++j) Block<kRows, 1>(p, Single(), row, j);
+}
+
+void Products(const RowProducts<float>& p) {
+  // Of 32 registers, or of 16.
+  constexpr int kVectors = hn::MaxLanes(Whole()) >= 16 ? 4 : 2;
+  size_t row = 0;
+  for (; row + 4 <= p.rows; row += 4) Columns<4, kVectors>(p, row);
+  for (; row < p.rows; ++row) Columns<1, 4>(p, row);
+}
+
+}  // namespace recurrent
+
+void MultiplyRows(const RowProducts<float>& p) { recurrent::Products(p); }
+
+const CellLoops<float>& Cells() {
+  static constexpr CellLoops<float> kLoops{&recurrent::Lstm, &recurrent::Gru, &recurrent::RnnTanh,
+                                           &recurrent::RnnRelu, &recurrent::GruReset};
+  return kLoops;
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace forge::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace forge::cpu {
+HWY_EXPORT(MultiplyRows);
+HWY_EXPORT(Cells);
+template <>
+void AddRowProducts(const RowProducts<float>& p) {
+  HWY_DYNAMIC_DISPATCH(MultiplyRows)(p);
+}
+template <>
+const CellLoops<float>& CellLoopsOf() {
+  return HWY_DYNAMIC_DISPATCH(Cells)();
+}
+}  // namespace forge::cpu
+#endif
