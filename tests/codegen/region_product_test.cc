@@ -7,6 +7,7 @@
 #include "ir/ops/product/matmul.h"
 #include "ir/ops/product/matmul_integer.h"
 #include "ir/ops/spatial/conv.h"
+#include "ir/ops/spatial/conv_integer.h"
 #include "tests/codegen/region_test.h"
 
 namespace forge::codegen {
@@ -221,6 +222,26 @@ TEST_P(ProductTest, ProductsOfBytesUseDotsWhereTheDeviceHasThem) {
         EXPECT_EQ(text.find("dot4") != text.npos, (units & serve) != 0) << units << "\n" << text;
       }
   }
+}
+
+TEST_P(ProductTest, ConvolutionsOfBytesAreProductsWhereDotsAreQuick) {
+  const ir::ConvInteger conv{.strides = {1, 2}, .dilations = {2, 1}, .groups = 2};
+  const Value x = Argument({2, 24, 8, 14}, DType::kU8), w = Argument({36, 12, 3, 3}, DType::kI8);
+  Return(f_(conv, {x, w}));
+  caps_.int_dot_mixed_accelerated = false;
+  EXPECT_THAT(Chosen(), HasSubstr("no schedule takes conv_integer"));
+  caps_.int_dot = caps_.int_dot_mixed_accelerated = true;
+  EXPECT_THAT(ExpectRight(), Contains(Tiled()));
+  EXPECT_EQ(ToText(Generated().launches.at(0).kernel).find("dot4") != std::string::npos,
+            Tiled() == "matmul_shared");
+}
+
+// A column of products would fill most of a tile with nothing.
+TEST_P(ProductTest, ConvolutionsOfBytesToFewChannelsAreWrittenOut) {
+  caps_.int_dot_signed_accelerated = true;
+  const Value x = Argument({1, 8, 5, 6}, DType::kI8), w = Argument({8, 1, 3, 3}, DType::kI8);
+  Return(f_(ir::ConvInteger{.groups = 8}, {x, w}));
+  EXPECT_THAT(Chosen(), HasSubstr("no schedule takes conv_integer"));
 }
 
 class HalvesTest : public RegionTest {

@@ -59,6 +59,11 @@ Gemm OfMatrices(const Region& r, const ir::MatrixProduct& op) {
 
 double AtMost(const Dim& extent) { return static_cast<double>(extent.max()); }
 
+bool AreBytes(DType a, DType b) {
+  constexpr DTypes kBytes = Bit(DType::kI8) | Bit(DType::kU8);
+  return Has(kBytes, a) && Has(kBytes, b);
+}
+
 std::optional<ir::MatrixProduct> ProductOf(const Region& r) {
   if (const auto* op = r.AnchorAs<ir::MatMul>()) return op->product();
   if (const auto* op = r.AnchorAs<ir::MatMulInteger>()) return op->product();
@@ -236,15 +241,12 @@ void RowFolding::Finish(const Gemm::At& row, Val all) const {
   m_.e.Finish(g_.c_index(row), how_.Done(all, g_.n()));
 }
 
-bool OfBytes(const Gemm& g) {
-  const auto is_byte = [](DType t) { return t == DType::kI8 || t == DType::kU8; };
-  return is_byte(g.a.type) && is_byte(g.b.type);
-}
+bool OfBytes(const Gemm& g) { return AreBytes(g.a.type, g.b.type); }
 
-bool DotsAreQuick(const Gemm& g, const Caps& caps) {
-  if (!OfBytes(g)) return false;
-  if (g.a.type != g.b.type) return caps.int_dot_mixed_accelerated;
-  if (g.a.type == DType::kU8) return caps.int_dot_unsigned_accelerated;
+bool DotsAreQuick(DType a, DType b, const Caps& caps) {
+  if (!AreBytes(a, b) || !caps.int_dot) return false;
+  if (a != b) return caps.int_dot_mixed_accelerated;
+  if (a == DType::kU8) return caps.int_dot_unsigned_accelerated;
   // Drivers make signed products of a unit for mixed ones: 0.57 of the cycles of single products
   // where there is no other, by tools/propose-defaults.
   return caps.int_dot_signed_accelerated || caps.int_dot_mixed_accelerated;

@@ -95,8 +95,8 @@ class RowFolding {
 };
 // True if both operands are 8-bit integers.
 bool OfBytes(const Gemm& g);
-// True if they are, and the device has hardware dot products for them.
-bool DotsAreQuick(const Gemm& g, const Caps& caps);
+// True if the types of A and B are, and the device has hardware dot products for them.
+bool DotsAreQuick(DType a, DType b, const Caps& caps);
 
 // Emit a launch for a product that is a step of another algorithm, with parameters for the device:
 // the first only if ShufflesAreQuick, otherwise the second.

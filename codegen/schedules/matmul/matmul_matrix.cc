@@ -47,7 +47,7 @@ const MatrixShape* ShapeOf(DType a, DType b, const Caps& caps) {
 // Units that take no more bytes at once than halves multiply them no faster than dot products do.
 bool DotsAreAsQuick(const Gemm& g, const MatrixShape& shape, const Caps& caps) {
   const MatrixShape* halves = ShapeOf(DType::kF16, DType::kF16, caps);
-  return DotsAreQuick(g, caps) && halves != nullptr && shape.k <= halves->k;
+  return DotsAreQuick(g.a.type, g.b.type, caps) && halves != nullptr && shape.k <= halves->k;
 }
 
 // Shared memory is filled, and read, in vectors.

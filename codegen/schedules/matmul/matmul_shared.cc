@@ -41,7 +41,7 @@ MatmulShared TilesFor(const Gemm& g, const Caps& caps) {
   if (caps.few_registers()) t.rows = t.columns = 32;
   while (t.rows > 16 && g.m().max() <= t.rows / 2) t.rows /= 2;
   while (t.columns > 16 && g.n().max() <= t.columns / 2) t.columns /= 2;
-  t.dots = DotsAreQuick(g, caps);
+  t.dots = DotsAreQuick(g.a.type, g.b.type, caps);
   if (t.dots) t.depth = 32;
   if (g.k.max() <= 8 || BitWidth(g.dtype) > 32) t.depth = 8;
   return t;

@@ -7,14 +7,32 @@
 
 #include "codegen/schedules/matmul/gemm.h"
 #include "codegen/schedules/window/window.h"
+#include "ir/ops/spatial/conv_integer.h"
 
 namespace forge::codegen {
 
 using ir::Dim;
 using ir::Dims;
 
+namespace {
+
+// Fewer outputs of a group than this waste most of a tile.
+constexpr int64_t kLeastOutputs = 16;
+
+// Of bytes only with units for their dot products: without them the parts of the op are faster.
+std::optional<ConvShape> ShapeOf(const Region& r) {
+  const auto* bytes = r.AnchorAs<ir::ConvInteger>();
+  if (bytes == nullptr) return ConvOf(r);
+  ConvShape s(r, bytes->unpadded());
+  const DType x = r.anchor_inputs()[0].dtype(), w = r.anchor_inputs()[1].dtype();
+  if (!DotsAreQuick(w, x, r.caps()) || s.group_outputs.max() < kLeastOutputs) return std::nullopt;
+  return s;
+}
+
+}  // namespace
+
 std::optional<Gemm> ConvAsGemm(const Region& r) {
-  const std::optional<ConvShape> conv = ConvOf(r);
+  const std::optional<ConvShape> conv = ShapeOf(r);
   if (!conv) return std::nullopt;
   const ConvShape& s = *conv;
   const Dims w = r.anchor_inputs()[1].shape();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/ops/spatial/conv_integer.h"
 #include "ir/ops/spatial/conv_transpose.h"
 #include "ir/ops/spatial/pool.h"
 
@@ -15,11 +16,11 @@ constexpr int64_t kUnrolledTaps = 32;
 
 constexpr int kVector = 4;
 
-Window ConvWindow(const Region& r) {
+Window ConvWindow(const Region& r, const ir::Conv& conv) {
   std::vector<int64_t> kernel;
   for (const ir::Dim& taps : std::span(r.anchor_inputs()[1].shape()).subspan(2))
     kernel.push_back(taps.is_constant() ? taps.constant() : 0);
-  return WindowOf(r, *r.AnchorAs<ir::Conv>(), kernel);
+  return WindowOf(r, conv, kernel);
 }
 
 }  // namespace
@@ -31,23 +32,23 @@ ir::Dims IndexOf(const Window& w, const ir::Dim& n, const ir::Dim& channel,
   return index;
 }
 
-ConvShape::ConvShape(const Region& r)
-    : op(*r.AnchorAs<ir::Conv>()),
+ConvShape::ConvShape(const Region& r, ir::Conv conv)
+    : op(std::move(conv)),
       batch(r.anchor_output().shape()[0]),
       channels(r.anchor_output().shape()[1]),
       places(r.anchor_output().shape().begin() + 2, r.anchor_output().shape().end()),
       group_outputs(FloorDiv(channels, op.groups)),
       group_inputs(r.anchor_inputs()[1].shape()[1]),
       biased(r.anchor_inputs().size() > 2 && r.anchor_inputs()[2]),
-      window(ConvWindow(r)) {}
+      window(ConvWindow(r, op)) {}
 
 bool ConvShape::known_window() const {
   return std::all_of(window.begin(), window.end(), [](const auto& a) { return a.kernel > 0; });
 }
 
 std::optional<ConvShape> ConvOf(const Region& r) {
-  if (r.AnchorAs<ir::Conv>() == nullptr) return std::nullopt;
-  return ConvShape(r);
+  const auto* conv = r.AnchorAs<ir::Conv>();
+  return conv == nullptr ? std::nullopt : std::optional(ConvShape(r, *conv));
 }
 
 namespace {
@@ -115,7 +116,7 @@ int64_t WholeTile(const ir::Dim& extent, int64_t most, int64_t step) {
 }
 
 bool ReadsWindows(const Region& r) {
-  if (r.AnchorAs<ir::Conv>() == nullptr)
+  if (r.AnchorAs<ir::Conv>() == nullptr && r.AnchorAs<ir::ConvInteger>() == nullptr)
     return r.AnchorAs<ir::Pool>() != nullptr || r.AnchorAs<ir::ConvTranspose>() != nullptr;
   const auto taps = std::span(r.anchor_inputs()[1].shape()).subspan(2);
   return std::any_of(taps.begin(), taps.end(), [](const auto& d) { return !(d == ir::Dim(1)); });

@@ -34,11 +34,11 @@ ir::Dims IndexOf(const Window& w, const ir::Dim& n, const ir::Dim& channel,
                  std::span<const ir::Dim> out, std::span<const ir::Dim> tap);
 
 struct ConvShape {
-  explicit ConvShape(const Region& r);  // the anchor must be a conv
+  ConvShape(const Region& r, ir::Conv conv);  // `conv`: what the anchor is, or would be of floats
   // True when the extents of the window are numbers.
   bool known_window() const;
 
-  const ir::Conv& op;
+  ir::Conv op;
   ir::Dim batch, channels;
   ir::Dims places;                      // extents of the result's spatial axes
   ir::Dim group_outputs, group_inputs;  // channels of a group
