@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/graph/module.h"
+#include "ir/training/mixed_precision.h"
 #include "runtime/forge_c.h"
 #include "runtime/training_session.h"
 
@@ -80,6 +81,7 @@ absl::StatusOr<Settings> ParseSettings(const forge::ir::Module& module, const ch
   forge::ir::OptimizerOptions& o = t.optimizer = forge::ir::DefaultsOf(kind);
   std::set<std::string> frozen, no_decay;
   std::map<std::string, double> rates;
+  std::string precision = "exact";
   for (const auto& [key, value] : json.items()) {
     const bool known = key == "optimizer"       ? true
                        : key == "function"      ? Read(value, t.function)
@@ -94,6 +96,7 @@ absl::StatusOr<Settings> ParseSettings(const forge::ir::Module& module, const ch
                        : key == "clip_value"    ? Read(value, t.clip_value)
                        : key == "clip_norm"     ? Read(value, t.clip_norm)
                        : key == "accumulate"    ? Read(value, t.accumulate) && t.accumulate > 0
+                       : key == "precision"     ? Read(value, precision)
                        : key == "average_decay" ? Read(value, t.average_decay)
                        : key == "frozen"        ? Read(value, frozen)
                        : key == "no_decay"      ? Read(value, no_decay)
@@ -103,6 +106,7 @@ absl::StatusOr<Settings> ParseSettings(const forge::ir::Module& module, const ch
     if (!known)
       return InvalidArgument("there is no option '{}', or {} is no value of it", key, value.dump());
   }
+  FORGE_ASSIGN_OR_RETURN(t.precision, forge::ir::ParsePrecision(precision));
   if (t.average_decay >= 1) return InvalidArgument("average_decay is not below 1");
   std::set<std::string> with_rates;
   for (const auto& [name, factor] : rates) with_rates.insert(name);

@@ -11,6 +11,7 @@
 #include "formats/arrays/safetensors.h"
 #include "formats/model_bin/model_bin.h"
 #include "formats/onnx/replace_weights.h"
+#include "ir/training/mixed_precision.h"
 #include "runtime/backends.h"
 #include "tools/support/regex.h"
 #include "tools/support/terminal.h"
@@ -24,8 +25,9 @@ namespace {
 
 struct Options {
   std::string model, data, validate,
-      loss = "cross_entropy", optimizer = "adam", schedule = "constant", augment, device = "auto",
-      out, weights_out, checkpoint, resume, log, curve, preprocess, no_decay, freeze;
+      loss = "cross_entropy", optimizer = "adam", schedule = "constant", precision = "exact",
+      augment, device = "auto", out, weights_out, checkpoint, resume, log, curve, preprocess,
+      no_decay, freeze;
   std::vector<std::string> rates;
   bool time_by_op = false, check_nan = false, nesterov = false;
   int epochs = 1, batch = 64, accumulate = 1, seed = 0, threads = 0, warmup = 0;
@@ -59,6 +61,10 @@ void AddOptions(Tool& tool, Options& o) {
   tool.Option("--warmup N", o.warmup, {0, INT32_MAX}, "Steps of a linear rise of the rate");
   tool.Option("--epochs N", o.epochs, {1, 1'000'000}, "Passes over the data");
   tool.Option("--batch N", o.batch, {1, 1'000'000}, "Samples of a step");
+  tool.Option(
+      "--precision NAME", o.precision,
+      "Of products and convolutions in a step: exact, f16 or bf16, with weights and sums in "
+      "f32; f16 skips steps whose gradients overflow");
   tool.Option("--accumulate N", o.accumulate, {1, 1'000'000},
               "Steps whose gradients make one update of the weights");
   tool.Option("--average DECAY", o.average,
@@ -184,6 +190,7 @@ class Run {
     t.training.clip_norm = o_.clip_norm;
     t.training.clip_value = o_.clip_value;
     t.training.accumulate = o_.accumulate;
+    FORGE_ASSIGN_OR_RETURN(t.training.precision, ir::ParsePrecision(o_.precision));
     t.training.average_decay = o_.average;
     FORGE_ASSIGN_OR_RETURN(const ir::OptimizerKind kind, ir::ParseOptimizer(o_.optimizer));
     t.training.optimizer = ir::DefaultsOf(kind);
@@ -214,6 +221,7 @@ class Run {
                  {"--nesterov", o_.nesterov ? "true" : "false"},
                  {"--clip-value", fmt::format("{}", o_.clip_value)},
                  {"--clip-norm", fmt::format("{}", o_.clip_norm)},
+                 {"--precision", o_.precision},
                  {"--accumulate", std::to_string(o_.accumulate)},
                  {"--average", fmt::format("{}", o_.average)},
                  {"--schedule", o_.schedule},

@@ -27,12 +27,12 @@ constexpr Named kOptimizers[] = {
 
 class Step {
  public:
-  Step(Function& f, const OptimizerOptions& options, Value learning_rate)
-      : f_(f), o_(options), whole_rate_(learning_rate) {
+  Step(Function& f, const OptimizerOptions& options, const StepInputs& in)
+      : f_(f), o_(options), in_(in) {
     if (o_.kind != OptimizerKind::kAdam && o_.kind != OptimizerKind::kAdamW) return;
     Variable* const count = State(f, "optimizer.step", Type::Tensor(DType::kF32, {}));
     const Value t = f.Read(count) + 1.0;
-    f.Store(count, t);
+    Store(count, t);
     // 1 - beta^t, without the cancellation of a power near one.
     correction1_ = -f(Expm1{}, {t * std::log(o_.beta1)});
     correction2_ = sqrt(-f(Expm1{}, {t * std::log(o_.beta2)}));
@@ -42,17 +42,22 @@ class Step {
   Value Update(Variable* parameter, Value gradient) {
     Value p = f_.Read(parameter);
     const double factor = o_.rate_factor == nullptr ? 1 : o_.rate_factor(*parameter);
-    rate_ = factor == 1 ? whole_rate_ : whole_rate_ * factor;
+    rate_ = factor == 1 ? in_.learning_rate : in_.learning_rate * factor;
     const bool shrinks = o_.kind == OptimizerKind::kAdamW || o_.kind == OptimizerKind::kLion;
     const double decay = o_.decays == nullptr || o_.decays(*parameter) ? o_.weight_decay : 0;
     if (decay != 0 && !shrinks) gradient = gradient + p * decay;
     if (decay != 0 && shrinks) p = p - p * (rate_ * decay);
-    const Value after = p - Change(parameter, gradient);
-    f_.Store(parameter, after);
-    return after;
+    return Store(parameter, p - Change(parameter, gradient));
   }
 
  private:
+  // Returns what is stored.
+  Value Store(Variable* v, Value value) {
+    if (in_.commits) value = select(in_.commits, value, f_.Read(v));
+    f_.Store(v, value);
+    return value;
+  }
+
   Value Change(const Variable* parameter, Value gradient) {
     switch (o_.kind) {
       case OptimizerKind::kSgd:
@@ -73,7 +78,7 @@ class Step {
       case OptimizerKind::kLion: {
         Variable* const state = State(f_, parameter->name + ".exp_avg", parameter->type);
         const Value m = f_.Read(state);
-        f_.Store(state, m * o_.beta2 + gradient * (1 - o_.beta2));
+        Store(state, m * o_.beta2 + gradient * (1 - o_.beta2));
         return f_(Sign{}, {m * o_.beta1 + gradient * (1 - o_.beta1)}) * rate_;
       }
     }
@@ -86,7 +91,7 @@ class Step {
     Variable* const state = State(f_, parameter->name + std::string(name), parameter->type);
     const Value kept = decay == 1 ? f_.Read(state) : f_.Read(state) * decay;
     const Value next = kept + (share == 1 ? value : value * share);
-    f_.Store(state, next);
+    Store(state, next);
     return next;
   }
   Value Updated(const Variable* parameter, std::string_view name, double decay, Value value) {
@@ -107,7 +112,7 @@ class Step {
 
   Function& f_;
   const OptimizerOptions o_;
-  const Value whole_rate_;
+  const StepInputs in_;
   Value rate_;                       // of the parameter that is being updated
   Value correction1_, correction2_;  // Adam: 1 - beta1^t, sqrt(1 - beta2^t)
 };
@@ -129,9 +134,10 @@ absl::StatusOr<OptimizerKind> ParseOptimizer(std::string_view name) {
 
 std::string OptimizerNames() { return Alternatives(kOptimizers, &Named::name); }
 
-absl::StatusOr<Values> AppendStep(Function& f, const OptimizerOptions& options, Value learning_rate,
-                                  std::span<Variable* const> parameters, ValueSpan gradients) {
-  Step step(f, options, learning_rate);
+absl::StatusOr<Values> AppendStep(Function& f, const OptimizerOptions& options,
+                                  const StepInputs& in, std::span<Variable* const> parameters,
+                                  ValueSpan gradients) {
+  Step step(f, options, in);
   Values after;
   for (size_t i = 0; i < parameters.size(); ++i)
     after.push_back(step.Update(parameters[i], gradients[i]));

@@ -32,13 +32,19 @@ OptimizerOptions DefaultsOf(OptimizerKind kind);
 absl::StatusOr<OptimizerKind> ParseOptimizer(std::string_view name);
 std::string OptimizerNames();  // "sgd, adam ... or lion"
 
+struct StepInputs {
+  Value learning_rate;  // f32 scalar
+  Value commits = {};   // bool scalar: false leaves everything as it is; absent: true
+};
+
 // Appends one step to `f` and returns the parameters after it: stores each parameter and the
 // optimiser's states, which are variables of f.module() named as torch names them:
 // "PARAMETER.momentum", "PARAMETER.exp_avg", "PARAMETER.exp_avg_sq", "PARAMETER.sum",
 // "PARAMETER.square_avg" and "optimizer.step".
-//   learning_rate: f32 scalar     gradients: of the types of the parameters, f32
+//   gradients: of the types of the parameters, f32
 //   source: torch.optim; Chen et al., "Symbolic discovery of optimization algorithms", 2023 (Lion)
-absl::StatusOr<Values> AppendStep(Function& f, const OptimizerOptions& options, Value learning_rate,
-                                  std::span<Variable* const> parameters, ValueSpan gradients);
+absl::StatusOr<Values> AppendStep(Function& f, const OptimizerOptions& options,
+                                  const StepInputs& in, std::span<Variable* const> parameters,
+                                  ValueSpan gradients);
 
 }  // namespace forge::ir

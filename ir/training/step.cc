@@ -2,6 +2,8 @@
 #include "ir/training/step.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <set>
 
 #include "absl/container/flat_hash_map.h"
@@ -19,6 +21,7 @@
 #include "ir/ops/reduction/softmax.h"
 #include "ir/training/alternatives.h"
 #include "ir/training/differentiate.h"
+#include "ir/training/mixed_precision.h"
 
 namespace forge::ir {
 namespace {
@@ -97,21 +100,36 @@ constexpr NamedLoss kLosses[] = {
 // The averages of parameters in place of the parameters.
 using Averages = absl::flat_hash_map<const Variable*, Variable*>;
 
-// Copies `main` into `f` and appends its loss.
-absl::StatusOr<Graded> AppendLoss(const Function& main, Function& f, const TrainingOptions& o,
-                                  const Averages& averages = {}) {
+// The function of a training, and what its steps keep from one to the next.
+struct Plan {
+  const Function& main;
+  const TrainingOptions& options;
+  std::span<Variable* const> parameters;
+  std::vector<Variable*> sums = {};          // of the gradients of earlier batches, if any
+  Averages averages = {};                    // if any are kept
+  std::optional<LossScale> loss_scale = {};  // where the gradients need it
+};
+
+// Copies the function into `f` and appends its loss.
+struct LossTerms {
+  DType precision = DType::kF32;       // of products
+  const Averages* averages = nullptr;  // used instead of the parameters
+};
+absl::StatusOr<Graded> AppendLoss(const Plan& plan, Function& f, const LossTerms& with) {
+  const Function& main = plan.main;
   if (main.results().empty()) return InvalidArgument("'{}' has no result", main.name());
   Copier copy(main, f);
   for (const Function::VariableRead& read : main.reads())
-    if (const auto at = averages.find(read.variable); at != averages.end())
-      copy.Set(read.value, f.Read(at->second));
+    if (with.averages != nullptr && with.averages->contains(read.variable))
+      copy.Set(read.value, f.Read(with.averages->at(read.variable)));
   copy.CopyArguments();
-  for (const Node& node : main.nodes()) copy.CopyNode(node);
+  for (const Node& node : main.nodes()) CopyAtPrecision(node, with.precision, copy, f);
   FORGE_RETURN_IF_ERROR(f.status());
   const uint32_t prediction = main.results()[0].value;
-  const auto* const known = std::ranges::find(kLosses, o.loss, &NamedLoss::name);
+  const std::string& loss_name = plan.options.loss;
+  const auto* const known = std::ranges::find(kLosses, loss_name, &NamedLoss::name);
   if (known == std::end(kLosses))
-    return InvalidArgument("loss '{}' is not {}", o.loss, LossNames());
+    return InvalidArgument("loss '{}' is not {}", loss_name, LossNames());
   if (known->make == nullptr) return GradeClasses(f, copy[ScoresOf(main, prediction)]);
   const Value y = copy[prediction], label = f.Argument("label", y.type());
   const Value loss = known->make(f, y, label);
@@ -125,17 +143,19 @@ struct Differentiated {
   Values gradients;
 };
 
-// `sums`: what earlier batches left of each gradient; empty: nothing.
-absl::StatusOr<Differentiated> AppendGradients(const Function& main, Function& f,
-                                               const TrainingOptions& o,
-                                               std::span<Variable* const> parameters,
-                                               std::span<Variable* const> sums) {
-  FORGE_ASSIGN_OR_RETURN(const Graded graded, AppendLoss(main, f, o));
+// Adds to the gradients what earlier batches left of them.
+absl::StatusOr<Differentiated> AppendGradients(const Plan& plan, Function& f) {
+  const TrainingOptions& o = plan.options;
+  FORGE_ASSIGN_OR_RETURN(const Graded graded, AppendLoss(plan, f, {.precision = o.precision}));
   Values with;
-  for (Variable* v : parameters) with.push_back(f.Read(v));
-  FORGE_ASSIGN_OR_RETURN(Values gradients, Differentiate(f, graded.loss, with));
-  for (size_t i = 0; i < sums.size(); ++i)
-    gradients[i] = f.Read(sums[i]) + gradients[i] * (1.0 / o.accumulate);
+  for (Variable* v : plan.parameters) with.push_back(f.Read(v));
+  const Value scale = plan.loss_scale ? plan.loss_scale->Of(f) : Value{};
+  FORGE_ASSIGN_OR_RETURN(Values gradients,
+                         Differentiate(f, scale ? graded.loss * scale : graded.loss, with));
+  if (scale)
+    for (Value& g : gradients) g = g * (1.0 / scale);
+  for (size_t i = 0; i < plan.sums.size(); ++i)
+    gradients[i] = f.Read(plan.sums[i]) + gradients[i] * (1.0 / o.accumulate);
   return Differentiated{graded, std::move(gradients)};
 }
 
@@ -144,11 +164,10 @@ void ReturnGrades(Function& f, const Graded& graded) {
   if (graded.correct) f.Return("correct", graded.correct);
 }
 
-absl::Status AddAccumulate(Module& m, const Function& main, const TrainingOptions& o,
-                           std::span<Variable* const> parameters, std::span<Variable* const> sums) {
+absl::Status AddAccumulate(Module& m, const Plan& plan) {
   Function& f = *m.AddFunction("accumulate");
-  FORGE_ASSIGN_OR_RETURN(const Differentiated d, AppendGradients(main, f, o, parameters, sums));
-  for (size_t i = 0; i < sums.size(); ++i) f.Store(sums[i], d.gradients[i]);
+  FORGE_ASSIGN_OR_RETURN(const Differentiated d, AppendGradients(plan, f));
+  for (size_t i = 0; i < plan.sums.size(); ++i) f.Store(plan.sums[i], d.gradients[i]);
   ReturnGrades(f, d.graded);
   return f.status();
 }
@@ -168,28 +187,33 @@ Value Clip(Function& f, const TrainingOptions& o, Values& gradients) {
   return norm;
 }
 
-absl::Status AddTrain(Module& m, const Function& main, const TrainingOptions& o,
-                      std::span<Variable* const> parameters, std::span<Variable* const> sums,
-                      std::span<Variable* const> averages) {
+absl::Status AddTrain(Module& m, const Plan& plan) {
+  const TrainingOptions& o = plan.options;
   Function& f = *m.AddFunction("train");
-  FORGE_ASSIGN_OR_RETURN(Differentiated d, AppendGradients(main, f, o, parameters, sums));
-  const Value rate = f.Argument("learning_rate", Type::Tensor(DType::kF32, {}));
+  FORGE_ASSIGN_OR_RETURN(Differentiated d, AppendGradients(plan, f));
+  StepInputs in{.learning_rate = f.Argument("learning_rate", Type::Tensor(DType::kF32, {}))};
   const Value norm = Clip(f, o, d.gradients);
+  if (plan.loss_scale) {
+    in.commits = norm < std::numeric_limits<double>::infinity();
+    plan.loss_scale->Update(f, in.commits);
+  }
   FORGE_ASSIGN_OR_RETURN(const Values after,
-                         AppendStep(f, o.optimizer, rate, parameters, d.gradients));
-  for (Variable* v : sums)
+                         AppendStep(f, o.optimizer, in, plan.parameters, d.gradients));
+  for (Variable* v : plan.sums)
     f.Store(v, f(Fill{.value = 0, .dtype = DType::kF32, .shape = v->type.shape()}, {}));
-  for (size_t i = 0; i < averages.size(); ++i)
-    f.Store(averages[i], f.Read(averages[i]) * o.average_decay + after[i] * (1 - o.average_decay));
+  for (size_t i = 0; i < after.size() && !plan.averages.empty(); ++i) {
+    Variable* const average = plan.averages.at(plan.parameters[i]);
+    const Value next = f.Read(average) * o.average_decay + after[i] * (1 - o.average_decay);
+    f.Store(average, in.commits ? select(in.commits, next, f.Read(average)) : next);
+  }
   ReturnGrades(f, d.graded);
   f.Return("gradient_norm", norm);
   return f.status();
 }
 
-absl::Status AddEvaluate(Module& m, const Function& main, const TrainingOptions& o,
-                         const Averages& averages) {
+absl::Status AddEvaluate(Module& m, const Plan& plan) {
   Function& f = *m.AddFunction("evaluate");
-  FORGE_ASSIGN_OR_RETURN(const Graded graded, AppendLoss(main, f, o, averages));
+  FORGE_ASSIGN_OR_RETURN(const Graded graded, AppendLoss(plan, f, {.averages = &plan.averages}));
   ReturnGrades(f, graded);
   return f.status();
 }
@@ -218,22 +242,25 @@ absl::StatusOr<TrainingVariables> AddTraining(Module& m, const TrainingOptions& 
     if (m.Find(name) != nullptr) return InvalidArgument("the model has a function '{}'", name);
   TrainingVariables out{.parameters = ParametersOf(*main, o)};
   if (out.parameters.empty()) return InvalidArgument("the model has no f32 parameter to train");
+  const DType p = o.precision;
+  if (p != DType::kF32 && p != DType::kF16 && p != DType::kBF16)
+    return InvalidArgument("products are computed in f32, f16 or bf16, not in {}", Name(p));
   const size_t before = m.variables().size();
-  std::vector<Variable*> sums;
-  Averages averages;  // those of `out`, by parameter
+  Plan plan{.main = *main, .options = o, .parameters = out.parameters};
   for (Variable* v : out.parameters) {
     v->trainable = true;
     Variable state{.name = v->name + ".gradient", .role = Variable::Role::kState, .type = v->type};
-    if (o.accumulate > 1) sums.push_back(m.AddVariable(state));
+    if (o.accumulate > 1) plan.sums.push_back(m.AddVariable(state));
     if (o.average_decay <= 0) continue;
     state.name = v->name + ".average";
     state.init = v->init;
-    out.averages.push_back(averages[v] = m.AddVariable(std::move(state)));
+    out.averages.push_back(plan.averages[v] = m.AddVariable(std::move(state)));
   }
-  FORGE_RETURN_IF_ERROR(AddTrain(m, *main, o, out.parameters, sums, out.averages));
-  if (o.accumulate > 1) FORGE_RETURN_IF_ERROR(AddAccumulate(m, *main, o, out.parameters, sums));
+  if (p == DType::kF16) plan.loss_scale.emplace(m);
+  FORGE_RETURN_IF_ERROR(AddTrain(m, plan));
+  if (o.accumulate > 1) FORGE_RETURN_IF_ERROR(AddAccumulate(m, plan));
   for (const auto& v : m.variables().subspan(before)) out.states.push_back(v.get());
-  FORGE_RETURN_IF_ERROR(AddEvaluate(m, *main, o, averages));
+  FORGE_RETURN_IF_ERROR(AddEvaluate(m, plan));
   FORGE_RETURN_IF_ERROR(AddAccess(m, out));
   FORGE_RETURN_IF_ERROR(Verify(m));
   return out;

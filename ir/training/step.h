@@ -15,7 +15,11 @@ struct TrainingOptions {
   std::function<bool(const Variable&)> trains;  // the parameters that are updated; null: all
   double clip_value = 0;  // the largest size of an element of a gradient; 0: no limit
   double clip_norm = 0;   // the largest norm of all gradients together; 0: no limit
-  int accumulate = 1;     // batches whose gradients make one update
+  // Of products and convolutions in "train" and "accumulate", whose operands are rounded to it:
+  // kF32, kBF16, or kF16, with a loss that is scaled so that its gradients do not vanish, and
+  // without an update where one of them is not finite.
+  DType precision = DType::kF32;
+  int accumulate = 1;  // batches whose gradients make one update
   // Of the average of each parameter over the updates, average * decay + parameter * (1 - decay),
   // which begins as the parameter; 0: none.
   double average_decay = 0;

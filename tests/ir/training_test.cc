@@ -9,6 +9,7 @@
 #include "ir/graph/interpreter.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/movement/stop_gradient.h"
+#include "ir/ops/product/matmul.h"
 #include "ir/ops/reduction/reduce.h"
 #include "ir/training/differentiate.h"
 #include "ir/training/step.h"
@@ -78,7 +79,7 @@ std::vector<double> AfterTwoSteps(const OptimizerOptions& options) {
   Variable* const p = m.AddVariable({.name = "p", .type = F32({3})});
   p->init = Variable::Storage{begin.shared_bytes(), p->type, {}};
   const Value gradient = f.Argument("g", p->type), rate = f.Argument("rate", F32({}));
-  EXPECT_TRUE(AppendStep(f, options, rate, {{p}}, {{gradient}}).ok());
+  EXPECT_TRUE(AppendStep(f, options, {rate}, {{p}}, {{gradient}}).ok());
   std::map<std::string, HostValue> now;
   const Interpreter how{.read = [&](const Variable& v) -> absl::StatusOr<HostValue> {
     const auto found = now.find(v.name);
@@ -126,6 +127,67 @@ TEST(OptimizerTest, StepsAsTorchDoes) {
 TEST(OptimizerTest, NamesThoseThereAre) {
   EXPECT_THAT(ParseOptimizer("lbfgs"),
               Fails(absl::StatusCode::kInvalidArgument, "is not sgd, adam, adamw"));
+}
+
+// Scores of 2 classes of one sample by a 2 x 2 matrix, which is trained in f16.
+class LossScaleTest : public ::testing::Test {
+ protected:
+  LossScaleTest() {
+    Function& f = *module_.AddFunction("main");
+    const HostValue begin = Tensor({2, 2}, {1, 0, 0, 1});
+    const Value x = f.Argument("x", F32({1, 2}));
+    Variable* const w =
+        module_.AddVariable({.name = "w",
+                             .role = Variable::Role::kParameter,
+                             .type = F32({2, 2}),
+                             .init = Variable::Storage{begin.shared_bytes(), F32({2, 2}), {}}});
+    f.Return("scores", f(MatMul{}, {x, f.Read(w)}));
+    const auto made =
+        AddTraining(module_, {.optimizer = {.momentum = 0.5}, .precision = DType::kF16});
+    EXPECT_TRUE(made.ok()) << made.status();
+  }
+  void Step(std::vector<double> x) {
+    const HostValue batch = Tensor({1, 2}, x), rate = Tensor({}, {0.5});
+    const HostValue label = *HostValue::Zeros(DType::kI64, std::vector<int64_t>{1});
+    const Interpreter how{.read = [&](const Variable& v) -> absl::StatusOr<HostValue> {
+      const auto found = now_.find(v.name);
+      return found == now_.end() ? InitialValue(v) : found->second;
+    }};
+    const HostValue* arguments[] = {&batch, &label, &rate};
+    const auto out = how.Run(*module_.Find("train"), arguments);
+    ASSERT_TRUE(out.ok()) << out.status();
+    for (const auto& [v, value] : out->updates) now_.insert_or_assign(v->name, value);
+  }
+  std::vector<double> At(const std::string& name) { return Numbers(now_.at(name)); }
+
+  Module module_;
+  std::map<std::string, HostValue> now_;
+};
+
+TEST_F(LossScaleTest, AStepTakesGradientsAsTheyAreWithoutIt) {
+  Step({0.5, 1});
+  // The softmax of 0.5, 1 is 0.3775, 0.6225; the gradient is x times (0.3775 - 1, 0.6225).
+  EXPECT_THAT(At("w"), Pointwise(DoubleNear(1e-3), {1.1556, -0.1556, 0.3112, 0.6888}));
+  EXPECT_THAT(At("loss_scale"), ElementsAre(65536));
+  EXPECT_THAT(At("loss_scale.steps"), ElementsAre(1));
+}
+
+TEST_F(LossScaleTest, AnOverflowLeavesAllAsItIs) {
+  Step({0.5, 1});
+  const std::vector<double> w = At("w"), momentum = At("w.momentum");
+  Step({-4, 1});  // the gradient of the scaled loss is about 65536 * 4
+  EXPECT_EQ(At("w"), w);
+  EXPECT_EQ(At("w.momentum"), momentum);
+  EXPECT_THAT(At("loss_scale"), ElementsAre(32768));
+  EXPECT_THAT(At("loss_scale.steps"), ElementsAre(0));
+}
+
+TEST_F(LossScaleTest, GrowsAfter2000Steps) {
+  now_["loss_scale.steps"] = Tensor({}, {1999});
+  now_["loss_scale"] = Tensor({}, {1024});
+  Step({0.5, 1});
+  EXPECT_THAT(At("loss_scale"), ElementsAre(2048));
+  EXPECT_THAT(At("loss_scale.steps"), ElementsAre(0));
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ DATA = pathlib.Path("/usr/share/datasets/fashion-mnist")
 # two round differently, and at least the distance of a sum in another order. Its own distance is the
 # largest of some orders of the batch, since a gradient that cancels to nothing is of any sign.
 FACTOR, LEAST, ORDERS = 8, 1e-5, 5
+HALVES = {"f16": torch.float16, "bf16": torch.bfloat16}
 ROWS = (
     ("mnist-mlp", "sgd", 0.1, {}),
     ("mnist-mlp", "sgd", 0.05, {"momentum": 0.9}),
@@ -45,8 +46,12 @@ ROWS = (
     ("mnist-mlp", "lion", 1e-4, {"weight-decay": 0.1}),
     ("mnist-mlp", "sgd", 0.1, {"accumulate": 4, "batch": 16}),
     ("mnist-mlp", "sgd", 0.1, {"average": 0.9}),
+    ("mnist-mlp", "sgd", 0.1, {"precision": "bf16"}),
+    ("mnist-mlp", "sgd", 0.1, {"precision": "f16"}),
     ("mnist-cnn", "sgd", 0.05, {"momentum": 0.9}),
     ("mnist-cnn", "adam", 1e-3, {}),
+    ("mnist-cnn", "sgd", 0.05, {"momentum": 0.9, "precision": "bf16"}),
+    ("mnist-cnn", "sgd", 0.05, {"momentum": 0.9, "precision": "f16"}),
 )
 
 
@@ -109,8 +114,13 @@ def optimizer_of(net, name, lr, options):
 
 def torch_step(net, optimizer, x, y, options):
     optimizer.zero_grad()
-    loss = nn.functional.cross_entropy(net(x), y)
-    loss.backward()
+    half = HALVES.get(options.get("precision")) if x.dtype == torch.float32 else None
+    scale = 65536 if half == torch.float16 else 1
+    with torch.autocast("cpu", dtype=half, enabled=half is not None):
+        scores = net(x)
+    (nn.functional.cross_entropy(scores.to(x.dtype), y) * scale).backward()
+    for p in net.parameters():
+        p.grad /= scale
     if "clip-value" in options:
         nn.utils.clip_grad_value_(net.parameters(), options["clip-value"])
     if "clip-norm" in options:
