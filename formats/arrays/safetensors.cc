@@ -16,6 +16,9 @@ using Json = nlohmann::json;
 
 constexpr uint64_t kMaxTensorsHeader = 100'000'000,
                    kMaxTensorAxes = 64;  // the format's own limit of the header
+// Of values, from the header's object on: an extent in a shape of a tensor. Messages show values,
+// and writing one recurses.
+constexpr int kMaxNesting = 3;
 
 struct NameOfType {
   DType dtype;
@@ -137,7 +140,13 @@ absl::StatusOr<Safetensors> ParseSafetensors(const Bytes& file, std::string_view
   if (!size || *size > kMaxTensorsHeader || !Inside(sizeof(uint64_t), *size, file.size()))
     return DataLoss("{}: not a safetensors file, or truncated: its header does not fit", where);
   const Bytes text = file.Part(sizeof(uint64_t), *size);
-  const Json header = Json::parse(text.span().begin(), text.span().end(), nullptr, false);
+  bool nested = false;
+  const auto within = [&](int depth, Json::parse_event_t, Json&) {
+    nested = nested || depth > kMaxNesting;
+    return !nested;
+  };
+  const Json header = Json::parse(text.span().begin(), text.span().end(), within, false);
+  if (nested) return DataLoss("{}: the header nests values deeper than the format does", where);
   if (!header.is_object()) return DataLoss("{}: the header is not a JSON object", where);
   const uint64_t begin = sizeof(uint64_t) + *size;
   const Bytes data = file.Part(begin, file.size() - begin);

@@ -71,6 +71,13 @@ TEST(SafetensorsTest, NamesWhatIsWrong) {
                      "")),
       HasSubstr("shape"));
   EXPECT_THAT(ErrorOf(FileOf("{}", "x")), HasSubstr("1 bytes belong to no tensor"));
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  for (const char* field : {"dtype", "shape", "data_offsets"})
+    EXPECT_THAT(ErrorOf(FileOf(
+                    fmt::format(R"({{"a":{{"dtype":"U8","shape":[],"data_offsets":[],"{}":{}}}}})",
+                                field, deep),
+                    "")),
+                HasSubstr("nests values deeper"));
 }
 
 TEST(ReplaceOnnxWeightsTest, ReplacesByNameAndKeepsTheRest) {

@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "formats/arrays/npy.h"
+#include "formats/arrays/safetensors.h"
 #include "tests/fuzz/seeds.h"
 #include "tests/support/temp_folder.h"
 
@@ -102,6 +103,41 @@ std::string Zip(std::vector<Entry> entries) {
   return out;
 }
 
+// ---- idx, safetensors --------------------------------------------------------------------------
+
+std::string IdxOf(char type, int width, std::vector<uint8_t> shape) {
+  std::string out = {0, 0, type, static_cast<char>(shape.size())};
+  size_t bytes = static_cast<size_t>(width);
+  for (const uint8_t extent : shape) {
+    out += std::string(3, '\0') + static_cast<char>(extent);
+    bytes *= extent;
+  }
+  return out + std::string(bytes, '\1');
+}
+
+std::string Gzipped(const std::string& content) {
+  std::string out(compressBound(content.size()) + 32, '\0');
+  z_stream z = {};
+  constexpr int kGzip = 16;
+  deflateInit2(&z, Z_BEST_COMPRESSION, Z_DEFLATED, MAX_WBITS + kGzip, 8, Z_DEFAULT_STRATEGY);
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));  // NOLINT: only read
+  z.avail_in = static_cast<uInt>(content.size());
+  z.next_out = reinterpret_cast<Bytef*>(out.data());
+  z.avail_out = static_cast<uInt>(out.size());
+  deflate(&z, Z_FINISH);
+  out.resize(z.total_out);
+  deflateEnd(&z);
+  return out;
+}
+
+std::string SafetensorsOf(const Safetensors& content) {
+  const TempFolder folder;
+  const std::filesystem::path path = folder / "a.safetensors";
+  if (!WriteSafetensors(path, content).ok()) return "";
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
 // ---- pictures ---------------------------------------------------------------------------------
 
 struct Png {
@@ -180,6 +216,27 @@ Files NpySeeds() {
   out.push_back(Zip({b}));
   out.push_back(Zip({a, b}));
   return out;
+}
+
+Files IdxSeeds() {
+  Files out;
+  const std::pair<char, int> types[] = {{0x08, 1}, {0x09, 1}, {0x0B, 2},
+                                        {0x0C, 4}, {0x0D, 4}, {0x0E, 8}};
+  for (const auto& [type, width] : types) out.push_back(IdxOf(type, width, {3, 2, 2}));
+  out.push_back(IdxOf(0x08, 1, {0}));
+  out.push_back(Gzipped(out.front()));
+  out.push_back(Gzipped(out.front()) + Gzipped(""));
+  return out;
+}
+
+Files SafetensorsSeeds() {
+  Safetensors all{.tensors = {}, .metadata = {{"format", "pt"}}};
+  for (const DType t : {DType::kBool, DType::kU8, DType::kI16, DType::kBF16, DType::kF16,
+                        DType::kF32, DType::kI64, DType::kF64, DType::kF8E4M3})
+    all.tensors.emplace_back(std::string(Name(t)),
+                             *ir::HostValue::Zeros(t, std::vector<int64_t>{2, 3}));
+  const Safetensors scalar{.tensors = {{"a", ir::HostValue::Scalar(DType::kF32, 1.0)}}};
+  return {SafetensorsOf({}), SafetensorsOf(scalar), SafetensorsOf(all)};
 }
 
 Files ImageSeeds() {

@@ -15,6 +15,8 @@ absl::Status WriteAll(const std::filesystem::path& folder) {
   const std::pair<const char*, Files (*)()> targets[] = {{"model_bin", ModelBinSeeds},
                                                          {"onnx", OnnxSeeds},
                                                          {"npy", NpySeeds},
+                                                         {"idx", IdxSeeds},
+                                                         {"safetensors", SafetensorsSeeds},
                                                          {"image", ImageSeeds},
                                                          {"ptx", PtxSeeds}};
   for (const auto& [target, seeds] : targets) {

@@ -14,6 +14,10 @@ Files ModelBinSeeds();
 Files OnnxSeeds();
 // .npy files of every element type and order, .npz archives stored and deflated.
 Files NpySeeds();
+// IDX files of every element type, gzipped too.
+Files IdxSeeds();
+// No tensors, all of one element type each, and metadata.
+Files SafetensorsSeeds();
 // PNG of every kind of pixel, interlaced too; JPEG in grey and colour, baseline and progressive.
 Files ImageSeeds();
 // Each kernel of tests/ptx/kernels as a module of its own.
