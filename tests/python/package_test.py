@@ -263,6 +263,7 @@ class TrainingTest(unittest.TestCase):
         for text, wrong in {
             "no option 'learning'": lambda: line().training("cpu", learning=1),
             "'lbfgs' is not sgd": lambda: line().training("cpu", optimizer="lbfgs"),
+            "precision 'f8' is not exact": lambda: line().training("cpu", loss="mse", precision="f8"),
             "'hinge' is not cross_entropy": lambda: line().training("cpu", loss="hinge"),
             "no option 'momentum', or -1": lambda: line().training("cpu", momentum=-1),
             "frozen: the model has no variable 'v'": lambda: line().training("cpu", loss="mse", frozen=["v"]),

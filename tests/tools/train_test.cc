@@ -102,7 +102,7 @@ TEST_F(ForgeTrainTest, ResumesToTheSameBits) {
 
 // Forty pictures are two and a half batches, so the last update has fewer.
 TEST_F(ForgeTrainTest, AccumulatesGradientsAcrossInterruptions) {
-  const std::string options = "--optimizer rmsprop --accumulate 2 --average 0.5 ";
+  const std::string options = "--optimizer rmsprop --accumulate 2 --average 0.5 --precision f16 ";
   ASSERT_EQ(Shell(Command(options + "--epochs 3 --weights-out " + Path("whole"))).status, 0);
   ASSERT_EQ(Shell(Command(options + "--epochs 1 --checkpoint " + Path("c"))).status, 0);
   const Outcome rest = Shell(
@@ -162,6 +162,7 @@ TEST_F(ForgeTrainTest, NamesWhatIsWrongWithTheData) {
   ExpectError(Command("--lr nan"), 2, "--lr nan is not a number of at least 0");
   ExpectError(Command("--augment blur"), 2, "'blur' is not flip or shift=N");
   ExpectError(Command("--check-nan --time-by-op"), 2, "--check-nan and --time-by-op");
+  ExpectError(Command("--precision f8"), 2, "precision 'f8' is not exact, f16 or bf16");
   ExpectError(Command("--loss hinge"), 2, "is not cross_entropy, mse, l1");
   ExpectError(Command("-o t.onnx"), 2, "only a model of an .onnx");
 }
