@@ -105,7 +105,7 @@ std::string Zip(std::vector<Entry> entries) {
 
 // ---- idx, safetensors --------------------------------------------------------------------------
 
-std::string IdxOf(char type, int width, std::vector<uint8_t> shape) {
+std::string IdxOf(char type, int width, const std::vector<uint8_t>& shape) {
   std::string out = {0, 0, type, static_cast<char>(shape.size())};
   size_t bytes = static_cast<size_t>(width);
   for (const uint8_t extent : shape) {

@@ -146,7 +146,7 @@ class LossScaleTest : public ::testing::Test {
         AddTraining(module_, {.optimizer = {.momentum = 0.5}, .precision = DType::kF16});
     EXPECT_TRUE(made.ok()) << made.status();
   }
-  void Step(std::vector<double> x) {
+  void Step(const std::vector<double>& x) {
     const HostValue batch = Tensor({1, 2}, x), rate = Tensor({}, {0.5});
     const HostValue label = *HostValue::Zeros(DType::kI64, std::vector<int64_t>{1});
     const Interpreter how{.read = [&](const Variable& v) -> absl::StatusOr<HostValue> {
