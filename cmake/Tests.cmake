@@ -98,7 +98,11 @@ function(forge_add_test name program filter count)
     endif()
     list(APPEND environment "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/test-results/${entry_name}.xml")
     if(FORGE_SANITIZE STREQUAL "thread")
-      list(APPEND environment "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
+      # Suppressions look at both stacks of a race, and a short history has lost the second one.
+      list(APPEND environment "TSAN_OPTIONS=history_size=7 suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
+    elseif(FORGE_SANITIZE MATCHES "address")
+      # Keeping the whole stack of each allocation takes a third of the time. A program that is run by hand keeps it.
+      list(APPEND environment "ASAN_OPTIONS=malloc_context_size=4")
     endif()
     # In seconds; a sanitizer makes the interpreter of kernels several times slower.
     set(timeout 1200)
