@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/graph/copier.h"
 #include "ir/graph/interpreter.h"
 #include "ir/ops/control/loop.h"
 #include "ir/passes/passes.h"
@@ -294,9 +295,10 @@ class StagedFunction::Divider {
       else if (i >= 2)
         return InvalidArgument("operand {} of a loop is missing", i);
     }
-    call.loop = std::make_unique<StagedLoop>(
-        Stage(ir::Clone(*m_), body.name(), std::vector<bool>(body.arguments().size(), false)),
-        std::move(form));
+    call.loop =
+        std::make_unique<StagedLoop>(Stage(ir::CloneWithBodies(*m_, body), body.name(),
+                                           std::vector<bool>(body.arguments().size(), false)),
+                                     std::move(form));
     return absl::OkStatus();
   }
 

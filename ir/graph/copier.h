@@ -57,6 +57,9 @@ class Copier {
   absl::flat_hash_map<uint32_t, Value> map_;
 };
 
+// Copies a function, and those that it has as bodies, to a module of their own, with all variables.
+std::unique_ptr<Module> CloneWithBodies(const Module& m, const Function& root);
+
 // Appends the nodes of `body`, called with `in`, to `f`.  Returns the results.
 Values Inline(const Function& body, Function& f, ValueSpan in);
 

@@ -133,17 +133,37 @@ std::string_view Module::Metadata(std::string_view key) const {
   return {};
 }
 
-std::unique_ptr<Module> Clone(const Module& m) {
+namespace {
+
+using Functions = std::vector<const Function*>;
+
+std::unique_ptr<Module> CloneOf(const Module& m, const Functions& functions) {
   auto out = std::make_unique<Module>(m.base());
   out->metadata = m.metadata;
   for (const SymbolRef& s : m.symbols()) out->AddSymbol(s);
   Substitutes with;
   for (const auto& v : m.variables()) with.variables[v.get()] = out->AddVariable(*v);
-  for (const auto& f : m.functions()) with.bodies[f.get()] = out->AddFunction(f->name());
+  for (const Function* f : functions) with.bodies[f] = out->AddFunction(f->name());
   // A function that failed stays so: its status() goes along.
-  for (const auto& f : m.functions())
-    Copier(*f, *with.bodies.at(f.get()), with).CopyAll().IgnoreError();
+  for (const Function* f : functions) Copier(*f, *with.bodies.at(f), with).CopyAll().IgnoreError();
   return out;
+}
+
+}  // namespace
+
+std::unique_ptr<Module> Clone(const Module& m) {
+  Functions all;
+  for (const auto& f : m.functions()) all.push_back(f.get());
+  return CloneOf(m, all);
+}
+
+std::unique_ptr<Module> CloneWithBodies(const Module& m, const Function& root) {
+  Functions reached = {&root};
+  for (size_t i = 0; i < reached.size(); ++i)
+    for (const Node& node : reached[i]->nodes())
+      for (const Function* body : BodiesOf(node.op))
+        if (std::ranges::find(reached, body) == reached.end()) reached.push_back(body);
+  return CloneOf(m, reached);
 }
 
 }  // namespace forge::ir

@@ -28,7 +28,7 @@ class CudaDeviceTest : public FakeDriverTest {
                                    {.threads = 4, .cache = false});
     ASSERT_TRUE(device.ok()) << device.status();
     device_ = *device;
-    live_ = driver_.live;
+    live_ = driver_.objects.size();
   }
   BufferRef Buffer(Memory kind, uint64_t bytes = 1024) {
     auto b = device_->Allocate(kind, bytes);
@@ -59,7 +59,7 @@ class CudaDeviceTest : public FakeDriverTest {
   }
 
   std::shared_ptr<CudaDevice> device_;
-  int live_ = 0;
+  size_t live_ = 0;
 };
 
 TEST_F(CudaDeviceTest, CopiesThroughPinnedMemory) {
@@ -78,7 +78,7 @@ TEST_F(CudaDeviceTest, CopiesThroughPinnedMemory) {
 TEST_F(CudaDeviceTest, FreesWhatItAllocated) {
   ASSERT_TRUE(RunCopy().ok());
   device_->MemoryLeft();
-  EXPECT_EQ(driver_.live, live_);
+  EXPECT_EQ(driver_.objects.size(), live_);
 }
 
 TEST_F(CudaDeviceTest, SaysHowMuchMemoryThereIs) {

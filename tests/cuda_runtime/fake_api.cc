@@ -7,28 +7,40 @@
 namespace forge::cuda {
 namespace {
 
-template <class Handle>
-CuResult MakeHandle(Handle* out) {
-  *out = reinterpret_cast<Handle>(new char);
-  ++TheFakeDriver().live;
+constexpr std::align_val_t kAlignment{256};
+
+// Threads compile at the same time.
+std::mutex& Lock() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+void* Make(size_t bytes) {
+  const std::lock_guard lock(Lock());
+  return *TheFakeDriver().objects.insert(::operator new(bytes, kAlignment)).first;
+}
+CuResult Drop(void* object) {
+  const std::lock_guard lock(Lock());
+  TheFakeDriver().objects.erase(object);
+  ::operator delete(object, kAlignment);
   return kCuSuccess;
 }
 template <class Handle>
-CuResult DropHandle(Handle h) {
-  delete reinterpret_cast<char*>(h);
-  --TheFakeDriver().live;
+CuResult MakeHandle(Handle* out) {
+  *out = reinterpret_cast<Handle>(Make(1));
   return kCuSuccess;
 }
 
 CuResult Load(CuModule* module, const void* image, unsigned, int*, void**) {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
   FakeDriver& d = TheFakeDriver();
   const bool cubin = std::memcmp(image,
                                  "\x7f"
                                  "ELF",
                                  4) == 0;
-  d.images.push_back(cubin ? "cubin" : "ptx");
+  {
+    const std::lock_guard lock(Lock());
+    d.images.push_back(cubin ? "cubin" : "ptx");
+  }
   const CuResult r = cubin ? d.load_cubin : d.load_ptx;
   return r == kCuSuccess ? MakeHandle(module) : r;
 }
@@ -47,13 +59,7 @@ CuResult Launch(CuFunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx
 
 CuResult Allocate(CuAddress* address, size_t bytes) {
   if (TheFakeDriver().allocate != kCuSuccess) return TheFakeDriver().allocate;
-  *address = reinterpret_cast<CuAddress>(::operator new(bytes, std::align_val_t{256}));
-  ++TheFakeDriver().live;
-  return kCuSuccess;
-}
-CuResult Free(CuAddress address) {
-  ::operator delete(reinterpret_cast<void*>(address), std::align_val_t{256});
-  --TheFakeDriver().live;
+  *address = reinterpret_cast<CuAddress>(Make(bytes));
   return kCuSuccess;
 }
 CuResult AllocateHost(void** memory, size_t bytes, unsigned) {
@@ -70,22 +76,25 @@ DriverApi Table() {
     *name = "CUDA_ERROR_OF_THE_TEST";
     return kCuSuccess;
   };
-  api.retain_context = [](CuContext* c, CuDevice) { return MakeHandle(c); };
-  // The context is one handle for the life of the test.
+  api.retain_context = [](CuContext* c, CuDevice) {
+    static char context = 0;
+    *c = reinterpret_cast<CuContext>(&context);
+    return kCuSuccess;
+  };
   api.release_context = [](CuDevice) { return kCuSuccess; };
   api.push_context = [](CuContext) { return kCuSuccess; };
   api.pop_context = [](CuContext*) { return kCuSuccess; };
   api.load_module = Load;
-  api.unload_module = [](CuModule m) { return DropHandle(m); };
+  api.unload_module = [](CuModule m) { return Drop(m); };
   api.get_function = [](CuFunction* f, CuModule m, const char*) {
     *f = reinterpret_cast<CuFunction>(m);
     return kCuSuccess;
   };
   api.launch = Launch;
   api.allocate = Allocate;
-  api.free = Free;
+  api.free = [](CuAddress address) { return Drop(reinterpret_cast<void*>(address)); };
   api.allocate_host = AllocateHost;
-  api.free_host = [](void* p) { return Free(reinterpret_cast<CuAddress>(p)); };
+  api.free_host = [](void* p) { return Drop(p); };
   api.memory_info = [](size_t* available, size_t* total) {
     *available = 1000;
     *total = 2000;
@@ -96,13 +105,13 @@ DriverApi Table() {
     return kCuSuccess;
   };
   api.create_stream = [](CuStream* s, unsigned) { return MakeHandle(s); };
-  api.destroy_stream = [](CuStream s) { return DropHandle(s); };
+  api.destroy_stream = [](CuStream s) { return Drop(s); };
   api.synchronize_stream = [](CuStream) { return kCuSuccess; };
   api.create_event = [](CuEvent* e, unsigned) {
     return TheFakeDriver().create_event == kCuSuccess ? MakeHandle(e)
                                                       : TheFakeDriver().create_event;
   };
-  api.destroy_event = [](CuEvent e) { return DropHandle(e); };
+  api.destroy_event = [](CuEvent e) { return Drop(e); };
   api.record_event = [](CuEvent, CuStream) { return kCuSuccess; };
   api.query_event = [](CuEvent) { return TheFakeDriver().query_event; };
   api.synchronize_event = [](CuEvent) { return TheFakeDriver().query_event; };
@@ -114,6 +123,10 @@ DriverApi Table() {
 }
 
 }  // namespace
+
+FakeDriverTest::~FakeDriverTest() {
+  while (!driver_.objects.empty()) Drop(*driver_.objects.begin());
+}
 
 FakeDriver& TheFakeDriver() {
   static FakeDriver driver;

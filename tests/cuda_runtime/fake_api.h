@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "cuda_runtime/api/context.h"
@@ -25,7 +26,7 @@ struct FakeDriver {
   std::vector<Launched> launches;
   size_t expected_arguments = 0;
   std::vector<std::string> images;  // given to the driver, in order
-  int live = 0;                     // objects that were made and not destroyed
+  std::set<void*> objects;          // that were made and not destroyed
 };
 
 // The one that the functions of FakeApi work on; anew for each test.
@@ -35,6 +36,8 @@ std::shared_ptr<const DriverApi> FakeApi();
 class FakeDriverTest : public testing::Test {
  protected:
   FakeDriverTest() { TheFakeDriver() = {}; }
+  // Ends the process of the driver: what a lost context had goes with it.
+  ~FakeDriverTest() override;
   FakeDriver& driver_ = TheFakeDriver();
 };
 

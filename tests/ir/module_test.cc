@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/graph/copier.h"
 #include "ir/ops/compiler/fused.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/movement/reshape.h"
@@ -218,6 +219,18 @@ TEST(FunctionTest, ReferencesStayValidAsItGrows) {
   EXPECT_TRUE(node.op.Is<Relu>());
   EXPECT_EQ(node.in, std::vector<uint32_t>{x.id});
   EXPECT_EQ(name, "relu");
+}
+
+// Whoever else calls the root may not fit what it becomes.
+TEST(ModuleTest, AFunctionIsClonedWithItsBodiesAlone) {
+  Module m;
+  Function& f = WithBody(m);
+  Function& caller = *m.AddFunction("caller");
+  caller.Return("y", caller(Fused{&f}, {caller.Argument("x", F32({4}))}));
+  const auto copy = CloneWithBodies(m, f);
+  EXPECT_THAT(Verify(*copy), Succeeds());
+  EXPECT_EQ(copy->functions().size(), 2u);
+  EXPECT_EQ(copy->Find("main")->nodes()[0].op.As<Fused>()->body, copy->Find("body"));
 }
 
 // A result is the number after all arguments and variables only where these came first.
