@@ -3,7 +3,7 @@
 
 #include <xxhash.h>
 
-#include <cstring>
+#include <algorithm>
 
 #include "base/hash.h"
 #include "base/platform.h"
@@ -45,7 +45,7 @@ void AppendEntry(std::string& to, uint64_t generation, uint64_t hash,
 template <class T>
 bool ReadAt(std::span<const uint8_t> file, size_t at, T* to, size_t n) {
   if (at > file.size() || (file.size() - at) / sizeof(T) < n) return false;
-  std::memcpy(to, file.data() + at, n * sizeof(T));
+  std::copy_n(file.data() + at, n * sizeof(T), reinterpret_cast<uint8_t*>(to));  // `to` may be null
   return true;
 }
 
