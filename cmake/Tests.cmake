@@ -101,7 +101,7 @@ function(forge_add_test name program filter count)
       # Suppressions look at both stacks of a race, and a short history has lost the second one.
       list(APPEND environment "TSAN_OPTIONS=history_size=7 suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
     elseif(FORGE_SANITIZE MATCHES "address")
-      # Keeping the whole stack of each allocation takes a third of the time. A program that is run by hand keeps it.
+      # Whole stacks of allocations took 30 % of a long program. One that is run by hand keeps them.
       # GCC 12's leak checker follows stale blocks of thread-local memory of plug-ins that were closed, and crashes.
       list(APPEND environment "ASAN_OPTIONS=malloc_context_size=4"
            "LSAN_OPTIONS=use_tls=0 print_suppressions=0 suppressions=${PROJECT_SOURCE_DIR}/tests/lsan.supp")
