@@ -2,9 +2,9 @@
 #include "formats/arrays/idx.h"
 
 #include <gmock/gmock.h>
-#include <zlib.h>
 
 #include "formats/arrays/gzip.h"
+#include "tests/support/deflate.h"
 #include "tests/support/status_matchers.h"
 
 namespace forge {
@@ -17,20 +17,6 @@ Bytes Of(const std::string& s) { return Bytes(std::vector<uint8_t>(s.begin(), s.
 // u8[2, 3]
 std::string Small() {
   return std::string("\0\0\x08\x02\0\0\0\x02\0\0\0\x03", 12) + std::string("\1\2\3\4\5\xff", 6);
-}
-
-std::string Gzipped(const std::string& content) {
-  std::string out(compressBound(content.size()) + 64, '\0');
-  z_stream z = {};
-  deflateInit2(&z, 9, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
-  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));  // NOLINT: only read
-  z.avail_in = static_cast<uInt>(content.size());
-  z.next_out = reinterpret_cast<Bytef*>(out.data());
-  z.avail_out = static_cast<uInt>(out.size());
-  deflate(&z, Z_FINISH);
-  out.resize(z.total_out);
-  deflateEnd(&z);
-  return out;
 }
 
 std::string ErrorOf(const std::string& file) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/platform.h"
+#include "tests/support/deflate.h"
 #include "tests/support/ir_values.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_folder.h"
@@ -211,20 +212,6 @@ struct Entry {
   bool deflate = false, wide = false;  // wide: sizes in a ZIP64 field
   uint16_t flags = 0, method = 0;      // method: when it is neither of the two
 };
-
-std::string Deflated(const std::string& in) {
-  z_stream s = {};
-  deflateInit2(&s, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
-  std::string out(in.size() + 64, '\0');
-  s.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in.data()));
-  s.avail_in = static_cast<uInt>(in.size());
-  s.next_out = reinterpret_cast<Bytef*>(out.data());
-  s.avail_out = static_cast<uInt>(out.size());
-  deflate(&s, Z_FINISH);
-  out.resize(s.total_out);
-  deflateEnd(&s);
-  return out;
-}
 
 std::string Archive(const std::vector<Entry>& entries, std::string_view comment = "") {
   std::string body, directory;

@@ -9,24 +9,30 @@
 #include <fstream>
 #include <iterator>
 
+#include "absl/functional/function_ref.h"
 #include "formats/arrays/npy.h"
 #include "formats/arrays/safetensors.h"
 #include "tests/fuzz/seeds.h"
+#include "tests/support/deflate.h"
 #include "tests/support/temp_folder.h"
 
 namespace forge::fuzz {
 namespace {
 
+// What `write` stores in the file that it is given; empty where it fails.
+std::string Written(absl::FunctionRef<absl::Status(const std::filesystem::path& file)> write) {
+  const TempFolder folder;
+  if (!write(folder / "seed").ok()) return "";
+  std::ifstream in(folder / "seed", std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
 // ---- npy, npz ---------------------------------------------------------------------------------
 
 std::string NpyOf(DType dtype, std::vector<int64_t> shape) {
-  const TempFolder folder;
-  const std::filesystem::path path = folder / "a.npy";
   ir::HostValue value = *ir::HostValue::Zeros(dtype, shape);
   for (int64_t i = 0; i < value.elements(); ++i) value.Set(i, static_cast<double>(i % 2));
-  if (!WriteNpy(path, value).ok()) return "";
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  return Written([&](const auto& file) { return WriteNpy(file, value); });
 }
 
 std::string Replaced(std::string text, std::string_view from, std::string_view to) {
@@ -44,20 +50,6 @@ struct Entry {
   uint16_t method;
   uint32_t checksum, offset;
 };
-
-std::string Deflated(const std::string& content) {
-  std::string out(compressBound(content.size()), '\0');
-  z_stream z = {};
-  deflateInit2(&z, Z_BEST_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
-  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));  // NOLINT: only read
-  z.avail_in = static_cast<uInt>(content.size());
-  z.next_out = reinterpret_cast<Bytef*>(out.data());
-  z.avail_out = static_cast<uInt>(out.size());
-  deflate(&z, Z_FINISH);
-  out.resize(z.total_out);
-  deflateEnd(&z);
-  return out;
-}
 
 // What a local and a central header have in common.
 void PutMiddle(std::string& out, const Entry& e) {
@@ -115,27 +107,8 @@ std::string IdxOf(char type, int width, const std::vector<uint8_t>& shape) {
   return out + std::string(bytes, '\1');
 }
 
-std::string Gzipped(const std::string& content) {
-  std::string out(compressBound(content.size()) + 32, '\0');
-  z_stream z = {};
-  constexpr int kGzip = 16;
-  deflateInit2(&z, Z_BEST_COMPRESSION, Z_DEFLATED, MAX_WBITS + kGzip, 8, Z_DEFAULT_STRATEGY);
-  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));  // NOLINT: only read
-  z.avail_in = static_cast<uInt>(content.size());
-  z.next_out = reinterpret_cast<Bytef*>(out.data());
-  z.avail_out = static_cast<uInt>(out.size());
-  deflate(&z, Z_FINISH);
-  out.resize(z.total_out);
-  deflateEnd(&z);
-  return out;
-}
-
 std::string SafetensorsOf(const Safetensors& content) {
-  const TempFolder folder;
-  const std::filesystem::path path = folder / "a.safetensors";
-  if (!WriteSafetensors(path, content).ok()) return "";
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  return Written([&](const auto& file) { return WriteSafetensors(file, content); });
 }
 
 // ---- pictures ---------------------------------------------------------------------------------

@@ -71,6 +71,20 @@ TEST_F(DifferentiateTest, RefusesWhatIsNoScalar) {
                                                    "only a scalar float can be differentiated"));
 }
 
+// Runs `f` with what the variables are now, by name, and updates them. Returns whether it ran.
+bool RunOnce(const Function& f, std::span<const HostValue* const> arguments,
+             std::map<std::string, HostValue>& now) {
+  const Interpreter how{.read = [&](const Variable& v) -> absl::StatusOr<HostValue> {
+    const auto found = now.find(v.name);
+    return found == now.end() ? InitialValue(v) : found->second;
+  }};
+  const auto out = how.Run(f, arguments);
+  EXPECT_TRUE(out.ok()) << out.status();
+  if (!out.ok()) return false;
+  for (const auto& [v, value] : out->updates) now.insert_or_assign(v->name, value);
+  return true;
+}
+
 // The parameter 1, -2, 0.5 after two steps with the rate 0.1.
 std::vector<double> AfterTwoSteps(const OptimizerOptions& options) {
   Module m;
@@ -81,17 +95,10 @@ std::vector<double> AfterTwoSteps(const OptimizerOptions& options) {
   const Value gradient = f.Argument("g", p->type), rate = f.Argument("rate", F32({}));
   EXPECT_TRUE(AppendStep(f, options, {rate}, {{p}}, {{gradient}}).ok());
   std::map<std::string, HostValue> now;
-  const Interpreter how{.read = [&](const Variable& v) -> absl::StatusOr<HostValue> {
-    const auto found = now.find(v.name);
-    return found == now.end() ? InitialValue(v) : found->second;
-  }};
   const HostValue tenth = Tensor({}, {0.1});
   for (const HostValue& g : {Tensor({3}, {0.5, -1, 0.25}), Tensor({3}, {-0.125, 2, 0})}) {
     const HostValue* arguments[] = {&g, &tenth};
-    const auto out = how.Run(f, arguments);
-    EXPECT_TRUE(out.ok()) << out.status();
-    if (!out.ok()) return {};
-    for (const auto& [v, value] : out->updates) now.insert_or_assign(v->name, value);
+    if (!RunOnce(f, arguments, now)) return {};
   }
   return Numbers(now.at("p"));
 }
@@ -149,14 +156,8 @@ class LossScaleTest : public ::testing::Test {
   void Step(const std::vector<double>& x) {
     const HostValue batch = Tensor({1, 2}, x), rate = Tensor({}, {0.5});
     const HostValue label = *HostValue::Zeros(DType::kI64, std::vector<int64_t>{1});
-    const Interpreter how{.read = [&](const Variable& v) -> absl::StatusOr<HostValue> {
-      const auto found = now_.find(v.name);
-      return found == now_.end() ? InitialValue(v) : found->second;
-    }};
     const HostValue* arguments[] = {&batch, &label, &rate};
-    const auto out = how.Run(*module_.Find("train"), arguments);
-    ASSERT_TRUE(out.ok()) << out.status();
-    for (const auto& [v, value] : out->updates) now_.insert_or_assign(v->name, value);
+    ASSERT_TRUE(RunOnce(*module_.Find("train"), arguments, now_));
   }
   std::vector<double> At(const std::string& name) { return Numbers(now_.at(name)); }
 
