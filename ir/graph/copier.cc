@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/graph/copier.h"
 
+#include "absl/container/flat_hash_set.h"
+
 namespace forge::ir {
 namespace {
 
@@ -21,6 +23,27 @@ std::vector<Function*> BodiesOf(const AnyOp& op) {
   for (const Field& f : op.def().fields)
     if (f.kind == FieldKind::kFunction)
       out.push_back(*static_cast<Function* const*>(f.at_const(op.self())));
+  return out;
+}
+
+namespace {
+
+void CollectBodies(const Function& f, absl::flat_hash_set<const Function*>& seen,
+                   std::vector<const Function*>& out) {
+  for (const Node& n : f.nodes())
+    for (const Function* body : BodiesOf(n.op)) {
+      if (body == nullptr || !seen.insert(body).second) continue;
+      out.push_back(body);
+      CollectBodies(*body, seen, out);
+    }
+}
+
+}  // namespace
+
+std::vector<const Function*> BodiesUnder(const Function& f) {
+  absl::flat_hash_set<const Function*> seen;
+  std::vector<const Function*> out;
+  CollectBodies(f, seen, out);
   return out;
 }
 

@@ -57,6 +57,10 @@ class Copier {
   absl::flat_hash_map<uint32_t, Value> map_;
 };
 
+// Returns every function that nodes of `f` have as a body, directly or nested, each once, in order
+// of appearance.
+std::vector<const Function*> BodiesUnder(const Function& f);
+
 // Copies a function, and those that it has as bodies, to a module of their own, with all variables.
 std::unique_ptr<Module> CloneWithBodies(const Module& m, const Function& root);
 

@@ -158,12 +158,9 @@ std::unique_ptr<Module> Clone(const Module& m) {
 }
 
 std::unique_ptr<Module> CloneWithBodies(const Module& m, const Function& root) {
-  Functions reached = {&root};
-  for (size_t i = 0; i < reached.size(); ++i)
-    for (const Node& node : reached[i]->nodes())
-      for (const Function* body : BodiesOf(node.op))
-        if (std::ranges::find(reached, body) == reached.end()) reached.push_back(body);
-  return CloneOf(m, reached);
+  Functions functions = BodiesUnder(root);
+  functions.push_back(&root);
+  return CloneOf(m, functions);
 }
 
 }  // namespace forge::ir

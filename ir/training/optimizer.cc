@@ -51,12 +51,7 @@ class Step {
   }
 
  private:
-  // Returns what is stored.
-  Value Store(Variable* v, Value value) {
-    if (in_.commits) value = select(in_.commits, value, f_.Read(v));
-    f_.Store(v, value);
-    return value;
-  }
+  Value Store(Variable* v, Value value) { return StoreIf(in_.commits, v, value); }
 
   Value Change(const Variable* parameter, Value gradient) {
     switch (o_.kind) {
@@ -133,6 +128,13 @@ absl::StatusOr<OptimizerKind> ParseOptimizer(std::string_view name) {
 }
 
 std::string OptimizerNames() { return Alternatives(kOptimizers, &Named::name); }
+
+Value StoreIf(Value commits, Variable* v, Value value) {
+  Function& f = *value.fn;
+  if (commits) value = select(commits, value, f.Read(v));
+  f.Store(v, value);
+  return value;
+}
 
 absl::StatusOr<Values> AppendStep(Function& f, const OptimizerOptions& options,
                                   const StepInputs& in, std::span<Variable* const> parameters,

@@ -32,6 +32,10 @@ OptimizerOptions DefaultsOf(OptimizerKind kind);
 absl::StatusOr<OptimizerKind> ParseOptimizer(std::string_view name);
 std::string OptimizerNames();  // "sgd, adam ... or lion"
 
+// Stores `value`, or what the variable was where `commits` is false, and returns it.
+//   commits: bool scalar; absent: true
+Value StoreIf(Value commits, Variable* v, Value value);
+
 struct StepInputs {
   Value learning_rate;  // f32 scalar
   Value commits = {};   // bool scalar: false leaves everything as it is; absent: true

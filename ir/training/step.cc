@@ -110,11 +110,11 @@ struct Plan {
   std::optional<LossScale> loss_scale = {};  // where the gradients need it
 };
 
-// Copies the function into `f` and appends its loss.
 struct LossTerms {
   DType precision = DType::kF32;       // of products
   const Averages* averages = nullptr;  // used instead of the parameters
 };
+// Copies the function into `f` and appends its loss.
 absl::StatusOr<Graded> AppendLoss(const Plan& plan, Function& f, const LossTerms& with) {
   const Function& main = plan.main;
   if (main.results().empty()) return InvalidArgument("'{}' has no result", main.name());
@@ -203,8 +203,8 @@ absl::Status AddTrain(Module& m, const Plan& plan) {
     f.Store(v, f(Fill{.value = 0, .dtype = DType::kF32, .shape = v->type.shape()}, {}));
   for (size_t i = 0; i < after.size() && !plan.averages.empty(); ++i) {
     Variable* const average = plan.averages.at(plan.parameters[i]);
-    const Value next = f.Read(average) * o.average_decay + after[i] * (1 - o.average_decay);
-    f.Store(average, in.commits ? select(in.commits, next, f.Read(average)) : next);
+    StoreIf(in.commits, average,
+            f.Read(average) * o.average_decay + after[i] * (1 - o.average_decay));
   }
   ReturnGrades(f, d.graded);
   f.Return("gradient_norm", norm);

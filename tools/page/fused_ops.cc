@@ -1,32 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/page/bodies.h"
+#include "tools/page/fused_ops.h"
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_set.h"
 #include "ir/ops/compiler/fused.h"
 
 namespace forge::tools {
-namespace {
-
-void Collect(const ir::Function& f, absl::flat_hash_set<const ir::Function*>& seen,
-             std::vector<const ir::Function*>& out) {
-  for (const ir::Node& n : f.nodes())
-    for (const ir::Function* body : ir::BodiesOf(n.op)) {
-      if (!seen.insert(body).second) continue;
-      out.push_back(body);
-      Collect(*body, seen, out);
-    }
-}
-
-}  // namespace
-
-std::vector<const ir::Function*> BodiesUnder(const ir::Function& f) {
-  absl::flat_hash_set<const ir::Function*> seen;
-  std::vector<const ir::Function*> out;
-  Collect(f, seen, out);
-  return out;
-}
 
 std::string OpsOf(const ir::Node& node) {
   const auto* fused = node.op.As<ir::Fused>();

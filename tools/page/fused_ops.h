@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <string>
-#include <vector>
 
 #include "ir/graph/module.h"
 
 namespace forge::tools {
-
-// Returns every function that nodes of `f` have as a body, directly or nested, each once, in order
-// of appearance.
-std::vector<const ir::Function*> BodiesUnder(const ir::Function& f);
 
 // Returns the name of the op of a node; for a fused region the names of its ops in order, without
 // constants: "conv + add + relu".

@@ -7,10 +7,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "ir/graph/copier.h"
 #include "ir/graph/interpreter.h"
 #include "ir/op/attributes.h"
 #include "ir/op/signature.h"
-#include "tools/page/bodies.h"
+#include "tools/page/fused_ops.h"
 #include "tools/page/layered_layout.h"
 #include "tools/page/page_box.h"
 #include "tools/page/tensor_summary.h"

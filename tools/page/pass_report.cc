@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "tools/page/bodies.h"
+#include "ir/graph/copier.h"
 
 namespace forge::tools {
 namespace {
@@ -43,7 +43,8 @@ std::vector<std::string> NumbersOf(std::string_view line) {
 
 Lines WithoutNumbers(const Lines& lines) {
   Lines out;
-  for (const std::string& l : lines) out.push_back(MapNumbers(l, [](std::string) { return "_"; }));
+  for (const std::string& l : lines)
+    out.push_back(MapNumbers(l, [](const std::string&) { return "_"; }));
   return out;
 }
 

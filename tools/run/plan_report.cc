@@ -5,7 +5,7 @@
 
 #include "ir/passes/passes.h"
 #include "runtime/plan/executable.h"
-#include "tools/page/bodies.h"
+#include "tools/page/fused_ops.h"
 #include "tools/page/tensor_summary.h"
 
 namespace forge::tools {

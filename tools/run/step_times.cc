@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "tools/page/bodies.h"
+#include "tools/page/fused_ops.h"
 #include "tools/support/terminal.h"
 
 namespace forge::tools {

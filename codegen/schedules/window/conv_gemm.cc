@@ -23,10 +23,10 @@ constexpr int64_t kLeastOutputs = 16;
 std::optional<ConvShape> ShapeOf(const Region& r) {
   const auto* bytes = r.AnchorAs<ir::ConvInteger>();
   if (bytes == nullptr) return ConvOf(r);
-  ConvShape s(r, bytes->unpadded());
   const DType x = r.anchor_inputs()[0].dtype(), w = r.anchor_inputs()[1].dtype();
-  if (!DotsAreQuick(w, x, r.caps()) || s.group_outputs.max() < kLeastOutputs) return std::nullopt;
-  return s;
+  if (!DotsAreQuick(w, x, r.caps())) return std::nullopt;
+  ConvShape s(r, bytes->unpadded());
+  return s.group_outputs.max() < kLeastOutputs ? std::nullopt : std::optional(std::move(s));
 }
 
 }  // namespace
