@@ -55,10 +55,14 @@ class Joiner {
     copy_.CopyNode(node);
   }
 
-  // All that depends on constants alone, ahead of its turn: weights of products further on.
+  // All that depends on constants alone, and the literals among it, ahead of their turn: weights of
+  // products further on.
   void CopyStatic() {
-    for (const Node& node : in_.nodes())
-      if (!HasEffects(node) && static_[node.first_out] && !copied_.contains(&node)) Copy(node);
+    for (const Node& node : in_.nodes()) {
+      const bool literal = node.in.empty() && node.runtime_attributes.empty();
+      if (!HasEffects(node) && (literal || static_[node.first_out]) && !copied_.contains(&node))
+        Copy(node);
+    }
   }
 
   const Node* OnlyReader(uint32_t value) const {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/movement/reshape.h"
@@ -55,6 +56,14 @@ TEST_F(JoinTest, WeightsThatAreComputedLater) {
   const Value q = Product(x, Weight("wq", 5));
   const Value wk = f_(Transpose{.permutation = {1, 0}}, {Constant(f_, "wk", {2, 4})});
   Return("q", q);
+  Return("k", Product(x, wk));
+  ExpectJoined(1);
+}
+
+TEST_F(JoinTest, WeightsThatALaterLiteralScales) {
+  const Value x = X();
+  Return("q", Product(x, Weight("wq", 5)));
+  const Value wk = Weight("wk", 2) * f_(Fill{.value = 0.5}, {});
   Return("k", Product(x, wk));
   ExpectJoined(1);
 }
