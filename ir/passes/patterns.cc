@@ -64,7 +64,9 @@ std::optional<double> NumberOf(const Function& f, uint32_t value) {
 }
 
 bool IsNear(double a, double b) {
-  return std::fabs(a - b) <= 1e-6 * std::fmax(std::fabs(a), std::fabs(b));
+  // Infinity is near nothing but itself.
+  return a == b ||
+         (std::isfinite(a - b) && std::fabs(a - b) <= 1e-6 * std::fmax(std::fabs(a), std::fabs(b)));
 }
 
 Factored FactoredOf(const Function& f, uint32_t value) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <limits>
 #include <numbers>
 
 #include "ir/ops/creation/fill.h"
@@ -298,6 +299,13 @@ TEST_F(RecogniseTest, HardSigmoidInItsSpellings) {
       [&](Value x) { return (*x.fn)(Clamp{.low = 0, .high = 1}, {x * 0.2 + 0.5}); }};
   for (const auto& spelling : spellings)
     EXPECT_THAT(Ops(AfterSpelling(spelling)), ElementsAre("hard_sigmoid"));
+}
+
+TEST_F(RecogniseTest, NotAHardSigmoidWithoutAnUpperBound) {
+  X();
+  const double none = std::numeric_limits<double>::infinity();
+  ExpectLeftAlone(Clamped(x_ + 0.5, 0, none));
+  ExpectLeftAlone(Clamped(x_ + 3.0, 0, none) / 6.0);
 }
 
 TEST_F(RecogniseTest, NotAHardSigmoidThatReachesAnotherHeight) {
