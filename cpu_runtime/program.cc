@@ -195,12 +195,13 @@ class AnchorMaker {
     return a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
   }
 
-  // In the result that is this value, else in any that may be overwritten, else in scratch.
+  // In the result that is this value, else in the only one that the tape stores, if it may
+  // overwrite the value, else in scratch.
   void PlaceOut(uint32_t value, const View& view) {
     const Placed* at = nullptr;
     for (const Placed& r : results_) {
       if (!SamePlace(r.view, view) || IsTaken(r)) continue;
-      if (r.value == value || (at == nullptr && !IsOfAnchor(r.value))) at = &r;
+      if (r.value == value || (!IsOfAnchor(r.value) && MayOverwrite(value))) at = &r;
       if (r.value == value) break;
     }
     Out out{static_cast<uint32_t>(task_.operands() + made_.size()), bytes_};
@@ -211,6 +212,11 @@ class AnchorMaker {
                         kScratchAlignment);
     program_->outs.push_back(out);
     made_.push_back({value, view, out.operand});
+  }
+  // One of two results would be stored before the other has read the value.
+  bool MayOverwrite(uint32_t value) const {
+    const auto stored = [&](const Placed& r) { return !IsOfAnchor(r.value); };
+    return std::ranges::count_if(results_, stored) == 1 && ir::StaysInPlace(task_.body(), value);
   }
   bool IsTaken(const Placed& result) const {
     return std::ranges::any_of(made_, [&](const Placed& m) { return m.operand == result.operand; });

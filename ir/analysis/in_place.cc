@@ -11,23 +11,22 @@ namespace {
 
 bool IsWide(const Type& t) { return t.is_tensor() && BitWidth(t.dtype()) >= 32; }
 
-// Does every path from `argument` lead through element-wise ops that keep its shape?
-bool StaysInPlace(const Function& body, uint32_t argument) {
+}  // namespace
+
+bool StaysInPlace(const Function& body, uint32_t value) {
   std::vector<bool> reached(body.value_count());
-  reached[argument] = true;
+  reached[value] = true;
   for (const Node& node : body.nodes()) {
     bool reads = false;
     for (uint32_t v : node.in) reads |= v != kAbsent && reached[v];
     if (!reads) continue;
     if (node.op.def().scalar == nullptr ||
-        !(body.type(node.first_out).shape() == body.type(argument).shape()))
+        !(body.type(node.first_out).shape() == body.type(value).shape()))
       return false;
     reached[node.first_out] = true;
   }
   return true;
 }
-
-}  // namespace
 
 std::vector<uint32_t> OverwritableArguments(const Function& body) {
   std::vector<uint32_t> out;

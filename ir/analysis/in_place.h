@@ -8,6 +8,10 @@
 
 namespace forge::ir {
 
+// True when every use of a value of a region leads through element-wise ops of its shape: each of
+// its elements is read only for the elements at the same place.
+bool StaysInPlace(const Function& body, uint32_t value);
+
 // Returns the arguments of a region whose memory its only result may reuse: all their uses lead
 // through element-wise ops. Element types narrower than 32 bits are left out, because neighbours
 // share a word.

@@ -6,11 +6,13 @@
 
 #include "ir/cases/bounds.h"
 #include "ir/graph/interpreter.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/reduction/arg_reduce.h"
 #include "ir/ops/reduction/scan.h"
 #include "ir/ops/sorting/sort.h"
 #include "ir/ops/sorting/top_k.h"
-#include "tests/cpu_runtime/run.h"
+#include "tests/cpu_runtime/regions.h"
 
 namespace forge::cpu {
 namespace {
@@ -79,6 +81,17 @@ TEST_P(AlongAxisTest, IndicesOfExtremesAreTheFirstOrTheLast) {
     for (const bool last : {false, true})
       for (const ir::HostValue& row : {x, nan})
         Check(ir::ArgReduce{.kind = kind, .axis = 0, .select_last_index = last}, row);
+}
+
+// The result made of the indices has the type of the elements, which are read after it is stored.
+TEST(SortRegionTest, StoresNoResultOverElementsThatAnotherReads) {
+  Region region;
+  const ir::Value x = region.Argument(ir::Type::Tensor(DType::kI64, {8}));
+  const ir::Value y = region.Argument(ir::Type::Tensor(DType::kI64, {8}));
+  const ir::Values sorted = region.body().Add(ir::AnyOp(ir::Sort{.axis = 0}), std::array{x});
+  region.Return(sorted[1] + y);
+  region.Return(region.body()(ir::Cast{DType::kF32}, {sorted[0]}));
+  ExpectAgrees(region, {Random(DType::kI64, {8}, 1, 10, 20), Random(DType::kI64, {8}, 2, 30, 40)});
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, AlongAxisTest, testing::Values(1, 2, 3));
