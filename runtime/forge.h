@@ -13,7 +13,7 @@
  * be called from one thread at a time. After a fork the child process creates new sessions; calls
  * on older ones fail.
  *
- * [2], [3] and [4] mark additions of these versions of the interface.
+ * [2] to [5] mark additions of these versions of the interface.
  */
 /* NOLINTBEGIN(readability-identifier-naming): C's names. */
 #ifndef FORGE_RUNTIME_FORGE_H_
@@ -31,7 +31,7 @@ extern "C" {
 /* The version of the interface. It grows when functions are added; none is changed or removed. A
  * program compiled with this header runs with every library whose forge_interface() is at least
  * FORGE_INTERFACE. */
-#define FORGE_INTERFACE 4
+#define FORGE_INTERFACE 5
 /* The version of the interface that the library provides. */
 int forge_interface(void);
 
@@ -134,6 +134,19 @@ typedef struct {
  *   errors: FORGE_USAGE with op and types (an unknown op or attribute, operands that do not fit) */
 forge_error* forge_graph_node(forge_graph* graph, const forge_node* node, forge_value* results,
                               size_t capacity, size_t* count);
+/* [5] The gradients that forge_graph_gradients adds. */
+typedef struct {
+  const forge_value* of;    /* [of_count] values, floats */
+  const forge_value* seeds; /* [of_count] what flows back to each of them, of its type */
+  size_t of_count;
+  const forge_value* with; /* [with_count] values that the others depend on */
+  size_t with_count;
+} forge_gradients;
+/* [5] Adds the gradients of values, times what flows back to them, with respect to other values.
+ *   results: [with_count], of the types of `with`; zeros where nothing flows
+ *   errors: FORGE_USAGE (other types), FORGE_REFUSED (names a node that has no gradient) */
+forge_error* forge_graph_gradients(forge_graph* graph, const forge_gradients* gradients,
+                                   forge_value* results);
 /* Names an inner value, so that forge_options_add_output and the tools know it; the first name of a
  * value stays. */
 forge_error* forge_graph_name(forge_graph* graph, forge_value value, const char* name);

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "ir/text/parts.h"
+#include "ir/training/differentiate.h"
 #include "ir/type/host_value.h"
 #include "runtime/forge_c.h"
 #include "runtime/op_descriptions.h"
@@ -146,6 +147,27 @@ absl::Status AddNode(forge_graph& graph, const forge_node& node, const Results& 
   return absl::OkStatus();
 }
 
+absl::StatusOr<forge::ir::Values> ValuesOf(forge_graph& graph, const forge_value* values,
+                                           size_t count) {
+  if (values == nullptr && count > 0) return InvalidArgument("an array of values must not be NULL");
+  forge::ir::Values out;
+  for (size_t i = 0; i < count; ++i) {
+    FORGE_ASSIGN_OR_RETURN(out.emplace_back(), ValueOf(graph, values[i]));
+  }
+  return out;
+}
+
+absl::Status AddGradients(forge_graph& graph, const forge_gradients& g, forge_value* results) {
+  if (results == nullptr && g.with_count > 0) return InvalidArgument("results must not be NULL");
+  FORGE_ASSIGN_OR_RETURN(const forge::ir::Values of, ValuesOf(graph, g.of, g.of_count));
+  FORGE_ASSIGN_OR_RETURN(const forge::ir::Values seeds, ValuesOf(graph, g.seeds, g.of_count));
+  FORGE_ASSIGN_OR_RETURN(const forge::ir::Values with, ValuesOf(graph, g.with, g.with_count));
+  FORGE_ASSIGN_OR_RETURN(const forge::ir::Values out,
+                         forge::ir::Differentiate(*graph.main, of, seeds, with));
+  for (size_t i = 0; i < out.size(); ++i) results[i] = out[i].id;
+  return absl::OkStatus();
+}
+
 absl::Status StoreState(forge_graph& graph, forge_value variable, forge_value value) {
   FORGE_ASSIGN_OR_RETURN(const forge::ir::Value read, ValueOf(graph, variable));
   FORGE_ASSIGN_OR_RETURN(const forge::ir::Value stored, ValueOf(graph, value));
@@ -205,6 +227,13 @@ forge_error* forge_graph_node(forge_graph* graph, const forge_node* node, forge_
   return OnGraph(graph, [&](forge_graph& g) -> absl::Status {
     if (node == nullptr) return InvalidArgument("node must not be NULL");
     return AddNode(g, *node, {results, capacity, count});
+  });
+}
+forge_error* forge_graph_gradients(forge_graph* graph, const forge_gradients* gradients,
+                                   forge_value* results) {
+  return OnGraph(graph, [&](forge_graph& g) -> absl::Status {
+    if (gradients == nullptr) return InvalidArgument("gradients must not be NULL");
+    return AddGradients(g, *gradients, results);
   });
 }
 forge_error* forge_graph_name(forge_graph* graph, forge_value value, const char* name) {

@@ -28,9 +28,9 @@ class Sweep {
     }
   }
 
-  absl::Status Run(Value of) {
+  absl::Status Run(ValueSpan of, ValueSpan seeds) {
     const size_t nodes = f_.nodes().size();
-    Add(of, f_(Fill{.value = 1, .dtype = of.type().dtype()}, {}));
+    for (size_t i = 0; i < of.size(); ++i) Add(of[i], seeds[i]);
     for (size_t i = nodes; i-- > 0;) FORGE_RETURN_IF_ERROR(Visit(f_.nodes()[i]));
     return f_.status();
   }
@@ -76,13 +76,18 @@ class Sweep {
 
 }  // namespace
 
-absl::StatusOr<Values> Differentiate(Function& f, Value of, ValueSpan with) {
+absl::StatusOr<Values> Differentiate(Function& f, ValueSpan of, ValueSpan seeds, ValueSpan with) {
   FORGE_RETURN_IF_ERROR(f.status());
-  const Type& type = of.type();
-  if (!type.is_tensor() || type.rank() != 0 || !Has(kFloatTypes, type.dtype()))
-    return InvalidArgument("only a scalar float can be differentiated, not {}", type.ToText());
+  if (of.size() != seeds.size())
+    return InvalidArgument("{} values have {} gradients", of.size(), seeds.size());
+  for (size_t i = 0; i < of.size(); ++i) {
+    const Type& type = of[i].type();
+    if (!type.is_tensor() || !Has(kFloatTypes, type.dtype()) || type != seeds[i].type())
+      return InvalidArgument("a value of type {} has no gradient of type {}", type.ToText(),
+                             seeds[i].type().ToText());
+  }
   Sweep sweep(f, with);
-  FORGE_RETURN_IF_ERROR(sweep.Run(of));
+  FORGE_RETURN_IF_ERROR(sweep.Run(of, seeds));
   Values out;
   for (const Value& v : with) {
     const Value gradient = sweep.Gradient(v);
@@ -92,6 +97,14 @@ absl::StatusOr<Values> Differentiate(Function& f, Value of, ValueSpan with) {
   }
   FORGE_RETURN_IF_ERROR(f.status());
   return out;
+}
+
+absl::StatusOr<Values> Differentiate(Function& f, Value of, ValueSpan with) {
+  FORGE_RETURN_IF_ERROR(f.status());
+  const Type& type = of.type();
+  if (!type.is_tensor() || type.rank() != 0 || !Has(kFloatTypes, type.dtype()))
+    return InvalidArgument("only a scalar float can be differentiated, not {}", type.ToText());
+  return Differentiate(f, {{of}}, {{f(Fill{.value = 1, .dtype = type.dtype()}, {})}}, with);
 }
 
 }  // namespace forge::ir

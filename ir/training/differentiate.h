@@ -5,11 +5,15 @@
 
 namespace forge::ir {
 
-// Appends to `f` the gradients of the scalar `of` with respect to the values `with`, by the rules
-// of the ops as they are, before any decomposition. Returns one value for each, of its type; zeros
-// where nothing flows.
-//   errors: InvalidArgument (`of` is not a scalar float), Unimplemented (names a node without a
-//   gradient), the status of `f`
+// Appends to `f` the gradients of the values `of`, times `seeds`, with respect to the values
+// `with`, by the rules of the ops as they are, before any decomposition. Returns one value for each
+// of `with`, of its type; zeros where nothing flows.
+//   seeds: of the types of `of`, which are floats
+//   errors: InvalidArgument (other types), Unimplemented (names a node without a gradient), the
+//   status of `f`
+absl::StatusOr<Values> Differentiate(Function& f, ValueSpan of, ValueSpan seeds, ValueSpan with);
+// The same of one scalar, times 1.
+//   errors: also InvalidArgument (`of` is not a scalar float)
 absl::StatusOr<Values> Differentiate(Function& f, Value of, ValueSpan with);
 
 }  // namespace forge::ir

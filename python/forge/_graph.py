@@ -10,7 +10,7 @@ import re
 from ctypes import byref, c_int64, c_size_t
 
 from ._errors import UsageError
-from ._library import RELEASE, Handle, Node, Variable, call, check
+from ._library import RELEASE, Gradients, Handle, Node, Variable, call, check
 from ._model import Model
 
 ABSENT = -1
@@ -158,6 +158,19 @@ class Graph:
         results, count = (c_int64 * 16)(), c_size_t()
         check(call("graph_node")(self._handle.pointer, byref(node), results, len(results), byref(count)))
         return [self._value(results[i]) for i in range(min(count.value, len(results)))]
+
+    def gradients(self, of: list[Value], seeds: list[Value], values: list[Value]) -> list[Value]:
+        """Adds the gradients of `of`, times `seeds`, with respect to `values`, and returns them; zeros where nothing
+        flows.
+
+        seeds: what flows back to each of `of`, of its type
+        Raises RefusedError, which names a node that has no gradient.
+        """
+        arrays = [(c_int64 * len(group))(*(v.id for v in group)) for group in (of, seeds, values)]
+        asked = Gradients(arrays[0], arrays[1], len(of), arrays[2], len(values))
+        results = (c_int64 * len(values))()
+        check(call("graph_gradients")(self._handle.pointer, byref(asked), results))
+        return [self._value(result) for result in results]
 
     def name(self, value: Value, name: str) -> None:
         """Names an inner value, for `outputs` of Model.session and for the tools."""

@@ -10,7 +10,7 @@ from ctypes import POINTER, Structure, c_char_p, c_double, c_int, c_int64, c_siz
 
 from ._errors import OF_CODE, Error
 
-INTERFACE = 4  # the version of the C interface that this package needs
+INTERFACE = 5  # the version of the C interface that this package needs
 RELEASE = ctypes.CFUNCTYPE(None, c_void_p)
 
 
@@ -36,6 +36,11 @@ class Node(Structure):
                 ("attributes", c_char_p), ("source", c_char_p), ("source_kind", c_char_p)]
 
 
+class Gradients(Structure):
+    _fields_ = [("of", POINTER(c_int64)), ("seeds", POINTER(c_int64)), ("of_count", c_size_t),
+                ("with_", POINTER(c_int64)), ("with_count", c_size_t)]
+
+
 ERROR, HANDLE = c_void_p, POINTER(c_void_p)
 # name: (result, *parameters); tests/python compares the names with the header.
 FUNCTIONS = {
@@ -57,6 +62,7 @@ FUNCTIONS = {
     "graph_input": (ERROR, c_void_p, c_char_p, c_char_p, POINTER(c_int64)),
     "graph_variable": (ERROR, c_void_p, POINTER(Variable), POINTER(c_int64)),
     "graph_node": (ERROR, c_void_p, POINTER(Node), POINTER(c_int64), c_size_t, POINTER(c_size_t)),
+    "graph_gradients": (ERROR, c_void_p, POINTER(Gradients), POINTER(c_int64)),
     "graph_name": (ERROR, c_void_p, c_int64, c_char_p),
     "graph_type": (c_char_p, c_void_p, c_int64),
     "graph_output": (ERROR, c_void_p, c_char_p, c_int64),

@@ -71,6 +71,20 @@ TEST_F(DifferentiateTest, RefusesWhatIsNoScalar) {
                                                    "only a scalar float can be differentiated"));
 }
 
+TEST_F(DifferentiateTest, AddsWhatFlowsBackToSeveralValues) {
+  const auto gradients = Differentiate(f_, {{x_ * x_, x_}}, {{x_, x_}}, {{x_}});
+  ASSERT_TRUE(gradients.ok()) << gradients.status();
+  f_.Return("gradient", gradients->front());
+  const HostValue at = Tensor({2}, {3, -2});
+  const HostValue* arguments[] = {&at};
+  EXPECT_THAT(Numbers(Interpreter{}.Run(f_, arguments)->results.front()), ElementsAre(21, 6));
+}
+
+TEST_F(DifferentiateTest, RefusesGradientsOfOtherTypes) {
+  EXPECT_THAT(Differentiate(f_, {{x_}}, {{Sum(x_)}}, {{x_}}),
+              Fails(absl::StatusCode::kInvalidArgument, "has no gradient of type f32[]"));
+}
+
 // Runs `f` with what the variables are now, by name, and updates them. Returns whether it ran.
 bool RunOnce(const Function& f, std::span<const HostValue* const> arguments,
              std::map<std::string, HostValue>& now) {

@@ -155,6 +155,43 @@ TEST_F(ForgeGraphTest, RefusesWhatDoesNotExist) {
   }
 }
 
+// Of x x and x, where x and 1 flow back to them: 2 x x + 1.
+TEST_F(ForgeGraphTest, AddsGradients) {
+  const forge_value x = Input("x", "f32[2, 3]");
+  forge_value square = FORGE_ABSENT, one = FORGE_ABSENT, gradient = FORGE_ABSENT;
+  ASSERT_EQ(Node("mul", {x, x}, nullptr, &square), 0);
+  ASSERT_EQ(Node("fill", {}, "value = 1, shape = [2, 3]", &one), 0);
+  const forge_value of[] = {square, x}, seeds[] = {x, one};
+  const forge_gradients asked = {of, seeds, 2, &x, 1};
+  ASSERT_EQ(CodeOfError(forge_graph_gradients(graph_, &asked, &gradient)), 0);
+  ASSERT_EQ(CodeOfError(forge_graph_output(graph_, "y", gradient)), 0);
+  forge_model* model = nullptr;
+  ASSERT_EQ(CodeOfError(forge_graph_finish(graph_, &model)), 0);
+  EXPECT_EQ(Run(model, {0, 1, 2, 3, -4, 5}), (std::vector<float>{1, 3, 9, 19, 33, 51}));
+  forge_model_free(model);
+}
+
+TEST_F(ForgeGraphTest, RefusesGradientsThatDoNotExist) {
+  const forge_value x = Input("x", "f32[2, 3]");
+  forge_value bits = FORGE_ABSENT, y = FORGE_ABSENT, gradient = FORGE_ABSENT;
+  ASSERT_EQ(Node("bit_cast", {x}, "to = i32", &bits), 0);
+  ASSERT_EQ(Node("bit_cast", {bits}, "to = f32", &y), 0);
+  const auto refused = [&](forge_value of, forge_value seed, forge_value with, int code,
+                           const char* says) {
+    const forge_gradients asked = {&of, &seed, 1, &with, 1};
+    std::string message;
+    EXPECT_EQ(CodeOfError(forge_graph_gradients(graph_, &asked, &gradient), &message), code);
+    EXPECT_NE(message.find(says), std::string::npos) << message;
+  };
+  refused(y, x, x, FORGE_REFUSED, "layer.0");
+  refused(bits, x, x, FORGE_USAGE, "i32[2, 3]");
+  refused(y, x, 99, FORGE_USAGE, "no value 99");
+  EXPECT_EQ(CodeOfError(forge_graph_gradients(graph_, nullptr, &gradient)), FORGE_USAGE);
+  const forge_gradients none = {nullptr, nullptr, 1, &x, 1};
+  EXPECT_EQ(CodeOfError(forge_graph_gradients(graph_, &none, &gradient)), FORGE_USAGE);
+  EXPECT_EQ(Node("add", {x, y}, nullptr, &y), 0) << "the graph can be built on";
+}
+
 // y = x + bias, trained to give zeros.
 TEST_F(ForgeGraphTest, TrainsWhatItBuilds) {
   const forge_value x = Input("x", "f32[2, 3]");
