@@ -50,7 +50,8 @@ def functional(program):
     """The program without calls that change their operands. Calls that have no rule are decomposed where PyTorch can;
     nothing else is."""
     for _ in range(MOST_ROUNDS):
-        calls = {node.target for node in program.graph.nodes if isinstance(node.target, torch._ops.OpOverload)}
+        calls = {node.target for part in program.graph_module.modules() if isinstance(part, torch.fx.GraphModule)
+                 for node in part.graph.nodes if isinstance(node.target, torch._ops.OpOverload)}
         known = torch.export.default_decompositions()
         missing = {call: known[call] for call in calls if rule_of(call) is None and call in known}
         if not missing and not any(call._schema.is_mutable for call in calls):
@@ -111,6 +112,8 @@ class Exporter:
         self.names = self._symbols(given)
         self.translator = Translator(self.graph, self.names)
         self.tied = {}  # values of weights by what they look at
+        changes = (self.signature.buffers_to_mutate, self.signature.parameters_to_mutate)
+        self.changed = {name for names in changes for name in names.values()}  # weights that the program changes
 
     def model(self) -> Model:
         """Translates the program.  errors: UnsupportedError"""
@@ -120,7 +123,7 @@ class Exporter:
             if node.op == "placeholder":
                 self.translator.values[node] = self._placeholder(node, inputs[node.name])
             elif node.op == "get_attr":
-                self.translator.values[node] = self._attribute(node)
+                self.translator.values[node] = self.translator.attribute(self.program.graph_module, node.target)
             elif node.op == "call_function":
                 self.translator.call(node)
             elif node.op == "output":
@@ -165,21 +168,13 @@ class Exporter:
     def _weight(self, name, tensor, kind):
         """A variable; one for tensors that are the same memory."""
         place = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride())
-        changed = name in self.signature.buffers_to_mutate.values()
+        changed = name in self.changed
         if place in self.tied and tensor.numel() > 0 and not changed:
             return self.tied[place]
         role = "state" if changed else "parameter" if kind == InputKind.PARAMETER else "constant"
         value = self.graph.variable(name, _arrays.view_of_torch(tensor.detach().cpu()), role)
         self.tied[place] = value
         return value
-
-    def _attribute(self, node):
-        attribute = self.program.graph_module
-        for part in node.target.split("."):
-            attribute = getattr(attribute, part)
-        if not isinstance(attribute, torch.Tensor):
-            return attribute
-        return self._weight(node.target, attribute, InputKind.CONSTANT_TENSOR)
 
     def _outputs(self, node):
         mutated = []
@@ -189,7 +184,7 @@ class Exporter:
                 continue
             if spec.kind == OutputKind.PARAMETER_MUTATION and self._renormalises(value):
                 continue  # what is read of the table is the same in each run
-            if spec.kind == OutputKind.BUFFER_MUTATION:
+            if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION):
                 mutated.append((spec.target, self.translator.operand(value)))
             elif spec.kind == OutputKind.USER_OUTPUT:
                 results.append(self.translator.operand(value))

@@ -71,6 +71,32 @@ class Translator:
             self.graph.name(result, node.name)
         return result
 
+    def inline(self, body, arguments):
+        """Translates a program within the program, such as that of a block without gradients; returns its results."""
+        outer, given = self.node, iter(arguments)
+        for node in body.graph.nodes:
+            if node.op == "placeholder":
+                self.values[node] = next(given)
+            elif node.op == "get_attr":
+                self.values[node] = self.attribute(body, node.target)
+            elif node.op == "call_function":
+                self.call(node)
+            elif node.op == "output":
+                results = self.operand(node.args[0])
+        self.node = outer
+        return tuple(results)
+
+    def attribute(self, program, path):
+        """What a program holds at a path: a tensor as a constant, a program as itself"""
+        found = program
+        for part in path.split("."):
+            found = getattr(found, part)
+        return self.constant(path, found) if isinstance(found, torch.Tensor) else found
+
+    def constant(self, name, tensor):
+        """A tensor of the program as a constant"""
+        return self.graph.variable(name, _arrays.view_of_torch(tensor.detach().cpu()), "constant")
+
     def operand(self, argument):
         """An argument of a call with nodes replaced by what they became."""
         if isinstance(argument, torch.fx.Node):
@@ -270,8 +296,8 @@ def rule_of(target):
     """The rule for an operator; None where there is none. Checks have one, which does nothing."""
     if _packet(target) in CHECKS:
         return _check
-    if operator_name(target) == "with_effects":
-        return _ordered
+    if operator_name(target) in SPECIAL:
+        return SPECIAL[operator_name(target)]
     return RULES.get(operator_name(target)) or RULES.get(_packet(target))
 
 
@@ -284,6 +310,15 @@ def _ordered(t, token, call, *arguments, **named):
     if _packet(call) not in CHECKS:
         raise Unsupported(f"{operator_name(call)} has effects")
     return (None, None)
+
+
+def _without_gradients(t, _, body, *arguments):
+    """A block of torch.no_grad()"""
+    return t.inline(body, arguments)
+
+
+# Of calls that are no ATen operators.
+SPECIAL = {"with_effects": _ordered, "wrap_with_set_grad_enabled": _without_gradients}
 
 
 def _path(node):

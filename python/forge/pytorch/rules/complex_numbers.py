@@ -61,6 +61,28 @@ def _axes(x, size, dim, many):
     return list(range(x.rank if size is None else len(size)))[:x.rank] if size is None else list(range(-len(size), 0))
 
 
+# The norms that the primitive calls number: of no division, by the root, and by the number of elements.
+NORMS = {False: ("backward", "ortho", "forward"), True: ("forward", "ortho", "backward")}  # by whether it is inverse
+
+
+def real_to_complex(t, x, dim, normalization, onesided):
+    """aten._fft_r2c"""
+    if onesided:
+        return t.op("rfft", x, axes=dim, norm=NORMS[False][normalization])
+    return complex_to_complex(t, _as_complex(t, x), dim, normalization, True)
+
+
+def complex_to_complex(t, x, dim, normalization, forward):
+    """aten._fft_c2c"""
+    return t.op("fft", x, axes=dim, norm=NORMS[not forward][normalization], inverse=not forward)
+
+
+def complex_to_real(t, x, dim, normalization, last_dim_size):
+    """aten._fft_c2r"""
+    sizes = [x.shape[axis] for axis in dim[:-1]] + [t.dim(last_dim_size)]
+    return t.op("irfft", x, axes=dim, sizes=sizes, norm=NORMS[True][normalization])
+
+
 def shifted(sign):
     """fft_fftshift: half of each axis moved to its other end"""
 
@@ -94,6 +116,9 @@ RULES = {
     **_each("", None),
     **_each("2", "two"),
     **_each("n", "all"),
+    "aten._fft_r2c": real_to_complex,
+    "aten._fft_c2c": complex_to_complex,
+    "aten._fft_c2r": complex_to_real,
     "aten.fft_hfft": transform("irfft", swap_norm=True, conjugate="before"),
     "aten.fft_ihfft": transform("rfft", swap_norm=True, conjugate="after"),
     "aten.fft_fftshift": shifted(1),

@@ -196,9 +196,13 @@ def round_to(t, x, decimals=0):
     return t.op(back, t.op("round", t.op(there, x, scale)), scale)
 
 
-def sign_of_bool(t, x):
-    """-1, 0 or 1"""
-    return x if x.dtype == "bool" else t.op("sign", x)
+def sign(t, x):
+    """-1, 0 or 1; of a complex number its direction"""
+    if x.dtype not in COMPLEX:
+        return x if x.dtype == "bool" else t.op("sign", x)
+    size = t.op("abs", x)
+    size = t.op("select", t.op("equal", size, t.full(0, size.dtype)), t.full(1, size.dtype), size)
+    return t.op("div", x, t.cast(size, x.dtype))
 
 
 def frac(t, x):
@@ -373,8 +377,8 @@ RULES = {
     "aten.abs": same("abs"),
     "aten.absolute": same("abs"),
     "aten.positive": itself,
-    "aten.sign": sign_of_bool,
-    "aten.sgn": sign_of_bool,
+    "aten.sign": sign,
+    "aten.sgn": sign,
     "aten.frac": frac,
     "aten.square": square,
     "aten.deg2rad": lambda t, x: multiply(t, x, math.pi / 180),

@@ -32,10 +32,12 @@ def _or(t, x, value, number):
 
 
 def batch_norm(t, x, weight, bias, mean, variance, training, momentum=0.1, eps=1e-5, cudnn_enabled=True):
-    """With the running statistics"""
-    if training or mean is None:
-        raise Unsupported("statistics of the batch: export the module in evaluation mode")
+    """With the running statistics, or the batch's where there are none"""
     scale, shift = _or(t, x, weight, 1), _or(t, x, bias, 0)
+    if mean is None:
+        return t.ops("batch_norm_training", x, scale, shift, _or(t, x, None, 0), _or(t, x, None, 1), epsilon=eps)[0]
+    if training:
+        raise Unsupported("statistics of the batch: export the module in evaluation mode")
     return t.op("batch_norm", x, scale, shift, t.cast(mean, x.dtype), t.cast(variance, x.dtype), epsilon=eps)
 
 
@@ -50,7 +52,22 @@ def batch_norm_training(t, x, weight, bias, mean, variance, training, momentum, 
         return batch_norm(t, x, weight, bias, mean, variance, False, momentum, eps), None, None, mean, variance
     y, new_mean, new_variance = t.ops("batch_norm_training", x, _or(t, x, weight, 1), _or(t, x, bias, 0), mean,
                                       variance, epsilon=eps, momentum=momentum)
-    return y, None, None, new_mean, new_variance
+    axes = [axis for axis in range(x.rank) if axis != 1]
+    return y, *(statistics(t, x, axes, eps) if t.used(1) or t.used(2) else (None, None)), new_mean, new_variance
+
+
+def batch_norm_without_running(t, x, weight, bias, training, momentum, eps):
+    """aten._native_batch_norm_legit.no_stats, with the statistics of the batch"""
+    y = batch_norm(t, x, weight, bias, None, None, training, momentum, eps)
+    axes = [axis for axis in range(x.rank) if axis != 1]
+    return y, *(statistics(t, x, axes, eps) if t.used(1) or t.used(2) else (None, None))
+
+
+def statistics(t, x, axes, eps):
+    """The mean and the inverse deviation over axes"""
+    mean = t.op("reduce", x, kind="mean", axes=axes, keep_dims=False)
+    variance = t.op("variance", x, axes=axes, correction=0, keep_dims=False)
+    return mean, t.op("rsqrt", t.op("add", variance, t.full(eps, x.dtype)))
 
 
 def instance_norm(t, x, weight, bias, mean, variance, use_input_stats, momentum, eps, cudnn_enabled):
@@ -66,10 +83,12 @@ def group_norm(t, x, groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=Tru
 
 
 def native_group_norm(t, x, weight, bias, n, c, hxw, groups, eps):
-    """aten.native_group_norm"""
-    if t.used(1) or t.used(2):
-        raise Unsupported("its statistics")
-    return group_norm(t, x, groups, weight, bias, eps), None, None
+    """aten.native_group_norm, with the mean and the inverse deviation of each group"""
+    y = group_norm(t, x, groups, weight, bias, eps)
+    if not (t.used(1) or t.used(2)):
+        return y, None, None
+    size = t.fixed(c, "the number of channels") // groups
+    return y, *statistics(t, t.reshape(x, [x.shape[0], groups, size, *x.shape[2:]]), list(range(2, x.rank + 1)), eps)
 
 
 RULES = {
@@ -79,6 +98,7 @@ RULES = {
     "aten.batch_norm": batch_norm,
     "aten._native_batch_norm_legit_no_training": native_batch_norm,
     "aten._native_batch_norm_legit_functional": batch_norm_training,
+    "aten._native_batch_norm_legit.no_stats": batch_norm_without_running,
     "aten.instance_norm": instance_norm,
     "aten.group_norm": group_norm,
     "aten.native_group_norm": native_group_norm,

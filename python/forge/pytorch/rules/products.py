@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from ..unsupported import Unsupported
 from .elementwise import multiply
 
 
@@ -122,6 +123,16 @@ def bilinear(t, a, b, weight, bias=None):
     return y if bias is None else t.op("add", y, bias)
 
 
+def grouped_product(t, x, weight, offs=None, bias=None, out_dtype=None):
+    """The rows of x up to each offset times the matrix of their group"""
+    if x.rank != 2 or weight.rank != 3 or offs is None or bias is not None:
+        raise Unsupported("groups of other than rows")
+    row = t.op("iota", dtype=offs.dtype, begin=0, count=x.shape[0])
+    group = t.op("reduce", t.cast(t.op("greater_equal", t.reshape(row, [x.shape[0], 1]), offs), "i64"), kind="sum",
+                 axes=[1], keep_dims=False)
+    return t.cast(t.op("grouped_matmul", x, weight, group), t.out_dtype())
+
+
 RULES = {
     "aten.linear": linear,
     "aten.matmul": matmul,
@@ -131,6 +142,8 @@ RULES = {
     "aten.dot": matmul,
     "aten.vdot": matmul,
     "aten.linalg_matmul": matmul,
+    "aten._grouped_mm": grouped_product,
+    "transformers.grouped_mm_fallback": grouped_product,
     "aten.addmm": add_product,
     "aten.baddbmm": add_product,
     "aten.addbmm": add_batches,

@@ -83,8 +83,11 @@ def avg_pool(axes):
     """avg_pool1d, 2d, 3d"""
 
     def rule(t, x, kernel, stride=(), padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
-        attributes = {"kernel": each(kernel, axes), "strides": each(stride or kernel, axes),
-                      "padding": each(padding, axes) * 2, "ceil_mode": ceil_mode}
+        kernel, stride, padding = each(kernel, axes), each(stride or kernel, axes), each(padding, axes)
+        if ceil_mode:  # PyTorch takes a kernel that is larger than x, of which there is one window
+            reach = [n + 2 * p if isinstance(n, int) else k for n, p, k in zip(x.shape[-axes:], padding, kernel)]
+            kernel = [min(k, n) for k, n in zip(kernel, reach)]
+        attributes = {"kernel": kernel, "strides": stride, "padding": padding * 2, "ceil_mode": ceil_mode}
         if divisor_override is not None:
             return batched(t, x, axes, lambda y: t.op("sum_pool", y, divisor=divisor_override, **attributes))
         return batched(t, x, axes, lambda y: t.op("pool", y, kind="average", count_include_pad=count_include_pad,
@@ -136,14 +139,20 @@ def fold(t, x, output_size, kernel, dilation, padding, stride):
                                            strides=each(stride, 2)))
 
 
-def resize(t, x, axes, scales, **attributes):
-    """Resamples the last axes to the size that PyTorch computed"""
+def resize(t, x, sizes, scales, **attributes):
+    """Resamples the last axes"""
+    axes = len(sizes)
     spatial = list(range(x.rank - axes, x.rank))
     ratios = {}
     if scales and all(s is not None for s in scales):
         exact = [fractions.Fraction(float(s)).limit_denominator(2**20) for s in scales]
         ratios = {"numerators": [f.numerator for f in exact], "denominators": [f.denominator for f in exact]}
-    return t.op("resize", x, axes=spatial, sizes=t.out_shape()[-axes:], **attributes, **ratios)
+    return t.op("resize", x, axes=spatial, sizes=sizes, **attributes, **ratios)
+
+
+def _sizes(t, axes, output_size):
+    """The given sizes, or those that PyTorch computed"""
+    return t.shape(output_size) if output_size else t.out_shape()[-axes:]
 
 
 def nearest(axes, exact=False):
@@ -153,7 +162,7 @@ def nearest(axes, exact=False):
 
     def rule(t, x, output_size, *scales):
         factors = scales[0] if len(scales) == 1 and isinstance(scales[0], (list, tuple)) else scales
-        return resize(t, x, axes, factors, kind="nearest", **how)
+        return resize(t, x, _sizes(t, axes, output_size), factors, kind="nearest", **how)
 
     return rule
 
@@ -164,7 +173,26 @@ def interpolated(axes, kind):
     def rule(t, x, output_size, align_corners, *scales):
         factors = scales[0] if len(scales) == 1 and isinstance(scales[0], (list, tuple)) else scales
         coordinates = "align_corners" if align_corners else "half_pixel"
-        return resize(t, x, axes, None if align_corners else factors, kind=kind, coordinates=coordinates)
+        return resize(t, x, _sizes(t, axes, output_size), None if align_corners else factors, kind=kind,
+                      coordinates=coordinates)
+
+    return rule
+
+
+def antialiased(call):
+    """_upsample_bilinear2d_aa and its kin, along each axis a product with what PyTorch makes of the unit matrix"""
+
+    def rule(t, x, output_size, align_corners, *scales):
+        import torch  # noqa: PLC0415
+
+        factors = scales[0] if len(scales) == 1 else scales
+        for axis, factor in zip((-2, -1), factors or (None, None)):
+            n, size = t.fixed(x.shape[axis], "the size"), t.fixed(t.out_shape()[axis], "the size")
+            unit = torch.eye(n).reshape(1, 1, n, n)
+            weights = getattr(torch.ops.aten, call)(unit, [size, n], align_corners, factor, None).reshape(size, n)
+            matrix = t.cast(t.constant(f"{call}.weights", weights), x.dtype)
+            x = t.op("matmul", x, matrix, transpose_b=True) if axis == -1 else t.op("matmul", matrix, x)
+        return x
 
     return rule
 
@@ -213,6 +241,7 @@ RULES = {
     "aten.upsample_bilinear2d": interpolated(2, "linear"),
     "aten.upsample_trilinear3d": interpolated(3, "linear"),
     "aten.upsample_bicubic2d": interpolated(2, "cubic"),
+    **{f"aten.{call}": antialiased(call) for call in ("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa")},
     "aten.grid_sampler": grid_sample,
     "aten.grid_sampler_2d": grid_sample,
     "aten.grid_sampler_3d": grid_sample,
