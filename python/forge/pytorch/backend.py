@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backend "forge" of torch.compile, for inference: graphs of AOTAutograd as models."""
+"""The backend "forge" of torch.compile: graphs of AOTAutograd as models."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import warnings
 from dataclasses import dataclass
 
 import torch
+from functorch.compile import min_cut_rematerialization_partition
 from torch._dynamo.backends.common import aot_autograd
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
@@ -37,30 +38,35 @@ class Options:
 def forge_backend(graph_module, example_inputs, *, options=None, **_):
     """torch.compile(module, backend="forge", options={"device": "vulkan"}).
 
-    Parameters stay in the memory of PyTorch's tensors; changing one prepares the model anew. Raises RefusedError where
-    gradients are wanted, UnsupportedError with every operator that has no counterpart.
+    Parameters stay in the memory of PyTorch's tensors. For inference changing one prepares the model anew; where
+    gradients are wanted, they are inputs, and the graph of the gradients is a model of its own. Raises
+    UnsupportedError with every operator that has no counterpart.
     """
     chosen = Options(**(options or {}))
 
     def inference(program, _):
         fixed = torch._guards.TracingContext.get().fw_metadata.static_input_indices
-        weights = {i: example_inputs[i] for i in fixed if isinstance(example_inputs[i], torch.Tensor)}
-        run = _program(program, weights, chosen)
-
-        def boxed(arguments):
-            values = list(arguments)
-            arguments.clear()
-            return run(values)
-
-        boxed._boxed_call = True  # PyTorch's word for taking a list, which may be emptied
-        return boxed
+        return _boxed(_program(program, {i: example_inputs[i] for i in fixed
+                                         if isinstance(example_inputs[i], torch.Tensor)}, chosen))
 
     def training(program, _):
-        raise RefusedError("the backend forge computes no gradients: compile for inference, under torch.no_grad() or "
-                           "with requires_grad_(False)")
+        return _boxed(_program(program, {}, chosen))
 
-    return aot_autograd(fw_compiler=training, inference_compiler=inference, decompositions=_decompositions())(
+    return aot_autograd(fw_compiler=training, bw_compiler=training, inference_compiler=inference,
+                        partition_fn=min_cut_rematerialization_partition, decompositions=_decompositions())(
         graph_module, example_inputs)
+
+
+def _boxed(run):
+    """A function in the way of PyTorch: it takes a list of arguments, which may be emptied."""
+
+    def boxed(arguments):
+        values = list(arguments)
+        arguments.clear()
+        return run(values)
+
+    boxed._boxed_call = True
+    return boxed
 
 
 @functools.cache
@@ -172,8 +178,7 @@ class Compiled:
             if node.op == "placeholder":
                 translator.values[node] = self._placeholder(node, weights, graph, translator)
             elif node.op == "get_attr":
-                tensor = getattr(self.module, node.target)
-                translator.values[node] = graph.variable(node.target, _arrays.view_of_torch(tensor), "constant")
+                translator.values[node] = translator.attribute(self.module, node.target)
             elif node.op == "call_function":
                 translator.call(node)
         self.plan = [self._plan(i, result, graph, translator) for i, result in enumerate(self.results)]

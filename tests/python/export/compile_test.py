@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The backend forge of torch.compile and what forge.export says: compile_test.py [unittest options]. Needs torch."""
 
+import copy
 import unittest
 import warnings
 
@@ -71,10 +72,6 @@ class CompileTest(unittest.TestCase):
         with torch.no_grad():
             torch.testing.assert_close(self.compiled(broken)(torch.ones(3)), torch.full((3,), 3.0))
 
-    def test_refuses_gradients(self):
-        with self.assertRaisesRegex(Exception, "computes no gradients"):
-            self.compiled(self.module)(torch.randn(2, 3, 8, 8))
-
     def test_refuses_what_has_no_counterpart(self):
         with torch.no_grad(), self.assertRaisesRegex(Exception, "aten.linalg_inv"):
             self.compiled(Odd())(torch.randn(3, 3))
@@ -86,6 +83,94 @@ class CompileTest(unittest.TestCase):
             got = self.compiled(Odd(), fallback=True)(x)
         torch.testing.assert_close(got, Odd()(x), rtol=1e-4, atol=1e-5)
         self.assertTrue(any("aten.linalg_inv" in str(w.message) for w in caught))
+
+
+class Tokens(nn.Module):
+    """A layer of a transformer with embeddings"""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(20, 16, padding_idx=0)
+        self.layer = nn.TransformerEncoderLayer(16, 4, 32, dropout=0.0, batch_first=True, activation="gelu")
+
+    def forward(self, tokens):
+        return self.layer(self.table(tokens), is_causal=True, src_mask=nn.Transformer.generate_square_subsequent_mask(
+            tokens.shape[1])).mean(1)
+
+
+class Pictures(nn.Module):
+    """Convolutions, their norms, pools and an interpolation"""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm = nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.BatchNorm2d(8)
+        self.second, self.groups = nn.Conv2d(8, 8, 3, padding=2, dilation=2, groups=4), nn.GroupNorm(2, 8)
+        self.up = nn.ConvTranspose2d(8, 4, 2, stride=2)
+        self.head = nn.Linear(4, 5)
+
+    def forward(self, x):
+        y = nn.functional.max_pool2d(torch.relu(self.norm(self.first(x))), 2)
+        y = nn.functional.avg_pool2d(nn.functional.silu(self.groups(self.second(y))), 3, 1, 1)
+        y = nn.functional.interpolate(self.up(y), scale_factor=2, mode="bilinear")
+        return self.head(nn.functional.adaptive_avg_pool2d(y, 1).flatten(1))
+
+
+class TrainTest(unittest.TestCase):
+    """Gradients of compiled modules are those of PyTorch."""
+
+    def setUp(self):
+        torch.manual_seed(3)
+        torch._dynamo.reset()
+
+    def check(self, module, make, classes=5, steps=2):
+        """Trains two copies, one of them compiled, and compares losses, gradients, parameters and buffers."""
+        copies = [module, copy.deepcopy(module)]
+        optimizers = [torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9) for m in copies]
+        run = [module, torch.compile(copies[1], backend=backend.forge_backend, options=DEVICE)]
+        for _ in range(steps):
+            x, target = make(), torch.randint(0, classes, (4,))
+            losses = []
+            for forward, optimizer in zip(run, optimizers):
+                optimizer.zero_grad()
+                losses.append(nn.functional.cross_entropy(forward(x), target))
+                losses[-1].backward()
+            torch.testing.assert_close(losses[1], losses[0], rtol=1e-4, atol=1e-5)
+            for (name, a), b in zip(copies[0].named_parameters(), copies[1].parameters()):
+                torch.testing.assert_close(b.grad, a.grad, rtol=1e-3, atol=1e-5, msg=lambda text, n=name: f"{n}: {text}")
+            for optimizer in optimizers:
+                optimizer.step()
+        for (name, a), b in zip(module.named_buffers(), copies[1].buffers()):
+            torch.testing.assert_close(b, a, rtol=1e-4, atol=1e-5, msg=lambda text, n=name: f"{n}: {text}")
+
+    def test_pictures(self):
+        self.check(Pictures(), lambda: torch.randn(4, 3, 16, 16))
+
+    def test_tokens(self):
+        self.check(Tokens(), lambda: torch.randint(0, 20, (4, 7)), classes=16)
+
+    def test_sizes_that_vary(self):
+        sizes = iter((5, 7, 6, 9))
+        self.check(Tokens(), lambda: torch.randint(0, 20, (4, next(sizes))), classes=16, steps=4)
+
+    def test_losses_within_the_graph(self):
+        module = nn.Linear(3, 6)
+        weight = torch.rand(6)
+
+        def loss(x, target):
+            return nn.functional.cross_entropy(module(x), target, weight, ignore_index=2, label_smoothing=0.1)
+
+        x, target = torch.randn(5, 3), torch.tensor([0, 2, 5, 1, 2])
+        loss(x, target).backward()
+        expected = [p.grad.clone() for p in module.parameters()]
+        module.zero_grad()
+        torch.compile(loss, backend=backend.forge_backend, options=DEVICE)(x, target).backward()
+        for p, gradient in zip(module.parameters(), expected):
+            torch.testing.assert_close(p.grad, gradient, rtol=1e-4, atol=1e-6)
+
+    def test_names_what_cannot_be_trained(self):
+        with self.assertRaisesRegex(Exception, "native_dropout|bernoulli|random"):
+            dropout = torch.compile(nn.Dropout(0.5), backend=backend.forge_backend, options=DEVICE)
+            dropout(torch.randn(8, requires_grad=True)).sum().backward()
 
 
 class Gaps(nn.Module):
@@ -153,6 +238,37 @@ class ExportTest(unittest.TestCase):
         session = forge.export(Counter(), (torch.ones(3),)).session("cpu")
         for runs in (1, 2, 3):
             torch.testing.assert_close(session.run(torch.ones(3))["output"], torch.full((3,), float(runs)))
+
+    def test_blocks_without_gradients_are_part_of_the_program(self):
+        class Detached(nn.Module):
+            def forward(self, x):
+                with torch.no_grad():
+                    y = x.exp() + 1
+                return x * y
+
+        x = torch.randn(4)
+        session = forge.export(Detached(), (x,)).session("reference")
+        torch.testing.assert_close(session.run(x)["output"], Detached()(x))
+
+    def test_parameters_that_the_program_changes_are_states(self):
+        class Shrinks(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = nn.Parameter(torch.full((3,), 8.0), requires_grad=False)
+
+            def forward(self, x):
+                with torch.no_grad():
+                    self.weight.div_(2)
+                return x * self.weight
+
+        x = torch.ones(3)
+        session = forge.export(Shrinks(), (x,)).session("reference")
+        self.assertEqual([session.run(x)["output"][0].item() for _ in range(3)], [4, 2, 1])
+
+    def test_norms_of_the_batch_without_running_statistics(self):
+        norm, x = nn.BatchNorm1d(4, track_running_stats=False).eval(), torch.randn(6, 4)
+        session = forge.export(norm, (x,)).session("reference")
+        torch.testing.assert_close(session.run(x)["output"], norm(x).detach(), rtol=1e-4, atol=1e-5)
 
     def test_tied_weights_are_stored_once(self):
         import pathlib

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 from ..unsupported import Unsupported
 
 
@@ -32,8 +34,8 @@ def _grouped(t, operands, attributes):
 
 
 def with_more(t, q, k, v, *arguments, attn_mask=None, scale=None, attn_bias=None, compute_log_sumexp=None):
-    """The fused overloads, of which only the first result is computed"""
-    if any(t.used(i) for i in range(1, len(t.meta()))):
+    """The fused overloads, with the first two results at most"""
+    if any(t.used(i) for i in range(2, len(t.meta()))):
         raise Unsupported("its further results")
     mask = attn_mask
     arguments = list(arguments)
@@ -41,7 +43,23 @@ def with_more(t, q, k, v, *arguments, attn_mask=None, scale=None, attn_bias=None
         mask = arguments.pop(0)
     dropout, causal = ([*arguments, 0.0, False])[:2] if arguments else (0.0, False)
     y = attention(t, q, k, v, mask, dropout, bool(causal), scale=scale)
-    return (y, *[None] * (len(t.meta()) - 1))
+    sums = log_sum_exp(t, q, k, mask, bool(causal), scale) if t.used(1) else None
+    return (y, sums, *[None] * (len(t.meta()) - 2))
+
+
+def log_sum_exp(t, q, k, mask, causal, scale):
+    """Of each row of scores, which training keeps"""
+    factor = float(scale) if scale is not None else t.fixed(q.shape[-1], "the width of a head") ** -0.5
+    scores = t.op("mul", t.op("matmul", q, k, transpose_b=True), t.full(factor, q.dtype))
+    if causal:
+        rows, columns = (t.op("iota", dtype="i64", begin=0, count=x.shape[-2]) for x in (q, k))
+        seen = t.op("greater_equal", t.reshape(rows, [q.shape[-2], 1]), columns)
+        scores = t.op("select", seen, scores, t.full(-math.inf, q.dtype))
+    if mask is not None and mask.dtype == "bool":
+        scores = t.op("select", mask, scores, t.full(-math.inf, q.dtype))
+    elif mask is not None:
+        scores = t.op("add", scores, t.cast(mask, q.dtype))
+    return t.op("log_sum_exp", scores, axes=[-1], keep_dims=False)
 
 
 RULES = {

@@ -40,10 +40,15 @@ def nll(t, x, target, weight=None, reduction=1, ignore_index=-100):
 
 
 def nll_forward(t, x, target, weight, reduction, ignore_index):
-    """With the total weight"""
-    if t.used(1):
-        raise Unsupported("its total weight")
-    return nll(t, x, target, weight, reduction, ignore_index), None
+    """With the total weight, which is 0 without a reduction"""
+    y = nll(t, x, target, weight, reduction, ignore_index)
+    if not t.used(1) or reduction == 0:
+        return y, t.full(0, x.dtype)
+    counted = t.cast(t.op("not_equal", target, t.full(ignore_index, target.dtype)), x.dtype)
+    if weight is not None:
+        counted = t.op("mul", counted, t.op("gather", weight, t.op("maximum", target, t.full(0, target.dtype)), axis=0))
+    axes = list(range(target.rank))
+    return y, t.op("reduce", counted, kind="sum", axes=axes, keep_dims=False) if axes else counted
 
 
 def cross_entropy(t, x, target, weight=None, reduction=1, ignore_index=-100, label_smoothing=0.0):

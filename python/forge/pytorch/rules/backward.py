@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What flows back through calls: the gradients that the library has of the rule of each call. What PyTorch decomposes
+has no rule here."""
+
+from __future__ import annotations
+
+from . import attention, indexing, windows
+
+
+def flows_back(t, gradient, y, values):
+    """The gradients of the values, where this gradient flows back to y; None for values that are None"""
+    wanted = [v for v in values if v is not None]
+    made = iter(t.graph.gradients([y], [t.cast(gradient, y.dtype)], wanted))
+    return tuple(None if v is None else next(made) for v in values)
+
+
+def through(rule, own=0):
+    """Back through a rule of one tensor, which is called with the arguments after it.
+
+    own: how many of the last arguments the call has for itself
+    """
+
+    def back(t, gradient, x, *arguments):
+        y = rule(t, x, *arguments[:len(arguments) - own])
+        return flows_back(t, gradient, y, [x])[0]
+
+    return back
+
+
+def convolution(t, gradient, x, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups,
+                output_mask):
+    """aten.convolution_backward"""
+    y = windows.convolution(t, x, weight, None, stride, padding, dilation, transposed, output_padding, groups)
+    results = flows_back(t, gradient, y, [v if wanted else None for v, wanted in zip((x, weight), output_mask)])
+    if not output_mask[2]:
+        return *results, None
+    axes = [axis for axis in range(gradient.rank) if axis != 1]
+    return *results, t.op("reduce", gradient, kind="sum", axes=axes, keep_dims=False)
+
+
+def adaptive_pool(op):
+    """Back through a pool whose windows follow from the size of the gradient"""
+
+    def back(t, gradient, x, *_):
+        sizes = [t.fixed(size, "a size") for size in gradient.shape[-2:]]
+        y = windows.batched(t, x, 2, lambda batch: t.ops(op, batch, sizes=sizes)[0])
+        return flows_back(t, gradient, y, [x])[0]
+
+    return back
+
+
+def embedding(t, gradient, indices, rows, padding_idx, scale_grad_by_freq):
+    """aten.embedding_dense_backward"""
+    table = t.full(0, gradient.dtype, [rows, gradient.shape[-1]])
+    y = indexing.embedding(t, table, indices, padding_idx, scale_grad_by_freq)
+    return flows_back(t, gradient, y, [table])[0]
+
+
+def resampled(rule):
+    """Back through an interpolation, whose input is given by its size"""
+
+    def back(t, gradient, output_size, input_size, *arguments):
+        x = t.full(0, gradient.dtype, t.shape(input_size))
+        y = rule(t, x, output_size, *arguments)
+        return flows_back(t, gradient, y, [x])[0]
+
+    return back
+
+
+def flash_attention(t, gradient, q, k, v, out, logsumexp, dropout_p, is_causal, *, attn_mask=None, scale=None):
+    """aten._scaled_dot_product_flash_attention_for_cpu_backward"""
+    y = attention.attention(t, q, k, v, attn_mask, dropout_p, is_causal, scale=scale)
+    return flows_back(t, gradient, y, [q, k, v])
+
+
+RULES = {
+    "aten.convolution_backward": convolution,
+    "aten.max_pool2d_with_indices_backward": through(windows.max_pool(2, False), own=1),
+    "aten.max_pool3d_with_indices_backward": through(windows.max_pool(3, False), own=1),
+    "aten.avg_pool2d_backward": through(windows.avg_pool(2)),
+    "aten.avg_pool3d_backward": through(windows.avg_pool(3)),
+    "aten._adaptive_avg_pool2d_backward": adaptive_pool("adaptive_avg_pool"),
+    "aten.adaptive_max_pool2d_backward": adaptive_pool("adaptive_max_pool"),
+    "aten.embedding_dense_backward": embedding,
+    **{f"aten.upsample_nearest{n}d_backward": resampled(windows.nearest(n)) for n in (1, 2, 3)},
+    "aten.upsample_linear1d_backward": resampled(windows.interpolated(1, "linear")),
+    "aten.upsample_bilinear2d_backward": resampled(windows.interpolated(2, "linear")),
+    "aten.upsample_trilinear3d_backward": resampled(windows.interpolated(3, "linear")),
+    "aten.upsample_bicubic2d_backward": resampled(windows.interpolated(2, "cubic")),
+    "aten._scaled_dot_product_flash_attention_for_cpu_backward": flash_attention,
+}
