@@ -57,13 +57,24 @@ def small_gpt2():
     return FirstOutput(GPT2LMHeadModel(config)), tokens((2, 8), (1, 5)), TOKENS
 
 
-def qwen3():
-    """Qwen3's body, tiny: 16 query heads, 8 of keys and values, norms of queries and keys"""
+def qwen3(**sizes):
+    """Qwen3's body: 16 query heads, 8 of keys and values, norms of queries and keys"""
     from transformers import Qwen3Config, Qwen3Model
 
-    config = Qwen3Config(vocab_size=96, hidden_size=64, intermediate_size=128, num_hidden_layers=2,
-                         num_attention_heads=16, num_key_value_heads=8, head_dim=16, max_position_embeddings=64)
+    config = Qwen3Config(num_attention_heads=16, num_key_value_heads=8, **sizes)
     return FirstOutput(Qwen3Model(config)), tokens((2, 8), (3, 5)), TOKENS
+
+
+def tiny_qwen3():
+    """Two narrow layers"""
+    return qwen3(vocab_size=96, hidden_size=64, intermediate_size=128, num_hidden_layers=2, head_dim=16,
+                 max_position_embeddings=64)
+
+
+def real_qwen3():
+    """The sizes of Qwen3-0.6B"""
+    return qwen3(vocab_size=151936, hidden_size=1024, intermediate_size=3072, num_hidden_layers=28, head_dim=128,
+                 max_position_embeddings=40960, rope_parameters={"rope_type": "default", "rope_theta": 1000000.0})
 
 
 def bert():
@@ -95,7 +106,8 @@ def vision(name, size=64):
     return make
 
 
-MODELS = {"gpt2-2-layers": lambda: gpt2(2), "gpt2-tiny-lm": small_gpt2, "qwen3-tiny": qwen3, "bert-tiny": bert,
+MODELS = {"gpt2-2-layers": lambda: gpt2(2), "gpt2-12-layers": lambda: gpt2(12), "gpt2-tiny-lm": small_gpt2,
+          "qwen3-tiny": tiny_qwen3, "qwen3-0.6b": real_qwen3, "bert-tiny": bert,
           "resnet18": vision("resnet18"), "mobilenet_v3_small": vision("mobilenet_v3_small"),
           "shufflenet_v2_x0_5": vision("shufflenet_v2_x0_5"), "squeezenet1_1": vision("squeezenet1_1"),
           "efficientnet_b0": vision("efficientnet_b0"), "mnasnet0_5": vision("mnasnet0_5"),

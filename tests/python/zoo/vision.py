@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The families of torchvision and timm, by the member of each that vision.tsv names: the smallest, and the smallest
+picture of 64, 96, 128 ... pixels or its own size that it takes."""
+
+from __future__ import annotations
+
+import csv
+import pathlib
+
+from torch import nn, randn
+
+TABLE = pathlib.Path(__file__).with_name("vision.tsv")
+
+
+class Detector(nn.Module):
+    """A detector of torchvision for one picture."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, image):
+        return self.model([image])[0]
+
+
+class Flow(nn.Module):
+    """An estimator of optical flow, with its last estimate alone."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, first, second):
+        return self.model(first, second, num_flow_updates=2)[-1]
+
+
+def architectures(collection):
+    """(family, name) of each; those that the table lacks have no name"""
+    listed = {row["family"]: row["model"] for row in _rows(collection)}
+    missing = sorted(_families(collection) - set(listed))
+    return list(listed.items()) + [(family, "") for family in missing]
+
+
+def _rows(collection):
+    with TABLE.open(encoding="utf-8") as lines:
+        return [row for row in csv.DictReader(lines, delimiter="\t") if row["collection"] == collection]
+
+
+def _families(collection):
+    if collection == "timm":
+        import timm
+
+        return set(timm.list_modules())
+    from torchvision import models
+
+    builders = map(models.get_model_builder, models.list_models())
+    return {builder.__module__.removeprefix("torchvision.models.") for builder in builders}
+
+
+def make(collection, name):
+    """The module of an architecture and its arguments."""
+    row = next(row for row in _rows(collection) if row["model"] == name)
+    size = int(row["size"])
+    if collection == "timm":
+        import timm
+
+        return timm.create_model(name, pretrained=False), (randn(1, 3, size, size),), {}
+    return _torchvision(row["family"], name, size)
+
+
+def _torchvision(family, name, size):
+    from torchvision import models
+
+    kind = family.split(".")[0]
+    backbone = {"weights_backbone": None} if kind in ("detection", "segmentation") else {}
+    model = models.get_model_builder(name)(weights=None, **backbone)
+    if kind == "detection":
+        return Detector(model), (randn(3, size, size),), {}
+    if kind == "optical_flow":
+        return Flow(model), (randn(1, 3, size, size), randn(1, 3, size, size)), {}
+    frames = (16,) if kind == "video" else ()
+    return model, (randn(1, 3, *frames, size, size),), {}
