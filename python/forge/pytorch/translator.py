@@ -298,7 +298,9 @@ def rule_of(target):
         return _check
     if operator_name(target) in SPECIAL:
         return SPECIAL[operator_name(target)]
-    return RULES.get(operator_name(target)) or RULES.get(_packet(target))
+    # What is a view in one operator is a copy in another, and here the same.
+    packet = _packet(target)
+    return RULES.get(operator_name(target)) or RULES.get(packet) or RULES.get(packet.removesuffix("_copy"))
 
 
 def _check(*_, **__):

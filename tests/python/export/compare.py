@@ -34,8 +34,11 @@ def tensors_of(result):
     return [tensor.int_repr() if tensor.is_quantized else tensor for tensor in tensors]
 
 
-def difference(got, expected):
-    """"" where they are equal within the bound, else what differs."""
+def difference(got, expected, floor=1e-30):
+    """"" where they are equal within the bound, else what differs.
+
+    floor: a size of elements; where all are smaller the bound is as for it
+    """
     if list(got.shape) != list(expected.shape):
         return f"shape {list(got.shape)} instead of {list(expected.shape)}"
     if got.dtype != expected.dtype:
@@ -44,7 +47,7 @@ def difference(got, expected):
     got, expected = got.to(wide), expected.to(wide)
     finite = expected[torch.isfinite(expected)].abs()
     scale = float(finite.max()) if finite.numel() else 0.0
-    if torch.allclose(got, expected, rtol=RTOL, atol=ATOL * max(scale, 1e-30), equal_nan=True):
+    if torch.allclose(got, expected, rtol=RTOL, atol=ATOL * max(scale, floor), equal_nan=True):
         return ""
     return f"differs by {float((got - expected).abs().nan_to_num().max()):.3g} of {scale:.3g}"
 

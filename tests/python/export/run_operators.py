@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Exports the samples of PyTorch's operator database and compares: run_operators.py [--device cpu] [FILTER]
+"""Exports the samples of PyTorch's operator database and compares: run_operators.py [--device cpu] [--compile] [FILTER]
 
-An operator has passed where all of its samples that were exported are equal; it is wrong where one is not. Operators of
+With --compile they run through torch.compile, and the gradients of their floats are compared, too. An operator has passed where all of its samples that were exported are equal; it is wrong where one is not. Operators of
 random numbers and those that change their operands are left out.
 """
 
@@ -18,9 +18,13 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 
 import forge
+from forge.pytorch import backend
 
 RANDOM = re.compile(r"rand|bernoulli|dropout|multinomial|normal(?!ize)|empty|uniform|exponential|cauchy|geometric|rrelu|"
                     r"alpha_dropout|lu|svd|qr|eig|pca|geqrf|ormqr|lobpcg|item|resize_|data_ptr")
+
+REFUSAL = re.compile(r"\d+ x \S+: [^;\n]*")  # a line of UnsupportedError
+GRADIENT = 0.1  # what flows back has elements of about 1: gradients that cancel out are compared with this size
 
 
 class Call(nn.Module):
@@ -45,9 +49,9 @@ class Call(nn.Module):
 def outcome_of(operator, sample, device):
     """("equal" | "refused" | "wrong" | "not run", a reason)"""
     call = Call(operator.get_op(), ((sample.input, *sample.args), sample.kwargs))
+    if any(t.layout != torch.strided or t.numel() == 0 for t in call.tensors):
+        return "skipped", "sparse, or no elements"
     inputs = [t.detach().contiguous() for t in call.tensors]
-    if any(t.numel() == 0 for t in inputs):
-        return "skipped", "no elements"
     try:
         with torch.no_grad():
             expected = tensors_of(call(*inputs))
@@ -66,10 +70,45 @@ def outcome_of(operator, sample, device):
     return ("wrong", problems[0]) if problems else ("equal", "")
 
 
-def samples_of(operator, dtype, limit):
+def with_gradients(function, inputs):
+    """The tensors of a result, and those of the gradients where seeded ones flow back to its floats."""
+    leaves = [t.detach().clone().requires_grad_(t.requires_grad) for t in inputs]
+    results = tensors_of(function(*leaves))
+    torch.manual_seed(7)
+    of = [r for r in results if r.requires_grad]
+    wanted = [leaf for leaf in leaves if leaf.requires_grad]
+    if not of or not wanted:
+        return results, []
+    seeds = [torch.randn(r.shape, dtype=r.dtype) for r in of]
+    gradients = torch.autograd.grad(of, wanted, seeds, allow_unused=True)
+    return [r.detach() for r in results], [g for g in gradients if g is not None]
+
+
+def outcome_of_compiled(operator, sample, device):
+    """The same as outcome_of through torch.compile, with gradients"""
+    call = Call(operator.get_op(), ((sample.input, *sample.args), sample.kwargs))
+    if any(t.layout != torch.strided or t.numel() == 0 for t in call.tensors):
+        return "skipped", "sparse, or no elements"
+    inputs = [t.detach().contiguous().requires_grad_(t.requires_grad) for t in call.tensors]
+    torch._dynamo.reset()
+    fast = torch.compile(call, backend=backend.forge_backend, options={"device": device}, fullgraph=True, dynamic=False)
+    try:
+        expected, got = with_gradients(call, inputs), with_gradients(fast, inputs)
+    except Exception as error:
+        refusals = REFUSAL.findall(str(error))
+        return "refused", "; ".join(refusals) or first_line(error)
+    for what, ours, theirs in zip(("", "a gradient "), got, expected):
+        if len(ours) != len(theirs):
+            return "wrong", f"{len(ours)} {what or 'results'} instead of {len(theirs)}"
+        for problem in filter(None, (difference(a, b, floor=GRADIENT if what else 1e-30) for a, b in zip(ours, theirs))):
+            return "wrong", what + problem
+    return "equal", ""
+
+
+def samples_of(operator, dtype, limit, gradients):
     """The first samples of an operator, and every so many after them"""
     torch.manual_seed(5)
-    found = list(operator.sample_inputs("cpu", dtype, requires_grad=False))
+    found = list(operator.sample_inputs("cpu", dtype, requires_grad=gradients and operator.supports_autograd))
     return found[:: max(1, len(found) // limit)][:limit]
 
 
@@ -77,6 +116,7 @@ def main():
     """Prints a line for each operator that did not pass, and the sums; status 1 where one is wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--compile", action="store_true", help="through torch.compile, with gradients")
     parser.add_argument("--samples", type=int, default=6, help="of each operator")
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("filter", nargs="?", default="", help="a regular expression of names")
@@ -86,7 +126,9 @@ def main():
         name = operator.full_name
         if not re.search(options.filter, name) or RANDOM.search(name) or dtype not in operator.dtypes:
             continue
-        outcomes = [outcome_of(operator, s, options.device) for s in samples_of(operator, dtype, options.samples)]
+        examine = outcome_of_compiled if options.compile else outcome_of
+        samples = samples_of(operator, dtype, options.samples, options.compile)
+        outcomes = [examine(operator, s, options.device) for s in samples]
         counts = collections.Counter(kind for kind, _ in outcomes)
         verdict = next((kind for kind in ("wrong", "not run") if counts[kind]), "passed" if counts["equal"] else "refused")
         sums[verdict] += 1

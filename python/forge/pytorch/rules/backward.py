@@ -4,7 +4,7 @@ has no rule here."""
 
 from __future__ import annotations
 
-from . import attention, indexing, windows
+from . import attention, indexing, movement, windows
 
 
 def flows_back(t, gradient, y, values):
@@ -38,12 +38,12 @@ def convolution(t, gradient, x, weight, bias_sizes, stride, padding, dilation, t
     return *results, t.op("reduce", gradient, kind="sum", axes=axes, keep_dims=False)
 
 
-def adaptive_pool(op):
+def adaptive_pool(op, axes):
     """Back through a pool whose windows follow from the size of the gradient"""
 
     def back(t, gradient, x, *_):
-        sizes = [t.fixed(size, "a size") for size in gradient.shape[-2:]]
-        y = windows.batched(t, x, 2, lambda batch: t.ops(op, batch, sizes=sizes)[0])
+        sizes = [t.fixed(size, "a size") for size in gradient.shape[-axes:]]
+        y = windows.batched(t, x, axes, lambda batch: t.ops(op, batch, sizes=sizes)[0])
         return flows_back(t, gradient, y, [x])[0]
 
     return back
@@ -67,6 +67,12 @@ def resampled(rule):
     return back
 
 
+def grid_sample(t, gradient, x, grid, interpolation_mode, padding_mode, align_corners, output_mask):
+    """aten.grid_sampler_2d_backward and 3d"""
+    y = windows.grid_sample(t, x, grid, interpolation_mode, padding_mode, align_corners)
+    return flows_back(t, gradient, y, [v if wanted else None for v, wanted in zip((x, grid), output_mask)])
+
+
 def flash_attention(t, gradient, q, k, v, out, logsumexp, dropout_p, is_causal, *, attn_mask=None, scale=None):
     """aten._scaled_dot_product_flash_attention_for_cpu_backward"""
     y = attention.attention(t, q, k, v, attn_mask, dropout_p, is_causal, scale=scale)
@@ -79,8 +85,12 @@ RULES = {
     "aten.max_pool3d_with_indices_backward": through(windows.max_pool(3, False), own=1),
     "aten.avg_pool2d_backward": through(windows.avg_pool(2)),
     "aten.avg_pool3d_backward": through(windows.avg_pool(3)),
-    "aten._adaptive_avg_pool2d_backward": adaptive_pool("adaptive_avg_pool"),
-    "aten.adaptive_max_pool2d_backward": adaptive_pool("adaptive_max_pool"),
+    **{f"aten._adaptive_avg_pool{n}d_backward": adaptive_pool("adaptive_avg_pool", n) for n in (2, 3)},
+    "aten.grid_sampler_2d_backward": grid_sample,
+    "aten.grid_sampler_3d_backward": grid_sample,
+    **{f"aten.{name}_pad{n}d_backward": through(movement.pad_by(mode)) for n in (1, 2, 3)
+       for name, mode in (("reflection", "reflect"), ("replication", "replicate"))},
+    **{f"aten.adaptive_max_pool{n}d_backward": adaptive_pool("adaptive_max_pool", n) for n in (2, 3)},
     "aten.embedding_dense_backward": embedding,
     **{f"aten.upsample_nearest{n}d_backward": resampled(windows.nearest(n)) for n in (1, 2, 3)},
     "aten.upsample_linear1d_backward": resampled(windows.interpolated(1, "linear")),

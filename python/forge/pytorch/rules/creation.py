@@ -21,6 +21,11 @@ def full(t, _, value, **__):
     return t.full(value, t.out_dtype(), t.out_shape())
 
 
+def new_full(t, x, size, value, **named):
+    """aten.new_full"""
+    return full(t, x, value, **named)
+
+
 def scalar(t, value, **_):
     """A number as a tensor"""
     return t.tensor(value, t.out_dtype())
@@ -96,7 +101,9 @@ RULES = {
     **{f"aten.{name}": filled(0) for name in ("zeros", "zeros_like", "new_zeros", "zero", "empty", "empty_like",
                                               "new_empty", "empty_strided", "new_empty_strided", "empty_permuted")},
     **{f"aten.{name}": filled(1) for name in ("ones", "ones_like", "new_ones")},
-    **{f"aten.{name}": full for name in ("full", "full_like", "new_full", "fill")},
+    **{f"aten.{name}": full for name in ("full", "full_like", "fill")},
+    "aten.new_full": new_full,
+    "aten._efficientzerotensor": filled(0),
     "aten.scalar_tensor": scalar,
     "aten.arange": arange,
     "aten.arange.start_step": arange,

@@ -133,6 +133,18 @@ def grouped_product(t, x, weight, offs=None, bias=None, out_dtype=None):
     return t.cast(t.op("grouped_matmul", x, weight, group), t.out_dtype())
 
 
+def trilinear(t, a, b, c, expand_a, expand_b, expand_c, sum_dims, unroll_dim=1):
+    """The product of three tensors that get axes of extent 1, summed over axes"""
+    wide = []
+    for x, axes in ((a, expand_a), (b, expand_b), (c, expand_c)):
+        shape = list(x.shape)
+        for axis in sorted(axes):
+            shape.insert(axis, 1)
+        wide.append(t.reshape(x, shape))
+    product = t.op("mul", t.op("mul", wide[0], wide[1]), wide[2])
+    return t.op("reduce", product, kind="sum", axes=list(sum_dims), keep_dims=False) if sum_dims else product
+
+
 RULES = {
     "aten.linear": linear,
     "aten.matmul": matmul,
@@ -142,6 +154,7 @@ RULES = {
     "aten.dot": matmul,
     "aten.vdot": matmul,
     "aten.linalg_matmul": matmul,
+    "aten._trilinear": trilinear,
     "aten._grouped_mm": grouped_product,
     "transformers.grouped_mm_fallback": grouped_product,
     "aten.addmm": add_product,
