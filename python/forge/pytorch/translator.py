@@ -9,6 +9,7 @@ import operator
 import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as KIND
 from torch._prims_common import elementwise_dtypes
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from .. import _arrays
 from .._errors import Error
@@ -23,6 +24,9 @@ __all__ = ["Translator", "Unsupported", "UnsupportedError"]
 CHECKS = {"aten._assert_scalar", "aten._assert_async", "aten._assert_tensor_metadata", "aten.sym_constrain_range",
           "aten.sym_constrain_range_for_size", "aten._functional_assert_async", "aten._make_dep_token"}
 
+# What the rules raise.
+FAILURES = (Unsupported, Error, TypeError, ValueError, LookupError, AttributeError, ZeroDivisionError,
+            GuardOnDataDependentSymNode)
 
 
 class Translator:
@@ -49,10 +53,8 @@ class Translator:
         try:
             self.values[node] = self._translate(node)
             self._check(node, self.values[node])
-        except (Unsupported, Error, TypeError, ValueError, LookupError, AttributeError, ZeroDivisionError) as reason:
-            known = isinstance(reason, (Unsupported, Error))
-            text = str(reason) if known else f"its rule does not take these arguments: {reason}"
-            self.problems.setdefault((operator_name(node.target), text), []).append(_path(node))
+        except FAILURES as failure:
+            self.problems.setdefault((operator_name(node.target), _reason(failure)), []).append(_path(node))
             self.failed.append(node)
             self.values[node] = self._stand_in(node.meta.get("val"))
 
@@ -279,6 +281,15 @@ class Translator:
         if isinstance(operand, torch.SymInt):
             return 1
         return 1.0 if isinstance(operand, torch.SymFloat) else operand
+
+
+def _reason(failure):
+    """Why a rule failed, for the list of problems"""
+    if isinstance(failure, GuardOnDataDependentSymNode):
+        return "a size depends on data"
+    if isinstance(failure, (Unsupported, Error)):
+        return str(failure)
+    return f"its rule does not take these arguments: {failure}"
 
 
 def operator_name(target):
