@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 from ctypes import POINTER, Structure, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
 
@@ -43,6 +44,7 @@ def is_torch(value):
     return torch is not None and isinstance(value, torch.Tensor)
 
 
+@functools.cache
 def torch_dtypes():
     """torch's element types by their names here."""
     torch = sys.modules["torch"]
