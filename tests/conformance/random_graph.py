@@ -72,6 +72,8 @@ DEFECTS = [
      "it divides by the length in f32 for f64, too"),
     ("ReduceSumSquare", lambda n: n.inputs[0].array.dtype == np.int32 and np.square(
         n.inputs[0].array.astype(np.float64)).sum() >= 2**31, "it saturates sums that i32 does not hold; Forge wraps"),
+    ("ArgMax ArgMin", lambda n: n.inputs[0].array.size == 0 and n.attributes.get("axis", 0) < 0,
+     "of a tensor without elements it keeps an axis that is counted from the end"),
     ("ArgMax ArgMin TopK", lambda n: n.inputs[0].made_by.endswith("Window"),
      "windows have equal elements, or what rounding leaves of that"),
     ("NonZero Unique", lambda n: n.inputs[0].made_by in ("DFT", "STFT"),
