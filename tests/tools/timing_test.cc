@@ -26,15 +26,16 @@ nlohmann::json Ran(const std::string& command) {
 }
 
 TEST(TimingTest, RanksLatencies) {
-  const nlohmann::json json = Ran(JsonRun() + "--repeat 5");
+  // Of so many runs one is undisturbed on a busy machine, too.
+  const nlohmann::json json = Ran(JsonRun() + "--repeat 100");
   const nlohmann::json& ms = json["latency_ms"];
-  EXPECT_EQ(ms["runs"], 5);
+  EXPECT_EQ(ms["runs"], 100);
   EXPECT_LE(ms["min"], ms["median"]);
   EXPECT_LE(ms["median"], ms["p95"]);
   EXPECT_LE(ms["p95"], ms["p99"]);
   EXPECT_GT(json["runs_per_second"], 0);
-  // The run that compiled is not among them. Where others use the machine it may be the fastest.
-  EXPECT_GT(json["first_ms"], 0);
+  // The run that compiled is not among them.
+  EXPECT_GE(json["first_ms"], ms["min"]);
 }
 
 // A run more would change the states of a model that has some.
