@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exports the samples of PyTorch's operator database and compares: run_operators.py [--device cpu] [--compile] [FILTER]
 
-With --compile they run through torch.compile, and the gradients of their floats are compared, too. An operator has passed where all of its samples that were exported are equal; it is wrong where one is not. Operators of
-random numbers and those that change their operands are left out.
+With --compile they run through torch.compile, and the gradients of their floats are compared, too. An operator has
+passed where all of its samples that were exported are equal; it is wrong where one is not. Operators of random numbers
+and those that change their operands are left out.
 """
 
 import argparse
@@ -46,12 +47,16 @@ class Call(nn.Module):
         return self.function(*args, **kwargs)
 
 
-def outcome_of(operator, sample, device):
-    """("equal" | "refused" | "wrong" | "not run", a reason)"""
+def outcome_of(operator, sample, device, examine):
+    """("equal" | "refused" | "wrong" | "not run" | "skipped", a reason)"""
     call = Call(operator.get_op(), ((sample.input, *sample.args), sample.kwargs))
     if any(t.layout != torch.strided or t.numel() == 0 for t in call.tensors):
         return "skipped", "sparse, or no elements"
-    inputs = [t.detach().contiguous() for t in call.tensors]
+    return examine(call, [t.detach().contiguous().requires_grad_(t.requires_grad) for t in call.tensors], device)
+
+
+def exported(call, inputs, device):
+    """An outcome through forge.export"""
     try:
         with torch.no_grad():
             expected = tensors_of(call(*inputs))
@@ -84,12 +89,8 @@ def with_gradients(function, inputs):
     return [r.detach() for r in results], [g for g in gradients if g is not None]
 
 
-def outcome_of_compiled(operator, sample, device):
-    """The same as outcome_of through torch.compile, with gradients"""
-    call = Call(operator.get_op(), ((sample.input, *sample.args), sample.kwargs))
-    if any(t.layout != torch.strided or t.numel() == 0 for t in call.tensors):
-        return "skipped", "sparse, or no elements"
-    inputs = [t.detach().contiguous().requires_grad_(t.requires_grad) for t in call.tensors]
+def compiled(call, inputs, device):
+    """An outcome through torch.compile, with gradients"""
     torch._dynamo.reset()
     fast = torch.compile(call, backend=backend.forge_backend, options={"device": device}, fullgraph=True, dynamic=False)
     try:
@@ -126,9 +127,9 @@ def main():
         name = operator.full_name
         if not re.search(options.filter, name) or RANDOM.search(name) or dtype not in operator.dtypes:
             continue
-        examine = outcome_of_compiled if options.compile else outcome_of
+        examine = compiled if options.compile else exported
         samples = samples_of(operator, dtype, options.samples, options.compile)
-        outcomes = [examine(operator, s, options.device) for s in samples]
+        outcomes = [outcome_of(operator, s, options.device, examine) for s in samples]
         counts = collections.Counter(kind for kind, _ in outcomes)
         verdict = next((kind for kind in ("wrong", "not run") if counts[kind]), "passed" if counts["equal"] else "refused")
         sums[verdict] += 1

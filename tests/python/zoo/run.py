@@ -25,15 +25,10 @@ import vision  # noqa: E402
 from compare import Outcome, compare  # noqa: E402
 
 TABLE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "model_zoo.tsv"
-COLLECTIONS = ("torchvision", "timm", "transformers")
+COLLECTIONS = {"torchvision": vision, "timm": vision, "transformers": transformers_zoo}
 KEYS = ("collection", "family", "model")
 GIBIBYTE = 1 << 30
 LONGEST = 160  # characters of a cell
-
-
-def architectures(collection):
-    """(family, name) of each of a collection"""
-    return transformers_zoo.architectures() if collection == "transformers" else vision.architectures(collection)
 
 
 def made(collection, family, name):
@@ -41,8 +36,7 @@ def made(collection, family, name):
     torch.manual_seed(1)
     if not name:
         raise LookupError("vision.tsv names no member of this family")
-    make = transformers_zoo.make if collection == "transformers" else vision.make
-    module, args, kwargs = make(family if collection == "transformers" else collection, name)
+    module, args, kwargs = COLLECTIONS[collection].make(collection, family, name)
     seed(module)
     return module.eval(), args, kwargs
 
@@ -143,7 +137,7 @@ def main():
     parser.add_argument("filter", nargs="?", default="", help="a regular expression of collection/family/name")
     options = parser.parse_args()
     multiprocessing.set_start_method("fork")
-    entries = [(c, *entry) for c in COLLECTIONS for entry in architectures(c)]
+    entries = [(name, *entry) for name, zoo in COLLECTIONS.items() for entry in zoo.architectures(name)]
     rows = []
     for entry in entries:
         if not re.search(options.filter, "/".join(entry)):

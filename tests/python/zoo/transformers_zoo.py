@@ -137,37 +137,34 @@ class Outputs(nn.Module):
         return {name: value for name, value in outputs.items() if isinstance(value, torch.Tensor)}
 
 
-def config(name):
+def small_sizes(default):
+    """The sizes that a configuration has and that become small"""
+    known = set(default.to_dict()) | set(default.attribute_map)
+    return {key: size for key, size in SMALL.items()
+            if key in known and isinstance(getattr(default, key), (int, type(None)))}
+
+
+def config(kind, name):
     """The tiny configuration of an architecture."""
     from transformers import AutoConfig
 
     default = AutoConfig.for_model(name)
-    known = set(default.to_dict()) | set(default.attribute_map)
-    small = {key: size for key, size in SMALL.items()
-             if key in known and isinstance(getattr(default, key), (int, type(None)))}
-    chosen = {key: value for key, value in (small | EXTRA.get(name, {})).items() if value is not None}
-    return AutoConfig.for_model(name, **chosen)
+    if kind == "image and text":  # two towers
+        return AutoConfig.for_model(name, **{part: small_sizes(getattr(default, part))
+                                             for part in ("text_config", "vision_config")})
+    sizes = small_sizes(default) | EXTRA.get(name, {})
+    return AutoConfig.for_model(name, **{key: value for key, value in sizes.items() if value is not None})
 
 
-def pair_config(name):
-    """The tiny configuration of a model of two towers, for text and pictures."""
-    from transformers import AutoConfig
-
-    small = AutoConfig.for_model(name)
-    towers = {part: {key: size for key, size in SMALL.items() if key in getattr(small, part).to_dict()}
-              for part in ("text_config", "vision_config")}
-    return AutoConfig.for_model(name, **towers)
-
-
-def architectures():
+def architectures(_):
     """(family, name) of each"""
     return [(kind, name) for kind, names in KINDS.items() for name in names.split()]
 
 
-def make(kind, name):
-    """The module of an architecture, and its keyword arguments."""
+def make(_, kind, name):
+    """The module of an architecture, its arguments and keyword arguments."""
     import transformers
 
     transformers.logging.set_verbosity_error()
-    chosen = pair_config(name) if kind == "image and text" else config(name)
-    return Outputs(transformers.AutoModel.from_config(chosen)), (), OWN_INPUTS.get(name, INPUTS[kind])()
+    model = transformers.AutoModel.from_config(config(kind, name))
+    return Outputs(model), (), OWN_INPUTS.get(name, INPUTS[kind])()

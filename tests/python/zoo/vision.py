@@ -57,15 +57,14 @@ def _families(collection):
     return {builder.__module__.removeprefix("torchvision.models.") for builder in builders}
 
 
-def make(collection, name):
-    """The module of an architecture and its arguments."""
-    row = next(row for row in _rows(collection) if row["model"] == name)
-    size = int(row["size"])
+def make(collection, family, name):
+    """The module of an architecture, its arguments and keyword arguments."""
+    size = next(int(row["size"]) for row in _rows(collection) if row["model"] == name)
     if collection == "timm":
         import timm
 
         return timm.create_model(name, pretrained=False), (randn(1, 3, size, size),), {}
-    return _torchvision(row["family"], name, size)
+    return _torchvision(family, name, size)
 
 
 def _torchvision(family, name, size):
