@@ -9,7 +9,6 @@ import torch
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
-from .. import _arrays
 from .._graph import Graph, Value
 from .._model import Model
 from .functions import Traceable
@@ -111,7 +110,6 @@ class Exporter:
         self.graph = Graph()
         self.names = self._symbols(given)
         self.translator = Translator(self.graph, self.names)
-        self.tied = {}  # values of weights by what they look at
         changes = (self.signature.buffers_to_mutate, self.signature.parameters_to_mutate)
         self.changed = {name for names in changes for name in names.values()}  # weights that the program changes
 
@@ -151,7 +149,9 @@ class Exporter:
     def _placeholder(self, node, spec):
         value = node.meta.get("val")
         if spec.kind in WEIGHTS:
-            return self._weight(spec.target, self._tensor_of(spec), spec.kind)
+            role = "parameter" if spec.kind == InputKind.PARAMETER else "constant"
+            role = "state" if spec.target in self.changed else role
+            return self.translator.variable(spec.target, self._tensor_of(spec), role)
         if spec.kind == InputKind.USER_INPUT and isinstance(value, torch.Tensor):
             translator = self.translator
             return self.graph.input(node.name, translator.dtype(value.dtype), translator.shape(value.shape))
@@ -164,17 +164,6 @@ class Exporter:
     def _tensor_of(self, spec):
         tensors = {**self.program.constants, **self.program.state_dict}
         return tensors[spec.target]
-
-    def _weight(self, name, tensor, kind):
-        """A variable; one for tensors that are the same memory."""
-        place = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride())
-        changed = name in self.changed
-        if place in self.tied and tensor.numel() > 0 and not changed:
-            return self.tied[place]
-        role = "state" if changed else "parameter" if kind == InputKind.PARAMETER else "constant"
-        value = self.graph.variable(name, _arrays.view_of_torch(tensor.detach().cpu()), role)
-        self.tied[place] = value
-        return value
 
     def _outputs(self, node):
         mutated = []

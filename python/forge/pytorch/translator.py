@@ -43,6 +43,7 @@ class Translator:
         self.node = None  # the call that is translated
         self._types = _arrays.torch_dtypes()
         self._named = set()  # values that have the name of a call
+        self._tied = {}  # what the graph has of tensors, by what they look at; the tensor keeps its memory
 
     # ---- the program
 
@@ -93,11 +94,16 @@ class Translator:
         found = program
         for part in path.split("."):
             found = getattr(found, part)
-        return self.constant(path, found) if isinstance(found, torch.Tensor) else found
+        return self.variable(path, found) if isinstance(found, torch.Tensor) else found
 
-    def constant(self, name, tensor):
-        """A tensor of the program as a constant"""
-        return self.graph.variable(name, _arrays.view_of_torch(tensor.detach().cpu()), "constant")
+    def variable(self, name, tensor, role="constant"):
+        """A tensor of the program; one for those that are the same memory, unless it is a state"""
+        place = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride())
+        if place in self._tied and tensor.numel() > 0 and role != "state":
+            return self._tied[place][1]
+        value = self.graph.variable(name, _arrays.view_of_torch(tensor.detach().cpu()), role)
+        self._tied[place] = tensor, value
+        return value
 
     def operand(self, argument):
         """An argument of a call with nodes replaced by what they became."""
@@ -309,8 +315,7 @@ def rule_of(target):
         return _check
     if operator_name(target) in SPECIAL:
         return SPECIAL[operator_name(target)]
-    # What is a view in one operator is a copy in another, and here the same.
-    packet = _packet(target)
+    packet = _packet(target)  # aten.view_copy and its kin are aten.view and a copy, which values need not
     return RULES.get(operator_name(target)) or RULES.get(packet) or RULES.get(packet.removesuffix("_copy"))
 
 

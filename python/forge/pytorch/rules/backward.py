@@ -4,7 +4,7 @@ has no rule here."""
 
 from __future__ import annotations
 
-from . import attention, indexing, movement, windows
+from . import attention, indexing, movement, norms, windows
 
 
 def flows_back(t, gradient, y, values):
@@ -34,8 +34,7 @@ def convolution(t, gradient, x, weight, bias_sizes, stride, padding, dilation, t
     results = flows_back(t, gradient, y, [v if wanted else None for v, wanted in zip((x, weight), output_mask)])
     if not output_mask[2]:
         return *results, None
-    axes = [axis for axis in range(gradient.rank) if axis != 1]
-    return *results, t.op("reduce", gradient, kind="sum", axes=axes, keep_dims=False)
+    return *results, t.op("reduce", gradient, kind="sum", axes=norms.but_channels(gradient), keep_dims=False)
 
 
 def adaptive_pool(op, axes):

@@ -61,7 +61,7 @@ def _axes(x, size, dim, many):
     return list(range(x.rank if size is None else len(size)))[:x.rank] if size is None else list(range(-len(size), 0))
 
 
-# The norms that the primitive calls number: of no division, by the root, and by the number of elements.
+# What the primitive calls divide by, 0, 1, 2: nothing, the root of the number of elements, and the number itself.
 NORMS = {False: ("backward", "ortho", "forward"), True: ("forward", "ortho", "backward")}  # by whether it is inverse
 
 

@@ -52,15 +52,23 @@ def batch_norm_training(t, x, weight, bias, mean, variance, training, momentum, 
         return batch_norm(t, x, weight, bias, mean, variance, False, momentum, eps), None, None, mean, variance
     y, new_mean, new_variance = t.ops("batch_norm_training", x, _or(t, x, weight, 1), _or(t, x, bias, 0), mean,
                                       variance, epsilon=eps, momentum=momentum)
-    axes = [axis for axis in range(x.rank) if axis != 1]
-    return y, *(statistics(t, x, axes, eps) if t.used(1) or t.used(2) else (None, None)), new_mean, new_variance
+    return y, *batch_statistics(t, x, eps), new_mean, new_variance
 
 
 def batch_norm_without_running(t, x, weight, bias, training, momentum, eps):
     """aten._native_batch_norm_legit.no_stats, with the statistics of the batch"""
     y = batch_norm(t, x, weight, bias, None, None, training, momentum, eps)
-    axes = [axis for axis in range(x.rank) if axis != 1]
-    return y, *(statistics(t, x, axes, eps) if t.used(1) or t.used(2) else (None, None))
+    return y, *batch_statistics(t, x, eps)
+
+
+def but_channels(x):
+    """All axes but the second"""
+    return [axis for axis in range(x.rank) if axis != 1]
+
+
+def batch_statistics(t, x, eps):
+    """Of each channel, where the call's second or third result is used"""
+    return statistics(t, x, but_channels(x), eps) if t.used(1) or t.used(2) else (None, None)
 
 
 def statistics(t, x, axes, eps):

@@ -190,7 +190,7 @@ def antialiased(call):
             n, size = t.fixed(x.shape[axis], "the size"), t.fixed(t.out_shape()[axis], "the size")
             unit = torch.eye(n).reshape(1, 1, n, n)
             weights = getattr(torch.ops.aten, call)(unit, [size, n], align_corners, factor, None).reshape(size, n)
-            matrix = t.cast(t.constant(f"{call}.weights", weights), x.dtype)
+            matrix = t.cast(t.variable(f"{call}.weights", weights), x.dtype)
             x = t.op("matmul", x, matrix, transpose_b=True) if axis == -1 else t.op("matmul", matrix, x)
         return x
 
