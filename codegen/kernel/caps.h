@@ -51,6 +51,8 @@ struct Caps {
   bool int_dot_signed_accelerated = false, int_dot_unsigned_accelerated = false,
        int_dot_mixed_accelerated = false;
   bool signed_zero_inf_nan = false;  // f32 keeps NaN and infinity (float controls)
+  // f32 quotients are right where the reciprocal of the divisor is below all normal numbers.
+  bool large_divisors = false;
   bool memory_model = false;
   bool f32_atomic_add = false;  // in storage buffers and shared memory
   std::vector<MatrixShape> matrices;

@@ -68,13 +68,23 @@ Val Product(Val x, Val y) {
   return IsZero(lx) ? F32Bits(y).TimesZero(*lx) : Val{};
 }
 
-Val Quotient(Val x, Val y) {
+// The largest divisor whose reciprocal is a normal number, and what brings larger ones below it.
+constexpr double kLargestDivisor = 0x1p126, kScale = 0.25;
+
+Val ScaledQuotient(Val x, Val y) {
+  const Val scale = select(abs(y) > kLargestDivisor, Like(kScale, y), Like(1, y));
+  const auto scaled = [&](Val v) { return v.b->Emit(Code::kMul, v.type(), {v, scale}, kPrecise); };
+  return x.b->Emit(Code::kDiv, x.type(), {scaled(x), scaled(y)}, kPrecise);
+}
+
+Val Quotient(const Caps& caps, Val x, Val y) {
   const auto lx = x.b->LiteralOf(x), ly = y.b->LiteralOf(y);
   if (IsZero(lx)) return F32Bits(y).IntoZero(*lx);
   if (IsZero(ly)) return F32Bits(x).OverZero(*ly);
   // Some drivers multiply by the reciprocal.
-  const bool infinite = ly && (*ly & kMagnitude) == kInfinite;
-  return infinite ? F32Bits(x).TimesZero(*ly & kSignBit) : Val{};
+  if (ly && (*ly & kMagnitude) == kInfinite) return F32Bits(x).TimesZero(*ly & kSignBit);
+  const bool small = ly && std::abs(FloatOf(DType::kF32, *ly)) <= kLargestDivisor;
+  return caps.large_divisors || small ? Val{} : ScaledQuotient(x, y);
 }
 
 Val ProductAndSum(Val x, Val y, Val z) {
@@ -157,7 +167,7 @@ Val SemanticRule(const Caps& caps, const Inst& i, const Type& type, std::span<co
     case Code::kMul:
       return type.elem == DType::kF32 ? Product(x[0], x[1]) : Val{};
     case Code::kDiv:
-      return type.elem == DType::kF32 ? Quotient(x[0], x[1]) : Val{};
+      return type.elem == DType::kF32 ? Quotient(caps, x[0], x[1]) : Val{};
     case Code::kFma:
       return type.elem == DType::kF32 ? ProductAndSum(x[0], x[1], x[2]) : Val{};
     case Code::kMin:

@@ -112,7 +112,7 @@ codegen::Caps CapsOf(const DeviceFacts& f) {
   c.f16 = c.f64 = c.i8 = c.i16 = c.i64 = c.storage8 = c.storage16 = true;
   c.int_dot = c.int_dot_signed_accelerated = c.int_dot_unsigned_accelerated =
       c.int_dot_mixed_accelerated = true;
-  c.signed_zero_inf_nan = c.memory_model = c.f32_atomic_add = true;
+  c.signed_zero_inf_nan = c.large_divisors = c.memory_model = c.f32_atomic_add = true;
   const uint16_t depth = f.capability >= kHalfTiles ? 16 : 8;
   c.matrices.push_back(
       {.a = DType::kF16, .b = DType::kF16, .c = DType::kF32, .m = 16, .n = 8, .k = depth});

@@ -104,6 +104,35 @@ TEST_P(LowerTest, ProductsWithZeroKeepNaNAndSigns) {
     }
 }
 
+TEST_P(LowerTest, QuotientsByLargeDivisorsAreRight) {
+  for (const float x : {1.0f, -3e38f, 1e30f, 0.0f, HUGE_VALF})
+    for (const float y : {1.0f, 0x1p126f, 0x1.8p126f, -0x1p127f, 3.4e38f})
+      for (const bool large_divisors : {false, true}) {
+        caps.large_divisors = large_divisors;
+        EXPECT_EQ(F(Whole({.code = Code::kDiv}, DType::kF32, {F32(x), F32(y)})), x / y)
+            << x << " / " << y;
+      }
+}
+
+// Multiplications that a quotient brings with it where drivers flush reciprocals.
+TEST(LowerKernelTest, ScalesDivisorsThatMayBeLarge) {
+  const auto products = [](auto divide, bool large_divisors) {
+    Caps caps = RichCaps();
+    caps.large_divisors = large_divisors;
+    const Kernel lowered = Lower(MapKernel("quotient", kF32, kF32, divide), caps);
+    int64_t found = 0;
+    for (const Block& block : lowered.blocks)
+      found += std::ranges::count_if(block.insts, [&](const Inst& i) {
+        return i.code == Code::kMul && lowered.TypeOf(i.result) == kF32;
+      });
+    return found;
+  };
+  const auto by_anything = [](Val x) { return Like(3, x) / x; };
+  EXPECT_EQ(products(by_anything, false), 2);
+  EXPECT_EQ(products(by_anything, true), 0);
+  EXPECT_EQ(products([](Val x) { return x / 3.0; }, false), 0);
+}
+
 // What a driver does not see it cannot fold.
 TEST(LowerKernelTest, HidesLiteralsOfZeroFromDrivers) {
   const Kernel k = MakeKernel("zeros", [&](Builder& b, Val i) {

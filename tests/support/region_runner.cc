@@ -120,7 +120,7 @@ codegen::Caps CpuCaps() {
   c.runs_on_cpu = c.subgroup_arithmetic = c.subgroup_shuffle = c.subgroup_ballot = true;
   c.subgroup_reconvergence = true;
   c.f64 = c.i8 = c.i16 = c.i64 = c.storage8 = c.storage16 = true;
-  c.signed_zero_inf_nan = true;
+  c.signed_zero_inf_nan = c.large_divisors = true;
   return c;
 }
 

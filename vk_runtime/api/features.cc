@@ -257,6 +257,8 @@ constexpr Row kRows[] = {
            if (q.api < VK_API_VERSION_1_2)
              g.extensions.push_back(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
          }},
+    // f32 quotients are no products with a reciprocal that is flushed to 0.
+    {.name = "large_divisors", .cap = &Caps::large_divisors},
     {.name = "timeline_semaphore",
      .bit = FORGE_VK_BIT(timeline.timelineSemaphore),
      .ability = &Abilities::timeline_semaphore},

@@ -29,6 +29,16 @@ ProbeWords Specials(bool second) {
   return w;
 }
 
+// Every pair of these, whose quotients are exact and normal numbers.
+ProbeWords LargeNumbers(bool second) {
+  constexpr float kValues[8] = {0x1p127f, -0x1p127f, 0x1p126f, -0x1p126f,
+                                0x1p125f, 0x1p64f,   -0x1p8f,  0x1p3f};
+  ProbeWords w;
+  for (uint32_t i = 0; i < kProbeLanes; ++i)
+    w[i] = std::bit_cast<uint32_t>(kValues[second ? i % 8 : i / 8]);
+  return w;
+}
+
 float F(uint32_t bits) { return std::bit_cast<float>(bits); }
 // Any NaN is as good as another.
 uint32_t Bits(float v) { return std::isnan(v) ? 0x7fc00000u : std::bit_cast<uint32_t>(v); }
@@ -266,6 +276,8 @@ constexpr Probe kProbes[] = {
      [](uint32_t x, uint32_t) { return Bits(F(x) * 0.0f); }, nullptr, Specials},
     {"signed_zero_inf_nan", [](Builder&, Val x, Val) { return AsWord(AsFloat(x) / 0.0); },
      [](uint32_t x, uint32_t) { return Bits(F(x) / 0.0f); }, nullptr, Specials},
+    {"large_divisors", [](Builder&, Val x, Val y) { return AsWord(AsFloat(x) / AsFloat(y)); },
+     [](uint32_t x, uint32_t y) { return Bits(F(x) / F(y)); }, nullptr, LargeNumbers},
 };
 
 // ---- matrices -----------------------------------------------------------------------------------
