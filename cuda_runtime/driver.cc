@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_runtime/driver.h"
 
+#include "cuda_runtime/api/settings.h"
+
 namespace forge::cuda {
 namespace {
 
 // Names an architecture that a device without a driver compiles for.
 constexpr const char* kCompileFor = "FORGE_CUDA_COMPILE_FOR";
 
-DeviceInfo Describe(const DeviceFacts& f, size_t index, const absl::Status& nvrtc) {
+// A library or an ability that a device works without.
+Feature Optional(std::string name, const absl::Status& there) {
+  return {.name = std::move(name), .present = there.ok(), .note = std::string(Message(there))};
+}
+
+DeviceInfo Describe(const DeviceFacts& f, size_t index, const absl::Status& nvrtc,
+                    const absl::Status& cublaslt) {
   DeviceInfo info;
   info.id = fmt::format("cuda:{}", index);
   info.name = f.name;
@@ -27,6 +35,7 @@ DeviceInfo Describe(const DeviceFacts& f, size_t index, const absl::Status& nvrt
   info.limits.emplace_back("max_shared_bytes_optin", std::to_string(f.max_shared_bytes_optin));
   for (const codegen::MatrixShape& m : caps.matrices)
     info.features.push_back({.name = "matrix_" + m.ToText(), .present = true, .note = {}});
+  info.features.push_back(Optional("cublaslt", cublaslt));
   info.usable = Usable(f);
   if (info.usable && !nvrtc.ok()) info.usable = Verdict::No(std::string(Message(nvrtc)));
   return info;
@@ -66,12 +75,26 @@ absl::StatusOr<std::vector<DeviceFacts>> CudaDriver::Ask() {
   return all;
 }
 
+absl::StatusOr<CublasLtRef> CudaDriver::AskCublasLt(const DeviceFacts& facts) {
+  FORGE_ASSIGN_OR_RETURN(const Settings settings, Settings::FromEnvironment());
+  if (!settings.cublaslt) return Unavailable("hidden by FORGE_CUDA_DISABLE");
+  if (!facts.has_driver) return Unavailable("the device only compiles");
+  if (!cublaslt_) cublaslt_ = CublasLt::Load();
+  return *cublaslt_;
+}
+
+absl::StatusOr<ProductLibraryRef> CudaDriver::MakeLibrary(const ContextRef& context) {
+  FORGE_ASSIGN_OR_RETURN(const CublasLtRef api, AskCublasLt(context->facts()));
+  return ProductLibrary::Create(context, api);
+}
+
 std::vector<DeviceInfo> CudaDriver::List() {
   const std::lock_guard lock(mutex_);
   const absl::StatusOr<std::vector<DeviceFacts>> all = Ask();
   std::vector<DeviceInfo> infos;
   if (all.ok()) {
-    for (const DeviceFacts& f : *all) infos.push_back(Describe(f, infos.size(), nvrtc_->status()));
+    for (const DeviceFacts& f : *all)
+      infos.push_back(Describe(f, infos.size(), nvrtc_->status(), AskCublasLt(f).status()));
     return infos;
   }
   DeviceInfo none;
@@ -87,13 +110,21 @@ absl::StatusOr<DeviceRef> CudaDriver::Open(size_t index, const DeviceOptions& op
   if (index >= all.size())
     return Unavailable("there is no CUDA device {}; {} found", index, all.size());
   const DeviceFacts& facts = all[index];
-  DeviceInfo info = Describe(facts, index, nvrtc_->status());
-  if (!info.usable) return Unavailable("{} cannot be used: {}", facts.name, info.usable.text());
+  FORGE_ASSIGN_OR_RETURN(const Settings settings, Settings::FromEnvironment());
+  if (const Verdict v = Usable(facts); !v)
+    return Unavailable("{} cannot be used: {}", facts.name, v.text());
+  FORGE_RETURN_IF_ERROR(Annotate(nvrtc_->status(), facts.name));
   FORGE_ASSIGN_OR_RETURN(
       const ContextRef context,
       Context::Create(facts.has_driver ? **api_ : std::shared_ptr<const DriverApi>(), facts));
+  absl::StatusOr<ProductLibraryRef> library = MakeLibrary(context);
+  DeviceParts parts{.context = context,
+                    .info = Describe(facts, index, absl::OkStatus(), library.status()),
+                    .nvrtc = *nvrtc_,
+                    .library = library.ok() ? *std::move(library) : nullptr,
+                    .graphs = settings.graphs};
   FORGE_ASSIGN_OR_RETURN(std::shared_ptr<CudaDevice> device,
-                         CudaDevice::Open(context, std::move(info), *nvrtc_, options));
+                         CudaDevice::Open(std::move(parts), options));
   return DeviceRef(std::move(device));
 }
 

@@ -23,10 +23,13 @@ class CudaDriver final : public Driver {
  private:
   absl::StatusOr<std::vector<DeviceFacts>> Ask();  // under mutex_
   absl::StatusOr<std::vector<DeviceFacts>> AskDriver();
+  absl::StatusOr<CublasLtRef> AskCublasLt(const DeviceFacts& facts);  // under mutex_
+  absl::StatusOr<ProductLibraryRef> MakeLibrary(const ContextRef& context);
   const std::string library_;
   std::mutex mutex_;
   std::optional<absl::StatusOr<std::shared_ptr<const DriverApi>>> api_;  // under mutex_
   std::optional<absl::StatusOr<std::shared_ptr<const Nvrtc>>> nvrtc_;    // under mutex_
+  std::optional<absl::StatusOr<CublasLtRef>> cublaslt_;                  // under mutex_
 };
 
 }  // namespace forge::cuda

@@ -13,6 +13,7 @@
 #include "tools/run/timed_runs.h"
 #include "tools/support/benchmark.h"
 #include "tools/support/case_filter.h"
+#include "tools/support/case_text.h"
 #include "tools/support/tensor_io.h"
 #include "tools/support/terminal.h"
 #include "tools/support/tool.h"
@@ -22,7 +23,7 @@ namespace {
 
 struct Options {
   std::string what, filter;
-  std::vector<std::string> devices, dims, shapes;
+  std::vector<std::string> devices, dims, shapes, cases;
   int threads = 0, repeat = 7, warmup = 1, streams = 1, seconds = 10, candidates = 32;
   double duration = -1;
 };
@@ -98,27 +99,40 @@ Row MakeRow(const ir::ConcreteCase& c, const DeviceRef& d, const OpTime& t) {
   return r;
 }
 
-absl::Status TimeOps(const CaseFilter& filter, const DeviceRef& d, Report& report) {
-  FORGE_ASSIGN_OR_RETURN(Yardstick yardstick, Yardstick::Create(d));
+// The cases that --case names, or those of all ops that are for benchmarks.
+absl::StatusOr<std::vector<ir::ConcreteCase>> ChosenCases(const Options& o) {
+  FORGE_ASSIGN_OR_RETURN(const CaseFilter filter, CaseFilter::Parse(o.filter));
+  std::vector<ir::ConcreteCase> chosen;
+  for (const std::string& text : o.cases) {
+    FORGE_ASSIGN_OR_RETURN(std::vector<ir::ConcreteCase> cases, ParseCase(text));
+    std::move(cases.begin(), cases.end(), std::back_inserter(chosen));
+  }
+  if (!o.cases.empty()) return chosen;
   for (const ir::OpDef* def : ir::AllOps()) {
     FORGE_ASSIGN_OR_RETURN(std::vector<ir::ConcreteCase> cases, ir::ConcreteCases(*def));
-    for (const ir::ConcreteCase& c : cases) {
-      if (!c.bench || !c.refuse.empty() || !filter.Takes(c)) continue;
-      if (OpOnDevice::Support(*d, c.op, c.types()).way == OpSupport::Way::kRefused) continue;
-      auto time = TimeOp(d, c, yardstick);
-      if (!time.ok()) return Annotate(time.status(), c.ToText());
-      report.Add(MakeRow(c, d, *time));
-    }
+    for (ir::ConcreteCase& c : cases)
+      if (c.bench && c.refuse.empty() && filter.Takes(c)) chosen.push_back(std::move(c));
+  }
+  return chosen;
+}
+
+absl::Status TimeOps(std::span<const ir::ConcreteCase> cases, const DeviceRef& d, Report& report) {
+  FORGE_ASSIGN_OR_RETURN(Yardstick yardstick, Yardstick::Create(d));
+  for (const ir::ConcreteCase& c : cases) {
+    if (OpOnDevice::Support(*d, c.op, c.types()).way == OpSupport::Way::kRefused) continue;
+    auto time = TimeOp(d, c, yardstick);
+    if (!time.ok()) return Annotate(time.status(), c.ToText());
+    report.Add(MakeRow(c, d, *time));
   }
   return absl::OkStatus();
 }
 
 absl::Status BenchOps(const Options& o, const std::vector<DeviceRef>& devices, Tool& tool) {
-  FORGE_ASSIGN_OR_RETURN(const CaseFilter filter, CaseFilter::Parse(o.filter));
+  FORGE_ASSIGN_OR_RETURN(const std::vector<ir::ConcreteCase> cases, ChosenCases(o));
   Report report;
   absl::Status status;
   for (size_t i = 0; i < devices.size() && status.ok(); ++i)
-    status = TimeOps(filter, devices[i], report);
+    status = TimeOps(cases, devices[i], report);
   report.Show(tool);  // what was measured before a failure, too
   return status;
 }
@@ -146,32 +160,29 @@ struct Tuned {
   }
 };
 
-absl::Status TuneOps(const Options& o, const CaseFilter& filter, const DeviceRef& d, Tuned& tuned) {
+absl::Status TuneOps(const Options& o, std::span<const ir::ConcreteCase> cases, const DeviceRef& d,
+                     Tuned& tuned) {
   const AutotuneLimits limits{.seconds = static_cast<double>(o.seconds),
                               .candidates = static_cast<size_t>(o.candidates)};
-  for (const ir::OpDef* def : ir::AllOps()) {
-    FORGE_ASSIGN_OR_RETURN(const std::vector<ir::ConcreteCase> cases, ir::ConcreteCases(*def));
-    for (const ir::ConcreteCase& c : cases) {
-      if (!c.bench || !c.refuse.empty() || !filter.Takes(c)) continue;
-      const ir::Types in = c.types();
-      if (OpOnDevice::Support(*d, c.op, in).way != OpSupport::Way::kKernel) continue;
-      FORGE_ASSIGN_OR_RETURN(const ir::Types out, c.op.Infer(in));
-      const CompileRequest request[] = {{&c.op, in, out, c.ToText()}};
-      FORGE_ASSIGN_OR_RETURN(const std::vector<Autotuned> found,
-                             Autotune(d, request, limits, [](size_t, size_t) {}));
-      for (const Autotuned& a : found) tuned.Add(a, d);
-    }
+  for (const ir::ConcreteCase& c : cases) {
+    const ir::Types in = c.types();
+    if (OpOnDevice::Support(*d, c.op, in).way != OpSupport::Way::kKernel) continue;
+    FORGE_ASSIGN_OR_RETURN(const ir::Types out, c.op.Infer(in));
+    const CompileRequest request[] = {{&c.op, in, out, c.ToText()}};
+    FORGE_ASSIGN_OR_RETURN(const std::vector<Autotuned> found,
+                           Autotune(d, request, limits, [](size_t, size_t) {}));
+    for (const Autotuned& a : found) tuned.Add(a, d);
   }
   return absl::OkStatus();
 }
 
 // Searches among the choices for every case that is benched, and shows what it found.
 absl::Status BenchTune(const Options& o, const std::vector<DeviceRef>& devices, Tool& tool) {
-  FORGE_ASSIGN_OR_RETURN(const CaseFilter filter, CaseFilter::Parse(o.filter));
+  FORGE_ASSIGN_OR_RETURN(const std::vector<ir::ConcreteCase> cases, ChosenCases(o));
   Tuned tuned;
   absl::Status status;
   for (size_t i = 0; i < devices.size() && status.ok(); ++i)
-    status = TuneOps(o, filter, devices[i], tuned);
+    status = TuneOps(o, cases, devices[i], tuned);
   ShowRows(tool, tuned.table, std::move(tuned.rows));
   return status;
 }
@@ -222,9 +233,10 @@ absl::Status BenchModel(const Options& o, const std::vector<DeviceRef>& devices,
 // errors: an option that has no part in what is measured
 absl::Status CheckOptions(const Options& o, const Tool& tool) {
   if (o.what == "peak") return tool.Only("peak", {"--device", "--threads"});
-  if (o.what == "ops") return tool.Only("ops", {"--device", "--threads", "--filter"});
+  if (o.what == "ops") return tool.Only("ops", {"--device", "--threads", "--filter", "--case"});
   if (o.what == "tune")
-    return tool.Only("tune", {"--device", "--threads", "--filter", "--seconds", "--candidates"});
+    return tool.Only("tune",
+                     {"--device", "--threads", "--filter", "--case", "--seconds", "--candidates"});
   return tool.Only("a model", {"--device", "--threads", "--dim", "--shape", "--repeat",
                                "--duration", "--streams", "--warmup"});
 }
@@ -250,16 +262,19 @@ absl::Status Run(const Options& o, Tool& tool) {
 
 int main(int argc, char** argv) {
   using namespace forge::tools;
-  Tool tool(
-      "forge-bench", "Times ops, a model, or the device itself.",
-      {"forge-bench ops --device vulkan --filter 'matmul.*512'", "forge-bench peak --device vulkan",
-       "forge-bench tune --device vulkan --filter '^matmul' --seconds 30",
-       "forge-bench model.bin --device cpu --device vulkan --dim N=1"});
+  Tool tool("forge-bench", "Times ops, a model, or the device itself.",
+            {"forge-bench ops --device vulkan --filter 'matmul.*512'",
+             "forge-bench ops --device cuda --case 'matmul(f16[4096,4096], f16[4096,4096])'",
+             "forge-bench peak --device vulkan",
+             "forge-bench tune --device vulkan --filter '^matmul' --seconds 30",
+             "forge-bench model.bin --device cpu --device vulkan --dim N=1"});
   tool.AddJson();
   Options o;
   tool.Argument("what", o.what, "ops, peak, tune, or a model");
   tool.Devices(o.devices, "Devices to use; default: auto");
   tool.Option("--filter REGEX", o.filter, "ops, tune: select the cases whose text matches");
+  tool.List("--case TEXT", o.cases,
+            "ops, tune: this case instead, as in 'matmul(f16[64,32], f16[32,8])'");
   tool.List("--dim SYMBOL=N", o.dims, "Model: bind an open dimension");
   tool.List("--shape NAME=DIMS", o.shapes,
             "Model: bind the open dimensions of an input, as in NAME=1,3,480,640");
@@ -273,6 +288,7 @@ int main(int argc, char** argv) {
               "Model: number of concurrent sessions, one thread each");
   tool.Option("--warmup N", o.warmup, {0, 1000000},
               "Model: number of untimed runs before the timed ones");
+  tool.Excludes("--case", {"--filter"});
   tool.Excludes("--duration", {"--repeat"});
   return tool.Run(argc, argv, [&] {
     if (o.devices.empty()) o.devices = {"auto"};

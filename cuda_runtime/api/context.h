@@ -94,6 +94,8 @@ class Owned {
 using OwnedStream = Owned<CuStream, &DriverApi::destroy_stream>;
 using OwnedEvent = Owned<CuEvent, &DriverApi::destroy_event>;
 using OwnedModule = Owned<CuModule, &DriverApi::unload_module>;
+using OwnedGraph = Owned<CuGraph, &DriverApi::destroy_graph>;
+using OwnedGraphExec = Owned<CuGraphExec, &DriverApi::destroy_graph_exec>;
 using OwnedMemory = Owned<CuAddress, &DriverApi::free>;
 using OwnedHostMemory = Owned<void*, &DriverApi::free_host>;
 

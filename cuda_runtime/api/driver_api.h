@@ -16,6 +16,8 @@ using CuModule = struct CuModuleObject*;
 using CuFunction = struct CuFunctionObject*;
 using CuStream = struct CuStreamObject*;
 using CuEvent = struct CuEventObject*;
+using CuGraph = struct CuGraphObject*;
+using CuGraphExec = struct CuGraphExecObject*;
 using CuAddress = unsigned long long;  // CUdeviceptr
 
 // Values of CUresult.
@@ -30,6 +32,8 @@ inline constexpr int kMaxThreadsPerBlock = 1, kMaxBlockX = 2, kMaxBlockY = 3, kM
                      kMemoryClockKilohertz = 36, kMemoryBusBits = 37, kL2Bytes = 38,
                      kComputeCapabilityMajor = 75, kComputeCapabilityMinor = 76,
                      kMaxSharedPerBlockOptin = 97;
+// Of cuStreamBeginCapture: other threads may do what they like meanwhile.
+inline constexpr int kCuCaptureThreadLocal = 1;
 // Flags of cuStreamCreate and cuEventCreate.
 inline constexpr unsigned kCuStreamNonBlocking = 1, kCuEventBlockingSync = 1,
                           kCuEventDisableTiming = 2;
@@ -71,7 +75,14 @@ inline constexpr unsigned kCuStreamNonBlocking = 1, kCuEventBlockingSync = 1,
   X(record_event, "cuEventRecord", (CuEvent event, CuStream stream))                              \
   X(query_event, "cuEventQuery", (CuEvent event))                                                 \
   X(synchronize_event, "cuEventSynchronize", (CuEvent event))                                     \
-  X(elapsed_milliseconds, "cuEventElapsedTime", (float* time, CuEvent begin, CuEvent end))
+  X(elapsed_milliseconds, "cuEventElapsedTime", (float* time, CuEvent begin, CuEvent end))        \
+  X(begin_capture, "cuStreamBeginCapture_v2", (CuStream stream, int mode))                        \
+  X(end_capture, "cuStreamEndCapture", (CuStream stream, CuGraph* graph))                         \
+  X(instantiate_graph, "cuGraphInstantiateWithFlags",                                             \
+    (CuGraphExec* exec, CuGraph graph, unsigned long long flags))                                 \
+  X(destroy_graph, "cuGraphDestroy", (CuGraph graph))                                             \
+  X(destroy_graph_exec, "cuGraphExecDestroy", (CuGraphExec exec))                                 \
+  X(launch_graph, "cuGraphLaunch", (CuGraphExec exec, CuStream stream))
 // clang-format on
 
 struct DriverApi {

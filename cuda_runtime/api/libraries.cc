@@ -33,7 +33,8 @@ std::vector<fs::path> CudaFolders() {
 }
 
 absl::StatusOr<std::shared_ptr<SharedLibrary>> OpenCudaLibrary(std::string_view what,
-                                                               std::span<const char* const> names) {
+                                                               std::span<const char* const> names,
+                                                               std::string_view wheel) {
   std::error_code error;
   for (const fs::path& folder : CudaFolders())
     for (const char* name : names)
@@ -42,8 +43,8 @@ absl::StatusOr<std::shared_ptr<SharedLibrary>> OpenCudaLibrary(std::string_view 
     if (auto library = SharedLibrary::Open(name); library.ok()) return library;
   return Unavailable(
       "{} is not installed: no {} in FORGE_CUDA_PATH or among the libraries of the system; it "
-      "comes with the CUDA toolkit, and with pip install nvidia-cuda-nvrtc",
-      what, names.front());
+      "comes with the CUDA toolkit, and with pip install {}",
+      what, names.front(), wheel);
 }
 
 }  // namespace forge::cuda

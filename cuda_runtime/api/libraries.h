@@ -15,8 +15,10 @@ namespace forge::cuda {
 std::vector<std::filesystem::path> CudaFolders();
 
 // Opens the first of `names` that exists in a folder, else the first that the loader finds.
-//   what: for messages     errors: Unavailable, naming FORGE_CUDA_PATH
+//   what: for messages; wheel: of PyPI, that has it
+//   errors: Unavailable, naming FORGE_CUDA_PATH and the wheel
 absl::StatusOr<std::shared_ptr<SharedLibrary>> OpenCudaLibrary(std::string_view what,
-                                                               std::span<const char* const> names);
+                                                               std::span<const char* const> names,
+                                                               std::string_view wheel);
 
 }  // namespace forge::cuda

@@ -15,8 +15,8 @@ constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.
 
 absl::StatusOr<std::shared_ptr<const Nvrtc>> Nvrtc::Load() {
   std::shared_ptr<Nvrtc> n(new Nvrtc);
-  FORGE_ASSIGN_OR_RETURN(n->library_,
-                         OpenCudaLibrary("NVRTC, NVIDIA's run-time compiler,", kNames));
+  FORGE_ASSIGN_OR_RETURN(n->library_, OpenCudaLibrary("NVRTC, NVIDIA's run-time compiler,", kNames,
+                                                      "nvidia-cuda-nvrtc"));
   FORGE_RETURN_IF_ERROR(n->Resolve());
   int count = 0;
   if (n->version_(&n->major_, &n->minor_) != 0 || n->architecture_count_(&count) != 0 || count <= 0)

@@ -2,44 +2,12 @@
 #include "cuda_runtime/device/device.h"
 
 #include "base/parallel.h"
-#include "ir/analysis/in_place.h"
 #include "runtime/device/segment_checks.h"
 
 namespace forge::cuda {
 namespace {
 
 static_assert(codegen::kScratchAlignment == kAlignment);
-
-ir::Candidate NodeOf(const CompileRequest& r) { return {*r.op, r.in, r.out}; }
-
-struct Described {
-  codegen::Kernel kernel;
-  std::string what;
-};
-
-std::vector<Artifact> ArtifactsOf(std::span<const Described> kernels, KernelStore& store) {
-  std::vector<Artifact> all;
-  for (const auto& [kernel, what] : kernels) {
-    const std::string text = codegen::ToText(kernel);
-    all.push_back({kernel.name + ".kernel", {text.begin(), text.end()}});
-    const std::string source = codegen::PrintCuda(kernel, store.caps(), what).text;
-    all.push_back({kernel.name + ".cu", {source.begin(), source.end()}});
-    if (const auto image = store.Image(kernel, what); image.ok())
-      all.push_back({kernel.name + (IsCubin(*image) ? ".cubin" : ".ptx"),
-                     {image->image.begin(), image->image.end()}});
-  }
-  return all;
-}
-
-// "matmul: f32[2, 3], f32[3, 4] -> f32[2, 4]"
-std::string DescriptionOf(const CompileRequest& request) {
-  const auto list = [](ir::TypeSpan types) {
-    std::string out;
-    for (const ir::Type& t : types) out += (out.empty() ? "" : ", ") + (t ? t.ToText() : "-");
-    return out;
-  };
-  return fmt::format("{}: {} -> {}", request.name, list(request.in), list(request.out));
-}
 
 std::filesystem::path TunedFile(const DeviceFacts& facts, bool cache) {
   const std::filesystem::path folder = CacheFolder();
@@ -56,19 +24,21 @@ CudaDevice::CudaDevice(ContextRef context, DeviceInfo info,
     : context_(std::move(context)),
       info_(std::move(info)),
       target_(fmt::format("cuda: {}", info_.name), context_->caps(), context_->rates(), tuned),
-      planner_(context_->caps(), tuned),
       threads_(threads) {}
 
-absl::StatusOr<std::shared_ptr<CudaDevice>> CudaDevice::Open(
-    const ContextRef& context, DeviceInfo info, absl::StatusOr<std::shared_ptr<const Nvrtc>> nvrtc,
-    const DeviceOptions& options) {
+absl::StatusOr<std::shared_ptr<CudaDevice>> CudaDevice::Open(DeviceParts parts,
+                                                             const DeviceOptions& options) {
+  const ContextRef& context = parts.context;
   const DeviceFacts& facts = context->facts();
   const auto tuned = std::make_shared<codegen::TunedChoices>(
       TunedFile(facts, options.cache),
       fmt::format("forge cuda tuned 1, {}, driver {}", facts.name, facts.driver_version));
   const int threads = options.threads > 0 ? options.threads : CpuCount();
-  std::shared_ptr<CudaDevice> d(new CudaDevice(context, std::move(info), tuned, threads));
-  d->kernels_ = std::make_shared<KernelStore>(context, std::move(nvrtc), options.cache);
+  std::shared_ptr<CudaDevice> d(new CudaDevice(context, std::move(parts.info), tuned, threads));
+  d->kernels_ = std::make_shared<KernelStore>(context, std::move(parts.nvrtc), options.cache);
+  d->compiler_ =
+      std::make_unique<const NodeCompiler>(context, d->kernels_, std::move(parts.library), tuned);
+  d->graphs_ = parts.graphs;
   FORGE_ASSIGN_OR_RETURN(d->queue_, Queue::Create(context));
   return d;
 }
@@ -120,43 +90,6 @@ uint64_t CudaDevice::MemoryLeft() const {
   return context_->api().memory_info(&available, &total) == kCuSuccess ? available : 0;
 }
 
-absl::StatusOr<ProgramRef> CudaDevice::CompileOne(const CompileRequest& request) {
-  FORGE_RETURN_IF_ERROR(context_->Health());
-  const ir::Candidate node = NodeOf(request);
-  FORGE_ASSIGN_OR_RETURN(codegen::PlannedNode planned,
-                         planner_.Plan(node, {.choice = request.choice, .once = request.once}));
-  const auto operands = static_cast<uint32_t>(request.in.size() + request.out.size());
-  FORGE_ASSIGN_OR_RETURN(codegen::StepPlan steps,
-                         codegen::PlanStep(planned.body, operands, planned.made));
-  CudaProgram::Parts parts;
-  parts.kernel = planned.made.kernel;
-  parts.scalars = std::move(steps.scalars);
-  parts.scratch_bytes = steps.scratch_bytes;
-  parts.seconds = context_->rates().Seconds(node);
-  const std::string what = DescriptionOf(request);
-  std::vector<Described> kernels;
-  for (size_t i = 0; i < planned.made.launches.size(); ++i) {
-    PlannedLaunch one;
-    static_cast<codegen::LaunchPlan&>(one) = std::move(steps.launches[i]);
-    codegen::Kernel& kernel = planned.made.launches[i].kernel;
-    FORGE_ASSIGN_OR_RETURN(one.loaded, kernels_->Get(kernel, what));
-    parts.launches.push_back(std::move(one));
-    kernels.push_back({std::move(kernel), what});
-  }
-  const ir::Function& body = *planned.body.function;
-  // Absent operands would number the others anew.
-  if (body.arguments().size() == request.in.size())
-    parts.overwritable = ir::OverwritableArguments(body);
-  if (const auto update = ir::UpdateOf(body)) {
-    FORGE_ASSIGN_OR_RETURN(const ir::Dim bytes, update->written.bytes());
-    parts.update = Program::Update{update->operand, static_cast<uint64_t>(bytes.max())};
-  }
-  parts.artifacts = [kernels = std::move(kernels), store = kernels_] {
-    return ArtifactsOf(kernels, *store);
-  };
-  return ProgramRef(std::make_shared<CudaProgram>(std::move(parts)));
-}
-
 std::vector<absl::StatusOr<ProgramRef>> CudaDevice::Compile(
     std::span<const CompileRequest> requests, CompileProgress progress) {
   std::vector<absl::StatusOr<ProgramRef>> out(requests.size(), Aborted("cancelled"));
@@ -164,7 +97,7 @@ std::vector<absl::StatusOr<ProgramRef>> CudaDevice::Compile(
   std::atomic<bool> goes_on = true;
   ParallelFor(requests.size(), threads_, [&](size_t i) {
     if (!goes_on) return;
-    out[i] = CompileOne(requests[i]);
+    out[i] = context_->Health().ok() ? compiler_->Compile(requests[i]) : context_->Health();
     if (!progress(++done)) goes_on = false;
   });
   return out;
@@ -177,17 +110,17 @@ CompileCounts CudaDevice::compile_counts() const {
 }
 
 std::vector<std::string> CudaDevice::Choices(const CompileRequest& request, size_t most) {
-  return planner_.Choices(NodeOf(request), most);
+  return compiler_->Choices(request, most);
 }
 
 absl::Status CudaDevice::Prefer(const CompileRequest& request) {
-  return planner_.Prefer(NodeOf(request), request.choice);
+  return compiler_->Prefer(request);
 }
 
 absl::StatusOr<SegmentRef> CudaDevice::Record(const SegmentSpec& spec) {
   FORGE_RETURN_IF_ERROR(context_->CanRun());
   FORGE_RETURN_IF_ERROR(CheckSteps<CudaProgram>(spec));
-  return SegmentRef(std::make_shared<CudaSegment>(spec, context_));
+  return SegmentRef(std::make_shared<CudaSegment>(spec, context_, graphs_));
 }
 
 absl::StatusOr<Point> CudaDevice::Submit(const SegmentRef& segment, const SubmitArgs& args) {

@@ -2,17 +2,25 @@
 // The device contract on CUDA.
 #pragma once
 #include "codegen/target/gpu_target.h"
-#include "codegen/target/planner.h"
+#include "cuda_runtime/device/node_compiler.h"
 #include "cuda_runtime/submission/segment.h"
 
 namespace forge::cuda {
 
+// What a device is made of.
+struct DeviceParts {
+  ContextRef context;
+  DeviceInfo info;
+  absl::StatusOr<std::shared_ptr<const Nvrtc>> nvrtc;
+  ProductLibraryRef library = nullptr;  // null: products are computed by kernels alone
+  bool graphs = true;                   // replays are CUDA graphs
+};
+
 class CudaDevice final : public Device {
  public:
   // errors: Unavailable, ResourceExhausted
-  static absl::StatusOr<std::shared_ptr<CudaDevice>> Open(
-      const ContextRef& context, DeviceInfo info,
-      absl::StatusOr<std::shared_ptr<const Nvrtc>> nvrtc, const DeviceOptions& options);
+  static absl::StatusOr<std::shared_ptr<CudaDevice>> Open(DeviceParts parts,
+                                                          const DeviceOptions& options);
   ~CudaDevice() override;
 
   const DeviceInfo& info() const override { return info_; }
@@ -38,14 +46,14 @@ class CudaDevice final : public Device {
   CudaDevice(ContextRef context, DeviceInfo info,
              const std::shared_ptr<codegen::TunedChoices>& tuned, int threads);
   absl::StatusOr<CudaBuffer*> Own(Buffer* b) const;
-  absl::StatusOr<ProgramRef> CompileOne(const CompileRequest& request);
 
   ContextRef context_;
   DeviceInfo info_;
   codegen::GpuTarget target_;
-  codegen::Planner planner_;
   const int threads_;
   std::shared_ptr<KernelStore> kernels_;
+  std::unique_ptr<const NodeCompiler> compiler_;
+  bool graphs_ = true;
   std::shared_ptr<Queue> queue_;
 };
 

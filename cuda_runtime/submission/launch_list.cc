@@ -53,6 +53,27 @@ class LaunchBinder {
       : in_(in), step_(step), operands_(operands) {}
 
   absl::StatusOr<BoundLaunch> Bound(const PlannedLaunch& launch) const {
+    return launch.product ? BoundProduct(launch) : BoundKernel(launch);
+  }
+
+ private:
+  absl::StatusOr<BoundLaunch> BoundProduct(const PlannedLaunch& launch) const {
+    BoundLaunch out;
+    out.product = launch.product.get();
+    out.grid = out.block = {1, 1, 1};
+    std::vector<CuAddress*> places = {&out.operands.a, &out.operands.b, &out.operands.c};
+    if (out.product->form().bias) places.push_back(&out.operands.bias);
+    if (out.product->workspace_bytes() > 0) places.push_back(&out.operands.workspace);
+    if (launch.operands.size() != places.size())
+      return Internal("'{}' takes {} operands, not {}", launch.name, places.size(),
+                      launch.operands.size());
+    for (size_t n = 0; n < places.size(); ++n) {
+      FORGE_ASSIGN_OR_RETURN(*places[n], AddressOf(launch.operands[n]));
+    }
+    return out;
+  }
+
+  absl::StatusOr<BoundLaunch> BoundKernel(const PlannedLaunch& launch) const {
     BoundLaunch out;
     out.function = launch.loaded->function;
     const codegen::Kernel& kernel = *launch.loaded->kernel;
@@ -83,7 +104,6 @@ class LaunchBinder {
     return out;
   }
 
- private:
   absl::StatusOr<int64_t> NumberOf(const codegen::LaunchNumber& n) const {
     if (n.index < 0) return n.constant;
     return step_.scalars[static_cast<size_t>(n.index)].Evaluate(in_.values);
@@ -166,6 +186,12 @@ absl::StatusOr<LaunchListRef> LaunchList::OfCopy(const Device::CopyRange& r, con
   return LaunchListRef(std::move(list));
 }
 
+size_t LaunchList::launches() const {
+  size_t n = 0;
+  for (const BoundStep& s : steps_) n += s.launches.size() + (s.copy ? 1 : 0);
+  return n;
+}
+
 absl::Status LaunchList::Launch(Context& context, CuStream stream, const BoundStep& step) {
   const DriverApi& api = context.api();
   if (step.copy)
@@ -174,6 +200,10 @@ absl::Status LaunchList::Launch(Context& context, CuStream stream, const BoundSt
                       "cuMemcpyAsync"),
         step.label);
   for (const BoundLaunch& l : step.launches) {
+    if (l.product != nullptr) {
+      FORGE_RETURN_IF_ERROR(Annotate(l.product->Launch(stream, l.operands), step.label));
+      continue;
+    }
     std::vector<void*> arguments;
     for (const uint64_t& word : l.arguments) arguments.push_back(const_cast<uint64_t*>(&word));
     const CuResult r = api.launch(l.function, l.grid[0], l.grid[1], l.grid[2], l.block[0],

@@ -8,6 +8,8 @@ namespace forge::cuda {
 
 struct BoundLaunch {
   CuFunction function = nullptr;
+  const Product* product = nullptr;  // instead of a function
+  Product::Operands operands;        // of the product
   std::array<uint32_t, 3> grid{}, block{};
   std::vector<uint64_t> arguments;  // pointers and scalars, each in the first bytes of a word
 };
@@ -42,6 +44,7 @@ class LaunchList {
                                                                   const CudaBuffer& to);
 
   std::span<const BoundStep> steps() const { return steps_; }
+  size_t launches() const;  // and copies
   // Hands a step to the driver; its work runs behind that of earlier calls. The context is current.
   //   errors: those of the driver, with the label of the step
   static absl::Status Launch(Context& context, CuStream stream, const BoundStep& step);

@@ -68,9 +68,33 @@ absl::Status Queue::Hand(State& s, size_t step) {
   return record(1);
 }
 
-// What was handed over before a failure still runs, so the event is recorded in any case.
-void Queue::HandOver(State& s) {
+absl::StatusOr<OwnedGraphExec> Queue::Capture(const LaunchList& list) {
+  const std::lock_guard lock(capture_mutex_);
   const Context::Current current(*context_);
+  const DriverApi& api = context_->api();
+  if (!capture_) {
+    CuStream stream = nullptr;
+    FORGE_RETURN_IF_ERROR(
+        context_->Check(api.create_stream(&stream, kCuStreamNonBlocking), "cuStreamCreate"));
+    capture_ = OwnedStream(context_, stream);
+  }
+  FORGE_RETURN_IF_ERROR(context_->Check(api.begin_capture(capture_.get(), kCuCaptureThreadLocal),
+                                        "cuStreamBeginCapture"));
+  absl::Status recorded;
+  for (const BoundStep& step : list.steps())
+    if (recorded.ok()) recorded = LaunchList::Launch(*context_, capture_.get(), step);
+  CuGraph graph = nullptr;
+  const CuResult ended = api.end_capture(capture_.get(), &graph);
+  const OwnedGraph owned(context_, graph);
+  FORGE_RETURN_IF_ERROR(recorded);
+  FORGE_RETURN_IF_ERROR(context_->Check(ended, "cuStreamEndCapture"));
+  CuGraphExec exec = nullptr;
+  FORGE_RETURN_IF_ERROR(
+      context_->Check(api.instantiate_graph(&exec, graph, 0), "cuGraphInstantiate"));
+  return OwnedGraphExec(context_, exec);
+}
+
+void Queue::HandSteps(State& s) {
   const size_t steps = s.job.list->steps().size();
   for (size_t i = 0; i < steps && s.status.ok(); ++i) {
     if (s.job.cancel != nullptr && i % kStepsInFlight == 0 && i > 0) {
@@ -79,6 +103,17 @@ void Queue::HandOver(State& s) {
     }
     if (IsCancelled(s)) s.status = Aborted("cancelled before step {} of {}", i + 1, steps);
     if (s.status.ok()) s.status = Hand(s, i);
+  }
+}
+
+// What was handed over before a failure still runs, so the event is recorded in any case.
+void Queue::HandOver(State& s) {
+  const Context::Current current(*context_);
+  if (s.job.graph != nullptr && !IsCancelled(s) && s.status.ok()) {
+    const CuResult r = context_->api().launch_graph(s.job.graph->get(), stream_.get());
+    s.status = context_->Check(r, "cuGraphLaunch");
+  } else {
+    HandSteps(s);
   }
   if (!context_->Health().ok()) return;
   absl::StatusOr<OwnedEvent> event = MakeEvent(kCuEventBlockingSync | kCuEventDisableTiming);

@@ -16,6 +16,7 @@ using StepEvents = std::vector<std::array<OwnedEvent, 2>>;
 
 struct Job {
   LaunchListRef list;
+  std::shared_ptr<const OwnedGraphExec> graph;    // the list as one launch; null: step by step
   std::vector<std::shared_ptr<const void>> keep;  // alive until the job is done
   std::vector<Point> others;                      // points of other timelines, awaited first
   std::shared_ptr<StepEvents> times;              // null: not wanted
@@ -43,6 +44,9 @@ class Queue final : public Timeline, public std::enable_shared_from_this<Queue> 
   absl::Status Wait(uint64_t value, int64_t nanoseconds) override;
 
   absl::StatusOr<OwnedEvent> MakeEvent(unsigned flags);
+  // Makes one launch of all steps of a list.
+  //   errors: those of the driver
+  absl::StatusOr<OwnedGraphExec> Capture(const LaunchList& list);
 
  private:
   struct State {
@@ -58,6 +62,7 @@ class Queue final : public Timeline, public std::enable_shared_from_this<Queue> 
   explicit Queue(ContextRef context) : context_(std::move(context)) {}
   absl::Status StartThread();  // under mutex_
   void HandOver(State& s);     // all its steps and its event
+  void HandSteps(State& s);
   absl::Status Hand(State& s, size_t step);
   void Feed();
   void FeedOne(State& s);
@@ -70,6 +75,8 @@ class Queue final : public Timeline, public std::enable_shared_from_this<Queue> 
 
   ContextRef context_;
   OwnedStream stream_;
+  OwnedStream capture_;  // made at the first capture; work is recorded there and never runs
+  std::mutex capture_mutex_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<StateRef> jobs_;     // not yet done, in order

@@ -10,18 +10,21 @@ namespace {
 
 // Lists kept for callers that take turns with their buffers.
 constexpr size_t kMostLists = 4;
+// A graph of fewer is launched no faster.
+constexpr size_t kFewLaunches = 2;
 
 }  // namespace
 
-CudaSegment::CudaSegment(const SegmentSpec& spec, ContextRef context)
+CudaSegment::CudaSegment(const SegmentSpec& spec, ContextRef context, bool graphs)
     : context_(std::move(context)),
       steps_(spec.steps.begin(), spec.steps.end()),
       slots_(spec.slots.begin(), spec.slots.end()),
       step_symbols_(spec.step_symbols.begin(), spec.step_symbols.end()),
-      timestamps_(spec.timestamps) {}
+      timestamps_(spec.timestamps),
+      graphs_(graphs) {}
 
-absl::StatusOr<LaunchListRef> CudaSegment::Find(const std::vector<CudaBufferRef>& slots,
-                                                std::span<const int64_t> values) {
+absl::StatusOr<CudaSegment::Entry*> CudaSegment::Find(const std::vector<CudaBufferRef>& slots,
+                                                      std::span<const int64_t> values) {
   std::vector<uint64_t> key;
   for (const CudaBufferRef& b : slots) key.push_back(b ? b->id() : 0);
   key.insert(key.end(), values.begin(), values.end());
@@ -29,7 +32,7 @@ absl::StatusOr<LaunchListRef> CudaSegment::Find(const std::vector<CudaBufferRef>
       std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
   if (known != entries_.end()) {
     std::rotate(known, known + 1, entries_.end());
-    return entries_.back().list;
+    return &entries_.back();
   }
   ir::Bindings bindings;
   for (size_t i = 0; i < values.size(); ++i) bindings[step_symbols_[i]] = values[i];
@@ -39,8 +42,23 @@ absl::StatusOr<LaunchListRef> CudaSegment::Find(const std::vector<CudaBufferRef>
   ++recordings_;
   // One in flight stays alive through its job.
   if (entries_.size() == kMostLists) entries_.erase(entries_.begin());
-  entries_.push_back({std::move(key), list});
-  return list;
+  entries_.push_back({std::move(key), std::move(list), nullptr});
+  return &entries_.back();
+}
+
+absl::StatusOr<std::shared_ptr<const OwnedGraphExec>> CudaSegment::GraphOf(Entry& entry,
+                                                                           const SubmitArgs& args,
+                                                                           Queue& queue) const {
+  const bool again = std::exchange(entry.submitted, true);
+  // Steps that are timed or may be cancelled are handed over one by one.
+  if (!graphs_ || !again || timestamps_ || args.cancel != nullptr ||
+      entry.list->launches() < kFewLaunches)
+    return nullptr;
+  if (entry.graph == nullptr) {
+    FORGE_ASSIGN_OR_RETURN(OwnedGraphExec graph, queue.Capture(*entry.list));
+    entry.graph = std::make_shared<const OwnedGraphExec>(std::move(graph));
+  }
+  return entry.graph;
 }
 
 absl::StatusOr<Job> CudaSegment::Prepare(const SubmitArgs& args, Queue& queue) {
@@ -48,7 +66,9 @@ absl::StatusOr<Job> CudaSegment::Prepare(const SubmitArgs& args, Queue& queue) {
       std::vector<CudaBufferRef> slots,
       OwnSlots<CudaBuffer>(args, {slots_, step_symbols_.size()}, context_.get()));
   Job job;
-  FORGE_ASSIGN_OR_RETURN(job.list, Find(slots, args.step_values));
+  FORGE_ASSIGN_OR_RETURN(Entry* const entry, Find(slots, args.step_values));
+  job.list = entry->list;
+  FORGE_ASSIGN_OR_RETURN(job.graph, GraphOf(*entry, args, queue));
   job.cancel = args.cancel;
   for (CudaBufferRef& b : slots)
     if (b) job.keep.push_back(std::move(b));

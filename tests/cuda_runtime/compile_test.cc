@@ -63,7 +63,7 @@ class SlowCudaCompileTest : public testing::TestWithParam<const char*> {
     const auto context = Context::Create(nullptr, *facts);
     ASSERT_TRUE(context.ok());
     context_ = *context;
-    auto device = CudaDevice::Open(context_, {.name = GetParam()}, nvrtc_, {.cache = false});
+    auto device = CudaDevice::Open({context_, {.name = GetParam()}, nvrtc_}, {.cache = false});
     ASSERT_TRUE(device.ok()) << device.status();
     device_ = *device;
   }

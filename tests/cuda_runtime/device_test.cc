@@ -24,7 +24,7 @@ class CudaDeviceTest : public FakeDriverTest {
     facts.memory_bytes = 1 << 20;
     const auto context = Context::Create(FakeApi(), facts);
     ASSERT_TRUE(context.ok());
-    auto device = CudaDevice::Open(*context, {.name = "fake"}, FetchedNvrtc(),
+    auto device = CudaDevice::Open({*context, {.name = "fake"}, FetchedNvrtc(), nullptr, false},
                                    {.threads = 4, .cache = false});
     ASSERT_TRUE(device.ok()) << device.status();
     device_ = *device;

@@ -19,7 +19,7 @@ using ::testing::StartsWith;
 
 TEST(CudaLibrariesTest, NamesTheVariableThatWouldHelp) {
   const char* const names[] = {"libthat-is-not-there.so.1"};
-  const absl::Status s = OpenCudaLibrary("NVRTC", names).status();
+  const absl::Status s = OpenCudaLibrary("NVRTC", names, "nvidia-cuda-nvrtc").status();
   EXPECT_TRUE(absl::IsUnavailable(s));
   EXPECT_THAT(s.message(), HasSubstr("libthat-is-not-there.so.1 in FORGE_CUDA_PATH"));
 }
