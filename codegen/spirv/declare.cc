@@ -13,6 +13,17 @@ bool Aliased(const Kernel& k, const View& v) {
   return false;
 }
 
+// Whether the kernel loads from the operand of a view and stores to it.
+bool Exchanges(const Kernel& k, const View& v) {
+  bool reads = false, writes = false;
+  for (const View& other : k.views) {
+    if (other.space != Space::kGlobal || other.operand != v.operand) continue;
+    reads |= other.reads;
+    writes |= other.writes;
+  }
+  return reads && writes;
+}
+
 // Of MatrixUse.
 constexpr uint32_t kMatrixUses[] = {0, 0, 1, 2};
 
@@ -108,6 +119,9 @@ Word SpirvPrinter::DeclareGlobalView(const View& v, bool aliased) {
   m.Decorate(variable, spv::Decoration::Binding, {static_cast<Word>(v.operand)});
   m.Decorate(variable, aliased ? spv::Decoration::Aliased : spv::Decoration::Restrict);
   if (!v.writes) m.Decorate(variable, spv::Decoration::NonWritable);
+  // NVIDIA's compiler loads what an invocation has stored in an earlier turn of a loop before that
+  // turn, unless it is told not to.
+  if (!needs.memory_model && Exchanges(k, v)) m.Decorate(variable, spv::Decoration::Coherent);
   if (!v.reads) m.Decorate(variable, spv::Decoration::NonReadable);
   m.Name(variable, v.name);
   return variable;

@@ -41,6 +41,20 @@ TEST_P(SpirvTest, Validates) {
     EXPECT_EQ(text.find(s), std::string::npos) << s << "\n" << text;
 }
 
+// Each turn of a loop loads what the one before has stored.
+Kernel SumInMemory() {
+  return MakeKernel("sum_in_memory", [](Builder& b, Val) {
+    const uint16_t x = b.AddView(Reads("x", kF32, 0));
+    View both = Writes("y", kF32, 1);
+    both.reads = true;
+    const uint16_t y = b.AddView(both);
+    b.For({b.Int(0), b.Int(6), b.Int(1)}, {}, [&](Val i, const Vals&) {
+      b.Store(y, b.Int(0), b.Load(y, b.Int(0)) + b.Load(x, i));
+      return Vals{};
+    });
+  });
+}
+
 // What devices compute as they like.
 Kernel Fast() {
   return MapKernel("fast", kF32, kF32, [](Val x) {
@@ -168,6 +182,7 @@ INSTANTIATE_TEST_SUITE_P(
          Aliases,
          {"%x1 Aliased", "%x4 Aliased", "%y Restrict", "%x1 NonWritable"},
          {"x1_again"}},
+        {"sum_in_memory", SumInMemory, {"%y Coherent"}, {"%x Coherent"}},
         {"atomics", Atomics, {"OpAtomicSMin", "OpAtomicUMin", "OpAtomicExchange"}, {}},
         {"privates", Privates, {"Function"}, {}},
         {"dots", Dots, {"OpSDot", "OpUDot", "OpSUDot", "OpUMulExtended"}, {}},

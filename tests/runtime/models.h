@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small models, built in place.
 #pragma once
+#include <algorithm>
+
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/spatial/conv.h"
 #include "ir/ops/spatial/pool.h"
+#include "runtime/plan/executable.h"
 #include "runtime/session.h"
 #include "tests/support/ir_values.h"
 
@@ -55,6 +58,13 @@ inline std::unique_ptr<ir::Module> ConvolvingModule() {
 }
 inline std::shared_ptr<const Model> ConvolvingModel() {
   return std::make_shared<const Model>(ConvolvingModule());
+}
+
+// The steps that compute: devices with memory of their own have copies, too.
+inline size_t ComputingSteps(const Session& session) {
+  const auto steps = session.executable()->steps();
+  return static_cast<size_t>(
+      std::ranges::count_if(steps, [](const StepInfo& s) { return s.op != "copy"; }));
 }
 
 }  // namespace forge::testing

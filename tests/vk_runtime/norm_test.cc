@@ -37,7 +37,7 @@ class NormTest : public Kernels {
     FORGE_ASSIGN_OR_RETURN(const auto session, Session::Create(NormAndProduct(shared), device));
     const NamedTensor x{"x", testing::Noise({1100, 256}, 7)};
     FORGE_ASSIGN_OR_RETURN(auto results, session->Run({&x, 1}));
-    steps = session->executable()->steps().size();
+    steps = testing::ComputingSteps(*session);
     return results;
   }
   void ExpectSteps(bool shared, size_t expected) {

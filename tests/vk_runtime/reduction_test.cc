@@ -41,7 +41,7 @@ class ReductionTest : public Kernels {
     FORGE_ASSIGN_OR_RETURN(const auto session, Session::Create(ReducedProduct(shared), device));
     const NamedTensor x{"x", testing::Noise({rows, kDepth}, 7)};
     FORGE_ASSIGN_OR_RETURN(auto results, session->Run({&x, 1}));
-    steps = session->executable()->steps().size();
+    steps = testing::ComputingSteps(*session);
     return results;
   }
   void ExpectSteps(bool shared, int64_t rows, size_t expected) {
