@@ -80,6 +80,15 @@ target_link_libraries(forge_emulated_cuda PRIVATE forge_ptx_machine Threads::Thr
 target_link_options(forge_emulated_cuda PRIVATE "-Wl,--version-script=${PROJECT_SOURCE_DIR}/tests/cuda/driver/exports.map")
 set_target_properties(forge_emulated_cuda PROPERTIES OUTPUT_NAME cuda SOVERSION 1
                       LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/emulated_cuda")
+# And a libcublasLt.so.13 over that, which is found where FORGE_CUDA_PATH names the folder.
+add_library(forge_emulated_cublaslt SHARED "${PROJECT_SOURCE_DIR}/tests/cuda/cublaslt/cublaslt.cc" $<TARGET_OBJECTS:forge_base>)
+target_include_directories(forge_emulated_cublaslt PRIVATE "${PROJECT_SOURCE_DIR}")
+target_link_libraries(forge_emulated_cublaslt PRIVATE absl::status absl::statusor absl::strings fmt::fmt Threads::Threads
+                      ${CMAKE_DL_LIBS})
+target_link_options(forge_emulated_cublaslt PRIVATE "-Wl,--version-script=${PROJECT_SOURCE_DIR}/tests/cuda/cublaslt/exports.map")
+set_target_properties(forge_emulated_cublaslt PROPERTIES OUTPUT_NAME cublasLt SOVERSION 13
+                      LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/emulated_cuda")
+add_dependencies(forge_emulated_cuda forge_emulated_cublaslt)
 
 # Adds COUNT ctest entries for PROGRAM's tests that FILTER selects.
 function(forge_add_test name program filter count)
@@ -123,7 +132,7 @@ function(forge_test_folder folder)
   if(NOT sources)
     return()
   endif()
-  list(FILTER sources EXCLUDE REGEX "/tests/(ptx/machine|cuda/driver)/")
+  list(FILTER sources EXCLUDE REGEX "/tests/(ptx/machine|cuda/driver|cuda/cublaslt)/")
   forge_tell_folders(${sources})
   forge_family_sources(families tests/${folder})
   list(APPEND sources ${families})
@@ -150,7 +159,7 @@ function(forge_test_folder folder)
   if(folder MATCHES "^(runtime|vk_runtime|cuda_runtime|conformance|tools|models|examples)$")
     add_dependencies(${program} ${plugins} ${helpers} forge_fault_injection_layer)
   endif()
-  if(folder STREQUAL "cuda")
+  if(folder MATCHES "^cuda(_runtime)?$")
     add_dependencies(${program} forge_emulated_cuda)
     target_link_libraries(${program} PRIVATE ${CMAKE_DL_LIBS})
   endif()

@@ -9,9 +9,18 @@ namespace forge::cuda {
 namespace {
 
 constexpr std::string_view kLibraryChoice = "cublaslt";
-// Smaller products take a few microseconds either way, and a kernel of one's own fuses what
-// follows.
+// Smaller products take a few microseconds either way.
 constexpr double kManyFlops = 1 << 20;
+// A product of fewer terms is computed sooner by a kernel that fuses what follows than by the
+// library and a second kernel; halves, for which the library is many times as fast, from fewer
+// terms on. Source: docs/measurements/h100.md.
+constexpr int64_t kManyTerms = 512, kManyTermsOfHalves = 64;
+
+bool Pays(const ProductOfBody& p) {
+  const bool half = p.form.dtype == DType::kF16 || p.form.dtype == DType::kBF16;
+  return p.form.flops() >= kManyFlops &&
+         (p.rest == nullptr || p.form.k >= (half ? kManyTermsOfHalves : kManyTerms));
+}
 
 ir::Candidate NodeOf(const CompileRequest& r) { return {*r.op, r.in, r.out}; }
 
@@ -166,12 +175,12 @@ absl::StatusOr<ProgramRef> NodeCompiler::CompileProduct(const CompileRequest& re
 }
 
 bool NodeCompiler::WantsLibrary(const CompileRequest& request, const codegen::Region& region,
-                                const ProductForm& form) const {
+                                const ProductOfBody& product) const {
   if (!request.choice.empty()) return request.choice == kLibraryChoice;
   if (!tuned_->empty())
     if (const auto key = codegen::TuningKey(region); key.ok())
       if (const auto preferred = tuned_->Find(*key)) return *preferred == kLibraryChoice;
-  return form.flops() >= kManyFlops;
+  return Pays(product);
 }
 
 absl::StatusOr<ProgramRef> NodeCompiler::Compile(const CompileRequest& request) const {
@@ -179,8 +188,7 @@ absl::StatusOr<ProgramRef> NodeCompiler::Compile(const CompileRequest& request) 
   FORGE_ASSIGN_OR_RETURN(const codegen::NodeBody body,
                          codegen::BodyOf(NodeOf(request), context_->caps()));
   std::optional<ProductOfBody> product = ProductIn(*body.region);
-  if (!product || !WantsLibrary(request, *body.region, product->form))
-    return CompileKernels(request);
+  if (!product || !WantsLibrary(request, *body.region, *product)) return CompileKernels(request);
   absl::StatusOr<ProgramRef> program = CompileProduct(request, *body.region, *std::move(product));
   // What the library has no algorithm for, a kernel computes, unless the library was asked for.
   if (!absl::IsUnimplemented(program.status()) || !request.choice.empty()) return program;
@@ -193,7 +201,7 @@ std::vector<std::string> NodeCompiler::Choices(const CompileRequest& request, si
   const absl::StatusOr<codegen::NodeBody> body = codegen::BodyOf(NodeOf(request), context_->caps());
   const auto product = body.ok() ? ProductIn(*body->region) : std::nullopt;
   if (!product) return all;
-  const bool first = WantsLibrary(request, *body->region, product->form);
+  const bool first = WantsLibrary(request, *body->region, *product);
   if (all.size() >= most) all.pop_back();
   all.insert(first ? all.begin() : all.end(), std::string(kLibraryChoice));
   return all;

@@ -36,7 +36,7 @@ class NodeCompiler {
                                             const codegen::Region& region,
                                             ProductOfBody product) const;
   bool WantsLibrary(const CompileRequest& request, const codegen::Region& region,
-                    const ProductForm& form) const;
+                    const ProductOfBody& product) const;
   absl::Status AddKernels(codegen::PlannedNode& planned, codegen::StepPlan steps,
                           const CompileRequest& request, CudaProgram::Parts& parts,
                           std::vector<Described>& described) const;

@@ -80,7 +80,7 @@ bool TakeEpilogue(const ir::Function& body, const ir::Node& product, ProductOfBo
   uint32_t value = product.first_out;
   size_t taken = 1;
   const ir::Node* next = OnlyUser(body, value);
-  if (next != nullptr && next->op.As<ir::Add>() != nullptr && next->in.size() == 2) {
+  if (next != nullptr && next->op.Is<ir::Add>() && next->in.size() == 2) {
     const uint32_t other = next->in[next->in[0] == value ? 1 : 0];
     const std::optional<size_t> bias = ArgumentAt(body, other);
     const ir::Type& t = body.type(other);
@@ -93,7 +93,7 @@ bool TakeEpilogue(const ir::Function& body, const ir::Node& product, ProductOfBo
     ++taken;
     next = OnlyUser(body, value);
   }
-  if (next != nullptr && next->op.As<ir::Relu>() != nullptr) {
+  if (next != nullptr && next->op.Is<ir::Relu>()) {
     out.form.relu = true;
     value = next->first_out;
     ++taken;

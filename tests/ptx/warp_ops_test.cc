@@ -37,6 +37,23 @@ TEST(WarpOpsTest, Shuffles) {
   }
 }
 
+TEST(WarpOpsTest, LoadsOfVectorsMayEndInWhatNobodyWrote) {
+  const auto load = [](const std::string& used) {
+    return Execute(
+        "{ .shared .align 8 .b32 word[2]; .reg .b32 x, y; st.shared.b32 [word], a; "
+        "ld.shared.v2.b32 {x, y}, [word]; mov.b32 d, " +
+            used + "; }",
+        {32, 32}, {{7}});
+  };
+  EXPECT_EQ(load("x")->at(0), 7u);
+  EXPECT_EQ(load("y")->at(0), 0xffffffffu);
+  const auto alone = Execute(
+      "{ .shared .align 8 .b32 word[2]; st.shared.b32 [word], a; "
+      "ld.shared.b32 d, [word+4]; }",
+      {32, 32}, {{7}});
+  EXPECT_FALSE(alone.ok());
+}
+
 TEST(WarpOpsTest, ShufflesTellWhetherTheSourceIsInRange) {
   const auto p = OnWarp(
       "{ .reg .pred q; .reg .b32 t; shfl.sync.up.b32 t|q, a, 1, 0, -1; selp.b32 d, 1, 0, q; }",

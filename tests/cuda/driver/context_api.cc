@@ -9,6 +9,7 @@
 namespace {
 
 using forge::emulated::Context;
+using forge::emulated::ContextStack;
 using forge::emulated::CurrentContexts;
 using forge::emulated::Device;
 using forge::emulated::Schedule;
@@ -193,11 +194,11 @@ CU_API cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned) {
 
 CU_API cuCtxSetCurrent(CUcontext context) {
   CU_ENTER(cuCtxSetCurrent);
-  std::vector<Context*>& all = CurrentContexts();
+  ContextStack& all = CurrentContexts();
   if (all.empty())
     all.push_back(context);
   else
-    all.back() = context;
+    all.set_back(context);
   return CUDA_SUCCESS;
 }
 
@@ -210,13 +211,14 @@ CU_API cuCtxGetCurrent(CUcontext* context) {
 
 CU_API cuCtxPushCurrent_v2(CUcontext context) {
   CU_ENTER(cuCtxPushCurrent_v2);
+  if (CurrentContexts().full()) return CUDA_ERROR_OUT_OF_MEMORY;
   CurrentContexts().push_back(context);
   return CUDA_SUCCESS;
 }
 
 CU_API cuCtxPopCurrent_v2(CUcontext* context) {
   CU_ENTER(cuCtxPopCurrent_v2);
-  std::vector<Context*>& all = CurrentContexts();
+  ContextStack& all = CurrentContexts();
   if (all.empty()) return CUDA_ERROR_INVALID_CONTEXT;
   if (context != nullptr) *context = all.back();
   all.pop_back();

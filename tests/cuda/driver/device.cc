@@ -130,8 +130,8 @@ bool Device::IsPinned(const void* p, size_t bytes) {
   return at + bytes <= after->first + after->second.bytes;
 }
 
-std::vector<Context*>& CurrentContexts() {
-  thread_local std::vector<Context*> contexts;
+ContextStack& CurrentContexts() {
+  thread_local ContextStack contexts;
   return contexts;
 }
 

@@ -10,6 +10,7 @@
 //   may be * FORGE_EMULATED_CUDA_STATISTICS  a file that a line for each launch is added to
 //   FORGE_EMULATED_CUDA_DEVICES     how many devices there are (default 1)
 #pragma once
+#include <array>
 #include <map>
 #include <random>
 #include <set>
@@ -129,7 +130,23 @@ class Device {
   CUresult lost_ = CUDA_SUCCESS;
 };
 
-// The context that is current in this thread; cuCtxPushCurrent and its like change it.
-std::vector<Context*>& CurrentContexts();
+// The contexts that a thread has pushed. It has no destructor: at the end of a process, calls come
+// behind those of the thread's objects.
+class ContextStack {
+ public:
+  bool empty() const { return size_ == 0; }
+  Context* back() const { return all_[size_ - 1]; }
+  void set_back(Context* c) { all_[size_ - 1] = c; }
+  bool full() const { return size_ == all_.size(); }
+  void push_back(Context* c) { all_[size_++] = c; }
+  void pop_back() { --size_; }
+
+ private:
+  std::array<Context*, 64> all_;
+  size_t size_;
+};
+
+// Of this thread; cuCtxPushCurrent and its like change it.
+ContextStack& CurrentContexts();
 
 }  // namespace forge::emulated

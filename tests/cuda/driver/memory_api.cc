@@ -340,3 +340,12 @@ CU_API cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* bytes, CUdeviceptr add
   if (bytes != nullptr) *bytes = a.bytes;
   return CUDA_SUCCESS;
 }
+
+// Not of CUDA: the host memory behind device memory, for libraries over this driver.
+CU_API cuEmulatedHostAddress(CUdeviceptr address, size_t bytes, void** host) {
+  CU_ENTER(cuEmulatedHostAddress);
+  Place place;
+  if (host == nullptr || !Locate(address, bytes, place)) return CUDA_ERROR_INVALID_VALUE;
+  *host = place.host;
+  return CUDA_SUCCESS;
+}
