@@ -5,10 +5,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/ptx/hardware.h"
+
 namespace forge::ptx {
 
 absl::Status RunPtx(const std::string& text, const std::string& kernel, const RunOptions& options,
                     std::vector<Argument> arguments, Statistics* statistics) {
+  if (RunsOnHardware()) return RunOnHardware(text, kernel, options, std::move(arguments));
   Memory memory;
   FORGE_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedModule> module,
                          LoadedModule::Load(text, memory));

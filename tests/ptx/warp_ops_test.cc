@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "tests/ptx/hardware.h"
 #include "tests/ptx/one_op.h"
 
 namespace forge::ptx {
@@ -46,6 +47,7 @@ TEST(WarpOpsTest, LoadsOfVectorsMayEndInWhatNobodyWrote) {
         {32, 32}, {{7}});
   };
   EXPECT_EQ(load("x")->at(0), 7u);
+  if (RunsOnHardware()) return;  // where the other element is anything, and nothing is found
   EXPECT_EQ(load("y")->at(0), 0xffffffffu);
   const auto alone = Execute(
       "{ .shared .align 8 .b32 word[2]; st.shared.b32 [word], a; "
