@@ -131,7 +131,7 @@ absl::Status ModelOnDevice::Run(const Loading& loading, const ir::Function& load
       std::unique_ptr<Executable> e,
       Executable::Build({share_->device, wanted, read, share_->programs, batch.into},
                         loading.build));
-  return e->RunForVariables(loading.build.compile.cancel);
+  return e->RunInPlace(loading.build.compile.cancel);
 }
 
 }  // namespace forge

@@ -32,6 +32,11 @@ class OpOnDevice {
   // Runs the op.
   //   in: one for each operand; null where it is absent
   absl::StatusOr<std::vector<ir::HostValue>> Run(std::span<const ir::HostValue* const> in);
+  // The same with the operands of the last Run and without results. On a GPU nothing is copied for
+  // one kernel.
+  absl::Status Repeat(std::span<const ir::HostValue* const> in) {
+    return kernel_ ? kernel_->Repeat(in) : Run(in).status();
+  }
   const Executable& executable() const {
     return parts_ ? *parts_->executable() : kernel_->executable();
   }

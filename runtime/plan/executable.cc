@@ -116,7 +116,7 @@ absl::StatusOr<std::vector<ir::HostValue>> Executable::Run(
   return results;
 }
 
-absl::Status Executable::RunForVariables(const std::atomic<bool>* cancel) {
+absl::Status Executable::RunInPlace(const std::atomic<bool>* cancel) {
   for (const SegmentRef& segment : segments_)
     FORGE_RETURN_IF_ERROR(RunSegment(segment, {}, cancel));
   return absl::OkStatus();

@@ -75,9 +75,11 @@ class Executable {
   absl::StatusOr<std::vector<ir::HostValue>> Run(std::span<const ir::HostValue* const> arguments,
                                                  std::span<const int64_t> step_values,
                                                  const std::atomic<bool>* cancel);
-  // Runs an executable that was built with results_into.
+  // Runs on what the device holds, and leaves the results there: those of an executable that was
+  // built with results_into, or once more with the arguments of the last Run, where that copied
+  // them to the device.
   //   errors: as Run
-  absl::Status RunForVariables(const std::atomic<bool>* cancel);
+  absl::Status RunInPlace(const std::atomic<bool>* cancel);
   // Calls the observer after each step; of an executable without step symbols.
   //   errors: as Run, and the observer's
   using Observer = std::function<absl::Status(const StepView&)>;

@@ -32,4 +32,8 @@ absl::StatusOr<std::vector<ir::HostValue>> OpRunner::Run(std::span<const ir::Hos
   return executable_->Run(present, {}, nullptr);
 }
 
+absl::Status OpRunner::Repeat(std::span<const ir::HostValue* const> in) {
+  return on_host_ ? Run(in).status() : executable_->RunInPlace(nullptr);
+}
+
 }  // namespace forge

@@ -22,10 +22,14 @@ class OpRunner {
   // Runs the op.
   //   in: one for each operand; null where it is absent
   absl::StatusOr<std::vector<ir::HostValue>> Run(std::span<const ir::HostValue* const> in);
+  // The same with the operands of the last Run and without results. On a GPU nothing is copied.
+  absl::Status Repeat(std::span<const ir::HostValue* const> in);
   const Executable& executable() const { return *executable_; }
 
  private:
-  explicit OpRunner(DeviceRef device) : programs_(std::move(device)), function_("op") {}
+  explicit OpRunner(DeviceRef device)
+      : on_host_(device->info().is_cpu), programs_(std::move(device)), function_("op") {}
+  const bool on_host_;  // software devices lend the memory of the host
   ProgramCache programs_;
   ir::Function function_;
   std::vector<bool> present_;

@@ -20,9 +20,13 @@ constexpr int kRuns = 7;
 // Far beyond any cache, well below the smallest guaranteed buffer.
 constexpr int64_t kLargeElements = int64_t{16} << 20;
 constexpr size_t kUploadBytes = 100 << 20;
-constexpr int64_t kChainElements = int64_t{1} << 20;
+// Work that is known is doubled until it takes so long, so that its launch does not count.
+constexpr double kLongEnough = 1e-3;  // seconds
+constexpr int64_t kChainElements = int64_t{1} << 20, kMostChainElements = int64_t{1} << 26;
 constexpr int kChains = 4, kChainLength = 64;
-constexpr int64_t kProductExtent = 768;
+constexpr int64_t kProductExtent = 768, kMostProductExtent = 6144;
+// GPUs raise their clocks within this time.
+constexpr int64_t kWarmUpNanoseconds = 200'000'000;
 
 // The time of the steps that compute, copies in and out left out.
 absl::StatusOr<double> StepSeconds(const Executable& e) {
@@ -34,16 +38,17 @@ absl::StatusOr<double> StepSeconds(const Executable& e) {
   return total;
 }
 
+// After a first Run.
 template <class Runner>  // of one kernel, or of a plan
 absl::StatusOr<double> OwnSeconds(Runner& runner, std::span<const ir::HostValue* const> inputs) {
-  FORGE_RETURN_IF_ERROR(runner.Run(inputs).status());
+  FORGE_RETURN_IF_ERROR(runner.Repeat(inputs));
   return StepSeconds(runner.executable());
 }
 
 // Independent chains of v * x + x on elements that are loaded once: what the device computes when
 // it waits for neither memory nor results.
-void AddChains(ir::Function& body) {
-  const ir::Value x = body.Argument("x", ir::Type::Tensor(DType::kF32, {kChainElements}));
+void AddChains(ir::Function& body, int64_t elements) {
+  const ir::Value x = body.Argument("x", ir::Type::Tensor(DType::kF32, {elements}));
   std::vector<ir::Value> chains;
   for (int c = 0; c < kChains; ++c) chains.push_back(x + (c + 1));
   for (int i = 0; i < kChainLength; ++i)
@@ -52,8 +57,7 @@ void AddChains(ir::Function& body) {
   for (int c = 1; c < kChains; ++c) sum = sum + chains[c];
   body.Return("sum", sum);
 }
-constexpr double kChainsFlops =
-    static_cast<double>(kChainElements) * (2.0 * kChains * (kChainLength + 1) - 1);
+constexpr double kFlopsOfChains = 2.0 * kChains * (kChainLength + 1) - 1;  // of an element
 
 }  // namespace
 
@@ -68,39 +72,58 @@ struct Yardstick::Form {
   ir::HostValue input;
   size_t operands;
   double work;
+  std::vector<const ir::HostValue*> inputs() const { return {operands, &input}; }
   absl::StatusOr<double> Rate() {
-    const std::vector<const ir::HostValue*> inputs(operands, &input);
-    FORGE_ASSIGN_OR_RETURN(const double seconds, OwnSeconds(*runner, inputs));
+    FORGE_ASSIGN_OR_RETURN(const double seconds, OwnSeconds(*runner, inputs()));
     return work / seconds;
   }
 };
 
 absl::StatusOr<Yardstick> Yardstick::Create(const DeviceRef& device) {
   Yardstick y;
+  // Returns the seconds of the first run after one that warms up.
   const auto add = [&](std::vector<std::shared_ptr<Form>>& forms, const ir::AnyOp& op,
-                       std::vector<int64_t> shape, size_t operands, double work) -> absl::Status {
+                       std::vector<int64_t> shape, size_t operands,
+                       double work) -> absl::StatusOr<double> {
     FORGE_ASSIGN_OR_RETURN(ir::HostValue input, RandomTensor(DType::kF32, shape, 1));
     const ir::Types types(operands, input.type());
     FORGE_ASSIGN_OR_RETURN(std::unique_ptr<OpRunner> runner,
                            OpRunner::Create(device, op, types, {.timestamps = true}));
     forms.push_back(std::make_shared<Form>(std::move(runner), std::move(input), operands, work));
-    return forms.back()->Rate().status();  // the first run warms up
+    Form& form = *forms.back();
+    FORGE_RETURN_IF_ERROR(form.runner->Run(form.inputs()).status());
+    FORGE_ASSIGN_OR_RETURN(const double rate, form.Rate());
+    return work / rate;
   };
-  y.chains_ = std::make_shared<ir::Function>("chains");
-  AddChains(*y.chains_);
-  FORGE_RETURN_IF_ERROR(y.chains_->status());
-  FORGE_RETURN_IF_ERROR(
-      add(y.fma_, ir::Fused{.body = y.chains_.get()}, {kChainElements}, 1, kChainsFlops * 1e-9));
+  double seconds = 0;
+  for (int64_t n = kChainElements; n <= kMostChainElements && seconds < kLongEnough; n *= 2) {
+    y.fma_.clear();
+    y.chains_ = std::make_shared<ir::Function>("chains");
+    AddChains(*y.chains_, n);
+    FORGE_RETURN_IF_ERROR(y.chains_->status());
+    FORGE_ASSIGN_OR_RETURN(seconds, add(y.fma_, ir::Fused{.body = y.chains_.get()}, {n}, 1,
+                                        static_cast<double>(n) * kFlopsOfChains * 1e-9));
+  }
   // Where element-wise ops are no way to the peak, as on processors with a matrix library.
-  constexpr double kFlops = 2.0 * kProductExtent * kProductExtent * kProductExtent;
-  FORGE_RETURN_IF_ERROR(
-      add(y.fma_, ir::MatMul{}, {kProductExtent, kProductExtent}, 2, kFlops * 1e-9));
+  seconds = 0;
+  for (int64_t n = kProductExtent; n <= kMostProductExtent && seconds < kLongEnough; n *= 2) {
+    if (n > kProductExtent) y.fma_.pop_back();
+    const auto extent = static_cast<double>(n);
+    FORGE_ASSIGN_OR_RETURN(
+        seconds, add(y.fma_, ir::MatMul{}, {n, n}, 2, 2.0 * extent * extent * extent * 1e-9));
+  }
   const ir::Reduce sum{.kind = ir::ReduceKind::kSum, .axes = {1}};
   constexpr double kBytes = 4 * static_cast<double>(kLargeElements) * 1e-9;
   for (int64_t rows : {64, 16384})
-    FORGE_RETURN_IF_ERROR(add(y.read_, sum, {rows, kLargeElements / rows}, 1, kBytes));
-  FORGE_RETURN_IF_ERROR(add(y.copy_, ir::Relu{}, {kLargeElements}, 1, 2 * kBytes));
+    FORGE_RETURN_IF_ERROR(add(y.read_, sum, {rows, kLargeElements / rows}, 1, kBytes).status());
+  FORGE_RETURN_IF_ERROR(add(y.copy_, ir::Relu{}, {kLargeElements}, 1, 2 * kBytes).status());
   return y;
+}
+
+absl::Status Yardstick::WarmUp() {
+  const int64_t end = NowNanoseconds() + kWarmUpNanoseconds;
+  while (NowNanoseconds() < end) FORGE_RETURN_IF_ERROR(fma_.front()->Rate().status());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Peak> Yardstick::Measure() {
@@ -133,6 +156,7 @@ absl::StatusOr<double> UploadRate(Device& device, const BufferRef& to,
 
 absl::StatusOr<Peak> MeasurePeak(const DeviceRef& device) {
   FORGE_ASSIGN_OR_RETURN(Yardstick yardstick, Yardstick::Create(device));
+  if (!device->info().is_cpu) FORGE_RETURN_IF_ERROR(yardstick.WarmUp());
   const std::vector<uint8_t> bytes(kUploadBytes, 1);
   FORGE_ASSIGN_OR_RETURN(const BufferRef to, device->Allocate(Memory::kDevice, bytes.size()));
   FORGE_RETURN_IF_ERROR(UploadRate(*device, to, bytes).status());
@@ -164,9 +188,11 @@ absl::StatusOr<OpTime> TimeOp(const DeviceRef& device, const ir::ConcreteCase& c
     }
   }
   std::vector<double> seconds, of_fma, of_read, of_copy;
+  FORGE_RETURN_IF_ERROR(runner->Run(inputs.pointers()).status());
+  if (!device->info().is_cpu) FORGE_RETURN_IF_ERROR(yardstick.WarmUp());
   for (int i = 0; i < kRuns; ++i) {
     // The yardstick leaves nothing of the op's in the caches.
-    FORGE_RETURN_IF_ERROR(runner->Run(inputs.pointers()).status());
+    FORGE_RETURN_IF_ERROR(runner->Repeat(inputs.pointers()));
     FORGE_ASSIGN_OR_RETURN(const double s, OwnSeconds(*runner, inputs.pointers()));
     FORGE_ASSIGN_OR_RETURN(const Peak p, yardstick.Measure());
     seconds.push_back(s);

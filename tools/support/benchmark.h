@@ -26,6 +26,8 @@ class Yardstick {
   // matrix product; read: the better of sums of few long rows and of many rows; copy: of a tensor.
   // The tensors are far larger than caches.
   absl::StatusOr<Peak> Measure();
+  // Keeps the device busy until its clocks are up.
+  absl::Status WarmUp();
 
  private:
   struct Form;
