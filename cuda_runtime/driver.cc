@@ -36,8 +36,10 @@ DeviceInfo Describe(const DeviceFacts& f, size_t index, const absl::Status& nvrt
   for (const codegen::MatrixShape& m : caps.matrices)
     info.features.push_back({.name = "matrix_" + m.ToText(), .present = true, .note = {}});
   info.features.push_back(Optional("cublaslt", cublaslt));
+  info.features.push_back(Optional("nvrtc", nvrtc));
   info.usable = Usable(f);
-  if (info.usable && !nvrtc.ok()) info.usable = Verdict::No(std::string(Message(nvrtc)));
+  if (info.usable && !nvrtc.ok() && !HasCompiledKernels(f.capability))
+    info.usable = Verdict::No(std::string(Message(nvrtc)));
   return info;
 }
 
@@ -111,15 +113,15 @@ absl::StatusOr<DeviceRef> CudaDriver::Open(size_t index, const DeviceOptions& op
     return Unavailable("there is no CUDA device {}; {} found", index, all.size());
   const DeviceFacts& facts = all[index];
   FORGE_ASSIGN_OR_RETURN(const Settings settings, Settings::FromEnvironment());
-  if (const Verdict v = Usable(facts); !v)
-    return Unavailable("{} cannot be used: {}", facts.name, v.text());
-  FORGE_RETURN_IF_ERROR(Annotate(nvrtc_->status(), facts.name));
+  if (const DeviceInfo told = Describe(facts, index, nvrtc_->status(), absl::OkStatus());
+      !told.usable)
+    return Unavailable("{} cannot be used: {}", facts.name, told.usable.text());
   FORGE_ASSIGN_OR_RETURN(
       const ContextRef context,
       Context::Create(facts.has_driver ? **api_ : std::shared_ptr<const DriverApi>(), facts));
   absl::StatusOr<ProductLibraryRef> library = MakeLibrary(context);
   DeviceParts parts{.context = context,
-                    .info = Describe(facts, index, absl::OkStatus(), library.status()),
+                    .info = Describe(facts, index, nvrtc_->status(), library.status()),
                     .nvrtc = *nvrtc_,
                     .library = library.ok() ? *std::move(library) : nullptr,
                     .graphs = settings.graphs};

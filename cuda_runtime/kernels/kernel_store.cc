@@ -30,12 +30,19 @@ std::optional<double> NumberBefore(std::string_view line, std::string_view word)
 }
 
 // Architectures from Hopper on have instructions that only code for one of them may use.
+std::string Architecture(int capability) {
+  return fmt::format("sm_{}{}", capability, capability >= 90 && capability < 120 ? "a" : "");
+}
+
 std::string ArchitectureFor(const Nvrtc& nvrtc, int capability) {
   const int newest = nvrtc.NewestUpTo(capability);
   if (newest == 0) return {};
-  const bool exact = newest == capability;
-  return fmt::format("{}_{}{}", exact ? "sm" : "compute", newest,
-                     exact && capability >= 90 && capability < 120 ? "a" : "");
+  return newest == capability ? Architecture(capability) : fmt::format("compute_{}", newest);
+}
+
+std::filesystem::path FolderOf(const std::string& architecture) {
+  const std::filesystem::path folder = CacheFolder();
+  return folder.empty() ? folder : folder / "cuda" / architecture;
 }
 
 double SpilledBytes(std::string_view log) {
@@ -62,6 +69,12 @@ bool Refuses(CuResult r) {
 
 }  // namespace
 
+bool HasCompiledKernels(int capability) {
+  std::error_code error;
+  const std::filesystem::path folder = FolderOf(Architecture(capability));
+  return !folder.empty() && std::filesystem::exists(folder, error);
+}
+
 std::vector<KernelStatistic> StatisticsIn(std::string_view log, const std::string& kernel) {
   constexpr std::pair<std::string_view, std::string_view> kWords[] = {
       {" registers", "registers"},
@@ -82,7 +95,8 @@ std::vector<KernelStatistic> StatisticsIn(std::string_view log, const std::strin
 KernelStore::KernelStore(ContextRef context, absl::StatusOr<std::shared_ptr<const Nvrtc>> nvrtc,
                          bool use_files)
     : context_(std::move(context)), nvrtc_(std::move(nvrtc)), use_files_(use_files) {
-  if (nvrtc_.ok()) architecture_ = ArchitectureFor(**nvrtc_, context_->facts().capability);
+  const int capability = context_->facts().capability;
+  architecture_ = nvrtc_.ok() ? ArchitectureFor(**nvrtc_, capability) : Architecture(capability);
 }
 
 std::string KernelStore::Title() const {
@@ -90,10 +104,17 @@ std::string KernelStore::Title() const {
                      takes_cubin_ ? "cubin" : "ptx");
 }
 
+// Without NVRTC, kernels of any of its versions serve.
+bool KernelStore::Takes(std::string_view title) const {
+  if (nvrtc_.ok()) return title == Title();
+  return title.starts_with(fmt::format("{}, NVRTC ", kFormat)) &&
+         title.ends_with(fmt::format(", {}, cubin", architecture_));
+}
+
 std::filesystem::path KernelStore::FileOf(uint64_t key) const {
-  const std::filesystem::path folder = CacheFolder();
+  const std::filesystem::path folder = FolderOf(architecture_);
   if (!use_files_ || folder.empty()) return {};
-  return folder / "cuda" / architecture_ / fmt::format("{:016x}.kernel", key);
+  return folder / fmt::format("{:016x}.kernel", key);
 }
 
 absl::StatusOr<KernelImage> KernelStore::Compile(const codegen::CudaCode& code) {
@@ -112,17 +133,17 @@ absl::StatusOr<KernelImage> KernelStore::Compile(const codegen::CudaCode& code) 
 
 absl::StatusOr<KernelImage> KernelStore::Image(const codegen::Kernel& kernel,
                                                std::string_view description) {
-  if (!nvrtc_.ok()) return nvrtc_.status();
   if (architecture_.empty())
     return Unavailable("NVRTC {} compiles for no architecture as old as {}", (*nvrtc_)->version(),
                        context_->facts().capability);
   // Kernels of other nodes may be the same but for the description.
   const std::string bare = codegen::PrintCuda(kernel, caps(), "").text;
   const std::filesystem::path path = FileOf(XXH3_64bits(bare.data(), bare.size()));
-  if (auto image = ReadKernelImage(path, Title())) {
+  if (auto image = ReadKernelImage(path, [this](std::string_view t) { return Takes(t); })) {
     ++cached_;
     return *std::move(image);
   }
+  if (!nvrtc_.ok()) return Annotate(nvrtc_.status(), "the kernel has not been compiled before");
   FORGE_ASSIGN_OR_RETURN(KernelImage image,
                          Compile(codegen::PrintCuda(kernel, caps(), description)));
   // A file that cannot be written costs later runs time and this one nothing.
@@ -136,7 +157,7 @@ absl::StatusOr<OwnedModule> KernelStore::Load(const KernelImage& image) {
   const CuResult r = context_->api().load_module(&module, image.image.c_str(), 0, nullptr, nullptr);
   if (r == kCuSuccess) return OwnedModule(context_, module);
   if (Refuses(r) && IsCubin(image)) return Unimplemented("the driver takes no machine code");
-  if (r == kCuUnsupportedPtxVersion)
+  if (r == kCuUnsupportedPtxVersion && nvrtc_.ok())
     return Unavailable("the NVIDIA driver is older than NVRTC {} and does not know its PTX",
                        (*nvrtc_)->version());
   return context_->Check(r, "cuModuleLoadDataEx");

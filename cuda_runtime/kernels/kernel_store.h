@@ -26,8 +26,13 @@ using LoadedKernelRef = std::shared_ptr<const LoadedKernel>;
 // The numbers of registers, spilled and shared bytes in the log of NVRTC.
 std::vector<KernelStatistic> StatisticsIn(std::string_view log, const std::string& kernel);
 
+// True where the cache folder has kernels for this compute capability, with which a device serves
+// without NVRTC.
+bool HasCompiledKernels(int capability);
+
 class KernelStore {
  public:
+  // nvrtc: without it, kernels that NVRTC has compiled before are all there are
   // use_files: keep compiled kernels in the cache folder
   KernelStore(ContextRef context, absl::StatusOr<std::shared_ptr<const Nvrtc>> nvrtc,
               bool use_files);
@@ -53,6 +58,7 @@ class KernelStore {
   absl::StatusOr<KernelImage> Compile(const codegen::CudaCode& code);
   absl::StatusOr<OwnedModule> Load(const KernelImage& image);
   std::string Title() const;
+  bool Takes(std::string_view title) const;
   std::filesystem::path FileOf(uint64_t key) const;
 
   ContextRef context_;

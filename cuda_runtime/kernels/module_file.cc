@@ -20,11 +20,11 @@ bool IsCubin(const KernelImage& image) {
 
 // A line: title; a line: hash of the rest and the sizes of its three texts; the texts.
 std::optional<KernelImage> ReadKernelImage(const std::filesystem::path& path,
-                                           std::string_view title) {
+                                           absl::FunctionRef<bool(std::string_view title)> takes) {
   if (path.empty()) return std::nullopt;
   const std::string file = ReadCacheFile(path);
   const size_t first = file.find('\n');
-  if (first == std::string::npos || std::string_view(file).substr(0, first) != title)
+  if (first == std::string::npos || !takes(std::string_view(file).substr(0, first)))
     return std::nullopt;
   const size_t second = file.find('\n', first + 1);
   if (second == std::string::npos) return std::nullopt;

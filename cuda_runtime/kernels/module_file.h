@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "base/status.h"
 
 namespace forge::cuda {
@@ -18,10 +19,10 @@ struct KernelImage {
 
 bool IsCubin(const KernelImage& image);  // rather than PTX
 
-// Reads a file that was written for `title`. An absent, foreign, damaged or truncated file reads as
+// Reads a file whose title is taken. An absent, foreign, damaged or truncated file reads as
 // nothing, and is replaced by the next write.
 std::optional<KernelImage> ReadKernelImage(const std::filesystem::path& path,
-                                           std::string_view title);
+                                           absl::FunctionRef<bool(std::string_view title)> takes);
 // Writes it atomically; does nothing when `path` is empty.
 //   errors: as WriteCacheFile
 absl::Status WriteKernelImage(const std::filesystem::path& path, std::string_view title,

@@ -8,6 +8,7 @@
 #include "ir/ops/elementwise/elementwise.h"
 #include "tests/cuda_runtime/fake_api.h"
 #include "tests/cuda_runtime/nvrtc.h"
+#include "tests/support/temp_folder.h"
 
 namespace forge::cuda {
 namespace {
@@ -24,11 +25,15 @@ class CudaDeviceTest : public FakeDriverTest {
     facts.memory_bytes = 1 << 20;
     const auto context = Context::Create(FakeApi(), facts);
     ASSERT_TRUE(context.ok());
-    auto device = CudaDevice::Open({*context, {.name = "fake"}, FetchedNvrtc(), nullptr, false},
-                                   {.threads = 4, .cache = false});
+    context_ = *context;
+    Open(FetchedNvrtc(), false);
+    live_ = driver_.objects.size();
+  }
+  void Open(absl::StatusOr<std::shared_ptr<const Nvrtc>> nvrtc, bool cache) {
+    auto device = CudaDevice::Open({context_, {.name = "fake"}, std::move(nvrtc), nullptr, false},
+                                   {.threads = 4, .cache = cache});
     ASSERT_TRUE(device.ok()) << device.status();
     device_ = *device;
-    live_ = driver_.objects.size();
   }
   BufferRef Buffer(Memory kind, uint64_t bytes = 1024) {
     auto b = device_->Allocate(kind, bytes);
@@ -58,6 +63,7 @@ class CudaDeviceTest : public FakeDriverTest {
     return device_->Run(segment, {.slots = slots});
   }
 
+  ContextRef context_;
   std::shared_ptr<CudaDevice> device_;
   size_t live_ = 0;
 };
@@ -215,6 +221,25 @@ TEST_F(CudaDeviceTest, SaysThatTheDriverIsOlderThanTheCompiler) {
   if (!FetchedNvrtc().ok()) GTEST_SKIP() << sum.status();
   EXPECT_TRUE(absl::IsUnavailable(sum.status()));
   EXPECT_THAT(sum.status().message(), HasSubstr("driver is older than NVRTC"));
+}
+
+TEST_F(CudaDeviceTest, ServesWithoutNvrtcWhatWasCompiledBefore) {
+  if (!FetchedNvrtc().ok()) GTEST_SKIP() << FetchedNvrtc().status();
+  const TempFolder cache;
+  const std::string before = Environment("XDG_CACHE_HOME").value_or("");
+  const auto nvrtc = FetchedNvrtc();  // which lies in the other cache
+  setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
+  EXPECT_FALSE(HasCompiledKernels(80));
+  Open(Unavailable("no NVRTC"), true);
+  EXPECT_THAT(Sum().status().message(), HasSubstr("not been compiled before"));
+  Open(nvrtc, true);
+  EXPECT_TRUE(Sum().ok());
+  EXPECT_TRUE(HasCompiledKernels(80));
+  Open(Unavailable("no NVRTC"), true);
+  const auto sum = Sum();
+  EXPECT_TRUE(sum.ok()) << sum.status();
+  EXPECT_EQ(device_->compile_counts().compiled, 0);
+  setenv("XDG_CACHE_HOME", before.c_str(), 1);
 }
 
 }  // namespace
