@@ -17,6 +17,23 @@ constexpr int64_t kMostOperands = 64;
 constexpr int64_t kMostScalarBytes = 1024;  // with the operands, less than the 4 KB of a launch
 constexpr int64_t kNoLimit = int64_t{1} << 40;
 
+// Cards that stand for an architecture where kernels are compiled without one: what schedules ask
+// about is theirs. Source: NVIDIA's data sheets.
+struct Card {
+  int capability, multiprocessors;
+  int64_t l2_bytes;
+  double clock_hertz, memory_bytes_per_second;
+};
+constexpr Card kCards[] = {
+    {75, 68, 5632 << 10, 1.545e9, 616e9},            // GeForce RTX 2080 Ti
+    {80, 108, int64_t{40} << 20, 1.41e9, 1555e9},    // A100
+    {86, 82, int64_t{6} << 20, 1.695e9, 936e9},      // GeForce RTX 3090
+    {89, 128, int64_t{72} << 20, 2.52e9, 1008e9},    // GeForce RTX 4090
+    {90, 132, int64_t{50} << 20, 1.98e9, 3352e9},    // H100
+    {100, 148, int64_t{126} << 20, 1.965e9, 8e12},   // B200
+    {120, 170, int64_t{96} << 20, 2.407e9, 1792e9},  // GeForce RTX 5090
+};
+
 int LanesOfMultiprocessor(int capability) { return capability <= 80 ? 64 : 128; }
 
 }  // namespace
@@ -65,8 +82,13 @@ absl::StatusOr<DeviceFacts> FactsOfArchitecture(std::string_view architecture) {
     return InvalidArgument("'{}' is no architecture such as sm_80", architecture);
   f.name = fmt::format("compiler for {}", architecture);
   f.has_driver = false;
-  f.multiprocessors = 64;
-  f.l2_bytes = int64_t{4} << 20;
+  const Card* card = &kCards[0];
+  for (const Card& c : kCards)
+    if (c.capability <= f.capability) card = &c;
+  f.multiprocessors = card->multiprocessors;
+  f.l2_bytes = card->l2_bytes;
+  f.clock_hertz = card->clock_hertz;
+  f.memory_bytes_per_second = card->memory_bytes_per_second;
   return f;
 }
 

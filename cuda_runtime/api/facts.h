@@ -29,7 +29,8 @@ struct DeviceFacts {
 // Asks the driver about device `ordinal`.
 //   errors: Unavailable
 absl::StatusOr<DeviceFacts> QueryFacts(const DriverApi& api, int ordinal);
-// A device that only compiles, for an architecture such as "sm_80".
+// A device that only compiles, for an architecture such as "sm_80", with the numbers of a card of
+// it.
 //   errors: InvalidArgument
 absl::StatusOr<DeviceFacts> FactsOfArchitecture(std::string_view architecture);
 

@@ -7,6 +7,7 @@
                              latencies, torch
   ./run --output FOLDER      where gpu_check.md, gpu_check.json and the logs go; default: gpu_check
   ./run --software           takes devices that compute on the processor for GPUs, to try this program
+  ./run --without-nvrtc      only CUDA kernels that pack has compiled before, as on a machine with a driver alone
 
 tests/gpu_check/pack has made this folder. Nothing is installed. A part that needs a device which is not here is
 reported as not run. NVRTC and cuBLASLt are found as FORGE_CUDA_PATH says, or in the packages of this Python.
@@ -66,11 +67,14 @@ class Part:
 
 
 class Check:
-    def __init__(self, forge, output, software):
+    def __init__(self, forge, output, software, without_nvrtc):
         self.forge, self.output, self.software = forge, output, software
         self.environment = dict(os.environ)
         self.environment["LD_LIBRARY_PATH"] = f"{forge}/libraries:" + os.environ.get("LD_LIBRARY_PATH", "")
-        if "FORGE_CUDA_PATH" not in os.environ:
+        self.environment["XDG_CACHE_HOME"] = str(forge / "cache")
+        if without_nvrtc:
+            self.environment["FORGE_CUDA_PATH"] = str(forge / "nothing")
+        elif "FORGE_CUDA_PATH" not in os.environ:
             package = importlib.util.find_spec("nvidia")
             if package and package.submodule_search_locations:
                 self.environment["FORGE_CUDA_PATH"] = str(pathlib.Path(list(package.submodule_search_locations)[0]).parent)
@@ -281,8 +285,14 @@ def main():
     every = [name[5:] for name in vars(Check) if name.startswith("part_")]
     parser.add_argument("--parts", default=",".join(every))
     parser.add_argument("--software", action="store_true")
+    parser.add_argument("--without-nvrtc", action="store_true")
+    parser.add_argument("--model-arguments", action="store_true", help=argparse.SUPPRESS)  # for pack
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("gpu_check"))
     options = parser.parse_args()
+    if options.model_arguments:
+        for name, dims in MODELS.items():
+            print(name.split()[0] + ".onnx", *(f"--dim={symbol}={n}" for symbol, n in dims.items()))
+        return 0
     wanted = ["devices"] + [p for p in options.parts.split(",") if p != "devices"]
     for name in wanted:
         if name not in every:
@@ -292,7 +302,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         forge = unpack(folder)
         head = {"commit": (forge / "commit").read_text().strip(), "date": datetime.date.today().isoformat()}
-        check = Check(forge, options.output, options.software)
+        check = Check(forge, options.output, options.software, options.without_nvrtc)
         for name in wanted:
             begun = time.monotonic()
             if name != "devices" and not check.gpus():

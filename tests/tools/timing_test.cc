@@ -158,6 +158,24 @@ TEST(ForgeBenchTest, TimesAModel) {
   ExpectError("forge-bench --device reference " + kModel, 2, "give --dim N=N");
 }
 
+TEST(ForgeBenchTest, TimesCasesThatAreGiven) {
+  const auto rows = Ran(
+      "forge-bench ops --json --device cpu --case 'matmul{transpose_b=true}(f32[8,16], f32[4,16])' "
+      "--case 'gather(f32[9,4], i64[3] in 0..8)'");
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["name"], "matmul{transpose_b = true}(f32[8, 16], f32[4, 16])");
+  EXPECT_GT(rows[0]["time_us"].get<double>(), 0);
+  const auto refuses = [](const std::string& text, const std::string& why) {
+    ExpectError("forge-bench ops --device cpu --case '" + text + "'", 2, why);
+  };
+  refuses("matmul", "is no case such as");
+  refuses("matml(f32[2])", "'matml' is no op");
+  refuses("matmul(f32[2,3], f32[4,5])", "a has 3 columns and b 4 rows");
+  refuses("softmax{axis = 1(f32[2,3])", "");
+  refuses("softmax(f32[2,", "is no case such as");
+  ExpectError("forge-bench ops --case 'relu(f32[2])' --filter relu", 2, "--filter");
+}
+
 TEST(SlowForgeBenchTest, MeasuresPeaks) {
   if (!IsHere("cpu")) GTEST_SKIP() << "there is no CPU device";
   const nlohmann::json rows = Ran("forge-bench --json peak --device cpu");
