@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "cuda_runtime/api/libraries.h"
+#include "cuda_runtime/api/settings.h"
 #include "tests/support/temp_folder.h"
 
 namespace forge::cuda {
@@ -66,6 +67,31 @@ TEST(CudaLibrariesTest, ThePluginNeedsNoneOfThem) {
   EXPECT_THAT(needed, Contains(StartsWith("libforge.so")));
   for (const std::string name : {"libcu", "libnv"})
     EXPECT_THAT(needed, Not(Contains(StartsWith(name))));
+}
+
+Settings With(const char* disable) {
+  setenv("FORGE_CUDA_DISABLE", disable, 1);
+  const auto settings = Settings::FromEnvironment();
+  unsetenv("FORGE_CUDA_DISABLE");
+  EXPECT_TRUE(settings.ok()) << settings.status();
+  return settings.value_or(Settings{});
+}
+
+TEST(CudaSettingsTest, HidesWhatIsNamed) {
+  EXPECT_TRUE(With("").cublaslt && With("").graphs);
+  EXPECT_FALSE(With("cublaslt").cublaslt);
+  EXPECT_TRUE(With("cublaslt").graphs);
+  EXPECT_FALSE(With("graphs,cublaslt").cublaslt || With("graphs,cublaslt").graphs);
+  EXPECT_FALSE(With("all").cublaslt || With("all").graphs);
+}
+
+TEST(CudaSettingsTest, RefusesOtherNames) {
+  setenv("FORGE_CUDA_DISABLE", "graphs,cudnn", 1);
+  const absl::Status s = Settings::FromEnvironment().status();
+  unsetenv("FORGE_CUDA_DISABLE");
+  EXPECT_TRUE(absl::IsInvalidArgument(s));
+  EXPECT_THAT(s.message(), HasSubstr("'cudnn'"));
+  EXPECT_THAT(s.message(), HasSubstr("cublaslt"));
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
                              latencies, torch
   ./run --output FOLDER      where gpu_check.md, gpu_check.json and the logs go; default: gpu_check
   ./run --software           takes devices that compute on the processor for GPUs, to try this program
+  ./run --parts ops --filter 'AllDevices/*vulkan*' --seconds 100
+                             only these tests of the op cases, for so long
   ./run --without-nvrtc      only CUDA kernels that pack has compiled before, as on a machine with a driver alone
 
 tests/gpu_check/pack has made this folder. Nothing is installed. A part that needs a device which is not here is
@@ -67,12 +69,13 @@ class Part:
 
 
 class Check:
-    def __init__(self, forge, output, software, without_nvrtc):
-        self.forge, self.output, self.software = forge, output, software
+    def __init__(self, forge, output, options):
+        self.forge, self.output, self.software = forge, output, options.software
+        self.filter, self.seconds = options.filter, options.seconds
         self.environment = dict(os.environ)
         self.environment["LD_LIBRARY_PATH"] = f"{forge}/libraries:" + os.environ.get("LD_LIBRARY_PATH", "")
         self.environment["XDG_CACHE_HOME"] = str(forge / "cache")
-        if without_nvrtc:
+        if options.without_nvrtc:
             self.environment["FORGE_CUDA_PATH"] = str(forge / "nothing")
         elif "FORGE_CUDA_PATH" not in os.environ:
             package = importlib.util.find_spec("nvidia")
@@ -132,10 +135,13 @@ class Check:
         return Part(name, state, said, [("failed test",)] + [(f,) for f in failed] if failed else ())
 
     def part_ops(self):
+        if self.filter:
+            yield self.tests(f"op cases and models: {self.filter[:60]}", "forge_conformance_test", self.filter, self.seconds)
+            return
         for device in self.gpus():
             pattern = "*" + device.replace(":", "_") + "*"
             yield self.tests(f"op cases and models on {device} against the reference", "forge_conformance_test",
-                             f"AllDevices/{pattern}", 100)
+                             f"AllDevices/{pattern}", self.seconds)
 
     def part_vulkan(self):
         if any(d.startswith("vulkan") for d in self.gpus()):
@@ -285,6 +291,8 @@ def main():
     every = [name[5:] for name in vars(Check) if name.startswith("part_")]
     parser.add_argument("--parts", default=",".join(every))
     parser.add_argument("--software", action="store_true")
+    parser.add_argument("--filter")
+    parser.add_argument("--seconds", type=int, default=200)
     parser.add_argument("--without-nvrtc", action="store_true")
     parser.add_argument("--model-arguments", action="store_true", help=argparse.SUPPRESS)  # for pack
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("gpu_check"))
@@ -302,7 +310,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         forge = unpack(folder)
         head = {"commit": (forge / "commit").read_text().strip(), "date": datetime.date.today().isoformat()}
-        check = Check(forge, options.output, options.software, options.without_nvrtc)
+        check = Check(forge, options.output, options)
         for name in wanted:
             begun = time.monotonic()
             if name != "devices" and not check.gpus():
