@@ -24,7 +24,8 @@ using ir::Value;
 class ProductFormTest : public testing::Test {
  protected:
   Value Argument(ir::Dims shape, DType t = DType::kF32) {
-    return f_.Argument(fmt::format("x{}", f_.arguments().size()), ir::Type::Tensor(t, shape));
+    return f_.Argument(fmt::format("x{}", f_.arguments().size()),
+                       ir::Type::Tensor(t, std::move(shape)));
   }
   std::optional<ProductOfBody> Of(Value result) {
     f_.Return("y", result);

@@ -21,7 +21,7 @@ class NormTest : public Kernels {
     const auto kRole = ir::Variable::Role::kParameter;
     auto m = std::make_unique<ir::Module>();
     ir::Function& f = *m->AddFunction("main");
-    const auto read = [&](std::string name, std::vector<int64_t> shape) {
+    const auto read = [&](std::string name, const std::vector<int64_t>& shape) {
       return f.Read(testing::AddVariable(*m, std::move(name), kRole, testing::Noise(shape)));
     };
     const ir::Value x = f.Argument("x", F32({ir::Dim(m->SymbolNamed("n")), 256}));

@@ -36,13 +36,13 @@ constexpr int64_t kDeep = 64;  // products from here on need a workspace
 constexpr size_t kWorkspaceBytes = 4096, kWorkspaceAlignment = 256, kAlignment = 16;
 
 struct Product {
-  int compute, scale, transpose_a = 0, transpose_b = 0, epilogue = kDefault;
+  int compute = 0, scale = 0, transpose_a = 0, transpose_b = 0, epilogue = kDefault;
   CUdeviceptr bias = 0;
 };
 struct Layout {
-  int type;
-  uint64_t rows, columns;
-  int64_t leading, stride = 0;
+  int type = 0;
+  uint64_t rows = 0, columns = 0;
+  int64_t leading = 0, stride = 0;
   int32_t batch = 1;
 };
 struct Preference {
@@ -86,10 +86,10 @@ void Put(uint8_t* p, int type, int64_t i, double v) {
 struct Job {
   Product product;
   Layout a, b, d;
-  int64_t k;
-  const uint8_t *at_a, *at_b, *bias;
-  uint8_t *at_d, *workspace;
-  size_t workspace_bytes;
+  int64_t k = 0;
+  const uint8_t *at_a = nullptr, *at_b = nullptr, *bias = nullptr;
+  uint8_t *at_d = nullptr, *workspace = nullptr;
+  size_t workspace_bytes = 0;
 
   void Run() const {
     if (workspace != nullptr) std::memset(workspace, 0xff, workspace_bytes);
@@ -260,6 +260,7 @@ LT_API cublasLtMatmulPreferenceSetAttribute(Preference* p, int attribute, const 
   return attribute == 1 ? Set(p->workspace, value, bytes) : kNotSupported;
 }
 
+// NOLINTNEXTLINE(readability-function-size): the library's signature
 LT_API cublasLtMatmulAlgoGetHeuristic(Handle* handle, Product* product, Layout* a, Layout* b,
                                       Layout* c, Layout* d, Preference* preference, int wanted,
                                       Heuristic* results, int* found) {
@@ -282,6 +283,7 @@ LT_API cublasLtMatmulAlgoGetHeuristic(Handle* handle, Product* product, Layout* 
   return kOk;
 }
 
+// NOLINTNEXTLINE(readability-function-size): the library's signature
 LT_API cublasLtMatmul(Handle* handle, Product* product, const void* alpha, CUdeviceptr a,
                       Layout* a_layout, CUdeviceptr b, Layout* b_layout, const void* beta,
                       CUdeviceptr c, Layout* c_layout, CUdeviceptr d, Layout* d_layout,
