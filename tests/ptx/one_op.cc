@@ -36,8 +36,9 @@ std::string OneOpText(const std::string& instruction, const std::vector<int>& bi
   for (size_t i = 0; i < bits.size(); ++i)
     text +=
         fmt::format("ld.global.u64 wide, [from+{}];\n", 8 * i) + Convert(kNames[i], bits[i], true);
-  text += instruction + ";\n" + Convert('d', bits[0], false) +
-          "st.global.u64 [to], wide;\ndone:\nret;\n}\n";
+  // A block is no statement that a semicolon ends.
+  text += instruction + (instruction.starts_with('{') ? "\n" : ";\n") +
+          Convert('d', bits[0], false) + "st.global.u64 [to], wide;\ndone:\nret;\n}\n";
   return text;
 }
 

@@ -149,7 +149,8 @@ TEST(WarpOpsTest, Atomics) {
                          int type_bits = 32) {
     const std::string bits = std::to_string(type_bits);
     return OnWarp(declare + "@p st.shared.b" + bits + " [word], " + initial + "; bar.sync 0; " +
-                      atomic + "; bar.sync 0; ld.shared.b" + bits + " d, [word]; }",
+                      atomic + (atomic.starts_with('{') ? " " : "; ") + "bar.sync 0; ld.shared.b" +
+                      bits + " d, [word]; }",
                   Square, type_bits)[0];
   };
   EXPECT_EQ(after("0", "red.shared.add.u32 [word], b"), 31u * 32 / 2);
@@ -160,7 +161,9 @@ TEST(WarpOpsTest, Atomics) {
   EXPECT_EQ(after("0", "red.shared.inc.u32 [word], 9"), 2u);  // 32 steps through 0..9
   EXPECT_EQ(after("0", "red.shared.dec.u32 [word], 9"), 8u);
   EXPECT_EQ(after("0", "red.shared.add.f32 [word], 0f3F000000"), BitsOf(16.0f));
-  EXPECT_EQ(after("0", "red.shared.add.noftz.f16x2 [word], 0x3c003800"), 0x50004c00u);  // 32 and 16
+  EXPECT_EQ(
+      after("0", "{ .reg .b32 v; mov.b32 v, 0x3c003800; red.shared.add.noftz.f16x2 [word], v; }"),
+      0x50004c00u);  // 32 and 16
   EXPECT_EQ(after("0", "{ .reg .b64 one; mov.b64 one, 1; red.shared.add.u64 [word], one; }", 64),
             32u);
   EXPECT_EQ(after("7", "{ .reg .b32 t; atom.shared.cas.b32 t, [word], 7, b; }"), 0u);
