@@ -13,15 +13,21 @@ bool Aliased(const Kernel& k, const View& v) {
   return false;
 }
 
-// Whether the kernel loads from the operand of a view and stores to it.
+// Whether the kernel loads from the operand of a view and stores to it, through whatever view.
 bool Exchanges(const Kernel& k, const View& v) {
-  bool reads = false, writes = false;
-  for (const View& other : k.views) {
-    if (other.space != Space::kGlobal || other.operand != v.operand) continue;
-    reads |= other.reads;
-    writes |= other.writes;
-  }
-  return reads && writes;
+  bool loads = false, stores = false;
+  for (const Block& block : k.blocks)
+    for (const Inst& i : block.insts) {
+      const bool store = IsOneOf(i.code, {Code::kStore, Code::kMatrixStore});
+      const bool load = IsOneOf(i.code, {Code::kLoad, Code::kMatrixLoad});
+      const bool both = IsOneOf(i.code, {Code::kAtomic, Code::kCompareExchange});
+      if (!store && !load && !both) continue;
+      const View& other = k.views[i.view];
+      if (other.space != Space::kGlobal || other.operand != v.operand) continue;
+      loads |= load || both;
+      stores |= store || both;
+    }
+  return loads && stores;
 }
 
 // Of MatrixUse.

@@ -159,6 +159,24 @@ Val NarrowProduct(Builder& b, Val x, Val y, DType narrow) {
 }
 uint32_t NarrowProductOf(uint32_t x, uint32_t y) { return (x & 127) * (y & 127); }
 
+// Quotients and remainders of vectors by a literal, which compilers multiply with its reciprocal.
+constexpr int kPeriod = 98;
+Val PartsOfPeriods(Builder& b, Val x, Val y) {
+  const codegen::Type four = codegen::Type{DType::kI64}.Lanes(4);
+  const Val wide = b.Convert(b.Pack(codegen::kU32.Lanes(4), {x, y, x * 3, y * 7}), DType::kI64);
+  const Val v = wide * wide - 12345;
+  const Val quotient = b.Emit(Code::kDiv, four, {v, b.Literal(four, kPeriod)});
+  const Val mixed = b.Convert(quotient * 7 + (v - quotient * kPeriod), DType::kU32);
+  return (b.Extract(mixed, 0) ^ b.Extract(mixed, 1)) + (b.Extract(mixed, 2) ^ b.Extract(mixed, 3));
+}
+uint32_t PartsOfPeriodsOf(uint32_t x, uint32_t y) {
+  const auto mixed = [](uint32_t n) {
+    const int64_t v = int64_t{n} * n - 12345;
+    return static_cast<uint32_t>(v / kPeriod * 7 + v % kPeriod);
+  };
+  return (mixed(x) ^ mixed(y)) + (mixed(x * 3) ^ mixed(y * 7));
+}
+
 // The products of bytes with and without signs.
 Val DotProducts(Builder& b, Val x, Val y) {
   using codegen::DotKind;
@@ -246,6 +264,7 @@ constexpr Probe kProbes[] = {
        return b.Convert(b.Emit(Code::kShr, wide, {difference, b.Bits(wide, 20)}), DType::kU32);
      },
      [](uint32_t x, uint32_t y) { return static_cast<uint32_t>(((uint64_t{x} << 33) - y) >> 20); }},
+    {"int64", PartsOfPeriods, PartsOfPeriodsOf},
     {"storage8", [](Builder& b, Val, Val) { return CopyInParts(b, DType::kU8); }, SameWord},
     {"storage16", [](Builder& b, Val, Val) { return CopyInParts(b, DType::kU16); }, SameWord},
     {"subgroup_arithmetic",

@@ -142,7 +142,7 @@ absl::Status RunSelfTest(VulkanDevice& device, std::span<const std::string> know
   return absl::OkStatus();
 }
 
-std::string SelfTestReport::Title(const Queries& q) { return CacheTitle(q, "self-test 9"); }
+std::string SelfTestReport::Title(const Queries& q) { return CacheTitle(q, "self-test 10"); }
 
 SelfTestReport SelfTestReport::Read(const std::string& text, const Queries& q) {
   SelfTestReport report;
