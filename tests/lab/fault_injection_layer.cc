@@ -72,6 +72,7 @@ constexpr Lie kLies[] = {
     {"cooperative_matrix", kCooperativeMatrix},
     {"signed_zero_inf_nan", spv::Capability::SignedZeroInfNanPreserve, spv::Op::OpFMul,
      spv::Op::OpFAdd},
+    {"large_divisors", spv::Capability::Shader, spv::Op::OpFDiv, spv::Op::OpFMul},
 };
 
 constexpr size_t kHeaderWords = 5;
@@ -95,9 +96,9 @@ bool Uses(std::vector<uint32_t>& module, spv::Capability sign) {
   return uses;
 }
 
-bool HasLoop(std::vector<uint32_t>& module) {
+bool Has(std::vector<uint32_t>& module, spv::Op wanted) {
   bool has = false;
-  ForEach(module, [&](spv::Op op, const uint32_t*, size_t) { has |= op == spv::Op::OpLoopMerge; });
+  ForEach(module, [&](spv::Op op, const uint32_t*, size_t) { has |= op == wanted; });
   return has;
 }
 
@@ -130,9 +131,11 @@ std::string MatrixFeature(std::vector<uint32_t>& module) {
 // Is `module` one to lie about, where `feature` is?
 bool IsAbout(std::vector<uint32_t>& module, const Lie& lie, std::string_view feature) {
   if (!Uses(module, lie.sign)) return false;
+  // All modules are shaders.
+  if (lie.sign == spv::Capability::Shader && !Has(module, lie.truth)) return false;
   // Reductions behind a loop are about where its invocations meet again.
   if (lie.sign == spv::Capability::GroupNonUniformArithmetic &&
-      HasLoop(module) != (lie.name == std::string_view("subgroup_reconvergence")))
+      Has(module, spv::Op::OpLoopMerge) != (lie.name == std::string_view("subgroup_reconvergence")))
     return false;
   // Matrices come with the memory model, but are features of their own.
   if (lie.sign == spv::Capability::VulkanMemoryModel && Uses(module, kCooperativeMatrix))
