@@ -21,13 +21,19 @@ absl::StatusOr<Program> Planner::Make(const Region& region, const PlanOptions& o
 
 absl::StatusOr<PlannedNode> Planner::Plan(const ir::Candidate& node,
                                           const PlanOptions& options) const {
+  FORGE_ASSIGN_OR_RETURN(NodeBody body, BodyOf(node, caps_));
+  return Plan(node, std::move(body), options);
+}
+
+absl::StatusOr<PlannedNode> Planner::Plan(const ir::Candidate& node, NodeBody body,
+                                          const PlanOptions& options) const {
   // What is compiled open must serve all values.
   for (const ir::TypeSpan types : {node.in, node.out})
     for (const ir::Type& t : types)
       if (t && t.is_tensor())
         if (const Verdict v = CanNumber(t); !v) return Unimplemented("{}", v.text());
   PlannedNode planned;
-  FORGE_ASSIGN_OR_RETURN(planned.body, BodyOf(node, caps_));
+  planned.body = std::move(body);
   FORGE_ASSIGN_OR_RETURN(planned.made, Make(*planned.body.region, options));
   return planned;
 }

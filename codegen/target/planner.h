@@ -30,6 +30,9 @@ class Planner {
   // errors: those of BodyOf, ParseChoice and Generate; Unimplemented (open dimensions that no
   // kernel serves)
   absl::StatusOr<PlannedNode> Plan(const ir::Candidate& node, const PlanOptions& options) const;
+  // The same for a node whose body the caller has.
+  absl::StatusOr<PlannedNode> Plan(const ir::Candidate& node, NodeBody body,
+                                   const PlanOptions& options) const;
   // The choices for a node in words, at most `most`, the default first; empty where there are none.
   std::vector<std::string> Choices(const ir::Candidate& node, size_t most) const;
   // Makes `choice` the default for equal nodes, now and in later processes.

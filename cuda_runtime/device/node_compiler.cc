@@ -93,10 +93,12 @@ void NodeCompiler::AddArtifacts(std::vector<Described> described, CudaProgram::P
   };
 }
 
-absl::StatusOr<ProgramRef> NodeCompiler::CompileKernels(const CompileRequest& request) const {
+absl::StatusOr<ProgramRef> NodeCompiler::CompileKernels(const CompileRequest& request,
+                                                        codegen::NodeBody own) const {
   const ir::Candidate node = NodeOf(request);
-  FORGE_ASSIGN_OR_RETURN(codegen::PlannedNode planned,
-                         planner_.Plan(node, {.choice = request.choice, .once = request.once}));
+  FORGE_ASSIGN_OR_RETURN(
+      codegen::PlannedNode planned,
+      planner_.Plan(node, std::move(own), {.choice = request.choice, .once = request.once}));
   const auto operands = static_cast<uint32_t>(request.in.size() + request.out.size());
   FORGE_ASSIGN_OR_RETURN(codegen::StepPlan steps,
                          codegen::PlanStep(planned.body, operands, planned.made));
@@ -184,15 +186,16 @@ bool NodeCompiler::WantsLibrary(const CompileRequest& request, const codegen::Re
 }
 
 absl::StatusOr<ProgramRef> NodeCompiler::Compile(const CompileRequest& request) const {
-  if (library_ == nullptr) return CompileKernels(request);
-  FORGE_ASSIGN_OR_RETURN(const codegen::NodeBody body,
+  FORGE_ASSIGN_OR_RETURN(codegen::NodeBody body,
                          codegen::BodyOf(NodeOf(request), context_->caps()));
-  std::optional<ProductOfBody> product = ProductIn(*body.region);
-  if (!product || !WantsLibrary(request, *body.region, *product)) return CompileKernels(request);
+  std::optional<ProductOfBody> product =
+      library_ != nullptr ? ProductIn(*body.region) : std::nullopt;
+  if (!product || !WantsLibrary(request, *body.region, *product))
+    return CompileKernels(request, std::move(body));
   absl::StatusOr<ProgramRef> program = CompileProduct(request, *body.region, *std::move(product));
   // What the library has no algorithm for, a kernel computes, unless the library was asked for.
   if (!absl::IsUnimplemented(program.status()) || !request.choice.empty()) return program;
-  return CompileKernels(request);
+  return CompileKernels(request, std::move(body));
 }
 
 std::vector<std::string> NodeCompiler::Choices(const CompileRequest& request, size_t most) const {

@@ -31,7 +31,8 @@ class NodeCompiler {
     codegen::Kernel kernel;
     std::string what;
   };
-  absl::StatusOr<ProgramRef> CompileKernels(const CompileRequest& request) const;
+  absl::StatusOr<ProgramRef> CompileKernels(const CompileRequest& request,
+                                            codegen::NodeBody own) const;
   absl::StatusOr<ProgramRef> CompileProduct(const CompileRequest& request,
                                             const codegen::Region& region,
                                             ProductOfBody product) const;

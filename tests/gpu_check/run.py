@@ -18,6 +18,7 @@ Exit status: 0 all that could run passed; 1 something failed; 2 bad usage.
 """
 
 import argparse
+import atexit
 import collections
 import concurrent.futures
 import datetime
@@ -261,12 +262,14 @@ class Check:
 def unpack(folder):
     subprocess.run(["tar", "--extract", "--xz", "--file", str(HERE / "forge.tar.xz"), "--directory", folder], check=True)
     forge = pathlib.Path(folder) / "forge"
-    # The tests read their data where they were built.
+    # The tests read their data where they were built: there is a link for as long as this program runs.
     source = pathlib.Path((forge / "source_folder").read_text().strip())
     if not source.exists():
+        above = [p for p in source.parents if not p.exists()]
         try:
             source.parent.mkdir(parents=True, exist_ok=True)
             source.symlink_to(forge / "source")
+            atexit.register(lambda: [source.unlink(), *(p.rmdir() for p in above)])
         except OSError as e:
             print(f"gpu_check: tests that read files will fail: {source}: {e}", file=sys.stderr)
     values = random.Random(1)
