@@ -20,6 +20,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <spirv/unified1/spirv.hpp11>
 #include <string>
 #include <string_view>
@@ -145,8 +146,12 @@ bool IsAbout(std::vector<uint32_t>& module, const Lie& lie, std::string_view fea
 }
 
 void Falsify(std::vector<uint32_t>& module, const Lie& lie) {
+  std::set<uint32_t> small;  // divisors that are literals, or that were scaled
   ForEach(module, [&](spv::Op op, uint32_t* words, size_t count) {
+    if (op == spv::Op::OpConstant || op == spv::Op::OpConstantComposite || op == spv::Op::OpFMul)
+      small.insert(words[2]);
     if (op != lie.truth) return;
+    if (op == spv::Op::OpFDiv && count == 5 && small.count(words[4]) != 0) return;
     for (size_t i = 0; i < count && lie.lie == spv::Op::OpNop; ++i)
       words[i] = 1u << 16 | static_cast<uint32_t>(spv::Op::OpNop);
     words[0] = (words[0] & 0xffff0000u) | static_cast<uint32_t>(lie.lie);
