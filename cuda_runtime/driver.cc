@@ -14,6 +14,12 @@ Feature Optional(std::string name, const absl::Status& there) {
   return {.name = std::move(name), .present = there.ok(), .note = std::string(Message(there))};
 }
 
+Verdict UsableWith(const DeviceFacts& f, const absl::Status& nvrtc) {
+  const Verdict usable = Usable(f);
+  if (!usable || nvrtc.ok() || HasCompiledKernels(f.capability)) return usable;
+  return Verdict::No(std::string(Message(nvrtc)));
+}
+
 DeviceInfo Describe(const DeviceFacts& f, size_t index, const absl::Status& nvrtc,
                     const absl::Status& cublaslt) {
   DeviceInfo info;
@@ -37,9 +43,7 @@ DeviceInfo Describe(const DeviceFacts& f, size_t index, const absl::Status& nvrt
     info.features.push_back({.name = "matrix_" + m.ToText(), .present = true, .note = {}});
   info.features.push_back(Optional("cublaslt", cublaslt));
   info.features.push_back(Optional("nvrtc", nvrtc));
-  info.usable = Usable(f);
-  if (info.usable && !nvrtc.ok() && !HasCompiledKernels(f.capability))
-    info.usable = Verdict::No(std::string(Message(nvrtc)));
+  info.usable = UsableWith(f, nvrtc);
   return info;
 }
 
@@ -113,9 +117,8 @@ absl::StatusOr<DeviceRef> CudaDriver::Open(size_t index, const DeviceOptions& op
     return Unavailable("there is no CUDA device {}; {} found", index, all.size());
   const DeviceFacts& facts = all[index];
   FORGE_ASSIGN_OR_RETURN(const Settings settings, Settings::FromEnvironment());
-  if (const DeviceInfo told = Describe(facts, index, nvrtc_->status(), absl::OkStatus());
-      !told.usable)
-    return Unavailable("{} cannot be used: {}", facts.name, told.usable.text());
+  if (const Verdict v = UsableWith(facts, nvrtc_->status()); !v)
+    return Unavailable("{} cannot be used: {}", facts.name, v.text());
   FORGE_ASSIGN_OR_RETURN(
       const ContextRef context,
       Context::Create(facts.has_driver ? **api_ : std::shared_ptr<const DriverApi>(), facts));

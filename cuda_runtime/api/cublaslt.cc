@@ -15,16 +15,12 @@ constexpr const char* kLibraryNames[] = {"libcublasLt.so.13", "libcublasLt.so.12
 absl::StatusOr<CublasLtRef> CublasLt::Load() {
   const std::shared_ptr<CublasLt> lt(new CublasLt);
   FORGE_ASSIGN_OR_RETURN(lt->library_, OpenCudaLibrary("cuBLASLt", kLibraryNames, "nvidia-cublas"));
-  const auto resolve = [&](const char* name, auto& function) {
-    function =
-        reinterpret_cast<std::remove_reference_t<decltype(function)>>(lt->library_->Symbol(name));
-    return function != nullptr ? absl::OkStatus()
-                               : Unavailable("cuBLASLt is too old for Forge: it has no {}", name);
-  };
-#define X(member, symbol, parameters) FORGE_RETURN_IF_ERROR(resolve(symbol, lt->member));
+#define X(member, symbol, parameters) \
+  FORGE_RETURN_IF_ERROR(ResolveSymbol(*lt->library_, "cuBLASLt", symbol, lt->member));
   FORGE_CUBLASLT_API(X)
 #undef X
-  FORGE_RETURN_IF_ERROR(resolve("cublasLtGetStatusName", lt->status_name_));
+  FORGE_RETURN_IF_ERROR(
+      ResolveSymbol(*lt->library_, "cuBLASLt", "cublasLtGetStatusName", lt->status_name_));
   return lt;
 }
 

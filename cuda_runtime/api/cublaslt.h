@@ -36,7 +36,7 @@ inline constexpr int kLtBatchCount = 5, kLtBatchStride = 6;
 inline constexpr int kLtMostWorkspaceBytes = 1;
 // Values of cublasOperation_t and, as a sum, cublasLtEpilogue_t.
 inline constexpr int kLtTranspose = 1;
-inline constexpr int kLtNoEpilogue = 1, kLtRelu = 2, kLtBias = 4;
+inline constexpr int kLtRelu = 2, kLtBias = 4;
 
 // Member, symbol, parameters; all return LtStatus.
 // clang-format off

@@ -1,19 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_runtime/api/driver_api.h"
 
+#include "cuda_runtime/api/libraries.h"
+
 namespace forge::cuda {
-namespace {
-
-template <class F>
-absl::Status Resolve(const SharedLibrary& library, const char* name, F& function) {
-  function = reinterpret_cast<F>(library.Symbol(name));
-  if (function == nullptr)
-    return Unavailable("the NVIDIA driver is too old for Forge: it has no {}", name);
-  return absl::OkStatus();
-}
-
-}  // namespace
-
 absl::StatusOr<DriverApi> DriverApi::Load(const std::string& path) {
   DriverApi api;
   absl::StatusOr<std::shared_ptr<SharedLibrary>> library = SharedLibrary::Open(path);
@@ -21,7 +11,7 @@ absl::StatusOr<DriverApi> DriverApi::Load(const std::string& path) {
     return Unavailable("no NVIDIA driver is installed ({} could not be opened)", path);
   api.library = *std::move(library);
 #define X(member, symbol, parameters) \
-  FORGE_RETURN_IF_ERROR(Resolve(*api.library, symbol, api.member));
+  FORGE_RETURN_IF_ERROR(ResolveSymbol(*api.library, "the NVIDIA driver", symbol, api.member));
   FORGE_CUDA_DRIVER_API(X)
 #undef X
   FORGE_RETURN_IF_ERROR(api.Check(api.init(0), "cuInit"));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/platform.h"
+#include "base/status.h"
 
 namespace forge::cuda {
 
@@ -20,5 +21,15 @@ std::vector<std::filesystem::path> CudaFolders();
 absl::StatusOr<std::shared_ptr<SharedLibrary>> OpenCudaLibrary(std::string_view what,
                                                                std::span<const char* const> names,
                                                                std::string_view wheel);
+
+// Looks up a function.
+//   what: for messages     errors: Unavailable (the library is older than the function)
+template <class F>
+absl::Status ResolveSymbol(const SharedLibrary& library, std::string_view what, const char* name,
+                           F& function) {
+  function = reinterpret_cast<F>(library.Symbol(name));
+  if (function == nullptr) return Unavailable("{} is too old for Forge: it has no {}", what, name);
+  return absl::OkStatus();
+}
 
 }  // namespace forge::cuda

@@ -28,16 +28,11 @@ absl::StatusOr<std::shared_ptr<const Nvrtc>> Nvrtc::Load() {
 }
 
 absl::Status Nvrtc::Resolve() {
-  const auto resolve = [&](const char* name, auto& function) {
-    function =
-        reinterpret_cast<std::remove_reference_t<decltype(function)>>(library_->Symbol(name));
-    return function != nullptr ? absl::OkStatus()
-                               : Unavailable("NVRTC is too old for Forge: it has no {}", name);
-  };
-#define X(member, symbol, parameters) FORGE_RETURN_IF_ERROR(resolve(symbol, member##_));
+#define X(member, symbol, parameters) \
+  FORGE_RETURN_IF_ERROR(ResolveSymbol(*library_, "NVRTC", symbol, member##_));
   FORGE_NVRTC_API(X)
 #undef X
-  return resolve("nvrtcGetErrorString", error_text_);
+  return ResolveSymbol(*library_, "NVRTC", "nvrtcGetErrorString", error_text_);
 }
 
 std::string Nvrtc::version() const { return fmt::format("{}.{}", major_, minor_); }

@@ -75,7 +75,7 @@ bool IsResult(const ir::Function& body, uint32_t value) {
   return body.results().size() == 1 && body.results()[0].value == value;
 }
 
-// Takes a bias along the columns and a ReLU, where these are all that follows.
+// Takes a bias along the columns and a ReLU, where nothing else follows; else what it took is void.
 bool TakeEpilogue(const ir::Function& body, const ir::Node& product, ProductOfBody& out) {
   uint32_t value = product.first_out;
   size_t taken = 1;
@@ -124,12 +124,11 @@ std::optional<ProductOfBody> ProductIn(const codegen::Region& region) {
   const std::optional<ProductForm> form =
       FormOf(*op, body.type(product.in[0]), body.type(product.in[1]), body.type(product.first_out));
   if (!form) return std::nullopt;
-  ProductOfBody plain{.form = *form, .a = *a, .b = *b, .bias = 0, .rest = nullptr};
-  if (IsResult(body, product.first_out) && body.nodes().size() == 1) return plain;
   ProductOfBody out{.form = *form, .a = *a, .b = *b, .bias = 0, .rest = nullptr};
   if (TakeEpilogue(body, product, out)) return out;
-  plain.rest = RestOf(body, product);
-  return plain.rest != nullptr ? std::optional(std::move(plain)) : std::nullopt;
+  out.form = *form;
+  out.rest = RestOf(body, product);
+  return out.rest != nullptr ? std::optional(std::move(out)) : std::nullopt;
 }
 
 }  // namespace forge::cuda
