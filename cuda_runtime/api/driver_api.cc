@@ -4,6 +4,7 @@
 #include "cuda_runtime/api/libraries.h"
 
 namespace forge::cuda {
+
 absl::StatusOr<DriverApi> DriverApi::Load(const std::string& path) {
   DriverApi api;
   absl::StatusOr<std::shared_ptr<SharedLibrary>> library = SharedLibrary::Open(path);

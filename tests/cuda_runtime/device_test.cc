@@ -8,6 +8,7 @@
 #include "ir/ops/elementwise/elementwise.h"
 #include "tests/cuda_runtime/fake_api.h"
 #include "tests/cuda_runtime/nvrtc.h"
+#include "tests/support/scoped_environment.h"
 #include "tests/support/temp_folder.h"
 
 namespace forge::cuda {
@@ -226,9 +227,8 @@ TEST_F(CudaDeviceTest, SaysThatTheDriverIsOlderThanTheCompiler) {
 TEST_F(CudaDeviceTest, ServesWithoutNvrtcWhatWasCompiledBefore) {
   if (!FetchedNvrtc().ok()) GTEST_SKIP() << FetchedNvrtc().status();
   const TempFolder cache;
-  const std::string before = Environment("XDG_CACHE_HOME").value_or("");
   const auto nvrtc = FetchedNvrtc();  // which lies in the other cache
-  setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
+  const ScopedEnvironment here("XDG_CACHE_HOME", cache.path().string());
   EXPECT_FALSE(HasCompiledKernels(80));
   Open(Unavailable("no NVRTC"), true);
   EXPECT_THAT(Sum().status().message(), HasSubstr("not been compiled before"));
@@ -239,7 +239,6 @@ TEST_F(CudaDeviceTest, ServesWithoutNvrtcWhatWasCompiledBefore) {
   const auto sum = Sum();
   EXPECT_TRUE(sum.ok()) << sum.status();
   EXPECT_EQ(device_->compile_counts().compiled, 0);
-  setenv("XDG_CACHE_HOME", before.c_str(), 1);
 }
 
 }  // namespace

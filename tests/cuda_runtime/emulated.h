@@ -4,9 +4,8 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "cuda_runtime/products/product_library.h"
+#include "tests/support/scoped_environment.h"
 
 namespace forge::cuda {
 
@@ -23,10 +22,8 @@ class EmulatedTest : public testing::Test {
     auto context = Context::Create(std::make_shared<const DriverApi>(api_), *facts);
     ASSERT_TRUE(context.ok()) << context.status();
     context_ = *context;
-    const std::string before = Environment("FORGE_CUDA_PATH").value_or("");
-    setenv("FORGE_CUDA_PATH", folder_.c_str(), 1);
+    const ScopedEnvironment path("FORGE_CUDA_PATH", folder_);
     const auto cublaslt = CublasLt::Load();
-    setenv("FORGE_CUDA_PATH", before.c_str(), 1);
     ASSERT_TRUE(cublaslt.ok()) << cublaslt.status();
     auto library = ProductLibrary::Create(context_, *cublaslt);
     ASSERT_TRUE(library.ok()) << library.status();

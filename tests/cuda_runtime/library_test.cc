@@ -8,6 +8,7 @@
 
 #include "cuda_runtime/api/libraries.h"
 #include "cuda_runtime/api/settings.h"
+#include "tests/support/scoped_environment.h"
 #include "tests/support/temp_folder.h"
 
 namespace forge::cuda {
@@ -70,9 +71,8 @@ TEST(CudaLibrariesTest, ThePluginNeedsNoneOfThem) {
 }
 
 Settings With(const char* disable) {
-  setenv("FORGE_CUDA_DISABLE", disable, 1);
+  const ScopedEnvironment hide("FORGE_CUDA_DISABLE", disable);
   const auto settings = Settings::FromEnvironment();
-  unsetenv("FORGE_CUDA_DISABLE");
   EXPECT_TRUE(settings.ok()) << settings.status();
   return settings.value_or(Settings{});
 }
@@ -86,9 +86,8 @@ TEST(CudaSettingsTest, HidesWhatIsNamed) {
 }
 
 TEST(CudaSettingsTest, RefusesOtherNames) {
-  setenv("FORGE_CUDA_DISABLE", "graphs,cudnn", 1);
+  const ScopedEnvironment hide("FORGE_CUDA_DISABLE", "graphs,cudnn");
   const absl::Status s = Settings::FromEnvironment().status();
-  unsetenv("FORGE_CUDA_DISABLE");
   EXPECT_TRUE(absl::IsInvalidArgument(s));
   EXPECT_THAT(s.message(), HasSubstr("'cudnn'"));
   EXPECT_THAT(s.message(), HasSubstr("cublaslt"));

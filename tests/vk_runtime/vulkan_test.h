@@ -3,36 +3,16 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <list>
 #include <numeric>
 
 #include "ir/type/host_value.h"
+#include "tests/support/scoped_environment.h"
 #include "vk_runtime/driver.h"
 #include "vk_runtime/pipelines/fixed_launch.h"
 
 namespace forge::vk {
-
-// Sets a variable of the environment until it goes out of scope.
-class ScopedEnvironment {
- public:
-  ScopedEnvironment(const char* name, const std::string& value) : name_(name) {
-    if (const char* old = std::getenv(name)) old_ = old;
-    setenv(name, value.c_str(), 1);
-  }
-  ~ScopedEnvironment() {
-    if (old_)
-      setenv(name_, old_->c_str(), 1);
-    else
-      unsetenv(name_);
-  }
-  ScopedEnvironment(const ScopedEnvironment&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> old_;
-};
 
 // Several of them.
 class ScopedEnvironments {

@@ -5,14 +5,13 @@
 // Source: cuBLAS documentation, version 13, "Using the cuBLASLt API".
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <vector>
 
 #include "base/dtype.h"
+#include "tests/cuda/driver/handles.h"
 #include "tests/cuda/driver/types.h"
 
 #define LT_API extern "C" __attribute__((visibility("default"))) Status
@@ -119,40 +118,22 @@ struct Handle {
   std::vector<std::unique_ptr<Job>> jobs;  // graphs may run them again
 };
 
-// Objects that exist: others are errors, as are those that are destroyed twice.
-template <class T>
-class Handles {
- public:
-  T* Add(T value) {
-    std::lock_guard lock(mutex_);
-    return all_.insert(new T(std::move(value))).first.operator*();
-  }
-  bool Has(T* p) {
-    std::lock_guard lock(mutex_);
-    return all_.contains(p);
-  }
-  Status Remove(T* p) {
-    std::lock_guard lock(mutex_);
-    if (all_.erase(p) == 0) return kInvalidValue;
-    delete p;
-    return kOk;
-  }
+forge::emulated::Handles<Product>& Products() {
+  static auto* all = new forge::emulated::Handles<Product>;
+  return *all;
+}
+forge::emulated::Handles<Layout>& Layouts() {
+  static auto* all = new forge::emulated::Handles<Layout>;
+  return *all;
+}
+forge::emulated::Handles<Preference>& Preferences() {
+  static auto* all = new forge::emulated::Handles<Preference>;
+  return *all;
+}
 
- private:
-  std::mutex mutex_;
-  std::set<T*> all_;
-};
-Handles<Product>& Products() {
-  static auto* all = new Handles<Product>;
-  return *all;
-}
-Handles<Layout>& Layouts() {
-  static auto* all = new Handles<Layout>;
-  return *all;
-}
-Handles<Preference>& Preferences() {
-  static auto* all = new Handles<Preference>;
-  return *all;
+template <class T>
+Status Destroy(forge::emulated::Handles<T>& all, T* object) {
+  return all.Remove(object) != nullptr ? kOk : kInvalidValue;
 }
 
 // Sets a member of the size that the attribute has.
@@ -217,11 +198,11 @@ LT_API cublasLtMatmulDescCreate(Product** product, int compute, int scale) {
   if (product == nullptr) return kInvalidValue;
   if (!(compute == kComputeF32 && scale == kF32) && !(compute == kComputeF64 && scale == kF64))
     return kNotSupported;
-  *product = Products().Add({.compute = compute, .scale = scale});
+  *product = Products().Add(std::make_unique<Product>(Product{.compute = compute, .scale = scale}));
   return kOk;
 }
 
-LT_API cublasLtMatmulDescDestroy(Product* product) { return Products().Remove(product); }
+LT_API cublasLtMatmulDescDestroy(Product* product) { return Destroy(Products(), product); }
 
 LT_API cublasLtMatmulDescSetAttribute(Product* p, int attribute, const void* value, size_t bytes) {
   if (!Products().Has(p)) return kInvalidValue;
@@ -234,11 +215,11 @@ LT_API cublasLtMatmulDescSetAttribute(Product* p, int attribute, const void* val
 LT_API cublasLtMatrixLayoutCreate(Layout** layout, int type, uint64_t rows, uint64_t columns,
                                   int64_t leading) {
   if (layout == nullptr || !IsType(type)) return kInvalidValue;
-  *layout = Layouts().Add({type, rows, columns, leading});
+  *layout = Layouts().Add(std::make_unique<Layout>(Layout{type, rows, columns, leading}));
   return kOk;
 }
 
-LT_API cublasLtMatrixLayoutDestroy(Layout* layout) { return Layouts().Remove(layout); }
+LT_API cublasLtMatrixLayoutDestroy(Layout* layout) { return Destroy(Layouts(), layout); }
 
 LT_API cublasLtMatrixLayoutSetAttribute(Layout* l, int attribute, const void* value, size_t bytes) {
   if (!Layouts().Has(l)) return kInvalidValue;
@@ -248,11 +229,11 @@ LT_API cublasLtMatrixLayoutSetAttribute(Layout* l, int attribute, const void* va
 
 LT_API cublasLtMatmulPreferenceCreate(Preference** preference) {
   if (preference == nullptr) return kInvalidValue;
-  *preference = Preferences().Add({});
+  *preference = Preferences().Add(std::make_unique<Preference>());
   return kOk;
 }
 
-LT_API cublasLtMatmulPreferenceDestroy(Preference* p) { return Preferences().Remove(p); }
+LT_API cublasLtMatmulPreferenceDestroy(Preference* p) { return Destroy(Preferences(), p); }
 
 LT_API cublasLtMatmulPreferenceSetAttribute(Preference* p, int attribute, const void* value,
                                             size_t bytes) {

@@ -16,6 +16,7 @@
 #include <set>
 #include <string>
 
+#include "tests/cuda/driver/handles.h"
 #include "tests/cuda/driver/work.h"
 #include "tests/ptx/machine/machine.h"
 
@@ -75,33 +76,6 @@ class Device {
   CUresult lost() const;
   void ResetLost();
 
-  // Objects that exist; handles that are not among them are errors.
-  template <class T>
-  class Handles {
-   public:
-    T* Add(std::unique_ptr<T> object) {
-      std::lock_guard lock(mutex_);
-      T* const p = object.get();
-      all_[p] = std::move(object);
-      return p;
-    }
-    bool Has(const T* p) const {
-      std::lock_guard lock(mutex_);
-      return all_.contains(const_cast<T*>(p));
-    }
-    std::unique_ptr<T> Remove(T* p) {
-      std::lock_guard lock(mutex_);
-      const auto found = all_.find(p);
-      if (found == all_.end()) return nullptr;
-      std::unique_ptr<T> object = std::move(found->second);
-      all_.erase(found);
-      return object;
-    }
-
-   private:
-    mutable std::mutex mutex_;
-    std::map<T*, std::unique_ptr<T>> all_;
-  };
   Handles<Module> modules;
   Handles<Stream> streams;
   Handles<Event> events;
