@@ -83,21 +83,12 @@ class AnchorProgram final : public HostProgram {
     for (const Out& o : outs) results.push_back(pointers[o.operand]);
     for (const Widened& w : widened) {
       computed[w.operand] = scratch + w.offset;
-      Widen(w, pointers[w.operand], computed[w.operand]);
+      WidenElements(w.dtype, pointers[w.operand], w.elements, threads, computed[w.operand]);
     }
     const std::span<uint8_t* const> more = std::span(results).subspan(1);
     FORGE_RETURN_IF_ERROR(call->Run({computed, results[0], more, scratch + call_offset}));
     if (tail) tail->Run(pointers, scratch + call_offset, threads);
     return absl::OkStatus();
-  }
-
- private:
-  void Widen(const Widened& w, const uint8_t* from, uint8_t* to) const {
-    const bool many = WorthThreads(static_cast<double>(w.elements));
-    ParallelParts({w.elements, kBlock, many ? threads : 1}, [&](int, int64_t begin, int64_t end) {
-      LoadRun(w.dtype, {from + begin * 2, 1, static_cast<size_t>(end - begin)},
-              to + begin * static_cast<int64_t>(sizeof(float)));
-    });
   }
 };
 
@@ -175,17 +166,15 @@ class AnchorMaker {
   // The anchor's result lies as the results of its region that have its shape.
   absl::Status ChooseLayout(AnchorSite& site) {
     const ir::Type& type = task_.body().type(task_.anchor()->first_out);
-    FORGE_ASSIGN_OR_RETURN(site.out, ViewOf(type.With(ir::EncodingRef())));
+    FORGE_ASSIGN_OR_RETURN(site.out, ComputedViewOf(type.With(ir::EncodingRef())));
     for (const Placed& r : results_)
       if (r.view.shape == site.out.shape) {
         site.out.strides = r.view.strides;
         break;
       }
-    site.out.dtype = ComputedAs(site.out.dtype);
     for (uint32_t k = 1; k < task_.anchor()->outs; ++k) {
       const ir::Type& other = task_.body().type(task_.anchor()->first_out + k);
-      FORGE_ASSIGN_OR_RETURN(View view, ViewOf(other.With(ir::EncodingRef())));
-      view.dtype = ComputedAs(view.dtype);
+      FORGE_ASSIGN_OR_RETURN(View view, ComputedViewOf(other.With(ir::EncodingRef())));
       site.more.push_back(std::move(view));
     }
     return absl::OkStatus();
@@ -248,6 +237,21 @@ class AnchorMaker {
 };
 
 }  // namespace
+
+absl::StatusOr<View> ComputedViewOf(const ir::Type& t) {
+  FORGE_ASSIGN_OR_RETURN(View view, ViewOf(t));
+  view.dtype = ComputedAs(view.dtype);
+  return view;
+}
+
+void WidenElements(DType t, const uint8_t* from, int64_t elements, int threads, uint8_t* to) {
+  const auto bytes = static_cast<int64_t>(StoredBytes(t));
+  const auto held = static_cast<int64_t>(HeldBytes(t));
+  const bool many = WorthThreads(static_cast<double>(elements));
+  ParallelParts({elements, kBlock, many ? threads : 1}, [&](int, int64_t begin, int64_t end) {
+    LoadRun(t, {from + begin * bytes, 1, static_cast<size_t>(end - begin)}, to + begin * held);
+  });
+}
 
 absl::StatusOr<ProgramRef> MakeAnchorProgram(const Task& task, const Settings& settings,
                                              AnchorFactory make) {

@@ -14,6 +14,11 @@ struct Settings {
 
 // The element type in which a type is computed: f32 for narrower floats, the type itself otherwise.
 constexpr DType ComputedAs(DType t) { return HeldAs(t); }
+// The view of a tensor whose elements have been converted to ComputedAs().
+//   errors: those of ViewOf
+absl::StatusOr<View> ComputedViewOf(const ir::Type& t);
+// Converts elements of type `t`, which lie without gaps, to ComputedAs(t).
+void WidenElements(DType t, const uint8_t* from, int64_t elements, int threads, uint8_t* to);
 
 // The compiled anchor of a region: a oneDNN primitive or a loop. Run may be called from several
 // threads at once.

@@ -7,20 +7,35 @@
 namespace forge::cpu {
 namespace {
 
+// Widens what the library computes in another type, then reorders.
 class PackProgram final : public HostProgram {
  public:
-  PackProgram(PrimitiveCall::Argument from, PrimitiveCall::Argument to, dnnl::primitive reorder,
-              int threads)
-      : call_(std::move(reorder), {std::move(from), std::move(to)}), threads_(threads) {}
+  // Throws dnnl::error.
+  PackProgram(const PackedEncoding& to, DType dtype, int64_t elements, int threads)
+      : call_(dnnl::reorder(
+                  dnnl::reorder::primitive_desc(Engine(), to.plain(), Engine(), to.packed())),
+              {{DNNL_ARG_FROM, to.plain()}, {DNNL_ARG_TO, to.packed()}}),
+        widened_bytes_(ComputedAs(dtype) == dtype ? 0 : to.plain().get_size()),
+        dtype_(dtype),
+        elements_(elements),
+        threads_(threads) {}
   std::string_view kernel() const override { return "dnnl:reorder"; }
+  uint64_t scratch_bytes() const override { return widened_bytes_; }
   absl::Status Run(const HostArguments& a) const override {
     const ThreadScope scope(threads_);
     void* both[] = {a.operands[0].data(), a.operands[1].data()};
+    if (widened_bytes_ > 0) {
+      WidenElements(dtype_, a.operands[0].data(), elements_, threads_, a.operands[2].data());
+      both[0] = a.operands[2].data();
+    }
     return call_.Run(both);
   }
 
  private:
   PrimitiveCall call_;
+  uint64_t widened_bytes_;
+  DType dtype_;
+  int64_t elements_;
   int threads_;
 };
 
@@ -46,14 +61,11 @@ class Pack final : public Kernel {
 
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
     const ThreadScope scope(settings.threads);
-    const PackedEncoding& packed = *PackedOf(task.type(1));
+    FORGE_ASSIGN_OR_RETURN(const View from, task.ViewOfOperand(0));
     ProgramRef program;
     FORGE_RETURN_IF_ERROR(Guarded("reorder", [&] {
-      const dnnl::reorder::primitive_desc d(Engine(), packed.plain(), Engine(), packed.packed());
-      program =
-          std::make_shared<PackProgram>(PrimitiveCall::Argument{DNNL_ARG_FROM, packed.plain()},
-                                        PrimitiveCall::Argument{DNNL_ARG_TO, packed.packed()},
-                                        dnnl::reorder(d), settings.threads);
+      program = std::make_shared<PackProgram>(*PackedOf(task.type(1)), from.dtype, from.elements(),
+                                              settings.threads);
     }));
     return program;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu_runtime/onednn/packed.h"
 
+#include "cpu_runtime/tape/elements.h"
+
 namespace forge::cpu {
 namespace {
 
@@ -27,18 +29,23 @@ absl::StatusOr<ir::Dim> PackedEncoding::Bytes(DType, const ir::Dims&) const {
   return ir::Dim(static_cast<int64_t>(packed_.get_size()));
 }
 
-absl::Status PackedEncoding::Decode(DType, std::span<const int64_t>, std::span<const uint8_t> in,
+absl::Status PackedEncoding::Decode(DType t, std::span<const int64_t>, std::span<const uint8_t> in,
                                     std::span<uint8_t> out) const {
-  if (in.size() != packed_.get_size() || out.size() != plain_.get_size())
+  const size_t elements = plain_.get_size() / HeldBytes(t);
+  if (in.size() != packed_.get_size() || out.size() != elements * StoredBytes(t))
     return Internal("{}: {} bytes cannot be unpacked to {}", name_, in.size(), out.size());
-  return Guarded("reorder", [&] {
+  std::vector<uint8_t> wide(HeldAs(t) == t ? 0 : plain_.get_size());
+  uint8_t* unpacked = wide.empty() ? out.data() : wide.data();
+  FORGE_RETURN_IF_ERROR(Guarded("reorder", [&] {
     // The library takes pointers to mutable memory even of what it only reads.
     dnnl::memory from(packed_, Engine(), const_cast<uint8_t*>(in.data()));
-    dnnl::memory to(plain_, Engine(), out.data());
+    dnnl::memory to(plain_, Engine(), unpacked);
     dnnl::stream stream(Engine());
     dnnl::reorder(from, to).execute(stream, from, to);
     stream.wait();
-  });
+  }));
+  if (!wide.empty()) StoreRun(t, unpacked, {out.data(), 1, elements});
+  return absl::OkStatus();
 }
 
 const PackedEncoding* PackedOf(const ir::Type& t) {

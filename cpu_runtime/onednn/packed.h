@@ -5,12 +5,13 @@
 
 namespace forge::cpu {
 
-// A blocked layout. oneDNN may view the tensor with other axes than the IR (a group axis, a
-// transposition), so both descriptors are kept.
+// A blocked layout of the elements as oneDNN computes with them: f16 and bf16 are widened to f32.
+// oneDNN may view the tensor with other axes than the IR (a group axis, a transposition), so both
+// descriptors are kept.
 class PackedEncoding final : public ir::Encoding {
  public:
   // Creates an encoding.
-  //   plain: the descriptor of the dense tensor
+  //   plain: the descriptor of the dense tensor, whose elements are widened
   static ir::EncodingRef Make(dnnl::memory::desc plain, dnnl::memory::desc packed);
   std::string_view name() const override { return name_; }
   absl::StatusOr<ir::Dim> Bytes(DType t, const ir::Dims& shape) const override;

@@ -144,7 +144,11 @@ TEST(ConvolutionLayoutTest, ComputesHalvesAsFloats) {
     region.Return(region.body()(ir::Relu{}, {region.body()(ir::Conv{}, {x, w}) + r}));
     const std::vector<ir::HostValue> in = {Random(t, {1, 8, 5, 5}, 1), Random(t, {4, 8, 3, 3}, 2),
                                            Random(t, {1, 4, 3, 3}, 3)};
+    const RunOptions best = BestLayouts(region, in);
+    ASSERT_EQ(best.in.size(), 3);
+    EXPECT_TRUE(best.in[0] && best.in[1]);
     ExpectAgrees(region, in, {}, t == DType::kF16 ? 2e-3 : 2e-2);
+    ExpectAgrees(region, in, best, t == DType::kF16 ? 2e-3 : 2e-2);
   }
 }
 

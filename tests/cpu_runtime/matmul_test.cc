@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/product/matmul.h"
 
+#include "cpu_runtime/onednn/packed.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/product/matmul_integer.h"
@@ -85,6 +86,38 @@ TEST(MatMulTest, TakesMatricesOfOneColumn) {
       ExpectAgrees(region, in);
       ExpectAgrees(region, in, BestLayouts(region, in));
     }
+}
+
+// Packed once, rather than widened at each run.
+TEST(MatMulTest, PacksHalvesAsFloats) {
+  for (const DType t : {DType::kF16, DType::kBF16}) {
+    Region region;
+    const ir::Value a = region.Argument(ir::Type::Tensor(t, {3, 64})),
+                    b = region.Argument(ir::Type::Tensor(t, {64, 48}));
+    region.Return(region.body()(ir::MatMul{}, {a, b}));
+    const std::vector<ir::HostValue> in = {Random(t, {3, 64}, 1), Random(t, {64, 48}, 2)};
+    const RunOptions best = BestLayouts(region, in);
+    ASSERT_EQ(best.in.size(), 2);
+    ASSERT_TRUE(best.in[1]);
+    EXPECT_GE(best.in[1]->Bytes(t, {64, 48})->constant(), 64 * 48 * 4);
+    const double tolerance = t == DType::kF16 ? 2e-3 : 2e-2;
+    ExpectAgrees(region, in, {}, tolerance);
+    ExpectAgrees(region, in, best, tolerance);
+  }
+}
+
+TEST(PackedEncodingTest, UnpacksToTheTypeOfTheTensor) {
+  const ir::EncodingRef columns_first = PackedEncoding::Make(
+      DescOf(DenseView(DType::kF32, {2, 3})), DescOf(View{DType::kF32, {2, 3}, {1, 2}}));
+  const float packed[] = {1, 4, 2, 5, 3, -6.5};
+  const std::span<const uint8_t> in(reinterpret_cast<const uint8_t*>(packed), sizeof(packed));
+  const int64_t shape[] = {2, 3};
+  for (const DType t : {DType::kF16, DType::kBF16, DType::kF32}) {
+    ir::HostValue out = *ir::HostValue::Zeros(t, shape);
+    ASSERT_TRUE(columns_first->Decode(t, shape, in, out.mutable_bytes()).ok());
+    for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(out.f64(i), i < 5 ? double(i + 1) : -6.5);
+    EXPECT_FALSE(columns_first->Decode(t, shape, in, out.mutable_bytes().first(8)).ok());
+  }
 }
 
 }  // namespace

@@ -240,7 +240,7 @@ class MatMulMaker {
   }
 
   absl::Status SetUnpackedView() {
-    FORGE_ASSIGN_OR_RETURN(unpacked_, ViewOf(site_.task.type(b_).With(ir::EncodingRef())));
+    FORGE_ASSIGN_OR_RETURN(unpacked_, ComputedViewOf(site_.task.type(b_).With(ir::EncodingRef())));
     return absl::OkStatus();
   }
 
@@ -308,13 +308,13 @@ class MatMul final : public Kernel {
  private:
   static constexpr double kUnpackedCost = 1.2;
 
-  // Of one matrix of f32; null where the library would take it as it is.
+  // Of one matrix of floats; null where the library would take it as it is.
   static ir::EncodingRef PackedWeights(const Task& task) {
     const ir::Node& node = *task.anchor();
     const ir::Type& tb = task.type(*task.OperandOf(node.in[1]));
-    if (tb.dtype() != DType::kF32 || tb.rank() != 2 || tb.encoding()) return nullptr;
-    const auto a = ViewOf(task.type(*task.OperandOf(node.in[0]))), b = ViewOf(tb),
-               y = ViewOf(task.body().type(node.first_out).With(ir::EncodingRef()));
+    if (ComputedAs(tb.dtype()) != DType::kF32 || tb.rank() != 2 || tb.encoding()) return nullptr;
+    const auto a = ComputedViewOf(task.type(*task.OperandOf(node.in[0]))), b = ComputedViewOf(tb),
+               y = ComputedViewOf(task.body().type(node.first_out).With(ir::EncodingRef()));
     if (!a.ok() || !b.ok() || !y.ok() || a->elements() == 0 || b->elements() == 0) return nullptr;
     Product p = ProductOf(OpOf(node), *a, *b, *y);
     if (p.y.shape.size() > 2 && !JoinBatch(p)) return nullptr;
@@ -322,7 +322,7 @@ class MatMul final : public Kernel {
     const absl::Status s = Guarded("matmul", [&] {
       const dnnl::memory::desc plain = DescOf(p.b);
       const auto d = Describe(p, AnyLayout(plain), {});
-      if (d.get(true) && d.weights_desc() != plain)
+      if (d.get(true) && (d.weights_desc() != plain || tb.dtype() != b->dtype))
         packed = PackedEncoding::Make(plain, d.weights_desc());
     });
     return s.ok() ? packed : nullptr;

@@ -169,7 +169,7 @@ class ConvolutionTranspose final : public Kernel {
   std::vector<ir::EncodingChoice> Encodings(const Task& task,
                                             const Settings& settings) const override {
     const ThreadScope scope(settings.threads);
-    if (task.body().type(task.anchor()->first_out).dtype() != DType::kF32) return {};
+    if (ComputedAs(task.body().type(task.anchor()->first_out).dtype()) != DType::kF32) return {};
     return ConvolutionChoices(task, settings, [&](const ir::EncodingChoice& choice) {
       return PackedWeights<LibraryTransposed>(task, choice);
     });

@@ -67,15 +67,15 @@ MadeAnchor MakeLibraryConvolution(const AnchorSite& site, const Library& library
 }
 
 // Returns the encoding of the weights that oneDNN prefers; null where it has no kernel or uses
-// plain weights.
+// the weights as they are.
 template <class Library>
 ir::EncodingRef PackedWeights(const Task& task, const ir::EncodingChoice& choice) {
   const ir::Node& node = *task.anchor();
   const uint32_t x = *task.OperandOf(node.in[kImage]), w = *task.OperandOf(node.in[kWeights]);
   const ir::Type& out = task.body().type(node.first_out);
-  const absl::StatusOr<View> image = ViewOf(task.type(x).With(choice.in[x])),
-                             weights = ViewOf(task.type(w).With(ir::EncodingRef())),
-                             result = ViewOf(out.With(choice.out[0]));
+  const absl::StatusOr<View> image = ComputedViewOf(task.type(x).With(choice.in[x])),
+                             weights = ComputedViewOf(task.type(w).With(ir::EncodingRef())),
+                             result = ComputedViewOf(out.With(choice.out[0]));
   if (!image.ok() || !weights.ok() || !result.ok()) return nullptr;
   const Library library(*node.op.As<typename Library::Op>(), *image, *result);
   if (!library.possible()) return nullptr;
@@ -84,7 +84,7 @@ ir::EncodingRef PackedWeights(const Task& task, const ir::EncodingChoice& choice
     const dnnl::memory::desc plain = library.PlainWeights(*weights);
     PostOps post_ops = PlanPostOps(task, node.first_out);
     const auto d = DescribeBest(library, AnyLayout(plain), task, post_ops);
-    if (d.get(true) && d.weights_desc() != plain)
+    if (d.get(true) && (d.weights_desc() != plain || task.type(w).dtype() != weights->dtype))
       packed = PackedEncoding::Make(plain, d.weights_desc());
   });
   return s.ok() ? packed : nullptr;
