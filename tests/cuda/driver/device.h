@@ -5,9 +5,9 @@
 //   FORGE_EMULATED_CUDA_MEMORY      bytes of device memory (default 8 GiB)
 //   FORGE_EMULATED_CUDA_SEED        order of streams, warps and blocks (default 1)
 //   FORGE_EMULATED_CUDA_ORDER       forward, reversed or random: warps and blocks (default forward)
-//   FORGE_EMULATED_CUDA_RACES       0: races in shared memory are not looked for, which takes less
-//   time FORGE_EMULATED_CUDA_FAIL        NAME:N[=CODE],...: the N-th call of a function fails; NAME
-//   may be * FORGE_EMULATED_CUDA_STATISTICS  a file that a line for each launch is added to
+//   FORGE_EMULATED_CUDA_RACES       0: does not look for races in shared memory (faster)
+//   FORGE_EMULATED_CUDA_FAIL        NAME:N[=CODE],...: the N-th call of NAME, or of any (*), fails
+//   FORGE_EMULATED_CUDA_STATISTICS  a file that a line for each launch is added to
 //   FORGE_EMULATED_CUDA_DEVICES     how many devices there are (default 1)
 #pragma once
 #include <array>
