@@ -119,16 +119,16 @@ struct Handle {
 };
 
 forge::emulated::Handles<Product>& Products() {
-  static auto* all = new forge::emulated::Handles<Product>;
-  return *all;
+  static forge::emulated::Handles<Product> all;
+  return all;
 }
 forge::emulated::Handles<Layout>& Layouts() {
-  static auto* all = new forge::emulated::Handles<Layout>;
-  return *all;
+  static forge::emulated::Handles<Layout> all;
+  return all;
 }
 forge::emulated::Handles<Preference>& Preferences() {
-  static auto* all = new forge::emulated::Handles<Preference>;
-  return *all;
+  static forge::emulated::Handles<Preference> all;
+  return all;
 }
 
 template <class T>
