@@ -281,13 +281,11 @@ class StagedFunction::Divider {
     const ir::Loop& loop = *node.op.As<ir::Loop>();
     StagedLoop::Form form{.has_steps = node.in[0] != ir::kAbsent,
                           .has_condition = node.in[1] != ir::kAbsent,
-                          .carried = static_cast<size_t>(loop.carried)};
+                          .carried = static_cast<size_t>(loop.carried),
+                          .steps = loop.rows.is_constant() ? loop.rows.constant() : -1};
     const ir::Function& body = *loop.body;
     for (size_t i = form.carried + 1; i < body.results().size(); ++i)
       form.rows.push_back(body.type(body.results()[i].value));
-    if (form.carried + 2 > node.in.size())
-      return InvalidArgument("a loop has {} operands, too few for {} carried values",
-                             node.in.size(), form.carried);
     Variant::Call& call = variant_.calls.emplace_back();
     for (size_t i = 0; i < node.in.size(); ++i) {
       if (node.in[i] != ir::kAbsent)
@@ -308,14 +306,8 @@ class StagedFunction::Divider {
       variant_.taken.push_back(sources_.at(v));
       read.push_back(std::ranges::find(resolved_.numbers, v) != resolved_.numbers.end());
     }
-    std::vector<uint32_t> results;
-    std::vector<std::string> names;
-    for (const auto& r : f_.results()) {
-      results.push_back(r.value);
-      names.push_back(r.name);
-    }
     const std::string name = f_.name();
-    FORGE_RETURN_IF_ERROR(Extract(*m_, name, taken, results, names));
+    FORGE_RETURN_IF_ERROR(ExtractRest(*m_, name, taken));
     variant_.rest = Stage(std::move(m_), name, std::move(read));
     return absl::OkStatus();
   }

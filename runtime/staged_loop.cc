@@ -83,7 +83,8 @@ absl::StatusOr<std::vector<HostValue>> StagedLoop::Run(std::span<const HostValue
   if (form_.has_condition) state.condition = *operands[at++];
   for (size_t i = 0; i < form_.carried; ++i) state.carried.push_back(*operands[at++]);
   state.captures = operands.subspan(at);
-  for (int64_t step = 0; step < steps; ++step) {
+  int64_t step = 0;
+  for (; step < steps; ++step) {
     FORGE_ASSIGN_OR_RETURN(const int64_t go_on,
                            ScalarOf(state.condition, "the condition of a loop"));
     if (go_on == 0) break;
@@ -92,6 +93,8 @@ absl::StatusOr<std::vector<HostValue>> StagedLoop::Run(std::span<const HostValue
     if (cancel->load()) return Aborted("cancelled");
     FORGE_RETURN_IF_ERROR(Step(state, step));
   }
+  if (form_.steps >= 0 && step != form_.steps)
+    return InvalidArgument("a loop takes {} steps, not {}", step, form_.steps);
   for (size_t i = 0; i < state.rows.size(); ++i) {
     FORGE_ASSIGN_OR_RETURN(state.carried.emplace_back(),
                            state.rows[i].empty() ? NoRows(form_.rows[i]) : Stacked(state.rows[i]));

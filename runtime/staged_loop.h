@@ -15,6 +15,7 @@ class StagedLoop {
   struct Form {
     bool has_steps = false, has_condition = false;
     size_t carried = 0;
+    int64_t steps = -1;   // how many the loop states; -1: it does not
     ir::Types rows = {};  // of one step, as far as they are known
   };
   StagedLoop(std::unique_ptr<StagedFunction> body, Form form)

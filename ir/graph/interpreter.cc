@@ -21,8 +21,8 @@ absl::StatusOr<Interpretation> RunFunction(const Interpreter& how, const Functio
 // What an op sees of the run that it is part of.
 struct Context {
   const Interpreter& how;
-  const Bindings& outer;  // symbols' values
-  int depth = 0;          // of bodies within bodies
+  Bindings& symbols;  // their values
+  int depth = 0;      // of bodies within bodies
 };
 
 // The symbols of a body: extents of its own arguments first, since it may be called with others
@@ -51,9 +51,12 @@ class HostEval : public Eval {
     const Interpreter inner{.read = context_.how.read};  // ids of a body mean nothing to `observe`
     FORGE_ASSIGN_OR_RETURN(
         Interpretation done,
-        RunFunction(inner, body, arguments, BodyBindings(body, arguments, context_.outer),
+        RunFunction(inner, body, arguments, BodyBindings(body, arguments, context_.symbols),
                     context_.depth + 1));
     return std::move(done.results);
+  }
+  absl::Status Bind(const Dim& symbol, int64_t number) override {
+    return BindDim(symbol, number, context_.symbols);
   }
   std::vector<HostValue> TakeResults() { return std::move(out_); }
 
@@ -190,7 +193,7 @@ class Run {
 
   const Interpreter& how_;
   const Function& f_;
-  const Bindings bindings_;
+  Bindings bindings_;
   const int depth_;
   std::vector<HostValue> values_;
   std::vector<int> uses_;
@@ -206,20 +209,6 @@ absl::StatusOr<Interpretation> RunFunction(const Interpreter& how, const Functio
   FORGE_RETURN_IF_ERROR(run.Start(arguments));
   for (const Node& node : f.nodes()) FORGE_RETURN_IF_ERROR(run.Step(node));
   return run.Finish();
-}
-
-absl::Status BindDim(const Dim& d, int64_t n, Bindings& bindings) {
-  const Dim::Part part = d.part();
-  if (part.op == Dim::Op::kSymbol) {
-    const Symbol& s = *part.symbol;
-    if (n < s.min || n > s.max || n % s.divisor != 0)
-      return InvalidArgument("{} cannot be {}", s.name, n);
-    bindings.emplace(part.symbol, n);
-  }
-  FORGE_ASSIGN_OR_RETURN(const int64_t expected, d.Evaluate(bindings));
-  if (expected != n)
-    return InvalidArgument("{} is {}, not {}", d.is_constant() ? "it" : d.ToText(), expected, n);
-  return absl::OkStatus();
 }
 
 // Has `given` a type that binds no symbols?
@@ -270,11 +259,13 @@ absl::StatusOr<HostValue> Stored(const Variable::Storage& s) {
 }  // namespace
 
 absl::StatusOr<std::vector<HostValue>> Evaluate(const AnyOp& op, Operands in) {
-  return EvaluateBy(&AnyOp::Evaluate, op, in, {Interpreter{}, Bindings{}});
+  Bindings none;
+  return EvaluateBy(&AnyOp::Evaluate, op, in, {Interpreter{}, none});
 }
 
 absl::StatusOr<std::vector<HostValue>> Magnitudes(const AnyOp& op, Operands in) {
-  return EvaluateBy(&AnyOp::Magnitude, op, in, {Interpreter{}, Bindings{}});
+  Bindings none;
+  return EvaluateBy(&AnyOp::Magnitude, op, in, {Interpreter{}, none});
 }
 
 absl::StatusOr<HostValue> InitialValue(const Variable& v) {
@@ -289,6 +280,20 @@ absl::StatusOr<HostValue> InitialValue(const Variable& v) {
   const absl::Status copied = CopyBox(*whole, v.init->begin, box);
   if (!copied.ok()) return Annotate(copied, "variable " + v.name);
   return box;
+}
+
+absl::Status BindDim(const Dim& d, int64_t n, Bindings& bindings) {
+  const Dim::Part part = d.part();
+  if (part.op == Dim::Op::kSymbol) {
+    const Symbol& s = *part.symbol;
+    if (n < s.min || n > s.max || n % s.divisor != 0)
+      return InvalidArgument("{} cannot be {}", s.name, n);
+    bindings.emplace(part.symbol, n);
+  }
+  FORGE_ASSIGN_OR_RETURN(const int64_t expected, d.Evaluate(bindings));
+  if (expected != n)
+    return InvalidArgument("{} is {}, not {}", d.is_constant() ? "it" : d.ToText(), expected, n);
+  return absl::OkStatus();
 }
 
 absl::Status BindArguments(const Function& f, Operands arguments, Bindings& bindings) {

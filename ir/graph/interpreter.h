@@ -46,6 +46,10 @@ struct Interpreter {
                                      Bindings bindings = {}) const;
 };
 
+// States that `d` is `n`: a symbol gets this value, unless it has one.
+//   errors: InvalidArgument (outside of the symbol's bounds, or another number than `d` is)
+absl::Status BindDim(const Dim& d, int64_t n, Bindings& bindings);
+
 // Derives the values of the symbols in the types of the arguments of `f` from tensors of these
 // types, and adds them to `bindings`.
 //   errors: InvalidArgument naming argument, dimension and both numbers

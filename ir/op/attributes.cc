@@ -252,6 +252,18 @@ void BindFields(Fields fields, void* record, const Bindings& values) {
   }
 }
 
+bool FieldsAreBound(Fields fields, const void* record) {
+  return std::ranges::all_of(fields, [&](const Field& f) {
+    if (f.kind == FieldKind::kDim)
+      return static_cast<const Dim*>(f.at_const(record))->is_constant();
+    if (f.kind == FieldKind::kDims)
+      return AllConstant(*static_cast<const Dims*>(f.at_const(record)));
+    if (f.kind != FieldKind::kType) return true;
+    const Type& t = *static_cast<const Type*>(f.at_const(record));
+    return !t.is_tensor() || t.is_constant();
+  });
+}
+
 std::string FieldText(const Field& field, const void* record) {
   return Visit(field, record, TextOf{field});
 }

@@ -34,6 +34,8 @@ bool FieldsEqual(Fields fields, const void* a, const void* b);
 uint64_t HashFields(Fields fields, const void* record, uint64_t seed);
 // Replaces symbols in every Dim, Dims and Type field.
 void BindFields(Fields fields, void* record, const Bindings& values);
+// True when no Dim, Dims or Type field has a symbol.
+bool FieldsAreBound(Fields fields, const void* record);
 // Returns the value in the text form: 4, 0.5, (1.5, -2), "s", [1, 2], f32, top_left, [n, 3],
 // f32[n], @body. Floats have the shortest digits that parse back to the same bits.
 std::string FieldText(const Field& field, const void* record);

@@ -101,6 +101,8 @@ AnyOp AnyOp::Bind(const Bindings& values) const {
   return AnyOp(*def_, std::move(bound));
 }
 
+bool AnyOp::is_bound() const { return FieldsAreBound(def_->fields, self()); }
+
 std::string AnyOp::ToText() const {
   std::string out(name());
   if (def_->make != nullptr) out += FieldsText(def_->fields, self(), def_->make(nullptr).get());

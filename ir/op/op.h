@@ -72,7 +72,7 @@ struct OpInfo {
                              // order (reshape), or are their parts (view_as_real)
   bool host = false;         // strings, sequences: a host step on every device
   bool encodes = false;      // relayout: the encoding of the result follows from the attributes
-  bool ordered = false;      // collectives: keeps its place among its like
+  bool ordered = false;      // collectives, bind_symbol: keeps its place among its like
 };
 
 // The known elements of each operand; nullopt: unknown.
@@ -118,6 +118,9 @@ class Eval {
   virtual HostValue& out(size_t i) = 0;
   virtual absl::StatusOr<std::vector<HostValue>> Call(
       const Function& body, std::span<const HostValue* const> arguments) = 0;
+  // Gives the symbol its number for the rest of the function; a constant must be that number.
+  //   errors: InvalidArgument (outside of its bounds)
+  virtual absl::Status Bind(const Dim& symbol, int64_t number) = 0;
 };
 
 struct Case;
@@ -264,6 +267,7 @@ class AnyOp {
   absl::Status Evaluate(Eval& e) const { return def_->evaluate(*this, e); }
   absl::Status Magnitude(Eval& e) const;
   AnyOp Bind(const Bindings& values) const;  // every Dim and Type field bound
+  bool is_bound() const;                     // no symbols in these
   std::string ToText() const;                // "conv{groups = 4}", defaults left out
   uint64_t Hash() const;
   friend bool operator==(const AnyOp&, const AnyOp&);  // same op, equal attributes

@@ -6,6 +6,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "formats/onnx/deferred.h"
 #include "ir/graph/copier.h"
+#include "ir/graph/interpreter.h"
+#include "ir/ops/control/bind_symbol.h"
 #include "ir/ops/control/deferred.h"
 #include "ir/ops/control/if.h"
 #include "ir/ops/control/loop.h"
@@ -24,7 +26,7 @@ using ir::Values;
 constexpr size_t kMaxHostNodes = 1024;
 
 bool IsControl(const ir::AnyOp& op) {
-  return op.Is<ir::If>() || op.Is<ir::Loop>() || op.Is<ir::Deferred>();
+  return op.Is<ir::If>() || op.Is<ir::Loop>() || op.Is<ir::Deferred>() || op.Is<ir::BindSymbol>();
 }
 
 bool IsKnown(const ir::Type& t) {
@@ -42,7 +44,7 @@ bool RunsOnHost(const Function& f, const Node& node) {
 
 class Resolver {
  public:
-  Resolver(ir::Module& m, Function& out, const ir::Bindings& bindings)
+  Resolver(ir::Module& m, Function& out, ir::Bindings& bindings)
       : out_(out), bindings_(bindings), constants_(m, out) {}
 
   absl::Status Run(const Function& in, std::span<const ResolveArgument> arguments) {
@@ -64,14 +66,22 @@ class Resolver {
   static absl::StatusOr<Resolved> Finish(Function& f) {
     Resolved resolved{.function = &f};
     absl::flat_hash_set<uint32_t> seen, made;  // made: by calls
+    bool symbols_are_known = true;             // that bodies may mention
+    const Node* waiting = nullptr;
     for (const Node& node : f.nodes()) {
       if (f.type(node.first_out).kind() != ir::Type::Kind::kUnknown) continue;
       std::vector<uint32_t> numbers = NumbersOf(node);
       const bool calls = numbers.empty() && (node.op.Is<ir::Loop>() || RunsOnHost(f, node));
+      symbols_are_known &= !node.op.Is<ir::BindSymbol>();
       if (!OperandsAreKnown(f, node, calls ? &made : nullptr)) continue;
+      if (node.op.Is<ir::Loop>() && !symbols_are_known) continue;
       if (calls) {
         resolved.calls.push_back(&node);
         for (uint32_t k = 0; k < node.outs; ++k) made.insert(node.first_out + k);
+        continue;
+      }
+      if (numbers.empty() && !node.op.is_bound()) {
+        waiting = &node;  // for a symbol
         continue;
       }
       std::erase_if(numbers, [&](uint32_t v) { return f.VariableOf(v) != nullptr; });
@@ -81,6 +91,8 @@ class Resolver {
       for (const uint32_t v : numbers)
         if (seen.insert(v).second) resolved.numbers.push_back(v);
     }
+    if (waiting != nullptr && resolved.complete())
+      return InvalidArgument("{}: nothing binds a symbol of it", waiting->op.ToText());
     return resolved;
   }
 
@@ -102,8 +114,10 @@ class Resolver {
     if (node.op.def().info.host) return Hold(copy, node, node.op);
     if (const auto* deferred = node.op.As<ir::Deferred>()) return Build(copy, node, *deferred, in);
     if (const auto* branch = node.op.As<ir::If>()) return Choose(copy, node, *branch, in);
-    if (node.op.Is<ir::Loop>()) return Hold(copy, node, node.op);
+    if (node.op.Is<ir::Loop>()) return Hold(copy, node, node.op.Bind(bindings_));
+    if (const auto* bind = node.op.As<ir::BindSymbol>()) return BindTo(copy, node, *bind, in[0]);
     ir::AnyOp op = node.op.Bind(bindings_);
+    if (!op.is_bound()) return Hold(copy, node, node.op);
     if (!node.runtime_attributes.empty()) {
       FORGE_ASSIGN_OR_RETURN(
           const std::optional<ir::AnyOp> filled,
@@ -163,6 +177,14 @@ class Resolver {
     return Define(copy, node, made);
   }
 
+  absl::Status BindTo(ir::Copier& copy, const Node& node, const ir::BindSymbol& bind,
+                      Value number) {
+    const std::optional<HostValue> known = constants_.HostOf(number);
+    if (!known) return Hold(copy, node, bind);
+    FORGE_RETURN_IF_ERROR(ir::BindDim(bind.symbol, known->i64(0), bindings_));
+    return Define(copy, node, {number});
+  }
+
   // Results computed here; nullopt where they are not.
   std::optional<Values> Evaluated(const ir::AnyOp& op, ir::ValueSpan in) {
     ir::Types types;
@@ -214,7 +236,7 @@ class Resolver {
   static std::vector<uint32_t> NumbersOf(const Node& node) {
     std::vector<uint32_t> out;
     for (const ir::RuntimeAttribute& a : node.runtime_attributes) out.push_back(a.value);
-    if (node.op.Is<ir::If>()) out.push_back(node.in[0]);
+    if (node.op.Is<ir::If>() || node.op.Is<ir::BindSymbol>()) out.push_back(node.in[0]);
     if (const auto* deferred = node.op.As<ir::Deferred>())
       for (const int64_t i : deferred->reads)
         if (static_cast<size_t>(i) < node.in.size() &&
@@ -224,7 +246,7 @@ class Resolver {
   }
 
   Function& out_;
-  const ir::Bindings& bindings_;
+  ir::Bindings& bindings_;
   ir::ConstantTable constants_;
 };
 
@@ -271,6 +293,52 @@ void WalkBack(const Function& f, std::span<const uint32_t> roots,
   }
 }
 
+// The results of a function, and what it will know symbols by.
+std::vector<uint32_t> RootsOf(const Function& f) {
+  std::vector<uint32_t> roots;
+  for (const Function::Result& r : f.results())
+    if (std::ranges::find(roots, r.value) == roots.end()) roots.push_back(r.value);
+  for (const Node& node : f.nodes())
+    if (node.op.Is<ir::BindSymbol>()) roots.push_back(node.first_out);
+  return roots;
+}
+
+// roots: what the nodes that are kept lead to
+absl::Status ExtractNodes(ir::Module& m, const std::string& function,
+                          std::span<const uint32_t> arguments, std::span<const uint32_t> roots,
+                          std::span<const Function::Result> results) {
+  const Function& in = *m.Find(function);
+  auto out = std::make_unique<Function>(function, &m);
+  ir::Copier copy(in, *out);
+  const absl::flat_hash_set<uint32_t> given(arguments.begin(), arguments.end());
+  for (const uint32_t v : arguments)
+    copy.Map(v, out->Argument(fmt::format("value.{}", v), in.type(v)));
+  absl::flat_hash_set<uint32_t> needed;
+  WalkBack(in, roots, [&](uint32_t v) {
+    if (given.contains(v)) return false;
+    if (in.origin(v).kind == Function::Origin::kNode) needed.insert(in.origin(v).index);
+    return true;
+  });
+  for (uint32_t n = 0; n < in.nodes().size(); ++n) {
+    if (!needed.contains(n)) continue;
+    const Node& node = in.nodes()[n];
+    if (IsKnown(in.type(node.first_out)))
+      copy.CopyNode(node);
+    else
+      copy.CopyUntyped(node, node.op);
+    FORGE_RETURN_IF_ERROR(out->status());
+    for (uint32_t k = 0; k < node.outs; ++k)  // a result of the node may be an argument, too
+      if (given.contains(node.first_out + k))
+        copy.Set(node.first_out + k,
+                 out->value(static_cast<uint32_t>(std::ranges::find(arguments, node.first_out + k) -
+                                                  arguments.begin())));
+  }
+  for (const Function::Result& r : results) out->Return(r.name, copy[r.value]);
+  FORGE_RETURN_IF_ERROR(out->status());
+  m.Replace(function, std::move(out));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 bool IsHostType(const ir::Type& t) {
@@ -306,7 +374,7 @@ absl::StatusOr<bool> WaitsForValues(const ir::Module& model, const std::string& 
 
 absl::StatusOr<Resolved> Resolve(ir::Module& m, const std::string& function,
                                  std::span<const ResolveArgument> arguments,
-                                 const ir::Bindings& bindings) {
+                                 ir::Bindings& bindings) {
   const Function& in = *m.Find(function);
   auto out = std::make_unique<Function>(function, &m);
   Resolver resolver(m, *out, bindings);
@@ -316,47 +384,22 @@ absl::StatusOr<Resolved> Resolve(ir::Module& m, const std::string& function,
 }
 
 absl::Status Extract(ir::Module& m, const std::string& function,
-                     std::span<const uint32_t> arguments, std::span<const uint32_t> results,
-                     std::span<const std::string> names) {
-  const Function& in = *m.Find(function);
-  auto out = std::make_unique<Function>(function, &m);
-  ir::Copier copy(in, *out);
-  const absl::flat_hash_set<uint32_t> given(arguments.begin(), arguments.end());
-  for (const uint32_t v : arguments)
-    copy.Map(v, out->Argument(fmt::format("value.{}", v), in.type(v)));
-  absl::flat_hash_set<uint32_t> needed;
-  WalkBack(in, results, [&](uint32_t v) {
-    if (given.contains(v)) return false;
-    if (in.origin(v).kind == Function::Origin::kNode) needed.insert(in.origin(v).index);
-    return true;
-  });
-  for (uint32_t n = 0; n < in.nodes().size(); ++n) {
-    if (!needed.contains(n)) continue;
-    const Node& node = in.nodes()[n];
-    if (IsKnown(in.type(node.first_out)))
-      copy.CopyNode(node);
-    else
-      copy.CopyUntyped(node, node.op);
-    FORGE_RETURN_IF_ERROR(out->status());
-    for (uint32_t k = 0; k < node.outs; ++k)  // a result of the node may be an argument, too
-      if (given.contains(node.first_out + k))
-        copy.Set(node.first_out + k,
-                 out->value(static_cast<uint32_t>(std::ranges::find(arguments, node.first_out + k) -
-                                                  arguments.begin())));
-  }
-  for (size_t i = 0; i < results.size(); ++i)
-    out->Return(names.empty() ? fmt::format("value.{}", results[i]) : names[i], copy[results[i]]);
-  FORGE_RETURN_IF_ERROR(out->status());
-  m.Replace(function, std::move(out));
-  return absl::OkStatus();
+                     std::span<const uint32_t> arguments, std::span<const uint32_t> results) {
+  std::vector<Function::Result> named;
+  for (const uint32_t v : results) named.push_back({fmt::format("value.{}", v), v});
+  return ExtractNodes(m, function, arguments, results, named);
+}
+
+absl::Status ExtractRest(ir::Module& m, const std::string& function,
+                         std::span<const uint32_t> arguments) {
+  const Function& f = *m.Find(function);
+  return ExtractNodes(m, function, arguments, RootsOf(f), f.results());
 }
 
 std::vector<uint32_t> LiveValues(const Function& f, std::span<const uint32_t> made) {
   const absl::flat_hash_set<uint32_t> given(made.begin(), made.end());
-  std::vector<uint32_t> roots, live;
-  for (const Function::Result& r : f.results())
-    if (std::ranges::find(roots, r.value) == roots.end()) roots.push_back(r.value);
-  WalkBack(f, roots, [&](uint32_t v) {
+  std::vector<uint32_t> live;
+  WalkBack(f, RootsOf(f), [&](uint32_t v) {
     const bool known = IsKnown(f.type(v)) || given.contains(v);
     if (known && f.origin(v).kind != Function::Origin::kVariable) live.push_back(v);
     return !known;

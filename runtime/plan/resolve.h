@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions whose types depend on values of a run: attributes that values give, nodes that their
-// importer deferred, branches and loops, host steps. A run resolves them step by step, as it learns
-// the values.
+// Functions whose types depend on values of a run: attributes that values give, symbols that the
+// run binds, nodes that their importer deferred, branches and loops, host steps. A run resolves
+// them step by step, as it learns the values.
 #pragma once
 #include <map>
 #include <memory>
@@ -40,18 +40,19 @@ struct ResolveArgument {
 
 // Replaces `function` of `m` by a copy with these arguments, in which every node is built whose
 // types follow from them.
-//   bindings: numbers of all symbols
+//   bindings: numbers of the symbols of the arguments; those that nodes bind are added
 //   errors: DataLoss, InvalidArgument (a node that cannot be built, by its name)
 absl::StatusOr<Resolved> Resolve(ir::Module& m, const std::string& function,
                                  std::span<const ResolveArgument> arguments,
-                                 const ir::Bindings& bindings);
+                                 ir::Bindings& bindings);
 
 // Replaces `function` of `m` by the part that computes `results` of it from `arguments`.
-//   arguments, results: values of the function; results are named after their numbers if `names` is
-//   empty
+//   arguments, results: values of the function, which are named after their numbers
 absl::Status Extract(ir::Module& m, const std::string& function,
-                     std::span<const uint32_t> arguments, std::span<const uint32_t> results,
-                     std::span<const std::string> names = {});
+                     std::span<const uint32_t> arguments, std::span<const uint32_t> results);
+// Replaces `function` of `m` by what is left of it once `arguments` are known.
+absl::Status ExtractRest(ir::Module& m, const std::string& function,
+                         std::span<const uint32_t> arguments);
 
 // The values of known type that nodes of unknown type, or results, read: what must outlive the part
 // of the function that can run now. Values in `made` count as known. Variables are left out.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/ops/compiler/fused.h"
+#include "ir/ops/control/bind_symbol.h"
 #include "ir/ops/creation/iota.h"
 #include "ir/ops/creation/shape_of.h"
 #include "ir/ops/elementwise/scalar_math.h"
@@ -32,6 +33,31 @@ TEST(InterpreterTest, BindsSymbolsFromArguments) {
   const auto out = Interpreter{}.Run(f, arguments);
   ASSERT_TRUE(out.ok()) << out.status();
   EXPECT_EQ(Numbers(out->results[0]), (std::vector<double>{1, 2, 3, 4, 5, 6}));
+}
+
+TEST(InterpreterTest, BindsSymbolsToComputedNumbers) {
+  Module m;
+  const auto symbol = std::make_shared<Symbol>(Symbol{.name = "u", .max = 3});
+  m.AddSymbol(symbol);
+  const Dim u(symbol);
+  Function& f = *m.AddFunction("main");
+  const Value x = f.Argument("x", Type::Tensor(DType::kI64, {}));
+  f(BindSymbol{u}, {x});
+  f.Return("y", f(Iota{.count = u}, {}));
+  EXPECT_EQ(f.type(f.results()[0].value).ToText(), "i64[u]");
+  const auto run = [&](double number) {
+    HostValue in = *HostValue::Zeros(DType::kI64, std::vector<int64_t>{});
+    in.SetI64(0, static_cast<int64_t>(number));
+    const HostValue* arguments[] = {&in};
+    return Interpreter{}.Run(f, arguments);
+  };
+  for (const double n : {0.0, 2.0, 3.0}) {
+    const auto out = run(n);
+    ASSERT_TRUE(out.ok()) << out.status();
+    EXPECT_EQ(out->results[0].elements(), n);
+  }
+  for (const double n : {-1.0, 4.0})
+    EXPECT_THAT(std::string(run(n).status().message()), HasSubstr("u cannot be"));
 }
 
 TEST(InterpreterTest, RefusesArgumentsOfOtherTypes) {

@@ -15,6 +15,7 @@
 #include "ir/graph/module.h"
 #include "ir/op/signature.h"
 #include "ir/ops/compiler/fused.h"
+#include "ir/ops/control/bind_symbol.h"
 #include "ir/ops/control/deferred.h"
 #include "ir/ops/control/if.h"
 #include "ir/ops/control/loop.h"
@@ -38,7 +39,7 @@ std::vector<ConcreteCase> CasesOf(const OpDef& def) {
 // are tested where those are made.
 bool IsTestedElsewhere(const OpDef& def) {
   return &def == &DefOf<Fused>() || &def == &DefOf<If>() || &def == &DefOf<Loop>() ||
-         &def == &DefOf<Deferred>() || def.info.host;
+         &def == &DefOf<Deferred>() || &def == &DefOf<BindSymbol>() || def.info.host;
 }
 
 // Cases small enough for a plain loop that must run.

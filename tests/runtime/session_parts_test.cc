@@ -5,6 +5,12 @@
 
 #include "formats/model_bin/model_bin.h"
 #include "formats/onnx/new_node.h"
+#include "ir/ops/control/bind_symbol.h"
+#include "ir/ops/creation/iota.h"
+#include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/indexing/nonzero.h"
+#include "ir/ops/reduction/reduce.h"
 #include "runtime/backends.h"
 #include "runtime/report.h"
 #include "runtime/session.h"
@@ -107,6 +113,46 @@ TEST_P(SessionPartsTest, DataGiveACount) {
   const NamedTensor none[] = {{"x", FloatTensor({1, 2}, {-1, -2})}};
   FORGE_ASSERT_OK_AND_ASSIGN(out, session->Run(none));
   EXPECT_EQ(ShapeOf(out[0].value), (std::vector<int64_t>{2, 0}));
+}
+
+// y = the positions of what is positive; z = f32[u] of their number, which is at most `most`.
+std::shared_ptr<const Model> Positions(int64_t most) {
+  auto m = std::make_unique<ir::Module>();
+  const auto symbol = std::make_shared<ir::Symbol>(ir::Symbol{.name = "u", .max = most});
+  m->AddSymbol(symbol);
+  const ir::Dim n(m->SymbolNamed("n")), u(symbol);
+  ir::Function& f = *m->AddFunction("main");
+  const ir::Value x = f.Argument("x", ir::Type::Tensor(DType::kF32, {n}));
+  const ir::Value positive = f(ir::Greater{}, {x, x * 0.0});
+  const ir::Value ones = convert(positive, DType::kI64);
+  const ir::Value count = f(ir::Reduce{.kind = ir::ReduceKind::kSum, .keep_dims = false}, {ones});
+  f(ir::BindSymbol{u}, {count});
+  f.Return("y", f(ir::Nonzero{.count = u}, {positive}));
+  f.Return("z", convert(f(ir::Iota{.count = u}, {}) + count, DType::kF32));
+  return std::make_shared<const Model>(std::move(m));
+}
+
+TEST_P(SessionPartsTest, ARunBindsASymbol) {
+  FORGE_ASSERT_OK_AND_ASSIGN(const DeviceRef device, OpenDevice(GetParam(), {}));
+  FORGE_ASSERT_OK_AND_ASSIGN(auto session, Session::Create(Positions(3), device, {}));
+  ASSERT_TRUE(session->runs_in_parts());
+  for (const auto& x : {std::vector<float>{-1, 2, 3, -4}, {-1, -1, -1, -1}, {1, 2, 3, -1}}) {
+    const NamedTensor in[] = {{"x", FloatTensor({4}, x)}};
+    FORGE_ASSERT_OK_AND_ASSIGN(auto out, session->Run(in));
+    std::vector<double> places, numbers;
+    for (size_t i = 0; i < x.size(); ++i)
+      if (x[i] > 0) places.push_back(static_cast<double>(i));
+    for (size_t i = 0; i < places.size(); ++i)
+      numbers.push_back(static_cast<double>(i + places.size()));
+    EXPECT_EQ(ShapeOf(out[0].value),
+              (std::vector<int64_t>{1, static_cast<int64_t>(places.size())}));
+    EXPECT_EQ(Numbers(out[0].value), places);
+    EXPECT_EQ(Numbers(out[1].value), numbers);
+  }
+  const NamedTensor many[] = {{"x", FloatTensor({4}, {1, 2, 3, 4})}};
+  const auto out = session->Run(many);
+  ASSERT_FALSE(out.ok());
+  EXPECT_THAT(Message(out.status()), HasSubstr("u cannot be 4"));
 }
 
 // torch.masked_select.

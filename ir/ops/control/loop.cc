@@ -11,6 +11,12 @@ absl::Status NotAStep() {
   return Unimplemented("loop: it runs as part of a plan, not as an op by itself");
 }
 
+Type Stacked(const Type& row, const Dim& rows) {
+  Dims shape = {rows};
+  shape.insert(shape.end(), row.shape().begin(), row.shape().end());
+  return Type::Tensor(row.dtype(), std::move(shape));
+}
+
 }  // namespace
 
 absl::StatusOr<Types> Loop::infer(TypeSpan in) const {
@@ -21,8 +27,22 @@ absl::StatusOr<Types> Loop::infer(TypeSpan in) const {
                            results, carried);
   if (arguments != in.size())
     return InvalidArgument("loop: the body has {} arguments, not {}", arguments, in.size());
-  // The number of steps decides the extents, and a carried value may change its own.
-  return Types(results - 1, Type::Unknown());
+  if (arguments < static_cast<size_t>(carried) + 2)
+    return InvalidArgument("loop: {} operands are too few for {} carried values", in.size(),
+                           carried);
+  // A carried value may change its type; the symbols of a body may be its own.
+  Types out;
+  for (size_t i = 1; i < results; ++i) {
+    const Type& t = body->type(body->results()[i].value);
+    const bool is_carried = i <= static_cast<size_t>(carried);
+    if (is_carried && t.is_tensor() && t == body->type(body->arguments()[i + 1].value))
+      out.push_back(in[i + 1]);
+    else if (is_carried || !t.is_tensor() || rows == Dim(-1))
+      out.push_back(Type::Unknown());
+    else
+      out.push_back(Stacked(t, rows));
+  }
+  return out;
 }
 
 Values Loop::decompose(Function& f, ValueSpan) const {

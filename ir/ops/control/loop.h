@@ -10,6 +10,7 @@ namespace forge::ir {
 struct Loop {
   Function* body = nullptr;
   int64_t carried = 0;
+  Dim rows = -1;
 
   static constexpr OpInfo kInfo{
       .name = "loop",
@@ -19,7 +20,8 @@ struct Loop {
       .source = "ONNX Loop-25"};
   static constexpr Field kFields[] = {
       FieldOf<&Loop::body>("body", "One step."),
-      FieldOf<&Loop::carried>("carried", "How many of x are carried; the others are captures.")};
+      FieldOf<&Loop::carried>("carried", "How many of x are carried; the others are captures."),
+      FieldOf<&Loop::rows>("rows", "How many steps there are; -1: the types of rows are unknown.")};
 
   absl::StatusOr<Types> infer(TypeSpan in) const;
   Values decompose(Function& f, ValueSpan in) const;  // fails: a plan runs it

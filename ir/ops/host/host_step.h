@@ -17,8 +17,11 @@ absl::StatusOr<int64_t> ScalarOperand(const Eval& e, size_t operand, std::string
 }  // namespace forge::ir
 
 // The members of a host step but kInfo, kFields and evaluate; `results`: how many it has.
-#define FORGE_HOST_STEP(results)                                                            \
-  absl::StatusOr<Types> infer(TypeSpan) const { return Types(results, Type::Unknown()); }   \
+#define FORGE_HOST_STEP(results)                                                          \
+  absl::StatusOr<Types> infer(TypeSpan) const { return Types(results, Type::Unknown()); } \
+  FORGE_HOST_STEP_OF_TYPES
+// The same but `infer`, too.
+#define FORGE_HOST_STEP_OF_TYPES                                                            \
   Values decompose(Function& f, ValueSpan) const { return NoDecomposition(f, kInfo.name); } \
   static constexpr NotDifferentiable gradient{"it is computed on the host"};                \
   absl::Status evaluate(Eval& e) const;                                                     \

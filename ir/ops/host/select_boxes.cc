@@ -70,6 +70,11 @@ std::vector<int64_t> Kept(std::span<const Corners> boxes, std::span<const float>
 
 }  // namespace
 
+absl::StatusOr<Types> SelectBoxes::infer(TypeSpan) const {
+  if (count == Dim(-1)) return Types{Type::Unknown()};
+  return Types{Type::Tensor(DType::kI64, {count, 3})};
+}
+
 absl::Status SelectBoxes::evaluate(Eval& e) const {
   const HostValue &boxes = *e.in(0), &scores = *e.in(1);
   if (boxes.rank() != 3 || scores.rank() != 3 || boxes.dim(2) != 4 ||

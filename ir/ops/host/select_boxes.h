@@ -7,6 +7,7 @@ namespace forge::ir {
 // Non-maximum suppression with as many rows as boxes are kept.
 struct SelectBoxes {
   bool centers = false;
+  Dim count = -1;
 
   static constexpr OpInfo kInfo{
       .name = "select_boxes",
@@ -20,8 +21,10 @@ struct SelectBoxes {
   static constexpr Field kFields[] = {
       FieldOf<&SelectBoxes::centers>("centers",
                                      "Boxes are x, y of the centre, width, height; "
-                                     "else y, x of two corners.")};
-  FORGE_HOST_STEP(1)
+                                     "else y, x of two corners."),
+      FieldOf<&SelectBoxes::count>("count", "How many rows there will be; -1: not said.")};
+  FORGE_HOST_STEP_OF_TYPES
+  absl::StatusOr<Types> infer(TypeSpan in) const;
 };
 const OpDef& DefOf(const SelectBoxes*);
 
