@@ -31,7 +31,7 @@ extern "C" {
 /* The version of the interface. It grows when functions are added; none is changed or removed. A
  * program compiled with this header runs with every library whose forge_interface() is at least
  * FORGE_INTERFACE. */
-#define FORGE_INTERFACE 5
+#define FORGE_INTERFACE 6
 /* The version of the interface that the library provides. */
 int forge_interface(void);
 
@@ -147,6 +147,12 @@ typedef struct {
  *   errors: FORGE_USAGE (other types), FORGE_REFUSED (names a node that has no gradient) */
 forge_error* forge_graph_gradients(forge_graph* graph, const forge_gradients* gradients,
                                    forge_value* results);
+/* [6] Adds a function to the model, for attributes that are functions (the bodies of "if" and
+ * "loop"), which call it "@NAME". It is built like `graph`, with the symbols of the model; its
+ * inputs are the body's arguments, its outputs the results. The caller frees it, before `graph` or
+ * after it.
+ *   errors: FORGE_USAGE (a name in use) */
+forge_error* forge_graph_body(forge_graph* graph, const char* name, forge_graph** body);
 /* Names an inner value, so that forge_options_add_output and the tools know it; the first name of a
  * value stays. */
 forge_error* forge_graph_name(forge_graph* graph, forge_value value, const char* name);
@@ -159,7 +165,7 @@ forge_error* forge_graph_output(forge_graph* graph, const char* name, forge_valu
 forge_error* forge_graph_store(forge_graph* graph, forge_value variable, forge_value value);
 /* Adds metadata, which forge_model_metadata returns. */
 forge_error* forge_graph_metadata(forge_graph* graph, const char* key, const char* value);
-/* Makes a model of the graph, which can then only be freed. */
+/* Makes a model of the graph, which can then only be freed, as can its bodies. */
 forge_error* forge_graph_finish(forge_graph* graph, forge_model** model);
 
 /* ---- tensors ------------------------------------------------------------------------------- */

@@ -10,8 +10,14 @@
 #include "runtime/op_descriptions.h"
 
 struct forge_graph {
-  std::unique_ptr<forge::ir::Module> module = std::make_unique<forge::ir::Module>();
-  forge::ir::Function* main = module->AddFunction("main");
+  // Shared by a graph and its bodies; null once the model is made.
+  using SharedModule = std::shared_ptr<std::unique_ptr<forge::ir::Module>>;
+  forge_graph(SharedModule of, const char* name)
+      : shared(std::move(of)), function((*shared)->AddFunction(name)) {}
+  forge::ir::Module* module() const { return shared->get(); }
+
+  const SharedModule shared;
+  forge::ir::Function* const function;
   std::map<forge_value, std::string> types;  // those that were asked for
 };
 
@@ -20,6 +26,7 @@ namespace {
 using forge::ErrorOf;
 using forge::InvalidArgument;
 
+constexpr const char* kMain = "main";
 constexpr uintptr_t kAlignment = 16;  // of elements that are used in place
 
 // Does `work` on a graph, unless its function has failed.
@@ -27,34 +34,34 @@ template <class Work>
 forge_error* OnGraph(forge_graph* graph, Work work) {
   return ErrorOf([&]() -> absl::Status {
     if (graph == nullptr) return InvalidArgument("graph must not be NULL");
-    if (graph->module == nullptr) return InvalidArgument("the graph is finished");
-    FORGE_RETURN_IF_ERROR(graph->main->status());
+    if (graph->module() == nullptr) return InvalidArgument("the graph is finished");
+    FORGE_RETURN_IF_ERROR(graph->function->status());
     FORGE_RETURN_IF_ERROR(work(*graph));
-    return graph->module != nullptr ? graph->main->status() : absl::OkStatus();
+    return graph->module() != nullptr ? graph->function->status() : absl::OkStatus();
   });
 }
 
 absl::StatusOr<forge::ir::Value> ValueOf(forge_graph& graph, forge_value value) {
-  if (value < 0 || value >= graph.main->value_count())
+  if (value < 0 || value >= graph.function->value_count())
     return InvalidArgument("the graph has no value {}", value);
-  return graph.main->value(static_cast<uint32_t>(value));
+  return graph.function->value(static_cast<uint32_t>(value));
 }
 
 absl::Status DeclareSymbol(forge_graph& graph, forge::ir::Symbol symbol) {
-  if (symbol.name.empty() || graph.module->FindSymbol(symbol.name) != nullptr)
+  if (symbol.name.empty() || graph.module()->FindSymbol(symbol.name) != nullptr)
     return InvalidArgument("the symbol name '{}' is empty or used twice", symbol.name);
   if (symbol.min > symbol.max || symbol.divisor < 1)
     return InvalidArgument("the symbol '{}' has no values", symbol.name);
-  graph.module->AddSymbol(std::make_shared<forge::ir::Symbol>(std::move(symbol)));
+  graph.module()->AddSymbol(std::make_shared<forge::ir::Symbol>(std::move(symbol)));
   return absl::OkStatus();
 }
 
 absl::Status AddInput(forge_graph& graph, const char* name, const char* type, forge_value* value) {
   if (name == nullptr || type == nullptr || value == nullptr)
     return InvalidArgument("name, type and value must not be NULL");
-  FORGE_ASSIGN_OR_RETURN(forge::ir::Type parsed, forge::ir::ParseType(type, *graph.module));
+  FORGE_ASSIGN_OR_RETURN(forge::ir::Type parsed, forge::ir::ParseType(type, *graph.module()));
   if (!parsed.is_tensor()) return InvalidArgument("input '{}' is {}, no tensor", name, type);
-  *value = graph.main->Argument(name, std::move(parsed)).id;
+  *value = graph.function->Argument(name, std::move(parsed)).id;
   return absl::OkStatus();
 }
 
@@ -88,14 +95,14 @@ absl::Status AddVariable(forge_graph& graph, const forge_variable& v,
   const forge::Bytes elements = ElementsOf(v, std::move(lent));
   forge::ir::Variable made{.name = v.name, .role = {}, .type = {}, .trainable = false, .init = {}};
   FORGE_ASSIGN_OR_RETURN(made.role, RoleNamed(v.role));
-  FORGE_ASSIGN_OR_RETURN(made.type, forge::ir::ParseType(v.type, *graph.module));
+  FORGE_ASSIGN_OR_RETURN(made.type, forge::ir::ParseType(v.type, *graph.module()));
   if (!made.type.is_constant() || made.type.encoding() != nullptr)
     return InvalidArgument("variable '{}' is {}, not dense with fixed extents", v.name, v.type);
   FORGE_RETURN_IF_ERROR(
       forge::ir::HostValue::Of(made.type.dtype(), forge::ir::Constants(made.type.shape()), elements)
           .status());
   made.init = forge::ir::Variable::Storage{.bytes = elements, .whole = made.type, .begin = {}};
-  *value = graph.main->Read(graph.module->AddVariable(std::move(made))).id;
+  *value = graph.function->Read(graph.module()->AddVariable(std::move(made))).id;
   return absl::OkStatus();
 }
 
@@ -126,7 +133,7 @@ absl::Status AddNode(forge_graph& graph, const forge_node& node, const Results& 
     return forge::Annotate(
         s, node.source != nullptr ? fmt::format("{}: {}", node.source, what) : what);
   };
-  const auto op = forge::ir::ParseOp(node.op, attributes, *graph.module);
+  const auto op = forge::ir::ParseOp(node.op, attributes, *graph.module());
   if (!op.ok()) return in_context(op.status());
   forge::ir::Values in;
   forge::ir::Types types;
@@ -139,9 +146,9 @@ absl::Status AddNode(forge_graph& graph, const forge_node& node, const Results& 
   }
   // Ahead of the function, which would keep the error.
   if (const auto inferred = op->Infer(types); !inferred.ok()) return in_context(inferred.status());
-  const forge::ir::Function::Scope scope(*graph.main, ProvenanceOf(node));
-  const forge::ir::Values out = graph.main->Add(*op, in);
-  FORGE_RETURN_IF_ERROR(graph.main->status());
+  const forge::ir::Function::Scope scope(*graph.function, ProvenanceOf(node));
+  const forge::ir::Values out = graph.function->Add(*op, in);
+  FORGE_RETURN_IF_ERROR(graph.function->status());
   for (size_t i = 0; i < std::min(out.size(), results.capacity); ++i) results.values[i] = out[i].id;
   *results.count = out.size();
   return absl::OkStatus();
@@ -163,7 +170,7 @@ absl::Status AddGradients(forge_graph& graph, const forge_gradients& g, forge_va
   FORGE_ASSIGN_OR_RETURN(const forge::ir::Values seeds, ValuesOf(graph, g.seeds, g.of_count));
   FORGE_ASSIGN_OR_RETURN(const forge::ir::Values with, ValuesOf(graph, g.with, g.with_count));
   FORGE_ASSIGN_OR_RETURN(const forge::ir::Values out,
-                         forge::ir::Differentiate(*graph.main, of, seeds, with));
+                         forge::ir::Differentiate(*graph.function, of, seeds, with));
   for (size_t i = 0; i < out.size(); ++i) results[i] = out[i].id;
   return absl::OkStatus();
 }
@@ -171,17 +178,19 @@ absl::Status AddGradients(forge_graph& graph, const forge_gradients& g, forge_va
 absl::Status StoreState(forge_graph& graph, forge_value variable, forge_value value) {
   FORGE_ASSIGN_OR_RETURN(const forge::ir::Value read, ValueOf(graph, variable));
   FORGE_ASSIGN_OR_RETURN(const forge::ir::Value stored, ValueOf(graph, value));
-  forge::ir::Variable* state = graph.main->VariableOf(read.id);
+  forge::ir::Variable* state = graph.function->VariableOf(read.id);
   if (state == nullptr || state->role != forge::ir::Variable::Role::kState)
     return InvalidArgument("value {} is not that of a state", variable);
-  graph.main->Store(state, stored);
+  graph.function->Store(state, stored);
   return absl::OkStatus();
 }
 
 absl::Status Finish(forge_graph& graph, forge_model** model) {
   if (model == nullptr) return InvalidArgument("model must not be NULL");
-  FORGE_RETURN_IF_ERROR(forge::ir::Verify(*graph.module));
-  *model = forge::WrapModel(std::make_shared<const forge::Model>(std::move(graph.module)));
+  if (graph.function->name() != kMain)
+    return InvalidArgument("'{}' is a body: it is finished with its graph", graph.function->name());
+  FORGE_RETURN_IF_ERROR(forge::ir::Verify(*graph.module()));
+  *model = forge::WrapModel(std::make_shared<const forge::Model>(std::move(*graph.shared)));
   return absl::OkStatus();
 }
 
@@ -197,7 +206,9 @@ const char* forge_ops_json(void) {
 forge_error* forge_graph_create(forge_graph** graph) {
   return ErrorOf([&]() -> absl::Status {
     if (graph == nullptr) return InvalidArgument("graph must not be NULL");
-    *graph = new forge_graph;
+    *graph = new forge_graph(
+        std::make_shared<std::unique_ptr<forge::ir::Module>>(std::make_unique<forge::ir::Module>()),
+        kMain);
     return absl::OkStatus();
   });
 }
@@ -236,27 +247,37 @@ forge_error* forge_graph_gradients(forge_graph* graph, const forge_gradients* gr
     return AddGradients(g, *gradients, results);
   });
 }
+forge_error* forge_graph_body(forge_graph* graph, const char* name, forge_graph** body) {
+  return OnGraph(graph, [&](forge_graph& g) -> absl::Status {
+    if (name == nullptr || body == nullptr)
+      return InvalidArgument("name and body must not be NULL");
+    if (*name == '\0' || g.module()->Find(name) != nullptr)
+      return InvalidArgument("the function name '{}' is empty or used twice", name);
+    *body = new forge_graph(g.shared, name);
+    return absl::OkStatus();
+  });
+}
 forge_error* forge_graph_name(forge_graph* graph, forge_value value, const char* name) {
   return OnGraph(graph, [&](forge_graph& g) -> absl::Status {
     if (name == nullptr) return InvalidArgument("name must not be NULL");
     FORGE_ASSIGN_OR_RETURN(const forge::ir::Value named, ValueOf(g, value));
-    g.main->SetName(named, name);
+    g.function->SetName(named, name);
     return absl::OkStatus();
   });
 }
 const char* forge_graph_type(forge_graph* graph, forge_value value) {
-  if (graph == nullptr || graph->module == nullptr || value < 0 ||
-      value >= graph->main->value_count())
+  if (graph == nullptr || graph->module() == nullptr || value < 0 ||
+      value >= graph->function->value_count())
     return nullptr;
   auto& text = graph->types[value];
-  if (text.empty()) text = graph->main->type(static_cast<uint32_t>(value)).ToText();
+  if (text.empty()) text = graph->function->type(static_cast<uint32_t>(value)).ToText();
   return text.c_str();
 }
 forge_error* forge_graph_output(forge_graph* graph, const char* name, forge_value value) {
   return OnGraph(graph, [&](forge_graph& g) -> absl::Status {
     if (name == nullptr) return InvalidArgument("name must not be NULL");
     FORGE_ASSIGN_OR_RETURN(const forge::ir::Value result, ValueOf(g, value));
-    g.main->Return(name, result);
+    g.function->Return(name, result);
     return absl::OkStatus();
   });
 }
@@ -267,7 +288,7 @@ forge_error* forge_graph_metadata(forge_graph* graph, const char* key, const cha
   return OnGraph(graph, [&](forge_graph& g) -> absl::Status {
     if (key == nullptr || value == nullptr)
       return InvalidArgument("key and value must not be NULL");
-    g.module->metadata.emplace_back(key, value);
+    g.module()->metadata.emplace_back(key, value);
     return absl::OkStatus();
   });
 }

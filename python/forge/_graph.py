@@ -14,6 +14,7 @@ from ._library import RELEASE, Gradients, Handle, Node, Variable, call, check
 from ._model import Model
 
 ABSENT = -1
+MOST_RESULTS = 1024  # of one node
 INT64_MAX = 2**63 - 1
 
 
@@ -115,8 +116,8 @@ class Graph:
     After the first error every further call raises it.
     """
 
-    def __init__(self):
-        self._handle = Handle(call("graph_create"), free=call("graph_free"))
+    def __init__(self, _handle=None):
+        self._handle = _handle or Handle(call("graph_create"), free=call("graph_free"))
         self.source = None  # the name and the kind of the node of the source that nodes added now come from
 
     def symbol(self, name: str, minimum: int = 0, maximum: int | None = None, divisor: int = 1) -> None:
@@ -155,7 +156,7 @@ class Graph:
         source, kind = (text.encode() for text in self.source) if self.source else (None, None)
         text = attributes_text(op, attributes).encode()
         node = Node(op.encode(), ids, len(operands), text, source, kind)
-        results, count = (c_int64 * 16)(), c_size_t()
+        results, count = (c_int64 * MOST_RESULTS)(), c_size_t()
         check(call("graph_node")(self._handle.pointer, byref(node), results, len(results), byref(count)))
         return [self._value(results[i]) for i in range(min(count.value, len(results)))]
 
@@ -171,6 +172,12 @@ class Graph:
         results = (c_int64 * len(values))()
         check(call("graph_gradients")(self._handle.pointer, byref(asked), results))
         return [self._value(result) for result in results]
+
+    def body(self, name: str) -> Graph:
+        """Adds a function for attributes that are functions, such as the bodies of "if" and "loop"; they call it
+        "@name". Its inputs are the body's arguments, its outputs the results; it is finished with this graph."""
+        create, graph = call("graph_body"), self._handle
+        return Graph(Handle(lambda out: create(graph.pointer, name.encode(), out), free=call("graph_free")))
 
     def name(self, value: Value, name: str) -> None:
         """Names an inner value, for `outputs` of Model.session and for the tools."""

@@ -10,7 +10,7 @@ from ctypes import POINTER, Structure, c_char_p, c_double, c_int, c_int64, c_siz
 
 from ._errors import OF_CODE, Error
 
-INTERFACE = 5  # the version of the C interface that this package needs
+INTERFACE = 6  # the version of the C interface that this package needs
 RELEASE = ctypes.CFUNCTYPE(None, c_void_p)
 
 
@@ -63,6 +63,7 @@ FUNCTIONS = {
     "graph_variable": (ERROR, c_void_p, POINTER(Variable), POINTER(c_int64)),
     "graph_node": (ERROR, c_void_p, POINTER(Node), POINTER(c_int64), c_size_t, POINTER(c_size_t)),
     "graph_gradients": (ERROR, c_void_p, POINTER(Gradients), POINTER(c_int64)),
+    "graph_body": (ERROR, c_void_p, c_char_p, HANDLE),
     "graph_name": (ERROR, c_void_p, c_int64, c_char_p),
     "graph_type": (c_char_p, c_void_p, c_int64),
     "graph_output": (ERROR, c_void_p, c_char_p, c_int64),

@@ -212,6 +212,52 @@ def line():
     return graph.finish()
 
 
+def counted(steps):
+    """A model: four times the number of positive elements of x, and the sum after each step, of a loop whose body makes
+    a tensor of as many elements.
+
+    steps: how many the loop says that it takes
+    """
+    graph = forge.Graph()
+    graph.symbol("found", 0, 6)
+
+    def filled(graph, value, dtype, shape=()):
+        return graph.node("fill", value=value, dtype=dtype, shape=list(shape))[0]
+
+    x = graph.input("x", "f32", [6])
+    positive, = graph.node("greater", x, filled(graph, 0.0, "f32"))
+    count, = graph.node("reduce", *graph.node("cast", positive, to="i64"), kind="sum", axes=[0], keep_dims=False)
+    graph.node("bind_symbol", count, symbol="found")
+    body = graph.body("step")
+    for name, dtype in (("step", "i64"), ("goes_on", "bool")):
+        body.input(name, dtype, [])
+    total = body.input("total", "f32", [])
+    ones, = body.node("reduce", filled(body, 1.0, "f32", ["found"]), kind="sum", axes=[0], keep_dims=False)
+    more, = body.node("add", total, ones)
+    body.output("goes_on", filled(body, True, "bool"))
+    body.output("total", more)
+    body.output("row", more)
+    results = graph.node("loop", filled(graph, 4, "i64"), None, filled(graph, 0.0, "f32"), body="@step", carried=1,
+                         rows=steps)
+    for name, result in zip(("total", "totals"), results):
+        graph.output(name, result)
+    return graph.finish()
+
+
+class GraphTest(unittest.TestCase):
+    def test_bodies_read_symbols_that_a_run_binds(self):
+        for device in DEVICES:
+            session = counted(steps=4).session(device)
+            for x in (np.array([1, -1, 2, -3, 4, 5], "f"), np.full(6, -1, "f"), np.ones(6, "f")):
+                outputs, found = session.run(x=x), np.sum(x > 0)
+                self.assertEqual(outputs["total"], 4 * found)
+                np.testing.assert_array_equal(outputs["totals"], found * np.arange(1, 5))
+
+    def test_a_loop_takes_as_many_steps_as_it_says(self):
+        with self.assertRaisesRegex(forge.UsageError, "a loop takes 4 steps, not 5"):
+            counted(steps=5).session("reference").run(x=np.ones(6, "f"))
+
+
 class TrainingTest(unittest.TestCase):
     def setUp(self):
         self.x = np.random.default_rng(1).normal(size=(40, 3)).astype("f")

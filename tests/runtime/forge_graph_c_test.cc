@@ -243,6 +243,44 @@ TEST_F(ForgeGraphTest, TrainsWhatItBuilds) {
   forge_model_free(model);
 }
 
+// y = x doubled where its first element is positive, else negated.
+TEST_F(ForgeGraphTest, HasBodies) {
+  const forge_value x = Input("x", "f32[2, 3]");
+  const auto body = [&](const char* name, const char* op, const char* attributes) {
+    forge_graph* made = nullptr;
+    EXPECT_EQ(CodeOfError(forge_graph_body(graph_, name, &made)), 0);
+    std::swap(graph_, made);
+    forge_value y = Input("x", "f32[2, 3]");
+    const bool binary = std::string_view(op) == "add";
+    EXPECT_EQ(Node(op, binary ? std::vector{y, y} : std::vector{y}, attributes, &y), 0);
+    EXPECT_EQ(CodeOfError(forge_graph_output(graph_, "y", y)), 0);
+    std::swap(graph_, made);
+    return made;
+  };
+  forge_graph* const twice = body("twice", "add", "");
+  forge_graph* const negated = body("negated", "neg", "");
+  forge_graph* again = nullptr;
+  EXPECT_EQ(CodeOfError(forge_graph_body(graph_, "twice", &again)), FORGE_USAGE);
+  EXPECT_EQ(CodeOfError(forge_graph_body(graph_, nullptr, &again)), FORGE_USAGE);
+
+  forge_value first = 0, zero = 0, positive = 0, y = 0;
+  ASSERT_EQ(Node("slice", {x}, "begin = [0, 0], end = [1, 1]", &first), 0);
+  ASSERT_EQ(Node("fill", {}, "value = 0, dtype = f32, shape = []", &zero), 0);
+  ASSERT_EQ(Node("greater", {first, zero}, "", &positive), 0);
+  ASSERT_EQ(Node("if", {positive, x}, "yes = @twice, no = @negated", &y), 0);
+  EXPECT_STREQ(forge_graph_type(graph_, y), "f32[2, 3]");
+  ASSERT_EQ(CodeOfError(forge_graph_output(graph_, "y", y)), 0);
+  forge_model* model = nullptr;
+  EXPECT_EQ(CodeOfError(forge_graph_finish(twice, &model)), FORGE_USAGE);
+  ASSERT_EQ(CodeOfError(forge_graph_finish(graph_, &model)), 0);
+  EXPECT_EQ(CodeOfError(forge_graph_output(negated, "z", 0)), FORGE_USAGE);
+  forge_graph_free(twice);
+  forge_graph_free(negated);
+  EXPECT_EQ(Run(model, {1, 2, 3, 4, 5, 6}), (std::vector<float>{2, 4, 6, 8, 10, 12}));
+  EXPECT_EQ(Run(model, {-1, 2, 3, 4, 5, 6}), (std::vector<float>{1, -2, -3, -4, -5, -6}));
+  forge_model_free(model);
+}
+
 TEST_F(ForgeGraphTest, RefusesVariablesThatDoNotFit) {
   int one = 1;
   forge_value v = FORGE_ABSENT;
