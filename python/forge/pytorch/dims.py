@@ -19,6 +19,11 @@ def is_size(value):
     return isinstance(value, (int, torch.SymInt)) and not isinstance(value, bool)
 
 
+def bounds(value_range):
+    """The least and the greatest value of a range, None where it has no such bound"""
+    return tuple(int(bound) if abs(bound) < 2**62 else None for bound in (value_range.lower, value_range.upper))
+
+
 def dim(size, names):
     """A size as an int where it is known, otherwise as text.  names: of symbols, by symbol"""
     if isinstance(size, int):

@@ -11,6 +11,7 @@ from torch.utils import _pytree as pytree
 
 from .._graph import Graph, Value
 from .._model import Model
+from . import dims
 from .functions import Traceable
 from .rules.quantization import Quantised
 from .rules.sparse import Sparse
@@ -18,7 +19,6 @@ from .translator import Translator, rule_of
 from .unsupported import Unsupported, UnsupportedError
 
 WEIGHTS = {InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR}
-INFINITY = 2**62  # bounds above stand for none
 MOST_ROUNDS = 4  # of decomposing, since what an operator becomes may have no rule either
 
 
@@ -133,17 +133,16 @@ class Exporter:
     def _symbols(self, given):
         """Declares the symbols of the inputs; returns their names."""
         names, taken = {}, set()
-        for symbol, bounds in self.program.range_constraints.items():
+        for symbol, limits in self.program.range_constraints.items():
             if not symbol.is_Symbol or str(symbol).startswith(("u", "zuf")):
-                continue
+                continue  # see Translator.bind
             name = given.get(symbol, str(symbol))
             name = name if name not in taken else str(symbol)
             taken.add(name)
             names[symbol] = name
             # PyTorch takes sizes of 0 and 1 for numbers; programs run with 1 all the same.
-            low = int(bounds.lower) if bounds.lower.is_finite else 0
-            high = int(bounds.upper) if bounds.upper.is_finite and bounds.upper < INFINITY else None
-            self.graph.symbol(name, 1 if low == 2 else low, high)
+            low, high = dims.bounds(limits)
+            self.graph.symbol(name, 1 if low == 2 else low or 0, high)
         return names
 
     def _placeholder(self, node, spec):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import torch
 from torch.nn import functional as F
@@ -53,11 +54,68 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     return _reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
 
 
-REPLACED = {F.ctc_loss: ctc_loss, F.gaussian_nll_loss: gaussian_nll_loss}
+def split(x, sizes, dim=0):
+    """torch.split; one part, whose size may depend on data, is the whole"""
+    return (x,) if isinstance(sizes, (list, tuple)) and len(sizes) == 1 else torch.Tensor.split(x, sizes, dim)
+
+
+def one_hot(tensor, num_classes=-1):
+    """F.one_hot; without a number of classes the largest index gives it"""
+    if num_classes >= 0:
+        return F.one_hot(tensor, num_classes)
+    classes = torch.arange((tensor.max() + 1).item(), device=tensor.device)
+    return (tensor.unsqueeze(-1) == classes).to(tensor.dtype)
+
+
+def pack_padded_sequence(x, lengths, batch_first):
+    """The steps of all sequences, the longest first, and how many sequences have each step"""
+    steps = x.transpose(0, 1) if batch_first else x
+    lengths = torch.as_tensor(lengths)
+    seen = torch.arange(steps.shape[0])[:, None] < lengths
+    return steps[seen], seen.sum(1)[torch.arange(lengths[0].item())]
+
+
+def pad_packed_sequence(data, batch_sizes, batch_first, padding_value, total_length):
+    """The inverse of pack_padded_sequence: a tensor with steps of the padding value, and the lengths"""
+    steps = batch_sizes.shape[0]
+    seen = torch.arange(batch_sizes[0].item()) < batch_sizes[:, None]
+    shape = (*seen.shape, *data.shape[1:])
+    x = torch.index_put(data.new_full(shape, padding_value), (seen,), data)
+    if total_length != steps:
+        x = torch.cat([x, data.new_full((total_length - steps, *shape[1:]), padding_value)])
+    return x.transpose(0, 1) if batch_first else x, seen.sum(0)
+
+
+REPLACED = {
+    F.ctc_loss: ctc_loss,
+    F.gaussian_nll_loss: gaussian_nll_loss,
+    F.one_hot: one_hot,
+    torch.Tensor.split: split,
+    torch.split: split,
+    torch._VF._pack_padded_sequence: pack_padded_sequence,
+    torch._VF._pad_packed_sequence: pad_packed_sequence,
+}
+
+
+def batched_nms(boxes, scores, idxs, iou_threshold):
+    """torchvision's batched_nms, whichever number of boxes there is: those of a class lie beside those of others"""
+    offsets = idxs.to(boxes) * (boxes.max() + 1)
+    return torch.ops.torchvision.nms(boxes + offsets[:, None], scores, iou_threshold)
 
 
 class Traceable(TorchFunctionMode):
     """While it is active, functions that look at data are replaced."""
+
+    def __enter__(self):
+        self._boxes = sys.modules.get("torchvision.ops.boxes")
+        if self._boxes is not None:
+            self._batched_nms, self._boxes.batched_nms = self._boxes.batched_nms, batched_nms
+        return super().__enter__()
+
+    def __exit__(self, *failure):
+        if self._boxes is not None:
+            self._boxes.batched_nms = self._batched_nms
+        return super().__exit__(*failure)
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         return REPLACED.get(func, func)(*args, **(kwargs or {}))

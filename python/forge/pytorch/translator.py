@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 
@@ -13,7 +14,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from .. import _arrays
 from .._errors import Error
-from .._graph import Graph, Value
+from .._graph import INT64_MAX, Graph, Value
 from . import dims
 from .rules import RULES
 from .unsupported import Unsupported, UnsupportedError
@@ -23,6 +24,9 @@ __all__ = ["Translator", "Unsupported", "UnsupportedError"]
 # Calls that compute nothing: assertions, whose conditions the bounds of symbols state or that a run does not check.
 CHECKS = {"aten._assert_scalar", "aten._assert_async", "aten._assert_tensor_metadata", "aten.sym_constrain_range",
           "aten.sym_constrain_range_for_size", "aten._functional_assert_async", "aten._make_dep_token"}
+
+# Calls that read one element of a tensor.
+READS = {"aten._local_scalar_dense", "aten.item"}
 
 # What the rules raise.
 FAILURES = (Unsupported, Error, TypeError, ValueError, LookupError, AttributeError, ZeroDivisionError,
@@ -44,6 +48,10 @@ class Translator:
         self._types = _arrays.torch_dtypes()
         self._named = set()  # values that have the name of a call
         self._tied = {}  # what the graph has of tensors, by what they look at; the tensor keeps its memory
+        self._weights = {}  # (name, tensor, role) of values that runs do not change
+        self._bodies = itertools.count()
+        self._open = set()  # symbols that are to be bound
+        self._spread = False  # see inline
 
     # ---- the program
 
@@ -62,7 +70,7 @@ class Translator:
     def _translate(self, node):
         value = node.meta.get("val")
         if isinstance(value, (torch.SymInt, torch.SymBool, torch.SymFloat)):
-            return value
+            return self._number(node, value)
         if node.target is operator.getitem:
             return self.values[node.args[0]][node.args[1]]
         rule = rule_of(node.target)
@@ -74,9 +82,23 @@ class Translator:
             self.graph.name(result, node.name)
         return result
 
-    def inline(self, body, arguments):
-        """Translates a program within the program, such as that of a block without gradients; returns its results."""
-        outer, given = self.node, iter(arguments)
+    def _number(self, node, value):
+        """A number that the program computes: one that it reads from a tensor becomes a size, or stays a tensor"""
+        if _packet(node.target) not in READS:
+            return value
+        tensor = self.reshape(self.operand(node.args[0]), [])
+        if isinstance(value, torch.SymInt):
+            self.bind(value, tensor)
+            return value
+        return tensor
+
+    def inline(self, body, arguments, *, spread=False):
+        """Translates a program within the program, such as that of a block without gradients; returns its results.
+
+        spread: its scalars are tensors here, of many places at once
+        """
+        outer, was_spread, given = self.node, self._spread, iter(arguments)
+        self._spread = was_spread or spread
         for node in body.graph.nodes:
             if node.op == "placeholder":
                 self.values[node] = next(given)
@@ -86,8 +108,16 @@ class Translator:
                 self.call(node)
             elif node.op == "output":
                 results = self.operand(node.args[0])
-        self.node = outer
-        return tuple(results)
+        self.node, self._spread = outer, was_spread
+        return tuple(results) if isinstance(results, (list, tuple)) else (results,)
+
+    def body(self):
+        """A translator of a function of its own, for a program within the program"""
+        return Body(self, f"body_{next(self._bodies)}")
+
+    def captures(self, operands):
+        """Those operands that a body takes as arguments: tensors that are no weights"""
+        return [o for o in operands if isinstance(o, Value) and o.id not in self._weights]
 
     def attribute(self, program, path):
         """What a program holds at a path: a tensor as a constant, a program as itself"""
@@ -103,6 +133,8 @@ class Translator:
             return self._tied[place][1]
         value = self.graph.variable(name, _arrays.view_of_torch(tensor.detach().cpu()), role)
         self._tied[place] = tensor, value
+        if role != "state":
+            self._weights[value.id] = name, tensor, role
         return value
 
     def operand(self, argument):
@@ -141,6 +173,8 @@ class Translator:
 
     def _check(self, node, value):
         """Compares what the library inferred with what PyTorch did."""
+        if self._spread:
+            return
         meta = node.meta.get("val")
         if isinstance(meta, (list, tuple)):
             pairs = zip(meta, value) if isinstance(value, (list, tuple)) else []
@@ -190,6 +224,29 @@ class Translator:
         if not isinstance(value, int):
             raise Unsupported(f"{what} varies: {value}")
         return value
+
+    def declare(self, size):
+        """A size as a dimension; one that depends on data is to be bound."""
+        if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol and size.node.expr not in self.names:
+            symbol = size.node.expr
+            low, high = dims.bounds(size.node.shape_env.bound_sympy(symbol))
+            # PyTorch refuses what has no elements in places where programs run all the same.
+            low = -INT64_MAX if low is None else min(0, low)
+            self.graph.symbol(str(symbol), low, high)
+            self.names[symbol] = str(symbol)
+            self._open.add(str(symbol))
+        return self.dim(size)
+
+    def bind(self, size, number):
+        """Makes a size that depends on data the number that the program computes for it; returns it as a dimension.
+
+        number: one integer
+        """
+        name = self.declare(size)
+        if name in self._open:
+            self._open.remove(name)
+            self.op("bind_symbol", self.cast(self.reshape(number, []), "i64"), symbol=name)
+        return name
 
     def out_shape(self, index=None):
         """The shape of the call's result."""
@@ -287,6 +344,30 @@ class Translator:
         if isinstance(operand, torch.SymInt):
             return 1
         return 1.0 if isinstance(operand, torch.SymFloat) else operand
+
+
+class Body(Translator):
+    """Translates a program within the program to a function that nodes call."""
+
+    def __init__(self, outer, name):
+        super().__init__(outer.graph.body(name), dict(outer.names))
+        self.name = f"@{name}"
+        self.problems, self.failed, self._bodies = outer.problems, outer.failed, outer._bodies
+        self._outer = outer
+
+    def arguments(self, captures, operands):
+        """Adds an argument for each capture; returns what the body has for the operands of the call"""
+        inside = {v.id: self.graph.input(f"capture_{i}", v.dtype, v.shape) for i, v in enumerate(captures)}
+        return [self._inside(o, inside) for o in operands]
+
+    def _inside(self, operand, inside):
+        if not isinstance(operand, Value):
+            return operand
+        return inside[operand.id] if operand.id in inside else self.variable(*self._outer._weights[operand.id])
+
+    def result(self, name, value):
+        """Adds a result"""
+        self.graph.output(f"result_{name}", value if isinstance(value, Value) else self.full(value, "i64"))
 
 
 def _reason(failure):

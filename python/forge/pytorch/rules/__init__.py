@@ -6,11 +6,11 @@ A key is an overload ("aten.max.dim") or a packet, for all of its overloads ("at
 them where the call has several results. It raises Unsupported with a reason.
 """
 
-from . import (attention, backward, complex_numbers, creation, elementwise, indexing, losses, movement, norms, products,
-               quantization, recurrent, reductions, sparse, windows)
+from . import (attention, backward, complex_numbers, control, creation, elementwise, indexing, losses, movement, norms,
+               products, quantization, recurrent, reductions, sparse, windows)
 
 RULES = {}
 for family in (elementwise, reductions, movement, creation, indexing, products, windows, norms, attention, recurrent,
-               losses, complex_numbers, quantization, sparse, backward):
+               losses, complex_numbers, quantization, sparse, backward, control):
     assert not RULES.keys() & family.RULES.keys(), RULES.keys() & family.RULES.keys()
     RULES.update(family.RULES)

@@ -62,7 +62,46 @@ def log_sum_exp(t, q, k, mask, causal, scale):
     return t.op("log_sum_exp", scores, axes=[-1], keep_dims=False)
 
 
+def flex_attention(t, q, k, v, score_mod, block_mask, scale, options, score_captures=(), mask_captures=()):
+    """torch's flex_attention: its programs on one score become element-wise nodes on all of them"""
+    if any(t.used(i) for i in range(2, len(t.meta()))):
+        raise Unsupported("its largest scores")
+    k, v = (_repeated(t, x, q.shape[1]) for x in (k, v))
+    extents = (q.shape[0], q.shape[1], q.shape[2], k.shape[2])
+    places = [t.reshape(t.op("iota", dtype="i32", count=n), [n if a == axis else 1 for a in range(4)])
+              for axis, n in enumerate(extents)]
+    mask = t.inline(block_mask[-1], [*places, *mask_captures], spread=True)[0]
+    mask = t.expand(t.tensor(mask, "bool"), extents)
+    scores = t.op("matmul", t.cast(q, "f32"), t.cast(k, "f32"), transpose_b=True)
+    scores = t.op("mul", scores, t.full(scale, "f32"))
+    scores = t.cast(t.inline(score_mod, [scores, *places, *score_captures], spread=True)[0], "f32")
+    scores = t.op("select", mask, scores, t.full(-math.inf, "f32"))
+    sums = t.op("log_sum_exp", scores, axes=[-1], keep_dims=True)
+    seen = t.op("greater", sums, t.full(-math.inf, "f32"))  # a row without any score gives zeros
+    shares = t.op("exp", t.op("sub", scores, t.op("select", seen, sums, t.full(0, "f32"))))
+    y = t.cast(t.op("matmul", t.cast(shares, v.dtype), v), q.dtype)
+    return (y, t.reshape(sums, sums.shape[:-1]), *[None] * (len(t.meta()) - 2))
+
+
+def _repeated(t, x, heads):
+    """Keys or values for each head, where groups share one"""
+    own = t.fixed(x.shape[1], "the number of heads")
+    if own == heads:
+        return x
+    each = t.expand(t.reshape(x, [x.shape[0], own, 1, *x.shape[2:]]), [x.shape[0], own, heads // own, *x.shape[2:]])
+    return t.reshape(each, [x.shape[0], heads, *x.shape[2:]])
+
+
+def element_at(t, function, spec, operator, x, *indices):
+    """x[i, j] of flex_attention's programs, with their captured tensors"""
+    if getattr(operator, "__name__", "") != "ModIndex":
+        raise Unsupported("a function that is no index")
+    return t.op("index", x, *indices, axes=list(range(len(indices))))
+
+
 RULES = {
+    "flex_attention": flex_attention,
+    "flat_apply": element_at,
     "aten.scaled_dot_product_attention": attention,
     "aten._scaled_dot_product_flash_attention_for_cpu": with_more,
     "aten._scaled_dot_product_flash_attention": with_more,

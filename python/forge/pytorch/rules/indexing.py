@@ -32,37 +32,134 @@ def gather_elements(t, x, dim, index, *, sparse_grad=False):
     return t.reshape(y, index.shape)
 
 
-def _split_indices(t, indices):
-    """Axes and their indices; a mask selects as many elements as it has ones, which is not known."""
-    axes, given = [], []
-    for axis, index in enumerate(indices):
-        if index is None:
-            continue
-        if index.dtype == "bool" or (index.dtype == "u8"):
-            raise Unsupported("a mask as an index, whose size depends on data")
-        axes.append(axis)
-        given.append(indices_of(t, index))
+def _is_mask(index):
+    return index is not None and index.dtype in ("bool", "u8")
+
+
+def _split_indices(t, indices, count):
+    """Axes and their indices. A mask is the indices of its ones.
+
+    count: how many ones a mask has, given the mask
+    """
+    axes, given, axis = [], [], 0
+    for index in indices:
+        if _is_mask(index):
+            places = t.op("nonzero", index, count=count(index))
+            given += [t.select(places, 0, a) for a in range(index.rank)]
+            axes += range(axis, axis + index.rank)
+        elif index is not None:
+            given.append(indices_of(t, index))
+            axes.append(axis)
+        axis += index.rank if _is_mask(index) else 1
     dtype = given[0].dtype if given and len({i.dtype for i in given}) == 1 else "i64"
     return axes, [t.cast(i, dtype) for i in given]
 
 
+def ones(t, mask):
+    """How many elements are not 0"""
+    return t.op("reduce", t.cast(truth(t, mask), "i64"), kind="sum", keep_dims=False)
+
+
 def index(t, x, indices):
     """aten.index"""
-    axes, given = _split_indices(t, indices)
+    at = [i for i, index in enumerate(indices) if index is not None]
+    place = at[0] if at == list(range(at[0], at[0] + len(at))) else 0  # of what is indexed, in the result
+    axes, given = _split_indices(t, indices, lambda mask: t.bind(t.meta().shape[place], ones(t, mask)))
     return t.op("index", x, *given, axes=axes)
+
+
+def nonzero(t, x):
+    """The indices of the elements that are not 0, a row each"""
+    return t.swap(t.op("nonzero", x, count=t.bind(t.meta().shape[0], ones(t, x))), 0, 1)
+
+
+def masked_select(t, x, mask):
+    """The elements where the mask holds"""
+    x = t.op("select", mask, x, x)  # of their common shape
+    mask = t.expand(mask, x.shape)
+    n = _count(x)
+    places = t.op("nonzero", t.reshape(mask, [n]), count=t.bind(t.meta().shape[0], ones(t, mask)))
+    return t.op("gather", t.reshape(x, [n]), t.select(places, 0, 0), axis=0)
+
+
+def repeated(t, repeats, *, output_size=None):
+    """Each position as often as `repeats` says"""
+    ends = t.op("scan", t.cast(repeats, "i64"), kind="sum", axis=0)
+    count = t.bind(t.meta().shape[0], t.op("reduce", t.cast(repeats, "i64"), kind="sum", keep_dims=False))
+    return bucketize(t, t.op("iota", dtype="i64", count=count), ends, right=True)
+
+
+def repeat_rows(t, x, repeats, dim=None, *, output_size=None):
+    """Slices along an axis, each as often as `repeats` says"""
+    if dim is None:
+        x, dim = t.reshape(x, [_count(x)]), 0
+    axis = dim % x.rank
+    ends = t.op("scan", t.cast(t.expand(repeats, [x.shape[axis]]), "i64"), kind="sum", axis=0)
+    last = t.select(ends, 0, -1) if x.shape[axis] != 0 else t.full(0, "i64")
+    count = t.bind(t.meta().shape[axis], last)
+    return t.op("gather", x, bucketize(t, t.op("iota", dtype="i64", count=count), ends, right=True), axis=axis)
+
+
+def bincount(t, x, weights=None, minlength=0):
+    """How often each number occurs, or the sums of its weights"""
+    most = t.op("reduce", t.op("pad", t.cast(x, "i64"), before=[1], after=[0], value=-1), kind="max", keep_dims=False)
+    least = t.op("maximum", t.op("add", most, t.full(1, "i64")), t.full(minlength, "i64"))
+    count, dtype = t.bind(t.meta().shape[0], least), t.out_dtype()
+    terms = t.full(1, dtype, x.shape) if weights is None else t.cast(weights, dtype)
+    return t.op("scatter", t.full(0, dtype, [count]), t.cast(x, "i64"), terms, mode="add")
+
+
+def _groups(t, x, order=None):
+    """Runs of equal elements of a vector in an order: unique elements, the group of each, the sizes of groups"""
+    n = x.shape[0]
+    ordered = x if order is None else t.op("gather", x, order)
+    before = t.op("maximum", t.op("iota", dtype="i64", begin=-1, count=n), t.full(0, "i64"))
+    differs = t.op("not_equal", ordered, t.op("gather", ordered, before))
+    first = t.op("equal", t.op("iota", dtype="i64", count=n), t.full(0, "i64"))
+    starts = t.op("or", differs, first)
+    size = t.meta(0).shape[0]
+    count = t.bind(size, ones(t, starts))
+    places = t.select(t.op("nonzero", starts, count=count), 0, 0)
+    groups = t.op("sub", t.op("scan", t.cast(starts, "i64"), kind="sum", axis=0), t.full(1, "i64"))
+    counts = t.op("scatter", t.full(0, "i64", [count]), groups, t.full(1, "i64", [n]), mode="add")
+    if order is not None:
+        groups = t.op("scatter", t.full(0, "i64", [n]), order, groups)
+    return t.op("gather", ordered, places), groups, counts
+
+
+def unique(sorts):
+    """aten._unique2 and aten.unique_consecutive of all elements"""
+
+    def rule(t, x, *arguments, dim=None, **_):
+        if dim is not None or (not sorts and len(arguments) > 2 and arguments[2] is not None):
+            raise Unsupported("unique slices along an axis")
+        flat = t.reshape(x, [_count(x)])
+        elements, groups, counts = _groups(t, flat, t.op("arg_sort", flat) if sorts else None)
+        results = elements, t.reshape(groups, x.shape), counts
+        return tuple(result if t.used(i) else None for i, result in enumerate(results))
+
+    return rule
+
+
+def _count(x):
+    return " * ".join(f"({extent})" for extent in x.shape) or 1
 
 
 def index_put(t, x, indices, values, accumulate=False, unsafe=False):
     """aten.index_put; one value where a mask holds is a selection"""
-    masks = [i for i in indices if i is not None and i.dtype == "bool"]
+    masks = [i for i in indices if _is_mask(i)]
     values = t.cast(values, x.dtype)
-    if masks:
-        whole = len(masks) == 1 and len([i for i in indices if i is not None]) == 1 and indices[0] is not None
-        if not whole or any(extent != 1 for extent in values.shape) or accumulate:
-            raise Unsupported("a mask as an index, whose size depends on data")
-        mask = t.reshape(masks[0], [*masks[0].shape, *[1] * (x.rank - masks[0].rank)])
+    whole = len(masks) == 1 and len([i for i in indices if i is not None]) == 1 and indices[0] is not None
+    if whole and all(extent == 1 for extent in values.shape) and not accumulate:
+        mask = t.reshape(truth(t, masks[0]), [*masks[0].shape, *[1] * (x.rank - masks[0].rank)])
         return t.op("select", mask, t.reshape(values, []), x)
-    axes, given = _split_indices(t, indices)
+
+    def count(mask):
+        if not whole or values.rank != 1 + x.rank - mask.rank or values.shape[0] == 1:
+            raise Unsupported("a mask as an index, with values that do not tell how many it selects")
+        return values.shape[0]
+
+    axes, given = _split_indices(t, indices, count)
     selected = t.op("index", x, *given, axes=axes)
     return t.op("index_put", x, t.expand(values, selected.shape), *given, axes=axes, accumulate=accumulate)
 
@@ -224,8 +321,7 @@ def masked_scatter(t, x, mask, source):
     """Elements of the source, in order, where the mask holds"""
     shape = t.out_shape()
     x, mask = t.expand(x, shape), t.expand(truth(t, mask), shape)
-    count = " * ".join(f"({extent})" for extent in shape) or 1
-    flat = t.reshape(t.cast(mask, "i64"), [count])
+    flat = t.reshape(t.cast(mask, "i64"), [_count(mask)])
     place = t.op("sub", t.op("scan", flat, kind="sum", axis=0), t.full(1, "i64"))
     place = t.op("maximum", place, t.full(0, "i64"))
     return t.op("select", mask, t.op("take", t.cast(source, x.dtype), t.reshape(place, shape)), x)
@@ -239,6 +335,13 @@ RULES = {
         dim, t.expand(index, [a if b == 1 and i != dim % x.rank else b
                               for i, (a, b) in enumerate(zip(x.shape, index.shape))])),
     "aten.index": index,
+    "aten.nonzero": nonzero,
+    "aten.masked_select": masked_select,
+    "aten.repeat_interleave.Tensor": repeated,
+    "aten.repeat_interleave.self_Tensor": repeat_rows,
+    "aten.bincount": bincount,
+    "aten._unique2": unique(sorts=True),
+    "aten.unique_consecutive": unique(sorts=False),
     "aten._unsafe_index": index,
     "aten.index_put": index_put,
     "aten._unsafe_index_put": index_put,

@@ -142,8 +142,6 @@ def repeat(t, x, repeats):
 
 def repeat_interleave(t, x, repeats, dim=None, output_size=None):
     """Each element several times in a row"""
-    if isinstance(repeats, Value):
-        raise Unsupported("numbers of repetitions that are data")
     if dim is None:
         x, dim = t.reshape(x, [" * ".join(f"({d})" for d in x.shape)]), 0
     if x.rank == 0:
@@ -357,7 +355,7 @@ RULES = {
     "aten.rot90": rot90,
     "aten.repeat": repeat,
     "aten.tile": repeat,
-    "aten.repeat_interleave": repeat_interleave,
+    "aten.repeat_interleave.self_int": repeat_interleave,
     "aten.pad": pad,
     "aten.constant_pad_nd": constant_pad,
     **{f"aten.{name}_pad{n}d": pad_by(mode) for n in (1, 2, 3)

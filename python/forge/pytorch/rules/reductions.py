@@ -189,8 +189,11 @@ def argsort(t, x, dim=-1, descending=False):
 
 def top_k(t, x, k, dim=-1, largest=True, sorted=True):  # noqa: A002 (PyTorch's name)
     """The k largest or smallest elements"""
-    k = t.fixed(k, "k")
-    return ordered(t, x, lambda y: t.ops("top_k", y, k=k, axis=dim, largest=largest))
+    k = t.dim(k)
+    if isinstance(k, int):
+        return ordered(t, x, lambda y: t.ops("top_k", y, k=k, axis=dim, largest=largest))
+    places = t.slice(t.op("arg_sort", x, axis=dim, descending=largest), dim, 0, k)
+    return t.op("gather_elements", x, places, axis=dim), places
 
 
 def k_th(t, x, k, dim=-1, keepdim=False):

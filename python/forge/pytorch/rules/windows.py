@@ -217,6 +217,16 @@ def roi_align(t, x, rois, spatial_scale, height, width, sampling_ratio, aligned)
                 samples=sampling_ratio, scale=spatial_scale, half_pixel=aligned)
 
 
+def nms(t, boxes, scores, iou_threshold):
+    """torchvision's nms: the boxes that are kept, by falling score"""
+    n, size = scores.shape[0], t.meta().shape[0]
+    most, overlap = t.full(2**63 - 1, "i64", [1]), t.full(iou_threshold, "f32", [1])
+    rows = t.op("select_boxes", t.reshape(boxes, [1, n, 4]), t.reshape(scores, [1, 1, n]), most, overlap,
+                count=t.declare(size))
+    t.bind(size, t.slice(t.op("shape_of", rows), 0, 0, 1))
+    return t.select(rows, 1, 2)
+
+
 RULES = {
     "aten.convolution": convolution,
     "aten._convolution": convolution,
@@ -246,5 +256,6 @@ RULES = {
     "aten.grid_sampler_2d": grid_sample,
     "aten.grid_sampler_3d": grid_sample,
     "aten.affine_grid_generator": affine_grid,
+    "torchvision.nms": nms,
     "torchvision.roi_align": roi_align,
 }

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""forge.export of sizes that depend on data and of control flow: flow_test.py [unittest options]. Needs torch."""
+
+import unittest
+
+import torch
+from torch import nn
+from torch._higher_order_ops import map, scan, while_loop
+from torch.export import Dim
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+import forge
+
+DEVICES = ("reference", "cpu", "vulkan")
+
+
+class Function(nn.Module):
+    """A function as a module, with a layer that it may use"""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function, self.layer = function, nn.Linear(3, 3)
+
+    def forward(self, *inputs):
+        return self.function(*inputs, self.layer)
+
+
+def counted(x, mask, numbers, _):
+    """Results whose sizes depend on the mask and on the numbers"""
+    n = numbers.sum().item()
+    torch._check(n >= 0)
+    groups = torch.unique(numbers, return_inverse=True, return_counts=True)
+    rows = torch.repeat_interleave(x, numbers, dim=0)
+    return (x[mask].sum(0), torch.nonzero(mask), torch.masked_select(x, mask) * 2, rows, torch.bincount(numbers),
+            torch.repeat_interleave(numbers), torch.zeros(n), *groups, torch.unique_consecutive(numbers))
+
+
+def controlled(x, weights, layer):
+    """One of each construct"""
+    branch = torch.cond(x.sum() > 0, lambda x: layer(x), lambda x: x - 1, (x,))
+    steps, last = while_loop(lambda i, z: i < 5, lambda i, z: (i + 1, z * layer(z)), (torch.tensor(0), x))
+    total, products = scan(lambda c, row: (c + row, c * row), x[0], x)
+    return branch, steps, last, total, products, map(lambda row, w: row * w, x, weights)
+
+
+def nested(x, _):
+    """A loop within a branch, whose length depends on data"""
+    count = (x[:, 0] > 0).sum()
+
+    def grown(x, count):
+        return while_loop(lambda i, y: i < count, lambda i, y: (i + 1, y * 2), (count * 0, x))[1]
+
+    return torch.cond(count > 1, grown, lambda x, count: x * 2, (x, count))
+
+
+class FlowTest(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(3)
+
+    def agree(self, module, variants, dynamic_shapes=None):
+        """The first inputs are exported; all of them give what PyTorch gives on each device."""
+        module = module.eval()
+        with torch.no_grad():
+            model = forge.export(module, variants[0], dynamic_shapes=dynamic_shapes)
+            for device in DEVICES:
+                session = model.session(device)
+                for inputs in variants:
+                    expected = module(*inputs)
+                    expected = expected if isinstance(expected, tuple) else (expected,)
+                    got = session.run(*inputs).values()
+                    for y, z in zip(got, expected, strict=True):
+                        torch.testing.assert_close(y, z, rtol=1e-4, atol=1e-5)
+
+    def test_sizes_depend_on_data(self):
+        x = torch.randn(4, 3)
+        self.agree(Function(counted), [(x, x > 0, torch.tensor([1, 2, 0, 3])), (x, x > -9, torch.tensor([0, 4, 1, 1])),
+                                       (x, x > 9, torch.tensor([0, 0, 0, 0]))])
+
+    def test_control_flow(self):
+        weights = torch.randn(3)
+        self.agree(Function(controlled), [(torch.rand(4, 3), weights), (-torch.rand(6, 3), weights)],
+                   (({0: Dim("rows")}, None),))
+
+    def test_nested_control_flow(self):
+        self.agree(Function(nested), [(torch.rand(4, 3),), (-torch.rand(4, 3),)])
+
+    def test_flex_attention(self):
+        batch, heads, length, size = 2, 4, 128, 16
+        causal = create_block_mask(lambda b, h, q, k: q >= k, None, None, length, length, device="cpu")
+        distance = torch.randn(2 * length)
+
+        def linear(score, b, h, q, k):
+            return score + (k - q) * 0.1 * (h + 1)
+
+        def learned(score, b, h, q, k):
+            return score + distance[q - k + length]
+
+        for groups, options in ((heads, {"block_mask": causal, "scale": 0.3}), (heads, {"score_mod": learned}),
+                                (2, {"score_mod": linear, "block_mask": causal, "enable_gqa": True})):
+            q, k, v = (torch.randn(batch, n, length, size) for n in (heads, groups, groups))
+            self.agree(Function(lambda q, k, v, _, options=options: flex_attention(q, k, v, **options)), [(q, k, v)])
+
+
+if __name__ == "__main__":
+    unittest.main()
