@@ -22,6 +22,9 @@ from .translator import Translator, rule_of
 from .unsupported import UnsupportedError
 
 
+RANDOM_STATE = "random_state"  # an input of programs that draw: a number of PyTorch's generator is their seed
+
+
 @dataclass(frozen=True)
 class Options:
     """options of torch.compile.
@@ -146,6 +149,8 @@ class Compiled:
         if self._state(weights) != self.state:
             self._prepare(weights)
         inputs = {name: arguments[i] for i, name in self.inputs.items()}
+        if self.draws:
+            inputs[RANDOM_STATE] = torch.stack([torch.randint(2**63 - 1, []), torch.tensor(0)])
         outputs = self.session.run(inputs) if self.session is not None else {}
         sizes = {str(self.places[i].meta["val"].node.expr): int(a) for i, a in enumerate(arguments)
                  if isinstance(a, int) and isinstance(self.places[i].meta["val"], torch.SymInt)}
@@ -172,7 +177,7 @@ class Compiled:
 
     def _translate(self, weights):
         graph = Graph()
-        translator = Translator(graph, self._symbols(graph))
+        translator = Translator(graph, self._symbols(graph), lambda: graph.input(RANDOM_STATE, "i64", [2]))
         self.inputs = {}
         for node in self.nodes:
             if node.op == "placeholder":
@@ -184,6 +189,7 @@ class Compiled:
         self.plan = [self._plan(i, result, graph, translator) for i, result in enumerate(self.results)]
         if translator.problems:
             raise UnsupportedError(translator.problems, translator.failed)
+        self.draws = translator.draws.state is not None
         self.session = None
         if any(kind == "output" for kind, _ in self.plan):
             self.session = graph.finish().session(self.options.device, threads=self.options.threads)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 import torch
 from torch.export.graph_signature import InputKind, OutputKind
@@ -27,7 +28,11 @@ def export(module, args=(), kwargs=None, *, dynamic_shapes=None, path=None) -> M
     program = module if isinstance(module, torch.export.ExportedProgram) else traced(
         module, tuple(args), kwargs or {}, dynamic_shapes)
     names = given_names(program, tuple(args), kwargs or {}, dynamic_shapes)
-    model = Exporter(functional(program), names).model()
+    exporter = Exporter(functional(program), names)
+    model = exporter.model()
+    if exporter.draws and getattr(module, "training", False):
+        warnings.warn("the module is in training mode, in which each run of the model draws random numbers; its eval() "
+                      "leaves dropout out", stacklevel=3)
     if path is not None:
         model.save(path)
     return model
@@ -109,7 +114,7 @@ class Exporter:
         self.program, self.signature = program, program.graph_signature
         self.graph = Graph()
         self.names = self._symbols(given)
-        self.translator = Translator(self.graph, self.names)
+        self.translator = Translator(self.graph, self.names, self._random_state)
         changes = (self.signature.buffers_to_mutate, self.signature.parameters_to_mutate)
         self.changed = {name for names in changes for name in names.values()}  # weights that the program changes
 
@@ -186,6 +191,16 @@ class Exporter:
             state = self.translator.values[placeholders[states[target]]]
             if not self.translator.problems and state.id != value.id:
                 self.graph.store(state, value)
+        if self.draws and not self.translator.problems:
+            self.graph.store(self.translator.draws.state, self.translator.draws.after())
+
+    @property
+    def draws(self):
+        """Does a run draw random numbers?"""
+        return self.translator.draws.state is not None
+
+    def _random_state(self):
+        return self.translator.variable("random_state", torch.tensor([torch.initial_seed() % 2**63, 0]), "state")
 
     @staticmethod
     def _renormalises(node):

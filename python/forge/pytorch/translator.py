@@ -17,6 +17,7 @@ from .._errors import Error
 from .._graph import INT64_MAX, Graph, Value
 from . import dims
 from .rules import RULES
+from .draws import Draws
 from .unsupported import Unsupported, UnsupportedError
 
 __all__ = ["Translator", "Unsupported", "UnsupportedError"]
@@ -37,10 +38,12 @@ class Translator:
     """Appends the calls of a graph to a `Graph`. Rules use its methods.
 
     names: of the symbols of sizes
+    random_state: adds what random numbers start from (see Draws)
     """
 
-    def __init__(self, graph: Graph, names):
+    def __init__(self, graph: Graph, names, random_state=None):
         self.graph, self.names = graph, names
+        self.draws = Draws(self, random_state)
         self.values = {}  # what each node of the program became: a Value, a tuple of them, or a size
         self.problems = {}  # see UnsupportedError
         self.failed = []  # the calls that have them

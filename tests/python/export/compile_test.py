@@ -168,9 +168,8 @@ class TrainTest(unittest.TestCase):
             torch.testing.assert_close(p.grad, gradient, rtol=1e-4, atol=1e-6)
 
     def test_names_what_cannot_be_trained(self):
-        with self.assertRaisesRegex(Exception, "native_dropout|bernoulli|random"):
-            dropout = torch.compile(nn.Dropout(0.5), backend=backend.forge_backend, options=DEVICE)
-            dropout(torch.randn(8, requires_grad=True)).sum().backward()
+        with self.assertRaisesRegex(Exception, "linalg_inv"):
+            torch.compile(Odd(), backend=backend.forge_backend, options=DEVICE)(torch.randn(3, 3, requires_grad=True))
 
 
 class Gaps(nn.Module):
@@ -212,11 +211,13 @@ class ExportTest(unittest.TestCase):
         for name in expected:
             torch.testing.assert_close(outputs[name], expected[name].detach(), rtol=1e-4, atol=1e-5)
 
-    def test_dropout_in_training_mode_is_refused(self):
+    def test_warns_of_dropout_in_training_mode(self):
         module = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-        with self.assertRaisesRegex(UnsupportedError, "training mode"):
+        with self.assertWarnsRegex(UserWarning, "training mode"):
             forge.export(module.train(), (torch.randn(2, 4),))
-        forge.export(module.eval(), (torch.randn(2, 4),))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            forge.export(module.eval(), (torch.randn(2, 4),))
 
     def test_names_dimensions_as_the_caller_does(self):
         program = forge.export(nn.Linear(4, 4), (torch.randn(2, 4),), dynamic_shapes={"input": {0: Dim("rows", max=9)}})

@@ -7,10 +7,10 @@ them where the call has several results. It raises Unsupported with a reason.
 """
 
 from . import (attention, backward, complex_numbers, control, creation, elementwise, indexing, losses, movement, norms,
-               products, quantization, recurrent, reductions, sparse, windows)
+               products, quantization, random_numbers, recurrent, reductions, sparse, windows)
 
 RULES = {}
 for family in (elementwise, reductions, movement, creation, indexing, products, windows, norms, attention, recurrent,
-               losses, complex_numbers, quantization, sparse, backward, control):
+               losses, complex_numbers, quantization, sparse, backward, control, random_numbers):
     assert not RULES.keys() & family.RULES.keys(), RULES.keys() & family.RULES.keys()
     RULES.update(family.RULES)

@@ -6,14 +6,17 @@ from __future__ import annotations
 import math
 
 from ..unsupported import Unsupported
+from . import random_numbers
 
 
 def attention(t, q, k, v, mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False):
     """aten.scaled_dot_product_attention"""
-    if dropout_p:
-        raise Unsupported("dropout in training mode: export the module in evaluation mode")
     if mask is not None and mask.dtype != "bool":
         mask = t.cast(mask, q.dtype)
+    if dropout_p:
+        k, v = (_repeated(t, x, q.shape[-3]) if enable_gqa else x for x in (k, v))
+        shares = t.op("softmax", scores(t, q, k, mask, is_causal, scale), axis=-1)
+        return t.op("matmul", random_numbers.dropout(t, shares, dropout_p), v)
     attributes = {"scale": 0 if scale is None else float(scale), "causal": "top_left" if is_causal else "none"}
     if not enable_gqa or q.shape[-3] == k.shape[-3]:
         return t.op("attention", q, k, v, mask, **attributes)
@@ -49,17 +52,22 @@ def with_more(t, q, k, v, *arguments, attn_mask=None, scale=None, attn_bias=None
 
 def log_sum_exp(t, q, k, mask, causal, scale):
     """Of each row of scores, which training keeps"""
+    return t.op("log_sum_exp", scores(t, q, k, mask, causal, scale), axes=[-1], keep_dims=False)
+
+
+def scores(t, q, k, mask, causal, scale):
+    """The products of queries and keys with their mask"""
     factor = float(scale) if scale is not None else t.fixed(q.shape[-1], "the width of a head") ** -0.5
-    scores = t.op("mul", t.op("matmul", q, k, transpose_b=True), t.full(factor, q.dtype))
+    products = t.op("mul", t.op("matmul", q, k, transpose_b=True), t.full(factor, q.dtype))
     if causal:
         rows, columns = (t.op("iota", dtype="i64", begin=0, count=x.shape[-2]) for x in (q, k))
         seen = t.op("greater_equal", t.reshape(rows, [q.shape[-2], 1]), columns)
-        scores = t.op("select", seen, scores, t.full(-math.inf, q.dtype))
+        products = t.op("select", seen, products, t.full(-math.inf, q.dtype))
     if mask is not None and mask.dtype == "bool":
-        scores = t.op("select", mask, scores, t.full(-math.inf, q.dtype))
+        products = t.op("select", mask, products, t.full(-math.inf, q.dtype))
     elif mask is not None:
-        scores = t.op("add", scores, t.cast(mask, q.dtype))
-    return t.op("log_sum_exp", scores, axes=[-1], keep_dims=False)
+        products = t.op("add", products, t.cast(mask, q.dtype))
+    return products
 
 
 def flex_attention(t, q, k, v, score_mod, block_mask, scale, options, score_captures=(), mask_captures=()):
@@ -72,13 +80,13 @@ def flex_attention(t, q, k, v, score_mod, block_mask, scale, options, score_capt
               for axis, n in enumerate(extents)]
     mask = t.inline(block_mask[-1], [*places, *mask_captures], spread=True)[0]
     mask = t.expand(t.tensor(mask, "bool"), extents)
-    scores = t.op("matmul", t.cast(q, "f32"), t.cast(k, "f32"), transpose_b=True)
-    scores = t.op("mul", scores, t.full(scale, "f32"))
-    scores = t.cast(t.inline(score_mod, [scores, *places, *score_captures], spread=True)[0], "f32")
-    scores = t.op("select", mask, scores, t.full(-math.inf, "f32"))
-    sums = t.op("log_sum_exp", scores, axes=[-1], keep_dims=True)
+    products = t.op("matmul", t.cast(q, "f32"), t.cast(k, "f32"), transpose_b=True)
+    products = t.op("mul", products, t.full(scale, "f32"))
+    products = t.cast(t.inline(score_mod, [products, *places, *score_captures], spread=True)[0], "f32")
+    products = t.op("select", mask, products, t.full(-math.inf, "f32"))
+    sums = t.op("log_sum_exp", products, axes=[-1], keep_dims=True)
     seen = t.op("greater", sums, t.full(-math.inf, "f32"))  # a row without any score gives zeros
-    shares = t.op("exp", t.op("sub", scores, t.op("select", seen, sums, t.full(0, "f32"))))
+    shares = t.op("exp", t.op("sub", products, t.op("select", seen, sums, t.full(0, "f32"))))
     y = t.cast(t.op("matmul", t.cast(shares, v.dtype), v), q.dtype)
     return (y, t.reshape(sums, sums.shape[:-1]), *[None] * (len(t.meta()) - 2))
 

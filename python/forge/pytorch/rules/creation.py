@@ -78,11 +78,6 @@ def frequencies(function):
     return lambda t, n, d=1.0, **_: constant(t, function(t.fixed(n, "n"), d).to(t.torch_dtype(t.out_dtype())))
 
 
-def random(t, *_, **__):
-    """Refuses"""
-    raise Unsupported("random numbers")
-
-
 def window(function):
     """hann_window and its kin"""
 
@@ -117,6 +112,4 @@ RULES = {
     "aten.fft_rfftfreq": frequencies(torch.fft.rfftfreq),
     "aten.hann_window": window(torch.hann_window),
     "aten.hamming_window": window(torch.hamming_window),
-    **{f"aten.{name}": random for name in ("rand", "randn", "randint", "rand_like", "randn_like", "bernoulli",
-                                           "randperm", "multinomial", "normal")},
 }

@@ -327,13 +327,6 @@ def prelu(t, x, weight):
     return t.op("prelu", x, t.reshape(weight, shape if x.rank else []))
 
 
-def rrelu(t, x, lower=1 / 8, upper=1 / 3, training=False, generator=None):
-    """The mean slope below 0"""
-    if training:
-        raise Unsupported("random slopes: export the module in evaluation mode")
-    return t.op("leaky_relu", x, slope=(lower + upper) / 2)
-
-
 def glu(t, x, dim=-1):
     """The first half times the sigmoid of the second"""
     return t.op("glu", x, axis=dim)
@@ -341,13 +334,6 @@ def glu(t, x, dim=-1):
 
 def itself(t, x, *_, **__):
     """The operand"""
-    return x
-
-
-def dropout(t, x, p=0.5, train=False):
-    """The operand, unless it trains"""
-    if train and p > 0:
-        raise Unsupported("dropout in training mode: export the module in evaluation mode")
     return x
 
 
@@ -476,13 +462,7 @@ RULES = {
     "aten.log_sigmoid": same("log_sigmoid"),
     "aten.prelu": prelu,
     "aten._prelu_kernel": lambda t, x, weight: t.op("prelu", x, weight),
-    "aten.rrelu": rrelu,
     "aten.glu": glu,
-    "aten.dropout": dropout,
-    "aten.feature_dropout": dropout,
-    "aten.alpha_dropout": dropout,
-    "aten.feature_alpha_dropout": dropout,
-    "aten.native_dropout": lambda t, x, p, train: (dropout(t, x, p, bool(train)), t.full(True, "bool", x.shape)),
     "aten.detach": same("stop_gradient"),
     **{f"aten.{name}": itself for name in (
         "alias", "clone", "contiguous", "lift_fresh", "lift_fresh_copy", "lift", "requires_grad",

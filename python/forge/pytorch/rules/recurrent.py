@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from ..unsupported import Unsupported
+from . import random_numbers
 
 
 def layers(op, states, **attributes):
@@ -14,8 +15,6 @@ def layers(op, states, **attributes):
             hx = [hx]
         if not isinstance(parameters, list):
             raise Unsupported("packed sequences")
-        if train and dropout > 0 and num_layers > 1:
-            raise Unsupported("dropout in training mode: export the module in evaluation mode")
         directions = 2 if bidirectional else 1
         count = len(parameters) // (num_layers * directions)
         if count > (4 if has_biases else 2):
@@ -23,6 +22,7 @@ def layers(op, states, **attributes):
         x = t.swap(x, 0, 1) if batch_first else x
         last = [[] for _ in range(states)]
         for layer in range(num_layers):
+            x = random_numbers.dropout(t, x, dropout, train) if layer > 0 else x
             first = layer * directions
             own = [parameters[(first + d) * count:(first + d + 1) * count] for d in range(directions)]
             weights = [_stacked(t, [p[i] for p in own]) for i in range(count)] + [None] * (4 - count)
