@@ -6,7 +6,6 @@ from __future__ import annotations
 import torch
 
 from ..._graph import Value
-from ..unsupported import Unsupported
 
 
 def filled(number):
