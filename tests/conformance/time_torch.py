@@ -104,7 +104,8 @@ def random(generator, dtype, shape):
         return torch.randn(shape, generator=generator, dtype=dtype)
     if dtype.is_floating_point:
         return (torch.rand(shape, generator=generator) * 8 - 4).to(dtype)
-    return torch.randint(-2**31, 2**31, shape, generator=generator).to(dtype)
+    bound = 10**18 if dtype == torch.int64 else 2**31
+    return torch.randint(-bound, bound, shape, generator=generator).to(dtype)
 
 
 def time_torch(name, seconds):

@@ -7,6 +7,7 @@
 
 #include "cpu_runtime/kernels/axis/rows_along.h"
 #include "cpu_runtime/parallel.h"
+#include "cpu_runtime/rows/row_loops.h"
 
 namespace forge::cpu {
 namespace {
@@ -35,35 +36,22 @@ class BagCall final : public AnchorCall {
   BagCall(const BagShape& shape, int threads) : s_(shape), threads_(threads) {}
   std::string_view kernel() const override { return "embedding_bag"; }
   absl::Status Run(const Arguments& a) const override {
-    const std::vector<int64_t> bag = BagOfEach(a);
     const double work = static_cast<double>(s_.indices) * static_cast<double>(s_.columns);
     ParallelParts({s_.bags, 1, WorthThreads(work) ? threads_ : 1},
-                  [&](int, int64_t begin, int64_t end) { Bags(a, bag, begin, end); });
+                  [&](int, int64_t begin, int64_t end) {
+                    for (int64_t bag = begin; bag < end; ++bag) Bag(a, bag);
+                  });
     return absl::OkStatus();
   }
 
  private:
-  // The bag of each index; -1 for those that belong to none.
-  std::vector<int64_t> BagOfEach(const Arguments& a) const {
-    std::vector<int64_t> bag(static_cast<size_t>(s_.indices));
-    for (int64_t i = 0; i < s_.indices; ++i) {
-      const int64_t of = s_.offset == kNoOperand ? i / std::max<int64_t>(s_.per_bag, 1)
-                                                 : ByOffsets(a.operands[s_.offset], i);
-      const bool left_out = s_.op.padding >= 0 && RowAt(a, i) == s_.op.padding;
-      bag[static_cast<size_t>(i)] = left_out || of >= s_.bags ? -1 : of;
-    }
-    return bag;
-  }
-  // The last of ascending offsets that is not after the position.
-  int64_t ByOffsets(const uint8_t* offsets, int64_t position) const {
-    int64_t first = 0, count = s_.offsets;
-    while (count > 1) {
-      const int64_t half = count / 2;
-      const bool after = IntegerAt(offsets, s_.offset_type, first + half) > position;
-      if (!after) first += half;
-      count = after ? half : count - half;
-    }
-    return first;
+  // The first index of a bag; those before the first offset belong to bag 0.
+  int64_t Begin(const Arguments& a, int64_t bag) const {
+    if (s_.offset == kNoOperand) return bag * s_.per_bag;
+    if (bag == 0) return 0;
+    if (bag == s_.offsets) return s_.indices;
+    const int64_t at = IntegerAt(a.operands[s_.offset], s_.offset_type, bag);
+    return std::clamp<int64_t>(at, 0, s_.indices);
   }
   // Negative indices count from the end.
   int64_t RowAt(const Arguments& a, int64_t i) const {
@@ -71,25 +59,22 @@ class BagCall final : public AnchorCall {
     return row < 0 ? row + s_.rows : row;
   }
 
-  void Bags(const Arguments& a, const std::vector<int64_t>& bag, int64_t begin, int64_t end) const {
-    const int64_t d = s_.columns;
-    T* y = reinterpret_cast<T*>(a.out);
-    std::fill(y + begin * d, y + end * d, T(0));
-    std::vector<int64_t> sizes(static_cast<size_t>(end - begin));
-    for (int64_t i = 0; i < s_.indices; ++i) {
-      const int64_t of = bag[static_cast<size_t>(i)];
-      if (of < begin || of >= end) continue;
+  void Bag(const Arguments& a, int64_t bag) const {
+    const int64_t d = s_.columns, end = Begin(a, bag + 1);
+    T* y = reinterpret_cast<T*>(a.out) + bag * d;
+    std::fill_n(y, d, T(0));
+    int64_t size = 0;
+    for (int64_t i = Begin(a, bag); i < end; ++i) {
       Prefetch(a, std::min(i + kAhead, s_.indices - 1));
-      AddRow(a, i, y + of * d, sizes[static_cast<size_t>(of - begin)]++ == 0);
+      const int64_t row = RowAt(a, i);
+      if (s_.op.padding < 0 || row != s_.op.padding) AddRow(a, i, row, y, size++ == 0);
     }
-    if (s_.op.kind != ReduceKind::kMean) return;
-    for (int64_t of = begin; of < end; ++of) {
-      const T n = static_cast<T>(std::max<int64_t>(sizes[static_cast<size_t>(of - begin)], 1));
-      for (int64_t j = 0; j < d; ++j) y[of * d + j] /= n;
-    }
+    if (s_.op.kind != ReduceKind::kMean || size == 0) return;
+    for (int64_t j = 0; j < d; ++j) y[j] /= static_cast<T>(size);
   }
-  // Rows lie anywhere in the table, so no hardware expects them.
-  void Prefetch(const Arguments& a, int64_t i) const {
+  // Rows lie anywhere in the table, so no hardware expects them. Inline: GCC takes calls that only
+  // prefetch for calls that do nothing.
+  [[gnu::always_inline]] void Prefetch(const Arguments& a, int64_t i) const {
     constexpr int64_t kLine = 64;
     const int64_t row = RowAt(a, i), bytes = s_.columns * static_cast<int64_t>(sizeof(T));
     if (row < 0 || row >= s_.rows) return;
@@ -98,28 +83,28 @@ class BagCall final : public AnchorCall {
       __builtin_prefetch(from + at);
   }
   // A row outside of the table is zeros.
-  void AddRow(const Arguments& a, int64_t i, T* to, bool first) const {
-    const int64_t row = RowAt(a, i), d = s_.columns;
-    const bool inside = row >= 0 && row < s_.rows;
-    const T* from = reinterpret_cast<const T*>(a.operands[s_.weight]) + (inside ? row * d : 0);
-    const T factor =
-        s_.scale == kNoOperand ? T(1) : reinterpret_cast<const T*>(a.operands[s_.scale])[i];
-    if (s_.op.kind == ReduceKind::kMax) {
-      for (int64_t j = 0; j < d; ++j) {
-        const T v = inside ? from[j] : T(0);
-        to[j] = first || std::isnan(v) || v > to[j] ? v : to[j];
-      }
-    } else if (s_.scale != kNoOperand) {
+  void AddRow(const Arguments& a, int64_t i, int64_t row, T* to, bool first) const {
+    const int64_t d = s_.columns;
+    const bool is_max = s_.op.kind == ReduceKind::kMax;
+    if (row < 0 || row >= s_.rows) {
+      for (int64_t j = 0; j < d; ++j) to[j] = is_max && (first || to[j] < T(0)) ? T(0) : to[j];
+      return;
+    }
+    const T* from = reinterpret_cast<const T*>(a.operands[s_.weight]) + row * d;
+    if (s_.scale != kNoOperand && !is_max) {
+      const T factor = reinterpret_cast<const T*>(a.operands[s_.scale])[i];
 #pragma omp simd
-      for (int64_t j = 0; j < d; ++j) to[j] += (inside ? from[j] : T(0)) * factor;
-    } else if (inside) {
-#pragma omp simd
-      for (int64_t j = 0; j < d; ++j) to[j] += from[j];
+      for (int64_t j = 0; j < d; ++j) to[j] += from[j] * factor;
+    } else if (first) {
+      std::copy_n(from, d, to);
+    } else {
+      loops_.combine[static_cast<size_t>(s_.op.kind)](to, from, static_cast<size_t>(d));
     }
   }
 
   BagShape s_;
   int threads_;
+  const RowLoops<T>& loops_ = RowLoopsOf<T>();
 };
 
 absl::StatusOr<MadeAnchor> MakeBag(const AnchorSite& site) {
