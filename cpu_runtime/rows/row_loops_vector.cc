@@ -61,6 +61,8 @@ void Combine(float* into, const float* x, size_t n) {
 
 template <Kind kKind, class D>
 HWY_INLINE Lanes<Single> OverLanes(D d, Lanes<D> all) {
+  if constexpr (kKind == Kind::kSum || kKind == Kind::kMean)
+    return Lanes<Single>(hn::Set(Single(), hn::GetLane(hn::SumOfLanes(d, all.v))));
   HWY_ALIGN float parts[hn::MaxLanes(Whole())];
   hn::StoreU(all.v, d, parts);
   Lanes<Single> sum = At(Single(), parts);
@@ -68,25 +70,29 @@ HWY_INLINE Lanes<Single> OverLanes(D d, Lanes<D> all) {
   return sum;
 }
 
-// Four running results: one would wait for itself.
+// Four running results where there are as many vectors: one would wait for itself.
 template <Kind kKind>
 float Fold(const float* x, size_t n, float start) {
   const Whole d;
   const size_t lanes = hn::Lanes(d);
   size_t i = 0;
   Lanes<Single> sum(static_cast<double>(start));
-  if (n >= 4 * lanes) {
-    Lanes<Whole> a = At(d, x), b = At(d, x + lanes), c = At(d, x + 2 * lanes),
-                 e = At(d, x + 3 * lanes);
-    for (i = 4 * lanes; i + 4 * lanes <= n; i += 4 * lanes) {
-      a = Both<kKind>(a, At(d, x + i));
-      b = Both<kKind>(b, At(d, x + i + lanes));
-      c = Both<kKind>(c, At(d, x + i + 2 * lanes));
-      e = Both<kKind>(e, At(d, x + i + 3 * lanes));
+  if (n >= lanes) {
+    Lanes<Whole> a = At(d, x);
+    i = lanes;
+    if (n >= 4 * lanes) {
+      Lanes<Whole> b = At(d, x + lanes), c = At(d, x + 2 * lanes), e = At(d, x + 3 * lanes);
+      for (i = 4 * lanes; i + 4 * lanes <= n; i += 4 * lanes) {
+        a = Both<kKind>(a, At(d, x + i));
+        b = Both<kKind>(b, At(d, x + i + lanes));
+        c = Both<kKind>(c, At(d, x + i + 2 * lanes));
+        e = Both<kKind>(e, At(d, x + i + 3 * lanes));
+      }
+      a = Both<kKind>(Both<kKind>(a, b), Both<kKind>(c, e));
     }
-    sum = Both<kKind>(sum, OverLanes<kKind>(d, Both<kKind>(Both<kKind>(a, b), Both<kKind>(c, e))));
+    for (; i + lanes <= n; i += lanes) a = Both<kKind>(a, At(d, x + i));
+    sum = Both<kKind>(sum, OverLanes<kKind>(d, a));
   }
-  for (; i + lanes <= n; i += lanes) sum = Both<kKind>(sum, OverLanes<kKind>(d, At(d, x + i)));
   for (; i < n; ++i) sum = Both<kKind>(sum, At(Single(), x + i));
   return hn::GetLane(sum.v);
 }
