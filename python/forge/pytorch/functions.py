@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
+from unittest import mock
 
 import torch
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
+
+from . import detection
 
 
 @torch.library.custom_op("forge::ctc_losses", mutates_args=())
@@ -97,24 +101,18 @@ REPLACED = {
 }
 
 
-def batched_nms(boxes, scores, idxs, iou_threshold):
-    """torchvision's batched_nms, whichever number of boxes there is: those of a class lie beside those of others"""
-    offsets = idxs.to(boxes) * (boxes.max() + 1)
-    return torch.ops.torchvision.nms(boxes + offsets[:, None], scores, iou_threshold)
-
-
 class Traceable(TorchFunctionMode):
     """While it is active, functions that look at data are replaced."""
 
     def __enter__(self):
-        self._boxes = sys.modules.get("torchvision.ops.boxes")
-        if self._boxes is not None:
-            self._batched_nms, self._boxes.batched_nms = self._boxes.batched_nms, batched_nms
+        self._patches = contextlib.ExitStack()
+        for (module, name), function in detection.NAMES.items():
+            if module in sys.modules:
+                self._patches.enter_context(mock.patch.object(sys.modules[module], name, function, create=True))
         return super().__enter__()
 
     def __exit__(self, *failure):
-        if self._boxes is not None:
-            self._boxes.batched_nms = self._batched_nms
+        self._patches.close()
         return super().__exit__(*failure)
 
     def __torch_function__(self, func, types, args=(), kwargs=None):

@@ -133,7 +133,7 @@ def main():
     parser.add_argument("--devices", default="cpu", help="separated by commas", type=lambda text: text.split(","))
     parser.add_argument("--write", action="store_true", help=f"enter the results in docs/{TABLE.name}")
     parser.add_argument("--seconds", type=int, default=600, help="limit of one architecture (default: %(default)s)")
-    parser.add_argument("--memory", type=int, default=12, help="limit of its address space, GiB (default: %(default)s)")
+    parser.add_argument("--memory", type=int, default=16, help="limit of its address space, GiB (default: %(default)s)")
     parser.add_argument("filter", nargs="?", default="", help="a regular expression of collection/family/name")
     options = parser.parse_args()
     multiprocessing.set_start_method("fork")

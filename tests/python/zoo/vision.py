@@ -7,8 +7,10 @@ from __future__ import annotations
 import csv
 import pathlib
 
+from compare import MOST_ERRORS
 from torch import nn, randn
 
+NEAR = 2e-3  # of boxes relative to the picture, of scores and of masks in the mean
 TABLE = pathlib.Path(__file__).with_name("vision.tsv")
 
 
@@ -20,7 +22,26 @@ class Detector(nn.Module):
         self.model = model
 
     def forward(self, image):
-        return self.model([image])[0]
+        found = self.model([image])[0]
+        return tuple(found[name] for name in ("boxes", "scores", "labels", *(["masks"] if "masks" in found else [])))
+
+    @staticmethod
+    def as_near(got, expected, exact):
+        """Do about as many detections differ from those in f64 as PyTorch's do? Scores that are nearly alike, as those
+        of random weights are, decide which boxes are found."""
+        return _unlike(got, exact) <= MOST_ERRORS * max(_unlike(expected, exact), 1)
+
+
+def _unlike(found, others):
+    """How many detections have none of the same label, box, score and mask among the others"""
+    boxes, scores, labels, *masks = (x.double() for x in found)
+    other_boxes, other_scores, other_labels, *other_masks = (x.double() for x in others)
+    like = labels[:, None] == other_labels
+    like &= (boxes[:, None] - other_boxes).abs().amax(2) <= NEAR * other_boxes.abs().max()
+    like &= (scores[:, None] - other_scores).abs() <= NEAR
+    for mask, other in zip(masks, other_masks):
+        like &= (mask[:, None] - other).abs().flatten(2).mean(2) <= NEAR
+    return int((~like.any(1)).sum())
 
 
 class Flow(nn.Module):
