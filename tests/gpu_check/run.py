@@ -146,7 +146,9 @@ class Check:
 
     def part_vulkan(self):
         if any(d.startswith("vulkan") for d in self.gpus()):
-            return self.tests("the Vulkan device's own tests", "forge_vulkan_test", "-Slow*:*Budget*", 60)
+            # What needs the layer that injects faults stays behind: a driver that works has none.
+            return self.tests("the Vulkan device's own tests", "forge_vulkan_test",
+                              "-Slow*:*Budget*:FaultyMatrixTest*:LostDeviceTest*", 60)
         return Part("the Vulkan device's own tests", "not run", "no Vulkan device")
 
     def part_instructions(self):
