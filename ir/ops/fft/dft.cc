@@ -56,11 +56,13 @@ class Transform {
     const Values y = f_.Add(Dft{.inverse = inverse}, Values{x.re, x.im});
     return {y[0], y[1]};
   }
-  Value Numbers(int64_t count) const { return f_(Iota{.count = count}, {}); }
-  // i * j for i < rows, j < columns.
+  Value Numbers(int64_t count, DType t = DType::kI64) const {
+    return f_(Iota{.dtype = t, .count = count}, {});
+  }
+  // i * j for i < rows, j < columns: both are small enough for i32.
   Value Products(int64_t rows, int64_t columns) const {
-    const Value i = f_(Reshape{{rows, 1}}, {Numbers(rows)});
-    return i * Numbers(columns);
+    const Value i = f_(Reshape{{rows, 1}}, {Numbers(rows, DType::kI32)});
+    return i * Numbers(columns, DType::kI32);
   }
   // exp(sign 2 pi i turns / n) of integers.
   ComplexParts Roots(Value turns, int64_t n, int sign) const;
