@@ -83,7 +83,7 @@ std::vector<size_t> SplitByDigit(const Item* items, Item* other, size_t n, int b
   return begins;
 }
 
-// The same by several threads: they split the items by the highest byte that differs, and each
+// RadixSort by several threads: they split the items by the highest byte that differs, and each
 // sorts some of the parts, which fit its cache better.
 template <class Item>
 Item* ParallelRadixSort(Item* items, Item* other, size_t n, int bytes, int threads) {

@@ -43,6 +43,5 @@ def _weights(low, high, extent, size):
 NAMES = {
     ("torchvision.ops.boxes", "batched_nms"): batched_nms,
     ("torchvision.ops.poolers", "len"): length,
-    ("torchvision.models.detection.roi_heads", "paste_masks_in_image"): paste_masks_in_image,
     ("torchvision.models.detection.transform", "paste_masks_in_image"): paste_masks_in_image,
 }

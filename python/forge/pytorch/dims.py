@@ -24,6 +24,11 @@ def bounds(value_range):
     return tuple(int(bound) if abs(bound) < 2**62 else None for bound in (value_range.lower, value_range.upper))
 
 
+def product(shape):
+    """How many elements a shape has, as a dimension"""
+    return " * ".join(f"({extent})" for extent in shape) or 1
+
+
 def dim(size, names):
     """A size as an int where it is known, otherwise as text.  names: of symbols, by symbol"""
     if isinstance(size, int):

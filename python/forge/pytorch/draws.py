@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from . import dims
 from .unsupported import Unsupported
 
 BITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 24}  # of a number within [0, 1)
@@ -31,8 +32,7 @@ class Draws:
             self._seed, self._drawn = (t.select(self.state, 0, i) for i in range(2))
         numbers = t.op("random_uniform", self._seed, self._drawn, dtype="f64" if dtype == "f64" else "f32",
                        shape=list(shape))
-        count = " * ".join(f"({extent})" for extent in shape) or "1"
-        groups = t.op("iota", dtype="i64", begin=f"floordiv({count} + 3, 4)", count=1)
+        groups = t.op("iota", dtype="i64", begin=f"floordiv({dims.product(shape)} + 3, 4)", count=1)
         self._drawn = t.op("add", self._drawn, t.reshape(groups, []))
         if BITS[dtype] < 24:  # what is rounded must stay below 1
             steps = t.full(2.0 ** BITS[dtype], "f32")

@@ -17,8 +17,8 @@ from .. import _arrays
 from .._errors import Error
 from .._graph import INT64_MAX, Graph, Value
 from . import dims
-from .rules import RULES
 from .draws import Draws
+from .rules import RULES
 from .unsupported import Unsupported, UnsupportedError
 
 __all__ = ["Translator", "Unsupported", "UnsupportedError"]

@@ -27,15 +27,20 @@ def _body(t, program, captures, operands):
     return body.name
 
 
+def _step(t, carried, captures, operands):
+    """The body of a loop, the number of its step, what it carries, and what it has for the operands of the call"""
+    body = t.body()
+    number = body.graph.input("step", "i64", [])
+    body.graph.input("goes_on", "bool", [])
+    state = [body.graph.input(f"carried_{i}", v.dtype, v.shape) for i, v in enumerate(carried)]
+    return body, number, state, body.arguments(captures, operands)
+
+
 def while_loop(t, goes_on, step, carried, captured=()):
     """torch.while_loop: what is carried when the condition fails"""
     carried = [value if isinstance(value, Value) else t.full(value, "i64") for value in carried]
     captures = t.captures(captured)
-    body = t.body()
-    body.graph.input("step", "i64", [])
-    body.graph.input("goes_on", "bool", [])
-    state = [body.graph.input(f"carried_{i}", v.dtype, v.shape) for i, v in enumerate(carried)]
-    given = body.arguments(captures, captured)
+    body, _, state, given = _step(t, carried, captures, captured)
     after = body.inline(step, [*state, *given])
     body.result("goes_on", body.reshape(body.inline(goes_on, [*after, *given])[0], []))
     for i, value in enumerate(after):
@@ -50,11 +55,7 @@ def scan(t, step, carried, rows, captured=()):
         raise Unsupported("no rows to go over")
     count = rows[0].shape[0]
     captures = t.captures([*rows, *captured])
-    body = t.body()
-    at = body.graph.input("step", "i64", [])
-    body.graph.input("goes_on", "bool", [])
-    state = [body.graph.input(f"carried_{i}", v.dtype, v.shape) for i, v in enumerate(carried)]
-    given = body.arguments(captures, [*rows, *captured])
+    body, at, state, given = _step(t, carried, captures, [*rows, *captured])
     each = [body.reshape(body.op("gather", whole, body.reshape(at, [1]), axis=0), whole.shape[1:])
             for whole in given[:len(rows)]]
     results = body.inline(step, [*state, *each, *given[len(rows):]])

@@ -6,9 +6,11 @@ from __future__ import annotations
 import torch
 
 from ..._graph import Value
+from .. import dims
 from ..unsupported import Unsupported
 from .creation import constant
 from .elementwise import truth
+from .reductions import count_nonzero
 
 
 def indices_of(t, index):
@@ -55,49 +57,42 @@ def _split_indices(t, indices, count):
     return axes, [t.cast(i, dtype) for i in given]
 
 
-def ones(t, mask):
-    """How many elements are not 0"""
-    return t.op("reduce", t.cast(truth(t, mask), "i64"), kind="sum", keep_dims=False)
-
-
 def index(t, x, indices):
     """aten.index"""
     at = [i for i, index in enumerate(indices) if index is not None]
     place = at[0] if at == list(range(at[0], at[0] + len(at))) else 0  # of what is indexed, in the result
-    axes, given = _split_indices(t, indices, lambda mask: t.bind(t.meta().shape[place], ones(t, mask)))
+    axes, given = _split_indices(t, indices, lambda mask: t.bind(t.meta().shape[place], count_nonzero(t, mask)))
     return t.op("index", x, *given, axes=axes)
 
 
 def nonzero(t, x):
     """The indices of the elements that are not 0, a row each"""
-    return t.swap(t.op("nonzero", x, count=t.bind(t.meta().shape[0], ones(t, x))), 0, 1)
+    return t.swap(t.op("nonzero", x, count=t.bind(t.meta().shape[0], count_nonzero(t, x))), 0, 1)
 
 
 def masked_select(t, x, mask):
     """The elements where the mask holds"""
     x = t.op("select", mask, x, x)  # of their common shape
     mask = t.expand(mask, x.shape)
-    n = _count(x)
-    places = t.op("nonzero", t.reshape(mask, [n]), count=t.bind(t.meta().shape[0], ones(t, mask)))
+    n = dims.product(x.shape)
+    places = t.op("nonzero", t.reshape(mask, [n]), count=t.bind(t.meta().shape[0], count_nonzero(t, mask)))
     return t.op("gather", t.reshape(x, [n]), t.select(places, 0, 0), axis=0)
 
 
-def repeated(t, repeats, *, output_size=None):
-    """Each position as often as `repeats` says"""
-    ends = t.op("scan", t.cast(repeats, "i64"), kind="sum", axis=0)
-    count = t.bind(t.meta().shape[0], t.op("reduce", t.cast(repeats, "i64"), kind="sum", keep_dims=False))
+def repeated(t, repeats, *, axis=0, output_size=None):
+    """Each position as often as `repeats` says; axis: of the call's result that has them"""
+    repeats = t.cast(repeats, "i64")
+    ends = t.op("scan", repeats, kind="sum", axis=0)
+    count = t.bind(t.meta().shape[axis], t.op("reduce", repeats, kind="sum", keep_dims=False))
     return bucketize(t, t.op("iota", dtype="i64", count=count), ends, right=True)
 
 
 def repeat_rows(t, x, repeats, dim=None, *, output_size=None):
     """Slices along an axis, each as often as `repeats` says"""
     if dim is None:
-        x, dim = t.reshape(x, [_count(x)]), 0
+        x, dim = t.reshape(x, [dims.product(x.shape)]), 0
     axis = dim % x.rank
-    ends = t.op("scan", t.cast(t.expand(repeats, [x.shape[axis]]), "i64"), kind="sum", axis=0)
-    last = t.select(ends, 0, -1) if x.shape[axis] != 0 else t.full(0, "i64")
-    count = t.bind(t.meta().shape[axis], last)
-    return t.op("gather", x, bucketize(t, t.op("iota", dtype="i64", count=count), ends, right=True), axis=axis)
+    return t.op("gather", x, repeated(t, t.expand(repeats, [x.shape[axis]]), axis=axis), axis=axis)
 
 
 def bincount(t, x, weights=None, minlength=0):
@@ -118,7 +113,7 @@ def _groups(t, x, order=None):
     first = t.op("equal", t.op("iota", dtype="i64", count=n), t.full(0, "i64"))
     starts = t.op("or", differs, first)
     size = t.meta(0).shape[0]
-    count = t.bind(size, ones(t, starts))
+    count = t.bind(size, count_nonzero(t, starts))
     places = t.select(t.op("nonzero", starts, count=count), 0, 0)
     groups = t.op("sub", t.op("scan", t.cast(starts, "i64"), kind="sum", axis=0), t.full(1, "i64"))
     counts = t.op("scatter", t.full(0, "i64", [count]), groups, t.full(1, "i64", [n]), mode="add")
@@ -133,16 +128,12 @@ def unique(sorts):
     def rule(t, x, *arguments, dim=None, **_):
         if dim is not None or (not sorts and len(arguments) > 2 and arguments[2] is not None):
             raise Unsupported("unique slices along an axis")
-        flat = t.reshape(x, [_count(x)])
+        flat = t.reshape(x, [dims.product(x.shape)])
         elements, groups, counts = _groups(t, flat, t.op("arg_sort", flat) if sorts else None)
         results = elements, t.reshape(groups, x.shape), counts
         return tuple(result if t.used(i) else None for i, result in enumerate(results))
 
     return rule
-
-
-def _count(x):
-    return " * ".join(f"({extent})" for extent in x.shape) or 1
 
 
 def index_put(t, x, indices, values, accumulate=False, unsafe=False):
@@ -321,7 +312,7 @@ def masked_scatter(t, x, mask, source):
     """Elements of the source, in order, where the mask holds"""
     shape = t.out_shape()
     x, mask = t.expand(x, shape), t.expand(truth(t, mask), shape)
-    flat = t.reshape(t.cast(mask, "i64"), [_count(mask)])
+    flat = t.reshape(t.cast(mask, "i64"), [dims.product(mask.shape)])
     place = t.op("sub", t.op("scan", flat, kind="sum", axis=0), t.full(1, "i64"))
     place = t.op("maximum", place, t.full(0, "i64"))
     return t.op("select", mask, t.op("take", t.cast(source, x.dtype), t.reshape(place, shape)), x)

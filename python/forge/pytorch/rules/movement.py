@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from ..._graph import Value
+from .. import dims
 from ..unsupported import Unsupported
 from .elementwise import truth
 
@@ -143,7 +144,7 @@ def repeat(t, x, repeats):
 def repeat_interleave(t, x, repeats, dim=None, output_size=None):
     """Each element several times in a row"""
     if dim is None:
-        x, dim = t.reshape(x, [" * ".join(f"({d})" for d in x.shape)]), 0
+        x, dim = t.reshape(x, [dims.product(x.shape)]), 0
     if x.rank == 0:
         x = t.reshape(x, [1])
     axis, count = dim % x.rank, t.dim(repeats)

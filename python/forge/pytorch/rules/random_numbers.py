@@ -30,6 +30,11 @@ def _exponential(t, shape, dtype):
     return t.cast(_minus_log(t, t.draws.uniform(shape, wide)), dtype)
 
 
+def _moved(t, x, factor, by):
+    """x * factor + by, of numbers"""
+    return t.op("add", t.op("mul", x, t.full(factor, x.dtype)), t.full(by, x.dtype))
+
+
 def uniform(t, *_, **__):
     """rand, rand_like"""
     return t.draws.uniform(t.out_shape(), t.out_dtype())
@@ -37,8 +42,7 @@ def uniform(t, *_, **__):
 
 def between(t, x, low=0.0, high=1.0, **_):
     """aten.uniform"""
-    numbers = t.draws.uniform(t.out_shape(), t.out_dtype())
-    return t.op("add", t.op("mul", numbers, t.full(high - low, numbers.dtype)), t.full(low, numbers.dtype))
+    return _moved(t, t.draws.uniform(t.out_shape(), t.out_dtype()), high - low, low)
 
 
 def normal(t, mean=0.0, std=1.0, *_, **__):
@@ -109,12 +113,12 @@ def scaled(t, x, mask, p):
     """Kept elements, by so much larger that the mean stays; zeros elsewhere"""
     if p == 1:
         return t.full(0, x.dtype, x.shape)
-    return t.op("select", mask, t.op("mul", x, t.full(1 / (1 - p), x.dtype)), t.full(0, x.dtype))
+    return dropout_backward(t, x, mask, 1 / (1 - p))
 
 
-def dropout(t, x, p=0.5, train=True):
-    """aten.dropout"""
-    return scaled(t, x, kept(t, x.shape, p), p) if train and p > 0 else x
+def dropout(t, x, p=0.5, train=True, shape=None):
+    """aten.dropout; shape: of what decides, which broadcasts to x"""
+    return scaled(t, x, kept(t, shape or x.shape, p), p) if train and p > 0 else x
 
 
 def dropout_and_mask(t, x, p, train):
@@ -130,14 +134,14 @@ def dropout_backward(t, gradient, mask, scale):
     return t.op("select", mask, t.op("mul", gradient, t.full(scale, gradient.dtype)), t.full(0, gradient.dtype))
 
 
-def whole_features(t, x):
+def whole_features(x):
     """The shape of one number for each feature of each example"""
     return [*x.shape[:2], *[1] * (x.rank - 2)]
 
 
 def feature_dropout(t, x, p=0.5, train=True):
     """aten.feature_dropout"""
-    return scaled(t, x, kept(t, whole_features(t, x), p), p) if train and p > 0 else x
+    return dropout(t, x, p, train, whole_features(x))
 
 
 def alpha_dropout(features):
@@ -148,10 +152,8 @@ def alpha_dropout(features):
             return x
         left_out = -1.7580993408473766
         factor = ((1 - p) * (1 + p * left_out**2)) ** -0.5 if p < 1 else 0.0
-        mask = kept(t, whole_features(t, x) if features else x.shape, p)
-        y = t.op("select", mask, x, t.full(left_out, x.dtype))
-        y = t.op("mul", y, t.full(factor, x.dtype))
-        return t.op("add", y, t.full(-factor * left_out * p, x.dtype))
+        mask = kept(t, whole_features(x) if features else x.shape, p)
+        return _moved(t, t.op("select", mask, x, t.full(left_out, x.dtype)), factor, -factor * left_out * p)
 
     return rule
 
@@ -160,8 +162,7 @@ def rrelu(t, x, lower=1 / 8, upper=1 / 3, training=False, generator=None):
     """Slopes below 0 at random; without training their mean"""
     if not training:
         return t.op("leaky_relu", x, slope=(lower + upper) / 2)
-    slopes = t.draws.uniform(x.shape, x.dtype)
-    slopes = t.op("add", t.op("mul", slopes, t.full(upper - lower, x.dtype)), t.full(lower, x.dtype))
+    slopes = _moved(t, t.draws.uniform(x.shape, x.dtype), upper - lower, lower)
     zero = t.full(0, x.dtype)
     return t.op("select", t.op("greater_equal", x, zero), x, t.op("mul", x, slopes))
 

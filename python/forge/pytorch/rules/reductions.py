@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from .. import dims
 from ..unsupported import Unsupported
 from .elementwise import truth
 
@@ -206,15 +207,11 @@ def median(skip_nan):
 
     def rule(t, x, dim=None, keepdim=False):
         if dim is None:
-            flat = t.op("reshape", x, shape=[_count(x)])
+            flat = t.op("reshape", x, shape=[dims.product(x.shape)])
             return t.ops("median", flat, axis=0, skip_nan=skip_nan)[0]
         return ordered(t, x, lambda y: t.ops("median", y, axis=dim, keep_dims=keepdim, skip_nan=skip_nan))
 
     return rule
-
-
-def _count(x):
-    return " * ".join(f"({extent})" for extent in x.shape) or 1
 
 
 def mode(t, x, dim=-1, keepdim=False):
