@@ -224,6 +224,12 @@ forge_error* forge_options_set_memory_limit(forge_options* options, uint64_t byt
 forge_error* forge_options_set_threads(forge_options* options, int threads);
 /* Searches for faster kernels for this time at each binding. */
 forge_error* forge_options_set_autotune(forge_options* options, double seconds);
+/* Called during long work, from any thread, with what is done ("compiling kernels"), the number of
+ * finished units and their total. */
+typedef void (*forge_progress)(void* context, const char* what, size_t done, size_t total);
+/* [6] Reports the long work of sessions with these options, while they live; NULL: reports none. */
+forge_error* forge_options_set_progress(forge_options* options, forge_progress progress,
+                                        void* context);
 void forge_options_free(forge_options* options);
 
 /* ---- sessions ------------------------------------------------------------------------------ */

@@ -416,6 +416,18 @@ forge_error* forge_options_set_autotune(forge_options* options, double seconds) 
     return absl::OkStatus();
   });
 }
+forge_error* forge_options_set_progress(forge_options* options, forge_progress progress,
+                                        void* context) {
+  return Set(options, "", [&](forge_options& o) {
+    o.session.progress = nullptr;
+    if (progress != nullptr)
+      o.session.progress = [=](std::string_view what, size_t done, size_t total) {
+        progress(context, std::string(what).c_str(), done, total);
+      };
+    return absl::OkStatus();
+  });
+}
+
 void forge_options_free(forge_options* options) { delete options; }
 
 forge_error* forge_session_create(const forge_model* model, const char* device,

@@ -12,6 +12,7 @@ from ._errors import OF_CODE, Error
 
 INTERFACE = 6  # the version of the C interface that this package needs
 RELEASE = ctypes.CFUNCTYPE(None, c_void_p)
+PROGRESS = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_size_t, c_size_t)
 
 
 class Input(Structure):
@@ -89,6 +90,7 @@ FUNCTIONS = {
     "options_set_dim": (ERROR, c_void_p, c_char_p, c_int64),
     "options_set_memory_limit": (ERROR, c_void_p, c_uint64),
     "options_set_threads": (ERROR, c_void_p, c_int),
+    "options_set_progress": (ERROR, c_void_p, PROGRESS, c_void_p),
     "options_set_autotune": (ERROR, c_void_p, c_double),
     "options_free": (None, c_void_p),
     "session_create_with": (ERROR, c_void_p, c_char_p, c_void_p, HANDLE),

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ._errors import UsageError
 from ._library import Handle, call, check
+from ._progress import Reports, function_of
 from ._session import Session, make_options
 from ._training import Training
 
@@ -57,7 +59,8 @@ class Model:
 
     def session(self, device: str = "auto", *, function: str = "main", outputs: list[str] | None = None,
                 dims: dict[str, int] | None = None, memory_limit: int | None = None, threads: int | None = None,
-                autotune: float | None = None) -> Session:
+                autotune: float | None = None,
+                progress: bool | Callable[[str, int, int], None] | None = None) -> Session:
         """Prepares the model for a device.
 
         device: "auto", "cpu", "vulkan", "vulkan:1", "vulkan:NAME-PART", "reference" ...; see `devices`
@@ -66,12 +69,16 @@ class Model:
         memory_limit: bytes of device memory for weights, states and the memory of runs
         threads: of the host; None or 0: all
         autotune: seconds to search for faster kernels each time that shapes are new
+        progress: True: a line of the terminal or the notebook tells how far long work is; or a function that is called
+            from any thread with what is done, the number of finished units and their total, and may raise to end it
 
         Raises DeviceError, RefusedError with every op that cannot run there, UsageError.
         """
+        report = function_of(progress)
+        reports = None if report is None else Reports(report)
         options = make_options(function=function, outputs=outputs, dims=dims, memory_limit=memory_limit,
-                               threads=threads, autotune=autotune)
-        return Session(self._handle, device, options)
+                               threads=threads, autotune=autotune, reports=reports)
+        return Session(self._handle, device, options, reports)
 
     def training(self, device: str = "auto", *, loss: str = "cross_entropy", optimizer: str = "adam",
                  **options) -> Training:

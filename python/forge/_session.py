@@ -12,6 +12,7 @@ from ._arrays import View, is_torch, named_tensors, new_array, shape_of, view_fo
 from ._errors import UsageError
 from ._interrupt import interruptible
 from ._library import Handle, Input, Output, call, check
+from ._progress import Reports
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Port:
         return f"{self.name}: {self.dtype}[{shape}]"
 
 
-def make_options(*, function, outputs, dims, memory_limit, threads, autotune):
+def make_options(*, function, outputs, dims, memory_limit, threads, autotune, reports):
     """The options of a session; what is None has its default."""
     options = Handle(call("options_create"), free=call("options_free"))
 
@@ -49,6 +50,8 @@ def make_options(*, function, outputs, dims, memory_limit, threads, autotune):
         put("set_threads", threads)
     if autotune is not None:
         put("set_autotune", autotune)
+    if reports is not None:
+        put("set_progress", reports.callback, None)
     return options
 
 
@@ -77,9 +80,13 @@ class Session:
     concurrently. After a fork the child makes new sessions.
     """
 
-    def __init__(self, model: Handle, device: str, options: Handle):
+    def __init__(self, model: Handle, device: str, options: Handle, reports: Reports | None = None):
+        self._reports = reports
         self._handle = Handle(call("session_create_with"), model.pointer, device.encode(), options.pointer,
                               free=call("session_free"))
+        if reports is not None:
+            reports.raise_failure()
+            reports.cancel = self.cancel
         self._lock = threading.Lock()  # between a binding and the run that uses it
         self._bound = None  # the shapes of the newest binding
         self._shapes: list[tuple[int, ...]] = []  # of the outputs, at that binding
@@ -172,7 +179,12 @@ class Session:
 
     def _call(self, pointer, name, *arguments):
         function = call(name)
-        check(interruptible(lambda: function(pointer, *arguments), lambda: call("session_cancel")(pointer)))
+        error = interruptible(lambda: function(pointer, *arguments), lambda: call("session_cancel")(pointer))
+        try:
+            check(error)
+        finally:
+            if self._reports is not None:
+                self._reports.raise_failure()
 
     def _match(self, inputs, named):
         """Inputs by name, of which none is missing or unknown."""

@@ -3,6 +3,7 @@
 """The package forge: package_test.py LIBFORGE [unittest options]"""
 
 import ast
+import io
 import os
 import pathlib
 import re
@@ -256,6 +257,46 @@ class GraphTest(unittest.TestCase):
     def test_a_loop_takes_as_many_steps_as_it_says(self):
         with self.assertRaisesRegex(forge.UsageError, "a loop takes 4 steps, not 5"):
             counted(steps=5).session("reference").run(x=np.ones(6, "f"))
+
+
+def deep(first):
+    """A model of many kernels: products of growing matrices, which the device has not compiled for another `first`"""
+    graph = forge.Graph()
+    x = graph.input("x", "f32", [8, 8])
+    for n in range(first, first + 8):
+        w = graph.variable(f"w{n}", forge._arrays.view_of_numpy(np.ones((x.shape[1], n), "f")))
+        x, = graph.node("matmul", x, w)
+        x, = graph.node("softmax", x)
+    graph.output("y", x)
+    return graph.finish()
+
+
+class ProgressTest(unittest.TestCase):
+    def test_reports_work(self):
+        reports = []
+        session = deep(9).session("vulkan", progress=lambda *report: reports.append(report))
+        session.run(np.ones((8, 8), "f"))
+        kinds = {what for what, _, _ in reports}
+        self.assertIn("compiling kernels", kinds)
+        for kind in kinds:
+            done, total = zip(*((done, total) for what, done, total in reports if what == kind))
+            self.assertEqual(max(done), max(total))
+
+    def test_an_exception_ends_the_work_and_is_raised(self):
+        def fail(what, done, total):
+            raise LookupError(what)
+
+        model, x = deep(20), np.ones((8, 8), "f")
+        with self.assertRaises(LookupError):
+            model.session("vulkan", progress=fail).run(x)
+        np.testing.assert_allclose(model.session("vulkan").run(x)["y"].sum(), 8, rtol=1e-5)
+
+    def test_shows_a_line(self):
+        stream = io.StringIO()
+        show = forge._progress.Line(stream)
+        show("compiling kernels", 1, 9)
+        show("compiling kernels", 9, 9)
+        self.assertTrue(stream.getvalue().startswith("\rcompiling kernels 1 of 9\r"), stream.getvalue())
 
 
 class TrainingTest(unittest.TestCase):
