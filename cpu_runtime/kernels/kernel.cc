@@ -49,18 +49,31 @@ bool KeepsAxes(const ir::Function& f, const ir::Node& node) {
 }  // namespace
 
 std::span<const Kernel* const> AllKernels() {
-  static const Kernel* const kAll[] = {&ConvolutionKernel(),  &ConvolutionTransposeKernel(),
-                                       &MatMulKernel(),       &PoolKernel(),
-                                       &ReduceKernel(),       &LayerNormKernel(),
-                                       &SoftmaxKernel(),      &ShapeKernel(),
-                                       &UpdateSliceKernel(),  &RecurrentStepsKernel(),
-                                       &ScatterKernel(),      &ArgReduceKernel(),
-                                       &ScanKernel(),         &SortKernel(),
-                                       &FourierKernel(),      &GridSampleKernel(),
-                                       &ResizeKernel(),       &HistogramKernel(),
-                                       &EmbeddingBagKernel(), &ConvolutionIntegerKernel(),
-                                       &LookupKernel(),       &PackKernel(),
-                                       &TinyCastKernel(),     &ElementWiseKernel()};
+  static const Kernel* const kAll[] = {&ConvolutionKernel(),
+                                       &ConvolutionTransposeKernel(),
+                                       &MatMulKernel(),
+                                       &PoolKernel(),
+                                       &ReduceKernel(),
+                                       &LayerNormKernel(),
+                                       &SoftmaxKernel(),
+                                       &ShapeKernel(),
+                                       &UpdateSliceKernel(),
+                                       &RecurrentStepsKernel(),
+                                       &ScatterKernel(),
+                                       &ArgReduceKernel(),
+                                       &ScanKernel(),
+                                       &SortKernel(),
+                                       &FourierKernel(),
+                                       &GridSampleKernel(),
+                                       &ResizeKernel(),
+                                       &HistogramKernel(),
+                                       &EmbeddingBagKernel(),
+                                       &AttentionKernel(),
+                                       &ConvolutionIntegerKernel(),
+                                       &LookupKernel(),
+                                       &PackKernel(),
+                                       &TinyCastKernel(),
+                                       &ElementWiseKernel()};
   return kAll;
 }
 

@@ -49,6 +49,7 @@ const Kernel& GridSampleKernel();
 const Kernel& ResizeKernel();
 const Kernel& HistogramKernel();
 const Kernel& EmbeddingBagKernel();
+const Kernel& AttentionKernel();
 const Kernel& LookupKernel();
 const Kernel& TinyCastKernel();
 std::span<const Kernel* const> AllKernels();
