@@ -217,13 +217,18 @@ class AttentionCall final : public AnchorCall {
   void Mask(const Site& site, int64_t r, int64_t key, int64_t keys) const {
     const int64_t step = s_.mask->column, from = (site.begin + r) * s_.mask->row + key * step;
     float* x = site.scores + r * kKeys;
-    if (s_.bool_mask) {
+    const auto apply = [&](auto stride) {
       const uint8_t* sees = site.mask + from;
-      for (int64_t i = 0; i < keys; ++i) x[i] = sees[i * step] != 0 ? x[i] : kNone;
-    } else {
       const float* more = reinterpret_cast<const float*>(site.mask) + from;
-      for (int64_t i = 0; i < keys; ++i) x[i] += more[i * step];
-    }
+      if (s_.bool_mask)
+        for (int64_t i = 0; i < keys; ++i) x[i] = sees[i * stride] != 0 ? x[i] : kNone;
+      else
+        for (int64_t i = 0; i < keys; ++i) x[i] += more[i * stride];
+    };
+    if (step == 1)
+      apply(std::integral_constant<int64_t, 1>());  // in vectors
+    else
+      apply(step);
   }
 
   Shape s_;
