@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over contiguous elements for reductions, pooling, softmax and layer norm.
+// Loops over contiguous elements for reductions, pooling, softmax, layer norm and attention.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 
 #include "ir/ops/reduction/reduce.h"
@@ -28,6 +29,21 @@ struct ExpLoops {
   void (*divide)(T* x, const T* by, size_t n);
   void (*divide_all)(T* x, T by, size_t n);
 };
+
+// One row, x, and a matrix whose rows are `stride` elements apart.
+struct RowAndMatrix {
+  const float *x, *m;
+  int64_t stride;
+  size_t rows, n;  // of the matrix; its elements in a row
+  float* out;
+};
+struct RowProducts {
+  // out[i] = scale * sum over j of x[j] * m[i][j]
+  void (*dots)(RowAndMatrix, float scale);
+  // out[j] += sum over i of x[i] * m[i][j]
+  void (*add_rows)(RowAndMatrix);
+};
+const RowProducts& RowProductLoops();
 
 // One row of a layer norm: out[i] = (x[i] - mean) / sqrt(variance + epsilon) * gamma[i] + beta[i].
 // The mean is taken as 0 when subtract_mean is false.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
 #include <cmath>
 
 #include "cpu_runtime/rows/row_loops.h"
@@ -180,6 +181,51 @@ RowStatistics<float> Normalise(const NormRow<float>& r) {
   return {mean, scale};
 }
 
+// The next kRows results at once, so that sums do not wait for each other.
+template <size_t kRows>
+HWY_INLINE void DotsOf(RowAndMatrix& p, float scale) {
+  const Whole d;
+  const size_t lanes = hn::Lanes(d);
+  std::array<hn::Vec<Whole>, kRows> sums;
+  std::array<float, kRows> rest = {};
+  sums.fill(hn::Zero(d));
+  size_t j = 0;
+  for (; j + lanes <= p.n; j += lanes)
+    for (size_t r = 0; r < kRows; ++r)
+      sums[r] = hn::MulAdd(hn::LoadU(d, p.x + j),
+                           hn::LoadU(d, p.m + static_cast<int64_t>(r) * p.stride + j), sums[r]);
+  for (; j < p.n; ++j)
+    for (size_t r = 0; r < kRows; ++r)
+      rest[r] += p.x[j] * p.m[static_cast<int64_t>(r) * p.stride + static_cast<int64_t>(j)];
+  for (size_t r = 0; r < kRows; ++r)
+    *p.out++ = scale * (hn::GetLane(hn::SumOfLanes(d, sums[r])) + rest[r]);
+  p.m += static_cast<int64_t>(kRows) * p.stride;
+  p.rows -= kRows;
+}
+void Dots(RowAndMatrix p, float scale) {
+  while (p.rows >= 8) DotsOf<8>(p, scale);
+  while (p.rows > 0) DotsOf<1>(p, scale);
+}
+
+// Adds the next kRows rows.
+template <size_t kRows>
+HWY_INLINE void AddRowsOf(RowAndMatrix& p) {
+  ForEach(p.n, [&](auto d, size_t j) {
+    auto sum = hn::LoadU(d, p.out + j);
+    for (size_t r = 0; r < kRows; ++r)
+      sum = hn::MulAdd(hn::Set(d, p.x[r]),
+                       hn::LoadU(d, p.m + static_cast<int64_t>(r) * p.stride + j), sum);
+    hn::StoreU(sum, d, p.out + j);
+  });
+  p.x += kRows;
+  p.m += static_cast<int64_t>(kRows) * p.stride;
+  p.rows -= kRows;
+}
+void AddRows(RowAndMatrix p) {
+  while (p.rows >= 8) AddRowsOf<8>(p);
+  while (p.rows > 0) AddRowsOf<1>(p);
+}
+
 const RowLoops<float>& Rows() {
   static constexpr RowLoops<float> kLoops{
       {&Combine<Kind::kSum>, &Combine<Kind::kMean>, &Combine<Kind::kMax>, &Combine<Kind::kMin>,
@@ -194,6 +240,11 @@ const ExpLoops<float>& Exps() {
   return kLoops;
 }
 
+const RowProducts& Products() {
+  static constexpr RowProducts kLoops{&Dots, &AddRows};
+  return kLoops;
+}
+
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
 }  // namespace forge::cpu
@@ -203,6 +254,7 @@ HWY_AFTER_NAMESPACE();
 namespace forge::cpu {
 HWY_EXPORT(Rows);
 HWY_EXPORT(Exps);
+HWY_EXPORT(Products);
 HWY_EXPORT(Normalise);
 template <>
 const RowLoops<float>& RowLoopsOf<float>() {
@@ -212,6 +264,7 @@ template <>
 const ExpLoops<float>& ExpLoopsOf<float>() {
   return HWY_DYNAMIC_DISPATCH(Exps)();
 }
+const RowProducts& RowProductLoops() { return HWY_DYNAMIC_DISPATCH(Products)(); }
 template <>
 RowStatistics<float> NormaliseRow<float>(const NormRow<float>& row) {
   return HWY_DYNAMIC_DISPATCH(Normalise)(row);

@@ -42,6 +42,10 @@ struct Shape {
     for (const int64_t extent : batch) n *= extent;
     return n;
   }
+  // The library's product of one row with keys copies the keys first, which takes most of the time.
+  bool OneRow() const {
+    return rows == 1 && q.column == 1 && k.column == 1 && v.column == 1 && softcap == 0;
+  }
   int64_t tiles() const { return (rows + kRows - 1) / kRows; }
   int64_t OffsetOf(const Matrices& m, int64_t matrix) const {
     int64_t at = 0;
@@ -86,7 +90,7 @@ class AttentionCall final : public AnchorCall {
 
   // Makes the products of whole tiles and of those at the ends.  Throws dnnl::error.
   void Prepare() {
-    if (s_.keys == 0 || s_.head == 0) return;
+    if (s_.keys == 0 || s_.head == 0 || s_.OneRow()) return;
     const ThreadScope alone(1);  // each tile is one thread's
     dnnl::post_ops scaled, added;
     added.append_sum();
@@ -129,10 +133,10 @@ class AttentionCall final : public AnchorCall {
   // Rows of a matrix, and what a thread computes them in.
   struct Site {
     int64_t begin = 0, rows = 0;
-    float *q, *k, *v, *y;  // oneDNN's handles are not const
+    float *q = nullptr, *k = nullptr, *v = nullptr, *y = nullptr;  // oneDNN's are not const
     const uint8_t* mask = nullptr;
-    float *scores, *most, *sum;
-    void* scratchpad;
+    float *scores = nullptr, *most = nullptr, *sum = nullptr;
+    void* scratchpad = nullptr;
   };
 
   uint64_t ScratchOfThread() const {
@@ -186,12 +190,34 @@ class AttentionCall final : public AnchorCall {
       std::fill_n(site.scores, site.rows * kKeys, 0.0f);
       return absl::OkStatus();
     }
+    if (s_.OneRow()) {
+      KeysOfOneRow(site, key, keys);
+      return absl::OkStatus();
+    }
     const TileCalls& calls = calls_.at({site.rows, keys});
     void* products[] = {site.q, site.k + key * s_.k.row, site.scores, site.scratchpad};
     FORGE_RETURN_IF_ERROR(calls.scores->Run(products));
     for (int64_t r = 0; r < site.rows; ++r) Row(site, r, key, keys);
     void* sums[] = {site.scores, site.v + key * s_.v.row, site.y, site.scratchpad};
     return calls.sums->Run(sums);
+  }
+
+  void KeysOfOneRow(const Site& site, int64_t key, int64_t keys) const {
+    const auto n = static_cast<size_t>(keys);
+    RowProductLoops().dots({.x = site.q,
+                            .m = site.k + key * s_.k.row,
+                            .stride = s_.k.row,
+                            .rows = n,
+                            .n = static_cast<size_t>(s_.head),
+                            .out = site.scores},
+                           s_.scale);
+    Row(site, 0, key, keys);
+    RowProductLoops().add_rows({.x = site.scores,
+                                .m = site.v + key * s_.v.row,
+                                .stride = s_.v.row,
+                                .rows = n,
+                                .n = static_cast<size_t>(s_.width),
+                                .out = site.y});
   }
 
   // Replaces scores by their exponentials, and makes the row's result so far one of the same shift.
