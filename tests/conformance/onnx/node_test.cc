@@ -22,11 +22,13 @@ struct NodeTestOnDevice {
   }
 };
 
-constexpr const char* kSuites[] = {"node", "simple", "pytorch-operator", "pytorch-converted"};
+using Suites = std::vector<const char*>;
+const Suites kNodeSuites = {"node", "simple", "pytorch-operator", "pytorch-converted"};
+const Suites kModelSuites = {"light"};
 
-std::vector<NodeTestOnDevice> NodeTests() {
+std::vector<NodeTestOnDevice> TestsOf(const Suites& suites) {
   std::vector<NodeTestOnDevice> all;
-  for (const char* suite : kSuites)
+  for (const char* suite : suites)
     for (const std::string& name : StandardTests(suite))
       for (const std::string& device : Devices()) all.push_back({device, suite, name});
   return all;
@@ -51,11 +53,11 @@ absl::Status RunSet(Session& session, const StandardData& set, Compare compare) 
   return absl::OkStatus();
 }
 
-absl::Status RunTest(const std::filesystem::path& folder, const DeviceRef& device) {
-  FORGE_ASSIGN_OR_RETURN(const std::vector<StandardData> sets, ReadStandardData(folder));
-  FORGE_ASSIGN_OR_RETURN(auto model, Model::Load(folder / "model.onnx"));
+absl::Status RunTest(const std::string& test, const DeviceRef& device) {
+  FORGE_ASSIGN_OR_RETURN(const std::vector<StandardData> sets, ReadStandardData(test));
+  FORGE_ASSIGN_OR_RETURN(auto model, Model::Load(StandardModel(test)));
   FORGE_ASSIGN_OR_RETURN(auto session, Session::Create(std::move(model), device));
-  const bool draws = DrawsNumbers(folder.filename().string());
+  const bool draws = DrawsNumbers(test);
   for (const StandardData& set : sets)
     FORGE_RETURN_IF_ERROR(RunSet(*session, set, draws ? CompareTypes : CompareAsStandard));
   return absl::OkStatus();
@@ -69,12 +71,13 @@ bool RefusesF64(Device& device, const absl::Status& s) {
 }
 
 class OnnxNodeTest : public testing::TestWithParam<NodeTestOnDevice> {};
+class SlowOnnxModelTest : public OnnxNodeTest {};
 
-TEST_P(OnnxNodeTest, GivesTheResultsOfTheStandard) {
-  const auto& [id, suite, name] = GetParam();
+void ExpectTheResultsOfTheStandard(const NodeTestOnDevice& test) {
+  const auto& [id, suite, name] = test;
   const DeviceRef device = OpenOnce(id);
   ASSERT_TRUE(device);
-  const absl::Status s = RunTest(StandardTestFolder() / suite / name, device);
+  const absl::Status s = RunTest(suite + "/" + name, device);
   if (RefusesF64(*device, s)) GTEST_SKIP() << "the device has no f64";
   const std::string cause = Expected().CauseOf(suite + "/" + name, id);
   if (cause.empty()) {
@@ -82,6 +85,11 @@ TEST_P(OnnxNodeTest, GivesTheResultsOfTheStandard) {
   } else {
     EXPECT_FALSE(s.ok()) << "it passes, but is expected to fail: " << cause;
   }
+}
+
+TEST_P(OnnxNodeTest, GivesTheResultsOfTheStandard) { ExpectTheResultsOfTheStandard(GetParam()); }
+TEST_P(SlowOnnxModelTest, GivesTheResultsOfTheStandard) {
+  ExpectTheResultsOfTheStandard(GetParam());
 }
 
 std::string TestName(const testing::TestParamInfo<NodeTestOnDevice>& info) {
@@ -92,14 +100,18 @@ std::string TestName(const testing::TestParamInfo<NodeTestOnDevice>& info) {
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Standard, OnnxNodeTest, testing::ValuesIn(NodeTests()), TestName);
+INSTANTIATE_TEST_SUITE_P(Standard, OnnxNodeTest, testing::ValuesIn(TestsOf(kNodeSuites)), TestName);
+INSTANTIATE_TEST_SUITE_P(Standard, SlowOnnxModelTest, testing::ValuesIn(TestsOf(kModelSuites)),
+                         TestName);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OnnxNodeTest);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SlowOnnxModelTest);
 
 TEST(OnnxNodeTests, AreThere) {
   if (!std::filesystem::exists(StandardTestFolder()))
     GTEST_SKIP() << "tools/fetch-models --onnx-tests has not brought them";
   EXPECT_EQ(StandardTests("node").size(), 1765U);
-  for (const char* suite : kSuites) EXPECT_FALSE(StandardTests(suite).empty()) << suite;
+  for (const Suites& suites : {kNodeSuites, kModelSuites})
+    for (const char* suite : suites) EXPECT_FALSE(StandardTests(suite).empty()) << suite;
   for (const std::string& test : Expected().tests())
     EXPECT_TRUE(std::filesystem::exists(StandardTestFolder() / test)) << test;
 }

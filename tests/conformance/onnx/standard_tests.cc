@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <set>
 
 #include "absl/strings/str_split.h"
 #include "base/platform.h"
@@ -62,6 +63,17 @@ absl::StatusOr<ir::HostValue> ReadValue(const fs::path& path, const onnx::TypePr
   return ValueOf(std::move(tensor));
 }
 
+absl::StatusOr<std::vector<ir::HostValue>> ReadOutputs(const onnx::GraphProto& graph,
+                                                       const std::string& prefix) {
+  std::vector<ir::HostValue> outputs;
+  for (int i = 0; i < graph.output_size(); ++i) {
+    FORGE_ASSIGN_OR_RETURN(
+        outputs.emplace_back(),
+        ReadValue(fmt::format("{}output_{}.pb", prefix, i), graph.output(i).type()));
+  }
+  return outputs;
+}
+
 absl::StatusOr<StandardData> ReadSet(const fs::path& folder, const onnx::GraphProto& graph) {
   StandardData set;
   for (int i = 0; i < graph.input_size(); ++i) {
@@ -70,11 +82,27 @@ absl::StatusOr<StandardData> ReadSet(const fs::path& folder, const onnx::GraphPr
     FORGE_ASSIGN_OR_RETURN(ir::HostValue value, ReadValue(path, graph.input(i).type()));
     set.inputs.push_back({graph.input(i).name(), std::move(value)});
   }
-  for (int i = 0; i < graph.output_size(); ++i) {
-    const fs::path path = folder / fmt::format("output_{}.pb", i);
-    FORGE_ASSIGN_OR_RETURN(ir::HostValue value, ReadValue(path, graph.output(i).type()));
-    set.outputs.push_back(std::move(value));
+  FORGE_ASSIGN_OR_RETURN(set.outputs, ReadOutputs(graph, (folder / "").string()));
+  return set;
+}
+
+// As onnx.backend.test.runner makes them.
+absl::StatusOr<StandardData> MakeLightSet(const fs::path& model, const onnx::GraphProto& graph) {
+  std::set<std::string> weights;
+  for (const onnx::TensorProto& weight : graph.initializer()) weights.insert(weight.name());
+  StandardData set;
+  for (const onnx::ValueInfoProto& input : graph.input()) {
+    if (weights.contains(input.name())) continue;
+    std::vector<int64_t> shape;
+    for (const auto& dim : input.type().tensor_type().shape().dim())
+      shape.push_back(dim.dim_value());
+    FORGE_ASSIGN_OR_RETURN(auto value, ir::HostValue::Zeros(DType::kF32, shape));
+    for (int64_t i = 0; i < value.elements(); ++i)
+      value.Set(i, static_cast<double>(i) / static_cast<double>(value.elements()));
+    set.inputs.push_back({input.name(), std::move(value)});
   }
+  const std::string stem = fs::path(model).replace_extension().string();
+  FORGE_ASSIGN_OR_RETURN(set.outputs, ReadOutputs(graph, stem + "_"));
   return set;
 }
 
@@ -113,26 +141,37 @@ std::vector<std::string> StandardTests(const std::string& suite) {
   std::vector<std::string> names;
   std::error_code absent;
   for (const auto& entry : fs::directory_iterator(StandardTestFolder() / suite, absent))
-    if (entry.is_directory()) names.push_back(entry.path().filename().string());
+    if (entry.is_directory() || entry.path().extension() == ".onnx")
+      names.push_back(entry.path().stem().string());
   std::ranges::sort(names);
   return names;
 }
 
-absl::StatusOr<std::vector<StandardData>> ReadStandardData(const fs::path& folder) {
-  FORGE_ASSIGN_OR_RETURN(const onnx::ModelProto model,
-                         ReadMessage<onnx::ModelProto>(folder / "model.onnx"));
+fs::path StandardModel(const std::string& test) {
+  const fs::path path = StandardTestFolder() / test;
+  return test.starts_with("light/") ? fs::path(path).replace_extension(".onnx")
+                                    : path / "model.onnx";
+}
+
+absl::StatusOr<std::vector<StandardData>> ReadStandardData(const std::string& test) {
+  const fs::path path = StandardModel(test);
+  FORGE_ASSIGN_OR_RETURN(const auto model, ReadMessage<onnx::ModelProto>(path));
   std::vector<StandardData> sets;
+  if (test.starts_with("light/")) {
+    FORGE_ASSIGN_OR_RETURN(sets.emplace_back(), MakeLightSet(path, model.graph()));
+    return sets;
+  }
   for (int i = 0;; ++i) {
-    const fs::path set = folder / fmt::format("test_data_set_{}", i);
+    const fs::path set = path.parent_path() / fmt::format("test_data_set_{}", i);
     if (!fs::exists(set)) return sets;
-    FORGE_ASSIGN_OR_RETURN(StandardData data, ReadSet(set, model.graph()));
-    sets.push_back(std::move(data));
+    FORGE_ASSIGN_OR_RETURN(sets.emplace_back(), ReadSet(set, model.graph()));
   }
 }
 
 bool DrawsNumbers(std::string_view test) {
-  return test.starts_with("test_bernoulli") || (test.starts_with("test_training_dropout") &&
-                                                test.find("zero_ratio") == std::string_view::npos);
+  return test.starts_with("node/test_bernoulli") ||
+         (test.starts_with("node/test_training_dropout") &&
+          test.find("zero_ratio") == std::string_view::npos);
 }
 
 absl::Status CompareTypes(const ir::HostValue& want, const ir::HostValue& have) {

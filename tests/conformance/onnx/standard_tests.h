@@ -18,15 +18,19 @@ std::filesystem::path StandardTestFolder();
 // The names of the tests of a suite ("node"), sorted; empty where the suite was not fetched.
 std::vector<std::string> StandardTests(const std::string& suite);
 
+// The model of a test ("node/test_abs", "light/light_vgg19"), whether or not it is there.
+std::filesystem::path StandardModel(const std::string& test);
+
 // One data set of a test.
 struct StandardData {
   std::vector<NamedTensor> inputs;
   std::vector<ir::HostValue> outputs;  // in the order of the model
 };
 
-// Reads the data sets of the test in `folder`.
+// Reads the data sets of a test. Those of the suite "light" have no inputs of their own: they are
+// n numbers from 0 to 1 in steps of 1 / n.
 //   errors: DataLoss (damaged)
-absl::StatusOr<std::vector<StandardData>> ReadStandardData(const std::filesystem::path& folder);
+absl::StatusOr<std::vector<StandardData>> ReadStandardData(const std::string& test);
 
 // Does a test draw random numbers? The standard leaves them to the implementation, with or without
 // a seed ("the generator operator is non-deterministic"), and the files hold those of NumPy.
