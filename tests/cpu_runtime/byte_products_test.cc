@@ -58,7 +58,8 @@ class ByteProductsTest : public ::testing::Test {
                         .y = y.data(),
                         .y_row_stride = by_columns ? 1 : columns_,
                         .y_column_stride = by_columns ? height_ : 1,
-                        .scratch = static_cast<uint8_t*>(aligned)};
+                        .scratch = static_cast<uint8_t*>(aligned),
+                        .vnni = HasVnni() && Draw(0, 1) == 1};
     MultiplyBytes(p);
     for (int64_t i = 0; i < height_; ++i)
       for (int64_t j = 0; j < columns_; ++j) {
@@ -81,9 +82,9 @@ class ByteProductsTest : public ::testing::Test {
 };
 
 TEST_F(ByteProductsTest, OfEveryShapeAndLayout) {
-  for (int i = 0; i < 400; ++i) {
+  for (int i = 0; i < 800; ++i) {
     height_ = Draw(1, ByteProduct::kMaxRows);
-    depth_ = Draw(1, i % 20 == 0 ? 1300 : 70);
+    depth_ = Draw(1, i % 20 == 0 ? 2600 : 70);
     columns_ = Draw(1, 70);
     rows_.clear();
     places_.clear();

@@ -24,16 +24,20 @@ struct ByteTable {
   const int64_t *rows = nullptr, *columns = nullptr;
 };
 
+// Does the processor have AVX512_VNNI?
+bool HasVnni();
+
 // y[i, j] = sum over k of a[i, k] * b[k, j] for up to kMaxRows rows of a; exact until i32 wraps.
 struct ByteProduct {
-  static constexpr int64_t kMaxRows = 48;
-  static constexpr uint64_t kScratchBytes = 128 << 10;
+  static constexpr int64_t kMaxRows = 96;
+  static constexpr uint64_t kScratchBytes = 64 << 10;
   int64_t rows = 0, depth = 0, columns = 0;
   ByteMatrix a;
   ByteTable b;
   int32_t* y = nullptr;
   int64_t y_row_stride = 0, y_column_stride = 0;
   uint8_t* scratch = nullptr;  // kScratchBytes, aligned to 64
+  bool vnni = HasVnni();       // false: without its instructions, where there are any
 };
 void MultiplyBytes(const ByteProduct& p);
 
