@@ -104,7 +104,11 @@ absl::Status ImportCall(OnnxScope& scope, const onnx::NodeProto& call, const Onn
   for (size_t i = 0; i < order.size() && status.ok(); ++i)
     status = ImportNode(scope, *graph.mutable_node(order[i]));
   scope.opsets = outside;
-  return status;
+  FORGE_RETURN_IF_ERROR(status);
+  for (int i = 0; i < call.output_size(); ++i)
+    if (!call.output(i).empty() && !scope.values.contains(call.output(i)))
+      return DataLoss("the function does not define its result '{}'", f.proto.output(i));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<int64_t> OpsetIn(std::string_view format) {

@@ -166,5 +166,32 @@ TEST(OnnxCompositesTest, WhatIsMalformedIsRefused) {
   EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "6 channels are no blocks of 2 x 2"));
 }
 
+TEST(OnnxCompositesTest, KeysOfLinearAttentionHaveTheTokensOfItsQueries) {
+  OnnxModel m(27);
+  m.Input("q", {"1", "3", "8"}).Input("k", {"1", "3", "8"}).Input("v", {"1", "n", "8"});
+  m.Output("y").Output("state");
+  onnx::NodeProto& node = m.Node("LinearAttention", {"q", "k", "v"}, {"y", "state"});
+  Set(node, "q_num_heads", int64_t{2});
+  Set(node, "kv_num_heads", int64_t{2});
+  Set(node, "update_rule", "linear");
+  EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "input 2 has n tokens, queries have 3"));
+}
+
+TEST(OnnxCompositesTest, ModesOfTreesAreSmallNumbers) {
+  OnnxModel m;
+  onnx::OperatorSetIdProto& set = *m.proto().add_opset_import();
+  set.set_domain("ai.onnx.ml");
+  set.set_version(5);
+  m.Input("x", {"1", "2"}).Output("y");
+  onnx::NodeProto& node = m.Node("TreeEnsemble", {"x"}, {"y"});
+  node.set_domain("ai.onnx.ml");
+  onnx::TensorProto& modes =
+      *Attribute(node, "nodes_modes", onnx::AttributeProto::TENSOR).mutable_t();
+  modes.set_data_type(onnx::TensorProto::FLOAT);
+  modes.add_dims(1);
+  modes.add_float_data(std::nanf(""));
+  EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "nodes_modes has nan"));
+}
+
 }  // namespace
 }  // namespace forge

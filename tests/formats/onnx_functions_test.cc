@@ -164,6 +164,16 @@ TEST(OnnxFunctionsTest, AnOperatorWithinAFunctionThatIsUnknownIsListed) {
   EXPECT_THAT(m.Import().status(), Fails(StatusCode::kDataLoss, "Nonsense"));
 }
 
+TEST(OnnxFunctionsTest, AFunctionDefinesItsResults) {
+  OnnxModel m = CallingModel();
+  AddFunctionNode(AddFunction(m, "f", {"a"}, {"b"}), "Relu", {"a"}, {"c"});
+  AddCall(m, "f", {"x"}, {"z"});
+  m.Node("Relu", {"z"}, {"y"});
+  EXPECT_THAT(
+      m.Import().status(),
+      Fails(StatusCode::kDataLoss, "node 'f_0' (f): the function does not define its result 'b'"));
+}
+
 // A name that the function does not define is not looked for around the call.
 TEST(OnnxFunctionsTest, AFunctionDoesNotSeeTheCaller) {
   OnnxModel m = CallingModel();

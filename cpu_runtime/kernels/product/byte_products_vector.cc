@@ -37,11 +37,13 @@ static_assert((ByteProduct::kMaxRows + kVectors * kMostLanes) * kGroups * sizeof
 struct Pairs {
   static constexpr int64_t kElements = 2;
 };
+#if HWY_TARGET == HWY_AVX3
 // A group of four bytes. VNNI multiplies bytes without sign by bytes with sign: those of b are
 // packed plus 128 where they have one, and those of a minus 128 where they have none.
 struct Quads {
   static constexpr int64_t kElements = 4;
 };
+#endif
 
 template <class T>
 int32_t At(const ByteMatrix& m, int64_t row, int64_t column) {

@@ -50,8 +50,11 @@ ir::Values BuildTreeEnsemble(OnnxNode& n) {
                       .roots = n.Ints("tree_roots"),
                       .targets = n.Int("n_targets", 1)};
   n.Ignore("nodes_hitrates");  // statistics of the training
-  for (const double mode : NumbersOf(n, "nodes_modes"))
+  for (const double mode : NumbersOf(n, "nodes_modes")) {
+    if (!(mode >= 0 && mode <= 255)) n.Fail("nodes_modes has {}", mode);
+    if (!n.status().ok()) return {};
     op.modes.push_back(static_cast<int64_t>(mode));
+  }
   const int64_t sum = n.Int("aggregate_function", 1);
   if (sum < 0 || sum > 3) n.Fail("aggregate_function is {}", sum);
   op.sum = static_cast<ir::TreeSum>(sum);

@@ -347,6 +347,10 @@ bool ReadLinearState(OnnxNode& n, LinearState& s) {
     n.Fail("{} tokens; at most {} are supported, known before the model runs", tokens.ToText(),
            kMostTokens);
   if (!n.status().ok()) return false;
+  for (size_t i : {1, 2, 4, 5})
+    if (const ir::Type& t = n.type(i); t && t.rank() == 3 && t.shape()[1] != tokens)
+      n.Fail("input {} has {} tokens, queries have {}", i, t.shape()[1].ToText(), tokens.ToText());
+  if (!n.status().ok()) return false;
   s.q = HeadsOf(n, ir::Widened(n.in(0)), q_heads);
   s.k = HeadsOf(n, ir::Widened(n.in(1)), kv_heads);
   s.v = HeadsOf(n, ir::Widened(n.in(2)), kv_heads);
