@@ -19,7 +19,9 @@ namespace {
 
 using namespace formats;  // NOLINT: the private half of this file
 
-constexpr int kMaxNesting = 100;  // of messages, as protobuf's own default
+// Of bodies within bodies, each of which takes some stack. One is a graph of an attribute of a
+// node; a model has a graph, in which a dimension lies five messages deeper.
+constexpr int kMostBodies = 64, kMaxNesting = 2 + 3 * kMostBodies + 5;
 
 absl::StatusOr<onnx::ModelProto> Parse(const Bytes& file) {
   if (file.size() > INT32_MAX)
@@ -30,8 +32,10 @@ absl::StatusOr<onnx::ModelProto> Parse(const Bytes& file) {
   stream.SetRecursionLimit(kMaxNesting);
   onnx::ModelProto model;
   if (!model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
-    return DataLoss("not an ONNX model, or a damaged one: parsing stops at byte {} of {}",
-                    stream.CurrentPosition(), file.size());
+    return DataLoss(
+        "not an ONNX model, a damaged one, or one with bodies nested more than {} deep: parsing "
+        "stops at byte {} of {}",
+        kMostBodies, stream.CurrentPosition(), file.size());
   if (!model.has_ir_version() || !model.has_graph())
     return DataLoss("not an ONNX model: it has no {}", model.has_graph() ? "IR version" : "graph");
   if (model.ir_version() < 1 || model.ir_version() > kNewestIrVersion)

@@ -537,20 +537,42 @@ TEST(OnnxTest, RefusesEmptyAndForeignFiles) {
   EXPECT_THAT(ImportOnnx("/nonexistent.onnx"), Fails(StatusCode::kNotFound, "nonexistent"));
 }
 
-TEST(OnnxTest, RefusesMessagesNestedTooDeep) {
-  onnx::GraphProto graph;
-  for (int i = 0; i < 60; ++i) {
-    onnx::GraphProto outer;
-    onnx::NodeProto& node = *outer.add_node();
-    node.set_op_type("If");
-    Attribute(node, "then_branch", onnx::AttributeProto::GRAPH).mutable_g()->Swap(&graph);
-    graph = std::move(outer);
+// Relu of x within so many branches, each of which is taken.
+OnnxModel Nested(int bodies) {
+  const auto body = [](onnx::NodeProto node) {
+    node.add_output("y");
+    onnx::GraphProto graph;
+    graph.add_output()->set_name("y");
+    *graph.add_node() = std::move(node);
+    return graph;
+  };
+  onnx::NodeProto node;
+  node.set_op_type("Relu");
+  node.add_input("x");
+  for (int i = 0; i < bodies; ++i) {
+    onnx::NodeProto branch;
+    branch.set_op_type("If");
+    branch.add_input("yes");
+    onnx::GraphProto graph = body(std::move(node));
+    *Attribute(branch, "else_branch", onnx::AttributeProto::GRAPH).mutable_g() =
+        body(OnnxModel().Node("Neg", {"x"}, {}));
+    Attribute(branch, "then_branch", onnx::AttributeProto::GRAPH).mutable_g()->Swap(&graph);
+    node.Swap(&branch);
   }
-  OnnxModel m = Chain();
-  Attribute(m.Node("If", {"x"}, {"a"}), "then_branch", onnx::AttributeProto::GRAPH)
-      .mutable_g()
-      ->Swap(&graph);
-  EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "parsing stops"));
+  OnnxModel m;
+  m.Input("x", {"2"}).Input("yes", {}, onnx::TensorProto::BOOL).Output("y");
+  node.add_output("y");
+  m.graph().add_node()->Swap(&node);
+  return m;
+}
+
+TEST(OnnxTest, BodiesNestAsDeepAsTheLimit) {
+  const auto out = ImportAndRun(
+      Nested(64), {FloatTensor({2}, {-1, 2}), ir::HostValue::Scalar(DType::kBool, Number(1))});
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ((*out)[0].f64(0), 0);
+  EXPECT_EQ((*out)[0].f64(1), 2);
+  EXPECT_THAT(Nested(2000).Import(), Fails(StatusCode::kDataLoss, "nested more than 64 deep"));
 }
 
 OnnxModel Classifier() {
