@@ -166,15 +166,23 @@ TEST(OnnxCompositesTest, WhatIsMalformedIsRefused) {
   EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "6 channels are no blocks of 2 x 2"));
 }
 
-TEST(OnnxCompositesTest, KeysOfLinearAttentionHaveTheTokensOfItsQueries) {
-  OnnxModel m(27);
-  m.Input("q", {"1", "3", "8"}).Input("k", {"1", "3", "8"}).Input("v", {"1", "n", "8"});
-  m.Output("y").Output("state");
-  onnx::NodeProto& node = m.Node("LinearAttention", {"q", "k", "v"}, {"y", "state"});
-  Set(node, "q_num_heads", int64_t{2});
-  Set(node, "kv_num_heads", int64_t{2});
-  Set(node, "update_rule", "linear");
-  EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "input 2 has n tokens, queries have 3"));
+TEST(OnnxCompositesTest, OperandsOfLinearAttentionFitItsQueries) {
+  const auto model = [](std::vector<std::string> v, std::vector<std::string> decay) {
+    OnnxModel m(27);
+    m.Input("q", {"1", "3", "8"}).Input("k", {"1", "3", "8"}).Input("v", std::move(v));
+    m.Input("decay", std::move(decay)).Input("beta", {"1", "3", "2"});
+    m.Output("y").Output("state");
+    onnx::NodeProto& node =
+        m.Node("LinearAttention", {"q", "k", "v", "", "decay", "beta"}, {"y", "state"});
+    Set(node, "q_num_heads", int64_t{2});
+    Set(node, "kv_num_heads", int64_t{2});
+    return m;
+  };
+  EXPECT_TRUE(model({"1", "3", "8"}, {"1", "3", "8"}).Import().ok());
+  EXPECT_THAT(model({"1", "n", "8"}, {"1", "3", "8"}).Import(),
+              Fails(StatusCode::kDataLoss, "input 2 has n tokens, queries have 3"));
+  EXPECT_THAT(model({"1", "3", "8"}, {"1", "3", "3"}).Import(),
+              Fails(StatusCode::kDataLoss, "LinearAttention"));
 }
 
 TEST(OnnxCompositesTest, ModesOfTreesAreSmallNumbers) {

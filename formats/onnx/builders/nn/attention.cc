@@ -355,9 +355,8 @@ bool ReadLinearState(OnnxNode& n, LinearState& s) {
   s.k = HeadsOf(n, ir::Widened(n.in(1)), kv_heads);
   s.v = HeadsOf(n, ir::Widened(n.in(2)), kv_heads);
   const auto gate = [&](size_t i) {
-    const ir::Value x = ir::Widened(n.in(i));
-    const bool is_shared = i == 5 && x.type().shape()[2] == ir::Dim(1);
-    return HeadsOf(n, x, is_shared ? 1 : kv_heads);
+    const bool is_shared = i == 5 && n.type(i).shape()[2] == ir::Dim(1);
+    return HeadsOf(n, ir::Widened(n.in(i)), is_shared ? 1 : kv_heads);
   };
   if (s.gated && HasRank(n, 4, 3, 3)) s.decay = gate(4);
   if (s.delta && HasRank(n, 5, 3, 3)) s.beta = gate(5);
