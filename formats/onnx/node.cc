@@ -68,6 +68,13 @@ Attribute* OnnxNode::Find(std::string_view name, Attribute::AttributeType type) 
 }
 
 int64_t OnnxNode::Int(std::string_view name, int64_t fallback) {
+  const int64_t value = Int64(name, fallback);
+  if (value == fallback || (value >= -INT32_MAX && value <= INT32_MAX)) return value;
+  Fail("attribute '{}' is {}", name, value);
+  return fallback;
+}
+
+int64_t OnnxNode::Int64(std::string_view name, int64_t fallback) {
   const Attribute* a = Find(name, Attribute::INT);
   return a != nullptr ? a->i() : fallback;
 }

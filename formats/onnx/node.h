@@ -73,7 +73,9 @@ class OnnxNode {
 
   // ---- attributes; `fallback` is returned where the file has none
   bool Has(std::string_view name) const;
+  // Fails beyond 32 bits, so that sums and products of a few do not overflow.
   int64_t Int(std::string_view name, int64_t fallback);
+  int64_t Int64(std::string_view name, int64_t fallback);
   double Float(std::string_view name, double fallback);
   bool Flag(std::string_view name, bool fallback = false) { return Int(name, fallback) != 0; }
   std::string String(std::string_view name, std::string_view fallback);

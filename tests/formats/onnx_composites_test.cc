@@ -166,6 +166,14 @@ TEST(OnnxCompositesTest, WhatIsMalformedIsRefused) {
   EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "6 channels are no blocks of 2 x 2"));
 }
 
+TEST(OnnxCompositesTest, AnAttributeIsASmallNumber) {
+  OnnxModel m(17);
+  m.Input("x", {"2", "3"}).Input("lengths", {"3"}, kInt64).Output("y");
+  Set(m.Node("ReverseSequence", {"x", "lengths"}, {"y"}), "batch_axis", INT64_MAX);
+  EXPECT_THAT(m.Import(),
+              Fails(StatusCode::kDataLoss, "attribute 'batch_axis' is 9223372036854775807"));
+}
+
 TEST(OnnxCompositesTest, OperandsOfLinearAttentionFitItsQueries) {
   const auto model = [](std::vector<std::string> v, std::vector<std::string> decay) {
     OnnxModel m(27);

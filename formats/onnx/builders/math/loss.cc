@@ -14,7 +14,7 @@ ir::LossReduction ReductionOf(OnnxNode& n) {
 }
 
 // Without the attribute none is ignored: no class has this index.
-int64_t IgnoredOf(OnnxNode& n) { return n.Int("ignore_index", -1); }
+int64_t IgnoredOf(OnnxNode& n) { return n.Int64("ignore_index", -1); }
 
 ir::Values BuildNegativeLogLikelihoodLoss(OnnxNode& n) {
   const ir::NllLoss op{.reduction = ReductionOf(n), .ignore_index = IgnoredOf(n)};

@@ -90,7 +90,7 @@ ir::Values BuildImputer(OnnxNode& n) {
   const std::vector<double> floats = n.Floats("imputed_value_floats");
   const std::vector<int64_t> ints = n.Ints("imputed_value_int64s");
   const double replaced = is_float ? n.Float("replaced_value_float", 0) : 0;
-  const int64_t replaced_int = n.Int("replaced_value_int64", 0);
+  const int64_t replaced_int = n.Int64("replaced_value_int64", 0);
   if ((is_float ? floats.size() : ints.size()) == 0) n.Fail("it has no imputed values");
   if (!n.status().ok()) return {};
   const ir::Value by = is_float ? ListConstant(n, t, floats) : ListConstant(n, t, ints);
@@ -154,7 +154,7 @@ std::optional<ir::HostValue> LabelList(OnnxNode& n, const std::string& what) {
 ir::HostValue DefaultLabel(OnnxNode& n, DType t) {
   const std::string text = n.String("default_string", "_Unused");
   const double number = n.Float("default_float", -0.0);
-  const int64_t whole = n.Int("default_int64", -1);
+  const int64_t whole = n.Int64("default_int64", -1);
   if (n.Has("default_tensor"))
     if (std::optional<ir::HostValue> given = n.Tensor("default_tensor")) return *std::move(given);
   if (t == DType::kString) return *ir::HostValue::Strings({}, std::array{text});

@@ -14,7 +14,7 @@ ir::Values BuildStringConcat(OnnxNode& n) {
 
 ir::Values BuildStringSplit(OnnxNode& n) {
   const ir::StringSplit op{.delimiter = n.String("delimiter", ""),
-                           .max_splits = n.Int("maxsplit", INT64_MAX)};
+                           .max_splits = n.Int64("maxsplit", INT64_MAX)};
   return n.fn().Add(op, std::array{n.in(0)});
 }
 

@@ -30,7 +30,7 @@ ir::Values BuildConstant(OnnxNode& n) {
   } else if (n.Has("value_floats")) {
     DefineList(n, n.Floats("value_floats"));
   } else if (n.Has("value_int")) {
-    Define(n, DType::kI64, {}, std::vector{n.Int("value_int", 0)});
+    Define(n, DType::kI64, {}, std::vector{n.Int64("value_int", 0)});
   } else if (n.Has("value_ints")) {
     const std::vector<int64_t> list = n.Ints("value_ints");
     Define(n, DType::kI64, std::array{static_cast<int64_t>(list.size())}, list);

@@ -292,7 +292,7 @@ ir::Values BuildReshape5(OnnxNode& n) {
 
 ir::Values BuildShape(OnnxNode& n) {
   const bool whole = !n.Has("start") && !n.Has("end");
-  const int64_t begin = n.Int("start", 0), end = n.Int("end", INT64_MAX);
+  const int64_t begin = n.Int64("start", 0), end = n.Int64("end", INT64_MAX);
   const ir::Value shape = n.fn()(ir::ShapeOf{}, {n.in(0)});
   if (whole) return {shape};
   return {n.fn()(ir::Slice{.begin = {begin}, .end = {end}}, {shape})};

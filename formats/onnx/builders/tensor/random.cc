@@ -23,7 +23,7 @@ constexpr uint64_t kWord = 0xffffffff;
 // is_int: the attribute is an integer, not a float
 uint64_t SeedOf(OnnxNode& n, bool is_int = false) {
   if (n.Has("seed"))
-    return is_int ? static_cast<uint64_t>(n.Int("seed", 0))
+    return is_int ? static_cast<uint64_t>(n.Int64("seed", 0))
                   : std::bit_cast<uint64_t>(n.Float("seed", 0));
   // FNV-1a
   uint64_t hash = 0xcbf29ce484222325;
