@@ -273,9 +273,10 @@ void PackPanel(Quads, const ByteProduct& p, const Depth& depth, int64_t column, 
                int32_t* starts) {
   const auto flips = static_cast<Group>(std::is_same_v<T, int8_t> ? 0x80808080U : 0);
   const int64_t* rows = p.b.rows;
-  const bool contiguous =
-      std::adjacent_find(rows + depth.begin, rows + depth.end,
-                         [](int64_t a, int64_t b) { return b != a + 1; }) == rows + depth.end;
+  const bool contiguous = depth.begin < depth.end &&
+                          std::adjacent_find(
+                              rows + depth.begin, rows + depth.end,
+                              [](int64_t a, int64_t b) { return b != a + 1; }) == rows + depth.end;
   (contiguous ? PackColumns : PackRowsOfColumns)(p, depth, column, flips, to);
   const D d;
   const V x = hn::Set(d, p.a.dtype == DType::kU8 ? 0x01010101 : 0);
