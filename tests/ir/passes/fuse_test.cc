@@ -5,6 +5,7 @@
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/movement/broadcast_to.h"
+#include "ir/ops/movement/concat.h"
 #include "ir/ops/movement/reshape.h"
 #include "ir/ops/movement/slice.h"
 #include "ir/ops/movement/transpose.h"
@@ -47,6 +48,17 @@ TEST_F(FuseTest, ElementWiseChains) {
   const Value x = X({2, 3});
   f_.Return("y", sqrt(exp(f_(Relu{}, {x}))));
   ExpectOneRegion({"relu", "exp", "sqrt"});
+}
+
+// As exporters write it out: it needs no op of its own to be one kernel.
+TEST_F(FuseTest, ARotaryEmbedding) {
+  const Value x = X({2, 5, 8}), cos = f_.Argument("cos", F32({5, 8}));
+  const Value sin = f_.Argument("sin", F32({5, 8}));
+  const Value first = f_(Slice{.begin = {0}, .end = {4}, .axes = {2}}, {x});
+  const Value second = f_(Slice{.begin = {4}, .end = {8}, .axes = {2}}, {x});
+  const Value turned = f_(Concat{.axis = 2}, {f_(Neg{}, {second}), first});
+  f_.Return("y", x * cos + turned * sin);
+  ASSERT_THAT(Ops(FusedFully()), ElementsAre("fused"));
 }
 
 TEST_F(FuseTest, AnAnchorWithWhatFollows) {
