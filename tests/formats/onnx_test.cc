@@ -557,7 +557,7 @@ OnnxModel Nested(int bodies) {
     *Attribute(branch, "else_branch", onnx::AttributeProto::GRAPH).mutable_g() =
         body(OnnxModel().Node("Neg", {"x"}, {}));
     Attribute(branch, "then_branch", onnx::AttributeProto::GRAPH).mutable_g()->Swap(&graph);
-    node.Swap(&branch);
+    node = std::move(branch);
   }
   OnnxModel m;
   m.Input("x", {"2"}).Input("yes", {}, onnx::TensorProto::BOOL).Output("y");
