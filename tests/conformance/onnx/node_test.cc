@@ -70,6 +70,12 @@ bool RefusesF64(Device& device, const absl::Status& s) {
   return OpOnDevice::Support(device, ir::Neg{}, operand).way == OpSupport::Way::kRefused;
 }
 
+// Is it a refusal of weights that the device can bind in too few parts? Two models of the suite
+// "light" have a matrix of over 300 MB.
+bool RefusesItsParts(const absl::Status& s) {
+  return absl::IsUnimplemented(s) && Message(s).find("one kernel binds") != std::string::npos;
+}
+
 class OnnxNodeTest : public testing::TestWithParam<NodeTestOnDevice> {};
 class SlowOnnxModelTest : public OnnxNodeTest {};
 
@@ -79,6 +85,7 @@ void ExpectTheResultsOfTheStandard(const NodeTestOnDevice& test) {
   ASSERT_TRUE(device);
   const absl::Status s = RunTest(suite + "/" + name, device);
   if (RefusesF64(*device, s)) GTEST_SKIP() << "the device has no f64";
+  if (RefusesItsParts(s)) GTEST_SKIP() << Message(s);
   const std::string cause = Expected().CauseOf(suite + "/" + name, id);
   if (cause.empty()) {
     EXPECT_TRUE(s.ok()) << s;
