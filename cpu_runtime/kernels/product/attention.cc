@@ -90,7 +90,7 @@ class AttentionCall final : public AnchorCall {
 
   // Makes the products of whole tiles and of those at the ends.  Throws dnnl::error.
   void Prepare() {
-    if (s_.keys == 0 || s_.head == 0 || s_.OneRow()) return;
+    if (s_.keys == 0 || s_.OneRow()) return;
     const ThreadScope alone(1);  // each tile is one thread's
     dnnl::post_ops scaled, added;
     added.append_sum();
@@ -105,11 +105,13 @@ class AttentionCall final : public AnchorCall {
       for (const int64_t keys : {std::min(kKeys, s_.keys), s_.keys % kKeys}) {
         if (rows == 0 || keys == 0 || calls_.contains({rows, keys})) continue;
         const dnnl::memory::desc scores = Desc(rows, keys, kKeys, 1);
-        calls_[{rows, keys}] = {
-            ProductCall(Desc(rows, s_.head, s_.q.row, s_.q.column),
-                        Desc(s_.head, keys, s_.k.column, s_.k.row), scores, scaled, scratchpad_),
-            ProductCall(scores, Desc(keys, s_.width, s_.v.row, s_.v.column),
-                        Desc(rows, s_.width, s_.y.row, s_.y.column), added, scratchpad_)};
+        TileCalls& calls = calls_[{rows, keys}];
+        if (s_.head > 0)  // else each score is 0
+          calls.scores =
+              ProductCall(Desc(rows, s_.head, s_.q.row, s_.q.column),
+                          Desc(s_.head, keys, s_.k.column, s_.k.row), scores, scaled, scratchpad_);
+        calls.sums = ProductCall(scores, Desc(keys, s_.width, s_.v.row, s_.v.column),
+                                 Desc(rows, s_.width, s_.y.row, s_.y.column), added, scratchpad_);
       }
   }
 
@@ -186,17 +188,17 @@ class AttentionCall final : public AnchorCall {
   // Adds what the keys from `key` on give.
   absl::Status Keys(const Site& site, int64_t key) const {
     const int64_t keys = std::min(kKeys, s_.keys - key);
-    if (s_.head == 0) {
-      std::fill_n(site.scores, site.rows * kKeys, 0.0f);
-      return absl::OkStatus();
-    }
     if (s_.OneRow()) {
       KeysOfOneRow(site, key, keys);
       return absl::OkStatus();
     }
     const TileCalls& calls = calls_.at({site.rows, keys});
-    void* products[] = {site.q, site.k + key * s_.k.row, site.scores, site.scratchpad};
-    FORGE_RETURN_IF_ERROR(calls.scores->Run(products));
+    if (calls.scores) {
+      void* products[] = {site.q, site.k + key * s_.k.row, site.scores, site.scratchpad};
+      FORGE_RETURN_IF_ERROR(calls.scores->Run(products));
+    } else {
+      std::fill_n(site.scores, site.rows * kKeys, 0.0f);
+    }
     for (int64_t r = 0; r < site.rows; ++r) Row(site, r, key, keys);
     void* sums[] = {site.scores, site.v + key * s_.v.row, site.y, site.scratchpad};
     return calls.sums->Run(sums);
