@@ -71,7 +71,7 @@ std::optional<AttentionOperands> AttentionOf(const Region& r) {
   if (op == nullptr) return std::nullopt;
   const ir::Types& in = r.anchor_inputs();
   const Dims &q = in[0].shape(), &k = in[1].shape(), &v = in[2].shape();
-  if (!q.back().is_constant() || !v.back().is_constant()) return std::nullopt;
+  if (!q.back().is_constant() || q.back() == Dim(0) || !v.back().is_constant()) return std::nullopt;
   AttentionOperands a;
   const Dims& out = r.anchor_output().shape();
   a.outer.assign(out.begin(), out.end() - 2);
