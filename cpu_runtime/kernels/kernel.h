@@ -15,9 +15,11 @@ class Kernel {
   // Returns whether the kernel can run the region for all bindings of its symbols, or the reason
   // why not.
   virtual Verdict Takes(const Task& task) const = 0;
-  // Returns useful encodings, best first. Types are bound.
-  virtual std::vector<ir::EncodingChoice> Encodings(const Task& task,
-                                                    const Settings& settings) const = 0;
+  // Returns useful encodings, best first; none where the kernel gains from none. Types are bound.
+  virtual std::vector<ir::EncodingChoice> Encodings(const Task& /*task*/,
+                                                    const Settings& /*settings*/) const {
+    return {};
+  }
   // Compiles a bound task.
   virtual absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const = 0;
 };

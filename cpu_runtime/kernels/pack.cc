@@ -55,10 +55,6 @@ class Pack final : public Kernel {
     return Verdict::Yes("dnnl:reorder");
   }
 
-  std::vector<ir::EncodingChoice> Encodings(const Task&, const Settings&) const override {
-    return {};
-  }
-
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
     const ThreadScope scope(settings.threads);
     FORGE_ASSIGN_OR_RETURN(const View from, task.ViewOfOperand(0));

@@ -121,9 +121,6 @@ class TinyCast final : public Kernel {
         return Verdict::No(fmt::format("cast has no loop for {}", Name(t)));
     return Verdict::Yes("tiny_cast");
   }
-  std::vector<ir::EncodingChoice> Encodings(const Task&, const Settings&) const override {
-    return {};
-  }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
     const int64_t elements = task.type(0).elements().constant();
     return ProgramRef(std::make_shared<TinyCastProgram>(task.type(0).dtype(), task.type(1).dtype(),

@@ -148,9 +148,6 @@ class ArgReduce final : public Kernel {
     if (Verdict v = TakesEpilogue(task); !v) return v;
     return Verdict::Yes("arg_reduce");
   }
-  std::vector<ir::EncodingChoice> Encodings(const Task&, const Settings&) const override {
-    return {};
-  }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
     return MakeAnchorProgram(task, settings, Make);
   }

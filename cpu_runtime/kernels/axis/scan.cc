@@ -302,9 +302,6 @@ class Scan final : public Kernel {
     if (Verdict v = TakesEpilogue(task); !v) return v;
     return Verdict::Yes("scan");
   }
-  std::vector<ir::EncodingChoice> Encodings(const Task&, const Settings&) const override {
-    return {};
-  }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
     const bool plain = IsAnchoredBy<ir::Scan>(task);
     return MakeAnchorProgram(task, settings, plain ? MakeScan : MakeIndexScan);

@@ -294,9 +294,6 @@ class Fourier final : public Kernel {
     if (Verdict v = TakesEpilogue(task); !v) return v;
     return TakesLengths(task);
   }
-  std::vector<ir::EncodingChoice> Encodings(const Task&, const Settings&) const override {
-    return {};
-  }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
     return MakeAnchorProgram(task, settings, MakeFourier);
   }

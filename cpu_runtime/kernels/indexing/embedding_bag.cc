@@ -145,9 +145,6 @@ class BagReductions final : public Kernel {
       return Verdict::No(fmt::format("a table of {}", Name(t)));
     return Verdict::Yes("embedding_bag");
   }
-  std::vector<ir::EncodingChoice> Encodings(const Task&, const Settings&) const override {
-    return {};
-  }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
     return MakeAnchorProgram(task, settings, MakeBag);
   }

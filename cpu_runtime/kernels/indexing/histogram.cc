@@ -87,9 +87,6 @@ class Histograms final : public Kernel {
     if (Verdict v = TakesEpilogue(task); !v) return v;
     return Verdict::Yes("histogram");
   }
-  std::vector<ir::EncodingChoice> Encodings(const Task&, const Settings&) const override {
-    return {};
-  }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
     return MakeAnchorProgram(task, settings, MakeHistogram);
   }

@@ -307,9 +307,6 @@ class Scatter final : public Kernel {
     if (task.body().nodes().size() != 1) return Verdict::No("scatter stands alone");
     return Verdict::Yes("scatter");
   }
-  std::vector<ir::EncodingChoice> Encodings(const Task&, const Settings&) const override {
-    return {};
-  }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
     const ir::Node& node = *task.anchor();
     const ScatterProgram::Operands operands{

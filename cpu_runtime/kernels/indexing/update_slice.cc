@@ -60,9 +60,6 @@ class SliceUpdate final : public Kernel {
     if (!ir::UpdateOf(task.body())) return Verdict::No("x and the update are one operand");
     return Verdict::Yes("update_slice");
   }
-  std::vector<ir::EncodingChoice> Encodings(const Task&, const Settings&) const override {
-    return {};
-  }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings&) const override {
     const ir::Dims& begin = task.anchor()->op.As<ir::UpdateSlice>()->begin;
     return ProgramRef(std::make_shared<UpdateProgram>(task.type(2), task.type(1), begin));

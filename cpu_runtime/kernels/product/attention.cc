@@ -328,9 +328,6 @@ class Attentions final : public Kernel {
       return Verdict::No("attention has no kernel for f64");
     return Verdict::Yes("attention");
   }
-  std::vector<ir::EncodingChoice> Encodings(const Task&, const Settings&) const override {
-    return {};
-  }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
     return MakeAnchorProgram(task, settings, Make);
   }

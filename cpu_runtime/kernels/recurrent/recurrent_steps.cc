@@ -262,9 +262,6 @@ class RecurrentSteps final : public Kernel {
     if (Verdict v = TakesEpilogue(task); !v) return v;
     return Verdict::Yes("recurrent_steps");
   }
-  std::vector<ir::EncodingChoice> Encodings(const Task&, const Settings&) const override {
-    return {};
-  }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
     return MakeAnchorProgram(task, settings, Make);
   }

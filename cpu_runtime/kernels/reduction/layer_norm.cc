@@ -125,9 +125,6 @@ class LayerNorm final : public Kernel {
     if (Verdict v = TakesEpilogue(task); !v) return v;
     return Verdict::Yes("layer_norm");
   }
-  std::vector<ir::EncodingChoice> Encodings(const Task&, const Settings&) const override {
-    return {};
-  }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
     return MakeAnchorProgram(task, settings, Make);
   }

@@ -77,9 +77,6 @@ class ConvolutionInteger final : public Kernel {
       return Verdict::No("conv_bytes multiplies more than one channel with each window");
     return Verdict::Yes("conv_bytes");
   }
-  std::vector<ir::EncodingChoice> Encodings(const Task&, const Settings&) const override {
-    return {};
-  }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
     return MakeAnchorProgram(task, settings, Make);
   }

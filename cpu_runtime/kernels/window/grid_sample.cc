@@ -192,9 +192,6 @@ class Samples final : public Kernel {
       return Verdict::No("planes have more elements than an i32 counts");
     return Verdict::Yes("grid_sample");
   }
-  std::vector<ir::EncodingChoice> Encodings(const Task&, const Settings&) const override {
-    return {};
-  }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
     return MakeAnchorProgram(task, settings, MakeSample);
   }
