@@ -37,13 +37,6 @@ static_assert((ByteProduct::kMaxRows + kVectors * kMostLanes) * kGroups * sizeof
 struct Pairs {
   static constexpr int64_t kElements = 2;
 };
-#if HWY_TARGET == HWY_AVX3
-// A group of four bytes. VNNI multiplies bytes without sign by bytes with sign: those of b are
-// packed plus 128 where they have one, and those of a minus 128 where they have none.
-struct Quads {
-  static constexpr int64_t kElements = 4;
-};
-#endif
 
 template <class T>
 int32_t At(const ByteMatrix& m, int64_t row, int64_t column) {
@@ -93,6 +86,7 @@ class PanelColumns {
 // Part of the depth. What its last group lacks is 0.
 struct Depth {
   int64_t begin, end;
+  bool in_order;  // its elements of a column of b lie one behind another
   template <class G>
   int64_t Groups() const {
     return (end - begin + G::kElements - 1) / G::kElements;
@@ -120,13 +114,6 @@ HWY_INLINE V Joined(V sum, V other) {
   return hn::RearrangeToOddPlusEven(sum, other);
 #endif
 }
-#if HWY_TARGET == HWY_AVX3
-// As assembly, since Highway 1.0 has no such target.
-HWY_INLINE V AddProducts(Quads, V a, V b, V sum, V&) {
-  asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(b.raw), "v"(a.raw));
-  return sum;
-}
-#endif
 
 // The rows of a one after another; `starts`: what the sums of each row begin with.
 template <class T>
@@ -152,7 +139,45 @@ void PackRows(Pairs, const ByteProduct& p, const Depth& depth, Group* to, int32_
   }
 }
 
+// The columns from `column` on, as many as the vectors of a panel hold; 0 behind the last one.
+// `starts`: what the sums of each column begin with.
+template <class T>
+void PackPanel(Pairs, const ByteProduct& p, const Depth& depth, int64_t column, Group* to,
+               int32_t* starts) {
+  const D d;
+  const hn::Rebind<T, D> bytes;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d)), width = kVectors * lanes;
+  const PanelColumns<T> columns(p.b, p.b.columns + column, std::min(width, p.columns - column),
+                                width);
+  T first_copy[kVectors * kMostLanes] = {}, second_copy[kVectors * kMostLanes] = {};
+  const T zeros[kVectors * kMostLanes] = {};  // what an odd depth ends with
+  for (int64_t k = depth.begin; k < depth.end; k += 2, to += width) {
+    const T* first = columns.Row(k, first_copy);
+    const T* second = k + 1 < depth.end ? columns.Row(k + 1, second_copy) : zeros;
+    for (int64_t j = 0; j < width; j += lanes) {
+      const auto low = hn::And(hn::PromoteTo(d, hn::LoadU(bytes, first + j)), hn::Set(d, 0xffff));
+      const auto high = hn::ShiftLeft<16>(hn::PromoteTo(d, hn::LoadU(bytes, second + j)));
+      hn::Store(hn::Or(low, high), d, to + j);
+    }
+  }
+  std::fill_n(starts, width, 0);
+}
+
+// ---- VNNI
+
 #if HWY_TARGET == HWY_AVX3
+// A group of four bytes. VNNI multiplies bytes without sign by bytes with sign: those of b are
+// packed plus 128 where they have one, and those of a minus 128 where they have none.
+struct Quads {
+  static constexpr int64_t kElements = 4;
+};
+
+// As assembly, since Highway 1.0 has no such target.
+HWY_INLINE V AddProducts(Quads, V a, V b, V sum, V&) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(b.raw), "v"(a.raw));
+  return sum;
+}
+
 // Where a' = a - x and b' = b + y are packed, a b sums to a' b' + x b' - y a' - x y.
 template <class T>
 void PackRows(Quads, const ByteProduct& p, const Depth& depth, Group* to, int32_t* starts) {
@@ -179,33 +204,7 @@ void PackRows(Quads, const ByteProduct& p, const Depth& depth, Group* to, int32_
     starts[i] = -y * (sum + x * static_cast<int32_t>(count));
   }
 }
-#endif
 
-// The columns from `column` on, as many as the vectors of a panel hold; 0 behind the last one.
-// `starts`: what the sums of each column begin with.
-template <class T>
-void PackPanel(Pairs, const ByteProduct& p, const Depth& depth, int64_t column, Group* to,
-               int32_t* starts) {
-  const D d;
-  const hn::Rebind<T, D> bytes;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d)), width = kVectors * lanes;
-  const PanelColumns<T> columns(p.b, p.b.columns + column, std::min(width, p.columns - column),
-                                width);
-  T first_copy[kVectors * kMostLanes] = {}, second_copy[kVectors * kMostLanes] = {};
-  const T zeros[kVectors * kMostLanes] = {};  // what an odd depth ends with
-  for (int64_t k = depth.begin; k < depth.end; k += 2, to += width) {
-    const T* first = columns.Row(k, first_copy);
-    const T* second = k + 1 < depth.end ? columns.Row(k + 1, second_copy) : zeros;
-    for (int64_t j = 0; j < width; j += lanes) {
-      const auto low = hn::And(hn::PromoteTo(d, hn::LoadU(bytes, first + j)), hn::Set(d, 0xffff));
-      const auto high = hn::ShiftLeft<16>(hn::PromoteTo(d, hn::LoadU(bytes, second + j)));
-      hn::Store(hn::Or(low, high), d, to + j);
-    }
-  }
-  std::fill_n(starts, width, 0);
-}
-
-#if HWY_TARGET == HWY_AVX3
 using Bytes16 = hn::FixedTag<uint8_t, 16>;
 using Groups4 = hn::Repartition<Group, Bytes16>;
 
@@ -272,14 +271,13 @@ template <class T>
 void PackPanel(Quads, const ByteProduct& p, const Depth& depth, int64_t column, Group* to,
                int32_t* starts) {
   const auto flips = static_cast<Group>(std::is_same_v<T, int8_t> ? 0x80808080U : 0);
-  const int64_t* rows = p.b.rows;
-  const bool contiguous = depth.begin < depth.end &&
-                          std::adjacent_find(
-                              rows + depth.begin, rows + depth.end,
-                              [](int64_t a, int64_t b) { return b != a + 1; }) == rows + depth.end;
-  (contiguous ? PackColumns : PackRowsOfColumns)(p, depth, column, flips, to);
+  (depth.in_order ? PackColumns : PackRowsOfColumns)(p, depth, column, flips, to);
   const D d;
-  const V x = hn::Set(d, p.a.dtype == DType::kU8 ? 0x01010101 : 0);
+  if (p.a.dtype == DType::kI8) {
+    std::fill_n(starts, kWidth, 0);
+    return;
+  }
+  const V x = hn::Set(d, 0x01010101);
   for (int64_t v = 0; v < kWidth; v += kMostLanes) {
     V sum = hn::Zero(d), unused = sum;
     for (int64_t k = 0; k < depth.Groups<Quads>(); ++k)
@@ -288,6 +286,8 @@ void PackPanel(Quads, const ByteProduct& p, const Depth& depth, int64_t column, 
   }
 }
 #endif
+
+// ---- products
 
 // Where results lie, and how many there are in a row.
 struct Results {
@@ -364,6 +364,13 @@ void MultiplyRows(int64_t rows, Packed p, Results to) {
   }
 }
 
+Depth DepthFrom(const ByteProduct& p, int64_t begin, int64_t most) {
+  const int64_t end = std::min(begin + most, p.depth);
+  const int64_t *first = p.b.rows + begin, *last = p.b.rows + end;
+  const auto jumps = [](int64_t a, int64_t b) { return b != a + 1; };
+  return {begin, end, begin < end && std::adjacent_find(first, last, jumps) == last};
+}
+
 template <class G>
 void Multiply(const ByteProduct& p) {
   const int64_t width = kVectors * static_cast<int64_t>(hn::Lanes(D()));
@@ -375,7 +382,7 @@ void Multiply(const ByteProduct& p) {
   constexpr int64_t kDepth = kGroups * G::kElements;
   // A product over nothing is 0.
   for (int64_t k = 0; k == 0 || k < p.depth; k += kDepth) {
-    const Depth depth{k, std::min(k + kDepth, p.depth)};
+    const Depth depth = DepthFrom(p, k, kDepth);
     if (a_unsigned)
       PackRows<uint8_t>(G(), p, depth, a, row_starts);
     else
