@@ -66,6 +66,14 @@ bool IsPacked(const View& v) {
   return true;
 }
 
+int64_t ElementsBefore(const View& v, std::span<const int64_t> result, int64_t matrix) {
+  const size_t lacks = result.size() - v.shape.size();
+  int64_t at = 0;
+  for (size_t a = result.size() - 2; a-- > 0; matrix /= result[a])
+    if (a >= lacks && v.shape[a - lacks] != 1) at += matrix % result[a] * v.strides[a - lacks];
+  return at;
+}
+
 const ir::EncodingRef& ChannelsLast(size_t rank) {
   static const ir::EncodingRef kEncodings[] = {*ir::PermutedEncoding::Make({0, 2, 1}),
                                                *ir::PermutedEncoding::Make({0, 2, 3, 1}),

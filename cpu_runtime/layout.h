@@ -25,6 +25,9 @@ bool IsDense(const View& v);
 std::vector<size_t> MemoryOrder(const View& v);
 // Returns true when the elements have no gaps between them.
 bool IsPacked(const View& v);
+// Returns how many elements lie before matrix number `matrix` of a result in a view that broadcasts
+// to it. A matrix has the last two axes; the view may lack leading ones.
+int64_t ElementsBefore(const View& v, std::span<const int64_t> result, int64_t matrix);
 
 // True for the ranks of tensors [n, c, ...] with one to three spatial axes.
 constexpr bool HasChannels(size_t rank) { return rank >= 3 && rank <= 5; }

@@ -20,16 +20,15 @@ namespace {
 constexpr int64_t kRows = 128, kKeys = 256;
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
-// An operand as matrices; a stride of 0 repeats.
+// An operand as matrices, and the strides within one; a stride of 0 repeats.
 struct Matrices {
   uint32_t operand = 0;
-  std::vector<int64_t> batch;  // strides of the leading axes of the result
+  View view;
   int64_t row = 0, column = 0;
 };
 
 struct Shape {
-  std::vector<int64_t> batch;  // leading extents of the result
-  int64_t rows = 0, keys = 0, head = 0, width = 0;
+  int64_t matrices = 1, rows = 0, keys = 0, head = 0, width = 0;
   Matrices q, k, v, y;
   std::optional<Matrices> mask;
   bool bool_mask = false;
@@ -37,20 +36,13 @@ struct Shape {
   float scale = 1, softcap = 0;
   int threads = 1;
 
-  int64_t matrices() const {
-    int64_t n = 1;
-    for (const int64_t extent : batch) n *= extent;
-    return n;
-  }
   // The library's product of one row with keys copies the keys first, which takes most of the time.
   bool OneRow() const {
     return rows == 1 && q.column == 1 && k.column == 1 && v.column == 1 && softcap == 0;
   }
   int64_t tiles() const { return (rows + kRows - 1) / kRows; }
   int64_t OffsetOf(const Matrices& m, int64_t matrix) const {
-    int64_t at = 0;
-    for (size_t a = batch.size(); a-- > 0; matrix /= batch[a]) at += matrix % batch[a] * m.batch[a];
-    return at;
+    return ElementsBefore(m.view, y.view.shape, matrix);
   }
 };
 
@@ -116,7 +108,7 @@ class AttentionCall final : public AnchorCall {
   }
 
   absl::Status Run(const Arguments& a) const override {
-    const int64_t tiles = s_.matrices() * s_.tiles();
+    const int64_t tiles = s_.matrices * s_.tiles();
     std::atomic<int64_t> next = tiles;
     std::vector<absl::Status> failed(static_cast<size_t>(s_.threads));
     // Later rows see more keys, and come first.
@@ -264,20 +256,17 @@ class AttentionCall final : public AnchorCall {
   std::map<std::pair<int64_t, int64_t>, TileCalls> calls_;  // by rows and keys
 };
 
-// A view as matrices of a result with `rank` axes.
-Matrices MatricesOf(const View& v, size_t rank, uint32_t operand) {
-  Matrices m{.operand = operand, .batch = std::vector<int64_t>(rank - 2, 0)};
+Matrices MatricesOf(const View& v, uint32_t operand) {
   const size_t n = v.shape.size();
-  const auto stride = [&](size_t a) { return v.shape[a] == 1 ? 0 : v.strides[a]; };
-  for (size_t a = 0; a + 2 < n; ++a) m.batch[rank - n + a] = stride(a);
-  m.row = n > 1 ? stride(n - 2) : 0;
-  m.column = n > 0 ? stride(n - 1) : 0;
-  return m;
+  const auto stride = [&](size_t from_end) {
+    return n < from_end || v.shape[n - from_end] == 1 ? 0 : v.strides[n - from_end];
+  };
+  return {operand, v, stride(2), stride(1)};
 }
 
 // The same with strides that the library takes for axes of extent 1.
-Matrices OperandOf(const View& v, size_t rank, uint32_t operand) {
-  Matrices m = MatricesOf(v, rank, operand);
+Matrices OperandOf(const View& v, uint32_t operand) {
+  Matrices m = MatricesOf(v, operand);
   const size_t n = v.shape.size();
   if (v.shape[n - 1] == 1) m.column = 1;
   if (v.shape[n - 2] == 1) m.row = std::max<int64_t>(v.shape[n - 1] * m.column, 1);
@@ -290,28 +279,27 @@ absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
   const auto operand = [&](size_t i) { return uint32_t{*site.task.OperandOf(node.in[i])}; };
   const View &q = site.operands[operand(0)], &k = site.operands[operand(1)],
              &v = site.operands[operand(2)];
-  const size_t rank = site.out.shape.size();
   if (!IsDense(site.out)) return Unimplemented("attention has no kernel for permuted axes");
-  Shape s{.batch = {site.out.shape.begin(), site.out.shape.end() - 2},
-          .rows = q.shape[q.shape.size() - 2],
+  Shape s{.rows = q.shape[q.shape.size() - 2],
           .keys = k.shape[k.shape.size() - 2],
           .head = q.shape.back(),
           .width = v.shape.back(),
-          .q = OperandOf(q, rank, operand(0)),
-          .k = OperandOf(k, rank, operand(1)),
-          .v = OperandOf(v, rank, operand(2)),
-          .y = OperandOf(site.out, rank, 0),
+          .q = OperandOf(q, operand(0)),
+          .k = OperandOf(k, operand(1)),
+          .v = OperandOf(v, operand(2)),
+          .y = OperandOf(site.out, 0),
           .softcap = static_cast<float>(op.softcap)};
+  for (size_t a = 0; a + 2 < site.out.shape.size(); ++a) s.matrices *= site.out.shape[a];
   s.scale = static_cast<float>(op.ScaleFor(s.head));
   if (node.in.size() > 3 && node.in[3] != ir::kAbsent) {
     const View& mask = site.operands[operand(3)];
-    s.mask = MatricesOf(mask, rank, operand(3));
+    s.mask = MatricesOf(mask, operand(3));
     s.bool_mask = mask.dtype == DType::kBool;
   }
   const ir::Attention::Band band = op.BandOf(s.rows, s.keys);
   if (band.first) s.first = band.first->constant();
   if (band.last) s.last = band.last->constant();
-  const double work = 2.0 * static_cast<double>(s.matrices()) * static_cast<double>(s.rows) *
+  const double work = 2.0 * static_cast<double>(s.matrices) * static_cast<double>(s.rows) *
                       static_cast<double>(s.keys) * static_cast<double>(s.head + s.width);
   s.threads = WorthThreads(work / 8) ? site.settings.threads : 1;
   auto call = std::make_unique<AttentionCall>(std::move(s));

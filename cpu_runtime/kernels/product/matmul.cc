@@ -115,14 +115,13 @@ dnnl::matmul::primitive_desc Describe(const Product& p, const dnnl::memory::desc
   return {Engine(), DescOf(p.a), b, DescOf(p.y), attributes, /*allow_empty=*/true};
 }
 
-// Elements before row `row` of the result in a view that broadcasts to it; without the row, before
-// the matrix of that row.
-int64_t ElementsBefore(const Product& p, const View& v, int64_t row, bool with_row) {
-  const size_t rows = p.y.shape.size() - 2;
-  int64_t at = 0;
-  for (size_t i = rows + 1; i-- > 0; row /= p.y.shape[i])
-    if (v.shape[i] != 1 && (i != rows || with_row)) at += row % p.y.shape[i] * v.strides[i];
-  return at;
+// Of the matrix that has row `row` of all rows of the result.
+int64_t ElementsBeforeMatrix(const Product& p, const View& v, int64_t row) {
+  return ElementsBefore(v, p.y.shape, row / p.y.shape[p.y.shape.size() - 2]);
+}
+int64_t ElementsBeforeRow(const Product& p, const View& v, int64_t row) {
+  const size_t r = p.y.shape.size() - 2;
+  return ElementsBeforeMatrix(p, v, row) + row % p.y.shape[r] * v.strides[r];
 }
 
 int64_t RowsOf(const Product& p) {
@@ -144,8 +143,8 @@ class Loops final : public AnchorCall {
     auto* y = reinterpret_cast<T*>(args.out);
     ParallelParts({RowsOf(p_), 1, threads_}, [&](int, int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row)
-        Row(a + ElementsBefore(p_, p_.a, row, true), b + ElementsBefore(p_, p_.b, row, false),
-            y + ElementsBefore(p_, p_.y, row, true));
+        Row(a + ElementsBeforeRow(p_, p_.a, row), b + ElementsBeforeMatrix(p_, p_.b, row),
+            y + ElementsBeforeRow(p_, p_.y, row));
     });
     return absl::OkStatus();
   }
@@ -200,8 +199,8 @@ ByteProducts BytesOf(const Product& p, uint32_t a, uint32_t b, int threads) {
                      .b_operand = b,
                      .threads = threads};
   for (int64_t row = 0; row < RowsOf(p); row += bytes.rows)
-    bytes.matrices.push_back({ElementsBefore(p, p.a, row, true), ElementsBefore(p, p.b, row, false),
-                              ElementsBefore(p, p.y, row, true)});
+    bytes.matrices.push_back({ElementsBeforeRow(p, p.a, row), ElementsBeforeMatrix(p, p.b, row),
+                              ElementsBeforeRow(p, p.y, row)});
   return bytes;
 }
 
