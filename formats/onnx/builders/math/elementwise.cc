@@ -110,8 +110,9 @@ ir::Values BuildWhere(OnnxNode& n) { return {n.fn()(ir::Select{}, {n.in(0), n.in
 
 // By repeated squares; a negative exponent gives 1 / x^n, truncated.
 ir::Value IntegerPower(OnnxNode& n, ir::Value x, ir::Value exponent) {
-  constexpr int kBits = 31;
   const DType t = x.type().dtype();
+  // Of the size of an exponent, which is i32 below.
+  const int bits = std::min(31, BitWidth(exponent.type().dtype()));
   ir::Value rest = ir::convert(exponent, DType::kI32);
   const ir::Value is_negative = rest < 0.0;
   const auto number = [&](double v, DType of) {
@@ -120,7 +121,7 @@ ir::Value IntegerPower(OnnxNode& n, ir::Value x, ir::Value exponent) {
   const ir::Value one = number(1, DType::kI32);
   rest = ir::abs(rest);
   ir::Value y = number(1, t), square = x;
-  for (int bit = 0; bit < kBits; ++bit) {
+  for (int bit = 0; bit < bits; ++bit) {
     const ir::Value is_set = n.fn()(ir::And{}, {rest, one}) > 0.0;
     y = ir::select(is_set, y * square, y);
     square = square * square;
