@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models that were quantised statically spell a convolution of bytes as one of floats between
-// DequantizeLinear and QuantizeLinear. With x = s (i - z) and w = t j the sum of products is
-// s t (sum of i j - z sum of j), where the second sum is a constant.
+// DequantizeLinear and QuantizeLinear. With x = s (i - z) and w = t (j - u) the sum of products is
+// s t (sum of i j - u sum of i - z sum of (j - u)), where the last sum is a constant.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -53,18 +53,18 @@ struct Factors {
   Dequantised x, w;
 };
 
-// Both factors, where the first one has one scale, and the second one no zero point and a known
-// shape: sums of runs' numbers would cost what products of bytes gain.
+// Both factors, where the first one has one scale, and the second one a known shape.
 std::optional<Factors> FactorsOf(Function& f, ValueSpan in) {
   auto x = DequantisedOf(f, in[0]), w = DequantisedOf(f, in[1]);
-  if (!x || !w || !IsOneNumber(x->scale.type()) || w->zero != 0 || !w->number.type().is_constant())
+  if (!x || !w || !IsOneNumber(x->scale.type()) || !w->number.type().is_constant())
     return std::nullopt;
   return Factors{*x, *w};
 }
 
-Value SumOf(const Dequantised& w, std::vector<int64_t> axes) {
-  return ReduceAxes(ReduceKind::kSum, (*w.number.fn)(Cast{DType::kI32}, {w.number}),
-                    std::move(axes));
+// Of numbers without their zero point, where `zero` says so.
+Value SumOf(Value number, std::vector<int64_t> axes, double zero = 0) {
+  const Value wide = (*number.fn)(Cast{DType::kI32}, {number});
+  return ReduceAxes(ReduceKind::kSum, zero == 0 ? wide : wide - zero, std::move(axes));
 }
 
 // The sum of products as f32: `sum` without what the zero point of x adds to it.
@@ -88,18 +88,21 @@ std::optional<Value> SumOfProducts(Function& f, const AnyOp& op, Value x, Value 
 
 std::optional<Values> Product(Function& f, const MatMul& op, ValueSpan in, const Target& target) {
   const auto by = FactorsOf(f, in);
-  if (!by || by->w.number.type().rank() != 2) return std::nullopt;
+  if (!by || by->w.number.type().rank() != 2 || (op.transpose_a && by->w.zero != 0))
+    return std::nullopt;
   const Dims &b = by->w.number.type().shape(), &scale = by->w.scale.type().shape();
   const size_t depth = op.transpose_b ? 1 : 0;
   const bool of_columns = !op.transpose_b && !scale.empty() && scale.back() == b[1] &&
                           by->w.scale.type().elements() == b[1];
   if (b[depth].constant() > kMostTerms || (!of_columns && !IsOneNumber(by->w.scale.type())))
     return std::nullopt;
-  const auto sum = SumOfProducts(f, MatMulInteger{op.transpose_a, op.transpose_b}, by->x.number,
-                                 by->w.number, target);
+  auto sum = SumOfProducts(f, MatMulInteger{op.transpose_a, op.transpose_b}, by->x.number,
+                           by->w.number, target);
   if (!sum) return std::nullopt;
   const Dims columns{b[1 - depth]};
-  const Value of_weights = f(Reshape{columns}, {SumOf(by->w, {static_cast<int64_t>(depth)})});
+  const Value of_weights =
+      f(Reshape{columns}, {SumOf(by->w.number, {static_cast<int64_t>(depth)}, by->w.zero)});
+  if (by->w.zero != 0) *sum = *sum - SumOf(by->x.number, {-1}) * by->w.zero;
   return Values{
       Scaled(*by, *sum, of_weights, of_columns ? f(Reshape{columns}, {by->w.scale}) : by->w.scale)};
 }
@@ -116,7 +119,7 @@ Value PaddedImage(Function& f, const Dequantised& x, std::span<const int64_t> pa
 
 std::optional<Values> Convolution(Function& f, const Conv& op, ValueSpan in, const Target& target) {
   const auto by = FactorsOf(f, in);
-  if (!by) return std::nullopt;
+  if (!by || by->w.zero != 0) return std::nullopt;  // sums of windows cost as much as products
   const Dims &w = by->w.number.type().shape(), &scale = by->w.scale.type().shape();
   const bool of_channels =
       scale.size() == w.size() && scale[0] == w[0] && by->w.scale.type().elements() == w[0];
@@ -131,7 +134,7 @@ std::optional<Values> Convolution(Function& f, const Conv& op, ValueSpan in, con
   if (!sum) return std::nullopt;
   std::vector<int64_t> axes(w.size() - 1);
   std::iota(axes.begin(), axes.end(), 1);
-  const Value of_weights = SumOf(by->w, axes);
+  const Value of_weights = SumOf(by->w.number, axes);
   Dims channels(w.size() - 1, Dim(1));
   channels[0] = w[0];
   Value y = Scaled(*by, *sum, f(Reshape{channels}, {of_weights}),

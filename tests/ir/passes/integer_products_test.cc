@@ -107,8 +107,19 @@ TEST_F(IntegerProductsTest, ConstantsThatTheModelQuantises) {
   ExpectBecomes<MatMulInteger>();
 }
 
-TEST_F(IntegerProductsTest, AZeroPointOfTheWeightsStays) {
-  f_.Return("y", f_(MatMul{}, {Image({3, 5}), Dequantised(Bytes({5, 4}), 3)}));
+TEST_F(IntegerProductsTest, MatrixProductWithAZeroPointOfTheWeights) {
+  f_.Return("y", f_(MatMul{}, {Image({2, 3, 5}), Dequantised(Bytes({5, 4}, DType::kU8), 131)}));
+  ExpectBecomes<MatMulInteger>();
+}
+
+TEST_F(IntegerProductsTest, TransposedMatrixProductWithAZeroPointOfTheWeights) {
+  f_.Return("y",
+            f_(MatMul{.transpose_b = true}, {Image({3, 5}, 0), Dequantised(Bytes({4, 5}), -7)}));
+  ExpectBecomes<MatMulInteger>();
+}
+
+TEST_F(IntegerProductsTest, AZeroPointOfConvolutionWeightsStays) {
+  f_.Return("y", f_(Conv{}, {Image({1, 3, 5, 5}), Dequantised(Bytes({4, 3, 3, 3}), 3)}));
   ExpectKeeps(Multiplied());
 }
 
