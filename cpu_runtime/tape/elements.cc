@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "base/narrow_float.h"
-#include "cpu_runtime/tape/bytes.h"
+#include "cpu_runtime/tape/conversions.h"
 #include "cpu_runtime/tape/half_floats.h"
 #include "cpu_runtime/tape/plain_scalar.h"
 
@@ -327,6 +327,8 @@ ConvertLoop FindConvertLoop(DType from, DType to) {
   if (held == DType::kF32 && to == DType::kI8) return &F32ToI8;
   if (held == DType::kU8 && to == DType::kF32) return &U8ToF32;
   if (held == DType::kI8 && to == DType::kF32) return &I8ToF32;
+  if (held == DType::kF32 && to == DType::kI32) return &F32ToI32;
+  if (held == DType::kI32 && to == DType::kF32) return &I32ToF32;
   switch (held) {
     case DType::kBool:
       return ConvertFrom<bool>(to);

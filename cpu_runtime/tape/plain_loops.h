@@ -2,6 +2,8 @@
 // The loops of a row over elements that have no vector code; included by
 // cpu_runtime/tape/scalar_loops_family.h alone, after the rows.
 #pragma once
+#include <algorithm>
+
 #include "cpu_runtime/tape/plain_scalar.h"
 #include "cpu_runtime/tape/scalar_loops.h"
 #include "ir/ops/elementwise/row_parts.h"
@@ -30,8 +32,10 @@ auto ApplyPlain(const Row& row, const void* const* in, size_t i) {
 template <class Op, class T>
 void LoopPlain(const void* self, const void* const* in, void* out, size_t n) {
   const auto row = ir::rows::RowAt<Op>(self);
+  const void* operands[3];  // copies: bytes that are written may overlap `in` itself
+  std::copy_n(in, row.kInfo.arity(), operands);
   for (size_t i = 0; i < n; ++i) {
-    const auto y = ApplyPlain<T>(row, in, i);
+    const auto y = ApplyPlain<T>(row, operands, i);
     if constexpr (std::is_same_v<decltype(y), const Plain<bool>>)
       static_cast<uint8_t*>(out)[i] = y.v;
     else

@@ -18,7 +18,7 @@ class LookupCall final : public AnchorCall {
     const auto* table = reinterpret_cast<const Word*>(a.operands[table_]);
     auto* y = reinterpret_cast<Word*>(a.out);
     ParallelParts({n_, kGrain, WorthThreads(static_cast<double>(n_)) ? threads_ : 1},
-                  [&](int, int64_t begin, int64_t end) {
+                  [=](int, int64_t begin, int64_t end) {  // copies, as bytes may overlap anything
                     for (int64_t i = begin; i < end; ++i) y[i] = table[x[i]];
                   });
     return absl::OkStatus();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
-#include "cpu_runtime/tape/bytes.h"
+#include "cpu_runtime/tape/conversions.h"
 #include "cpu_runtime/vector_targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu_runtime/tape/bytes_vector.cc"
+#define HWY_TARGET_INCLUDE "cpu_runtime/tape/conversions_vector.cc"
 #include "hwy/foreach_target.h"
 // After foreach_target.h, which decides what highway.h declares.
 #include "hwy/highway.h"
@@ -17,7 +17,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Calls f(tag, i) for whole vectors, then for the remaining elements.
 template <class F>
-HWY_INLINE void ForEachByte(size_t n, F f) {
+HWY_INLINE void ForEachFloat(size_t n, F f) {
   const hn::ScalableTag<float> whole;
   const hn::CappedTag<float, 1> single;
   const size_t lanes = hn::Lanes(whole);
@@ -30,7 +30,7 @@ template <class T>
 HWY_INLINE void NarrowFloats(const uint8_t* in, uint8_t* out, size_t n) {
   const auto* from = reinterpret_cast<const float*>(in);
   auto* to = reinterpret_cast<T*>(out);
-  ForEachByte(n, [&](auto d, size_t i) {
+  ForEachFloat(n, [&](auto d, size_t i) {
     using D = decltype(d);
     const auto v = hn::LoadU(d, from + i);
     const auto number = hn::IfThenElseZero(hn::Eq(v, v), v);
@@ -46,11 +46,37 @@ template <class T>
 HWY_INLINE void WidenBytes(const uint8_t* in, uint8_t* out, size_t n) {
   const auto* from = reinterpret_cast<const T*>(in);
   auto* to = reinterpret_cast<float*>(out);
-  ForEachByte(n, [&](auto d, size_t i) {
+  ForEachFloat(n, [&](auto d, size_t i) {
     using D = decltype(d);
     const auto whole =
         hn::PromoteTo(hn::RebindToSigned<D>(), hn::LoadU(hn::Rebind<T, D>(), from + i));
     hn::StoreU(hn::ConvertTo(d, whole), d, to + i);
+  });
+}
+
+// 2^31 is an f32, and the largest i32 is none.
+void TruncateToI32(const uint8_t* in, uint8_t* out, size_t n) {
+  const auto* from = reinterpret_cast<const float*>(in);
+  auto* to = reinterpret_cast<int32_t*>(out);
+  ForEachFloat(n, [&](auto d, size_t i) {
+    const hn::RebindToSigned<decltype(d)> whole;
+    const auto v = hn::LoadU(d, from + i);
+    const auto number = hn::IfThenElseZero(hn::Eq(v, v), v);
+    const auto past = hn::Ge(number, hn::Set(d, 0x1p31F));
+    const auto low = hn::Max(number, hn::Set(d, -0x1p31F));
+    const auto inside = hn::ConvertTo(whole, hn::IfThenZeroElse(past, low));
+    hn::StoreU(hn::IfThenElse(hn::RebindMask(whole, past),
+                              hn::Set(whole, std::numeric_limits<int32_t>::max()), inside),
+               whole, to + i);
+  });
+}
+
+void I32ToFloats(const uint8_t* in, uint8_t* out, size_t n) {
+  const auto* from = reinterpret_cast<const int32_t*>(in);
+  auto* to = reinterpret_cast<float*>(out);
+  ForEachFloat(n, [&](auto d, size_t i) {
+    const hn::RebindToSigned<decltype(d)> whole;
+    hn::StoreU(hn::ConvertTo(d, hn::LoadU(whole, from + i)), d, to + i);
   });
 }
 
@@ -71,6 +97,8 @@ HWY_EXPORT(NarrowToU8);
 HWY_EXPORT(NarrowToI8);
 HWY_EXPORT(WidenU8);
 HWY_EXPORT(WidenI8);
+HWY_EXPORT(TruncateToI32);
+HWY_EXPORT(I32ToFloats);
 }  // namespace
 
 void F32ToU8(const uint8_t* f32, uint8_t* out, size_t n) {
@@ -84,6 +112,12 @@ void U8ToF32(const uint8_t* in, uint8_t* f32, size_t n) {
 }
 void I8ToF32(const uint8_t* in, uint8_t* f32, size_t n) {
   HWY_DYNAMIC_DISPATCH(WidenI8)(in, f32, n);
+}
+void F32ToI32(const uint8_t* f32, uint8_t* out, size_t n) {
+  HWY_DYNAMIC_DISPATCH(TruncateToI32)(f32, out, n);
+}
+void I32ToF32(const uint8_t* in, uint8_t* f32, size_t n) {
+  HWY_DYNAMIC_DISPATCH(I32ToFloats)(in, f32, n);
 }
 
 }  // namespace forge::cpu

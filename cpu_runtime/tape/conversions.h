@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector conversion between f32 and 8-bit integers.
+// Vector conversion between f32 and integers of 8 and 32 bits.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,5 +11,7 @@ void F32ToU8(const uint8_t* f32, uint8_t* out, size_t n);
 void F32ToI8(const uint8_t* f32, uint8_t* out, size_t n);
 void U8ToF32(const uint8_t* in, uint8_t* f32, size_t n);
 void I8ToF32(const uint8_t* in, uint8_t* f32, size_t n);
+void F32ToI32(const uint8_t* f32, uint8_t* out, size_t n);
+void I32ToF32(const uint8_t* in, uint8_t* f32, size_t n);
 
 }  // namespace forge::cpu
