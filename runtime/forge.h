@@ -230,6 +230,8 @@ typedef void (*forge_progress)(void* context, const char* what, size_t done, siz
 /* [6] Reports the long work of sessions with these options, while they live; NULL: reports none. */
 forge_error* forge_options_set_progress(forge_options* options, forge_progress progress,
                                         void* context);
+/* [6] 0: runs each op as a step of its own, to judge what fusion does; default: 1. */
+forge_error* forge_options_set_fusion(forge_options* options, int fuse);
 void forge_options_free(forge_options* options);
 
 /* ---- sessions ------------------------------------------------------------------------------ */

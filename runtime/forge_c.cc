@@ -416,6 +416,12 @@ forge_error* forge_options_set_autotune(forge_options* options, double seconds) 
     return absl::OkStatus();
   });
 }
+forge_error* forge_options_set_fusion(forge_options* options, int fuse) {
+  return Set(options, "", [&](forge_options& o) {
+    o.session.debug.fuse = fuse != 0;
+    return absl::OkStatus();
+  });
+}
 forge_error* forge_options_set_progress(forge_options* options, forge_progress progress,
                                         void* context) {
   return Set(options, "", [&](forge_options& o) {

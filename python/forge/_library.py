@@ -92,6 +92,7 @@ FUNCTIONS = {
     "options_set_threads": (ERROR, c_void_p, c_int),
     "options_set_progress": (ERROR, c_void_p, PROGRESS, c_void_p),
     "options_set_autotune": (ERROR, c_void_p, c_double),
+    "options_set_fusion": (ERROR, c_void_p, c_int),
     "options_free": (None, c_void_p),
     "session_create_with": (ERROR, c_void_p, c_char_p, c_void_p, HANDLE),
     "session_device_name": (c_char_p, c_void_p),

@@ -59,7 +59,7 @@ class Model:
 
     def session(self, device: str = "auto", *, function: str = "main", outputs: list[str] | None = None,
                 dims: dict[str, int] | None = None, memory_limit: int | None = None, threads: int | None = None,
-                autotune: float | None = None,
+                autotune: float | None = None, fuse: bool = True,
                 progress: bool | Callable[[str, int, int], None] | None = None) -> Session:
         """Prepares the model for a device.
 
@@ -69,6 +69,7 @@ class Model:
         memory_limit: bytes of device memory for weights, states and the memory of runs
         threads: of the host; None or 0: all
         autotune: seconds to search for faster kernels each time that shapes are new
+        fuse: False: each op is a step of its own, to judge what fusion does
         progress: True: a line of the terminal or the notebook tells how far long work is; or a function that is called
             from any thread with what is done, the number of finished units and their total, and may raise to end it
 
@@ -77,7 +78,7 @@ class Model:
         report = function_of(progress)
         reports = None if report is None else Reports(report)
         options = make_options(function=function, outputs=outputs, dims=dims, memory_limit=memory_limit,
-                               threads=threads, autotune=autotune, reports=reports)
+                               threads=threads, autotune=autotune, fuse=fuse, reports=reports)
         return Session(self._handle, device, options, reports)
 
     def training(self, device: str = "auto", *, loss: str = "cross_entropy", optimizer: str = "adam",

@@ -32,7 +32,7 @@ class Port:
         return f"{self.name}: {self.dtype}[{shape}]"
 
 
-def make_options(*, function, outputs, dims, memory_limit, threads, autotune, reports):
+def make_options(*, function, outputs, dims, memory_limit, threads, autotune, fuse, reports):
     """The options of a session; what is None has its default."""
     options = Handle(call("options_create"), free=call("options_free"))
 
@@ -50,6 +50,8 @@ def make_options(*, function, outputs, dims, memory_limit, threads, autotune, re
         put("set_threads", threads)
     if autotune is not None:
         put("set_autotune", autotune)
+    if not fuse:
+        put("set_fusion", 0)
     if reports is not None:
         put("set_progress", reports.callback, None)
     return options

@@ -114,6 +114,17 @@ class SessionTest(unittest.TestCase):
             self.assertIsInstance(caught.exception, forge.Error)
         np.testing.assert_array_equal(self.session.run(self.x)["y"], self.y)
 
+    def test_each_op_is_a_step_without_fusion(self):
+        graph = forge.Graph()
+        root, = graph.node("sqrt", *graph.node("exp", graph.input("x", "f32", [3])))
+        graph.output("y", root)
+        model = graph.finish()
+        for fuse, kernels in ((True, 1), (False, 2)):
+            totals = set()
+            session = model.session("cpu", fuse=fuse, progress=lambda what, done, total: totals.add(total))
+            np.testing.assert_allclose(session.run(np.zeros(3, "f"))["y"], np.ones(3))
+            self.assertEqual(totals, {kernels})
+
     def test_a_closed_session_says_so(self):
         with self.session:
             pass

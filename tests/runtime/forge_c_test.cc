@@ -325,6 +325,7 @@ TEST_F(ForgeCTest, TakesOptions) {
   EXPECT_EQ(CodeOf(forge_options_set_memory_limit(options, 1 << 20)), 0);
   EXPECT_EQ(CodeOf(forge_options_set_threads(options, 1)), 0);
   EXPECT_EQ(CodeOf(forge_options_set_autotune(options, 0)), 0);
+  EXPECT_EQ(CodeOf(forge_options_set_fusion(options, 0)), 0);
   forge_session* session = nullptr;
   ASSERT_EQ(CodeOf(forge_session_create_with(model_, "reference", options, &session)), 0);
   EXPECT_EQ(forge_session_output_count(session), 2u);
