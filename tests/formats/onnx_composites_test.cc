@@ -193,20 +193,48 @@ TEST(OnnxCompositesTest, OperandsOfLinearAttentionFitItsQueries) {
               Fails(StatusCode::kDataLoss, "LinearAttention"));
 }
 
-TEST(OnnxCompositesTest, ModesOfTreesAreSmallNumbers) {
-  OnnxModel m;
+// A node of ai.onnx.ml.
+onnx::NodeProto& LearnedNode(OnnxModel& m, std::string_view op) {
   onnx::OperatorSetIdProto& set = *m.proto().add_opset_import();
   set.set_domain("ai.onnx.ml");
   set.set_version(5);
-  m.Input("x", {"1", "2"}).Output("y");
-  onnx::NodeProto& node = m.Node("TreeEnsemble", {"x"}, {"y"});
+  onnx::NodeProto& node = m.Output("y").Node(op, {"x"}, {"y"});
   node.set_domain("ai.onnx.ml");
+  return node;
+}
+
+TEST(OnnxCompositesTest, ModesOfTreesAreSmallNumbers) {
+  OnnxModel m;
+  m.Input("x", {"1", "2"});
+  onnx::NodeProto& node = LearnedNode(m, "TreeEnsemble");
   onnx::TensorProto& modes =
       *Attribute(node, "nodes_modes", onnx::AttributeProto::TENSOR).mutable_t();
   modes.set_data_type(onnx::TensorProto::FLOAT);
   modes.add_dims(1);
   modes.add_float_data(std::nanf(""));
   EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "nodes_modes has nan"));
+}
+
+TEST(OnnxCompositesTest, LabelsAreNumbersWhereKeysAre) {
+  OnnxModel m;
+  m.Input("x", {"2"}, onnx::TensorProto::STRING);
+  onnx::NodeProto& node = LearnedNode(m, "LabelEncoder");
+  for (const char* name : {"keys_int64s", "values_int64s"})
+    Attribute(node, name, onnx::AttributeProto::INTS).add_ints(1);
+  EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "labels of string are not supported"));
+}
+
+TEST(OnnxCompositesTest, KeysOfLabelsHaveOneType) {
+  OnnxModel m;
+  m.Input("x", {"2"}, onnx::TensorProto::STRING);
+  onnx::NodeProto& node = LearnedNode(m, "LabelEncoder");
+  Attribute(node, "keys_strings", onnx::AttributeProto::STRINGS).add_strings("a");
+  for (const char* name : {"keys_int64s", "values_int64s"}) {
+    onnx::AttributeProto& list = Attribute(node, name, onnx::AttributeProto::INTS);
+    list.add_ints(1);
+    list.add_ints(2);
+  }
+  EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "1 keys, 2 values"));
 }
 
 }  // namespace

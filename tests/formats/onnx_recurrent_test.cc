@@ -71,6 +71,10 @@ TEST(OnnxRecurrentTest, RefusesWeightsThatDoNotFit) {
   m = Layer("GRU", 3);
   Set(RecurrentNodeOf(m), "direction", std::string("bidirectional"));
   EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "1 directions, not 2"));
+  m = Layer("LSTM", 4);
+  m.Floats("p", {3}, {1, 2, 3});
+  for (const char* name : {"", "", "", "", "p"}) RecurrentNodeOf(m).add_input(name);
+  EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "f32[3] have no axis of gates"));
 }
 
 }  // namespace

@@ -140,10 +140,12 @@ std::optional<ir::HostValue> LabelList(OnnxNode& n, const std::string& what) {
   const std::vector<std::string> strings = n.Strings(as("_strings"));
   const std::vector<int64_t> ints = n.Ints(as("_int64s"));
   const std::vector<double> floats = n.Floats(as("_floats"));
-  const std::vector<int64_t> shape = {
-      static_cast<int64_t>(strings.size() + ints.size() + floats.size())};
-  if (!strings.empty()) return *ir::HostValue::Strings(shape, strings);
+  if (!strings.empty()) {
+    const auto count = static_cast<int64_t>(strings.size());
+    return *ir::HostValue::Strings(std::array{count}, strings);
+  }
   if (ints.empty() && floats.empty()) return std::nullopt;
+  const std::array shape = {static_cast<int64_t>(ints.size() + floats.size())};
   ir::HostValue list = *ir::HostValue::Zeros(ints.empty() ? DType::kF32 : DType::kI64, shape);
   for (size_t i = 0; i < ints.size(); ++i) list.SetI64(static_cast<int64_t>(i), ints[i]);
   for (size_t i = 0; i < floats.size(); ++i) list.Set(static_cast<int64_t>(i), floats[i]);
@@ -177,6 +179,9 @@ ir::Values BuildLabelEncoder(OnnxNode& n) {
                       std::array{n.in(0), n.MakeConstant(*keys), n.MakeConstant(*values),
                                  n.MakeConstant(otherwise)});
   if (!HasRank(n, 0, 0, 63)) return {};
+  for (const DType t : {n.type(0).dtype(), values->dtype()})
+    if (!Has(kRealTypes, t)) n.Fail("labels of {} are not supported", Name(t));
+  if (!n.status().ok()) return {};
   const int64_t count = keys->elements();
   ir::HostValue all = *ir::HostValue::Zeros(values->dtype(), std::array{count + 1});
   for (int64_t i = 0; i < count; ++i) all.SetNumber(i, values->number(i));

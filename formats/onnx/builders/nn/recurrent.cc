@@ -52,7 +52,7 @@ class Recurrent {
     for (size_t i = 0; i < std::min<size_t>(n.inputs(), 8); ++i)
       if (const ir::Type& t = n.type(i); t && !t.is_tensor())
         n.Fail("the rank of operand {} is not known", i);
-    for (size_t i : {1, 2, 3})
+    for (size_t i : {1, 2, 3, 7})  // 7: the peepholes of an LSTM
       if (n.type(i) && n.type(i).is_tensor() && n.type(i).rank() < 2)
         n.Fail("weights of type {} have no axis of gates", n.type(i).ToText());
     const auto count = static_cast<int64_t>(gates_.size());
