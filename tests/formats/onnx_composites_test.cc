@@ -224,6 +224,35 @@ TEST(OnnxCompositesTest, LabelsAreNumbersWhereKeysAre) {
   EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "labels of string are not supported"));
 }
 
+// Each made a number or a list of the type of its operand.
+TEST(OnnxCompositesTest, StringsAreNoNumbers) {
+  OnnxModel imputer;
+  imputer.Input("x", {"2"}, onnx::TensorProto::STRING);
+  onnx::NodeProto& node = LearnedNode(imputer, "Imputer");
+  Attribute(node, "imputed_value_int64s", onnx::AttributeProto::INTS).add_ints(1);
+  EXPECT_THAT(imputer.Import(), Fails(StatusCode::kDataLoss, "Imputer"));
+  OnnxModel joined;
+  joined.Input("x", {"2"}, onnx::TensorProto::STRING);
+  LearnedNode(joined, "FeatureVectorizer");
+  EXPECT_THAT(joined.Import(), Fails(StatusCode::kDataLoss, "FeatureVectorizer"));
+  OnnxModel gemm;
+  gemm.Input("a", {"2", "2"}).Input("c", {"2"}, onnx::TensorProto::STRING).Output("y");
+  Set(gemm.Node("Gemm", {"a", "a", "c"}, {"y"}), "beta", 2.0f);
+  EXPECT_THAT(gemm.Import(), Fails(StatusCode::kDataLoss, "Gemm"));
+  OnnxModel mel(17);
+  mel.Ints("n", {}, {8}).Floats("f", {}, {8}).Output("y");
+  onnx::NodeProto& weights = mel.Node("MelWeightMatrix", {"n", "n", "n", "f", "f"}, {"y"});
+  Set(weights, "output_datatype", int64_t{onnx::TensorProto::STRING});
+  EXPECT_THAT(mel.Import(), Fails(StatusCode::kDataLoss, "'output_datatype' is string"));
+  OnnxModel resize(18);
+  resize.Input("x", {"2", "4"}, onnx::TensorProto::STRING).Output("y");
+  resize.Floats("s", {2}, {1, 0.75f});
+  onnx::NodeProto& cubic = resize.Node("Resize", {"x", "", "s"}, {"y"});
+  Set(cubic, "mode", std::string("cubic"));
+  Set(cubic, "antialias", int64_t{1});
+  EXPECT_THAT(resize.Import(), Fails(StatusCode::kDataLoss, "interpolation of string"));
+}
+
 TEST(OnnxCompositesTest, KeysOfLabelsHaveOneType) {
   OnnxModel m;
   m.Input("x", {"2"}, onnx::TensorProto::STRING);

@@ -18,6 +18,13 @@ bool HasRank(OnnxNode& n, size_t i, int64_t least, int64_t most) {
   return n.status().ok();
 }
 
+bool IsOfRank(OnnxNode& n, ir::Value x, int64_t rank) {
+  if (!n.status().ok() || !n.fn().status().ok()) return false;
+  if (!x.type().is_tensor() || x.type().rank() != rank)
+    n.Fail("{} where a tensor of {} axes is needed", x.type().ToText(), rank);
+  return n.status().ok();
+}
+
 ir::Value ReshapedTo(OnnxNode& n, ir::Value x, ir::Dims shape) {
   return n.fn()(ir::Reshape{std::move(shape)}, {x});
 }

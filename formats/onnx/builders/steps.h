@@ -8,6 +8,8 @@ namespace forge::formats {
 
 // Returns false, and fails, where operand `i` is no tensor of that rank.
 bool HasRank(OnnxNode& n, size_t i, int64_t least, int64_t most);
+// False where what made `x` has failed; fails where its rank is another.
+bool IsOfRank(OnnxNode& n, ir::Value x, int64_t rank);
 ir::Value ReshapedTo(OnnxNode& n, ir::Value x, ir::Dims shape);
 ir::Value Permuted(OnnxNode& n, ir::Value x, std::vector<int64_t> permutation);
 // Elements begin .. end - 1 of an axis, every `step`-th.

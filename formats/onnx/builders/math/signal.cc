@@ -218,6 +218,7 @@ ir::Values BuildBlackmanWindow(OnnxNode& n) { return WindowOf(n, {0.42, 0.5, 0.0
 ir::Values BuildMelWeightMatrix(OnnxNode& n) {
   constexpr int64_t kMostWeights = int64_t{1} << 24;
   const DType dtype = TypeAttribute(n, "output_datatype", DType::kF32);
+  if (!Has(kRealTypes, dtype)) n.Fail("attribute 'output_datatype' is {}", Name(dtype));
   double number[5];
   for (size_t i = 0; i < 5; ++i) {
     const std::optional<Number> given = n.ConstantNumber(i);

@@ -5,6 +5,7 @@
 #include "formats/onnx/builders/families.h"
 #include "formats/onnx/builders/nn/heads.h"
 #include "formats/onnx/builders/steps.h"
+#include "ir/ops/creation/fill.h"
 #include "ir/ops/creation/iota.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
@@ -55,7 +56,7 @@ ir::Value MaskOf(OnnxNode& n, size_t i, const ir::Dims& q, const ir::Dim& keys) 
                                              : ir::Dims{given[0], 1, given[1], given[2]};
     counts = ReshapedTo(n, Converted(n, n.in(i), DType::kI32), shape) > 0.0;
   }
-  const auto number = [&](double v) { return n.MakeConstant(ir::HostValue::Scalar(dtype, v)); };
+  const auto number = [&](double v) { return n.fn()(ir::Fill{v, dtype, {}}, {}); };
   return ir::select(counts, number(0), number(hidden));
 }
 
@@ -169,7 +170,7 @@ ir::Values BuildMultiHeadAttention(OnnxNode& n) {
 // Rows of `cache` [positions, half] for positions [b or 1, s], as [b or 1, 1, s, half].
 ir::Value AnglesAt(OnnxNode& n, size_t cache, ir::Value positions) {
   const ir::Value rows = n.fn()(ir::Gather{.axis = 0}, {n.in(cache), positions});
-  if (!n.fn().status().ok()) return rows;
+  if (!IsOfRank(n, rows, 3)) return rows;
   const ir::Dims s = rows.type().shape();
   return ReshapedTo(n, rows, {s[0], 1, s[1], s[2]});
 }

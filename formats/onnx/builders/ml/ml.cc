@@ -18,6 +18,10 @@ namespace {
 template <class T>
 ir::Value ListConstant(OnnxNode& n, DType dtype, const std::vector<T>& list, ir::Dims shape = {}) {
   if (shape.empty()) shape = {static_cast<int64_t>(list.size())};
+  if (!Has(kRealTypes, dtype)) {
+    n.Fail("a list of {} is not supported", Name(dtype));
+    dtype = DType::kF32;
+  }
   absl::StatusOr<ir::HostValue> value = ir::HostValue::Zeros(dtype, ir::Constants(shape));
   if (!value.ok() || value->elements() != static_cast<int64_t>(list.size())) {
     n.Fail("{} numbers where [{}] are needed", list.size(), ir::ToText(shape));
@@ -78,7 +82,7 @@ ir::Values BuildFeatureVectorizer(OnnxNode& n) {
   for (size_t i = 0; i < n.inputs(); ++i) {
     if (!HasRank(n, i, 1, 2)) return {};
     const ir::Value x = Converted(n, n.in(i), DType::kF32);
-    parts.push_back(x.type().rank() == 2 ? x : ReshapedTo(n, x, {1, x.type().shape()[0]}));
+    parts.push_back(x.type().rank() == 1 ? ReshapedTo(n, x, {1, x.type().shape()[0]}) : x);
   }
   return {parts.size() == 1 ? parts[0] : Joined(n, parts, 1)};
 }

@@ -7,18 +7,6 @@
 
 namespace forge::formats {
 
-namespace {
-
-// False where what made `x` has failed, and fails where its rank is another.
-bool IsOfRank(OnnxNode& n, ir::Value x, int64_t rank) {
-  if (!n.status().ok() || !n.fn().status().ok()) return false;
-  if (!x.type().is_tensor() || x.type().rank() != rank)
-    n.Fail("{} where a tensor of {} axes is needed", x.type().ToText(), rank);
-  return n.status().ok();
-}
-
-}  // namespace
-
 ir::Value HeadsOf(OnnxNode& n, ir::Value x, int64_t heads) {
   if (!IsOfRank(n, x, 3)) return x;
   const ir::Dims shape = x.type().shape();

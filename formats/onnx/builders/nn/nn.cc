@@ -25,8 +25,7 @@ namespace {
 // factor * x; x itself for 1.
 ir::Value Scaled(OnnxNode& n, double factor, ir::Value x) {
   if (factor == 1) return x;
-  const ir::Value scale = n.MakeConstant(ir::HostValue::Scalar(x.type().dtype(), factor));
-  return n.fn()(ir::Mul{}, {x, scale});
+  return n.fn()(ir::Mul{}, {x, n.fn()(ir::Fill{factor, x.type().dtype(), {}}, {})});
 }
 
 ir::Value Reshaped(OnnxNode& n, ir::Value x, ir::Dims shape) {

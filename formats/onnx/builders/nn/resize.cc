@@ -248,6 +248,10 @@ ir::Value ResizedAlong(OnnxNode& n, const ResizeNode& r, ir::Value x, int64_t ax
   const AxisFilter filter{
       r.op.kind == ir::ResizeKind::kCubic ? AxisKernel::kCubic : AxisKernel::kLinear, r.op.cubic,
       r.antialias, r.exclude_outside};
+  if (!Has(kFloatTypes, x.type().dtype())) {
+    n.Fail("interpolation of {} is not supported here", Name(x.type().dtype()));
+    return x;
+  }
   const std::vector<double> weights = AxisWeights(a, filter);
   ir::HostValue matrix = *ir::HostValue::Zeros(x.type().dtype(), std::array{a.out, a.in});
   for (size_t i = 0; i < weights.size(); ++i) matrix.Set(static_cast<int64_t>(i), weights[i]);

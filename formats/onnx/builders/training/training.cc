@@ -3,6 +3,7 @@
 // tensors, gradients and states, as many of each as there are tensors.
 #include "formats/onnx/builders/families.h"
 #include "formats/onnx/builders/steps.h"
+#include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/reduction/reduce.h"
@@ -50,7 +51,7 @@ ir::Value AfterFirst(OnnxNode& n, ir::Value factor) {
 }
 
 ir::Value NumberLike(OnnxNode& n, double v, ir::Value like) {
-  return n.MakeConstant(ir::HostValue::Scalar(like.type().dtype(), v));
+  return n.fn()(ir::Fill{v, like.type().dtype(), {}}, {});
 }
 
 ir::Values BuildAdagrad(OnnxNode& n) {
