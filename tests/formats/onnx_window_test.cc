@@ -55,6 +55,21 @@ TEST(OnnxWindowTest, ConvolvesVolumes) {
   EXPECT_EQ(ResultOf(m, {Iota({1, 1, 2, 2, 3})}), (Numbers{131, 153, 82, 197, 219, 115}));
 }
 
+TEST(OnnxWindowTest, PadsBytesOfEachChannelWithTheirZeroPoint) {
+  OnnxModel m;
+  m.Input("x", {"1", "2", "3"}, onnx::TensorProto::UINT8).Output("y");
+  onnx::TensorProto& w = m.Initializer("w", onnx::TensorProto::UINT8, {2, 1, 2});
+  for (const int32_t byte : {2, 11, 1, 3}) w.add_int32_data(byte);
+  m.Initializer("x0", onnx::TensorProto::UINT8, {}).add_int32_data(3);
+  m.Initializer("w0", onnx::TensorProto::UINT8, {}).add_int32_data(1);
+  onnx::NodeProto& node = m.Node("ConvInteger", {"x", "w", "x0", "w0"}, {"y"});
+  Set(node, "group", int64_t{2});
+  Set(node, "pads", Ints{1, 0});
+  ir::HostValue x = *ir::HostValue::Zeros(DType::kU8, std::array<int64_t, 3>{1, 2, 3});
+  for (int64_t i = 0; i < 6; ++i) x.SetI64(i, i);
+  EXPECT_EQ(ResultOf(m, {x}), (Numbers{-30, -23, -12, 0, 2, 4}));
+}
+
 TEST(OnnxWindowTest, PadsAlikeAlongEachAxis) {
   OnnxModel m;
   m.Input("x", {"1", "1", "4"}).Floats("w", {1, 1, 2}, {1, 10}).Output("y");

@@ -13,9 +13,6 @@
 namespace forge::ir {
 namespace {
 
-// As many products of bytes as f32 sums exactly.
-constexpr int64_t kExactTerms = (int64_t{1} << 24) / (255 * 255);
-
 Dims Spatial(const Type& t) { return Dims(t.shape().begin() + 2, t.shape().end()); }
 
 // The elements along axis `at` that each tap of each window meets: taps * windows of them.

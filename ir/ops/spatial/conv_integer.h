@@ -4,6 +4,9 @@
 
 namespace forge::ir {
 
+// As many products of bytes as f32 sums exactly.
+inline constexpr int64_t kExactTerms = (int64_t{1} << 24) / (255 * 255);
+
 // Of 8-bit integers, exact until i32 wraps. Images are padded before, with their zero point.
 struct ConvInteger {
   std::vector<int64_t> strides, dilations;  // empty: see window.h

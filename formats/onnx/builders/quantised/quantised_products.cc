@@ -107,16 +107,38 @@ ir::Value WindowSums(OnnxNode& n, const ir::ConvInteger& op, ir::Value x, const 
   return ReshapedTo(n, n.fn()(ir::BroadcastTo{apart}, {each}), shape);
 }
 
+// Has each window of these weights one channel, and no more elements than f32 sums exactly?
+bool IsDepthwise(const ir::Type& weights) {
+  const ir::Dims& w = weights.shape();
+  const ir::Dim taps = ir::Product(std::span(w).subspan(2));
+  return w[1] == ir::Dim(1) && taps.is_constant() && taps.constant() <= ir::kExactTerms;
+}
+
+// The sum of (x - x0) (w - w0) of each window of one channel, which f32 holds.
+ir::Value DepthwiseConvolution(OnnxNode& n, const PlacedConv& conv, const ConvOperands& of) {
+  const auto f32 = [&](ir::Value v) { return Converted(n, v, DType::kF32); };
+  ir::Value x = f32(of.x), w = f32(n.in(of.w));
+  if (n.HasInput(of.x0)) x = x - ReshapedTo(n, f32(n.in(of.x0)), {});
+  if (n.HasInput(of.w0)) w = w - f32(AlongAxis(n, n.in(of.w0), n.type(of.w), 0));
+  if (!n.status().ok() || !n.fn().status().ok()) return x;
+  return n.fn()(ir::Cast{DType::kI32}, {n.fn()(conv.op, {conv.padded(x), w})});
+}
+
 // The sum of (x - x0) (w - w0) in i32, as that of x w - x0 (w - w0) - w0 x.
 ir::Value IntegerConvolution(OnnxNode& n, const PlacedConv& conv, const ConvOperands& of) {
+  if (n.HasInput(of.x0) && !(n.type(of.x0).elements() == ir::Dim(1)))
+    n.Fail("the zero point of x is {}, not one number", n.type(of.x0).ToText());
+  constexpr DTypes kBytes = Bit(DType::kI8) | Bit(DType::kU8);
+  if (!Has(kBytes, of.x.type().dtype()) || !Has(kBytes, n.type(of.w).dtype()))
+    n.Fail("{} and {} are no bytes", of.x.type().ToText(), n.type(of.w).ToText());
+  if (!n.status().ok()) return of.x;
+  if (IsDepthwise(n.type(of.w))) return DepthwiseConvolution(n, conv, of);
   const auto wide = [&](ir::Value v) { return n.fn()(ir::Cast{DType::kI32}, {v}); };
   const ir::ConvInteger op{conv.op.strides, conv.op.dilations, conv.op.groups};
   const ir::Value x = PaddedImage(n, conv, of);
   ir::Value weights = n.in(of.w), sum = n.fn()(op, {x, weights});
   if (!n.status().ok() || !n.fn().status().ok()) return sum;
   const ir::Value x0 = IntegerZeroPoint(n, of.x0), w0 = IntegerZeroPoint(n, of.w0);
-  if (x0 && !(x0.type().elements() == ir::Dim(1)))
-    n.Fail("the zero point of x is {}, not one number", x0.type().ToText());
   if (w0) {
     sum = sum - AlongAxis(n, w0, sum.type(), 1) * WindowSums(n, op, x, weights.type());
     weights = wide(weights) - AlongAxis(n, w0, weights.type(), 0);
