@@ -429,6 +429,8 @@ def compute(node, opset, rng):
             feeds = {v.name: with_noise(v.arrays[turn], rng) if noisy else v.arrays[turn] for v in inputs}
             cancels = turn > 0 and node.op in CANCELS
             for value, array in zip(node.outputs, session.run(None, feeds)):
+                if turn > 0 and array.shape != value.array.shape:
+                    raise Refused("rounding decides how large it is")
                 value.arrays.append(with_noise(array, rng, cancels) if noisy or cancels else array)
         if node.op in JUMPS and node.outputs[0].array.shape == node.inputs[0].array.shape:
             node.outputs[0].jumps = find_jumps(node.inputs[0], session, inputs)
