@@ -10,7 +10,6 @@
 
 #include "base/narrow_float.h"
 #include "cpu_runtime/tape/conversions.h"
-#include "cpu_runtime/tape/half_floats.h"
 #include "cpu_runtime/tape/plain_scalar.h"
 
 namespace forge::cpu {

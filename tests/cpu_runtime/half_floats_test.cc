@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu_runtime/tape/half_floats.h"
+#include "cpu_runtime/tape/conversions.h"
 
 #include <gtest/gtest.h>
 
