@@ -167,14 +167,6 @@ ir::Values BuildMultiHeadAttention(OnnxNode& n) {
 
 // ---- positions and grouped heads ----------------------------------------------------------------
 
-// Rows of `cache` [positions, half] for positions [b or 1, s], as [b or 1, 1, s, half].
-ir::Value AnglesAt(OnnxNode& n, size_t cache, ir::Value positions) {
-  const ir::Value rows = n.fn()(ir::Gather{.axis = 0}, {n.in(cache), positions});
-  if (!IsOfRank(n, rows, 3)) return rows;
-  const ir::Dims s = rows.type().shape();
-  return ReshapedTo(n, rows, {s[0], 1, s[1], s[2]});
-}
-
 ir::Values BuildMicrosoftRotaryEmbedding(OnnxNode& n) {
   const int64_t given = n.Int("num_heads", 0), part = n.Int("rotary_embedding_dim", 0);
   const bool interleaved = n.Flag("interleaved");
@@ -201,7 +193,7 @@ ir::Values BuildMicrosoftRotaryEmbedding(OnnxNode& n) {
     positions =
         Places(n, shape[2], 1, 2) + ReshapedTo(n, Converted(n, positions, DType::kI32), {1, 1});
   const ir::Dim size = part > 0 ? ir::Dim(part) : half * 2;
-  const ir::Value cos = AnglesAt(n, 2, positions), sin = AnglesAt(n, 3, positions);
+  const ir::Value cos = AnglesAt(n, n.in(2), positions), sin = AnglesAt(n, n.in(3), positions);
   if (!n.fn().status().ok()) return {};
   const ir::Value y = Rotated(n, x, {cos, sin, size, interleaved});
   if (!n.fn().status().ok()) return {};
@@ -264,8 +256,8 @@ void RotateGroups(OnnxNode& n, const Sequences& s, HeadsOfNode& a) {
   const ir::Dims shape = a.q.type().shape();
   const ir::Value row = ReshapedTo(n, s.before, {shape[0], 1}) + Places(n, shape[2], 1, 2);
   const ir::Value positions = n.HasInput(9) ? n.in(9) : row;
-  const Rotation r{AnglesAt(n, 7, positions), AnglesAt(n, 8, positions), n.type(7).shape()[1] * 2,
-                   interleaved};
+  const Rotation r{AnglesAt(n, n.in(7), positions), AnglesAt(n, n.in(8), positions),
+                   n.type(7).shape()[1] * 2, interleaved};
   if (!n.fn().status().ok()) return;
   a.q = Rotated(n, a.q, r), a.k = Rotated(n, a.k, r);
 }

@@ -213,17 +213,6 @@ ir::Values BuildFlexAttention(OnnxNode& n) {
 
 // ---- positions and caches ----------------------------------------------------------------------
 
-// The cosines or sines of each position, [b, 1, s, half].
-ir::Value Angles(OnnxNode& n, ir::Value cache, ir::Value positions) {
-  if (positions) cache = n.fn()(ir::Gather{.axis = 0}, {cache, positions});
-  if (!cache.type().is_tensor() || cache.type().rank() != 3) {
-    n.Fail("{} are not the angles of each position", cache.type().ToText());
-    return cache;
-  }
-  const ir::Dims s = cache.type().shape();
-  return ReshapedTo(n, cache, {s[0], 1, s[1], s[2]});
-}
-
 ir::Values BuildRotaryEmbedding(OnnxNode& n) {
   const int64_t heads = n.Int("num_heads", 0), given = n.Int("rotary_embedding_dim", 0);
   const bool interleaved = n.Flag("interleaved");
@@ -239,7 +228,7 @@ ir::Values BuildRotaryEmbedding(OnnxNode& n) {
   if (given < 0 || given % 2 != 0 || given > most)
     n.Fail("rotary_embedding_dim {} of heads of {} elements", given, head.ToText());
   const DType dtype = x.type().dtype();
-  const ir::Value cos = Angles(n, n.in(1), n.in(3)), sin = Angles(n, n.in(2), n.in(3));
+  const ir::Value cos = AnglesAt(n, n.in(1), n.in(3)), sin = AnglesAt(n, n.in(2), n.in(3));
   if (!n.status().ok() || !n.fn().status().ok()) return {};
   const ir::Value y = Rotated(n, x, {cos, sin, size, interleaved});
   if (!n.status().ok() || !n.fn().status().ok()) return {};

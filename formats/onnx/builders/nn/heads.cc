@@ -4,6 +4,7 @@
 #include "formats/onnx/builders/steps.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/movement/broadcast_to.h"
+#include "ir/ops/movement/gather.h"
 
 namespace forge::formats {
 
@@ -26,6 +27,13 @@ ir::Value RepeatedHeads(OnnxNode& n, ir::Value x, int64_t times) {
   const ir::Value one = ReshapedTo(n, x, {s[0], s[1], 1, s[2], s[3]});
   const ir::Value all = n.fn()(ir::BroadcastTo{{s[0], s[1], times, s[2], s[3]}}, {one});
   return ReshapedTo(n, all, {s[0], s[1] * times, s[2], s[3]});
+}
+
+ir::Value AnglesAt(OnnxNode& n, ir::Value cache, ir::Value positions) {
+  if (positions) cache = n.fn()(ir::Gather{.axis = 0}, {cache, positions});
+  if (!IsOfRank(n, cache, 3)) return cache;
+  const ir::Dims s = cache.type().shape();
+  return ReshapedTo(n, cache, {s[0], 1, s[1], s[2]});
 }
 
 ir::Value Rotated(OnnxNode& n, ir::Value x, const Rotation& r) {

@@ -13,6 +13,10 @@ ir::Value HeadsTogether(OnnxNode& n, ir::Value x);
 // Each head of [b, h, s, e] `times` times in a row.
 ir::Value RepeatedHeads(OnnxNode& n, ir::Value x, int64_t times);
 
+// Rows of `cache` [positions, half] at the positions [1 or b, s], as [1 or b, 1, s, half]. Without
+// positions the cache has the rows already, [b, s, half].
+ir::Value AnglesAt(OnnxNode& n, ir::Value cache, ir::Value positions);
+
 struct Rotation {
   ir::Value cos, sin;        // [1 or b, 1, s, size / 2]
   ir::Dim size;              // of the part of each head that is turned
