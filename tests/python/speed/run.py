@@ -136,7 +136,7 @@ def work(table, row, threads):
     torch.manual_seed(1)
     module, args = networks.TABLES[table][row]()
     module.eval()
-    with tempfile.TemporaryDirectory() as folder, torch.no_grad():
+    with tempfile.TemporaryDirectory() as folder:
         runs, remarks = peers_of(table, module, args, threads, folder)
         expected = module(*args)
         for name, run in runs.items():
