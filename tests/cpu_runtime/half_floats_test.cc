@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu_runtime/tape/conversions.h"
-
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <vector>
+
+#include "cpu_runtime/tape/conversions.h"
 
 namespace forge::cpu {
 namespace {
