@@ -29,7 +29,8 @@ constexpr std::span<const OnnxOp> (*kFamilies[])() = {
     SignalOps,      TrainingOps,
     WindowOps,      SequenceOps,
     TextOps,        RandomOps,
-    TreeOps,
+    TreeOps,        LabelOps,
+    LinearOps,
 };
 
 std::vector<OnnxOp> SortedOnnxOps() {

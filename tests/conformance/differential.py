@@ -47,14 +47,14 @@ REFUSALS = [
     ("ReduceMean", r"the mean of [iu]\d+ is not an integer"),
 ]
 
-# Of which onnxruntime has no kernel.
-NO_ORACLE = {"ImageDecoder", "com.microsoft.NhwcConv", "com.microsoft.QLinearReduceMean"}
+# Of which onnxruntime has no kernel, or none in the versions of the graphs.
+NO_ORACLE = {"ImageDecoder", "ai.onnx.ml.TreeEnsemble", "com.microsoft.NhwcConv", "com.microsoft.QLinearReduceMean"}
 
 
 def imported_operators():
     """{operator: versions} of docs/support.md, which the build keeps current."""
     text = (ROOT / "docs" / "support.md").read_text(encoding="utf-8").split("## ONNX operators")[1]
-    rows = re.findall(r"^\| ([A-Za-z]\w*|com\.microsoft\.\w+) \| ([\d, ]+) \|$", text, flags=re.M)
+    rows = re.findall(r"^\| ([A-Za-z]\w*|com\.microsoft\.\w+|ai\.onnx\.ml\.\w+) \| ([\d, ]+) \|$", text, flags=re.M)
     return {name: [int(v) for v in versions.split(",")] for name, versions in rows}
 
 

@@ -17,6 +17,7 @@ from operators.elementwise import (
     number, power, prelu, swiglu, swish, unary, variadic, where,
 )
 from operators.host import optional, select_boxes, sequence, strings, tf_idf
+from operators.learned import LEARNED
 from operators.microsoft import MICROSOFT, simplified_norm
 from operators.movement import (
     center_crop_pad, compress, concat, constant, constant_of_shape, depth_to_space, expand, eye_like, flatten, gather,
@@ -33,7 +34,7 @@ from operators.recurrent import recurrent
 from operators.signal import dft, mel_weight_matrix, stft, window
 from operators.windows import (
     affine_grid, batch_norm, col2im, conv, conv_transpose, deform_conv, global_pool, grid_sample, group_norm,
-    instance_norm, lp_pool, max_unpool, norm, pool, resize, roi_align, upsample,
+    instance_norm, lp_pool, max_roi_pool, max_unpool, norm, pool, resize, roi_align, upsample,
 )
 
 # Whose result changes by a step where the first operand changes by a little.
@@ -152,6 +153,7 @@ GENERATORS = {
     "MatMulInteger": matmul_integer,
     "Max": variadic(NUMBERS),
     "MaxPool": pool(False),
+    "MaxRoiPool": max_roi_pool,
     "MaxUnpool": max_unpool,
     "Mean": variadic((np.float32, np.float64)),
     "MeanVarianceNormalization": mean_variance_normalization,
@@ -257,6 +259,10 @@ GENERATORS = {
     "Xor": binary((np.bool_,)),
 }
 # Other domains in front of the name.
+GENERATORS |= {f"ai.onnx.ml.{name}": generate for name, generate in LEARNED.items()}
+ROUNDS |= {"ai.onnx.ml." + name for name in LEARNED if name.startswith(("Linear", "Normalizer", "Scaler", "Tree"))}
+JUMPS |= {"ai.onnx.ml.Binarizer", "ai.onnx.ml.LinearClassifier", "ai.onnx.ml.TreeEnsembleClassifier",
+          "ai.onnx.ml.TreeEnsembleRegressor"}
 PREFIX = "com.microsoft."
 GENERATORS |= {PREFIX + name: generate for name, generate in MICROSOFT.items()}
 ROUNDS |= {PREFIX + name for name in MICROSOFT if not name.startswith(("QLinearConcat", "QLinearWhere"))}

@@ -146,7 +146,8 @@ def tensor_info(name, array, dims=None):
 
 def model_of(nodes, inputs, constants, outputs, opset):
     graph = helper.make_graph(nodes, "random", inputs, outputs, [numpy_helper.from_array(a, n) for n, a in constants])
-    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1),
+              helper.make_opsetid("ai.onnx.ml", 3)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 

@@ -193,6 +193,40 @@ TEST(OnnxCompositesTest, OperandsOfLinearAttentionFitItsQueries) {
               Fails(StatusCode::kDataLoss, "LinearAttention"));
 }
 
+TEST(OnnxCompositesTest, TileRepeatedOneAxisAtFirst) {
+  OnnxModel m(5);
+  m.Input("x", {"2", "1"}).Ints("times", {}, {3}).Ints("axis", {}, {1}).Output("y");
+  m.Node("Tile", {"x", "times", "axis"}, {"y"});
+  const auto out = ImportAndRun(m, {FloatTensor({2, 1}, {4, 5})});
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ((*out)[0].dim(1), 3);
+  EXPECT_EQ((*out)[0].f64(3), 5);
+}
+
+TEST(OnnxCompositesTest, CategoriesAndLabelsAreMappedByTheirTypes) {
+  for (const char* op : {"CategoryMapper", "LabelEncoder"}) {
+    OnnxModel m;
+    onnx::OperatorSetIdProto& set = *m.proto().add_opset_import();
+    set.set_domain("ai.onnx.ml");
+    set.set_version(1);
+    m.Input("x", {"3"}, onnx::TensorProto::INT64).Output("y");
+    const bool is_mapper = std::string_view(op) == "CategoryMapper";
+    for (const auto& [from, to] : {std::pair("x", "words"), std::pair("words", "y")}) {
+      onnx::NodeProto& node = m.Node(op, {from}, {to});
+      node.set_domain("ai.onnx.ml");
+      onnx::AttributeProto& words = Attribute(node, is_mapper ? "cats_strings" : "classes_strings",
+                                              onnx::AttributeProto::STRINGS);
+      for (const char* word : {"a", "b"}) words.add_strings(word);
+      if (is_mapper) Set(node, "cats_int64s", std::vector<int64_t>{0, 1});
+    }
+    const auto out = ImportAndRun(m, {IntTensor({3}, {1, 0, 9})});
+    ASSERT_TRUE(out.ok()) << out.status();
+    EXPECT_EQ((*out)[0].i64(0), 1);
+    EXPECT_EQ((*out)[0].i64(1), 0);
+    EXPECT_EQ((*out)[0].i64(2), -1);
+  }
+}
+
 // A node of ai.onnx.ml.
 onnx::NodeProto& LearnedNode(OnnxModel& m, std::string_view op) {
   onnx::OperatorSetIdProto& set = *m.proto().add_opset_import();

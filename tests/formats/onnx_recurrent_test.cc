@@ -26,11 +26,6 @@ OnnxModel Layer(std::string_view op, int64_t gates, int64_t opset = 14) {
 }
 onnx::NodeProto& RecurrentNodeOf(OnnxModel& m) { return *m.graph().mutable_node(0); }
 
-void SetStrings(onnx::NodeProto& node, std::string_view name, std::vector<std::string> values) {
-  onnx::AttributeProto& a = Attribute(node, name, onnx::AttributeProto::STRINGS);
-  for (std::string& v : values) a.add_strings(std::move(v));
-}
-
 // The gates of a file are those of input, output, forget and cell: of 1 each is another number.
 TEST(OnnxRecurrentTest, LstmHasTheGatesOfTheFile) {
   OnnxModel m = Layer("LSTM", 4);
@@ -52,13 +47,13 @@ TEST(OnnxRecurrentTest, RefusesWhatIsNotComputed) {
   Set(RecurrentNodeOf(m), "input_forget", int64_t{1});
   EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "coupled input and forget gates"));
   m = Layer("LSTM", 4);
-  SetStrings(RecurrentNodeOf(m), "activations", {"Sigmoid", "Tanh", "Relu"});
+  Set(RecurrentNodeOf(m), "activations", std::vector<std::string>{"Sigmoid", "Tanh", "Relu"});
   EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "Relu is not supported in place of Tanh"));
   m = Layer("GRU", 3);
-  SetStrings(RecurrentNodeOf(m), "activations", {"Sigmoid"});
+  Set(RecurrentNodeOf(m), "activations", std::vector<std::string>{"Sigmoid"});
   EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "1 activations, not 2"));
   m = Layer("RNN", 1);
-  SetStrings(RecurrentNodeOf(m), "activations", {"Affine"});
+  Set(RecurrentNodeOf(m), "activations", std::vector<std::string>{"Affine"});
   EXPECT_THAT(m.Import(), Fails(StatusCode::kDataLoss, "the activation Affine"));
   m = Layer("RNN", 1);
   Set(RecurrentNodeOf(m), "direction", std::string("sideways"));

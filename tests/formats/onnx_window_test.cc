@@ -103,6 +103,15 @@ TEST(OnnxWindowTest, SpreadsVolumes) {
             (Numbers{1, 2, 13, 20, 30, 4, 5, 46, 50, 60}));
 }
 
+// A box of 4 x 2 elements, and one outside of the image.
+TEST(OnnxWindowTest, TakesTheGreatestOfPartsOfBoxes) {
+  OnnxModel m;
+  m.Input("x", {"1", "1", "4", "4"}).Output("y");
+  m.Floats("boxes", {2, 5}, {0, 0, 0, 3, 1, 0, 6, 6, 7, 7});
+  Set(m.Node("MaxRoiPool", {"x", "boxes"}, {"y"}), "pooled_shape", Ints{2, 2});
+  EXPECT_EQ(ResultOf(m, {Iota({1, 1, 4, 4})}), (Numbers{1, 3, 5, 7, 0, 0, 0, 0}));
+}
+
 TEST(OnnxWindowTest, RefusesOtherNumbersOfAxes) {
   OnnxModel four;
   four.Input("x", {"1", "1", "2", "2", "2", "2"}).Output("y");

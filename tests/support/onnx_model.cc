@@ -112,6 +112,16 @@ void Set(onnx::NodeProto& node, std::string_view name, std::string_view value) {
   Attribute(node, name, onnx::AttributeProto::STRING).set_s(std::string(value));
 }
 
+void Set(onnx::NodeProto& node, std::string_view name, const std::vector<float>& value) {
+  onnx::AttributeProto& a = Attribute(node, name, onnx::AttributeProto::FLOATS);
+  a.mutable_floats()->Assign(value.begin(), value.end());
+}
+
+void Set(onnx::NodeProto& node, std::string_view name, const std::vector<std::string>& value) {
+  onnx::AttributeProto& a = Attribute(node, name, onnx::AttributeProto::STRINGS);
+  a.mutable_strings()->Assign(value.begin(), value.end());
+}
+
 void Set(onnx::NodeProto& node, std::string_view name, std::vector<int64_t> value) {
   Attribute(node, name, onnx::AttributeProto::INTS).mutable_ints()->Add(value.begin(), value.end());
 }

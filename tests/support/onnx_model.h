@@ -40,6 +40,8 @@ void Set(onnx::NodeProto& node, std::string_view name, int64_t value);
 void Set(onnx::NodeProto& node, std::string_view name, float value);
 void Set(onnx::NodeProto& node, std::string_view name, std::string_view value);
 void Set(onnx::NodeProto& node, std::string_view name, std::vector<int64_t> value);
+void Set(onnx::NodeProto& node, std::string_view name, const std::vector<float>& value);
+void Set(onnx::NodeProto& node, std::string_view name, const std::vector<std::string>& value);
 onnx::AttributeProto& Attribute(onnx::NodeProto& node, std::string_view name,
                                 onnx::AttributeProto::AttributeType type);
 

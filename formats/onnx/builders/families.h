@@ -9,7 +9,7 @@
 
 namespace forge::formats {
 
-inline constexpr std::string_view kMicrosoft = "com.microsoft";
+inline constexpr std::string_view kMicrosoft = "com.microsoft", kMl = "ai.onnx.ml";
 
 std::span<const OnnxOp> ActivationOps();
 std::span<const OnnxOp> AlongAxisOps();
@@ -21,6 +21,8 @@ std::span<const OnnxOp> CreationOps();
 std::span<const OnnxOp> DeformConvOps();
 std::span<const OnnxOp> ElementwiseOps();
 std::span<const OnnxOp> GatherOps();
+std::span<const OnnxOp> LabelOps();
+std::span<const OnnxOp> LinearOps();
 std::span<const OnnxOp> LossOps();
 std::span<const OnnxOp> MicrosoftAttentionOps();
 std::span<const OnnxOp> MicrosoftOps();

@@ -213,6 +213,11 @@ absl::Status StringCast::evaluate(Eval& e) const {
   return absl::OkStatus();
 }
 
+absl::StatusOr<Types> MapLabels::infer(TypeSpan in) const {
+  if (!in[0].is_tensor() || !in[2].is_tensor()) return Types{Type::Unknown()};
+  return Types{in[0].With(in[2].dtype())};
+}
+
 absl::Status MapLabels::evaluate(Eval& e) const {
   const HostValue &x = *e.in(0), &keys = *e.in(1), &values = *e.in(2), &otherwise = *e.in(3);
   if (keys.dtype() != x.dtype())

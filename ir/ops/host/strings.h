@@ -105,7 +105,8 @@ struct MapLabels {
       .outputs = "y: value",
       .source = "ONNX ai.onnx.ml LabelEncoder-4",
       .host = true};
-  FORGE_HOST_STEP(1)
+  absl::StatusOr<Types> infer(TypeSpan in) const;
+  FORGE_HOST_STEP_OF_TYPES
 };
 const OpDef& DefOf(const MapLabels*);
 

@@ -10,12 +10,13 @@ namespace forge::ir {
 namespace {
 
 absl::Status Check(const TreeEnsemble& t, const HostValue& x) {
-  const size_t nodes = t.splits.size(), leaves = t.leaf_weights.size();
+  const size_t nodes = t.splits.size(), entries = t.leaf_weights.size(),
+               leaves = t.leaf_ends.empty() ? entries : t.leaf_ends.size();
   for (const auto* list : {&t.features, &t.modes, &t.yes, &t.no, &t.member_ends})
     if (list->size() != nodes)
       return InvalidArgument("{} entries for {} nodes", list->size(), nodes);
-  if (t.leaf_targets.size() != leaves || (!t.missing.empty() && t.missing.size() != nodes))
-    return InvalidArgument("{} targets for {} leaves", t.leaf_targets.size(), leaves);
+  if (t.leaf_targets.size() != entries || (!t.missing.empty() && t.missing.size() != nodes))
+    return InvalidArgument("{} targets for {} weights", t.leaf_targets.size(), entries);
   if (x.rank() != 2) return InvalidArgument("{} is no matrix", x.type().ToText());
   if (t.targets < 1 || t.targets > 1 << 20) return InvalidArgument("{} targets", t.targets);
   const auto leads = [&](int64_t to) {
@@ -27,6 +28,11 @@ absl::Status Check(const TreeEnsemble& t, const HostValue& x) {
         t.member_ends[i] < end || t.member_ends[i] > static_cast<int64_t>(t.members.size()))
       return InvalidArgument("node {} does not fit", i);
     end = t.member_ends[i];
+  }
+  end = 0;
+  for (const int64_t e : t.leaf_ends) {
+    if (e < end || e > static_cast<int64_t>(entries)) return InvalidArgument("leaf end {}", e);
+    end = e;
   }
   for (const int64_t root : t.roots)
     if (!leads(root)) return InvalidArgument("root {} does not fit", root);
@@ -71,6 +77,13 @@ absl::StatusOr<size_t> LeafOf(const TreeEnsemble& t, int64_t root, const HostVal
   return static_cast<size_t>(~at);
 }
 
+// What leaf number `leaf` adds: entries begin .. end - 1.
+std::pair<size_t, size_t> EntriesOf(const TreeEnsemble& t, size_t leaf) {
+  if (t.leaf_ends.empty()) return {leaf, leaf + 1};
+  return {leaf == 0 ? 0 : static_cast<size_t>(t.leaf_ends[leaf - 1]),
+          static_cast<size_t>(t.leaf_ends[leaf])};
+}
+
 double Combined(TreeSum how, double sum, double leaf, bool first) {
   if (first) return leaf;
   if (how == TreeSum::kMin) return std::min(sum, leaf);
@@ -78,6 +91,11 @@ double Combined(TreeSum how, double sum, double leaf, bool first) {
 }
 
 }  // namespace
+
+absl::StatusOr<Types> TreeEnsemble::infer(TypeSpan in) const {
+  if (!in[0].is_tensor() || in[0].rank() != 2 || targets < 1) return Types{Type::Unknown()};
+  return Types{Type::Tensor(in[0].dtype(), {in[0].shape()[0], targets})};
+}
 
 absl::Status TreeEnsemble::evaluate(Eval& e) const {
   const HostValue& x = *e.in(0);
@@ -88,9 +106,12 @@ absl::Status TreeEnsemble::evaluate(Eval& e) const {
     std::vector<bool> reached(sums.size());
     for (const int64_t root : roots) {
       FORGE_ASSIGN_OR_RETURN(const size_t leaf, LeafOf(*this, root, x, row));
-      const auto target = static_cast<size_t>(leaf_targets[leaf]);
-      sums[target] = Combined(sum, sums[target], leaf_weights[leaf], !reached[target]);
-      reached[target] = true;
+      const auto [begin, end] = EntriesOf(*this, leaf);
+      for (size_t i = begin; i < end; ++i) {
+        const auto target = static_cast<size_t>(leaf_targets[i]);
+        sums[target] = Combined(sum, sums[target], leaf_weights[i], !reached[target]);
+        reached[target] = true;
+      }
     }
     for (size_t k = 0; k < sums.size(); ++k)
       out.Set(row * targets + static_cast<int64_t>(k),

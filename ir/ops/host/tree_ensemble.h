@@ -14,6 +14,7 @@ struct TreeEnsemble {
   std::vector<int64_t> member_ends = {};
   std::vector<int64_t> leaf_targets = {};
   std::vector<double> leaf_weights = {};
+  std::vector<int64_t> leaf_ends = {};
   std::vector<int64_t> roots = {};
   int64_t targets = 1;
   TreeSum sum = TreeSum::kSum;
@@ -21,8 +22,8 @@ struct TreeEnsemble {
   static constexpr OpInfo kInfo{
       .name = "tree_ensemble",
       .formula =
-          "y[row, target] = sum, mean or extreme of the leaves that the row of x reaches, "
-          "one of each tree",
+          "y[row, target] = sum, mean or extreme of what the leaves that the row of x reaches, "
+          "one of each tree, add there",
       .inputs = "x: value",
       .outputs = "y: value",
       .source = "ONNX ai.onnx.ml TreeEnsemble-5",
@@ -36,12 +37,16 @@ struct TreeEnsemble {
       FieldOf<&TreeEnsemble::missing>("missing", "1: NaN leads to `yes`; none: nowhere."),
       FieldOf<&TreeEnsemble::members>("members", "The members of all nodes of mode 6."),
       FieldOf<&TreeEnsemble::member_ends>("member_ends", "Where those of each node end."),
-      FieldOf<&TreeEnsemble::leaf_targets>("leaf_targets", "The target of each leaf."),
-      FieldOf<&TreeEnsemble::leaf_weights>("leaf_weights", "What it adds."),
+      FieldOf<&TreeEnsemble::leaf_targets>("leaf_targets", "The targets of leaves."),
+      FieldOf<&TreeEnsemble::leaf_weights>("leaf_weights", "What each adds there."),
+      FieldOf<&TreeEnsemble::leaf_ends>("leaf_ends",
+                                        "Where those of each leaf end; none: each "
+                                        "has one."),
       FieldOf<&TreeEnsemble::roots>("roots", "Of each tree."),
       FieldOf<&TreeEnsemble::targets>("targets", "Columns of the result."),
       FieldOf<&TreeEnsemble::sum>("sum", "How leaves combine.", "mean|sum|min|max")};
-  FORGE_HOST_STEP(1)
+  absl::StatusOr<Types> infer(TypeSpan in) const;
+  FORGE_HOST_STEP_OF_TYPES
 };
 const OpDef& DefOf(const TreeEnsemble*);
 

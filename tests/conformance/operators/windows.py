@@ -146,6 +146,14 @@ def roi_align(g):
     return [x, g.constant(corners), g.constant(batches)], attributes
 
 
+def max_roi_pool(g):
+    batch, boxes = int(g.rng.integers(1, 3)), int(g.rng.integers(1, 4))
+    x = g.new_value((np.float32,), shape=[batch, int(g.rng.integers(1, 4)), *g.rng.integers(2, 7, 2)], open_axes=[2, 3])
+    corners = np.sort(g.rng.integers(-1, 14, (boxes, 2, 2)), 1).reshape(boxes, 4)
+    places = np.concatenate([g.rng.integers(0, batch, (boxes, 1)), corners], 1).astype(np.float32)
+    return [x, g.constant(places)], {"pooled_shape": g.rng.integers(1, 4, 2).tolist(), "spatial_scale": 0.5}
+
+
 def global_pool(g):
     return [image(g, int(g.choose([1, 2])), int(g.rng.integers(1, 5)))], {}
 

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sampling at computed places, and images of columns.
+#include <algorithm>
+#include <limits>
+
 #include "formats/onnx/builders/families.h"
 #include "formats/onnx/builders/steps.h"
 #include "ir/ops/creation/iota.h"
 #include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/gather.h"
+#include "ir/ops/reduction/reduce.h"
 #include "ir/ops/sampling/affine_grid.h"
 #include "ir/ops/sampling/grid_sample.h"
 #include "ir/ops/sampling/roi_align.h"
@@ -74,6 +80,67 @@ ir::Values BuildRoiAlign(OnnxNode& n) {
   return n.fn().Add(op, std::array{n.in(0), n.in(1), n.in(2)});
 }
 
+// Which elements of an axis belong to each part of each box.
+struct BoxParts {
+  ir::Value holds;  // [boxes, parts, extent]
+  ir::Value any;    // [boxes, parts]: is there one?
+};
+
+// The parts from column `from` of `boxes` [boxes, 5] to column `from` + 2, ends included.
+BoxParts PartsOfBoxes(OnnxNode& n, ir::Value boxes, int64_t from, int64_t parts,
+                      const ir::Dim& extent) {
+  const auto place = [&](int64_t column) {  // rounded, halves away from 0
+    const ir::Value v = Part(n, boxes, 1, column, column + 1);
+    return ir::select(v < 0.0, n.fn()(ir::Ceil{}, {v - 0.5}), n.fn()(ir::Floor{}, {v + 0.5}));
+  };
+  const auto numbers = [&](const ir::Dim& count, int64_t axis, int64_t rank) {
+    return Converted(n, Places(n, count, axis, rank), DType::kF32);
+  };
+  const ir::Value begin = place(from), part = numbers(parts, 1, 2);
+  const ir::Value size = ir::max(place(from + 2) - begin + 1.0, 1.0) / static_cast<double>(parts);
+  const ir::Value last = ir::ScalarOf(n.fn(), extent, DType::kF32);
+  const auto within = [&](ir::Value v) { return ir::min(ir::max(v + begin, 0.0), last); };
+  const ir::Value low = within(n.fn()(ir::Floor{}, {part * size})),
+                  high = within(n.fn()(ir::Ceil{}, {(part + 1.0) * size}));
+  if (!IsOfRank(n, low, 2) || !IsOfRank(n, high, 2)) return {};
+  const ir::Dims apart = {low.type().shape()[0], parts, 1};
+  const ir::Value at = numbers(extent, 2, 3);
+  return {n.fn()(ir::And{}, {~(at < ReshapedTo(n, low, apart)), at < ReshapedTo(n, high, apart)}),
+          low < high};
+}
+
+// The greatest element of each part of a box; 0 where a part has none.
+ir::Values BuildMaxRoiPool(OnnxNode& n) {
+  constexpr int64_t kMostParts = 4096;
+  const std::vector<int64_t> parts = n.Ints("pooled_shape");
+  const double scale = n.Float("spatial_scale", 1);
+  if (parts.size() != 2 ||
+      std::ranges::any_of(parts, [](int64_t p) { return p < 1 || p > kMostParts; }))
+    n.Fail("pooled_shape is [{}]", fmt::join(parts, ", "));
+  if (!n.status().ok() || !HasRank(n, 0, 4, 4) || !HasRank(n, 1, 2, 2)) return {};
+  const ir::Dims x = n.type(0).shape();
+  const ir::Dim count = n.type(1).shape()[0];
+  const ir::Value boxes = Converted(n, n.in(1), DType::kF32) * scale;
+  const ir::Value image = ReshapedTo(n, Part(n, n.in(1), 1, 0, 1), {count});
+  const ir::Value images =
+      n.fn()(ir::Gather{.axis = 0}, {n.in(0), Converted(n, image, DType::kI64)});
+  const BoxParts rows = PartsOfBoxes(n, boxes, 2, parts[0], x[2]),
+                 columns = PartsOfBoxes(n, boxes, 1, parts[1], x[3]);
+  if (!n.status().ok() || !n.fn().status().ok()) return {};
+  constexpr double kNone = -std::numeric_limits<double>::infinity();
+  const auto greatest = [&](ir::Value holds, ir::Value v, int64_t axis) {
+    const ir::Reduce op{.kind = ir::ReduceKind::kMax, .axes = {axis}, .keep_dims = false};
+    return n.fn()(op, {ir::select(holds, v, kNone)});
+  };
+  ir::Value y = greatest(ReshapedTo(n, rows.holds, {count, 1, parts[0], x[2], 1}),
+                         ReshapedTo(n, images, {count, x[1], 1, x[2], x[3]}), 3);
+  y = greatest(ReshapedTo(n, columns.holds, {count, 1, 1, parts[1], x[3]}),
+               ReshapedTo(n, y, {count, x[1], parts[0], 1, x[3]}), 4);
+  const ir::Value any = n.fn()(ir::And{}, {ReshapedTo(n, rows.any, {count, 1, parts[0], 1}),
+                                           ReshapedTo(n, columns.any, {count, 1, 1, parts[1]})});
+  return {ir::select(any, y, 0.0)};
+}
+
 // The numbers of an attribute, one for each axis.
 std::vector<int64_t> OfAxes(std::vector<int64_t> list, size_t count, int64_t fallback) {
   if (list.empty()) list.assign(count, fallback);
@@ -137,7 +204,8 @@ ir::Values BuildCol2Im(OnnxNode& n) {
 constexpr OnnxOp kSampleOps[] = {
     {"", "AffineGrid", 20, 2, 2, BuildAffineGrid}, {"", "Col2Im", 18, 3, 3, BuildCol2Im},
     {"", "GridSample", 16, 2, 2, BuildGridSample}, {"", "GridSample", 20, 2, 2, BuildGridSample},
-    {"", "RoiAlign", 10, 3, 3, BuildRoiAlign},     {"", "RoiAlign", 16, 3, 3, BuildRoiAlign},
+    {"", "MaxRoiPool", 1, 2, 2, BuildMaxRoiPool},  {"", "RoiAlign", 10, 3, 3, BuildRoiAlign},
+    {"", "RoiAlign", 16, 3, 3, BuildRoiAlign},
 };
 
 }  // namespace

@@ -60,6 +60,20 @@ ir::Values BuildSplit(OnnxNode& n) {
   return out;
 }
 
+// Until version 6 one axis was repeated.
+ir::Values BuildTile1(OnnxNode& n) {
+  const std::optional<Number> times = n.ConstantNumber(1), along = n.ConstantNumber(2);
+  if (!times || !along) n.Fail("its axis is not known before the model runs");
+  if (!n.type(0).is_tensor()) n.Fail("the rank of its operand is not known before the model runs");
+  if (!n.status().ok()) return {};
+  const absl::StatusOr<int64_t> axis = ir::NormalAxis(along->i64(), n.type(0).rank());
+  if (!axis.ok()) n.Fail("{}", Message(axis.status()));
+  if (!axis.ok()) return {};
+  ir::Dims repeats(n.type(0).shape().size(), 1);
+  repeats[static_cast<size_t>(*axis)] = times->i64();
+  return n.fn().Add(ir::Tile{repeats}, std::array{n.in(0)});
+}
+
 ir::Values BuildTile(OnnxNode& n) {
   const std::optional<ir::Dims> repeats = n.Contents(1);
   if (repeats) {
@@ -98,6 +112,7 @@ constexpr OnnxOp kMovementCompositesOps[] = {
     {"", "Split", 2, 1, 1, BuildSplit},
     {"", "Split", 13, 1, 2, BuildSplit},
     {"", "Split", 18, 1, 2, BuildSplit},
+    {"", "Tile", 1, 3, 3, BuildTile1},
     {"", "Tile", 6, 2, 2, BuildTile},
     {"", "Trilu", 14, 1, 2, BuildTrilu},
 };
