@@ -136,7 +136,7 @@ class Node:
         return [helper.make_node(op, names, [v.name for v in self.outputs], domain=domain, **self.attributes)]
 
     def operators(self):
-        return [n.op_type for n in self.chain] if self.chain else [self.op]
+        return [f"{n.domain}.{n.op_type}".lstrip(".") for n in self.chain] if self.chain else [self.op]
 
 
 def tensor_info(name, array, dims=None):

@@ -19,6 +19,29 @@ struct AxisPoints {
   Value low, high, low_share, high_share;
 };
 
+struct BoxPoints {
+  Value at;      // from the beginning of the box
+  Value weight;  // of what is at it; absent: as much as any other
+};
+
+// Of boxes of these lengths, [r, 1].
+BoxPoints PointsOfBoxes(const RoiAlign& op, Value length, int64_t bins) {
+  Function& f = *length.fn;
+  const DType t = length.type().dtype();
+  const Value i = Along(f, DType::kI32, bins * op.samples, 1, 2);
+  const auto size = static_cast<double>(bins), most = static_cast<double>(op.samples);
+  if (!op.adaptive) return {(convert(i, t) + 0.5) * (length / (size * most)), {}};
+  // ceil(length / size), whichever way a device rounds the quotient.
+  const Value near = f(Floor{}, {length / size + 0.5});
+  const Value count = min(select(near * size < length, near + 1, near), most);
+  const Value bin = i / most, k = convert(i - bin * most, t);
+  const Value whole = max(count, 1.0);
+  // A point too many repeats the last one, which leaves extremes as they are.
+  const Value at = convert(bin, t) + (min(k, whole - 1) + 0.5) / whole;
+  const Value weight = op.largest ? convert(count > 0.0, t) : select(k < count, 1.0 / whole, 0.0);
+  return {at * (length / size), weight};
+}
+
 AxisPoints PointsAlong(const RoiAlign& op, Value rois, size_t axis, const Dim& extent) {
   Function& f = *rois.fn;
   const auto first = axis == 0 ? int64_t{1} : int64_t{0};  // boxes list the last axis first
@@ -29,15 +52,16 @@ AxisPoints PointsAlong(const RoiAlign& op, Value rois, size_t axis, const Dim& e
   const Value begin = corner(first) - offset;
   const Value given = corner(first + 2) - offset - begin;
   const Value length = op.half_pixel ? given : max(given, 1.0);
-  const auto steps = static_cast<double>(op.sizes[axis] * op.samples);
-  const DType t = rois.type().dtype();
-  const Value i = Along(f, t, op.sizes[axis] * op.samples, 1, 2);
-  const Value at = begin + (i + 0.5) * (length / steps);
+  const BoxPoints points = PointsOfBoxes(op, length, op.sizes[axis]);
+  const Value at = begin + points.at;
   const Value size = DimValue(extent, at);
   const Value counts = f(And{}, {f(Not{}, {at < -1.0}), f(Not{}, {at > size})});
   const Value inside = min(max(at, 0.0), size - 1);
   const Value low = f(Floor{}, {inside}), part = inside - low;
-  const auto counted = [&](Value share) { return select(counts, share, 0.0); };
+  const auto counted = [&](Value share) {
+    const Value part_of_point = select(counts, share, 0.0);
+    return points.weight ? part_of_point * points.weight : part_of_point;
+  };
   return {low, min(low + 1, size - 1), counted(1 - part), counted(part)};
 }
 
@@ -94,7 +118,8 @@ Values RoiAlign::decompose(Function& f, ValueSpan in) const {
     }
   const Dim boxes = rois.type().shape()[0];
   y = f(Reshape{{boxes, shape[1], sizes[0], samples, sizes[1], samples}}, {y});
-  y = ReduceAxes(largest ? ReduceKind::kMax : ReduceKind::kMean, y, {3, 5});
+  const ReduceKind mean = adaptive ? ReduceKind::kSum : ReduceKind::kMean;  // weighed before
+  y = ReduceAxes(largest ? ReduceKind::kMax : mean, y, {3, 5});
   y = f(Reshape{{boxes, shape[1], sizes[0], sizes[1]}}, {y});
   return {Narrowed(y, in[0].type().dtype())};
 }
@@ -105,6 +130,12 @@ Cases RoiAlign::cases() {
            {"f64[1,2,4,4]", "f64[3,4] in -3..12", "i32[3] in 0..0"}},
           {RoiAlign{.sizes = {1, 2}, .samples = 3, .largest = true},
            {"f32[2,1,4,5] in 0..4", "f32[2,4] in 0..5", "i64[2] in 0..1"}},
+          {RoiAlign{.sizes = {2, 1}, .samples = 3, .adaptive = true},
+           {"f32[2,2,4,5]", "f32[4,4] in 0..5", "i64[4] in 0..1"}},
+          {RoiAlign{.sizes = {1, 2}, .samples = 4, .largest = true, .adaptive = true},
+           {"f32[1,2,4,5]", "f32[3,4] in -1..5", "i64[3] in 0..0"}},
+          {RoiAlign{.samples = 5, .half_pixel = false, .adaptive = true},
+           {"f32[1,2,4,5]", "f32[3,4] in -1..5", "i64[3] in 0..0"}},
           {RoiAlign{}, {"f32[1,2,1,1]", "f32[1,4] in 0..1", "i64[1] in 0..0"}},
           {RoiAlign{}, {"f32[1,2,3,3]", "f32[0,4]", "i64[0]"}},
           {RoiAlign{.sizes = {2}}, {"f32[1,2,3,3]", "f32[1,4]", "i64[1]"}, "1 sizes, not 2"},

@@ -10,6 +10,7 @@ struct RoiAlign {
   double scale = 1;
   bool half_pixel = true;
   bool largest = false;
+  bool adaptive = false;
 
   static constexpr OpInfo kInfo{
       .name = "roi_align",
@@ -28,7 +29,10 @@ struct RoiAlign {
                                      "element along each axis."),
       FieldOf<&RoiAlign::largest>("largest",
                                   "Instead of the mean the largest share that one of the four "
-                                  "neighbours of a point has.")};
+                                  "neighbours of a point has."),
+      FieldOf<&RoiAlign::adaptive>("adaptive",
+                                   "Along an axis the bins of a box have ceil(length of a bin) "
+                                   "points, `samples` at most.")};
 
   absl::StatusOr<Types> infer(TypeSpan in) const;
   Values decompose(Function& f, ValueSpan in) const;

@@ -63,13 +63,13 @@ def grow(g, tree, columns, nodes):
     return leaves
 
 
-def trees(g, of, targets, low, high, most=2):
-    """x and the attributes of some trees whose leaves have up to `most` weights"""
+def trees(g, of, targets, low, high, least=1):
+    """x and the attributes of some trees whose leaves have weights of `least` targets or more"""
     x, attributes = table(g), {}
     lists = {name: [] for name in ("treeids", "nodeids", "ids", "weights")}
     for tree in range(int(g.rng.integers(1, 4))):
         for leaf in grow(g, tree, x.array.shape[1], attributes):
-            count = int(g.rng.integers(1, min(most, len(targets)) + 1))
+            count = int(g.rng.integers(least, len(targets) + 1))
             for target in sorted(g.rng.choice(targets, count, replace=False).tolist()):
                 for name, value in zip(lists, (tree, leaf, target, reals(g, 1, low, high)[0])):
                     lists[name].append(value)
@@ -79,20 +79,21 @@ def trees(g, of, targets, low, high, most=2):
 def tree_regressor(g):
     targets = int(g.rng.integers(1, 4))
     x, attributes = trees(g, "target", list(range(targets)), -2, 2)
-    # onnxruntime leaves single scores as they are.
+    # onnxruntime transforms no single scores.
     attributes |= {"n_targets": targets, "post_transform": g.choose(POST if targets > 1 else POST[:1]),
                    "aggregate_function": g.choose(["SUM", "AVERAGE", "MIN", "MAX"])}
-    if g.chance(0.4):
+    # Nor does it add base values where no leaf has the target.
+    if g.chance(0.4) and targets == 1:
         attributes["base_values"] = reals(g, targets)
     return [x], attributes
 
 
 def tree_classifier(g):
-    """Of two classes the weights are those of one, since onnxruntime labels others with what is no label."""
+    """Of two classes the weights are those of the first, since onnxruntime labels others with what is no label; of more,
+    every leaf has weights of all, since it never labels with a class that no leaf has."""
     classes = int(g.choose([2, 2, 3, 4]))
-    low = g.choose([0.01, -1])
-    targets = [int(g.rng.integers(0, 2))] if classes == 2 else list(range(classes))
-    x, attributes = trees(g, "class", targets, low, 1)
+    targets = [0] if classes == 2 else list(range(classes))
+    x, attributes = trees(g, "class", targets, g.choose([0.01, -1]), 1, least=len(targets))
     attributes |= {"classlabels_int64s": labels(g, classes), "post_transform": g.choose(POST)}
     if classes > 2 and g.chance(0.4):
         attributes["base_values"] = reals(g, classes)

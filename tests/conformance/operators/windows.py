@@ -139,7 +139,7 @@ def roi_align(g):
     x = g.new_value((np.float32,), shape=[batch, int(g.rng.integers(1, 4)), *g.rng.integers(2, 7, 2)], open_axes=[2, 3])
     corners = np.sort(g.rng.uniform(-1, 14, (boxes, 2, 2)), 1).reshape(boxes, 4).astype(np.float32)
     attributes = {"output_height": int(g.rng.integers(1, 4)), "output_width": int(g.rng.integers(1, 4)),
-                  "sampling_ratio": int(g.rng.integers(1, 3)), "spatial_scale": 0.5}
+                  "sampling_ratio": int(g.rng.integers(0, 3)), "spatial_scale": 0.5}
     if g.opset >= 16 and g.chance(0.5):
         attributes["coordinate_transformation_mode"] = str(g.choose(["half_pixel", "output_half_pixel"]))
     batches = g.rng.integers(0, batch, boxes).astype(np.int64)

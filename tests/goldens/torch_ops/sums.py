@@ -184,11 +184,18 @@ def roi_align(a, x, rois, batch):
     for box, item in zip(rois * a["scale"] - offset, batch.tolist()):
         length = box[2:] - box[:2]
         length = length if a["half_pixel"] else length.clamp(min=1)
-        step = length.flip(0) / torch.tensor(a["sizes"]) / a["samples"]
+        bins = length.flip(0) / torch.tensor(a["sizes"])
+        grid = [a["samples"], a["samples"]]
+        if a["adaptive"]:
+            grid = [min(max(math.ceil(b), 0), n) for b, n in zip(bins.tolist(), grid)]
+        if 0 in grid:
+            out += [torch.zeros(x.shape[1], dtype=x.dtype)] * math.prod(a["sizes"])
+            continue
+        step = bins / torch.tensor(grid)
         for i, j in np.ndindex(*a["sizes"]):
-            points = [sample(x[item], box[1] + (i * a["samples"] + p + 0.5) * step[0],
-                             box[0] + (j * a["samples"] + q + 0.5) * step[1])
-                      for p, q in np.ndindex(a["samples"], a["samples"])]
+            points = [sample(x[item], box[1] + (i * grid[0] + p + 0.5) * step[0],
+                             box[0] + (j * grid[1] + q + 0.5) * step[1])
+                      for p, q in np.ndindex(*grid)]
             points = torch.stack(points)
             out.append(points.amax((0, 1)) if a["largest"] else points.sum(1).mean(0))
     return torch.stack(out).reshape(len(rois), *a["sizes"], x.shape[1]).permute(0, 3, 1, 2)

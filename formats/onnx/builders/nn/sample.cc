@@ -60,6 +60,21 @@ ir::Values BuildAffineGrid(OnnxNode& n) {
   return n.fn().Add(op, std::array{n.in(0)});
 }
 
+// How many points along an axis the bins of the largest box have, one in each element.
+int64_t MostPoints(OnnxNode& n, const ir::RoiAlign& op) {
+  const std::optional<ir::HostValue> boxes = n.Constant(1);
+  if (!boxes || !HasRank(n, 1, 2, 2)) return 1;
+  double most = 1;
+  for (int64_t i = 0; i + 3 < boxes->elements(); i += 4)
+    for (const int64_t axis : {0, 1}) {
+      const double length = (boxes->f64(i + 2 + axis) - boxes->f64(i + axis)) * op.scale;
+      most = std::max(most, std::ceil(length / static_cast<double>(op.sizes[1 - axis])));
+    }
+  constexpr double kLimit = 1 << 15;
+  if (!(most <= kLimit)) n.Fail("a box with bins of {} elements", most);
+  return n.status().ok() ? static_cast<int64_t>(most) : 1;
+}
+
 // Until version 15 boxes are not moved by half an element.
 ir::Values BuildRoiAlign(OnnxNode& n) {
   const std::string mode = n.String("mode", "avg");
@@ -75,7 +90,8 @@ ir::Values BuildRoiAlign(OnnxNode& n) {
     if (!op.half_pixel && word != "output_half_pixel")
       n.Fail("attribute 'coordinate_transformation_mode' is '{}'", word);
   }
-  if (op.samples < 1) n.Fail("attribute 'sampling_ratio' of 0: points would depend on the boxes");
+  op.adaptive = op.samples == 0;
+  if (op.adaptive) op.samples = MostPoints(n, op);
   if (!n.status().ok()) return {};
   return n.fn().Add(op, std::array{n.in(0), n.in(1), n.in(2)});
 }
