@@ -17,7 +17,7 @@ using Words = std::vector<std::string>;
 // A node of ai.onnx.ml on x [n, columns].
 class Learned {
  public:
-  Learned(std::string_view op, std::vector<std::string> outputs, int64_t columns = 1) {
+  Learned(std::string_view op, const std::vector<std::string>& outputs, int64_t columns = 1) {
     onnx::OperatorSetIdProto& set = *m_.proto().add_opset_import();
     set.set_domain("ai.onnx.ml");
     set.set_version(3);
@@ -44,9 +44,9 @@ class Learned {
     With(of + "_treeids", Ints(nodes.size(), 0)).With(of + "_nodeids", nodes);
     return With(of + "_ids", ids).With(of + "_weights", weights);
   }
-  void ExpectGives(Weights x, const std::vector<Weights>& wanted) const {
+  void ExpectGives(const Weights& x, const std::vector<Weights>& wanted) const {
     const auto rows = static_cast<int64_t>(x.size());
-    const auto out = ImportAndRun(m_, {FloatTensor({rows, 1}, std::move(x))});
+    const auto out = ImportAndRun(m_, {FloatTensor({rows, 1}, x)});
     ASSERT_TRUE(out.ok()) << out.status();
     ASSERT_EQ(out->size(), wanted.size());
     for (size_t k = 0; k < wanted.size(); ++k) {

@@ -38,7 +38,8 @@ OnnxModel::OnnxModel(int64_t opset) {
   graph().set_name("graph");
 }
 
-OnnxModel& OnnxModel::Input(std::string_view name, std::vector<std::string> shape, int32_t type) {
+OnnxModel& OnnxModel::Input(std::string_view name, const std::vector<std::string>& shape,
+                            int32_t type) {
   onnx::ValueInfoProto& input = *graph().add_input();
   input.set_name(std::string(name));
   input.mutable_type()->mutable_tensor_type()->set_elem_type(type);
@@ -133,11 +134,11 @@ absl::StatusOr<std::unique_ptr<ir::Module>> ImportBytes(std::string_view file,
                     options);
 }
 
-ir::HostValue FloatTensor(std::vector<int64_t> shape, std::vector<float> values) {
+ir::HostValue FloatTensor(std::vector<int64_t> shape, const std::vector<float>& values) {
   return TensorOf(DType::kF32, std::move(shape), values);
 }
 
-ir::HostValue IntTensor(std::vector<int64_t> shape, std::vector<int64_t> values) {
+ir::HostValue IntTensor(std::vector<int64_t> shape, const std::vector<int64_t>& values) {
   return TensorOf(DType::kI64, std::move(shape), values);
 }
 
@@ -148,7 +149,7 @@ ir::HostValue Iota(std::vector<int64_t> shape) {
 }
 
 absl::StatusOr<std::vector<ir::HostValue>> ImportAndRun(const OnnxModel& model,
-                                                        std::vector<ir::HostValue> inputs) {
+                                                        const std::vector<ir::HostValue>& inputs) {
   FORGE_ASSIGN_OR_RETURN(const std::unique_ptr<ir::Module> module, model.Import());
   FORGE_RETURN_IF_ERROR(ir::Verify(*module));
   std::vector<const ir::HostValue*> arguments;

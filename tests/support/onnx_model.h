@@ -18,7 +18,7 @@ class OnnxModel {
   explicit OnnxModel(int64_t opset = 17);
 
   // A dimension is a number, or a name that is no number.
-  OnnxModel& Input(std::string_view name, std::vector<std::string> shape,
+  OnnxModel& Input(std::string_view name, const std::vector<std::string>& shape,
                    int32_t type = onnx::TensorProto::FLOAT);
   OnnxModel& Output(std::string_view name, int32_t type = 0);
   onnx::NodeProto& Node(std::string_view op, std::vector<std::string> inputs,
@@ -49,13 +49,13 @@ absl::StatusOr<std::unique_ptr<ir::Module>> ImportBytes(std::string_view file,
                                                         const std::filesystem::path& folder = {},
                                                         const OnnxOptions& options = {});
 
-ir::HostValue FloatTensor(std::vector<int64_t> shape, std::vector<float> values);
-ir::HostValue IntTensor(std::vector<int64_t> shape, std::vector<int64_t> values);
+ir::HostValue FloatTensor(std::vector<int64_t> shape, const std::vector<float>& values);
+ir::HostValue IntTensor(std::vector<int64_t> shape, const std::vector<int64_t>& values);
 // 0, 1, 2 ... as f32.
 ir::HostValue Iota(std::vector<int64_t> shape);
 
 // Imports the model, checks that it verifies, and evaluates "main".
 absl::StatusOr<std::vector<ir::HostValue>> ImportAndRun(const OnnxModel& model,
-                                                        std::vector<ir::HostValue> inputs);
+                                                        const std::vector<ir::HostValue>& inputs);
 
 }  // namespace forge

@@ -176,7 +176,7 @@ ir::Values BuildUnique(OnnxNode& n) {
   if (!axis.ok()) n.Fail("{}", Message(axis.status()));
   if (!n.status().ok()) return {};
   const ir::Value rows = Rows(x, *axis);
-  constexpr int64_t kMostColumns = 1024;  // each is a sort
+  constexpr int64_t kMostColumns = 256;  // each is a sort
   const ir::Dim& columns = rows.type().shape()[1];
   if (!columns.is_constant() || columns.constant() > kMostColumns)
     n.Fail("slices of {} elements; a known number of at most {} is supported", columns.ToText(),
