@@ -15,9 +15,8 @@ ir::Value LinearScores(OnnxNode& n, int64_t targets, const std::vector<double>& 
   const auto size = static_cast<int64_t>(coefficients.size());
   if (targets < 1 || size == 0 || size % targets != 0)
     n.Fail("{} coefficients for {} targets", size, targets);
-  if (!n.status().ok() || !HasRank(n, 0, 1, 2)) return n.in(0);
-  ir::Value x = Converted(n, n.in(0), DType::kF32);
-  if (x.type().rank() == 1) x = ReshapedTo(n, x, {1, x.type().shape()[0]});
+  const ir::Value x = FeaturesOf(n, 0);
+  if (!n.status().ok()) return n.in(0);
   const ir::Value w = NumbersConstant(n, DType::kF32, coefficients, {targets, size / targets});
   const ir::Value y = n.fn()(ir::MatMul{.transpose_b = true}, {x, w});
   return add.empty() ? y : y + NumbersConstant(n, DType::kF32, add);

@@ -57,9 +57,8 @@ ir::Values BuildFeatureVectorizer(OnnxNode& n) {
   n.Ignore("inputdimensions");
   ir::Values parts;
   for (size_t i = 0; i < n.inputs(); ++i) {
-    if (!HasRank(n, i, 1, 2)) return {};
-    const ir::Value x = Converted(n, n.in(i), DType::kF32);
-    parts.push_back(x.type().rank() == 1 ? ReshapedTo(n, x, {1, x.type().shape()[0]}) : x);
+    parts.push_back(FeaturesOf(n, i));
+    if (!parts.back()) return {};
   }
   return {parts.size() == 1 ? parts[0] : Joined(n, parts, 1)};
 }

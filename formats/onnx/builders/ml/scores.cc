@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/onnx/builders/ml/scores.h"
 
-#include <array>
-#include <numeric>
-
 #include "formats/onnx/builders/steps.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
-#include "ir/ops/host/strings.h"
 #include "ir/ops/movement/gather.h"
 #include "ir/ops/reduction/arg_reduce.h"
 #include "ir/ops/reduction/reduce.h"
@@ -47,14 +43,9 @@ ir::Value SoftmaxZero(ir::Value y) {
 
 // The labels at `places` [rows].
 ir::Value LabelsAt(OnnxNode& n, const ClassLabels& labels, ir::Value places) {
-  if (labels.strings.empty())
-    return n.fn()(ir::Gather{.axis = 0}, {IntsConstant(n, labels.ints), places});
-  std::vector<int64_t> all(labels.strings.size());
-  std::iota(all.begin(), all.end(), 0);
-  const ir::HostValue none = *ir::HostValue::Strings({}, std::array{std::string()});
-  return n.fn().Add(ir::MapLabels{},
-                    std::array{places, IntsConstant(n, all), StringsConstant(n, labels.strings),
-                               n.MakeConstant(none)})[0];
+  const ir::Value all =
+      labels.strings.empty() ? IntsConstant(n, labels.ints) : StringsConstant(n, labels.strings);
+  return n.fn()(ir::Gather{.axis = 0}, {all, places});
 }
 
 }  // namespace
@@ -68,13 +59,24 @@ ir::Value NumbersConstant(OnnxNode& n, DType dtype, const std::vector<int64_t>& 
   return ListConstant(n, dtype, list, std::move(shape));
 }
 
+std::vector<double> NumbersOfTensor(OnnxNode& n, std::string_view name) {
+  std::vector<double> out;
+  if (const std::optional<ir::HostValue> v = n.Tensor(name))
+    for (int64_t i = 0; i < v->elements(); ++i) out.push_back(v->f64(i));
+  return out;
+}
+
 std::vector<double> NumbersOrTensor(OnnxNode& n, const std::string& name) {
   std::vector<double> out = n.Floats(name);
   if (!n.Has(name + "_as_tensor")) return out;
   if (!out.empty()) n.Fail("{} is given twice", name);
-  if (const std::optional<ir::HostValue> v = n.Tensor(name + "_as_tensor"))
-    for (int64_t i = 0; i < v->elements(); ++i) out.push_back(v->f64(i));
-  return out;
+  return NumbersOfTensor(n, name + "_as_tensor");
+}
+
+ir::Value FeaturesOf(OnnxNode& n, size_t i) {
+  if (!HasRank(n, i, 1, 2)) return {};
+  const ir::Value x = Converted(n, n.in(i), DType::kF32);
+  return x.type().rank() == 1 ? ReshapedTo(n, x, {1, x.type().shape()[0]}) : x;
 }
 
 std::string PostTransform(OnnxNode& n) { return n.String("post_transform", "NONE"); }

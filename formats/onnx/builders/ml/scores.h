@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What models of classical machine learning make of their scores.
+// What builders of ai.onnx.ml share: lists, features, and what becomes of scores.
 #pragma once
 #include "formats/onnx/node.h"
 
@@ -10,8 +10,13 @@ ir::Value NumbersConstant(OnnxNode& n, DType dtype, const std::vector<double>& l
                           ir::Dims shape = {});
 ir::Value NumbersConstant(OnnxNode& n, DType dtype, const std::vector<int64_t>& list,
                           ir::Dims shape = {});
+// The elements of an attribute that is a tensor; none where it is absent.
+std::vector<double> NumbersOfTensor(OnnxNode& n, std::string_view name);
 // The numbers of `name`, or of the tensor `name`_as_tensor.
 std::vector<double> NumbersOrTensor(OnnxNode& n, const std::string& name);
+
+// Operand `i` in f32, [rows, features]: one axis is one row. Absent where it has another rank.
+ir::Value FeaturesOf(OnnxNode& n, size_t i);
 
 // Attribute post_transform, which is read once, and `y` [rows, scores] as it says.
 std::string PostTransform(OnnxNode& n);

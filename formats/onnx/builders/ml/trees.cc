@@ -13,17 +13,10 @@
 namespace forge::formats {
 namespace {
 
-std::vector<double> NumbersOf(OnnxNode& n, std::string_view name) {
-  std::vector<double> out;
-  if (const std::optional<ir::HostValue> v = n.Tensor(name))
-    for (int64_t i = 0; i < v->elements(); ++i) out.push_back(v->f64(i));
-  return out;
-}
-
 // The members of each node of mode 6 end with a NaN.
 void ReadMembers(OnnxNode& n, ir::TreeEnsemble& op) {
   constexpr int64_t kMember = 6;
-  const std::vector<double> listed = NumbersOf(n, "membership_values");
+  const std::vector<double> listed = NumbersOfTensor(n, "membership_values");
   size_t at = 0;
   for (const int64_t mode : op.modes) {
     if (mode == kMember) {
@@ -45,17 +38,17 @@ void MarkLeaves(OnnxNode& n, std::vector<int64_t>& children, std::string_view fl
 }
 
 ir::Values BuildTreeEnsemble(OnnxNode& n) {
-  ir::TreeEnsemble op{.splits = NumbersOf(n, "nodes_splits"),
+  ir::TreeEnsemble op{.splits = NumbersOfTensor(n, "nodes_splits"),
                       .features = n.Ints("nodes_featureids"),
                       .yes = n.Ints("nodes_truenodeids"),
                       .no = n.Ints("nodes_falsenodeids"),
                       .missing = n.Ints("nodes_missing_value_tracks_true"),
                       .leaf_targets = n.Ints("leaf_targetids"),
-                      .leaf_weights = NumbersOf(n, "leaf_weights"),
+                      .leaf_weights = NumbersOfTensor(n, "leaf_weights"),
                       .roots = n.Ints("tree_roots"),
                       .targets = n.Int("n_targets", 1)};
   n.Ignore("nodes_hitrates");  // statistics of the training
-  for (const double mode : NumbersOf(n, "nodes_modes")) {
+  for (const double mode : NumbersOfTensor(n, "nodes_modes")) {
     if (!(mode >= 0 && mode <= 255)) n.Fail("nodes_modes has {}", mode);
     if (!n.status().ok()) return {};
     op.modes.push_back(static_cast<int64_t>(mode));
@@ -190,11 +183,15 @@ std::optional<ir::TreeEnsemble> ListedTrees(OnnxNode& n, const std::string& of, 
   return op;
 }
 
-// What the trees make of x, [rows, targets] in f32.
-ir::Value ScoresOf(OnnxNode& n, const ir::TreeEnsemble& op) {
+// What the trees make of x, [rows, targets] in f32, and the numbers `base` beside, if any.
+ir::Value ScoresOf(OnnxNode& n, const ir::TreeEnsemble& op, const std::vector<double>& base) {
+  if (!base.empty() && static_cast<int64_t>(base.size()) != op.targets)
+    n.Fail("{} base values for {} targets", base.size(), op.targets);
+  if (!n.status().ok()) return {};
   const ir::Value x =
       n.type(0).dtype() == DType::kF64 ? n.in(0) : Converted(n, n.in(0), DType::kF32);
-  return Converted(n, n.fn().Add(op, std::array{x})[0], DType::kF32);
+  const ir::Value y = Converted(n, n.fn().Add(op, std::array{x})[0], DType::kF32);
+  return base.empty() ? y : y + NumbersConstant(n, DType::kF32, base);
 }
 
 ir::Values BuildTreeEnsembleRegressor(OnnxNode& n) {
@@ -205,12 +202,10 @@ ir::Values BuildTreeEnsembleRegressor(OnnxNode& n) {
   std::optional<ir::TreeEnsemble> op = ListedTrees(n, "target", targets);
   const auto* const way = std::ranges::find(kSums, sum);
   if (way == std::end(kSums)) n.Fail("aggregate_function is '{}'", sum);
-  if (!base.empty() && static_cast<int64_t>(base.size()) != targets)
-    n.Fail("{} base values for {} targets", base.size(), targets);
   if (!op || !n.status().ok()) return {};
   op->sum = static_cast<ir::TreeSum>(way - std::begin(kSums));
-  ir::Value y = ScoresOf(n, *op);
-  if (!base.empty()) y = y + NumbersConstant(n, DType::kF32, base);
+  const ir::Value y = ScoresOf(n, *op, base);
+  if (!y) return {};
   return {PostTransformed(n, PostTransform(n), y)};
 }
 
@@ -225,11 +220,7 @@ ir::Values BuildTreeEnsembleClassifier(OnnxNode& n) {
       labels.count() == 2 && all(op->leaf_targets, [](int64_t target) { return target == 0; });
   const bool is_share = all(op->leaf_weights, [](double w) { return w >= 0; });
   if (in_two) op->targets = 1;
-  if (!base.empty() && static_cast<int64_t>(base.size()) != op->targets)
-    n.Fail("{} base values for {} scores", base.size(), op->targets);
-  if (!n.status().ok()) return {};
-  ir::Value scores = ScoresOf(n, *op);
-  if (!base.empty()) scores = scores + NumbersConstant(n, DType::kF32, base);
+  const ir::Value scores = ScoresOf(n, *op, base);
   if (!IsOfRank(n, scores, 2)) return {};
   if (!in_two) return Classified(n, labels, scores);
   return ClassifiedInTwo(n, labels, scores,
