@@ -109,8 +109,8 @@ TEST(EmulatedDriverTest, AnAccessOutOfBoundsEndsTheContext) {
   client.MakeCurrent();
   Addition addition(client);
   addition.Upload(nullptr);
+  ::testing::internal::CaptureStderr();  // the kernel runs on a thread of its own
   EXPECT_EQ(addition.Launch(nullptr, 1001), CUDA_SUCCESS);
-  ::testing::internal::CaptureStderr();
   EXPECT_EQ(client.Call("cuCtxSynchronize"), CUDA_ERROR_ILLEGAL_ADDRESS);
   const std::string text = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(text.find("kernel vector_add, block (7, 0, 0), thread (104, 0, 0), line"),
