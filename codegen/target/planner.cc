@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/target/planner.h"
 
+#include <algorithm>
+
 #include "codegen/region/storage.h"
 
 namespace forge::codegen {
@@ -41,8 +43,13 @@ absl::StatusOr<PlannedNode> Planner::Plan(const ir::Candidate& node, NodeBody bo
 std::vector<std::string> Planner::Choices(const ir::Candidate& node, size_t most) const {
   std::vector<std::string> words;
   const absl::StatusOr<NodeBody> body = BodyOf(node, caps_);
-  if (!body.ok()) return words;
-  for (const Choice& c : ChoicesFor(*body->region, most)) words.push_back(c.ToText());
+  if (!body.ok() || most == 0) return words;
+  if (const std::optional<Choice> preferred = tuned_->Preferred(*body->region))
+    words.push_back(preferred->ToText());
+  for (const Choice& c : ChoicesFor(*body->region, most))
+    if (std::string text = c.ToText();
+        words.size() < most && std::find(words.begin(), words.end(), text) == words.end())
+      words.push_back(std::move(text));
   return words;
 }
 

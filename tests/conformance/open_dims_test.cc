@@ -205,8 +205,7 @@ class OpenDimsTest : public testing::TestWithParam<std::string> {
     std::vector<ir::HostValue> values;
     for (const NamedTensor& t : inputs) values.push_back(t.value);
     FORGE_ASSERT_OK_AND_ASSIGN(
-        const auto want,
-        ImportAndRun(open.make({std::to_string(q), std::to_string(w)}), std::move(values)));
+        const auto want, ImportAndRun(open.make({std::to_string(q), std::to_string(w)}), values));
     FORGE_ASSERT_OK_AND_ASSIGN(const auto got, session.Run(inputs));
     ASSERT_EQ(got[0].value.type(), want[0].type());
     for (int64_t i = 0; i < want[0].elements(); ++i)

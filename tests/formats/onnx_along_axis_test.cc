@@ -14,10 +14,10 @@ using absl::StatusCode;
 using testing::ElementsAre;
 
 // A model of one node on x and what else it takes, with results y and z.
-OnnxModel ModelAlong(std::string_view op, int64_t opset, std::vector<std::string> shape,
+OnnxModel ModelAlong(std::string_view op, int64_t opset, const std::vector<std::string>& shape,
                      std::vector<std::string> operands = {"x"}) {
   OnnxModel m(opset);
-  m.Input("x", std::move(shape)).Output("y");
+  m.Input("x", shape).Output("y");
   m.Node(op, std::move(operands), {"y"});
   return m;
 }

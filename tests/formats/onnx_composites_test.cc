@@ -20,8 +20,9 @@ using testing::Pointwise;
 constexpr int32_t kInt64 = onnx::TensorProto::INT64;
 
 // The numbers of every result of a model whose first operand is "x".
-std::vector<std::vector<double>> ResultsOf(const OnnxModel& m, std::vector<ir::HostValue> in) {
-  const auto out = ImportAndRun(m, std::move(in));
+std::vector<std::vector<double>> ResultsOf(const OnnxModel& m,
+                                           const std::vector<ir::HostValue>& in) {
+  const auto out = ImportAndRun(m, in);
   EXPECT_TRUE(out.ok()) << out.status();
   std::vector<std::vector<double>> all;
   if (!out.ok()) return all;
@@ -151,9 +152,9 @@ TEST(OnnxCompositesTest, MatMulOfIntegersWraps) {
 }
 
 TEST(OnnxCompositesTest, WhatIsMalformedIsRefused) {
-  const auto one = [](std::string_view op, int64_t opset, std::vector<std::string> shape) {
+  const auto one = [](std::string_view op, int64_t opset, const std::vector<std::string>& shape) {
     OnnxModel m(opset);
-    m.Input("x", std::move(shape)).Output("y");
+    m.Input("x", shape).Output("y");
     m.Node(op, {"x"}, {"y"});
     return m;
   };
@@ -175,10 +176,10 @@ TEST(OnnxCompositesTest, AnAttributeIsASmallNumber) {
 }
 
 TEST(OnnxCompositesTest, OperandsOfLinearAttentionFitItsQueries) {
-  const auto model = [](std::vector<std::string> v, std::vector<std::string> decay) {
+  const auto model = [](const std::vector<std::string>& v, const std::vector<std::string>& decay) {
     OnnxModel m(27);
-    m.Input("q", {"1", "3", "8"}).Input("k", {"1", "3", "8"}).Input("v", std::move(v));
-    m.Input("decay", std::move(decay)).Input("beta", {"1", "3", "2"});
+    m.Input("q", {"1", "3", "8"}).Input("k", {"1", "3", "8"}).Input("v", v);
+    m.Input("decay", decay).Input("beta", {"1", "3", "2"});
     m.Output("y").Output("state");
     onnx::NodeProto& node =
         m.Node("LinearAttention", {"q", "k", "v", "", "decay", "beta"}, {"y", "state"});

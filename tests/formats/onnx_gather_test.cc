@@ -12,9 +12,9 @@ namespace {
 
 using absl::StatusCode;
 
-std::vector<double> RunModel(const OnnxModel& m, std::vector<ir::HostValue> inputs,
+std::vector<double> RunModel(const OnnxModel& m, const std::vector<ir::HostValue>& inputs,
                              size_t result = 0) {
-  const auto out = ImportAndRun(m, std::move(inputs));
+  const auto out = ImportAndRun(m, inputs);
   EXPECT_TRUE(out.ok()) << out.status();
   std::vector<double> numbers;
   if (out.ok())
@@ -123,10 +123,10 @@ TEST(OnnxGroupNormTest, NormalisesEachGroup) {
   }
 }
 
-OnnxModel Resizing(std::vector<float> scales, std::vector<std::string> shape) {
+OnnxModel Resizing(std::vector<float> scales, const std::vector<std::string>& shape) {
   OnnxModel m;
   const auto rank = static_cast<int64_t>(scales.size());
-  m.Input("x", std::move(shape)).Floats("scales", {rank}, std::move(scales)).Output("y");
+  m.Input("x", shape).Floats("scales", {rank}, std::move(scales)).Output("y");
   m.Node("Resize", {"x", "", "scales"}, {"y"});
   return m;
 }

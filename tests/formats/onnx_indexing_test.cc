@@ -11,9 +11,9 @@ namespace {
 
 using absl::StatusCode;
 
-std::vector<double> ElementsOf(const OnnxModel& m, std::vector<ir::HostValue> inputs,
+std::vector<double> ElementsOf(const OnnxModel& m, const std::vector<ir::HostValue>& inputs,
                                size_t result = 0) {
-  const auto out = ImportAndRun(m, std::move(inputs));
+  const auto out = ImportAndRun(m, inputs);
   EXPECT_TRUE(out.ok()) << out.status();
   return out.ok() ? Numbers((*out)[result]) : std::vector<double>();
 }

@@ -18,10 +18,10 @@ using testing::FloatNear;
 using testing::Pointwise;
 
 // A model of one node whose first operand is "x"; the others are constants.
-OnnxModel One(std::string_view op, int64_t opset, std::vector<std::string> shape,
+OnnxModel One(std::string_view op, int64_t opset, const std::vector<std::string>& shape,
               std::vector<std::string> operands = {"x"}) {
   OnnxModel m(opset);
-  m.Input("x", std::move(shape)).Output("y");
+  m.Input("x", shape).Output("y");
   m.Node(op, std::move(operands), {"y"});
   return m;
 }

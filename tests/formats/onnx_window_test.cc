@@ -15,8 +15,8 @@ using absl::StatusCode;
 using Ints = std::vector<int64_t>;
 using Numbers = std::vector<double>;
 
-Numbers ResultOf(const OnnxModel& m, std::vector<ir::HostValue> inputs) {
-  const auto out = ImportAndRun(m, std::move(inputs));
+Numbers ResultOf(const OnnxModel& m, const std::vector<ir::HostValue>& inputs) {
+  const auto out = ImportAndRun(m, inputs);
   EXPECT_TRUE(out.ok()) << out.status();
   Numbers numbers;
   if (out.ok())
