@@ -387,7 +387,7 @@ TEST_F(AutotuneTest, CompilesAsPreferred) {
   ASSERT_OK(device_->Prefer(preferred));
   EXPECT_EQ(Compile()->kernel(), Compile(*other)->kernel());
   // The next search begins with it.
-  EXPECT_THAT(device_->Choices(request_, 1), testing::ElementsAre(*other));
+  EXPECT_THAT(device_->Choices(request_, 1), ::testing::ElementsAre(*other));
   EXPECT_EQ(device_->Choices(request_, 100).size(), choices.size());
   preferred.choice = "matmul_simple(rows=-1)";
   EXPECT_FALSE(device_->Prefer(preferred).ok());
