@@ -115,7 +115,8 @@ typedef struct {
   void (*release)(void* context);
   void* context;
 } forge_variable;
-/* Adds a tensor and returns its value at the start of a run.
+/* Adds a tensor and returns its value at the start of a run. One of the same name, role, type and
+ * memory, used in place, is the same tensor: bodies read weights of the model so.
  *   errors: FORGE_USAGE (a size that does not fit the type), after `release` */
 forge_error* forge_graph_variable(forge_graph* graph, const forge_variable* variable,
                                   forge_value* value);

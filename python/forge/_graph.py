@@ -133,7 +133,7 @@ class Graph:
         return self._value(value.value)
 
     def variable(self, name: str, view, role: str = "parameter") -> Value:
-        """Adds weights or a state.
+        """Adds weights or a state; one of the same name, role and elements is the same, so that bodies read it.
 
         view: their elements, used in place; they must not change while the model is in use
         role: "constant", "parameter", or "state", which runs change

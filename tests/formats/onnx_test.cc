@@ -566,6 +566,22 @@ OnnxModel Nested(int bodies) {
   return m;
 }
 
+TEST(OnnxTest, BodiesReadTheWeightsOfTheGraph) {
+  OnnxModel m;
+  m.Input("x", {"2"}).Input("yes", {}, onnx::TensorProto::BOOL).Floats("w", {2}, {3, 4});
+  m.Node("Add", {"x", "w"}, {"sum"});
+  onnx::NodeProto& node = m.Node("If", {"yes"}, {"y"});
+  m.Output("y");
+  for (const char* branch : {"then_branch", "else_branch"}) {
+    OnnxModel body;
+    body.Node(branch[0] == 't' ? "Mul" : "Sub", {"sum", "w"}, {"z"});
+    body.Output("z");
+    *Attribute(node, branch, onnx::AttributeProto::GRAPH).mutable_g() = body.graph();
+  }
+  FORGE_ASSERT_OK_AND_ASSIGN(const auto module, m.Import());
+  EXPECT_EQ(module->variables().size(), 1u);
+}
+
 TEST(OnnxTest, BodiesNestAsDeepAsTheLimit) {
   const auto out = ImportAndRun(
       Nested(64), {FloatTensor({2}, {-1, 2}), ir::HostValue::Scalar(DType::kBool, Number(1))});

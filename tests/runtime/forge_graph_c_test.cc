@@ -281,6 +281,23 @@ TEST_F(ForgeGraphTest, HasBodies) {
   forge_model_free(model);
 }
 
+TEST_F(ForgeGraphTest, ABodyReadsWeightsOfTheModel) {
+  int one = 1;
+  const forge_variable w{"w", "parameter", "f32[4]", g_weights, 16, Release, &one};
+  forge_graph* body = nullptr;
+  ASSERT_EQ(CodeOfError(forge_graph_body(graph_, "body", &body)), 0);
+  forge_value v = FORGE_ABSENT;
+  g_released = 0;
+  EXPECT_EQ(CodeOfError(forge_graph_variable(graph_, &w, &v)), 0);
+  EXPECT_EQ(g_released, 0);
+  EXPECT_EQ(CodeOfError(forge_graph_variable(body, &w, &v)), 0);
+  EXPECT_EQ(g_released, 1);  // that of the model is enough
+  const forge_variable other{"w", "constant", "f32[4]", g_weights, 16, Release, &one};
+  EXPECT_EQ(CodeOfError(forge_graph_variable(body, &other, &v)), 0);
+  EXPECT_EQ(g_released, 1);
+  forge_graph_free(body);
+}
+
 TEST_F(ForgeGraphTest, RefusesVariablesThatDoNotFit) {
   int one = 1;
   forge_value v = FORGE_ABSENT;
