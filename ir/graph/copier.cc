@@ -4,8 +4,6 @@
 #include "absl/container/flat_hash_set.h"
 
 namespace forge::ir {
-namespace {
-
 AnyOp WithBodies(const AnyOp& op, const absl::flat_hash_map<const Function*, Function*>& bodies) {
   std::shared_ptr<void> copy = op.def().make(op.self());
   for (const Field& f : op.def().fields) {
@@ -15,8 +13,6 @@ AnyOp WithBodies(const AnyOp& op, const absl::flat_hash_map<const Function*, Fun
   }
   return AnyOp(op.def(), std::move(copy));
 }
-
-}  // namespace
 
 std::vector<Function*> BodiesOf(const AnyOp& op) {
   std::vector<Function*> out;

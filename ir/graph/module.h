@@ -68,6 +68,8 @@ struct Node {
 bool HasEffects(const Node& node);
 // The functions that an op has as attributes.
 std::vector<Function*> BodiesOf(const AnyOp& op);
+// The op with other functions in place of those.
+AnyOp WithBodies(const AnyOp& op, const absl::flat_hash_map<const Function*, Function*>& bodies);
 
 class Module;
 

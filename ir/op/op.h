@@ -78,9 +78,21 @@ struct OpInfo {
 // The known elements of each operand; nullopt: unknown.
 using Known = std::span<const std::optional<Dims>>;
 
+// What the gradient of an op with bodies asks of the differentiation around it.
+class BodyGradients {
+ public:
+  virtual ~BodyGradients() = default;
+  // True when a gradient of the operand is used.
+  virtual bool Wants(size_t operand) const = 0;
+  // Appends to a body the gradients with respect to `with` of what values `of` contribute, whose
+  // own gradients are `seeds`. Errors are in the status of the body.
+  virtual Values Append(Function& body, ValueSpan of, ValueSpan seeds, ValueSpan with) const = 0;
+};
+
 struct GradArgs {
   Function& fn;
   ValueSpan in, out, dout;
+  const BodyGradients* bodies = nullptr;  // given to ops with bodies
 };
 
 struct Cost {

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "ir/graph/capture_reads.h"
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/scalar_math.h"
 
@@ -18,10 +19,13 @@ Values ValuesOf(Function& f, std::span<const uint32_t> ids) {
 }
 
 // One sweep over the nodes of a function, from its last to its first.
-class Sweep {
+class Sweep : BodyGradients {
  public:
   Sweep(Function& f, ValueSpan with) : f_(f) {
-    for (const Value& v : with) depends_.insert(v.id);
+    for (const Value& v : with) {
+      depends_.insert(v.id);
+      if (const Variable* variable = f.VariableOf(v.id)) variables_.insert(variable);
+    }
     for (const Node& node : f.nodes()) {
       if (std::ranges::none_of(node.in, [&](uint32_t v) { return depends_.contains(v); })) continue;
       for (uint32_t k = 0; k < node.outs; ++k) depends_.insert(node.first_out + k);
@@ -62,15 +66,37 @@ class Sweep {
       return Unimplemented("node '{}' ({}) has no gradient: {}",
                            node.from ? node.from->ToText() : "", node.op.name(), def.no_gradient);
     }
+    FORGE_RETURN_IF_ERROR(CheckBodies(node));
+    at_ = &node;
     const Function::Scope scope(f_, MadeBy("differentiate", {&node.from, 1}));
-    const Values in = ValuesOf(f_, node.in), dx = node.op.Gradient({f_, in, out, dout});
+    const Values in = ValuesOf(f_, node.in), dx = node.op.Gradient({f_, in, out, dout, this});
     FORGE_RETURN_IF_ERROR(f_.status());
     for (size_t k = 0; k < dx.size() && k < in.size(); ++k) Add(in[k], dx[k]);
     return f_.status();
   }
 
+  // A gradient would miss what a body reads without taking it as a capture.
+  absl::Status CheckBodies(const Node& node) const {
+    if (BodiesOf(node.op).empty() || variables_.empty()) return absl::OkStatus();
+    for (const Variable* v : ReadInBodies(node))
+      if (variables_.contains(v))
+        return Unimplemented("a body of {} reads '{}', whose gradient is wanted, without a capture",
+                             node.op.name(), v->name);
+    return absl::OkStatus();
+  }
+
+  bool Wants(size_t operand) const override { return depends_.contains(at_->in[operand]); }
+  Values Append(Function& body, ValueSpan of, ValueSpan seeds, ValueSpan with) const override {
+    absl::StatusOr<Values> gradients = Differentiate(body, of, seeds, with);
+    if (gradients.ok()) return *std::move(gradients);
+    body.Fail(gradients.status());
+    return Values(with.size());
+  }
+
   Function& f_;
-  absl::flat_hash_set<uint32_t> depends_;  // values that depend on one of `with`
+  const Node* at_ = nullptr;                        // the node whose rule is running
+  absl::flat_hash_set<uint32_t> depends_;           // values that depend on one of `with`
+  absl::flat_hash_set<const Variable*> variables_;  // among `with`
   absl::flat_hash_map<uint32_t, Value> gradients_;
 };
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "absl/container/flat_hash_map.h"
+#include "ir/graph/capture_reads.h"
 #include "ir/graph/copier.h"
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/elementwise.h"
@@ -31,13 +32,22 @@ struct Graded {
   Value loss, correct;  // `correct` is absent where the loss compares no classes
 };
 
-// The variables that a training of `f` updates.
-std::vector<Variable*> ParametersOf(const Function& f, const TrainingOptions& o) {
+// The means and variances that batch norms of `f` and of its bodies read.
+std::set<const Variable*> StatisticsOf(const Function& f) {
   std::set<const Variable*> statistics;
-  for (const Node& node : f.nodes()) {
-    if (!node.op.Is<BatchNorm>()) continue;
-    for (const size_t i : {size_t{3}, size_t{4}}) statistics.insert(f.VariableOf(node.in[i]));
-  }
+  std::vector<const Function*> all = BodiesUnder(f);
+  all.push_back(&f);
+  for (const Function* part : all)
+    for (const Node& node : part->nodes()) {
+      if (!node.op.Is<BatchNorm>()) continue;
+      for (const size_t i : {size_t{3}, size_t{4}}) statistics.insert(part->VariableOf(node.in[i]));
+    }
+  return statistics;
+}
+
+// The variables that a training of `f` updates.
+std::vector<Variable*> ParametersOf(const Function& f, const std::set<const Variable*>& statistics,
+                                    const TrainingOptions& o) {
   std::vector<Variable*> out;
   for (const Function::VariableRead& r : f.reads()) {
     Variable* const v = r.variable;
@@ -236,11 +246,14 @@ absl::Status AddAccess(Module& m, const TrainingVariables& variables) {
 std::string LossNames() { return Alternatives(kLosses, &NamedLoss::name); }
 
 absl::StatusOr<TrainingVariables> AddTraining(Module& m, const TrainingOptions& o) {
+  if (m.Find(o.function) == nullptr)
+    return InvalidArgument("the model has no function '{}'", o.function);
+  const std::set<const Variable*> statistics = StatisticsOf(*m.Find(o.function));
+  FORGE_RETURN_IF_ERROR(CaptureReads(m, o.function));
   const Function* const main = m.Find(o.function);
-  if (main == nullptr) return InvalidArgument("the model has no function '{}'", o.function);
   for (const char* name : {"train", "accumulate", "evaluate", "read_variables", "write_variables"})
     if (m.Find(name) != nullptr) return InvalidArgument("the model has a function '{}'", name);
-  TrainingVariables out{.parameters = ParametersOf(*main, o)};
+  TrainingVariables out{.parameters = ParametersOf(*main, statistics, o)};
   if (out.parameters.empty()) return InvalidArgument("the model has no f32 parameter to train");
   const DType p = o.precision;
   if (p != DType::kF32 && p != DType::kF16 && p != DType::kBF16)

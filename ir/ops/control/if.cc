@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/control/if.h"
 
-#include "ir/graph/module.h"
+#include "ir/graph/copier.h"
 #include "ir/op/define.h"
+#include "ir/ops/control/body_gradient.h"
 #include "ir/type/host_value.h"
 
 namespace forge::ir {
@@ -32,6 +33,28 @@ absl::StatusOr<Types> If::infer(TypeSpan) const {
 Values If::decompose(Function& f, ValueSpan) const {
   f.Fail(InvalidArgument("if: the condition is not known before the run"));
   return {};
+}
+
+Values If::gradient(const GradArgs& g) const {
+  const std::vector<size_t> wanted = WantedGradients(g, 1);
+  Values operands(g.in.begin(), g.in.end());
+  for (const Value& d : g.dout)
+    if (d) operands.push_back(d);
+  const auto differentiated = [&](const Function& body) {
+    GradientBody out(g, body);
+    Values captures, with;
+    for (const Function::Input& a : body.arguments())
+      captures.push_back(out.f().Argument(a.name, body.type(a.value)));
+    const Values results = Inline(body, out.f(), captures);
+    for (size_t k = 0; k < results.size(); ++k)
+      if (g.dout[k])
+        out.Seed(results[k], out.f().Argument(fmt::format("gradient.{}", k), g.dout[k].type()));
+    for (const size_t i : wanted) with.push_back(captures[i - 1]);
+    for (const Value& gradient : out.Append(with)) out.Return(gradient);
+    return out.Finish();
+  };
+  const If branches{.yes = differentiated(*yes), .no = differentiated(*no)};
+  return Gradients(g, wanted, g.fn.Add(branches, operands));
 }
 
 absl::Status If::evaluate(Eval& e) const {

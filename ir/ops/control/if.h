@@ -21,7 +21,8 @@ struct If {
 
   absl::StatusOr<Types> infer(TypeSpan in) const;
   Values decompose(Function& f, ValueSpan in) const;  // where the condition is a constant
-  static constexpr NotDifferentiable gradient{"a branch is chosen before differentiation"};
+  // The gradients of the body that was chosen, which is computed again for them.
+  Values gradient(const GradArgs& g) const;
   absl::Status evaluate(Eval& e) const;
   Cost cost(TypeSpan in) const;
   [[gnu::cold]] static Cases cases();

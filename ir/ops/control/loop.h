@@ -25,7 +25,8 @@ struct Loop {
 
   absl::StatusOr<Types> infer(TypeSpan in) const;
   Values decompose(Function& f, ValueSpan in) const;  // fails: a plan runs it
-  static constexpr NotDifferentiable gradient{"loops have no gradient rule yet"};
+  // Keeps what each step began with, and goes back over the steps, each of which is computed again.
+  Values gradient(const GradArgs& g) const;  // loop_gradient.cc
   absl::Status evaluate(Eval& e) const;
   Cost cost(TypeSpan in) const;
   [[gnu::cold]] static Cases cases();
