@@ -297,7 +297,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const M
   if (staged) return s;
   FORGE_ASSIGN_OR_RETURN(s->shared_,
                          s->model_->shared_->Get(s->model_->module(), s->device_, s->options_));
-  for (const ir::Function* f : s->shared_->functions()) s->AddPorts(*f);
+  for (const ir::Function* f : s->shared_->functions())
+    s->AddPorts(*f, f->arguments().size(), f->results().size());
   for (const auto& [name, value] : s->options_.dims) {
     ir::SymbolRef symbol = s->shared_->module().FindSymbol(name);
     if (!symbol) return InvalidArgument("the model has no dimension '{}'", name);
@@ -323,16 +324,19 @@ absl::StatusOr<bool> Session::CreateStages() {
     fixed_[symbol] = value;
   }
   for (const std::string& name : options_.functions) {
-    FORGE_ASSIGN_OR_RETURN(staged_.emplace_back(), StagedFunction::Create(*this, name));
-    AddPorts(staged_.back()->function());
+    FORGE_ASSIGN_OR_RETURN(staged_.emplace_back(), StagedFunction::Create(*this, name, held_));
+    const StagedFunction& staged = *staged_.back();
+    AddPorts(staged.function(), staged.inputs(), staged.outputs());
   }
   return true;
 }
 
-void Session::AddPorts(const ir::Function& f) {
+void Session::AddPorts(const ir::Function& f, size_t inputs, size_t outputs) {
   FunctionPorts& ports = ports_.emplace_back();
-  for (const auto& a : f.arguments()) ports.inputs.push_back({a.name, f.type(a.value)});
-  for (const auto& r : f.results()) ports.outputs.push_back({r.name, f.type(r.value)});
+  for (const auto& a : f.arguments().first(inputs))
+    ports.inputs.push_back({a.name, f.type(a.value)});
+  for (const auto& r : f.results().first(outputs))
+    ports.outputs.push_back({r.name, f.type(r.value)});
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::CreatePart(std::shared_ptr<const Model> model,

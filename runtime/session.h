@@ -198,7 +198,7 @@ class Session {
     std::vector<Port> inputs, outputs;
   };
   Session() = default;
-  void AddPorts(const ir::Function& f);
+  void AddPorts(const ir::Function& f, size_t inputs, size_t outputs);
   const FunctionPorts& PortsOf(size_t function) const {
     FORGE_CHECK(function < ports_.size());
     return ports_[function];
@@ -232,6 +232,7 @@ class Session {
   std::vector<std::unique_ptr<Plan>> plans_;  // last used last, bounded
   double lower_ms_ = 0, compile_ms_ = 0;
   uint64_t state_bytes_ = 0;
+  std::map<std::string, ir::HostValue> held_;  // variables by name, where it runs in parts
   std::vector<std::unique_ptr<StagedFunction>> staged_;  // by function; null where types are known
   const uint32_t forks_ = ForkCount();                   // of the process that made it
   std::mutex turn_;                                      // held by the call in progress

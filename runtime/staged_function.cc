@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/graph/capture_reads.h"
 #include "ir/graph/copier.h"
 #include "ir/graph/interpreter.h"
 #include "ir/ops/control/loop.h"
@@ -114,24 +115,57 @@ StagedFunction::StagedFunction(const Session& whole, std::shared_ptr<const Model
       bindings_(std::move(bindings)) {}
 StagedFunction::~StagedFunction() = default;
 
-absl::StatusOr<std::unique_ptr<StagedFunction>> StagedFunction::Create(
-    const Session& whole, const std::string& function) {
-  const ir::Function& f = *whole.model_->module().Find(function);
-  if (!f.updates().empty() || !whole.options_.freeze)
-    return Unimplemented(
-        "the types of function '{}' depend on values of a run, and it may change variables",
-        function);
-  std::shared_ptr<const Model> model = whole.model_;
+absl::StatusOr<std::unique_ptr<StagedFunction>> StagedFunction::Create(const Session& whole,
+                                                                       const std::string& function,
+                                                                       HeldVariables& held) {
+  std::unique_ptr<ir::Module> m = ir::Clone(whole.model_->module());
   if (!whole.options_.outputs.empty() && function == whole.options_.functions[0]) {
-    std::unique_ptr<ir::Module> m = ir::Clone(model->module());
     auto kept = std::make_unique<ir::Function>(function, m.get());
     FORGE_RETURN_IF_ERROR(KeepResults(*m->Find(function), *kept, whole.options_.outputs));
     m->Replace(function, std::move(kept));
-    model = std::make_shared<const Model>(std::move(m), *whole.model_);
   }
-  std::vector<bool> read(f.arguments().size(), false);
-  return std::unique_ptr<StagedFunction>(
-      new StagedFunction(whole, std::move(model), function, std::move(read), whole.fixed_));
+  FORGE_ASSIGN_OR_RETURN(Variables variables,
+                         TakeVariables(*m, function, whole.options_.freeze, held));
+  std::vector<bool> read(m->Find(function)->arguments().size(), false);
+  std::unique_ptr<StagedFunction> staged(
+      new StagedFunction(whole, std::make_shared<const Model>(std::move(m), *whole.model_),
+                         function, std::move(read), whole.fixed_));
+  staged->variables_ = std::move(variables);
+  return staged;
+}
+
+// Replaces the function by one that takes the values of its variables and returns the new ones.
+absl::StatusOr<StagedFunction::Variables> StagedFunction::TakeVariables(ir::Module& m,
+                                                                        const std::string& function,
+                                                                        bool freeze,
+                                                                        HeldVariables& held) {
+  if (freeze) ir::Freeze(m);
+  FORGE_RETURN_IF_ERROR(ir::CaptureReads(m, function));
+  const ir::Function& in = *m.Find(function);
+  Variables out{.held = &held};
+  auto f = std::make_unique<ir::Function>(function, &m);
+  ir::Copier copy(in, *f);
+  copy.CopyArguments();
+  for (const ir::Function::VariableRead& read : in.reads()) {
+    const ir::Variable& v = *read.variable;
+    if (v.role == ir::Variable::Role::kConstant) continue;
+    out.read.push_back(v.name);
+    copy.Set(read.value, f->Argument("variable " + v.name, v.type));
+    if (held.contains(v.name)) continue;
+    FORGE_ASSIGN_OR_RETURN(held[v.name], ir::InitialValue(v));
+  }
+  for (const ir::Node& node : in.nodes()) copy.CopyNode(node);
+  for (const ir::Function::Result& r : in.results()) f->Return(r.name, copy[r.value]);
+  for (const ir::Function::Update& u : in.updates()) {
+    if (u.variable->role == ir::Variable::Role::kConstant)
+      return InvalidArgument("function '{}' changes '{}', which is a constant in this Session",
+                             function, u.variable->name);
+    out.changed.push_back(u.variable->name);
+    f->Return("variable " + u.variable->name, copy[u.value]);
+  }
+  FORGE_RETURN_IF_ERROR(f->status());
+  m.Replace(function, std::move(f));
+  return out;
 }
 
 void StagedFunction::AddParts(std::vector<SessionPart>& to) const {
@@ -162,6 +196,18 @@ std::string StagedFunction::KeyOf(std::span<const HostValue* const> arguments) c
 }
 
 absl::StatusOr<std::vector<HostValue>> StagedFunction::Run(
+    std::span<const HostValue* const> arguments) {
+  Pointers all(arguments.begin(), arguments.end());
+  for (const std::string& name : variables_.read) all.push_back(&variables_.held->at(name));
+  FORGE_ASSIGN_OR_RETURN(std::vector<HostValue> results, RunVariant(all));
+  const size_t outputs = results.size() - variables_.changed.size();
+  for (size_t i = 0; i < variables_.changed.size(); ++i)
+    (*variables_.held)[variables_.changed[i]] = std::move(results[outputs + i]);
+  results.resize(outputs);
+  return results;
+}
+
+absl::StatusOr<std::vector<HostValue>> StagedFunction::RunVariant(
     std::span<const HostValue* const> arguments) {
   const std::string key = KeyOf(arguments);
   auto at = std::ranges::find(variants_, key, [](const auto& v) { return v.first; });

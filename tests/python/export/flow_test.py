@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """forge.export of sizes that depend on data and of control flow: flow_test.py [unittest options]. Needs torch."""
 
+import copy
 import unittest
 
 import torch
@@ -54,6 +55,34 @@ def nested(x, _):
     return torch.cond(count > 1, grown, lambda x, count: x * 2, (x, count))
 
 
+class Recurrent(nn.Module):
+    """A branch, a scan and a loop with one layer, and the same in plain Python"""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def cell(self, carry, row):
+        return torch.tanh(self.layer(carry + row)), carry * row
+
+    def forward(self, x):
+        x = torch.cond(x.sum() > 0, lambda x: torch.tanh(self.layer(x)), lambda x: x - self.layer(x), (x,))
+        total, products = scan(lambda carry, row: self.cell(carry, row), x[0], x)
+        y = total + products.sum(0)
+        return while_loop(lambda i, z: i < 3, lambda i, z: (i + 1, torch.tanh(self.layer(z))), (torch.tensor(0), y))[1]
+
+    def plain(self, x):
+        x = torch.tanh(self.layer(x)) if x.sum() > 0 else x - self.layer(x)
+        total, products = x[0], []
+        for row in x:
+            total, product = self.cell(total, row)
+            products.append(product)
+        y = total + torch.stack(products).sum(0)
+        for _ in range(3):
+            y = torch.tanh(self.layer(y))
+        return y
+
+
 class FlowTest(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(3)
@@ -84,6 +113,25 @@ class FlowTest(unittest.TestCase):
 
     def test_nested_control_flow(self):
         self.agree(Function(nested), [(torch.rand(4, 3),), (-torch.rand(4, 3),)])
+
+    def test_training_through_control_flow(self):
+        exported, batches = Recurrent(), [torch.rand(4, 3), -torch.rand(4, 3), torch.rand(4, 3)]
+        labels = torch.randn(3)
+        with torch.no_grad():
+            model = forge.export(exported, (batches[0],))
+        module = copy.deepcopy(exported)  # the model uses the parameters in place
+        trainings = [model.training(device, loss="mse", optimizer="sgd", momentum=0.9) for device in DEVICES]
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.9)
+        for x in batches:
+            optimizer.zero_grad()
+            nn.functional.mse_loss(module.plain(x), labels).backward()
+            optimizer.step()
+            for training in trainings:
+                training.step(0.1, x=x, label=labels)
+        for training in trainings:
+            trained = training.variables()
+            for name, parameter in module.named_parameters():
+                torch.testing.assert_close(torch.as_tensor(trained[name]), parameter.detach(), rtol=1e-4, atol=1e-5)
 
     def test_flex_attention(self):
         batch, heads, length, size = 2, 4, 128, 16
