@@ -102,10 +102,7 @@ absl::Status AddVariable(forge_graph& graph, const forge_variable& v,
       forge::ir::HostValue::Of(made.type.dtype(), forge::ir::Constants(made.type.shape()), elements)
           .status());
   made.init = forge::ir::Variable::Storage{.bytes = elements, .whole = made.type, .begin = {}};
-  forge::ir::Variable* const same = graph.module()->FindVariable(made.name);
-  const bool is_same = same != nullptr && same->role == made.role && same->type == made.type &&
-                       same->init->bytes.data() == elements.data();
-  *value = graph.function->Read(is_same ? same : graph.module()->AddVariable(std::move(made))).id;
+  *value = graph.function->Read(graph.module()->ShareVariable(std::move(made))).id;
   return absl::OkStatus();
 }
 

@@ -379,7 +379,6 @@ class StagedFunction::Divider {
 absl::StatusOr<std::unique_ptr<StagedFunction::Variant>> StagedFunction::MakeVariant(
     std::span<const HostValue* const> arguments) const {
   std::unique_ptr<ir::Module> m = ir::Clone(model_->module());
-  ir::Freeze(*m);
   ir::Bindings bindings = bindings_;
   FORGE_RETURN_IF_ERROR(ir::BindArguments(*m->Find(function_), arguments, bindings));
   auto variant = std::make_unique<Variant>();

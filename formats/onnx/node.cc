@@ -23,15 +23,11 @@ std::optional<std::vector<int64_t>> IntsOf(const ir::HostValue& v) {
 ir::Value ReadConstant(OnnxScope& scope, const std::string& name, const ir::HostValue& contents,
                        ir::Variable::Role role) {
   const ir::Type type = contents.type();
-  // Bodies read the variable of the graph around them, or of each other.
-  ir::Variable* v = scope.module.FindVariable(name);
-  if (v == nullptr || v->role != role || v->type != type ||
-      v->init->bytes.data() != contents.bytes().data())
-    v = scope.module.AddVariable(
-        {.name = name,
-         .role = role,
-         .type = type,
-         .init = ir::Variable::Storage{contents.shared_bytes(), type, {}}});
+  ir::Variable* v = scope.module.ShareVariable(
+      {.name = name,
+       .role = role,
+       .type = type,
+       .init = ir::Variable::Storage{contents.shared_bytes(), type, {}}});
   return scope.fn.Read(v);
 }
 

@@ -108,6 +108,13 @@ Variable* Module::AddVariable(Variable v) {
   return added;
 }
 
+Variable* Module::ShareVariable(Variable v) {
+  Variable* const same = FindVariable(v.name);
+  const bool is_same = same != nullptr && same->role == v.role && same->type == v.type &&
+                       same->init && v.init && same->init->bytes.data() == v.init->bytes.data();
+  return is_same ? same : AddVariable(std::move(v));
+}
+
 Variable* Module::FindVariable(std::string_view name) const { return FindIn(variable_of_, name); }
 
 SymbolRef Module::FindSymbol(std::string_view name) const { return FindIn(symbol_of_, name); }

@@ -205,6 +205,9 @@ class Module {
   // body. FORGE_CHECKs that the function exists.
   Function* Replace(std::string_view name, std::unique_ptr<Function> f);
   Variable* AddVariable(Variable v);  // a name in use gets ".1", ".2" ...
+  // Returns the variable with the name, role, type and memory of `v`; adds it if there is none.
+  // Bodies read weights of the functions around them so.
+  Variable* ShareVariable(Variable v);
   Variable* FindVariable(std::string_view name) const;
   SymbolRef SymbolNamed(std::string_view name);       // creates the symbol at its first use
   SymbolRef FindSymbol(std::string_view name) const;  // null when absent

@@ -77,7 +77,6 @@ class Sweep : BodyGradients {
 
   // A gradient would miss what a body reads without taking it as a capture.
   absl::Status CheckBodies(const Node& node) const {
-    if (BodiesOf(node.op).empty() || variables_.empty()) return absl::OkStatus();
     for (const Variable* v : ReadInBodies(node))
       if (variables_.contains(v))
         return Unimplemented("a body of {} reads '{}', whose gradient is wanted, without a capture",

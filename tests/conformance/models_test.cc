@@ -18,18 +18,12 @@
 #include "tests/support/spirv_check.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/test_names.h"
 
 namespace forge {
 namespace {
 
 const std::filesystem::path kSource = FORGE_SOURCE_DIR;
-
-std::string TestName(const testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name;
-}
 
 // Pictures [first, first + count) as the model wants them: (value / 255 - mean) / std.
 ir::HostValue Batch(const ir::HostValue& pictures, int64_t first, int64_t count) {
@@ -73,7 +67,8 @@ TEST_P(SlowFashionTest, NamesAThousandPicturesAsOnnxruntimeDoes) {
   EXPECT_LE(worst, 1e-5);
 }
 
-INSTANTIATE_TEST_SUITE_P(AllDevices, SlowFashionTest, testing::ValuesIn(Devices()), TestName);
+INSTANTIATE_TEST_SUITE_P(AllDevices, SlowFashionTest, testing::ValuesIn(Devices()),
+                         NameOfParameter);
 
 // A model of tests/models.tsv, and inputs as make_oracle.py takes them.
 struct Stranger {
@@ -125,9 +120,7 @@ std::vector<StrangerOnDevice> StrangersEverywhere() {
 std::string StrangerName(const testing::TestParamInfo<StrangerOnDevice>& info) {
   std::string name = info.param.device + "_" + info.param.model.name;
   name += "_" + info.param.model.inputs[0].substr(info.param.model.inputs[0].rfind('=') + 1);
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name;
+  return AsTestName(std::move(name));
 }
 
 void RunOracle(const std::filesystem::path& python, const std::filesystem::path& onnx,
@@ -260,7 +253,8 @@ TEST_P(ModelsCompileTest, StrangersWithinTheirDispatches) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllDevices, ModelsCompileTest, testing::ValuesIn(Devices()), TestName);
+INSTANTIATE_TEST_SUITE_P(AllDevices, ModelsCompileTest, testing::ValuesIn(Devices()),
+                         NameOfParameter);
 
 }  // namespace
 }  // namespace forge

@@ -18,6 +18,7 @@
 #include "runtime/session.h"
 #include "tests/support/random_cases.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/test_names.h"
 
 namespace forge {
 namespace {
@@ -129,12 +130,7 @@ std::vector<std::string> DevicesThatMove() {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllDevices, MovedInputsTest, testing::ValuesIn(DevicesThatMove()),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           for (char& c : name)
-                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-                           return name;
-                         });
+                         NameOfParameter);
 
 }  // namespace
 }  // namespace forge

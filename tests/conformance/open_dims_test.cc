@@ -10,6 +10,7 @@
 #include "tests/support/onnx_model.h"
 #include "tests/support/oracle.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/test_names.h"
 
 namespace forge {
 namespace {
@@ -228,13 +229,7 @@ TEST_P(OpenDimsTest, GiveWhatNumbersGive) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllDevices, OpenDimsTest, testing::ValuesIn(Devices()),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           for (char& c : name)
-                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(AllDevices, OpenDimsTest, testing::ValuesIn(Devices()), NameOfParameter);
 
 }  // namespace
 }  // namespace forge

@@ -14,6 +14,7 @@
 #include "tests/support/oracle.h"
 #include "tests/support/spirv_check.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/test_names.h"
 
 namespace forge {
 namespace {
@@ -120,10 +121,7 @@ TEST_P(OpsCompileTest, Compiles) {
 }
 
 std::string Name(const testing::TestParamInfo<OpAndDevice>& info) {
-  std::string name = std::string(info.param.op->info.name) + "_on_" + info.param.device;
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name;
+  return AsTestName(std::string(info.param.op->info.name) + "_on_" + info.param.device);
 }
 
 INSTANTIATE_TEST_SUITE_P(AllDevices, OpsTest, testing::ValuesIn(Everything()), Name);

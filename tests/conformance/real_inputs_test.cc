@@ -16,6 +16,7 @@
 #include "tests/support/oracle.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/test_names.h"
 
 namespace forge {
 namespace {
@@ -72,10 +73,7 @@ std::vector<ModelOnDevice> ModelsEverywhere() {
 }
 
 std::string Name(const testing::TestParamInfo<ModelOnDevice>& info) {
-  std::string name = info.param.device + "_" + info.param.model;
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name;
+  return AsTestName(info.param.device + "_" + info.param.model);
 }
 
 absl::StatusOr<std::vector<NamedTensor>> ReadAll(const nlohmann::json& entries,

@@ -9,6 +9,7 @@
 
 #include "tests/support/oracle.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/test_names.h"
 
 namespace forge {
 namespace {
@@ -130,12 +131,7 @@ TEST_P(SlowReadTextTest, TellsWhereALineIs) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllDevices, SlowReadTextTest, testing::ValuesIn(Devices()),
-                         [](const testing::TestParamInfo<std::string>& info) {
-                           std::string name = info.param;
-                           for (char& c : name)
-                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-                           return name;
-                         });
+                         NameOfParameter);
 
 TEST_F(ReadTextTest, PrintsItsUsage) {
   const Outcome o = Shell(kProgram + " --help");

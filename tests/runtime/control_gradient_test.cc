@@ -16,6 +16,7 @@
 #include "tests/support/ir_values.h"
 #include "tests/support/oracle.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/test_names.h"
 
 namespace forge {
 namespace {
@@ -95,6 +96,14 @@ class ControlGradientTest : public ::testing::TestWithParam<std::string> {
     return &f;
   }
 
+  // A body that gives `of` of two captures of this type.
+  static Function* Branch(Module& m, const Type& type, Value (*of)(Value x, Value w)) {
+    Function& f = *m.AddFunction("branch");
+    const Value x = f.Argument("x", type), w = f.Argument("w", type);
+    f.Return("y", of(x, w));
+    return &f;
+  }
+
   static constexpr int64_t kSteps = 4;
   struct Inputs {
     Value state, x, w;
@@ -130,13 +139,7 @@ TEST_P(ControlGradientTest, FlowThroughTheBranchThatIsChosen) {
   const auto product = [](Value x, Value w) { return x * w * w; };
   const auto curve = [](Value x, Value w) { return tanh(x + w); };
   auto m = std::make_unique<Module>();
-  const auto body = [&](const char* name, const auto& of) {
-    Function& f = *m->AddFunction(name);
-    const Value x = f.Argument("x", F32({2})), w = f.Argument("w", F32({2}));
-    f.Return("y", of(x, w));
-    return &f;
-  };
-  const ir::If branches{body("yes", product), body("no", curve)};
+  const ir::If branches{Branch(*m, F32({2}), product), Branch(*m, F32({2}), curve)};
   Function& f = *m->AddFunction("main");
   const Value go = f.Argument("go", kFlag), x = f.Argument("x", F32({2})),
               w = f.Argument("w", F32({2}));
@@ -191,13 +194,7 @@ TEST_P(ControlGradientTest, FlowThroughABranchInALoop) {
   const auto even = [](Value s, Value w) { return sin(s * w); };
   const auto odd = [](Value s, Value w) { return s * s + w; };
   auto m = std::make_unique<Module>();
-  const auto branch = [&](const char* name, const auto& of) {
-    Function& f = *m->AddFunction(name);
-    const Value s = f.Argument("s", F32({3})), w = f.Argument("w", F32({3}));
-    f.Return("y", of(s, w));
-    return &f;
-  };
-  const ir::If branches{branch("odd", odd), branch("even", even)};
+  const ir::If branches{Branch(*m, F32({3}), odd), Branch(*m, F32({3}), even)};
   Function& body = *m->AddFunction("body");
   const Value step = body.Argument("step", kNumber);
   body.Argument("go", kFlag);
@@ -279,12 +276,7 @@ TEST_P(ControlGradientTest, AParameterThatABodyReadsIsTrained) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllDevices, ControlGradientTest, ::testing::ValuesIn(Devices()),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           for (char& c : name)
-                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-                           return name;
-                         });
+                         NameOfParameter);
 
 }  // namespace
 }  // namespace forge

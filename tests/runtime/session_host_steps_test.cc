@@ -11,6 +11,7 @@
 #include "tests/support/oracle.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/test_names.h"
 
 namespace forge {
 namespace {
@@ -224,12 +225,7 @@ TEST_P(SessionHostStepsTest, WhatDropoutKeepsIsScaled) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllDevices, SessionHostStepsTest, ::testing::ValuesIn(Devices()),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           for (char& c : name)
-                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-                           return name;
-                         });
+                         NameOfParameter);
 
 }  // namespace
 }  // namespace forge

@@ -61,6 +61,11 @@ class LoopGradient {
       to.push_back(f.Argument(body_.arguments()[i].name, ArgumentType(i)));
   }
 
+  // The condition and the carried values of a step.
+  void ReturnCarried(Function& f, const Values& step) const {
+    for (size_t i = 0; i <= carried_; ++i) f.Return(fmt::format("result.{}", i), step[i]);
+  }
+
   Dim CountSteps() {
     Function& f = *g_.fn.module()->AddFunction(body_.name() + ".count");
     Values in;
@@ -68,7 +73,7 @@ class LoopGradient {
     const Value count = f.Argument("count", Type::Tensor(DType::kI64, {}));
     AddArguments(f, 2 + carried_, body_.arguments().size(), in);
     const Values out = Inline(body_, f, in);
-    for (size_t i = 0; i <= carried_; ++i) f.Return(fmt::format("result.{}", i), out[i]);
+    ReturnCarried(f, out);
     f.Return("count", count + 1.0);
     Values operands(g_.in.begin(), g_.in.end());
     operands.insert(operands.begin() + static_cast<ptrdiff_t>(2 + carried_),
@@ -91,7 +96,7 @@ class LoopGradient {
     Values in;
     AddArguments(f, 0, body_.arguments().size(), in);
     const Values out = Inline(body_, f, in);
-    for (size_t i = 0; i <= carried_; ++i) f.Return(fmt::format("result.{}", i), out[i]);
+    ReturnCarried(f, out);
     for (size_t i = 0; i < carried_; ++i) f.Return(fmt::format("begin.{}", i), in[2 + i]);
     const Loop replay{&f, static_cast<int64_t>(carried_), steps_};
     const Values made = g_.fn.Add(replay, g_.in);

@@ -11,6 +11,7 @@
 #include "runtime/session.h"
 #include "tests/conformance/onnx/standard_tests.h"
 #include "tests/support/oracle.h"
+#include "tests/support/test_names.h"
 
 namespace forge {
 namespace {
@@ -100,11 +101,8 @@ TEST_P(SlowOnnxModelTest, GivesTheResultsOfTheStandard) {
 }
 
 std::string TestName(const testing::TestParamInfo<NodeTestOnDevice>& info) {
-  std::string name =
-      fmt::format("{}_{}_on_{}", info.param.suite, info.param.name, info.param.device);
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name;
+  return AsTestName(
+      fmt::format("{}_{}_on_{}", info.param.suite, info.param.name, info.param.device));
 }
 
 INSTANTIATE_TEST_SUITE_P(Standard, OnnxNodeTest, testing::ValuesIn(TestsOf(kNodeSuites)), TestName);
