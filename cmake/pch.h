@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Headers that most sources include. Only headers that never change belong here.
+// Headers that most sources include: those that never change, and those whose change concerns all
+// sources anyway.
 #pragma once
 
 #include <fmt/format.h>
@@ -35,3 +36,4 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "ir/graph/module.h"

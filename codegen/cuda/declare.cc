@@ -8,10 +8,10 @@
 namespace forge::codegen {
 namespace {
 
-constexpr std::string_view kBuiltinNames[] = {"block_x",  "block_y",  "block_z", "thread_x",
-                                              "thread_y", "thread_z", "lane",    "warp"};
-constexpr std::string_view kBuiltinTexts[] = {"blockIdx.x",  "blockIdx.y",  "blockIdx.z",
-                                              "threadIdx.x", "threadIdx.y", "threadIdx.z"};
+constexpr std::string_view kCudaNames[] = {"block_x",  "block_y",  "block_z", "thread_x",
+                                           "thread_y", "thread_z", "lane",    "warp"};
+constexpr std::string_view kCudaTexts[] = {"blockIdx.x",  "blockIdx.y",  "blockIdx.z",
+                                           "threadIdx.x", "threadIdx.y", "threadIdx.z"};
 
 // True when another view of the operand has another element type, or another operand may be the
 // same memory.
@@ -133,9 +133,8 @@ std::string CudaPrinter::Locals() {
                          views[n], v.extent);
     }
   }
-  for (size_t n = 0; n < std::size(kBuiltinTexts); ++n)
-    if (builtins[n])
-      out += fmt::format("  const i32 {} = {};\n", kBuiltinNames[n], kBuiltinTexts[n]);
+  for (size_t n = 0; n < std::size(kCudaTexts); ++n)
+    if (builtins[n]) out += fmt::format("  const i32 {} = {};\n", kCudaNames[n], kCudaTexts[n]);
   if (builtins[static_cast<size_t>(BuiltinKind::kLane)])
     out += fmt::format("  const i32 lane = {} % 32;\n", Linear(k.workgroup));
   if (builtins[static_cast<size_t>(BuiltinKind::kSubgroup)])
@@ -145,7 +144,7 @@ std::string CudaPrinter::Locals() {
 
 std::string CudaPrinter::Builtin(BuiltinKind kind) {
   builtins[static_cast<size_t>(kind)] = true;
-  return std::string(kBuiltinNames[static_cast<size_t>(kind)]);
+  return std::string(kCudaNames[static_cast<size_t>(kind)]);
 }
 
 }  // namespace forge::codegen

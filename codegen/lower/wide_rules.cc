@@ -234,7 +234,7 @@ Wide DivideEither(const Halved& h) {
 }
 
 // The others are done to each half.
-constexpr CodeTable<Wide (*)(const Halved& h)> kHalves = {
+constexpr CodeTable<Wide (*)(const Halved& h)> kHalfRules = {
     {Code::kLiteral, [](const Halved& h) { return Literal(h.rules.b, h.w.type, h.w.i.literal); }},
     {Code::kAdd, [](const Halved& h) { return Add(h.x, h.y); }},
     {Code::kSub, [](const Halved& h) { return Sub(h.x, h.y); }},
@@ -267,7 +267,7 @@ View HalvesView(View v) {
 }
 
 Wide WideRule(const VulkanRules& memory, const WideInst& w, std::span<const Wide> x) {
-  const auto rule = kHalves[w.i.code];
+  const auto rule = kHalfRules[w.i.code];
   return rule != nullptr ? rule({memory, w, x}) : EachHalf(w.i, w.type, x);
 }
 

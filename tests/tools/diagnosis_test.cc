@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing;  // NOLINT: how programs are run
 
-struct Step {
+struct PlannedStep {
   std::string label, kernel;
   int number;
 };
@@ -27,8 +27,8 @@ nlohmann::json Trace(const std::string& device) {
   return nlohmann::json::parse(Slurp(file), nullptr, false);
 }
 
-std::vector<Step> StepsOn(const std::string& device) {
-  std::vector<Step> steps;
+std::vector<PlannedStep> StepsOn(const std::string& device) {
+  std::vector<PlannedStep> steps;
   const nlohmann::json trace = Trace(device);
   for (const auto& e : trace["traceEvents"])
     if (e["ph"] == "X" && e.contains("args") && e["args"]["kernel"] != "copy")
@@ -50,9 +50,9 @@ class EveryDeviceTest : public ::testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Devices, EveryDeviceTest, ::testing::Values("reference", "cpu", "vulkan"));
 
 TEST_P(EveryDeviceTest, CompareStepsNamesTheCorruptedKernel) {
-  const std::vector<Step> steps = StepsOn(GetParam());
+  const std::vector<PlannedStep> steps = StepsOn(GetParam());
   ASSERT_GT(steps.size(), 5u);
-  for (const Step& step : {steps[1], steps[steps.size() / 2], steps.back()}) {
+  for (const PlannedStep& step : {steps[1], steps[steps.size() / 2], steps.back()}) {
     const Outcome o = Shell(Run("--compare reference --steps"),
                             fmt::format("FORGE_FAULT='{}/{}' ", GetParam(), step.label));
     // Against itself the wrong device still differs from its own steps.

@@ -14,7 +14,7 @@ constexpr VkAccessFlags kWrites = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFE
 constexpr VkAccessFlags kReads = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT;
 constexpr VkAccessFlags kParameterReads =
     VK_ACCESS_UNIFORM_READ_BIT | VK_ACCESS_INDIRECT_COMMAND_READ_BIT;
-constexpr uint64_t kWord = sizeof(uint32_t);
+constexpr uint64_t kScalarBytes = sizeof(uint32_t);
 
 absl::StatusOr<uint64_t> Size(const ir::Dim& d, const ir::Bindings& values, const char* what) {
   FORGE_ASSIGN_OR_RETURN(const int64_t v, d.Evaluate(values));
@@ -24,8 +24,9 @@ absl::StatusOr<uint64_t> Size(const ir::Dim& d, const ir::Bindings& values, cons
 
 // Where the parameters of a launch lie, one launch behind the other: scalars, then the grid.
 uint64_t ParameterBytes(const PlannedLaunch& l) {
-  return l.pipeline->parameters ? AlignUp((l.scalars.size() + l.grid.size()) * kWord, kAlignment)
-                                : 0;
+  return l.pipeline->parameters
+             ? AlignUp((l.scalars.size() + l.grid.size()) * kScalarBytes, kAlignment)
+             : 0;
 }
 
 // Which VulkanDevice::Record has made sure of.
@@ -307,7 +308,7 @@ class Recorder {
 
   // The numbers of a launch in the parameter buffer, which replays fill.
   void AddParameters(const PlannedLaunch& launch) {
-    auto word = static_cast<uint32_t>(parameters_at_ / kWord);
+    auto word = static_cast<uint32_t>(parameters_at_ / kScalarBytes);
     for (const LaunchNumber& n : launch.scalars)
       out_.parameters_.push_back({ValueOf(n), word++, INT32_MIN, INT32_MAX, label_of_});
     for (size_t axis = 0; axis < launch.grid.size(); ++axis)
@@ -405,7 +406,7 @@ class Recorder {
   void DescribeParameters(const PlannedLaunch& launch, Bound& bound) const {
     const auto at = in_.parameters->At(parameters_at_);
     bound.infos.back() = {at.buffer, at.offset,
-                          std::max<uint64_t>(launch.scalars.size(), 1) * kWord};
+                          std::max<uint64_t>(launch.scalars.size(), 1) * kScalarBytes};
     VkWriteDescriptorSet& write = bound.writes.back();
     write.dstSet = bound.set;
     write.dstBinding = codegen::kParameterBinding;
@@ -442,7 +443,7 @@ class Recorder {
   // As many workgroups as the parameter buffer says, uncut: how long they take is not known.
   void DispatchIndirect(const PlannedLaunch& launch, const Bound& bound) {
     Use(launch, bound);
-    const auto at = in_.parameters->At(parameters_at_ + launch.scalars.size() * kWord);
+    const auto at = in_.parameters->At(parameters_at_ + launch.scalars.size() * kScalarBytes);
     fn_.vkCmdDispatchIndirect(commands_, at.buffer, at.offset);
   }
 
