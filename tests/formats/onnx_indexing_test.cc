@@ -159,10 +159,11 @@ TEST(OnnxRoiAlignTest, BoxesTellTheirPoints) {
     Set(m.Node("RoiAlign", {"x", "r", "b"}, {"y"}), "mode", std::string_view("avg"));
     return m;
   };
-  const ir::HostValue x = Iota({1, 1, 3, 3});
+  // One point in the second box would be 0.
+  const ir::HostValue x = FloatTensor({1, 1, 3, 3}, {6, 0, 6, 0, 0, 0, 0, 0, 18});
   const ir::HostValue boxes = FloatTensor({2, 4}, {0, 0, 1, 1, 0, 0, 3, 2});
-  EXPECT_EQ(ElementsOf(model(false), {x}), (Reals{0, 2.5}));
-  EXPECT_EQ(ElementsOf(model(true), {x, boxes}), (Reals{0, 2.5}));
+  EXPECT_EQ(ElementsOf(model(false), {x}), (Reals{6, 2}));
+  EXPECT_EQ(ElementsOf(model(true), {x, boxes}), (Reals{6, 2}));
 }
 
 TEST(OnnxCol2ImTest, AddsWhatOverlaps) {

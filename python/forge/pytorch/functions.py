@@ -12,7 +12,7 @@ import torch
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from . import detection
+from . import detection, packed
 
 
 @torch.library.custom_op("forge::ctc_losses", mutates_args=())
@@ -71,33 +71,13 @@ def one_hot(tensor, num_classes=-1):
     return (tensor.unsqueeze(-1) == classes).to(tensor.dtype)
 
 
-def pack_padded_sequence(x, lengths, batch_first):
-    """The steps of all sequences, the longest first, and how many sequences have each step"""
-    steps = x.transpose(0, 1) if batch_first else x
-    lengths = torch.as_tensor(lengths)
-    seen = torch.arange(steps.shape[0])[:, None] < lengths
-    return steps[seen], seen.sum(1)[torch.arange(lengths[0].item())]
-
-
-def pad_packed_sequence(data, batch_sizes, batch_first, padding_value, total_length):
-    """The inverse of pack_padded_sequence: a tensor with steps of the padding value, and the lengths"""
-    steps = batch_sizes.shape[0]
-    seen = torch.arange(batch_sizes[0].item()) < batch_sizes[:, None]
-    shape = (*seen.shape, *data.shape[1:])
-    x = torch.index_put(data.new_full(shape, padding_value), (seen,), data)
-    if total_length != steps:
-        x = torch.cat([x, data.new_full((total_length - steps, *shape[1:]), padding_value)])
-    return x.transpose(0, 1) if batch_first else x, seen.sum(0)
-
-
 REPLACED = {
     F.ctc_loss: ctc_loss,
     F.gaussian_nll_loss: gaussian_nll_loss,
     F.one_hot: one_hot,
     torch.Tensor.split: split,
     torch.split: split,
-    torch._VF._pack_padded_sequence: pack_padded_sequence,
-    torch._VF._pad_packed_sequence: pad_packed_sequence,
+    **packed.REPLACED,
 }
 
 
@@ -109,6 +89,9 @@ class Traceable(TorchFunctionMode):
         for (module, name), function in detection.NAMES.items():
             if module in sys.modules:
                 self._patches.enter_context(mock.patch.object(sys.modules[module], name, function, create=True))
+        for owner in (torch.nn.RNNBase, torch.nn.LSTM):
+            self._patches.enter_context(mock.patch.object(owner, "check_forward_args",
+                                                          packed.unless_packed(owner.check_forward_args)))
         return super().__enter__()
 
     def __exit__(self, *failure):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sampling at computed places, and images of columns.
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "formats/onnx/builders/families.h"
@@ -60,9 +61,11 @@ ir::Values BuildAffineGrid(OnnxNode& n) {
   return n.fn().Add(op, std::array{n.in(0)});
 }
 
-// How many points along an axis the bins of the largest box have, one in each element.
+// How many points along an axis the bins of the largest box have, one in each element; a power of
+// two, so that runs with other boxes share what is prepared.
 int64_t MostPoints(OnnxNode& n, const ir::RoiAlign& op) {
   const std::optional<ir::HostValue> boxes = n.Constant(1);
+  if (!boxes) n.Fail("its boxes are not known before the model runs");
   if (!boxes || !HasRank(n, 1, 2, 2)) return 1;
   double most = 1;
   for (int64_t i = 0; i + 3 < boxes->elements(); i += 4)
@@ -72,7 +75,7 @@ int64_t MostPoints(OnnxNode& n, const ir::RoiAlign& op) {
     }
   constexpr double kLimit = 1 << 15;
   if (!(most <= kLimit)) n.Fail("a box with bins of {} elements", most);
-  return n.status().ok() ? static_cast<int64_t>(most) : 1;
+  return n.status().ok() ? static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most))) : 1;
 }
 
 // Until version 15 boxes are not moved by half an element.

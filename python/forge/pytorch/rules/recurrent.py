@@ -10,7 +10,7 @@ from . import random_numbers
 def layers(op, states, **attributes):
     """lstm, gru, rnn of any number of layers"""
 
-    def rule(t, x, hx, parameters, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+    def rule(t, x, hx, parameters, has_biases, num_layers, dropout, train, bidirectional, batch_first, lengths=None):
         if not isinstance(hx, list):
             hx = [hx]
         if not isinstance(parameters, list):
@@ -27,7 +27,7 @@ def layers(op, states, **attributes):
             own = [parameters[(first + d) * count:(first + d + 1) * count] for d in range(directions)]
             weights = [_stacked(t, [p[i] for p in own]) for i in range(count)] + [None] * (4 - count)
             initial = [t.slice(h, 0, first, first + directions) for h in hx]
-            x, *ends = t.ops(op, x, *weights, None, *initial,
+            x, *ends = t.ops(op, x, *weights, lengths, *initial,
                              direction="bidirectional" if bidirectional else "forward", **attributes)
             for kept, end in zip(last, ends):
                 kept.append(end)
@@ -35,6 +35,11 @@ def layers(op, states, **attributes):
         return (t.swap(x, 0, 1) if batch_first else x, *ends)
 
     return rule
+
+
+def layers_with_lengths(t, kind, x, lengths, hx, parameters, *options):
+    """forge.recurrent_layers: see packed.py"""
+    return RULES[f"aten.{kind}.input"](t, x, hx, parameters, *options, False, lengths)
 
 
 def _stacked(t, parameters):
@@ -62,6 +67,7 @@ RULES = {
     "aten.gru.input": layers("gru", 1),
     "aten.rnn_tanh.input": layers("rnn", 1, activation="tanh"),
     "aten.rnn_relu.input": layers("rnn", 1, activation="relu"),
+    "forge.recurrent_layers": layers_with_lengths,
     "aten.lstm_cell": cell("lstm", 2),
     "aten.gru_cell": cell("gru", 1),
     "aten.rnn_tanh_cell": cell("rnn", 1, activation="tanh"),
