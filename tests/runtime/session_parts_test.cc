@@ -24,6 +24,7 @@ namespace forge {
 namespace {
 
 using formats::NewNode;
+using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -187,6 +188,18 @@ TEST_P(SessionPartsTest, DataGiveTheClassesOfAOneHot) {
   FORGE_ASSERT_OK_AND_ASSIGN(auto out, session->Run(in));
   EXPECT_EQ(ShapeOf(out[0].value), (std::vector<int64_t>{3, 3}));
   EXPECT_EQ(Numbers(out[0].value), (std::vector<double>{0, 0, 1, 1, 0, 0, 0, 1, 0}));
+}
+
+// The numbers are onnxruntime's; one point in each box would give 6 and 0.
+TEST_P(SessionPartsTest, BoxesTellTheirPoints) {
+  OnnxModel m(16);
+  m.Input("x", {"1", "1", "3", "3"}).Input("r", {"n", "4"}).Ints("b", {2}, {0, 0}).Output("y");
+  Set(m.Node("RoiAlign", {"x", "r", "b"}, {"y"}), "mode", std::string_view("avg"));
+  FORGE_ASSERT_OK_AND_ASSIGN(auto session, Open(m, GetParam()));
+  const NamedTensor in[] = {{"x", FloatTensor({1, 1, 3, 3}, {6, 0, 6, 0, 0, 0, 0, 0, 18})},
+                            {"r", FloatTensor({2, 4}, {0, 0, 1, 1, 0, 0, 3, 2})}};
+  FORGE_ASSERT_OK_AND_ASSIGN(auto out, session->Run(in));
+  EXPECT_THAT(Numbers(out[0].value), ElementsAre(DoubleNear(6, 1e-6), DoubleNear(2, 1e-6)));
 }
 
 // Constants are computed while types are resolved, several of one operator.
