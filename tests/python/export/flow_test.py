@@ -83,6 +83,20 @@ class Recurrent(nn.Module):
         return y
 
 
+class Reader(nn.Module):
+    """Sentences of different lengths, read both ways"""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(50, 8)
+        self.layers = nn.LSTM(8, 16, 2, batch_first=True, bidirectional=True)
+
+    def forward(self, words, lengths):
+        packed = nn.utils.rnn.pack_padded_sequence(self.words(words), lengths, batch_first=True, enforce_sorted=False)
+        packed, (last, _) = self.layers(packed)
+        return (*nn.utils.rnn.pad_packed_sequence(packed, batch_first=True), last)
+
+
 class FlowTest(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(3)
@@ -105,6 +119,12 @@ class FlowTest(unittest.TestCase):
         x = torch.randn(4, 3)
         self.agree(Function(counted), [(x, x > 0, torch.tensor([1, 2, 0, 3])), (x, x > -9, torch.tensor([0, 4, 1, 1])),
                                        (x, x > 9, torch.tensor([0, 0, 0, 0]))])
+
+    def test_packed_sequences(self):
+        batch, length = Dim("batch", min=2), Dim("length", min=2)
+        variants = [(torch.randint(0, 50, shape), torch.tensor(lengths))
+                    for shape, lengths in (((3, 7), [7, 2, 5]), ((5, 11), [1, 4, 10, 4, 3]), ((2, 4), [4, 4]))]
+        self.agree(Reader(), variants, ({0: batch, 1: length}, {0: batch}))
 
     def test_control_flow(self):
         weights = torch.randn(3)
