@@ -49,8 +49,8 @@ function(forge_headers folder)
   endif()
 endfunction()
 
-# Of code that runs once for a model, a run or a command, not once for an element: it takes half of the time less to
-# compile. What computes on CPUs is the plug-in cpu, and has more.
+# Of code that runs once for a model, a run or a command, not once for an element: it takes a third of the time less
+# to compile. What computes on CPUs is the plug-in cpu, and has more.
 set(FORGE_ONCE_OPTIONS $<$<CONFIG:Release>:-O1>)
 
 # The headers that most sources need, compiled once. The owner defines only what all layers do: the compiler refuses a
