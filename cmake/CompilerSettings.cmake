@@ -57,24 +57,25 @@ if(FORGE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
 
+# The content of cmake/pch.h and of the folders in which what it includes of the project lies.
+file(GLOB own CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/pch.h" "${PROJECT_SOURCE_DIR}/base/*.h"
+     "${PROJECT_SOURCE_DIR}/ir/dim/*.h" "${PROJECT_SOURCE_DIR}/ir/type/*.h" "${PROJECT_SOURCE_DIR}/ir/op/*.h"
+     "${PROJECT_SOURCE_DIR}/ir/graph/*.h")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${own})
+set(FORGE_PRECOMPILED_HASH "")
+foreach(header IN LISTS own)
+  file(SHA256 "${header}" hash)
+  string(SHA256 FORGE_PRECOMPILED_HASH "${FORGE_PRECOMPILED_HASH}${hash}")
+endforeach()
+
 # Names the content of TARGET's precompiled header for ccache, since the compiler never makes the same file twice:
 # what it is made by, with which flags, from which headers.
 function(forge_sum_precompiled_header target)
   string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
   get_target_property(headers ${target} PRECOMPILE_HEADERS)
-  # What cmake/pch.h includes of the project lies in these folders.
-  file(GLOB own CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/pch.h" "${PROJECT_SOURCE_DIR}/base/*.h"
-       "${PROJECT_SOURCE_DIR}/ir/dim/*.h" "${PROJECT_SOURCE_DIR}/ir/type/*.h" "${PROJECT_SOURCE_DIR}/ir/op/*.h"
-       "${PROJECT_SOURCE_DIR}/ir/graph/*.h")
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${own})
-  set(hash "")
-  foreach(header IN LISTS own)
-    file(SHA256 "${header}" one)
-    string(SHA256 hash "${hash}${one}")
-  endforeach()
   file(WRITE "${PROJECT_BINARY_DIR}/CMakeFiles/${target}.dir/cmake_pch.hxx.gch.sum"
        "${CMAKE_CXX_COMPILER} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}} "
-       "${FORGE_SANITIZE} ${headers} ${hash} absl ${absl_VERSION} gtest ${GTest_VERSION} "
+       "${FORGE_SANITIZE} ${headers} ${FORGE_PRECOMPILED_HASH} absl ${absl_VERSION} gtest ${GTest_VERSION} "
        "dnnl ${dnnl_VERSION} CLI11 ${CLI11_VERSION} json ${nlohmann_json_VERSION}\n")
 endfunction()
 
