@@ -13,8 +13,6 @@ def layers(op, states, **attributes):
     def rule(t, x, hx, parameters, has_biases, num_layers, dropout, train, bidirectional, batch_first, lengths=None):
         if not isinstance(hx, list):
             hx = [hx]
-        if not isinstance(parameters, list):
-            raise Unsupported("packed sequences")
         directions = 2 if bidirectional else 1
         count = len(parameters) // (num_layers * directions)
         if count > (4 if has_biases else 2):
