@@ -6,18 +6,21 @@
 
 namespace forge::cpu {
 
-// y[i, j] += sum over k of x[i, k] * w[k, j]
+// Columns whose weights lie together, row after row.
+inline constexpr size_t kColumnGroup = 16;
+
+// y[i, j] = bias[j] + sum over k of x[i, k] * w[k, j]
 template <class T>
 struct RowProducts {
-  size_t rows = 0, depth = 0, columns = 0;
-  const T* x = nullptr;  // [rows, depth]
-  const T* w = nullptr;  // [depth, columns], rows `w_stride` elements apart
-  size_t w_stride = 0;
-  T* y = nullptr;  // [rows, columns], rows `y_stride` elements apart
+  size_t rows = 0, depth = 0, groups = 0;
+  const T* x = nullptr;     // [rows, depth]
+  const T* w = nullptr;     // [groups, depth, kColumnGroup]
+  const T* bias = nullptr;  // [groups, kColumnGroup]
+  T* y = nullptr;           // [rows, groups, kColumnGroup], rows `y_stride` elements apart
   size_t y_stride = 0;
 };
 template <class T>
-void AddRowProducts(const RowProducts<T>& p);  // float and double
+void MultiplyRows(const RowProducts<T>& p);  // float and double
 
 // One step of some units of one row, after their products.
 template <class T>

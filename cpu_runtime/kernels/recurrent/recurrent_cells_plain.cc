@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "cpu_runtime/kernels/recurrent/recurrent_cells.h"
 #include "cpu_runtime/tape/plain_scalar.h"
 #include "ir/ops/elementwise/row_parts.h"
@@ -27,13 +29,14 @@ void EachUnit(const CellStep<double>& s) {
 }  // namespace
 
 template <>
-void AddRowProducts(const RowProducts<double>& p) {
+void MultiplyRows(const RowProducts<double>& p) {
   for (size_t i = 0; i < p.rows; ++i)
-    for (size_t k = 0; k < p.depth; ++k) {
-      const double x = p.x[i * p.depth + k];
-      const double* w = p.w + k * p.w_stride;
-      double* y = p.y + i * p.y_stride;
-      for (size_t j = 0; j < p.columns; ++j) y[j] += x * w[j];
+    for (size_t group = 0; group < p.groups; ++group) {
+      const double* w = p.w + group * p.depth * kColumnGroup;
+      double* y = p.y + i * p.y_stride + group * kColumnGroup;
+      std::copy_n(p.bias + group * kColumnGroup, kColumnGroup, y);
+      for (size_t k = 0; k < p.depth; ++k, w += kColumnGroup)
+        for (size_t j = 0; j < kColumnGroup; ++j) y[j] += p.x[i * p.depth + k] * w[j];
     }
 }
 

@@ -24,7 +24,7 @@ namespace recurrent {
 
 #include "cpu_runtime/kernels/recurrent/recurrent_cells.inc"
 
-using Whole = hn::ScalableTag<float>;
+using Whole = hn::CappedTag<float, kColumnGroup>;
 using Single = hn::CappedTag<float, 1>;
 
 template <class D>
@@ -60,56 +60,59 @@ void RnnRelu(const CellStep<float>& s) {
 }
 
 // kRows rows and kVectors vectors of columns from j on: their sums stay in registers.
-template <int kRows, int kVectors, class D>
-HWY_INLINE void Block(const RowProducts<float>& p, D d, size_t row, size_t j) {
+template <int kRows, int kVectors>
+HWY_INLINE void Block(const RowProducts<float>& p, size_t row, size_t j) {
+  const Whole d;
   const size_t lanes = hn::Lanes(d);
-  hn::Vec<D> sums[kRows][kVectors];
+  const float* x = p.x + row * p.depth;
+  float* y = p.y + row * p.y_stride + j;
+  const float* w[kVectors];
+  hn::Vec<Whole> sums[kRows][kVectors];
 #pragma GCC unroll 4
-  for (int i = 0; i < kRows; ++i)
+  for (int v = 0; v < kVectors; ++v) {
+    const size_t column = j + v * lanes;
+    w[v] = p.w + column / kColumnGroup * kColumnGroup * p.depth + column % kColumnGroup;
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v)
-      sums[i][v] = hn::LoadU(d, p.y + (row + i) * p.y_stride + j + v * lanes);
-  const float* w = p.w + j;
-  for (size_t k = 0; k < p.depth; ++k, w += p.w_stride) {
-    hn::Vec<D> weights[kVectors];
+    for (int i = 0; i < kRows; ++i) sums[i][v] = hn::LoadU(d, p.bias + column);
+  }
+  for (size_t k = 0; k < p.depth; ++k) {
+    hn::Vec<Whole> weights[kVectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) weights[v] = hn::LoadU(d, w + v * lanes);
+    for (int v = 0; v < kVectors; ++v) weights[v] = hn::LoadU(d, w[v] + k * kColumnGroup);
 #pragma GCC unroll 4
     for (int i = 0; i < kRows; ++i) {
-      const auto x = hn::Set(d, p.x[(row + i) * p.depth + k]);
+      const auto factor = hn::Set(d, x[i * p.depth + k]);
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::MulAdd(x, weights[v], sums[i][v]);
+      for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::MulAdd(factor, weights[v], sums[i][v]);
     }
   }
 #pragma GCC unroll 4
   for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v)
-      hn::StoreU(sums[i][v], d, p.y + (row + i) * p.y_stride + j + v * lanes);
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[i][v], d, y + i * p.y_stride + v * lanes);
 }
 
-template <int kRows, int kVectors>
-HWY_INLINE void Columns(const RowProducts<float>& p, size_t row) {
-  const Whole d;
-  const size_t lanes = hn::Lanes(d);
-  size_t j = 0;
-  for (; j + kVectors * lanes <= p.columns; j += kVectors * lanes)
-    Block<kRows, kVectors>(p, d, row, j);
-  for (; j + lanes <= p.columns; j += lanes) Block<kRows, 1>(p, d, row, j);
-  for (; j < p.columns; ++j) Block<kRows, 1>(p, Single(), row, j);
+// All rows of the columns from j on, whose weights stay in the cache between them.
+template <int kVectors>
+HWY_INLINE void Rows(const RowProducts<float>& p, size_t j) {
+  size_t row = 0;
+  for (; row + 4 <= p.rows; row += 4) Block<4, kVectors>(p, row, j);
+  for (; row < p.rows; ++row) Block<1, kVectors>(p, row, j);
 }
 
 void Products(const RowProducts<float>& p) {
+  const size_t lanes = hn::Lanes(Whole()), columns = p.groups * kColumnGroup;
   // Of 32 registers, or of 16.
-  constexpr int kVectors = hn::MaxLanes(Whole()) >= 16 ? 4 : 2;
-  size_t row = 0;
-  for (; row + 4 <= p.rows; row += 4) Columns<4, kVectors>(p, row);
-  for (; row < p.rows; ++row) Columns<1, 4>(p, row);
+  constexpr size_t kVectors = hn::MaxLanes(Whole()) >= 16 ? 4 : 3;
+  size_t j = 0;
+  for (; j + kVectors * lanes <= columns; j += kVectors * lanes) Rows<kVectors>(p, j);
+  for (; j + 2 * lanes <= columns; j += 2 * lanes) Rows<2>(p, j);
+  for (; j < columns; j += lanes) Rows<1>(p, j);
 }
 
 }  // namespace recurrent
 
-void MultiplyRows(const RowProducts<float>& p) { recurrent::Products(p); }
+void MultiplyFloats(const RowProducts<float>& p) { recurrent::Products(p); }
 
 const CellLoops<float>& Cells() {
   static constexpr CellLoops<float> kLoops{&recurrent::Lstm, &recurrent::Gru, &recurrent::RnnTanh,
@@ -124,11 +127,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace forge::cpu {
-HWY_EXPORT(MultiplyRows);
+HWY_EXPORT(MultiplyFloats);
 HWY_EXPORT(Cells);
 template <>
-void AddRowProducts(const RowProducts<float>& p) {
-  HWY_DYNAMIC_DISPATCH(MultiplyRows)(p);
+void MultiplyRows(const RowProducts<float>& p) {
+  HWY_DYNAMIC_DISPATCH(MultiplyFloats)(p);
 }
 template <>
 const CellLoops<float>& CellLoopsOf() {

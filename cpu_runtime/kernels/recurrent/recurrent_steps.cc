@@ -18,8 +18,8 @@ using ir::kFirstCell, ir::kFirstHidden, ir::kGateSums, ir::kPeepholes, ir::kStep
 
 constexpr size_t kOperands = kPeepholes + 1;
 
-// Units whose weights lie together, of all gates: the columns of a panel.
-constexpr int64_t kPanel = 16;
+// Units of a panel, which has all their gates.
+constexpr int64_t kPanel = kColumnGroup;
 
 // The anchor, whatever its cell.
 struct Recurrence {
@@ -39,16 +39,18 @@ template <class T>
 struct Arrays {
   Arrays(const Recurrence& r, uint8_t* scratch)
       : weights(reinterpret_cast<T*>(scratch)),
-        products(weights + r.panels() * r.units * r.columns()),
+        bias(weights + r.panels() * r.units * r.columns()),
+        products(bias + r.panels() * r.columns()),
         hidden{products + r.panels() * r.rows * r.columns(),
                products + r.panels() * r.rows * r.columns() + r.states()},
         cell(hidden[1] + r.states()),
         kept(cell + r.states()) {}
   static uint64_t Bytes(const Recurrence& r) {
-    return sizeof(T) *
-           static_cast<uint64_t>(r.panels() * r.columns() * (r.units + r.rows) + 4 * r.states());
+    return sizeof(T) * static_cast<uint64_t>(r.panels() * r.columns() * (r.units + 1 + r.rows) +
+                                             4 * r.states());
   }
-  T* weights;    // [panel, unit, gate, unit of the panel], zeros beyond the last unit
+  T* weights;    // [panel, gate, unit, unit of the panel], zeros beyond the last unit
+  T* bias;       // [panel, gate, unit of the panel], the same
   T* products;   // [panel, row, gate, unit of the panel]
   T* hidden[2];  // [row, unit]: a step reads one and writes the other
   T* cell;       // [row, unit]
@@ -118,13 +120,19 @@ int64_t StepsCall<T>::Share::LengthOf(int64_t row) const {
 
 template <class T>
 void StepsCall<T>::Share::Pack(int64_t panel) const {
-  T* to = at.weights + panel * r().units * r().columns();
-  const int64_t units = UnitsOf(panel);
-  for (int64_t k = 0; k < r().units; ++k)
-    for (int64_t gate = 0; gate < r().gates; ++gate, to += kPanel) {
-      const T* from = In(kStepWeight) + (k * r().gates + gate) * r().units + panel * kPanel;
-      std::fill(std::copy_n(from, units, to), to + kPanel, T(0));
-    }
+  const int64_t unit = panel * kPanel, count = UnitsOf(panel);
+  const auto pack = [&](const T* from, T* to) {
+    if (from != nullptr) to = std::copy_n(from + unit, count, to);
+    std::fill_n(to, from == nullptr ? kPanel : kPanel - count, T(0));
+  };
+  const T *weights = In(kStepWeight), *bias = In(kStepBias);
+  for (int64_t gate = 0; gate < r().gates; ++gate) {
+    T* to = at.weights + (panel * r().gates + gate) * r().units * kPanel;
+    for (int64_t k = 0; k < r().units; ++k)
+      pack(weights + (k * r().gates + gate) * r().units, to + k * kPanel);
+    pack(bias == nullptr ? nullptr : bias + gate * r().units,
+         at.bias + (panel * r().gates + gate) * kPanel);
+  }
 }
 
 template <class T>
@@ -141,25 +149,15 @@ void StepsCall<T>::Share::Copy(const T* from, T* to) const {
 
 template <class T>
 void StepsCall<T>::Share::Multiply(int64_t panel, const T* x, int64_t first, int64_t last) const {
-  T* y = ProductsOf(panel) + first * kPanel;
-  const T* bias = In(kStepBias);
-  for (int64_t row = 0; row < r().rows; ++row)
-    for (int64_t gate = first; gate < last; ++gate) {
-      T* to = ProductsOf(panel) + row * r().columns() + gate * kPanel;
-      if (bias != nullptr)
-        std::copy_n(bias + gate * r().units + panel * kPanel, UnitsOf(panel), to);
-      else
-        std::fill_n(to, kPanel, T(0));
-    }
-  const T* weights = at.weights + panel * r().units * r().columns() + first * kPanel;
-  AddRowProducts(RowProducts<T>{.rows = static_cast<size_t>(r().rows),
-                                .depth = static_cast<size_t>(r().units),
-                                .columns = static_cast<size_t>((last - first) * kPanel),
-                                .x = x,
-                                .w = weights,
-                                .w_stride = static_cast<size_t>(r().columns()),
-                                .y = y,
-                                .y_stride = static_cast<size_t>(r().columns())});
+  const int64_t group = panel * r().gates + first;
+  MultiplyRows(RowProducts<T>{.rows = static_cast<size_t>(r().rows),
+                              .depth = static_cast<size_t>(r().units),
+                              .groups = static_cast<size_t>(last - first),
+                              .x = x,
+                              .w = at.weights + group * r().units * kPanel,
+                              .bias = at.bias + group * kPanel,
+                              .y = ProductsOf(panel) + first * kPanel,
+                              .y_stride = static_cast<size_t>(r().columns())});
 }
 
 template <class T>
