@@ -11,8 +11,8 @@
 
 namespace forge::cpu {
 
-// The number of element operations from which waking the other threads pays: waking takes about 2
-// microseconds, and a core computes 20 or more element operations per nanosecond.
+// The number of element operations from which other threads pay: reaching them takes about 2
+// microseconds while they spin, and a core computes 20 or more element operations per nanosecond.
 inline constexpr double kWorthThreads = 96 * 1024;
 inline bool WorthThreads(double element_operations) { return element_operations >= kWorthThreads; }
 

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "base/platform.h"
 #include "runtime/device/faulty_device.h"
@@ -39,9 +40,11 @@ absl::StatusOr<Driver*> OpenPlugin(std::string_view backend) {
       tried += (tried.empty() ? "" : ", ") + folder.string();
       continue;
     }
-    // OpenMP reads it when it is loaded. Threads that spin while they wait for the others take the
-    // processors from these where there are more threads than processors.
-    const DefaultEnvironment threads_sleep("OMP_WAIT_POLICY", "passive");
+    // OpenMP reads it when it is loaded. A thread that waits spins from one step to the next, since
+    // waking it may take 80 us on a virtual machine, but not for long: the processor may be that of
+    // a thread which it waits for.
+    std::optional<DefaultEnvironment> short_spins;
+    if (!Environment("OMP_WAIT_POLICY")) short_spins.emplace("GOMP_SPINCOUNT", "2000");
     auto library = SharedLibrary::Open(path.string());
     if (!library.ok()) {
       return Unavailable("cannot load the {} backend from {}: {}", backend, path.string(),
