@@ -269,19 +269,22 @@ absl::StatusOr<std::unique_ptr<ir::Module>> Importer::Finish() {
 
 absl::StatusOr<ir::Function*> formats::ImportBody(OnnxScope& outer, onnx::GraphProto& graph,
                                                   const ir::Types& inputs,
-                                                  const std::vector<std::string>& captures) {
+                                                  const std::vector<std::string>& captures,
+                                                  ir::Module* trial) {
   if (graph.input_size() != static_cast<int>(inputs.size()))
     return DataLoss("the graph has {} inputs, not {}", graph.input_size(), inputs.size());
-  ir::Function& fn = *outer.module.AddFunction(graph.name().empty() ? "body" : graph.name());
+  ir::Module& module = trial == nullptr ? outer.module : *trial;
+  ir::Function& fn = *module.AddFunction(graph.name().empty() ? "body" : graph.name());
   ir::DimValues dims(fn);
-  OnnxScope scope{.module = outer.module,
+  OnnxScope scope{.module = module,
                   .fn = fn,
                   .opsets = outer.opsets,
                   .files = outer.files,
                   .values = {},
                   .dims = dims,
                   .functions = outer.functions,
-                  .is_body = true};
+                  .is_body = true,
+                  .trials = outer.trials + (trial == nullptr ? 0 : 1)};
   absl::flat_hash_set<std::string> around;
   for (const std::string& name : FreeNames(graph)) {
     const auto at = outer.values.find(name);

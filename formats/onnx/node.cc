@@ -238,6 +238,19 @@ ir::Function* OnnxNode::Body(std::string_view name, const ir::Types& inputs) {
   return nullptr;
 }
 
+std::optional<ir::Types> OnnxNode::TryBody(std::string_view name, const ir::Types& inputs) {
+  constexpr int kMostTrials = 2;  // one within the other: each level multiplies the work
+  const auto at = std::ranges::find(proto_.attribute(), name, &Attribute::name);
+  if (at == proto_.attribute().end() || scope_.trials >= kMostTrials) return std::nullopt;
+  onnx::GraphProto graph = at->g();  // an import takes the weights out of it
+  ir::Module trial(&scope_.module);
+  const absl::StatusOr<ir::Function*> body = ImportBody(scope_, graph, inputs, Captures(), &trial);
+  if (!body.ok()) return std::nullopt;
+  ir::Types types;
+  for (const auto& result : (*body)->results()) types.push_back((*body)->type(result.value));
+  return types;
+}
+
 std::pair<int, int> OnnxNode::BodyArity(std::string_view name) const {
   for (const Attribute& a : proto_.attribute())
     if (a.name() == name) return {a.g().input_size(), a.g().output_size()};

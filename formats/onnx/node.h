@@ -43,6 +43,7 @@ struct OnnxScope {
   absl::flat_hash_set<std::string> read = {};  // names that a node or the caller reads
   OnnxFunctions* functions = nullptr;          // of the model; may be null
   bool is_body = false;  // nodes that cannot be built are deferred: the body may not be called
+  int trials = 0;        // imports around this one that only find types
 };
 
 // Returns the value of a defined name and adds it to the function if necessary.
@@ -55,9 +56,11 @@ absl::Status ImportNode(OnnxScope& scope, onnx::NodeProto& proto);
 // Imports a graph that is a body, as a new function of the module. The first arguments are the
 // graph's inputs, of these types; the others are the values that it takes from `outer`.
 //   captures: the names of those values
+//   trial: a module that gets the function in place of the model's; null: the model's
 absl::StatusOr<ir::Function*> ImportBody(OnnxScope& outer, onnx::GraphProto& graph,
                                          const ir::Types& inputs,
-                                         const std::vector<std::string>& captures);
+                                         const std::vector<std::string>& captures,
+                                         ir::Module* trial = nullptr);
 
 struct OnnxOp;
 
@@ -110,6 +113,9 @@ class OnnxNode {
   ir::Values ValuesOf(std::span<const std::string> names);
   // The graph of that attribute as a function of `inputs` and the captures; null with an error.
   ir::Function* Body(std::string_view name, const ir::Types& inputs);
+  // The types that Body() would return of `inputs`; nullopt where that is not tried: it fails, or
+  // this import is part of too many trials.
+  std::optional<ir::Types> TryBody(std::string_view name, const ir::Types& inputs);
   // How many inputs and outputs that graph has; zeros where the file has none.
   std::pair<int, int> BodyArity(std::string_view name) const;
 

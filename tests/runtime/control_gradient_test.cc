@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ir/graph/copier.h"
 #include "ir/ops/control/if.h"
 #include "ir/ops/control/loop.h"
 #include "ir/ops/creation/fill.h"
@@ -14,6 +15,7 @@
 #include "ir/training/step.h"
 #include "runtime/session.h"
 #include "tests/support/ir_values.h"
+#include "tests/support/onnx_model.h"
 #include "tests/support/oracle.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_names.h"
@@ -118,6 +120,18 @@ class ControlGradientTest : public ::testing::TestWithParam<std::string> {
             {"w", Tensor({3}, {0.7, -1.1, 0.4})}};
   }
 
+  // The loss of an ONNX model of these inputs, with its gradients.
+  //   shows: the model has what its steps show as its second result
+  static std::unique_ptr<Module> LossOf(const OnnxModel& model, bool shows) {
+    auto m = *model.Import();
+    Function& f = *m->AddFunction("loss");
+    const Inputs in = AddInputs(f);
+    const Values out = Inline(*m->Find("main"), f, {{in.state, in.x, in.w}});
+    const Value last = SumOf(out[0] * 3.0);
+    ReturnGradients(f, shows ? SumOf(out[1]) + last : last, {in.state, in.x, in.w});
+    return m;
+  }
+
   // The loss of `steps` steps one after the other, with its gradients.
   static std::unique_ptr<Module> WrittenOut(int64_t steps, bool shows) {
     auto m = std::make_unique<Module>();
@@ -185,6 +199,67 @@ TEST_P(ControlGradientTest, FlowBackOverAsManyStepsAsARunTook) {
                            {{{}, Constant(f, DType::kBool, 1), in.state, in.x, in.w}});
   ReturnGradients(f, SumOf(out[0] * 3.0), {in.state, in.x, in.w});
   const auto got = Open(std::move(m)), want = Open(WrittenOut(3, false));
+  ASSERT_TRUE(got && want);
+  ExpectSame(*got, *want, Numbered());
+}
+
+// The inputs of Numbered(), and the cell as nodes of an ONNX body with the row as `x`.
+OnnxModel OnnxInputs() {
+  OnnxModel m;
+  m.Input("state", {"3"}).Input("x", {"4", "3"}).Input("w", {"3"});
+  return m;
+}
+void AddCell(OnnxModel& body, const std::string& x) {
+  body.Node("Mul", {"before", "w"}, {"scaled"});
+  body.Node("Add", {"scaled", x}, {"sum"});
+  body.Node("Tanh", {"sum"}, {"after"});
+}
+void SetBody(onnx::NodeProto& node, OnnxModel& body) {
+  *Attribute(node, "body", onnx::AttributeProto::GRAPH).mutable_g() = body.graph();
+}
+
+// Loops of ONNX do not state the types of what they carry.
+TEST_P(ControlGradientTest, FlowBackOverALoopOfOnnx) {
+  OnnxModel m = OnnxInputs(), body;
+  body.Input("step", {}, onnx::TensorProto::INT64).Input("go", {}, onnx::TensorProto::BOOL);
+  body.Input("before", {}).Output("go").Output("after").Output("shown");
+  body.Node("Gather", {"x", "step"}, {"row"});
+  AddCell(body, "row");
+  body.Node("Mul", {"after", "after"}, {"shown"});
+  m.Ints("steps", {}, {kSteps}).Output("last").Output("rows");
+  SetBody(m.Node("Loop", {"steps", "", "state"}, {"last", "rows"}), body);
+  const auto got = Open(LossOf(m, true), {.functions = {"loss"}}),
+             want = Open(WrittenOut(kSteps, true));
+  ASSERT_TRUE(got && want);
+  ExpectSame(*got, *want, Numbered());
+}
+
+TEST_P(ControlGradientTest, FlowBackOverAScanOfOnnx) {
+  OnnxModel m = OnnxInputs(), body;
+  body.Input("before", {}).Input("row", {}).Output("after").Output("shown");
+  AddCell(body, "row");
+  body.Node("Mul", {"after", "after"}, {"shown"});
+  m.Output("last").Output("rows");
+  onnx::NodeProto& scan = m.Node("Scan", {"state", "x"}, {"last", "rows"});
+  Set(scan, "num_scan_inputs", int64_t{1});
+  SetBody(scan, body);
+  const auto got = Open(LossOf(m, true), {.functions = {"loss"}}),
+             want = Open(WrittenOut(kSteps, true));
+  ASSERT_TRUE(got && want);
+  ExpectSame(*got, *want, Numbered());
+}
+
+TEST_P(ControlGradientTest, FlowBackOverALoopOfOnnxThatItsConditionEnds) {
+  OnnxModel m = OnnxInputs(), body;
+  body.Input("step", {}, onnx::TensorProto::INT64).Input("go", {}, onnx::TensorProto::BOOL);
+  body.Input("before", {}).Output("go_on").Output("after");
+  body.Node("Gather", {"x", "step"}, {"row"});
+  AddCell(body, "row");
+  Set(body.Node("ReduceSum", {"after"}, {"size"}), "keepdims", int64_t{0});
+  body.Floats("limit", {}, {2}).Node("Less", {"size", "limit"}, {"go_on"});
+  SetBody(m.Output("last").Node("Loop", {"", "", "state"}, {"last"}), body);
+  const auto got = Open(LossOf(m, false), {.functions = {"loss"}}),
+             want = Open(WrittenOut(3, false));
   ASSERT_TRUE(got && want);
   ExpectSame(*got, *want, Numbered());
 }
