@@ -37,6 +37,12 @@ bool Read(const Json& j, int& to) {
   to = j.get<int>();
   return true;
 }
+template <std::same_as<int64_t> N>
+bool Read(const Json& j, N& to) {
+  if (!j.is_number_integer() || j.get<int64_t>() < 0) return false;
+  to = j.get<int64_t>();
+  return true;
+}
 bool Read(const Json& j, bool& to) {
   if (j.is_boolean()) to = j.get<bool>();
   return j.is_boolean();
@@ -53,10 +59,11 @@ bool Read(const Json& j, std::set<std::string>& to) {
   }
   return true;
 }
-bool Read(const Json& j, std::map<std::string, double>& to) {
+template <class V>
+bool Read(const Json& j, std::map<std::string, V>& to) {
   if (!j.is_object()) return false;
-  for (const auto& [name, factor] : j.items())
-    if (!Read(factor, to[name])) return false;
+  for (const auto& [name, value] : j.items())
+    if (!Read(value, to[name])) return false;
   return true;
 }
 
@@ -82,31 +89,35 @@ absl::StatusOr<Settings> ParseSettings(const forge::ir::Module& module, const ch
   std::set<std::string> frozen, no_decay;
   std::map<std::string, double> rates;
   std::string precision = "exact";
+  int64_t budget = 0;
   for (const auto& [key, value] : json.items()) {
-    const bool known = key == "optimizer"       ? true
-                       : key == "function"      ? Read(value, t.function)
-                       : key == "loss"          ? Read(value, t.loss)
-                       : key == "momentum"      ? Read(value, o.momentum)
-                       : key == "nesterov"      ? Read(value, o.nesterov)
-                       : key == "beta1"         ? Read(value, o.beta1)
-                       : key == "beta2"         ? Read(value, o.beta2)
-                       : key == "alpha"         ? Read(value, o.alpha)
-                       : key == "epsilon"       ? Read(value, o.epsilon)
-                       : key == "weight_decay"  ? Read(value, o.weight_decay)
-                       : key == "clip_value"    ? Read(value, t.clip_value)
-                       : key == "clip_norm"     ? Read(value, t.clip_norm)
-                       : key == "accumulate"    ? Read(value, t.accumulate) && t.accumulate > 0
-                       : key == "precision"     ? Read(value, precision)
-                       : key == "average_decay" ? Read(value, t.average_decay)
-                       : key == "frozen"        ? Read(value, frozen)
-                       : key == "no_decay"      ? Read(value, no_decay)
-                       : key == "rates"         ? Read(value, rates)
-                       : key == "threads"       ? Read(value, s.device.threads)
-                                                : false;
+    const bool known = key == "optimizer"           ? true
+                       : key == "function"          ? Read(value, t.function)
+                       : key == "loss"              ? Read(value, t.loss)
+                       : key == "momentum"          ? Read(value, o.momentum)
+                       : key == "nesterov"          ? Read(value, o.nesterov)
+                       : key == "beta1"             ? Read(value, o.beta1)
+                       : key == "beta2"             ? Read(value, o.beta2)
+                       : key == "alpha"             ? Read(value, o.alpha)
+                       : key == "epsilon"           ? Read(value, o.epsilon)
+                       : key == "weight_decay"      ? Read(value, o.weight_decay)
+                       : key == "clip_value"        ? Read(value, t.clip_value)
+                       : key == "clip_norm"         ? Read(value, t.clip_norm)
+                       : key == "accumulate"        ? Read(value, t.accumulate) && t.accumulate > 0
+                       : key == "precision"         ? Read(value, precision)
+                       : key == "average_decay"     ? Read(value, t.average_decay)
+                       : key == "activation_budget" ? Read(value, budget)
+                       : key == "sizes"             ? Read(value, t.sizes)
+                       : key == "frozen"            ? Read(value, frozen)
+                       : key == "no_decay"          ? Read(value, no_decay)
+                       : key == "rates"             ? Read(value, rates)
+                       : key == "threads"           ? Read(value, s.device.threads)
+                                                    : false;
     if (!known)
       return InvalidArgument("there is no option '{}', or {} is no value of it", key, value.dump());
   }
   FORGE_ASSIGN_OR_RETURN(t.precision, forge::ir::ParsePrecision(precision));
+  t.activation_budget = static_cast<uint64_t>(budget);
   if (t.average_decay >= 1) return InvalidArgument("average_decay is not below 1");
   std::set<std::string> with_rates;
   for (const auto& [name, factor] : rates) with_rates.insert(name);

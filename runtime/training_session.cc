@@ -22,7 +22,8 @@ absl::StatusOr<std::unique_ptr<TrainingSession>> TrainingSession::Create(
     std::unique_ptr<ir::Module> module, DeviceRef device, const ir::TrainingOptions& training,
     SessionOptions options) {
   std::unique_ptr<TrainingSession> out(new TrainingSession(training.accumulate));
-  FORGE_ASSIGN_OR_RETURN(const ir::TrainingVariables variables, AddTraining(*module, training));
+  FORGE_ASSIGN_OR_RETURN(ir::TrainingVariables variables, AddTraining(*module, training));
+  out->activations_ = std::move(variables.activations);
   const auto& trained = variables.averages.empty() ? variables.parameters : variables.averages;
   for (size_t i = 0; i < trained.size(); ++i)
     out->parameters_.push_back({variables.parameters[i]->name, trained[i]->name});

@@ -53,6 +53,8 @@ class TrainingSession {
   // The inputs of a batch, with "label" among them.
   const std::vector<Session::Port>& batch() const { return session_->inputs(kEvaluate); }
   size_t variables() const { return session_->outputs(kRead).size(); }  // of Variables()
+  // What the results that a step keeps for its gradients take, where they have a budget.
+  const ir::ActivationPlan& activations() const { return activations_; }
   // The type of what the loss compares with the label.
   const ir::Type& prediction() const { return prediction_; }
 
@@ -64,6 +66,7 @@ class TrainingSession {
   absl::StatusOr<Grades> Train(std::span<const NamedTensor> inputs, Function function);
   std::unique_ptr<Session> session_;
   ir::Type prediction_;
+  ir::ActivationPlan activations_;
   struct Parameter {
     std::string name, read;  // read: the variable that has its trained value
   };

@@ -13,6 +13,7 @@
 #include "formats/onnx/replace_weights.h"
 #include "ir/training/mixed_precision.h"
 #include "runtime/backends.h"
+#include "tools/support/dims.h"
 #include "tools/support/regex.h"
 #include "tools/support/terminal.h"
 #include "tools/support/tool.h"
@@ -27,8 +28,8 @@ struct Options {
   std::string model, data, validate,
       loss = "cross_entropy", optimizer = "adam", schedule = "constant", precision = "exact",
       augment, device = "auto", out, weights_out, checkpoint, resume, log, curve, preprocess,
-      no_decay, freeze;
-  std::vector<std::string> rates;
+      no_decay, freeze, activation_budget;
+  std::vector<std::string> rates, dims;
   bool time_by_op = false, check_nan = false, nesterov = false;
   int epochs = 1, batch = 64, accumulate = 1, seed = 0, threads = 0, warmup = 0;
   double lr = 1e-3, momentum = 0, weight_decay = 0, clip_norm = 0, clip_value = 0, average = 0;
@@ -70,6 +71,11 @@ void AddOptions(Tool& tool, Options& o) {
   tool.Option("--average DECAY", o.average,
               "Evaluate and write the moving average of the weights, which keeps DECAY of itself "
               "in each update: 0.999; 0: the weights");
+  tool.Option("--activation-budget BYTES", o.activation_budget,
+              "Results that a step keeps for its gradients, as 512M; what does not fit is computed "
+              "again");
+  tool.List("--dim SYMBOL=N", o.dims,
+            "Size of an open dimension besides the batch, which --activation-budget needs");
   tool.Option("--seed N", o.seed, {0, INT32_MAX}, "Of shuffling, augmentation and initial weights");
   tool.Option("--augment SPEC", o.augment, "Random changes of pictures: flip,shift=PIXELS");
   tool.Device(o.device, "auto, cpu, vulkan, cuda or reference, optionally with :N or :NAME-PART");
@@ -125,10 +131,17 @@ class Run {
       if (o_.time_by_op) std::cout << trainer_->times().Text();
       return absl::OkStatus();
     }
-    nlohmann::json result = {{"device", device_->info().name}, {"epochs", epochs_}};
+    nlohmann::json result = {{"device", device_->info().name},
+                             {"epochs", epochs_},
+                             {"step_bytes", trainer_->step_bytes()}};
     result["validation"] = validation_;
     result["output"] = o_.out.empty() ? nlohmann::json() : nlohmann::json(o_.out);
     if (o_.time_by_op) result["ops"] = trainer_->times().ByOp();
+    if (const ir::ActivationPlan& c = trainer_->activations(); !o_.activation_budget.empty())
+      result["activations"] = {{"saved_bytes", c.saved_bytes},
+                               {"most_bytes", c.most_bytes},
+                               {"flops", c.flops},
+                               {"flops_again", c.flops_again}};
     tool_.SetResult(std::move(result));
     return absl::OkStatus();
   }
@@ -192,6 +205,10 @@ class Run {
     t.training.accumulate = o_.accumulate;
     FORGE_ASSIGN_OR_RETURN(t.training.precision, ir::ParsePrecision(o_.precision));
     t.training.average_decay = o_.average;
+    if (!o_.activation_budget.empty()) {
+      FORGE_ASSIGN_OR_RETURN(t.training.activation_budget, ParseBytes(o_.activation_budget));
+    }
+    FORGE_ASSIGN_OR_RETURN(t.training.sizes, ParseDims(o_.dims));
     FORGE_ASSIGN_OR_RETURN(const ir::OptimizerKind kind, ir::ParseOptimizer(o_.optimizer));
     t.training.optimizer = ir::DefaultsOf(kind);
     t.training.optimizer.nesterov = o_.nesterov;
@@ -224,6 +241,7 @@ class Run {
                  {"--precision", o_.precision},
                  {"--accumulate", std::to_string(o_.accumulate)},
                  {"--average", fmt::format("{}", o_.average)},
+                 {"--activation-budget", o_.activation_budget},
                  {"--schedule", o_.schedule},
                  {"--warmup", std::to_string(o_.warmup)},
                  {"--batch", std::to_string(o_.batch)},
@@ -250,7 +268,16 @@ class Run {
       FORGE_ASSIGN_OR_RETURN(held_, ReadDataSet(o_.validate, ports));
     }
     if (!o_.resume.empty()) FORGE_RETURN_IF_ERROR(trainer_->Resume(o_.resume));
+    if (!tool_.json() && !o_.activation_budget.empty()) ShowActivations();
     return absl::OkStatus();
+  }
+
+  void ShowActivations() const {
+    const ir::ActivationPlan& c = trainer_->activations();
+    std::cout << fmt::format(
+        "gradients need {} of results, and a step holds {}; {:.0f} % of the forward pass is "
+        "computed again\n",
+        Bytes(c.saved_bytes), Bytes(c.most_bytes), 100 * c.flops_again / std::max(c.flops, 1.0));
   }
 
   absl::Status Train() {

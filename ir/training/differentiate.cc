@@ -21,7 +21,8 @@ Values ValuesOf(Function& f, std::span<const uint32_t> ids) {
 // One sweep over the nodes of a function, from its last to its first.
 class Sweep : BodyGradients {
  public:
-  Sweep(Function& f, ValueSpan with) : f_(f) {
+  Sweep(Function& f, ValueSpan with, const ActivationPlan* activations) : f_(f) {
+    if (activations != nullptr) again_.emplace(f, *activations);
     for (const Value& v : with) {
       depends_.insert(v.id);
       if (const Variable* variable = f.VariableOf(v.id)) variables_.insert(variable);
@@ -35,7 +36,7 @@ class Sweep : BodyGradients {
   absl::Status Run(ValueSpan of, ValueSpan seeds) {
     const size_t nodes = f_.nodes().size();
     for (size_t i = 0; i < of.size(); ++i) Add(of[i], seeds[i]);
-    for (size_t i = nodes; i-- > 0;) FORGE_RETURN_IF_ERROR(Visit(f_.nodes()[i]));
+    for (size_t i = nodes; i-- > 0;) FORGE_RETURN_IF_ERROR(Visit(i));
     return f_.status();
   }
 
@@ -51,7 +52,8 @@ class Sweep : BodyGradients {
     sum = sum ? sum + gradient : gradient;
   }
 
-  absl::Status Visit(const Node& node) {
+  absl::Status Visit(size_t i) {
+    const Node& node = f_.nodes()[i];
     Values out, dout;
     bool flows = false;
     for (uint32_t v = node.first_out; v < node.first_out + node.outs; ++v) {
@@ -68,8 +70,10 @@ class Sweep : BodyGradients {
     }
     FORGE_RETURN_IF_ERROR(CheckBodies(node));
     at_ = &node;
+    const Values in = ValuesOf(f_, node.in), read = again_ ? again_->ValuesFor(i, in) : in;
+    if (again_) out = again_->ValuesFor(i, out);
     const Function::Scope scope(f_, MadeBy("differentiate", {&node.from, 1}));
-    const Values in = ValuesOf(f_, node.in), dx = node.op.Gradient({f_, in, out, dout, this});
+    const Values dx = node.op.Gradient({f_, read, out, dout, this});
     FORGE_RETURN_IF_ERROR(f_.status());
     for (size_t k = 0; k < dx.size() && k < in.size(); ++k) Add(in[k], dx[k]);
     return f_.status();
@@ -93,6 +97,7 @@ class Sweep : BodyGradients {
   }
 
   Function& f_;
+  std::optional<Rematerialiser> again_;
   const Node* at_ = nullptr;                        // the node whose rule is running
   absl::flat_hash_set<uint32_t> depends_;           // values that depend on one of `with`
   absl::flat_hash_set<const Variable*> variables_;  // among `with`
@@ -101,7 +106,8 @@ class Sweep : BodyGradients {
 
 }  // namespace
 
-absl::StatusOr<Values> Differentiate(Function& f, ValueSpan of, ValueSpan seeds, ValueSpan with) {
+absl::StatusOr<Values> Differentiate(Function& f, ValueSpan of, ValueSpan seeds, ValueSpan with,
+                                     const ActivationPlan* activations) {
   FORGE_RETURN_IF_ERROR(f.status());
   if (of.size() != seeds.size())
     return InvalidArgument("{} values have {} gradients", of.size(), seeds.size());
@@ -111,7 +117,7 @@ absl::StatusOr<Values> Differentiate(Function& f, ValueSpan of, ValueSpan seeds,
       return InvalidArgument("a value of type {} has no gradient of type {}", type.ToText(),
                              seeds[i].type().ToText());
   }
-  Sweep sweep(f, with);
+  Sweep sweep(f, with, activations);
   FORGE_RETURN_IF_ERROR(sweep.Run(of, seeds));
   Values out;
   for (const Value& v : with) {
@@ -124,12 +130,14 @@ absl::StatusOr<Values> Differentiate(Function& f, ValueSpan of, ValueSpan seeds,
   return out;
 }
 
-absl::StatusOr<Values> Differentiate(Function& f, Value of, ValueSpan with) {
+absl::StatusOr<Values> Differentiate(Function& f, Value of, ValueSpan with,
+                                     const ActivationPlan* activations) {
   FORGE_RETURN_IF_ERROR(f.status());
   const Type& type = of.type();
   if (!type.is_tensor() || type.rank() != 0 || !Has(kFloatTypes, type.dtype()))
     return InvalidArgument("only a scalar float can be differentiated, not {}", type.ToText());
-  return Differentiate(f, {{of}}, {{f(Fill{.value = 1, .dtype = type.dtype()}, {})}}, with);
+  return Differentiate(f, {{of}}, {{f(Fill{.value = 1, .dtype = type.dtype()}, {})}}, with,
+                       activations);
 }
 
 }  // namespace forge::ir

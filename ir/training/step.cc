@@ -115,9 +115,10 @@ struct Plan {
   const Function& main;
   const TrainingOptions& options;
   std::span<Variable* const> parameters;
-  std::vector<Variable*> sums = {};          // of the gradients of earlier batches, if any
-  Averages averages = {};                    // if any are kept
-  std::optional<LossScale> loss_scale = {};  // where the gradients need it
+  std::vector<Variable*> sums = {};             // of the gradients of earlier batches, if any
+  Averages averages = {};                       // if any are kept
+  std::optional<LossScale> loss_scale = {};     // where the gradients need it
+  const ActivationPlan* activations = nullptr;  // with a budget
 };
 
 struct LossTerms {
@@ -151,6 +152,7 @@ absl::StatusOr<Graded> AppendLoss(const Plan& plan, Function& f, const LossTerms
 struct Differentiated {
   Graded graded;
   Values gradients;
+  size_t forward;  // how many nodes the loss takes
 };
 
 // Adds to the gradients what earlier batches left of them.
@@ -160,13 +162,28 @@ absl::StatusOr<Differentiated> AppendGradients(const Plan& plan, Function& f) {
   Values with;
   for (Variable* v : plan.parameters) with.push_back(f.Read(v));
   const Value scale = plan.loss_scale ? plan.loss_scale->Of(f) : Value{};
-  FORGE_ASSIGN_OR_RETURN(Values gradients,
-                         Differentiate(f, scale ? graded.loss * scale : graded.loss, with));
+  const Value loss = scale ? graded.loss * scale : graded.loss;
+  const size_t forward = f.nodes().size();
+  FORGE_ASSIGN_OR_RETURN(Values gradients, Differentiate(f, loss, with, plan.activations));
   if (scale)
     for (Value& g : gradients) g = g * (1.0 / scale);
   for (size_t i = 0; i < plan.sums.size(); ++i)
     gradients[i] = f.Read(plan.sums[i]) + gradients[i] * (1.0 / o.accumulate);
-  return Differentiated{graded, std::move(gradients)};
+  return Differentiated{graded, std::move(gradients), forward};
+}
+
+// What the gradients of a step without a budget read decides what is kept with one.
+absl::StatusOr<ActivationPlan> ActivationsOf(Module& m, const Plan& plan) {
+  Bindings sizes;
+  for (const auto& [name, size] : plan.options.sizes) {
+    const SymbolRef symbol = m.FindSymbol(name);
+    if (symbol == nullptr) return InvalidArgument("the model has no size '{}'", name);
+    sizes[symbol] = size;
+  }
+  Module trial(&m);
+  Function& f = *trial.AddFunction("trial");
+  FORGE_ASSIGN_OR_RETURN(const Differentiated d, AppendGradients(plan, f));
+  return PlanActivations(f, d.forward, plan.options.activation_budget, sizes);
 }
 
 void ReturnGrades(Function& f, const Graded& graded) {
@@ -270,6 +287,10 @@ absl::StatusOr<TrainingVariables> AddTraining(Module& m, const TrainingOptions& 
     out.averages.push_back(plan.averages[v] = m.AddVariable(std::move(state)));
   }
   if (p == DType::kF16) plan.loss_scale.emplace(m);
+  if (o.activation_budget > 0) {
+    FORGE_ASSIGN_OR_RETURN(out.activations, ActivationsOf(m, plan));
+    plan.activations = &out.activations;
+  }
   FORGE_RETURN_IF_ERROR(AddTrain(m, plan));
   if (o.accumulate > 1) FORGE_RETURN_IF_ERROR(AddAccumulate(m, plan));
   for (const auto& v : m.variables().subspan(before)) out.states.push_back(v.get());

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training steps as functions of a module.
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
 #include "ir/training/optimizer.h"
+#include "ir/training/rematerialise.h"
 
 namespace forge::ir {
 
@@ -23,6 +25,10 @@ struct TrainingOptions {
   // Of the average of each parameter over the updates, average * decay + parameter * (1 - decay),
   // which begins as the parameter; 0: none.
   double average_decay = 0;
+  // Bytes of results of the forward part that a step may keep for its gradients; what does not fit
+  // is computed again. 0: no limit.
+  uint64_t activation_budget = 0;
+  std::map<std::string, int64_t> sizes;  // of the symbols of the function, for the budget
 };
 
 // What AddTraining added.
@@ -30,6 +36,7 @@ struct TrainingVariables {
   std::vector<Variable*> parameters;  // those that "train" updates
   std::vector<Variable*> states;      // of the optimiser, and all others that "train" updates
   std::vector<Variable*> averages;    // of the parameters; a part of `states`, empty without them
+  ActivationPlan activations;         // with a budget
 };
 
 // "cross_entropy, mse ... or poisson_nll"
@@ -51,7 +58,8 @@ std::string LossNames();
 // Parameters are the f32 variables of role kParameter that `function` reads, except the statistics
 // of batch norms.
 //   errors: InvalidArgument (no such function or loss, a prediction that does not fit the loss, no
-//   parameter that is updated), Unimplemented (an op without a gradient)
+//   parameter that is updated, a budget and a symbol without a size), Unimplemented (an op without
+//   a gradient)
 absl::StatusOr<TrainingVariables> AddTraining(Module& m, const TrainingOptions& options);
 
 }  // namespace forge::ir

@@ -90,8 +90,10 @@ class Model:
         optimizer: "sgd", "adam", "adamw", "adagrad", "rmsprop" or "lion"
         options: momentum, nesterov, beta1, beta2, alpha, epsilon, weight_decay: of the optimizer, as in torch.optim;
             clip_value, clip_norm: of the gradients; accumulate: batches of an update; average_decay: of an average of
-            the parameters; precision: "exact", "f16" or "bf16", of products in a step; frozen, no_decay: lists of
-            parameters; rates: factors of the learning rate by parameter; function, threads
+            the parameters; precision: "exact", "f16" or "bf16", of products in a step; activation_budget: bytes of
+            the results that a step keeps for its gradients, and computes again what does not fit, with sizes:
+            {dimension: number} of the open dimensions; frozen, no_decay: lists of parameters; rates: factors of the
+            learning rate by parameter; function, threads
 
         Raises UsageError (an option, a prediction that does not fit the loss), DeviceError, RefusedError with the op
         that has no gradient or cannot run there.

@@ -346,6 +346,15 @@ class TrainingTest(unittest.TestCase):
         for name, value in one.items():
             np.testing.assert_array_equal(value, other[name])
 
+    def test_a_budget_changes_the_memory_of_a_step_alone(self):
+        whole = line().training("cpu", loss="mse")
+        part = line().training("cpu", loss="mse", activation_budget=1, sizes={"n": 40})
+        self.assertAlmostEqual(whole.step(0.1, **self.batch).loss, part.step(0.1, **self.batch).loss, places=5)
+        with self.assertRaisesRegex(forge.UsageError, "dimension n is not bound"):
+            line().training("cpu", loss="mse", activation_budget=1)
+        with self.assertRaisesRegex(forge.UsageError, "activation_budget"):
+            line().training("cpu", loss="mse", activation_budget=-1)
+
     def test_parameters_have_rates_of_their_own(self):
         frozen = line().training("cpu", loss="mse", optimizer="sgd", frozen=["w"])
         slow = line().training("cpu", loss="mse", optimizer="sgd", rates={"w": 0.5})

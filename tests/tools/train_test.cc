@@ -126,6 +126,20 @@ TEST_F(ForgeTrainTest, TwoHalvesMakeTheUpdateOfAWhole) {
       ASSERT_NEAR(whole.tensors[t].second.f64(i), halves.tensors[t].second.f64(i), 1e-5);
 }
 
+TEST_F(ForgeTrainTest, ComputesAgainWhatABudgetHasNoRoomFor) {
+  const std::string sgd = "--optimizer sgd --lr 0.1 --epochs 2 --json";
+  const Outcome whole = Shell(Command(sgd)),
+                part = Shell(Command(sgd + " --activation-budget 1K")),
+                text = Shell(Command("--activation-budget 1K"));
+  ASSERT_EQ(whole.status + part.status + text.status, 0) << part.err << text.err;
+  const auto json = nlohmann::json::parse(part.out);
+  EXPECT_NEAR(json["epochs"][1]["loss"],
+              nlohmann::json::parse(whole.out)["epochs"][1]["loss"].get<double>(), 1e-5);
+  EXPECT_GT(json["activations"]["flops_again"], 0);
+  EXPECT_LT(json["activations"]["most_bytes"], json["activations"]["saved_bytes"]);
+  EXPECT_THAT(text.out, HasSubstr("of the forward pass is computed again"));
+}
+
 TEST_F(ForgeTrainTest, RefusesDamagedAndForeignCheckpoints) {
   ASSERT_EQ(Shell(Command("--checkpoint " + Path("c"))).status, 0);
   const auto file = folder_ / "c/checkpoint.safetensors";
@@ -163,6 +177,8 @@ TEST_F(ForgeTrainTest, NamesWhatIsWrongWithTheData) {
   ExpectError(Command("--augment blur"), 2, "'blur' is not flip or shift=N");
   ExpectError(Command("--check-nan --time-by-op"), 2, "--check-nan and --time-by-op");
   ExpectError(Command("--precision f8"), 2, "precision 'f8' is not exact, f16 or bf16");
+  ExpectError(Command("--activation-budget much"), 2, "much");
+  ExpectError(Command("--activation-budget 1K --dim K=2"), 2, "the model has no size 'K'");
   ExpectError(Command("--loss hinge"), 2, "is not cross_entropy, mse, l1");
   ExpectError(Command("-o t.onnx"), 2, "only a model of an .onnx");
 }

@@ -10,6 +10,13 @@
 namespace forge::tools {
 namespace {
 
+// The name of an open batch; empty: it is a number.
+std::string BatchName(const ir::Type& input) {
+  const bool open = input.is_tensor() && input.rank() > 0 && !input.shape()[0].is_constant();
+  const bool named = open && input.shape()[0].part().op == ir::Dim::Op::kSymbol;
+  return named ? input.shape()[0].part().symbol->name : "";
+}
+
 double SecondsSince(int64_t begin) { return static_cast<double>(NowNanoseconds() - begin) * 1e-9; }
 
 }  // namespace
@@ -18,7 +25,11 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(std::unique_ptr<ir::Mod
                                                          DeviceRef device, TrainerOptions options) {
   std::unique_ptr<Trainer> out(new Trainer());
   out->o_ = std::move(options);
-  const ir::TrainingOptions& training = out->o_.training;
+  ir::TrainingOptions& training = out->o_.training;
+  if (const ir::Function* main = module->Find(training.function))
+    for (const auto& input : main->arguments())
+      if (const std::string batch = BatchName(main->type(input.value)); !batch.empty())
+        training.sizes.try_emplace(batch, out->o_.batch);
   SessionOptions session;
   session.debug.timestamps = out->o_.time_steps;
   session.debug.stepwise = out->o_.check_nan;
@@ -90,6 +101,7 @@ absl::Status Trainer::Step(const DataSet& data, std::span<const int64_t> at, boo
   if (o_.time_steps && at.size() == static_cast<size_t>(o_.batch) &&
       session().executable() != nullptr)
     FORGE_RETURN_IF_ERROR(times_.Add(*session().executable()));
+  step_bytes_ = std::max(step_bytes_, session().statistics().arena_bytes);
   const double loss = grades.loss;
   if (!std::isfinite(loss))
     return Internal(

@@ -63,6 +63,10 @@ class Trainer {
   absl::StatusOr<EpochResult> Evaluate(const DataSet& data);
   // The trained parameters, as the device has them, or their averages where those are kept.
   absl::StatusOr<std::vector<NamedTensor>> Parameters() { return training_->Parameters(); }
+  // What the results that a step keeps for its gradients take, where they have a budget.
+  const ir::ActivationPlan& activations() const { return training_->activations(); }
+  // Memory of a step: all values of its plan, without parameters and states; 0: it runs in parts.
+  uint64_t step_bytes() const { return step_bytes_; }
   // The times of the steps of whole batches.
   const StepTimes& times() const { return times_; }
 
@@ -83,6 +87,7 @@ class Trainer {
   std::unique_ptr<TrainingSession> training_;
   Position at_;
   double batch_loss_ = 0;
+  uint64_t step_bytes_ = 0;
   StepTimes times_;
 };
 

@@ -53,11 +53,11 @@ struct Padding {
 
 // Elements begin..end of `dy`, from the last to the first where `flip`, at `at` of an axis of zeros
 // of that extent.
-struct Part {
+struct PaddedPart {
   int64_t begin, end, at;
   bool flip = false;
 };
-Value Placed(Value dy, size_t axis, const Dim& extent, const Part& part) {
+Value Placed(Value dy, size_t axis, const Dim& extent, const PaddedPart& part) {
   Function& f = *dy.fn;
   const auto along = static_cast<int64_t>(axis);
   Value v = f(Slice{.begin = {part.begin}, .end = {part.end}, .axes = {along}}, {dy});
@@ -71,8 +71,8 @@ Value Placed(Value dy, size_t axis, const Dim& extent, const Part& part) {
 }
 
 // What stands before and behind the tensor, by where it was taken from.
-std::vector<Part> PartsOf(const Padding& p, int64_t n, int64_t before, int64_t after) {
-  std::vector<Part> parts;
+std::vector<PaddedPart> PaddedPartsOf(const Padding& p, int64_t n, int64_t before, int64_t after) {
+  std::vector<PaddedPart> parts;
   if (p.mode == PadMode::kWrap) {
     const int64_t end = n + before + after;
     for (int64_t begin = 0; begin < end && n > 0;) {
@@ -104,8 +104,8 @@ Value Folded(Value dy, const Padding& p) {
     return dy;
   }
   Value sum;
-  for (const Part& part :
-       PartsOf(p, p.extent.constant(), p.before.constant(), p.after.constant())) {
+  for (const PaddedPart& part :
+       PaddedPartsOf(p, p.extent.constant(), p.before.constant(), p.after.constant())) {
     const Value v = Placed(dy, p.axis, p.extent, part);
     sum = sum ? sum + v : v;
   }

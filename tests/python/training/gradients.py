@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the gradients of whole models with PyTorch's, in f64: every parameter, after one step on one batch.
 
-  PYTHON tests/python/training/gradients.py [--devices reference,cpu,vulkan] [FILTER]
+  PYTHON tests/python/training/gradients.py [--devices reference,cpu,vulkan] [--activation-budget BYTES] [FILTER]
 
 Needs torch, torchvision and transformers; nothing is downloaded. Weights are seeded. A step of SGD moves each parameter
 by its gradient times the rate, which is large, so that the difference of the parameters is not rounded away.
@@ -91,8 +91,8 @@ def torch_gradients(module, x, label):
     return loss.item(), {name: p.grad for name, p in exact.named_parameters()}
 
 
-def forge_gradients(model, device, x, label):
-    training = model.training(device, loss="cross_entropy", optimizer="sgd")
+def forge_gradients(model, device, budget, x, label):
+    training = model.training(device, loss="cross_entropy", optimizer="sgd", activation_budget=budget)
     before = training.variables()
     grades = training.step(RATE, x=x.numpy(), label=label.numpy())
     after = training.variables()
@@ -113,6 +113,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("filter", nargs="?", default="", help="regular expression of models")
     parser.add_argument("--devices", default="reference,cpu,vulkan")
+    parser.add_argument("--activation-budget", default=0, type=int, help="1: compute as much again as can be")
     options = parser.parse_args()
     wrong = 0
     for name, make in MODELS.items():
@@ -123,7 +124,7 @@ def main():
         model = forge.export(module, (x,))
         loss, want = torch_gradients(module, x, label)
         for device in options.devices.split(","):
-            have_loss, have = forge_gradients(model, device, x, label)
+            have_loss, have = forge_gradients(model, device, options.activation_budget, x, label)
             missing = sorted(set(want) - set(have))
             if missing:
                 print(f"{name:10} {device:10} WITHOUT {', '.join(missing)}")
