@@ -42,7 +42,11 @@ def _lengths(lengths, device):
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
     """F.ctc_loss, which reads lengths that are tensors"""
     lengths = [_lengths(n, targets.device) for n in (input_lengths, target_lengths)]
-    if any(n is None for n in lengths) or targets.dim() != 2 or log_probs.dim() != 3:
+    joined = targets.dim() == 1  # then PyTorch reads even lengths that are numbers
+    if joined:
+        lengths = [torch.tensor(n) if own is None else own
+                   for n, own in zip((input_lengths, target_lengths), lengths)]
+    if any(n is None for n in lengths) or log_probs.dim() != 3:
         return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
     losses = _ctc_losses(log_probs, targets, *lengths, blank, zero_infinity)
     return _reduced(losses / lengths[1].clamp(min=1) if reduction == "mean" else losses, reduction)

@@ -364,7 +364,7 @@ RULES = {
 
 def _searchsorted(t, boundaries, x, out_int32, right, sorter):
     if sorter is not None:
-        raise Unsupported("a sorter")
+        boundaries = t.op("gather_elements", boundaries, sorter, axis=-1)
     if boundaries.rank > 1:
         boundaries = t.reshape(boundaries, [*boundaries.shape[:-1], 1, boundaries.shape[-1]])
     return bucketize(t, x, boundaries, out_int32=out_int32, right=right)

@@ -106,12 +106,20 @@ def multilabel_margin_forward(t, x, target, reduction):
 
 
 def ctc(t, x, target, x_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False):
-    """aten.ctc_loss of padded targets"""
-    if target.rank != 2:
-        raise Unsupported("targets that are joined")
+    """aten.ctc_loss"""
     lengths = [_lengths(t, lengths) for lengths in (x_lengths, target_lengths)]
+    if target.rank == 1:
+        target = _padded(t, target, lengths[1])
     return t.op("ctc_loss", x, indices_of(t, target), *lengths, blank=blank, reduction=REDUCTIONS[reduction],
                 zero_infinity=zero_infinity)
+
+
+def _padded(t, joined, lengths):
+    """Sequences that stand one after the other, as rows that have room for all of them"""
+    begins = t.op("sub", t.op("scan", lengths, kind="sum", axis=0), lengths)
+    at = t.op("add", t.reshape(begins, [lengths.shape[0], 1]), t.op("iota", dtype=lengths.dtype, count=joined.shape[0]))
+    last = t.op("iota", dtype=lengths.dtype, begin=f"{joined.shape[0]} - 1", count=1)
+    return t.op("gather", joined, t.op("minimum", at, last), axis=0)
 
 
 def ctc_losses(t, x, target, x_lengths, target_lengths, blank, zero_infinity):

@@ -241,10 +241,21 @@ def aminmax(t, x, *, dim=None, keepdim=False):
 
 
 def histogram(t, x, bins=100, min=0, max=0):
-    """Counts by bin, as floats"""
+    """Counts by bin, as floats; equal ends stand for the least and the largest element"""
+    dtype = x.dtype
     if min == max:
-        raise Unsupported("a histogram between the least and the largest element")
-    return t.cast(t.op("histogram", x, bins=bins, low=min, high=max), x.dtype)
+        x, min, max = _bins_between_extremes(t, x, bins), 0, bins
+    return t.cast(t.op("histogram", x, bins=bins, low=min, high=max), dtype)
+
+
+def _bins_between_extremes(t, x, bins):
+    """In which bin between the least and the largest element each lies: 0 to bins"""
+    x = t.cast(x, "f64" if x.dtype == "f64" else "f32")
+    low, high = (t.op("reduce", x, kind=kind, keep_dims=False) for kind in ("min", "max"))
+    wider = t.op("select", t.op("equal", low, high), t.full(1, x.dtype), t.full(0, x.dtype))
+    low, high = t.op("sub", low, wider), t.op("add", high, wider)
+    scale = t.op("div", t.full(bins, x.dtype), t.op("sub", high, low))
+    return t.op("minimum", t.op("mul", t.op("sub", x, low), scale), t.full(bins, x.dtype))
 
 
 RULES = {
