@@ -32,7 +32,6 @@ class Planner {
   bool IsForward(uint32_t v) const {
     return f_.origin(v).kind == Function::Origin::kNode && f_.origin(v).index < forward_;
   }
-  const Node& NodeOf(uint32_t v) const { return f_.nodes()[f_.origin(v).index]; }
   // Whether its results are kept in any case: what it does cannot be repeated, or is a whole
   // function.
   static bool RunsOnce(const Node& node) {
