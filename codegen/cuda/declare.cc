@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/bytes.h"
 #include "codegen/cuda/printer.h"
 #include "codegen/kernel/literal.h"
+#include "codegen/kernel/shared_memory.h"
 
 namespace forge::codegen {
 namespace {
@@ -68,6 +70,12 @@ std::string LiteralText(DType t, uint64_t bits) {
   }
 }
 
+int64_t DynamicSharedBytes(const Kernel& k) {
+  constexpr int64_t kMostStatic = 48 << 10;  // of any CUDA device
+  const int64_t bytes = SharedBytes(k);
+  return bytes > kMostStatic ? bytes : 0;
+}
+
 int OperandsOf(const Kernel& k) {
   int last = -1;
   for (const View& v : k.views)
@@ -77,10 +85,19 @@ int OperandsOf(const Kernel& k) {
 
 std::string CudaPrinter::TypeName(const Type& t) {
   if (!t.is_matrix()) return prelude.TypeName(t);
+  if (t.is_held_by_workgroup()) {
+    prelude.Need(Helper::kTiles);
+    return fmt::format("group_sums<{}, {}>", ElementName(t.elem), SumsOfThread(t));
+  }
   prelude.Need(Helper::kMatrices);
   if (t.use == MatrixUse::kAccumulator) return fmt::format("sums<{}>", ElementName(t.elem));
   const int words = t.rows * t.cols * BitWidth(t.elem) / 32 / 32;  // in each lane
   return fmt::format("fragment<{}, {}>", ElementName(t.elem), words);
+}
+
+int CudaPrinter::SumsOfThread(const Type& accumulator) const {
+  const int64_t holders = accumulator.is_held_by_workgroup() ? k.workgroup[0] : 32;
+  return static_cast<int>(accumulator.rows * accumulator.cols / holders);
 }
 
 void CudaPrinter::NameViews() {
@@ -115,10 +132,19 @@ std::string CudaPrinter::Parameters() {
 
 std::string CudaPrinter::Locals() {
   std::string out;
+  const bool dynamic = DynamicSharedBytes(k) > 0;
+  if (dynamic) out += "  extern __shared__ __align__(1024) u8 shared_memory[];\n";
+  uint64_t shared = 0;  // bytes
   for (size_t n = 0; n < k.views.size(); ++n) {
     const View& v = k.views[n];
     const std::string type = TypeName(v.elem);
-    if (v.space == Space::kGlobal) {
+    if (dynamic && v.space == Space::kShared) {
+      const SharedArray array{v.elem, v.extent, v.swizzled};
+      shared = AlignUp(shared, array.alignment());
+      out += fmt::format("  {0}* const {1} = reinterpret_cast<{0}*>(shared_memory + {2});\n", type,
+                         views[n], shared);
+      shared += static_cast<uint64_t>(SharedBytes({&array, 1}));
+    } else if (v.space == Space::kGlobal) {
       const std::string_view constness = v.writes ? "" : "const ";
       const std::string from = fmt::format("operand_{}", v.operand);
       out += IsAliased(k, v) ? fmt::format("  {0}{1}* const {2} = static_cast<{0}{1}*>({3});\n",
@@ -127,10 +153,11 @@ std::string CudaPrinter::Locals() {
                                            views[n], from);
     } else {
       // Vectors of 16 bytes and more are loaded whole.
-      const std::string shared =
-          fmt::format("__shared__ alignas({}) ", std::max<int64_t>(16, ElementBytes(v.elem)));
-      out += fmt::format("  {}{} {}[{}];\n", v.space == Space::kShared ? shared : "", type,
-                         views[n], v.extent);
+      const std::string where = fmt::format(
+          "__shared__ alignas({}) ",
+          std::max<int64_t>(v.swizzled ? 8 * kSwizzledLineBytes : 16, ElementBytes(v.elem)));
+      out += fmt::format("  {}{} {}[{}];\n", v.space == Space::kShared ? where : "", type, views[n],
+                         v.extent);
     }
   }
   for (size_t n = 0; n < std::size(kCudaTexts); ++n)

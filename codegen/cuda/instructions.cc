@@ -128,10 +128,9 @@ std::string CudaPrinter::Element(const Inst& i, int lane) {
 void CudaPrinter::PrintInst(const Inst& i) {
   const auto literal = [&](const Type& t) {
     const std::string one = LiteralText(t.elem, i.literal);
-    if (t.is_matrix())
-      return fmt::format("{}{{{{{}, {}, {}, {}}}}}", TypeName(t), one, one, one, one);
     std::string all = one;
-    for (int n = 1; n < t.lanes; ++n) all += ", " + one;
+    for (int n = 1; n < (t.is_matrix() ? SumsOfThread(t) : t.lanes); ++n) all += ", " + one;
+    if (t.is_matrix()) return fmt::format("{}{{{{{}}}}}", TypeName(t), all);
     return t.lanes == 1 ? all : fmt::format("{}{{{}}}", TypeName(t), all);
   };
   switch (i.code) {

@@ -208,9 +208,59 @@ FORGE_MULTIPLY_ADD(u8, u8, u32, "u8.u8")
 #undef FORGE_MULTIPLY_ADD
 )";
 
+// Of an element in a view with elements of so many bytes; see View::swizzled.
+constexpr std::string_view kSwizzle = R"(
+template <int kBytes>
+__device__ inline i32 swizzled(i32 at) { return at ^ at / (128 / kBytes) % 8 * (16 / kBytes); }
+)";
+
+// The wait makes what has been copied visible to matrix units, which read past the thread.
+constexpr std::string_view kCopies = R"(
+__device__ inline void copy_async(void* to, const void* from, bool inside) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+               :: "r"(u32(__cvta_generic_to_shared(to))), "l"(__cvta_generic_to_global(from)),
+                  "r"(inside ? 16 : 0) : "memory");
+}
+__device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int kPending>
+__device__ inline void wait_copies() {
+  asm volatile("cp.async.wait_group %0;" :: "n"(kPending) : "memory");
+#if __CUDA_ARCH__ >= 900
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+)";
+
+// Source: PTX ISA, "Asynchronous warpgroup level matrix shared memory layout". Lines of 128 bytes,
+// eight of which are one pattern of the swizzle; where they run along k, a step of 16 halves is a
+// quarter of a line, otherwise 16 lines.
+constexpr std::string_view kTiles = R"(
+template <class T, int N>
+struct group_sums { T r[N]; };  // of C, in one thread
+template <bool kAlongK>         // of the lines
+struct tile {                   // of A or B, in shared memory
+  u64 bits;
+  u32 panel;  // bytes from one line to where it goes on
+  __device__ inline u64 at_step(i32 k) const {
+    return bits + (kAlongK ? k / 4 * (panel >> 4) + k % 4 * 2 : k * 128);
+  }
+};
+template <bool kAlongK>
+__device__ inline tile<kAlongK> tile_at(const void* first, u32 panel) {
+  const u64 start = u32(__cvta_generic_to_shared(first)) >> 4 & 0x3fff;
+  return {start | u64(panel >> 4 & 0x3fff) << 16 | u64(1024 >> 4) << 32 | u64(1) << 62, panel};
+}
+// Of A: the rows of this thread's group of 128.
+template <bool kAlongK>
+__device__ inline tile<kAlongK> rows_of_group(tile<kAlongK> a) {
+  a.bits += threadIdx.x / 128 * (kAlongK ? 64 * 128 >> 4 : a.panel >> 4);
+  return a;
+}
+)";
+
 // Of Helper.
-constexpr std::string_view kTexts[] = {kHalves, kBitcast,  kMixedDot, kShuffle, kReduce,
-                                       kScan,   kMatrices, kHalfMma,  kByteMma};
+constexpr std::string_view kTexts[] = {kHalves, kBitcast,  kMixedDot, kShuffle, kReduce, kScan,
+                                       kMatrices, kHalfMma,  kByteMma, kSwizzle, kCopies, kTiles};
 static_assert(std::size(kTexts) == static_cast<size_t>(Helper::kCount));
 
 }  // namespace
@@ -230,6 +280,62 @@ std::string Prelude::TypeName(const Type& t) {
   return fmt::format("{}x{}", element, t.lanes);
 }
 
+void Prelude::NeedGroupProduct(DType elem, int columns) {
+  Need(Helper::kTiles);
+  const GroupProduct p{elem, columns};
+  if (std::find(products_.begin(), products_.end(), p) == products_.end()) products_.push_back(p);
+}
+
+// "+f"(r[0]), "+f"(r[1]) ...
+std::string Prelude::SumOperands(int sums) {
+  std::string out;
+  for (int n = 0; n < sums; ++n)
+    out += fmt::format("{}\"+f\"(c.r[{}])", n == 0 ? "" : n % 8 == 0 ? ",\n        " : ", ", n);
+  return out;
+}
+
+// Of 64 rows by `columns` and, at a step, 16 along k.
+std::string Prelude::TextOf(const GroupProduct& p) {
+  const int sums = p.columns / 2;
+  std::string registers;
+  for (int n = 0; n < sums; ++n) registers += fmt::format("{}%{}", n == 0 ? "" : ", ", n);
+  return fmt::format(R"(
+template <int kSteps, bool kAAlongK, bool kBAlongK>
+__device__ __forceinline__ group_sums<f32, {sums}> multiply_add_{type}(
+    tile<kAAlongK> a, tile<kBAlongK> b, group_sums<f32, {sums}> c) {{
+  a = rows_of_group(a);
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+  for (int k = 0; k < kSteps; ++k)
+    asm volatile(
+        "{{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.{type}.{type} "
+        "{{{registers}}}, %{sums}, %{b}, p, 1, 1, %{across_m}, %{across_n};\n}}"
+        : {operands}
+        : "l"(a.at_step(k)), "l"(b.at_step(k)), "n"(int(!kAAlongK)), "n"(int(!kBAlongK)));
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+  return c;
+}}
+)",
+                     fmt::arg("sums", sums), fmt::arg("type", ElementName(p.elem)),
+                     fmt::arg("columns", p.columns), fmt::arg("registers", registers),
+                     fmt::arg("b", sums + 1), fmt::arg("across_m", sums + 2),
+                     fmt::arg("across_n", sums + 3), fmt::arg("operands", SumOperands(sums)));
+}
+
+std::string Prelude::WaitText(int sums) {
+  return fmt::format(R"(
+template <int kPending>
+__device__ __forceinline__ group_sums<f32, {0}> wait_products(group_sums<f32, {0}> c) {{
+  asm volatile("wgmma.wait_group.sync.aligned %{0};"
+      : {1}
+      : "n"(kPending) : "memory");
+  return c;
+}}
+)",
+                     sums, SumOperands(sums));
+}
+
 std::string Prelude::Text() const {
   std::string out(kTypes);
   for (const Type& t : vectors_) {
@@ -240,6 +346,13 @@ std::string Prelude::Text() const {
   }
   for (size_t h = 0; h < helpers_.size(); ++h)
     if (helpers_[h]) out += kTexts[h];
+  std::vector<int> waits;
+  for (const GroupProduct& p : products_) {
+    out += TextOf(p);
+    const int sums = p.columns / 2;
+    if (std::find(waits.begin(), waits.end(), sums) == waits.end()) out += WaitText(sums);
+    waits.push_back(sums);
+  }
   return out;
 }
 

@@ -20,6 +20,9 @@ enum class Helper : uint8_t {
   kMatrices,  // fragments, load_a, load_b, load_c, store_c
   kHalfMma,   // multiply_add of f16
   kByteMma,   // multiply_add of bytes
+  kSwizzle,   // swizzled
+  kCopies,    // copy_async, commit_copies, wait_copies
+  kTiles,     // tile_at, group_sums
   kCount
 };
 
@@ -28,11 +31,22 @@ class Prelude {
   void Need(Helper h);
   // Notes that a vector type is used, and returns its name, or that of a scalar.
   std::string TypeName(const Type& t);
+  // Notes that a workgroup multiplies such elements to sums of so many columns.
+  void NeedGroupProduct(DType elem, int columns);
   std::string Text() const;
 
  private:
+  struct GroupProduct {
+    DType elem;
+    int columns;
+    friend bool operator==(const GroupProduct&, const GroupProduct&) = default;
+  };
+  static std::string TextOf(const GroupProduct& p);
+  static std::string WaitText(int sums);
+  static std::string SumOperands(int sums);
   std::array<bool, static_cast<size_t>(Helper::kCount)> helpers_{};
   std::vector<Type> vectors_;  // in order of their first use
+  std::vector<GroupProduct> products_;
 };
 
 // The name of an element type: "f32".

@@ -161,17 +161,26 @@ void CudaPrinter::PrintWhile(const Inst& i) {
   Line("}}");
 }
 
-// A lane of the warp holds four elements of 16 x 8.
+// A lane of the warp holds four elements of 16 x 8; where a workgroup holds the matrix, a warp has
+// 16 of its rows, 8 columns after the other.
 void CudaPrinter::PrintForElements(const Inst& i) {
   const std::vector<Id>& inside = k.blocks[i.block].arguments;
   for (const Id v : inside) texts[v] = NewName();
+  const Type& matrix = ArgType(i, 0);
+  const bool grouped = matrix.is_held_by_workgroup();
   const std::string lane = Builtin(BuiltinKind::kLane), n = NewName();
   Line("#pragma unroll");
-  Line("for (i32 {0} = 0; {0} < 4; ++{0}) {{", n);
+  Line("for (i32 {0} = 0; {0} < {1}; {0} += {2}) {{", n, SumsOfThread(matrix), grouped ? 2 : 1);
   ++depth;
-  Line("const i32 {} = {} / 4 + {} / 2 * 8;", Text(inside[0]), lane, n);
-  Line("const i32 {} = {} % 4 * 2 + {} % 2;", Text(inside[1]), lane, n);
-  Line("const {} {} = {}.r[{}];", TypeName(k.TypeOf(inside[2])), Text(inside[2]), Arg(i, 0), n);
+  const std::string warp =
+      grouped ? fmt::format("{} * 16 + ", Builtin(BuiltinKind::kSubgroup)) : std::string();
+  Line("const i32 {} = {}{} / 4 + {} / 2 % 2 * 8;", Text(inside[0]), warp, lane, n);
+  Line("const i32 {0} = {1} / 4 * 8 + {2} % 4 * 2 + {1} % 2;", Text(inside[1]), n, lane);
+  const std::string type = TypeName(k.TypeOf(inside[2]));
+  if (grouped)
+    Line("const {0} {1} = {{{2}.r[{3}], {2}.r[{3} + 1]}};", type, Text(inside[2]), Arg(i, 0), n);
+  else
+    Line("const {} {} = {}.r[{}];", type, Text(inside[2]), Arg(i, 0), n);
   PrintBlock(i.block);
   --depth;
   Line("}}");

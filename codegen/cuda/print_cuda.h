@@ -16,6 +16,8 @@ struct CudaCode {
 };
 // The kernel binds operands 0 .. this - 1.
 int OperandsOf(const Kernel& k);
+// The shared memory that its launches ask for; 0: what it needs is declared in its text.
+int64_t DynamicSharedBytes(const Kernel& k);
 
 // Prints a verified kernel; cannot fail. Views have one chunk each, and subgroups 32 invocations.
 //   description: op and shapes, for the name of the function and its comment

@@ -21,10 +21,13 @@ struct CudaPrinter {
   std::string Locals();  // shared and private memory, views of the parameters, builtins
   std::string Builtin(BuiltinKind kind);
   std::string TypeName(const Type& t);
+  int SumsOfThread(const Type& accumulator) const;
 
   // Prints an instruction other than control flow.
   void PrintInst(const Inst& i);
   void PrintMatrixInst(const Inst& i);  // load, store, product
+  void PrintGroupInst(const Inst& i);   // the same of matrices that a workgroup holds
+  void PrintCopies(const Inst& i);      // CopyAsync and its groups
   void PrintTogether(const Inst& i);    // of subgroups and workgroups
   void PrintSubgroup(const Inst& i);    // reductions and scans
   std::string Exchanged(const Inst& i, const std::string& x);
@@ -35,7 +38,7 @@ struct CudaPrinter {
   // The element as C++ computes it; operands have the type `of`.
   std::string Arithmetic(const Inst& i, DType of, std::span<const std::string> x) const;
   std::string Converted(DType from, DType to, const std::string& x);
-  std::string Place(const Inst& i) const;  // "view[index]"
+  std::string Place(uint16_t view, const std::string& index);  // "view[index]"
 
   // Blocks.
   void PrintBlock(BlockId b);  // without its Yield

@@ -13,27 +13,56 @@ constexpr std::string_view kAtomics[] = {"Add", "Min", "Max", "And", "Or", "Exch
 
 }  // namespace
 
-std::string CudaPrinter::Place(const Inst& i) const {
-  return fmt::format("{}[{}]", views[i.view], Arg(i, 0));
+std::string CudaPrinter::Place(uint16_t view, const std::string& index) {
+  const View& v = k.views[view];
+  if (!v.swizzled) return fmt::format("{}[{}]", views[view], index);
+  prelude.Need(Helper::kSwizzle);
+  return fmt::format("{}[swizzled<{}>({})]", views[view], ElementBytes(v.elem), index);
 }
 
 void CudaPrinter::PrintMemory(const Inst& i) {
+  const std::string place = Place(i.view, Arg(i, 0));
   switch (i.code) {
     case Code::kLoad:
-      return Define(i.result, Place(i));
+      return Define(i.result, place);
     case Code::kStore:
-      return Line("{} = {};", Place(i), Arg(i, 1));
+      return Line("{} = {};", place, Arg(i, 1));
     case Code::kAtomic:
-      return Define(i.result,
-                    fmt::format("atomic{}(&{}, {})", kAtomics[i.aux], Place(i), Arg(i, 1)));
+      return Define(i.result, fmt::format("atomic{}(&{}, {})", kAtomics[i.aux], place, Arg(i, 1)));
     default:
-      return Define(i.result,
-                    fmt::format("atomicCAS(&{}, {}, {})", Place(i), Arg(i, 1), Arg(i, 2)));
+      return Define(i.result, fmt::format("atomicCAS(&{}, {}, {})", place, Arg(i, 1), Arg(i, 2)));
   }
+}
+
+void CudaPrinter::PrintCopies(const Inst& i) {
+  prelude.Need(Helper::kCopies);
+  if (i.code == Code::kCommitCopies) return Line("commit_copies();");
+  if (i.code == Code::kWaitCopies) return Line("wait_copies<{}>();", i.aux);
+  Line("copy_async(&{}, &{}, {});", Place(i.view, Arg(i, 0)),
+       Place(static_cast<uint16_t>(i.literal), Arg(i, 1)), Arg(i, 2));
+}
+
+void CudaPrinter::PrintGroupInst(const Inst& i) {
+  prelude.Need(Helper::kTiles);
+  if (i.code == Code::kMatrixWait)
+    return Define(i.result, fmt::format("wait_products<{}>({})", i.aux, Arg(i, 0)));
+  if (i.code == Code::kMatrixMulAdd) {
+    const Type& a = ArgType(i, 0);
+    prelude.NeedGroupProduct(a.elem, k.TypeOf(i.result).cols);
+    return Define(i.result, fmt::format("multiply_add_{}<{}>({}, {}, {})", ElementName(a.elem),
+                                        a.cols / 16, Arg(i, 0), Arg(i, 1), Arg(i, 2)));
+  }
+  const View& v = k.views[i.view];
+  const bool by_columns = (i.aux & kColumnMajor) != 0;
+  const bool along_k = by_columns == (k.TypeOf(i.result).use == MatrixUse::kB);
+  texts[i.result] = NewName();
+  Line("const auto {} = tile_at<{}>(&{}[{}], {} * {});", texts[i.result], along_k, views[i.view],
+       Arg(i, 0), Arg(i, 1), ElementBytes(v.elem));
 }
 
 // Index and stride count elements of the view, which may be vectors.
 void CudaPrinter::PrintMatrixInst(const Inst& i) {
+  if ((i.result_count == 1 && k.TypeOf(i.result).is_held_by_workgroup())) return PrintGroupInst(i);
   if (i.code == Code::kMatrixMulAdd) {
     prelude.Need(ArgType(i, 0).elem == DType::kF16 ? Helper::kHalfMma : Helper::kByteMma);
     return Define(i.result,
@@ -45,8 +74,9 @@ void CudaPrinter::PrintMatrixInst(const Inst& i) {
       v.elem.lanes == 1 ? Arg(i, 1) : fmt::format("{} * {}", Arg(i, 1), v.elem.lanes);
   const std::string_view element = ElementName(v.elem.elem);
   const auto pointer = [&](std::string_view constness) {
-    if (v.elem.lanes == 1) return fmt::format("&{}", Place(i));
-    return fmt::format("reinterpret_cast<{}{}*>(&{})", constness, element, Place(i));
+    const std::string place = Place(i.view, Arg(i, 0));
+    if (v.elem.lanes == 1) return fmt::format("&{}", place);
+    return fmt::format("reinterpret_cast<{}{}*>(&{})", constness, element, place);
   };
   if (i.code == Code::kMatrixStore)
     return Line("store_c({}, {}, {});", pointer(""), stride, Arg(i, 2));
@@ -71,7 +101,12 @@ void CudaPrinter::PrintTogether(const Inst& i) {
     case Code::kMatrixLoad:
     case Code::kMatrixStore:
     case Code::kMatrixMulAdd:
+    case Code::kMatrixWait:
       return PrintMatrixInst(i);
+    case Code::kCopyAsync:
+    case Code::kCommitCopies:
+    case Code::kWaitCopies:
+      return PrintCopies(i);
     case Code::kBarrier:
       return Line("__syncthreads();");
     case Code::kShuffle:

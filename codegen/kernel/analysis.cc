@@ -34,6 +34,7 @@ Uniform UniformOf(const Kernel& k, const Inst& i) {
     case Code::kSubgroupScan:
     case Code::kMatrixLoad:
     case Code::kMatrixMulAdd:
+    case Code::kMatrixWait:
       return Uniform::kInvocation;
     case Code::kSubgroupReduce:
     case Code::kBallot:
@@ -108,6 +109,7 @@ struct Collector {
       for (uint32_t n = 0; n < i.result_count; ++n) made.insert(i.result + n);
       if (Info(i.code).effect == Effect::kReads || Info(i.code).effect == Effect::kWrites)
         views.insert(i.view);
+      if (i.code == Code::kCopyAsync) views.insert(static_cast<uint16_t>(i.literal));
       for (uint32_t n = 0; n < i.block_count; ++n) Block(i.block + n);
     }
   }
@@ -142,6 +144,7 @@ constexpr CodeTable<bool Needs::*> kFeatures = {
     {Code::kBallot, &Needs::subgroup_ballot},
     {Code::kDot4, &Needs::int_dot},
     {Code::kForElements, &Needs::matrix_elements},
+    {Code::kCopyAsync, &Needs::async_copies},
 };
 
 void NeedInst(Needs& n, const Kernel& k, const Inst& i) {

@@ -110,7 +110,7 @@ void Builder::ForElements(Val matrix, absl::FunctionRef<void(Val, Val, Val)> bod
   const auto argument = [&](const Type& t) { return s.Argument(block, t, Uniform::kInvocation); };
   s.Fill(block, true, [&] {
     const Val row = argument(kI32), column = argument(kI32);
-    body(row, column, argument(Type{matrix.type().elem}));
+    body(row, column, argument(ElementsOf(matrix.type())));
     return Vals{};
   });
   s.Close({.code = Code::kForElements, .block_count = 1, .block = block}, {&matrix, 1}, {});

@@ -23,12 +23,17 @@ struct MatrixShape {
   }
 };
 
+// Of matrices that a workgroup holds.
+inline constexpr int64_t kHoldersOfRows = 128, kMostWorkgroupColumns = 256;
+
 // The defaults are the limits that every Vulkan 1.1 device guarantees, and no optional feature.
 struct Caps {
   int64_t max_workgroup_invocations = 128;
   int64_t max_workgroup_x = 128, max_workgroup_y = 128, max_workgroup_z = 64;
   int64_t max_grid_x = 65535, max_grid_y = 65535, max_grid_z = 65535;  // workgroups
   int64_t max_shared_bytes = 16384;
+  // Shared memory of a workgroup that takes so much that few others run beside it; 0: not offered.
+  int64_t max_large_shared_bytes = 0;
   int64_t max_operands = 4;               // storage buffers one kernel can bind
   int64_t max_operand_bytes = 128 << 20;  // range of one storage buffer
   int64_t max_scalar_bytes = 128;         // push constants
@@ -55,7 +60,11 @@ struct Caps {
   bool large_divisors = false;
   bool memory_model = false;
   bool f32_atomic_add = false;  // in storage buffers and shared memory
+  bool async_copies = false;  // from global to shared memory, past registers
   std::vector<MatrixShape> matrices;
+  // Held by a workgroup: `m` rows for each kHoldersOfRows invocations; columns and depth are
+  // multiples of `n` and `k`.
+  std::vector<MatrixShape> workgroup_matrices;
   bool matrix_elements = false;  // kernels can access single elements of a matrix
 
   // Vulkan does not report registers. GPUs with workgroups this small are mobile GPUs with 64

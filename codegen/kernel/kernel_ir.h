@@ -46,10 +46,12 @@ struct Type {
     t.lanes = static_cast<uint8_t>(n);
     return t;
   }
-  // A cooperative matrix, held by a subgroup.
-  static Type Matrix(DType elem, MatrixUse use, uint16_t rows, uint16_t cols) {
-    return {.elem = elem, .use = use, .held_by = Scope::kSubgroup, .rows = rows, .cols = cols};
+  // A cooperative matrix.
+  static Type Matrix(DType elem, MatrixUse use, uint16_t rows, uint16_t cols,
+                     Scope held_by = Scope::kSubgroup) {
+    return {.elem = elem, .use = use, .held_by = held_by, .rows = rows, .cols = cols};
   }
+  bool is_held_by_workgroup() const { return is_matrix() && held_by == Scope::kWorkgroup; }
   bool is_matrix() const { return use != MatrixUse::kNone; }
 };
 inline constexpr Type kBool{DType::kBool}, kI32{DType::kI32}, kU32{DType::kU32}, kF32{DType::kF32};
@@ -76,7 +78,16 @@ struct View {
   // only read are deduplicated.
   bool reads = true, writes = false;
   bool aliased = false;  // global: an operand of the same element type may be the same memory
+  // Shared: the elements lie in another order, so that what stands below each other in lines of 128
+  // bytes lies in different banks: piece p of 16 bytes of line l is where p ^ l % 8 would be.
+  // Indices are those of the plain order.
+  bool swizzled = false;
 };
+inline constexpr int64_t kSwizzledLineBytes = 128, kSwizzledPieceBytes = 16;
+// What ForElements shows at once.
+inline Type ElementsOf(const Type& matrix) {
+  return Type{matrix.elem}.Lanes(matrix.is_held_by_workgroup() ? 2 : 1);
+}
 // Bytes of each chunk of a view, except the last.
 inline int64_t PartBytes(const View& v) { return v.extent * ElementBytes(v.elem); }
 
@@ -113,6 +124,8 @@ inline int64_t PartBytes(const View& v) { return v.extent * ElementBytes(v.elem)
   X(Insert, 2, kPure, kOwn, kAny)            X(Dot4, 3, kPure, kOwn, kInt)                   \
   X(Load, 1, kReads, kOwn, kInt)             X(Store, 2, kWrites, kOwn, kInt)                \
   X(Atomic, 2, kWrites, kOwn, kInt)          X(CompareExchange, 3, kWrites, kOwn, kInt)      \
+  X(CopyAsync, 3, kWrites, kOwn, kInt)       X(CommitCopies, 0, kConvergent, kOwn, kAny)     \
+  X(WaitCopies, 0, kConvergent, kOwn, kAny)  X(MatrixWait, 1, kConvergent, kSame, kAny)      \
   X(MatrixLoad, 2, kConvergent, kOwn, kInt)                                                    \
   X(MatrixStore, 3, kConvergent, kOwn, kInt)   X(MatrixMulAdd, 3, kConvergent, kOwn, kAny)       \
   X(Barrier, 0, kConvergent, kOwn, kAny)       X(Shuffle, 2, kConvergent, kOwn, kNumber)         \
@@ -154,7 +167,8 @@ constexpr bool IsOneOf(Code code, std::initializer_list<Code> codes) {
 // True for instructions without a result. Control flow other than Yield has a result for each
 // carried value.
 constexpr bool IsSilent(Code code) {
-  return IsOneOf(code, {Code::kStore, Code::kMatrixStore, Code::kBarrier, Code::kYield});
+  return IsOneOf(code, {Code::kStore, Code::kCopyAsync, Code::kCommitCopies, Code::kWaitCopies,
+                        Code::kMatrixStore, Code::kBarrier, Code::kYield});
 }
 
 // A table keyed by instruction; missing entries are T{}.
@@ -186,14 +200,16 @@ using BlockId = uint32_t;
 // Argument lists are in Kernel::operands.
 struct Inst {
   Code code{};
-  uint8_t aux = 0;    // flags, builtin, kind of reduction or atomic, component, lane mask
-  uint16_t view = 0;  // the view of loads and stores
+  // Flags, builtin, kind of reduction or atomic, component, lane mask, number of elements or groups.
+  uint8_t aux = 0;
+  uint16_t view = 0;  // the view of loads and stores; of CopyAsync, where it copies to
   uint32_t args = 0, arg_count = 0;  // into Kernel::operands
   Id result = 0;  // first of `result_count`; If, For and While have one per yielded value
   uint16_t result_count = 1;
   uint16_t block_count = 0;  // If: then, else. For, ForElements: body. While: test, body.
   BlockId block = 0;         // first of them
-  uint64_t literal = 0;      // bits of a literal's element, zero-extended; index of a scalar
+  // Bits of a literal's element, zero-extended; index of a scalar; view that CopyAsync reads.
+  uint64_t literal = 0;
 };
 struct Block {
   // For: counter, then the carried values. While: the carried values. ForElements: row, column,
@@ -321,6 +337,27 @@ class Builder {
 
   Vals If(Val condition, absl::FunctionRef<Vals()> yes, absl::FunctionRef<Vals()> no);
   void If(Val condition, absl::FunctionRef<void()> yes);
+
+  // Copies `count` adjacent elements, 16 aligned bytes in all, from global to shared memory of the
+  // same element type; zeros unless `inside`. They are there for the invocation once it has waited
+  // for their group, and for others behind a barrier after that.
+  struct CopyPlace {
+    uint16_t view;
+    Val index;
+  };
+  void CopyAsync(const CopyPlace& to, const CopyPlace& from, int count, Val inside) {
+    Add({.code = Code::kCopyAsync,
+         .aux = static_cast<uint8_t>(count),
+         .view = to.view,
+         .literal = from.view},
+        {}, {to.index, from.index, inside});
+  }
+  // Closes the group of the copies that this invocation has begun since the last one.
+  void CommitCopies() { Add({.code = Code::kCommitCopies}, {}, {}); }
+  // Waits for all of its groups but the last `pending`.
+  void WaitCopies(int pending) {
+    Add({.code = Code::kWaitCopies, .aux = static_cast<uint8_t>(pending)}, {}, {});
+  }
   // A loop from `begin` while below `end`, by `step` > 0. A loop without trips is not emitted, and
   // one with a single trip is emitted in place.
   struct Range {
@@ -351,8 +388,12 @@ class Builder {
   }
   Val Ballot(Val condition) { return Add({.code = Code::kBallot}, kU32.Lanes(4), {condition}); }
   // Loads a matrix. Its rows, or columns if `column_major`, begin at `index` and are `stride`
-  // elements of the view apart. Both are subgroup-uniform and align rows to 16 bytes, or to their
-  // length if that is less.
+  // elements of the view apart. Both are uniform among its holders and align rows to 16 bytes, or
+  // to their length if that is less.
+  //
+  // In a swizzled view rows are 128 bytes apart; a longer one goes on `stride` elements further,
+  // line by line. An A or B that a workgroup holds is loaded from there, and read when it is
+  // multiplied.
   Val MatrixLoad(uint16_t view, const Type& matrix, Val index, Val stride, bool column_major) {
     const uint8_t layout = column_major ? kColumnMajor : 0;
     return Add({.code = Code::kMatrixLoad, .aux = layout, .view = view}, matrix, {index, stride});
@@ -361,12 +402,19 @@ class Builder {
   void MatrixStore(uint16_t view, Val index, Val stride, Val matrix) {
     Add({.code = Code::kMatrixStore, .view = view}, {}, {index, stride, matrix});
   }
-  // a b + c
+  // a b + c. Of matrices that a workgroup holds, the product runs on its own: its result may only
+  // be added to, and waited for, and the memory of its operands must not change, until then.
   Val MatrixMulAdd(Val a, Val b, Val c) {
     return Add({.code = Code::kMatrixMulAdd}, c.type(), {a, b, c});
   }
-  // Calls `body` for each element of a matrix, in the invocation that holds it. Values from outside
-  // must be subgroup-uniform; private views cannot be used.
+  // Returns `sum` when all products of the workgroup but the last `pending` have ended.
+  Val MatrixWait(Val sum, int pending) {
+    return Add({.code = Code::kMatrixWait, .aux = static_cast<uint8_t>(pending)}, sum.type(),
+               {sum});
+  }
+  // Calls `body` for each element of a matrix, in the invocation that holds it; of a matrix that a
+  // workgroup holds, for each pair of neighbours in a row, with the column of the first. Values from
+  // outside must be subgroup-uniform; private views cannot be used.
   void ForElements(Val matrix, absl::FunctionRef<void(Val row, Val column, Val element)> body);
   void Finish();  // closes the body
 

@@ -102,8 +102,9 @@ class Printer {
                           ToText(v.elem), how, v.aliased ? ", aliased" : "");
     } else {
       out_ +=
-          fmt::format("  {} = {} {}[{}]\n", v.name,
-                      v.space == Space::kShared ? "shared" : "private", ToText(v.elem), v.extent);
+          fmt::format("  {} = {} {}[{}]{}\n", v.name,
+                      v.space == Space::kShared ? "shared" : "private", ToText(v.elem), v.extent,
+                      v.swizzled ? ", swizzled" : "");
     }
   }
 
@@ -158,9 +159,21 @@ class Printer {
         for (size_t n = 1; n < args.size(); ++n) out += ", " + Name(args[n]);
         return out;
       }
+      case Code::kCopyAsync: {
+        const bool known = i.view < k_.views.size() && i.literal < k_.views.size();
+        if (!known || args.size() != 3) return name;
+        return fmt::format("{} {}[{}], {}[{}], {} elements, {}", name, k_.views[i.view].name,
+                           Name(args[0]), k_.views[i.literal].name, Name(args[1]), i.aux,
+                           Name(args[2]));
+      }
+      case Code::kCommitCopies:
+        return name;
+      case Code::kWaitCopies:
+        return fmt::format("{} {}", name, i.aux);
       case Code::kExtract:
         return fmt::format("{}.{}", NamesOf(args), i.aux);
       case Code::kInsert:
+      case Code::kMatrixWait:
       case Code::kShuffleXor:
         return fmt::format("{} {}, {}", name, NamesOf(args), i.aux);
       default:
@@ -230,7 +243,8 @@ class Printer {
 
 std::string ToText(const Type& t) {
   std::string out(Name(t.elem));
-  if (t.use != MatrixUse::kNone) out += fmt::format("<{}, {}>", t.rows, t.cols);
+  if (t.is_matrix())
+    out += fmt::format("<{}, {}{}>", t.rows, t.cols, t.is_held_by_workgroup() ? ", workgroup" : "");
   if (t.lanes != 1) out += fmt::format("x{}", t.lanes);
   return out;
 }

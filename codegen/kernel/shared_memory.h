@@ -7,10 +7,13 @@ namespace forge::codegen {
 
 struct SharedArray {
   Type elem = {};
-  int64_t extent = 0;  // elements
+  int64_t extent = 0;     // elements
+  bool swizzled = false;  // see View
+  // Of its first byte. Swizzled lines are counted from addresses that are multiples of 8 lines.
+  uint64_t alignment() const { return swizzled ? 8 * kSwizzledLineBytes : 16; }
 };
 
-// Returns an upper bound of the bytes of arrays: drivers align each to up to 16 bytes.
+// Returns an upper bound of the bytes of arrays, each aligned.
 int64_t SharedBytes(std::span<const SharedArray> arrays);
 int64_t SharedBytes(const Kernel& k);
 

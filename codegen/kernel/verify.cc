@@ -30,6 +30,8 @@ class Verifier {
   Fault OneView(const View& v) const {
     if (Fault f = VerifyType(v.elem); !f.empty()) return f;
     if (v.elem.is_matrix()) return "memory holds elements of matrices";
+    if (v.swizzled && (v.space != Space::kShared || ElementBytes(v.elem) > kSwizzledPieceBytes))
+      return "is swizzled without pieces in shared memory";
     if (v.space != Space::kGlobal) return v.extent > 0 ? "" : "has no elements";
     if (v.operand < 0) return "names no operand";
     if (v.elem.elem == DType::kBool) return "bool in global memory is u8";
@@ -89,8 +91,7 @@ class Verifier {
       if (a >= k_.values.size() || !visible_[a])
         return fmt::format("{} uses value {}, which is not seen there", info.name, a);
     const bool convergent = info.effect == Effect::kConvergent || i.code == Code::kForElements;
-    const Uniform needed = i.code == Code::kBarrier ? Uniform::kWorkgroup : Uniform::kSubgroup;
-    if (convergent && control < needed)
+    if (convergent && control < HoldersOf(i))
       return refuse("not all invocations that meet here are sure to arrive");
     for (uint32_t n = 0; n < i.result_count; ++n)
       if (Fault f = Define(i.result + n, b); !f.empty()) return f;
@@ -99,6 +100,16 @@ class Verifier {
     if (Fault f = Regions(i, control); !f.empty()) return f;
     const Fault f = VerifyYields(k_, i);
     return f.empty() ? f : refuse(f);
+  }
+
+  // Who executes a convergent instruction together.
+  Scope HoldersOf(const Inst& i) const {
+    if (i.code == Code::kBarrier) return Scope::kWorkgroup;
+    const bool has_result = i.result_count == 1 && i.result < k_.values.size();
+    const std::span<const Id> args = k_.ArgsOf(i);
+    const bool of_workgroup = (has_result && k_.TypeOf(i.result).is_held_by_workgroup()) ||
+                              (!args.empty() && k_.TypeOf(args[0]).is_held_by_workgroup());
+    return of_workgroup ? Scope::kWorkgroup : Scope::kSubgroup;
   }
 
   // The blocks of control. Results are defined already, but a region that used one would have used
@@ -146,7 +157,8 @@ Fault Limits(const Kernel& k, const Caps& caps) {
       {"invocations along y", w[1], caps.max_workgroup_y},
       {"invocations along z", w[2], caps.max_workgroup_z},
       {"invocations", int64_t{w[0]} * w[1] * w[2], caps.max_workgroup_invocations},
-      {"bytes of shared memory", SharedBytes(k), caps.max_shared_bytes},
+      {"bytes of shared memory", SharedBytes(k),
+       std::max(caps.max_shared_bytes, caps.max_large_shared_bytes)},
       {"operands", Operands(k), caps.max_operands},
       {"bytes of scalars", kScalarBytes * static_cast<int64_t>(k.scalars.size()),
        caps.max_scalar_bytes},
@@ -167,11 +179,21 @@ Fault Matrices(const Kernel& k, const Caps& caps) {
       if (i.code != Code::kMatrixMulAdd) continue;
       const std::span<const Id> args = k.ArgsOf(i);
       const Type &a = k.TypeOf(args[0]), &b = k.TypeOf(args[1]), &c = k.TypeOf(args[2]);
-      const auto same = [&](const MatrixShape& s) {
-        return s.a == a.elem && s.b == b.elem && s.c == c.elem && s.m == c.rows && s.n == c.cols &&
-               s.k == a.cols;
+      const auto types = [&](const MatrixShape& s) {
+        return s.a == a.elem && s.b == b.elem && s.c == c.elem;
       };
-      if (std::none_of(caps.matrices.begin(), caps.matrices.end(), same))
+      const auto same = [&](const MatrixShape& s) {
+        return types(s) && s.m == c.rows && s.n == c.cols && s.k == a.cols;
+      };
+      const auto multiple = [&](const MatrixShape& s) {
+        return types(s) && c.rows * kHoldersOfRows == int64_t{s.m} * k.workgroup[0] &&
+               c.cols % s.n == 0 && c.cols <= kMostWorkgroupColumns && a.cols % s.k == 0;
+      };
+      const bool known = c.is_held_by_workgroup()
+                             ? std::any_of(caps.workgroup_matrices.begin(),
+                                           caps.workgroup_matrices.end(), multiple)
+                             : std::any_of(caps.matrices.begin(), caps.matrices.end(), same);
+      if (!known)
         return fmt::format("no matrices {} = {} {}", ToText(c), ToText(a), ToText(b));
     }
   return {};
@@ -199,6 +221,7 @@ Fault Features(const Kernel& k, const Caps& caps) {
       {"subgroup operations on 64-bit integers", n.subgroup_i64 && caps.i64, false},
       {"cooperative matrices", n.matrices, !caps.matrices.empty()},
       {"elements of cooperative matrices", n.matrix_elements, caps.matrix_elements},
+      {"asynchronous copies", n.async_copies, caps.async_copies},
       {"Vulkan's memory model", n.memory_model, caps.memory_model},
   };
   for (const auto& r : rows)

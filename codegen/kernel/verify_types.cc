@@ -13,7 +13,7 @@ constexpr DTypes kFloats = Bit(DType::kF16) | Bit(DType::kF32) | Bit(DType::kF64
 
 constexpr DTypes kAll = kFloats | kIntTypes | Bit(DType::kBool);
 // Of ElementClass.
-constexpr DTypes kClasses[] = {kAll, kFloats | kIntTypes, kIntTypes, kFloats,
+constexpr DTypes kClasses[] = {kAll | Bit(DType::kBF16), kFloats | kIntTypes, kIntTypes, kFloats,
                                kIntTypes | Bit(DType::kBool)};
 
 Fault Unless(bool holds, std::string_view why) { return Fault(holds ? "" : why); }
@@ -60,15 +60,23 @@ Fault Dot4(const Typed& t) {
                 "takes u32, u32 and the i32 or u32 that it gives");
 }
 
+// Elements of bf16 are u16 in memory.
+DType InMemory(const Type& matrix) {
+  return matrix.elem == DType::kBF16 ? DType::kU16 : matrix.elem;
+}
+
 Fault MatrixMemory(const Typed& t, const View& v) {
   const Type& matrix = t.i.code == Code::kMatrixLoad ? t.Out() : t.In(2);
   if (!t.Index(1)) return "the stride is not an i32";
-  for (size_t n = 0; n < 2; ++n)
-    if (t.k.values[t.args[n]].uniform < Uniform::kSubgroup)
-      return "index and stride may differ in the subgroup";
-  if (!matrix.is_matrix() || matrix.elem != v.elem.elem)
+  if (!matrix.is_matrix() || InMemory(matrix) != v.elem.elem)
     return "is not about a matrix of the view's elements";
+  for (size_t n = 0; n < 2; ++n)
+    if (t.k.values[t.args[n]].uniform < matrix.held_by)
+      return "index and stride may differ among those who hold the matrix";
   if (v.parts > 1) return "a matrix may lie in several parts of the view";
+  if (matrix.held_by == Scope::kWorkgroup &&
+      (t.i.code != Code::kMatrixLoad || matrix.use == MatrixUse::kAccumulator || !v.swizzled))
+    return "a workgroup loads an A or B, from swizzled memory";
   return Unless(v.space != Space::kPrivate, "a subgroup shares no private memory");
 }
 
@@ -93,8 +101,19 @@ Fault Memory(const Typed& t) {
                 "atomics are for i32, u32 and, but for bits, f32 in global and shared memory");
 }
 
+Fault CopyAsync(const Typed& t) {
+  if (t.i.view >= t.k.views.size() || t.i.literal >= t.k.views.size()) return "there is no such view";
+  const View &to = t.k.views[t.i.view], &from = t.k.views[t.i.literal];
+  if (to.space != Space::kShared || from.space != Space::kGlobal || !from.reads || from.parts > 1)
+    return "copies from one part of global memory that is read to shared memory";
+  if (to.elem != from.elem || t.i.aux * ElementBytes(to.elem) != kSwizzledPieceBytes)
+    return "copies 16 bytes between elements of one type";
+  return Unless(t.Index(0) && t.Index(1) && t.In(2) == kBool, "takes two indices and a bool");
+}
+
 Fault MatrixMulAdd(const Typed& t) {
   const Type &a = t.In(0), &b = t.In(1), &c = t.In(2);
+  if (a.held_by != c.held_by || b.held_by != c.held_by) return "its matrices have other holders";
   if (a.use != MatrixUse::kA || b.use != MatrixUse::kB || c.use != MatrixUse::kAccumulator ||
       t.Out() != c)
     return "takes an A, a B and the accumulator that it gives";
@@ -103,7 +122,8 @@ Fault MatrixMulAdd(const Typed& t) {
 
 // The other instructions take elements one by one.
 bool TakesMatrices(Code c) {
-  return IsOneOf(c, {Code::kLiteral, Code::kMatrixLoad, Code::kMatrixStore, Code::kMatrixMulAdd}) ||
+  return IsOneOf(c, {Code::kLiteral, Code::kMatrixLoad, Code::kMatrixStore, Code::kMatrixMulAdd,
+                     Code::kMatrixWait}) ||
          Info(c).effect == Effect::kControl;
 }
 
@@ -152,8 +172,13 @@ Fault Own(const Typed& t) {
       return Unless(t.In(0) == t.Out() && t.Index(1), "takes a value of its own type and an i32");
     case Code::kBallot:
       return Unless(t.In(0) == kBool && t.Out() == kU32.Lanes(4), "takes a bool and gives u32x4");
+    case Code::kCopyAsync:
+      return CopyAsync(t);
     case Code::kMatrixMulAdd:
       return MatrixMulAdd(t);
+    case Code::kMatrixWait:
+      return Unless(t.Out().is_held_by_workgroup() && t.Out().use == MatrixUse::kAccumulator,
+                    "waits for the accumulator of a workgroup");
     case Code::kIf:
       return Unless(t.In(0) == kBool, "the condition is not a bool");
     case Code::kForElements:
@@ -171,8 +196,8 @@ Fault Own(const Typed& t) {
 // A printer makes a function of the body, which runs in invocations of the device's choice.
 Fault ElementsBody(const Kernel& k, const Inst& i) {
   const std::vector<Id>& inside = k.blocks[i.block].arguments;
-  const Type element{k.TypeOf(k.ArgsOf(i)[0]).elem};
-  if (k.TypeOf(inside[0]) != kI32 || k.TypeOf(inside[1]) != kI32 || k.TypeOf(inside[2]) != element)
+  const Type elements = ElementsOf(k.TypeOf(k.ArgsOf(i)[0]));
+  if (k.TypeOf(inside[0]) != kI32 || k.TypeOf(inside[1]) != kI32 || k.TypeOf(inside[2]) != elements)
     return "the body does not take a row, a column and an element";
   if (!k.YieldOf(i.block).empty()) return "the body yields something";
   const Captures captures = CapturesOf(k, i.block);
@@ -187,10 +212,14 @@ Fault ElementsBody(const Kernel& k, const Inst& i) {
 }  // namespace
 
 Fault VerifyType(const Type& t) {
-  if (!Has(kAll, t.elem)) return fmt::format("values of {} live in integers", Name(t.elem));
+  if (t.is_matrix() && t.elem == DType::kBF16 && t.use == MatrixUse::kAccumulator)
+    return "sums are not bf16";
+  if (!Has(kAll, t.elem) && !(t.is_matrix() && t.elem == DType::kBF16))
+    return fmt::format("values of {} live in integers", Name(t.elem));
   if (t.is_matrix())
-    return Unless(t.held_by == Scope::kSubgroup && t.lanes == 1 && t.rows > 0 && t.cols > 0,
-                  "matrices have rows and columns and are held by a subgroup");
+    return Unless((t.held_by == Scope::kSubgroup || t.held_by == Scope::kWorkgroup) &&
+                      t.lanes == 1 && t.rows > 0 && t.cols > 0,
+                  "matrices have rows and columns and are held by a subgroup or a workgroup");
   return Unless(t.lanes == 1 || t.lanes == 2 || t.lanes == 4, "vectors have 1, 2 or 4 lanes");
 }
 
@@ -215,6 +244,11 @@ Fault VerifyTypes(const Kernel& k, const Inst& i) {
 
 Fault VerifyYields(const Kernel& k, const Inst& i) {
   if (i.code == Code::kForElements) return ElementsBody(k, i);
+  for (uint32_t n = 0; n < i.result_count; ++n) {
+    const Type& t = k.TypeOf(i.result + n);
+    if (t.is_held_by_workgroup() && t.use != MatrixUse::kAccumulator)
+      return "yields an A or B of a workgroup";
+  }
   std::span<const Id> args = k.ArgsOf(i), inside = k.blocks[i.block].arguments;
   std::vector<std::span<const Id>> alike;  // each has the types of the results
   if (i.code == Code::kIf) {

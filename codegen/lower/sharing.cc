@@ -36,7 +36,7 @@ uint64_t HashInterface(const Kernel& k) {
   for (const View& v : k.views)
     h = Mix(HashType(h, v.elem),
             {static_cast<uint64_t>(v.space), static_cast<uint64_t>(v.operand), v.extent, v.reads,
-             v.writes, v.aliased, static_cast<uint64_t>(v.parts)});
+             v.writes, v.aliased, static_cast<uint64_t>(v.parts), v.swizzled});
   return h;
 }
 

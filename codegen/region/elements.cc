@@ -379,6 +379,15 @@ Val Elements::At(int anchor_operand, const Dims& index, int lanes) {
   return splat(s.Eval(value, index).v, lanes);
 }
 
+Elements::Place Elements::PlaceOf(int anchor_operand, const Dims& index, int count) {
+  State& s = *state_;
+  constexpr int kLanes = 4;
+  const Region::Source from = *s.region.SourceOf(anchor_operand, index);
+  const DType t = s.region.anchor_inputs()[static_cast<size_t>(anchor_operand)].dtype();
+  return {s.storage.ViewOf(from.argument, s.storage.StoredAs(t).Lanes(kLanes)),
+          s.Index(FloorDiv(from.flat, kLanes)), count / kLanes};
+}
+
 void Elements::Finish(const Dims& index, Val anchor_result, int lanes, int result) {
   State& s = *state_;
   s.Begin(lanes);

@@ -30,6 +30,14 @@ class Elements {
   // Returns the element of an operand of the anchor, or `lanes` of them if the index contains
   // Lane(lanes): one vector load if they are provably adjacent and aligned.
   Val At(int anchor_operand, const ir::Dims& index, int lanes = 1);
+  // Where `count` neighbours of an operand of the anchor lie, from `index` on, in a view whose
+  // elements are as in storage: bf16 is u16. The operand has a Region::SourceOf there, aligned.
+  struct Place {
+    uint16_t view;
+    Val index;
+    int elements;  // of the view
+  };
+  Place PlaceOf(int anchor_operand, const ir::Dims& index, int count);
   // Computes the epilogue of elements of the anchor's result and stores the results of the region.
   // Must be called once for each element: a result may be stored in place of an operand of the
   // epilogue. `anchor_result` is ignored without an anchor; with a reduction it is the reduced

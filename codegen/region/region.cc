@@ -207,6 +207,24 @@ bool Region::Contiguous(int anchor_operand, const Dims& index, const ir::SymbolR
                  });
 }
 
+std::optional<Region::Source> Region::SourceOf(int anchor_operand, Dims index) const {
+  uint32_t value = anchor_->in[static_cast<size_t>(anchor_operand)];
+  while (body_->origin(value).kind == ir::Function::Origin::kNode) {
+    const ir::Node& node = body_->nodes()[body_->origin(value).index];
+    if (&node == norm_ || node.op.def().scalar != nullptr) return std::nullopt;
+    const ir::IndexMap map = node.op.Map(body_->TypesOf(node.in), index);
+    if (!map.loads.empty() || map.pieces.size() != 1) return std::nullopt;
+    const ir::IndexMap::Piece& piece = map.pieces[0];
+    if (piece.value || !std::all_of(piece.when.begin(), piece.when.end(), AlwaysHolds))
+      return std::nullopt;
+    value = node.in[static_cast<size_t>(piece.operand)];
+    index = piece.index;
+  }
+  if (body_->origin(value).kind != ir::Function::Origin::kArgument) return std::nullopt;
+  return Source{static_cast<int>(body_->origin(value).index),
+                Flatten(index, body_->type(value).shape())};
+}
+
 int64_t Region::BindingsBehind(const std::vector<uint32_t>& values) const {
   std::vector<bool> needed(places_.size());
   for (uint32_t v : values)

@@ -63,6 +63,13 @@ class Region {
   // loaded as one vector.
   bool Contiguous(int anchor_operand, const ir::Dims& index, const ir::SymbolRef& lane,
                   int lanes) const;
+  // The element of an argument that an operand of the anchor has at `index`, where that is one for
+  // all values of the coordinates and nothing is computed of it.
+  struct Source {
+    int argument;
+    ir::Dim flat;  // index
+  };
+  std::optional<Source> SourceOf(int anchor_operand, ir::Dims index) const;
   // Without an anchor: whether some operand that varies along `other` stores `lanes` neighbours
   // along `axis` of the result side by side.
   bool LiesAlong(size_t axis, size_t other, int lanes) const;

@@ -39,10 +39,12 @@ class Storage {
   void Store(int operand, DType t, Val index, Val value);
   // An atomic operation on an element of 32 bits; returns what was there before.
   Val Atomic(int operand, AtomicKind kind, Val index, Val value);
+  // The view of an operand with such elements, and the type of an element of `t` in it.
+  uint16_t ViewOf(int operand, Type elem);
+  Type StoredAs(DType t) const { return Type{StoredType(t)}; }
 
  private:
   DType StoredType(DType t) const;
-  uint16_t ViewOf(int operand, Type elem);
 
   Builder& b_;
   Launch& launch_;

@@ -70,7 +70,8 @@ uint16_t Emission::AddShared(std::string name, const SharedArray& array) {
                     .elem = array.elem,
                     .extent = static_cast<uint32_t>(array.extent),
                     .reads = true,
-                    .writes = true});
+                    .writes = true,
+                    .swizzled = array.swizzled});
 }
 
 Launch ForPlaces(const Region& r, std::string name, int64_t workgroup, const ir::Dims& space,

@@ -121,7 +121,7 @@ extern const Schedule kSort, kTopK, kFourier;
 extern const Schedule kSoftmaxSplit, kSoftmaxSubgroup, kSoftmaxRows, kSoftmaxSerial;
 extern const Schedule kLayerNormSubgroup, kLayerNormRows, kLayerNormSerial;
 extern const Schedule kMatmulColumns, kMatmulDots;
-extern const Schedule kMatmulMatrix, kMatmulShuffle, kMatmulShared, kMatmulSimple;
+extern const Schedule kMatmulAsync, kMatmulMatrix, kMatmulShuffle, kMatmulShared, kMatmulSimple;
 extern const Schedule kConvDepthwise, kConvWinograd, kWinogradKernels, kConvDirect;
 extern const Schedule kPool;
 extern const Schedule kAttentionShuffle, kAttentionShared, kUpdateSlice, kRecurrentSteps;

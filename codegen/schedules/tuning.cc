@@ -16,6 +16,7 @@ constexpr const Schedule* kSchedules[] = {
     &kConvWinograd,
     &kMatmulColumns,
     &kMatmulDots,
+    &kMatmulAsync,
     &kMatmulMatrix,
     &kMatmulShuffle,
     &kMatmulShared,

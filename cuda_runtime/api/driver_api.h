@@ -32,6 +32,8 @@ inline constexpr int kMaxThreadsPerBlock = 1, kMaxBlockX = 2, kMaxBlockY = 3, kM
                      kMemoryClockKilohertz = 36, kMemoryBusBits = 37, kL2Bytes = 38,
                      kComputeCapabilityMajor = 75, kComputeCapabilityMinor = 76,
                      kMaxSharedPerBlockOptin = 97;
+// Value of CUfunction_attribute: the dynamic shared memory that launches may ask for.
+inline constexpr int kMaxDynamicShared = 8;
 // Of cuStreamBeginCapture: other threads may do what they like meanwhile.
 inline constexpr int kCuCaptureThreadLocal = 1;
 // Flags of cuStreamCreate and cuEventCreate.
@@ -57,6 +59,8 @@ inline constexpr unsigned kCuStreamNonBlocking = 1, kCuEventBlockingSync = 1,
     (CuModule* module, const void* image, unsigned count, int* options, void** values))           \
   X(unload_module, "cuModuleUnload", (CuModule module))                                           \
   X(get_function, "cuModuleGetFunction", (CuFunction* function, CuModule module, const char* name)) \
+  X(set_function_attribute, "cuFuncSetAttribute",                                                 \
+    (CuFunction function, int attribute, int value))                                              \
   X(launch, "cuLaunchKernel",                                                                     \
     (CuFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,    \
      unsigned block_y, unsigned block_z, unsigned shared_bytes, CuStream stream, void** arguments, \

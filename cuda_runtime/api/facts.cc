@@ -10,7 +10,8 @@ namespace forge::cuda {
 namespace {
 
 constexpr int kOldest = 75;     // NVRTC compiles for no older one
-constexpr int kHalfTiles = 80;  // mma.sync of f16 with k = 16, and of bytes with k = 32
+constexpr int kHalfTiles = 80;  // mma.sync of f16 with k = 16, and of bytes with k = 32; cp.async
+constexpr int kGroupTiles = 90;  // wgmma, which later architectures do not have
 constexpr int kWarp = 32;       // printed kernels have warps of this size
 constexpr double kSomeHertz = 1.2e9, kSomeBytesPerSecond = 300e9;
 constexpr int64_t kMostOperands = 64;
@@ -23,15 +24,16 @@ struct Card {
   int capability, multiprocessors;
   int64_t l2_bytes;
   double clock_hertz, memory_bytes_per_second;
+  int shared_kilobytes;  // of a block that asks for them
 };
 constexpr Card kCards[] = {
-    {75, 68, 5632 << 10, 1.545e9, 616e9},            // GeForce RTX 2080 Ti
-    {80, 108, int64_t{40} << 20, 1.41e9, 1555e9},    // A100
-    {86, 82, int64_t{6} << 20, 1.695e9, 936e9},      // GeForce RTX 3090
-    {89, 128, int64_t{72} << 20, 2.52e9, 1008e9},    // GeForce RTX 4090
-    {90, 132, int64_t{50} << 20, 1.98e9, 3352e9},    // H100
-    {100, 148, int64_t{126} << 20, 1.965e9, 8e12},   // B200
-    {120, 170, int64_t{96} << 20, 2.407e9, 1792e9},  // GeForce RTX 5090
+    {75, 68, 5632 << 10, 1.545e9, 616e9, 64},            // GeForce RTX 2080 Ti
+    {80, 108, int64_t{40} << 20, 1.41e9, 1555e9, 163},    // A100
+    {86, 82, int64_t{6} << 20, 1.695e9, 936e9, 99},      // GeForce RTX 3090
+    {89, 128, int64_t{72} << 20, 2.52e9, 1008e9, 99},    // GeForce RTX 4090
+    {90, 132, int64_t{50} << 20, 1.98e9, 3352e9, 227},    // H100
+    {100, 148, int64_t{126} << 20, 1.965e9, 8e12, 227},   // B200
+    {120, 170, int64_t{96} << 20, 2.407e9, 1792e9, 99},  // GeForce RTX 5090
 };
 
 int LanesOfMultiprocessor(int capability) { return capability <= 80 ? 64 : 128; }
@@ -89,6 +91,7 @@ absl::StatusOr<DeviceFacts> FactsOfArchitecture(std::string_view architecture) {
   f.l2_bytes = card->l2_bytes;
   f.clock_hertz = card->clock_hertz;
   f.memory_bytes_per_second = card->memory_bytes_per_second;
+  f.max_shared_bytes_optin = card->shared_kilobytes << 10;
   return f;
 }
 
@@ -122,6 +125,7 @@ codegen::Caps CapsOf(const DeviceFacts& f) {
   c.max_grid_y = f.max_grid_y;
   c.max_grid_z = f.max_grid_z;
   c.max_shared_bytes = f.max_shared_bytes;
+  c.max_large_shared_bytes = f.max_shared_bytes_optin;
   c.max_operands = kMostOperands;
   c.max_operand_bytes = kNoLimit;
   c.max_scalar_bytes = kMostScalarBytes;
@@ -146,6 +150,10 @@ codegen::Caps CapsOf(const DeviceFacts& f) {
             {.a = a, .b = b, .c = sign ? DType::kI32 : DType::kU32, .m = 16, .n = 8, .k = 32});
       }
   c.matrix_elements = true;
+  c.async_copies = f.capability >= kHalfTiles;
+  if (f.capability == kGroupTiles)
+    for (const DType t : {DType::kF16, DType::kBF16})
+      c.workgroup_matrices.push_back({.a = t, .b = t, .c = DType::kF32, .m = 64, .n = 8, .k = 16});
   return c;
 }
 

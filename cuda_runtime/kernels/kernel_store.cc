@@ -169,6 +169,7 @@ absl::StatusOr<LoadedKernelRef> KernelStore::Make(const codegen::Kernel& kernel,
   auto loaded = std::make_shared<LoadedKernel>();
   loaded->kernel = std::make_shared<const codegen::Kernel>(kernel);
   loaded->operands = codegen::OperandsOf(kernel);
+  loaded->shared_bytes = static_cast<uint32_t>(codegen::DynamicSharedBytes(kernel));
   FORGE_ASSIGN_OR_RETURN(KernelImage image, Image(kernel, description));
   loaded->statistics = StatisticsIn(image.log, kernel.name);
   if (!context_->facts().has_driver) return loaded;
@@ -184,6 +185,11 @@ absl::StatusOr<LoadedKernelRef> KernelStore::Make(const codegen::Kernel& kernel,
   FORGE_RETURN_IF_ERROR(context_->Check(
       context_->api().get_function(&loaded->function, loaded->module.get(), image.entry.c_str()),
       "cuModuleGetFunction"));
+  if (loaded->shared_bytes > 0)
+    FORGE_RETURN_IF_ERROR(context_->Check(
+        context_->api().set_function_attribute(loaded->function, kMaxDynamicShared,
+                                               static_cast<int>(loaded->shared_bytes)),
+        "cuFuncSetAttribute"));
   return loaded;
 }
 

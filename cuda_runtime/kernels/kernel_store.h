@@ -17,6 +17,7 @@ namespace forge::cuda {
 struct LoadedKernel {
   std::shared_ptr<const codegen::Kernel> kernel;
   int operands = 0;               // pointers that it takes, before the scalars
+  uint32_t shared_bytes = 0;      // that launches ask for
   OwnedModule module;             // null on a device that only compiles
   CuFunction function = nullptr;  // of `module`
   std::vector<KernelStatistic> statistics;

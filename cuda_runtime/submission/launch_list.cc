@@ -76,6 +76,7 @@ class LaunchBinder {
   absl::StatusOr<BoundLaunch> BoundKernel(const PlannedLaunch& launch) const {
     BoundLaunch out;
     out.function = launch.loaded->function;
+    out.shared_bytes = launch.loaded->shared_bytes;
     const codegen::Kernel& kernel = *launch.loaded->kernel;
     std::copy(kernel.workgroup.begin(), kernel.workgroup.end(), out.block.begin());
     const auto pointers = static_cast<size_t>(launch.loaded->operands);
@@ -207,7 +208,8 @@ absl::Status LaunchList::Launch(Context& context, CuStream stream, const BoundSt
     std::vector<void*> arguments;
     for (const uint64_t& word : l.arguments) arguments.push_back(const_cast<uint64_t*>(&word));
     const CuResult r = api.launch(l.function, l.grid[0], l.grid[1], l.grid[2], l.block[0],
-                                  l.block[1], l.block[2], 0, stream, arguments.data(), nullptr);
+                                  l.block[1], l.block[2], l.shared_bytes, stream,
+                                  arguments.data(), nullptr);
     if (r != kCuSuccess) return Annotate(context.Check(r, "cuLaunchKernel"), step.label);
   }
   return absl::OkStatus();

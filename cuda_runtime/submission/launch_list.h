@@ -11,6 +11,7 @@ struct BoundLaunch {
   const Product* product = nullptr;  // instead of a function
   Product::Operands operands;        // of the product
   std::array<uint32_t, 3> grid{}, block{};
+  uint32_t shared_bytes = 0;
   std::vector<uint64_t> arguments;  // pointers and scalars, each in the first bytes of a word
 };
 struct BoundCopy {

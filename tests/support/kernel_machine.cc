@@ -63,6 +63,8 @@ class Machine {
   absl::Status RunMemory(const Inst& i, const Mask& mask);
   void CountBanks(const Inst& i, const Mask& mask);
   absl::Status RunTogether(const Inst& i, const Mask& mask);
+  absl::Status CopyAsync(const Inst& i, const Mask& mask);
+  void WaitCopies(int pending, const Mask& mask);
   absl::Status ReduceSubgroups(const Inst& i, const Mask& mask);
   absl::Status RunMatrix(const Inst& i, const Mask& mask);
   absl::Status AccessMatrix(const Inst& i, size_t n, const Type& type, std::vector<double>& matrix);
@@ -72,6 +74,9 @@ class Machine {
   uint64_t Builtin(BuiltinKind which, size_t invocation) const;
   size_t Subgroup() const {
     return k_.subgroup != 0 ? k_.subgroup : static_cast<size_t>(options_.subgroup);
+  }
+  size_t HoldersOf(const Type& matrix) const {
+    return matrix.is_held_by_workgroup() ? size_ : Subgroup();
   }
   Row& At(Id id) { return values_[id]; }
   const Type& TypeOf(Id id) const { return k_.values[id].type; }
@@ -98,6 +103,15 @@ class Machine {
   std::vector<std::vector<Touched>> touched_;  // for each view and element
   uint64_t epoch_ = 0;                         // counts barriers
 
+  struct PendingCopy {
+    size_t invocation = 0;
+    int64_t group = 0;
+    std::span<uint8_t> to;
+    std::vector<uint8_t> bytes;
+  };
+  std::vector<PendingCopy> copies_;
+  std::vector<int64_t> copy_groups_;  // that each invocation has closed
+
   std::vector<std::vector<uint8_t>> shared_;                // for each view
   std::vector<std::vector<std::vector<uint8_t>>> private_;  // for each view and invocation
 };
@@ -116,6 +130,8 @@ absl::Status Machine::Run() {
         private_.assign(k_.views.size(), {});
         touched_.assign(k_.views.size(), {});
         matrices_.clear();
+        copies_.clear();
+        copy_groups_.assign(size_, 0);
         for (size_t v = 0; v < k_.views.size(); ++v) {
           const View& view = k_.views[v];
           const size_t bytes =
@@ -137,11 +153,23 @@ absl::Status Machine::RunBlock(codegen::BlockId block, const Mask& mask) {
 }
 
 absl::Status Machine::RunInst(const Inst& i, const Mask& mask) {
+  if (i.code == Code::kMatrixWait) {
+    At(i.result) = At(Arg(i, 0));
+    return absl::OkStatus();
+  }
   if (i.result_count == 1 && TypeOf(i.result).is_matrix() && i.block_count == 0)
     return RunMatrix(i, mask);
   switch (i.code) {
     case Code::kMatrixStore:
       return RunMatrix(i, mask);
+    case Code::kCopyAsync:
+      return CopyAsync(i, mask);
+    case Code::kCommitCopies:
+      for (size_t n = 0; n < size_; ++n) copy_groups_[n] += mask[n];
+      return absl::OkStatus();
+    case Code::kWaitCopies:
+      WaitCopies(i.aux, mask);
+      return absl::OkStatus();
     case Code::kYield:
       return absl::OkStatus();
     case Code::kIf:
@@ -358,7 +386,9 @@ void Machine::CountBanks(const Inst& i, const Mask& mask) {
     std::array<std::set<size_t>, kBanks> touched;
     for (size_t n = first; n < std::min(first + at_once, size_); ++n)
       for (size_t w = 0; mask[n] && w < words; ++w) {
-        const size_t word = static_cast<size_t>(At(Arg(i, 0))[n][0]) * bytes / kWord + w;
+        size_t at = static_cast<size_t>(At(Arg(i, 0))[n][0]) * bytes;
+        if (v.swizzled) at ^= at / codegen::kSwizzledLineBytes % 8 * codegen::kSwizzledPieceBytes;
+        const size_t word = at / kWord + w;
         touched[word % kBanks].insert(word);
       }
     size_t most = 0;
@@ -393,7 +423,37 @@ absl::Status Machine::RunMemory(const Inst& i, const Mask& mask) {
   return absl::OkStatus();
 }
 
-// Between memory and a matrix of the subgroup that begins at invocation `n`.
+// What is read now lands at the wait.
+absl::Status Machine::CopyAsync(const Inst& i, const Mask& mask) {
+  const View &to = k_.views[i.view], &from = k_.views[i.literal];
+  for (size_t n = 0; n < size_; ++n) {
+    if (!mask[n]) continue;
+    for (int e = 0; e < i.aux; ++e) {
+      const int64_t at = static_cast<int32_t>(At(Arg(i, 0))[n][0]) + e;
+      FORGE_ASSIGN_OR_RETURN(const std::span<uint8_t> place, Place(to, n, at));
+      FORGE_RETURN_IF_ERROR(Touch(to, at, n, true));
+      std::vector<uint8_t> bytes(place.size());
+      if (At(Arg(i, 2))[n][0] != 0) {
+        FORGE_ASSIGN_OR_RETURN(const std::span<uint8_t> source,
+                               Place(from, n, static_cast<int32_t>(At(Arg(i, 1))[n][0]) + e));
+        bytes.assign(source.begin(), source.end());
+      }
+      copies_.push_back({n, copy_groups_[n], place, std::move(bytes)});
+    }
+  }
+  return absl::OkStatus();
+}
+
+void Machine::WaitCopies(int pending, const Mask& mask) {
+  const auto lands = [&](const PendingCopy& c) {
+    return mask[c.invocation] && c.group + pending < copy_groups_[c.invocation];
+  };
+  for (const PendingCopy& c : copies_)
+    if (lands(c)) std::ranges::copy(c.bytes, c.to.begin());
+  std::erase_if(copies_, lands);
+}
+
+// Between memory and a matrix of the holders that begin at invocation `n`.
 absl::Status Machine::AccessMatrix(const Inst& i, size_t n, const Type& type,
                                    std::vector<double>& matrix) {
   const View& v = k_.views[i.view];
@@ -404,7 +464,11 @@ absl::Status Machine::AccessMatrix(const Inst& i, size_t n, const Type& type,
   for (int64_t at = 0; at < int64_t{type.rows} * type.cols; ++at) {
     const int64_t row = at / type.cols, column = at % type.cols;
     const int64_t line = by_columns ? column : row, along = by_columns ? row : column;
-    const int64_t where = index + line * stride + along / v.elem.lanes;
+    const int64_t piece = along / v.elem.lanes;
+    const int64_t of_line = codegen::kSwizzledLineBytes / codegen::ElementBytes(v.elem);
+    const int64_t where = index + (v.swizzled ? piece / of_line * stride + line * of_line +
+                                                    piece % of_line
+                                              : line * stride + piece);
     FORGE_ASSIGN_OR_RETURN(const std::span<uint8_t> place, Place(v, n, where));
     FORGE_RETURN_IF_ERROR(Touch(v, where, size_ + n, i.code == Code::kMatrixStore));
     uint8_t* element = &place[static_cast<size_t>(along % v.elem.lanes) * width];
@@ -430,7 +494,8 @@ std::vector<double> Machine::MultiplyMatrices(const Inst& i, size_t n) {
 }
 
 absl::Status Machine::RunMatrix(const Inst& i, const Mask& mask) {
-  const size_t subgroup = Subgroup();
+  const Type& held = i.code == Code::kMatrixStore ? TypeOf(Arg(i, 2)) : TypeOf(i.result);
+  const size_t subgroup = HoldersOf(held);
   for (size_t n = 0; n < size_; n += subgroup) {
     const auto from = mask.begin() + static_cast<ptrdiff_t>(n);
     const auto active = std::count(from, from + static_cast<ptrdiff_t>(subgroup), 1);
@@ -454,20 +519,21 @@ absl::Status Machine::RunMatrix(const Inst& i, const Mask& mask) {
 
 // Element e is held by the invocation that e falls to in turns, from the last one back.
 absl::Status Machine::RunForElements(const Inst& i, const Mask& mask) {
-  const size_t subgroup = Subgroup();
   const Type& type = TypeOf(Arg(i, 0));
+  const size_t subgroup = HoldersOf(type), lanes = codegen::ElementsOf(type).lanes;
   const std::vector<Id>& inside = k_.blocks[i.block].arguments;
-  const size_t elements = size_t{type.rows} * type.cols;
+  const size_t elements = size_t{type.rows} * type.cols / lanes;
   for (size_t first = 0; first < elements; first += subgroup) {
     Mask holders = mask;
     for (size_t n = 0; n < size_; ++n) {
       const size_t e = first + subgroup - 1 - n % subgroup;
       holders[n] = mask[n] && e < elements;
       if (!holders[n]) continue;
-      At(inside[0])[n][0] = e / type.cols;
-      At(inside[1])[n][0] = e % type.cols;
+      At(inside[0])[n][0] = e * lanes / type.cols;
+      At(inside[1])[n][0] = e * lanes % type.cols;
       const std::vector<double>& matrix = matrices_[At(Arg(i, 0))[n][0]];
-      At(inside[2])[n][0] = codegen::ToBits(type.elem, matrix[e]);
+      for (size_t l = 0; l < lanes; ++l)
+        At(inside[2])[n][l] = codegen::ToBits(type.elem, matrix[e * lanes + l]);
     }
     FORGE_RETURN_IF_ERROR(RunBlock(i.block, holders));
   }

@@ -137,7 +137,7 @@ TEST_F(ForgeTrainTest, ComputesAgainWhatABudgetHasNoRoomFor) {
               nlohmann::json::parse(whole.out)["epochs"][1]["loss"].get<double>(), 1e-5);
   EXPECT_GT(json["activations"]["flops_again"], 0);
   EXPECT_LT(json["activations"]["most_bytes"], json["activations"]["saved_bytes"]);
-  EXPECT_THAT(text.out, HasSubstr("of the forward pass is computed again"));
+  EXPECT_THAT(text.out, ::testing::HasSubstr("of the forward pass is computed again"));
 }
 
 TEST_F(ForgeTrainTest, RefusesDamagedAndForeignCheckpoints) {

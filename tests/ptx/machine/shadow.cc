@@ -128,6 +128,7 @@ bool SharedShadow::NoteReads(Warp& w, const uint64_t* at, uint32_t lanes, uint32
 bool SharedShadow::Note(Warp& w, int lane, uint64_t at, uint32_t bytes, Access access,
                         const uint8_t* value) {
   const uint64_t last = (at + bytes - 1) >> shift_;
+  if (access != Access::kRead) NoteUnfenced(w, lane, at, bytes);
   for (uint64_t i = at >> shift_; i <= last; ++i) {
     Cell& cell = cells_[i];
     // Compilers merge loads, and may load what fills the vector and nobody uses. Its value is NaN.
@@ -160,8 +161,34 @@ bool SharedShadow::Note(Warp& w, int lane, uint64_t at, uint32_t bytes, Access a
   return true;
 }
 
+void SharedShadow::NoteUnfenced(Warp& w, int lane, uint64_t at, uint32_t bytes) {
+  if (!w.program->reads_by_proxy) return;
+  for (uint64_t i = at >> shift_; i <= (at + bytes - 1) >> shift_; ++i) cells_[i].unfenced = true;
+  w.unfenced.push_back({lane, at, bytes});
+}
+
+void SharedShadow::FenceProxy(Warp& w, uint32_t lanes) {
+  const auto fenced = [&](const Warp::Unfenced& u) { return (lanes >> u.lane & 1) != 0; };
+  for (const Warp::Unfenced& u : w.unfenced)
+    for (uint64_t i = u.at >> shift_; fenced(u) && i <= (u.at + u.bytes - 1) >> shift_; ++i)
+      cells_[i].unfenced = false;
+  std::erase_if(w.unfenced, fenced);
+}
+
+bool SharedShadow::NoteProxyRead(Warp& w, uint64_t at, uint32_t bytes) {
+  for (uint64_t i = at >> shift_; i <= (at + bytes - 1) >> shift_; ++i) {
+    if (!cells_[i].unfenced) continue;
+    w.Fail(0, fmt::format("matrix units read byte {} of shared memory, which its writer has not "
+                          "fenced for them",
+                          i << shift_));
+    return false;
+  }
+  return Note(w, 0, at, bytes, Access::kRead, nullptr);
+}
+
 bool SharedShadow::Async(Warp& w, int lane, uint64_t at, uint32_t bytes, bool landed) {
   const uint64_t last = (at + bytes - 1) >> shift_;
+  if (landed) NoteUnfenced(w, lane, at, bytes);
   for (uint64_t i = at >> shift_; i <= last; ++i) {
     Cell& cell = cells_[i];
     if (landed) {

@@ -27,6 +27,10 @@ class SharedShadow {
   bool Note(Warp& w, int lane, uint64_t at, uint32_t bytes, Access access, const uint8_t* value);
   // The same for a load of each of the lanes, of `bytes` at its offset.
   bool NoteReads(Warp& w, const uint64_t* at, uint32_t lanes, uint32_t bytes);
+  // Matrix units read the bytes, as the warp: writers must have fenced them.
+  bool NoteProxyRead(Warp& w, uint64_t at, uint32_t bytes);
+  // The lanes make what they wrote visible to matrix units.
+  void FenceProxy(Warp& w, uint32_t lanes);
   // A cp.async to the bytes begins or, where `landed`, has ended.
   bool Async(Warp& w, int lane, uint64_t at, uint32_t bytes, bool landed);
 
@@ -39,11 +43,13 @@ class SharedShadow {
     uint32_t write_time = 0;
     uint8_t write_warp = 0, write_lane = 0;
     bool written = false, atomic = false, pending = false, outside = true;
+    bool unfenced = false;  // see NoteProxyRead
     std::array<Reader, 2> readers;
   };
   bool CheckCell(Warp& w, int lane, const Cell& cell, uint64_t at, Access access);
   bool CheckWriter(Warp& w, int lane, const Cell& cell, uint64_t at, Access access);
   bool CheckReaders(Warp& w, int lane, const Cell& cell, uint64_t at);
+  void NoteUnfenced(Warp& w, int lane, uint64_t at, uint32_t bytes);
   void NoteReader(const Warp& w, int lane, Cell& cell);
   bool ReadsPlainly(const Warp& w, int lane, Cell& cell) const;
   uint32_t shift_ = 2;

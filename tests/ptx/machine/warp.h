@@ -20,6 +20,14 @@ struct PendingCopy {
   uint8_t data[16];
 };
 
+// A product by wgmma that was not waited for.
+struct PendingProduct {
+  const Op* op;
+  uint32_t group;
+  uint64_t tiles[2][3];  // of A and B: start and strides
+  uint64_t digests[2] = {};
+};
+
 // Lanes of a warp at the same operation.
 struct Group {
   int pc;
@@ -52,6 +60,16 @@ struct Warp {
 
   std::vector<PendingCopy> copies;
   uint32_t copy_group[kLanes] = {};
+  std::vector<PendingProduct> products;
+  uint32_t product_group = 0;
+  bool products_fenced = false;
+  // What lanes wrote to shared memory since their last fence.proxy.async: lane, first byte, bytes.
+  struct Unfenced {
+    int lane;
+    uint64_t at;
+    uint32_t bytes;
+  };
+  std::vector<Unfenced> unfenced;
   int barrier = 0, barrier_threads = 0;  // while kAtBarrier
   const Op* barrier_op = nullptr;
   uint32_t starved = 0;  // steps since lanes that could run did not

@@ -154,6 +154,7 @@ void DecodeAsync(Decoder& d);
 void DecodeAtomic(Decoder& d);
 void DecodeLanes(Decoder& d);
 void DecodeMatrix(Decoder& d);
+void DecodeGroupMatrix(Decoder& d);
 void DecodeMatrixMove(Decoder& d);
 void DecodeControl(Decoder& d);
 void DecodeBarrier(Decoder& d);

@@ -97,6 +97,7 @@ constexpr std::pair<std::string_view, Family> kFamilies[] = {
     {"activemask", DecodeLanes},
     {"elect", DecodeLanes},
     {"mma", DecodeMatrix},
+    {"wgmma", DecodeGroupMatrix},
     {"ldmatrix", DecodeMatrixMove},
     {"stmatrix", DecodeMatrixMove},
     {"movmatrix", DecodeMatrixMove},

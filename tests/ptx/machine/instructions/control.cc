@@ -114,7 +114,13 @@ void DecodeControl(Decoder& d) {
     d.Emit(RunTrap, Kind::kControl);
     return;
   }
-  // membar, fence, nanosleep and griddepcontrol change nothing here: memory is sequentially
+  if (name == "fence" && d.Take("proxy") && d.Take("async")) {
+    d.TakeOneOf({"shared::cta", "global"});
+    d.Emit([](Warp& w, const Op&, uint32_t lanes) { w.block->shadow.FenceProxy(w, lanes); },
+           Kind::kSync);
+    return;
+  }
+  // membar, other fences, nanosleep and griddepcontrol change nothing here: memory is sequentially
   // consistent.
   while (!d.TakeNext().empty()) {
   }
