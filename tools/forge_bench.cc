@@ -22,7 +22,7 @@ namespace forge::tools {
 namespace {
 
 struct Options {
-  std::string what, filter;
+  std::string what, filter, choice;
   std::vector<std::string> devices, dims, shapes, cases;
   int threads = 0, repeat = 7, warmup = 1, streams = 1, seconds = 10, candidates = 32;
   double duration = -1;
@@ -116,11 +116,12 @@ absl::StatusOr<std::vector<ir::ConcreteCase>> ChosenCases(const Options& o) {
   return chosen;
 }
 
-absl::Status TimeOps(std::span<const ir::ConcreteCase> cases, const DeviceRef& d, Report& report) {
+absl::Status TimeOps(const Options& o, std::span<const ir::ConcreteCase> cases, const DeviceRef& d,
+                     Report& report) {
   FORGE_ASSIGN_OR_RETURN(Yardstick yardstick, Yardstick::Create(d));
   for (const ir::ConcreteCase& c : cases) {
     if (OpOnDevice::Support(*d, c.op, c.types()).way == OpSupport::Way::kRefused) continue;
-    auto time = TimeOp(d, c, yardstick);
+    auto time = TimeOp(d, c, o.choice, yardstick);
     if (!time.ok()) return Annotate(time.status(), c.ToText());
     report.Add(MakeRow(c, d, *time));
   }
@@ -132,7 +133,7 @@ absl::Status BenchOps(const Options& o, const std::vector<DeviceRef>& devices, T
   Report report;
   absl::Status status;
   for (size_t i = 0; i < devices.size() && status.ok(); ++i)
-    status = TimeOps(cases, devices[i], report);
+    status = TimeOps(o, cases, devices[i], report);
   report.Show(tool);  // what was measured before a failure, too
   return status;
 }
@@ -233,7 +234,8 @@ absl::Status BenchModel(const Options& o, const std::vector<DeviceRef>& devices,
 // errors: an option that has no part in what is measured
 absl::Status CheckOptions(const Options& o, const Tool& tool) {
   if (o.what == "peak") return tool.Only("peak", {"--device", "--threads"});
-  if (o.what == "ops") return tool.Only("ops", {"--device", "--threads", "--filter", "--case"});
+  if (o.what == "ops")
+    return tool.Only("ops", {"--device", "--threads", "--filter", "--case", "--choice"});
   if (o.what == "tune")
     return tool.Only("tune",
                      {"--device", "--threads", "--filter", "--case", "--seconds", "--candidates"});
@@ -280,6 +282,8 @@ int main(int argc, char** argv) {
             "Model: bind the open dimensions of an input, as in NAME=1,3,480,640");
   tool.Option("--threads N", o.threads, {0, 4096}, "Number of host threads; 0: all");
   tool.Option("--seconds N", o.seconds, {1, 86400}, "tune: time for each case");
+  tool.Option("--choice TEXT", o.choice,
+              "ops: compile every case in this way, one that tune has shown");
   tool.Option("--candidates N", o.candidates, {2, 10000}, "tune: choices tried for each case");
   tool.Option("--repeat N", o.repeat, {1, 1000000}, "Model: number of timed runs");
   tool.Option("--duration SECONDS", o.duration,

@@ -45,8 +45,9 @@ struct OpTime {
   double of_fma = 0, of_read = 0, of_copy = 0;
 };
 // Times a case as one kernel, or as the plan of its decomposition.
+//   choice: of a kernel, one of Device::Choices; empty: the preferred one
 absl::StatusOr<OpTime> TimeOp(const DeviceRef& device, const ir::ConcreteCase& c,
-                              Yardstick& yardstick);
+                              const std::string& choice, Yardstick& yardstick);
 
 double Median(std::vector<double> values);
 
