@@ -250,6 +250,23 @@ __device__ inline tile<kAlongK> tile_at(const void* first, u32 panel) {
   const u64 start = u32(__cvta_generic_to_shared(first)) >> 4 & 0x3fff;
   return {start | u64(panel >> 4 & 0x3fff) << 16 | u64(1024 >> 4) << 32 | u64(1) << 62, panel};
 }
+// Element n and the three right of it in a row, for n = 0, 4 ...: of the eight that this lane has of
+// two blocks of 8 columns, two each of two rows, lanes 0 and 1 of four get the first block's, lanes
+// 2 and 3 the second's.
+template <class T, int N>
+__device__ __forceinline__ void four_of_row(const group_sums<T, N>& c, i32 n, i32 lane, T (&out)[4]) {
+  const i32 first = n / 8 * 8 + n / 4 % 2 * 2;
+  const bool second = lane % 4 >= 2, odd = lane % 2 != 0;
+#pragma unroll
+  for (i32 i = 0; i < 2; ++i) {
+    const T left = c.r[first + i], right = c.r[first + 4 + i];
+    const T other = __shfl_xor_sync(0xffffffffu, second ? left : right, 2);
+    const T low = second ? other : left, high = second ? right : other;
+    const T next = __shfl_xor_sync(0xffffffffu, odd ? low : high, 1);
+    out[i] = odd ? next : low;
+    out[2 + i] = odd ? high : next;
+  }
+}
 // Of A: the rows of this thread's group of 128.
 template <bool kAlongK>
 __device__ inline tile<kAlongK> rows_of_group(tile<kAlongK> a) {

@@ -161,8 +161,8 @@ void CudaPrinter::PrintWhile(const Inst& i) {
   Line("}}");
 }
 
-// A lane of the warp holds four elements of 16 x 8; where a workgroup holds the matrix, a warp has
-// 16 of its rows, 8 columns after the other.
+// A lane of the warp holds four elements of 16 x 8. Where a workgroup holds the matrix, a warp has
+// 16 of its rows, in blocks of 8 columns as of 16 x 8.
 void CudaPrinter::PrintForElements(const Inst& i) {
   const std::vector<Id>& inside = k.blocks[i.block].arguments;
   for (const Id v : inside) texts[v] = NewName();
@@ -170,17 +170,24 @@ void CudaPrinter::PrintForElements(const Inst& i) {
   const bool grouped = matrix.is_held_by_workgroup();
   const std::string lane = Builtin(BuiltinKind::kLane), n = NewName();
   Line("#pragma unroll");
-  Line("for (i32 {0} = 0; {0} < {1}; {0} += {2}) {{", n, SumsOfThread(matrix), grouped ? 2 : 1);
-  ++depth;
-  const std::string warp =
-      grouped ? fmt::format("{} * 16 + ", Builtin(BuiltinKind::kSubgroup)) : std::string();
-  Line("const i32 {} = {}{} / 4 + {} / 2 % 2 * 8;", Text(inside[0]), warp, lane, n);
-  Line("const i32 {0} = {1} / 4 * 8 + {2} % 4 * 2 + {1} % 2;", Text(inside[1]), n, lane);
   const std::string type = TypeName(k.TypeOf(inside[2]));
-  if (grouped)
-    Line("const {0} {1} = {{{2}.r[{3}], {2}.r[{3} + 1]}};", type, Text(inside[2]), Arg(i, 0), n);
-  else
+  if (grouped) {
+    Line("for (i32 {0} = 0; {0} < {1}; {0} += 4) {{", n, SumsOfThread(matrix));
+    ++depth;
+    Line("const i32 {} = {} * 16 + {} / 4 + {} / 4 % 2 * 8;", Text(inside[0]),
+         Builtin(BuiltinKind::kSubgroup), lane, n);
+    Line("const i32 {} = {} / 8 * 16 + {} % 4 * 4;", Text(inside[1]), n, lane);
+    Line("{} {}_four[4];", ElementName(matrix.elem), n);
+    Line("four_of_row({}, {}, {}, {}_four);", Arg(i, 0), n, lane, n);
+    Line("const {0} {1} = {{{2}_four[0], {2}_four[1], {2}_four[2], {2}_four[3]}};", type,
+         Text(inside[2]), n);
+  } else {
+    Line("for (i32 {0} = 0; {0} < 4; ++{0}) {{", n);
+    ++depth;
+    Line("const i32 {} = {} / 4 + {} / 2 * 8;", Text(inside[0]), lane, n);
+    Line("const i32 {} = {} % 4 * 2 + {} % 2;", Text(inside[1]), lane, n);
     Line("const {} {} = {}.r[{}];", type, Text(inside[2]), Arg(i, 0), n);
+  }
   PrintBlock(i.block);
   --depth;
   Line("}}");

@@ -56,6 +56,7 @@ struct Caps {
   bool int_dot_signed_accelerated = false, int_dot_unsigned_accelerated = false,
        int_dot_mixed_accelerated = false;
   bool signed_zero_inf_nan = false;  // f32 keeps NaN and infinity (float controls)
+  bool rounds_to_f16 = false;  // f32 converts to the nearest f16, half to even
   // f32 quotients are right where the reciprocal of the divisor is below all normal numbers.
   bool large_divisors = false;
   bool memory_model = false;

@@ -86,7 +86,7 @@ struct View {
 inline constexpr int64_t kSwizzledLineBytes = 128, kSwizzledPieceBytes = 16;
 // What ForElements shows at once.
 inline Type ElementsOf(const Type& matrix) {
-  return Type{matrix.elem}.Lanes(matrix.is_held_by_workgroup() ? 2 : 1);
+  return Type{matrix.elem}.Lanes(matrix.is_held_by_workgroup() ? 4 : 1);
 }
 // Bytes of each chunk of a view, except the last.
 inline int64_t PartBytes(const View& v) { return v.extent * ElementBytes(v.elem); }
@@ -413,7 +413,7 @@ class Builder {
                {sum});
   }
   // Calls `body` for each element of a matrix, in the invocation that holds it; of a matrix that a
-  // workgroup holds, for each pair of neighbours in a row, with the column of the first. Values from
+  // workgroup holds, for each four neighbours in a row, with the column of the first. Values from
   // outside must be subgroup-uniform; private views cannot be used.
   void ForElements(Val matrix, absl::FunctionRef<void(Val row, Val column, Val element)> body);
   void Finish();  // closes the body

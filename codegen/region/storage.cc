@@ -249,8 +249,9 @@ void Storage::Store(int operand, DType t, Val index, Val value) {
   const int lanes = value.type().lanes, bits = StoredBits(t);
   if (!InWords(t, lanes, caps_)) {
     const DType stored = StoredType(t);
-    if (bits < 32)
-      value = convert(stored == DType::kF16 ? RoundTo(t, value) : Encode(t, value), stored);
+    if (bits < 32 && stored != DType::kF16) value = Encode(t, value);
+    if (stored == DType::kF16 && !caps_.rounds_to_f16) value = RoundTo(t, value);
+    if (bits < 32) value = convert(value, stored);
     b_.Store(ViewOf(operand, Type{stored}.Lanes(lanes)), index, value);
     return;
   }

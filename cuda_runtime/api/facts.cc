@@ -138,7 +138,7 @@ codegen::Caps CapsOf(const DeviceFacts& f) {
   c.f16 = c.f64 = c.i8 = c.i16 = c.i64 = c.storage8 = c.storage16 = true;
   c.int_dot = c.int_dot_signed_accelerated = c.int_dot_unsigned_accelerated =
       c.int_dot_mixed_accelerated = true;
-  c.signed_zero_inf_nan = c.large_divisors = c.memory_model = c.f32_atomic_add = true;
+  c.rounds_to_f16 = c.signed_zero_inf_nan = c.large_divisors = c.memory_model = c.f32_atomic_add = true;
   const uint16_t depth = f.capability >= kHalfTiles ? 16 : 8;
   c.matrices.push_back(
       {.a = DType::kF16, .b = DType::kF16, .c = DType::kF32, .m = 16, .n = 8, .k = depth});
@@ -153,7 +153,7 @@ codegen::Caps CapsOf(const DeviceFacts& f) {
   c.async_copies = f.capability >= kHalfTiles;
   if (f.capability == kGroupTiles)
     for (const DType t : {DType::kF16, DType::kBF16})
-      c.workgroup_matrices.push_back({.a = t, .b = t, .c = DType::kF32, .m = 64, .n = 8, .k = 16});
+      c.workgroup_matrices.push_back({.a = t, .b = t, .c = DType::kF32, .m = 64, .n = 16, .k = 16});
   return c;
 }
 

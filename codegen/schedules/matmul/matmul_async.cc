@@ -211,20 +211,21 @@ Val AsyncTile::SumsOf(const TilePart& part) {
         b.Barrier();
         const Dim slice = m_.e.Coordinate(m_.e.Value(part.first) + i, part.last);
         const Val sum = b.MatrixMulAdd(Load(a_, slice), Load(b_, slice), carried[0]);
-        const Val waited = b.MatrixWait(sum, kRunning);
         Fetch(part, i + static_cast<double>(ahead));
-        return Vals{waited};
+        return Vals{b.MatrixWait(sum, kRunning)};
       });
   return b.MatrixWait(sums[0], 0);
 }
 
 void AsyncTile::Finish(const TilePart& part, Val sums) {
-  m_.b.ForElements(sums, [&](Val row, Val column, Val pair) {
+  m_.b.ForElements(sums, [&](Val row, Val column, Val elements) {
     const Dim i = m_.e.Coordinate(row, a_.length - 1);
-    const Dim j = m_.e.Coordinate(column, b_.length - 2, 2);
-    if (gemm().n().divisor() % 2 == 0) return tiling_.Store(m_, part, i, j, {}, [&] { return pair; });
-    for (int n = 0; n < 2; ++n)
-      tiling_.Store(m_, part, i, j + n, {}, [&] { return m_.b.Extract(pair, n); });
+    const int together = elements.type().lanes;
+    const Dim j = m_.e.Coordinate(column, b_.length - together, together);
+    if (gemm().n().divisor() % together == 0)
+      return tiling_.Store(m_, part, i, j, {}, [&] { return elements; });
+    for (int n = 0; n < together; ++n)
+      tiling_.Store(m_, part, i, j + n, {}, [&] { return m_.b.Extract(elements, n); });
   });
 }
 
