@@ -100,7 +100,9 @@ __device__ inline i32 lane_of_warp() {
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
   return i32(lane);
 }
+struct bf16 { u16 bits; };
 __device__ inline u32 bits_of(f16 x) { return x.bits; }
+__device__ inline u32 bits_of(bf16 x) { return x.bits; }
 __device__ inline u32 bits_of(u8 x) { return x; }
 __device__ inline u32 bits_of(i8 x) { return u8(x); }
 // Neighbours along k: `next` elements apart.
@@ -145,6 +147,21 @@ __device__ inline void load_matrices(u32 (&r)[1], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
                : "=r"(r[0]) : "r"(at) : "memory");
 }
+__device__ inline void load_turned(u32 (&r)[4], const void* row) {
+  const u32 at = u32(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");
+}
+__device__ inline void load_turned(u32 (&r)[2], const void* row) {
+  const u32 at = u32(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+               : "=r"(r[0]), "=r"(r[1]) : "r"(at) : "memory");
+}
+__device__ inline void load_turned(u32 (&r)[1], const void* row) {
+  const u32 at = u32(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
+               : "=r"(r[0]) : "r"(at) : "memory");
+}
 template <class E, int N>
 __device__ inline void load_a_shared(fragment<E, N>& a, const E* p, i32 row_step) {
   const i32 lane = lane_of_warp() % (8 * N);
@@ -154,6 +171,16 @@ template <class E, int N>
 __device__ inline void load_b_shared(fragment<E, N>& b, const E* p, i32 column_step) {
   const i32 lane = lane_of_warp() % (8 * N);
   load_matrices(b.r, p + lane % 8 * column_step + lane / 8 * i32(16 / sizeof(E)));
+}
+// The same of halves, where neighbours along the other axis are contiguous.
+template <class E, int N>
+__device__ inline void load_a_turned(fragment<E, N>& a, const E* p, i32 k_step) {
+  const i32 lane = lane_of_warp() % (8 * N);
+  load_turned(a.r, p + (lane % 8 + lane / 16 * 8) * k_step + lane / 8 % 2 * 8);
+}
+template <class E, int N>
+__device__ inline void load_b_turned(fragment<E, N>& b, const E* p, i32 k_step) {
+  load_turned(b.r, p + lane_of_warp() % (8 * N) * k_step);
 }
 template <class T>
 __device__ inline void load_c(sums<T>& c, const T* p, i32 row_step, i32 column_step) {
@@ -172,6 +199,14 @@ __device__ inline void store_c(T* p, i32 row_step, const sums<T>& c) {
 )";
 
 constexpr std::string_view kHalfMma = R"(
+__device__ inline sums<f32> multiply_add(const fragment<bf16, 4>& a, const fragment<bf16, 2>& b,
+                                         sums<f32> c) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(c.r[0]), "+f"(c.r[1]), "+f"(c.r[2]), "+f"(c.r[3])
+               : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[0]), "r"(b.r[1]));
+  return c;
+}
 __device__ inline sums<f32> multiply_add(const fragment<f16, 4>& a, const fragment<f16, 2>& b,
                                          sums<f32> c) {
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "

@@ -18,7 +18,7 @@ enum class Helper : uint8_t {
   kReduce,    // subgroup_sum ...
   kScan,      // subgroup_scan_sum ...
   kMatrices,  // fragments, load_a, load_b, load_c, store_c
-  kHalfMma,   // multiply_add of f16
+  kHalfMma,   // multiply_add of f16 and bf16
   kByteMma,   // multiply_add of bytes
   kSwizzle,   // swizzled
   kCopies,    // copy_async, commit_copies, wait_copies

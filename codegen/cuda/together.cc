@@ -64,7 +64,7 @@ void CudaPrinter::PrintGroupInst(const Inst& i) {
 void CudaPrinter::PrintMatrixInst(const Inst& i) {
   if ((i.result_count == 1 && k.TypeOf(i.result).is_held_by_workgroup())) return PrintGroupInst(i);
   if (i.code == Code::kMatrixMulAdd) {
-    prelude.Need(ArgType(i, 0).elem == DType::kF16 ? Helper::kHalfMma : Helper::kByteMma);
+    prelude.Need(BitWidth(ArgType(i, 0).elem) == 16 ? Helper::kHalfMma : Helper::kByteMma);
     return Define(i.result,
                   fmt::format("multiply_add({}, {}, {})", Arg(i, 0), Arg(i, 1), Arg(i, 2)));
   }
@@ -72,10 +72,11 @@ void CudaPrinter::PrintMatrixInst(const Inst& i) {
   const View& v = k.views[i.view];
   const std::string stride =
       v.elem.lanes == 1 ? Arg(i, 1) : fmt::format("{} * {}", Arg(i, 1), v.elem.lanes);
-  const std::string_view element = ElementName(v.elem.elem);
+  const std::string_view element =
+      ElementName(i.code == Code::kMatrixStore ? v.elem.elem : k.TypeOf(i.result).elem);
   const auto pointer = [&](std::string_view constness) {
     const std::string place = Place(i.view, Arg(i, 0));
-    if (v.elem.lanes == 1) return fmt::format("&{}", place);
+    if (v.elem.lanes == 1 && element == ElementName(v.elem.elem)) return fmt::format("&{}", place);
     return fmt::format("reinterpret_cast<{}{}*>(&{})", constness, element, place);
   };
   if (i.code == Code::kMatrixStore)
@@ -92,6 +93,8 @@ void CudaPrinter::PrintMatrixInst(const Inst& i) {
   // Neighbours along k are contiguous in the rows of A and in the columns of B.
   if (v.space == Space::kShared && by_columns == (t.use == MatrixUse::kB))
     return Line("load_{}_shared({}, {}, {});", letter, texts[i.result], p, stride);
+  if (v.space == Space::kShared && BitWidth(t.elem) == 16)
+    return Line("load_{}_turned({}, {}, {});", letter, texts[i.result], p, stride);
   Line("load_{}({}, {}, {}, {});", letter, texts[i.result], p, by_columns ? "1" : stride,
        by_columns ? stride : "1");
 }

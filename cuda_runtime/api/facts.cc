@@ -142,13 +142,16 @@ codegen::Caps CapsOf(const DeviceFacts& f) {
   const uint16_t depth = f.capability >= kHalfTiles ? 16 : 8;
   c.matrices.push_back(
       {.a = DType::kF16, .b = DType::kF16, .c = DType::kF32, .m = 16, .n = 8, .k = depth});
-  if (f.capability >= kHalfTiles)
+  if (f.capability >= kHalfTiles) {
+    c.matrices.push_back(
+        {.a = DType::kBF16, .b = DType::kBF16, .c = DType::kF32, .m = 16, .n = 8, .k = 16});
     for (const DType a : {DType::kI8, DType::kU8})
       for (const DType b : {DType::kI8, DType::kU8}) {
         const bool sign = a == DType::kI8 || b == DType::kI8;
         c.matrices.push_back(
             {.a = a, .b = b, .c = sign ? DType::kI32 : DType::kU32, .m = 16, .n = 8, .k = 32});
       }
+  }
   c.matrix_elements = true;
   c.async_copies = f.capability >= kHalfTiles;
   if (f.capability == kGroupTiles)

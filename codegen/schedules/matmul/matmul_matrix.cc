@@ -4,6 +4,7 @@
 // through shared memory, where its elements have places that an epilogue can be told.
 #include <algorithm>
 
+#include "codegen/region/storage.h"
 #include "codegen/schedules/matmul/matmul_slices.h"
 
 namespace forge::codegen {
@@ -61,26 +62,33 @@ struct Sizes {
       : shape(matrix),
         lanes(caps.matrix_subgroup_size()),
         threads(lanes * t.subgroup_rows * t.subgroup_columns),
+        lines(BitWidth(matrix.a) == 16 ? Lines::kAsLoaded : Lines::kAlongK),
         rows(t.subgroup_rows * t.rows * shape.m),
         columns(t.subgroup_columns * t.columns * shape.n),
         depth(t.depth * shape.k),
         stages(t.stages),
         result_elements(t.in_registers ? 0 : threads / lanes * shape.m * result_pitch()) {}
   int64_t result_pitch() const { return Pitch(shape.n); }
-  // Elements from row to row of a slice: rows begin in different banks.
-  int64_t pitch() const {
-    const int64_t unit = kRowBytes * 8 / BitWidth(shape.a);
-    return (depth + unit - 1) / unit * unit + unit;
+  bool BySteps(const Factor& f) const { return ByStepsOf(f, lines, kVector); }
+  // Elements from line to line of a slice of this length: they begin in different banks.
+  int64_t PitchOf(const Factor& f, int64_t length) const {
+    const int64_t unit = kRowBytes * 8 / BitWidth(shape.a), line = BySteps(f) ? length : depth;
+    return (line + unit - 1) / unit * unit + unit;
   }
-  // Of A with its rows, of B with its columns.
-  SharedArray Slice(bool is_a) const {
-    const DType elem = is_a ? shape.a : shape.b;
-    return {Type{elem}.Lanes(kVector), stages * (is_a ? rows : columns) * pitch() / kVector};
+  SharedArray SliceOf(const Factor& f, DType elem, int64_t length) const {
+    const DType stored = elem == DType::kBF16 ? DType::kU16 : elem;
+    const int64_t count = BySteps(f) ? depth : length;
+    return {Type{stored}.Lanes(kVector), stages * count * PitchOf(f, length) / kVector};
   }
-  std::array<SharedArray, 3> Arrays() const { return {Slice(true), Slice(false), results()}; }
+  SharedArray SliceOfA(const Gemm& g) const { return SliceOf(g.a, shape.a, rows); }
+  SharedArray SliceOfB(const Gemm& g) const { return SliceOf(g.b, shape.b, columns); }
+  std::array<SharedArray, 3> Arrays(const Gemm& g) const {
+    return {SliceOfA(g), SliceOfB(g), results()};
+  }
   SharedArray results() const { return {Type{shape.c}, result_elements}; }
   MatrixShape shape;
   int64_t lanes, threads;        // of a subgroup and of a workgroup
+  Lines lines;                   // of slices
   int64_t rows, columns, depth;  // of C and k, to a workgroup
   int64_t stages;
   int64_t result_elements;  // of C, in shared memory
@@ -88,7 +96,9 @@ struct Sizes {
 
 std::optional<Gemm> MatrixGemmOf(const Region& r) {
   std::optional<Gemm> g = GemmOf(r);
-  const auto of_halves = [&] { return g->a.type == DType::kF16 && g->b.type == DType::kF16; };
+  const auto of_halves = [&] {
+    return g->a.type == g->b.type && (g->a.type == DType::kF16 || g->a.type == DType::kBF16);
+  };
   if (g && !of_halves() && !OfBytes(*g)) return std::nullopt;
   return g;
 }
@@ -114,7 +124,7 @@ MatmulMatrix Defaults(const Region& r, const Gemm& g) {
   if (r.caps().matrix_subgroup_size() >= 32) t.depth = std::clamp(kDepth / shape->k, 1, 4);
   while (t.depth > 1 &&
          ((t.depth / 2) * shape->k >= g.k.max() ||
-          SharedBytes(Sizes(t, *shape, r.caps()).Arrays()) > r.caps().max_shared_bytes))
+          SharedBytes(Sizes(t, *shape, r.caps()).Arrays(g)) > r.caps().max_shared_bytes))
     t.depth /= 2;
   const Sizes sizes(t, *shape, r.caps());
   t.workgroups = TilingOf(g, t, sizes).SuggestWorkgroups();
@@ -134,7 +144,7 @@ Verdict Fits(const Region& r, const Gemm& g, const MatmulMatrix& t) {
   if (g.m().max() < s.shape.m || g.n().max() < s.shape.n || g.k.max() < s.shape.k)
     return Verdict::No("the product is smaller than a matrix");
   if (Verdict v = TilingOf(g, t, s).Fits(r); !v) return v;
-  return WorkgroupFits(s.threads, caps, s.Arrays());
+  return WorkgroupFits(s.threads, caps, s.Arrays(g));
 }
 
 class Tile final : public SlicedTile {
@@ -143,11 +153,9 @@ class Tile final : public SlicedTile {
 
  private:
   Type MatrixOf(const Slice& s) const;
-  Val Pack(const Slice& s, const Vals& along_k) override {
-    return m_.b.Convert(Packed(along_k), MatrixOf(s).elem);
-  }
+  Val Pack(const Slice& s, const Vals& neighbours) override;
   Val Load(const Slice& s, Val at) override {
-    return m_.b.MatrixLoad(s.view, MatrixOf(s), at, m_.b.Int(s.pitch), !s.is_a);
+    return m_.b.MatrixLoad(s.view, MatrixOf(s), at, m_.b.Int(s.pitch), s.is_a == s.by_steps);
   }
   Val MultiplyAdd(Val a, Val b, Val sum) override { return m_.b.MatrixMulAdd(a, b, sum); }
   void Finish(const TilePart& part, const Vals& sums) override;
@@ -159,7 +167,7 @@ class Tile final : public SlicedTile {
   uint16_t results_ = 0;  // [subgroup][row][result_pitch], unless they stay in registers
 };
 
-// What units that multiply matrices are fed with has lines along k, however operands lie in memory.
+// Matrices of halves are loaded from lines along either axis, those of bytes along k only.
 Tile::Tile(const Region& r, const Tiling& tiling, const MatmulMatrix& t, const Sizes& s)
     : SlicedTile(r, tiling,
                  {.name = fmt::format("matmul_matrix_{}x{}x{}{}", s.rows, s.columns, s.depth,
@@ -172,9 +180,11 @@ Tile::Tile(const Region& r, const Tiling& tiling, const MatmulMatrix& t, const S
                   .columns = s.shape.n,
                   .steps = s.shape.k,
                   .sum = Type::Matrix(s.shape.c, MatrixUse::kAccumulator, s.shape.m, s.shape.n),
-                  .packed = kVector}),
+                  .packed = kVector,
+                  .lines = s.lines}),
       s_(s) {
-  for (Slice* f : {&a_, &b_}) Keep(*f, s.Slice(f->is_a), s.pitch() / kVector);
+  Keep(a_, s.SliceOfA(gemm()), s.PitchOf(a_.factor, a_.length) / kVector);
+  Keep(b_, s.SliceOfB(gemm()), s.PitchOf(b_.factor, b_.length) / kVector);
   if (s.result_elements > 0) results_ = m_.AddShared("results", s.results());
 }
 
@@ -182,6 +192,13 @@ Type Tile::MatrixOf(const Slice& s) const {
   const MatrixShape& shape = s_.shape;
   return s.is_a ? Type::Matrix(shape.a, MatrixUse::kA, shape.m, shape.k)
                 : Type::Matrix(shape.b, MatrixUse::kB, shape.k, shape.n);
+}
+
+Val Tile::Pack(const Slice& s, const Vals& neighbours) {
+  const DType elem = MatrixOf(s).elem;
+  const Val all = Packed(neighbours);
+  if (elem != DType::kBF16) return m_.b.Convert(all, elem);
+  return m_.b.Convert(bitcast(RoundTo(elem, all), DType::kU32) >> 16, DType::kU16);
 }
 
 void Tile::FinishInRegisters(const TilePart& tile_part, const Dim& row, const Dim& column,

@@ -106,7 +106,7 @@ class Tile final : public SlicedTile {
                     .steps = t.dots ? kBytes : 1,
                     .sum = AccumulatorOf(tiling.gemm().dtype),
                     .packed = t.dots ? kBytes : 1,
-                    .by_steps = true}) {
+                    .lines = Lines::kAlongC}) {
     for (Slice* s : {&a_, &b_})
       Keep(*s, SliceOf(t, tiling.gemm().dtype, s->length), Pitch(s->length));
   }

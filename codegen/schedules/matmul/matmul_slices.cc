@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/schedules/matmul/matmul_slices.h"
 
+#include <algorithm>
+
 #include "codegen/schedules/split.h"
 
 namespace forge::codegen {
@@ -176,12 +178,45 @@ Program Tiling::ProgramOf(const Region& r, Launch tiles) const {
 
 // ---- slices -------------------------------------------------------------------------------------
 
+bool ByStepsOf(const Factor& f, Lines lines, int64_t packed) {
+  if (lines != Lines::kAsLoaded) return lines == Lines::kAlongC;
+  return f.lanes_along == packed && f.lanes_along > f.lanes_k;
+}
+
+namespace {
+
+// Whether vectors of halves are loaded as they lie in memory, and can be replaced by zeros.
+bool IsRaw(const Region& r, const Gemm& g, const Factor& f) {
+  const Caps& caps = r.caps();
+  const bool held = f.type == DType::kF16   ? caps.f16
+                    : f.type == DType::kBF16 ? caps.i16
+                                            : false;
+  if (!held || !caps.storage16 || f.padded || f.load) return false;
+  return r.SourceOf(f.operand, f.index({Any(g.batch, 1), Any(f.extent, 1), Any(g.k, 1)}))
+      .has_value();
+}
+
+}  // namespace
+
+Slice::Slice(const Region& r, const Gemm& g, bool is_a, int64_t length, const SliceForm& form)
+    : factor(is_a ? g.a : g.b),
+      is_a(is_a),
+      length(length),
+      lanes(std::max(factor.lanes_k, factor.lanes_along)),
+      lanes_on_k(factor.lanes_k >= factor.lanes_along),
+      by_steps(ByStepsOf(factor, form.lines, form.packed)),
+      packed_k(by_steps && form.lines == Lines::kAsLoaded ? 1 : form.packed),
+      packed_along(form.packed / packed_k),
+      raw(form.lines == Lines::kAsLoaded && lanes == form.packed && IsRaw(r, g, factor)),
+      apart(is_a ? form.rows : form.columns),
+      count(length / ((is_a ? form.down : form.across) * apart)) {}
+
 SlicedTile::SlicedTile(const Region& r, const Tiling& tiling, const SliceForm& form)
     : m_(r, form.name, {static_cast<uint32_t>(form.threads), 1, 1}),
       tiling_(tiling),
       form_(form),
-      a_(tiling.gemm().a, true, tiling.size().rows, form.down, form.rows),
-      b_(tiling.gemm().b, false, tiling.size().columns, form.across, form.columns) {
+      a_(r, tiling.gemm(), true, tiling.size().rows, form),
+      b_(r, tiling.gemm(), false, tiling.size().columns, form) {
   m_.launch.kernel.subgroup = static_cast<uint32_t>(form.subgroup);
 }
 
@@ -192,12 +227,13 @@ void SlicedTile::Keep(Slice& s, const SharedArray& array, int64_t pitch) {
 
 void SlicedTile::ForUnits(absl::FunctionRef<void(const Unit& unit)> body) {
   for (const Slice* s : {&a_, &b_}) {
-    const int64_t steps = std::max(s->steps(), form_.packed);
-    const int64_t columns = s->length / s->columns(), rows = tiling_.size().depth / steps;
+    const int64_t steps = std::max(s->steps(), s->packed_k);
+    const int64_t width = std::max(s->columns(), s->packed_along);
+    const int64_t columns = s->length / width, rows = tiling_.size().depth / steps;
     const bool along_k = s->runs_along_k();
     codegen::ForUnits(m_, local_, form_.threads, columns * rows, [&](const Dim& at, Val inside) {
       const Dims place = along_k ? Unflatten(at, {columns, rows}) : Unflatten(at, {rows, columns});
-      body({*s, place[along_k ? 0 : 1] * s->columns(), place[along_k ? 1 : 0] * steps, inside});
+      body({*s, place[along_k ? 0 : 1] * width, place[along_k ? 1 : 0] * steps, inside});
     });
   }
 }
@@ -209,18 +245,28 @@ Val SlicedTile::LoadFactor(const TilePart& part, const Unit& u, const Dim& k) {
   // Vectors are whole: they are inside when their first element is.
   return LoadWithin(m_, {along, s.factor.extent}, {k, gemm().k}, [&](const Dim& i, const Dim& j) {
     Factor::At at{part.batch, i, j};
+    if (s.raw) return LoadRaw(s, at);
     Dim& vector = s.lanes_on_k ? at.k : at.along;
     vector = vector + m_.e.Lane(s.lanes);
     return s.factor.Load(m_, at, s.lanes);
   });
 }
 
+Val SlicedTile::LoadRaw(const Slice& s, Factor::At at) {
+  const Elements::Place place = m_.e.PlaceOf(s.factor.operand, s.factor.index(at), s.lanes);
+  return m_.b.Load(place.view, place.index);
+}
+
 // A vector; or for each of the columns what is packed along k. `k`: of the slice's first step.
 Vals SlicedTile::Fetch(const TilePart& part, const Unit& u, const Dim& k) {
   const Slice& s = u.slice;
-  if (form_.packed == 1) return {LoadFactor(part, u, k + u.k)};
+  if (form_.packed == 1 || s.raw) return {LoadFactor(part, u, k + u.k)};
   Vals loaded;  // by k, then by column
-  for (int64_t i = 0; i < form_.packed; i += s.steps())
+  if (s.packed_along > 1) {
+    Unpack(LoadFactor(part, u, k + u.k), loaded);
+    return {Pack(s, loaded)};
+  }
+  for (int64_t i = 0; i < s.packed_k; i += s.steps())
     Unpack(LoadFactor(part, u, k + u.k + i), loaded);
   std::vector<Vals> columns(static_cast<size_t>(s.columns()));
   for (size_t i = 0; i < loaded.size(); ++i) columns[i % columns.size()].push_back(loaded[i]);
@@ -245,13 +291,13 @@ std::vector<Vals> SlicedTile::FetchAll(const TilePart& part, const Dim& k) {
 }
 
 int64_t SlicedTile::LinesOf(const Slice& s) const {
-  return form_.by_steps ? tiling_.size().depth / form_.packed : s.length;
+  return s.by_steps ? tiling_.size().depth / s.packed_k : s.length;
 }
 
 Val SlicedTile::PlaceOf(const Slice& s, const Dim& stage, const Dim& along, const Dim& k) {
-  const Dim step = FloorDiv(k, form_.packed), lines = stage * LinesOf(s);
-  return m_.e.Value(form_.by_steps ? (lines + step) * s.pitch + along
-                                   : (lines + along) * s.pitch + step);
+  const Dim step = FloorDiv(k, s.packed_k), lines = stage * LinesOf(s);
+  return m_.e.Value(s.by_steps ? (lines + step) * s.pitch + FloorDiv(along, s.packed_along)
+                               : (lines + along) * s.pitch + step);
 }
 
 void SlicedTile::Put(const Unit& u, const Vals& fetched, const Dim& stage) {

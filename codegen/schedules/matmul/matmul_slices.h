@@ -81,6 +81,10 @@ class Tiling {
   ir::Dim share_;            // steps of a workgroup; fewer for the last one
 };
 
+// What a line of shared memory is of a slice: a row or column of C; a step of k; or, of the two,
+// what lies in memory side by side.
+enum class Lines : uint8_t { kAlongK, kAlongC, kAsLoaded };
+
 // The layout of slices in shared memory, and how they are multiplied.
 struct SliceForm {
   std::string name;      // of the kernel
@@ -90,22 +94,16 @@ struct SliceForm {
   int64_t down = 1, across = 1;
   int64_t rows = 1, columns = 1, steps = 1;  // of C and k, that a unit multiplies at once
   Type sum = {};                             // type of their sums
-  int64_t packed = 1;                        // elements along k packed into one by SlicedTile::Pack
-  bool by_steps = false;  // a line of shared memory is one step; otherwise one row or column of C
+  // Elements packed into one by SlicedTile::Pack: along k, but along C in lines kAsLoaded of steps.
+  int64_t packed = 1;
+  Lines lines = Lines::kAlongK;
 };
 
 // The slice of a factor: `length` along the axis of C, by Size::depth along k.
 struct Slice {
   // Loads use the widest vectors: along k, or along the axis of C. `parts` units multiply the
   // slice, each `apart` elements at once.
-  Slice(const Factor& f, bool is_a, int64_t length, int64_t parts, int64_t apart)
-      : factor(f),
-        is_a(is_a),
-        length(length),
-        lanes(std::max(f.lanes_k, f.lanes_along)),
-        lanes_on_k(f.lanes_k >= f.lanes_along),
-        apart(apart),
-        count(length / (parts * apart)) {}
+  Slice(const Region& r, const Gemm& g, bool is_a, int64_t length, const SliceForm& form);
   int64_t columns() const { return lanes_on_k ? 1 : lanes; }  // along the axis of C, loaded at once
   int64_t steps() const { return lanes_on_k ? lanes : 1; }    // along k, loaded at once
   // True if consecutive invocations load consecutive elements along k; false: along the axis of C.
@@ -117,11 +115,17 @@ struct Slice {
   int64_t length;
   int lanes;
   bool lanes_on_k;
+  bool by_steps;                   // a line of shared memory is a step of k
+  int64_t packed_k, packed_along;  // elements in one of shared memory
+  bool raw;                        // what is packed is loaded so, of halves that are not computed
   int64_t apart, count;  // a unit multiplies `count` times `apart` elements along the axis of C
   ir::Dim first = 0;     // the first of these elements
   uint16_t view = 0;     // in shared memory
   int64_t pitch = 0;     // distance of its lines, in elements
 };
+
+// Whether a line of the factor is a step of k; see Lines.
+bool ByStepsOf(const Factor& f, Lines lines, int64_t packed);
 
 // The kernel of a workgroup; subclasses define how slices are multiplied.
 class SlicedTile {
@@ -158,6 +162,7 @@ class SlicedTile {
   void Run(const ir::Dim& workgroup);
   void ForUnits(absl::FunctionRef<void(const Unit& unit)> body);
   Val LoadFactor(const TilePart& part, const Unit& u, const ir::Dim& k);
+  Val LoadRaw(const Slice& s, Factor::At at);
   Vals Fetch(const TilePart& part, const Unit& u, const ir::Dim& k);
   std::vector<Vals> FetchAll(const TilePart& part, const ir::Dim& k);
   int64_t LinesOf(const Slice& s) const;
