@@ -171,7 +171,7 @@ void CudaPrinter::PrintForElements(const Inst& i) {
   const std::string lane = Builtin(BuiltinKind::kLane), n = NewName();
   Line("#pragma unroll");
   const std::string type = TypeName(k.TypeOf(inside[2]));
-  if (grouped) {
+  if (i.aux == 4) {
     Line("for (i32 {0} = 0; {0} < {1}; {0} += 4) {{", n, SumsOfThread(matrix));
     ++depth;
     Line("const i32 {} = {} * 16 + {} / 4 + {} / 4 % 2 * 8;", Text(inside[0]),
@@ -182,11 +182,14 @@ void CudaPrinter::PrintForElements(const Inst& i) {
     Line("const {0} {1} = {{{2}_four[0], {2}_four[1], {2}_four[2], {2}_four[3]}};", type,
          Text(inside[2]), n);
   } else {
-    Line("for (i32 {0} = 0; {0} < 4; ++{0}) {{", n);
+    Line("for (i32 {0} = 0; {0} < {1}; {0} += {2}) {{", n, SumsOfThread(matrix), i.aux);
     ++depth;
-    Line("const i32 {} = {} / 4 + {} / 2 * 8;", Text(inside[0]), lane, n);
-    Line("const i32 {} = {} % 4 * 2 + {} % 2;", Text(inside[1]), lane, n);
-    Line("const {} {} = {}.r[{}];", type, Text(inside[2]), Arg(i, 0), n);
+    const std::string warp =
+        grouped ? fmt::format("{} * 16 + ", Builtin(BuiltinKind::kSubgroup)) : std::string();
+    Line("const i32 {} = {}{} / 4 + {} / 2 % 2 * 8;", Text(inside[0]), warp, lane, n);
+    Line("const i32 {0} = {1} / 4 * 8 + {2} % 4 * 2 + {1} % 2;", Text(inside[1]), n, lane);
+    const std::string second = i.aux == 2 ? fmt::format(", {}.r[{} + 1]", Arg(i, 0), n) : "";
+    Line("const {} {} = {{{}.r[{}]{}}};", type, Text(inside[2]), Arg(i, 0), n, second);
   }
   PrintBlock(i.block);
   --depth;

@@ -104,16 +104,20 @@ Vals Builder::While(Vals carried, absl::FunctionRef<Val(Vals)> test,
   return s.Close({.code = Code::kWhile, .block_count = 2, .block = blocks}, carried, carried);
 }
 
-void Builder::ForElements(Val matrix, absl::FunctionRef<void(Val, Val, Val)> body) {
+void Builder::ForElements(Val matrix, int lanes, ElementBody body) {
   State& s = *state_;
   const BlockId block = s.NewBlocks(1);
   const auto argument = [&](const Type& t) { return s.Argument(block, t, Uniform::kInvocation); };
   s.Fill(block, true, [&] {
     const Val row = argument(kI32), column = argument(kI32);
-    body(row, column, argument(ElementsOf(matrix.type())));
+    body(row, column, argument(Type{matrix.type().elem}.Lanes(lanes)));
     return Vals{};
   });
-  s.Close({.code = Code::kForElements, .block_count = 1, .block = block}, {&matrix, 1}, {});
+  s.Close({.code = Code::kForElements,
+           .aux = static_cast<uint8_t>(lanes),
+           .block_count = 1,
+           .block = block},
+          {&matrix, 1}, {});
 }
 
 }  // namespace forge::codegen

@@ -67,6 +67,8 @@ struct Caps {
   // multiples of `n` and `k`.
   std::vector<MatrixShape> workgroup_matrices;
   bool matrix_elements = false;  // kernels can access single elements of a matrix
+  // Neighbours of a row that they access at once, of matrices held by a subgroup, by a workgroup.
+  int64_t elements_together = 1, workgroup_elements_together = 1;
 
   // Vulkan does not report registers. GPUs with workgroups this small are mobile GPUs with 64
   // registers for each invocation; more values spill to memory.

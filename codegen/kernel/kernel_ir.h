@@ -84,10 +84,6 @@ struct View {
   bool swizzled = false;
 };
 inline constexpr int64_t kSwizzledLineBytes = 128, kSwizzledPieceBytes = 16;
-// What ForElements shows at once.
-inline Type ElementsOf(const Type& matrix) {
-  return Type{matrix.elem}.Lanes(matrix.is_held_by_workgroup() ? 4 : 1);
-}
 // Bytes of each chunk of a view, except the last.
 inline int64_t PartBytes(const View& v) { return v.extent * ElementBytes(v.elem); }
 
@@ -200,7 +196,8 @@ using BlockId = uint32_t;
 // Argument lists are in Kernel::operands.
 struct Inst {
   Code code{};
-  // Flags, builtin, kind of reduction or atomic, component, lane mask, number of elements or groups.
+  // Flags, builtin, kind of reduction or atomic, component, lane mask, number of elements, lanes or
+  // groups.
   uint8_t aux = 0;
   uint16_t view = 0;  // the view of loads and stores; of CopyAsync, where it copies to
   uint32_t args = 0, arg_count = 0;  // into Kernel::operands
@@ -412,10 +409,12 @@ class Builder {
     return Add({.code = Code::kMatrixWait, .aux = static_cast<uint8_t>(pending)}, sum.type(),
                {sum});
   }
-  // Calls `body` for each element of a matrix, in the invocation that holds it; of a matrix that a
-  // workgroup holds, for each four neighbours in a row, with the column of the first. Values from
+  // Calls `body` for each element of a matrix, in the invocation that holds it, or for each `lanes`
+  // neighbours in a row, with the column of the first: see Caps::elements_together. Values from
   // outside must be subgroup-uniform; private views cannot be used.
-  void ForElements(Val matrix, absl::FunctionRef<void(Val row, Val column, Val element)> body);
+  using ElementBody = absl::FunctionRef<void(Val row, Val column, Val elements)>;
+  void ForElements(Val matrix, int lanes, ElementBody body);
+  void ForElements(Val matrix, ElementBody body) { ForElements(matrix, 1, body); }
   void Finish();  // closes the body
 
   struct State;  // in builder_state.h

@@ -176,6 +176,13 @@ Fault Limits(const Kernel& k, const Caps& caps) {
 Fault Matrices(const Kernel& k, const Caps& caps) {
   for (const Block& block : k.blocks)
     for (const Inst& i : block.insts) {
+      if (i.code == Code::kForElements) {
+        const bool grouped = k.TypeOf(k.ArgsOf(i)[0]).is_held_by_workgroup();
+        const int64_t most =
+            grouped ? caps.workgroup_elements_together : caps.elements_together;
+        if (i.aux != 1 && i.aux != most)
+          return fmt::format("{} elements of a matrix at once, the device shows {}", i.aux, most);
+      }
       if (i.code != Code::kMatrixMulAdd) continue;
       const std::span<const Id> args = k.ArgsOf(i);
       const Type &a = k.TypeOf(args[0]), &b = k.TypeOf(args[1]), &c = k.TypeOf(args[2]);

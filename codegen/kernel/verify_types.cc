@@ -72,7 +72,8 @@ Fault MatrixMemory(const Typed& t, const View& v) {
     return "is not about a matrix of the view's elements";
   for (size_t n = 0; n < 2; ++n)
     if (t.k.values[t.args[n]].uniform < matrix.held_by)
-      return "index and stride may differ among those who hold the matrix";
+      return matrix.held_by == Scope::kWorkgroup ? "index and stride may differ in the workgroup"
+                                                 : "index and stride may differ in the subgroup";
   if (v.parts > 1) return "a matrix may lie in several parts of the view";
   if (matrix.held_by == Scope::kWorkgroup &&
       (t.i.code != Code::kMatrixLoad || matrix.use == MatrixUse::kAccumulator || !v.swizzled))
@@ -196,7 +197,9 @@ Fault Own(const Typed& t) {
 // A printer makes a function of the body, which runs in invocations of the device's choice.
 Fault ElementsBody(const Kernel& k, const Inst& i) {
   const std::vector<Id>& inside = k.blocks[i.block].arguments;
-  const Type elements = ElementsOf(k.TypeOf(k.ArgsOf(i)[0]));
+  const Type& matrix = k.TypeOf(k.ArgsOf(i)[0]);
+  const Type elements = Type{matrix.elem}.Lanes(i.aux);
+  if (i.aux == 0 || matrix.cols % i.aux != 0) return "rows are not made of so many neighbours";
   if (k.TypeOf(inside[0]) != kI32 || k.TypeOf(inside[1]) != kI32 || k.TypeOf(inside[2]) != elements)
     return "the body does not take a row, a column and an element";
   if (!k.YieldOf(i.block).empty()) return "the body yields something";

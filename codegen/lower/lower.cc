@@ -141,7 +141,8 @@ class Rewriting {
           args, [&](const Vals& carried) { return with(i.block, carried)[0]; },
           [&](const Vals& carried) { return with(i.block + 1, carried); });
     if (i.code == Code::kForElements) {
-      b_.ForElements(args[0], [&](Val row, Val column, Val v) { with(i.block, {row, column, v}); });
+      b_.ForElements(args[0], i.aux,
+                     [&](Val row, Val column, Val v) { with(i.block, {row, column, v}); });
       return {};
     }
     const bool rolled = rolled_ || (i.aux & kRolled) != 0;

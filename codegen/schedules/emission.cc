@@ -185,11 +185,12 @@ int LanesFor(const ir::Dim& extent) {
   return extent.divisor() % 4 == 0 ? 4 : extent.divisor() % 2 == 0 ? 2 : 1;
 }
 
-Verdict WorkgroupFits(int64_t invocations, const Caps& caps, std::span<const SharedArray> shared) {
-  const int64_t shared_bytes = SharedBytes(shared);
-  if (shared_bytes > caps.max_shared_bytes)
-    return Verdict::No(fmt::format("{} bytes of shared memory, the device has {}", shared_bytes,
-                                   caps.max_shared_bytes));
+Verdict WorkgroupFits(int64_t invocations, const Caps& caps, std::span<const SharedArray> shared,
+                      std::optional<int64_t> most_shared) {
+  const int64_t shared_bytes = SharedBytes(shared), most = most_shared.value_or(caps.max_shared_bytes);
+  if (shared_bytes > most)
+    return Verdict::No(
+        fmt::format("{} bytes of shared memory, the device has {}", shared_bytes, most));
   if (invocations > std::min(caps.max_workgroup_invocations, caps.max_workgroup_x))
     return Verdict::No(fmt::format("{} invocations in a workgroup, the device allows {}",
                                    invocations, caps.max_workgroup_invocations));

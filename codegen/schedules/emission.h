@@ -121,7 +121,7 @@ extern const Schedule kSort, kTopK, kFourier;
 extern const Schedule kSoftmaxSplit, kSoftmaxSubgroup, kSoftmaxRows, kSoftmaxSerial;
 extern const Schedule kLayerNormSubgroup, kLayerNormRows, kLayerNormSerial;
 extern const Schedule kMatmulColumns, kMatmulDots;
-extern const Schedule kMatmulAsync, kMatmulMatrix, kMatmulShuffle, kMatmulShared, kMatmulSimple;
+extern const Schedule kMatmulWorkgroup, kMatmulMatrix, kMatmulShuffle, kMatmulShared, kMatmulSimple;
 extern const Schedule kConvDepthwise, kConvWinograd, kWinogradKernels, kConvDirect;
 extern const Schedule kPool;
 extern const Schedule kAttentionShuffle, kAttentionShared, kUpdateSlice, kRecurrentSteps;
@@ -154,8 +154,10 @@ void AddProducts(std::span<const Val> a, std::span<const Val> b, Vals& sums,
 // The widest vector, 4, 2 or 1, that divides `extent`.
 int LanesFor(const ir::Dim& extent);
 // Whether a one-dimensional workgroup and its shared memory are within the device's limits.
+//   most_shared: bytes, where that is not Caps::max_shared_bytes
 Verdict WorkgroupFits(int64_t invocations, const Caps& caps,
-                      std::span<const SharedArray> shared = {});
+                      std::span<const SharedArray> shared = {},
+                      std::optional<int64_t> most_shared = {});
 // Whether subgroup shuffles are fast: on CPUs with small subgroups of one size.
 Verdict ShufflesAreQuick(const Caps& caps);
 // On CPUs: how many vectors of a matrix row an invocation reads, a power of two from `least` to

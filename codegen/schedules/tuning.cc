@@ -16,7 +16,7 @@ constexpr const Schedule* kSchedules[] = {
     &kConvWinograd,
     &kMatmulColumns,
     &kMatmulDots,
-    &kMatmulAsync,
+    &kMatmulWorkgroup,
     &kMatmulMatrix,
     &kMatmulShuffle,
     &kMatmulShared,

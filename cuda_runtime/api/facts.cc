@@ -153,6 +153,7 @@ codegen::Caps CapsOf(const DeviceFacts& f) {
       }
   }
   c.matrix_elements = true;
+  c.elements_together = 2, c.workgroup_elements_together = 4;
   c.async_copies = f.capability >= kHalfTiles;
   if (f.capability == kGroupTiles)
     for (const DType t : {DType::kF16, DType::kBF16})

@@ -520,7 +520,7 @@ absl::Status Machine::RunMatrix(const Inst& i, const Mask& mask) {
 // Element e is held by the invocation that e falls to in turns, from the last one back.
 absl::Status Machine::RunForElements(const Inst& i, const Mask& mask) {
   const Type& type = TypeOf(Arg(i, 0));
-  const size_t subgroup = HoldersOf(type), lanes = codegen::ElementsOf(type).lanes;
+  const size_t subgroup = HoldersOf(type), lanes = i.aux;
   const std::vector<Id>& inside = k_.blocks[i.block].arguments;
   const size_t elements = size_t{type.rows} * type.cols / lanes;
   for (size_t first = 0; first < elements; first += subgroup) {

@@ -26,11 +26,12 @@ struct MatmulMatrix {
       FieldOf<&MatmulMatrix::subgroup_columns>("subgroup_columns", "Subgroups along its columns.",
                                                "1|2|4"),
       FieldOf<&MatmulMatrix::rows>("rows", "Matrices along rows, to a subgroup.", "1|2|4"),
-      FieldOf<&MatmulMatrix::columns>("columns", "Matrices along columns, to a subgroup.", "1|2|4"),
+      FieldOf<&MatmulMatrix::columns>("columns", "Matrices along columns, to a subgroup.",
+                                      "1|2|4|8"),
       FieldOf<&MatmulMatrix::depth>("depth", "Matrices along k in shared memory.", "1|2|4"),
       FieldOf<&MatmulMatrix::workgroups>("workgroups", "That share all tiles; 0: one for each.",
                                          "0|32|64|128|256"),
-      FieldOf<&MatmulMatrix::stages>("stages", "Slices in shared memory at once.", "1|2"),
+      FieldOf<&MatmulMatrix::stages>("stages", "Slices in shared memory at once.", "1|2|3|4|5"),
       FieldOf<&MatmulMatrix::in_registers>("in_registers",
                                            "Sums leave matrices without shared memory."),
       FieldOf<&MatmulMatrix::group>("group", "Rows of tiles, taken column by column.", "1|4|16")};
@@ -107,11 +108,46 @@ Tiling TilingOf(const Gemm& g, const MatmulMatrix& t, const Sizes& s) {
   return {g, {s.rows, s.columns, s.depth, t.workgroups, t.stages, t.group}};
 }
 
+Verdict MemoryFits(const Region& r, const Gemm& g, const MatmulMatrix& t, const Sizes& s) {
+  const Caps& caps = r.caps();
+  if (t.stages <= 2) return WorkgroupFits(s.threads, caps, s.Arrays(g));
+  if (Verdict v = CopiesAsync(r, g); !v) return v;
+  return WorkgroupFits(s.threads, caps, s.Arrays(g),
+                       std::max(caps.max_shared_bytes, caps.max_large_shared_bytes));
+}
+
+// 128 x 128 of C by four subgroups: each fetches half as much for its sums as from half of the tile.
+// 4096 x 4096 x 4096 halves took 680 us on an H200 with Vulkan, tiles of 64 x 128 took 1320.
+MatmulMatrix LargeTile(MatmulMatrix t, const MatrixShape& shape, bool async) {
+  constexpr int64_t kOfSubgroup = 64;
+  t.subgroup_rows = t.subgroup_columns = 2;
+  t.rows = kOfSubgroup / shape.m, t.columns = kOfSubgroup / shape.n;
+  t.depth = std::max<int64_t>((async ? 32 : 64) / shape.k, 1);
+  t.stages = async ? 4 : 1;
+  return t;
+}
+
+// Narrow subgroups have no registers for so many sums; few tiles leave cores without work.
+bool UsesLargeTile(const Region& r, const Gemm& g, const MatmulMatrix& t,
+                   const MatrixShape& shape) {
+  constexpr int64_t kManyTiles = 256;
+  const bool halves = BitWidth(shape.a) == 16;
+  if (!halves || r.caps().matrix_subgroup_size() < 32) return false;
+  const Sizes s(t, shape, r.caps());
+  return MemoryFits(r, g, t, s) && TilingOf(g, t, s).workgroups().min() >= kManyTiles;
+}
+
 MatmulMatrix Defaults(const Region& r, const Gemm& g) {
   MatmulMatrix t;
   const MatrixShape* shape = ShapeOf(g.a.type, g.b.type, r.caps());
   if (shape == nullptr) return t;
   t.in_registers = r.caps().matrix_elements;
+  const MatmulMatrix large = LargeTile(t, *shape, static_cast<bool>(CopiesAsync(r, g)));
+  if (UsesLargeTile(r, g, large, *shape)) {
+    t = large;
+    t.group = TilingOf(g, t, Sizes(t, *shape, r.caps())).SuggestGroup(r);
+    return t;
+  }
   while (t.subgroup_columns > 1 && !WorkgroupFits(Sizes(t, *shape, r.caps()).threads, r.caps()))
     t.subgroup_columns /= 2;
   const auto shrink = [](int64_t& tiles, int64_t& subgroups, int64_t size, int64_t extent) {
@@ -144,7 +180,7 @@ Verdict Fits(const Region& r, const Gemm& g, const MatmulMatrix& t) {
   if (g.m().max() < s.shape.m || g.n().max() < s.shape.n || g.k.max() < s.shape.k)
     return Verdict::No("the product is smaller than a matrix");
   if (Verdict v = TilingOf(g, t, s).Fits(r); !v) return v;
-  return WorkgroupFits(s.threads, caps, s.Arrays(g));
+  return MemoryFits(r, g, t, s);
 }
 
 class Tile final : public SlicedTile {
@@ -160,7 +196,6 @@ class Tile final : public SlicedTile {
   Val MultiplyAdd(Val a, Val b, Val sum) override { return m_.b.MatrixMulAdd(a, b, sum); }
   void Finish(const TilePart& part, const Vals& sums) override;
   // A matrix whose first element is at [row, column] of the workgroup's tile.
-  void FinishInRegisters(const TilePart& part, const Dim& row, const Dim& column, Val sum);
   void FinishInShared(const TilePart& part, const Dim& row, const Dim& column, Val sum);
 
   const Sizes& s_;
@@ -201,15 +236,6 @@ Val Tile::Pack(const Slice& s, const Vals& neighbours) {
   return m_.b.Convert(bitcast(RoundTo(elem, all), DType::kU32) >> 16, DType::kU16);
 }
 
-void Tile::FinishInRegisters(const TilePart& tile_part, const Dim& row, const Dim& column,
-                             Val sum) {
-  m_.b.ForElements(sum, [&](Val r, Val c, Val element) {
-    const Dim j = column + m_.e.Coordinate(c, s_.shape.n - 1);
-    const Dim i = row + m_.e.Coordinate(r, s_.shape.m - 1);
-    tiling_.Store(m_, tile_part, i, j, {}, [&] { return element; });
-  });
-}
-
 void Tile::FinishInShared(const TilePart& tile_part, const Dim& row, const Dim& column, Val sum) {
   const int lanes = LanesFor(gemm().n());
   const Dim part = own_ * (s_.shape.m * s_.result_pitch());
@@ -238,7 +264,7 @@ void Tile::Finish(const TilePart& tile_part, const Vals& sums) {
       const Dim row = a_.first + i * a_.apart, column = b_.first + j * b_.apart;
       const Val sum = sums[static_cast<size_t>(i * b_.count + j)];
       if (s_.result_elements == 0) {
-        FinishInRegisters(tile_part, row, column, sum);
+        StoreMatrix(tile_part, row, column, sum, m_.region.caps().elements_together);
       } else {
         if (i + j > 0) m_.b.Barrier();  // the last matrix has been read
         FinishInShared(tile_part, row, column, sum);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/region/storage.h"
 #include "codegen/schedules/split.h"
 
 namespace forge::codegen {
@@ -35,8 +36,9 @@ int64_t Tiling::SuggestWorkgroups() const {
 }
 
 std::string Tiling::Text() const {
+  const std::string ring = size_.stages > 2 ? fmt::format("_ring{}", size_.stages) : "";
   return (shared() ? fmt::format("_shared_by_{}", size_.workgroups) : "") +
-         (size_.stages > 1 ? "_staged" : "") +
+         (size_.stages == 2 ? "_staged" : ring) +
          (size_.group > 1 ? fmt::format("_group{}", size_.group) : "");
 }
 
@@ -196,7 +198,30 @@ bool IsRaw(const Region& r, const Gemm& g, const Factor& f) {
       .has_value();
 }
 
+// Halves of a line that are copied at once.
+constexpr int kPiece = kSwizzledPieceBytes / 2;
+
+bool LiesInPieces(const Region& r, const Gemm& g, const Factor& f) {
+  if ((f.type != DType::kF16 && f.type != DType::kBF16) || f.padded || f.load) return false;
+  const bool on_k = f.lanes_k >= f.lanes_along;
+  const ir::SymbolRef lane = NewCoordinate("lane", kPiece - 1);
+  Factor::At at{Any(g.batch, 1), Any(f.extent, on_k ? 1 : kPiece), Any(g.k, on_k ? kPiece : 1)};
+  Dim& along = on_k ? at.k : at.along;
+  along = along + Dim(lane);
+  const auto from = r.SourceOf(f.operand, f.index(at));
+  return (on_k ? g.k : f.extent).divisor() % kPiece == 0 && from &&
+         r.PartsOf(from->argument) == 1 &&
+         VectorAt(f.type, from->flat, lane, kPiece, r.caps()).has_value();
+}
+
 }  // namespace
+
+Verdict CopiesAsync(const Region& r, const Gemm& g) {
+  if (!r.caps().async_copies) return Verdict::No("the device copies nothing past registers");
+  if (!LiesInPieces(r, g, g.a) || !LiesInPieces(r, g, g.b))
+    return Verdict::No("operands do not lie in pieces of 16 bytes");
+  return Verdict::Yes();
+}
 
 Slice::Slice(const Region& r, const Gemm& g, bool is_a, int64_t length, const SliceForm& form)
     : factor(is_a ? g.a : g.b),
@@ -209,7 +234,8 @@ Slice::Slice(const Region& r, const Gemm& g, bool is_a, int64_t length, const Sl
       packed_along(form.packed / packed_k),
       raw(form.lines == Lines::kAsLoaded && lanes == form.packed && IsRaw(r, g, factor)),
       apart(is_a ? form.rows : form.columns),
-      count(length / ((is_a ? form.down : form.across) * apart)) {}
+      count(length / ((is_a ? form.down : form.across) * apart)),
+      line(form.longest_line > 0 ? std::min(form.longest_line, length) : length) {}
 
 SlicedTile::SlicedTile(const Region& r, const Tiling& tiling, const SliceForm& form)
     : m_(r, form.name, {static_cast<uint32_t>(form.threads), 1, 1}),
@@ -291,13 +317,15 @@ std::vector<Vals> SlicedTile::FetchAll(const TilePart& part, const Dim& k) {
 }
 
 int64_t SlicedTile::LinesOf(const Slice& s) const {
-  return s.by_steps ? tiling_.size().depth / s.packed_k : s.length;
+  return s.by_steps ? s.length / s.line * (tiling_.size().depth / s.packed_k) : s.length;
 }
 
 Val SlicedTile::PlaceOf(const Slice& s, const Dim& stage, const Dim& along, const Dim& k) {
   const Dim step = FloorDiv(k, s.packed_k), lines = stage * LinesOf(s);
-  return m_.e.Value(s.by_steps ? (lines + step) * s.pitch + FloorDiv(along, s.packed_along)
-                               : (lines + along) * s.pitch + step);
+  if (!s.by_steps) return m_.e.Value((lines + along) * s.pitch + step);
+  const Dim above = FloorDiv(along, s.line) * (tiling_.size().depth / s.packed_k);
+  return m_.e.Value((lines + above + step) * s.pitch +
+                    FloorDiv(Mod(along, s.line), s.packed_along));
 }
 
 void SlicedTile::Put(const Unit& u, const Vals& fetched, const Dim& stage) {
@@ -332,6 +360,78 @@ Vals SlicedTile::Multiply(Vals sums, const Dim& stage) {
   return sums;
 }
 
+void SlicedTile::StoreMatrix(const TilePart& part, const Dim& row, const Dim& column, Val matrix,
+                             int64_t together) {
+  const Type& type = matrix.type();
+  const auto lanes = static_cast<int>(together);
+  m_.b.ForElements(matrix, lanes, [&](Val r, Val c, Val elements) {
+    const Dim i = row + m_.e.Coordinate(r, type.rows - 1);
+    const Dim j = column + m_.e.Coordinate(c, type.cols - lanes, lanes);
+    if (gemm().n().divisor() % lanes == 0)
+      return tiling_.Store(m_, part, i, j, {}, [&] { return elements; });
+    for (int n = 0; n < lanes; ++n)
+      tiling_.Store(m_, part, i, j + n, {}, [&] { return m_.b.Extract(elements, n); });
+  });
+}
+
+Val SlicedTile::Wait(Val sum, int) { return sum; }
+
+void SlicedTile::CopyAsync(const TilePart& part, const Slice& s, const Dim& slice) {
+  const int64_t depth = tiling_.size().depth;
+  const Dims space = s.by_steps ? Dims{s.length / s.line, depth, s.line / kPiece}
+                                : Dims{1, s.length, depth / kPiece};
+  codegen::ForUnits(
+      m_, local_, form_.threads, ir::Product(space).constant(), [&](const Dim& unit, Val exists) {
+        const Dims at = Unflatten(unit, space);
+        const Dim within = at[0] * s.line + at[2] * kPiece;
+        const Dim along = s.by_steps ? within : at[1], k = s.by_steps ? at[1] : within;
+        const Position i = Guard(m_, (s.is_a ? part.row : part.column) * s.length + along,
+                                 s.factor.extent);
+        const Position j = Guard(m_, slice * depth + k, gemm().k);
+        const Val inside = Both(i.inside, j.inside);
+        const Elements::Place from =
+            m_.e.PlaceOf(s.factor.operand, s.factor.index({part.batch, i.at, j.at}), kPiece);
+        const Val to = PlaceOf(s, Mod(slice, tiling_.size().stages), along, k);
+        IfInside(m_.b, exists, [&] {
+          m_.b.CopyAsync({s.view, to}, {from.view, from.index}, from.elements,
+                         inside ? inside : m_.b.Literal(kBool, 1));
+        });
+      });
+}
+
+// Of a slice of the part, as a group; of none beyond the last one.
+void SlicedTile::BeginCopies(const TilePart& part, Val slice) {
+  m_.b.If(slice < part.steps, [&] {
+    const Dim at = m_.e.Coordinate(m_.e.Value(part.first) + slice, part.last);
+    CopyAsync(part, a_, at);
+    CopyAsync(part, b_, at);
+  });
+  m_.b.CommitCopies();
+}
+
+// Behind the barrier the slice has landed, and all products but those that run have ended: the
+// stages of the others are free.
+Vals SlicedTile::SumsOfRing(const TilePart& part, const Vals& zeros) {
+  Builder& b = m_.b;
+  const int64_t ahead = tiling_.size().stages - 1 - form_.running;
+  for (int64_t i = 0; i < ahead; ++i) BeginCopies(part, b.Int(i));
+  const auto wait = [&](Vals sums, int pending) {
+    for (Val& sum : sums) sum = Wait(sum, pending);
+    return sums;
+  };
+  Vals sums = b.For({b.Int(0), part.steps, b.Int(1)}, zeros, [&](Val i, Vals carried) {
+    b.WaitCopies(static_cast<int>(ahead - 1));
+    b.Barrier();
+    const Dim slice = m_.e.Coordinate(m_.e.Value(part.first) + i, part.last);
+    const Val next = i + static_cast<double>(ahead);
+    if (form_.running == 0) BeginCopies(part, next);
+    carried = Multiply(std::move(carried), Mod(slice, tiling_.size().stages));
+    if (form_.running > 0) BeginCopies(part, next);
+    return wait(std::move(carried), form_.running);
+  });
+  return wait(std::move(sums), 0);
+}
+
 // After all steps of a part of a tile.
 Vals SlicedTile::SumsOf(const TilePart& part) {
   Builder& b = m_.b;
@@ -340,6 +440,7 @@ Vals SlicedTile::SumsOf(const TilePart& part) {
   const auto k = [&](Val i) {
     return m_.e.Coordinate(m_.e.Value(part.first) + i, part.last) * size.depth;
   };
+  if (size.stages > 2) return SumsOfRing(part, zeros);
   if (size.stages == 1)
     return b.For({b.Int(0), part.steps, b.Int(1)}, zeros, [&](Val i, Vals carried) {
       Fill(part, k(i));
@@ -372,6 +473,7 @@ void SlicedTile::Run(const Dim& workgroup) {
     lane_ = m_.e.Coordinate(m_.b.Builtin(BuiltinKind::kLane), form_.subgroup - 1);
     own_ = m_.e.Coordinate(m_.b.Builtin(BuiltinKind::kSubgroup), form_.down * form_.across - 1);
   }
+  if (form_.down * form_.across == 1) own_ = 0;
   a_.first = FloorDiv(own_, form_.across) * (a_.count * a_.apart);
   b_.first = Mod(own_, form_.across) * (b_.count * b_.apart);
   tiling_.ForParts(m_, workgroup, [&](const TilePart& part) {

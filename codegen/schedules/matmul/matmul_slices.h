@@ -27,7 +27,8 @@ class Tiling {
     int64_t rows, columns;   // of C, in a tile
     int64_t depth;           // steps along k for each slice
     int64_t workgroups = 0;  // number that share the tiles; 0: one for each tile
-    // 1; or 2: double buffering, shared memory holds two slices.
+    // 1; 2: double buffering, shared memory holds two slices; more: a ring of slices, copied past
+    // registers.
     int64_t stages = 1;
     int64_t group = 1;  // see TileAt
   };
@@ -89,14 +90,17 @@ enum class Lines : uint8_t { kAlongK, kAlongC, kAsLoaded };
 struct SliceForm {
   std::string name;      // of the kernel
   int64_t threads = 0;   // of the workgroup, which is one-dimensional
-  int64_t subgroup = 0;  // threads that multiply together; 0: each alone
-  // The number of multiplying units, threads or subgroups, along the rows and the columns of C.
+  int64_t subgroup = 0;  // threads that multiply together; 0: each alone, or all
+  // The number of multiplying units, threads or subgroups, along the rows and the columns of C; the
+  // workgroup as a whole where it is one.
   int64_t down = 1, across = 1;
   int64_t rows = 1, columns = 1, steps = 1;  // of C and k, that a unit multiplies at once
   Type sum = {};                             // type of their sums
   // Elements packed into one by SlicedTile::Pack: along k, but along C in lines kAsLoaded of steps.
   int64_t packed = 1;
   Lines lines = Lines::kAlongK;
+  int64_t longest_line = 0;  // of steps, in elements: what is beyond goes on below; 0: any
+  int running = 0;           // products that may run while copies begin; see SlicedTile::Wait
 };
 
 // The slice of a factor: `length` along the axis of C, by Size::depth along k.
@@ -122,10 +126,14 @@ struct Slice {
   ir::Dim first = 0;     // the first of these elements
   uint16_t view = 0;     // in shared memory
   int64_t pitch = 0;     // distance of its lines, in elements
+  int64_t line = 0;      // of a step, in elements of the factor
 };
 
 // Whether a line of the factor is a step of k; see Lines.
 bool ByStepsOf(const Factor& f, Lines lines, int64_t packed);
+// Whether slices of both factors are copied past registers: pieces of 16 bytes lie in memory along
+// the lines that are kAsLoaded.
+Verdict CopiesAsync(const Region& r, const Gemm& g);
 
 // The kernel of a workgroup; subclasses define how slices are multiplied.
 class SlicedTile {
@@ -142,9 +150,15 @@ class SlicedTile {
   virtual Val Pack(const Slice& s, const Vals& along_k) = 0;
   virtual Val Load(const Slice& s, Val at) = 0;  // the elements that are multiplied at once
   virtual Val MultiplyAdd(Val a, Val b, Val sum) = 0;
+  // Returns the sum when all products but the last `pending` have ended.
+  virtual Val Wait(Val sum, int pending);
   // Passes the sums [of a][of b] to Tiling::Store, or their reduced rows to a RowFolding.
   virtual void Finish(const TilePart& part, const Vals& sums) = 0;
   const Gemm& gemm() const { return tiling_.gemm(); }
+  // Passes a matrix of sums, whose first element is at [row, column] of the tile, to Tiling::Store,
+  // `together` neighbours at once.
+  void StoreMatrix(const TilePart& part, const ir::Dim& row, const ir::Dim& column, Val matrix,
+                   int64_t together);
 
   Emission m_;
   const Tiling& tiling_;
@@ -172,6 +186,10 @@ class SlicedTile {
   Vals LoadAll(const Slice& s, const ir::Dim& stage, int64_t k);
   Vals Multiply(Vals sums, const ir::Dim& stage);
   Vals SumsOf(const TilePart& part);
+  // With a ring of slices.
+  void CopyAsync(const TilePart& part, const Slice& s, const ir::Dim& slice);
+  void BeginCopies(const TilePart& part, Val slice);
+  Vals SumsOfRing(const TilePart& part, const Vals& zeros);
 
   ir::Dim local_;  // this invocation
 };
