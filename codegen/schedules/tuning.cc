@@ -123,32 +123,43 @@ std::vector<int64_t> ValuesOf(const Field& f) {
   return values;
 }
 
-// A candidate and how many of its numbers are not its schedule's defaults.
-struct Candidate {
-  Choice choice;
-  int changes = 0;
-};
+// The choices of one schedule, by how many of its numbers are not the defaults.
+class Combinations {
+ public:
+  Combinations(const Region& r, const Schedule& s) : r_(r), s_(s), standing_(s.defaults(r)) {}
+  // Passes those with `changes` other numbers that fit to `take`, until it says no.
+  bool Each(size_t changes, absl::FunctionRef<bool(Choice)> take) {
+    return From(0, changes, take);
+  }
 
-// Adds what `s` gives with every combination of the numbers from `field` on.
-void AddCombinations(const Region& r, const Schedule& s, size_t field,
-                     std::vector<std::pair<const Field*, int64_t>>& set,
-                     std::vector<Candidate>& out) {
-  if (field < s.parameters.size()) {
-    const Field& f = s.parameters[field];
-    AddCombinations(r, s, field + 1, set, out);
-    const int64_t standing = Get(f, s.defaults(r).get());
+ private:
+  // Of the numbers from `field` on.
+  bool From(size_t field, size_t changes, absl::FunctionRef<bool(Choice)> take) {
+    if (changes > s_.parameters.size() - field) return true;
+    if (changes == 0) return Pass(take);
+    const Field& f = s_.parameters[field];
+    if (!From(field + 1, changes, take)) return false;
+    const int64_t standing = Get(f, standing_.get());
     for (const int64_t value : ValuesOf(f)) {
       if (value == standing) continue;
-      set.emplace_back(&f, value);
-      AddCombinations(r, s, field + 1, set, out);
-      set.pop_back();
+      set_.emplace_back(&f, value);
+      const bool goes_on = From(field + 1, changes - 1, take);
+      set_.pop_back();
+      if (!goes_on) return false;
     }
-    return;
+    return true;
   }
-  Candidate c{{&s, s.defaults(r)}, static_cast<int>(set.size())};
-  for (const auto& [f, value] : set) Set(*f, c.choice.parameters.get(), value);
-  if (s.fits(r, c.choice.parameters.get())) out.push_back(std::move(c));
-}
+  bool Pass(absl::FunctionRef<bool(Choice)> take) {
+    Choice c{&s_, s_.defaults(r_)};
+    for (const auto& [f, value] : set_) Set(*f, c.parameters.get(), value);
+    return !s_.fits(r_, c.parameters.get()) || take(std::move(c));
+  }
+
+  const Region& r_;
+  const Schedule& s_;
+  const std::shared_ptr<void> standing_;
+  std::vector<std::pair<const Field*, int64_t>> set_;
+};
 
 }  // namespace
 
@@ -194,16 +205,21 @@ std::string Choice::ToText() const {
 std::vector<Choice> ChoicesFor(const Region& r, size_t most) {
   const absl::StatusOr<Choice> standing = DefaultChoice(r);
   if (!standing.ok() || most == 0) return {};
-  std::vector<Candidate> all;
-  std::vector<std::pair<const Field*, int64_t>> set;
-  for (const Schedule* s : AllSchedules())
-    if (Takes(*s, r)) AddCombinations(r, *s, 0, set, all);
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.changes < b.changes; });
   std::vector<Choice> out = {*standing};
-  for (Candidate& c : all)
-    if (out.size() < most && c.choice.ToText() != standing->ToText())
-      out.push_back(std::move(c.choice));
+  const auto take = [&](Choice c) {
+    if (out.size() < most && c.ToText() != standing->ToText()) out.push_back(std::move(c));
+    return out.size() < most;
+  };
+  std::vector<Combinations> all;
+  size_t longest = 0;
+  for (const Schedule* s : AllSchedules()) {
+    if (!Takes(*s, r)) continue;
+    all.emplace_back(r, *s);
+    longest = std::max(longest, s->parameters.size());
+  }
+  bool goes_on = out.size() < most;
+  for (size_t changes = 0; changes <= longest; ++changes)
+    for (Combinations& c : all) goes_on = goes_on && c.Each(changes, take);
   return out;
 }
 

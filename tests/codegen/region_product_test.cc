@@ -282,6 +282,65 @@ TEST_P(HalvesTest, ConvolutionWithBias) {
   ExpectMatrices();
 }
 
+// Products by matrices that a workgroup holds.
+class WorkgroupMatrixTest : public RegionTest {
+ protected:
+  WorkgroupMatrixTest() { most_choices_ = 4; }
+  // Of `m` x `k` by `k` x `n`, each operand as it lies or transposed.
+  void Multiply(int64_t m, int64_t k, int64_t n, ir::MatMul op, DType t = DType::kF16) {
+    const Value a = Argument(op.transpose_a ? Dims{k, m} : Dims{m, k}, t);
+    const Value b = Argument(op.transpose_b ? Dims{n, k} : Dims{k, n}, t);
+    Return(f_(ir::Cast{.to = DType::kF32}, {f_(op, {a, b})}));
+  }
+  void ExpectWorkgroup() {
+    ExpectRightBy("matmul_workgroup");
+    EXPECT_EQ(Chosen(), "matmul_workgroup");
+  }
+};
+
+TEST_P(WorkgroupMatrixTest, OfEachLayout) {
+  for (const bool a : {false, true})
+    for (const bool b : {false, true}) {
+      SCOPED_TRACE(fmt::format("{} {}", a, b));
+      f_ = ir::Function{"region"};
+      Multiply(136, 72, 264, {a, b});
+      ExpectWorkgroup();
+    }
+}
+
+TEST_P(WorkgroupMatrixTest, OfFewerStagesSmallerTilesAndSharedSteps) {
+  Multiply(136, 520, 136, {});
+  for (const char* choice :
+       {"matmul_workgroup(stages=3)", "matmul_workgroup(groups=1, columns=64, stages=6)",
+        "matmul_workgroup(groups=1, columns=64, workgroups=64)", "matmul_matrix(stages=3)",
+        "matmul_matrix(stages=4, depth=1)"}) {
+    SCOPED_TRACE(choice);
+    ExpectRightBy(choice);
+  }
+}
+
+TEST_P(WorkgroupMatrixTest, OfBfloats) {
+  Multiply(72, 136, 104, {.transpose_b = true}, DType::kBF16);
+  ExpectWorkgroup();
+}
+
+TEST_P(WorkgroupMatrixTest, OfBatchesWithBias) {
+  const Value a = Argument({3, 72, 64}, DType::kF16), b = Argument({64, 72}, DType::kF16);
+  const Value bias = Argument({72}, DType::kF16);
+  Return(f_(ir::Relu{}, {f_(ir::Add{}, {f_(ir::MatMul{}, {a, b}), bias})}));
+  ExpectWorkgroup();
+}
+
+// What is computed of an operand is not there to be copied, and 20 bytes of a row are no pieces.
+TEST_P(WorkgroupMatrixTest, TakesOperandsInPiecesOnly) {
+  const Value a = Argument({72, 64}, DType::kF16), b = Argument({64, 72}, DType::kF16);
+  Return(f_(ir::MatMul{}, {f_(ir::Relu{}, {a}), b}));
+  EXPECT_EQ(Chosen(), "matmul_matrix");
+  f_ = ir::Function{"region"};
+  Multiply(72, 74, 72, {});
+  EXPECT_EQ(Chosen(), "matmul_matrix");
+}
+
 TEST_P(ProductTest, WithoutShufflesSoftwareDevicesDoWithoutTiles) {
   caps_.runs_on_cpu = true;
   caps_.subgroup_shuffle = false;
@@ -298,7 +357,10 @@ INSTANTIATE_TEST_SUITE_P(Devices, ProductTest,
 INSTANTIATE_TEST_SUITE_P(Devices, HalvesTest,
                          ::testing::Values(&testing::PoorestCaps, &testing::CpuCaps,
                                            &testing::GpuCaps, &testing::MatrixCaps,
-                                           &testing::MatrixElementCaps),
+                                           &testing::MatrixElementCaps, &testing::GroupMatrixCaps),
+                         NameOf);
+
+INSTANTIATE_TEST_SUITE_P(Devices, WorkgroupMatrixTest, ::testing::Values(&testing::GroupMatrixCaps),
                          NameOf);
 
 }  // namespace

@@ -103,11 +103,13 @@ class RegionTest : public ::testing::TestWithParam<Caps (*)()> {
     for (size_t i = 0; i < got->size(); ++i) ExpectClose(want_[i], (*got)[i], Tolerance());
   }
 
-  // Sums are rounded once where operands are f16, to its 11 bits.
+  // Sums are rounded once where operands are f16, to its 11 bits, or bf16, to its 8.
   double Tolerance() const {
-    const bool narrow = std::any_of(arguments_.begin(), arguments_.end(),
-                                    [](const auto& a) { return a.dtype() == DType::kF16; });
-    return narrow ? 1e-3 : 2e-6;
+    const auto any = [&](DType t) {
+      return std::any_of(arguments_.begin(), arguments_.end(),
+                         [&](const auto& a) { return a.dtype() == t; });
+    };
+    return any(DType::kBF16) ? 4e-3 : any(DType::kF16) ? 1e-3 : 2e-6;
   }
 
   std::vector<const ir::HostValue*> Operands() const {
@@ -136,6 +138,7 @@ class RegionTest : public ::testing::TestWithParam<Caps (*)()> {
 
 inline std::string NameOf(const ::testing::TestParamInfo<Caps (*)()>& info) {
   const Caps caps = info.param();
+  if (!caps.workgroup_matrices.empty()) return "workgroup_matrices";
   if (caps.matrix_elements) return "matrix_elements";
   if (!caps.matrices.empty()) return "matrices";
   return caps.runs_on_cpu ? "cpu" : caps.f64 ? "gpu" : "poorest";

@@ -26,5 +26,6 @@ codegen::Caps SmallRangeCaps();      // the same with storage buffers of 512 byt
 codegen::Caps PoorSmallRangeCaps();  // the poorest with those, and as many
 codegen::Caps MatrixCaps();          // the same with matrices of f16, 16 x 8 x 16
 codegen::Caps MatrixElementCaps();   // and kernels that see their elements
+codegen::Caps GroupMatrixCaps();     // and with matrices that a workgroup holds, on CUDA alone
 
 }  // namespace forge::testing
