@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "tests/codegen/kernels.h"
+#include "tests/support/region_runner.h"
 
 namespace forge::codegen {
 namespace {
@@ -229,6 +230,59 @@ TEST(VerifyTest, RefusesElementsOfWhatIsNoMatrix) {
   k = ByElements([](Builder&, Val row, Val) { return row; });
   k.values[k.blocks[Find(k, Code::kForElements).block].arguments[0]].type = kU32;
   EXPECT_FALSE(Verify(k, RichCaps()).ok());
+}
+
+// Copies `count` halves to shared memory, and multiplies them by themselves in a workgroup of 128.
+Kernel WorkgroupProduct(int count, bool swizzled, uint16_t columns = 64) {
+  Kernel k{.name = "workgroup", .workgroup = {128, 1, 1}, .subgroup = 32};
+  Builder b(k);
+  const Type halves = Type{DType::kF16}.Lanes(4);
+  const uint16_t in = b.AddView(Reads("x", halves, 0)), out = b.AddView(Writes("y", kF32, 1));
+  const uint16_t tile = b.AddView({.name = "tile",
+                                   .space = Space::kShared,
+                                   .elem = halves,
+                                   .extent = 64 * 64 / 4,
+                                   .writes = true,
+                                   .swizzled = swizzled});
+  b.CopyAsync({tile, b.Builtin(BuiltinKind::kLocalX) * 2}, {in, b.Int(0)}, count,
+              b.Literal(kBool, 1));
+  b.CommitCopies();
+  b.WaitCopies(0);
+  b.Barrier();
+  const auto load = [&](MatrixUse use, uint16_t rows, uint16_t cols) {
+    return b.MatrixLoad(tile, Type::Matrix(DType::kF16, use, rows, cols, Scope::kWorkgroup),
+                        b.Int(0), b.Int(0), use == MatrixUse::kB);
+  };
+  const Val zeros = b.Literal(
+      Type::Matrix(DType::kF32, MatrixUse::kAccumulator, 64, columns, Scope::kWorkgroup), 0);
+  const Val sum = b.MatrixMulAdd(load(MatrixUse::kA, 64, 64), load(MatrixUse::kB, 64, columns), zeros);
+  b.ForElements(b.MatrixWait(sum, 0), 4, [&](Val row, Val column, Val v) {
+    b.Store(out, row * 64 + column, b.Extract(v, 0));
+  });
+  b.Finish();
+  return k;
+}
+
+TEST(VerifyTest, AcceptsMatricesOfAWorkgroupWhereTheDeviceHasThem) {
+  const Kernel k = WorkgroupProduct(2, true);
+  Caps caps = testing::GroupMatrixCaps();
+  EXPECT_TRUE(Verify(k, caps).ok()) << Refusal(k, caps);
+  EXPECT_THAT(ToText(k), HasSubstr("copy_async tile["));
+  EXPECT_THAT(ToText(k), HasSubstr("f32<64, 64, workgroup>"));
+  caps.workgroup_elements_together = 1;
+  EXPECT_THAT(Refusal(k, caps), HasSubstr("4 elements of a matrix at once"));
+  caps.workgroup_matrices.clear();
+  EXPECT_THAT(Refusal(k, caps), HasSubstr("no matrices"));
+  caps = testing::GroupMatrixCaps();
+  caps.async_copies = false;
+  EXPECT_THAT(Refusal(k, caps), HasSubstr("needs asynchronous copies"));
+}
+
+TEST(VerifyTest, RefusesWhatMatrixUnitsDoNotReadAndCopiesThatAreNo16Bytes) {
+  const Caps caps = testing::GroupMatrixCaps();
+  EXPECT_THAT(Refusal(WorkgroupProduct(1, true), caps), HasSubstr("copies 16 bytes"));
+  EXPECT_THAT(Refusal(WorkgroupProduct(2, false), caps), HasSubstr("from swizzled memory"));
+  EXPECT_THAT(Refusal(WorkgroupProduct(2, true, 24), caps), HasSubstr("no matrices"));
 }
 
 TEST(VerifyTest, RefusesArithmeticOnMatrices) {

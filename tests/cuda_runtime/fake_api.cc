@@ -90,6 +90,7 @@ DriverApi Table() {
     *f = reinterpret_cast<CuFunction>(m);
     return kCuSuccess;
   };
+  api.set_function_attribute = [](CuFunction, int, int) { return kCuSuccess; };
   api.launch = Launch;
   api.allocate = Allocate;
   api.free = [](CuAddress address) { return Drop(reinterpret_cast<void*>(address)); };
