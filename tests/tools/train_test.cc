@@ -65,8 +65,8 @@ class ForgeTrainTest : public ::testing::Test {
     return Quoted((folder_ / "x").string() + "," + (folder_ / "y").string());
   }
   std::string Path(const std::string& name) const { return Quoted(folder_ / name); }
-  std::string Command(const std::string& more) const {
-    return "forge-train mnist-mlp --device cpu --batch 16 --data " + Data() + " " + more;
+  std::string Command(const std::string& more, const std::string& model = "mnist-mlp") const {
+    return "forge-train " + model + " --device cpu --batch 16 --data " + Data() + " " + more;
   }
   TempFolder folder_;
 };
@@ -128,9 +128,9 @@ TEST_F(ForgeTrainTest, TwoHalvesMakeTheUpdateOfAWhole) {
 
 TEST_F(ForgeTrainTest, ComputesAgainWhatABudgetHasNoRoomFor) {
   const std::string sgd = "--optimizer sgd --lr 0.1 --epochs 2 --json";
-  const Outcome whole = Shell(Command(sgd)),
-                part = Shell(Command(sgd + " --activation-budget 1K")),
-                text = Shell(Command("--activation-budget 1K"));
+  const Outcome whole = Shell(Command(sgd, "mnist-cnn")),
+                part = Shell(Command(sgd + " --activation-budget 1K", "mnist-cnn")),
+                text = Shell(Command("--epochs 1 --activation-budget 1K", "mnist-cnn"));
   ASSERT_EQ(whole.status + part.status + text.status, 0) << part.err << text.err;
   const auto json = nlohmann::json::parse(part.out);
   EXPECT_NEAR(json["epochs"][1]["loss"],
