@@ -2,6 +2,7 @@
 #include "ir/training/rematerialise.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "ir/ops/control/optimization_barrier.h"
@@ -65,20 +66,46 @@ class Planner {
         if (saved_[v]) saved_bytes_ += bytes_[v];
       }
     }
+    MeasureCrossings();
     return absl::OkStatus();
   }
 
-  // Cuts the forward part where each segment saves as many bytes as the others.
+  void MeasureCrossings() {
+    std::vector<int64_t> change(forward_ + 1);
+    for (size_t n = 0; n < forward_; ++n) {
+      const Node& node = f_.nodes()[n];
+      for (uint32_t v = node.first_out; v < node.first_out + node.outs; ++v) {
+        if (last_reader_[v] <= n) continue;
+        change[n + 1] += static_cast<int64_t>(bytes_[v]);
+        change[last_reader_[v] + 1] -= static_cast<int64_t>(bytes_[v]);
+      }
+    }
+    int64_t bytes = 0;
+    for (size_t n = 0; n < forward_; ++n) crossing_.push_back(bytes += change[n]);
+  }
+
+  // Cuts the forward part where the fewest bytes go on, into segments that save about as many as
+  // each other: half of their share to twice it, and of equal places the share.
   std::vector<uint32_t> Cut(size_t segments) const {
     std::vector<uint32_t> cuts;
+    const uint64_t share = saved_bytes_ / segments;
     uint64_t sum = 0;
-    for (uint32_t n = 0; n < forward_; ++n) {
+    std::optional<uint32_t> best;
+    for (uint32_t n = 0; n < forward_ && cuts.size() + 1 < segments; ++n) {
+      if (best && sum > 2 * share) {
+        cuts.push_back(*best);
+        n = *best;
+        sum = 0;
+        best.reset();
+      } else if (2 * sum >= share && sum > 0) {
+        const int64_t least = best ? crossing_[*best] : std::numeric_limits<int64_t>::max();
+        if (crossing_[n] < least || (crossing_[n] == least && sum <= share)) best = n;
+      }
       const Node& node = f_.nodes()[n];
-      if (sum * segments >= saved_bytes_ * (cuts.size() + 1) && cuts.size() + 1 < segments)
-        cuts.push_back(n);
       for (uint32_t v = node.first_out; v < node.first_out + node.outs; ++v)
         if (saved_[v]) sum += bytes_[v];
     }
+    if (best && cuts.size() + 1 < segments) cuts.push_back(*best);
     return cuts;
   }
 
@@ -86,7 +113,7 @@ class Planner {
     ActivationPlan c{.segments = Cut(segments), .kept = std::vector<bool>(f_.value_count())};
     c.saved_bytes = saved_bytes_;
     again_.assign(c.segments.size() + 1, 0);
-    kept_bytes_ = 0;
+    kept_ = again_;
     for (size_t n = 0; n < forward_; ++n) {
       const Node& node = f_.nodes()[n];
       const size_t segment = c.SegmentOf(n);
@@ -95,7 +122,7 @@ class Planner {
         const bool goes_on = segment == c.segments.size() || c.SegmentOf(last_reader_[v]) > segment;
         c.kept[v] = is_read && (goes_on || RunsOnce(node));
         if (c.kept[v] && (saved_[v] || segment < c.segments.size()))
-          kept_bytes_ += bytes_[v];
+          kept_[segment] += bytes_[v];
         else if (saved_[v])
           again_[segment] += bytes_[v];
       }
@@ -104,7 +131,15 @@ class Planner {
     return c;
   }
 
-  uint64_t MostBytes() const { return kept_bytes_ + *std::ranges::max_element(again_); }
+  // Of the moments at which gradients go back over a segment: those behind it need nothing more.
+  uint64_t MostBytes() const {
+    uint64_t kept = 0, most = 0;
+    for (size_t s = 0; s < again_.size(); ++s) {
+      kept += kept_[s];
+      most = std::max(most, kept + again_[s]);
+    }
+    return most;
+  }
 
   // Keeps of what would be computed again, the most costly first.
   void KeepMore(ActivationPlan& c) {
@@ -117,13 +152,13 @@ class Planner {
     };
     std::ranges::stable_sort(left, std::ranges::greater(), worth);
     for (const uint32_t v : left) {
-      uint64_t& again = again_[c.SegmentOf(f_.origin(v).index)];
-      kept_bytes_ += bytes_[v];
-      again -= bytes_[v];
+      const size_t segment = c.SegmentOf(f_.origin(v).index);
+      kept_[segment] += bytes_[v];
+      again_[segment] -= bytes_[v];
       c.kept[v] = MostBytes() <= budget_;
       if (c.kept[v]) continue;
-      kept_bytes_ -= bytes_[v];
-      again += bytes_[v];
+      kept_[segment] -= bytes_[v];
+      again_[segment] += bytes_[v];
     }
     c.most_bytes = MostBytes();
   }
@@ -152,8 +187,9 @@ class Planner {
   std::vector<size_t> last_reader_;  // by value: the last node of the forward part; 0: none
   std::vector<double> flops_;        // by node
   uint64_t saved_bytes_ = 0;
-  uint64_t kept_bytes_ = 0;      // of the last choice
-  std::vector<uint64_t> again_;  // by segment: bytes of what is computed again
+  std::vector<int64_t> crossing_;  // by node: bytes of what was made before it and is read from it on
+  // Of the last choice, by segment: bytes of what is kept, and of what is computed again.
+  std::vector<uint64_t> kept_, again_;
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ struct ActivationPlan {
   std::vector<bool> kept;          // by value, of the results of these nodes
   // By the types of values: fusion leaves some of them out of memory.
   uint64_t saved_bytes = 0;           // what gradients need of the forward part
-  uint64_t most_bytes = 0;            // what is kept, and computed again of one segment
+  uint64_t most_bytes = 0;            // what is kept and computed again at one moment
   double flops = 0, flops_again = 0;  // of the forward part
 
   size_t SegmentOf(size_t node) const;
