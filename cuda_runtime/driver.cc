@@ -42,7 +42,8 @@ DeviceInfo Describe(const DeviceFacts& f, size_t index, const absl::Status& nvrt
   for (const codegen::MatrixShape& m : caps.matrices)
     info.features.push_back({.name = "matrix_" + m.ToText(), .present = true, .note = {}});
   for (const codegen::MatrixShape& m : caps.workgroup_matrices)
-    info.features.push_back({.name = "workgroup_matrix_" + m.ToText(), .present = true, .note = {}});
+    info.features.push_back(
+        {.name = "workgroup_matrix_" + m.ToText(), .present = true, .note = {}});
   info.features.push_back({.name = "async_copies", .present = caps.async_copies, .note = {}});
   info.features.push_back(Optional("cublaslt", cublaslt));
   info.features.push_back(Optional("nvrtc", nvrtc));

@@ -311,8 +311,8 @@ __device__ inline tile<kAlongK> rows_of_group(tile<kAlongK> a) {
 )";
 
 // Of Helper.
-constexpr std::string_view kTexts[] = {kHalves, kBitcast,  kMixedDot, kShuffle, kReduce, kScan,
-                                       kMatrices, kHalfMma,  kByteMma, kSwizzle, kCopies, kTiles};
+constexpr std::string_view kTexts[] = {kHalves,   kBitcast, kMixedDot, kShuffle, kReduce, kScan,
+                                       kMatrices, kHalfMma, kByteMma,  kSwizzle, kCopies, kTiles};
 static_assert(std::size(kTexts) == static_cast<size_t>(Helper::kCount));
 
 }  // namespace

@@ -56,12 +56,12 @@ struct Caps {
   bool int_dot_signed_accelerated = false, int_dot_unsigned_accelerated = false,
        int_dot_mixed_accelerated = false;
   bool signed_zero_inf_nan = false;  // f32 keeps NaN and infinity (float controls)
-  bool rounds_to_f16 = false;  // f32 converts to the nearest f16, half to even
+  bool rounds_to_f16 = false;        // f32 converts to the nearest f16, half to even
   // f32 quotients are right where the reciprocal of the divisor is below all normal numbers.
   bool large_divisors = false;
   bool memory_model = false;
   bool f32_atomic_add = false;  // in storage buffers and shared memory
-  bool async_copies = false;  // from global to shared memory, past registers
+  bool async_copies = false;    // from global to shared memory, past registers
   std::vector<MatrixShape> matrices;
   // Held by a workgroup: `m` rows for each kHoldersOfRows invocations; columns and depth are
   // multiples of `n` and `k`.

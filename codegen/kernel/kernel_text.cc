@@ -101,10 +101,9 @@ class Printer {
       out_ += fmt::format("  {} = operand {}{}: {}, {}{}\n", v.name, v.operand, parts,
                           ToText(v.elem), how, v.aliased ? ", aliased" : "");
     } else {
-      out_ +=
-          fmt::format("  {} = {} {}[{}]{}\n", v.name,
-                      v.space == Space::kShared ? "shared" : "private", ToText(v.elem), v.extent,
-                      v.swizzled ? ", swizzled" : "");
+      out_ += fmt::format("  {} = {} {}[{}]{}\n", v.name,
+                          v.space == Space::kShared ? "shared" : "private", ToText(v.elem),
+                          v.extent, v.swizzled ? ", swizzled" : "");
     }
   }
 

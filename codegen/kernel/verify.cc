@@ -178,8 +178,7 @@ Fault Matrices(const Kernel& k, const Caps& caps) {
     for (const Inst& i : block.insts) {
       if (i.code == Code::kForElements) {
         const bool grouped = k.TypeOf(k.ArgsOf(i)[0]).is_held_by_workgroup();
-        const int64_t most =
-            grouped ? caps.workgroup_elements_together : caps.elements_together;
+        const int64_t most = grouped ? caps.workgroup_elements_together : caps.elements_together;
         if (i.aux != 1 && i.aux != most)
           return fmt::format("{} elements of a matrix at once, the device shows {}", i.aux, most);
       }
@@ -200,8 +199,7 @@ Fault Matrices(const Kernel& k, const Caps& caps) {
                              ? std::any_of(caps.workgroup_matrices.begin(),
                                            caps.workgroup_matrices.end(), multiple)
                              : std::any_of(caps.matrices.begin(), caps.matrices.end(), same);
-      if (!known)
-        return fmt::format("no matrices {} = {} {}", ToText(c), ToText(a), ToText(b));
+      if (!known) return fmt::format("no matrices {} = {} {}", ToText(c), ToText(a), ToText(b));
     }
   return {};
 }

@@ -103,7 +103,8 @@ Fault Memory(const Typed& t) {
 }
 
 Fault CopyAsync(const Typed& t) {
-  if (t.i.view >= t.k.views.size() || t.i.literal >= t.k.views.size()) return "there is no such view";
+  if (t.i.view >= t.k.views.size() || t.i.literal >= t.k.views.size())
+    return "there is no such view";
   const View &to = t.k.views[t.i.view], &from = t.k.views[t.i.literal];
   if (to.space != Space::kShared || from.space != Space::kGlobal || !from.reads || from.parts > 1)
     return "copies from one part of global memory that is read to shared memory";

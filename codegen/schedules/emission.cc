@@ -187,7 +187,8 @@ int LanesFor(const ir::Dim& extent) {
 
 Verdict WorkgroupFits(int64_t invocations, const Caps& caps, std::span<const SharedArray> shared,
                       std::optional<int64_t> most_shared) {
-  const int64_t shared_bytes = SharedBytes(shared), most = most_shared.value_or(caps.max_shared_bytes);
+  const int64_t shared_bytes = SharedBytes(shared),
+                most = most_shared.value_or(caps.max_shared_bytes);
   if (shared_bytes > most)
     return Verdict::No(
         fmt::format("{} bytes of shared memory, the device has {}", shared_bytes, most));

@@ -128,9 +128,7 @@ class Combinations {
  public:
   Combinations(const Region& r, const Schedule& s) : r_(r), s_(s), standing_(s.defaults(r)) {}
   // Passes those with `changes` other numbers that fit to `take`, until it says no.
-  bool Each(size_t changes, absl::FunctionRef<bool(Choice)> take) {
-    return From(0, changes, take);
-  }
+  bool Each(size_t changes, absl::FunctionRef<bool(Choice)> take) { return From(0, changes, take); }
 
  private:
   // Of the numbers from `field` on.

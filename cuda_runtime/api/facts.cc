@@ -9,10 +9,10 @@
 namespace forge::cuda {
 namespace {
 
-constexpr int kOldest = 75;     // NVRTC compiles for no older one
-constexpr int kHalfTiles = 80;  // mma.sync of f16 with k = 16, and of bytes with k = 32; cp.async
+constexpr int kOldest = 75;      // NVRTC compiles for no older one
+constexpr int kHalfTiles = 80;   // mma.sync of f16 with k = 16, and of bytes with k = 32; cp.async
 constexpr int kGroupTiles = 90;  // wgmma, which later architectures do not have
-constexpr int kWarp = 32;       // printed kernels have warps of this size
+constexpr int kWarp = 32;        // printed kernels have warps of this size
 constexpr double kSomeHertz = 1.2e9, kSomeBytesPerSecond = 300e9;
 constexpr int64_t kMostOperands = 64;
 constexpr int64_t kMostScalarBytes = 1024;  // with the operands, less than the 4 KB of a launch
@@ -28,11 +28,11 @@ struct Card {
 };
 constexpr Card kCards[] = {
     {75, 68, 5632 << 10, 1.545e9, 616e9, 64},            // GeForce RTX 2080 Ti
-    {80, 108, int64_t{40} << 20, 1.41e9, 1555e9, 163},    // A100
+    {80, 108, int64_t{40} << 20, 1.41e9, 1555e9, 163},   // A100
     {86, 82, int64_t{6} << 20, 1.695e9, 936e9, 99},      // GeForce RTX 3090
     {89, 128, int64_t{72} << 20, 2.52e9, 1008e9, 99},    // GeForce RTX 4090
-    {90, 132, int64_t{50} << 20, 1.98e9, 3352e9, 227},    // H100
-    {100, 148, int64_t{126} << 20, 1.965e9, 8e12, 227},   // B200
+    {90, 132, int64_t{50} << 20, 1.98e9, 3352e9, 227},   // H100
+    {100, 148, int64_t{126} << 20, 1.965e9, 8e12, 227},  // B200
     {120, 170, int64_t{96} << 20, 2.407e9, 1792e9, 99},  // GeForce RTX 5090
 };
 
@@ -138,7 +138,8 @@ codegen::Caps CapsOf(const DeviceFacts& f) {
   c.f16 = c.f64 = c.i8 = c.i16 = c.i64 = c.storage8 = c.storage16 = true;
   c.int_dot = c.int_dot_signed_accelerated = c.int_dot_unsigned_accelerated =
       c.int_dot_mixed_accelerated = true;
-  c.rounds_to_f16 = c.signed_zero_inf_nan = c.large_divisors = c.memory_model = c.f32_atomic_add = true;
+  c.rounds_to_f16 = c.signed_zero_inf_nan = c.large_divisors = c.memory_model = c.f32_atomic_add =
+      true;
   const uint16_t depth = f.capability >= kHalfTiles ? 16 : 8;
   c.matrices.push_back(
       {.a = DType::kF16, .b = DType::kF16, .c = DType::kF32, .m = 16, .n = 8, .k = depth});

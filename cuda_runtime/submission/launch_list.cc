@@ -207,9 +207,9 @@ absl::Status LaunchList::Launch(Context& context, CuStream stream, const BoundSt
     }
     std::vector<void*> arguments;
     for (const uint64_t& word : l.arguments) arguments.push_back(const_cast<uint64_t*>(&word));
-    const CuResult r = api.launch(l.function, l.grid[0], l.grid[1], l.grid[2], l.block[0],
-                                  l.block[1], l.block[2], l.shared_bytes, stream,
-                                  arguments.data(), nullptr);
+    const CuResult r =
+        api.launch(l.function, l.grid[0], l.grid[1], l.grid[2], l.block[0], l.block[1], l.block[2],
+                   l.shared_bytes, stream, arguments.data(), nullptr);
     if (r != kCuSuccess) return Annotate(context.Check(r, "cuLaunchKernel"), step.label);
   }
   return absl::OkStatus();

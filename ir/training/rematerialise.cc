@@ -187,7 +187,8 @@ class Planner {
   std::vector<size_t> last_reader_;  // by value: the last node of the forward part; 0: none
   std::vector<double> flops_;        // by node
   uint64_t saved_bytes_ = 0;
-  std::vector<int64_t> crossing_;  // by node: bytes of what was made before it and is read from it on
+  std::vector<int64_t>
+      crossing_;  // by node: bytes of what was made before it and is read from it on
   // Of the last choice, by segment: bytes of what is kept, and of what is computed again.
   std::vector<uint64_t> kept_, again_;
 };

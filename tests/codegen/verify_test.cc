@@ -255,7 +255,8 @@ Kernel WorkgroupProduct(int count, bool swizzled, uint16_t columns = 64) {
   };
   const Val zeros = b.Literal(
       Type::Matrix(DType::kF32, MatrixUse::kAccumulator, 64, columns, Scope::kWorkgroup), 0);
-  const Val sum = b.MatrixMulAdd(load(MatrixUse::kA, 64, 64), load(MatrixUse::kB, 64, columns), zeros);
+  const Val sum =
+      b.MatrixMulAdd(load(MatrixUse::kA, 64, 64), load(MatrixUse::kB, 64, columns), zeros);
   b.ForElements(b.MatrixWait(sum, 0), 4, [&](Val row, Val column, Val v) {
     b.Store(out, row * 64 + column, b.Extract(v, 0));
   });

@@ -92,7 +92,8 @@ wgmma.wait_group.sync.aligned 0;
       fmt::arg("before_wait", steps.before_wait), fmt::arg("regs", regs),
       fmt::arg("stores", stores), fmt::arg("type", type), fmt::arg("ta", f.a_along_m ? 1 : 0),
       fmt::arg("tb", f.b_along_n ? 1 : 0), fmt::arg("b_offset", 8192 >> 4),
-      fmt::arg("layout", uint64_t{1} << 62 | uint64_t{1024 >> 4} << 32 | uint64_t{2048 >> 4} << 16));
+      fmt::arg("layout",
+               uint64_t{1} << 62 | uint64_t{1024 >> 4} << 32 | uint64_t{2048 >> 4} << 16));
 }
 
 int NumberAt(int i, int k, int seed) { return (i * 7 + k * 5 + seed) % 9 - 4; }
@@ -139,7 +140,8 @@ TEST_P(GroupMatrixOpsTest, MultipliesByTheLayoutsOfTheIsa) {
 class GroupMatrixFaultsTest : public GroupMatrixOpsTest {};
 
 TEST_P(GroupMatrixFaultsTest, FindsWhatIsNotFencedForMatrixUnits) {
-  EXPECT_THAT(std::string(Run({.proxy_fence = ""}).message()), HasSubstr("has not fenced for them"));
+  EXPECT_THAT(std::string(Run({.proxy_fence = ""}).message()),
+              HasSubstr("has not fenced for them"));
 }
 
 TEST_P(GroupMatrixFaultsTest, FindsRegistersThatAreNotFenced) {
@@ -153,13 +155,12 @@ TEST_P(GroupMatrixFaultsTest, FindsMemoryThatChangesBeforeTheWait) {
               HasSubstr("changed before it was waited for"));
 }
 
-const auto kForms = ::testing::Values(
-    GroupForm{DType::kF16, false, false}, GroupForm{DType::kF16, true, false},
-    GroupForm{DType::kF16, false, true}, GroupForm{DType::kBF16, true, true});
+const auto kForms =
+    ::testing::Values(GroupForm{DType::kF16, false, false}, GroupForm{DType::kF16, true, false},
+                      GroupForm{DType::kF16, false, true}, GroupForm{DType::kBF16, true, true});
 
 std::string NameOfForm(const ::testing::TestParamInfo<GroupForm>& info) {
-  return fmt::format("{}_{}_{}", Name(info.param.type), info.param.a_along_m,
-                     info.param.b_along_n);
+  return fmt::format("{}_{}_{}", Name(info.param.type), info.param.a_along_m, info.param.b_along_n);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GroupMatrixOpsTest, kForms, NameOfForm);

@@ -466,9 +466,9 @@ absl::Status Machine::AccessMatrix(const Inst& i, size_t n, const Type& type,
     const int64_t line = by_columns ? column : row, along = by_columns ? row : column;
     const int64_t piece = along / v.elem.lanes;
     const int64_t of_line = codegen::kSwizzledLineBytes / codegen::ElementBytes(v.elem);
-    const int64_t where = index + (v.swizzled ? piece / of_line * stride + line * of_line +
-                                                    piece % of_line
-                                              : line * stride + piece);
+    const int64_t where =
+        index + (v.swizzled ? piece / of_line * stride + line * of_line + piece % of_line
+                            : line * stride + piece);
     FORGE_ASSIGN_OR_RETURN(const std::span<uint8_t> place, Place(v, n, where));
     FORGE_RETURN_IF_ERROR(Touch(v, where, size_ + n, i.code == Code::kMatrixStore));
     uint8_t* element = &place[static_cast<size_t>(along % v.elem.lanes) * width];

@@ -175,9 +175,9 @@ absl::StatusOr<OpTime> TimeOp(const DeviceRef& device, const ir::ConcreteCase& c
   const ir::Types types = c.types();
   FORGE_ASSIGN_OR_RETURN(ir::Types results, c.op.Infer(types));
   FORGE_ASSIGN_OR_RETURN(ir::CaseInputs inputs, ir::MakeInputs(c));
-  FORGE_ASSIGN_OR_RETURN(std::unique_ptr<OpOnDevice> runner,
-                         OpOnDevice::Create(device, c.op, types,
-                                            {.timestamps = true, .compile = {.choice = choice}}));
+  FORGE_ASSIGN_OR_RETURN(
+      std::unique_ptr<OpOnDevice> runner,
+      OpOnDevice::Create(device, c.op, types, {.timestamps = true, .compile = {.choice = choice}}));
   OpTime time;
   FORGE_ASSIGN_OR_RETURN(int64_t flops, c.op.Cost(types).flops.Evaluate({}));
   time.flops = static_cast<double>(flops);

@@ -116,9 +116,9 @@ Verdict MemoryFits(const Region& r, const Gemm& g, const MatmulMatrix& t, const 
                        std::max(caps.max_shared_bytes, caps.max_large_shared_bytes));
 }
 
-// 128 x 128 of C by four subgroups: each fetches half as much for its sums as from half of the tile,
-// 0.52 of the time for 4096 x 4096 x 4096 on an H200 with Vulkan. There single elements of matrices
-// took 1.05 to 3 times as long to leave them as whole matrices through shared memory.
+// 128 x 128 of C by four subgroups: each fetches half as much for its sums as from half of the
+// tile, 0.52 of the time for 4096 x 4096 x 4096 on an H200 with Vulkan. There single elements of
+// matrices took 1.05 to 3 times as long to leave them as whole matrices through shared memory.
 MatmulMatrix LargeTile(MatmulMatrix t, const MatrixShape& shape, const Caps& caps) {
   constexpr int64_t kOfSubgroup = 64;
   t.in_registers = caps.matrix_elements && caps.elements_together > 1;

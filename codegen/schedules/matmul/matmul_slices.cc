@@ -190,9 +190,7 @@ namespace {
 // Whether vectors of halves are loaded as they lie in memory, and can be replaced by zeros.
 bool IsRaw(const Region& r, const Gemm& g, const Factor& f) {
   const Caps& caps = r.caps();
-  const bool held = f.type == DType::kF16   ? caps.f16
-                    : f.type == DType::kBF16 ? caps.i16
-                                            : false;
+  const bool held = f.type == DType::kF16 ? caps.f16 : f.type == DType::kBF16 ? caps.i16 : false;
   if (!held || !caps.storage16 || f.padded || f.load) return false;
   return r.SourceOf(f.operand, f.index({Any(g.batch, 1), Any(f.extent, 1), Any(g.k, 1)}))
       .has_value();
@@ -385,8 +383,8 @@ void SlicedTile::CopyAsync(const TilePart& part, const Slice& s, const Dim& slic
         const Dims at = Unflatten(unit, space);
         const Dim within = at[0] * s.line + at[2] * kPiece;
         const Dim along = s.by_steps ? within : at[1], k = s.by_steps ? at[1] : within;
-        const Position i = Guard(m_, (s.is_a ? part.row : part.column) * s.length + along,
-                                 s.factor.extent);
+        const Position i =
+            Guard(m_, (s.is_a ? part.row : part.column) * s.length + along, s.factor.extent);
         const Position j = Guard(m_, slice * depth + k, gemm().k);
         const Val inside = Both(i.inside, j.inside);
         const Elements::Place from =

@@ -35,9 +35,10 @@ class ScanCall final : public AnchorCall {
   template <ir::ScanKind kKind>
   absl::Status RunAs(const Arguments& a) const {
     // Sums and products of integers wrap to the same bits with and without sign.
-    constexpr bool kByBits = (kKind == ir::ScanKind::kSum || kKind == ir::ScanKind::kProd) &&
-                             std::is_unsigned_v<T>;
-    using S = typename std::conditional_t<kByBits, std::make_signed<T>, std::type_identity<T>>::type;
+    constexpr bool kByBits =
+        (kKind == ir::ScanKind::kSum || kKind == ir::ScanKind::kProd) && std::is_unsigned_v<T>;
+    using S =
+        typename std::conditional_t<kByBits, std::make_signed<T>, std::type_identity<T>>::type;
     const PlainScanner<S, kKind> scanner{reinterpret_cast<const S*>(a.operands[plan_.operand]),
                                          reinterpret_cast<S*>(a.out), plan_.exclusive};
     if (plan_.rows.inner < kFewScanColumns)

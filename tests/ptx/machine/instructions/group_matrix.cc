@@ -12,7 +12,8 @@
 namespace forge::ptx {
 namespace {
 
-constexpr int kRowsOfWarp = 16, kDepthOfStep = 16, kPieceBytes = 16;  // of a warp; of an instruction; bytes
+constexpr int kRowsOfWarp = 16, kDepthOfStep = 16,
+              kPieceBytes = 16;                             // of a warp; of an instruction; bytes
 constexpr uint8_t kBfloat = 1, kAcrossA = 2, kAcrossB = 4;  // lines run along m, along n
 
 // A matrix descriptor with the swizzle of 128 bytes.
@@ -21,9 +22,9 @@ struct Tile {
   bool across;                      // lines run along m or n instead of k
   // The first byte of the piece that holds element k of row or column `at`.
   uint64_t Piece(uint64_t at, uint64_t k) const {
-    const uint64_t plain = across ? start + at / 64 * leading + at % 64 * 2 + k % 8 * 128 +
-                                        k / 8 * stride
-                                  : start + at / 8 * stride + at % 8 * 128 + k * 2;
+    const uint64_t plain =
+        across ? start + at / 64 * leading + at % 64 * 2 + k % 8 * 128 + k / 8 * stride
+               : start + at / 8 * stride + at % 8 * 128 + k * 2;
     return plain ^ (plain >> 7 & 7) << 4;
   }
 };
@@ -43,7 +44,8 @@ bool TileOf(Warp& w, int32_t at, bool across, Tile& tile) {
   return true;
 }
 
-// Reads `length` rows or columns from `first` on into out[length][kDepthOfStep]; `check` notes the reads.
+// Reads `length` rows or columns from `first` on into out[length][kDepthOfStep]; `check` notes the
+// reads.
 bool ReadTile(Warp& w, const Tile& tile, uint64_t first, int length, bool check, uint16_t* out) {
   for (int i = 0; i < length; ++i)
     for (int k = 0; k < kDepthOfStep; ++k) {
@@ -67,11 +69,13 @@ bool ReadOperands(Warp& w, const PendingProduct& p, bool check, std::vector<uint
                   std::vector<uint16_t>& b) {
   const Op& op = *p.op;
   Tile tiles[2];
-  for (int n = 0; n < 2; ++n) tiles[n] = {p.tiles[n][0], p.tiles[n][1], p.tiles[n][2],
-                                          (op.flags & (n == 0 ? kAcrossA : kAcrossB)) != 0};
+  for (int n = 0; n < 2; ++n)
+    tiles[n] = {p.tiles[n][0], p.tiles[n][1], p.tiles[n][2],
+                (op.flags & (n == 0 ? kAcrossA : kAcrossB)) != 0};
   a.resize(kRowsOfWarp * kDepthOfStep);
   b.resize(static_cast<size_t>(op.e) * kDepthOfStep);
-  return ReadTile(w, tiles[0], static_cast<uint64_t>(w.index % 4 * kRowsOfWarp), kRowsOfWarp, check, a.data()) &&
+  return ReadTile(w, tiles[0], static_cast<uint64_t>(w.index % 4 * kRowsOfWarp), kRowsOfWarp, check,
+                  a.data()) &&
          ReadTile(w, tiles[1], 0, op.e, check, b.data());
 }
 
@@ -103,7 +107,8 @@ void RunProduct(Warp& w, const Op& op, uint32_t lanes) {
       const int row = i / 4 + r / 2 % 2 * 8, column = r / 4 * 8 + i % 4 * 2 + r % 2;
       float& d = w.Register<float>(sums[r])[i];
       float sum = adds ? d : 0;
-      for (int k = 0; k < kDepthOfStep; ++k) sum += fa[row * kDepthOfStep + k] * fb[column * kDepthOfStep + k];
+      for (int k = 0; k < kDepthOfStep; ++k)
+        sum += fa[row * kDepthOfStep + k] * fb[column * kDepthOfStep + k];
       d = sum;
     }
 }
