@@ -339,7 +339,7 @@ class Builder {
   // same element type; zeros unless `inside`. They are there for the invocation once it has waited
   // for their group, and for others behind a barrier after that.
   struct CopyPlace {
-    uint16_t view;
+    uint16_t view = 0;
     Val index;
   };
   void CopyAsync(const CopyPlace& to, const CopyPlace& from, int count, Val inside) {

@@ -33,9 +33,9 @@ class Elements {
   // Where `count` neighbours of an operand of the anchor lie, from `index` on, in a view whose
   // elements are as in storage: bf16 is u16. The operand has a Region::SourceOf there, aligned.
   struct Place {
-    uint16_t view;
+    uint16_t view = 0;
     Val index;
-    int elements;  // of the view
+    int elements = 0;  // of the view
   };
   Place PlaceOf(int anchor_operand, const ir::Dims& index, int count);
   // Computes the epilogue of elements of the anchor's result and stores the results of the region.

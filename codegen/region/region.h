@@ -66,7 +66,7 @@ class Region {
   // The element of an argument that an operand of the anchor has at `index`, where that is one for
   // all values of the coordinates and nothing is computed of it.
   struct Source {
-    int argument;
+    int argument = 0;
     ir::Dim flat;  // index
   };
   std::optional<Source> SourceOf(int anchor_operand, ir::Dims index) const;

@@ -25,17 +25,7 @@ struct GroupSteps {
   std::string_view before_wait = "";
 };
 
-// 8192 bytes of A and 2048 or more of B are copied as they are, multiplied, and waited for.
-std::string GroupText(const GroupForm& f, const GroupSteps& steps) {
-  std::string regs, stores;
-  for (int i = 0; i < kN / 2; ++i) {
-    regs += fmt::format("{}%d{}", i == 0 ? "" : ", ", i);
-    stores += fmt::format("st.global.f32 [to+{}], %d{};\n", 4 * i, i);
-  }
-  const std::string_view type = Name(f.type);
-  // Lines of 128 bytes: 8 of them are 1024; the next 64 columns would be 2048 further.
-  return fmt::format(
-      R"(.version 8.7
+constexpr std::string_view kGroupKernel = R"(.version 8.7
 .target sm_90a
 .address_size 64
 .visible .entry product(.param .u64 in, .param .u64 out) {{
@@ -87,13 +77,24 @@ wgmma.commit_group.sync.aligned;
 wgmma.wait_group.sync.aligned 0;
 {stores}ret;
 }}
-)",
-      fmt::arg("proxy", steps.proxy_fence), fmt::arg("fence", steps.fence),
-      fmt::arg("before_wait", steps.before_wait), fmt::arg("regs", regs),
-      fmt::arg("stores", stores), fmt::arg("type", type), fmt::arg("ta", f.a_along_m ? 1 : 0),
-      fmt::arg("tb", f.b_along_n ? 1 : 0), fmt::arg("b_offset", 8192 >> 4),
-      fmt::arg("layout",
-               uint64_t{1} << 62 | uint64_t{1024 >> 4} << 32 | uint64_t{2048 >> 4} << 16));
+)";
+
+// 8192 bytes of A and 2048 or more of B are copied as they are, multiplied, and waited for.
+std::string GroupText(const GroupForm& f, const GroupSteps& steps) {
+  std::string regs, stores;
+  for (int i = 0; i < kN / 2; ++i) {
+    regs += fmt::format("{}%d{}", i == 0 ? "" : ", ", i);
+    stores += fmt::format("st.global.f32 [to+{}], %d{};\n", 4 * i, i);
+  }
+  const std::string_view type = Name(f.type);
+  // Lines of 128 bytes: 8 of them are 1024; the next 64 columns would be 2048 further.
+  return fmt::format(fmt::runtime(kGroupKernel), fmt::arg("proxy", steps.proxy_fence),
+                     fmt::arg("fence", steps.fence), fmt::arg("before_wait", steps.before_wait),
+                     fmt::arg("regs", regs), fmt::arg("stores", stores), fmt::arg("type", type),
+                     fmt::arg("ta", f.a_along_m ? 1 : 0), fmt::arg("tb", f.b_along_n ? 1 : 0),
+                     fmt::arg("b_offset", 8192 >> 4),
+                     fmt::arg("layout", uint64_t{1} << 62 | uint64_t{1024 >> 4} << 32 |
+                                            uint64_t{2048 >> 4} << 16));
 }
 
 int NumberAt(int i, int k, int seed) { return (i * 7 + k * 5 + seed) % 9 - 4; }
@@ -109,7 +110,7 @@ class GroupMatrixOpsTest : public ::testing::TestWithParam<GroupForm> {
     const GroupForm& f = GetParam();
     std::vector<uint16_t> in(8192);
     const auto put = [&](int first, int at, int k, bool along, int v) {
-      in[static_cast<size_t>(first + Place(at, k, along))] =
+      in[static_cast<size_t>(first) + static_cast<size_t>(Place(at, k, along))] =
           static_cast<uint16_t>(EncodeNarrowFloat(f.type, v));
     };
     for (int k = 0; k < kK; ++k) {
@@ -132,7 +133,8 @@ TEST_P(GroupMatrixOpsTest, MultipliesByTheLayoutsOfTheIsa) {
       float sum = i == 0 ? 1 : 0;
       for (int k = 0; k < kK; ++k)
         sum += static_cast<float>(NumberAt(row, k, 1) * NumberAt(column, k, 2));
-      ASSERT_EQ(out_[static_cast<size_t>(thread * kN / 2 + i)], sum) << thread << " " << i;
+      ASSERT_EQ(out_[static_cast<size_t>(thread) * (kN / 2) + static_cast<size_t>(i)], sum)
+          << thread << " " << i;
     }
 }
 

@@ -18,7 +18,6 @@ using ir::Function;
 using ir::Module;
 using ir::Value;
 using ::testing::DoubleNear;
-using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
 constexpr int kBlocks = 12;

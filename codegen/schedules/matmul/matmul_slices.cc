@@ -276,7 +276,7 @@ Val SlicedTile::LoadFactor(const TilePart& part, const Unit& u, const Dim& k) {
   });
 }
 
-Val SlicedTile::LoadRaw(const Slice& s, Factor::At at) {
+Val SlicedTile::LoadRaw(const Slice& s, const Factor::At& at) {
   const Elements::Place place = m_.e.PlaceOf(s.factor.operand, s.factor.index(at), s.lanes);
   return m_.b.Load(place.view, place.index);
 }

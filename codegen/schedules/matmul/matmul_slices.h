@@ -176,7 +176,7 @@ class SlicedTile {
   void Run(const ir::Dim& workgroup);
   void ForUnits(absl::FunctionRef<void(const Unit& unit)> body);
   Val LoadFactor(const TilePart& part, const Unit& u, const ir::Dim& k);
-  Val LoadRaw(const Slice& s, Factor::At at);
+  Val LoadRaw(const Slice& s, const Factor::At& at);
   Vals Fetch(const TilePart& part, const Unit& u, const ir::Dim& k);
   std::vector<Vals> FetchAll(const TilePart& part, const ir::Dim& k);
   int64_t LinesOf(const Slice& s) const;

@@ -6,8 +6,6 @@
 namespace forge::codegen {
 namespace {
 
-using ir::Dim;
-
 struct MatmulWorkgroup {
   int64_t groups = 2;      // of 128 invocations, each with rows of C of its own
   int64_t columns = 256;   // of C, in a tile

@@ -18,8 +18,8 @@ constexpr uint8_t kBfloat = 1, kAcrossA = 2, kAcrossB = 4;  // lines run along m
 
 // A matrix descriptor with the swizzle of 128 bytes.
 struct Tile {
-  uint64_t start, leading, stride;  // bytes
-  bool across;                      // lines run along m or n instead of k
+  uint64_t start = 0, leading = 0, stride = 0;  // bytes
+  bool across = false;                          // lines run along m or n instead of k
   // The first byte of the piece that holds element k of row or column `at`.
   uint64_t Piece(uint64_t at, uint64_t k) const {
     const uint64_t plain =
@@ -74,8 +74,8 @@ bool ReadOperands(Warp& w, const PendingProduct& p, bool check, std::vector<uint
                 (op.flags & (n == 0 ? kAcrossA : kAcrossB)) != 0};
   a.resize(kRowsOfWarp * kDepthOfStep);
   b.resize(static_cast<size_t>(op.e) * kDepthOfStep);
-  return ReadTile(w, tiles[0], static_cast<uint64_t>(w.index % 4 * kRowsOfWarp), kRowsOfWarp, check,
-                  a.data()) &&
+  return ReadTile(w, tiles[0], uint64_t{static_cast<uint32_t>(w.index % 4)} * kRowsOfWarp,
+                  kRowsOfWarp, check, a.data()) &&
          ReadTile(w, tiles[1], 0, op.e, check, b.data());
 }
 
