@@ -46,8 +46,12 @@ MatmulWorkgroup Defaults(const Region& r, const Gemm& g) {
   MatmulWorkgroup t;
   const MatrixShape* shape = ShapeOf(g, r.caps());
   if (shape == nullptr) return t;
-  while (t.columns > 64 && g.n().max() <= t.columns / 2) t.columns /= 2;
   if (g.m().max() <= shape->m) t.groups = 1;
+  // Few tiles leave multiprocessors without work.
+  constexpr int64_t kManyTiles = 128;
+  while (t.columns > kLine &&
+         (g.n().max() <= t.columns / 2 || TilingOf(g, t, *shape).workgroups().max() < kManyTiles))
+    t.columns /= 2;
   t.workgroups = TilingOf(g, t, *shape).SuggestWorkgroups();
   t.group = TilingOf(g, t, *shape).SuggestGroup(r);
   return t;
