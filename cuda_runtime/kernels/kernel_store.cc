@@ -13,7 +13,7 @@ namespace forge::cuda {
 namespace {
 
 constexpr std::string_view kFormat = "forge cuda kernel 2";
-constexpr std::string_view kSpilled = "spilled bytes";
+constexpr std::string_view kSpilled = "spilled bytes", kShared = "shared bytes";
 
 // By default the compiler spills a little where another block then fits a multiprocessor.
 constexpr const char* kMoreRegisters[] = {"--ptxas-options=--register-usage-level=10"};
@@ -79,7 +79,7 @@ std::vector<KernelStatistic> StatisticsIn(std::string_view log, const std::strin
   constexpr std::pair<std::string_view, std::string_view> kWords[] = {
       {" registers", "registers"},
       {" bytes spill stores", kSpilled},
-      {" bytes smem", "shared bytes"},
+      {" bytes smem", kShared},
       {" bytes stack frame", "stack bytes"}};
   const std::vector<std::string> lines = absl::StrSplit(std::string(log), '\n');
   std::vector<KernelStatistic> all;
@@ -172,6 +172,8 @@ absl::StatusOr<LoadedKernelRef> KernelStore::Make(const codegen::Kernel& kernel,
   loaded->shared_bytes = static_cast<uint32_t>(codegen::DynamicSharedBytes(kernel));
   FORGE_ASSIGN_OR_RETURN(KernelImage image, Image(kernel, description));
   loaded->statistics = StatisticsIn(image.log, kernel.name);
+  for (KernelStatistic& s : loaded->statistics)
+    if (s.name == kShared) s.value += loaded->shared_bytes;
   if (!context_->facts().has_driver) return loaded;
   absl::StatusOr<OwnedModule> module = Load(image);
   if (absl::IsUnimplemented(module.status())) {
