@@ -17,9 +17,9 @@ class Planner {
 
   absl::StatusOr<ActivationPlan> Run() {
     FORGE_RETURN_IF_ERROR(Measure());
-    ActivationPlan best = Choose(1);
+    ActivationPlan best = Choose({});
     for (size_t segments = 2; segments <= kMostSegments && best.most_bytes > budget_; ++segments) {
-      ActivationPlan other = Choose(segments);
+      ActivationPlan other = Choose(Cut(segments));
       if (other.most_bytes < best.most_bytes) best = std::move(other);
     }
     KeepMore(best);
@@ -109,8 +109,8 @@ class Planner {
     return cuts;
   }
 
-  ActivationPlan Choose(size_t segments) {
-    ActivationPlan c{.segments = Cut(segments), .kept = std::vector<bool>(f_.value_count())};
+  ActivationPlan Choose(std::vector<uint32_t> segments) {
+    ActivationPlan c{.segments = std::move(segments), .kept = std::vector<bool>(f_.value_count())};
     c.saved_bytes = saved_bytes_;
     again_.assign(c.segments.size() + 1, 0);
     kept_ = again_;
@@ -143,7 +143,7 @@ class Planner {
 
   // Keeps of what would be computed again, the most costly first.
   void KeepMore(ActivationPlan& c) {
-    Choose(c.segments.size() + 1);
+    Choose(c.segments);
     std::vector<uint32_t> left;
     for (uint32_t v = 0; v < f_.value_count(); ++v)
       if (saved_[v] && !c.kept[v] && bytes_[v] > 0) left.push_back(v);
