@@ -138,8 +138,8 @@ std::string CudaPrinter::Locals() {
   for (size_t n = 0; n < k.views.size(); ++n) {
     const View& v = k.views[n];
     const std::string type = TypeName(v.elem);
+    const SharedArray array{v.elem, v.extent, v.swizzled};
     if (dynamic && v.space == Space::kShared) {
-      const SharedArray array{v.elem, v.extent, v.swizzled};
       shared = AlignUp(shared, array.alignment());
       out += fmt::format("  {0}* const {1} = reinterpret_cast<{0}*>(shared_memory + {2});\n", type,
                          views[n], shared);
@@ -153,9 +153,9 @@ std::string CudaPrinter::Locals() {
                                            views[n], from);
     } else {
       // Vectors of 16 bytes and more are loaded whole.
-      const std::string where = fmt::format(
-          "__shared__ alignas({}) ",
-          std::max<int64_t>(v.swizzled ? 8 * kSwizzledLineBytes : 16, ElementBytes(v.elem)));
+      const std::string where =
+          fmt::format("__shared__ alignas({}) ",
+                      std::max(array.alignment(), static_cast<uint64_t>(ElementBytes(v.elem))));
       out += fmt::format("  {}{} {}[{}];\n", v.space == Space::kShared ? where : "", type, views[n],
                          v.extent);
     }

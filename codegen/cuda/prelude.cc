@@ -132,36 +132,25 @@ __device__ inline void load_b(fragment<E, N>& b, const E* p, i32 k_step, i32 col
 }
 // The same from shared memory, where neighbours along k are contiguous and rows begin at multiples
 // of 16 bytes.
-__device__ inline void load_matrices(u32 (&r)[4], const void* row) {
-  const u32 at = u32(__cvta_generic_to_shared(row));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");
-}
-__device__ inline void load_matrices(u32 (&r)[2], const void* row) {
-  const u32 at = u32(__cvta_generic_to_shared(row));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
-               : "=r"(r[0]), "=r"(r[1]) : "r"(at) : "memory");
-}
-__device__ inline void load_matrices(u32 (&r)[1], const void* row) {
-  const u32 at = u32(__cvta_generic_to_shared(row));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
-               : "=r"(r[0]) : "r"(at) : "memory");
-}
-__device__ inline void load_turned(u32 (&r)[4], const void* row) {
-  const u32 at = u32(__cvta_generic_to_shared(row));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");
-}
-__device__ inline void load_turned(u32 (&r)[2], const void* row) {
-  const u32 at = u32(__cvta_generic_to_shared(row));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
-               : "=r"(r[0]), "=r"(r[1]) : "r"(at) : "memory");
-}
-__device__ inline void load_turned(u32 (&r)[1], const void* row) {
-  const u32 at = u32(__cvta_generic_to_shared(row));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
-               : "=r"(r[0]) : "r"(at) : "memory");
-}
+#define FORGE_LOAD_MATRICES(NAME, TURN)                                                        \
+  __device__ inline void NAME(u32 (&r)[4], const void* row) {                                  \
+    const u32 at = u32(__cvta_generic_to_shared(row));                                         \
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4" TURN ".shared.b16 {%0, %1, %2, %3}, [%4];"    \
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");       \
+  }                                                                                            \
+  __device__ inline void NAME(u32 (&r)[2], const void* row) {                                  \
+    const u32 at = u32(__cvta_generic_to_shared(row));                                         \
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2" TURN ".shared.b16 {%0, %1}, [%2];"            \
+                 : "=r"(r[0]), "=r"(r[1]) : "r"(at) : "memory");                               \
+  }                                                                                            \
+  __device__ inline void NAME(u32 (&r)[1], const void* row) {                                  \
+    const u32 at = u32(__cvta_generic_to_shared(row));                                         \
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1" TURN ".shared.b16 {%0}, [%1];"                \
+                 : "=r"(r[0]) : "r"(at) : "memory");                                           \
+  }
+FORGE_LOAD_MATRICES(load_matrices, "")
+FORGE_LOAD_MATRICES(load_turned, ".trans")
+#undef FORGE_LOAD_MATRICES
 template <class E, int N>
 __device__ inline void load_a_shared(fragment<E, N>& a, const E* p, i32 row_step) {
   const i32 lane = lane_of_warp() % (8 * N);
@@ -199,22 +188,19 @@ __device__ inline void store_c(T* p, i32 row_step, const sums<T>& c) {
 )";
 
 constexpr std::string_view kHalfMma = R"(
-__device__ inline sums<f32> multiply_add(const fragment<bf16, 4>& a, const fragment<bf16, 2>& b,
-                                         sums<f32> c) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-               : "+f"(c.r[0]), "+f"(c.r[1]), "+f"(c.r[2]), "+f"(c.r[3])
-               : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[0]), "r"(b.r[1]));
-  return c;
-}
-__device__ inline sums<f32> multiply_add(const fragment<f16, 4>& a, const fragment<f16, 2>& b,
-                                         sums<f32> c) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-               : "+f"(c.r[0]), "+f"(c.r[1]), "+f"(c.r[2]), "+f"(c.r[3])
-               : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[0]), "r"(b.r[1]));
-  return c;
-}
+#define FORGE_MULTIPLY_ADD(E, TYPES)                                                           \
+  __device__ inline sums<f32> multiply_add(const fragment<E, 4>& a, const fragment<E, 2>& b,   \
+                                           sums<f32> c) {                                      \
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." TYPES ".f32 "                        \
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"             \
+                 : "+f"(c.r[0]), "+f"(c.r[1]), "+f"(c.r[2]), "+f"(c.r[3])                      \
+                 : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[0]),            \
+                   "r"(b.r[1]));                                                               \
+    return c;                                                                                  \
+  }
+FORGE_MULTIPLY_ADD(f16, "f16.f16")
+FORGE_MULTIPLY_ADD(bf16, "bf16.bf16")
+#undef FORGE_MULTIPLY_ADD
 __device__ inline sums<f32> multiply_add(const fragment<f16, 2>& a, const fragment<f16, 1>& b,
                                          sums<f32> c) {
   asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "

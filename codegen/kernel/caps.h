@@ -74,6 +74,9 @@ struct Caps {
   // registers for each invocation; more values spill to memory.
   bool few_registers() const { return !runs_on_cpu && max_workgroup_invocations <= 256; }
 
+  // Of a workgroup, however few others then run beside it.
+  int64_t most_shared_bytes() const { return std::max(max_shared_bytes, max_large_shared_bytes); }
+
   std::array<int64_t, 3> max_grid() const { return {max_grid_x, max_grid_y, max_grid_z}; }
 
   // The subgroup size that kernels ask for: wider subgroups leave fewer registers for each

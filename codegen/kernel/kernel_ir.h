@@ -60,6 +60,9 @@ std::string ToText(const Type& t);  // "f32", "u8x4", "f16<16, 8>"
 inline bool IsWide(const Type& t) { return t.elem == DType::kI64 || t.elem == DType::kU64; }
 inline int64_t ElementBytes(const Type& t) { return BitWidth(t.elem) / 8 * t.lanes; }  // in memory
 
+// How elements of matrices are held in memory: bf16 as its bits.
+inline DType InMemory(DType matrix) { return matrix == DType::kBF16 ? DType::kU16 : matrix; }
+
 // Uniformity: the widest scope in which the value is the same for every invocation. Computed when a
 // value is created. The verifier rejects barriers under conditions that are not workgroup-uniform,
 // and subgroup ops under conditions that are not subgroup-uniform.

@@ -60,15 +60,10 @@ Fault Dot4(const Typed& t) {
                 "takes u32, u32 and the i32 or u32 that it gives");
 }
 
-// Elements of bf16 are u16 in memory.
-DType InMemory(const Type& matrix) {
-  return matrix.elem == DType::kBF16 ? DType::kU16 : matrix.elem;
-}
-
 Fault MatrixMemory(const Typed& t, const View& v) {
   const Type& matrix = t.i.code == Code::kMatrixLoad ? t.Out() : t.In(2);
   if (!t.Index(1)) return "the stride is not an i32";
-  if (!matrix.is_matrix() || InMemory(matrix) != v.elem.elem)
+  if (!matrix.is_matrix() || InMemory(matrix.elem) != v.elem.elem)
     return "is not about a matrix of the view's elements";
   for (size_t n = 0; n < 2; ++n)
     if (t.k.values[t.args[n]].uniform < matrix.held_by)

@@ -384,7 +384,7 @@ Elements::Place Elements::PlaceOf(int anchor_operand, const Dims& index, int cou
   constexpr int kLanes = 4;
   const Region::Source from = *s.region.SourceOf(anchor_operand, index);
   const DType t = s.region.anchor_inputs()[static_cast<size_t>(anchor_operand)].dtype();
-  return {s.storage.ViewOf(from.argument, s.storage.StoredAs(t).Lanes(kLanes)),
+  return {s.storage.ViewOf(from.argument, Type{s.storage.StoredType(t)}.Lanes(kLanes)),
           s.Index(FloorDiv(from.flat, kLanes)), count / kLanes};
 }
 

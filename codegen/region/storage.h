@@ -41,11 +41,9 @@ class Storage {
   Val Atomic(int operand, AtomicKind kind, Val index, Val value);
   // The view of an operand with such elements, and the type of an element of `t` in it.
   uint16_t ViewOf(int operand, Type elem);
-  Type StoredAs(DType t) const { return Type{StoredType(t)}; }
-
- private:
   DType StoredType(DType t) const;
 
+ private:
   Builder& b_;
   Launch& launch_;
   const Region& region_;

@@ -77,9 +77,8 @@ struct Sizes {
     return (line + unit - 1) / unit * unit + unit;
   }
   SharedArray SliceOf(const Factor& f, DType elem, int64_t length) const {
-    const DType stored = elem == DType::kBF16 ? DType::kU16 : elem;
     const int64_t count = BySteps(f) ? depth : length;
-    return {Type{stored}.Lanes(kVector), stages * count * PitchOf(f, length) / kVector};
+    return {Type{InMemory(elem)}.Lanes(kVector), stages * count * PitchOf(f, length) / kVector};
   }
   SharedArray SliceOfA(const Gemm& g) const { return SliceOf(g.a, shape.a, rows); }
   SharedArray SliceOfB(const Gemm& g) const { return SliceOf(g.b, shape.b, columns); }
@@ -112,8 +111,7 @@ Verdict MemoryFits(const Region& r, const Gemm& g, const MatmulMatrix& t, const 
   const Caps& caps = r.caps();
   if (t.stages <= 2) return WorkgroupFits(s.threads, caps, s.Arrays(g));
   if (Verdict v = CopiesAsync(r, g); !v) return v;
-  return WorkgroupFits(s.threads, caps, s.Arrays(g),
-                       std::max(caps.max_shared_bytes, caps.max_large_shared_bytes));
+  return WorkgroupFits(s.threads, caps, s.Arrays(g), caps.most_shared_bytes());
 }
 
 // 128 x 128 of C by four subgroups: each fetches half as much for its sums as from half of the

@@ -38,8 +38,8 @@ Tiling TilingOf(const Gemm& g, const MatmulWorkgroup& t, const MatrixShape& s) {
 }
 
 SharedArray SliceOf(DType type, int64_t length, int64_t stages) {
-  return {Type{type == DType::kBF16 ? DType::kU16 : type}.Lanes(kVector),
-          stages * length * kDepth / kVector, /*swizzled=*/true};
+  return {Type{InMemory(type)}.Lanes(kVector), stages * length * kDepth / kVector,
+          /*swizzled=*/true};
 }
 
 MatmulWorkgroup Defaults(const Region& r, const Gemm& g) {
@@ -68,7 +68,7 @@ Verdict Fits(const Region& r, const Gemm& g, const MatmulWorkgroup& t) {
   const SharedArray slices[] = {SliceOf(shape->a, tiling.size().rows, t.stages),
                                 SliceOf(shape->b, t.columns, t.stages)};
   if (Verdict v = tiling.Fits(r); !v) return v;
-  return WorkgroupFits(t.groups * kHoldersOfRows, caps, slices, caps.max_large_shared_bytes);
+  return WorkgroupFits(t.groups * kHoldersOfRows, caps, slices, caps.most_shared_bytes());
 }
 
 class Tile final : public SlicedTile {
