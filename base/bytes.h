@@ -16,6 +16,12 @@ inline std::span<const uint8_t> AsBytes(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
+// Cache lines are at most so long; vector loads of any width are aligned to it.
+inline constexpr uint64_t kLineBytes = 64;
+
+// Returns memory that begins at a cache line and is not initialised; null where there is none.
+std::shared_ptr<uint8_t> AllocateBytes(uint64_t size);
+
 class Bytes {
  public:
   Bytes() = default;

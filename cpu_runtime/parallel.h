@@ -53,6 +53,21 @@ void ParallelParts(const Parts& parts, F f) {
   }
 }
 
+// Calls f(thread, begin, end) on parts that cover 0 .. n, of which each thread takes another when
+// it has done one: a thread that wakes late or is slow gets fewer.
+template <class F>
+void ParallelShares(const Parts& parts, F f) {
+  constexpr int64_t kShares = 16;  // of a thread
+  const int64_t grains = (parts.n + parts.grain - 1) / parts.grain;
+  const int64_t share = std::max<int64_t>(grains / (kShares * parts.threads), 1) * parts.grain;
+  if (parts.threads <= 1 || grains <= 1) return ParallelParts(parts, f);
+  std::atomic<int64_t> next{0};
+#pragma omp parallel num_threads(parts.threads)
+  for (int64_t i = next.fetch_add(share, std::memory_order_relaxed); i < parts.n;
+       i = next.fetch_add(share, std::memory_order_relaxed))
+    f(static_cast<int>(omp_get_thread_num()), i, std::min(i + share, parts.n));
+}
+
 // A barrier of the threads of a team, for waits of microseconds. Spins briefly, then yields, so
 // that a busy machine goes on.
 class TeamBarrier {

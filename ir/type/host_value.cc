@@ -187,12 +187,10 @@ absl::StatusOr<HostValue> HostValue::Zeros(DType dtype, std::span<const int64_t>
   v.dtype_ = dtype;
   v.shape_.assign(shape.begin(), shape.end());
   v.elements_ = elements;
-  try {
-    v.own_ = std::make_shared<std::vector<uint8_t>>(bytes);
-  } catch (const std::bad_alloc&) {
-    return ResourceExhausted("no memory for {} bytes", bytes);
-  }
-  v.bytes_ = Bytes(*v.own_, v.own_);
+  v.own_ = AllocateBytes(bytes);
+  if (!v.own_) return ResourceExhausted("no memory for {} bytes", bytes);
+  std::fill_n(v.own_.get(), bytes, uint8_t{0});
+  v.bytes_ = Bytes({v.own_.get(), bytes}, v.own_);
   return v;
 }
 
@@ -271,10 +269,13 @@ Type HostValue::type() const {
 std::span<uint8_t> HostValue::mutable_bytes() {
   constexpr long kOnlyOurs = 2;  // own_ and the owner within bytes_
   if (own_ == nullptr || own_.use_count() != kOnlyOurs) {
-    own_ = std::make_shared<std::vector<uint8_t>>(bytes().begin(), bytes().end());
-    bytes_ = Bytes(*own_, own_);
+    std::shared_ptr<uint8_t> copy = AllocateBytes(bytes().size());
+    if (!copy) throw std::bad_alloc();
+    std::copy(bytes().begin(), bytes().end(), copy.get());
+    bytes_ = Bytes({copy.get(), bytes().size()}, copy);
+    own_ = std::move(copy);
   }
-  return *own_;
+  return {own_.get(), bytes().size()};
 }
 
 int64_t HostValue::Flat(std::span<const int64_t> index) const {

@@ -74,7 +74,7 @@ class HostValue {
   std::vector<int64_t> shape_;
   int64_t elements_ = 0;
   Bytes bytes_;
-  std::shared_ptr<std::vector<uint8_t>> own_;
+  std::shared_ptr<uint8_t> own_;
   Type::Kind kind_ = Type::Kind::kTensor;
   struct Items;
   std::shared_ptr<const Items> items_;  // of what is no tensor

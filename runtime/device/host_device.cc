@@ -14,18 +14,12 @@ constexpr size_t kMostFailures = 256;             // failed work whose status is
 constexpr int64_t kLookNanoseconds = 20'000'000;  // how often a waiting worker looks at `cancel`
 constexpr auto kForever = std::chrono::hours(24 * 365);
 
-// Vector loads of any width are aligned, and neighbours share no cache line.
-constexpr std::align_val_t kHostAlignment{64};
-
 class HostBuffer final : public Buffer {
  public:
   HostBuffer(Memory kind, uint64_t bytes)
-      : kind_(kind),
-        bytes_(bytes),
-        data_(static_cast<uint8_t*>(::operator new(bytes + 64, kHostAlignment, std::nothrow))) {}
+      : kind_(kind), bytes_(bytes), data_(AllocateBytes(bytes + kLineBytes)) {}
   explicit HostBuffer(Bytes imported)
       : kind_(Memory::kDevice), bytes_(imported.size()), imported_(std::move(imported)) {}
-  ~HostBuffer() override { ::operator delete(data_, kHostAlignment); }
   HostBuffer(const HostBuffer&) = delete;
   uint64_t size() const override { return bytes_; }
   Memory memory() const override { return kind_; }
@@ -34,14 +28,14 @@ class HostBuffer final : public Buffer {
   // Imported bytes are only ever read: a plan never makes them an operand that is written.
   uint8_t* data() const {
     if (lent_) return lent_;
-    return data_ ? data_ : const_cast<uint8_t*>(imported_.data());
+    return data_ ? data_.get() : const_cast<uint8_t*>(imported_.data());
   }
   void Lend(uint8_t* memory) { lent_ = memory; }
 
  private:
   Memory kind_;
   uint64_t bytes_;
-  uint8_t* data_ = nullptr;
+  std::shared_ptr<uint8_t> data_;
   uint8_t* lent_ = nullptr;
   Bytes imported_;
 };

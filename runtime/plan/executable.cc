@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/plan/executable.h"
 
-#include <new>
-
 #include "base/bytes.h"
 #include "runtime/plan/staging.h"
 
@@ -16,7 +14,7 @@ constexpr uintptr_t kLentAlignment = 16;
 // A dense value whose bytes are not initialised.
 absl::StatusOr<ir::HostValue> Unwritten(const ir::Type& type) {
   FORGE_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(type));
-  std::shared_ptr<uint8_t[]> memory(new (std::nothrow) uint8_t[bytes]);
+  std::shared_ptr<uint8_t> memory = AllocateBytes(bytes);
   if (!memory) return ResourceExhausted("no memory for a result of {} bytes", bytes);
   const std::span<const uint8_t> view(memory.get(), bytes);
   return ir::HostValue::Of(type.dtype(), ir::Constants(type.shape()),

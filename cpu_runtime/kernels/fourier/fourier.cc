@@ -37,7 +37,7 @@ class FourierAxis {
       f(i / tiles * rows_.along * rows_.inner + column, std::min(Columns(), rows_.inner - column),
         its_scratch);
     };
-    ParallelParts({rows_.outer * tiles, 1, threads_}, [&](int thread, int64_t begin, int64_t end) {
+    ParallelShares({rows_.outer * tiles, 1, threads_}, [&](int thread, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) tile(i, scratch + thread * ScratchOfThread());
     });
   }
