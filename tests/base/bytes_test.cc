@@ -45,6 +45,14 @@ TEST(BytesTest, PartsShareOwnership) {
   EXPECT_EQ(Bytes(std::vector<uint8_t>{1}).Part(1, 0).size(), 0u);
 }
 
+TEST(BytesTest, AreAllocatedAtCacheLines) {
+  for (const uint64_t size : {0, 1, 65, 100'000}) {
+    const std::shared_ptr<uint8_t> memory = AllocateBytes(size);
+    ASSERT_NE(memory, nullptr);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory.get()) % kLineBytes, 0) << size;
+  }
+}
+
 TEST(BytesDeathTest, PartsLieInside) {
   const Bytes all(std::vector<uint8_t>{1, 2, 3, 4});
   EXPECT_DEATH(all.Part(3, 2), "failed");
