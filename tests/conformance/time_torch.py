@@ -1,24 +1,29 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Times the benchmark cases of reductions, scans, sorts, transforms, samples, resizes, histograms, embedding bags and
-LSTMs on a device beside PyTorch, in turns, with the same number of threads.
+LSTMs on a device beside PyTorch, in turns, with the same number of threads; and the selection of boxes, which has no
+benchmark case because it is a step on the host, beside torchvision.
 
-  ~/.cache/forge/goldens-venv/bin/python tests/conformance/time_torch.py '^(sort|top_k)'
+  ~/.cache/forge/export-venv/bin/python tests/conformance/time_torch.py '^(sort|top_k|nms)'
 
-The virtual environment is the one of tests/goldens/make_goldens.py. A case has the same element types, shapes and range
-of numbers in both; the numbers differ. Both time the second of two runs after other work.
+The virtual environment is the one of tests/python/export. A case has the same element types, shapes and range of
+numbers in both; the numbers differ. Both time the second of two runs after other work. The boxes are the same in both,
+and a run of Forge is one of a whole session.
 """
 import argparse
 import json
+import os
 import pathlib
 import re
 import statistics
 import subprocess
+import sys
 import time
 
 import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
 DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64, "i32": torch.int32,
           "i64": torch.int64, "c64": torch.complex64, "c128": torch.complex128}
 
@@ -132,6 +137,38 @@ def time_forge(options):
     return {case["name"]: case["time_us"] for case in out if re.match(r"\w+", case["name"])[0] in FUNCTIONS}
 
 
+class Boxes(torch.nn.Module):
+    def forward(self, boxes, scores):
+        return torch.ops.torchvision.nms(boxes, scores, 0.5)
+
+
+def median_us(function, times=15):
+    found = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        function()
+        found.append(time.perf_counter() - begin)
+    return statistics.median(found) * 1e6
+
+
+def time_boxes(options, count):
+    """Of `count` boxes in a square in which many overlap: microseconds of Forge and of torchvision."""
+    os.environ.setdefault("FORGE_LIBRARY", str(pathlib.Path(options.forge_bench).parents[1] / "lib/libforge.so"))
+    import forge
+    import torchvision
+
+    generator = torch.Generator().manual_seed(count)
+    corner = torch.rand((count, 2), generator=generator) * 1000
+    boxes = torch.cat([corner, corner + torch.rand((count, 2), generator=generator) * 100 + 10], 1)
+    scores = torch.rand(count, generator=generator)
+    session = forge.export(Boxes(), (boxes, scores)).session(device=options.device, threads=options.threads)
+    kept = torch.as_tensor(next(iter(session.run(boxes, scores).values())))
+    if not torch.equal(kept, torchvision.ops.nms(boxes, scores, 0.5)):
+        raise SystemExit(f"other boxes of {count} are kept than torchvision keeps")
+    return (median_us(lambda: session.run(boxes, scores)),
+            median_us(lambda: torchvision.ops.nms(boxes, scores, 0.5)))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("filter", help="regular expression of cases, as for forge-bench")
@@ -149,6 +186,11 @@ def main():
         for name, us in time_forge(options).items():
             ours.setdefault(name, []).append(us)
             theirs.setdefault(name, []).append(time_torch(name, options.seconds))
+        for count in (1000, 10000) if re.search(options.filter, "nms") else ():
+            us = time_boxes(options, count)
+            name = f"nms(f32[{count}, 4], f32[{count}])"
+            ours.setdefault(name, []).append(us[0])
+            theirs.setdefault(name, []).append(us[1])
     print(f"medians of {options.turns} turns in us, {options.threads} threads")
     print(f"{'case':60} torch {torch.__version__:12} forge {options.device:8} ratio")
     for name in ours:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 
 import torch
+from torch._higher_order_ops.map import map as torch_map
 
 
 def batched_nms(boxes, scores, idxs, iou_threshold):
@@ -39,9 +40,52 @@ def _weights(low, high, extent, size):
     return (1 - distances).clamp(min=0) * inside[:, :, None]
 
 
+def heatmaps_to_keypoints(maps, rois):
+    """Where each heat map, resized to its box, is highest: one box after the other, in the extents of the largest"""
+    corners, sizes = rois[:, :2], (rois[:, 2:] - rois[:, :2]).clamp(min=1)
+    counts = sizes.ceil()
+    width, height = (_extent(counts[:, axis]) for axis in (0, 1))
+
+    def highest(box, x, y):
+        of_box, count = box
+        columns, rows = _cubic_weights(count[0], x, of_box.shape[-1]), _cubic_weights(count[1], y, of_box.shape[-2])
+        outside = (y >= count[1])[:, None] | (x >= count[0])
+        resized = (rows @ of_box @ columns.T).masked_fill(outside, -torch.inf).flatten(1)
+        place = resized.argmax(1)
+        return place, torch.gather(resized, 1, place[:, None])[:, 0]
+
+    place, scores = torch_map(highest, (maps, counts), torch.arange(width), torch.arange(height))
+    pixel = torch.stack([place % width, place // width], 2)
+    points = (pixel + 0.5) * (sizes / counts)[:, None] + corners[:, None]
+    return torch.cat([points, torch.ones_like(points[:, :, :1])], 2), scores
+
+
+def _extent(counts):
+    """The largest of `counts`, a size that depends on data: at least 1"""
+    extent = torch.cat([counts, torch.ones(1)]).max().to(torch.int64).item()
+    torch._check(extent >= 1)
+    return extent
+
+
+def _cubic_weights(count, pixels, size):
+    """How much of each of `size` elements some of `count` pixels have, by cubic interpolation: [pixels, size]"""
+    places = (pixels + 0.5) * (size / count) - 0.5
+    below = places.floor()
+    weights = 0
+    for tap in (-1, 0, 1, 2):
+        distance = (places - below - tap).abs()
+        near = (1.25 * distance - 2.25) * distance * distance + 1
+        far = ((-0.75 * distance + 3.75) * distance - 6) * distance + 3
+        element = (below + tap).clamp(0, size - 1)
+        chosen = element[:, None] == torch.arange(size)
+        weights = weights + torch.where(distance <= 1, near, far)[:, None] * chosen
+    return weights
+
+
 # What replaces names of modules, which calls of torch's functions do not show.
 NAMES = {
     ("torchvision.ops.boxes", "batched_nms"): batched_nms,
     ("torchvision.ops.poolers", "len"): length,
+    ("torchvision.models.detection.roi_heads", "heatmaps_to_keypoints"): heatmaps_to_keypoints,
     ("torchvision.models.detection.transform", "paste_masks_in_image"): paste_masks_in_image,
 }

@@ -10,6 +10,7 @@ from torch import nn
 from torch._higher_order_ops import map, scan, while_loop
 from torch.export import Dim
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+from torchvision.models.detection import roi_heads
 
 import forge
 
@@ -97,6 +98,13 @@ class Reader(nn.Module):
         return (*nn.utils.rnn.pad_packed_sequence(packed, batch_first=True), last)
 
 
+class Keypoints(nn.Module):
+    """What Keypoint R-CNN does with its heat maps: a loop over boxes, each resized to an extent of its own"""
+
+    def forward(self, maps, boxes):
+        return roi_heads.heatmaps_to_keypoints(maps, boxes)
+
+
 class FlowTest(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(3)
@@ -125,6 +133,16 @@ class FlowTest(unittest.TestCase):
         variants = [(torch.randint(0, 50, shape), torch.tensor(lengths))
                     for shape, lengths in (((3, 7), [7, 2, 5]), ((5, 11), [1, 4, 10, 4, 3]), ((2, 4), [4, 4]))]
         self.agree(Reader(), variants, ({0: batch, 1: length}, {0: batch}))
+
+    def test_loops_over_boxes(self):
+        number = {0: Dim("number", min=2)}
+        variants = []
+        for count in (5, 3):
+            corners = torch.rand(count, 2) * 40
+            boxes = torch.cat([corners, corners + torch.rand(count, 2) * 40], 1)
+            boxes[0, 2:] = boxes[0, :2]  # without extent
+            variants.append((torch.randn(count, 3, 14, 14), boxes))
+        self.agree(Keypoints(), variants, (number, number))
 
     def test_control_flow(self):
         weights = torch.randn(3)
