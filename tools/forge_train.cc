@@ -171,28 +171,28 @@ class Run {
   static absl::StatusOr<std::function<bool(const ir::Variable&)>> AllBut(const char* option,
                                                                          const std::string& text) {
     if (text.empty()) return nullptr;
-    const absl::StatusOr<std::regex> regex = ParseRegex(text);
+    const absl::StatusOr<Regex> regex = Regex::Parse(text);
     if (!regex.ok()) return InvalidArgument("{} {}", option, Message(regex.status()));
-    return [regex = *regex](const ir::Variable& v) { return !std::regex_search(v.name, regex); };
+    return [regex = *regex](const ir::Variable& v) { return !regex.Finds(v.name); };
   }
 
   // Null without --rate.
   absl::StatusOr<std::function<double(const ir::Variable&)>> RateFactors() const {
-    std::vector<std::pair<std::regex, double>> factors;
+    std::vector<std::pair<Regex, double>> factors;
     for (const std::string& text : o_.rates) {
       const size_t equals = text.rfind('=');
       double factor = -1;
       if (equals == std::string::npos || !absl::SimpleAtod(text.substr(equals + 1), &factor) ||
           !std::isfinite(factor) || factor < 0)
         return InvalidArgument("--rate {} is not REGEX=FACTOR with a factor of at least 0", text);
-      const absl::StatusOr<std::regex> name = ParseRegex(text.substr(0, equals));
+      const absl::StatusOr<Regex> name = Regex::Parse(text.substr(0, equals));
       if (!name.ok()) return InvalidArgument("--rate {}", Message(name.status()));
       factors.emplace_back(*name, factor);
     }
     if (factors.empty()) return nullptr;
     return [factors](const ir::Variable& v) {
       for (const auto& [name, factor] : factors)
-        if (std::regex_search(v.name, name)) return factor;
+        if (name.Finds(v.name)) return factor;
       return 1.0;
     };
   }

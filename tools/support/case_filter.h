@@ -10,16 +10,16 @@ class CaseFilter {
  public:
   // Parses a regular expression, which selects the cases whose text contains a match; empty: every
   // case.
-  //   errors: as ParseRegex
+  //   errors: as Regex::Parse
   static absl::StatusOr<CaseFilter> Parse(const std::string& text) {
-    FORGE_ASSIGN_OR_RETURN(std::regex regex, ParseRegex(text));
+    FORGE_ASSIGN_OR_RETURN(Regex regex, Regex::Parse(text));
     return CaseFilter(std::move(regex));
   }
-  bool Takes(const ir::ConcreteCase& c) const { return std::regex_search(c.ToText(), regex_); }
+  bool Takes(const ir::ConcreteCase& c) const { return regex_.Finds(c.ToText()); }
 
  private:
-  explicit CaseFilter(std::regex regex) : regex_(std::move(regex)) {}
-  std::regex regex_;
+  explicit CaseFilter(Regex regex) : regex_(std::move(regex)) {}
+  Regex regex_;
 };
 
 }  // namespace forge::tools
