@@ -10,6 +10,7 @@
 #include "ir/ops/indexing/index.h"
 #include "ir/ops/indexing/scatter_nd.h"
 #include "ir/ops/pooling/max_pool.h"
+#include "ir/ops/sampling/roi_align.h"
 #include "tests/support/ir_values.h"
 #include "tests/support/status_matchers.h"
 
@@ -138,6 +139,26 @@ TEST(IndexTest, AxesOfIndicesStandWhereAdjacentAxesWere) {
   };
   EXPECT_EQ(shape_of({1, 2}), (Dims{2, 7, 5}));
   EXPECT_EQ(shape_of({1, 3}), (Dims{7, 2, 4}));
+}
+
+TEST(RoiAlignTest, BoxesOfNoImageGiveZeros) {
+  const HostValue x = Tensor({2, 1, 2, 2}, {1, 1, 1, 1, 5, 5, 5, 5});
+  const HostValue boxes = Tensor({4, 4}, {0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1});
+  EXPECT_THAT(ElementsOf(RoiAlign{}, {x, boxes, Whole({4}, {-1, 2, -3, 0})}),
+              ElementsAre(5, 0, 0, 1));
+}
+
+// The parts once copied the image of each box.
+TEST(RoiAlignTest, BoxesShareTheirImages) {
+  constexpr int64_t kImage = 2 * 3 * 100 * 100, kPoints = 50 * 3 * 7 * 7 * 4;
+  Function f("f");
+  const Values in = {f.Argument("x", Type::Tensor(DType::kF32, {2, 3, 100, 100})),
+                     f.Argument("boxes", Type::Tensor(DType::kF32, {50, 4})),
+                     f.Argument("batch", Type::Tensor(DType::kI64, {50}))};
+  AnyOp(RoiAlign{.sizes = {7, 7}, .samples = 2}).Decompose(f, in);
+  ASSERT_THAT(f.status(), Succeeds());
+  for (uint32_t v = 0; v < f.value_count(); ++v)
+    EXPECT_LE(f.type(v).elements().constant(), std::max(kImage, kPoints)) << f.type(v).ToText();
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "ir/ops/decomposing.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/indexing/index_arithmetic.h"
-#include "ir/ops/movement/broadcast_to.h"
+#include "ir/ops/movement/transpose.h"
 
 namespace forge::ir {
 namespace {
@@ -65,27 +65,43 @@ AxisPoints PointsAlong(const RoiAlign& op, Value rois, size_t axis, const Dim& e
   return {low, min(low + 1, size - 1), counted(1 - part), counted(part)};
 }
 
-// [r, points] as [r, 1, points, 1] or [r, 1, 1, points].
+// [r, points] as [r, points, 1] or [r, 1, points].
 Value OnImage(Value v, size_t axis) {
   const Dims& shape = v.type().shape();
-  Dims out{shape[0], 1, 1, 1};
-  out[2 + axis] = shape[1];
+  Dims out{shape[0], 1, 1};
+  out[1 + axis] = shape[1];
   return (*v.fn)(Reshape{std::move(out)}, {v});
 }
 
-// The elements of x [r, c, h * w] at rows and columns, times their shares.
-Value SharesOf(Value x, const Dims& image, const std::array<Value, 4>& at) {
+// Images whose elements lie in one row for each channel, [c, n * h * w], and where those of the
+// image of each box begin, [r, 1, 1]; behind all of them where there is no such image.
+struct Images {
+  Value elements, first;
+  Dim height, width;
+};
+
+Images ImagesOf(Value x, Value batch) {
   Function& f = *x.fn;
-  const auto whole = [](Value v, size_t axis) { return OnImage(convert(v, DType::kI32), axis); };
+  const Dims shape = x.type().shape();
+  const Dim area = shape[2] * shape[3], all = shape[0] * area;
+  const DType t = all.max() > INT32_MAX ? DType::kI64 : DType::kI32;
+  const Value wrapped = Wrapped(batch, shape[0]);
+  const Value image =
+      convert(select(IsInside(wrapped, shape[0]), wrapped, DimValue(shape[0], wrapped)), t);
+  const Value planes = f(Reshape{{shape[0], shape[1], area}}, {x});
+  return {f(Reshape{{shape[1], all}}, {f(Transpose{{1, 0, 2}}, {planes})}),
+          f(Reshape{{batch.type().shape()[0], 1, 1}}, {image * DimValue(area, image)}), shape[2],
+          shape[3]};
+}
+
+// The elements at rows and columns, times their shares: [c, r, rows, columns].
+Value SharesOf(const Images& x, const std::array<Value, 4>& at) {
+  Function& f = *x.elements.fn;
+  const DType t = x.first.type().dtype();
+  const auto whole = [&](Value v, size_t axis) { return OnImage(convert(v, t), axis); };
   const Value row = whole(at[0], 0), column = whole(at[1], 1);
-  const Value flat = row * DimValue(image[1], row) + column;
-  const Dims& shape = flat.type().shape();
-  const Dim points = shape[2] * shape[3];
-  const Dims& planes = x.type().shape();
-  const Value index =
-      f(BroadcastTo{{planes[0], planes[1], points}}, {f(Reshape{{planes[0], 1, points}}, {flat})});
-  const Value taken = f(Reshape{{planes[0], planes[1], shape[2], shape[3]}},
-                        {f(GatherElements{.axis = 2}, {x, index})});
+  const Value index = x.first + (row * DimValue(x.width, row) + column);
+  const Value taken = f(Gather{.axis = 1}, {x.elements, index});
   return taken * (OnImage(at[2], 0) * OnImage(at[3], 1));
 }
 
@@ -101,26 +117,25 @@ absl::StatusOr<Types> RoiAlign::infer(TypeSpan in) const {
 }
 
 Values RoiAlign::decompose(Function& f, ValueSpan in) const {
-  const Dims shape = in[0].type().shape(), image{shape[2], shape[3]};
+  const Dims shape = in[0].type().shape();
   const Value rois = Widened(in[1]);
-  const Value planes = f(Reshape{{shape[0], shape[1], shape[2] * shape[3]}}, {Widened(in[0])});
-  const Value x = f(Gather{}, {planes, in[2]});
-  const AxisPoints rows = PointsAlong(*this, rois, 0, image[0]);
-  const AxisPoints columns = PointsAlong(*this, rois, 1, image[1]);
+  const Images x = ImagesOf(Widened(in[0]), in[2]);
+  const AxisPoints rows = PointsAlong(*this, rois, 0, x.height);
+  const AxisPoints columns = PointsAlong(*this, rois, 1, x.width);
   Value y;
   for (const bool below : {false, true})
     for (const bool right : {false, true}) {
       const std::array at = {below ? rows.high : rows.low, right ? columns.high : columns.low,
                              below ? rows.high_share : rows.low_share,
                              right ? columns.high_share : columns.low_share};
-      const Value term = SharesOf(x, image, at);
+      const Value term = SharesOf(x, at);
       y = !y ? term : largest ? max(y, term) : y + term;
     }
   const Dim boxes = rois.type().shape()[0];
-  y = f(Reshape{{boxes, shape[1], sizes[0], samples, sizes[1], samples}}, {y});
+  y = f(Reshape{{shape[1], boxes, sizes[0], samples, sizes[1], samples}}, {y});
   const ReduceKind mean = adaptive ? ReduceKind::kSum : ReduceKind::kMean;  // weighed before
   y = ReduceAxes(largest ? ReduceKind::kMax : mean, y, {3, 5});
-  y = f(Reshape{{boxes, shape[1], sizes[0], sizes[1]}}, {y});
+  y = f(Transpose{{1, 0, 2, 3}}, {f(Reshape{{shape[1], boxes, sizes[0], sizes[1]}}, {y})});
   return {Narrowed(y, in[0].type().dtype())};
 }
 

@@ -23,7 +23,8 @@ class Detector(nn.Module):
 
     def forward(self, image):
         found = self.model([image])[0]
-        return tuple(found[name] for name in ("boxes", "scores", "labels", *(["masks"] if "masks" in found else [])))
+        more = [name for name in ("masks", "keypoints") if name in found]
+        return tuple(found[name] for name in ("boxes", "scores", "labels", *more))
 
     @staticmethod
     def as_near(got, expected, exact):
@@ -33,14 +34,14 @@ class Detector(nn.Module):
 
 
 def _unlike(found, others):
-    """How many detections have none of the same label, box, score and mask among the others"""
-    boxes, scores, labels, *masks = (x.double() for x in found)
-    other_boxes, other_scores, other_labels, *other_masks = (x.double() for x in others)
+    """How many detections have none of the same label, box, score, and mask or keypoints among the others"""
+    boxes, scores, labels, *more = (x.double() for x in found)
+    other_boxes, other_scores, other_labels, *other_more = (x.double() for x in others)
     like = labels[:, None] == other_labels
     like &= (boxes[:, None] - other_boxes).abs().amax(2) <= NEAR * other_boxes.abs().max()
     like &= (scores[:, None] - other_scores).abs() <= NEAR
-    for mask, other in zip(masks, other_masks):
-        like &= (mask[:, None] - other).abs().flatten(2).mean(2) <= NEAR
+    for x, other in zip(more, other_more):  # masks, of at most 1, or places
+        like &= (x[:, None] - other).abs().flatten(2).mean(2) <= NEAR * other.abs().max().clamp(min=1)
     return int((~like.any(1)).sum())
 
 
