@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parallel loops on OpenMP threads. The division is the same in every run.
+// Parallel loops on OpenMP threads. The division is the same in every run but for ParallelShares.
 #pragma once
 #include <omp.h>
 

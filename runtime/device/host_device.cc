@@ -2,7 +2,6 @@
 #include "runtime/device/host_device.h"
 
 #include <cstring>
-#include <new>
 #include <system_error>
 
 #include "base/platform.h"
