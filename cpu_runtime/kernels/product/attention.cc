@@ -109,14 +109,12 @@ class AttentionCall final : public AnchorCall {
 
   absl::Status Run(const Arguments& a) const override {
     const int64_t tiles = s_.matrices * s_.tiles();
-    std::atomic<int64_t> next = tiles;
     std::vector<absl::Status> failed(static_cast<size_t>(s_.threads));
-    // Later rows see more keys, and come first.
-    ParallelParts({std::min<int64_t>(s_.threads, tiles), 1, s_.threads},
-                  [&](int thread, int64_t, int64_t) {
-                    for (int64_t tile = --next; tile >= 0; tile = --next)
-                      failed[static_cast<size_t>(thread)].Update(Tile(a, tile, thread));
-                  });
+    ParallelShares({tiles, 1, s_.threads}, [&](int thread, int64_t begin, int64_t end) {
+      // Later rows see more keys, and come first.
+      for (int64_t i = begin; i < end; ++i)
+        failed[static_cast<size_t>(thread)].Update(Tile(a, tiles - 1 - i, thread));
+    });
     for (const absl::Status& status : failed) FORGE_RETURN_IF_ERROR(status);
     return absl::OkStatus();
   }
