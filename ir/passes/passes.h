@@ -42,8 +42,8 @@ absl::Status Legalise(const Function& in, Function& out, const Target& target,
                       std::vector<Refusal>* refused = nullptr);
 
 // Applies algebraic rules that are exact for NaN, infinities and signed zeros (x * 1, a transpose
-// of a transpose), drops saved results without users, and merges equal nodes unless computing them
-// again is cheaper than loading them.
+// of a transpose), drops saved results without users, and merges equal nodes, of which one may have
+// saved results that the other lacks, unless computing them again is cheaper than loading them.
 absl::Status Simplify(const Function& in, Function& out);
 
 // Merges matrix products of one value with several constants into one product.

@@ -175,22 +175,55 @@ constexpr Simplification kSimplifications[] = {
     &NeutralNumber,        &Involution,       &Idempotent,    &SameOperands, &CastOfCast,
     &TransposeOfTranspose, &ReshapeOfReshape, &SliceOfConcat, &ViewOfView};
 
+// True when a result that OpInfo::saved adds is read.
+bool ReadsSaved(const Node& node, std::span<const int> uses) {
+  const Signature& s = SignatureOf(node.op.def());
+  for (uint16_t k = 0; k < node.outs; ++k)
+    if (s.outputs[k].optional && uses[node.first_out + k] > 0) return true;
+  return false;
+}
+
 // The op without the results that OpInfo::saved adds, where nobody reads one of them.
 std::optional<Values> WithoutSaved(const Node& node, ValueSpan operands, std::span<const int> uses,
                                    Function& f) {
-  if (!node.runtime_attributes.empty() || !node.op.saves()) return std::nullopt;
-  const Signature& s = SignatureOf(node.op.def());
-  for (uint16_t k = 0; k < node.outs; ++k)
-    if (s.outputs[k].optional && uses[node.first_out + k] > 0) return std::nullopt;
+  if (!node.runtime_attributes.empty() || !node.op.saves() || ReadsSaved(node, uses))
+    return std::nullopt;
   Values out = f.Add(node.op.Saving(false), operands);
+  out.resize(node.outs);
+  return out;
+}
+
+// The nodes whose saved results are read, by their first operand.
+using SavingNodes = absl::flat_hash_map<uint32_t, std::vector<const Node*>>;
+SavingNodes SavingNodesOf(const Function& f, std::span<const int> uses) {
+  SavingNodes all;
+  for (const Node& node : f.nodes())
+    if (node.op.saves() && ReadsSaved(node, uses)) all[node.in[0]].push_back(&node);
+  return all;
+}
+
+// The op with these results, where another node has them of the same operands: both become one.
+std::optional<Values> WithSaved(const Node& node, ValueSpan operands, const SavingNodes& saving,
+                                Function& f) {
+  if (node.op.def().info.saved.empty() || node.op.saves() || !node.runtime_attributes.empty())
+    return std::nullopt;
+  const auto at = saving.find(node.in[0]);
+  if (at == saving.end()) return std::nullopt;
+  const AnyOp op = node.op.Saving(true);
+  if (std::ranges::none_of(at->second,
+                           [&](const Node* n) { return n->op == op && n->in == node.in; }))
+    return std::nullopt;
+  Values out = f.Add(op, operands);
   out.resize(node.outs);
   return out;
 }
 
 absl::Status ApplyAlgebra(const Function& in, Function& out) {
   const std::vector<int> uses = in.UseCounts();
+  const SavingNodes saving = SavingNodesOf(in, uses);
   auto rule = [&](Function& f, const Node& node, ValueSpan operands) -> std::optional<Values> {
     if (auto made = WithoutSaved(node, operands, uses, f)) return made;
+    if (auto made = WithSaved(node, operands, saving, f)) return made;
     const bool plain = node.runtime_attributes.empty() && node.outs == 1 && !HasEffects(node);
     if (!plain || operands.empty() || !std::ranges::all_of(operands, [](Value v) {
           return v && v.type().is_tensor() && !v.type().encoding();

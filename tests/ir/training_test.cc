@@ -85,6 +85,25 @@ TEST_F(DifferentiateTest, RefusesGradientsOfOtherTypes) {
               Fails(absl::StatusCode::kInvalidArgument, "has no gradient of type f32[]"));
 }
 
+// Three matrices of x meet one w: no tensor has the three gradients of which that of w is the sum.
+TEST(MatMulGradientTest, OfWeightsIsOneProduct) {
+  Module module;
+  Function& f = *module.AddFunction("main");
+  const Value x = f.Argument("x", F32({3, 4, 5}));
+  for (const bool transpose_b : {false, true}) {
+    const Dims shape = transpose_b ? Dims{6, 5} : Dims{5, 6};
+    const Value w = f.Argument(transpose_b ? "transposed" : "w", Type::Tensor(DType::kF32, shape));
+    const Value y = f(MatMul{.transpose_b = transpose_b}, {x, w});
+    const size_t before = f.nodes().size();
+    const auto gradients = Differentiate(f, Sum(y * y), {{w}});
+    ASSERT_TRUE(gradients.ok()) << gradients.status();
+    EXPECT_EQ(gradients->front().type(), w.type());
+    const Dims three{3, shape[0], shape[1]};
+    for (size_t i = before; i < f.nodes().size(); ++i)
+      EXPECT_NE(f.type(f.nodes()[i].first_out).shape(), three);
+  }
+}
+
 // Runs `f` with what the variables are now, by name, and updates them. Returns whether it ran.
 bool RunOnce(const Function& f, std::span<const HostValue* const> arguments,
              std::map<std::string, HostValue>& now) {

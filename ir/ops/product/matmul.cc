@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/product/matmul.h"
 
+#include <algorithm>
+
 #include "ir/graph/module.h"
 #include "ir/op/define.h"
 #include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/reshape.h"
 #include "ir/ops/reduction/reduce.h"
 
 namespace forge::ir {
@@ -13,6 +16,22 @@ absl::StatusOr<Types> MatMul::infer(TypeSpan in) const {
   return Types{Type::Tensor(in[0].dtype(), std::move(shape))};
 }
 
+namespace {
+
+// The rows of all matrices below each other, as one matrix.
+Value OneMatrix(Value v) {
+  const Dims& shape = v.type().shape();
+  const Dims rows(shape.begin(), shape.end() - 1);
+  return shape.size() == 2 ? v : (*v.fn)(Reshape{{Product(rows), shape.back()}}, {v});
+}
+
+bool HoldsOneMatrix(const Type& t) {
+  return std::all_of(t.shape().begin(), t.shape().end() - 2,
+                     [](const Dim& d) { return d == Dim(1); });
+}
+
+}  // namespace
+
 Values MatMul::gradient(const GradArgs& g) const {
   const Value a = g.in[0], b = g.in[1], dy = g.dout[0];
   const auto times = [&](Value x, bool tx, Value y, bool ty) {
@@ -20,9 +39,14 @@ Values MatMul::gradient(const GradArgs& g) const {
   };
   const Value da =
       transpose_a ? times(b, transpose_b, dy, true) : times(dy, false, b, !transpose_b);
-  const Value db =
-      transpose_b ? times(dy, true, a, transpose_a) : times(a, !transpose_a, dy, false);
-  return {SumTo(da, a.type().shape()), SumTo(db, b.type().shape())};
+  const Type& of_b = b.type();
+  // Where all matrices of a meet one b, its gradient is one product, not the sum of many.
+  const bool one = !transpose_a && HoldsOneMatrix(of_b);
+  const Value rows = one ? OneMatrix(a) : a, dy_rows = one ? OneMatrix(dy) : dy;
+  const Value db = transpose_b ? times(dy_rows, true, rows, transpose_a)
+                               : times(rows, !transpose_a, dy_rows, false);
+  return {SumTo(da, a.type().shape()),
+          one && of_b.rank() > 2 ? g.fn(Reshape{of_b.shape()}, {db}) : SumTo(db, of_b.shape())};
 }
 
 absl::Status MatMul::evaluate(Eval& e) const { return product().Evaluate(e); }

@@ -109,6 +109,19 @@ TEST_F(SimplifyTest, StatisticsThatNobodyReadsGo) {
   EXPECT_TRUE(saves(true));
 }
 
+TEST_F(SimplifyTest, ANormIsComputedOnceWhereItsStatisticsAreReadToo) {
+  Function& f = *m_.AddFunction("case");
+  const Value x = f.Argument("x", F32({2, 6}));
+  f.Return("y", f(LayerNorm{}, {x}));
+  f.Return("other", f(LayerNorm{.epsilon = 1}, {x}));
+  f.Return("deviation", f.Add(LayerNorm{.statistics = true}, std::array{x})[2]);
+  const Function& after = After(f, Simplify);
+  ExpectSame(f, after);
+  ASSERT_EQ(after.nodes().size(), 2u);
+  EXPECT_TRUE(after.nodes()[0].op.saves());
+  EXPECT_FALSE(after.nodes()[1].op.saves());
+}
+
 TEST_F(SimplifyTest, WhatUndoesOrRepeatsItselfGoes) {
   EXPECT_THAT(Left([](Function&, Value x) { return -(-x); }), IsEmpty());
   EXPECT_THAT(Left(Type::Tensor(DType::kBool, {3}),
