@@ -124,7 +124,8 @@ extern const Schedule kMatmulColumns, kMatmulDots;
 extern const Schedule kMatmulWorkgroup, kMatmulMatrix, kMatmulShuffle, kMatmulShared, kMatmulSimple;
 extern const Schedule kConvDepthwise, kConvWinograd, kWinogradKernels, kConvDirect;
 extern const Schedule kPool;
-extern const Schedule kAttentionShuffle, kAttentionShared, kUpdateSlice, kRecurrentSteps;
+extern const Schedule kAttentionShuffle, kAttentionShared, kAttentionGradient;
+extern const Schedule kUpdateSlice, kRecurrentSteps;
 extern const Schedule kScatterSum, kScatterWords, kScatterColumns;
 
 // PrependNorm adds the launch that stores the statistics of Region::norm() in scratch;

@@ -34,6 +34,7 @@ constexpr const Schedule* kSchedules[] = {
     &kLayerNormSerial,
     &kAttentionShuffle,
     &kAttentionShared,
+    &kAttentionGradient,
     &kWinogradKernels,
     &kUpdateSlice,
     &kRecurrentSteps,

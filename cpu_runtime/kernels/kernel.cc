@@ -69,6 +69,7 @@ std::span<const Kernel* const> AllKernels() {
                                        &HistogramKernel(),
                                        &EmbeddingBagKernel(),
                                        &AttentionKernel(),
+                                       &AttentionGradientKernel(),
                                        &ConvolutionIntegerKernel(),
                                        &LookupKernel(),
                                        &PackKernel(),

@@ -52,6 +52,7 @@ const Kernel& ResizeKernel();
 const Kernel& HistogramKernel();
 const Kernel& EmbeddingBagKernel();
 const Kernel& AttentionKernel();
+const Kernel& AttentionGradientKernel();
 const Kernel& LookupKernel();
 const Kernel& TinyCastKernel();
 std::span<const Kernel* const> AllKernels();

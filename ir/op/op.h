@@ -55,7 +55,7 @@ struct Alias {
 // before infer() runs, and refusal tests are made from them.
 //   "x: float[n, c, h, w]; w: =x[m, k, *r]; bias: =x[m]?"    operands separated by ';'
 // A dtype is a name (f32), a class (see docs/semantics.md, Element types), several with '|' between
-// them, or =NAME, the dtype of an earlier operand; in outputs also that of an attribute,
+// them, =NAME, the dtype of an earlier operand and in outputs also that of an attribute,
 // real(NAME), which for a complex operand is the dtype of its parts, complex(NAME), the complex
 // dtype of such parts, or wide(NAME), f32 for a narrower float. The words sequence, optional and
 // value (anything) stand for what is no tensor. In brackets stand dimension names (equal names are
@@ -78,7 +78,7 @@ struct OpInfo {
 // The known elements of each operand; nullopt: unknown.
 using Known = std::span<const std::optional<Dims>>;
 
-// What the gradient of an op with bodies asks of the differentiation around it.
+// What a gradient asks of the differentiation around it.
 class BodyGradients {
  public:
   virtual ~BodyGradients() = default;
@@ -92,7 +92,7 @@ class BodyGradients {
 struct GradArgs {
   Function& fn;
   ValueSpan in, out, dout;
-  const BodyGradients* bodies = nullptr;  // given to ops with bodies
+  const BodyGradients* bodies = nullptr;  // null where an op's parts are differentiated
 };
 
 struct Cost {

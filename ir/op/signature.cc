@@ -195,8 +195,10 @@ class Checker {
   absl::Status CheckDType(const Parameter& p, const Type& t) const {
     if (!p.like.empty()) {
       const Type* other = Operand(p.like);
-      if (other == nullptr || !*other || other->dtype() == t.dtype()) return absl::OkStatus();
-      return InvalidArgument("expected {} like {}", Name(other->dtype()), p.like);
+      if (other == nullptr || !*other) return absl::OkStatus();
+      const DType expected = p.of ? p.of(other->dtype()) : other->dtype();
+      if (expected == t.dtype()) return absl::OkStatus();
+      return InvalidArgument("expected {} like {}", Name(expected), p.like);
     }
     if (Has(p.dtypes, t.dtype())) return absl::OkStatus();
     return InvalidArgument("expected {}", p.dtype_text);

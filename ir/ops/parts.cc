@@ -331,7 +331,7 @@ Values GradientWithSaved(const AnyOp& op, const GradArgs& g, GradientRule rule) 
   if (!g.fn.status().ok()) return Values(g.in.size());
   Values dout(g.dout.begin(), g.dout.end());
   dout.resize(out.size());
-  return rule(saving, {g.fn, g.in, out, dout});
+  return rule(saving, {g.fn, g.in, out, dout, g.bodies});
 }
 
 }  // namespace forge::ir

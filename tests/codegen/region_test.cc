@@ -15,6 +15,7 @@
 #include "ir/ops/movement/transpose.h"
 #include "ir/ops/norm/layer_norm.h"
 #include "ir/ops/product/attention.h"
+#include "ir/ops/product/attention_gradient.h"
 #include "ir/ops/product/matmul.h"
 #include "ir/ops/reduction/reduce.h"
 #include "ir/ops/reduction/softmax.h"
@@ -275,6 +276,21 @@ TEST_P(RegionTest, AttentionOfOneRowIsSplitByItself) {
   Return(f_(ir::Attention{.scale = 0.01}, {f_(ir::Reshape{.shape = {2, 4, 1, 64}}, {q}), k, v}));
   ExpectRight();
   EXPECT_EQ(Launches(), caps_.runs_on_cpu ? 1 : 2);
+}
+
+// Queries of three matrices share each matrix of keys.
+TEST_P(RegionTest, AttentionGradientsOfRowsAndOfKeys) {
+  if (caps_.runs_on_cpu) GTEST_SKIP() << "barriers are dear on this device";
+  if (caps_.max_operands < 10) GTEST_SKIP() << "ten operands and results are too many";
+  Value q = Argument({3, 2, 18, 20}), k = Argument({2, 35, 20}), v = Argument({2, 35, 24});
+  Value log_sum = Argument({3, 2, 18, 1}), dy = Argument({3, 2, 18, 24});
+  Value delta = Argument({3, 2, 18, 1}), mask = Argument({35}, DType::kBool);
+  const ir::AttentionGradient op{
+      .softcap = 2, .causal = ir::Causal::kBottomRight, .window_left = 20};
+  for (const Value& d : f_.Add(op, Values{q, k, v, log_sum, dy, delta, mask})) Return(d);
+  ExpectRight();
+  EXPECT_EQ(Chosen(), "attention_gradient");
+  EXPECT_EQ(Launches(), 2);
 }
 
 TEST_P(RegionTest, TurnedInBlocks) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times the benchmark cases of reductions, scans, sorts, transforms, samples, resizes, histograms, embedding bags and
-LSTMs on a device beside PyTorch, in turns, with the same number of threads; and the selection of boxes, which has no
-benchmark case because it is a step on the host, beside torchvision.
+"""Times the benchmark cases of reductions, scans, sorts, transforms, samples, resizes, histograms, embedding bags,
+LSTMs, attention and its gradients on a device beside PyTorch, in turns, with the same number of threads; and the
+selection of boxes, which has no benchmark case because it is a step on the host, beside torchvision.
 
   ~/.cache/forge/export-venv/bin/python tests/conformance/time_torch.py '^(sort|top_k|nms)'
 
@@ -74,12 +74,20 @@ def lstm_of(x, weight_x, weight_h, bias):
     return [torch.nn.LSTM(x.shape[2], weight_h.shape[2]), x]
 
 
+def attention_gradient_of(q, k, v, log_sum, dy, delta):
+    q, k, v, dy = (x[None] for x in (q, k, v, dy))
+    return [dy, q, k, v, *torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v)]
+
+
 # How operands become those of PyTorch's function, outside of what is timed.
-PREPARED = {"lstm": lstm_of, "embedding_bag": lambda weight, indices: [weight, indices % weight.shape[0]],
+PREPARED = {"lstm": lstm_of, "attention_gradient": attention_gradient_of, "embedding_bag": lambda weight, indices: [weight, indices % weight.shape[0]],
             "dft": lambda re, im=None: [torch.complex(re, torch.zeros_like(re) if im is None else im)]}
 
 FUNCTIONS = {
     "arg_reduce": lambda a, x: (torch.argmin if a.get("kind") == "min" else torch.argmax)(x, a.get("axis", -1)),
+    "attention": lambda a, *x: torch.nn.functional.scaled_dot_product_attention(*x),
+    "attention_gradient":
+        lambda a, *x: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(*x, 0.0, False),
     "dft": dft, "embedding_bag": embedding_bag,
     "histogram": lambda a, x: torch.histc(x, a["bins"], a["low"], a["high"]),
     "fft": fourier(torch.fft.fftn), "grid_sample": grid_sample, "lstm": lambda a, layer, x: layer(x),

@@ -49,10 +49,10 @@ from torch_ops.reductions import (
     batch_norm_training, local_response_norm, logsumexp, over_axes, spread, standard_deviation, truth, vector_norm,
 )
 from torch_ops.sums import (
-    Digamma, adaptive, affine_grid, arg_reduce, attention, batch_norm, conv, conv_integer, conv_transpose, fill, fmod,
-    folded, grid_sample, instance_norm, iota, layer_norm, lp_pool, matmul, matmul_integer, max_unpool, median,
-    mul_high, polygamma, pool, quantile, reduce, remainder, resize, rms_norm, roi_align, scan, scan_with_index,
-    softmax, strided_gather, sum_pool, update_slice,
+    Digamma, adaptive, affine_grid, arg_reduce, attention, attention_gradient, batch_norm, conv, conv_integer,
+    conv_transpose, fill, fmod, folded, grid_sample, instance_norm, iota, layer_norm, lp_pool, matmul, matmul_integer,
+    max_unpool, median, mul_high, polygamma, pool, quantile, reduce, remainder, resize, rms_norm, roi_align, scan,
+    scan_with_index, softmax, strided_gather, sum_pool, update_slice,
 )
 from torch_ops.tokens import (
     axial_rotary_embedding, grouped_matmul, histogram, log_mel, random_uniform, rotary_embedding, sample_token,
@@ -72,7 +72,7 @@ OPS = {
     "arg_sort": lambda a, x: torch.argsort(x, dim=a["axis"], descending=a["descending"], stable=True),
     "atan": nan_in_both(torch.atan),
     "atanh": nan_in_both(torch.atanh),
-    "attention": attention,
+    "attention": attention, "attention_gradient": attention_gradient,
     "axial_rotary_embedding": axial_rotary_embedding,
     "batch_norm": batch_norm,
     "batch_norm_training": batch_norm_training,

@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "ir/graph/interpreter.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/movement/stop_gradient.h"
+#include "ir/ops/product/attention_gradient.h"
 #include "ir/ops/product/matmul.h"
 #include "ir/ops/reduction/reduce.h"
 #include "ir/training/differentiate.h"
@@ -102,6 +104,37 @@ TEST(MatMulGradientTest, OfWeightsIsOneProduct) {
     for (size_t i = before; i < f.nodes().size(); ++i)
       EXPECT_NE(f.type(f.nodes()[i].first_out).shape(), three);
   }
+}
+
+class AttentionGradientTest : public ::testing::Test {
+ protected:
+  // The ops that give the gradients with respect to `with`.
+  std::set<std::string_view> OpsOfGradients(ValueSpan with) {
+    const Value y = f_(Attention{}, {q_, k_, k_, mask_});
+    const size_t before = f_.nodes().size();
+    const auto gradients = Differentiate(f_, Sum(y * y), with);
+    EXPECT_TRUE(gradients.ok()) << gradients.status();
+    std::set<std::string_view> names;
+    for (size_t i = before; i < f_.nodes().size(); ++i) names.insert(f_.nodes()[i].op.name());
+    return names;
+  }
+
+  Module module_;
+  Function& f_ = *module_.AddFunction("main");
+  const Value q_ = f_.Argument("q", F32({2, 5, 4})), k_ = f_.Argument("k", F32({7, 4})),
+              mask_ = f_.Argument("mask", F32({5, 7}));
+};
+
+TEST_F(AttentionGradientTest, IsOneOpForQueriesKeysAndValues) {
+  const auto names = OpsOfGradients({{q_, k_}});
+  EXPECT_TRUE(names.contains("attention_gradient"));
+  EXPECT_FALSE(names.contains("matmul"));
+}
+
+TEST_F(AttentionGradientTest, OfAMaskNeedsTheScores) {
+  const auto names = OpsOfGradients({{q_, mask_}});
+  EXPECT_FALSE(names.contains("attention_gradient"));
+  EXPECT_TRUE(names.contains("matmul"));
 }
 
 // Runs `f` with what the variables are now, by name, and updates them. Returns whether it ran.

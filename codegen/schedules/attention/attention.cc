@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "codegen/schedules/split.h"
-#include "ir/ops/product/attention.h"
 
 namespace forge::codegen {
 namespace {
@@ -12,21 +11,17 @@ namespace {
 using ir::Dim;
 using ir::Dims;
 
-bool Has(const Region& r, size_t operand) {
-  return r.anchor_inputs().size() > operand && r.anchor_inputs()[operand];
+bool Has(const Region& r, int operand) {
+  const auto at = static_cast<size_t>(operand);
+  return r.anchor_inputs().size() > at && r.anchor_inputs()[at];
 }
 
 // The blocks that some of the rows see.
 Builder::Range RangeOf(Emission& m, const AttentionOperands& a, const KeyBlocks& blocks) {
-  Builder& b = m.b;
-  Builder::Range range = {b.Int(0), b.Scalar(CeilDiv(a.keys, blocks.size)), b.Int(1)};
-  const Val zero = range.begin;
-  const auto block = [&](const Dim& key) {
-    return QuotientOf(max(m.e.Value(key), zero), b.Int(blocks.size));
-  };
-  if (a.first) range.begin = block(blocks.row + *a.first);
-  if (a.last)
-    range.end = min(range.end, block(blocks.row + *a.last + blocks.count + blocks.size - 1));
+  Between seen;
+  if (a.first) seen.first = blocks.row + *a.first;
+  if (a.last) seen.last = blocks.row + *a.last + blocks.count - 1;
+  Builder::Range range = BlocksOf(m, a.keys, blocks.size, seen);
   if (blocks.parts > 1) {
     const AxisPart own(CeilDiv(a.keys, blocks.size), blocks.part, blocks.parts);
     range.begin = max(range.begin, m.e.Value(own.begin));
@@ -37,13 +32,26 @@ Builder::Range RangeOf(Emission& m, const AttentionOperands& a, const KeyBlocks&
 
 }  // namespace
 
+Builder::Range BlocksOf(Emission& m, const Dim& extent, int64_t size, const Between& seen) {
+  Builder& b = m.b;
+  Builder::Range range = {b.Int(0), b.Scalar(CeilDiv(extent, size)), b.Int(1)};
+  const Val zero = range.begin;
+  const auto block = [&](const Dim& at) {
+    return QuotientOf(max(m.e.Value(at), zero), b.Int(size));
+  };
+  if (seen.first) range.begin = block(*seen.first);
+  if (seen.last) range.end = min(range.end, block(*seen.last + size));
+  return range;
+}
+
 Val AttentionOperands::Load(Emission& m, Operand which, const Dim& batch, const Dim& i,
                             const Dim& j, int lanes) const {
   Dims index = Unflatten(batch, outer);
   index.push_back(i);
   index.push_back(j + m.e.Lane(lanes));
-  const Dims& shape = m.region.anchor_inputs()[which].shape();
-  return m.e.At(which, BroadcastIndex(index, shape), lanes);
+  const int place = PlaceOf(which);
+  const Dims& shape = m.region.anchor_inputs()[static_cast<size_t>(place)].shape();
+  return m.e.At(place, BroadcastIndex(index, shape), lanes);
 }
 
 Val AttentionOperands::Score(Emission& m, const Dim& row, const Position& key, Val product,
@@ -69,6 +77,12 @@ Val AttentionOperands::Score(Emission& m, const Dim& row, const Position& key, V
 std::optional<AttentionOperands> AttentionOf(const Region& r) {
   const auto* op = r.AnchorAs<ir::Attention>();
   if (op == nullptr) return std::nullopt;
+  std::optional<AttentionOperands> a = OperandsOf(r, *op, 3);
+  if (a) a->log_sums = op->log_sums;
+  return a;
+}
+
+std::optional<AttentionOperands> OperandsOf(const Region& r, const ir::Attention& op, int mask_at) {
   const ir::Types& in = r.anchor_inputs();
   const Dims &q = in[0].shape(), &k = in[1].shape(), &v = in[2].shape();
   if (!q.back().is_constant() || q.back() == Dim(0) || !v.back().is_constant()) return std::nullopt;
@@ -80,21 +94,22 @@ std::optional<AttentionOperands> AttentionOf(const Region& r) {
   a.keys = k[k.size() - 2];
   a.head = q.back().constant();
   a.width = v.back().constant();
-  a.scale = op->ScaleFor(a.head);
-  a.softcap = op->softcap;
-  const ir::Attention::Band band = op->BandOf(a.rows, a.keys);
+  a.scale = op.ScaleFor(a.head);
+  a.softcap = op.softcap;
+  const ir::Attention::Band band = op.BandOf(a.rows, a.keys);
   a.first = band.first, a.last = band.last;
   a.type = AccumulatorOf(r.anchor_output().dtype());
   for (int which : {AttentionOperands::kQ, AttentionOperands::kK, AttentionOperands::kV})
     a.lanes[static_cast<size_t>(which)] = LanesAlongLast(r, which);
-  a.masked = Has(r, AttentionOperands::kMask);
+  a.mask_at = mask_at;
+  a.masked = Has(r, mask_at);
   if (a.masked) {
-    const ir::Type& mask = in[AttentionOperands::kMask];
+    const ir::Type& mask = in[static_cast<size_t>(mask_at)];
     const Dims& shape = mask.shape();
     a.mask_chooses = mask.dtype() == DType::kBool;
     a.mask_by_key = shape.size() < 2 || shape[shape.size() - 2] == Dim(1);
     if (!shape.empty() && shape.back() == a.keys)
-      a.lanes[AttentionOperands::kMask] = LanesAlongLast(r, AttentionOperands::kMask);
+      a.lanes[AttentionOperands::kMask] = LanesAlongLast(r, mask_at);
   }
   return a;
 }
@@ -130,6 +145,19 @@ void OnlineRows::Finish(Emission& m, const AttentionOperands& a, size_t row, con
         m.e.Finish(index, Packed(part), to.lanes);
       });
     }
+    if (!a.log_sums) return;
+    const auto finish = [&] {
+      Dims index = Unflatten(to.batch, a.outer);
+      index.push_back(to.row.at);
+      index.emplace_back(0);
+      const double infinity = std::numeric_limits<double>::infinity();
+      const Val sum_of_row = top(row) + log(divisor);
+      m.e.Finish(index, select(sum(row) == 0.0, infinity, sum_of_row), 1, 1);
+    };
+    if (to.column == Dim(0))
+      finish();
+    else
+      m.b.If(m.e.Value(to.column) == 0, finish);
   });
 }
 

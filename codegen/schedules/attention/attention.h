@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax(scale * Q K^T, masked) V without storing the scores: the common part of the attention
-// schedules. Keys are processed in blocks; partial sums are rescaled when a block raises the
-// maximum score (online softmax, Milakov and Gimelshein 2018; FlashAttention, Dao et al. 2022).
+// softmax(scale * Q K^T, masked) V without storing the scores: the common part of the schedules of
+// attention and of its gradients. Keys are processed in blocks; partial sums are rescaled when a
+// block raises the maximum score (online softmax, Milakov and Gimelshein 2018; FlashAttention, Dao
+// et al. 2022).
 #pragma once
 #include "codegen/kernel/functions.h"
 #include "codegen/schedules/emission.h"
+#include "ir/ops/product/attention.h"
 
 namespace forge::codegen {
 
-// The operands of the anchor. Each has axes [batch..., rows, columns]; all but the last may
+// The operands of attention. Each has axes [batch..., rows, columns]; all but the last may
 // broadcast.
 struct AttentionOperands {
   ir::Dims outer;  // batch axes of the result
@@ -20,10 +22,13 @@ struct AttentionOperands {
   bool masked = false,
        mask_chooses = false;  // has a mask; its elements are bools, true where a score counts
   bool mask_by_key = false;   // the mask is the same for all rows
+  int mask_at = 3;            // the mask's place among the anchor's operands
+  bool log_sums = false;      // see ir::Attention
 
   enum Operand : uint8_t { kQ, kK, kV, kMask };
   std::array<int, 4> lanes = {1, 1, 1,
                               1};  // by operand: elements loaded at once along the last axis
+  int PlaceOf(Operand which) const { return which == kMask ? mask_at : which; }
   int64_t length(Operand which) const { return which == kV ? width : head; }
   // Loads `lanes` elements from [batch, i, j] on.
   Val Load(Emission& m, Operand which, const ir::Dim& batch, const ir::Dim& i, const ir::Dim& j,
@@ -36,6 +41,16 @@ struct AttentionOperands {
 // Returns the operands; nullopt if the anchor is not attention, or the length of its rows is
 // unknown.
 std::optional<AttentionOperands> AttentionOf(const Region& r);
+// The same of an anchor whose operands begin with q, k and v.
+//   mask_at: the place of the mask among them
+std::optional<AttentionOperands> OperandsOf(const Region& r, const ir::Attention& op, int mask_at);
+
+// The blocks of `size` of an axis that have positions from `first` to `last`, where these are
+// given.
+struct Between {
+  std::optional<ir::Dim> first, last;
+};
+Builder::Range BlocksOf(Emission& m, const ir::Dim& extent, int64_t size, const Between& seen);
 
 // The state of online softmax for several rows: maximum, sum, and weighted sums of values.
 struct OnlineRows {

@@ -7,16 +7,21 @@
 #include "ir/dim/broadcast.h"
 #include "ir/graph/module.h"
 #include "ir/op/define.h"
+#include "ir/ops/creation/fill.h"
 #include "ir/ops/creation/iota.h"
 #include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/broadcast_to.h"
 #include "ir/ops/movement/reshape.h"
+#include "ir/ops/product/attention_gradient.h"
+#include "ir/ops/product/attention_parts.h"
 #include "ir/ops/product/matmul.h"
+#include "ir/ops/reduction/log_sum_exp.h"
 #include "ir/ops/reduction/softmax.h"
 
 namespace forge::ir {
 namespace {
 
-constexpr double kMasked = -std::numeric_limits<double>::infinity();
+constexpr double kInfinity = std::numeric_limits<double>::infinity(), kMasked = -kInfinity;
 
 absl::StatusOr<Type> ScoresOf(TypeSpan in) {
   const MatMul product{.transpose_b = true};
@@ -41,7 +46,39 @@ Value InBand(Function& f, Value scores, const Attention::Band& band) {
   return scores;
 }
 
+// The leading axes of matrices.
+Dims Leading(const Value& v) {
+  const Dims& shape = v.type().shape();
+  return {shape.begin(), shape.end() - 2};
+}
+
+// The matrices repeated along leading axes.
+Value Repeated(Value v, Dims leading) {
+  const Dims& shape = v.type().shape();
+  leading.insert(leading.end(), shape.end() - 2, shape.end());
+  return shape == leading ? v : (*v.fn)(BroadcastTo{std::move(leading)}, {v});
+}
+
 }  // namespace
+
+double ScaleOfScores(const Attention& op, const Dim& head) {
+  return head.is_constant() || op.scale != 0 ? op.ScaleFor(head.is_constant() ? head.constant() : 1)
+                                             : 1;
+}
+
+Value ScoresBeforeMasks(const Attention& op, Value q, Value k) {
+  const Value product = (*q.fn)(MatMul{.transpose_b = true}, {Widened(q), Widened(k)});
+  const Value scores = product * ScaleOfScores(op, q.type().shape().back());
+  return op.softcap != 0 ? tanh(scores / op.softcap) * op.softcap : scores;
+}
+
+Value Masked(const Attention& op, Value scores, Value mask) {
+  Function& f = *scores.fn;
+  scores = InBand(f, scores, op.BandOf(Rows(scores), scores.type().shape().back()));
+  if (!mask) return scores;
+  return mask.type().dtype() == DType::kBool ? select(mask, scores, kMasked)
+                                             : scores + Widened(mask);
+}
 
 Attention::Band Attention::BandOf(const Dim& rows, const Dim& keys) const {
   const Dim own = causal == Causal::kBottomRight ? keys - rows : Dim(0);
@@ -75,22 +112,55 @@ absl::StatusOr<Types> Attention::infer(TypeSpan in) const {
       return InvalidArgument("the mask is {}, q is {}", Name(in[3].dtype()), Name(in[0].dtype()));
   }
   const Type operands[] = {scores, in[2]};
-  return MatMul{}.infer(operands);
+  FORGE_ASSIGN_OR_RETURN(Types out, MatMul{}.infer(operands));
+  if (log_sums) {
+    Dims rows = out[0].shape();
+    rows.back() = 1;
+    out.push_back(Type::Tensor(WideOf(in[0].dtype()), std::move(rows)));
+  }
+  return out;
 }
 
 Values Attention::decompose(Function& f, ValueSpan in) const {
-  const Dim head = in[0].type().shape().back();
-  // Scores and probabilities lose too much in 16 bits.
-  Value scores = f(MatMul{.transpose_b = true}, {Widened(in[0]), Widened(in[1])});
-  if (scale != 0 || head.is_constant())
-    scores = scores * ScaleFor(scale != 0 ? 1 : head.constant());
-  if (softcap != 0) scores = tanh(scores / softcap) * softcap;
-  scores = InBand(f, scores, BandOf(Rows(in[0]), Rows(in[1])));
-  if (in[3])
-    scores = in[3].type().dtype() == DType::kBool ? select(in[3], scores, kMasked)
-                                                  : scores + Widened(in[3]);
+  const Value scores = Masked(*this, ScoresBeforeMasks(*this, in[0], in[1]), in[3]);
   const Value p = f(Softmax{.masked_rows_zero = true}, {scores});
-  return {Narrowed(f(MatMul{}, {p, Widened(in[2])}), in[0].type().dtype())};
+  const Value y = f(MatMul{}, {p, Widened(in[2])});
+  Values out{Narrowed(y, in[0].type().dtype())};
+  if (log_sums) {
+    const Value sum = f(LogSumExp{.axes = {-1}}, {scores});
+    const double least = sum.type().dtype() == DType::kF64 ? std::numeric_limits<double>::lowest()
+                                                           : std::numeric_limits<float>::lowest();
+    out.push_back(Repeated(select(sum < least, kInfinity, sum), Leading(y)));
+  }
+  return out;
+}
+
+// The op for the gradients takes q as often as there are results, and as many keys as values.
+Values Attention::gradient(const GradArgs& g) const {
+  const Value y = g.out[0], mask = g.in.size() > 3 ? g.in[3] : Value{};
+  const Value dy = g.dout[0] ? g.dout[0] : g.fn(Fill{0, y.type().dtype(), y.type().shape()}, {});
+  Value delta = ReduceAxes(ReduceKind::kSum, Widened(dy) * Widened(y), {-1});
+  if (g.dout[1]) delta = delta - g.dout[1];
+  const Dims of_k = Leading(g.in[1]), of_v = Leading(g.in[2]);
+  const Dims* both[] = {&of_k, &of_v};
+  const absl::StatusOr<Dims> keys = BroadcastShapes(both);
+  if (!keys.ok()) return g.fn.Fail(keys.status()), Values(g.in.size());
+  const AttentionGradient op{scale, softcap, causal, window_left, window_right};
+  const Values in{Repeated(g.in[0], Leading(y)),
+                  Repeated(g.in[1], *keys),
+                  Repeated(g.in[2], *keys),
+                  g.out[1],
+                  dy,
+                  delta,
+                  mask};
+  const bool mask_too =
+      mask && mask.type().dtype() != DType::kBool && (g.bodies == nullptr || g.bodies->Wants(3));
+  Values d = mask_too ? AttentionGradientParts(op, in) : g.fn.Add(op, in);
+  if (!g.fn.status().ok()) return Values(g.in.size());
+  d.resize(g.in.size());
+  for (size_t i = 0; i < d.size(); ++i)
+    if (d[i]) d[i] = Narrowed(SumTo(d[i], g.in[i].type().shape()), g.in[i].type().dtype());
+  return d;
 }
 
 Cases Attention::cases() {
@@ -120,6 +190,13 @@ Cases Attention::cases() {
       {Attention{.softcap = 0.5, .causal = Causal::kTopLeft, .window_left = 20},
        {"f32[2,90,8]", "f32[2,90,8]", "f32[2,90,4]", "f32[2,1,90]"}},
       {Attention{.window_left = 3, .window_right = 2}, {"f32[40,8]", "f32[40,8]", "f32[40,4]"}},
+      {Attention{.log_sums = true}, {"float[2,3,8]", "float[2,5,8]", "float[2,5,4]"}},
+      {Attention{.causal = Causal::kBottomRight, .log_sums = true},
+       {"f32[2,70,8]", "f32[1,37,8]", "f32[1,37,16]"}},
+      {Attention{.scale = 1, .log_sums = true},
+       {"f32[2,40,3]", "f32[3,1,50,3]", "f32[3,1,50,5]", "bool[50]"}},
+      {Attention{.log_sums = true}, {"f16[2,4,1,64]", "f16[2,1,1500,64]", "f16[2,1,1500,64]"}},
+      {Attention{.log_sums = true}, {"f32[3,4]", "f32[0,4]", "f32[0,2]"}},
       {.op = Attention{},
        .in = {"f32[12,256,32]", "f32[12,256,32]", "f32[12,256,32]"},
        .bench = true},

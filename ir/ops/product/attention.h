@@ -10,6 +10,7 @@ struct Attention {
   double scale = 0, softcap = 0;
   Causal causal = Causal::kNone;
   int64_t window_left = -1, window_right = -1;
+  bool log_sums = false;
 
   static constexpr OpInfo kInfo{
       .name = "attention",
@@ -17,8 +18,9 @@ struct Attention {
           "y = softmax(softcap(scale * q k^T), masked) v; a row that is masked altogether gives "
           "zeros",
       .inputs = "q: float[*b, l, e]; k: =q[*c, s, f]; v: =q[*d, t, w]; mask: float|bool[*m]?",
-      .outputs = "y: =q[*r, o, p]",
-      .source = "ONNX Attention-23; torch.nn.functional.scaled_dot_product_attention"};
+      .outputs = "y: =q[*r, o, p]; log_sum: wide(q)[*r, o, t]?",
+      .source = "ONNX Attention-23; torch.nn.functional.scaled_dot_product_attention",
+      .saved = "log_sums"};
   static constexpr Field kFields[] = {
       FieldOf<&Attention::scale>("scale",
                                  "Of the scores; 0 means 1 / sqrt(e). A float mask is "
@@ -32,7 +34,10 @@ struct Attention {
           "none|top_left|bottom_right"),
       FieldOf<&Attention::window_left>("window_left",
                                        "Keys before a row's own that count; -1: all."),
-      FieldOf<&Attention::window_right>("window_right", "The same after it.")};
+      FieldOf<&Attention::window_right>("window_right", "The same after it."),
+      FieldOf<&Attention::log_sums>("log_sums",
+                                    "Adds the logarithm of the sum of each row's exponentials, "
+                                    "infinity for a row that is masked altogether.")};
 
   // What the scores are multiplied by, where a key has `head` elements.
   double ScaleFor(int64_t head) const;
@@ -44,6 +49,7 @@ struct Attention {
   // Leading axes broadcast; the mask broadcasts to the scores [*r, l, s].
   absl::StatusOr<Types> infer(TypeSpan in) const;
   Values decompose(Function& f, ValueSpan in) const;
+  Values gradient(const GradArgs& g) const;
   [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const Attention*);

@@ -213,8 +213,8 @@ def softmax(a, x):
         if a["masked_rows_zero"] else y
 
 
-def attention(a, q, k, v, mask=None):
-    require(a["softcap"] == 0)
+def masked(a, q, k, mask):
+    """What masks add to scores: -infinity where a key does not count"""
     rows, keys = q.shape[-2], k.shape[-2]
     offset = keys - rows if a["causal"] == "bottom_right" else 0
     distance = torch.arange(keys)[None, :] - torch.arange(rows)[:, None] - offset
@@ -226,10 +226,43 @@ def attention(a, q, k, v, mask=None):
     if a["window_right"] >= 0:
         counts &= distance <= a["window_right"]
     bias = torch.zeros(rows, keys, dtype=q.dtype).masked_fill(~counts, -math.inf)
-    if mask is not None:
-        bias = bias + (torch.zeros_like(mask, dtype=q.dtype).masked_fill(~mask, -math.inf)
-                       if mask.dtype == torch.bool else mask)
-    return F.scaled_dot_product_attention(q, k, v, bias, scale=a["scale"] or None)
+    if mask is None:
+        return bias
+    return bias + (torch.zeros_like(mask, dtype=q.dtype).masked_fill(~mask, -math.inf)
+                   if mask.dtype == torch.bool else mask)
+
+
+def attention(a, q, k, v, mask=None):
+    require(a["softcap"] == 0)
+    bias = masked(a, q, k, mask)
+    y = F.scaled_dot_product_attention(q, k, v, bias, scale=a["scale"] or None)
+    if not a["log_sums"]:
+        return y
+    sums = torch.logsumexp(q @ k.mT * (a["scale"] or q.shape[-1] ** -0.5) + bias, -1, keepdim=True)
+    sums = torch.where(sums == -math.inf, math.inf, sums)
+    return y, sums.expand(*y.shape[:-1], 1)
+
+
+def attention_gradient(a, q, k, v, log_sum, dy, delta, mask=None):
+    """By its formula: PyTorch's kernel, which gives the same, has no second gradient."""
+    scale, bias = a["scale"] or q.shape[-1] ** -0.5, masked(a, q, k, mask)
+    scores = q @ k.mT * scale
+    slope = scale
+    if a["softcap"]:
+        t = torch.tanh(scores / a["softcap"])
+        scores, slope = t * a["softcap"], scale * (1 - t * t)
+    p = torch.exp(scores + bias - log_sum)
+    ds = p * (dy @ v.mT - delta) * slope
+    results = ds @ k, (ds.mT @ q).sum_to_size(k.shape), (p.mT @ dy).sum_to_size(v.shape)
+    if q.ndim == 3 and q.shape[0] == k.shape[0] > 0 and q.shape[-1] == v.shape[-1] and bias.ndim == 2 \
+            and not a["softcap"]:
+        whole = [x.detach()[None] for x in (dy, q, k, v)]
+        out = whole[0] * delta.detach() / (whole[0] ** 2).sum(-1, keepdim=True)  # whose product with dy is delta
+        own = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
+            *whole, out, log_sum.detach()[None, ..., 0], 0.0, False, attn_mask=bias.detach(), scale=scale)
+        for x, of_torch in zip(results, own):
+            assert torch.allclose(x, of_torch[0], rtol=1e-9, atol=1e-9 * float(x.detach().abs().max()))
+    return results
 
 
 def batch_norm(a, x, gamma, beta, mean, variance):

@@ -11,19 +11,27 @@ from . import random_numbers
 
 def attention(t, q, k, v, mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False):
     """aten.scaled_dot_product_attention"""
-    if mask is not None and mask.dtype != "bool":
-        mask = t.cast(mask, q.dtype)
+    mask = mask_for(t, q, mask)
     if dropout_p:
         k, v = (_repeated(t, x, q.shape[-3]) if enable_gqa else x for x in (k, v))
         shares = t.op("softmax", scores(t, q, k, mask, is_causal, scale), axis=-1)
         return t.op("matmul", random_numbers.dropout(t, shares, dropout_p), v)
-    attributes = {"scale": 0 if scale is None else float(scale), "causal": "top_left" if is_causal else "none"}
     if not enable_gqa or q.shape[-3] == k.shape[-3]:
-        return t.op("attention", q, k, v, mask, **attributes)
-    return _grouped(t, (q, k, v, mask), attributes)
+        return t.op("attention", q, k, v, mask, **attributes(is_causal, scale))
+    return _grouped(t, (q, k, v, mask), attributes(is_causal, scale))
 
 
-def _grouped(t, operands, attributes):
+def mask_for(t, q, mask):
+    """The mask as the op takes it"""
+    return mask if mask is None or mask.dtype == "bool" else t.cast(mask, q.dtype)
+
+
+def attributes(is_causal, scale):
+    """Those of the op and of that of its gradients"""
+    return {"scale": 0 if scale is None else float(scale), "causal": "top_left" if is_causal else "none"}
+
+
+def _grouped(t, operands, options):
     """Query heads in groups that share a head of k and v, by an axis of extent 1 in these"""
     q, k, v, mask = operands
     heads, shared = (t.fixed(x.shape[-3], "the number of heads") for x in (q, k))
@@ -32,7 +40,7 @@ def _grouped(t, operands, attributes):
     if mask is not None and mask.rank > 2:
         of = [1, 1] if mask.shape[-3] == 1 else [shared, heads // shared]
         mask = t.reshape(mask, [*mask.shape[:-3], *of, *mask.shape[-2:]])
-    y = t.op("attention", grouped, k, v, mask, **attributes)
+    y = t.op("attention", grouped, k, v, mask, **options)
     return t.reshape(y, [*q.shape[:-1], v.shape[-1]])
 
 
@@ -45,14 +53,13 @@ def with_more(t, q, k, v, *arguments, attn_mask=None, scale=None, attn_bias=None
     if arguments and not isinstance(arguments[0], (int, float)):
         mask = arguments.pop(0)
     dropout, causal = ([*arguments, 0.0, False])[:2] if arguments else (0.0, False)
-    y = attention(t, q, k, v, mask, dropout, bool(causal), scale=scale)
-    sums = log_sum_exp(t, q, k, mask, bool(causal), scale) if t.used(1) else None
-    return (y, sums, *[None] * (len(t.meta()) - 2))
-
-
-def log_sum_exp(t, q, k, mask, causal, scale):
-    """Of each row of scores, which training keeps"""
-    return t.op("log_sum_exp", scores(t, q, k, mask, causal, scale), axes=[-1], keep_dims=False)
+    further = [None] * (len(t.meta()) - 2)
+    if not t.used(1):
+        return (attention(t, q, k, v, mask, dropout, bool(causal), scale=scale), None, *further)
+    if dropout:
+        raise Unsupported("the sums of its rows, with dropout")
+    y, sums = t.ops("attention", q, k, v, mask_for(t, q, mask), log_sums=True, **attributes(bool(causal), scale))
+    return (y, t.reshape(sums, sums.shape[:-1]), *further)
 
 
 def scores(t, q, k, mask, causal, scale):

@@ -4,6 +4,7 @@ has no rule here."""
 
 from __future__ import annotations
 
+from ..unsupported import Unsupported
 from . import attention, indexing, movement, norms, windows
 
 
@@ -74,8 +75,14 @@ def grid_sample(t, gradient, x, grid, interpolation_mode, padding_mode, align_co
 
 def flash_attention(t, gradient, q, k, v, out, logsumexp, dropout_p, is_causal, *, attn_mask=None, scale=None):
     """aten._scaled_dot_product_flash_attention_for_cpu_backward"""
-    y = attention.attention(t, q, k, v, attn_mask, dropout_p, is_causal, scale=scale)
-    return flows_back(t, gradient, y, [q, k, v])
+    if dropout_p:
+        raise Unsupported("dropout")
+    wide = "f64" if q.dtype == "f64" else "f32"
+    products = t.op("mul", t.cast(gradient, wide), t.cast(out, wide))
+    delta = t.op("reduce", products, kind="sum", axes=[-1], keep_dims=True)
+    sums = t.reshape(t.cast(logsumexp, wide), [*logsumexp.shape, 1])
+    return t.ops("attention_gradient", q, k, v, sums, t.cast(gradient, q.dtype), delta,
+                 attention.mask_for(t, q, attn_mask), **attention.attributes(is_causal, scale))
 
 
 RULES = {
