@@ -5,7 +5,7 @@
 #ifdef FORGE_CPU_LANES_INL_H_
 #undef FORGE_CPU_LANES_INL_H_
 #else
-#define FORGE_CPU_LANES_INL_H_
+#define FORGE_CPU_LANES_INL_H_  // NOLINT(readability-identifier-naming): as Highway names them
 #endif
 
 #include <type_traits>

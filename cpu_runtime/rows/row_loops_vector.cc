@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 #include <cmath>
+#include <numbers>
 
 #include "cpu_runtime/rows/row_loops.h"
 #include "cpu_runtime/vector_targets.h"
@@ -98,12 +99,19 @@ float Fold(const float* x, size_t n, float start) {
   return hn::GetLane(sum.v);
 }
 
-// e^x for x up to 0. What would be denormal is 0: beside the 1 in its row it is nothing, and the
-// processor computes denormals in microcode, which took longer than all else where rows are masked.
+// e^x for x up to 88, beyond which it is infinite. What would be denormal is 0: beside the 1 in its
+// row it is nothing, and the processor computes denormals in microcode, which took longer than all
+// else where rows are masked.
 template <class D>
 HWY_INLINE Lanes<D> ExpOrZero(Lanes<D> x) {
-  constexpr double kLeast = -87;
-  return select(x < kLeast, Lanes<D>(0.0), rows::exp(max(x, kLeast)));
+  using N = rows::ExpF32Numbers;
+  constexpr double kLeast = -87, kMost = 88;
+  // 2^n is in range where x is, so that the power needs one step; elsewhere it is not used.
+  const Lanes<D> n = round_even(x * std::numbers::log2e);
+  const Lanes<D> r = fma(n, -N::kLn2Low, fma(n, -N::kLn2High, x)), rest = N::Rest(r);
+  const Lanes<D> y = (fma(rest, r * r, r) + 1.0) * exp2_int(n);
+  const Lanes<D> least(0.0), most(std::numeric_limits<double>::infinity());
+  return select(x < kLeast, least, select(x > kMost, most, y));
 }
 
 // Inlined by force, as two chains of operations hide each other's latency and constants stay in
