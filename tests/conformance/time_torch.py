@@ -80,8 +80,12 @@ def attention_gradient_of(q, k, v, log_sum, dy, delta):
 
 
 # How operands become those of PyTorch's function, outside of what is timed.
-PREPARED = {"lstm": lstm_of, "attention_gradient": attention_gradient_of, "embedding_bag": lambda weight, indices: [weight, indices % weight.shape[0]],
-            "dft": lambda re, im=None: [torch.complex(re, torch.zeros_like(re) if im is None else im)]}
+PREPARED = {
+    "attention_gradient": attention_gradient_of,
+    "dft": lambda re, im=None: [torch.complex(re, torch.zeros_like(re) if im is None else im)],
+    "embedding_bag": lambda weight, indices: [weight, indices % weight.shape[0]],
+    "lstm": lstm_of,
+}
 
 FUNCTIONS = {
     "arg_reduce": lambda a, x: (torch.argmin if a.get("kind") == "min" else torch.argmax)(x, a.get("axis", -1)),
