@@ -46,17 +46,6 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/archive")
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/forge;$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 
-find_program(FORGE_CCACHE ccache)
-mark_as_advanced(FORGE_CCACHE)
-if(FORGE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # The base folder makes paths relative, so that checkouts share objects; the sloppiness is what ccache asks
-  # for before it reuses an object made with a precompiled header.
-  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
-      CCACHE_PCH_EXTSUM=1 CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${FORGE_CCACHE})
-  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
-endif()
-
 # The content of cmake/pch.h and of the folders in which what it includes of the project lies.
 file(GLOB own CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/pch.h" "${PROJECT_SOURCE_DIR}/base/*.h"
      "${PROJECT_SOURCE_DIR}/ir/dim/*.h" "${PROJECT_SOURCE_DIR}/ir/type/*.h" "${PROJECT_SOURCE_DIR}/ir/op/*.h"
@@ -68,6 +57,20 @@ foreach(header IN LISTS own)
   string(SHA256 FORGE_PRECOMPILED_HASH "${FORGE_PRECOMPILED_HASH}${hash}")
 endforeach()
 
+find_program(FORGE_CCACHE ccache)
+mark_as_advanced(FORGE_CCACHE)
+if(FORGE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # The base folder makes paths relative, so that checkouts share objects; the sloppiness is what ccache asks
+  # for before it reuses an object made with a precompiled header. The namespace is part of every key: otherwise
+  # ccache would give back a precompiled header made before a comment changed, which the compiler then takes for
+  # one of other files.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
+      CCACHE_NAMESPACE=${FORGE_PRECOMPILED_HASH} CCACHE_PCH_EXTSUM=1 CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
+      ${FORGE_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+endif()
+
 # Names the content of TARGET's precompiled header for ccache, since the compiler never makes the same file twice:
 # what it is made by, with which flags, from which headers.
 function(forge_sum_precompiled_header target)
@@ -75,7 +78,7 @@ function(forge_sum_precompiled_header target)
   get_target_property(headers ${target} PRECOMPILE_HEADERS)
   file(WRITE "${PROJECT_BINARY_DIR}/CMakeFiles/${target}.dir/cmake_pch.hxx.gch.sum"
        "${CMAKE_CXX_COMPILER} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}} "
-       "${FORGE_SANITIZE} ${headers} ${FORGE_PRECOMPILED_HASH} absl ${absl_VERSION} gtest ${GTest_VERSION} "
+       "${FORGE_SANITIZE} ${headers} absl ${absl_VERSION} gtest ${GTest_VERSION} "
        "dnnl ${dnnl_VERSION} CLI11 ${CLI11_VERSION} json ${nlohmann_json_VERSION}\n")
 endfunction()
 
