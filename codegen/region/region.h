@@ -26,6 +26,11 @@ class Region {
     return anchor_ != nullptr ? anchor_->op.As<T>() : nullptr;
   }
   const ir::Types& anchor_inputs() const { return anchor_inputs_; }  // absent operands included
+  // Whether the anchor has this operand.
+  bool has_input(int operand) const {
+    const auto at = static_cast<size_t>(operand);
+    return at < anchor_inputs_.size() && anchor_inputs_[at];
+  }
   const ir::Type& anchor_output(int result = 0) const;  // without an anchor: the first result
   int operand_count() const;                            // arguments, then results
   bool is_dense() const { return encoding_ == nullptr; }

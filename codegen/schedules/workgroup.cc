@@ -54,6 +54,25 @@ void ForUnits(Emission& m, const ir::Dim& local, int64_t threads, int64_t count,
   }
 }
 
+void FillShared(Emission& m, const ir::Dim& local, const SharedLines& to,
+                absl::FunctionRef<Val(const ir::Dim& line, const ir::Dim& element)> load) {
+  const int64_t across = to.length / to.lanes;
+  const auto copy = [&](const ir::Dim& at) {
+    const ir::Dims of = Unflatten(at, {to.count, across});
+    const ir::Dim& line = of[0];
+    const ir::Dim first = of[1] * to.lanes;
+    const Val v = load(line, first);
+    for (int c = 0; c < to.lanes; ++c) {
+      const ir::Dim element = first + c;
+      const ir::Dim place =
+          to.pitch > 0 ? line * to.pitch + element : element * Pitch(to.count) + line;
+      m.b.Store(to.view, m.e.Value(place), to.lanes == 1 ? v : m.b.Extract(v, c));
+    }
+  };
+  ForUnits(m, local, TileThreads::kAll, to.count * across,
+           [&](const ir::Dim& at, Val inside) { IfInside(m.b, inside, [&] { copy(at); }); });
+}
+
 WorkgroupReduction::WorkgroupReduction(Emission& m, Type element)
     : m_(m),
       by_subgroups_(ReducesBySubgroups(m.region.caps(), m.launch.kernel.workgroup[0], element)) {

@@ -35,6 +35,20 @@ inline int64_t Pitch(int64_t length) { return length + 4; }
 void ForUnits(Emission& m, const ir::Dim& local, int64_t threads, int64_t count,
               absl::FunctionRef<void(const ir::Dim& unit, Val inside)> body);
 
+// Lines of a matrix in shared memory.
+struct SharedLines {
+  uint16_t view = 0;
+  int64_t count = 0, length = 0;  // of lines; of elements of a line
+  int lanes = 1;                  // elements loaded at once; divides `length`
+  // From one line to the next; 0: lines stand beside each other, element by element, Pitch(count)
+  // from one to the next.
+  int64_t pitch = 0;
+};
+// Fills them by the invocations of TileThreads, of which `local` is this one. `load` returns
+// `lanes` elements of a line.
+void FillShared(Emission& m, const ir::Dim& local, const SharedLines& to,
+                absl::FunctionRef<Val(const ir::Dim& line, const ir::Dim& element)> load);
+
 // Combines a value of each invocation, in a fixed order, into one value for all: with subgroup
 // operations if the subgroup size is known, otherwise as a tree. The workgroup is one-dimensional
 // with a power of two of invocations; the control flow around the call is uniform.

@@ -11,11 +11,6 @@ namespace {
 using ir::Dim;
 using ir::Dims;
 
-bool Has(const Region& r, int operand) {
-  const auto at = static_cast<size_t>(operand);
-  return r.anchor_inputs().size() > at && r.anchor_inputs()[at];
-}
-
 // The blocks that some of the rows see.
 Builder::Range RangeOf(Emission& m, const AttentionOperands& a, const KeyBlocks& blocks) {
   Between seen;
@@ -102,7 +97,7 @@ std::optional<AttentionOperands> OperandsOf(const Region& r, const ir::Attention
   for (int which : {AttentionOperands::kQ, AttentionOperands::kK, AttentionOperands::kV})
     a.lanes[static_cast<size_t>(which)] = LanesAlongLast(r, which);
   a.mask_at = mask_at;
-  a.masked = Has(r, mask_at);
+  a.masked = r.has_input(mask_at);
   if (a.masked) {
     const ir::Type& mask = in[static_cast<size_t>(mask_at)];
     const Dims& shape = mask.shape();

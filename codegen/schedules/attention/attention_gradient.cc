@@ -178,20 +178,16 @@ Val Tile::Load(int which, const Dim& i, const Dim& j, int lanes) const {
 
 void Tile::Fill(uint16_t view, const Part& part) {
   const int lanes = std::min(LanesAlongLast(m_.region, part.which), LanesFor(part.across));
-  const int64_t across = part.across / lanes;
-  const auto copy = [&](const Dim& at) {
-    const Dims of = Unflatten(at, {part.count, across});
-    const Val v = LoadWithin(
-        m_, {part.first + of[0], part.extent}, {part.begin + of[1] * lanes, Length(part.which)},
-        [&](const Dim& i, const Dim& j) { return Load(part.which, i, j, lanes); });
-    for (int c = 0; c < lanes; ++c) {
-      const Dim j = of[1] * lanes + c;
-      const Dim place = part.pitch > 0 ? of[0] * part.pitch + j : j * Pitch(part.count) + of[0];
-      m_.b.Store(view, m_.e.Value(place), lanes == 1 ? v : m_.b.Extract(v, c));
-    }
-  };
-  ForUnits(m_, local_, TileThreads::kAll, part.count * across,
-           [&](const Dim& at, Val inside) { IfInside(m_.b, inside, [&] { copy(at); }); });
+  const SharedLines to{.view = view,
+                       .count = part.count,
+                       .length = part.across,
+                       .lanes = lanes,
+                       .pitch = part.pitch};
+  FillShared(m_, local_, to, [&](const Dim& line, const Dim& element) {
+    return LoadWithin(m_, {part.first + line, part.extent},
+                      {part.begin + element, Length(part.which)},
+                      [&](const Dim& i, const Dim& j) { return Load(part.which, i, j, lanes); });
+  });
 }
 
 Vals Tile::Products(Op::Operand own, Op::Operand other, const Dim& first) {

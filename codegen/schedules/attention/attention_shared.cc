@@ -157,22 +157,18 @@ class Tile {
 
 void Tile::Fill(Operand which, const Dim& first, const Dim& begin) {
   const bool is_q = which == Operand::kQ, is_v = which == Operand::kV;
-  const int lanes = a_.lanes[which];
-  const int64_t count = is_q ? t_.rows : is_v ? extents_.values : t_.keys;
-  const int64_t across = (is_v ? a_.width : extents_.depth) / lanes;
-  const auto copy = [&](const Dim& at) {
-    const Dims of = Unflatten(at, {count, across});
-    const Val v = LoadWithin(
-        m_, {first + of[0], is_q ? a_.rows : a_.keys}, {begin + of[1] * lanes, a_.length(which)},
-        [&](const Dim& i, const Dim& j) { return a_.Load(m_, which, batch_, i, j, lanes); });
-    for (int c = 0; c < lanes; ++c) {
-      const Dim j = of[1] * lanes + c;
-      const Dim place = is_v ? of[0] * value_pitch() + j : j * Pitch(count) + of[0];
-      m_.b.Store(is_q ? q_ : block_, m_.e.Value(place), lanes == 1 ? v : m_.b.Extract(v, c));
-    }
-  };
-  ForUnits(m_, local_, TileThreads::kAll, count * across,
-           [&](const Dim& at, Val inside) { IfInside(m_.b, inside, [&] { copy(at); }); });
+  const SharedLines to{.view = is_q ? q_ : block_,
+                       .count = is_q   ? t_.rows
+                                : is_v ? extents_.values
+                                       : t_.keys,
+                       .length = is_v ? a_.width : extents_.depth,
+                       .lanes = a_.lanes[which],
+                       .pitch = is_v ? value_pitch() : 0};
+  FillShared(m_, local_, to, [&](const Dim& line, const Dim& element) {
+    return LoadWithin(
+        m_, {first + line, is_q ? a_.rows : a_.keys}, {begin + element, a_.length(which)},
+        [&](const Dim& i, const Dim& j) { return a_.Load(m_, which, batch_, i, j, to.lanes); });
+  });
 }
 
 // Of this invocation's rows and keys.

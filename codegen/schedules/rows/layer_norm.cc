@@ -26,17 +26,14 @@ Statistics Of(Row& row) {
 
 void Emit(Row& row) {
   const auto [mean, deviation] = Of(row);
-  const auto has = [&](size_t k) {
-    return row.region().anchor_inputs().size() > k && row.region().anchor_inputs()[k];
-  };
   if (row.op<ir::LayerNorm>().statistics) {
     row.StoreNumber(1, mean);
     row.StoreNumber(2, 1.0 / deviation);
   }
   row.Store([&, mean = mean, deviation = deviation](Val x, Row::Operands of) {
     Val y = (x - mean) / deviation;
-    if (has(1)) y = y * of(1);
-    if (has(2)) y = y + of(2);
+    if (row.region().has_input(1)) y = y * of(1);
+    if (row.region().has_input(2)) y = y + of(2);
     return y;
   });
 }

@@ -39,7 +39,7 @@ ConvShape::ConvShape(const Region& r, ir::Conv conv)
       places(r.anchor_output().shape().begin() + 2, r.anchor_output().shape().end()),
       group_outputs(FloorDiv(channels, op.groups)),
       group_inputs(r.anchor_inputs()[1].shape()[1]),
-      biased(r.anchor_inputs().size() > 2 && r.anchor_inputs()[2]),
+      biased(r.has_input(2)),
       window(ConvWindow(r, op)) {}
 
 bool ConvShape::known_window() const {
