@@ -28,6 +28,11 @@ FusionKind FusionKindOf(const Node& node) {
   return FusionKind::kAnchor;
 }
 
+// What moves an anchor's elements is better read moved, in the loads of the next anchor, than
+// stored moved: stores get what is left. Results that others read too are joined when nothing else
+// can be: the region then stores them beside its own.
+enum class Phase { kLoads, kStores, kResults };
+
 struct Group {
   std::vector<int> nodes;  // indices, ascending
   int anchor = kNone;
@@ -61,14 +66,13 @@ class Fuser {
     }
   }
 
-  // What moves an anchor's elements is better read moved, in the loads of the next anchor, than
-  // stored moved: stores get what is left.
   absl::StatusOr<std::vector<FusionGap>> Run(Function& out) {
     const int n = static_cast<int>(in_.nodes().size());
-    for (int i = 0; i < n; ++i) Grow(i);
-    stores_move_ = true;
-    for (int i = 0; i < n; ++i)
-      if (groups_[group_of_[i]].anchor == kNone) Grow(i);
+    for (const Phase phase : {Phase::kLoads, Phase::kStores, Phase::kResults}) {
+      phase_ = phase;
+      for (int i = 0; i < n; ++i)
+        if (phase == Phase::kLoads || groups_[group_of_[i]].anchor == kNone) Grow(i);
+    }
     FORGE_RETURN_IF_ERROR(Write(out));
     return Gaps();
   }
@@ -98,8 +102,9 @@ class Fuser {
     std::sort(producers.rbegin(), producers.rend());
     for (int p : producers) {
       const int a = group_of_[p], b = group_of_[i];
-      if (a == b || (stores_move_ && groups_[a].anchor == kNone)) continue;
-      if (Verdict v = TryJoin(a, b); !v) refusals_[{p, i}] = v.text();
+      if (a == b || (phase_ == Phase::kStores && groups_[a].anchor == kNone)) continue;
+      // The reasons of the phases before say more than that of the last.
+      if (Verdict v = TryJoin(a, b); !v && phase_ != Phase::kResults) refusals_[{p, i}] = v.text();
     }
   }
 
@@ -129,6 +134,8 @@ class Fuser {
   // Whether `b` can compute what it needs of `a` element by element without doing it many times
   // over.
   Verdict FitsTogether(int a, int b) const {
+    if (phase_ == Phase::kResults)
+      return AlikeInEachElement(a, b) ? Verdict::Yes() : Verdict::No("they are not element-wise");
     if (groups_[a].anchor != kNone)
       return EpilogueFits(a, b)
                  ? Verdict::Yes()
@@ -145,7 +152,7 @@ class Fuser {
   // moves, or nothing made of them has more elements, and the target says whether it can store
   // them.
   bool EpilogueFits(int a, int b) const {
-    if (stores_move_) return RepeatsNothing(a, b);
+    if (phase_ == Phase::kStores) return RepeatsNothing(a, b);
     const Dims& shape = in_.type(node(groups_[a].anchor).first_out).shape();
     for (int i : groups_[b].nodes)
       if (FusionKindOf(node(i)) != FusionKind::kScalar ||
@@ -171,6 +178,17 @@ class Fuser {
         return false;
       made[node(i).first_out] = true;
     }
+    return true;
+  }
+
+  // Element-wise ops on tensors of one shape, in both groups.
+  bool AlikeInEachElement(int a, int b) const {
+    const Dims& shape = in_.type(node(groups_[b].nodes.back()).first_out).shape();
+    for (const int g : {a, b})
+      for (int i : groups_[g].nodes)
+        if (FusionKindOf(node(i)) != FusionKind::kScalar ||
+            in_.type(node(i).first_out).shape() != shape)
+          return false;
     return true;
   }
 
@@ -411,7 +429,7 @@ class Fuser {
   std::vector<std::vector<int>> readers_;        // by value
   std::vector<int> group_of_;
   std::vector<Group> groups_;
-  bool stores_move_ = false;                             // epilogues may move elements
+  Phase phase_ = Phase::kLoads;
   std::map<std::pair<int, int>, std::string> refusals_;  // by producer and consumer: the last
 };
 
