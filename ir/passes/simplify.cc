@@ -193,12 +193,45 @@ std::optional<Values> WithoutSaved(const Node& node, ValueSpan operands, std::sp
   return out;
 }
 
+// True when the operands are equal values; `first` is that of EqualValues.
+bool SameOperands(const Node& a, const Node& b, std::span<const uint32_t> first) {
+  const auto number = [&](uint32_t v) { return v == kAbsent ? v : first[v]; };
+  return std::ranges::equal(a.in, b.in, {}, number, number);
+}
+
+// For each value the first that is equal to it: same op, equal attributes and equal operands.
+std::vector<uint32_t> EqualValues(const Function& f) {
+  std::vector<uint32_t> first(f.value_count());
+  for (uint32_t v = 0; v < first.size(); ++v) first[v] = v;
+  absl::flat_hash_map<uint64_t, std::vector<const Node*>> seen;
+  for (const Node& node : f.nodes()) {
+    if (HasEffects(node) || !node.runtime_attributes.empty()) continue;
+    const auto same = [&](const Node* other) {
+      return other->op == node.op && SameOperands(*other, node, first);
+    };
+    uint64_t key = node.op.Hash();
+    for (uint32_t v : node.in) key = key * 0x9e3779b97f4a7c15 + (v == kAbsent ? v : first[v]);
+    std::vector<const Node*>& alike = seen[key];
+    const auto at = std::ranges::find_if(alike, same);
+    if (at == alike.end()) {
+      alike.push_back(&node);
+      continue;
+    }
+    for (uint32_t k = 0; k < node.outs; ++k) first[node.first_out + k] = (*at)->first_out + k;
+  }
+  return first;
+}
+
 // The nodes whose saved results are read, by their first operand.
-using SavingNodes = absl::flat_hash_map<uint32_t, std::vector<const Node*>>;
+struct SavingNodes {
+  std::vector<uint32_t> first;  // of EqualValues
+  absl::flat_hash_map<uint32_t, std::vector<const Node*>> by_operand = {};
+};
 SavingNodes SavingNodesOf(const Function& f, std::span<const int> uses) {
-  SavingNodes all;
+  SavingNodes all{EqualValues(f)};
   for (const Node& node : f.nodes())
-    if (node.op.saves() && ReadsSaved(node, uses)) all[node.in[0]].push_back(&node);
+    if (node.op.saves() && ReadsSaved(node, uses))
+      all.by_operand[all.first[node.in[0]]].push_back(&node);
   return all;
 }
 
@@ -207,11 +240,12 @@ std::optional<Values> WithSaved(const Node& node, ValueSpan operands, const Savi
                                 Function& f) {
   if (node.op.def().info.saved.empty() || node.op.saves() || !node.runtime_attributes.empty())
     return std::nullopt;
-  const auto at = saving.find(node.in[0]);
-  if (at == saving.end()) return std::nullopt;
+  const auto at = saving.by_operand.find(saving.first[node.in[0]]);
+  if (at == saving.by_operand.end()) return std::nullopt;
   const AnyOp op = node.op.Saving(true);
-  if (std::ranges::none_of(at->second,
-                           [&](const Node* n) { return n->op == op && n->in == node.in; }))
+  if (std::ranges::none_of(at->second, [&](const Node* n) {
+        return n->op == op && SameOperands(*n, node, saving.first);
+      }))
     return std::nullopt;
   Values out = f.Add(op, operands);
   out.resize(node.outs);
@@ -242,32 +276,6 @@ absl::Status ApplyAlgebra(const Function& in, Function& out) {
 bool IsWorthKeeping(const AnyOp& op) {
   const OpDef& def = op.def();
   return def.scalar ? def.scalar->info.ulps > 0 : def.map == nullptr;
-}
-
-// For each value the first that is equal to it: same op, equal attributes and equal operands.
-std::vector<uint32_t> EqualValues(const Function& f) {
-  std::vector<uint32_t> first(f.value_count());
-  for (uint32_t v = 0; v < first.size(); ++v) first[v] = v;
-  absl::flat_hash_map<uint64_t, std::vector<const Node*>> seen;
-  for (const Node& node : f.nodes()) {
-    if (HasEffects(node) || !node.runtime_attributes.empty()) continue;
-    const auto same = [&](const Node* other) {
-      return other->op == node.op &&
-             std::ranges::equal(
-                 other->in, node.in, {}, [&](uint32_t v) { return v == kAbsent ? v : first[v]; },
-                 [&](uint32_t v) { return v == kAbsent ? v : first[v]; });
-    };
-    uint64_t key = node.op.Hash();
-    for (uint32_t v : node.in) key = key * 0x9e3779b97f4a7c15 + (v == kAbsent ? v : first[v]);
-    std::vector<const Node*>& alike = seen[key];
-    const auto at = std::ranges::find_if(alike, same);
-    if (at == alike.end()) {
-      alike.push_back(&node);
-      continue;
-    }
-    for (uint32_t k = 0; k < node.outs; ++k) first[node.first_out + k] = (*at)->first_out + k;
-  }
-  return first;
 }
 
 absl::Status MergeEqual(const Function& in, Function& out) {
