@@ -287,7 +287,7 @@ std::optional<Values> AttentionIdiom(const Site& s) {
   if (!op || op->transpose_a || op->transpose_b || !s.alone) return std::nullopt;
   const auto* softmax = OpOf<Softmax>(s.f, s.in[0]);
   const uint32_t masked = Operand(s.f, s.in[0]);
-  if (!softmax) return std::nullopt;
+  if (!softmax || softmax->log) return std::nullopt;
   const int rank = s.f.type(s.in[0]).rank();
   const auto axis = NormalAxis(softmax->axis, rank);
   if (!axis.ok() || *axis != rank - 1 || rank < 2) return std::nullopt;

@@ -63,7 +63,8 @@ uint32_t ScoresOf(const Function& f, uint32_t prediction) {
   const Function::Origin& origin = f.origin(prediction);
   if (origin.kind != Function::Origin::kNode) return prediction;
   const Node& node = f.nodes()[origin.index];
-  return node.op.Is<Softmax>() ? node.in[0] : prediction;
+  const auto* softmax = node.op.As<Softmax>();
+  return softmax != nullptr && !softmax->log ? node.in[0] : prediction;
 }
 
 Value Sum(Value x) {

@@ -15,6 +15,10 @@ std::vector<int64_t> Axes(const Region& r) { return {r.AnchorAs<ir::Softmax>()->
 
 void Emit(Row& row) {
   auto [top, sum] = row.SumExponentials();
+  if (row.op<ir::Softmax>().log) {
+    row.Store([top = top, log_sum = log(sum)](Val x, Row::Operands) { return x - top - log_sum; });
+    return;
+  }
   if (row.op<ir::Softmax>().masked_rows_zero) sum = select(sum == 0.0, 1.0, sum);
   row.Store([top = top, sum = sum](Val x, Row::Operands) { return exp(x - top) / sum; });
 }

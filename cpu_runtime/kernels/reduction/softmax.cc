@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax in floats. Not the library's: a NaN there reaches its own element only, not its row.
+// Softmax, and its logarithm, in floats. Not the library's: a NaN there reaches its own element
+// only, not its row.
 #include "ir/ops/reduction/softmax.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "cpu_runtime/kernels/kernel.h"
 #include "cpu_runtime/parallel.h"
@@ -25,6 +27,7 @@ class SoftmaxCall final : public AnchorCall {
         // Of a row of -infinity alone every difference is then -infinity, and the sum 0.
         least_(op.masked_rows_zero ? std::numeric_limits<T>::lowest()
                                    : StartOf<T>(ir::ReduceKind::kMax)),
+        log_(op.log),
         operand_(operand),
         threads_(threads) {}
   std::string_view kernel() const override { return "softmax"; }
@@ -55,7 +58,12 @@ class SoftmaxCall final : public AnchorCall {
     const auto n = static_cast<size_t>(s_.along);
     const T most = RowLoopsOf<T>().fold[kMax](x, n, least_);
     const T sum = ExpLoopsOf<T>().exp_sum(x, most, y, n);
+    if (log_) return Logarithm(x, most, std::log(sum), y, n);
     ExpLoopsOf<T>().divide_all(y, sum == 0 ? 1 : sum, n);
+  }
+
+  static void Logarithm(const T* x, T most, T log_sum, T* y, size_t n) {
+    for (size_t i = 0; i < n; ++i) y[i] = x[i] - most - log_sum;
   }
 
   void Columns(const T* x, T* y, int64_t columns) const {
@@ -66,12 +74,21 @@ class SoftmaxCall final : public AnchorCall {
     for (int64_t k = 0; k < s_.along; ++k) RowLoopsOf<T>().combine[kMax](most, x + k * s_.inner, n);
     for (int64_t k = 0; k < s_.along; ++k)
       ExpLoopsOf<T>().exp_add(x + k * s_.inner, most, y + k * s_.inner, sums, n);
+    if (log_) {
+      for (size_t i = 0; i < n; ++i) sums[i] = std::log(sums[i]);
+      for (int64_t k = 0; k < s_.along; ++k)
+        for (size_t i = 0; i < n; ++i)
+          y[k * s_.inner + static_cast<int64_t>(i)] =
+              x[k * s_.inner + static_cast<int64_t>(i)] - most[i] - sums[i];
+      return;
+    }
     for (size_t i = 0; i < n; ++i) sums[i] = sums[i] == 0 ? 1 : sums[i];
     for (int64_t k = 0; k < s_.along; ++k) ExpLoopsOf<T>().divide(y + k * s_.inner, sums, n);
   }
 
   Shape s_;
   T least_;  // where the search for the largest begins
+  bool log_;
   uint32_t operand_;
   int threads_;
 };
