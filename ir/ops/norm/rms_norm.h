@@ -18,10 +18,18 @@ struct RmsNorm {
       FieldOf<&RmsNorm::axes>("axes", "Negative ones count from the end; none means all."),
       FieldOf<&RmsNorm::epsilon>("epsilon", "Added to the mean.")};
 
-  Values decompose(Function&, ValueSpan in) const {
+  Values decompose(Function& f, ValueSpan in) const {
     const Value x = Widened(in[0]);
-    const Value mean = ReduceAxes(ReduceKind::kMean, x * x, axes);
-    return {Narrowed(Affine(x / sqrt(mean + epsilon), in[1], in[2]), in[0].type().dtype())};
+    const int64_t rank = x.type().rank();
+    const auto normal = NormalAxes(axes, rank);
+    if (!normal.ok()) return f.Fail(normal.status()), Values{in[0]};
+    const int64_t first = normal->empty() ? 0 : normal->front();
+    const bool rows =
+        rank > 0 && (normal->empty() || static_cast<int64_t>(normal->size()) == rank - first);
+    const Value y =
+        rows ? f(LayerNorm{.axis = first, .epsilon = epsilon, .subtract_mean = false}, {x})
+             : x / sqrt(ReduceAxes(ReduceKind::kMean, x * x, axes) + epsilon);
+    return {Narrowed(Affine(y, in[1], in[2]), in[0].type().dtype())};
   }
   [[gnu::cold]] static Cases cases() {
     return {{RmsNorm{}, {"float[2,3,8]", "float[8]"}},
