@@ -115,6 +115,21 @@ class Pictures(nn.Module):
         return self.head(nn.functional.adaptive_avg_pool2d(y, 1).flatten(1))
 
 
+class Rounded(nn.Module):
+    """Weights and activations that are rounded to steps, those of the result to steps that are learned"""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(6, 5)
+        self.scale, self.zero = nn.Parameter(torch.tensor([0.1])), nn.Parameter(torch.tensor([1.0]))
+
+    def forward(self, x):
+        weight = torch.fake_quantize_per_channel_affine(self.linear.weight, torch.full((5,), 0.05),
+                                                        torch.zeros(5, dtype=torch.int32), 0, -7, 7)
+        y = nn.functional.linear(torch.fake_quantize_per_tensor_affine(x, 0.1, 3, 0, 15), weight, self.linear.bias)
+        return torch._fake_quantize_learnable_per_tensor_affine(y, self.scale, self.zero, -8, 7, 0.5)
+
+
 class TrainTest(unittest.TestCase):
     """Gradients of compiled modules are those of PyTorch."""
 
@@ -166,6 +181,9 @@ class TrainTest(unittest.TestCase):
         torch.compile(loss, backend=backend.forge_backend, options=DEVICE)(x, target).backward()
         for p, gradient in zip(module.parameters(), expected):
             torch.testing.assert_close(p.grad, gradient, rtol=1e-4, atol=1e-6)
+
+    def test_roundings_to_steps(self):
+        self.check(Rounded(), lambda: torch.randn(4, 6))
 
     def test_names_what_cannot_be_trained(self):
         with self.assertRaisesRegex(Exception, "linalg_inv"):

@@ -5,7 +5,7 @@ has no rule here."""
 from __future__ import annotations
 
 from ..unsupported import Unsupported
-from . import attention, indexing, movement, norms, windows
+from . import attention, indexing, movement, norms, quantization, windows
 
 
 def flows_back(t, gradient, y, values):
@@ -85,6 +85,15 @@ def flash_attention(t, gradient, q, k, v, out, logsumexp, dropout_p, is_causal, 
                  attention.mask_for(t, q, attn_mask), **attention.attributes(is_causal, scale))
 
 
+def rounded(rule):
+    """Back through a rounding to steps whose scale and zero point are learned"""
+
+    def back(t, gradient, x, scale, zero_point, *arguments):
+        return flows_back(t, gradient, rule(t, x, scale, zero_point, *arguments), [x, scale, zero_point])
+
+    return back
+
+
 RULES = {
     "aten.convolution_backward": convolution,
     "aten.max_pool2d_with_indices_backward": through(windows.max_pool(2, False), own=1),
@@ -98,6 +107,8 @@ RULES = {
        for name, mode in (("reflection", "reflect"), ("replication", "replicate"))},
     **{f"aten.adaptive_max_pool{n}d_backward": adaptive_pool("adaptive_max_pool", n) for n in (2, 3)},
     "aten.embedding_dense_backward": embedding,
+    "aten._fake_quantize_learnable_per_tensor_affine_backward": rounded(quantization.fake_quantize),
+    "aten._fake_quantize_learnable_per_channel_affine_backward": rounded(quantization.fake_quantize_channels),
     **{f"aten.upsample_nearest{n}d_backward": resampled(windows.nearest(n)) for n in (1, 2, 3)},
     "aten.upsample_linear1d_backward": resampled(windows.interpolated(1, "linear")),
     "aten.upsample_bilinear2d_backward": resampled(windows.interpolated(2, "linear")),

@@ -23,11 +23,22 @@ class Quantised:
     kind: torch.dtype
 
 
-def _steps(t, x, scale, zero, low, high):
-    """The numbers of the steps that lie nearest, half to even, within bounds; floats"""
+def _all_steps(t, x, scale, zero):
+    """The numbers of the steps that lie nearest, half to even; floats"""
     inverse = t.op("div", t.full(1, x.dtype), scale)
-    steps = t.op("add", t.op("round", t.op("mul", x, inverse)), zero)
-    return t.op("clamp", steps, low=low, high=high)
+    return t.op("add", t.op("round", t.op("mul", x, inverse)), zero)
+
+
+def _steps(t, x, scale, zero, low, high):
+    """The same within bounds"""
+    return t.op("clamp", _all_steps(t, x, scale, zero), low=low, high=high)
+
+
+def _along(t, x, v, axis):
+    """Numbers of the indices of an axis, as what broadcasts to x"""
+    shape = [1] * x.rank
+    shape[axis] = x.shape[axis]
+    return t.reshape(t.cast(v, x.dtype), shape)
 
 
 def quantize(t, x, scale, zero_point, dtype):
@@ -41,10 +52,7 @@ def quantize(t, x, scale, zero_point, dtype):
 
 def quantize_per_channel(t, x, scales, zero_points, axis, dtype):
     """aten.quantize_per_channel"""
-    shape = [1] * x.rank
-    shape[axis] = x.shape[axis]
-    return quantize(t, x, t.reshape(t.cast(scales, x.dtype), shape), t.reshape(t.cast(zero_points, x.dtype), shape),
-                    dtype)
+    return quantize(t, x, _along(t, x, scales, axis), _along(t, x, zero_points, axis), dtype)
 
 
 def dequantize(t, q):
@@ -55,18 +63,34 @@ def dequantize(t, q):
     return t.op("mul", steps, q.scale)
 
 
-def fake_quantize(t, x, scale, zero_point, low, high):
-    """To the nearest step and back"""
-    scale, zero = t.tensor(scale, x.dtype), t.tensor(zero_point, x.dtype)
-    return t.op("mul", t.op("sub", _steps(t, x, scale, zero, low, high), zero), scale)
+def fake_quantize(t, x, scale, zero_point, low, high, grad_factor=1.0):
+    """aten.fake_quantize_per_tensor_affine: to the nearest step and back"""
+    return t.op("fake_quantize", x, t.tensor(scale, x.dtype), t.tensor(zero_point, x.dtype), low=low, high=high,
+                scale_gradient=grad_factor)
 
 
-def fake_quantize_channels(t, x, scale, zero_point, axis, low, high):
+def fake_quantize_channels(t, x, scale, zero_point, axis, low, high, grad_factor=1.0):
     """The same with a scale for each channel"""
-    shape = [1] * x.rank
-    shape[axis] = x.shape[axis]
-    return fake_quantize(t, x, t.reshape(t.cast(scale, x.dtype), shape), t.reshape(t.cast(zero_point, x.dtype), shape),
-                         low, high)
+    return fake_quantize(t, x, _along(t, x, scale, axis), _along(t, x, zero_point, axis), low, high, grad_factor)
+
+
+def with_mask(t, x, scale, zero_point, low, high):
+    """aten.fake_quantize_per_tensor_affine_cachemask: also where no bound is passed"""
+    steps = _all_steps(t, x, t.tensor(scale, x.dtype), t.tensor(zero_point, x.dtype))
+    return (fake_quantize(t, x, scale, zero_point, low, high),
+            t.op("equal", steps, t.op("clamp", steps, low=low, high=high)))
+
+
+def with_mask_where_enabled(t, x, scale, zero_point, enabled, low, high):
+    """aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams: of a number that says whether to"""
+    y, mask = with_mask(t, x, scale, zero_point, low, high)
+    on = t.op("greater", enabled, t.full(0, enabled.dtype))
+    return t.op("select", on, y, x), t.op("or", mask, t.op("not", on))
+
+
+def with_mask_of_channels(t, x, scale, zero_point, axis, low, high):
+    """aten.fake_quantize_per_channel_affine_cachemask"""
+    return with_mask(t, x, _along(t, x, scale, axis), _along(t, x, zero_point, axis), low, high)
 
 
 def relu(t, x):
@@ -84,6 +108,11 @@ RULES = {
     "aten.int_repr": lambda t, q: q.integers,
     "aten.fake_quantize_per_tensor_affine": fake_quantize,
     "aten.fake_quantize_per_channel_affine": fake_quantize_channels,
+    "aten.fake_quantize_per_tensor_affine_cachemask": with_mask,
+    "aten.fake_quantize_per_channel_affine_cachemask": with_mask_of_channels,
+    "aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams": with_mask_where_enabled,
+    "aten._fake_quantize_learnable_per_tensor_affine": fake_quantize,
+    "aten._fake_quantize_learnable_per_channel_affine": fake_quantize_channels,
     "aten.relu": relu,
     "quantized_decomposed.quantize_per_tensor": lambda t, x, scale, zero, low, high, dtype: t.cast(
         _steps(t, x, t.tensor(scale, x.dtype), t.tensor(zero, x.dtype), low, high), t.out_dtype()),
