@@ -345,15 +345,16 @@ typedef struct {
 /* Prepares a copy of the model for training. Its first output is the prediction; its f32 variables
  * of role "parameter", those of an ONNX model's initializers, are trained.
  *   options: a JSON object, or NULL for none: "loss" ("cross_entropy", "mse", "l1" ...; the first
- *   unless told), "optimizer" (likewise: "sgd", "adam", "adamw", "adagrad", "rmsprop", "lion"),
- * "momentum", "nesterov", "beta1", "beta2", "alpha", "epsilon", "weight_decay", "clip_value",
- * "clip_norm", "accumulate" (batches of an update), "average_decay", "precision" (of products in a
- * step: "exact", "f16" or "bf16"), "activation_budget" (bytes of the results that a step keeps for
- * its gradients; what does not fit is computed again) with "sizes" (of the open dimensions by name,
- * which it needs), "frozen" and "no_decay" (lists of variables), "rates" (factors of the learning
- * rate by variable), "function", "threads"     errors: FORGE_USAGE (an option, a
- * prediction that does not fit the loss), FORGE_DEVICE, FORGE_REFUSED (an op without a gradient, or
- * that cannot run on the device) */
+ *   unless told), "optimizer" (likewise: "sgd", "adam", "adamw", "adagrad", "rmsprop", "lion",
+ *   "muon"), "momentum", "nesterov", "beta1", "beta2", "alpha", "epsilon", "weight_decay",
+ *   "clip_value", "clip_norm", "accumulate" (batches of an update), "average_decay", "precision"
+ *   (of products in a step: "exact", "f16" or "bf16"), "activation_budget" (bytes of the results
+ *   that a step keeps for its gradients; what does not fit is computed again) with "sizes" (of the
+ *   open dimensions by name, which it needs), "frozen", "no_decay" and "by_adamw" (lists of
+ *   variables; the last: matrices that muon leaves to adamw), "rates" (factors of the learning
+ *   rate by variable), "function", "threads"
+ *   errors: FORGE_USAGE (an option, a prediction that does not fit the loss), FORGE_DEVICE,
+ *   FORGE_REFUSED (an op without a gradient, or that cannot run on the device) */
 forge_error* forge_training_create(const forge_model* model, const char* device,
                                    const char* options, forge_training** training);
 /* Trains on a batch.

@@ -86,7 +86,7 @@ absl::StatusOr<Settings> ParseSettings(const forge::ir::Module& module, const ch
     return InvalidArgument("the optimizer is no string");
   FORGE_ASSIGN_OR_RETURN(const auto kind, forge::ir::ParseOptimizer(optimizer));
   forge::ir::OptimizerOptions& o = t.optimizer = forge::ir::DefaultsOf(kind);
-  std::set<std::string> frozen, no_decay;
+  std::set<std::string> frozen, no_decay, by_adamw;
   std::map<std::string, double> rates;
   std::string precision = "exact";
   int64_t budget = 0;
@@ -110,6 +110,7 @@ absl::StatusOr<Settings> ParseSettings(const forge::ir::Module& module, const ch
                        : key == "sizes"             ? Read(value, t.sizes)
                        : key == "frozen"            ? Read(value, frozen)
                        : key == "no_decay"          ? Read(value, no_decay)
+                       : key == "by_adamw"          ? Read(value, by_adamw)
                        : key == "rates"             ? Read(value, rates)
                        : key == "threads"           ? Read(value, s.device.threads)
                                                     : false;
@@ -123,9 +124,11 @@ absl::StatusOr<Settings> ParseSettings(const forge::ir::Module& module, const ch
   for (const auto& [name, factor] : rates) with_rates.insert(name);
   FORGE_RETURN_IF_ERROR(CheckNames(module, "frozen", frozen));
   FORGE_RETURN_IF_ERROR(CheckNames(module, "no_decay", no_decay));
+  FORGE_RETURN_IF_ERROR(CheckNames(module, "by_adamw", by_adamw));
   FORGE_RETURN_IF_ERROR(CheckNames(module, "rates", with_rates));
   t.trains = [frozen](const forge::ir::Variable& v) { return !frozen.contains(v.name); };
   o.decays = [no_decay](const forge::ir::Variable& v) { return !no_decay.contains(v.name); };
+  o.by_adamw = [by_adamw](const forge::ir::Variable& v) { return by_adamw.contains(v.name); };
   o.rate_factor = [rates](const forge::ir::Variable& v) {
     const auto at = rates.find(v.name);
     return at == rates.end() ? 1.0 : at->second;

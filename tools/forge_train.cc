@@ -28,7 +28,7 @@ struct Options {
   std::string model, data, validate,
       loss = "cross_entropy", optimizer = "adam", schedule = "constant", precision = "exact",
       augment, device = "auto", out, weights_out, checkpoint, resume, log, curve, preprocess,
-      no_decay, freeze, activation_budget;
+      no_decay, by_adamw, freeze, activation_budget;
   std::vector<std::string> rates, dims;
   bool time_by_op = false, check_nan = false, nesterov = false;
   int epochs = 1, batch = 64, accumulate = 1, seed = 0, threads = 0, warmup = 0;
@@ -51,6 +51,8 @@ void AddOptions(Tool& tool, Options& o) {
   tool.Option("--weight-decay X", o.weight_decay, "Weight decay");
   tool.Option("--no-decay REGEX", o.no_decay,
               "Parameters without weight decay, by a part of their names: 'bias|norm'");
+  tool.Option("--by-adamw REGEX", o.by_adamw,
+              "Matrices that muon leaves to adamw, as it does all vectors: 'embedding|head'");
   tool.List("--rate REGEX=FACTOR", o.rates,
             "Multiply the rate of the parameters with that in their names; repeatable, the first "
             "one counts");
@@ -162,18 +164,23 @@ class Run {
       return InvalidArgument("--check-nan and --time-by-op run in different ways");
     if (o_.nesterov && (o_.optimizer != "sgd" || o_.momentum == 0))
       return InvalidArgument("--nesterov needs --optimizer sgd and --momentum");
-    if (o_.momentum != 0 && o_.optimizer != "sgd" && o_.optimizer != "rmsprop")
-      return InvalidArgument("--momentum is of sgd and rmsprop, not of {}", o_.optimizer);
+    if (o_.momentum != 0 && o_.optimizer != "sgd" && o_.optimizer != "rmsprop" &&
+        o_.optimizer != "muon")
+      return InvalidArgument("--momentum is of sgd, rmsprop and muon, not of {}", o_.optimizer);
+    if (!o_.by_adamw.empty() && o_.optimizer != "muon")
+      return InvalidArgument("--by-adamw is of muon, not of {}", o_.optimizer);
     return absl::OkStatus();
   }
 
-  // The parameters whose names do not match the value of the option; null where it is not given.
-  static absl::StatusOr<std::function<bool(const ir::Variable&)>> AllBut(const char* option,
-                                                                         const std::string& text) {
+  // The parameters whose names match the value of the option, or those that do not; null where it
+  // is not given.
+  static absl::StatusOr<std::function<bool(const ir::Variable&)>> Named(const char* option,
+                                                                        const std::string& text,
+                                                                        bool match = true) {
     if (text.empty()) return nullptr;
     const absl::StatusOr<Regex> regex = Regex::Parse(text);
     if (!regex.ok()) return InvalidArgument("{} {}", option, Message(regex.status()));
-    return [regex = *regex](const ir::Variable& v) { return !regex.Finds(v.name); };
+    return [regex = *regex, match](const ir::Variable& v) { return regex.Finds(v.name) == match; };
   }
 
   // Null without --rate.
@@ -211,11 +218,12 @@ class Run {
     FORGE_ASSIGN_OR_RETURN(t.training.sizes, ParseDims(o_.dims));
     FORGE_ASSIGN_OR_RETURN(const ir::OptimizerKind kind, ir::ParseOptimizer(o_.optimizer));
     t.training.optimizer = ir::DefaultsOf(kind);
-    t.training.optimizer.nesterov = o_.nesterov;
-    FORGE_ASSIGN_OR_RETURN(t.training.optimizer.decays, AllBut("--no-decay", o_.no_decay));
-    FORGE_ASSIGN_OR_RETURN(t.training.trains, AllBut("--freeze", o_.freeze));
+    t.training.optimizer.nesterov |= o_.nesterov;
+    FORGE_ASSIGN_OR_RETURN(t.training.optimizer.by_adamw, Named("--by-adamw", o_.by_adamw));
+    FORGE_ASSIGN_OR_RETURN(t.training.optimizer.decays, Named("--no-decay", o_.no_decay, false));
+    FORGE_ASSIGN_OR_RETURN(t.training.trains, Named("--freeze", o_.freeze, false));
     FORGE_ASSIGN_OR_RETURN(t.training.optimizer.rate_factor, RateFactors());
-    t.training.optimizer.momentum = o_.momentum;
+    if (o_.momentum != 0) t.training.optimizer.momentum = o_.momentum;
     t.training.optimizer.weight_decay = o_.weight_decay;
     FORGE_ASSIGN_OR_RETURN(t.schedule.kind, ParseSchedule(o_.schedule));
     t.schedule.peak = o_.lr;
@@ -233,6 +241,7 @@ class Run {
                  {"--momentum", fmt::format("{}", o_.momentum)},
                  {"--weight-decay", fmt::format("{}", o_.weight_decay)},
                  {"--no-decay", o_.no_decay},
+                 {"--by-adamw", o_.by_adamw},
                  {"--rate", absl::StrJoin(o_.rates, ",")},
                  {"--freeze", o_.freeze},
                  {"--nesterov", o_.nesterov ? "true" : "false"},

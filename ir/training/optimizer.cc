@@ -5,6 +5,10 @@
 
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/movement/reshape.h"
+#include "ir/ops/movement/transpose.h"
+#include "ir/ops/product/matmul.h"
+#include "ir/ops/reduction/reduce.h"
 #include "ir/training/alternatives.h"
 
 namespace forge::ir {
@@ -23,13 +27,34 @@ constexpr Named kOptimizers[] = {
     {"sgd", OptimizerKind::kSgd},         {"adam", OptimizerKind::kAdam},
     {"adamw", OptimizerKind::kAdamW},     {"adagrad", OptimizerKind::kAdagrad},
     {"rmsprop", OptimizerKind::kRmsprop}, {"lion", OptimizerKind::kLion},
+    {"muon", OptimizerKind::kMuon},
 };
+
+// About the nearest matrix with orthonormal rows or columns: five steps of a Newton-Schulz
+// iteration that takes all singular values to 0.7 to 1.2. source: torch.optim.Muon
+Value Orthogonalised(Value x) {
+  constexpr double kLeastNorm = 1e-7, kA = 3.4445, kB = -4.775, kC = 2.0315;
+  constexpr int kSteps = 5;
+  Function& f = *x.fn;
+  const Dims shape = x.type().shape();
+  const bool tall = (shape[0] - shape[1]).min() > 0;
+  if (tall) x = f(Transpose{.permutation = {1, 0}}, {x});
+  x = x / max(sqrt(ReduceAxes(ReduceKind::kSum, x * x, {0, 1})), kLeastNorm);
+  for (int i = 0; i < kSteps; ++i) {
+    const Value gram = f(MatMul{.transpose_b = true}, {x, x});
+    const Value by = gram * kB + f(MatMul{}, {gram, gram}) * kC;
+    x = x * kA + f(MatMul{}, {by, x});
+  }
+  return tall ? f(Transpose{.permutation = {1, 0}}, {x}) : x;
+}
 
 class Step {
  public:
   Step(Function& f, const OptimizerOptions& options, const StepInputs& in)
       : f_(f), o_(options), in_(in) {
-    if (o_.kind != OptimizerKind::kAdam && o_.kind != OptimizerKind::kAdamW) return;
+    if (o_.kind != OptimizerKind::kAdam && o_.kind != OptimizerKind::kAdamW &&
+        o_.kind != OptimizerKind::kMuon)
+      return;
     Variable* const count = State(f, "optimizer.step", Type::Tensor(DType::kF32, {}));
     const Value t = f.Read(count) + 1.0;
     Store(count, t);
@@ -43,7 +68,8 @@ class Step {
     Value p = f_.Read(parameter);
     const double factor = o_.rate_factor == nullptr ? 1 : o_.rate_factor(*parameter);
     rate_ = factor == 1 ? in_.learning_rate : in_.learning_rate * factor;
-    const bool shrinks = o_.kind == OptimizerKind::kAdamW || o_.kind == OptimizerKind::kLion;
+    const bool shrinks = o_.kind == OptimizerKind::kAdamW || o_.kind == OptimizerKind::kLion ||
+                         o_.kind == OptimizerKind::kMuon;
     const double decay = o_.decays == nullptr || o_.decays(*parameter) ? o_.weight_decay : 0;
     if (decay != 0 && !shrinks) gradient = gradient + p * decay;
     if (decay != 0 && shrinks) p = p - p * (rate_ * decay);
@@ -76,6 +102,12 @@ class Step {
         Store(state, m * o_.beta2 + gradient * (1 - o_.beta2));
         return f_(Sign{}, {m * o_.beta1 + gradient * (1 - o_.beta1)}) * rate_;
       }
+      case OptimizerKind::kMuon: {
+        const bool matrix =
+            parameter->type.rank() >= 2 && Product(parameter->type.shape()).min() > 0;
+        const bool by_adamw = !matrix || (o_.by_adamw != nullptr && o_.by_adamw(*parameter));
+        return by_adamw ? Adam(parameter, gradient) : Muon(parameter, gradient);
+      }
     }
     return {};
   }
@@ -105,6 +137,16 @@ class Step {
     return m * (rate_ / correction1_) / (sqrt(v) / correction2_ + o_.epsilon);
   }
 
+  Value Muon(const Variable* parameter, Value gradient) {
+    const Value m = Updated(parameter, ".momentum", o_.momentum, gradient);
+    const Value along = o_.nesterov ? gradient * (1 - o_.momentum) + m * o_.momentum : m;
+    const Dims& shape = parameter->type.shape();
+    const int64_t rows = shape[0].constant(), columns = Product(shape).constant() / rows;
+    const Value change = Orthogonalised(f_(Reshape{.shape = {rows, columns}}, {along}));
+    const double scale = 0.2 * std::sqrt(static_cast<double>(std::max(rows, columns)));
+    return f_(Reshape{.shape = shape}, {change}) * (rate_ * scale);
+  }
+
   Function& f_;
   const OptimizerOptions o_;
   const StepInputs in_;
@@ -118,6 +160,7 @@ OptimizerOptions DefaultsOf(OptimizerKind kind) {
   OptimizerOptions o{.kind = kind};
   if (kind == OptimizerKind::kAdagrad) o.epsilon = 1e-10;
   if (kind == OptimizerKind::kLion) o.beta2 = 0.99;
+  if (kind == OptimizerKind::kMuon) o.momentum = 0.95, o.nesterov = true;
   return o;
 }
 

@@ -8,6 +8,8 @@
 #include <set>
 
 #include "ir/graph/interpreter.h"
+#include "ir/ops/creation/fill.h"
+#include "ir/ops/elementwise/fake_quantize.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/movement/stop_gradient.h"
 #include "ir/ops/product/attention_gradient.h"
@@ -23,6 +25,7 @@ namespace {
 
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
+using ::testing::Not;
 using ::testing::Pointwise;
 
 Value Sum(Value x) {
@@ -51,6 +54,29 @@ class DifferentiateTest : public ::testing::Test {
 
 TEST_F(DifferentiateTest, AddsWhatFlowsAlongEachPath) {
   EXPECT_THAT(GradientOf(x_ * x_ + x_), ElementsAre(7, -3));
+}
+
+// The quotients are 1.5 and -1, their steps 2 and -1.
+TEST_F(DifferentiateTest, GoesThroughRoundings) {
+  const auto rounded = [&](int64_t high, StraightThrough kind) {
+    Function& f = *module_.AddFunction("rounded");
+    const Value x = f.Argument("x", F32({2})), scale = f(Fill{2, DType::kF32, {1}}, {});
+    const FakeQuantize op{.low = -high, .high = high, .straight_through = kind};
+    const auto gradients = Differentiate(f, Sum(f(op, {x, scale})), {{x}});
+    EXPECT_TRUE(gradients.ok()) << gradients.status();
+    f.Return("gradient", gradients->front());
+    const HostValue at = Tensor({2}, {3, -2});
+    const HostValue* arguments[] = {&at};
+    return Numbers(Interpreter{}.Run(f, arguments)->results.front());
+  };
+  EXPECT_THAT(rounded(1, StraightThrough::kClipped), ElementsAre(0, 1));
+  EXPECT_THAT(rounded(2, StraightThrough::kClipped), ElementsAre(1, 1));
+  EXPECT_THAT(rounded(1, StraightThrough::kIdentity), ElementsAre(1, 1));
+  EXPECT_THAT(rounded(1, StraightThrough::kTanh),
+              Pointwise(DoubleNear(1e-6),
+                        {1 - std::pow(std::tanh(1.5), 2), 1 - std::pow(std::tanh(1.0), 2)}));
+  EXPECT_THAT(rounded(4, StraightThrough::kHardTanh),
+              Pointwise(DoubleNear(1e-6), {1 - 1.5 / 4, 1 - 1.0 / 4}));
 }
 
 TEST_F(DifferentiateTest, IsZeroWhereNothingDepends) {
@@ -151,18 +177,18 @@ bool RunOnce(const Function& f, std::span<const HostValue* const> arguments,
   return true;
 }
 
-// The parameter 1, -2, 0.5 after two steps with the rate 0.1.
-std::vector<double> AfterTwoSteps(const OptimizerOptions& options) {
+// A parameter after steps by these gradients, with the rate 0.1.
+std::vector<double> After(const OptimizerOptions& options, const HostValue& begin,
+                          std::span<const HostValue> gradients) {
   Module m;
   Function& f = *m.AddFunction("train");
-  const HostValue begin = Tensor({3}, {1, -2, 0.5});
-  Variable* const p = m.AddVariable({.name = "p", .type = F32({3})});
+  Variable* const p = m.AddVariable({.name = "p", .type = begin.type()});
   p->init = Variable::Storage{begin.shared_bytes(), p->type, {}};
   const Value gradient = f.Argument("g", p->type), rate = f.Argument("rate", F32({}));
   EXPECT_TRUE(AppendStep(f, options, {rate}, {{p}}, {{gradient}}).ok());
   std::map<std::string, HostValue> now;
   const HostValue tenth = Tensor({}, {0.1});
-  for (const HostValue& g : {Tensor({3}, {0.5, -1, 0.25}), Tensor({3}, {-0.125, 2, 0})}) {
+  for (const HostValue& g : gradients) {
     const HostValue* arguments[] = {&g, &tenth};
     if (!RunOnce(f, arguments, now)) return {};
   }
@@ -193,8 +219,34 @@ TEST(OptimizerTest, StepsAsTorchDoes) {
     options.momentum = s.momentum;
     options.weight_decay = s.weight_decay;
     options.nesterov = s.nesterov;
-    EXPECT_THAT(AfterTwoSteps(options), Pointwise(DoubleNear(1e-6), s.parameter));
+    const HostValue gradients[] = {Tensor({3}, {0.5, -1, 0.25}), Tensor({3}, {-0.125, 2, 0})};
+    EXPECT_THAT(After(options, Tensor({3}, {1, -2, 0.5}), gradients),
+                Pointwise(DoubleNear(1e-6), s.parameter));
   }
+}
+
+// What torch.optim.Muon gives in f64 with adjust_lr_fn = "match_rms_adamw".
+TEST(OptimizerTest, OrthogonalisesMatrices) {
+  const auto after = [](const std::vector<int64_t>& shape,
+                        const std::function<bool(const Variable&)>& by_adamw) {
+    OptimizerOptions options = DefaultsOf(OptimizerKind::kMuon);
+    options.weight_decay = 0.1;
+    options.by_adamw = by_adamw;
+    const HostValue gradients[] = {Tensor(shape, {0.5, -1, 0.25, 1, 0.5, -0.75}),
+                                   Tensor(shape, {-0.125, 2, 0, 0.5, -1, 0.25})};
+    return After(options, Tensor(shape, {1, -2, 0.5, 0.25, 1, -1}), gradients);
+  };
+  const std::vector<double> wide = {0.949712092, -1.956903030, 0.482044130,
+                                    0.183641860, 0.971768275,  -0.958312277};
+  EXPECT_THAT(after({2, 3}, nullptr), Pointwise(DoubleNear(1e-5), wide));
+  EXPECT_THAT(after({2, 3, 1, 1}, nullptr), Pointwise(DoubleNear(1e-5), wide));
+  EXPECT_THAT(after({3, 2}, nullptr),
+              Pointwise(DoubleNear(1e-5), std::vector{0.965324233, -1.968693884, 0.463003308,
+                                                      0.210116271, 0.997015891, -0.973823564}));
+  // By AdamW the first step is as long for each element.
+  const std::vector<double> by_adamw = after({2, 3}, [](const Variable&) { return true; });
+  EXPECT_THAT(by_adamw, Pointwise(DoubleNear(1e-5), after({6}, nullptr)));
+  EXPECT_THAT(by_adamw, Not(Pointwise(DoubleNear(1e-2), wide)));
 }
 
 TEST(OptimizerTest, NamesThoseThereAre) {

@@ -168,9 +168,12 @@ TEST_F(ForgeTrainTest, NamesWhatIsWrongWithTheData) {
   ExpectError(train + Quoted(x + z), 3, "there is no sample");
   std::filesystem::create_directories(folder_ / "p");
   ExpectError(train + Path("p"), 3, "no sub-folder");
-  ExpectError(Command("--optimizer lbfgs"), 2, "is not sgd, adam, adamw, adagrad, rmsprop or lion");
+  ExpectError(Command("--optimizer lbfgs"), 2,
+              "is not sgd, adam, adamw, adagrad, rmsprop, lion or muon");
   ExpectError(Command("--nesterov"), 2, "needs --optimizer sgd and --momentum");
   ExpectError(Command("--momentum 0.9"), 2, "not of adam");
+  ExpectError(Command("--by-adamw fc"), 2, "--by-adamw is of muon, not of adam");
+  ExpectError(Command("--optimizer muon --by-adamw '('"), 2, "is no regular expression");
   ExpectError(Command("--average 1"), 2, "--average 1 is not at least 0 and below 1");
   ExpectError(Command("--no-decay '('"), 2, "--no-decay '(' is no regular expression");
   ExpectError(Command("--lr nan"), 2, "--lr nan is not a number of at least 0");

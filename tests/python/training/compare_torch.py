@@ -14,10 +14,12 @@ import argparse
 import gzip
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 import time
+from unittest import mock
 
 import numpy as np
 import torch
@@ -44,6 +46,8 @@ ROWS = (
     ("mnist-mlp", "rmsprop", 1e-3, {}),
     ("mnist-mlp", "rmsprop", 1e-3, {"momentum": 0.5}),
     ("mnist-mlp", "lion", 1e-4, {"weight-decay": 0.1}),
+    ("mnist-mlp", "muon", 1e-3, {"weight-decay": 0.1}),
+    ("mnist-mlp", "muon", 1e-3, {"momentum": 0.8, "by-adamw": "fc2"}),
     ("mnist-mlp", "sgd", 0.1, {"accumulate": 4, "batch": 16}),
     ("mnist-mlp", "sgd", 0.1, {"average": 0.9}),
     ("mnist-mlp", "sgd", 0.1, {"precision": "bf16"}),
@@ -101,7 +105,34 @@ class Lion(torch.optim.Optimizer):
                 m.mul_(0.99).add_(0.01 * p.grad)
 
 
+class Muon:
+    """torch.optim.Muon of matrices, in their type instead of in bf16, and AdamW of all else"""
+
+    def __init__(self, net, lr, options):
+        decay, pattern = options.get("weight-decay", 0), options.get("by-adamw")
+        matrices, others = [], []
+        for name, p in net.named_parameters():
+            (matrices if p.ndim == 2 and not (pattern and re.search(pattern, name)) else others).append(p)
+        self.dtype = others[0].dtype
+        self.parts = [
+            torch.optim.Muon(matrices, lr=lr, weight_decay=decay, momentum=options.get("momentum", 0.95),
+                             adjust_lr_fn="match_rms_adamw"),
+            torch.optim.AdamW(others, lr=lr, weight_decay=decay),
+        ]
+
+    def zero_grad(self):
+        for part in self.parts:
+            part.zero_grad()
+
+    def step(self):
+        with mock.patch.object(torch, "bfloat16", self.dtype):
+            for part in self.parts:
+                part.step()
+
+
 def optimizer_of(net, name, lr, options):
+    if name == "muon":
+        return Muon(net, lr, options)
     kwargs = {"lr": lr, "weight_decay": options.get("weight-decay", 0)}
     if name in ("sgd", "rmsprop"):
         kwargs["momentum"] = options.get("momentum", 0)
