@@ -125,7 +125,7 @@ extern const Schedule kMatmulWorkgroup, kMatmulMatrix, kMatmulShuffle, kMatmulSh
 extern const Schedule kConvDepthwise, kConvWinograd, kWinogradKernels, kConvDirect;
 extern const Schedule kPool;
 extern const Schedule kAttentionShuffle, kAttentionShared, kAttentionGradient;
-extern const Schedule kUpdateSlice, kRecurrentSteps;
+extern const Schedule kUpdateSlice, kRecurrentSteps, kStepsGradient;
 extern const Schedule kScatterSum, kScatterWords, kScatterColumns;
 
 // PrependNorm adds the launch that stores the statistics of Region::norm() in scratch;

@@ -38,6 +38,7 @@ constexpr const Schedule* kSchedules[] = {
     &kWinogradKernels,
     &kUpdateSlice,
     &kRecurrentSteps,
+    &kStepsGradient,
     &kScatterSum,
     &kScatterWords,
     &kScatterColumns,

@@ -59,6 +59,7 @@ std::span<const Kernel* const> AllKernels() {
                                        &ShapeKernel(),
                                        &UpdateSliceKernel(),
                                        &RecurrentStepsKernel(),
+                                       &StepsGradientKernel(),
                                        &ScatterKernel(),
                                        &ArgReduceKernel(),
                                        &ScanKernel(),

@@ -45,6 +45,7 @@ const Kernel& SoftmaxKernel();
 const Kernel& ShapeKernel();
 const Kernel& UpdateSliceKernel();
 const Kernel& RecurrentStepsKernel();
+const Kernel& StepsGradientKernel();
 const Kernel& ScatterKernel();
 const Kernel& FourierKernel();
 const Kernel& GridSampleKernel();

@@ -21,10 +21,12 @@ struct PlaceOfDouble {
   void Put(double* p, Plain<double> v) const { p[i] = v.v; }
 };
 
-template <void (*kUnits)(const CellStep<double>&, PlaceOfDouble)>
-void EachUnit(const CellStep<double>& s) {
+template <class Step, void (*kUnits)(const Step&, PlaceOfDouble)>
+void EachUnit(const Step& s) {
   for (size_t i = 0; i < s.units; ++i) kUnits(s, PlaceOfDouble{i});
 }
+using Forward = CellStep<double>;
+using Backward = CellGradient<double>;
 
 }  // namespace
 
@@ -36,15 +38,18 @@ void MultiplyRows(const RowProducts<double>& p) {
       double* y = p.y + i * p.y_stride + group * kColumnGroup;
       std::copy_n(p.bias + group * kColumnGroup, kColumnGroup, y);
       for (size_t k = 0; k < p.depth; ++k, w += kColumnGroup)
-        for (size_t j = 0; j < kColumnGroup; ++j) y[j] += p.x[i * p.depth + k] * w[j];
+        for (size_t j = 0; j < kColumnGroup; ++j) y[j] += p.x[i * p.x_stride + k] * w[j];
     }
 }
 
 template <>
 const CellLoops<double>& CellLoopsOf() {
-  static constexpr CellLoops<double> kLoops{&EachUnit<LstmUnits>, &EachUnit<GruUnits>,
-                                            &EachUnit<RnnTanhUnits>, &EachUnit<RnnReluUnits>,
-                                            &EachUnit<GruResetUnits>};
+  static constexpr CellLoops<double> kLoops{
+      &EachUnit<Forward, LstmUnits>,          &EachUnit<Forward, GruUnits>,
+      &EachUnit<Forward, RnnTanhUnits>,       &EachUnit<Forward, RnnReluUnits>,
+      &EachUnit<Forward, GruResetUnits>,      &EachUnit<Backward, LstmGradientUnits>,
+      &EachUnit<Backward, GruGradientUnits>,  &EachUnit<Backward, TanhGradientUnits>,
+      &EachUnit<Backward, ReluGradientUnits>, &EachUnit<Backward, LstmCellUnits>};
   return kLoops;
 }
 

@@ -43,28 +43,29 @@ HWY_INLINE void EachUnit(size_t n, F units) {
   for (; i < n; ++i) units(Place<Single>{i});
 }
 
-void Lstm(const CellStep<float>& s) {
-  EachUnit(s.units, [&](auto at) { LstmUnits(s, at); });
-}
-void Gru(const CellStep<float>& s) {
-  EachUnit(s.units, [&](auto at) { GruUnits(s, at); });
-}
-void GruReset(const CellStep<float>& s) {
-  EachUnit(s.units, [&](auto at) { GruResetUnits(s, at); });
-}
-void RnnTanh(const CellStep<float>& s) {
-  EachUnit(s.units, [&](auto at) { RnnTanhUnits(s, at); });
-}
-void RnnRelu(const CellStep<float>& s) {
-  EachUnit(s.units, [&](auto at) { RnnReluUnits(s, at); });
-}
+// One loop for each formula.
+#define FORGE_LOOP(Step, name)                               \
+  void name(const Step<float>& s) {                          \
+    EachUnit(s.units, [&](auto at) { name##Units(s, at); }); \
+  }
+FORGE_LOOP(CellStep, Lstm)
+FORGE_LOOP(CellStep, Gru)
+FORGE_LOOP(CellStep, RnnTanh)
+FORGE_LOOP(CellStep, RnnRelu)
+FORGE_LOOP(CellStep, GruReset)
+FORGE_LOOP(CellGradient, LstmGradient)
+FORGE_LOOP(CellGradient, GruGradient)
+FORGE_LOOP(CellGradient, TanhGradient)
+FORGE_LOOP(CellGradient, ReluGradient)
+FORGE_LOOP(CellGradient, LstmCell)
+#undef FORGE_LOOP
 
 // kRows rows and kVectors vectors of columns from j on: their sums stay in registers.
 template <int kRows, int kVectors>
 HWY_INLINE void Block(const RowProducts<float>& p, size_t row, size_t j) {
   const Whole d;
   const size_t lanes = hn::Lanes(d);
-  const float* x = p.x + row * p.depth;
+  const float* x = p.x + row * p.x_stride;
   float* y = p.y + row * p.y_stride + j;
   const float* w[kVectors];
   hn::Vec<Whole> sums[kRows][kVectors];
@@ -81,7 +82,7 @@ HWY_INLINE void Block(const RowProducts<float>& p, size_t row, size_t j) {
     for (int v = 0; v < kVectors; ++v) weights[v] = hn::LoadU(d, w[v] + k * kColumnGroup);
 #pragma GCC unroll 4
     for (int i = 0; i < kRows; ++i) {
-      const auto factor = hn::Set(d, x[i * p.depth + k]);
+      const auto factor = hn::Set(d, x[i * p.x_stride + k]);
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::MulAdd(factor, weights[v], sums[i][v]);
     }
@@ -115,8 +116,11 @@ void Products(const RowProducts<float>& p) {
 void MultiplyFloats(const RowProducts<float>& p) { recurrent::Products(p); }
 
 const CellLoops<float>& Cells() {
-  static constexpr CellLoops<float> kLoops{&recurrent::Lstm, &recurrent::Gru, &recurrent::RnnTanh,
-                                           &recurrent::RnnRelu, &recurrent::GruReset};
+  static constexpr CellLoops<float> kLoops{&recurrent::Lstm,         &recurrent::Gru,
+                                           &recurrent::RnnTanh,      &recurrent::RnnRelu,
+                                           &recurrent::GruReset,     &recurrent::LstmGradient,
+                                           &recurrent::GruGradient,  &recurrent::TanhGradient,
+                                           &recurrent::ReluGradient, &recurrent::LstmCell};
   return kLoops;
 }
 

@@ -154,6 +154,7 @@ void StepsCall<T>::Share::Multiply(int64_t panel, const T* x, int64_t first, int
                               .depth = static_cast<size_t>(r().units),
                               .groups = static_cast<size_t>(last - first),
                               .x = x,
+                              .x_stride = static_cast<size_t>(r().units),
                               .w = at.weights + group * r().units * kPanel,
                               .bias = at.bias + group * kPanel,
                               .y = ProductsOf(panel) + first * kPanel,

@@ -3,9 +3,10 @@
 
 #include "ir/op/define.h"
 #include "ir/ops/creation/fill.h"
-#include "ir/ops/decomposing.h"
 #include "ir/ops/movement/concat.h"
 #include "ir/ops/product/matmul.h"
+#include "ir/ops/recurrent/step_parts.h"
+#include "ir/ops/recurrent/steps_gradient.h"
 
 namespace forge::ir {
 namespace {
@@ -34,11 +35,6 @@ Cost CostOfSteps(TypeSpan in) {
   return {.flops = gates[0] * gates[1] * weight[1] * (2 * weight[0] + 10), .terms = weight[0]};
 }
 
-// Gate `i` of sums [n, g].
-Value Gate(Value sums, int64_t i, const Dim& h) {
-  return (*sums.fn)(Slice{.begin = {h * i}, .end = {h * (i + 1)}, .axes = {1}}, {sums});
-}
-
 // The steps one after another, on the operands in the type of accumulation.
 class Unrolled {
  public:
@@ -55,7 +51,7 @@ class Unrolled {
   Value RecurrentOf(int64_t gate, Value state) const {
     Value bias = Of(kStepBias);
     if (bias) bias = f_(Slice{.begin = {h_ * gate}, .end = {h_ * (gate + 1)}}, {bias});
-    return Product(state, Gate(in_[kStepWeight], gate, h_), bias);
+    return Product(state, StepPart(in_[kStepWeight], gate, h_), bias);
   }
 
   // cell: the new state from the gates of a step [n, g] and the state before.
@@ -89,8 +85,7 @@ Values Unrolled::Run(bool reverse, size_t states, Cell cell) const {
   if (lengths) lengths = f_(Reshape{{shape[1], 1}}, {lengths});
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t t = reverse ? steps - 1 - i : i;
-    const Value at = f_(Slice{.begin = {t}, .end = {t + 1}, .axes = {0}}, {in_[kGateSums]});
-    Values next = cell(f_(Reshape{{shape[1], shape[2]}}, {at}), state);
+    Values next = cell(AtStep(in_[kGateSums], t), state);
     Value out = next[0];
     if (lengths) {
       const Value runs = lengths > static_cast<double>(t);
@@ -126,7 +121,7 @@ Values LstmSteps::decompose(Function& f, ValueSpan in) const {
   };
   return steps.Run(reverse, kStates, [&](Value gates, const Values& state) {
     const Value sums = gates + steps.Recurrent(state[0]), cell = state[1];
-    const auto gate = [&](int64_t i) { return Gate(sums, i, steps.h()); };
+    const auto gate = [&](int64_t i) { return StepPart(sums, i, steps.h()); };
     const Value input = sigmoid(through(gate(0), 0, cell));
     const Value forget = sigmoid(through(gate(1), 1, cell));
     const Value kept = forget * cell;
@@ -140,10 +135,10 @@ Values GruSteps::decompose(Function& f, ValueSpan in) const {
   const Unrolled steps(f, in);
   return steps.Run(reverse, kStates, [&](Value gates, const Values& state) {
     const Value hidden = state[0];
-    const auto given = [&](int64_t i) { return Gate(gates, i, steps.h()); };
+    const auto given = [&](int64_t i) { return StepPart(gates, i, steps.h()); };
     const Value recurrent = reset_after ? steps.Recurrent(hidden) : Value{};
     const auto product = [&](int64_t i) {
-      return reset_after ? Gate(recurrent, i, steps.h()) : steps.RecurrentOf(i, hidden);
+      return reset_after ? StepPart(recurrent, i, steps.h()) : steps.RecurrentOf(i, hidden);
     };
     const auto sum = [&](int64_t i) {
       const Value of_input = given(i);
@@ -163,6 +158,21 @@ Values RnnSteps::decompose(Function& f, ValueSpan in) const {
     const Value sum = gates + steps.Recurrent(state[0]);
     return Values{activation == RnnActivation::kTanh ? tanh(sum) : max(sum, 0.0)};
   });
+}
+
+Values LstmSteps::gradient(const GradArgs& g) const {
+  if (Given(g.in, kPeepholes)) return GradientByParts(*this, g);
+  return GradientOfSteps(g, StepCell::kLstm, reverse);
+}
+
+Values GruSteps::gradient(const GradArgs& g) const {
+  if (!reset_after) return GradientByParts(*this, g);
+  return GradientOfSteps(g, StepCell::kGru, reverse);
+}
+
+Values RnnSteps::gradient(const GradArgs& g) const {
+  const bool relu = activation == RnnActivation::kRelu;
+  return GradientOfSteps(g, relu ? StepCell::kRelu : StepCell::kTanh, reverse);
 }
 
 Cases LstmSteps::cases() {

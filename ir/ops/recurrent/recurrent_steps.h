@@ -38,6 +38,7 @@ struct LstmSteps {
 
   absl::StatusOr<Types> infer(TypeSpan in) const;
   Values decompose(Function& f, ValueSpan in) const;  // steps must be a number
+  Values gradient(const GradArgs& g) const;
   Cost cost(TypeSpan in) const;
   [[gnu::cold]] static Cases cases();
 };
@@ -64,6 +65,7 @@ struct GruSteps {
 
   absl::StatusOr<Types> infer(TypeSpan in) const;
   Values decompose(Function& f, ValueSpan in) const;
+  Values gradient(const GradArgs& g) const;
   Cost cost(TypeSpan in) const;
   [[gnu::cold]] static Cases cases();
 };
@@ -90,6 +92,7 @@ struct RnnSteps {
 
   absl::StatusOr<Types> infer(TypeSpan in) const;
   Values decompose(Function& f, ValueSpan in) const;
+  Values gradient(const GradArgs& g) const;
   Cost cost(TypeSpan in) const;
   [[gnu::cold]] static Cases cases();
 };

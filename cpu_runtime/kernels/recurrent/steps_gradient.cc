@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of the steps of recurrent networks in floats. As in the steps, each thread has some
+// units of all rows; threads wait for each other once in each step.
+#include "ir/ops/recurrent/steps_gradient.h"
+
+#include <algorithm>
+#include <array>
+
+#include "cpu_runtime/kernels/kernel.h"
+#include "cpu_runtime/kernels/recurrent/recurrent_cells.h"
+#include "cpu_runtime/parallel.h"
+
+namespace forge::cpu {
+namespace {
+
+using Op = ir::StepsGradient;
+
+// Units of a panel.
+constexpr int64_t kPanel = kColumnGroup;
+
+struct Recurrence {
+  Op op;
+  int64_t steps = 0, rows = 0, units = 0;
+  std::array<std::optional<uint32_t>, Op::kLastCell + 1> operands = {};
+  bool wide_lengths = false;  // of 64 bits
+
+  int64_t panels() const { return (units + kPanel - 1) / kPanel; }
+  int64_t columns() const { return op.gates() * units; }  // of the weights
+  int64_t sums() const { return op.parts() * units; }     // of a row
+  int64_t states() const { return rows * units; }
+};
+
+// The arrays in scratch, each behind the one before.
+template <class T>
+struct Arrays {
+  Arrays(const Recurrence& r, uint8_t* scratch)
+      : weights(reinterpret_cast<T*>(scratch)),
+        zeros(weights + r.panels() * r.columns() * kPanel),
+        products(zeros + kPanel),
+        dh(products + r.panels() * r.rows * kPanel),
+        dc(dh + r.states()),
+        cells(dc + r.states()) {}
+  static uint64_t Bytes(const Recurrence& r) {
+    const int64_t panels = r.panels() * (r.columns() + r.rows) * kPanel + kPanel;
+    const int64_t cells = r.op.is_lstm() ? r.steps + 1 : 0;
+    return sizeof(T) * static_cast<uint64_t>(panels + (2 + cells) * r.states());
+  }
+  T* weights;   // [panel, column, unit of the panel], zeros beyond the last unit
+  T* zeros;     // [unit of the panel]
+  T* products;  // [panel, row, unit of the panel]
+  T* dh;        // [row, unit]
+  T* dc;        // [row, unit]
+  T* cells;     // of LSTM, before each step in the order in which they run: [step + 1, row, unit]
+};
+
+template <class T>
+class GradientCall final : public AnchorCall {
+ public:
+  GradientCall(const Recurrence& r, int threads) : r_(r), threads_(threads) {
+    const CellLoops<T>& loops = CellLoopsOf<T>();
+    const typename CellLoops<T>::GradientLoop by_cell[] = {
+        loops.lstm_gradient, loops.gru_gradient, loops.tanh_gradient, loops.relu_gradient};
+    cell_ = by_cell[static_cast<size_t>(r.op.cell)];
+  }
+  std::string_view kernel() const override { return "steps_gradient"; }
+  uint64_t scratch_bytes() const override { return Arrays<T>::Bytes(r_); }
+  absl::Status Run(const Arguments& a) const override {
+    const double step = 2.0 * static_cast<double>(r_.states() * r_.columns());
+    const int threads = WorthThreads(step) ? threads_ : 1;
+    const Arrays<T> at(r_, a.scratch);
+    std::fill_n(at.zeros, kPanel, T(0));
+    ParallelTeam(threads, [&](int thread, TeamBarrier& team) {
+      const int64_t first = r_.panels() * thread / team.size();
+      const int64_t last = r_.panels() * (thread + 1) / team.size();
+      Share{*this, a, at, first, last}.Run(team);
+    });
+    return absl::OkStatus();
+  }
+
+ private:
+  // The panels of one thread.
+  struct Share {
+    const GradientCall& call;
+    const Arguments& a;
+    Arrays<T> at;
+    int64_t first_panel, last_panel;
+
+    const Recurrence& r() const { return call.r_; }
+    const T* In(Op::Operand operand) const {
+      const auto& index = r().operands[operand];
+      return index ? reinterpret_cast<const T*>(a.operands[*index]) : nullptr;
+    }
+    T* DSums(int64_t step) const {
+      return reinterpret_cast<T*>(a.out) + step * r().rows * r().sums();
+    }
+    int64_t UnitsOf(int64_t panel) const { return std::min(kPanel, r().units - panel * kPanel); }
+    bool Runs(int64_t step, int64_t row) const;
+    void Pack(int64_t panel) const;
+    // Copies the units of this share of all rows; `from` is null for zeros.
+    void Copy(const T* from, T* to) const;
+    CellGradient<T> StepOf(int64_t i, int64_t step, int64_t panel, int64_t row) const;
+    void Cells() const;
+    void GradeSums(int64_t i, int64_t step) const;
+    void AddProducts(int64_t step) const;
+    int64_t Step(int64_t i) const { return r().op.reverse ? r().steps - 1 - i : i; }
+    void Run(TeamBarrier& team) const;
+  };
+
+  Recurrence r_;
+  int threads_;
+  typename CellLoops<T>::GradientLoop cell_;
+};
+
+template <class T>
+bool GradientCall<T>::Share::Runs(int64_t step, int64_t row) const {
+  const auto& index = r().operands[Op::kLengths];
+  if (!index) return true;
+  return step < (r().wide_lengths ? reinterpret_cast<const int64_t*>(a.operands[*index])[row]
+                                  : reinterpret_cast<const int32_t*>(a.operands[*index])[row]);
+}
+
+template <class T>
+void GradientCall<T>::Share::Pack(int64_t panel) const {
+  const T* from = In(Op::kWeight) + panel * kPanel * r().columns();
+  T* to = at.weights + panel * r().columns() * kPanel;
+  const int64_t units = UnitsOf(panel);
+  for (int64_t column = 0; column < r().columns(); ++column, to += kPanel) {
+    for (int64_t unit = 0; unit < units; ++unit) to[unit] = from[unit * r().columns() + column];
+    std::fill(to + units, to + kPanel, T(0));
+  }
+}
+
+template <class T>
+void GradientCall<T>::Share::Copy(const T* from, T* to) const {
+  const int64_t first = first_panel * kPanel, last = std::min(last_panel * kPanel, r().units);
+  for (int64_t row = 0; row < r().rows && first < last; ++row) {
+    T* into = to + row * r().units;
+    if (from != nullptr)
+      std::copy(from + row * r().units + first, from + row * r().units + last, into + first);
+    else
+      std::fill(into + first, into + last, T(0));
+  }
+}
+
+template <class T>
+CellGradient<T> GradientCall<T>::Share::StepOf(int64_t i, int64_t step, int64_t panel,
+                                               int64_t row) const {
+  const int64_t unit = panel * kPanel, state = row * r().units + unit;
+  const int64_t of_step = step * r().states() + state, sums = row * r().sums() + unit;
+  const T *dy = In(Op::kDy), *hidden = In(Op::kHidden);
+  T* cell = at.cells + i * r().states() + state;
+  return {.units = static_cast<size_t>(UnitsOf(panel)),
+          .sums = In(Op::kSums) + step * r().rows * r().sums() + sums,
+          .stride = static_cast<size_t>(r().units),
+          .before = r().op.is_lstm()    ? cell
+                    : hidden != nullptr ? hidden + of_step
+                                        : nullptr,
+          .after = r().op.is_lstm() ? cell + r().states() : nullptr,
+          .dy = dy != nullptr ? dy + of_step : nullptr,
+          .d_sums = DSums(step) + sums,
+          .dh = at.dh + state,
+          .dc = at.dc + state};
+}
+
+template <class T>
+void GradientCall<T>::Share::Cells() const {
+  Copy(In(Op::kFirstCell), at.cells);
+  for (int64_t i = 0; i < r().steps; ++i)
+    for (int64_t panel = first_panel; panel < last_panel; ++panel)
+      for (int64_t row = 0; row < r().rows; ++row) {
+        const CellGradient<T> s = StepOf(i, Step(i), panel, row);
+        if (Runs(Step(i), row))
+          CellLoopsOf<T>().lstm_cell(s);
+        else
+          std::copy_n(s.before, s.units, s.after);
+      }
+}
+
+template <class T>
+void GradientCall<T>::Share::GradeSums(int64_t i, int64_t step) const {
+  for (int64_t panel = first_panel; panel < last_panel; ++panel)
+    for (int64_t row = 0; row < r().rows; ++row) {
+      const CellGradient<T> s = StepOf(i, step, panel, row);
+      if (Runs(step, row)) {
+        call.cell_(s);
+        continue;
+      }
+      for (int64_t part = 0; part < r().op.parts(); ++part)
+        std::fill_n(s.d_sums + part * r().units, s.units, T(0));
+    }
+}
+
+template <class T>
+void GradientCall<T>::Share::AddProducts(int64_t step) const {
+  for (int64_t panel = first_panel; panel < last_panel; ++panel) {
+    T* products = at.products + panel * r().rows * kPanel;
+    MultiplyRows(RowProducts<T>{.rows = static_cast<size_t>(r().rows),
+                                .depth = static_cast<size_t>(r().columns()),
+                                .groups = 1,
+                                .x = DSums(step),
+                                .x_stride = static_cast<size_t>(r().sums()),
+                                .w = at.weights + panel * r().columns() * kPanel,
+                                .bias = at.zeros,
+                                .y = products,
+                                .y_stride = kPanel});
+    // Of a row that does not have the step they are zeros.
+    for (int64_t row = 0; row < r().rows; ++row) {
+      T* dh = at.dh + row * r().units + panel * kPanel;
+      for (int64_t unit = 0; unit < UnitsOf(panel); ++unit)
+        dh[unit] += products[row * kPanel + unit];
+    }
+  }
+}
+
+template <class T>
+void GradientCall<T>::Share::Run(TeamBarrier& team) const {
+  for (int64_t panel = first_panel; panel < last_panel; ++panel) Pack(panel);
+  Copy(In(Op::kLastHidden), at.dh);
+  Copy(In(Op::kLastCell), at.dc);
+  if (r().op.is_lstm()) Cells();
+  for (int64_t i = r().steps - 1; i >= 0; --i) {
+    GradeSums(i, Step(i));
+    team.Wait();  // for all sums of the step
+    AddProducts(Step(i));
+  }
+  auto* first = reinterpret_cast<T*>(a.more[0]);
+  Copy(at.dh, first);
+  if (r().op.is_lstm()) Copy(at.dc, first + r().states());
+}
+
+absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
+  const ir::Node& node = *site.task.anchor();
+  Recurrence r{.op = *node.op.As<Op>(),
+               .steps = site.out.shape[0],
+               .rows = site.out.shape[1],
+               .units = site.more[0].shape[2]};
+  for (size_t i = 0; i < node.in.size(); ++i) {
+    if (node.in[i] == ir::kAbsent) continue;
+    r.operands[i] = site.task.OperandOf(node.in[i]);
+    if (!IsDense(site.operands[*r.operands[i]]))
+      return Unimplemented("{} does not support permuted axes", node.op.name());
+  }
+  if (const auto& at = r.operands[Op::kLengths])
+    r.wide_lengths = site.operands[*at].dtype == DType::kI64;
+  if (site.out.dtype == DType::kF64)
+    return MadeAnchor{std::make_unique<GradientCall<double>>(r, site.settings.threads),
+                      node.first_out};
+  return MadeAnchor{std::make_unique<GradientCall<float>>(r, site.settings.threads),
+                    node.first_out};
+}
+
+class StepsGradient final : public Kernel {
+ public:
+  bool Knows(const Task& task) const override { return IsAnchoredBy<Op>(task); }
+  Verdict Takes(const Task& task) const override {
+    if (Verdict v = TakesEpilogue(task); !v) return v;
+    return Verdict::Yes("steps_gradient");
+  }
+  absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
+    return MakeAnchorProgram(task, settings, Make);
+  }
+};
+
+}  // namespace
+
+const Kernel& StepsGradientKernel() {
+  static const StepsGradient kKernel;
+  return kKernel;
+}
+
+}  // namespace forge::cpu
