@@ -53,6 +53,7 @@ std::span<const Kernel* const> AllKernels() {
                                        &ConvolutionTransposeKernel(),
                                        &MatMulKernel(),
                                        &PoolKernel(),
+                                       &MaxPoolGradientKernel(),
                                        &ReduceKernel(),
                                        &LayerNormKernel(),
                                        &SoftmaxKernel(),

@@ -36,6 +36,7 @@ const Kernel& ConvolutionIntegerKernel();
 const Kernel& ConvolutionTransposeKernel();
 const Kernel& MatMulKernel();
 const Kernel& PoolKernel();
+const Kernel& MaxPoolGradientKernel();
 const Kernel& ReduceKernel();
 const Kernel& ArgReduceKernel();
 const Kernel& ScanKernel();

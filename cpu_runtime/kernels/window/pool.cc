@@ -7,45 +7,12 @@
 #include <cmath>
 
 #include "cpu_runtime/kernels/window/library_convolution.h"
+#include "cpu_runtime/kernels/window/pool_axis.h"
 #include "cpu_runtime/parallel.h"
 #include "cpu_runtime/rows/row_loops.h"
 
 namespace forge::cpu {
 namespace {
-
-// The taps of a window that meet the image along one axis, and what a mean divides by.
-struct Taps {
-  int64_t begin, end;  // of the kernel
-  int64_t place;       // in the image of tap 0
-  int64_t counted;     // positions in the image and its padding
-};
-
-// What slides over one axis of so many elements.
-struct PoolAxis : ir::WindowAxis {
-  int64_t kernel = 1, extent = 1;
-  int64_t reach() const { return (kernel - 1) * dilation + 1; }
-
-  Taps At(int64_t o) const {
-    const int64_t place = PlaceOf(o, 0);
-    const auto first_at = [&](int64_t bound) {  // the first tap at `bound` or after it
-      return std::clamp<int64_t>((bound - place + dilation - 1) / dilation, 0, kernel);
-    };
-    const int64_t begin = place >= 0 ? 0 : first_at(0);
-    const int64_t end = place >= extent ? 0 : first_at(extent);
-    const int64_t padded = extent + after;
-    return {begin, std::max(begin, end), place, place >= padded ? 0 : first_at(padded)};
-  }
-};
-
-ir::PerAxis<PoolAxis> AxesOf(const ir::Pool& op, const View& x) {
-  const size_t axes = x.shape.size() - 2;
-  const ir::PerAxis<ir::WindowAxis> window = ir::InVolume(ir::WindowOver(op, x.shape.size()));
-  const auto kernel = ir::InVolume<int64_t>(ir::ForEachAxis(op.kernel, axes, 1), 1);
-  const ir::PerAxis<int64_t> extent = ir::VolumeOf(x.shape);
-  ir::PerAxis<PoolAxis> out;
-  for (size_t a = 0; a < out.size(); ++a) out[a] = {window[a], kernel[a], extent[a]};
-  return out;
-}
 
 template <class T>
 class PoolCall final : public AnchorCall {
@@ -53,7 +20,7 @@ class PoolCall final : public AnchorCall {
   PoolCall(const ir::Pool& op, View x, View y, uint32_t operand, int threads)
       : largest_(op.kind == ir::PoolKind::kMax),
         count_padding_(op.count_include_pad),
-        axes_(AxesOf(op, x)),
+        axes_(PoolAxesOf(op, x)),
         x_(std::move(x)),
         y_(std::move(y)),
         x_steps_(ir::VolumeOf(x_.strides)),
@@ -61,8 +28,7 @@ class PoolCall final : public AnchorCall {
         places_(ir::VolumeOf(y_.shape)),
         operand_(operand),
         threads_(threads) {
-    for (size_t a = 0; a < axes_.size(); ++a)
-      for (int64_t o = 0; o < places_[a]; ++o) taps_[a].push_back(axes_[a].At(o));
+    taps_ = AllTapsOf(axes_, places_);
     // More padding than elements is not worth a place.
     const PoolAxis& last = axes_[2];
     slides_ = largest_ && last.before <= last.extent && last.after <= last.extent;
@@ -206,7 +172,7 @@ class PoolCall final : public AnchorCall {
 bool LibraryTakes(const ir::Pool& op, const View& x, const View& y) {
   if (op.kind != ir::PoolKind::kAverage || x.dtype != DType::kF32 || x.elements() == 0)
     return false;
-  const ir::PerAxis<PoolAxis> axes = AxesOf(op, x);
+  const ir::PerAxis<PoolAxis> axes = PoolAxesOf(op, x);
   const ir::PerAxis<int64_t> places = ir::VolumeOf(y.shape);
   for (size_t a = 0; a < axes.size(); ++a) {
     const int64_t reach = (places[a] - 1) * axes[a].stride + axes[a].kernel;

@@ -5,6 +5,7 @@
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/decomposing.h"
 #include "ir/ops/indexing/scatter.h"
+#include "ir/ops/pooling/max_pool_gradient.h"
 #include "ir/ops/pooling/window_taps.h"
 #include "ir/ops/spatial/pool.h"
 
@@ -55,7 +56,8 @@ Values MaxPool::decompose(Function&, ValueSpan in) const {
 
 Values MaxPool::gradient(const GradArgs& g) const {
   if (!g.dout[0]) return {Value{}};
-  return {AddedIntoPlanes(g.in[0].type().shape(), g.out[1], g.dout[0])};
+  return {
+      g.fn(MaxPoolGradient{kernel, strides, dilations, padding, ceil_mode}, {g.in[0], g.dout[0]})};
 }
 
 absl::StatusOr<Types> MaxUnpool::infer(TypeSpan in) const {

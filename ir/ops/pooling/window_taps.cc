@@ -60,6 +60,17 @@ TapAxis Reversed(const TapAxis& a, const Dim& extent) {
           .whole = true};
 }
 
+TapAxis ReversedByWindow(const TapAxis& a, const Dim& extent) {
+  const int64_t stride = a.step.constant();
+  return {.axis = a.axis,
+          .places = extent,
+          .taps = (a.taps + stride - 1) / stride,
+          .step = 1,
+          .spread = -stride,
+          .shift = 0 - a.shift,
+          .divisor = stride};
+}
+
 Value LoadTap(Value x, const TapAxis& a, int64_t t) {
   return (*x.fn)(StridedGather{.axis = a.axis,
                                .size = a.places,
@@ -123,6 +134,42 @@ Value CountOfTaps(Value x, std::span<const TapAxis> axes, DType t,
     all = all ? all * count : count;
   }
   return all;
+}
+
+int64_t TermsOf(std::span<const TapAxis> axes) {
+  int64_t terms = 1;
+  for (const TapAxis& a : axes) terms *= std::min<int64_t>(a.taps, kMostSteps);
+  return terms;
+}
+
+Value SumWhereIndexed(Value v, Value index, std::span<const TapAxis> axes, const Dims& shape) {
+  Function& f = *v.fn;
+  const auto rank = static_cast<int64_t>(shape.size());
+  Value own;  // the index of an element
+  Dim stride = 1;
+  for (size_t k = axes.size(); k-- > 0;) {
+    const Iota count{.dtype = DType::kI32, .count = axes[k].places};
+    Value at = ForEachWindow(f, axes[k], count, rank);
+    if (!(stride == Dim(1))) at = at * DimValue(stride, at);
+    own = own ? own + at : at;
+    stride = stride * shape[static_cast<size_t>(axes[k].axis)];
+  }
+  Value sum;
+  for (int64_t term = 0; term < TermsOf(axes); ++term) {
+    Value its = index, tap = v, exists;
+    int64_t rest = term;
+    for (const TapAxis& a : axes) {
+      const int64_t t = rest % a.taps;
+      rest /= a.taps;
+      const Value inside = TapExists(f, a, t, its.type());
+      its = LoadTap(its, a, t), tap = LoadTap(tap, a, t);
+      exists = exists ? BothHold(exists, inside) : inside;
+    }
+    const Value takes = BothHold(exists, f(Equal{}, {its, own}));
+    const Value added = select(takes, tap, 0.0);
+    sum = sum ? sum + added : added;
+  }
+  return sum;
 }
 
 LargestTaps LargestOfTaps(Value x, std::span<const TapAxis> axes) {

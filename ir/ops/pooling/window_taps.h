@@ -25,6 +25,9 @@ std::vector<TapAxis> TapAxes(const Window& window, std::span<const int64_t> kern
 // Along one axis those windows that element i of the input lies in: the gradient reads the window's
 // cotangents there.
 TapAxis Reversed(const TapAxis& a, const Dim& extent);
+// The same windows, and where strides leave gaps some others: fewer taps, since those that divide
+// with a remainder are no taps. Windows must have no dilation.
+TapAxis ReversedByWindow(const TapAxis& a, const Dim& extent);
 
 // The element that tap t of each window reads, or any where there is none.
 Value LoadTap(Value x, const TapAxis& a, int64_t t);
@@ -39,6 +42,11 @@ Value SumOfTaps(Value x, std::span<const TapAxis> axes);
 // that begins behind the input and has so many elements along each axis.
 Value CountOfTaps(Value x, std::span<const TapAxis> axes, DType t,
                   std::span<const int64_t> padded = {});
+// Gives each element of a tensor of `shape` the sum of `v` over the windows whose `index`, in the
+// row-major order of the axes, is its own; the axes are those of windows of `v`, Reversed. The
+// terms are written out: TermsOf.
+Value SumWhereIndexed(Value v, Value index, std::span<const TapAxis> axes, const Dims& shape);
+int64_t TermsOf(std::span<const TapAxis> axes);
 // The largest element of each window, the first of several, NaN before all; and its index, as i64,
 // in the row-major order of the axes.
 struct LargestTaps {

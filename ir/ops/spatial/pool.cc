@@ -8,7 +8,7 @@
 #include "ir/op/define.h"
 #include "ir/op/elements.h"
 #include "ir/ops/elementwise/scalar_math.h"
-#include "ir/ops/pooling/max_pool.h"
+#include "ir/ops/pooling/max_pool_gradient.h"
 #include "ir/ops/pooling/window_taps.h"
 #include "ir/ops/spatial/window.h"
 
@@ -109,9 +109,8 @@ Values Pool::decompose(Function& f, ValueSpan in) const {
 Values Pool::gradient(const GradArgs& g) const {
   const Value x = g.in[0];
   if (kind == PoolKind::kMax) {
-    const MaxPool op{kernel, strides, dilations, padding, ceil_mode};
-    const Value indices = g.fn.Add(op, {{x}})[1];
-    return {AddedIntoPlanes(x.type().shape(), indices, g.dout[0])};
+    const MaxPoolGradient op{kernel, strides, dilations, padding, ceil_mode};
+    return {g.fn(op, {x, g.dout[0]})};
   }
   const size_t rank = x.type().shape().size();
   const Window window = WindowOver(*this, rank);
