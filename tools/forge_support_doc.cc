@@ -430,15 +430,34 @@ absl::Status Aten(const std::string& table, std::span<const Column> columns, std
   return absl::OkStatus();
 }
 
-// The kinds of node of RLX, and the op or ops that compute each.
-absl::Status Rlx(const std::string& table, std::ostream& out) {
-  FORGE_ASSIGN_OR_RETURN(const auto rows, RowsOf(table, 3));
-  out << "\n## Kinds of RLX\n\nThe forward kinds of node of the runtime RLX, and what computes "
-         "each; `none` with the reason where nothing does.\n\n| kind | op | as |\n|---|---|---|\n";
+// A table of what is computed by which op or ops, with the columns id, op and how.
+struct KindTable {
+  std::string_view file, title, introduction, column;
+};
+constexpr KindTable kKindTables[] = {
+    {"aten_backward.tsv", "Backward operators of ATen",
+     "The operators that PyTorch's gradients are made of, and the op whose gradient each is: "
+     "gradients of graphs are made by the op's own rule.",
+     "operator"},
+    {"training.tsv", "Operations of training",
+     "What forward and backward passes, optimisers and their loop need, and what computes each; "
+     "`none` with the reason where it is no op.",
+     "operation"},
+    {"rlx.tsv", "Kinds of RLX",
+     "The kinds of node of the runtime RLX, and what computes each; `none` with the reason where "
+     "nothing does.",
+     "kind"},
+};
+
+absl::Status Kinds(const std::filesystem::path& folder, const KindTable& table, std::ostream& out) {
+  const std::string path = (folder / table.file).string();
+  FORGE_ASSIGN_OR_RETURN(const auto rows, RowsOf(path, 3));
+  out << fmt::format("\n## {}\n\n{}\n\n| {} | op | as |\n|---|---|---|\n", table.title,
+                     table.introduction, table.column);
   for (const auto& row : rows) {
     const std::string op = row[1] == "-" ? "none" : fmt::format("`{}`", row[1]);
     if (row[1] != "-" && ir::FindOp(row[1]) == nullptr)
-      return DataLoss("{}: there is no op {}", table, row[1]);
+      return DataLoss("{}: there is no op {}", path, row[1]);
     out << fmt::format("| {} | {} | {} |\n", row[0], op, row[2] == "-" ? "" : MarkdownCell(row[2]));
   }
   return absl::OkStatus();
@@ -470,7 +489,7 @@ absl::StatusOr<std::string> Document(const std::string& self, const std::string&
   Ops(columns, out);
   const std::filesystem::path folder = std::filesystem::path(table).parent_path();
   FORGE_RETURN_IF_ERROR(Aten((folder / "aten.tsv").string(), columns, out));
-  FORGE_RETURN_IF_ERROR(Rlx((folder / "rlx.tsv").string(), out));
+  for (const KindTable& t : kKindTables) FORGE_RETURN_IF_ERROR(Kinds(folder, t, out));
   Refused(columns, out);
   Operators(out);
   return out.str();
