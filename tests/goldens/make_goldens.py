@@ -31,7 +31,7 @@ import torch.nn.functional as F
 from torch_ops.common import DTYPES, NotInTorch, parse, require
 from torch_ops.composites import blocks, diff, one_hot
 from torch_ops.elementwise import (
-    bit_cast, cast, clamp, divide, hard_swish, one_sided, prelu, selu, shrink, sign, softplus,
+    bit_cast, cast, clamp, divide, fake_quantize, hard_swish, one_sided, prelu, selu, shrink, sign, softplus,
 )
 from torch_ops.fourier import dft, fourier, nan_in_both, overflowing
 from torch_ops.losses import (
@@ -44,15 +44,15 @@ from torch_ops.movement import (
     index_fill, index_key, index_put, index_reduce, nonzero, pad, put, scatter, scatter_nd, scatter_reduce, slice_,
     wrapped,
 )
-from torch_ops.recurrent import gru_cell, layer, lstm_cell, rnn_cell, steps
+from torch_ops.recurrent import gru_cell, layer, lstm_cell, rnn_cell, steps, steps_gradient
 from torch_ops.reductions import (
     batch_norm_training, local_response_norm, logsumexp, over_axes, spread, standard_deviation, truth, vector_norm,
 )
 from torch_ops.sums import (
     Digamma, adaptive, affine_grid, arg_reduce, attention, attention_gradient, batch_norm, conv, conv_integer,
     conv_transpose, fill, fmod, folded, grid_sample, instance_norm, iota, layer_norm, lp_pool, matmul, matmul_integer,
-    max_unpool, median, mul_high, polygamma, pool, quantile, reduce, remainder, resize, rms_norm, roi_align, scan,
-    scan_with_index, softmax, strided_gather, sum_pool, update_slice,
+    max_pool_gradient, max_unpool, median, mul_high, polygamma, pool, quantile, reduce, remainder, resize, rms_norm,
+    roi_align, scan, scan_with_index, softmax, strided_gather, sum_pool, update_slice,
 )
 from torch_ops.tokens import (
     axial_rotary_embedding, grouped_matmul, histogram, log_mel, random_uniform, rotary_embedding, sample_token,
@@ -103,6 +103,7 @@ OPS = {
     "embedding": embedding,
     "embedding_bag": embedding_bag,
     "embedding_renorm": embedding_renorm,
+    "fake_quantize": fake_quantize,
     "fft": fourier(torch.fft.fftn, torch.fft.ifftn),
     "fill": fill,
     "flip": lambda a, x: torch.flip(x, a["axes"]),
@@ -153,7 +154,7 @@ OPS = {
     "matmul": matmul,
     "matmul_integer": matmul_integer,
     "max_pool": lambda a, x: pool({**a, "kind": "max"}, x),
-    "max_unpool": max_unpool,
+    "max_pool_gradient": max_pool_gradient, "max_unpool": max_unpool,
     "median": median,
     "mode": lambda a, x: torch.mode(x, a["axis"], a["keep_dims"]).values,
     "mse_loss": regression("mse_loss"),
@@ -207,6 +208,7 @@ OPS = {
     "stack": lambda a, *xs: torch.stack(xs, a["axis"]),
     "standard_deviation": over_axes(spread(standard_deviation)),
     "strided_gather": strided_gather,
+    "steps_gradient": steps_gradient,
     "sum_pool": sum_pool,
     "take": lambda a, x, indices: torch.take(x, wrapped(indices, x.numel())),
     "tensor_dot": lambda a, x, y: torch.tensordot(x, y, (a["axes_a"], a["axes_b"])),

@@ -20,6 +20,7 @@
 #include "ir/ops/control/if.h"
 #include "ir/ops/control/loop.h"
 #include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/elementwise/fake_quantize.h"
 #include "ir/ops/norm/layer_norm.h"
 #include "ir/ops/reduction/softmax.h"
 #include "ir/ops/spatial/conv_transpose.h"
@@ -320,7 +321,8 @@ std::vector<ConcreteCase> GradientCases(const OpDef& def) {
 TEST(OpsTest, GradientsAreSlopes) {
   std::set<std::string_view> incomplete;  // ops that lack a gradient at some attribute
   for (const OpDef* def : AllOps()) {
-    if (def->gradient == nullptr) continue;
+    // A straight-through gradient is no slope: goldens and DifferentiateTest have it.
+    if (def->gradient == nullptr || def == &DefOf<FakeQuantize>()) continue;
     const std::vector<ConcreteCase> cases = GradientCases(*def);
     int checked = 0;
     for (const ConcreteCase& c : cases) {

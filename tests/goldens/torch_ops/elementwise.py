@@ -74,3 +74,21 @@ def shrink(a, x):
 def prelu(a, x, slope):
     """By its formula: F.prelu takes no slopes along other axes than the second."""
     return torch.where(x > 0, x, x * slope)
+
+
+def fake_quantize(a, x, scale, zero=None):
+    """By its formula: PyTorch has gradients in f32 alone, and of rounding and clipping only."""
+    require(a["straight_through"] == "clipped")
+
+    def slowed(v):
+        return v * a["scale_gradient"] + (v * (1 - a["scale_gradient"])).detach()
+
+    def through(v, to):
+        return to.detach() + (v - v.detach())  # exactly `to`, with the gradient of v
+
+    scale, zero = slowed(scale), torch.zeros_like(scale) if zero is None else slowed(zero)
+    zero = through(zero, zero.round().clamp(a["low"], a["high"]))
+    quotient = x * (1 / scale)
+    step = through(quotient, quotient.round()) + zero
+    bounded = step.clamp(a["low"], a["high"]).detach()  # whose gradient at a bound would be 0
+    return (torch.where(step == bounded, step, bounded) - zero) * scale

@@ -61,3 +61,36 @@ def layer(function, states):
         return (flip(y), *last)
 
     return run
+
+
+def steps_gradient(a, sums, weight, hidden=None, first_cell=None, lengths=None, dy=None, d_hidden=None, d_cell=None):
+    """What flows back through steps that have these sums: the numbers are given, their paths are those of the steps."""
+    sums, count = sums.detach().requires_grad_(), sums.shape[0]
+    require(count)
+    zeros = sums.new_zeros(sums.shape[1], weight.shape[0])
+    first = [zeros.clone().requires_grad_(),
+             (zeros if first_cell is None else first_cell.detach()).clone().requires_grad_()]
+    (h, c), total = first, 0
+    for t in reversed(range(count)) if a["reverse"] else range(count):
+        runs = torch.ones(len(zeros), 1, dtype=torch.bool) if lengths is None else (t < lengths)[:, None]
+        moved = (h - h.detach()) @ weight  # zero, with the gradient of the recurrent product
+        if a["cell"] == "lstm":
+            i, f, g, o = (sums[t] + moved).chunk(4, 1)
+            new_c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+            new_h, c = torch.sigmoid(o) * torch.tanh(new_c), torch.where(runs, new_c, c)
+        elif a["cell"] == "gru":
+            (r, z, p, x), (mr, mz, mp) = sums[t].chunk(4, 1), moved.chunk(3, 1)
+            update = torch.sigmoid(z + mz)
+            before = hidden[t].detach() + h - h.detach()
+            new_h = (1 - update) * torch.tanh(x + torch.sigmoid(r + mr) * (p + mp)) + update * before
+        else:
+            new_h = {"tanh": torch.tanh, "relu": torch.relu}[a["cell"]](sums[t] + moved)
+        if dy is not None:
+            total = total + (torch.where(runs, new_h, zeros) * dy[t].detach()).sum()
+        h = torch.where(runs, new_h, h)
+    for state, d in ((h, d_hidden), (c, d_cell)):
+        total = total if d is None else total + (state * d.detach()).sum()
+    require(isinstance(total, torch.Tensor))
+    found = torch.autograd.grad(total, [sums, *first], allow_unused=True)
+    found = [torch.zeros_like(t) if g is None else g for t, g in zip((sums, *first), found)]
+    return found[0], torch.stack(found[1:] if a["cell"] == "lstm" else found[1:2])

@@ -124,6 +124,16 @@ def pool(a, x):
     return function(x, a["kernel"], a["strides"] or 1, before or 0, a["ceil_mode"], a["count_include_pad"])
 
 
+def max_pool_gradient(a, x, dy):
+    axes = x.ndim - 2
+    before, after = a["padding"][:axes], a["padding"][axes:]
+    require(before == after and not a["ceil_mode"] and x.numel())
+    pool = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[axes - 1]
+    own = x.detach().requires_grad_()
+    y = pool(own, a["kernel"] or 1, a["strides"] or 1, before or 0, a["dilations"] or 1)
+    return torch.autograd.grad(y, own, dy.detach())[0]
+
+
 def max_unpool(a, x, indices):
     indices = wrapped(indices, math.prod(a["sizes"]))
     for plane in indices.flatten(0, 1):
@@ -208,6 +218,8 @@ def folded(a):
 
 
 def softmax(a, x):
+    if a["log"]:
+        return F.log_softmax(x, a["axis"])
     y = F.softmax(x, a["axis"])
     return torch.where((x == -math.inf).all(a["axis"], keepdim=True), torch.zeros_like(y), y) \
         if a["masked_rows_zero"] else y
