@@ -17,8 +17,9 @@ struct Gradient {
   UnitSpace space;
 
   int64_t columns() const { return op.gates() * space.hidden(); }  // of the weights
+  // Whole vectors: NVRTC joins loads of neighbours, and the one behind the last with them.
   std::vector<SharedArray> Shared(const UnitTiles& t) const {
-    return {{space.type(), columns() * t.rows}};
+    return {{space.type(), (columns() * t.rows + 3) / 4 * 4}};
   }
   int64_t ScratchBytes() const {
     const Dim cells = space.steps * space.rows * space.units;
