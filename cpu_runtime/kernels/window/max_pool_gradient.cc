@@ -3,6 +3,8 @@
 // their own, or neighbouring channels of an image where channels are last.
 #include "ir/ops/pooling/max_pool_gradient.h"
 
+#include <cmath>
+
 #include "cpu_runtime/kernels/window/pool_axis.h"
 #include "cpu_runtime/parallel.h"
 
@@ -92,7 +94,7 @@ class GradientCall final : public AnchorCall {
     ForEach(taps, steps, [&](int64_t tap) {
       for (size_t c = 0; c < p.count; ++c) {
         const T v = x[tap + static_cast<int64_t>(c)];
-        const bool wins = v > best[c] || v != v;
+        const bool wins = v > best[c] || std::isnan(v);
         best[c] = wins ? v : best[c];
         where[c] = wins ? tap : where[c];
       }
