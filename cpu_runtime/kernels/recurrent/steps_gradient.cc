@@ -36,18 +36,18 @@ struct Arrays {
   Arrays(const Recurrence& r, uint8_t* scratch)
       : weights(reinterpret_cast<T*>(scratch)),
         zeros(weights + r.panels() * r.columns() * kPanel),
-        products(zeros + kPanel),
+        products(zeros + r.panels() * kPanel),
         dh(products + r.panels() * r.rows * kPanel),
         dc(dh + r.states()),
         cells(dc + r.states()) {}
   static uint64_t Bytes(const Recurrence& r) {
-    const int64_t panels = r.panels() * (r.columns() + r.rows) * kPanel + kPanel;
+    const int64_t panels = r.panels() * (r.columns() + 1 + r.rows) * kPanel;
     const int64_t cells = r.op.is_lstm() ? r.steps + 1 : 0;
     return sizeof(T) * static_cast<uint64_t>(panels + (2 + cells) * r.states());
   }
-  T* weights;   // [panel, column, unit of the panel], zeros beyond the last unit
-  T* zeros;     // [unit of the panel]
-  T* products;  // [panel, row, unit of the panel]
+  T* weights;   // [gate, panel, row of the gate, unit of the panel], zeros beyond the last unit
+  T* zeros;     // [panel, unit of the panel]
+  T* products;  // [row, panel, unit of the panel]
   T* dh;        // [row, unit]
   T* dc;        // [row, unit]
   T* cells;     // of LSTM, before each step in the order in which they run: [step + 1, row, unit]
@@ -68,7 +68,7 @@ class GradientCall final : public AnchorCall {
     const double step = 2.0 * static_cast<double>(r_.states() * r_.columns());
     const int threads = WorthThreads(step) ? threads_ : 1;
     const Arrays<T> at(r_, a.scratch);
-    std::fill_n(at.zeros, kPanel, T(0));
+    std::fill_n(at.zeros, r_.panels() * kPanel, T(0));
     ParallelTeam(threads, [&](int thread, TeamBarrier& team) {
       const int64_t first = r_.panels() * thread / team.size();
       const int64_t last = r_.panels() * (thread + 1) / team.size();
@@ -92,6 +92,9 @@ class GradientCall final : public AnchorCall {
     }
     T* DSums(int64_t step) const {
       return reinterpret_cast<T*>(a.out) + step * r().rows * r().sums();
+    }
+    T* WeightsOf(int64_t gate, int64_t panel) const {
+      return at.weights + (gate * r().panels() + panel) * r().units * kPanel;
     }
     int64_t UnitsOf(int64_t panel) const { return std::min(kPanel, r().units - panel * kPanel); }
     bool Runs(int64_t step, int64_t row) const;
@@ -122,9 +125,10 @@ bool GradientCall<T>::Share::Runs(int64_t step, int64_t row) const {
 template <class T>
 void GradientCall<T>::Share::Pack(int64_t panel) const {
   const T* from = In(Op::kWeight) + panel * kPanel * r().columns();
-  T* to = at.weights + panel * r().columns() * kPanel;
   const int64_t units = UnitsOf(panel);
-  for (int64_t column = 0; column < r().columns(); ++column, to += kPanel) {
+  for (int64_t column = 0; column < r().columns(); ++column) {
+    const int64_t gate = column / r().units, row = column % r().units;
+    T* to = WeightsOf(gate, panel) + row * kPanel;
     for (int64_t unit = 0; unit < units; ++unit) to[unit] = from[unit * r().columns() + column];
     std::fill(to + units, to + kPanel, T(0));
   }
@@ -190,24 +194,27 @@ void GradientCall<T>::Share::GradeSums(int64_t i, int64_t step) const {
     }
 }
 
+// Gate after gate: the weights of one, for as many units as stay in registers, fit into the first
+// cache between the rows.
 template <class T>
 void GradientCall<T>::Share::AddProducts(int64_t step) const {
-  for (int64_t panel = first_panel; panel < last_panel; ++panel) {
-    T* products = at.products + panel * r().rows * kPanel;
+  const int64_t first = first_panel * kPanel, last = std::min(last_panel * kPanel, r().units);
+  const int64_t row_stride = r().panels() * kPanel;
+  for (int64_t gate = 0; gate < r().op.gates(); ++gate) {
     MultiplyRows(RowProducts<T>{.rows = static_cast<size_t>(r().rows),
-                                .depth = static_cast<size_t>(r().columns()),
-                                .groups = 1,
-                                .x = DSums(step),
+                                .depth = static_cast<size_t>(r().units),
+                                .groups = static_cast<size_t>(last_panel - first_panel),
+                                .x = DSums(step) + gate * r().units,
                                 .x_stride = static_cast<size_t>(r().sums()),
-                                .w = at.weights + panel * r().columns() * kPanel,
-                                .bias = at.zeros,
-                                .y = products,
-                                .y_stride = kPanel});
+                                .w = WeightsOf(gate, first_panel),
+                                .bias = at.zeros + first,
+                                .y = at.products + first,
+                                .y_stride = static_cast<size_t>(row_stride)});
     // Of a row that does not have the step they are zeros.
     for (int64_t row = 0; row < r().rows; ++row) {
-      T* dh = at.dh + row * r().units + panel * kPanel;
-      for (int64_t unit = 0; unit < UnitsOf(panel); ++unit)
-        dh[unit] += products[row * kPanel + unit];
+      const T* products = at.products + row * row_stride;
+      T* dh = at.dh + row * r().units;
+      for (int64_t unit = first; unit < last; ++unit) dh[unit] += products[unit];
     }
   }
 }
