@@ -8,6 +8,7 @@
 #include "ir/passes/constant_table.h"
 #include "ir/passes/fold_batch_norm.h"
 #include "ir/passes/passes.h"
+#include "ir/passes/patterns.h"
 
 namespace forge::ir {
 namespace {
@@ -32,7 +33,8 @@ class Folder {
     absl::StatusOr<Types> results = op.Infer(types);
     if (!results.ok()) return std::nullopt;
     if (results->size() == 1) {
-      if (auto same = Unchanged(op, in, results->front())) return Values{*same};
+      if (GivesItsOperand(op, in, results->front())) return Values{in[0]};
+      if (auto fill = FillMoved(op, in, results->front())) return Values{out_(*fill, {})};
       if (auto view = ReshapedConstant(op, in, results->front())) return Values{*view};
       if (auto dims = FromContents(op, in, results->front())) return Values{*dims};
     }
@@ -42,34 +44,9 @@ class Folder {
  private:
   std::optional<Values> Simplify(const AnyOp& op, ValueSpan in, const Values& made) {
     if (made.size() != 1) return std::nullopt;
-    if (auto same = Unchanged(op, in, made[0].type())) return Values{*same};
+    if (GivesItsOperand(op, in, made[0].type())) return Values{in[0]};
     if (auto view = ReshapedConstant(op, in, made[0].type())) return Values{*view};
     return std::nullopt;
-  }
-
-  // A movement or cast of one operand that gives back the operand.
-  std::optional<Value> Unchanged(const AnyOp& op, ValueSpan in, const Type& result) {
-    if (in.size() != 1 || !in[0] || !(in[0].type() == result)) return std::nullopt;
-    const OpDef& def = op.def();
-    if (op.Is<Cast>()) return in[0];
-    if (!result.is_tensor()) return std::nullopt;  // types without shapes say nothing of them
-    if (def.info.keeps_order) return in[0];
-    if (!def.map) return std::nullopt;
-    // Same type and every element from its own place.
-    Dims at;
-    for (int64_t a = 0; a < result.rank(); ++a) {
-      const Dim& extent = result.shape()[a];
-      at.push_back(
-          Dim(std::make_shared<Symbol>(Symbol{.name = fmt::format("i{}", a),
-                                              .min = 0,
-                                              .max = std::max<int64_t>(0, extent.max() - 1)})));
-    }
-    const Types types{in[0].type()};
-    const IndexMap map = op.Map(types, at);
-    const bool straight = map.loads.empty() && map.pieces.size() == 1 &&
-                          map.pieces[0].when.empty() && !map.pieces[0].value &&
-                          map.pieces[0].index == at;
-    return straight ? std::optional<Value>(in[0]) : std::nullopt;
   }
 
   // A constant under another shape is the same bytes.

@@ -6,6 +6,10 @@
 
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/movement/broadcast_to.h"
+#include "ir/ops/movement/reshape.h"
+#include "ir/ops/movement/slice.h"
+#include "ir/ops/movement/transpose.h"
 
 namespace forge::ir {
 namespace {
@@ -43,6 +47,34 @@ const Node* DefiningNode(const Function& f, uint32_t value) {
 uint32_t Operand(const Function& f, uint32_t value) {
   const Node* node = DefiningNode(f, value);
   return node && !node->in.empty() ? node->in[0] : kAbsent;
+}
+
+bool GivesItsOperand(const AnyOp& op, ValueSpan in, const Type& result) {
+  if (in.size() != 1 || !in[0] || !(in[0].type() == result)) return false;
+  const OpDef& def = op.def();
+  if (op.Is<Cast>()) return true;
+  if (!result.is_tensor()) return false;  // types without shapes say nothing of them
+  if (def.info.keeps_order) return true;
+  if (!def.map) return false;
+  // Same type and every element from its own place.
+  Dims at;
+  for (int64_t a = 0; a < result.rank(); ++a) {
+    const int64_t last = std::max<int64_t>(0, result.shape()[a].max() - 1);
+    at.push_back(Dim(
+        std::make_shared<Symbol>(Symbol{.name = fmt::format("i{}", a), .min = 0, .max = last})));
+  }
+  const Types types{in[0].type()};
+  const IndexMap map = op.Map(types, at);
+  return map.loads.empty() && map.pieces.size() == 1 && map.pieces[0].when.empty() &&
+         !map.pieces[0].value && map.pieces[0].index == at;
+}
+
+std::optional<AnyOp> FillMoved(const AnyOp& op, ValueSpan in, const Type& result) {
+  const bool moves =
+      op.Is<Reshape>() || op.Is<Slice>() || op.Is<Transpose>() || op.Is<BroadcastTo>();
+  const Fill* fill = moves && in[0] ? OpOf<Fill>(*in[0].fn, in[0].id) : nullptr;
+  if (fill == nullptr || !result.is_tensor()) return std::nullopt;
+  return Fill{fill->value, fill->dtype, result.shape()};
 }
 
 std::vector<bool> StaticValuesOf(const Function& f) {

@@ -27,6 +27,10 @@ const T* OpOf(const Function& f, uint32_t value) {
 // Returns the first operand of the defining node.
 uint32_t Operand(const Function& f, uint32_t value);
 
+// True for a movement or cast of one operand whose result, of type `result`, is that operand.
+bool GivesItsOperand(const AnyOp& op, ValueSpan in, const Type& result);
+// Returns the fill that a movement of a fill gives: equal elements are the same elsewhere.
+std::optional<AnyOp> FillMoved(const AnyOp& op, ValueSpan in, const Type& result);
 // By value: whether it depends on constants alone.
 std::vector<bool> StaticValuesOf(const Function& f);
 // Returns the literal that all elements of a value equal; nullopt otherwise.

@@ -170,10 +170,21 @@ std::optional<Value> ViewOfView(const AlgebraSite& s) {
   return inner && inner->op.is_view() ? s.Itself(s.f.value(inner->in[0])) : std::nullopt;
 }
 
+std::optional<Value> MovedFill(const AlgebraSite& s) {
+  const std::optional<AnyOp> fill = FillMoved(s.op, s.in, s.result);
+  return fill ? std::optional(s.f(*fill, {})) : std::nullopt;
+}
+
+// What decompositions leave: a slice of all, a pad of nothing.
+std::optional<Value> Unmoved(const AlgebraSite& s) {
+  return GivesItsOperand(s.op, s.in, s.result) ? std::optional(s.in[0]) : std::nullopt;
+}
+
 using Simplification = std::optional<Value> (*)(const AlgebraSite&);
 constexpr Simplification kSimplifications[] = {
-    &NeutralNumber,        &Involution,       &Idempotent,    &SameOperands, &CastOfCast,
-    &TransposeOfTranspose, &ReshapeOfReshape, &SliceOfConcat, &ViewOfView};
+    &NeutralNumber,    &Involution,    &Idempotent, &SameOperands,
+    &Unmoved,          &MovedFill,     &CastOfCast, &TransposeOfTranspose,
+    &ReshapeOfReshape, &SliceOfConcat, &ViewOfView};
 
 // True when a result that OpInfo::saved adds is read.
 bool ReadsSaved(const Node& node, std::span<const int> uses) {
@@ -194,7 +205,7 @@ std::optional<Values> WithoutSaved(const Node& node, ValueSpan operands, std::sp
 }
 
 // True when the operands are equal values; `first` is that of EqualValues.
-bool SameOperands(const Node& a, const Node& b, std::span<const uint32_t> first) {
+bool HaveEqualOperands(const Node& a, const Node& b, std::span<const uint32_t> first) {
   const auto number = [&](uint32_t v) { return v == kAbsent ? v : first[v]; };
   return std::ranges::equal(a.in, b.in, {}, number, number);
 }
@@ -207,7 +218,7 @@ std::vector<uint32_t> EqualValues(const Function& f) {
   for (const Node& node : f.nodes()) {
     if (HasEffects(node) || !node.runtime_attributes.empty()) continue;
     const auto same = [&](const Node* other) {
-      return other->op == node.op && SameOperands(*other, node, first);
+      return other->op == node.op && HaveEqualOperands(*other, node, first);
     };
     uint64_t key = node.op.Hash();
     for (uint32_t v : node.in) key = key * 0x9e3779b97f4a7c15 + (v == kAbsent ? v : first[v]);
@@ -244,7 +255,7 @@ std::optional<Values> WithSaved(const Node& node, ValueSpan operands, const Savi
   if (at == saving.by_operand.end()) return std::nullopt;
   const AnyOp op = node.op.Saving(true);
   if (std::ranges::none_of(at->second, [&](const Node* n) {
-        return n->op == op && SameOperands(*n, node, saving.first);
+        return n->op == op && HaveEqualOperands(*n, node, saving.first);
       }))
     return std::nullopt;
   Values out = f.Add(op, operands);

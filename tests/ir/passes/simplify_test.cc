@@ -6,6 +6,7 @@
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/movement/concat.h"
+#include "ir/ops/movement/pad.h"
 #include "ir/ops/movement/reshape.h"
 #include "ir/ops/movement/slice.h"
 #include "ir/ops/movement/transpose.h"
@@ -182,6 +183,27 @@ TEST_F(SimplifyTest, MovementOfMovementBecomesOne) {
   EXPECT_THAT(
       Left([](Function& f, Value x) { return f(Reshape{{12}}, {f(Transpose{{1, 0}}, {x})}); }),
       ElementsAre("transpose", "reshape"));
+}
+
+TEST_F(SimplifyTest, MovementThatMovesNothingGoes) {
+  EXPECT_THAT(Left([](Function& f, Value x) {
+                return f(Slice{.begin = {0}, .end = {6}, .axes = {1}}, {x});
+              }),
+              IsEmpty());
+  EXPECT_THAT(Left([](Function& f, Value x) { return f(Pad{{0, 0}, {0, 0}}, {x}); }), IsEmpty());
+  EXPECT_THAT(Left([](Function& f, Value x) {
+                return f(Slice{.begin = {1}, .end = {6}, .axes = {1}}, {x});
+              }),
+              ElementsAre("slice"));
+}
+
+TEST_F(SimplifyTest, MovementOfEqualNumbersIsTheirFill) {
+  EXPECT_THAT(Left([](Function& f, Value x) {
+                const Value threes = f(Fill{3, DType::kF32, {1, 3, 2}}, {});
+                return x * f(Reshape{{1, 6}},
+                             {f(Slice{.begin = {0}, .end = {1}, .axes = {0}}, {threes})});
+              }),
+              ElementsAre("mul"));
 }
 
 TEST_F(SimplifyTest, ASliceOfAConcatReadsTheOperandItLiesIn) {
