@@ -114,7 +114,7 @@ def rms_norm(g):
 
 
 def embedding_rms_norm(g):
-    rows = g.op("embedding", g.f32("table", 32000, 1024), g.input("ids", "i64", [4096]))
+    rows = g.op("embedding", g.f32("table", 4096, 1024), g.input("ids", "i64", [4096]))
     g.output("y", g.op("rms_norm", rows, g.f32("gamma", 1024)))
 
 
@@ -168,11 +168,11 @@ RECIPES = (
     Entry("layer_norm backward", layer_norm_backward, "statistics of rows, two means of rows, sums of columns"),
     Entry("rms_norm", rms_norm, "as layer_norm, without the mean"),
     Entry("embedding + rms_norm", embedding_rms_norm, "rows are loaded by their index"),
-    Entry("rotary_embedding", rotary, "movement and products are one element-wise kernel"),
+    Entry("rotary_embedding", rotary, "products with both halves of each row"),
     Entry("attention", attention, "scores stay in the tile"),
     Entry("attention backward", attention_backward, "scores are computed again from the sums that attention keeps"),
-    Entry("LSTM backward", lstm_backward, "all steps are one kernel; the weights' gradient is one product"),
-    Entry("max_pool backward", max_pool_backward, "each element reads the windows that it lies in"),
+    Entry("LSTM backward", lstm_backward, "all steps in one kernel, the weights' gradient in one product"),
+    Entry("max_pool backward", max_pool_backward, "the largest element of each window is found again"),
     Entry("fake_quantize backward", fake_quantize_backward, "the rounding again, gradients of x and of the scales"),
 )
 
@@ -224,7 +224,7 @@ def write_table(rows, device):
     path = HERE / "README.md"
     before, mark, rest = path.read_text().partition("<!-- table -->\n")
     after = rest[rest.index("<!-- end of table -->"):]
-    lines = ["| recipe | what is one kernel | kernels | ms | of a copy |", "|---|---|---|---|---|"]
+    lines = ["| recipe | what it computes | kernels | ms | of a copy |", "|---|---|---|---|---|"]
     lines += [f"| {e.name} | {e.text} | {kernels} | {1e3 * seconds:.2f} | {share:.0%} |"
               for e, kernels, seconds, share in rows]
     path.write_text(before + mark + f"Measured on the device `{device}`.\n\n" + "\n".join(lines) + "\n" + after)

@@ -85,23 +85,44 @@ class GradientCall final : public AnchorCall {
       first += (t.place + t.begin * axes_[a].dilation) * x_steps_[a];
       of_dy += at[a] * dy_steps_[a];
     }
+    if (p.count == 1)
+      AddToLargest(p.x + first, taps, steps, p.dy[of_dy], p.dx + first);
+    else
+      AddToEach(p, first, taps, steps, p.dy + of_dy);
+  }
+
+  // True where v takes the place of `best`: the first of the largest, and the last of those that
+  // are not numbers.
+  static bool Wins(T v, T best) { return v > best || std::isnan(v); }
+
+  static void AddToLargest(const T* x, const ir::PerAxis<int64_t>& taps,
+                           const ir::PerAxis<int64_t>& steps, T dy, T* dx) {
+    T best = *x;
+    int64_t where = 0;
+    ForEach(taps, steps, [&](int64_t tap) {
+      if (Wins(x[tap], best)) best = x[tap], where = tap;
+    });
+    dx[where] += dy;
+  }
+
+  // The same for neighbouring channels.
+  static void AddToEach(const Planes& p, int64_t first, const ir::PerAxis<int64_t>& taps,
+                        const ir::PerAxis<int64_t>& steps, const T* dy) {
     const T* x = p.x + first;
     T best[kChannels];
     int64_t where[kChannels];
     std::copy_n(x, p.count, best);
     std::fill_n(where, p.count, 0);
-    // The first of the largest, the last of those that are not numbers.
     ForEach(taps, steps, [&](int64_t tap) {
       for (size_t c = 0; c < p.count; ++c) {
         const T v = x[tap + static_cast<int64_t>(c)];
-        const bool wins = v > best[c] || std::isnan(v);
+        const bool wins = Wins(v, best[c]);
         best[c] = wins ? v : best[c];
         where[c] = wins ? tap : where[c];
       }
     });
     T* dx = p.dx + first;
-    for (size_t c = 0; c < p.count; ++c)
-      dx[where[c] + static_cast<int64_t>(c)] += p.dy[of_dy + static_cast<int64_t>(c)];
+    for (size_t c = 0; c < p.count; ++c) dx[where[c] + static_cast<int64_t>(c)] += dy[c];
   }
 
   std::vector<int64_t> shape_, x_strides_, dy_strides_;
