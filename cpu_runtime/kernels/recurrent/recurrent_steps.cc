@@ -4,10 +4,8 @@
 #include "ir/ops/recurrent/recurrent_steps.h"
 
 #include <algorithm>
-#include <array>
 
-#include "cpu_runtime/kernels/kernel.h"
-#include "cpu_runtime/kernels/recurrent/recurrent_cells.h"
+#include "cpu_runtime/kernels/recurrent/layer_operands.h"
 #include "cpu_runtime/parallel.h"
 
 namespace forge::cpu {
@@ -16,18 +14,12 @@ namespace {
 using ir::kFirstCell, ir::kFirstHidden, ir::kGateSums, ir::kPeepholes, ir::kStepBias,
     ir::kStepLengths, ir::kStepWeight;
 
-constexpr size_t kOperands = kPeepholes + 1;
-
-// Units of a panel, which has all their gates.
-constexpr int64_t kPanel = kColumnGroup;
-
-// The anchor, whatever its cell.
+// The anchor, whatever its cell. A panel of units has all their gates.
 struct Recurrence {
   int64_t steps = 0, rows = 0, units = 0, gates = 0;
   bool lstm = false, reverse = false, reset_before = false;
   ir::RnnActivation activation = ir::RnnActivation::kTanh;
-  std::array<std::optional<uint32_t>, kOperands> operands = {};
-  bool wide_lengths = false;  // of 64 bits
+  LayerOperands operands = {};
 
   int64_t panels() const { return (units + kPanel - 1) / kPanel; }
   int64_t columns() const { return gates * kPanel; }  // of a panel
@@ -87,16 +79,14 @@ class StepsCall final : public AnchorCall {
     int64_t first_panel, last_panel;
 
     const Recurrence& r() const { return call.r_; }
-    const T* In(size_t operand) const {
-      const auto& index = r().operands[operand];
-      return index ? reinterpret_cast<const T*>(a.operands[*index]) : nullptr;
-    }
+    const T* In(size_t operand) const { return r().operands.template In<T>(a, operand); }
     int64_t UnitsOf(int64_t panel) const { return std::min(kPanel, r().units - panel * kPanel); }
     T* ProductsOf(int64_t panel) const { return at.products + panel * r().rows * r().columns(); }
-    int64_t LengthOf(int64_t row) const;
+    int64_t LengthOf(int64_t row) const { return r().operands.LengthOf(a, row, r().steps); }
     void Pack(int64_t panel) const;
-    // Copies the units of this share of all rows; `from` is null for zeros.
-    void Copy(const T* from, T* to) const;
+    void Copy(const T* from, T* to) const {
+      UnitRange{r().rows, r().units, first_panel, last_panel}.Copy(from, to);
+    }
     // Sets the products of gates `first` to `last` to the bias plus x times their weights.
     void Multiply(int64_t panel, const T* x, int64_t first, int64_t last) const;
     CellStep<T> StepOf(int64_t step, int64_t panel, int64_t row, bool odd) const;
@@ -109,14 +99,6 @@ class StepsCall final : public AnchorCall {
   int threads_;
   typename CellLoops<T>::Loop cell_;
 };
-
-template <class T>
-int64_t StepsCall<T>::Share::LengthOf(int64_t row) const {
-  const auto& index = r().operands[kStepLengths];
-  if (!index) return r().steps;
-  return r().wide_lengths ? reinterpret_cast<const int64_t*>(a.operands[*index])[row]
-                          : reinterpret_cast<const int32_t*>(a.operands[*index])[row];
-}
 
 template <class T>
 void StepsCall<T>::Share::Pack(int64_t panel) const {
@@ -132,18 +114,6 @@ void StepsCall<T>::Share::Pack(int64_t panel) const {
       pack(weights + (k * r().gates + gate) * r().units, to + k * kPanel);
     pack(bias == nullptr ? nullptr : bias + gate * r().units,
          at.bias + (panel * r().gates + gate) * kPanel);
-  }
-}
-
-template <class T>
-void StepsCall<T>::Share::Copy(const T* from, T* to) const {
-  const int64_t first = first_panel * kPanel, last = std::min(last_panel * kPanel, r().units);
-  for (int64_t row = 0; row < r().rows && first < last; ++row) {
-    T* into = to + row * r().units;
-    if (from != nullptr)
-      std::copy(from + row * r().units + first, from + row * r().units + last, into + first);
-    else
-      std::fill(into + first, into + last, T(0));
   }
 }
 
@@ -238,14 +208,7 @@ absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
   const ir::Node& node = *site.task.anchor();
   Recurrence r = *RecurrenceOf(node.op);
   r.steps = site.out.shape[0], r.rows = site.out.shape[1], r.units = site.out.shape[2];
-  for (size_t i = 0; i < node.in.size(); ++i) {
-    if (node.in[i] == ir::kAbsent) continue;
-    r.operands[i] = site.task.OperandOf(node.in[i]);
-    if (!IsDense(site.operands[*r.operands[i]]))
-      return Unimplemented("{} does not support permuted axes", node.op.name());
-  }
-  if (const auto& at = r.operands[kStepLengths])
-    r.wide_lengths = site.operands[*at].dtype == DType::kI64;
+  FORGE_ASSIGN_OR_RETURN(r.operands, LayerOperands::Of(site, kStepLengths));
   if (site.out.dtype == DType::kF64)
     return MadeAnchor{std::make_unique<StepsCall<double>>(r, site.settings.threads),
                       node.first_out};

@@ -4,10 +4,8 @@
 #include "ir/ops/recurrent/steps_gradient.h"
 
 #include <algorithm>
-#include <array>
 
-#include "cpu_runtime/kernels/kernel.h"
-#include "cpu_runtime/kernels/recurrent/recurrent_cells.h"
+#include "cpu_runtime/kernels/recurrent/layer_operands.h"
 #include "cpu_runtime/parallel.h"
 
 namespace forge::cpu {
@@ -15,14 +13,10 @@ namespace {
 
 using Op = ir::StepsGradient;
 
-// Units of a panel.
-constexpr int64_t kPanel = kColumnGroup;
-
 struct Recurrence {
   Op op;
   int64_t steps = 0, rows = 0, units = 0;
-  std::array<std::optional<uint32_t>, Op::kLastCell + 1> operands = {};
-  bool wide_lengths = false;  // of 64 bits
+  LayerOperands operands = {};
 
   int64_t panels() const { return (units + kPanel - 1) / kPanel; }
   int64_t columns() const { return op.gates() * units; }  // of the weights
@@ -86,10 +80,8 @@ class GradientCall final : public AnchorCall {
     int64_t first_panel, last_panel;
 
     const Recurrence& r() const { return call.r_; }
-    const T* In(Op::Operand operand) const {
-      const auto& index = r().operands[operand];
-      return index ? reinterpret_cast<const T*>(a.operands[*index]) : nullptr;
-    }
+    const T* In(Op::Operand operand) const { return r().operands.template In<T>(a, operand); }
+    UnitRange own() const { return {r().rows, r().units, first_panel, last_panel}; }
     T* DSums(int64_t step) const {
       return reinterpret_cast<T*>(a.out) + step * r().rows * r().sums();
     }
@@ -97,10 +89,10 @@ class GradientCall final : public AnchorCall {
       return at.weights + (gate * r().panels() + panel) * r().units * kPanel;
     }
     int64_t UnitsOf(int64_t panel) const { return std::min(kPanel, r().units - panel * kPanel); }
-    bool Runs(int64_t step, int64_t row) const;
+    bool Runs(int64_t step, int64_t row) const {
+      return step < r().operands.LengthOf(a, row, r().steps);
+    }
     void Pack(int64_t panel) const;
-    // Copies the units of this share of all rows; `from` is null for zeros.
-    void Copy(const T* from, T* to) const;
     CellGradient<T> StepOf(int64_t i, int64_t step, int64_t panel, int64_t row) const;
     void Cells() const;
     void GradeSums(int64_t i, int64_t step) const;
@@ -115,14 +107,6 @@ class GradientCall final : public AnchorCall {
 };
 
 template <class T>
-bool GradientCall<T>::Share::Runs(int64_t step, int64_t row) const {
-  const auto& index = r().operands[Op::kLengths];
-  if (!index) return true;
-  return step < (r().wide_lengths ? reinterpret_cast<const int64_t*>(a.operands[*index])[row]
-                                  : reinterpret_cast<const int32_t*>(a.operands[*index])[row]);
-}
-
-template <class T>
 void GradientCall<T>::Share::Pack(int64_t panel) const {
   const T* from = In(Op::kWeight) + panel * kPanel * r().columns();
   const int64_t units = UnitsOf(panel);
@@ -131,18 +115,6 @@ void GradientCall<T>::Share::Pack(int64_t panel) const {
     T* to = WeightsOf(gate, panel) + row * kPanel;
     for (int64_t unit = 0; unit < units; ++unit) to[unit] = from[unit * r().columns() + column];
     std::fill(to + units, to + kPanel, T(0));
-  }
-}
-
-template <class T>
-void GradientCall<T>::Share::Copy(const T* from, T* to) const {
-  const int64_t first = first_panel * kPanel, last = std::min(last_panel * kPanel, r().units);
-  for (int64_t row = 0; row < r().rows && first < last; ++row) {
-    T* into = to + row * r().units;
-    if (from != nullptr)
-      std::copy(from + row * r().units + first, from + row * r().units + last, into + first);
-    else
-      std::fill(into + first, into + last, T(0));
   }
 }
 
@@ -168,7 +140,7 @@ CellGradient<T> GradientCall<T>::Share::StepOf(int64_t i, int64_t step, int64_t 
 
 template <class T>
 void GradientCall<T>::Share::Cells() const {
-  Copy(In(Op::kFirstCell), at.cells);
+  own().Copy(In(Op::kFirstCell), at.cells);
   for (int64_t i = 0; i < r().steps; ++i)
     for (int64_t panel = first_panel; panel < last_panel; ++panel)
       for (int64_t row = 0; row < r().rows; ++row) {
@@ -198,7 +170,7 @@ void GradientCall<T>::Share::GradeSums(int64_t i, int64_t step) const {
 // cache between the rows.
 template <class T>
 void GradientCall<T>::Share::AddProducts(int64_t step) const {
-  const int64_t first = first_panel * kPanel, last = std::min(last_panel * kPanel, r().units);
+  const int64_t first = own().first(), last = own().last();
   const int64_t row_stride = r().panels() * kPanel;
   for (int64_t gate = 0; gate < r().op.gates(); ++gate) {
     MultiplyRows(RowProducts<T>{.rows = static_cast<size_t>(r().rows),
@@ -222,8 +194,8 @@ void GradientCall<T>::Share::AddProducts(int64_t step) const {
 template <class T>
 void GradientCall<T>::Share::Run(TeamBarrier& team) const {
   for (int64_t panel = first_panel; panel < last_panel; ++panel) Pack(panel);
-  Copy(In(Op::kLastHidden), at.dh);
-  Copy(In(Op::kLastCell), at.dc);
+  own().Copy(In(Op::kLastHidden), at.dh);
+  own().Copy(In(Op::kLastCell), at.dc);
   if (r().op.is_lstm()) Cells();
   for (int64_t i = r().steps - 1; i >= 0; --i) {
     GradeSums(i, Step(i));
@@ -231,8 +203,8 @@ void GradientCall<T>::Share::Run(TeamBarrier& team) const {
     AddProducts(Step(i));
   }
   auto* first = reinterpret_cast<T*>(a.more[0]);
-  Copy(at.dh, first);
-  if (r().op.is_lstm()) Copy(at.dc, first + r().states());
+  own().Copy(at.dh, first);
+  if (r().op.is_lstm()) own().Copy(at.dc, first + r().states());
 }
 
 absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
@@ -241,14 +213,7 @@ absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
                .steps = site.out.shape[0],
                .rows = site.out.shape[1],
                .units = site.more[0].shape[2]};
-  for (size_t i = 0; i < node.in.size(); ++i) {
-    if (node.in[i] == ir::kAbsent) continue;
-    r.operands[i] = site.task.OperandOf(node.in[i]);
-    if (!IsDense(site.operands[*r.operands[i]]))
-      return Unimplemented("{} does not support permuted axes", node.op.name());
-  }
-  if (const auto& at = r.operands[Op::kLengths])
-    r.wide_lengths = site.operands[*at].dtype == DType::kI64;
+  FORGE_ASSIGN_OR_RETURN(r.operands, LayerOperands::Of(site, Op::kLengths));
   if (site.out.dtype == DType::kF64)
     return MadeAnchor{std::make_unique<GradientCall<double>>(r, site.settings.threads),
                       node.first_out};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "ir/op/op.h"
+#include "ir/ops/pooling/max_pool.h"
 
 namespace forge::ir {
 
@@ -21,6 +21,7 @@ struct MaxPoolGradient {
       FieldOf<&MaxPoolGradient::padding>("padding", "As of `pool`."),
       FieldOf<&MaxPoolGradient::ceil_mode>("ceil_mode", "As of `pool`.")};
 
+  MaxPool forward() const { return {kernel, strides, dilations, padding, ceil_mode}; }
   absl::StatusOr<Types> infer(TypeSpan in) const;
   Values decompose(Function& f, ValueSpan in) const;
   Cost cost(TypeSpan in) const;
