@@ -16,9 +16,9 @@ struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::kSgd;
   double momentum = 0;                // SGD, RMSprop, Muon
   bool nesterov = false;              // SGD, Muon
-  double beta1 = 0.9, beta2 = 0.999;  // Adam, AdamW, Lion
+  double beta1 = 0.9, beta2 = 0.999;  // Adam, AdamW, Lion, and what Muon leaves to AdamW
   double alpha = 0.99;                // RMSprop
-  double epsilon = 1e-8;              // all but SGD, Lion and Muon
+  double epsilon = 1e-8;              // all but SGD and Lion
   // AdamW, Lion and Muon: shrinks the parameter; others: added to the gradient.
   double weight_decay = 0;
   // The matrices that Muon leaves to AdamW beside all vectors, such as embeddings; null: none.

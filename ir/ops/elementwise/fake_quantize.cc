@@ -31,14 +31,15 @@ Quantised Quantise(const FakeQuantize& op, Function& f, ValueSpan in) {
 Value WithoutZero(const Quantised& q, Value step) { return q.zero ? step - q.zero : step; }
 
 Value ThroughRounding(const FakeQuantize& op, const Quantised& q, Value inside, Value dy) {
-  const Value t = op.straight_through == StraightThrough::kTanh ? tanh(q.quotient) : Value{};
   switch (op.straight_through) {
     case StraightThrough::kClipped:
       return select(inside, dy, 0.0);
     case StraightThrough::kIdentity:
       return dy;
-    case StraightThrough::kTanh:
+    case StraightThrough::kTanh: {
+      const Value t = tanh(q.quotient);
       return dy * (1 - t * t);
+    }
     case StraightThrough::kHardTanh:
       return dy * max(1 - abs(q.quotient) / static_cast<double>(op.high), 0.0);
   }
