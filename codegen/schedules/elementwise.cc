@@ -5,6 +5,7 @@
 
 namespace forge::codegen {
 namespace {
+namespace elementwise {
 
 struct Elementwise {
   int64_t workgroup = 64;
@@ -36,8 +37,11 @@ Program Emit(const Region& r, const Elementwise& t) {
                 }));
 }
 
+}  // namespace elementwise
 }  // namespace
 
-const Schedule kElementwise = ScheduleOf<Elementwise, Takes, Defaults, Fits, Emit>("elementwise");
+const Schedule kElementwise =
+    ScheduleOf<elementwise::Elementwise, elementwise::Takes, elementwise::Defaults,
+               elementwise::Fits, elementwise::Emit>("elementwise");
 
 }  // namespace forge::codegen

@@ -6,6 +6,7 @@
 
 namespace forge::codegen {
 namespace {
+namespace transpose {
 
 using ir::Dim;
 using ir::Dims;
@@ -92,9 +93,11 @@ Program Emit(const Region& r, size_t axis, const TransposeBlocks& t) {
                              t.workgroup, space, turn));
 }
 
+}  // namespace transpose
 }  // namespace
 
 const Schedule kTranspose =
-    ScheduleOn<TransposeBlocks, ReadAxisOf, Defaults, Fits, Emit>("transpose");
+    ScheduleOn<transpose::TransposeBlocks, transpose::ReadAxisOf, transpose::Defaults,
+               transpose::Fits, transpose::Emit>("transpose");
 
 }  // namespace forge::codegen

@@ -9,6 +9,7 @@
 
 namespace forge::codegen {
 namespace {
+namespace update_slice {
 
 struct UpdateElements {
   int64_t workgroup = 64;
@@ -62,9 +63,11 @@ Program Emit(const Region& r, const UpdateElements& t) {
                 }));
 }
 
+}  // namespace update_slice
 }  // namespace
 
 const Schedule kUpdateSlice =
-    ScheduleOf<UpdateElements, Takes, Defaults, Fits, Emit>("update_slice");
+    ScheduleOf<update_slice::UpdateElements, update_slice::Takes, update_slice::Defaults,
+               update_slice::Fits, update_slice::Emit>("update_slice");
 
 }  // namespace forge::codegen

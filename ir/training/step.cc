@@ -59,7 +59,7 @@ std::vector<Variable*> ParametersOf(const Function& f, const std::set<const Vari
 }
 
 // Returns the value that the scores come from: the operand of a last softmax.
-uint32_t ScoresOf(const Function& f, uint32_t prediction) {
+uint32_t ClassScoresOf(const Function& f, uint32_t prediction) {
   const Function::Origin& origin = f.origin(prediction);
   if (origin.kind != Function::Origin::kNode) return prediction;
   const Node& node = f.nodes()[origin.index];
@@ -142,7 +142,7 @@ absl::StatusOr<Graded> AppendLoss(const Plan& plan, Function& f, const LossTerms
   const auto* const known = std::ranges::find(kLosses, loss_name, &NamedLoss::name);
   if (known == std::end(kLosses))
     return InvalidArgument("loss '{}' is not {}", loss_name, LossNames());
-  if (known->make == nullptr) return GradeClasses(f, copy[ScoresOf(main, prediction)]);
+  if (known->make == nullptr) return GradeClasses(f, copy[ClassScoresOf(main, prediction)]);
   const Value y = copy[prediction], label = f.Argument("label", y.type());
   const Value loss = known->make(f, y, label);
   FORGE_RETURN_IF_ERROR(f.status());

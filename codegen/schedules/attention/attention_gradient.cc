@@ -10,6 +10,7 @@
 
 namespace forge::codegen {
 namespace {
+namespace attention_gradient {
 
 using ir::Dim;
 using ir::Dims;
@@ -376,9 +377,12 @@ Program Emit(const Region& r, const AttentionOperands& a, const AttentionGradien
   return program;
 }
 
+}  // namespace attention_gradient
 }  // namespace
 
 const Schedule kAttentionGradient =
-    ScheduleOn<AttentionGradientTiles, GradientOf, Defaults, Fits, Emit>("attention_gradient");
+    ScheduleOn<attention_gradient::AttentionGradientTiles, attention_gradient::GradientOf,
+               attention_gradient::Defaults, attention_gradient::Fits, attention_gradient::Emit>(
+        "attention_gradient");
 
 }  // namespace forge::codegen

@@ -9,6 +9,7 @@
 
 namespace forge::codegen {
 namespace {
+namespace attention_shared {
 
 using ir::Dim;
 using ir::Dims;
@@ -355,9 +356,11 @@ Program Emit(const Region& r, const AttentionOperands& a, const AttentionShared&
       [&](std::string combine) { return EmitCombine(r, a, t.parts, std::move(combine)); });
 }
 
+}  // namespace attention_shared
 }  // namespace
 
 const Schedule kAttentionShared =
-    ScheduleOn<AttentionShared, AttentionOf, Defaults, Fits, Emit>("attention_shared");
+    ScheduleOn<attention_shared::AttentionShared, AttentionOf, attention_shared::Defaults,
+               attention_shared::Fits, attention_shared::Emit>("attention_shared");
 
 }  // namespace forge::codegen

@@ -5,6 +5,7 @@
 
 namespace forge::codegen {
 namespace {
+namespace attention_shuffle {
 
 using ir::Dim;
 using ir::Dims;
@@ -181,9 +182,11 @@ Program Emit(const Region& r, const AttentionOperands& a, const AttentionShuffle
   return OneLaunch(std::move(m).Take());
 }
 
+}  // namespace attention_shuffle
 }  // namespace
 
 const Schedule kAttentionShuffle =
-    ScheduleOn<AttentionShuffle, AttentionOf, Defaults, Fits, Emit>("attention_shuffle");
+    ScheduleOn<attention_shuffle::AttentionShuffle, AttentionOf, attention_shuffle::Defaults,
+               attention_shuffle::Fits, attention_shuffle::Emit>("attention_shuffle");
 
 }  // namespace forge::codegen

@@ -7,6 +7,7 @@
 
 namespace forge::codegen {
 namespace {
+namespace scatter_columns {
 
 struct ScatterColumns {
   int64_t workgroup = 64;
@@ -118,9 +119,11 @@ Program Emit(const Region& r, const ScatterForm& s, const ScatterColumns& t) {
   return ScatterProgram(r, std::move(launches), std::move(scratch));
 }
 
+}  // namespace scatter_columns
 }  // namespace
 
 const Schedule kScatterColumns =
-    ScheduleOn<ScatterColumns, ScatterFormOf, Defaults, Fits, Emit>("scatter_columns");
+    ScheduleOn<scatter_columns::ScatterColumns, ScatterFormOf, scatter_columns::Defaults,
+               scatter_columns::Fits, scatter_columns::Emit>("scatter_columns");
 
 }  // namespace forge::codegen

@@ -9,6 +9,7 @@
 
 namespace forge::codegen {
 namespace {
+namespace scatter_sum {
 
 struct ScatterSum {
   int64_t workgroup = 64;
@@ -163,9 +164,11 @@ Program Emit(const Region& r, const ScatterForm& s, const ScatterSum& t) {
   return ScatterProgram(r, std::move(launches), {ir::Product(s.x).max() * 4 * kWords});
 }
 
+}  // namespace scatter_sum
 }  // namespace
 
 const Schedule kScatterSum =
-    ScheduleOn<ScatterSum, ScatterFormOf, Defaults, Fits, Emit>("scatter_sum");
+    ScheduleOn<scatter_sum::ScatterSum, ScatterFormOf, scatter_sum::Defaults, scatter_sum::Fits,
+               scatter_sum::Emit>("scatter_sum");
 
 }  // namespace forge::codegen

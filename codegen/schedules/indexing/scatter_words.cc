@@ -7,6 +7,7 @@
 
 namespace forge::codegen {
 namespace {
+namespace scatter_words {
 
 struct ScatterWords {
   int64_t workgroup = 64;
@@ -107,9 +108,11 @@ Program Emit(const Region& r, const ScatterForm& s, const ScatterWords& t) {
                         {ir::Product(s.x).max() * 4});
 }
 
+}  // namespace scatter_words
 }  // namespace
 
 const Schedule kScatterWords =
-    ScheduleOn<ScatterWords, ScatterFormOf, Defaults, Fits, Emit>("scatter_words");
+    ScheduleOn<scatter_words::ScatterWords, ScatterFormOf, scatter_words::Defaults,
+               scatter_words::Fits, scatter_words::Emit>("scatter_words");
 
 }  // namespace forge::codegen

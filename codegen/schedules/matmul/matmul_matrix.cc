@@ -9,6 +9,7 @@
 
 namespace forge::codegen {
 namespace {
+namespace matmul_matrix {
 
 using ir::Dim;
 using ir::Dims;
@@ -277,9 +278,11 @@ Program Emit(const Region& r, const Gemm& g, const MatmulMatrix& t) {
   return tiling.ProgramOf(r, Tile(r, tiling, t, s).Emit());
 }
 
+}  // namespace matmul_matrix
 }  // namespace
 
 const Schedule kMatmulMatrix =
-    ScheduleOn<MatmulMatrix, MatrixGemmOf, Defaults, Fits, Emit>("matmul_matrix");
+    ScheduleOn<matmul_matrix::MatmulMatrix, matmul_matrix::MatrixGemmOf, matmul_matrix::Defaults,
+               matmul_matrix::Fits, matmul_matrix::Emit>("matmul_matrix");
 
 }  // namespace forge::codegen

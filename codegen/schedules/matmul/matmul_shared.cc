@@ -6,6 +6,7 @@
 
 namespace forge::codegen {
 namespace {
+namespace matmul_shared {
 
 using ir::Dim;
 using ir::Dims;
@@ -190,15 +191,17 @@ Program Emit(const Region& r, const Gemm& g, const MatmulShared& t) {
   return tiling.ProgramOf(r, Tile(r, tiling, t, std::move(name)).Emit());
 }
 
+}  // namespace matmul_shared
 }  // namespace
 
 Launch EmitSharedProduct(const Region& r, const Gemm& g, const std::string& name) {
-  const MatmulShared t = TilesFor(g, r.caps());
-  const Tiling tiling = TilingOf(g, t);
-  return Tile(r, tiling, t, name).Emit();
+  const matmul_shared::MatmulShared t = matmul_shared::TilesFor(g, r.caps());
+  const Tiling tiling = matmul_shared::TilingOf(g, t);
+  return matmul_shared::Tile(r, tiling, t, name).Emit();
 }
 
 const Schedule kMatmulShared =
-    Reducing(ScheduleOn<MatmulShared, GemmOf, Defaults, Fits, Emit>("matmul_shared"));
+    Reducing(ScheduleOn<matmul_shared::MatmulShared, GemmOf, matmul_shared::Defaults,
+                        matmul_shared::Fits, matmul_shared::Emit>("matmul_shared"));
 
 }  // namespace forge::codegen

@@ -11,6 +11,7 @@
 
 namespace forge::codegen {
 namespace {
+namespace matmul_shuffle {
 
 using ir::Dim;
 using ir::Dims;
@@ -315,16 +316,19 @@ Program Emit(const Region& r, const Gemm& g, const MatmulShuffle& t) {
                   kOwned, t.group > 1 ? fmt::format("_group{}", t.group) : "")));
 }
 
+}  // namespace matmul_shuffle
 }  // namespace
 
 Launch EmitShuffleProduct(const Region& r, const Gemm& g, const std::string& name) {
-  return EmitTiles(r, g, TilesFor(r, g), name);
+  return matmul_shuffle::EmitTiles(r, g, matmul_shuffle::TilesFor(r, g), name);
 }
 
 const Schedule kMatmulShuffle = [] {
-  Schedule s = ScheduleOn<MatmulShuffle, GemmOf, Defaults, Fits, Emit>("matmul_shuffle");
+  Schedule s = ScheduleOn<matmul_shuffle::MatmulShuffle, GemmOf, matmul_shuffle::Defaults,
+                          matmul_shuffle::Fits, matmul_shuffle::Emit>("matmul_shuffle");
   s.reduces = [](const Region& r, const void* alone) {
-    return Reduces(r, *GemmOf(r), *static_cast<const MatmulShuffle*>(alone));
+    return matmul_shuffle::Reduces(r, *GemmOf(r),
+                                   *static_cast<const matmul_shuffle::MatmulShuffle*>(alone));
   };
   return s;
 }();

@@ -7,6 +7,7 @@
 
 namespace forge::codegen {
 namespace {
+namespace matmul_simple {
 
 using ir::Dim;
 using ir::Dims;
@@ -114,9 +115,11 @@ Program Emit(const Region& r, const Gemm& g, const MatmulSimple& given) {
                              [&](Emission& m, const Dims& place) { Tile(m, g, t, place).Run(); }));
 }
 
+}  // namespace matmul_simple
 }  // namespace
 
 const Schedule kMatmulSimple =
-    Reducing(ScheduleOn<MatmulSimple, PlainGemmOf, Defaults, Fits, Emit>("matmul_simple"));
+    Reducing(ScheduleOn<matmul_simple::MatmulSimple, PlainGemmOf, matmul_simple::Defaults,
+                        matmul_simple::Fits, matmul_simple::Emit>("matmul_simple"));
 
 }  // namespace forge::codegen

@@ -5,6 +5,7 @@
 
 namespace forge::codegen {
 namespace {
+namespace matmul_workgroup {
 
 struct MatmulWorkgroup {
   int64_t groups = 2;      // of 128 invocations, each with rows of C of its own
@@ -129,9 +130,11 @@ Program Emit(const Region& r, const Gemm& g, const MatmulWorkgroup& t) {
   return tiling.ProgramOf(r, Tile(r, tiling, shape).Emit());
 }
 
+}  // namespace matmul_workgroup
 }  // namespace
 
 const Schedule kMatmulWorkgroup =
-    ScheduleOn<MatmulWorkgroup, PlainGemmOf, Defaults, Fits, Emit>("matmul_workgroup");
+    ScheduleOn<matmul_workgroup::MatmulWorkgroup, PlainGemmOf, matmul_workgroup::Defaults,
+               matmul_workgroup::Fits, matmul_workgroup::Emit>("matmul_workgroup");
 
 }  // namespace forge::codegen

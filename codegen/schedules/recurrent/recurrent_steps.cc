@@ -8,6 +8,7 @@
 
 namespace forge::codegen {
 namespace {
+namespace recurrent_steps {
 
 using ir::Dim;
 
@@ -235,9 +236,11 @@ Program Emit(const Region& r, const Recurrence& c, const UnitTiles& t) {
   return OneLaunch(std::move(m).Take());
 }
 
+}  // namespace recurrent_steps
 }  // namespace
 
 const Schedule kRecurrentSteps =
-    ScheduleOn<UnitTiles, RecurrenceOf, Defaults, Fits, Emit>("recurrent_steps");
+    ScheduleOn<UnitTiles, recurrent_steps::RecurrenceOf, recurrent_steps::Defaults,
+               recurrent_steps::Fits, recurrent_steps::Emit>("recurrent_steps");
 
 }  // namespace forge::codegen

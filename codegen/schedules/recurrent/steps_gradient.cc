@@ -8,6 +8,7 @@
 
 namespace forge::codegen {
 namespace {
+namespace steps_gradient {
 
 using ir::Dim;
 using Op = ir::StepsGradient;
@@ -261,9 +262,11 @@ Program Emit(const Region& r, const Gradient& g, const UnitTiles& t) {
   return program;
 }
 
+}  // namespace steps_gradient
 }  // namespace
 
 const Schedule kStepsGradient =
-    ScheduleOn<UnitTiles, GradientOf, Defaults, Fits, Emit>("steps_gradient");
+    ScheduleOn<UnitTiles, steps_gradient::GradientOf, steps_gradient::Defaults,
+               steps_gradient::Fits, steps_gradient::Emit>("steps_gradient");
 
 }  // namespace forge::codegen

@@ -6,7 +6,7 @@
 namespace forge::codegen {
 namespace {
 
-std::vector<int64_t> Axes(const Region& r) {
+std::vector<int64_t> NormAxes(const Region& r) {
   const int64_t first = r.AnchorAs<ir::LayerNorm>()->axis;
   std::vector<int64_t> axes;
   for (int64_t a = first; a < (first < 0 ? 0 : r.anchor_output().rank()); ++a) axes.push_back(a);
@@ -24,7 +24,7 @@ Statistics Of(Row& row) {
   return {mean, sqrt(variance + row.op<ir::LayerNorm>().epsilon)};
 }
 
-void Emit(Row& row) {
+void EmitNorm(Row& row) {
   const auto [mean, deviation] = Of(row);
   if (row.op<ir::LayerNorm>().statistics) {
     row.StoreNumber(1, mean);
@@ -38,8 +38,8 @@ void Emit(Row& row) {
   });
 }
 
-constexpr RowFormula kFormula{"layer_norm", &Axes, &Emit};
-constexpr RowFormula kStatistics{"layer_norm_statistics", &Axes, [](Row& row) {
+constexpr RowFormula kNorm{"layer_norm", &NormAxes, &EmitNorm};
+constexpr RowFormula kStatistics{"layer_norm_statistics", &NormAxes, [](Row& row) {
                                    const auto [mean, deviation] = Of(row);
                                    row.Keep(std::array{mean, 1.0 / deviation});
                                  }};
@@ -54,24 +54,24 @@ void PrependNorm(const Region& r, Program& program) {
   const Region norm = r.OfNorm();
   const auto launch = [&] {
     for (const Scope by : {Scope::kSubgroup, Scope::kWorkgroup}) {
-      const SharedRows rows{by, kStatistics, {norm, Axes(norm)}};
+      const SharedRows rows{by, kStatistics, {norm, NormAxes(norm)}};
       const RowTiles t = DefaultRowTiles(norm, rows);
       if (RowTilesFit(norm, rows, t)) return EmitRows(norm, rows, t).launches[0];
     }
-    const SharedRows rows{Scope::kInvocation, kStatistics, {norm, Axes(norm)}};
+    const SharedRows rows{Scope::kInvocation, kStatistics, {norm, NormAxes(norm)}};
     return EmitRows(norm, rows, DefaultRowTiles(norm, rows)).launches[0];
   };
   program.launches.insert(program.launches.begin(), launch());
   program.scratch_bytes.insert(
       program.scratch_bytes.begin(),
-      (RowSpace(norm, Axes(norm)).rows() * NormScratchBytes(norm.anchor_output())).max());
+      (RowSpace(norm, NormAxes(norm)).rows() * NormScratchBytes(norm.anchor_output())).max());
 }
 
 const Schedule kLayerNormSerial =
-    RowSchedule<Scope::kInvocation, ir::LayerNorm, kFormula>("layer_norm_serial");
+    RowSchedule<Scope::kInvocation, ir::LayerNorm, kNorm>("layer_norm_serial");
 const Schedule kLayerNormSubgroup =
-    RowSchedule<Scope::kSubgroup, ir::LayerNorm, kFormula>("layer_norm_subgroup");
+    RowSchedule<Scope::kSubgroup, ir::LayerNorm, kNorm>("layer_norm_subgroup");
 const Schedule kLayerNormRows =
-    RowSchedule<Scope::kWorkgroup, ir::LayerNorm, kFormula>("layer_norm_rows");
+    RowSchedule<Scope::kWorkgroup, ir::LayerNorm, kNorm>("layer_norm_rows");
 
 }  // namespace forge::codegen

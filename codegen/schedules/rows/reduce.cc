@@ -181,7 +181,7 @@ struct ReduceRows {
 };
 
 // Rows shorter than this are left to one invocation each, unless there are too few of them.
-constexpr int64_t kLongRow = 512, kFewOutputs = 32;
+constexpr int64_t kLongFoldedRow = 512, kFewOutputs = 32;
 
 ReduceRows RowsDefaults(const Region&, const Reduction& f) {
   ReduceRows t;
@@ -192,7 +192,8 @@ ReduceRows RowsDefaults(const Region&, const Reduction& f) {
 
 Verdict RowsFits(const Region& r, const Reduction& f, const ReduceRows& t) {
   const RowSpace& space = f.space;
-  if (space.within.empty() || space.length().max() < kLongRow) return Verdict::No("rows are short");
+  if (space.within.empty() || space.length().max() < kLongFoldedRow)
+    return Verdict::No("rows are short");
   const bool many = space.rows().min() >= kFewOutputs;
   if (!space.last() && many) return Verdict::No("columns are reduced side by side");
   if (r.caps().runs_on_cpu && many) return Verdict::No("barriers are dear and outputs are many");

@@ -57,15 +57,15 @@ FoldSplit SplitOutputs(const Region& r, const ArgForm& f) {
   return {r, f.axis, SplitFoldColumns(r.caps(), kSplitOutputs)};
 }
 
-FoldColumns OutputsDefaults(const Region& r, const ArgForm& f) {
+FoldColumns ArgOutputsDefaults(const Region& r, const ArgForm& f) {
   return DefaultFoldColumns(SplitOutputs(r, f));
 }
 
-Verdict OutputsFit(const Region& r, const ArgForm& f, const FoldColumns& t) {
+Verdict ArgOutputsFit(const Region& r, const ArgForm& f, const FoldColumns& t) {
   return FoldColumnsFit(SplitOutputs(r, f), t);
 }
 
-Program OutputsEmit(const Region& r, const ArgForm& f, const FoldColumns& t) {
+Program ArgOutputsEmit(const Region& r, const ArgForm& f, const FoldColumns& t) {
   const auto body = [&](Emission& m, const Dims& at) {
     AxisWalk walk(m, f.axis, t.tile());
     const Dim row = at[1] * t.across;
@@ -85,11 +85,11 @@ Program OutputsEmit(const Region& r, const ArgForm& f, const FoldColumns& t) {
 
 // ---- a workgroup for each row -------------------------------------------------------------------
 
-FoldRows RowsDefaults(const Region& r, const ArgForm& f) {
+FoldRows ArgRowsDefaults(const Region& r, const ArgForm& f) {
   return DefaultFoldRows({r, f.axis, kSplitRows});
 }
 
-Verdict RowsFit(const Region& r, const ArgForm& f, const FoldRows& t) {
+Verdict ArgRowsFit(const Region& r, const ArgForm& f, const FoldRows& t) {
   constexpr int64_t kLongRow = 512, kFewOutputs = 32;  // as of reductions
   const RowSpace& space = f.space();
   if (space.within.empty()) return Verdict::No("rows are short");
@@ -98,7 +98,7 @@ Verdict RowsFit(const Region& r, const ArgForm& f, const FoldRows& t) {
   return FoldRowsFit({r, f.axis, kSplitRows}, t, kLongRow);
 }
 
-Program RowsEmit(const Region& r, const ArgForm& f, const FoldRows& t) {
+Program ArgRowsEmit(const Region& r, const ArgForm& f, const FoldRows& t) {
   Emission m(r, fmt::format("arg_reduce_rows_{}x{}{}", t.workgroup, t.along, SplitText(t.parts)),
              {static_cast<uint32_t>(t.workgroup), 1, 1});
   m.Guarded(m.Workgroups(f.space().rows() * t.parts), [&](const Dim& at) {
@@ -122,9 +122,9 @@ Program RowsEmit(const Region& r, const ArgForm& f, const FoldRows& t) {
 }  // namespace
 
 const Schedule kArgReduceRows =
-    ScheduleOn<FoldRows, ArgFormOf, RowsDefaults, RowsFit, RowsEmit>("arg_reduce_rows");
+    ScheduleOn<FoldRows, ArgFormOf, ArgRowsDefaults, ArgRowsFit, ArgRowsEmit>("arg_reduce_rows");
 const Schedule kArgReduceOutputs =
-    ScheduleOn<FoldColumns, ArgFormOf, OutputsDefaults, OutputsFit, OutputsEmit>(
+    ScheduleOn<FoldColumns, ArgFormOf, ArgOutputsDefaults, ArgOutputsFit, ArgOutputsEmit>(
         "arg_reduce_outputs");
 
 }  // namespace forge::codegen

@@ -11,6 +11,7 @@
 
 namespace forge::codegen {
 namespace {
+namespace sort {
 
 using ir::Dim;
 
@@ -185,8 +186,10 @@ Program Emit(const Region& r, const MergeForm& f, const SortTiles& t) {
   return out;
 }
 
+}  // namespace sort
 }  // namespace
 
-const Schedule kSort = ScheduleOn<SortTiles, FormOfSort, Defaults, Fits, Emit>("sort");
+const Schedule kSort =
+    ScheduleOn<SortTiles, sort::FormOfSort, sort::Defaults, sort::Fits, sort::Emit>("sort");
 
 }  // namespace forge::codegen

@@ -7,6 +7,7 @@
 
 namespace forge::codegen {
 namespace {
+namespace top_k {
 
 using ir::Dim;
 
@@ -70,8 +71,10 @@ Program Emit(const Region& r, const TopForm& f, const SortTiles& t) {
   return out;
 }
 
+}  // namespace top_k
 }  // namespace
 
-const Schedule kTopK = ScheduleOn<SortTiles, FormOfTop, Defaults, Fits, Emit>("top_k");
+const Schedule kTopK =
+    ScheduleOn<SortTiles, top_k::FormOfTop, top_k::Defaults, top_k::Fits, top_k::Emit>("top_k");
 
 }  // namespace forge::codegen

@@ -13,6 +13,7 @@
 
 namespace forge::codegen {
 namespace {
+namespace conv_winograd {
 
 using ir::Dim;
 using ir::Dims;
@@ -381,21 +382,25 @@ Program EmitAlone(const Region& r, const NoParameters&) {
       fmt::format("winograd_{0}x{0}_kernels", tile)));
 }
 
+}  // namespace conv_winograd
 }  // namespace
 
 const Schedule kConvWinograd = [] {
-  Schedule s = ScheduleOn<ConvWinograd, WinogradOf, Defaults, Fits, Emit>("conv_winograd");
-  s.prepares = Prepares;
+  Schedule s =
+      ScheduleOn<conv_winograd::ConvWinograd, conv_winograd::WinogradOf, conv_winograd::Defaults,
+                 conv_winograd::Fits, conv_winograd::Emit>("conv_winograd");
+  s.prepares = conv_winograd::Prepares;
   s.takes_encodings = true;
   return s;
 }();
 
 const Schedule kWinogradKernels = [] {
-  Schedule s = ScheduleOf<NoParameters, AreKernels, [](const Region&) { return NoParameters(); },
-                          [](const Region& r, const NoParameters&) {
-                            return WorkgroupFits(kWorkgroup, r.caps());
+  Schedule s = ScheduleOf<conv_winograd::NoParameters, conv_winograd::AreKernels,
+                          [](const Region&) { return conv_winograd::NoParameters(); },
+                          [](const Region& r, const conv_winograd::NoParameters&) {
+                            return WorkgroupFits(conv_winograd::kWorkgroup, r.caps());
                           },
-                          EmitAlone>("winograd_kernels");
+                          conv_winograd::EmitAlone>("winograd_kernels");
   s.takes_encodings = true;
   return s;
 }();

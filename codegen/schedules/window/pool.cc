@@ -8,6 +8,7 @@
 
 namespace forge::codegen {
 namespace {
+namespace pool {
 
 using ir::Dim;
 using ir::Dims;
@@ -116,8 +117,10 @@ Program Emit(const Region& r, const Pool& t) {
   }));
 }
 
+}  // namespace pool
 }  // namespace
 
-const Schedule kPool = ScheduleOf<Pool, Takes, Defaults, Fits, Emit>("pool");
+const Schedule kPool =
+    ScheduleOf<pool::Pool, pool::Takes, pool::Defaults, pool::Fits, pool::Emit>("pool");
 
 }  // namespace forge::codegen

@@ -125,7 +125,7 @@ class ArgReduceCall final : public AnchorCall {
   int threads_;
 };
 
-absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
+absl::StatusOr<MadeAnchor> MakeArgReduce(const AnchorSite& site) {
   const ir::Node& node = *site.task.anchor();
   const auto& op = *node.op.As<ir::ArgReduce>();
   const uint32_t operand = *site.task.OperandOf(node.in[0]);
@@ -149,7 +149,7 @@ class ArgReduce final : public Kernel {
     return Verdict::Yes("arg_reduce");
   }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
-    return MakeAnchorProgram(task, settings, Make);
+    return MakeAnchorProgram(task, settings, MakeArgReduce);
   }
 };
 

@@ -190,7 +190,7 @@ Order OrderOf(const ir::Node& node) {
   return {op.axis, op.descending, std::nullopt};
 }
 
-absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
+absl::StatusOr<MadeAnchor> MakeSort(const AnchorSite& site) {
   const ir::Node& node = *site.task.anchor();
   const Order order = OrderOf(node);
   SortPlan plan{.descending = order.descending,
@@ -218,7 +218,7 @@ class Sort final : public Kernel {
     return Verdict::Yes("sort");
   }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
-    return MakeAnchorProgram(task, settings, Make);
+    return MakeAnchorProgram(task, settings, MakeSort);
   }
 };
 

@@ -13,14 +13,14 @@
 namespace forge::cpu {
 namespace {
 
-constexpr int64_t kRows = AttentionShape::kRows, kKeys = AttentionShape::kKeys;
-
 // The products of a tile of so many rows and keys.
 struct TileCalls {
   TileProduct scores, sums;
 };
 
 class AttentionCall final : public AnchorCall {
+  static constexpr int64_t kRows = AttentionShape::kRows, kKeys = AttentionShape::kKeys;
+
  public:
   AttentionCall(AttentionShape shape, Matrices y, int threads)
       : s_(std::move(shape)), y_(std::move(y)), threads_(threads) {}
@@ -174,7 +174,7 @@ class AttentionCall final : public AnchorCall {
   std::map<std::pair<int64_t, int64_t>, TileCalls> calls_;  // by rows and keys
 };
 
-absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
+absl::StatusOr<MadeAnchor> MakeAttention(const AnchorSite& site) {
   const ir::Node& node = *site.task.anchor();
   if (!IsDense(site.out)) return Unimplemented("attention has no kernel for permuted axes");
   AttentionShape s = AttentionShapeOf(site, *node.op.As<ir::Attention>(), 3, site.out.shape);
@@ -196,7 +196,7 @@ class Attentions final : public Kernel {
     return Verdict::Yes("attention");
   }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
-    return MakeAnchorProgram(task, settings, Make);
+    return MakeAnchorProgram(task, settings, MakeAttention);
   }
 };
 

@@ -15,10 +15,9 @@ namespace forge::cpu {
 namespace {
 
 using Operand = ir::AttentionGradient::Operand;
-constexpr int64_t kRows = AttentionShape::kRows, kKeys = AttentionShape::kKeys;
 
 // The products of a tile of so many rows and keys.
-struct TileCalls {
+struct GradientTileCalls {
   TileProduct scores, dp, dq, dk, dv;
 };
 
@@ -29,6 +28,8 @@ struct Others {
 };
 
 class AttentionGradientCall final : public AnchorCall {
+  static constexpr int64_t kRows = AttentionShape::kRows, kKeys = AttentionShape::kKeys;
+
  public:
   AttentionGradientCall(AttentionShape shape, Others others, int threads)
       : s_(std::move(shape)), o_(std::move(others)), threads_(threads) {
@@ -82,7 +83,7 @@ class AttentionGradientCall final : public AnchorCall {
     void* scratchpad = nullptr;
   };
 
-  TileCalls CallsOf(int64_t rows, int64_t keys) {
+  GradientTileCalls CallsOf(int64_t rows, int64_t keys) {
     using M = TileProduct::Matrix;
     dnnl::post_ops none, added;
     added.append_sum();
@@ -136,7 +137,7 @@ class AttentionGradientCall final : public AnchorCall {
 
   absl::Status Tile(const Site& site, int64_t row, int64_t rows, int64_t key) const {
     const int64_t keys = std::min(kKeys, s_.keys - key);
-    const TileCalls& calls = calls_.at({rows, keys});
+    const GradientTileCalls& calls = calls_.at({rows, keys});
     float *q = site.q + row * s_.q.row, *k = site.k + key * s_.k.row, *v = site.v + key * s_.v.row,
           *dy = site.dy + row * o_.dy.row;
     if (s_.head == 0) std::fill_n(site.p, rows * kKeys, 0.0f);
@@ -174,12 +175,12 @@ class AttentionGradientCall final : public AnchorCall {
   AttentionShape s_;
   Others o_;
   int threads_;
-  std::vector<std::vector<int64_t>> groups_;                // matrices that share keys
-  size_t scratchpad_ = 0;                                   // bytes
-  std::map<std::pair<int64_t, int64_t>, TileCalls> calls_;  // by rows and keys
+  std::vector<std::vector<int64_t>> groups_;                        // matrices that share keys
+  size_t scratchpad_ = 0;                                           // bytes
+  std::map<std::pair<int64_t, int64_t>, GradientTileCalls> calls_;  // by rows and keys
 };
 
-absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
+absl::StatusOr<MadeAnchor> MakeAttentionGradient(const AnchorSite& site) {
   const ir::Node& node = *site.task.anchor();
   for (const View* v : {&site.out, &site.more[0], &site.more[1]})
     if (!IsDense(*v)) return Unimplemented("attention_gradient has no kernel for permuted axes");
@@ -213,7 +214,7 @@ class AttentionGradients final : public Kernel {
     return Verdict::Yes("attention_gradient");
   }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
-    return MakeAnchorProgram(task, settings, Make);
+    return MakeAnchorProgram(task, settings, MakeAttentionGradient);
   }
 };
 

@@ -204,7 +204,7 @@ std::optional<Recurrence> RecurrenceOf(const ir::AnyOp& op) {
   return std::nullopt;
 }
 
-absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
+absl::StatusOr<MadeAnchor> MakeRecurrentSteps(const AnchorSite& site) {
   const ir::Node& node = *site.task.anchor();
   Recurrence r = *RecurrenceOf(node.op);
   r.steps = site.out.shape[0], r.rows = site.out.shape[1], r.units = site.out.shape[2];
@@ -225,7 +225,7 @@ class RecurrentSteps final : public Kernel {
     return Verdict::Yes("recurrent_steps");
   }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
-    return MakeAnchorProgram(task, settings, Make);
+    return MakeAnchorProgram(task, settings, MakeRecurrentSteps);
   }
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 using Op = ir::StepsGradient;
 
-struct Recurrence {
+struct GradientSteps {
   Op op;
   int64_t steps = 0, rows = 0, units = 0;
   LayerOperands operands = {};
@@ -26,15 +26,15 @@ struct Recurrence {
 
 // The arrays in scratch, each behind the one before.
 template <class T>
-struct Arrays {
-  Arrays(const Recurrence& r, uint8_t* scratch)
+struct GradientArrays {
+  GradientArrays(const GradientSteps& r, uint8_t* scratch)
       : weights(reinterpret_cast<T*>(scratch)),
         zeros(weights + r.panels() * r.columns() * kPanel),
         products(zeros + r.panels() * kPanel),
         dh(products + r.panels() * r.rows * kPanel),
         dc(dh + r.states()),
         cells(dc + r.states()) {}
-  static uint64_t Bytes(const Recurrence& r) {
+  static uint64_t Bytes(const GradientSteps& r) {
     const int64_t panels = r.panels() * (r.columns() + 1 + r.rows) * kPanel;
     const int64_t cells = r.op.is_lstm() ? r.steps + 1 : 0;
     return sizeof(T) * static_cast<uint64_t>(panels + (2 + cells) * r.states());
@@ -50,18 +50,18 @@ struct Arrays {
 template <class T>
 class GradientCall final : public AnchorCall {
  public:
-  GradientCall(const Recurrence& r, int threads) : r_(r), threads_(threads) {
+  GradientCall(const GradientSteps& r, int threads) : r_(r), threads_(threads) {
     const CellLoops<T>& loops = CellLoopsOf<T>();
     const typename CellLoops<T>::GradientLoop by_cell[] = {
         loops.lstm_gradient, loops.gru_gradient, loops.tanh_gradient, loops.relu_gradient};
     cell_ = by_cell[static_cast<size_t>(r.op.cell)];
   }
   std::string_view kernel() const override { return "steps_gradient"; }
-  uint64_t scratch_bytes() const override { return Arrays<T>::Bytes(r_); }
+  uint64_t scratch_bytes() const override { return GradientArrays<T>::Bytes(r_); }
   absl::Status Run(const Arguments& a) const override {
     const double step = 2.0 * static_cast<double>(r_.states() * r_.columns());
     const int threads = WorthThreads(step) ? threads_ : 1;
-    const Arrays<T> at(r_, a.scratch);
+    const GradientArrays<T> at(r_, a.scratch);
     std::fill_n(at.zeros, r_.panels() * kPanel, T(0));
     ParallelTeam(threads, [&](int thread, TeamBarrier& team) {
       const int64_t first = r_.panels() * thread / team.size();
@@ -76,10 +76,10 @@ class GradientCall final : public AnchorCall {
   struct Share {
     const GradientCall& call;
     const Arguments& a;
-    Arrays<T> at;
+    GradientArrays<T> at;
     int64_t first_panel, last_panel;
 
-    const Recurrence& r() const { return call.r_; }
+    const GradientSteps& r() const { return call.r_; }
     const T* In(Op::Operand operand) const { return r().operands.template In<T>(a, operand); }
     UnitRange own() const { return {r().rows, r().units, first_panel, last_panel}; }
     T* DSums(int64_t step) const {
@@ -101,7 +101,7 @@ class GradientCall final : public AnchorCall {
     void Run(TeamBarrier& team) const;
   };
 
-  Recurrence r_;
+  GradientSteps r_;
   int threads_;
   typename CellLoops<T>::GradientLoop cell_;
 };
@@ -207,12 +207,12 @@ void GradientCall<T>::Share::Run(TeamBarrier& team) const {
   if (r().op.is_lstm()) own().Copy(at.dc, first + r().states());
 }
 
-absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
+absl::StatusOr<MadeAnchor> MakeStepsGradient(const AnchorSite& site) {
   const ir::Node& node = *site.task.anchor();
-  Recurrence r{.op = *node.op.As<Op>(),
-               .steps = site.out.shape[0],
-               .rows = site.out.shape[1],
-               .units = site.more[0].shape[2]};
+  GradientSteps r{.op = *node.op.As<Op>(),
+                  .steps = site.out.shape[0],
+                  .rows = site.out.shape[1],
+                  .units = site.more[0].shape[2]};
   FORGE_ASSIGN_OR_RETURN(r.operands, LayerOperands::Of(site, Op::kLengths));
   if (site.out.dtype == DType::kF64)
     return MadeAnchor{std::make_unique<GradientCall<double>>(r, site.settings.threads),
@@ -229,7 +229,7 @@ class StepsGradient final : public Kernel {
     return Verdict::Yes("steps_gradient");
   }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
-    return MakeAnchorProgram(task, settings, Make);
+    return MakeAnchorProgram(task, settings, MakeStepsGradient);
   }
 };
 

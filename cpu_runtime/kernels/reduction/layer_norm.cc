@@ -94,7 +94,7 @@ Affine AffineOf(const AnchorSite& site, size_t i, std::vector<int64_t> row) {
   return f;
 }
 
-absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
+absl::StatusOr<MadeAnchor> MakeLayerNorm(const AnchorSite& site) {
   const ir::Node& node = *site.task.anchor();
   const auto& op = *node.op.As<ir::LayerNorm>();
   const uint32_t operand = *site.task.OperandOf(node.in[0]);
@@ -126,7 +126,7 @@ class LayerNorm final : public Kernel {
     return Verdict::Yes("layer_norm");
   }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
-    return MakeAnchorProgram(task, settings, Make);
+    return MakeAnchorProgram(task, settings, MakeLayerNorm);
   }
 };
 

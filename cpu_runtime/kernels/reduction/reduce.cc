@@ -143,7 +143,7 @@ class ReduceCall final : public AnchorCall {
   int threads_;
 };
 
-absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
+absl::StatusOr<MadeAnchor> MakeReduce(const AnchorSite& site) {
   const ir::Node& node = *site.task.anchor();
   const auto& op = *node.op.As<ir::Reduce>();
   const uint32_t operand = *site.task.OperandOf(node.in[0]);
@@ -183,7 +183,7 @@ class Reduce final : public Kernel {
     return BothLayouts(task, settings);
   }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
-    return MakeAnchorProgram(task, settings, Make);
+    return MakeAnchorProgram(task, settings, MakeReduce);
   }
 };
 

@@ -93,7 +93,7 @@ class SoftmaxCall final : public AnchorCall {
   int threads_;
 };
 
-absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
+absl::StatusOr<MadeAnchor> MakeSoftmax(const AnchorSite& site) {
   const ir::Node& node = *site.task.anchor();
   const uint32_t operand = *site.task.OperandOf(node.in[0]);
   const View& x = site.operands[operand];
@@ -129,7 +129,7 @@ class Softmax final : public Kernel {
     return BothLayouts(task, settings);
   }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
-    return MakeAnchorProgram(task, settings, Make);
+    return MakeAnchorProgram(task, settings, MakeSoftmax);
   }
 };
 

@@ -30,7 +30,7 @@ bool HasRows(const View& v) {
   return IsRowMajor(rows);
 }
 
-absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
+absl::StatusOr<MadeAnchor> MakeConvolutionInteger(const AnchorSite& site) {
   const ir::Node& node = *site.task.anchor();
   const auto& op = *node.op.As<ir::ConvInteger>();
   const uint32_t x_operand = *site.task.OperandOf(node.in[0]);
@@ -78,7 +78,7 @@ class ConvolutionInteger final : public Kernel {
     return Verdict::Yes("conv_bytes");
   }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
-    return MakeAnchorProgram(task, settings, Make);
+    return MakeAnchorProgram(task, settings, MakeConvolutionInteger);
   }
 };
 

@@ -145,7 +145,7 @@ std::unique_ptr<AnchorCall> MakeCall(const AnchorSite& site) {
   return call;
 }
 
-absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
+absl::StatusOr<MadeAnchor> MakeMaxPoolGradient(const AnchorSite& site) {
   const ir::Node& node = *site.task.anchor();
   if (site.operands[*site.task.OperandOf(node.in[0])].strides != site.out.strides)
     return Unimplemented("max_pool_gradient requires equal layouts of x and dx");
@@ -165,7 +165,7 @@ class MaxPoolGradient final : public Kernel {
     return BothLayouts(task, settings);
   }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
-    return MakeAnchorProgram(task, settings, Make);
+    return MakeAnchorProgram(task, settings, MakeMaxPoolGradient);
   }
 };
 

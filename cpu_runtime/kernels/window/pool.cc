@@ -213,7 +213,7 @@ MadeAnchor MakeLibraryCall(const AnchorSite& site, const ir::Pool& op, uint32_t 
   return {std::move(call), post_ops.value};
 }
 
-absl::StatusOr<MadeAnchor> Make(const AnchorSite& site) {
+absl::StatusOr<MadeAnchor> MakePool(const AnchorSite& site) {
   const ir::Node& node = *site.task.anchor();
   const auto& op = *node.op.As<ir::Pool>();
   const uint32_t operand = *site.task.OperandOf(node.in[0]);
@@ -247,7 +247,7 @@ class Pool final : public Kernel {
   }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
     const ThreadScope scope(settings.threads);
-    return MakeAnchorProgram(task, settings, Make);
+    return MakeAnchorProgram(task, settings, MakePool);
   }
 };
 
