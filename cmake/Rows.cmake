@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # The element-wise table (ir/ops/elementwise/rows.inc): each file of ir/ops/elementwise/families is a family of rows.
 #
-# A file named NAME_family.h is compiled once for each family, by a source NAME_FAMILY.cc that defines
-#   FORGE_FAMILY_LIST  the file with the heads of the family's rows, FORGE_ROW(Clamp, ...): the includer defines the macros
+# ir/ops/elementwise/row_list.inc has the heads of all rows, FORGE_ROW(Clamp, ...): the includer defines the macros;
+# ir/ops/elementwise/all_rows.inc has the rows themselves.
+# A file named NAME_family.h takes long to compile: it is compiled once for each family, by a source NAME_FAMILY.cc that
+# stands alone in a unity build and defines
+#   FORGE_FAMILY_LIST  the file with the heads of the family's rows
 #   FORGE_FAMILY_ROWS  the file with the rows themselves, after those of the families that they call
-# and stands alone in a unity build, so that an edit of a family compiles little. ir/ops/elementwise/row_list.inc is the
-# list of all families. All are made when CMake runs, and keep their time where they stay the same.
+# All are made when CMake runs, and keep their time where they stay the same.
 
 set(FORGE_ROWS_DIR "${PROJECT_BINARY_DIR}/generated/rows")
 set(rows_path ir/ops/elementwise/families)
@@ -58,22 +60,13 @@ ${defaults}${text}#undef FORGE_ROW
 " @ONLY)
 endfunction()
 
-file(GLOB files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${rows_path}/*.inc")
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
-set(FORGE_FAMILIES "")
-set(all_heads "")
-foreach(file IN LISTS files)
-  cmake_path(GET file STEM family)
-  list(APPEND FORGE_FAMILIES ${family})
-  forge_row_heads(heads "${file}")
-  string(APPEND all_heads "${heads}")
-  forge_write_list(${rows_path}/${family}_list.inc "${heads}")
-  forge_called_families(called ${family})
+# Writes a file of the rows of families, those first that others call.
+function(forge_write_rows file)
   set(includes "")
-  foreach(one IN LISTS called)
-    string(APPEND includes "#include \"${rows_path}/${one}.inc\"\n")
+  foreach(family IN LISTS ARGN)
+    string(APPEND includes "#include \"${rows_path}/${family}.inc\"\n")
   endforeach()
-  file(CONFIGURE OUTPUT "${FORGE_ROWS_DIR}/${rows_path}/${family}_rows.inc" CONTENT "// Made by cmake/Rows.cmake.
+  file(CONFIGURE OUTPUT "${FORGE_ROWS_DIR}/${file}" CONTENT "// Made by cmake/Rows.cmake.
 #include \"ir/ops/elementwise/rows.inc\"
 #define FORGE_ROW(T, ...) template <> struct Row<T> : T
 #define FORGE_UNARY(T, name) FORGE_ROW(T)
@@ -84,7 +77,25 @@ ${includes}#undef FORGE_ROW
 #undef FORGE_BINARY
 #undef FORGE_CALLS
 " @ONLY)
+endfunction()
+
+file(GLOB files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${rows_path}/*.inc")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
+set(FORGE_FAMILIES "")
+set(all_families "")
+set(all_heads "")
+foreach(file IN LISTS files)
+  cmake_path(GET file STEM family)
+  list(APPEND FORGE_FAMILIES ${family})
+  forge_row_heads(heads "${file}")
+  string(APPEND all_heads "${heads}")
+  forge_write_list(${rows_path}/${family}_list.inc "${heads}")
+  forge_called_families(called ${family})
+  forge_write_rows(${rows_path}/${family}_rows.inc ${called})
+  list(APPEND all_families ${called})
 endforeach()
+list(REMOVE_DUPLICATES all_families)
+forge_write_rows(ir/ops/elementwise/all_rows.inc ${all_families})
 forge_write_list(ir/ops/elementwise/row_list.inc "${all_heads}")
 
 # Sets OUT to the sources made of the files FOLDER/**/NAME_family.h, one for each family.

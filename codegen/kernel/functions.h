@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of the element-wise table for schedules, in f32 and f64: exp(x) ... All families are
-// defined in codegen/region/element_family.h.
+// defined in codegen/region/element_rows.cc.
 #pragma once
 #include "codegen/kernel/scalar.h"
 

@@ -92,7 +92,7 @@ Element FormOf(const Row& row, const Element& x, const More&... more) {
   return {FormOf(row, x.v, more.v...), x.dtype};
 }
 
-// Emits the expression of an element-wise op; defined in codegen/region/element_family.h.
+// Emits the expression of an element-wise op; defined in codegen/region/element_rows.cc.
 using ElementFunction = Element (*)(const void* self, const Element* x);
 #define FORGE_ROW(T, ...) Element ElementOf(const ir::T* op, const Element* x);
 #include "ir/ops/elementwise/row_list.inc"

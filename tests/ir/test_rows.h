@@ -26,7 +26,7 @@ struct TestRow {
       functions;
 };
 
-// In tests/ir/test_rows_family.h.
+// In tests/ir/test_rows.cc.
 #define FORGE_ROW(T, ...) TestRow TestRowOf(const T*);
 #include "ir/ops/elementwise/row_list.inc"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules that all element-wise ops share; see elementwise_family.h.
+// The rules that all element-wise ops share; see elementwise.cc.
 #pragma once
 #include "ir/ops/elementwise/scalar_def.h"
 

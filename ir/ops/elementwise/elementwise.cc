@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defines the ops of one family of rows. Compiled once for each family, see cmake/Rows.cmake.
+// Defines the ops of the element-wise table, from its rows.
 #include "ir/graph/module.h"
 #include "ir/op/define.h"
 #include "ir/ops/complex/parts.h"
@@ -16,7 +16,7 @@ namespace forge::ir {
 [[maybe_unused]] static Dim min(const Dim& a, const Dim& b) { return Min(a, b); }
 
 namespace rows {
-#include FORGE_FAMILY_ROWS
+#include "ir/ops/elementwise/all_rows.inc"
 }  // namespace rows
 
 namespace {
@@ -178,6 +178,6 @@ constexpr OpDef MakeRow() {
     static constexpr OpDef kDef = MakeRow<T, kIndexOf##T>(); \
     return kDef;                                             \
   }
-#include FORGE_FAMILY_LIST
+#include "ir/ops/elementwise/row_list.inc"
 
 }  // namespace forge::ir

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One family of rows on numbers; compiled once for each, see cmake/Rows.cmake.
-#include "ir/ops/elementwise/row_parts.h"
+// The rows of the element-wise table on numbers.
 #include "tests/ir/test_rows.h"
+
+#include "ir/ops/elementwise/row_parts.h"
 
 namespace forge::ir {
 namespace rows {
-#include FORGE_FAMILY_ROWS
+#include "ir/ops/elementwise/all_rows.inc"
 }  // namespace rows
 
 namespace {
@@ -45,6 +46,6 @@ TestRow MakeTestRow() {
 
 #define FORGE_ROW(T, ...) \
   TestRow TestRowOf(const T*) { return MakeTestRow<T>(); }
-#include FORGE_FAMILY_LIST
+#include "ir/ops/elementwise/row_list.inc"
 
 }  // namespace forge::ir
