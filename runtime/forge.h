@@ -339,7 +339,8 @@ typedef struct forge_training forge_training;
 typedef struct {
   double loss;
   double correct;       /* how many samples, with cross_entropy; otherwise -1 */
-  double gradient_norm; /* of a step that updates the parameters; otherwise -1 */
+  double gradient_norm; /* of a step that updates the parameters, where it is asked for, limited, or
+                         * needed for a scaled loss; otherwise -1 */
 } forge_grades;
 
 /* Prepares a copy of the model for training. Its first output is the prediction; its f32 variables
@@ -347,7 +348,8 @@ typedef struct {
  *   options: a JSON object, or NULL for none: "loss" ("cross_entropy", "mse", "l1" ...; the first
  *   unless told), "optimizer" (likewise: "sgd", "adam", "adamw", "adagrad", "rmsprop", "lion",
  *   "muon"), "momentum", "nesterov", "beta1", "beta2", "alpha", "epsilon", "weight_decay",
- *   "clip_value", "clip_norm", "accumulate" (batches of an update), "average_decay", "precision"
+ *   "clip_value", "clip_norm", "gradient_norm" (true: report it without a limit as well),
+ *   "accumulate" (batches of an update), "average_decay", "precision"
  *   (of products in a step: "exact", "f16" or "bf16"), "activation_budget" (bytes of the results
  *   that a step keeps for its gradients; what does not fit is computed again) with "sizes" (of the
  *   open dimensions by name, which it needs), "frozen", "no_decay" and "by_adamw" (lists of

@@ -103,6 +103,7 @@ absl::StatusOr<Settings> ParseSettings(const forge::ir::Module& module, const ch
                        : key == "weight_decay"      ? Read(value, o.weight_decay)
                        : key == "clip_value"        ? Read(value, t.clip_value)
                        : key == "clip_norm"         ? Read(value, t.clip_norm)
+                       : key == "gradient_norm"     ? Read(value, t.gradient_norm)
                        : key == "accumulate"        ? Read(value, t.accumulate) && t.accumulate > 0
                        : key == "precision"         ? Read(value, precision)
                        : key == "average_decay"     ? Read(value, t.average_decay)

@@ -25,7 +25,7 @@ class TrainingSession {
   struct Grades {
     double loss = 0;
     double correct = -1;        // how many samples, with cross_entropy
-    double gradient_norm = -1;  // of a step that updates
+    double gradient_norm = -1;  // of a step that updates, where options need it
   };
   // Trains on a batch: every TrainingOptions::accumulate-th call updates the parameters. Threads
   // may share it.

@@ -200,11 +200,13 @@ absl::Status AddAccumulate(Module& m, const Plan& plan) {
   return f.status();
 }
 
-// Limits the gradients as the options say.  Returns their norm before it is limited.
-Value Clip(Function& f, const TrainingOptions& o, Values& gradients) {
+// Limits the gradients as the options say.  Returns their norm before it is limited where it is
+// needed, which reads every gradient once more; otherwise null.
+Value Clip(Function& f, const TrainingOptions& o, bool needs_norm, Values& gradients) {
   const auto number = [&](double v) { return f(Fill{.value = v, .dtype = DType::kF32}, {}); };
   for (Value& g : gradients)
     if (o.clip_value > 0) g = f(Clamp{.low = -o.clip_value, .high = o.clip_value}, {g});
+  if (o.clip_norm <= 0 && !needs_norm) return {};
   Value squares;
   for (const Value& g : gradients) squares = squares ? squares + Sum(g * g) : Sum(g * g);
   const Value norm = sqrt(squares);
@@ -220,7 +222,7 @@ absl::Status AddTrain(Module& m, const Plan& plan) {
   Function& f = *m.AddFunction("train");
   FORGE_ASSIGN_OR_RETURN(Differentiated d, AppendGradients(plan, f));
   StepInputs in{.learning_rate = f.Argument("learning_rate", Type::Tensor(DType::kF32, {}))};
-  const Value norm = Clip(f, o, d.gradients);
+  const Value norm = Clip(f, o, o.gradient_norm || plan.loss_scale, d.gradients);
   if (plan.loss_scale) {
     in.commits = norm < std::numeric_limits<double>::infinity();
     plan.loss_scale->Update(f, in.commits);
@@ -235,7 +237,7 @@ absl::Status AddTrain(Module& m, const Plan& plan) {
             f.Read(average) * o.average_decay + after[i] * (1 - o.average_decay));
   }
   ReturnGrades(f, d.graded);
-  f.Return("gradient_norm", norm);
+  if (norm) f.Return("gradient_norm", norm);
   return f.status();
 }
 

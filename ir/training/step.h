@@ -15,8 +15,9 @@ struct TrainingOptions {
   std::string loss = "cross_entropy";  // one of LossNames()
   OptimizerOptions optimizer;
   std::function<bool(const Variable&)> trains;  // the parameters that are updated; null: all
-  double clip_value = 0;  // the largest size of an element of a gradient; 0: no limit
-  double clip_norm = 0;   // the largest norm of all gradients together; 0: no limit
+  double clip_value = 0;       // the largest size of an element of a gradient; 0: no limit
+  double clip_norm = 0;        // the largest norm of all gradients together; 0: no limit
+  bool gradient_norm = false;  // whether "train" returns that norm even without a limit
   // Of products and convolutions in "train" and "accumulate", whose operands are rounded to it:
   // kF32, kBF16, or kF16, with a loss that is scaled so that its gradients do not vanish, and
   // without an update where one of them is not finite.
@@ -44,7 +45,8 @@ std::string LossNames();
 
 // Adds functions to a module; a Session that runs them needs SessionOptions::freeze = false.
 //   "train": inputs of `function`, then "label" and "learning_rate" (an f32 scalar); results
-//     "loss", "correct" with cross_entropy, and "gradient_norm"; updates parameters and states
+//     "loss", "correct" with cross_entropy, and "gradient_norm" where options need it (asked for,
+//     limited, or with a scaled loss); updates parameters and states
 //   "accumulate", where several batches make one update: inputs of `function`, then "label"; the
 //     results "loss" and "correct"; adds to the gradients that the next "train" uses
 //   "evaluate": inputs of `function`, then "label"; the same results without the norm; updates

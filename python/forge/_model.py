@@ -89,11 +89,12 @@ class Model:
             "binary_cross_entropy_with_logits", "kl_div" or "poisson_nll"
         optimizer: "sgd", "adam", "adamw", "adagrad", "rmsprop", "lion" or "muon"
         options: momentum, nesterov, beta1, beta2, alpha, epsilon, weight_decay: of the optimizer, as in torch.optim;
-            clip_value, clip_norm: of the gradients; accumulate: batches of an update; average_decay: of an average of
-            the parameters; precision: "exact", "f16" or "bf16", of products in a step; activation_budget: bytes of
-            the results that a step keeps for its gradients, and computes again what does not fit, with sizes:
-            {dimension: number} of the open dimensions; frozen, no_decay: lists of parameters; by_adamw: matrices that
-            muon leaves to adamw; rates: factors of the learning rate by parameter; function, threads
+            clip_value, clip_norm: of the gradients; gradient_norm: True to report it without a limit; accumulate:
+            batches of an update; average_decay: of an average of the parameters; precision: "exact", "f16" or "bf16",
+            of products in a step; activation_budget: bytes of the results that a step keeps for its gradients, and
+            computes again what does not fit, with sizes: {dimension: number} of the open dimensions; frozen, no_decay:
+            lists of parameters; by_adamw: matrices that muon leaves to adamw; rates: factors of the learning rate by
+            parameter; function, threads
 
         Raises UsageError (an option, a prediction that does not fit the loss), DeviceError, RefusedError with the op
         that has no gradient or cannot run there.

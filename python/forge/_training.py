@@ -21,7 +21,7 @@ class Grades:
     """What a batch gave: means over its samples.
 
     correct: how many samples, with cross_entropy; None with other losses
-    gradient_norm: of a step that updates the parameters; otherwise None
+    gradient_norm: of a step that updates the parameters, where it was asked for or limited; otherwise None
     """
 
     loss: float

@@ -319,7 +319,8 @@ class TrainingTest(unittest.TestCase):
     def test_fits_a_line(self):
         for device in DEVICES:
             model = line()
-            training = model.training(device, loss="mse", optimizer="adam")
+            self.assertIsNone(model.training(device, loss="mse").step(0.1, **self.batch).gradient_norm)
+            training = model.training(device, loss="mse", optimizer="adam", gradient_norm=True)
             first = training.step(0.1, **self.batch)
             for _ in range(300):
                 last = training.step(0.1, **self.batch)

@@ -56,7 +56,8 @@ std::vector<NamedTensor> Batch() {
 }
 
 ir::TrainingOptions WithBudget(uint64_t bytes) {
-  return {.loss = "mse", .activation_budget = bytes, .sizes = {{"N", kSamples}}};
+  return {
+      .loss = "mse", .gradient_norm = true, .activation_budget = bytes, .sizes = {{"N", kSamples}}};
 }
 
 class RematerialiseTest : public ::testing::TestWithParam<std::string> {
