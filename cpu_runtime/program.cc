@@ -25,14 +25,22 @@ uint8_t* ScratchOf(const HostArguments& a, size_t operands) {
   return a.operands.size() > operands ? a.operands[operands].data() : nullptr;
 }
 
+// What a tape may overwrite: those of the region's arguments, by operand.
+std::vector<ir::Overwrite> OverwritableOf(const Task& task) {
+  std::vector<ir::Overwrite> out;
+  for (const auto& [argument, result] : ir::OverwritableArguments(task.body()))
+    out.push_back({*task.OperandOf(task.body().arguments()[argument].value), result});
+  return out;
+}
+
 class TapeProgram final : public HostProgram {
  public:
   TapeProgram(Tape tape, const Task& task, int threads)
-      : tape_(std::move(tape)), operands_(task.operands()), threads_(threads) {
-    for (uint32_t i : ir::OverwritableArguments(task.body()))
-      overwritable_.push_back(*task.OperandOf(task.body().arguments()[i].value));
-  }
-  std::span<const uint32_t> overwritable() const override { return overwritable_; }
+      : tape_(std::move(tape)),
+        operands_(task.operands()),
+        threads_(threads),
+        overwritable_(OverwritableOf(task)) {}
+  std::span<const ir::Overwrite> overwritable() const override { return overwritable_; }
   std::string_view kernel() const override { return "tape"; }
   uint64_t scratch_bytes() const override { return tape_.scratch_bytes(threads_); }
   absl::Status Run(const HostArguments& a) const override {
@@ -44,7 +52,7 @@ class TapeProgram final : public HostProgram {
   Tape tape_;
   size_t operands_;
   int threads_;
-  std::vector<uint32_t> overwritable_;
+  std::vector<ir::Overwrite> overwritable_;
 };
 
 // An operand of f16 or bf16, copied to f32 before the anchor runs.
@@ -68,11 +76,13 @@ class AnchorProgram final : public HostProgram {
   std::vector<Widened> widened;
   size_t operands = 0;
   std::vector<Out> outs;  // by result of the anchor
+  std::vector<ir::Overwrite> overwritten;
   uint64_t call_offset = 0, bytes = 0;
   int threads = 1;
 
   std::string_view kernel() const override { return call->kernel(); }
   uint64_t scratch_bytes() const override { return bytes; }
+  std::span<const ir::Overwrite> overwritable() const override { return overwritten; }
 
   absl::Status Run(const HostArguments& a) const override {
     const ThreadScope of_the_library(threads);
@@ -132,6 +142,12 @@ class AnchorMaker {
     for (uint32_t k = 0; k < site.more.size(); ++k)
       PlaceOut(task_.anchor()->first_out + 1 + k, site.more[k]);
     FORGE_RETURN_IF_ERROR(MakeTail());
+    // Where the call stores nothing: what the tape reads is whole until then.
+    program_->overwritten = OverwritableOf(task_);
+    std::erase_if(program_->overwritten, [&](const ir::Overwrite& o) {
+      return std::ranges::any_of(
+          made_, [&](const Placed& m) { return m.operand == task_.first_result() + o.result; });
+    });
     const uint64_t tail = program_->tail ? program_->tail->scratch_bytes(settings_.threads) : 0;
     program_->call_offset = bytes_;
     program_->bytes = bytes_ + std::max(program_->call->scratch_bytes(), tail);

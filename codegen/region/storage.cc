@@ -185,8 +185,8 @@ Storage::Storage(Builder& b, Launch& launch, const Region& region)
       caps_(region.caps()),
       results_begin_(static_cast<int>(region.body().arguments().size())),
       aliased_(static_cast<size_t>(region.operand_count())) {
-  for (uint32_t argument : ir::OverwritableArguments(region.body()))
-    aliased_[argument] = aliased_[static_cast<size_t>(results_begin_)] = true;
+  for (const auto& [argument, result] : ir::OverwritableArguments(region.body()))
+    aliased_[argument] = aliased_[static_cast<size_t>(results_begin_) + result] = true;
 }
 
 uint16_t Storage::ViewOf(int operand, Type elem) {

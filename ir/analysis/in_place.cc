@@ -11,6 +11,36 @@ namespace {
 
 bool IsWide(const Type& t) { return t.is_tensor() && BitWidth(t.dtype()) >= 32; }
 
+// The nodes that a value is computed from, itself included.
+std::vector<bool> SourcesOf(const Function& body, uint32_t value) {
+  std::vector<bool> values(body.value_count()), nodes(body.nodes().size());
+  values[value] = true;
+  for (size_t i = body.nodes().size(); i-- > 0;) {
+    const Node& node = body.nodes()[i];
+    for (uint16_t k = 0; k < node.outs; ++k) nodes[i] = nodes[i] || values[node.first_out + k];
+    if (!nodes[i]) continue;
+    for (uint32_t v : node.in)
+      if (v != kAbsent) values[v] = true;
+  }
+  return nodes;
+}
+
+// Are all readers of `value` among these nodes?
+bool AreReaders(const Function& body, uint32_t value, const std::vector<bool>& nodes) {
+  for (size_t i = 0; i < body.nodes().size(); ++i) {
+    const Node& node = body.nodes()[i];
+    if (!nodes[i] && std::ranges::find(node.in, value) != node.in.end()) return false;
+  }
+  return std::ranges::none_of(body.results(), [&](const auto& r) { return r.value == value; });
+}
+
+// Are the results of the region computed together, for one element after the other? Those of an
+// anchor with several are not.
+bool StoresTogether(const Function& body) {
+  return body.results().size() == 1 ||
+         std::ranges::all_of(body.nodes(), [](const Node& node) { return node.outs == 1; });
+}
+
 }  // namespace
 
 bool StaysInPlace(const Function& body, uint32_t value) {
@@ -28,13 +58,19 @@ bool StaysInPlace(const Function& body, uint32_t value) {
   return true;
 }
 
-std::vector<uint32_t> OverwritableArguments(const Function& body) {
-  std::vector<uint32_t> out;
-  if (body.results().size() != 1) return out;
-  const Type& result = body.type(body.results()[0].value);
-  for (uint32_t i = 0; IsWide(result) && i < body.arguments().size(); ++i) {
-    const uint32_t argument = body.arguments()[i].value;
-    if (body.type(argument) == result && StaysInPlace(body, argument)) out.push_back(i);
+std::vector<Overwrite> OverwritableArguments(const Function& body) {
+  std::vector<Overwrite> out;
+  if (!StoresTogether(body)) return out;
+  for (uint32_t k = 0; k < body.results().size(); ++k) {
+    const uint32_t result = body.results()[k].value;
+    if (!IsWide(body.type(result))) continue;
+    const std::vector<bool> sources = SourcesOf(body, result);
+    for (uint32_t i = 0; i < body.arguments().size(); ++i) {
+      const uint32_t argument = body.arguments()[i].value;
+      if (body.type(argument) == body.type(result) && StaysInPlace(body, argument) &&
+          AreReaders(body, argument, sources))
+        out.push_back({i, k});
+    }
   }
   return out;
 }
@@ -58,15 +94,15 @@ bool HasAnchor(const Function& body) {
   });
 }
 
-std::vector<uint32_t> OverwritableOperands(const AnyOp& op, TypeSpan in, const Type& out) {
-  std::vector<uint32_t> operands;
+std::vector<Overwrite> OverwritableOperands(const AnyOp& op, TypeSpan in, TypeSpan out) {
+  std::vector<Overwrite> found;
   if (const Fused* fused = op.As<Fused>()) {
-    if (!HasAnchor(*fused->body)) operands = OverwritableArguments(*fused->body);
-  } else if (op.def().scalar != nullptr && IsWide(out)) {
-    for (uint32_t i = 0; i < in.size(); ++i) operands.push_back(i);
+    if (!HasAnchor(*fused->body)) found = OverwritableArguments(*fused->body);
+  } else if (op.def().scalar != nullptr && IsWide(out[0])) {
+    for (uint32_t i = 0; i < in.size(); ++i) found.push_back({i, 0});
   }
-  std::erase_if(operands, [&](uint32_t i) { return in[i] != out; });
-  return operands;
+  std::erase_if(found, [&](const Overwrite& o) { return in[o.operand] != out[o.result]; });
+  return found;
 }
 
 }  // namespace forge::ir

@@ -12,12 +12,17 @@ namespace forge::ir {
 // its elements is read only for the elements at the same place.
 bool StaysInPlace(const Function& body, uint32_t value);
 
-// Returns the arguments of a region whose memory its only result may reuse: all their uses lead
-// through element-wise ops. Element types narrower than 32 bits are left out, because neighbours
-// share a word.
-std::vector<uint32_t> OverwritableArguments(const Function& body);
+// A result may take the memory of an operand.
+struct Overwrite {
+  uint32_t operand = 0, result = 0;
+  friend bool operator==(const Overwrite&, const Overwrite&) = default;
+};
+// Returns the arguments of a region whose memory a result may reuse: all their uses lead through
+// element-wise ops, and an element that the result overwrites was read for what the result is
+// computed from. Element types narrower than 32 bits are left out, because neighbours share a word.
+std::vector<Overwrite> OverwritableArguments(const Function& body);
 // The same for the operands of a node without an anchor.
-std::vector<uint32_t> OverwritableOperands(const AnyOp& op, TypeSpan in, const Type& out);
+std::vector<Overwrite> OverwritableOperands(const AnyOp& op, TypeSpan in, TypeSpan out);
 // An update in place: the kernel writes a part of its result, whose memory already has the content
 // of an operand.
 struct InPlaceUpdate {

@@ -11,6 +11,7 @@
 #include <array>
 #include <atomic>
 
+#include "ir/analysis/in_place.h"
 #include "ir/graph/target.h"
 
 namespace forge {
@@ -81,9 +82,8 @@ class Program {
   virtual uint64_t scratch_bytes() const = 0;
   // The expressions that Step::scalars must supply.
   virtual std::span<const ir::Dim> scalars() const { return {}; }
-  // Indices of operands whose memory the only result of the node may reuse; their types are equal
-  // to the type of the result.
-  virtual std::span<const uint32_t> overwritable() const { return {}; }
+  // Operands whose memory a result may reuse, of the type of the result.
+  virtual std::span<const ir::Overwrite> overwritable() const { return {}; }
   // The program writes `bytes` of its only result, which holds what the operand held before: both
   // are one place, or the operand was copied there.
   struct Update {

@@ -16,7 +16,7 @@ class LaunchedProgram final : public Program {
     std::vector<Launch> launches;
     std::vector<ir::Dim> scalars;
     uint64_t scratch_bytes = 0;
-    std::vector<uint32_t> overwritable;
+    std::vector<ir::Overwrite> overwritable;
     std::optional<Update> update;
     double seconds = 0;
     std::function<std::vector<Artifact>()> artifacts;  // created on request; may be empty
@@ -25,7 +25,7 @@ class LaunchedProgram final : public Program {
   std::string_view kernel() const override { return parts_.kernel; }
   uint64_t scratch_bytes() const override { return parts_.scratch_bytes; }
   std::span<const ir::Dim> scalars() const override { return parts_.scalars; }
-  std::span<const uint32_t> overwritable() const override { return parts_.overwritable; }
+  std::span<const ir::Overwrite> overwritable() const override { return parts_.overwritable; }
   std::optional<Update> update() const override { return parts_.update; }
   int dispatches() const override { return static_cast<int>(parts_.launches.size()); }
   double seconds() const override { return parts_.seconds; }

@@ -16,10 +16,10 @@ class EvaluatorProgram final : public HostProgram {
  public:
   explicit EvaluatorProgram(const CompileRequest& r)
       : op_(*r.op), in_(r.in.begin(), r.in.end()), out_(r.out.begin(), r.out.end()) {
-    if (out_.size() == 1) overwritable_ = ir::OverwritableOperands(op_, in_, out_[0]);
+    overwritable_ = ir::OverwritableOperands(op_, in_, out_);
   }
   std::string_view kernel() const override { return "evaluate"; }
-  std::span<const uint32_t> overwritable() const override { return overwritable_; }
+  std::span<const ir::Overwrite> overwritable() const override { return overwritable_; }
 
   absl::Status Run(const HostArguments& a) const override {
     std::vector<ir::HostValue> operands(in_.size());
@@ -46,7 +46,7 @@ class EvaluatorProgram final : public HostProgram {
  private:
   ir::AnyOp op_;
   ir::Types in_, out_;
-  std::vector<uint32_t> overwritable_;
+  std::vector<ir::Overwrite> overwritable_;
 };
 
 class ReferenceDevice final : public HostDevice, public ir::Target {

@@ -190,26 +190,41 @@ class ExecutableBuilder {
     return last;
   }
 
-  // Results take the place of an operand without a later reader, where programs can.
+  // Results take the place of an operand without a later reader, where programs can: of one that
+  // this plan computed, or of a variable that the result is stored to.
   void PlaceInPlace(std::vector<int>& last) {
+    std::map<uint32_t, const ir::Variable*> stored;  // by value; the first where there are several
+    for (const auto& u : f_.updates()) stored.emplace(root_[u.value], u.variable);
     for (size_t i = 0; i < f_.nodes().size(); ++i) {
+      if (!program_of_[i]) continue;
       const ir::Node& node = f_.nodes()[i];
-      if (node.outs != 1 || !program_of_[i] || !InArena(node.first_out)) continue;
-      for (uint32_t k : program_of_[i]->overwritable()) {
-        if (f_.type(node.in[k]) != f_.type(node.first_out)) continue;  // laid out alike, too
-        const uint32_t root = root_[node.in[k]];
-        const auto reads = std::count_if(node.in.begin(), node.in.end(), [&](uint32_t v) {
-          return v != ir::kAbsent && root_[v] == root;
-        });
-        if (reads != 1 || !InArena(root) || FirstStep(root) == 0 ||
-            last[root] != static_cast<int>(i) + 1)
-          continue;
-        last[root] = std::max(last[root], last[node.first_out]);
-        for (uint32_t v = 0; v < f_.value_count(); ++v)
-          if (root_[v] == node.first_out) root_[v] = root;
-        break;
+      for (const auto& [operand, k] : program_of_[i]->overwritable()) {
+        const uint32_t result = node.first_out + k, root = root_[node.in[operand]];
+        // Laid out alike, too.
+        if (!InArena(result) || f_.type(node.in[operand]) != f_.type(result)) continue;
+        if (!IsLastReader(i, root, last)) continue;
+        const auto to = stored.find(result);
+        const bool its = to != stored.end() && f_.VariableOf(root) == to->second;
+        if (its || IsOwn(root)) TakePlace(result, root, last);
       }
     }
+  }
+
+  // Does node `i` alone read the value, once, and no later one?
+  bool IsLastReader(size_t i, uint32_t root, const std::vector<int>& last) const {
+    const ir::Node& node = f_.nodes()[i];
+    const auto reads = std::count_if(node.in.begin(), node.in.end(), [&](uint32_t v) {
+      return v != ir::kAbsent && root_[v] == root;
+    });
+    return reads == 1 && last[root] == static_cast<int>(i) + 1;
+  }
+  // Is it a value that this plan computes into its arena?
+  bool IsOwn(uint32_t root) const { return InArena(root) && FirstStep(root) != 0; }
+  // The value `result` has the place of `root` from now on.
+  void TakePlace(uint32_t result, uint32_t root, std::vector<int>& last) {
+    last[root] = std::max(last[root], last[result]);
+    for (uint32_t v = 0; v < f_.value_count(); ++v)
+      if (root_[v] == result) root_[v] = root;
   }
 
   // Results of programs that update an operand take its place. Where the old value is read later,
@@ -220,20 +235,14 @@ class ExecutableBuilder {
       if (!program_of_[i] || !program_of_[i]->update()) continue;
       const ir::Node& node = f_.nodes()[i];
       const uint32_t root = root_[node.in[program_of_[i]->update()->operand]];
-      const auto reads = std::count_if(node.in.begin(), node.in.end(), [&](uint32_t v) {
-        return v != ir::kAbsent && root_[v] == root;
-      });
       const auto variable = stored.find(i);
-      const bool own = InArena(root) && FirstStep(root) != 0;
       const bool its = variable != stored.end() && f_.VariableOf(root) == variable->second;
-      const bool last_read = reads == 1 && last[root] == static_cast<int>(i) + 1;
-      if (options_.stepwise || !last_read || !(own || its) || !InArena(node.first_out)) {
+      if (options_.stepwise || !IsLastReader(i, root, last) || !(IsOwn(root) || its) ||
+          !InArena(node.first_out)) {
         copied_first_.insert(i);
         continue;
       }
-      last[root] = std::max(last[root], last[node.first_out]);
-      for (uint32_t v = 0; v < f_.value_count(); ++v)
-        if (root_[v] == node.first_out) root_[v] = root;
+      TakePlace(node.first_out, root, last);
     }
   }
 

@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 class InPlaceTest : public ::testing::Test {
  protected:
   Value A(Dims shape = {4, 4}) { return f_.Argument("a", F32(std::move(shape))); }
-  std::vector<uint32_t> Overwritable(Value y) {
+  std::vector<Overwrite> Overwritable(Value y) {
     f_.Return("y", y);
     EXPECT_TRUE(f_.status().ok()) << f_.status();
     return OverwritableArguments(f_);
@@ -30,12 +30,12 @@ class InPlaceTest : public ::testing::Test {
 
 TEST_F(InPlaceTest, ElementWiseOperandsOfTheResultsShape) {
   const Value a = A(), b = f_.Argument("b", F32({4, 4}));
-  EXPECT_THAT(Overwritable(exp(a) + b * a), ElementsAre(0, 1));
+  EXPECT_THAT(Overwritable(exp(a) + b * a), ElementsAre(Overwrite{0, 0}, Overwrite{1, 0}));
 }
 
 TEST_F(InPlaceTest, NotWhatIsRepeated) {
   const Value a = A(), row = f_.Argument("row", F32({4}));
-  EXPECT_THAT(Overwritable(a + row), ElementsAre(0));
+  EXPECT_THAT(Overwritable(a + row), ElementsAre(Overwrite{0, 0}));
 }
 
 TEST_F(InPlaceTest, NotWhatIsReadElsewhereToo) {
@@ -45,13 +45,28 @@ TEST_F(InPlaceTest, NotWhatIsReadElsewhereToo) {
 
 TEST_F(InPlaceTest, ResidualsOfAnAnchorButNotItsOperands) {
   const Value a = A(), w = f_.Argument("w", F32({4, 4})), r = f_.Argument("r", F32({4, 4}));
-  EXPECT_THAT(Overwritable(f_(MatMul{}, {exp(a), w}) + r), ElementsAre(2));
+  EXPECT_THAT(Overwritable(f_(MatMul{}, {exp(a), w}) + r), ElementsAre(Overwrite{2, 0}));
   EXPECT_TRUE(HasAnchor(f_));
 }
 
-TEST_F(InPlaceTest, NotWithTwoResults) {
+TEST_F(InPlaceTest, NotWhatAnotherResultReadsToo) {
   const Value a = A();
   f_.Return("other", exp(a));
+  EXPECT_THAT(Overwritable(a * 2.0), IsEmpty());
+}
+
+TEST_F(InPlaceTest, EachResultHasTheOperandsThatItAloneReads) {
+  const Value a = A(), m = f_.Argument("m", F32({4, 4})), g = f_.Argument("g", F32({4, 4}));
+  const Value next = m * 0.9 + g;
+  f_.Return("m", next);
+  // g is read for both, m for the second only through the first.
+  EXPECT_THAT(Overwritable(a - next * g),
+              ElementsAre(Overwrite{1, 0}, Overwrite{0, 1}, Overwrite{1, 1}, Overwrite{2, 1}));
+}
+
+TEST_F(InPlaceTest, NotWhatIsAResultItself) {
+  const Value a = A();
+  f_.Return("before", a);
   EXPECT_THAT(Overwritable(a * 2.0), IsEmpty());
 }
 

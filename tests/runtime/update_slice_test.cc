@@ -9,11 +9,7 @@
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/indexing/scatter_nd.h"
 #include "ir/ops/movement/slice.h"
-#include "runtime/backends.h"
-#include "runtime/plan/compare.h"
-#include "runtime/plan/executable.h"
-#include "tests/runtime/models.h"
-#include "tests/support/status_matchers.h"
+#include "tests/runtime/states.h"
 
 namespace forge {
 namespace {
@@ -24,53 +20,16 @@ using testing::Noise;
 constexpr int64_t kRows = 48, kWidth = 16;
 constexpr uint64_t kRowBytes = kWidth * 4, kAllBytes = kRows * kRowBytes;
 
-class UpdateSliceTest : public ::testing::TestWithParam<std::string> {
+class UpdateSliceTest : public testing::StatesTest {
  protected:
-  void SetUp() override {
-    FORGE_ASSERT_OK_AND_ASSIGN(device_, OpenDevice(GetParam(), {}));
-    FORGE_ASSERT_OK_AND_ASSIGN(reference_, OpenDevice("reference", {}));
-  }
   ir::Value Cache() { return f_.Read(cache_); }
   ir::Value Row(std::string name = "row") { return f_.Argument(std::move(name), F32({1, kWidth})); }
   ir::Value Updated(ir::Value x, ir::Value row, ir::Dim at) {
     return f_(ir::UpdateSlice{{std::move(at), 0}}, {x, row});
   }
-  // Runs `times` on the device and the reference, which must agree, and leaves what the last run of
-  // the device wrote.
-  void Run(int times = 3) {
-    Create();
-    for (int i = 0; i < times; ++i) RunOnce(i);
-  }
-  void Create() {
-    const auto model = std::make_shared<const Model>(std::move(m_));
-    FORGE_ASSERT_OK_AND_ASSIGN(session_, Session::Create(model, device_, {}));
-    FORGE_ASSERT_OK_AND_ASSIGN(wanted_, Session::Create(model, reference_));
-  }
-  void RunOnce(int64_t seed) {
-    std::vector<NamedTensor> in;
-    for (const auto& a : f_.arguments())
-      in.push_back({a.name, Noise(ir::Constants(f_.type(a.value).shape()), 7 * seed + 1)});
-    FORGE_ASSERT_OK_AND_ASSIGN(const auto got, session_->Run(in));
-    FORGE_ASSERT_OK_AND_ASSIGN(const auto want, wanted_->Run(in));
-    FORGE_ASSERT_OK_AND_ASSIGN(const Comparison same, Compare(got, want));
-    EXPECT_TRUE(same.within()) << "run " << seed;
-  }
-  // Of the steps whose label or kernel holds `part`.
-  uint64_t BytesWritten(std::string_view part) const {
-    uint64_t bytes = 0;
-    for (const StepInfo& s : session_->executable()->steps())
-      if (s.label.find(part) != std::string::npos || s.kernel.find(part) != std::string::npos)
-        bytes += s.bytes_written;
-    return bytes;
-  }
   bool InPlace() const { return GetParam() != "reference"; }
 
-  std::unique_ptr<ir::Module> m_ = std::make_unique<ir::Module>();
-  ir::Function& f_ = *m_->AddFunction("main");
-  ir::Variable* cache_ =
-      AddVariable(*m_, "cache", ir::Variable::Role::kState, Noise({kRows, kWidth}));
-  DeviceRef device_, reference_;
-  std::unique_ptr<Session> session_, wanted_;
+  ir::Variable* cache_ = State("cache", Noise({kRows, kWidth}));
 };
 
 TEST_P(UpdateSliceTest, OfAStateWritesItsRowsAlone) {
@@ -193,8 +152,7 @@ TEST_P(UpdateSliceTest, OfACacheWritesTheRowsOfAPosition) {
 }
 
 TEST_P(UpdateSliceTest, StoredToTwoStatesIsInBoth) {
-  ir::Variable* other =
-      AddVariable(*m_, "other", ir::Variable::Role::kState, Noise({kRows, kWidth}, 3));
+  ir::Variable* other = State("other", Noise({kRows, kWidth}, 3));
   const ir::Value after = Updated(Cache(), Row(), 5);
   f_.Store(cache_, after);
   f_.Store(other, after);
