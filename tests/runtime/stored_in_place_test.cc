@@ -41,7 +41,9 @@ class StoredInPlaceTest : public testing::StatesTest {
 TEST_P(StoredInPlaceTest, ThreeStatesOfOneKernelAreNotCopied) {
   StoreAdam(Gradient());
   Run();
-  if (Fuses()) EXPECT_EQ(BytesWritten("state "), 0u);
+  if (Fuses()) {
+    EXPECT_EQ(BytesWritten("state "), 0u);
+  }
 }
 
 TEST_P(StoredInPlaceTest, BehindAProductAsWell) {
@@ -66,7 +68,9 @@ TEST_P(StoredInPlaceTest, AnOldValueThatIsReadElsewhereInTheKernelIsKept) {
   f_.Store(w, before + f_(ir::Transpose{{1, 0}}, {before}));
   f_.Return("one", f_.Argument("x", F32({1})) + 1.0);
   Run();
-  if (Fuses()) EXPECT_EQ(BytesWritten("state w"), uint64_t{kColumns * kColumns * 4});
+  if (Fuses()) {
+    EXPECT_EQ(BytesWritten("state w"), uint64_t{kColumns * kColumns * 4});
+  }
 }
 
 TEST_P(StoredInPlaceTest, StatesThatChangePlaces) {
