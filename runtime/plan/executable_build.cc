@@ -198,14 +198,16 @@ class ExecutableBuilder {
     for (size_t i = 0; i < f_.nodes().size(); ++i) {
       if (!program_of_[i]) continue;
       const ir::Node& node = f_.nodes()[i];
-      for (const auto& [operand, k] : program_of_[i]->overwritable()) {
-        const uint32_t result = node.first_out + k, root = root_[node.in[operand]];
-        // Laid out alike, too.
-        if (!InArena(result) || f_.type(node.in[operand]) != f_.type(result)) continue;
-        if (!IsLastReader(i, root, last)) continue;
-        const auto to = stored.find(result);
-        const bool its = to != stored.end() && f_.VariableOf(root) == to->second;
-        if (its || IsOwn(root)) TakePlace(result, root, last);
+      for (const bool of_variable : {true, false}) {  // the better place first
+        for (const auto& [operand, k] : program_of_[i]->overwritable()) {
+          const uint32_t result = node.first_out + k, root = root_[node.in[operand]];
+          // Laid out alike, too.
+          if (!InArena(result) || f_.type(node.in[operand]) != f_.type(result)) continue;
+          if (!IsLastReader(i, root, last)) continue;
+          const auto to = stored.find(result);
+          const bool its = to != stored.end() && f_.VariableOf(root) == to->second;
+          if (of_variable ? its : IsOwn(root)) TakePlace(result, root, last);
+        }
       }
     }
   }
