@@ -378,7 +378,8 @@ forge_error* forge_training_write(forge_training* training, const forge_tensor* 
                                   size_t count);
 /* Returns the model with the trained parameters, or with their averages where those are kept. */
 forge_error* forge_training_model(forge_training* training, forge_model** model);
-/* Ends the call in progress, as forge_session_cancel does. */
+/* Ends the call in progress, as forge_session_cancel does. A step that it ends may have updated a
+ * part of the variables. */
 void forge_training_cancel(forge_training* training);
 void forge_training_free(forge_training* training);
 
