@@ -201,8 +201,9 @@ class ExecutableBuilder {
       for (const bool of_variable : {true, false}) {  // the better place first
         for (const auto& [operand, k] : program_of_[i]->overwritable()) {
           const uint32_t result = node.first_out + k, root = root_[node.in[operand]];
-          // Laid out alike, too.
-          if (!InArena(result) || f_.type(node.in[operand]) != f_.type(result)) continue;
+          // Laid out alike, too; one that nobody reads would leave the place free for another.
+          if (!InArena(result) || last[result] < 0) continue;
+          if (f_.type(node.in[operand]) != f_.type(result)) continue;
           if (!IsLastReader(i, root, last)) continue;
           const auto to = stored.find(result);
           const bool its = to != stored.end() && f_.VariableOf(root) == to->second;
