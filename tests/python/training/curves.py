@@ -44,9 +44,10 @@ def torch_curve(args, seed):
 
 
 def forge_curve(args, folder, seed):
-    held = ("--validate", folder / "t10k.npz", "--epochs", args.epochs, "--seed", seed)
-    result = forge(args, args.model, folder / "train.npz", 1e-3, *held)
-    return [epoch["validation"]["accuracy"] for epoch in result["epochs"]]
+    log = folder / f"{seed}.log"
+    forge(args, args.model, folder / "train.npz", 1e-3, "--validate", folder / "t10k.npz", "--epochs", args.epochs,
+          "--seed", seed, "--log", log)
+    return [json.loads(line)["validation"]["accuracy"] for line in log.read_text().splitlines()]
 
 
 def curves(args):
