@@ -61,14 +61,17 @@ bool StaysInPlace(const Function& body, uint32_t value) {
 std::vector<Overwrite> OverwritableArguments(const Function& body) {
   std::vector<Overwrite> out;
   if (!StoresTogether(body)) return out;
-  for (uint32_t k = 0; k < body.results().size(); ++k) {
+  std::vector<uint32_t> staying;  // arguments
+  for (uint32_t i = 0; i < body.arguments().size(); ++i) {
+    const uint32_t argument = body.arguments()[i].value;
+    if (IsWide(body.type(argument)) && StaysInPlace(body, argument)) staying.push_back(i);
+  }
+  for (uint32_t k = 0; !staying.empty() && k < body.results().size(); ++k) {
     const uint32_t result = body.results()[k].value;
-    if (!IsWide(body.type(result))) continue;
     const std::vector<bool> sources = SourcesOf(body, result);
-    for (uint32_t i = 0; i < body.arguments().size(); ++i) {
+    for (const uint32_t i : staying) {
       const uint32_t argument = body.arguments()[i].value;
-      if (body.type(argument) == body.type(result) && StaysInPlace(body, argument) &&
-          AreReaders(body, argument, sources))
+      if (body.type(argument) == body.type(result) && AreReaders(body, argument, sources))
         out.push_back({i, k});
     }
   }
