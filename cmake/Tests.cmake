@@ -126,6 +126,9 @@ function(forge_add_test name program filter count)
   endforeach()
 endfunction()
 
+# Alone in a unity build: edits of the element-wise table compile it again.
+set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/ir/test_rows.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+
 # The program of tests/FOLDER, and its entries.
 function(forge_test_folder folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${folder}/*.cc")
@@ -134,9 +137,6 @@ function(forge_test_folder folder)
   endif()
   list(FILTER sources EXCLUDE REGEX "/tests/(ptx/machine|cuda/driver|cuda/cublaslt)/")
   forge_tell_folders(${sources})
-  # Edits of the element-wise table compile it again.
-  set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/ir/test_rows.cc" PROPERTIES
-    SKIP_UNITY_BUILD_INCLUSION ON)
   string(REGEX REPLACE "^cuda$" "emulated_cuda" name "${folder}")
   string(REGEX REPLACE "_runtime$" "" name "${name}")
   string(REGEX REPLACE "^vk$" "vulkan" name "${name}")
