@@ -226,19 +226,34 @@ def compare_steps(args):
     return wrong
 
 
-def torch_accuracy(args, seed):
+def save_data(args, folder):
+    """Writes train.npz and t10k.npz, as forge-train reads them."""
+    for part, samples in (("train", args.samples), ("t10k", 10000)):
+        x, y = load(part, samples, args.model)
+        np.savez(folder / f"{part}.npz", image=x, label=y)
+
+
+def torch_epochs(args, seed):
+    """Trains; the accuracy on the test set and the seconds of training, for each epoch."""
     torch.manual_seed(seed)
     x, y = map(torch.from_numpy, load("train", args.samples, args.model))
+    held, labels = map(torch.from_numpy, load("t10k", 10000, args.model))
     net = Net(args.model)
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
-    begin = time.monotonic()
+    epochs = []
     for _ in range(args.epochs):
+        begin = time.monotonic()
         for batch in torch.randperm(len(x)).split(64):
             torch_step(net, optimizer, x[batch], y[batch], {})
-    rate = args.epochs * len(x) / (time.monotonic() - begin)
-    x, y = map(torch.from_numpy, load("t10k", 10000, args.model))
-    with torch.no_grad():
-        return float((net(x).argmax(1) == y).float().mean()), rate
+        seconds = time.monotonic() - begin
+        with torch.no_grad():
+            epochs.append((float((net(held).argmax(1) == labels).float().mean()), seconds))
+    return epochs
+
+
+def torch_accuracy(args, seed):
+    epochs = torch_epochs(args, seed)
+    return epochs[-1][0], args.epochs * args.samples / sum(seconds for _, seconds in epochs)
 
 
 def compare_accuracy(args):
@@ -246,9 +261,7 @@ def compare_accuracy(args):
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        for part, samples in (("train", args.samples), ("t10k", 10000)):
-            x, y = load(part, samples, args.model)
-            np.savez(folder / f"{part}.npz", image=x, label=y)
+        save_data(args, folder)
         for seed in range(args.seeds):
             held = ("--validate", folder / "t10k.npz", "--epochs", args.epochs, "--seed", seed)
             result = forge(args, args.model, folder / "train.npz", 1e-3, *held)

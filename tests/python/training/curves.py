@@ -18,29 +18,13 @@ import statistics
 import sys
 import tempfile
 
-import numpy as np
 import torch
 
-from compare_torch import Net, forge, load, torch_step
+from compare_torch import forge, save_data, torch_epochs
 
 NAMES = {"torch": "PyTorch", "cpu": "Forge, CPU", "vulkan": "Forge, Vulkan (lavapipe)"}
 COLORS = {"torch": "#d1495b", "cpu": "#2e7d6b", "vulkan": "#3366aa"}
 WIDTH, HEIGHT, MARGIN = 420, 300, 48
-
-
-def torch_curve(args, seed):
-    torch.manual_seed(seed)
-    x, y = map(torch.from_numpy, load("train", args.samples, args.model))
-    held, labels = map(torch.from_numpy, load("t10k", 10000, args.model))
-    net = Net(args.model)
-    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
-    curve = []
-    for _ in range(args.epochs):
-        for batch in torch.randperm(len(x)).split(64):
-            torch_step(net, optimizer, x[batch], y[batch], {})
-        with torch.no_grad():
-            curve.append(float((net(held).argmax(1) == labels).float().mean()))
-    return curve
 
 
 def forge_curve(args, folder, seed):
@@ -54,12 +38,13 @@ def curves(args):
     """Accuracies by seed and epoch."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        for part, samples in (("train", args.samples), ("t10k", 10000)):
-            x, y = load(part, samples, args.model)
-            np.savez(folder / f"{part}.npz", image=x, label=y)
+        save_data(args, folder)
         found = []
         for seed in range(args.seeds):
-            found.append(torch_curve(args, seed) if args.device == "torch" else forge_curve(args, folder, seed))
+            if args.device == "torch":
+                found.append([accuracy for accuracy, _ in torch_epochs(args, seed)])
+            else:
+                found.append(forge_curve(args, folder, seed))
             print(f"{args.model}  {args.device}  seed {seed}  " + "  ".join(f"{a:.4f}" for a in found[-1]), flush=True)
         return found
 
