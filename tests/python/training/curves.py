@@ -20,18 +20,11 @@ import tempfile
 
 import torch
 
-from compare_torch import forge, save_data, torch_epochs
+from compare_torch import forge_epochs, save_data, torch_epochs
 
 NAMES = {"torch": "PyTorch", "cpu": "Forge, CPU", "vulkan": "Forge, Vulkan (lavapipe)"}
 COLORS = {"torch": "#d1495b", "cpu": "#2e7d6b", "vulkan": "#3366aa"}
 WIDTH, HEIGHT, MARGIN = 420, 300, 48
-
-
-def forge_curve(args, folder, seed):
-    log = folder / f"{seed}.log"
-    forge(args, args.model, folder / "train.npz", 1e-3, "--validate", folder / "t10k.npz", "--epochs", args.epochs,
-          "--seed", seed, "--log", log)
-    return [json.loads(line)["validation"]["accuracy"] for line in log.read_text().splitlines()]
 
 
 def curves(args):
@@ -44,7 +37,9 @@ def curves(args):
             if args.device == "torch":
                 found.append([accuracy for accuracy, _ in torch_epochs(args, seed)])
             else:
-                found.append(forge_curve(args, folder, seed))
+                log = folder / f"{seed}.log"
+                forge_epochs(args, folder, seed, "--log", log)
+                found.append([json.loads(line)["validation"]["accuracy"] for line in log.read_text().splitlines()])
             print(f"{args.model}  {args.device}  seed {seed}  " + "  ".join(f"{a:.4f}" for a in found[-1]), flush=True)
         return found
 
@@ -93,8 +88,9 @@ def draw(runs):
 
 def table(runs, picture):
     lines = ["# Fashion-MNIST", "",
-             "Accuracies on the 10,000 test pictures after training on others, Adam at 0.001 with batches of 64: a thin "
-             "line for each seed, a thick one for their mean. Written by `tests/python/training/curves.py`.", "",
+             "Accuracies on the 10,000 test pictures after training on others, Adam with batches of 64 and a rate that "
+             "falls from 0.001 along a cosine: a thin line for each seed, a thick one for their mean. Written by "
+             "`tests/python/training/curves.py`.", "",
              f"![Accuracy by epoch]({picture})", "",
              "| model | on | pictures | epochs | seeds | mean accuracy at the end | smallest and largest |",
              "|---|---|---|---|---|---|---|"]
