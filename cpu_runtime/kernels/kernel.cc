@@ -51,6 +51,7 @@ bool KeepsAxes(const ir::Function& f, const ir::Node& node) {
 std::span<const Kernel* const> AllKernels() {
   static const Kernel* const kAll[] = {&ConvolutionKernel(),
                                        &ConvolutionTransposeKernel(),
+                                       &ConvolutionWeightGradientKernel(),
                                        &MatMulKernel(),
                                        &PoolKernel(),
                                        &MaxPoolGradientKernel(),

@@ -34,6 +34,7 @@ const Kernel& ElementWiseKernel();
 const Kernel& ConvolutionKernel();
 const Kernel& ConvolutionIntegerKernel();
 const Kernel& ConvolutionTransposeKernel();
+const Kernel& ConvolutionWeightGradientKernel();
 const Kernel& MatMulKernel();
 const Kernel& PoolKernel();
 const Kernel& MaxPoolGradientKernel();

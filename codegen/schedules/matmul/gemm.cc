@@ -7,6 +7,7 @@
 #include "ir/ops/norm/layer_norm.h"
 #include "ir/ops/product/matmul.h"
 #include "ir/ops/product/matmul_integer.h"
+#include "ir/ops/spatial/conv_weight_gradient.h"
 
 namespace forge::codegen {
 namespace {
@@ -138,7 +139,7 @@ std::optional<Gemm> GemmOf(const Region& r) {
 
 std::optional<Gemm> PlainGemmOf(const Region& r) {
   std::optional<Gemm> g = GemmOf(r);
-  if (g && g->b.padded) return std::nullopt;
+  if (g && g->b.padded && r.AnchorAs<ir::ConvWeightGradient>() == nullptr) return std::nullopt;
   return g;
 }
 

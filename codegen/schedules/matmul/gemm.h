@@ -57,7 +57,7 @@ struct Gemm {
 std::optional<Gemm> GemmOf(const Region& r);
 // A convolution as a Gemm (conv_gemm.cc); GemmOf adds element types and vectors.
 std::optional<Gemm> ConvAsGemm(const Region& r);
-// The same, but nullopt if an operand element has several positions, as in most convolutions.
+// The same, but nullopt for convolutions whose windows overlap: other schedules are faster.
 std::optional<Gemm> PlainGemmOf(const Region& r);
 // The order in which workgroups process the tiles of C, a grid of batch and two axes: along the
 // last axis; or with `group` > 1, down `group` tiles of the axis before, then to the next position

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "codegen/schedules/window/window.h"
+#include "ir/ops/pooling/max_pool.h"
 
 namespace forge::codegen {
 namespace {
@@ -12,6 +13,30 @@ namespace pool {
 
 using ir::Dim;
 using ir::Dims;
+
+// A pool, or a max pool, which finds where its largest elements lie, too.
+struct PoolForm {
+  bool largest, indexed, count_padding;
+  Window window;
+};
+
+template <class Op>
+Window PoolWindow(const Region& r, const Op& op) {
+  const size_t spatial = r.anchor_output().shape().size() - 2;
+  return WindowOf(r, op, ir::ForEachAxis(op.kernel, spatial, 1));
+}
+
+std::optional<PoolForm> FormOf(const Region& r) {
+  if (const auto* pool = r.AnchorAs<ir::Pool>())
+    return PoolForm{.largest = pool->kind == ir::PoolKind::kMax,
+                    .indexed = false,
+                    .count_padding = pool->count_include_pad,
+                    .window = PoolWindow(r, *pool)};
+  if (const auto* pool = r.AnchorAs<ir::MaxPool>())
+    return PoolForm{
+        .largest = true, .indexed = true, .count_padding = false, .window = PoolWindow(r, *pool)};
+  return std::nullopt;
+}
 
 struct Pool {
   int64_t workgroup = 64;
@@ -21,9 +46,8 @@ struct Pool {
       FieldOf<&Pool::columns>("columns", "Output columns to an invocation.", "1|2|4|8")};
 };
 
-bool Takes(const Region& r) { return r.AnchorAs<ir::Pool>() != nullptr; }
 // On GPUs more columns leave lanes without work where results are small, and loads are cached.
-Pool Defaults(const Region& r) {
+Pool Defaults(const Region& r, const PoolForm&) {
   Pool t;
   if (r.caps().runs_on_cpu) t.columns = WholeTile(r.anchor_output().shape().back(), 4, 1);
   return t;
@@ -32,11 +56,11 @@ Pool Defaults(const Region& r) {
 // An axis after the other reads the sum of a large window's extents instead of their product.
 constexpr int64_t kMostTaps = 128;
 
-Verdict Fits(const Region& r, const Pool& t) {
+Verdict Fits(const Region& r, const PoolForm& f, const Pool& t) {
   int64_t taps = 1, wide = 0;
-  for (int64_t k : r.AnchorAs<ir::Pool>()->kernel) {
-    taps = k > kMostTaps / std::min(taps, kMostTaps) ? kMostTaps + 1 : taps * k;
-    wide += k > 1;
+  for (const WindowAxis& axis : f.window) {
+    taps = axis.kernel > kMostTaps / std::min(taps, kMostTaps) ? kMostTaps + 1 : taps * axis.kernel;
+    wide += axis.kernel > 1;
   }
   if (taps > kMostTaps && wide > 1)
     return Verdict::No("a large window is pooled along one axis after the other");
@@ -57,17 +81,19 @@ Val Covered(Emission& m, const WindowAxis& axis, const Dim& out, bool padded) {
 // The results of a tile; `index`: of its places, but for the last axis.
 class PoolTile {
  public:
-  PoolTile(Emission& m, const Dims& index, const TiledAxis& axis, const Dim& tile)
-      : m_(m),
-        op_(*m.region.AnchorAs<ir::Pool>()),
-        window_(WindowOf(m.region, op_, ir::ForEachAxis(op_.kernel, index.size() - 1, 1))),
-        index_(index),
-        columns_(m, window_, axis, tile) {}
+  PoolTile(Emission& m, const PoolForm& f, const Dims& index, const TiledAxis& axis,
+           const Dim& tile)
+      : m_(m), f_(f), index_(index), columns_(m, f.window, axis, tile) {}
 
   void Run() {
     Vals all = Folded();
-    for (size_t j = 0; !largest_ && j < all.size(); ++j) all[j] = Mean(all[j], OutAt(j));
-    columns_.Finish(index_, all);
+    const std::span<Val> values = std::span(all).first(columns_.size());
+    for (size_t j = 0; !f_.largest && j < values.size(); ++j) values[j] = Mean(values[j], OutAt(j));
+    columns_.Finish(index_, values);
+    if (!f_.indexed) return;
+    const std::span<Val> places = std::span(all).subspan(columns_.size());
+    for (size_t j = 0; j < places.size(); ++j) places[j] = Index(places[j], OutAt(j));
+    columns_.Finish(index_, places, 1);
   }
 
  private:
@@ -77,43 +103,87 @@ class PoolTile {
     return out;
   }
 
+  // The sums or the largest elements of the columns; then how far behind the first tap of its
+  // window the latter lie, in the row-major order of x.
   Vals Folded() {
-    const double start = largest_ ? -std::numeric_limits<double>::infinity() : 0;
-    const Vals none(columns_.size(), m_.b.Literal(type_, start));
-    return ForTaps(m_, window_, none, [&](const Dims& tap, Vals all) {
-      for (size_t j = 0; j < all.size(); ++j) {
-        const Dims index = IndexOf(window_, index_[0], index_[1], OutAt(j), tap);
+    const double start = f_.largest ? -std::numeric_limits<double>::infinity() : 0;
+    Vals all(columns_.size(), m_.b.Literal(type_, start));
+    for (size_t j = 0; f_.indexed && j < columns_.size(); ++j) all.push_back(FirstInside(OutAt(j)));
+    return ForTaps(m_, f_.window, all, [&](const Dims& tap, Vals next) {
+      const Dim behind = f_.indexed ? Behind(tap) : Dim(0);
+      for (size_t j = 0; j < columns_.size(); ++j) {
+        const Dims index = IndexOf(f_.window, index_[0], index_[1], OutAt(j), tap);
         const Val x = columns_.Load(index, tap, j, start);
-        all[j] = largest_ ? max(all[j], x) : all[j] + x;
+        if (f_.indexed) {
+          Val& place = next[columns_.size() + j];
+          const Val wins = (x > next[j]) | isnan(x);
+          place = select(wins, m_.e.Value(behind), place);
+          next[j] = select(wins, x, next[j]);
+        } else {
+          next[j] = f_.largest ? max(next[j], x) : next[j] + x;
+        }
       }
-      return all;
+      return next;
     });
   }
 
-  Val Mean(Val sum, const Dims& out) {
-    Val n = Covered(m_, window_[0], out[0], op_.count_include_pad);
-    for (size_t a = 1; a < window_.size(); ++a)
-      n = n * Covered(m_, window_[a], out[a], op_.count_include_pad);
+  // How far one step along each spatial axis of x leads.
+  Dim StepOf(size_t axis) const {
+    Dim step = 1;
+    for (size_t a = axis + 1; a < f_.window.size(); ++a) step = step * f_.window[a].extent;
+    return step;
+  }
+
+  Dim Behind(const Dims& tap) const {
+    Dim at = 0;
+    for (size_t a = 0; a < tap.size(); ++a) at = at + tap[a] * f_.window[a].dilation * StepOf(a);
+    return at;
+  }
+
+  // The place of the first tap that is not in leading padding: where all are -inf, it is the first
+  // of equal elements.
+  Val FirstInside(const Dims& out) const {
+    Val at = m_.b.Int(0);
+    for (size_t a = 0; a < out.size(); ++a) {
+      const WindowAxis& axis = f_.window[a];
+      if (axis.before == 0) continue;
+      const auto dilation = static_cast<double>(axis.dilation);
+      const Val outside = max(m_.e.Value(0 - axis.At(out[a], 0)), 0);
+      const Val taps = (outside + (dilation - 1)) / dilation;
+      at = at + taps * m_.e.Value(StepOf(a) * axis.dilation);
+    }
+    return at;
+  }
+
+  Val Index(Val behind, const Dims& out) const {
+    Dim first = 0;
+    for (size_t a = 0; a < out.size(); ++a) first = first + f_.window[a].At(out[a], 0) * StepOf(a);
+    return convert(m_.e.Value(first) + behind, DType::kI64);
+  }
+
+  Val Mean(Val sum, const Dims& out) const {
+    Val n = Covered(m_, f_.window[0], out[0], f_.count_padding);
+    for (size_t a = 1; a < f_.window.size(); ++a)
+      n = n * Covered(m_, f_.window[a], out[a], f_.count_padding);
     return select(n == 0, m_.b.Literal(type_, 0), sum / convert(max(n, 1), type_.elem));
   }
 
   Emission& m_;
-  const ir::Pool& op_;
-  const Window window_;
+  const PoolForm& f_;
   const Dims& index_;
   const ColumnTile columns_;
   const Type type_ = AccumulatorOf(m_.region.anchor_output().dtype());
-  const bool largest_ = op_.kind == ir::PoolKind::kMax;
 };
 
-Program Emit(const Region& r, const Pool& t) {
+Program Emit(const Region& r, const PoolForm& f, const Pool& t) {
   Dims space = r.anchor_output().shape();
   const TiledAxis axis{space.back(), t.columns};
   space.back() = axis.count();
-  const std::string name = t.columns == 1 ? "pool" : fmt::format("pool_{}", t.columns);
+  std::string name = f.indexed ? "max_pool" : "pool";
+  if (t.columns > 1) name += fmt::format("_{}", t.columns);
   return OneLaunch(ForPlacesApart(r, name, t.workgroup, space, [&](Emission& m, const Dims& place) {
     const Dims index(place.begin(), place.end() - 1);
-    PoolTile(m, index, axis, place.back()).Run();
+    PoolTile(m, f, index, axis, place.back()).Run();
   }));
 }
 
@@ -121,6 +191,6 @@ Program Emit(const Region& r, const Pool& t) {
 }  // namespace
 
 const Schedule kPool =
-    ScheduleOf<pool::Pool, pool::Takes, pool::Defaults, pool::Fits, pool::Emit>("pool");
+    ScheduleOn<pool::Pool, pool::FormOf, pool::Defaults, pool::Fits, pool::Emit>("pool");
 
 }  // namespace forge::codegen

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/ops/pooling/max_pool.h"
 #include "ir/ops/spatial/conv_integer.h"
 #include "ir/ops/spatial/conv_transpose.h"
 #include "ir/ops/spatial/pool.h"
@@ -100,12 +101,12 @@ Val ColumnTile::Load(ir::Dims index, const ir::Dims& tap, size_t column, double 
   return Where(AllOf(inside), v, outside);
 }
 
-void ColumnTile::Finish(const ir::Dims& index, std::span<const Val> values) const {
+void ColumnTile::Finish(const ir::Dims& index, std::span<const Val> values, int result) const {
   FinishRow(m_, axis_, at_, values, [&](const ir::Dim& first, Val v) {
     const int lanes = v.type().lanes;
     ir::Dims place = index;
     place.push_back(first + m_.e.Lane(lanes));
-    m_.e.Finish(place, v, lanes);
+    m_.e.Finish(place, v, lanes, result);
   });
 }
 
@@ -117,7 +118,8 @@ int64_t WholeTile(const ir::Dim& extent, int64_t most, int64_t step) {
 
 bool ReadsWindows(const Region& r) {
   if (r.AnchorAs<ir::Conv>() == nullptr && r.AnchorAs<ir::ConvInteger>() == nullptr)
-    return r.AnchorAs<ir::Pool>() != nullptr || r.AnchorAs<ir::ConvTranspose>() != nullptr;
+    return r.AnchorAs<ir::Pool>() != nullptr || r.AnchorAs<ir::MaxPool>() != nullptr ||
+           r.AnchorAs<ir::ConvTranspose>() != nullptr;
   const auto taps = std::span(r.anchor_inputs()[1].shape()).subspan(2);
   return std::any_of(taps.begin(), taps.end(), [](const auto& d) { return !(d == ir::Dim(1)); });
 }

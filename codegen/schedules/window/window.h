@@ -63,9 +63,9 @@ class ColumnTile {
   const ir::Dim& at(size_t column) const { return at_[column].at; }
   // Loads the element at `index`, which tap `tap` of a column reads; `outside` in padding.
   Val Load(ir::Dims index, const ir::Dims& tap, size_t column, double outside = 0) const;
-  // Passes a value for each column to the region, as vectors where possible. index: of the results,
-  // without the last axis
-  void Finish(const ir::Dims& index, std::span<const Val> values) const;
+  // Passes a value of one of the anchor's results for each column to the region, as vectors where
+  // possible. index: of the results, without the last axis
+  void Finish(const ir::Dims& index, std::span<const Val> values, int result = 0) const;
 
  private:
   Emission& m_;

@@ -8,10 +8,6 @@ namespace {
 
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
-dnnl::memory::desc DescOf(const TileProduct::Matrix& m) {
-  return {{m.rows, m.columns}, dnnl::memory::data_type::f32, {m.row, m.column}};
-}
-
 }  // namespace
 
 Matrices MatricesOf(const View& v, uint32_t operand) {
@@ -28,28 +24,6 @@ Matrices FactorOf(const View& v, uint32_t operand) {
   if (v.shape[n - 1] == 1) m.column = 1;
   if (v.shape[n - 2] == 1) m.row = std::max<int64_t>(v.shape[n - 1] * m.column, 1);
   return m;
-}
-
-TileProduct::TileProduct(const Matrix& a, const Matrix& b, const Matrix& y,
-                         const dnnl::post_ops& after, size_t& scratchpad) {
-  if (a.rows == 0 || a.columns == 0 || b.columns == 0) return;
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  attributes.set_post_ops(after);
-  const dnnl::matmul::primitive_desc pd(Engine(), DescOf(a), DescOf(b), DescOf(y), attributes);
-  scratchpad = std::max(scratchpad, pd.scratchpad_desc().get_size());
-  call_ = std::make_unique<PrimitiveCall>(
-      dnnl::matmul(pd),
-      std::vector<PrimitiveCall::Argument>{{DNNL_ARG_SRC, DescOf(a)},
-                                           {DNNL_ARG_WEIGHTS, DescOf(b)},
-                                           {DNNL_ARG_DST, DescOf(y)},
-                                           {DNNL_ARG_SCRATCHPAD, pd.scratchpad_desc()}});
-}
-
-absl::Status TileProduct::Run(float* a, float* b, float* y, void* scratchpad) const {
-  if (!call_) return absl::OkStatus();
-  void* arguments[] = {a, b, y, scratchpad};
-  return call_->Run(arguments);
 }
 
 const uint8_t* AttentionShape::MaskAt(const AnchorCall::Arguments& a, int64_t matrix) const {

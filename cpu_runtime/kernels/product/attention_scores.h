@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "cpu_runtime/kernels/kernel.h"
-#include "cpu_runtime/onednn/library.h"
+#include "cpu_runtime/kernels/product/tile_product.h"
 #include "ir/ops/product/attention.h"
 
 namespace forge::cpu {
@@ -20,24 +20,6 @@ struct Matrices {
 Matrices MatricesOf(const View& v, uint32_t operand);
 // The same with strides that the library takes for axes of extent 1.
 Matrices FactorOf(const View& v, uint32_t operand);
-
-// The product of two matrices that one thread computes.
-class TileProduct {
- public:
-  struct Matrix {
-    int64_t rows = 0, columns = 0;
-    int64_t row = 0, column = 1;  // strides
-  };
-  // Throws dnnl::error.
-  //   scratchpad: raised to what it needs, in bytes
-  TileProduct(const Matrix& a, const Matrix& b, const Matrix& y, const dnnl::post_ops& after,
-              size_t& scratchpad);
-  // Does nothing where a matrix has no element; then y must be what it is to become.
-  absl::Status Run(float* a, float* b, float* y, void* scratchpad) const;
-
- private:
-  std::unique_ptr<PrimitiveCall> call_;  // null: nothing to do
-};
 
 // Attention of matrices that stand in leading axes.
 struct AttentionShape {

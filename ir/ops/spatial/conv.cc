@@ -86,9 +86,9 @@ absl::StatusOr<Types> Conv::infer(TypeSpan in) const {
 
 Values Conv::gradient(const GradArgs& g) const {
   const Value x = g.in[0], weight = g.in[1], dy = g.dout[0];
-  Values d{ConvDataGradient(*this, x.type().shape(), weight, dy),
-           ConvWeightGradient(*this, x, weight.type().shape(), dy)};
-  if (g.in.size() > 2) d.push_back(g.in[2] ? ConvBiasGradient(dy) : Value{});
+  Values d{DataGradientOf(*this, x.type().shape(), weight, dy),
+           WeightGradientOf(*this, x, weight.type().shape(), dy)};
+  if (g.in.size() > 2) d.push_back(g.in[2] ? BiasGradientOf(dy) : Value{});
   return d;
 }
 

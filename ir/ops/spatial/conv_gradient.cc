@@ -4,9 +4,8 @@
 #include <algorithm>
 
 #include "ir/ops/decomposing.h"
-#include "ir/ops/movement/transpose.h"
 #include "ir/ops/spatial/conv_transpose.h"
-#include "ir/ops/spatial/window.h"
+#include "ir/ops/spatial/conv_weight_gradient.h"
 
 namespace forge::ir {
 
@@ -22,7 +21,7 @@ Value FirstElements(Value v, const Dims& shape) {
   return crop.axes.empty() ? v : (*v.fn)(crop, {v});
 }
 
-Value ConvDataGradient(const Conv& op, const Dims& x, Value weight, Value dy) {
+Value DataGradientOf(const Conv& op, const Dims& x, Value weight, Value dy) {
   Function& f = *dy.fn;
   ConvTranspose back{
       .strides = op.strides, .dilations = op.dilations, .padding = op.padding, .groups = op.groups};
@@ -40,30 +39,16 @@ Value ConvDataGradient(const Conv& op, const Dims& x, Value weight, Value dy) {
   return f(back, {dy, weight});
 }
 
-// Taps and windows change roles: x[k, groups * n, ..] and dy[m, n, ..] give [k, m, r..].
-Value ConvWeightGradient(const Conv& op, Value x, const Dims& weight, Value dy) {
-  Function& f = *dy.fn;
-  const Dims shape = x.type().shape();
-  const Dim channels = FloorDiv(shape[1], op.groups);  // of a group
-  Dims split{shape[0], op.groups, channels}, joined{channels, op.groups * shape[0]};
-  split.insert(split.end(), shape.begin() + 2, shape.end());
-  joined.insert(joined.end(), shape.begin() + 2, shape.end());
-  std::vector<int64_t> order{2, 1, 0}, swap{1, 0};
-  for (size_t a = 2; a < shape.size(); ++a) {
-    order.push_back(static_cast<int64_t>(a) + 1);
-    swap.push_back(static_cast<int64_t>(a));
-  }
-  const Value windows =
-      f(Reshape{joined}, {f(Transpose{std::move(order)}, {f(Reshape{split}, {x})})});
-  const Conv by{
-      .strides = op.dilations, .dilations = op.strides, .padding = op.padding, .groups = op.groups};
-  const Value taps = f(by, {windows, f(Transpose{swap}, {dy})});
-  if (!f.status().ok()) return taps;
-  const Value out = f(Transpose{swap}, {taps});
-  return FirstElements(out, weight);
+Value WeightGradientOf(const Conv& op, Value x, const Dims& weight, Value dy) {
+  return (*dy.fn)(ConvWeightGradient{.kernel = Dims(weight.begin() + 2, weight.end()),
+                                     .strides = op.strides,
+                                     .dilations = op.dilations,
+                                     .padding = op.padding,
+                                     .groups = op.groups},
+                  {x, dy});
 }
 
-Value ConvBiasGradient(Value dy) {
+Value BiasGradientOf(Value dy) {
   std::vector<int64_t> axes{0};
   for (int64_t a = 2; a < dy.type().rank(); ++a) axes.push_back(a);
   const Value sum = ReduceAxes(ReduceKind::kSum, dy, std::move(axes));

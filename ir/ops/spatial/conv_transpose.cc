@@ -339,8 +339,8 @@ Values ConvTranspose::gradient(const GradArgs& g) const {
   const Conv back{strides, dilations, padding, groups};
   Value dx = g.fn(back, {dy, weight});
   if (g.fn.status().ok()) dx = FirstElements(dx, x.type().shape());
-  Values d{dx, ConvWeightGradient(back, dy, weight.type().shape(), x)};
-  if (g.in.size() > 2) d.push_back(g.in[2] ? ConvBiasGradient(dy) : Value{});
+  Values d{dx, WeightGradientOf(back, dy, weight.type().shape(), x)};
+  if (g.in.size() > 2) d.push_back(g.in[2] ? BiasGradientOf(dy) : Value{});
   return d;
 }
 
