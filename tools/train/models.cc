@@ -7,9 +7,9 @@
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/movement/reshape.h"
-#include "ir/ops/pooling/max_pool.h"
 #include "ir/ops/product/matmul.h"
 #include "ir/ops/spatial/conv.h"
+#include "ir/ops/spatial/pool.h"
 #include "tools/train/generator.h"
 
 namespace forge::tools {
@@ -40,7 +40,7 @@ class Builder {
     const Value w = Parameter(name + ".weight", {to, from, 3, 3}, 9 * from);
     const Value b = Parameter(name + ".bias", {to}, 9 * from);
     const Value y = f_(ir::Conv{.padding = {1, 1, 1, 1}}, {x, w, b});
-    return f_(ir::MaxPool{.kernel = {2, 2}, .strides = {2, 2}}, {Relu(y)});
+    return f_(ir::Pool{.kernel = {2, 2}, .strides = {2, 2}}, {Relu(y)});
   }
 
   Value Relu(Value x) { return f_(ir::Relu{}, {x}); }

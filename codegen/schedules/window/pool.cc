@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "codegen/schedules/window/window.h"
-#include "ir/ops/pooling/max_pool.h"
 
 namespace forge::codegen {
 namespace {
@@ -14,28 +13,19 @@ namespace pool {
 using ir::Dim;
 using ir::Dims;
 
-// A pool, or a max pool, which finds where its largest elements lie, too.
 struct PoolForm {
   bool largest, indexed, count_padding;
   Window window;
 };
 
-template <class Op>
-Window PoolWindow(const Region& r, const Op& op) {
-  const size_t spatial = r.anchor_output().shape().size() - 2;
-  return WindowOf(r, op, ir::ForEachAxis(op.kernel, spatial, 1));
-}
-
 std::optional<PoolForm> FormOf(const Region& r) {
-  if (const auto* pool = r.AnchorAs<ir::Pool>())
-    return PoolForm{.largest = pool->kind == ir::PoolKind::kMax,
-                    .indexed = false,
-                    .count_padding = pool->count_include_pad,
-                    .window = PoolWindow(r, *pool)};
-  if (const auto* pool = r.AnchorAs<ir::MaxPool>())
-    return PoolForm{
-        .largest = true, .indexed = true, .count_padding = false, .window = PoolWindow(r, *pool)};
-  return std::nullopt;
+  const auto* op = r.AnchorAs<ir::Pool>();
+  if (op == nullptr) return std::nullopt;
+  const size_t axes = r.anchor_output().shape().size() - 2;
+  return PoolForm{.largest = op->kind == ir::PoolKind::kMax,
+                  .indexed = op->finds_places(),
+                  .count_padding = op->count_include_pad,
+                  .window = WindowOf(r, *op, ir::ForEachAxis(op->kernel, axes, 1))};
 }
 
 struct Pool {
@@ -179,7 +169,7 @@ Program Emit(const Region& r, const PoolForm& f, const Pool& t) {
   Dims space = r.anchor_output().shape();
   const TiledAxis axis{space.back(), t.columns};
   space.back() = axis.count();
-  std::string name = f.indexed ? "max_pool" : "pool";
+  std::string name = f.indexed ? "pool_indices" : "pool";
   if (t.columns > 1) name += fmt::format("_{}", t.columns);
   return OneLaunch(ForPlacesApart(r, name, t.workgroup, space, [&](Emission& m, const Dims& place) {
     const Dims index(place.begin(), place.end() - 1);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "ir/ops/pooling/max_pool.h"
 #include "ir/ops/spatial/conv_integer.h"
 #include "ir/ops/spatial/conv_transpose.h"
 #include "ir/ops/spatial/pool.h"
@@ -118,8 +117,7 @@ int64_t WholeTile(const ir::Dim& extent, int64_t most, int64_t step) {
 
 bool ReadsWindows(const Region& r) {
   if (r.AnchorAs<ir::Conv>() == nullptr && r.AnchorAs<ir::ConvInteger>() == nullptr)
-    return r.AnchorAs<ir::Pool>() != nullptr || r.AnchorAs<ir::MaxPool>() != nullptr ||
-           r.AnchorAs<ir::ConvTranspose>() != nullptr;
+    return r.AnchorAs<ir::Pool>() != nullptr || r.AnchorAs<ir::ConvTranspose>() != nullptr;
   const auto taps = std::span(r.anchor_inputs()[1].shape()).subspan(2);
   return std::any_of(taps.begin(), taps.end(), [](const auto& d) { return !(d == ir::Dim(1)); });
 }

@@ -238,6 +238,8 @@ class Pool final : public Kernel {
     const DType t = task.body().type(task.anchor()->first_out).dtype();
     if (!Has(kFloatTypes, t))
       return Verdict::No(fmt::format("pooling has no kernel for {}", Name(t)));
+    if (task.anchor()->op.As<ir::Pool>()->finds_places())
+      return Verdict::No("indices of pooling are compared tap by tap");
     if (Verdict v = TakesEpilogue(task); !v) return v;
     return Verdict::Yes("pool");
   }

@@ -5,8 +5,6 @@
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/decomposing.h"
 #include "ir/ops/indexing/scatter.h"
-#include "ir/ops/pooling/max_pool_gradient.h"
-#include "ir/ops/pooling/window_taps.h"
 #include "ir/ops/spatial/pool.h"
 
 namespace forge::ir {
@@ -32,32 +30,14 @@ Value AddedIntoPlanes(const Dims& shape, Value indices, Value updates) {
   return ScatteredIntoPlanes(ScatterMode::kAdd, shape, indices, updates);
 }
 
-absl::StatusOr<Types> MaxPool::infer(TypeSpan in) const {
-  const Pool pool{.kernel = kernel,
-                  .strides = strides,
-                  .dilations = dilations,
-                  .padding = padding,
-                  .ceil_mode = ceil_mode};
-  FORGE_ASSIGN_OR_RETURN(Types out, pool.infer(in));
-  out.push_back(Type::Tensor(DType::kI64, out[0].shape()));
-  return out;
-}
-
-Values MaxPool::decompose(Function&, ValueSpan in) const {
-  const Type x = in[0].type();
-  const auto out = infer({&x, 1});
-  const size_t rank = x.shape().size();
-  if (!out.ok()) return in[0].fn->Fail(out.status()), Values{in[0], in[0]};
-  const std::vector<int64_t> size = ForEachAxis(kernel, rank - 2, 1);
-  const auto axes = TapAxes(WindowOver(*this, rank), size, (*out)[0].shape());
-  const LargestTaps y = LargestOfTaps(in[0], axes);
-  return {y.value, y.index};
-}
-
-Values MaxPool::gradient(const GradArgs& g) const {
-  if (!g.dout[0]) return {Value{}};
-  return {
-      g.fn(MaxPoolGradient{kernel, strides, dilations, padding, ceil_mode}, {g.in[0], g.dout[0]})};
+Values MaxPool::decompose(Function& f, ValueSpan in) const {
+  return f.Add(Pool{.kernel = kernel,
+                    .strides = strides,
+                    .dilations = dilations,
+                    .padding = padding,
+                    .ceil_mode = ceil_mode,
+                    .indices = true},
+               in);
 }
 
 absl::StatusOr<Types> MaxUnpool::infer(TypeSpan in) const {

@@ -10,9 +10,7 @@ struct MaxPool {
 
   static constexpr OpInfo kInfo{
       .name = "max_pool",
-      .formula =
-          "y as `pool` of max; indices[n,c,p...] is where in the row-major order of x[n,c] the "
-          "first largest element of the window lies, the last NaN where there is one",
+      .formula = "y and indices as `pool` of max with indices",
       .inputs = "x: float[n, c, *d]",
       .outputs = "y: =x[n, c, *p]; indices: i64[n, c, *p]",
       .source = "ONNX MaxPool-12; torch.nn.functional.max_pool1d to 3d with return_indices"};
@@ -22,9 +20,7 @@ struct MaxPool {
                                       FieldOf<&MaxPool::padding>("padding", "As of `pool`."),
                                       FieldOf<&MaxPool::ceil_mode>("ceil_mode", "As of `pool`.")};
 
-  absl::StatusOr<Types> infer(TypeSpan in) const;
   Values decompose(Function& f, ValueSpan in) const;
-  Values gradient(const GradArgs& g) const;
   [[gnu::cold]] static Cases cases();
 };
 const OpDef& DefOf(const MaxPool*);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "ir/ops/pooling/max_pool.h"
+#include "ir/ops/spatial/pool.h"
 
 namespace forge::ir {
 
@@ -10,7 +10,7 @@ struct MaxPoolGradient {
 
   static constexpr OpInfo kInfo{
       .name = "max_pool_gradient",
-      .formula = "each element of dy is added to zeros where `max_pool` finds its window's largest",
+      .formula = "each element of dy is added to zeros where `pool` finds its window's largest",
       .inputs = "x: float[n, c, *d]; dy: =x[n, c, *p]",
       .outputs = "dx: =x",
       .source = "torch.ops.aten.max_pool2d_with_indices_backward"};
@@ -21,7 +21,7 @@ struct MaxPoolGradient {
       FieldOf<&MaxPoolGradient::padding>("padding", "As of `pool`."),
       FieldOf<&MaxPoolGradient::ceil_mode>("ceil_mode", "As of `pool`.")};
 
-  MaxPool forward() const { return {kernel, strides, dilations, padding, ceil_mode}; }
+  Pool forward(bool indices) const;
   absl::StatusOr<Types> infer(TypeSpan in) const;
   Values decompose(Function& f, ValueSpan in) const;
   Cost cost(TypeSpan in) const;

@@ -26,12 +26,14 @@ class WindowSum {
 
   double At(const double* channel, const PerAxis<int64_t>& o) {
     result_ = op_.kind == PoolKind::kMax ? -std::numeric_limits<double>::infinity() : 0;
-    inside_ = counted_ = 0;
+    inside_ = counted_ = place_ = 0;
     for (int64_t i = 0; i < PlacesOf(kernel_); ++i) Take(channel, o, PlaceIn(kernel_, i));
     if (op_.kind == PoolKind::kMax) return result_;
     const int64_t count = op_.count_include_pad ? counted_ : inside_;
     return count > 0 ? result_ / static_cast<double>(count) : 0;
   }
+  // Of the largest element of the last window.
+  int64_t place() const { return place_; }
 
  private:
   void Take(const double* channel, const PerAxis<int64_t>& o, const PerAxis<int64_t>& tap) {
@@ -49,8 +51,8 @@ class WindowSum {
     const double x = channel[at];
     if (op_.kind == PoolKind::kAverage)
       result_ += x;
-    else if (!(result_ >= x) && result_ == result_)
-      result_ = x;
+    else if (inside_ == 1 || x > result_ || x != x)
+      result_ = x, place_ = at;
   }
 
   const Pool& op_;
@@ -58,6 +60,7 @@ class WindowSum {
   PerAxis<int64_t> kernel_, extent_;
   double result_ = 0;
   int64_t inside_ = 0, counted_ = 0;  // positions in x, and in x and its padding
+  int64_t place_ = 0;
 };
 
 }  // namespace
@@ -78,13 +81,22 @@ absl::StatusOr<Types> Pool::infer(TypeSpan in) const {
     FORGE_ASSIGN_OR_RETURN(const Dim n, WindowCount(window[a], x[2 + a], size[a], ceil_mode));
     out.push_back(n);
   }
-  return Types{Type::Tensor(in[0].dtype(), std::move(out))};
+  Types results{Type::Tensor(in[0].dtype(), out)};
+  if (finds_places()) results.push_back(Type::Tensor(DType::kI64, std::move(out)));
+  return results;
 }
 
 Values Pool::decompose(Function& f, ValueSpan in) const {
   const size_t axes = in[0].type().shape().size() - 2;
   const Window window = WindowOver(*this, axes + 2);
   const std::vector<int64_t> size = ForEachAxis(kernel, axes, 1);
+  if (finds_places()) {
+    const Type x = in[0].type();
+    const auto out = infer({&x, 1});
+    if (!out.ok()) return f.Fail(out.status()), Values{in[0], in[0]};
+    const LargestTaps y = LargestOfTaps(in[0], TapAxes(window, size, (*out)[0].shape()));
+    return {y.value, y.index};
+  }
   if (std::count_if(size.begin(), size.end(), [](int64_t k) { return k > 1; }) < 2) return {};
   // A window of padding alone is none of one axis.
   for (size_t a = 0; a < axes; ++a)
@@ -108,6 +120,7 @@ Values Pool::decompose(Function& f, ValueSpan in) const {
 
 Values Pool::gradient(const GradArgs& g) const {
   const Value x = g.in[0];
+  if (!g.dout[0]) return {Value{}};
   if (kind == PoolKind::kMax) {
     const MaxPoolGradient op{kernel, strides, dilations, padding, ceil_mode};
     return {g.fn(op, {x, g.dout[0]})};
@@ -129,14 +142,17 @@ absl::Status Pool::evaluate(Eval& e) const {
   const HostValue& x = *e.in(0);
   HostValue& y = e.out(0);
   const std::vector<double> image = Doubles(x);
-  std::vector<double> results;
+  std::vector<double> results, places;
   results.reserve(static_cast<size_t>(y.elements()));
   const PerAxis<int64_t> from = VolumeOf(x.shape()), to = VolumeOf(y.shape());
   WindowSum window(*this, x);
   for (int64_t channel = 0; channel < x.dim(0) * x.dim(1); ++channel)
-    for (int64_t o = 0; o < PlacesOf(to); ++o)
+    for (int64_t o = 0; o < PlacesOf(to); ++o) {
       results.push_back(window.At(image.data() + channel * PlacesOf(from), PlaceIn(to, o)));
+      if (finds_places()) places.push_back(static_cast<double>(window.place()));
+    }
   Store(results, y);
+  if (finds_places()) Store(places, e.out(1));
   return absl::OkStatus();
 }
 
