@@ -50,7 +50,7 @@ from torch_ops.reductions import (
 )
 from torch_ops.sums import (
     Digamma, adaptive, affine_grid, arg_reduce, attention, attention_gradient, batch_norm, conv, conv_integer,
-    conv_transpose, fill, fmod, folded, grid_sample, instance_norm, iota, layer_norm, lp_pool, matmul, matmul_integer,
+    conv_transpose, conv_weight_gradient, fill, fmod, folded, grid_sample, instance_norm, iota, layer_norm, lp_pool, matmul, matmul_integer,
     max_pool_gradient, max_unpool, median, mul_high, polygamma, pool, quantile, reduce, remainder, resize, rms_norm,
     roi_align, scan, scan_with_index, softmax, strided_gather, sum_pool, update_slice,
 )
@@ -87,6 +87,7 @@ OPS = {
     "conv": conv,
     "conv_integer": conv_integer,
     "conv_transpose": conv_transpose,
+    "conv_weight_gradient": conv_weight_gradient,
     "cosine_embedding_loss": lambda a, x, y, t: F.cosine_embedding_loss(x, y, t, a["margin"], reduction=a["reduction"]),
     "cosine_similarity": cosine_similarity,
     "cross_entropy": cross_entropy,
@@ -153,7 +154,7 @@ OPS = {
     "masked_fill": lambda a, x, mask: torch.masked_fill(x, mask, a["value"]),
     "matmul": matmul,
     "matmul_integer": matmul_integer,
-    "max_pool": lambda a, x: pool({**a, "kind": "max"}, x),
+    "max_pool": lambda a, x: pool({**a, "kind": "max", "indices": True}, x),
     "max_pool_gradient": max_pool_gradient, "max_unpool": max_unpool,
     "median": median,
     "mode": lambda a, x: torch.mode(x, a["axis"], a["keep_dims"]).values,

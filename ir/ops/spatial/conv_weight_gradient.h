@@ -14,7 +14,7 @@ struct ConvWeightGradient {
       .formula =
           "dweight[m,c,r...] = sum over n,p... of dy[n,m,p...] * "
           "x[n, m / (M / groups) * K + c, p * stride + r * dilation - padding, ...]",
-      .inputs = "x: float|complex[n, c, *d]; dy: =x[n, m, *p]",
+      .inputs = "x: float[n, c, *d]; dy: =x[n, m, *p]",
       .outputs = "dweight: =x[m, k, *r]",
       .source = "torch.ops.aten.convolution_backward"};
   static constexpr Field kFields[] = {

@@ -97,6 +97,11 @@ def conv(a, x, weight, bias=None):
     return function(padded(x, a["padding"]), weight, bias, a["strides"] or 1, 0, a["dilations"] or 1, a["groups"])
 
 
+def conv_weight_gradient(a, x, dy):
+    weight = torch.zeros(dy.shape[1], x.shape[1] // a["groups"], *a["kernel"], dtype=x.dtype, requires_grad=True)
+    return torch.autograd.grad(conv(a, x.detach(), weight), weight, dy.detach())[0]
+
+
 def conv_integer(a, x, weight):
     require(weight.numel() > 0)
     return conv({**a, "padding": []}, x.double(), weight.double()).to(torch.int32)
@@ -114,11 +119,14 @@ def pool(a, x):
     before, after = halves(a["padding"])
     axes = x.ndim - 2
     if a["kind"] == "max":
-        if before != after:
+        even = before == after
+        if not even:
             require(not a["ceil_mode"])
             x, before = padded(x, a["padding"], -math.inf), [0] * axes
         function = [F.max_pool1d, F.max_pool2d, F.max_pool3d][axes - 1]
-        return function(x, a["kernel"], a["strides"] or 1, before or 0, a["dilations"] or 1, a["ceil_mode"])
+        y, places = function(x, a["kernel"] or 1, a["strides"] or 1, before or 0, a["dilations"] or 1, a["ceil_mode"],
+                             return_indices=True)
+        return (y, places if even else None) if a["indices"] else y
     require(before == after and max(a["dilations"] or [1]) == 1)
     function = [F.avg_pool1d, F.avg_pool2d, F.avg_pool3d][axes - 1]
     return function(x, a["kernel"], a["strides"] or 1, before or 0, a["ceil_mode"], a["count_include_pad"])
