@@ -48,7 +48,7 @@ ROWS = (
     ("mnist-mlp", "rmsprop", 1e-3, {"momentum": 0.5}),
     ("mnist-mlp", "lion", 1e-4, {"weight-decay": 0.1}),
     ("mnist-mlp", "muon", 1e-3, {"weight-decay": 0.1}),
-    ("mnist-mlp", "muon", 1e-3, {"momentum": 0.8, "by-adamw": "fc2"}),
+    ("mnist-mlp", "muon", 1e-3, {"momentum": 0.9, "by-adamw": "fc2"}),
     ("mnist-mlp", "sgd", 0.1, {"accumulate": 4, "batch": 16}),
     ("mnist-mlp", "sgd", 0.1, {"average": 0.9}),
     ("mnist-mlp", "sgd", 0.1, {"precision": "bf16"}),
