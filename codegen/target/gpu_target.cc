@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/target/gpu_target.h"
 
+#include <algorithm>
+
 #include "codegen/schedules/matmul/gemm.h"
 #include "codegen/schedules/tuning.h"
 #include "codegen/schedules/window/window.h"
@@ -10,8 +12,29 @@
 namespace forge::codegen {
 namespace {
 
-// A region of more ops than this gains nothing and compiles slowly.
+// A region gains nothing and compiles slowly where one of its parts has more ops than this.
 constexpr size_t kMostOps = 32;
+
+// The ops of the largest part of a body, where parts have no value in common but arguments and
+// literals.
+size_t LargestPart(const ir::Function& body) {
+  const auto& nodes = body.nodes();
+  std::vector<size_t> part(nodes.size()), ops(nodes.size(), 0);
+  const auto part_of = [&](size_t i) {
+    while (part[i] != i) i = part[i];
+    return i;
+  };
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    part[i] = i;
+    for (uint32_t v : nodes[i].in) {
+      if (v == ir::kAbsent || body.origin(v).kind != ir::Function::Origin::kNode) continue;
+      const size_t from = body.origin(v).index;
+      if (!nodes[from].in.empty()) part[part_of(from)] = i;
+    }
+  }
+  for (size_t i = 0; i < nodes.size(); ++i) ++ops[part_of(i)];
+  return ops.empty() ? 0 : *std::ranges::max_element(ops);
+}
 
 // How the region will be compiled, as far as it is known without: what a search found for its
 // default.
@@ -49,7 +72,7 @@ Verdict GpuTarget::Supports(const ir::Candidate& node) const {
 }
 
 Verdict GpuTarget::Fuses(const ir::Function& body) const {
-  if (body.nodes().size() > kMostOps) return Verdict::No(fmt::format("more than {} ops", kMostOps));
+  if (LargestPart(body) > kMostOps) return Verdict::No(fmt::format("more than {} ops", kMostOps));
   const auto operands = static_cast<int64_t>(body.arguments().size() + body.results().size());
   if (operands > caps_.max_operands)
     return Verdict::No(

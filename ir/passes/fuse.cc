@@ -17,6 +17,10 @@ namespace {
 constexpr int kNone = -1;
 // Nodes in one region: beyond this a kernel's registers, not its launches, set the pace.
 constexpr size_t kMaxNodes = 48;
+// Nodes and elements of what is joined although it has nothing in common: parts follow each other
+// in a kernel, and a launch takes as long as so many elements.
+constexpr size_t kMaxNodesApart = 1024;
+constexpr int64_t kMaxElementsApart = 1 << 16;
 
 enum class FusionKind { kScalar, kMovement, kLiteral, kAnchor };
 
@@ -30,8 +34,9 @@ FusionKind FusionKindOf(const Node& node) {
 
 // What moves an anchor's elements is better read moved, in the loads of the next anchor, than
 // stored moved: stores get what is left. Results that others read too are joined when nothing else
-// can be: the region then stores them beside its own.
-enum class Phase { kLoads, kStores, kResults };
+// can be: the region then stores them beside its own. At last small results of one shape are
+// joined, as those of an optimiser's step for many parameters, which no other node waits for.
+enum class Phase { kLoads, kStores, kResults, kApart };
 
 struct Group {
   std::vector<int> nodes;  // indices, ascending
@@ -73,6 +78,7 @@ class Fuser {
       for (int i = 0; i < n; ++i)
         if (phase == Phase::kLoads || groups_[group_of_[i]].anchor == kNone) Grow(i);
     }
+    JoinApart();
     FORGE_RETURN_IF_ERROR(Write(out));
     return Gaps();
   }
@@ -108,9 +114,36 @@ class Fuser {
     }
   }
 
+  // Each group joins the last one of its shape.
+  void JoinApart() {
+    phase_ = Phase::kApart;
+    std::vector<int> last;
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      const int b = static_cast<int>(g);
+      if (!IsSmallEnd(b)) continue;
+      const auto a = std::ranges::find_if(last, [&](int l) { return AlikeInEachElement(l, b); });
+      if (a == last.end())
+        last.push_back(b);
+      else
+        (void)TryJoin(*a, b), *a = b;
+    }
+  }
+
+  // Element-wise ops of a small shape, of which no other node reads a result.
+  bool IsSmallEnd(int g) const {
+    const std::vector<int>& nodes = groups_[g].nodes;
+    if (nodes.empty() || StandsAlone(nodes[0]) || !AlikeInEachElement(g, g)) return false;
+    if (in_.type(node(nodes[0]).first_out).elements().max() > kMaxElementsApart) return false;
+    for (int i : nodes)
+      for (int reader : readers_[node(i).first_out])
+        if (group_of_[reader] != g) return false;
+    return true;
+  }
+
   Verdict TryJoin(int a, int b) {
-    if (groups_[a].nodes.size() + groups_[b].nodes.size() > kMaxNodes)
-      return Verdict::No(fmt::format("together they have more than {} ops", kMaxNodes));
+    const size_t most = phase_ == Phase::kApart ? kMaxNodesApart : kMaxNodes;
+    if (groups_[a].nodes.size() + groups_[b].nodes.size() > most)
+      return Verdict::No(fmt::format("together they have more than {} ops", most));
     const bool two_anchors = groups_[a].anchor != kNone && groups_[b].anchor != kNone;
     if (two_anchors && !OnlyReader(a, b)) return Verdict::No("others read the first too");
     if (Verdict v = two_anchors ? Verdict::Yes() : FitsTogether(a, b); !v) return v;
@@ -134,6 +167,7 @@ class Fuser {
   // Whether `b` can compute what it needs of `a` element by element without doing it many times
   // over.
   Verdict FitsTogether(int a, int b) const {
+    if (phase_ == Phase::kApart) return Verdict::Yes();
     if (phase_ == Phase::kResults)
       return AlikeInEachElement(a, b) ? Verdict::Yes() : Verdict::No("they are not element-wise");
     if (groups_[a].anchor != kNone)

@@ -65,6 +65,18 @@ TEST_F(FuseTest, ElementWiseValuesThatAreStored) {
 }
 
 // As exporters write it out: it needs no op of its own to be one kernel.
+TEST_F(FuseTest, SmallResultsOfOneShapeThatNobodyReads) {
+  const Value x = X({4}), rate = f_.Argument("rate", F32({}));
+  for (const char* name : {"a", "b", "c"}) {
+    Variable* v = Add(name, Random(F32({4})), Variable::Role::kState);
+    f_.Store(v, f_.Read(v) - rate * exp(x));
+  }
+  Variable* other = Add("other", Random(F32({5})), Variable::Role::kState);
+  f_.Store(other, f_.Read(other) * 2.0);
+  const Function& after = FusedFully();
+  ASSERT_THAT(Ops(after), ElementsAre("fused", "fused"));
+}
+
 TEST_F(FuseTest, ARotaryEmbedding) {
   const Value x = X({2, 5, 8}), cos = f_.Argument("cos", F32({5, 8}));
   const Value sin = f_.Argument("sin", F32({5, 8}));
