@@ -32,7 +32,7 @@ int64_t ScratchBytes(const Gemm& g, int64_t parts) {
   return all.max();
 }
 
-Verdict PartsAreApart(const Region& r, const Gemm& g, int64_t parts) {
+Verdict CanSplit(const Region& r, const Gemm& g, int64_t parts) {
   if (parts > 1 && (r.reduction() != nullptr || r.norm() != nullptr))
     return Verdict::No("the launches of parts know no rows");
   return PartsFit(r, parts, ScratchBytes(g, parts));
@@ -42,7 +42,7 @@ MatmulSimple Defaults(const Region& r, const Gemm& g) {
   MatmulSimple t{.rows = TileSize(g.m(), 4), .columns = TileSize(g.n(), 4), .depth = LanesFor(g.k)};
   const Dim tiles = g.batch * CeilDiv(g.m(), t.rows) * CeilDiv(g.n(), t.columns);
   t.parts = kSplitOutputs.PartsOf(tiles.max(), g.k.min() / t.depth);
-  if (!PartsAreApart(r, g, t.parts)) t.parts = 1;
+  if (!CanSplit(r, g, t.parts)) t.parts = 1;
   return t;
 }
 
@@ -58,7 +58,7 @@ Verdict Fits(const Region& r, const Gemm& g, const MatmulSimple& t) {
   if (Verdict v = HoldsRows(r, g, g.n().max()); !v) return v;
   if (r.reduction() != nullptr && !HoldsShortRows(r, g)) return Verdict::No("rows are long");
   if (g.k.divisor() % t.depth != 0) return Verdict::No("the depth does not divide k");
-  if (Verdict v = PartsAreApart(r, g, t.parts); !v) return v;
+  if (Verdict v = CanSplit(r, g, t.parts); !v) return v;
   return WorkgroupFits(t.workgroup, r.caps());
 }
 
