@@ -9,6 +9,7 @@
 #include "cpu_runtime/kernels/product/tile_product.h"
 #include "cpu_runtime/parallel.h"
 #include "ir/ops/spatial/conv_weight_gradient.h"
+#include "ir/ops/spatial/window.h"
 
 namespace forge::cpu {
 namespace {

@@ -6,6 +6,7 @@
 #include "ir/ops/decomposing.h"
 #include "ir/ops/indexing/scatter.h"
 #include "ir/ops/spatial/pool.h"
+#include "ir/ops/spatial/window.h"
 
 namespace forge::ir {
 namespace {

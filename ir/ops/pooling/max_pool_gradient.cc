@@ -3,6 +3,7 @@
 
 #include "ir/op/define.h"
 #include "ir/ops/decomposing.h"
+#include "ir/ops/pooling/max_pool.h"
 #include "ir/ops/pooling/window_taps.h"
 
 namespace forge::ir {
