@@ -65,6 +65,8 @@ Cases MaxPool::cases() {
           {MaxPool{.kernel = {2, 2}, .strides = {2, 2}}, {"float[1,2,6,4]"}},
           {MaxPool{.kernel = {3, 3}, .strides = {2, 1}, .padding = {1, 1, 1, 1}},
            {"f32[2,2,7,6] in 0..2"}},
+          {MaxPool{.kernel = {3, 3}, .strides = {2, 1}, .padding = {1, 1, 1, 1}},
+           {"f16[2,2,7,6] in 1000..1003"}},
           {MaxPool{.kernel = {3, 2},
                    .strides = {2, 2},
                    .dilations = {2, 1},
