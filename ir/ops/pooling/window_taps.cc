@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "ir/ops/creation/fill.h"
 #include "ir/ops/creation/iota.h"
 #include "ir/ops/decomposing.h"
 #include "ir/ops/elementwise/elementwise.h"
@@ -31,8 +32,20 @@ Value Quotients(Function& f, const TapAxis& a, const Dim& begin, int64_t rank) {
   return a.divisor == Dim(1) ? v : div_floor(v, DimValue(a.divisor, v));
 }
 
-Value BothHold(Value a, Value b) { return (*a.fn)(And{}, {a, b}); }
-Value EitherHolds(Value a, Value b) { return (*a.fn)(Or{}, {a, b}); }
+// Conditions may be null, which is true.
+Value BothHold(Value a, Value b) { return !a ? b : !b ? a : (*a.fn)(And{}, {a, b}); }
+Value EitherHolds(Value a, Value b) { return a && b ? (*a.fn)(Or{}, {a, b}) : Value{}; }
+Value Where(Value condition, Value v, double other) {
+  return condition ? select(condition, v, other) : v;
+}
+
+// Is tap t of every window an element of an axis of this extent?
+bool AlwaysExists(const TapAxis& a, int64_t t, const Dim& extent) {
+  if (a.end || (a.whole && !(a.divisor == Dim(1)))) return false;
+  const Dim first = a.shift + a.spread * t, last = (a.places - 1) * a.step + first;
+  const Dim least = FloorDiv(first, a.divisor), most = FloorDiv(last, a.divisor);
+  return least.is_constant() && least.constant() >= 0 && (extent - most).min() > 0;
+}
 
 }  // namespace
 
@@ -85,6 +98,7 @@ Value TapPosition(Function& f, const TapAxis& a, int64_t t, int64_t rank) {
 }
 
 Value TapExists(Function& f, const TapAxis& a, int64_t t, const Type& x) {
+  if (AlwaysExists(a, t, x.shape()[static_cast<size_t>(a.axis)])) return {};
   const Value position = TapPosition(f, a, t, x.rank());
   Value exists = IsInside(position, x.shape()[static_cast<size_t>(a.axis)]);
   if (a.end) exists = BothHold(exists, position < Quotients(f, a, *a.end, x.rank()));
@@ -103,7 +117,7 @@ Value SumOfTaps(Value x, std::span<const TapAxis> axes) {
   for (size_t k = axes.size(); k-- > 0;) {
     Value sum;
     for (int64_t t = 0; t < axes[k].taps; ++t) {
-      const Value tap = select(TapExists(f, axes[k], t, x.type()), LoadTap(x, axes[k], t), 0.0);
+      const Value tap = Where(TapExists(f, axes[k], t, x.type()), LoadTap(x, axes[k], t), 0.0);
       sum = sum ? sum + tap : tap;
     }
     x = sum;
@@ -128,7 +142,7 @@ Value CountOfTaps(Value x, std::span<const TapAxis> axes, DType t,
         const Value position = TapPosition(f, axes[k], tap, x.type().rank());
         exists = position < DimValue(extent + padded[k], position);
       }
-      const Value one = convert(exists, t);
+      const Value one = exists ? convert(exists, t) : f(Fill{1, t, {}}, {});
       count = count ? count + one : one;
     }
     all = all ? all * count : count;
@@ -163,7 +177,7 @@ Value SumWhereIndexed(Value v, Value index, std::span<const TapAxis> axes, const
       rest /= a.taps;
       const Value inside = TapExists(f, a, t, its.type());
       its = LoadTap(its, a, t), tap = LoadTap(tap, a, t);
-      exists = exists ? BothHold(exists, inside) : inside;
+      exists = BothHold(exists, inside);
     }
     const Value takes = BothHold(exists, f(Equal{}, {its, own}));
     const Value added = select(takes, tap, 0.0);
@@ -190,13 +204,13 @@ LargestTaps LargestOfTaps(Value x, std::span<const TapAxis> axes) {
       Value index = stride == Dim(1) ? position : position * DimValue(stride, position);
       if (from.index) index = index + LoadTap(from.index, a, t);
       if (t == 0) {
-        best = {select(exists, value, -std::numeric_limits<double>::infinity()), index};
+        best = {Where(exists, value, -std::numeric_limits<double>::infinity()), index};
         exists_before = exists;
         continue;
       }
       const Value is_nan = f(Not{}, {f(Equal{}, {value, value})});
-      const Value wins =
-          EitherHolds(f(Not{}, {exists_before}), EitherHolds(value > best.value, is_nan));
+      Value wins = EitherHolds(value > best.value, is_nan);
+      if (exists_before) wins = EitherHolds(f(Not{}, {exists_before}), wins);
       const Value takes = BothHold(exists, wins);
       best = {select(takes, value, best.value), select(takes, index, best.index)};
       exists_before = EitherHolds(exists_before, exists);

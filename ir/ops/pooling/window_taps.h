@@ -31,8 +31,8 @@ TapAxis ReversedByWindow(const TapAxis& a, const Dim& extent);
 
 // The element that tap t of each window reads, or any where there is none.
 Value LoadTap(Value x, const TapAxis& a, int64_t t);
-// Its position and whether it exists; their shape is that of `rank` axes, of which the others
-// are 1.
+// Its position and whether it exists (null: always); their shape is that of `rank` axes, of which
+// the others are 1.
 Value TapPosition(Function& f, const TapAxis& a, int64_t t, int64_t rank);
 Value TapExists(Function& f, const TapAxis& a, int64_t t, const Type& x);
 
