@@ -18,8 +18,9 @@ constexpr int kNone = -1;
 // Nodes in one region: beyond this a kernel's registers, not its launches, set the pace.
 constexpr size_t kMaxNodes = 48;
 // Nodes and elements of what is joined although it has nothing in common: parts follow each other
-// in a kernel, and a launch takes as long as so many elements.
-constexpr size_t kMaxNodesApart = 1024;
+// in a kernel, and a launch takes as long as so many elements. Of more nodes the tape of a CPU has
+// no registers for the operands.
+constexpr size_t kMaxNodesApart = 128;
 constexpr int64_t kMaxElementsApart = 1 << 16;
 
 enum class FusionKind { kScalar, kMovement, kLiteral, kAnchor };

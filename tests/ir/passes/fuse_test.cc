@@ -77,6 +77,17 @@ TEST_F(FuseTest, SmallResultsOfOneShapeThatNobodyReads) {
   ASSERT_THAT(Ops(after), ElementsAre("fused", "fused"));
 }
 
+TEST_F(FuseTest, NotTooManyOfThem) {
+  const Value x = X({4});
+  for (int i = 0; i < 100; ++i) {
+    Variable* v = Add(fmt::format("v{}", i), Random(F32({4})), Variable::Role::kState);
+    f_.Store(v, sqrt(exp(f_.Read(v) + x)));
+  }
+  const Function& after = FusedFully();
+  EXPECT_EQ(after.nodes().size(), 3u);
+  for (const Function* body : Bodies(after)) EXPECT_LE(body->nodes().size(), 128u);
+}
+
 TEST_F(FuseTest, ARotaryEmbedding) {
   const Value x = X({2, 5, 8}), cos = f_.Argument("cos", F32({5, 8}));
   const Value sin = f_.Argument("sin", F32({5, 8}));
