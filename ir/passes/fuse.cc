@@ -18,8 +18,8 @@ constexpr int kNone = -1;
 // Nodes in one region: beyond this a kernel's registers, not its launches, set the pace.
 constexpr size_t kMaxNodes = 48;
 // Nodes and elements of what is joined although it has nothing in common: parts follow each other
-// in a kernel, and a launch takes as long as so many elements. Of more nodes the tape of a CPU has
-// no registers for the operands.
+// in a kernel, and a launch takes as long as so many elements. Targets number the registers of a
+// region, which grow with its nodes.
 constexpr size_t kMaxNodesApart = 128;
 constexpr int64_t kMaxElementsApart = 1 << 16;
 
@@ -123,10 +123,12 @@ class Fuser {
       const int b = static_cast<int>(g);
       if (!IsSmallEnd(b)) continue;
       const auto a = std::ranges::find_if(last, [&](int l) { return AlikeInEachElement(l, b); });
-      if (a == last.end())
+      if (a == last.end()) {
         last.push_back(b);
-      else
-        (void)TryJoin(*a, b), *a = b;
+        continue;
+      }
+      (void)TryJoin(*a, b);  // where they stay apart, the next one joins b
+      *a = b;
     }
   }
 

@@ -137,7 +137,7 @@ void Tile::Run() {
   }
 }
 
-// Elements of one row of a part.
+// Where a part's sum lies in scratch memory.
 Dim PlaceOf(const Gemm& g, const Dim& part, const Gemm::At& at) {
   return ((part * g.batch + at.batch) * g.m() + at.m) * g.n() + at.n;
 }

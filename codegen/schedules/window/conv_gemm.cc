@@ -31,6 +31,11 @@ std::optional<ConvShape> ShapeOf(const Region& r) {
   return s.group_outputs.max() < kLeastOutputs ? std::nullopt : std::optional(std::move(s));
 }
 
+bool IsPadded(const Window& window) {
+  return std::ranges::any_of(
+      window, [](const WindowAxis& axis) { return axis.before != 0 || axis.after != 0; });
+}
+
 // C[m, tap] = dY[m, k] X[k, tap], where k is an image and a place in it.
 Gemm WeightGradientAsGemm(const Region& r, const ir::ConvWeightGradient& op) {
   const Dims x = r.anchor_inputs()[0].shape(), dy = r.anchor_inputs()[1].shape();
@@ -40,9 +45,7 @@ Gemm WeightGradientAsGemm(const Region& r, const ir::ConvWeightGradient& op) {
   places.erase(places.begin() + 1);
   const int64_t groups = op.groups;
   const Dim outputs = FloorDiv(dy[1], groups);
-  Window window;
-  for (const ir::WindowAxis& axis : ir::WindowOver(op, x.size()))
-    window.push_back({axis, x[2 + window.size()]});
+  const Window window = WindowOf(r, op, std::vector<int64_t>(op.kernel.size(), 0));
   Gemm g{.batch = groups, .k = ir::Product(places)};
   g.a = {.extent = outputs, .operand = 1, .index = [=](const Factor::At& at) {
            Dims index = Unflatten(at.k, places);
@@ -54,8 +57,7 @@ Gemm WeightGradientAsGemm(const Region& r, const ir::ConvWeightGradient& op) {
            return IndexOf(window, place[0], at.batch * taps[0] + tap[0],
                           std::span(place).subspan(1), std::span(tap).subspan(1));
          }};
-  g.b.padded = std::ranges::any_of(
-      window, [](const WindowAxis& axis) { return axis.before != 0 || axis.after != 0; });
+  g.b.padded = IsPadded(window);
   g.c_index = [=](const Gemm::At& at) {
     Dims index = Unflatten(at.n, taps);
     index.insert(index.begin(), at.batch * outputs + at.m);
@@ -90,9 +92,7 @@ std::optional<Gemm> ConvAsGemm(const Region& r) {
                           Mod(at.batch, groups) * taps[0] + tap[0], place,
                           std::span(tap).subspan(1));
          }};
-  g.b.padded = ReadsWindows(r) || std::any_of(s.window.begin(), s.window.end(), [](const auto& a) {
-                 return a.before != 0 || a.after != 0;
-               });
+  g.b.padded = ReadsWindows(r) || IsPadded(s.window);
   g.c_index = [=](const Gemm::At& at) {
     Dims index = Unflatten(at.n, places);
     index.insert(index.begin(), {FloorDiv(at.batch, groups), channel(at.batch, at.m)});

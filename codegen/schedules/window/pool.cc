@@ -117,38 +117,35 @@ class PoolTile {
     });
   }
 
-  // How far one step along each spatial axis of x leads.
-  Dim StepOf(size_t axis) const {
-    Dim step = 1;
-    for (size_t a = axis + 1; a < f_.window.size(); ++a) step = step * f_.window[a].extent;
-    return step;
+  // A place of x, or a distance, in its row-major order.
+  Dim Flat(const Dims& at) const {
+    Dims extents;
+    for (const WindowAxis& axis : f_.window) extents.push_back(axis.extent);
+    return Flatten(at, extents);
   }
 
-  Dim Behind(const Dims& tap) const {
-    Dim at = 0;
-    for (size_t a = 0; a < tap.size(); ++a) at = at + tap[a] * f_.window[a].dilation * StepOf(a);
-    return at;
+  Dim Behind(Dims tap) const {
+    for (size_t a = 0; a < tap.size(); ++a) tap[a] = tap[a] * f_.window[a].dilation;
+    return Flat(tap);
   }
 
   // The place of the first tap that is not in leading padding: where all are -inf, it is the first
   // of equal elements.
   Val FirstInside(const Dims& out) const {
-    Val at = m_.b.Int(0);
+    Dims tap(out.size(), 0);
     for (size_t a = 0; a < out.size(); ++a) {
       const WindowAxis& axis = f_.window[a];
       if (axis.before == 0) continue;
       const auto dilation = static_cast<double>(axis.dilation);
       const Val outside = max(m_.e.Value(0 - axis.At(out[a], 0)), 0);
-      const Val taps = (outside + (dilation - 1)) / dilation;
-      at = at + taps * m_.e.Value(StepOf(a) * axis.dilation);
+      tap[a] = m_.e.Coordinate((outside + (dilation - 1)) / dilation, axis.kernel);
     }
-    return at;
+    return m_.e.Value(Behind(tap));
   }
 
-  Val Index(Val behind, const Dims& out) const {
-    Dim first = 0;
-    for (size_t a = 0; a < out.size(); ++a) first = first + f_.window[a].At(out[a], 0) * StepOf(a);
-    return convert(m_.e.Value(first) + behind, DType::kI64);
+  Val Index(Val behind, Dims out) const {
+    for (size_t a = 0; a < out.size(); ++a) out[a] = f_.window[a].At(out[a], 0);
+    return convert(m_.e.Value(Flat(out)) + behind, DType::kI64);
   }
 
   Val Mean(Val sum, const Dims& out) const {

@@ -175,12 +175,7 @@ class WeightGradientCall final : public AnchorCall {
   // A tap of the channels from `first` to `last`; null: all are 0.
   void Spread(const float* from, int64_t first, int64_t last, float* to) const {
     const int64_t step = x_.strides[1];
-    if (from == nullptr)
-      for (int64_t c = first; c < last; ++c) to[c * taps_] = 0;
-    else if (step == 1)
-      for (int64_t c = first; c < last; ++c) to[c * taps_] = from[c];
-    else
-      for (int64_t c = first; c < last; ++c) to[c * taps_] = from[c * step];
+    for (int64_t c = first; c < last; ++c) to[c * taps_] = from ? from[c * step] : 0;
   }
 
   View x_, dy_;

@@ -8,17 +8,17 @@
 
 namespace forge::ir {
 
-Pool MaxPoolGradient::forward(bool indices) const {
+Pool MaxPoolGradient::forward() const {
   return {.kernel = kernel,
           .strides = strides,
           .dilations = dilations,
           .padding = padding,
           .ceil_mode = ceil_mode,
-          .indices = indices};
+          .indices = true};
 }
 
 absl::StatusOr<Types> MaxPoolGradient::infer(TypeSpan in) const {
-  FORGE_ASSIGN_OR_RETURN(const Types y, forward(false).infer(in.first(1)));
+  FORGE_ASSIGN_OR_RETURN(const Types y, forward().infer(in.first(1)));
   const Dims &of = y[0].shape(), &dy = in[1].shape();
   bool equal = of.size() == dy.size();
   for (size_t a = 0; equal && a < of.size(); ++a) equal = Unify(of[a], dy[a]).ok();
@@ -31,7 +31,7 @@ absl::StatusOr<Types> MaxPoolGradient::infer(TypeSpan in) const {
 Values MaxPoolGradient::decompose(Function& f, ValueSpan in) const {
   constexpr int64_t kMostTerms = 16;
   const Dims& shape = in[0].type().shape();
-  const Pool op = forward(true);
+  const Pool op = forward();
   const Value indices = f.Add(op, in.first(1))[1], dy = Widened(in[1]);
   if (!f.status().ok()) return {in[0]};
   const Window window = WindowOver(op, shape.size());

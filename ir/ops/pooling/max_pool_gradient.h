@@ -21,7 +21,7 @@ struct MaxPoolGradient {
       FieldOf<&MaxPoolGradient::padding>("padding", "As of `pool`."),
       FieldOf<&MaxPoolGradient::ceil_mode>("ceil_mode", "As of `pool`.")};
 
-  Pool forward(bool indices) const;
+  Pool forward() const;  // with its indices
   absl::StatusOr<Types> infer(TypeSpan in) const;
   Values decompose(Function& f, ValueSpan in) const;
   Cost cost(TypeSpan in) const;
