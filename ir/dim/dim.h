@@ -92,6 +92,8 @@ absl::StatusOr<Dim> Broadcast(const Dim&, const Dim&);
 
 using Dims = std::vector<Dim>;
 absl::StatusOr<Dims> BroadcastShapes(std::span<const Dims* const> shapes);
+// Whether two shapes may be equal: of the same rank, with extents that Unify takes.
+bool MayEqual(std::span<const Dim> a, std::span<const Dim> b);
 std::string ToText(const Dims& d);  // "[n, 3, 48]"
 Dim Product(std::span<const Dim> d);
 bool AllConstant(const Dims& d);

@@ -13,9 +13,7 @@ namespace {
 bool Fits(const Type& a, const Type& b) {
   if (a == b) return true;
   if (!a.is_tensor() || !b.is_tensor()) return false;
-  if (a.dtype() != b.dtype() || a.rank() != b.rank()) return false;
-  for (size_t i = 0; i < a.shape().size(); ++i)
-    if (!Unify(a.shape()[i], b.shape()[i]).ok()) return false;
+  if (a.dtype() != b.dtype() || !MayEqual(a.shape(), b.shape())) return false;
   return a.With(Dims()) == b.With(Dims());  // the encodings
 }
 

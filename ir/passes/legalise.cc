@@ -9,7 +9,8 @@ namespace {
 // Decompositions of decompositions end here; none of ours nests deeper than three.
 constexpr int kMaxDecompositions = 16;
 
-struct Step {
+// Each goes over all nodes.
+struct LegaliseRound {
   const Target& target;
   std::vector<Refusal> refused = {};
   bool changed = false;
@@ -62,20 +63,20 @@ absl::Status Legalise(const Function& in, Function& out, const Target& target,
   const Function* from = &in;
   std::unique_ptr<Function> between;
   for (int depth = 0; depth < kMaxDecompositions; ++depth) {
-    Step step{target};
+    LegaliseRound round{target};
     auto next = std::make_unique<Function>(in.name(), in.module());
     auto rule = [&](Function& f, const Node& node, ValueSpan operands) {
       Types results;
       for (uint16_t i = 0; i < node.outs; ++i) results.push_back(from->type(node.first_out + i));
-      return step(f, node, operands, results);
+      return round(f, node, operands, results);
     };
     FORGE_RETURN_IF_ERROR((Rewriter{.pass = "legalise"}.Run(*from, *next, rule)));
-    if (!step.changed && !step.refused.empty()) {
-      const absl::Status error = ErrorOf(target, step.refused);
-      if (refused != nullptr) *refused = std::move(step.refused);
+    if (!round.changed && !round.refused.empty()) {
+      const absl::Status error = ErrorOf(target, round.refused);
+      if (refused != nullptr) *refused = std::move(round.refused);
       return error;
     }
-    if (!step.changed) return Rewriter{.pass = "legalise"}.Run(*next, out);
+    if (!round.changed) return Rewriter{.pass = "legalise"}.Run(*next, out);
     between = std::move(next);
     from = between.get();
   }

@@ -41,6 +41,11 @@ absl::StatusOr<Dim> Unify(const Dim& a, const Dim& b) {
   return b.is_constant() ? b : a;
 }
 
+bool MayEqual(std::span<const Dim> a, std::span<const Dim> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Dim& x, const Dim& y) { return Unify(x, y).ok(); });
+}
+
 absl::StatusOr<Dim> Broadcast(const Dim& a, const Dim& b) {
   if (a == b || b == 1) return a;
   if (a == 1) return b;

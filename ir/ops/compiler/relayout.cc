@@ -6,10 +6,8 @@
 namespace forge::ir {
 
 absl::StatusOr<Types> Relayout::infer(TypeSpan in) const {
-  bool same = to.is_tensor() && to.dtype() == in[0].dtype() && to.rank() == in[0].rank();
-  for (size_t a = 0; same && a < to.shape().size(); ++a)
-    same = Unify(to.shape()[a], in[0].shape()[a]).ok();
-  if (!same) return InvalidArgument("{} does not hold what {} holds", to.ToText(), in[0].ToText());
+  if (!to.is_tensor() || to.dtype() != in[0].dtype() || !MayEqual(to.shape(), in[0].shape()))
+    return InvalidArgument("{} does not hold what {} holds", to.ToText(), in[0].ToText());
   return Types{to};
 }
 

@@ -35,9 +35,8 @@ absl::StatusOr<Types> ScatterNd::infer(TypeSpan in) const {
   Dims want = AxesOfShape(i, 0, i.size() - 1);
   const Dims rest = AxesOfShape(x, static_cast<size_t>(batch_dims + depth), x.size());
   want.insert(want.end(), rest.begin(), rest.end());
-  bool fits = u.size() == want.size();
-  for (size_t a = 0; fits && a < u.size(); ++a) fits = Unify(u[a], want[a]).ok();
-  if (!fits) return InvalidArgument("updates {} instead of {}", ToText(u), ToText(want));
+  if (!MayEqual(u, want))
+    return InvalidArgument("updates {} instead of {}", ToText(u), ToText(want));
   return Types{Type::Tensor(in[0].dtype(), x)};
 }
 

@@ -164,10 +164,8 @@ struct MultiLabelMarginLoss {
   // [n, t, i]: all pairs of a target and a class.
   Values decompose(Function& f, ValueSpan in) const {
     const Type &scores = in[0].type(), &targets = in[1].type();
-    bool match = targets.rank() == scores.rank() && (scores.rank() == 1 || scores.rank() == 2);
-    for (size_t i = 0; match && i < scores.shape().size(); ++i)
-      match = Unify(scores.shape()[i], targets.shape()[i]).ok();
-    if (!match)
+    const bool vectors = scores.rank() == 1 || scores.rank() == 2;
+    if (!vectors || !MayEqual(scores.shape(), targets.shape()))
       f.Fail(InvalidArgument("targets {} do not match scores {}, or these are no vectors",
                              targets.ToText(), scores.ToText()));
     if (!f.status().ok()) return {in[0]};

@@ -19,10 +19,8 @@ Pool MaxPoolGradient::forward() const {
 
 absl::StatusOr<Types> MaxPoolGradient::infer(TypeSpan in) const {
   FORGE_ASSIGN_OR_RETURN(const Types y, forward().infer(in.first(1)));
-  const Dims &of = y[0].shape(), &dy = in[1].shape();
-  bool equal = of.size() == dy.size();
-  for (size_t a = 0; equal && a < of.size(); ++a) equal = Unify(of[a], dy[a]).ok();
-  if (!equal) return InvalidArgument("the pool gives {}, dy is {}", y[0].ToText(), in[1].ToText());
+  if (!MayEqual(y[0].shape(), in[1].shape()))
+    return InvalidArgument("the pool gives {}, dy is {}", y[0].ToText(), in[1].ToText());
   return Types{Type::Tensor(in[0].dtype(), in[0].shape())};
 }
 

@@ -14,10 +14,7 @@ absl::StatusOr<Types> AttentionGradient::infer(TypeSpan in) const {
   const Type mask = in.size() > kMask ? in[kMask] : Type();
   const Type operands[] = {in[kQ], in[kK], in[kV], mask};
   FORGE_ASSIGN_OR_RETURN(const Types y, forward().infer(operands));
-  const Dims &dy = in[kDy].shape(), &of = y[0].shape();
-  bool equal = dy.size() == of.size();
-  for (size_t a = 0; equal && a < dy.size(); ++a) equal = Unify(dy[a], of[a]).ok();
-  if (!equal)
+  if (!MayEqual(in[kDy].shape(), y[0].shape()))
     return InvalidArgument("attention gives {}, dy is {}", y[0].ToText(), in[kDy].ToText());
   Types out;
   for (const Operand o : {kQ, kK, kV}) out.push_back(Type::Tensor(in[o].dtype(), in[o].shape()));

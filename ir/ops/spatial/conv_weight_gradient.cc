@@ -21,9 +21,7 @@ absl::StatusOr<Types> ConvWeightGradient::infer(TypeSpan in) const {
   weight.insert(weight.end(), kernel.begin(), kernel.end());
   const Type operands[] = {in[0], Type::Tensor(in[0].dtype(), weight)};
   FORGE_ASSIGN_OR_RETURN(const Types y, forward().infer(operands));
-  bool equal = true;
-  for (size_t a = 2; equal && a < dy.size(); ++a) equal = Unify(y[0].shape()[a], dy[a]).ok();
-  if (!equal)
+  if (!MayEqual(std::span(y[0].shape()).subspan(2), std::span(dy).subspan(2)))
     return InvalidArgument("the convolution gives {}, dy is {}", y[0].ToText(), in[1].ToText());
   return Types{operands[1]};
 }
