@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu_runtime/target.h"
 
+#include <algorithm>
+
 #include "cpu_runtime/kernels/kernel.h"
 #include "cpu_runtime/onednn/packed.h"
 
@@ -24,6 +26,22 @@ bool PacksSharedOperand(const Task& task, const ir::EncodingChoice& choice) {
   return false;
 }
 
+// Would a kernel of element-wise ops compute some of them, on operands that it repeats, over and
+// over for its many elements? Another step costs less.
+bool RepeatsOps(const Task& task) {
+  constexpr int64_t kManyElements = 1 << 16, kManyTimes = 16;
+  if (task.anchor() != nullptr) return false;
+  ir::Dim all = 0;
+  for (size_t i = 0; i < task.results(); ++i)
+    all = Max(all, task.type(task.first_result() + i).elements());
+  const auto nodes = task.body().nodes();
+  return all.min() >= kManyElements &&
+         std::any_of(nodes.begin(), nodes.end(), [&](const ir::Node& node) {
+           const ir::Dim made = task.body().type(node.first_out).elements();
+           return node.op.def().scalar && (all - made * kManyTimes).min() >= 0;
+         });
+}
+
 }  // namespace
 
 Verdict CpuTarget::Supports(const ir::Candidate& node) const {
@@ -37,6 +55,7 @@ Verdict CpuTarget::Supports(const ir::Candidate& node) const {
 Verdict CpuTarget::Fuses(const ir::Function& body) const {
   const absl::StatusOr<Task> task = Task::OfBody(body);
   if (!task.ok()) return Verdict::No(std::string(Message(task.status())));
+  if (RepeatsOps(*task)) return Verdict::No("ops on few elements would run for each of many");
   return Judge(*task);
 }
 

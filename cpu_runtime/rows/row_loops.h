@@ -63,6 +63,22 @@ struct RowStatistics {
 template <class T>
 RowStatistics<T> NormaliseRow(const NormRow<T>& row);  // float and double
 
+// One row of the gradient of a layer norm: with s = inverse_deviation, z = (x - mean) * s and dz =
+// dy * gamma, out[i] = s * (dz[i] - mean of dz - z[i] * mean of dz * z), without the mean of dz
+// unless x is centred. Adds dy[i] * z[i] to dgamma[i], and dy[i] to dbeta[i].
+template <class T>
+struct NormGradientRow {
+  const T *dy, *x;
+  const T* gamma;  // null: 1
+  T* out;
+  T *dgamma, *dbeta;  // null: not wanted
+  size_t n;
+  RowStatistics<T> of_x;
+  bool centred;
+};
+template <class T>
+void NormGradient(const NormGradientRow<T>& row);  // float and double
+
 // The loops for an element type: vector code for float, plain loops for double and integers.
 template <class T>
 const RowLoops<T>& RowLoopsOf();

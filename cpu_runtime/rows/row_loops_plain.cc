@@ -94,4 +94,23 @@ RowStatistics<double> NormaliseRow<double>(const NormRow<double>& row) {
   return {mean, 1 / deviation};
 }
 
+template <>
+void NormGradient<double>(const NormGradientRow<double>& row) {
+  const auto [mean, scale] = row.of_x;
+  const auto dz = [&](size_t i) { return row.gamma ? row.dy[i] * row.gamma[i] : row.dy[i]; };
+  const auto z = [&](size_t i) { return (row.x[i] - mean) * scale; };
+  double sum = 0, along = 0;
+  for (size_t i = 0; i < row.n; ++i) {
+    if (row.centred) sum += dz(i);
+    along += dz(i) * z(i);
+  }
+  const auto n = static_cast<double>(row.n);
+  for (size_t i = 0; i < row.n; ++i) {
+    row.out[i] = scale * (dz(i) - sum / n - z(i) * along / n);
+    if (row.dgamma == nullptr) continue;
+    row.dgamma[i] += row.dy[i] * z(i);
+    row.dbeta[i] += row.dy[i];
+  }
+}
+
 }  // namespace forge::cpu

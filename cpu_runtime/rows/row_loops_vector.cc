@@ -189,6 +189,46 @@ RowStatistics<float> Normalise(const NormRow<float>& r) {
   return {mean, scale};
 }
 
+void GradientOfNorm(const NormGradientRow<float>& r) {
+  const Whole whole;
+  const size_t lanes = hn::Lanes(whole);
+  const auto [mean, scale] = r.of_x;
+  const auto dz = [&](auto d, size_t i) HWY_ATTR {
+    const auto dy = hn::LoadU(d, r.dy + i);
+    return r.gamma ? hn::Mul(dy, hn::LoadU(d, r.gamma + i)) : dy;
+  };
+  const auto z = [&, mean = mean, scale = scale](auto d, size_t i) HWY_ATTR {
+    return hn::Mul(hn::Sub(hn::LoadU(d, r.x + i), hn::Set(d, mean)), hn::Set(d, scale));
+  };
+  auto sums = hn::Zero(whole), more_sums = sums, along = sums, more_along = sums;
+  size_t i = 0;
+  for (; i + 2 * lanes <= r.n; i += 2 * lanes) {
+    const auto p = dz(whole, i), q = dz(whole, i + lanes);
+    sums = hn::Add(sums, p);
+    more_sums = hn::Add(more_sums, q);
+    along = hn::MulAdd(p, z(whole, i), along);
+    more_along = hn::MulAdd(q, z(whole, i + lanes), more_along);
+  }
+  float sum = hn::GetLane(hn::SumOfLanes(whole, hn::Add(sums, more_sums)));
+  float product = hn::GetLane(hn::SumOfLanes(whole, hn::Add(along, more_along)));
+  for (const Single d; i < r.n; ++i) {
+    const float p = hn::GetLane(dz(d, i));
+    sum += p;
+    product += p * hn::GetLane(z(d, i));
+  }
+  const auto n = static_cast<float>(r.n);
+  const float of_dz = r.centred ? sum / n : 0, of_product = product / n;
+  ForEach(r.n, [&, scale = scale](auto d, size_t at) HWY_ATTR {
+    const auto of_x = z(d, at), off = hn::Sub(dz(d, at), hn::Set(d, of_dz));
+    const auto y = hn::NegMulAdd(of_x, hn::Set(d, of_product), off);
+    hn::StoreU(hn::Mul(y, hn::Set(d, scale)), d, r.out + at);
+    if (r.dgamma == nullptr) return;
+    const auto dy = hn::LoadU(d, r.dy + at);
+    hn::StoreU(hn::MulAdd(dy, of_x, hn::LoadU(d, r.dgamma + at)), d, r.dgamma + at);
+    hn::StoreU(hn::Add(dy, hn::LoadU(d, r.dbeta + at)), d, r.dbeta + at);
+  });
+}
+
 // The next kRows results at once, so that sums do not wait for each other.
 template <size_t kRows>
 HWY_INLINE void DotsOf(RowAndMatrix& p, float scale) {
@@ -264,6 +304,7 @@ HWY_EXPORT(Rows);
 HWY_EXPORT(Exps);
 HWY_EXPORT(Products);
 HWY_EXPORT(Normalise);
+HWY_EXPORT(GradientOfNorm);
 template <>
 const RowLoops<float>& RowLoopsOf<float>() {
   return HWY_DYNAMIC_DISPATCH(Rows)();
@@ -276,6 +317,10 @@ const RowProducts& RowProductLoops() { return HWY_DYNAMIC_DISPATCH(Products)(); 
 template <>
 RowStatistics<float> NormaliseRow<float>(const NormRow<float>& row) {
   return HWY_DYNAMIC_DISPATCH(Normalise)(row);
+}
+template <>
+void NormGradient<float>(const NormGradientRow<float>& row) {
+  HWY_DYNAMIC_DISPATCH(GradientOfNorm)(row);
 }
 }  // namespace forge::cpu
 #endif

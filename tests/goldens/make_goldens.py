@@ -36,8 +36,8 @@ from torch_ops.elementwise import (
 from torch_ops.fourier import dft, fourier, nan_in_both, overflowing
 from torch_ops.losses import (
     bce_with_logits, binary_cross_entropy, cosine_similarity, cross_entropy, cross_entropy_of_probabilities,
-    ctc_loss, gaussian_nll_loss, kl_div, multi_margin_loss, multilabel_soft_margin_loss, nll_loss, poisson_nll_loss,
-    regression, soft_margin_loss, triplet_margin_loss,
+    ctc_loss, gaussian_nll_loss, kl_div, log_softmax_at, multi_margin_loss, multilabel_soft_margin_loss, nll_loss,
+    poisson_nll_loss, regression, soft_margin_loss, triplet_margin_loss,
 )
 from torch_ops.movement import (
     embedding, embedding_bag, embedding_renorm, gather, gather_elements, gather_nd, index_add, index_copy,
@@ -50,9 +50,10 @@ from torch_ops.reductions import (
 )
 from torch_ops.sums import (
     Digamma, adaptive, affine_grid, arg_reduce, attention, attention_gradient, batch_norm, conv, conv_integer,
-    conv_transpose, conv_weight_gradient, fill, fmod, folded, grid_sample, instance_norm, iota, layer_norm, lp_pool, matmul, matmul_integer,
-    max_pool_gradient, max_unpool, median, mul_high, polygamma, pool, quantile, reduce, remainder, resize, rms_norm,
-    roi_align, scan, scan_with_index, softmax, strided_gather, sum_pool, update_slice,
+    conv_transpose, conv_weight_gradient, fill, fmod, folded, grid_sample, instance_norm, iota, layer_norm,
+    layer_norm_gradient, lp_pool, matmul, matmul_integer, max_pool_gradient, max_unpool, median, mul_high, polygamma,
+    pool, quantile, reduce, remainder, resize, rms_norm, roi_align, scan, scan_with_index, softmax, softmax_statistics,
+    strided_gather, sum_pool, update_slice,
 )
 from torch_ops.tokens import (
     axial_rotary_embedding, grouped_matmul, histogram, log_mel, random_uniform, rotary_embedding, sample_token,
@@ -141,10 +142,11 @@ OPS = {
     "kth_value": lambda a, x: torch.kthvalue(x, a["k"], a["axis"], a["keep_dims"]).values,
     "l1_loss": regression("l1_loss"),
     "layer_norm": layer_norm,
+    "layer_norm_gradient": layer_norm_gradient,
     "leaky_relu": lambda a, x: F.leaky_relu(x, a["slope"]),
     "local_response_norm": local_response_norm,
     "log_mel": log_mel,
-    "log_softmax": lambda a, x: F.log_softmax(x, a["axis"]),
+    "log_softmax": lambda a, x: F.log_softmax(x, a["axis"]), "log_softmax_at": log_softmax_at,
     "log_sum_exp": over_axes(logsumexp),
     "lp_pool": lp_pool,
     "lstm": layer(lambda a: torch.lstm, 2),
@@ -202,7 +204,7 @@ OPS = {
     "slice": slice_,
     "smooth_l1_loss": regression("smooth_l1_loss", ("beta", "beta")),
     "soft_margin_loss": soft_margin_loss,
-    "softmax": softmax,
+    "softmax": softmax, "softmax_statistics": softmax_statistics,
     "softplus": softplus,
     "sort": lambda a, x: tuple(torch.sort(x, dim=a["axis"], descending=a["descending"], stable=True)),
     "space_to_depth": blocks(torch.pixel_unshuffle, "down"),

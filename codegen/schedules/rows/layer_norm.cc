@@ -2,12 +2,14 @@
 #include "ir/ops/norm/layer_norm.h"
 
 #include "codegen/schedules/rows/rows.h"
+#include "ir/ops/norm/layer_norm_gradient.h"
 
 namespace forge::codegen {
 namespace {
 
-std::vector<int64_t> NormAxes(const Region& r) {
-  const int64_t first = r.AnchorAs<ir::LayerNorm>()->axis;
+template <class Op>
+std::vector<int64_t> AxesOf(const Region& r) {
+  const int64_t first = r.AnchorAs<Op>()->axis;
   std::vector<int64_t> axes;
   for (int64_t a = first; a < (first < 0 ? 0 : r.anchor_output().rank()); ++a) axes.push_back(a);
   return axes;
@@ -30,19 +32,52 @@ void EmitNorm(Row& row) {
     row.StoreNumber(1, mean);
     row.StoreNumber(2, 1.0 / deviation);
   }
-  row.Store([&, mean = mean, deviation = deviation](Val x, Row::Operands of) {
-    Val y = (x - mean) / deviation;
+  row.Store([&, mean = mean, deviation = deviation](Row::Numbers x, Row::Operands of) {
+    Val y = (x[0] - mean) / deviation;
     if (row.region().has_input(1)) y = y * of(1);
     if (row.region().has_input(2)) y = y + of(2);
     return y;
   });
 }
 
-constexpr RowFormula kNorm{"layer_norm", &NormAxes, &EmitNorm};
-constexpr RowFormula kStatistics{"layer_norm_statistics", &NormAxes, [](Row& row) {
+constexpr RowFormula kNorm{"layer_norm", &AxesOf<ir::LayerNorm>, &EmitNorm};
+constexpr RowFormula kStatistics{"layer_norm_statistics", &AxesOf<ir::LayerNorm>, [](Row& row) {
                                    const auto [mean, deviation] = Of(row);
                                    row.Keep(std::array{mean, 1.0 / deviation});
                                  }};
+
+// The numbers of an element: dz and z.
+Vals OfGradient(const Region& r, Row::Operands of) {
+  using enum ir::LayerNormGradient::Operand;
+  const Val dy = of(kDy), x = of(kX), z = r.has_input(kMean) ? x - of(kMean) : x;
+  return {r.has_input(kGamma) ? dy * of(kGamma) : dy, z * of(kInverseDeviation)};
+}
+
+void EmitGradient(Row& row) {
+  using enum ir::LayerNormGradient::Operand;
+  const bool centred = row.region().has_input(kMean);
+  Vals means = row.Sums(centred ? 2 : 1, [](Row::Numbers x) { return Vals{x[0] * x[1], x[0]}; });
+  for (Val& m : means) m = m / row.length();
+  row.Store([&](Row::Numbers x, Row::Operands of) {
+    const Val off = centred ? x[0] - means[1] : x[0];
+    return of(kInverseDeviation) * (off - x[1] * means[0]);
+  });
+}
+
+constexpr RowFormula kGradient{"layer_norm_gradient", &AxesOf<ir::LayerNormGradient>, &EmitGradient,
+                               2, &OfGradient};
+
+// Sums over rows are reductions of their own.
+template <Scope kBy>
+std::optional<SharedRows> GradientRowsOf(const Region& r) {
+  const auto* op = r.AnchorAs<ir::LayerNormGradient>();
+  if (op == nullptr || op->columns) return std::nullopt;
+  return SharedRows{kBy, kGradient, {r, kGradient.axes(r)}};
+}
+template <Scope kBy>
+constexpr Schedule GradientSchedule(std::string_view name) {
+  return ScheduleOn<RowTiles, GradientRowsOf<kBy>, DefaultRowTiles, RowTilesFit, EmitRows>(name);
+}
 
 }  // namespace
 
@@ -54,17 +89,18 @@ void PrependNorm(const Region& r, Program& program) {
   const Region norm = r.OfNorm();
   const auto launch = [&] {
     for (const Scope by : {Scope::kSubgroup, Scope::kWorkgroup}) {
-      const SharedRows rows{by, kStatistics, {norm, NormAxes(norm)}};
+      const SharedRows rows{by, kStatistics, {norm, AxesOf<ir::LayerNorm>(norm)}};
       const RowTiles t = DefaultRowTiles(norm, rows);
       if (RowTilesFit(norm, rows, t)) return EmitRows(norm, rows, t).launches[0];
     }
-    const SharedRows rows{Scope::kInvocation, kStatistics, {norm, NormAxes(norm)}};
+    const SharedRows rows{Scope::kInvocation, kStatistics, {norm, AxesOf<ir::LayerNorm>(norm)}};
     return EmitRows(norm, rows, DefaultRowTiles(norm, rows)).launches[0];
   };
   program.launches.insert(program.launches.begin(), launch());
   program.scratch_bytes.insert(
       program.scratch_bytes.begin(),
-      (RowSpace(norm, NormAxes(norm)).rows() * NormScratchBytes(norm.anchor_output())).max());
+      (RowSpace(norm, AxesOf<ir::LayerNorm>(norm)).rows() * NormScratchBytes(norm.anchor_output()))
+          .max());
 }
 
 const Schedule kLayerNormSerial =
@@ -73,5 +109,12 @@ const Schedule kLayerNormSubgroup =
     RowSchedule<Scope::kSubgroup, ir::LayerNorm, kNorm>("layer_norm_subgroup");
 const Schedule kLayerNormRows =
     RowSchedule<Scope::kWorkgroup, ir::LayerNorm, kNorm>("layer_norm_rows");
+
+const Schedule kLayerNormGradientSerial =
+    GradientSchedule<Scope::kInvocation>("layer_norm_gradient_serial");
+const Schedule kLayerNormGradientSubgroup =
+    GradientSchedule<Scope::kSubgroup>("layer_norm_gradient_subgroup");
+const Schedule kLayerNormGradientRows =
+    GradientSchedule<Scope::kWorkgroup>("layer_norm_gradient_rows");
 
 }  // namespace forge::codegen

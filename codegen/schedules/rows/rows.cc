@@ -21,6 +21,7 @@ int64_t HeldUnasked(const Caps& caps) { return std::min<int64_t>(MostHeld(caps),
 // What an invocation has of a row.
 struct RowPart {
   Scope by;
+  const RowFormula& formula;
   const RowSpace& space;
   const RowTiles& t;
   const Caps& caps;
@@ -35,7 +36,9 @@ struct RowPart {
     const int64_t all = space.length().max() / t.elements;
     return all / invocations() + (all % invocations() != 0 ? 1 : 0);
   }
-  int64_t numbers() const { return vectors() * t.elements * across(); }  // held, where they are
+  int64_t numbers() const {  // held, where they are
+    return vectors() * t.elements * across() * static_cast<int64_t>(formula.numbers);
+  }
   Row::Share Of(const Dim& row) const {
     return {.row = row,
             .across = static_cast<int>(across()),
@@ -47,7 +50,7 @@ struct RowPart {
 
 // Rows that are too short or too many for `by` go to fewer invocations each.
 Verdict SizesFit(const RowPart& part, const Region& r) {
-  const auto& [by, space, t, caps] = part;
+  const auto& [by, formula, space, t, caps] = part;
   if (by == Scope::kSubgroup) {
     if (space.length().max() < kShortRow) return Verdict::No("rows are short");
     if (!caps.subgroup_arithmetic || part.invocations() == 1)
@@ -93,8 +96,8 @@ Dims RowSpace::Index(const Dim& row, const Dim& element) const {
   return index;
 }
 
-Row::Row(Emission& m, const RowSpace& space, Share share)
-    : m_(m), space_(space), share_(std::move(share)) {}
+Row::Row(Emission& m, const RowSpace& space, const RowFormula& formula, Share share)
+    : m_(m), space_(space), formula_(formula), share_(std::move(share)) {}
 
 Val Row::Literal(double v, int lanes) {
   return m_.b.Literal(AccumulatorOf(m_.region.anchor_output().dtype()).Lanes(lanes), v);
@@ -108,15 +111,25 @@ const std::vector<Row::Held>& Row::HeldVectors() {
   while (static_cast<int64_t>(held_.size()) < share_.held) {
     const Dim next = share_.first + static_cast<int64_t>(held_.size()) * share_.step;
     const Position at = Guard(m_, next, VectorCount());
-    held_.push_back({at, m_.e.At(0, Index(at.at), lanes())});
+    held_.push_back({at, NumbersAt(Index(at.at))});
   }
   return held_;
 }
 
-Vals Row::Fold(Vals start, absl::FunctionRef<Vals(const Vals&, Val)> f) {
+Val Row::OperandAt(int operand, const Dims& index) {
+  const ir::Type& type = region().anchor_inputs()[static_cast<size_t>(operand)];
+  return m_.e.At(operand, BroadcastIndex(index, type.shape()), lanes());
+}
+
+Vals Row::NumbersAt(const Dims& index) {
+  if (formula_.of_element == nullptr) return {OperandAt(0, index)};
+  return formula_.of_element(region(), [&](int k) { return OperandAt(k, index); });
+}
+
+Vals Row::Fold(Vals start, absl::FunctionRef<Vals(const Vals&, Numbers)> f) {
   if (share_.held > 0) {
     for (const Held& h : HeldVectors()) {
-      const Vals next = f(start, h.x);
+      const Vals next = f(start, h.numbers);
       for (size_t i = 0; i < start.size(); ++i)
         start[i] = h.at.inside ? select(h.at.inside, next[i], start[i]) : next[i];
     }
@@ -124,7 +137,7 @@ Vals Row::Fold(Vals start, absl::FunctionRef<Vals(const Vals&, Val)> f) {
   }
   return m_.b.For(Vectors(), std::move(start), [&](Val i, const Vals& carried) {
     const Dim vector = m_.e.Coordinate(i, LastIndex(VectorCount()));
-    return f(carried, m_.e.At(0, Index(vector), lanes()));
+    return f(carried, NumbersAt(Index(vector)));
   });
 }
 
@@ -137,20 +150,31 @@ Val Row::Combine(ReduceKind kind, Val mine) {
   return share_.combine ? share_.combine(kind, mine) : mine;
 }
 
+Vals Row::Sums(size_t count, absl::FunctionRef<Vals(Numbers)> f) {
+  Vals sums = Fold(Vals(count, Literal(0)), [&](const Vals& so_far, Numbers x) {
+    Vals next = f(x);
+    next.resize(count);
+    for (size_t i = 0; i < count; ++i) next[i] = so_far[i] + next[i];
+    return next;
+  });
+  for (Val& s : sums) s = Combine(ReduceKind::kSum, s);
+  return sums;
+}
+
 Val Row::Sum(absl::FunctionRef<Val(Val)> f) {
-  const auto step = [&](const Vals& s, Val x) { return Vals{s[0] + f(x)}; };
-  return Combine(ReduceKind::kSum, Fold({Literal(0)}, step)[0]);
+  return Sums(1, [&](Numbers x) { return Vals{f(x[0])}; })[0];
 }
 
 Row::Exponentials Row::SumExponentials() {
   const double least = LowestOf(AccumulatorOf(m_.region.anchor_output().dtype()).elem);
   if (share_.exponentials) return *share_.exponentials;
   if (share_.held > 0) {
-    const auto larger = [](const Vals& top, Val x) { return Vals{max(top[0], x)}; };
+    const auto larger = [](const Vals& top, Numbers x) { return Vals{max(top[0], x[0])}; };
     const Val top = Combine(ReduceKind::kMax, Fold({Literal(least)}, larger)[0]);
     return {top, Sum([&](Val x) { return exp(x - top); })};
   }
-  const auto step = [&](const Vals& so_far, Val x) {
+  const auto step = [&](const Vals& so_far, Numbers numbers) {
+    const Val x = numbers[0];
     const Val top = max(so_far[0], OverLanes(ReduceKind::kMax, x));
     const Val shrunk = so_far[1] * exp(so_far[0] - top);
     return Vals{top, shrunk + exp(x - top)};
@@ -165,8 +189,8 @@ Row::Moments Row::MeanAndVariance() {
     const Val mean = Sum([](Val x) { return x; }) / length();
     return {mean, Sum([&](Val x) { return (x - mean) * (x - mean); }) / length()};
   }
-  const auto step = [&](const Vals& so_far, Val x) {
-    const Val count = so_far[0] + 1.0, off = x - so_far[1];
+  const auto step = [&](const Vals& so_far, Numbers numbers) {
+    const Val x = numbers[0], count = so_far[0] + 1.0, off = x - so_far[1];
     const Val mean = so_far[1] + off * (1.0 / count);
     return Vals{count, mean, so_far[2] + off * (x - mean)};
   };
@@ -176,19 +200,16 @@ Row::Moments Row::MeanAndVariance() {
   return {mean, Combine(ReduceKind::kSum, mine[2] + off * off * mine[0]) / length()};
 }
 
-void Row::Store(absl::FunctionRef<Val(Val x, Operands of)> f) {
-  const auto store = [&](const Dim& vector, Val x) {
-    const Dims index = Index(vector);
-    const auto operand = [&](int k) {
-      const ir::Type& type = m_.region.anchor_inputs()[static_cast<size_t>(k)];
-      return m_.e.At(k, BroadcastIndex(index, type.shape()), lanes());
-    };
-    m_.e.Finish(index, f(x ? x : operand(0), operand), lanes());
+void Row::Store(absl::FunctionRef<Val(Numbers, Operands of)> f) {
+  const auto store = [&](const Dims& index, Numbers x) {
+    m_.e.Finish(index, f(x, [&](int k) { return OperandAt(k, index); }), lanes());
   };
-  for (const Held& h : HeldVectors()) IfInside(m_.b, h.at.inside, [&] { store(h.at.at, h.x); });
+  for (const Held& h : HeldVectors())
+    IfInside(m_.b, h.at.inside, [&] { store(Index(h.at.at), h.numbers); });
   if (share_.held > 0) return;
   m_.b.For(Vectors(), {}, [&](Val i, const Vals&) {
-    store(m_.e.Coordinate(i, LastIndex(VectorCount())), {});
+    const Dims index = Index(m_.e.Coordinate(i, LastIndex(VectorCount())));
+    store(index, NumbersAt(index));
     return Vals{};
   });
 }
@@ -225,7 +246,7 @@ RowTiles DefaultRowTiles(const Region& r, const SharedRows& rows) {
     t.rows = space.lanes();
   const auto holds = [&](int64_t workgroup) {
     t.workgroup = workgroup;
-    return RowPart{by, space, t, r.caps()}.numbers() <= HeldUnasked(r.caps());
+    return RowPart{by, formula, space, t, r.caps()}.numbers() <= HeldUnasked(r.caps());
   };
   if (by != Scope::kWorkgroup) {
     t.held = holds(64);
@@ -238,7 +259,7 @@ RowTiles DefaultRowTiles(const Region& r, const SharedRows& rows) {
 
 Verdict RowTilesFit(const Region& r, const SharedRows& rows, const RowTiles& t) {
   const auto& [by, formula, space] = rows;
-  const RowPart part{by, space, t, r.caps()};
+  const RowPart part{by, formula, space, t, r.caps()};
   if (by != Scope::kInvocation && !space.last()) return Verdict::No("rows lie side by side");
   if (part.across() > 1 && t.elements > 1) return Verdict::No("vectors run along one axis");
   if (space.rows().divisor() % t.rows != 0 || space.length().divisor() % t.elements != 0)
@@ -254,7 +275,7 @@ Verdict RowTilesFit(const Region& r, const SharedRows& rows, const RowTiles& t) 
 Program EmitRows(const Region& r, const SharedRows& rows, const RowTiles& t) {
   const auto& [by, formula, space] = rows;
   constexpr std::string_view kNames[] = {"serial", "subgroup", "rows"};
-  const RowPart part{by, space, t, r.caps()};
+  const RowPart part{by, formula, space, t, r.caps()};
   Emission m(r,
              fmt::format("{}_{}_{}x{}{}", formula.name, kNames[static_cast<size_t>(by)],
                          by == Scope::kWorkgroup ? t.workgroup : t.rows, t.elements,
@@ -268,7 +289,7 @@ Program EmitRows(const Region& r, const SharedRows& rows, const RowTiles& t) {
       share.first = m.e.Coordinate(which, part.invocations() - 1);
     }
     share.combine = std::move(combine);
-    Row row(m, space, std::move(share));
+    Row row(m, space, formula, std::move(share));
     formula.emit(row);
   };
   if (by == Scope::kInvocation) {

@@ -24,6 +24,8 @@ struct RowSpace {
   ir::Dims outer, inner;
 };
 
+struct RowFormula;
+
 // One row for a formula, or as many neighbouring rows as a vector has lanes.
 class Row {
  public:
@@ -44,7 +46,7 @@ class Row {
     std::optional<ir::Dim> end = {};
     std::optional<Exponentials> exponentials = {};
   };
-  Row(Emission& m, const RowSpace& space, Share share);
+  Row(Emission& m, const RowSpace& space, const RowFormula& formula, Share share);
 
   const Region& region() const { return m_.region; }
   // The anchor's attributes.
@@ -54,9 +56,14 @@ class Row {
   }
   double length() const { return static_cast<double>(space_.length().constant()); }
   Val Literal(double v) { return Literal(v, lanes()); }  // of the type that rows are computed in
-  // Statistics of all elements x of operand 0, in every lane. Unless elements are in registers, a
-  // statistic that depends on another is computed in the same pass (online).
-  Val Sum(absl::FunctionRef<Val(Val)> f);
+  // Of the numbers that an element is to the formula; of operand k, the element at the same place,
+  // broadcast.
+  using Numbers = const Vals&;
+  using Operands = absl::FunctionRef<Val(int operand)>;
+  // Statistics of all elements, in every lane. Unless elements are in registers, a statistic that
+  // depends on another is computed in the same pass (online).
+  Vals Sums(size_t count, absl::FunctionRef<Vals(Numbers)> f);  // of the first `count` of f
+  Val Sum(absl::FunctionRef<Val(Val)> f);                       // f(the first number)
   Exponentials SumExponentials();
   struct Moments {
     Val mean, variance;
@@ -64,10 +71,8 @@ class Row {
   // Computed around the mean: E[x^2] - E[x]^2 cancels when the mean is large.
   //   source: Welford, Chan et al., updating formulas
   Moments MeanAndVariance();
-  // Stores f(x) for each element x of operand 0. `of(k)` is the element of operand k at the same
-  // place, broadcast.
-  using Operands = absl::FunctionRef<Val(int operand)>;
-  void Store(absl::FunctionRef<Val(Val x, Operands of)> f);
+  // Stores f for each element.
+  void Store(absl::FunctionRef<Val(Numbers, Operands of)> f);
   // Stores a number of the row as its element of another result of the anchor, which has one
   // element for each row.
   void StoreNumber(int result, Val number);
@@ -75,13 +80,15 @@ class Row {
   void Keep(std::span<const Val> numbers);
 
  private:
-  // A vector of operand 0 in registers.
+  // A vector of elements in registers.
   struct Held {
     Position at;  // among the vectors of the row
-    Val x;
+    Vals numbers;
   };
   const std::vector<Held>& HeldVectors();
-  Vals Fold(Vals start, absl::FunctionRef<Vals(const Vals&, Val)> f);
+  Val OperandAt(int operand, const ir::Dims& index);
+  Vals NumbersAt(const ir::Dims& index);
+  Vals Fold(Vals start, absl::FunctionRef<Vals(const Vals&, Numbers)> f);
   Val Literal(double v, int lanes);
   Val OverLanes(ReduceKind kind, Val v) const;  // reduces lanes over elements of a row
   Val Combine(ReduceKind kind, Val mine);
@@ -92,6 +99,7 @@ class Row {
   int lanes() const { return std::max(share_.across, share_.along); }
   Emission& m_;
   const RowSpace& space_;
+  const RowFormula& formula_;
   Share share_;
   std::vector<Held> held_;
 };
@@ -101,6 +109,9 @@ struct RowFormula {
   std::string_view name;
   std::vector<int64_t> (*axes)(const Region&);  // of a row's elements
   void (*emit)(Row&);
+  // What an element is to the formula, of the elements of operands: that of the first by default.
+  size_t numbers = 1;
+  Vals (*of_element)(const Region&, Row::Operands) = nullptr;
 };
 
 // Parameters of the schedules of rows.

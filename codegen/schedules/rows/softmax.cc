@@ -5,6 +5,7 @@
 
 #include "codegen/schedules/rows/rows.h"
 #include "codegen/schedules/split.h"
+#include "ir/ops/reduction/softmax_statistics.h"
 
 namespace forge::codegen {
 namespace {
@@ -16,14 +17,41 @@ std::vector<int64_t> Axes(const Region& r) { return {r.AnchorAs<ir::Softmax>()->
 void Emit(Row& row) {
   auto [top, sum] = row.SumExponentials();
   if (row.op<ir::Softmax>().log) {
-    row.Store([top = top, log_sum = log(sum)](Val x, Row::Operands) { return x - top - log_sum; });
+    row.Store([top = top, log_sum = log(sum)](Row::Numbers x, Row::Operands) {
+      return x[0] - top - log_sum;
+    });
     return;
   }
   if (row.op<ir::Softmax>().masked_rows_zero) sum = select(sum == 0.0, 1.0, sum);
-  row.Store([top = top, sum = sum](Val x, Row::Operands) { return exp(x - top) / sum; });
+  row.Store(
+      [top = top, sum = sum](Row::Numbers x, Row::Operands) { return exp(x[0] - top) / sum; });
 }
 
 constexpr RowFormula kFormula{"softmax", &Axes, &Emit};
+constexpr RowFormula kExponentials{"softmax_statistics",
+                                   [](const Region& r) -> std::vector<int64_t> {
+                                     return {r.AnchorAs<ir::SoftmaxStatistics>()->axis};
+                                   },
+                                   [](Row& row) {
+                                     const auto [top, sum] = row.SumExponentials();
+                                     const double none = -std::numeric_limits<double>::infinity();
+                                     row.StoreNumber(0, select(sum == 0.0, none, top));
+                                     row.StoreNumber(1, log(sum));
+                                   }};
+
+// Where rows are few and long, reductions divide them between workgroups.
+template <Scope kBy>
+std::optional<SharedRows> StatisticsOf(const Region& r) {
+  if (r.AnchorAs<ir::SoftmaxStatistics>() == nullptr) return std::nullopt;
+  SharedRows rows{kBy, kExponentials, {r, kExponentials.axes(r)}};
+  const int64_t count = rows.space.rows().max(), length = rows.space.length().min();
+  if (SplitSoftmax(r.caps()).PartsOf(count, length) > 1) return std::nullopt;
+  return rows;
+}
+template <Scope kBy>
+constexpr Schedule StatisticsSchedule(std::string_view name) {
+  return ScheduleOn<RowTiles, StatisticsOf<kBy>, DefaultRowTiles, RowTilesFit, EmitRows>(name);
+}
 
 // ---- several workgroups to a row ----------------------------------------------------------------
 
@@ -106,7 +134,7 @@ void SplitLaunch::ForParts(absl::FunctionRef<void(const Dim& at, Row::Share shar
 
 Launch SplitLaunch::EmitParts() {
   ForParts([&](const Dim& at, Row::Share share) {
-    const auto [top, sum] = Row(m_, space_, std::move(share)).SumExponentials();
+    const auto [top, sum] = Row(m_, space_, kFormula, std::move(share)).SumExponentials();
     m_.b.If(m_.b.Builtin(BuiltinKind::kLocalX) == 0, [&, top = top, sum = sum] {
       m_.e.StoreScratch(0, at * 2, top);
       m_.e.StoreScratch(0, at * 2 + 1, sum);
@@ -135,7 +163,7 @@ Row::Exponentials SplitLaunch::Gather(const Dim& row, const Row::Combiner& combi
 Launch SplitLaunch::EmitResult() {
   ForParts([&](const Dim&, Row::Share share) {
     share.exponentials = Gather(share.row, share.combine);
-    Row row(m_, space_, std::move(share));
+    Row row(m_, space_, kFormula, std::move(share));
     Emit(row);
   });
   return std::move(m_).Take();
@@ -159,5 +187,12 @@ const Schedule kSoftmaxSerial =
 const Schedule kSoftmaxSubgroup =
     RowSchedule<Scope::kSubgroup, ir::Softmax, kFormula>("softmax_subgroup");
 const Schedule kSoftmaxRows = RowSchedule<Scope::kWorkgroup, ir::Softmax, kFormula>("softmax_rows");
+
+const Schedule kSoftmaxStatisticsSerial =
+    StatisticsSchedule<Scope::kInvocation>("softmax_statistics_serial");
+const Schedule kSoftmaxStatisticsSubgroup =
+    StatisticsSchedule<Scope::kSubgroup>("softmax_statistics_subgroup");
+const Schedule kSoftmaxStatisticsRows =
+    StatisticsSchedule<Scope::kWorkgroup>("softmax_statistics_rows");
 
 }  // namespace forge::codegen

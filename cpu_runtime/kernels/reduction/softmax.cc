@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax, and its logarithm, in floats. Not the library's: a NaN there reaches its own element
-// only, not its row.
+// Softmax, its logarithm and its statistics, in floats. Not the library's: a NaN there reaches its
+// own element only, not its row.
 #include "ir/ops/reduction/softmax.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "cpu_runtime/kernels/kernel.h"
+#include "cpu_runtime/kernels/reduction/float_kernel.h"
 #include "cpu_runtime/parallel.h"
 #include "cpu_runtime/rows/row_loops.h"
 #include "ir/op/axes.h"
+#include "ir/ops/reduction/softmax_statistics.h"
 
 namespace forge::cpu {
 namespace {
@@ -17,7 +19,18 @@ namespace {
 // Gapless memory as [outer, along, inner].
 struct Shape {
   int64_t outer, along, inner;
+  double work() const { return 8.0 * static_cast<double>(outer * along * inner); }
 };
+absl::StatusOr<Shape> ShapeOf(const View& x, int64_t axis) {
+  FORGE_ASSIGN_OR_RETURN(axis, ir::NormalAxis(axis, static_cast<int64_t>(x.shape.size())));
+  const int64_t along = x.shape[static_cast<size_t>(axis)];
+  int64_t rows = 1;
+  for (size_t a = 0; a < x.shape.size(); ++a)
+    rows *= static_cast<int64_t>(a) == axis ? 1 : x.shape[a];
+  // A stride counts the elements of everything further in; that of a lone index means nothing.
+  const int64_t inner = along < 2 || rows == 0 ? 1 : x.strides[static_cast<size_t>(axis)];
+  return Shape{rows / inner, along, inner};
+}
 
 template <class T>
 class SoftmaxCall final : public AnchorCall {
@@ -36,8 +49,7 @@ class SoftmaxCall final : public AnchorCall {
     const auto* x = reinterpret_cast<const T*>(a.operands[operand_]);
     auto* y = reinterpret_cast<T*>(a.out);
     const int64_t parts = (s_.inner + kPart - 1) / kPart;
-    const double work = 8.0 * static_cast<double>(s_.outer * s_.along * s_.inner);
-    ParallelParts({s_.outer * parts, 1, WorthThreads(work) ? threads_ : 1},
+    ParallelParts({s_.outer * parts, 1, WorthThreads(s_.work()) ? threads_ : 1},
                   [&](int, int64_t begin, int64_t end) {
                     for (int64_t i = begin; i < end; ++i) {
                       const int64_t at = i / parts * s_.along * s_.inner + i % parts * kPart;
@@ -93,6 +105,60 @@ class SoftmaxCall final : public AnchorCall {
   int threads_;
 };
 
+// Exponentials are summed in small blocks, and not kept.
+template <class T>
+class StatisticsCall final : public AnchorCall {
+ public:
+  StatisticsCall(Shape shape, uint32_t operand, int threads)
+      : s_(shape), operand_(operand), threads_(threads) {}
+  std::string_view kernel() const override { return "softmax_statistics"; }
+
+  absl::Status Run(const Arguments& a) const override {
+    const auto* x = reinterpret_cast<const T*>(a.operands[operand_]);
+    auto *top = reinterpret_cast<T*>(a.out), *log_sum = reinterpret_cast<T*>(a.more[0]);
+    const int64_t parts = (s_.inner + kPart - 1) / kPart;
+    ParallelParts({s_.outer * parts, 1, WorthThreads(s_.work()) ? threads_ : 1},
+                  [&](int, int64_t begin, int64_t end) {
+                    for (int64_t i = begin; i < end; ++i) {
+                      const int64_t row = i / parts, first = i % parts * kPart;
+                      const int64_t to = row * s_.inner + first;
+                      Columns(x + row * s_.along * s_.inner + first, top + to, log_sum + to,
+                              static_cast<size_t>(std::min(kPart, s_.inner - first)));
+                    }
+                  });
+    return absl::OkStatus();
+  }
+
+ private:
+  static constexpr int64_t kPart = 256;
+
+  void Columns(const T* x, T* top, T* log_sum, size_t n) const {
+    constexpr auto kMax = static_cast<size_t>(ir::ReduceKind::kMax);
+    alignas(64) T exponentials[kPart];
+    std::fill_n(top, n, std::numeric_limits<T>::lowest());
+    std::fill_n(log_sum, n, T{0});
+    if (s_.inner == 1) {
+      top[0] = RowLoopsOf<T>().fold[kMax](x, static_cast<size_t>(s_.along), top[0]);
+      for (int64_t k = 0; k < s_.along; k += kPart)
+        log_sum[0] += ExpLoopsOf<T>().exp_sum(x + k, top[0], exponentials,
+                                              static_cast<size_t>(std::min(kPart, s_.along - k)));
+    } else {
+      for (int64_t k = 0; k < s_.along; ++k)
+        RowLoopsOf<T>().combine[kMax](top, x + k * s_.inner, n);
+      for (int64_t k = 0; k < s_.along; ++k)
+        ExpLoopsOf<T>().exp_add(x + k * s_.inner, top, exponentials, log_sum, n);
+    }
+    for (size_t i = 0; i < n; ++i) {
+      if (log_sum[i] == 0) top[i] = -std::numeric_limits<T>::infinity();
+      log_sum[i] = std::log(log_sum[i]);
+    }
+  }
+
+  Shape s_;
+  uint32_t operand_;
+  int threads_;
+};
+
 absl::StatusOr<MadeAnchor> MakeSoftmax(const AnchorSite& site) {
   const ir::Node& node = *site.task.anchor();
   const uint32_t operand = *site.task.OperandOf(node.in[0]);
@@ -100,18 +166,24 @@ absl::StatusOr<MadeAnchor> MakeSoftmax(const AnchorSite& site) {
   if (x.strides != site.out.strides)
     return Unimplemented("softmax requires equal layouts of operand and result");
   const ir::Softmax& op = *node.op.As<ir::Softmax>();
-  FORGE_ASSIGN_OR_RETURN(const int64_t axis,
-                         ir::NormalAxis(op.axis, static_cast<int64_t>(x.shape.size())));
-  const int64_t along = x.shape[static_cast<size_t>(axis)], all = x.elements();
-  // A stride counts the elements of everything further in; that of a lone index means nothing.
-  const int64_t inner = along == 1 ? 1 : x.strides[static_cast<size_t>(axis)];
-  const Shape shape{all == 0 ? 0 : all / (along * inner), along, inner};
-  const int threads = site.settings.threads;
-  if (x.dtype == DType::kF64)
-    return MadeAnchor{std::make_unique<SoftmaxCall<double>>(shape, op, operand, threads),
-                      node.first_out};
-  return MadeAnchor{std::make_unique<SoftmaxCall<float>>(shape, op, operand, threads),
-                    node.first_out};
+  FORGE_ASSIGN_OR_RETURN(const Shape shape, ShapeOf(x, op.axis));
+  const auto make = [&]<class T>(T) -> std::unique_ptr<AnchorCall> {
+    return std::make_unique<SoftmaxCall<T>>(shape, op, operand, site.settings.threads);
+  };
+  return MadeAnchor{x.dtype == DType::kF64 ? make(double{}) : make(float{}), node.first_out};
+}
+
+absl::StatusOr<MadeAnchor> MakeStatistics(const AnchorSite& site) {
+  const ir::Node& node = *site.task.anchor();
+  const uint32_t operand = *site.task.OperandOf(node.in[0]);
+  const View& x = site.operands[operand];
+  if (!IsDense(x) || !IsDense(site.out))
+    return Unimplemented("softmax_statistics does not support permuted axes");
+  FORGE_ASSIGN_OR_RETURN(const Shape shape, ShapeOf(x, node.op.As<ir::SoftmaxStatistics>()->axis));
+  const auto make = [&]<class T>(T) -> std::unique_ptr<AnchorCall> {
+    return std::make_unique<StatisticsCall<T>>(shape, operand, site.settings.threads);
+  };
+  return MadeAnchor{x.dtype == DType::kF64 ? make(double{}) : make(float{}), node.first_out};
 }
 
 class Softmax final : public Kernel {
@@ -137,6 +209,11 @@ class Softmax final : public Kernel {
 
 const Kernel& SoftmaxKernel() {
   static const Softmax kKernel;
+  return kKernel;
+}
+
+const Kernel& SoftmaxStatisticsKernel() {
+  static const FloatKernel<ir::SoftmaxStatistics> kKernel(&MakeStatistics);
   return kKernel;
 }
 

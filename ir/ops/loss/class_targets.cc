@@ -29,12 +29,14 @@ ClassTargets::ClassTargets(Function& f, Value x, Value target) {
   const Dim& count = scores[static_cast<size_t>(axis)];
   along.assign(scores.size(), 1);
   along[static_cast<size_t>(axis)] = count;
-  const Value classes = f(Reshape{along}, {f(Iota{.dtype = t, .count = count}, {})});
-  Dims column = targets;
+  const Value classes = f(Reshape{along}, {f(Iota{.dtype = DType::kI32, .count = count}, {})});
+  column = targets;
   column.insert(column.begin() + axis, 1);
-  hit = f(Equal{}, {f(Reshape{column}, {target}), classes});
   const Value below = ScalarOf(f, count, t) > target;
   inside = f(And{}, {target > -1.0, below});
+  // In 32 bits, of which vectors hold twice as many.
+  const Value known = convert(select(inside, target, -1.0), DType::kI32);
+  hit = f(Equal{}, {f(Reshape{column}, {known}), classes});
 }
 
 Value ClassTargets::Pick(Value x) const {

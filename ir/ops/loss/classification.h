@@ -4,6 +4,7 @@
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/loss/class_targets.h"
+#include "ir/ops/loss/log_softmax_at.h"
 #include "ir/ops/loss/loss_reduction.h"
 #include "ir/ops/norm/affine.h"
 #include "ir/ops/reduction/log_softmax.h"
@@ -81,11 +82,11 @@ struct CrossEntropy {
       f.Fail(InvalidArgument("label_smoothing {} is outside 0..1", label_smoothing));
     const ClassTargets targets(f, in[0], in[1]);
     if (!f.status().ok()) return {in[0]};
-    const Value x = f(LogSoftmax{targets.axis}, {Widened(in[0])});
-    const Value counted = Counted(f, targets, in[1], ignore_index);
-    const Value weights = targets.WeightsAt(in[2], counted, x.type().dtype());
-    Value losses = -(weights * targets.Pick(x));
+    const Value scores = Widened(in[0]), counted = Counted(f, targets, in[1], ignore_index);
+    const Value weights = targets.WeightsAt(in[2], counted, scores.type().dtype());
+    Value losses = -(weights * f(LogSoftmaxAt{}, {scores, in[1]}));
     if (label_smoothing > 0 && f.status().ok()) {
+      const Value x = f(LogSoftmax{targets.axis}, {scores});
       const Value all = in[2] ? x * f(Reshape{targets.along}, {Widened(in[2])}) : x;
       const Value mean =
           f(Reduce{.kind = ReduceKind::kMean, .axes = {targets.axis}, .keep_dims = false}, {all});

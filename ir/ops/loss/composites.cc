@@ -6,6 +6,7 @@
 #include "ir/ops/loss/ctc_loss.h"
 #include "ir/ops/loss/distance.h"
 #include "ir/ops/loss/distribution.h"
+#include "ir/ops/loss/log_softmax_at.h"
 #include "ir/ops/loss/margin.h"
 #include "ir/ops/loss/regression.h"
 

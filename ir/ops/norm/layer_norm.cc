@@ -8,6 +8,7 @@
 #include "ir/op/define.h"
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/scalar_math.h"
+#include "ir/ops/norm/layer_norm_gradient.h"
 #include "ir/ops/reduction/reduce.h"
 
 namespace forge::ir {
@@ -65,23 +66,21 @@ Values LayerNorm::decompose(Function& f, ValueSpan in) const {
   return out;
 }
 
-// With r = 1 / deviation, z = (x - mean) r and dz = dy gamma: dx = r (dz - E[dz] - z E[dz z]),
-// where E[dz] comes of the mean; and dr / dx = -r r z / N.
+// With r = 1 / deviation and z = (x - mean) r: dr / dx = -r r z / N.
 Values LayerNorm::gradient(const GradArgs& g) const {
   const Value x = Widened(g.in[0]), mean = g.out[1], r = g.out[2];
-  const std::vector<int64_t> axes = RowAxes(axis, x.type().rank());
-  const auto average = [&](Value v) { return ReduceAxes(ReduceKind::kMean, v, axes); };
   const Value z = (subtract_mean ? x - mean : x) * r;
   Values d(g.in.size());
   const auto add = [](Value& sum, Value v) { sum = sum ? sum + v : v; };
   if (g.dout[0]) {
-    const Value dy = Widened(g.dout[0]);
-    const bool scaled = g.in.size() > 1 && g.in[1];
-    const Value dz = scaled ? dy * Widened(g.in[1]) : dy;
-    const Value off = subtract_mean ? dz - average(dz) : dz;
-    add(d[0], r * (off - z * average(dz * z)));
-    if (scaled) d[1] = SumTo(dy * z, g.in[1].type().shape());
-    if (g.in.size() > 2 && g.in[2]) d[2] = SumTo(dy, g.in[2].type().shape());
+    const auto given = [&](size_t i) { return i < g.in.size() ? g.in[i] : Value{}; };
+    const Value gamma = given(1), beta = given(2);
+    const LayerNormGradient op{.axis = axis, .columns = gamma || beta};
+    const Value operands[] = {g.dout[0], g.in[0], r, subtract_mean ? mean : Value{}, gamma};
+    const Values all = g.fn.Add(op, operands);
+    d[0] = Widened(all[0]);
+    if (gamma) d[1] = SumTo(all[1], gamma.type().shape());
+    if (beta) d[2] = SumTo(all[2], beta.type().shape());
   }
   Value of_statistics;
   if (g.dout[1] && subtract_mean) of_statistics = g.dout[1];
@@ -89,7 +88,8 @@ Values LayerNorm::gradient(const GradArgs& g) const {
   if (of_statistics) {
     const Type& t = x.type();
     const Value ones = g.fn(Fill{1, t.dtype(), t.shape()}, {});
-    add(d[0], ones * of_statistics / ReduceAxes(ReduceKind::kSum, ones, axes));
+    const Value count = ReduceAxes(ReduceKind::kSum, ones, RowAxes(axis, x.type().rank()));
+    add(d[0], ones * of_statistics / count);
   }
   for (size_t i = 0; i < d.size(); ++i)
     if (d[i]) d[i] = Narrowed(d[i], g.in[i].type().dtype());

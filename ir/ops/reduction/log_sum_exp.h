@@ -4,6 +4,7 @@
 
 #include "ir/ops/decomposing.h"
 #include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/reduction/softmax_statistics.h"
 
 namespace forge::ir {
 
@@ -27,8 +28,16 @@ struct LogSumExp {
     const double most = x.type().dtype() == DType::kF64
                             ? std::numeric_limits<double>::max()
                             : static_cast<double>(std::numeric_limits<float>::max());
-    const Value top = f(Clamp{.low = -most, .high = most}, {ReduceAxes(ReduceKind::kMax, x, axes)});
-    const Value y = log(ReduceAxes(ReduceKind::kSum, exp(x - top), axes)) + top;
+    Value y;
+    if (axes.size() == 1 || x.type().rank() == 1) {
+      const Values of_row = f.Add(SoftmaxStatistics{axes.empty() ? 0 : axes[0]}, in);
+      if (!f.status().ok()) return {in[0]};
+      y = select(of_row[0] > most, of_row[0], of_row[0] + of_row[1]);
+    } else {
+      const Value top = ReduceAxes(ReduceKind::kMax, x, axes);
+      const Value finite = f(Clamp{.low = -most, .high = most}, {top});
+      y = log(ReduceAxes(ReduceKind::kSum, exp(x - finite), axes)) + finite;
+    }
     return {Narrowed(keep_dims ? y : WithoutAxes(y, axes), in[0].type().dtype())};
   }
   Values gradient(const GradArgs& g) const {

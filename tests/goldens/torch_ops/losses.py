@@ -66,6 +66,13 @@ def class_targets(a, x, target):
     return torch.where((target >= 0) & (target < classes), target.long(), a["ignore_index"])
 
 
+def log_softmax_at(a, x, target):
+    axis = min(1, x.ndim - 1)
+    inside = (target >= 0) & (target < x.shape[axis])
+    y = torch.log_softmax(x, axis).gather(axis, torch.where(inside, target, 0).long().unsqueeze(axis)).squeeze(axis)
+    return torch.where(inside, y, 0)
+
+
 def nll_loss(a, x, target, weight=None):
     y = F.nll_loss(x, class_targets(a, x, target), None if weight is None else weight.detach(),
                    ignore_index=a["ignore_index"], reduction=a["reduction"])

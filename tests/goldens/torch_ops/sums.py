@@ -233,6 +233,12 @@ def softmax(a, x):
         if a["masked_rows_zero"] else y
 
 
+def softmax_statistics(a, x):
+    require(x.numel() and not (x == -math.inf).all(a["axis"]).any())
+    top = x.amax(a["axis"], keepdim=True)
+    return top, torch.logsumexp(x - top, a["axis"], keepdim=True)
+
+
 def masked(a, q, k, mask):
     """What masks add to scores: -infinity where a key does not count"""
     rows, keys = q.shape[-2], k.shape[-2]
@@ -302,6 +308,24 @@ def layer_norm(a, x, gamma=None, beta=None):
     y = (F.layer_norm if a["subtract_mean"] else F.rms_norm)(x, over, eps=a["epsilon"])
     y = y if gamma is None else y * gamma
     return y if beta is None else y + beta
+
+
+def layer_norm_gradient(a, dy, x, inverse_deviation, mean=None, gamma=None):
+    """By its formula: PyTorch's kernel, which gives the same, has no second gradient."""
+    first = a["axis"] % x.ndim
+    inner, outer = list(range(first, x.ndim)), list(range(first))
+    z = (x if mean is None else x - mean) * inverse_deviation
+    dz = dy if gamma is None else dy * gamma
+    off = dz if mean is None else dz - dz.mean(inner, keepdim=True)
+    dx = inverse_deviation * (off - z * (dz * z).mean(inner, keepdim=True))
+    results = (dx, (dy * z).sum(outer), dy.sum(outer)) if outer else (dx, dy * z, dy)
+    if mean is not None and x.numel():
+        row, given = x.shape[first:], [t.detach() for t in (dy, x, mean, inverse_deviation)]
+        weight = torch.ones(row, dtype=x.dtype) if gamma is None else gamma.detach().expand(row).contiguous()
+        own = torch.ops.aten.native_layer_norm_backward(*given[:2], row, *given[2:], weight, weight, [True] * 3)
+        for of_formula, of_torch in zip(results, own):
+            assert torch.allclose(of_formula, of_torch, rtol=1e-9, atol=1e-9)
+    return results if a["columns"] else dx
 
 
 def resize(a, x):

@@ -85,6 +85,17 @@ def flash_attention(t, gradient, q, k, v, out, logsumexp, dropout_p, is_causal, 
                  attention.mask_for(t, q, attn_mask), **attention.attributes(is_causal, scale))
 
 
+def layer_norm(t, gradient, x, normalized_shape, mean, inverse_deviation, weight, bias, output_mask):
+    """aten.native_layer_norm_backward"""
+    wide = "f64" if x.dtype == "f64" else "f32"
+    axis, statistics = -len(normalized_shape), [t.cast(v, wide) for v in (inverse_deviation, mean)]
+    gradient = t.cast(gradient, x.dtype)
+    if not any(output_mask[1:]):
+        return *t.ops("layer_norm_gradient", gradient, x, *statistics, weight, axis=axis), None, None
+    dx, *columns = t.ops("layer_norm_gradient", gradient, x, *statistics, weight, axis=axis, columns=True)
+    return dx, *(t.cast(v, x.dtype) if wanted else None for v, wanted in zip(columns, output_mask[1:]))
+
+
 def rounded(rule):
     """Back through a rounding to steps whose scale and zero point are learned"""
 
@@ -107,6 +118,7 @@ RULES = {
        for name, mode in (("reflection", "reflect"), ("replication", "replicate"))},
     **{f"aten.adaptive_max_pool{n}d_backward": adaptive_pool("adaptive_max_pool", n) for n in (2, 3)},
     "aten.embedding_dense_backward": embedding,
+    "aten.native_layer_norm_backward": layer_norm,
     "aten._fake_quantize_learnable_per_tensor_affine_backward": rounded(quantization.fake_quantize),
     "aten._fake_quantize_learnable_per_channel_affine_backward": rounded(quantization.fake_quantize_channels),
     **{f"aten.upsample_nearest{n}d_backward": resampled(windows.nearest(n)) for n in (1, 2, 3)},

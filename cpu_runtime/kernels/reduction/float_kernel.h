@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "cpu_runtime/kernels/kernel.h"
+
+namespace forge::cpu {
+
+// The kernel of an op on f32 or f64 with one layout, followed by element-wise ops.
+template <class Op>
+class FloatKernel final : public Kernel {
+ public:
+  explicit FloatKernel(absl::StatusOr<MadeAnchor> (*make)(const AnchorSite&)) : make_(make) {}
+  bool Knows(const Task& task) const override { return IsAnchoredBy<Op>(task); }
+  Verdict Takes(const Task& task) const override {
+    const DType t = task.body().type(task.anchor()->in[0]).dtype();
+    if (!Has(kFloatTypes, t))
+      return Verdict::No(fmt::format("{} has no kernel for {}", Op::kInfo.name, Name(t)));
+    if (Verdict v = TakesEpilogue(task); !v) return v;
+    return Verdict::Yes(std::string(Op::kInfo.name));
+  }
+  absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
+    return MakeAnchorProgram(task, settings, make_);
+  }
+
+ private:
+  absl::StatusOr<MadeAnchor> (*make_)(const AnchorSite&);
+};
+
+}  // namespace forge::cpu
