@@ -16,6 +16,7 @@
 #include "ir/op/signature.h"
 #include "ir/ops/compiler/fused.h"
 #include "ir/ops/control/bind_symbol.h"
+#include "ir/ops/control/custom_gradient.h"
 #include "ir/ops/control/deferred.h"
 #include "ir/ops/control/if.h"
 #include "ir/ops/control/loop.h"
@@ -40,7 +41,8 @@ std::vector<ConcreteCase> CasesOf(const OpDef& def) {
 // are tested where those are made.
 bool IsTestedElsewhere(const OpDef& def) {
   return &def == &DefOf<Fused>() || &def == &DefOf<If>() || &def == &DefOf<Loop>() ||
-         &def == &DefOf<Deferred>() || &def == &DefOf<BindSymbol>() || def.info.host;
+         &def == &DefOf<CustomGradient>() || &def == &DefOf<Deferred>() ||
+         &def == &DefOf<BindSymbol>() || def.info.host;
 }
 
 // Cases small enough for a plain loop that must run.

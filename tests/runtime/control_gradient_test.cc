@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/graph/copier.h"
+#include "ir/ops/control/custom_gradient.h"
 #include "ir/ops/control/if.h"
 #include "ir/ops/control/loop.h"
 #include "ir/ops/creation/fill.h"
@@ -307,6 +308,71 @@ TEST_P(ControlGradientTest, AValueThatChangesItsTypeHasNone) {
                            {{Constant(f, DType::kI64, 2), {}, x}});
   EXPECT_THAT(ir::Differentiate(f, SumOf(out[1]), {{x}}),
               Fails(absl::StatusCode::kUnimplemented, "begins as f32[2] and ends as"));
+}
+
+// The product of a rounded number, through whose rounding gradients flow; that of w is doubled.
+struct Straight {
+  explicit Straight(Module& m)
+      : body(*m.AddFunction("body")), backward(*m.AddFunction("backward")) {
+    const Value x = body.Argument("x", F32({3})), w = body.Argument("w", F32({3}));
+    body.Return("y", body(ir::Round{}, {x}) * w);
+    const Value x_again = backward.Argument("x", F32({3})),
+                w_again = backward.Argument("w", F32({3}));
+    backward.Argument("y", F32({3}));
+    const Value dy = backward.Argument("dy", F32({3}));
+    backward.Return("w", dy * x_again * 2.0);
+    backward.Return("x", dy * w_again);
+  }
+  ir::CustomGradient op() const { return {.body = &body, .backward = &backward}; }
+  Function &body, &backward;
+};
+
+TEST_P(ControlGradientTest, APartHasGradientsOfItsOwn) {
+  const auto network = [](bool custom) {
+    auto m = std::make_unique<Module>();
+    Function& f = *m->AddFunction("main");
+    const Value x = f.Argument("x", F32({3})), w = f.Argument("w", F32({3}));
+    const Value seed = x * x;
+    const Value y = custom ? f(Straight(*m).op(), {seed, w}) : f(ir::Round{}, {seed}) * w;
+    if (custom) {
+      ReturnGradients(f, SumOf(y * y), {x, w});
+    } else {
+      f.Return("loss", SumOf(y * y));
+      f.Return("d0", 2.0 * y * w * (2.0 * x));
+      f.Return("d1", 2.0 * y * seed * 2.0);
+    }
+    return m;
+  };
+  const auto got = Open(network(true)), want = Open(network(false));
+  ASSERT_TRUE(got && want);
+  const std::vector<NamedTensor> in = {{"x", Tensor({3}, {1.3, -1.9, 0.2})},
+                                       {"w", Tensor({3}, {0.7, -1.1, 0.4})}};
+  ExpectSame(*got, *want, in);
+}
+
+TEST(CustomGradientTest, RefusesAnotherWayBack) {
+  Module m;
+  ir::Variable* const v =
+      m.AddVariable({.name = "v", .role = ir::Variable::Role::kParameter, .type = F32({3})});
+  const auto refusal = [&](auto change) {
+    Straight parts(m);
+    change(parts);
+    Function f("main", &m);
+    const Value x = f.Argument("x", F32({3}));
+    f(parts.op(), {x, x});
+    return f.status();
+  };
+  using absl::StatusCode::kInvalidArgument;
+  EXPECT_EQ(refusal([](Straight&) {}), absl::OkStatus());
+  EXPECT_THAT(refusal([](Straight& s) { s.backward.Argument("more", F32({3})); }),
+              Fails(kInvalidArgument, "takes 5 values, not 4"));
+  EXPECT_THAT(
+      refusal([](Straight& s) { s.backward.Return("z", s.backward.Argument("z", F32({3}))); }),
+      Fails(kInvalidArgument, "takes 5 values"));
+  EXPECT_THAT(refusal([](Straight& s) { s.backward.Return("z", s.backward.value(0)); }),
+              Fails(kInvalidArgument, "returns 'z', which is no argument of body"));
+  EXPECT_THAT(refusal([&](Straight& s) { s.body.Read(v); }),
+              Fails(kInvalidArgument, "reads 'v', which must be an operand"));
 }
 
 // Two networks of one parameter, which a body reads, and the same steps of Adam on both.

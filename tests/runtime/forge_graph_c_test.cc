@@ -281,6 +281,38 @@ TEST_F(ForgeGraphTest, HasBodies) {
   forge_model_free(model);
 }
 
+// |x|, whose gradient is said to be 3 everywhere.
+TEST_F(ForgeGraphTest, APartHasGradientsOfItsOwn) {
+  const forge_value x = Input("x", "f32[2, 3]");
+  forge_graph *body = nullptr, *backward = nullptr;
+  ASSERT_EQ(CodeOfError(forge_graph_body(graph_, "body", &body)), 0);
+  ASSERT_EQ(CodeOfError(forge_graph_body(graph_, "backward", &backward)), 0);
+  std::swap(graph_, body);
+  forge_value of = Input("x", "f32[2, 3]"), y = 0;
+  EXPECT_EQ(Node("abs", {of}, "", &y), 0);
+  EXPECT_EQ(CodeOfError(forge_graph_output(graph_, "y", y)), 0);
+  std::swap(graph_, body);
+  std::swap(graph_, backward);
+  Input("x", "f32[2, 3]");
+  Input("y", "f32[2, 3]");
+  forge_value dy = Input("dy", "f32[2, 3]"), three = 0, dx = 0;
+  EXPECT_EQ(Node("fill", {}, "value = 3, dtype = f32, shape = []", &three), 0);
+  EXPECT_EQ(Node("mul", {dy, three}, "", &dx), 0);
+  EXPECT_EQ(CodeOfError(forge_graph_output(graph_, "x", dx)), 0);
+  std::swap(graph_, backward);
+  ASSERT_EQ(Node("custom_gradient", {x}, "body = @body, backward = @backward", &y), 0);
+  forge_value gradient = 0;
+  const forge_gradients asked = {&y, &x, 1, &x, 1};
+  ASSERT_EQ(CodeOfError(forge_graph_gradients(graph_, &asked, &gradient)), 0);
+  ASSERT_EQ(CodeOfError(forge_graph_output(graph_, "dx", gradient)), 0);
+  forge_model* model = nullptr;
+  ASSERT_EQ(CodeOfError(forge_graph_finish(graph_, &model)), 0);
+  forge_graph_free(body);
+  forge_graph_free(backward);
+  EXPECT_EQ(Run(model, {1, -2, 3, 4, 5, -6}), (std::vector<float>{3, -6, 9, 12, 15, -18}));
+  forge_model_free(model);
+}
+
 TEST_F(ForgeGraphTest, ABodyReadsWeightsOfTheModel) {
   int one = 1;
   const forge_variable w{"w", "parameter", "f32[4]", g_weights, 16, Release, &one};

@@ -107,7 +107,7 @@ absl::Status Trainer::Step(const DataSet& data, std::span<const int64_t> at, boo
     return Internal(
         "the loss is {} at step {} of epoch {}: lower --lr or give --clip-norm; --check-nan shows "
         "the op that makes the first NaN",
-        loss, at_.step + 1, at_.epoch + 1);
+        std::isnan(loss) ? std::abs(loss) : loss, at_.step + 1, at_.epoch + 1);
   batch_loss_ = loss;
   at_.loss += loss * static_cast<double>(at.size());
   at_.correct += std::max(grades.correct, 0.0);
