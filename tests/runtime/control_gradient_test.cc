@@ -9,6 +9,7 @@
 #include "ir/ops/control/if.h"
 #include "ir/ops/control/loop.h"
 #include "ir/ops/creation/fill.h"
+#include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/indexing/index.h"
 #include "ir/ops/reduction/reduce.h"

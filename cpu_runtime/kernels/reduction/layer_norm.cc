@@ -69,12 +69,9 @@ absl::StatusOr<Rows> RowsOf(const View& x, int64_t axis) {
 template <class T>
 class LayerNormCall final : public AnchorCall {
  public:
-  LayerNormCall(ir::LayerNorm op, Rows rows, uint32_t x, std::array<Affine, 2> affine, int threads)
-      : op_(std::move(op)),
-        rows_(std::move(rows)),
-        x_(x),
-        affine_(std::move(affine)),
-        threads_(threads) {}
+  LayerNormCall(const ir::LayerNorm& op, Rows rows, uint32_t x, std::array<Affine, 2> affine,
+                int threads)
+      : op_(op), rows_(std::move(rows)), x_(x), affine_(std::move(affine)), threads_(threads) {}
   std::string_view kernel() const override { return "layer_norm"; }
   uint64_t scratch_bytes() const override {
     return affine_.size() * sizeof(T) * static_cast<uint64_t>(rows_.length);
