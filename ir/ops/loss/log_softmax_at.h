@@ -39,6 +39,7 @@ struct LogSoftmaxAt {
     return {{LogSoftmaxAt{}, {"float[4,5]", "i64[4] in 0..4"}},
             {LogSoftmaxAt{}, {"float[2,3,4,5]", "i32[2,4,5] in 0..2"}},
             {LogSoftmaxAt{}, {"float[5]", "i64[] in 0..4"}},
+            {LogSoftmaxAt{}, {"float[9,3]", "i64[9] in -2..4"}},
             {LogSoftmaxAt{}, {"f32[9,3] edges", "i64[9] in -2..4"}},
             {LogSoftmaxAt{}, {"f32[4,300] in -80..80", "i64[4] in 0..299"}},
             {LogSoftmaxAt{}, {"f32[3,5] in -inf..-inf", "i64[3] in 0..4"}},
