@@ -6,9 +6,11 @@
 
 namespace forge::cpu {
 
-int64_t View::elements() const {
+int64_t Product(std::span<const int64_t> shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
+
+int64_t View::elements() const { return Product(shape); }
 
 int64_t View::limit() const {
   int64_t last = 0;

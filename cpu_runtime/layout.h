@@ -13,6 +13,8 @@ struct View {
   int64_t limit() const;  // elements from the first to one past the last; 0 when empty
 };
 
+// Returns the number of elements of a shape.
+int64_t Product(std::span<const int64_t> shape);
 // Returns the view of a bound tensor type.
 //   errors: Unimplemented (an encoding other than a permutation, or dimensions that are known only
 //   at each step)

@@ -9,10 +9,7 @@ namespace {
 
 template <class Op>
 std::vector<int64_t> AxesOf(const Region& r) {
-  const int64_t first = r.AnchorAs<Op>()->axis;
-  std::vector<int64_t> axes;
-  for (int64_t a = first; a < (first < 0 ? 0 : r.anchor_output().rank()); ++a) axes.push_back(a);
-  return axes;
+  return ir::AxesOfNorm(r.AnchorAs<Op>()->axis, r.anchor_output().rank());
 }
 
 struct Statistics {
@@ -64,20 +61,17 @@ void EmitGradient(Row& row) {
   });
 }
 
-constexpr RowFormula kGradient{"layer_norm_gradient", &AxesOf<ir::LayerNormGradient>, &EmitGradient,
-                               2, &OfGradient};
-
 // Sums over rows are reductions of their own.
-template <Scope kBy>
-std::optional<SharedRows> GradientRowsOf(const Region& r) {
-  const auto* op = r.AnchorAs<ir::LayerNormGradient>();
-  if (op == nullptr || op->columns) return std::nullopt;
-  return SharedRows{kBy, kGradient, {r, kGradient.axes(r)}};
+bool HasNoColumns(const Region& r, const RowSpace&) {
+  return !r.AnchorAs<ir::LayerNormGradient>()->columns;
 }
-template <Scope kBy>
-constexpr Schedule GradientSchedule(std::string_view name) {
-  return ScheduleOn<RowTiles, GradientRowsOf<kBy>, DefaultRowTiles, RowTilesFit, EmitRows>(name);
-}
+
+constexpr RowFormula kGradient{.name = "layer_norm_gradient",
+                               .axes = &AxesOf<ir::LayerNormGradient>,
+                               .emit = &EmitGradient,
+                               .numbers = 2,
+                               .of_element = &OfGradient,
+                               .takes = &HasNoColumns};
 
 }  // namespace
 
@@ -111,10 +105,10 @@ const Schedule kLayerNormRows =
     RowSchedule<Scope::kWorkgroup, ir::LayerNorm, kNorm>("layer_norm_rows");
 
 const Schedule kLayerNormGradientSerial =
-    GradientSchedule<Scope::kInvocation>("layer_norm_gradient_serial");
+    RowSchedule<Scope::kInvocation, ir::LayerNormGradient, kGradient>("layer_norm_gradient_serial");
 const Schedule kLayerNormGradientSubgroup =
-    GradientSchedule<Scope::kSubgroup>("layer_norm_gradient_subgroup");
+    RowSchedule<Scope::kSubgroup, ir::LayerNormGradient, kGradient>("layer_norm_gradient_subgroup");
 const Schedule kLayerNormGradientRows =
-    GradientSchedule<Scope::kWorkgroup>("layer_norm_gradient_rows");
+    RowSchedule<Scope::kWorkgroup, ir::LayerNormGradient, kGradient>("layer_norm_gradient_rows");
 
 }  // namespace forge::codegen

@@ -112,6 +112,8 @@ struct RowFormula {
   // What an element is to the formula, of the elements of operands: that of the first by default.
   size_t numbers = 1;
   Vals (*of_element)(const Region&, Row::Operands) = nullptr;
+  // Which anchors it is for; null: all of their op.
+  bool (*takes)(const Region&, const RowSpace&) = nullptr;
 };
 
 // Parameters of the schedules of rows.
@@ -137,11 +139,13 @@ RowTiles DefaultRowTiles(const Region& r, const SharedRows& rows);
 Verdict RowTilesFit(const Region& r, const SharedRows& rows, const RowTiles& t);
 Program EmitRows(const Region& r, const SharedRows& rows, const RowTiles& t);
 
-// nullopt: the anchor is no Op.
+// nullopt: the anchor is no Op, or none that the formula takes.
 template <Scope kBy, class Op, const RowFormula& kFormula>
 std::optional<SharedRows> SharedRowsOf(const Region& r) {
   if (r.AnchorAs<Op>() == nullptr) return std::nullopt;
-  return SharedRows{kBy, kFormula, {r, kFormula.axes(r)}};
+  SharedRows rows{kBy, kFormula, {r, kFormula.axes(r)}};
+  if (kFormula.takes != nullptr && !kFormula.takes(r, rows.space)) return std::nullopt;
+  return rows;
 }
 // The schedule of anchors of type Op with a row for each kBy.
 template <Scope kBy, class Op, const RowFormula& kFormula>

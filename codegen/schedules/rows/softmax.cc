@@ -12,7 +12,10 @@ namespace {
 
 using ir::Dim;
 
-std::vector<int64_t> Axes(const Region& r) { return {r.AnchorAs<ir::Softmax>()->axis}; }
+template <class Op>
+std::vector<int64_t> Axes(const Region& r) {
+  return {r.AnchorAs<Op>()->axis};
+}
 
 void Emit(Row& row) {
   auto [top, sum] = row.SumExponentials();
@@ -27,31 +30,24 @@ void Emit(Row& row) {
       [top = top, sum = sum](Row::Numbers x, Row::Operands) { return exp(x[0] - top) / sum; });
 }
 
-constexpr RowFormula kFormula{"softmax", &Axes, &Emit};
-constexpr RowFormula kExponentials{"softmax_statistics",
-                                   [](const Region& r) -> std::vector<int64_t> {
-                                     return {r.AnchorAs<ir::SoftmaxStatistics>()->axis};
-                                   },
-                                   [](Row& row) {
-                                     const auto [top, sum] = row.SumExponentials();
-                                     const double none = -std::numeric_limits<double>::infinity();
-                                     row.StoreNumber(0, select(sum == 0.0, none, top));
-                                     row.StoreNumber(1, log(sum));
-                                   }};
+constexpr RowFormula kFormula{"softmax", &Axes<ir::Softmax>, &Emit};
+
+void EmitStatistics(Row& row) {
+  const auto [top, sum] = row.SumExponentials();
+  const double none = -std::numeric_limits<double>::infinity();
+  row.StoreNumber(0, select(sum == 0.0, none, top));
+  row.StoreNumber(1, log(sum));
+}
 
 // Where rows are few and long, reductions divide them between workgroups.
-template <Scope kBy>
-std::optional<SharedRows> StatisticsOf(const Region& r) {
-  if (r.AnchorAs<ir::SoftmaxStatistics>() == nullptr) return std::nullopt;
-  SharedRows rows{kBy, kExponentials, {r, kExponentials.axes(r)}};
-  const int64_t count = rows.space.rows().max(), length = rows.space.length().min();
-  if (SplitSoftmax(r.caps()).PartsOf(count, length) > 1) return std::nullopt;
-  return rows;
+bool AreMany(const Region& r, const RowSpace& space) {
+  return SplitSoftmax(r.caps()).PartsOf(space.rows().max(), space.length().min()) == 1;
 }
-template <Scope kBy>
-constexpr Schedule StatisticsSchedule(std::string_view name) {
-  return ScheduleOn<RowTiles, StatisticsOf<kBy>, DefaultRowTiles, RowTilesFit, EmitRows>(name);
-}
+
+constexpr RowFormula kStatisticsFormula{.name = "softmax_statistics",
+                                        .axes = &Axes<ir::SoftmaxStatistics>,
+                                        .emit = &EmitStatistics,
+                                        .takes = &AreMany};
 
 // ---- several workgroups to a row ----------------------------------------------------------------
 
@@ -67,7 +63,7 @@ struct SoftmaxSplit {
 
 std::optional<RowSpace> SplitRowsOf(const Region& r) {
   if (r.AnchorAs<ir::Softmax>() == nullptr) return std::nullopt;
-  return RowSpace(r, Axes(r));
+  return RowSpace(r, Axes<ir::Softmax>(r));
 }
 
 // Of top and sum of each part.
@@ -189,10 +185,13 @@ const Schedule kSoftmaxSubgroup =
 const Schedule kSoftmaxRows = RowSchedule<Scope::kWorkgroup, ir::Softmax, kFormula>("softmax_rows");
 
 const Schedule kSoftmaxStatisticsSerial =
-    StatisticsSchedule<Scope::kInvocation>("softmax_statistics_serial");
+    RowSchedule<Scope::kInvocation, ir::SoftmaxStatistics, kStatisticsFormula>(
+        "softmax_statistics_serial");
 const Schedule kSoftmaxStatisticsSubgroup =
-    StatisticsSchedule<Scope::kSubgroup>("softmax_statistics_subgroup");
+    RowSchedule<Scope::kSubgroup, ir::SoftmaxStatistics, kStatisticsFormula>(
+        "softmax_statistics_subgroup");
 const Schedule kSoftmaxStatisticsRows =
-    StatisticsSchedule<Scope::kWorkgroup>("softmax_statistics_rows");
+    RowSchedule<Scope::kWorkgroup, ir::SoftmaxStatistics, kStatisticsFormula>(
+        "softmax_statistics_rows");
 
 }  // namespace forge::codegen

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cpu_runtime/kernels/float_kernel.h"
 #include "cpu_runtime/kernels/recurrent/layer_operands.h"
 #include "cpu_runtime/parallel.h"
 
@@ -221,22 +222,10 @@ absl::StatusOr<MadeAnchor> MakeStepsGradient(const AnchorSite& site) {
                     node.first_out};
 }
 
-class StepsGradient final : public Kernel {
- public:
-  bool Knows(const Task& task) const override { return IsAnchoredBy<Op>(task); }
-  Verdict Takes(const Task& task) const override {
-    if (Verdict v = TakesEpilogue(task); !v) return v;
-    return Verdict::Yes("steps_gradient");
-  }
-  absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
-    return MakeAnchorProgram(task, settings, MakeStepsGradient);
-  }
-};
-
 }  // namespace
 
 const Kernel& StepsGradientKernel() {
-  static const StepsGradient kKernel;
+  static const FloatKernel<Op> kKernel(&MakeStepsGradient);
   return kKernel;
 }
 

@@ -3,10 +3,9 @@
 #include "ir/ops/norm/layer_norm.h"
 
 #include <algorithm>
-#include <numeric>
 
+#include "cpu_runtime/kernels/float_kernel.h"
 #include "cpu_runtime/kernels/kernel.h"
-#include "cpu_runtime/kernels/reduction/float_kernel.h"
 #include "cpu_runtime/parallel.h"
 #include "cpu_runtime/rows/row_loops.h"
 #include "ir/op/axes.h"
@@ -14,10 +13,6 @@
 
 namespace forge::cpu {
 namespace {
-
-int64_t Count(std::span<const int64_t> extents) {
-  return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
-}
 
 // Gamma or beta: none, or an operand that is repeated to one row.
 struct Affine {
@@ -40,7 +35,7 @@ const T* Affine::Of(const AnchorCall::Arguments& a, T* room) const {
   if (!operand) return nullptr;
   const auto* from = reinterpret_cast<const T*>(a.operands[*operand]);
   if (whole()) return from;
-  const int64_t length = Count(row);
+  const int64_t length = Product(row);
   for (int64_t i = 0; i < length; ++i) {
     int64_t at = 0, rest = i;
     for (size_t k = row.size(); k-- > 0; rest /= row[k]) at += rest % row[k] * strides[k];
@@ -62,8 +57,8 @@ absl::StatusOr<Rows> RowsOf(const View& x, int64_t axis) {
   FORGE_ASSIGN_OR_RETURN(const int64_t first,
                          ir::NormalAxis(axis, static_cast<int64_t>(x.shape.size())));
   const std::vector<int64_t> row(x.shape.begin() + first, x.shape.end());
-  const int64_t length = Count(row);
-  return Rows{row, Count(std::span(x.shape).first(static_cast<size_t>(first))), length};
+  const int64_t length = Product(row);
+  return Rows{row, Product(std::span(x.shape).first(static_cast<size_t>(first))), length};
 }
 
 template <class T>
@@ -109,7 +104,8 @@ class LayerNormCall final : public AnchorCall {
   int threads_;
 };
 
-// Sums over rows are those of kParts parts, so that they do not depend on the number of threads.
+// Sums over rows are those of kMostParts parts, so that they do not depend on the number of
+// threads.
 template <class T>
 class GradientCall final : public AnchorCall {
  public:

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cpu_runtime/kernels/float_kernel.h"
 #include "cpu_runtime/kernels/kernel.h"
-#include "cpu_runtime/kernels/reduction/float_kernel.h"
 #include "cpu_runtime/parallel.h"
 #include "cpu_runtime/rows/row_loops.h"
 #include "ir/op/axes.h"
@@ -32,6 +32,21 @@ absl::StatusOr<Shape> ShapeOf(const View& x, int64_t axis) {
   return Shape{rows / inner, along, inner};
 }
 
+// Columns are taken so many at a time that what belongs to each stays in the first cache.
+constexpr int64_t kPart = 256;
+// Calls f(outer, first, columns) for all columns of the inner axis, part by part.
+template <class F>
+void ForColumns(const Shape& s, int threads, F f) {
+  const int64_t parts = (s.inner + kPart - 1) / kPart;
+  ParallelParts({s.outer * parts, 1, WorthThreads(s.work()) ? threads : 1},
+                [&](int, int64_t begin, int64_t end) {
+                  for (int64_t i = begin; i < end; ++i) {
+                    const int64_t first = i % parts * kPart;
+                    f(i / parts, first, std::min(kPart, s.inner - first));
+                  }
+                });
+}
+
 template <class T>
 class SoftmaxCall final : public AnchorCall {
  public:
@@ -48,22 +63,17 @@ class SoftmaxCall final : public AnchorCall {
   absl::Status Run(const Arguments& a) const override {
     const auto* x = reinterpret_cast<const T*>(a.operands[operand_]);
     auto* y = reinterpret_cast<T*>(a.out);
-    const int64_t parts = (s_.inner + kPart - 1) / kPart;
-    ParallelParts({s_.outer * parts, 1, WorthThreads(s_.work()) ? threads_ : 1},
-                  [&](int, int64_t begin, int64_t end) {
-                    for (int64_t i = begin; i < end; ++i) {
-                      const int64_t at = i / parts * s_.along * s_.inner + i % parts * kPart;
-                      if (s_.inner == 1)
-                        Row(x + at, y + at);
-                      else
-                        Columns(x + at, y + at, std::min(kPart, s_.inner - i % parts * kPart));
-                    }
-                  });
+    ForColumns(s_, threads_, [&](int64_t outer, int64_t first, int64_t columns) {
+      const int64_t at = outer * s_.along * s_.inner + first;
+      if (s_.inner == 1)
+        Row(x + at, y + at);
+      else
+        Columns(x + at, y + at, columns);
+    });
     return absl::OkStatus();
   }
 
  private:
-  static constexpr int64_t kPart = 256;  // columns at a time
   static constexpr auto kMax = static_cast<size_t>(ir::ReduceKind::kMax);
 
   void Row(const T* x, T* y) const {
@@ -116,22 +126,15 @@ class StatisticsCall final : public AnchorCall {
   absl::Status Run(const Arguments& a) const override {
     const auto* x = reinterpret_cast<const T*>(a.operands[operand_]);
     auto *top = reinterpret_cast<T*>(a.out), *log_sum = reinterpret_cast<T*>(a.more[0]);
-    const int64_t parts = (s_.inner + kPart - 1) / kPart;
-    ParallelParts({s_.outer * parts, 1, WorthThreads(s_.work()) ? threads_ : 1},
-                  [&](int, int64_t begin, int64_t end) {
-                    for (int64_t i = begin; i < end; ++i) {
-                      const int64_t row = i / parts, first = i % parts * kPart;
-                      const int64_t to = row * s_.inner + first;
-                      Columns(x + row * s_.along * s_.inner + first, top + to, log_sum + to,
-                              static_cast<size_t>(std::min(kPart, s_.inner - first)));
-                    }
-                  });
+    ForColumns(s_, threads_, [&](int64_t outer, int64_t first, int64_t columns) {
+      const int64_t to = outer * s_.inner + first;
+      Columns(x + outer * s_.along * s_.inner + first, top + to, log_sum + to,
+              static_cast<size_t>(columns));
+    });
     return absl::OkStatus();
   }
 
  private:
-  static constexpr int64_t kPart = 256;
-
   void Columns(const T* x, T* top, T* log_sum, size_t n) const {
     constexpr auto kMax = static_cast<size_t>(ir::ReduceKind::kMax);
     alignas(64) T exponentials[kPart];
@@ -186,29 +189,10 @@ absl::StatusOr<MadeAnchor> MakeStatistics(const AnchorSite& site) {
   return MadeAnchor{x.dtype == DType::kF64 ? make(double{}) : make(float{}), node.first_out};
 }
 
-class Softmax final : public Kernel {
- public:
-  bool Knows(const Task& task) const override { return IsAnchoredBy<ir::Softmax>(task); }
-  Verdict Takes(const Task& task) const override {
-    const DType t = task.body().type(task.anchor()->first_out).dtype();
-    if (!Has(kFloatTypes, t))
-      return Verdict::No(fmt::format("softmax has no kernel for {}", Name(t)));
-    if (Verdict v = TakesEpilogue(task); !v) return v;
-    return Verdict::Yes("softmax");
-  }
-  std::vector<ir::EncodingChoice> Encodings(const Task& task,
-                                            const Settings& settings) const override {
-    return BothLayouts(task, settings);
-  }
-  absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
-    return MakeAnchorProgram(task, settings, MakeSoftmax);
-  }
-};
-
 }  // namespace
 
 const Kernel& SoftmaxKernel() {
-  static const Softmax kKernel;
+  static const FloatKernel<ir::Softmax, true> kKernel(&MakeSoftmax);
   return kKernel;
 }
 

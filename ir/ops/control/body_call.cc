@@ -50,9 +50,9 @@ absl::StatusOr<Types> TypesOfCall(const Function* body, TypeSpan in) {
   return out;
 }
 
-absl::Status EvaluateCall(const Function& body, Eval& e) {
+absl::Status EvaluateCall(const Function& body, Eval& e, size_t first) {
   std::vector<const HostValue*> arguments;
-  for (size_t i = 0; i < e.inputs(); ++i) arguments.push_back(e.in(i));
+  for (size_t i = first; i < e.inputs(); ++i) arguments.push_back(e.in(i));
   FORGE_ASSIGN_OR_RETURN(std::vector<HostValue> results, e.Call(body, arguments));
   for (size_t i = 0; i < results.size(); ++i) e.out(i) = std::move(results[i]);
   return absl::OkStatus();

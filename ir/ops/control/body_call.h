@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that call one body with all of their operands.
+// Calls of a body.
 #pragma once
 #include "ir/graph/module.h"
 
@@ -9,7 +9,8 @@ namespace forge::ir {
 // the types of its arguments.
 //   errors: InvalidArgument (no body, another number of operands or other types)
 absl::StatusOr<Types> TypesOfCall(const Function* body, TypeSpan in);
-absl::Status EvaluateCall(const Function& body, Eval& e);
+// Calls it with the operands from `first` on; its results are those of the op.
+absl::Status EvaluateCall(const Function& body, Eval& e, size_t first = 0);
 Cost CostOfCall(const Function& body);
 
 }  // namespace forge::ir

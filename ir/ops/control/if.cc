@@ -3,6 +3,7 @@
 
 #include "ir/graph/copier.h"
 #include "ir/op/define.h"
+#include "ir/ops/control/body_call.h"
 #include "ir/ops/control/body_gradient.h"
 #include "ir/type/host_value.h"
 
@@ -60,12 +61,7 @@ Values If::gradient(const GradArgs& g) const {
 absl::Status If::evaluate(Eval& e) const {
   if (e.in(0)->elements() != 1)
     return InvalidArgument("if: the condition has {} elements", e.in(0)->elements());
-  std::vector<const HostValue*> captures;
-  for (size_t i = 1; i < e.inputs(); ++i) captures.push_back(e.in(i));
-  FORGE_ASSIGN_OR_RETURN(std::vector<HostValue> results,
-                         e.Call(e.in(0)->i64(0) != 0 ? *yes : *no, captures));
-  for (size_t i = 0; i < results.size(); ++i) e.out(i) = std::move(results[i]);
-  return absl::OkStatus();
+  return EvaluateCall(e.in(0)->i64(0) != 0 ? *yes : *no, e, 1);
 }
 
 Cost If::cost(TypeSpan) const { return {.flops = 0, .terms = 0}; }

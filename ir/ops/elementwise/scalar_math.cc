@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/elementwise/scalar_math.h"
 
+#include <limits>
+
 #include "ir/graph/module.h"
 #include "ir/ops/creation/fill.h"
 #include "ir/ops/elementwise/elementwise.h"
@@ -57,5 +59,10 @@ Value Widened(Value x) {
 }
 
 Value Narrowed(Value x, DType to) { return x.type().dtype() == to ? x : convert(x, to); }
+
+double LeastFinite(const Type& wide) {
+  if (wide.dtype() == DType::kF64) return std::numeric_limits<double>::lowest();
+  return static_cast<double>(std::numeric_limits<float>::lowest());
+}
 
 }  // namespace forge::ir

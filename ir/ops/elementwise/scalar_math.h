@@ -44,5 +44,7 @@ Value convert(Value x, DType to);
 Value Widened(Value x);
 // Converts back to `to`, the type before Widened.
 Value Narrowed(Value x, DType to);
+// The least finite number of a widened float type.
+double LeastFinite(const Type& wide);
 
 }  // namespace forge::ir

@@ -84,9 +84,10 @@ struct CrossEntropy {
     if (!f.status().ok()) return {in[0]};
     const Value scores = Widened(in[0]), counted = Counted(f, targets, in[1], ignore_index);
     const Value weights = targets.WeightsAt(in[2], counted, scores.type().dtype());
-    Value losses = -(weights * f(LogSoftmaxAt{}, {scores, in[1]}));
-    if (label_smoothing > 0 && f.status().ok()) {
-      const Value x = f(LogSoftmax{targets.axis}, {scores});
+    // Smoothed targets need the logarithms of all classes.
+    const Value x = label_smoothing > 0 ? f(LogSoftmax{targets.axis}, {scores}) : Value{};
+    Value losses = -(weights * (x ? targets.Pick(x) : f(LogSoftmaxAt{}, {scores, in[1]})));
+    if (x && f.status().ok()) {
       const Value all = in[2] ? x * f(Reshape{targets.along}, {Widened(in[2])}) : x;
       const Value mean =
           f(Reduce{.kind = ReduceKind::kMean, .axes = {targets.axis}, .keep_dims = false}, {all});

@@ -35,22 +35,17 @@ absl::StatusOr<Types> LayerNorm::infer(TypeSpan in) const {
   return out;
 }
 
-namespace {
-
-// The axes that are normalised.
-std::vector<int64_t> RowAxes(int64_t axis, int64_t rank) {
+std::vector<int64_t> AxesOfNorm(int64_t axis, int64_t rank) {
   std::vector<int64_t> axes;
   for (int64_t a = axis < 0 ? axis + rank : axis; a < rank; ++a) axes.push_back(a);
   return axes;
 }
 
-}  // namespace
-
 Values LayerNorm::decompose(Function& f, ValueSpan in) const {
   const Type type = in[0].type();
   if (const auto first = NormalAxis(axis, type.rank()); !first.ok())
     return f.Fail(first.status()), Values{in[0]};
-  const std::vector<int64_t> axes = RowAxes(axis, type.rank());
+  const std::vector<int64_t> axes = AxesOfNorm(axis, type.rank());
   const Value x = Widened(in[0]), mean = ReduceAxes(ReduceKind::kMean, x, axes);
   const Value centred = subtract_mean ? x - mean : x;
   const Value variance = ReduceAxes(ReduceKind::kMean, centred * centred, axes);
@@ -69,7 +64,6 @@ Values LayerNorm::decompose(Function& f, ValueSpan in) const {
 // With r = 1 / deviation and z = (x - mean) r: dr / dx = -r r z / N.
 Values LayerNorm::gradient(const GradArgs& g) const {
   const Value x = Widened(g.in[0]), mean = g.out[1], r = g.out[2];
-  const Value z = (subtract_mean ? x - mean : x) * r;
   Values d(g.in.size());
   const auto add = [](Value& sum, Value v) { sum = sum ? sum + v : v; };
   if (g.dout[0]) {
@@ -84,11 +78,14 @@ Values LayerNorm::gradient(const GradArgs& g) const {
   }
   Value of_statistics;
   if (g.dout[1] && subtract_mean) of_statistics = g.dout[1];
-  if (g.dout[2]) add(of_statistics, -(g.dout[2] * r * r * z));
+  if (g.dout[2]) {
+    const Value z = (subtract_mean ? x - mean : x) * r;
+    add(of_statistics, -(g.dout[2] * r * r * z));
+  }
   if (of_statistics) {
     const Type& t = x.type();
     const Value ones = g.fn(Fill{1, t.dtype(), t.shape()}, {});
-    const Value count = ReduceAxes(ReduceKind::kSum, ones, RowAxes(axis, x.type().rank()));
+    const Value count = ReduceAxes(ReduceKind::kSum, ones, AxesOfNorm(axis, x.type().rank()));
     add(d[0], ones * of_statistics / count);
   }
   for (size_t i = 0; i < d.size(); ++i)

@@ -39,4 +39,7 @@ struct LayerNorm {
 };
 const OpDef& DefOf(const LayerNorm*);
 
+// `axis` and all after it, of tensors of this rank.
+std::vector<int64_t> AxesOfNorm(int64_t axis, int64_t rank);
+
 }  // namespace forge::ir

@@ -30,20 +30,19 @@ Values LayerNormGradient::decompose(Function& f, ValueSpan in) const {
   const auto first = NormalAxis(axis, type.rank());
   if (!first.ok()) f.Fail(first.status());
   if (!f.status().ok()) return Values(columns ? 3 : 1, in[kDy]);
-  std::vector<int64_t> outer(static_cast<size_t>(*first)),
-      inner(type.shape().size() - outer.size());
-  std::iota(outer.begin(), outer.end(), 0);
-  std::iota(inner.begin(), inner.end(), *first);
   const bool centred = in.size() > kMean && in[kMean];
   const Value x = Widened(in[kX]), dy = Widened(in[kDy]), r = in[kInverseDeviation];
   const Value z = (centred ? x - in[kMean] : x) * r;
   if (columns) {
+    std::vector<int64_t> outer(static_cast<size_t>(*first));
+    std::iota(outer.begin(), outer.end(), 0);
     const auto sum = [&](Value v) {
       if (outer.empty()) return v;
       return f(Reduce{.axes = outer, .keep_dims = false}, {v});
     };
     return {f.Add(LayerNormGradient{axis}, in)[0], sum(dy * z), sum(dy)};
   }
+  const std::vector<int64_t> inner = AxesOfNorm(axis, type.rank());
   const auto average = [&](Value v) { return ReduceAxes(ReduceKind::kMean, v, inner); };
   const Value dz = in.size() > kGamma && in[kGamma] ? dy * Widened(in[kGamma]) : dy;
   const Value off = centred ? dz - average(dz) : dz;

@@ -128,9 +128,7 @@ Values Attention::decompose(Function& f, ValueSpan in) const {
   Values out{Narrowed(y, in[0].type().dtype())};
   if (log_sums) {
     const Value sum = f(LogSumExp{.axes = {-1}}, {scores});
-    const double least = sum.type().dtype() == DType::kF64 ? std::numeric_limits<double>::lowest()
-                                                           : std::numeric_limits<float>::lowest();
-    out.push_back(Repeated(select(sum < least, kInfinity, sum), Leading(y)));
+    out.push_back(Repeated(select(sum < LeastFinite(sum.type()), kInfinity, sum), Leading(y)));
   }
   return out;
 }

@@ -25,9 +25,7 @@ struct LogSumExp {
   // The greatest element is subtracted, or the greatest number where that is infinite.
   Values decompose(Function& f, ValueSpan in) const {
     const Value x = Widened(in[0]);
-    const double most = x.type().dtype() == DType::kF64
-                            ? std::numeric_limits<double>::max()
-                            : static_cast<double>(std::numeric_limits<float>::max());
+    const double most = -LeastFinite(x.type());
     Value y;
     if (axes.size() == 1 || x.type().rank() == 1) {
       const Values of_row = f.Add(SoftmaxStatistics{axes.empty() ? 0 : axes[0]}, in);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/reduction/softmax.h"
 
-#include <limits>
-
 #include "ir/graph/module.h"
 #include "ir/op/axes.h"
 #include "ir/op/define.h"
@@ -20,9 +18,7 @@ absl::StatusOr<Types> Softmax::infer(TypeSpan in) const {
 Values Softmax::decompose(Function&, ValueSpan in) const {
   const Value x = Widened(in[0]);
   Value top = ReduceAxes(ReduceKind::kMax, x, {axis});
-  if (masked_rows_zero)
-    top = max(top, x.type().dtype() == DType::kF64 ? std::numeric_limits<double>::lowest()
-                                                   : std::numeric_limits<float>::lowest());
+  if (masked_rows_zero) top = max(top, LeastFinite(x.type()));
   // Of a logarithm spelt otherwise than below, so that it is computed again and not stored.
   const Value e = exp(log ? x + -top : x - top);
   Value sum = ReduceAxes(ReduceKind::kSum, e, {axis});

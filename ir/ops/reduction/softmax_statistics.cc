@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/ops/reduction/softmax_statistics.h"
 
-#include <limits>
-
 #include "ir/op/define.h"
 #include "ir/ops/decomposing.h"
 
@@ -17,10 +15,8 @@ absl::StatusOr<Types> SoftmaxStatistics::infer(TypeSpan in) const {
 
 Values SoftmaxStatistics::decompose(Function&, ValueSpan in) const {
   const Value x = Widened(in[0]);
-  const double least = x.type().dtype() == DType::kF64 ? std::numeric_limits<double>::lowest()
-                                                       : std::numeric_limits<float>::lowest();
   const Value top = ReduceAxes(ReduceKind::kMax, x, {axis});
-  return {top, log(ReduceAxes(ReduceKind::kSum, exp(x - max(top, least)), {axis}))};
+  return {top, log(ReduceAxes(ReduceKind::kSum, exp(x - max(top, LeastFinite(x.type()))), {axis}))};
 }
 
 Cases SoftmaxStatistics::cases() {

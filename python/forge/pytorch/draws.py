@@ -30,8 +30,7 @@ class Draws:
         if self.state is None:
             self.state = self._make()
             self._seed, self._drawn = (t.select(self.state, 0, i) for i in range(2))
-        numbers = t.op("random_uniform", self._seed, self._drawn, dtype="f64" if dtype == "f64" else "f32",
-                       shape=list(shape))
+        numbers = t.op("random_uniform", self._seed, self._drawn, dtype=t.wide(dtype), shape=list(shape))
         groups = t.op("iota", dtype="i64", begin=f"floordiv({dims.product(shape)} + 3, 4)", count=1)
         self._drawn = t.op("add", self._drawn, t.reshape(groups, []))
         if BITS[dtype] < 24:  # what is rounded must stay below 1

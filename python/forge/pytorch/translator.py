@@ -166,6 +166,11 @@ class Translator:
         """The element type of the call's result."""
         return self.dtype(self.meta().dtype)
 
+    @staticmethod
+    def wide(dtype):
+        """The element type in which sums of floats of this one are kept."""
+        return "f64" if dtype == "f64" else "f32"
+
     def _stand_in(self, meta):
         if isinstance(meta, (list, tuple)):
             return tuple(self._stand_in(m) for m in meta)

@@ -77,7 +77,7 @@ def flash_attention(t, gradient, q, k, v, out, logsumexp, dropout_p, is_causal, 
     """aten._scaled_dot_product_flash_attention_for_cpu_backward"""
     if dropout_p:
         raise Unsupported("dropout")
-    wide = "f64" if q.dtype == "f64" else "f32"
+    wide = t.wide(q.dtype)
     products = t.op("mul", t.cast(gradient, wide), t.cast(out, wide))
     delta = t.op("reduce", products, kind="sum", axes=[-1], keep_dims=True)
     sums = t.reshape(t.cast(logsumexp, wide), [*logsumexp.shape, 1])
@@ -87,12 +87,9 @@ def flash_attention(t, gradient, q, k, v, out, logsumexp, dropout_p, is_causal, 
 
 def layer_norm(t, gradient, x, normalized_shape, mean, inverse_deviation, weight, bias, output_mask):
     """aten.native_layer_norm_backward"""
-    wide = "f64" if x.dtype == "f64" else "f32"
-    axis, statistics = -len(normalized_shape), [t.cast(v, wide) for v in (inverse_deviation, mean)]
-    gradient = t.cast(gradient, x.dtype)
-    if not any(output_mask[1:]):
-        return *t.ops("layer_norm_gradient", gradient, x, *statistics, weight, axis=axis), None, None
-    dx, *columns = t.ops("layer_norm_gradient", gradient, x, *statistics, weight, axis=axis, columns=True)
+    statistics = [t.cast(v, t.wide(x.dtype)) for v in (inverse_deviation, mean)]
+    dx, *columns = t.ops("layer_norm_gradient", t.cast(gradient, x.dtype), x, *statistics, weight,
+                         axis=-len(normalized_shape), columns=True)
     return dx, *(t.cast(v, x.dtype) if wanted else None for v, wanted in zip(columns, output_mask[1:]))
 
 

@@ -13,7 +13,7 @@ MOST_INTEGERS = 2**24  # of a draw
 
 def standard_normal(t, shape, dtype):
     """Normal numbers by the method of Box and Muller"""
-    wide = "f64" if dtype == "f64" else "f32"
+    wide = t.wide(dtype)
     radius, angle = (t.draws.uniform(shape, wide) for _ in range(2))
     radius = t.op("sqrt", t.op("mul", _minus_log(t, radius), t.full(2.0, wide)))
     angle = t.op("cos", t.op("mul", angle, t.full(2 * math.pi, wide)))
@@ -26,7 +26,7 @@ def _minus_log(t, uniform):
 
 
 def _exponential(t, shape, dtype):
-    wide = "f64" if dtype == "f64" else "f32"
+    wide = t.wide(dtype)
     return t.cast(_minus_log(t, t.draws.uniform(shape, wide)), dtype)
 
 

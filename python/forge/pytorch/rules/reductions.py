@@ -250,7 +250,7 @@ def histogram(t, x, bins=100, min=0, max=0):
 
 def _bins_between_extremes(t, x, bins):
     """In which bin between the least and the largest element each lies: 0 to bins"""
-    x = t.cast(x, "f64" if x.dtype == "f64" else "f32")
+    x = t.cast(x, t.wide(x.dtype))
     low, high = (t.op("reduce", x, kind=kind, keep_dims=False) for kind in ("min", "max"))
     wider = t.op("select", t.op("equal", low, high), t.full(1, x.dtype), t.full(0, x.dtype))
     low, high = t.op("sub", low, wider), t.op("add", high, wider)

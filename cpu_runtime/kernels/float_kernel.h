@@ -4,8 +4,10 @@
 
 namespace forge::cpu {
 
-// The kernel of an op on f32 or f64 with one layout, followed by element-wise ops.
-template <class Op>
+// The kernel of an op on floats, of which narrow ones are widened, followed by element-wise ops.
+// kAnyLayout: it is as fast with channels last as with dense operands; otherwise it takes the
+// latter alone.
+template <class Op, bool kAnyLayout = false>
 class FloatKernel final : public Kernel {
  public:
   explicit FloatKernel(absl::StatusOr<MadeAnchor> (*make)(const AnchorSite&)) : make_(make) {}
@@ -19,6 +21,11 @@ class FloatKernel final : public Kernel {
   }
   absl::StatusOr<ProgramRef> Compile(const Task& task, const Settings& settings) const override {
     return MakeAnchorProgram(task, settings, make_);
+  }
+
+  std::vector<ir::EncodingChoice> Encodings(const Task& task,
+                                            const Settings& settings) const override {
+    return kAnyLayout ? BothLayouts(task, settings) : Kernel::Encodings(task, settings);
   }
 
  private:
