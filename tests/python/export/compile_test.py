@@ -185,6 +185,17 @@ class TrainTest(unittest.TestCase):
     def test_roundings_to_steps(self):
         self.check(Rounded(), lambda: torch.randn(4, 6))
 
+    def test_norms_in_narrow_types(self):
+        for affine in (True, False):
+            module = nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8, elementwise_affine=affine)).bfloat16()
+            compiled = copy.deepcopy(module)
+            x = torch.randn(4, 6, dtype=torch.bfloat16)
+            for forward in module, torch.compile(compiled, backend=backend.forge_backend, options=DEVICE):
+                (forward(x).float() ** 3).sum().backward()
+            for a, b in zip(module.parameters(), compiled.parameters()):
+                largest = float(a.grad.abs().max())  # of whose rounding the others have as much
+                torch.testing.assert_close(b.grad, a.grad, rtol=0, atol=0.02 * largest)
+
     def test_names_what_cannot_be_trained(self):
         with self.assertRaisesRegex(Exception, "linalg_inv"):
             torch.compile(Odd(), backend=backend.forge_backend, options=DEVICE)(torch.randn(3, 3, requires_grad=True))

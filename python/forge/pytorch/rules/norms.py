@@ -12,11 +12,12 @@ def layer_norm(t, x, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_e
 
 
 def native_layer_norm(t, x, normalized_shape, weight, bias, eps):
-    """With the mean and the inverse deviation of each row"""
+    """With the mean and the inverse deviation of each row, which PyTorch keeps in the type of narrow weights"""
     axis = -len(normalized_shape)
     if not (t.used(1) or t.used(2)):
         return t.op("layer_norm", x, weight, bias, axis=axis, epsilon=eps), None, None
-    return tuple(t.ops("layer_norm", x, weight, bias, axis=axis, epsilon=eps, statistics=True))
+    y, *statistics = t.ops("layer_norm", x, weight, bias, axis=axis, epsilon=eps, statistics=True)
+    return y, *(t.cast(v, t.dtype(t.meta(i).dtype)) for i, v in enumerate(statistics, 1))
 
 
 def rms_norm(t, x, normalized_shape, weight=None, eps=None):
