@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each planted fault of kernels/faults.cu is found: by the machine, or by the result.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -25,7 +26,7 @@ constexpr Fault kFaults[] = {
     {"neighbour_warp_barrier_only", "neighbour_ok", "no barrier between|nobody wrote"},
     {"rounds_no_barrier_before_reuse", "rounds_ok", "race: "},
     {"reduce_dropped_syncwarp", "reduce_ok", "of the same warp"},
-    {"reduce_reads_out_of_shared", "reduce_ok", "nobody wrote"},
+    {"reduce_reads_out_of_shared", "reduce_ok", "which no variable holds|nobody wrote"},
     {"bounds_read_past_the_end", "bounds_ok", "0 bytes behind the allocation of 512 bytes"},
     {"bounds_write_past_the_end", "bounds_ok", "writes 4 bytes"},
     {"bounds_read_before_the_start", "bounds_ok", "4 bytes before the allocation"},
@@ -131,6 +132,31 @@ TEST_P(FaultsTest, FindsEachPlantedFault) {
       EXPECT_TRUE(differs) << fault.kernel;
     }
   }
+}
+
+// A device may place dynamic shared memory at any multiple of the alignment that is asked for.
+TEST(DynamicSharedTest, IsAlignedAsDeclaredAndNoMore) {
+  const auto store = [](int align) {
+    std::vector<uint32_t> unused(1);
+    return RunPtx(fmt::format(R"(.version 8.0
+.target sm_80
+.address_size 64
+.extern .shared .align {} .b8 shared_memory[];
+.visible .entry f(.param .u64 p) {{
+  .reg .b32 %r<3>;
+  mov.u32 %r1, shared_memory;
+  mov.u32 %r2, 0;
+  st.shared.v4.u32 [%r1+16], {{%r2, %r2, %r2, %r2}};
+  ret;
+}}
+)",
+                              align),
+                  "f", {.grid = {1}, .threads = {1}, .dynamic_shared = 32},
+                  {Argument::Buffer(unused)});
+  };
+  EXPECT_EQ(store(16), absl::OkStatus());
+  EXPECT_EQ(store(1024), absl::OkStatus());
+  EXPECT_NE(Message(store(8)).find("is no multiple of 16"), std::string_view::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, FaultsTest, ::testing::Values("80", "100"));

@@ -38,6 +38,9 @@ TEST(TextTest, RefusesWhatItDoesNotKnow) {
       {".reg .b32 %r<99999999>;", "too many registers"},
       {".shared .b8 big[999999999999];", "larger than the limit"},
       {".shared .align 3 .b8 odd[4];", "alignment"},
+      {".reg .b32 %r<3>;\n.shared .align 4 .b8 a[32768];\n.shared .align 4 .b8 b[16388];\n"
+       "ld.shared.u32 %r1, [a];\nld.shared.u32 %r2, [b];",
+       "49156 bytes of static shared memory"},
       {".reg .b32 %r<3>;\nmma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r1}, {%r1}, {%r1}, "
        "{%r1};",
        "registers"},

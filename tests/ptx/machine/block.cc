@@ -139,10 +139,11 @@ bool Block::ReleaseBarriers() {
 absl::Status Block::Run(Dim3 block_id) {
   id = block_id;
   const Program& p = *launch.program;
-  const uint64_t bytes = p.shared_bytes + launch.dynamic_shared;
+  const uint64_t dynamic_start = p.shared_bytes + p.dynamic_skew;
+  const uint64_t bytes = dynamic_start + launch.dynamic_shared;
   shared.assign(bytes, 0xff);
   auto ranges = p.shared_ranges;
-  ranges.push_back({p.shared_bytes, bytes});
+  ranges.push_back({dynamic_start, bytes});
   shadow.Reset(bytes, p.shared_granule, ranges, launch.races);
   const uint64_t number = id.x + uint64_t{launch.grid.x} * (id.y + uint64_t{launch.grid.y} * id.z);
   random.seed(launch.seed ^ (number * 0x9e3779b97f4a7c15u));

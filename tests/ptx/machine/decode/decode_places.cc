@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMostCallDepth = 16;
 constexpr uint64_t kMostLocalBytes = 512 << 10;  // of a thread
-constexpr uint64_t kMostSharedBytes = 1 << 20;
+constexpr uint64_t kMostStaticBytes = 48 << 10;  // of shared memory, as in ptxas
 // Between shared variables: a whole row of banks, so that conflicts stay the same.
 constexpr uint64_t kRedZone = 128;
 
@@ -34,14 +34,16 @@ uint64_t Decoder::PlaceLocal(uint64_t bytes, uint32_t align) {
 }
 
 uint64_t Decoder::PlaceShared(const Variable& v) {
-  if (v.bytes > kMostSharedBytes || program_.shared_bytes > kMostSharedBytes) {
-    Fail("the kernel needs too much shared memory");
+  const uint64_t align = std::max(v.align, 1u);
+  program_.shared_declared = Aligned(program_.shared_declared, align) + v.bytes;
+  if (program_.shared_declared > kMostStaticBytes) {
+    Fail("the kernel has {} bytes of static shared memory, more than {}", program_.shared_declared,
+         kMostStaticBytes);
     return 0;
   }
   uint64_t start = program_.shared_bytes;
   if (!program_.shared_ranges.empty()) start = Aligned(start, kRedZone) + kRedZone;
-  start = Aligned(start, std::max(v.align, 1u));
-  program_.shared_declared = Aligned(program_.shared_declared, std::max(v.align, 1u)) + v.bytes;
+  start = Aligned(start, align);
   program_.shared_ranges.push_back({start, start + v.bytes});
   program_.shared_bytes = start + v.bytes;
   return start;
@@ -85,10 +87,9 @@ bool Decoder::ValueOf(const Operand& o, uint64_t& value, Space& space) {
     }
     const auto [place, added] = module_shared_.try_emplace(v.name, 0);
     if (added && v.dynamic)
-      place->second = kDynamicShared;
+      place->second = kDynamicShared + program_.dynamic_skew;
     else if (added)
       place->second = PlaceShared(v);
-    if (v.dynamic) dynamic_align_ = std::max(dynamic_align_, v.align);
     value = place->second + o.offset;
     return !failed();
   }

@@ -9,6 +9,7 @@
 namespace forge::ptx {
 namespace {
 
+constexpr uint32_t kMostDynamicAlign = 1024;  // bytes that a kernel may ask for
 constexpr size_t kMostOps = 1 << 22;
 constexpr size_t kMostRegisterBytes = size_t{1} << 24;  // of a warp
 
@@ -27,6 +28,9 @@ absl::StatusOr<Program> Decoder::Run(const Function& kernel) {
   program_.name = kernel.name;
   program_.text = module_.text;
   program_.max_threads = kernel.max_threads;
+  for (const Variable& v : module_.variables)
+    if (v.dynamic) dynamic_align_ = std::max(dynamic_align_, v.align);
+  if (dynamic_align_ < kMostDynamicAlign) program_.dynamic_skew = dynamic_align_;
   Frame frame;
   frame.function = &kernel;
   for (const Variable& p : kernel.params) {
@@ -38,8 +42,10 @@ absl::StatusOr<Program> Decoder::Run(const Function& kernel) {
   Body(frame);
   FORGE_RETURN_IF_ERROR(status_);
   program_.ops.push_back({.control = Control::kExit, .line = kernel.line});
-  program_.shared_bytes = Align(program_.shared_bytes, dynamic_align_);
   // The dynamic part lies behind all others, whose sizes are known only now.
+  if (dynamic_align_ > 0)
+    program_.shared_bytes =
+        Align(program_.shared_bytes, std::max(dynamic_align_, kMostDynamicAlign));
   return std::move(program_);
 }
 

@@ -84,7 +84,10 @@ struct Program {
   uint64_t shared_bytes = 0;                                 // static, with red zones
   uint64_t shared_declared = 0;                              // static, without
   std::vector<std::pair<uint64_t, uint64_t>> shared_ranges;  // of the variables
-  bool reads_by_proxy = false;                               // matrix units read shared memory
+  // Dynamic shared memory begins this far behind shared_bytes, at the least multiple of what its
+  // declaration asks for: a kernel that needs more alignment than it asks for is found out.
+  uint64_t dynamic_skew = 0;
+  bool reads_by_proxy = false;  // matrix units read shared memory
   uint32_t shared_granule = 4;  // bytes of the smallest access to shared memory
   uint64_t param_bytes = 0;
   struct Param {
