@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "base/platform.h"
-#include "ir/cases/bounds.h"
 #include "ir/graph/interpreter.h"
 #include "runtime/backends.h"
 #include "runtime/op_on_device.h"
 #include "tests/support/case_seeds.h"
+#include "tests/support/expect_results.h"
 #include "tests/support/metal_check.h"
 #include "tests/support/oracle.h"
 #include "tests/support/spirv_check.h"
@@ -84,12 +84,7 @@ void CheckResults(OpOnDevice& runner, const ir::ConcreteCase& c, uint64_t seed) 
   ASSERT_TRUE(results.ok()) << results.status();
   auto reference = ir::Evaluate(c.op, inputs->pointers());
   ASSERT_TRUE(reference.ok()) << reference.status();
-  ASSERT_EQ(results->size(), reference->size());
-  for (size_t i = 0; i < results->size(); ++i) {
-    const absl::Status s =
-        ir::CompareResult(c.op, inputs->pointers(), (*reference)[i], (*results)[i], i);
-    EXPECT_TRUE(s.ok()) << s;
-  }
+  ExpectResults(c.op, inputs->pointers(), *reference, *results);
 }
 
 TEST_P(OpsTest, AgreesWithItsEvaluator) {

@@ -26,6 +26,8 @@ constexpr Fault kFaults[] = {
     {"neighbour_warp_barrier_only", "neighbour_ok", "no barrier between|nobody wrote"},
     {"rounds_no_barrier_before_reuse", "rounds_ok", "race: "},
     {"reduce_dropped_syncwarp", "reduce_ok", "of the same warp"},
+    // The order decides which lane is first: one that reads what nobody wrote, or one that reads
+    // between the array and dynamic shared memory.
     {"reduce_reads_out_of_shared", "reduce_ok", "which no variable holds|nobody wrote"},
     {"bounds_read_past_the_end", "bounds_ok", "0 bytes behind the allocation of 512 bytes"},
     {"bounds_write_past_the_end", "bounds_ok", "writes 4 bytes"},

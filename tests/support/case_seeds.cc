@@ -26,6 +26,15 @@ std::vector<uint64_t> CaseSeeds() {
   return seeds;
 }
 
+int CountFromEnvironment(const char* variable, int standard) {
+  const auto text = Environment(variable);
+  if (!text) return standard;
+  int count = 0;
+  const char* end = text->data() + text->size();
+  FORGE_CHECK(std::from_chars(text->data(), end, count).ptr == end && count > 0);
+  return count;
+}
+
 absl::StatusOr<std::vector<ir::ConcreteCase>> CasesInTurns(const ir::OpDef& def, uint64_t seed) {
   std::vector<ir::ConcreteCase> out;
   uint64_t turn = seed;

@@ -18,4 +18,7 @@ std::vector<uint64_t> CaseSeeds();
 //   errors: those of ir::Concretize
 absl::StatusOr<std::vector<ir::ConcreteCase>> CasesInTurns(const ir::OpDef& def, uint64_t seed);
 
+// The positive number that a variable holds, or `standard` where it is not set.
+int CountFromEnvironment(const char* variable, int standard);
+
 }  // namespace forge

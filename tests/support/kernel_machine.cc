@@ -73,8 +73,8 @@ class Machine {
   absl::StatusOr<std::span<uint8_t>> Place(const View& v, size_t invocation, int64_t index);
   absl::Status RunFold(const Inst& i, const Mask& mask);
   bool RunDirectly(const Inst& i, const Mask& mask);
-  template <class T, class F>
-  bool EachLane(const Inst& i, const Mask& mask, F make);
+  template <class T>
+  void EachLane(const Inst& i, const Mask& mask, T (*make)(T, T, T));
   uint64_t Builtin(BuiltinKind which, size_t invocation) const;
   size_t Subgroup() const {
     return k_.subgroup != 0 ? k_.subgroup : static_cast<size_t>(options_.subgroup);
@@ -287,52 +287,46 @@ std::optional<uint64_t> DotOfBytes(DotKind kind, std::span<const uint64_t> words
   return static_cast<uint32_t>(sum);
 }
 
+// The instructions that kernels consist of mostly, which codegen::Folder would take most of the
+// time of a run for; nullptr: it is left to Folder.
+constexpr codegen::CodeTable<float (*)(float, float, float)> kOfF32 = {
+    {Code::kAdd, [](float a, float b, float) { return a + b; }},
+    {Code::kMul, [](float a, float b, float) { return a * b; }},
+    {Code::kFma, [](float a, float b, float c) { return std::fma(a, b, c); }},
+};
+using Word = uint32_t;
+constexpr codegen::CodeTable<Word (*)(Word, Word, Word)> kOfI32 = {
+    {Code::kAdd, [](Word a, Word b, Word) { return a + b; }},
+    {Code::kSub, [](Word a, Word b, Word) { return a - b; }},
+    {Code::kMul, [](Word a, Word b, Word) { return a * b; }},
+    {Code::kLt,
+     [](Word a, Word b, Word) { return Word{static_cast<int32_t>(a) < static_cast<int32_t>(b)}; }},
+};
+
 // Has `make` compute the lanes of the result from those of up to three operands.
-template <class T, class F>
-bool Machine::EachLane(const Inst& i, const Mask& mask, F make) {
+template <class T>
+void Machine::EachLane(const Inst& i, const Mask& mask, T (*make)(T, T, T)) {
   const auto ids = k_.ArgsOf(i);
-  const size_t lanes = TypeOf(i.result).lanes;
-  const auto operand = [&](size_t a, size_t n, size_t l) {
-    const std::span<const uint64_t> row = values_[ids[a]][n];
-    return std::bit_cast<T>(static_cast<uint32_t>(row[row.size() == 1 ? 0 : l]));
-  };
-  const bool is_binary = ids.size() == 2;
+  Row& result = At(i.result);
   for (size_t n = 0; n < size_; ++n)
-    for (size_t l = 0; l < lanes && mask[n]; ++l) {
-      const auto made =
-          make(operand(0, n, l), operand(1, n, l), is_binary ? T{} : operand(2, n, l));
-      if constexpr (std::is_same_v<decltype(made), const bool>)
-        At(i.result)[n][l] = made;
-      else
-        At(i.result)[n][l] = std::bit_cast<uint32_t>(made);
+    for (size_t l = 0; mask[n] && l < result[n].size(); ++l) {
+      std::array<T, 3> args{};
+      for (size_t a = 0; a < ids.size(); ++a) {
+        const std::span<const uint64_t> row = values_[ids[a]][n];
+        args[a] = std::bit_cast<T>(static_cast<uint32_t>(row[row.size() == 1 ? 0 : l]));
+      }
+      result[n][l] = std::bit_cast<uint32_t>(make(args[0], args[1], args[2]));
     }
-  return true;
 }
 
-// Runs the instructions that kernels consist of mostly without Folder, in a third of its time.
-// Returns false for others.
+// Returns false where the instruction is left to RunFold.
 bool Machine::RunDirectly(const Inst& i, const Mask& mask) {
-  const DType arg = TypeOf(Arg(i, 0)).elem;
-  if (arg == DType::kF32) {
-    if (i.code == Code::kAdd)
-      return EachLane<float>(i, mask, [](float a, float b, float) { return a + b; });
-    if (i.code == Code::kMul)
-      return EachLane<float>(i, mask, [](float a, float b, float) { return a * b; });
-    if (i.code == Code::kFma)
-      return EachLane<float>(i, mask, [](float a, float b, float c) { return std::fma(a, b, c); });
-  }
-  if (arg == DType::kI32) {
-    using Word = uint32_t;
-    if (i.code == Code::kAdd)
-      return EachLane<Word>(i, mask, [](Word a, Word b, Word) { return a + b; });
-    if (i.code == Code::kSub)
-      return EachLane<Word>(i, mask, [](Word a, Word b, Word) { return a - b; });
-    if (i.code == Code::kMul)
-      return EachLane<Word>(i, mask, [](Word a, Word b, Word) { return a * b; });
-    if (i.code == Code::kLt)
-      return EachLane<int32_t>(i, mask, [](int32_t a, int32_t b, int32_t) { return a < b; });
-  }
-  return false;
+  const DType t = TypeOf(Arg(i, 0)).elem;
+  const auto of_f32 = t == DType::kF32 ? kOfF32[i.code] : nullptr;
+  const auto of_i32 = t == DType::kI32 ? kOfI32[i.code] : nullptr;
+  if (of_f32 != nullptr) EachLane(i, mask, of_f32);
+  if (of_i32 != nullptr) EachLane(i, mask, of_i32);
+  return of_f32 != nullptr || of_i32 != nullptr;
 }
 
 absl::Status Machine::RunFold(const Inst& i, const Mask& mask) {

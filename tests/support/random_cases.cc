@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/random_cases.h"
 
-#include <charconv>
 #include <map>
 #include <random>
 
-#include "base/platform.h"
+#include "tests/support/case_seeds.h"
 
 namespace forge {
 namespace {
@@ -61,13 +60,6 @@ std::vector<ir::ConcreteCase> RandomCases(const ir::OpDef& def, int count, uint6
   return out;
 }
 
-int RandomCaseCount(int standard) {
-  const auto text = Environment("FORGE_RANDOM_CASES");
-  if (!text) return standard;
-  int count = 0;
-  const char* end = text->data() + text->size();
-  FORGE_CHECK(std::from_chars(text->data(), end, count).ptr == end && count > 0);
-  return count;
-}
+int RandomCaseCount(int standard) { return CountFromEnvironment("FORGE_RANDOM_CASES", standard); }
 
 }  // namespace forge

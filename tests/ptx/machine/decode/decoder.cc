@@ -28,9 +28,10 @@ absl::StatusOr<Program> Decoder::Run(const Function& kernel) {
   program_.name = kernel.name;
   program_.text = module_.text;
   program_.max_threads = kernel.max_threads;
+  uint32_t dynamic_align = 0;  // that the module's dynamic shared variables ask for
   for (const Variable& v : module_.variables)
-    if (v.dynamic) dynamic_align_ = std::max(dynamic_align_, v.align);
-  if (dynamic_align_ < kMostDynamicAlign) program_.dynamic_skew = dynamic_align_;
+    if (v.dynamic) dynamic_align = std::max(dynamic_align, v.align);
+  if (dynamic_align < kMostDynamicAlign) program_.dynamic_skew = dynamic_align;
   Frame frame;
   frame.function = &kernel;
   for (const Variable& p : kernel.params) {
@@ -43,9 +44,9 @@ absl::StatusOr<Program> Decoder::Run(const Function& kernel) {
   FORGE_RETURN_IF_ERROR(status_);
   program_.ops.push_back({.control = Control::kExit, .line = kernel.line});
   // The dynamic part lies behind all others, whose sizes are known only now.
-  if (dynamic_align_ > 0)
+  if (dynamic_align > 0)
     program_.shared_bytes =
-        Align(program_.shared_bytes, std::max(dynamic_align_, kMostDynamicAlign));
+        Align(program_.shared_bytes, std::max(dynamic_align, kMostDynamicAlign));
   return std::move(program_);
 }
 

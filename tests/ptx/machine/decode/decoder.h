@@ -122,7 +122,6 @@ class Decoder {
   Frame* frame_ = nullptr;
   int depth_ = 0;
   int32_t carry_ = -1;
-  uint32_t dynamic_align_ = 0;  // that the module's dynamic shared variables ask for
   const Function* kernel_ = nullptr;
   std::map<std::string_view, uint64_t> module_shared_;
   std::map<std::pair<uint64_t, int>, int32_t> constants_;
