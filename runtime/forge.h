@@ -13,7 +13,7 @@
  * be called from one thread at a time. After a fork the child process creates new sessions; calls
  * on older ones fail.
  *
- * [2] to [5] mark additions of these versions of the interface.
+ * [2] to [7] mark additions of these versions of the interface.
  */
 /* NOLINTBEGIN(readability-identifier-naming): C's names. */
 #ifndef FORGE_RUNTIME_FORGE_H_
@@ -31,7 +31,7 @@ extern "C" {
 /* The version of the interface. It grows when functions are added; none is changed or removed. A
  * program compiled with this header runs with every library whose forge_interface() is at least
  * FORGE_INTERFACE. */
-#define FORGE_INTERFACE 6
+#define FORGE_INTERFACE 7
 /* The version of the interface that the library provides. */
 int forge_interface(void);
 
@@ -228,6 +228,9 @@ forge_error* forge_options_set_autotune(forge_options* options, double seconds);
 /* Called during long work, from any thread, with what is done ("compiling kernels"), the number of
  * finished units and their total. */
 typedef void (*forge_progress)(void* context, const char* what, size_t done, size_t total);
+/* [7] Has products and convolutions of f32 computed in less: "f16" or "bf16", to which their
+ * operands are rounded; the rest stays in f32. Default: "exact". */
+forge_error* forge_options_set_precision(forge_options* options, const char* name);
 /* [6] Reports the long work of sessions with these options, while they live; NULL: reports none. */
 forge_error* forge_options_set_progress(forge_options* options, forge_progress progress,
                                         void* context);

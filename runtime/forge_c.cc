@@ -7,6 +7,7 @@
 #include "base/platform.h"
 #include "base/utf8.h"
 #include "formats/model_bin/model_bin.h"
+#include "ir/passes/precision.h"
 #include "runtime/backends.h"
 #include "runtime/forge.h"
 #include "runtime/plan/memory_plan.h"
@@ -399,6 +400,12 @@ forge_error* forge_options_set_dim(forge_options* options, const char* name, int
 forge_error* forge_options_set_memory_limit(forge_options* options, uint64_t bytes) {
   return Set(options, "", [&](forge_options& o) {
     o.session.memory_limit = bytes;
+    return absl::OkStatus();
+  });
+}
+forge_error* forge_options_set_precision(forge_options* options, const char* name) {
+  return Set(options, name, [&](forge_options& o) {
+    FORGE_ASSIGN_OR_RETURN(o.session.precision, forge::ir::ParsePrecision(name));
     return absl::OkStatus();
   });
 }

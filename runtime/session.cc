@@ -255,14 +255,15 @@ LowerOptions LoweringFor(const SessionOptions& options) {
   lower.outputs = options.outputs;
   lower.freeze = options.freeze;
   lower.fuse = options.debug.fuse;
+  lower.precision = options.precision;
   lower.observe = options.debug.observe;
   return lower;
 }
 
 // Sessions whose options agree here may share what was lowered.
 std::string KeyOf(const SessionOptions& options) {
-  std::string key =
-      fmt::format("{} {} {}", options.freeze, options.debug.fuse, options.debug.compile_only);
+  std::string key = fmt::format("{} {} {} {}", options.freeze, options.debug.fuse,
+                                options.debug.compile_only, Name(options.precision));
   for (const std::string& f : options.functions) key += "\nf " + f;
   for (const std::string& o : options.outputs) key += "\no " + o;
   return key;

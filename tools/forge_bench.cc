@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/platform.h"
+#include "ir/passes/precision.h"
 #include "runtime/backends.h"
 #include "runtime/op_on_device.h"
 #include "runtime/plan/autotune.h"
@@ -22,7 +23,7 @@ namespace forge::tools {
 namespace {
 
 struct Options {
-  std::string what, filter, choice;
+  std::string what, filter, choice, precision = "exact";
   std::vector<std::string> devices, dims, shapes, cases;
   int threads = 0, repeat = 7, warmup = 1, streams = 1, seconds = 10, candidates = 32;
   double duration = -1;
@@ -193,6 +194,9 @@ absl::Status BenchModel(const Options& o, const std::vector<DeviceRef>& devices,
   const ir::Function* main = model->module().Find("main");
   if (main == nullptr) return InvalidArgument("{} has no function 'main'", o.what);
   FORGE_ASSIGN_OR_RETURN(const DimMap dims, DimsOf(o.dims, o.shapes, *main));
+  SessionOptions options;
+  options.dims = dims;
+  FORGE_ASSIGN_OR_RETURN(options.precision, ir::ParsePrecision(o.precision));
   const RunLimits limits{.warmup = o.warmup, .repeat = o.repeat, .seconds = o.duration};
   Table table(
       {"model", "device", "min ms", "median ms", "p99 ms", "runs/s", "dispatches", "arena"});
@@ -200,7 +204,7 @@ absl::Status BenchModel(const Options& o, const std::vector<DeviceRef>& devices,
   for (const DeviceRef& d : devices) {
     std::vector<std::unique_ptr<Session>> sessions;
     for (int i = 0; i < o.streams; ++i) {
-      FORGE_ASSIGN_OR_RETURN(auto session, Session::Create(model, d, {.dims = dims}));
+      FORGE_ASSIGN_OR_RETURN(auto session, Session::Create(model, d, options));
       sessions.push_back(std::move(session));
     }
     const Session& first = *sessions[0];
@@ -239,8 +243,8 @@ absl::Status CheckOptions(const Options& o, const Tool& tool) {
   if (o.what == "tune")
     return tool.Only("tune",
                      {"--device", "--threads", "--filter", "--case", "--seconds", "--candidates"});
-  return tool.Only("a model", {"--device", "--threads", "--dim", "--shape", "--repeat",
-                               "--duration", "--streams", "--warmup"});
+  return tool.Only("a model", {"--device", "--threads", "--dim", "--shape", "--precision",
+                               "--repeat", "--duration", "--streams", "--warmup"});
 }
 
 absl::Status Run(const Options& o, Tool& tool) {
@@ -285,6 +289,8 @@ int main(int argc, char** argv) {
   tool.Option("--choice TEXT", o.choice,
               "ops: compile every case in this way, one that tune has shown");
   tool.Option("--candidates N", o.candidates, {2, 10000}, "tune: choices tried for each case");
+  tool.Option("--precision NAME", o.precision,
+              "Model: of products and convolutions: exact, f16 or bf16");
   tool.Option("--repeat N", o.repeat, {1, 1000000}, "Model: number of timed runs");
   tool.Option("--duration SECONDS", o.duration,
               "Model: duration of the timed runs, instead of --repeat");

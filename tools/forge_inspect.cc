@@ -11,6 +11,7 @@
 #include "formats/load.h"
 #include "formats/model_bin/model_bin.h"
 #include "ir/passes/passes.h"
+#include "ir/passes/precision.h"
 #include "runtime/backends.h"
 #include "runtime/plan/executable.h"
 #include "runtime/plan/lower.h"
@@ -28,7 +29,7 @@ namespace forge::tools {
 namespace {
 
 struct Options {
-  std::string model, pass, html, profile, stats_file, device = "auto";
+  std::string model, pass, html, profile, stats_file, device = "auto", precision = "exact";
   std::vector<std::string> dims, shapes;
   int kernel = -1;
   bool text = false, weights = false, verify = false, stats = false, no_fuse = false;
@@ -131,6 +132,7 @@ absl::StatusOr<std::unique_ptr<Session>> RunPasses(
   FORGE_ASSIGN_OR_RETURN(DeviceRef device, OpenDevice(o.device, {}));
   SessionOptions options;
   options.dims = dims;
+  FORGE_ASSIGN_OR_RETURN(options.precision, ir::ParsePrecision(o.precision));
   options.debug.compile_only = true;
   options.debug.fuse = !o.no_fuse;
   options.debug.observe = std::move(observe);
@@ -291,6 +293,7 @@ absl::Status ShowKernel(const Options& o, std::shared_ptr<const Model> model, To
   FORGE_ASSIGN_OR_RETURN(DeviceRef device, OpenDevice(o.device, {.statistics = o.stats}));
   SessionOptions options;
   options.dims = dims;
+  FORGE_ASSIGN_OR_RETURN(options.precision, ir::ParsePrecision(o.precision));
   options.debug.compile_only = true;  // devices that only compile have no memory for weights
   options.debug.fuse = !o.no_fuse;
   FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
@@ -319,13 +322,14 @@ absl::Status ShowKernel(const Options& o, std::shared_ptr<const Model> model, To
 absl::Status CheckOptions(const Options& o, const Tool& tool) {
   if (o.verify) return tool.Only("--verify", {"--verify"});
   if (o.kernel >= 0)
-    return tool.Only("--kernel",
-                     {"--kernel", "--device", "--dim", "--shape", "--no-fuse", "--stats"});
+    return tool.Only("--kernel", {"--kernel", "--device", "--dim", "--shape", "--precision",
+                                  "--no-fuse", "--stats"});
   if (!o.html.empty())
-    return tool.Only(
-        "--html", {"--html", "--pass", "--device", "--dim", "--shape", "--no-fuse", "--profile"});
+    return tool.Only("--html", {"--html", "--pass", "--device", "--dim", "--shape", "--precision",
+                                "--no-fuse", "--profile"});
   if (!o.pass.empty())
-    return tool.Only("--pass", {"--pass", "--device", "--dim", "--shape", "--no-fuse", "--text"});
+    return tool.Only(
+        "--pass", {"--pass", "--device", "--dim", "--shape", "--precision", "--no-fuse", "--text"});
   if (o.weights) return tool.Only("--weights", {"--weights"});
   return tool.Only("the model as it is", {"--text"});
 }
@@ -384,6 +388,7 @@ int main(int argc, char** argv) {
   tool.List("--dim SYMBOL=N", o.dims, "Bind an open dimension");
   tool.List("--shape NAME=DIMS", o.shapes,
             "Bind the open dimensions of an input, as in NAME=1,3,480,640");
+  tool.Option("--precision NAME", o.precision, "Of products and convolutions: exact, f16 or bf16");
   tool.Flag("--no-fuse", o.no_fuse, "Do not fuse: each node is a separate step");
   tool.Option("--kernel STEP", o.kernel, {0, INT_MAX}, "Show the kernel of this step of the plan");
   tool.OptionalValue(

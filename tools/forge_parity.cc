@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/platform.h"
+#include "ir/passes/precision.h"
 #include "runtime/backends.h"
 #include "runtime/plan/compare.h"
 #include "runtime/plan/executable.h"
@@ -21,11 +22,12 @@ namespace forge::tools {
 namespace {
 
 struct Options {
-  std::string model, filter, stats, dump, reduce;
+  std::string model, filter, stats, dump, reduce, precision = "exact";
   std::vector<std::string> devices, inputs, dims, shapes;
   Presentation presentation;
   bool compile_only = false, show_stats = false;
   int choices = 0;
+  DType products = DType::kF32;  // `precision`
 };
 
 // Every device that can be used, one name each; the reference first.
@@ -101,15 +103,15 @@ Against AgainstOf(const Candidate& c) {
   return c.device->info().backend == "reference" ? Against::kReference : Against::kDevice;
 }
 
-absl::Status ComparePairs(const std::vector<Candidate>& devices, Tool& tool) {
+absl::Status ComparePairs(const std::vector<Candidate>& devices, DType precision, Tool& tool) {
   Table table({"device", "against", "worst output", "relative error", "largest difference",
                "classes", "verdict"});
   nlohmann::json pairs = nlohmann::json::array();
   int breaches = 0;
   for (size_t a = 0; a < devices.size(); ++a) {
     for (size_t b = a + 1; b < devices.size(); ++b) {
-      FORGE_ASSIGN_OR_RETURN(
-          Comparison c, Compare(devices[b].results, devices[a].results, AgainstOf(devices[a])));
+      FORGE_ASSIGN_OR_RETURN(Comparison c, Compare(devices[b].results, devices[a].results,
+                                                   AgainstOf(devices[a]), precision));
       const OutputDifference* w = c.worst();
       breaches += !c.within();
       pairs.push_back(PairJson(devices[a], devices[b], c));
@@ -163,10 +165,10 @@ absl::Status CheckOptions(const Options& o, const Tool& tool) {
                      {"--device", "--filter", "--compile-only", "--stats", "--choices", "--dump"});
   if (o.model == "ops") return tool.Only("ops", {"--device", "--filter"});
   if (o.compile_only)
-    return tool.Only("a model with --compile-only",
-                     {"--device", "--dim", "--shape", "--compile-only", "--stats", "--dump"});
-  return tool.Only("a model",
-                   {"--device", "--dim", "--shape", "--inputs", "--preprocess", "--reduce"});
+    return tool.Only("a model with --compile-only", {"--device", "--dim", "--shape", "--precision",
+                                                     "--compile-only", "--stats", "--dump"});
+  return tool.Only("a model", {"--device", "--dim", "--shape", "--precision", "--inputs",
+                               "--preprocess", "--reduce"});
 }
 
 absl::Status Reduce(const Options& o, const Model& model, std::vector<Candidate>& devices,
@@ -180,6 +182,7 @@ absl::Status Reduce(const Options& o, const Model& model, std::vector<Candidate>
                               .inputs = inputs,
                               .devices = {devices[0].device, devices[1].device},
                               .against = AgainstOf(devices[0]),
+                              .precision = o.products,
                               .progress = [&](size_t left, size_t all) {
                                 if (!tool.json()) progress("nodes taken out", all - left, all);
                               }};
@@ -210,6 +213,7 @@ absl::StatusOr<std::vector<Candidate>> OpenAll(const Options& o,
     FORGE_ASSIGN_OR_RETURN(c.device, OpenDevice(name, {.statistics = o.compile_only}));
     SessionOptions options;
     options.dims = dims;
+    if (c.device->info().backend != "reference") options.precision = o.products;
     options.debug.compile_only = o.compile_only;
     if (progress != nullptr)
       options.progress = [=](std::string_view what, size_t done, size_t total) {
@@ -225,6 +229,7 @@ absl::StatusOr<std::vector<Candidate>> OpenAll(const Options& o,
 
 absl::Status Run(Options o, Tool& tool) {
   FORGE_RETURN_IF_ERROR(CheckOptions(o, tool));
+  FORGE_ASSIGN_OR_RETURN(o.products, ir::ParsePrecision(o.precision));
   if (o.devices.empty()) o.devices = AllDevices();
   if (o.inputs.empty()) o.inputs = {"random:1"};
   if (o.model == "ops")
@@ -252,7 +257,7 @@ absl::Status Run(Options o, Tool& tool) {
     if (!results.ok()) return Annotate(results.status(), c.name);
     c.results = *std::move(results);
   }
-  return ComparePairs(devices, tool);
+  return ComparePairs(devices, o.products, tool);
 }
 
 }  // namespace
@@ -278,6 +283,8 @@ int main(int argc, char** argv) {
   tool.List("--dim SYMBOL=N", o.dims, "Bind an open dimension");
   tool.List("--shape NAME=DIMS", o.shapes,
             "Bind the open dimensions of an input, as in NAME=1,3,480,640");
+  tool.Option("--precision NAME", o.precision,
+              "Of products and convolutions on all devices but the reference: exact, f16 or bf16");
   tool.Option("--reduce OUT.bin", o.reduce,
               "Write the smallest part of the model on which two devices differ; its inputs are "
               "written to OUT.bin.inputs");

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/platform.h"
+#include "ir/passes/precision.h"
 #include "runtime/backends.h"
 #include "runtime/plan/compare.h"
 #include "runtime/report.h"
@@ -22,7 +23,8 @@ namespace forge::tools {
 namespace {
 
 struct Options {
-  std::string device = "auto", model, compare, expect, output_dir, profile, dump, memory_limit;
+  std::string device = "auto", model, compare, expect, output_dir, profile, dump, memory_limit,
+              precision = "exact";
   std::vector<std::string> inputs, outputs, dims, shapes;
   Presentation presentation;
   Tolerance tolerance;
@@ -93,6 +95,9 @@ void AddOptions(Tool& tool, Options& o) {
             "steps are not fused");
   tool.Flag("--no-fuse", o.no_fuse, "Do not fuse: each node is a separate step");
   tool.Option("--dump DIR", o.dump, "Write the function after each pass and every kernel to DIR");
+  tool.Option("--precision NAME", o.precision,
+              "Of products and convolutions: exact, or f16 or bf16, with all else in f32; the "
+              "reference of --compare stays exact");
   tool.Option("--threads N", o.threads, {0, 4096}, "Number of host threads; 0: all");
   tool.Option("--memory-limit BYTES", o.memory_limit,
               "Refuse a plan that needs more device memory, for example 300M or 2G");
@@ -154,6 +159,7 @@ class Runner {
     s.debug.stepwise = stepwise;
     s.autotune = {.seconds = static_cast<double>(o_.autotune),
                   .candidates = static_cast<size_t>(o_.candidates)};
+    s.precision = precision_;
     s.memory_limit = memory_limit_;
     s.max_iterations = static_cast<uint64_t>(o_.max_iterations);
     if (!json_)
@@ -172,6 +178,7 @@ class Runner {
   }
 
   absl::Status Prepare() {
+    FORGE_ASSIGN_OR_RETURN(precision_, ir::ParsePrecision(o_.precision));
     if (!o_.memory_limit.empty()) {
       FORGE_ASSIGN_OR_RETURN(memory_limit_, ParseBytes(o_.memory_limit));
     }
@@ -315,10 +322,13 @@ class Runner {
 
   absl::Status CompareThere() {
     FORGE_ASSIGN_OR_RETURN(DeviceRef other, OpenDevice(o_.compare, device_options_));
+    SessionOptions options = MakeOptions(false);
+    if (other->info().backend == "reference") options.precision = DType::kF32;
     FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
-                           Session::Create(model_, other, MakeOptions(false)));
+                           Session::Create(model_, other, options));
     FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> reference, session->Run(inputs_));
-    FORGE_ASSIGN_OR_RETURN(const Comparison comparison, Compare(results_, reference));
+    FORGE_ASSIGN_OR_RETURN(const Comparison comparison,
+                           Compare(results_, reference, Against::kReference, precision_));
     const std::string& name = other->info().id;
     if (!json_) PrintComparison(comparison, other->info());
     FORGE_ASSIGN_OR_RETURN(const std::string first_step, FirstDifferingStep());
@@ -384,6 +394,7 @@ class Runner {
   DeviceOptions device_options_;
   DimMap dims_;
   uint64_t memory_limit_ = UINT64_MAX;
+  DType precision_ = DType::kF32;
   std::shared_ptr<const Model> model_;
   DeviceRef device_;
   std::vector<std::unique_ptr<Session>> sessions_;  // one for each stream

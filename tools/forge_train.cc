@@ -11,7 +11,7 @@
 #include "formats/arrays/safetensors.h"
 #include "formats/model_bin/model_bin.h"
 #include "formats/onnx/replace_weights.h"
-#include "ir/training/mixed_precision.h"
+#include "ir/passes/precision.h"
 #include "runtime/backends.h"
 #include "tools/support/dims.h"
 #include "tools/support/regex.h"

@@ -56,7 +56,12 @@ absl::StatusOr<DeviceFacts> QueryFacts(const DriverApi& api, int ordinal) {
     const bool told = api.device_attribute(&value, which, f.device) == kCuSuccess && value > 0;
     return told ? value : otherwise;
   };
-  f.capability = 10 * attribute(kComputeCapabilityMajor) + attribute(kComputeCapabilityMinor);
+  int major = 0, minor = 0;
+  for (const auto& [value, which] :
+       {std::pair(&major, kComputeCapabilityMajor), std::pair(&minor, kComputeCapabilityMinor)})
+    FORGE_RETURN_IF_ERROR(
+        api.Check(api.device_attribute(value, which, f.device), "cuDeviceGetAttribute"));
+  f.capability = 10 * major + minor;
   f.multiprocessors = attribute(kMultiprocessorCount, 1);
   f.max_threads = attribute(kMaxThreadsPerBlock, f.max_threads);
   f.max_block_x = attribute(kMaxBlockX, f.max_block_x);

@@ -40,10 +40,11 @@ absl::StatusOr<CudaBufferRef> CudaBuffer::Create(const ContextRef& context, Memo
   if (r == kCuSuccess) return b;
   if (r != kCuOutOfMemory)
     return context->Check(r, kind == Memory::kDevice ? "cuMemAlloc" : "cuMemHostAlloc");
+  if (kind != Memory::kDevice)
+    return ResourceExhausted("the host has no pinned memory for {} bytes", bytes);
   size_t available = 0, total = 0;
   api.memory_info(&available, &total);
-  return ResourceExhausted("no {} for {} bytes; {} bytes of {} are available",
-                           kind == Memory::kDevice ? "GPU memory" : "pinned host memory", bytes,
+  return ResourceExhausted("no GPU memory for {} bytes; {} bytes of {} are available", bytes,
                            available, total);
 }
 

@@ -73,6 +73,7 @@ struct OpInfo {
   bool host = false;         // strings, sequences: a host step on every device
   bool encodes = false;      // relayout: the encoding of the result follows from the attributes
   bool ordered = false;      // collectives, bind_symbol: keeps its place among its like
+  bool product = false;      // sums of products, whose operands may be rounded to f16 or bf16
 };
 
 // The known elements of each operand; nullopt: unknown.

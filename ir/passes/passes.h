@@ -26,6 +26,10 @@ absl::Status MultiplyIntegers(const Function& in, Function& out, const Target& t
 // kernel for `lookup`.
 absl::Status Tabulate(const Function& in, Function& out, const Target& target);
 
+// Rounds the operands of products (OpInfo::product) of f32 to `precision`: kF16, kBF16, or kF32,
+// which changes nothing. Their results are f32 again.
+absl::Status RoundProducts(const Function& in, Function& out, DType precision);
+
 // A node for which a target has neither a kernel nor a decomposition it supports.
 struct Refusal {
   std::string op;

@@ -3,13 +3,13 @@
 
 #include <cmath>
 
+#include "base/alternatives.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/elementwise/scalar_math.h"
 #include "ir/ops/movement/reshape.h"
 #include "ir/ops/movement/transpose.h"
 #include "ir/ops/product/matmul.h"
 #include "ir/ops/reduction/reduce.h"
-#include "ir/training/alternatives.h"
 
 namespace forge::ir {
 namespace {

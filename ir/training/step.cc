@@ -7,6 +7,7 @@
 #include <set>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/alternatives.h"
 #include "ir/graph/capture_reads.h"
 #include "ir/graph/copier.h"
 #include "ir/ops/creation/fill.h"
@@ -20,9 +21,9 @@
 #include "ir/ops/reduction/arg_reduce.h"
 #include "ir/ops/reduction/reduce.h"
 #include "ir/ops/reduction/softmax.h"
-#include "ir/training/alternatives.h"
+#include "ir/passes/precision.h"
 #include "ir/training/differentiate.h"
-#include "ir/training/mixed_precision.h"
+#include "ir/training/loss_scale.h"
 
 namespace forge::ir {
 namespace {

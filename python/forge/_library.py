@@ -10,7 +10,7 @@ from ctypes import POINTER, Structure, c_char_p, c_double, c_int, c_int64, c_siz
 
 from ._errors import OF_CODE, Error
 
-INTERFACE = 6  # the version of the C interface that this package needs
+INTERFACE = 7  # the version of the C interface that this package needs
 RELEASE = ctypes.CFUNCTYPE(None, c_void_p)
 PROGRESS = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_size_t, c_size_t)
 
@@ -89,6 +89,7 @@ FUNCTIONS = {
     "options_add_output": (ERROR, c_void_p, c_char_p),
     "options_set_dim": (ERROR, c_void_p, c_char_p, c_int64),
     "options_set_memory_limit": (ERROR, c_void_p, c_uint64),
+    "options_set_precision": (ERROR, c_void_p, c_char_p),
     "options_set_threads": (ERROR, c_void_p, c_int),
     "options_set_progress": (ERROR, c_void_p, PROGRESS, c_void_p),
     "options_set_autotune": (ERROR, c_void_p, c_double),

@@ -58,14 +58,15 @@ class Model:
         check(call("model_save")(self._handle.pointer, os.fsencode(path)))
 
     def session(self, device: str = "auto", *, function: str = "main", outputs: list[str] | None = None,
-                dims: dict[str, int] | None = None, memory_limit: int | None = None, threads: int | None = None,
-                autotune: float | None = None, fuse: bool = True,
+                dims: dict[str, int] | None = None, precision: str = "exact", memory_limit: int | None = None,
+                threads: int | None = None, autotune: float | None = None, fuse: bool = True,
                 progress: bool | Callable[[str, int, int], None] | None = None) -> Session:
         """Prepares the model for a device.
 
         device: "auto", "cpu", "vulkan", "vulkan:1", "vulkan:NAME-PART", "reference" ...; see `devices`
         outputs: names of the values to return, which may be inner ones; None: the model's outputs
         dims: extents of dimensions that are the same in all runs
+        precision: "f16" or "bf16": operands of products and convolutions of f32 are rounded to it; "exact": they are not
         memory_limit: bytes of device memory for weights, states and the memory of runs
         threads: of the host; None or 0: all
         autotune: seconds to search for faster kernels each time that shapes are new
@@ -77,8 +78,8 @@ class Model:
         """
         report = function_of(progress)
         reports = None if report is None else Reports(report)
-        options = make_options(function=function, outputs=outputs, dims=dims, memory_limit=memory_limit,
-                               threads=threads, autotune=autotune, fuse=fuse, reports=reports)
+        options = make_options(function=function, outputs=outputs, dims=dims, precision=precision,
+                               memory_limit=memory_limit, threads=threads, autotune=autotune, fuse=fuse, reports=reports)
         return Session(self._handle, device, options, reports)
 
     def training(self, device: str = "auto", *, loss: str = "cross_entropy", optimizer: str = "adam",

@@ -32,7 +32,7 @@ class Port:
         return f"{self.name}: {self.dtype}[{shape}]"
 
 
-def make_options(*, function, outputs, dims, memory_limit, threads, autotune, fuse, reports):
+def make_options(*, function, outputs, dims, precision, memory_limit, threads, autotune, fuse, reports):
     """The options of a session; what is None has its default."""
     options = Handle(call("options_create"), free=call("options_free"))
 
@@ -44,6 +44,7 @@ def make_options(*, function, outputs, dims, memory_limit, threads, autotune, fu
         put("add_output", name.encode())
     for name, extent in (dims or {}).items():
         put("set_dim", name.encode(), extent)
+    put("set_precision", precision.encode())
     if memory_limit is not None:
         put("set_memory_limit", memory_limit)
     if threads is not None:

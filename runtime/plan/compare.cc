@@ -66,7 +66,8 @@ const OutputDifference* Comparison::worst() const {
 }
 
 absl::StatusOr<Comparison> Compare(const std::vector<NamedTensor>& results,
-                                   const std::vector<NamedTensor>& expected, Against against) {
+                                   const std::vector<NamedTensor>& expected, Against against,
+                                   DType precision) {
   if (results.size() != expected.size())
     return Internal("{} outputs instead of {}", results.size(), expected.size());
   const double bounds = against == Against::kDevice ? 2 : 1;
@@ -82,7 +83,9 @@ absl::StatusOr<Comparison> Compare(const std::vector<NamedTensor>& results,
     if (classes > 1 && Has(kFloatTypes, r.dtype()))
       for (int64_t at = 0; at < r.elements(); at += classes)
         d.same_classes = d.same_classes && ArgMax(x, at, classes) == ArgMax(r, at, classes);
-    d.within = d.same_specials && d.same_classes && d.rel_error <= bounds * ModelBound(r.dtype());
+    d.bound = ModelBound(r.dtype());
+    if (Has(kFloatTypes, r.dtype())) d.bound = bounds * std::max(d.bound, ModelBound(precision));
+    d.within = d.same_specials && d.same_classes && d.rel_error <= d.bound;
     c.outputs.push_back(d);
   }
   return c;

@@ -12,6 +12,7 @@ struct OutputDifference {
   double rel_error = 0;  // ||x - r|| / ||r||
   double nmse = 0;       // rel_error squared
   double max_abs = 0;
+  double bound = 0;  // on rel_error
   bool same_classes =
       // Equal argmax along the last axis, where that axis of a float output has at least two
       // elements.
@@ -33,10 +34,12 @@ double ModelBound(DType t);
 // within twice that bound of each other.
 enum class Against : uint8_t { kReference, kDevice };
 // Compares results with expected values.
+//   precision: what products were computed in; a bound is never below that of this type
 //   errors: Internal (names or types differ)
 absl::StatusOr<Comparison> Compare(const std::vector<NamedTensor>& results,
                                    const std::vector<NamedTensor>& expected,
-                                   Against against = Against::kReference);
+                                   Against against = Against::kReference,
+                                   DType precision = DType::kF32);
 
 // Returns whether the results of a step agree with what the reference computes from the operands of
 // that step.

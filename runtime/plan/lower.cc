@@ -11,9 +11,9 @@
 namespace forge {
 namespace {
 
-constexpr std::array<std::string_view, 14> kPassNames = {
-    "import", "fold",  "recognise", "integers", "tabulate", "legalise", "simplify",
-    "join",   "hoist", "fuse",      "bind",     "split",    "encode",   "pack"};
+constexpr std::array<std::string_view, 15> kPassNames = {
+    "import", "fold",  "recognise", "integers", "tabulate", "precision", "legalise", "simplify",
+    "join",   "hoist", "fuse",      "bind",     "split",    "encode",    "pack"};
 
 // The value of that name: a result's, else an inner value's.
 uint32_t ValueNamed(const ir::Function& f, std::string_view name) {
@@ -73,6 +73,9 @@ class Lowering {
     }));
     FORGE_RETURN_IF_ERROR(d.Run(
         "tabulate", [&](const auto& in, auto& out) { return ir::Tabulate(in, out, target_); }));
+    FORGE_RETURN_IF_ERROR(d.Run("precision", [&](const auto& in, auto& out) {
+      return ir::RoundProducts(in, out, options_.precision);
+    }));
     FORGE_RETURN_IF_ERROR(d.Run(
         "legalise", [&](const auto& in, auto& out) { return ir::Legalise(in, out, target_); }));
     FORGE_RETURN_IF_ERROR(d.Run("simplify", ir::Simplify));

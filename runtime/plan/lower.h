@@ -22,9 +22,10 @@ struct LowerOptions {
   // Results of functions[0] to compute, which may be any values of the graph; empty: the function's
   // own results.
   std::vector<std::string> outputs;
-  bool freeze = true;           // parameters become constants
-  bool fuse = true;             // false: each node is a separate step
-  bool verify = kVerifyPasses;  // verify the function after each pass
+  bool freeze = true;             // parameters become constants
+  bool fuse = true;               // false: each node is a separate step
+  DType precision = DType::kF32;  // of products, see ir::RoundProducts
+  bool verify = kVerifyPasses;    // verify the function after each pass
   // Called after each pass; for --dump and forge-inspect --pass.
   std::function<void(std::string_view pass, const ir::Function& after)> observe;
 };

@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include "tests/support/fetched_cuda.h"
+
 namespace forge::cuda {
 namespace {
 
@@ -22,12 +24,9 @@ void LoadForGood(const fs::path& packages) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const Nvrtc>> FetchedNvrtc() {
-  std::error_code error;
-  for (const auto& python : fs::directory_iterator(CacheFolder() / "cuda-venv/lib", error)) {
-    const fs::path packages = python.path() / "site-packages";
-    if (!fs::exists(packages / "nvidia", error)) continue;
-    LoadForGood(packages);
-    const DefaultEnvironment path("FORGE_CUDA_PATH", packages.c_str());
+  if (const auto packages = FetchedCuda()) {
+    LoadForGood(*packages);
+    const DefaultEnvironment path("FORGE_CUDA_PATH", packages->c_str());
     return Nvrtc::Load();
   }
   if (Environment("FORGE_CUDA_PATH")) return Nvrtc::Load();

@@ -140,6 +140,18 @@ class SessionTest(unittest.TestCase):
         session.bind()
         np.testing.assert_array_equal(session.run(self.x)["total"], self.y)
 
+    def test_computes_products_in_half_the_bits(self):
+        model = forge.load(DATA / "encoder.bin")
+        x = np.random.default_rng(1).standard_normal((2, 5, 16), "f")
+        exact = model.session(device="reference").run(x)["output"]
+        for precision, bound in (("f16", 1e-2), ("bf16", 1e-1)):
+            y = model.session(device="cpu", precision=precision).run(x)["output"]
+            self.assertEqual(y.dtype, np.float32)
+            self.assertGreater(np.abs(y - exact).max(), 1e-5)
+            np.testing.assert_allclose(y, exact, atol=bound)
+        with self.assertRaisesRegex(forge.UsageError, "precision 'f8' is not exact, f16 or bf16"):
+            model.session(device="reference", precision="f8")
+
     def test_saves_and_loads(self):
         import tempfile
 
@@ -450,6 +462,47 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(text("einsum", {"equation": "ij->ji"}), 'equation = "ij->ji"')
         with self.assertRaises(forge.UsageError):
             text("clamp", {"lower": 0})
+
+
+class EmulatedCudaTest(unittest.TestCase):
+    """A program goes on after NVIDIA's driver failed it, on the emulated device."""
+
+    SESSIONS = """
+import sys
+import numpy as np
+import forge
+model = forge.load(sys.argv[1])
+for attempt in range(2):
+    try:
+        with model.session(device="cuda") as session:
+            print("deviation", round(float(session.run(np.ones((1, 4, 16), "f"))["output"].std()), 3))
+    except forge.Error as error:
+        print(error)
+"""
+
+    def setUp(self):
+        driver = pathlib.Path(LIBRARY).resolve().parents[1] / "emulated_cuda"
+        compilers = sorted((in_oracle.CACHE / "forge/cuda-venv/lib").glob("python3*/site-packages"))
+        if not driver.exists():
+            self.skipTest(f"{driver} was not built")
+        if not compilers:
+            self.skipTest("there is no NVRTC: run tests/lab/fetch-cuda")
+        self.environment = {**os.environ, "LD_LIBRARY_PATH": str(driver), "FORGE_CUDA_PATH": str(compilers[0]),
+                            "PYTHONPATH": str(pathlib.Path(forge.__file__).resolve().parents[1])}
+
+    def test_the_next_session_works(self):
+        for failing, sentence in (("cuMemAlloc_v2:2", "no GPU memory for "),
+                                  ("cuMemHostAlloc:1", "the host has no pinned memory for "),
+                                  ("cuModuleLoadDataEx:1", "cuModuleLoadDataEx returned CUDA_ERROR_UNKNOWN"),
+                                  ("cuLaunchKernel:2=700", "the CUDA device is lost"),
+                                  ("cuEventQuery:1=719", "the CUDA device is lost")):
+            with self.subTest(failing):
+                done = subprocess.run([sys.executable, "-c", self.SESSIONS, DATA / "encoder.bin"], text=True,
+                                      stdout=subprocess.PIPE, check=True,
+                                      env={**self.environment, "FORGE_EMULATED_CUDA_FAIL": failing})
+                first, second = done.stdout.splitlines()
+                self.assertIn(sentence, first)
+                self.assertEqual(second, "deviation 1.0")
 
 
 if __name__ == "__main__":

@@ -326,6 +326,7 @@ TEST_F(ForgeCTest, TakesOptions) {
   EXPECT_EQ(CodeOf(forge_options_set_threads(options, 1)), 0);
   EXPECT_EQ(CodeOf(forge_options_set_autotune(options, 0)), 0);
   EXPECT_EQ(CodeOf(forge_options_set_fusion(options, 0)), 0);
+  EXPECT_EQ(CodeOf(forge_options_set_precision(options, "bf16")), 0);
   forge_session* session = nullptr;
   ASSERT_EQ(CodeOf(forge_session_create_with(model_, "reference", options, &session)), 0);
   EXPECT_EQ(forge_session_output_count(session), 2u);
@@ -345,6 +346,7 @@ TEST_F(ForgeCTest, TakesOptions) {
   EXPECT_EQ(CodeOf(forge_options_set_threads(options, -1)), FORGE_USAGE);
   EXPECT_EQ(CodeOf(forge_options_set_autotune(options, -1)), FORGE_USAGE);
   EXPECT_EQ(CodeOf(forge_options_set_autotune(options, NAN)), FORGE_USAGE);
+  EXPECT_EQ(CodeOf(forge_options_set_precision(options, "f8")), FORGE_USAGE);
   EXPECT_EQ(CodeOf(forge_options_set_function(options, nullptr)), FORGE_USAGE);
   EXPECT_EQ(CodeOf(forge_options_set_dim(nullptr, "n", 1)), FORGE_USAGE);
   EXPECT_EQ(CodeOf(forge_options_create(nullptr)), FORGE_USAGE);

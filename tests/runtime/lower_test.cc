@@ -45,9 +45,10 @@ TEST_P(PassesTest, LeaveFunctionsThatVerify) {
     EXPECT_EQ(bound.module->base(), lowered.module.get());
     EXPECT_THAT(ir::Verify(*bound.module), Succeeds());
   }
-  EXPECT_THAT(seen, ElementsAre("import", "fold", "recognise", "integers", "tabulate", "legalise",
-                                "simplify", "join", "hoist", "fuse", "fuse load", "bind", "split",
-                                "encode", "pack", "bind", "split", "encode", "pack"));
+  EXPECT_THAT(seen,
+              ElementsAre("import", "fold", "recognise", "integers", "tabulate", "precision",
+                          "legalise", "simplify", "join", "hoist", "fuse", "fuse load", "bind",
+                          "split", "encode", "pack", "bind", "split", "encode", "pack"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, PassesTest, ::testing::Values("reference", "cpu"),

@@ -45,6 +45,21 @@ TEST(ForgeRunTest, PrintsTheJsonOfTheContract) {
   EXPECT_EQ(json["compare"]["worst"]["rel_error"], 0.0);
 }
 
+// Beside the reference, which stays exact.
+TEST(ForgeRunTest, ComputesInHalfTheBits) {
+  if (!IsHere("cpu")) GTEST_SKIP() << "there is no CPU device";
+  for (const std::string precision : {"f16", "bf16"}) {
+    const Outcome o =
+        Shell("forge-run --json --device cpu " + kModel + " --input image=" + kPicture +
+              " --compare reference --precision " + precision);
+    EXPECT_EQ(o.status, 0) << o.err;
+    const auto json = nlohmann::json::parse(o.out, nullptr, false);
+    EXPECT_GT(json["compare"]["worst"]["rel_error"], 1e-5) << precision;
+  }
+  ExpectError("forge-run --device cpu " + kModel + " --input image=" + kPicture + " --precision f8",
+              2, "precision 'f8' is not exact, f16 or bf16");
+}
+
 TEST(ForgeRunTest, WritesOutputsAndATrace) {
   TempFolder folder;
   const Outcome o = Shell("forge-run --json --explain --device reference " + kModel +

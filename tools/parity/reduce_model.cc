@@ -190,36 +190,33 @@ class Reducer {
     if (!part.status().ok()) return Failure{};
     const auto model = std::make_shared<const Model>(part.TakeModule());
     const std::vector<NamedTensor> inputs = part.TakeInputs();
-    const auto good = RunOn(model, request_.devices[0], inputs);
+    const auto good = RunOn(model, request_.devices[0], inputs, request_.precision);
     if (!good.ok() && tried_ == 1) return good.status();
     if (!good.ok()) return Failure{};
-    const auto suspect = RunOn(model, request_.devices[1], inputs);
+    const auto suspect = RunOn(model, request_.devices[1], inputs, request_.precision);
     if (!suspect.ok())
       return Failure{.code = suspect.status().code(),
                      .text = std::string(Message(suspect.status()))};
-    const double bounds = request_.against == Against::kDevice ? 2 : 1;
-    FORGE_ASSIGN_OR_RETURN(const Comparison c, Compare(*suspect, *good, request_.against));
+    FORGE_ASSIGN_OR_RETURN(const Comparison c,
+                           Compare(*suspect, *good, request_.against, request_.precision));
     Failure f{.differs = !c.within(), .by_classes_alone = true};
     for (const OutputDifference& d : c.outputs) {
       if (d.within) continue;
-      const bool beyond =
-          !d.same_specials || d.rel_error > bounds * ModelBound(DTypeOf(*good, d.output));
+      const bool beyond = !d.same_specials || d.rel_error > d.bound;
       if (beyond || f.text.empty()) f.text = TextOf(d);
       f.by_classes_alone = f.by_classes_alone && !beyond;
     }
     return f;
   }
 
-  static DType DTypeOf(const std::vector<NamedTensor>& outputs, std::string_view name) {
-    return std::find_if(outputs.begin(), outputs.end(),
-                        [&](const NamedTensor& t) { return t.name == name; })
-        ->value.dtype();
-  }
-
   static absl::StatusOr<std::vector<NamedTensor>> RunOn(const std::shared_ptr<const Model>& model,
                                                         const DeviceRef& device,
-                                                        std::span<const NamedTensor> inputs) {
-    FORGE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model, device));
+                                                        std::span<const NamedTensor> inputs,
+                                                        DType precision) {
+    SessionOptions options;
+    if (device->info().backend != "reference") options.precision = precision;
+    FORGE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                           Session::Create(model, device, options));
     return session->Run(inputs);
   }
 

@@ -14,7 +14,8 @@ struct AddMatMul {
       .formula = "y = beta * c + alpha * matmul(a, b), without c for beta 0",
       .inputs = "c: float|complex[*t]; a: =c[*d, m, k]; b: =c[*e, k, n]",
       .outputs = "y: =c[*f, p, q]",
-      .source = "torch.addmm, torch.baddbmm"};
+      .source = "torch.addmm, torch.baddbmm",
+      .product = true};
   static constexpr Field kFields[] = {
       FieldOf<&AddMatMul::alpha>("alpha", "Of the product."),
       FieldOf<&AddMatMul::beta>("beta", "Of c, which broadcasts to the product.")};
@@ -49,7 +50,8 @@ struct Linear {
       .formula = "y[.., o] = sum over i of x[.., i] * weight[o, i] + bias[o]",
       .inputs = "x: float|complex[*d, i]; weight: =x[o, i]; bias: =x[o]?",
       .outputs = "y: =x[*d, o]",
-      .source = "torch.nn.functional.linear"};
+      .source = "torch.nn.functional.linear",
+      .product = true};
 
   Values decompose(Function& f, ValueSpan in) const {
     Dims shape = in[0].type().shape();

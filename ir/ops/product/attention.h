@@ -20,7 +20,8 @@ struct Attention {
       .inputs = "q: float[*b, l, e]; k: =q[*c, s, f]; v: =q[*d, t, w]; mask: float|bool[*m]?",
       .outputs = "y: =q[*r, o, p]; log_sum: wide(q)[*r, o, t]?",
       .source = "ONNX Attention-23; torch.nn.functional.scaled_dot_product_attention",
-      .saved = "log_sums"};
+      .saved = "log_sums",
+      .product = true};
   static constexpr Field kFields[] = {
       FieldOf<&Attention::scale>("scale",
                                  "Of the scores; 0 means 1 / sqrt(e). A float mask is "

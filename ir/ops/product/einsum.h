@@ -12,7 +12,8 @@ struct Einsum {
       .formula = "y = sum of the product of the operands over the letters that y lacks",
       .inputs = "x: number...",
       .outputs = "y: =x[*r]",
-      .source = "ONNX Einsum-12; torch.einsum"};
+      .source = "ONNX Einsum-12; torch.einsum",
+      .product = true};
   static constexpr Field kFields[] = {FieldOf<&Einsum::equation>(
       "equation",
       "A letter for each axis, as in \"bij,bjk->bik\"; \"...\" stands for any axes, which "

@@ -13,7 +13,8 @@ struct GroupedMatMul {
       .formula = "y[i] = x[i] weight[expert[i]]; 0 where there is no such expert",
       .inputs = "x: float[m, k]; weight: =x[e, k, n]; expert: i32|i64[m]",
       .outputs = "y: =x[m, n]",
-      .source = "N. Shazeer and others, \"Outrageously Large Neural Networks\", 2017"};
+      .source = "N. Shazeer and others, \"Outrageously Large Neural Networks\", 2017",
+      .product = true};
 
   // The gather is part of the product's loads: no copy of the weights is made.
   Values decompose(Function& f, ValueSpan in) const {

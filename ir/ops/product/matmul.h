@@ -12,7 +12,8 @@ struct MatMul {
       .formula = "y[..., i, j] = sum over k of a[..., i, k] * b[..., k, j]",
       .inputs = "a: float|complex[*d, m, k]; b: =a[*e, l, n]",
       .outputs = "y: =a[*f, p, q]",
-      .source = "ONNX MatMul-13, Gemm-13; torch.matmul"};
+      .source = "ONNX MatMul-13, Gemm-13; torch.matmul",
+      .product = true};
   static constexpr Field kFields[] = {
       FieldOf<&MatMul::transpose_a>("transpose_a", "a is stored as [..., k, i]."),
       FieldOf<&MatMul::transpose_b>("transpose_b", "b is stored as [..., j, k].")};

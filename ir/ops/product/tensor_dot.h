@@ -14,7 +14,8 @@ struct TensorDot {
       .formula = "y = sum of a * b over pairs of axes; the other axes of a, then those of b",
       .inputs = "a: number[*d]; b: =a[*e]",
       .outputs = "y: =a[*r]",
-      .source = "torch.tensordot; torch.inner, torch.outer, torch.dot and torch.mv"};
+      .source = "torch.tensordot; torch.inner, torch.outer, torch.dot and torch.mv",
+      .product = true};
   static constexpr Field kFields[] = {
       FieldOf<&TensorDot::axes_a>("axes_a",
                                   "Negative ones count from the end; none: the outer "

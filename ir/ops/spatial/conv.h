@@ -15,7 +15,8 @@ struct Conv {
           "x[n, m / (M / groups) * K + c, p * stride + r * dilation - padding, ...]",
       .inputs = "x: float|complex[n, c, *d]; weight: =x[m, k, *r]; bias: =x[m]?",
       .outputs = "y: =x[n, m, *p]",
-      .source = "ONNX Conv-11; torch.nn.functional.conv1d to 3d"};
+      .source = "ONNX Conv-11; torch.nn.functional.conv1d to 3d",
+      .product = true};
   static constexpr Field kFields[] = {
       FieldOf<&Conv::strides>("strides",
                               "One for each of 1 to 3 spatial axes, each at least 1; empty: ones."),

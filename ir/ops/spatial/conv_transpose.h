@@ -16,7 +16,8 @@ struct ConvTranspose {
           "w[c,m,r...] * x[n,c,p...]",
       .inputs = "x: float|complex[n, c, *d]; weight: =x[c, k, *r]; bias: =x[m]?",
       .outputs = "y: =x[n, m, *p]",
-      .source = "ONNX ConvTranspose-11; torch.nn.functional.conv_transpose1d to 3d"};
+      .source = "ONNX ConvTranspose-11; torch.nn.functional.conv_transpose1d to 3d",
+      .product = true};
   static constexpr Field kFields[] = {
       FieldOf<&ConvTranspose::strides>(
           "strides", "One for each of 1 to 3 spatial axes, each at least 1; empty: ones."),

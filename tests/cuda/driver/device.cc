@@ -101,7 +101,10 @@ CUresult Device::Enter(const char* name) {
   std::lock_guard lock(mutex_);
   const int64_t call = ++calls_[name], any = ++all_calls_;
   for (const Settings::Failure& f : settings_.failures)
-    if ((f.name == name && f.call == call) || (f.name == "*" && f.call == any)) return f.code;
+    if ((f.name == name && f.call == call) || (f.name == "*" && f.call == any)) {
+      std::fprintf(stderr, "emulated CUDA: %s fails, as FORGE_EMULATED_CUDA_FAIL asks\n", name);
+      return f.code;
+    }
   return CUDA_SUCCESS;
 }
 

@@ -76,6 +76,8 @@ constexpr PassUnderTest kPasses[] = {
      }},
     {"tabulate", [](Module&, const Function& in, Function&,
                     Function& out) { return Tabulate(in, out, FakeTarget()); }},
+    {"precision", [](Module&, const Function& in, Function&,
+                     Function& out) { return RoundProducts(in, out, DType::kF16); }},
     {"legalise",
      [](Module&, const Function& in, Function&, Function& out) {
        FakeTarget target;

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <string>
 
-namespace forge::ir {
+namespace forge {
 
 // Lists the names of rows for a message: "a, b or c".
 template <class Rows, class Name>
@@ -17,4 +17,4 @@ std::string Alternatives(const Rows& rows, Name name) {
   return text;
 }
 
-}  // namespace forge::ir
+}  // namespace forge
