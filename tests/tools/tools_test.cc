@@ -54,7 +54,7 @@ TEST(ForgeRunTest, ComputesInHalfTheBits) {
               " --compare reference --precision " + precision);
     EXPECT_EQ(o.status, 0) << o.err;
     const auto json = nlohmann::json::parse(o.out, nullptr, false);
-    EXPECT_GT(json["compare"]["worst"]["rel_error"], 1e-5) << precision;
+    EXPECT_GT(json["compare"]["worst"]["rel_error"], 1e-6) << precision;
   }
   ExpectError("forge-run --device cpu " + kModel + " --input image=" + kPicture + " --precision f8",
               2, "precision 'f8' is not exact, f16 or bf16");

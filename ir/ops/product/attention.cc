@@ -108,8 +108,9 @@ absl::StatusOr<Types> Attention::infer(TypeSpan in) const {
     if (!all.ok() || !MayEqualBroadcast(scores.shape(), *all))
       return InvalidArgument("the mask {} does not broadcast to the scores {}", in[3].ToText(),
                              ToText(scores.shape()));
-    if (in[3].dtype() != DType::kBool && in[3].dtype() != in[0].dtype())
-      return InvalidArgument("the mask is {}, q is {}", Name(in[3].dtype()), Name(in[0].dtype()));
+    const DType mask = in[3].dtype(), q = in[0].dtype();
+    if (mask != DType::kBool && mask != q && mask != WideOf(q))
+      return InvalidArgument("the mask is {}, q is {}", Name(mask), Name(q));
   }
   const Type operands[] = {scores, in[2]};
   FORGE_ASSIGN_OR_RETURN(Types out, MatMul{}.infer(operands));
@@ -173,6 +174,9 @@ Cases Attention::cases() {
       {Attention{}, {"f32[1,3,256]", "f32[1,9,256]", "f32[1,9,256]"}},
       {Attention{.causal = Causal::kBottomRight},
        {"f16[4,21,128]", "f16[1,70,128]", "f16[1,70,128]"}},
+      {Attention{}, {"f16[2,37,32]", "f16[2,70,32]", "f16[2,70,32]", "f32[37,70]"}},
+      {Attention{.log_sums = true},
+       {"bf16[2,9,64]", "bf16[2,140,64]", "bf16[2,140,64]", "f32[2,1,140]"}},
       {Attention{.softcap = 3},
        {"float[2,20,256]", "float[2,40,256]", "float[2,40,256]", "bool[1,40]"}},
       {Attention{}, {"f32[3,200]", "f32[35,200]", "f32[35,130]"}},
