@@ -34,7 +34,8 @@ double ModelBound(DType t);
 // within twice that bound of each other.
 enum class Against : uint8_t { kReference, kDevice };
 // Compares results with expected values.
-//   precision: what products were computed in; a bound is never below that of this type
+//   precision: what products were computed in; a bound is never below that of this type, and where
+//   that is larger than the output's own, classes that are within it of each other count as equal
 //   errors: Internal (names or types differ)
 absl::StatusOr<Comparison> Compare(const std::vector<NamedTensor>& results,
                                    const std::vector<NamedTensor>& expected,

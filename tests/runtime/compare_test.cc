@@ -57,6 +57,21 @@ TEST(CompareTest, LooksAtClassesAndSpecials) {
   EXPECT_FALSE(One(Tensor({3}, {nan, -inf, 1}), Tensor({3}, {nan, inf, 1})).within);
 }
 
+// 2.95 is within 3e-2 of 3, and 2.8 is not.
+TEST(CompareTest, RoundedProductsMayFlipWhatIsNear) {
+  const auto same_classes = [](std::initializer_list<double> x, std::initializer_list<double> r,
+                               DType precision) {
+    return Compare({{"y", Tensor({1, 3}, x)}}, {{"y", Tensor({1, 3}, r)}}, Against::kReference,
+                   precision)
+        ->outputs.at(0)
+        .same_classes;
+  };
+  EXPECT_FALSE(same_classes({1, 3, 2.95}, {1, 2.95, 3}, DType::kF32));
+  EXPECT_FALSE(same_classes({1, 3, 2.95}, {1, 2.95, 3}, DType::kF16));
+  EXPECT_TRUE(same_classes({1, 3, 2.95}, {1, 2.95, 3}, DType::kBF16));
+  EXPECT_FALSE(same_classes({1, 3, 2.8}, {1, 2.8, 3}, DType::kBF16));
+}
+
 TEST(CompareTest, IntegersAreEqualOrWrong) {
   const int64_t shape[] = {2};
   ir::HostValue a = *ir::HostValue::Zeros(DType::kI64, shape), b = a;
