@@ -88,7 +88,11 @@ target_link_libraries(forge_emulated_cublaslt PRIVATE absl::status absl::statuso
 target_link_options(forge_emulated_cublaslt PRIVATE "-Wl,--version-script=${PROJECT_SOURCE_DIR}/tests/cuda/cublaslt/exports.map")
 set_target_properties(forge_emulated_cublaslt PROPERTIES OUTPUT_NAME cublasLt SOVERSION 13
                       LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/emulated_cuda")
-add_dependencies(forge_emulated_cuda forge_emulated_cublaslt)
+# And the library of ranges that FORGE_CUDA_NVTX asks for.
+add_library(forge_emulated_nvtx SHARED "${PROJECT_SOURCE_DIR}/tests/cuda/nvtx/nvtx.cc")
+set_target_properties(forge_emulated_nvtx PROPERTIES OUTPUT_NAME nvtx3interop SOVERSION 1
+                      LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/emulated_cuda")
+add_dependencies(forge_emulated_cuda forge_emulated_cublaslt forge_emulated_nvtx)
 
 # Adds COUNT ctest entries for PROGRAM's tests that FILTER selects.
 function(forge_add_test name program filter count)

@@ -127,11 +127,16 @@ absl::StatusOr<DeviceRef> CudaDriver::Open(size_t index, const DeviceOptions& op
       const ContextRef context,
       Context::Create(facts.has_driver ? **api_ : std::shared_ptr<const DriverApi>(), facts));
   absl::StatusOr<ProductLibraryRef> library = MakeLibrary(context);
+  NvtxRef nvtx;
+  if (settings.nvtx) {
+    FORGE_ASSIGN_OR_RETURN(nvtx, Nvtx::Load());
+  }
   DeviceParts parts{.context = context,
                     .info = Describe(facts, index, nvrtc_->status(), library.status()),
                     .nvrtc = *nvrtc_,
                     .library = library.ok() ? *std::move(library) : nullptr,
-                    .graphs = settings.graphs};
+                    .graphs = settings.graphs,
+                    .nvtx = std::move(nvtx)};
   FORGE_ASSIGN_OR_RETURN(std::shared_ptr<CudaDevice> device,
                          CudaDevice::Open(std::move(parts), options));
   return DeviceRef(std::move(device));

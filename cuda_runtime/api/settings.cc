@@ -4,12 +4,14 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
+#include "base/environment.h"
 #include "base/platform.h"
 
 namespace forge::cuda {
 
 absl::StatusOr<Settings> Settings::FromEnvironment() {
   Settings s;
+  FORGE_ASSIGN_OR_RETURN(s.nvtx, EnvironmentSwitch("FORGE_CUDA_NVTX"));
   const std::string text = Environment("FORGE_CUDA_DISABLE").value_or("");
   for (const std::string& word : std::vector<std::string>(absl::StrSplit(text, ','))) {
     if (word.empty()) continue;

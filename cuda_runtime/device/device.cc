@@ -38,8 +38,9 @@ absl::StatusOr<std::shared_ptr<CudaDevice>> CudaDevice::Open(DeviceParts parts,
   d->kernels_ = std::make_shared<KernelStore>(context, std::move(parts.nvrtc), options.cache);
   d->compiler_ =
       std::make_unique<const NodeCompiler>(context, d->kernels_, std::move(parts.library), tuned);
-  d->graphs_ = parts.graphs;
-  FORGE_ASSIGN_OR_RETURN(d->queue_, Queue::Create(context));
+  // The steps of a graph are launched at once.
+  d->graphs_ = parts.graphs && parts.nvtx == nullptr;
+  FORGE_ASSIGN_OR_RETURN(d->queue_, Queue::Create(context, std::move(parts.nvtx)));
   return d;
 }
 

@@ -14,6 +14,7 @@ struct DeviceParts {
   absl::StatusOr<std::shared_ptr<const Nvrtc>> nvrtc;
   ProductLibraryRef library = nullptr;  // null: products are computed by kernels alone
   bool graphs = true;                   // replays are CUDA graphs
+  NvtxRef nvtx = nullptr;               // steps are ranges of it; null: they are not
 };
 
 class CudaDevice final : public Device {

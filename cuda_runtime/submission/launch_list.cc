@@ -182,6 +182,7 @@ absl::StatusOr<LaunchListRef> LaunchList::OfCopy(const Device::CopyRange& r, con
     return InvalidArgument("a copy of {} bytes overlaps itself", r.bytes);
   auto list = std::make_shared<LaunchList>();
   BoundStep step;
+  step.label = "copy";
   if (r.bytes > 0) step.copy = BoundCopy{from.address() + r.at, to.address() + r.to_at, r.bytes};
   list->steps_.push_back(std::move(step));
   return LaunchListRef(std::move(list));

@@ -18,8 +18,8 @@ absl::Status Timeout() { return absl::DeadlineExceededError("the device is still
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Queue>> Queue::Create(const ContextRef& context) {
-  std::shared_ptr<Queue> q(new Queue(context));
+absl::StatusOr<std::shared_ptr<Queue>> Queue::Create(const ContextRef& context, NvtxRef nvtx) {
+  std::shared_ptr<Queue> q(new Queue(context, std::move(nvtx)));
   if (!context->facts().has_driver) return q;
   const Context::Current current(*context);
   CuStream stream = nullptr;
@@ -58,6 +58,7 @@ absl::StatusOr<OwnedEvent> Queue::MakeEvent(unsigned flags) {
 
 absl::Status Queue::Hand(State& s, size_t step) {
   const DriverApi& api = context_->api();
+  const Nvtx::Range range(nvtx_.get(), s.job.list->steps()[step].label);
   const auto record = [&](int which) {
     if (s.job.times == nullptr) return absl::OkStatus();
     return context_->Check(api.record_event((*s.job.times)[step][which].get(), stream_.get()),

@@ -7,6 +7,7 @@
 #include <map>
 #include <thread>
 
+#include "cuda_runtime/api/nvtx.h"
 #include "cuda_runtime/submission/launch_list.h"
 
 namespace forge::cuda {
@@ -27,8 +28,9 @@ struct Job {
 // then.
 class Queue final : public Timeline, public std::enable_shared_from_this<Queue> {
  public:
-  // errors: Unavailable, ResourceExhausted
-  static absl::StatusOr<std::shared_ptr<Queue>> Create(const ContextRef& context);
+  //   nvtx: steps are ranges of it, named by their labels; null: they are not
+  //   errors: Unavailable, ResourceExhausted
+  static absl::StatusOr<std::shared_ptr<Queue>> Create(const ContextRef& context, NvtxRef nvtx);
   ~Queue() override { Close(); }
   Queue(const Queue&) = delete;
   // Waits for submitted work and cancels the rest; every point is reached afterwards. Idempotent.
@@ -59,7 +61,8 @@ class Queue final : public Timeline, public std::enable_shared_from_this<Queue> 
   using StateRef = std::shared_ptr<State>;
   using Trash = std::vector<StateRef>;  // destroyed after the lock is released
 
-  explicit Queue(ContextRef context) : context_(std::move(context)) {}
+  Queue(ContextRef context, NvtxRef nvtx)
+      : context_(std::move(context)), nvtx_(std::move(nvtx)) {}
   absl::Status StartThread();  // under mutex_
   void HandOver(State& s);     // all its steps and its event
   void HandSteps(State& s);
@@ -74,6 +77,7 @@ class Queue final : public Timeline, public std::enable_shared_from_this<Queue> 
   absl::Status WaitForEvent(const OwnedEvent& event, std::chrono::steady_clock::time_point until);
 
   ContextRef context_;
+  const NvtxRef nvtx_;
   OwnedStream stream_;
   OwnedStream capture_;  // made at the first capture; work is recorded there and never runs
   std::mutex capture_mutex_;

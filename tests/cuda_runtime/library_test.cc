@@ -85,6 +85,16 @@ TEST(CudaSettingsTest, HidesWhatIsNamed) {
   EXPECT_FALSE(With("all").cublaslt || With("all").graphs);
 }
 
+TEST(CudaSettingsTest, NamesStepsOnRequest) {
+  for (const auto& [value, on] : {std::pair{"", false}, {"0", false}, {"1", true}}) {
+    const ScopedEnvironment nvtx("FORGE_CUDA_NVTX", value);
+    EXPECT_EQ(With("").nvtx, on) << value;
+  }
+  const ScopedEnvironment nvtx("FORGE_CUDA_NVTX", "yes");
+  EXPECT_THAT(Settings::FromEnvironment().status().message(),
+              HasSubstr("FORGE_CUDA_NVTX=yes is not valid; give 1 or 0"));
+}
+
 TEST(CudaSettingsTest, RefusesOtherNames) {
   const ScopedEnvironment hide("FORGE_CUDA_DISABLE", "graphs,cudnn");
   const absl::Status s = Settings::FromEnvironment().status();

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/environment.h"
 #include "base/platform.h"
 #include "vk_runtime/api/memory_types.h"
 
@@ -334,13 +335,6 @@ void TakeLimits(const VkPhysicalDeviceLimits& l, Caps& caps) {
   caps.max_scalar_bytes = std::min(l.maxPushConstantsSize, kMostScalarBytes);
 }
 
-absl::StatusOr<bool> Switch(const char* name, std::string_view on) {
-  const std::optional<std::string> value = Environment(name);
-  if (!value || value->empty() || *value == "0") return false;
-  if (*value == on) return true;
-  return InvalidArgument("{}={} is not valid; give {} or 0", name, *value, on);
-}
-
 // A number that FORGE_VK_LIMITS may name, and the least that it may be.
 struct NamedLimit {
   std::string_view name;
@@ -384,8 +378,8 @@ absl::Status ReadLimits(Settings& s) {
 
 absl::StatusOr<Settings> Settings::FromEnvironment() {
   Settings s;
-  FORGE_ASSIGN_OR_RETURN(s.validate, Switch("FORGE_VK_VALIDATE", "1"));
-  FORGE_ASSIGN_OR_RETURN(s.host_memory, Switch("FORGE_VK_HOST_MEMORY", "1"));
+  FORGE_ASSIGN_OR_RETURN(s.validate, EnvironmentSwitch("FORGE_VK_VALIDATE"));
+  FORGE_ASSIGN_OR_RETURN(s.host_memory, EnvironmentSwitch("FORGE_VK_HOST_MEMORY"));
   FORGE_RETURN_IF_ERROR(ReadLimits(s));
   if (const auto piece = Environment("FORGE_VK_PIECE_MS"); piece && !piece->empty()) {
     int64_t ms = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each call of NVIDIA's driver that fails, on the emulated device: the answer is right, or the
-// program ends with one sentence.
+// forge-run on the emulated CUDA device.
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_split.h"
 #include "tests/support/fetched_cuda.h"
 #include "tests/tools/shell.h"
 
@@ -9,7 +11,7 @@ namespace {
 
 using namespace testing;  // NOLINT: how programs are run
 
-class SlowCudaFailureTest : public ::testing::Test {
+class SlowEmulatedCudaTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const auto compiler = FetchedCuda();
@@ -18,11 +20,15 @@ class SlowCudaFailureTest : public ::testing::Test {
     environment_ = fmt::format("LD_LIBRARY_PATH='{}' FORGE_CUDA_PATH='{}' XDG_CACHE_HOME='{}' ",
                                driver, compiler->string(), cache_.path().string());
   }
-  Outcome Run(const std::string& failing) const {
+  Outcome Run(const std::string& variables, const std::string& options = "") const {
     return Shell("forge-run --device cuda " + kSource +
                      "/tests/python/data/encoder.bin --input src=random --dim batch=2 "
-                     "--dim sequence=5 --repeat 2 --print",
-                 environment_ + "FORGE_EMULATED_CUDA_FAIL='" + failing + "' ");
+                     "--dim sequence=5 --repeat 2 --print " +
+                     options,
+                 environment_ + variables + " ");
+  }
+  Outcome RunFailing(const std::string& calls) const {
+    return Run("FORGE_EMULATED_CUDA_FAIL='" + calls + "'");
   }
   static std::string WithoutTimes(const std::string& out) {
     return out.substr(0, out.find("latency"));
@@ -43,12 +49,13 @@ std::string TakeFailure(std::string& err) {
   return line;
 }
 
-TEST_F(SlowCudaFailureTest, EachCallOfARun) {
+// The answer is right, or the program ends with one sentence.
+TEST_F(SlowEmulatedCudaTest, EachCallFails) {
   const Outcome right = Run("");
   ASSERT_EQ(right.status, 0) << right.err;
   int ended = 0, survived = 0;
   for (int call = 1; call < 2000; ++call) {
-    Outcome o = Run(fmt::format("*:{}", call));
+    Outcome o = RunFailing(fmt::format("*:{}", call));
     const std::string failure = TakeFailure(o.err);
     if (failure.empty()) break;
     SCOPED_TRACE(fmt::format("call {}: {}", call, failure));
@@ -68,11 +75,11 @@ TEST_F(SlowCudaFailureTest, EachCallOfARun) {
   RecordProperty("survived", survived);
 }
 
-TEST_F(SlowCudaFailureTest, EachAllocation) {
+TEST_F(SlowEmulatedCudaTest, EachAllocationFails) {
   for (const std::string function : {"cuMemAlloc_v2", "cuMemHostAlloc"}) {
     int ended = 0;
     for (int call = 1; call < 100; ++call) {
-      Outcome o = Run(fmt::format("{}:{}", function, call));
+      Outcome o = RunFailing(fmt::format("{}:{}", function, call));
       if (TakeFailure(o.err).empty()) break;
       EXPECT_EQ(o.status, 5) << o.err;
       EXPECT_NE(o.err.find("memory for "), std::string::npos) << o.err;
@@ -80,6 +87,18 @@ TEST_F(SlowCudaFailureTest, EachAllocation) {
     }
     EXPECT_GT(ended, 1) << function;
   }
+}
+
+TEST_F(SlowEmulatedCudaTest, StepsAreRangesOfNvtx) {
+  const Outcome o = Run("FORGE_CUDA_NVTX=1", "--json --explain");
+  ASSERT_EQ(o.status, 0) << o.err;
+  const auto json = nlohmann::json::parse(o.out, nullptr, false);
+  std::vector<std::string> ranges;
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(o.err, '\n')))
+    if (line.starts_with("emulated NVTX: ")) ranges.push_back(line.substr(15));
+  for (const auto& step : json["plan"]["steps"])
+    EXPECT_EQ(std::ranges::count(ranges, step["label"].get<std::string>()), 2) << step;
+  EXPECT_GT(json["plan"]["steps"].size(), 3u);
 }
 
 }  // namespace
