@@ -7,7 +7,7 @@
 #include "base/platform.h"
 #include "base/utf8.h"
 #include "formats/model_bin/model_bin.h"
-#include "ir/passes/precision.h"
+#include "ir/type/precision.h"
 #include "runtime/backends.h"
 #include "runtime/forge.h"
 #include "runtime/plan/memory_plan.h"

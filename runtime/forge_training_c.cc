@@ -5,7 +5,7 @@
 #include <set>
 
 #include "ir/graph/module.h"
-#include "ir/passes/precision.h"
+#include "ir/type/precision.h"
 #include "runtime/forge_c.h"
 #include "runtime/training_session.h"
 

@@ -255,7 +255,7 @@ LowerOptions LoweringFor(const SessionOptions& options) {
   lower.outputs = options.outputs;
   lower.freeze = options.freeze;
   lower.fuse = options.debug.fuse;
-  lower.precision = options.precision;
+  lower.precision = options.precision.products;
   lower.observe = options.debug.observe;
   return lower;
 }
@@ -263,7 +263,7 @@ LowerOptions LoweringFor(const SessionOptions& options) {
 // Sessions whose options agree here may share what was lowered.
 std::string KeyOf(const SessionOptions& options) {
   std::string key = fmt::format("{} {} {} {}", options.freeze, options.debug.fuse,
-                                options.debug.compile_only, Name(options.precision));
+                                options.debug.compile_only, NameOf(options.precision));
   for (const std::string& f : options.functions) key += "\nf " + f;
   for (const std::string& o : options.outputs) key += "\no " + o;
   return key;
@@ -503,7 +503,8 @@ absl::StatusOr<std::unique_ptr<Session::Plan>> Session::MakePlanFor(const ir::Bi
   Executable::Options build{.timestamps = options_.debug.timestamps,
                             .stepwise = options_.debug.stepwise,
                             .compile_only = options_.debug.compile_only};
-  build.compile = {.progress = options_.progress, .cancel = cancel_};
+  build.compile = {
+      .fast = options_.precision.fast, .progress = options_.progress, .cancel = cancel_};
   if (!options_.debug.compile_only) {
     build.compile.autotune = options_.autotune;
     build.memory_limit = options_.memory_limit - WeightBytes(plan.get()) - state_bytes_;

@@ -12,6 +12,7 @@
 #include "base/platform.h"
 #include "ir/graph/module.h"
 #include "ir/type/host_value.h"
+#include "ir/type/precision.h"
 #include "runtime/device/named_tensor.h"
 #include "runtime/plan/autotune.h"
 #include "runtime/plan/statistics.h"
@@ -78,9 +79,7 @@ struct SessionOptions {
   // True: parameters become constants. False: each Session has its own parameters, which its
   // functions may change.
   bool freeze = true;
-  // What products and convolutions are computed in: kF32 as the model says, or kF16 or kBF16, to
-  // which their operands are rounded; the rest, and sums of products, stay in f32.
-  DType precision = DType::kF32;
+  ir::Precision precision;  // of what the model computes in f32
   // Limit in bytes of device memory: states, the weights that the bindings of this Session use, and
   // the arena and staging of each binding. A binding that needs more is refused before anything is
   // allocated for it.

@@ -32,6 +32,7 @@ absl::StatusOr<std::unique_ptr<TrainingSession>> TrainingSession::Create(
   options.functions = {"train", "evaluate", "read_variables", "write_variables"};
   if (training.accumulate > 1) options.functions.emplace_back("accumulate");
   options.freeze = false;
+  options.precision = {.fast = training.precision.fast};  // products are rounded already
   auto model = std::make_shared<const Model>(std::move(module));
   FORGE_ASSIGN_OR_RETURN(out->session_,
                          Session::Create(std::move(model), std::move(device), std::move(options)));

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/platform.h"
-#include "ir/passes/precision.h"
+#include "ir/type/precision.h"
 #include "runtime/backends.h"
 #include "runtime/op_on_device.h"
 #include "runtime/plan/autotune.h"
@@ -290,7 +290,7 @@ int main(int argc, char** argv) {
               "ops: compile every case in this way, one that tune has shown");
   tool.Option("--candidates N", o.candidates, {2, 10000}, "tune: choices tried for each case");
   tool.Option("--precision NAME", o.precision,
-              "Model: of products and convolutions: exact, f16 or bf16");
+              "Model: of products and convolutions: exact, f16, bf16 or fast");
   tool.Option("--repeat N", o.repeat, {1, 1000000}, "Model: number of timed runs");
   tool.Option("--duration SECONDS", o.duration,
               "Model: duration of the timed runs, instead of --repeat");

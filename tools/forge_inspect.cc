@@ -11,7 +11,7 @@
 #include "formats/load.h"
 #include "formats/model_bin/model_bin.h"
 #include "ir/passes/passes.h"
-#include "ir/passes/precision.h"
+#include "ir/type/precision.h"
 #include "runtime/backends.h"
 #include "runtime/plan/executable.h"
 #include "runtime/plan/lower.h"
@@ -388,7 +388,8 @@ int main(int argc, char** argv) {
   tool.List("--dim SYMBOL=N", o.dims, "Bind an open dimension");
   tool.List("--shape NAME=DIMS", o.shapes,
             "Bind the open dimensions of an input, as in NAME=1,3,480,640");
-  tool.Option("--precision NAME", o.precision, "Of products and convolutions: exact, f16 or bf16");
+  tool.Option("--precision NAME", o.precision,
+              "Of products and convolutions: exact, f16, bf16 or fast");
   tool.Flag("--no-fuse", o.no_fuse, "Do not fuse: each node is a separate step");
   tool.Option("--kernel STEP", o.kernel, {0, INT_MAX}, "Show the kernel of this step of the plan");
   tool.OptionalValue(

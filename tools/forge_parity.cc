@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/platform.h"
-#include "ir/passes/precision.h"
+#include "ir/type/precision.h"
 #include "runtime/backends.h"
 #include "runtime/plan/compare.h"
 #include "runtime/plan/executable.h"
@@ -27,7 +27,7 @@ struct Options {
   Presentation presentation;
   bool compile_only = false, show_stats = false;
   int choices = 0;
-  DType products = DType::kF32;  // `precision`
+  ir::Precision of_f32;  // `precision`
 };
 
 // Every device that can be used, one name each; the reference first.
@@ -103,7 +103,8 @@ Against AgainstOf(const Candidate& c) {
   return c.device->info().backend == "reference" ? Against::kReference : Against::kDevice;
 }
 
-absl::Status ComparePairs(const std::vector<Candidate>& devices, DType precision, Tool& tool) {
+absl::Status ComparePairs(const std::vector<Candidate>& devices, const ir::Precision& precision,
+                          Tool& tool) {
   Table table({"device", "against", "worst output", "relative error", "largest difference",
                "classes", "verdict"});
   nlohmann::json pairs = nlohmann::json::array();
@@ -182,7 +183,7 @@ absl::Status Reduce(const Options& o, const Model& model, std::vector<Candidate>
                               .inputs = inputs,
                               .devices = {devices[0].device, devices[1].device},
                               .against = AgainstOf(devices[0]),
-                              .precision = o.products,
+                              .precision = o.of_f32,
                               .progress = [&](size_t left, size_t all) {
                                 if (!tool.json()) progress("nodes taken out", all - left, all);
                               }};
@@ -213,7 +214,7 @@ absl::StatusOr<std::vector<Candidate>> OpenAll(const Options& o,
     FORGE_ASSIGN_OR_RETURN(c.device, OpenDevice(name, {.statistics = o.compile_only}));
     SessionOptions options;
     options.dims = dims;
-    if (c.device->info().backend != "reference") options.precision = o.products;
+    if (c.device->info().backend != "reference") options.precision = o.of_f32;
     options.debug.compile_only = o.compile_only;
     if (progress != nullptr)
       options.progress = [=](std::string_view what, size_t done, size_t total) {
@@ -229,7 +230,7 @@ absl::StatusOr<std::vector<Candidate>> OpenAll(const Options& o,
 
 absl::Status Run(Options o, Tool& tool) {
   FORGE_RETURN_IF_ERROR(CheckOptions(o, tool));
-  FORGE_ASSIGN_OR_RETURN(o.products, ir::ParsePrecision(o.precision));
+  FORGE_ASSIGN_OR_RETURN(o.of_f32, ir::ParsePrecision(o.precision));
   if (o.devices.empty()) o.devices = AllDevices();
   if (o.inputs.empty()) o.inputs = {"random:1"};
   if (o.model == "ops")
@@ -257,7 +258,7 @@ absl::Status Run(Options o, Tool& tool) {
     if (!results.ok()) return Annotate(results.status(), c.name);
     c.results = *std::move(results);
   }
-  return ComparePairs(devices, o.products, tool);
+  return ComparePairs(devices, o.of_f32, tool);
 }
 
 }  // namespace
@@ -283,8 +284,9 @@ int main(int argc, char** argv) {
   tool.List("--dim SYMBOL=N", o.dims, "Bind an open dimension");
   tool.List("--shape NAME=DIMS", o.shapes,
             "Bind the open dimensions of an input, as in NAME=1,3,480,640");
-  tool.Option("--precision NAME", o.precision,
-              "Of products and convolutions on all devices but the reference: exact, f16 or bf16");
+  tool.Option(
+      "--precision NAME", o.precision,
+      "Of products and convolutions on all devices but the reference: exact, f16, bf16 or fast");
   tool.Option("--reduce OUT.bin", o.reduce,
               "Write the smallest part of the model on which two devices differ; its inputs are "
               "written to OUT.bin.inputs");

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/platform.h"
-#include "ir/passes/precision.h"
+#include "ir/type/precision.h"
 #include "runtime/backends.h"
 #include "runtime/plan/compare.h"
 #include "runtime/report.h"
@@ -96,8 +96,9 @@ void AddOptions(Tool& tool, Options& o) {
   tool.Flag("--no-fuse", o.no_fuse, "Do not fuse: each node is a separate step");
   tool.Option("--dump DIR", o.dump, "Write the function after each pass and every kernel to DIR");
   tool.Option("--precision NAME", o.precision,
-              "Of products and convolutions: exact, or f16 or bf16, with all else in f32; the "
-              "reference of --compare stays exact");
+              "Of products and convolutions: exact, or f16 or bf16, with all else in f32; fast: "
+              "as the device computes soonest, approximate functions, too; the reference of "
+              "--compare stays exact");
   tool.Option("--threads N", o.threads, {0, 4096}, "Number of host threads; 0: all");
   tool.Option("--memory-limit BYTES", o.memory_limit,
               "Refuse a plan that needs more device memory, for example 300M or 2G");
@@ -323,7 +324,7 @@ class Runner {
   absl::Status CompareThere() {
     FORGE_ASSIGN_OR_RETURN(DeviceRef other, OpenDevice(o_.compare, device_options_));
     SessionOptions options = MakeOptions(false);
-    if (other->info().backend == "reference") options.precision = DType::kF32;
+    if (other->info().backend == "reference") options.precision = {};
     FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
                            Session::Create(model_, other, options));
     FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> reference, session->Run(inputs_));
@@ -394,7 +395,7 @@ class Runner {
   DeviceOptions device_options_;
   DimMap dims_;
   uint64_t memory_limit_ = UINT64_MAX;
-  DType precision_ = DType::kF32;
+  ir::Precision precision_;
   std::shared_ptr<const Model> model_;
   DeviceRef device_;
   std::vector<std::unique_ptr<Session>> sessions_;  // one for each stream

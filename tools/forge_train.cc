@@ -11,7 +11,7 @@
 #include "formats/arrays/safetensors.h"
 #include "formats/model_bin/model_bin.h"
 #include "formats/onnx/replace_weights.h"
-#include "ir/passes/precision.h"
+#include "ir/type/precision.h"
 #include "runtime/backends.h"
 #include "tools/support/dims.h"
 #include "tools/support/regex.h"
@@ -67,7 +67,7 @@ void AddOptions(Tool& tool, Options& o) {
   tool.Option(
       "--precision NAME", o.precision,
       "Of products and convolutions in a step: exact, f16 or bf16, with weights and sums in "
-      "f32; f16 skips steps whose gradients overflow");
+      "f32, or fast, as in forge-run; f16 skips steps whose gradients overflow");
   tool.Option("--accumulate N", o.accumulate, {1, 1'000'000},
               "Steps whose gradients make one update of the weights");
   tool.Option("--average DECAY", o.average,

@@ -52,6 +52,13 @@ constexpr CodeTable<std::string_view> kUnsigned = {
     {Code::kRem, "{t}({u}({0}) % {u}({1}))"},
 };
 
+// Of f32, as the hardware has them.
+constexpr CodeTable<std::string_view> kApproximate = {
+    {Code::kSqrt, "fast_sqrt({0})"}, {Code::kRsqrt, "fast_rsqrt({0})"},
+    {Code::kExp2, "fast_exp2({0})"}, {Code::kLog2, "fast_log2({0})"},
+    {Code::kSin, "fast_sin({0})"},   {Code::kCos, "fast_cos({0})"},
+};
+
 // Narrow integers are computed in 32 bits.
 std::string_view UnsignedTwin(DType t) { return BitWidth(t) == 64 ? "u64" : "u32"; }
 
@@ -72,7 +79,11 @@ std::string CudaPrinter::Text(Id v, int lane) const {
   return fmt::format("{}.{}", texts[v], "xyzw"[lane]);
 }
 
-std::string CudaPrinter::Arithmetic(const Inst& i, DType of, std::span<const std::string> x) const {
+std::string CudaPrinter::Arithmetic(const Inst& i, DType of, std::span<const std::string> x) {
+  if (k.approximate && of == DType::kF32 && !kApproximate[i.code].empty()) {
+    prelude.Need(Helper::kApproximate);
+    return Filled(kApproximate[i.code], of, x);
+  }
   const Row& row = kOperations[i.code];
   if (of == DType::kBool) return Filled(row.of_bool, of, x);
   if (IsFloat(of)) return Filled(row.of_float, of, x);

@@ -296,9 +296,25 @@ __device__ inline tile<kAlongK> rows_of_group(tile<kAlongK> a) {
 }
 )";
 
+constexpr std::string_view kApproximate = R"(
+#define FORGE_FAST(name, instruction)            \
+  __device__ inline f32 name(f32 x) {            \
+    f32 y;                                       \
+    asm(instruction " %0, %1;" : "=f"(y) : "f"(x)); \
+    return y;                                    \
+  }
+FORGE_FAST(fast_sqrt, "sqrt.approx.f32")
+FORGE_FAST(fast_rsqrt, "rsqrt.approx.f32")
+FORGE_FAST(fast_exp2, "ex2.approx.f32")
+FORGE_FAST(fast_log2, "lg2.approx.f32")
+FORGE_FAST(fast_sin, "sin.approx.f32")
+FORGE_FAST(fast_cos, "cos.approx.f32")
+)";
+
 // Of Helper.
-constexpr std::string_view kTexts[] = {kHalves,   kBitcast, kMixedDot, kShuffle, kReduce, kScan,
-                                       kMatrices, kHalfMma, kByteMma,  kSwizzle, kCopies, kTiles};
+constexpr std::string_view kTexts[] = {kHalves, kBitcast,  kMixedDot,   kShuffle, kReduce,
+                                       kScan,   kMatrices, kHalfMma,    kByteMma, kSwizzle,
+                                       kCopies, kTiles,    kApproximate};
 static_assert(std::size(kTexts) == static_cast<size_t>(Helper::kCount));
 
 }  // namespace

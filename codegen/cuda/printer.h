@@ -36,7 +36,7 @@ struct CudaPrinter {
   void PrintMemory(const Inst& i);               // loads, stores, atomics
   std::string Element(const Inst& i, int lane);  // of the result of a pure instruction
   // The element as C++ computes it; operands have the type `of`.
-  std::string Arithmetic(const Inst& i, DType of, std::span<const std::string> x) const;
+  std::string Arithmetic(const Inst& i, DType of, std::span<const std::string> x);
   std::string Converted(DType from, DType to, const std::string& x);
   std::string Place(uint16_t view, const std::string& index);  // "view[index]"
 

@@ -225,8 +225,9 @@ struct ValueInfo {
 struct Kernel {
   std::string name = {};
   std::array<uint32_t, 3> workgroup{64, 1, 1};
-  uint32_t subgroup = 0;                 // required size; 0: any
-  bool vulkan_memory = false;            // declares the Vulkan memory model; implied by matrices
+  uint32_t subgroup = 0;       // required size; 0: any
+  bool vulkan_memory = false;  // declares the Vulkan memory model; implied by matrices
+  bool approximate = false;    // functions of f32 may be native ones, see codegen/kernel/scalar.h
   std::array<ir::Dim, 3> grid{1, 1, 1};  // workgroups; the device splits grids beyond its limit
   std::vector<View> views = {};
   // i32 arguments; the device decides how they are passed.

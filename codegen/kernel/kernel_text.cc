@@ -66,6 +66,7 @@ class Printer {
                        k_.workgroup[1], k_.workgroup[2]);
     if (k_.subgroup) out_ += fmt::format(", subgroups of {}", k_.subgroup);
     if (k_.vulkan_memory) out_ += ", Vulkan's memory model";
+    if (k_.approximate) out_ += ", approximate functions";
     out_ += fmt::format(", grid {} x {} x {}\n", k_.grid[0].ToText(), k_.grid[1].ToText(),
                         k_.grid[2].ToText());
     for (const View& v : k_.views) Declare(v);

@@ -97,6 +97,10 @@ Val fma(Val a, Val b, Val c) {
 Val abs(Val x) { return Floats(x) || IsSigned(x.type().elem) ? Unary(Code::kAbs, x) : x; }
 Val sqrt(Val x) { return Unary(Code::kSqrt, x); }
 Val rsqrt(Val x) { return Unary(Code::kRsqrt, x); }
+Val native_exp2(Val x) { return Unary(Code::kExp2, x); }
+Val native_log2(Val x) { return Unary(Code::kLog2, x); }
+Val native_sin(Val x) { return Unary(Code::kSin, x); }
+Val native_cos(Val x) { return Unary(Code::kCos, x); }
 Val floor(Val x) { return Floats(x) ? Unary(Code::kFloor, x) : x; }
 Val round_even(Val x) { return Floats(x) ? Unary(Code::kRoundEven, x) : x; }
 Val isnan(Val x) { return x != x; }

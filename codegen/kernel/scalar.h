@@ -52,6 +52,11 @@ Val rsqrt(Val x);
 Val floor(Val x);
 Val round_even(Val x);
 Val isnan(Val x);
+// The device's own functions, which may be off by thousands of units of the last place.
+Val native_exp2(Val x);
+Val native_log2(Val x);
+Val native_sin(Val x);
+Val native_cos(Val x);
 Val exp2_int(Val x);          // 2^x for whole x in -126..127 (f32) or -1022..1023 (f64)
 Val nearest_exponent(Val x);  // see ir/ops/elementwise/rows.inc, as for the following
 Val high_half(Val x);
@@ -67,9 +72,12 @@ inline Val word_like(Val x, uint32_t bits) { return x.b->Bits(x.type().With(DTyp
 inline Val to_word(Val x) { return convert(x, DType::kU32); }
 inline Val from_word(Val x, Val word) { return convert(word, x.type().elem); }
 
-// Calls the expression of a row for f32 or f64.
+// Calls the expression of a row for f32 or f64, or the one of native functions where the kernel may
+// approximate.
 template <class Row>
 Val FormOf(const Row& row, Val x) {
+  if constexpr (requires { row.fast(x); })
+    if (x.b->kernel().approximate && x.type().elem == DType::kF32) return row.fast(x);
   return x.type().elem == DType::kF64 ? row.f64(x) : row.f32(x);
 }
 template <class Row>

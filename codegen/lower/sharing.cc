@@ -32,6 +32,7 @@ uint64_t HashType(uint64_t seed, const Type& t) {
 uint64_t HashInterface(const Kernel& k) {
   uint64_t h = Mix(k.subgroup, {k.scalars.size(), k.workgroup[0], k.workgroup[1], k.workgroup[2]});
   if (k.vulkan_memory) h = Mix(h, {1});
+  if (k.approximate) h = Mix(h, {2});
   if (ReadsStepValues(k)) h = Mix(h, {2});
   for (const View& v : k.views)
     h = Mix(HashType(h, v.elem),

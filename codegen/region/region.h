@@ -19,6 +19,9 @@ class Region {
 
   const ir::Function& body() const { return *body_; }
   const Caps& caps() const { return *caps_; }
+  // As Kernel::approximate, of its kernels.
+  bool approximate() const { return approximate_; }
+  void set_approximate(bool approximate) { approximate_ = approximate; }
   const ir::Node* anchor() const { return anchor_; }  // null: element-wise and movement only
   // The anchor's attributes when it is a T; null otherwise.
   template <class T>
@@ -98,6 +101,7 @@ class Region {
 
   const ir::Function* body_ = nullptr;
   const Caps* caps_ = nullptr;
+  bool approximate_ = false;
   const ir::Node *anchor_ = nullptr, *norm_ = nullptr, *reduction_ = nullptr;
   ir::Types anchor_inputs_;
   std::vector<int> parts_;  // by operand; 0: unused

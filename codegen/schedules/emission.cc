@@ -7,7 +7,9 @@ namespace forge::codegen {
 
 Emission::Emission(const Region& r, std::string name, std::array<uint32_t, 3> workgroup)
     : region(r),
-      launch{.kernel = {.name = std::move(name), .workgroup = workgroup}},
+      launch{.kernel = {.name = std::move(name),
+                        .workgroup = workgroup,
+                        .approximate = r.approximate()}},
       b(launch.kernel),
       e(b, r, launch) {}
 

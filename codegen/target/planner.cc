@@ -36,6 +36,7 @@ absl::StatusOr<PlannedNode> Planner::Plan(const ir::Candidate& node, NodeBody bo
         if (const Verdict v = CanNumber(t); !v) return Unimplemented("{}", v.text());
   PlannedNode planned;
   planned.body = std::move(body);
+  planned.body.region->set_approximate(options.approximate);
   FORGE_ASSIGN_OR_RETURN(planned.made, Make(*planned.body.region, options));
   return planned;
 }

@@ -10,8 +10,9 @@ namespace forge::codegen {
 
 // How to make a program.
 struct PlanOptions {
-  std::string choice = {};  // one of Planner::Choices; empty: the preferred one
-  bool once = false;        // prefer short compilation to fast execution
+  std::string choice = {};   // one of Planner::Choices; empty: the preferred one
+  bool once = false;         // prefer short compilation to fast execution
+  bool approximate = false;  // as Kernel::approximate
 };
 
 // The kernels of a node.

@@ -28,7 +28,7 @@ struct LtHeuristic {
 };
 
 // Values of cublasComputeType_t and cudaDataType.
-inline constexpr int kLtComputeF32 = 68, kLtComputeF64 = 70;
+inline constexpr int kLtComputeF32 = 68, kLtComputeF64 = 70, kLtComputeTf32 = 77;
 inline constexpr int kLtF32 = 0, kLtF64 = 1, kLtF16 = 2, kLtBf16 = 14;
 // Attributes of products, layouts and preferences.
 inline constexpr int kLtTransposeA = 3, kLtTransposeB = 4, kLtEpilogue = 7, kLtBiasPointer = 8;

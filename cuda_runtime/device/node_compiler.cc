@@ -98,7 +98,8 @@ absl::StatusOr<ProgramRef> NodeCompiler::CompileKernels(const CompileRequest& re
   const ir::Candidate node = NodeOf(request);
   FORGE_ASSIGN_OR_RETURN(
       codegen::PlannedNode planned,
-      planner_.Plan(node, std::move(own), {.choice = request.choice, .once = request.once}));
+      planner_.Plan(node, std::move(own),
+                    {.choice = request.choice, .once = request.once, .approximate = request.fast}));
   const auto operands = static_cast<uint32_t>(request.in.size() + request.out.size());
   FORGE_ASSIGN_OR_RETURN(codegen::StepPlan steps,
                          codegen::PlanStep(planned.body, operands, planned.made));
@@ -159,8 +160,9 @@ absl::StatusOr<ProgramRef> NodeCompiler::CompileProduct(const CompileRequest& re
     ir::Types in(request.in.begin(), request.in.end());
     in.push_back(product.rest->type(product.rest->arguments().back().value));
     const ir::AnyOp op = ir::Fused{.body = product.rest.get()};
-    FORGE_ASSIGN_OR_RETURN(codegen::PlannedNode planned,
-                           planner_.Plan({op, in, request.out}, {.once = request.once}));
+    FORGE_ASSIGN_OR_RETURN(
+        codegen::PlannedNode planned,
+        planner_.Plan({op, in, request.out}, {.once = request.once, .approximate = request.fast}));
     FORGE_ASSIGN_OR_RETURN(codegen::StepPlan steps,
                            codegen::PlanStep(planned.body, at.in + 1 + at.out, planned.made));
     for (codegen::LaunchPlan& launch : steps.launches)
@@ -190,6 +192,7 @@ absl::StatusOr<ProgramRef> NodeCompiler::Compile(const CompileRequest& request) 
                          codegen::BodyOf(NodeOf(request), context_->caps()));
   std::optional<ProductOfBody> product =
       library_ != nullptr ? ProductIn(*body.region) : std::nullopt;
+  if (product) product->form.rounds = request.fast;
   if (!product || !WantsLibrary(request, *body.region, *product))
     return CompileKernels(request, std::move(body));
   absl::StatusOr<ProgramRef> program = CompileProduct(request, *body.region, *std::move(product));

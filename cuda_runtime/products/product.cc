@@ -53,9 +53,12 @@ absl::StatusOr<LtLayout> Product::Layout(int64_t rows, int64_t columns, int64_t 
 absl::Status Product::Describe() {
   const ProductForm& f = form_;
   const bool wide = f.dtype == DType::kF64;
-  FORGE_RETURN_IF_ERROR(api().Check(
-      api().create_product(&product_, wide ? kLtComputeF64 : kLtComputeF32, wide ? kLtF64 : kLtF32),
-      "cublasLtMatmulDescCreate"));
+  const int compute = wide                                 ? kLtComputeF64
+                      : f.rounds && f.dtype == DType::kF32 ? kLtComputeTf32
+                                                           : kLtComputeF32;
+  FORGE_RETURN_IF_ERROR(
+      api().Check(api().create_product(&product_, compute, wide ? kLtF64 : kLtF32),
+                  "cublasLtMatmulDescCreate"));
   const auto set = [&](int attribute, int32_t value) {
     return api().Check(api().set_product(product_, attribute, &value, sizeof(value)),
                        "cublasLtMatmulDescSetAttribute");

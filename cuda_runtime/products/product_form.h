@@ -11,6 +11,7 @@ namespace forge::cuda {
 // C[m, n] = A[m, k] B[k, n], by rows, for each matrix of a batch.
 struct ProductForm {
   DType dtype = DType::kF32;  // of A, B and C; sums of halves are f32
+  bool rounds = false;        // f32 to tf32
   bool transpose_a = false, transpose_b = false;
   int64_t m = 0, n = 0, k = 0, batch = 1;
   int64_t a_stride = 0, b_stride = 0;  // elements between the matrices of a batch; 0: there is one

@@ -61,8 +61,7 @@ class Queue final : public Timeline, public std::enable_shared_from_this<Queue> 
   using StateRef = std::shared_ptr<State>;
   using Trash = std::vector<StateRef>;  // destroyed after the lock is released
 
-  Queue(ContextRef context, NvtxRef nvtx)
-      : context_(std::move(context)), nvtx_(std::move(nvtx)) {}
+  Queue(ContextRef context, NvtxRef nvtx) : context_(std::move(context)), nvtx_(std::move(nvtx)) {}
   absl::Status StartThread();  // under mutex_
   void HandOver(State& s);     // all its steps and its event
   void HandSteps(State& s);

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/passes/precision.h"
 
-#include "base/alternatives.h"
 #include "ir/op/signature.h"
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/passes/passes.h"
 
 namespace forge::ir {
 namespace {
-
-struct Precision {
-  std::string_view name;
-  DType dtype;
-};
-constexpr Precision kPrecisions[] = {
-    {"exact", DType::kF32}, {"f16", DType::kF16}, {"bf16", DType::kBF16}};
 
 bool IsF32(const Value& v) { return v && v.type().dtype() == DType::kF32; }
 
@@ -25,13 +17,6 @@ bool IsFactor(const AnyOp& op, size_t i) {
 }
 
 }  // namespace
-
-absl::StatusOr<DType> ParsePrecision(std::string_view name) {
-  for (const Precision& p : kPrecisions)
-    if (p.name == name) return p.dtype;
-  return InvalidArgument("precision '{}' is not {}", name,
-                         Alternatives(kPrecisions, &Precision::name));
-}
 
 void CopyAtPrecision(const Node& node, DType precision, Copier& copy, Function& out) {
   Values in = copy.OperandsOf(node);

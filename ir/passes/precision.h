@@ -5,10 +5,6 @@
 
 namespace forge::ir {
 
-// Returns what products are computed in: kF32 for "exact", kF16 or kBF16.
-//   errors: InvalidArgument (lists the names)
-absl::StatusOr<DType> ParsePrecision(std::string_view name);
-
 // Copies a node. If it is a product (OpInfo::product) of f32, its operands are rounded to
 // `precision`, and its results are f32 again.
 //   precision: kF32 (copies it as it is), kF16 or kBF16

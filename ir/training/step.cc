@@ -160,7 +160,8 @@ struct Differentiated {
 // Adds to the gradients what earlier batches left of them.
 absl::StatusOr<Differentiated> AppendGradients(const Plan& plan, Function& f) {
   const TrainingOptions& o = plan.options;
-  FORGE_ASSIGN_OR_RETURN(const Graded graded, AppendLoss(plan, f, {.precision = o.precision}));
+  FORGE_ASSIGN_OR_RETURN(const Graded graded,
+                         AppendLoss(plan, f, {.precision = o.precision.products}));
   Values with;
   for (Variable* v : plan.parameters) with.push_back(f.Read(v));
   const Value scale = plan.loss_scale ? plan.loss_scale->Of(f) : Value{};
@@ -276,7 +277,7 @@ absl::StatusOr<TrainingVariables> AddTraining(Module& m, const TrainingOptions& 
     if (m.Find(name) != nullptr) return InvalidArgument("the model has a function '{}'", name);
   TrainingVariables out{.parameters = ParametersOf(*main, statistics, o)};
   if (out.parameters.empty()) return InvalidArgument("the model has no f32 parameter to train");
-  const DType p = o.precision;
+  const DType p = o.precision.products;
   if (p != DType::kF32 && p != DType::kF16 && p != DType::kBF16)
     return InvalidArgument("products are computed in f32, f16 or bf16, not in {}", Name(p));
   const size_t before = m.variables().size();

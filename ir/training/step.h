@@ -7,6 +7,7 @@
 
 #include "ir/training/optimizer.h"
 #include "ir/training/rematerialise.h"
+#include "ir/type/precision.h"
 
 namespace forge::ir {
 
@@ -18,10 +19,9 @@ struct TrainingOptions {
   double clip_value = 0;       // the largest size of an element of a gradient; 0: no limit
   double clip_norm = 0;        // the largest norm of all gradients together; 0: no limit
   bool gradient_norm = false;  // whether "train" returns that norm even without a limit
-  // Of products and convolutions in "train" and "accumulate", whose operands are rounded to it:
-  // kF32, kBF16, or kF16, with a loss that is scaled so that its gradients do not vanish, and
-  // without an update where one of them is not finite.
-  DType precision = DType::kF32;
+  // Of products and convolutions in "train" and "accumulate". With kF16 the loss is scaled so that
+  // its gradients do not vanish, and there is no update where one of them is not finite.
+  Precision precision;
   int accumulate = 1;  // batches whose gradients make one update
   // Of the average of each parameter over the updates, average * decay + parameter * (1 - decay),
   // which begins as the parameter; 0: none.

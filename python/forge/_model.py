@@ -66,7 +66,8 @@ class Model:
         device: "auto", "cpu", "vulkan", "vulkan:1", "vulkan:NAME-PART", "reference" ...; see `devices`
         outputs: names of the values to return, which may be inner ones; None: the model's outputs
         dims: extents of dimensions that are the same in all runs
-        precision: "f16" or "bf16": operands of products and convolutions of f32 are rounded to it; "exact": they are not
+        precision: "f16" or "bf16": operands of products and convolutions of f32 are rounded to it; "fast": the device
+            may round them, and may compute functions approximately; "exact": neither
         memory_limit: bytes of device memory for weights, states and the memory of runs
         threads: of the host; None or 0: all
         autotune: seconds to search for faster kernels each time that shapes are new
@@ -91,7 +92,7 @@ class Model:
         optimizer: "sgd", "adam", "adamw", "adagrad", "rmsprop", "lion" or "muon"
         options: momentum, nesterov, beta1, beta2, alpha, epsilon, weight_decay: of the optimizer, as in torch.optim;
             clip_value, clip_norm: of the gradients; gradient_norm: True to report it without a limit; accumulate:
-            batches of an update; average_decay: of an average of the parameters; precision: "exact", "f16" or "bf16",
+            batches of an update; average_decay: of an average of the parameters; precision: "exact", "f16", "bf16" or "fast",
             of products in a step; activation_budget: bytes of the results that a step keeps for its gradients, and
             computes again what does not fit, with sizes: {dimension: number} of the open dimensions; frozen, no_decay:
             lists of parameters; by_adamw: matrices that muon leaves to adamw; rates: factors of the learning rate by

@@ -59,6 +59,7 @@ struct CompileRequest {
   std::string name;      // for traces and debuggers: provenance and shapes
   std::string choice = {};  // one of Device::Choices; empty: the preferred one
   bool once = false;        // the program runs once: prefer short compilation to fast execution
+  bool fast = false;        // see ir::Precision::fast
 };
 
 // One statistic that the driver's compiler reports for a kernel, such as "registers" 84 or "spills"

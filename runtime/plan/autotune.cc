@@ -62,9 +62,11 @@ class Search {
 
   // The median of kRuns after the first; only the first one when that is beyond `hopeless`.
   absl::StatusOr<Timed> Time(const std::string& choice, double hopeless) const {
-    FORGE_ASSIGN_OR_RETURN(std::unique_ptr<OpRunner> runner,
-                           OpRunner::Create(device_, *request_.op, request_.in,
-                                            {.timestamps = true, .compile = {.choice = choice}}));
+    FORGE_ASSIGN_OR_RETURN(
+        std::unique_ptr<OpRunner> runner,
+        OpRunner::Create(
+            device_, *request_.op, request_.in,
+            {.timestamps = true, .compile = {.choice = choice, .fast = request_.fast}}));
     std::vector<const ir::HostValue*> in;
     for (const ir::HostValue& v : operands_) in.push_back(&v);
     Timed timed;

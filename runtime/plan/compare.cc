@@ -79,10 +79,11 @@ const OutputDifference* Comparison::worst() const {
 
 absl::StatusOr<Comparison> Compare(const std::vector<NamedTensor>& results,
                                    const std::vector<NamedTensor>& expected, Against against,
-                                   DType precision) {
+                                   const ir::Precision& precision) {
   if (results.size() != expected.size())
     return Internal("{} outputs instead of {}", results.size(), expected.size());
   const double bounds = against == Against::kDevice ? 2 : 1;
+  const double coarsest = ModelBound(precision.coarsest());
   Comparison c;
   for (size_t i = 0; i < results.size(); ++i) {
     const ir::HostValue &x = results[i].value, &r = expected[i].value;
@@ -93,8 +94,8 @@ absl::StatusOr<Comparison> Compare(const std::vector<NamedTensor>& results,
     CompareElements(x, r, d);
     d.bound = ModelBound(r.dtype());
     if (Has(kFloatTypes, r.dtype())) {
-      const bool coarser = ModelBound(precision) > d.bound;
-      d.bound = bounds * std::max(d.bound, ModelBound(precision));
+      const bool coarser = coarsest > d.bound;
+      d.bound = bounds * std::max(d.bound, coarsest);
       const int64_t classes = r.rank() > 0 ? r.shape().back() : 0;
       if (classes > 1) d.same_classes = SameClasses(x, r, classes, coarser ? d.bound : 0);
     }

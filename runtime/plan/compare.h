@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparison of results, by the bounds of docs/semantics.md.
 #pragma once
+#include "ir/type/precision.h"
 #include "runtime/device/named_tensor.h"
 #include "runtime/plan/executable.h"
 
@@ -34,13 +35,13 @@ double ModelBound(DType t);
 // within twice that bound of each other.
 enum class Against : uint8_t { kReference, kDevice };
 // Compares results with expected values.
-//   precision: what products were computed in; a bound is never below that of this type, and where
-//   that is larger than the output's own, classes that are within it of each other count as equal
+//   precision: of the results; a bound is never below that of its coarsest type, and where that is
+//   larger than the output's own, classes that are within it of each other count as equal
 //   errors: Internal (names or types differ)
 absl::StatusOr<Comparison> Compare(const std::vector<NamedTensor>& results,
                                    const std::vector<NamedTensor>& expected,
                                    Against against = Against::kReference,
-                                   DType precision = DType::kF32);
+                                   const ir::Precision& precision = {});
 
 // Returns whether the results of a step agree with what the reference computes from the operands of
 // that step.

@@ -93,7 +93,8 @@ absl::Status ProgramCache::Compile(const Wanted& wanted, std::span<const Request
   std::vector<CompileRequest> compile;
   for (const size_t i : wanted.places) {
     const Request& r = requests[i];
-    compile.push_back({&r.node->op, r.in, r.out, r.name, options.choice, options.once});
+    compile.push_back(
+        {&r.node->op, r.in, r.out, r.name, options.choice, options.once, options.fast});
   }
   if (options.autotune.seconds > 0) FORGE_RETURN_IF_ERROR(Search(compile, options));
   FORGE_RETURN_IF_ERROR(CheckCancelled(options.cancel));
@@ -114,7 +115,8 @@ absl::StatusOr<std::vector<ProgramRef>> ProgramCache::Get(std::span<const Reques
                                                           Counts& counts, const Options& options) {
   std::vector<std::string> keys;
   for (const Request& r : requests)
-    keys.push_back(KeyOf(r.node->op, r.in, r.out) + (options.once ? " once" : ""));
+    keys.push_back(KeyOf(r.node->op, r.in, r.out) + (options.once ? " once" : "") +
+                   (options.fast ? " fast" : ""));
   std::vector<ProgramRef> out(requests.size());
   std::unique_lock lock(mutex_);
   ++calls_;

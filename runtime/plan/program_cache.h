@@ -32,6 +32,7 @@ class ProgramCache {
   struct Options {
     std::string choice = {};                // as CompileRequest::choice, for every request
     bool once = false;                      // as CompileRequest::once
+    bool fast = false;                      // as CompileRequest::fast
     AutotuneLimits autotune{.seconds = 0};  // limits of a search before compilation
     std::function<void(std::string_view what, size_t done, size_t total)> progress = {};
     const std::atomic<bool>* cancel = nullptr;

@@ -41,6 +41,19 @@ TEST(CudaTest, LoadsAndStoresVectorsWhole) {
   EXPECT_THAT(text, HasSubstr("= {v3.x * v3.x, v3.y * v3.y, v3.z * v3.z, v3.w * v3.w};"));
 }
 
+TEST(CudaTest, ApproximatesFunctionsOfF32OnRequest) {
+  const auto functions = [](Val x) { return native_exp2(x) + sqrt(x); };
+  Kernel single = MapKernel("single", kF32, kF32, functions),
+         wide = MapKernel("wide", kF64, kF64, functions);
+  EXPECT_THAT(TextOf(single), Not(HasSubstr("approx")));
+  const uint64_t before = Hash(single);
+  single.approximate = wide.approximate = true;
+  EXPECT_NE(Hash(single), before);
+  for (const char* text : {"fast_exp2(v3)", "fast_sqrt(v3)", "\"ex2.approx.f32\""})
+    EXPECT_THAT(TextOf(single), HasSubstr(text));
+  EXPECT_THAT(TextOf(wide), Not(HasSubstr("fast_")));
+}
+
 TEST(CudaTest, RestrictsOperandsThatShareNoMemory) {
   EXPECT_THAT(TextOf(TreeSum()), HasSubstr("const f32* __restrict__ operand_0"));
   const Kernel k = MakeKernel("aliased", [](Builder& b, Val i) {

@@ -133,27 +133,27 @@ class ProductTest : public EmulatedTest {
     std::memcpy(&bits, b.mapped() + i * BitWidth(t) / 8, static_cast<size_t>(BitWidth(t)) / 8);
     return codegen::FloatOf(t, bits);
   }
+  void Launch(const ProductForm& f, const Product::Operands& operands) {
+    const auto product = Product::Make(library_, f);
+    ASSERT_TRUE(product.ok()) << product.status();
+    const Context::Current current(*context_);
+    CuStream stream = nullptr;
+    ASSERT_EQ(api_.create_stream(&stream, kCuStreamNonBlocking), kCuSuccess);
+    const absl::Status launched = (*product)->Launch(stream, operands);
+    ASSERT_TRUE(launched.ok()) << launched;
+    ASSERT_EQ(api_.synchronize_stream(stream), kCuSuccess);
+    api_.destroy_stream(stream);
+  }
   void ExpectRight(const ProductForm& f) {
     SCOPED_TRACE(fmt::format("{} {}x{}x{} batch {} transposed {} {} bias {} relu {}", Name(f.dtype),
                              f.m, f.n, f.k, f.batch, f.transpose_a, f.transpose_b, f.bias, f.relu));
-    const auto product = Product::Make(library_, f);
-    ASSERT_TRUE(product.ok()) << product.status();
     const auto count = [&](int64_t one, int64_t stride) { return one + stride * (f.batch - 1); };
     const CudaBufferRef a = Filled(f.dtype, count(f.m * f.k, f.a_stride)),
                         b = Filled(f.dtype, count(f.k * f.n, f.b_stride)),
                         c = Filled(f.dtype, f.batch * f.m * f.n), bias = Filled(f.dtype, f.n),
                         workspace = Filled(DType::kU8, 1 << 16);
-    {
-      const Context::Current current(*context_);
-      CuStream stream = nullptr;
-      ASSERT_EQ(api_.create_stream(&stream, kCuStreamNonBlocking), kCuSuccess);
-      const absl::Status launched =
-          (*product)->Launch(stream, {a->address(), b->address(), f.bias ? bias->address() : 0,
-                                      c->address(), workspace->address()});
-      ASSERT_TRUE(launched.ok()) << launched;
-      ASSERT_EQ(api_.synchronize_stream(stream), kCuSuccess);
-      api_.destroy_stream(stream);
-    }
+    Launch(f, {a->address(), b->address(), f.bias ? bias->address() : 0, c->address(),
+               workspace->address()});
     for (int64_t n = 0; n < f.batch; ++n)
       for (int64_t i = 0; i < f.m; ++i)
         for (int64_t j = 0; j < f.n; ++j) {
@@ -182,6 +182,21 @@ TEST_F(ProductTest, OfBatchesAndWithEpilogues) {
   for (const bool relu : {false, true})
     for (const bool bias : {false, true})
       ExpectRight({.m = 7, .n = 6, .k = 80, .bias = bias, .relu = relu});
+}
+
+TEST_F(ProductTest, RoundsF32OnRequest) {
+  const double v = 1 + 0x1p-12;  // 1 in tf32
+  const CudaBufferRef a = Filled(DType::kF32, 16), b = Filled(DType::kF32, 16),
+                      c = Filled(DType::kF32, 16);
+  for (int64_t i = 0; i < 16; ++i) {
+    Put(*a, DType::kF32, i, v);
+    Put(*b, DType::kF32, i, i % 5 == 0 ? 1 : 0);
+  }
+  for (const bool rounds : {false, true}) {
+    Launch({.rounds = rounds, .m = 4, .n = 4, .k = 4},
+           {a->address(), b->address(), 0, c->address()});
+    EXPECT_EQ(Get(*c, DType::kF32, 7), rounds ? 1 : v);
+  }
 }
 
 // ---- through the device -------------------------------------------------------------------------

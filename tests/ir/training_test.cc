@@ -268,7 +268,7 @@ class LossScaleTest : public ::testing::Test {
                              .init = Variable::Storage{begin.shared_bytes(), F32({2, 2}), {}}});
     f.Return("scores", f(MatMul{}, {x, f.Read(w)}));
     const auto made =
-        AddTraining(module_, {.optimizer = {.momentum = 0.5}, .precision = DType::kF16});
+        AddTraining(module_, {.optimizer = {.momentum = 0.5}, .precision = {DType::kF16}});
     EXPECT_TRUE(made.ok()) << made.status();
   }
   void Step(const std::vector<double>& x) {

@@ -149,7 +149,7 @@ class SessionTest(unittest.TestCase):
             self.assertEqual(y.dtype, np.float32)
             self.assertGreater(np.abs(y - exact).max(), 1e-5)
             np.testing.assert_allclose(y, exact, atol=bound)
-        with self.assertRaisesRegex(forge.UsageError, "precision 'f8' is not exact, f16 or bf16"):
+        with self.assertRaisesRegex(forge.UsageError, "precision 'f8' is not exact, f16, bf16 or fast"):
             model.session(device="reference", precision="f8")
 
     def test_saves_and_loads(self):

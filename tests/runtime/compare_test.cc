@@ -62,7 +62,7 @@ TEST(CompareTest, RoundedProductsMayFlipWhatIsNear) {
   const auto same_classes = [](std::initializer_list<double> x, std::initializer_list<double> r,
                                DType precision) {
     return Compare({{"y", Tensor({1, 3}, x)}}, {{"y", Tensor({1, 3}, r)}}, Against::kReference,
-                   precision)
+                   {precision})
         ->outputs.at(0)
         .same_classes;
   };

@@ -418,7 +418,7 @@ TEST(SessionTest, DroppedBindingsFreeTheirWeights) {
 }
 
 // Sessions of one model at several precisions, at once.
-TEST(SessionTest, ProductsInHalfTheBits) {
+TEST(SessionTest, EachPrecision) {
   const auto model = ConvolvingModel();
   const ir::HostValue x = Noise({2, 8, 12, 12}, 1);
   FORGE_ASSERT_OK_AND_ASSIGN(auto reference, Session::Create(model, Reference()));
@@ -428,13 +428,16 @@ TEST(SessionTest, ProductsInHalfTheBits) {
       if (!d.usable) continue;
       FORGE_ASSERT_OK_AND_ASSIGN(const DeviceRef device, OpenDevice(d.id, {}));
       std::vector<std::unique_ptr<Session>> sessions;
-      for (const DType t : {DType::kF32, DType::kF16, DType::kBF16}) {
-        SCOPED_TRACE(fmt::format("{} in {}", d.id, Name(t)));
-        FORGE_ASSERT_OK_AND_ASSIGN(auto s, Session::Create(model, device, {.precision = t}));
+      for (const std::string_view name : {"exact", "f16", "bf16", "fast"}) {
+        SCOPED_TRACE(fmt::format("{} in {}", d.id, name));
+        FORGE_ASSERT_OK_AND_ASSIGN(const ir::Precision precision, ir::ParsePrecision(name));
+        FORGE_ASSERT_OK_AND_ASSIGN(auto s,
+                                   Session::Create(model, device, {.precision = precision}));
         FORGE_ASSERT_OK_AND_ASSIGN(const auto y, RunOn(*s, "x", x));
-        FORGE_ASSERT_OK_AND_ASSIGN(const Comparison c, Compare(y, exact, Against::kReference, t));
+        FORGE_ASSERT_OK_AND_ASSIGN(const Comparison c,
+                                   Compare(y, exact, Against::kReference, precision));
         EXPECT_TRUE(c.within()) << c.worst()->rel_error;
-        if (t != DType::kF32) {
+        if (precision.products != DType::kF32) {
           EXPECT_GT(c.worst()->rel_error, 1e-5);
         }
         sessions.push_back(std::move(s));

@@ -57,7 +57,7 @@ TEST(ForgeRunTest, ComputesInHalfTheBits) {
     EXPECT_GT(json["compare"]["worst"]["rel_error"], 1e-6) << precision;
   }
   ExpectError("forge-run --device cpu " + kModel + " --input image=" + kPicture + " --precision f8",
-              2, "precision 'f8' is not exact, f16 or bf16");
+              2, "precision 'f8' is not exact, f16, bf16 or fast");
 }
 
 TEST(ForgeRunTest, WritesOutputsAndATrace) {

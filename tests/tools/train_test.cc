@@ -179,7 +179,7 @@ TEST_F(ForgeTrainTest, NamesWhatIsWrongWithTheData) {
   ExpectError(Command("--lr nan"), 2, "--lr nan is not a number of at least 0");
   ExpectError(Command("--augment blur"), 2, "'blur' is not flip or shift=N");
   ExpectError(Command("--check-nan --time-by-op"), 2, "--check-nan and --time-by-op");
-  ExpectError(Command("--precision f8"), 2, "precision 'f8' is not exact, f16 or bf16");
+  ExpectError(Command("--precision f8"), 2, "precision 'f8' is not exact, f16, bf16 or fast");
   ExpectError(Command("--activation-budget much"), 2, "much");
   ExpectError(Command("--activation-budget 1K --dim K=2"), 2, "the model has no size 'K'");
   ExpectError(Command("--loss hinge"), 2, "is not cross_entropy, mse, l1");

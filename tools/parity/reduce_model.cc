@@ -212,7 +212,7 @@ class Reducer {
   static absl::StatusOr<std::vector<NamedTensor>> RunOn(const std::shared_ptr<const Model>& model,
                                                         const DeviceRef& device,
                                                         std::span<const NamedTensor> inputs,
-                                                        DType precision) {
+                                                        const ir::Precision& precision) {
     SessionOptions options;
     if (device->info().backend != "reference") options.precision = precision;
     FORGE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,

@@ -17,7 +17,7 @@ struct ReduceRequest {
   std::span<const NamedTensor> inputs;
   std::array<DeviceRef, 2> devices;                       // the second is the device under test
   Against against = Against::kReference;                  // see Compare
-  DType precision = DType::kF32;                          // of products, on GPUs and CPUs
+  ir::Precision precision;                                // on all devices but the reference
   std::function<void(size_t left, size_t all)> progress;  // called with numbers of nodes
 };
 

@@ -93,8 +93,10 @@ absl::StatusOr<Compiler::Planned> Compiler::Plan(const CompileRequest& request) 
     FORGE_ASSIGN_OR_RETURN(planned.program, MakeProgram(*shader, *pipelines_));
     return planned;
   }
-  FORGE_ASSIGN_OR_RETURN(planned.node, planner_.Plan(NodeOf(request), {.choice = request.choice,
-                                                                       .once = request.once}));
+  FORGE_ASSIGN_OR_RETURN(
+      planned.node,
+      planner_.Plan(NodeOf(request),
+                    {.choice = request.choice, .once = request.once, .approximate = request.fast}));
   return planned;
 }
 

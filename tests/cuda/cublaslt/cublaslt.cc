@@ -5,6 +5,7 @@
 // Source: cuBLAS documentation, version 13, "Using the cuBLASLt API".
 #include <dlfcn.h>
 
+#include <bit>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -27,7 +28,7 @@ enum : Status {
   kNotSupported = 15
 };
 enum : int { kF32 = 0, kF64 = 1, kF16 = 2, kBf16 = 14 };
-enum : int { kComputeF32 = 68, kComputeF64 = 70 };
+enum : int { kComputeF32 = 68, kComputeF64 = 70, kComputeTf32 = 77 };
 enum : int { kDefault = 1, kRelu = 2, kBias = 4 };
 
 constexpr uint64_t kSignature = 0x666f726765ull;
@@ -81,6 +82,13 @@ void Put(uint8_t* p, int type, int64_t i, double v) {
                   : forge::F32ToBF16(static_cast<float>(v)));
 }
 
+// To the 10 bits of mantissa that tf32 has, halves away from zero.
+double RoundedToTf32(double v) {
+  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(v));
+  const bool finite = (bits >> 23 & 0xff) != 0xff;
+  return std::bit_cast<float>(finite ? (bits + 0x1000) & ~0x1fffu : bits);
+}
+
 // One product in the order of its stream.
 struct Job {
   Product product;
@@ -101,12 +109,16 @@ struct Job {
   static int64_t At(const Layout& l, int32_t n, int64_t row, int64_t column) {
     return n * l.stride + column * l.leading + row;
   }
+  double Factor(const uint8_t* p, int type, int64_t i) const {
+    const double v = Get(p, type, i);
+    return product.compute == kComputeTf32 ? RoundedToTf32(v) : v;
+  }
   void Element(int32_t n, uint64_t row, uint64_t column) const {
     const auto i = static_cast<int64_t>(row), j = static_cast<int64_t>(column);
     double sum = 0;
     for (int64_t l = 0; l < k; ++l)
-      sum += Get(at_a, a.type, product.transpose_a ? At(a, n, l, i) : At(a, n, i, l)) *
-             Get(at_b, b.type, product.transpose_b ? At(b, n, j, l) : At(b, n, l, j));
+      sum += Factor(at_a, a.type, product.transpose_a ? At(a, n, l, i) : At(a, n, i, l)) *
+             Factor(at_b, b.type, product.transpose_b ? At(b, n, j, l) : At(b, n, l, j));
     if (bias != nullptr) sum += Get(bias, d.type, i);
     if ((product.epilogue & kRelu) != 0) sum = sum > 0 ? sum : 0;
     Put(at_d, d.type, At(d, n, i, j), sum);
@@ -157,6 +169,7 @@ Status Check(const Product& p, const Layout& a, const Layout& b, const Layout& d
       return kInvalidValue;
   const bool wide = p.compute == kComputeF64;
   if (a.type != d.type || b.type != d.type || wide != (d.type == kF64)) return kNotSupported;
+  if (p.compute == kComputeTf32 && d.type != kF32) return kNotSupported;
   const int known = kDefault | kRelu | kBias;
   return (p.epilogue & ~known) == 0 && p.epilogue != 0 ? kOk : kNotSupported;
 }
@@ -196,7 +209,8 @@ LT_API cublasLtDestroy(Handle* handle) {
 
 LT_API cublasLtMatmulDescCreate(Product** product, int compute, int scale) {
   if (product == nullptr) return kInvalidValue;
-  if (!(compute == kComputeF32 && scale == kF32) && !(compute == kComputeF64 && scale == kF64))
+  const bool narrow = compute == kComputeF32 || compute == kComputeTf32;
+  if (!(narrow && scale == kF32) && !(compute == kComputeF64 && scale == kF64))
     return kNotSupported;
   *product = Products().Add(std::make_unique<Product>(Product{.compute = compute, .scale = scale}));
   return kOk;

@@ -6,6 +6,7 @@
 #include "ir/ops/product/add_matmul.h"
 #include "ir/ops/product/attention.h"
 #include "ir/ops/product/matmul.h"
+#include "ir/type/precision.h"
 #include "tests/ir/passes/pass_test.h"
 
 namespace forge::ir {
@@ -71,10 +72,13 @@ TEST_F(PrecisionTest, MasksStayWhatTheyAre) {
 }
 
 TEST_F(PrecisionTest, NamesAreThoseOfTheTools) {
-  EXPECT_EQ(*ParsePrecision("exact"), DType::kF32);
-  EXPECT_EQ(*ParsePrecision("bf16"), DType::kBF16);
+  EXPECT_EQ(*ParsePrecision("exact"), Precision{});
+  EXPECT_EQ(ParsePrecision("bf16")->products, DType::kBF16);
+  EXPECT_EQ(ParsePrecision("fast")->coarsest(), DType::kBF16);
+  for (const std::string_view name : {"exact", "f16", "bf16", "fast"})
+    EXPECT_EQ(NameOf(*ParsePrecision(name)), name);
   EXPECT_THAT(ParsePrecision("f8"), Fails(absl::StatusCode::kInvalidArgument,
-                                          "precision 'f8' is not exact, f16 or bf16"));
+                                          "precision 'f8' is not exact, f16, bf16 or fast"));
 }
 
 }  // namespace
