@@ -214,7 +214,7 @@ absl::StatusOr<std::vector<Candidate>> OpenAll(const Options& o,
     FORGE_ASSIGN_OR_RETURN(c.device, OpenDevice(name, {.statistics = o.compile_only}));
     SessionOptions options;
     options.dims = dims;
-    if (c.device->info().backend != "reference") options.precision = o.of_f32;
+    options.precision = PrecisionBeside(o.of_f32, *c.device);
     options.debug.compile_only = o.compile_only;
     if (progress != nullptr)
       options.progress = [=](std::string_view what, size_t done, size_t total) {

@@ -324,7 +324,7 @@ class Runner {
   absl::Status CompareThere() {
     FORGE_ASSIGN_OR_RETURN(DeviceRef other, OpenDevice(o_.compare, device_options_));
     SessionOptions options = MakeOptions(false);
-    if (other->info().backend == "reference") options.precision = {};
+    options.precision = PrecisionBeside(precision_, *other);
     FORGE_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
                            Session::Create(model_, other, options));
     FORGE_ASSIGN_OR_RETURN(std::vector<NamedTensor> reference, session->Run(inputs_));

@@ -53,7 +53,7 @@ constexpr CodeTable<std::string_view> kUnsigned = {
 };
 
 // Of f32, as the hardware has them.
-constexpr CodeTable<std::string_view> kApproximate = {
+constexpr CodeTable<std::string_view> kFastFunctions = {
     {Code::kSqrt, "fast_sqrt({0})"}, {Code::kRsqrt, "fast_rsqrt({0})"},
     {Code::kExp2, "fast_exp2({0})"}, {Code::kLog2, "fast_log2({0})"},
     {Code::kSin, "fast_sin({0})"},   {Code::kCos, "fast_cos({0})"},
@@ -80,9 +80,9 @@ std::string CudaPrinter::Text(Id v, int lane) const {
 }
 
 std::string CudaPrinter::Arithmetic(const Inst& i, DType of, std::span<const std::string> x) {
-  if (k.approximate && of == DType::kF32 && !kApproximate[i.code].empty()) {
+  if (k.approximate && of == DType::kF32 && !kFastFunctions[i.code].empty()) {
     prelude.Need(Helper::kApproximate);
-    return Filled(kApproximate[i.code], of, x);
+    return Filled(kFastFunctions[i.code], of, x);
   }
   const Row& row = kOperations[i.code];
   if (of == DType::kBool) return Filled(row.of_bool, of, x);

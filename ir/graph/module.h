@@ -75,7 +75,7 @@ class Module;
 
 // A list of nodes in topological order. Functions are append-only: a pass reads one function and
 // writes another, so there are no use lists to maintain and no partially rewritten graphs. Bodies
-// of If, While, Scan, Call and of fused regions are functions too, with captures as their last
+// of nodes (branches, loops, calls, fused regions) are functions too, with captures as their last
 // arguments. References to nodes, types and names stay valid while a function grows.
 class Function {
  public:

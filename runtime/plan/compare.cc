@@ -77,6 +77,10 @@ const OutputDifference* Comparison::worst() const {
   return it == outputs.end() ? nullptr : &*it;
 }
 
+ir::Precision PrecisionBeside(const ir::Precision& precision, const Device& device) {
+  return device.info().backend == "reference" ? ir::Precision{} : precision;
+}
+
 absl::StatusOr<Comparison> Compare(const std::vector<NamedTensor>& results,
                                    const std::vector<NamedTensor>& expected, Against against,
                                    const ir::Precision& precision) {

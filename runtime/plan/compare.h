@@ -34,6 +34,9 @@ double ModelBound(DType t);
 // What results are compared with. Two devices that each lie within a bound of the reference lie
 // within twice that bound of each other.
 enum class Against : uint8_t { kReference, kDevice };
+// Returns the precision that a device computes in when results of `precision` are compared: the
+// reference stays exact, so that the comparison shows what the precision costs.
+ir::Precision PrecisionBeside(const ir::Precision& precision, const Device& device);
 // Compares results with expected values.
 //   precision: of the results; a bound is never below that of its coarsest type, and where that is
 //   larger than the output's own, classes that are within it of each other count as equal

@@ -214,7 +214,7 @@ class Reducer {
                                                         std::span<const NamedTensor> inputs,
                                                         const ir::Precision& precision) {
     SessionOptions options;
-    if (device->info().backend != "reference") options.precision = precision;
+    options.precision = PrecisionBeside(precision, *device);
     FORGE_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                            Session::Create(model, device, options));
     return session->Run(inputs);

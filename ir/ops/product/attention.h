@@ -24,8 +24,9 @@ struct Attention {
       .product = true};
   static constexpr Field kFields[] = {
       FieldOf<&Attention::scale>("scale",
-                                 "Of the scores; 0 means 1 / sqrt(e). A float mask, of q's type or "
-                                 "wide, is added to them; a bool mask is true where they count."),
+                                 "Of the scores; 0 means 1 / sqrt(e). A float mask (q's type, or "
+                                 "f32 for f16 and bf16) is added to them; a bool mask is true "
+                                 "where they count."),
       FieldOf<&Attention::softcap>("softcap",
                                    "c of c tanh(x / c), which scores become first; 0: none."),
       FieldOf<&Attention::causal>(
