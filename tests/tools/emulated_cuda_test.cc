@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // forge-run on the emulated CUDA device.
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_split.h"
@@ -90,15 +91,18 @@ TEST_F(SlowEmulatedCudaTest, EachAllocationFails) {
 }
 
 TEST_F(SlowEmulatedCudaTest, StepsAreRangesOfNvtx) {
+  constexpr int kRuns = 3;  // the first one, and two that are timed
   const Outcome o = Run("FORGE_CUDA_NVTX=1", "--json --explain");
   ASSERT_EQ(o.status, 0) << o.err;
   const auto json = nlohmann::json::parse(o.out, nullptr, false);
   std::vector<std::string> ranges;
   for (const std::string& line : std::vector<std::string>(absl::StrSplit(o.err, '\n')))
     if (line.starts_with("emulated NVTX: ")) ranges.push_back(line.substr(15));
-  for (const auto& step : json["plan"]["steps"])
-    EXPECT_EQ(std::ranges::count(ranges, step["label"].get<std::string>()), 2) << step;
-  EXPECT_GT(json["plan"]["steps"].size(), 3u);
+  std::map<std::string, int> steps;  // by label: parts of one op share it
+  for (const auto& step : json["plan"]["steps"]) ++steps[step["label"]];
+  EXPECT_GT(steps.size(), 3u);
+  for (const auto& [label, count] : steps)
+    EXPECT_EQ(std::ranges::count(ranges, label), kRuns * count) << label;
 }
 
 }  // namespace
