@@ -187,6 +187,48 @@ __device__ inline void store_c(T* p, i32 row_step, const sums<T>& c) {
 }
 )";
 
+// The four elements of a lane are two each of two rows, which three other lanes share.
+constexpr std::string_view kRows = R"(
+template <class T, class Combine>
+__device__ inline sums<T> reduce_rows(sums<T> c, Combine combine) {
+#pragma unroll
+  for (int n = 0; n < 4; n += 2) {
+    T x = combine(c.r[n], c.r[n + 1]);
+    x = combine(x, shuffle_xor(x, 1));
+    c.r[n] = c.r[n + 1] = combine(x, shuffle_xor(x, 2));
+  }
+  return c;
+}
+)";
+
+// Registers of an A hold what those of sums do, two in one.
+constexpr std::string_view kConverted = R"(
+__device__ inline void convert_two(u32& to, f32 low, f32 high, f16) {
+#if __CUDA_ARCH__ >= 800
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(high), "f"(low));
+#else
+  to = u32(to_f16(low).bits) | u32(to_f16(high).bits) << 16;
+#endif
+}
+__device__ inline void convert_two(u32& to, f32 low, f32 high, bf16) {
+#if __CUDA_ARCH__ >= 800
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(high), "f"(low));
+#endif
+}
+template <class E>
+__device__ inline void convert_sums(fragment<E, 2>& a, const sums<f32>& c) {
+  convert_two(a.r[0], c.r[0], c.r[1], E{});
+  convert_two(a.r[1], c.r[2], c.r[3], E{});
+}
+template <class E>
+__device__ inline void convert_sums(fragment<E, 4>& a, const sums<f32>& left, const sums<f32>& right) {
+  convert_two(a.r[0], left.r[0], left.r[1], E{});
+  convert_two(a.r[1], left.r[2], left.r[3], E{});
+  convert_two(a.r[2], right.r[0], right.r[1], E{});
+  convert_two(a.r[3], right.r[2], right.r[3], E{});
+}
+)";
+
 constexpr std::string_view kHalfMma = R"(
 #define FORGE_MULTIPLY_ADD(E, TYPES)                                                           \
   __device__ inline sums<f32> multiply_add(const fragment<E, 4>& a, const fragment<E, 2>& b,   \
@@ -313,8 +355,8 @@ FORGE_FAST(fast_cos, "cos.approx.f32")
 
 // Of Helper.
 constexpr std::string_view kTexts[] = {kHalves, kBitcast,  kMixedDot,   kShuffle, kReduce,
-                                       kScan,   kMatrices, kHalfMma,    kByteMma, kSwizzle,
-                                       kCopies, kTiles,    kApproximate};
+                                       kScan,   kMatrices, kHalfMma,    kByteMma, kRows,
+                                       kConverted, kSwizzle, kCopies, kTiles,    kApproximate};
 static_assert(std::size(kTexts) == static_cast<size_t>(Helper::kCount));
 
 }  // namespace
@@ -325,6 +367,9 @@ void Prelude::Need(Helper h) {
   helpers_[static_cast<size_t>(h)] = true;
   if (h == Helper::kReduce || h == Helper::kScan) Need(Helper::kShuffle);
   if (h == Helper::kHalfMma || h == Helper::kByteMma) Need(Helper::kMatrices);
+  if (h == Helper::kRows || h == Helper::kConverted) Need(Helper::kMatrices);
+  if (h == Helper::kRows) Need(Helper::kShuffle);
+  if (h == Helper::kConverted) Need(Helper::kHalves);
 }
 
 std::string Prelude::TypeName(const Type& t) {

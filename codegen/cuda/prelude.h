@@ -20,6 +20,8 @@ enum class Helper : uint8_t {
   kMatrices,     // fragments, load_a, load_b, load_c, store_c
   kHalfMma,      // multiply_add of f16 and bf16
   kByteMma,      // multiply_add of bytes
+  kRows,         // reduce_rows
+  kConverted,    // convert_sums
   kSwizzle,      // swizzled
   kCopies,       // copy_async, commit_copies, wait_copies
   kTiles,        // tile_at, group_sums

@@ -166,6 +166,10 @@ void CudaPrinter::PrintWhile(const Inst& i) {
 void CudaPrinter::PrintForElements(const Inst& i) {
   const std::vector<Id>& inside = k.blocks[i.block].arguments;
   for (const Id v : inside) texts[v] = NewName();
+  for (uint32_t r = 0; r < i.result_count; ++r) {
+    texts[i.result + r] = NewName();
+    Line("{} {};", TypeName(k.TypeOf(i.result + r)), Text(i.result + r));
+  }
   const Type& matrix = ArgType(i, 0);
   const bool grouped = matrix.is_held_by_workgroup();
   const std::string lane = Builtin(BuiltinKind::kLane), n = NewName();
@@ -188,10 +192,16 @@ void CudaPrinter::PrintForElements(const Inst& i) {
         grouped ? fmt::format("{} * 16 + ", Builtin(BuiltinKind::kSubgroup)) : std::string();
     Line("const i32 {} = {}{} / 4 + {} / 2 % 2 * 8;", Text(inside[0]), warp, lane, n);
     Line("const i32 {0} = {1} / 4 * 8 + {2} % 4 * 2 + {1} % 2;", Text(inside[1]), n, lane);
-    const std::string second = i.aux == 2 ? fmt::format(", {}.r[{} + 1]", Arg(i, 0), n) : "";
-    Line("const {} {} = {{{}.r[{}]{}}};", type, Text(inside[2]), Arg(i, 0), n, second);
+    for (size_t m = 0; m < i.arg_count; ++m) {
+      const std::string second = i.aux == 2 ? fmt::format(", {}.r[{} + 1]", Arg(i, m), n) : "";
+      Line("const {} {} = {{{}.r[{}]{}}};", TypeName(k.TypeOf(inside[m + 2])), Text(inside[m + 2]),
+           Arg(i, m), n, second);
+    }
   }
   PrintBlock(i.block);
+  for (uint32_t r = 0; r < i.result_count; ++r)
+    for (int l = 0; l < i.aux; ++l)
+      Line("{}.r[{} + {}] = {};", Text(i.result + r), n, l, Text(k.YieldOf(i.block)[r], l));
   --depth;
   Line("}}");
 }

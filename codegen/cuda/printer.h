@@ -27,6 +27,7 @@ struct CudaPrinter {
   void PrintInst(const Inst& i);
   void PrintMatrixInst(const Inst& i);  // load, store, product
   void PrintGroupInst(const Inst& i);   // the same of matrices that a workgroup holds
+  void PrintMatrixValue(const Inst& i);  // MatrixReduce, MatrixConvert
   void PrintCopies(const Inst& i);      // CopyAsync and its groups
   void PrintTogether(const Inst& i);    // of subgroups and workgroups
   void PrintSubgroup(const Inst& i);    // reductions and scans

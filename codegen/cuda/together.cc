@@ -60,6 +60,19 @@ void CudaPrinter::PrintGroupInst(const Inst& i) {
        Arg(i, 0), Arg(i, 1), ElementBytes(v.elem));
 }
 
+void CudaPrinter::PrintMatrixValue(const Inst& i) {
+  if (i.code == Code::kMatrixReduce) {
+    prelude.Need(Helper::kRows);
+    return Define(i.result, fmt::format("reduce_rows({}, {}{{}})", Arg(i, 0), kCombine[i.aux]));
+  }
+  prelude.Need(Helper::kConverted);
+  std::string sums;
+  for (size_t n = 0; n < i.arg_count; ++n) sums += ", " + Arg(i, n);
+  texts[i.result] = NewName();
+  Line("{} {};", TypeName(k.TypeOf(i.result)), texts[i.result]);
+  Line("convert_sums({}{});", texts[i.result], sums);
+}
+
 // Index and stride count elements of the view, which may be vectors.
 void CudaPrinter::PrintMatrixInst(const Inst& i) {
   if ((i.result_count == 1 && k.TypeOf(i.result).is_held_by_workgroup())) return PrintGroupInst(i);
@@ -106,6 +119,9 @@ void CudaPrinter::PrintTogether(const Inst& i) {
     case Code::kMatrixMulAdd:
     case Code::kMatrixWait:
       return PrintMatrixInst(i);
+    case Code::kMatrixReduce:
+    case Code::kMatrixConvert:
+      return PrintMatrixValue(i);
     case Code::kCopyAsync:
     case Code::kCommitCopies:
     case Code::kWaitCopies:

@@ -35,6 +35,8 @@ Uniform UniformOf(const Kernel& k, const Inst& i) {
     case Code::kMatrixLoad:
     case Code::kMatrixMulAdd:
     case Code::kMatrixWait:
+    case Code::kMatrixReduce:
+    case Code::kMatrixConvert:
       return Uniform::kInvocation;
     case Code::kSubgroupReduce:
     case Code::kBallot:
@@ -144,6 +146,8 @@ constexpr CodeTable<bool Needs::*> kFeatures = {
     {Code::kBallot, &Needs::subgroup_ballot},
     {Code::kDot4, &Needs::int_dot},
     {Code::kForElements, &Needs::matrix_elements},
+    {Code::kMatrixReduce, &Needs::matrix_values},
+    {Code::kMatrixConvert, &Needs::matrix_values},
     {Code::kCopyAsync, &Needs::async_copies},
 };
 
@@ -153,6 +157,7 @@ void NeedInst(Needs& n, const Kernel& k, const Inst& i) {
   const bool crosses_lanes = IsOneOf(
       i.code, {Code::kShuffle, Code::kShuffleXor, Code::kSubgroupReduce, Code::kSubgroupScan});
   n.subgroup_i64 |= crosses_lanes && IsWide(k.TypeOf(i.result));
+  n.matrix_values |= i.code == Code::kForElements && i.result_count > 0;
   n.f32_atomics |= i.code == Code::kAtomic && k.TypeOf(i.result) == kF32;
   n.subgroup_basic |= i.code == Code::kBuiltin && builtin >= BuiltinKind::kLane;
   // A narrow literal is made by converting a wide one where it is all there is.

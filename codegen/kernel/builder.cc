@@ -62,12 +62,18 @@ Id Builder::State::Append(Inst i, const Type& type, std::span<const Val> args, u
   return i.result;
 }
 
-Vals Builder::State::Close(Inst i, std::span<const Val> args, std::span<const Val> like) {
+Vals Builder::State::Close(const Inst& i, std::span<const Val> args, std::span<const Val> like) {
+  std::vector<Type> types;
+  for (const Val v : like) types.push_back(v.type());
+  return CloseAs(i, args, types);
+}
+
+Vals Builder::State::CloseAs(Inst i, std::span<const Val> args, std::span<const Type> results) {
   SetArgs(i, args);
   i.result = static_cast<Id>(k.values.size());
-  i.result_count = static_cast<uint16_t>(like.size());
+  i.result_count = static_cast<uint16_t>(results.size());
   Vals out;
-  for (Val v : like) out.push_back({&b, NewValue(v.type(), level())});
+  for (const Type& t : results) out.push_back({&b, NewValue(t, level())});
   k.blocks[open.back().block].insts.push_back(i);
   PropagateUniform(k, i);
   return out;

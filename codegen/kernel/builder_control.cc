@@ -105,19 +105,29 @@ Vals Builder::While(Vals carried, absl::FunctionRef<Val(Vals)> test,
 }
 
 void Builder::ForElements(Val matrix, int lanes, ElementBody body) {
+  ForElements({matrix}, lanes, [&](Val row, Val column, const Vals& elements) {
+    body(row, column, elements[0]);
+    return Vals{};
+  });
+}
+
+Vals Builder::ForElements(absl::Span<const Val> matrices, int lanes, ElementsBody body) {
   State& s = *state_;
   const BlockId block = s.NewBlocks(1);
   const auto argument = [&](const Type& t) { return s.Argument(block, t, Uniform::kInvocation); };
-  s.Fill(block, true, [&] {
+  const Vals made = s.Fill(block, true, [&] {
     const Val row = argument(kI32), column = argument(kI32);
-    body(row, column, argument(Type{matrix.type().elem}.Lanes(lanes)));
-    return Vals{};
+    Vals elements;
+    for (const Val m : matrices) elements.push_back(argument(Type{m.type().elem}.Lanes(lanes)));
+    return body(row, column, elements);
   });
-  s.Close({.code = Code::kForElements,
-           .aux = static_cast<uint8_t>(lanes),
-           .block_count = 1,
-           .block = block},
-          {&matrix, 1}, {});
+  std::vector<Type> types;
+  for (const Val v : made) types.push_back(matrices[0].type().With(v.type().elem));
+  return s.CloseAs({.code = Code::kForElements,
+                    .aux = static_cast<uint8_t>(lanes),
+                    .block_count = 1,
+                    .block = block},
+                   matrices, types);
 }
 
 }  // namespace forge::codegen

@@ -37,7 +37,9 @@ struct Builder::State {
   Id Append(Inst i, const Type& type, std::span<const Val> args, uint32_t level);
   // Appends to the innermost block an instruction without a value, or an If, For or While whose
   // blocks are complete; its results have the types of `like`.
-  Vals Close(Inst i, std::span<const Val> args, std::span<const Val> like = {});
+  Vals Close(const Inst& i, std::span<const Val> args, std::span<const Val> like = {});
+  // The same with results of these types.
+  Vals CloseAs(Inst i, std::span<const Val> args, std::span<const Type> results);
   // Returns the value of an equal instruction of an open block, or appends the instruction to the
   // outermost possible block.
   Id Share(Inst i, const Type& type, std::span<const Val> args, uint32_t level);

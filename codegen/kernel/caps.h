@@ -67,12 +67,22 @@ struct Caps {
   // multiples of `n` and `k`.
   std::vector<MatrixShape> workgroup_matrices;
   bool matrix_elements = false;  // kernels can access single elements of a matrix
+  bool matrix_values = false;    // and make matrices of them, reduce rows, and multiply by the result
   // Neighbours of a row that they access at once, of matrices held by a subgroup, by a workgroup.
   int64_t elements_together = 1, workgroup_elements_together = 1;
 
   // Vulkan does not report registers. GPUs with workgroups this small are mobile GPUs with 64
   // registers for each invocation; more values spill to memory.
   bool few_registers() const { return !runs_on_cpu && max_workgroup_invocations <= 256; }
+
+  // The largest of the matrices of such elements that a subgroup holds; null: none.
+  const MatrixShape* LargestMatrix(DType a, DType b) const {
+    const MatrixShape* best = nullptr;
+    const auto size = [](const MatrixShape& s) { return int64_t{s.m} * s.n * s.k; };
+    for (const MatrixShape& s : matrices)
+      if (s.a == a && s.b == b && (best == nullptr || size(s) > size(*best))) best = &s;
+    return best;
+  }
 
   // Of a workgroup, however few others then run beside it.
   int64_t most_shared_bytes() const { return std::max(max_shared_bytes, max_large_shared_bytes); }

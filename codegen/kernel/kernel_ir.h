@@ -133,7 +133,9 @@ inline int64_t PartBytes(const View& v) { return v.extent * ElementBytes(v.elem)
   X(SubgroupScan, 1, kConvergent, kSame, kNumber)                                              \
   X(Ballot, 1, kConvergent, kOwn, kAny)        X(If, 1, kControl, kOwn, kAny)                  \
   X(For, -1, kControl, kOwn, kAny)           X(While, -1, kControl, kOwn, kAny)              \
-  X(ForElements, 1, kControl, kOwn, kAny)    X(Yield, -1, kControl, kOwn, kAny)
+  X(MatrixReduce, 1, kConvergent, kSame, kNumber)                                              \
+  X(MatrixConvert, -1, kConvergent, kOwn, kAny)                                                \
+  X(ForElements, -1, kControl, kOwn, kAny)   X(Yield, -1, kControl, kOwn, kAny)
 // clang-format on
 
 enum class Code : uint8_t {
@@ -212,8 +214,8 @@ struct Inst {
   uint64_t literal = 0;
 };
 struct Block {
-  // For: counter, then the carried values. While: the carried values. ForElements: row, column,
-  // element.
+  // For: counter, then the carried values. While: the carried values. ForElements: row, column, an
+  // element of each matrix.
   std::vector<Id> arguments;
   std::vector<Inst> insts;  // the last one is Yield; the test of a While yields a bool
 };
@@ -419,6 +421,19 @@ class Builder {
   using ElementBody = absl::FunctionRef<void(Val row, Val column, Val elements)>;
   void ForElements(Val matrix, int lanes, ElementBody body);
   void ForElements(Val matrix, ElementBody body) { ForElements(matrix, 1, body); }
+  // The same for the elements of several matrices of one size at the same place. Returns a matrix
+  // for each value that `body` returns, made of these.
+  using ElementsBody = absl::FunctionRef<Vals(Val row, Val column, const Vals& elements)>;
+  Vals ForElements(absl::Span<const Val> matrices, int lanes, ElementsBody body);
+  // Reduces each row of an accumulator; all elements of the row become the result.
+  Val MatrixReduce(ReduceKind kind, Val matrix) {
+    return Add({.code = Code::kMatrixReduce, .aux = static_cast<uint8_t>(kind)}, matrix.type(),
+               {matrix});
+  }
+  // Converts f32 accumulators, side by side, to an A of 16-bit floats, rounding to nearest even.
+  Val MatrixConvert(const Type& a, absl::Span<const Val> sums) {
+    return Add({.code = Code::kMatrixConvert}, a, sums);
+  }
   void Finish();  // closes the body
 
   struct State;  // in builder_state.h

@@ -21,6 +21,7 @@ constexpr CodeTable<Names> kVariants = {
     {Code::kAtomic, kAtomicNames},
     {Code::kSubgroupReduce, kReductionNames},
     {Code::kSubgroupScan, kReductionNames},
+    {Code::kMatrixReduce, kReductionNames},
     {Code::kDot4, kDotNames},
 };
 
@@ -207,8 +208,8 @@ class Printer {
                           Name(args[1]), Name(args[2]), i.aux & kRolled ? " rolled" : "");
       Carried(std::span(inside).subspan(1), args.subspan(3));
     } else if (i.code == Code::kForElements) {
-      out_ += fmt::format("for elements {} at {}, {} of {}", Name(inside[2]), Name(inside[0]),
-                          Name(inside[1]), Name(args[0]));
+      out_ += fmt::format("for elements {} at {}, {} of {}", NamesOf(std::span(inside).subspan(2)),
+                          Name(inside[0]), Name(inside[1]), NamesOf(args));
     } else {
       out_ += "while";
       Carried(inside, args);

@@ -122,7 +122,7 @@ class Verifier {
     const Uniform inside = std::min(control, UniformOfControl(k_, i));
     const size_t arguments = i.code == Code::kIf            ? 0
                              : i.code == Code::kFor         ? i.result_count + 1
-                             : i.code == Code::kForElements ? 3
+                             : i.code == Code::kForElements ? i.arg_count + 2
                                                             : i.result_count;
     for (uint32_t n = 0; n < blocks; ++n)
       if (Fault f = Block(i.block + n, inside, arguments); !f.empty()) return f;
@@ -225,6 +225,7 @@ Fault Features(const Kernel& k, const Caps& caps) {
       {"subgroup operations on 64-bit integers", n.subgroup_i64 && caps.i64, false},
       {"cooperative matrices", n.matrices, !caps.matrices.empty()},
       {"elements of cooperative matrices", n.matrix_elements, caps.matrix_elements},
+      {"computed cooperative matrices", n.matrix_values, caps.matrix_values},
       {"asynchronous copies", n.async_copies, caps.async_copies},
       {"Vulkan's memory model", n.memory_model, caps.memory_model},
   };

@@ -117,10 +117,25 @@ Fault MatrixMulAdd(const Typed& t) {
   return Unless(a.rows == c.rows && b.cols == c.cols && a.cols == b.rows, "its sizes differ");
 }
 
+bool IsAccumulator(const Type& t) {
+  return t.use == MatrixUse::kAccumulator && t.held_by == Scope::kSubgroup;
+}
+
+Fault MatrixConvert(const Typed& t) {
+  const Type& a = t.Out();
+  const Type sum = t.args.empty() ? Type{} : t.In(0);
+  const auto alike = [&](Id v) { return t.k.TypeOf(v) == sum; };
+  return Unless(IsAccumulator(sum) && sum.elem == DType::kF32 && std::ranges::all_of(t.args, alike) &&
+                    a.use == MatrixUse::kA && a.held_by == sum.held_by && a.rows == sum.rows &&
+                    a.cols == sum.cols * t.args.size() &&
+                    (a.elem == DType::kF16 || a.elem == DType::kBF16),
+                "makes an A of halves from the f32 sums that its columns are");
+}
+
 // The other instructions take elements one by one.
 bool TakesMatrices(Code c) {
   return IsOneOf(c, {Code::kLiteral, Code::kMatrixLoad, Code::kMatrixStore, Code::kMatrixMulAdd,
-                     Code::kMatrixWait}) ||
+                     Code::kMatrixWait, Code::kMatrixReduce, Code::kMatrixConvert}) ||
          Info(c).effect == Effect::kControl;
 }
 
@@ -176,11 +191,18 @@ Fault Own(const Typed& t) {
     case Code::kMatrixWait:
       return Unless(t.Out().is_held_by_workgroup() && t.Out().use == MatrixUse::kAccumulator,
                     "waits for the accumulator of a workgroup");
+    case Code::kMatrixReduce:
+      return Unless(IsAccumulator(t.Out()) && t.i.aux <= static_cast<uint8_t>(ReduceKind::kProd),
+                    "reduces rows of an accumulator");
+    case Code::kMatrixConvert:
+      return MatrixConvert(t);
     case Code::kIf:
       return Unless(t.In(0) == kBool, "the condition is not a bool");
     case Code::kForElements:
-      return Unless(t.In(0).is_matrix() && t.i.result_count == 0,
-                    "takes a matrix and gives nothing");
+      return Unless(!t.args.empty() && std::ranges::all_of(t.args, [&](Id v) {
+                      return t.k.TypeOf(v).With(t.In(0).elem) == t.In(0) && t.In(0).is_matrix();
+                    }),
+                    "takes matrices of one size");
     case Code::kFor:
       return Loop(t, 3);
     case Code::kWhile:
@@ -193,12 +215,21 @@ Fault Own(const Typed& t) {
 // A printer makes a function of the body, which runs in invocations of the device's choice.
 Fault ElementsBody(const Kernel& k, const Inst& i) {
   const std::vector<Id>& inside = k.blocks[i.block].arguments;
-  const Type& matrix = k.TypeOf(k.ArgsOf(i)[0]);
-  const Type elements = Type{matrix.elem}.Lanes(i.aux);
+  const std::span<const Id> matrices = k.ArgsOf(i), made = k.YieldOf(i.block);
+  const Type& matrix = k.TypeOf(matrices[0]);
+  const auto elements = [&](Id m) { return Type{k.TypeOf(m).elem}.Lanes(i.aux); };
   if (i.aux == 0 || matrix.cols % i.aux != 0) return "rows are not made of so many neighbours";
-  if (k.TypeOf(inside[0]) != kI32 || k.TypeOf(inside[1]) != kI32 || k.TypeOf(inside[2]) != elements)
-    return "the body does not take a row, a column and an element";
-  if (!k.YieldOf(i.block).empty()) return "the body yields something";
+  bool takes = k.TypeOf(inside[0]) == kI32 && k.TypeOf(inside[1]) == kI32;
+  for (size_t n = 0; n < matrices.size(); ++n)
+    takes = takes && k.TypeOf(inside[n + 2]) == elements(matrices[n]);
+  if (!takes) return "the body does not take a row, a column and an element of each matrix";
+  if (made.size() != i.result_count) return "the body yields another number of values";
+  for (size_t n = 0; n < made.size(); ++n) {
+    const Id result = i.result + static_cast<Id>(n);
+    if (k.TypeOf(made[n]) != elements(result) ||
+        k.TypeOf(result) != matrix.With(k.TypeOf(result).elem))
+      return "the body does not yield elements of the results";
+  }
   const Captures captures = CapturesOf(k, i.block);
   for (const Id v : captures.values)
     if (k.values[v].uniform < Uniform::kSubgroup || k.TypeOf(v).is_matrix())

@@ -140,11 +140,12 @@ class Rewriting {
       return b_.While(
           args, [&](const Vals& carried) { return with(i.block, carried)[0]; },
           [&](const Vals& carried) { return with(i.block + 1, carried); });
-    if (i.code == Code::kForElements) {
-      b_.ForElements(args[0], i.aux,
-                     [&](Val row, Val column, Val v) { with(i.block, {row, column, v}); });
-      return {};
-    }
+    if (i.code == Code::kForElements)
+      return b_.ForElements(args, i.aux, [&](Val row, Val column, const Vals& elements) {
+        Vals arguments = {row, column};
+        arguments.insert(arguments.end(), elements.begin(), elements.end());
+        return with(i.block, arguments);
+      });
     const bool rolled = rolled_ || (i.aux & kRolled) != 0;
     const auto unroll = rolled ? Builder::Range::kNot : Builder::Range::kAsDriverLikes;
     return Loop(i, {args[0], args[1], args[2], unroll}, Vals(args.begin() + 3, args.end()),

@@ -128,7 +128,7 @@ extern const Schedule kMatmulColumns, kMatmulDots;
 extern const Schedule kMatmulWorkgroup, kMatmulMatrix, kMatmulShuffle, kMatmulShared, kMatmulSimple;
 extern const Schedule kConvDepthwise, kConvWinograd, kWinogradKernels, kConvDirect;
 extern const Schedule kPool;
-extern const Schedule kAttentionShuffle, kAttentionShared, kAttentionGradient;
+extern const Schedule kAttentionMatrix, kAttentionShuffle, kAttentionShared, kAttentionGradient;
 extern const Schedule kUpdateSlice, kRecurrentSteps, kStepsGradient;
 extern const Schedule kScatterSum, kScatterWords, kScatterColumns;
 

@@ -38,6 +38,7 @@ constexpr const Schedule* kSchedules[] = {
     &kLayerNormGradientSubgroup,
     &kLayerNormGradientRows,
     &kLayerNormGradientSerial,
+    &kAttentionMatrix,
     &kAttentionShuffle,
     &kAttentionShared,
     &kAttentionGradient,

@@ -4,8 +4,13 @@
 #include <limits>
 
 #include "codegen/region/element.h"
+#include "codegen/region/storage.h"
 
 namespace forge::codegen {
+
+using ir::Dim;
+using ir::Dims;
+
 namespace {
 
 bool ReducesBySubgroups(const Caps& caps, uint32_t workgroup, Type element) {
@@ -40,37 +45,47 @@ ReduceKind ReduceRule::kind() const {
   return kKinds[static_cast<size_t>(of)];
 }
 
-Val ReduceRule::Done(Val all, const ir::Dim& elements) const {
+Val ReduceRule::Done(Val all, const Dim& elements) const {
   return of == ir::ReduceKind::kMean ? all / convert(all.b->Scalar(elements), type().elem)
                                      : Wrap(dtype, all);
 }
 
-void ForUnits(Emission& m, const ir::Dim& local, int64_t threads, int64_t count,
-              absl::FunctionRef<void(const ir::Dim& unit, Val inside)> body) {
+void ForUnits(Emission& m, const Dim& local, int64_t threads, int64_t count,
+              absl::FunctionRef<void(const Dim& unit, Val inside)> body) {
   for (int64_t first = 0; first < count; first += threads) {
-    const ir::Dim unit = local + first;
+    const Dim unit = local + first;
     const bool all = first + threads <= count;
     body(unit, all ? Val{} : m.e.Value(unit) < static_cast<double>(count));
   }
 }
 
-void FillShared(Emission& m, const ir::Dim& local, const SharedLines& to,
-                absl::FunctionRef<Val(const ir::Dim& line, const ir::Dim& element)> load) {
+bool LiesInPieces(const Region& r, int operand, const Dim& extent,
+                  absl::FunctionRef<Dims(const Dim& lane)> index) {
+  const DType type = r.anchor_inputs()[static_cast<size_t>(operand)].dtype();
+  if ((type != DType::kF16 && type != DType::kBF16) || extent.divisor() % kPiece != 0) return false;
+  const ir::SymbolRef lane = NewCoordinate("lane", kPiece - 1);
+  const auto from = r.SourceOf(operand, index(Dim(lane)));
+  return from && r.PartsOf(from->argument) == 1 &&
+         VectorAt(type, from->flat, lane, kPiece, r.caps()).has_value();
+}
+
+void FillShared(Emission& m, const Dim& local, const SharedLines& to,
+                absl::FunctionRef<Val(const Dim& line, const Dim& element)> load) {
   const int64_t across = to.length / to.lanes;
-  const auto copy = [&](const ir::Dim& at) {
-    const ir::Dims of = Unflatten(at, {to.count, across});
-    const ir::Dim& line = of[0];
-    const ir::Dim first = of[1] * to.lanes;
+  const auto copy = [&](const Dim& at) {
+    const Dims of = Unflatten(at, {to.count, across});
+    const Dim& line = of[0];
+    const Dim first = of[1] * to.lanes;
     const Val v = load(line, first);
     for (int c = 0; c < to.lanes; ++c) {
-      const ir::Dim element = first + c;
-      const ir::Dim place =
+      const Dim element = first + c;
+      const Dim place =
           to.pitch > 0 ? line * to.pitch + element : element * Pitch(to.count) + line;
       m.b.Store(to.view, m.e.Value(place), to.lanes == 1 ? v : m.b.Extract(v, c));
     }
   };
   ForUnits(m, local, TileThreads::kAll, to.count * across,
-           [&](const ir::Dim& at, Val inside) { IfInside(m.b, inside, [&] { copy(at); }); });
+           [&](const Dim& at, Val inside) { IfInside(m.b, inside, [&] { copy(at); }); });
 }
 
 WorkgroupReduction::WorkgroupReduction(Emission& m, Type element)

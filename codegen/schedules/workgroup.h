@@ -35,6 +35,14 @@ inline int64_t Pitch(int64_t length) { return length + 4; }
 void ForUnits(Emission& m, const ir::Dim& local, int64_t threads, int64_t count,
               absl::FunctionRef<void(const ir::Dim& unit, Val inside)> body);
 
+// Halves that one asynchronous copy takes.
+constexpr int kPiece = kSwizzledPieceBytes / 2;
+// Whether halves of an operand of the anchor can be copied past registers along one of its axes:
+// pieces of 16 bytes lie side by side in one part of an argument. `index` maps the number of the
+// lane in a piece to the operand's index there.
+bool LiesInPieces(const Region& r, int operand, const ir::Dim& extent,
+                  absl::FunctionRef<ir::Dims(const ir::Dim& lane)> index);
+
 // Lines of a matrix in shared memory.
 struct SharedLines {
   uint16_t view = 0;

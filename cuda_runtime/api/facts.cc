@@ -158,7 +158,7 @@ codegen::Caps CapsOf(const DeviceFacts& f) {
             {.a = a, .b = b, .c = sign ? DType::kI32 : DType::kU32, .m = 16, .n = 8, .k = 32});
       }
   }
-  c.matrix_elements = true;
+  c.matrix_elements = c.matrix_values = true;
   c.elements_together = 2, c.workgroup_elements_together = 4;
   c.async_copies = f.capability >= kHalfTiles;
   if (f.capability == kGroupTiles)

@@ -4,6 +4,7 @@
 #include "ir/ops/elementwise/elementwise.h"
 #include "ir/ops/movement/pad.h"
 #include "ir/ops/movement/transpose.h"
+#include "ir/ops/product/attention.h"
 #include "ir/ops/product/matmul.h"
 #include "ir/ops/product/matmul_integer.h"
 #include "ir/ops/spatial/conv.h"
@@ -341,6 +342,61 @@ TEST_P(WorkgroupMatrixTest, TakesOperandsInPiecesOnly) {
   EXPECT_EQ(Chosen(), "matmul_matrix");
 }
 
+class MatrixAttentionTest : public RegionTest {
+ protected:
+  MatrixAttentionTest() { most_choices_ = 4; }
+  Value Halves(Dims shape, DType t = DType::kF16) { return Argument(std::move(shape), t); }
+  void ExpectMatrices(std::string_view choice = "attention_matrix") {
+    ExpectRightBy(choice);
+    EXPECT_EQ(Chosen(), "attention_matrix");
+  }
+};
+
+TEST_P(MatrixAttentionTest, OfUnevenRowsAndKeysUnderEachMask) {
+  const ir::Attention ops[] = {{},
+                               {.softcap = 2},
+                               {.causal = ir::Causal::kTopLeft},
+                               {.causal = ir::Causal::kBottomRight, .window_left = 20}};
+  for (const ir::Attention& op : ops)
+    for (const std::optional<DType> mask : {std::optional<DType>(), {DType::kBool}, {DType::kF32}}) {
+      f_ = ir::Function{"region"};
+      const Value q = Halves({2, 70, 32}), k = Halves({2, 75, 32}), v = Halves({2, 75, 24});
+      Values operands = {q, k, v};
+      if (mask) operands.push_back(Argument({70, 75}, *mask));
+      Return(f_(ir::Cast{.to = DType::kF32}, {f_(op, operands)}));
+      ExpectMatrices();
+    }
+}
+
+TEST_P(MatrixAttentionTest, OfSharedHeadsInBlocksOfEachSize) {
+  const Value q = Halves({1, 4, 33, 64}, DType::kBF16), k = Halves({1, 1, 100, 64}, DType::kBF16);
+  const Value v = Halves({1, 1, 100, 64}, DType::kBF16);
+  Return(f_(ir::Attention{}, {q, k, v}));
+  for (const int keys : {16, 32, 64, 128})
+    ExpectMatrices(fmt::format("attention_matrix(subgroups={}, keys={})", keys / 16, keys));
+}
+
+TEST_P(MatrixAttentionTest, WithTheLogarithmsOfItsSums) {
+  const Value q = Halves({2, 40, 16}), k = Halves({2, 40, 16}), v = Halves({2, 40, 16});
+  const Values results = f_.Add(ir::Attention{.causal = ir::Causal::kTopLeft, .log_sums = true},
+                                {q, k, v});
+  for (const Value r : results) Return(r);
+  ExpectMatrices();
+}
+
+TEST_P(MatrixAttentionTest, TakesWholeMatricesInPiecesOnly) {
+  for (const auto& [rows, head] : {std::pair(40, 20), {40, 24}, {8, 32}}) {
+    f_ = ir::Function{"region"};
+    const Value x = Halves({rows, head});
+    Return(f_(ir::Attention{}, {x, x, x}));
+    EXPECT_EQ(Chosen(), "attention_shared") << rows << " " << head;
+  }
+  f_ = ir::Function{"region"};
+  const Value x = Halves({40, 32});
+  Return(f_(ir::Attention{}, {f_(ir::Relu{}, {x}), x, x}));
+  EXPECT_EQ(Chosen(), "attention_shared");
+}
+
 TEST_P(ProductTest, WithoutShufflesSoftwareDevicesDoWithoutTiles) {
   caps_.runs_on_cpu = true;
   caps_.subgroup_shuffle = false;
@@ -358,6 +414,9 @@ INSTANTIATE_TEST_SUITE_P(Devices, HalvesTest,
                          ::testing::Values(&testing::PoorestCaps, &testing::CpuCaps,
                                            &testing::GpuCaps, &testing::MatrixCaps,
                                            &testing::MatrixElementCaps, &testing::GroupMatrixCaps),
+                         NameOf);
+
+INSTANTIATE_TEST_SUITE_P(Devices, MatrixAttentionTest, ::testing::Values(&testing::GroupMatrixCaps),
                          NameOf);
 
 INSTANTIATE_TEST_SUITE_P(Devices, WorkgroupMatrixTest, ::testing::Values(&testing::GroupMatrixCaps),

@@ -232,6 +232,44 @@ TEST(VerifyTest, RefusesElementsOfWhatIsNoMatrix) {
   EXPECT_FALSE(Verify(k, RichCaps()).ok());
 }
 
+// Doubles the elements of two matrices of sums, reduces their rows and makes an A of them.
+Kernel ComputedMatrices(uint16_t columns = 8) {
+  return MakeKernel("computed", [&](Builder& b, Val) {
+    const Type sums = Type::Matrix(DType::kF32, MatrixUse::kAccumulator, 16, 8);
+    const Val ones = b.Literal(sums, 1);
+    const Vals made = b.ForElements({ones, b.Literal(sums, 2)}, 1,
+                                    [&](Val, Val, const Vals& x) {
+                                      return Vals{x[0] * 2.0, x[0] + x[1]};
+                                    });
+    b.MatrixConvert(Type::Matrix(DType::kF16, MatrixUse::kA, 16, columns),
+                    {b.MatrixReduce(ReduceKind::kMax, made[1])});
+  });
+}
+
+TEST(VerifyTest, AcceptsComputedMatricesWhereTheDeviceHasThem) {
+  const Kernel k = ComputedMatrices();
+  Caps caps = testing::GroupMatrixCaps();
+  EXPECT_TRUE(Verify(k, caps).ok()) << Refusal(k, caps);
+  EXPECT_THAT(ToText(k), HasSubstr(": f32<16, 8> = for elements %"));
+  EXPECT_THAT(ToText(k), HasSubstr("matrix_reduce.max %"));
+  caps.matrix_values = false;
+  EXPECT_THAT(Refusal(k, caps), HasSubstr("needs computed cooperative matrices"));
+}
+
+TEST(VerifyTest, RefusesComputedMatricesOfOtherSizes) {
+  const Caps caps = testing::GroupMatrixCaps();
+  EXPECT_THAT(Refusal(ComputedMatrices(16), caps), HasSubstr("that its columns are"));
+  Kernel k = ComputedMatrices();
+  k.values[Find(k, Code::kMatrixReduce).result].type.use = MatrixUse::kB;
+  EXPECT_FALSE(Verify(k, caps).ok());
+  k = ComputedMatrices();
+  k.values[Find(k, Code::kForElements).result].type.rows = 8;
+  EXPECT_THAT(Refusal(k, caps), HasSubstr("elements of the results"));
+  k = ComputedMatrices();
+  k.values[k.operands[Find(k, Code::kForElements).args + 1]].type.cols = 16;
+  EXPECT_THAT(Refusal(k, caps), HasSubstr("matrices of one size"));
+}
+
 // Copies `count` halves to shared memory, and multiplies them by themselves in a workgroup of 128.
 Kernel WorkgroupProduct(int count, bool swizzled, uint16_t columns = 64) {
   Kernel k{.name = "workgroup", .workgroup = {128, 1, 1}, .subgroup = 32};

@@ -43,6 +43,8 @@ class Row {
   std::vector<uint64_t> bits_;
 };
 
+constexpr Code kReductions[] = {Code::kAdd, Code::kMin, Code::kMax, Code::kMul};  // of ReduceKind
+
 bool Any(const Mask& m) { return std::find(m.begin(), m.end(), 1) != m.end(); }
 int BytesOfElement(DType t) { return t == DType::kBool ? 1 : BitWidth(t) / 8; }
 
@@ -70,6 +72,8 @@ class Machine {
   absl::Status RunMatrix(const Inst& i, const Mask& mask);
   absl::Status AccessMatrix(const Inst& i, size_t n, const Type& type, std::vector<double>& matrix);
   std::vector<double> MultiplyMatrices(const Inst& i, size_t n);
+  absl::Status ReduceRows(const Inst& i, size_t n, std::vector<double>& made);
+  std::vector<double> ConvertMatrices(const Inst& i, size_t n);
   absl::StatusOr<std::span<uint8_t>> Place(const View& v, size_t invocation, int64_t index);
   absl::Status RunFold(const Inst& i, const Mask& mask);
   bool RunDirectly(const Inst& i, const Mask& mask);
@@ -539,6 +543,35 @@ std::vector<double> Machine::MultiplyMatrices(const Inst& i, size_t n) {
   return sums;
 }
 
+absl::Status Machine::ReduceRows(const Inst& i, size_t n, std::vector<double>& made) {
+  const Type& type = TypeOf(i.result);
+  const std::vector<double>& matrix = matrices_[At(Arg(i, 0))[n][0]];
+  for (size_t row = 0; row < type.rows; ++row) {
+    uint64_t all = codegen::ToBits(type.elem, matrix[row * type.cols]);
+    for (size_t c = 1; c < type.cols; ++c) {
+      const uint64_t pair[] = {all, codegen::ToBits(type.elem, matrix[row * type.cols + c])};
+      const auto both = codegen::FoldLiterals({kReductions[i.aux], type.elem, type.elem}, pair);
+      if (!both) return Internal("a reduction of {}", Name(type.elem));
+      all = *both;
+    }
+    std::fill_n(made.begin() + static_cast<ptrdiff_t>(row * type.cols), type.cols,
+                codegen::FloatOf(type.elem, all));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<double> Machine::ConvertMatrices(const Inst& i, size_t n) {
+  const Type &type = TypeOf(i.result), &part = TypeOf(Arg(i, 0));
+  std::vector<double> made;
+  for (size_t row = 0; row < type.rows; ++row)
+    for (size_t c = 0; c < type.cols; ++c) {
+      const auto& from = matrices_[At(Arg(i, static_cast<int>(c / part.cols)))[n][0]];
+      const double v = from[row * part.cols + c % part.cols];
+      made.push_back(codegen::FloatOf(type.elem, codegen::ToBits(type.elem, v)));
+    }
+  return made;
+}
+
 absl::Status Machine::RunMatrix(const Inst& i, const Mask& mask) {
   const Type& held = i.code == Code::kMatrixStore ? TypeOf(Arg(i, 2)) : TypeOf(i.result);
   const size_t subgroup = HoldersOf(held);
@@ -556,6 +589,8 @@ absl::Status Machine::RunMatrix(const Inst& i, const Mask& mask) {
     const Type& type = TypeOf(i.result);
     std::vector<double> made(size_t{type.rows} * type.cols, codegen::FloatOf(type.elem, i.literal));
     if (i.code == Code::kMatrixMulAdd) made = MultiplyMatrices(i, n);
+    if (i.code == Code::kMatrixReduce) FORGE_RETURN_IF_ERROR(ReduceRows(i, n, made));
+    if (i.code == Code::kMatrixConvert) made = ConvertMatrices(i, n);
     if (i.code == Code::kMatrixLoad) FORGE_RETURN_IF_ERROR(AccessMatrix(i, n, type, made));
     matrices_.push_back(std::move(made));
     for (size_t lane = 0; lane < subgroup; ++lane) At(i.result)[n + lane][0] = matrices_.size() - 1;
@@ -569,6 +604,14 @@ absl::Status Machine::RunForElements(const Inst& i, const Mask& mask) {
   const size_t subgroup = HoldersOf(type), lanes = i.aux;
   const std::vector<Id>& inside = k_.blocks[i.block].arguments;
   const size_t elements = size_t{type.rows} * type.cols / lanes;
+  // What the bodies yield, as matrices of each subgroup.
+  const size_t made = matrices_.size();
+  for (size_t n = 0; n < size_; n += subgroup)
+    for (uint32_t r = 0; r < i.result_count; ++r) {
+      for (size_t lane = 0; lane < subgroup; ++lane)
+        At(i.result + r)[n + lane][0] = matrices_.size();
+      matrices_.emplace_back(size_t{type.rows} * type.cols);
+    }
   for (size_t first = 0; first < elements; first += subgroup) {
     Mask holders = mask;
     for (size_t n = 0; n < size_; ++n) {
@@ -577,25 +620,35 @@ absl::Status Machine::RunForElements(const Inst& i, const Mask& mask) {
       if (!holders[n]) continue;
       At(inside[0])[n][0] = e * lanes / type.cols;
       At(inside[1])[n][0] = e * lanes % type.cols;
-      const std::vector<double>& matrix = matrices_[At(Arg(i, 0))[n][0]];
-      for (size_t l = 0; l < lanes; ++l)
-        At(inside[2])[n][l] = codegen::ToBits(type.elem, matrix[e * lanes + l]);
+      for (size_t m = 0; m < i.arg_count; ++m) {
+        const std::vector<double>& matrix = matrices_[At(Arg(i, static_cast<int>(m)))[n][0]];
+        const DType t = TypeOf(inside[m + 2]).elem;
+        for (size_t l = 0; l < lanes; ++l)
+          At(inside[m + 2])[n][l] = codegen::ToBits(t, matrix[e * lanes + l]);
+      }
     }
     FORGE_RETURN_IF_ERROR(RunBlock(i.block, holders));
+    for (size_t n = 0; n < size_; ++n)
+      for (uint32_t r = 0; holders[n] && r < i.result_count; ++r) {
+        const size_t e = first + subgroup - 1 - n % subgroup;
+        const Id yielded = k_.YieldOf(i.block)[r];
+        for (size_t l = 0; l < lanes; ++l)
+          matrices_[made + n / subgroup * i.result_count + r][e * lanes + l] =
+              codegen::FloatOf(TypeOf(yielded).elem, At(yielded)[n][l]);
+      }
   }
   return absl::OkStatus();
 }
 
 absl::Status Machine::ReduceSubgroups(const Inst& i, const Mask& mask) {
   const size_t subgroup = Subgroup();
-  constexpr Code kBy[] = {Code::kAdd, Code::kMin, Code::kMax, Code::kMul};
   const DType t = TypeOf(i.result).elem;
   for (size_t first = 0; first < size_; first += subgroup) {
     std::optional<uint64_t> all;
     for (size_t n = first; n < first + subgroup; ++n) {
       if (!mask[n]) continue;
       const uint64_t pair[] = {all.value_or(0), At(Arg(i, 0))[n][0]};
-      all = all ? codegen::FoldLiterals({kBy[i.aux], t, t}, pair) : pair[1];
+      all = all ? codegen::FoldLiterals({kReductions[i.aux], t, t}, pair) : pair[1];
       if (!all) return Internal("a reduction of {}", Name(t));
       if (i.code == Code::kSubgroupScan) At(i.result)[n][0] = *all;
     }

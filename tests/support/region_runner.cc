@@ -157,7 +157,7 @@ codegen::Caps GroupMatrixCaps() {
   c.elements_together = 2, c.workgroup_elements_together = 4;
   c.max_workgroup_invocations = c.max_workgroup_x = 1024;
   c.max_large_shared_bytes = 227 << 10;
-  c.async_copies = c.i16 = c.storage16 = true;
+  c.async_copies = c.matrix_values = c.i16 = c.storage16 = true;
   for (const DType t : {DType::kF16, DType::kBF16})
     c.workgroup_matrices.push_back({.a = t, .b = t, .c = DType::kF32, .m = 64, .n = 16, .k = 16});
   return c;

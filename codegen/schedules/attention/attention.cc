@@ -6,26 +6,9 @@
 #include "codegen/schedules/split.h"
 
 namespace forge::codegen {
-namespace {
 
 using ir::Dim;
 using ir::Dims;
-
-// The blocks that some of the rows see.
-Builder::Range RangeOf(Emission& m, const AttentionOperands& a, const KeyBlocks& blocks) {
-  Between seen;
-  if (a.first) seen.first = blocks.row + *a.first;
-  if (a.last) seen.last = blocks.row + *a.last + blocks.count - 1;
-  Builder::Range range = BlocksOf(m, a.keys, blocks.size, seen);
-  if (blocks.parts > 1) {
-    const AxisPart own(CeilDiv(a.keys, blocks.size), blocks.part, blocks.parts);
-    range.begin = max(range.begin, m.e.Value(own.begin));
-    range.end = min(range.end, m.e.Value(own.end));
-  }
-  return range;
-}
-
-}  // namespace
 
 Builder::Range BlocksOf(Emission& m, const Dim& extent, int64_t size, const Between& seen) {
   Builder& b = m.b;
@@ -39,14 +22,30 @@ Builder::Range BlocksOf(Emission& m, const Dim& extent, int64_t size, const Betw
   return range;
 }
 
-Val AttentionOperands::Load(Emission& m, Operand which, const Dim& batch, const Dim& i,
-                            const Dim& j, int lanes) const {
+Builder::Range BlocksOf(Emission& m, const AttentionOperands& a, const KeyBlocks& blocks) {
+  Between seen;
+  if (a.first) seen.first = blocks.row + *a.first;
+  if (a.last) seen.last = blocks.row + *a.last + blocks.count - 1;
+  Builder::Range range = BlocksOf(m, a.keys, blocks.size, seen);
+  if (blocks.parts > 1) {
+    const AxisPart own(CeilDiv(a.keys, blocks.size), blocks.part, blocks.parts);
+    range.begin = max(range.begin, m.e.Value(own.begin));
+    range.end = min(range.end, m.e.Value(own.end));
+  }
+  return range;
+}
+
+Dims AttentionOperands::IndexOf(const Region& r, Operand which, const Dim& batch, const Dim& i,
+                                const Dim& j) const {
   Dims index = Unflatten(batch, outer);
   index.push_back(i);
-  index.push_back(j + m.e.Lane(lanes));
-  const int place = PlaceOf(which);
-  const Dims& shape = m.region.anchor_inputs()[static_cast<size_t>(place)].shape();
-  return m.e.At(place, BroadcastIndex(index, shape), lanes);
+  index.push_back(j);
+  return BroadcastIndex(index, r.anchor_inputs()[static_cast<size_t>(PlaceOf(which))].shape());
+}
+
+Val AttentionOperands::Load(Emission& m, Operand which, const Dim& batch, const Dim& i,
+                            const Dim& j, int lanes) const {
+  return m.e.At(PlaceOf(which), IndexOf(m.region, which, batch, i, j + m.e.Lane(lanes)), lanes);
 }
 
 Val AttentionOperands::Score(Emission& m, const Dim& row, const Position& key, Val product,
@@ -160,7 +159,7 @@ OnlineRows ForBlocks(Emission& m, const AttentionOperands& a, const KeyBlocks& b
                      absl::FunctionRef<void(const Dim& first, OnlineRows& rows)> body) {
   OnlineRows rows(m, a, blocks.own_rows, blocks.values);
   const int64_t last = LastIndex(CeilDiv(a.keys, blocks.size));
-  rows.all = m.b.For(RangeOf(m, a, blocks), rows.all, [&](Val i, const Vals& carried) {
+  rows.all = m.b.For(BlocksOf(m, a, blocks), rows.all, [&](Val i, const Vals& carried) {
     OnlineRows so_far{blocks.values, carried};
     body(m.e.Coordinate(i, last) * blocks.size, so_far);
     return so_far.all;

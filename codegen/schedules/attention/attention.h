@@ -30,7 +30,10 @@ struct AttentionOperands {
                               1};  // by operand: elements loaded at once along the last axis
   int PlaceOf(Operand which) const { return which == kMask ? mask_at : which; }
   int64_t length(Operand which) const { return which == kV ? width : head; }
-  // Loads `lanes` elements from [batch, i, j] on.
+  // The index of an operand at [batch, i, j].
+  ir::Dims IndexOf(const Region& r, Operand which, const ir::Dim& batch, const ir::Dim& i,
+                   const ir::Dim& j) const;
+  // Loads `lanes` elements from there on.
   Val Load(Emission& m, Operand which, const ir::Dim& batch, const ir::Dim& i, const ir::Dim& j,
            int lanes) const;
   // Computes a score from the product of its row and key, and the mask element if there is one;
@@ -83,8 +86,9 @@ struct KeyBlocks {
   ir::Dim part = 0;                 // of `parts`, which divide the blocks
   int64_t parts = 1;
 };
-// Calls `body` with the first key of each block that is not masked for all rows, and returns the
-// rows of the invocation.
+// The blocks that are not masked for all rows.
+Builder::Range BlocksOf(Emission& m, const AttentionOperands& a, const KeyBlocks& blocks);
+// Calls `body` with the first key of each of them, and returns the rows of the invocation.
 OnlineRows ForBlocks(Emission& m, const AttentionOperands& a, const KeyBlocks& blocks,
                      absl::FunctionRef<void(const ir::Dim& first, OnlineRows& rows)> body);
 

@@ -38,18 +38,9 @@ struct MatmulMatrix {
       FieldOf<&MatmulMatrix::group>("group", "Rows of tiles, taken column by column.", "1|4|16")};
 };
 
-// The largest of the device's matrices of such elements; null: it has none.
-const MatrixShape* ShapeOf(DType a, DType b, const Caps& caps) {
-  const MatrixShape* best = nullptr;
-  const auto size = [](const MatrixShape& s) { return int64_t{s.m} * s.n * s.k; };
-  for (const MatrixShape& s : caps.matrices)
-    if (s.a == a && s.b == b && (best == nullptr || size(s) > size(*best))) best = &s;
-  return best;
-}
-
 // Units that take no more bytes at once than halves multiply them no faster than dot products do.
 bool DotsAreAsQuick(const Gemm& g, const MatrixShape& shape, const Caps& caps) {
-  const MatrixShape* halves = ShapeOf(DType::kF16, DType::kF16, caps);
+  const MatrixShape* halves = caps.LargestMatrix(DType::kF16, DType::kF16);
   return DotsAreQuick(g.a.type, g.b.type, caps) && halves != nullptr && shape.k <= halves->k;
 }
 
@@ -139,7 +130,7 @@ bool UsesLargeTile(const Region& r, const Gemm& g, const MatmulMatrix& t,
 
 MatmulMatrix Defaults(const Region& r, const Gemm& g) {
   MatmulMatrix t;
-  const MatrixShape* shape = ShapeOf(g.a.type, g.b.type, r.caps());
+  const MatrixShape* shape = r.caps().LargestMatrix(g.a.type, g.b.type);
   if (shape == nullptr) return t;
   t.in_registers = r.caps().matrix_elements;
   const MatmulMatrix large = LargeTile(t, *shape, r.caps());
@@ -170,7 +161,7 @@ MatmulMatrix Defaults(const Region& r, const Gemm& g) {
 
 Verdict Fits(const Region& r, const Gemm& g, const MatmulMatrix& t) {
   const Caps& caps = r.caps();
-  const MatrixShape* shape = ShapeOf(g.a.type, g.b.type, caps);
+  const MatrixShape* shape = caps.LargestMatrix(g.a.type, g.b.type);
   if (shape == nullptr) return Verdict::No("the device has no such matrices");
   if (caps.runs_on_cpu) return Verdict::No("vectors are quicker on this device");
   if (t.in_registers && !caps.matrix_elements)
@@ -273,7 +264,7 @@ void Tile::Finish(const TilePart& tile_part, const Vals& sums) {
 }
 
 Program Emit(const Region& r, const Gemm& g, const MatmulMatrix& t) {
-  const Sizes s(t, *ShapeOf(g.a.type, g.b.type, r.caps()), r.caps());
+  const Sizes s(t, *r.caps().LargestMatrix(g.a.type, g.b.type), r.caps());
   const Tiling tiling = TilingOf(g, t, s);
   return tiling.ProgramOf(r, Tile(r, tiling, t, s).Emit());
 }

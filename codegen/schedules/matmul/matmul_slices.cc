@@ -196,20 +196,15 @@ bool IsRaw(const Region& r, const Gemm& g, const Factor& f) {
       .has_value();
 }
 
-// Halves of a line that are copied at once.
-constexpr int kPiece = kSwizzledPieceBytes / 2;
-
 bool LiesInPieces(const Region& r, const Gemm& g, const Factor& f) {
-  if ((f.type != DType::kF16 && f.type != DType::kBF16) || f.padded || f.load) return false;
+  if (f.padded || f.load) return false;
   const bool on_k = f.lanes_k >= f.lanes_along;
-  const ir::SymbolRef lane = NewCoordinate("lane", kPiece - 1);
-  Factor::At at{Any(g.batch, 1), Any(f.extent, on_k ? 1 : kPiece), Any(g.k, on_k ? kPiece : 1)};
-  Dim& along = on_k ? at.k : at.along;
-  along = along + Dim(lane);
-  const auto from = r.SourceOf(f.operand, f.index(at));
-  return (on_k ? g.k : f.extent).divisor() % kPiece == 0 && from &&
-         r.PartsOf(from->argument) == 1 &&
-         VectorAt(f.type, from->flat, lane, kPiece, r.caps()).has_value();
+  return codegen::LiesInPieces(r, f.operand, on_k ? g.k : f.extent, [&](const Dim& lane) {
+    Factor::At at{Any(g.batch, 1), Any(f.extent, on_k ? 1 : kPiece), Any(g.k, on_k ? kPiece : 1)};
+    Dim& along = on_k ? at.k : at.along;
+    along = along + lane;
+    return f.index(at);
+  });
 }
 
 }  // namespace
