@@ -188,7 +188,7 @@ __device__ inline void store_c(T* p, i32 row_step, const sums<T>& c) {
 )";
 
 // The four elements of a lane are two each of two rows, which three other lanes share.
-constexpr std::string_view kRows = R"(
+constexpr std::string_view kRowReduction = R"(
 template <class T, class Combine>
 __device__ inline sums<T> reduce_rows(sums<T> c, Combine combine) {
 #pragma unroll
@@ -202,7 +202,7 @@ __device__ inline sums<T> reduce_rows(sums<T> c, Combine combine) {
 )";
 
 // Registers of an A hold what those of sums do, two in one.
-constexpr std::string_view kConverted = R"(
+constexpr std::string_view kSumConversion = R"(
 __device__ inline void convert_two(u32& to, f32 low, f32 high, f16) {
 #if __CUDA_ARCH__ >= 800
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(high), "f"(low));
@@ -354,9 +354,9 @@ FORGE_FAST(fast_cos, "cos.approx.f32")
 )";
 
 // Of Helper.
-constexpr std::string_view kTexts[] = {kHalves, kBitcast,  kMixedDot,   kShuffle, kReduce,
-                                       kScan,   kMatrices, kHalfMma,    kByteMma, kRows,
-                                       kConverted, kSwizzle, kCopies, kTiles,    kApproximate};
+constexpr std::string_view kTexts[] = {
+    kHalves,  kBitcast,      kMixedDot,      kShuffle, kReduce, kScan,  kMatrices,   kHalfMma,
+    kByteMma, kRowReduction, kSumConversion, kSwizzle, kCopies, kTiles, kApproximate};
 static_assert(std::size(kTexts) == static_cast<size_t>(Helper::kCount));
 
 }  // namespace
@@ -367,9 +367,9 @@ void Prelude::Need(Helper h) {
   helpers_[static_cast<size_t>(h)] = true;
   if (h == Helper::kReduce || h == Helper::kScan) Need(Helper::kShuffle);
   if (h == Helper::kHalfMma || h == Helper::kByteMma) Need(Helper::kMatrices);
-  if (h == Helper::kRows || h == Helper::kConverted) Need(Helper::kMatrices);
-  if (h == Helper::kRows) Need(Helper::kShuffle);
-  if (h == Helper::kConverted) Need(Helper::kHalves);
+  if (h == Helper::kRowReduction || h == Helper::kSumConversion) Need(Helper::kMatrices);
+  if (h == Helper::kRowReduction) Need(Helper::kShuffle);
+  if (h == Helper::kSumConversion) Need(Helper::kHalves);
 }
 
 std::string Prelude::TypeName(const Type& t) {

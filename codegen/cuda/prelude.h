@@ -11,21 +11,21 @@ namespace forge::codegen {
 
 // The functions, in an order in which each needs only earlier ones.
 enum class Helper : uint8_t {
-  kHalves,       // conversions of f16
-  kBitcast,      // bitcast<T>(x)
-  kMixedDot,     // mixed_dot4
-  kShuffle,      // shuffle, shuffle_xor, shuffle_up: of 1 to 8 bytes
-  kReduce,       // subgroup_sum ...
-  kScan,         // subgroup_scan_sum ...
-  kMatrices,     // fragments, load_a, load_b, load_c, store_c
-  kHalfMma,      // multiply_add of f16 and bf16
-  kByteMma,      // multiply_add of bytes
-  kRows,         // reduce_rows
-  kConverted,    // convert_sums
-  kSwizzle,      // swizzled
-  kCopies,       // copy_async, commit_copies, wait_copies
-  kTiles,        // tile_at, group_sums
-  kApproximate,  // fast_exp2, fast_log2 ...
+  kHalves,         // conversions of f16
+  kBitcast,        // bitcast<T>(x)
+  kMixedDot,       // mixed_dot4
+  kShuffle,        // shuffle, shuffle_xor, shuffle_up: of 1 to 8 bytes
+  kReduce,         // subgroup_sum ...
+  kScan,           // subgroup_scan_sum ...
+  kMatrices,       // fragments, load_a, load_b, load_c, store_c
+  kHalfMma,        // multiply_add of f16 and bf16
+  kByteMma,        // multiply_add of bytes
+  kRowReduction,   // reduce_rows
+  kSumConversion,  // convert_sums
+  kSwizzle,        // swizzled
+  kCopies,         // copy_async, commit_copies, wait_copies
+  kTiles,          // tile_at, group_sums
+  kApproximate,    // fast_exp2, fast_log2 ...
   kCount
 };
 

@@ -25,12 +25,12 @@ struct CudaPrinter {
 
   // Prints an instruction other than control flow.
   void PrintInst(const Inst& i);
-  void PrintMatrixInst(const Inst& i);  // load, store, product
-  void PrintGroupInst(const Inst& i);   // the same of matrices that a workgroup holds
+  void PrintMatrixInst(const Inst& i);   // load, store, product
+  void PrintGroupInst(const Inst& i);    // the same of matrices that a workgroup holds
   void PrintMatrixValue(const Inst& i);  // MatrixReduce, MatrixConvert
-  void PrintCopies(const Inst& i);      // CopyAsync and its groups
-  void PrintTogether(const Inst& i);    // of subgroups and workgroups
-  void PrintSubgroup(const Inst& i);    // reductions and scans
+  void PrintCopies(const Inst& i);       // CopyAsync and its groups
+  void PrintTogether(const Inst& i);     // of subgroups and workgroups
+  void PrintSubgroup(const Inst& i);     // reductions and scans
   std::string Exchanged(const Inst& i, const std::string& x);
   std::string Combined(const Inst& i, const std::string& x);
   void PrintDot4(const Inst& i);

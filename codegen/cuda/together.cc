@@ -62,10 +62,10 @@ void CudaPrinter::PrintGroupInst(const Inst& i) {
 
 void CudaPrinter::PrintMatrixValue(const Inst& i) {
   if (i.code == Code::kMatrixReduce) {
-    prelude.Need(Helper::kRows);
+    prelude.Need(Helper::kRowReduction);
     return Define(i.result, fmt::format("reduce_rows({}, {}{{}})", Arg(i, 0), kCombine[i.aux]));
   }
-  prelude.Need(Helper::kConverted);
+  prelude.Need(Helper::kSumConversion);
   std::string sums;
   for (size_t n = 0; n < i.arg_count; ++n) sums += ", " + Arg(i, n);
   texts[i.result] = NewName();

@@ -44,7 +44,8 @@ struct Needs {
   bool storage8 = false, storage16 = false;
   bool subgroup_basic = false, subgroup_arithmetic = false, subgroup_shuffle = false;
   bool subgroup_ballot = false, subgroup_i64 = false, int_dot = false, f32 = false;
-  bool matrices = false, matrix_elements = false, matrix_values = false, memory_model = false, f32_atomics = false;
+  bool matrices = false, matrix_elements = false, matrix_values = false, memory_model = false,
+       f32_atomics = false;
   bool async_copies = false;
 };
 Needs NeedsOf(const Kernel& k);

@@ -67,7 +67,7 @@ struct Caps {
   // multiples of `n` and `k`.
   std::vector<MatrixShape> workgroup_matrices;
   bool matrix_elements = false;  // kernels can access single elements of a matrix
-  bool matrix_values = false;    // and make matrices of them, reduce rows, and multiply by the result
+  bool matrix_values = false;  // and make matrices of them, reduce rows, and multiply by the result
   // Neighbours of a row that they access at once, of matrices held by a subgroup, by a workgroup.
   int64_t elements_together = 1, workgroup_elements_together = 1;
 

@@ -125,11 +125,11 @@ Fault MatrixConvert(const Typed& t) {
   const Type& a = t.Out();
   const Type sum = t.args.empty() ? Type{} : t.In(0);
   const auto alike = [&](Id v) { return t.k.TypeOf(v) == sum; };
-  return Unless(IsAccumulator(sum) && sum.elem == DType::kF32 && std::ranges::all_of(t.args, alike) &&
-                    a.use == MatrixUse::kA && a.held_by == sum.held_by && a.rows == sum.rows &&
-                    a.cols == sum.cols * t.args.size() &&
-                    (a.elem == DType::kF16 || a.elem == DType::kBF16),
-                "makes an A of halves from the f32 sums that its columns are");
+  return Unless(
+      IsAccumulator(sum) && sum.elem == DType::kF32 && std::ranges::all_of(t.args, alike) &&
+          a.use == MatrixUse::kA && a.held_by == sum.held_by && a.rows == sum.rows &&
+          a.cols == sum.cols * t.args.size() && (a.elem == DType::kF16 || a.elem == DType::kBF16),
+      "makes an A of halves from the f32 sums that its columns are");
 }
 
 // The other instructions take elements one by one.
@@ -199,9 +199,12 @@ Fault Own(const Typed& t) {
     case Code::kIf:
       return Unless(t.In(0) == kBool, "the condition is not a bool");
     case Code::kForElements:
-      return Unless(!t.args.empty() && std::ranges::all_of(t.args, [&](Id v) {
-                      return t.k.TypeOf(v).With(t.In(0).elem) == t.In(0) && t.In(0).is_matrix();
-                    }),
+      return Unless(!t.args.empty() &&
+                        std::ranges::all_of(t.args,
+                                            [&](Id v) {
+                                              return t.k.TypeOf(v).With(t.In(0).elem) == t.In(0) &&
+                                                     t.In(0).is_matrix();
+                                            }),
                     "takes matrices of one size");
     case Code::kFor:
       return Loop(t, 3);

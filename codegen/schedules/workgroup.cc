@@ -79,8 +79,7 @@ void FillShared(Emission& m, const Dim& local, const SharedLines& to,
     const Val v = load(line, first);
     for (int c = 0; c < to.lanes; ++c) {
       const Dim element = first + c;
-      const Dim place =
-          to.pitch > 0 ? line * to.pitch + element : element * Pitch(to.count) + line;
+      const Dim place = to.pitch > 0 ? line * to.pitch + element : element * Pitch(to.count) + line;
       m.b.Store(to.view, m.e.Value(place), to.lanes == 1 ? v : m.b.Extract(v, c));
     }
   };

@@ -67,8 +67,10 @@ struct Bound {
   double absolute = 0;       // the same for every element
   double share = 0;          // times S: 4 u sqrt(K)
   std::vector<double> sums;  // S of each element, when share is not 0
+  std::vector<double> own;   // of each element, or empty
   double At(size_t i, double reference, DType t) const {
-    return ulps * UnitOf(reference, t) + absolute + (sums.empty() ? 0 : share * sums[i]);
+    return ulps * UnitOf(reference, t) + absolute + (sums.empty() ? 0 : share * sums[i]) +
+           (own.empty() ? 0 : own[i]);
   }
 };
 
@@ -105,6 +107,20 @@ absl::StatusOr<std::vector<double>> Sums(const AnyOp& op, Operands in, size_t in
   return Doubles(out[index]);
 }
 
+// What weights of type `t` may be rounded by, of each element of the first result; see
+// OpInfo::weighed.
+absl::StatusOr<std::vector<double>> RoundedWeights(const AnyOp& op, Operands in, DType t) {
+  const auto weighed = static_cast<size_t>(op.def().info.weighed);
+  std::vector<HostValue> wide = Widened(in, false);
+  wide[weighed] = std::move(Widened(in.subspan(weighed, 1), true)[0]);
+  std::vector<const HostValue*> operands;
+  for (size_t i = 0; i < in.size(); ++i) operands.push_back(in[i] ? &wide[i] : nullptr);
+  FORGE_ASSIGN_OR_RETURN(const std::vector<HostValue> sums, Evaluate(op, operands));
+  std::vector<double> out = Doubles(sums[0]);
+  for (double& v : out) v *= std::ldexp(1.0, -FormatOf(t).digits);
+  return out;
+}
+
 absl::StatusOr<Bound> BoundOf(const AnyOp& op, Operands in, DType t, size_t index) {
   Bound bound;
   const DType accumulator = AccumulatorOf(t);
@@ -122,6 +138,9 @@ absl::StatusOr<Bound> BoundOf(const AnyOp& op, Operands in, DType t, size_t inde
   bound.share = 4 * std::ldexp(1.0, -FormatOf(accumulator).digits) *
                 std::sqrt(static_cast<double>(terms.constant()));
   FORGE_ASSIGN_OR_RETURN(bound.sums, Sums(op, in, index));
+  if (op.def().info.weighed >= 0 && index == 0 && t != accumulator) {
+    FORGE_ASSIGN_OR_RETURN(bound.own, RoundedWeights(op, in, t));
+  }
   return bound;
 }
 

@@ -74,6 +74,9 @@ struct OpInfo {
   bool encodes = false;      // relayout: the encoding of the result follows from the attributes
   bool ordered = false;      // collectives, bind_symbol: keeps its place among its like
   bool product = false;      // sums of products, whose operands may be rounded to f16 or bf16
+  // The operand that the first result sums with weights that the op computes, and may round to the
+  // result's type (the values of attention); -1: none.
+  int8_t weighed = -1;
 };
 
 // The known elements of each operand; nullopt: unknown.

@@ -226,7 +226,7 @@ TEST(VerifyTest, RefusesElementsOfWhatIsNoMatrix) {
   Kernel k = ByElements([](Builder&, Val row, Val) { return row; });
   const Inst& elements = Find(k, Code::kForElements);
   k.operands[elements.args] = Find(k, Code::kBuiltin).result;
-  EXPECT_THAT(Refusal(k), HasSubstr("takes a matrix"));
+  EXPECT_THAT(Refusal(k), HasSubstr("takes matrices"));
   k = ByElements([](Builder&, Val row, Val) { return row; });
   k.values[k.blocks[Find(k, Code::kForElements).block].arguments[0]].type = kU32;
   EXPECT_FALSE(Verify(k, RichCaps()).ok());
@@ -237,10 +237,9 @@ Kernel ComputedMatrices(uint16_t columns = 8) {
   return MakeKernel("computed", [&](Builder& b, Val) {
     const Type sums = Type::Matrix(DType::kF32, MatrixUse::kAccumulator, 16, 8);
     const Val ones = b.Literal(sums, 1);
-    const Vals made = b.ForElements({ones, b.Literal(sums, 2)}, 1,
-                                    [&](Val, Val, const Vals& x) {
-                                      return Vals{x[0] * 2.0, x[0] + x[1]};
-                                    });
+    const Vals made = b.ForElements({ones, b.Literal(sums, 2)}, 1, [&](Val, Val, const Vals& x) {
+      return Vals{x[0] * 2.0, x[0] + x[1]};
+    });
     b.MatrixConvert(Type::Matrix(DType::kF16, MatrixUse::kA, 16, columns),
                     {b.MatrixReduce(ReduceKind::kMax, made[1])});
   });

@@ -6,6 +6,7 @@
 #include "ir/cases/case_inputs.h"
 #include "ir/graph/interpreter.h"
 #include "ir/ops/elementwise/elementwise.h"
+#include "ir/ops/product/attention.h"
 #include "ir/ops/product/matmul.h"
 #include "ir/ops/reduction/reduce.h"
 #include "ir/ops/reduction/softmax.h"
@@ -15,11 +16,20 @@ namespace {
 
 using ::testing::HasSubstr;
 
-HostValue Vector(DType t, std::vector<double> numbers) {
-  const int64_t n = static_cast<int64_t>(numbers.size());
-  HostValue v = *HostValue::Zeros(t, std::span(&n, 1));
+HostValue Filled(DType t, std::span<const int64_t> shape, const std::vector<double>& numbers) {
+  HostValue v = *HostValue::Zeros(t, shape);
   for (size_t i = 0; i < numbers.size(); ++i) v.Set(static_cast<int64_t>(i), numbers[i]);
   return v;
+}
+
+HostValue Vector(DType t, const std::vector<double>& numbers) {
+  const auto n = static_cast<int64_t>(numbers.size());
+  return Filled(t, std::span(&n, 1), numbers);
+}
+
+HostValue Column(DType t, const std::vector<double>& numbers) {
+  const std::array shape = {static_cast<int64_t>(numbers.size()), int64_t{1}};
+  return Filled(t, shape, numbers);
 }
 
 // Is `got` taken for the result of `op` on `in`?
@@ -55,6 +65,20 @@ TEST(BoundsTest, CancellationCountsTheMagnitudesOfTerms) {
   const HostValue x = Vector(DType::kF32, {1e6, -1e6});
   EXPECT_TRUE(Compare(Reduce{ReduceKind::kSum, {0}}, {x}, Vector(DType::kF32, {0.5})).ok());
   EXPECT_FALSE(Compare(Reduce{ReduceKind::kSum, {0}}, {x}, Vector(DType::kF32, {1})).ok());
+}
+
+// Of two equal weights, whose values cancel.
+TEST(BoundsTest, WeightsOfNarrowAttentionMayBeRounded) {
+  const auto accepted = [](DType t, double got) {
+    return Compare(Attention{}, {Column(t, {0}), Column(t, {0, 0}), Column(t, {1, -1})},
+                   Column(t, {got}))
+        .ok();
+  };
+  EXPECT_TRUE(accepted(DType::kF16, 4e-4));  // 2^-11 is 4.9e-4
+  EXPECT_FALSE(accepted(DType::kF16, 6e-4));
+  EXPECT_TRUE(accepted(DType::kBF16, 3e-3));
+  EXPECT_FALSE(accepted(DType::kBF16, 5e-3));
+  EXPECT_FALSE(accepted(DType::kF32, 4e-4));
 }
 
 TEST(BoundsTest, WhatIsOnlyChosenMustBeEqual) {

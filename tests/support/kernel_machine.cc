@@ -297,6 +297,7 @@ constexpr codegen::CodeTable<float (*)(float, float, float)> kOfF32 = {
     {Code::kAdd, [](float a, float b, float) { return a + b; }},
     {Code::kMul, [](float a, float b, float) { return a * b; }},
     {Code::kFma, [](float a, float b, float c) { return std::fma(a, b, c); }},
+    {Code::kExp2, [](float a, float, float) { return std::exp2(a); }},
 };
 using Word = uint32_t;
 constexpr codegen::CodeTable<Word (*)(Word, Word, Word)> kOfI32 = {

@@ -34,7 +34,8 @@ const MatrixShape* ShapeOf(const Region& r) {
 }
 
 std::optional<AttentionOperands> HalvesOf(const Region& r) {
-  return BitWidth(r.anchor_inputs()[0].dtype()) == 16 ? AttentionOf(r) : std::nullopt;
+  std::optional<AttentionOperands> a = AttentionOf(r);
+  return a && BitWidth(r.anchor_inputs()[0].dtype()) == 16 ? a : std::nullopt;
 }
 
 // Numbers that follow from the parameters and the device.
@@ -63,7 +64,7 @@ struct Sizes {
   std::array<SharedArray, 3> Arrays() const { return {q, k, v}; }
 
   MatrixShape shape;
-  int64_t threads, rows, keys;    // of a workgroup; keys of a block
+  int64_t threads, rows, keys;     // of a workgroup; keys of a block
   int64_t steps, blocks, columns;  // matrices along a head, a block's keys, the width
   SharedArray q, k, v;
 };
@@ -183,10 +184,9 @@ void Tile::CopyBlock(Val block, Val end) {
 // Columns of B are keys of K, and steps are keys of V.
 Val Tile::Load(Operand which, MatrixUse use, const Dim& line, int64_t column) const {
   const MatrixShape& s = s_.shape;
-  const Type type = use == MatrixUse::kA ? Type::Matrix(s.a, use, s.m, s.k)
-                                         : Type::Matrix(s.b, use, s.k, s.n);
-  return m_.b.MatrixLoad(ViewOf(which), type,
-                         m_.e.Value(line * PitchOf(which) + column / kVector),
+  const Type type =
+      use == MatrixUse::kA ? Type::Matrix(s.a, use, s.m, s.k) : Type::Matrix(s.b, use, s.k, s.n);
+  return m_.b.MatrixLoad(ViewOf(which), type, m_.e.Value(line * PitchOf(which) + column / kVector),
                          m_.b.Int(PitchOf(which)), which == Operand::kK);
 }
 
@@ -195,10 +195,9 @@ Vals Tile::Products(const Dim& stage) {
   for (int64_t n = 0; n < s_.blocks; ++n) {
     Val sum = m_.b.Literal(Accumulator(), 0);
     for (int64_t k = 0; k < s_.steps; ++k)
-      sum = m_.b.MatrixMulAdd(rows_of_q_[static_cast<size_t>(k)],
-                              Load(Operand::kK, MatrixUse::kB, stage * s_.keys + n * s_.shape.n,
-                                   k * s_.shape.k),
-                              sum);
+      sum = m_.b.MatrixMulAdd(
+          rows_of_q_[static_cast<size_t>(k)],
+          Load(Operand::kK, MatrixUse::kB, stage * s_.keys + n * s_.shape.n, k * s_.shape.k), sum);
     out.push_back(sum);
   }
   return out;
@@ -210,8 +209,7 @@ Vals Tile::Scores(const Dim& first, Vals products) {
       const Dim column = m_.e.Coordinate(c, s_.shape.n - 1);
       const Position row = Guard(m_, own_row_ + m_.e.Coordinate(r, s_.shape.m - 1), a_.rows);
       const Position key = Guard(m_, first + int64_t(n) * s_.shape.n + column, a_.keys);
-      const Val mask =
-          a_.masked ? a_.Load(m_, Operand::kMask, batch_, row.at, key.at, 1) : Val();
+      const Val mask = a_.masked ? a_.Load(m_, Operand::kMask, batch_, row.at, key.at, 1) : Val();
       return Vals{a_.Score(m_, row.at, key, product[0], mask)};
     })[0];
   return products;
@@ -234,8 +232,7 @@ Vals Tile::Block(const Dim& first, const Dim& stage, Vals so_far) {
                                    for (const Val v : x) most = max(most, v);
                                    return most;
                                  }));
-  for (Val& w : weights)
-    w = each({w, top}, [](const Vals& x) { return Weight(x[0], x[1]); });
+  for (Val& w : weights) w = each({w, top}, [](const Vals& x) { return Weight(x[0], x[1]); });
   const Val factor = each({rows.top, top}, [](const Vals& x) { return Weight(x[0], x[1]); });
   all = weights;
   all.insert(all.begin(), {rows.sum, factor});
@@ -245,8 +242,7 @@ Vals Tile::Block(const Dim& first, const Dim& stage, Vals so_far) {
     return sum;
   });
   rows.top = top;
-  for (Val& c : rows.columns)
-    c = each({c, factor}, [](const Vals& x) { return x[0] * x[1]; });
+  for (Val& c : rows.columns) c = each({c, factor}, [](const Vals& x) { return x[0] * x[1]; });
   const auto together = static_cast<size_t>(s_.shape.k / s_.shape.n);
   const Type a = Type::Matrix(s_.shape.a, MatrixUse::kA, s_.shape.m, s_.shape.k);
   for (size_t n = 0; n < weights.size(); n += together) {

@@ -21,7 +21,8 @@ struct Attention {
       .outputs = "y: =q[*r, o, p]; log_sum: wide(q)[*r, o, t]?",
       .source = "ONNX Attention-23; torch.nn.functional.scaled_dot_product_attention",
       .saved = "log_sums",
-      .product = true};
+      .product = true,
+      .weighed = 2};
   static constexpr Field kFields[] = {
       FieldOf<&Attention::scale>("scale",
                                  "Of the scores; 0 means 1 / sqrt(e). A float mask (q's type, or "
