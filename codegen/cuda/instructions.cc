@@ -53,10 +53,16 @@ constexpr CodeTable<std::string_view> kUnsigned = {
 };
 
 // Of f32, as the hardware has them.
-constexpr CodeTable<std::string_view> kFastFunctions = {
-    {Code::kSqrt, "fast_sqrt({0})"}, {Code::kRsqrt, "fast_rsqrt({0})"},
-    {Code::kExp2, "fast_exp2({0})"}, {Code::kLog2, "fast_log2({0})"},
-    {Code::kSin, "fast_sin({0})"},   {Code::kCos, "fast_cos({0})"},
+constexpr CodeTable<std::string_view> kNative = {
+    {Code::kExp2, "fast_exp2({0})"},
+    {Code::kLog2, "fast_log2({0})"},
+    {Code::kSin, "fast_sin({0})"},
+    {Code::kCos, "fast_cos({0})"},
+};
+// The same where the kernel may approximate.
+constexpr CodeTable<std::string_view> kRoots = {
+    {Code::kSqrt, "fast_sqrt({0})"},
+    {Code::kRsqrt, "fast_rsqrt({0})"},
 };
 
 // Narrow integers are computed in 32 bits.
@@ -80,9 +86,12 @@ std::string CudaPrinter::Text(Id v, int lane) const {
 }
 
 std::string CudaPrinter::Arithmetic(const Inst& i, DType of, std::span<const std::string> x) {
-  if (k.approximate && of == DType::kF32 && !kFastFunctions[i.code].empty()) {
+  const std::string_view native = of != DType::kF32                          ? ""
+                                  : k.approximate && !kRoots[i.code].empty() ? kRoots[i.code]
+                                                                             : kNative[i.code];
+  if (!native.empty()) {
     prelude.Need(Helper::kApproximate);
-    return Filled(kFastFunctions[i.code], of, x);
+    return Filled(native, of, x);
   }
   const Row& row = kOperations[i.code];
   if (of == DType::kBool) return Filled(row.of_bool, of, x);

@@ -37,9 +37,10 @@ def main():
             time(f"matmul({name}[{n}, {n}], {name}[{n}, {n}])", lambda: a @ b)
     row, square = tensor(1, 4096), tensor(4096, 4096)
     time("matmul(f32[1, 4096], f32[4096, 4096])", lambda: row @ square)
-    for shape in ((12, 256, 32), (8, 1024, 64)):
-        q = tensor(1, *shape)
-        text = "f32[" + ", ".join(map(str, shape)) + "]"
+    for name, dtype, shape in (("f32", torch.float32, (12, 256, 32)), ("f32", torch.float32, (8, 1024, 64)),
+                               ("f16", torch.float16, (8, 1024, 64))):
+        q = tensor(1, *shape, dtype=dtype)
+        text = name + "[" + ", ".join(map(str, shape)) + "]"
         time(f"attention({text}, {text}, {text})", lambda: F.scaled_dot_product_attention(q, q, q))
     time("softmax(f32[4096, 4096])", lambda: F.softmax(square, -1))
     time("reduce{axes = [0]}(f32[4096, 4096])", lambda: square.sum(0))

@@ -140,7 +140,7 @@ class Tile {
   // Passes the block's scores and values on to the rows' sums.
   Vals Block(const Dim& first, const Dim& stage, Vals so_far);
   void Finish(Vals all);
-  void FinishColumn(int64_t column, Val values, Val sum, Val top);
+  void FinishColumn(int64_t column, absl::Span<const Val> values);
 
   uint16_t ViewOf(Operand which) const {
     return which == Operand::kQ ? q_ : which == Operand::kK ? k_ : v_;
@@ -286,25 +286,21 @@ void Tile::Run(const Dim& at) {
   }));
 }
 
-void Tile::FinishColumn(int64_t column, Val values, Val sum, Val top) {
+// Values are the column's, 1 over the sum of each row, and the logarithm of that sum where it is
+// asked for.
+void Tile::FinishColumn(int64_t column, absl::Span<const Val> values) {
   const auto lanes = static_cast<int>(m_.region.caps().elements_together);
-  m_.b.ForElements({values, sum, top}, lanes, [&](Val r, Val c, const Vals& x) {
+  m_.b.ForElements(values, lanes, [&](Val r, Val c, const Vals& x) {
     const Position row = Guard(m_, own_row_ + m_.e.Coordinate(r, s_.shape.m - 1), a_.rows);
     const Dim first = m_.e.Coordinate(c, s_.shape.n - lanes, lanes);
     IfInside(m_.b, row.inside, [&] {
-      // A row in which nothing counted is 0.
-      const Val divisor = select(x[1] == 0.0, 1.0, x[1]);
       Dims index = Unflatten(batch_, a_.outer);
       index.push_back(row.at);
       index.push_back(column * s_.shape.n + first + m_.e.Lane(lanes));
-      m_.e.Finish(index, x[0] / divisor, lanes);
-      if (!a_.log_sums || column > 0) return;
-      m_.b.If(c == 0.0, [&] {
-        index.back() = 0;
-        const double infinity = std::numeric_limits<double>::infinity();
-        const Val log_sum = select(x[1] == 0.0, infinity, x[2] + log(divisor));
-        m_.e.Finish(index, m_.b.Extract(log_sum, 0), 1, 1);
-      });
+      m_.e.Finish(index, x[0] * x[1], lanes);
+      if (x.size() < 3) return;
+      index.back() = 0;
+      m_.b.If(c == 0.0, [&] { m_.e.Finish(index, m_.b.Extract(x[2], 0), 1, 1); });
     });
     return Vals{};
   });
@@ -313,8 +309,19 @@ void Tile::FinishColumn(int64_t column, Val values, Val sum, Val top) {
 void Tile::Finish(Vals all) {
   const Rows rows(all);
   const Val sum = m_.b.MatrixReduce(ReduceKind::kSum, rows.sum);
-  for (int64_t c = 0; c < s_.columns; ++c)
-    FinishColumn(c, rows.columns[static_cast<size_t>(c)], sum, rows.top);
+  const Vals of_rows = m_.b.ForElements({sum, rows.top}, 1, [&](Val, Val, const Vals& x) {
+    // A row in which nothing counted is 0.
+    const Val divisor = select(x[0] == 0.0, 1.0, x[0]);
+    Vals out = {1.0 / divisor};
+    const double infinity = std::numeric_limits<double>::infinity();
+    if (a_.log_sums) out.push_back(select(x[0] == 0.0, infinity, x[1] + log(divisor)));
+    return out;
+  });
+  for (int64_t c = 0; c < s_.columns; ++c) {
+    Vals values = {rows.columns[static_cast<size_t>(c)], of_rows[0]};
+    if (c == 0 && a_.log_sums) values.push_back(of_rows[1]);
+    FinishColumn(c, values);
+  }
 }
 
 Program Emit(const Region& r, const AttentionOperands& a, const AttentionMatrix& t) {
