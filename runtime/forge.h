@@ -228,9 +228,9 @@ forge_error* forge_options_set_autotune(forge_options* options, double seconds);
 /* Called during long work, from any thread, with what is done ("compiling kernels"), the number of
  * finished units and their total. */
 typedef void (*forge_progress)(void* context, const char* what, size_t done, size_t total);
-/* [7] How f32 is computed: "exact" (the default); "f16" or "bf16", to which the operands of products
- * and convolutions are rounded, while the rest stays in f32; or "fast", which lets the device round
- * them and compute functions approximately. */
+/* [7] How f32 is computed: "exact" (the default); "f16" or "bf16", to which the operands of
+ * products and convolutions are rounded, while the rest stays in f32; or "fast", which lets the
+ * device round them and compute functions approximately. */
 forge_error* forge_options_set_precision(forge_options* options, const char* name);
 /* [6] Reports the long work of sessions with these options, while they live; NULL: reports none. */
 forge_error* forge_options_set_progress(forge_options* options, forge_progress progress,
@@ -354,9 +354,9 @@ typedef struct {
  *   "muon"), "momentum", "nesterov", "beta1", "beta2", "alpha", "epsilon", "weight_decay",
  *   "clip_value", "clip_norm", "gradient_norm" (true: report it without a limit as well),
  *   "accumulate" (batches of an update), "average_decay", "precision"
- *   (of products in a step: "exact", "f16", "bf16" or "fast"), "activation_budget" (bytes of the results
- *   that a step keeps for its gradients; what does not fit is computed again) with "sizes" (of the
- *   open dimensions by name, which it needs), "frozen", "no_decay" and "by_adamw" (lists of
+ *   (of products in a step: "exact", "f16", "bf16" or "fast"), "activation_budget" (bytes of the
+ * results that a step keeps for its gradients; what does not fit is computed again) with "sizes"
+ * (of the open dimensions by name, which it needs), "frozen", "no_decay" and "by_adamw" (lists of
  *   variables; the last: matrices that muon leaves to adamw), "rates" (factors of the learning
  *   rate by variable), "function", "threads"
  *   errors: FORGE_USAGE (an option, a prediction that does not fit the loss), FORGE_DEVICE,
