@@ -132,6 +132,21 @@ Fault MatrixConvert(const Typed& t) {
       "makes an A of halves from the f32 sums that its columns are");
 }
 
+Fault OfMatrices(const Typed& t) {
+  switch (t.i.code) {
+    case Code::kMatrixMulAdd:
+      return MatrixMulAdd(t);
+    case Code::kMatrixWait:
+      return Unless(t.Out().is_held_by_workgroup() && t.Out().use == MatrixUse::kAccumulator,
+                    "waits for the accumulator of a workgroup");
+    case Code::kMatrixReduce:
+      return Unless(IsAccumulator(t.Out()) && t.i.aux <= static_cast<uint8_t>(ReduceKind::kProd),
+                    "reduces rows of an accumulator");
+    default:
+      return MatrixConvert(t);
+  }
+}
+
 // The other instructions take elements one by one.
 bool TakesMatrices(Code c) {
   return IsOneOf(c, {Code::kLiteral, Code::kMatrixLoad, Code::kMatrixStore, Code::kMatrixMulAdd,
@@ -187,15 +202,10 @@ Fault Own(const Typed& t) {
     case Code::kCopyAsync:
       return CopyAsync(t);
     case Code::kMatrixMulAdd:
-      return MatrixMulAdd(t);
     case Code::kMatrixWait:
-      return Unless(t.Out().is_held_by_workgroup() && t.Out().use == MatrixUse::kAccumulator,
-                    "waits for the accumulator of a workgroup");
     case Code::kMatrixReduce:
-      return Unless(IsAccumulator(t.Out()) && t.i.aux <= static_cast<uint8_t>(ReduceKind::kProd),
-                    "reduces rows of an accumulator");
     case Code::kMatrixConvert:
-      return MatrixConvert(t);
+      return OfMatrices(t);
     case Code::kIf:
       return Unless(t.In(0) == kBool, "the condition is not a bool");
     case Code::kForElements:
@@ -207,9 +217,8 @@ Fault Own(const Typed& t) {
                                             }),
                     "takes matrices of one size");
     case Code::kFor:
-      return Loop(t, 3);
     case Code::kWhile:
-      return Loop(t, 0);
+      return Loop(t, t.i.code == Code::kFor ? 3 : 0);
     default:
       return {};
   }
